@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+# One Makefile, not recursive. `make help` lists the targets.
+#
+#   V=debug release asan tsan cov fuzz   variant, each with its own build/V
+#   WERROR=1                             warnings are errors (CI)
+#   PREFIX= DESTDIR= LIBDIR=             for make install
+
+V ?= debug
+B ?= build/$(V)
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+VERSION := 0.1.0
+SOVERSION := 0
+CLANG ?= clang
+PKG_CONFIG ?= pkg-config
+CUDA ?= /usr/local/cuda
+
+OPT.debug   := -Og
+OPT.release := -O2 -DNDEBUG -fstack-protector-strong -D_FORTIFY_SOURCE=2
+OPT.asan    := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+OPT.tsan    := -O1 -fsanitize=thread
+OPT.cov     := -O0 --coverage
+OPT.fuzz    := -O1 -fsanitize=fuzzer-no-link,address,undefined
+OPT := $(OPT.$(V))
+SAN := $(filter -fsanitize=% --coverage,$(OPT))
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Wvla \
+	-Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
+	-Wpointer-arith -Wcast-qual -Wwrite-strings -Wswitch-enum -Wformat=2 \
+	-Wimplicit-fallthrough -Wdouble-promotion -Wframe-larger-than=8192
+
+# The libraries of the front end and the shell. The plugin needs none.
+LOAD_LIBS = $(shell $(PKG_CONFIG) --libs libbpf libelf)
+LUA_CFLAGS = $(shell $(PKG_CONFIG) --cflags lua5.4)
+LUA_LIBS = $(shell $(PKG_CONFIG) --libs lua5.4)
+JSON_LIBS = $(shell $(PKG_CONFIG) --libs jansson)
+EDIT_LIBS = $(shell $(PKG_CONFIG) --libs libedit)
+CHECK_LIBS = $(shell $(PKG_CONFIG) --libs check)
+
+CPPFLAGS += -I. -MMD -MP -DNCCLBPF_VERSION='"$(VERSION)"'
+CFLAGS += -std=c11 -D_GNU_SOURCE -g -fPIC -fvisibility=hidden \
+	-ffile-prefix-map=$(CURDIR)/= $(WARN) $(OPT) $(if $(WERROR),-Werror)
+
+# Object files of wildcard patterns.
+o = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
+
+CORE := $(filter-out $(B)/core/load/%,$(call o,core/*.c core/*/*.c))
+LOAD := $(call o,core/load/*.c)
+PLUGIN_SO := $(B)/libncclbpf.so
+LOAD_SO := $(B)/libncclbpf-load.so
+SHELL_BIN := $(B)/ncclbpf-shell
+LUA_SO := $(B)/lua/ncclbpf.so
+POLICIES := $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard policies/*.bpf.c))
+CORPUS := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(shell find test/corpus -name '*.bpf.c' 2>/dev/null))
+UNIT := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
+FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
+LUA_FILES := $(wildcard lua/ncclbpf/*.lua)
+CONFORMANCE := $(B)/test/conformance_plugin $(B)/test/conformance_run
+
+.PHONY: all help setup lib
+all: lib policies tests
+lib: $(if $(wildcard plugin/*.c),$(PLUGIN_SO)) $(if $(wildcard core/load/*.c),$(LOAD_SO)) \
+	$(if $(wildcard lua/*.c),$(LUA_SO)) $(if $(wildcard shell/*.c),$(SHELL_BIN))
+
+help:
+	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
+
+## make demo       an 8-rank job, a policy loaded while it runs (under 3 min)
+## make check      build everything and run all tests
+## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
+## make bench      nanoseconds per decision, as ratios, in one run
+## make lint       format, layers, clang-tidy, cppcheck
+## make install    PREFIX=/usr/local DESTDIR=
+## make fmt, clean, setup, check-fresh (both commands in an empty Debian 12)
+
+# ---- what is built -------------------------------------------------------
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(B)/lua/%.o $(B)/shell/%.o: CFLAGS += $(LUA_CFLAGS)
+
+# Symbols: a version script lets NCCL's names out and hides all others.
+$(PLUGIN_SO): $(call o,plugin/*.c plugin/abi/*.c) $(CORE) plugin/ncclbpf.map
+	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=plugin/ncclbpf.map \
+		-Wl,-soname,libncclbpf.so -Wl,-z,relro,-z,now -Wl,--no-undefined \
+		-Wl,--gc-sections -o $@ $(filter %.o,$^) -lpthread
+
+# The front end as an object of its own: the plugin opens it for .bpf.o files.
+$(LOAD_SO): $(LOAD) $(CORE) core/load/load.map
+	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=core/load/load.map \
+		-Wl,-soname,libncclbpf-load.so -Wl,-z,relro,-z,now \
+		-Wl,--no-undefined -o $@ $(filter %.o,$^) $(LOAD_LIBS)
+
+# A policy is C for the BPF target; its image is made by our own front end.
+$(B)/%.bpf.o: %.bpf.c
+	@mkdir -p $(@D)
+	$(CLANG) -target bpf -mcpu=v3 -O2 -g -I. -Ipolicies -MMD -MP -Wall \
+		-Wno-unknown-attributes -c -o $@ $<
+
+$(B)/%.policy: $(B)/%.bpf.o $(B)/tools/policy_build
+	$(B)/tools/policy_build $< $@
+
+# The smallest program over core and load: object in, image out.
+$(B)/tools/policy_build: $(B)/core/load/tool/policy_build.o $(LOAD) $(CORE)
+	@mkdir -p $(@D)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS)
+
+.PHONY: policies tests
+policies: $(POLICIES)
+tests: $(UNIT) $(FUZZ) $(CORPUS)
+
+$(B)/test/unit/%: $(B)/test/unit/%.o $(CORE) $(LOAD)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
+
+# Fuzz targets are linked with a driver that replays files; V=fuzz CC=clang
+# links libFuzzer instead.
+$(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/replay.o) $(CORE) $(LOAD)
+	$(CC) $(SAN:fuzzer-no-link%=fuzzer%) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
+
+.SECONDARY:
+
+# Parts with rules of their own; each file says what it adds.
+-include $(wildcard core/*/rules.mk lua/rules.mk shell/rules.mk plugin/rules.mk \
+	test/*/rules.mk)
+
+# ---- checks --------------------------------------------------------------
+
+.PHONY: check fmt layers clean
+check: all
+	test/run.sh $(B)
+
+fmt:
+	clang-format -i $(SOURCES)
+
+SOURCES := $(shell find core lua plugin policies shell test examples \
+	\( -name '*.c' -o -name '*.h' \) -not -path '*/tbl/*' 2>/dev/null)
+
+layers:
+	@awk -f layers.awk layers.txt $(shell find core lua plugin shell policies \
+		-name '*.[ch]' -not -path '*/tool/*')
+
+clean:
+	rm -rf build
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_BASE_ARENA_H
+#define NB_BASE_ARENA_H
+
+#include <stddef.h>
+
+/*
+ * Memory that is freed all at once. Not thread-safe: one owner at a time.
+ * A limit bounds what hostile input can make us take.
+ */
+struct nb_arena_block;
+struct nb_arena {
+	struct nb_arena_block *blocks;
+	size_t used;
+	size_t limit;
+};
+
+/* @limit: most bytes ever handed out; 0 for no limit but memory itself. */
+void nb_arena_init(struct nb_arena *a, size_t limit);
+void nb_arena_fini(struct nb_arena *a);
+
+/* Zeroed, 16-byte aligned memory; NULL when memory or the limit is used up. */
+void *nb_arena_alloc(struct nb_arena *a, size_t size);
+/* The same for @n elements of @size bytes; NULL on overflow too. */
+void *nb_arena_array(struct nb_arena *a, size_t n, size_t size);
+/* Copies @size bytes; NULL as above. */
+void *nb_arena_dup(struct nb_arena *a, const void *from, size_t size);
+/* Copies at most @max bytes of a string and terminates it. */
+char *nb_arena_str(struct nb_arena *a, const char *from, size_t max);
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_BASE_BUF_H
+#define NB_BASE_BUF_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Growing, bounded bytes or text. A failure (memory, limit) is sticky: later
+ * appends do nothing and nb_buf_ok tells at the end, so that writers need
+ * not check each step. The bytes are always followed by a NUL.
+ */
+struct nb_buf {
+	char *data;  /* never NULL after a first append that worked */
+	size_t size; /* bytes in use, without the NUL */
+	size_t cap;
+	size_t limit;
+	bool failed;
+};
+
+/* @limit: most bytes it may hold; 0 for 1 GiB. Takes no memory yet. */
+void nb_buf_init(struct nb_buf *b, size_t limit);
+void nb_buf_fini(struct nb_buf *b);
+void nb_buf_clear(struct nb_buf *b);
+bool nb_buf_ok(const struct nb_buf *b);
+void nb_buf_bytes(struct nb_buf *b, const void *p, size_t size);
+void nb_buf_zeros(struct nb_buf *b, size_t size);
+void nb_buf_str(struct nb_buf *b, const char *s);
+void nb_buf_char(struct nb_buf *b, char c);
+void nb_buf_printf(struct nb_buf *b, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void nb_buf_vprintf(struct nb_buf *b, const char *fmt, va_list ap);
+/* The text, or "" when there is none. Valid until the next append. */
+const char *nb_buf_text(const struct nb_buf *b);
+/* Hands the bytes to the caller, who frees them; the buffer is empty then. */
+char *nb_buf_take(struct nb_buf *b, size_t *size);
+
+#endif

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_BASE_JSON_H
+#define NB_BASE_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+
+/*
+ * A streaming JSON writer: one line, no white space, into a buffer. It puts
+ * commas and escapes; nesting beyond NB_JSON_DEPTH or a key where none may
+ * be is a bug of ours and asserts. Text that is not UTF-8 is written with
+ * U+FFFD in place of each wrong byte. 64-bit integers are written whole.
+ *
+ * Within an object, call the nb_json_*_key form or nb_json_key first.
+ */
+enum { NB_JSON_DEPTH = 24 };
+
+struct nb_json {
+	struct nb_buf *out;
+	unsigned depth;
+	bool comma[NB_JSON_DEPTH];
+	bool keyed;
+};
+
+/* @out is borrowed; its sticky failure is the writer's. */
+void nb_json_init(struct nb_json *j, struct nb_buf *out);
+void nb_json_obj(struct nb_json *j);	 /* { */
+void nb_json_end_obj(struct nb_json *j); /* } */
+void nb_json_arr(struct nb_json *j);	 /* [ */
+void nb_json_end_arr(struct nb_json *j); /* ] */
+void nb_json_key(struct nb_json *j, const char *key);
+void nb_json_str(struct nb_json *j, const char *s); /* NULL: null */
+void nb_json_strn(struct nb_json *j, const char *s, size_t n);
+void nb_json_u64(struct nb_json *j, uint64_t v);
+void nb_json_i64(struct nb_json *j, int64_t v);
+void nb_json_f64(struct nb_json *j, double v); /* not finite: null */
+void nb_json_bool(struct nb_json *j, bool v);
+void nb_json_null(struct nb_json *j);
+/* Bytes as lower-case hexadecimal text. */
+void nb_json_hex(struct nb_json *j, const void *p, size_t size);
+
+/* key and value in one call */
+void nb_json_kstr(struct nb_json *j, const char *key, const char *s);
+void nb_json_ku64(struct nb_json *j, const char *key, uint64_t v);
+void nb_json_ki64(struct nb_json *j, const char *key, int64_t v);
+void nb_json_kf64(struct nb_json *j, const char *key, double v);
+void nb_json_kbool(struct nb_json *j, const char *key, bool v);
+void nb_json_khex(struct nb_json *j, const char *key, const void *p, size_t n);
+/* 64-bit identity as 16 hexadecimal digits ("comm": "00d1…") */
+void nb_json_kid(struct nb_json *j, const char *key, uint64_t id);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_BASE_VIEW_H
+#define NB_BASE_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * Bounds-checked reads of untrusted bytes. Every parser of the project reads
+ * through this: offsets are checked without overflow, nothing is cast, so
+ * alignment never matters. Little-endian hosts only (checked in spec.c).
+ */
+struct nb_view {
+	const unsigned char *p;
+	size_t size;
+};
+
+static inline struct nb_view nb_view(const void *p, size_t size)
+{
+	return (struct nb_view){ p, size };
+}
+
+/* Is [off, off+size) inside? */
+static inline bool nb_view_has(struct nb_view v, uint64_t off, uint64_t size)
+{
+	return off <= v.size && size <= v.size - off;
+}
+
+/* The part [off, off+size), or an empty view with p NULL when outside. */
+static inline struct nb_view nb_view_sub(struct nb_view v, uint64_t off,
+					 uint64_t size)
+{
+	if (!nb_view_has(v, off, size))
+		return (struct nb_view){ NULL, 0 };
+	return (struct nb_view){ v.p + off, (size_t)size };
+}
+
+/* Copy @size bytes at @off to @to; false, and nothing written, if outside. */
+static inline bool nb_view_get(struct nb_view v, uint64_t off, void *to,
+			       size_t size)
+{
+	if (!nb_view_has(v, off, size))
+		return false;
+	memcpy(to, v.p + off, size);
+	return true;
+}
+
+static inline bool nb_view_u16(struct nb_view v, uint64_t off, uint16_t *to)
+{
+	return nb_view_get(v, off, to, sizeof(*to));
+}
+
+static inline bool nb_view_u32(struct nb_view v, uint64_t off, uint32_t *to)
+{
+	return nb_view_get(v, off, to, sizeof(*to));
+}
+
+static inline bool nb_view_u64(struct nb_view v, uint64_t off, uint64_t *to)
+{
+	return nb_view_get(v, off, to, sizeof(*to));
+}
+
+/* A NUL-terminated string at @off; NULL when it is not inside whole. */
+static inline const char *nb_view_str(struct nb_view v, uint64_t off)
+{
+	if (off >= v.size || !memchr(v.p + off, 0, v.size - (size_t)off))
+		return NULL;
+	return (const char *)v.p + off;
+}
+
+#endif

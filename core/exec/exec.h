@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_EXEC_EXEC_H
+#define NB_EXEC_EXEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/image/image.h"
+#include "core/map/map.h"
+
+/* The ring that bpf_trace_printk writes to; core/exec/trace.h. */
+struct nb_trace;
+
+/*
+ * A program ready to run: decoded, maps and helpers bound. Immutable; it
+ * holds references to its maps.
+ */
+struct nb_exec;
+
+/*
+ * nb_exec_new - bind program @prog of @img
+ * @maps:  one for each of the image's maps, in order; references are taken
+ * @trace: may be NULL (bpf_trace_printk then answers -EINVAL); borrowed
+ *
+ * The program must have been accepted by nb_verify: this does not check it
+ * again. The image may be freed afterwards. 0, NB_E_NOMEM, NB_E_NOTSUP.
+ */
+int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
+		struct nb_map *const *maps, struct nb_trace *trace,
+		struct nb_err *err);
+void nb_exec_free(struct nb_exec *x);
+
+/*
+ * nb_exec_run - run it once
+ * @ctx: the hook's context (r1)
+ * @ctx_size: goes to r2 (bpf_conformance wants it there; policies ignore it)
+ *
+ * Returns r0. Any thread, concurrently; no lock, allocation or system call
+ * besides those of a helper's contract. Stack use is under 8 KiB.
+ */
+uint64_t nb_exec_run(const struct nb_exec *x, void *ctx, uint64_t ctx_size);
+
+/* The helper bodies' view of the running program. */
+struct nb_run {
+	struct nb_trace *trace;
+	uint32_t cpu; /* UINT32_MAX: not asked for yet */
+};
+
+typedef uint64_t nb_helper_fn(struct nb_run *run, uint64_t r1, uint64_t r2,
+			      uint64_t r3, uint64_t r4, uint64_t r5);
+
+/* The body of a helper of core/tbl/helpers.h; NULL for other numbers. */
+nb_helper_fn *nb_helper_body(int32_t id);
+
+#endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_IMAGE_IMAGE_H
+#define NB_IMAGE_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/arena.h"
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/base/sha256.h"
+#include "core/isa/insn.h"
+#include "core/spec/spec.h"
+
+/*
+ * The policy image: the one form in which a policy reaches a job. This file
+ * is its meaning in memory; docs/image.md describes the bytes. Its digest is
+ * the SHA-256 of all of its bytes. Limits, checked by writer and reader:
+ */
+enum {
+	NB_IMAGE_MAX_SIZE = 4 << 20, /* bytes of an image */
+	NB_IMAGE_MAX_MAPS = 64,
+	NB_IMAGE_MAX_PROGS = 32,
+	NB_IMAGE_MAX_SLOTS = 65536, /* of one program, subprograms included */
+	NB_IMAGE_MAX_FUNCS = 256,   /* of one program */
+	NB_IMAGE_NAME = 64,	    /* bytes of a name, NUL included */
+	NB_IMAGE_MAX_KEY = 512,
+	NB_IMAGE_MAX_VALUE = 64 << 10
+};
+
+/* What a map is made from: a definition in .maps, or a data section. */
+enum nb_map_origin {
+	NB_ORIGIN_DEFINED,
+	NB_ORIGIN_RODATA,
+	NB_ORIGIN_DATA,
+	NB_ORIGIN_BSS
+};
+
+enum {
+	/* tag "ncclbpf:coherent": programs only read it, it changes only at
+	 * fences, and its content counts as coherent */
+	NB_MAPF_COHERENT = 1,
+	/* tag "ncclbpf:shared": one map for all policies of the process that
+	 * say so, by name and shape */
+	NB_MAPF_SHARED = 2
+};
+
+struct nb_map_spec {
+	const char *name;	       /* "limits", ".rodata" */
+	uint32_t type;		       /* enum nb_map_type */
+	uint32_t key_size, value_size; /* bytes */
+	uint32_t max_entries;
+	uint32_t flags; /* NB_F_* */
+	uint32_t tags;	/* NB_MAPF_* */
+	enum nb_map_origin origin;
+	uint32_t btf_key, btf_value; /* type ids in the image's BTF; 0: none */
+	/* data sections: initial value of element 0, value_size bytes; for
+	 * .bss and defined maps NULL */
+	const unsigned char *init;
+};
+
+/* A source line: applies from slot @pc to the next record's. */
+struct nb_line {
+	uint32_t pc;
+	uint32_t line, col; /* from 1; 0 unknown */
+	const char *file;
+	const char *text; /* the line itself, may be "" */
+};
+
+enum nb_linkage { NB_FUNC_STATIC, NB_FUNC_GLOBAL };
+
+/* What BTF says of an argument of a global function. */
+enum nb_func_arg { NB_FARG_SCALAR, NB_FARG_CTX, NB_FARG_MEM, NB_FARG_OTHER };
+
+struct nb_func_sig {
+	uint8_t nargs;	      /* at most 5 */
+	uint8_t arg[5];	      /* enum nb_func_arg */
+	uint32_t mem_size[5]; /* bytes behind an NB_FARG_MEM */
+	bool returns_scalar;
+};
+
+/* A function of a program: slots [start, end). Function 0 is the entry. */
+struct nb_func {
+	const char *name;
+	uint32_t start, end;
+	enum nb_linkage linkage; /* static where BTF is missing */
+	bool has_sig;
+	struct nb_func_sig sig;
+};
+
+/*
+ * A program: the entry function first, then each function of .text that it
+ * reaches, once. Calls are relative (LDDW_FUNC and CALL_LOCAL as in
+ * struct nb_insn); maps are indices into the image's maps.
+ */
+struct nb_prog {
+	const char *name;    /* C function name */
+	const char *section; /* "tuner" */
+	enum nb_hook hook;
+	const struct nb_slot *slots;
+	uint32_t nslots;
+	const struct nb_func *funcs;
+	uint32_t nfuncs;	     /* at least 1 */
+	const struct nb_line *lines; /* ascending pc */
+	uint32_t nlines;
+};
+
+/* A field of a context struct as the policy was compiled against it, so
+ * that a reader of older make can name what it lacks. */
+struct nb_ctx_field {
+	enum nb_hook hook;
+	const char *name;
+	uint32_t off, size;
+};
+
+struct nb_image {
+	const char *name; /* of the policy: its file, without suffix */
+	uint8_t digest[NB_SHA256_SIZE];
+	const struct nb_map_spec *maps;
+	uint32_t nmaps;
+	const struct nb_prog *progs;
+	uint32_t nprogs; /* at least 1 */
+	const struct nb_ctx_field *ctx_fields;
+	uint32_t nctx_fields;
+	const unsigned char *btf; /* blob for the shell; NULL: none */
+	uint32_t btf_size;
+	const unsigned char *bytes; /* the image itself */
+	size_t size;
+	/* private to image.c */
+	struct nb_arena arena;
+};
+
+/*
+ * nb_image_write - write @in (digest, bytes, size, arena ignored) to @out
+ *
+ * Canonical: equal content gives equal bytes. 0, NB_E_LIMIT, NB_E_NOMEM.
+ */
+int nb_image_write(struct nb_buf *out, const struct nb_image *in,
+		   struct nb_err *err);
+
+/*
+ * nb_image_read - check and read an image
+ * @bytes: @size untrusted bytes, copied
+ *
+ * *@out is freed with nb_image_free. Checks everything that is structure:
+ * lengths, indices, limits, names, that every slot decodes, map definitions
+ * against their type. Safety of the programs is nb_verify's. NULL on failure:
+ * NB_E_IMAGE (err->at is the offset), NB_E_VERSION, NB_E_LIMIT, NB_E_NOMEM.
+ * Pure; any thread.
+ */
+int nb_image_read(struct nb_image **out, const void *bytes, size_t size,
+		  struct nb_err *err);
+void nb_image_free(struct nb_image *img);
+
+/* Do bytes begin like an image? */
+bool nb_image_is(const void *bytes, size_t size);
+
+/* Index of the map named @name, or -1. */
+int nb_image_map(const struct nb_image *img, const char *name);
+
+/* The record that covers slot @pc, or NULL. */
+const struct nb_line *nb_prog_line(const struct nb_prog *p, uint32_t pc);
+/* The function that holds slot @pc. */
+const struct nb_func *nb_prog_func(const struct nb_prog *p, uint32_t pc);
+
+/*
+ * Definition checks shared by writer, reader and loader: type known, sizes
+ * and flags as the kernel demands of that type. 0, NB_E_MAPDEF, NB_E_LIMIT.
+ */
+int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err);
+
+#endif

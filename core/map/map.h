@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_MAP_MAP_H
+#define NB_MAP_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/spec/spec.h"
+
+struct nb_map;
+
+/* Flags of an update (values of linux/bpf.h). */
+enum { NB_ANY = 0, NB_NOEXIST = 1, NB_EXIST = 2 };
+
+/* What a map is made from; image/ maps its specs onto this. */
+struct nb_map_def {
+	const char *name; /* copied, at most 63 bytes */
+	uint32_t type;	  /* enum nb_map_type */
+	uint32_t key_size, value_size, max_entries, flags;
+};
+
+/*
+ * nb_map_new - make an empty map (arrays: all elements present, zeroed)
+ *
+ * All memory is taken here; nothing later allocates. *@out has one reference.
+ * 0, NB_E_MAPDEF (what the kernel answers with EINVAL or E2BIG), NB_E_LIMIT
+ * (over NB_MAP_MAX_BYTES), NB_E_NOMEM.
+ */
+enum { NB_MAP_MAX_BYTES = 256 << 20 };
+int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
+	       struct nb_err *err);
+/* A new map with the same definition and a snapshot of the elements. */
+int nb_map_clone(struct nb_map **out, const struct nb_map *from,
+		 struct nb_err *err);
+struct nb_map *nb_map_get(struct nb_map *m);
+void nb_map_put(struct nb_map *m); /* NULL is fine */
+
+const struct nb_map_def *nb_map_definition(const struct nb_map *m);
+/* Elements present: arrays max_entries, hashes the count now. */
+uint32_t nb_map_count(const struct nb_map *m);
+/* Bytes of memory it holds. */
+size_t nb_map_memory(const struct nb_map *m);
+
+/*
+ * The program side: what the helpers call. Any thread, concurrently with
+ * everything else; never allocates, never sleeps, no system call. Error
+ * numbers are the kernel's, negative (-ENOENT, -EEXIST, -E2BIG, -EINVAL,
+ * -EBUSY when a bucket stays busy).
+ *
+ * lookup: pointer to the value, key and value sizes of the definition, or
+ * NULL. It stays readable and writable as long as the map lives; the element
+ * may be deleted and reused meanwhile, as in the kernel's preallocated hash.
+ * @cpu: below nb_ncpus(), only per-CPU types look at it.
+ */
+void *nb_map_lookup(struct nb_map *m, const void *key, uint32_t cpu);
+int nb_map_update(struct nb_map *m, const void *key, const void *value,
+		  uint64_t flags, uint32_t cpu);
+int nb_map_delete(struct nb_map *m, const void *key);
+
+/*
+ * The management side (shell, loader): values of per-CPU types are
+ * nb_ncpus() values one after the other, each rounded up to 8 bytes, as the
+ * bpf() system call has them. nb_map_user_value_size tells the total.
+ */
+uint32_t nb_ncpus(void);
+size_t nb_map_user_value_size(const struct nb_map *m);
+/* 0, NB_E_NOKEY */
+int nb_map_read(const struct nb_map *m, const void *key, void *value,
+		struct nb_err *err);
+/* 0, NB_E_FULL, NB_E_EXISTS, NB_E_NOKEY, NB_E_FLAGS, NB_E_BUSY */
+int nb_map_write(struct nb_map *m, const void *key, const void *value,
+		 uint64_t flags, struct nb_err *err);
+/* 0, NB_E_NOKEY, NB_E_FLAGS (arrays cannot delete) */
+int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err);
+/*
+ * Walk: @key NULL starts; *@next (key_size bytes) gets the key after @key.
+ * 0, or NB_E_NOKEY at the end. With concurrent change some elements may be
+ * seen twice or not at all, as with the kernel's get_next_key; it ends.
+ */
+int nb_map_next(const struct nb_map *m, const void *key, void *next);
+
+/*
+ * For the interpreter and JIT: the address of element 0 of an array map
+ * (data sections live there), NULL for others.
+ */
+void *nb_map_array_base(struct nb_map *m);
+
+#endif

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// The tables of core/tbl as const arrays. This is the only file that turns
+// rows into data; everything else asks here.
+#include "core/spec/spec.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/tbl/ctx.h"
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	      "policies, images and contexts are little-endian");
+
+#define ANY NB_FIELD_ANY
+
+static const struct nb_insn_spec insns[NB_NOPS] = {
+#define INSN(name, opcode, dst, src, off, imm, kind, fn, width, operand, \
+	     group, isa, mnemonic)                                       \
+	[NB_OP_##name] = { #name,                                        \
+			   opcode,                                       \
+			   dst,                                          \
+			   src,                                          \
+			   off,                                          \
+			   imm,                                          \
+			   NB_KIND_##kind,                               \
+			   NB_FN_##fn,                                   \
+			   width,                                        \
+			   NB_OPND_##operand,                            \
+			   NB_GROUP_##group,                             \
+			   isa,                                          \
+			   mnemonic },
+#include "core/tbl/isa.h"
+	[NB_OP_LDDW_HI] = { "LDDW_HI", 0, 0, 0, 0, ANY, NB_KIND_LDDW_HI,
+			    NB_FN_NONE, 64, NB_OPND_NONE, NB_GROUP_BASE64, 1,
+			    "" },
+};
+
+#undef ANY
+
+const struct nb_insn_spec *nb_spec_insn(enum nb_op op)
+{
+	assert(op < NB_NOPS);
+	return &insns[op];
+}
+
+static const struct nb_helper_spec helpers[] = {
+#define HELPER(id, name, ret, a1, a2, a3, a4, a5, label, effect, doc)          \
+	{ id,                                                                  \
+	  #name,                                                               \
+	  NB_RET_##ret,                                                        \
+	  { NB_ARG_##a1, NB_ARG_##a2, NB_ARG_##a3, NB_ARG_##a4, NB_ARG_##a5 }, \
+	  NB_LABEL_##label,                                                    \
+	  NB_EFFECT_##effect,                                                  \
+	  doc },
+#include "core/tbl/helpers.h"
+};
+
+#define NHELPERS (sizeof(helpers) / sizeof(helpers[0]))
+
+const struct nb_helper_spec *nb_spec_helper(int32_t id)
+{
+	for (size_t i = 0; i < NHELPERS; i++)
+		if (helpers[i].id == id)
+			return &helpers[i];
+	return NULL;
+}
+
+const struct nb_helper_spec *nb_spec_helper_named(const char *name)
+{
+	for (size_t i = 0; i < NHELPERS; i++)
+		if (!strcmp(helpers[i].name, name))
+			return &helpers[i];
+	return NULL;
+}
+
+const struct nb_helper_spec *nb_spec_helpers(size_t *n)
+{
+	*n = NHELPERS;
+	return helpers;
+}
+
+static const struct nb_map_type_spec map_types[] = {
+#define MAPTYPE(name, id, word, ops, flags, doc) { id, word, flags, doc },
+#include "core/tbl/maps.h"
+};
+
+#define NMAPTYPES (sizeof(map_types) / sizeof(map_types[0]))
+
+const struct nb_map_type_spec *nb_spec_map_type(uint32_t id)
+{
+	for (size_t i = 0; i < NMAPTYPES; i++)
+		if (map_types[i].id == id)
+			return &map_types[i];
+	return NULL;
+}
+
+const struct nb_map_type_spec *nb_spec_map_types(size_t *n)
+{
+	*n = NMAPTYPES;
+	return map_types;
+}
+
+static const struct nb_field_spec fields_tuner[] = {
+#define FIELD(name, type, access, label, unit, doc, source)                \
+	{ #name,	#type,	     offsetof(struct ncclbpf_tuner, name), \
+	  sizeof(type), NB_##access, NB_LABEL_##label,                     \
+	  unit,		doc,	     source },
+#include "core/tbl/hook_tuner.h"
+};
+
+enum { NB_COHERENT = 1 };
+
+static const struct nb_hook_spec hooks[NB_NHOOKS] = {
+#define HOOK(name, word, ctx, coherent, doc)                                 \
+	[NB_HOOK_##name] = { NB_HOOK_##name,                                 \
+			     word,                                           \
+			     "ncclbpf_" #ctx,                                \
+			     sizeof(struct ncclbpf_##ctx),                   \
+			     fields_##ctx,                                   \
+			     sizeof(fields_##ctx) / sizeof(fields_##ctx[0]), \
+			     coherent,                                       \
+			     doc },
+#include "core/tbl/hooks.h"
+};
+
+const struct nb_hook_spec *nb_spec_hook(enum nb_hook hook)
+{
+	assert(hook < NB_NHOOKS);
+	return &hooks[hook];
+}
+
+const struct nb_hook_spec *nb_spec_hook_section(const char *section)
+{
+	for (size_t i = 0; i < NB_NHOOKS; i++) {
+		size_t n = strlen(hooks[i].word);
+
+		if (!strncmp(section, hooks[i].word, n) &&
+		    (section[n] == '\0' || section[n] == '/'))
+			return &hooks[i];
+	}
+	return NULL;
+}
+
+const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook,
+					  uint32_t off)
+{
+	for (size_t i = 0; i < hook->nfields; i++) {
+		const struct nb_field_spec *f = &hook->fields[i];
+
+		if (off >= f->off && off - f->off < f->size)
+			return f;
+	}
+	return NULL;
+}
+
+static const struct nb_param_spec params[NB_NPARAMS] = {
+#define PARAM(name, type, def, min, max, choices, unit, who, doc)         \
+	[NB_P_##name] = { #name, NB_PARAM_##type, def, min, max, choices, \
+			  unit,	 NB_PARAM_##who,  doc },
+#include "core/tbl/params.h"
+};
+
+const struct nb_param_spec *nb_spec_param(enum nb_param p)
+{
+	assert(p < NB_NPARAMS);
+	return &params[p];
+}
+
+static const struct nb_cmd_spec cmds[NB_NCMDS] = {
+#define CMD(name, words, syntax, least, most, role, help) \
+	[NB_CMD_##name] = { words, syntax, least, most, NB_ROLE_##role, help },
+#include "core/tbl/commands.h"
+};
+
+const struct nb_cmd_spec *nb_spec_cmd(enum nb_cmd c)
+{
+	assert(c < NB_NCMDS);
+	return &cmds[c];
+}
+
+static const char *const colls[] = {
+#define NCCL_COLL(name, value, word) [value] = word,
+#include "core/tbl/nccl.h"
+};
+
+static const char *const algos[] = {
+#define NCCL_ALGO(name, value, word) [value] = word,
+#include "core/tbl/nccl.h"
+};
+
+static const char *const protos[] = {
+#define NCCL_PROTO(name, value, word) [value] = word,
+#include "core/tbl/nccl.h"
+};
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
+
+static int named(const char *word, const char *const *list, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcasecmp(word, list[i]))
+			return i;
+	return -1;
+}
+
+const char *nb_nccl_coll(int coll)
+{
+	return coll >= 0 && coll < COUNT(colls) ? colls[coll] : NULL;
+}
+
+const char *nb_nccl_algo(int algo)
+{
+	return algo >= 0 && algo < COUNT(algos) ? algos[algo] : NULL;
+}
+
+const char *nb_nccl_proto(int proto)
+{
+	return proto >= 0 && proto < COUNT(protos) ? protos[proto] : NULL;
+}
+
+int nb_nccl_coll_named(const char *word)
+{
+	return named(word, colls, COUNT(colls));
+}
+
+int nb_nccl_algo_named(const char *word)
+{
+	return named(word, algos, COUNT(algos));
+}
+
+int nb_nccl_proto_named(const char *word)
+{
+	return named(word, protos, COUNT(protos));
+}
+
+enum { WORD = 48 };
+
+/* Levenshtein distance of two words; longer ones count as far apart. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[WORD + 1], na = strlen(a), nb = strlen(b);
+
+	if (na > WORD || nb > WORD)
+		return WORD;
+	for (size_t j = 0; j <= nb; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= na; i++) {
+		size_t diag = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= nb; j++) {
+			size_t best = diag + (a[i - 1] != b[j - 1]);
+
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			diag = row[j];
+			row[j] = best;
+		}
+	}
+	return row[nb];
+}
+
+void nb_spec_nearest(const char *word, const char *const *list, size_t n,
+		     const char *near[2])
+{
+	size_t best[2] = { strlen(word) / 3 + 2, strlen(word) / 3 + 2 };
+
+	near[0] = near[1] = NULL;
+	for (size_t i = 0; i < n; i++) {
+		size_t d = distance(word, list[i]);
+
+		if (d < best[0]) {
+			best[1] = best[0];
+			near[1] = near[0];
+			best[0] = d;
+			near[0] = list[i];
+		} else if (d < best[1]) {
+			best[1] = d;
+			near[1] = list[i];
+		}
+	}
+}

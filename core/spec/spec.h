@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_SPEC_SPEC_H
+#define NB_SPEC_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The tables of core/tbl as const arrays, with look-up by number and by
+ * name. Facts only; no behaviour. Everything returned is static.
+ */
+
+/* ---- instructions ---- */
+
+enum nb_op {
+#define INSN(name, ...) NB_OP_##name,
+#include "core/tbl/isa.h"
+	NB_OP_LDDW_HI, /* second slot of an LDDW; never executed */
+	NB_NOPS
+};
+
+enum nb_kind {
+	NB_KIND_ALU,
+	NB_KIND_JMP,
+	NB_KIND_JA,
+	NB_KIND_MAY_GOTO,
+	NB_KIND_CALL,
+	NB_KIND_EXIT,
+	NB_KIND_LDX,
+	NB_KIND_LDXS,
+	NB_KIND_ST,
+	NB_KIND_STX,
+	NB_KIND_ATOMIC,
+	NB_KIND_LOAD_ACQ,
+	NB_KIND_STORE_REL,
+	NB_KIND_LDDW,
+	NB_KIND_LDDW_HI
+};
+
+enum nb_fn {
+	NB_FN_NONE,
+	/* ALU */
+	NB_FN_ADD,
+	NB_FN_SUB,
+	NB_FN_MUL,
+	NB_FN_DIV,
+	NB_FN_OR,
+	NB_FN_AND,
+	NB_FN_LSH,
+	NB_FN_RSH,
+	NB_FN_MOD,
+	NB_FN_XOR,
+	NB_FN_MOV,
+	NB_FN_ARSH,
+	NB_FN_SDIV,
+	NB_FN_SMOD,
+	NB_FN_MOVSX8,
+	NB_FN_MOVSX16,
+	NB_FN_MOVSX32,
+	NB_FN_NEG,
+	NB_FN_LE,
+	NB_FN_BE,
+	NB_FN_BSWAP,
+	/* JMP */
+	NB_FN_JEQ,
+	NB_FN_JGT,
+	NB_FN_JGE,
+	NB_FN_JSET,
+	NB_FN_JNE,
+	NB_FN_JSGT,
+	NB_FN_JSGE,
+	NB_FN_JLT,
+	NB_FN_JLE,
+	NB_FN_JSLT,
+	NB_FN_JSLE,
+	/* ATOMIC, beside ADD OR AND XOR */
+	NB_FN_FETCH_ADD,
+	NB_FN_FETCH_OR,
+	NB_FN_FETCH_AND,
+	NB_FN_FETCH_XOR,
+	NB_FN_XCHG,
+	NB_FN_CMPXCHG,
+	/* CALL */
+	NB_FN_HELPER,
+	NB_FN_LOCAL,
+	/* LDDW */
+	NB_FN_IMM,
+	NB_FN_MAP,
+	NB_FN_MAP_VALUE,
+	NB_FN_FUNC
+};
+
+enum nb_opnd { NB_OPND_NONE, NB_OPND_IMM, NB_OPND_REG };
+
+enum nb_group {
+	NB_GROUP_BASE32,
+	NB_GROUP_BASE64,
+	NB_GROUP_ATOMIC32,
+	NB_GROUP_ATOMIC64,
+	NB_GROUP_DIVMUL32,
+	NB_GROUP_DIVMUL64,
+	NB_GROUP_LINUX
+};
+
+/* A field of the encoding: any value, or exactly one. */
+enum { NB_FIELD_ANY = INT32_MIN };
+
+struct nb_insn_spec {
+	const char *name;
+	uint8_t opcode;
+	int32_t dst, src, off, imm; /* NB_FIELD_ANY or the exact value */
+	enum nb_kind kind;
+	enum nb_fn fn;
+	uint8_t width;
+	enum nb_opnd operand;
+	enum nb_group group;
+	uint8_t isa;
+	const char *mnemonic;
+};
+
+/* @op below NB_NOPS. */
+const struct nb_insn_spec *nb_spec_insn(enum nb_op op);
+
+/* ---- coherence labels ---- */
+
+enum nb_label { NB_LABEL_COHERENT, NB_LABEL_LOCAL, NB_LABEL_MAP };
+
+/* ---- helpers ---- */
+
+enum nb_ret { NB_RET_SCALAR, NB_RET_VALUE_OR_NULL };
+
+enum nb_arg {
+	NB_ARG_NONE,
+	NB_ARG_ANY,
+	NB_ARG_MAP,
+	NB_ARG_KEY,
+	NB_ARG_VALUE,
+	NB_ARG_MEM,
+	NB_ARG_OUT,
+	NB_ARG_SIZE,
+	NB_ARG_SIZE0,
+	NB_ARG_CTX
+};
+
+enum nb_effect { NB_EFFECT_NONE, NB_EFFECT_WRITES_MAP };
+
+struct nb_helper_spec {
+	int32_t id;
+	const char *name;
+	enum nb_ret ret;
+	enum nb_arg arg[5];
+	enum nb_label label;
+	enum nb_effect effect;
+	const char *doc;
+};
+
+/* NULL when no helper has this number or name. */
+const struct nb_helper_spec *nb_spec_helper(int32_t id);
+const struct nb_helper_spec *nb_spec_helper_named(const char *name);
+/* All of them, in order of their number; *@n gets the count. */
+const struct nb_helper_spec *nb_spec_helpers(size_t *n);
+
+/* ---- map types ---- */
+
+/* Linux's map flags (linux/bpf.h) that some type here knows. */
+enum {
+	NB_F_NO_PREALLOC = 0x1,
+	NB_F_RDONLY_PROG = 0x80,
+	NB_F_WRONLY_PROG = 0x100,
+	NB_F_MMAPABLE = 0x400
+};
+
+enum nb_map_type {
+#define MAPTYPE(name, id, word, ops, flags, doc) NB_MAP_##name = id,
+#include "core/tbl/maps.h"
+};
+
+struct nb_map_type_spec {
+	uint32_t id;
+	const char *word;
+	uint32_t flags;
+	const char *doc;
+};
+
+const struct nb_map_type_spec *nb_spec_map_type(uint32_t id);
+const struct nb_map_type_spec *nb_spec_map_types(size_t *n);
+
+/* ---- hooks and their contexts ---- */
+
+enum nb_hook {
+#define HOOK(name, ...) NB_HOOK_##name,
+#include "core/tbl/hooks.h"
+	NB_NHOOKS
+};
+
+enum nb_access { NB_IN, NB_OUT };
+
+struct nb_field_spec {
+	const char *name, *type;
+	uint32_t off, size;
+	enum nb_access access;
+	enum nb_label label;
+	const char *unit, *doc, *source;
+};
+
+struct nb_hook_spec {
+	enum nb_hook id;
+	const char *word;
+	const char *ctx_struct; /* "ncclbpf_tuner" */
+	uint32_t ctx_size;
+	const struct nb_field_spec *fields;
+	size_t nfields;
+	bool coherent; /* outputs must be coherent */
+	const char *doc;
+};
+
+const struct nb_hook_spec *nb_spec_hook(enum nb_hook hook);
+/* By ELF section: "tuner" or "tuner/..."; NULL if it names no hook. */
+const struct nb_hook_spec *nb_spec_hook_section(const char *section);
+/* The field that holds byte @off of the context; NULL outside. */
+const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook,
+					  uint32_t off);
+
+/* ---- parameters ---- */
+
+enum nb_param_type { NB_PARAM_STR, NB_PARAM_INT, NB_PARAM_ENUM };
+enum nb_param_who {
+	NB_PARAM_PLUGIN = 1,
+	NB_PARAM_SHELL = 2,
+	NB_PARAM_BOTH = 3
+};
+
+enum nb_param {
+#define PARAM(name, ...) NB_P_##name,
+#include "core/tbl/params.h"
+	NB_NPARAMS
+};
+
+struct nb_param_spec {
+	const char *name; /* without NCCLBPF_ */
+	enum nb_param_type type;
+	const char *def;
+	int64_t min, max;
+	const char *choices;
+	const char *unit;
+	enum nb_param_who who;
+	const char *doc;
+};
+
+const struct nb_param_spec *nb_spec_param(enum nb_param p);
+
+/* ---- commands of the control socket ---- */
+
+enum nb_role { NB_ROLE_OBSERVE, NB_ROLE_CONTROL };
+
+enum nb_cmd {
+#define CMD(name, ...) NB_CMD_##name,
+#include "core/tbl/commands.h"
+	NB_NCMDS
+};
+
+struct nb_cmd_spec {
+	const char *words, *syntax;
+	uint32_t least, most;
+	enum nb_role role;
+	const char *help;
+};
+
+const struct nb_cmd_spec *nb_spec_cmd(enum nb_cmd c);
+
+/* ---- NCCL's words ---- */
+
+/* "allreduce", "ring", "ll128"; NULL when the number has no word. */
+const char *nb_nccl_coll(int coll);
+const char *nb_nccl_algo(int algo);
+const char *nb_nccl_proto(int proto);
+/* The number of a word, in any case; -1 when there is none such. */
+int nb_nccl_coll_named(const char *word);
+int nb_nccl_algo_named(const char *word);
+int nb_nccl_proto_named(const char *word);
+
+/*
+ * The two words of @list (n of them) nearest to @word by edit distance, for
+ * "did you mean"; NULL where nothing is near (more than a third differs).
+ */
+void nb_spec_nearest(const char *word, const char *const *list, size_t n,
+		     const char *near[2]);
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One row a command that a target serves over its control socket
+ * (docs/protocol.md). The shell takes grammar, help and completion from the
+ * target's answer to `help`, so an older shell serves a newer plugin.
+ *
+ * name    enumerator NB_CMD_<name>
+ * words   one or two words, as typed
+ * syntax  arguments: UPPER CASE required, [optional], name= an option
+ * least most  positional arguments after the words
+ * role    NB_ROLE_OBSERVE or NB_ROLE_CONTROL
+ * help    one line
+ */
+/*  name            words              syntax                                     least most role    help */
+CMD(HELLO,          "hello",           "VERSION",                                 1, 1, OBSERVE, "open a conversation: protocol version 1; says who the target is and the caller's role")
+CMD(HELP,           "help",            "[WORD] [WORD]",                           0, 2, OBSERVE, "list the commands, or explain one")
+CMD(CANCEL,         "cancel",          "ID",                                      1, 1, OBSERVE, "stop the stream of request ID")
+CMD(STATUS,         "status",          "",                                        0, 0, OBSERVE, "the process: versions, policies, generation, communicators, counters")
+CMD(DOCTOR,         "doctor",          "",                                        0, 0, OBSERVE, "look for settings and states that keep policies from working")
+CMD(POLICY_LIST,    "policy list",     "",                                        0, 0, OBSERVE, "policies this process holds, and which are in use")
+CMD(POLICY_LOAD,    "policy load",     "NAME",                                    1, 1, CONTROL, "verify the image in the accompanying file descriptor and hold it; nothing changes yet")
+CMD(POLICY_GET,     "policy get",      "NAME",                                    1, 1, OBSERVE, "the policy's image, as a file descriptor beside the reply")
+CMD(POLICY_DUMP,    "policy dump",     "NAME",                                    1, 1, OBSERVE, "disassembly with source lines")
+CMD(POLICY_USE,     "policy use",      "NAME... [commit=no]",                     1, 16, CONTROL, "decide with these policies, in this order, from a fence on; none: NCCL's own choice")
+CMD(POLICY_UNDO,    "policy undo",     "[commit=no]",                             0, 0, CONTROL, "go back to the generation before, at a fence")
+CMD(POLICY_DISCARD, "policy discard",  "NAME",                                    1, 1, CONTROL, "forget a policy that is not in use")
+CMD(MAP_LIST,       "map list",        "",                                        0, 0, OBSERVE, "maps of the policies in use")
+CMD(MAP_SHOW,       "map show",        "MAP",                                     1, 1, OBSERVE, "definition and fill of one map")
+CMD(MAP_DUMP,       "map dump",        "MAP [limit=N] [after=KEY]",               1, 1, OBSERVE, "elements as hexadecimal bytes")
+CMD(MAP_GET,        "map get",         "MAP KEY",                                 2, 2, OBSERVE, "one element; KEY is hexadecimal bytes")
+CMD(MAP_SET,        "map set",         "MAP KEY VALUE... [flags=any|new|old] [commit=no]", 3, 64, CONTROL, "store elements (KEY VALUE pairs, hexadecimal); a coherent map changes at a fence")
+CMD(MAP_DEL,        "map del",         "MAP KEY [commit=no]",                     2, 2, CONTROL, "remove one element; in a coherent map at a fence")
+CMD(CHANGE_STATUS,  "change status",   "",                                        0, 0, OBSERVE, "the staged change, if any, and the fences of the last one")
+CMD(CHANGE_COMMIT,  "change commit",   "DIGEST",                                  1, 1, CONTROL, "commit a change that every process of the job has staged")
+CMD(CHANGE_ABORT,   "change abort",    "DIGEST",                                  1, 1, CONTROL, "drop a staged change")
+CMD(COMM_LIST,      "comm list",       "",                                        0, 0, OBSERVE, "communicators: ranks, nodes, decisions, generation")
+CMD(COMM_SHOW,      "comm show",       "COMM",                                    1, 1, OBSERVE, "one communicator: decisions by collective, size and answer")
+CMD(EXPLAIN,        "explain",         "COLLECTIVE SIZE [comm=ID]",               2, 2, OBSERVE, "what would be decided for a collective and why")
+CMD(DECISION_TAIL,  "decision tail",   "[COUNT] [follow=yes]",                    0, 1, OBSERVE, "the last decisions; follow=yes: and those to come")
+CMD(TRACE_TAIL,     "trace tail",      "[COUNT] [follow=yes]",                    0, 1, OBSERVE, "what policies printed with bpf_trace_printk")
+
+#undef CMD

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context structs made of the field rows, for the host's C and for policies
+ * alike. A policy includes policies/ncclbpf_policy.h, which supplies the
+ * integer types; the host's files have <stdint.h>.
+ */
+#ifndef NB_TBL_CTX_H
+#define NB_TBL_CTX_H
+
+#ifndef __bpf__
+#include <stdint.h>
+#endif
+
+struct ncclbpf_tuner {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_tuner.h"
+};
+
+enum ncclbpf_coll {
+#define NCCL_COLL(name, value, word) NCCL_COLL_##name = value,
+#include "core/tbl/nccl.h"
+	NCCL_NUM_COLLS = 5
+};
+
+enum ncclbpf_algo {
+	NCCL_ALGO_UNDEF = -1,
+#define NCCL_ALGO(name, value, word) NCCL_ALGO_##name = value,
+#include "core/tbl/nccl.h"
+	NCCL_NUM_ALGOS = 7
+};
+
+enum ncclbpf_proto {
+	NCCL_PROTO_UNDEF = -1,
+#define NCCL_PROTO(name, value, word) NCCL_PROTO_##name = value,
+#include "core/tbl/nccl.h"
+	NCCL_NUM_PROTOS = 3
+};
+
+#endif

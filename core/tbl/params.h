@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One row an environment variable NCCLBPF_<name>, read once when the plugin
+ * is initialised (the shell reads those marked SHELL).
+ *
+ * type     STR, INT (min..max), or ENUM (words of the choices, 0 first)
+ * def      default, as text
+ * choices  words of an ENUM, separated by |; else ""
+ * who      PLUGIN, SHELL or BOTH
+ */
+/*    name              type  def       min max          choices            unit  who     doc */
+PARAM(POLICY,           STR,  "",       0,  65536,       "",                "",   PLUGIN, "colon-separated policy images or .bpf.o files, in the order they run; each may end in @sha256:<64 hex digits>")
+PARAM(DISABLE,          INT,  "0",      0,  1,           "",                "1",  PLUGIN, "1: load nothing, decide nothing, open no socket")
+PARAM(CONTROL,          ENUM, "on",     0,  1,           "on|off",          "",   PLUGIN, "off: no control socket and no thread")
+PARAM(COHERENCE,        ENUM, "strict", 0,  1,           "strict|off",      "",   PLUGIN, "off: accept policies whose answers may differ between ranks (single-process experiments only)")
+PARAM(JOB,              STR,  "",       0,  64,          "",                "",   BOTH,   "name of the job; else the launcher's, else \"local\"")
+PARAM(SOCKET_DIR,       STR,  "",       0,  4096,        "",                "",   BOTH,   "directory of control sockets and the job segment")
+PARAM(MAX_CHANNELS,     INT,  "64",     1,  64,          "",                "1",  PLUGIN, "largest number of channels a policy may ask for")
+PARAM(FENCE_MARGIN,     INT,  "64",     1,  1048576,     "",                "1",  PLUGIN, "decisions between the furthest rank and the fence of a change")
+PARAM(FENCE_TIMEOUT_MS, INT,  "2000",   10, 60000,       "",                "ms", PLUGIN, "longest wait of a rank at an undecided fence before it decides abort")
+PARAM(LOG,              ENUM, "info",   0,  3,           "off|warn|info|debug", "", PLUGIN, "what is written through NCCL's logger")
+PARAM(HISTORY,          STR,  "",       0,  4096,        "",                "",   SHELL,  "history file of the prompt; empty: the state directory's")
+PARAM(PAGER,            STR,  "",       0,  4096,        "",                "",   SHELL,  "pager for long output on a terminal; empty: PAGER")
+
+#undef PARAM

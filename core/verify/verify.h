@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_VERIFY_H
+#define NB_VERIFY_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/base/json.h"
+#include "core/image/image.h"
+
+/*
+ * Class of a rejection, one row each in core/tbl/findings.h: a stable word,
+ * what was required in general, and the hint.
+ */
+enum nb_finding_class {
+	NB_FIND_NONE,
+#define FINDING(name, word, text, hint) NB_FIND_##name,
+#include "core/tbl/findings.h"
+	NB_NFINDINGS
+};
+
+/*
+ * Why a program is refused: one finding, the first on the path explored.
+ * Strings live as long as the verdict.
+ */
+struct nb_finding {
+	enum nb_finding_class cls;
+	uint32_t pc;	      /* slot */
+	int reg;	      /* register concerned, -1 if none */
+	const char *insn;     /* disassembly */
+	const char *required; /* "offset 0..7 of map limits' value (8 bytes)" */
+	const char *known;    /* "r2: scalar 0..255" */
+	const char *hint;     /* "add: if (i >= 16) return 0;" or "" */
+	const char *func;     /* name of the function */
+	const struct nb_line *line; /* of the image; NULL: no line info */
+	const uint32_t *path;	    /* slots of the branches that lead there */
+	uint32_t npath;
+};
+
+struct nb_verify_stats {
+	uint32_t insns_walked, states_kept, states_peak;
+	uint32_t stack_depth; /* bytes, deepest call chain */
+	uint64_t time_ns;
+	size_t memory; /* bytes of the arena */
+};
+
+/* Options that change what is accepted... */
+struct nb_verify_opts {
+	bool coherence_off; /* NCCLBPF_COHERENCE=off */
+	uint32_t max_insns; /* walked; 0: 1,000,000 */
+	size_t max_memory;  /* bytes; 0: 64 MiB */
+	/* a test harness: r1 points to this many bytes of plain memory and r2
+	 * holds the number, as in bpf_conformance; 0: the hook's context */
+	uint32_t plain_mem;
+	bool allow_wide_shift; /* immediates outside the width, masked */
+	/* ...and apart from them: text of every state along the way, may be
+	 * NULL */
+	struct nb_buf *trace;
+};
+
+/* Facts about a slot that execution may use. */
+enum {
+	NB_AUX_REACHED = 1,	 /* some path executes it */
+	NB_AUX_BRANCH_TAKEN = 2, /* JMP: some path jumps */
+	NB_AUX_BRANCH_FALLS = 4, /* JMP: some path falls through */
+	NB_AUX_NONZERO = 8	 /* DIV/MOD: the divisor is never 0 */
+};
+
+struct nb_verdict {
+	bool accepted;
+	struct nb_finding finding; /* when not */
+	struct nb_verify_stats stats;
+	const uint8_t *aux;    /* NB_AUX_* for each slot */
+	struct nb_arena arena; /* private */
+};
+
+/*
+ * nb_verify - judge program @prog of @img
+ * @opts: may be NULL for the defaults
+ *
+ * 0 when a verdict could be reached, also a bad one: see (*out)->accepted,
+ * and free it with nb_verdict_free. NB_E_NOMEM, NB_E_BUG otherwise, *@out
+ * NULL. The image must outlive the verdict. Pure, any thread; bounded in
+ * time and memory by the options.
+ */
+int nb_verify(struct nb_verdict **out, const struct nb_image *img,
+	      uint32_t prog, const struct nb_verify_opts *opts,
+	      struct nb_err *err);
+void nb_verdict_free(struct nb_verdict *v);
+
+/*
+ * The finding as text: several lines for people (source line with a caret,
+ * required, known, path, hint), each ended by a newline, and as one JSON
+ * object {"class":…,"pc":…,"required":…,…}. The same offline and in the job.
+ */
+void nb_verdict_text(const struct nb_verdict *v, const struct nb_image *img,
+		     uint32_t prog, struct nb_buf *out);
+void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img,
+		     uint32_t prog, struct nb_json *out);
+/* The finding in one line, for struct nb_err; returns NB_E_VERIFY. */
+int nb_verdict_err(const struct nb_verdict *v, const struct nb_image *img,
+		   uint32_t prog, struct nb_err *err);
+
+#endif

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run.sh BUILD [PATTERN]: run every test program of a build directory and
+# count its TAP lines. A program that prints no test, dies or outlives its
+# time is a failure. Last line: "N passed, N failed, N skipped".
+set -u
+TOP=$(cd "$(dirname "$0")/.." && pwd)
+B=$(cd "$1" && pwd)
+want=${2:-}
+SHARED=
+[ -d "$TOP/../shared" ] && SHARED=$(cd "$TOP/../shared" && pwd)
+export TOP B SHARED
+log=$B/test/log
+mkdir -p "$log"
+passed=0 failed=0 skipped=0
+
+one() { # name, command...
+	name=$1
+	shift
+	case $name in *"$want"*) ;; *) return ;; esac
+	start=$(date +%s)
+	timeout -k 10 "${LIMIT:-600}" "$@" >"$log/$name.log" 2>&1
+	rc=$?
+	counts=$(awk '
+		/^ok [0-9]/ { if ($0 ~ /# *[Ss][Kk][Ii][Pp]/) s++; else p++ }
+		/^not ok [0-9]/ { f++ }
+		END { print p + 0, f + 0, s + 0 }' "$log/$name.log")
+	set -- $counts
+	p=$1 f=$2 s=$3
+	# Death without a failed test, and silence, count as one failure.
+	if [ $rc -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
+	if [ $((p + f + s)) -eq 0 ]; then f=1; fi
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	printf '%-44s %4d ok %3d failed %3d skipped %4d s\n' "$name" "$p" "$f" \
+		"$s" $(($(date +%s) - start))
+	[ "$s" -gt 0 ] && sed -n 's/^ok [0-9]* - \(.*# *[Ss][Kk][Ii][Pp].*\)/    skipped: \1/p' "$log/$name.log" | sort -u | head -5
+	if [ "$f" -gt 0 ]; then
+		echo "    status $rc, log $log/$name.log"
+		grep -A 12 '^not ok' "$log/$name.log" | head -40 | sed 's/^/    /'
+		[ "$(grep -c '^not ok' "$log/$name.log")" -gt 0 ] ||
+			tail -25 "$log/$name.log" | sed 's/^/    /'
+	fi
+}
+
+for t in "$B"/test/unit/test_*; do
+	case $t in *.o | *.d) continue ;; esac
+	[ -x "$t" ] && CK_TAP_LOG_FILE_NAME=- one "unit-$(basename "$t" | sed 's/test_//')" "$t"
+done
+for t in "$B"/test/fuzz/fuzz_*; do
+	case $t in *.o | *.d) continue ;; esac
+	[ -x "$t" ] && one "fuzz-$(basename "$t" | sed 's/fuzz_//')" "$t" \
+		"$TOP/test/corpus/fuzz/$(basename "$t" | sed 's/fuzz_//')"
+done
+for t in "$TOP"/test/script/*.t; do
+	[ -x "$t" ] && one "$(basename "$t" .t)" "$t"
+done
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
