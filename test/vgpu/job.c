@@ -1,0 +1,949 @@
+// SPDX-License-Identifier: MIT
+// A training job as NCCL sees one: loops of collectives over sizes, on all
+// ranks, until told to stop. It knows nothing about plugins or policies.
+//
+// One process with all ranks, or (--procs) one process per rank: then the
+// first process starts the others, watches them and does nothing else. Loops
+// are counted in memory that all share; rank 0 decides before each loop
+// whether there is one more, so all ranks do the same number whatever moment
+// a signal comes. Exit 0: every call of every rank succeeded.
+#include <cuda_runtime_api.h>
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <linux/futex.h>
+#include <nccl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	MAX_RANKS = 64,
+	MAX_LOCAL = 28, // what one process of virtual GPUs can have
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 64,
+	STOP = 1 << 30, // in shared.go: no loop after those counted there
+};
+
+static const char usage[] =
+	"usage: job [--ranks N] [--procs [--per-node N]] [--coll NAME,...]\n"
+	"           [--min SIZE] [--max SIZE] [--factor N]\n"
+	"           [--seconds S] [--loops N] [--pause-ms MS] [--report FILE]\n"
+	"  --ranks N      ranks of the job (8)\n"
+	"  --procs        one process per rank; RANK is in its environment\n"
+	"  --per-node N   with --procs: N ranks on each pretended node\n"
+	"  --coll         allreduce, allgather, reducescatter, broadcast,\n"
+	"                 reduce (allreduce)\n"
+	"  --min, --max   bytes, with K, M or G (1K, 256M)\n"
+	"  --factor N     from one size to the next (2)\n"
+	"  --seconds, --loops  when to end; one loop if neither is given\n"
+	"  --pause-ms MS  between loops (0)\n"
+	"  --report FILE  append a JSON line for each collective of rank 0\n";
+
+// ---- options
+
+enum coll { ALLREDUCE, ALLGATHER, REDUCESCATTER, BROADCAST, REDUCE, NCOLL };
+
+static const char *const coll_name[NCOLL] = {
+	"allreduce", "allgather", "reducescatter", "broadcast", "reduce",
+};
+
+struct opts {
+	int nranks, per_node, factor;
+	bool procs;
+	enum coll colls[NCOLL];
+	int ncoll;
+	size_t min, max;
+	double seconds;
+	long loops, pause_ms;
+	const char *report;
+	int rank, shared_fd; // given to a process of --procs by the first one
+};
+
+static __attribute__((noreturn, format(printf, 1, 2))) void
+bad_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "job: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n%s", usage);
+	exit(EXIT_USAGE);
+}
+
+static long number(const char *name, const char *s, long least, long most)
+{
+	char *end;
+
+	errno = 0;
+	long v = strtol(s, &end, 10);
+	if (errno || end == s || *end || v < least || v > most)
+		bad_usage("--%s: \"%s\" is not a number in %ld..%ld", name, s,
+			  least, most);
+	return v;
+}
+
+static size_t size(const char *name, const char *s)
+{
+	enum { MOST_G = 64 };
+	char *end;
+
+	errno = 0;
+	unsigned long long v = strtoull(s, &end, 10);
+	int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+	unsigned long long most = (unsigned long long)MOST_G << 30 >> shift;
+	bool complete = *end == 0 || (shift && end[1] == 0);
+	if (errno || end == s || *s == '-' || !complete || v > most ||
+	    v << shift < sizeof(float))
+		bad_usage("--%s: \"%s\" is not a size in 4..%dG (bytes, or "
+			  "with K, M, G)",
+			  name, s, MOST_G);
+	return (size_t)v << shift;
+}
+
+static double seconds(const char *s)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	if (end == s || *end || !(v > 0 && v <= 1e6))
+		bad_usage("--seconds: \"%s\" is not a number above 0, at most "
+			  "1000000",
+			  s);
+	return v;
+}
+
+static void add_coll(struct opts *o, const char *s, size_t len)
+{
+	for (int i = 0; i < NCOLL; i++) {
+		if (strlen(coll_name[i]) != len ||
+		    memcmp(coll_name[i], s, len) != 0)
+			continue;
+		if (o->ncoll == NCOLL)
+			bad_usage("--coll: more than %d names", NCOLL);
+		o->colls[o->ncoll++] = (enum coll)i;
+		return;
+	}
+	bad_usage("--coll: \"%.*s\" is none of allreduce, allgather, "
+		  "reducescatter, broadcast, reduce",
+		  (int)len, s);
+}
+
+static void parse_colls(struct opts *o, const char *s)
+{
+	o->ncoll = 0;
+	for (;;) {
+		size_t len = strcspn(s, ",");
+
+		add_coll(o, s, len);
+		if (!s[len])
+			return;
+		s += len + 1;
+	}
+}
+
+enum opt {
+	RANKS,
+	PROCS,
+	PER_NODE,
+	COLL,
+	MIN,
+	MAX,
+	FACTOR,
+	SECONDS,
+	LOOPS,
+	PAUSE_MS,
+	REPORT,
+	RANK,
+	SHARED,
+	HELP
+};
+
+static const struct option long_opts[] = {
+	{ "ranks", required_argument, NULL, RANKS },
+	{ "procs", no_argument, NULL, PROCS },
+	{ "per-node", required_argument, NULL, PER_NODE },
+	{ "coll", required_argument, NULL, COLL },
+	{ "min", required_argument, NULL, MIN },
+	{ "max", required_argument, NULL, MAX },
+	{ "factor", required_argument, NULL, FACTOR },
+	{ "seconds", required_argument, NULL, SECONDS },
+	{ "loops", required_argument, NULL, LOOPS },
+	{ "pause-ms", required_argument, NULL, PAUSE_MS },
+	{ "report", required_argument, NULL, REPORT },
+	{ "rank", required_argument, NULL, RANK },
+	{ "shared", required_argument, NULL, SHARED },
+	{ "help", no_argument, NULL, HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void parse_one(struct opts *o, enum opt which, const char *arg)
+{
+	const char *name = long_opts[which].name;
+
+	switch (which) {
+	case RANKS:
+		o->nranks = (int)number(name, arg, 1, MAX_RANKS);
+		break;
+	case PROCS:
+		o->procs = true;
+		break;
+	case PER_NODE:
+		o->per_node = (int)number(name, arg, 1, MAX_LOCAL);
+		break;
+	case COLL:
+		parse_colls(o, arg);
+		break;
+	case MIN:
+		o->min = size(name, arg);
+		break;
+	case MAX:
+		o->max = size(name, arg);
+		break;
+	case FACTOR:
+		o->factor = (int)number(name, arg, 2, 1 << 20);
+		break;
+	case SECONDS:
+		o->seconds = seconds(arg);
+		break;
+	case LOOPS:
+		o->loops = number(name, arg, 1, STOP - 1);
+		break;
+	case PAUSE_MS:
+		o->pause_ms = number(name, arg, 0, 3600000);
+		break;
+	case REPORT:
+		o->report = arg;
+		break;
+	case RANK:
+		o->rank = (int)number(name, arg, 0, MAX_RANKS - 1);
+		break;
+	case SHARED:
+		o->shared_fd = (int)number(name, arg, 0, 1 << 20);
+		break;
+	case HELP:
+		fputs(usage, stdout);
+		exit(0);
+	}
+}
+
+static void check_opts(struct opts *o)
+{
+	if (o->min > o->max)
+		bad_usage("--min %zu is more than --max %zu", o->min, o->max);
+	if (!o->procs && o->nranks > MAX_LOCAL)
+		bad_usage("--ranks %d: at most %d without --procs", o->nranks,
+			  MAX_LOCAL);
+	if (!o->procs && o->per_node)
+		bad_usage("--per-node needs --procs");
+	for (int i = 0; i < o->ncoll; i++) {
+		size_t least = 4 * (size_t)o->nranks; // a float for each rank
+
+		if ((o->colls[i] == ALLGATHER ||
+		     o->colls[i] == REDUCESCATTER) &&
+		    o->min < least)
+			bad_usage("--min %zu: %s on %d ranks needs at least "
+				  "%zu bytes",
+				  o->min, coll_name[o->colls[i]], o->nranks,
+				  least);
+	}
+	if (!o->loops && o->seconds <= 0)
+		o->loops = 1;
+}
+
+static void parse_opts(struct opts *o, int argc, char **argv)
+{
+	int c;
+
+	*o = (struct opts){ .nranks = 8,
+			    .factor = 2,
+			    .ncoll = 1,
+			    .min = 1 << 10,
+			    .max = 256 << 20,
+			    .rank = -1,
+			    .shared_fd = -1 };
+	while ((c = getopt_long(argc, argv, "", long_opts, NULL)) != -1) {
+		if (c == '?')
+			bad_usage("see above");
+		parse_one(o, (enum opt)c, optarg);
+	}
+	if (optind < argc)
+		bad_usage("\"%s\": no arguments are taken but options",
+			  argv[optind]);
+	check_opts(o);
+}
+
+// ---- what all processes share
+
+struct shared {
+	uint32_t stop;	  // somebody was asked to end the job
+	uint32_t go;	  // loops that may be done, | STOP: there are no more
+	uint32_t have_id; // id is set
+	ncclUniqueId id;
+};
+
+static struct shared own; // until there is memory that all share
+static struct shared *shared = &own;
+static char dir[64]; // for VGPU_DIR, if it is ours
+
+static void wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+// Returns some time after the word has changed from old.
+static void wait_word(uint32_t *word, uint32_t old)
+{
+	struct timespec second = { 1, 0 };
+
+	syscall(SYS_futex, word, FUTEX_WAIT, old, &second, NULL, 0);
+}
+
+static uint32_t load(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static void store(uint32_t *word, uint32_t v)
+{
+	__atomic_store_n(word, v, __ATOMIC_RELEASE);
+	wake(word);
+}
+
+static void on_stop(int sig)
+{
+	static int count;
+
+	// A second signal means now, whatever hangs; with --procs the first
+	// process sees to that.
+	if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) > 1 && dir[0]) {
+		rmdir(dir);
+		_exit(128 + sig);
+	}
+	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
+}
+
+static void catch_stop(void)
+{
+	struct sigaction sa = { .sa_handler = on_stop, .sa_flags = SA_RESTART };
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGINT, &sa, NULL);
+}
+
+// ---- the ranks of this process
+
+struct rank {
+	int rank;
+	ncclComm_t comm;
+	cudaStream_t stream;
+	void *send, *recv;
+	cudaEvent_t begin, end;
+};
+
+struct local {
+	const struct opts *o;
+	struct rank ranks[MAX_LOCAL];
+	int n;
+	FILE *report; // rank 0 alone
+	double started;
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool nccl_failed(int rank, const char *what, ncclResult_t r)
+{
+	if (r == ncclSuccess)
+		return false;
+	fprintf(stderr, "job: rank %d: %s: %s\n", rank, what,
+		ncclGetErrorString(r));
+	return true;
+}
+
+static bool cuda_failed(int rank, const char *what, cudaError_t r)
+{
+	if (r == cudaSuccess)
+		return false;
+	fprintf(stderr, "job: rank %d: %s: %s\n", rank, what,
+		cudaGetErrorString(r));
+	return true;
+}
+
+#define NCCL_FAILED(rank, call) nccl_failed(rank, #call, call)
+#define CUDA_FAILED(rank, call) cuda_failed(rank, #call, call)
+
+static bool is_leader(const struct local *l)
+{
+	return l->ranks[0].rank == 0;
+}
+
+static int device_of(const struct opts *o, int rank)
+{
+	return o->per_node ? rank % o->per_node : rank;
+}
+
+static int rank_open(const struct opts *o, struct rank *r)
+{
+	int n = r->rank;
+
+	if (CUDA_FAILED(n, cudaSetDevice(device_of(o, n))) ||
+	    CUDA_FAILED(n, cudaStreamCreateWithFlags(&r->stream,
+						     cudaStreamNonBlocking)) ||
+	    CUDA_FAILED(n, cudaMalloc(&r->send, o->max)) ||
+	    CUDA_FAILED(n, cudaMalloc(&r->recv, o->max)) ||
+	    CUDA_FAILED(n, cudaEventCreate(&r->begin)) ||
+	    CUDA_FAILED(n, cudaEventCreate(&r->end)))
+		return -1;
+	return 0;
+}
+
+// All at once, as a communicator ends only when its last rank does.
+static int comms_close(struct local *l)
+{
+	for (int i = 0; i < l->n; i++) {
+		if (NCCL_FAILED(l->ranks[i].rank,
+				ncclCommFinalize(l->ranks[i].comm)))
+			return -1;
+	}
+	for (int i = 0; i < l->n; i++) {
+		if (NCCL_FAILED(l->ranks[i].rank,
+				ncclCommDestroy(l->ranks[i].comm)))
+			return -1;
+	}
+	return 0;
+}
+
+static int rank_close(struct rank *r)
+{
+	int n = r->rank;
+
+	if (CUDA_FAILED(n, cudaEventDestroy(r->begin)) ||
+	    CUDA_FAILED(n, cudaEventDestroy(r->end)) ||
+	    CUDA_FAILED(n, cudaFree(r->send)) ||
+	    CUDA_FAILED(n, cudaFree(r->recv)) ||
+	    CUDA_FAILED(n, cudaStreamDestroy(r->stream)))
+		return -1;
+	return 0;
+}
+
+static int connect_all(struct local *l)
+{
+	ncclComm_t comms[MAX_LOCAL];
+
+	if (NCCL_FAILED(0, ncclCommInitAll(comms, l->n, NULL)))
+		return -1;
+	for (int i = 0; i < l->n; i++)
+		l->ranks[i].comm = comms[i];
+	return 0;
+}
+
+static int connect_one(struct local *l)
+{
+	struct rank *r = &l->ranks[0];
+
+	if (is_leader(l)) {
+		if (NCCL_FAILED(0, ncclGetUniqueId(&shared->id)))
+			return -1;
+		store(&shared->have_id, 1);
+	}
+	while (!load(&shared->have_id))
+		wait_word(&shared->have_id, 0);
+	if (NCCL_FAILED(r->rank, ncclCommInitRank(&r->comm, l->o->nranks,
+						  shared->id, r->rank)))
+		return -1;
+	return 0;
+}
+
+// ---- one collective
+
+// Float elements that NCCL's call is given; bytes as nccl-tests counts them.
+static size_t count_of(enum coll c, size_t bytes, int nranks)
+{
+	size_t n = bytes / sizeof(float);
+
+	return c == ALLGATHER || c == REDUCESCATTER ? n / (size_t)nranks : n;
+}
+
+static double bus_factor(enum coll c, int nranks)
+{
+	if (c == ALLREDUCE)
+		return 2.0 * (nranks - 1) / nranks;
+	if (c == ALLGATHER || c == REDUCESCATTER)
+		return (double)(nranks - 1) / nranks;
+	return 1;
+}
+
+static ncclResult_t enqueue(enum coll c, const struct rank *r, size_t n)
+{
+	switch (c) {
+	case ALLREDUCE:
+		return ncclAllReduce(r->send, r->recv, n, ncclFloat, ncclSum,
+				     r->comm, r->stream);
+	case ALLGATHER:
+		return ncclAllGather(r->send, r->recv, n, ncclFloat, r->comm,
+				     r->stream);
+	case REDUCESCATTER:
+		return ncclReduceScatter(r->send, r->recv, n, ncclFloat,
+					 ncclSum, r->comm, r->stream);
+	case BROADCAST:
+		return ncclBroadcast(r->send, r->recv, n, ncclFloat, 0, r->comm,
+				     r->stream);
+	case REDUCE:
+		return ncclReduce(r->send, r->recv, n, ncclFloat, ncclSum, 0,
+				  r->comm, r->stream);
+	case NCOLL:
+		break;
+	}
+	return ncclInvalidArgument;
+}
+
+static int write_report(const struct local *l, uint32_t loop, enum coll c,
+			size_t bytes, double us)
+{
+	double busbw = us > 0 ? (double)bytes * bus_factor(c, l->o->nranks) /
+					(us * 1e3)
+			      : 0;
+
+	fprintf(l->report,
+		"{\"loop\":%u,\"coll\":\"%s\",\"bytes\":%zu,"
+		"\"time_us\":%.3f,\"busbw_gbs\":%.2f}\n",
+		loop, coll_name[c], bytes, us, busbw);
+	if (!fflush(l->report))
+		return 0;
+	fprintf(stderr, "job: --report %s: %s\n", l->o->report,
+		strerror(errno));
+	return -1;
+}
+
+static int launch_all(struct local *l, enum coll c, size_t n)
+{
+	for (int i = 0; i < l->n; i++) {
+		struct rank *r = &l->ranks[i];
+
+		if (CUDA_FAILED(r->rank, cudaEventRecord(r->begin, r->stream)))
+			return -1;
+	}
+	if (NCCL_FAILED(l->ranks[0].rank, ncclGroupStart()))
+		return -1;
+	for (int i = 0; i < l->n; i++) {
+		if (nccl_failed(l->ranks[i].rank, coll_name[c],
+				enqueue(c, &l->ranks[i], n)))
+			return -1;
+	}
+	if (NCCL_FAILED(l->ranks[0].rank, ncclGroupEnd()))
+		return -1;
+	for (int i = 0; i < l->n; i++) {
+		struct rank *r = &l->ranks[i];
+
+		if (CUDA_FAILED(r->rank, cudaEventRecord(r->end, r->stream)))
+			return -1;
+	}
+	return 0;
+}
+
+static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
+{
+	float ms = 0;
+	size_t n = count_of(c, bytes, l->o->nranks);
+
+	if (launch_all(l, c, n))
+		return -1;
+	for (int i = 0; i < l->n; i++) {
+		if (CUDA_FAILED(l->ranks[i].rank,
+				cudaStreamSynchronize(l->ranks[i].stream)))
+			return -1;
+	}
+	if (!l->report)
+		return 0;
+	if (CUDA_FAILED(0, cudaEventElapsedTime(&ms, l->ranks[0].begin,
+						l->ranks[0].end)))
+		return -1;
+	if (c == ALLGATHER || c == REDUCESCATTER)
+		n *= (size_t)l->o->nranks;
+	return write_report(l, loop, c, n * sizeof(float), (double)ms * 1e3);
+}
+
+// ---- loops
+
+// Sleeps in slices: a signal may come to another thread of the process.
+static void pause_ms(long ms)
+{
+	enum { SLICE_MS = 20 };
+
+	while (ms > 0 && !load(&shared->stop)) {
+		long slice = ms < SLICE_MS ? ms : SLICE_MS;
+		struct timespec t = { 0, slice * 1000000 };
+
+		nanosleep(&t, NULL);
+		ms -= slice;
+	}
+}
+
+// Rank 0's process: decide about loop k and tell the others.
+static bool decide(const struct local *l, uint32_t k)
+{
+	const struct opts *o = l->o;
+	bool end;
+
+	if (k > 0 && !(o->loops && k >= o->loops))
+		pause_ms(o->pause_ms);
+	end = load(&shared->stop) || (o->loops && k >= o->loops) ||
+	      (o->seconds > 0 && now() - l->started >= o->seconds);
+
+	store(&shared->go, end ? k | STOP : k + 1);
+	return !end;
+}
+
+static bool may_loop(const struct local *l, uint32_t k)
+{
+	if (is_leader(l))
+		return decide(l, k);
+	for (;;) {
+		uint32_t go = load(&shared->go);
+
+		if (k < (go & ~(uint32_t)STOP))
+			return true;
+		if (go & STOP)
+			return false;
+		wait_word(&shared->go, go);
+	}
+}
+
+static int one_loop(struct local *l, uint32_t k)
+{
+	const struct opts *o = l->o;
+
+	for (int i = 0; i < o->ncoll; i++) {
+		for (size_t b = o->min; b <= o->max; b *= (size_t)o->factor) {
+			if (collective(l, k, o->colls[i], b))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static int report_open(struct local *l)
+{
+	if (!is_leader(l) || !l->o->report)
+		return 0;
+	l->report = fopen(l->o->report, "ae");
+	if (l->report)
+		return 0;
+	fprintf(stderr, "job: --report %s: %s\n", l->o->report,
+		strerror(errno));
+	return -1;
+}
+
+static int local_run(struct local *l)
+{
+	uint32_t k = 0;
+
+	if (report_open(l))
+		return -1;
+	for (int i = 0; i < l->n; i++) {
+		if (rank_open(l->o, &l->ranks[i]))
+			return -1;
+	}
+	if (l->o->procs ? connect_one(l) : connect_all(l))
+		return -1;
+	l->started = now();
+	for (; may_loop(l, k); k++) {
+		if (one_loop(l, k))
+			return -1;
+	}
+	if (comms_close(l))
+		return -1;
+	for (int i = 0; i < l->n; i++) {
+		if (rank_close(&l->ranks[i]))
+			return -1;
+	}
+	if (is_leader(l))
+		printf("job: %d ranks, %u loops, ok\n", l->o->nranks, k);
+	return fflush(stdout);
+}
+
+// ---- processes
+
+// Files of NCCL's in shared memory that a process maps: without this they
+// stay when it ends before its time.
+static void unlink_nccl_shm(pid_t pid)
+{
+	static const char mark[] = "/dev/shm/nccl-";
+	char path[64], line[512];
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return;
+	while (fgets(line, sizeof line, f)) {
+		char *name = strstr(line, mark);
+
+		line[strcspn(line, "\n")] = 0;
+		if (name && !strchr(name + sizeof mark - 1, '/'))
+			unlink(name);
+	}
+	fclose(f);
+}
+
+// A process that failed leaves without NCCL's and the plugins' destructors,
+// which might wait for peers; one that did not ends as any program does.
+static int leave(int status)
+{
+	if (!status)
+		return 0;
+	unlink_nccl_shm(getpid());
+	fflush(NULL);
+	_exit(status);
+}
+
+static int dir_make(void)
+{
+	const char *given = getenv("VGPU_DIR"), *tmp = getenv("TMPDIR");
+
+	if (given && *given)
+		return 0;
+	if (!tmp || !*tmp || strlen(tmp) > sizeof dir - 20)
+		tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+	snprintf(dir, sizeof dir, "%s/vgpu-job-XXXXXX", tmp);
+	if (!mkdtemp(dir)) {
+		fprintf(stderr, "job: mkdtemp %s: %s\n", dir, strerror(errno));
+		dir[0] = 0;
+		return -1;
+	}
+	return setenv("VGPU_DIR", dir, 1);
+}
+
+static void dir_remove(void)
+{
+	DIR *d = dir[0] ? opendir(dir) : NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (e->d_name[0] != '.')
+			unlinkat(dirfd(d), e->d_name, 0);
+	}
+	if (d)
+		closedir(d);
+	if (dir[0])
+		rmdir(dir);
+}
+
+static int run_single(const struct opts *o)
+{
+	static struct local l;
+
+	l.o = o;
+	l.n = o->nranks;
+	for (int i = 0; i < l.n; i++)
+		l.ranks[i].rank = i;
+	catch_stop();
+	return local_run(&l) ? EXIT_FAILED : 0;
+}
+
+static int run_rank(const struct opts *o)
+{
+	static struct local l;
+	void *p = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       o->shared_fd, 0);
+
+	if (p == MAP_FAILED) {
+		fprintf(stderr, "job: rank %d: mmap --shared %d: %s\n", o->rank,
+			o->shared_fd, strerror(errno));
+		return EXIT_FAILED;
+	}
+	shared = p;
+	close(o->shared_fd);
+	l.o = o;
+	l.n = 1;
+	l.ranks[0].rank = o->rank;
+	catch_stop();
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL); // the first process blocks some
+	return local_run(&l) ? EXIT_FAILED : 0;
+}
+
+struct family {
+	const struct opts *o;
+	pid_t pids[MAX_RANKS]; // 0: has ended
+	int nalive, nfailed, nstop;
+	double give_up; // when to kill those that are left; 0: not yet
+};
+
+static __attribute__((noreturn)) void exec_rank(const struct opts *o, int rank,
+						int fd, char **argv, int argc)
+{
+	char rank_text[16], fd_text[16], host[32];
+	char **v = calloc((size_t)argc + 5, sizeof *v);
+
+	if (!v)
+		_exit(EXIT_FAILED);
+	snprintf(rank_text, sizeof rank_text, "%d", rank);
+	snprintf(fd_text, sizeof fd_text, "%d", fd);
+	memcpy(v, argv, (size_t)argc * sizeof *v);
+	v[argc] = (char *)(uintptr_t) "--rank";
+	v[argc + 1] = rank_text;
+	v[argc + 2] = (char *)(uintptr_t) "--shared";
+	v[argc + 3] = fd_text;
+	setenv("RANK", rank_text, 1);
+	if (o->per_node) {
+		snprintf(host, sizeof host, "node%d", rank / o->per_node);
+		setenv("NCCL_HOSTID", host, 1);
+	}
+	execv("/proc/self/exe", v);
+	fprintf(stderr, "job: rank %d: execv: %s\n", rank, strerror(errno));
+	_exit(EXIT_FAILED);
+}
+
+static int spawn(struct family *f, int fd, char **argv, int argc)
+{
+	pid_t parent = getpid();
+
+	for (int r = 0; r < f->o->nranks; r++) {
+		pid_t pid = fork();
+
+		if (pid < 0) {
+			fprintf(stderr, "job: fork of rank %d: %s\n", r,
+				strerror(errno));
+			return -1;
+		}
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (getppid() != parent)
+				_exit(EXIT_FAILED); // it died before the prctl
+			exec_rank(f->o, r, fd, argv, argc);
+		}
+		f->pids[r] = pid;
+		f->nalive++;
+	}
+	return 0;
+}
+
+static void kill_all(struct family *f)
+{
+	for (int r = 0; r < f->o->nranks; r++) {
+		if (!f->pids[r])
+			continue;
+		unlink_nccl_shm(f->pids[r]);
+		kill(f->pids[r], SIGKILL);
+	}
+}
+
+static void ended(struct family *f, pid_t pid, int status)
+{
+	enum { GRACE_S = 1 }; // others may be about to say what went wrong
+	int r = 0;
+
+	while (r < f->o->nranks && f->pids[r] != pid)
+		r++;
+	if (r == f->o->nranks)
+		return;
+	f->pids[r] = 0;
+	f->nalive--;
+	if (!status)
+		return;
+	if (!f->nfailed++)
+		f->give_up = now() + GRACE_S;
+	if (WIFSIGNALED(status) && f->give_up > 0)
+		fprintf(stderr, "job: rank %d ended by signal %d\n", r,
+			WTERMSIG(status));
+	else if (WIFEXITED(status))
+		fprintf(stderr, "job: rank %d ended with status %d\n", r,
+			WEXITSTATUS(status));
+}
+
+static void reap(struct family *f)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		ended(f, pid, status);
+}
+
+static void watch(struct family *f, const sigset_t *set)
+{
+	struct timespec tick = { 0, 200000000 };
+
+	while (f->nalive) {
+		int sig = sigtimedwait(set, NULL, &tick);
+
+		if (sig == SIGTERM || sig == SIGINT) {
+			store(&shared->stop, 1);
+			if (f->nstop++) {
+				f->nfailed++;
+				kill_all(f);
+			}
+		}
+		reap(f);
+		if (f->give_up > 0 && now() > f->give_up) {
+			kill_all(f);
+			f->give_up = -1; // what ends from here on is our doing
+		}
+	}
+}
+
+static int run_procs(const struct opts *o, int argc, char **argv)
+{
+	static struct family f;
+	sigset_t set;
+	int fd = memfd_create("job", 0); // the ranks inherit it
+
+	f.o = o;
+	if (fd < 0 || ftruncate(fd, sizeof *shared)) {
+		fprintf(stderr, "job: memfd: %s\n", strerror(errno));
+		return EXIT_FAILED;
+	}
+	void *p = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       fd, 0);
+	if (p == MAP_FAILED) {
+		fprintf(stderr, "job: mmap: %s\n", strerror(errno));
+		return EXIT_FAILED;
+	}
+	shared = p;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (spawn(&f, fd, argv, argc)) {
+		f.nfailed++;
+		kill_all(&f);
+	}
+	watch(&f, &set);
+	return f.nfailed ? EXIT_FAILED : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct opts o;
+	int status;
+
+	parse_opts(&o, argc, argv);
+	if (o.rank >= 0 && o.shared_fd >= 0)
+		return leave(run_rank(&o));
+	if (dir_make())
+		return EXIT_FAILED;
+	status = o.procs ? run_procs(&o, argc, argv) : run_single(&o);
+	dir_remove();
+	return leave(status);
+}
