@@ -29,7 +29,8 @@
 
 enum {
 	MAX_RANKS = 64,
-	MAX_LOCAL = 28, // what one process of virtual GPUs can have
+	MAX_LOCAL = 28,	   // what one process of virtual GPUs can have
+	STOP_GRACE_S = 20, // after a signal, for the loop to end
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 64,
 	STOP = 1 << 30, // in shared.go: no loop after those counted there
@@ -322,17 +323,26 @@ static void store(uint32_t *word, uint32_t v)
 	wake(word);
 }
 
+// The first signal: end after this loop. Another one, or a loop that does not
+// end (a hang): leave now. With --procs the first process sees to the latter.
 static void on_stop(int sig)
 {
 	static int count;
+	static const char late[] =
+		"job: the loop did not end after the signal; leaving\n";
 
-	// A second signal means now, whatever hangs; with --procs the first
-	// process sees to that.
-	if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) > 1 && dir[0]) {
-		rmdir(dir);
-		_exit(128 + sig);
+	if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) > 1 &&
+	    shared == &own) {
+		if (sig == SIGALRM &&
+		    write(STDERR_FILENO, late, sizeof late - 1) < 0)
+			_exit(EXIT_FAILED);
+		if (dir[0])
+			rmdir(dir);
+		_exit(EXIT_FAILED);
 	}
 	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
+	if (shared == &own)
+		alarm(STOP_GRACE_S);
 }
 
 static void catch_stop(void)
@@ -342,6 +352,8 @@ static void catch_stop(void)
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
+	if (shared == &own)
+		sigaction(SIGALRM, &sa, NULL);
 }
 
 // ---- the ranks of this process
@@ -562,13 +574,16 @@ static int launch_all(struct local *l, enum coll c, size_t n)
 
 static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 {
+	char what[80];
 	float ms = 0;
 	size_t n = count_of(c, bytes, l->o->nranks);
 
 	if (launch_all(l, c, n))
 		return -1;
 	for (int i = 0; i < l->n; i++) {
-		if (CUDA_FAILED(l->ranks[i].rank,
+		snprintf(what, sizeof what, "%s of %zu bytes in loop %u",
+			 coll_name[c], bytes, loop);
+		if (cuda_failed(l->ranks[i].rank, what,
 				cudaStreamSynchronize(l->ranks[i].stream)))
 			return -1;
 	}
@@ -786,17 +801,20 @@ struct family {
 	const struct opts *o;
 	pid_t pids[MAX_RANKS]; // 0: has ended
 	int nalive, nfailed, nstop;
-	double give_up; // when to kill those that are left; 0: not yet
+	double give_up; // when to kill those that are left; 0: open, -1: done
 };
 
 static __attribute__((noreturn)) void exec_rank(const struct opts *o, int rank,
 						int fd, char **argv, int argc)
 {
-	char rank_text[16], fd_text[16], host[32];
+	char rank_text[16], fd_text[16], host[32], self[4096];
+	// By its real name, so that ps and pgrep show what it is.
+	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
 	char **v = calloc((size_t)argc + 5, sizeof *v);
 
-	if (!v)
+	if (!v || len < 0)
 		_exit(EXIT_FAILED);
+	self[len] = 0;
 	snprintf(rank_text, sizeof rank_text, "%d", rank);
 	snprintf(fd_text, sizeof fd_text, "%d", fd);
 	memcpy(v, argv, (size_t)argc * sizeof *v);
@@ -809,8 +827,9 @@ static __attribute__((noreturn)) void exec_rank(const struct opts *o, int rank,
 		snprintf(host, sizeof host, "node%d", rank / o->per_node);
 		setenv("NCCL_HOSTID", host, 1);
 	}
-	execv("/proc/self/exe", v);
-	fprintf(stderr, "job: rank %d: execv: %s\n", rank, strerror(errno));
+	execv(self, v);
+	fprintf(stderr, "job: rank %d: execv %s: %s\n", rank, self,
+		strerror(errno));
 	_exit(EXIT_FAILED);
 }
 
@@ -861,7 +880,7 @@ static void ended(struct family *f, pid_t pid, int status)
 	f->nalive--;
 	if (!status)
 		return;
-	if (!f->nfailed++)
+	if (!f->nfailed++ && f->give_up >= 0)
 		f->give_up = now() + GRACE_S;
 	if (WIFSIGNALED(status) && f->give_up > 0)
 		fprintf(stderr, "job: rank %d ended by signal %d\n", r,
@@ -889,13 +908,18 @@ static void watch(struct family *f, const sigset_t *set)
 
 		if (sig == SIGTERM || sig == SIGINT) {
 			store(&shared->stop, 1);
-			if (f->nstop++) {
-				f->nfailed++;
-				kill_all(f);
-			}
+			if (f->give_up == 0)
+				f->give_up = now() + STOP_GRACE_S;
+			if (f->nstop++)
+				f->give_up = now();
 		}
 		reap(f);
-		if (f->give_up > 0 && now() > f->give_up) {
+		if (f->give_up > 0 && now() > f->give_up && f->nalive) {
+			if (!f->nfailed++)
+				fprintf(stderr,
+					"job: %d ranks did not end "
+					"their loop; killed\n",
+					f->nalive);
 			kill_all(f);
 			f->give_up = -1; // what ends from here on is our doing
 		}
