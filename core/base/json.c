@@ -61,8 +61,7 @@ void nb_json_end_arr(struct nb_json *j)
 	close(j, ']');
 }
 
-/* Length of the UTF-8 sequence at @s (RFC 3629), 0 when it is none. */
-static size_t utf8(const unsigned char *s, size_t n)
+size_t nb_utf8_len(const unsigned char *s, size_t n)
 {
 	size_t len = s[0] < 0x80   ? 1
 		     : s[0] < 0xc2 ? 0
@@ -99,7 +98,7 @@ static void quote(struct nb_buf *b, const char *text, size_t n)
 
 	nb_buf_char(b, '"');
 	while (n) {
-		size_t len = utf8(s, n);
+		size_t len = nb_utf8_len(s, n);
 
 		if (!len)
 			nb_buf_str(b, "\xef\xbf\xbd");

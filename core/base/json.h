@@ -17,6 +17,9 @@
  */
 enum { NB_JSON_DEPTH = 24 };
 
+/* Length of the UTF-8 sequence at @s, within @n bytes (RFC 3629); 0: none. */
+size_t nb_utf8_len(const unsigned char *s, size_t n);
+
 struct nb_json {
 	struct nb_buf *out;
 	unsigned depth;
