@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: MIT
+// A training job without GPUs: ranks that ask a tuner plugin for each
+// collective as one release of NCCL does, compare their answers, and replay
+// a table of times. Where libnccl or CUDA is missing, the demo and the tests
+// run this in place of the real NCCL, and say so.
+//
+//	standin --ranks 8 [--procs | --threads] [--nccl 2.28.9] [--coll LIST]
+//	        [--min 1K] [--max 256M] [--factor 2] [--seconds S | --loops N]
+//	        [--pause-ms MS] [--ahead W] [--table CSV] [--report FILE]
+//	        [--nodes N] [--no-nvls] [--comms N]
+//
+// Exit status: 0; 1 a call failed; 3 ranks took different decisions (real
+// GPUs would hang); 64 usage.
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/spec/spec.h"
+#include "test/host/nccl.h"
+#include "test/host/replay.h"
+
+enum { MAX_RANKS = 64, RING = 4096, MAX_COLLS = 5 };
+
+static const uint64_t FIRST_ID = 0xc0ffee0000000000;
+
+/* What a rank decided for collective number seq - 1; seq is stored last. */
+struct answer {
+	uint64_t seq;
+	int algo, proto, channels;
+};
+
+/* Shared by all ranks, threads or processes. */
+struct meeting {
+	pthread_barrier_t all;
+	volatile int stop, failed, diverged;
+	uint64_t done[MAX_RANKS]; /* collectives decided */
+	struct answer ring[MAX_RANKS][RING];
+};
+
+static struct {
+	int ranks, nodes, abi, comms;
+	bool procs, threads, nvls;
+	int colls[MAX_COLLS], ncolls;
+	size_t min, max, factor;
+	double seconds;
+	long loops;
+	int pause_ms;
+	uint64_t ahead;
+	const char *report;
+	struct replay *table;
+} opt = { .ranks = 8,
+	  .nodes = 1,
+	  .abi = 5,
+	  .comms = 1,
+	  .nvls = true,
+	  .colls = { 4 },
+	  .ncolls = 1,
+	  .min = 1 << 10,
+	  .max = 256 << 20,
+	  .factor = 2,
+	  .seconds = 0,
+	  .loops = 1,
+	  .ahead = 8 };
+
+static struct meeting *meet;
+static struct host_plugin plugin;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void nap(long us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000 };
+
+	nanosleep(&t, NULL);
+}
+
+static void logger(int level, unsigned long flags, const char *file, int line,
+		   const char *fmt, ...)
+{
+	const char *debug = getenv("NCCL_DEBUG");
+	char text[1024];
+	va_list ap;
+
+	(void)flags;
+	if (!debug || (level > 2 && strcmp(debug, "INFO")))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "stand-in: [%d] %s:%d %s\n", getpid(), file, line,
+		text);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	meet->stop = 1;
+}
+
+static const char *name(const char *s)
+{
+	return s ? s : "none";
+}
+
+/* Every pair of ranks is compared: by whichever of the two comes second. */
+static void compare(int rank, uint64_t seq, const struct host_choice *c)
+{
+	for (int r = 0; r < opt.ranks; r++) {
+		struct answer *a = &meet->ring[r][seq % RING];
+
+		if (__atomic_load_n(&a->seq, __ATOMIC_SEQ_CST) != seq + 1)
+			continue;
+		if (a->algo == c->algo && a->proto == c->proto &&
+		    a->channels == c->channels)
+			continue;
+		meet->diverged = meet->stop = 1;
+		fprintf(stderr,
+			"stand-in: DIVERGENCE at collective %llu: rank %d "
+			"%s/%s %d channels, rank %d %s/%s %d channels\n",
+			(unsigned long long)seq, r, name(nb_nccl_algo(a->algo)),
+			name(nb_nccl_proto(a->proto)), a->channels, rank,
+			name(nb_nccl_algo(c->algo)),
+			name(nb_nccl_proto(c->proto)), c->channels);
+		return;
+	}
+}
+
+static void publish(int rank, uint64_t seq, const struct host_choice *c)
+{
+	struct answer *a = &meet->ring[rank][seq % RING];
+
+	a->algo = c->algo;
+	a->proto = c->proto;
+	a->channels = c->channels;
+	__atomic_store_n(&a->seq, seq + 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&meet->done[rank], seq + 1, __ATOMIC_RELEASE);
+	compare(rank, seq, c);
+}
+
+/* A rank may run ahead of the slowest by opt.ahead collectives. */
+static void keep_step(uint64_t seq)
+{
+	for (;;) {
+		uint64_t least = UINT64_MAX;
+
+		for (int r = 0; r < opt.ranks; r++) {
+			uint64_t d = __atomic_load_n(&meet->done[r],
+						     __ATOMIC_ACQUIRE);
+
+			least = d < least ? d : least;
+		}
+		if (seq < least + opt.ahead || meet->stop)
+			return;
+		nap(20);
+	}
+}
+
+static double time_us(const struct host_choice *c, int coll, size_t bytes)
+{
+	double us = -1;
+
+	if (opt.table)
+		us = replay_us(opt.table, nb_nccl_coll(coll), c->algo, c->proto,
+			       c->channels, bytes, opt.ranks);
+	return us >= 0 ? us : (double)c->us;
+}
+
+static void report(FILE *f, long loop, int coll, size_t bytes,
+		   const struct host_choice *c)
+{
+	double us = time_us(c, coll, bytes);
+	const char *word = nb_nccl_coll(coll);
+
+	fprintf(f,
+		"{\"loop\":%ld,\"coll\":\"%s\",\"bytes\":%zu,"
+		"\"time_us\":%.3f,\"busbw_gbs\":%.3f}\n",
+		loop, word, bytes, us,
+		replay_busbw(word, bytes, opt.ranks, us));
+	fflush(f);
+}
+
+struct rank {
+	int first, count; /* ranks of this thread */
+	struct host_comm comm[MAX_RANKS];
+	FILE *report;
+	int rc;
+};
+
+/* One collective on all ranks of this thread, as a group call makes it. */
+static int collective(struct rank *me, uint64_t seq, long loop, int coll,
+		      size_t bytes)
+{
+	keep_step(seq);
+	for (int i = 0; i < me->count; i++) {
+		struct host_choice c;
+		int rc = host_decide(&me->comm[i], coll, bytes, 0, &c);
+
+		if (rc) {
+			fprintf(stderr, "stand-in: rank %d: result %d\n",
+				me->first + i, rc);
+			return rc;
+		}
+		publish(me->first + i, seq, &c);
+		if (me->report && i == 0)
+			report(me->report, loop, coll, bytes, &c);
+	}
+	if (opt.pause_ms)
+		nap(opt.pause_ms * 1000L);
+	return 0;
+}
+
+static int one_loop(struct rank *me, uint64_t *seq, long loop)
+{
+	for (int k = 0; k < opt.ncolls; k++)
+		for (size_t b = opt.min; b <= opt.max; b *= opt.factor) {
+			if (meet->stop)
+				return 0;
+			if (collective(me, (*seq)++, loop, opt.colls[k], b))
+				return 1;
+		}
+	return 0;
+}
+
+static int create(struct rank *me, uint64_t id)
+{
+	for (int i = 0; i < me->count; i++) {
+		me->comm[i] = (struct host_comm){
+			.plugin = &plugin,
+			.id = id,
+			.ranks = (size_t)opt.ranks,
+			.nodes = (size_t)opt.nodes,
+			.max_channels = 32,
+			.nvls = opt.nvls,
+			.algos = plugin.abi == 2 ? 6 : HOST_ALGOS
+		};
+		if (host_init(&me->comm[i], logger))
+			return 1;
+	}
+	/* NCCL's own node barrier, which follows the tuner's init */
+	if (opt.procs || opt.threads)
+		pthread_barrier_wait(&meet->all);
+	return 0;
+}
+
+static void *run(void *arg)
+{
+	struct rank *me = arg;
+	double start = now();
+	uint64_t seq = 0;
+	long loop = 0;
+
+	for (int c = 0; c < opt.comms && !me->rc; c++) {
+		me->rc = create(me, FIRST_ID + (uint64_t)c);
+		for (; !me->rc && !meet->stop; loop++) {
+			if (opt.seconds > 0 ? now() - start > opt.seconds
+					    : loop >= opt.loops * (c + 1))
+				break;
+			me->rc = one_loop(me, &seq, loop);
+		}
+		for (int i = 0; i < me->count; i++)
+			me->rc |= host_fini(&me->comm[i]);
+	}
+	if (me->rc)
+		meet->failed = meet->stop = 1;
+	return NULL;
+}
+
+/* Opened here, after the fork: each process has a plugin of its own. */
+static int work(int first, int count)
+{
+	static struct rank ranks[MAX_RANKS];
+	pthread_t threads[MAX_RANKS];
+	int n = opt.threads ? count : 1;
+
+	if (host_open(&plugin, opt.abi))
+		return 1;
+	for (int i = 0; i < n; i++) {
+		ranks[i].first = first + i;
+		ranks[i].count = opt.threads ? 1 : count;
+		if (ranks[i].first == 0 && opt.report)
+			ranks[i].report = fopen(opt.report, "a");
+	}
+	for (int i = 1; i < n; i++)
+		if (pthread_create(&threads[i], NULL, run, &ranks[i]))
+			return 1;
+	run(&ranks[0]);
+	for (int i = 1; i < n; i++)
+		pthread_join(threads[i], NULL);
+	return meet->failed;
+}
+
+static pid_t pids[MAX_RANKS];
+
+/* After a rank has died the others get three seconds to end by themselves. */
+static void on_alarm(int sig)
+{
+	(void)sig;
+	for (int r = 0; r < opt.ranks; r++)
+		kill(pids[r], SIGKILL);
+}
+
+static int processes(void)
+{
+	int status, bad = 0;
+	char text[16];
+
+	signal(SIGALRM, on_alarm);
+
+	for (int r = 0; r < opt.ranks; r++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			return 1;
+		pids[r] = pid;
+		if (pid)
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		snprintf(text, sizeof(text), "%d", r);
+		setenv("RANK", text, 1);
+		exit(work(r, 1));
+	}
+	for (;;) {
+		if (wait(&status) < 0) {
+			if (errno == EINTR)
+				continue;
+			break;
+		}
+		if (status && !bad) {
+			bad = 1;
+			meet->stop = 1;
+			alarm(3);
+		}
+	}
+	return bad;
+}
+
+static size_t size(const char *s)
+{
+	char *end;
+	size_t v = strtoull(s, &end, 10);
+
+	return v << (*end == 'K'   ? 10
+		     : *end == 'M' ? 20
+		     : *end == 'G' ? 30
+				   : 0);
+}
+
+static bool collectives(char *list)
+{
+	char *save = NULL;
+
+	opt.ncolls = 0;
+	for (char *w = strtok_r(list, ",", &save); w;
+	     w = strtok_r(NULL, ",", &save)) {
+		int c = nb_nccl_coll_named(w);
+
+		if (c < 0 || opt.ncolls == MAX_COLLS)
+			return false;
+		opt.colls[opt.ncolls++] = c;
+	}
+	return opt.ncolls > 0;
+}
+
+/* Newest tuner interface that a release looks up; the reference, 6.1. */
+static int abi_of(const char *release)
+{
+	int minor = 0;
+
+	if (sscanf(release, "2.%d", &minor) != 1 || minor < 21)
+		return 0;
+	return minor >= 30   ? 6
+	       : minor >= 28 ? 5
+	       : minor >= 24 ? 4
+	       : minor >= 22 ? 3
+			     : 2;
+}
+
+static bool option(const char *o, char *v)
+{
+	if (!strcmp(o, "ranks"))
+		opt.ranks = atoi(v);
+	else if (!strcmp(o, "nodes"))
+		opt.nodes = atoi(v);
+	else if (!strcmp(o, "comms"))
+		opt.comms = atoi(v);
+	else if (!strcmp(o, "nccl"))
+		opt.abi = abi_of(v);
+	else if (!strcmp(o, "coll"))
+		return collectives(v);
+	else if (!strcmp(o, "min"))
+		opt.min = size(v);
+	else if (!strcmp(o, "max"))
+		opt.max = size(v);
+	else if (!strcmp(o, "factor"))
+		opt.factor = size(v);
+	else if (!strcmp(o, "seconds"))
+		opt.seconds = atof(v);
+	else if (!strcmp(o, "loops"))
+		opt.loops = atol(v);
+	else if (!strcmp(o, "pause-ms"))
+		opt.pause_ms = atoi(v);
+	else if (!strcmp(o, "ahead"))
+		opt.ahead = strtoull(v, NULL, 10);
+	else if (!strcmp(o, "report"))
+		opt.report = v;
+	else if (!strcmp(o, "table"))
+		return (opt.table = replay_open(v)) != NULL;
+	return true;
+}
+
+static bool options(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{ "ranks", 1, NULL, 'x' },    { "nodes", 1, NULL, 'x' },
+		{ "comms", 1, NULL, 'x' },    { "nccl", 1, NULL, 'x' },
+		{ "coll", 1, NULL, 'x' },     { "min", 1, NULL, 'x' },
+		{ "max", 1, NULL, 'x' },      { "factor", 1, NULL, 'x' },
+		{ "seconds", 1, NULL, 'x' },  { "loops", 1, NULL, 'x' },
+		{ "pause-ms", 1, NULL, 'x' }, { "ahead", 1, NULL, 'x' },
+		{ "report", 1, NULL, 'x' },   { "table", 1, NULL, 'x' },
+		{ "procs", 0, NULL, 'p' },    { "threads", 0, NULL, 't' },
+		{ "no-nvls", 0, NULL, 'n' },  { NULL, 0, NULL, 0 }
+	};
+	int o, at;
+
+	while ((o = getopt_long(argc, argv, "", names, &at)) != -1) {
+		if (o == '?' || (o == 'x' && !option(names[at].name, optarg)))
+			return false;
+		opt.procs |= o == 'p';
+		opt.threads |= o == 't';
+		opt.nvls &= o != 'n';
+	}
+	return optind == argc && opt.ranks > 0 && opt.ranks <= MAX_RANKS &&
+	       opt.nodes > 0 && opt.abi && opt.factor > 1 && opt.ahead > 0 &&
+	       opt.ahead < RING && opt.min > 0;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_barrierattr_t attr;
+	int rc;
+
+	if (!options(argc, argv)) {
+		fprintf(stderr, "usage: standin --ranks N [--procs|--threads] "
+				"[--nccl RELEASE] ...; see standin.c\n");
+		return 64;
+	}
+	meet = mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (meet == MAP_FAILED)
+		return 1;
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&meet->all, &attr, (unsigned)opt.ranks);
+	signal(SIGTERM, on_signal);
+	signal(SIGINT, on_signal);
+	rc = opt.procs ? processes() : work(0, opt.ranks);
+	replay_close(opt.table);
+	return meet->diverged ? 3 : rc;
+}

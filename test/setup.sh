@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# setup.sh GROUP...: install the Debian packages that building (build),
+# testing (check) and linting (lint) need and that are missing. Without the
+# right to install: print the one line to run, exit 69.
+set -u
+build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libjansson-dev"
+check="check git procps util-linux binutils file"
+lint="clang-format clang-tidy cppcheck"
+fresh="debootstrap"
+
+want=
+for group in "$@"; do
+	eval "want=\"\$want \$$group\""
+done
+missing=
+for p in $want; do
+	dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' ||
+		missing="$missing $p"
+done
+[ -z "$missing" ] && exit 0
+
+line="apt-get install -y --no-install-recommends$missing"
+if [ "$(id -u)" -eq 0 ]; then
+	sudo=
+elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+	sudo=sudo
+else
+	echo "ncclbpf: these Debian packages are missing:$missing" >&2
+	echo "run: sudo $line" >&2
+	exit 69
+fi
+echo "installing Debian packages:$missing"
+export DEBIAN_FRONTEND=noninteractive
+{ $sudo apt-get update -qq && $sudo $line -qq; } >/tmp/ncclbpf-setup.$$ 2>&1
+rc=$?
+[ $rc -eq 0 ] || { tail -20 /tmp/ncclbpf-setup.$$ >&2; echo "run: $line" >&2; rc=69; }
+rm -f /tmp/ncclbpf-setup.$$
+exit $rc
