@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Whether a map definition can be had: the kernel's rules for each type
+// (map_alloc_check of array, per-CPU array and hash), then ours: sizes, tags
+// and what a data section must look like. Every refusal names the map.
+#include <stdio.h>
+
+#include "core/image/image.h"
+#include "core/map/map.h"
+
+/* A value of a per-CPU map lies in one unit of the per-CPU allocator. */
+enum { PERCPU_MAX_VALUE = 32 << 10 };
+
+static int check_type(const struct nb_map_spec *m, struct nb_err *err)
+{
+	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
+	char known[160] = "";
+	size_t n, used = 0;
+
+	if (t)
+		return 0;
+	t = nb_spec_map_types(&n);
+	for (size_t i = 0; i < n && used < sizeof(known); i++)
+		used += (size_t)snprintf(known + used, sizeof(known) - used,
+					 "%s%s (%u)", i ? ", " : "", t[i].word,
+					 t[i].id);
+	return nb_fail(err, NB_E_MAPDEF, 0,
+		       "map %s: type %u is not supported; known: %s", m->name,
+		       m->type, known);
+}
+
+static int check_flags(const struct nb_map_spec *m, struct nb_err *err)
+{
+	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
+	const uint32_t both = NB_F_RDONLY_PROG | NB_F_WRONLY_PROG;
+
+	if (m->flags & ~t->flags)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: map_flags 0x%x: a map of type %s takes "
+			       "only 0x%x",
+			       m->name, m->flags, t->word, t->flags);
+	if ((m->flags & both) == both)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: map_flags 0x%x: BPF_F_RDONLY_PROG and "
+			       "BPF_F_WRONLY_PROG exclude each other",
+			       m->name, m->flags);
+	return 0;
+}
+
+static int check_sizes(const struct nb_map_spec *m, struct nb_err *err)
+{
+	const char *type = nb_spec_map_type(m->type)->word;
+
+	if (!m->max_entries)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: max_entries is 0; a map of type %s "
+			       "needs 1 or more",
+			       m->name, type);
+	if (m->type != NB_MAP_HASH && m->key_size != 4)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: key of %u bytes; the key of type %s is "
+			       "an index of 4 bytes",
+			       m->name, m->key_size, type);
+	if (!m->key_size || !m->value_size)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: %s of 0 bytes; 1 or more are needed",
+			       m->name, m->key_size ? "value" : "key");
+	return 0;
+}
+
+static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
+{
+	uint32_t most = m->type == NB_MAP_PERCPU_ARRAY ? PERCPU_MAX_VALUE
+						       : NB_IMAGE_MAX_VALUE;
+	uint64_t total =
+		((uint64_t)m->key_size + m->value_size) * m->max_entries;
+
+	if (m->key_size > NB_IMAGE_MAX_KEY)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "map %s: key of %u bytes; at most %d", m->name,
+			       m->key_size, NB_IMAGE_MAX_KEY);
+	if (m->value_size > most)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "map %s: value of %u bytes; at most %u", m->name,
+			       m->value_size, most);
+	if (total > NB_MAP_MAX_BYTES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "map %s: %u elements of %u + %u bytes are over "
+			       "the limit of %d bytes",
+			       m->name, m->max_entries, m->key_size,
+			       m->value_size, NB_MAP_MAX_BYTES);
+	return 0;
+}
+
+static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
+{
+	if (m->tags & ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED))
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: tags 0x%x; known: 1 (coherent), "
+			       "2 (shared)",
+			       m->name, m->tags);
+	if (!(m->tags & NB_MAPF_COHERENT))
+		return 0;
+	if (m->type == NB_MAP_PERCPU_ARRAY)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a per-CPU map cannot be coherent: what "
+			       "it answers depends on the CPU",
+			       m->name);
+	if (m->flags & NB_F_WRONLY_PROG)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: programs only read a coherent map; "
+			       "BPF_F_WRONLY_PROG forbids that",
+			       m->name);
+	return 0;
+}
+
+/* A data section is an array of one element that programs see as memory. */
+static int check_data(const struct nb_map_spec *m, struct nb_err *err)
+{
+	bool rodata = m->origin == NB_ORIGIN_RODATA;
+
+	if (m->origin == NB_ORIGIN_DEFINED)
+		return 0;
+	if (m->type != NB_MAP_ARRAY || m->max_entries != 1 || m->tags)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a data section is an untagged array of "
+			       "one element, not %u of type %s with tags 0x%x",
+			       m->name, m->max_entries,
+			       nb_spec_map_type(m->type)->word, m->tags);
+	if (m->flags & NB_F_WRONLY_PROG ||
+	    rodata != !!(m->flags & NB_F_RDONLY_PROG))
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: map_flags 0x%x: of the data sections, "
+			       ".rodata alone is read-only",
+			       m->name, m->flags);
+	return 0;
+}
+
+int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err)
+{
+	static int (*const checks[])(const struct nb_map_spec *,
+				     struct nb_err *) = {
+		check_type,   check_flags, check_sizes,
+		check_limits, check_tags,  check_data,
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		int rc = checks[i](m, err);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+// Writes an image. Canonical: the order of everything follows from the
+// content, strings are sorted and stored once, gaps are zero. nb_image_read
+// relies on that: it writes what it has read once more and compares, so that
+// no byte of an accepted image is without a meaning. Strings are sorted, not
+// hashed, because a hostile image must not make the reader slow.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/image/format.h"
+
+/* The strings of an image. */
+struct strings {
+	const char **s; /* collected; sorted and unique once @sorted */
+	uint32_t *off;	/* of each in the section */
+	uint32_t n, cap;
+	bool sorted, failed;
+};
+
+struct writer {
+	struct nb_buf sec[NB_NSECTIONS];
+	struct strings strings;
+};
+
+static void collect(struct strings *t, const char *s)
+{
+	if (t->n == t->cap) {
+		uint32_t cap = t->cap ? t->cap * 2 : 256;
+		const char **p = reallocarray(t->s, cap, sizeof(*p));
+
+		if (!p) {
+			t->failed = true;
+			return;
+		}
+		t->s = p;
+		t->cap = cap;
+	}
+	t->s[t->n++] = s;
+}
+
+static int order(const void *a, const void *b)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+
+	return x == y ? 0 : strcmp(x, y);
+}
+
+/* Make the string section and the offsets. */
+static void sort(struct strings *t, struct nb_buf *b)
+{
+	uint32_t n = 0;
+
+	if (t->n)
+		qsort(t->s, t->n, sizeof(*t->s), order);
+	t->off = calloc((size_t)t->n + 1, sizeof(*t->off));
+	if (!t->off) {
+		t->failed = true;
+		return;
+	}
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (n && !order(&t->s[n - 1], &t->s[i]))
+			continue;
+		t->s[n] = t->s[i];
+		t->off[n++] = (uint32_t)b->size;
+		nb_buf_bytes(b, t->s[n - 1], strlen(t->s[n - 1]) + 1);
+	}
+	t->n = n;
+	t->sorted = true;
+}
+
+/* Offset of @s in the string section; 0 while they are being collected. */
+static uint32_t string(struct writer *w, const char *s)
+{
+	struct strings *t = &w->strings;
+	const char **at;
+
+	if (!t->sorted) {
+		if (!t->failed)
+			collect(t, s);
+		return 0;
+	}
+	at = bsearch(&s, t->s, t->n, sizeof(*t->s), order);
+	return at ? t->off[at - t->s] : 0;
+}
+
+static void put(struct nb_buf *b, uint32_t v)
+{
+	nb_buf_bytes(b, &v, sizeof(v));
+}
+
+static void put_map(struct writer *w, const struct nb_map_spec *m)
+{
+	struct nb_buf *b = &w->sec[NB_SEC_MAPS];
+
+	put(b, string(w, m->name));
+	put(b, m->type);
+	put(b, m->key_size);
+	put(b, m->value_size);
+	put(b, m->max_entries);
+	put(b, m->flags);
+	put(b, m->tags);
+	put(b, (uint32_t)m->origin);
+	put(b, m->btf_key);
+	put(b, m->btf_value);
+	if (m->init)
+		nb_buf_bytes(&w->sec[NB_SEC_DATA], m->init, m->value_size);
+}
+
+static void put_func(struct writer *w, const struct nb_func *f)
+{
+	struct nb_buf *b = &w->sec[NB_SEC_FUNCS];
+	uint8_t sig[12] = { (uint8_t)f->linkage, f->has_sig };
+	uint32_t mem[5] = { 0 };
+
+	if (f->has_sig) {
+		sig[2] = f->sig.returns_scalar;
+		sig[3] = f->sig.nargs;
+		for (unsigned i = 0; i < f->sig.nargs && i < 5; i++) {
+			sig[4 + i] = f->sig.arg[i];
+			if (f->sig.arg[i] == NB_FARG_MEM)
+				mem[i] = f->sig.mem_size[i];
+		}
+	}
+	put(b, string(w, f->name));
+	put(b, f->start);
+	put(b, f->end);
+	nb_buf_bytes(b, sig, sizeof(sig));
+	nb_buf_bytes(b, mem, sizeof(mem));
+}
+
+static void put_line(struct writer *w, const struct nb_line *l)
+{
+	struct nb_buf *b = &w->sec[NB_SEC_LINES];
+
+	put(b, l->pc);
+	put(b, l->line);
+	put(b, l->col);
+	put(b, string(w, l->file));
+	put(b, string(w, l->text));
+}
+
+static void put_prog(struct writer *w, const struct nb_prog *p)
+{
+	struct nb_buf *b = &w->sec[NB_SEC_PROGS];
+
+	put(b, string(w, p->name));
+	put(b, string(w, p->section));
+	put(b, p->nslots);
+	put(b, p->nfuncs);
+	put(b, p->nlines);
+	nb_buf_bytes(&w->sec[NB_SEC_SLOTS], p->slots,
+		     (size_t)p->nslots * NB_SLOT_SIZE);
+	for (uint32_t i = 0; i < p->nfuncs; i++)
+		put_func(w, &p->funcs[i]);
+	for (uint32_t i = 0; i < p->nlines; i++)
+		put_line(w, &p->lines[i]);
+}
+
+static void put_ctx(struct writer *w, const struct nb_ctx_field *f)
+{
+	struct nb_buf *b = &w->sec[NB_SEC_CTX];
+
+	put(b, string(w, nb_spec_hook(f->hook)->word));
+	put(b, string(w, f->name));
+	put(b, f->off);
+	put(b, f->size);
+}
+
+static size_t align8(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+/* Header, section table, sections. @name: of the policy, as a string. */
+static void join(struct nb_buf *out, struct writer *w, uint32_t name)
+{
+	size_t at = NB_IMAGE_FIRST, total = NB_IMAGE_FIRST;
+
+	for (int i = 0; i < NB_NSECTIONS; i++)
+		total = align8(total) + w->sec[i].size;
+	nb_buf_bytes(out, NB_IMAGE_MAGIC, 8);
+	put(out, NB_IMAGE_VERSION);
+	put(out, (uint32_t)total);
+	put(out, name);
+	put(out, NB_NSECTIONS);
+	for (uint32_t i = 0; i < NB_NSECTIONS; i++) {
+		at = align8(at);
+		put(out, i);
+		put(out, (uint32_t)at);
+		put(out, (uint32_t)w->sec[i].size);
+		put(out, (uint32_t)(w->sec[i].size / nb_record_size[i]));
+		at += w->sec[i].size;
+	}
+	at = NB_IMAGE_FIRST;
+	for (int i = 0; i < NB_NSECTIONS; i++) {
+		nb_buf_zeros(out, align8(at) - at);
+		if (w->sec[i].size)
+			nb_buf_bytes(out, w->sec[i].data, w->sec[i].size);
+		at = align8(at) + w->sec[i].size;
+	}
+}
+
+/* All records; returns the policy's name as a string. */
+static uint32_t put_all(struct writer *w, const struct nb_image *in)
+{
+	string(w, "");
+	for (uint32_t i = 0; i < in->nmaps; i++)
+		put_map(w, &in->maps[i]);
+	for (uint32_t i = 0; i < in->nprogs; i++)
+		put_prog(w, &in->progs[i]);
+	for (uint32_t i = 0; i < in->nctx_fields; i++)
+		put_ctx(w, &in->ctx_fields[i]);
+	if (in->btf_size)
+		nb_buf_bytes(&w->sec[NB_SEC_BTF], in->btf, in->btf_size);
+	return string(w, in->name);
+}
+
+static bool ok(const struct writer *w)
+{
+	for (int i = 0; i < NB_NSECTIONS; i++)
+		if (!nb_buf_ok(&w->sec[i]))
+			return false;
+	return !w->strings.failed;
+}
+
+/* Once to learn the strings, once more with their offsets. */
+static void put_twice(struct writer *w, struct nb_buf *joined,
+		      const struct nb_image *in)
+{
+	uint32_t name;
+
+	put_all(w, in);
+	if (!ok(w))
+		return;
+	for (int i = 0; i < NB_NSECTIONS; i++)
+		nb_buf_clear(&w->sec[i]);
+	sort(&w->strings, &w->sec[NB_SEC_STRINGS]);
+	if (!ok(w))
+		return;
+	name = put_all(w, in);
+	if (ok(w))
+		join(joined, w, name);
+}
+
+/* A buffer that failed was too small: was it memory or the limit? */
+static int why(const struct writer *w, const struct nb_buf *joined,
+	       struct nb_err *err)
+{
+	size_t total = joined->size;
+
+	for (int i = 0; i < NB_NSECTIONS; i++)
+		total += w->sec[i].size;
+	if (w->strings.failed || total < NB_IMAGE_MAX_SIZE / 8)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "policy image: out of memory");
+	return nb_fail(err, NB_E_LIMIT, 0,
+		       "policy image: over the limit of %d bytes",
+		       NB_IMAGE_MAX_SIZE);
+}
+
+int nb_image_put(struct nb_buf *out, const struct nb_image *in,
+		 struct nb_err *err)
+{
+	struct writer w = { 0 };
+	struct nb_buf joined;
+	int rc = 0;
+
+	nb_buf_init(&joined, NB_IMAGE_MAX_SIZE);
+	for (int i = 0; i < NB_NSECTIONS; i++)
+		nb_buf_init(&w.sec[i], NB_IMAGE_MAX_SIZE);
+	put_twice(&w, &joined, in);
+	if (!ok(&w) || !nb_buf_ok(&joined)) {
+		rc = why(&w, &joined, err);
+		goto out;
+	}
+	nb_buf_bytes(out, joined.data, joined.size);
+	if (!nb_buf_ok(out))
+		rc = nb_fail(err, NB_E_NOMEM, 0, "policy image: out of memory");
+out:
+	for (int i = 0; i < NB_NSECTIONS; i++)
+		nb_buf_fini(&w.sec[i]);
+	nb_buf_fini(&joined);
+	free(w.strings.s);
+	free(w.strings.off);
+	return rc;
+}
+
+int nb_image_write(struct nb_buf *out, const struct nb_image *in,
+		   struct nb_err *err)
+{
+	int rc = nb_image_check(in, NULL, err);
+
+	return rc ? rc : nb_image_put(out, in, err);
+}
