@@ -38,6 +38,7 @@ CHECK_LIBS = $(shell $(PKG_CONFIG) --libs check)
 
 CPPFLAGS += -I. -MMD -MP -DNCCLBPF_VERSION='"$(VERSION)"'
 CFLAGS += -std=c11 -D_GNU_SOURCE -g -fPIC -fvisibility=hidden \
+	-ffunction-sections -fdata-sections \
 	-ffile-prefix-map=$(CURDIR)/= $(WARN) $(OPT) $(if $(WERROR),-Werror)
 
 # Object files of wildcard patterns.
@@ -56,7 +57,7 @@ FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 LUA_FILES := $(wildcard lua/ncclbpf/*.lua)
 CONFORMANCE := $(B)/test/conformance_plugin $(B)/test/conformance_run
 
-.PHONY: all help setup lib
+.PHONY: all help lib
 all: lib policies tests
 lib: $(if $(wildcard plugin/*.c),$(PLUGIN_SO)) $(if $(wildcard core/load/*.c),$(LOAD_SO)) \
 	$(if $(wildcard lua/*.c),$(LUA_SO)) $(if $(wildcard shell/*.c),$(SHELL_BIN))
@@ -106,8 +107,9 @@ $(B)/tools/policy_build: $(B)/core/load/tool/policy_build.o $(LOAD) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS)
 
-.PHONY: policies tests
+.PHONY: policies tests unit-tests
 policies: $(POLICIES)
+unit-tests: $(UNIT) $(FUZZ)
 tests: $(UNIT) $(FUZZ) $(CORPUS)
 
 $(B)/test/unit/%: $(B)/test/unit/%.o $(CORE) $(LOAD)
@@ -126,19 +128,112 @@ $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/re
 
 # ---- checks --------------------------------------------------------------
 
-.PHONY: check fmt layers clean
-check: all
-	test/run.sh $(B)
+JOBS := $(shell nproc)
+AGAIN = $(MAKE) --no-print-directory -j$(JOBS)
+
+# Set-up comes first and may install compilers, so the rest is a second make
+# that looks for its tools again.
+.PHONY: setup check check-all check-san demo bench lint fmt layers clean check-fresh
+setup:
+	@test/setup.sh build
+
+check:
+	@test/setup.sh build check
+	@$(AGAIN) all
+	@test/run.sh $(B)
+
+check-all: check check-san
+
+# Unit tests and the fuzz corpus under ASan and UBSan, unit tests under TSan.
+check-san:
+	@test/setup.sh build check
+	@$(AGAIN) V=asan B=build/asan unit-tests
+	@test/run.sh build/asan "unit- fuzz-"
+	@$(AGAIN) V=tsan B=build/tsan unit-tests
+	@test/run.sh build/tsan "unit-gen unit-segment unit-fence unit-map unit-trace"
+
+# The demo and the benchmarks run the code as it is installed.
+RELEASE := $(if $(filter command line,$(origin B)),$(B),build/release)
+demo: setup
+	@$(AGAIN) V=release B=$(RELEASE) all >/dev/null
+	@examples/demo/demo.sh $(RELEASE)
+
+bench: setup
+	@$(AGAIN) V=release B=$(RELEASE) all >/dev/null
+	@test/bench/run.sh $(RELEASE)
+
+SOURCES := $(shell find core lua plugin policies shell test examples \
+	\( -name '*.c' -o -name '*.h' \) -not -path '*/tbl/*' 2>/dev/null)
+C_SOURCES := $(filter-out %.bpf.c policies/%,$(filter %.c,$(SOURCES)))
 
 fmt:
 	clang-format -i $(SOURCES)
 
-SOURCES := $(shell find core lua plugin policies shell test examples \
-	\( -name '*.c' -o -name '*.h' \) -not -path '*/tbl/*' 2>/dev/null)
-
 layers:
 	@awk -f layers.awk layers.txt $(shell find core lua plugin shell policies \
 		-name '*.[ch]' -not -path '*/tool/*')
+
+lint:
+	@test/setup.sh build check lint
+	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-tidy lint-cppcheck layers
+
+.PHONY: lint-format lint-tidy lint-cppcheck
+lint-format:
+	@clang-format --dry-run -Werror $(SOURCES)
+	@echo "format: $(words $(SOURCES)) files"
+
+TIDY := $(patsubst %.c,$(B)/tidy/%.ok,$(filter core/% lua/% plugin/% shell/%,$(C_SOURCES)))
+lint-tidy: $(TIDY)
+	@echo "clang-tidy: $(words $(TIDY)) files"
+$(B)/tidy/%.ok: %.c .clang-tidy
+	@mkdir -p $(@D)
+	@clang-tidy --quiet --warnings-as-errors='*' $< -- -std=c11 -D_GNU_SOURCE \
+		-DNCCLBPF_VERSION='"$(VERSION)"' -I. $(LUA_CFLAGS) 2>$@.log || { cat $@.log; exit 1; }
+	@touch $@
+
+lint-cppcheck:
+	@cppcheck -q --std=c11 --inline-suppr --error-exitcode=1 -j$(JOBS) \
+		--enable=warning,performance,portability --suppress=missingIncludeSystem \
+		--suppress=missingInclude -D__x86_64__ -I. $(filter core/% lua/% plugin/% shell/%,$(C_SOURCES))
+	@echo "cppcheck: clean"
+
+# Both README commands in an empty Debian 12 (root, debootstrap).
+check-fresh:
+	@test/fresh.sh $(CURDIR)/build/fresh
+
+# ---- install -------------------------------------------------------------
+
+D = $(DESTDIR)
+INC = $(D)$(PREFIX)/include/ncclbpf
+LUADIR = $(PREFIX)/share/lua/5.4
+KINDS := tuner profiler net env
+
+.PHONY: install uninstall
+install: setup
+	@$(AGAIN) V=release B=$(RELEASE) WERROR= lib policies >/dev/null
+	install -d $(D)$(LIBDIR)/lua/5.4 $(D)$(PREFIX)/bin $(D)$(LUADIR)/ncclbpf \
+		$(INC)/core/tbl $(D)$(PREFIX)/share/ncclbpf/policies \
+		$(D)$(LIBDIR)/pkgconfig $(D)$(PREFIX)/share/bash-completion/completions
+	install -s -m 755 $(RELEASE)/libncclbpf.so $(D)$(LIBDIR)/
+	install -s -m 755 $(RELEASE)/libncclbpf-load.so $(D)$(LIBDIR)/
+	for k in $(KINDS); do ln -sf libncclbpf.so $(D)$(LIBDIR)/libnccl-$$k-ncclbpf.so; done
+	install -s -m 755 $(RELEASE)/ncclbpf-shell $(D)$(PREFIX)/bin/
+	install -s -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
+	install -m 644 lua/ncclbpf/*.lua $(D)$(LUADIR)/ncclbpf/
+	install -m 644 policies/ncclbpf_policy.h $(INC)/
+	install -m 644 $(addprefix core/tbl/,ctx.h helpers.h hook_tuner.h maps.h nccl.h) $(INC)/core/tbl/
+	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy $(D)$(PREFIX)/share/ncclbpf/policies/
+	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LUADIR@|$(LUADIR)|g' \
+		-e 's|@VERSION@|$(VERSION)|g' plugin/ncclbpf.pc.in >$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc
+	install -m 644 shell/completion.bash $(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell
+
+uninstall:
+	rm -rf $(INC) $(D)$(LUADIR)/ncclbpf $(D)$(PREFIX)/share/ncclbpf
+	rm -f $(D)$(LIBDIR)/libncclbpf.so $(D)$(LIBDIR)/libncclbpf-load.so \
+		$(foreach k,$(KINDS),$(D)$(LIBDIR)/libnccl-$k-ncclbpf.so) \
+		$(D)$(PREFIX)/bin/ncclbpf-shell $(D)$(LIBDIR)/lua/5.4/ncclbpf.so \
+		$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc \
+		$(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell
 
 clean:
 	rm -rf build

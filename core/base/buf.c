@@ -42,7 +42,7 @@ static bool reserve(struct nb_buf *b, size_t more)
 		b->failed = true;
 		return false;
 	}
-	if (b->size + more < b->cap)
+	if (b->data && b->size + more < b->cap)
 		return true;
 	while (cap <= b->size + more)
 		cap *= 2;

@@ -400,8 +400,8 @@ static bool cuda_failed(int rank, const char *what, cudaError_t r)
 	return true;
 }
 
-#define NCCL_FAILED(rank, call) nccl_failed(rank, #call, call)
-#define CUDA_FAILED(rank, call) cuda_failed(rank, #call, call)
+#define NCCL_FAILED(rank, fn, ...) nccl_failed(rank, #fn, fn(__VA_ARGS__))
+#define CUDA_FAILED(rank, fn, ...) cuda_failed(rank, #fn, fn(__VA_ARGS__))
 
 static bool is_leader(const struct local *l)
 {
@@ -417,13 +417,13 @@ static int rank_open(const struct opts *o, struct rank *r)
 {
 	int n = r->rank;
 
-	if (CUDA_FAILED(n, cudaSetDevice(device_of(o, n))) ||
-	    CUDA_FAILED(n, cudaStreamCreateWithFlags(&r->stream,
-						     cudaStreamNonBlocking)) ||
-	    CUDA_FAILED(n, cudaMalloc(&r->send, o->max)) ||
-	    CUDA_FAILED(n, cudaMalloc(&r->recv, o->max)) ||
-	    CUDA_FAILED(n, cudaEventCreate(&r->begin)) ||
-	    CUDA_FAILED(n, cudaEventCreate(&r->end)))
+	if (CUDA_FAILED(n, cudaSetDevice, device_of(o, n)) ||
+	    CUDA_FAILED(n, cudaStreamCreateWithFlags, &r->stream,
+			cudaStreamNonBlocking) ||
+	    CUDA_FAILED(n, cudaMalloc, &r->send, o->max) ||
+	    CUDA_FAILED(n, cudaMalloc, &r->recv, o->max) ||
+	    CUDA_FAILED(n, cudaEventCreate, &r->begin) ||
+	    CUDA_FAILED(n, cudaEventCreate, &r->end))
 		return -1;
 	return 0;
 }
@@ -432,13 +432,13 @@ static int rank_open(const struct opts *o, struct rank *r)
 static int comms_close(struct local *l)
 {
 	for (int i = 0; i < l->n; i++) {
-		if (NCCL_FAILED(l->ranks[i].rank,
-				ncclCommFinalize(l->ranks[i].comm)))
+		if (NCCL_FAILED(l->ranks[i].rank, ncclCommFinalize,
+				l->ranks[i].comm))
 			return -1;
 	}
 	for (int i = 0; i < l->n; i++) {
-		if (NCCL_FAILED(l->ranks[i].rank,
-				ncclCommDestroy(l->ranks[i].comm)))
+		if (NCCL_FAILED(l->ranks[i].rank, ncclCommDestroy,
+				l->ranks[i].comm))
 			return -1;
 	}
 	return 0;
@@ -448,11 +448,11 @@ static int rank_close(struct rank *r)
 {
 	int n = r->rank;
 
-	if (CUDA_FAILED(n, cudaEventDestroy(r->begin)) ||
-	    CUDA_FAILED(n, cudaEventDestroy(r->end)) ||
-	    CUDA_FAILED(n, cudaFree(r->send)) ||
-	    CUDA_FAILED(n, cudaFree(r->recv)) ||
-	    CUDA_FAILED(n, cudaStreamDestroy(r->stream)))
+	if (CUDA_FAILED(n, cudaEventDestroy, r->begin) ||
+	    CUDA_FAILED(n, cudaEventDestroy, r->end) ||
+	    CUDA_FAILED(n, cudaFree, r->send) ||
+	    CUDA_FAILED(n, cudaFree, r->recv) ||
+	    CUDA_FAILED(n, cudaStreamDestroy, r->stream))
 		return -1;
 	return 0;
 }
@@ -461,7 +461,7 @@ static int connect_all(struct local *l)
 {
 	ncclComm_t comms[MAX_LOCAL];
 
-	if (NCCL_FAILED(0, ncclCommInitAll(comms, l->n, NULL)))
+	if (NCCL_FAILED(0, ncclCommInitAll, comms, l->n, NULL))
 		return -1;
 	for (int i = 0; i < l->n; i++)
 		l->ranks[i].comm = comms[i];
@@ -473,14 +473,14 @@ static int connect_one(struct local *l)
 	struct rank *r = &l->ranks[0];
 
 	if (is_leader(l)) {
-		if (NCCL_FAILED(0, ncclGetUniqueId(&shared->id)))
+		if (NCCL_FAILED(0, ncclGetUniqueId, &shared->id))
 			return -1;
 		store(&shared->have_id, 1);
 	}
 	while (!load(&shared->have_id))
 		wait_word(&shared->have_id, 0);
-	if (NCCL_FAILED(r->rank, ncclCommInitRank(&r->comm, l->o->nranks,
-						  shared->id, r->rank)))
+	if (NCCL_FAILED(r->rank, ncclCommInitRank, &r->comm, l->o->nranks,
+			shared->id, r->rank))
 		return -1;
 	return 0;
 }
@@ -551,22 +551,22 @@ static int launch_all(struct local *l, enum coll c, size_t n)
 	for (int i = 0; i < l->n; i++) {
 		struct rank *r = &l->ranks[i];
 
-		if (CUDA_FAILED(r->rank, cudaEventRecord(r->begin, r->stream)))
+		if (CUDA_FAILED(r->rank, cudaEventRecord, r->begin, r->stream))
 			return -1;
 	}
-	if (NCCL_FAILED(l->ranks[0].rank, ncclGroupStart()))
+	if (nccl_failed(l->ranks[0].rank, "ncclGroupStart", ncclGroupStart()))
 		return -1;
 	for (int i = 0; i < l->n; i++) {
 		if (nccl_failed(l->ranks[i].rank, coll_name[c],
 				enqueue(c, &l->ranks[i], n)))
 			return -1;
 	}
-	if (NCCL_FAILED(l->ranks[0].rank, ncclGroupEnd()))
+	if (nccl_failed(l->ranks[0].rank, "ncclGroupEnd", ncclGroupEnd()))
 		return -1;
 	for (int i = 0; i < l->n; i++) {
 		struct rank *r = &l->ranks[i];
 
-		if (CUDA_FAILED(r->rank, cudaEventRecord(r->end, r->stream)))
+		if (CUDA_FAILED(r->rank, cudaEventRecord, r->end, r->stream))
 			return -1;
 	}
 	return 0;
@@ -589,8 +589,8 @@ static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 	}
 	if (!l->report)
 		return 0;
-	if (CUDA_FAILED(0, cudaEventElapsedTime(&ms, l->ranks[0].begin,
-						l->ranks[0].end)))
+	if (CUDA_FAILED(0, cudaEventElapsedTime, &ms, l->ranks[0].begin,
+			l->ranks[0].end))
 		return -1;
 	if (c == ALLGATHER || c == REDUCESCATTER)
 		n *= (size_t)l->o->nranks;
