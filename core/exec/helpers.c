@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// The bodies of core/tbl/helpers.h, one function a row. The verifier has
+// checked the arguments: map handles are struct nb_map pointers, keys and
+// values point to as many readable bytes as the map says. Bodies run on the
+// decision path of any thread: no lock, no allocation, and no system call
+// where the vDSO answers. Semantics: bpf-helpers(7).
+#include "core/exec/exec.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <time.h>
+
+#include "core/exec/trace.h"
+#include "core/map/ops.h"
+
+static inline struct nb_map *map_of(uint64_t r)
+{
+	return (struct nb_map *)(uintptr_t)r;
+}
+
+static inline void *ptr_of(uint64_t r)
+{
+	return (void *)(uintptr_t)r;
+}
+
+/*
+ * Asked for once a run: a policy must see one CPU, though its thread may be
+ * moved. Below nb_ncpus() even where the C library cannot tell.
+ */
+static uint32_t cpu_of(struct nb_run *run)
+{
+	int cpu;
+
+	if (run->cpu == UINT32_MAX) {
+		cpu = sched_getcpu();
+		run->cpu = cpu < 0 ? 0 : (uint32_t)cpu % nb_ncpus();
+	}
+	return run->cpu;
+}
+
+static inline uint32_t cpu_for(struct nb_run *run, const struct nb_map *m)
+{
+	return m->percpu ? cpu_of(run) : 0;
+}
+
+static uint64_t errno_value(int rc)
+{
+	return (uint64_t)(int64_t)rc;
+}
+
+static uint64_t map_lookup_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
+				uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	struct nb_map *m = map_of(r1);
+
+	(void)r3, (void)r4, (void)r5;
+	return (uintptr_t)m->lookup(m, ptr_of(r2), cpu_for(run, m));
+}
+
+static uint64_t map_update_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
+				uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	struct nb_map *m = map_of(r1);
+
+	(void)r5;
+	return errno_value(
+		m->ops->update(m, ptr_of(r2), ptr_of(r3), r4, cpu_for(run, m)));
+}
+
+static uint64_t map_delete_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
+				uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	struct nb_map *m = map_of(r1);
+
+	(void)run, (void)r3, (void)r4, (void)r5;
+	return errno_value(m->ops->remove(m, ptr_of(r2)));
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t ktime_get_ns(struct nb_run *run, uint64_t r1, uint64_t r2,
+			     uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	(void)run, (void)r1, (void)r2, (void)r3, (void)r4, (void)r5;
+	return now_ns();
+}
+
+static uint64_t trace_printk(struct nb_run *run, uint64_t r1, uint64_t r2,
+			     uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	const uint64_t arg[3] = { r3, r4, r5 };
+	char text[NB_TRACE_TEXT];
+	int n;
+
+	if (!run->trace)
+		return errno_value(-EINVAL);
+	n = nb_trace_format(text, sizeof(text), ptr_of(r1), r2, arg);
+	if (n >= 0)
+		nb_trace_put(run->trace, text, (size_t)n);
+	return errno_value(n);
+}
+
+/*
+ * Counters stepped by an odd constant and mixed: every call gets another
+ * state, with one wait-free addition. Not thread-local storage: an object
+ * that is opened at run time would allocate it on a thread's first use, or
+ * claim some of the little that the loader keeps. @run lies on the caller's
+ * stack, so its address spreads threads over cache lines.
+ */
+static struct {
+	_Alignas(NB_CACHE_LINE) uint64_t state;
+} streams[16];
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+static uint64_t get_prandom_u32(struct nb_run *run, uint64_t r1, uint64_t r2,
+				uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	const uint64_t step = 0x9e3779b97f4a7c15;
+	uint64_t *state = &streams[(uintptr_t)run * step >> 60].state;
+	uint64_t x = __atomic_fetch_add(state, step, __ATOMIC_RELAXED);
+
+	(void)r1, (void)r2, (void)r3, (void)r4, (void)r5;
+	if (x == 0) /* first use of this stream: start somewhere else */
+		x = __atomic_add_fetch(state, mix(now_ns() ^ (uintptr_t)run),
+				       __ATOMIC_RELAXED);
+	return mix(x) >> 32;
+}
+
+static uint64_t get_smp_processor_id(struct nb_run *run, uint64_t r1,
+				     uint64_t r2, uint64_t r3, uint64_t r4,
+				     uint64_t r5)
+{
+	(void)r1, (void)r2, (void)r3, (void)r4, (void)r5;
+	return cpu_of(run);
+}
+
+nb_helper_fn *nb_helper_body(int32_t id)
+{
+	/* Reads a file the first time: here, where programs are bound, rather
+	 * than in the first run that asks for its CPU. */
+	nb_ncpus();
+	switch (id) {
+#define HELPER(number, name, ret, a1, a2, a3, a4, a5, label, effect, doc) \
+	case number:                                                      \
+		return name;
+#include "core/tbl/helpers.h"
+	}
+	return NULL;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// The ring behind bpf_trace_printk. A writer draws the next number and
+// claims the slot it falls on by setting the slot's sequence to an odd value;
+// an even one says which line is there whole. A writer that finds its slot
+// still claimed (by a thread that was stopped 1024 lines ago) or already
+// holding a newer line drops its own line: nobody ever waits. Text and time
+// move as atomic words, so readers can copy while writers overwrite, and the
+// sequence read before and after tells them whether they got one line.
+#include "core/exec/trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WORDS = NB_TRACE_TEXT / 8 };
+_Static_assert(NB_TRACE_TEXT % 8 == 0, "text is copied by words");
+
+struct slot {
+	uint64_t seq; /* 2n + 1: line n being written, 2n + 2: there; 0: none */
+	uint64_t time_ns;
+	uint64_t text[WORDS];
+};
+
+struct nb_trace {
+	_Alignas(64) uint64_t next;
+	_Alignas(64) struct slot slot[NB_TRACE_LINES];
+};
+
+struct nb_trace *nb_trace_new(void)
+{
+	struct nb_trace *t = aligned_alloc(64, sizeof(*t));
+
+	if (t)
+		memset(t, 0, sizeof(*t));
+	return t;
+}
+
+void nb_trace_free(struct nb_trace *t)
+{
+	free(t);
+}
+
+/*
+ * One printable line: the final newline goes, other control characters
+ * become blanks or question marks, so that no policy can steer a terminal.
+ */
+static void clean(char line[NB_TRACE_TEXT], const char *text, size_t size)
+{
+	memset(line, 0, NB_TRACE_TEXT);
+	if (size > 0 && text[size - 1] == '\n')
+		size--;
+	if (size > NB_TRACE_TEXT - 1)
+		size = NB_TRACE_TEXT - 1;
+	for (size_t i = 0; i < size; i++) {
+		char c = text[i];
+
+		if (c == '\n' || c == '\t')
+			c = ' ';
+		line[i] = c >= ' ' && c <= '~' ? c : '?';
+	}
+}
+
+static bool claim(struct slot *s, uint64_t number)
+{
+	uint64_t seq = __atomic_load_n(&s->seq, __ATOMIC_RELAXED);
+
+	return seq % 2 == 0 && seq <= 2 * number &&
+	       __atomic_compare_exchange_n(&s->seq, &seq, 2 * number + 1, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void nb_trace_put(struct nb_trace *t, const char *text, size_t size)
+{
+	uint64_t number = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
+	struct slot *s = &t->slot[number % NB_TRACE_LINES];
+	char line[NB_TRACE_TEXT];
+	struct timespec now;
+	uint64_t w;
+
+	clean(line, text, size);
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (!claim(s, number))
+		return;
+	/* Release: who sees a new word sees the odd sequence as well. */
+	w = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	__atomic_store_n(&s->time_ns, w, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < WORDS; i++) {
+		memcpy(&w, line + 8 * i, 8);
+		__atomic_store_n(&s->text[i], w, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&s->seq, 2 * number + 2, __ATOMIC_RELEASE);
+}
+
+uint64_t nb_trace_next(const struct nb_trace *t)
+{
+	return __atomic_load_n(&t->next, __ATOMIC_RELAXED);
+}
+
+bool nb_trace_read(const struct nb_trace *t, uint64_t number,
+		   struct nb_trace_line *out)
+{
+	const struct slot *s = &t->slot[number % NB_TRACE_LINES];
+	const uint64_t whole = 2 * number + 2;
+	uint64_t w;
+
+	if (__atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) != whole)
+		return false;
+	out->number = number;
+	out->time_ns = __atomic_load_n(&s->time_ns, __ATOMIC_ACQUIRE);
+	for (size_t i = 0; i < WORDS; i++) {
+		w = __atomic_load_n(&s->text[i], __ATOMIC_ACQUIRE);
+		memcpy(out->text + 8 * i, &w, 8);
+	}
+	return __atomic_load_n(&s->seq, __ATOMIC_RELAXED) == whole;
+}
+
+/* ---- formatting --------------------------------------------------------- */
+
+/* Text being written: at most size - 1 characters, the rest is dropped. */
+struct line {
+	char *out;
+	size_t size, n;
+};
+
+static void add(struct line *l, char c)
+{
+	if (l->n + 1 < l->size)
+		l->out[l->n++] = c;
+}
+
+static void add_text(struct line *l, const char *s)
+{
+	while (*s)
+		add(l, *s++);
+}
+
+/* @nl: how many l stood before the conversion @c; false for unknown ones. */
+static bool convert(struct line *l, char c, int nl, uint64_t v)
+{
+	char text[32];
+
+	if (c == 'd' || c == 'i')
+		snprintf(text, sizeof(text), "%lld",
+			 nl ? (long long)v : (long long)(int32_t)v);
+	else if (c == 'u')
+		snprintf(text, sizeof(text), "%llu",
+			 nl ? (unsigned long long)v
+			    : (unsigned long long)(uint32_t)v);
+	else if (c == 'x')
+		snprintf(text, sizeof(text), "%llx",
+			 nl ? (unsigned long long)v
+			    : (unsigned long long)(uint32_t)v);
+	else if (c == 'p' && nl == 0)
+		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)v);
+	else if (c == 'c' && nl == 0)
+		snprintf(text, sizeof(text), "%c", (char)v);
+	else
+		return false;
+	add_text(l, text);
+	return true;
+}
+
+int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
+		    const uint64_t arg[3])
+{
+	const char *end = fmt + strnlen(fmt, fmt_size);
+	struct line l = { out, size, 0 };
+	int nargs = 0;
+
+	if (size == 0)
+		return -EINVAL;
+	out[0] = '\0';
+	while (fmt < end) {
+		char c = *fmt++;
+		int nl = 0;
+
+		if (c != '%') {
+			add(&l, c);
+			continue;
+		}
+		while (fmt < end && *fmt == 'l' && nl < 2)
+			fmt++, nl++;
+		c = fmt < end ? *fmt++ : '\0';
+		if (c == '%' && nl == 0)
+			add(&l, '%');
+		else if (nargs == 3 || !convert(&l, c, nl, arg[nargs++]))
+			return out[0] = '\0', -EINVAL;
+	}
+	out[l.n] = '\0';
+	return (int)l.n;
+}

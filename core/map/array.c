@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// BPF_MAP_TYPE_ARRAY: max_entries values side by side, each padded to eight
+// bytes, all present from the start. Nothing here can fail later or needs a
+// lock: a look-up is one compare and one multiplication. Checks and their
+// order follow kernel/bpf/arraymap.c. Data sections of policies are such
+// maps with one element.
+#include "core/map/ops.h"
+
+#include <errno.h>
+#include <limits.h>
+
+int nb_array_check(const struct nb_map_def *def, struct nb_err *err)
+{
+	if (def->key_size != 4)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": key_size is %u; an array's key is "
+			       "its index, 4 bytes",
+			       def->name, def->key_size);
+	if (def->value_size > INT_MAX)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": value_size is %u; at most %d",
+			       def->name, def->value_size, INT_MAX);
+	return 0;
+}
+
+static bool plan(const struct nb_map_def *def, uint64_t *size)
+{
+	uint64_t all;
+
+	if (__builtin_mul_overflow((uint64_t)nb_round8(def->value_size),
+				   (uint64_t)def->max_entries, &all))
+		return false;
+	return !__builtin_add_overflow(all, sizeof(struct nb_map), size);
+}
+
+static void init(struct nb_map *m)
+{
+	m->elem_size = nb_round8(m->def.value_size);
+	m->base = (unsigned char *)(m + 1);
+}
+
+static inline unsigned char *element(const struct nb_map *m, uint32_t index)
+{
+	return m->base + m->elem_size * index; /* size_t: no 32-bit product */
+}
+
+static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
+{
+	uint32_t index = nb_array_index(key);
+
+	(void)cpu;
+	if (index >= m->max_entries)
+		return NULL;
+	return element(m, index);
+}
+
+/* 0 or why the kernel would not store there; in its order. */
+int nb_array_refuse(const struct nb_map *m, uint32_t index, uint64_t flags)
+{
+	if (flags > NB_EXIST)
+		return -EINVAL;
+	if (index >= m->max_entries)
+		return -E2BIG;
+	if (flags == NB_NOEXIST)
+		return -EEXIST; /* all elements are present */
+	return 0;
+}
+
+static int write(struct nb_map *m, const void *key, const void *value,
+		 uint64_t flags)
+{
+	uint32_t index = nb_array_index(key);
+	int rc = nb_array_refuse(m, index, flags);
+
+	if (rc)
+		return rc;
+	nb_slot_store(element(m, index), value, m->def.value_size);
+	return 0;
+}
+
+static int update(struct nb_map *m, const void *key, const void *value,
+		  uint64_t flags, uint32_t cpu)
+{
+	(void)cpu;
+	return write(m, key, value, flags);
+}
+
+int nb_array_remove(struct nb_map *m, const void *key)
+{
+	(void)m;
+	(void)key;
+	return -EINVAL;
+}
+
+static int read(const struct nb_map *m, const void *key, void *value)
+{
+	uint32_t index = nb_array_index(key);
+
+	if (index >= m->max_entries)
+		return -ENOENT;
+	nb_slot_load(value, element(m, index), m->def.value_size);
+	return 0;
+}
+
+/* An index outside starts over, as in the kernel. */
+int nb_array_next(const struct nb_map *m, const void *key, void *next)
+{
+	uint32_t index = key ? nb_array_index(key) : UINT32_MAX;
+
+	if (index == m->max_entries - 1 && key)
+		return -ENOENT;
+	index = index >= m->max_entries ? 0 : index + 1;
+	memcpy(next, &index, sizeof(index));
+	return 0;
+}
+
+uint32_t nb_array_count(const struct nb_map *m)
+{
+	return m->max_entries;
+}
+
+static void copy(struct nb_map *to, const struct nb_map *from)
+{
+	nb_slot_copy(to->base, from->base, from->elem_size * from->max_entries);
+}
+
+const struct nb_map_ops nb_map_array_ops = {
+	.check = nb_array_check,
+	.plan = plan,
+	.init = init,
+	.lookup = lookup,
+	.update = update,
+	.remove = nb_array_remove,
+	.read = read,
+	.write = write,
+	.next = nb_array_next,
+	.count = nb_array_count,
+	.copy = copy,
+};

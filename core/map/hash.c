@@ -1,0 +1,639 @@
+// SPDX-License-Identifier: MIT
+// BPF_MAP_TYPE_HASH: chains of elements that are all there from the start.
+//
+// A bucket is one 64-bit word: a sequence number, a writer's lock bit and the
+// index of its first element. Writers change a chain by one store at a time
+// (a new element replaces the old one, as in the kernel: who still holds the
+// old value sees it whole until the element is used again). Readers take no
+// lock: the sequence number moves when an element leaves the chain, before it
+// can be used again, so a walk that ends with the number it began with has
+// met no reused element and has seen every key that was there throughout.
+// Nobody waits for a reader, and a reader never waits for a stopped writer.
+// Checks and their order follow kernel/bpf/hashtab.c.
+#include "core/map/ops.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <time.h>
+
+#define HEAD ((uint64_t)UINT32_MAX)
+#define LOCK ((uint64_t)1 << 32)
+#define SEQ ((uint64_t)1 << 33)
+#define NIL UINT32_MAX
+
+enum {
+	/* Kernel: KMALLOC_MAX_SIZE less its element header, on x86-64. */
+	ELEM_MAX = (4 << 20) - 64,
+	/* A spin is about 10 us: a writer holds a bucket for 0.1 us unless it
+	 * is preempted, and then there is no point in spinning longer. */
+	LOCK_SPINS = 256,
+	FREE_SPINS = 64,
+	/* Each failed round means that somebody changed the bucket during a
+	 * walk of some 10 ns; thousands in a row do not happen. */
+	READ_ROUNDS = 1 << 16
+};
+
+/* An element: the next one's index, the key, the value, in 8-byte words. */
+struct hash {
+	struct nb_map map;
+	uint64_t *bucket;
+	unsigned char *elem;
+	uint32_t nelem;
+	uint32_t shift; /* 64 - log2 of the number of buckets */
+	size_t value_off;
+	/* written by every update, so not on the line of the above */
+	_Alignas(NB_CACHE_LINE) uint64_t free; /* count of pops << 32 | first */
+	uint32_t count;
+};
+
+struct plan {
+	uint64_t buckets, elems, elem_size, value_off;
+	uint64_t bucket_bytes;
+};
+
+static int check(const struct nb_map_def *def, struct nb_err *err)
+{
+	if (def->key_size == 0)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": key_size is 0; at least 1",
+			       def->name);
+	if ((uint64_t)def->key_size + def->value_size >= ELEM_MAX)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": key_size %u and value_size %u are "
+			       "%llu bytes together; below %d",
+			       def->name, def->key_size, def->value_size,
+			       (unsigned long long)def->key_size +
+				       def->value_size,
+			       ELEM_MAX);
+	return 0;
+}
+
+/*
+ * One element more for each update in flight: it fills its element before it
+ * knows whether it replaces one, so a full map can still be updated.
+ */
+static uint32_t spares(void)
+{
+	return nb_ncpus() > 16 ? nb_ncpus() : 16;
+}
+
+/* All below 2^63: check has bounded the element, max_entries is 32 bits. */
+static struct plan layout(const struct nb_map_def *def)
+{
+	struct plan p = { .buckets = 2 };
+
+	while (p.buckets < def->max_entries)
+		p.buckets *= 2;
+	p.value_off = 8 + nb_round8(def->key_size);
+	p.elem_size = p.value_off + nb_round8(def->value_size);
+	p.elems = (uint64_t)def->max_entries + spares();
+	p.bucket_bytes = (p.buckets * sizeof(uint64_t) + NB_CACHE_LINE - 1) &
+			 ~(uint64_t)(NB_CACHE_LINE - 1);
+	return p;
+}
+
+static bool plan(const struct nb_map_def *def, uint64_t *size)
+{
+	struct plan p = layout(def);
+
+	*size = sizeof(struct hash) + p.bucket_bytes + p.elems * p.elem_size;
+	return p.elems < NIL;
+}
+
+static inline struct hash *hash_of(struct nb_map *m)
+{
+	return (struct hash *)m;
+}
+
+static inline const struct hash *const_hash_of(const struct nb_map *m)
+{
+	return (const struct hash *)m;
+}
+
+static inline unsigned char *element(const struct hash *h, uint32_t index)
+{
+	return h->elem + h->map.elem_size * index;
+}
+
+static inline uint32_t *next_of(unsigned char *e)
+{
+	return (uint32_t *)(void *)e;
+}
+
+static inline unsigned char *key_of(unsigned char *e)
+{
+	return e + 8;
+}
+
+static inline uint64_t load(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+/* ---- elements not in use ------------------------------------------------ */
+
+/* Treiber's stack; the count in the upper half defeats A-B-A. */
+static uint32_t pop(struct hash *h)
+{
+	uint64_t head = load(&h->free), to;
+	uint32_t i;
+
+	do {
+		i = (uint32_t)head;
+		if (i == NIL)
+			return NIL;
+		to = (head & ~HEAD) + LOCK;
+		to |= __atomic_load_n(next_of(element(h, i)), __ATOMIC_ACQUIRE);
+	} while (!__atomic_compare_exchange_n(
+		&h->free, &head, to, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	return i;
+}
+
+static void push(struct hash *h, uint32_t i)
+{
+	uint64_t head = __atomic_load_n(&h->free, __ATOMIC_RELAXED), to;
+
+	do {
+		__atomic_store_n(next_of(element(h, i)), (uint32_t)head,
+				 __ATOMIC_RELEASE);
+		to = (head & ~HEAD) | i;
+	} while (!__atomic_compare_exchange_n(
+		&h->free, &head, to, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+}
+
+/* Elements run out only while more updates are in flight than spares(). */
+static uint32_t take(struct hash *h)
+{
+	uint32_t i = pop(h);
+
+	for (int n = 0; i == NIL && n < FREE_SPINS; n++) {
+		nb_cpu_relax();
+		i = pop(h);
+	}
+	return i;
+}
+
+/* ---- keys --------------------------------------------------------------- */
+
+/* The key's word at byte @at, padded with zeros as in its slot. */
+static inline __attribute__((always_inline)) uint64_t
+key_word(const unsigned char *key, size_t at, size_t size)
+{
+	uint64_t w = 0;
+	uint32_t half;
+
+	if (size - at >= 8) {
+		memcpy(&w, key + at, 8);
+	} else if (size - at == 4) {
+		memcpy(&half, key + at, 4);
+		w = half;
+	} else {
+		memcpy(&w, key + at, size - at);
+	}
+	return w;
+}
+
+/*
+ * Multiplicative hashing, by the upper bits. The odd constant is 2^64 over
+ * the golden ratio; one multiplication a word is what an 8-byte key costs.
+ */
+static inline __attribute__((always_inline)) uint64_t *
+bucket_of(const struct hash *h, const unsigned char *key, size_t size)
+{
+	uint64_t sum = 0;
+
+	for (size_t at = 0; at < size; at += 8)
+		sum = (sum + key_word(key, at, size)) * 0x9e3779b97f4a7c15;
+	return &h->bucket[sum >> h->shift];
+}
+
+static inline __attribute__((always_inline)) bool
+key_is(const unsigned char *slot, const unsigned char *key, size_t size)
+{
+	const uint64_t *s = (const uint64_t *)(const void *)slot;
+
+	for (size_t at = 0; at < size; at += 8)
+		if (load(s++) != key_word(key, at, size))
+			return false;
+	return true;
+}
+
+/* ---- readers ------------------------------------------------------------ */
+
+/*
+ * One walk of a bucket. Returns true if its answer stands: *@e is the element,
+ * or NULL for none. False: the chain changed meanwhile. *@seen: the bucket's
+ * word at the start.
+ */
+static inline __attribute__((always_inline)) bool
+walk(const struct hash *h, const uint64_t *b, const unsigned char *key,
+     size_t size, uint64_t *seen, unsigned char **e)
+{
+	uint64_t start = load(b);
+	uint32_t i = (uint32_t)start;
+	unsigned char *p;
+
+	*seen = start;
+	while (i != NIL) {
+		p = element(h, i);
+		if (key_is(key_of(p), key, size)) {
+			*e = p;
+			return (load(b) ^ start) < SEQ;
+		}
+		/* Checking at each step ends walks that went astray. */
+		i = __atomic_load_n(next_of(p), __ATOMIC_ACQUIRE);
+		if ((load(b) ^ start) >= SEQ)
+			return false;
+	}
+	*e = NULL;
+	return true;
+}
+
+static inline __attribute__((always_inline)) void *
+lookup_sized(struct nb_map *m, const void *key, size_t size)
+{
+	const struct hash *h = hash_of(m);
+	const uint64_t *b = bucket_of(h, key, size);
+	unsigned char *e;
+	uint64_t seen;
+
+	for (int n = 0; n < READ_ROUNDS; n++) {
+		if (walk(h, b, key, size, &seen, &e))
+			return e ? e + h->value_off : NULL;
+		nb_cpu_relax();
+	}
+	return NULL;
+}
+
+static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
+{
+	(void)cpu;
+	return lookup_sized(m, key, m->def.key_size);
+}
+
+static void *lookup4(struct nb_map *m, const void *key, uint32_t cpu)
+{
+	(void)cpu;
+	return lookup_sized(m, key, 4);
+}
+
+static void *lookup8(struct nb_map *m, const void *key, uint32_t cpu)
+{
+	(void)cpu;
+	return lookup_sized(m, key, 8);
+}
+
+static void *lookup16(struct nb_map *m, const void *key, uint32_t cpu)
+{
+	(void)cpu;
+	return lookup_sized(m, key, 16);
+}
+
+/* The value is copied whole, or again. */
+static int read(const struct nb_map *m, const void *key, void *value)
+{
+	const struct hash *h = const_hash_of(m);
+	const uint64_t *b = bucket_of(h, key, m->def.key_size);
+	unsigned char *e;
+	uint64_t seen;
+
+	for (int n = 0; n < READ_ROUNDS; n++) {
+		if (walk(h, b, key, m->def.key_size, &seen, &e)) {
+			if (!e)
+				return -ENOENT;
+			nb_slot_load(value, e + h->value_off,
+				     m->def.value_size);
+			if ((load(b) ^ seen) < SEQ)
+				return 0;
+		}
+		sched_yield();
+	}
+	return -EBUSY;
+}
+
+/* ---- writers ------------------------------------------------------------ */
+
+/* *@word: the bucket with its lock bit, which is ours then. */
+static bool lock(uint64_t *b, uint64_t *word)
+{
+	for (int n = 0; n < LOCK_SPINS; n++) {
+		uint64_t w = __atomic_load_n(b, __ATOMIC_RELAXED);
+
+		if (!(w & LOCK) &&
+		    __atomic_compare_exchange_n(b, &w, w | LOCK, false,
+						__ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED)) {
+			*word = w | LOCK;
+			return true;
+		}
+		nb_cpu_relax();
+	}
+	return false;
+}
+
+static void unlock(uint64_t *b, uint64_t word)
+{
+	__atomic_store_n(b, word & ~LOCK, __ATOMIC_RELEASE);
+}
+
+/*
+ * Where a key is in a locked chain: the index of its element (NIL: absent)
+ * and of the one before it (NIL: the bucket).
+ */
+struct place {
+	uint32_t at, before;
+};
+
+static struct place find(const struct hash *h, uint64_t word,
+			 const unsigned char *key)
+{
+	struct place p = { (uint32_t)word, NIL };
+
+	while (p.at != NIL) {
+		unsigned char *e = element(h, p.at);
+
+		if (key_is(key_of(e), key, h->map.def.key_size))
+			break;
+		p.before = p.at;
+		p.at = __atomic_load_n(next_of(e), __ATOMIC_RELAXED);
+	}
+	return p;
+}
+
+/* Let what led to place @p lead to @to; the chain's element there is out. */
+static void relink(struct hash *h, uint64_t *b, uint64_t word, struct place p,
+		   uint32_t to)
+{
+	if (p.before == NIL)
+		word = (word & ~HEAD) | to;
+	else
+		__atomic_store_n(next_of(element(h, p.before)), to,
+				 __ATOMIC_RELEASE);
+	unlock(b, word + SEQ);
+}
+
+/* One more element, unless max_entries are in use. */
+static bool reserve(struct hash *h)
+{
+	uint32_t n = __atomic_load_n(&h->count, __ATOMIC_RELAXED);
+
+	do {
+		if (n >= h->map.max_entries)
+			return false;
+	} while (!__atomic_compare_exchange_n(&h->count, &n, n + 1, true,
+					      __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return true;
+}
+
+static int refuse(struct hash *h, struct place p, uint64_t flags)
+{
+	if (p.at != NIL)
+		return flags == NB_NOEXIST ? -EEXIST : 0;
+	if (flags == NB_EXIST)
+		return -ENOENT;
+	return reserve(h) ? 0 : -E2BIG;
+}
+
+/*
+ * Put the filled element @i into its chain, in place of the one with the same
+ * key if there is one. The element is taken back on failure.
+ */
+static int insert(struct hash *h, uint32_t i, uint64_t flags)
+{
+	unsigned char *e = element(h, i);
+	uint64_t *b = bucket_of(h, key_of(e), h->map.def.key_size), word;
+	uint32_t next;
+	struct place p;
+	int rc;
+
+	if (!lock(b, &word)) {
+		push(h, i);
+		return -EBUSY;
+	}
+	p = find(h, word, key_of(e));
+	rc = refuse(h, p, flags);
+	if (rc) {
+		unlock(b, word);
+		push(h, i);
+		return rc;
+	}
+	next = (uint32_t)word;
+	if (p.at != NIL)
+		next = __atomic_load_n(next_of(element(h, p.at)),
+				       __ATOMIC_RELAXED);
+	__atomic_store_n(next_of(e), next, __ATOMIC_RELEASE);
+	if (p.at == NIL) {
+		unlock(b, (word & ~HEAD) | i);
+		return 0;
+	}
+	relink(h, b, word, p, i);
+	push(h, p.at);
+	return 0;
+}
+
+/*
+ * The key is copied first and hashed from the copy: it may lie in memory that
+ * another thread changes, and what is stored must be what was hashed.
+ */
+static int write(struct nb_map *m, const void *key, const void *value,
+		 uint64_t flags)
+{
+	struct hash *h = hash_of(m);
+	unsigned char *e;
+	uint32_t i;
+
+	if (flags > NB_EXIST)
+		return -EINVAL;
+	i = take(h);
+	if (i == NIL)
+		return -EBUSY;
+	e = element(h, i);
+	nb_slot_store(key_of(e), key, m->def.key_size);
+	nb_slot_store(e + h->value_off, value, m->def.value_size);
+	return insert(h, i, flags);
+}
+
+static int update(struct nb_map *m, const void *key, const void *value,
+		  uint64_t flags, uint32_t cpu)
+{
+	(void)cpu;
+	return write(m, key, value, flags);
+}
+
+static int take_out(struct nb_map *m, const void *key)
+{
+	struct hash *h = hash_of(m);
+	uint64_t *b = bucket_of(h, key, m->def.key_size), word;
+	struct place p;
+
+	if (!lock(b, &word))
+		return -EBUSY;
+	p = find(h, word, key);
+	if (p.at == NIL) {
+		unlock(b, word);
+		return -ENOENT;
+	}
+	relink(h, b, word, p,
+	       __atomic_load_n(next_of(element(h, p.at)), __ATOMIC_RELAXED));
+	push(h, p.at);
+	/* After the push: who may insert now finds an element. */
+	__atomic_sub_fetch(&h->count, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* ---- walking, counting, copying ----------------------------------------- */
+
+/*
+ * Keys of one bucket come in the order of their words taken as numbers: so a
+ * walk goes on from any key, present or not, and always ends.
+ */
+static int key_order(const unsigned char *slot, const unsigned char *key,
+		     size_t size)
+{
+	const uint64_t *s = (const uint64_t *)(const void *)slot;
+
+	for (size_t at = 0; at < size; at += 8) {
+		uint64_t a = load(s++), b = key_word(key, at, size);
+
+		if (a != b)
+			return a < b ? -1 : 1;
+	}
+	return 0;
+}
+
+/* A stopped writer goes on sooner or later; a dead one must not hang us. */
+static bool lock_waiting(uint64_t *b, uint64_t *word)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	for (int n = 0; n < 2000; n++) {
+		if (lock(b, word))
+			return true;
+		nanosleep(&ms, NULL);
+	}
+	return false;
+}
+
+/* The least key of @b above @key (NULL: of all) to @next; false if none. */
+static bool least_above(const struct hash *h, uint64_t *b,
+			const unsigned char *key, unsigned char *next)
+{
+	size_t size = h->map.def.key_size;
+	unsigned char *least = NULL;
+	uint64_t word;
+
+	if ((uint32_t)load(b) == NIL || !lock_waiting(b, &word))
+		return false;
+	for (uint32_t i = (uint32_t)word; i != NIL;) {
+		unsigned char *e = element(h, i);
+
+		if ((!key || key_order(key_of(e), key, size) > 0) &&
+		    (!least || key_order(key_of(e), key_of(least), size) < 0))
+			least = e;
+		i = __atomic_load_n(next_of(e), __ATOMIC_RELAXED);
+	}
+	if (least)
+		nb_slot_load(next, key_of(least), size);
+	unlock(b, word);
+	return least != NULL;
+}
+
+static int next(const struct nb_map *m, const void *key, void *to)
+{
+	const struct hash *h = const_hash_of(m);
+	uint64_t *end = h->bucket + ((uint64_t)1 << (64 - h->shift));
+	uint64_t *b = h->bucket;
+
+	if (key) {
+		b = bucket_of(h, key, m->def.key_size);
+		if (least_above(h, b++, key, to))
+			return 0;
+	}
+	for (; b < end; b++)
+		if (least_above(h, b, NULL, to))
+			return 0;
+	return -ENOENT;
+}
+
+static uint32_t count(const struct nb_map *m)
+{
+	return __atomic_load_n(&const_hash_of(m)->count, __ATOMIC_RELAXED);
+}
+
+/* Copy one bucket's elements as of one moment; false if it changed. */
+static bool copy_bucket(struct hash *to, const struct hash *from,
+			const uint64_t *b)
+{
+	uint64_t seen = load(b);
+	uint32_t i = (uint32_t)seen;
+
+	while (i != NIL) {
+		unsigned char *e = element(from, i);
+		uint32_t mine = take(to);
+
+		if (mine == NIL)
+			return true;
+		nb_slot_copy(element(to, mine) + 8, e + 8,
+			     from->map.elem_size - 8);
+		i = __atomic_load_n(next_of(e), __ATOMIC_ACQUIRE);
+		if ((load(b) ^ seen) >= SEQ) {
+			push(to, mine);
+			return false;
+		}
+		/* Full: elements came and went while we walked. */
+		if (insert(to, mine, NB_ANY) == -E2BIG)
+			return true;
+	}
+	return true;
+}
+
+static void copy(struct nb_map *to, const struct nb_map *from)
+{
+	const struct hash *f = const_hash_of(from);
+	uint64_t n = (uint64_t)1 << (64 - f->shift);
+
+	for (uint64_t i = 0; i < n; i++)
+		for (int r = 0; r < READ_ROUNDS; r++) {
+			if (copy_bucket(hash_of(to), f, &f->bucket[i]))
+				break;
+			sched_yield();
+		}
+}
+
+static void init(struct nb_map *m)
+{
+	struct hash *h = hash_of(m);
+	struct plan p = layout(&m->def);
+
+	h->bucket = (uint64_t *)(void *)(h + 1);
+	h->elem = (unsigned char *)h->bucket + p.bucket_bytes;
+	h->nelem = (uint32_t)p.elems;
+	h->shift = 64 - (uint32_t)__builtin_ctzll(p.buckets);
+	h->value_off = p.value_off;
+	m->elem_size = p.elem_size;
+	for (uint64_t i = 0; i < p.buckets; i++)
+		h->bucket[i] = NIL;
+	for (uint32_t i = 0; i < h->nelem; i++)
+		*next_of(element(h, i)) = i + 1 < h->nelem ? i + 1 : NIL;
+	if (m->def.key_size == 4)
+		m->lookup = lookup4;
+	else if (m->def.key_size == 8)
+		m->lookup = lookup8;
+	else if (m->def.key_size == 16)
+		m->lookup = lookup16;
+}
+
+const struct nb_map_ops nb_map_hash_ops = {
+	.check = check,
+	.plan = plan,
+	.init = init,
+	.lookup = lookup,
+	.update = update,
+	.remove = take_out,
+	.read = read,
+	.write = write,
+	.next = next,
+	.count = count,
+	.copy = copy,
+};

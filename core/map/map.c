@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+// What all map types have in common: the definition's checks, one block of
+// memory for the whole map, references, and the management side's errors in
+// words. The types do the rest; see ops.h.
+#include "core/map/ops.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- CPUs --------------------------------------------------------------- */
+
+/*
+ * The highest number in a list such as "0-3,8-11", plus one; 0 if there is
+ * none. Possible CPUs may have gaps, and a CPU's number must be a valid index.
+ */
+static uint32_t cpus_of(const char *list)
+{
+	uint32_t n = 0;
+
+	while (*list >= '0' && *list <= '9') {
+		char *end;
+		unsigned long cpu = strtoul(list, &end, 10);
+
+		if (cpu < 1u << 20 && cpu + 1 > n)
+			n = (uint32_t)cpu + 1;
+		if (*end != '-' && *end != ',')
+			break;
+		list = end + 1;
+	}
+	return n;
+}
+
+static uint32_t possible_cpus(void)
+{
+	int fd = open("/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
+	char list[512] = "";
+	ssize_t got;
+	long conf;
+	uint32_t n = 0;
+
+	if (fd >= 0) {
+		got = read(fd, list, sizeof(list) - 1);
+		close(fd);
+		list[got > 0 ? got : 0] = '\0';
+		n = cpus_of(list);
+	}
+	if (n == 0) {
+		conf = sysconf(_SC_NPROCESSORS_CONF);
+		n = conf > 0 ? (uint32_t)conf : 1;
+	}
+	return n;
+}
+
+uint32_t nb_ncpus(void)
+{
+	static uint32_t known;
+	uint32_t n = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (n == 0) { /* threads that race here find the same number */
+		n = possible_cpus();
+		__atomic_store_n(&known, n, __ATOMIC_RELAXED);
+	}
+	return n;
+}
+
+/* ---- making and unmaking ------------------------------------------------ */
+
+static const struct nb_map_ops *ops_of(uint32_t type)
+{
+	switch (type) {
+#define MAPTYPE(name, id, word, ops, flags, doc) \
+	case id:                                 \
+		return &nb_map_##ops##_ops;
+#include "core/tbl/maps.h"
+	}
+	return NULL;
+}
+
+static int check_flags(const struct nb_map_def *def, struct nb_err *err)
+{
+	const struct nb_map_type_spec *spec = nb_spec_map_type(def->type);
+	const uint32_t both = NB_F_RDONLY_PROG | NB_F_WRONLY_PROG;
+
+	if (def->flags & ~spec->flags)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": map_flags are %#" PRIx32
+			       "; a map of type %s may have %#" PRIx32,
+			       def->name, def->flags, spec->word, spec->flags);
+	if ((def->flags & both) == both)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": map_flags %#" PRIx32
+			       " make it read-only and write-only at once",
+			       def->name, def->flags);
+	return 0;
+}
+
+static int check_def(const struct nb_map_ops *ops, const struct nb_map_def *def,
+		     struct nb_err *err)
+{
+	int rc;
+
+	if (!ops)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": type %" PRIu32
+			       " is none of array (2), hash (1), "
+			       "percpu_array (6)",
+			       def->name, def->type);
+	if (strlen(def->name) >= sizeof(((struct nb_map *)0)->name))
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%.40s...\": the name has %zu bytes; at "
+			       "most 63",
+			       def->name, strlen(def->name));
+	rc = check_flags(def, err);
+	if (rc)
+		return rc;
+	if (def->max_entries == 0 || def->value_size == 0)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": max_entries is %" PRIu32
+			       ", value_size %" PRIu32 "; each at least 1",
+			       def->name, def->max_entries, def->value_size);
+	return ops->check(def, err);
+}
+
+static int plan_size(const struct nb_map_ops *ops, const struct nb_map_def *def,
+		     size_t *size, struct nb_err *err)
+{
+	uint64_t n;
+
+	if (!ops->plan(def, &n) || n > NB_MAP_MAX_BYTES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "map \"%s\": %" PRIu32 " entries of %" PRIu32
+			       " + %" PRIu32
+			       " bytes are over the limit of %d MiB a map",
+			       def->name, def->max_entries, def->key_size,
+			       def->value_size, NB_MAP_MAX_BYTES >> 20);
+	*size = ((size_t)n + NB_CACHE_LINE - 1) & ~(size_t)(NB_CACHE_LINE - 1);
+	return 0;
+}
+
+int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
+	       struct nb_err *err)
+{
+	const struct nb_map_ops *ops = ops_of(def->type);
+	struct nb_map_def d = *def;
+	struct nb_map *m;
+	size_t size;
+	int rc;
+
+	*out = NULL;
+	d.name = def->name ? def->name : "";
+	rc = check_def(ops, &d, err);
+	if (!rc)
+		rc = plan_size(ops, &d, &size, err);
+	if (rc)
+		return rc;
+	m = aligned_alloc(NB_CACHE_LINE, size);
+	if (!m)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "map \"%s\": no memory for %zu bytes", d.name,
+			       size);
+	/* Touched here, so that no program waits for a page later. */
+	memset(m, 0, size);
+	memcpy(m->name, d.name, strlen(d.name));
+	m->def = d;
+	m->def.name = m->name;
+	m->ops = ops;
+	m->lookup = ops->lookup;
+	m->max_entries = d.max_entries;
+	m->percpu = ops->percpu;
+	m->memory = size;
+	m->refs = 1;
+	ops->init(m);
+	*out = m;
+	return 0;
+}
+
+int nb_map_clone(struct nb_map **out, const struct nb_map *from,
+		 struct nb_err *err)
+{
+	int rc = nb_map_new(out, &from->def, err);
+
+	if (rc)
+		return rc;
+	from->ops->copy(*out, from);
+	return 0;
+}
+
+struct nb_map *nb_map_get(struct nb_map *m)
+{
+	__atomic_add_fetch(&m->refs, 1, __ATOMIC_RELAXED);
+	return m;
+}
+
+void nb_map_put(struct nb_map *m)
+{
+	if (m && __atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		free(m);
+}
+
+const struct nb_map_def *nb_map_definition(const struct nb_map *m)
+{
+	return &m->def;
+}
+
+uint32_t nb_map_count(const struct nb_map *m)
+{
+	return m->ops->count(m);
+}
+
+size_t nb_map_memory(const struct nb_map *m)
+{
+	return m->memory;
+}
+
+void *nb_map_array_base(struct nb_map *m)
+{
+	return m->def.type == NB_MAP_ARRAY ? m->base : NULL;
+}
+
+/* ---- the program side --------------------------------------------------- */
+
+void *nb_map_lookup(struct nb_map *m, const void *key, uint32_t cpu)
+{
+	return m->lookup(m, key, cpu);
+}
+
+int nb_map_update(struct nb_map *m, const void *key, const void *value,
+		  uint64_t flags, uint32_t cpu)
+{
+	return m->ops->update(m, key, value, flags, cpu);
+}
+
+int nb_map_delete(struct nb_map *m, const void *key)
+{
+	return m->ops->remove(m, key);
+}
+
+/* ---- the management side ------------------------------------------------ */
+
+size_t nb_map_user_value_size(const struct nb_map *m)
+{
+	if (!m->percpu)
+		return m->def.value_size;
+	return nb_round8(m->def.value_size) * nb_ncpus();
+}
+
+/* "index 7" or "key 0x0011…": the bytes in memory order, the first sixteen. */
+static void name_key(char text[64], const struct nb_map *m, const void *key)
+{
+	const unsigned char *p = key;
+	size_t n = m->def.key_size < 16 ? m->def.key_size : 16;
+	int at;
+
+	if (m->def.type != NB_MAP_HASH) {
+		snprintf(text, 64, "index %" PRIu32, nb_array_index(key));
+		return;
+	}
+	at = snprintf(text, 64, "key ");
+	for (size_t i = 0; i < n; i++)
+		at += snprintf(text + at, 64 - (size_t)at, "%02x", p[i]);
+	if (n < m->def.key_size)
+		snprintf(text + at, 64 - (size_t)at, "...");
+}
+
+/* @rc is what the type answered: a negative errno. */
+static int refused(const struct nb_map *m, const void *key, uint64_t flags,
+		   int rc, struct nb_err *err)
+{
+	char k[64];
+
+	name_key(k, m, key);
+	switch (rc) {
+	case -ENOENT:
+		return nb_fail(err, NB_E_NOKEY, 0, "map \"%s\" has no %s",
+			       m->name, k);
+	case -EEXIST:
+		return nb_fail(err, NB_E_EXISTS, 0, "map \"%s\" has %s already",
+			       m->name, k);
+	case -E2BIG:
+		if (m->def.type != NB_MAP_HASH)
+			return nb_fail(err, NB_E_BIG, 0,
+				       "map \"%s\": %s; the last is %" PRIu32,
+				       m->name, k, m->max_entries - 1);
+		return nb_fail(err, NB_E_FULL, 0,
+			       "map \"%s\": no room for %s: all %" PRIu32
+			       " entries are in use",
+			       m->name, k, m->max_entries);
+	case -EBUSY:
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "map \"%s\": %s stays busy; try again", m->name,
+			       k);
+	case -EINVAL:
+		return nb_fail(err, NB_E_FLAGS, 0,
+			       "map \"%s\": flags %#" PRIx64
+			       "; 0 (any), 1 (no such key yet) or 2 (key must "
+			       "exist)",
+			       m->name, flags);
+	}
+	return nb_fail(err, NB_E_BUG, 0, "map \"%s\": %s: unexpected answer %d",
+		       m->name, k, rc);
+}
+
+int nb_map_read(const struct nb_map *m, const void *key, void *value,
+		struct nb_err *err)
+{
+	int rc = m->ops->read(m, key, value);
+
+	return rc ? refused(m, key, 0, rc, err) : 0;
+}
+
+/* This side may sleep: a busy bucket is tried for some two seconds. */
+enum { BUSY_TRIES = 2000 };
+
+static void pause_1ms(void)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	nanosleep(&ms, NULL);
+}
+
+int nb_map_write(struct nb_map *m, const void *key, const void *value,
+		 uint64_t flags, struct nb_err *err)
+{
+	int rc = m->ops->write(m, key, value, flags);
+
+	for (int n = 0; rc == -EBUSY && n < BUSY_TRIES; n++) {
+		pause_1ms();
+		rc = m->ops->write(m, key, value, flags);
+	}
+	return rc ? refused(m, key, flags, rc, err) : 0;
+}
+
+int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
+{
+	int rc = m->ops->remove(m, key);
+
+	for (int n = 0; rc == -EBUSY && n < BUSY_TRIES; n++) {
+		pause_1ms();
+		rc = m->ops->remove(m, key);
+	}
+	if (rc == -EINVAL)
+		return nb_fail(err, NB_E_FLAGS, 0,
+			       "map \"%s\": elements of an array cannot be "
+			       "deleted; write zeros instead",
+			       m->name);
+	return rc ? refused(m, key, 0, rc, err) : 0;
+}
+
+int nb_map_next(const struct nb_map *m, const void *key, void *next)
+{
+	return m->ops->next(m, key, next) ? NB_E_NOKEY : 0;
+}

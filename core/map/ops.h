@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_MAP_OPS_H
+#define NB_MAP_OPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/map/map.h"
+
+/*
+ * What a map type is: one const struct each, named by its row in
+ * core/tbl/maps.h. Private to core/map and to the helper bodies, which call
+ * the operations without a hop in between. Results are 0 or a negative errno
+ * of the kernel's; map.c turns them into NB_E_* for the management side.
+ */
+struct nb_map_ops {
+	/* Is the definition one the kernel takes? 0 or NB_E_MAPDEF. The
+	 * caller has checked flags, and that max_entries and value_size are
+	 * not 0. */
+	int (*check)(const struct nb_map_def *def, struct nb_err *err);
+	/* Bytes of the type's struct and everything in it, after check; false
+	 * when they do not fit in 64 bits. */
+	bool (*plan)(const struct nb_map_def *def, uint64_t *size);
+	/* @m: zeroed memory of plan's size at a cache line, def filled in. */
+	void (*init)(struct nb_map *m);
+
+	void *(*lookup)(struct nb_map *m, const void *key, uint32_t cpu);
+	int (*update)(struct nb_map *m, const void *key, const void *value,
+		      uint64_t flags, uint32_t cpu);
+	int (*remove)(struct nb_map *m, const void *key);
+
+	/* Values as the bpf() system call has them. */
+	int (*read)(const struct nb_map *m, const void *key, void *value);
+	int (*write)(struct nb_map *m, const void *key, const void *value,
+		     uint64_t flags);
+	int (*next)(const struct nb_map *m, const void *key, void *next);
+	uint32_t (*count)(const struct nb_map *m);
+	/* Fill @to, new and of the same definition, with @from's elements. */
+	void (*copy)(struct nb_map *to, const struct nb_map *from);
+	bool percpu;
+};
+
+enum { NB_CACHE_LINE = 64 };
+
+/* The first member of each type's struct; read-only once made, but refs. */
+struct nb_map {
+	/* = ops->lookup, or one made for this key size */
+	void *(*lookup)(struct nb_map *m, const void *key, uint32_t cpu);
+	const struct nb_map_ops *ops;
+	unsigned char *base;  /* element 0 of array types */
+	size_t elem_size;     /* bytes between two elements */
+	uint32_t max_entries; /* = def.max_entries */
+	bool percpu;	      /* does lookup look at its cpu? */
+	struct nb_map_def def;
+	size_t memory;
+	char name[64];
+	/* a line of its own: the decision path reads the rest */
+	_Alignas(NB_CACHE_LINE) uint32_t refs;
+};
+
+static inline size_t nb_round8(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+/*
+ * Elements are written and read a word at a time, by atomic accesses: policies
+ * on other threads use the same bytes meanwhile. @slot is 8-byte aligned and
+ * padded to 8 bytes (the padding is kept 0); the other side is @size bytes
+ * without alignment. Release and acquire make what the caller checks next,
+ * a sequence number, no older than the words.
+ */
+static inline void nb_slot_store(void *slot, const void *from, size_t size)
+{
+	const unsigned char *p = from;
+	uint64_t *to = slot, w;
+
+	for (; size >= 8; size -= 8, p += 8) {
+		memcpy(&w, p, 8);
+		__atomic_store_n(to++, w, __ATOMIC_RELEASE);
+	}
+	if (size > 0) {
+		w = 0;
+		memcpy(&w, p, size);
+		__atomic_store_n(to, w, __ATOMIC_RELEASE);
+	}
+}
+
+static inline void nb_slot_load(void *to, const void *slot, size_t size)
+{
+	const uint64_t *from = slot;
+	unsigned char *p = to;
+	uint64_t w;
+
+	for (; size >= 8; size -= 8, p += 8) {
+		w = __atomic_load_n(from++, __ATOMIC_ACQUIRE);
+		memcpy(p, &w, 8);
+	}
+	if (size > 0) {
+		w = __atomic_load_n(from, __ATOMIC_ACQUIRE);
+		memcpy(p, &w, size);
+	}
+}
+
+/* From slot to slot; @size is rounded up to whole words. */
+static inline void nb_slot_copy(void *to, const void *from, size_t size)
+{
+	const uint64_t *f = from;
+	uint64_t *t = to;
+
+	for (size_t i = 0; i < nb_round8(size) / 8; i++)
+		__atomic_store_n(&t[i],
+				 __atomic_load_n(&f[i], __ATOMIC_ACQUIRE),
+				 __ATOMIC_RELEASE);
+}
+
+static inline void nb_cpu_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* What array types share; in array.c. */
+int nb_array_check(const struct nb_map_def *def, struct nb_err *err);
+int nb_array_refuse(const struct nb_map *m, uint32_t index, uint64_t flags);
+int nb_array_remove(struct nb_map *m, const void *key);
+int nb_array_next(const struct nb_map *m, const void *key, void *next);
+uint32_t nb_array_count(const struct nb_map *m);
+
+static inline uint32_t nb_array_index(const void *key)
+{
+	uint32_t index;
+
+	memcpy(&index, key, sizeof(index));
+	return index;
+}
+
+#define MAPTYPE(name, id, word, ops, flags, doc) \
+	extern const struct nb_map_ops nb_map_##ops##_ops;
+#include "core/tbl/maps.h"
+
+#endif
