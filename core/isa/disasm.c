@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// One instruction as a line of text in the style of the kernel's verifier
+// log. Numbers are decimal but for 64-bit constants; a target is pc+N,
+// counted from the next slot. Reads nothing but the instruction and tables.
+#include "core/isa/insn.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* "r3", or "w3" for its low half. */
+struct reg {
+	char text[4];
+};
+
+static struct reg reg(unsigned width, unsigned n)
+{
+	struct reg r;
+
+	snprintf(r.text, sizeof(r.text), "%c%u", width == 32 ? 'w' : 'r',
+		 n % 100);
+	return r;
+}
+
+static const char *fn_text(unsigned fn)
+{
+	static const char *const text[] = {
+		[NB_FN_ADD] = "+=",
+		[NB_FN_SUB] = "-=",
+		[NB_FN_MUL] = "*=",
+		[NB_FN_DIV] = "/=",
+		[NB_FN_OR] = "|=",
+		[NB_FN_AND] = "&=",
+		[NB_FN_LSH] = "<<=",
+		[NB_FN_RSH] = ">>=",
+		[NB_FN_MOD] = "%=",
+		[NB_FN_XOR] = "^=",
+		[NB_FN_MOV] = "=",
+		[NB_FN_ARSH] = "s>>=",
+		[NB_FN_SDIV] = "s/=",
+		[NB_FN_SMOD] = "s%=",
+		[NB_FN_MOVSX8] = "s8",
+		[NB_FN_MOVSX16] = "s16",
+		[NB_FN_MOVSX32] = "s32",
+		[NB_FN_LE] = "le",
+		[NB_FN_BE] = "be",
+		[NB_FN_BSWAP] = "bswap",
+		[NB_FN_JEQ] = "==",
+		[NB_FN_JGT] = ">",
+		[NB_FN_JGE] = ">=",
+		[NB_FN_JSET] = "&",
+		[NB_FN_JNE] = "!=",
+		[NB_FN_JSGT] = "s>",
+		[NB_FN_JSGE] = "s>=",
+		[NB_FN_JLT] = "<",
+		[NB_FN_JLE] = "<=",
+		[NB_FN_JSLT] = "s<",
+		[NB_FN_JSLE] = "s<=",
+		[NB_FN_FETCH_ADD] = "fetch_add",
+		[NB_FN_FETCH_OR] = "fetch_or",
+		[NB_FN_FETCH_AND] = "fetch_and",
+		[NB_FN_FETCH_XOR] = "fetch_xor",
+		[NB_FN_XCHG] = "xchg",
+		[NB_FN_CMPXCHG] = "cmpxchg",
+		[NB_FN_FUNC] = NULL,
+	};
+
+	return fn < sizeof(text) / sizeof(text[0]) && text[fn] ? text[fn] : "?";
+}
+
+/* The second operand of an ALU instruction or jump. */
+static void operand(char *text, size_t size, const struct nb_insn *i)
+{
+	if (i->operand == NB_OPND_REG)
+		snprintf(text, size, "%s", reg(i->width, i->src).text);
+	else
+		snprintf(text, size, "%" PRId64, i->imm);
+}
+
+static void alu(char *text, size_t size, const struct nb_insn *i)
+{
+	struct reg d = reg(i->width, i->dst), s = reg(i->width, i->src);
+	char opnd[24];
+
+	operand(opnd, sizeof(opnd), i);
+	switch (i->fn) {
+	case NB_FN_NEG:
+		snprintf(text, size, "%s = -%s", d.text, d.text);
+		return;
+	case NB_FN_LE:
+	case NB_FN_BE:
+	case NB_FN_BSWAP:
+		snprintf(text, size, "r%u = %s%u r%u", i->dst, fn_text(i->fn),
+			 i->width, i->dst);
+		return;
+	case NB_FN_MOVSX8:
+	case NB_FN_MOVSX16:
+	case NB_FN_MOVSX32:
+		snprintf(text, size, "%s = (%s)%s", d.text, fn_text(i->fn),
+			 s.text);
+		return;
+	}
+	snprintf(text, size, "%s %s %s", d.text, fn_text(i->fn), opnd);
+}
+
+static void atomic(char *text, size_t size, const struct nb_insn *i)
+{
+	const char *name = i->width == 64 ? "atomic64" : "atomic";
+	struct reg s = reg(64, i->src);
+
+	switch (i->fn) {
+	case NB_FN_CMPXCHG:
+		snprintf(text, size,
+			 "r0 = %s_cmpxchg((u%u *)(r%u %+d), r0, %s)", name,
+			 i->width, i->dst, i->off, s.text);
+		return;
+	case NB_FN_XCHG:
+	case NB_FN_FETCH_ADD:
+	case NB_FN_FETCH_OR:
+	case NB_FN_FETCH_AND:
+	case NB_FN_FETCH_XOR:
+		snprintf(text, size, "%s = %s_%s((u%u *)(r%u %+d), %s)", s.text,
+			 name, fn_text(i->fn), i->width, i->dst, i->off,
+			 s.text);
+		return;
+	}
+	snprintf(text, size, "lock *(u%u *)(r%u %+d) %s %s", i->width, i->dst,
+		 i->off, fn_text(i->fn), s.text);
+}
+
+static void call(char *text, size_t size, const struct nb_insn *i)
+{
+	const struct nb_helper_spec *h;
+
+	if (i->fn == NB_FN_LOCAL) {
+		snprintf(text, size, "call pc%+d", i->off);
+		return;
+	}
+	h = i->imm >= 0 && i->imm <= INT32_MAX ? nb_spec_helper((int32_t)i->imm)
+					       : NULL;
+	snprintf(text, size, "call %s%s#%" PRId64, h ? "bpf_" : "",
+		 h ? h->name : "unknown", i->imm);
+}
+
+static void lddw(char *text, size_t size, const struct nb_insn *i,
+		 nb_map_name_fn *map_name, void *arg)
+{
+	uint32_t index = (uint32_t)i->imm;
+	const char *name = NULL;
+	char number[16];
+
+	if (i->fn == NB_FN_IMM) {
+		snprintf(text, size, "r%u = 0x%" PRIx64, i->dst,
+			 (uint64_t)i->imm);
+		return;
+	}
+	if (i->fn == NB_FN_FUNC) {
+		snprintf(text, size, "r%u = func pc%+d", i->dst, i->off);
+		return;
+	}
+	if (map_name)
+		name = map_name(arg, index);
+	if (!name) {
+		snprintf(number, sizeof(number), "#%" PRIu32, index);
+		name = number;
+	}
+	if (i->fn == NB_FN_MAP)
+		snprintf(text, size, "r%u = map[%s]", i->dst, name);
+	else
+		snprintf(text, size, "r%u = map_value[%s]+%" PRIu32, i->dst,
+			 name, (uint32_t)((uint64_t)i->imm >> 32));
+}
+
+/* Loads and stores that are not atomic arithmetic. */
+static void memory(char *text, size_t size, const struct nb_insn *i)
+{
+	switch (i->kind) {
+	case NB_KIND_LDX:
+	case NB_KIND_LDXS:
+		snprintf(text, size, "r%u = *(%c%u *)(r%u %+d)", i->dst,
+			 i->kind == NB_KIND_LDX ? 'u' : 's', i->width, i->src,
+			 i->off);
+		return;
+	case NB_KIND_ST:
+		snprintf(text, size, "*(u%u *)(r%u %+d) = %" PRId64, i->width,
+			 i->dst, i->off, i->imm);
+		return;
+	case NB_KIND_STX:
+		snprintf(text, size, "*(u%u *)(r%u %+d) = r%u", i->width,
+			 i->dst, i->off, i->src);
+		return;
+	case NB_KIND_LOAD_ACQ:
+		snprintf(text, size, "r%u = load_acquire((u%u *)(r%u %+d))",
+			 i->dst, i->width, i->src, i->off);
+		return;
+	}
+	snprintf(text, size, "store_release((u%u *)(r%u %+d), r%u)", i->width,
+		 i->dst, i->off, i->src);
+}
+
+static void jump(char *text, size_t size, const struct nb_insn *i)
+{
+	char opnd[24];
+
+	operand(opnd, sizeof(opnd), i);
+	snprintf(text, size, "if %s %s %s goto pc%+d",
+		 reg(i->width, i->dst).text, fn_text(i->fn), opnd, i->off);
+}
+
+void nb_disasm(char *text, size_t size, const struct nb_insn *insn,
+	       nb_map_name_fn *map_name, void *arg)
+{
+	switch ((enum nb_kind)insn->kind) {
+	case NB_KIND_ALU:
+		alu(text, size, insn);
+		return;
+	case NB_KIND_JMP:
+		jump(text, size, insn);
+		return;
+	case NB_KIND_JA:
+		snprintf(text, size, "%s pc%+d",
+			 insn->width == 32 ? "gotol" : "goto", insn->off);
+		return;
+	case NB_KIND_MAY_GOTO:
+		snprintf(text, size, "may_goto pc%+d", insn->off);
+		return;
+	case NB_KIND_CALL:
+		call(text, size, insn);
+		return;
+	case NB_KIND_EXIT:
+		snprintf(text, size, "exit");
+		return;
+	case NB_KIND_LDX:
+	case NB_KIND_LDXS:
+	case NB_KIND_ST:
+	case NB_KIND_STX:
+	case NB_KIND_LOAD_ACQ:
+	case NB_KIND_STORE_REL:
+		memory(text, size, insn);
+		return;
+	case NB_KIND_ATOMIC:
+		atomic(text, size, insn);
+		return;
+	case NB_KIND_LDDW:
+		lddw(text, size, insn, map_name, arg);
+		return;
+	case NB_KIND_LDDW_HI:
+		snprintf(text, size, "(second slot)");
+		return;
+	}
+	snprintf(text, size, "?");
+}
