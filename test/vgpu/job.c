@@ -323,16 +323,34 @@ static void store(uint32_t *word, uint32_t v)
 	wake(word);
 }
 
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+// Whether a signal means "now": it comes a while after the first one. Within
+// a second it is an echo: timeout(1) signals its child and then the group.
+static bool insists(double *first)
+{
+	double t = now();
+
+	if (*first == 0)
+		*first = t;
+	return t - *first > 1;
+}
+
 // The first signal: end after this loop. Another one, or a loop that does not
 // end (a hang): leave now. With --procs the first process sees to the latter.
 static void on_stop(int sig)
 {
-	static int count;
+	static double first;
 	static const char late[] =
 		"job: the loop did not end after the signal; leaving\n";
 
-	if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) > 1 &&
-	    shared == &own) {
+	if (insists(&first) && shared == &own) {
 		if (sig == SIGALRM &&
 		    write(STDERR_FILENO, late, sizeof late - 1) < 0)
 			_exit(EXIT_FAILED);
@@ -341,7 +359,7 @@ static void on_stop(int sig)
 		_exit(EXIT_FAILED);
 	}
 	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
-	if (shared == &own)
+	if (shared == &own && sig != SIGALRM)
 		alarm(STOP_GRACE_S);
 }
 
@@ -373,14 +391,6 @@ struct local {
 	FILE *report; // rank 0 alone
 	double started;
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static bool nccl_failed(int rank, const char *what, ncclResult_t r)
 {
@@ -800,7 +810,8 @@ static int run_rank(const struct opts *o)
 struct family {
 	const struct opts *o;
 	pid_t pids[MAX_RANKS]; // 0: has ended
-	int nalive, nfailed, nstop;
+	int nalive, nfailed;
+	double stopped; // when the first signal came
 	double give_up; // when to kill those that are left; 0: open, -1: done
 };
 
@@ -910,7 +921,7 @@ static void watch(struct family *f, const sigset_t *set)
 			store(&shared->stop, 1);
 			if (f->give_up == 0)
 				f->give_up = now() + STOP_GRACE_S;
-			if (f->nstop++)
+			if (insists(&f->stopped))
 				f->give_up = now();
 		}
 		reap(f);
