@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_HOOK_GEN_H
+#define NB_HOOK_GEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/sha256.h"
+#include "core/exec/exec.h"
+#include "core/hook/policy.h"
+#include "core/map/map.h"
+#include "core/spec/spec.h"
+
+/*
+ * A generation: what a communicator decides with. Policies in order, a map
+ * for each map of each, and their programs ready to run. Immutable once made,
+ * coherent map contents included: a change makes another generation. Counted.
+ */
+enum { NB_GEN_MAX_POLICIES = 16, NB_GEN_MAX_PROGS = 64 };
+
+struct nb_gen_policy {
+	struct nb_policy *policy; /* a reference */
+	/* policy->img->nmaps elements: the policy's own, or, for coherent
+	 * maps, this generation's. References; never NULL. */
+	struct nb_map **maps;
+	/* What happened to the coherent maps since they were fresh: zeroes, or
+	 * SHA-256 of (history before, the change). */
+	uint8_t history[NB_SHA256_SIZE];
+};
+
+/* A program in the order of running. */
+struct nb_gen_prog {
+	struct nb_exec *exec;
+	uint16_t policy; /* index into gen->policy */
+	uint16_t prog;	 /* index into its image's programs */
+	/* Runs and answers changed, of users that went on to another
+	 * generation (nb_gen_count_add); atomic. */
+	uint64_t runs, overrides;
+};
+
+struct nb_gen {
+	/* Equal in all processes that were asked the same: SHA-256 over the
+	 * policies' digests and histories in order; all zeroes: no policy. */
+	uint8_t digest[NB_SHA256_SIZE];
+	uint32_t npolicies, nprogs;
+	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
+	struct nb_gen_prog prog[NB_GEN_MAX_PROGS]; /* hook tuner */
+	uint32_t refs;				   /* atomic */
+};
+
+/*
+ * Counters of one user (a communicator), written by its thread alone with
+ * relaxed stores, so that counting costs the decision nothing. runs is the
+ * same for each program of a generation.
+ */
+struct nb_gen_count {
+	uint64_t runs;
+	uint64_t overrides[NB_GEN_MAX_PROGS];
+};
+
+/*
+ * nb_gen_new - policies @policies[0..n) in this order
+ * @parent: the generation before, or NULL. A policy of the same digest in it
+ *          hands on its coherent maps with their contents and history.
+ *
+ * @n 0 makes the empty generation. One reference. NULL on failure: NB_E_NOMEM,
+ * NB_E_LIMIT (policies, programs), NB_E_EXISTS (a policy twice), NB_E_NOTSUP.
+ * Source: design, section 7.
+ */
+int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
+	       uint32_t n, const struct nb_gen *parent, struct nb_err *err);
+
+/* One element of a change of a coherent map. */
+struct nb_map_op {
+	bool erase;
+	uint64_t flags;	   /* NB_ANY, NB_NOEXIST, NB_EXIST */
+	const void *key;   /* key_size bytes */
+	const void *value; /* nb_map_user_value_size bytes; NULL for erase */
+};
+
+/*
+ * nb_gen_map_change - @parent with one coherent map changed
+ * @policy: index into parent->policy
+ * @map:    index into its image's maps; must be coherent
+ *
+ * The map is cloned, the operations are applied in order; one that fails
+ * fails all. 0, NB_E_ARG (no such map), NB_E_READONLY (not coherent), errors
+ * of nb_map_write and nb_map_erase with err->at the operation's number,
+ * NB_E_NOMEM.
+ */
+int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
+		      uint32_t policy, uint32_t map,
+		      const struct nb_map_op *ops, uint32_t nops,
+		      struct nb_err *err);
+
+/*
+ * nb_gen_rehearsal - the same policies on copies of all their maps
+ *
+ * For `explain`: running it disturbs nobody. Traces go nowhere. 0, NB_E_NOMEM.
+ */
+int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
+		     struct nb_err *err);
+
+/* One more reference; returns @g. Any thread. */
+struct nb_gen *nb_gen_get(struct nb_gen *g);
+/* One less; the last one frees. NULL is fine. Never on a decision path. */
+void nb_gen_put(struct nb_gen *g);
+
+struct ncclbpf_tuner;
+
+/*
+ * nb_gen_run_tuner - run the programs in order, each sees the answer so far
+ * @ctx:   all fields filled; algo, proto and channels hold "no opinion"
+ * @count: the caller's counters for this generation
+ *
+ * Returns the index (gen->prog) of the last program that changed the answer,
+ * -1 if none did. No lock, allocation or system call. Any thread; @ctx and
+ * @count are the caller's alone.
+ */
+int nb_gen_run_tuner(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
+		     struct nb_gen_count *count);
+
+/* Add a user's counters to the generation's, and zero them. Any thread. */
+void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_HOOK_POLICY_H
+#define NB_HOOK_POLICY_H
+
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/exec/trace.h"
+#include "core/image/image.h"
+#include "core/map/map.h"
+
+/* What verification of one program took; kept for display. */
+struct nb_policy_effort {
+	uint32_t insns_walked, states_peak;
+	uint32_t stack_bytes;
+	uint64_t time_ns;
+};
+
+/*
+ * A policy held by a process: a verified image, its local maps and its trace
+ * ring. Counted; everything but the contents of the maps and the ring is
+ * immutable. Local maps live as long as the policy; coherent maps belong to
+ * generations (core/hook/gen.h).
+ */
+struct nb_policy {
+	struct nb_image *img;
+	/* img->nmaps elements; NULL where the map is coherent */
+	struct nb_map **maps;
+	/* img->nprogs elements */
+	struct nb_policy_effort *effort;
+	struct nb_trace *trace;
+	uint32_t refs; /* atomic */
+};
+
+/*
+ * nb_policy_make - make the maps of an image whose programs were accepted
+ * @img:    taken: freed with the policy, also when this fails
+ * @effort: img->nprogs elements, copied; NULL: zeroes
+ * @peers:  @npeers policies; a map tagged "ncclbpf:shared" here and in one of
+ *          them, of the same name and shape, is one map. May be NULL when
+ *          @npeers is 0. A coherent map is never shared.
+ *
+ * The result has one reference. Callers outside core/ use nb_policy_new
+ * (core/ncclbpf.h), which verifies. NULL on failure: NB_E_NOMEM, NB_E_MAPDEF,
+ * NB_E_LIMIT.
+ */
+int nb_policy_make(struct nb_policy **out, struct nb_image *img,
+		   const struct nb_policy_effort *effort,
+		   struct nb_policy *const *peers, uint32_t npeers,
+		   struct nb_err *err);
+
+/* One more reference; returns @p. Any thread. */
+struct nb_policy *nb_policy_get(struct nb_policy *p);
+/* One less; the last one frees. NULL is fine. Never on a decision path. */
+void nb_policy_put(struct nb_policy *p);
+
+/* A new map as @spec says, with its initial contents. */
+int nb_policy_map_new(struct nb_map **out, const struct nb_map_spec *spec,
+		      struct nb_err *err);
+
+#endif

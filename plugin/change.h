@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_CHANGE_H
+#define NB_PLUGIN_CHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/sha256.h"
+#include "core/hook/gen.h"
+
+struct nb_runtime;
+
+/*
+ * Changes (design, section 7; docs/protocol.md, "Changes"). Each process
+ * stages a generation, then one of them commits its digest for all: at a
+ * fence of each communicator. All functions take the runtime's lock
+ * themselves (do not hold it) and are for the control thread; commit may take
+ * seconds.
+ *
+ * Staging replaces what was staged before, answers the digest and moves
+ * nothing. Communicators that decide with another generation later keep it.
+ */
+
+/*
+ * Stage policies @names[0..n), each a name or a digest of 8 digits or more, in
+ * this order; @n 0: NCCL's own choice everywhere.
+ * 0, NB_E_NOENT, NB_E_EXISTS (twice), NB_E_LIMIT, NB_E_NOMEM.
+ */
+int nb_change_stage_use(struct nb_runtime *rt, const char *const *names,
+			uint32_t n, uint8_t digest[NB_SHA256_SIZE],
+			struct nb_err *err);
+
+/* Stage the generation before the last committed change. NB_E_NOENT: none. */
+int nb_change_stage_undo(struct nb_runtime *rt, uint8_t digest[NB_SHA256_SIZE],
+			 struct nb_err *err);
+
+/*
+ * Stage a change of a coherent map of the baseline generation.
+ * @map: "map" or "policy/map" as nb_runtime_map_find takes it
+ *
+ * 0, NB_E_NOENT, NB_E_READONLY (a local map: write it directly), the errors of
+ * nb_gen_map_change.
+ */
+int nb_change_stage_map(struct nb_runtime *rt, const char *map,
+			const struct nb_map_op *ops, uint32_t nops,
+			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
+
+enum nb_change_state {
+	NB_CHANGE_STAGED,
+	NB_CHANGE_COMMITTED,   /* everywhere it can be */
+	NB_CHANGE_ABORTED,     /* nothing moved */
+	NB_CHANGE_UNCHANGEABLE /* of a communicator: it keeps what it has */
+};
+
+/* "staged", "committed", "aborted", "unchangeable" */
+const char *nb_change_state_word(enum nb_change_state s);
+
+/* What became of one communicator (not rank). */
+struct nb_change_comm {
+	uint64_t comm_id; /* 0: NCCL gives none */
+	uint64_t fence;	  /* decision number it moves at */
+	enum nb_change_state state;
+	uint32_t ranks, passed; /* ranks that have reached the fence */
+	uint32_t tries;		/* fences armed until one was decided */
+	char why[160];		/* "" when committed */
+};
+
+enum { NB_CHANGE_COMMS = 256 };
+
+struct nb_change {
+	uint8_t digest[NB_SHA256_SIZE];
+	enum nb_change_state state;
+	uint64_t generation; /* number it got; 0 while staged or aborted */
+	uint64_t time_us;    /* commit, from the call to the last decision */
+	uint32_t ncomms;
+	struct nb_change_comm comm[NB_CHANGE_COMMS];
+};
+
+/*
+ * nb_change_commit - commit @digest for the whole job
+ * @out: what became of each communicator; filled also on failure as far as it
+ *       went. Large: have it in static or heap memory.
+ *
+ * 0: new communicators begin with the generation, and each communicator has
+ * state committed, or unchangeable with a reason, or, where ranks ran past
+ * every fence that was tried, aborted. NB_E_REFUSED (not staged here or in
+ * another process, ranks on another host), NB_E_BUSY (somebody else commits,
+ * or an earlier fence has not been passed by all ranks): nothing has moved.
+ */
+int nb_change_commit(struct nb_runtime *rt,
+		     const uint8_t digest[NB_SHA256_SIZE],
+		     struct nb_change *out, struct nb_err *err);
+
+/* Drop what is staged if it is @digest; NB_E_NOENT if it is not. */
+int nb_change_abort(struct nb_runtime *rt, const uint8_t digest[NB_SHA256_SIZE],
+		    struct nb_err *err);
+
+/*
+ * What stands: is something staged (its digest in @staged), and the last
+ * change that this process committed or saw committed (*@out, passed ranks
+ * counted anew). @has_last false: none yet. @staged, @out may not be NULL.
+ */
+void nb_change_status(struct nb_runtime *rt, bool *has_staged,
+		      uint8_t staged[NB_SHA256_SIZE], bool *has_last,
+		      struct nb_change *out);
+
+/* "sha256 hexadecimal" of 64 digits to bytes; NB_E_ARG. */
+int nb_change_digest(uint8_t digest[NB_SHA256_SIZE], const char *text,
+		     struct nb_err *err);
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_COMM_H
+#define NB_PLUGIN_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/hook/gen.h"
+#include "core/tbl/ctx.h"
+
+struct nb_runtime;
+struct nb_seg_comm;
+struct nb_seg_slot;
+
+/* Why an answer was not taken; rows in plugin/refusals.h. */
+enum nb_refused {
+	NB_REFUSED_NONE,
+#define REFUSED(name, word, text) NB_REFUSED_##name,
+#include "plugin/refusals.h"
+	NB_NREFUSED
+};
+
+/* Stable word and sentence of a reason; NULL for NB_REFUSED_NONE. */
+const char *nb_refused_word(enum nb_refused why);
+const char *nb_refused_text(enum nb_refused why);
+
+/*
+ * A decision as readers get it. algo, proto -1: none; the answer equals
+ * NCCL's choice where no policy had an opinion. Costs are NCCL's prediction
+ * in microseconds, negative where there is none.
+ */
+struct nb_decision {
+	uint64_t seq;	/* decision number of the communicator */
+	uint64_t count; /* nb_comm_latest: decisions of that bucket */
+	uint64_t bytes;
+	uint32_t usable; /* as in struct ncclbpf_tuner */
+	uint32_t generation;
+	uint32_t pipe_ops;
+	int coll;
+	int nccl_algo, nccl_proto;
+	int algo, proto;
+	uint32_t channels; /* 0: NCCL's own number */
+	int by;		   /* index of the policy in the generation; -1: NCCL */
+	enum nb_refused refused;
+	double cost_us, nccl_cost_us;
+	bool reg_buff;
+};
+
+enum {
+	NB_RING = 1024,	     /* decisions kept of a communicator */
+	NB_RING_WORDS = 8,   /* 64-bit words of one */
+	NB_SIZE_BUCKETS = 64 /* bucket b: 2^b to 2^(b+1)-1 bytes; 0 also 0 */
+};
+
+/* Packed decision: word 0 is its stamp (odd: being written). All atomic. */
+struct nb_ring_entry {
+	uint64_t word[NB_RING_WORDS];
+} __attribute__((aligned(64)));
+
+/* What NCCL says of a communicator when it is made. */
+struct nb_comm_init {
+	uint64_t comm_id; /* 0: the ABI gives none */
+	bool has_id;
+	uint32_t ranks, nodes;
+	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks; /* 0: not said */
+	uint32_t abi;					    /* 1..6 */
+};
+
+/*
+ * One NCCL context: one rank of one communicator. The first part is the
+ * deciding thread's alone (NCCL never decides twice at once for one
+ * communicator); others read it through the functions below.
+ */
+struct nb_comm {
+	/* ---- the decision path ---- */
+	uint64_t seq;		  /* next decision; atomic */
+	struct nb_seg_slot *slot; /* in the segment, or own_slot */
+	const uint64_t *record;	  /* in the segment, or own_record; atomic */
+	uint64_t seen;		  /* record that needs no more looking at */
+	struct nb_gen *gen;	  /* borrowed: the runtime sweeps; atomic */
+	uint32_t gen_number;	  /* atomic */
+	bool full_fence;	  /* no membarrier here */
+	uint32_t max_channels;
+	struct ncclbpf_tuner proto;   /* constants filled in, for copying */
+	struct nb_ring_entry *ring;   /* NB_RING */
+	struct nb_ring_entry *latest; /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
+	struct nb_gen_count count;
+	uint64_t refused[NB_NREFUSED]; /* atomic, this thread writes */
+
+	/* ---- everybody, constant or under the runtime's lock ---- */
+	struct nb_runtime *rt;
+	struct nb_comm *next;
+	struct nb_comm_init init;
+	struct nb_seg_comm *seg; /* NULL: not in the segment */
+	uint32_t slot_index;	 /* in seg, or a number of our own */
+	bool mismatch;		 /* atomic: decides without a policy */
+	char why[160];		 /* why it cannot be changed; "" if it can */
+	uint32_t searching;	 /* atomic: the slow path looks for a gen */
+	uint64_t own_record;
+	void *own_slot; /* struct nb_seg_slot */
+	void *memory;	/* the block that holds all of this */
+};
+
+/*
+ * nb_comm_new - a rank's context, registered with runtime and segment
+ *
+ * Never on a decision path. NULL only when memory is short (logged).
+ */
+struct nb_comm *nb_comm_new(struct nb_runtime *rt,
+			    const struct nb_comm_init *init);
+/* Unregister and free; its counters go to the runtime. NULL is fine. */
+void nb_comm_free(struct nb_comm *c);
+
+/*
+ * Readers, any thread that holds the runtime's lock (it keeps the
+ * communicator alive; the deciding thread never takes it).
+ */
+
+/* Decisions made so far: those numbered below this. */
+uint64_t nb_comm_decisions(const struct nb_comm *c);
+/* Copy decision @seq; false: not there any more, or not yet. */
+bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
+		      struct nb_decision *out);
+/* Copy the latest decision for @coll with 2^bucket <= bytes < 2^(bucket+1);
+ * false: none yet. */
+bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
+		    struct nb_decision *out);
+uint32_t nb_comm_bucket(uint64_t bytes);
+uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why);
+/* The generation it decides with: a borrowed pointer, valid under the lock.
+ * *@number gets the generation's number. */
+const struct nb_gen *nb_comm_gen(const struct nb_comm *c, uint32_t *number);
+/* Ranks of this communicator that this host's segment knows. */
+uint32_t nb_comm_local_ranks(const struct nb_comm *c);
+/* Can a change reach it? If not, *@why gets the sentence (static or the
+ * communicator's). */
+bool nb_comm_changeable(const struct nb_comm *c, const char **why);
+
+/* The answer after each policy of the generation, for `explain`. */
+struct nb_explain_step {
+	const char *policy; /* name; valid under the lock */
+	int algo, proto;
+	uint32_t channels;
+	bool changed;
+};
+
+struct nb_explain {
+	bool seen; /* a decision of that bucket exists; else NCCL's own choice
+		    * and the offered combinations are not known */
+	struct nb_decision basis;  /* the decision the context comes from */
+	struct nb_decision answer; /* after checking */
+	uint32_t generation, nsteps;
+	struct nb_explain_step step[NB_GEN_MAX_POLICIES];
+};
+
+/*
+ * nb_comm_explain - what @c would decide for @coll and @bytes, and why
+ *
+ * Runs the current generation on copies of its maps with a context made from
+ * the latest decision of that collective and size bucket; where there is none,
+ * @out->seen is false and the policies see every combination offered and no
+ * choice of NCCL's. Under the runtime's lock. 0, NB_E_NOMEM, NB_E_ARG (@coll).
+ */
+int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
+		    struct nb_explain *out, struct nb_err *err);
+
+#endif
