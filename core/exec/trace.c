@@ -185,8 +185,10 @@ int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
 		c = fmt < end ? *fmt++ : '\0';
 		if (c == '%' && nl == 0)
 			add(&l, '%');
-		else if (nargs == 3 || !convert(&l, c, nl, arg[nargs++]))
-			return out[0] = '\0', -EINVAL;
+		else if (nargs == 3 || !convert(&l, c, nl, arg[nargs++])) {
+			out[0] = '\0';
+			return -EINVAL;
+		}
 	}
 	out[l.n] = '\0';
 	return (int)l.n;

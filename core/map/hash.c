@@ -561,6 +561,50 @@ static uint32_t count(const struct nb_map *m)
 	return __atomic_load_n(&const_hash_of(m)->count, __ATOMIC_RELAXED);
 }
 
+/* Put back what a copy that must be made again has brought; nobody else sees
+ * @to yet. */
+static void empty_bucket(struct hash *to, uint64_t *b)
+{
+	uint32_t i = (uint32_t)*b;
+
+	*b |= HEAD;
+	while (i != NIL) {
+		uint32_t after = *next_of(element(to, i));
+
+		push(to, i);
+		to->count--;
+		i = after;
+	}
+}
+
+/*
+ * Take out of a copy what the original has no more; false if there is nothing
+ * such. Elements that came and went while we walked can make the copy seem
+ * full, and must not keep out those that stay.
+ */
+static bool drop_gone(struct hash *to, const struct hash *from)
+{
+	uint64_t n = (uint64_t)1 << (64 - to->shift);
+	size_t size = to->map.def.key_size;
+	uint32_t before = to->count;
+
+	for (uint64_t b = 0; b < n; b++) {
+		uint32_t i = (uint32_t)to->bucket[b];
+
+		while (i != NIL) {
+			unsigned char *e = element(to, i), *theirs = e;
+			uint64_t seen;
+
+			i = *next_of(e);
+			if (walk(from, &from->bucket[b], key_of(e), size, &seen,
+				 &theirs) &&
+			    !theirs)
+				take_out(&to->map, key_of(e));
+		}
+	}
+	return to->count < before;
+}
+
 /* Copy one bucket's elements as of one moment; false if it changed. */
 static bool copy_bucket(struct hash *to, const struct hash *from,
 			const uint64_t *b)
@@ -581,9 +625,8 @@ static bool copy_bucket(struct hash *to, const struct hash *from,
 			push(to, mine);
 			return false;
 		}
-		/* Full: elements came and went while we walked. */
 		if (insert(to, mine, NB_ANY) == -E2BIG)
-			return true;
+			return !drop_gone(to, from);
 	}
 	return true;
 }
@@ -597,6 +640,7 @@ static void copy(struct nb_map *to, const struct nb_map *from)
 		for (int r = 0; r < READ_ROUNDS; r++) {
 			if (copy_bucket(hash_of(to), f, &f->bucket[i]))
 				break;
+			empty_bucket(hash_of(to), &hash_of(to)->bucket[i]);
 			sched_yield();
 		}
 }

@@ -31,7 +31,11 @@ struct nb_map_def {
 enum { NB_MAP_MAX_BYTES = 256 << 20 };
 int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 	       struct nb_err *err);
-/* A new map with the same definition and a snapshot of the elements. */
+/*
+ * A new map with the same definition and a snapshot of the elements. Others
+ * may write meanwhile: keys that stay are in it, each bucket of a hash as it
+ * was at one moment. Errors of nb_map_new.
+ */
 int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 		 struct nb_err *err);
 struct nb_map *nb_map_get(struct nb_map *m);
@@ -66,18 +70,27 @@ int nb_map_delete(struct nb_map *m, const void *key);
  */
 uint32_t nb_ncpus(void);
 size_t nb_map_user_value_size(const struct nb_map *m);
-/* 0, NB_E_NOKEY */
+/*
+ * 0, NB_E_NOKEY, NB_E_BUSY. A hash's value is one that was stored whole (but
+ * for stores that programs make through pointers); an array's is read word by
+ * word.
+ */
 int nb_map_read(const struct nb_map *m, const void *key, void *value,
 		struct nb_err *err);
-/* 0, NB_E_FULL, NB_E_EXISTS, NB_E_NOKEY, NB_E_FLAGS, NB_E_BUSY */
+/*
+ * 0, NB_E_FULL (hash), NB_E_BIG (index of an array), NB_E_EXISTS, NB_E_NOKEY,
+ * NB_E_FLAGS, NB_E_BUSY (a bucket was busy for seconds). May sleep.
+ */
 int nb_map_write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags, struct nb_err *err);
-/* 0, NB_E_NOKEY, NB_E_FLAGS (arrays cannot delete) */
+/* 0, NB_E_NOKEY, NB_E_FLAGS (arrays cannot delete), NB_E_BUSY */
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err);
 /*
  * Walk: @key NULL starts; *@next (key_size bytes) gets the key after @key.
- * 0, or NB_E_NOKEY at the end. With concurrent change some elements may be
- * seen twice or not at all, as with the kernel's get_next_key; it ends.
+ * 0, or NB_E_NOKEY at the end. @next may be @key. An array's index outside
+ * starts over, as in the kernel. A hash goes on from where @key would be,
+ * present or not (the kernel starts over when it is not): so a walk ends
+ * whatever others do meanwhile, and sees every key that stays.
  */
 int nb_map_next(const struct nb_map *m, const void *key, void *next);
 

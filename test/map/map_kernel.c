@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Our maps against the running kernel's: the same random sequences through
+// the management calls and through bpf(2), and the same definitions offered
+// to both. TAP; everything is skipped where bpf() is not permitted.
+#include "test/map/sequence.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int ntests, nfailed;
+
+static void ok(bool good, const char *name, const char *why)
+{
+	printf("%sok %d - %s\n", good ? "" : "not ", ++ntests, name);
+	if (!good) {
+		nfailed++;
+		printf("# %s\n", why);
+	}
+}
+
+static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
+{
+	long rc = syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+
+	return rc < 0 ? -errno : (int)rc;
+}
+
+static int kernel_map(const struct nb_map_def *def)
+{
+	union bpf_attr a;
+
+	memset(&a, 0, sizeof(a));
+	a.map_type = def->type;
+	a.key_size = def->key_size;
+	a.value_size = def->value_size;
+	a.max_entries = def->max_entries;
+	a.map_flags = def->flags;
+	return bpf(BPF_MAP_CREATE, &a);
+}
+
+static int element(enum bpf_cmd cmd, void *self, const void *key,
+		   const void *value, uint64_t flags)
+{
+	union bpf_attr a;
+
+	memset(&a, 0, sizeof(a));
+	a.map_fd = (uint32_t) * (int *)self;
+	a.key = (uintptr_t)key;
+	a.value = (uintptr_t)value; /* next_key shares its place */
+	a.flags = flags;
+	return bpf(cmd, &a);
+}
+
+static int kernel_lookup(void *self, const void *key, void *value)
+{
+	return element(BPF_MAP_LOOKUP_ELEM, self, key, value, 0);
+}
+
+static int kernel_update(void *self, const void *key, const void *value,
+			 uint64_t flags)
+{
+	return element(BPF_MAP_UPDATE_ELEM, self, key, value, flags);
+}
+
+static int kernel_remove(void *self, const void *key)
+{
+	return element(BPF_MAP_DELETE_ELEM, self, key, NULL, 0);
+}
+
+static int kernel_next(void *self, const void *key, void *next)
+{
+	return element(BPF_MAP_GET_NEXT_KEY, self, key, next, 0);
+}
+
+static void sequence(const struct shape *shape, uint64_t seed, int steps)
+{
+	struct side ours,
+		theirs = { "kernel",	  NULL,		 kernel_lookup,
+			   kernel_update, kernel_remove, kernel_next };
+	char name[128], why[512] = "";
+	struct nb_err err;
+	struct nb_map *m;
+	int fd = kernel_map(&shape->def), rc = -1;
+
+	snprintf(name, sizeof(name), "%s: %d steps as the kernel", shape->name,
+		 steps);
+	if (fd < 0) {
+		snprintf(why, sizeof(why), "kernel refuses the map: %s",
+			 strerror(-fd));
+	} else if (nb_map_new(&m, &shape->def, &err)) {
+		snprintf(why, sizeof(why), "we refuse the map: %s", err.text);
+	} else {
+		theirs.self = &fd;
+		side_manage(&ours, m);
+		rc = sequence_run(shape, seed, steps, &ours, &theirs, why,
+				  sizeof(why));
+		nb_map_put(m);
+	}
+	if (fd >= 0)
+		close(fd);
+	ok(rc == 0, name, why);
+}
+
+/* Do we take and refuse the definitions that the kernel takes and refuses? */
+static const struct nb_map_def offers[] = {
+	{ "good", NB_MAP_ARRAY, 4, 8, 1, 0 },
+	{ "no entries", NB_MAP_ARRAY, 4, 8, 0, 0 },
+	{ "no value", NB_MAP_ARRAY, 4, 0, 1, 0 },
+	{ "key of 8", NB_MAP_ARRAY, 8, 8, 1, 0 },
+	{ "key of 0", NB_MAP_ARRAY, 0, 8, 1, 0 },
+	{ "NO_PREALLOC", NB_MAP_ARRAY, 4, 8, 1, NB_F_NO_PREALLOC },
+	{ "MMAPABLE", NB_MAP_ARRAY, 4, 8, 1, NB_F_MMAPABLE },
+	{ "RDONLY_PROG", NB_MAP_ARRAY, 4, 8, 1, NB_F_RDONLY_PROG },
+	{ "both", NB_MAP_ARRAY, 4, 8, 1, NB_F_RDONLY_PROG | NB_F_WRONLY_PROG },
+	{ "unknown flag", NB_MAP_ARRAY, 4, 8, 1, 1u << 30 },
+	{ "value over INT_MAX", NB_MAP_ARRAY, 4, 1u << 31, 1, 0 },
+	{ "good", NB_MAP_PERCPU_ARRAY, 4, 8, 1, 0 },
+	{ "32 KiB", NB_MAP_PERCPU_ARRAY, 4, 32 << 10, 1, 0 },
+	{ "over 32 KiB", NB_MAP_PERCPU_ARRAY, 4, (32 << 10) + 1, 1, 0 },
+	{ "MMAPABLE", NB_MAP_PERCPU_ARRAY, 4, 8, 1, NB_F_MMAPABLE },
+	{ "key of 2", NB_MAP_PERCPU_ARRAY, 2, 8, 1, 0 },
+	{ "no entries", NB_MAP_PERCPU_ARRAY, 4, 8, 0, 0 },
+	{ "good", NB_MAP_HASH, 8, 8, 1, 0 },
+	{ "no key", NB_MAP_HASH, 0, 8, 1, 0 },
+	{ "no value", NB_MAP_HASH, 8, 0, 1, 0 },
+	{ "no entries", NB_MAP_HASH, 8, 8, 0, 0 },
+	{ "NO_PREALLOC", NB_MAP_HASH, 8, 8, 1, NB_F_NO_PREALLOC },
+	{ "MMAPABLE", NB_MAP_HASH, 8, 8, 1, NB_F_MMAPABLE },
+	{ "both", NB_MAP_HASH, 8, 8, 1, NB_F_RDONLY_PROG | NB_F_WRONLY_PROG },
+	{ "over 4 MiB", NB_MAP_HASH, 8, 4 << 20, 1, 0 },
+	{ "key over 4 MiB", NB_MAP_HASH, 5 << 20, 8, 1, 0 },
+	{ "sizes wrap", NB_MAP_HASH, UINT32_MAX, 8, 1, 0 },
+};
+
+static void offer(const struct nb_map_def *def)
+{
+	struct nb_err err = { .text = "taken" };
+	struct nb_map *m;
+	char name[128], why[600];
+	int fd = kernel_map(def), rc = nb_map_new(&m, def, &err);
+
+	snprintf(name, sizeof(name), "definition as the kernel: %s, %s",
+		 nb_spec_map_type(def->type)->word, def->name);
+	snprintf(why, sizeof(why), "kernel: %s; ours: %s",
+		 fd < 0 ? strerror(-fd) : "taken", err.text);
+	ok((fd < 0) == (rc == NB_E_MAPDEF), name, why);
+	if (fd >= 0)
+		close(fd);
+	nb_map_put(m);
+}
+
+int main(int argc, char **argv)
+{
+	const struct nb_map_def probe = offers[0];
+	uint64_t seed = sequence_seed();
+	int steps = argc > 1 ? atoi(argv[1]) : 5000, fd = kernel_map(&probe);
+
+	if (fd < 0) {
+		printf("ok 1 - maps as the kernel # SKIP bpf() is not "
+		       "permitted\n# %s\n1..1\n",
+		       strerror(-fd));
+		return 0;
+	}
+	close(fd);
+	printf("# SEED=%llu\n", (unsigned long long)seed);
+	for (size_t i = 0; i < nshapes; i++)
+		sequence(&shapes[i], seed + i, steps);
+	for (size_t i = 0; i < sizeof(offers) / sizeof(offers[0]); i++)
+		offer(&offers[i]);
+	printf("1..%d\n", ntests);
+	return nfailed ? 1 : 0;
+}

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# Maps against the running kernel, and under threads. The stress program is
+# built from source with ThreadSanitizer whatever V is.
+MAP_STRESS_SRC := test/map/map_stress.c $(wildcard core/map/*.c) \
+	core/exec/trace.c core/exec/helpers.c core/base/err.c core/spec/spec.c
+
+tests: $(B)/test/map/map_kernel $(B)/test/map/map_stress
+
+$(B)/test/map/map_kernel: $(B)/test/map/map_kernel.o $(B)/test/map/sequence.o \
+		$(call o,core/base/*.c core/spec/*.c core/map/*.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+
+$(B)/test/map/map_stress: $(MAP_STRESS_SRC) $(wildcard core/map/*.h core/exec/*.h core/tbl/*.h)
+	@mkdir -p $(@D)
+	$(CC) -I. -std=c11 -D_GNU_SOURCE -g -O1 $(WARN) $(if $(WERROR),-Werror) \
+		-fsanitize=thread -o $@ $(MAP_STRESS_SRC) -lpthread
+
+# The unit test runs the sequences against a model, and makes allocations fail.
+$(B)/test/unit/test_map: $(B)/test/map/sequence.o
+$(B)/test/unit/test_map: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=free \
+	-Wl,--wrap=posix_memalign,--wrap=aligned_alloc
