@@ -148,7 +148,7 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 	const struct nb_map_ops *ops = ops_of(def->type);
 	struct nb_map_def d = *def;
 	struct nb_map *m;
-	size_t size;
+	size_t size = 0;
 	int rc;
 
 	*out = NULL;
