@@ -324,7 +324,7 @@ nb_exec_run(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
 	ALU(ARSH, asr64(a, b), asr32(a, b))
 	ALU(MOV, b, b)
 	UNARY(NEG64, -a)
-	UNARY(NEG32, (uint32_t) - (uint32_t)a)
+	UNARY(NEG32, 0u - (uint32_t)a)
 	/* the host is little-endian: LE only cuts off */
 	UNARY(LE16, (uint16_t)a)
 	UNARY(LE32, (uint32_t)a)
