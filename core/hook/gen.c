@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT
+// Generations: policies in order, bound to their maps, ready to run. What a
+// generation is made of never changes afterwards; the contents of coherent
+// maps are part of it, so changing one clones the map into a new generation.
+// The digest follows from requests alone, so that processes that were asked
+// the same things agree on it without talking.
+#include "core/hook/gen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/tbl/ctx.h"
+
+static void destroy(struct nb_gen *g)
+{
+	for (uint32_t i = 0; i < g->nprogs; i++)
+		nb_exec_free(g->prog[i].exec);
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		struct nb_gen_policy *gp = &g->policy[i];
+
+		if (gp->maps)
+			for (uint32_t m = 0; m < gp->policy->img->nmaps; m++)
+				nb_map_put(gp->maps[m]);
+		free(gp->maps);
+		nb_policy_put(gp->policy);
+	}
+	free(g);
+}
+
+struct nb_gen *nb_gen_get(struct nb_gen *g)
+{
+	__atomic_fetch_add(&g->refs, 1, __ATOMIC_RELAXED);
+	return g;
+}
+
+void nb_gen_put(struct nb_gen *g)
+{
+	if (g && __atomic_fetch_sub(&g->refs, 1, __ATOMIC_ACQ_REL) == 1)
+		destroy(g);
+}
+
+static void set_digest(struct nb_gen *g)
+{
+	static const char domain[] = "ncclbpf generation 1";
+	struct nb_sha256 s;
+
+	if (!g->npolicies)
+		return; /* all zeroes */
+	nb_sha256_init(&s);
+	nb_sha256_add(&s, domain, sizeof(domain));
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		nb_sha256_add(&s, g->policy[i].policy->img->digest,
+			      NB_SHA256_SIZE);
+		nb_sha256_add(&s, g->policy[i].history, NB_SHA256_SIZE);
+	}
+	nb_sha256_end(&s, g->digest);
+}
+
+static const struct nb_gen_policy *find(const struct nb_gen *g,
+					const struct nb_policy *p)
+{
+	for (uint32_t i = 0; g && i < g->npolicies; i++)
+		if (!memcmp(g->policy[i].policy->img->digest, p->img->digest,
+			    NB_SHA256_SIZE))
+			return &g->policy[i];
+	return NULL;
+}
+
+/*
+ * Add @p with its own local maps; coherent ones from @from (may be NULL: new
+ * ones). The parts are put into @g at once, so that destroy finds them.
+ */
+static int add_policy(struct nb_gen *g, struct nb_policy *p,
+		      const struct nb_gen_policy *from, struct nb_err *err)
+{
+	struct nb_gen_policy *gp = &g->policy[g->npolicies];
+	const struct nb_image *img = p->img;
+
+	gp->maps = calloc(img->nmaps + 1, sizeof(struct nb_map *));
+	if (!gp->maps)
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s",
+			       img->name);
+	gp->policy = nb_policy_get(p);
+	g->npolicies++;
+	if (from)
+		memcpy(gp->history, from->history, NB_SHA256_SIZE);
+	for (uint32_t i = 0; i < img->nmaps; i++) {
+		int rc;
+
+		if (p->maps[i]) {
+			gp->maps[i] = nb_map_get(p->maps[i]);
+			continue;
+		}
+		if (from) {
+			gp->maps[i] = nb_map_get(from->maps[i]);
+			continue;
+		}
+		rc = nb_policy_map_new(&gp->maps[i], &img->maps[i], err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Bind the programs of policy @i. @traced: to the policy's ring. */
+static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
+{
+	struct nb_gen_policy *gp = &g->policy[i];
+	const struct nb_image *img = gp->policy->img;
+
+	for (uint32_t k = 0; k < img->nprogs; k++) {
+		struct nb_gen_prog *gr = &g->prog[g->nprogs];
+		int rc;
+
+		if (img->progs[k].hook != NB_HOOK_TUNER)
+			continue;
+		if (g->nprogs == NB_GEN_MAX_PROGS)
+			return nb_fail(err, NB_E_LIMIT, 0,
+				       "policy %s: more than %d tuner programs "
+				       "in one generation",
+				       img->name, NB_GEN_MAX_PROGS);
+		rc = nb_exec_new(&gr->exec, img, k, gp->maps,
+				 traced ? gp->policy->trace : NULL, err);
+		if (rc)
+			return rc;
+		gr->policy = (uint16_t)i;
+		gr->prog = (uint16_t)k;
+		g->nprogs++;
+	}
+	return 0;
+}
+
+static struct nb_gen *make(struct nb_err *err)
+{
+	struct nb_gen *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		nb_fail(err, NB_E_NOMEM, 0,
+			"no memory for a generation (%zu bytes)", sizeof(*g));
+	else
+		g->refs = 1;
+	return g;
+}
+
+static int check_policies(struct nb_policy *const *policies, uint32_t n,
+			  struct nb_err *err)
+{
+	if (n > NB_GEN_MAX_POLICIES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "%u policies at once, at most %d are allowed", n,
+			       NB_GEN_MAX_POLICIES);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (!memcmp(policies[i]->img->digest,
+				    policies[j]->img->digest, NB_SHA256_SIZE))
+				return nb_fail(err, NB_E_EXISTS, i,
+					       "policy %s is named twice "
+					       "(places %u and %u)",
+					       policies[i]->img->name, j + 1,
+					       i + 1);
+	return 0;
+}
+
+int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
+	       uint32_t n, const struct nb_gen *parent, struct nb_err *err)
+{
+	struct nb_gen *g;
+	int rc;
+
+	*out = NULL;
+	rc = check_policies(policies, n, err);
+	if (rc)
+		return rc;
+	g = make(err);
+	if (!g)
+		return NB_E_NOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		rc = add_policy(g, policies[i], find(parent, policies[i]), err);
+		if (!rc)
+			rc = bind(g, i, true, err);
+		if (rc) {
+			destroy(g);
+			return rc;
+		}
+	}
+	set_digest(g);
+	*out = g;
+	return 0;
+}
+
+/* Same policies, same maps, nothing bound yet. */
+static int copy_unbound(struct nb_gen **out, const struct nb_gen *from,
+			struct nb_err *err)
+{
+	struct nb_gen *g = make(err);
+
+	*out = NULL;
+	if (!g)
+		return NB_E_NOMEM;
+	for (uint32_t i = 0; i < from->npolicies; i++) {
+		int rc = add_policy(g, from->policy[i].policy, &from->policy[i],
+				    err);
+
+		if (rc) {
+			destroy(g);
+			return rc;
+		}
+	}
+	*out = g;
+	return 0;
+}
+
+static int bind_all(struct nb_gen *g, bool traced, struct nb_err *err)
+{
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		int rc = bind(g, i, traced, err);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int replace_by_clone(struct nb_map **slot, struct nb_err *err)
+{
+	struct nb_map *clone;
+	int rc = nb_map_clone(&clone, *slot, err);
+
+	if (rc)
+		return rc;
+	nb_map_put(*slot);
+	*slot = clone;
+	return 0;
+}
+
+static int apply(struct nb_map *m, const struct nb_map_op *ops, uint32_t nops,
+		 struct nb_err *err)
+{
+	for (uint32_t i = 0; i < nops; i++) {
+		int rc = ops[i].erase
+				 ? nb_map_erase(m, ops[i].key, err)
+				 : nb_map_write(m, ops[i].key, ops[i].value,
+						ops[i].flags, err);
+
+		if (rc) {
+			if (err)
+				err->at = i;
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static void add_u64(struct nb_sha256 *s, uint64_t v)
+{
+	nb_sha256_add(s, &v, sizeof(v));
+}
+
+/* history = SHA-256(history, the change in canonical bytes) */
+static void extend_history(struct nb_gen_policy *gp, uint32_t map,
+			   const struct nb_map_op *ops, uint32_t nops)
+{
+	const struct nb_map *m = gp->maps[map];
+	const struct nb_map_def *def = nb_map_definition(m);
+	struct nb_sha256 s;
+
+	nb_sha256_init(&s);
+	nb_sha256_add(&s, gp->history, NB_SHA256_SIZE);
+	add_u64(&s, map);
+	add_u64(&s, nops);
+	for (uint32_t i = 0; i < nops; i++) {
+		add_u64(&s, ops[i].erase);
+		add_u64(&s, ops[i].erase ? 0 : ops[i].flags);
+		nb_sha256_add(&s, ops[i].key, def->key_size);
+		if (!ops[i].erase)
+			nb_sha256_add(&s, ops[i].value,
+				      nb_map_user_value_size(m));
+	}
+	nb_sha256_end(&s, gp->history);
+}
+
+static int check_change(const struct nb_gen *g, uint32_t policy, uint32_t map,
+			uint32_t nops, struct nb_err *err)
+{
+	const struct nb_image *img;
+
+	if (policy >= g->npolicies)
+		return nb_fail(err, NB_E_ARG, policy,
+			       "policy %u of a generation of %u", policy,
+			       g->npolicies);
+	img = g->policy[policy].policy->img;
+	if (map >= img->nmaps)
+		return nb_fail(err, NB_E_ARG, map,
+			       "map %u of policy %s, which has %u", map,
+			       img->name, img->nmaps);
+	if (!(img->maps[map].tags & NB_MAPF_COHERENT))
+		return nb_fail(err, NB_E_READONLY, map,
+			       "map %s of policy %s is not coherent: only "
+			       "coherent maps change with a generation",
+			       img->maps[map].name, img->name);
+	if (!nops)
+		return nb_fail(err, NB_E_ARG, 0, "map %s: nothing to change",
+			       img->maps[map].name);
+	return 0;
+}
+
+int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
+		      uint32_t policy, uint32_t map,
+		      const struct nb_map_op *ops, uint32_t nops,
+		      struct nb_err *err)
+{
+	struct nb_gen *g;
+	int rc;
+
+	*out = NULL;
+	rc = check_change(parent, policy, map, nops, err);
+	if (rc)
+		return rc;
+	rc = copy_unbound(&g, parent, err);
+	if (rc)
+		return rc;
+	rc = replace_by_clone(&g->policy[policy].maps[map], err);
+	if (!rc)
+		rc = apply(g->policy[policy].maps[map], ops, nops, err);
+	if (!rc) {
+		extend_history(&g->policy[policy], map, ops, nops);
+		rc = bind_all(g, true, err);
+	}
+	if (rc) {
+		destroy(g);
+		return rc;
+	}
+	set_digest(g);
+	*out = g;
+	return 0;
+}
+
+int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
+		     struct nb_err *err)
+{
+	struct nb_gen *g;
+	int rc;
+
+	*out = NULL;
+	rc = copy_unbound(&g, gen, err);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; !rc && i < g->npolicies; i++) {
+		uint32_t n = g->policy[i].policy->img->nmaps;
+
+		for (uint32_t m = 0; !rc && m < n; m++)
+			rc = replace_by_clone(&g->policy[i].maps[m], err);
+	}
+	if (!rc)
+		rc = bind_all(g, false, err);
+	if (rc) {
+		destroy(g);
+		return rc;
+	}
+	memcpy(g->digest, gen->digest, NB_SHA256_SIZE);
+	*out = g;
+	return 0;
+}
+
+/* Single writer: a plain increment that other threads may read. */
+static void bump(uint64_t *n)
+{
+	__atomic_store_n(n, __atomic_load_n(n, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELAXED);
+}
+
+int nb_gen_run_tuner(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
+		     struct nb_gen_count *count)
+{
+	int by = -1;
+
+	bump(&count->runs);
+	for (uint32_t i = 0; i < g->nprogs; i++) {
+		int32_t algo = ctx->algo, proto = ctx->proto;
+		uint32_t channels = ctx->channels;
+
+		nb_exec_run(g->prog[i].exec, ctx, sizeof(*ctx));
+		if (ctx->algo == algo && ctx->proto == proto &&
+		    ctx->channels == channels)
+			continue;
+		bump(&count->overrides[i]);
+		by = (int)i;
+	}
+	return by;
+}
+
+void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
+{
+	uint64_t runs = __atomic_load_n(&count->runs, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&count->runs, 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < g->nprogs; i++) {
+		uint64_t n =
+			__atomic_load_n(&count->overrides[i], __ATOMIC_RELAXED);
+
+		__atomic_store_n(&count->overrides[i], 0, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&g->prog[i].runs, runs, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&g->prog[i].overrides, n, __ATOMIC_RELAXED);
+	}
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// A verified image becomes a policy: its local maps are made, or joined with
+// those of other policies where both say "shared", and a trace ring stands
+// beside them. Programs are bound to maps later, for each generation.
+#include "core/hook/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct nb_map_def definition(const struct nb_map_spec *s)
+{
+	return (struct nb_map_def){
+		.name = s->name,
+		.type = s->type,
+		.key_size = s->key_size,
+		.value_size = s->value_size,
+		.max_entries = s->max_entries,
+		.flags = s->flags,
+	};
+}
+
+int nb_policy_map_new(struct nb_map **out, const struct nb_map_spec *spec,
+		      struct nb_err *err)
+{
+	struct nb_map_def def = definition(spec);
+	uint32_t zero = 0;
+	int rc;
+
+	rc = nb_map_new(out, &def, err);
+	if (rc || !spec->init)
+		return rc;
+	rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
+	if (rc) {
+		nb_map_put(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+static bool same_shape(const struct nb_map_spec *a, const struct nb_map_spec *b)
+{
+	return a->type == b->type && a->key_size == b->key_size &&
+	       a->value_size == b->value_size &&
+	       a->max_entries == b->max_entries && a->flags == b->flags;
+}
+
+static bool shareable(const struct nb_map_spec *s)
+{
+	return (s->tags & NB_MAPF_SHARED) && !(s->tags & NB_MAPF_COHERENT) &&
+	       s->origin == NB_ORIGIN_DEFINED;
+}
+
+/* The map of a peer that @spec may join, or NULL. */
+static struct nb_map *joined(const struct nb_map_spec *spec,
+			     struct nb_policy *const *peers, uint32_t npeers)
+{
+	if (!shareable(spec))
+		return NULL;
+	for (uint32_t i = 0; i < npeers; i++) {
+		const struct nb_image *img = peers[i]->img;
+		int m = nb_image_map(img, spec->name);
+
+		if (m >= 0 && shareable(&img->maps[m]) &&
+		    same_shape(spec, &img->maps[m]))
+			return nb_map_get(peers[i]->maps[m]);
+	}
+	return NULL;
+}
+
+static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
+		     uint32_t npeers, struct nb_err *err)
+{
+	for (uint32_t i = 0; i < p->img->nmaps; i++) {
+		const struct nb_map_spec *s = &p->img->maps[i];
+		int rc;
+
+		if (s->tags & NB_MAPF_COHERENT) {
+			if (s->type == NB_MAP_PERCPU_ARRAY)
+				return nb_fail(err, NB_E_MAPDEF, i,
+					       "map %s: a coherent map cannot "
+					       "be of a per-CPU type (%s)",
+					       s->name,
+					       nb_spec_map_type(s->type)->word);
+			continue; /* made by each first generation */
+		}
+		p->maps[i] = joined(s, peers, npeers);
+		if (p->maps[i])
+			continue;
+		rc = nb_policy_map_new(&p->maps[i], s, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static void destroy(struct nb_policy *p)
+{
+	if (p->maps)
+		for (uint32_t i = 0; i < p->img->nmaps; i++)
+			nb_map_put(p->maps[i]);
+	free(p->maps);
+	free(p->effort);
+	nb_trace_free(p->trace);
+	nb_image_free(p->img);
+	free(p);
+}
+
+int nb_policy_make(struct nb_policy **out, struct nb_image *img,
+		   const struct nb_policy_effort *effort,
+		   struct nb_policy *const *peers, uint32_t npeers,
+		   struct nb_err *err)
+{
+	struct nb_policy *p;
+	int rc;
+
+	*out = NULL;
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		nb_image_free(img);
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for a policy (%zu bytes)",
+			       sizeof(*p));
+	}
+	p->img = img;
+	p->refs = 1;
+	p->maps = calloc(img->nmaps + 1, sizeof(struct nb_map *));
+	p->effort = calloc(img->nprogs, sizeof(*p->effort));
+	p->trace = nb_trace_new();
+	if (!p->maps || !p->effort || !p->trace) {
+		rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s",
+			     img->name);
+		goto fail;
+	}
+	if (effort)
+		memcpy(p->effort, effort, img->nprogs * sizeof(*effort));
+	rc = make_maps(p, peers, npeers, err);
+	if (rc)
+		goto fail;
+	*out = p;
+	return 0;
+fail:
+	destroy(p);
+	return rc;
+}
+
+struct nb_policy *nb_policy_get(struct nb_policy *p)
+{
+	__atomic_fetch_add(&p->refs, 1, __ATOMIC_RELAXED);
+	return p;
+}
+
+void nb_policy_put(struct nb_policy *p)
+{
+	if (p && __atomic_fetch_sub(&p->refs, 1, __ATOMIC_ACQ_REL) == 1)
+		destroy(p);
+}
