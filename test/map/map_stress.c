@@ -23,7 +23,7 @@ struct value {
 	uint64_t word[WORDS];
 };
 
-static struct nb_map *hash, *array, *percpu;
+static struct nb_map *hash, *pairs, *array, *percpu;
 static struct nb_trace *trace;
 static bool stop;
 static uint64_t added; /* to the array's counters */
@@ -115,6 +115,38 @@ static void *look_up(void *arg)
 			fail("torn value", other);
 		if (nb_map_read(hash, &key, &v, NULL) || !whole(&v, key))
 			fail("a key that stays reads wrong", key);
+	}
+	return NULL;
+}
+
+/*
+ * Keys of two words, always the same one twice: a look-up that takes one word
+ * from the element's last key and one from its next would find a mixed key.
+ */
+static void *churn_pairs(void *arg)
+{
+	uint64_t s = (uintptr_t)arg, v = 0;
+
+	while (!stopped()) {
+		uint64_t w = rnd(&s) % 4, key[2] = { w, w };
+
+		nb_map_update(pairs, key, &v, NB_ANY, 0);
+		w = rnd(&s) % 4;
+		key[0] = key[1] = w;
+		nb_map_delete(pairs, key);
+	}
+	return NULL;
+}
+
+static void *look_up_mixed(void *arg)
+{
+	uint64_t s = (uintptr_t)arg;
+
+	while (!stopped()) {
+		uint64_t key[2] = { rnd(&s) % 4, rnd(&s) % 4 };
+
+		if (key[0] != key[1] && nb_map_lookup(pairs, key, 0))
+			fail("found a key that never was", key[0]);
 	}
 	return NULL;
 }
@@ -258,6 +290,7 @@ static bool set_up(void)
 {
 	const struct nb_map_def h = { "hash",	 NB_MAP_HASH, 8,
 				      8 * WORDS, ENTRIES,     0 };
+	const struct nb_map_def q = { "pairs", NB_MAP_HASH, 16, 8, 2, 0 };
 	const struct nb_map_def a = {
 		"array", NB_MAP_ARRAY, 4, 8, COUNTERS, 0
 	};
@@ -265,8 +298,8 @@ static bool set_up(void)
 				      4,	8,
 				      COUNTERS, 0 };
 
-	if (nb_map_new(&hash, &h, NULL) || nb_map_new(&array, &a, NULL) ||
-	    nb_map_new(&percpu, &p, NULL))
+	if (nb_map_new(&hash, &h, NULL) || nb_map_new(&pairs, &q, NULL) ||
+	    nb_map_new(&array, &a, NULL) || nb_map_new(&percpu, &p, NULL))
 		return false;
 	for (uint64_t key = 0; key < STAY; key++) {
 		struct value v = value_of(key, 0);
@@ -281,9 +314,10 @@ static bool set_up(void)
 int main(int argc, char **argv)
 {
 	static void *(*const work[])(void *) = {
-		replace,     replace,	     churn,	churn,	  look_up,
-		look_up,     walk_and_clone, count_up,	count_up, read_counters,
-		write_trace, write_trace,    read_trace
+		replace,    replace,	   churn,	   churn,
+		look_up,    look_up,	   walk_and_clone, count_up,
+		count_up,   read_counters, write_trace,	   write_trace,
+		read_trace, churn_pairs,   churn_pairs,	   look_up_mixed
 	};
 	enum { N = sizeof(work) / sizeof(work[0]) };
 	struct timespec t = { argc > 1 ? atoi(argv[1]) : 5, 0 };
@@ -308,6 +342,7 @@ int main(int argc, char **argv)
 	       (unsigned long long)added,
 	       (unsigned long long)nb_trace_next(trace));
 	nb_map_put(hash);
+	nb_map_put(pairs);
 	nb_map_put(array);
 	nb_map_put(percpu);
 	nb_trace_free(trace);

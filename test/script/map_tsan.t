@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Thirteen threads on the same maps and trace ring, under ThreadSanitizer.
+# Sixteen threads on the same maps and trace ring, under ThreadSanitizer.
 # setarch: the sanitizer of older compilers cannot place its shadow where
 # addresses are randomised widely.
 fixed=
