@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: MIT
+// The BTF side of the structural check. libbpf follows type ids and name
+// offsets of map definitions without looking whether they exist, and recurses
+// through types; so nothing reaches it that has not passed here: each type
+// has its form, refers to types of a fitting kind, and contains itself nowhere.
+#include "core/load/btf.h"
+
+#include <linux/btf.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { HEADER = 24, TYPE = 12, EXT_HEADER = 24, EXT_HEADER_CORE = 32 };
+
+/* Kinds newer than this system's linux/btf.h may be. */
+enum { DECL_TAG = 17, TYPE_TAG = 18, ENUM64 = 19, NKINDS = 20 };
+
+struct type {
+	uint32_t at;			 /* in the section */
+	uint32_t name, kind, vlen, word; /* word: size or type */
+	bool kflag;
+	uint8_t depth; /* of containment; 0: not known, OPEN: being walked */
+	uint64_t size;
+};
+
+struct btf {
+	struct nb_view v, strings, types;
+	uint32_t off;
+	struct type *t; /* [1, n) */
+	uint32_t n;
+	struct nb_err *err;
+};
+
+static uint32_t get(struct nb_view v, uint64_t off)
+{
+	uint32_t x = 0;
+
+	nb_view_u32(v, off, &x);
+	return x;
+}
+
+static int bad(const struct btf *b, uint32_t at, const char *what, uint32_t id)
+{
+	return nb_fail(b->err, NB_E_BTF, b->off + at, ".BTF: type %u: %s", id,
+		       what);
+}
+
+static int check_header(struct btf *b)
+{
+	uint16_t magic = 0;
+	uint8_t version = 0;
+	uint32_t type_off = get(b->v, 8), type_len = get(b->v, 12);
+	uint32_t str_off = get(b->v, 16), str_len = get(b->v, 20);
+	struct nb_view body;
+
+	nb_view_u16(b->v, 0, &magic);
+	nb_view_get(b->v, 2, &version, 1);
+	if (b->v.size < HEADER || magic != BTF_MAGIC || version != 1 ||
+	    get(b->v, 4) != HEADER)
+		return nb_fail(b->err, NB_E_BTF, b->off,
+			       ".BTF: magic 0x%04x, version %u, header of %u "
+			       "bytes; 0x%04x, 1 and %d are read",
+			       magic, version, get(b->v, 4), BTF_MAGIC, HEADER);
+	body = nb_view_sub(b->v, HEADER, b->v.size - HEADER);
+	if (!nb_view_has(body, type_off, type_len) ||
+	    !nb_view_has(body, str_off, str_len) || type_off % 4 ||
+	    (uint64_t)type_off + type_len > str_off)
+		return nb_fail(b->err, NB_E_BTF, b->off + 8,
+			       ".BTF: %u bytes of types at %u and %u of "
+			       "strings at %u do not lie one after the other "
+			       "in %zu bytes",
+			       type_len, type_off, str_len, str_off, body.size);
+	b->types = nb_view_sub(body, type_off, type_len);
+	b->strings = nb_view_sub(body, str_off, str_len);
+	if (!str_len || b->strings.p[0] || b->strings.p[str_len - 1])
+		return nb_fail(b->err, NB_E_BTF, b->off + HEADER + str_off,
+			       ".BTF: its %u bytes of strings must begin and "
+			       "end with a zero byte",
+			       str_len);
+	return 0;
+}
+
+/* Bytes that follow a type of @kind with @vlen members; -1: unknown kind. */
+static int64_t trailer(uint32_t kind, uint32_t vlen)
+{
+	switch (kind) {
+	case BTF_KIND_INT:
+	case BTF_KIND_VAR:
+	case DECL_TAG:
+		return 4;
+	case BTF_KIND_ARRAY:
+		return 12;
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+	case BTF_KIND_DATASEC:
+	case ENUM64:
+		return (int64_t)vlen * 12;
+	case BTF_KIND_ENUM:
+	case BTF_KIND_FUNC_PROTO:
+		return (int64_t)vlen * 8;
+	case BTF_KIND_PTR:
+	case BTF_KIND_FWD:
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_FUNC:
+	case BTF_KIND_FLOAT:
+	case TYPE_TAG:
+		return 0;
+	}
+	return -1;
+}
+
+static bool has_name(const struct btf *b, uint32_t name)
+{
+	return name < b->strings.size;
+}
+
+/* Form of one type at @at of the type section; its length or a failure. */
+static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
+			 uint32_t id)
+{
+	uint32_t info = get(b->types, at + 4);
+	int64_t more;
+
+	if (!nb_view_has(b->types, at, TYPE))
+		return bad(b, HEADER, "cut off", id);
+	*t = (struct type){
+		.at = at,
+		.name = get(b->types, at),
+		.vlen = info & 0xffff,
+		.kind = info >> 24 & 0x1f,
+		.kflag = info >> 31,
+		.word = get(b->types, at + 8),
+	};
+	more = trailer(t->kind, t->vlen);
+	if (more < 0 || info & 0x60ff0000)
+		return nb_fail(b->err, NB_E_BTF, b->off + HEADER + at,
+			       ".BTF: type %u: kind %u with info 0x%08x is not "
+			       "known; kinds 1 to %d are",
+			       id, t->kind, info, NKINDS - 1);
+	if (!nb_view_has(b->types, at, (uint64_t)(TYPE + more)))
+		return bad(b, HEADER + at, "its members are cut off", id);
+	if (!has_name(b, t->name))
+		return bad(b, HEADER + at, "its name is outside the strings",
+			   id);
+	return TYPE + more;
+}
+
+static int read_types(struct btf *b, struct nb_arena *a)
+{
+	uint32_t most = (uint32_t)(b->types.size / TYPE) + 1, at = 0;
+
+	if (most > NB_BTF_MAX_TYPES)
+		most = NB_BTF_MAX_TYPES;
+	b->t = nb_arena_array(a, most, sizeof(*b->t));
+	if (!b->t)
+		return nb_fail(b->err, NB_E_NOMEM, 0, ".BTF: out of memory");
+	b->n = 1;
+	b->t[0].depth = 1;
+	while (at < b->types.size) {
+		int64_t len;
+
+		if (b->n == NB_BTF_MAX_TYPES)
+			return nb_fail(b->err, NB_E_LIMIT, b->off + HEADER + at,
+				       ".BTF: over %d types", NB_BTF_MAX_TYPES);
+		if (b->n == most)
+			return bad(b, HEADER + at, "cut off", b->n);
+		len = read_type(b, &b->t[b->n], at, b->n);
+		if (len < 0)
+			return (int)len;
+		at += (uint32_t)len;
+		b->n++;
+	}
+	return 0;
+}
+
+/* May @id stand where a value's type is wanted? 0 is void. */
+static bool is_value(const struct btf *b, uint32_t id)
+{
+	if (id >= b->n)
+		return false;
+	switch (b->t[id].kind) {
+	case BTF_KIND_FUNC:
+	case BTF_KIND_VAR:
+	case BTF_KIND_DATASEC:
+	case DECL_TAG:
+		return false;
+	}
+	return true;
+}
+
+static bool is_kind(const struct btf *b, uint32_t id, uint32_t kind)
+{
+	return id && id < b->n && b->t[id].kind == kind;
+}
+
+/* Field @word (0, 1, 2) of member @i, members of @size bytes. */
+static uint32_t member(const struct btf *b, const struct type *t, uint32_t i,
+		       uint32_t size, uint32_t word)
+{
+	return get(b->types, t->at + TYPE + (uint64_t)i * size + 4 * word);
+}
+
+static int check_members(const struct btf *b, const struct type *t, uint32_t id)
+{
+	for (uint32_t i = 0; i < t->vlen; i++)
+		if (!has_name(b, member(b, t, i, 12, 0)) ||
+		    !is_value(b, member(b, t, i, 12, 1)) ||
+		    !member(b, t, i, 12, 1))
+			return bad(b, HEADER + t->at,
+				   "a member's name or type does not exist",
+				   id);
+	return 0;
+}
+
+static int check_enum(const struct btf *b, const struct type *t, uint32_t id)
+{
+	uint32_t size = t->kind == ENUM64 ? 12 : 8;
+
+	if (!t->word || t->word > 8 || (t->word & (t->word - 1)))
+		return bad(b, HEADER + t->at, "an enum has 1, 2, 4 or 8 bytes",
+			   id);
+	for (uint32_t i = 0; i < t->vlen; i++)
+		if (!has_name(b, member(b, t, i, size, 0)))
+			return bad(b, HEADER + t->at,
+				   "an enumerator's name does not exist", id);
+	return 0;
+}
+
+static int check_params(const struct btf *b, const struct type *t, uint32_t id)
+{
+	for (uint32_t i = 0; i < t->vlen; i++)
+		if (!has_name(b, member(b, t, i, 8, 0)) ||
+		    !is_value(b, member(b, t, i, 8, 1)))
+			return bad(b, HEADER + t->at,
+				   "a parameter's name or type does not exist",
+				   id);
+	if (!is_value(b, t->word))
+		return bad(b, HEADER + t->at, "no such result type", id);
+	return 0;
+}
+
+/* A variable or (extern) function of a section. */
+static int check_datasec(const struct btf *b, const struct type *t, uint32_t id)
+{
+	for (uint32_t i = 0; i < t->vlen; i++) {
+		uint32_t of = member(b, t, i, 12, 0);
+
+		if (!is_kind(b, of, BTF_KIND_VAR) &&
+		    !is_kind(b, of, BTF_KIND_FUNC))
+			return bad(b, HEADER + t->at,
+				   "an entry is no variable and no function",
+				   id);
+	}
+	return 0;
+}
+
+static int check_tag(const struct btf *b, const struct type *t, uint32_t id)
+{
+	uint32_t index = member(b, t, 0, 4, 0), to = t->word;
+	uint32_t parts = 0;
+
+	if (!to || to >= b->n || b->t[to].kind == DECL_TAG)
+		return bad(b, HEADER + t->at, "tags no type", id);
+	if (b->t[to].kind == BTF_KIND_FUNC &&
+	    is_kind(b, b->t[to].word, BTF_KIND_FUNC_PROTO))
+		parts = b->t[b->t[to].word].vlen;
+	else if (b->t[to].kind == BTF_KIND_STRUCT ||
+		 b->t[to].kind == BTF_KIND_UNION)
+		parts = b->t[to].vlen;
+	if (index != UINT32_MAX && index >= parts)
+		return bad(b, HEADER + t->at, "tags a part that is not there",
+			   id);
+	return 0;
+}
+
+static int check_int(const struct btf *b, const struct type *t, uint32_t id)
+{
+	uint32_t info = member(b, t, 0, 4, 0), bits = info & 0xff;
+
+	if (!t->word || t->word > 16 || (t->word & (t->word - 1)) || !bits ||
+	    bits + (info >> 16 & 0xff) > t->word * 8)
+		return bad(b, HEADER + t->at,
+			   "an integer of a size that does not exist", id);
+	return 0;
+}
+
+/* References and values of one type. */
+static int check_type(const struct btf *b, uint32_t id)
+{
+	const struct type *t = &b->t[id];
+
+	switch (t->kind) {
+	case BTF_KIND_INT:
+		return check_int(b, t, id);
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+		return check_members(b, t, id);
+	case BTF_KIND_ENUM:
+	case ENUM64:
+		return check_enum(b, t, id);
+	case BTF_KIND_FUNC_PROTO:
+		return check_params(b, t, id);
+	case BTF_KIND_DATASEC:
+		return check_datasec(b, t, id);
+	case DECL_TAG:
+		return check_tag(b, t, id);
+	case BTF_KIND_ARRAY:
+		if (is_value(b, member(b, t, 0, 4, 0)) &&
+		    member(b, t, 0, 4, 0) && is_value(b, member(b, t, 1, 4, 0)))
+			return 0;
+		break;
+	case BTF_KIND_FUNC:
+		if (is_kind(b, t->word, BTF_KIND_FUNC_PROTO) && t->vlen <= 2)
+			return 0;
+		break;
+	case BTF_KIND_VAR:
+		if (is_value(b, t->word) && t->word)
+			return 0;
+		break;
+	case BTF_KIND_FLOAT:
+		if (t->word && t->word <= 16)
+			return 0;
+		break;
+	case BTF_KIND_FWD:
+		return 0;
+	default: /* PTR and modifiers */
+		if (is_value(b, t->word))
+			return 0;
+		break;
+	}
+	return bad(b, HEADER + t->at, "refers to a type that does not fit", id);
+}
+
+/* Modifiers, pointers and arrays: what @id leads to next, or 0. */
+static uint32_t next(const struct btf *b, uint32_t id)
+{
+	const struct type *t = &b->t[id];
+
+	switch (t->kind) {
+	case BTF_KIND_PTR:
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST:
+	case BTF_KIND_RESTRICT:
+	case TYPE_TAG:
+		return t->word;
+	case BTF_KIND_ARRAY:
+		return member(b, t, 0, 4, 0);
+	}
+	return 0;
+}
+
+static int check_chain(const struct btf *b, uint32_t id)
+{
+	uint32_t at = id;
+
+	for (int i = 0; i < NB_BTF_MAX_DEPTH; i++) {
+		at = next(b, at);
+		if (!at)
+			return 0;
+	}
+	return bad(b, HEADER + b->t[id].at,
+		   "a chain of pointers, arrays and modifiers without end or "
+		   "over 32 links",
+		   id);
+}
+
+enum { OPEN = 255 };
+
+/* How many types @t contains directly, and which is number @i of them. */
+static uint32_t nparts(const struct type *t)
+{
+	switch (t->kind) {
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+		return t->vlen;
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST:
+	case BTF_KIND_RESTRICT:
+	case TYPE_TAG:
+	case BTF_KIND_ARRAY:
+		return 1;
+	}
+	return 0;
+}
+
+static uint32_t part(const struct btf *b, const struct type *t, uint32_t i)
+{
+	if (t->kind == BTF_KIND_STRUCT || t->kind == BTF_KIND_UNION)
+		return member(b, t, i, 12, 1);
+	return t->kind == BTF_KIND_ARRAY ? member(b, t, 0, 4, 0) : t->word;
+}
+
+/* Do the members lie inside the struct? Their sizes are known here. */
+static int check_layout(const struct btf *b, const struct type *t, uint32_t id)
+{
+	for (uint32_t i = 0; i < t->vlen; i++) {
+		uint32_t off = member(b, t, i, 12, 2);
+		uint64_t bits = b->t[part(b, t, i)].size * 8;
+
+		if (t->kflag) {
+			bits = off >> 24 ? off >> 24 : bits;
+			off &= 0xffffff;
+		}
+		if (off + bits > (uint64_t)t->word * 8)
+			return bad(b, HEADER + t->at,
+				   "a member lies outside the struct", id);
+	}
+	return 0;
+}
+
+/* All parts of @id are known: so are its depth and size. */
+static int close_type(const struct btf *b, uint32_t id)
+{
+	struct type *t = &b->t[id];
+	uint8_t deep = 0;
+
+	for (uint32_t i = 0; i < nparts(t); i++)
+		if (b->t[part(b, t, i)].depth > deep)
+			deep = b->t[part(b, t, i)].depth;
+	if (deep >= NB_BTF_MAX_DEPTH)
+		return bad(b, HEADER + t->at, "nested over 32 deep", id);
+	t->depth = (uint8_t)(deep + 1);
+	switch (t->kind) {
+	case BTF_KIND_INT:
+	case BTF_KIND_ENUM:
+	case ENUM64:
+	case BTF_KIND_FLOAT:
+		t->size = t->word;
+		break;
+	case BTF_KIND_PTR:
+		t->size = 8;
+		break;
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+		t->size = t->word;
+		return check_layout(b, t, id);
+	case BTF_KIND_ARRAY:
+		t->size = b->t[part(b, t, 0)].size * member(b, t, 2, 4, 0);
+		if (t->size > UINT32_MAX)
+			t->size = UINT32_MAX;
+		break;
+	default:
+		t->size = nparts(t) ? b->t[part(b, t, 0)].size : 0;
+		break;
+	}
+	return 0;
+}
+
+/*
+ * Containment has no cycle and bounded depth. Walks with a stack of its own,
+ * which the depth bounds; each type is closed once.
+ */
+static int check_contained(const struct btf *b, uint32_t root)
+{
+	struct {
+		uint32_t id, i;
+	} stack[NB_BTF_MAX_DEPTH + 1];
+	int n = 0;
+
+	stack[n].id = root;
+	stack[n++].i = 0;
+	b->t[root].depth = OPEN;
+	while (n) {
+		struct type *t = &b->t[stack[n - 1].id];
+		uint32_t to;
+		int rc;
+
+		if (stack[n - 1].i == nparts(t)) {
+			rc = close_type(b, stack[--n].id);
+			if (rc)
+				return rc;
+			continue;
+		}
+		to = part(b, t, stack[n - 1].i++);
+		if (b->t[to].depth && b->t[to].depth != OPEN)
+			continue;
+		if (b->t[to].depth == OPEN || n > NB_BTF_MAX_DEPTH)
+			return bad(b, HEADER + t->at,
+				   "contains itself, or is nested over 32 deep",
+				   stack[n - 1].id);
+		b->t[to].depth = OPEN;
+		stack[n].id = to;
+		stack[n++].i = 0;
+	}
+	return 0;
+}
+
+int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
+		 struct nb_err *err)
+{
+	struct btf b = { .v = v, .off = off, .err = err };
+	int rc = check_header(&b);
+
+	if (!rc)
+		rc = read_types(&b, a);
+	for (uint32_t id = 1; !rc && id < b.n; id++)
+		rc = check_type(&b, id);
+	for (uint32_t id = 1; !rc && id < b.n; id++)
+		rc = check_chain(&b, id);
+	for (uint32_t id = 1; !rc && id < b.n; id++)
+		if (!b.t[id].depth)
+			rc = check_contained(&b, id);
+	return rc;
+}
+
+struct nb_view nb_btf_strings(struct nb_view v)
+{
+	return nb_view_sub(v, HEADER + (uint64_t)get(v, 16), get(v, 20));
+}
+
+/* ---- .BTF.ext ---- */
+
+static const struct {
+	const char *name;
+	uint32_t at;  /* of offset and length in the header */
+	uint32_t min; /* bytes of a record */
+} parts[NB_BTF_NPARTS] = {
+	[NB_BTF_FUNC_INFO] = { "func_info", 8, 8 },
+	[NB_BTF_LINE_INFO] = { "line_info", 16, 16 },
+	[NB_BTF_CORE_RELO] = { "core_relo", 24, 16 },
+};
+
+/* The bytes of a part; empty where the header does not reach so far. */
+static struct nb_view part_of(struct nb_view v, enum nb_btf_part p)
+{
+	uint32_t header = get(v, 4), at = parts[p].at;
+
+	if (header < at + 8)
+		return nb_view(NULL, 0);
+	return nb_view_sub(v, (uint64_t)header + get(v, at), get(v, at + 4));
+}
+
+static int check_part(struct nb_view v, struct nb_view strings,
+		      enum nb_btf_part p, uint32_t off, struct nb_err *err)
+{
+	struct nb_view part = part_of(v, p);
+	uint32_t size = get(part, 0);
+	uint64_t at = 4;
+
+	if (!part.size)
+		return 0;
+	if (size < parts[p].min || size % 4 || size > 1024)
+		return nb_fail(err, NB_E_BTF, off,
+			       ".BTF.ext: %s: records of %u bytes; %u or more "
+			       "are expected",
+			       parts[p].name, size, parts[p].min);
+	while (at < part.size) {
+		uint32_t name = get(part, at), n = get(part, at + 4);
+
+		if (!nb_view_has(part, at, 8) || name >= strings.size || !n ||
+		    !nb_view_has(part, at + 8, (uint64_t)n * size))
+			return nb_fail(err, NB_E_BTF, off,
+				       ".BTF.ext: %s: %u records of section "
+				       "name %u are not inside",
+				       parts[p].name, n, name);
+		at += 8 + (uint64_t)n * size;
+	}
+	return 0;
+}
+
+int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
+		     struct nb_err *err)
+{
+	uint32_t header = get(v, 4);
+	uint16_t magic = 0;
+	uint8_t version = 0;
+
+	nb_view_u16(v, 0, &magic);
+	nb_view_get(v, 2, &version, 1);
+	if (v.size < EXT_HEADER || magic != BTF_MAGIC || version != 1 ||
+	    (header != EXT_HEADER && header != EXT_HEADER_CORE) ||
+	    header > v.size)
+		return nb_fail(err, NB_E_BTF, off,
+			       ".BTF.ext: magic 0x%04x, version %u, header of "
+			       "%u bytes; 0x%04x, 1 and %d or %d are read",
+			       magic, version, header, BTF_MAGIC, EXT_HEADER,
+			       EXT_HEADER_CORE);
+	for (int p = 0; p < NB_BTF_NPARTS; p++) {
+		uint32_t at = parts[p].at;
+		int rc;
+
+		if (header < at + 8)
+			continue;
+		if (get(v, at) % 4 || get(v, at + 4) % 4 ||
+		    !nb_view_has(v, (uint64_t)header + get(v, at),
+				 get(v, at + 4)))
+			return nb_fail(err, NB_E_BTF, off + at,
+				       ".BTF.ext: %s: %u bytes at %u are not "
+				       "inside the %zu bytes",
+				       parts[p].name, get(v, at + 4),
+				       get(v, at), v.size);
+		rc = check_part(v, strings, (enum nb_btf_part)p, off, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int nb_btf_ext_each(struct nb_view v, struct nb_view strings,
+		    enum nb_btf_part p, nb_btf_record_fn *fn, void *arg)
+{
+	struct nb_view part = part_of(v, p);
+	uint32_t size = get(part, 0);
+	uint64_t at = 4;
+
+	while (at < part.size) {
+		const char *name = nb_view_str(strings, get(part, at));
+		uint32_t n = get(part, at + 4);
+
+		at += 8;
+		for (uint32_t i = 0; i < n; i++, at += size) {
+			int rc = fn(arg, name, nb_view_sub(part, at, size));
+
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_LOAD_BTF_H
+#define NB_LOAD_BTF_H
+
+#include <stdint.h>
+
+#include "core/base/arena.h"
+#include "core/base/err.h"
+#include "core/base/view.h"
+
+enum { NB_BTF_MAX_TYPES = 1 << 17, NB_BTF_MAX_DEPTH = 32 };
+
+/*
+ * nb_btf_check - is a .BTF section what it claims to be?
+ * @v:   the section
+ * @off: its place in the file, for err->at
+ * @a:   scratch memory
+ *
+ * Header, strings, each type's form, every name and type reference, kinds of
+ * what is referred to, no type that contains itself, chains of at most
+ * NB_BTF_MAX_DEPTH. 0, NB_E_BTF, NB_E_LIMIT, NB_E_NOMEM. Source: the
+ * kernel's Documentation/bpf/btf.rst.
+ */
+int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
+		 struct nb_err *err);
+
+/* The string section of a checked .BTF section. */
+struct nb_view nb_btf_strings(struct nb_view v);
+
+/* The parts of .BTF.ext. */
+enum nb_btf_part {
+	NB_BTF_FUNC_INFO,
+	NB_BTF_LINE_INFO,
+	NB_BTF_CORE_RELO,
+	NB_BTF_NPARTS
+};
+
+/*
+ * nb_btf_ext_check - the same for .BTF.ext
+ * @v:       the section
+ * @strings: those of .BTF
+ */
+int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
+		     struct nb_err *err);
+
+/*
+ * nb_btf_ext_each - call @fn for each record of a part of a checked .BTF.ext
+ * @fn: gets the name of the section that the record is about and a view of
+ *      the record, as long as the part's record size; a result other than 0
+ *      ends the walk
+ *
+ * The last result of @fn, 0 if there was no record.
+ */
+typedef int nb_btf_record_fn(void *arg, const char *section,
+			     struct nb_view record);
+int nb_btf_ext_each(struct nb_view v, struct nb_view strings,
+		    enum nb_btf_part part, nb_btf_record_fn *fn, void *arg);
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// Sections of code: which there are, the functions in them by their symbols,
+// and which slot has which relocation. What only other systems could resolve
+// (externs of a kernel) is refused here by name.
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/load/front.h"
+
+/* The words of all hooks, for messages. */
+static const char *hooks(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < NB_NHOOKS && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s",
+					 i ? ", " : "",
+					 nb_spec_hook((enum nb_hook)i)->word);
+	return text;
+}
+
+static int check_section(const struct nb_elf_section *s, struct nb_err *err)
+{
+	char known[128];
+
+	if (strcmp(s->name, ".text") != 0 && !nb_spec_hook_section(s->name))
+		return nb_fail(err, NB_E_HOOK, s->off,
+			       "section \"%.64s\" names no hook; known: %s",
+			       s->name, hooks(known, sizeof(known)));
+	if (s->size % NB_SLOT_SIZE ||
+	    s->size > (uint64_t)NB_IMAGE_MAX_SLOTS * NB_SLOT_SIZE)
+		return nb_fail(err, NB_E_LIMIT, s->off,
+			       "section %s: %llu bytes of code; at most %d "
+			       "instruction slots of %d bytes",
+			       s->name, (unsigned long long)s->size,
+			       NB_IMAGE_MAX_SLOTS, NB_SLOT_SIZE);
+	return 0;
+}
+
+static int read_sections(struct nb_front *f, struct nb_err *err)
+{
+	f->code = nb_arena_array(&f->arena, f->elf.nsec, sizeof(*f->code));
+	if (!f->code)
+		return nb_front_nomem(err);
+	for (uint32_t i = 1; i < f->elf.nsec; i++) {
+		const struct nb_elf_section *s = &f->elf.sec[i];
+		struct nb_obj_code *c = &f->code[i];
+		int rc;
+
+		if (!nb_elf_is_code(s) || !s->size)
+			continue;
+		rc = check_section(s, err);
+		if (rc)
+			return rc;
+		c->sec = i;
+		c->nslots = (uint32_t)(s->size / NB_SLOT_SIZE);
+		c->slots =
+			nb_arena_array(&f->arena, c->nslots, sizeof(*c->slots));
+		if (!c->slots)
+			return nb_front_nomem(err);
+	}
+	return 0;
+}
+
+/* Mark the slots that have a relocation. */
+static int read_relocs(struct nb_front *f, uint32_t sec, struct nb_err *err)
+{
+	const struct nb_elf_section *s = &f->elf.sec[sec];
+	struct nb_obj_code *c = &f->code[s->info];
+
+	if (c->relsec)
+		return nb_fail(err, NB_E_ELF, s->off,
+			       "section %s has two sections of relocations",
+			       f->elf.sec[s->info].name);
+	c->relsec = sec;
+	for (uint32_t i = 0; i < nb_elf_nrel(s); i++) {
+		struct nb_elf_rel r = nb_elf_rel(s, i);
+		struct nb_obj_slot *slot = &c->slots[r.off / NB_SLOT_SIZE];
+
+		if (r.off % NB_SLOT_SIZE || slot->rel)
+			return nb_fail(err, NB_E_RELOC, s->off + i * NB_ELF_REL,
+				       "section %s: relocation %u at offset "
+				       "%llu is not the only one of one "
+				       "instruction",
+				       f->elf.sec[s->info].name, i,
+				       (unsigned long long)r.off);
+		slot->rel = i + 1;
+	}
+	return 0;
+}
+
+static bool is_func(const struct nb_front *f, const struct nb_elf_sym *s)
+{
+	return s->type == STT_FUNC && s->sec < f->elf.nsec &&
+	       f->code[s->sec].slots;
+}
+
+static int read_func(struct nb_front *f, const struct nb_elf_sym *s,
+		     struct nb_err *err)
+{
+	const struct nb_elf_section *sec = &f->elf.sec[s->sec];
+	struct nb_obj_slot *slot;
+
+	if (s->value % NB_SLOT_SIZE || s->size % NB_SLOT_SIZE || !s->size)
+		return nb_fail(err, NB_E_ELF, sec->off,
+			       "function %.64s: %llu bytes at offset %llu of "
+			       "section %s; multiples of %d are expected",
+			       s->name, (unsigned long long)s->size,
+			       (unsigned long long)s->value, sec->name,
+			       NB_SLOT_SIZE);
+	slot = &f->code[s->sec].slots[s->value / NB_SLOT_SIZE];
+	if (slot->func)
+		return nb_fail(err, NB_E_ELF, sec->off,
+			       "functions %.64s and %.64s both begin at offset "
+			       "%llu of section %s",
+			       f->funcs[slot->func - 1].name, s->name,
+			       (unsigned long long)s->value, sec->name);
+	f->funcs[f->nfuncs] =
+		(struct nb_obj_func){ s->name, s->sec, (uint32_t)s->value,
+				      (uint32_t)s->size, s->bind != STB_LOCAL };
+	slot->func = ++f->nfuncs;
+	return 0;
+}
+
+static int read_funcs(struct nb_front *f, struct nb_err *err)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 1; i < f->elf.nsym; i++) {
+		struct nb_elf_sym s = nb_elf_sym(&f->elf, i);
+
+		n += is_func(f, &s);
+	}
+	f->funcs = nb_arena_array(&f->arena, n, sizeof(*f->funcs));
+	if (!f->funcs)
+		return nb_front_nomem(err);
+	for (uint32_t i = 1; i < f->elf.nsym; i++) {
+		struct nb_elf_sym s = nb_elf_sym(&f->elf, i);
+		int rc = is_func(f, &s) ? read_func(f, &s, err) : 0;
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int refuse_externs(const struct nb_front *f, struct nb_err *err)
+{
+	for (uint32_t i = 1; i < f->elf.nsym; i++) {
+		struct nb_elf_sym s = nb_elf_sym(&f->elf, i);
+
+		if (s.sec == SHN_UNDEF && *s.name)
+			return nb_fail(err, NB_E_SYMBOL,
+				       f->elf.sec[f->elf.symtab].off +
+					       i * NB_ELF_SYM,
+				       "symbol %.64s is used and not defined "
+				       "in the object; there are no externs "
+				       "(kernel symbols, kconfig) here",
+				       s.name);
+	}
+	return 0;
+}
+
+int nb_front_code(struct nb_front *f, struct nb_err *err)
+{
+	int rc = refuse_externs(f, err);
+
+	if (!rc)
+		rc = read_sections(f, err);
+	for (uint32_t i = 1; !rc && i < f->elf.nsec; i++)
+		if (f->elf.sec[i].type == SHT_REL &&
+		    f->code[f->elf.sec[i].info].slots)
+			rc = read_relocs(f, i, err);
+	return rc ? rc : read_funcs(f, err);
+}

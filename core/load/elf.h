@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_LOAD_ELF_H
+#define NB_LOAD_ELF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/arena.h"
+#include "core/base/err.h"
+#include "core/base/view.h"
+
+/*
+ * A BPF object as checked views into its bytes. What elf(5) and the BPF
+ * psABI fix is not repeated here: numbers are those of <elf.h>.
+ */
+enum {
+	NB_ELF_MAX_SIZE = 16 << 20,
+	NB_ELF_MAX_SECTIONS = 1024,
+	NB_ELF_SHDR = 64,
+	NB_ELF_SYM = 24,
+	NB_ELF_REL = 16
+};
+
+struct nb_elf_section {
+	const char *name;
+	uint32_t type, link, info;
+	uint64_t flags, size; /* bytes in memory: .bss has no data */
+	uint32_t off;	      /* of the data in the file */
+	struct nb_view data;
+};
+
+struct nb_elf {
+	struct nb_view all;
+	uint32_t shoff; /* of the section headers in the file */
+	struct nb_elf_section *sec;
+	uint32_t nsec;
+	uint32_t symtab; /* its section */
+	uint32_t nsym;
+};
+
+struct nb_elf_sym {
+	const char *name;
+	uint8_t type, bind;
+	uint16_t sec; /* below nsec, or SHN_UNDEF, SHN_ABS */
+	uint64_t value, size;
+};
+
+struct nb_elf_rel {
+	uint64_t off;
+	uint32_t type, sym; /* sym below nsym */
+};
+
+/*
+ * nb_elf_open - check an object's structure and describe it
+ * @bytes: borrowed for the life of @e
+ * @a:     owns e->sec
+ *
+ * All that the header, section headers, string tables, symbol tables and
+ * relocations claim is inside the file and refers to something that is there.
+ * 0, NB_E_ELF, NB_E_LIMIT, NB_E_NOMEM; err->at is the file offset.
+ */
+int nb_elf_open(struct nb_elf *e, struct nb_arena *a, const void *bytes,
+		size_t size, struct nb_err *err);
+
+/* The first section named @name; 0 when there is none. */
+uint32_t nb_elf_find(const struct nb_elf *e, const char *name);
+
+/* @i below e->nsym */
+struct nb_elf_sym nb_elf_sym(const struct nb_elf *e, uint32_t i);
+
+/* Entries of a section of type SHT_REL; @i below nb_elf_nrel. */
+uint32_t nb_elf_nrel(const struct nb_elf_section *s);
+struct nb_elf_rel nb_elf_rel(const struct nb_elf_section *s, uint32_t i);
+
+/* Does the section hold instructions? */
+bool nb_elf_is_code(const struct nb_elf_section *s);
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_LOAD_FRONT_H
+#define NB_LOAD_FRONT_H
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <stdint.h>
+
+#include "core/image/image.h"
+#include "core/load/elf.h"
+
+/* The passes of the front end over one object, for object.c alone. */
+
+/* A function of the object: bytes [off, off + size) of a section. */
+struct nb_obj_func {
+	const char *name;
+	uint32_t sec, off, size;
+	bool global;
+};
+
+/* What is known of one slot of a section of code. */
+struct nb_obj_slot {
+	uint32_t rel;	     /* number of its relocation + 1; 0: none */
+	uint32_t func;	     /* function that begins here + 1; 0: none */
+	uint32_t func_type;  /* BTF id of its FUNC; 0: none */
+	struct nb_line line; /* that begins here; file NULL: none */
+};
+
+struct nb_obj_code {
+	uint32_t sec;
+	uint32_t relsec; /* its relocations; 0: none */
+	struct nb_obj_slot *slots;
+	uint32_t nslots;
+};
+
+/* Where a map lies in the object. */
+struct nb_obj_place {
+	uint32_t sec;
+	uint64_t off; /* in .maps; data sections: 0 */
+};
+
+struct nb_front {
+	struct nb_arena arena; /* everything below */
+	struct nb_elf elf;
+	struct nb_view btf_bytes, ext; /* the sections; empty: none */
+	struct bpf_object *obj;
+	const struct btf *btf; /* of obj; NULL: none */
+
+	struct nb_map_spec maps[NB_IMAGE_MAX_MAPS];
+	struct nb_obj_place places[NB_IMAGE_MAX_MAPS];
+	uint32_t nmaps;
+
+	struct nb_obj_code *code; /* one for each section; slots NULL: none */
+	struct nb_obj_func *funcs;
+	uint32_t nfuncs;
+
+	struct nb_prog progs[NB_IMAGE_MAX_PROGS];
+	uint32_t nprogs;
+	struct nb_ctx_field *ctx_fields;
+	uint32_t nctx_fields;
+};
+
+/*
+ * maps.c - libbpf's reading of the map definitions, and the data sections
+ * Wants: elf checked. Leaves: obj, btf, maps, places.
+ */
+int nb_front_maps(struct nb_front *f, struct nb_err *err);
+
+/*
+ * code.c - sections of code, their functions and relocations
+ * Wants: elf. Leaves: code (rel, func), funcs.
+ */
+int nb_front_code(struct nb_front *f, struct nb_err *err);
+
+/*
+ * info.c - what BTF says of code and contexts
+ * Wants: btf, code. Leaves: code (func_type, line).
+ */
+int nb_front_info(struct nb_front *f, struct nb_err *err);
+/* Wants: btf, progs. Leaves: ctx_fields. */
+int nb_front_ctx(struct nb_front *f, struct nb_err *err);
+/* Fills @to from BTF id @type; leaves it alone when 0. */
+void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
+		  enum nb_hook hook);
+
+/*
+ * link.c - each program with the functions that it reaches
+ * Wants: maps, code with info. Leaves: progs.
+ */
+int nb_front_link(struct nb_front *f, struct nb_err *err);
+
+int nb_front_nomem(struct nb_err *err);
+
+#endif

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// What BTF tells of code: signatures and linkage of functions, source lines,
+// and the context structs as the policy was compiled against them. A record
+// that does not fit the code is left out rather than the object refused:
+// nothing here is needed to run a policy. Relocations by type (CO-RE) are
+// refused, since leaving those out would change what the program reads.
+#include <stdio.h>
+#include <string.h>
+
+#include "core/image/format.h"
+#include "core/load/btf.h"
+#include "core/load/front.h"
+
+struct walk {
+	struct nb_front *f;
+	struct nb_err *err;
+	struct nb_view strings;
+};
+
+static uint32_t get(struct nb_view v, uint64_t off)
+{
+	uint32_t x = 0;
+
+	nb_view_u32(v, off, &x);
+	return x;
+}
+
+/* The slot that a record is about; NULL: none of the code. */
+static struct nb_obj_slot *slot_at(const struct walk *w, const char *section,
+				   uint32_t off)
+{
+	uint32_t sec = nb_elf_find(&w->f->elf, section);
+	const struct nb_obj_code *c = &w->f->code[sec];
+
+	if (off % NB_SLOT_SIZE || off / NB_SLOT_SIZE >= c->nslots)
+		return NULL;
+	return &c->slots[off / NB_SLOT_SIZE];
+}
+
+static int func_record(void *arg, const char *section, struct nb_view record)
+{
+	const struct walk *w = arg;
+	struct nb_obj_slot *slot = slot_at(w, section, get(record, 0));
+	const struct btf_type *t = btf__type_by_id(w->f->btf, get(record, 4));
+
+	if (slot && t && btf_is_func(t))
+		slot->func_type = get(record, 4);
+	return 0;
+}
+
+/* A copy that is fit for an image: printable, and not too long. */
+static const char *text(struct walk *w, uint32_t off)
+{
+	const char *s = nb_view_str(w->strings, off);
+	size_t n = s ? strnlen(s, 255) : 0;
+	char *copy;
+
+	/* not within a character */
+	while (s && n && s[n] && ((unsigned char)s[n] & 0xc0) == 0x80)
+		n--;
+	copy = nb_arena_str(&w->f->arena, s ? s : "", n);
+	if (!copy || nb_image_text_ok(copy))
+		return copy;
+	for (char *p = copy; *p; p++)
+		if ((*p < ' ' || *p > '~') && *p != '\t')
+			*p = '?';
+	return copy;
+}
+
+static int line_record(void *arg, const char *section, struct nb_view record)
+{
+	struct walk *w = arg;
+	struct nb_obj_slot *slot = slot_at(w, section, get(record, 0));
+	uint32_t where = get(record, 12);
+
+	if (!slot || slot->line.file)
+		return 0;
+	slot->line.line = where >> 10;
+	slot->line.col = where & 0x3ff;
+	slot->line.text = text(w, get(record, 8));
+	slot->line.file = text(w, get(record, 4));
+	return slot->line.text && slot->line.file ? 0 : nb_front_nomem(w->err);
+}
+
+static int core_record(void *arg, const char *section, struct nb_view record)
+{
+	const struct walk *w = arg;
+	const struct btf_type *t = btf__type_by_id(w->f->btf, get(record, 4));
+	const char *name = t ? btf__name_by_offset(w->f->btf, t->name_off) : "";
+	const char *access = nb_view_str(w->strings, get(record, 8));
+
+	return nb_fail(w->err, NB_E_NOTSUP, get(record, 0),
+		       "section %s, offset %u: a relocation by type (CO-RE) of "
+		       "%s, access %s; contexts are stable, leave "
+		       "preserve_access_index out",
+		       section, get(record, 0), *name ? name : "(anonymous)",
+		       access ? access : "?");
+}
+
+int nb_front_info(struct nb_front *f, struct nb_err *err)
+{
+	static nb_btf_record_fn *const fns[NB_BTF_NPARTS] = {
+		[NB_BTF_FUNC_INFO] = func_record,
+		[NB_BTF_LINE_INFO] = line_record,
+		[NB_BTF_CORE_RELO] = core_record,
+	};
+	struct walk w = { f, err, nb_btf_strings(f->btf_bytes) };
+	int rc = 0;
+
+	for (int p = 0; !rc && f->btf && p < NB_BTF_NPARTS; p++)
+		rc = nb_btf_ext_each(f->ext, w.strings, (enum nb_btf_part)p,
+				     fns[p], &w);
+	return rc;
+}
+
+/* ---- signatures ---- */
+
+static const struct btf_type *skip_mods(const struct btf *btf, uint32_t id)
+{
+	const struct btf_type *t = btf__type_by_id(btf, id);
+
+	while (btf_is_mod(t) || btf_is_typedef(t) || btf_is_type_tag(t))
+		t = btf__type_by_id(btf, t->type);
+	return t;
+}
+
+static bool is_scalar(const struct btf_type *t)
+{
+	return btf_is_int(t) || btf_is_any_enum(t);
+}
+
+static enum nb_func_arg arg_kind(const struct nb_front *f, uint32_t type,
+				 enum nb_hook hook, uint32_t *mem_size)
+{
+	const struct btf_type *t = skip_mods(f->btf, type), *to;
+	int64_t size;
+
+	if (is_scalar(t))
+		return NB_FARG_SCALAR;
+	if (!btf_is_ptr(t))
+		return NB_FARG_OTHER;
+	to = skip_mods(f->btf, t->type);
+	if (btf_is_struct(to) &&
+	    !strcmp(btf__name_by_offset(f->btf, to->name_off),
+		    nb_spec_hook(hook)->ctx_struct))
+		return NB_FARG_CTX;
+	size = btf__resolve_size(f->btf, t->type);
+	if (btf_is_func_proto(to) || btf_is_fwd(to) || size <= 0 ||
+	    size > NB_IMAGE_MAX_VALUE)
+		return NB_FARG_OTHER;
+	*mem_size = (uint32_t)size;
+	return NB_FARG_MEM;
+}
+
+void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
+		  enum nb_hook hook)
+{
+	const struct btf_type *t, *proto;
+	const struct btf_param *p;
+
+	if (!type || !f->btf)
+		return;
+	t = btf__type_by_id(f->btf, type);
+	to->linkage = btf_vlen(t) == BTF_FUNC_GLOBAL ? NB_FUNC_GLOBAL
+						     : NB_FUNC_STATIC;
+	proto = btf__type_by_id(f->btf, t->type);
+	if (btf_vlen(proto) > 5)
+		return;
+	to->has_sig = true;
+	to->sig.nargs = (uint8_t)btf_vlen(proto);
+	to->sig.returns_scalar = is_scalar(skip_mods(f->btf, proto->type));
+	p = btf_params(proto);
+	for (unsigned i = 0; i < to->sig.nargs; i++)
+		to->sig.arg[i] = (uint8_t)arg_kind(f, p[i].type, hook,
+						   &to->sig.mem_size[i]);
+}
+
+/* ---- context structs ---- */
+
+/* Does a program of the image run on this hook? */
+static bool used(const struct nb_front *f, enum nb_hook hook)
+{
+	for (uint32_t i = 0; i < f->nprogs; i++)
+		if (f->progs[i].hook == hook)
+			return true;
+	return false;
+}
+
+static int add_fields(struct nb_front *f, const struct btf_type *t,
+		      enum nb_hook hook, struct nb_err *err)
+{
+	const struct btf_member *m = btf_members(t);
+	uint32_t most = f->nctx_fields + btf_vlen(t);
+	struct nb_ctx_field *all;
+
+	all = nb_arena_array(&f->arena, most, sizeof(*all));
+	if (!all)
+		return nb_front_nomem(err);
+	if (f->nctx_fields)
+		memcpy(all, f->ctx_fields, f->nctx_fields * sizeof(*all));
+	f->ctx_fields = all;
+	for (uint32_t i = 0; i < btf_vlen(t); i++) {
+		const char *name = btf__name_by_offset(f->btf, m[i].name_off);
+		int64_t size = btf__resolve_size(f->btf, m[i].type);
+
+		if (!*name || size <= 0 || btf_member_bitfield_size(t, i))
+			continue;
+		all[f->nctx_fields++] =
+			(struct nb_ctx_field){ hook, name,
+					       btf_member_bit_offset(t, i) / 8,
+					       (uint32_t)size };
+	}
+	return 0;
+}
+
+int nb_front_ctx(struct nb_front *f, struct nb_err *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; f->btf && !rc && i < NB_NHOOKS; i++) {
+		const struct nb_hook_spec *hook = nb_spec_hook((enum nb_hook)i);
+		int32_t id = btf__find_by_name_kind(f->btf, hook->ctx_struct,
+						    BTF_KIND_STRUCT);
+
+		if (used(f, hook->id) && id > 0)
+			rc = add_fields(f,
+					btf__type_by_id(f->btf, (uint32_t)id),
+					hook->id, err);
+	}
+	return rc;
+}

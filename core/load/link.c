@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: MIT
+// Puts programs together: an entry function, then once each function that it
+// reaches by calls or as a callback, in the order in which they are met. Then
+// calls become relative, and references to maps, data and functions become
+// indices and distances, as core/image/image.h wants them. Whatever else a
+// relocation may ask for is refused with section, offset and symbol.
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/load/front.h"
+
+enum {
+	OP_LDDW = 0x18,
+	OP_CALL = 0x85,
+	SRC_MAP = 1,
+	SRC_MAP_VALUE = 2,
+	SRC_FUNC = 4,
+	SRC_LOCAL = 1
+};
+
+/* BPF psABI; not in Debian 12's elf.h under these names. */
+enum { REL_64_64 = 1, REL_64_32 = 10 };
+
+struct prog {
+	struct nb_front *f;
+	struct nb_err *err;
+	enum nb_hook hook;
+	uint32_t *list; /* function numbers in order; funcs below nlist */
+	uint32_t nlist;
+	uint32_t *start; /* first slot of each function of the object + 1 */
+	struct nb_slot *slots;
+	uint32_t nslots;
+};
+
+/* Where an instruction stands in the object, for messages. */
+struct site {
+	const struct nb_obj_code *code;
+	uint32_t slot; /* in its section */
+};
+
+static const char *section(const struct prog *p, struct site at)
+{
+	return p->f->elf.sec[at.code->sec].name;
+}
+
+static uint32_t file_off(const struct prog *p, struct site at)
+{
+	return p->f->elf.sec[at.code->sec].off + at.slot * NB_SLOT_SIZE;
+}
+
+static uint8_t src(const struct nb_slot *s)
+{
+	return s->regs >> 4;
+}
+
+static void set_src(struct nb_slot *s, unsigned v)
+{
+	s->regs = (uint8_t)((s->regs & 0xf) | v << 4);
+}
+
+static struct nb_slot fetch(const struct nb_front *f, struct site at)
+{
+	struct nb_slot s = { 0 };
+
+	nb_view_get(f->elf.sec[at.code->sec].data,
+		    (uint64_t)at.slot * NB_SLOT_SIZE, &s, sizeof(s));
+	return s;
+}
+
+static struct nb_elf_rel rel_at(const struct nb_front *f, struct site at)
+{
+	return nb_elf_rel(&f->elf.sec[at.code->relsec],
+			  at.code->slots[at.slot].rel - 1);
+}
+
+static int refuse(const struct prog *p, struct site at, const char *what)
+{
+	const struct nb_front *f = p->f;
+	struct nb_elf_sym s;
+	struct nb_elf_rel r;
+
+	if (!at.code->slots[at.slot].rel)
+		return nb_fail(p->err, NB_E_RELOC, file_off(p, at),
+			       "section %s, offset %u: %s", section(p, at),
+			       at.slot * NB_SLOT_SIZE, what);
+	r = rel_at(f, at);
+	s = nb_elf_sym(&f->elf, r.sym);
+	return nb_fail(p->err, NB_E_RELOC, file_off(p, at),
+		       "section %s, offset %u: relocation of type %u against "
+		       "%s \"%.64s\"%s%s: %s",
+		       section(p, at), at.slot * NB_SLOT_SIZE, r.type,
+		       s.type == STT_SECTION ? "section" : "symbol",
+		       s.type == STT_SECTION && s.sec < f->elf.nsec
+			       ? f->elf.sec[s.sec].name
+			       : s.name,
+		       s.type != STT_SECTION && s.sec < f->elf.nsec ? " of "
+								    : "",
+		       s.type != STT_SECTION && s.sec < f->elf.nsec
+			       ? f->elf.sec[s.sec].name
+			       : "",
+		       what);
+}
+
+/* ---- functions ---- */
+
+/* The function that begins at byte @off of section @sec, or a failure. */
+static int64_t func_at(const struct prog *p, struct site at, uint32_t sec,
+		       int64_t off)
+{
+	const struct nb_obj_code *c = &p->f->code[sec];
+
+	if (off < 0 || off % NB_SLOT_SIZE || off / NB_SLOT_SIZE >= c->nslots ||
+	    !c->slots[off / NB_SLOT_SIZE].func)
+		return refuse(p, at, "no function begins where it points");
+	return c->slots[off / NB_SLOT_SIZE].func - 1;
+}
+
+/* The function that a call reaches. */
+static int64_t call_target(const struct prog *p, struct site at,
+			   const struct nb_slot *s)
+{
+	struct nb_elf_sym sym;
+	struct nb_elf_rel r;
+
+	if (!at.code->slots[at.slot].rel) /* the assembler resolved it */
+		return func_at(p, at, at.code->sec,
+			       ((int64_t)at.slot + 1 + s->imm) * NB_SLOT_SIZE);
+	r = rel_at(p->f, at);
+	sym = nb_elf_sym(&p->f->elf, r.sym);
+	if (r.type != REL_64_32 || sym.sec >= p->f->elf.nsec)
+		return refuse(p, at, "not a call of a function of the object");
+	return func_at(p, at, sym.sec,
+		       (int64_t)sym.value +
+			       ((int64_t)s->imm + 1) * NB_SLOT_SIZE);
+}
+
+/* The function whose address an LDDW takes; only where is_func_ref says so. */
+static int64_t callback(const struct prog *p, struct site at,
+			const struct nb_slot *s)
+{
+	struct nb_elf_rel r = rel_at(p->f, at);
+	struct nb_elf_sym sym = nb_elf_sym(&p->f->elf, r.sym);
+
+	return func_at(p, at, sym.sec, (int64_t)sym.value + s->imm);
+}
+
+static bool is_func_ref(const struct prog *p, struct site at,
+			const struct nb_slot *s)
+{
+	struct nb_elf_sym sym;
+
+	if (s->opcode != OP_LDDW || !at.code->slots[at.slot].rel)
+		return false;
+	sym = nb_elf_sym(&p->f->elf, rel_at(p->f, at).sym);
+	return rel_at(p->f, at).type == REL_64_64 && sym.sec < p->f->elf.nsec &&
+	       p->f->code[sym.sec].slots;
+}
+
+static bool is_local_call(const struct nb_slot *s)
+{
+	return s->opcode == OP_CALL && src(s) == SRC_LOCAL;
+}
+
+/* Add a function to the program unless it is there. */
+static int add_func(struct prog *p, uint32_t func)
+{
+	const struct nb_obj_func *fn = &p->f->funcs[func];
+
+	if (p->start[func])
+		return 0;
+	if (p->nlist == NB_IMAGE_MAX_FUNCS ||
+	    p->nslots + fn->size / NB_SLOT_SIZE > NB_IMAGE_MAX_SLOTS)
+		return nb_fail(p->err, NB_E_LIMIT, 0,
+			       "program %s: with function %s it has over %d "
+			       "functions or %d instruction slots",
+			       p->f->funcs[p->list[0]].name, fn->name,
+			       NB_IMAGE_MAX_FUNCS, NB_IMAGE_MAX_SLOTS);
+	p->list[p->nlist++] = func;
+	p->start[func] = p->nslots + 1;
+	p->nslots += fn->size / NB_SLOT_SIZE;
+	return 0;
+}
+
+/* Add what function @func reaches. */
+static int add_reached(struct prog *p, uint32_t func)
+{
+	const struct nb_obj_func *fn = &p->f->funcs[func];
+	struct site at = { &p->f->code[fn->sec], fn->off / NB_SLOT_SIZE };
+	uint32_t end = at.slot + fn->size / NB_SLOT_SIZE;
+
+	for (; at.slot < end; at.slot++) {
+		struct nb_slot s = fetch(p->f, at);
+		int64_t to = 0;
+		int rc;
+
+		if (is_local_call(&s))
+			to = call_target(p, at, &s);
+		else if (is_func_ref(p, at, &s))
+			to = callback(p, at, &s);
+		else if (s.opcode != OP_LDDW)
+			continue;
+		if (to < 0)
+			return (int)to;
+		rc = is_local_call(&s) || is_func_ref(p, at, &s)
+			     ? add_func(p, (uint32_t)to)
+			     : 0;
+		if (rc)
+			return rc;
+		if (s.opcode == OP_LDDW)
+			at.slot++;
+	}
+	return 0;
+}
+
+/* ---- instructions ---- */
+
+/* The map that lies at @off of section @sec; -1: none. */
+static int map_at(const struct nb_front *f, uint32_t sec, uint64_t off)
+{
+	for (uint32_t i = 0; i < f->nmaps; i++)
+		if (f->places[i].sec == sec &&
+		    (f->maps[i].origin != NB_ORIGIN_DEFINED ||
+		     f->places[i].off == off))
+			return (int)i;
+	return -1;
+}
+
+/* LDDW at @at, slots @s[0] and @s[1], refers to a map or into data. */
+static int link_data(const struct prog *p, struct site at, struct nb_slot *s)
+{
+	struct nb_elf_sym sym = nb_elf_sym(&p->f->elf, rel_at(p->f, at).sym);
+	int64_t off = (int64_t)sym.value + s[0].imm;
+	int map = sym.sec < p->f->elf.nsec
+			  ? map_at(p->f, sym.sec, (uint64_t)off)
+			  : -1;
+	const struct nb_map_spec *m = map < 0 ? NULL : &p->f->maps[map];
+
+	if (!m)
+		return refuse(p, at,
+			      "it points to no map, no data and no function");
+	s[0].imm = map;
+	s[1].imm = 0;
+	if (m->origin == NB_ORIGIN_DEFINED) {
+		set_src(&s[0], SRC_MAP);
+		return 0;
+	}
+	if (off < 0 || off >= m->value_size)
+		return refuse(p, at, "it points outside the section's data");
+	set_src(&s[0], SRC_MAP_VALUE);
+	s[1].imm = (int32_t)off;
+	return 0;
+}
+
+static int link_lddw(const struct prog *p, struct site at, uint32_t pc,
+		     struct nb_slot *s)
+{
+	int64_t to;
+
+	if (src(&s[0]))
+		return refuse(p, at,
+			      "an lddw of an object names its map or function "
+			      "by a relocation, not by number");
+	if (!at.code->slots[at.slot].rel)
+		return 0;
+	if (rel_at(p->f, at).type != REL_64_64)
+		return refuse(p, at, "this type does not fit an lddw");
+	if (!is_func_ref(p, at, &s[0]))
+		return link_data(p, at, s);
+	to = callback(p, at, &s[0]);
+	if (to < 0)
+		return (int)to;
+	set_src(&s[0], SRC_FUNC);
+	s[0].imm = (int32_t)(p->start[to] - 1) - (int32_t)pc - 1;
+	s[1].imm = 0;
+	return 0;
+}
+
+/* Slot @pc of the program, copied from @at; LDDW: and the one after. */
+static int link_slot(const struct prog *p, struct site at, uint32_t pc,
+		     uint32_t end)
+{
+	struct nb_slot *s = &p->slots[pc];
+
+	if (is_local_call(s)) {
+		int64_t to = call_target(p, at, s);
+
+		if (to < 0)
+			return (int)to;
+		s->imm = (int32_t)(p->start[to] - 1) - (int32_t)pc - 1;
+		return 0;
+	}
+	if (s->opcode == OP_LDDW && pc + 1 < end)
+		return link_lddw(p, at, pc, s);
+	if (at.code->slots[at.slot].rel)
+		return refuse(p, at,
+			      "only an lddw or a call of a function may have "
+			      "one");
+	return 0;
+}
+
+/* Copy function @func of the object to its place and link it. */
+static int link_func(const struct prog *p, uint32_t func)
+{
+	const struct nb_obj_func *fn = &p->f->funcs[func];
+	struct site at = { &p->f->code[fn->sec], fn->off / NB_SLOT_SIZE };
+	uint32_t pc = p->start[func] - 1;
+	uint32_t end = pc + fn->size / NB_SLOT_SIZE;
+
+	memcpy(&p->slots[pc], p->f->elf.sec[fn->sec].data.p + fn->off,
+	       fn->size);
+	while (pc < end) {
+		uint32_t step = p->slots[pc].opcode == OP_LDDW ? 2 : 1;
+		int rc = link_slot(p, at, pc, end);
+
+		if (rc)
+			return rc;
+		pc += step;
+		at.slot += step;
+	}
+	return 0;
+}
+
+/* ---- tables ---- */
+
+static void describe(const struct prog *p, struct nb_func *to, uint32_t func)
+{
+	const struct nb_obj_func *fn = &p->f->funcs[func];
+	const struct nb_obj_slot *slot =
+		&p->f->code[fn->sec].slots[fn->off / NB_SLOT_SIZE];
+
+	*to = (struct nb_func){
+		.name = fn->name,
+		.start = p->start[func] - 1,
+		.end = p->start[func] - 1 + fn->size / NB_SLOT_SIZE,
+	};
+	nb_front_sig(p->f, to, slot->func_type, p->hook);
+}
+
+/* Line records of function @func, appended to @to; NULL: only counted. */
+static uint32_t copy_lines(const struct prog *p, uint32_t func,
+			   struct nb_line *to)
+{
+	const struct nb_obj_func *fn = &p->f->funcs[func];
+	const struct nb_obj_slot *slot =
+		&p->f->code[fn->sec].slots[fn->off / NB_SLOT_SIZE];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < fn->size / NB_SLOT_SIZE; i++) {
+		if (!slot[i].line.file)
+			continue;
+		if (to) {
+			to[n] = slot[i].line;
+			to[n].pc = p->start[func] - 1 + i;
+		}
+		n++;
+	}
+	return n;
+}
+
+static int make_tables(const struct prog *p, struct nb_prog *out)
+{
+	struct nb_arena *a = &p->f->arena;
+	struct nb_func *funcs;
+	struct nb_line *lines;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->nlist; i++)
+		n += copy_lines(p, p->list[i], NULL);
+	funcs = nb_arena_array(a, p->nlist, sizeof(*funcs));
+	lines = nb_arena_array(a, n, sizeof(*lines));
+	if (!funcs || !lines)
+		return nb_front_nomem(p->err);
+	n = 0;
+	for (uint32_t i = 0; i < p->nlist; i++) {
+		describe(p, &funcs[i], p->list[i]);
+		n += copy_lines(p, p->list[i], lines + n);
+	}
+	out->funcs = funcs;
+	out->nfuncs = p->nlist;
+	out->lines = lines;
+	out->nlines = n;
+	return 0;
+}
+
+static int make_prog(struct prog *p, struct nb_prog *out, uint32_t entry)
+{
+	const char *sec = p->f->elf.sec[p->f->funcs[entry].sec].name;
+	int rc = add_func(p, entry);
+
+	for (uint32_t i = 0; !rc && i < p->nlist; i++)
+		rc = add_reached(p, p->list[i]);
+	if (rc)
+		return rc;
+	p->slots = nb_arena_array(&p->f->arena, p->nslots, sizeof(*p->slots));
+	if (!p->slots)
+		return nb_front_nomem(p->err);
+	for (uint32_t i = 0; !rc && i < p->nlist; i++)
+		rc = link_func(p, p->list[i]);
+	*out = (struct nb_prog){
+		.name = p->f->funcs[entry].name,
+		.section = sec,
+		.hook = p->hook,
+		.slots = p->slots,
+		.nslots = p->nslots,
+	};
+	return rc ? rc : make_tables(p, out);
+}
+
+static int add_prog(struct nb_front *f, uint32_t entry,
+		    const struct nb_hook_spec *hook, struct nb_err *err)
+{
+	struct prog p = { .f = f, .err = err, .hook = hook->id };
+	int rc;
+
+	if (f->nprogs == NB_IMAGE_MAX_PROGS)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "over %d programs; that many are allowed",
+			       NB_IMAGE_MAX_PROGS);
+	p.list = calloc(NB_IMAGE_MAX_FUNCS, sizeof(*p.list));
+	p.start = calloc(f->nfuncs, sizeof(*p.start));
+	if (p.list && p.start)
+		rc = make_prog(&p, &f->progs[f->nprogs], entry);
+	else
+		rc = nb_front_nomem(err);
+	free(p.start);
+	free(p.list);
+	f->nprogs += !rc;
+	return rc;
+}
+
+int nb_front_link(struct nb_front *f, struct nb_err *err)
+{
+	for (uint32_t i = 0; i < f->nfuncs; i++) {
+		const struct nb_hook_spec *hook =
+			nb_spec_hook_section(f->elf.sec[f->funcs[i].sec].name);
+		int rc = hook && f->funcs[i].global ? add_prog(f, i, hook, err)
+						    : 0;
+
+		if (rc)
+			return rc;
+	}
+	if (f->nprogs)
+		return 0;
+	return nb_fail(err, NB_E_HOOK, 0,
+		       "the object has no program: no global function stands "
+		       "in a section that names a hook, as SEC(\"%s\") does",
+		       nb_spec_hook((enum nb_hook)0)->word);
+}

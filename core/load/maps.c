@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+// Maps of an object. libbpf reads the definitions of .maps out of BTF; it is
+// given a copy of the object in which everything it need not see (code,
+// relocations, line information) is blanked, so that it can neither trip over
+// that nor refuse it. Data sections become arrays of one element; those we
+// read ourselves.
+#include <elf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/load/front.h"
+
+/* What libbpf said last; its callback has no argument of ours. */
+static _Thread_local char said[160];
+
+static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (level == LIBBPF_WARN && !said[0]) {
+		vsnprintf(said, sizeof(said), fmt, ap);
+		said[strcspn(said, "\n")] = '\0';
+	}
+	return 0;
+}
+
+/* Does libbpf need this section? */
+static bool visible(const struct nb_elf_section *s)
+{
+	if (s->type == SHT_SYMTAB || s->type == SHT_STRTAB)
+		return true;
+	if (nb_elf_is_code(s) || !strcmp(s->name, ".BTF.ext"))
+		return false;
+	return (s->type == SHT_PROGBITS || s->type == SHT_NOBITS) &&
+	       (s->flags & SHF_ALLOC || !strcmp(s->name, ".BTF"));
+}
+
+static void blank(unsigned char *copy, const struct nb_elf *e)
+{
+	for (uint32_t i = 1; i < e->nsec; i++) {
+		Elf64_Shdr h = { .sh_type = SHT_PROGBITS };
+
+		if (!visible(&e->sec[i]))
+			memcpy(copy + e->shoff + i * NB_ELF_SHDR, &h,
+			       sizeof(h));
+	}
+}
+
+static int open_object(struct nb_front *f, struct nb_err *err)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "policy");
+	unsigned char *copy = malloc(f->elf.all.size);
+	libbpf_print_fn_t before;
+	long rc;
+
+	if (!copy)
+		return nb_front_nomem(err);
+	memcpy(copy, f->elf.all.p, f->elf.all.size);
+	blank(copy, &f->elf);
+	said[0] = '\0';
+	before = libbpf_set_print(hear);
+	f->obj = bpf_object__open_mem(copy, f->elf.all.size, &opts);
+	rc = libbpf_get_error(f->obj);
+	libbpf_set_print(before);
+	free(copy);
+	if (!rc)
+		return 0;
+	f->obj = NULL;
+	return nb_fail(err, rc == -ENOMEM ? NB_E_NOMEM : NB_E_MAPDEF, 0,
+		       "libbpf cannot read the object's maps: %s",
+		       said[0] ? said : strerror((int)-rc));
+}
+
+/* The offset in .maps of the variable @name. */
+static int find_place(const struct nb_front *f, const char *name,
+		      struct nb_obj_place *place, struct nb_err *err)
+{
+	uint32_t sec = nb_elf_find(&f->elf, ".maps");
+
+	for (uint32_t i = 1; i < f->elf.nsym; i++) {
+		struct nb_elf_sym s = nb_elf_sym(&f->elf, i);
+
+		if (s.sec != sec || s.type != STT_OBJECT ||
+		    strcmp(s.name, name) != 0)
+			continue;
+		*place = (struct nb_obj_place){ sec, s.value };
+		return 0;
+	}
+	return nb_fail(err, NB_E_MAPDEF, 0,
+		       "map %s: section .maps has no variable of this name",
+		       name);
+}
+
+/* What a declaration tag says of the map: "ncclbpf:word". */
+static int read_tag(struct nb_map_spec *m, const char *tag, struct nb_err *err)
+{
+	static const char prefix[] = "ncclbpf:";
+
+	if (strncmp(tag, prefix, sizeof(prefix) - 1) != 0)
+		return 0;
+	tag += sizeof(prefix) - 1;
+	if (!strcmp(tag, "coherent"))
+		m->tags |= NB_MAPF_COHERENT;
+	else if (!strcmp(tag, "shared"))
+		m->tags |= NB_MAPF_SHARED;
+	else
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: tag \"ncclbpf:%.40s\"; known: coherent, "
+			"shared",
+			m->name, tag);
+	return 0;
+}
+
+static int read_tags(const struct nb_front *f, struct nb_map_spec *m,
+		     struct nb_err *err)
+{
+	uint32_t n = btf__type_cnt(f->btf);
+
+	for (uint32_t id = 1; id < n; id++) {
+		const struct btf_type *t = btf__type_by_id(f->btf, id), *var;
+		int rc;
+
+		if (!btf_is_decl_tag(t))
+			continue;
+		var = btf__type_by_id(f->btf, t->type);
+		if (!btf_is_var(var) ||
+		    strcmp(btf__name_by_offset(f->btf, var->name_off),
+			   m->name) != 0)
+			continue;
+		rc = read_tag(m, btf__name_by_offset(f->btf, t->name_off), err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int read_map(struct nb_map_spec *m, const struct bpf_map *from,
+		    struct nb_err *err)
+{
+	*m = (struct nb_map_spec){
+		.name = bpf_map__name(from),
+		.type = (uint32_t)bpf_map__type(from),
+		.key_size = bpf_map__key_size(from),
+		.value_size = bpf_map__value_size(from),
+		.max_entries = bpf_map__max_entries(from),
+		.flags = bpf_map__map_flags(from),
+		.origin = NB_ORIGIN_DEFINED,
+		.btf_key = bpf_map__btf_key_type_id(from),
+		.btf_value = bpf_map__btf_value_type_id(from),
+	};
+	if (bpf_map__pin_path(from) || bpf_map__map_extra(from) ||
+	    bpf_map__numa_node(from) || bpf_map__ifindex(from))
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "map %s: pinning, map_extra, numa_node and "
+			       "ifindex have no meaning here; leave them out",
+			       m->name);
+	return nb_map_spec_check(m, err);
+}
+
+static int next_map(struct nb_front *f, struct nb_err *err)
+{
+	if (f->nmaps < NB_IMAGE_MAX_MAPS)
+		return 0;
+	return nb_fail(err, NB_E_LIMIT, 0,
+		       "over %d maps and data sections; that many are allowed",
+		       NB_IMAGE_MAX_MAPS);
+}
+
+static int defined_maps(struct nb_front *f, struct nb_err *err)
+{
+	const struct bpf_map *from;
+
+	bpf_object__for_each_map(from, f->obj)
+	{
+		struct nb_map_spec *m = &f->maps[f->nmaps];
+		int rc = bpf_map__is_internal(from) ? 0 : next_map(f, err);
+
+		if (bpf_map__is_internal(from))
+			continue;
+		if (!rc)
+			rc = read_map(m, from, err);
+		if (!rc)
+			rc = find_place(f, m->name, &f->places[f->nmaps], err);
+		if (!rc)
+			rc = read_tags(f, m, err);
+		if (!rc)
+			rc = nb_map_spec_check(m, err);
+		if (rc)
+			return rc;
+		f->nmaps++;
+	}
+	return 0;
+}
+
+static bool named(const char *name, const char *what)
+{
+	size_t n = strlen(what);
+
+	return !strncmp(name, what, n) && (!name[n] || name[n] == '.');
+}
+
+/* Is this a section of data, and of which kind? */
+static bool data_origin(const struct nb_elf_section *s,
+			enum nb_map_origin *origin)
+{
+	if (nb_elf_is_code(s) || !s->size)
+		return false;
+	if (s->type == SHT_NOBITS && named(s->name, ".bss"))
+		*origin = NB_ORIGIN_BSS;
+	else if (s->type == SHT_PROGBITS && named(s->name, ".rodata"))
+		*origin = NB_ORIGIN_RODATA;
+	else if (s->type == SHT_PROGBITS && named(s->name, ".data"))
+		*origin = NB_ORIGIN_DATA;
+	else
+		return false;
+	return true;
+}
+
+/* The DATASEC that describes a section; 0: none. */
+static uint32_t datasec(const struct nb_front *f, const char *name)
+{
+	int32_t id =
+		f->btf ? btf__find_by_name_kind(f->btf, name, BTF_KIND_DATASEC)
+		       : 0;
+
+	return id > 0 ? (uint32_t)id : 0;
+}
+
+static int data_maps(struct nb_front *f, struct nb_err *err)
+{
+	for (uint32_t i = 1; i < f->elf.nsec; i++) {
+		const struct nb_elf_section *s = &f->elf.sec[i];
+		struct nb_map_spec *m = &f->maps[f->nmaps];
+		enum nb_map_origin origin;
+		int rc;
+
+		if (!data_origin(s, &origin))
+			continue;
+		rc = next_map(f, err);
+		if (rc)
+			return rc;
+		*m = (struct nb_map_spec){
+			.name = s->name,
+			.type = NB_MAP_ARRAY,
+			.key_size = 4,
+			.value_size = (uint32_t)s->size,
+			.max_entries = 1,
+			.flags = origin == NB_ORIGIN_RODATA ? NB_F_RDONLY_PROG
+							    : 0,
+			.origin = origin,
+			.btf_value = datasec(f, s->name),
+			.init = s->data.p,
+		};
+		f->places[f->nmaps] = (struct nb_obj_place){ i, 0 };
+		rc = nb_map_spec_check(m, err);
+		if (rc)
+			return rc;
+		f->nmaps++;
+	}
+	return 0;
+}
+
+/* Maps in a form, or with contents, that are not read here. */
+static int refuse_others(const struct nb_front *f, struct nb_err *err)
+{
+	uint32_t maps = nb_elf_find(&f->elf, ".maps");
+	uint32_t old = nb_elf_find(&f->elf, "maps");
+
+	if (old)
+		return nb_fail(err, NB_E_NOTSUP, f->elf.sec[old].off,
+			       "section maps: definitions of the old form "
+			       "(struct bpf_map_def) are not read; define maps "
+			       "in SEC(\".maps\") and compile with -g");
+	if (maps && !f->btf_bytes.size)
+		return nb_fail(err, NB_E_MAPDEF, f->elf.sec[maps].off,
+			       "section .maps needs the object's type "
+			       "information (.BTF); compile with -g");
+	for (uint32_t i = 1; maps && i < f->elf.nsec; i++)
+		if (f->elf.sec[i].type == SHT_REL && f->elf.sec[i].info == maps)
+			return nb_fail(
+				err, NB_E_NOTSUP, f->elf.sec[i].off,
+				"section .maps holds references: maps "
+				"inside maps, program arrays and initial "
+				"slots are not supported");
+	return 0;
+}
+
+/* Pointers in data would need an address that no policy has. */
+static int refuse_data_relocs(const struct nb_front *f, struct nb_err *err)
+{
+	for (uint32_t i = 1; i < f->elf.nsec; i++) {
+		const struct nb_elf_section *s = &f->elf.sec[i];
+		enum nb_map_origin origin;
+		struct nb_elf_rel r;
+
+		if (s->type != SHT_REL || !nb_elf_nrel(s) ||
+		    !data_origin(&f->elf.sec[s->info], &origin))
+			continue;
+		r = nb_elf_rel(s, 0);
+		return nb_fail(err, NB_E_RELOC, s->off,
+			       "section %s holds a pointer to %s at offset "
+			       "%llu; data of policies has no pointers",
+			       f->elf.sec[s->info].name,
+			       nb_elf_sym(&f->elf, r.sym).name,
+			       (unsigned long long)r.off);
+	}
+	return 0;
+}
+
+int nb_front_maps(struct nb_front *f, struct nb_err *err)
+{
+	int rc = refuse_others(f, err);
+
+	if (!rc)
+		rc = refuse_data_relocs(f, err);
+	if (!rc && f->btf_bytes.size) {
+		rc = open_object(f, err);
+		if (!rc)
+			f->btf = bpf_object__btf(f->obj);
+	}
+	if (!rc && f->obj)
+		rc = defined_maps(f, err);
+	return rc ? rc : data_maps(f, err);
+}

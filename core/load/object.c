@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// From the bytes of a BPF object to those of a policy image; read this file
+// first, the passes are listed in front.h. Nothing is trusted: the structural
+// check comes before libbpf sees a byte, and the image is read back through
+// its own checks by whoever gets it.
+#include "core/load/object.h"
+
+#include <stdlib.h>
+
+#include "core/load/btf.h"
+#include "core/load/front.h"
+
+/* Bounds what hostile line records can make us copy. */
+enum { ARENA_MAX = 128 << 20 };
+
+int nb_front_nomem(struct nb_err *err)
+{
+	return nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
+}
+
+/* The structural check; leaves elf and the BTF views. */
+static int check(struct nb_front *f, const void *bytes, size_t size,
+		 struct nb_err *err)
+{
+	int rc = nb_elf_open(&f->elf, &f->arena, bytes, size, err);
+	const struct nb_elf_section *btf, *ext;
+
+	if (rc)
+		return rc;
+	btf = &f->elf.sec[nb_elf_find(&f->elf, ".BTF")];
+	ext = &f->elf.sec[nb_elf_find(&f->elf, ".BTF.ext")];
+	f->btf_bytes = btf->data;
+	if (btf->size)
+		rc = nb_btf_check(btf->data, btf->off, &f->arena, err);
+	if (rc || !btf->size || !ext->size)
+		return rc;
+	f->ext = ext->data;
+	return nb_btf_ext_check(f->ext, nb_btf_strings(f->btf_bytes), ext->off,
+				err);
+}
+
+static int write_image(const struct nb_front *f, const char *name,
+		       struct nb_buf *out, struct nb_err *err)
+{
+	struct nb_image img = {
+		.name = name,
+		.maps = f->maps,
+		.nmaps = f->nmaps,
+		.progs = f->progs,
+		.nprogs = f->nprogs,
+		.ctx_fields = f->ctx_fields,
+		.nctx_fields = f->nctx_fields,
+	};
+
+	if (f->btf)
+		img.btf = btf__raw_data(f->btf, &img.btf_size);
+	return nb_image_write(out, &img, err);
+}
+
+static int run(struct nb_front *f, const void *bytes, size_t size,
+	       struct nb_err *err)
+{
+	int rc = check(f, bytes, size, err);
+
+	if (!rc)
+		rc = nb_front_code(f, err);
+	if (!rc)
+		rc = nb_front_maps(f, err);
+	if (!rc)
+		rc = nb_front_info(f, err);
+	if (!rc)
+		rc = nb_front_link(f, err);
+	return rc ? rc : nb_front_ctx(f, err);
+}
+
+int nb_object_image(struct nb_buf *out, const void *bytes, size_t size,
+		    const char *name, struct nb_err *err)
+{
+	struct nb_front *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (!f)
+		return nb_front_nomem(err);
+	nb_arena_init(&f->arena, ARENA_MAX);
+	rc = run(f, bytes, size, err);
+	if (!rc)
+		rc = write_image(f, name, out, err);
+	bpf_object__close(f->obj);
+	nb_arena_fini(&f->arena);
+	free(f);
+	return rc;
+}
+
+int nb_object_check(const void *bytes, size_t size, struct nb_err *err)
+{
+	struct nb_front *f = calloc(1, sizeof(*f));
+	int rc;
+
+	if (!f)
+		return nb_front_nomem(err);
+	nb_arena_init(&f->arena, ARENA_MAX);
+	rc = check(f, bytes, size, err);
+	nb_arena_fini(&f->arena);
+	free(f);
+	return rc;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// policy_build OBJECT IMAGE: the smallest program over the front end. The
+// build makes the installed policies with it; people use ncclbpf-shell.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/load/object.h"
+
+/* The whole file, or NULL. */
+static char *slurp(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	struct nb_buf b;
+	char part[4096];
+	size_t n;
+
+	if (!f)
+		return NULL;
+	nb_buf_init(&b, 0);
+	while ((n = fread(part, 1, sizeof(part), f)) > 0)
+		nb_buf_bytes(&b, part, n);
+	if (ferror(f) || !nb_buf_ok(&b))
+		nb_buf_fini(&b);
+	fclose(f);
+	return nb_buf_take(&b, size);
+}
+
+static int save(const char *path, const struct nb_buf *b)
+{
+	FILE *f = fopen(path, "wb");
+	int ok;
+
+	if (!f)
+		return -1;
+	ok = fwrite(b->data, 1, b->size, f) == b->size;
+	if (fclose(f) || !ok) {
+		remove(path);
+		return -1;
+	}
+	return 0;
+}
+
+/* The file's name without folders and .bpf.o. */
+static void policy_name(char *to, size_t size, const char *path)
+{
+	const char *base = strrchr(path, '/');
+	char *end;
+
+	snprintf(to, size, "%s", base ? base + 1 : path);
+	end = strstr(to, ".bpf.o");
+	if (end)
+		*end = '\0';
+}
+
+int main(int argc, char **argv)
+{
+	struct nb_err err = { .code = 0 };
+	struct nb_buf out;
+	char name[64], *bytes;
+	size_t size = 0;
+	int rc;
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: policy_build OBJECT IMAGE\n");
+		return 64;
+	}
+	bytes = slurp(argv[1], &size);
+	if (!bytes) {
+		perror(argv[1]);
+		return 66;
+	}
+	policy_name(name, sizeof(name), argv[1]);
+	nb_buf_init(&out, 0);
+	rc = nb_object_image(&out, bytes, size, name, &err);
+	if (rc)
+		fprintf(stderr, "%s: %s (offset %u)\n", argv[1], err.text,
+			err.at);
+	else if (save(argv[2], &out)) {
+		perror(argv[2]);
+		rc = NB_E_IO;
+	}
+	nb_buf_fini(&out);
+	free(bytes);
+	return nb_err_status(rc);
+}
