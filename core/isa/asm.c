@@ -103,6 +103,7 @@ static bool number(struct span s, unsigned bits, int64_t *out)
 	if (s.n && (*s.p == '-' || *s.p == '+')) {
 		s.p++;
 		s.n--;
+		s = trim(s);
 	}
 	if (!s.n || s.n >= sizeof(buf) || !isdigit((unsigned char)*s.p))
 		return false;
@@ -178,8 +179,8 @@ static int operands(struct asm_state *a, struct span rest,
 		if (*n == MAX_OPNDS || !s.n || (comma && len + 1 == rest.n))
 			return FAIL(a, "line %u: operands \"%.*s\": %s",
 				    a->line, ARGS(rest),
-				    s.n ? "allowed are at most 3"
-					: "one is empty");
+				    *n == MAX_OPNDS ? "allowed are at most 3"
+						    : "one is empty");
 		o[*n] = (struct opnd){ .kind = OPND_WORD, .text = s };
 		if (*s.p == '%') {
 			o[*n].kind = OPND_REG;

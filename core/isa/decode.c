@@ -90,19 +90,19 @@ static const char *foreign(const struct nb_slot *s)
 	unsigned src = s->regs >> 4, mode = s->opcode & 0xe0;
 
 	if ((s->opcode & 7) == 0 && (mode == 0x20 || mode == 0x40))
-		return "packet load";
+		return "a packet load";
 	if (s->opcode == 0x8d)
-		return "call through a register";
+		return "a call through a register";
 	if (s->opcode == 0xbf && s->off == 1)
-		return "address-space cast";
+		return "an address-space cast";
 	if (s->opcode == 0x85 && src == 2)
-		return "call of a kernel function (src 2)";
+		return "a call of a kernel function (src 2)";
 	if (s->opcode == 0x18 && src == 3)
-		return "load of a kernel variable's address (src 3)";
+		return "a load of a kernel variable's address (src 3)";
 	if (s->opcode == 0x18 && src == 5)
-		return "load of a map by index (src 5)";
+		return "a load of a map by index (src 5)";
 	if (s->opcode == 0x18 && src == 6)
-		return "load of a map value by index (src 6)";
+		return "a load of a map value by index (src 6)";
 	return NULL;
 }
 
@@ -124,6 +124,26 @@ static unsigned nearest(const struct index *ix, const struct nb_slot *s)
 	return best;
 }
 
+struct value {
+	char text[16];
+};
+
+/* Operations of atomics are sets of bits, the rest are numbers. */
+static struct value value(const struct nb_insn_spec *row, enum field f,
+			  int32_t v)
+{
+	bool bits = f == IMM && (row->kind == NB_KIND_ATOMIC ||
+				 row->kind == NB_KIND_LOAD_ACQ ||
+				 row->kind == NB_KIND_STORE_REL);
+	struct value r;
+
+	if (bits)
+		snprintf(r.text, sizeof(r.text), "%#" PRIx32, (uint32_t)v);
+	else
+		snprintf(r.text, sizeof(r.text), "%" PRId32, v);
+	return r;
+}
+
 /* What field @f may hold if the rest stays: "0", "16, 32, 64". */
 static void allowed(char *text, size_t size, const struct index *ix,
 		    const struct nb_slot *s, enum field f, unsigned misfit)
@@ -142,11 +162,8 @@ static void allowed(char *text, size_t size, const struct index *ix,
 			snprintf(text, size, "r0 to r10");
 			return;
 		}
-		n += (size_t)snprintf(text + n, size - n,
-				      row->kind == NB_KIND_ATOMIC || want > 255
-					      ? "%s%#" PRIx32
-					      : "%s%" PRId32,
-				      n ? ", " : "", (uint32_t)want);
+		n += (size_t)snprintf(text + n, size - n, "%s%s", n ? ", " : "",
+				      value(row, f, want).text);
 	}
 }
 
@@ -161,7 +178,7 @@ static int refuse(const struct index *ix, const struct nb_slot *s, size_t pc,
 
 	if (what)
 		return nb_fail(err, NB_E_INSN, (uint32_t)pc,
-			       "instruction %zu: opcode 0x%02x is a %s, which "
+			       "instruction %zu: opcode 0x%02x is %s, which "
 			       "policies may not use",
 			       pc, s->opcode, what);
 	if (ix->first[s->opcode] == NB_NOPS)
@@ -175,9 +192,9 @@ static int refuse(const struct index *ix, const struct nb_slot *s, size_t pc,
 	allowed(may, sizeof(may), ix, s, f, misfit);
 	return nb_fail(err, NB_E_INSN, (uint32_t)pc,
 		       "instruction %zu (opcode 0x%02x, %s): field %s holds "
-		       "%" PRId32 ", allowed %s",
-		       pc, s->opcode, row->mnemonic, field_name[f], found(s, f),
-		       may);
+		       "%s, allowed %s",
+		       pc, s->opcode, row->mnemonic, field_name[f],
+		       value(row, f, found(s, f)).text, may);
 }
 
 static int refuse_hi(size_t pc, const char *field, int32_t have,
