@@ -107,7 +107,7 @@ static const struct row_range row_ranges[] = {
 
 static size_t row_count(const struct row_range *r)
 {
-	return (size_t)(r->nop * r->ntype * r->nalgo * VG_NPROTO);
+	return (size_t)r->nop * (size_t)r->ntype * (size_t)r->nalgo * VG_NPROTO;
 }
 
 // The function of the i-th row of a range; the protocol changes fastest.

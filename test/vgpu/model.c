@@ -54,6 +54,16 @@ static int name_of(const char *s, const char *const *names, int n)
 	return UNKNOWN;
 }
 
+static int channels_of(const char *s)
+{
+	char *end;
+	long v = strtol(s, &end, 10);
+
+	if (!strcmp(s, "*"))
+		return ANY;
+	return *end || v < 1 || v > 64 ? UNKNOWN : (int)v;
+}
+
 static bool row_parse(struct row *r, const char *line)
 {
 	char coll[40], algo[40], proto[40], channels[16], rest;
@@ -66,10 +76,10 @@ static bool row_parse(struct row *r, const char *line)
 	r->coll = name_of(coll, vg_coll_name, VG_NCOLL);
 	r->algo = name_of(algo, vg_algo_name, VG_NALGO);
 	r->proto = name_of(proto, vg_proto_name, VG_NPROTO);
-	r->channels = strcmp(channels, "*") ? atoi(channels) : ANY;
+	r->channels = channels_of(channels);
 	return r->coll >= 0 && r->algo >= ANY && r->proto >= ANY &&
-	       r->channels && r->bytes > 0 && r->value > 0 && r->bytes < 1e18 &&
-	       r->value < 1e18;
+	       r->channels >= ANY && r->bytes > 0 && r->value > 0 &&
+	       r->bytes < 1e18 && r->value < 1e18;
 }
 
 static void row_add(struct row r)

@@ -322,9 +322,9 @@ static void module_patch(struct module *m)
 	if (!m->shared)
 		redirect(m, &s);
 	if (m->kind == NCCL && !m->shared && !m->count)
-		skip(m->path, " has no symbol table (.symtab); virtual GPUs "
-			      "need an unstripped NCCL, or one that uses "
-			      "libcudart.so");
+		skip(m->path, " has no symbol table (.symtab) with a CUDA "
+			      "runtime in it; virtual GPUs need an unstripped "
+			      "NCCL, or one that uses libcudart.so");
 	if (m->kind == NCCL) {
 		for (const Elf64_Sym *q = s.at; q < s.end; q++) {
 			if (q->st_shndx != SHN_UNDEF)
