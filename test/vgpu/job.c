@@ -53,7 +53,9 @@ static const char usage[] =
 
 // ---- options
 
-enum coll { ALLREDUCE, ALLGATHER, REDUCESCATTER, BROADCAST, REDUCE, NCOLL };
+enum coll { ALLREDUCE, ALLGATHER, REDUCESCATTER, BROADCAST, REDUCE };
+
+enum { NCOLL = REDUCE + 1 };
 
 static const char *const coll_name[NCOLL] = {
 	"allreduce", "allgather", "reducescatter", "broadcast", "reduce",
@@ -532,8 +534,6 @@ static ncclResult_t enqueue(enum coll c, const struct rank *r, size_t n)
 	case REDUCE:
 		return ncclReduce(r->send, r->recv, n, ncclFloat, ncclSum, 0,
 				  r->comm, r->stream);
-	case NCOLL:
-		break;
 	}
 	return ncclInvalidArgument;
 }
@@ -556,7 +556,7 @@ static int write_report(const struct local *l, uint32_t loop, enum coll c,
 	return -1;
 }
 
-static int launch_all(struct local *l, enum coll c, size_t n)
+static int launch_all(struct local *l, enum coll c, size_t n, const char *what)
 {
 	for (int i = 0; i < l->n; i++) {
 		struct rank *r = &l->ranks[i];
@@ -567,7 +567,7 @@ static int launch_all(struct local *l, enum coll c, size_t n)
 	if (nccl_failed(l->ranks[0].rank, "ncclGroupStart", ncclGroupStart()))
 		return -1;
 	for (int i = 0; i < l->n; i++) {
-		if (nccl_failed(l->ranks[i].rank, coll_name[c],
+		if (nccl_failed(l->ranks[i].rank, what,
 				enqueue(c, &l->ranks[i], n)))
 			return -1;
 	}
@@ -588,11 +588,11 @@ static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 	float ms = 0;
 	size_t n = count_of(c, bytes, l->o->nranks);
 
-	if (launch_all(l, c, n))
+	snprintf(what, sizeof what, "%s of %zu bytes in loop %u", coll_name[c],
+		 bytes, loop);
+	if (launch_all(l, c, n, what))
 		return -1;
 	for (int i = 0; i < l->n; i++) {
-		snprintf(what, sizeof what, "%s of %zu bytes in loop %u",
-			 coll_name[c], bytes, loop);
 		if (cuda_failed(l->ranks[i].rank, what,
 				cudaStreamSynchronize(l->ranks[i].stream)))
 			return -1;
