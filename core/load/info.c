@@ -73,7 +73,7 @@ static int line_record(void *arg, const char *section, struct nb_view record)
 	struct nb_obj_slot *slot = slot_at(w, section, get(record, 0));
 	uint32_t where = get(record, 12);
 
-	if (!slot || slot->line.file)
+	if (!slot || slot->line.file || !(where >> 10))
 		return 0;
 	slot->line.line = where >> 10;
 	slot->line.col = where & 0x3ff;

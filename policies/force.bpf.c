@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// force: algorithm, protocol and channels as an operator has set them, for an
+// experiment on a live job. Nothing is forced until `enabled` is 1:
+//
+//	map set force 0 { algo: 1, proto: 2, channels: 16, enabled: 1 }
+//
+// The map is __coherent: the change reaches all ranks at the same decision.
+// -1 for algo or proto and 0 for channels mean "no opinion", as in the
+// context. What NCCL does not offer is counted and not done.
+#include "ncclbpf_policy.h"
+
+struct force {
+	__s32 algo;
+	__s32 proto;
+	__u32 channels;
+	__u32 enabled;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct force);
+} force SEC(".maps") __coherent;
+
+SEC("tuner")
+int force_choice(struct ncclbpf_tuner *ctx)
+{
+	__u32 key = 0;
+	struct force *f = bpf_map_lookup_elem(&force, &key);
+
+	if (!f || !f->enabled)
+		return 0;
+	ctx->algo = f->algo;
+	ctx->proto = f->proto;
+	ctx->channels = f->channels;
+	return 0;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a policy includes, and all it needs: no libc and no kernel header.
+ *
+ *	#include "ncclbpf_policy.h"
+ *
+ *	SEC("tuner")
+ *	int ring(struct ncclbpf_tuner *ctx)
+ *	{
+ *		ctx->algo = NCCL_ALGO_RING;
+ *		return 0;
+ *	}
+ *
+ *	clang -target bpf -O2 -g -mcpu=v3 $(pkg-config --cflags ncclbpf) \
+ *		-c ring.bpf.c -o ring.bpf.o
+ *
+ * The tables that it is made of (core/tbl/) are installed beside it, so one
+ * -I for this file's folder finds them. docs/policies.md explains the hooks,
+ * fields, helpers, maps and what the verifier asks of a policy.
+ */
+#ifndef NCCLBPF_POLICY_H
+#define NCCLBPF_POLICY_H
+
+/* ---- integers ---- */
+
+typedef __UINT8_TYPE__ uint8_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+typedef __INT8_TYPE__ int8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __SIZE_TYPE__ size_t;
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+
+#ifndef NULL
+#define NULL ((void *)0)
+#endif
+
+/* ---- contexts and NCCL's numbers ---- */
+
+#include "core/tbl/ctx.h"
+
+/* ---- programs and maps ---- */
+
+/* The hook of a program: SEC("tuner"); of a map: SEC(".maps"). */
+#define SEC(name) __attribute__((section(name), used))
+#define __always_inline inline __attribute__((always_inline))
+#define __noinline __attribute__((noinline))
+
+/* Fields of a map's definition, as elsewhere in the BPF world. */
+#define __uint(name, val) int(*name)[val]
+#define __type(name, val) __typeof__(val) *name
+
+/*
+ * After SEC(".maps"):
+ * __coherent  programs only read it, it changes on all ranks at the same
+ *             decision, so answers may depend on it
+ * __shared    one map for all policies of the process that define it alike
+ */
+#define __coherent __attribute__((btf_decl_tag("ncclbpf:coherent")))
+#define __shared __attribute__((btf_decl_tag("ncclbpf:shared")))
+
+enum ncclbpf_map_type {
+#define MAPTYPE(name, id, word, ops, flags, doc) BPF_MAP_TYPE_##name = id,
+#include "core/tbl/maps.h"
+};
+
+/* Flags of a map and of bpf_map_update_elem, with Linux's values. */
+enum {
+	BPF_F_NO_PREALLOC = 0x1,
+	BPF_F_RDONLY_PROG = 0x80,
+	BPF_F_WRONLY_PROG = 0x100,
+	BPF_F_MMAPABLE = 0x400
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
+
+/* ---- helpers: bpf_<name>, one for each row of core/tbl/helpers.h ---- */
+
+#define NB_RETURN_SCALAR long
+#define NB_RETURN_VALUE_OR_NULL void *
+#define NB_FIRST_NONE void
+#define NB_FIRST_ANY uint64_t
+#define NB_FIRST_MAP void *map
+#define NB_FIRST_MEM const void *mem
+#define NB_FIRST_CTX void *ctx
+#define NB_NEXT_NONE
+#define NB_NEXT_ANY , uint64_t
+#define NB_NEXT_KEY , const void *key
+#define NB_NEXT_VALUE , const void *value
+#define NB_NEXT_MEM , const void *mem
+#define NB_NEXT_OUT , void *out
+#define NB_NEXT_SIZE , uint32_t size
+#define NB_NEXT_SIZE0 , uint32_t size
+
+#define HELPER(id, name, ret, a1, a2, a3, a4, a5, label, effect, doc)        \
+	static NB_RETURN_##ret (*const bpf_##name)(                          \
+		NB_FIRST_##a1 NB_NEXT_##a2 NB_NEXT_##a3 NB_NEXT_##a4         \
+			NB_NEXT_##a5) __attribute__((unused)) =              \
+		(NB_RETURN_##ret(*const)(                                    \
+			NB_FIRST_##a1 NB_NEXT_##a2 NB_NEXT_##a3 NB_NEXT_##a4 \
+				NB_NEXT_##a5))id;
+#include "core/tbl/helpers.h"
+
+/*
+ * bpf_printk(format, up to three numbers): a line in the policy's trace ring;
+ * `trace tail` in the shell shows it. %d %u %x %p, with l or ll for 64 bits.
+ */
+#define NB_PRINTK(fmt, a, b, c)                                         \
+	({                                                              \
+		static const char nb_fmt[] = fmt;                       \
+                                                                        \
+		bpf_trace_printk(nb_fmt, sizeof(nb_fmt), (uint64_t)(a), \
+				 (uint64_t)(b), (uint64_t)(c));         \
+	})
+#define NB_PRINTK0(fmt) NB_PRINTK(fmt, 0, 0, 0)
+#define NB_PRINTK1(fmt, a) NB_PRINTK(fmt, a, 0, 0)
+#define NB_PRINTK2(fmt, a, b) NB_PRINTK(fmt, a, b, 0)
+#define NB_PRINTK_PICK(a0, a1, a2, a3, name, ...) name
+#define bpf_printk(...)                                                \
+	NB_PRINTK_PICK(__VA_ARGS__, NB_PRINTK, NB_PRINTK2, NB_PRINTK1, \
+		       NB_PRINTK0, )                                   \
+	(__VA_ARGS__)
+
+/* ---- what most tuner policies want ---- */
+
+/* Does NCCL offer this combination for the collective at hand? */
+static __always_inline int ncclbpf_usable(const struct ncclbpf_tuner *ctx,
+					  int algo, int proto)
+{
+	return ctx->usable >> (algo * NCCL_NUM_PROTOS + proto) & 1;
+}
+
+/* Ask for a combination, if NCCL offers it; 1 if so. */
+static __always_inline int ncclbpf_choose(struct ncclbpf_tuner *ctx, int algo,
+					  int proto)
+{
+	if (!ncclbpf_usable(ctx, algo, proto))
+		return 0;
+	ctx->algo = algo;
+	ctx->proto = proto;
+	return 1;
+}
+
+/* The size class of @bytes: its base-2 logarithm, rounded down; 0 for 0. */
+static __always_inline uint32_t ncclbpf_log2(uint64_t bytes)
+{
+	uint32_t n = 0;
+
+	if (bytes >> 32) {
+		n += 32;
+		bytes >>= 32;
+	}
+	if (bytes >> 16) {
+		n += 16;
+		bytes >>= 16;
+	}
+	if (bytes >> 8) {
+		n += 8;
+		bytes >>= 8;
+	}
+	if (bytes >> 4) {
+		n += 4;
+		bytes >>= 4;
+	}
+	if (bytes >> 2) {
+		n += 2;
+		bytes >>= 2;
+	}
+	return n + (bytes >> 1 ? 1 : 0);
+}
+
+#define KIB(n) ((uint64_t)(n) << 10)
+#define MIB(n) ((uint64_t)(n) << 20)
+
+#endif
