@@ -100,18 +100,19 @@ static void hang(struct vg_stream *s, struct op *o)
 // Find the end of a kernel that has started; false: its peers are not there.
 static bool kernel_resolve(struct vg_stream *s, struct op *o)
 {
-	if (!o->launch->rdv)
-		o->end = o->start + o->launch->dur_ns;
-	else if (vg_rdv_poll(o->launch, &o->end))
-		;
-	else if (aborted(o->launch))
-		o->failed = true;
-	else if (hang_ns && vg_now() - o->since > hang_ns)
-		hang(s, o);
-	else
-		return false;
-	if (o->failed)
+	const struct vg_launch *l = o->launch;
+
+	if (!l->rdv) {
+		o->end = o->start + l->dur_ns;
+	} else if (!vg_rdv_poll(l, &o->end)) {
+		if (aborted(l))
+			o->failed = true;
+		else if (hang_ns && vg_now() - o->since > hang_ns)
+			hang(s, o);
+		else
+			return false;
 		o->end = o->start;
+	}
 	o->resolved = true;
 	return true;
 }

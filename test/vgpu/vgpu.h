@@ -233,7 +233,7 @@ void vg_agent_scan(char *const *peers, int npeers, const int slot_size[2]);
 
 // ---- driver.c
 
-// The driver function of that name, or a stub (never NULL for long).
+// The driver function of that name, or a stub as vg_stub makes them.
 void (*vg_driver(const char *name))(void);
 int vg_launch_on(const void *func, unsigned grid, void *stream, void **params,
 		 void **extra);
