@@ -97,6 +97,7 @@ $(LOAD_SO): $(LOAD) $(CORE) core/load/load.map
 $(B)/%.bpf.o: %.bpf.c
 	@mkdir -p $(@D)
 	$(CLANG) -target bpf -mcpu=v3 -O2 -g -I. -Ipolicies -MMD -MP -Wall \
+		-fdebug-prefix-map=$(CURDIR)=. \
 		-Wno-unknown-attributes -c -o $@ $<
 
 $(B)/%.policy: $(B)/%.bpf.o $(B)/tools/policy_build

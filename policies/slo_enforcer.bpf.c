@@ -26,10 +26,9 @@ struct target {
 };
 
 struct cost {
-	__u64 base_ns;	      /* latency of an empty operation */
-	__u64 ns_per_mib;     /* one channel, one MiB */
-	__u32 known;	      /* 0: no such row */
-	__u32 channels_limit; /* more bring nothing; 0: no limit */
+	__u64 base_ns;	  /* latency of an empty operation */
+	__u64 ns_per_mib; /* one channel, one MiB */
+	__u64 known;	  /* 0: no such row */
 };
 
 struct outcome {
@@ -69,8 +68,6 @@ static __always_inline int meets(const struct ncclbpf_tuner *ctx,
 
 	if (!c || !c->known)
 		return 0;
-	if (c->channels_limit && channels > c->channels_limit)
-		channels = c->channels_limit;
 	return c->base_ns + (ctx->bytes >> 20) * c->ns_per_mib / channels <=
 	       t->time_ns;
 }
