@@ -177,6 +177,12 @@ void nb_json_null(struct nb_json *j)
 	nb_buf_str(j->out, "null");
 }
 
+void nb_json_raw(struct nb_json *j, const char *json)
+{
+	value(j);
+	nb_buf_str(j->out, json);
+}
+
 void nb_json_hex(struct nb_json *j, const void *p, size_t size)
 {
 	static const char digit[] = "0123456789abcdef";

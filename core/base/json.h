@@ -41,6 +41,8 @@ void nb_json_i64(struct nb_json *j, int64_t v);
 void nb_json_f64(struct nb_json *j, double v); /* not finite: null */
 void nb_json_bool(struct nb_json *j, bool v);
 void nb_json_null(struct nb_json *j);
+/* One JSON value as it stands, made by another writer. */
+void nb_json_raw(struct nb_json *j, const char *json);
 /* Bytes as lower-case hexadecimal text. */
 void nb_json_hex(struct nb_json *j, const void *p, size_t size);
 

@@ -20,7 +20,7 @@ CMD(DOCTOR,         "doctor",          "",                                      
 CMD(POLICY_LIST,    "policy list",     "",                                        0, 0, OBSERVE, "policies this process holds, and which are in use")
 CMD(POLICY_LOAD,    "policy load",     "NAME",                                    1, 1, CONTROL, "verify the image in the accompanying file descriptor and hold it; nothing changes yet")
 CMD(POLICY_GET,     "policy get",      "NAME",                                    1, 1, OBSERVE, "the policy's image, as a file descriptor beside the reply")
-CMD(POLICY_DUMP,    "policy dump",     "NAME",                                    1, 1, OBSERVE, "disassembly with source lines")
+CMD(POLICY_DUMP,    "policy dump",     "NAME [limit=N] [after=N]",                1, 1, OBSERVE, "disassembly with source lines")
 CMD(POLICY_USE,     "policy use",      "NAME... [commit=no]",                     1, 16, CONTROL, "decide with these policies, in this order, from a fence on; none: NCCL's own choice")
 CMD(POLICY_UNDO,    "policy undo",     "[commit=no]",                             0, 0, CONTROL, "go back to the generation before, at a fence")
 CMD(POLICY_DISCARD, "policy discard",  "NAME",                                    1, 1, CONTROL, "forget a policy that is not in use")
@@ -33,10 +33,10 @@ CMD(MAP_DEL,        "map del",         "MAP KEY [commit=no]",                   
 CMD(CHANGE_STATUS,  "change status",   "",                                        0, 0, OBSERVE, "the staged change, if any, and the fences of the last one")
 CMD(CHANGE_COMMIT,  "change commit",   "DIGEST",                                  1, 1, CONTROL, "commit a change that every process of the job has staged")
 CMD(CHANGE_ABORT,   "change abort",    "DIGEST",                                  1, 1, CONTROL, "drop a staged change")
-CMD(COMM_LIST,      "comm list",       "",                                        0, 0, OBSERVE, "communicators: ranks, nodes, decisions, generation")
-CMD(COMM_SHOW,      "comm show",       "COMM",                                    1, 1, OBSERVE, "one communicator: decisions by collective, size and answer")
+CMD(COMM_LIST,      "comm list",       "[limit=N] [after=N]",                     0, 0, OBSERVE, "communicators: ranks, nodes, decisions, generation")
+CMD(COMM_SHOW,      "comm show",       "COMM [slot=N]",                           1, 1, OBSERVE, "one communicator: decisions by collective, size and answer")
 CMD(EXPLAIN,        "explain",         "COLLECTIVE SIZE [comm=ID]",               2, 2, OBSERVE, "what would be decided for a collective and why")
-CMD(DECISION_TAIL,  "decision tail",   "[COUNT] [follow=yes]",                    0, 1, OBSERVE, "the last decisions; follow=yes: and those to come")
+CMD(DECISION_TAIL,  "decision tail",   "[COUNT] [follow=yes] [comm=ID]",          0, 1, OBSERVE, "the last decisions; follow=yes: and those to come")
 CMD(TRACE_TAIL,     "trace tail",      "[COUNT] [follow=yes]",                    0, 1, OBSERVE, "what policies printed with bpf_trace_printk")
 
 #undef CMD

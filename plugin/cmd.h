@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_CMD_H
+#define NB_PLUGIN_CMD_H
+
+#include <stdint.h>
+
+#include "core/base/json.h"
+#include "plugin/change.h"
+#include "plugin/command.h"
+#include "plugin/runtime.h"
+
+/*
+ * What the handlers share: the JSON forms that stand in several replies
+ * (docs/protocol.md), and room left in a reply. Control thread only.
+ */
+
+/* Lists end here and say "more": the rest of a reply fits easily. */
+enum { NB_CMD_ROOM = NB_WIRE_REPLY - (160 << 10) };
+
+/* Is there room for one more element of a list? */
+bool nb_cmd_room(const struct nb_json *j);
+
+/* "digest": 64 hexadecimal digits */
+void nb_cmd_digest(struct nb_json *j, const char *key,
+		   const uint8_t digest[NB_SHA256_SIZE]);
+/* The first 12 digits, for log lines. */
+enum { NB_CMD_SHORT = 13 };
+void nb_cmd_short(char text[NB_CMD_SHORT],
+		  const uint8_t digest[NB_SHA256_SIZE]);
+
+/* "policies": names of a generation's policies, in order; @g may be NULL. */
+void nb_cmd_gen_names(struct nb_json *j, const struct nb_gen *g);
+
+/* key: {"algo":…,"proto":…}; -1 is null */
+void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto);
+/* key: the same and "channels" */
+void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
+		   uint32_t channels);
+/* key: @us, or null where NCCL predicts nothing */
+void nb_cmd_cost(struct nb_json *j, const char *key, double us);
+
+/* A change as an object. */
+void nb_cmd_change(struct nb_json *j, const struct nb_change *change);
+
+/*
+ * nb_cmd_finish_change - what follows staging: report it (commit=no), or
+ * commit and report what became of it
+ *
+ * A commit that is refused leaves nothing staged. Notes the outcome for the
+ * log. 0, or the error of nb_change_commit.
+ */
+int nb_cmd_finish_change(struct nb_call *call,
+			 const uint8_t digest[NB_SHA256_SIZE]);
+
+/* Option limit= within [1, most], @absent when not given. 0, NB_E_ARG. */
+int nb_cmd_limit(struct nb_call *call, uint64_t most, uint64_t absent,
+		 uint64_t *out);
+
+#endif

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: MIT
+// policy list|load|get|dump|use|undo|discard. Images come and go as sealed
+// memory files: sealed, nobody can change or shorten the bytes while we read
+// them.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/isa/insn.h"
+#include "plugin/cmd.h"
+#include "plugin/conn.h"
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
+
+/* ---- policy list ---- */
+
+static void program(struct nb_json *j, const struct nb_runtime *rt,
+		    const struct nb_policy *p, uint32_t i)
+{
+	const struct nb_prog *prog = &p->img->progs[i];
+	uint64_t runs = 0, overrides = 0;
+
+	nb_runtime_policy_counts(rt, p, i, &runs, &overrides);
+	nb_json_obj(j);
+	nb_json_kstr(j, "name", prog->name);
+	nb_json_kstr(j, "section", prog->section);
+	nb_json_kstr(j, "hook", nb_spec_hook(prog->hook)->word);
+	nb_json_ku64(j, "insns", prog->nslots);
+	nb_json_ku64(j, "runs", runs);
+	nb_json_ku64(j, "overrides", overrides);
+	nb_json_end_obj(j);
+}
+
+/* Sums of what verifying its programs took; the deepest stack of all. */
+static void effort(struct nb_json *j, const struct nb_policy *p)
+{
+	uint64_t insns = 0, time_ns = 0;
+	uint32_t states = 0, stack = 0;
+
+	for (uint32_t i = 0; i < p->img->nprogs; i++) {
+		const struct nb_policy_effort *e = &p->effort[i];
+
+		insns += e->insns_walked;
+		time_ns += e->time_ns;
+		states = e->states_peak > states ? e->states_peak : states;
+		stack = e->stack_bytes > stack ? e->stack_bytes : stack;
+	}
+	nb_json_key(j, "verify");
+	nb_json_obj(j);
+	nb_json_ku64(j, "insns_walked", insns);
+	nb_json_ku64(j, "states_peak", states);
+	nb_json_ku64(j, "stack_bytes", stack);
+	nb_json_ku64(j, "time_us", time_ns / 1000);
+	nb_json_end_obj(j);
+}
+
+static void policy(struct nb_json *j, const struct nb_runtime *rt,
+		   const struct nb_held *h)
+{
+	const struct nb_policy *p = h->policy;
+	int position = nb_runtime_policy_position(rt, p);
+
+	nb_json_obj(j);
+	nb_json_kstr(j, "name", p->img->name);
+	nb_cmd_digest(j, "digest", p->img->digest);
+	nb_json_kstr(j, "source", h->source == NB_SOURCE_ENV ? "env" : "shell");
+	nb_json_ku64(j, "size", p->img->size);
+	nb_json_kbool(j, "in_use", nb_runtime_policy_in_use(rt, p));
+	nb_json_key(j, "position");
+	if (position >= 0)
+		nb_json_u64(j, (uint64_t)position);
+	else
+		nb_json_null(j);
+	nb_json_key(j, "maps");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < p->img->nmaps; i++)
+		nb_json_str(j, p->img->maps[i].name);
+	nb_json_end_arr(j);
+	nb_json_key(j, "programs");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < p->img->nprogs; i++)
+		program(j, rt, p, i);
+	nb_json_end_arr(j);
+	effort(j, p);
+	nb_json_end_obj(j);
+}
+
+int nb_cmd_policy_list(struct nb_call *call)
+{
+	struct nb_runtime *rt = call->rt;
+	struct nb_json *j = call->out;
+
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	nb_json_obj(j);
+	nb_json_ku64(j, "generation", rt->baseline_number);
+	nb_json_key(j, "policies");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < rt->nheld; i++)
+		policy(j, rt, &rt->held[i]);
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+	nb_runtime_unlock(rt);
+	return 0;
+}
+
+/* ---- policy load ---- */
+
+/* Is the descriptor a memory file that nobody can change any more? */
+static int check_sealed(int fd, size_t *size, struct nb_err *err)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	if (seals < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		nb_fail(err, NB_E_ARG, 0,
+			"the accompanying descriptor is no memory file");
+		return nb_hint(err, "memfd_create with MFD_ALLOW_SEALING");
+	}
+	if ((seals & SEALS) != SEALS) {
+		nb_fail(err, NB_E_ARG, 0,
+			"the memory file is not sealed against%s%s%s",
+			seals & F_SEAL_WRITE ? "" : " writing",
+			seals & F_SEAL_GROW ? "" : " growing",
+			seals & F_SEAL_SHRINK ? "" : " shrinking");
+		return nb_hint(err, "fcntl F_ADD_SEALS");
+	}
+	if (st.st_size < 1 || st.st_size > NB_IMAGE_MAX_SIZE)
+		return nb_fail(
+			err, NB_E_LIMIT, 0,
+			"the memory file has %lld bytes, 1 to %d allowed",
+			(long long)st.st_size, NB_IMAGE_MAX_SIZE);
+	*size = (size_t)st.st_size;
+	return 0;
+}
+
+static int read_sealed(int fd, void **out, size_t *size, struct nb_err *err)
+{
+	size_t have = 0;
+	char *bytes;
+	int rc = check_sealed(fd, size, err);
+
+	*out = NULL;
+	if (rc)
+		return rc;
+	bytes = malloc(*size);
+	if (!bytes)
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for %zu bytes",
+			       *size);
+	while (have < *size) {
+		ssize_t n = pread(fd, bytes + have, *size - have, (off_t)have);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			rc = nb_fail(err, NB_E_IO, 0,
+				     "reading the memory file: %s",
+				     n ? strerror(errno) : "it ends early");
+			free(bytes);
+			return rc;
+		}
+		have += (size_t)n;
+	}
+	*out = bytes;
+	return 0;
+}
+
+/* Names stand in commands and paths like "policy/map". */
+static int check_name(const char *name, struct nb_err *err)
+{
+	if (!strcmp(name, "none"))
+		return nb_fail(err, NB_E_ARG, 1,
+			       "a policy cannot be named \"none\": policy use "
+			       "none means no policy");
+	return 0;
+}
+
+static int load(struct nb_call *call, const void *bytes, size_t size)
+{
+	struct nb_runtime *rt = call->rt;
+	char text[NB_CMD_SHORT];
+	struct nb_held *held;
+	int rc;
+
+	nb_runtime_lock(rt);
+	rc = nb_runtime_policy_add(rt, bytes, size, call->req->arg[0],
+				   NB_SOURCE_SHELL, &call->text, &call->finding,
+				   &held, call->err);
+	if (!rc) {
+		nb_cmd_short(text, held->policy->img->digest);
+		snprintf(call->note, sizeof(call->note),
+			 "digest %s, verdict good", text);
+		policy(call->out, rt, held);
+	}
+	nb_runtime_unlock(rt);
+	return rc;
+}
+
+int nb_cmd_policy_load(struct nb_call *call)
+{
+	int fd = nb_conn_take_fd(call->conn);
+	void *bytes = NULL;
+	size_t size = 0;
+	int rc = check_name(call->req->arg[0], call->err);
+
+	if (!rc && fd < 0) {
+		nb_fail(call->err, NB_E_ARG, 0,
+			"policy load %.64s: no file descriptor came beside the "
+			"line",
+			call->req->arg[0]);
+		rc = nb_hint(call->err,
+			     "send the image as a sealed memory file "
+			     "(SCM_RIGHTS) with the line's first byte");
+	}
+	if (!rc)
+		rc = read_sealed(fd, &bytes, &size, call->err);
+	if (fd >= 0)
+		close(fd);
+	if (!rc)
+		rc = load(call, bytes, size);
+	free(bytes);
+	return rc;
+}
+
+/* ---- policy get ---- */
+
+static int seal(const struct nb_image *img, int *out, struct nb_err *err)
+{
+	int fd =
+		memfd_create("ncclbpf-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t done = 0;
+	ssize_t n = 0;
+
+	while (fd >= 0 && done < img->size) {
+		n = pwrite(fd, img->bytes + done, img->size - done,
+			   (off_t)done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	if (fd < 0 || done < img->size ||
+	    fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)) {
+		int rc = nb_fail(err, NB_E_IO, 0,
+				 "memory file for policy %s: %s", img->name,
+				 strerror(errno));
+
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	*out = fd;
+	return 0;
+}
+
+/* A reference to a held policy, so that work on it needs no lock. */
+static int take(struct nb_call *call, struct nb_policy **out)
+{
+	struct nb_held *h;
+
+	nb_runtime_lock(call->rt);
+	h = nb_runtime_policy_find(call->rt, call->req->arg[0], call->err);
+	*out = h ? nb_policy_get(h->policy) : NULL;
+	nb_runtime_unlock(call->rt);
+	return h ? 0 : call->err->code;
+}
+
+int nb_cmd_policy_get(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+	struct nb_policy *p;
+	int rc = take(call, &p);
+
+	if (!rc)
+		rc = seal(p->img, &call->fd_out, call->err);
+	if (!rc) {
+		nb_json_obj(j);
+		nb_json_kstr(j, "name", p->img->name);
+		nb_cmd_digest(j, "digest", p->img->digest);
+		nb_json_ku64(j, "size", p->img->size);
+		nb_json_end_obj(j);
+	}
+	nb_policy_put(p);
+	return rc;
+}
+
+/* ---- policy dump ---- */
+
+/* Which instructions of all programs, counted together, are wanted. */
+struct page {
+	uint64_t after, limit; /* skip, then give at most */
+	uint64_t at, given;
+	bool more;
+};
+
+/* @arg: address of a pointer to the image */
+static const char *map_name(void *arg, uint32_t index)
+{
+	const struct nb_image *img = *(const struct nb_image **)arg;
+
+	return index < img->nmaps ? img->maps[index].name : NULL;
+}
+
+static void line(struct nb_json *j, const struct nb_image *img,
+		 const struct nb_prog *prog, const struct nb_insn *insn,
+		 uint32_t pc)
+{
+	const struct nb_line *l = nb_prog_line(prog, pc);
+	const struct nb_func *f = nb_prog_func(prog, pc);
+	char text[160];
+
+	nb_disasm(text, sizeof(text), insn, map_name, &img);
+	nb_json_obj(j);
+	nb_json_ku64(j, "pc", pc);
+	nb_json_kstr(j, "insn", text);
+	nb_json_kstr(j, "func",
+		     f && f->start == pc && f->name ? f->name : NULL);
+	nb_json_kstr(j, "file", l ? l->file : NULL);
+	nb_json_ku64(j, "line", l ? l->line : 0);
+	nb_json_kstr(j, "source", l && l->text && l->text[0] ? l->text : NULL);
+	nb_json_end_obj(j);
+}
+
+static int dump_program(struct nb_json *j, const struct nb_image *img,
+			const struct nb_prog *prog, struct page *page,
+			struct nb_err *err)
+{
+	struct nb_insn *insns = calloc(prog->nslots, sizeof(*insns));
+	int rc;
+
+	if (!insns)
+		return nb_fail(err, NB_E_NOMEM, 0, "policy dump: no memory");
+	rc = nb_decode(insns, prog->slots, prog->nslots, err);
+	nb_json_obj(j);
+	nb_json_kstr(j, "name", prog->name);
+	nb_json_kstr(j, "section", prog->section);
+	nb_json_key(j, "lines");
+	nb_json_arr(j);
+	for (uint32_t pc = 0; !rc && pc < prog->nslots; pc++, page->at++) {
+		if (page->at < page->after)
+			continue;
+		page->more = page->given == page->limit || !nb_cmd_room(j);
+		if (page->more)
+			break;
+		page->given++;
+		if (insns[pc].op != NB_OP_LDDW_HI)
+			line(j, img, prog, &insns[pc], pc);
+	}
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+	free(insns);
+	return rc;
+}
+
+static int dump_page(struct nb_call *call, struct page *page)
+{
+	const char *after = nb_request_opt(call->req, "after");
+	int rc = nb_cmd_limit(call, UINT32_MAX, UINT32_MAX, &page->limit);
+
+	if (!rc && after)
+		rc = nb_wire_number(&page->after, after, 0, UINT32_MAX,
+				    "option after=", call->err);
+	return rc;
+}
+
+int nb_cmd_policy_dump(struct nb_call *call)
+{
+	struct page page = { .after = 0 };
+	struct nb_json *j = call->out;
+	struct nb_policy *p;
+	int rc = dump_page(call, &page);
+
+	if (!rc)
+		rc = take(call, &p);
+	if (rc)
+		return rc;
+	nb_json_obj(j);
+	nb_json_kstr(j, "name", p->img->name);
+	nb_cmd_digest(j, "digest", p->img->digest);
+	nb_json_key(j, "programs");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < p->img->nprogs && !rc && !page.more; i++) {
+		const struct nb_prog *prog = &p->img->progs[i];
+
+		if (page.at + prog->nslots <= page.after)
+			page.at += prog->nslots;
+		else
+			rc = dump_program(j, p->img, prog, &page, call->err);
+	}
+	nb_json_end_arr(j);
+	nb_json_kbool(j, "more", page.more);
+	nb_json_key(j, "next");
+	if (page.more)
+		nb_json_u64(j, page.at);
+	else
+		nb_json_null(j);
+	nb_json_end_obj(j);
+	nb_policy_put(p);
+	return rc;
+}
+
+/* ---- policy use, undo, discard ---- */
+
+int nb_cmd_policy_use(struct nb_call *call)
+{
+	const struct nb_request *req = call->req;
+	uint8_t digest[NB_SHA256_SIZE];
+	uint32_t n = req->narg;
+	int rc;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(req->arg[i], "none") && n > 1)
+			return nb_fail(call->err, NB_E_ARG, i + 1,
+				       "policy use: \"none\" stands alone, "
+				       "here with %u names",
+				       n - 1);
+	if (n == 1 && !strcmp(req->arg[0], "none"))
+		n = 0;
+	rc = nb_change_stage_use(call->rt, req->arg, n, digest, call->err);
+	return rc ? rc : nb_cmd_finish_change(call, digest);
+}
+
+int nb_cmd_policy_undo(struct nb_call *call)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	int rc = nb_change_stage_undo(call->rt, digest, call->err);
+
+	return rc ? rc : nb_cmd_finish_change(call, digest);
+}
+
+int nb_cmd_policy_discard(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+	char text[NB_CMD_SHORT];
+	struct nb_policy *p;
+	int rc = take(call, &p);
+
+	if (rc)
+		return rc;
+	nb_runtime_lock(call->rt);
+	rc = nb_runtime_policy_discard(call->rt, call->req->arg[0], call->err);
+	nb_runtime_unlock(call->rt);
+	if (!rc) {
+		nb_cmd_short(text, p->img->digest);
+		snprintf(call->note, sizeof(call->note), "digest %s", text);
+		nb_json_obj(j);
+		nb_json_kstr(j, "name", p->img->name);
+		nb_cmd_digest(j, "digest", p->img->digest);
+		nb_json_end_obj(j);
+	}
+	nb_policy_put(p);
+	return rc;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// From a request line to its reply: take it apart, find the handler, put its
+// answer or its error into the envelope, and write the log line of a request
+// that may change something.
+#include "plugin/command.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/conn.h"
+#include "plugin/runtime.h"
+
+static nb_handler_fn *const handlers[] = {
+	[NB_CMD_HELLO] = nb_cmd_hello,
+	[NB_CMD_HELP] = nb_cmd_help,
+	[NB_CMD_CANCEL] = nb_cmd_cancel,
+	[NB_CMD_STATUS] = nb_cmd_status,
+	[NB_CMD_DOCTOR] = nb_cmd_doctor,
+	[NB_CMD_POLICY_LIST] = nb_cmd_policy_list,
+	[NB_CMD_POLICY_LOAD] = nb_cmd_policy_load,
+	[NB_CMD_POLICY_GET] = nb_cmd_policy_get,
+	[NB_CMD_POLICY_DUMP] = nb_cmd_policy_dump,
+	[NB_CMD_POLICY_USE] = nb_cmd_policy_use,
+	[NB_CMD_POLICY_UNDO] = nb_cmd_policy_undo,
+	[NB_CMD_POLICY_DISCARD] = nb_cmd_policy_discard,
+	[NB_CMD_MAP_LIST] = nb_cmd_map_list,
+	[NB_CMD_MAP_SHOW] = nb_cmd_map_show,
+	[NB_CMD_MAP_DUMP] = nb_cmd_map_dump,
+	[NB_CMD_MAP_GET] = nb_cmd_map_get,
+	[NB_CMD_MAP_SET] = nb_cmd_map_set,
+	[NB_CMD_MAP_DEL] = nb_cmd_map_del,
+	[NB_CMD_CHANGE_STATUS] = nb_cmd_change_status,
+	[NB_CMD_CHANGE_COMMIT] = nb_cmd_change_commit,
+	[NB_CMD_CHANGE_ABORT] = nb_cmd_change_abort,
+	[NB_CMD_COMM_LIST] = nb_cmd_comm_list,
+	[NB_CMD_COMM_SHOW] = nb_cmd_comm_show,
+	[NB_CMD_EXPLAIN] = nb_cmd_explain,
+	[NB_CMD_DECISION_TAIL] = nb_cmd_decision_tail,
+	[NB_CMD_TRACE_TAIL] = nb_cmd_trace_tail,
+};
+
+static_assert(sizeof(handlers) / sizeof(handlers[0]) == NB_NCMDS,
+	      "each row of core/tbl/commands.h has its handler");
+
+/* Members of an error beside its code and text. */
+static void extra(struct nb_json *j, void *arg)
+{
+	struct nb_call *call = arg;
+
+	if (call->finding.size && nb_buf_ok(&call->finding)) {
+		nb_json_key(j, "finding");
+		nb_json_raw(j, nb_buf_text(&call->finding));
+	}
+	if (call->text.size && nb_buf_ok(&call->text))
+		nb_json_kstr(j, "text", nb_buf_text(&call->text));
+}
+
+/* What was asked, for the log: words and arguments, cut short. */
+static void describe(const struct nb_request *req, char *text, size_t size)
+{
+	size_t n = (size_t)snprintf(text, size, "%s", req->spec->words);
+
+	for (unsigned i = 0; i < req->narg && n < size; i++)
+		n += (size_t)snprintf(text + n, size - n, " %.40s",
+				      req->arg[i]);
+	for (unsigned i = 0; i < req->nopt && n < size; i++)
+		n += (size_t)snprintf(text + n, size - n, " %s=%.20s",
+				      req->opt[i].name, req->opt[i].value);
+}
+
+static void log_change(const struct nb_call *call, int rc)
+{
+	char what[160];
+
+	describe(call->req, what, sizeof(what));
+	if (rc)
+		nb_log(call->rt, NB_LOG_WARN,
+		       "control: uid %u pid %d asked \"%s\": %s: %.200s",
+		       (unsigned)call->peer->uid, (int)call->peer->pid, what,
+		       nb_err_word(rc), call->err->text);
+	else
+		nb_log(call->rt, NB_LOG_INFO,
+		       "control: uid %u pid %d asked \"%s\": done%s%s",
+		       (unsigned)call->peer->uid, (int)call->peer->pid, what,
+		       call->note[0] ? ", " : "", call->note);
+}
+
+static int run(struct nb_call *call)
+{
+	const struct nb_request *req = call->req;
+
+	if (!nb_conn_open(call->conn) && req->cmd != NB_CMD_HELLO) {
+		nb_fail(call->err, NB_E_PROTOCOL, 0,
+			"\"%s\" before hello: the first request must be "
+			"\"hello %d\"",
+			req->spec->words, NB_WIRE_VERSION);
+		return call->err->code;
+	}
+	return handlers[req->cmd](call);
+}
+
+/* The reply of a request that could be taken apart. */
+static int reply(struct nb_call *call, struct nb_buf *out)
+{
+	struct nb_json j;
+	int rc;
+
+	call->out = &j;
+	nb_reply_open(&j, out, call->req);
+	rc = run(call);
+	if (!rc)
+		nb_reply_close(&j);
+	if (call->req->spec->role == NB_ROLE_CONTROL)
+		log_change(call, rc);
+	return rc;
+}
+
+bool nb_command_answer(struct nb_runtime *rt, struct nb_conn *conn,
+		       const struct nb_peer *peer, char *line, size_t size,
+		       struct nb_buf *out, int *fd_out)
+{
+	struct nb_request req;
+	struct nb_err err = { .code = 0 };
+	struct nb_call call = { .rt = rt,
+				.conn = conn,
+				.req = &req,
+				.peer = peer,
+				.err = &err,
+				.fd_out = -1 };
+	struct nb_buf one;
+	int rc;
+
+	nb_buf_init(&one, NB_WIRE_REPLY);
+	nb_buf_init(&call.finding, NB_WIRE_REPLY / 4);
+	nb_buf_init(&call.text, NB_WIRE_REPLY / 4);
+	rc = nb_request_parse(&req, line, size, &err);
+	if (!rc)
+		rc = reply(&call, &one);
+	if (!rc && !nb_buf_ok(&one))
+		rc = nb_fail(&err, NB_E_LIMIT, 0,
+			     "%s: the answer is longer than %d bytes, which is "
+			     "what a reply may have",
+			     req.spec->words, NB_WIRE_REPLY);
+	if (rc) {
+		nb_buf_fini(&one);
+		nb_buf_init(&one, NB_WIRE_REPLY);
+		nb_reply_error(&one, &req, &err, extra, &call);
+		if (call.fd_out >= 0)
+			close(call.fd_out);
+		call.fd_out = -1;
+	}
+	*fd_out = call.fd_out;
+	nb_buf_bytes(out, one.data, nb_buf_ok(&one) ? one.size : 0);
+	rc = nb_buf_ok(&one) ? 0 : NB_E_NOMEM;
+	nb_buf_fini(&one);
+	nb_buf_fini(&call.finding);
+	nb_buf_fini(&call.text);
+	return !rc;
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+// `doctor`: each thing that keeps a policy from deciding, as a check with a
+// level, what was found, and what to do. It only looks.
+#include "plugin/doctor.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/command.h"
+#include "plugin/control.h"
+#include "plugin/conn.h"
+#include "plugin/runtime.h"
+
+extern char **environ;
+
+static const char prefix[] = "NCCLBPF_";
+
+static void copy(char to[NB_ENV_TEXT], const char *from)
+{
+	snprintf(to, NB_ENV_TEXT, "%s", from ? from : "");
+}
+
+static bool known(const char *name)
+{
+	for (unsigned p = 0; p < NB_NPARAMS; p++)
+		if (!strcmp(nb_spec_param((enum nb_param)p)->name, name))
+			return true;
+	return false;
+}
+
+void nb_env_read(struct nb_env *env)
+{
+	memset(env, 0, sizeof(*env));
+	copy(env->algo, getenv("NCCL_ALGO"));
+	copy(env->proto, getenv("NCCL_PROTO"));
+	copy(env->tuner_plugin, getenv("NCCL_TUNER_PLUGIN"));
+	for (char **e = environ; e && *e; e++) {
+		char name[NB_ENV_TEXT];
+		size_t n = strcspn(*e, "=");
+
+		if (strncmp(*e, prefix, sizeof(prefix) - 1) != 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)(n < 90 ? n : 90),
+			 *e);
+		if (known(name + sizeof(prefix) - 1))
+			continue;
+		if (env->nunknown < NB_ENV_UNKNOWN)
+			copy(env->unknown[env->nunknown], name);
+		env->nunknown++;
+	}
+}
+
+/* ---- the checks ---- */
+
+enum level { OK, WARN, BAD };
+
+static void __attribute__((format(printf, 5, 6)))
+check(struct nb_json *j, const char *name, enum level level, const char *hint,
+      const char *fmt, ...)
+{
+	static const char *const words[] = { "ok", "warn", "bad" };
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	nb_json_obj(j);
+	nb_json_kstr(j, "name", name);
+	nb_json_kstr(j, "level", words[level]);
+	nb_json_kstr(j, "text", text);
+	nb_json_kstr(j, "hint", hint);
+	nb_json_end_obj(j);
+}
+
+static void check_nccl_env(struct nb_json *j, const char *name,
+			   const char *variable, const char *value)
+{
+	if (value[0])
+		check(j, name, WARN,
+		      "unset it where policies are to choose freely",
+		      "%s=%s outranks every policy: NCCL offers only what it "
+		      "allows",
+		      variable, value);
+	else
+		check(j, name, OK, NULL, "%s is not set", variable);
+}
+
+static void check_tuner(struct nb_json *j, const struct nb_runtime *rt,
+			const struct nb_env *env)
+{
+	char named[NB_ENV_TEXT + 32];
+
+	snprintf(named, sizeof(named), "%s%s",
+		 env->tuner_plugin[0] ? "NCCL_TUNER_PLUGIN="
+				      : "NCCL_TUNER_PLUGIN is not set",
+		 env->tuner_plugin);
+	if (!rt->tuner_abi)
+		check(j, "tuner", WARN,
+		      "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING shows which "
+		      "tuner NCCL takes",
+		      "NCCL has not called the tuner yet (%s)", named);
+	else if (rt->tuner_abi < 5)
+		check(j, "tuner", WARN,
+		      "NCCL 2.28 and later use interface 5 or 6",
+		      "NCCL calls tuner interface %u, which gives "
+		      "communicators no identity: they keep the policies they "
+		      "began with",
+		      rt->tuner_abi);
+	else
+		check(j, "tuner", OK, NULL, "NCCL calls tuner interface %u",
+		      rt->tuner_abi);
+}
+
+static void check_settings(struct nb_json *j, const struct nb_runtime *rt,
+			   const struct nb_env *env)
+{
+	const char *names[NB_NPARAMS], *near[2];
+	char hint[128];
+
+	for (unsigned p = 0; p < NB_NPARAMS; p++)
+		names[p] = nb_spec_param((enum nb_param)p)->name;
+	for (uint32_t i = 0; i < env->nunknown && i < NB_ENV_UNKNOWN; i++) {
+		nb_spec_nearest(env->unknown[i] + sizeof(prefix) - 1, names,
+				NB_NPARAMS, near);
+		snprintf(hint, sizeof(hint), "the nearest: %s%s",
+			 near[0] ? prefix : "none", near[0] ? near[0] : "");
+		check(j, "environment", WARN, hint,
+		      "%s is no setting of ncclbpf and has no effect",
+		      env->unknown[i]);
+	}
+	if (!env->nunknown)
+		check(j, "environment", OK, NULL,
+		      "every NCCLBPF_ variable is known");
+	if (rt->params.num[NB_P_COHERENCE])
+		check(j, "coherence", WARN,
+		      "NCCLBPF_COHERENCE=strict for jobs of several processes",
+		      "NCCLBPF_COHERENCE=off: policies whose answers differ "
+		      "between ranks are accepted, and ranks that differ hang");
+	else
+		check(j, "coherence", OK, NULL,
+		      "policies must answer alike on all ranks");
+}
+
+static void check_policy(struct nb_json *j, const struct nb_runtime *rt)
+{
+	if (rt->load_err.code)
+		check(j, "policy", BAD, rt->load_err.hint,
+		      "NCCLBPF_POLICY: %.180s: %.300s", rt->load_what,
+		      rt->load_err.text);
+	else if (!rt->baseline || !rt->baseline->npolicies)
+		check(j, "policy", rt->nheld ? WARN : OK,
+		      rt->nheld ? "policy use NAME" : NULL,
+		      "no policy is in use, NCCL decides (%u held)", rt->nheld);
+	else
+		check(j, "policy", OK, NULL,
+		      "%u in use, %u held, generation %u",
+		      rt->baseline->npolicies, rt->nheld, rt->baseline_number);
+	if (rt->staged)
+		check(j, "change", WARN, "change commit, or change abort",
+		      "a change is staged and not committed");
+}
+
+/* A communicator is worth a line when it cannot be changed or disagrees. */
+static unsigned check_comms(struct nb_json *j, const struct nb_runtime *rt)
+{
+	unsigned shown = 0, odd = 0;
+
+	for (const struct nb_comm *c = rt->comms; c; c = c->next) {
+		bool mismatch = __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED);
+		const char *why = NULL;
+
+		if (nb_comm_changeable(c, &why) && !mismatch)
+			continue;
+		if (odd++ >= 32)
+			continue;
+		if (mismatch)
+			check(j, "ranks", BAD,
+			      "give NCCLBPF_POLICY the same value in every "
+			      "process",
+			      "communicator %016llx rank slot %u: ranks began "
+			      "with different policies, so none is used",
+			      (unsigned long long)c->init.comm_id,
+			      c->slot_index);
+		else
+			check(j, "communicator", WARN, NULL,
+			      "communicator %016llx rank slot %u cannot be "
+			      "changed: %s",
+			      (unsigned long long)c->init.comm_id,
+			      c->slot_index, why ? why : "no reason is known");
+		shown++;
+	}
+	if (odd > shown)
+		check(j, "communicator", WARN, "comm list shows them all",
+		      "%u more communicators like these", odd - shown);
+	return odd;
+}
+
+static void check_decisions(struct nb_json *j, const struct nb_runtime *rt)
+{
+	uint64_t n = nb_runtime_decisions(rt);
+
+	if (rt->ncomms && !n)
+		check(j, "decisions", WARN,
+		      "send and receive, one-rank communicators and captured "
+		      "graphs ask no tuner",
+		      "NCCL has made %u communicators and asked for no "
+		      "decision",
+		      rt->ncomms);
+	else
+		check(j, "decisions", OK, NULL,
+		      "%llu decisions in %u communicators now",
+		      (unsigned long long)n, rt->ncomms);
+	for (int w = 1; w < NB_NREFUSED; w++) {
+		uint64_t times = nb_runtime_refused(rt, (enum nb_refused)w);
+
+		if (times)
+			check(j, "refused", WARN,
+			      "decision tail shows which decisions",
+			      "%s, %llu times: %s",
+			      nb_refused_word((enum nb_refused)w),
+			      (unsigned long long)times,
+			      nb_refused_text((enum nb_refused)w));
+	}
+}
+
+static void check_segment(struct nb_json *j, struct nb_runtime *rt)
+{
+	struct nb_segment_info info;
+
+	nb_runtime_segment_info(rt, &info);
+	if (!info.shared)
+		check(j, "segment", WARN,
+		      "give all processes of the job one NCCLBPF_SOCKET_DIR",
+		      "the job segment is private to this process%s%s: a "
+		      "change cannot reach communicators with ranks elsewhere",
+		      info.why[0] ? ": " : "", info.why);
+	else
+		check(j, "segment", OK, NULL, "%.300s, %u processes", info.path,
+		      info.processes);
+	if (info.shared && !info.membarrier)
+		check(j, "membarrier", WARN, NULL,
+		      "membarrier(2) is refused here: each decision pays for a "
+		      "full fence");
+}
+
+int nb_cmd_doctor(struct nb_call *call)
+{
+	const struct nb_env *env = nb_control_env(nb_conn_control(call->conn));
+	struct nb_runtime *rt = call->rt;
+	struct nb_json *j = call->out;
+
+	nb_json_obj(j);
+	nb_json_key(j, "checks");
+	nb_json_arr(j);
+	check_nccl_env(j, "nccl_algo", "NCCL_ALGO", env->algo);
+	check_nccl_env(j, "nccl_proto", "NCCL_PROTO", env->proto);
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	check_tuner(j, rt, env);
+	check_settings(j, rt, env);
+	check_policy(j, rt);
+	if (!check_comms(j, rt))
+		check(j, "communicators", OK, NULL,
+		      "%u here, all can be changed", rt->ncomms);
+	check_decisions(j, rt);
+	check_segment(j, rt);
+	nb_runtime_unlock(rt);
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+	return 0;
+}
