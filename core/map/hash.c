@@ -2,7 +2,7 @@
 // BPF_MAP_TYPE_HASH: chains of elements that are all there from the start.
 //
 // A bucket is one 64-bit word: a sequence number, a writer's lock bit and the
-// index of its first element. Writers change a chain by one store at a time
+// place of its first element. Writers change a chain by one store at a time
 // (a new element replaces the old one, as in the kernel: who still holds the
 // old value sees it whole until the element is used again). Readers take no
 // lock: the sequence number moves when an element leaves the chain, before it
@@ -33,12 +33,11 @@ enum {
 	READ_ROUNDS = 1 << 16
 };
 
-/* An element: the next one's index, the key, the value, in 8-byte words. */
+/* An element: the next one's place, the key, the value, in 8-byte words. */
 struct hash {
 	struct nb_map map;
 	uint64_t *bucket;
 	unsigned char *elem;
-	uint32_t nelem;
 	uint32_t shift; /* 64 - log2 of the number of buckets */
 	size_t value_off;
 	/* written by every update, so not on the line of the above */
@@ -97,7 +96,7 @@ static bool plan(const struct nb_map_def *def, uint64_t *size)
 	struct plan p = layout(def);
 
 	*size = sizeof(struct hash) + p.bucket_bytes + p.elems * p.elem_size;
-	return p.elems < NIL;
+	return p.elems * p.elem_size / 8 < NIL;
 }
 
 static inline struct hash *hash_of(struct nb_map *m)
@@ -110,9 +109,11 @@ static inline const struct hash *const_hash_of(const struct nb_map *m)
 	return (const struct hash *)m;
 }
 
-static inline unsigned char *element(const struct hash *h, uint32_t index)
+/* Elements are named by their offset in words: no multiplication to get there.
+ */
+static inline unsigned char *element(const struct hash *h, uint32_t at)
 {
-	return h->elem + h->map.elem_size * index;
+	return h->elem + (size_t)8 * at;
 }
 
 static inline uint32_t *next_of(unsigned char *e)
@@ -337,7 +338,7 @@ static void unlock(uint64_t *b, uint64_t word)
 }
 
 /*
- * Where a key is in a locked chain: the index of its element (NIL: absent)
+ * Where a key is in a locked chain: its element (NIL: absent)
  * and of the one before it (NIL: the bucket).
  */
 struct place {
@@ -649,17 +650,19 @@ static void init(struct nb_map *m)
 {
 	struct hash *h = hash_of(m);
 	struct plan p = layout(&m->def);
+	uint32_t step, end;
 
 	h->bucket = (uint64_t *)(void *)(h + 1);
 	h->elem = (unsigned char *)h->bucket + p.bucket_bytes;
-	h->nelem = (uint32_t)p.elems;
 	h->shift = 64 - (uint32_t)__builtin_ctzll(p.buckets);
 	h->value_off = p.value_off;
 	m->elem_size = p.elem_size;
 	for (uint64_t i = 0; i < p.buckets; i++)
 		h->bucket[i] = NIL;
-	for (uint32_t i = 0; i < h->nelem; i++)
-		*next_of(element(h, i)) = i + 1 < h->nelem ? i + 1 : NIL;
+	step = (uint32_t)(p.elem_size / 8);
+	end = (uint32_t)p.elems * step;
+	for (uint32_t i = 0; i < end; i += step)
+		*next_of(element(h, i)) = i + step < end ? i + step : NIL;
 	if (m->def.key_size == 4)
 		m->lookup = lookup4;
 	else if (m->def.key_size == 8)

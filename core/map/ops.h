@@ -51,6 +51,7 @@ struct nb_map {
 	const struct nb_map_ops *ops;
 	unsigned char *base;  /* element 0 of array types */
 	size_t elem_size;     /* bytes between two elements */
+	size_t cpu_size;      /* bytes between two CPUs' elements */
 	uint32_t max_entries; /* = def.max_entries */
 	bool percpu;	      /* does lookup look at its cpu? */
 	struct nb_map_def def;

@@ -45,13 +45,14 @@ static bool plan(const struct nb_map_def *def, uint64_t *size)
 static void init(struct nb_map *m)
 {
 	m->elem_size = nb_round8(m->def.value_size);
+	m->cpu_size = cpu_size(&m->def);
 	m->base = (unsigned char *)(m + 1);
 }
 
 static inline unsigned char *element(const struct nb_map *m, uint32_t index,
 				     uint32_t cpu)
 {
-	return m->base + cpu_size(&m->def) * cpu + m->elem_size * index;
+	return m->base + m->cpu_size * cpu + m->elem_size * index;
 }
 
 static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
@@ -103,7 +104,7 @@ static int write(struct nb_map *m, const void *key, const void *value,
 
 static void copy(struct nb_map *to, const struct nb_map *from)
 {
-	nb_slot_copy(to->base, from->base, cpu_size(&from->def) * nb_ncpus());
+	nb_slot_copy(to->base, from->base, from->cpu_size * nb_ncpus());
 }
 
 const struct nb_map_ops nb_map_percpu_array_ops = {

@@ -19,3 +19,8 @@ $(B)/test/map/map_stress: $(MAP_STRESS_SRC) $(wildcard core/map/*.h core/exec/*.
 $(B)/test/unit/test_map: $(B)/test/map/sequence.o
 $(B)/test/unit/test_map: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=free \
 	-Wl,--wrap=posix_memalign,--wrap=aligned_alloc
+
+# ns per map operation; V=release for numbers that mean something.
+$(B)/test/bench/map_bench: $(B)/test/bench/map_bench.o $(B)/core/exec/helpers.o \
+		$(B)/core/exec/trace.o $(call o,core/base/*.c core/spec/*.c core/map/*.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// Nanoseconds a map operation takes, as a policy's helper call makes it.
+// Rows take turns in short rounds, so that a noisy machine disturbs all of
+// them alike; medians over the rounds are printed, with the ratio to a plain
+// C array access behind a call of the same shape. Two columns: operations
+// that do not wait for each other, and a chain in which each key depends on
+// the value found before.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/exec/exec.h"
+#include "core/map/map.h"
+
+enum {
+	KEYS = 1024,
+	ROUNDS = 101,
+	EACH = 4 * KEYS,
+	SMALL = 64,
+	LARGE = 1 << 16
+};
+
+struct key {
+	uint64_t word[2];
+};
+
+static struct key keys[KEYS], far_keys[KEYS], absent[KEYS];
+static uint32_t index_of[KEYS];
+static uint64_t plain[SMALL];
+static struct nb_map *array, *percpu, *hash4, *hash8, *hash16, *large;
+static struct nb_run run;
+static nb_helper_fn *lookup, *update, *removal;
+
+static __attribute__((noinline)) uint64_t *plain_lookup(const uint32_t *key)
+{
+	uint32_t i = *key;
+
+	__asm__ volatile("" : "+r"(i));
+	return i < SMALL ? &plain[i] : NULL;
+}
+
+static uint64_t *find(struct nb_map *m, const void *key)
+{
+	return (uint64_t *)(uintptr_t)lookup(&run, (uintptr_t)m, (uintptr_t)key,
+					     0, 0, 0);
+}
+
+static uint64_t store(struct nb_map *m, const void *key)
+{
+	static const uint64_t zero;
+
+	return update(&run, (uintptr_t)m, (uintptr_t)key, (uintptr_t)&zero, 0,
+		      0);
+}
+
+/* @op of key number k answers 0. Two loops: with a choice inside one, the
+ * compiler makes every turn wait for the one before. */
+#define ROW(name, op)                                    \
+	static uint64_t name(bool chained)               \
+	{                                                \
+		uint64_t sum = 0;                        \
+		uint32_t i, k;                           \
+                                                         \
+		for (i = 0; !chained && i < EACH; i++) { \
+			k = i % KEYS;                    \
+			sum += (op);                     \
+		}                                        \
+		for (i = 0; chained && i < EACH; i++) {  \
+			k = (i + (uint32_t)sum) % KEYS;  \
+			sum += (op);                     \
+		}                                        \
+		return sum;                              \
+	}
+
+ROW(plain_row, *plain_lookup(&index_of[k]))
+ROW(array_row, *find(array, &index_of[k]))
+ROW(percpu_row, *find(percpu, &index_of[k]))
+ROW(percpu_fresh_row, (run.cpu = UINT32_MAX, *find(percpu, &index_of[k])))
+ROW(hash4_row, *find(hash4, &index_of[k]))
+ROW(hash8_row, *find(hash8, &keys[k]))
+ROW(hash8_absent_row, (uintptr_t)find(hash8, &absent[k]))
+ROW(hash16_row, *find(hash16, &keys[k]))
+ROW(large_row, *find(large, &far_keys[k]))
+ROW(array_update_row, store(array, &index_of[k]))
+ROW(percpu_update_row, store(percpu, &index_of[k]))
+ROW(hash8_update_row, store(hash8, &keys[k]))
+ROW(hash16_update_row, store(hash16, &keys[k]))
+ROW(hash8_cycle_row,
+    removal(&run, (uintptr_t)hash8, (uintptr_t)&keys[k], 0, 0, 0) +
+	    store(hash8, &keys[k]))
+
+static const struct {
+	const char *name;
+	uint64_t (*fn)(bool chained);
+} rows[] = {
+	{ "plain C array access", plain_row },
+	{ "array look-up", array_row },
+	{ "percpu_array look-up", percpu_row },
+	{ "percpu_array look-up, CPU asked for", percpu_fresh_row },
+	{ "hash look-up, 4-byte key", hash4_row },
+	{ "hash look-up, 8-byte key", hash8_row },
+	{ "hash look-up, 8-byte key, absent", hash8_absent_row },
+	{ "hash look-up, 16-byte key", hash16_row },
+	{ "hash look-up, 8-byte key, 65536 entries", large_row },
+	{ "array update", array_update_row },
+	{ "percpu_array update", percpu_update_row },
+	{ "hash update, 8-byte key", hash8_update_row },
+	{ "hash update, 16-byte key", hash16_update_row },
+	{ "hash delete + insert, 8-byte key", hash8_cycle_row },
+};
+enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
+
+static struct nb_map *make(uint32_t type, uint32_t key_size, uint32_t entries)
+{
+	const struct nb_map_def def = {
+		"bench", type, key_size, 8, entries, 0
+	};
+	struct nb_err err;
+	struct nb_map *m;
+
+	if (nb_map_new(&m, &def, &err)) {
+		fprintf(stderr, "map_bench: %s\n", err.text);
+		exit(1);
+	}
+	return m;
+}
+
+static uint64_t scatter(uint64_t x)
+{
+	x = (x + 1) * 0xbf58476d1ce4e5b9;
+	return x ^ x >> 31;
+}
+
+static void set_up(void)
+{
+	array = make(NB_MAP_ARRAY, 4, SMALL);
+	percpu = make(NB_MAP_PERCPU_ARRAY, 4, SMALL);
+	hash4 = make(NB_MAP_HASH, 4, SMALL);
+	hash8 = make(NB_MAP_HASH, 8, SMALL);
+	hash16 = make(NB_MAP_HASH, 16, SMALL);
+	large = make(NB_MAP_HASH, 8, LARGE);
+	lookup = nb_helper_body(1);
+	update = nb_helper_body(2);
+	removal = nb_helper_body(3);
+	for (uint64_t i = 0; i < LARGE; i++) {
+		uint64_t key = scatter(i);
+
+		store(large, &key);
+	}
+	for (uint32_t i = 0; i < KEYS; i++) {
+		index_of[i] = (uint32_t)(scatter(i) >> 40) % SMALL;
+		keys[i].word[0] = scatter(index_of[i]);
+		keys[i].word[1] = scatter(index_of[i] + SMALL);
+		absent[i].word[0] = ~keys[i].word[0];
+		far_keys[i].word[0] = scatter((scatter(i) >> 20) % LARGE);
+		store(hash4, &index_of[i]);
+		store(hash8, &keys[i]);
+		store(hash16, &keys[i]);
+	}
+}
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double took[2][NROWS][ROUNDS];
+
+int main(void)
+{
+	double base[2];
+
+	set_up();
+	for (int round = -5; round < ROUNDS; round++)
+		for (size_t r = 0; r < NROWS; r++)
+			for (int chained = 0; chained < 2; chained++) {
+				double start = now_ns(), ns;
+
+				if (rows[r].fn(chained) != 0) {
+					fprintf(stderr,
+						"map_bench: %s: a value is not "
+						"0\n",
+						rows[r].name);
+					return 1;
+				}
+				ns = (now_ns() - start) / EACH;
+				if (round >= 0) /* the first warm up */
+					took[chained][r][round] = ns;
+			}
+	printf("%-42s %8s %6s %10s %6s\n", "ns per operation (median)", "apart",
+	       "ratio", "in a chain", "ratio");
+	for (size_t r = 0; r < NROWS; r++) {
+		double m[2];
+
+		for (int c = 0; c < 2; c++) {
+			qsort(took[c][r], ROUNDS, sizeof(double), by_size);
+			m[c] = took[c][r][ROUNDS / 2];
+			if (r == 0)
+				base[c] = m[c];
+		}
+		printf("%-42s %8.2f %6.2f %10.2f %6.2f\n", rows[r].name, m[0],
+		       m[0] / base[0], m[1], m[1] / base[1]);
+	}
+	return 0;
+}
