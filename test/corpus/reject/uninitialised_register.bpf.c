@@ -1,0 +1,11 @@
+// EXPECT: uninit
+// SPDX-License-Identifier: MIT
+// r6 holds nothing when a program begins.
+#include "ncclbpf_policy.h"
+
+SEC("tuner")
+__attribute__((naked)) int uninitialised_register(struct ncclbpf_tuner *ctx)
+{
+	asm volatile("r0 = r6\n"
+		     "exit\n");
+}
