@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LABELS = 256, MAX_OPNDS = 3, MAX_LINE = 256, OP_CALLX = 0x8d };
+enum { MAX_LABELS = 192, MAX_OPNDS = 3, MAX_LINE = 256, OP_CALLX = 0x8d };
 
 /* Text that is a part of a line; not terminated. */
 struct span {

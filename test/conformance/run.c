@@ -329,7 +329,7 @@ static int is_data(const struct dirent *d)
 static void folder(const char *plugin, const char *top, const char *sub)
 {
 	struct dirent **names = NULL;
-	char path[4096];
+	char path[1024];
 	int n;
 
 	snprintf(path, sizeof(path), "%s/%s", top, sub);

@@ -557,10 +557,10 @@ START_TEST(room_and_labels_are_bounded)
 	ck_assert_int_eq(nb_asm(out, 2, &n, "exit\nexit", &err), 0);
 	ck_assert_int_eq(nb_asm(out, 1, &n, "exit\nexit", &err), NB_E_LIMIT);
 	ck_assert_int_eq(nb_asm(out, 1, &n, "lddw %r0, 1", &err), NB_E_LIMIT);
-	for (int i = 0; i < 257; i++)
+	for (int i = 0; i < 193; i++)
 		sprintf(labels + strlen(labels), "l%d:\n", i);
 	ck_assert_int_eq(nb_asm(out, 2, &n, labels, &err), NB_E_LIMIT);
-	ck_assert_uint_eq(err.at, 257);
+	ck_assert_uint_eq(err.at, 193);
 }
 END_TEST
 
