@@ -9,10 +9,9 @@
 #include "core/base/err.h"
 #include "core/hook/gen.h"
 #include "core/tbl/ctx.h"
+#include "plugin/fence.h"
 
 struct nb_runtime;
-struct nb_seg_comm;
-struct nb_seg_slot;
 
 /* Why an answer was not taken; rows in plugin/refusals.h. */
 enum nb_refused {
@@ -59,13 +58,18 @@ struct nb_ring_entry {
 	uint64_t word[NB_RING_WORDS];
 } __attribute__((aligned(64)));
 
+static inline uint32_t nb_comm_bucket(uint64_t bytes)
+{
+	return 63 - (uint32_t)__builtin_clzll(bytes | 1);
+}
+
 /* What NCCL says of a communicator when it is made. */
 struct nb_comm_init {
 	uint64_t comm_id; /* 0: the ABI gives none */
 	bool has_id;
 	uint32_t ranks, nodes;
 	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks; /* 0: not said */
-	uint32_t abi;					    /* 1..6 */
+	uint32_t abi;					    /* 2..6 */
 };
 
 /*
@@ -75,32 +79,27 @@ struct nb_comm_init {
  */
 struct nb_comm {
 	/* ---- the decision path ---- */
-	uint64_t seq;		  /* next decision; atomic */
-	struct nb_seg_slot *slot; /* in the segment, or own_slot */
-	const uint64_t *record;	  /* in the segment, or own_record; atomic */
-	uint64_t seen;		  /* record that needs no more looking at */
-	struct nb_gen *gen;	  /* borrowed: the runtime sweeps; atomic */
-	uint32_t gen_number;	  /* atomic */
-	bool full_fence;	  /* no membarrier here */
+	struct nb_fence_rank fence;
+	struct nb_gen *gen; /* atomic; borrowed: the runtime sweeps */
+	bool mismatch;	    /* atomic: ranks began with different policies */
 	uint32_t max_channels;
-	struct ncclbpf_tuner proto;   /* constants filled in, for copying */
-	struct nb_ring_entry *ring;   /* NB_RING */
-	struct nb_ring_entry *latest; /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
-	struct nb_gen_count count;
+	uint32_t abi;
+	struct ncclbpf_tuner base;     /* constants and "no opinion" */
+	struct nb_ring_entry *ring;    /* NB_RING */
+	struct nb_ring_entry *latest;  /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
 	uint64_t refused[NB_NREFUSED]; /* atomic, this thread writes */
+	struct nb_gen_count count;
 
 	/* ---- everybody, constant or under the runtime's lock ---- */
 	struct nb_runtime *rt;
 	struct nb_comm *next;
 	struct nb_comm_init init;
 	struct nb_seg_comm *seg; /* NULL: not in the segment */
-	uint32_t slot_index;	 /* in seg, or a number of our own */
-	bool mismatch;		 /* atomic: decides without a policy */
-	char why[160];		 /* why it cannot be changed; "" if it can */
+	uint32_t slot_index;	 /* in seg; else a number of our own */
+	char why[160];		 /* why it is not in the segment; "" */
 	uint32_t searching;	 /* atomic: the slow path looks for a gen */
-	uint64_t own_record;
-	void *own_slot; /* struct nb_seg_slot */
-	void *memory;	/* the block that holds all of this */
+	struct nb_seg_record own_record; /* where there is no entry */
+	struct nb_seg_slot own_slot;
 };
 
 /*
@@ -127,7 +126,6 @@ bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
  * false: none yet. */
 bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
 		    struct nb_decision *out);
-uint32_t nb_comm_bucket(uint64_t bytes);
 uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why);
 /* The generation it decides with: a borrowed pointer, valid under the lock.
  * *@number gets the generation's number. */
@@ -161,7 +159,10 @@ struct nb_explain {
  * Runs the current generation on copies of its maps with a context made from
  * the latest decision of that collective and size bucket; where there is none,
  * @out->seen is false and the policies see every combination offered and no
- * choice of NCCL's. Under the runtime's lock. 0, NB_E_NOMEM, NB_E_ARG (@coll).
+ * choice of NCCL's. Costs are not kept with decisions: an answer that names an
+ * algorithm or a protocol alone gets the partner of the latest decision where
+ * that fits, else the first one offered. Under the runtime's lock. 0,
+ * NB_E_NOMEM, NB_E_ARG (@coll).
  */
 int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 		    struct nb_explain *out, struct nb_err *err);

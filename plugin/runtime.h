@@ -69,6 +69,8 @@ struct nb_runtime {
 	uint32_t tuner_abi;	    /* version NCCL called; 0: not yet */
 	bool disabled;		    /* NCCLBPF_DISABLE=1 */
 	struct nb_control *control; /* NULL: no socket */
+	bool nccl_filter;	    /* NCCL_ALGO or NCCL_PROTO is set */
+	bool forked; /* a child that has not called NCCL's init yet */
 
 	struct nb_held held[NB_MAX_HELD]; /* oldest first */
 	uint32_t nheld;
@@ -78,6 +80,7 @@ struct nb_runtime {
 	/* Generations that a communicator may still come to; atomic, the slow
 	 * path of a decision searches it. */
 	struct nb_gen *gens[NB_MAX_GENS];
+	struct nb_gen *empty;	 /* no policy; digest zeroes, number 0 */
 	struct nb_gen *baseline; /* new communicators begin with it */
 	uint32_t baseline_number;
 	struct nb_gen *previous; /* before it; NULL: none */

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: MIT
+// One NCCL context: its birth, its end, and what others may read of it while
+// its thread decides. Registration with the job segment happens here; where
+// that cannot be had the communicator decides all the same, with a slot and a
+// record of its own that no change reaches.
+#include "plugin/comm.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/exec/exec.h"
+#include "plugin/runtime.h"
+#include "plugin/segment.h"
+#include "plugin/tuner.h"
+
+static const struct {
+	const char *word, *text;
+} reasons[NB_NREFUSED] = {
+#define REFUSED(name, word, text) [NB_REFUSED_##name] = { word, text },
+#include "plugin/refusals.h"
+};
+
+const char *nb_refused_word(enum nb_refused why)
+{
+	return why < NB_NREFUSED ? reasons[why].word : NULL;
+}
+
+const char *nb_refused_text(enum nb_refused why)
+{
+	return why < NB_NREFUSED ? reasons[why].text : NULL;
+}
+
+/* ---- birth and end ---- */
+
+enum {
+	LOCK_MS = 5000,
+	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
+	NLATEST = NCCL_NUM_COLLS * NB_SIZE_BUCKETS,
+	BLOCK = HEAD + (NB_RING + NLATEST) * sizeof(struct nb_ring_entry)
+};
+
+/* Zeroed pages that cost memory only once they are touched. */
+static struct nb_comm *allocate(void)
+{
+	char *p = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct nb_comm *c;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	c = (struct nb_comm *)(void *)p;
+	c->ring = (struct nb_ring_entry *)(void *)(p + HEAD);
+	c->latest = c->ring + NB_RING;
+	return c;
+}
+
+static void fill_base(struct nb_comm *c)
+{
+	c->base = (struct ncclbpf_tuner){
+		.comm_id = c->init.comm_id,
+		.ranks = c->init.ranks,
+		.nodes = c->init.nodes,
+		.nvl_domains = c->init.nvl_domains,
+		.nvl_min_ranks = c->init.nvl_min_ranks,
+		.nvl_max_ranks = c->init.nvl_max_ranks,
+		.nccl_algo = NCCL_ALGO_UNDEF,
+		.nccl_proto = NCCL_PROTO_UNDEF,
+		.algo = NCCL_ALGO_UNDEF,
+		.proto = NCCL_PROTO_UNDEF,
+	};
+}
+
+/* The number under which the baseline is known in the segment. */
+static int baseline_number(struct nb_runtime *rt, uint32_t *number,
+			   struct nb_err *err)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+
+	*number = rt->baseline_number;
+	if (nb_segment_digest(rt->seg, *number, digest) &&
+	    !memcmp(digest, rt->baseline->digest, sizeof(digest)))
+		return 0;
+	return nb_segment_gen(rt->seg, rt->baseline->digest, false, number,
+			      err);
+}
+
+/* With segment's and runtime's lock. */
+static void join(struct nb_comm *c)
+{
+	struct nb_runtime *rt = c->rt;
+	struct nb_err err;
+	uint32_t number;
+
+	if (baseline_number(rt, &number, &err) ||
+	    nb_segment_join(rt->seg, c->init.comm_id, c->init.ranks,
+			    c->init.nodes, number, &c->seg, &c->slot_index,
+			    &err)) {
+		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
+		return;
+	}
+	c->fence.slot = &c->seg->slot[c->slot_index];
+	c->fence.record = &c->seg->record;
+	c->fence.number = number;
+}
+
+static void add_to_list(struct nb_comm *c)
+{
+	struct nb_runtime *rt = c->rt;
+
+	nb_runtime_sync(rt);
+	c->gen = rt->baseline;
+	c->fence.number = rt->baseline_number;
+	c->slot_index = rt->ncomms;
+	if (!c->init.has_id)
+		snprintf(c->why, sizeof(c->why),
+			 "NCCL tells a tuner v%u no identity of the "
+			 "communicator (allowed: v5 and later)",
+			 c->init.abi);
+	else if (!c->why[0])
+		join(c);
+	c->next = rt->comms;
+	rt->comms = c;
+	rt->ncomms++;
+}
+
+static void tell(struct nb_comm *c)
+{
+	if (c->seg && __atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE))
+		nb_log(c->rt, NB_LOG_WARN,
+		       "communicator %016llx: its ranks began with different "
+		       "policies, so it uses none; make NCCLBPF_POLICY equal "
+		       "in all processes, or change the policy for all of them",
+		       (unsigned long long)c->init.comm_id);
+	else
+		nb_log(c->rt, NB_LOG_DEBUG,
+		       "communicator %016llx: %u ranks, %u nodes, tuner v%u, "
+		       "generation %u%s%s",
+		       (unsigned long long)c->init.comm_id, c->init.ranks,
+		       c->init.nodes, c->init.abi, c->fence.number,
+		       c->why[0] ? "; not changed while it lives: " : "",
+		       c->why);
+}
+
+struct nb_comm *nb_comm_new(struct nb_runtime *rt,
+			    const struct nb_comm_init *init)
+{
+	struct nb_comm *c = allocate();
+	struct nb_err err;
+	bool locked;
+
+	if (!c) {
+		nb_log(rt, NB_LOG_WARN,
+		       "no memory for a communicator (%d bytes): NCCL decides "
+		       "alone",
+		       (int)BLOCK);
+		return NULL;
+	}
+	c->rt = rt;
+	c->init = *init;
+	c->abi = init->abi;
+	c->max_channels = (uint32_t)rt->params.num[NB_P_MAX_CHANNELS];
+	c->fence.slot = &c->own_slot;
+	c->fence.record = &c->own_record;
+	c->fence.timeout_ms = (uint32_t)rt->params.num[NB_P_FENCE_TIMEOUT_MS];
+	c->fence.full_fence = !rt->seg->membarrier;
+	fill_base(c);
+	locked = !nb_segment_lock(rt->seg, LOCK_MS, &err);
+	if (!locked)
+		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
+	nb_runtime_lock(rt);
+	add_to_list(c);
+	nb_runtime_unlock(rt);
+	if (locked)
+		nb_segment_unlock(rt->seg);
+	tell(c);
+	return c;
+}
+
+static void remove_from_list(struct nb_comm *c)
+{
+	struct nb_runtime *rt = c->rt;
+	struct nb_comm **p = &rt->comms;
+
+	while (*p && *p != c)
+		p = &(*p)->next;
+	if (!*p)
+		return;
+	*p = c->next;
+	rt->ncomms--;
+	rt->old_decisions += nb_comm_decisions(c);
+	for (int i = 0; i < NB_NREFUSED; i++)
+		rt->old_refused[i] += nb_comm_refused(c, (enum nb_refused)i);
+	nb_gen_count_add(c->gen, &c->count);
+}
+
+void nb_comm_free(struct nb_comm *c)
+{
+	struct nb_runtime *rt;
+	bool locked;
+
+	if (!c)
+		return;
+	rt = c->rt;
+	locked = rt->seg && !nb_segment_lock(rt->seg, LOCK_MS, NULL);
+	nb_runtime_lock(rt);
+	remove_from_list(c);
+	if (c->seg && locked)
+		nb_segment_leave(rt->seg, c->seg, c->slot_index);
+	else if (c->seg) /* whoever reaps frees the entry */
+		__atomic_store_n(&c->fence.slot->state, NB_SLOT_GONE,
+				 __ATOMIC_RELEASE);
+	nb_runtime_unlock(rt);
+	if (locked)
+		nb_segment_unlock(rt->seg);
+	munmap(c, BLOCK);
+}
+
+/* ---- readers ---- */
+
+uint64_t nb_comm_decisions(const struct nb_comm *c)
+{
+	return __atomic_load_n(&c->fence.seq, __ATOMIC_RELAXED);
+}
+
+uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why)
+{
+	return __atomic_load_n(&c->refused[why], __ATOMIC_RELAXED);
+}
+
+const struct nb_gen *nb_comm_gen(const struct nb_comm *c, uint32_t *number)
+{
+	*number = __atomic_load_n(&c->fence.number, __ATOMIC_RELAXED);
+	return __atomic_load_n(&c->gen, __ATOMIC_ACQUIRE);
+}
+
+uint32_t nb_comm_local_ranks(const struct nb_comm *c)
+{
+	uint32_t n = 0;
+
+	if (c->seg)
+		return nb_seg_registered(c->seg);
+	for (const struct nb_comm *i = c->rt->comms; i; i = i->next)
+		n += i->init.has_id && c->init.has_id &&
+		     i->init.comm_id == c->init.comm_id;
+	return n ? n : 1;
+}
+
+bool nb_comm_changeable(const struct nb_comm *c, const char **why)
+{
+	*why = c->why[0] ? c->why : NULL;
+	if (!c->seg) {
+		if (!*why)
+			*why = "it was made before this process was forked";
+		return false;
+	}
+	if (nb_seg_registered(c->seg) < c->init.ranks) {
+		*why = "not all of its ranks are on this host";
+		return false;
+	}
+	return true;
+}
+
+static float bits_float(uint64_t bits)
+{
+	uint32_t u = (uint32_t)bits;
+	float f;
+
+	memcpy(&f, &u, sizeof(f));
+	return f;
+}
+
+static void split(uint32_t index, int *algo, int *proto)
+{
+	bool known = index < NB_COSTS_KNOWN;
+
+	*algo = known ? (int)(index / NCCL_NUM_PROTOS) : -1;
+	*proto = known ? (int)(index % NCCL_NUM_PROTOS) : -1;
+}
+
+static void unpack(const uint64_t w[NB_RING_WORDS], struct nb_decision *d)
+{
+	uint32_t coll = w[3] >> 16 & 255, by = w[3] >> 40 & 255;
+
+	memset(d, 0, sizeof(*d));
+	d->bytes = w[1];
+	d->generation = (uint32_t)(w[2] >> 32);
+	d->reg_buff = w[2] >> 31 & 1;
+	d->usable = (uint32_t)w[2] & ((UINT32_C(1) << NB_COSTS_KNOWN) - 1);
+	d->pipe_ops = w[3] & 65535;
+	d->coll = coll == 255 ? -1 : (int)coll;
+	split(w[3] >> 24 & 255, &d->nccl_algo, &d->nccl_proto);
+	split(w[3] >> 32 & 255, &d->algo, &d->proto);
+	d->by = by == NB_COSTS_NONE ? -1 : (int)by;
+	d->refused = (enum nb_refused)(w[3] >> 48 & 255);
+	d->channels = (uint32_t)(w[3] >> 56);
+	d->cost_us = (double)bits_float(w[4]);
+	d->nccl_cost_us = (double)bits_float(w[4] >> 32);
+	d->seq = w[5];
+}
+
+/* A whole entry, or false: none yet, or it was written meanwhile. */
+static bool read_entry(const struct nb_ring_entry *e, uint64_t w[NB_RING_WORDS])
+{
+	w[0] = __atomic_load_n(&e->word[0], __ATOMIC_ACQUIRE);
+	if (!w[0] || (w[0] & 1))
+		return false;
+	for (int i = 1; i < NB_RING_WORDS; i++)
+		w[i] = __atomic_load_n(&e->word[i], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&e->word[0], __ATOMIC_RELAXED) == w[0];
+}
+
+bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
+		      struct nb_decision *out)
+{
+	uint64_t w[NB_RING_WORDS];
+
+	if (!read_entry(&c->ring[seq % NB_RING], w) || w[0] != 2 * seq + 2)
+		return false;
+	unpack(w, out);
+	return true;
+}
+
+bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
+		    struct nb_decision *out)
+{
+	uint64_t w[NB_RING_WORDS];
+	const struct nb_ring_entry *e;
+
+	if (coll < 0 || coll >= NCCL_NUM_COLLS || bucket >= NB_SIZE_BUCKETS)
+		return false;
+	e = &c->latest[(uint32_t)coll * NB_SIZE_BUCKETS + bucket];
+	/* a writer needs nanoseconds; a few tries are enough */
+	for (int i = 0; i < 100; i++) {
+		if (!read_entry(e, w))
+			continue;
+		unpack(w, out);
+		out->count = w[0] / 2;
+		return true;
+	}
+	return false;
+}
+
+/* ---- explain ---- */
+
+static void explain_context(const struct nb_comm *c, int coll, uint64_t bytes,
+			    struct nb_explain *out, struct ncclbpf_tuner *ctx)
+{
+	struct nb_decision *d = &out->basis;
+
+	out->seen = nb_comm_latest(c, coll, nb_comm_bucket(bytes), d);
+	if (!out->seen)
+		*d = (struct nb_decision){
+			.coll = coll,
+			.usable = (UINT32_C(1) << NB_COSTS_KNOWN) - 1,
+			.pipe_ops = 1,
+			.nccl_algo = -1,
+			.nccl_proto = -1,
+			.algo = -1,
+			.proto = -1,
+			.by = -1,
+			.cost_us = -1,
+			.nccl_cost_us = -1,
+		};
+	*ctx = c->base;
+	ctx->bytes = bytes;
+	ctx->seq = nb_comm_decisions(c);
+	ctx->coll = (uint32_t)coll;
+	ctx->pipe_ops = d->pipe_ops;
+	ctx->usable = d->usable;
+	ctx->nccl_algo = d->nccl_algo;
+	ctx->nccl_proto = d->nccl_proto;
+	ctx->reg_buff = d->reg_buff;
+}
+
+static void explain_step(struct nb_explain *out, const struct nb_gen *g,
+			 uint32_t prog, struct ncclbpf_tuner *ctx)
+{
+	uint32_t p = g->prog[prog].policy;
+	struct nb_explain_step *s = &out->step[p];
+	struct ncclbpf_tuner before = *ctx;
+
+	nb_exec_run(g->prog[prog].exec, ctx, sizeof(*ctx));
+	s->algo = ctx->algo;
+	s->proto = ctx->proto;
+	s->channels = ctx->channels;
+	s->changed = s->changed || before.algo != ctx->algo ||
+		     before.proto != ctx->proto ||
+		     before.channels != ctx->channels;
+	if (s->changed)
+		out->answer.by = (int)p;
+}
+
+static uint32_t index_of(int algo, int proto)
+{
+	return algo < 0 || proto < 0
+		       ? NB_COSTS_NONE
+		       : (uint32_t)(algo * NCCL_NUM_PROTOS + proto);
+}
+
+/* Check as a decision would, with costs that prefer the latest answer. */
+static void explain_answer(const struct nb_comm *c, struct nb_explain *out,
+			   const struct ncclbpf_tuner *ctx)
+{
+	struct nb_decision *a = &out->answer;
+	struct nb_costs costs = { out->basis.usable,
+				  index_of(a->nccl_algo, a->nccl_proto), 1.0f };
+	uint32_t last = index_of(out->basis.algo, out->basis.proto);
+	float table[NB_COSTS_KNOWN];
+	uint32_t index, channels;
+
+	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++)
+		table[i] = i == last ? 1.0f : 2.0f;
+	a->refused = nb_tuner_check(ctx, &costs, table, c->max_channels, &index,
+				    &channels);
+	a->channels = channels;
+	if (index != NB_COSTS_NONE)
+		split(index, &a->algo, &a->proto);
+	else if (!channels)
+		a->by = -1;
+}
+
+int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
+		    struct nb_explain *out, struct nb_err *err)
+{
+	struct ncclbpf_tuner ctx;
+	struct nb_gen *g;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	if (coll < 0 || coll >= NCCL_NUM_COLLS)
+		return nb_fail(err, NB_E_ARG, 1,
+			       "collective %d (allowed: 0 to %d)", coll,
+			       NCCL_NUM_COLLS - 1);
+	explain_context(c, coll, bytes, out, &ctx);
+	out->answer = out->basis;
+	out->answer.bytes = bytes;
+	out->answer.algo = out->basis.nccl_algo;
+	out->answer.proto = out->basis.nccl_proto;
+	out->answer.channels = 0;
+	out->answer.by = -1;
+	out->answer.refused = NB_REFUSED_NONE;
+	rc = nb_gen_rehearsal(&g, nb_comm_gen(c, &out->generation), err);
+	if (rc)
+		return rc;
+	out->nsteps = g->npolicies;
+	for (uint32_t i = 0; i < g->npolicies; i++)
+		out->step[i] = (struct nb_explain_step){
+			/* the policy outlives the rehearsal */
+			.policy = g->policy[i].policy->img->name,
+			.algo = -1,
+			.proto = -1,
+		};
+	for (uint32_t i = 0; i < g->nprogs; i++)
+		explain_step(out, g, i, &ctx);
+	nb_gen_put(g);
+	explain_answer(c, out, &ctx);
+	return 0;
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_FENCE_H
+#define NB_PLUGIN_FENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plugin/segment.h"
+
+/*
+ * The fence (design, section 7): how the ranks of a communicator on one host
+ * come to decide number k with the same generation, whoever dies when.
+ *
+ * A communicator's record is one word: state, generation G, fence F. ARMED:
+ * somebody asks whether G may begin at F. COMMIT: decisions from F on are made
+ * with G. NONE: nothing yet. A rank announces k, then reads the word; the
+ * coordinator writes ARMED, then reads what ranks announced. If nobody has
+ * announced F by then, or only ranks that wait for the outcome, whoever
+ * announces it later finds ARMED or what it became, so the coordinator may
+ * write COMMIT; else it puts the word before ARMED back (the fallback). A rank
+ * that waits at F for too long puts it back itself; compare-and-swap makes one
+ * of them the one who decides.
+ */
+enum nb_fence_state { NB_FENCE_NONE, NB_FENCE_ARMED, NB_FENCE_COMMIT };
+
+#define NB_FENCE_MAX_GEN ((UINT32_C(1) << 22) - 1)
+#define NB_FENCE_MAX_SEQ ((UINT64_C(1) << 40) - 1)
+
+static inline uint64_t nb_fence_word(enum nb_fence_state state, uint32_t number,
+				     uint64_t fence)
+{
+	return (uint64_t)state << 62 |
+	       (uint64_t)(number & NB_FENCE_MAX_GEN) << 40 |
+	       (fence & NB_FENCE_MAX_SEQ);
+}
+
+static inline unsigned nb_fence_word_state(uint64_t word)
+{
+	return (unsigned)(word >> 62);
+}
+
+static inline uint32_t nb_fence_word_gen(uint64_t word)
+{
+	return (uint32_t)(word >> 40) & NB_FENCE_MAX_GEN;
+}
+
+static inline uint64_t nb_fence_word_seq(uint64_t word)
+{
+	return word & NB_FENCE_MAX_SEQ;
+}
+
+/* ---- a rank ---- */
+
+/* The deciding thread's alone, but for seq and number, which others read. */
+struct nb_fence_rank {
+	uint64_t seq; /* atomic: number of the next decision */
+	struct nb_seg_slot *slot;
+	struct nb_seg_record *record;
+	uint64_t seen;	     /* a word that needs no more looking at */
+	uint32_t number;     /* atomic: generation it decides with */
+	uint32_t timeout_ms; /* longest wait at an undecided fence */
+	bool full_fence;     /* no membarrier: a fence in each decision */
+};
+
+/*
+ * Begin decision *@k. True: decide with what you have. False: nb_fence_look
+ * tells the generation. No lock, no system call.
+ */
+static inline bool nb_fence_enter(struct nb_fence_rank *f, uint64_t *k)
+{
+	uint64_t n = f->seq, word;
+
+	*k = n;
+	__atomic_store_n(&f->seq, n + 1, __ATOMIC_RELAXED);
+	if (__builtin_expect(f->full_fence, 0)) {
+		__atomic_exchange_n(&f->slot->announced, n + 1,
+				    __ATOMIC_SEQ_CST);
+		word = __atomic_load_n(&f->record->word, __ATOMIC_SEQ_CST);
+	} else {
+		__atomic_store_n(&f->slot->announced, n + 1, __ATOMIC_RELEASE);
+		/* order for the compiler; for the CPU the coordinator's
+		 * membarrier gives it */
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		word = __atomic_load_n(&f->record->word, __ATOMIC_ACQUIRE);
+	}
+	return __builtin_expect(word == f->seen, 1);
+}
+
+/*
+ * nb_fence_look - the generation that decision @k must be made with
+ *
+ * Waits, at most about f->timeout_ms, where @k is at an undecided fence.
+ * *@timed_out: this rank decided abort. f->number is the answer afterwards,
+ * and so is the slot's.
+ */
+uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out);
+
+/* ---- the coordinator; with the segment's lock ---- */
+
+struct nb_fence_opts {
+	uint32_t margin;     /* largest distance of the fence to try */
+	uint32_t timeout_ms; /* wait for ranks to pass an earlier fence */
+	bool membarrier;     /* some rank relies on it */
+};
+
+enum nb_fence_outcome {
+	NB_FENCE_COMMITTED,
+	NB_FENCE_OVERRUN,   /* ranks ran past every fence, or decided abort */
+	NB_FENCE_PENDING,   /* some but not all ranks passed the last fence */
+	NB_FENCE_EXHAUSTED, /* decision numbers beyond 2^40 */
+	NB_FENCE_NO_BARRIER /* membarrier was refused */
+};
+
+struct nb_fence_result {
+	uint64_t fence;
+	uint32_t tries;
+};
+
+/*
+ * nb_fence_commit - move @c to generation @number at a fence
+ *
+ * Tries fences ever farther off. @number is registered in the segment and not
+ * in use by this communicator. Seconds at worst.
+ */
+enum nb_fence_outcome nb_fence_commit(struct nb_segment *s,
+				      struct nb_seg_comm *c, uint32_t number,
+				      const struct nb_fence_opts *opts,
+				      struct nb_fence_result *result);
+
+/*
+ * Its two halves. Arm: choose a fence @margin above the furthest rank (at the
+ * last one where nobody has reached that yet) and publish it; *@word gets what
+ * was written. Decide: commit if no rank has gone past the fence, else put
+ * back what was there.
+ */
+enum nb_fence_outcome nb_fence_arm(struct nb_seg_comm *c, uint32_t number,
+				   uint64_t margin, uint64_t *word);
+enum nb_fence_outcome nb_fence_decide(struct nb_segment *s,
+				      struct nb_seg_comm *c, uint64_t word,
+				      bool membarrier);
+/*
+ * Can another fence be armed? Not while some but not all ranks have taken the
+ * generation that was committed last.
+ */
+bool nb_fence_ready(const struct nb_seg_comm *c);
+/* Undo an arming whose coordinator died. */
+void nb_fence_recover(struct nb_seg_comm *c);
+
+/* Ranks that have begun decision @fence, or are gone. */
+uint32_t nb_fence_passed(const struct nb_seg_comm *c, uint64_t fence);
+
+#endif

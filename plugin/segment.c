@@ -1,0 +1,734 @@
+// SPDX-License-Identifier: MIT
+// The job segment: mapping, registration, and what happens to the entries of
+// processes that died. Another process of the same uid may write anything
+// here at any time; indices are checked where they are used, and a segment
+// that does not look like ours is replaced by a new file, never truncated, so
+// that nobody's mapping loses its pages.
+#include "plugin/segment.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/membarrier.h>
+
+#include "plugin/fence.h"
+
+static_assert(sizeof(struct nb_seg_slot) == 64, "one cache line a rank");
+static_assert(sizeof(struct nb_seg_record) == 64, "one cache line");
+static_assert(sizeof(struct nb_seg_proc) == 128, "the same in all versions");
+static_assert(offsetof(struct nb_seg, proc) == 64, "the same in all versions");
+static_assert(sizeof(struct nb_seg) < 2 << 20, "small enough to reserve");
+
+static uint32_t load32(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void store32(uint32_t *p, uint32_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static void sleep_ms(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* ---- processes ---- */
+
+/* State letter and start time from /proc/<pid>/stat; 0: cannot be read. */
+static char read_stat(uint64_t pid, uint64_t *start)
+{
+	char path[48], text[1024];
+	unsigned long long ticks = 0;
+	const char *p;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%llu/stat",
+		 (unsigned long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	p = strrchr(text, ')'); /* the name may hold blanks and brackets */
+	if (!p || p[1] != ' ')
+		return 0;
+	p += 2;
+	/* start time is field 22; p stands at field 3 */
+	if (sscanf(p,
+		   "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   "%*s %*s %*s %*s %*s %llu",
+		   &ticks) != 1)
+		return 0;
+	*start = ticks;
+	return *p;
+}
+
+uint64_t nb_process_start(pid_t pid)
+{
+	uint64_t start = 0;
+
+	return read_stat((uint64_t)pid, &start) ? start : 0;
+}
+
+bool nb_process_alive(uint64_t pid, uint64_t start)
+{
+	uint64_t now = 0;
+	char state;
+
+	if (!pid || pid > INT_MAX)
+		return false;
+	if (kill((pid_t)pid, 0) && errno == ESRCH)
+		return false;
+	state = read_stat(pid, &now);
+	if (!state)
+		return true; /* hidden from us: cannot be told dead */
+	if (state == 'Z' || state == 'X')
+		return false;
+	return !start || now == start;
+}
+
+/* ---- the lock ---- */
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static bool lock_file(int fd, uint64_t deadline)
+{
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return false;
+		if (now_ms() >= deadline)
+			return false;
+		sleep_ms(1);
+	}
+	return true;
+}
+
+static bool lock_threads(pthread_mutex_t *m, uint32_t timeout_ms)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += timeout_ms / 1000;
+	ts.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_sec++;
+		ts.tv_nsec -= 1000000000;
+	}
+	return !pthread_mutex_timedlock(m, &ts);
+}
+
+int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
+		    struct nb_err *err)
+{
+	uint64_t deadline = now_ms() + timeout_ms;
+
+	if (!lock_threads(&s->mutex, timeout_ms))
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "another thread of this process holds the job "
+			       "segment for more than %u ms",
+			       timeout_ms);
+	if (s->fd < 0 || lock_file(s->fd, deadline))
+		return 0;
+	pthread_mutex_unlock(&s->mutex);
+	return nb_fail(err, NB_E_BUSY, 0,
+		       "another process holds the job segment for more than "
+		       "%u ms",
+		       timeout_ms);
+}
+
+void nb_segment_unlock(struct nb_segment *s)
+{
+	if (s->fd >= 0)
+		flock(s->fd, LOCK_UN);
+	pthread_mutex_unlock(&s->mutex);
+}
+
+/* ---- attach ---- */
+
+static bool any_alive(const struct nb_seg_proc *proc)
+{
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
+		if (nb_process_alive(proc[i].pid, proc[i].start))
+			return true;
+	return false;
+}
+
+/* What an existing file is to us. */
+enum judgement { USE, REPLACE, LEAVE };
+
+/*
+ * Ours to use if a registered process lives and the version is ours; somebody
+ * else's to leave alone if one lives and it is not; else to be replaced.
+ */
+static enum judgement judge(int fd, size_t size)
+{
+	struct {
+		uint64_t magic;
+		uint32_t version, size;
+	} head;
+	struct nb_seg_proc *proc;
+	enum judgement result = REPLACE;
+
+	if (size < offsetof(struct nb_seg, gen) ||
+	    pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	    head.magic != NB_SEG_MAGIC)
+		return REPLACE;
+	proc = malloc(sizeof(((struct nb_seg *)0)->proc));
+	if (!proc)
+		return LEAVE;
+	if (pread(fd, proc, sizeof(((struct nb_seg *)0)->proc),
+		  offsetof(struct nb_seg, proc)) ==
+		    (ssize_t)sizeof(((struct nb_seg *)0)->proc) &&
+	    any_alive(proc))
+		result = head.version == NB_SEG_VERSION &&
+					 head.size == sizeof(struct nb_seg) &&
+					 size >= sizeof(struct nb_seg)
+				 ? USE
+				 : LEAVE;
+	free(proc);
+	return result;
+}
+
+static bool map_file(struct nb_segment *s, int fd)
+{
+	void *p = mmap(NULL, sizeof(struct nb_seg), PROT_READ | PROT_WRITE,
+		       MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	s->mem = p;
+	s->fd = fd;
+	s->shared = true;
+	return true;
+}
+
+static void say_why(struct nb_segment *s, const char *what, int error)
+{
+	snprintf(s->why, sizeof(s->why), "%s: %s", what, strerror(error));
+}
+
+static void fill_new(struct nb_seg *mem)
+{
+	mem->version = NB_SEG_VERSION;
+	mem->size = sizeof(*mem);
+	mem->next_gen = 1;
+	__atomic_store_n(&mem->magic, NB_SEG_MAGIC, __ATOMIC_RELEASE);
+}
+
+/* A new locked file in place of the one that is there, if any. */
+static bool create(struct nb_segment *s, int dirfd, const char *name)
+{
+	char fresh[160];
+	int fd, rc;
+
+	snprintf(fresh, sizeof(fresh), "%s.%ld", name, (long)getpid());
+	unlinkat(dirfd, fresh, 0);
+	fd = openat(dirfd, fresh,
+		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) {
+		say_why(s, "cannot make the segment file", errno);
+		return false;
+	}
+	/* all pages now: a full file system must not become a SIGBUS later */
+	rc = posix_fallocate(fd, 0, sizeof(struct nb_seg));
+	if (rc || flock(fd, LOCK_EX | LOCK_NB) || !map_file(s, fd)) {
+		say_why(s, "cannot reserve the segment file", rc ? rc : errno);
+		goto fail;
+	}
+	fill_new(s->mem);
+	if (renameat(dirfd, fresh, dirfd, name)) {
+		say_why(s, "cannot put the segment file in place", errno);
+		munmap(s->mem, sizeof(struct nb_seg));
+		s->mem = NULL;
+		s->shared = false;
+		s->fd = -1;
+		goto fail;
+	}
+	return true;
+fail:
+	unlinkat(dirfd, fresh, 0);
+	close(fd);
+	return false;
+}
+
+/* Is the file at @name still the one behind @fd? */
+static bool still_there(int dirfd, const char *name, int fd)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) &&
+	       !fstatat(dirfd, name, &b, AT_SYMLINK_NOFOLLOW) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static bool ours(int fd, struct stat *st)
+{
+	return !fstat(fd, st) && S_ISREG(st->st_mode) &&
+	       st->st_uid == geteuid() && !(st->st_mode & 077);
+}
+
+enum { ATTACH_MS = 3000 };
+
+/*
+ * One try on the existing file: 1 mapped and locked, 0 it was replaced in
+ * between (try again), -1 it cannot be had (why is set).
+ */
+static int try_existing(struct nb_segment *s, int dirfd, const char *name,
+			int fd)
+{
+	struct stat st;
+	bool ok = false;
+
+	if (!ours(fd, &st)) {
+		snprintf(s->why, sizeof(s->why),
+			 "%s is not a file of uid %u with mode 0600", name,
+			 (unsigned)geteuid());
+		close(fd);
+		return -1;
+	}
+	if (!lock_file(fd, now_ms() + ATTACH_MS)) {
+		snprintf(s->why, sizeof(s->why),
+			 "%s is locked by another process for more than %d ms",
+			 name, ATTACH_MS);
+		close(fd);
+		return -1;
+	}
+	if (!still_there(dirfd, name, fd)) {
+		close(fd);
+		return 0;
+	}
+	switch (judge(fd, (size_t)st.st_size)) {
+	case USE:
+		ok = map_file(s, fd);
+		if (!ok)
+			say_why(s, "cannot map the segment", errno);
+		break;
+	case REPLACE: /* the old file's lock is held until the new one is in
+		       * place, so that two cannot replace it at once */
+		ok = create(s, dirfd, name);
+		close(fd);
+		return ok ? 1 : -1;
+	case LEAVE:
+		snprintf(s->why, sizeof(s->why),
+			 "%s is in use by processes with another version of "
+			 "ncclbpf (allowed: segment version %d)",
+			 name, NB_SEG_VERSION);
+		break;
+	}
+	if (!ok)
+		close(fd);
+	return ok ? 1 : -1;
+}
+
+/* Map and lock the file; false: s->why says why not. */
+static bool open_shared(struct nb_segment *s, int dirfd, const char *name)
+{
+	for (int i = 0; i < 16; i++) {
+		int fd = openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		int rc;
+
+		if (fd < 0 && errno == ENOENT) {
+			/* an empty file first, so that all who start at once
+			 * queue at one lock */
+			fd = openat(dirfd, name,
+				    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+				    0600);
+		}
+		if (fd < 0) {
+			say_why(s, "cannot open the segment file", errno);
+			return false;
+		}
+		rc = try_existing(s, dirfd, name, fd);
+		if (rc)
+			return rc > 0;
+	}
+	snprintf(s->why, sizeof(s->why), "%s is replaced all the time", name);
+	return false;
+}
+
+static bool open_private(struct nb_segment *s)
+{
+	void *p = mmap(NULL, sizeof(struct nb_seg), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	s->mem = p;
+	s->fd = -1;
+	s->shared = false;
+	fill_new(s->mem);
+	return true;
+}
+
+static bool register_membarrier(void)
+{
+	long cmds = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+
+	return cmds > 0 && (cmds & MEMBARRIER_CMD_GLOBAL_EXPEDITED) &&
+	       !syscall(SYS_membarrier,
+			MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) &&
+	       !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+bool nb_segment_membarrier(const struct nb_segment *s)
+{
+	(void)s;
+	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+/* With the lock. */
+static bool register_self(struct nb_segment *s, uint32_t flags)
+{
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		struct nb_seg_proc *p = &s->mem->proc[i];
+
+		if (p->pid)
+			continue;
+		memset(p, 0, sizeof(*p));
+		p->flags = flags;
+		p->start = nb_process_start(getpid());
+		p->pid = (uint64_t)getpid();
+		s->proc = i;
+		return true;
+	}
+	return false;
+}
+
+static void unmap(struct nb_segment *s)
+{
+	munmap(s->mem, sizeof(struct nb_seg));
+	if (s->fd >= 0)
+		close(s->fd); /* and releases its lock */
+	s->mem = NULL;
+	s->fd = -1;
+}
+
+int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
+		      uint32_t flags, bool membarrier, struct nb_err *err)
+{
+	struct nb_segment *s = calloc(1, sizeof(*s));
+	char name[128];
+
+	*out = NULL;
+	if (!s)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for the job segment's handle");
+	pthread_mutex_init(&s->mutex, NULL);
+	s->fd = -1;
+	s->membarrier = membarrier && register_membarrier();
+	if (s->membarrier)
+		flags |= NB_SEG_PROC_MEMBARRIER;
+	snprintf(name, sizeof(name), "%s.seg", job);
+	if (dirfd < 0)
+		snprintf(s->why, sizeof(s->why),
+			 "there is no directory for it");
+	else if (open_shared(s, dirfd, name)) {
+		nb_segment_reap(s);
+		if (!register_self(s, flags)) {
+			snprintf(s->why, sizeof(s->why),
+				 "%s has no room for another process (%d are "
+				 "registered)",
+				 name, NB_SEG_PROCS);
+			unmap(s);
+		}
+	}
+	if (s->mem) {
+		flock(s->fd, LOCK_UN);
+	} else if (!open_private(s) || !register_self(s, flags)) {
+		free(s);
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for the job segment (%zu bytes)",
+			       sizeof(struct nb_seg));
+	}
+	*out = s;
+	return 0;
+}
+
+static void free_slots_of(struct nb_segment *s, uint32_t proc)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &s->mem->comm[i];
+
+		if (!load32(&c->in_use))
+			continue;
+		for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
+			if (load32(&c->slot[k].state) == NB_SLOT_LIVE &&
+			    c->slot[k].proc == proc)
+				nb_segment_leave(s, c, k);
+	}
+}
+
+void nb_segment_detach(struct nb_segment *s)
+{
+	if (!s)
+		return;
+	if (!nb_segment_lock(s, 1000, NULL)) {
+		free_slots_of(s, s->proc);
+		memset(&s->mem->proc[s->proc], 0, sizeof(s->mem->proc[0]));
+		nb_segment_unlock(s);
+	}
+	/* else: the next one to attach or commit sees that we are gone */
+	unmap(s);
+	pthread_mutex_destroy(&s->mutex);
+	free(s);
+}
+
+void nb_segment_abandon(struct nb_segment *s)
+{
+	if (!s || !s->mem)
+		return;
+	munmap(s->mem, sizeof(struct nb_seg));
+	if (s->fd >= 0)
+		close(s->fd);
+	s->mem = NULL;
+	s->fd = -1;
+}
+
+/* ---- with the lock ---- */
+
+/* An entry in which nobody decides any more is free. */
+static void free_if_left(struct nb_seg_comm *comm)
+{
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
+		if (load32(&comm->slot[i].state) == NB_SLOT_LIVE)
+			return;
+	store32(&comm->in_use, 0);
+}
+
+void nb_segment_reap(struct nb_segment *s)
+{
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		struct nb_seg_proc *p = &s->mem->proc[i];
+
+		if (!p->pid || nb_process_alive(p->pid, p->start))
+			continue;
+		free_slots_of(s, i);
+		memset(p, 0, sizeof(*p));
+	}
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		if (load32(&s->mem->comm[i].in_use))
+			free_if_left(&s->mem->comm[i]);
+}
+
+uint32_t nb_segment_procs(const struct nb_segment *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
+		n += nb_process_alive(s->mem->proc[i].pid,
+				      s->mem->proc[i].start);
+	return n;
+}
+
+static bool is_zero(const uint8_t digest[NB_SHA256_SIZE])
+{
+	static const uint8_t zero[NB_SHA256_SIZE];
+
+	return !memcmp(digest, zero, NB_SHA256_SIZE);
+}
+
+static void read_digest(const struct nb_seg_gen *g,
+			uint8_t digest[NB_SHA256_SIZE])
+{
+	for (size_t i = 0; i < NB_SHA256_SIZE / 8; i++) {
+		uint64_t w = __atomic_load_n(&g->digest[i], __ATOMIC_RELAXED);
+
+		memcpy(digest + i * 8, &w, 8);
+	}
+}
+
+static uint32_t find_gen(const struct nb_seg *mem,
+			 const uint8_t digest[NB_SHA256_SIZE])
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 0; i < NB_SEG_GENS; i++) {
+		uint64_t number =
+			__atomic_load_n(&mem->gen[i].number, __ATOMIC_ACQUIRE);
+		uint8_t have[NB_SHA256_SIZE];
+
+		read_digest(&mem->gen[i], have);
+		if (number <= NB_FENCE_MAX_GEN && number > best &&
+		    !memcmp(have, digest, NB_SHA256_SIZE))
+			best = (uint32_t)number;
+	}
+	return best;
+}
+
+int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
+		   bool fresh, uint32_t *number, struct nb_err *err)
+{
+	struct nb_seg_gen *g;
+	uint64_t n;
+
+	*number = 0;
+	if (!fresh) {
+		if (is_zero(digest))
+			return 0;
+		*number = find_gen(s->mem, digest);
+		if (*number)
+			return 0;
+	}
+	n = s->mem->next_gen;
+	if (!n || n > NB_FENCE_MAX_GEN)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "the job has used up its %u generation numbers",
+			       NB_FENCE_MAX_GEN);
+	s->mem->next_gen = n + 1;
+	g = &s->mem->gen[n % NB_SEG_GENS];
+	__atomic_store_n(&g->number, 0, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < NB_SHA256_SIZE / 8; i++) {
+		uint64_t w;
+
+		memcpy(&w, digest + i * 8, 8);
+		__atomic_store_n(&g->digest[i], w, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&g->number, n, __ATOMIC_RELEASE);
+	*number = (uint32_t)n;
+	return 0;
+}
+
+bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
+		       uint8_t digest[NB_SHA256_SIZE])
+{
+	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
+
+	memset(digest, 0, NB_SHA256_SIZE);
+	if (!number)
+		return true; /* the empty generation */
+	if (__atomic_load_n(&g->number, __ATOMIC_ACQUIRE) != number)
+		return false;
+	read_digest(g, digest);
+	return true;
+}
+
+uint32_t nb_seg_registered(const struct nb_seg_comm *comm)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
+		n += load32(&comm->slot[i].state) != NB_SLOT_FREE;
+	return n;
+}
+
+/* A free slot of an entry that is not complete yet, or -1. */
+static int free_slot(const struct nb_seg_comm *c)
+{
+	if (nb_seg_registered(c) >= c->nranks)
+		return -1;
+	for (int i = 0; i < NB_SEG_SLOTS; i++)
+		if (load32(&c->slot[i].state) == NB_SLOT_FREE)
+			return i;
+	return -1;
+}
+
+/* Two communicators may have one id: a complete entry is another's. */
+static struct nb_seg_comm *find_comm(struct nb_seg *mem, uint64_t id,
+				     uint32_t nranks)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &mem->comm[i];
+
+		if (load32(&c->in_use) && c->comm_id == id &&
+		    c->nranks == nranks && free_slot(c) >= 0)
+			return c;
+	}
+	return NULL;
+}
+
+static struct nb_seg_comm *new_comm(struct nb_seg *mem, uint64_t id,
+				    uint32_t nranks, uint32_t nnodes,
+				    uint32_t first)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &mem->comm[i];
+
+		if (load32(&c->in_use))
+			continue;
+		memset(c, 0, sizeof(*c));
+		c->comm_id = id;
+		c->nranks = nranks;
+		c->nnodes = nnodes;
+		c->first = first;
+		store32(&c->in_use, 1);
+		return c;
+	}
+	return NULL;
+}
+
+static bool same_gen(const struct nb_segment *s, uint32_t a, uint32_t b)
+{
+	uint8_t da[NB_SHA256_SIZE], db[NB_SHA256_SIZE];
+
+	return a == b ||
+	       (nb_segment_digest(s, a, da) && nb_segment_digest(s, b, db) &&
+		!memcmp(da, db, sizeof(da)));
+}
+
+int nb_segment_join(struct nb_segment *s, uint64_t comm_id, uint32_t nranks,
+		    uint32_t nnodes, uint32_t first, struct nb_seg_comm **comm,
+		    uint32_t *slot, struct nb_err *err)
+{
+	struct nb_seg_comm *c = find_comm(s->mem, comm_id, nranks);
+	uint64_t none = 0;
+	int i;
+
+	*comm = NULL;
+	if (!c && nranks)
+		c = new_comm(s->mem, comm_id, nranks, nnodes, first);
+	i = c ? free_slot(c) : -1;
+	if (i < 0)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "the job segment has no room for communicator "
+			       "%016llx (%d communicators, %d ranks of one)",
+			       (unsigned long long)comm_id, NB_SEG_COMMS,
+			       NB_SEG_SLOTS);
+	if (!same_gen(s, c->first, first)) {
+		store32(&c->mismatch, 1);
+		/* generation 0 from decision 0 on, for all of its ranks */
+		__atomic_compare_exchange_n(
+			&c->record.word, &none,
+			nb_fence_word(NB_FENCE_COMMIT, 0, 0), false,
+			__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	}
+	memset(&c->slot[i], 0, sizeof(c->slot[i]));
+	c->slot[i].proc = s->proc;
+	c->slot[i].generation = first;
+	store32(&c->slot[i].state, NB_SLOT_LIVE);
+	*comm = c;
+	*slot = (uint32_t)i;
+	return 0;
+}
+
+void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
+		      uint32_t slot)
+{
+	(void)s;
+	store32(&comm->slot[slot % NB_SEG_SLOTS].state, NB_SLOT_GONE);
+	free_if_left(comm);
+}
