@@ -31,7 +31,8 @@ void nb_buf_str(struct nb_buf *b, const char *s);
 void nb_buf_char(struct nb_buf *b, char c);
 void nb_buf_printf(struct nb_buf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-void nb_buf_vprintf(struct nb_buf *b, const char *fmt, va_list ap);
+void nb_buf_vprintf(struct nb_buf *b, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 /* The text, or "" when there is none. Valid until the next append. */
 const char *nb_buf_text(const struct nb_buf *b);
 /* Hands the bytes to the caller, who frees them; the buffer is empty then. */
