@@ -93,7 +93,17 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 #define NB_FIRST_MAP void *map
 #define NB_FIRST_MEM const void *mem
 #define NB_FIRST_CTX void *ctx
+/* Where optional arguments begin, anything may follow. */
+#define NB_THIRD_OPT , ...
+#define NB_THIRD_NONE
+#define NB_THIRD_ANY , uint64_t
+#define NB_THIRD_VALUE , const void *value
+#define NB_THIRD_MEM , const void *mem
+#define NB_THIRD_OUT , void *out
+#define NB_THIRD_SIZE , uint32_t size
+#define NB_THIRD_SIZE0 , uint32_t size
 #define NB_NEXT_NONE
+#define NB_NEXT_OPT
 #define NB_NEXT_ANY , uint64_t
 #define NB_NEXT_KEY , const void *key
 #define NB_NEXT_VALUE , const void *value
@@ -102,12 +112,12 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 #define NB_NEXT_SIZE , uint32_t size
 #define NB_NEXT_SIZE0 , uint32_t size
 
-#define HELPER(id, name, ret, a1, a2, a3, a4, a5, label, effect, doc)        \
-	static NB_RETURN_##ret (*const bpf_##name)(                          \
-		NB_FIRST_##a1 NB_NEXT_##a2 NB_NEXT_##a3 NB_NEXT_##a4         \
-			NB_NEXT_##a5) __attribute__((unused)) =              \
-		(NB_RETURN_##ret(*const)(                                    \
-			NB_FIRST_##a1 NB_NEXT_##a2 NB_NEXT_##a3 NB_NEXT_##a4 \
+#define HELPER(id, name, ret, a1, a2, a3, a4, a5, label, effect, doc)         \
+	static NB_RETURN_##ret (*const bpf_##name)(                           \
+		NB_FIRST_##a1 NB_NEXT_##a2 NB_THIRD_##a3 NB_NEXT_##a4         \
+			NB_NEXT_##a5) __attribute__((unused)) =               \
+		(NB_RETURN_##ret(*const)(                                     \
+			NB_FIRST_##a1 NB_NEXT_##a2 NB_THIRD_##a3 NB_NEXT_##a4 \
 				NB_NEXT_##a5))id;
 #include "core/tbl/helpers.h"
 
@@ -115,20 +125,21 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
  * bpf_printk(format, up to three numbers): a line in the policy's trace ring;
  * `trace tail` in the shell shows it. %d %u %x %p, with l or ll for 64 bits.
  */
-#define NB_PRINTK(fmt, a, b, c)                                         \
-	({                                                              \
-		static const char nb_fmt[] = fmt;                       \
-                                                                        \
-		bpf_trace_printk(nb_fmt, sizeof(nb_fmt), (uint64_t)(a), \
-				 (uint64_t)(b), (uint64_t)(c));         \
+#define NB_PRINTK(fmt, ...)                                              \
+	({                                                               \
+		static const char nb_fmt[] = fmt;                        \
+                                                                         \
+		bpf_trace_printk(nb_fmt, sizeof(nb_fmt), ##__VA_ARGS__); \
 	})
-#define NB_PRINTK0(fmt) NB_PRINTK(fmt, 0, 0, 0)
-#define NB_PRINTK1(fmt, a) NB_PRINTK(fmt, a, 0, 0)
-#define NB_PRINTK2(fmt, a, b) NB_PRINTK(fmt, a, b, 0)
+#define NB_PRINTK0(fmt) NB_PRINTK(fmt)
+#define NB_PRINTK1(fmt, a) NB_PRINTK(fmt, (uint64_t)(a))
+#define NB_PRINTK2(fmt, a, b) NB_PRINTK(fmt, (uint64_t)(a), (uint64_t)(b))
+#define NB_PRINTK3(fmt, a, b, c) \
+	NB_PRINTK(fmt, (uint64_t)(a), (uint64_t)(b), (uint64_t)(c))
 #define NB_PRINTK_PICK(a0, a1, a2, a3, name, ...) name
-#define bpf_printk(...)                                                \
-	NB_PRINTK_PICK(__VA_ARGS__, NB_PRINTK, NB_PRINTK2, NB_PRINTK1, \
-		       NB_PRINTK0, )                                   \
+#define bpf_printk(...)                                                 \
+	NB_PRINTK_PICK(__VA_ARGS__, NB_PRINTK3, NB_PRINTK2, NB_PRINTK1, \
+		       NB_PRINTK0, )                                    \
 	(__VA_ARGS__)
 
 /* ---- what most tuner policies want ---- */
