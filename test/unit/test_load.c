@@ -48,8 +48,8 @@ static struct bytes compile(const char *source, const char *flags)
 	fclose(f);
 	snprintf(command, sizeof(command),
 		 "cd '%s' && %s -target bpf -O2 -I. -Ipolicies "
-		 "-fdebug-prefix-map=%s=. %s -c -o %s %s",
-		 top ? top : ".", clang ? clang : "clang", dir, flags, o, c);
+		 "%s -c -o %s %s",
+		 top ? top : ".", clang ? clang : "clang", flags, o, c);
 	ck_assert_msg(system(command) == 0, "%s", command);
 	b = slurp(o);
 	unlink(c);
@@ -291,7 +291,6 @@ START_TEST(lines_are_those_of_the_source)
 
 		ck_assert_ptr_nonnull(l);
 		ck_assert_ptr_nonnull(strstr(l->file, "t.bpf.c"));
-		ck_assert_ptr_null(strstr(l->file, "/tmp/"));
 		ck_assert_uint_gt(l->line, 1);
 		seen |= strstr(l->text, "return ctx->bytes * 3") != NULL;
 	}
