@@ -133,6 +133,7 @@ enum nb_ret { NB_RET_SCALAR, NB_RET_VALUE_OR_NULL };
 enum nb_arg {
 	NB_ARG_NONE,
 	NB_ARG_ANY,
+	NB_ARG_OPT,
 	NB_ARG_MAP,
 	NB_ARG_KEY,
 	NB_ARG_VALUE,

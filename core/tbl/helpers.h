@@ -8,6 +8,7 @@
  * a1..a5     NB_ARG_<a>:
  *            NONE   not an argument, may hold anything
  *            ANY    an initialised scalar
+ *            OPT    anything, also nothing: the caller may leave it out
  *            MAP    a map handle
  *            KEY    readable memory of the map's key size
  *            VALUE  readable memory of the map's value size
@@ -28,7 +29,7 @@ HELPER(1, map_lookup_elem,      VALUE_OR_NULL, MAP, KEY,   NONE,  NONE, NONE, MA
 HELPER(2, map_update_elem,      SCALAR,        MAP, KEY,   VALUE, ANY,  NONE, LOCAL,    WRITES_MAP, "store an element; flags BPF_ANY, BPF_NOEXIST, BPF_EXIST; 0 or a negative errno")
 HELPER(3, map_delete_elem,      SCALAR,        MAP, KEY,   NONE,  NONE, NONE, LOCAL,    WRITES_MAP, "remove an element; 0 or -ENOENT")
 HELPER(5, ktime_get_ns,         SCALAR,        NONE, NONE, NONE,  NONE, NONE, LOCAL,    NONE,       "CLOCK_MONOTONIC in nanoseconds")
-HELPER(6, trace_printk,         SCALAR,        MEM, SIZE,  ANY,   ANY,  ANY,  LOCAL,    NONE,       "format at most three values into the policy's trace ring; %d %u %x %p with l or ll, %%; length or a negative errno")
+HELPER(6, trace_printk,         SCALAR,        MEM, SIZE,  OPT,   OPT,  OPT,  LOCAL,    NONE,       "format at most three values into the policy's trace ring; %d %u %x %p with l or ll, %%; length or a negative errno")
 HELPER(7, get_prandom_u32,      SCALAR,        NONE, NONE, NONE,  NONE, NONE, LOCAL,    NONE,       "pseudo-random 32 bits")
 HELPER(8, get_smp_processor_id, SCALAR,        NONE, NONE, NONE,  NONE, NONE, LOCAL,    NONE,       "CPU the program runs on; fixed for one run")
 

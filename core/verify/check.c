@@ -1,0 +1,1056 @@
+// SPDX-License-Identifier: MIT
+// Does a state grant what an instruction needs? Every rule that can refuse a
+// program for its values is here, one function a rule, each with what it
+// required and what was known. The state is only read.
+#include "core/verify/check.h"
+
+#include "core/verify/report.h"
+#include "core/verify/require.h"
+
+/* Where a check stands: passed down instead of four arguments. */
+struct at {
+	struct nb_env *env;
+	const struct nb_state *st;
+	const struct nb_frame *f;
+	const struct nb_insn *insn;
+	uint32_t pc;
+};
+
+/* Pointers may not be moved farther than this: the kernel's limit. */
+enum { MAX_MOVE = 1 << 29 };
+
+static const struct nb_reg *reg(const struct at *a, int number)
+{
+	return &a->f->regs[number];
+}
+
+static int refuse(const struct at *a, enum nb_finding_class cls, int number,
+		  const char *required, const char *hint)
+{
+	const char *known =
+		number >= 0 ? nb_say_reg(a->env, reg(a, number), number) : "";
+
+	return nb_refuse(a->env, cls, a->pc, number, required, known, hint);
+}
+
+struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off)
+{
+	struct nb_range by = nb_range_const((uint64_t)(int64_t)off);
+
+	return nb_range_alu(NB_FN_ADD, 64, &r->r, &by);
+}
+
+uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
+		       uint32_t frame, uint32_t pc)
+{
+	if (frame + 1 < st->nframes)
+		pc = st->frames[frame + 1].ret - 1;
+	return env->cfg.func_of[pc];
+}
+
+/* ---- registers ----------------------------------------------------------- */
+
+static int check_init(const struct at *a, int number)
+{
+	if (reg(a, number)->kind != NB_REG_UNINIT)
+		return 0;
+	return nb_refuse(
+		a->env, NB_FIND_UNINIT, a->pc, number,
+		nb_say(a->env, "r%d written before it is read", number),
+		nb_say(a->env, "r%d: never written on this path%s", number,
+		       number >= 1 && number <= 5
+			       ? ", or lost by a call (r1-r5 do not "
+				 "survive calls)"
+			       : ""),
+		"");
+}
+
+static int check_number(const struct at *a, int number)
+{
+	if (reg(a, number)->kind == NB_REG_SCALAR)
+		return 0;
+	return refuse(a, NB_FIND_ATOMIC_VALUE, number,
+		      nb_say(a->env, "a number in r%d", number), "");
+}
+
+static int check_writable(const struct at *a, int number)
+{
+	if (number != NB_R10)
+		return 0;
+	return refuse(a, NB_FIND_FRAME_POINTER, NB_R10,
+		      "r10 only read: it is the frame pointer", "");
+}
+
+/* ---- arithmetic -----------------------------------------------------------
+ */
+
+static int check_count(const struct at *a)
+{
+	if (a->env->opts.allow_wide_shift ||
+	    (uint64_t)a->insn->imm < a->insn->width)
+		return 0;
+	return nb_refuse(
+		a->env, NB_FIND_SHIFT, a->pc, a->insn->dst,
+		nb_say(a->env, "a shift count from 0 to %d",
+		       a->insn->width - 1),
+		nb_say(a->env, "the constant is %lld", (long long)a->insn->imm),
+		"");
+}
+
+static int check_divisor(const struct at *a)
+{
+	if (a->insn->imm)
+		return 0;
+	return nb_refuse(a->env, NB_FIND_DIV_ZERO, a->pc, a->insn->dst,
+			 "a constant divisor other than 0", "the constant is 0",
+			 "");
+}
+
+static bool is_move(const struct nb_insn *insn)
+{
+	return insn->fn == NB_FN_MOV || insn->fn == NB_FN_MOVSX8 ||
+	       insn->fn == NB_FN_MOVSX16 || insn->fn == NB_FN_MOVSX32;
+}
+
+static bool sane(int64_t v)
+{
+	return v > -MAX_MOVE && v < MAX_MOVE;
+}
+
+/* @ptr moved by the number @by; @number is the register of the number. */
+static int check_move(const struct at *a, const struct nb_reg *ptr,
+		      const struct nb_range *by, int number)
+{
+	struct nb_env *env = a->env;
+	struct nb_range to = nb_range_alu(a->insn->fn, 64, &ptr->r, by);
+	const char *known;
+
+	if (ptr->kind == NB_REG_CTX && !nb_range_is_const(by))
+		return refuse(a, NB_FIND_CTX_VARIABLE, number,
+			      "a constant offset into the context", "");
+	if (sane(by->smin) && sane(to.smin))
+		return 0;
+	known = number >= 0 ? nb_say_reg(env, reg(a, number), number)
+			    : nb_say(env, "it is moved by %lld to offset %lld",
+				     (long long)by->smin, (long long)to.smin);
+	return nb_refuse(
+		env, NB_FIND_PTR_RANGE, a->pc, number,
+		nb_say(env,
+		       "%s moved by a number with a minimum (signed) between "
+		       "-2^29 and 2^29",
+		       nb_say_reg(env, ptr, -1)),
+		known,
+		number >= 0 && by->smin < 0 && by->smax < MAX_MOVE
+			? "it may be negative: use an unsigned type, or test "
+			  "i >= 0 too"
+			: "");
+}
+
+static int pointer_operand(const struct at *a, int number)
+{
+	const struct nb_reg *r = reg(a, number);
+
+	switch ((enum nb_reg_kind)r->kind) {
+	case NB_REG_VALUE_OR_NULL:
+		return refuse(a, NB_FIND_NULL_ARITH, number,
+			      nb_say(a->env,
+				     "r%d tested against NULL before it is "
+				     "moved",
+				     number),
+			      "");
+	case NB_REG_MAP:
+	case NB_REG_FUNC:
+		return refuse(a, NB_FIND_HANDLE_ARITH, number,
+			      nb_say(a->env, "r%d left as it is", number), "");
+	case NB_REG_UNINIT:
+	case NB_REG_SCALAR:
+	case NB_REG_CTX:
+	case NB_REG_STACK:
+	case NB_REG_VALUE:
+	case NB_REG_MEM:
+		break;
+	}
+	return 0;
+}
+
+static const char *fn_word(const struct nb_insn *insn)
+{
+	return nb_spec_insn(insn->op)->mnemonic;
+}
+
+static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
+{
+	const struct nb_insn *insn = a->insn;
+	int ptr = dst_ptr ? insn->dst : insn->src;
+	struct nb_range by;
+	int rc;
+
+	if (insn->width != 64)
+		return refuse(a, NB_FIND_PTR_32, ptr,
+			      nb_say(a->env,
+				     "a number in r%d for the %d-bit "
+				     "operation %s",
+				     ptr, insn->width, fn_word(insn)),
+			      "");
+	if (dst_ptr && (rc = pointer_operand(a, insn->dst)))
+		return rc;
+	if (src_ptr && (rc = pointer_operand(a, insn->src)))
+		return rc;
+	if ((insn->fn != NB_FN_ADD && insn->fn != NB_FN_SUB) ||
+	    (insn->fn == NB_FN_SUB && !dst_ptr))
+		return refuse(a, NB_FIND_PTR_OP, ptr,
+			      nb_say(a->env, "a number in r%d for %s", ptr,
+				     fn_word(insn)),
+			      "");
+	if (dst_ptr && src_ptr && insn->fn == NB_FN_ADD)
+		return refuse(a, NB_FIND_PTR_PTR, insn->src,
+			      nb_say(a->env,
+				     "a number in r%d to add to the "
+				     "pointer in r%d",
+				     insn->src, insn->dst),
+			      "");
+	if (dst_ptr && src_ptr)
+		return 0; /* their difference is just a number */
+	if (insn->operand == NB_OPND_IMM) {
+		by = nb_range_const((uint64_t)insn->imm);
+		return check_move(a, reg(a, ptr), &by, -1);
+	}
+	ptr = dst_ptr ? insn->dst : insn->src;
+	return check_move(a, reg(a, ptr),
+			  &reg(a, dst_ptr ? insn->src : insn->dst)->r,
+			  dst_ptr ? insn->src : insn->dst);
+}
+
+static int check_arith(const struct at *a)
+{
+	const struct nb_insn *insn = a->insn;
+	bool dst = nb_reg_is_pointer(reg(a, insn->dst));
+	bool src = insn->operand == NB_OPND_REG &&
+		   nb_reg_is_pointer(reg(a, insn->src));
+
+	if (!is_move(insn))
+		return dst || src ? check_pointers(a, dst, src) : 0;
+	/* A pointer moves whole; half of one is just a number. */
+	if (src && insn->fn != NB_FN_MOV)
+		return refuse(a, NB_FIND_PTR_OP, insn->src,
+			      nb_say(a->env, "a number in r%d for %s",
+				     insn->src, fn_word(insn)),
+			      "");
+	return 0;
+}
+
+/* ---- maps and plain memory --------------------------------------------------
+ */
+
+enum access { LOAD, STORE };
+
+/* Granularity of a variable offset: the size of the elements indexed. */
+static uint64_t stride(const struct nb_range *off)
+{
+	return off->t.mask ? off->t.mask & -off->t.mask : 0;
+}
+
+/* Advice for offset @off + @size that leaves @limit bytes. */
+static const char *bound_hint(struct nb_env *env, const struct nb_range *off,
+			      uint64_t size, uint64_t limit)
+{
+	uint64_t step = stride(off);
+
+	if (!step || size > limit)
+		return "";
+	if (off->smin < 0)
+		return "the offset may be negative: use an unsigned index";
+	return nb_say(env,
+		      "for an index of %llu-byte elements add: if (i >= "
+		      "%llu) return 0;",
+		      (unsigned long long)step,
+		      (unsigned long long)((limit - size) / step + 1));
+}
+
+static int check_span(const struct at *a, int number,
+		      const struct nb_range *off, uint64_t size)
+{
+	const struct nb_reg *r = reg(a, number);
+	const struct nb_map_spec *m = &a->env->img->maps[r->map];
+	bool map = r->kind == NB_REG_VALUE;
+	uint64_t limit = map ? m->value_size : a->env->opts.plain_mem;
+	const char *where;
+
+	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
+	    size <= limit - (uint64_t)off->smax)
+		return 0;
+	where = map ? nb_say(a->env, "map %s's value of %llu bytes",
+			     nb_map_name(a->env, r->map),
+			     (unsigned long long)limit)
+		    : nb_say(a->env, "the %llu bytes of memory",
+			     (unsigned long long)limit);
+	return nb_refuse(
+		a->env, map ? NB_FIND_MAP_BOUNDS : NB_FIND_MEM_BOUNDS, a->pc,
+		number,
+		size > limit ? nb_say(a->env, "at most all of %s", where)
+			     : nb_say(a->env,
+				      "offset 0 to %llu in %s for %llu byte%s",
+				      (unsigned long long)(limit - size), where,
+				      (unsigned long long)size,
+				      size == 1 ? "" : "s"),
+		nb_say(a->env, "the access is at offset %s, %llu byte%s",
+		       nb_say_span(a->env, off->smin, off->smax),
+		       (unsigned long long)size, size == 1 ? "" : "s"),
+		bound_hint(a->env, off, size, limit));
+}
+
+static int check_map_access(const struct at *a, int number, enum access acc)
+{
+	const struct nb_reg *r = reg(a, number);
+	const struct nb_map_spec *m = &a->env->img->maps[r->map];
+	const char *name = nb_map_name(a->env, r->map);
+
+	if (acc == LOAD && m->flags & NB_F_WRONLY_PROG)
+		return nb_refuse(
+			a->env, NB_FIND_MAP_WRITEONLY, a->pc, number,
+			nb_say(a->env, "a map that programs may read"),
+			nb_say(a->env, "map %s has BPF_F_WRONLY_PROG", name),
+			"");
+	if (acc == LOAD)
+		return 0;
+	if (m->tags & NB_MAPF_COHERENT)
+		return nb_refuse(a->env, NB_FIND_MAP_COHERENT, a->pc, number,
+				 "a map that programs may write",
+				 nb_say(a->env, "map %s is coherent", name),
+				 "");
+	if (m->flags & NB_F_RDONLY_PROG || m->origin == NB_ORIGIN_RODATA)
+		return nb_refuse(a->env, NB_FIND_MAP_READONLY, a->pc, number,
+				 "a map that programs may write",
+				 nb_say(a->env, "map %s is read-only (%s)",
+					name,
+					m->origin == NB_ORIGIN_RODATA
+						? "constant data"
+						: "BPF_F_RDONLY_PROG"),
+				 "");
+	return 0;
+}
+
+/* ---- stack
+ * -------------------------------------------------------------------- */
+
+static const struct nb_frame *frame_of(const struct at *a,
+				       const struct nb_reg *r)
+{
+	return &a->st->frames[r->frame];
+}
+
+bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi,
+		      int64_t *bad)
+{
+	for (int64_t off = lo; off < hi; off++) {
+		uint32_t c = nb_cell_at(off);
+
+		if (c < f->ncells && f->cells[c].init & 1u << (off & 3))
+			continue;
+		*bad = off;
+		return false;
+	}
+	return true;
+}
+
+static bool pointer_at(const struct nb_frame *f, int64_t off)
+{
+	uint32_t c = nb_cell_at(off);
+
+	if (c >= f->ncells)
+		return false;
+	if (f->cells[c].kind == NB_CELL_SPILL8_HI)
+		c++;
+	return f->cells[c].kind == NB_CELL_SPILL8 &&
+	       nb_reg_is_pointer(&f->cells[c].reg);
+}
+
+static int check_frame_bounds(const struct at *a, int number,
+			      const struct nb_range *off, uint64_t size)
+{
+	if (size <= NB_STACK_SIZE && off->smin >= -NB_STACK_SIZE &&
+	    off->smax <= -(int64_t)size)
+		return 0;
+	return nb_refuse(a->env, NB_FIND_STACK_BOUNDS, a->pc, number,
+			 nb_say(a->env, "%llu byte%s at r10-%d to r10-%llu",
+				(unsigned long long)size, size == 1 ? "" : "s",
+				NB_STACK_SIZE, (unsigned long long)size),
+			 nb_say(a->env, "the access is at offset %s from r10",
+				nb_say_span(a->env, off->smin, off->smax)),
+			 "");
+}
+
+static int check_written(const struct at *a, int number,
+			 const struct nb_range *off, uint64_t size)
+{
+	const struct nb_reg *r = reg(a, number);
+	int64_t hi = off->smax + (int64_t)size, bad;
+
+	if (nb_stack_written(frame_of(a, r), off->smin, hi, &bad))
+		return 0;
+	return nb_refuse(
+		a->env, NB_FIND_STACK_UNINIT, a->pc, number,
+		nb_say(a->env, "all of r10%lld to r10%lld written before",
+		       (long long)off->smin, (long long)hi - 1),
+		nb_say(a->env, "the byte at r10%lld was never written%s",
+		       (long long)bad,
+		       r->frame + 1u < a->st->nframes
+			       ? " (in the caller's frame)"
+			       : ""),
+		"");
+}
+
+static int check_stack_load(const struct at *a, int number,
+			    const struct nb_range *off, uint64_t size)
+{
+	const struct nb_frame *f = frame_of(a, reg(a, number));
+	bool fixed = nb_range_is_const(off);
+	int64_t hi = off->smax + (int64_t)size;
+	int rc = check_written(a, number, off, size);
+
+	for (int64_t at = off->smin; !rc && at < hi; at++) {
+		uint32_t c = nb_cell_at(at);
+
+		if (!pointer_at(f, at))
+			continue;
+		if (fixed && size == 8 && f->cells[c].kind == NB_CELL_SPILL8)
+			return 0;
+		return nb_refuse(
+			a->env, NB_FIND_STACK_PARTIAL, a->pc, number,
+			nb_say(a->env,
+			       "8 bytes at a known offset to read the "
+			       "pointer at r10%lld",
+			       (long long)(at & ~7ll)),
+			nb_say(a->env, "%llu bytes are read at offset %s",
+			       (unsigned long long)size,
+			       nb_say_span(a->env, off->smin, off->smax)),
+			"");
+	}
+	return rc;
+}
+
+/* Register @value (or -1: a constant) may be stored in that frame. */
+static int check_stack_store(const struct at *a, int number,
+			     const struct nb_range *off, uint64_t size,
+			     int value)
+{
+	const struct nb_reg *r = reg(a, number), *v;
+
+	if (value < 0 || !nb_reg_is_pointer(reg(a, value)))
+		return 0;
+	v = reg(a, value);
+	if (size != 8 || !nb_range_is_const(off))
+		return nb_refuse(
+			a->env, NB_FIND_POINTER_STORE, a->pc, value,
+			nb_say(a->env,
+			       "8 bytes at a known offset to store "
+			       "the pointer in r%d",
+			       value),
+			nb_say(a->env, "%llu bytes are stored at offset %s",
+			       (unsigned long long)size,
+			       nb_say_span(a->env, off->smin, off->smax)),
+			"");
+	if (v->kind == NB_REG_STACK && v->frame > r->frame)
+		return nb_refuse(
+			a->env, NB_FIND_STACK_ESCAPE, a->pc, value,
+			"a pointer that lives as long as the caller's frame",
+			nb_say_reg(a->env, v, value), "");
+	return 0;
+}
+
+static bool aligned(const struct nb_range *off, uint64_t size)
+{
+	return !((off->t.value | off->t.mask) & (size - 1));
+}
+
+/* Deepest byte used, for the sum over call chains. */
+static void note_depth(const struct at *a, const struct nb_reg *r,
+		       const struct nb_range *off)
+{
+	uint32_t f = nb_frame_func(a->env, a->st, r->frame, a->pc);
+	uint32_t used = (uint32_t)-off->smin;
+
+	if (used > a->env->depth[f])
+		a->env->depth[f] = used;
+}
+
+static int check_stack(const struct at *a, const struct nb_need *n,
+		       const struct nb_range *off, enum access acc)
+{
+	int rc = check_frame_bounds(a, n->reg, off, n->size);
+
+	if (rc)
+		return rc;
+	if (!aligned(off, n->size))
+		return nb_refuse(
+			a->env, NB_FIND_STACK_ALIGN, a->pc, n->reg,
+			nb_say(a->env, "an offset that is a multiple of %d",
+			       n->size),
+			nb_say(a->env, "the access is at offset %s from r10",
+			       nb_say_span(a->env, off->smin, off->smax)),
+			"");
+	note_depth(a, reg(a, n->reg), off);
+	return acc == LOAD
+		       ? check_stack_load(a, n->reg, off, n->size)
+		       : check_stack_store(a, n->reg, off, n->size, n->value);
+}
+
+/* ---- context
+ * ------------------------------------------------------------------- */
+
+static const struct nb_ctx_field *newer_field(const struct at *a, int64_t off)
+{
+	const struct nb_image *img = a->env->img;
+
+	for (uint32_t i = 0; i < img->nctx_fields; i++) {
+		const struct nb_ctx_field *f = &img->ctx_fields[i];
+
+		if (f->hook == a->env->hook->id && off >= f->off &&
+		    off - f->off < f->size)
+			return f;
+	}
+	return NULL;
+}
+
+static int refuse_ctx_end(const struct at *a, int number, int64_t off)
+{
+	struct nb_env *env = a->env;
+	const struct nb_ctx_field *f = off >= 0 ? newer_field(a, off) : NULL;
+
+	if (f)
+		return nb_refuse(
+			env, NB_FIND_CTX_NEWER, a->pc, number,
+			nb_say(env,
+			       "a field of struct %s as this ncclbpf has "
+			       "it (%u bytes)",
+			       env->hook->ctx_struct, env->hook->ctx_size),
+			nb_say(env,
+			       "field %s is not known to this ncclbpf: "
+			       "the policy was built for a newer one",
+			       f->name),
+			"");
+	return nb_refuse(
+		env, NB_FIND_CTX_BOUNDS, a->pc, number,
+		nb_say(env, "offset 0 to %u of struct %s",
+		       env->hook->ctx_size - 1, env->hook->ctx_struct),
+		nb_say(env, "the access is at offset %lld", (long long)off),
+		"");
+}
+
+/* The store's value and address must not differ between ranks. */
+static int check_output_label(const struct at *a, const struct nb_need *n,
+			      const struct nb_field_spec *f)
+{
+	struct nb_env *env = a->env;
+	const struct nb_reg *v = n->value >= 0 ? reg(a, n->value) : NULL;
+	const struct nb_reg *bad = reg(a, n->reg);
+
+	if (!env->labels || f->label != NB_LABEL_COHERENT)
+		return 0;
+	if (v && v->label == NB_LABEL_LOCAL)
+		bad = v;
+	if (bad->label == NB_LABEL_LOCAL)
+		return nb_refuse(
+			env, NB_FIND_LOCAL_OUTPUT, a->pc,
+			bad == v ? n->value : n->reg,
+			nb_say(env,
+			       "a value for ctx->%s that is equal on all ranks",
+			       f->name),
+			nb_say(env, "%s; local since %s",
+			       nb_say_reg(env, bad,
+					  bad == v ? n->value : n->reg),
+			       nb_say_where(env, bad->from)),
+			"");
+	if (a->st->region.open)
+		return nb_refuse(
+			env, NB_FIND_LOCAL_CONTROL, a->pc, n->reg,
+			nb_say(env, "ctx->%s written on all ranks or on none",
+			       f->name),
+			nb_say(env,
+			       "the branch at %s depends on local data "
+			       "and decides whether this is reached",
+			       nb_say_where(env, a->st->region.pc)),
+			"");
+	return 0;
+}
+
+static int check_ctx_store(const struct at *a, const struct nb_need *n,
+			   const struct nb_field_spec *f, int64_t off)
+{
+	struct nb_env *env = a->env;
+
+	if (f->access != NB_OUT)
+		return nb_refuse(
+			env, NB_FIND_CTX_READONLY, a->pc, n->reg,
+			nb_say(env, "an output field of struct %s",
+			       env->hook->ctx_struct),
+			nb_say(env, "%s is an input (%s)", f->name, f->doc),
+			"");
+	if (off != f->off || n->size != f->size)
+		return nb_refuse(
+			env, NB_FIND_CTX_PARTIAL, a->pc, n->reg,
+			nb_say(env, "all %u bytes of %s in one store", f->size,
+			       f->name),
+			nb_say(env, "%d bytes are stored at offset %lld of it",
+			       n->size, (long long)(off - f->off)),
+			"");
+	if (n->value >= 0 && nb_reg_is_pointer(reg(a, n->value)))
+		return refuse(a, NB_FIND_POINTER_STORE, n->value,
+			      nb_say(env, "a number for %s", f->name), "");
+	return check_output_label(a, n, f);
+}
+
+static int check_ctx(const struct at *a, const struct nb_need *n,
+		     const struct nb_range *offs, enum access acc)
+{
+	struct nb_env *env = a->env;
+	const struct nb_field_spec *f;
+	int64_t off = offs->smin;
+
+	if (!nb_range_is_const(offs))
+		return refuse(a, NB_FIND_CTX_VARIABLE, n->reg,
+			      "a constant offset into the context", "");
+	if (off < 0 || off >= env->hook->ctx_size)
+		return refuse_ctx_end(a, n->reg, off);
+	f = nb_spec_field(env->hook, (uint32_t)off);
+	if (off % n->size)
+		return nb_refuse(
+			env, NB_FIND_CTX_ALIGN, a->pc, n->reg,
+			nb_say(env, "an offset that is a multiple of %d",
+			       n->size),
+			nb_say(env, "offset %lld, in field %s", (long long)off,
+			       f ? f->name : "(padding)"),
+			"");
+	if (!f || off + n->size > f->off + f->size)
+		return nb_refuse(
+			env, NB_FIND_CTX_FIELD, a->pc, n->reg,
+			nb_say(env, "an access inside one field"),
+			f ? nb_say(env,
+				   "%d bytes at offset %lld; field %s ends "
+				   "at %u",
+				   n->size, (long long)off, f->name,
+				   f->off + f->size)
+			  : nb_say(env, "offset %lld is padding",
+				   (long long)off),
+			"");
+	return acc == STORE ? check_ctx_store(a, n, f, off) : 0;
+}
+
+/* ---- memory accesses
+ * ------------------------------------------------------------ */
+
+static int refuse_address(const struct at *a, int number)
+{
+	const struct nb_reg *r = reg(a, number);
+
+	if (r->kind == NB_REG_VALUE_OR_NULL)
+		return refuse(a, NB_FIND_NULLABLE, number,
+			      nb_say(a->env,
+				     "r%d tested against NULL before it is "
+				     "followed",
+				     number),
+			      nb_say(a->env,
+				     "bpf_map_lookup_elem on %s returns NULL "
+				     "when there is no such element: add "
+				     "if (!v) return 0;",
+				     nb_map_name(a->env, r->map)));
+	return refuse(a, NB_FIND_NOT_POINTER, number,
+		      nb_say(a->env, "a pointer to memory in r%d", number),
+		      nb_reg_is_const(r) && !r->r.t.value
+			      ? "this is NULL on this path"
+			      : "");
+}
+
+static int check_access(const struct at *a, const struct nb_need *n,
+			enum access acc)
+{
+	const struct nb_reg *r = reg(a, n->reg);
+	struct nb_range off = nb_access_offset(r, a->insn->off);
+	int rc;
+
+	switch ((enum nb_reg_kind)r->kind) {
+	case NB_REG_CTX:
+		return check_ctx(a, n, &off, acc);
+	case NB_REG_STACK:
+		return check_stack(a, n, &off, acc);
+	case NB_REG_VALUE:
+		rc = check_span(a, n->reg, &off, n->size);
+		return rc ? rc : check_map_access(a, n->reg, acc);
+	case NB_REG_MEM:
+		return check_span(a, n->reg, &off, n->size);
+	case NB_REG_UNINIT:
+	case NB_REG_SCALAR:
+	case NB_REG_MAP:
+	case NB_REG_VALUE_OR_NULL:
+	case NB_REG_FUNC:
+		break;
+	}
+	return refuse_address(a, n->reg);
+}
+
+static int check_ordered(const struct at *a, const struct nb_need *n)
+{
+	const struct nb_reg *r = reg(a, n->reg);
+	struct nb_range off = nb_access_offset(r, a->insn->off);
+
+	if (r->kind == NB_REG_CTX)
+		return refuse(a, NB_FIND_CTX_ATOMIC, n->reg,
+			      "memory that other threads may share: the stack "
+			      "or a map's value",
+			      "");
+	if (!nb_reg_is_pointer(r) || aligned(&off, n->size))
+		return 0;
+	return nb_refuse(
+		a->env, NB_FIND_ATOMIC_ALIGN, a->pc, n->reg,
+		nb_say(a->env, "an offset that is a multiple of %d", n->size),
+		nb_say(a->env, "the access is at offset %s",
+		       nb_say_span(a->env, off.smin, off.smax)),
+		"");
+}
+
+static int check_atomic(const struct at *a, const struct nb_need *n)
+{
+	struct nb_need store = *n;
+	int64_t off =
+		(int64_t)nb_access_offset(reg(a, n->reg), a->insn->off).t.value;
+	int rc;
+
+	store.value = -1;
+	if ((rc = check_number(a, n->value)) || (rc = check_ordered(a, n)) ||
+	    (rc = check_access(a, n, LOAD)) ||
+	    (rc = check_access(a, &store, STORE)))
+		return rc;
+	if (reg(a, n->reg)->kind == NB_REG_STACK &&
+	    pointer_at(frame_of(a, reg(a, n->reg)), off))
+		return nb_refuse(a->env, NB_FIND_STACK_PARTIAL, a->pc, n->reg,
+				 "a number on the stack",
+				 nb_say(a->env, "r10%lld holds a pointer",
+					(long long)off),
+				 "");
+	return 0;
+}
+
+/* ---- helpers
+ * -------------------------------------------------------------------- */
+
+static const struct nb_helper_spec *helper_of(const struct nb_insn *insn)
+{
+	return insn->imm >= INT32_MIN && insn->imm <= INT32_MAX
+		       ? nb_spec_helper((int32_t)insn->imm)
+		       : NULL;
+}
+
+const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
+					const struct nb_state *st,
+					const struct nb_helper_spec *h)
+{
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+
+	for (unsigned i = 0; i < 5; i++)
+		if (h->arg[i] == NB_ARG_MAP &&
+		    f->regs[i + 1].kind == NB_REG_MAP)
+			return &env->img->maps[f->regs[i + 1].map];
+	return NULL;
+}
+
+struct nb_extent nb_helper_extent(const struct nb_env *env,
+				  const struct nb_state *st,
+				  const struct nb_helper_spec *h, unsigned arg)
+{
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+	const struct nb_map_spec *m = nb_helper_map(env, st, h);
+	uint64_t size = 0;
+
+	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_OUT) {
+		const struct nb_reg *r = &f->regs[arg + 2 <= 5 ? arg + 2 : 5];
+
+		return (struct nb_extent){ r->r.umin, r->r.umax };
+	}
+	if (m)
+		size = h->arg[arg] == NB_ARG_KEY ? m->key_size : m->value_size;
+	return (struct nb_extent){ size, size };
+}
+
+static int check_helper(const struct at *a)
+{
+	const char *near[2] = { NULL, NULL };
+
+	if (helper_of(a->insn))
+		return 0;
+	(void)near;
+	return nb_refuse(
+		a->env, NB_FIND_HELPER, a->pc, -1,
+		"a helper that this ncclbpf offers",
+		nb_say(a->env, "helper number %lld", (long long)a->insn->imm),
+		"the reference page lists the helpers; others of the "
+		"kernel do not exist inside a job");
+}
+
+static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
+			 int number)
+{
+	const struct nb_reg *r = reg(a, number);
+	struct at at = *a;
+
+	if (r->kind != NB_REG_MAP)
+		return refuse(a, NB_FIND_ARG_MAP, number,
+			      nb_say(a->env, "a map in r%d for bpf_%s", number,
+				     h->name),
+			      "");
+	if (h->effect == NB_EFFECT_WRITES_MAP)
+		return check_map_access(&at, number, STORE);
+	return 0;
+}
+
+static const char *arg_words(enum nb_arg arg)
+{
+	switch (arg) {
+	case NB_ARG_KEY:
+		return "the key";
+	case NB_ARG_VALUE:
+		return "the value";
+	case NB_ARG_MEM:
+		return "memory to read";
+	case NB_ARG_OUT:
+		return "memory to write";
+	case NB_ARG_NONE:
+	case NB_ARG_ANY:
+	case NB_ARG_OPT:
+	case NB_ARG_MAP:
+	case NB_ARG_SIZE:
+	case NB_ARG_SIZE0:
+	case NB_ARG_CTX:
+		break;
+	}
+	return "an argument";
+}
+
+static int check_stack_arg(const struct at *a, int number, uint64_t size,
+			   enum access acc)
+{
+	const struct nb_reg *r = reg(a, number);
+	struct nb_range off = nb_access_offset(r, 0);
+	int rc = check_frame_bounds(a, number, &off, size);
+
+	if (rc)
+		return rc;
+	note_depth(a, r, &off);
+	return acc == LOAD ? check_written(a, number, &off, size) : 0;
+}
+
+static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
+			 unsigned arg)
+{
+	int number = (int)arg + 1, rc;
+	const struct nb_reg *r = reg(a, number);
+	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
+	enum access acc = h->arg[arg] == NB_ARG_OUT ? STORE : LOAD;
+	struct nb_range off = nb_access_offset(r, 0);
+	const char *want = nb_say(a->env,
+				  "%s for bpf_%s in r%d: a pointer to "
+				  "%llu bytes",
+				  arg_words(h->arg[arg]), h->name, number,
+				  (unsigned long long)size.max);
+
+	if (!size.max && r->kind == NB_REG_STACK)
+		return 0;
+	switch ((enum nb_reg_kind)r->kind) {
+	case NB_REG_STACK:
+		return check_stack_arg(a, number, size.max, acc);
+	case NB_REG_VALUE:
+		rc = check_span(a, number, &off, size.max);
+		return rc ? rc : check_map_access(a, number, acc);
+	case NB_REG_MEM:
+		return check_span(a, number, &off, size.max);
+	case NB_REG_VALUE_OR_NULL:
+		return refuse(a, NB_FIND_ARG_NULL, number, want, "");
+	case NB_REG_SCALAR:
+		if (nb_reg_is_const(r) && !r->r.t.value)
+			return refuse(a, NB_FIND_ARG_NULL, number, want, "");
+		break;
+	case NB_REG_UNINIT:
+	case NB_REG_CTX:
+	case NB_REG_MAP:
+	case NB_REG_FUNC:
+		break;
+	}
+	return refuse(a, NB_FIND_ARG_MEM, number, want, "");
+}
+
+/* The size itself; whether the memory has it, check_mem_arg asks. */
+static int check_size_arg(const struct at *a, const struct nb_helper_spec *h,
+			  unsigned arg)
+{
+	int number = (int)arg + 1;
+	const struct nb_reg *r = reg(a, number);
+
+	if (r->kind != NB_REG_SCALAR)
+		return refuse(a, NB_FIND_ARG_SCALAR, number,
+			      nb_say(a->env, "a size in r%d for bpf_%s", number,
+				     h->name),
+			      "");
+	if (r->r.smin < 0 || r->r.umax >= MAX_MOVE)
+		return refuse(a, NB_FIND_ARG_SIZE, number,
+			      nb_say(a->env,
+				     "a size with a known upper bound "
+				     "in r%d for bpf_%s",
+				     number, h->name),
+			      r->r.smin < 0 && r->r.smax < MAX_MOVE
+				      ? "it may be negative: use an unsigned "
+					"type"
+				      : "bound it by the size of the memory "
+					"first");
+	if (h->arg[arg] == NB_ARG_SIZE && !r->r.umin)
+		return refuse(a, NB_FIND_ARG_ZERO, number,
+			      nb_say(a->env,
+				     "a size of 1 or more in r%d for "
+				     "bpf_%s",
+				     number, h->name),
+			      "test it first: if (!size) return 0;");
+	return 0;
+}
+
+static int check_arg(const struct at *a, const struct nb_helper_spec *h,
+		     unsigned arg)
+{
+	int number = (int)arg + 1, rc;
+
+	if (h->arg[arg] == NB_ARG_NONE)
+		return 0;
+	if (h->arg[arg] == NB_ARG_OPT && reg(a, number)->kind == NB_REG_UNINIT)
+		return 0;
+	if ((rc = check_init(a, number)))
+		return rc;
+	switch (h->arg[arg]) {
+	case NB_ARG_MAP:
+		return check_map_arg(a, h, number);
+	case NB_ARG_SIZE:
+	case NB_ARG_SIZE0:
+		return check_size_arg(a, h, arg);
+	case NB_ARG_ANY:
+		if (reg(a, number)->kind != NB_REG_SCALAR)
+			return refuse(a, NB_FIND_ARG_SCALAR, number,
+				      nb_say(a->env,
+					     "a number in r%d for bpf_%s",
+					     number, h->name),
+				      "");
+		return 0;
+	case NB_ARG_CTX:
+		if (reg(a, number)->kind != NB_REG_CTX ||
+		    !nb_range_is_const(&reg(a, number)->r) ||
+		    reg(a, number)->r.t.value)
+			return refuse(a, NB_FIND_ARG_CTX, number,
+				      nb_say(a->env,
+					     "the context in r%d for bpf_%s",
+					     number, h->name),
+				      "");
+		return 0;
+	case NB_ARG_NONE:
+	case NB_ARG_OPT:
+	case NB_ARG_KEY:
+	case NB_ARG_VALUE:
+	case NB_ARG_MEM:
+	case NB_ARG_OUT:
+		break;
+	}
+	return 0;
+}
+
+static bool is_memory(enum nb_arg arg)
+{
+	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
+	       arg == NB_ARG_OUT;
+}
+
+/* First what stands alone, then memory, whose size other arguments say. */
+static int check_args(const struct at *a)
+{
+	const struct nb_helper_spec *h = helper_of(a->insn);
+	int rc = 0;
+
+	for (unsigned i = 0; !rc && i < 5; i++)
+		rc = check_arg(a, h, i);
+	for (unsigned i = 0; !rc && i < 5; i++)
+		if (is_memory(h->arg[i]))
+			rc = check_mem_arg(a, h, i);
+	return rc;
+}
+
+/* ---- calls and returns
+ * -------------------------------------------------------------- */
+
+static int check_call(const struct at *a)
+{
+	if (a->st->nframes < NB_MAX_FRAMES)
+		return 0;
+	return nb_refuse(a->env, NB_FIND_CALL_DEPTH, a->pc, -1,
+			 nb_say(a->env, "at most %d frames", NB_MAX_FRAMES),
+			 "this call would be one more", "");
+}
+
+static int check_return(const struct at *a)
+{
+	const struct nb_reg *r = reg(a, 0);
+	int rc;
+
+	if (a->st->nframes == 1) {
+		if ((rc = check_init(a, 0)))
+			return rc;
+		if (r->kind == NB_REG_SCALAR)
+			return 0;
+		return refuse(a, NB_FIND_RET_POINTER, 0,
+			      "a number in r0 at exit", "");
+	}
+	if (r->kind == NB_REG_STACK && r->frame + 1u == a->st->nframes)
+		return refuse(a, NB_FIND_STACK_ESCAPE, 0,
+			      "a return value that outlives the function", "");
+	return 0;
+}
+
+static int grant(const struct at *a, const struct nb_need *n)
+{
+	switch (n->kind) {
+	case NB_NEED_WRITABLE:
+		return check_writable(a, n->reg);
+	case NB_NEED_INIT:
+		return check_init(a, n->reg);
+	case NB_NEED_COUNT:
+		return check_count(a);
+	case NB_NEED_DIVISOR:
+		return check_divisor(a);
+	case NB_NEED_ARITH:
+		return check_arith(a);
+	case NB_NEED_LOAD:
+		return check_access(a, n, LOAD);
+	case NB_NEED_STORE:
+		return check_access(a, n, STORE);
+	case NB_NEED_ATOMIC:
+		return check_atomic(a, n);
+	case NB_NEED_ORDERED:
+		return check_ordered(a, n);
+	case NB_NEED_NUMBER:
+		return check_number(a, n->reg);
+	case NB_NEED_CALL:
+		return check_call(a);
+	case NB_NEED_HELPER:
+		return check_helper(a);
+	case NB_NEED_ARGS:
+		return check_args(a);
+	case NB_NEED_RETURN:
+		return check_return(a);
+	}
+	return 0;
+}
+
+int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc)
+{
+	struct at a = { env, st, &st->frames[st->nframes - 1], &env->insns[pc],
+			pc };
+	struct nb_needs needs;
+	int rc = 0;
+
+	nb_require(&needs, a.insn);
+	for (unsigned i = 0; !rc && i < needs.n; i++)
+		rc = grant(&a, &needs.at[i]);
+	return rc;
+}

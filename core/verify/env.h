@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_ENV_H
+#define NB_VERIFY_ENV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/arena.h"
+#include "core/image/image.h"
+#include "core/isa/insn.h"
+#include "core/verify/cfg.h"
+#include "core/verify/state.h"
+#include "core/verify/verify.h"
+
+/* What a slot may write, collected in a walk without labels. */
+struct nb_effects;
+struct nb_writes {
+	uint64_t cells[NB_MAX_FRAMES][NB_NCELLS / 64];
+};
+
+/*
+ * Everything one verification knows besides the states; lives on the stack
+ * of nb_verify, its tables in the verdict's arena.
+ */
+struct nb_env {
+	const struct nb_image *img;
+	const struct nb_prog *prog;
+	const struct nb_hook_spec *hook;
+	struct nb_verify_opts opts; /* defaults filled in */
+	struct nb_verdict *v;
+	struct nb_arena *arena; /* the verdict's */
+	struct nb_insn *insns;	/* nslots of them */
+	uint32_t n;
+	struct nb_cfg cfg;
+	uint8_t *aux;
+	uint8_t *zero_divisor; /* DIV, MOD: the divisor may be 0 */
+	uint32_t ids;	       /* last id given out */
+	uint32_t *depth;       /* bytes of stack used, for each function */
+
+	/* the walk going on */
+	bool labels;	/* it tracks coherence */
+	bool saw_local; /* some value had a local source */
+	bool failed;	/* v->finding is filled */
+	bool nomem;
+	bool widen; /* grow scalars at may_goto */
+	struct nb_writes **writes;
+	/* verdicts: the one constant all exits return, and where a local
+	 * decision chose between exits */
+	bool exit_seen, exit_mixed;
+	uint64_t exit_value;
+	uint32_t exit_local; /* slot, NB_NO_PC: none */
+	uint32_t exit_from;
+	/* regions of local control: what each may write, by its branch */
+	const struct nb_effects **effects;
+	uint8_t *scratch_seen;
+	uint32_t *scratch_todo;
+	uint64_t region_work; /* slots that may still be looked at */
+	/* branches that led to the state walked now */
+	uint32_t *history;
+	uint32_t nhistory, history_cap;
+};
+
+#endif

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: MIT
+// The walk over all behaviours. Termination of what is accepted rests on
+// this: a way ends at exit or at a state whose continuation was walked to its
+// end (never at one still being walked, unless the run-time budget of a
+// may_goto bounds that cycle). Stored states that never help are dropped, so
+// a long loop costs time, which is bounded, rather than memory.
+#include "core/verify/explore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/verify/check.h"
+#include "core/verify/region.h"
+#include "core/verify/report.h"
+#include "core/verify/step.h"
+
+enum {
+	UNIT = 64,	    /* stored states come in multiples of this */
+	NCLASSES = 2048,    /* up to 128 KiB, more than any state */
+	MAX_PENDING = 8192, /* ways not yet walked: the kernel's limit */
+	MAX_STEPS = 64,	    /* bounds to stop at when widening */
+	MISSES = 3
+};
+
+/*
+ * A stored state. ways counts the ways out of it that are not walked to
+ * their end; while there are any, it lies on the way being walked.
+ */
+struct node {
+	struct node *parent, *next;
+	struct nb_saved *saved; /* NULL: dropped */
+	uint32_t size, pc, ways, hits, misses;
+};
+
+struct pending {
+	struct nb_saved *saved;
+	struct node *parent;
+	uint32_t size, pc, nhistory;
+};
+
+struct free_block {
+	struct free_block *next;
+};
+
+struct walk {
+	struct nb_env *env;
+	struct nb_state *st;
+	uint32_t pc;
+	struct node *at;    /* the last stored state of this way */
+	struct node **seen; /* stored states by slot */
+	struct pending *pending;
+	uint32_t npending, walked;
+	struct free_block *free[NCLASSES];
+	struct free_block *free_nodes;
+	int64_t steps[MAX_STEPS];
+	uint32_t nsteps;
+};
+
+/* ---- memory
+ * ------------------------------------------------------------------ */
+
+static void *take(struct walk *w, size_t size)
+{
+	size_t class = (size + UNIT - 1) / UNIT;
+	struct free_block *b = class < NCLASSES ? w->free[class] : NULL;
+
+	if (b)
+		w->free[class] = b->next;
+	else
+		b = nb_arena_alloc(w->env->arena, class * UNIT);
+	return b;
+}
+
+static void give(struct walk *w, void *p, size_t size)
+{
+	size_t class = (size + UNIT - 1) / UNIT;
+	struct free_block *b = p;
+
+	if (!b || class >= NCLASSES)
+		return;
+	b->next = w->free[class];
+	w->free[class] = b;
+}
+
+static struct node *take_node(struct walk *w)
+{
+	struct free_block *b = w->free_nodes;
+	struct node *n;
+
+	if (b)
+		w->free_nodes = b->next;
+	n = b ? (void *)b : nb_arena_alloc(w->env->arena, sizeof(*n));
+	if (n)
+		memset(n, 0, sizeof(*n));
+	return n;
+}
+
+static void give_node(struct walk *w, struct node *n)
+{
+	struct free_block *b = (void *)n;
+
+	b->next = w->free_nodes;
+	w->free_nodes = b;
+}
+
+static int over_memory(struct walk *w)
+{
+	return nb_refuse(w->env, NB_FIND_MEMORY, w->pc, -1,
+			 nb_say(w->env, "at most %zu bytes for states",
+				w->env->opts.max_memory),
+			 nb_say(w->env,
+				"%u instructions walked, %u states "
+				"kept",
+				w->walked, w->env->v->stats.states_kept),
+			 "");
+}
+
+/* ---- what matters of a state
+ * ----------------------------------------------------- */
+
+static void live_at(const struct walk *w, uint32_t pc, struct nb_live *live)
+{
+	const uint16_t *at = w->env->cfg.live;
+
+	for (uint32_t i = 0; i + 1 < w->st->nframes; i++)
+		/* r0 comes from the callee, r1-r5 are gone. */
+		live->regs[i] = at[w->st->frames[i + 1].ret] & 0x3c0;
+	live->regs[w->st->nframes - 1] = at[pc];
+}
+
+static struct nb_saved *save(struct walk *w, uint32_t pc, uint32_t *size)
+{
+	struct nb_live live;
+	struct nb_saved *s;
+
+	live_at(w, pc, &live);
+	*size = (uint32_t)nb_state_size(w->st, &live);
+	s = take(w, *size);
+	if (s)
+		nb_state_save(s, w->st, &live);
+	return s;
+}
+
+/* ---- ways
+ * ------------------------------------------------------------------------- */
+
+static void remember(struct nb_env *env, uint32_t pc)
+{
+	uint32_t cap = env->history_cap ? env->history_cap * 2 : 256;
+	uint32_t *p;
+
+	if (env->nhistory == env->history_cap) {
+		p = realloc(env->history, cap * sizeof(*p));
+		if (!p) {
+			env->nomem = true;
+			return;
+		}
+		env->history = p;
+		env->history_cap = cap;
+	}
+	env->history[env->nhistory++] = pc;
+}
+
+/* Walk on from @pc later, with the state as it is now. */
+static int push(struct walk *w, uint32_t pc)
+{
+	struct pending *p = &w->pending[w->npending];
+
+	if (w->npending == MAX_PENDING)
+		return nb_refuse(w->env, NB_FIND_COMPLEXITY, w->pc, -1,
+				 nb_say(w->env,
+					"at most %d open ways at a time",
+					MAX_PENDING),
+				 "more branches follow each other", "");
+	p->saved = save(w, pc, &p->size);
+	if (!p->saved)
+		return over_memory(w);
+	p->pc = pc;
+	p->parent = w->at;
+	p->nhistory = w->env->nhistory;
+	if (w->at)
+		w->at->ways++;
+	w->npending++;
+	return 0;
+}
+
+static void drop(struct walk *w, struct node *n)
+{
+	give(w, n->saved, n->size);
+	n->saved = NULL;
+	w->env->v->stats.states_kept--;
+}
+
+/* This way is at its end: tell the states it came from. */
+static void finish(struct walk *w)
+{
+	struct node *n = w->at;
+
+	while (n && !--n->ways) {
+		struct node *parent = n->parent;
+
+		if (!n->saved)
+			give_node(w, n);
+		n = parent;
+	}
+	w->at = NULL;
+}
+
+/* Take the latest open way; false: none is left. */
+static bool pop(struct walk *w)
+{
+	struct pending *p;
+
+	if (!w->npending)
+		return false;
+	p = &w->pending[--w->npending];
+	nb_state_restore(w->st, p->saved);
+	give(w, p->saved, p->size);
+	w->pc = p->pc;
+	w->at = p->parent;
+	w->env->nhistory = p->nhistory;
+	return true;
+}
+
+/* ---- stored states
+ * ------------------------------------------------------------------- */
+
+static int refuse_loop(struct walk *w)
+{
+	return nb_refuse(w->env, NB_FIND_LOOP, w->pc, -1,
+			 "something that changes on every pass of the loop and "
+			 "brings it to its end",
+			 nb_say(w->env,
+				"after one pass everything known is as before "
+				"at %s",
+				nb_say_where(w->env, w->pc)),
+			 "");
+}
+
+enum found { GO_ON, COVERED, REFUSED };
+
+static enum found compare(struct walk *w, struct node *n,
+			  const struct nb_live *live)
+{
+	bool budget = w->env->insns[w->pc].kind == NB_KIND_MAY_GOTO;
+
+	if (!nb_state_covers(n->saved, w->st, live))
+		return GO_ON;
+	if (!n->ways || budget)
+		return COVERED;
+	if (!nb_state_same(n->saved, w->st, live))
+		return GO_ON;
+	refuse_loop(w);
+	return REFUSED;
+}
+
+/* Look for a stored state that answers for this one. */
+static enum found look(struct walk *w, const struct nb_live *live,
+		       struct node **latest)
+{
+	struct node **link = &w->seen[w->pc];
+
+	while (*link) {
+		struct node *n = *link;
+		enum found f = compare(w, n, live);
+
+		if (f != GO_ON) {
+			n->hits++;
+			return f;
+		}
+		if (n->ways && !*latest)
+			*latest = n;
+		if (++n->misses > MISSES * (n->hits + 1)) {
+			*link = n->next;
+			drop(w, n);
+			if (!n->ways)
+				give_node(w, n);
+			if (*latest == n)
+				*latest = NULL;
+			continue;
+		}
+		link = &n->next;
+	}
+	return GO_ON;
+}
+
+static int store_state(struct walk *w)
+{
+	struct nb_verify_stats *stats = &w->env->v->stats;
+	struct node *n = take_node(w);
+
+	if (!n)
+		return over_memory(w);
+	n->saved = save(w, w->pc, &n->size);
+	if (!n->saved) {
+		give_node(w, n);
+		return over_memory(w);
+	}
+	n->pc = w->pc;
+	n->ways = 1;
+	n->parent = w->at;
+	n->next = w->seen[w->pc];
+	w->seen[w->pc] = n;
+	w->at = n;
+	if (++stats->states_kept > stats->states_peak)
+		stats->states_peak = stats->states_kept;
+	return 0;
+}
+
+/* At a join: covered, endless, or one more state to remember. */
+static enum found checkpoint(struct walk *w)
+{
+	struct node *latest = NULL;
+	struct nb_live live;
+	enum found f;
+
+	live_at(w, w->pc, &live);
+	f = look(w, &live, &latest);
+	if (f != GO_ON)
+		return f;
+	if (w->env->widen && latest &&
+	    w->env->insns[w->pc].kind == NB_KIND_MAY_GOTO)
+		nb_state_widen(w->st, latest->saved, &live, w->steps,
+			       w->nsteps);
+	return store_state(w) ? REFUSED : GO_ON;
+}
+
+/* ---- one instruction
+ * -------------------------------------------------------------------- */
+
+static int note_verdict(struct walk *w)
+{
+	struct nb_env *env = w->env;
+	const struct nb_reg *r0 = &nb_top(w->st)->regs[0];
+	bool local = r0->label == NB_LABEL_LOCAL || w->st->region.open;
+
+	if (!nb_reg_is_const(r0) ||
+	    (env->exit_seen && env->exit_value != r0->r.t.value))
+		env->exit_mixed = true;
+	env->exit_seen = true;
+	env->exit_value = r0->r.t.value;
+	if (local && env->exit_local == NB_NO_PC) {
+		env->exit_local = w->pc;
+		env->exit_from = r0->label == NB_LABEL_LOCAL ? r0->from
+							     : w->st->region.pc;
+	}
+	return 0;
+}
+
+/* Both ways of a jump, unless one is impossible. */
+static int branch(struct walk *w)
+{
+	struct nb_env *env = w->env;
+	const struct nb_insn *insn = &env->insns[w->pc];
+	uint32_t to = (uint32_t)((int64_t)w->pc + 1 + insn->off), from, size;
+	struct nb_saved *before;
+	bool taken, falls;
+	struct nb_live all;
+	int rc;
+
+	if (nb_step_branch_local(env, w->st, w->pc, &from))
+		nb_region_open(env, w->st, w->pc);
+	remember(env, w->pc);
+	for (uint32_t i = 0; i < w->st->nframes; i++)
+		all.regs[i] = 0x7ff;
+	size = (uint32_t)nb_state_size(w->st, &all);
+	before = take(w, size);
+	if (!before)
+		return over_memory(w);
+	nb_state_save(before, w->st, &all);
+	taken = nb_step_branch(env, w->st, w->pc, true);
+	rc = taken ? push(w, to) : 0;
+	nb_state_restore(w->st, before);
+	falls = nb_step_branch(env, w->st, w->pc, false);
+	if (!rc && !taken && !falls) {
+		/* No proof of anything: walk both ways as they were. */
+		nb_state_restore(w->st, before);
+		rc = push(w, to);
+		taken = falls = true;
+	}
+	give(w, before, size);
+	if (rc)
+		return rc;
+	env->aux[w->pc] |= (uint8_t)((taken ? NB_AUX_BRANCH_TAKEN : 0) |
+				     (falls ? NB_AUX_BRANCH_FALLS : 0));
+	if (falls) {
+		w->pc++;
+		return 0;
+	}
+	/* Only the way just pushed is left: go on with it at once. */
+	if (w->at)
+		w->at->ways--;
+	pop(w);
+	return 0;
+}
+
+static int may_goto(struct walk *w)
+{
+	const struct nb_insn *insn = &w->env->insns[w->pc];
+	uint32_t to = (uint32_t)((int64_t)w->pc + 1 + insn->off), from;
+	int rc;
+
+	if (nb_step_branch_local(w->env, w->st, w->pc, &from))
+		nb_region_open(w->env, w->st, w->pc);
+	remember(w->env, w->pc);
+	if (w->st->region.open)
+		w->st->budget = NB_LABEL_LOCAL;
+	w->env->aux[w->pc] |= NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS;
+	rc = push(w, to);
+	w->pc++;
+	return rc;
+}
+
+/* false in *@more: this way ended. */
+static int leave(struct walk *w, bool *more)
+{
+	struct nb_state *st = w->st;
+
+	if (st->nframes == 1) {
+		*more = false;
+		return note_verdict(w);
+	}
+	w->pc = nb_top(st)->ret;
+	nb_step_return(w->env, st);
+	return 0;
+}
+
+static int advance(struct walk *w, bool *more)
+{
+	struct nb_env *env = w->env;
+	const struct nb_insn *insn = &env->insns[w->pc];
+
+	switch ((enum nb_kind)insn->kind) {
+	case NB_KIND_JMP:
+		return branch(w);
+	case NB_KIND_MAY_GOTO:
+		return may_goto(w);
+	case NB_KIND_JA:
+		w->pc = (uint32_t)((int64_t)w->pc + 1 + insn->off);
+		return 0;
+	case NB_KIND_EXIT:
+		return leave(w, more);
+	case NB_KIND_CALL:
+		if (insn->fn == NB_FN_LOCAL) {
+			nb_step_call(env, w->st, w->pc);
+			w->pc = (uint32_t)((int64_t)w->pc + 1 + insn->off);
+			return 0;
+		}
+		break;
+	case NB_KIND_ALU:
+	case NB_KIND_LDX:
+	case NB_KIND_LDXS:
+	case NB_KIND_ST:
+	case NB_KIND_STX:
+	case NB_KIND_ATOMIC:
+	case NB_KIND_LOAD_ACQ:
+	case NB_KIND_STORE_REL:
+	case NB_KIND_LDDW:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+	nb_step(env, w->st, w->pc);
+	w->pc += insn->kind == NB_KIND_LDDW ? 2 : 1;
+	return 0;
+}
+
+static int over_steps(struct walk *w)
+{
+	return nb_refuse(w->env, NB_FIND_COMPLEXITY, w->pc, -1,
+			 nb_say(w->env, "a verdict within %u instructions",
+				w->env->opts.max_insns),
+			 nb_say(w->env, "the walk was still going on at %s",
+				nb_say_where(w->env, w->pc)),
+			 "");
+}
+
+/* One way, from w->pc to its end. */
+static int walk_way(struct walk *w)
+{
+	struct nb_env *env = w->env;
+	bool more = true;
+	int rc = 0;
+
+	while (more && !rc) {
+		struct nb_region *r = &w->st->region;
+
+		if (r->open && r->frame + 1u == w->st->nframes &&
+		    r->end == w->pc)
+			nb_region_close(env, w->st);
+		if (env->cfg.mark[w->pc] & NB_MARK_JOIN) {
+			enum found f = checkpoint(w);
+
+			if (f == REFUSED)
+				return NB_E_VERIFY;
+			if (f == COVERED)
+				return 0;
+		}
+		if (w->walked++ >= env->opts.max_insns)
+			return over_steps(w);
+		env->aux[w->pc] |= NB_AUX_REACHED;
+		if (env->opts.trace)
+			nb_trace_state(env, w->st, w->pc);
+		rc = nb_check(env, w->st, w->pc);
+		if (!rc)
+			rc = advance(w, &more);
+		if (!rc && env->nomem)
+			rc = over_memory(w);
+	}
+	return rc;
+}
+
+/* ---- the whole walk
+ * ---------------------------------------------------------------------- */
+
+static int order(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Bounds worth stopping at: constants compared with, and the types' ends. */
+static void find_steps(struct walk *w)
+{
+	static const int64_t ends[] = { INT64_MIN, INT32_MIN,  -1,	 0, 1,
+					INT32_MAX, UINT32_MAX, INT64_MAX };
+
+	memcpy(w->steps, ends, sizeof(ends));
+	w->nsteps = sizeof(ends) / sizeof(ends[0]);
+	for (uint32_t pc = 0; pc < w->env->n; pc++) {
+		const struct nb_insn *insn = &w->env->insns[pc];
+
+		if (insn->kind != NB_KIND_JMP || insn->operand != NB_OPND_IMM ||
+		    w->nsteps + 2 > MAX_STEPS)
+			continue;
+		w->steps[w->nsteps++] = insn->imm - 1;
+		w->steps[w->nsteps++] = insn->imm;
+	}
+	qsort(w->steps, w->nsteps, sizeof(w->steps[0]), order);
+}
+
+int nb_explore(struct nb_env *env)
+{
+	struct walk *w = nb_arena_alloc(env->arena, sizeof(*w));
+	int rc;
+
+	if (!w)
+		return NB_E_NOMEM;
+	w->env = env;
+	w->st = nb_arena_alloc(env->arena, sizeof(*w->st));
+	w->seen = nb_arena_array(env->arena, env->n, sizeof(*w->seen));
+	w->pending =
+		nb_arena_array(env->arena, MAX_PENDING, sizeof(*w->pending));
+	if (!w->st || !w->seen || !w->pending)
+		return NB_E_NOMEM;
+	env->nhistory = 0;
+	env->exit_seen = env->exit_mixed = false;
+	env->exit_local = NB_NO_PC;
+	env->v->stats.states_kept = 0;
+	find_steps(w);
+	nb_step_init(env, w->st);
+	do {
+		rc = walk_way(w);
+		if (!rc)
+			finish(w);
+	} while (!rc && pop(w));
+	env->v->stats.insns_walked += w->walked;
+	return rc;
+}

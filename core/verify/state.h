@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_STATE_H
+#define NB_VERIFY_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/isa/insn.h"
+#include "core/spec/spec.h"
+#include "core/verify/range.h"
+
+enum nb_reg_kind {
+	NB_REG_UNINIT,
+	NB_REG_SCALAR,
+	NB_REG_CTX,
+	NB_REG_STACK,	      /* into the stack of frame @frame */
+	NB_REG_MAP,	      /* handle of map @map */
+	NB_REG_VALUE,	      /* into a value of map @map */
+	NB_REG_VALUE_OR_NULL, /* the same, or NULL; copies share @id */
+	NB_REG_MEM,	      /* into opts.plain_mem bytes */
+	NB_REG_FUNC	      /* code address, slot @map */
+};
+
+/*
+ * One value. Of pointers @r is the byte offset: into the context, the value,
+ * the plain memory, or from the frame pointer of frame @frame; it wraps as
+ * the machine's addition does, so what it says always holds.
+ *
+ * Scalars with the same @id (not 0) are linked: each is a common number plus
+ * its own @delta, modulo 2^64.
+ */
+struct nb_reg {
+	uint8_t kind;
+	uint8_t label; /* NB_LABEL_COHERENT or NB_LABEL_LOCAL */
+	uint8_t frame;
+	uint32_t id;
+	uint32_t map;
+	uint32_t from; /* slot where a LOCAL label came in; for messages */
+	int32_t delta;
+	struct nb_range r;
+};
+
+/* Four bytes of stack. */
+enum nb_cell_kind {
+	NB_CELL_BYTES,	  /* data, told apart by the masks alone */
+	NB_CELL_SPILL4,	  /* @reg, a scalar of 4 bytes */
+	NB_CELL_SPILL8,	  /* low half of @reg */
+	NB_CELL_SPILL8_HI /* high half of the cell below */
+};
+
+struct nb_cell {
+	uint8_t kind;
+	uint8_t init;  /* bytes written, bit 0 the lowest address */
+	uint8_t zero;  /* bytes known to be 0 */
+	uint8_t local; /* bytes that hold local data */
+	uint32_t from;
+	struct nb_reg reg;
+};
+
+enum { NB_NCELLS = NB_STACK_SIZE / 4, NB_NO_PC = UINT32_MAX };
+
+/*
+ * A function's registers and stack. Cell 0 is the one right below the frame
+ * pointer; cells from @ncells on were never written.
+ */
+struct nb_frame {
+	uint32_t ret; /* slot to return to; NB_NO_PC in the entry */
+	uint32_t ncells;
+	struct nb_reg regs[NB_NREGS];
+	struct nb_cell cells[NB_NCELLS];
+};
+
+/*
+ * A region of local control: from the branch on local data at @pc in frame
+ * @frame to @end, where all its ways meet (NB_NO_PC: the function's end).
+ */
+struct nb_region {
+	bool open;
+	uint8_t frame;
+	uint32_t pc, end;
+};
+
+struct nb_state {
+	uint32_t nframes; /* at least 1 */
+	struct nb_region region;
+	uint8_t budget; /* label of the may_goto budget */
+	struct nb_frame frames[NB_MAX_FRAMES];
+};
+
+/* A stored state: no dead registers, no stack cells beyond the used ones. */
+struct nb_saved;
+
+/* Registers that matter in each frame, bit i for ri. */
+struct nb_live {
+	uint16_t regs[NB_MAX_FRAMES];
+};
+
+struct nb_reg nb_reg_scalar(struct nb_range r);
+struct nb_reg nb_reg_pointer(enum nb_reg_kind kind);
+bool nb_reg_is_pointer(const struct nb_reg *r);
+/* A scalar known to be exactly one number. */
+bool nb_reg_is_const(const struct nb_reg *r);
+bool nb_reg_equal(const struct nb_reg *a, const struct nb_reg *b);
+
+static inline struct nb_frame *nb_top(struct nb_state *st)
+{
+	return &st->frames[st->nframes - 1];
+}
+
+/* Cell that holds byte @off (-512 .. -1) of a frame. */
+static inline uint32_t nb_cell_at(int64_t off)
+{
+	return (uint32_t)((-off - 1) / 4);
+}
+
+/* Bytes nb_state_save needs. */
+size_t nb_state_size(const struct nb_state *st, const struct nb_live *live);
+void nb_state_save(struct nb_saved *to, const struct nb_state *st,
+		   const struct nb_live *live);
+/* Registers that were dead come back as NB_REG_UNINIT. */
+void nb_state_restore(struct nb_state *st, const struct nb_saved *from);
+
+/*
+ * nb_state_covers - does @old hold every behaviour of @st?
+ *
+ * Registers outside @live are ignored; they are the same for both. The
+ * answer "yes" is exact set inclusion: nothing is skipped as unimportant.
+ */
+bool nb_state_covers(const struct nb_saved *old, const struct nb_state *st,
+		     const struct nb_live *live);
+/* Are they the same but for the numbering of ids? */
+bool nb_state_same(const struct nb_saved *old, const struct nb_state *st,
+		   const struct nb_live *live);
+
+/*
+ * nb_state_widen - grow the scalars of @st until they hold those of @old
+ * @steps: @nsteps ascending bounds to stop at
+ *
+ * A bound that moved since @old goes to the next step, so that only so many
+ * rounds of a loop can differ.
+ */
+void nb_state_widen(struct nb_state *st, const struct nb_saved *old,
+		    const struct nb_live *live, const int64_t *steps,
+		    uint32_t nsteps);
+
+/* Call @fn for each register and spilled register of @st. */
+typedef void nb_reg_fn(void *arg, struct nb_reg *r);
+void nb_state_each(struct nb_state *st, nb_reg_fn *fn, void *arg);
+
+#endif

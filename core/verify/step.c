@@ -1,0 +1,1044 @@
+// SPDX-License-Identifier: MIT
+// What each instruction changes in the abstract state, on the assumption that
+// check.c granted what it needs. Labels follow the data: a result is local if
+// an operand is, if the address is, or if the instruction runs inside a region
+// of local control.
+#include "core/verify/step.h"
+
+#include <string.h>
+
+#include "core/verify/check.h"
+#include "core/verify/region.h"
+
+/* ---- labels -------------------------------------------------------------- */
+
+/* Local data comes in here; a walk without labels only notes that it does. */
+static uint8_t source(struct nb_env *env)
+{
+	env->saw_local = true;
+	return env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
+}
+
+static void taint(struct nb_reg *r, uint32_t from)
+{
+	if (r->label == NB_LABEL_LOCAL)
+		return;
+	r->label = NB_LABEL_LOCAL;
+	r->from = from;
+}
+
+/* @r takes over that @with is local. */
+static void follow(struct nb_reg *r, const struct nb_reg *with)
+{
+	if (with->label == NB_LABEL_LOCAL)
+		taint(r, with->from);
+}
+
+/* Put @v into register @number: the one place where registers are written. */
+static void assign(struct nb_state *st, int number, struct nb_reg v)
+{
+	if (st->region.open)
+		taint(&v, st->region.pc);
+	nb_top(st)->regs[number] = v;
+}
+
+static void forget(struct nb_state *st, int first, int last)
+{
+	for (int i = first; i <= last; i++)
+		memset(&nb_top(st)->regs[i], 0, sizeof(struct nb_reg));
+}
+
+static bool map_is_local(const struct nb_map_spec *m)
+{
+	return !(m->tags & NB_MAPF_COHERENT) && m->origin != NB_ORIGIN_RODATA;
+}
+
+/* ---- links between scalars ----------------------------------------------- */
+
+static void unlink(struct nb_reg *r)
+{
+	r->id = 0;
+	r->delta = 0;
+}
+
+/* From now on copies of *@r know of each other. */
+static void link_scalar(struct nb_env *env, struct nb_reg *r)
+{
+	if (r->kind == NB_REG_SCALAR && !r->id && !nb_range_is_const(&r->r))
+		r->id = ++env->ids;
+}
+
+struct linked {
+	const struct nb_reg *to;
+	bool impossible;
+};
+
+static void refine_linked(void *arg, struct nb_reg *r)
+{
+	struct linked *l = arg;
+	struct nb_range by, v;
+
+	if (r == l->to || r->kind != NB_REG_SCALAR || r->id != l->to->id)
+		return;
+	by = nb_range_const((uint64_t)((int64_t)r->delta - l->to->delta));
+	v = nb_range_alu(NB_FN_ADD, 64, &l->to->r, &by);
+	if (!nb_range_meet(&r->r, &r->r, &v))
+		l->impossible = true;
+}
+
+/* Tell all links of *@r (a register of @st) what is known of it now. */
+static bool spread(struct nb_state *st, const struct nb_reg *r)
+{
+	struct linked l = { r, false };
+
+	if (r->kind == NB_REG_SCALAR && r->id)
+		nb_state_each(st, refine_linked, &l);
+	return !l.impossible;
+}
+
+/* ---- ALU --------------------------------------------------------------------
+ */
+
+static struct nb_reg operand(const struct nb_state *st,
+			     const struct nb_insn *insn)
+{
+	if (insn->operand == NB_OPND_REG)
+		return st->frames[st->nframes - 1].regs[insn->src];
+	return nb_reg_scalar(nb_range_const((uint64_t)insn->imm));
+}
+
+/* Half of an address, or a difference: a number nobody can know. */
+static struct nb_reg address_number(struct nb_env *env, uint32_t pc,
+				    unsigned bits)
+{
+	struct nb_range any = nb_range_unknown();
+	struct nb_reg r = nb_reg_scalar(nb_range_zext(&any, bits));
+
+	r.label = source(env);
+	r.from = pc;
+	return r;
+}
+
+static void move(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	struct nb_reg *src = &nb_top(st)->regs[insn->src], v;
+
+	if (insn->operand == NB_OPND_IMM) {
+		v = operand(st, insn);
+		v.r = nb_range_alu(NB_FN_MOV, insn->width, &v.r, &v.r);
+	} else if (nb_reg_is_pointer(src)) {
+		v = insn->width == 64 ? *src : address_number(env, pc, 32);
+	} else if (insn->fn == NB_FN_MOV &&
+		   (insn->width == 64 || src->r.umax <= UINT32_MAX)) {
+		link_scalar(env, src);
+		v = *src;
+	} else {
+		v = *src;
+		unlink(&v);
+		v.r = nb_range_alu(insn->fn, insn->width, &v.r, &v.r);
+	}
+	assign(st, insn->dst, v);
+}
+
+static void pointer_math(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			 const struct nb_reg *a, const struct nb_reg *b)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_reg *ptr = nb_reg_is_pointer(a) ? a : b;
+	const struct nb_reg *num = ptr == a ? b : a;
+	struct nb_reg v;
+
+	if (nb_reg_is_pointer(num)) {
+		assign(st, insn->dst, address_number(env, pc, 64));
+		return;
+	}
+	v = *ptr;
+	v.r = nb_range_alu(insn->fn, 64, &ptr->r, &num->r);
+	follow(&v, num);
+	assign(st, insn->dst, v);
+}
+
+/* A linked scalar plus a constant stays linked. */
+static bool shift_link(const struct nb_insn *insn, struct nb_reg *v,
+		       const struct nb_reg *by)
+{
+	int64_t d = v->delta, c = (int64_t)by->r.t.value;
+
+	if (!v->id || insn->width != 64 || !nb_range_is_const(&by->r) ||
+	    (insn->fn != NB_FN_ADD && insn->fn != NB_FN_SUB) || c < INT32_MIN ||
+	    c > INT32_MAX)
+		return false;
+	d = insn->fn == NB_FN_ADD ? d + c : d - c;
+	if (d < INT32_MIN || d > INT32_MAX)
+		return false;
+	v->delta = (int32_t)d;
+	return true;
+}
+
+static bool same_number(const struct nb_insn *insn, const struct nb_reg *a,
+			const struct nb_reg *b)
+{
+	return insn->operand == NB_OPND_REG &&
+	       (insn->src == insn->dst ||
+		(a->id && a->id == b->id && a->delta == b->delta));
+}
+
+static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	struct nb_reg a = nb_top(st)->regs[insn->dst], b = operand(st, insn);
+	struct nb_reg v = a;
+
+	if (insn->fn == NB_FN_MOV || insn->fn == NB_FN_MOVSX8 ||
+	    insn->fn == NB_FN_MOVSX16 || insn->fn == NB_FN_MOVSX32) {
+		move(env, st, pc);
+		return;
+	}
+	if (nb_reg_is_pointer(&a) || nb_reg_is_pointer(&b)) {
+		pointer_math(env, st, pc, &a, &b);
+		return;
+	}
+	if ((insn->fn == NB_FN_DIV || insn->fn == NB_FN_MOD ||
+	     insn->fn == NB_FN_SDIV || insn->fn == NB_FN_SMOD) &&
+	    (insn->width == 64 ? nb_range_has(&b.r, 0) : b.r.umin32 == 0))
+		env->zero_divisor[pc] = 1;
+	v.r = nb_range_alu(insn->fn, insn->width, &a.r, &b.r);
+	/* x ^ x and x - x are 0 whatever x is, and tell nothing of it. */
+	if ((insn->fn == NB_FN_XOR || insn->fn == NB_FN_SUB) &&
+	    same_number(insn, &a, &b)) {
+		v = nb_reg_scalar(nb_range_const(0));
+	} else {
+		follow(&v, &b);
+	}
+	if (!shift_link(insn, &v, &b))
+		unlink(&v);
+	assign(st, insn->dst, v);
+}
+
+/* ---- stack
+ * -------------------------------------------------------------------- */
+
+static void note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
+		       uint32_t cell)
+{
+	struct nb_writes *w = env->writes[pc];
+
+	if (env->labels)
+		return;
+	if (!w)
+		w = env->writes[pc] = nb_arena_alloc(env->arena, sizeof(*w));
+	if (!w) {
+		env->nomem = true;
+		return;
+	}
+	w->cells[frame][cell / 64] |= (uint64_t)1 << cell % 64;
+}
+
+/* Make cells up to @cell exist. */
+static void extend(struct nb_frame *f, uint32_t cell)
+{
+	if (cell < f->ncells)
+		return;
+	memset(&f->cells[f->ncells], 0,
+	       (cell + 1 - f->ncells) * sizeof(f->cells[0]));
+	f->ncells = cell + 1;
+}
+
+/* The cell's four bytes as a number. */
+static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
+{
+	struct nb_range by = nb_range_const(32), v;
+	struct nb_tnum t = { 0, 0 };
+
+	if (c >= f->ncells)
+		return nb_range_u(0, UINT32_MAX);
+	if (f->cells[c].kind == NB_CELL_SPILL4)
+		return f->cells[c].reg.r;
+	if (f->cells[c].kind == NB_CELL_SPILL8 &&
+	    f->cells[c].reg.kind == NB_REG_SCALAR)
+		return nb_range_zext(&f->cells[c].reg.r, 32);
+	if (f->cells[c].kind == NB_CELL_SPILL8_HI &&
+	    f->cells[c + 1].reg.kind == NB_REG_SCALAR) {
+		v = f->cells[c + 1].reg.r;
+		return nb_range_alu(NB_FN_RSH, 64, &v, &by);
+	}
+	if (f->cells[c].kind != NB_CELL_BYTES)
+		return nb_range_u(0, UINT32_MAX);
+	for (unsigned i = 0; i < 4; i++)
+		if (!(f->cells[c].zero & 1u << i))
+			t.mask |= (uint64_t)0xff << i * 8;
+	return nb_range_t(t);
+}
+
+static uint8_t known_zero(struct nb_range r)
+{
+	uint8_t zero = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		if (!((r.t.value | r.t.mask) >> i * 8 & 0xff))
+			zero |= (uint8_t)(1u << i);
+	return zero;
+}
+
+/* Turn a spill into plain bytes, keeping what is known of them. */
+static void to_bytes(struct nb_frame *f, uint32_t c)
+{
+	struct nb_cell *x = &f->cells[c];
+
+	if (x->kind == NB_CELL_BYTES)
+		return;
+	x->zero = known_zero(cell_range(f, c));
+	/* Bytes of an address are as random as the address space. */
+	if (x->kind != NB_CELL_SPILL4) {
+		const struct nb_cell *low =
+			x->kind == NB_CELL_SPILL8 ? x : &f->cells[c + 1];
+
+		if (nb_reg_is_pointer(&low->reg))
+			x->local = 0xf;
+	}
+	x->kind = NB_CELL_BYTES;
+}
+
+/* Before a write to part of an 8-byte spill: its halves stand alone. */
+static void split(struct nb_frame *f, uint32_t c)
+{
+	uint32_t low = f->cells[c].kind == NB_CELL_SPILL8_HI ? c + 1 : c;
+	struct nb_cell *x = &f->cells[low], *y;
+	struct nb_range lo, hi;
+
+	if (x->kind != NB_CELL_SPILL8)
+		return;
+	y = &f->cells[low - 1];
+	if (nb_reg_is_pointer(&x->reg)) {
+		to_bytes(f, low - 1);
+		to_bytes(f, low);
+		return;
+	}
+	lo = cell_range(f, low);
+	hi = cell_range(f, low - 1);
+	y->reg = x->reg;
+	y->reg.r = hi;
+	x->reg.r = lo;
+	unlink(&y->reg);
+	unlink(&x->reg);
+	x->kind = y->kind = NB_CELL_SPILL4;
+}
+
+struct place {
+	uint32_t frame;
+	int64_t off; /* of the lowest byte, from the frame pointer */
+	uint32_t size;
+};
+
+static void store_wide(struct nb_frame *f, uint32_t c, const struct nb_reg *v)
+{
+	struct nb_cell *x = &f->cells[c], *y = &f->cells[c - 1];
+
+	split(f, c);
+	x->kind = NB_CELL_SPILL8;
+	y->kind = NB_CELL_SPILL8_HI;
+	x->init = y->init = 0xf;
+	x->zero = y->zero = 0;
+	x->local = y->local = v->label == NB_LABEL_LOCAL ? 0xf : 0;
+	x->from = y->from = v->from;
+	x->reg = *v;
+	memset(&y->reg, 0, sizeof(y->reg));
+}
+
+static void store_half(struct nb_frame *f, uint32_t c, struct nb_reg v)
+{
+	struct nb_cell *x = &f->cells[c];
+
+	split(f, c);
+	if (v.r.umax > UINT32_MAX) {
+		unlink(&v);
+		v.r = nb_range_zext(&v.r, 32);
+	}
+	x->kind = NB_CELL_SPILL4;
+	x->init = 0xf;
+	x->zero = 0;
+	x->local = v.label == NB_LABEL_LOCAL ? 0xf : 0;
+	x->from = v.from;
+	x->reg = v;
+}
+
+static void store_bytes(struct nb_frame *f, int64_t off, uint32_t size,
+			const struct nb_reg *v)
+{
+	uint32_t c = nb_cell_at(off);
+	uint8_t mask = (uint8_t)(nb_ones(size) << (off & 3));
+	struct nb_cell *x = &f->cells[c];
+
+	split(f, c);
+	to_bytes(f, c);
+	x->init |= mask;
+	x->zero &= (uint8_t)~mask;
+	x->local &= (uint8_t)~mask;
+	for (unsigned i = 0; i < size; i++)
+		if (!((v->r.t.value | v->r.t.mask) >> i * 8 & 0xff))
+			x->zero |= (uint8_t)(1u << ((off & 3) + i));
+	if (v->label == NB_LABEL_LOCAL) {
+		x->local |= mask;
+		x->from = v->from;
+	}
+}
+
+/* Is a pointer about to be overwritten in part? Its bytes become data. */
+static void note_scatter(struct nb_env *env, const struct nb_frame *f,
+			 uint32_t c)
+{
+	uint32_t low = f->cells[c].kind == NB_CELL_SPILL8_HI ? c + 1 : c;
+
+	if (f->cells[low].kind == NB_CELL_SPILL8 &&
+	    nb_reg_is_pointer(&f->cells[low].reg))
+		source(env);
+}
+
+/* Store at a known place. */
+static void store_stack(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			struct place at, const struct nb_reg *v)
+{
+	struct nb_frame *f = &st->frames[at.frame];
+	uint32_t c = nb_cell_at(at.off);
+
+	extend(f, c);
+	note_write(env, pc, at.frame, c);
+	if (at.size == 8) {
+		note_write(env, pc, at.frame, c - 1);
+		store_wide(f, c, v);
+		return;
+	}
+	note_scatter(env, f, c);
+	if (at.size == 4) {
+		store_half(f, c, *v);
+	} else {
+		store_bytes(f, at.off, at.size, v);
+	}
+}
+
+/*
+ * Bytes [off, off + size) may or may not change: what they held before is
+ * possible still. @v NULL: they become unknown data.
+ */
+static void smear_stack(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			struct place at, const struct nb_reg *v)
+{
+	struct nb_frame *f = &st->frames[at.frame];
+	bool zero = v && nb_reg_is_const(v) && !v->r.t.value;
+
+	for (int64_t off = at.off; off < at.off + at.size; off++) {
+		uint32_t c = nb_cell_at(off);
+		uint8_t bit = (uint8_t)(1u << (off & 3));
+
+		note_write(env, pc, at.frame, c);
+		if (c >= f->ncells)
+			continue; /* still not written for certain */
+		note_scatter(env, f, c);
+		split(f, c);
+		to_bytes(f, c);
+		if (!zero)
+			f->cells[c].zero &= (uint8_t)~bit;
+		if (v && v->label == NB_LABEL_LOCAL) {
+			f->cells[c].local |= bit;
+			f->cells[c].from = v->from;
+		}
+	}
+}
+
+/* A local address: on other ranks the store may hit what it hit on any path */
+static void smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			uint32_t from)
+{
+	const struct nb_writes *w = env->writes[pc];
+
+	if (!w)
+		return;
+	for (uint32_t i = 0; i < st->nframes; i++) {
+		struct nb_frame *f = &st->frames[i];
+
+		for (uint32_t c = 0; c < f->ncells; c++) {
+			if (!(w->cells[i][c / 64] >> c % 64 & 1))
+				continue;
+			f->cells[c].local = 0xf;
+			f->cells[c].from = from;
+			taint(&f->cells[c].reg, from);
+			if (f->cells[c].kind == NB_CELL_SPILL8_HI)
+				taint(&f->cells[c + 1].reg, from);
+		}
+	}
+}
+
+static struct nb_range load_number(const struct nb_frame *f, int64_t off,
+				   uint32_t size)
+{
+	uint32_t c = nb_cell_at(off);
+	struct nb_range v = cell_range(f, c), hi, by;
+
+	if (size == 8) {
+		by = nb_range_const(32);
+		hi = cell_range(f, c - 1);
+		hi = nb_range_alu(NB_FN_LSH, 64, &hi, &by);
+		return nb_range_alu(NB_FN_OR, 64, &hi, &v);
+	}
+	by = nb_range_const((uint64_t)(off & 3) * 8);
+	v = nb_range_alu(NB_FN_RSH, 64, &v, &by);
+	return nb_range_zext(&v, size * 8);
+}
+
+/* The register spilled exactly here, or NULL. */
+static struct nb_reg *spilled(struct nb_frame *f, int64_t off, uint32_t size)
+{
+	struct nb_cell *x = &f->cells[nb_cell_at(off)];
+
+	if (nb_cell_at(off) >= f->ncells || off & 3)
+		return NULL;
+	if (x->kind == NB_CELL_SPILL8)
+		return size == 8 || (x->reg.kind == NB_REG_SCALAR &&
+				     x->reg.r.umax <= nb_ones(size * 8))
+			       ? &x->reg
+			       : NULL;
+	if (x->kind == NB_CELL_SPILL4 && size <= 4 &&
+	    x->reg.r.umax <= nb_ones(size * 8))
+		return &x->reg;
+	return NULL;
+}
+
+static void label_bytes(const struct nb_frame *f, int64_t lo, int64_t hi,
+			struct nb_reg *r)
+{
+	for (int64_t off = lo; off < hi; off++) {
+		uint32_t c = nb_cell_at(off);
+
+		if (c < f->ncells && f->cells[c].local & 1u << (off & 3))
+			taint(r, f->cells[c].from);
+	}
+}
+
+static struct nb_reg load_stack(struct nb_state *st, const struct nb_reg *ptr,
+				const struct nb_range *off, uint32_t size)
+{
+	struct nb_frame *f = &st->frames[ptr->frame];
+	struct nb_range any = nb_range_unknown();
+	struct nb_reg v = nb_reg_scalar(nb_range_zext(&any, size * 8));
+	const struct nb_reg *whole = NULL;
+
+	if (nb_range_is_const(off)) {
+		whole = spilled(f, off->smin, size);
+		if (whole)
+			v = *whole;
+		else
+			v.r = load_number(f, off->smin, size);
+	}
+	label_bytes(f, off->smin, off->smax + size, &v);
+	return v;
+}
+
+/* ---- loads and stores
+ * ------------------------------------------------------------ */
+
+/* Constant data at a known place is a constant. */
+static bool load_constant(const struct nb_env *env, const struct nb_reg *ptr,
+			  const struct nb_range *off, uint32_t size,
+			  struct nb_range *out)
+{
+	const struct nb_map_spec *m = &env->img->maps[ptr->map];
+	uint64_t v = 0;
+
+	if (m->origin != NB_ORIGIN_RODATA || !m->init ||
+	    !nb_range_is_const(off))
+		return false;
+	for (uint32_t i = 0; i < size; i++)
+		v |= (uint64_t)m->init[off->t.value + i] << i * 8;
+	*out = nb_range_const(v);
+	return true;
+}
+
+static struct nb_reg load_value(struct nb_env *env, const struct nb_reg *ptr,
+				const struct nb_range *off, uint32_t size,
+				uint32_t pc)
+{
+	struct nb_range any = nb_range_unknown();
+	struct nb_reg v = nb_reg_scalar(nb_range_zext(&any, size * 8));
+
+	load_constant(env, ptr, off, size, &v.r);
+	if (map_is_local(&env->img->maps[ptr->map])) {
+		v.label = source(env);
+		v.from = pc;
+	}
+	return v;
+}
+
+static struct nb_reg load_ctx(struct nb_env *env, const struct nb_range *off,
+			      uint32_t size, uint32_t pc)
+{
+	const struct nb_field_spec *f =
+		nb_spec_field(env->hook, (uint32_t)off->smin);
+	struct nb_range any = nb_range_unknown();
+	struct nb_reg v = nb_reg_scalar(nb_range_zext(&any, size * 8));
+
+	if (f && f->label != NB_LABEL_COHERENT) {
+		v.label = source(env);
+		v.from = pc;
+	}
+	return v;
+}
+
+static struct nb_reg load_at(struct nb_env *env, struct nb_state *st,
+			     uint32_t pc, const struct nb_reg *ptr,
+			     uint32_t size)
+{
+	struct nb_range off = nb_access_offset(ptr, env->insns[pc].off);
+	struct nb_range any = nb_range_unknown();
+	struct nb_reg v = nb_reg_scalar(nb_range_zext(&any, size * 8));
+
+	if (ptr->kind == NB_REG_STACK)
+		v = load_stack(st, ptr, &off, size);
+	else if (ptr->kind == NB_REG_VALUE)
+		v = load_value(env, ptr, &off, size, pc);
+	else if (ptr->kind == NB_REG_CTX)
+		v = load_ctx(env, &off, size, pc);
+	follow(&v, ptr);
+	return v;
+}
+
+static void load(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	struct nb_reg ptr = nb_top(st)->regs[insn->src];
+	struct nb_reg v = load_at(env, st, pc, &ptr, insn->width / 8u);
+
+	if (insn->kind == NB_KIND_LDXS) {
+		v.r = nb_range_sext(&v.r, insn->width);
+		unlink(&v);
+	}
+	assign(st, insn->dst, v);
+}
+
+/* Only the stack is followed; what other memory holds is never assumed. */
+static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		     const struct nb_reg *ptr, struct nb_reg v)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	struct nb_range off = nb_access_offset(ptr, insn->off);
+	struct place at = { ptr->frame, off.smin, insn->width / 8u };
+
+	if (st->region.open)
+		taint(&v, st->region.pc);
+	if (ptr->label == NB_LABEL_LOCAL)
+		smear_paths(env, st, pc, ptr->from);
+	if (ptr->kind != NB_REG_STACK)
+		return;
+	follow(&v, ptr);
+	if (nb_range_is_const(&off)) {
+		store_stack(env, st, pc, at, &v);
+		return;
+	}
+	at.size += (uint32_t)(off.smax - off.smin);
+	smear_stack(env, st, pc, at, &v);
+}
+
+static void store(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	struct nb_frame *f = nb_top(st);
+	struct nb_reg ptr = f->regs[insn->dst], v;
+
+	if (insn->kind == NB_KIND_ST) {
+		v = nb_reg_scalar(nb_range_const((uint64_t)insn->imm));
+	} else {
+		if (ptr.kind == NB_REG_STACK)
+			link_scalar(env, &f->regs[insn->src]);
+		v = f->regs[insn->src];
+	}
+	store_at(env, st, pc, &ptr, v);
+}
+
+static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	struct nb_frame *f = nb_top(st);
+	struct nb_reg ptr = f->regs[insn->dst], src = f->regs[insn->src];
+	struct nb_reg old = load_at(env, st, pc, &ptr, insn->width / 8u);
+	struct nb_range any = nb_range_unknown();
+	struct nb_reg now = nb_reg_scalar(nb_range_zext(&any, insn->width));
+
+	unlink(&old);
+	/* A concurrent writer decides what is fetched. */
+	if (ptr.kind != NB_REG_STACK) {
+		old.label = source(env);
+		old.from = pc;
+	}
+	follow(&now, &old);
+	follow(&now, &src);
+	if (insn->fn == NB_FN_CMPXCHG)
+		follow(&now, &f->regs[0]);
+	store_at(env, st, pc, &ptr, now);
+	if (insn->fn == NB_FN_CMPXCHG)
+		assign(st, 0, old);
+	else if (insn->fn >= NB_FN_FETCH_ADD)
+		assign(st, insn->src, old);
+}
+
+static void lddw(const struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	struct nb_reg v;
+
+	switch (insn->fn) {
+	case NB_FN_MAP:
+		v = nb_reg_pointer(NB_REG_MAP);
+		v.map = (uint32_t)insn->imm;
+		break;
+	case NB_FN_MAP_VALUE:
+		v = nb_reg_pointer(NB_REG_VALUE);
+		v.map = (uint32_t)insn->imm;
+		v.r = nb_range_const((uint64_t)insn->imm >> 32);
+		break;
+	case NB_FN_FUNC:
+		v = nb_reg_pointer(NB_REG_FUNC);
+		v.map = (uint32_t)((int64_t)pc + 1 + insn->off);
+		break;
+	default:
+		v = nb_reg_scalar(nb_range_const((uint64_t)insn->imm));
+		break;
+	}
+	assign(st, insn->dst, v);
+}
+
+/* ---- helpers
+ * ------------------------------------------------------------------------ */
+
+static bool reads(enum nb_arg arg)
+{
+	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM;
+}
+
+/* What an argument, or the memory behind it, says about r0. */
+static void follow_arg(struct nb_env *env, const struct nb_state *st,
+		       const struct nb_helper_spec *h, unsigned arg,
+		       struct nb_reg *r0, uint32_t pc)
+{
+	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[arg + 1];
+	struct nb_extent size;
+
+	if (h->arg[arg] == NB_ARG_NONE || r->kind == NB_REG_UNINIT)
+		return;
+	follow(r0, r);
+	if (!reads(h->arg[arg]))
+		return;
+	size = nb_helper_extent(env, st, h, arg);
+	if (r->kind == NB_REG_STACK) {
+		const struct nb_frame *f = &st->frames[r->frame];
+		int64_t hi = r->r.smax + (int64_t)size.max;
+
+		label_bytes(f, r->r.smin, hi, r0);
+		/* The bytes of an address differ between processes. */
+		for (int64_t off = r->r.smin; off < hi; off++) {
+			uint32_t c = nb_cell_at(off);
+
+			if (c < f->ncells &&
+			    f->cells[c].kind == NB_CELL_SPILL8_HI)
+				c++;
+			if (c < f->ncells &&
+			    f->cells[c].kind == NB_CELL_SPILL8 &&
+			    nb_reg_is_pointer(&f->cells[c].reg) &&
+			    source(env) == NB_LABEL_LOCAL)
+				taint(r0, pc);
+		}
+	} else if (r->kind == NB_REG_VALUE &&
+		   map_is_local(&env->img->maps[r->map]) &&
+		   source(env) == NB_LABEL_LOCAL) {
+		taint(r0, pc);
+	}
+}
+
+/* Whether a look-up finds something is local data of a local hash. */
+static bool success_is_local(const struct nb_map_spec *m)
+{
+	return m && map_is_local(m) && m->type != NB_MAP_ARRAY &&
+	       m->type != NB_MAP_PERCPU_ARRAY;
+}
+
+static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		      const struct nb_helper_spec *h, unsigned arg,
+		      const struct nb_reg *r0)
+{
+	const struct nb_reg *r = &nb_top(st)->regs[arg + 1];
+	struct nb_extent size = nb_helper_extent(env, st, h, arg);
+	struct nb_range any = nb_range_u(0, 0xff);
+	struct nb_reg v = nb_reg_scalar(any);
+
+	follow(&v, r0);
+	if (r->label == NB_LABEL_LOCAL)
+		smear_paths(env, st, pc, r->from);
+	if (r->kind != NB_REG_STACK)
+		return;
+	for (uint64_t i = 0; nb_range_is_const(&r->r) && i < size.min; i++) {
+		struct place at = { r->frame, r->r.smin + (int64_t)i, 1 };
+
+		store_stack(env, st, pc, at, &v);
+	}
+	smear_stack(env, st, pc,
+		    (struct place){ r->frame, r->r.smin,
+				    (uint32_t)(r->r.smax - r->r.smin +
+					       (int64_t)size.max) },
+		    &v);
+}
+
+static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_helper_spec *h =
+		nb_spec_helper((int32_t)env->insns[pc].imm);
+	const struct nb_map_spec *m = nb_helper_map(env, st, h);
+	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());
+
+	if (h->ret == NB_RET_VALUE_OR_NULL && m) {
+		r0 = nb_reg_pointer(NB_REG_VALUE_OR_NULL);
+		r0.map = (uint32_t)(m - env->img->maps);
+		r0.id = ++env->ids;
+	}
+	if (h->label == NB_LABEL_LOCAL ||
+	    (h->label == NB_LABEL_MAP && success_is_local(m))) {
+		r0.label = source(env);
+		r0.from = pc;
+	}
+	for (unsigned i = 0; i < 5; i++)
+		follow_arg(env, st, h, i, &r0, pc);
+	if (st->region.open)
+		taint(&r0, st->region.pc);
+	for (unsigned i = 0; i < 5; i++)
+		if (h->arg[i] == NB_ARG_OUT)
+			write_out(env, st, pc, h, i, &r0);
+	forget(st, 0, 5);
+	assign(st, 0, r0);
+}
+
+/* ---- one step
+ * ------------------------------------------------------------------------ */
+
+void nb_step_init(const struct nb_env *env, struct nb_state *st)
+{
+	struct nb_frame *f = &st->frames[0];
+
+	memset(&st->region, 0, sizeof(st->region));
+	st->nframes = 1;
+	st->budget = NB_LABEL_COHERENT;
+	f->ret = NB_NO_PC;
+	f->ncells = 0;
+	memset(f->regs, 0, sizeof(f->regs));
+	f->regs[NB_R10] = nb_reg_pointer(NB_REG_STACK);
+	f->regs[1] = nb_reg_pointer(NB_REG_CTX);
+	if (env->opts.plain_mem) {
+		f->regs[1] = nb_reg_pointer(NB_REG_MEM);
+		f->regs[2] = nb_reg_scalar(nb_range_const(env->opts.plain_mem));
+	}
+}
+
+void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	switch ((enum nb_kind)env->insns[pc].kind) {
+	case NB_KIND_ALU:
+		alu(env, st, pc);
+		break;
+	case NB_KIND_LDX:
+	case NB_KIND_LDXS:
+	case NB_KIND_LOAD_ACQ:
+		load(env, st, pc);
+		break;
+	case NB_KIND_ST:
+	case NB_KIND_STX:
+	case NB_KIND_STORE_REL:
+		store(env, st, pc);
+		break;
+	case NB_KIND_ATOMIC:
+		atomic(env, st, pc);
+		break;
+	case NB_KIND_LDDW:
+		lddw(env, st, pc);
+		break;
+	case NB_KIND_CALL:
+		helper(env, st, pc);
+		break;
+	case NB_KIND_JMP:
+	case NB_KIND_JA:
+	case NB_KIND_MAY_GOTO:
+	case NB_KIND_EXIT:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+}
+
+uint16_t nb_step_defs(const struct nb_insn *insn)
+{
+	switch ((enum nb_kind)insn->kind) {
+	case NB_KIND_ALU:
+	case NB_KIND_LDX:
+	case NB_KIND_LDXS:
+	case NB_KIND_LOAD_ACQ:
+	case NB_KIND_LDDW:
+		return (uint16_t)(1u << insn->dst);
+	case NB_KIND_ATOMIC:
+		if (insn->fn == NB_FN_CMPXCHG)
+			return 1;
+		return insn->fn >= NB_FN_FETCH_ADD ? (uint16_t)(1u << insn->src)
+						   : 0;
+	case NB_KIND_CALL:
+		return 0x3f;
+	case NB_KIND_JMP:
+	case NB_KIND_JA:
+	case NB_KIND_MAY_GOTO:
+	case NB_KIND_EXIT:
+	case NB_KIND_ST:
+	case NB_KIND_STX:
+	case NB_KIND_STORE_REL:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+	return 0;
+}
+
+/* ---- branches
+ * ---------------------------------------------------------------------- */
+
+struct null_test {
+	uint32_t id;
+	bool null;
+};
+
+static void settle(void *arg, struct nb_reg *r)
+{
+	const struct null_test *t = arg;
+	struct nb_reg zero;
+
+	if (r->kind != NB_REG_VALUE_OR_NULL || r->id != t->id)
+		return;
+	r->id = 0;
+	if (!t->null) {
+		r->kind = NB_REG_VALUE;
+		return;
+	}
+	zero = nb_reg_scalar(nb_range_const(0));
+	follow(&zero, r);
+	*r = zero;
+}
+
+static bool is_null(const struct nb_reg *r)
+{
+	return nb_reg_is_const(r) && !r->r.t.value;
+}
+
+/* A pointer against 0; other comparisons of pointers prove nothing. */
+static bool branch_pointer(struct nb_state *st, const struct nb_insn *insn,
+			   bool taken, const struct nb_reg *a,
+			   const struct nb_reg *b)
+{
+	const struct nb_reg *ptr = nb_reg_is_pointer(a) ? a : b;
+	const struct nb_reg *num = ptr == a ? b : a;
+	struct null_test t = { ptr->id, (insn->fn == NB_FN_JEQ) == taken };
+
+	if (insn->width != 64 || !is_null(num) ||
+	    (insn->fn != NB_FN_JEQ && insn->fn != NB_FN_JNE))
+		return true;
+	if (ptr->kind != NB_REG_VALUE_OR_NULL)
+		return !t.null; /* a real pointer is not NULL */
+	nb_state_each(st, settle, &t);
+	return true;
+}
+
+/* A number against itself. */
+static bool branch_same(enum nb_fn fn, bool taken)
+{
+	bool holds = fn == NB_FN_JEQ || fn == NB_FN_JGE || fn == NB_FN_JLE ||
+		     fn == NB_FN_JSGE || fn == NB_FN_JSLE;
+
+	return fn == NB_FN_JSET || holds == taken;
+}
+
+bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		    bool taken)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	struct nb_reg *dst = &nb_top(st)->regs[insn->dst];
+	struct nb_reg *src = NULL, b = operand(st, insn);
+
+	if (nb_reg_is_pointer(dst) || nb_reg_is_pointer(&b)) {
+		struct nb_reg a = *dst;
+
+		if (insn->operand == NB_OPND_REG && insn->src == insn->dst)
+			return insn->width == 64 ? branch_same(insn->fn, taken)
+						 : true;
+		return branch_pointer(st, insn, taken, &a, &b);
+	}
+	if (same_number(insn, dst, &b) && insn->fn != NB_FN_JSET)
+		return branch_same(insn->fn, taken);
+	if (insn->operand == NB_OPND_REG && insn->src != insn->dst)
+		src = &nb_top(st)->regs[insn->src];
+	if (!nb_range_branch(insn->fn, insn->width, taken, &dst->r, &b.r))
+		return false;
+	if (!spread(st, dst))
+		return false;
+	if (!src)
+		return true;
+	/* A link between the two may have told the source more already. */
+	return nb_range_meet(&src->r, &src->r, &b.r) && spread(st, src);
+}
+
+bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
+			  uint32_t pc, uint32_t *from)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+	const struct nb_reg *a = &f->regs[insn->dst];
+	struct nb_reg b = operand(st, insn);
+	bool pa, pb;
+
+	*from = pc;
+	if (insn->kind == NB_KIND_MAY_GOTO)
+		return env->labels && st->budget == NB_LABEL_LOCAL;
+	if (a->label == NB_LABEL_LOCAL || b.label == NB_LABEL_LOCAL) {
+		*from = a->label == NB_LABEL_LOCAL ? a->from : b.from;
+		return true;
+	}
+	/* Addresses differ between processes; only NULL is the same. */
+	pa = nb_reg_is_pointer(a);
+	pb = nb_reg_is_pointer(&b);
+	if ((!pa && !pb) || (insn->width == 64 && (is_null(&b) || is_null(a)) &&
+			     (insn->fn == NB_FN_JEQ || insn->fn == NB_FN_JNE)))
+		return false;
+	return source(env) == NB_LABEL_LOCAL;
+}
+
+/* ---- calls
+ * ----------------------------------------------------------------------------
+ */
+
+void nb_step_call(const struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	struct nb_frame *caller = nb_top(st);
+	struct nb_frame *callee = &st->frames[st->nframes];
+
+	(void)env;
+	callee->ret = pc + 1;
+	callee->ncells = 0;
+	memset(callee->regs, 0, sizeof(callee->regs));
+	for (int i = 1; i <= 5; i++)
+		callee->regs[i] = caller->regs[i];
+	callee->regs[NB_R10] = nb_reg_pointer(NB_REG_STACK);
+	callee->regs[NB_R10].frame = (uint8_t)st->nframes;
+	forget(st, 0, 5);
+	st->nframes++;
+}
+
+void nb_step_return(struct nb_env *env, struct nb_state *st)
+{
+	struct nb_reg r0;
+
+	/* A region that ends with the function ends here. */
+	if (st->region.open && st->region.frame + 1u == st->nframes)
+		nb_region_close(env, st);
+	r0 = nb_top(st)->regs[0];
+	st->nframes--;
+	forget(st, 0, 5);
+	nb_top(st)->regs[0] = r0;
+}

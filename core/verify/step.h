@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_STEP_H
+#define NB_VERIFY_STEP_H
+
+#include "core/verify/env.h"
+
+/*
+ * What instructions change. All of these require that nb_check granted the
+ * instruction at @pc; then the state after holds every concrete outcome.
+ */
+
+/* The first state: r1 the context, r10 the frame pointer. */
+void nb_step_init(const struct nb_env *env, struct nb_state *st);
+
+/* Anything but jumps, local calls and exit. */
+void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc);
+
+/* A conditional jump, taken or not; false: no member behaves so. */
+bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		    bool taken);
+
+/* Does this jump look at local data? *@from: where that came from. */
+bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
+			  uint32_t pc, uint32_t *from);
+
+/* Enter the function a local call names, and leave it again. */
+void nb_step_call(const struct nb_env *env, struct nb_state *st, uint32_t pc);
+void nb_step_return(struct nb_env *env, struct nb_state *st);
+
+/* Registers the instruction may write, bit i for ri. */
+uint16_t nb_step_defs(const struct nb_insn *insn);
+
+#endif

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+// The entry: decode, check the shape, walk all behaviours for safety, walk
+// them again with coherence labels where the hook asks for coherence. The
+// second walk uses what the first found out about stores, which is why they
+// are two.
+#include "core/verify/verify.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/verify/env.h"
+#include "core/verify/explore.h"
+#include "core/verify/region.h"
+#include "core/verify/report.h"
+
+enum { MAX_INSNS = 1000000, MAX_MEMORY = 64 << 20 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Maps the program names must exist; the image reader checks this too. */
+static int check_operands(struct nb_env *env)
+{
+	for (uint32_t pc = 0; pc < env->n; pc++) {
+		const struct nb_insn *insn = &env->insns[pc];
+
+		if (insn->kind != NB_KIND_LDDW ||
+		    (insn->fn != NB_FN_MAP && insn->fn != NB_FN_MAP_VALUE))
+			continue;
+		if ((uint32_t)insn->imm >= env->img->nmaps)
+			return nb_refuse(env, NB_FIND_ENCODING, pc, insn->dst,
+					 nb_say(env, "a map index below %u",
+						env->img->nmaps),
+					 nb_say(env, "map index %u",
+						(uint32_t)insn->imm),
+					 "");
+		if (insn->fn == NB_FN_MAP_VALUE &&
+		    env->img->maps[(uint32_t)insn->imm].type != NB_MAP_ARRAY)
+			return nb_refuse(
+				env, NB_FIND_ENCODING, pc, insn->dst,
+				"the address of a value in an array "
+				"map",
+				nb_say(env, "map %s is of another type",
+				       nb_map_name(env, (uint32_t)insn->imm)),
+				"");
+	}
+	return 0;
+}
+
+static int decode(struct nb_env *env)
+{
+	struct nb_err err = { 0 };
+	struct nb_insn *insns;
+	int rc;
+
+	if (!env->prog->nslots || env->prog->nslots > NB_IMAGE_MAX_SLOTS)
+		return nb_refuse(
+			env, NB_FIND_ENCODING, 0, -1,
+			nb_say(env, "1 to %d slots", NB_IMAGE_MAX_SLOTS),
+			nb_say(env, "%u slots", env->prog->nslots), "");
+	insns = nb_arena_array(env->arena, env->prog->nslots, sizeof(*insns));
+	if (!insns)
+		return NB_E_NOMEM;
+	rc = nb_decode(insns, env->prog->slots, env->prog->nslots, &err);
+	if (rc == NB_E_INSN)
+		return nb_refuse(env, NB_FIND_ENCODING, err.at, -1,
+				 "an instruction of RFC 9669 or of Linux",
+				 nb_say(env, "%s", err.text), err.hint);
+	if (rc)
+		return rc;
+	env->insns = insns;
+	env->n = env->prog->nslots;
+	return check_operands(env);
+}
+
+static int prepare(struct nb_env *env)
+{
+	env->aux = nb_arena_array(env->arena, env->n, 1);
+	env->zero_divisor = nb_arena_array(env->arena, env->n, 1);
+	env->writes = nb_arena_array(env->arena, env->n, sizeof(*env->writes));
+	env->depth = nb_arena_array(env->arena, env->cfg.nfuncs,
+				    sizeof(*env->depth));
+	if (!env->aux || !env->zero_divisor || !env->writes || !env->depth)
+		return NB_E_NOMEM;
+	return 0;
+}
+
+static bool has_may_goto(const struct nb_env *env)
+{
+	for (uint32_t pc = 0; pc < env->n; pc++)
+		if (env->insns[pc].kind == NB_KIND_MAY_GOTO)
+			return true;
+	return false;
+}
+
+/*
+ * Walk. Loops that only a may_goto bounds need widening to come to an end,
+ * others may need exact values: what either way accepts is safe.
+ */
+static int walk(struct nb_env *env)
+{
+	struct nb_finding first;
+	int rc;
+
+	env->widen = has_may_goto(env);
+	rc = nb_explore(env);
+	if (rc != NB_E_VERIFY || !env->widen)
+		return rc;
+	first = env->v->finding;
+	env->failed = env->widen = false;
+	memset(&env->v->finding, 0, sizeof(env->v->finding));
+	rc = nb_explore(env);
+	if (rc == NB_E_VERIFY)
+		env->v->finding = first;
+	return rc;
+}
+
+static int check_stack_sum(struct nb_env *env)
+{
+	uint32_t chain[NB_MAX_FRAMES], n, bytes;
+	const char *names = "";
+
+	bytes = nb_cfg_stack(env, chain, &n);
+	env->v->stats.stack_depth = bytes;
+	if (bytes <= NB_STACK_SIZE)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nb_cfg_func *f = &env->cfg.funcs[chain[i]];
+
+		names = nb_say(env, "%s%s%s (%u)", names, i ? " > " : "",
+			       f->name ? f->name : "?", env->depth[chain[i]]);
+	}
+	env->nhistory = 0;
+	return nb_refuse(env, NB_FIND_STACK_DEPTH,
+			 env->cfg.funcs[chain[n - 1]].start, -1,
+			 nb_say(env,
+				"at most %d bytes for the frames of a call "
+				"chain",
+				NB_STACK_SIZE),
+			 nb_say(env, "%u bytes: %s", bytes, names), "");
+}
+
+/* Do exits tell ranks apart? Not if all return the same constant. */
+static int check_verdict(struct nb_env *env)
+{
+	if (!env->labels || env->exit_local == NB_NO_PC || !env->exit_mixed)
+		return 0;
+	env->nhistory = 0;
+	return nb_refuse(env, NB_FIND_LOCAL_VERDICT, env->exit_local, 0,
+			 "a return value that is equal on all ranks",
+			 nb_say(env,
+				"what exit returns depends on local data "
+				"since %s",
+				nb_say_where(env, env->exit_from)),
+			 "");
+}
+
+static int judge(struct nb_env *env)
+{
+	bool coherent = env->hook->coherent && !env->opts.coherence_off &&
+			!env->opts.plain_mem;
+	int rc;
+
+	if ((rc = decode(env)) || (rc = nb_cfg_build(env)) ||
+	    (rc = prepare(env)) || (rc = walk(env)) ||
+	    (rc = check_stack_sum(env)))
+		return rc;
+	if (!coherent || !env->saw_local)
+		return 0;
+	if (!nb_region_init(env))
+		return NB_E_NOMEM;
+	env->labels = true;
+	rc = walk(env);
+	return rc ? rc : check_verdict(env);
+}
+
+static void fill_aux(struct nb_env *env)
+{
+	for (uint32_t pc = 0; pc < env->n; pc++) {
+		const struct nb_insn *insn = &env->insns[pc];
+		bool div = insn->kind == NB_KIND_ALU &&
+			   (insn->fn == NB_FN_DIV || insn->fn == NB_FN_MOD ||
+			    insn->fn == NB_FN_SDIV || insn->fn == NB_FN_SMOD);
+
+		if (div && env->aux[pc] & NB_AUX_REACHED &&
+		    !env->zero_divisor[pc])
+			env->aux[pc] |= NB_AUX_NONZERO;
+	}
+	env->v->aux = env->aux;
+}
+
+static void set_options(struct nb_env *env, const struct nb_verify_opts *opts)
+{
+	if (opts)
+		env->opts = *opts;
+	if (!env->opts.max_insns)
+		env->opts.max_insns = MAX_INSNS;
+	if (!env->opts.max_memory)
+		env->opts.max_memory = MAX_MEMORY;
+}
+
+static int run(struct nb_env *env)
+{
+	int rc = judge(env);
+
+	free(env->history);
+	if (rc == NB_E_NOMEM && env->arena->limit - env->arena->used < 64 << 20)
+		/* The stated limit, not the machine's memory, was reached. */
+		rc = nb_refuse(
+			env, NB_FIND_MEMORY, 0, -1,
+			nb_say(env, "at most %zu bytes", env->opts.max_memory),
+			nb_say(env, "%u slots", env->prog->nslots), "");
+	if (rc && rc != NB_E_VERIFY)
+		return rc;
+	env->v->accepted = !rc;
+	if (!rc)
+		fill_aux(env);
+	else
+		env->v->aux = env->aux;
+	return 0;
+}
+
+int nb_verify(struct nb_verdict **out, const struct nb_image *img,
+	      uint32_t prog, const struct nb_verify_opts *opts,
+	      struct nb_err *err)
+{
+	struct nb_env env = { 0 };
+	uint64_t start = now_ns();
+	struct nb_verdict *v;
+	int rc;
+
+	*out = NULL;
+	if (prog >= img->nprogs)
+		return nb_fail(err, NB_E_BUG, prog, "program %u of %u", prog,
+			       img->nprogs);
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory to verify %s",
+			       img->progs[prog].name);
+	set_options(&env, opts);
+	nb_arena_init(&v->arena, env.opts.max_memory);
+	env.img = img;
+	env.prog = &img->progs[prog];
+	env.hook = nb_spec_hook(env.prog->hook);
+	env.v = v;
+	env.arena = &v->arena;
+	rc = run(&env);
+	v->stats.memory = v->arena.used;
+	v->stats.time_ns = now_ns() - start;
+	if (rc) {
+		nb_verdict_free(v);
+		return nb_fail(err, rc, 0, "verifying %s failed",
+			       env.prog->name);
+	}
+	*out = v;
+	return 0;
+}
+
+void nb_verdict_free(struct nb_verdict *v)
+{
+	if (!v)
+		return;
+	nb_arena_fini(&v->arena);
+	free(v);
+}
