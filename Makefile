@@ -71,7 +71,7 @@ help:
 ## make bench      nanoseconds per decision, as ratios, in one run
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=
-## make fmt, clean, setup, check-fresh (both commands in an empty Debian 12)
+## make docs, fmt, clean, setup, check-fresh (both commands in an empty Debian 12)
 
 # ---- what is built -------------------------------------------------------
 
@@ -119,7 +119,7 @@ $(B)/test/unit/%: $(B)/test/unit/%.o $(CORE) $(LOAD)
 # Fuzz targets are linked with a driver that replays files; V=fuzz CC=clang
 # links libFuzzer instead.
 $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/replay.o) $(CORE) $(LOAD)
-	$(CC) $(SAN:fuzzer-no-link%=fuzzer%) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
+	$(CC) $(SAN:-fsanitize=fuzzer-no-link%=-fsanitize=fuzzer%) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
 
 .SECONDARY:
 
@@ -169,6 +169,12 @@ C_SOURCES := $(filter-out %.bpf.c policies/%,$(filter %.c,$(SOURCES)))
 
 fmt:
 	clang-format -i $(SOURCES)
+
+# The tables of docs/policies.md, from core/tbl/.
+.PHONY: docs
+docs:
+	awk -f docs/tables.awk docs/policies.md >docs/policies.md.new
+	mv docs/policies.md.new docs/policies.md
 
 layers:
 	@awk -f layers.awk layers.txt $(shell find core lua plugin shell policies \

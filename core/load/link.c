@@ -429,13 +429,30 @@ static int add_prog(struct nb_front *f, uint32_t entry,
 	return rc;
 }
 
+/* The programs of one section, in their order there. */
+static int link_section(struct nb_front *f, const struct nb_obj_code *c,
+			struct nb_err *err)
+{
+	const struct nb_hook_spec *hook =
+		nb_spec_hook_section(f->elf.sec[c->sec].name);
+
+	for (uint32_t i = 0; hook && i < c->nslots; i++) {
+		uint32_t func = c->slots[i].func;
+		int rc = func && f->funcs[func - 1].global
+				 ? add_prog(f, func - 1, hook, err)
+				 : 0;
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
 int nb_front_link(struct nb_front *f, struct nb_err *err)
 {
-	for (uint32_t i = 0; i < f->nfuncs; i++) {
-		const struct nb_hook_spec *hook =
-			nb_spec_hook_section(f->elf.sec[f->funcs[i].sec].name);
-		int rc = hook && f->funcs[i].global ? add_prog(f, i, hook, err)
-						    : 0;
+	for (uint32_t i = 1; i < f->elf.nsec; i++) {
+		int rc = f->code[i].slots ? link_section(f, &f->code[i], err)
+					  : 0;
 
 		if (rc)
 			return rc;

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+# Rewrites the tables of docs/policies.md from the rows of core/tbl/:
+#
+#	awk -f docs/tables.awk docs/policies.md
+#
+# A table stands between "<!-- table NAME -->" and "<!-- end -->"; NAME is that
+# of a file of core/tbl without .h. Run from the top of the tree; `make docs`
+# does, and test/script/docs_tables.t compares.
+
+# Arguments of a row "NAME(a, b, "c, d")" into arg[1..]; returns their number.
+function arguments(row,    i, c, n, quoted, text) {
+	sub(/^[A-Z]+\(/, "", row)
+	sub(/\)[ \t]*$/, "", row)
+	n = 0
+	text = ""
+	quoted = 0
+	for (i = 1; i <= length(row) + 1; i++) {
+		c = i > length(row) ? "," : substr(row, i, 1)
+		if (c == "\\" && quoted) {
+			i++
+			text = text substr(row, i, 1)
+		} else if (c == "\"") {
+			quoted = !quoted
+		} else if (c == "," && (!quoted || i > length(row))) {
+			gsub(/^[ \t]+|[ \t]+$/, "", text)
+			gsub(/\|/, "\\|", text)
+			arg[++n] = text
+			text = ""
+		} else {
+			text = text c
+		}
+	}
+	return n
+}
+
+function words(first, last,    i, s) {
+	s = ""
+	for (i = first; i <= last; i++)
+		if (arg[i] != "NONE")
+			s = s (s == "" ? "" : ", ") tolower(arg[i])
+	return s == "" ? "–" : s
+}
+
+function head(a, b, c, d, e) {
+	print "| " a " | " b " | " c (d == "" ? "" : " | " d) (e == "" ? "" : " | " e) " |"
+	print "|---|---|---" (d == "" ? "" : "|---") (e == "" ? "" : "|---") "|"
+}
+
+function flags(text) {
+	gsub(/NB_F_/, "BPF_F_", text)
+	gsub(/ *\\\| */, ", ", text)
+	return text
+}
+
+function heading(name) {
+	if (name ~ /^hook_/)
+		head("field", "type", "", "unit", "meaning")
+	else if (name == "helpers")
+		head("call", "arguments", "answer", "coherent", "meaning")
+	else if (name == "maps")
+		head("type", "number", "word", "map_flags", "meaning")
+	else if (name == "hooks")
+		head("section", "context", "runs")
+	else if (name == "findings")
+		head("word", "what it means", "what to do")
+}
+
+function row(name) {
+	if (name ~ /^hook_/)
+		printf "| `%s` | %s | %s, %s | %s | %s |\n", arg[1], arg[2], arg[3] == "OUT" ? "**output**" : "input",
+			tolower(arg[4]), arg[5] == "1" ? "" : arg[5], arg[6]
+	else if (name == "helpers")
+		printf "| `bpf_%s` (%s) | %s | %s | %s | %s |\n", arg[2], arg[1], words(4, 8),
+			arg[3] == "SCALAR" ? "number" : "pointer or NULL",
+			arg[9] == "COHERENT" ? "yes" : arg[9] == "MAP" ? "as the map" : "no", arg[11]
+	else if (name == "maps")
+		printf "| `BPF_MAP_TYPE_%s` | %s | %s | %s | %s |\n", arg[1], arg[2], arg[3], flags(arg[5]), arg[6]
+	else if (name == "hooks")
+		printf "| `SEC(\"%s\")` | `struct ncclbpf_%s` | %s |\n", arg[2], arg[3], arg[5]
+	else if (name == "findings")
+		printf "| `%s` | %s | %s |\n", arg[2], arg[3], arg[4] == "" ? "" : arg[4]
+}
+
+function table(name,    file, line) {
+	file = "core/tbl/" name ".h"
+	heading(name)
+	while ((getline line < file) > 0)
+		if (line ~ /^[A-Z]+\(/ && arguments(line) > 2)
+			row(name)
+	close(file)
+}
+
+/^<!-- end -->$/ { skip = 0 }
+!skip { print }
+/^<!-- table [a-z_]+ -->$/ {
+	table($3)
+	skip = 1
+}
