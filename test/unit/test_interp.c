@@ -770,20 +770,24 @@ static struct nb_map *map_new(uint32_t type, uint32_t value_size, uint32_t n)
 	return m;
 }
 
+/* clang-format off */
 #define KEY(k)                             \
 	"stw [%r10-4], " #k "\n"           \
 	"lddw map %r1, 0\nmov %r2, %r10\n" \
 	"sub %r2, 4\n"
 
-/* Update key 2, look it up, add what is at a key that is not there. */
-static const char *const map_text = KEY(
-	2) "stdw [%r10-16], 77\n"
-	   "mov %r3, %r10\nsub %r3, 16\n"
-	   "mov %r4, 0\ncall 2\nmov %r6, %r0\n" KEY(
-		   2) "call 1\njeq %r0, 0, none\n"
-		      "ldxdw %r7, [%r0]\nadd %r6, %r7\nstdw [%r0], 78\n" KEY(
-			      9) "call 1\nadd %r6, %r0\nmov %r0, %r6\nexit\n"
-				 "none:\nmov %r0, -1\nexit";
+/* Update key 2, look it up, add what is at the first key past an array. */
+static const char *const map_text =
+	KEY(2)
+	"stdw [%r10-16], 77\nmov %r3, %r10\nsub %r3, 16\n"
+	"mov %r4, 0\ncall 2\nmov %r6, %r0\n"
+	KEY(2)
+	"call 1\njeq %r0, 0, none\nldxdw %r7, [%r0]\nadd %r6, %r7\n"
+	"stdw [%r0], 78\n"
+	KEY(4)
+	"call 1\nadd %r6, %r0\nmov %r0, %r6\nexit\n"
+	"none:\nmov %r0, -1\nexit";
+/* clang-format on */
 
 START_TEST(look_up_and_update_in_each_map_type)
 {
