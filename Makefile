@@ -119,7 +119,7 @@ $(B)/test/unit/%: $(B)/test/unit/%.o $(CORE) $(LOAD)
 # Fuzz targets are linked with a driver that replays files; V=fuzz CC=clang
 # links libFuzzer instead.
 $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/replay.o) $(CORE) $(LOAD)
-	$(CC) $(SAN:-fsanitize=fuzzer-no-link%=-fsanitize=fuzzer%) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
+	$(CC) $(patsubst -fsanitize=fuzzer-no-link%,-fsanitize=fuzzer%,$(SAN)) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
 
 .SECONDARY:
 

@@ -23,8 +23,7 @@ enum {
 };
 
 /*
- * @off: as in struct nb_insn, but targets count from the code itself, not
- *       from the one after it
+ * @off: as in struct nb_insn
  * @imm: as in struct nb_insn, but for NB_CODE_CONST the value that the
  *       register gets and for NB_OP_CALL_HELPER and NB_CODE_LOOKUP the
  *       address of the helper's body

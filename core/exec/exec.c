@@ -61,9 +61,6 @@ static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 	*c = (struct nb_code){ in->op, in->dst, in->src, in->off, in->imm };
 	if (in->op == NB_OP_CALL_HELPER)
 		return bind_helper(c, in, pc, err);
-	if (in->kind == NB_KIND_JMP || in->kind == NB_KIND_JA ||
-	    in->kind == NB_KIND_MAY_GOTO || in->op == NB_OP_CALL_LOCAL)
-		c->off++; /* the verifier knows it to be inside the program */
 	if (in->kind != NB_KIND_LDDW)
 		return 0;
 	c->op = NB_CODE_CONST;

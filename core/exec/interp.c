@@ -112,10 +112,10 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 		ip++; \
 		GO(); \
 	} while (0)
-#define JUMP()                 \
-	do {                   \
-		ip += ip->off; \
-		GO();          \
+#define JUMP()                                \
+	do {                                  \
+		ip += 1 + (ptrdiff_t)ip->off; \
+		GO();                         \
 	} while (0)
 
 #define DST r[ip->dst]
