@@ -49,7 +49,8 @@ static void blank(unsigned char *copy, const struct nb_elf *e)
 
 static int open_object(struct nb_front *f, struct nb_err *err)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "policy");
+	struct bpf_object_open_opts opts = { .sz = sizeof(opts),
+					     .object_name = "policy" };
 	unsigned char *copy = malloc(f->elf.all.size);
 	libbpf_print_fn_t before;
 	long rc;
