@@ -40,6 +40,9 @@ enum nb_policy_source { NB_SOURCE_ENV, NB_SOURCE_SHELL };
 struct nb_held {
 	struct nb_policy *policy; /* a reference */
 	enum nb_policy_source source;
+	/* of generations that are gone */
+	uint64_t old_runs[NB_IMAGE_MAX_PROGS];
+	uint64_t old_overrides[NB_IMAGE_MAX_PROGS];
 };
 
 enum { NB_MAX_HELD = 64, NB_MAX_GENS = 64 };
@@ -122,7 +125,36 @@ void nb_log(struct nb_runtime *rt, enum nb_log_level level, const char *fmt,
 void nb_log_err(struct nb_runtime *rt, const char *what,
 		const struct nb_err *err);
 
+/* params.c: read the environment once; @say gets a line for each bad value
+ * (the default stands) and each unknown NCCLBPF_ name. */
+typedef void nb_params_say_fn(void *arg, const char *line);
+void nb_params_read(struct nb_params *p, nb_params_say_fn *say, void *arg);
+void nb_params_free(struct nb_params *p);
+
+/*
+ * load.c: load the policies of NCCLBPF_POLICY's value @list and make them the
+ * process's first generation *@out (a reference). One that fails fails all:
+ * rt->load_err and rt->load_what say why, and *@out is NULL. With the lock,
+ * which is released in between.
+ */
+int nb_load_policies(struct nb_runtime *rt, const char *list,
+		     struct nb_gen **out, struct nb_err *err);
+
 /* ---- the functions below: call with the lock held ---- */
+
+/* The generation of that digest that this process holds, or NULL. */
+struct nb_gen *nb_runtime_gen_find(const struct nb_runtime *rt,
+				   const uint8_t digest[NB_SHA256_SIZE]);
+/*
+ * Keep a generation, *taking* the reference: returns it, or the one of the
+ * same digest that is kept already. It lives until a sweep finds that nobody
+ * can come to it. NULL and NB_E_LIMIT when NB_MAX_GENS are kept.
+ */
+struct nb_gen *nb_runtime_gen_keep(struct nb_runtime *rt, struct nb_gen *g,
+				   struct nb_err *err);
+/* Note what policies generation @number has, for nb_runtime_policy_name. */
+void nb_runtime_remember(struct nb_runtime *rt, uint32_t number,
+			 const struct nb_gen *g);
 
 /*
  * nb_runtime_policy_find - a held policy by name or digest

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The part of the tuner's entry points that does not depend on the version:
+// a context comes and goes. Nothing here fails towards NCCL: without memory,
+// or with NCCLBPF_DISABLE=1, the context is NULL and NCCL decides alone.
+#include "plugin/abi/tuner_abi.h"
+
+#include "plugin/comm.h"
+#include "plugin/runtime.h"
+
+static uint32_t clamp32(size_t n)
+{
+	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static uint32_t positive(int n)
+{
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+int nb_tuner_init(void **context, const struct nb_tuner_init *init)
+{
+	struct nb_comm_init c = {
+		.comm_id = init->comm_id,
+		.has_id = init->abi >= 5,
+		.ranks = clamp32(init->ranks),
+		.nodes = clamp32(init->nodes),
+		.abi = init->abi,
+	};
+	struct nb_runtime *rt;
+
+	if (!context)
+		return NB_NCCL_SUCCESS;
+	*context = NULL;
+	if (init->nvl) {
+		c.nvl_domains = positive(init->nvl->nvl_domains);
+		c.nvl_min_ranks = positive(init->nvl->min_ranks);
+		c.nvl_max_ranks = positive(init->nvl->max_ranks);
+	}
+	rt = nb_runtime_get(init->logger);
+	if (rt)
+		*context = nb_comm_new(rt, &c);
+	return NB_NCCL_SUCCESS;
+}
+
+int nb_tuner_finalize(void *context)
+{
+	nb_comm_free(context);
+	return NB_NCCL_SUCCESS;
+}

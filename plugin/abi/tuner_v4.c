@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Tuner v4, NCCL 2.24 to 2.27: v3 and whether both buffers are registered, a
+// fact of this rank alone, labelled local in the context.
+#include "plugin/abi/tuner_v4.h"
+
+#include "plugin/tuner.h"
+
+static int init(size_t ranks, size_t nodes, nb_nccl_logger *logger,
+		void **context)
+{
+	struct nb_tuner_init in = {
+		.abi = 4, .ranks = ranks, .nodes = nodes, .logger = logger
+	};
+
+	return nb_tuner_init(context, &in);
+}
+
+/* @table is declared as rows but is one block (ABI reference, 1.7). */
+static int get_coll_info(void *context, int coll, size_t bytes, int pipe_ops,
+			 float **table, int nalgo, int nproto, int reg_buff,
+			 int *channels)
+{
+	struct nb_ask ask = { .bytes = bytes,
+			      .coll = coll,
+			      .pipe_ops = pipe_ops,
+			      .reg_buff = reg_buff,
+			      .table = (float *)(void *)table,
+			      .nalgo = nalgo,
+			      .nproto = nproto,
+			      .channels = channels };
+
+	nb_tuner_decide(context, &ask);
+	return NB_NCCL_SUCCESS;
+}
+
+NB_EXPORT const struct nb_tuner_v4 ncclTunerPlugin_v4 = { "ncclbpf", init,
+							  get_coll_info,
+							  nb_tuner_finalize };

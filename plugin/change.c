@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: MIT
+// Changes: a generation is made ready here (staged), and one process commits
+// its digest for the whole job. The order of locks is segment, then runtime.
+// A commit holds the segment's lock from its checks to its end, so that no
+// process joins, leaves or stages meanwhile, and no lock that a decision or a
+// status query needs.
+#include "plugin/change.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "plugin/fence.h"
+#include "plugin/runtime.h"
+#include "plugin/segment.h"
+
+enum {
+	LOCK_MS = 3000,
+	JOIN_MS = 1000, /* wait for ranks whose communicator is being made */
+	POLL_MS = 20
+};
+
+const char *nb_change_state_word(enum nb_change_state s)
+{
+	static const char *const words[] = { "staged", "committed", "aborted",
+					     "unchangeable" };
+
+	return words[s];
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)tolower((unsigned char)c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int nb_change_digest(uint8_t digest[NB_SHA256_SIZE], const char *text,
+		     struct nb_err *err)
+{
+	uint8_t out[NB_SHA256_SIZE];
+
+	for (size_t i = 0; i < NB_SHA256_SIZE; i++) {
+		int hi = text[2 * i] ? digit(text[2 * i]) : -1;
+		int lo = hi >= 0 ? digit(text[2 * i + 1]) : -1;
+
+		if (lo < 0)
+			return nb_fail(err, NB_E_ARG, 0,
+				       "%.80s: a digest has %d hexadecimal "
+				       "digits",
+				       text, 2 * NB_SHA256_SIZE);
+		out[i] = (uint8_t)(hi << 4 | lo);
+	}
+	if (text[(size_t)2 * NB_SHA256_SIZE])
+		return nb_fail(err, NB_E_ARG, 0,
+			       "%.80s: a digest has %d hexadecimal digits",
+			       text, 2 * NB_SHA256_SIZE);
+	memcpy(digest, out, sizeof(out));
+	return 0;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static void sleep_ms(long ms)
+{
+	struct timespec ts = { 0, ms * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* ---- staging ---- */
+
+/*
+ * Put @g (a kept generation) in place as the staged one. The segment learns it
+ * first: from then on no coordinator can commit what was staged before.
+ */
+static int stage(struct nb_runtime *rt, struct nb_gen *g,
+		 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	struct nb_seg_proc *self;
+	int rc = nb_segment_lock(rt->seg, LOCK_MS, err);
+
+	if (rc)
+		return rc;
+	self = &rt->seg->mem->proc[rt->seg->proc];
+	memcpy(self->digest, g->digest, NB_SHA256_SIZE);
+	self->staged = 1;
+	nb_runtime_lock(rt);
+	rt->staged = g;
+	memcpy(digest, g->digest, NB_SHA256_SIZE);
+	nb_runtime_sweep(rt);
+	nb_runtime_unlock(rt);
+	nb_segment_unlock(rt->seg);
+	return 0;
+}
+
+/* Keep and stage a new generation; takes the reference. */
+static int stage_new(struct nb_runtime *rt, struct nb_gen *g,
+		     uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	struct nb_gen *before, *kept;
+	int rc;
+
+	nb_runtime_lock(rt);
+	before = rt->staged;
+	kept = nb_runtime_gen_keep(rt, g, err);
+	rt->staged = kept ? kept : before; /* no sweep may take it now */
+	nb_runtime_unlock(rt);
+	if (!kept)
+		return NB_E_LIMIT;
+	rc = stage(rt, kept, digest, err);
+	if (!rc)
+		return 0;
+	nb_runtime_lock(rt);
+	rt->staged = before;
+	nb_runtime_unlock(rt);
+	return rc;
+}
+
+static int find_all(struct nb_runtime *rt, const char *const *names, uint32_t n,
+		    struct nb_policy **policies, struct nb_err *err)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct nb_err why = { 0 };
+		struct nb_held *h = nb_runtime_policy_find(rt, names[i], &why);
+
+		if (!h) {
+			if (err)
+				*err = why;
+			return why.code;
+		}
+		policies[i] = h->policy;
+	}
+	return 0;
+}
+
+int nb_change_stage_use(struct nb_runtime *rt, const char *const *names,
+			uint32_t n, uint8_t digest[NB_SHA256_SIZE],
+			struct nb_err *err)
+{
+	struct nb_policy *policies[NB_GEN_MAX_POLICIES];
+	struct nb_gen *g = NULL;
+	int rc;
+
+	if (n > NB_GEN_MAX_POLICIES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "%u policies at once (allowed: %d)", n,
+			       NB_GEN_MAX_POLICIES);
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	rc = find_all(rt, names, n, policies, err);
+	if (!rc)
+		rc = nb_gen_new(&g, policies, n, rt->baseline, err);
+	nb_runtime_unlock(rt);
+	return rc ? rc : stage_new(rt, g, digest, err);
+}
+
+int nb_change_stage_undo(struct nb_runtime *rt, uint8_t digest[NB_SHA256_SIZE],
+			 struct nb_err *err)
+{
+	struct nb_gen *g = NULL;
+
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	if (rt->previous)
+		g = nb_gen_get(rt->previous);
+	nb_runtime_unlock(rt);
+	if (!g)
+		return nb_fail(err, NB_E_NOENT, 0,
+			       "there is nothing to go back to: no change has "
+			       "been committed since this process began");
+	return stage_new(rt, g, digest, err);
+}
+
+int nb_change_stage_map(struct nb_runtime *rt, const char *map,
+			const struct nb_map_op *ops, uint32_t nops,
+			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	struct nb_map_ref ref;
+	struct nb_gen *g = NULL;
+	int rc;
+
+	nb_runtime_lock(rt);
+	rc = nb_runtime_map_find(rt, map, &ref, err);
+	if (!rc && !ref.coherent)
+		rc = nb_fail(err, NB_E_READONLY, 0,
+			     "map %s is local: it changes at once, without a "
+			     "generation",
+			     ref.spec->name);
+	else if (!rc && !ref.in_use)
+		rc = nb_fail(err, NB_E_NOENT, 0,
+			     "policy %s is not in use, so its coherent map %s "
+			     "has no contents yet: policy use first",
+			     ref.policy->img->name, ref.spec->name);
+	if (!rc)
+		rc = nb_gen_map_change(
+			&g, rt->baseline,
+			(uint32_t)nb_runtime_policy_position(rt, ref.policy),
+			ref.map, ops, nops, err);
+	nb_runtime_unlock(rt);
+	return rc ? rc : stage_new(rt, g, digest, err);
+}
+
+int nb_change_abort(struct nb_runtime *rt, const uint8_t digest[NB_SHA256_SIZE],
+		    struct nb_err *err)
+{
+	int rc = nb_segment_lock(rt->seg, LOCK_MS, err);
+
+	if (rc)
+		return rc;
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	if (rt->staged && !memcmp(rt->staged->digest, digest, NB_SHA256_SIZE)) {
+		rt->staged = NULL;
+		rt->seg->mem->proc[rt->seg->proc].staged = 0;
+		nb_runtime_sweep(rt);
+	} else {
+		rc = nb_fail(err, NB_E_NOENT, 0,
+			     "no change of that digest is staged here");
+	}
+	nb_runtime_unlock(rt);
+	nb_segment_unlock(rt->seg);
+	return rc;
+}
+
+/* ---- commit: may it be? ---- */
+
+static int check_staged_here(struct nb_runtime *rt,
+			     const uint8_t digest[NB_SHA256_SIZE],
+			     struct nb_err *err)
+{
+	bool fits;
+
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	fits = rt->staged &&
+	       !memcmp(rt->staged->digest, digest, NB_SHA256_SIZE);
+	nb_runtime_unlock(rt);
+	return fits ? 0
+		    : nb_fail(err, NB_E_REFUSED, 0,
+			      "no change of that digest is staged in this "
+			      "process");
+}
+
+static int check_procs(const struct nb_seg *mem,
+		       const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	for (int i = 0; i < NB_SEG_PROCS; i++) {
+		const struct nb_seg_proc *p = &mem->proc[i];
+
+		if (!p->pid ||
+		    (p->staged && !memcmp(p->digest, digest, NB_SHA256_SIZE)))
+			continue;
+		if (!(p->flags & NB_SEG_PROC_CONTROL))
+			return nb_fail(err, NB_E_REFUSED, 0,
+				       "process %llu of the job has no control "
+				       "socket and takes no changes",
+				       (unsigned long long)p->pid);
+		return nb_fail(err, NB_E_REFUSED, 0,
+			       "process %llu of the job has not staged this "
+			       "change",
+			       (unsigned long long)p->pid);
+	}
+	return 0;
+}
+
+static bool in_use(const struct nb_seg_comm *c)
+{
+	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
+}
+
+static int check_complete(const struct nb_seg *mem, struct nb_err *err)
+{
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &mem->comm[i];
+		uint32_t here = in_use(c) ? nb_seg_registered(c) : 0;
+
+		if (here && here < c->nranks)
+			return nb_fail(err, NB_E_REFUSED, 0,
+				       "%u of %u ranks of communicator %016llx "
+				       "are not on this host, or their "
+				       "processes have no ncclbpf",
+				       c->nranks - here, c->nranks,
+				       (unsigned long long)c->comm_id);
+	}
+	return 0;
+}
+
+static int check_ready(const struct nb_seg *mem, struct nb_err *err)
+{
+	for (int i = 0; i < NB_SEG_COMMS; i++)
+		if (in_use(&mem->comm[i]) && !nb_fence_ready(&mem->comm[i]))
+			return nb_fail(
+				err, NB_E_BUSY, 0,
+				"some ranks of communicator %016llx "
+				"have not reached the fence of the "
+				"change before; try again",
+				(unsigned long long)mem->comm[i].comm_id);
+	return 0;
+}
+
+static bool needs_membarrier(const struct nb_seg *mem)
+{
+	for (int i = 0; i < NB_SEG_PROCS; i++)
+		if (mem->proc[i].pid &&
+		    (mem->proc[i].flags & NB_SEG_PROC_MEMBARRIER))
+			return true;
+	return false;
+}
+
+static int check_barrier(const struct nb_segment *s, struct nb_err *err)
+{
+	if (!needs_membarrier(s->mem) || nb_segment_membarrier(s))
+		return 0;
+	return nb_fail(err, NB_E_REFUSED, 0,
+		       "membarrier(2) is refused to this process, and other "
+		       "processes of the job rely on it: commit from another "
+		       "one");
+}
+
+/* With the segment's lock. */
+static int check_once(struct nb_segment *s,
+		      const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	int rc;
+
+	nb_segment_reap(s);
+	for (int i = 0; i < NB_SEG_COMMS; i++)
+		if (in_use(&s->mem->comm[i]))
+			nb_fence_recover(&s->mem->comm[i]);
+	rc = check_procs(s->mem, digest, err);
+	if (!rc)
+		rc = check_barrier(s, err);
+	if (!rc)
+		rc = check_complete(s->mem, err);
+	if (!rc)
+		rc = check_ready(s->mem, err);
+	return rc;
+}
+
+/*
+ * Check until all is well or time is up; with the lock on success. What is
+ * being made (ranks joining one after the other) or under way (ranks nearing
+ * a fence) is given some time, without the lock.
+ */
+static int lock_when_ready(struct nb_segment *s,
+			   const uint8_t digest[NB_SHA256_SIZE],
+			   struct nb_err *err)
+{
+	uint64_t deadline = now_us() + JOIN_MS * 1000;
+
+	for (;;) {
+		int rc = nb_segment_lock(s, LOCK_MS, err);
+
+		if (rc)
+			return rc;
+		rc = check_once(s, digest, err);
+		if (!rc)
+			return 0;
+		nb_segment_unlock(s);
+		if (now_us() >= deadline || check_procs(s->mem, digest, NULL))
+			return rc;
+		sleep_ms(POLL_MS);
+	}
+}
+
+/* ---- commit ---- */
+
+static void commit_comm(struct nb_runtime *rt, struct nb_seg_comm *c,
+			uint32_t number, struct nb_change_comm *out)
+{
+	struct nb_fence_opts opts = {
+		.margin = (uint32_t)rt->params.num[NB_P_FENCE_MARGIN],
+		.timeout_ms = (uint32_t)rt->params.num[NB_P_FENCE_TIMEOUT_MS],
+		.membarrier = needs_membarrier(rt->seg->mem),
+	};
+	struct nb_fence_result r = { 0, 0 };
+	const char *why = "";
+
+	out->state = NB_CHANGE_ABORTED;
+	switch (nb_fence_commit(rt->seg, c, number, &opts, &r)) {
+	case NB_FENCE_COMMITTED:
+		out->state = NB_CHANGE_COMMITTED;
+		__atomic_store_n(&c->mismatch, 0, __ATOMIC_RELEASE);
+		break;
+	case NB_FENCE_OVERRUN:
+		why = "ranks ran past every fence that was tried, the last "
+		      "one NCCLBPF_FENCE_MARGIN decisions ahead";
+		break;
+	case NB_FENCE_PENDING:
+		why = "some ranks have not reached the fence of the change "
+		      "before";
+		break;
+	case NB_FENCE_EXHAUSTED:
+		why = "its decision numbers are beyond 2^40";
+		break;
+	case NB_FENCE_NO_BARRIER:
+		why = "membarrier(2) is refused to this process";
+		break;
+	}
+	out->comm_id = c->comm_id;
+	out->ranks = c->nranks;
+	out->fence = r.fence;
+	out->tries = r.tries;
+	out->passed = nb_fence_passed(c, r.fence);
+	snprintf(out->why, sizeof(out->why), "%s", why);
+}
+
+/* Communicators of this process that are not in the segment. */
+static void list_unchangeable(struct nb_runtime *rt, struct nb_change *out)
+{
+	nb_runtime_lock(rt);
+	for (const struct nb_comm *c = rt->comms;
+	     c && out->ncomms < NB_CHANGE_COMMS; c = c->next) {
+		struct nb_change_comm *to = &out->comm[out->ncomms];
+		const char *why;
+
+		if (c->seg || nb_comm_changeable(c, &why))
+			continue;
+		to->comm_id = c->init.comm_id;
+		to->ranks = c->init.ranks;
+		to->state = NB_CHANGE_UNCHANGEABLE;
+		snprintf(to->why, sizeof(to->why), "%s", why);
+		out->ncomms++;
+	}
+	nb_runtime_unlock(rt);
+}
+
+static void count(const struct nb_change *c, uint32_t *committed,
+		  uint32_t *aborted)
+{
+	*committed = *aborted = 0;
+	for (uint32_t i = 0; i < c->ncomms; i++) {
+		*committed += c->comm[i].state == NB_CHANGE_COMMITTED;
+		*aborted += c->comm[i].state == NB_CHANGE_ABORTED;
+	}
+}
+
+/* New communicators begin with it; nobody has it staged any more. */
+static void set_baseline(struct nb_seg *mem, uint32_t number)
+{
+	for (int i = 0; i < NB_SEG_PROCS; i++)
+		mem->proc[i].staged = 0;
+	__atomic_store_n(&mem->baseline, number, __ATOMIC_RELEASE);
+}
+
+/* With the segment's lock, all checks passed. */
+static int commit_all(struct nb_runtime *rt,
+		      const uint8_t digest[NB_SHA256_SIZE],
+		      struct nb_change *out, struct nb_err *err)
+{
+	uint32_t number, committed, aborted;
+	int rc = nb_segment_gen(rt->seg, digest, true, &number, err);
+
+	if (rc)
+		return rc;
+	nb_runtime_lock(rt);
+	nb_runtime_remember(rt, number, nb_runtime_gen_find(rt, digest));
+	nb_runtime_unlock(rt);
+	for (int i = 0; i < NB_SEG_COMMS; i++)
+		if (in_use(&rt->seg->mem->comm[i]) &&
+		    out->ncomms < NB_CHANGE_COMMS)
+			commit_comm(rt, &rt->seg->mem->comm[i], number,
+				    &out->comm[out->ncomms++]);
+	count(out, &committed, &aborted);
+	list_unchangeable(rt, out);
+	if (aborted && !committed)
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "communicator %016llx: %.120s; nothing has "
+			       "moved",
+			       (unsigned long long)out->comm[0].comm_id,
+			       out->comm[0].why);
+	out->generation = number;
+	out->state = NB_CHANGE_COMMITTED;
+	set_baseline(rt->seg->mem, number);
+	return 0;
+}
+
+int nb_change_commit(struct nb_runtime *rt,
+		     const uint8_t digest[NB_SHA256_SIZE],
+		     struct nb_change *out, struct nb_err *err)
+{
+	uint64_t began = now_us();
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	memcpy(out->digest, digest, NB_SHA256_SIZE);
+	out->state = NB_CHANGE_ABORTED;
+	rc = check_staged_here(rt, digest, err);
+	if (!rc)
+		rc = lock_when_ready(rt->seg, digest, err);
+	if (rc)
+		return rc;
+	rc = commit_all(rt, digest, out, err);
+	out->time_us = now_us() - began;
+	nb_runtime_lock(rt);
+	rt->last = *out;
+	rt->has_last = true;
+	if (!rc)
+		nb_runtime_sync(rt);
+	nb_runtime_sweep(rt);
+	nb_runtime_unlock(rt);
+	nb_segment_unlock(rt->seg);
+	return rc;
+}
+
+/* ---- status ---- */
+
+static struct nb_seg_comm *entry_of(const struct nb_runtime *rt,
+				    uint64_t comm_id)
+{
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &rt->seg->mem->comm[i];
+
+		if (in_use(c) && c->comm_id == comm_id)
+			return c;
+	}
+	return NULL;
+}
+
+void nb_change_status(struct nb_runtime *rt, bool *has_staged,
+		      uint8_t staged[NB_SHA256_SIZE], bool *has_last,
+		      struct nb_change *out)
+{
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	*has_staged = rt->staged != NULL;
+	if (rt->staged)
+		memcpy(staged, rt->staged->digest, NB_SHA256_SIZE);
+	*has_last = rt->has_last;
+	*out = rt->last;
+	for (uint32_t i = 0; rt->seg && i < out->ncomms; i++) {
+		struct nb_change_comm *c = &out->comm[i];
+		const struct nb_seg_comm *e = c->state == NB_CHANGE_COMMITTED
+						      ? entry_of(rt, c->comm_id)
+						      : NULL;
+
+		if (e)
+			c->passed = nb_fence_passed(e, c->fence);
+	}
+	nb_runtime_unlock(rt);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// NCCLBPF_* variables, as the rows of core/tbl/params.h say. A bad value
+// leaves the default and a warning; so does a name that nobody knows, with the
+// nearest that exist. The environment is read once, before any thread of ours.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/runtime.h"
+
+#define PREFIX "NCCLBPF_"
+
+extern char **environ;
+
+struct say {
+	nb_params_say_fn *fn;
+	void *arg;
+};
+
+static void say(const struct say *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(const struct say *s, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	if (!s->fn)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	s->fn(s->arg, line);
+}
+
+/* Index of @word among "a|b|c", or -1. */
+static int choice(const char *choices, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (int i = 0; *choices; i++) {
+		size_t len = strcspn(choices, "|");
+
+		if (len == n && !strncmp(choices, word, n))
+			return i;
+		choices += len + (choices[len] == '|');
+	}
+	return -1;
+}
+
+static bool parse_int(const struct nb_param_spec *s, const char *text,
+		      int64_t *out)
+{
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	if (errno || end == text || *end || v < s->min || v > s->max)
+		return false;
+	*out = v;
+	return true;
+}
+
+/* Take @text for parameter @p; false: it is not allowed. */
+static bool take(struct nb_params *out, enum nb_param p, const char *text)
+{
+	const struct nb_param_spec *s = nb_spec_param(p);
+	char *copy;
+	int i;
+
+	switch (s->type) {
+	case NB_PARAM_INT:
+		return parse_int(s, text, &out->num[p]);
+	case NB_PARAM_ENUM:
+		i = choice(s->choices, text);
+		if (i >= 0)
+			out->num[p] = i;
+		return i >= 0;
+	case NB_PARAM_STR:
+		if (strlen(text) > (size_t)s->max)
+			return false;
+		copy = strdup(text);
+		if (!copy)
+			return false;
+		free(out->str[p]);
+		out->str[p] = copy;
+		return true;
+	}
+	return false;
+}
+
+static void complain(const struct say *to, const struct nb_param_spec *s,
+		     const char *text)
+{
+	switch (s->type) {
+	case NB_PARAM_INT:
+		say(to,
+		    PREFIX "%s=%.100s: allowed are whole numbers from %lld to "
+			   "%lld%s%s; %s stands",
+		    s->name, text, (long long)s->min, (long long)s->max,
+		    s->unit[0] && s->unit[0] != '1' ? " " : "",
+		    s->unit[0] != '1' ? s->unit : "", s->def);
+		break;
+	case NB_PARAM_ENUM:
+		say(to, PREFIX "%s=%.100s: allowed are %s; %s stands", s->name,
+		    text, s->choices, s->def);
+		break;
+	case NB_PARAM_STR:
+		say(to,
+		    PREFIX "%s: %zu bytes, allowed are at most %lld; it is "
+			   "ignored",
+		    s->name, strlen(text), (long long)s->max);
+		break;
+	}
+}
+
+static bool known(const char *name, size_t size)
+{
+	for (int p = 0; p < NB_NPARAMS; p++) {
+		const char *have = nb_spec_param((enum nb_param)p)->name;
+
+		if (strlen(have) == size && !strncmp(have, name, size))
+			return true;
+	}
+	return false;
+}
+
+static void warn_unknown(const struct say *to, const char *name, size_t size)
+{
+	const char *names[NB_NPARAMS], *near[2];
+	char word[64];
+
+	for (int p = 0; p < NB_NPARAMS; p++)
+		names[p] = nb_spec_param((enum nb_param)p)->name;
+	snprintf(word, sizeof(word), "%.*s", (int)(size < 60 ? size : 60),
+		 name);
+	nb_spec_nearest(word, names, NB_NPARAMS, near);
+	if (near[0])
+		say(to,
+		    PREFIX "%s is no variable of ncclbpf; did you mean " PREFIX
+			   "%s?",
+		    word, near[0]);
+	else
+		say(to, PREFIX "%s is no variable of ncclbpf", word);
+}
+
+void nb_params_read(struct nb_params *p, nb_params_say_fn *fn, void *arg)
+{
+	struct say to = { fn, arg };
+	const size_t skip = strlen(PREFIX);
+
+	memset(p, 0, sizeof(*p));
+	for (int i = 0; i < NB_NPARAMS; i++) {
+		const struct nb_param_spec *s = nb_spec_param((enum nb_param)i);
+		char name[64];
+		const char *text;
+
+		take(p, (enum nb_param)i, s->def);
+		snprintf(name, sizeof(name), PREFIX "%s", s->name);
+		text = getenv(name);
+		if (!text || !(s->who & NB_PARAM_PLUGIN))
+			continue;
+		p->set[i] = take(p, (enum nb_param)i, text);
+		if (!p->set[i])
+			complain(&to, s, text);
+	}
+	for (char **e = environ; e && *e; e++) {
+		const char *name = *e + skip;
+		size_t size = strcspn(name - skip, "=");
+
+		if (!strncmp(*e, PREFIX, skip) && !known(name, size - skip))
+			warn_unknown(&to, name, size - skip);
+	}
+}
+
+void nb_params_free(struct nb_params *p)
+{
+	for (int i = 0; i < NB_NPARAMS; i++)
+		free(p->str[i]);
+	memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: MIT
+// The process's one object: made at NCCL's first call, found again by all
+// later ones, and taken down when the library is unloaded. What a decision
+// needs it finds through its communicator; this file is for everything that
+// may take its time.
+#include "plugin/runtime.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "plugin/control.h"
+#include "plugin/fence.h"
+#include "plugin/segment.h"
+#include "plugin/tuner.h"
+
+static struct nb_runtime runtime = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+static enum { FRESH, MADE, FAILED } made; /* under init_lock */
+
+void nb_runtime_lock(struct nb_runtime *rt)
+{
+	pthread_mutex_lock(&rt->lock);
+}
+
+void nb_runtime_unlock(struct nb_runtime *rt)
+{
+	pthread_mutex_unlock(&rt->lock);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void say(void *arg, const char *line)
+{
+	nb_log(arg, NB_LOG_WARN, "%s", line);
+}
+
+static void say_debug(void *arg, const char *line)
+{
+	nb_log(arg, NB_LOG_DEBUG, "%s", line);
+}
+
+/* ---- generations ---- */
+
+struct nb_gen *nb_runtime_gen_find(const struct nb_runtime *rt,
+				   const uint8_t digest[NB_SHA256_SIZE])
+{
+	if (!memcmp(rt->empty->digest, digest, NB_SHA256_SIZE))
+		return rt->empty;
+	for (int i = 0; i < NB_MAX_GENS; i++)
+		if (rt->gens[i] &&
+		    !memcmp(rt->gens[i]->digest, digest, NB_SHA256_SIZE))
+			return rt->gens[i];
+	return NULL;
+}
+
+static void publish(struct nb_gen **slot, struct nb_gen *g)
+{
+	__atomic_store_n(slot, g, __ATOMIC_SEQ_CST);
+}
+
+struct nb_gen *nb_runtime_gen_keep(struct nb_runtime *rt, struct nb_gen *g,
+				   struct nb_err *err)
+{
+	struct nb_gen *have = nb_runtime_gen_find(rt, g->digest);
+
+	if (have) {
+		nb_gen_put(g);
+		return have;
+	}
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < NB_MAX_GENS; i++) {
+			if (rt->gens[i])
+				continue;
+			publish(&rt->gens[i], g);
+			return g;
+		}
+		nb_runtime_sweep(rt);
+	}
+	nb_gen_put(g);
+	nb_fail(err, NB_E_LIMIT, 0,
+		"%d generations are in use by communicators, staged or kept "
+		"for undo (allowed: %d)",
+		NB_MAX_GENS, NB_MAX_GENS);
+	return NULL;
+}
+
+/* Does a word of the record lead to a generation of that digest? */
+static bool word_leads_to(const struct nb_runtime *rt, const uint64_t *word,
+			  const struct nb_gen *g)
+{
+	uint64_t w = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+	uint8_t digest[NB_SHA256_SIZE];
+
+	return nb_fence_word_state(w) != NB_FENCE_NONE &&
+	       nb_segment_digest(rt->seg, nb_fence_word_gen(w), digest) &&
+	       !memcmp(digest, g->digest, sizeof(digest));
+}
+
+static bool in_use(const struct nb_runtime *rt, const struct nb_gen *g)
+{
+	if (g == rt->baseline || g == rt->previous || g == rt->staged)
+		return true;
+	for (const struct nb_comm *c = rt->comms; c; c = c->next)
+		if (__atomic_load_n(&c->gen, __ATOMIC_SEQ_CST) == g ||
+		    (c->seg &&
+		     (word_leads_to(rt, &c->seg->record.word, g) ||
+		      word_leads_to(rt, &c->seg->record.fallback, g))))
+			return true;
+	return false;
+}
+
+/* Wait out the slow paths that may have found what was just taken away. */
+static void let_searches_end(const struct nb_runtime *rt)
+{
+	for (const struct nb_comm *c = rt->comms; c; c = c->next)
+		while (__atomic_load_n(&c->searching, __ATOMIC_SEQ_CST))
+			sched_yield();
+}
+
+static void retire(struct nb_runtime *rt, struct nb_gen *g)
+{
+	for (uint32_t i = 0; i < g->nprogs; i++) {
+		const struct nb_gen_prog *p = &g->prog[i];
+
+		for (uint32_t h = 0; h < rt->nheld; h++) {
+			if (rt->held[h].policy != g->policy[p->policy].policy)
+				continue;
+			rt->held[h].old_runs[p->prog] +=
+				__atomic_load_n(&p->runs, __ATOMIC_RELAXED);
+			rt->held[h].old_overrides[p->prog] += __atomic_load_n(
+				&p->overrides, __ATOMIC_RELAXED);
+		}
+	}
+	nb_gen_put(g);
+}
+
+void nb_runtime_sweep(struct nb_runtime *rt)
+{
+	for (int i = 0; i < NB_MAX_GENS; i++) {
+		struct nb_gen *g = rt->gens[i];
+
+		if (!g || in_use(rt, g))
+			continue;
+		publish(&rt->gens[i], NULL);
+		let_searches_end(rt);
+		/* a communicator may have found it just before */
+		if (in_use(rt, g))
+			publish(&rt->gens[i], g);
+		else
+			retire(rt, g);
+	}
+}
+
+/* ---- names of generations ---- */
+
+void nb_runtime_remember(struct nb_runtime *rt, uint32_t number,
+			 const struct nb_gen *g)
+{
+	struct nb_past *p = &rt->past[number % NB_MAX_GENS];
+
+	p->number = number;
+	p->n = g->npolicies;
+	for (uint32_t i = 0; i < g->npolicies; i++)
+		snprintf(p->name[i], sizeof(p->name[i]), "%s",
+			 g->policy[i].policy->img->name);
+}
+
+const char *nb_runtime_policy_name(const struct nb_runtime *rt, uint32_t number,
+				   int index)
+{
+	const struct nb_past *p = &rt->past[number % NB_MAX_GENS];
+
+	if (index < 0)
+		return NULL;
+	if (p->number == number && (uint32_t)index < p->n)
+		return p->name[index];
+	/* committed by another process, and not seen by us yet */
+	for (const struct nb_comm *c = rt->comms; c; c = c->next) {
+		uint32_t n;
+		const struct nb_gen *g = nb_comm_gen(c, &n);
+
+		if (n == number && (uint32_t)index < g->npolicies)
+			return g->policy[index].policy->img->name;
+	}
+	return NULL;
+}
+
+/* ---- seeing what others committed ---- */
+
+static void note_foreign_change(struct nb_runtime *rt, uint32_t number,
+				const struct nb_gen *g)
+{
+	struct nb_change *last = &rt->last;
+
+	if (rt->has_last && last->generation == number)
+		return; /* our own, written down with more detail */
+	memset(last, 0, sizeof(*last));
+	memcpy(last->digest, g->digest, NB_SHA256_SIZE);
+	last->state = NB_CHANGE_COMMITTED;
+	last->generation = number;
+	rt->has_last = true;
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &rt->seg->mem->comm[i];
+		uint64_t w = __atomic_load_n(&c->record.word, __ATOMIC_ACQUIRE);
+		struct nb_change_comm *to = &last->comm[last->ncomms];
+
+		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
+		    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
+		    nb_fence_word_gen(w) != number)
+			continue;
+		to->comm_id = c->comm_id;
+		to->fence = nb_fence_word_seq(w);
+		to->state = NB_CHANGE_COMMITTED;
+		to->ranks = c->nranks;
+		to->passed = nb_fence_passed(c, to->fence);
+		last->ncomms++;
+	}
+}
+
+void nb_runtime_sync(struct nb_runtime *rt)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_gen *g;
+	uint64_t n;
+
+	if (!rt->seg)
+		return;
+	n = __atomic_load_n(&rt->seg->mem->baseline, __ATOMIC_ACQUIRE);
+	if (!n || n == rt->baseline_number || n > NB_FENCE_MAX_GEN ||
+	    !nb_segment_digest(rt->seg, (uint32_t)n, digest))
+		return;
+	/* a process that came after the change does not hold it, and keeps
+	 * what it began with */
+	g = nb_runtime_gen_find(rt, digest);
+	if (!g)
+		return;
+	if (g != rt->baseline)
+		rt->previous = rt->baseline;
+	rt->baseline = g;
+	rt->baseline_number = (uint32_t)n;
+	if (rt->staged == g)
+		rt->staged = NULL;
+	nb_runtime_remember(rt, (uint32_t)n, g);
+	note_foreign_change(rt, (uint32_t)n, g);
+}
+
+void nb_runtime_tick(struct nb_runtime *rt)
+{
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	nb_runtime_sweep(rt);
+	nb_runtime_unlock(rt);
+}
+
+/* ---- sums ---- */
+
+uint64_t nb_runtime_decisions(const struct nb_runtime *rt)
+{
+	uint64_t n = rt->old_decisions;
+
+	for (const struct nb_comm *c = rt->comms; c; c = c->next)
+		n += nb_comm_decisions(c);
+	return n;
+}
+
+uint64_t nb_runtime_refused(const struct nb_runtime *rt, enum nb_refused why)
+{
+	uint64_t n = rt->old_refused[why];
+
+	for (const struct nb_comm *c = rt->comms; c; c = c->next)
+		n += nb_comm_refused(c, why);
+	return why == NB_REFUSED_NO_CONTEXT ? n + nb_tuner_lost() : n;
+}
+
+void nb_runtime_segment_info(struct nb_runtime *rt, struct nb_segment_info *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (!rt->seg) {
+		snprintf(out->why, sizeof(out->why),
+			 "NCCL has made no communicator yet");
+		return;
+	}
+	out->shared = rt->seg->shared;
+	out->membarrier = rt->seg->membarrier;
+	out->processes = nb_segment_procs(rt->seg);
+	snprintf(out->why, sizeof(out->why), "%s", rt->seg->why);
+	if (out->shared)
+		snprintf(out->path, sizeof(out->path), "%s/%s.seg",
+			 rt->place.dir, rt->place.job);
+}
+
+/* ---- fork ---- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&init_lock);
+	pthread_mutex_lock(&runtime.lock);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&runtime.lock);
+	pthread_mutex_unlock(&init_lock);
+}
+
+/*
+ * The child has copies of everything but the control thread and no rank: its
+ * communicators must not write into the parent's slots.
+ */
+static void after_fork_child(void)
+{
+	struct nb_runtime *rt = &runtime;
+
+	for (struct nb_comm *c = rt->comms; c; c = c->next) {
+		c->fence.slot = &c->own_slot;
+		c->fence.record = &c->own_record;
+		c->fence.seen = 0;
+		c->seg = NULL;
+	}
+	nb_segment_abandon(rt->seg);
+	rt->seg = NULL;
+	nb_control_forked(rt->control);
+	rt->forked = made == MADE;
+	pthread_mutex_unlock(&rt->lock);
+	pthread_mutex_unlock(&init_lock);
+}
+
+/* ---- making it ---- */
+
+static void open_place(struct nb_runtime *rt)
+{
+	int rc = nb_place_open(&rt->place, rt->params.str[NB_P_SOCKET_DIR],
+			       rt->params.str[NB_P_JOB], say_debug, rt,
+			       &rt->place_err);
+
+	if (rc)
+		nb_log_err(rt, "no control socket, no shared segment",
+			   &rt->place_err);
+}
+
+static int attach(struct nb_runtime *rt, struct nb_err *err)
+{
+	bool control = !rt->params.num[NB_P_CONTROL] && rt->place.dirfd >= 0;
+	int rc =
+		nb_segment_attach(&rt->seg, rt->place.dirfd, rt->place.job,
+				  control ? NB_SEG_PROC_CONTROL : 0, true, err);
+
+	if (!rc && !rt->seg->shared)
+		nb_log(rt, NB_LOG_INFO,
+		       "the job segment is not shared (%s): policies can be "
+		       "changed only in communicators that live in this "
+		       "process alone",
+		       rt->seg->why);
+	return rc;
+}
+
+/* The first generation, from NCCLBPF_POLICY; the empty one if that fails. */
+static void load_policies(struct nb_runtime *rt)
+{
+	const char *list = rt->params.str[NB_P_POLICY];
+	struct nb_gen *g = NULL;
+	struct nb_err err;
+
+	if (!*list)
+		return;
+	if (!nb_load_policies(rt, list, &g, &err))
+		g = nb_runtime_gen_keep(rt, g, &err);
+	if (g)
+		rt->baseline = g;
+}
+
+/* Number the first generation, alike in all processes that have it. */
+static void number_baseline(struct nb_runtime *rt)
+{
+	uint32_t number = 0;
+
+	if (nb_segment_lock(rt->seg, 3000, NULL))
+		return; /* numbered when a communicator joins */
+	nb_segment_gen(rt->seg, rt->baseline->digest, false, &number, NULL);
+	nb_segment_unlock(rt->seg);
+	rt->baseline_number = number;
+	nb_runtime_remember(rt, number, rt->baseline);
+}
+
+static void tell(struct nb_runtime *rt)
+{
+	if (rt->load_err.code) {
+		nb_log_err(rt, "NCCLBPF_POLICY cannot be had, NCCL decides",
+			   &rt->load_err);
+		return;
+	}
+	for (uint32_t i = 0; i < rt->baseline->npolicies; i++) {
+		const struct nb_image *img =
+			rt->baseline->policy[i].policy->img;
+		char digest[65];
+
+		nb_sha256_text(img->digest, digest);
+		nb_log(rt, NB_LOG_INFO, "policy %s (%.16s) decides", img->name,
+		       digest);
+	}
+	if (rt->params.num[NB_P_COHERENCE])
+		nb_log(rt, NB_LOG_WARN,
+		       "NCCLBPF_COHERENCE=off: policies may answer differently "
+		       "on different ranks, which hangs a job of more than one "
+		       "process");
+}
+
+static void start_control(struct nb_runtime *rt)
+{
+	struct nb_control *control = NULL;
+	struct nb_err err;
+
+	if (rt->params.num[NB_P_CONTROL] || rt->place.dirfd < 0)
+		return;
+	if (nb_control_start(&control, rt, &rt->place, &err))
+		nb_log_err(rt, "no control socket", &err);
+	nb_runtime_lock(rt);
+	rt->control = control;
+	nb_runtime_unlock(rt);
+}
+
+static int make(struct nb_runtime *rt)
+{
+	struct nb_err err;
+	int rc;
+
+	nb_params_read(&rt->params, say, rt);
+	rt->disabled = rt->params.num[NB_P_DISABLE];
+	if (rt->disabled)
+		return NB_E_SETTING;
+	rt->pid = getpid();
+	rt->started_ns = now_ns();
+	rt->nccl_filter = getenv("NCCL_ALGO") || getenv("NCCL_PROTO");
+	if (gethostname(rt->host, sizeof(rt->host) - 1))
+		snprintf(rt->host, sizeof(rt->host), "localhost");
+	open_place(rt);
+	rc = nb_gen_new(&rt->empty, NULL, 0, NULL, &err);
+	if (!rc)
+		rc = attach(rt, &err);
+	if (rc) {
+		nb_log_err(rt, "ncclbpf does nothing in this process", &err);
+		return rc;
+	}
+	rt->baseline = rt->empty;
+	nb_runtime_lock(rt);
+	load_policies(rt);
+	nb_runtime_unlock(rt);
+	number_baseline(rt);
+	tell(rt);
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	start_control(rt);
+	return 0;
+}
+
+/* NCCL is called in a child that was forked with a runtime. */
+static int make_again(struct nb_runtime *rt)
+{
+	struct nb_err err;
+	int rc;
+
+	nb_control_stop(rt->control);
+	rt->control = NULL;
+	rt->forked = false;
+	rt->pid = getpid();
+	nb_place_close(&rt->place);
+	open_place(rt);
+	rc = attach(rt, &err);
+	if (rc) {
+		nb_log_err(rt, "ncclbpf does nothing in this process", &err);
+		return rc;
+	}
+	number_baseline(rt);
+	start_control(rt);
+	return 0;
+}
+
+struct nb_runtime *nb_runtime_get(nb_logger_fn *logger)
+{
+	struct nb_runtime *rt = &runtime;
+	nb_logger_fn *none = NULL;
+	bool usable;
+
+	if (logger)
+		__atomic_compare_exchange_n(&rt->logger, &none, logger, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	pthread_mutex_lock(&init_lock);
+	if (made == FRESH)
+		made = make(rt) ? FAILED : MADE;
+	else if (made == MADE && rt->forked && make_again(rt))
+		made = FAILED;
+	usable = made == MADE;
+	pthread_mutex_unlock(&init_lock);
+	return usable ? rt : NULL;
+}
+
+/* ---- the end ---- */
+
+static void free_all(struct nb_runtime *rt)
+{
+	for (int i = 0; i < NB_MAX_GENS; i++)
+		nb_gen_put(rt->gens[i]);
+	nb_gen_put(rt->empty);
+	for (uint32_t i = 0; i < rt->nheld; i++)
+		nb_policy_put(rt->held[i].policy);
+	nb_segment_detach(rt->seg);
+	nb_place_close(&rt->place);
+	nb_params_free(&rt->params);
+}
+
+/*
+ * At exit or dlclose. Where communicators live on, their threads may still be
+ * deciding (an exiting process): then nothing that they use is taken away, and
+ * the segment learns from the pid that we are gone.
+ */
+static __attribute__((destructor)) void end(void)
+{
+	struct nb_runtime *rt = &runtime;
+
+	if (made != MADE || rt->pid != getpid())
+		return;
+	nb_control_stop(rt->control);
+	rt->control = NULL;
+	if (!rt->comms)
+		free_all(rt);
+	made = FAILED;
+}
