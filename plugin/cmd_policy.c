@@ -124,11 +124,11 @@ static int check_sealed(int fd, size_t *size, struct nb_err *err)
 	}
 	if ((seals & SEALS) != SEALS) {
 		nb_fail(err, NB_E_ARG, 0,
-			"the memory file is not sealed against%s%s%s",
-			seals & F_SEAL_WRITE ? "" : " writing",
-			seals & F_SEAL_GROW ? "" : " growing",
-			seals & F_SEAL_SHRINK ? "" : " shrinking");
-		return nb_hint(err, "fcntl F_ADD_SEALS");
+			"the memory file can still be written or resized "
+			"(seals 0x%x of 0x%x)",
+			(unsigned)(seals & SEALS), (unsigned)SEALS);
+		return nb_hint(err, "fcntl F_ADD_SEALS with F_SEAL_WRITE, "
+				    "F_SEAL_GROW and F_SEAL_SHRINK");
 	}
 	if (st.st_size < 1 || st.st_size > NB_IMAGE_MAX_SIZE)
 		return nb_fail(

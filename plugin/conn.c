@@ -205,16 +205,30 @@ static bool flush(struct nb_conn *c)
 }
 
 /* One last error line; the connection ends when it is out. */
-static void refuse(struct nb_conn *c, int code, const char *text,
-		   unsigned long n)
+static void refuse(struct nb_conn *c, const struct nb_err *err)
 {
-	struct nb_err err;
-
-	nb_fail(&err, code, 0, "%s (%lu allowed)", text, n);
-	nb_reply_error(&c->out, NULL, &err, NULL, NULL);
+	nb_reply_error(&c->out, NULL, err, NULL, NULL);
 	c->owes = true;
 	c->closing = true;
 	c->progress_ms = c->now_ms;
+}
+
+static void refuse_long(struct nb_conn *c)
+{
+	struct nb_err err;
+
+	nb_fail(&err, NB_E_LIMIT, 0,
+		"a request line of more than %d bytes: no more are allowed",
+		NB_WIRE_LINE);
+	refuse(c, &err);
+}
+
+static void refuse_late(struct nb_conn *c, const char *what, int allowed_ms)
+{
+	struct nb_err err;
+
+	nb_fail(&err, NB_E_TIMEOUT, 0, "%s within %d ms", what, allowed_ms);
+	refuse(c, &err);
 }
 
 /* ---- in ---- */
@@ -314,8 +328,7 @@ static bool lines(struct nb_conn *c)
 	}
 	if (!pending(c) && !c->closing && c->nin == NB_WIRE_LINE &&
 	    whole_line(c) < 0)
-		refuse(c, NB_E_LIMIT, "the request line is too long: bytes",
-		       NB_WIRE_LINE);
+		refuse_long(c);
 	if (!c->nin)
 		close_fds(c);
 	return true;
@@ -417,15 +430,11 @@ static bool in_time(struct nb_conn *c)
 	if (c->closing)
 		return true;
 	if (!c->open && now - c->born_ms >= NB_CONN_GREET_MS)
-		refuse(c, NB_E_TIMEOUT,
-		       "no hello within the time allowed: milliseconds",
-		       NB_CONN_GREET_MS);
+		refuse_late(c, "no hello came", NB_CONN_GREET_MS);
 	else if (c->nin && whole_line(c) < 0 &&
 		 now - c->line_ms >= NB_CONN_LINE_MS)
-		refuse(c, NB_E_TIMEOUT,
-		       "a request line was begun and not ended within the "
-		       "time allowed: milliseconds",
-		       NB_CONN_LINE_MS);
+		refuse_late(c, "a request line was begun and not ended",
+			    NB_CONN_LINE_MS);
 	return true;
 }
 

@@ -6,7 +6,7 @@
 //	choice  what its coherent map says; counts in a local array, traces
 //	tables  reads and writes local maps of every kind, has no opinion
 //	bad     writes an input field: refused by the verifier
-//	big     8,000 instructions, for dumps of several pages
+//	big     16,000 instructions, for dumps of several pages
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 };
 
-static struct nb_slot code[8192];
+static struct nb_slot code[16384];
 static uint32_t n;
 
 static void put(uint8_t opcode, unsigned dst, unsigned src, int16_t off,
@@ -215,7 +215,7 @@ static void bad(const char *dir)
 
 static void big(const char *dir)
 {
-	for (int i = 0; i < 8000; i++)
+	for (int i = 0; i < 16000; i++)
 		mov(R0, i);
 	end();
 	write_image(dir, "big", NULL, 0);
