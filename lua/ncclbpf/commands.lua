@@ -1,0 +1,115 @@
+-- SPDX-License-Identifier: MIT
+-- One row a command of the shell. Rows that a target serves come from
+-- core/tbl/commands.h; those below are the shell's own or say what is typed
+-- here where that differs from the wire (a file instead of a descriptor).
+local core = require "ncclbpf.core"
+local comm = require "ncclbpf.comm"
+local general = require "ncclbpf.general"
+local map = require "ncclbpf.map"
+local policy = require "ncclbpf.policy"
+
+local M = {}
+
+-- Parts of a conversation or of a change that people do not type.
+M.hidden = { hello = true, cancel = true }
+
+local own = {
+	{ "list", "", 0, 0, "observe", "processes that can be attached to, and those with NCCL that cannot, with the reason", general.cmd_list },
+	{ "attach", "[PID|JOB|SOCKET] [ranks=0-7]", 0, 1, "observe", "attach to a job (all its processes here), a process or a socket", general.cmd_attach },
+	{ "detach", "", 0, 0, "observe", "close the connections; the job goes on", general.cmd_detach },
+	{ "help", "[WORD] [WORD]", 0, 2, "observe", "list the commands, or explain one", general.cmd_help },
+	{ "policy build", "FILE [-o FILE] [name=NAME]", 1, 1, "observe", "make a policy image of a BPF object", policy.cmd_build, files = true },
+	{ "policy verify", "FILE [coherence=strict|off]", 1, 1, "observe", "judge a policy here, as a job would; -v: every step", policy.cmd_verify, files = true },
+	{ "policy load", "FILE [name=NAME]", 1, 1, "control", "verify a policy in every process of the job and hold it; nothing changes yet", policy.cmd_load, files = true },
+	{ "policy get", "NAME|FILE [TO]", 1, 2, "observe", "write a policy's image to a file", policy.cmd_get, files = true, names = "policies" },
+	{ "policy dump", "NAME|FILE", 1, 1, "observe", "disassembly with source lines, of a policy in the job or a file", policy.cmd_dump, files = true, names = "policies" },
+	{ "policy diff", "A B", 2, 2, "observe", "compare two policies (names or files): maps and instructions", policy.cmd_diff, files = true, names = "policies" },
+	{ "policy use", "NAME...|none", 1, 16, "control", "decide with these policies, in this order, from a fence on; none: NCCL's own choice", policy.cmd_use, names = "policies" },
+	{ "policy undo", "", 0, 0, "control", "go back to the generation before, at a fence", policy.cmd_undo },
+	{ "policy discard", "NAME", 1, 1, "control", "forget a policy that is not in use", policy.cmd_discard, names = "policies" },
+	{ "policy list", "", 0, 0, "observe", "policies that the processes hold, and which are in use", policy.cmd_list },
+	{ "map list", "", 0, 0, "observe", "maps of the policies in use", map.cmd_list },
+	{ "map show", "MAP", 1, 1, "observe", "definition, fill and types of one map", map.cmd_show, names = "maps" },
+	{ "map dump", "MAP [limit=N] [after=KEY]", 1, 1, "observe", "elements, typed", map.cmd_dump, names = "maps" },
+	{ "map get", "MAP KEY", 2, 2, "observe", "one element; KEY is a number, a word, {field=value} or hex:...", map.cmd_get, names = "maps" },
+	{ "map set", "MAP KEY VALUE... [flags=any|new|old]", 3, 33, "control", "store elements; a coherent map changes at a fence on all ranks", map.cmd_set, names = "maps" },
+	{ "map del", "MAP KEY", 2, 2, "control", "remove one element; in a coherent map at a fence", map.cmd_del, names = "maps" },
+	{ "map watch", "MAP [INTERVAL] [count=N]", 1, 2, "observe", "show the elements, then what changes, every second or INTERVAL", map.cmd_watch, names = "maps" },
+	{ "comm list", "", 0, 0, "observe", "communicators: ranks, nodes, decisions, generation", comm.cmd_list },
+	{ "comm show", "[COMM]", 0, 1, "observe", "one communicator: decisions by collective, size and answer", comm.cmd_show, names = "comms" },
+	{ "explain", "COLLECTIVE SIZE [comm=ID]", 2, 2, "observe", "what would be decided for a collective and why", comm.cmd_explain, names = "collectives" },
+	{ "decision tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "the last decisions; follow=yes: and those to come, until Ctrl-C or count=N", comm.cmd_decisions },
+	{ "trace tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "what policies printed; follow=yes: and what they will", comm.cmd_trace },
+	{ "status", "", 0, 0, "observe", "the job: versions, policies, generation, communicators, counters", general.cmd_status },
+	{ "doctor", "", 0, 0, "observe", "look for settings and states that keep policies from working", general.cmd_doctor },
+	{ "change status", "", 0, 0, "observe", "the staged change, if any, and the fences of the last one", general.cmd_change_status },
+	{ "watch", "SECONDS COMMAND...", 2, 64, "observe", "repeat a command until Ctrl-C or count=N rounds", "watch" },
+	{ "timing", "[on|off]", 0, 1, "observe", "after each command: how long it took, how often it asked", "timing" },
+	{ "quit", "", 0, 0, "observe", "leave the shell; the job goes on", "quit" },
+}
+
+local rows, by, nouns
+
+local function row_of(t)
+	return { words = t[1], syntax = t[2], least = t[3], most = t[4], role = t[5], help = t[6], run = t[7], files = t.files, names = t.names }
+end
+
+local function build()
+	rows, by, nouns = {}, {}, {}
+	for _, t in ipairs(own) do
+		local r = row_of(t)
+		rows[#rows + 1] = r
+		by[r.words] = r
+	end
+	for _, c in ipairs(core.commands()) do
+		if by[c.words] then
+			by[c.words].served = by[c.words].syntax == c.syntax
+		elseif not M.hidden[c.words] then
+			c.served = true
+			rows[#rows + 1] = c
+			by[c.words] = c
+		end
+	end
+	for _, r in ipairs(rows) do
+		nouns[r.words:match("^%S+")] = true
+		r.options = {}
+		for name in r.syntax:gmatch("([%a_]+)=") do r.options[name] = true end
+	end
+	by.watch.options.count = true
+	table.sort(rows, function(a, b) return a.words < b.words end)
+end
+
+function M.all()
+	if not rows then build() end
+	return rows
+end
+
+function M.find(words)
+	if not rows then build() end
+	return by[words]
+end
+
+function M.is_noun(word)
+	if not rows then build() end
+	return nouns[word] == true
+end
+
+-- First words, and second words of one.
+function M.nouns()
+	if not rows then build() end
+	local t = {}
+	for n in pairs(nouns) do t[#t + 1] = n end
+	table.sort(t)
+	return t
+end
+
+function M.verbs(noun)
+	local t = {}
+	for _, r in ipairs(M.all()) do
+		local n, v = r.words:match("^(%S+) (%S+)$")
+		if n == noun then t[#t + 1] = v end
+	end
+	return t
+end
+
+return M

@@ -1,0 +1,332 @@
+-- SPDX-License-Identifier: MIT
+-- Processes and the shell itself: list, attach, detach, status, doctor, help.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.errors"
+local format = require "ncclbpf.format"
+local merge = require "ncclbpf.merge"
+local read = require "ncclbpf.read"
+local target = require "ncclbpf.target"
+local units = require "ncclbpf.units"
+
+local M = {}
+
+-- ---- list ---------------------------------------------------------------------------
+
+function M.list()
+	local sockets, problems, gone = target.sockets()
+	local rows, known = {}, {}
+	for i, s in ipairs(sockets) do
+		known[s.pid] = true
+		rows[i] = { state = "attachable", job = s.job, job_rank = s.rank, pid = s.pid, uid = s.uid, socket = s.path }
+	end
+	local others, unreadable = target.others(known)
+	for _, o in ipairs(others) do
+		rows[#rows + 1] = { state = "no plugin", pid = o.pid, command = o.command, reason = o.reason, hint = o.hint }
+	end
+	return rows, problems, gone, unreadable
+end
+
+function M.cmd_list(ctx)
+	local rows, problems, gone, unreadable = M.list()
+	local jobs, order, foot = {}, {}, {}
+	for _, r in ipairs(rows) do
+		if r.state == "attachable" then
+			if not jobs[r.job] then
+				jobs[r.job] = {}
+				order[#order + 1] = r.job
+			end
+			table.insert(jobs[r.job], r)
+		end
+	end
+	local merged = {}
+	for _, job in ipairs(order) do
+		local list, pids = jobs[job], {}
+		local members = {}
+		for i, r in ipairs(list) do
+			members[i] = { rank = r.job_rank, pid = r.pid }
+			pids[i] = r.pid
+		end
+		merged[#merged + 1] = { job = job, processes = #list, ranks = merge.cell(members), pids = units.ranges(pids), state = "attachable" }
+	end
+	for _, r in ipairs(rows) do
+		if r.state ~= "attachable" then
+			merged[#merged + 1] = { processes = 1, pids = r.pid, state = ("no plugin: %s"):format(r.reason) }
+			foot[#foot + 1] = ("hint: pid %d: %s"):format(r.pid, r.hint)
+		end
+	end
+	for _, p in ipairs(problems) do foot[#foot + 1] = "note: " .. p.message end
+	if #gone > 0 and ctx.flags.verbose then
+		for _, g in ipairs(gone) do foot[#foot + 1] = "note: removed stale socket " .. g.path end
+	end
+	if unreadable > 0 and ctx.flags.verbose then
+		foot[#foot + 1] = ("note: %d processes of other users were not looked at"):format(unreadable)
+	end
+	return {
+		schema = "list/1", rows = rows, merged = merged, id = "pid", foot = foot,
+		data = { processes = core.array(rows), directories = core.array(target.directories()), stale_removed = #gone },
+		empty = ("no process with NCCL (looked in %s)"):format(table.concat(target.directories(), ", ")),
+		columns = {
+			{ "job" }, { "processes", title = "PROCESSES", num = true, people = true }, { "ranks", people = true }, { "pids", people = true },
+			{ "state" }, { "job_rank", flat = true }, { "pid", flat = true }, { "uid", flat = true }, { "command", flat = true },
+			{ "reason", flat = true }, { "socket", flat = true },
+		},
+	}
+end
+
+-- ---- attach ---------------------------------------------------------------------------
+
+-- What the words after `attach` mean: a number is a process, a path a
+-- socket, anything else a job.
+function M.wish(args, opt)
+	local wish = {}
+	local word = args[1]
+	if word and word:find("/", 1, true) then
+		wish.socket = word
+	elseif word and word:match("^%d+$") then
+		wish.pid = math.tointeger(tonumber(word))
+	elseif word then
+		wish.job = word
+	end
+	if opt.pid then
+		wish.pid = math.tointeger(tonumber(opt.pid))
+		if not wish.pid then return errors.fail("usage", "pid=%s: a process number wanted", opt.pid) end
+	end
+	wish.job = opt.job or wish.job
+	wish.socket = opt.socket or wish.socket
+	if opt.ranks then
+		wish.ranks = units.ranks(opt.ranks)
+		if not wish.ranks then return errors.fail("usage", "ranks=%s: ranks as 0-7,12 wanted", opt.ranks) end
+	end
+	return wish
+end
+
+local member_columns = { { "job" }, { "rank", num = true }, { "pid", num = true }, { "host" }, { "role" }, { "version" },
+	{ "tuner_abi", title = "TUNER", num = true }, { "state" } }
+
+local function member_rows(s)
+	local rows = {}
+	for i, m in ipairs(s.members) do
+		local h = m.hello or {}
+		rows[i] = { job = m.job, rank = m.rank, pid = m.pid, host = h.host, role = h.role, version = h.version,
+			tuner_abi = h.tuner_abi, state = m.conn and "attached" or m.lost and m.lost.message or "lost" }
+	end
+	return rows
+end
+
+function M.cmd_attach(ctx)
+	local wish, err = M.wish(ctx.args, ctx.opt)
+	if not wish then return nil, err end
+	-- the flags of the command line hold where the words say nothing
+	if not next(wish) then wish = ctx:wish() end
+	local s
+	s, err = ctx.app:attach(wish, ctx:timeout())
+	if not s then return nil, err end
+	local rows = member_rows(s)
+	local failure = s:failure()
+	return { schema = "attach/1", data = { members = core.array(rows) }, rows = rows, columns = member_columns, id = "pid",
+		failure = failure, head = ("attached to job %s, %d process%s"):format(s.job, #s:living(), #s:living() == 1 and "" or "es") }
+end
+
+function M.cmd_detach(ctx)
+	if not ctx.app.group then return errors.fail("no_target", "not attached") end
+	local job = ctx.app.group.job
+	ctx.app:detach()
+	return { schema = "detach/1", data = { job = job }, rows = { { job = job } }, columns = { { "job" } }, text = "detached from job " .. tostring(job) }
+end
+
+-- ---- status ---------------------------------------------------------------------------
+
+local function sum_counters(per)
+	local sum, names = {}, {}
+	for _, r in ipairs(per) do
+		for k, v in pairs(r.data.counters or {}) do
+			if type(v) == "number" and v ~= 0 then
+				if not sum[k] then names[#names + 1] = k end
+				sum[k] = (sum[k] or 0) + v
+			end
+		end
+	end
+	table.sort(names)
+	local t = {}
+	for i, k in ipairs(names) do t[i] = ("%s %d"):format(k, sum[k]) end
+	return #t > 0 and table.concat(t, ", ") or "none"
+end
+
+local function total(v)
+	return type(v) == "table" and #v or v
+end
+
+local status_fields = {
+	{ "version", function(d) return d.version end },
+	{ "tuner", function(d) return d.tuner_abi == 0 and "NCCL has not called yet" or "v" .. tostring(d.tuner_abi) end },
+	{ "coherence", function(d) return d.coherence end },
+	{ "generation", function(d) return d.generation end, ahead = true },
+	{ "digest", function(d) return d.digest and d.digest:sub(1, 8) end },
+	{ "policies", function(d)
+		local p = d.policies
+		return type(p) == "table" and #p > 0 and table.concat(p, ", ") or "none, NCCL decides"
+	end },
+	{ "communicators", function(d) return total(d.comms) end, range = true },
+	{ "decisions", function(d) return total(d.decisions) end, range = true },
+	{ "uptime", function(d) return type(d.uptime_s) == "number" and d.uptime_s // 10 * 10 end, range = true, show = units.seconds },
+}
+
+local function range_of(items, show)
+	local lo, hi = math.huge, -math.huge
+	for _, it in ipairs(items) do
+		if type(it.value) == "number" then lo, hi = math.min(lo, it.value), math.max(hi, it.value) end
+	end
+	if lo > hi then return "-" end
+	lo, hi = show and show(lo) or lo, show and show(hi) or hi
+	return lo == hi and tostring(lo) or lo .. ".." .. hi
+end
+
+local function status_text(s, per, verbose)
+	local rows, notes = {}, {}
+	local members = {}
+	for i, r in ipairs(per) do members[i] = r.member end
+	local function add(k, v) rows[#rows + 1] = { k = k, v = v } end
+	add("job", ("%s, %d process%s, %s"):format(s.job, #per, #per == 1 and "" or "es", merge.who(members)))
+	for _, f in ipairs(status_fields) do
+		local items = {}
+		for i, r in ipairs(per) do items[i] = { member = r.member, value = f[2](r.data) } end
+		if f.range then
+			add(f[1], range_of(items, f.show))
+		else
+			local groups = merge.groups(items)
+			add(f[1], groups[1].text == "" and "-" or groups[1].text)
+			local note = merge.outliers(f[1], groups, { ahead = f.ahead, verbose = verbose })
+			if note then notes[#notes + 1] = "note: " .. note end
+		end
+	end
+	add("kept NCCL's", sum_counters(per))
+	local seg = per[1].data.segment
+	if type(seg) == "table" and seg.path then
+		add("segment", ("%s, %s"):format(seg.path, seg.shared == true and "shared by " .. tostring(seg.processes) or "not shared"))
+	end
+	for _, r in ipairs(per) do
+		if type(r.data.error) == "table" then
+			notes[#notes + 1] = ("note: %s: NCCLBPF_POLICY: %s"):format(merge.who { r.member }, tostring(r.data.error.message))
+			if r.data.error.hint and r.data.error.hint ~= "" then notes[#notes + 1] = "hint: " .. r.data.error.hint end
+			break
+		end
+	end
+	local lines = format.table({ { "k" }, { "v" } }, rows, { quiet = true })
+	for _, n in ipairs(notes) do lines[#lines + 1] = n end
+	return table.concat(lines, "\n")
+end
+
+function M.cmd_status(ctx)
+	local per, data, failure = read.ask(ctx, "status")
+	if not per then return nil, data end
+	local rows = {}
+	for i, r in ipairs(per) do
+		local d = r.data
+		rows[i] = { rank = r.member.rank, pid = r.member.pid, job = d.job, version = d.version, uptime_s = d.uptime_s, tuner_abi = d.tuner_abi,
+			coherence = d.coherence, generation = d.generation, digest = d.digest, policies = d.policies, comms = total(d.comms),
+			decisions = total(d.decisions), error = type(d.error) == "table" and d.error.message or nil }
+		for k, v in pairs(type(d.counters) == "table" and d.counters or {}) do rows[i]["counter_" .. k] = v end
+	end
+	local columns = {}
+	for i, n in ipairs { "rank", "pid", "job", "version", "uptime_s", "tuner_abi", "coherence", "generation", "digest", "policies", "comms", "decisions", "error" } do
+		columns[i] = { n }
+	end
+	return { schema = "status/1", data = data, rows = rows, columns = columns, id = "pid", failure = failure,
+		text = status_text(ctx.app.group, per, ctx.flags.verbose) }
+end
+
+local worst = { ok = 0, warn = 1, bad = 2 }
+
+function M.cmd_doctor(ctx)
+	local result, err = read.command(ctx, {
+		schema = "doctor/1", line = "doctor", name = "name",
+		id = function(row) return ("%s\0%s\0%s"):format(row.name, row.level, row.text) end,
+		rows = function(d) return d.checks or {} end,
+		columns = { { "name", title = "CHECK" }, { "level" }, { "text", title = "FOUND" }, { "hint", flat = true } },
+		empty = "nothing to check",
+	})
+	if not result then return nil, err end
+	local seen = {}
+	for _, row in ipairs(result.merged) do
+		if row.hint and row.hint ~= "" and row.level ~= "ok" and not seen[row.hint] then
+			seen[row.hint] = true
+			result.foot[#result.foot + 1] = ("hint: %s: %s"):format(row.name, row.hint)
+		end
+	end
+	table.sort(result.merged, function(a, b)
+		local x, y = worst[a.level] or 0, worst[b.level] or 0
+		if x ~= y then return x > y end
+		return tostring(a.name) < tostring(b.name)
+	end)
+	for _, row in ipairs(result.merged) do
+		if row.level == "bad" then result.status = 2 end
+	end
+	return result
+end
+
+function M.cmd_change_status(ctx)
+	local function state(d)
+		local last = type(d.last) == "table" and d.last or {}
+		return { staged = d.staged, change = last.change, state = last.state, generation = last.generation }
+	end
+	return read.command(ctx, {
+		schema = "change.status/1", line = "change status", id = function() return "change" end, name = "change",
+		rows = function(d) return { state(d) } end,
+		columns = { { "staged", show = format.short }, { "change", title = "LAST", show = format.short }, { "state" },
+			{ "generation", num = true, ahead = true } },
+	})
+end
+
+-- ---- help -----------------------------------------------------------------------------
+
+-- Rows of the target where there is one, else those compiled in; the shell's
+-- own rows win where both have one, for they say what is typed here.
+function M.help_rows(ctx, ask)
+	local commands = require "ncclbpf.commands"
+	local rows, seen = {}, {}
+	for _, c in ipairs(commands.all()) do
+		seen[c.words] = true
+		rows[#rows + 1] = { words = c.words, syntax = c.syntax, role = c.role, help = c.help, where = c.served and "target" or "shell" }
+	end
+	if ask and ctx.app.group then
+		local d = read.one(ctx, "help")
+		for _, c in ipairs(d and type(d.commands) == "table" and d.commands or {}) do
+			if type(c.words) == "string" and not commands.hidden[c.words] then
+				if not seen[c.words] then
+					rows[#rows + 1] = { words = c.words, syntax = c.syntax, role = c.role, help = c.help, where = "target" }
+				elseif commands.find(c.words).served then
+					for _, r in ipairs(rows) do
+						if r.words == c.words then r.syntax, r.help, r.role = c.syntax, c.help, c.role end
+					end
+				end
+			end
+		end
+	end
+	table.sort(rows, function(a, b) return a.words < b.words end)
+	return rows
+end
+
+function M.cmd_help(ctx)
+	local all = M.help_rows(ctx, true)
+	local want = table.concat(ctx.args, " ")
+	local rows = {}
+	for _, r in ipairs(all) do
+		if want == "" or r.words == want or r.words:sub(1, #want + 1) == want .. " " then rows[#rows + 1] = r end
+	end
+	if #rows == 0 then
+		local words = {}
+		for i, r in ipairs(all) do words[i] = r.words end
+		return nil, errors.new("usage", ("no command \"%s\""):format(want), { hint = errors.nearest(want, words) })
+	end
+	local result = { schema = "help/1", data = { commands = core.array(rows) }, rows = rows, id = "words",
+		columns = { { "words", title = "COMMAND" }, { "syntax", title = "ARGUMENTS" }, { "role", wide = true }, { "where", wide = true }, { "help", title = "WHAT IT DOES" } } }
+	if #rows == 1 then
+		local r = rows[1]
+		result.text = ("%s %s\n    %s\n    role: %s; runs in the %s"):format(r.words, r.syntax, r.help, r.role, r.where)
+	elseif want == "" then
+		result.foot = { "options: -p PID -J JOB -r RANKS -c COMM -S SOCKET -T SECONDS -o FORMAT -q -v -n -y (--help explains them)" }
+	end
+	return result
+end
+
+return M

@@ -1,0 +1,433 @@
+-- SPDX-License-Identifier: MIT
+-- The Lua interface: `local nb = require "ncclbpf"`, the same in the shell
+-- and in a plain lua5.4. Expected failures return nil, err (err.code,
+-- err.message, err.hint); misuse raises. docs/lua.md describes it.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.errors"
+local session = require "ncclbpf.session"
+local maps = require "ncclbpf.map"
+local policy = require "ncclbpf.policy"
+local comm = require "ncclbpf.comm"
+local units = require "ncclbpf.units"
+
+local nb = { version = core.version, null = core.null }
+
+-- ---- objects -------------------------------------------------------------------------
+
+-- State of each object, out of reach of scripts.
+local state = setmetatable({}, { __mode = "k" })
+
+-- A class: objects are empty tables, methods are read-only.
+local function class(name, methods, meta)
+	meta = meta or {}
+	meta.__name = name
+	meta.__metatable = name
+	meta.__index = meta.__index or methods
+	meta.__newindex = meta.__newindex or function(_, k)
+		error(("%s: field %s cannot be set"):format(name, tostring(k)), 2)
+	end
+	return function(s)
+		local o = setmetatable({}, meta)
+		state[o] = s
+		return o
+	end
+end
+
+local function self_of(o, name, level)
+	local s = state[o]
+	if not s or s.kind ~= name then
+		error(("%s wanted, called with %s; use object:method()"):format(name, type(o)), (level or 2) + 1)
+	end
+	return s
+end
+
+local function check(v, want, what, level)
+	local ok = want == "integer" and math.type(v) == "integer" or type(v) == want
+	if not ok then error(("%s: %s wanted, found %s"):format(what, want, type(v)), (level or 2) + 1) end
+	return v
+end
+
+-- ---- maps ------------------------------------------------------------------------------
+
+local Map = {}
+local new_map
+
+local function map_set(s, key, value, opts)
+	local c, err = maps.describe(s.group, s.name)
+	if not c then return nil, err end
+	local k, v
+	k, err = maps.encode(c, c.key, key, "key")
+	if not k then return nil, err end
+	local words
+	if value == nil then
+		words = { "map", "del", s.name, maps.hex(k) }
+	else
+		v, err = maps.encode(c, c.value, value, "value")
+		if not v then return nil, err end
+		words = { "map", "set", s.name, maps.hex(k), maps.hex(v) }
+	end
+	local line = session.line(words)
+	if opts and opts.flags and value ~= nil then line = line .. " flags=" .. session.quote(opts.flags) end
+	if c.map.coherent then return s.group:change(line) end
+	local failures = {}
+	local results = s.group:ask(line)
+	for _, r in ipairs(results) do
+		if r.err then failures[#failures + 1] = r end
+	end
+	if #failures > 0 then return nil, session.sum_up(failures) end
+	return results[1].data
+end
+
+local function first(group)
+	local m = group:living()[1]
+	if not m then return nil, group:failure() or errors.new("no_target", "not attached") end
+	return { m }
+end
+
+local function map_get(s, key)
+	local c, err = maps.describe(s.group, s.name)
+	if not c then return nil, err end
+	local k
+	k, err = maps.encode(c, c.key, key, "key")
+	if not k then return nil, err end
+	local members
+	members, err = first(s.group)
+	if not members then return nil, err end
+	local r = s.group:ask(session.line { "map", "get", s.name, maps.hex(k) }, { members = members })[1]
+	if r.err then return nil, r.err end
+	local list = maps.values(c, r.data.value, r.data.ncpus, false)
+	if not list then return errors.fail("protocol", "the value is not hexadecimal") end
+	if (r.data.ncpus or 1) > 1 then return list end
+	return list[1]
+end
+
+-- m:get(key) -> value (per-CPU maps: a list) | nil, err
+function Map:get(key)
+	return map_get(self_of(self, "map"), key)
+end
+
+-- m:set(key, value[, {flags="any|new|old"}]) -> change or result | nil, err
+function Map:set(key, value, opts)
+	local s = self_of(self, "map")
+	errors.check_options("map:set", opts, { flags = "string" })
+	if value == nil then error("map:set: a value wanted, map:delete removes", 2) end
+	return map_set(s, key, value, opts)
+end
+
+function Map:delete(key)
+	return map_set(self_of(self, "map"), key, nil)
+end
+
+-- m:entries{limit=, all=true} -> list of {key, value}; all: one list for
+-- each process, as {rank, pid, entries}
+function Map:entries(opts)
+	local s = self_of(self, "map")
+	opts = errors.check_options("map:entries", opts, { limit = "integer", all = "boolean" })
+	local members, err
+	if not opts.all then
+		members, err = first(s.group)
+		if not members then return nil, err end
+	end
+	local per, failures = maps.dump(s.group, s.name, { limit = opts.limit, members = members })
+	if #failures > 0 then return nil, session.sum_up(failures) end
+	if not opts.all then return per[1].entries end
+	local t = {}
+	for i, p in ipairs(per) do t[i] = { rank = p.member.rank, pid = p.member.pid, entries = p.entries } end
+	return t
+end
+
+-- m:info() -> definition and fill, as `map show`
+function Map:info()
+	local s = self_of(self, "map")
+	local c, err = maps.describe(s.group, s.name)
+	if not c then return nil, err end
+	return c.map
+end
+
+new_map = class("map", Map, {
+	__index = function(o, k)
+		if Map[k] then return Map[k] end
+		local v, err = map_get(self_of(o, "map"), k)
+		if v == nil and err and err.code ~= "no_such_key" then error(err, 2) end
+		return v
+	end,
+	__newindex = function(o, k, v)
+		local ok, err = map_set(self_of(o, "map"), k, v)
+		if not ok then error(err, 2) end
+	end,
+	__pairs = function(o)
+		local list, err = Map.entries(o)
+		if not list then error(err, 2) end
+		local i = 0
+		return function()
+			i = i + 1
+			local e = list[i]
+			if e then return e.key, e.value == nil and e.values or e.value end
+		end, o, nil
+	end,
+	__tostring = function(o)
+		local s = state[o]
+		return ("map %s of job %s"):format(s.name, tostring(s.group.job))
+	end,
+})
+
+-- ---- targets ------------------------------------------------------------------------------
+
+local Target = {}
+local new_target
+
+local function group_of(o)
+	local s = self_of(o, "target", 3)
+	if s.app then
+		-- the shell's own target follows attach and detach
+		local g = s.app.group
+		if not g then return nil, errors.new("no_target", "not attached", { hint = "attach JOB" }) end
+		return g
+	end
+	if s.group.closed then return nil, errors.new("no_target", "the target is closed") end
+	return s.group
+end
+
+-- Ask the lowest rank that answers. -> data | nil, err
+local function ask_one(o, line, field)
+	local g, err = group_of(o)
+	if not g then return nil, err end
+	local members
+	members, err = first(g)
+	if not members then return nil, err end
+	local r = g:ask(line, { members = members })[1]
+	if r.err then return nil, r.err end
+	if field then return r.data[field] or {} end
+	return r.data
+end
+
+-- t:request(line) -> list of {rank, pid, data | err}, one a process | nil, err
+function Target:request(line)
+	check(line, "string", "target:request")
+	local g, err = group_of(self)
+	if not g then return nil, err end
+	local t = {}
+	for i, r in ipairs(g:ask(line)) do t[i] = { rank = r.member.rank, pid = r.member.pid, data = r.data, err = r.err } end
+	return t
+end
+
+-- t:change(line) -> the change, committed on all processes | nil, err
+function Target:change(line)
+	check(line, "string", "target:change")
+	local g, err = group_of(self)
+	if not g then return nil, err end
+	return g:change(line)
+end
+
+function Target:processes()
+	local g, err = group_of(self)
+	if not g then return nil, err end
+	local t = {}
+	for i, m in ipairs(g.members) do
+		t[i] = { rank = m.rank, pid = m.pid, job = m.job, host = m.hello and m.hello.host, attached = m.conn ~= nil, err = m.lost }
+	end
+	return t
+end
+
+function Target:status() return ask_one(self, "status") end
+function Target:doctor() return ask_one(self, "doctor", "checks") end
+function Target:policies() return ask_one(self, "policy list", "policies") end
+function Target:maps() return ask_one(self, "map list", "maps") end
+function Target:comms() return ask_one(self, "comm list", "comms") end
+
+function Target:comm(id)
+	check(id, "string", "target:comm")
+	return ask_one(self, session.line { "comm", "show", id })
+end
+
+-- t:map(name) -> map | nil, err
+function Target:map(name)
+	check(name, "string", "target:map")
+	local g, err = group_of(self)
+	if not g then return nil, err end
+	local c
+	c, err = maps.describe(g, name)
+	if not c then return nil, err end
+	return new_map { kind = "map", group = g, name = name }
+end
+
+-- t:policy_load{path=, name=} -> {name, digest, ...} | nil, err
+function Target:policy_load(opts)
+	opts = errors.check_options("target:policy_load", opts, { path = "string", name = "string" })
+	if not opts.path then error("target:policy_load: option path wanted", 2) end
+	local g, err = group_of(self)
+	if not g then return nil, err end
+	local image, info, bytes = policy.open(opts.path, opts.name)
+	if not image then return nil, info end
+	local results
+	results, err = policy.load(g, opts.name or info.name, bytes, image, info)
+	if not results then return nil, err end
+	return results[1].data
+end
+
+-- t:policy_use("a", "b") or t:policy_use{"a", "b"} -> change | nil, err
+function Target:policy_use(...)
+	local names = type((...)) == "table" and (...) or { ... }
+	if #names == 0 then error('target:policy_use: names wanted, or "none"', 2) end
+	local list = { "policy", "use" }
+	for i, n in ipairs(names) do list[#list + 1] = check(n, "string", "target:policy_use: name " .. i) end
+	local g, err = group_of(self)
+	if not g then return nil, err end
+	return g:change(session.line(list))
+end
+
+function Target:policy_discard(name)
+	check(name, "string", "target:policy_discard")
+	local g, err = group_of(self)
+	if not g then return nil, err end
+	local failures = {}
+	local results = g:ask(session.line { "policy", "discard", name })
+	for _, r in ipairs(results) do
+		if r.err then failures[#failures + 1] = r end
+	end
+	if #failures > 0 then return nil, session.sum_up(failures) end
+	return results[1].data
+end
+
+function Target:undo()
+	local g, err = group_of(self)
+	if not g then return nil, err end
+	return g:change("policy undo")
+end
+
+-- t:explain(collective, bytes[, {comm=}]) -> steps and answer | nil, err
+function Target:explain(coll, bytes, opts)
+	check(coll, "string", "target:explain: collective")
+	opts = errors.check_options("target:explain", opts, { comm = "string" })
+	local line, err = comm.explain_line(coll, bytes, opts.comm)
+	if not line then return nil, err end
+	return ask_one(self, line)
+end
+
+local function tail(o, words, opts, field, name)
+	opts = errors.check_options(name, opts, { count = "integer", follow = "function" }, 3)
+	local line = ("%s %d"):format(words, opts.count or 20)
+	if not opts.follow then return ask_one(o, line, field) end
+	local g, err = group_of(o)
+	if not g then return nil, err end
+	return g:follow(line .. " follow=yes", function(data, m)
+		for _, d in ipairs(data[field] or {}) do
+			if opts.follow(d, m.rank) then return true end
+		end
+	end)
+end
+
+-- t:decisions{count=20, follow=function(d, rank) return stop end}
+function Target:decisions(opts) return tail(self, "decision tail", opts, "decisions", "target:decisions") end
+function Target:trace(opts) return tail(self, "trace tail", opts, "lines", "target:trace") end
+
+function Target:close()
+	local s = self_of(self, "target")
+	if s.group then s.group:close() end
+end
+
+new_target = class("target", Target, {
+	__tostring = function(o)
+		local s = state[o]
+		local g = s.app and s.app.group or s.group
+		if not g or g.closed then return "target: not attached" end
+		return ("target: job %s, %d processes"):format(tostring(g.job), #g:living())
+	end,
+	__close = function(o)
+		local s = state[o]
+		if s and s.group then s.group:close() end
+	end,
+	__gc = function(o)
+		local s = state[o]
+		if s and s.group then s.group:close() end
+	end,
+})
+
+-- ---- the module ------------------------------------------------------------------------------
+
+-- nb.list() -> processes: {state, job, job_rank, pid, socket | reason, hint}
+function nb.list()
+	return (require("ncclbpf.general").list())
+end
+
+-- nb.attach{pid=|job=|socket=, ranks={...}, timeout=} -> target | nil, err
+function nb.attach(opts)
+	opts = errors.check_options("nb.attach", opts, { pid = "integer", job = "string", socket = "string", ranks = "table", timeout = "number" })
+	local group, err = session.attach({ pid = opts.pid, job = opts.job, socket = opts.socket, ranks = opts.ranks }, opts.timeout)
+	if not group then return nil, err end
+	local failure = group:failure()
+	if failure then
+		group:close()
+		return nil, failure
+	end
+	return new_target { kind = "target", group = group }
+end
+
+-- nb.build{path=, name=} -> image bytes, facts | nil, err
+function nb.build(opts)
+	opts = errors.check_options("nb.build", opts, { path = "string", name = "string" })
+	if not opts.path then error("nb.build: option path wanted", 2) end
+	local image, info, bytes = policy.open(opts.path, opts.name)
+	if not image then return nil, info end
+	return bytes, info
+end
+
+-- nb.verify{path=} -> {accepted, programs, ...} | nil, err
+function nb.verify(opts)
+	opts = errors.check_options("nb.verify", opts, { path = "string", coherence_off = "boolean" })
+	if not opts.path then error("nb.verify: option path wanted", 2) end
+	local image, info = policy.open(opts.path)
+	if not image then return nil, info end
+	return policy.verdict(image, info, { coherence_off = opts.coherence_off })
+end
+
+-- nb.disassemble{path=} -> {name, digest, programs} | nil, err
+function nb.disassemble(opts)
+	opts = errors.check_options("nb.disassemble", opts, { path = "string" })
+	if not opts.path then error("nb.disassemble: option path wanted", 2) end
+	local image, info = policy.open(opts.path)
+	if not image then return nil, info end
+	return policy.dump(image, info)
+end
+
+-- nb.run(line[, {format=}]) -> text it would print | nil, err. The command
+-- acts on the shell's target, or on one that its options name.
+function nb.run(line, opts)
+	check(line, "string", "nb.run")
+	opts = errors.check_options("nb.run", opts, { format = "string" })
+	local cli = require "ncclbpf.cli"
+	local app = nb._current or cli.new { format = opts.format or "json" }
+	if not nb._current then app.keeps, nb._current = true, app end
+	local words = require "ncclbpf.words"
+	local list, err = words.split(line)
+	if not list then return nil, err end
+	local capture, errs, worst = app.capture, app.capture_err, app.worst
+	local out, bad = {}, {}
+	app.capture, app.capture_err = out, bad
+	local failure
+	local report = app.report
+	app.report = function(_, e, command, flags)
+		e = errors.caught(e)
+		failure = failure or e
+		return errors.status(e)
+	end
+	local ok, status = pcall(app.run, app, list, { flags = setmetatable({ format = opts.format }, { __index = app.flags }) })
+	app.report = nil
+	if app.report ~= report then app.report = report end
+	app.capture, app.capture_err, app.worst = capture, errs, worst
+	if not ok then error(status, 0) end
+	if failure then return nil, failure end
+	return table.concat(out), status
+end
+
+nb.size, nb.duration = units.size, units.duration
+nb.json = { encode = core.encode, decode = core.decode, array = core.array }
+nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono
+
+-- The shell's own hook-up: its current target is nb.target.
+function nb._app(app)
+	rawset(nb, "_current", app)
+	rawset(nb, "target", new_target { kind = "target", app = app })
+end
+
+return nb

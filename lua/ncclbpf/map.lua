@@ -1,0 +1,546 @@
+-- SPDX-License-Identifier: MIT
+-- Maps of policies, typed: keys and values travel as hexadecimal bytes and
+-- become tables by the type information of the policy's image.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.errors"
+local format = require "ncclbpf.format"
+local merge = require "ncclbpf.merge"
+local read = require "ncclbpf.read"
+local session = require "ncclbpf.session"
+local units = require "ncclbpf.units"
+
+local M = {}
+
+local DUMP_LIMIT = 10000
+
+-- ---- bytes ----------------------------------------------------------------------
+
+local function unhex(text)
+	if type(text) ~= "string" or #text % 2 ~= 0 or text:find("%X") then return nil end
+	return (text:gsub("%x%x", function(h) return string.char(tonumber(h, 16)) end))
+end
+
+local function hex(bytes)
+	return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+end
+M.hex, M.unhex = hex, unhex
+
+-- Type information of a policy's image, fetched once per session.
+local function types_of(s, member, digest)
+	if type(digest) ~= "string" or digest == "" then return nil end
+	s.caches.btf = s.caches.btf or {}
+	local known = s.caches.btf[digest]
+	if known ~= nil then return known or nil end
+	local r = s:ask("policy get " .. session.quote(digest), { members = { member }, want_object = true })[1]
+	local btf
+	if r.data then
+		local image = core.image(r.object)
+		local blob = image and image:btf()
+		btf = blob and core.btf(blob) or nil
+	elseif r.err.code == "timed_out" or r.err.code == "no_target" then
+		return nil -- try again with the next command
+	end
+	s.caches.btf[digest] = btf or false
+	return btf
+end
+
+-- How to convert a map's keys and values: {key_size, value_size, btf, ...}
+local function codec(s, member, m)
+	if type(m.key_size) ~= "number" or type(m.value_size) ~= "number" then
+		return nil, errors.new("protocol", "the target describes a map without its sizes")
+	end
+	return {
+		map = m, btf = types_of(s, member, m.policy_digest),
+		key = { size = m.key_size, id = m.btf_key or 0, index = (m.type or ""):find("array", 1, true) ~= nil },
+		value = { size = m.value_size, id = m.btf_value or 0 },
+	}
+end
+
+local function decode(c, part, bytes, exact)
+	if c.btf and part.id > 0 then
+		local v, err = c.btf:decode(part.id, bytes, exact)
+		if err then return "hex:" .. hex(bytes) end
+		return v
+	end
+	if part.index and #bytes == 4 then return (string.unpack("<I4", bytes)) end
+	return "hex:" .. hex(bytes)
+end
+
+-- Text typed by a person, as a Lua value: a number, a word, a Lua table in
+-- which words stand for themselves. Nothing else is within reach of it.
+local function evaluate(text)
+	if text:match("^0[xX]%x+$") or text:match("^%-?%d+$") then
+		return math.tointeger(tonumber(text)) and not (#text > 18) and math.tointeger(tonumber(text)) or text
+	end
+	if text:match("^[%a_][%w_]*$") then
+		if text == "true" then return true end
+		if text == "false" then return false end
+		return text
+	end
+	local size = text:match("^%d") and units.size(text)
+	if size then return size end
+	local f, why = load("return " .. text, "=value", "t", setmetatable({}, { __index = function(_, k) return k end }))
+	if not f then
+		return nil, errors.new("bad_argument", ("%s: not a value: %s"):format(text, why:gsub("^value:%d+: ", "")),
+			{ hint = "write a number, a word, a table like {algo=ring, channels=8}, or hex:00112233" })
+	end
+	local ok, v = pcall(f)
+	if not ok then return nil, errors.new("bad_argument", ("%s: not a value: %s"):format(text, tostring(v))) end
+	return v
+end
+
+local function encode(c, part, v, what)
+	if type(v) == "string" and v:sub(1, 4) == "hex:" then
+		local bytes = unhex(v:sub(5))
+		if not bytes then return errors.fail("bad_argument", "%s: hex: wants pairs of hexadecimal digits", what) end
+		if #bytes ~= part.size then
+			return errors.fail("bad_argument", "%s: %d bytes, the map has %d", what, #bytes, part.size)
+		end
+		return bytes
+	end
+	if c.btf and part.id > 0 then
+		local bytes, err = c.btf:encode(part.id, v, part.size)
+		if not bytes then
+			err = errors.from_reply(err)
+			err.message = what .. ": " .. err.message
+			err.hint = ("its type is %s"):format(c.btf:name(part.id))
+			return nil, err
+		end
+		return bytes
+	end
+	local n = math.tointeger(tonumber(v))
+	if n and part.size <= 8 then
+		local fits = part.size == 8 or (n >= -(1 << (part.size * 8 - 1)) and n < 1 << (part.size * 8))
+		if not fits then return errors.fail("bad_argument", "%s: %d does not fit %d bytes", what, n, part.size) end
+		return string.pack("<i8", n):sub(1, part.size)
+	end
+	return nil, errors.new("bad_argument", ("%s: the policy has no type information, %d plain bytes are needed"):format(what, part.size),
+		{ hint = "write hex: and " .. 2 * part.size .. " digits, or compile the policy with -g" })
+end
+
+local function typed(c, part, text, what)
+	if text:sub(1, 4) == "hex:" then return encode(c, part, text, what) end
+	local v, err = evaluate(text)
+	if v == nil then return nil, err or errors.new("bad_argument", what .. ": nil is no value") end
+	return encode(c, part, v, what)
+end
+
+M.codec, M.encode, M.decode, M.typed = codec, encode, decode, typed
+
+-- The values of a reply: one, or one a CPU.
+local function values(c, text, ncpus, exact)
+	local bytes = unhex(text)
+	if not bytes then return nil end
+	local list, step = {}, (c.value.size + 7) // 8 * 8
+	if (ncpus or 1) <= 1 then return { decode(c, c.value, bytes:sub(1, c.value.size), exact) } end
+	for cpu = 0, ncpus - 1 do
+		local part = bytes:sub(cpu * step + 1, cpu * step + c.value.size)
+		if #part < c.value.size then break end
+		list[cpu + 1] = decode(c, c.value, part, exact)
+	end
+	return list
+end
+M.values = values
+
+-- ---- dumping ---------------------------------------------------------------------
+
+local function line_of(words, opts)
+	local t = session.line(words)
+	for _, o in ipairs(opts) do t = t .. " " .. o end
+	return t
+end
+
+-- All entries of one member, page by page. -> {map fields, ncpus, entries}, more
+local function page(s, r, name, limit)
+	local d = r.data
+	local seen = #(d.entries or {})
+	while d.more and seen < limit and #d.entries > 0 do
+		local last = d.next or d.entries[#d.entries].key
+		local n = s:ask(line_of({ "map", "dump", name }, { "limit=" .. limit - seen, "after=" .. last }), { members = { r.member } })[1]
+		if n.err then return nil, n.err end
+		local got = n.data.entries or {}
+		if #got == 0 then break end
+		for _, e in ipairs(got) do d.entries[#d.entries + 1] = e end
+		seen = seen + #got
+		d.more, d.next = n.data.more, n.data.next
+	end
+	return d
+end
+
+-- Entries of all members, decoded.
+-- -> { {member, data, codec, entries: [{key, value | values, raw}]} }, failures
+function M.dump(s, name, opts)
+	opts = opts or {}
+	local limit = opts.limit or DUMP_LIMIT
+	local words = { "limit=" .. limit }
+	if opts.after then words[2] = "after=" .. opts.after end
+	local per, failures = {}, {}
+	for _, r in ipairs(s:ask(line_of({ "map", "dump", name }, words), { what = "map dump", members = opts.members })) do
+		local d, err, c = r.data, r.err, nil
+		if d then d, err = page(s, r, name, limit) end
+		if d then c, err = codec(s, r.member, d) end
+		if not c then
+			failures[#failures + 1] = { member = r.member, err = err }
+		else
+			local entries = core.array {}
+			for i, e in ipairs(d.entries or {}) do
+				local key, list = unhex(e.key), values(c, e.value, d.ncpus, opts.exact)
+				if key and list then
+					local x = { key = decode(c, c.key, key, opts.exact) }
+					if (d.ncpus or 1) > 1 then x.values = core.array(list) else x.value = list[1] end
+					entries[i] = setmetatable(x, { order = { "key", "value", "values" } })
+				end
+			end
+			per[#per + 1] = { member = r.member, data = d, codec = c, entries = entries }
+		end
+	end
+	return per, failures
+end
+
+local function entry_rows(p)
+	local rows = {}
+	for i, e in ipairs(p.entries) do
+		if e.values then
+			for cpu, v in ipairs(e.values) do
+				rows[#rows + 1] = { key = format.value(e.key), cpu = cpu - 1, value = format.value(v), at = i }
+			end
+		else
+			rows[#rows + 1] = { key = format.value(e.key), value = format.value(e.value), at = i }
+		end
+	end
+	return rows
+end
+
+-- For people: per-CPU elements that are all zero are left out.
+local function is_zero(v)
+	if type(v) == "table" then
+		for _, x in pairs(v) do
+			if not is_zero(x) then return false end
+		end
+		return true
+	end
+	return v == 0 or v == "" or v == false or type(v) == "string" and v:match("^hex:0*$") ~= nil
+end
+
+local function short_rows(p)
+	local rows = {}
+	for i, e in ipairs(p.entries) do
+		local quiet = 0
+		for cpu, v in ipairs(e.values or {}) do
+			if is_zero(v) then
+				quiet = quiet + 1
+			else
+				rows[#rows + 1] = { key = format.value(e.key), cpu = cpu - 1, value = format.value(v), at = i }
+			end
+		end
+		if e.values and quiet == #e.values then
+			rows[#rows + 1] = { key = format.value(e.key), cpu = "all", value = format.value(e.values[1]), at = i }
+		elseif not e.values then
+			rows[#rows + 1] = { key = format.value(e.key), value = format.value(e.value), at = i }
+		end
+	end
+	return rows
+end
+
+local function head_of(p)
+	local d = p.data
+	local key = p.codec.btf and p.codec.key.id > 0 and p.codec.btf:name(p.codec.key.id) or d.key_size .. " bytes"
+	local value = p.codec.btf and p.codec.value.id > 0 and p.codec.btf:name(p.codec.value.id) or d.value_size .. " bytes"
+	return ("%s/%s: %s, %s -> %s, %s%s of %d entries"):format(d.policy or "?", d.map or "?", d.type or "?", key, value,
+		d.coherent and "coherent, " or "", tostring(d.count or #p.entries), d.max_entries or 0)
+end
+
+-- A result from decoded dumps.
+local function dump_result(ctx, per, failures, schema)
+	local flat, lists, list = {}, {}, core.array {}
+	for i, p in ipairs(per) do
+		lists[i] = { member = p.member, rows = short_rows(p) }
+		for _, row in ipairs(entry_rows(p)) do
+			row.rank, row.pid = p.member.rank, p.member.pid
+			flat[#flat + 1] = row
+		end
+		local d = {}
+		for k, v in pairs(p.data) do d[k] = v end
+		d.entries = p.entries
+		list[i] = setmetatable({ pid = p.member.pid, rank = p.member.rank, data = setmetatable(d, getmetatable(p.data)) },
+			{ order = { "pid", "rank", "data" } })
+	end
+	for _, f in ipairs(failures) do
+		list[#list + 1] = { pid = f.member.pid, rank = f.member.rank, error = f.err }
+	end
+	local columns = { { "rank", num = true, flat = true }, { "pid", num = true, flat = true }, { "key" }, { "value" } }
+	local percpu = per[1] and (per[1].data.ncpus or 1) > 1
+	if percpu then table.insert(columns, 4, { "cpu", num = true }) end
+	local merged = merge.rows(lists, { { "key" }, { "value" } }, function(row)
+		return row.key .. "\0" .. tostring(row.cpu) .. "\0" .. row.value
+	end)
+	for i, row in ipairs(merged) do row.n = i end
+	table.sort(merged, function(a, b)
+		if a.at ~= b.at then return a.at < b.at end
+		return a.n < b.n
+	end)
+	for _, row in ipairs(merged) do
+		if row.on and row.on ~= "all" then
+			columns[#columns + 1] = { "on", title = "ON", people = true }
+			break
+		end
+	end
+	local foot = {}
+	for _, p in ipairs(per) do
+		if p.data.more then foot[1] = ("more entries; limit=N shows more than %d"):format(#p.entries) end
+	end
+	return {
+		schema = schema, data = { processes = list }, rows = flat, merged = merged, columns = columns, id = "key",
+		head = per[1] and head_of(per[1]), foot = foot, empty = "no entries", failure = session.sum_up(failures),
+	}
+end
+
+-- ---- commands --------------------------------------------------------------------
+
+local map_columns = {
+	{ "map" }, { "policy" }, { "type" }, { "key_size", title = "KEY", num = true }, { "value_size", title = "VALUE", num = true },
+	{ "count", title = "USED", num = true, merge = "range" }, { "max_entries", title = "ENTRIES", num = true }, { "coherent" }, { "shared" },
+	{ "origin", wide = true }, { "flags", num = true, wide = true }, { "memory_bytes", title = "MEMORY", num = true, wide = true, merge = "first", show = format.bytes },
+	{ "policy_digest", title = "DIGEST", wide = true, show = format.short },
+}
+
+local function map_row(m)
+	local row = {}
+	for k, v in pairs(m) do row[k] = v end
+	row.name = (m.policy or "?") .. "/" .. (m.map or "?")
+	return row
+end
+
+function M.cmd_list(ctx)
+	return read.command(ctx, {
+		schema = "map.list/1", line = "map list", columns = map_columns, id = "name", empty = "no maps",
+		rows = function(d)
+			local t = {}
+			for i, m in ipairs(d.maps or {}) do t[i] = map_row(m) end
+			return t
+		end,
+	})
+end
+
+function M.cmd_show(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local result
+	result, err = read.command(ctx, {
+		schema = "map.show/1", line = session.line { "map", "show", ctx.args[1] }, columns = map_columns, id = "name",
+		rows = function(d) return { map_row(d) } end,
+	})
+	if not result then return nil, err end
+	local first = result.data.processes[1]
+	local m = first and first.data
+	if m then
+		local c = codec(s, s:living()[1], m)
+		if c and c.btf then
+			result.foot[#result.foot + 1] = ("key %s, value %s"):format(
+				c.key.id > 0 and c.btf:name(c.key.id) or m.key_size .. " bytes",
+				c.value.id > 0 and c.btf:name(c.value.id) or m.value_size .. " bytes")
+			local fields = c.value.id > 0 and c.btf:order(c.value.id)
+			if fields then result.foot[#result.foot + 1] = "fields: " .. table.concat(fields, ", ") end
+		end
+	end
+	return result
+end
+
+local function whole(ctx, name, low)
+	local text = ctx.opt[name]
+	if not text then return nil end
+	local n = math.tointeger(tonumber(text))
+	if not n or n < low then return nil, errors.new("usage", ("%s=%s: a whole number from %d on wanted"):format(name, text, low)) end
+	return n
+end
+
+function M.cmd_dump(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local limit
+	limit, err = whole(ctx, "limit", 1)
+	if err then return nil, err end
+	local after = ctx.opt.after
+	if after then
+		local key
+		key, err = M.key_bytes(s, ctx.args[1], after)
+		if not key then return nil, err end
+		after = hex(key)
+	end
+	local per, failures = M.dump(s, ctx.args[1], { limit = limit, after = after, exact = true })
+	if #per == 0 then return nil, session.sum_up(failures) end
+	return dump_result(ctx, per, failures, "map.dump/1")
+end
+
+-- The map as each process has it; codec of the first.
+function M.describe(s, name)
+	local results = s:ask(session.line { "map", "show", name }, { what = "map show" })
+	local first, failures = nil, {}
+	for _, r in ipairs(results) do
+		if r.err then failures[#failures + 1] = r else first = first or r end
+	end
+	if not first then return nil, session.sum_up(failures) end
+	local c, err = codec(s, first.member, first.data)
+	if not c then return nil, err end
+	return c, results
+end
+
+function M.key_bytes(s, name, text)
+	local c, err = M.describe(s, name)
+	if not c then return nil, err end
+	return typed(c, c.key, text, "key " .. text)
+end
+
+function M.cmd_get(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local key
+	key, err = M.key_bytes(s, ctx.args[1], ctx.args[2])
+	if not key then return nil, err end
+	local per, failures = {}, {}
+	for _, r in ipairs(s:ask(session.line { "map", "get", ctx.args[1], hex(key) }, { what = "map get" })) do
+		local c
+		if r.data then c, r.err = codec(s, r.member, r.data) end
+		local list = c and values(c, r.data.value, r.data.ncpus, true)
+		if list then
+			local e = { key = decode(c, c.key, key, true) }
+			if (r.data.ncpus or 1) > 1 then e.values = core.array(list) else e.value = list[1] end
+			per[#per + 1] = { member = r.member, data = r.data, codec = c, entries = core.array { e } }
+		else
+			r.err = r.err or errors.new("protocol", "the value is not hexadecimal")
+			if r.err.code == "no_such_key" then r.err.object = "key " .. ctx.args[2] end
+			failures[#failures + 1] = r
+		end
+	end
+	if #per == 0 then return nil, session.sum_up(failures) end
+	local result = dump_result(ctx, per, failures, "map.get/1")
+	result.head = nil
+	return result
+end
+
+-- Store or remove: at a fence in a coherent map, at once in a local one.
+local function modify(ctx, s, c, line, verb, shown)
+	if c.map.coherent then
+		local data, err = s:change(line, { dry_run = ctx.flags.dry_run })
+		if not data then return nil, err end
+		return require("ncclbpf.policy").change_result(ctx, data, verb)
+	end
+	if ctx.flags.dry_run then
+		local row = { map = c.map.map, change = shown }
+		return { schema = "map.change/1", data = row, rows = { row }, columns = { { "map" }, { "change" } }, foot = { "dry run: nothing sent" } }
+	end
+	return read.command(ctx, {
+		schema = "map.change/1", line = line, id = "map",
+		rows = function(d) return { { map = d.map, policy = d.policy, changed = d.changed } } end,
+		columns = { { "map" }, { "policy" }, { "changed", num = true } },
+	})
+end
+
+function M.cmd_set(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	if #ctx.args % 2 == 0 then
+		return nil, errors.new("usage", ("keys and values come in pairs, %s has no value"):format(ctx.args[#ctx.args]))
+	end
+	local c
+	c, err = M.describe(s, ctx.args[1])
+	if not c then return nil, err end
+	local words = { "map", "set", ctx.args[1] }
+	for i = 2, #ctx.args, 2 do
+		local key, value
+		key, err = typed(c, c.key, ctx.args[i], "key " .. ctx.args[i])
+		if not key then return nil, err end
+		value, err = typed(c, c.value, ctx.args[i + 1], "value")
+		if not value then return nil, err end
+		words[#words + 1] = hex(key)
+		words[#words + 1] = hex(value)
+	end
+	local flags = ctx.opt.flags
+	if flags and flags ~= "any" and flags ~= "new" and flags ~= "old" then
+		return nil, errors.new("usage", ("flags=%s: any, new or old wanted"):format(flags))
+	end
+	local line = session.line(words) .. (flags and " flags=" .. flags or "")
+	return modify(ctx, s, c, line, "map set " .. ctx.args[1], table.concat(words, " ", 4))
+end
+
+function M.cmd_del(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local c
+	c, err = M.describe(s, ctx.args[1])
+	if not c then return nil, err end
+	local key
+	key, err = typed(c, c.key, ctx.args[2], "key " .. ctx.args[2])
+	if not key then return nil, err end
+	return modify(ctx, s, c, session.line { "map", "del", ctx.args[1], hex(key) }, "map del " .. ctx.args[1], "remove " .. hex(key))
+end
+
+-- ---- watching ----------------------------------------------------------------------
+
+local function snapshot(per)
+	local t = {}
+	for _, p in ipairs(per) do
+		for _, row in ipairs(entry_rows(p)) do
+			local who = #per > 1 and merge.who { p.member } or ""
+			local key = who .. "\0" .. row.key .. "\0" .. tostring(row.cpu or "")
+			t[#t + 1] = key
+			t[key] = { who = who, rank = p.member.rank, pid = p.member.pid, key = row.key, cpu = row.cpu, value = row.value }
+		end
+	end
+	return t
+end
+
+local function changes(old, new)
+	local rows = {}
+	for _, k in ipairs(new) do
+		local was, is = old[k], new[k]
+		if not was then
+			rows[#rows + 1] = { row = is, old = nil, new = is.value }
+		elseif was.value ~= is.value then
+			rows[#rows + 1] = { row = is, old = was.value, new = is.value }
+		end
+	end
+	for _, k in ipairs(old) do
+		if not new[k] then rows[#rows + 1] = { row = old[k], old = old[k].value, new = nil } end
+	end
+	local out = {}
+	for i, c in ipairs(rows) do
+		out[i] = { rank = c.row.rank, pid = c.row.pid, who = c.row.who, key = c.row.key, cpu = c.row.cpu, old = c.old, new = c.new }
+	end
+	return out
+end
+
+function M.cmd_watch(ctx)
+	local interval = units.duration(ctx.args[2] or "1")
+	if not interval or interval < 0.05 then
+		return nil, errors.new("usage", ("interval %s: a duration from 50ms on wanted"):format(ctx.args[2]))
+	end
+	local count, bad = whole(ctx, "count", 1)
+	if bad then return nil, bad end
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local old, rounds = nil, 0
+	local columns = { { "time" }, { "who", title = "RANK", people = true }, { "rank", num = true, flat = true },
+		{ "pid", num = true, flat = true }, { "key" }, { "cpu" }, { "old" }, { "new" } }
+	while true do
+		local per, failures = M.dump(s, ctx.args[1], { exact = true })
+		if #failures > 0 then return nil, session.sum_up(failures) end
+		local new = snapshot(per)
+		if not old then
+			ctx:emit(dump_result(ctx, per, {}, "map.dump/1"))
+		else
+			local rows = changes(old, new)
+			local now = core.time()
+			for _, row in ipairs(rows) do row.time = now end
+			if #rows > 0 then
+				ctx:emit { schema = "map.watch/1", data = rows, rows = rows, columns = columns }
+			end
+		end
+		old = new
+		rounds = rounds + 1
+		if count and rounds > count then return {} end
+		core.sleep(interval)
+	end
+end
+
+return M

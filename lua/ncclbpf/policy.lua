@@ -1,0 +1,512 @@
+-- SPDX-License-Identifier: MIT
+-- Policies: offline (build, verify, disassemble, compare) and in the job
+-- (load, use, undo, discard). An object is made into an image here, outside
+-- the job, and travels as a sealed memory file.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.errors"
+local format = require "ncclbpf.format"
+local merge = require "ncclbpf.merge"
+local read = require "ncclbpf.read"
+local session = require "ncclbpf.session"
+
+local M = {}
+
+local MAX_FILE = 64 << 20
+
+-- ---- files --------------------------------------------------------------------
+
+-- The name that a file gives its policy: without folder and suffix.
+function M.name_of(path)
+	local name = path:match("[^/]*$")
+	name = name:gsub("%.policy$", ""):gsub("%.bpf%.o$", ""):gsub("%.o$", "")
+	name = name:gsub("[^%w_.%-]", "_"):sub(1, 63)
+	return name ~= "" and name or "policy"
+end
+
+-- Image bytes of a file, which is an object or an image already.
+function M.image_bytes(path, name)
+	local bytes, err = core.read(path, MAX_FILE)
+	if not bytes then return nil, errors.from_reply(err) end
+	if core.is_image(bytes) then return bytes end
+	local image
+	image, err = core.object_image(bytes, name or M.name_of(path))
+	if not image then
+		err = errors.from_reply(err)
+		err.object = path
+		if bytes:sub(1, 4) ~= "\127ELF" then
+			err.hint = "a policy is a BPF object (clang -target bpf -c) or an image (policy build)"
+		end
+		return nil, err
+	end
+	return image
+end
+
+-- Image, its facts and its bytes; from a file.
+function M.open(path, name)
+	local bytes, err = M.image_bytes(path, name)
+	if not bytes then return nil, err end
+	local image
+	image, err = core.image(bytes)
+	if not image then
+		err = errors.from_reply(err)
+		err.object = path
+		return nil, err
+	end
+	return image, image:info(), bytes
+end
+
+-- Does the word mean a file rather than a policy in the job?
+function M.is_file(word)
+	return word:find("/", 1, true) ~= nil or word:find("%.o$") ~= nil or word:find("%.policy$") ~= nil
+end
+
+-- ---- verdicts -----------------------------------------------------------------
+
+local function decode_finding(v)
+	if v.finding_json then v.finding = core.decode(v.finding_json) end
+	v.finding_json = nil
+	return v
+end
+
+-- {accepted, programs: [{name, section, hook, accepted, stats, finding, text}]}
+function M.verdict(image, info, opts)
+	local list, accepted = core.array {}, true
+	for i, p in ipairs(info.programs) do
+		local v, err = image:verify(i, opts)
+		if not v then return nil, errors.from_reply(err) end
+		decode_finding(v)
+		v.name, v.section, v.hook, v.insns = p.name, p.section, p.hook, p.insns
+		accepted = accepted and v.accepted
+		list[i] = v
+	end
+	return { name = info.name, digest = info.digest, accepted = accepted, programs = list }
+end
+
+-- The error of a refused verdict: the first program that is.
+function M.refusal(verdict, path)
+	for _, p in ipairs(verdict.programs) do
+		if not p.accepted then
+			return errors.new("verify_rejected", p.message, {
+				object = path, hint = p.hint, at = p.at, finding = p.finding, detail = p.text,
+			})
+		end
+	end
+end
+
+-- A refusal that came from the job has no text, only the finding; the same
+-- program judged here has both, and it is the same code.
+local function explain_refusal(err, image, info)
+	if err.code ~= "verify_rejected" or err.detail then return err end
+	local v = M.verdict(image, info)
+	local same = v and M.refusal(v)
+	if same and (not err.finding or not same.finding or err.finding.pc == same.finding.pc) then
+		err.detail = same.detail
+		err.hint = err.hint or same.hint
+	end
+	return err
+end
+
+-- ---- offline commands -----------------------------------------------------------
+
+function M.cmd_build(ctx)
+	local path = ctx.args[1]
+	local image, info, bytes = M.open(path, ctx.opt.name)
+	if not image then return nil, info end
+	local to = ctx.flags.output or path:gsub("%.bpf%.o$", ""):gsub("%.o$", "") .. ".policy"
+	if to == path then
+		return errors.fail("usage", "%s is an image already; say where to write: -o FILE", path)
+	end
+	if not ctx.flags.dry_run then
+		local ok, err = core.write(to, bytes)
+		if not ok then return nil, errors.from_reply(err) end
+	end
+	local row = { name = info.name, digest = info.digest, size_bytes = info.size, file = to,
+		programs = #info.programs, maps = #info.maps }
+	return {
+		schema = "policy.build/1", data = row, rows = { row }, id = "file",
+		columns = { { "name" }, { "digest", show = format.short }, { "size_bytes", num = true }, { "programs", num = true }, { "maps", num = true }, { "file" } },
+		foot = ctx.flags.dry_run and { "dry run: nothing written" } or nil,
+	}
+end
+
+local function verdict_rows(v)
+	local rows = {}
+	for i, p in ipairs(v.programs) do
+		rows[i] = {
+			program = p.name, hook = p.hook, verdict = p.accepted and "accepted" or "refused", insns = p.insns,
+			insns_walked = p.stats.insns_walked, states_peak = p.stats.states_peak,
+			stack_bytes = p.stats.stack_bytes, time_us = p.stats.time_us,
+		}
+	end
+	return rows
+end
+
+function M.cmd_verify(ctx)
+	local path = ctx.args[1]
+	local image, info = M.open(path)
+	if not image then return nil, info end
+	local v, err = M.verdict(image, info, { coherence_off = ctx.opt.coherence == "off", trace = ctx.flags.verbose })
+	if not v then return nil, err end
+	local foot = {}
+	for _, p in ipairs(v.programs) do
+		if p.trace then foot[#foot + 1] = (p.trace:gsub("\n$", "")) end
+	end
+	return {
+		schema = "policy.verify/1", data = v, rows = verdict_rows(v), id = "program", foot = foot,
+		columns = { { "program" }, { "hook" }, { "verdict" }, { "insns", num = true }, { "insns_walked", title = "WALKED", num = true },
+			{ "states_peak", title = "STATES", num = true }, { "stack_bytes", title = "STACK", num = true }, { "time_us", title = "TIME us", num = true } },
+		failure = M.refusal(v, path), failure_in_data = true,
+	}
+end
+
+local function dump_text(programs)
+	local t = {}
+	for _, p in ipairs(programs) do
+		if p.err then
+			t[#t + 1] = ("program %s: %s"):format(p.name, p.err)
+		else
+			t[#t + 1] = ("program %s, section %s"):format(p.name, p.section)
+		end
+		local file
+		for _, l in ipairs(p.lines or {}) do
+			if l.func and l.pc > 0 then t[#t + 1] = ("function %s"):format(l.func) end
+			if l.source and l.source ~= "" then
+				local at = l.file ~= file and l.file and l.file .. ":" or ""
+				file = l.file or file
+				t[#t + 1] = ("      ; %s%s %s"):format(at, l.line or "?", (l.source:gsub("^%s+", "")))
+			end
+			t[#t + 1] = ("%5d: %s"):format(l.pc, l.insn)
+		end
+	end
+	return table.concat(t, "\n")
+end
+
+-- {name, digest, programs: [{name section lines}]} of an image
+function M.dump(image, info)
+	local programs = core.array {}
+	for i, p in ipairs(info.programs) do
+		local lines, err = image:disasm(i)
+		if not lines then return nil, errors.from_reply(err) end
+		programs[i] = { name = p.name, section = p.section, lines = core.array(lines) }
+	end
+	return { name = info.name, digest = info.digest, programs = programs }
+end
+
+-- Image of a word: a file, or a policy in the job.
+function M.resolve(ctx, word)
+	if M.is_file(word) or (core.stat(word) or {}).kind == "file" then return M.open(word) end
+	local data, object = read.one(ctx, "policy get " .. session.quote(word), { want_object = true })
+	if not data then return nil, object end
+	local image, err = core.image(object)
+	if not image then return nil, errors.from_reply(err) end
+	return image, image:info(), object
+end
+
+function M.cmd_dump(ctx)
+	local image, info = M.resolve(ctx, ctx.args[1])
+	if not image then return nil, info end
+	local d, err = M.dump(image, info)
+	if not d then return nil, err end
+	local rows = {}
+	for _, p in ipairs(d.programs) do
+		for _, l in ipairs(p.lines) do
+			rows[#rows + 1] = { program = p.name, pc = l.pc, insn = l.insn, file = l.file, line = l.line, source = l.source }
+		end
+	end
+	return {
+		schema = "policy.dump/1", data = d, rows = rows, text = dump_text(d.programs), id = "program",
+		columns = { { "program" }, { "pc", num = true }, { "insn" }, { "file" }, { "line", num = true }, { "source" } },
+	}
+end
+
+function M.cmd_get(ctx)
+	local image, info, bytes = M.resolve(ctx, ctx.args[1])
+	if not image then return nil, info end
+	local to = ctx.args[2] or ctx.flags.output or info.name .. ".policy"
+	local ok, err = core.write(to, bytes)
+	if not ok then return nil, errors.from_reply(err) end
+	local row = { name = info.name, digest = info.digest, size_bytes = info.size, file = to }
+	return { schema = "policy.get/1", data = row, rows = { row }, id = "file",
+		columns = { { "name" }, { "digest", show = format.short }, { "size_bytes", num = true }, { "file" } } }
+end
+
+-- ---- differences ----------------------------------------------------------------
+
+-- Longest common subsequence of two lists of text -> list of {sign, text}.
+-- Equal ends are cut off first; the rest is bounded by 4 million cells.
+local function compare(a, b)
+	local first, out = 1, {}
+	while first <= #a and first <= #b and a[first] == b[first] do first = first + 1 end
+	local la, lb = #a, #b
+	while la >= first and lb >= first and a[la] == b[lb] do la, lb = la - 1, lb - 1 end
+	for i = 1, first - 1 do out[#out + 1] = { " ", a[i] } end
+	local n, m = la - first + 1, lb - first + 1
+	if n * m > 4000000 then
+		for i = first, la do out[#out + 1] = { "-", a[i] } end
+		for i = first, lb do out[#out + 1] = { "+", b[i] } end
+	else
+		local t = {}
+		for i = n + 1, 1, -1 do
+			t[i] = {}
+			for j = m + 1, 1, -1 do
+				if i > n or j > m then
+					t[i][j] = 0
+				elseif a[first + i - 1] == b[first + j - 1] then
+					t[i][j] = t[i + 1][j + 1] + 1
+				else
+					t[i][j] = math.max(t[i + 1][j], t[i][j + 1])
+				end
+			end
+		end
+		local i, j = 1, 1
+		while i <= n or j <= m do
+			if i <= n and j <= m and a[first + i - 1] == b[first + j - 1] then
+				out[#out + 1] = { " ", a[first + i - 1] }
+				i, j = i + 1, j + 1
+			elseif i <= n and (j > m or t[i + 1][j] >= t[i][j + 1]) then
+				out[#out + 1] = { "-", a[first + i - 1] }
+				i = i + 1
+			else
+				out[#out + 1] = { "+", b[first + j - 1] }
+				j = j + 1
+			end
+		end
+	end
+	for i = la + 1, #a do out[#out + 1] = { " ", a[i] } end
+	return out
+end
+
+local function map_text(m)
+	return ("%s: %s, key %d, value %d, entries %d, flags %d%s%s"):format(m.name, m.type, m.key_size, m.value_size,
+		m.max_entries, m.flags, m.coherent and ", coherent" or "", m.shared and ", shared" or "")
+end
+
+-- Lines of an image that a comparison looks at: maps, then programs. Jump
+-- offsets are relative, so an insertion does not move everything after it.
+local function listing(image, info)
+	local t = {}
+	for _, m in ipairs(info.maps) do
+		t[#t + 1] = "map " .. map_text(m) .. (m.init and ", content " .. core.sha256(m.init):sub(1, 8) or "")
+	end
+	for i, p in ipairs(info.programs) do
+		t[#t + 1] = ("program %s, section %s"):format(p.name, p.section)
+		local lines, err = image:disasm(i)
+		if not lines then return nil, errors.from_reply(err) end
+		for _, l in ipairs(lines) do
+			if l.func and l.pc > 0 then t[#t + 1] = "function " .. l.func end
+			t[#t + 1] = "  " .. l.insn
+		end
+	end
+	return t
+end
+
+-- Three unchanged lines around each change, like diff -u.
+local function hunks(lines)
+	local keep, out, last = {}, {}, 0
+	for i, l in ipairs(lines) do
+		if l[1] ~= " " then
+			for k = math.max(1, i - 3), math.min(#lines, i + 3) do keep[k] = true end
+		end
+	end
+	for i, l in ipairs(lines) do
+		if keep[i] then
+			if last > 0 and i > last + 1 then out[#out + 1] = "..." end
+			out[#out + 1] = l[1] .. l[2]
+			last = i
+		end
+	end
+	return out
+end
+
+function M.diff(ia, a, ib, b)
+	local la, err = listing(ia, a)
+	if not la then return nil, err end
+	local lb
+	lb, err = listing(ib, b)
+	if not lb then return nil, err end
+	return compare(la, lb)
+end
+
+function M.cmd_diff(ctx)
+	local ia, a = M.resolve(ctx, ctx.args[1])
+	if not ia then return nil, a end
+	local ib, b = M.resolve(ctx, ctx.args[2])
+	if not ib then return nil, b end
+	local lines, err = M.diff(ia, a, ib, b)
+	if not lines then return nil, err end
+	local rows = {}
+	for _, l in ipairs(lines) do
+		if l[1] ~= " " then rows[#rows + 1] = { change = l[1] == "-" and "removed" or "added", text = l[2] } end
+	end
+	local head = ("- %s %s\n+ %s %s"):format(a.name, a.digest:sub(1, 8), b.name, b.digest:sub(1, 8))
+	local text = #rows > 0 and head .. "\n" .. table.concat(hunks(lines), "\n")
+		or a.digest == b.digest and "equal: " .. a.name .. " " .. a.digest:sub(1, 8)
+		or head .. "\nequal in maps and instructions; names or source lines differ"
+	return {
+		schema = "policy.diff/1", rows = rows, columns = { { "change" }, { "text" } }, text = text,
+		data = { a = { name = a.name, digest = a.digest }, b = { name = b.name, digest = b.digest },
+			equal = #rows == 0, changes = core.array(rows) },
+	}
+end
+
+-- ---- in the job -------------------------------------------------------------------
+
+local list_columns = {
+	{ "name" }, { "digest", show = format.short },
+	{ "in_use", title = "IN USE", show = function(v, row) return v and "yes" .. (row.position and " " .. row.position or "") or "no" end },
+	{ "source", wide = true }, { "hooks" }, { "maps", num = true, wide = true }, { "insns", num = true, wide = true },
+	{ "runs", num = true, merge = "sum" }, { "overrides", num = true, merge = "sum" },
+	{ "stack_bytes", title = "STACK", num = true, wide = true }, { "time_us", title = "VERIFY us", num = true, wide = true, merge = "max" },
+}
+
+local function list_rows(d)
+	local rows = {}
+	for i, p in ipairs(type(d.policies) == "table" and d.policies or {}) do
+		local hooks, runs, overrides, insns = {}, 0, 0, 0
+		for j, g in ipairs(p.programs or {}) do
+			hooks[j] = g.hook or "?"
+			runs = runs + (g.runs or 0)
+			overrides = overrides + (g.overrides or 0)
+			insns = insns + (g.insns or 0)
+		end
+		local v = p.verify or {}
+		rows[i] = { name = p.name, digest = p.digest, source = p.source, in_use = p.in_use, position = p.position,
+			maps = type(p.maps) == "table" and #p.maps or p.maps, hooks = table.concat(hooks, ","), runs = runs,
+			overrides = overrides, insns = insns, stack_bytes = v.stack_bytes, time_us = v.time_us }
+	end
+	return rows
+end
+
+function M.cmd_list(ctx)
+	return read.command(ctx, {
+		schema = "policy.list/1", line = "policy list", rows = list_rows, columns = list_columns, id = "digest", name = "name",
+		empty = "no policies; NCCL decides alone",
+	})
+end
+
+function M.load(s, name, bytes, image, info)
+	local before = s:ask("policy list")
+	local results = s:ask("policy load " .. session.quote(name), { object = bytes, what = "policy load" })
+	local failures = {}
+	for _, r in ipairs(results) do
+		if r.err then failures[#failures + 1] = r end
+	end
+	if #failures == 0 then return results end
+	-- take it back where it is new, so that the job's processes stay equal
+	local back = {}
+	for i, r in ipairs(results) do
+		local had = false
+		for _, p in ipairs(before[i] and before[i].data and before[i].data.policies or {}) do
+			had = had or p.digest == info.digest
+		end
+		if r.data and not had then back[#back + 1] = r.member end
+	end
+	if #back > 0 then s:ask("policy discard " .. info.digest, { members = back }) end
+	local err = session.sum_up(failures)
+	if #back > 0 then
+		err.cause = (err.cause and err.cause .. "; " or "") .. merge.who(back) .. " took it, and gave it back"
+	end
+	return nil, explain_refusal(err, image, info)
+end
+
+function M.cmd_load(ctx)
+	local path = ctx.args[1]
+	local image, info, bytes = M.open(path, ctx.opt.name)
+	if not image then return nil, info end
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local name = ctx.opt.name or info.name
+	if ctx.flags.dry_run then
+		local v
+		v, err = M.verdict(image, info)
+		if not v then return nil, err end
+		local row = { name = name, digest = info.digest, verdict = v.accepted and "accepted" or "refused", processes = #s.members }
+		return { schema = "policy.load/1", data = row, rows = { row }, id = "name", failure = M.refusal(v, path),
+			columns = { { "name" }, { "digest", show = format.short }, { "verdict" }, { "processes", num = true } },
+			foot = { "dry run: verified here, nothing sent" } }
+	end
+	local results
+	results, err = M.load(s, name, bytes, image, info)
+	if not results then
+		err.object = path
+		return nil, err
+	end
+	local d = results[1].data
+	local v = type(d.verify) == "table" and d.verify or {}
+	local row = { name = d.name or name, digest = d.digest or info.digest, verdict = "accepted", insns_walked = v.insns_walked,
+		stack_bytes = v.stack_bytes, time_us = v.time_us, processes = #results }
+	local list = core.array {}
+	for i, r in ipairs(results) do list[i] = { pid = r.member.pid, rank = r.member.rank, data = r.data } end
+	return {
+		schema = "policy.load/1", data = { name = row.name, digest = row.digest, verdict = "accepted", processes = list },
+		rows = { row }, id = "name",
+		columns = { { "name" }, { "digest", show = format.short }, { "verdict" }, { "insns_walked", title = "WALKED", num = true },
+			{ "stack_bytes", title = "STACK", num = true }, { "time_us", title = "VERIFY us", num = true }, { "processes", num = true } },
+		foot = { "held, not in use; next: policy use " .. tostring(row.name) },
+	}
+end
+
+-- What a change did, as a result.
+function M.change_result(ctx, data, verb)
+	local rows = {}
+	for i, c in ipairs(type(data.comms) == "table" and data.comms or {}) do
+		rows[i] = { comm = c.comm, state = c.state, fence = c.fence, ranks = c.ranks, passed = c.passed,
+			generation = data.generation, change = data.change }
+	end
+	local head = ("%s: %s%s"):format(verb, data.state or "done", data.generation and ", generation " .. data.generation or "")
+	local foot = {}
+	for _, c in ipairs(rows) do
+		if c.state == "unchangeable" then
+			foot[1] = "note: communicators without an identity keep what they have; those made from now on get the change"
+		end
+	end
+	return {
+		schema = "change/1", data = data, rows = #rows > 0 and rows or { { change = data.change, generation = data.generation, state = data.state } },
+		merged = rows, id = "change", head = head, foot = foot, empty = ctx.flags.dry_run and "dry run: every process could; nothing has moved" or "no communicators yet; those made from now on get it",
+		columns = { { "comm" }, { "state" }, { "fence", num = true }, { "ranks", num = true }, { "passed", num = true },
+			{ "generation", num = true, flat = true }, { "change", flat = true } },
+	}
+end
+
+local function change(ctx, line, verb)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local data
+	data, err = s:change(line, { dry_run = ctx.flags.dry_run })
+	if not data then return nil, err end
+	return M.change_result(ctx, data, verb)
+end
+M.change = change
+
+function M.cmd_use(ctx)
+	local words = { "policy", "use" }
+	for _, w in ipairs(ctx.args) do words[#words + 1] = w end
+	return change(ctx, session.line(words), "policy use " .. table.concat(ctx.args, " "))
+end
+
+function M.cmd_undo(ctx)
+	return change(ctx, "policy undo", "policy undo")
+end
+
+function M.cmd_discard(ctx)
+	if ctx.flags.dry_run then
+		local s, err = ctx:session()
+		if not s then return nil, err end
+		local d = s:ask("policy list")[1]
+		if d.err then return nil, d.err end
+		for _, p in ipairs(d.data.policies or {}) do
+			if p.name == ctx.args[1] or (p.digest or ""):sub(1, #ctx.args[1]) == ctx.args[1] then
+				local row = { name = p.name, digest = p.digest, state = p.in_use and "in use, would be refused" or "would be forgotten" }
+				return { schema = "policy.discard/1", data = row, rows = { row }, columns = { { "name" }, { "digest", show = format.short }, { "state" } } }
+			end
+		end
+		return errors.fail("not_found", "no policy %s", ctx.args[1])
+	end
+	return read.command(ctx, {
+		schema = "policy.discard/1", line = session.line { "policy", "discard", ctx.args[1] }, id = "digest", name = "name",
+		rows = function(d) return { { name = d.name, digest = d.digest, state = "forgotten" } } end,
+		columns = { { "name" }, { "digest", show = format.short }, { "state" } },
+	})
+end
+
+return M

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_SHELL_EMBED_H
+#define NB_SHELL_EMBED_H
+
+#include <stddef.h>
+
+/* A Lua file of lua/ncclbpf as text; the list ends with a NULL name. */
+struct nb_embedded {
+	const char *module; /* "ncclbpf.cli" */
+	const unsigned char *text;
+	size_t size;
+};
+extern const struct nb_embedded nb_embedded[];
+
+#endif

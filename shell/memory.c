@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The allocator of the Lua state: malloc with a limit, so that a script that
+// grows without bound gets an error and the shell lives on.
+#include "shell/shell.h"
+
+#include <stdlib.h>
+
+void *nb_memory_alloc(void *memory, void *p, size_t old, size_t size)
+{
+	struct nb_memory *m = memory;
+	void *q;
+
+	if (!p)
+		old = 0; /* then it is the kind of the object */
+	if (!size) {
+		free(p);
+		m->used -= old;
+		return NULL;
+	}
+	if (size > old && m->limit && size - old > m->limit - m->used)
+		return NULL;
+	q = realloc(p, size);
+	/* Lua takes it for granted that memory can be given back */
+	if (!q)
+		return size <= old ? p : NULL;
+	m->used = m->used - old + size;
+	if (m->used > m->peak)
+		m->peak = m->used;
+	return q;
+}
