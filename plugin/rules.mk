@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+# Unit tests of the plugin's parts link what they test.
+$(B)/test/unit/test_fence $(B)/test/unit/test_segment: \
+	$(B)/plugin/fence.o $(B)/plugin/segment.o

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: MIT
+// The fence protocol with threads and processes as ranks. The claim: no
+// decision number is ever made with two generations, whatever the speed, with
+// membarrier or without, and when the coordinator dies half-way.
+#include "test/unit/unit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "plugin/fence.h"
+#include "plugin/segment.h"
+
+enum {
+	RANKS = 8,
+	PROCS = 4,
+	DRIFT = 2048,	/* how far ranks may run ahead of the last one */
+	SEEN = 1 << 14, /* decisions remembered for comparison */
+	COMM = 77
+};
+
+/* What is compared: shared by all ranks. */
+struct court {
+	uint64_t seen[SEEN]; /* decision + 1 in the high, generation low 22 */
+	uint64_t at[RANKS];  /* progress of each rank */
+	uint64_t divergent;
+	uint32_t stop, ready;
+};
+
+static struct court *court_new(void)
+{
+	struct court *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(c, MAP_FAILED);
+	return c;
+}
+
+static uint64_t load(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Rank says that it made decision @k with @number. */
+static void testify(struct court *c, uint64_t k, uint32_t number)
+{
+	uint64_t *cell = &c->seen[k % SEEN], was = load(cell);
+	uint64_t mine = (k + 1) << 22 | number;
+
+	while (was >> 22 < k + 1)
+		if (__atomic_compare_exchange_n(cell, &was, mine, false,
+						__ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			return;
+	if (was >> 22 == k + 1 && was != mine)
+		__atomic_fetch_add(&c->divergent, 1, __ATOMIC_SEQ_CST);
+}
+
+static uint64_t slowest(const struct court *c, uint32_t n)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (load(&c->at[i]) < least)
+			least = load(&c->at[i]);
+	return least;
+}
+
+struct rank {
+	struct nb_fence_rank f;
+	struct court *court;
+	uint32_t index, n;
+	uint32_t timeouts;
+};
+
+static uint32_t decide(struct rank *r)
+{
+	bool timed_out = false;
+	uint64_t k;
+
+	if (!nb_fence_enter(&r->f, &k))
+		nb_fence_look(&r->f, k, &timed_out);
+	r->timeouts += timed_out;
+	testify(r->court, k, r->f.number);
+	__atomic_store_n(&r->court->at[r->index], k + 1, __ATOMIC_SEQ_CST);
+	return r->f.number;
+}
+
+static void run(struct rank *r)
+{
+	__atomic_fetch_add(&r->court->ready, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&r->court->stop, __ATOMIC_SEQ_CST)) {
+		if (r->f.seq % 64 == 0)
+			while (r->f.seq > slowest(r->court, r->n) + DRIFT &&
+			       !__atomic_load_n(&r->court->stop,
+						__ATOMIC_SEQ_CST))
+				sched_yield();
+		decide(r);
+	}
+}
+
+static void *run_thread(void *arg)
+{
+	run(arg);
+	return NULL;
+}
+
+static void join(struct rank *r, struct nb_segment *s, struct court *court,
+		 uint32_t index, uint32_t n, struct nb_seg_comm **comm)
+{
+	uint32_t slot;
+
+	memset(r, 0, sizeof(*r));
+	ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
+	ck_assert_int_eq(nb_segment_join(s, COMM, n, 1, 0, comm, &slot, NULL),
+			 0);
+	nb_segment_unlock(s);
+	r->f.slot = &(*comm)->slot[slot];
+	r->f.record = &(*comm)->record;
+	r->f.timeout_ms = 5000;
+	r->f.full_fence = !s->membarrier;
+	r->court = court;
+	r->index = index;
+	r->n = n;
+}
+
+static struct nb_segment *attach(bool membarrier)
+{
+	struct nb_segment *s;
+
+	ck_assert_int_eq(nb_segment_attach(&s, -1, "t", 0, membarrier, NULL),
+			 0);
+	return s;
+}
+
+static uint32_t fresh(struct nb_segment *s)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	uint32_t number;
+
+	memset(digest, (int)s->mem->next_gen & 0xff, sizeof(digest));
+	ck_assert_int_eq(nb_segment_gen(s, digest, true, &number, NULL), 0);
+	return number;
+}
+
+/* Commit without a pause for @seconds; returns how many were committed. */
+static unsigned coordinate(struct nb_segment *s, struct nb_seg_comm *comm,
+			   double seconds, bool membarrier)
+{
+	struct nb_fence_opts opts = { .margin = 64,
+				      .timeout_ms = 2000,
+				      .membarrier = membarrier };
+	double end = now() + seconds;
+	unsigned done = 0;
+
+	while (now() < end) {
+		struct nb_fence_result r;
+
+		ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
+		done += nb_fence_commit(s, comm, fresh(s), &opts, &r) ==
+			NB_FENCE_COMMITTED;
+		nb_segment_unlock(s);
+	}
+	return done;
+}
+
+static void stop(struct court *court)
+{
+	__atomic_store_n(&court->stop, 1, __ATOMIC_SEQ_CST);
+}
+
+static void threads_agree(bool membarrier)
+{
+	struct nb_segment *s = attach(membarrier);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[RANKS];
+	pthread_t t[RANKS];
+	unsigned done;
+
+	for (uint32_t i = 0; i < RANKS; i++)
+		join(&r[i], s, court, i, RANKS, &comm);
+	for (int i = 0; i < RANKS; i++)
+		ck_assert_int_eq(pthread_create(&t[i], NULL, run_thread, &r[i]),
+				 0);
+	done = coordinate(s, comm, 3, s->membarrier);
+	stop(court);
+	for (int i = 0; i < RANKS; i++)
+		pthread_join(t[i], NULL);
+	printf("# %u commits over %llu decisions\n", done,
+	       (unsigned long long)court->at[0]);
+	ck_assert_uint_eq(court->divergent, 0);
+	ck_assert_uint_gt(done, 20);
+	ck_assert_uint_gt(court->at[0], 10000);
+	nb_segment_detach(s);
+}
+
+START_TEST(eight_threads_agree_with_membarrier)
+{
+	threads_agree(true);
+}
+END_TEST
+
+START_TEST(eight_threads_agree_with_full_fences)
+{
+	threads_agree(false);
+}
+END_TEST
+
+/* The judge must be able to convict: a change without a fence diverges. */
+START_TEST(unfenced_change_is_seen_to_diverge)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[2];
+
+	for (uint32_t i = 0; i < 2; i++)
+		join(&r[i], s, court, i, 2, &comm);
+	for (int k = 0; k < 10; k++)
+		decide(&r[0]);
+	comm->record.word = nb_fence_word(NB_FENCE_COMMIT, fresh(s), 5);
+	for (int k = 0; k < 10; k++)
+		decide(&r[1]);
+	ck_assert_uint_eq(court->divergent, 5);
+	nb_segment_detach(s);
+}
+END_TEST
+
+static void rank_process(int dirfd, struct court *court, uint32_t index)
+{
+	struct nb_segment *s;
+	struct nb_seg_comm *comm;
+	struct rank r;
+
+	ck_assert_int_eq(nb_segment_attach(&s, dirfd, "t", 0, true, NULL), 0);
+	join(&r, s, court, index, PROCS, &comm);
+	run(&r);
+	nb_segment_detach(s);
+	_exit(0);
+}
+
+static int directory(char path[64])
+{
+	int fd;
+
+	strcpy(path, "/tmp/nbfenceXXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(path));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static void remove_directory(const char *path)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "%s/t.seg", path);
+	unlink(name);
+	rmdir(path);
+}
+
+static struct nb_seg_comm *the_comm(struct nb_segment *s)
+{
+	for (int i = 0; i < NB_SEG_COMMS; i++)
+		if (s->mem->comm[i].in_use && s->mem->comm[i].comm_id == COMM)
+			return &s->mem->comm[i];
+	return NULL;
+}
+
+START_TEST(four_processes_agree)
+{
+	struct court *court = court_new();
+	struct nb_segment *s;
+	pid_t pid[PROCS];
+	char path[64];
+	int dirfd = directory(path), status;
+	unsigned done;
+
+	ck_assert_int_eq(nb_segment_attach(&s, dirfd, "t", 0, true, NULL), 0);
+	ck_assert(s->shared);
+	for (uint32_t i = 0; i < PROCS; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			rank_process(dirfd, court, i);
+	}
+	while (__atomic_load_n(&court->ready, __ATOMIC_SEQ_CST) < PROCS)
+		usleep(1000);
+	done = coordinate(s, the_comm(s), 2, s->membarrier);
+	/* a rank dies: the others go on, and so do changes */
+	kill(pid[0], SIGKILL);
+	waitpid(pid[0], &status, 0);
+	__atomic_store_n(&court->at[0], UINT64_MAX, __ATOMIC_SEQ_CST);
+	nb_segment_lock(s, 5000, NULL);
+	nb_segment_reap(s);
+	nb_segment_unlock(s);
+	ck_assert_uint_gt(coordinate(s, the_comm(s), 0.5, s->membarrier), 0);
+	stop(court);
+	for (int i = 1; i < PROCS; i++) {
+		waitpid(pid[i], &status, 0);
+		ck_assert_int_eq(status, 0);
+	}
+	printf("# %u commits\n", done);
+	ck_assert_uint_eq(court->divergent, 0);
+	ck_assert_uint_gt(done, 20);
+	nb_segment_detach(s);
+	remove_directory(path);
+}
+END_TEST
+
+/* A coordinator arms and dies: ranks at the fence decide abort, all of them,
+ * and the next change works. */
+START_TEST(dead_coordinator_means_abort_for_all)
+{
+	struct court *court = court_new();
+	struct nb_segment *s;
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[RANKS];
+	pthread_t t[RANKS];
+	char path[64];
+	int dirfd = directory(path), status;
+	uint32_t timeouts = 0;
+	pid_t pid;
+
+	ck_assert_int_eq(nb_segment_attach(&s, dirfd, "t", 0, true, NULL), 0);
+	for (uint32_t i = 0; i < RANKS; i++) {
+		join(&r[i], s, court, i, RANKS, &comm);
+		r[i].f.timeout_ms = 200;
+	}
+	pid = fork();
+	if (!pid) {
+		uint64_t word;
+
+		nb_segment_lock(s, 5000, NULL);
+		nb_fence_arm(comm, fresh(s), 100, &word);
+		_exit(0); /* with the lock: the kernel lets go of it */
+	}
+	waitpid(pid, &status, 0);
+	ck_assert_uint_eq(nb_fence_word_state(comm->record.word),
+			  NB_FENCE_ARMED);
+	for (int i = 0; i < RANKS; i++)
+		ck_assert_int_eq(pthread_create(&t[i], NULL, run_thread, &r[i]),
+				 0);
+	while (slowest(court, RANKS) < 1000)
+		usleep(1000);
+	ck_assert_uint_eq(comm->record.word, 0);
+	ck_assert_uint_gt(coordinate(s, comm, 0.3, s->membarrier), 0);
+	stop(court);
+	for (int i = 0; i < RANKS; i++) {
+		pthread_join(t[i], NULL);
+		timeouts += r[i].timeouts;
+	}
+	ck_assert_uint_eq(court->divergent, 0);
+	ck_assert_uint_eq(timeouts, 1);
+	nb_segment_detach(s);
+	remove_directory(path);
+}
+END_TEST
+
+static void commit_at_rest(struct nb_segment *s, struct nb_seg_comm *comm,
+			   uint32_t number, enum nb_fence_outcome expect)
+{
+	struct nb_fence_opts opts = { .margin = 64,
+				      .timeout_ms = 30,
+				      .membarrier = s->membarrier };
+	struct nb_fence_result r;
+
+	ck_assert_int_eq(nb_fence_commit(s, comm, number, &opts, &r), expect);
+}
+
+START_TEST(idle_ranks_take_the_last_of_several_changes)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[2];
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < 2; i++)
+		join(&r[i], s, court, i, 2, &comm);
+	for (int k = 0; k < 3; k++)
+		ck_assert_uint_eq(decide(&r[k % 2]), 0);
+	decide(&r[1]);
+	for (int i = 0; i < 100; i++) {
+		last = fresh(s);
+		commit_at_rest(s, comm, last, NB_FENCE_COMMITTED);
+	}
+	/* both have made 2 decisions: the third is the fence */
+	ck_assert_uint_eq(nb_fence_word_seq(comm->record.word), 2);
+	ck_assert_uint_eq(decide(&r[0]), last);
+	ck_assert_uint_eq(decide(&r[1]), last);
+	nb_segment_detach(s);
+}
+END_TEST
+
+START_TEST(no_second_change_while_ranks_straddle_a_fence)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[2];
+	uint32_t one, two;
+
+	for (uint32_t i = 0; i < 2; i++)
+		join(&r[i], s, court, i, 2, &comm);
+	one = fresh(s);
+	commit_at_rest(s, comm, one, NB_FENCE_COMMITTED);
+	ck_assert_uint_eq(decide(&r[0]), one);
+	two = fresh(s);
+	commit_at_rest(s, comm, two, NB_FENCE_PENDING);
+	ck_assert_uint_eq(decide(&r[1]), one);
+	commit_at_rest(s, comm, two, NB_FENCE_COMMITTED);
+	ck_assert_uint_eq(decide(&r[0]), two);
+	ck_assert_uint_eq(decide(&r[1]), two);
+	ck_assert_uint_eq(court->divergent, 0);
+	nb_segment_detach(s);
+}
+END_TEST
+
+/* A rank has announced the fence but not looked at the record yet: it has not
+ * passed. Were another fence armed now, it would miss the first change. */
+START_TEST(announcing_a_fence_is_not_passing_it)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[1];
+	uint64_t word;
+
+	join(&r[0], s, court, 0, 1, &comm);
+	commit_at_rest(s, comm, fresh(s), NB_FENCE_COMMITTED);
+	r[0].f.slot->announced = 1;
+	ck_assert_int_eq(nb_fence_arm(comm, fresh(s), 4, &word),
+			 NB_FENCE_PENDING);
+	ck_assert(!nb_fence_ready(comm));
+	nb_segment_detach(s);
+}
+END_TEST
+
+START_TEST(rank_that_waits_at_the_fence_does_not_abort_it)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[1];
+	pthread_t t;
+	uint64_t word;
+	uint32_t number;
+
+	join(&r[0], s, court, 0, 1, &comm);
+	number = fresh(s);
+	ck_assert_int_eq(nb_fence_arm(comm, number, 3, &word),
+			 NB_FENCE_COMMITTED);
+	ck_assert_int_eq(pthread_create(&t, NULL, run_thread, &r[0]), 0);
+	while (load(&r[0].f.slot->waiting) != word)
+		usleep(100);
+	ck_assert_uint_eq(load(&court->at[0]), 3);
+	ck_assert_int_eq(nb_fence_decide(s, comm, word, s->membarrier),
+			 NB_FENCE_COMMITTED);
+	while (load(&court->at[0]) < 10)
+		usleep(100);
+	stop(court);
+	pthread_join(t, NULL);
+	ck_assert_uint_eq(r[0].f.number, number);
+	ck_assert_uint_eq(court->seen[2] & NB_FENCE_MAX_GEN, 0);
+	ck_assert_uint_eq(court->seen[3] & NB_FENCE_MAX_GEN, number);
+	nb_segment_detach(s);
+}
+END_TEST
+
+START_TEST(rank_past_the_fence_aborts_it)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[1];
+	uint64_t word;
+
+	join(&r[0], s, court, 0, 1, &comm);
+	ck_assert_int_eq(nb_fence_arm(comm, fresh(s), 3, &word),
+			 NB_FENCE_COMMITTED);
+	r[0].f.slot->announced = 5;
+	ck_assert_int_eq(nb_fence_decide(s, comm, word, s->membarrier),
+			 NB_FENCE_OVERRUN);
+	ck_assert_uint_eq(comm->record.word, 0);
+	nb_segment_detach(s);
+}
+END_TEST
+
+/* Whatever stands in record and fallback, a rank goes on in bounded time. */
+START_TEST(hostile_records_do_not_hold_a_rank)
+{
+	static const uint64_t words[] = { 0,
+					  1,
+					  UINT64_MAX,
+					  UINT64_C(3) << 62,
+					  UINT64_C(1) << 62,
+					  (UINT64_C(1) << 62) + 5,
+					  UINT64_C(2) << 62,
+					  (UINT64_C(2) << 62) |
+						  ((UINT64_C(1) << 62) - 1) };
+	const size_t n = sizeof(words) / sizeof(words[0]);
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[1];
+	double start = now();
+
+	join(&r[0], s, court, 0, 1, &comm);
+	r[0].f.timeout_ms = 20;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++) {
+			comm->record.word = words[i];
+			comm->record.fallback = words[k];
+			decide(&r[0]);
+		}
+	ck_assert(now() - start < 20);
+	ck_assert_uint_eq(r[0].f.seq, n * n);
+	nb_segment_detach(s);
+}
+END_TEST
+
+START_TEST(words_keep_their_parts)
+{
+	uint64_t w = nb_fence_word(NB_FENCE_COMMIT, NB_FENCE_MAX_GEN,
+				   NB_FENCE_MAX_SEQ);
+
+	ck_assert_uint_eq(nb_fence_word_state(w), NB_FENCE_COMMIT);
+	ck_assert_uint_eq(nb_fence_word_gen(w), NB_FENCE_MAX_GEN);
+	ck_assert_uint_eq(nb_fence_word_seq(w), NB_FENCE_MAX_SEQ);
+	w = nb_fence_word(NB_FENCE_ARMED, 5, 812);
+	ck_assert_uint_eq(nb_fence_word_state(w), NB_FENCE_ARMED);
+	ck_assert_uint_eq(nb_fence_word_gen(w), 5);
+	ck_assert_uint_eq(nb_fence_word_seq(w), 812);
+}
+END_TEST
+
+UNIT_MAIN("fence", tcase_add_test(tc, words_keep_their_parts);
+	  tcase_add_test(tc, eight_threads_agree_with_membarrier);
+	  tcase_add_test(tc, eight_threads_agree_with_full_fences);
+	  tcase_add_test(tc, unfenced_change_is_seen_to_diverge);
+	  tcase_add_test(tc, four_processes_agree);
+	  tcase_add_test(tc, dead_coordinator_means_abort_for_all);
+	  tcase_add_test(tc, idle_ranks_take_the_last_of_several_changes);
+	  tcase_add_test(tc, no_second_change_while_ranks_straddle_a_fence);
+	  tcase_add_test(tc, announcing_a_fence_is_not_passing_it);
+	  tcase_add_test(tc, rank_that_waits_at_the_fence_does_not_abort_it);
+	  tcase_add_test(tc, rank_past_the_fence_aborts_it);
+	  tcase_add_test(tc, hostile_records_do_not_hold_a_rank);)
