@@ -74,9 +74,7 @@ static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 /* References to @n maps; false when memory is short. */
 static bool take_maps(struct nb_exec *x, struct nb_map *const *maps, uint32_t n)
 {
-	if (!n)
-		return true;
-	x->maps = calloc(n, sizeof(struct nb_map *));
+	x->maps = calloc((size_t)n + 1, sizeof(struct nb_map *));
 	if (!x->maps)
 		return false;
 	for (uint32_t i = 0; i < n; i++)

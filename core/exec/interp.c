@@ -13,6 +13,9 @@
 #include "core/exec/code.h"
 #include "core/map/ops.h"
 
+// Registers hold addresses, and the dispatch is one function by its nature:
+// NOLINTBEGIN(performance-no-int-to-ptr,readability-function-size)
+
 /* A function's frame; the entry's is frame 0. */
 struct frame {
 	_Alignas(16) unsigned char stack[NB_STACK_SIZE];
@@ -409,3 +412,5 @@ op_EXIT:
 	r[NB_R10] = (uintptr_t)(f->stack + NB_STACK_SIZE);
 	GO();
 }
+
+// NOLINTEND(performance-no-int-to-ptr,readability-function-size)

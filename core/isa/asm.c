@@ -337,7 +337,7 @@ static bool begins(struct span line, const char *mnemonic, struct span *rest)
 		size_t n = strcspn(mnemonic, " ");
 		struct span w = first_word(line);
 
-		if (w.n != n || memcmp(w.p, mnemonic, n))
+		if (w.n != n || memcmp(w.p, mnemonic, n) != 0)
 			return false;
 		line = trim((struct span){ line.p + n, line.n - n });
 		mnemonic += n + (mnemonic[n] == ' ');
