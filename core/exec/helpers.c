@@ -13,13 +13,16 @@
 #include "core/exec/trace.h"
 #include "core/map/ops.h"
 
+/* Registers hold pointers as numbers. */
 static inline struct nb_map *map_of(uint64_t r)
 {
+	// NOLINTNEXTLINE(performance-no-int-to-ptr)
 	return (struct nb_map *)(uintptr_t)r;
 }
 
 static inline void *ptr_of(uint64_t r)
 {
+	// NOLINTNEXTLINE(performance-no-int-to-ptr)
 	return (void *)(uintptr_t)r;
 }
 

@@ -107,7 +107,7 @@ int nb_array_next(const struct nb_map *m, const void *key, void *next)
 {
 	uint32_t index = key ? nb_array_index(key) : UINT32_MAX;
 
-	if (index == m->max_entries - 1 && key)
+	if (index == m->max_entries - 1)
 		return -ENOENT;
 	index = index >= m->max_entries ? 0 : index + 1;
 	memcpy(next, &index, sizeof(index));

@@ -593,7 +593,7 @@ static bool drop_gone(struct hash *to, const struct hash *from)
 		uint32_t i = (uint32_t)to->bucket[b];
 
 		while (i != NIL) {
-			unsigned char *e = element(to, i), *theirs = e;
+			unsigned char *e = element(to, i), *theirs = NULL;
 			uint64_t seen;
 
 			i = *next_of(e);

@@ -279,6 +279,23 @@ static uint64_t total(const struct nb_map *m)
 	return sum;
 }
 
+/* Refused and raced updates have given their elements back. */
+static bool refills(struct nb_map *m)
+{
+	struct value v = value_of(1, 1);
+	uint64_t key = 1000;
+
+	for (uint64_t k = 0; k < STAY + CHURN; k++)
+		nb_map_delete(m, &k);
+	if (nb_map_count(m) != 0)
+		return false;
+	for (; key < 1000 + ENTRIES; key++)
+		if (nb_map_update(m, &key, &v, NB_NOEXIST, 0))
+			return false;
+	return nb_map_update(m, &key, &v, NB_ANY, 0) == -E2BIG &&
+	       nb_map_count(m) == ENTRIES;
+}
+
 static void check(int number, const char *name, bool good)
 {
 	printf("%sok %d - %s\n", good ? "" : "not ", number, name);
@@ -338,7 +355,8 @@ int main(int argc, char **argv)
 	check(2, "no increment of an array is lost", total(array) == added);
 	check(3, "no increment of a per-CPU array is lost",
 	      total(percpu) == added);
-	printf("# %llu increments, %llu trace lines\n1..3\n",
+	check(4, "no element of a hash is lost", refills(hash));
+	printf("# %llu increments, %llu trace lines\n1..5\n",
 	       (unsigned long long)added,
 	       (unsigned long long)nb_trace_next(trace));
 	nb_map_put(hash);

@@ -4,7 +4,7 @@
 MAP_STRESS_SRC := test/map/map_stress.c $(wildcard core/map/*.c) \
 	core/exec/trace.c core/exec/helpers.c core/base/err.c core/spec/spec.c
 
-tests: $(B)/test/map/map_kernel $(B)/test/map/map_stress
+tests: $(B)/test/map/map_kernel $(B)/test/map/map_stress $(B)/test/bench/map_bench
 
 $(B)/test/map/map_kernel: $(B)/test/map/map_kernel.o $(B)/test/map/sequence.o \
 		$(call o,core/base/*.c core/spec/*.c core/map/*.c)
