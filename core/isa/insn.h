@@ -50,6 +50,15 @@ struct nb_insn {
 	int64_t imm;
 };
 
+/* Facts about a slot that nb_verify finds and execution may use. */
+enum {
+	NB_AUX_REACHED = 1,	 /* some path executes it */
+	NB_AUX_BRANCH_TAKEN = 2, /* JMP: some path jumps */
+	NB_AUX_BRANCH_FALLS = 4, /* JMP: some path falls through */
+	/* DIV/MOD: the divisor, at its width, is never 0 */
+	NB_AUX_NONZERO = 8
+};
+
 /*
  * nb_decode - decode @nslots slots into @out (as many elements)
  *

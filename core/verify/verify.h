@@ -61,14 +61,6 @@ struct nb_verify_opts {
 	struct nb_buf *trace;
 };
 
-/* Facts about a slot that execution may use. */
-enum {
-	NB_AUX_REACHED = 1,	 /* some path executes it */
-	NB_AUX_BRANCH_TAKEN = 2, /* JMP: some path jumps */
-	NB_AUX_BRANCH_FALLS = 4, /* JMP: some path falls through */
-	NB_AUX_NONZERO = 8	 /* DIV/MOD: the divisor is never 0 */
-};
-
 struct nb_verdict {
 	bool accepted;
 	struct nb_finding finding; /* when not */
