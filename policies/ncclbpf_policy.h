@@ -162,32 +162,30 @@ static __always_inline int ncclbpf_choose(struct ncclbpf_tuner *ctx, int algo,
 	return 1;
 }
 
-/* The size class of @bytes: its base-2 logarithm, rounded down; 0 for 0. */
+/*
+ * The size class of @bytes: its base-2 logarithm, rounded down; 0 for 0. The
+ * steps are arithmetic, not branches, so that the verifier has one path; the
+ * sign of limit - x tells whether x is above it. (__builtin_clzll would be
+ * shorter, but clang 14 does not come to an end on it for this target.)
+ */
 static __always_inline uint32_t ncclbpf_log2(uint64_t bytes)
 {
-	uint32_t n = 0;
+	uint64_t x = bytes, n, step;
 
-	if (bytes >> 32) {
-		n += 32;
-		bytes >>= 32;
-	}
-	if (bytes >> 16) {
-		n += 16;
-		bytes >>= 16;
-	}
-	if (bytes >> 8) {
-		n += 8;
-		bytes >>= 8;
-	}
-	if (bytes >> 4) {
-		n += 4;
-		bytes >>= 4;
-	}
-	if (bytes >> 2) {
-		n += 2;
-		bytes >>= 2;
-	}
-	return n + (bytes >> 1 ? 1 : 0);
+	n = (0 - (x >> 32)) >> 63 << 5;
+	x >>= n;
+	step = (0xffff - x) >> 63 << 4;
+	x >>= step;
+	n += step;
+	step = (0xff - x) >> 63 << 3;
+	x >>= step;
+	n += step;
+	step = (0xf - x) >> 63 << 2;
+	x >>= step;
+	n += step;
+	step = (0x3 - x) >> 63 << 1;
+	x >>= step;
+	return (uint32_t)(n + step + (x >> 1));
 }
 
 #define KIB(n) ((uint64_t)(n) << 10)
