@@ -169,6 +169,7 @@ struct nb_comm *nb_comm_new(struct nb_runtime *rt,
 	if (!locked)
 		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
 	nb_runtime_lock(rt);
+	rt->tuner_abi = init->abi;
 	add_to_list(c);
 	nb_runtime_unlock(rt);
 	if (locked)

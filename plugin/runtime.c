@@ -44,9 +44,9 @@ static void say(void *arg, const char *line)
 	nb_log(arg, NB_LOG_WARN, "%s", line);
 }
 
-static void say_debug(void *arg, const char *line)
+static void say_place(void *arg, const char *line)
 {
-	nb_log(arg, NB_LOG_DEBUG, "%s", line);
+	nb_log(arg, NB_LOG_INFO, "%s", line);
 }
 
 /* ---- generations ---- */
@@ -340,7 +340,7 @@ static void after_fork_child(void)
 static void open_place(struct nb_runtime *rt)
 {
 	int rc = nb_place_open(&rt->place, rt->params.str[NB_P_SOCKET_DIR],
-			       rt->params.str[NB_P_JOB], say_debug, rt,
+			       rt->params.str[NB_P_JOB], say_place, rt,
 			       &rt->place_err);
 
 	if (rc)

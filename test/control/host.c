@@ -201,13 +201,19 @@ static void print_socket(void)
 		closedir(dir);
 }
 
+static void end_of_child(int sig)
+{
+	(void)sig;
+}
+
 /* A child of the process, made after the plugin has a thread: it must not
- * serve, nor remove, its parent's socket. */
+ * serve, nor remove at its end, its parent's socket. */
 static void fork_child(void)
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		signal(SIGTERM, end_of_child);
 		pause();
 		exit(0);
 	}
@@ -337,6 +343,7 @@ int main(int argc, char **argv)
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(&meet->inited, &attr, (unsigned)opt.ranks);
+	alarm(600); /* no test takes that long */
 	signal(SIGTERM, on_term);
 	signal(SIGINT, on_term);
 	rc = opt.procs > 1 ? processes() : process(0, opt.ranks);

@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Where the socket goes: directories that are not fit are passed over with a
+# reason, names come from the launcher's variables, long paths work, a forked
+# child leaves its parent's socket alone.
+. "$TOP/test/control/lib.sh"
+
+# The socket that pid $HOST made in directory $1.
+in_dir() { ls "$1"/*".$HOST.sock" 2>/dev/null; }
+
+# passed_over NAME WHY: NCCLBPF_SOCKET_DIR is $T/bad, the next is $T/run.
+mkdir -m 700 "$T/run"
+passed_over() {
+	host NCCLBPF_SOCKET_DIR="$T/bad" XDG_RUNTIME_DIR="$T/run" --ranks 1
+	check "$1: the next directory is taken" test -n "$(in_dir "$T/run/ncclbpf")"
+	check "$1: and why is logged" grep -q "control directory $T/bad.*$2" "$T/host.err"
+	stop "$1"
+}
+
+mkdir -m 755 "$T/bad"
+passed_over "a directory open to others" "mode 0755"
+rmdir "$T/bad"
+ln -s "$T/s" "$T/bad"
+passed_over "a link" "a link or no directory"
+rm "$T/bad"
+: >"$T/bad"
+passed_over "a file" "a link or no directory"
+rm "$T/bad"
+mkdir -m 700 "$T/bad"
+if [ "$(id -u)" -eq 0 ]; then
+	chown 65534 "$T/bad"
+	passed_over "a directory of another uid" "belongs to uid 65534"
+	chown 0 "$T/bad"
+else
+	skip "a directory of another uid" "needs root"
+fi
+check "the directory that was made has mode 0700" \
+	test "$(stat -c %a "$T/run/ncclbpf")" = 700
+
+host NCCLBPF_SOCKET_DIR="$T/new" --ranks 1
+check "a missing directory is made" test "$(stat -c %a "$T/new")" = 700
+stop "a missing directory"
+
+long=$T/$(printf '%0100d' 0)
+mkdir -m 700 "$long"
+host NCCLBPF_SOCKET_DIR="$long" NCCLBPF_JOB=name/with.odd:marks --ranks 1
+check "a path above 107 bytes works, odd marks become _" \
+	test -S "$long/name_with_odd_marks.0.$HOST.sock"
+(
+	cd "$long" || exit 1
+	echo status | timeout 20 "$C/client" "name_with_odd_marks.0.$HOST.sock"
+) >"$T/r"
+R=$(cat "$T/r")
+says "and is served" '"job":"name_with_odd_marks"'
+stop "a long path"
+
+host --ranks 1 --fork-after
+child=$(awk '/^child/ { print $2 }' "$T/host.out")
+ask "status"
+says "a process that forks is served" '"ok":true'
+check "its child holds no socket" sh -c "! ls -l /proc/$child/fd | grep -q socket:"
+kill "$child"
+sleep 0.3
+check "the child's end leaves the socket" test -S "$S"
+ask "status"
+says "and its parent served" '"ok":true'
+stop "a process that forks"
+
+host NCCLBPF_CONTROL=off --ranks 1
+check "NCCLBPF_CONTROL=off: no socket" test -z "$(in_dir "$T/s")"
+check "and no thread" sh -c "! cat /proc/$HOST/task/*/comm | grep -qx ncclbpf"
+stop "NCCLBPF_CONTROL=off"
+host --ranks 1
+check "the thread has its name" sh -c "cat /proc/$HOST/task/*/comm | grep -qx ncclbpf"
+for t in /proc/"$HOST"/task/*; do
+	[ "$(cat "$t/comm")" = ncclbpf ] && blocked=$(awk '/SigBlk/ { print $2 }' "$t/status")
+done
+check "and blocks all signals" test "$blocked" = fffffffe7ffbfeff -o "$blocked" = fffffffffffbfeff
+stop "a thread"
+
+# ---- doctor, in a process with everything against it
+printf 'not an image' >"$T/broken.policy"
+host NCCLBPF_POLICY="$T/broken.policy" NCCL_ALGO=Ring NCCLBPF_POLIZY=x NCCLBPF_COHERENCE=off \
+	--ranks 1 --abi 4
+ask "doctor"
+says "doctor" 'NCCL_ALGO=Ring outranks' '"name":"policy","level":"bad"' \
+	"broken.policy" 'NCCLBPF_POLIZY is no setting' 'the nearest: NCCLBPF_POLICY' \
+	'NCCLBPF_COHERENCE=off' 'tuner interface 4' 'cannot be changed'
+ask "status"
+says "status names the policy that failed" '"error":{"code":"bad_image"' '"coherence":"off"'
+ask "comm list"
+says "a communicator without identity" '"comm":"0000000000000000"' '"changeable":false,"why":"'
+load ring
+ask "policy use ring"
+says "is left as it is" '"state":"unchangeable"'
+stop "tuner interface 4"
+done_testing
