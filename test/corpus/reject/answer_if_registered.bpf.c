@@ -1,4 +1,4 @@
-// EXPECT: local_control
+// EXPECT: local_output
 // SPDX-License-Identifier: MIT
 // Whether buffers are registered is known to one rank alone.
 #include "ncclbpf_policy.h"
