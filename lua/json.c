@@ -244,12 +244,30 @@ static void put_ordered(lua_State *L, struct nb_json *j, int t, int seen,
 	lua_pop(L, 2);
 }
 
-static int by_text(lua_State *L)
+/* Keys that people look for first; all others follow by the alphabet. */
+static int place(const char *key)
+{
+	static const char *const first[] = {
+		"name",	   "job",   "rank",	"pid",	   "accepted",
+		"verdict", "state", "digest",	"section", "hook",
+		"program", "map",   "key_size", "key",	   "value_size",
+		"value",   "coll",  "bytes",	"comm"
+	};
+	int n = sizeof(first) / sizeof(first[0]);
+
+	for (int i = 0; i < n; i++)
+		if (!strcmp(key, first[i]))
+			return i;
+	return n;
+}
+
+static int by_place(lua_State *L)
 {
 	const char *a = luaL_tolstring(L, 1, NULL);
 	const char *b = luaL_tolstring(L, 2, NULL);
+	int i = place(a), k = place(b);
 
-	lua_pushboolean(L, strcmp(a, b) < 0);
+	lua_pushboolean(L, i != k ? i < k : strcmp(a, b) < 0);
 	return 1;
 }
 
@@ -273,7 +291,7 @@ static void put_rest(lua_State *L, struct nb_json *j, int t, int seen,
 	}
 	lua_getfield(L, LUA_REGISTRYINDEX, "ncclbpf.sort");
 	lua_pushvalue(L, keys);
-	lua_pushcfunction(L, by_text);
+	lua_pushcfunction(L, by_place);
 	lua_call(L, 2, 0);
 	for (lua_Integer i = 1; i <= n; i++) {
 		lua_rawgeti(L, keys, i);

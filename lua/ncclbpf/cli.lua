@@ -287,7 +287,7 @@ function App:run(list, opts)
 	opts = opts or {}
 	local began, trips = core.mono(), self.group and self.group.trips or 0
 	local own, rest, literal = words.parse(list)
-	if not own then return self:report(rest, nil, {}) end
+	if not own then return self:report(rest, nil, { format = words.format_of(list) }) end
 	local flags = setmetatable(own, { __index = opts.flags or self.flags })
 	if #rest == 0 then return 0 end
 	local ctx = setmetatable({ app = self, flags = flags, own = own, first = opts.first }, Context)
@@ -471,9 +471,8 @@ function M.main(list, host)
 	end
 	local flags, rest, literal = words.parse(list, true)
 	if not flags then
-		local status = app:report(rest)
-		app:complain(("    hint: %s --help lists the options\n"):format(PROGRAM))
-		return status
+		rest.hint = (rest.hint and rest.hint .. "; " or "") .. PROGRAM .. " --help lists the options"
+		return app:report(rest, nil, { format = words.format_of(list) })
 	end
 	if flags.help then
 		app:write(M.usage())

@@ -246,6 +246,7 @@ local function follow(ctx, line, rows_of, columns, schema)
 	local first = true
 	ok, err = s:follow(line, function(data, member, lost)
 		local rows = rows_of(data)
+		while left and #rows > left do rows[#rows] = nil end
 		for _, row in ipairs(rows) do row.rank, row.pid = member.rank, member.pid end
 		if #rows > 0 or lost then
 			ctx:emit({ schema = schema, rows = rows, columns = cols,
@@ -270,7 +271,18 @@ local function yes(ctx)
 	return v == "yes"
 end
 
-local function tail(ctx, words, schema, rows_of, columns, id, field)
+-- Processes answer a moment apart: the last COUNT in order, and who has a
+-- line says nothing.
+local function newest(count, less)
+	return function(merged)
+		table.sort(merged, less)
+		local out = table.move(merged, math.max(1, #merged - count + 1), #merged, 1, {})
+		for _, row in ipairs(out) do row.on = nil end
+		return out
+	end
+end
+
+local function tail(ctx, words, schema, rows_of, columns, id, field, less)
 	local count, err = count_of(ctx, 20)
 	if not count then return nil, err end
 	local f
@@ -278,12 +290,17 @@ local function tail(ctx, words, schema, rows_of, columns, id, field)
 	if err then return nil, err end
 	local line = ("%s %d"):format(words, count)
 	if f then return follow(ctx, line .. " follow=yes", rows_of, columns, schema) end
-	return read.command(ctx, { schema = schema, line = line, rows = rows_of, columns = columns, id = id, name = field, empty = "none yet" })
+	return read.command(ctx, { schema = schema, line = line, rows = rows_of, columns = columns, id = id, name = field, empty = "none yet",
+		arrange = less and newest(count, less) })
 end
 
 function M.cmd_decisions(ctx)
 	return tail(ctx, "decision tail", "decision.tail/1", list_of("decisions", decision_row, ctx.flags.comm), decision_columns,
-		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq")
+		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq",
+		function(a, b)
+			if a.comm ~= b.comm then return tostring(a.comm) < tostring(b.comm) end
+			return (a.seq or 0) < (b.seq or 0)
+		end)
 end
 
 local function stamp(v)

@@ -63,11 +63,14 @@ function M.text(e)
 	local t = {}
 	if e.command then t[#t + 1] = e.command .. ": " end
 	if e.object then t[#t + 1] = e.object .. ": " end
-	t[#t + 1] = e.message
+	-- a detail says it all again, in lines: its first one is the head
+	local head, detail = e.message, e.detail
+	if detail then head, detail = detail:match("^([^\n]*)\n?(.*)$") end
+	t[#t + 1] = head
 	if e.where then t[#t + 1] = indent("at " .. place(e.where)) end
 	if e.cause then t[#t + 1] = indent("because " .. tostring(e.cause)) end
-	if e.detail then t[#t + 1] = indent(e.detail) end
-	if e.hint and e.hint ~= "" and not (e.detail and e.detail:find("hint: ", 1, true)) then
+	if detail and detail ~= "" then t[#t + 1] = indent(detail) end
+	if e.hint and e.hint ~= "" and not (e.detail and e.detail:find("hint:", 1, true)) then
 		t[#t + 1] = indent("hint: " .. e.hint)
 	end
 	return table.concat(t)

@@ -161,7 +161,7 @@ local status_fields = {
 	{ "tuner", function(d) return d.tuner_abi == 0 and "NCCL has not called yet" or "v" .. tostring(d.tuner_abi) end },
 	{ "coherence", function(d) return d.coherence end },
 	{ "generation", function(d) return d.generation end, ahead = true },
-	{ "digest", function(d) return d.digest and d.digest:sub(1, 8) end },
+	{ "digest", function(d) return d.digest and d.digest:find("[^0]") and d.digest:sub(1, 8) end },
 	{ "policies", function(d)
 		local p = d.policies
 		return type(p) == "table" and #p > 0 and table.concat(p, ", ") or "none, NCCL decides"
@@ -240,9 +240,10 @@ local worst = { ok = 0, warn = 1, bad = 2 }
 function M.cmd_doctor(ctx)
 	local result, err = read.command(ctx, {
 		schema = "doctor/1", line = "doctor", name = "name",
-		id = function(row) return ("%s\0%s\0%s"):format(row.name, row.level, row.text) end,
+		-- what is well differs in numbers only; what is not is all told
+		id = function(row) return ("%s\0%s\0%s"):format(row.name, row.level, row.level == "ok" and "" or row.text) end,
 		rows = function(d) return d.checks or {} end,
-		columns = { { "name", title = "CHECK" }, { "level" }, { "text", title = "FOUND" }, { "hint", flat = true } },
+		columns = { { "name", title = "CHECK" }, { "level" }, { "text", title = "FOUND", merge = "first" }, { "hint", flat = true } },
 		empty = "nothing to check",
 	})
 	if not result then return nil, err end

@@ -368,7 +368,7 @@ function M.cmd_dump(ctx)
 		after = hex(key)
 	end
 	local per, failures = M.dump(s, ctx.args[1], { limit = limit, after = after, exact = true })
-	if #per == 0 then return nil, session.sum_up(failures) end
+	if #per == 0 then return nil, session.sum_up(failures, #failures) end
 	return dump_result(ctx, per, failures, "map.dump/1")
 end
 
@@ -379,7 +379,7 @@ function M.describe(s, name)
 	for _, r in ipairs(results) do
 		if r.err then failures[#failures + 1] = r else first = first or r end
 	end
-	if not first then return nil, session.sum_up(failures) end
+	if not first then return nil, session.sum_up(failures, #results) end
 	local c, err = codec(s, first.member, first.data)
 	if not c then return nil, err end
 	return c, results
@@ -412,7 +412,7 @@ function M.cmd_get(ctx)
 			failures[#failures + 1] = r
 		end
 	end
-	if #per == 0 then return nil, session.sum_up(failures) end
+	if #per == 0 then return nil, session.sum_up(failures, #failures) end
 	local result = dump_result(ctx, per, failures, "map.get/1")
 	result.head = nil
 	return result

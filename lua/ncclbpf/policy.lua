@@ -167,10 +167,11 @@ local function dump_text(programs)
 		else
 			t[#t + 1] = ("program %s, section %s"):format(p.name, p.section)
 		end
-		local file
+		local file, at_line
 		for _, l in ipairs(p.lines or {}) do
 			if l.func and l.pc > 0 then t[#t + 1] = ("function %s"):format(l.func) end
-			if l.source and l.source ~= "" then
+			if l.source and l.source ~= "" and (l.file ~= file or l.line ~= at_line) then
+				at_line = l.line
 				local at = l.file ~= file and l.file and l.file .. ":" or ""
 				file = l.file or file
 				t[#t + 1] = ("      ; %s%s %s"):format(at, l.line or "?", (l.source:gsub("^%s+", "")))
@@ -353,7 +354,7 @@ end
 
 local list_columns = {
 	{ "name" }, { "digest", show = format.short },
-	{ "in_use", title = "IN USE", show = function(v, row) return v and "yes" .. (row.position and " " .. row.position or "") or "no" end },
+	{ "in_use", title = "IN USE", show = function(v, row) return v and "yes" .. (row.position and ", #" .. row.position + 1 or "") or "no" end },
 	{ "source", wide = true }, { "hooks" }, { "maps", num = true, wide = true }, { "insns", num = true, wide = true },
 	{ "runs", num = true, merge = "sum" }, { "overrides", num = true, merge = "sum" },
 	{ "stack_bytes", title = "STACK", num = true, wide = true }, { "time_us", title = "VERIFY us", num = true, wide = true, merge = "max" },
@@ -402,7 +403,7 @@ function M.load(s, name, bytes, image, info)
 		if r.data and not had then back[#back + 1] = r.member end
 	end
 	if #back > 0 then s:ask("policy discard " .. info.digest, { members = back }) end
-	local err = session.sum_up(failures)
+	local err = session.sum_up(failures, #results)
 	if #back > 0 then
 		err.cause = (err.cause and err.cause .. "; " or "") .. merge.who(back) .. " took it, and gave it back"
 	end

@@ -57,7 +57,7 @@ function M.ask(ctx, line, opts)
 	if #per == 0 then
 		for _, r in ipairs(absent) do failures[#failures + 1] = r end
 	end
-	local failure = session.sum_up(failures)
+	local failure = session.sum_up(failures, #results)
 	if #per == 0 then return nil, failure end
 	if failure then
 		failure.cause = (failure.cause and failure.cause .. "; " or "") ..
@@ -72,7 +72,7 @@ end
 
 -- A whole reading command. spec: schema, line, rows(data, member), columns,
 -- id (field or function that tells rows apart), name (field for -o name),
--- head(per), foot(per, merged), empty, opts
+-- head(per), foot(per, merged), empty, arrange(merged), opts
 function M.command(ctx, spec)
 	local per, data, failure = M.ask(ctx, spec.line, spec.opts)
 	if not per then return nil, data end
@@ -90,6 +90,7 @@ function M.command(ctx, spec)
 	local merged, notes = merge.rows(lists, spec.columns, spec.id, { verbose = ctx.flags.verbose })
 	local columns = { RANK, PID }
 	for _, c in ipairs(spec.columns) do columns[#columns + 1] = c end
+	if spec.arrange then merged = spec.arrange(merged) end
 	for _, row in ipairs(merged) do
 		if row.on and row.on ~= "all" then
 			columns[#columns + 1] = { "on", title = "ON", people = true }

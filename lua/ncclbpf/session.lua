@@ -239,8 +239,9 @@ local function greet(self, members)
 	end
 end
 
--- One error for many members' failures.
-function M.sum_up(failures, what)
+-- One error for many members' failures. @all: how many were asked; when all
+-- say the same, who they are says nothing.
+function M.sum_up(failures, all)
 	if #failures == 0 then return nil end
 	local groups = merge.groups((function()
 		local t = {}
@@ -251,7 +252,7 @@ function M.sum_up(failures, what)
 	for _, f in ipairs(failures) do
 		if f.member == groups[1].members[1] then first = f.err break end
 	end
-	if #groups == 1 and #failures == 1 then return first end
+	if #groups == 1 and (#failures == 1 or #failures == all) then return first end
 	local fields = {}
 	for k, v in pairs(first) do fields[k] = v end
 	local message = first.message
@@ -266,7 +267,7 @@ function M.sum_up(failures, what)
 	elseif #failures > 1 then
 		message = ("%s: %s"):format(merge.who(groups[1].members), message)
 	end
-	return errors.new(first.code, (what and what .. ": " or "") .. message, fields)
+	return errors.new(first.code, message, fields)
 end
 
 -- Attach: {pid=, job=, socket=, ranks=}, timeout in seconds (0: for ever).
@@ -389,7 +390,7 @@ local function stage(self, line)
 		end
 	end
 	local failures = failures_of(results)
-	local err = M.sum_up(failures)
+	local err = M.sum_up(failures, #results)
 	if not err and #differ > 0 then
 		err = errors.new("ranks_disagree", ("%s prepared another change (%s) than the others (%s)"):format(
 			merge.who { differ[1].member }, differ[1].data.change:sub(1, 8), digest:sub(1, 8)),

@@ -137,9 +137,13 @@ local checks = {
 	end,
 }
 
--- -o of these names the file to write.
-local function writes_file(words)
-	return words[1] == "policy" and (words[2] == "build" or words[2] == "get")
+-- With these -o names the file to write, unless it is the word of a format.
+local function writes_file(words, value)
+	if words[1] ~= "policy" or words[2] ~= "build" and words[2] ~= "get" then return false end
+	for _, f in ipairs(format.formats) do
+		if f == value then return false end
+	end
+	return true
 end
 
 local function long_option(word)
@@ -152,6 +156,17 @@ local function long_option(word)
 		return nil, errors.new("usage", ("unknown option %s"):format(word), { hint = near })
 	end
 	return name, has and value or nil
+end
+
+-- The format that words ask for, also when they cannot be understood: even
+-- then a program gets its JSON.
+function M.format_of(list)
+	for i, w in ipairs(list) do
+		if w == "--" then return nil end
+		if w:match("^%-%a*j") or w == "--json" then return "json" end
+		local f = w:match("^%-%-output=(.*)$") or w:match("^%-o(.+)$") or (w == "-o" or w == "--output") and list[i + 1]
+		if f == "json" or f == "ndjson" then return f end
+	end
 end
 
 -- Split words into flags and the rest. @start: also the options of the
@@ -176,7 +191,7 @@ function M.parse(list, start)
 		end
 		local v, err = value_of(shown, inline)
 		if not v then return nil, err end
-		if name == "output" and writes_file(words) then
+		if name == "output" and writes_file(words, v) then
 			flags.output = v
 			return true
 		end
@@ -292,8 +307,8 @@ function M.arguments(row, words, first, literal)
 		end
 	end
 	if #args < row.least or #args > row.most then
-		local what = #args < row.least and "too few words" or ("%d words too many"):format(#args - row.most)
-		return nil, errors.new("usage", what, { hint = ("usage: %s %s"):format(row.words, row.syntax) })
+		local what = #args < row.least and "too few words" or "too many words, the first is " .. args[row.most + 1]
+		return nil, errors.new("usage", what, { hint = ("usage: %s %s"):format(row.words, row.syntax):gsub(" $", "") })
 	end
 	return args, opt
 end
