@@ -227,6 +227,43 @@ START_TEST(lines_are_cut_and_cleaned)
 }
 END_TEST
 
+/* A writer asks for the time between drawing its number and its slot. */
+int __real_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+
+static _Thread_local struct nb_trace *overtaken;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
+{
+	struct nb_trace *ring = overtaken;
+
+	overtaken = NULL;
+	for (int i = 0; ring && i < NB_TRACE_LINES; i++)
+		put(ring, "newer");
+	return __real_clock_gettime(clock, t);
+}
+
+START_TEST(writer_that_was_overtaken_drops_its_line)
+{
+	struct nb_trace *t = nb_trace_new();
+	struct nb_trace_line line;
+
+	put(t, "first");
+	overtaken = t;
+	put(t, "late");
+	ck_assert_uint_eq(nb_trace_next(t), NB_TRACE_LINES + 2);
+	ck_assert(!nb_trace_read(t, 1, &line));
+	for (uint64_t n = 2; n < NB_TRACE_LINES + 2; n++) {
+		ck_assert(nb_trace_read(t, n, &line));
+		ck_assert_str_eq(line.text, "newer");
+	}
+	put(t, "next");
+	ck_assert(nb_trace_read(t, NB_TRACE_LINES + 2, &line));
+	ck_assert_str_eq(line.text, "next");
+	nb_trace_free(t);
+}
+END_TEST
+
 enum { WRITERS = 4, EACH = 5000 };
 
 static void *write_lines(void *t)
@@ -423,6 +460,7 @@ UNIT_MAIN("trace", tcase_add_test(tc, formats_print_as_the_kernel_documents);
 	  tcase_add_test(tc, lines_come_back_in_order_with_number_and_time);
 	  tcase_add_test(tc, newest_lines_overwrite_the_oldest);
 	  tcase_add_test(tc, lines_are_cut_and_cleaned);
+	  tcase_add_test(tc, writer_that_was_overtaken_drops_its_line);
 	  tcase_add_test(tc, every_line_of_many_writers_has_a_number);
 	  tcase_add_test(tc, every_row_has_a_body_and_nothing_else);
 	  tcase_add_test(tc, map_helpers_answer_as_the_map);
