@@ -48,6 +48,7 @@ struct walk {
 	uint32_t pc;
 	struct node *at;    /* the last stored state of this way */
 	struct node **seen; /* stored states by slot */
+	uint32_t *visits;   /* of joins */
 	struct pending *pending;
 	uint32_t npending, walked;
 	struct free_block *free[NCLASSES];
@@ -464,13 +465,22 @@ static int advance(struct walk *w, bool *more)
 	return 0;
 }
 
+/* Out of steps: the join passed most often is where the time went. */
 static int over_steps(struct walk *w)
 {
-	return nb_refuse(w->env, NB_FIND_COMPLEXITY, w->pc, -1,
-			 nb_say(w->env, "a verdict within %u instructions",
-				w->env->opts.max_insns),
-			 nb_say(w->env, "the walk was still going on at %s",
-				nb_say_where(w->env, w->pc)),
+	struct nb_env *env = w->env;
+	uint32_t head = w->pc;
+
+	for (uint32_t pc = 0; pc < env->n; pc++)
+		if (w->visits[pc] > w->visits[head])
+			head = pc;
+	return nb_refuse(env, NB_FIND_COMPLEXITY, head, -1,
+			 nb_say(env, "a verdict within %u instructions",
+				env->opts.max_insns),
+			 nb_say(env,
+				"the walk passed %s %u times and was not at "
+				"its end",
+				nb_say_where(env, head), w->visits[head]),
 			 "");
 }
 
@@ -488,7 +498,10 @@ static int walk_way(struct walk *w)
 		    r->end == w->pc)
 			nb_region_close(env, w->st);
 		if (env->cfg.mark[w->pc] & NB_MARK_JOIN) {
-			enum found f = checkpoint(w);
+			enum found f;
+
+			w->visits[w->pc]++;
+			f = checkpoint(w);
 
 			if (f == REFUSED)
 				return NB_E_VERIFY;
@@ -551,7 +564,8 @@ int nb_explore(struct nb_env *env)
 	w->seen = nb_arena_array(env->arena, env->n, sizeof(*w->seen));
 	w->pending =
 		nb_arena_array(env->arena, MAX_PENDING, sizeof(*w->pending));
-	if (!w->st || !w->seen || !w->pending)
+	w->visits = nb_arena_array(env->arena, env->n, sizeof(*w->visits));
+	if (!w->st || !w->seen || !w->pending || !w->visits)
 		return NB_E_NOMEM;
 	env->nhistory = 0;
 	env->exit_seen = env->exit_mixed = false;

@@ -253,23 +253,36 @@ static void put_source(const struct nb_line *l, struct nb_buf *out)
 	nb_buf_str(out, "^\n");
 }
 
+/* How often the branch at @i is repeated from there on. */
+static uint32_t repeats(const struct nb_finding *f, uint32_t i)
+{
+	uint32_t n = 1;
+
+	while (i + n < f->npath && f->path[i + n] == f->path[i])
+		n++;
+	return n;
+}
+
 static void put_path(const struct nb_finding *f, const struct nb_prog *p,
 		     struct nb_buf *out)
 {
-	uint32_t first = f->npath > SHOWN_PATH ? f->npath - SHOWN_PATH : 0;
+	uint32_t first = 0, n;
 
 	if (!f->npath)
 		return;
-	nb_buf_str(out, "  path:     branches at ");
-	if (first)
-		nb_buf_str(out, "… ");
-	for (uint32_t i = first; i < f->npath; i++) {
+	while (f->npath - first > SHOWN_PATH && repeats(f, first) == 1)
+		first++;
+	nb_buf_printf(out, "  path:     branches at %s", first ? "..., " : "");
+	for (uint32_t i = first; i < f->npath; i += n) {
 		const struct nb_line *l = line_of(p, f->path[i]);
 
+		n = repeats(f, i);
 		nb_buf_printf(out, "%sslot %u", i > first ? ", " : "",
 			      f->path[i]);
 		if (l)
 			nb_buf_printf(out, " (line %u)", l->line);
+		if (n > 1)
+			nb_buf_printf(out, " x%u", n);
 	}
 	nb_buf_char(out, '\n');
 }

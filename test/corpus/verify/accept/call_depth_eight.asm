@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+call local f1
+mov %r0, 0
+exit
+f1:
+call local f2
+mov %r0, 0
+exit
+f2:
+call local f3
+mov %r0, 0
+exit
+f3:
+call local f4
+mov %r0, 0
+exit
+f4:
+call local f5
+mov %r0, 0
+exit
+f5:
+call local f6
+mov %r0, 0
+exit
+f6:
+call local f7
+mov %r0, 0
+exit
+f7:
+mov %r0, 0
+exit

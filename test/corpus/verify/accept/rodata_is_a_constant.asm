@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# the first word of .rodata is 32
+# expect: accept
+lddw map_value %r2, @rodata, 0
+ldxw %r3, [%r2]
+lddw map_value %r4, @bss, 0
+add %r4, %r3
+ldxb %r0, [%r4+31]
+exit

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+ldxdw %r2, [%r1+8]
+stdw [%r10-8], 0x6869
+mov %r1, %r10
+add %r1, -8
+jgt %r2, 8, out
+jeq %r2, 0, out
+call 6
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+ldxw %r2, [%r1+64]
+mov %r3, 1
+jeq %r2, 0, +1
+mov %r4, 2
+stxw [%r1+76], %r3
+mov %r0, 0
+exit

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+ldxw %r2, [%r1+64]
+stdw [%r10-8], 1
+jeq %r2, 0, +1
+stdw [%r10-16], 2
+ldxdw %r3, [%r10-8]
+stxw [%r1+76], %r3
+mov %r0, 0
+exit

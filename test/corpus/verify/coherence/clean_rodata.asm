@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+lddw map_value %r2, @rodata, 0
+ldxw %r2, [%r2]
+stxw [%r1+76], %r2
+mov %r0, 0
+exit

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# expect: reject local_output 4
+ldxw %r2, [%r1+64]
+ldxw %r3, [%r1+28]
+add %r3, %r2
+and %r3, 7
+stxw [%r1+76], %r3
+mov %r0, 0
+exit

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# expect: reject local_control 4
+mov %r6, %r1
+ldxw %r2, [%r1+64]
+mov %r3, 4
+jeq %r2, 0, out
+stxw [%r6+76], %r3
+out:
+mov %r0, 0
+exit

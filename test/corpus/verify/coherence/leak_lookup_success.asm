@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# expect: reject local_control 8
+mov %r6, %r1
+stdw [%r10-8], 0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @seen
+call 1
+jeq %r0, 0, out
+stw [%r6+76], 4
+out:
+mov %r0, 0
+exit

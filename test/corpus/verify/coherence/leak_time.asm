@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# expect: reject local_output 2
+mov %r6, %r1
+call 5
+stxw [%r6+76], %r0
+mov %r0, 0
+exit

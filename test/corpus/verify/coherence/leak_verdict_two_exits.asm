@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# expect: reject local_verdict 3
+ldxw %r2, [%r1+64]
+jeq %r2, 0, z
+mov %r0, 1
+exit
+z:
+mov %r0, 0
+exit

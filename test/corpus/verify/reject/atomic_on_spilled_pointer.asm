@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# expect: reject stack_partial 2
+stxdw [%r10-8], %r1
+mov %r2, 8
+lock add [%r10-8], %r2
+ldxdw %r1, [%r10-8]
+ldxdw %r0, [%r1]
+exit

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# expect: reject uninit 2
+mov %r3, 7
+call local f
+mov %r0, %r3
+exit
+f:
+mov %r0, 0
+exit

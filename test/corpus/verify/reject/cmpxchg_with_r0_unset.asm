@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# expect: reject uninit 2
+stdw [%r10-8], 0
+mov %r1, 1
+lock cmpxchg [%r10-8], %r1
+mov %r0, 0
+exit

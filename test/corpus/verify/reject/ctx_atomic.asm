@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+# expect: reject ctx_atomic 1
+mov %r0, 1
+lock add32 [%r1+68], %r0
+mov %r0, 0
+exit

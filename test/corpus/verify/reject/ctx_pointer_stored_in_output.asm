@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+# expect: reject pointer_store 2
+mov %r2, %r1
+mov %r0, 0
+stxw [%r1+68], %r2
+exit

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+# expect: reject ctx_field 0
+ldxdw %r0, [%r1+24]
+exit

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# expect: reject ctx_variable 2
+ldxdw %r2, [%r1+8]
+and %r2, 7
+add %r1, %r2
+ldxb %r0, [%r1]
+exit

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+# expect: reject div_zero 1
+mov %r0, 1
+div %r0, 0
+exit

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+# expect: reject return_pointer 1
+mov %r0, %r1
+exit

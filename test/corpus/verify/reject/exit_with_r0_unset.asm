@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+# expect: reject uninit 0
+exit

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+# expect: reject fall_off 0
+mov %r0, 0

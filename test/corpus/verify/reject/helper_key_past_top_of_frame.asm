@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# expect: reject stack_bounds 5
+stw [%r10-4], 0
+mov %r2, %r10
+add %r2, -2
+lddw map %r1, @counts
+call 1
+mov %r0, 0
+exit

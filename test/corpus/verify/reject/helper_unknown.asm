@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+# expect: reject helper_unknown 0
+call 4242
+exit

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# expect: reject arg_map 4
+mov %r1, 0
+stw [%r10-4], 0
+mov %r2, %r10
+add %r2, -4
+call 1
+mov %r0, 0
+exit

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# expect: reject arg_memory 3
+mov %r2, %r1
+lddw map %r1, @counts
+call 1
+mov %r0, 0
+exit

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+# expect: reject jump_range 0
+ja -3
+mov %r0, 0
+exit

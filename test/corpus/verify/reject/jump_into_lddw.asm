@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+# expect: reject jump_middle 1
+mov %r0, 0
+jeq %r0, 0, +1
+lddw %r0, 0x1234567890
+exit

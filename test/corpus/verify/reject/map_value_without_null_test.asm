@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# expect: reject nullable 6
+stw [%r10-4], 0
+mov %r2, %r10
+add %r2, -4
+lddw map %r1, @counts
+call 1
+ldxdw %r1, [%r0]
+mov %r0, 0
+exit

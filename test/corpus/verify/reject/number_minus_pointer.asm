@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+# expect: reject pointer_op 1
+mov %r0, 8
+sub %r0, %r1
+exit

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+# expect: reject pointer_32 0
+add32 %r1, 8
+mov %r0, 0
+exit

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+# expect: reject pointer_op 0
+or %r1, 2
+mov %r0, 0
+exit

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+# expect: reject uninit 0
+mov %r0, %r5
+exit

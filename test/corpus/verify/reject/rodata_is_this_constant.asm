@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 6
+lddw map_value %r2, @rodata, 0
+ldxw %r3, [%r2]
+lddw map_value %r4, @bss, 0
+add %r4, %r3
+ldxb %r0, [%r4+32]
+exit

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: MIT
+# the kernel allows this to privileged loaders; our rule refuses it
+# expect: reject stack_uninit 0
+ldxdw %r0, [%r10-8]
+exit

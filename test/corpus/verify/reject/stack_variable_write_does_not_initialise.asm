@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# expect: reject stack_uninit 5
+ldxdw %r1, [%r1+8]
+and %r1, 7
+mov %r2, %r10
+add %r2, %r1
+stb [%r2-8], 7
+ldxdw %r0, [%r10-8]
+exit

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# expect: reject stack_uninit 3
+ldxdw %r2, [%r1+8]
+jeq %r2, 0, skip
+stdw [%r10-8], 1
+skip:
+ldxdw %r0, [%r10-8]
+exit

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# expect: reject stack_bounds 6
+stdw [%r10-8], 5
+mov %r1, %r10
+add %r1, -8
+call local f
+ldxdw %r0, [%r10-8]
+exit
+f:
+ldxdw %r2, [%r1+8]
+mov %r0, 0
+exit

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+# expect: reject unreachable 2
+mov %r0, 0
+exit
+mov %r0, 1
+exit

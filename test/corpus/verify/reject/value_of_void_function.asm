@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# expect: reject uninit 1
+call local f
+exit
+f:
+mov %r1, 0
+exit

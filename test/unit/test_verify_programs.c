@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// The verifier on hand-written programs, one file each in test/corpus/verify:
+// reject/ and accept/ are about safety and are judged without coherence,
+// coherence/ holds leaks beside their clean twins. A file says what it
+// expects: "# expect: reject CLASS SLOT" or "# expect: accept".
+#include "test/unit/unit.h"
+
+#include <dirent.h>
+
+#include "test/unit/verify_image.h"
+
+enum { MAX_FILES = 1024 };
+
+struct file {
+	char path[512];
+	char name[128];
+	bool coherent;
+};
+
+static struct file files[MAX_FILES];
+static int nfiles;
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct file *)a)->path,
+		      ((const struct file *)b)->path);
+}
+
+static void list(const char *folder)
+{
+	const char *top = getenv("TOP");
+	char path[256];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/test/corpus/verify/%s",
+		 top ? top : ".", folder);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		struct file *f = &files[nfiles];
+		size_t n = strlen(e->d_name);
+
+		if (n < 5 || n > 120 || strcmp(e->d_name + n - 4, ".asm") ||
+		    nfiles == MAX_FILES)
+			continue;
+		snprintf(f->path, sizeof(f->path), "%.250s/%.120s", path,
+			 e->d_name);
+		snprintf(f->name, sizeof(f->name), "%.120s", e->d_name);
+		f->coherent = !strcmp(folder, "coherence");
+		nfiles++;
+	}
+	if (d)
+		closedir(d);
+}
+
+static char *read_file(const char *path)
+{
+	static char text[64 << 10];
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	ck_assert_msg(f != NULL, "%s cannot be read", path);
+	fclose(f);
+	text[n] = '\0';
+	return text;
+}
+
+static const char *word_of(const struct nb_verdict *v,
+			   const struct case_image *c, char *word, size_t size)
+{
+	struct nb_buf b;
+	struct nb_json j;
+	const char *p;
+
+	nb_buf_init(&b, 0);
+	nb_json_init(&j, &b);
+	nb_verdict_json(v, &c->img, 0, &j);
+	p = strstr(nb_buf_text(&b), "\"class\":\"");
+	snprintf(word, size, "%s", p ? p + 9 : "?");
+	word[strcspn(word, "\"")] = '\0';
+	nb_buf_fini(&b);
+	return word;
+}
+
+static void set_options(struct nb_verify_opts *o, const char *text)
+{
+	const char *line = strstr(text, "# opts:"), *p;
+	char opts[128] = "";
+
+	if (!line)
+		return;
+	snprintf(opts, sizeof(opts), "%.*s", (int)strcspn(line, "\n"), line);
+	o->allow_wide_shift = strstr(opts, "wideshift") != NULL;
+	p = strstr(opts, "mem=");
+	o->plain_mem = p ? (uint32_t)strtoul(p + 4, NULL, 10) : 0;
+}
+
+/* What was found, as a line, and the text it would be shown with. */
+static void judge(const struct file *f, char *found, size_t size,
+		  struct nb_buf *text)
+{
+	static struct case_image c;
+	struct nb_verify_opts o = { .coherence_off = !f->coherent };
+	char *src = read_file(f->path), word[64];
+	struct nb_verdict *v = NULL;
+	struct nb_err err = { 0 };
+
+	set_options(&o, src);
+	ck_assert_msg(!case_asm(&c, src, &err), "%s: %s", f->name, err.text);
+	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s: %s", f->name,
+		      err.text);
+	if (v->accepted)
+		snprintf(found, size, "accept");
+	else
+		snprintf(found, size, "reject %s %u",
+			 word_of(v, &c, word, sizeof(word)), v->finding.pc);
+	nb_verdict_text(v, &c.img, 0, text);
+	nb_verdict_free(v);
+}
+
+START_TEST(corpus)
+{
+	struct file *f = &files[_i];
+	char want[128] = "", found[128];
+	const char *line = strstr(read_file(f->path), "# expect: ");
+	struct nb_buf text;
+
+	ck_assert_msg(line != NULL, "%s expects nothing", f->path);
+	snprintf(want, sizeof(want), "%.*s", (int)strcspn(line + 10, "\n"),
+		 line + 10);
+	nb_buf_init(&text, 0);
+	judge(f, found, sizeof(found), &text);
+	ck_assert_msg(!strcmp(want, found), "%s: want %s, found %s\n%s",
+		      f->path, want, found, nb_buf_text(&text));
+	/* Words for people: none is empty where something is refused. */
+	if (!strncmp(found, "reject", 6)) {
+		ck_assert_ptr_nonnull(strstr(nb_buf_text(&text), "required:"));
+		ck_assert_ptr_nonnull(strstr(nb_buf_text(&text), "known:"));
+	}
+	nb_buf_fini(&text);
+}
+END_TEST
+
+START_TEST(corpus_is_there)
+{
+	ck_assert_int_ge(nfiles, 250);
+}
+END_TEST
+
+UNIT_MAIN("verify programs", list("reject"); list("accept"); list("coherence");
+	  qsort(files, (size_t)nfiles, sizeof(files[0]), by_path);
+	  tcase_add_test(tc, corpus_is_there);
+	  tcase_add_loop_test(tc, corpus, 0, nfiles);)
