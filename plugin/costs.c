@@ -54,19 +54,24 @@ scan_vectors(const float *table, const uint32_t n, struct nb_costs *out)
 	__m128 cost[VECTORS], least = limit;
 	uint32_t usable = 0, equal = 0;
 
+#pragma GCC unroll 6
 	for (uint32_t v = 0; v < nvec; v++) {
 		uint32_t at = v + 1 < nvec ? v * LANES : n - LANES;
-		__m128 c = _mm_loadu_ps(table + at);
-		__m128 ok = _mm_and_ps(_mm_cmpge_ps(c, _mm_setzero_ps()),
-				       _mm_cmplt_ps(c, limit));
+		/* -0.0 is 0; what is negative then becomes NaN, and NaN is
+		 * neither below the limit nor ever taken as the minimum */
+		__m128 c =
+			_mm_add_ps(_mm_loadu_ps(table + at), _mm_setzero_ps());
+		__m128i sign = _mm_srai_epi32(_mm_castps_si128(c), 31);
 
-		usable |= (uint32_t)_mm_movemask_ps(ok) << at;
-		cost[v] =
-			_mm_or_ps(_mm_and_ps(ok, c), _mm_andnot_ps(ok, limit));
-		least = _mm_min_ps(least, cost[v]);
+		c = _mm_or_ps(c, _mm_castsi128_ps(sign));
+		usable |= (uint32_t)_mm_movemask_ps(_mm_cmplt_ps(c, limit))
+			  << at;
+		least = _mm_min_ps(c, least);
+		cost[v] = c;
 	}
 	least = _mm_min_ps(least, _mm_shuffle_ps(least, least, 0x4e));
 	least = _mm_min_ps(least, _mm_shuffle_ps(least, least, 0xb1));
+#pragma GCC unroll 6
 	for (uint32_t v = 0; v < nvec; v++) {
 		uint32_t at = v + 1 < nvec ? v * LANES : n - LANES;
 

@@ -101,8 +101,11 @@ static int parse_entry(struct entry *e, const char *text, size_t size,
 	memcpy(e->path, text, size);
 	pin = strstr(e->path, PIN);
 	if (pin) {
-		if (nb_change_digest(e->digest, pin + strlen(PIN), err))
-			return NB_E_SETTING;
+		if (nb_change_digest(e->digest, pin + strlen(PIN), NULL))
+			return nb_fail(err, NB_E_SETTING, 0,
+				       "%.200s: after @sha256: stand 64 "
+				       "hexadecimal digits",
+				       e->path);
 		e->pinned = true;
 		*pin = '\0';
 	}
@@ -173,20 +176,22 @@ static int read_file(const char *path, struct bytes *out, struct nb_err *err)
 /* Path of the front end beside this library's own file. */
 static bool front_end_path(char out[PATH_MAX])
 {
-	char real[PATH_MAX];
-	Dl_info info;
-	char *slash;
 	/* any address of this object; a function pointer is not a void * */
 	static const char here;
+	Dl_info info;
+	char *real, *slash;
+	bool fits;
 
-	if (!dladdr(&here, &info) || !info.dli_fname ||
-	    !realpath(info.dli_fname, real))
+	if (!dladdr(&here, &info) || !info.dli_fname)
 		return false;
-	slash = strrchr(real, '/');
-	if (!slash)
-		return false;
-	*slash = '\0';
-	return snprintf(out, PATH_MAX, "%s/" FRONT_END, real) < PATH_MAX;
+	real = realpath(info.dli_fname, NULL);
+	slash = real ? strrchr(real, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	fits = slash &&
+	       snprintf(out, PATH_MAX, "%s/" FRONT_END, real) < PATH_MAX;
+	free(real);
+	return fits;
 }
 
 static int call_front_end(void *so, const char *path, const struct entry *e,

@@ -252,7 +252,7 @@ struct nb_segment_info {
 	bool shared;
 	uint32_t processes; /* living ones of the job on this host */
 	bool membarrier;    /* decisions need no fence of their own */
-	char why[200];	    /* why it is not shared; "" */
+	char why[256];	    /* why it is not shared; "" */
 };
 void nb_runtime_segment_info(struct nb_runtime *rt,
 			     struct nb_segment_info *out);

@@ -106,7 +106,7 @@ struct nb_segment {
 	bool shared;
 	bool membarrier; /* this process may rely on a coordinator's */
 	uint32_t proc;	 /* its own entry */
-	char why[200];	 /* why it is not shared */
+	char why[256];	 /* why it is not shared */
 	pthread_mutex_t mutex;
 };
 
