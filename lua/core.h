@@ -39,6 +39,8 @@ void nb_lua_push_u64(lua_State *L, unsigned long long v);
 extern volatile sig_atomic_t nb_lua_stop;
 /* Above 0 in sections that a Ctrl-C may not cut in two (core.hold). */
 extern volatile sig_atomic_t nb_lua_held;
+/* Above 0 while something runs that a Ctrl-C may stop (core.guard). */
+extern volatile sig_atomic_t nb_lua_guarded;
 bool nb_lua_stopped(void);
 
 struct pollfd;
@@ -49,7 +51,8 @@ struct pollfd;
 int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout);
 /* Seconds of CLOCK_MONOTONIC. */
 double nb_lua_mono(void);
-/* Raise the error table of an interrupted command. */
+/* Push, or raise, the error table of an interrupted command. */
+void nb_lua_push_interrupted(lua_State *L);
 int nb_lua_interrupted(lua_State *L);
 
 /* Each file's part of the module; the table is at the top of the stack. */

@@ -41,13 +41,14 @@ struct conn {
 
 volatile sig_atomic_t nb_lua_stop;
 volatile sig_atomic_t nb_lua_held;
+volatile sig_atomic_t nb_lua_guarded;
 
 bool nb_lua_stopped(void)
 {
-	return nb_lua_stop && !nb_lua_held;
+	return nb_lua_stop && nb_lua_guarded && !nb_lua_held;
 }
 
-int nb_lua_interrupted(lua_State *L)
+void nb_lua_push_interrupted(lua_State *L)
 {
 	lua_createtable(L, 0, 2);
 	lua_pushstring(L, "interrupted");
@@ -55,6 +56,11 @@ int nb_lua_interrupted(lua_State *L)
 	lua_pushstring(L, "interrupted");
 	lua_setfield(L, -2, "message");
 	luaL_setmetatable(L, NB_LUA_ERROR);
+}
+
+int nb_lua_interrupted(lua_State *L)
+{
+	nb_lua_push_interrupted(L);
 	return lua_error(L);
 }
 

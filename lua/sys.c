@@ -411,13 +411,42 @@ static int do_hold(lua_State *L)
 	return 0;
 }
 
-/* stopped([clear]) -> has Ctrl-C been pressed; clear takes it back */
-static int do_stopped(lua_State *L)
+static int with_trace(lua_State *L)
 {
-	lua_pushboolean(L, nb_lua_stop != 0);
-	if (lua_toboolean(L, 1))
-		nb_lua_stop = 0;
+	if (lua_type(L, 1) == LUA_TSTRING)
+		luaL_traceback(L, L, lua_tostring(L, 1), 1);
 	return 1;
+}
+
+/*
+ * guard(trace, f, ...) -> as pcall(f, ...); with a trace of the stack behind
+ * a string error if trace is true. Only within a guard does Ctrl-C stop
+ * anything. A script's pcall may have eaten the stop, so it is looked at
+ * again at the end; the outermost guard takes it back.
+ */
+static int do_guard(lua_State *L)
+{
+	int trace = lua_toboolean(L, 1), rc, held = nb_lua_held;
+
+	luaL_checktype(L, 2, LUA_TFUNCTION);
+	lua_pushcfunction(L, with_trace);
+	lua_replace(L, 1);
+	nb_lua_guarded = nb_lua_guarded + 1;
+	rc = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, trace ? 1 : 0);
+	nb_lua_guarded = nb_lua_guarded - 1;
+	nb_lua_held = held; /* an error may have jumped over its end */
+	if (nb_lua_stop && !nb_lua_held) {
+		if (!nb_lua_guarded) {
+			lua_sethook(L, NULL, 0, 0);
+			nb_lua_stop = 0;
+		}
+		lua_settop(L, 1);
+		nb_lua_push_interrupted(L);
+		rc = LUA_ERRRUN;
+	}
+	lua_pushboolean(L, rc == LUA_OK);
+	lua_replace(L, 1);
+	return lua_gettop(L);
 }
 
 void nb_lua_open_sys(lua_State *L)
@@ -432,7 +461,7 @@ void nb_lua_open_sys(lua_State *L)
 		{ "sleep", do_sleep },	   { "isatty", do_isatty },
 		{ "winsize", do_winsize }, { "width", do_width },
 		{ "sha256", do_sha256 },   { "hold", do_hold },
-		{ "stopped", do_stopped }, { NULL, NULL }
+		{ "guard", do_guard }, { NULL, NULL }
 	};
 
 	luaL_setfuncs(L, fns, 0);

@@ -215,7 +215,7 @@ static int decisions_new(struct nb_call *call, struct decisions **out)
 int nb_cmd_decision_tail(struct nb_call *call)
 {
 	struct nb_runtime *rt = call->rt;
-	struct decisions *ds;
+	struct decisions *ds = NULL;
 	uint64_t total;
 	int rc = count(call, &total);
 

@@ -273,9 +273,12 @@ static int line(lua_State *L)
 	ed.L = L;
 	ed.ended = ed.stopped = false;
 	memset(&ed.mb, 0, sizeof(ed.mb));
+	nb_lua_guarded = nb_lua_guarded + 1;
 	text = el_gets(ed.el, &n);
+	nb_lua_guarded = nb_lua_guarded - 1;
 	if (ed.stopped) {
 		/* the next line starts empty and in the first column */
+		nb_interrupt_clear(L);
 		el_reset(ed.el);
 		fputs("^C\n", stdout);
 		fflush(stdout);

@@ -116,7 +116,10 @@ int main(int argc, char **argv)
 	lua_pushcfunction(L, run);
 	lua_pushinteger(L, argc);
 	lua_pushlightuserdata(L, argv);
-	if (lua_pcall(L, 2, 1, 0)) {
+	int failed = lua_pcall(L, 2, 1, 0);
+
+	nb_interrupt_clear(L); /* nothing below may be stopped */
+	if (failed) {
 		const char *text = luaL_tolstring(L, -1, NULL);
 
 		fprintf(stderr, "ncclbpf-shell: internal: %s\n", text);
@@ -124,7 +127,6 @@ int main(int argc, char **argv)
 		status = (int)lua_tointeger(L, -1);
 	}
 	nb_edit_close();
-	nb_interrupt_clear(L);
 	lua_settop(L, 0);
 	lua_close(L);
 	return status;

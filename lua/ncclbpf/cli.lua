@@ -291,7 +291,7 @@ function App:run(list, opts)
 	local flags = setmetatable(own, { __index = opts.flags or self.flags })
 	if #rest == 0 then return 0 end
 	local ctx = setmetatable({ app = self, flags = flags, own = own, first = opts.first }, Context)
-	local ok, result, err = pcall(execute, ctx, rest, literal, self.keeps and self.tty)
+	local ok, result, err = core.guard(false, execute, ctx, rest, literal, self.keeps and self.tty)
 	local status
 	if not ok then
 		status = self:report(result, ctx.row and ctx.row.words, flags)
@@ -328,14 +328,7 @@ local function show(v)
 end
 
 function App:call(f, ...)
-	local results = table.pack(xpcall(f, function(e)
-		if errors.is(e) then return e end
-		if self.flags.verbose then return debug.traceback(tostring(e), 2) end
-		return tostring(e)
-	end, ...))
-	-- a script's pcall may have eaten the stop: look again
-	if results[1] and core.stopped() then results = { false, errors.new("interrupted", "interrupted"), n = 2 } end
-	return results
+	return table.pack(core.guard(self.flags.verbose, f, ...))
 end
 
 -- Run a compiled chunk and print what it returns. -> status

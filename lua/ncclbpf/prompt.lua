@@ -140,8 +140,10 @@ local function greet(app)
 	local f = app.flags
 	if f.quiet then return end
 	local wish = { pid = f.pid, job = f.job, socket = f.socket, ranks = f.ranks }
-	local group, err = app:attach(wish, f.timeout or 5)
-	if group then
+	local ok, group, err = core.guard(false, app.attach, app, wish, f.timeout or 5)
+	if not ok then
+		app:report(group, "attach")
+	elseif group then
 		local failure = group:failure()
 		if failure then app:report(failure, "attach") end
 	elseif next(wish) or err.code ~= "no_target" then
@@ -189,9 +191,7 @@ function M.run(app, host)
 	greet(app)
 	local pending
 	while not app.leave do
-		core.hold(true) -- a late Ctrl-C must not break the prompt itself
 		app.label = describe(app)
-		core.hold(false)
 		host.clear()
 		local line = edit.line(pending and (utf and "… " or "... ") or prompt_text(app))
 		if line == nil then break end
@@ -204,12 +204,7 @@ function M.run(app, host)
 			pending = nil
 		else
 			history:add(line)
-			local again = take(app, pending, line)
-			pending = again
-			if core.stopped() then
-				host.clear()
-				pending = nil
-			end
+			pending = take(app, pending, line)
 		end
 	end
 	farewell(app)

@@ -44,6 +44,7 @@ host() {
 	while [ $# -gt 0 ]; do
 		case $1 in *=*) vars="$vars $1"; shift ;; *) break ;; esac
 	done
+	: >"$T/host.out" # or the last one's "ready" would do
 	env NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/s" \
 		NCCLBPF_JOB=t $vars "$C/host" "$@" \
 		>"$T/host.out" 2>"$T/host.err" &

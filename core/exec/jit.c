@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: MIT
+// The driver of compilation. One analysis finds what is known before emitting
+// (dead slots, decided branches, look-ups in known maps, what the entry must
+// set up). Then the target emits the whole program several times: first only
+// to learn sizes, with every jump in its long form; jumps whose targets turn
+// out close take the short form in the next pass. Code only ever shrinks, so
+// distances do as well and a jump once short stays right. When nothing
+// changes any more the program is emitted once more into fresh pages, which
+// are writable until then and executable afterwards, never both.
+#include "core/exec/jit.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/map/ops.h"
+
+/* Passes until the remaining long jumps are left as they are. */
+enum { MAX_PASSES = 24 };
+
+/* ---- reading codes ------------------------------------------------------ */
+
+static const struct nb_insn_spec *row_of(const struct nb_code *c)
+{
+	return c->op < NB_NOPS ? nb_spec_insn((enum nb_op)c->op) : NULL;
+}
+
+static bool is_jump(const struct nb_insn_spec *row)
+{
+	return row && (row->kind == NB_KIND_JMP || row->kind == NB_KIND_JA ||
+		       row->kind == NB_KIND_MAY_GOTO);
+}
+
+static bool is_local_call(const struct nb_code *c)
+{
+	return c->op == NB_OP_CALL_LOCAL;
+}
+
+/* Registers that a code reads or writes, as bits. */
+struct regs {
+	uint16_t written, value, base;
+};
+
+static uint16_t bit(unsigned reg)
+{
+	return (uint16_t)(1u << reg);
+}
+
+static struct regs atomic_regs(const struct nb_code *c,
+			       const struct nb_insn_spec *row)
+{
+	struct regs r = { 0, bit(c->src), bit(c->dst) };
+
+	if (row->fn == NB_FN_CMPXCHG)
+		r.written = bit(0);
+	else if (row->fn >= NB_FN_FETCH_ADD)
+		r.written = bit(c->src);
+	return r;
+}
+
+static struct regs alu_regs(const struct nb_code *c,
+			    const struct nb_insn_spec *row)
+{
+	struct regs r = { bit(c->dst), 0, 0 };
+
+	if (row->operand == NB_OPND_REG)
+		r.value |= bit(c->src);
+	/* the copy of a frame pointer needs no register that holds it */
+	if (c->op == NB_OP_MOV64_X)
+		r.value &= (uint16_t)~bit(NB_R10), r.base |= bit(c->src);
+	return r;
+}
+
+static struct regs regs_of(const struct nb_code *c)
+{
+	const struct nb_insn_spec *row = row_of(c);
+	struct regs none = { 0 };
+
+	if (!row)
+		return c->op == NB_CODE_CONST
+			       ? (struct regs){ bit(c->dst), 0, 0 }
+			       : (struct regs){ bit(0), 0, 0 };
+	switch (row->kind) {
+	case NB_KIND_ALU:
+		return alu_regs(c, row);
+	case NB_KIND_JMP:
+		return (struct regs){ 0,
+				      (uint16_t)(bit(c->dst) |
+						 (row->operand == NB_OPND_REG
+							  ? bit(c->src)
+							  : 0)),
+				      0 };
+	case NB_KIND_LDX:
+	case NB_KIND_LDXS:
+	case NB_KIND_LOAD_ACQ:
+		return (struct regs){ bit(c->dst), 0, bit(c->src) };
+	case NB_KIND_ST:
+		return (struct regs){ 0, 0, bit(c->dst) };
+	case NB_KIND_STX:
+	case NB_KIND_STORE_REL:
+		return (struct regs){ 0, bit(c->src), bit(c->dst) };
+	case NB_KIND_ATOMIC:
+		return atomic_regs(c, row);
+	case NB_KIND_CALL:
+		return (struct regs){ bit(0), 0, 0 };
+	case NB_KIND_JA:
+	case NB_KIND_MAY_GOTO:
+	case NB_KIND_EXIT:
+	case NB_KIND_LDDW:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+	return none;
+}
+
+/* ---- what is known: constants along straight lines ---------------------- */
+
+enum { SLOTS = NB_STACK_SIZE / 4 };
+
+struct value {
+	enum { ANYTHING, CONSTANT, FRAME } kind; /* FRAME: r10 + v */
+	uint64_t v;
+};
+
+/* Between two slots that only straight line execution connects. */
+struct known {
+	struct value reg[NB_NREGS];
+	bool has[SLOTS]; /* four bytes of the frame each */
+	uint32_t word[SLOTS];
+};
+
+static void forget(struct known *k)
+{
+	memset(k, 0, sizeof(*k));
+	k->reg[NB_R10].kind = FRAME;
+}
+
+static void forget_frame(struct known *k)
+{
+	memset(k->has, 0, sizeof(k->has));
+}
+
+static void forget_after_call(struct known *k)
+{
+	for (unsigned r = 0; r < 6; r++)
+		k->reg[r].kind = ANYTHING;
+}
+
+static struct value source(const struct known *k, const struct nb_code *c,
+			   enum nb_opnd operand)
+{
+	if (operand == NB_OPND_REG)
+		return k->reg[c->src];
+	return (struct value){ CONSTANT, (uint64_t)c->imm };
+}
+
+/* The few operations that addresses and keys are made with. */
+static struct value computed(const struct known *k, const struct nb_code *c,
+			     const struct nb_insn_spec *row)
+{
+	struct value a = k->reg[c->dst], b = source(k, c, row->operand);
+	const struct value unknown = { ANYTHING, 0 };
+
+	if (row->fn == NB_FN_MOV && row->width == 64)
+		return b;
+	if (row->fn == NB_FN_MOV && b.kind == CONSTANT)
+		return (struct value){ CONSTANT, (uint32_t)b.v };
+	if (row->fn == NB_FN_ADD && row->width == 64 && a.kind != ANYTHING &&
+	    b.kind == CONSTANT)
+		return (struct value){ a.kind, a.v + b.v };
+	return unknown;
+}
+
+/* A store of @width bits at @base + off; @v: what, if that is known. */
+static void stored(struct known *k, struct value base, int32_t off,
+		   unsigned width, struct value v)
+{
+	int64_t at = (int64_t)base.v + off + NB_STACK_SIZE;
+
+	if (base.kind != FRAME || at < 0 || at + 8 > NB_STACK_SIZE + 4) {
+		forget_frame(k);
+		return;
+	}
+	for (int64_t i = at / 4; i <= (at + width / 8 - 1) / 4; i++)
+		if (i < SLOTS)
+			k->has[i] = false;
+	if (at % 4 || width < 32 || v.kind != CONSTANT)
+		return;
+	for (unsigned i = 0; i < width / 32; i++)
+		if (at / 4 + i < SLOTS) {
+			k->has[at / 4 + i] = true;
+			k->word[at / 4 + i] = (uint32_t)(v.v >> 32 * i);
+		}
+}
+
+/* The 32-bit key that @p points to. */
+static bool known_key(const struct known *k, struct value p, uint32_t *key)
+{
+	int64_t at = (int64_t)p.v + NB_STACK_SIZE;
+
+	if (p.kind != FRAME || at < 0 || at % 4 || at / 4 >= SLOTS ||
+	    !k->has[at / 4])
+		return false;
+	*key = k->word[at / 4];
+	return true;
+}
+
+static struct nb_map *known_map(const struct nb_exec *x, struct value v)
+{
+	if (v.kind != CONSTANT)
+		return NULL;
+	for (uint32_t i = 0; i < x->nmaps; i++)
+		if ((uintptr_t)x->maps[i] == v.v)
+			return x->maps[i];
+	return NULL;
+}
+
+static void lookup_fact(const struct nb_exec *x, struct known *k,
+			struct nb_jit_fact *f)
+{
+	struct nb_map *m = known_map(x, k->reg[1]);
+	bool array = m && nb_map_array_base(m);
+	struct value answer = { ANYTHING, 0 };
+	uint32_t key;
+
+	if (array && known_key(k, k->reg[2], &key)) {
+		f->lookup = NB_JIT_LOOKUP_CONST;
+		f->value = key < m->max_entries
+				   ? (uintptr_t)(m->base + m->elem_size * key)
+				   : 0;
+		answer = (struct value){ CONSTANT, f->value };
+	} else if (m && (array || !m->percpu)) {
+		f->lookup = array ? NB_JIT_LOOKUP_ARRAY : NB_JIT_LOOKUP_DIRECT;
+		f->map = m;
+	}
+	forget_after_call(k);
+	k->reg[0] = answer;
+}
+
+static bool holds(const struct nb_insn_spec *row, uint64_t a, uint64_t b)
+{
+	const int64_t sa = row->width == 64 ? (int64_t)a : (int32_t)a;
+	const int64_t sb = row->width == 64 ? (int64_t)b : (int32_t)b;
+
+	if (row->width == 32)
+		a = (uint32_t)a, b = (uint32_t)b;
+	switch ((int)row->fn) {
+	case NB_FN_JEQ:
+		return a == b;
+	case NB_FN_JNE:
+		return a != b;
+	case NB_FN_JGT:
+		return a > b;
+	case NB_FN_JGE:
+		return a >= b;
+	case NB_FN_JLT:
+		return a < b;
+	case NB_FN_JLE:
+		return a <= b;
+	case NB_FN_JSGT:
+		return sa > sb;
+	case NB_FN_JSGE:
+		return sa >= sb;
+	case NB_FN_JSLT:
+		return sa < sb;
+	case NB_FN_JSLE:
+		return sa <= sb;
+	}
+	return (a & b) != 0; /* JSET */
+}
+
+static void jump_fact(const struct known *k, const struct nb_code *c,
+		      const struct nb_insn_spec *row, struct nb_jit_fact *f)
+{
+	struct value a = k->reg[c->dst], b = source(k, c, row->operand);
+
+	if (a.kind == CONSTANT && b.kind == CONSTANT)
+		f->flags |= holds(row, a.v, b.v) ? NB_JIT_TAKEN : NB_JIT_FALLS;
+}
+
+/* What slot @c changes, and what is known of it. */
+static void learn(const struct nb_exec *x, struct known *k,
+		  const struct nb_code *c, struct nb_jit_fact *f)
+{
+	const struct nb_insn_spec *row = row_of(c);
+	struct regs r = regs_of(c);
+	struct value v = { ANYTHING, 0 };
+
+	if (c->op == NB_CODE_LOOKUP) {
+		lookup_fact(x, k, f);
+		return;
+	}
+	if (!row) {
+		k->reg[c->dst] = (struct value){ CONSTANT, (uint64_t)c->imm };
+		return;
+	}
+	if (row->kind == NB_KIND_CALL) {
+		forget_after_call(k);
+		forget_frame(k);
+		return;
+	}
+	if (row->kind == NB_KIND_JMP)
+		jump_fact(k, c, row, f);
+	if (row->kind == NB_KIND_ALU)
+		v = computed(k, c, row);
+	if (row->kind == NB_KIND_ST || row->kind == NB_KIND_STX)
+		stored(k, k->reg[c->dst], c->off, row->width,
+		       source(k, c, row->operand));
+	if (row->kind == NB_KIND_ATOMIC || row->kind == NB_KIND_STORE_REL)
+		forget_frame(k);
+	for (unsigned i = 0; i < NB_NREGS; i++)
+		if (r.written & bit(i))
+			k->reg[i] = v;
+}
+
+/* ---- the analysis ------------------------------------------------------- */
+
+static int mark_targets(struct nb_jit_ctx *c, struct nb_err *err)
+{
+	for (uint32_t pc = 0; pc < c->n; pc++) {
+		const struct nb_code *code = &c->code[pc];
+		int64_t to = (int64_t)pc + 1 + code->off;
+
+		if (!is_jump(row_of(code)) && !is_local_call(code))
+			continue;
+		if (to < 0 || to >= c->n)
+			return nb_fail(err, NB_E_NOTSUP, pc,
+				       "instruction %" PRIu32
+				       ": target %" PRId64 " of %" PRIu32
+				       " instructions",
+				       pc, to, c->n);
+		c->fact[to].flags |= NB_JIT_TARGET;
+	}
+	return 0;
+}
+
+static void take_aux(struct nb_jit_fact *f, const struct nb_insn_spec *row,
+		     uint8_t aux)
+{
+	if (!(aux & NB_AUX_REACHED))
+		f->flags |= NB_JIT_DEAD;
+	if (aux & NB_AUX_NONZERO)
+		f->flags |= NB_JIT_NONZERO;
+	if (!row || row->kind != NB_KIND_JMP)
+		return;
+	aux &= NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS;
+	if (aux == NB_AUX_BRANCH_TAKEN)
+		f->flags |= NB_JIT_TAKEN;
+	if (aux == NB_AUX_BRANCH_FALLS)
+		f->flags |= NB_JIT_FALLS;
+}
+
+static void add_needs(struct nb_jit_needs *n, const struct nb_code *c,
+		      const struct nb_jit_fact *f)
+{
+	struct regs r = regs_of(c);
+	bool helper =
+		c->op == NB_OP_CALL_HELPER ||
+		(c->op == NB_CODE_LOOKUP && f->lookup == NB_JIT_LOOKUP_HELPER);
+
+	n->written |= r.written;
+	n->frame |= (r.base | r.value) >> NB_R10 & 1;
+	n->frame_value |= r.value >> NB_R10 & 1;
+	n->run |= helper;
+	n->calls_out |= helper || (c->op == NB_CODE_LOOKUP &&
+				   f->lookup == NB_JIT_LOOKUP_DIRECT);
+	n->calls_local |= is_local_call(c);
+	n->may_goto |= c->op == NB_OP_MAY_GOTO;
+}
+
+static int analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
+{
+	struct known k;
+	int rc = mark_targets(c, err);
+
+	if (rc)
+		return rc;
+	for (uint32_t pc = 0; aux && pc < c->n; pc++)
+		take_aux(&c->fact[pc], row_of(&c->code[pc]), aux[pc]);
+	for (uint32_t pc = 0; pc < c->n; pc++) {
+		const struct nb_code *code = &c->code[pc];
+		struct nb_jit_fact *f = &c->fact[pc];
+
+		if (pc == 0 || f->flags & NB_JIT_TARGET)
+			forget(&k);
+		if (f->flags & NB_JIT_DEAD || code->op == NB_OP_LDDW_HI)
+			continue;
+		learn(c->x, &k, code, f);
+		add_needs(&c->needs, code, f);
+	}
+	if (c->needs.written >> NB_R10 & 1)
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "the program writes r10, which is read-only");
+	return 0;
+}
+
+/* ---- passes ------------------------------------------------------------- */
+
+/* Emit everything once; sizes go to c->off. */
+static void pass(struct nb_jit_ctx *c)
+{
+	uint32_t pc = 0;
+
+	c->pos = 0;
+	c->arch->begin(c);
+	while (pc < c->n) {
+		uint32_t at = c->pos, done = 1;
+
+		if (!(c->fact[pc].flags & NB_JIT_DEAD))
+			done = c->arch->insn(c, pc);
+		else if (pc == 0 || !(c->fact[pc - 1].flags & NB_JIT_DEAD))
+			c->arch->trap(c);
+		for (uint32_t i = 0; i < done; i++)
+			c->off[pc + i] = at;
+		pc += done;
+	}
+	c->off[c->n] = c->pos;
+	c->arch->end(c);
+}
+
+/* Let jumps that are now known to be close take the short form. */
+static bool shorten(struct nb_jit_ctx *c)
+{
+	bool changed = false;
+
+	for (uint32_t pc = 0; pc < c->n; pc++) {
+		uint32_t to = (uint32_t)((int64_t)pc + 1 + c->code[pc].off);
+
+		if (!c->jump_end[pc] || c->shorter[pc])
+			continue;
+		if (c->arch->reaches((int64_t)c->off[to] - c->jump_end[pc])) {
+			c->shorter[pc] = true;
+			changed = true;
+		}
+	}
+	return changed;
+}
+
+static unsigned char *pages(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int seal(struct nb_jit *j, unsigned char *code, struct nb_err *err)
+{
+	int rc;
+
+	if (!mprotect(code, j->mapped, PROT_READ | PROT_EXEC))
+		return 0;
+	rc = errno;
+	return nb_fail(err, NB_E_NOTSUP, 0,
+		       "the system refuses executable memory: mprotect of %zu "
+		       "bytes: %s",
+		       j->mapped, strerror(rc));
+}
+
+/* Passes with the place known, then the code itself. */
+static int emit(struct nb_jit_ctx *c, struct nb_jit *j, unsigned char *code,
+		struct nb_err *err)
+{
+	uint32_t size;
+
+	c->base = code;
+	for (int i = 0; i < MAX_PASSES; i++) {
+		pass(c);
+		if (!shorten(c))
+			break;
+	}
+	pass(c);
+	size = c->pos;
+	c->out = code;
+	c->room = j->mapped;
+	pass(c);
+	if (c->pos != size || size > j->mapped)
+		return nb_fail(err, NB_E_BUG, 0,
+			       "machine code took %" PRIu32
+			       " bytes, planned were %" PRIu32,
+			       c->pos, size);
+	j->size = size;
+	c->arch->flush(code, size);
+	return seal(j, code, err);
+}
+
+static int place(struct nb_jit_ctx *c, struct nb_jit *j, struct nb_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned char *code;
+	int rc;
+
+	pass(c);
+	j->mapped = (c->pos + page - 1) & ~(page - 1);
+	code = pages(j->mapped);
+	if (!code)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for %zu bytes of machine code",
+			       j->mapped);
+	rc = emit(c, j, code, err);
+	if (rc) {
+		munmap(code, j->mapped);
+		return rc;
+	}
+	j->code = code;
+	/* ISO C has no cast from data to functions; POSIX has the idea. */
+	memcpy(&j->entry, &code, sizeof(code));
+	return rc;
+}
+
+/* ---- the interface ------------------------------------------------------ */
+
+static int allocate(struct nb_jit_ctx *c)
+{
+	c->fact = calloc(c->n, sizeof(c->fact[0]));
+	c->off = calloc((size_t)c->n + 1, sizeof(c->off[0]));
+	c->jump_end = calloc(c->n, sizeof(c->jump_end[0]));
+	c->shorter = calloc(c->n, sizeof(c->shorter[0]));
+	return c->fact && c->off && c->jump_end && c->shorter ? 0 : NB_E_NOMEM;
+}
+
+int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
+		       const uint8_t *aux, unsigned features,
+		       struct nb_err *err)
+{
+	struct nb_jit_ctx c = { .arch = nb_jit_arch_x86_64(),
+				.x = x,
+				.code = x->code,
+				.n = x->ncodes,
+				.features = features };
+	struct nb_jit *j;
+	int rc;
+
+	*out = NULL;
+	if (!c.arch)
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "no compiler for this machine");
+	j = calloc(1, sizeof(*j));
+	rc = j ? allocate(&c) : NB_E_NOMEM;
+	if (rc)
+		nb_fail(err, rc, 0,
+			"no memory to compile %" PRIu32 " instructions", c.n);
+	if (!rc)
+		rc = analyse(&c, aux, err);
+	if (!rc)
+		rc = place(&c, j, err);
+	if (!rc) {
+		*out = j;
+		j = NULL;
+	}
+	free(j);
+	free(c.fact);
+	free(c.off);
+	free(c.jump_end);
+	free(c.shorter);
+	return rc;
+}
+
+int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
+		   const uint8_t *aux, struct nb_err *err)
+{
+	const struct nb_jit_arch *arch = nb_jit_arch_x86_64();
+
+	return nb_jit_compile_for(out, x, aux, arch ? arch->features() : 0,
+				  err);
+}
+
+void nb_jit_free(struct nb_jit *j)
+{
+	if (!j)
+		return;
+	munmap(j->code, j->mapped);
+	free(j);
+}

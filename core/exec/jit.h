@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_EXEC_JIT_H
+#define NB_EXEC_JIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/exec/code.h"
+
+/* As nb_exec_run: @x is the program that was compiled. */
+typedef uint64_t nb_jit_fn(const struct nb_exec *x, void *ctx,
+			   uint64_t ctx_size);
+
+/* A program as machine code, in pages that are executable and read-only. */
+struct nb_jit {
+	nb_jit_fn *entry;
+	unsigned char *code;
+	size_t size;   /* bytes of code */
+	size_t mapped; /* bytes of pages */
+};
+
+/*
+ * nb_jit_compile - machine code of a bound program
+ * @x:   borrowed; its maps' addresses go into the code, so it must outlive it
+ * @aux: NB_AUX_* for each slot as nb_verify found them; NULL: nothing known.
+ *       Wrong facts make wrong code.
+ *
+ * What the code does is what the interpreter does, for programs that nb_verify
+ * accepts: registers that a program never set, and r1 to r5 after a call, may
+ * differ. 0, NB_E_NOMEM, or NB_E_NOTSUP where there is no compiler for this
+ * machine, where the system refuses executable memory, or for programs that
+ * write r10: then the interpreter runs. Any thread.
+ */
+int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
+		   const uint8_t *aux, struct nb_err *err);
+void nb_jit_free(struct nb_jit *j); /* NULL is fine */
+
+/* ---- between the driver and its targets --------------------------------- */
+
+/* What is known of a slot before anything is emitted. */
+enum {
+	NB_JIT_DEAD = 1,   /* never executed */
+	NB_JIT_TARGET = 2, /* some jump or call leads here */
+	NB_JIT_TAKEN = 4,  /* a jump that always jumps */
+	NB_JIT_FALLS = 8,  /* a jump that never does */
+	NB_JIT_NONZERO = 16
+};
+
+enum nb_jit_lookup {
+	NB_JIT_LOOKUP_HELPER, /* nothing known: call the helper */
+	NB_JIT_LOOKUP_CONST,  /* the answer is known: value */
+	NB_JIT_LOOKUP_ARRAY,  /* in array map @map */
+	NB_JIT_LOOKUP_DIRECT  /* in @map, whose operation needs no CPU */
+};
+
+struct nb_jit_fact {
+	uint8_t flags;
+	uint8_t lookup; /* enum nb_jit_lookup, for NB_CODE_LOOKUP */
+	union {
+		struct nb_map *map;
+		uint64_t value;
+	};
+};
+
+/* How a program uses what costs something at its entry. */
+struct nb_jit_needs {
+	uint16_t written; /* bit r: register r */
+	bool frame;	  /* r10 is used at all... */
+	bool frame_value; /* ...other than as an address or in a plain copy */
+	bool run;	  /* helpers are called that want struct nb_run */
+	bool calls_out;	  /* anything outside is called */
+	bool calls_local;
+	bool may_goto;
+};
+
+struct nb_jit_ctx;
+
+/*
+ * A target machine. The functions emit at ctx->pos; in the first passes
+ * nothing is stored and only sizes count, so what they emit may depend on
+ * ctx->base, ctx->off and ctx->shorter only in ways that make code shorter
+ * from pass to pass.
+ */
+struct nb_jit_arch {
+	const char *name;
+	/* What this processor has, for ctx->features. */
+	unsigned (*features)(void);
+	void (*begin)(struct nb_jit_ctx *c);
+	/* Emit slot @pc, and maybe what follows; returns the slots done. */
+	uint32_t (*insn)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*end)(struct nb_jit_ctx *c);
+	/* Something that stops a program which comes here. */
+	void (*trap)(struct nb_jit_ctx *c);
+	/* Does a short jump reach @distance bytes from its end? */
+	bool (*reaches)(int64_t distance);
+	/* Make stored code visible to instruction fetch. */
+	void (*flush)(unsigned char *code, size_t size);
+};
+
+struct nb_jit_ctx {
+	const struct nb_jit_arch *arch;
+	const struct nb_exec *x;
+	const struct nb_code *code; /* n slots */
+	uint32_t n;
+	unsigned features;
+	struct nb_jit_needs needs;
+	struct nb_jit_fact *fact;  /* of each slot */
+	uint32_t *off;		   /* n + 1: where a slot began, last pass */
+	uint32_t *jump_end;	   /* of each slot's jump; 0: has none */
+	bool *shorter;		   /* its jump takes the short form */
+	const unsigned char *base; /* where the code will lie; NULL: unknown */
+	unsigned char *out;	   /* NULL: only sizes are asked for */
+	size_t room;		   /* bytes at out */
+	uint32_t pos;
+};
+
+/* NULL on machines without one. */
+const struct nb_jit_arch *nb_jit_arch_x86_64(void);
+
+/* nb_jit_compile with less than the processor's features (for tests). */
+int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
+		       const uint8_t *aux, unsigned features,
+		       struct nb_err *err);
+
+#endif

@@ -1,0 +1,975 @@
+// SPDX-License-Identifier: MIT
+// Lowering for x86-64 in the System V calling convention. Registers stand
+// where helpers want them: run in RDI, r1 to r5 in the next five argument
+// registers, r0 in RAX, r6 to r9 and r10 in registers that calls keep. So a
+// helper call is one move and the call. RDI, R10 and R11 are scratch; R13
+// points to the run's own data where local calls move the stack.
+//
+// Stack of a program without local calls, from RSP up: the run's data, the
+// frame of 512 bytes, saved registers. With local calls the entry is a stub
+// that calls slot 0, every EXIT is a return, and each call site saves r6 to r9
+// and makes the callee's frame: that holds whatever code functions share.
+#include "core/exec/jit.h"
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+#include "core/exec/enc_x86_64.h"
+#include "core/map/ops.h"
+
+enum { FEATURE_BMI2 = 1 };
+
+/* The run's own data. */
+enum {
+	RUN_TRACE = offsetof(struct nb_run, trace),
+	RUN_CPU = offsetof(struct nb_run, cpu),
+	RUN_PASSES = 16,
+	RUN_SIZE = 32
+};
+_Static_assert(sizeof(struct nb_run) <= RUN_PASSES, "run grew");
+
+static const uint8_t reg_of[NB_NREGS] = { RAX, RSI, RDX, RCX, R8, R9,
+					  RBX, R14, R15, R12, RBP };
+
+static bool wants_run_data(const struct nb_jit_ctx *c)
+{
+	return c->needs.run || c->needs.may_goto;
+}
+
+/* r10 is a register only where it is more than a base; otherwise it is a
+ * distance from RSP. */
+static bool frame_in_rbp(const struct nb_jit_ctx *c)
+{
+	return c->needs.calls_local || (c->needs.frame && c->needs.frame_value);
+}
+
+static int32_t run_size(const struct nb_jit_ctx *c)
+{
+	return wants_run_data(c) ? RUN_SIZE : 0;
+}
+
+static struct mem run_data(const struct nb_jit_ctx *c, int32_t off)
+{
+	return (struct mem){ c->needs.calls_local ? R13 : RSP, off };
+}
+
+static struct mem address(const struct nb_jit_ctx *c, unsigned reg, int32_t off)
+{
+	if (reg == NB_R10 && !frame_in_rbp(c))
+		return (struct mem){ RSP, run_size(c) + NB_STACK_SIZE + off };
+	return (struct mem){ reg_of[reg], off };
+}
+
+/* ---- entry and exit ----------------------------------------------------- */
+
+/* Those of r6 to r9 that the program changes, as machine registers. */
+static unsigned saved(const struct nb_jit_ctx *c, unsigned list[4])
+{
+	unsigned n = 0;
+
+	for (unsigned r = 6; r < NB_R10; r++)
+		if (c->needs.written >> r & 1)
+			list[n++] = reg_of[r];
+	return n;
+}
+
+static void push_saved(struct nb_jit_ctx *c)
+{
+	unsigned list[4], n = saved(c, list);
+
+	for (unsigned i = 0; i < n; i++)
+		x_push(c, list[i]);
+}
+
+static void pop_saved(struct nb_jit_ctx *c)
+{
+	unsigned list[4], n = saved(c, list);
+
+	while (n)
+		x_pop(c, list[--n]);
+}
+
+static void move_rsp(struct nb_jit_ctx *c, unsigned op, int32_t by)
+{
+	if (by)
+		x_alu_imm(c, true, op, RSP, by);
+}
+
+static unsigned npushed(const struct nb_jit_ctx *c)
+{
+	unsigned list[4];
+
+	return saved(c, list) + frame_in_rbp(c) +
+	       (c->needs.calls_local && wants_run_data(c));
+}
+
+/* Bytes below the saved registers. RSP is 8 off a multiple of 16 at entry and
+ * must be a multiple of 16 where something is called. */
+static int32_t room_below(const struct nb_jit_ctx *c)
+{
+	int32_t size = run_size(c) + (c->needs.frame ? NB_STACK_SIZE : 0);
+
+	if (!size && !c->needs.calls_out)
+		return 0;
+	return size + (npushed(c) % 2 ? 0 : 8);
+}
+
+/* With local calls: below RSP comes a return address, so RSP itself is 8 off
+ * and the callee may call without ado. */
+static int32_t room_of_stub(const struct nb_jit_ctx *c)
+{
+	int32_t size = 8 + NB_STACK_SIZE + run_size(c);
+
+	return size + (npushed(c) % 2 ? 0 : 8);
+}
+
+/* @run: the first argument, struct nb_exec, is still in RDI. */
+static void init_run_data(struct nb_jit_ctx *c)
+{
+	if (c->needs.run) {
+		/* trace is the first member */
+		op_rm(c, true, 0x8b, R11, (struct mem){ RDI, 0 });
+		op_rm(c, true, 0x89, R11, run_data(c, RUN_TRACE));
+		op_rm(c, false, 0xc7, 0, run_data(c, RUN_CPU));
+		e4(c, UINT32_MAX);
+	}
+	if (c->needs.may_goto) {
+		op_rm(c, false, 0xc7, 0, run_data(c, RUN_PASSES));
+		e4(c, NB_MAY_GOTO_PASSES);
+	}
+}
+_Static_assert(offsetof(struct nb_exec, trace) == 0, "loaded from RDI + 0");
+
+static void leave(struct nb_jit_ctx *c)
+{
+	if (c->needs.calls_local) {
+		e1(c, 0xc3);
+		return;
+	}
+	move_rsp(c, X_ADD, room_below(c));
+	if (frame_in_rbp(c))
+		x_pop(c, RBP);
+	pop_saved(c);
+	e1(c, 0xc3);
+}
+
+static void call_rel(struct nb_jit_ctx *c, uint32_t to)
+{
+	e1(c, 0xe8);
+	e4(c, to - (c->pos + 4));
+}
+
+static void stub(struct nb_jit_ctx *c)
+{
+	const int32_t room = room_of_stub(c), top = 8 + NB_STACK_SIZE;
+
+	x_push(c, RBP);
+	if (wants_run_data(c))
+		x_push(c, R13);
+	move_rsp(c, X_SUB, room);
+	x_lea(c, RBP, (struct mem){ RSP, top });
+	if (wants_run_data(c)) {
+		x_mov(c, true, R13, RBP);
+		init_run_data(c);
+	}
+	/* offset 0 of the first pass is no place, but as long as any */
+	call_rel(c, c->off[0]);
+	move_rsp(c, X_ADD, room);
+	if (wants_run_data(c))
+		x_pop(c, R13);
+	x_pop(c, RBP);
+	pop_saved(c);
+	e1(c, 0xc3);
+}
+
+static void begin(struct nb_jit_ctx *c)
+{
+	e4(c, 0xfa1e0ff3); /* ENDBR64 */
+	push_saved(c);
+	if (c->needs.calls_local) {
+		stub(c);
+		return;
+	}
+	if (frame_in_rbp(c))
+		x_push(c, RBP);
+	move_rsp(c, X_SUB, room_below(c));
+	if (frame_in_rbp(c))
+		x_lea(c, RBP, (struct mem){ RSP, run_size(c) + NB_STACK_SIZE });
+	/* the arguments r1 and r2 are in RSI and RDX already */
+	if (wants_run_data(c))
+		init_run_data(c);
+}
+
+static void trap(struct nb_jit_ctx *c)
+{
+	e1(c, 0x0f); /* UD2 */
+	e1(c, 0x0b);
+}
+
+/* ---- jumps -------------------------------------------------------------- */
+
+static uint32_t target(const struct nb_jit_ctx *c, uint32_t pc)
+{
+	return (uint32_t)((int64_t)pc + 1 + c->code[pc].off);
+}
+
+/* @cc: a condition, or CC_ALWAYS. */
+enum { CC_ALWAYS = 0x10 };
+
+static void jump(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
+{
+	uint32_t to = c->off[target(c, pc)];
+
+	if (c->shorter[pc]) {
+		e1(c, cc == CC_ALWAYS ? 0xeb : 0x70 | cc);
+		e1(c, (uint8_t)(to - (c->pos + 1)));
+	} else if (cc == CC_ALWAYS) {
+		e1(c, 0xe9);
+		e4(c, to - (c->pos + 4));
+	} else {
+		opcode(c, 0x0f80 | cc);
+		e4(c, to - (c->pos + 4));
+	}
+	c->jump_end[pc] = c->pos;
+}
+
+static bool reaches(int64_t distance)
+{
+	return fits8(distance);
+}
+
+static unsigned condition(enum nb_fn fn)
+{
+	switch ((int)fn) {
+	case NB_FN_JEQ:
+		return CC_E;
+	case NB_FN_JGT:
+		return CC_A;
+	case NB_FN_JGE:
+		return CC_AE;
+	case NB_FN_JLT:
+		return CC_B;
+	case NB_FN_JLE:
+		return CC_BE;
+	case NB_FN_JSGT:
+		return CC_G;
+	case NB_FN_JSGE:
+		return CC_GE;
+	case NB_FN_JSLT:
+		return CC_L;
+	case NB_FN_JSLE:
+		return CC_LE;
+	}
+	return CC_NE; /* JNE, JSET */
+}
+
+static void conditional(struct nb_jit_ctx *c, uint32_t pc,
+			const struct nb_insn_spec *row)
+{
+	const struct nb_code *i = &c->code[pc];
+	unsigned a = reg_of[i->dst], b = reg_of[i->src];
+	uint8_t flags = c->fact[pc].flags;
+	bool w = row->width == 64;
+	int32_t imm = (int32_t)i->imm;
+
+	if (flags & NB_JIT_FALLS)
+		return;
+	if (flags & NB_JIT_TAKEN) {
+		jump(c, pc, CC_ALWAYS);
+		return;
+	}
+	if (row->operand == NB_OPND_REG && row->fn == NB_FN_JSET)
+		x_test(c, w, a, b);
+	else if (row->operand == NB_OPND_REG)
+		x_alu(c, w, X_CMP, a, b);
+	else if (row->fn == NB_FN_JSET)
+		x_test_imm(c, w, a, imm);
+	else if (imm == 0)
+		x_test(c, w, a, a);
+	else
+		x_alu_imm(c, w, X_CMP, a, imm);
+	jump(c, pc, condition(row->fn));
+}
+
+static void may_goto(struct nb_jit_ctx *c, uint32_t pc)
+{
+	struct mem passes = run_data(c, RUN_PASSES);
+
+	op_rm(c, false, 0x83, X_CMP, passes);
+	e1(c, 0);
+	jump(c, pc, CC_E);
+	op_rm(c, false, 0xff, 1, passes); /* DEC */
+}
+
+/* ---- division ----------------------------------------------------------- */
+
+struct division {
+	unsigned dst, divisor; /* machine registers */
+	bool w, with_sign, mod;
+};
+
+/* The quotient is 0; the remainder is the dividend, cut to its width. */
+static void by_zero(struct nb_jit_ctx *c, const struct division *d)
+{
+	if (!d->mod)
+		x_mov_imm(c, d->dst, 0);
+	else if (!d->w)
+		x_mov(c, false, d->dst, d->dst);
+}
+
+/* By -1: no trap for the least number, which DIV would raise. */
+static void by_minus_one(struct nb_jit_ctx *c, const struct division *d)
+{
+	if (d->mod)
+		x_mov_imm(c, d->dst, 0);
+	else
+		x_unary(c, d->w, X_NEG, d->dst);
+}
+
+/* RDX:RAX by the divisor, which is neither of the two. */
+static void divide(struct nb_jit_ctx *c, const struct division *d)
+{
+	if (d->dst != RAX)
+		x_mov(c, true, R10, RAX);
+	if (d->dst != RDX)
+		x_mov(c, true, RDI, RDX);
+	if (d->dst != RAX)
+		x_mov(c, true, RAX, d->dst);
+	if (d->with_sign) {
+		rex(c, d->w, 0, 0, false);
+		e1(c, 0x99); /* CDQ, CQO */
+	} else {
+		x_mov_imm(c, RDX, 0);
+	}
+	x_unary(c, d->w, d->with_sign ? X_IDIV : X_DIV, d->divisor);
+	if (d->dst != (d->mod ? RDX : RAX))
+		x_mov(c, d->w, d->dst, d->mod ? RDX : RAX);
+	if (d->dst != RAX)
+		x_mov(c, true, RAX, R10);
+	if (d->dst != RDX)
+		x_mov(c, true, RDX, RDI);
+}
+
+static struct division division_of(const struct nb_code *i,
+				   const struct nb_insn_spec *row)
+{
+	return (struct division){
+		.dst = reg_of[i->dst],
+		.w = row->width == 64,
+		.with_sign = row->fn == NB_FN_SDIV || row->fn == NB_FN_SMOD,
+		.mod = row->fn == NB_FN_MOD || row->fn == NB_FN_SMOD,
+	};
+}
+
+static void divide_by_reg(struct nb_jit_ctx *c, uint32_t pc,
+			  const struct nb_insn_spec *row)
+{
+	const struct nb_code *i = &c->code[pc];
+	struct division d = division_of(i, row);
+	bool nonzero = c->fact[pc].flags & NB_JIT_NONZERO;
+	uint32_t zero = 0, minus_one = 0, end;
+
+	d.divisor = reg_of[i->src];
+	if (d.divisor == RAX || d.divisor == RDX) {
+		x_mov(c, true, R11, d.divisor);
+		d.divisor = R11;
+	}
+	if (!nonzero) {
+		x_test(c, d.w, d.divisor, d.divisor);
+		zero = x_skip_if(c, CC_E);
+	}
+	if (d.with_sign) {
+		x_alu_imm(c, d.w, X_CMP, d.divisor, -1);
+		minus_one = x_skip_if(c, CC_E);
+	}
+	divide(c, &d);
+	if (nonzero && !d.with_sign)
+		return;
+	end = x_skip(c, 0xeb);
+	if (!nonzero) {
+		x_land(c, zero);
+		by_zero(c, &d);
+	}
+	if (d.with_sign) {
+		uint32_t end2 = 0;
+
+		if (!nonzero)
+			end2 = x_skip(c, 0xeb);
+		x_land(c, minus_one);
+		by_minus_one(c, &d);
+		if (!nonzero)
+			x_land(c, end2);
+	}
+	x_land(c, end);
+}
+
+static bool power_of_two(uint64_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+static void divide_by_imm(struct nb_jit_ctx *c, const struct nb_code *i,
+			  const struct nb_insn_spec *row)
+{
+	struct division d = division_of(i, row);
+	uint64_t k = d.w ? (uint64_t)i->imm : (uint32_t)i->imm;
+
+	if (k == 0) {
+		by_zero(c, &d);
+	} else if (d.with_sign && i->imm == -1) {
+		by_minus_one(c, &d);
+	} else if (!d.with_sign && power_of_two(k) && d.mod) {
+		x_alu_imm(c, d.w, X_AND, d.dst, (int32_t)(k - 1));
+	} else if (!d.with_sign && power_of_two(k)) {
+		if (k == 1 && !d.w)
+			x_mov(c, false, d.dst, d.dst);
+		else if (k > 1)
+			x_shift_imm(c, d.w, X_SHR, d.dst,
+				    (unsigned)__builtin_ctzll(k));
+	} else {
+		x_mov_imm(c, R11, k);
+		d.divisor = R11;
+		divide(c, &d);
+	}
+}
+
+/* ---- shifts ------------------------------------------------------------- */
+
+/* The count must be in CL, which is r3's. */
+static void shift_by_cl(struct nb_jit_ctx *c, bool w, unsigned op, unsigned dst,
+			unsigned src)
+{
+	bool moved = dst == RCX || src != RCX;
+
+	if (moved)
+		x_mov(c, true, R11, RCX);
+	if (src != RCX)
+		x_mov(c, false, RCX, src);
+	x_shift_cl(c, w, op, dst == RCX ? R11 : dst);
+	if (moved)
+		x_mov(c, true, RCX, R11);
+}
+
+static void shift(struct nb_jit_ctx *c, const struct nb_code *i,
+		  const struct nb_insn_spec *row)
+{
+	unsigned dst = reg_of[i->dst], src = reg_of[i->src], n;
+	unsigned op = row->fn == NB_FN_LSH   ? X_SHL
+		      : row->fn == NB_FN_RSH ? X_SHR
+					     : X_SAR;
+	bool w = row->width == 64;
+
+	if (row->operand == NB_OPND_REG && c->features & FEATURE_BMI2) {
+		x_shiftx(c, w, op, dst, src);
+	} else if (row->operand == NB_OPND_REG) {
+		shift_by_cl(c, w, op, dst, src);
+	} else {
+		n = (unsigned)i->imm & (row->width - 1u);
+		if (n)
+			x_shift_imm(c, w, op, dst, n);
+		else if (!w)
+			x_mov(c, false, dst, dst);
+	}
+}
+
+/* ---- the other arithmetic ----------------------------------------------- */
+
+static void binary(struct nb_jit_ctx *c, const struct nb_code *i,
+		   const struct nb_insn_spec *row, unsigned op)
+{
+	bool w = row->width == 64;
+
+	if (row->operand == NB_OPND_REG)
+		x_alu(c, w, op, reg_of[i->dst], reg_of[i->src]);
+	else
+		x_alu_imm(c, w, op, reg_of[i->dst], (int32_t)i->imm);
+}
+
+static void multiply(struct nb_jit_ctx *c, const struct nb_code *i,
+		     const struct nb_insn_spec *row)
+{
+	bool w = row->width == 64;
+
+	if (row->operand == NB_OPND_REG)
+		x_imul(c, w, reg_of[i->dst], reg_of[i->src]);
+	else
+		x_imul_imm(c, w, reg_of[i->dst], (int32_t)i->imm);
+}
+
+static void move(struct nb_jit_ctx *c, const struct nb_code *i,
+		 const struct nb_insn_spec *row)
+{
+	unsigned dst = reg_of[i->dst];
+	bool w = row->width == 64;
+
+	if (row->operand == NB_OPND_IMM)
+		x_mov_imm(c, dst, w ? (uint64_t)i->imm : (uint32_t)i->imm);
+	else if (w && i->src == NB_R10 && !frame_in_rbp(c))
+		x_lea(c, dst, address(c, NB_R10, 0));
+	else if (!w || i->dst != i->src)
+		x_mov(c, w, dst, reg_of[i->src]);
+}
+
+/* LE cuts off, BE and BSWAP swap; 16 and 32 bits are zero-extended. */
+static void swap(struct nb_jit_ctx *c, const struct nb_code *i,
+		 const struct nb_insn_spec *row)
+{
+	unsigned dst = reg_of[i->dst];
+	bool le = row->fn == NB_FN_LE;
+
+	if (row->width == 16) {
+		if (!le) {
+			e1(c, 0x66);
+			x_shift_imm(c, false, X_ROL, dst, 8);
+		}
+		op_rr(c, false, 0x0fb7, dst, dst); /* MOVZX */
+	} else if (!le) {
+		x_bswap(c, row->width == 64, dst);
+	} else if (row->width == 32) {
+		x_mov(c, false, dst, dst);
+	}
+}
+
+static void alu(struct nb_jit_ctx *c, uint32_t pc,
+		const struct nb_insn_spec *row)
+{
+	const struct nb_code *i = &c->code[pc];
+	unsigned dst = reg_of[i->dst], src = reg_of[i->src];
+	bool w = row->width == 64;
+
+	switch ((int)row->fn) {
+	case NB_FN_ADD:
+		binary(c, i, row, X_ADD);
+		break;
+	case NB_FN_SUB:
+		binary(c, i, row, X_SUB);
+		break;
+	case NB_FN_OR:
+		binary(c, i, row, X_OR);
+		break;
+	case NB_FN_AND:
+		binary(c, i, row, X_AND);
+		break;
+	case NB_FN_XOR:
+		binary(c, i, row, X_XOR);
+		break;
+	case NB_FN_MUL:
+		multiply(c, i, row);
+		break;
+	case NB_FN_DIV:
+	case NB_FN_MOD:
+	case NB_FN_SDIV:
+	case NB_FN_SMOD:
+		if (row->operand == NB_OPND_REG)
+			divide_by_reg(c, pc, row);
+		else
+			divide_by_imm(c, i, row);
+		break;
+	case NB_FN_LSH:
+	case NB_FN_RSH:
+	case NB_FN_ARSH:
+		shift(c, i, row);
+		break;
+	case NB_FN_MOV:
+		move(c, i, row);
+		break;
+	case NB_FN_MOVSX8:
+		op_rr8(c, w, 0x0fbe, dst, src);
+		break;
+	case NB_FN_MOVSX16:
+		op_rr(c, w, 0x0fbf, dst, src);
+		break;
+	case NB_FN_MOVSX32:
+		op_rr(c, w, 0x63, dst, src);
+		break;
+	case NB_FN_NEG:
+		x_unary(c, w, X_NEG, dst);
+		break;
+	case NB_FN_LE:
+	case NB_FN_BE:
+	case NB_FN_BSWAP:
+		swap(c, i, row);
+		break;
+	}
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static void load(struct nb_jit_ctx *c, const struct nb_code *i,
+		 const struct nb_insn_spec *row)
+{
+	bool sign = row->kind == NB_KIND_LDXS;
+	struct mem m = address(c, i->src, i->off);
+	unsigned dst = reg_of[i->dst];
+
+	switch (row->width) {
+	case 8:
+		op_rm(c, sign, sign ? 0x0fbe : 0x0fb6, dst, m);
+		break;
+	case 16:
+		op_rm(c, sign, sign ? 0x0fbf : 0x0fb7, dst, m);
+		break;
+	case 32:
+		op_rm(c, sign, sign ? 0x63 : 0x8b, dst, m);
+		break;
+	default:
+		op_rm(c, true, 0x8b, dst, m);
+	}
+}
+
+static void store(struct nb_jit_ctx *c, const struct nb_code *i,
+		  const struct nb_insn_spec *row)
+{
+	struct mem m = address(c, i->dst, i->off);
+	unsigned src = reg_of[i->src];
+
+	if (row->width == 8) {
+		op_rm8(c, 0x88, src, m);
+		return;
+	}
+	if (row->width == 16)
+		e1(c, 0x66);
+	op_rm(c, row->width == 64, 0x89, src, m);
+}
+
+static void store_imm(struct nb_jit_ctx *c, const struct nb_code *i,
+		      const struct nb_insn_spec *row)
+{
+	struct mem m = address(c, i->dst, i->off);
+	uint32_t imm = (uint32_t)i->imm;
+
+	if (row->width == 16)
+		e1(c, 0x66);
+	op_rm(c, row->width == 64, row->width == 8 ? 0xc6 : 0xc7, 0, m);
+	if (row->width == 8) {
+		e1(c, imm & 0xff);
+	} else if (row->width == 16) {
+		e1(c, imm & 0xff);
+		e1(c, imm >> 8 & 0xff);
+	} else {
+		e4(c, imm);
+	}
+}
+
+/* ---- atomics ------------------------------------------------------------ */
+
+static void locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src,
+		   struct mem m)
+{
+	e1(c, 0xf0);
+	op_rm(c, w, op, src, m);
+}
+
+/* OR, AND and XOR that answer with the old value: a loop around CMPXCHG. */
+static void fetch_loop(struct nb_jit_ctx *c, const struct nb_code *i, bool w,
+		       unsigned op)
+{
+	unsigned src = reg_of[i->src];
+	struct mem m = { RDI, 0 };
+	uint32_t again;
+
+	x_lea(c, RDI, address(c, i->dst, i->off));
+	x_mov(c, true, R10, RAX);
+	op_rm(c, w, 0x8b, RAX, m);
+	again = c->pos;
+	x_mov(c, true, R11, RAX);
+	x_alu(c, w, op, R11, src == RAX ? R10 : src);
+	locked(c, w, 0x0fb1, R11, m);
+	x_back_if(c, CC_NE, again);
+	/* to src; for 32 bits also where that is RAX, whose upper half may
+	 * still be there */
+	if (src != RAX || !w)
+		x_mov(c, w, src, RAX);
+	if (src != RAX)
+		x_mov(c, true, RAX, R10);
+}
+
+static void atomic(struct nb_jit_ctx *c, const struct nb_code *i,
+		   const struct nb_insn_spec *row)
+{
+	struct mem m = address(c, i->dst, i->off);
+	unsigned src = reg_of[i->src];
+	bool w = row->width == 64;
+
+	switch ((int)row->fn) {
+	case NB_FN_ADD:
+		locked(c, w, 0x01, src, m);
+		break;
+	case NB_FN_OR:
+		locked(c, w, 0x09, src, m);
+		break;
+	case NB_FN_AND:
+		locked(c, w, 0x21, src, m);
+		break;
+	case NB_FN_XOR:
+		locked(c, w, 0x31, src, m);
+		break;
+	case NB_FN_FETCH_ADD:
+		locked(c, w, 0x0fc1, src, m);
+		break;
+	case NB_FN_FETCH_OR:
+		fetch_loop(c, i, w, X_OR);
+		break;
+	case NB_FN_FETCH_AND:
+		fetch_loop(c, i, w, X_AND);
+		break;
+	case NB_FN_FETCH_XOR:
+		fetch_loop(c, i, w, X_XOR);
+		break;
+	case NB_FN_XCHG:
+		op_rm(c, w, 0x87, src, m); /* locks by itself */
+		break;
+	case NB_FN_CMPXCHG:
+		locked(c, w, 0x0fb1, src, m);
+		if (!w) /* on success EAX was not written */
+			x_mov(c, false, RAX, RAX);
+		break;
+	}
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+/* The code may end up 16 MiB from where it is now in the worst case. */
+static bool near(const struct nb_jit_ctx *c, uint64_t fn)
+{
+	int64_t distance = (int64_t)(fn - (uintptr_t)c->base);
+
+	return c->base && distance > INT32_MIN + (16 << 20) &&
+	       distance < INT32_MAX - (16 << 20);
+}
+
+static void call_out(struct nb_jit_ctx *c, uint64_t fn)
+{
+	if (near(c, fn)) {
+		e1(c, 0xe8);
+		e4(c, (uint32_t)(fn - ((uintptr_t)c->base + c->pos + 4)));
+		return;
+	}
+	rex(c, true, 0, RAX, false);
+	e1(c, 0xb8 | RAX);
+	e8(c, fn);
+	e1(c, 0xff);
+	e1(c, 0xd0); /* CALL RAX */
+}
+
+static void call_helper(struct nb_jit_ctx *c, const struct nb_code *i)
+{
+	if (c->needs.calls_local)
+		x_mov(c, true, RDI, R13);
+	else
+		x_mov(c, true, RDI, RSP);
+	call_out(c, (uint64_t)i->imm);
+}
+
+/* The index times the size of an element, in R11. */
+static void scale(struct nb_jit_ctx *c, uint64_t size)
+{
+	if (power_of_two(size)) {
+		if (size > 1)
+			x_shift_imm(c, true, X_SHL, R11,
+				    (unsigned)__builtin_ctzll(size));
+	} else if (fits32((int64_t)size)) {
+		x_imul_imm(c, true, R11, (int32_t)size);
+	} else {
+		x_mov_imm(c, RDI, size);
+		x_imul(c, true, R11, RDI);
+	}
+}
+
+static void lookup_array(struct nb_jit_ctx *c, const struct nb_map *m)
+{
+	uint32_t none;
+
+	op_rm(c, false, 0x8b, R11, (struct mem){ RDX, 0 });
+	x_mov_imm(c, RAX, 0);
+	op_rr(c, false, 0x81, X_CMP, R11);
+	e4(c, m->max_entries);
+	none = x_skip_if(c, CC_AE);
+	scale(c, m->elem_size);
+	x_mov_imm(c, RAX, (uintptr_t)m->base);
+	x_alu(c, true, X_ADD, RAX, R11);
+	x_land(c, none);
+}
+
+/* The map's operation in the place of the helper that would call it. */
+static void lookup_direct(struct nb_jit_ctx *c, struct nb_map *m)
+{
+	uint64_t fn = 0;
+
+	memcpy(&fn, &m->lookup, sizeof(m->lookup));
+	x_mov_imm(c, RDI, (uintptr_t)m);
+	x_mov(c, true, RSI, RDX);
+	x_mov_imm(c, RDX, 0);
+	call_out(c, fn);
+}
+
+static void lookup(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_jit_fact *f = &c->fact[pc];
+
+	switch ((enum nb_jit_lookup)f->lookup) {
+	case NB_JIT_LOOKUP_HELPER:
+		call_helper(c, &c->code[pc]);
+		break;
+	case NB_JIT_LOOKUP_CONST:
+		x_mov_imm(c, RAX, f->value);
+		break;
+	case NB_JIT_LOOKUP_ARRAY:
+		lookup_array(c, f->map);
+		break;
+	case NB_JIT_LOOKUP_DIRECT:
+		lookup_direct(c, f->map);
+		break;
+	}
+}
+
+static void call_local(struct nb_jit_ctx *c, uint32_t pc)
+{
+	unsigned list[4];
+	int32_t room = 8 + NB_STACK_SIZE;
+
+	/* r6 to r9 and r10; then RSP is 8 off before the call */
+	if ((saved(c, list) + 1) % 2)
+		room += 8;
+	push_saved(c);
+	x_push(c, RBP);
+	move_rsp(c, X_SUB, room);
+	x_lea(c, RBP, (struct mem){ RSP, 8 + NB_STACK_SIZE });
+	call_rel(c, c->off[target(c, pc)]);
+	move_rsp(c, X_ADD, room);
+	x_pop(c, RBP);
+	pop_saved(c);
+}
+
+/* ---- one slot ----------------------------------------------------------- */
+
+/* dst = src; dst += k: one LEA, unless something jumps in between. */
+static bool copy_and_add(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc], *next = i + 1;
+	int64_t k;
+
+	if (i->op != NB_OP_MOV64_X || pc + 1 >= c->n ||
+	    next->op != NB_OP_ADD64_K || next->dst != i->dst ||
+	    c->fact[pc + 1].flags & (NB_JIT_TARGET | NB_JIT_DEAD))
+		return false;
+	/* the frame's distance from RSP is added to it */
+	k = next->imm;
+	if (i->src == NB_R10 && (k < -NB_STACK_SIZE || k > 0))
+		return false;
+	x_lea(c, reg_of[i->dst], address(c, i->src, (int32_t)k));
+	return true;
+}
+
+static void other(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc];
+	const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)i->op);
+
+	switch (row->kind) {
+	case NB_KIND_ALU:
+		alu(c, pc, row);
+		break;
+	case NB_KIND_JMP:
+		conditional(c, pc, row);
+		break;
+	case NB_KIND_JA:
+		jump(c, pc, CC_ALWAYS);
+		break;
+	case NB_KIND_MAY_GOTO:
+		may_goto(c, pc);
+		break;
+	case NB_KIND_CALL:
+		if (i->op == NB_OP_CALL_LOCAL)
+			call_local(c, pc);
+		else
+			call_helper(c, i);
+		break;
+	case NB_KIND_EXIT:
+		leave(c);
+		break;
+	/* Loads and stores of this machine are ordered enough for acquire and
+	 * release. */
+	case NB_KIND_LDX:
+	case NB_KIND_LDXS:
+	case NB_KIND_LOAD_ACQ:
+		load(c, i, row);
+		break;
+	case NB_KIND_ST:
+		store_imm(c, i, row);
+		break;
+	case NB_KIND_STX:
+	case NB_KIND_STORE_REL:
+		store(c, i, row);
+		break;
+	case NB_KIND_ATOMIC:
+		atomic(c, i, row);
+		break;
+	case NB_KIND_LDDW:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+}
+
+static uint32_t insn(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc];
+
+	if (copy_and_add(c, pc))
+		return 2;
+	if (i->op == NB_CODE_CONST) {
+		x_mov_imm(c, reg_of[i->dst], (uint64_t)i->imm);
+		return 2;
+	}
+	if (i->op == NB_CODE_LOOKUP)
+		lookup(c, pc);
+	else
+		other(c, pc);
+	return 1;
+}
+
+static void end(struct nb_jit_ctx *c)
+{
+	trap(c);
+}
+
+/* Code and data are coherent on this machine. */
+static void flush(unsigned char *code, size_t size)
+{
+	(void)code, (void)size;
+}
+
+static unsigned features(void)
+{
+	unsigned a, b = 0, d, e;
+
+	if (__get_cpuid_count(7, 0, &a, &b, &d, &e) && b & bit_BMI2)
+		return FEATURE_BMI2;
+	return 0;
+}
+
+static const struct nb_jit_arch arch = {
+	.name = "x86-64",
+	.features = features,
+	.begin = begin,
+	.insn = insn,
+	.end = end,
+	.trap = trap,
+	.reaches = reaches,
+	.flush = flush,
+};
+
+const struct nb_jit_arch *nb_jit_arch_x86_64(void)
+{
+	return &arch;
+}
+
+#else
+
+const struct nb_jit_arch *nb_jit_arch_x86_64(void)
+{
+	return NULL;
+}
+
+#endif
