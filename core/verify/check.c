@@ -574,8 +574,9 @@ static int check_output_label(const struct at *a, const struct nb_need *n,
 	return 0;
 }
 
-static int check_ctx_store(const struct at *a, const struct nb_need *n,
-			   const struct nb_field_spec *f, int64_t off)
+/* One output field that a store covers in part or whole. */
+static int check_output(const struct at *a, const struct nb_need *n,
+			const struct nb_field_spec *f, int64_t off)
 {
 	struct nb_env *env = a->env;
 
@@ -586,7 +587,7 @@ static int check_ctx_store(const struct at *a, const struct nb_need *n,
 			       env->hook->ctx_struct),
 			nb_say(env, "%s is an input (%s)", f->name, f->doc),
 			"");
-	if (off != f->off || n->size != f->size)
+	if (off > f->off || off + n->size < f->off + f->size)
 		return nb_refuse(
 			env, NB_FIND_CTX_PARTIAL, a->pc, n->reg,
 			nb_say(env, "all %u bytes of %s in one store", f->size,
@@ -594,10 +595,30 @@ static int check_ctx_store(const struct at *a, const struct nb_need *n,
 			nb_say(env, "%d bytes are stored at offset %lld of it",
 			       n->size, (long long)(off - f->off)),
 			"");
+	return check_output_label(a, n, f);
+}
+
+/* Whole output fields: compilers merge stores to neighbours into one. */
+static int check_ctx_store(const struct at *a, const struct nb_need *n,
+			   int64_t off)
+{
+	struct nb_env *env = a->env;
+	const struct nb_field_spec *f;
+	int rc;
+
+	for (int64_t at = off; at < off + n->size; at = f->off + f->size) {
+		f = at < env->hook->ctx_size
+			    ? nb_spec_field(env->hook, (uint32_t)at)
+			    : NULL;
+		if (!f)
+			return refuse_ctx_end(a, n->reg, at);
+		if ((rc = check_output(a, n, f, off)))
+			return rc;
+	}
 	if (n->value >= 0 && nb_reg_is_pointer(reg(a, n->value)))
 		return refuse(a, NB_FIND_POINTER_STORE, n->value,
-			      nb_say(env, "a number for %s", f->name), "");
-	return check_output_label(a, n, f);
+			      "a number for an output field", "");
+	return 0;
 }
 
 static int check_ctx(const struct at *a, const struct nb_need *n,
@@ -621,6 +642,8 @@ static int check_ctx(const struct at *a, const struct nb_need *n,
 			nb_say(env, "offset %lld, in field %s", (long long)off,
 			       f ? f->name : "(padding)"),
 			"");
+	if (acc == STORE && f)
+		return check_ctx_store(a, n, off);
 	if (!f || off + n->size > f->off + f->size)
 		return nb_refuse(
 			env, NB_FIND_CTX_FIELD, a->pc, n->reg,
@@ -633,7 +656,7 @@ static int check_ctx(const struct at *a, const struct nb_need *n,
 			  : nb_say(env, "offset %lld is padding",
 				   (long long)off),
 			"");
-	return acc == STORE ? check_ctx_store(a, n, f, off) : 0;
+	return 0;
 }
 
 /* ---- memory accesses

@@ -552,32 +552,42 @@ static void find_steps(struct walk *w)
 	qsort(w->steps, w->nsteps, sizeof(w->steps[0]), order);
 }
 
-int nb_explore(struct nb_env *env)
+static int walk_all(struct walk *w)
 {
-	struct walk *w = nb_arena_alloc(env->arena, sizeof(*w));
 	int rc;
 
-	if (!w)
-		return NB_E_NOMEM;
-	w->env = env;
-	w->st = nb_arena_alloc(env->arena, sizeof(*w->st));
-	w->seen = nb_arena_array(env->arena, env->n, sizeof(*w->seen));
-	w->pending =
-		nb_arena_array(env->arena, MAX_PENDING, sizeof(*w->pending));
-	w->visits = nb_arena_array(env->arena, env->n, sizeof(*w->visits));
-	if (!w->st || !w->seen || !w->pending || !w->visits)
-		return NB_E_NOMEM;
-	env->nhistory = 0;
-	env->exit_seen = env->exit_mixed = false;
-	env->exit_local = NB_NO_PC;
-	env->v->stats.states_kept = 0;
-	find_steps(w);
-	nb_step_init(env, w->st);
+	nb_step_init(w->env, w->st);
 	do {
 		rc = walk_way(w);
 		if (!rc)
 			finish(w);
 	} while (!rc && pop(w));
+	return rc;
+}
+
+int nb_explore(struct nb_env *env)
+{
+	struct walk *w = nb_arena_alloc(env->arena, sizeof(*w));
+	int rc = NB_E_NOMEM;
+
+	if (!w)
+		return NB_E_NOMEM;
+	w->env = env;
+	/* Large and mostly untouched: not from the arena, which clears. */
+	w->st = malloc(sizeof(*w->st));
+	w->pending = malloc(MAX_PENDING * sizeof(*w->pending));
+	w->seen = nb_arena_array(env->arena, env->n, sizeof(*w->seen));
+	w->visits = nb_arena_array(env->arena, env->n, sizeof(*w->visits));
+	if (w->st && w->pending && w->seen && w->visits) {
+		env->nhistory = 0;
+		env->exit_seen = env->exit_mixed = false;
+		env->exit_local = NB_NO_PC;
+		env->v->stats.states_kept = 0;
+		find_steps(w);
+		rc = walk_all(w);
+	}
 	env->v->stats.insns_walked += w->walked;
+	free(w->st);
+	free(w->pending);
 	return rc;
 }

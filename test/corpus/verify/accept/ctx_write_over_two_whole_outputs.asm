@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# expect: reject ctx_field 1
+# compilers merge stores to neighbours
+# expect: accept
 mov %r0, 0
 stxdw [%r1+72], %r0
 exit
