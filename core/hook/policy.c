@@ -74,15 +74,8 @@ static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
 		const struct nb_map_spec *s = &p->img->maps[i];
 		int rc;
 
-		if (s->tags & NB_MAPF_COHERENT) {
-			if (s->type == NB_MAP_PERCPU_ARRAY)
-				return nb_fail(err, NB_E_MAPDEF, i,
-					       "map %s: a coherent map cannot "
-					       "be of a per-CPU type (%s)",
-					       s->name,
-					       nb_spec_map_type(s->type)->word);
+		if (s->tags & NB_MAPF_COHERENT)
 			continue; /* made by each first generation */
-		}
 		p->maps[i] = joined(s, peers, npeers);
 		if (p->maps[i])
 			continue;
