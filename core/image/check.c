@@ -99,16 +99,26 @@ static int check_text(const struct check *c, const char *text, uint32_t at)
 		       TEXT_MAX);
 }
 
+bool nb_image_name_ok(const char *name)
+{
+	size_t n = strnlen(name, NB_IMAGE_NAME);
+
+	if (n == 0 || n == NB_IMAGE_NAME || *name == '-' || *name == '.')
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!name_char(name[i]) || strchr("$/", name[i]))
+			return false;
+	return true;
+}
+
 static int check_policy_name(const struct check *c)
 {
-	const char *p = c->img->name;
-
-	if (strchr(p, '/') || strchr(p, '$') || *p == '-' || *p == '.')
-		return nb_fail(c->err, NB_E_IMAGE, 0,
-			       "policy image: the policy's name has letters, "
-			       "digits and _ - . and begins with none of the "
-			       "last two");
-	return check_name(c, p, "policy", 0);
+	if (nb_image_name_ok(c->img->name))
+		return 0;
+	return nb_fail(c->err, NB_E_IMAGE, 0,
+		       "policy image: the policy's name has 1 to %d letters, "
+		       "digits and _ - . and begins with none of the last two",
+		       NB_IMAGE_NAME - 1);
 }
 
 static int check_map(const struct check *c, uint32_t i)

@@ -134,7 +134,9 @@ struct nb_image {
 /*
  * nb_image_write - write @in (digest, bytes, size, arena ignored) to @out
  *
- * Canonical: equal content gives equal bytes. 0, NB_E_LIMIT, NB_E_NOMEM.
+ * Canonical: equal content gives equal bytes. What nb_image_read would refuse
+ * is refused here in the same words; err->at is the number of the record.
+ * 0, NB_E_LIMIT, NB_E_NOMEM, NB_E_IMAGE, NB_E_MAPDEF, NB_E_HOOK, NB_E_INSN.
  */
 int nb_image_write(struct nb_buf *out, const struct nb_image *in,
 		   struct nb_err *err);
@@ -146,7 +148,8 @@ int nb_image_write(struct nb_buf *out, const struct nb_image *in,
  * *@out is freed with nb_image_free. Checks everything that is structure:
  * lengths, indices, limits, names, that every slot decodes, map definitions
  * against their type. Safety of the programs is nb_verify's. NULL on failure:
- * NB_E_IMAGE (err->at is the offset), NB_E_VERSION, NB_E_LIMIT, NB_E_NOMEM.
+ * NB_E_IMAGE (err->at is the offset), NB_E_MAPDEF, NB_E_HOOK, NB_E_INSN (its
+ * content), NB_E_VERSION, NB_E_LIMIT, NB_E_NOMEM.
  * Pure; any thread.
  */
 int nb_image_read(struct nb_image **out, const void *bytes, size_t size,

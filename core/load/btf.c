@@ -27,6 +27,7 @@ struct btf {
 	uint32_t off;
 	struct type *t; /* [1, n) */
 	uint32_t n;
+	uint32_t nvars; /* entries of all DATASECs */
 	struct nb_err *err;
 };
 
@@ -111,9 +112,18 @@ static int64_t trailer(uint32_t kind, uint32_t vlen)
 	return -1;
 }
 
+const char *nb_btf_name(struct nb_view strings, uint32_t off)
+{
+	uint64_t most = off < strings.size ? strings.size - off : 0;
+
+	if (most > NB_BTF_MAX_NAME + 1)
+		most = NB_BTF_MAX_NAME + 1;
+	return nb_view_str(nb_view_sub(strings, off, most), 0);
+}
+
 static bool has_name(const struct btf *b, uint32_t name)
 {
-	return name < b->strings.size;
+	return nb_btf_name(b->strings, name) != NULL;
 }
 
 /* Form of one type at @at of the type section; its length or a failure. */
@@ -142,8 +152,8 @@ static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
 	if (!nb_view_has(b->types, at, (uint64_t)(TYPE + more)))
 		return bad(b, HEADER + at, "its members are cut off", id);
 	if (!has_name(b, t->name))
-		return bad(b, HEADER + at, "its name is outside the strings",
-			   id);
+		return bad(b, HEADER + at,
+			   "its name is outside the strings or too long", id);
 	return TYPE + more;
 }
 
@@ -242,8 +252,12 @@ static int check_params(const struct btf *b, const struct type *t, uint32_t id)
 }
 
 /* A variable or (extern) function of a section. */
-static int check_datasec(const struct btf *b, const struct type *t, uint32_t id)
+static int check_datasec(struct btf *b, const struct type *t, uint32_t id)
 {
+	b->nvars += t->vlen;
+	if (b->nvars > NB_BTF_MAX_VARS)
+		return nb_fail(b->err, NB_E_LIMIT, b->off + HEADER + t->at,
+			       ".BTF: over %d variables", NB_BTF_MAX_VARS);
 	for (uint32_t i = 0; i < t->vlen; i++) {
 		uint32_t of = member(b, t, i, 12, 0);
 
@@ -287,7 +301,7 @@ static int check_int(const struct btf *b, const struct type *t, uint32_t id)
 }
 
 /* References and values of one type. */
-static int check_type(const struct btf *b, uint32_t id)
+static int check_type(struct btf *b, uint32_t id)
 {
 	const struct type *t = &b->t[id];
 
@@ -524,6 +538,9 @@ static const struct {
 	[NB_BTF_CORE_RELO] = { "core_relo", 24, 16 },
 };
 
+/* Sections that a part may speak of. */
+enum { GROUPS_MAX = 1024 };
+
 /* The bytes of a part; empty where the header does not reach so far. */
 static struct nb_view part_of(struct nb_view v, enum nb_btf_part p)
 {
@@ -538,7 +555,7 @@ static int check_part(struct nb_view v, struct nb_view strings,
 		      enum nb_btf_part p, uint32_t off, struct nb_err *err)
 {
 	struct nb_view part = part_of(v, p);
-	uint32_t size = get(part, 0);
+	uint32_t size = get(part, 0), groups = 0;
 	uint64_t at = 4;
 
 	if (!part.size)
@@ -551,7 +568,8 @@ static int check_part(struct nb_view v, struct nb_view strings,
 	while (at < part.size) {
 		uint32_t name = get(part, at), n = get(part, at + 4);
 
-		if (!nb_view_has(part, at, 8) || name >= strings.size || !n ||
+		if (!nb_view_has(part, at, 8) || ++groups > GROUPS_MAX ||
+		    !nb_btf_name(strings, name) || !n ||
 		    !nb_view_has(part, at + 8, (uint64_t)n * size))
 			return nb_fail(err, NB_E_BTF, off,
 				       ".BTF.ext: %s: %u records of section "
@@ -608,7 +626,7 @@ int nb_btf_ext_each(struct nb_view v, struct nb_view strings,
 	uint64_t at = 4;
 
 	while (at < part.size) {
-		const char *name = nb_view_str(strings, get(part, at));
+		const char *name = nb_btf_name(strings, get(part, at));
 		uint32_t n = get(part, at + 4);
 
 		at += 8;

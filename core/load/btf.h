@@ -8,7 +8,12 @@
 #include "core/base/err.h"
 #include "core/base/view.h"
 
-enum { NB_BTF_MAX_TYPES = 1 << 17, NB_BTF_MAX_DEPTH = 32 };
+enum {
+	NB_BTF_MAX_TYPES = 1 << 17,
+	NB_BTF_MAX_DEPTH = 32,
+	NB_BTF_MAX_VARS = 1024, /* of all sections; libbpf looks each up */
+	NB_BTF_MAX_NAME = 255
+};
 
 /*
  * nb_btf_check - is a .BTF section what it claims to be?
@@ -18,11 +23,14 @@ enum { NB_BTF_MAX_TYPES = 1 << 17, NB_BTF_MAX_DEPTH = 32 };
  *
  * Header, strings, each type's form, every name and type reference, kinds of
  * what is referred to, no type that contains itself, chains of at most
- * NB_BTF_MAX_DEPTH. 0, NB_E_BTF, NB_E_LIMIT, NB_E_NOMEM. Source: the
- * kernel's Documentation/bpf/btf.rst.
+ * NB_BTF_MAX_DEPTH, names and counts that keep look-ups short. 0, NB_E_BTF,
+ * NB_E_LIMIT, NB_E_NOMEM. Source: the kernel's Documentation/bpf/btf.rst.
  */
 int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
 		 struct nb_err *err);
+
+/* The name at @off of the strings; NULL when outside or too long. */
+const char *nb_btf_name(struct nb_view strings, uint32_t off);
 
 /* The string section of a checked .BTF section. */
 struct nb_view nb_btf_strings(struct nb_view v);

@@ -183,6 +183,16 @@ static int check_strings(const struct nb_elf *e, uint32_t i, const char *whose,
 		       i, whose, SHT_STRTAB);
 }
 
+/* The name at @off of a string table; NULL when cut off or too long. */
+static const char *name_at(struct nb_view strings, uint64_t off)
+{
+	uint64_t most = off < strings.size ? strings.size - off : 0;
+
+	if (most > NB_ELF_MAX_NAME + 1)
+		most = NB_ELF_MAX_NAME + 1;
+	return nb_view_str(nb_view_sub(strings, off, most), 0);
+}
+
 static int read_names(struct nb_elf *e, struct nb_err *err)
 {
 	uint32_t i = get16(e->all, offsetof(Elf64_Ehdr, e_shstrndx));
@@ -197,12 +207,13 @@ static int read_names(struct nb_elf *e, struct nb_err *err)
 		uint32_t at = e->shoff + i * NB_ELF_SHDR;
 		uint32_t off = get32(e->all, at);
 
-		e->sec[i].name = nb_view_str(names, off);
+		e->sec[i].name = name_at(names, off);
 		if (!e->sec[i].name)
 			return nb_fail(err, NB_E_ELF, at,
 				       "section %u: its name at %u is not "
-				       "inside the %zu bytes of names",
-				       i, off, names.size);
+				       "inside the %zu bytes of names, or has "
+				       "over %d",
+				       i, off, names.size, NB_ELF_MAX_NAME);
 	}
 	return 0;
 }
@@ -215,12 +226,13 @@ static int check_symbol(const struct nb_elf *e, uint32_t i, struct nb_err *err)
 	uint64_t value = get64(t->data, at + offsetof(Elf64_Sym, st_value));
 	uint64_t size = get64(t->data, at + offsetof(Elf64_Sym, st_size));
 
-	if (!nb_view_has(e->sec[t->link].data, name, 1))
+	if (!name_at(e->sec[t->link].data, name))
 		return nb_fail(err, NB_E_ELF, t->off + at,
 			       "symbol %u: its name at %u is not inside the "
-			       "%llu bytes of names",
+			       "%llu bytes of names, or has over %d",
 			       i, name,
-			       (unsigned long long)e->sec[t->link].size);
+			       (unsigned long long)e->sec[t->link].size,
+			       NB_ELF_MAX_NAME);
 	if (sec == SHN_UNDEF || sec == SHN_ABS)
 		return 0;
 	if (sec >= e->nsec)
@@ -267,6 +279,10 @@ static int read_symbols(struct nb_elf *e, struct nb_err *err)
 			       "bytes are expected",
 			       (unsigned long long)t->size, NB_ELF_SYM);
 	e->nsym = (uint32_t)(t->size / NB_ELF_SYM);
+	if (e->nsym > NB_ELF_MAX_SYMBOLS)
+		return nb_fail(err, NB_E_LIMIT, t->off,
+			       "%u symbols; at most %d", e->nsym,
+			       NB_ELF_MAX_SYMBOLS);
 	for (uint32_t i = 0; i < e->nsym; i++) {
 		rc = check_symbol(e, i, err);
 		if (rc)

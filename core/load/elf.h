@@ -16,6 +16,8 @@
 enum {
 	NB_ELF_MAX_SIZE = 16 << 20,
 	NB_ELF_MAX_SECTIONS = 1024,
+	NB_ELF_MAX_SYMBOLS = 1 << 16,
+	NB_ELF_MAX_NAME = 255, /* bytes; bounds the time of comparisons */
 	NB_ELF_SHDR = 64,
 	NB_ELF_SYM = 24,
 	NB_ELF_REL = 16
@@ -56,7 +58,8 @@ struct nb_elf_rel {
  * @a:     owns e->sec
  *
  * All that the header, section headers, string tables, symbol tables and
- * relocations claim is inside the file and refers to something that is there.
+ * relocations claim is inside the file and refers to something that is there;
+ * names and counts are small enough that looking each up among all ends soon.
  * 0, NB_E_ELF, NB_E_LIMIT, NB_E_NOMEM; err->at is the file offset.
  */
 int nb_elf_open(struct nb_elf *e, struct nb_arena *a, const void *bytes,

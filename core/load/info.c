@@ -15,6 +15,8 @@ struct walk {
 	struct nb_front *f;
 	struct nb_err *err;
 	struct nb_view strings;
+	const char *section; /* of the record before */
+	const struct nb_obj_code *code;
 };
 
 static uint32_t get(struct nb_view v, uint64_t off)
@@ -26,20 +28,20 @@ static uint32_t get(struct nb_view v, uint64_t off)
 }
 
 /* The slot that a record is about; NULL: none of the code. */
-static struct nb_obj_slot *slot_at(const struct walk *w, const char *section,
+static struct nb_obj_slot *slot_at(struct walk *w, const char *section,
 				   uint32_t off)
 {
-	uint32_t sec = nb_elf_find(&w->f->elf, section);
-	const struct nb_obj_code *c = &w->f->code[sec];
-
-	if (off % NB_SLOT_SIZE || off / NB_SLOT_SIZE >= c->nslots)
+	if (section != w->section)
+		w->code = &w->f->code[nb_elf_find(&w->f->elf, section)];
+	w->section = section;
+	if (off % NB_SLOT_SIZE || off / NB_SLOT_SIZE >= w->code->nslots)
 		return NULL;
-	return &c->slots[off / NB_SLOT_SIZE];
+	return &w->code->slots[off / NB_SLOT_SIZE];
 }
 
 static int func_record(void *arg, const char *section, struct nb_view record)
 {
-	const struct walk *w = arg;
+	struct walk *w = arg;
 	struct nb_obj_slot *slot = slot_at(w, section, get(record, 0));
 	const struct btf_type *t = btf__type_by_id(w->f->btf, get(record, 4));
 
@@ -51,14 +53,18 @@ static int func_record(void *arg, const char *section, struct nb_view record)
 /* A copy that is fit for an image: printable, and not too long. */
 static const char *text(struct walk *w, uint32_t off)
 {
-	const char *s = nb_view_str(w->strings, off);
-	size_t n = s ? strnlen(s, 255) : 0;
+	uint64_t left = off < w->strings.size ? w->strings.size - off : 0;
+	struct nb_view v =
+		nb_view_sub(w->strings, off, left < 256 ? left : 256);
+	const char *s = v.size ? (const char *)v.p : "";
+	size_t n = v.size ? strnlen(s, v.size) : 0;
 	char *copy;
 
-	/* not within a character */
-	while (s && n && s[n] && ((unsigned char)s[n] & 0xc0) == 0x80)
-		n--;
-	copy = nb_arena_str(&w->f->arena, s ? s : "", n);
+	/* cut long ones, but not within a character */
+	if (n == 256)
+		while (--n && ((unsigned char)s[n] & 0xc0) == 0x80)
+			;
+	copy = nb_arena_str(&w->f->arena, s, n);
 	if (!copy || nb_image_text_ok(copy))
 		return copy;
 	for (char *p = copy; *p; p++)
@@ -87,7 +93,7 @@ static int core_record(void *arg, const char *section, struct nb_view record)
 	const struct walk *w = arg;
 	const struct btf_type *t = btf__type_by_id(w->f->btf, get(record, 4));
 	const char *name = t ? btf__name_by_offset(w->f->btf, t->name_off) : "";
-	const char *access = nb_view_str(w->strings, get(record, 8));
+	const char *access = nb_btf_name(w->strings, get(record, 8));
 
 	return nb_fail(w->err, NB_E_NOTSUP, get(record, 0),
 		       "section %s, offset %u: a relocation by type (CO-RE) of "
@@ -104,7 +110,7 @@ int nb_front_info(struct nb_front *f, struct nb_err *err)
 		[NB_BTF_LINE_INFO] = line_record,
 		[NB_BTF_CORE_RELO] = core_record,
 	};
-	struct walk w = { f, err, nb_btf_strings(f->btf_bytes) };
+	struct walk w = { f, err, nb_btf_strings(f->btf_bytes), NULL, NULL };
 	int rc = 0;
 
 	for (int p = 0; !rc && f->btf && p < NB_BTF_NPARTS; p++)

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "core/image/format.h"
 #include "core/load/btf.h"
 #include "core/load/front.h"
 
@@ -76,9 +77,16 @@ static int run(struct nb_front *f, const void *bytes, size_t size,
 int nb_object_image(struct nb_buf *out, const void *bytes, size_t size,
 		    const char *name, struct nb_err *err)
 {
-	struct nb_front *f = calloc(1, sizeof(*f));
+	struct nb_front *f;
 	int rc;
 
+	if (!nb_image_name_ok(name))
+		return nb_fail(err, NB_E_ARG, 4,
+			       "policy name \"%.64s\": 1 to %d letters, "
+			       "digits and _ - . are allowed, not beginning "
+			       "with one of the last two",
+			       name, NB_IMAGE_NAME - 1);
+	f = calloc(1, sizeof(*f));
 	if (!f)
 		return nb_front_nomem(err);
 	nb_arena_init(&f->arena, ARENA_MAX);

@@ -13,9 +13,10 @@
  * @name:  the policy's name (letters, digits, _ - .; at most 63 bytes)
  * @out:   gets the image's bytes; unchanged on failure
  *
- * 0, NB_E_ELF, NB_E_BTF, NB_E_RELOC, NB_E_SYMBOL, NB_E_MAPDEF, NB_E_HOOK,
- * NB_E_INSN, NB_E_LIMIT, NB_E_NOTSUP, NB_E_NOMEM; err->at is the file
- * offset, or the slot for NB_E_INSN. Reads through libelf and libbpf's
+ * 0, NB_E_ARG (the name), NB_E_ELF, NB_E_BTF, NB_E_RELOC, NB_E_SYMBOL,
+ * NB_E_MAPDEF, NB_E_HOOK, NB_E_INSN, NB_E_IMAGE (a name in the object that
+ * an image cannot have), NB_E_LIMIT, NB_E_NOTSUP, NB_E_NOMEM; err->at is the
+ * file offset, or the slot for NB_E_INSN. Reads through libelf and libbpf's
  * open-time functions only; asks no kernel. Not for the plugin itself.
  * Threads: one call at a time (libbpf's log callback is process-wide).
  */
@@ -24,7 +25,8 @@ int nb_object_image(struct nb_buf *out, const void *bytes, size_t size,
 
 /*
  * The structural check that stands in front of libbpf: section headers, BTF
- * and .BTF.ext. 0, NB_E_ELF or NB_E_BTF. Exposed for the fuzz target.
+ * and .BTF.ext. 0, NB_E_ELF, NB_E_BTF, NB_E_LIMIT or NB_E_NOMEM. Exposed for
+ * the fuzz target.
  */
 int nb_object_check(const void *bytes, size_t size, struct nb_err *err);
 

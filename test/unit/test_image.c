@@ -352,7 +352,12 @@ START_TEST(names_are_one_word)
 	memset(longest, 'x', sizeof(longest));
 	longest[NB_IMAGE_NAME] = '\0';
 	img.name = longest;
+	ck_assert_int_eq(refused(NULL), NB_E_IMAGE);
+	fresh();
+	maps[0].name = longest;
 	ck_assert_int_eq(refused(NULL), NB_E_LIMIT);
+	fresh();
+	img.name = longest;
 	longest[NB_IMAGE_NAME - 1] = '\0';
 	ck_assert_int_eq(refused(NULL), 0);
 	fresh();

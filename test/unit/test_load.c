@@ -515,6 +515,69 @@ START_TEST(damaged_headers_are_refused_by_name)
 }
 END_TEST
 
+/* Section @i's header field at @field set to @value. */
+static void patch(struct bytes *obj, uint32_t i, size_t field, uint64_t value,
+		  size_t size)
+{
+	uint64_t shoff;
+
+	memcpy(&shoff, obj->p + offsetof(Elf64_Ehdr, e_shoff), 8);
+	memcpy(obj->p + shoff + i * sizeof(Elf64_Shdr) + field, &value, size);
+}
+
+/* Number of the section of @type. */
+static uint32_t section_of(const struct bytes *obj, uint32_t type)
+{
+	uint64_t shoff;
+	uint32_t i = 0;
+	Elf64_Shdr h;
+
+	memcpy(&shoff, obj->p + offsetof(Elf64_Ehdr, e_shoff), 8);
+	do
+		memcpy(&h, obj->p + shoff + ++i * sizeof(h), sizeof(h));
+	while (h.sh_type != type);
+	return i;
+}
+
+/* Grow the object by @size zero bytes; the offset of the first. */
+static uint64_t grow(struct bytes *obj, size_t size)
+{
+	uint64_t at = (obj->size + 7) & ~(size_t)7;
+
+	obj->p = realloc(obj->p, at + size);
+	memset(obj->p + obj->size, 0, at + size - obj->size);
+	obj->size = at + size;
+	return at;
+}
+
+START_TEST(what_would_take_long_is_refused_at_once)
+{
+	struct bytes obj = compile(whole, "-g -mcpu=v3");
+	uint32_t symtab = section_of(&obj, SHT_SYMTAB);
+	uint32_t rel = section_of(&obj, SHT_REL);
+	uint64_t at = grow(&obj, 65537 * sizeof(Elf64_Sym));
+
+	patch(&obj, symtab, offsetof(Elf64_Shdr, sh_offset), at, 8);
+	patch(&obj, symtab, offsetof(Elf64_Shdr, sh_size),
+	      65537 * sizeof(Elf64_Sym), 8);
+	refuse(&obj, NB_E_LIMIT, "65537 symbols");
+	free(obj.p);
+
+	obj = compile(whole, "-g -mcpu=v3");
+	at = grow(&obj, 500);
+	memset(obj.p + at + 1, 'x', 498);
+	/* the names of sections become one long one */
+	patch(&obj, obj.p[offsetof(Elf64_Ehdr, e_shstrndx)],
+	      offsetof(Elf64_Shdr, sh_offset), at, 8);
+	patch(&obj, obj.p[offsetof(Elf64_Ehdr, e_shstrndx)],
+	      offsetof(Elf64_Shdr, sh_size), 500, 8);
+	for (uint32_t i = 1; i < rel; i++)
+		patch(&obj, i, offsetof(Elf64_Shdr, sh_name), 1, 4);
+	refuse(&obj, NB_E_ELF, "has over 255");
+	free(obj.p);
+}
+END_TEST
+
 START_TEST(no_prefix_of_an_object_passes_or_crashes)
 {
 	struct bytes obj = compile(whole, "-g -mcpu=v3");
@@ -559,7 +622,7 @@ START_TEST(names_of_policies_are_checked)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ck_assert_int_eq(
 			nb_object_image(&out, obj.p, obj.size, bad[i], NULL),
-			NB_E_IMAGE);
+			NB_E_ARG);
 	ck_assert_uint_eq(out.size, 0);
 	nb_buf_fini(&out);
 	free(obj.p);
@@ -602,6 +665,7 @@ UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0,
 			      ROWS(refusals));
 	  tcase_add_loop_test(tc, damaged_headers_are_refused_by_name, 0,
 			      ROWS(damages));
+	  tcase_add_test(tc, what_would_take_long_is_refused_at_once);
 	  tcase_add_test(tc, no_prefix_of_an_object_passes_or_crashes);
 	  tcase_add_test(tc, the_same_object_gives_the_same_image);
 	  tcase_add_test(tc, names_of_policies_are_checked);
