@@ -52,6 +52,7 @@ SHELL_BIN := $(B)/ncclbpf-shell
 LUA_SO := $(B)/lua/ncclbpf.so
 POLICIES := $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard policies/*.bpf.c))
 CORPUS := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(shell find test/corpus -name '*.bpf.c' 2>/dev/null))
+EXAMPLES := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard examples/*/*.bpf.c))
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 LUA_FILES := $(wildcard lua/ncclbpf/*.lua)
@@ -111,7 +112,7 @@ $(B)/tools/policy_build: $(B)/core/load/tool/policy_build.o $(LOAD) $(CORE)
 .PHONY: policies tests unit-tests
 policies: $(POLICIES)
 unit-tests: $(UNIT) $(FUZZ)
-tests: $(UNIT) $(FUZZ) $(CORPUS)
+tests: $(UNIT) $(FUZZ) $(CORPUS) $(EXAMPLES)
 
 $(B)/test/unit/%: $(B)/test/unit/%.o $(CORE) $(LOAD)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread

@@ -6,7 +6,8 @@
 //
 //	standin --ranks 8 [--procs | --threads] [--nccl 2.28.9] [--coll LIST]
 //	        [--min 1K] [--max 256M] [--factor 2] [--seconds S | --loops N]
-//	        [--pause-ms MS] [--ahead W] [--table CSV] [--report FILE]
+//	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
+//[--report FILE]
 //	        [--nodes N] [--no-nvls] [--comms N]
 //
 // Exit status: 0; 1 a call failed; 3 ranks took different decisions (real
@@ -220,8 +221,6 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 		if (me->report && i == 0)
 			report(me->report, loop, coll, bytes, &c);
 	}
-	if (opt.pause_ms)
-		nap(opt.pause_ms * 1000L);
 	return 0;
 }
 
@@ -234,6 +233,8 @@ static int one_loop(struct rank *me, uint64_t *seq, long loop)
 			if (collective(me, (*seq)++, loop, opt.colls[k], b))
 				return 1;
 		}
+	if (opt.pause_ms)
+		nap(opt.pause_ms * 1000L);
 	return 0;
 }
 
