@@ -916,23 +916,61 @@ static bool put_field(struct walk *w, const struct type *t, struct place to,
 	return true;
 }
 
-static bool put_fields(struct walk *w, const struct type *t, struct place to,
+static bool put_struct(struct walk *w, const struct type *t, struct place to,
 		       int nest)
 {
-	int n = 0;
-
-	if (!lua_istable(w->L, -1))
-		return bad(w, "a table of fields wanted, found %s",
-			   luaL_typename(w->L, -1));
 	lua_pushnil(w->L);
 	while (lua_next(w->L, -2)) {
-		if (t->kind == KIND_UNION && ++n > 1)
-			return bad(w, "a union takes one field");
 		if (!spend(w) || !put_field(w, t, to, nest))
 			return false;
 		lua_pop(w->L, 1);
 	}
 	return true;
+}
+
+/*
+ * A union that was read has all its fields: each is stored alone, and all
+ * must say the same of the bytes they have in common.
+ */
+static bool put_union(struct walk *w, const struct type *t, struct place to,
+		      int nest)
+{
+	unsigned char *tmp = lua_newuserdatauv(w->L, to.size + 1, 0);
+	size_t have = 0;
+
+	lua_insert(w->L, -2);
+	lua_pushnil(w->L);
+	while (lua_next(w->L, -2)) {
+		struct place alone = { .p = tmp, .size = to.size };
+		struct member m = { .bit = 0 };
+		size_t size = to.size, both;
+
+		memset(tmp, 0, to.size + 1);
+		if (!spend(w) || !put_field(w, t, alone, nest))
+			return false;
+		if (find_member(w->b, t, lua_tostring(w->L, -2), &m, 0) &&
+		    !m.bits && size_of(w->b, m.type, 0) >= 0 &&
+		    (size_t)size_of(w->b, m.type, 0) < size)
+			size = (size_t)size_of(w->b, m.type, 0);
+		both = have < size ? have : size;
+		if (memcmp(tmp, to.p, both))
+			return bad(w, "fields of a union that disagree");
+		if (size > have)
+			memcpy(to.p, tmp, have = size);
+		lua_pop(w->L, 1);
+	}
+	lua_remove(w->L, -2);
+	return true;
+}
+
+static bool put_fields(struct walk *w, const struct type *t, struct place to,
+		       int nest)
+{
+	if (!lua_istable(w->L, -1))
+		return bad(w, "a table of fields wanted, found %s",
+			   luaL_typename(w->L, -1));
+	return t->kind == KIND_UNION ? put_union(w, t, to, nest)
+				     : put_struct(w, t, to, nest);
 }
 
 static bool put_value(struct walk *w, uint32_t id, struct place to, int nest)
