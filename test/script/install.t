@@ -55,7 +55,7 @@ say $? "no executable stack"
 
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dir
 is "pkg-config knows it" pkg-config --exists ncclbpf
-is "pkg-config says where policies are" test -d "$dir$(pkg-config --variable=policydir ncclbpf)"
+is "pkg-config says where policies are" test -d "$(pkg-config --variable=policydir ncclbpf)"
 cat >"$dir/p.bpf.c" <<'P'
 #include "ncclbpf_policy.h"
 SEC("tuner")
