@@ -72,17 +72,18 @@ int nb_cmd_comm_list(struct nb_call *call)
 
 /* ---- comm show ---- */
 
-static int no_comm(struct nb_call *call, const char *text)
+static void no_comm(struct nb_call *call, const char *text)
 {
-	if (!call->rt->comms)
-		return nb_fail(call->err, NB_E_NOENT, 0,
-			       "%s: NCCL has made no communicator here",
-			       call->req->spec->words);
+	if (!call->rt->comms) {
+		nb_fail(call->err, NB_E_NOENT, 0,
+			"%s: NCCL has made no communicator here",
+			call->req->spec->words);
+		return;
+	}
 	nb_fail(call->err, NB_E_NOENT, 1,
 		"%s: no rank of communicator %.40s is in this process",
 		call->req->spec->words, text);
-	return nb_hint(call->err, "comm list shows the %u that are",
-		       call->rt->ncomms);
+	nb_hint(call->err, "comm list shows the %u that are", call->rt->ncomms);
 }
 
 /* The rank meant by COMM and slot=; the lowest slot without the option. */
@@ -103,7 +104,9 @@ static int find(struct nb_call *call, const struct nb_comm **out)
 		if (c->init.comm_id == id && (!slot || c->slot_index == want) &&
 		    (!*out || c->slot_index < (*out)->slot_index))
 			*out = c;
-	return *out ? 0 : no_comm(call, text);
+	if (!*out)
+		no_comm(call, text);
+	return *out ? 0 : NB_E_NOENT;
 }
 
 static void row(struct nb_json *j, const struct nb_runtime *rt,
@@ -199,7 +202,9 @@ static int pick(struct nb_call *call, int coll, uint64_t bytes,
 			*out = c;
 		}
 	}
-	return *out ? 0 : no_comm(call, text ? text : "");
+	if (!*out)
+		no_comm(call, text ? text : "");
+	return *out ? 0 : NB_E_NOENT;
 }
 
 static void steps(struct nb_json *j, const struct nb_explain *e)

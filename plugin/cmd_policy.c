@@ -111,8 +111,8 @@ int nb_cmd_policy_list(struct nb_call *call)
 
 /* ---- policy load ---- */
 
-/* Is the descriptor a memory file that nobody can change any more? */
-static int check_sealed(int fd, size_t *size, struct nb_err *err)
+/* Bytes of a memory file that nobody can change any more; 0: it is none. */
+static size_t sealed_size(int fd, struct nb_err *err)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
@@ -120,34 +120,37 @@ static int check_sealed(int fd, size_t *size, struct nb_err *err)
 	if (seals < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		nb_fail(err, NB_E_ARG, 0,
 			"the accompanying descriptor is no memory file");
-		return nb_hint(err, "memfd_create with MFD_ALLOW_SEALING");
+		nb_hint(err, "memfd_create with MFD_ALLOW_SEALING");
+		return 0;
 	}
 	if ((seals & SEALS) != SEALS) {
 		nb_fail(err, NB_E_ARG, 0,
 			"the memory file can still be written or resized "
 			"(seals 0x%x of 0x%x)",
 			(unsigned)(seals & SEALS), (unsigned)SEALS);
-		return nb_hint(err, "fcntl F_ADD_SEALS with F_SEAL_WRITE, "
-				    "F_SEAL_GROW and F_SEAL_SHRINK");
+		nb_hint(err, "fcntl F_ADD_SEALS with F_SEAL_WRITE, "
+			     "F_SEAL_GROW and F_SEAL_SHRINK");
+		return 0;
 	}
-	if (st.st_size < 1 || st.st_size > NB_IMAGE_MAX_SIZE)
-		return nb_fail(
-			err, NB_E_LIMIT, 0,
+	if (st.st_size < 1 || st.st_size > NB_IMAGE_MAX_SIZE) {
+		nb_fail(err, NB_E_LIMIT, 0,
 			"the memory file has %lld bytes, 1 to %d allowed",
 			(long long)st.st_size, NB_IMAGE_MAX_SIZE);
-	*size = (size_t)st.st_size;
-	return 0;
+		return 0;
+	}
+	return (size_t)st.st_size;
 }
 
 static int read_sealed(int fd, void **out, size_t *size, struct nb_err *err)
 {
 	size_t have = 0;
 	char *bytes;
-	int rc = check_sealed(fd, size, err);
+	int rc;
 
 	*out = NULL;
-	if (rc)
-		return rc;
+	*size = sealed_size(fd, err);
+	if (!*size)
+		return err->code;
 	bytes = malloc(*size);
 	if (!bytes)
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory for %zu bytes",
@@ -259,26 +262,29 @@ static int seal(const struct nb_image *img, int *out, struct nb_err *err)
 	return 0;
 }
 
-/* A reference to a held policy, so that work on it needs no lock. */
-static int take(struct nb_call *call, struct nb_policy **out)
+/* A reference to a held policy, so that work on it needs no lock; NULL: there
+ * is none, and the error says so. */
+static struct nb_policy *take(struct nb_call *call)
 {
+	struct nb_policy *p;
 	struct nb_held *h;
 
 	nb_runtime_lock(call->rt);
 	h = nb_runtime_policy_find(call->rt, call->req->arg[0], call->err);
-	*out = h ? nb_policy_get(h->policy) : NULL;
+	p = h ? nb_policy_get(h->policy) : NULL;
 	nb_runtime_unlock(call->rt);
-	return h ? 0 : call->err->code;
+	return p;
 }
 
 int nb_cmd_policy_get(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
-	struct nb_policy *p;
-	int rc = take(call, &p);
+	struct nb_policy *p = take(call);
+	int rc;
 
-	if (!rc)
-		rc = seal(p->img, &call->fd_out, call->err);
+	if (!p)
+		return call->err->code;
+	rc = seal(p->img, &call->fd_out, call->err);
 	if (!rc) {
 		nb_json_obj(j);
 		nb_json_kstr(j, "name", p->img->name);
@@ -376,10 +382,11 @@ int nb_cmd_policy_dump(struct nb_call *call)
 	struct nb_policy *p;
 	int rc = dump_page(call, &page);
 
-	if (!rc)
-		rc = take(call, &p);
 	if (rc)
 		return rc;
+	p = take(call);
+	if (!p)
+		return call->err->code;
 	nb_json_obj(j);
 	nb_json_kstr(j, "name", p->img->name);
 	nb_cmd_digest(j, "digest", p->img->digest);
@@ -438,11 +445,11 @@ int nb_cmd_policy_discard(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 	char text[NB_CMD_SHORT];
-	struct nb_policy *p;
-	int rc = take(call, &p);
+	struct nb_policy *p = take(call);
+	int rc;
 
-	if (rc)
-		return rc;
+	if (!p)
+		return call->err->code;
 	nb_runtime_lock(call->rt);
 	rc = nb_runtime_policy_discard(call->rt, call->req->arg[0], call->err);
 	nb_runtime_unlock(call->rt);

@@ -193,36 +193,36 @@ static void free_decisions(void *state)
 	free(ds);
 }
 
-static int decisions_new(struct nb_call *call, struct decisions **out)
+/* NULL with the error filled: no memory, or comm= is no identity. */
+static struct decisions *decisions_new(struct nb_call *call)
 {
 	const char *comm = nb_request_opt(call->req, "comm");
 	struct decisions *ds = calloc(1, sizeof(*ds));
-	int rc = 0;
 
-	if (!ds)
-		return nb_fail(call->err, NB_E_NOMEM, 0,
-			       "decision tail: no memory");
+	if (!ds) {
+		nb_fail(call->err, NB_E_NOMEM, 0, "decision tail: no memory");
+		return NULL;
+	}
 	ds->one = comm != NULL;
-	if (comm)
-		rc = nb_wire_id(&ds->comm_id, comm, "option comm=", call->err);
-	if (rc)
+	if (comm && nb_wire_id(&ds->comm_id, comm, "option comm=", call->err)) {
 		free_decisions(ds);
-	else
-		*out = ds;
-	return rc;
+		return NULL;
+	}
+	return ds;
 }
 
 int nb_cmd_decision_tail(struct nb_call *call)
 {
 	struct nb_runtime *rt = call->rt;
-	struct decisions *ds = NULL;
+	struct decisions *ds;
 	uint64_t total;
 	int rc = count(call, &total);
 
-	if (!rc)
-		rc = decisions_new(call, &ds);
 	if (rc)
 		return rc;
+	ds = decisions_new(call);
+	if (!ds)
+		return call->err->code;
 	nb_runtime_lock(rt);
 	news(call->out, ds, rt, total, share(ds, rt, total));
 	nb_runtime_unlock(rt);
@@ -410,24 +410,29 @@ static void free_traces(void *state)
 
 int nb_cmd_trace_tail(struct nb_call *call)
 {
-	struct traces *ts = calloc(1, sizeof(*ts));
-	struct trace_item *items = NULL;
+	struct traces *ts;
+	struct trace_item *items;
 	uint64_t total;
 	int rc = count(call, &total);
 
-	if (!rc && ts)
-		items = trace_news(ts, call->rt, total, total);
-	if (!rc && !items)
-		rc = nb_fail(call->err, NB_E_NOMEM, 0, "trace tail: no memory");
-	if (!rc)
-		trace_lines(call->out, ts, items, total);
-	if (!rc && nb_request_yes(call->req, "follow", false)) {
+	if (rc)
+		return rc;
+	ts = calloc(1, sizeof(*ts));
+	items = ts ? trace_news(ts, call->rt, total, total) : NULL;
+	if (!items) {
+		if (ts)
+			free_traces(ts);
+		return nb_fail(call->err, NB_E_NOMEM, 0,
+			       "trace tail: no memory");
+	}
+	trace_lines(call->out, ts, items, total);
+	free(items);
+	if (nb_request_yes(call->req, "follow", false)) {
 		rc = nb_conn_follow(call->conn, call->req, poll_traces, ts,
 				    free_traces, call->err);
-		ts = rc ? ts : NULL; /* the stream's now */
+		if (!rc)
+			return 0; /* it is the stream's now */
 	}
-	free(items);
-	if (ts)
-		free_traces(ts);
+	free_traces(ts);
 	return rc;
 }

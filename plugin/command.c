@@ -104,14 +104,12 @@ static int run(struct nb_call *call)
 /* The reply of a request that could be taken apart. */
 static int reply(struct nb_call *call, struct nb_buf *out)
 {
-	struct nb_json j;
 	int rc;
 
-	call->out = &j;
-	nb_reply_open(&j, out, call->req);
+	nb_reply_open(call->out, out, call->req);
 	rc = run(call);
 	if (!rc)
-		nb_reply_close(&j);
+		nb_reply_close(call->out);
 	if (call->req->spec->role == NB_ROLE_CONTROL)
 		log_change(call, rc);
 	return rc;
@@ -123,10 +121,12 @@ bool nb_command_answer(struct nb_runtime *rt, struct nb_conn *conn,
 {
 	struct nb_request req;
 	struct nb_err err = { .code = 0 };
+	struct nb_json json;
 	struct nb_call call = { .rt = rt,
 				.conn = conn,
 				.req = &req,
 				.peer = peer,
+				.out = &json,
 				.err = &err,
 				.fd_out = -1 };
 	struct nb_buf one;

@@ -135,9 +135,11 @@ static void name_job(struct nb_place *p, const char *job)
 					    "PMIX_NAMESPACE" };
 	size_t n;
 
-	for (size_t i = 0; !job[0] && i < sizeof(vars) / sizeof(vars[0]); i++)
-		if (getenv(vars[i]))
-			job = getenv(vars[i]);
+	for (size_t i = 0; !job[0] && i < sizeof(vars) / sizeof(vars[0]); i++) {
+		const char *v = getenv(vars[i]);
+
+		job = v ? v : "";
+	}
 	if (!job[0])
 		job = "local";
 	for (n = 0; job[n] && n + 1 < sizeof(p->job); n++)
@@ -158,7 +160,7 @@ static void name_rank(struct nb_place *p)
 		size_t n = v ? strspn(v, "0123456789") : 0;
 
 		if (n && n <= 9 && !v[n]) {
-			p->rank = atoi(v);
+			p->rank = (int)strtol(v, NULL, 10);
 			return;
 		}
 	}
@@ -196,8 +198,9 @@ void nb_place_close(struct nb_place *p)
 
 bool nb_place_address(const struct nb_place *p, const char *name, char *path)
 {
-	int n = snprintf(path, NB_PLACE_SUN, "/proc/self/fd/%d", p->dirfd);
+	int n;
 
+	snprintf(path, NB_PLACE_SUN, "/proc/self/fd/%d", p->dirfd);
 	if (access(path, X_OK) == 0) {
 		n = snprintf(path, NB_PLACE_SUN, "/proc/self/fd/%d/%s",
 			     p->dirfd, name);

@@ -265,7 +265,8 @@ static int check_option(struct nb_request *req, const struct nb_wire_opt *o,
 	size_t nname, nvalues;
 
 	while (next_option(&p, &name, &nname, &values, &nvalues)) {
-		if (strlen(o->name) != nname || memcmp(name, o->name, nname))
+		if (strlen(o->name) != nname ||
+		    memcmp(name, o->name, nname) != 0)
 			continue;
 		if (nb_request_opt(req, o->name))
 			return nb_fail(err, NB_E_USAGE, 0,
@@ -479,7 +480,7 @@ int nb_wire_size(uint64_t *out, const char *text, const char *what,
 int nb_wire_id(uint64_t *out, const char *text, const char *what,
 	       struct nb_err *err)
 {
-	unsigned char b[8];
+	unsigned char b[8] = { 0 };
 	uint64_t v = 0;
 	int rc = nb_wire_hex(b, sizeof(b), text, what, err);
 
