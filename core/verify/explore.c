@@ -513,6 +513,9 @@ static int walk_way(struct walk *w)
 		env->aux[w->pc] |= NB_AUX_REACHED;
 		if (env->opts.trace)
 			nb_trace_state(env, w->st, w->pc);
+		if (env->opts.observe)
+			env->opts.observe(env->opts.observe_arg, env, w->st,
+					  w->pc);
 		rc = nb_check(env, w->st, w->pc);
 		if (!rc)
 			rc = advance(w, &more);

@@ -47,6 +47,10 @@ struct nb_verify_stats {
 	size_t memory; /* bytes of the arena */
 };
 
+/* Private to the verifier. */
+struct nb_env;
+struct nb_state;
+
 /* Options that change what is accepted... */
 struct nb_verify_opts {
 	bool coherence_off; /* NCCLBPF_COHERENCE=off */
@@ -59,6 +63,11 @@ struct nb_verify_opts {
 	/* ...and apart from them: text of every state along the way, may be
 	 * NULL */
 	struct nb_buf *trace;
+	/* called with every state walked, before its instruction; may be
+	 * NULL. For tests that hold the states against real runs. */
+	void (*observe)(void *arg, const struct nb_env *env,
+			const struct nb_state *st, uint32_t pc);
+	void *observe_arg;
 };
 
 struct nb_verdict {
