@@ -1653,10 +1653,12 @@ static void generate(bool maps)
 	p.n = 0;
 	for (unsigned f = 0; f < nfuncs; f++) {
 		start[f] = p.n;
-		if (f == 0)
+		if (f == 0) {
 			load_file();
-		else
+		} else {
 			put(NB_OP_STX64, 10, 1, -8, 0);
+			put(NB_OP_MOV64_K, 1, 0, 0, 7);
+		}
 		put_frame();
 		body(nfuncs == 1 ? NFUNCS : f, maps, calls[f], &ncalls[f]);
 		if (f == 0) {
