@@ -33,7 +33,7 @@ static struct nb_image *image_of(const char *path, const char *cpu)
 {
 	static unsigned char bytes[MAX];
 	const char *clang = getenv("CLANG");
-	char o[] = "/tmp/ncclbpf-policies-XXXXXX", command[1024];
+	char o[] = "/tmp/ncclbpf-policies-XXXXXX", command[4096];
 	int fd = mkstemp(o);
 	struct nb_err err = { .text = "" };
 	struct nb_image *img;
@@ -97,7 +97,7 @@ static void check_verdict(const char *path, const char *cpu, const char *want)
 /* The word after EXPECT: in the first line of a corpus file. */
 static void expected(const char *path, char want[64])
 {
-	char whole[512], line[128];
+	char whole[2048], line[128];
 	FILE *f;
 
 	snprintf(whole, sizeof(whole), "%s/%s", top(), path);
@@ -112,7 +112,7 @@ static void expected(const char *path, char want[64])
 static unsigned check_folder(const char *folder, const char *cpu,
 			     const char *fixed)
 {
-	char whole[512], path[768], want[64] = "";
+	char whole[512], path[1024], want[64] = "";
 	unsigned n = 0;
 	struct dirent *e;
 	DIR *d;
