@@ -146,33 +146,49 @@ static void warn_unknown(const struct say *to, const char *name, size_t size)
 		say(to, PREFIX "%s is no variable of ncclbpf", word);
 }
 
+static const char *in_environment(enum nb_param p)
+{
+	const struct nb_param_spec *s = nb_spec_param(p);
+	char name[64];
+
+	if (!(s->who & NB_PARAM_PLUGIN))
+		return NULL;
+	snprintf(name, sizeof(name), PREFIX "%s", s->name);
+	return getenv(name);
+}
+
+static void complain_all(const struct nb_params *p, const struct say *to)
+{
+	const size_t skip = strlen(PREFIX);
+
+	for (int i = 0; i < NB_NPARAMS; i++) {
+		const char *text = in_environment((enum nb_param)i);
+
+		if (text && !p->set[i])
+			complain(to, nb_spec_param((enum nb_param)i), text);
+	}
+	for (char **e = environ; e && *e; e++) {
+		size_t size = strcspn(*e, "=");
+
+		if (!strncmp(*e, PREFIX, skip) &&
+		    !known(*e + skip, size - skip))
+			warn_unknown(to, *e + skip, size - skip);
+	}
+}
+
+/* All values first: one of them says which complaints are wanted. */
 void nb_params_read(struct nb_params *p, nb_params_say_fn *fn, void *arg)
 {
 	struct say to = { fn, arg };
-	const size_t skip = strlen(PREFIX);
 
 	memset(p, 0, sizeof(*p));
 	for (int i = 0; i < NB_NPARAMS; i++) {
-		const struct nb_param_spec *s = nb_spec_param((enum nb_param)i);
-		char name[64];
-		const char *text;
+		const char *text = in_environment((enum nb_param)i);
 
-		take(p, (enum nb_param)i, s->def);
-		snprintf(name, sizeof(name), PREFIX "%s", s->name);
-		text = getenv(name);
-		if (!text || !(s->who & NB_PARAM_PLUGIN))
-			continue;
-		p->set[i] = take(p, (enum nb_param)i, text);
-		if (!p->set[i])
-			complain(&to, s, text);
+		take(p, (enum nb_param)i, nb_spec_param((enum nb_param)i)->def);
+		p->set[i] = text && take(p, (enum nb_param)i, text);
 	}
-	for (char **e = environ; e && *e; e++) {
-		const char *name = *e + skip;
-		size_t size = strcspn(name - skip, "=");
-
-		if (!strncmp(*e, PREFIX, skip) && !known(name, size - skip))
-			warn_unknown(&to, name, size - skip);
-	}
+	complain_all(p, &to);
 }
 
 void nb_params_free(struct nb_params *p)

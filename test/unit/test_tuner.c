@@ -1,0 +1,1035 @@
+// SPDX-License-Identifier: MIT
+// The tuner from NCCL's side: what is read from a cost table, which answers of
+// policies are let through, every version of the ABI with good and bad
+// arguments, and changes while ranks decide.
+#include "test/unit/unit.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "plugin/abi/tuner_v2.h"
+#include "plugin/abi/tuner_v3.h"
+#include "plugin/abi/tuner_v4.h"
+#include "plugin/abi/tuner_v5.h"
+#include "plugin/abi/tuner_v6.h"
+#include "plugin/runtime.h"
+#include "plugin/segment.h"
+#include "plugin/tuner.h"
+#include "test/unit/made.h"
+
+enum { RING = NCCL_ALGO_RING, TREE = NCCL_ALGO_TREE };
+enum { LL = NCCL_PROTO_LL, SIMPLE = NCCL_PROTO_SIMPLE };
+
+/* ---- NCCL's side, from ABI reference 1.7 ---- */
+
+/* What NCCL picks; -1: nothing. */
+static int pick(const float *t, int n, float limit)
+{
+	float least = limit;
+	int best = -1;
+
+	for (int i = 0; i < n; i++) {
+		if (t[i] < 0.0f || !(t[i] < least))
+			continue;
+		least = t[i];
+		best = i;
+	}
+	return best;
+}
+
+static void table(float t[21])
+{
+	for (int i = 0; i < 21; i++)
+		t[i] = 100.0f + (float)(i * 5 % 21);
+}
+
+static uint64_t rng = 88172645463325252u;
+
+static uint32_t roll(uint32_t n)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return (uint32_t)(rng >> 33) % n;
+}
+
+static void wild_table(float t[21])
+{
+	static const float odd[] = { -1.0f,  -1.0f, -0.0f, 0.0f,   -3.0f,
+				     3.6e9f, 4e9f,  1.0f,  1e-40f, -1e-40f };
+
+	for (int i = 0; i < 21; i++)
+		switch (roll(4)) {
+		case 0:
+			t[i] = odd[roll(10)];
+			break;
+		case 1:
+			t[i] = roll(2) ? (float)NAN : (float)INFINITY;
+			break;
+		default:
+			t[i] = (float)roll(30);
+		}
+}
+
+START_TEST(both_readings_of_a_table_agree_with_nccl)
+{
+	float t[21];
+
+	for (int round = 0; round < 200000; round++) {
+		struct nb_costs a, b;
+		int best;
+
+		wild_table(t);
+		ck_assert(nb_costs_read(t, 7, 3, &a));
+		nb_costs_scan(t, 21, &b);
+		best = pick(t, 21, 3.6e9f);
+		ck_assert_uint_eq(a.usable, b.usable);
+		ck_assert_uint_eq(a.best, b.best);
+		ck_assert_int_eq(best,
+				 a.best == NB_COSTS_NONE ? -1 : (int)a.best);
+		ck_assert(a.best_cost == b.best_cost);
+	}
+}
+END_TEST
+
+START_TEST(chosen_entry_is_what_nccl_takes)
+{
+	float t[21], was[21];
+
+	for (int round = 0; round < 100000; round++) {
+		struct nb_costs c;
+		uint32_t i = roll(21);
+
+		wild_table(t);
+		nb_costs_read(t, 7, 3, &c);
+		if (!(c.usable >> i & 1))
+			continue;
+		memcpy(was, t, sizeof(t));
+		nb_costs_choose(t, i, &c);
+		ck_assert_int_eq(pick(t, 21, 3.6e9f), (int)i);
+		ck_assert_int_eq(pick(t, 21, 3.4e38f), (int)i);
+		/* nothing that was not offered is now */
+		for (int k = 0; k < 21; k++)
+			if (!(was[k] >= 0.0f))
+				ck_assert(!(t[k] >= 0.0f));
+	}
+}
+END_TEST
+
+START_TEST(tables_of_no_known_shape_are_not_read)
+{
+	struct nb_costs c;
+	float t[48];
+
+	for (int i = 0; i < 48; i++)
+		t[i] = (float)(50 - i);
+	ck_assert(!nb_costs_read(NULL, 7, 3, &c));
+	ck_assert(!nb_costs_read(t, 0, 3, &c));
+	ck_assert(!nb_costs_read(t, -7, 3, &c));
+	ck_assert(!nb_costs_read(t, 7, 0, &c));
+	ck_assert(!nb_costs_read(t, 7, 4, &c));
+	ck_assert(!nb_costs_read(t, 1 << 30, 3, &c));
+	ck_assert(!nb_costs_read(t, 7, 1 << 30, &c));
+	ck_assert_uint_eq(c.usable, 0);
+	ck_assert_uint_eq(c.best, NB_COSTS_NONE);
+	/* NCCL up to 2.22: six algorithms */
+	ck_assert(nb_costs_read(t, 6, 3, &c));
+	ck_assert_uint_eq(c.usable, (1u << 18) - 1);
+	ck_assert_uint_eq(c.best, 17);
+	/* more than we know: theirs may be NCCL's choice, not ours */
+	ck_assert(nb_costs_read(t, 9, 3, &c));
+	ck_assert_uint_eq(c.usable, (1u << 21) - 1);
+	ck_assert_uint_eq(c.best, 26);
+}
+END_TEST
+
+/* ---- checking answers ---- */
+
+START_TEST(answers_that_nccl_cannot_have_are_refused)
+{
+	static const struct {
+		int algo, proto;
+		uint32_t channels, nodes;
+		enum nb_refused why;
+		int index;
+		uint32_t got;
+	} c[] = {
+		{ -1, -1, 0, 1, NB_REFUSED_NONE, -1, 0 },
+		{ 1, 2, 0, 1, NB_REFUSED_NONE, 5, 0 },
+		{ 1, 2, 32, 1, NB_REFUSED_NONE, 5, 32 },
+		{ 1, 2, 33, 1, NB_REFUSED_CHANNELS_RANGE, 5, 0 },
+		{ 1, 2, UINT32_MAX, 1, NB_REFUSED_CHANNELS_RANGE, 5, 0 },
+		{ 7, 2, 1, 1, NB_REFUSED_ALGO_RANGE, -1, 0 },
+		{ -2, 2, 1, 1, NB_REFUSED_ALGO_RANGE, -1, 0 },
+		{ INT32_MIN, INT32_MIN, 1, 1, NB_REFUSED_ALGO_RANGE, -1, 0 },
+		{ 1, 3, 1, 1, NB_REFUSED_PROTO_RANGE, -1, 0 },
+		{ 1, INT32_MAX, 1, 1, NB_REFUSED_PROTO_RANGE, -1, 0 },
+		/* entry 4 (Ring, LL128) is not offered */
+		{ 1, 1, 4, 1, NB_REFUSED_UNUSABLE, -1, 0 },
+		/* the cheapest partner: 3 is 102, 5 is 101 */
+		{ 1, -1, 0, 1, NB_REFUSED_NONE, 5, 0 },
+		{ -1, 1, 0, 1, NB_REFUSED_NONE, 10, 0 },
+		/* nothing of PAT is offered */
+		{ 6, -1, 4, 1, NB_REFUSED_NO_PARTNER, -1, 0 },
+		/* NCCL bounds no channels of these */
+		{ 2, 2, 4, 1, NB_REFUSED_CHANNELS_ALGO, 8, 0 },
+		{ 3, 2, 4, 1, NB_REFUSED_CHANNELS_ALGO, 11, 0 },
+		{ 4, 2, 4, 1, NB_REFUSED_NONE, 14, 4 },
+		{ 4, 2, 4, 2, NB_REFUSED_CHANNELS_ALGO, 14, 0 },
+		{ 5, 2, 4, 2, NB_REFUSED_NONE, 17, 4 },
+		/* channels alone: of NCCL's own choice, 10 */
+		{ -1, -1, 4, 1, NB_REFUSED_CHANNELS_ALGO, -1, 0 },
+	};
+	struct nb_costs costs;
+	float t[21];
+
+	for (int i = 0; i < 21; i++)
+		t[i] = 100.0f;
+	t[3] = 102.0f;
+	t[5] = 101.0f;
+	t[4] = -1.0f;
+	t[10] = 50.0f;
+	t[18] = t[19] = t[20] = -1.0f;
+	nb_costs_read(t, 7, 3, &costs);
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct ncclbpf_tuner ctx = { .nodes = c[i].nodes,
+					     .algo = c[i].algo,
+					     .proto = c[i].proto,
+					     .channels = c[i].channels };
+		uint32_t index, channels;
+
+		ck_assert_msg(nb_tuner_check(&ctx, &costs, t, 32, &index,
+					     &channels) == c[i].why,
+			      "case %zu", i);
+		ck_assert_msg((index == NB_COSTS_NONE ? -1 : (int)index) ==
+				      c[i].index,
+			      "case %zu: entry %u", i, index);
+		ck_assert_msg(channels == c[i].got, "case %zu: %u", i,
+			      channels);
+	}
+}
+END_TEST
+
+START_TEST(each_reason_has_a_word)
+{
+	ck_assert_ptr_null(nb_refused_word(NB_REFUSED_NONE));
+	for (int i = 1; i < NB_NREFUSED; i++) {
+		ck_assert_ptr_nonnull(nb_refused_word((enum nb_refused)i));
+		ck_assert_ptr_nonnull(nb_refused_text((enum nb_refused)i));
+	}
+}
+END_TEST
+
+/* ---- a process with a policy ---- */
+
+static char dir[64];
+static char lines[8192];
+
+static void logger(int level, unsigned long flags, const char *file, int line,
+		   const char *fmt, ...)
+{
+	size_t n = strlen(lines);
+	va_list ap;
+
+	(void)level;
+	(void)flags;
+	(void)file;
+	(void)line;
+	va_start(ap, fmt);
+	vsnprintf(lines + n, sizeof(lines) - n, fmt, ap);
+	va_end(ap);
+}
+
+static void set_up(void)
+{
+	strcpy(dir, "/tmp/nbtunerXXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	setenv("NCCLBPF_SOCKET_DIR", dir, 1);
+	setenv("NCCLBPF_JOB", "t", 1);
+	setenv("NCCLBPF_CONTROL", "off", 1);
+	setenv("NCCLBPF_LOG", "debug", 1);
+	unsetenv("NCCLBPF_POLICY");
+	unsetenv("NCCL_ALGO");
+	unsetenv("NCCL_PROTO");
+}
+
+static void tear_down(void)
+{
+	char cmd[96];
+
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
+	ck_assert_int_eq(system(cmd), 0);
+}
+
+static void write_policy(const char *name, const char *text,
+			 const struct nb_map_spec *maps, uint32_t nmaps,
+			 char path[128])
+{
+	struct nb_buf b;
+	int fd;
+
+	made_image(&b, name, text, maps, nmaps);
+	snprintf(path, 128, "%s/%s.policy", dir, name);
+	fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+	ck_assert_int_eq(write(fd, b.data, b.size), (ssize_t)b.size);
+	close(fd);
+	nb_buf_fini(&b);
+}
+
+static void begin_with(const char *text)
+{
+	char path[128];
+
+	write_policy("first", text, NULL, 0, path);
+	setenv("NCCLBPF_POLICY", path, 1);
+}
+
+static struct nb_comm *rank_of(uint64_t id, size_t ranks)
+{
+	void *ctx = NULL;
+	struct nb_nvl_domain_info nvl = { 1, 8, 8 };
+
+	ck_assert_int_eq(
+		ncclTunerPlugin_v5.init(&ctx, id, ranks, 1, logger, &nvl, NULL),
+		0);
+	return ctx;
+}
+
+struct got {
+	int index, channels;
+};
+
+static struct got ask(struct nb_comm *c, int coll, size_t bytes)
+{
+	struct got g = { -1, 0 };
+	float t[21];
+
+	table(t);
+	ck_assert_int_eq(ncclTunerPlugin_v5.get_coll_info(c, coll, bytes, 1,
+							  (float **)(void *)t,
+							  7, 3, 0, &g.channels),
+			 0);
+	g.index = pick(t, 21, 3.6e9f);
+	return g;
+}
+
+static struct nb_runtime *rt(void)
+{
+	return nb_runtime_get(NULL);
+}
+
+static uint64_t refused(enum nb_refused why)
+{
+	uint64_t n;
+
+	nb_runtime_lock(rt());
+	n = nb_runtime_refused(rt(), why);
+	nb_runtime_unlock(rt());
+	return n;
+}
+
+START_TEST(policy_of_the_environment_decides_in_every_version)
+{
+	struct nb_nvl_domain_info nvl = { 1, 8, 8 };
+	void *c[7] = { 0 };
+	int n[7] = { 0 }, algo = -1, proto = -1;
+	float t[7][21];
+
+	begin_with("stw [%r1+68], 1\nstw [%r1+72], 2\nstw [%r1+76], 9\n"
+		   "mov %r0, 0\nexit\n");
+	ncclTunerPlugin_v2.init(8, 1, logger, &c[2]);
+	ncclTunerPlugin_v3.init(8, 1, logger, &c[3]);
+	ncclTunerPlugin_v4.init(8, 1, logger, &c[4]);
+	ncclTunerPlugin_v5.init(&c[5], 5, 1, 1, logger, &nvl, NULL);
+	ncclTunerPlugin_v6.init(&c[6], 6, 1, 1, logger, NULL, NULL);
+	for (int v = 2; v <= 6; v++) {
+		ck_assert_ptr_nonnull(c[v]);
+		table(t[v]);
+	}
+#define TABLE(v) (float **)(void *)t[v]
+	ncclTunerPlugin_v2.get_coll_info(c[2], 4, 1024, 0, 0, 1, &algo, &proto,
+					 &n[2]);
+	ncclTunerPlugin_v3.get_coll_info(c[3], 4, 1024, 1, TABLE(3), 7, 3,
+					 &n[3]);
+	ncclTunerPlugin_v4.get_coll_info(c[4], 4, 1024, 1, TABLE(4), 7, 3, 1,
+					 &n[4]);
+	ncclTunerPlugin_v5.get_coll_info(c[5], 4, 1024, 1, TABLE(5), 7, 3, 1,
+					 &n[5]);
+	ncclTunerPlugin_v6.get_coll_info(c[6], 4, 1024, 1, TABLE(6), 7, 3, 1,
+					 &n[6]);
+#undef TABLE
+	ck_assert_int_eq(algo, RING);
+	ck_assert_int_eq(proto, SIMPLE);
+	for (int v = 2; v <= 6; v++) {
+		ck_assert_int_eq(n[v], 9);
+		if (v > 2)
+			ck_assert_int_eq(pick(t[v], 21, 3.6e9f),
+					 RING * 3 + SIMPLE);
+	}
+	ck_assert(!ncclTunerPlugin_v6.get_chunk_size);
+	ncclTunerPlugin_v2.destroy(c[2]);
+	ncclTunerPlugin_v3.destroy(c[3]);
+	ncclTunerPlugin_v4.destroy(c[4]);
+	ncclTunerPlugin_v5.finalize(c[5]);
+	ncclTunerPlugin_v6.finalize(c[6]);
+}
+END_TEST
+
+START_TEST(nothing_that_nccl_passes_is_fatal)
+{
+	struct nb_comm *c;
+	float t[21];
+	int n = 0, algo = -1, proto = -1;
+
+	begin_with(MADE_CHOOSE(1, 2));
+	c = rank_of(1, 1);
+	table(t);
+	ck_assert_int_eq(
+		ncclTunerPlugin_v5.init(NULL, 1, 1, 1, logger, NULL, NULL), 0);
+	for (int coll = -2; coll < 12; coll++)
+		ask(c, coll, 1);
+	ck_assert_uint_eq(refused(NB_REFUSED_COLLECTIVE), 9);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, SIZE_MAX, -5, NULL, 7, 3, -1,
+					 NULL);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, 0, 1, (float **)(void *)t, 0, 3,
+					 0, NULL);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, 0, 1, (float **)(void *)t,
+					 1 << 30, 1 << 30, 0, &n);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, 0, 1, (float **)(void *)t, -1,
+					 -1, 0, &n);
+	ck_assert_uint_eq(refused(NB_REFUSED_COST_TABLE), 4);
+	ncclTunerPlugin_v5.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
+					 0, NULL);
+	ck_assert_int_eq(pick(t, 21, 3.6e9f), 5);
+	ncclTunerPlugin_v5.get_coll_info(NULL, 4, 1, 1, (float **)(void *)t, 7,
+					 3, 0, &n);
+	ncclTunerPlugin_v2.get_coll_info(NULL, 4, 1, 0, 0, 1, &algo, &proto,
+					 &n);
+	ck_assert_uint_eq(refused(NB_REFUSED_NO_CONTEXT), 2);
+	ncclTunerPlugin_v2.get_coll_info(c, 4, 1, 0, 0, 1, NULL, NULL, NULL);
+	ncclTunerPlugin_v2.get_coll_info(c, 4, 1, 0, 0, 1, &algo, NULL, NULL);
+	ck_assert_int_eq(algo, -1);
+	ck_assert_int_eq(ncclTunerPlugin_v5.finalize(NULL), 0);
+	ck_assert_int_eq(ncclTunerPlugin_v5.finalize(c), 0);
+}
+END_TEST
+
+START_TEST(v2_answers_only_what_is_safe_unchecked)
+{
+	void *c;
+	int algo = -1, proto = -1, n = 0;
+
+	/* Ring with LL128 depends on hardware that v2 says nothing of */
+	begin_with(MADE_CHOOSE(1, 1));
+	ncclTunerPlugin_v2.init(8, 1, logger, &c);
+	ncclTunerPlugin_v2.get_coll_info(c, 4, 1 << 20, 0, 0, 1, &algo, &proto,
+					 &n);
+	ck_assert_int_eq(algo, -1);
+	ck_assert_int_eq(proto, -1);
+	ck_assert_uint_eq(refused(NB_REFUSED_UNUSABLE), 1);
+}
+END_TEST
+
+START_TEST(v2_keeps_the_users_filter)
+{
+	void *c;
+	int algo = -1, proto = -1, n = 0;
+
+	setenv("NCCL_PROTO", "LL", 1);
+	begin_with(MADE_CHOOSE(1, 2));
+	ncclTunerPlugin_v2.init(8, 1, logger, &c);
+	ncclTunerPlugin_v2.get_coll_info(c, 4, 1 << 20, 0, 0, 1, &algo, &proto,
+					 &n);
+	ck_assert_int_eq(algo, -1);
+	ck_assert_int_eq(proto, -1);
+}
+END_TEST
+
+START_TEST(bad_policies_leave_the_choice_to_nccl)
+{
+	struct nb_comm *c;
+	float t[21];
+
+	setenv("NCCLBPF_POLICY", "/nowhere/x.policy", 1);
+	setenv("NCCLBPF_MAX_CHANNELS", "65", 1);
+	setenv("NCCLBPF_POLISY", "1", 1);
+	c = rank_of(1, 1);
+	table(t);
+	ck_assert_int_eq(ask(c, 4, 1024).index, pick(t, 21, 3.6e9f));
+	ck_assert_int_eq(rt()->load_err.code, NB_E_NOINPUT);
+	ck_assert_str_eq(rt()->load_what, "/nowhere/x.policy");
+	ck_assert_ptr_nonnull(strstr(lines, "/nowhere/x.policy"));
+	ck_assert_ptr_nonnull(strstr(lines, "from 1 to 64"));
+	ck_assert_ptr_nonnull(strstr(lines, "did you mean NCCLBPF_POLICY"));
+	ck_assert_int_eq(rt()->params.num[NB_P_MAX_CHANNELS], 64);
+	nb_comm_free(c);
+	unsetenv("NCCLBPF_POLISY");
+}
+END_TEST
+
+START_TEST(disabled_means_nothing_at_all)
+{
+	setenv("NCCLBPF_DISABLE", "1", 1);
+	begin_with(MADE_CHOOSE(1, 2));
+	ck_assert_ptr_null(rank_of(1, 1));
+	ck_assert_ptr_null(rt());
+	ck_assert_int_eq(ask(NULL, 4, 1).channels, 0);
+	unsetenv("NCCLBPF_DISABLE");
+}
+END_TEST
+
+START_TEST(decisions_can_be_read_back)
+{
+	struct nb_comm *c;
+	struct nb_decision d;
+
+	begin_with(MADE_CHOOSE(1, 2));
+	c = rank_of(1, 1);
+	for (int i = 0; i < 2000; i++)
+		ask(c, i % 5, (size_t)1 << (i % 30));
+	nb_runtime_lock(rt());
+	ck_assert_uint_eq(nb_comm_decisions(c), 2000);
+	ck_assert(!nb_comm_decision(c, 2000, &d));
+	ck_assert(!nb_comm_decision(c, 2000 - NB_RING - 1, &d));
+	for (uint64_t s = 2000 - NB_RING; s < 2000; s++) {
+		ck_assert(nb_comm_decision(c, s, &d));
+		ck_assert_uint_eq(d.seq, s);
+		ck_assert_int_eq(d.coll, (int)(s % 5));
+		ck_assert_uint_eq(d.bytes, (uint64_t)1 << (s % 30));
+		ck_assert_int_eq(d.algo, RING);
+		ck_assert_int_eq(d.proto, SIMPLE);
+		ck_assert_int_eq(d.by, 0);
+		ck_assert_uint_eq(d.usable, (1u << 21) - 1);
+		ck_assert(d.nccl_cost_us == 100.0);
+		ck_assert(d.cost_us == 100.0 + 5 * 5 % 21);
+	}
+	ck_assert(nb_comm_latest(c, 0, 5, &d));
+	ck_assert_uint_eq(d.bytes, 32);
+	ck_assert_uint_eq(d.count, 67);
+	ck_assert(!nb_comm_latest(c, 0, 4, &d));
+	ck_assert(!nb_comm_latest(c, 5, 5, &d));
+	ck_assert_str_eq(nb_runtime_policy_name(rt(), d.generation, 0),
+			 "first");
+	nb_runtime_unlock(rt());
+	nb_comm_free(c);
+	ck_assert_uint_eq(nb_runtime_decisions(rt()), 2000);
+}
+END_TEST
+
+/* ---- changes ---- */
+
+static void hold(const char *name, const char *text,
+		 const struct nb_map_spec *maps, uint32_t nmaps)
+{
+	struct nb_held *held;
+	struct nb_err err = { 0 };
+	struct nb_buf b;
+
+	made_image(&b, name, text, maps, nmaps);
+	nb_runtime_lock(rt());
+	ck_assert_msg(!nb_runtime_policy_add(rt(), b.data, b.size, name,
+					     NB_SOURCE_SHELL, NULL, NULL, &held,
+					     &err),
+		      "%s", err.text);
+	nb_runtime_unlock(rt());
+	nb_buf_fini(&b);
+}
+
+static struct nb_change last;
+
+static int commit(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	return nb_change_commit(rt(), digest, &last, err);
+}
+
+static void use(const char *name)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+
+	ck_assert_msg(
+		!nb_change_stage_use(rt(), &name, name ? 1 : 0, digest, &err),
+		"%s", err.text);
+	ck_assert_msg(!commit(digest, &err), "%s", err.text);
+}
+
+START_TEST(change_undo_and_map_change_while_a_job_runs)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	uint8_t digest[NB_SHA256_SIZE];
+	uint32_t key = 0, value = 6;
+	struct nb_map_op op = { .key = &key, .value = &value };
+	struct nb_err err = { 0 };
+	bool staged, has_last;
+	struct got before = ask(c, 4, 1024);
+
+	ck_assert_int_eq(nb_change_stage_undo(rt(), digest, &err), NB_E_NOENT);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	hold("chan", MADE_CHANNELS_FROM_MAP, &made_coherent, 1);
+	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
+	use("ring");
+	ck_assert_int_eq(last.state, NB_CHANGE_COMMITTED);
+	ck_assert_uint_eq(last.ncomms, 1);
+	ck_assert_uint_eq(last.comm[0].fence, 2); /* idle: at once */
+	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
+	use("chan");
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
+	ck_assert_int_eq(
+		nb_change_stage_map(rt(), "limits", &op, 1, digest, &err), 0);
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
+	ck_assert_int_eq(commit(digest, &err), 0);
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 6);
+	ck_assert_int_eq(nb_change_stage_undo(rt(), digest, &err), 0);
+	ck_assert_int_eq(commit(digest, &err), 0);
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
+	ck_assert_int_eq(nb_change_stage_undo(rt(), digest, &err), 0);
+	ck_assert_int_eq(commit(digest, &err), 0);
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 6);
+	use(NULL);
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
+	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
+	nb_change_status(rt(), &staged, digest, &has_last, &last);
+	ck_assert(!staged && has_last);
+	ck_assert_uint_eq(last.comm[0].passed, 1);
+	/* many more changes than generations can be kept */
+	for (int i = 0; i < 3 * NB_MAX_GENS; i++) {
+		use(i % 2 ? "ring" : "chan");
+		ck_assert_int_eq(ask(c, 4, 1024).index,
+				 i % 2 ? 5 : before.index);
+	}
+	nb_comm_free(c);
+}
+END_TEST
+
+START_TEST(new_communicators_begin_with_the_last_change)
+{
+	struct nb_comm *c = rank_of(1, 1), *d;
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	d = rank_of(2, 1);
+	ck_assert_int_eq(ask(d, 4, 1024).index, 5);
+	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
+	nb_comm_free(c);
+	nb_comm_free(d);
+}
+END_TEST
+
+START_TEST(ranks_elsewhere_refuse_a_change)
+{
+	struct nb_comm *c = rank_of(0xabc, 4), *d = rank_of(0xabc, 4);
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+	struct got before = ask(c, 4, 1024);
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(nb_change_stage_use(rt(), &name, 1, digest, &err), 0);
+	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(err.text, "2 of 4 ranks"));
+	ck_assert_ptr_nonnull(strstr(err.text, "0abc"));
+	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
+	ck_assert_int_eq(nb_change_abort(rt(), digest, &err), 0);
+	ck_assert_int_eq(nb_change_abort(rt(), digest, &err), NB_E_NOENT);
+	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
+	nb_comm_free(c);
+	nb_comm_free(d);
+}
+END_TEST
+
+START_TEST(communicators_without_identity_keep_what_they_have)
+{
+	struct got got = { -1, 0 };
+	float t[21];
+	void *c;
+
+	ncclTunerPlugin_v4.init(8, 1, logger, &c);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	ck_assert_uint_eq(last.ncomms, 1);
+	ck_assert_int_eq(last.comm[0].state, NB_CHANGE_UNCHANGEABLE);
+	ck_assert_ptr_nonnull(strstr(last.comm[0].why, "v4"));
+	table(t);
+	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
+					 0, &got.channels);
+	ck_assert_int_ne(pick(t, 21, 3.6e9f), 5);
+	ncclTunerPlugin_v4.destroy(c);
+	ncclTunerPlugin_v4.init(8, 1, logger, &c);
+	table(t);
+	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
+					 0, &got.channels);
+	ck_assert_int_eq(pick(t, 21, 3.6e9f), 5);
+	ncclTunerPlugin_v4.destroy(c);
+}
+END_TEST
+
+START_TEST(policy_in_use_is_not_discarded)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	struct nb_err err = { 0 };
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	ask(c, 4, 1);
+	nb_runtime_lock(rt());
+	ck_assert_int_eq(nb_runtime_policy_discard(rt(), "ring", &err),
+			 NB_E_BUSY);
+	nb_runtime_unlock(rt());
+	use(NULL);
+	ask(c, 4, 1);
+	nb_runtime_lock(rt());
+	ck_assert_msg(!nb_runtime_policy_discard(rt(), "ring", &err), "%s",
+		      err.text);
+	ck_assert_uint_eq(rt()->nheld, 0);
+	ck_assert_int_eq(nb_runtime_policy_discard(rt(), "ring", &err),
+			 NB_E_NOENT);
+	nb_runtime_unlock(rt());
+	nb_comm_free(c);
+}
+END_TEST
+
+START_TEST(explain_runs_on_copies)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	struct nb_map_ref ref;
+	struct nb_explain ex;
+	uint32_t key = 0, value = 0;
+
+	hold("count", MADE_COUNT_IN_MAP, &made_local, 1);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	ask(c, 4, 4096);
+	nb_runtime_lock(rt());
+	ck_assert_int_eq(nb_comm_explain(c, 4, 5000, &ex, NULL), 0);
+	ck_assert(ex.seen);
+	ck_assert_uint_eq(ex.nsteps, 1);
+	ck_assert_str_eq(ex.step[0].policy, "ring");
+	ck_assert(ex.step[0].changed);
+	ck_assert_int_eq(ex.answer.algo, RING);
+	ck_assert_int_eq(ex.answer.by, 0);
+	ck_assert_int_eq(nb_comm_explain(c, 2, 5000, &ex, NULL), 0);
+	ck_assert(!ex.seen);
+	ck_assert_int_eq(nb_comm_explain(c, 9, 5000, &ex, NULL), NB_E_ARG);
+	nb_runtime_unlock(rt());
+	use("count");
+	ask(c, 4, 4096);
+	nb_runtime_lock(rt());
+	ck_assert_int_eq(nb_comm_explain(c, 4, 5000, &ex, NULL), 0);
+	ck_assert_int_eq(ex.answer.by, -1);
+	ck_assert_int_eq(nb_runtime_map_find(rt(), "count/counts", &ref, NULL),
+			 0);
+	ck_assert_int_eq(nb_map_read(ref.object, &key, &value, NULL), 0);
+	ck_assert_uint_eq(value, 1);
+	nb_runtime_unlock(rt());
+	nb_comm_free(c);
+}
+END_TEST
+
+START_TEST(counters_outlive_generations)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	uint64_t runs, overrides;
+	struct nb_held *h;
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	hold("noop", MADE_NOOP, NULL, 0);
+	for (int i = 0; i < 3; i++) {
+		use("ring");
+		ask(c, 4, 1);
+		ask(c, 4, 1);
+		use("noop");
+		ask(c, 4, 1);
+		use(NULL);
+		ask(c, 4, 1);
+	}
+	nb_runtime_lock(rt());
+	h = nb_runtime_policy_find(rt(), "ring", NULL);
+	nb_runtime_policy_counts(rt(), h->policy, 0, &runs, &overrides);
+	ck_assert_uint_eq(runs, 6);
+	ck_assert_uint_eq(overrides, 6);
+	h = nb_runtime_policy_find(rt(), "noop", NULL);
+	nb_runtime_policy_counts(rt(), h->policy, 0, &runs, &overrides);
+	ck_assert_uint_eq(runs, 3);
+	ck_assert_uint_eq(overrides, 0);
+	nb_runtime_unlock(rt());
+	nb_comm_free(c);
+}
+END_TEST
+
+/* ---- many threads ---- */
+
+enum { RANKS = 8, COMMITS = 60, KEPT = 1 << 20 };
+
+static uint8_t answer[RANKS][KEPT];
+static uint64_t made[RANKS];
+static uint32_t stop;
+
+struct rank {
+	struct nb_comm *c;
+	int index;
+};
+
+static void *decide(void *arg)
+{
+	struct rank *r = arg;
+
+	for (uint64_t k = 0; k < KEPT; k++) {
+		if (__atomic_load_n(&stop, __ATOMIC_RELAXED))
+			break;
+		answer[r->index][k] = (uint8_t)ask(r->c, 4, 1 << 20).channels;
+		__atomic_store_n(&made[r->index], k + 1, __ATOMIC_RELEASE);
+		if (k % 256 == 255)
+			usleep(100);
+	}
+	return NULL;
+}
+
+static void compare_answers(void)
+{
+	uint64_t least = KEPT;
+	unsigned seen = 0;
+
+	for (int i = 0; i < RANKS; i++)
+		if (made[i] < least)
+			least = made[i];
+	for (uint64_t k = 0; k < least; k++) {
+		seen |= 1u << answer[0][k];
+		for (int i = 1; i < RANKS; i++)
+			ck_assert_msg(answer[i][k] == answer[0][k],
+				      "decision %llu: rank 0 %d, rank %d %d",
+				      (unsigned long long)k, answer[0][k], i,
+				      answer[i][k]);
+	}
+	ck_assert_uint_eq(seen, 1u << 0 | 1u << 3 | 1u << 5);
+	ck_assert_uint_gt(least, 1000);
+}
+
+/* Readers like the control thread's, all the time. */
+static void *read_all(void *arg)
+{
+	struct nb_decision d;
+	uint64_t whole = 0;
+
+	(void)arg;
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		nb_runtime_lock(rt());
+		for (const struct nb_comm *c = rt()->comms; c; c = c->next) {
+			uint64_t n = nb_comm_decisions(c);
+
+			if (n && nb_comm_decision(c, n - 1, &d))
+				whole += d.bytes == 1 << 20 && d.channels < 6;
+			if (nb_comm_latest(c, 4, 20, &d))
+				ck_assert_uint_eq(d.bytes, 1 << 20);
+		}
+		nb_runtime_unlock(rt());
+		nb_runtime_tick(rt());
+		usleep(200);
+	}
+	ck_assert_uint_gt(whole, 0);
+	return NULL;
+}
+
+START_TEST(eight_ranks_change_at_the_same_decision)
+{
+	struct rank r[RANKS];
+	pthread_t t[RANKS], reader;
+
+	for (int i = 0; i < RANKS; i++)
+		r[i] = (struct rank){ rank_of(9, RANKS), i };
+	hold("three",
+	     "stw [%r1+68], 1\nstw [%r1+72], 2\nstw [%r1+76], 3\n"
+	     "mov %r0, 0\nexit\n",
+	     NULL, 0);
+	hold("five",
+	     "stw [%r1+68], 1\nstw [%r1+72], 2\nstw [%r1+76], 5\n"
+	     "mov %r0, 0\nexit\n",
+	     NULL, 0);
+	pthread_create(&reader, NULL, read_all, NULL);
+	for (int i = 0; i < RANKS; i++)
+		pthread_create(&t[i], NULL, decide, &r[i]);
+	usleep(20000);
+	for (int i = 0; i < COMMITS; i++) {
+		use(i % 3 == 2 ? NULL : i % 3 ? "five" : "three");
+		usleep(2000);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < RANKS; i++)
+		pthread_join(t[i], NULL);
+	pthread_join(reader, NULL);
+	compare_answers();
+	for (int i = 0; i < RANKS; i++)
+		nb_comm_free(r[i].c);
+}
+END_TEST
+
+static void *come_and_go(void *arg)
+{
+	for (int i = 0; i < 200; i++) {
+		struct nb_comm *c = rank_of((uint64_t)(uintptr_t)arg, 1);
+
+		for (int k = 0; k < 20; k++)
+			ask(c, 4, 1024);
+		ncclTunerPlugin_v5.finalize(c);
+	}
+	return NULL;
+}
+
+START_TEST(communicators_come_and_go_on_many_threads)
+{
+	pthread_t t[RANKS];
+
+	begin_with(MADE_CHOOSE(1, 2));
+	for (int i = 0; i < RANKS; i++)
+		pthread_create(&t[i], NULL, come_and_go,
+			       (void *)(uintptr_t)(i + 1));
+	for (int i = 0; i < RANKS; i++)
+		pthread_join(t[i], NULL);
+	ck_assert_uint_eq(rt()->ncomms, 0);
+	ck_assert_uint_eq(nb_runtime_decisions(rt()), RANKS * 200 * 20);
+	for (int i = 0; i < NB_SEG_COMMS; i++)
+		ck_assert_uint_eq(rt()->seg->mem->comm[i].in_use, 0);
+}
+END_TEST
+
+/* ---- several processes ---- */
+
+START_TEST(forked_child_leaves_the_parents_ranks_alone)
+{
+	struct nb_comm *c;
+	int status;
+	pid_t pid;
+
+	setenv("NCCLBPF_CONTROL", "on", 1);
+	begin_with(MADE_CHOOSE(1, 2));
+	c = rank_of(1, 1);
+	ask(c, 4, 1);
+	pid = fork();
+	if (!pid) {
+		struct nb_comm *own;
+
+		for (int i = 0; i < 100; i++)
+			if (ask(c, 4, 1).index != 5)
+				_exit(1);
+		if (c->seg || rt()->pid != getpid())
+			_exit(2);
+		own = rank_of(1, 1);
+		if (ask(own, 4, 1).index != 5 || !own->seg ||
+		    !rt()->seg->shared)
+			_exit(3);
+		nb_comm_free(own);
+		nb_comm_free(c);
+		exit(0);
+	}
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_eq(c->fence.slot->announced, 1);
+	ask(c, 4, 1);
+	ck_assert_uint_eq(c->fence.slot->announced, 2);
+	nb_comm_free(c);
+}
+END_TEST
+
+/* Another process of the job with its own policy; @go: when to decide. */
+static int other_rank(const char *text, int go)
+{
+	struct nb_comm *c;
+	char ch;
+
+	begin_with(text);
+	c = rank_of(5, 2);
+	if (read(go, &ch, 1) < 0) /* NCCL's barrier after init */
+		return -1;
+	return ask(c, 4, 1024).index;
+}
+
+START_TEST(processes_that_begin_differently_use_no_policy)
+{
+	int go[2], status;
+	float t[21];
+	pid_t pid[2];
+
+	table(t);
+	ck_assert_int_eq(pipe(go), 0);
+	for (int i = 0; i < 2; i++) {
+		pid[i] = fork();
+		if (!pid[i]) {
+			close(go[1]);
+			_exit(other_rank(i ? MADE_CHOOSE(1, 2)
+					   : MADE_CHOOSE(0, 0),
+					 go[0]));
+		}
+		usleep(100000);
+	}
+	close(go[1]);
+	for (int i = 0; i < 2; i++) {
+		waitpid(pid[i], &status, 0);
+		ck_assert_int_eq(WEXITSTATUS(status), pick(t, 21, 3.6e9f));
+	}
+}
+END_TEST
+
+START_TEST(process_that_has_not_staged_stops_a_change)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+	int ready[2];
+	pid_t pid;
+	char ch;
+
+	ck_assert_int_eq(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		rank_of(2, 1);
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	ck_assert_int_eq(read(ready[0], &ch, 1), 1);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(nb_change_stage_use(rt(), &name, 1, digest, &err), 0);
+	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(err.text, "process"));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* it is gone: no longer in the way */
+	ck_assert_msg(!commit(digest, &err), "%s", err.text);
+	ck_assert_int_eq(ask(c, 4, 1).index, 5);
+	nb_comm_free(c);
+}
+END_TEST
+
+UNIT_MAIN("tuner", tcase_add_checked_fixture(tc, set_up, tear_down);
+	  tcase_add_test(tc, both_readings_of_a_table_agree_with_nccl);
+	  tcase_add_test(tc, chosen_entry_is_what_nccl_takes);
+	  tcase_add_test(tc, tables_of_no_known_shape_are_not_read);
+	  tcase_add_test(tc, answers_that_nccl_cannot_have_are_refused);
+	  tcase_add_test(tc, each_reason_has_a_word);
+	  tcase_add_test(tc,
+			 policy_of_the_environment_decides_in_every_version);
+	  tcase_add_test(tc, nothing_that_nccl_passes_is_fatal);
+	  tcase_add_test(tc, v2_answers_only_what_is_safe_unchecked);
+	  tcase_add_test(tc, v2_keeps_the_users_filter);
+	  tcase_add_test(tc, bad_policies_leave_the_choice_to_nccl);
+	  tcase_add_test(tc, disabled_means_nothing_at_all);
+	  tcase_add_test(tc, decisions_can_be_read_back);
+	  tcase_add_test(tc, change_undo_and_map_change_while_a_job_runs);
+	  tcase_add_test(tc, new_communicators_begin_with_the_last_change);
+	  tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
+	  tcase_add_test(tc,
+			 communicators_without_identity_keep_what_they_have);
+	  tcase_add_test(tc, policy_in_use_is_not_discarded);
+	  tcase_add_test(tc, explain_runs_on_copies);
+	  tcase_add_test(tc, counters_outlive_generations);
+	  tcase_add_test(tc, eight_ranks_change_at_the_same_decision);
+	  tcase_add_test(tc, communicators_come_and_go_on_many_threads);
+	  tcase_add_test(tc, forked_child_leaves_the_parents_ranks_alone);
+	  tcase_add_test(tc, processes_that_begin_differently_use_no_policy);
+	  tcase_add_test(tc, process_that_has_not_staged_stops_a_change);)
