@@ -19,7 +19,7 @@ struct nb_control;
 enum {
 	NB_CONN_STREAMS = 4,
 	NB_CONN_FDS = 4,
-	NB_CONN_GREET_MS = 10000, /* for the first hello */
+	NB_CONN_GREET_MS = 30000, /* for the first hello, typed by hand */
 	NB_CONN_LINE_MS = 10000,  /* from a line's first byte to its last */
 	NB_CONN_READ_MS = 5000,	  /* without taking a byte of a reply */
 	NB_CONN_POLL_MS = 100	  /* between looks at a stream's source */

@@ -129,6 +129,17 @@ refuses() {
 	says "$name" '"ok":false,"error":{"code":"'"$code"'","message":"'
 }
 
+# Wait until every rank has passed the fences of the last change.
+settle() {
+	for i in $(seq 200); do
+		ask "change status"
+		printf '%s' "$R" | grep -o '"ranks":[0-9]*,"passed":[0-9]*' |
+			awk -F '[:,]' '$2 != $4 { bad = 1 } END { exit bad }' && break
+		sleep 0.05
+	done
+	sleep 0.1 # the decision itself, after it was announced
+}
+
 load() { # policy names
 	for p; do
 		ask "!fd $P/$p.policy" "policy load $p"

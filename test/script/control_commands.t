@@ -106,7 +106,7 @@ refuses "policy dump of a bad page" bad_argument "policy dump big after=x"
 ask "policy use ring"
 says "policy use" '"change":"' '"state":"committed"' '"generation":' \
 	'"comm":"'$comm '"ranks":2'
-sleep 0.3
+settle
 ask "change status"
 says "all ranks passed the fence" '"staged":null' '"passed":2'
 ask "decision tail 2"
@@ -118,17 +118,17 @@ refuses "policy use of one twice" exists "policy use ring ring"
 refuses "policy use none and another" bad_argument "policy use none ring"
 refuses "policy discard in use" busy "policy discard ring"
 ask "policy use tree tables"
-sleep 0.2
+settle
 ask "comm show $comm"
 says "a chain of policies" '"policies":["tree","tables"]' '"by":"tree"'
 ask "policy undo"
 says "policy undo" '"state":"committed"'
-sleep 0.2
+settle
 ask "comm show $comm"
 says "undo brings back the one before" '"policies":["ring"]'
 ask "policy use none"
 says "policy use none" '"change":"'$zeros '"state":"committed"'
-sleep 0.2
+settle
 ask "decision tail 2"
 says "NCCL decides again" '"by":null'
 ask "policy discard big"
@@ -200,13 +200,13 @@ refuses "map del of an array" bad_flags "map del hits 00000000"
 # ---- a coherent map: algo + 1, proto + 1
 ask "map set choice 00000000 0200000003000000"
 says "map set of a coherent map is a change" '"state":"committed"' '"generation":'
-sleep 0.3
+settle
 ask "explain allreduce 1024"
 says "explain" '"coll":"allreduce","bytes":1024' '"seen":true' '"name":"choice"' \
 	'"answer":{"algo":"ring","proto":"simple","channels":0},"by":"choice"' '"changed":true'
 ask "policy undo"
 says "undo of a map change" '"state":"committed"'
-sleep 0.3
+settle
 ask "map get choice 00000000"
 says "undo brings the content back" '"value":"0000000000000000"'
 refuses "map del of a coherent array" bad_flags "map del choice 00000000"
@@ -249,7 +249,7 @@ refuses "an id that is a stream already" exists "@9 decision tail 1 follow=yes" 
 refuses "a fifth stream" over_limit "@1 trace tail follow=yes" "@2 trace tail follow=yes" \
 	"@3 trace tail follow=yes" "@4 trace tail follow=yes" "@5 trace tail follow=yes"
 ask "policy use choice"
-sleep 0.3
+settle
 ask "trace tail 3"
 says "trace tail" '"lines":[{"policy":"choice","number":' '"text":"hit ' 'Z","text"' '"lost":0'
 check "trace tail gives as many" test "$(printf '%s' "$R" | grep -o '"number":' | wc -l)" -eq 3

@@ -48,7 +48,7 @@ all "the digest is the same in all" "\"staged\":\"$d\"" "change status"
 first
 ask "change commit $d"
 says "change commit" '"state":"committed"' '"comm":"'$comm '"ranks":4'
-sleep 0.5
+settle
 all "every process decides by it" '"by":"ring"' "decision tail 1"
 all "and says so" '"policies":["ring"]' status
 all "nothing is staged any more" '"staged":null' "change status"
@@ -58,14 +58,14 @@ all "policy use choice commit=no" '"state":"staged"' "policy use choice commit=n
 d=$(digest)
 first
 ask "change commit $d"
-sleep 0.5
+settle
 all "map set commit=no" '"state":"staged"' \
 	"map set choice 00000000 0200000003000000 commit=no"
 d=$(digest)
 first
 ask "change commit $d"
 says "a map change commits" '"state":"committed"'
-sleep 0.5
+settle
 all "every process reads the new content" '"value":"0200000003000000"' \
 	"map get choice 00000000"
 all "and decides by it" '"answer":{"algo":"ring","proto":"simple","channels":0},"by":"choice"' \
@@ -90,7 +90,7 @@ d=$(digest)
 first
 ask "change commit $d"
 says "and commits" '"state":"committed"'
-sleep 0.3
+settle
 alive "after changes"
 
 # ---- a process dies
