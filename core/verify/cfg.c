@@ -74,7 +74,7 @@ int nb_cfg_func_at(const struct nb_env *env, uint32_t pc)
 	return f < cfg->nfuncs && cfg->funcs[f].start == pc ? (int)f : -1;
 }
 
-/* ---- functions ---------------------------------------------------------- */
+/* ---- functions ---- */
 
 static int refuse_target(struct nb_env *env, uint32_t pc, int64_t to,
 			 const char *what)
@@ -178,7 +178,7 @@ static int find_funcs(struct nb_env *env)
 	return 0;
 }
 
-/* ---- edges --------------------------------------------------------------- */
+/* ---- edges ---- */
 
 static int check_jump(struct nb_env *env, uint32_t pc)
 {
@@ -295,14 +295,10 @@ static int mark_joins(struct nb_env *env)
 			ways[next[i]] = 1;
 		}
 	}
-	for (uint32_t pc = 0; pc < env->n; pc++)
-		if (at(env, pc)->kind == NB_KIND_MAY_GOTO)
-			cfg->mark[pc] |= NB_MARK_JOIN;
 	return 0;
 }
 
-/* ---- recursion ------------------------------------------------------------
- */
+/* ---- recursion ---- */
 
 enum color { WHITE, GREY, BLACK };
 
@@ -339,8 +335,7 @@ static int check_calls(struct nb_env *env, uint32_t f, uint8_t *color)
 	return 0;
 }
 
-/* ---- liveness --------------------------------------------------------------
- */
+/* ---- liveness ---- */
 
 enum {
 	ARGS = 0x3e,   /* r1-r5 */
@@ -468,8 +463,7 @@ int nb_cfg_build(struct nb_env *env)
 	return find_live(env);
 }
 
-/* ---- post-dominators
- * --------------------------------------------------------- */
+/* ---- post-dominators ---- */
 
 enum { UNSET = UINT32_MAX - 1, LAPS = 32, WORK = 4000000 };
 
@@ -636,8 +630,7 @@ uint32_t nb_cfg_join(struct nb_env *env, uint32_t pc)
 	return cfg->ipdom[pc];
 }
 
-/* ---- stack of call chains
- * ------------------------------------------------------ */
+/* ---- stack of call chains ---- */
 
 struct chains {
 	uint32_t bytes[MAX_FUNCS]; /* of the deepest from here; 0: not yet */

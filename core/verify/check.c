@@ -48,7 +48,7 @@ uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
 	return env->cfg.func_of[pc];
 }
 
-/* ---- registers ----------------------------------------------------------- */
+/* ---- registers ---- */
 
 static int check_init(const struct at *a, int number)
 {
@@ -81,8 +81,7 @@ static int check_writable(const struct at *a, int number)
 		      "r10 only read: it is the frame pointer", "");
 }
 
-/* ---- arithmetic -----------------------------------------------------------
- */
+/* ---- arithmetic ---- */
 
 static int check_count(const struct at *a)
 {
@@ -239,8 +238,7 @@ static int check_arith(const struct at *a)
 	return 0;
 }
 
-/* ---- maps and plain memory --------------------------------------------------
- */
+/* ---- maps and plain memory ---- */
 
 enum access { LOAD, STORE };
 
@@ -330,8 +328,7 @@ static int check_map_access(const struct at *a, int number, enum access acc)
 	return 0;
 }
 
-/* ---- stack
- * -------------------------------------------------------------------- */
+/* ---- stack ---- */
 
 static const struct nb_frame *frame_of(const struct at *a,
 				       const struct nb_reg *r)
@@ -495,8 +492,7 @@ static int check_stack(const struct at *a, const struct nb_need *n,
 		       : check_stack_store(a, n->reg, off, n->size, n->value);
 }
 
-/* ---- context
- * ------------------------------------------------------------------- */
+/* ---- context ---- */
 
 static const struct nb_ctx_field *newer_field(const struct at *a, int64_t off)
 {
@@ -659,8 +655,7 @@ static int check_ctx(const struct at *a, const struct nb_need *n,
 	return 0;
 }
 
-/* ---- memory accesses
- * ------------------------------------------------------------ */
+/* ---- memory accesses ---- */
 
 static int refuse_address(const struct at *a, int number)
 {
@@ -753,8 +748,7 @@ static int check_atomic(const struct at *a, const struct nb_need *n)
 	return 0;
 }
 
-/* ---- helpers
- * -------------------------------------------------------------------- */
+/* ---- helpers ---- */
 
 static const struct nb_helper_spec *helper_of(const struct nb_insn *insn)
 {
@@ -999,8 +993,7 @@ static int check_args(const struct at *a)
 	return rc;
 }
 
-/* ---- calls and returns
- * -------------------------------------------------------------- */
+/* ---- calls and returns ---- */
 
 static int check_call(const struct at *a)
 {

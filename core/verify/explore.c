@@ -29,13 +29,14 @@ enum {
 struct node {
 	struct node *parent, *next;
 	struct nb_saved *saved; /* NULL: dropped */
-	uint32_t size, pc, ways, hits, misses;
+	uint32_t size, ways, hits, misses;
+	uint32_t passes; /* may_goto passed on the way here */
 };
 
 struct pending {
 	struct nb_saved *saved;
 	struct node *parent;
-	uint32_t size, pc, nhistory;
+	uint32_t size, pc, nhistory, passes;
 };
 
 struct free_block {
@@ -46,9 +47,11 @@ struct walk {
 	struct nb_env *env;
 	struct nb_state *st;
 	uint32_t pc;
-	struct node *at;    /* the last stored state of this way */
-	struct node **seen; /* stored states by slot */
-	uint32_t *visits;   /* of joins */
+	struct node *at;      /* the last stored state of this way */
+	struct node **seen;   /* stored states by slot */
+	struct node **passed; /* of may_goto: right after a pass is used up */
+	uint32_t *visits;     /* of joins */
+	uint32_t passes;      /* may_goto passed on this way */
 	struct pending *pending;
 	uint32_t npending, walked;
 	struct free_block *free[NCLASSES];
@@ -57,8 +60,7 @@ struct walk {
 	uint32_t nsteps;
 };
 
-/* ---- memory
- * ------------------------------------------------------------------ */
+/* ---- memory ---- */
 
 static void *take(struct walk *w, size_t size)
 {
@@ -116,8 +118,7 @@ static int over_memory(struct walk *w)
 			 "");
 }
 
-/* ---- what matters of a state
- * ----------------------------------------------------- */
+/* ---- what matters of a state ---- */
 
 static void live_at(const struct walk *w, uint32_t pc, struct nb_live *live)
 {
@@ -142,8 +143,7 @@ static struct nb_saved *save(struct walk *w, uint32_t pc, uint32_t *size)
 	return s;
 }
 
-/* ---- ways
- * ------------------------------------------------------------------------- */
+/* ---- ways ---- */
 
 static void remember(struct nb_env *env, uint32_t pc)
 {
@@ -179,6 +179,7 @@ static int push(struct walk *w, uint32_t pc)
 	p->pc = pc;
 	p->parent = w->at;
 	p->nhistory = w->env->nhistory;
+	p->passes = w->passes;
 	if (w->at)
 		w->at->ways++;
 	w->npending++;
@@ -220,11 +221,11 @@ static bool pop(struct walk *w)
 	w->pc = p->pc;
 	w->at = p->parent;
 	w->env->nhistory = p->nhistory;
+	w->passes = p->passes;
 	return true;
 }
 
-/* ---- stored states
- * ------------------------------------------------------------------- */
+/* ---- stored states ---- */
 
 static int refuse_loop(struct walk *w)
 {
@@ -240,52 +241,61 @@ static int refuse_loop(struct walk *w)
 
 enum found { GO_ON, COVERED, REFUSED };
 
-static enum found compare(struct walk *w, struct node *n,
-			  const struct nb_live *live)
-{
-	bool budget = w->env->insns[w->pc].kind == NB_KIND_MAY_GOTO;
+/* A list of stored states, and what being in it means. */
+struct list {
+	struct node **head;
+	bool pass; /* each arrival here used up a pass of a may_goto */
+	struct nb_live live;
+};
 
-	if (!nb_state_covers(n->saved, w->st, live))
+/*
+ * A state that is not walked to its end lies on this very way. To stop at it
+ * would accept a loop, which is right only where each lap uses up a pass of
+ * the run-time budget. Meeting it again unchanged is an endless loop, unless
+ * the lap used up passes: then the budget ends it.
+ */
+static enum found compare(struct walk *w, const struct node *n,
+			  const struct list *l)
+{
+	if (!nb_state_covers(n->saved, w->st, &l->live))
 		return GO_ON;
-	if (!n->ways || budget)
+	if (!n->ways || l->pass)
 		return COVERED;
-	if (!nb_state_same(n->saved, w->st, live))
+	if (n->passes != w->passes || !nb_state_same(n->saved, w->st, &l->live))
 		return GO_ON;
 	refuse_loop(w);
 	return REFUSED;
 }
 
 /* Look for a stored state that answers for this one. */
-static enum found look(struct walk *w, const struct nb_live *live,
-		       struct node **latest)
+static enum found look(struct walk *w, const struct list *l,
+		       const struct node **latest)
 {
-	struct node **link = &w->seen[w->pc];
+	struct node **link = l->head;
 
 	while (*link) {
 		struct node *n = *link;
-		enum found f = compare(w, n, live);
+		enum found f = compare(w, n, l);
 
 		if (f != GO_ON) {
 			n->hits++;
 			return f;
 		}
-		if (n->ways && !*latest)
-			*latest = n;
 		if (++n->misses > MISSES * (n->hits + 1)) {
 			*link = n->next;
 			drop(w, n);
 			if (!n->ways)
 				give_node(w, n);
-			if (*latest == n)
-				*latest = NULL;
 			continue;
 		}
+		if (n->ways && !*latest)
+			*latest = n;
 		link = &n->next;
 	}
 	return GO_ON;
 }
 
-static int store_state(struct walk *w)
+static int store_state(struct walk *w, const struct list *l)
 {
 	struct nb_verify_stats *stats = &w->env->v->stats;
 	struct node *n = take_node(w);
@@ -297,11 +307,11 @@ static int store_state(struct walk *w)
 		give_node(w, n);
 		return over_memory(w);
 	}
-	n->pc = w->pc;
 	n->ways = 1;
+	n->passes = w->passes;
 	n->parent = w->at;
-	n->next = w->seen[w->pc];
-	w->seen[w->pc] = n;
+	n->next = *l->head;
+	*l->head = n;
 	w->at = n;
 	if (++stats->states_kept > stats->states_peak)
 		stats->states_peak = stats->states_kept;
@@ -311,23 +321,36 @@ static int store_state(struct walk *w)
 /* At a join: covered, endless, or one more state to remember. */
 static enum found checkpoint(struct walk *w)
 {
-	struct node *latest = NULL;
-	struct nb_live live;
+	struct list l = { &w->seen[w->pc], false, { { 0 } } };
+	const struct node *latest = NULL;
 	enum found f;
 
-	live_at(w, w->pc, &live);
-	f = look(w, &live, &latest);
+	w->visits[w->pc]++;
+	live_at(w, w->pc, &l.live);
+	f = look(w, &l, &latest);
 	if (f != GO_ON)
 		return f;
-	if (w->env->widen && latest &&
-	    w->env->insns[w->pc].kind == NB_KIND_MAY_GOTO)
-		nb_state_widen(w->st, latest->saved, &live, w->steps,
-			       w->nsteps);
-	return store_state(w) ? REFUSED : GO_ON;
+	return store_state(w, &l) ? REFUSED : GO_ON;
 }
 
-/* ---- one instruction
- * -------------------------------------------------------------------- */
+/* Right after the may_goto at @pc was passed; w->pc is the next slot. */
+static enum found passpoint(struct walk *w, uint32_t pc)
+{
+	struct list l = { &w->passed[pc], true, { { 0 } } };
+	const struct node *latest = NULL;
+	enum found f;
+
+	live_at(w, w->pc, &l.live);
+	f = look(w, &l, &latest);
+	if (f != GO_ON)
+		return f;
+	if (w->env->widen && latest)
+		nb_state_widen(w->st, latest->saved, &l.live, w->steps,
+			       w->nsteps);
+	return store_state(w, &l) ? REFUSED : GO_ON;
+}
+
+/* ---- one instruction ---- */
 
 static int note_verdict(struct walk *w)
 {
@@ -395,21 +418,28 @@ static int branch(struct walk *w)
 	return 0;
 }
 
-static int may_goto(struct walk *w)
+/* Either the budget is used up, or one pass less is left of it. */
+static int may_goto(struct walk *w, bool *more)
 {
 	const struct nb_insn *insn = &w->env->insns[w->pc];
-	uint32_t to = (uint32_t)((int64_t)w->pc + 1 + insn->off), from;
+	uint32_t pc = w->pc, from;
+	enum found f;
 	int rc;
 
-	if (nb_step_branch_local(w->env, w->st, w->pc, &from))
-		nb_region_open(w->env, w->st, w->pc);
-	remember(w->env, w->pc);
+	if (nb_step_branch_local(w->env, w->st, pc, &from))
+		nb_region_open(w->env, w->st, pc);
+	remember(w->env, pc);
 	if (w->st->region.open)
 		w->st->budget = NB_LABEL_LOCAL;
-	w->env->aux[w->pc] |= NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS;
-	rc = push(w, to);
+	w->env->aux[pc] |= NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS;
+	rc = push(w, (uint32_t)((int64_t)pc + 1 + insn->off));
+	if (rc)
+		return rc;
 	w->pc++;
-	return rc;
+	w->passes++;
+	f = passpoint(w, pc);
+	*more = f == GO_ON;
+	return f == REFUSED ? NB_E_VERIFY : 0;
 }
 
 /* false in *@more: this way ended. */
@@ -435,7 +465,7 @@ static int advance(struct walk *w, bool *more)
 	case NB_KIND_JMP:
 		return branch(w);
 	case NB_KIND_MAY_GOTO:
-		return may_goto(w);
+		return may_goto(w, more);
 	case NB_KIND_JA:
 		w->pc = (uint32_t)((int64_t)w->pc + 1 + insn->off);
 		return 0;
@@ -498,10 +528,7 @@ static int walk_way(struct walk *w)
 		    r->end == w->pc)
 			nb_region_close(env, w->st);
 		if (env->cfg.mark[w->pc] & NB_MARK_JOIN) {
-			enum found f;
-
-			w->visits[w->pc]++;
-			f = checkpoint(w);
+			enum found f = checkpoint(w);
 
 			if (f == REFUSED)
 				return NB_E_VERIFY;
@@ -525,8 +552,7 @@ static int walk_way(struct walk *w)
 	return rc;
 }
 
-/* ---- the whole walk
- * ---------------------------------------------------------------------- */
+/* ---- the whole walk ---- */
 
 static int order(const void *a, const void *b)
 {
@@ -580,8 +606,9 @@ int nb_explore(struct nb_env *env)
 	w->st = malloc(sizeof(*w->st));
 	w->pending = malloc(MAX_PENDING * sizeof(*w->pending));
 	w->seen = nb_arena_array(env->arena, env->n, sizeof(*w->seen));
+	w->passed = nb_arena_array(env->arena, env->n, sizeof(*w->passed));
 	w->visits = nb_arena_array(env->arena, env->n, sizeof(*w->visits));
-	if (w->st && w->pending && w->seen && w->visits) {
+	if (w->st && w->pending && w->seen && w->passed && w->visits) {
 		env->nhistory = 0;
 		env->exit_seen = env->exit_mixed = false;
 		env->exit_local = NB_NO_PC;

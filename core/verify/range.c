@@ -119,7 +119,7 @@ static bool lower_s(int64_t *max, int64_t v)
 	return more;
 }
 
-/* ---- agreement of the views ------------------------------------------- */
+/* ---- agreement of the views ---- */
 
 static bool iv_ok(const struct iv *v)
 {
@@ -298,7 +298,7 @@ static struct nb_range synced(struct nb_range r)
 	return sync(&r) ? r : copy;
 }
 
-/* ---- making and comparing ---------------------------------------------- */
+/* ---- making and comparing ---- */
 
 NB_DOM_FN struct nb_range nb_range_const(uint64_t v)
 {
@@ -413,7 +413,7 @@ NB_DOM_FN struct nb_range nb_range_join(const struct nb_range *a,
 		    iv_join(half(a), half(b)));
 }
 
-/* ---- arithmetic at one width ------------------------------------------- */
+/* ---- arithmetic at one width ---- */
 
 /* Unsigned results from lo to hi before wrapping: one lap, or anything. */
 static void wrap_u(struct iv *v, wide lo, wide hi, unsigned bits)
@@ -600,7 +600,7 @@ static struct iv iv_arsh(struct iv a, struct counts n, unsigned bits)
 	return v;
 }
 
-/* ---- whole operations --------------------------------------------------- */
+/* ---- whole operations ---- */
 
 static struct nb_tnum low(struct nb_tnum t, unsigned bits)
 {
@@ -824,7 +824,7 @@ NB_DOM_FN struct nb_range nb_range_sext(const struct nb_range *a, unsigned bits)
 	return synced(r);
 }
 
-/* ---- branches ------------------------------------------------------------ */
+/* ---- branches ---- */
 
 static enum nb_fn opposite(enum nb_fn fn)
 {

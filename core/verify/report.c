@@ -21,8 +21,7 @@ static const struct class_spec classes[NB_NFINDINGS] = {
 #include "core/tbl/findings.h"
 };
 
-/* ---- words -----------------------------------------------------------------
- */
+/* ---- words ---- */
 
 const char *nb_say(struct nb_env *env, const char *fmt, ...)
 {
@@ -159,8 +158,7 @@ const char *nb_say_reg(struct nb_env *env, const struct nb_reg *r, int number)
 	return nb_say(env, "r%d: %s%s", number, say_value(env, r), label);
 }
 
-/* ---- the finding
- * -------------------------------------------------------------- */
+/* ---- the finding ---- */
 
 static const char *map_name_cb(void *arg, uint32_t index)
 {
@@ -222,8 +220,7 @@ int nb_refuse(struct nb_env *env, enum nb_finding_class cls, uint32_t pc,
 	return NB_E_VERIFY;
 }
 
-/* ---- text
- * ------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 static const char *policy_name(const struct nb_image *img,
 			       const struct nb_prog *p)
@@ -389,9 +386,7 @@ int nb_verdict_err(const struct nb_verdict *v, const struct nb_image *img,
 	return NB_E_VERIFY;
 }
 
-/* ---- trace
- * ----------------------------------------------------------------------------
- */
+/* ---- trace ---- */
 
 static void trace_cells(struct nb_env *env, const struct nb_frame *f)
 {

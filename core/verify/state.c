@@ -149,7 +149,7 @@ void nb_state_restore(struct nb_state *st, const struct nb_saved *from)
 	}
 }
 
-/* ---- comparing ---------------------------------------------------------- */
+/* ---- comparing ---- */
 
 /*
  * Which id of the newer state an id of the stored one stands for, and how
@@ -342,7 +342,7 @@ bool nb_state_same(const struct nb_saved *old, const struct nb_state *st,
 	return compare(old, st, live, true);
 }
 
-/* ---- widening ----------------------------------------------------------- */
+/* ---- widening ---- */
 
 struct steps {
 	const int64_t *at;

@@ -10,7 +10,7 @@
 #include "core/verify/check.h"
 #include "core/verify/region.h"
 
-/* ---- labels -------------------------------------------------------------- */
+/* ---- labels ---- */
 
 /* Local data comes in here; a walk without labels only notes that it does. */
 static uint8_t source(struct nb_env *env)
@@ -53,7 +53,7 @@ static bool map_is_local(const struct nb_map_spec *m)
 	return !(m->tags & NB_MAPF_COHERENT) && m->origin != NB_ORIGIN_RODATA;
 }
 
-/* ---- links between scalars ----------------------------------------------- */
+/* ---- links between scalars ---- */
 
 static void unlink(struct nb_reg *r)
 {
@@ -96,8 +96,7 @@ static bool spread(struct nb_state *st, const struct nb_reg *r)
 	return !l.impossible;
 }
 
-/* ---- ALU --------------------------------------------------------------------
- */
+/* ---- ALU ---- */
 
 static struct nb_reg operand(const struct nb_state *st,
 			     const struct nb_insn *insn)
@@ -216,8 +215,7 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	assign(st, insn->dst, v);
 }
 
-/* ---- stack
- * -------------------------------------------------------------------- */
+/* ---- stack ---- */
 
 static void note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
 		       uint32_t cell)
@@ -534,8 +532,7 @@ static struct nb_reg load_stack(struct nb_state *st, const struct nb_reg *ptr,
 	return v;
 }
 
-/* ---- loads and stores
- * ------------------------------------------------------------ */
+/* ---- loads and stores ---- */
 
 /* Constant data at a known place is a constant. */
 static bool load_constant(const struct nb_env *env, const struct nb_reg *ptr,
@@ -706,8 +703,7 @@ static void lddw(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 	assign(st, insn->dst, v);
 }
 
-/* ---- helpers
- * ------------------------------------------------------------------------ */
+/* ---- helpers ---- */
 
 static bool reads(enum nb_arg arg)
 {
@@ -814,8 +810,7 @@ static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	assign(st, 0, r0);
 }
 
-/* ---- one step
- * ------------------------------------------------------------------------ */
+/* ---- one step ---- */
 
 void nb_step_init(const struct nb_env *env, struct nb_state *st)
 {
@@ -881,8 +876,9 @@ uint16_t nb_step_defs(const struct nb_insn *insn)
 	case NB_KIND_ATOMIC:
 		if (insn->fn == NB_FN_CMPXCHG)
 			return 1;
-		return insn->fn >= NB_FN_FETCH_ADD ? (uint16_t)(1u << insn->src)
-						   : 0;
+		if (insn->fn < NB_FN_FETCH_ADD)
+			return 0;
+		return (uint16_t)(1u << insn->src);
 	case NB_KIND_CALL:
 		return 0x3f;
 	case NB_KIND_JMP:
@@ -898,8 +894,7 @@ uint16_t nb_step_defs(const struct nb_insn *insn)
 	return 0;
 }
 
-/* ---- branches
- * ---------------------------------------------------------------------- */
+/* ---- branches ---- */
 
 struct null_test {
 	uint32_t id;
@@ -1009,9 +1004,7 @@ bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 	return source(env) == NB_LABEL_LOCAL;
 }
 
-/* ---- calls
- * ----------------------------------------------------------------------------
- */
+/* ---- calls ---- */
 
 void nb_step_call(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 {

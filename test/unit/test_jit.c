@@ -51,6 +51,14 @@ static const uint64_t edge[] = { 0,
 				 0xfedcba9876543210 };
 enum { NEDGE = sizeof(edge) / sizeof(edge[0]) };
 
+/* Check writes a message for each of its assertions, true or not: too slow
+ * where there are millions. */
+#define NEED(good, ...)                            \
+	do {                                       \
+		if (!(good))                       \
+			ck_abort_msg(__VA_ARGS__); \
+	} while (0)
+
 /* ---- programs ---- */
 
 struct prog {
@@ -70,7 +78,7 @@ static size_t put(enum nb_op op, unsigned dst, unsigned src, int32_t off,
 {
 	const struct nb_insn_spec *row = nb_spec_insn(op);
 
-	ck_assert(p.n < MAX);
+	NEED(p.n < MAX, "%zu slots", p.n);
 	p.s[p.n] =
 		(struct nb_slot){ row->opcode,
 				  (uint8_t)(field(row->dst, (int32_t)dst) |
@@ -124,14 +132,12 @@ static struct both make(struct nb_map *const *maps, uint32_t nmaps,
 	struct nb_err err = { 0 };
 	struct both b;
 
-	ck_assert_msg(!bind(&b.x, maps, nmaps, &err), "%s", err.text);
+	NEED(!bind(&b.x, maps, nmaps, &err), "%s", err.text);
 	if (features == (unsigned)ALL)
-		ck_assert_msg(!nb_jit_compile(&b.j, b.x, aux, &err), "%s",
-			      err.text);
+		NEED(!nb_jit_compile(&b.j, b.x, aux, &err), "%s", err.text);
 	else
-		ck_assert_msg(
-			!nb_jit_compile_for(&b.j, b.x, aux, features, &err),
-			"%s", err.text);
+		NEED(!nb_jit_compile_for(&b.j, b.x, aux, features, &err), "%s",
+		     err.text);
 	return b;
 }
 
@@ -151,7 +157,7 @@ static struct both assembled(const char *text, struct nb_map *const *maps,
 {
 	struct nb_err err = { 0 };
 
-	ck_assert_msg(!nb_asm(p.s, MAX, &p.n, text, &err), "%s", err.text);
+	NEED(!nb_asm(p.s, MAX, &p.n, text, &err), "%s", err.text);
 	return make(maps, nmaps, NULL, (unsigned)ALL);
 }
 
@@ -311,15 +317,14 @@ static struct file agree(const struct both *b, const struct file *f,
 	struct file mine = *f, theirs = *f;
 	uint64_t r0 = enter(b, &mine, sizeof(mine));
 
-	ck_assert_uint_eq(r0, nb_exec_run(b->x, &theirs, sizeof(theirs)));
+	NEED(r0 == nb_exec_run(b->x, &theirs, sizeof(theirs)), "%s: r0", what);
 	for (unsigned r = 0; r < NREGS; r++)
-		ck_assert_msg(mine.out[r] == theirs.out[r],
-			      "%s r%u r%u of %#lx and %#lx: r%u is %#lx, not "
-			      "%#lx",
-			      what, dst, src, f->in[dst], f->in[src], r,
-			      mine.out[r], theirs.out[r]);
-	ck_assert_msg(!memcmp(&mine, &theirs, sizeof(mine)), "%s: memory",
-		      what);
+		NEED(mine.out[r] == theirs.out[r],
+		     "%s r%u r%u of %#lx and %#lx: r%u is %#lx, not "
+		     "%#lx",
+		     what, dst, src, f->in[dst], f->in[src], r, mine.out[r],
+		     theirs.out[r]);
+	NEED(!memcmp(&mine, &theirs, sizeof(mine)), "%s: memory", what);
 	return mine;
 }
 
@@ -340,10 +345,10 @@ static void alu_pair(const struct nb_insn_spec *row, enum nb_op op,
 			f.in[dst] = edge[i];
 			f.in[src] = edge[k];
 			got = agree(&b, &f, row->name, dst, src);
-			ck_assert_msg(got.out[dst] == reference(row, f.in[dst],
-								f.in[src]),
-				      "%s r%u r%u of %#lx and %#lx", row->name,
-				      dst, src, f.in[dst], f.in[src]);
+			NEED(got.out[dst] ==
+				     reference(row, f.in[dst], f.in[src]),
+			     "%s r%u r%u of %#lx and %#lx", row->name, dst, src,
+			     f.in[dst], f.in[src]);
 			if (row->operand != NB_OPND_REG)
 				break;
 		}
@@ -368,11 +373,10 @@ static void alu_immediates(const struct nb_insn_spec *row, enum nb_op op,
 			fill(&f, k);
 			f.in[dst] = edge[i];
 			got = agree(&b, &f, row->name, dst, dst);
-			ck_assert_msg(got.out[dst] ==
-					      reference(row, edge[i],
-							(uint64_t)(int64_t)imm),
-				      "%s r%u of %#lx and %d", row->name, dst,
-				      edge[i], imm);
+			NEED(got.out[dst] == reference(row, edge[i],
+						       (uint64_t)(int64_t)imm),
+			     "%s r%u of %#lx and %d", row->name, dst, edge[i],
+			     imm);
 		}
 		drop(b);
 	}
@@ -484,10 +488,9 @@ static void jump_pair(const struct nb_insn_spec *row, enum nb_op op,
 				second = f.in[src];
 			}
 			got = agree(&b, &f, row->name, dst, src);
-			ck_assert_msg(got.cell[0] ==
-					      !compares(row, f.in[dst], second),
-				      "%s r%u r%u of %#lx and %#lx", row->name,
-				      dst, src, f.in[dst], second);
+			NEED(got.cell[0] == !compares(row, f.in[dst], second),
+			     "%s r%u r%u of %#lx and %#lx", row->name, dst, src,
+			     f.in[dst], second);
 		}
 	drop(b);
 }
@@ -564,7 +567,7 @@ static void access_row(enum nb_op op, unsigned base, unsigned other,
 		want[i] = by_interpreter;
 	}
 	agree(&b, &f, row->name, base, other);
-	ck_assert_msg(!memcmp(at, want, row->width / 8), "%s", row->name);
+	NEED(!memcmp(at, want, row->width / 8), "%s", row->name);
 	drop(b);
 }
 
@@ -658,9 +661,9 @@ static void atomic_pair(enum nb_op op, unsigned base, unsigned src)
 		memcpy(old, cell, sizeof(old));
 		cell[0] = some[i / 5 % 5];
 		nb_exec_run(b.x, &theirs, sizeof(theirs));
-		ck_assert_msg(!memcmp(old, cell, sizeof(old)) &&
-				      !memcmp(&mine, &theirs, sizeof(mine)),
-			      "%s r%u r%u", row->name, base, src);
+		NEED(!memcmp(old, cell, sizeof(old)) &&
+			     !memcmp(&mine, &theirs, sizeof(mine)),
+		     "%s r%u r%u", row->name, base, src);
 	}
 	drop(b);
 }
@@ -947,7 +950,7 @@ START_TEST(callers_find_their_registers_again)
 		bool kept;
 
 		ck_assert_uint_eq(enter_checked(&b, NULL, 0, &kept), 1);
-		ck_assert_msg(kept, "%s", users_of_registers[i]);
+		NEED(kept, "%s", users_of_registers[i]);
 		drop(b);
 	}
 }
@@ -965,7 +968,7 @@ static struct nb_map *map_new(uint32_t type, uint32_t key_size,
 	struct nb_err err = { 0 };
 	struct nb_map *m;
 
-	ck_assert_msg(!nb_map_new(&m, &def, &err), "%s", err.text);
+	NEED(!nb_map_new(&m, &def, &err), "%s", err.text);
 	return m;
 }
 
@@ -1086,9 +1089,9 @@ START_TEST(constant_keys_are_forgotten_in_time)
 		for (uint64_t size = 0; size < 4; size++) {
 			struct both b = assembled(text[i], &m, 1);
 
-			ck_assert_msg(enter(&b, NULL, size) ==
-					      nb_exec_run(b.x, NULL, size),
-				      "%s", text[i]);
+			NEED(enter(&b, NULL, size) ==
+				     nb_exec_run(b.x, NULL, size),
+			     "%s", text[i]);
 			drop(b);
 		}
 	nb_map_put(m);
@@ -1118,8 +1121,8 @@ START_TEST(branches_on_constants)
 			b = make(NULL, 0, NULL, (unsigned)ALL);
 			if (row->operand == NB_OPND_IMM)
 				y = (uint64_t)(int64_t)(int32_t)(uint32_t)y;
-			ck_assert_msg(enter(&b, NULL, 0) == compares(row, x, y),
-				      "%s %#lx %#lx", row->name, x, y);
+			NEED(enter(&b, NULL, 0) == compares(row, x, y),
+			     "%s %#lx %#lx", row->name, x, y);
 			drop(b);
 		}
 	}
@@ -1222,7 +1225,7 @@ START_TEST(the_stack_is_aligned_at_calls)
 		b = assembled(text, &m, 1);
 		aligned = false;
 		ck_assert_uint_eq(enter(&b, NULL, 0), (uintptr_t)m);
-		ck_assert_msg(aligned, "%s", text);
+		NEED(aligned, "%s", text);
 		drop(b);
 	}
 	nb_map_put(m);
@@ -1309,8 +1312,7 @@ START_TEST(pages_are_never_writable_and_executable)
 
 		ck_assert_int_eq(sscanf(line, "%lx-%lx %7s", &from, &to, mode),
 				 3);
-		ck_assert_msg(!strchr(mode, 'w') || !strchr(mode, 'x'), "%s",
-			      line);
+		NEED(!strchr(mode, 'w') || !strchr(mode, 'x'), "%s", line);
 		if ((uintptr_t)b.j->code >= from && (uintptr_t)b.j->code < to) {
 			ck_assert_str_eq(mode, "r-xp");
 			found++;

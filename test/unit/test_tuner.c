@@ -319,18 +319,27 @@ static struct got ask(struct nb_comm *c, int coll, size_t bytes)
 	return g;
 }
 
+/* Asked for once: nb_runtime_get is not for callers that hold the lock. */
 static struct nb_runtime *rt(void)
 {
-	return nb_runtime_get(NULL);
+	static struct nb_runtime *known;
+	struct nb_runtime *r = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+
+	if (!r) {
+		r = nb_runtime_get(NULL);
+		__atomic_store_n(&known, r, __ATOMIC_RELEASE);
+	}
+	return r;
 }
 
 static uint64_t refused(enum nb_refused why)
 {
+	struct nb_runtime *r = rt();
 	uint64_t n;
 
-	nb_runtime_lock(rt());
-	n = nb_runtime_refused(rt(), why);
-	nb_runtime_unlock(rt());
+	nb_runtime_lock(r);
+	n = nb_runtime_refused(r, why);
+	nb_runtime_unlock(r);
 	return n;
 }
 

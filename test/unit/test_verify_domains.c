@@ -31,7 +31,7 @@ static uint64_t rnd(void)
 	return state * 2685821657736338717ull;
 }
 
-/* ---- concrete semantics, written apart from the code under test ---------- */
+/* ---- concrete semantics, written apart from the code under test ---- */
 
 static uint64_t concrete_alu(enum nb_fn fn, unsigned bits, uint64_t a,
 			     uint64_t b)
@@ -143,8 +143,7 @@ static const enum nb_fn jump_fns[] = { NB_FN_JEQ,  NB_FN_JNE,  NB_FN_JGT,
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* ---- a set of abstract values ----------------------------------------------
- */
+/* ---- a set of abstract values ---- */
 
 enum { MAX_SET = 4096 };
 
@@ -441,8 +440,7 @@ START_TEST(extensions_and_sets)
 }
 END_TEST
 
-/* ---- known bits alone
- * ---------------------------------------------------------- */
+/* ---- known bits alone ---- */
 
 typedef struct nb_tnum tnum_fn(struct nb_tnum a, struct nb_tnum b);
 
@@ -519,8 +517,7 @@ START_TEST(known_bits_of_an_interval)
 }
 END_TEST
 
-/* ---- at full width, random members
- * --------------------------------------------- */
+/* ---- at full width, random members ---- */
 
 static uint64_t edge(void)
 {

