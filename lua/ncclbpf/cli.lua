@@ -29,8 +29,8 @@ function App:write(text)
 		return
 	end
 	local ok, err = io.stdout:write(text)
+	if ok then ok, err = io.stdout:flush() end
 	if not ok then error(errors.new("io", "standard output: " .. tostring(err)), 0) end
-	io.stdout:flush()
 end
 
 function App:complain(text)
@@ -183,7 +183,7 @@ local function foreign(ctx, list)
 	local app = ctx.app
 	if not app.group then return nil end
 	local d = read.one(ctx, "help")
-	for _, c in ipairs(d and type(d.commands) == "table" and d.commands or {}) do
+	for _, c in ipairs(read.list(d, "commands")) do
 		local w = type(c.words) == "string" and c.words
 		if w and (w == list[1] or list[2] and w == list[1] .. " " .. list[2]) and not commands.hidden[w] then
 			local per, data, failure = read.ask(ctx, session.line(list))
@@ -294,6 +294,11 @@ function App:run(list, opts)
 	local ok, result, err = core.guard(false, execute, ctx, rest, literal, self.keeps and self.tty)
 	local status
 	if not ok then
+		if not errors.is(result) then
+			-- raised by our own code: either a bug or a target of
+			-- another mind about the protocol
+			result = errors.new("internal", tostring(result), { hint = "this is a bug of ncclbpf-shell, unless the target is not ncclbpf" })
+		end
 		status = self:report(result, ctx.row and ctx.row.words, flags)
 	elseif not result then
 		status = self:report(err, ctx.row and ctx.row.words, flags)
@@ -366,6 +371,12 @@ function App:line(text)
 		local list, err, _ = words.split(command)
 		if not list then return self:report(err) end
 		return self:run(list)
+	end
+	local name = text:match("^%s*([%a_][%w_]*)%s*$")
+	if name and rawget(_G, name) == nil and load("return " .. name) then
+		-- a lone word that stands for nothing was meant as a command
+		return self:report(errors.new("usage", ("no command %s, and no variable"):format(name),
+			{ hint = errors.nearest(name, commands.nouns()) }))
 	end
 	local expression = text:match("^%s*=%s*(.*)$")
 	local f, why, unfinished = M.compile(expression and "return " .. expression or text, "=stdin")

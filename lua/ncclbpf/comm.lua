@@ -11,9 +11,9 @@ local units = require "ncclbpf.units"
 local M = {}
 
 local function answer(a)
-	if type(a) ~= "table" or not a.algo then return "-" end
-	local text = a.algo .. "/" .. (a.proto or "?")
-	if (a.channels or 0) ~= 0 then text = text .. " x" .. a.channels end
+	if type(a) ~= "table" or not read.text(a.algo) then return "-" end
+	local text = a.algo .. "/" .. (read.text(a.proto) or "?")
+	if read.number(a.channels) ~= 0 then text = text .. " x" .. a.channels end
 	return text
 end
 M.answer = answer
@@ -21,8 +21,8 @@ M.answer = answer
 local function list_rows(comm)
 	return function(d)
 		local rows = {}
-		for _, c in ipairs(d.comms or {}) do
-			if not comm or (c.comm or ""):sub(1, #comm) == comm then
+		for _, c in ipairs(read.list(d, "comms")) do
+			if not comm or tostring(c.comm):sub(1, #comm) == comm then
 				local row = {}
 				for k, v in pairs(c) do row[k] = v end
 				row.id = c.comm
@@ -35,7 +35,7 @@ local function list_rows(comm)
 end
 
 local function policies(v)
-	return type(v) == "table" and #v > 0 and table.concat(v, ",") or "-"
+	return type(v) == "table" and #v > 0 and format.plain(v) or "-"
 end
 
 function M.cmd_list(ctx)
@@ -50,15 +50,15 @@ function M.cmd_list(ctx)
 			{ "tuner_abi", title = "TUNER", num = true, wide = true }, { "decisions", num = true, merge = "range" },
 			{ "generation", title = "GEN", num = true, ahead = true },
 			{ "policies", show = policies },
-			{ "changeable", title = "CHANGE", show = function(v, row) return v and "yes" or "no" .. (row.why and ": " .. row.why or "") end },
+			{ "changeable", title = "CHANGE", show = function(v, row) return v and "yes" or "no" .. (read.text(row.why) and ": " .. row.why or "") end },
 		},
 	})
 end
 
 local function table_rows(d)
 	local rows = {}
-	for i, t in ipairs(d.table or {}) do
-		local n, a = t.nccl or {}, t.answer or {}
+	for i, t in ipairs(read.list(d, "table")) do
+		local n, a = read.record(t.nccl), read.record(t.answer)
 		rows[i] = {
 			comm = d.comm, coll = t.coll, bytes_from = t.bytes_from, bytes_to = t.bytes_to, bytes_last = t.bytes_last,
 			count = t.count, nccl = answer(t.nccl), nccl_algo = n.algo, nccl_proto = n.proto,
@@ -88,7 +88,7 @@ local function find_comm(ctx, word)
 	if not s then return nil, err end
 	local ids, seen = {}, {}
 	for _, r in ipairs(s:ask("comm list")) do
-		for _, c in ipairs(r.data and r.data.comms or {}) do
+		for _, c in ipairs(read.list(r.data, "comms")) do
 			local id = tostring(c.comm)
 			if not seen[id] and (not word or id:sub(1, #word) == word:lower()) then
 				seen[id] = true
@@ -155,16 +155,16 @@ end
 local function explain_text(d, who)
 	local t = {}
 	t[#t + 1] = ("%s of %s, comm %s%s%s"):format(tostring(d.coll), units.bytes(d.bytes), tostring(d.comm),
-		d.generation and ", generation " .. d.generation or "", who)
+		d.generation and ", generation " .. tostring(d.generation) or "", who)
 	local rows = { { step = "nccl", algo = answer(d.nccl), note = "NCCL's own choice" } }
-	for _, p in ipairs(d.policies or {}) do
+	for _, p in ipairs(read.list(d, "policies")) do
 		local changed = p.changed
 		rows[#rows + 1] = { step = tostring(p.name), algo = answer(p), note = changed and "changed it" or "left it" }
 	end
-	rows[#rows + 1] = { step = "answer", algo = answer(d.answer), note = "by " .. (d.by or "NCCL") }
+	rows[#rows + 1] = { step = "answer", algo = answer(d.answer), note = "by " .. (read.text(d.by) or "NCCL") }
 	for _, l in ipairs(format.table({ { "step" }, { "algo", title = "CHOICE" }, { "note", title = "" } }, rows, {})) do t[#t + 1] = l end
 	if d.seen == false then t[#t + 1] = "not seen yet: computed for this size" end
-	if d.note then t[#t + 1] = d.note end
+	if read.text(d.note) then t[#t + 1] = d.note end
 	return table.concat(t, "\n")
 end
 
@@ -177,7 +177,7 @@ function M.cmd_explain(ctx)
 	for i, r in ipairs(per) do
 		items[i] = { member = r.member, value = explain_text(r.data, "") }
 		local d = r.data
-		local a, n = d.answer or {}, d.nccl or {}
+		local a, n = read.record(d.answer), read.record(d.nccl)
 		rows[i] = { rank = r.member.rank, pid = r.member.pid, coll = d.coll, bytes = d.bytes, comm = d.comm, seen = d.seen,
 			nccl_algo = n.algo, nccl_proto = n.proto, algo = a.algo, proto = a.proto, channels = a.channels, by = d.by,
 			generation = d.generation }
@@ -215,7 +215,7 @@ local decision_columns = {
 }
 
 local function decision_row(t)
-	local n, a = t.nccl or {}, t.answer or {}
+	local n, a = read.record(t.nccl), read.record(t.answer)
 	return {
 		comm = t.comm, slot = t.slot, seq = t.seq, coll = t.coll, bytes = t.bytes, nccl = answer(t.nccl), answer = answer(t.answer),
 		nccl_algo = n.algo, nccl_proto = n.proto, algo = a.algo, proto = a.proto, channels = a.channels, by = t.by,
@@ -226,8 +226,8 @@ end
 local function list_of(field, make, comm)
 	return function(d)
 		local rows = {}
-		for _, t in ipairs(d[field] or {}) do
-			if not comm or (t.comm or ""):sub(1, #comm) == comm then rows[#rows + 1] = make(t) end
+		for _, t in ipairs(read.list(d, field)) do
+			if not comm or tostring(t.comm):sub(1, #comm) == comm then rows[#rows + 1] = make(t) end
 		end
 		return rows
 	end
@@ -299,7 +299,7 @@ function M.cmd_decisions(ctx)
 		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq",
 		function(a, b)
 			if a.comm ~= b.comm then return tostring(a.comm) < tostring(b.comm) end
-			return (a.seq or 0) < (b.seq or 0)
+			return read.number(a.seq) < read.number(b.seq)
 		end)
 end
 

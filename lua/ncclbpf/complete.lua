@@ -5,6 +5,7 @@ local core = require "ncclbpf.core"
 local commands = require "ncclbpf.commands"
 local words = require "ncclbpf.words"
 local format = require "ncclbpf.format"
+local read = require "ncclbpf.read"
 local target = require "ncclbpf.target"
 
 local M = {}
@@ -31,15 +32,18 @@ local lines = { policies = "policy list", maps = "map list", comms = "comm list"
 local function names_in(kind, data)
 	local t = {}
 	if kind == "policies" then
-		for _, p in ipairs(data.policies or {}) do t[#t + 1] = p.name end
+		for _, p in ipairs(read.list(data, "policies")) do t[#t + 1] = tostring(p.name) end
 	elseif kind == "maps" then
 		local count = {}
-		for _, m in ipairs(data.maps or {}) do count[m.map] = (count[m.map] or 0) + 1 end
-		for _, m in ipairs(data.maps or {}) do
-			t[#t + 1] = count[m.map] > 1 and m.policy .. "/" .. m.map or m.map
+		for _, m in ipairs(read.list(data, "maps")) do
+			m.map = tostring(m.map)
+			count[m.map] = (count[m.map] or 0) + 1
+		end
+		for _, m in ipairs(read.list(data, "maps")) do
+			t[#t + 1] = count[m.map] > 1 and tostring(m.policy) .. "/" .. m.map or m.map
 		end
 	else
-		for _, c in ipairs(data.comms or {}) do t[#t + 1] = c.comm end
+		for _, c in ipairs(read.list(data, "comms")) do t[#t + 1] = tostring(c.comm) end
 	end
 	return t
 end

@@ -73,7 +73,8 @@ function M.text(e)
 	if e.hint and e.hint ~= "" and not (e.detail and e.detail:find("hint:", 1, true)) then
 		t[#t + 1] = indent("hint: " .. e.hint)
 	end
-	return table.concat(t)
+	-- words of a target must not steer the terminal
+	return (table.concat(t):gsub("[%z\1-\8\11-\31\127]", "?"))
 end
 
 meta.__name = "ncclbpf.error"

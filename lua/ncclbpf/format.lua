@@ -143,11 +143,16 @@ function M.table(columns, rows, env)
 	return lines
 end
 
+-- Text of others must not steer the terminal.
+function M.tame(text)
+	return (text:gsub("[%z\1-\8\11-\31\127]", "?"))
+end
+
 local function people(result, env, wide)
 	local out = {}
-	if result.head and not env.quiet then out[#out + 1] = result.head end
+	if result.head and not env.quiet then out[#out + 1] = M.tame(result.head) end
 	if result.text then
-		out[#out + 1] = (result.text:gsub("\n$", ""))
+		out[#out + 1] = M.tame((result.text:gsub("\n$", "")))
 	elseif result.columns then
 		local rows = result.merged or result.rows
 		if #rows > 0 or not result.empty then
@@ -156,14 +161,14 @@ local function people(result, env, wide)
 			out[#out + 1] = result.empty
 		end
 	end
-	for _, l in ipairs(result.foot or {}) do out[#out + 1] = l end
+	for _, l in ipairs(result.foot or {}) do out[#out + 1] = M.tame(l) end
 	return #out > 0 and table.concat(out, "\n") .. "\n" or ""
 end
 
 local function tsv(result, env)
 	local columns, lines = flat(result), {}
 	local function esc(s)
-		return (s:gsub("[\\\t\n\r]", { ["\\"] = "\\\\", ["\t"] = "\\t", ["\n"] = "\\n", ["\r"] = "\\r" }))
+		return (s:gsub("[\\\t\n\r]", { ["\\"] = "\\\\", ["\t"] = "\\t", ["\n"] = "\\n", ["\r"] = "\\r" })):gsub("[%c]", function(c) return c == "\t" and c or "?" end)
 	end
 	local function line(f)
 		local t = {}
@@ -183,7 +188,7 @@ local function csv(result, env)
 	local function line(f)
 		local t = {}
 		for i, c in ipairs(columns) do
-			local s = f(c)
+			local s = f(c):gsub("[%z\1-\8\11\12\14-\31\127]", "?")
 			t[i] = s:find('[",\r\n]') and '"' .. s:gsub('"', '""') .. '"' or s
 		end
 		lines[#lines + 1] = table.concat(t, ",")
@@ -265,7 +270,7 @@ local function name(result)
 		local v = plain(row[result.id or (result.columns and result.columns[1] and result.columns[1][1])])
 		if v ~= "" and not seen[v] then
 			seen[v] = true
-			lines[#lines + 1] = v
+			lines[#lines + 1] = (v:gsub("%c", "?"))
 		end
 	end
 	return #lines > 0 and table.concat(lines, "\n") .. "\n" or ""

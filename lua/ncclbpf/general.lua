@@ -139,7 +139,7 @@ end
 local function sum_counters(per)
 	local sum, names = {}, {}
 	for _, r in ipairs(per) do
-		for k, v in pairs(r.data.counters or {}) do
+		for k, v in pairs(read.record(r.data.counters)) do
 			if type(v) == "number" and v ~= 0 then
 				if not sum[k] then names[#names + 1] = k end
 				sum[k] = (sum[k] or 0) + v
@@ -161,14 +161,16 @@ local status_fields = {
 	{ "tuner", function(d) return d.tuner_abi == 0 and "NCCL has not called yet" or "v" .. tostring(d.tuner_abi) end },
 	{ "coherence", function(d) return d.coherence end },
 	{ "generation", function(d) return d.generation end, ahead = true },
-	{ "digest", function(d) return d.digest and d.digest:find("[^0]") and d.digest:sub(1, 8) end },
+	{ "digest", function(d) local t = read.text(d.digest)
+		return t and t:find("[^0]") and t:sub(1, 8)
+	end },
 	{ "policies", function(d)
 		local p = d.policies
-		return type(p) == "table" and #p > 0 and table.concat(p, ", ") or "none, NCCL decides"
+		return type(p) == "table" and #p > 0 and format.plain(p):gsub(",", ", ") or "none, NCCL decides"
 	end },
 	{ "communicators", function(d) return total(d.comms) end, range = true },
 	{ "decisions", function(d) return total(d.decisions) end, range = true },
-	{ "uptime", function(d) return type(d.uptime_s) == "number" and d.uptime_s // 10 * 10 end, range = true, show = units.seconds },
+	{ "uptime", function(d) return read.number(d.uptime_s) // 10 * 10 end, range = true, show = units.seconds },
 }
 
 local function range_of(items, show)
@@ -201,13 +203,13 @@ local function status_text(s, per, verbose)
 	end
 	add("kept NCCL's", sum_counters(per))
 	local seg = per[1].data.segment
-	if type(seg) == "table" and seg.path then
+	if type(seg) == "table" and read.text(seg.path) then
 		add("segment", ("%s, %s"):format(seg.path, seg.shared == true and "shared by " .. tostring(seg.processes) or "not shared"))
 	end
 	for _, r in ipairs(per) do
 		if type(r.data.error) == "table" then
 			notes[#notes + 1] = ("note: %s: NCCLBPF_POLICY: %s"):format(merge.who { r.member }, tostring(r.data.error.message))
-			if r.data.error.hint and r.data.error.hint ~= "" then notes[#notes + 1] = "hint: " .. r.data.error.hint end
+			if read.text(r.data.error.hint) and r.data.error.hint ~= "" then notes[#notes + 1] = "hint: " .. r.data.error.hint end
 			break
 		end
 	end
@@ -225,7 +227,7 @@ function M.cmd_status(ctx)
 		rows[i] = { rank = r.member.rank, pid = r.member.pid, job = d.job, version = d.version, uptime_s = d.uptime_s, tuner_abi = d.tuner_abi,
 			coherence = d.coherence, generation = d.generation, digest = d.digest, policies = d.policies, comms = total(d.comms),
 			decisions = total(d.decisions), error = type(d.error) == "table" and d.error.message or nil }
-		for k, v in pairs(type(d.counters) == "table" and d.counters or {}) do rows[i]["counter_" .. k] = v end
+		for k, v in pairs(read.record(d.counters)) do rows[i]["counter_" .. tostring(k)] = v end
 	end
 	local columns = {}
 	for i, n in ipairs { "rank", "pid", "job", "version", "uptime_s", "tuner_abi", "coherence", "generation", "digest", "policies", "comms", "decisions", "error" } do
@@ -242,14 +244,14 @@ function M.cmd_doctor(ctx)
 		schema = "doctor/1", line = "doctor", name = "name",
 		-- what is well differs in numbers only; what is not is all told
 		id = function(row) return ("%s\0%s\0%s"):format(row.name, row.level, row.level == "ok" and "" or row.text) end,
-		rows = function(d) return d.checks or {} end,
+		rows = function(d) return read.list(d, "checks") end,
 		columns = { { "name", title = "CHECK" }, { "level" }, { "text", title = "FOUND", merge = "first" }, { "hint", flat = true } },
 		empty = "nothing to check",
 	})
 	if not result then return nil, err end
 	local seen = {}
 	for _, row in ipairs(result.merged) do
-		if row.hint and row.hint ~= "" and row.level ~= "ok" and not seen[row.hint] then
+		if read.text(row.hint) and row.hint ~= "" and row.level ~= "ok" and not seen[row.hint] then
 			seen[row.hint] = true
 			result.foot[#result.foot + 1] = ("hint: %s: %s"):format(row.name, row.hint)
 		end
@@ -267,7 +269,7 @@ end
 
 function M.cmd_change_status(ctx)
 	local function state(d)
-		local last = type(d.last) == "table" and d.last or {}
+		local last = read.record(d.last)
 		return { staged = d.staged, change = last.change, state = last.state, generation = last.generation }
 	end
 	return read.command(ctx, {
@@ -291,7 +293,7 @@ function M.help_rows(ctx, ask)
 	end
 	if ask and ctx.app.group then
 		local d = read.one(ctx, "help")
-		for _, c in ipairs(d and type(d.commands) == "table" and d.commands or {}) do
+		for _, c in ipairs(read.list(d, "commands")) do
 			if type(c.words) == "string" and not commands.hidden[c.words] then
 				if not seen[c.words] then
 					rows[#rows + 1] = { words = c.words, syntax = c.syntax, role = c.role, help = c.help, where = "target" }

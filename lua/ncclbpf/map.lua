@@ -46,13 +46,14 @@ end
 
 -- How to convert a map's keys and values: {key_size, value_size, btf, ...}
 local function codec(s, member, m)
-	if type(m.key_size) ~= "number" or type(m.value_size) ~= "number" then
+	if math.type(m.key_size) ~= "integer" or math.type(m.value_size) ~= "integer" or m.key_size < 0 or m.value_size < 0
+		or m.key_size > 1 << 20 or m.value_size > 1 << 20 then
 		return nil, errors.new("protocol", "the target describes a map without its sizes")
 	end
 	return {
 		map = m, btf = types_of(s, member, m.policy_digest),
-		key = { size = m.key_size, id = m.btf_key or 0, index = (m.type or ""):find("array", 1, true) ~= nil },
-		value = { size = m.value_size, id = m.btf_value or 0 },
+		key = { size = m.key_size, id = read.number(m.btf_key), index = tostring(m.type):find("array", 1, true) ~= nil },
+		value = { size = m.value_size, id = read.number(m.btf_value) },
 	}
 end
 
@@ -132,7 +133,8 @@ local function values(c, text, ncpus, exact)
 	local bytes = unhex(text)
 	if not bytes then return nil end
 	local list, step = {}, (c.value.size + 7) // 8 * 8
-	if (ncpus or 1) <= 1 then return { decode(c, c.value, bytes:sub(1, c.value.size), exact) } end
+	ncpus = math.tointeger(read.number(ncpus)) or 1
+	if ncpus <= 1 then return { decode(c, c.value, bytes:sub(1, c.value.size), exact) } end
 	for cpu = 0, ncpus - 1 do
 		local part = bytes:sub(cpu * step + 1, cpu * step + c.value.size)
 		if #part < c.value.size then break end
@@ -153,12 +155,13 @@ end
 -- All entries of one member, page by page. -> {map fields, ncpus, entries}, more
 local function page(s, r, name, limit)
 	local d = r.data
-	local seen = #(d.entries or {})
+	d.entries = core.array(read.list(d, "entries"))
+	local seen = #d.entries
 	while d.more and seen < limit and #d.entries > 0 do
 		local last = d.next or d.entries[#d.entries].key
 		local n = s:ask(line_of({ "map", "dump", name }, { "limit=" .. limit - seen, "after=" .. last }), { members = { r.member } })[1]
 		if n.err then return nil, n.err end
-		local got = n.data.entries or {}
+		local got = read.list(n.data, "entries")
 		if #got == 0 then break end
 		for _, e in ipairs(got) do d.entries[#d.entries + 1] = e end
 		seen = seen + #got
@@ -183,11 +186,11 @@ function M.dump(s, name, opts)
 			failures[#failures + 1] = { member = r.member, err = err }
 		else
 			local entries = core.array {}
-			for i, e in ipairs(d.entries or {}) do
+			for i, e in ipairs(read.list(d, "entries")) do
 				local key, list = unhex(e.key), values(c, e.value, d.ncpus, opts.exact)
 				if key and list then
 					local x = { key = decode(c, c.key, key, opts.exact) }
-					if (d.ncpus or 1) > 1 then x.values = core.array(list) else x.value = list[1] end
+					if read.number(d.ncpus) > 1 then x.values = core.array(list) else x.value = list[1] end
 					entries[i] = setmetatable(x, { order = { "key", "value", "values" } })
 				end
 			end
@@ -246,8 +249,8 @@ local function head_of(p)
 	local d = p.data
 	local key = p.codec.btf and p.codec.key.id > 0 and p.codec.btf:name(p.codec.key.id) or d.key_size .. " bytes"
 	local value = p.codec.btf and p.codec.value.id > 0 and p.codec.btf:name(p.codec.value.id) or d.value_size .. " bytes"
-	return ("%s/%s: %s, %s -> %s, %s%s of %d entries"):format(d.policy or "?", d.map or "?", d.type or "?", key, value,
-		d.coherent and "coherent, " or "", tostring(d.count or #p.entries), d.max_entries or 0)
+	return ("%s/%s: %s, %s -> %s, %s%s of %s entries"):format(tostring(d.policy), tostring(d.map), tostring(d.type), key, value,
+		d.coherent and "coherent, " or "", tostring(d.count or #p.entries), tostring(d.max_entries))
 end
 
 -- A result from decoded dumps.
@@ -269,7 +272,7 @@ local function dump_result(ctx, per, failures, schema)
 		list[#list + 1] = { pid = f.member.pid, rank = f.member.rank, error = f.err }
 	end
 	local columns = { { "rank", num = true, flat = true }, { "pid", num = true, flat = true }, { "key" }, { "value" } }
-	local percpu = per[1] and (per[1].data.ncpus or 1) > 1
+	local percpu = per[1] and read.number(per[1].data.ncpus) > 1
 	if percpu then table.insert(columns, 4, { "cpu", num = true }) end
 	local merged = merge.rows(lists, { { "key" }, { "value" } }, function(row)
 		return row.key .. "\0" .. tostring(row.cpu) .. "\0" .. row.value
@@ -307,7 +310,7 @@ local map_columns = {
 local function map_row(m)
 	local row = {}
 	for k, v in pairs(m) do row[k] = v end
-	row.name = (m.policy or "?") .. "/" .. (m.map or "?")
+	row.name = tostring(m.policy) .. "/" .. tostring(m.map)
 	return row
 end
 
@@ -316,7 +319,7 @@ function M.cmd_list(ctx)
 		schema = "map.list/1", line = "map list", columns = map_columns, id = "name", empty = "no maps",
 		rows = function(d)
 			local t = {}
-			for i, m in ipairs(d.maps or {}) do t[i] = map_row(m) end
+			for i, m in ipairs(read.list(d, "maps")) do t[i] = map_row(m) end
 			return t
 		end,
 	})
@@ -404,7 +407,7 @@ function M.cmd_get(ctx)
 		local list = c and values(c, r.data.value, r.data.ncpus, true)
 		if list then
 			local e = { key = decode(c, c.key, key, true) }
-			if (r.data.ncpus or 1) > 1 then e.values = core.array(list) else e.value = list[1] end
+			if read.number(r.data.ncpus) > 1 then e.values = core.array(list) else e.value = list[1] end
 			per[#per + 1] = { member = r.member, data = r.data, codec = c, entries = core.array { e } }
 		else
 			r.err = r.err or errors.new("protocol", "the value is not hexadecimal")

@@ -354,7 +354,7 @@ end
 
 local list_columns = {
 	{ "name" }, { "digest", show = format.short },
-	{ "in_use", title = "IN USE", show = function(v, row) return v and "yes" .. (row.position and ", #" .. row.position + 1 or "") or "no" end },
+	{ "in_use", title = "IN USE", show = function(v, row) return v and "yes" .. (row.position and ", #" .. read.number(row.position) + 1 or "") or "no" end },
 	{ "source", wide = true }, { "hooks" }, { "maps", num = true, wide = true }, { "insns", num = true, wide = true },
 	{ "runs", num = true, merge = "sum" }, { "overrides", num = true, merge = "sum" },
 	{ "stack_bytes", title = "STACK", num = true, wide = true }, { "time_us", title = "VERIFY us", num = true, wide = true, merge = "max" },
@@ -362,15 +362,15 @@ local list_columns = {
 
 local function list_rows(d)
 	local rows = {}
-	for i, p in ipairs(type(d.policies) == "table" and d.policies or {}) do
+	for i, p in ipairs(read.list(d, "policies")) do
 		local hooks, runs, overrides, insns = {}, 0, 0, 0
-		for j, g in ipairs(p.programs or {}) do
-			hooks[j] = g.hook or "?"
-			runs = runs + (g.runs or 0)
-			overrides = overrides + (g.overrides or 0)
-			insns = insns + (g.insns or 0)
+		for j, g in ipairs(read.list(p, "programs")) do
+			hooks[j] = tostring(g.hook)
+			runs = runs + read.number(g.runs)
+			overrides = overrides + read.number(g.overrides)
+			insns = insns + read.number(g.insns)
 		end
-		local v = p.verify or {}
+		local v = read.record(p.verify)
 		rows[i] = { name = p.name, digest = p.digest, source = p.source, in_use = p.in_use, position = p.position,
 			maps = type(p.maps) == "table" and #p.maps or p.maps, hooks = table.concat(hooks, ","), runs = runs,
 			overrides = overrides, insns = insns, stack_bytes = v.stack_bytes, time_us = v.time_us }
@@ -397,7 +397,7 @@ function M.load(s, name, bytes, image, info)
 	local back = {}
 	for i, r in ipairs(results) do
 		local had = false
-		for _, p in ipairs(before[i] and before[i].data and before[i].data.policies or {}) do
+		for _, p in ipairs(read.list(before[i] and before[i].data, "policies")) do
 			had = had or p.digest == info.digest
 		end
 		if r.data and not had then back[#back + 1] = r.member end
@@ -433,7 +433,7 @@ function M.cmd_load(ctx)
 		return nil, err
 	end
 	local d = results[1].data
-	local v = type(d.verify) == "table" and d.verify or {}
+	local v = read.record(d.verify)
 	local row = { name = d.name or name, digest = d.digest or info.digest, verdict = "accepted", insns_walked = v.insns_walked,
 		stack_bytes = v.stack_bytes, time_us = v.time_us, processes = #results }
 	local list = core.array {}
@@ -450,11 +450,11 @@ end
 -- What a change did, as a result.
 function M.change_result(ctx, data, verb)
 	local rows = {}
-	for i, c in ipairs(type(data.comms) == "table" and data.comms or {}) do
+	for i, c in ipairs(read.list(data, "comms")) do
 		rows[i] = { comm = c.comm, state = c.state, fence = c.fence, ranks = c.ranks, passed = c.passed,
 			generation = data.generation, change = data.change }
 	end
-	local head = ("%s: %s%s"):format(verb, data.state or "done", data.generation and ", generation " .. data.generation or "")
+	local head = ("%s: %s%s"):format(verb, tostring(data.state or "done"), data.generation and ", generation " .. tostring(data.generation) or "")
 	local foot = {}
 	for _, c in ipairs(rows) do
 		if c.state == "unchangeable" then
@@ -495,8 +495,8 @@ function M.cmd_discard(ctx)
 		if not s then return nil, err end
 		local d = s:ask("policy list")[1]
 		if d.err then return nil, d.err end
-		for _, p in ipairs(d.data.policies or {}) do
-			if p.name == ctx.args[1] or (p.digest or ""):sub(1, #ctx.args[1]) == ctx.args[1] then
+		for _, p in ipairs(read.list(d.data, "policies")) do
+			if p.name == ctx.args[1] or tostring(p.digest):sub(1, #ctx.args[1]) == ctx.args[1] then
 				local row = { name = p.name, digest = p.digest, state = p.in_use and "in use, would be refused" or "would be forgotten" }
 				return { schema = "policy.discard/1", data = row, rows = { row }, columns = { { "name" }, { "digest", show = format.short }, { "state" } } }
 			end

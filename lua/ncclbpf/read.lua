@@ -7,6 +7,22 @@ local session = require "ncclbpf.session"
 
 local M = {}
 
+-- A field of a reply that ought to be a list of tables; what is not one is
+-- left out, since a target may be of any version or none.
+function M.list(d, field)
+	local t = {}
+	local v = type(d) == "table" and d[field]
+	for _, x in ipairs(type(v) == "table" and v or {}) do
+		if type(x) == "table" then t[#t + 1] = x end
+	end
+	return t
+end
+
+-- A value that ought to be a table, a number, a text.
+function M.record(v) return type(v) == "table" and v or {} end
+function M.number(v) return type(v) == "number" and v or 0 end
+function M.text(v) return type(v) == "string" and v or nil end
+
 local RANK = { "rank", num = true, flat = true }
 local PID = { "pid", num = true, flat = true }
 

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+# Sourced by shell_*.t: TAP lines, golden files, a socket directory of its
+# own, a job of the stand-in host.
+S=$B/ncclbpf-shell
+T=$(mktemp -d "${TMPDIR:-/tmp}/nbsh.XXXXXX")
+mkdir -m 700 "$T/s"
+export NCCLBPF_SOCKET_DIR="$T/s" NCCLBPF_HISTORY="$T/history" HOME="$T" TERM=xterm LC_ALL=C.UTF-8
+unset XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_STATE_HOME NCCLBPF_JOB RANK SLURM_JOB_ID NO_COLOR PAGER
+tests=0 wrong=0
+jobs=
+
+finish() {
+	for p in $jobs; do kill "$p" 2>/dev/null; done
+	for p in $jobs; do wait "$p" 2>/dev/null; done
+	rm -rf "$T"
+	echo "1..$tests"
+	[ "$wrong" -eq 0 ]
+}
+
+# ok NAME STATUS: one test; the status of what was tried
+ok() {
+	tests=$((tests + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $tests - $1"
+	else
+		wrong=$((wrong + 1))
+		echo "not ok $tests - $1"
+		[ -s "$T/why" ] && sed 's/^/# /' "$T/why" | head -40
+	fi
+	: >"$T/why"
+}
+
+skip_all() {
+	echo "ok 1 - $1 # SKIP $2"
+	echo "1..1"
+	rm -rf "$T"
+	exit 0
+}
+
+# run ARGS...: the shell, its output in $T/out and $T/err, status in $rc
+run() {
+	timeout 30 "$S" "$@" >"$T/out" 2>"$T/err" </dev/null
+	rc=$?
+	{
+		echo "status $rc of: $*"
+		cat "$T/out" "$T/err"
+	} >"$T/why"
+}
+
+# status WANT NAME ARGS...
+status() {
+	want=$1 name=$2
+	shift 2
+	run "$@"
+	[ "$rc" -eq "$want" ]
+	ok "$name" $?
+}
+
+# has NAME FILE TEXT...: does $T/FILE contain each text
+has() {
+	name=$1 file=$2 miss=0
+	shift 2
+	for text; do
+		grep -qF -e "$text" "$T/$file" || {
+			miss=1
+			echo "missing: $text" >>"$T/why"
+		}
+	done
+	ok "$name" $miss
+}
+
+# What differs between two runs becomes a word: numbers, digests, places.
+plain() {
+	sed -E -e "s#$T#DIR#g; s#$B#BUILD#g; s#$TOP#TOP#g" \
+		-e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z/TIME/g' \
+		-e 's/[0-9a-f]{64}/DIGEST/g; s/[0-9a-f]{40}/DIGEST/g; s/\b[0-9a-f]{16}\b/COMM/g' \
+		-e 's/\b[0-9a-f]*[0-9][0-9a-f]{0,7}\b/&/g; s/\b[0-9a-f]{8}\b/DIGEST/g' \
+		-e 's/[0-9]+(\.[0-9]+)?/N/g; s/N(\.\.|-)N/N/g; s/(N,)+N/N/g' \
+		-e 's/[ \t]+/ /g; s/ $//'
+}
+
+# golden FILE ARGS...: output, errors and status are what the file says.
+# GOLDEN=write makes the file.
+golden() {
+	file=$TOP/test/golden/shell/$1
+	shift
+	run "$@"
+	{
+		plain <"$T/out"
+		plain <"$T/err" | sed 's/^/stderr: /'
+		echo "status: $rc"
+	} >"$T/got"
+	[ "${GOLDEN:-}" = write ] && cp "$T/got" "$file"
+	diff -u "$file" "$T/got" >"$T/why" 2>&1
+	ok "golden $(basename "$file"): $*" $?
+}
+
+# shape FILE ARGS...: the fields and their kinds of a JSON answer
+shape() {
+	file=$TOP/test/golden/shell/$1
+	shift
+	run "$@"
+	{
+		lua_run "$TOP/test/script/shell_shape.lua" <"$T/out"
+		echo "status: $rc"
+	} >"$T/got" 2>&1
+	[ "${GOLDEN:-}" = write ] && cp "$T/got" "$file"
+	diff -u "$file" "$T/got" >"$T/why" 2>&1
+	ok "shape $(basename "$file"): $*" $?
+}
+
+# A plain Lua with the module of this build.
+lua_run() {
+	LUA_PATH="$TOP/lua/?.lua;$TOP/lua/?/init.lua;;" LUA_CPATH="$B/lua/?.so;;" timeout 60 lua5.4 "$@"
+}
+
+# job NAME ARGS...: start the stand-in host as a job; pids in $T/NAME.pids
+job() {
+	name=$1
+	shift
+	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_JOB="$name" timeout 240 \
+		"$B/test/control/host" "$@" >"$T/$name.out" 2>"$T/$name.err" &
+	jobs="$jobs $!"
+	job=$!
+	i=0
+	until grep -q '^ready' "$T/$name.out"; do
+		i=$((i + 1))
+		[ $i -gt 200 ] && break
+		sleep 0.05
+	done
+}
+
+# pid of a rank of a job
+rank_pid() {
+	ls "$T/s" | sed -n "s/^$1\.$2\.\([0-9]*\)\.sock\$/\1/p"
+}
+
+need_host() {
+	[ -x "$B/test/control/host" ] && [ -e "$B/libncclbpf.so" ] ||
+		skip_all "$1" "no plugin or no stand-in host in the build"
+}

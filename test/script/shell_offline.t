@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Commands that need no job: build, verify, dump, diff, help, version, and
+# each of their errors, for people and for programs.
+. "$TOP/test/script/shell_lib.sh"
+trap finish EXIT
+P=$B/policies/force.bpf.o
+Q=$B/policies/noop.bpf.o
+R=$B/test/corpus/shell/refused.bpf.o
+cd "$T" || exit 1
+cp "$P" force.bpf.o
+cp "$Q" noop.bpf.o
+cp "$R" refused.bpf.o
+head -c 3000 "$P" >damaged.bpf.o
+echo hello >text.bpf.o
+
+golden version --version
+status 0 "help on standard output" --help
+has "help names options and commands" out "--dry-run" "policy load" "usage:"
+golden help_words -o table help policy use
+golden help_wrong help polcy
+shape help_json help -o json
+
+golden verify_good -o table policy verify force.bpf.o
+shape verify_good_json -o json policy verify force.bpf.o
+golden verify_refused -o table policy verify refused.bpf.o
+has "the refusal shows the line, a caret and a hint" err "l->bytes" "^" "required:" "hint:"
+shape verify_refused_json -o json policy verify refused.bpf.o
+run -o json policy verify refused.bpf.o
+[ "$(wc -l <"$T/out")" -eq 1 ] && [ ! -s "$T/err" ]
+ok "a refusal in JSON is one line and nothing on standard error" $?
+golden verify_text policy verify text.bpf.o
+golden verify_text_json -o json policy verify text.bpf.o
+status 65 "a damaged object" policy verify damaged.bpf.o
+golden verify_missing policy verify nosuch.bpf.o
+golden verify_missing_json -j policy verify nosuch.bpf.o
+
+golden build -o table policy build force.bpf.o
+[ -f force.policy ]
+ok "build writes beside the object" $?
+status 0 "build -o FILE" policy build force.bpf.o -o other.policy
+cmp -s force.policy other.policy
+ok "equal input gives an equal image" $?
+status 0 "build -o json gives JSON" policy build force.bpf.o -o json
+has "and it is the envelope" out '"schema":"ncclbpf.policy.build/1"'
+status 0 "build --dry-run" -n policy build noop.bpf.o
+[ ! -e noop.policy ]
+ok "writes nothing" $?
+status 73 "build into a folder that is not there" policy build force.bpf.o -o /nonexistent/x.policy
+golden verify_image -o table policy verify force.policy
+printf 'x' | dd of=other.policy bs=1 seek=200 conv=notrunc 2>/dev/null
+run policy verify other.policy
+[ "$rc" -eq 65 ] || [ "$rc" -eq 0 ] || [ "$rc" -eq 2 ]
+ok "an image with a flipped byte gets a verdict or an error" $?
+
+golden dump -o table policy dump force.policy
+shape dump_json -o json policy dump force.policy
+golden diff -o table policy diff noop.bpf.o force.bpf.o
+shape diff_json -o json policy diff noop.bpf.o force.bpf.o
+golden diff_equal -o table policy diff force.bpf.o force.policy
+golden list_empty -o table list
+shape list_empty_json -o json list
+golden no_target status
+golden no_target_json -o json status
+
+# every format of one answer
+for f in table wide tsv csv json ndjson name; do
+	golden "format_$f" -o $f policy verify force.bpf.o
+done
+run -jp policy verify force.bpf.o
+lua_run -e 'local c = require "ncclbpf.core" assert(c.decode(io.read "a").data.accepted)' <"$T/out" 2>"$T/why"
+ok "-jp is JSON too" $?
+[ "$(wc -l <"$T/out")" -gt 10 ]
+ok "and indented" $?
