@@ -2,8 +2,9 @@
 // Runs one program for bpf_conformance's runner: instruction bytes as hex on
 // standard input, memory as hex in the first argument, r0 as hex on standard
 // output. The suite's programs break rules of the verifier on purpose (shifts
-// beyond the width), so this checks only what the interpreter needs to stay
-// inside the program: decoding, jump targets, the end, depth of calls.
+// beyond the width), so this checks only what execution needs to stay inside
+// the program: decoding, jump targets, the end, depth of calls. --jit runs
+// machine code, --interpret (the default) the interpreter.
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -12,6 +13,12 @@
 #include <string.h>
 
 #include "core/exec/exec.h"
+#include "core/exec/jit.h"
+
+/* What follows the memory on the command line. */
+struct options {
+	bool elf, jit;
+};
 
 /* Bytes of a program or of memory. */
 struct bytes {
@@ -197,9 +204,22 @@ static int check(const struct nb_slot *slots, size_t n, struct nb_err *err)
 	return rc;
 }
 
+static int run_compiled(const struct nb_exec *x, struct bytes mem, uint64_t *r0,
+			struct nb_err *err)
+{
+	struct nb_jit *j;
+	int rc = nb_jit_compile(&j, x, NULL, err);
+
+	if (rc)
+		return rc;
+	*r0 = j->entry(x, mem.p, mem.n);
+	nb_jit_free(j);
+	return 0;
+}
+
 /* A program that belongs to no policy, as the one program of an image. */
 static int run(const struct nb_slot *slots, size_t n, struct bytes mem,
-	       struct nb_err *err)
+	       const struct options *o, struct nb_err *err)
 {
 	const struct nb_func func = { .name = "main", .end = (uint32_t)n };
 	const struct nb_prog prog = { .name = "main",
@@ -211,24 +231,30 @@ static int run(const struct nb_slot *slots, size_t n, struct bytes mem,
 	const struct nb_image img = { .name = "conformance",
 				      .progs = &prog,
 				      .nprogs = 1 };
-	struct nb_exec *x;
+	struct nb_exec *x = NULL;
 	int rc = check(slots, n, err);
+	uint64_t r0;
 
 	if (!rc)
 		rc = nb_exec_new(&x, &img, 0, NULL, NULL, err);
-	if (rc)
-		return rc;
-	printf("%" PRIx64 "\n", nb_exec_run(x, mem.p, mem.n));
+	if (!rc && o->jit)
+		rc = run_compiled(x, mem, &r0, err);
+	else if (!rc)
+		r0 = nb_exec_run(x, mem.p, mem.n);
+	if (!rc)
+		printf("%" PRIx64 "\n", r0);
 	nb_exec_free(x);
-	return 0;
+	return rc;
 }
 
 /* Options after the memory; false when one is not known. */
-static bool options(int argc, char **argv, bool *elf)
+static bool options(int argc, char **argv, struct options *o)
 {
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--elf"))
-			*elf = true;
+			o->elf = true;
+		else if (!strcmp(argv[i], "--jit"))
+			o->jit = true;
 		else if (strcmp(argv[i], "--interpret") != 0 &&
 			 (i > 1 || !strncmp(argv[i], "--", 2)))
 			return false;
@@ -240,14 +266,14 @@ int main(int argc, char **argv)
 {
 	struct bytes mem = { NULL, 0 }, code = { NULL, 0 };
 	struct nb_err err = { 0 };
-	bool elf = false;
+	struct options o = { 0 };
 	char *text;
 	int rc = 1;
 
-	if (!options(argc, argv, &elf))
+	if (!options(argc, argv, &o))
 		return refuse("usage: conformance_plugin [MEMORY] "
-			      "[--interpret] < HEX");
-	if (elf)
+			      "[--interpret | --jit] < HEX");
+	if (o.elf)
 		return refuse("--elf: object files are not read here, only "
 			      "instruction bytes");
 	if (argc > 1 && strncmp(argv[1], "--", 2) != 0 && !unhex(&mem, argv[1]))
@@ -259,7 +285,7 @@ int main(int argc, char **argv)
 		refuse("the program's size is not a multiple of 8 bytes");
 	else
 		rc = run((const struct nb_slot *)(const void *)code.p,
-			 code.n / NB_SLOT_SIZE, mem, &err);
+			 code.n / NB_SLOT_SIZE, mem, &o, &err);
 	if (rc < 0)
 		refuse(err.text);
 	free(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// conformance_run PLUGIN FOLDER: every data file in FOLDER/tests and
+// conformance_run PLUGIN FOLDER [OPTION]: every data file in FOLDER/tests and
 // FOLDER/negative, assembled here and run by the plugin, a process each. A
 // file in negative/ is one that must not pass: the assembler or the plugin
 // has to refuse it, or its stated outcome has to be found wrong. Prints TAP.
@@ -132,6 +132,9 @@ static void one_line(char *out, size_t size, const struct nb_buf *part)
 	snprintf(out, size, "%.*s", (int)n, p);
 }
 
+/* The option by which the plugin knows what to run programs with. */
+static const char *engine = "--interpret";
+
 /* The plugin with @input on its standard input; both outputs are ours. */
 struct child {
 	pid_t pid;
@@ -157,9 +160,9 @@ static bool start(struct child *c, const char *plugin, const char *mem)
 		signal(SIGPIPE, SIG_DFL);
 		alarm(SECONDS); /* outlives exec: ends a plugin that hangs */
 		if (mem)
-			execl(plugin, plugin, mem, "--interpret", (char *)NULL);
+			execl(plugin, plugin, mem, engine, (char *)NULL);
 		else
-			execl(plugin, plugin, "--interpret", (char *)NULL);
+			execl(plugin, plugin, engine, (char *)NULL);
 		_exit(126);
 	}
 	close(p[0][0]);
@@ -358,10 +361,13 @@ static void folder(const char *plugin, const char *top, const char *sub)
 
 int main(int argc, char **argv)
 {
-	if (argc != 3) {
-		fprintf(stderr, "usage: conformance_run PLUGIN FOLDER\n");
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: conformance_run PLUGIN FOLDER "
+				"[--interpret | --jit]\n");
 		return 64;
 	}
+	if (argc == 4)
+		engine = argv[3];
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	folder(argv[1], argv[2], "tests");
