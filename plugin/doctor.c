@@ -23,12 +23,15 @@ static void copy(char to[NB_ENV_TEXT], const char *from)
 	snprintf(to, NB_ENV_TEXT, "%s", from ? from : "");
 }
 
-static bool known(const char *name)
+/* The parameter of this name, or NB_NPARAMS. */
+static unsigned parameter(const char *name)
 {
-	for (unsigned p = 0; p < NB_NPARAMS; p++)
-		if (!strcmp(nb_spec_param((enum nb_param)p)->name, name))
-			return true;
-	return false;
+	unsigned p = 0;
+
+	while (p < NB_NPARAMS &&
+	       strcmp(nb_spec_param((enum nb_param)p)->name, name) != 0)
+		p++;
+	return p;
 }
 
 void nb_env_read(struct nb_env *env)
@@ -40,13 +43,17 @@ void nb_env_read(struct nb_env *env)
 	for (char **e = environ; e && *e; e++) {
 		char name[NB_ENV_TEXT];
 		size_t n = strcspn(*e, "=");
+		unsigned p;
 
 		if (strncmp(*e, prefix, sizeof(prefix) - 1) != 0)
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)(n < 90 ? n : 90),
 			 *e);
-		if (known(name + sizeof(prefix) - 1))
+		p = parameter(name + sizeof(prefix) - 1);
+		if (p < NB_NPARAMS) {
+			env->given[p] = (*e)[n] == '=' && (*e)[n + 1];
 			continue;
+		}
 		if (env->nunknown < NB_ENV_UNKNOWN)
 			copy(env->unknown[env->nunknown], name);
 		env->nunknown++;
@@ -115,10 +122,39 @@ static void check_tuner(struct nb_json *j, const struct nb_runtime *rt,
 		      rt->tuner_abi);
 }
 
+/* Given and not taken: the value is not of its kind, the default holds. */
+static unsigned check_values(struct nb_json *j, const struct nb_runtime *rt,
+			     const struct nb_env *env)
+{
+	unsigned bad = 0;
+	char hint[128];
+
+	for (unsigned p = 0; p < NB_NPARAMS; p++) {
+		const struct nb_param_spec *s = nb_spec_param((enum nb_param)p);
+
+		if (!env->given[p] || rt->params.set[p] ||
+		    s->who == NB_PARAM_SHELL)
+			continue;
+		if (s->type == NB_PARAM_INT)
+			snprintf(hint, sizeof(hint), "%lld to %lld",
+				 (long long)s->min, (long long)s->max);
+		else
+			snprintf(hint, sizeof(hint), "%.100s",
+				 s->choices[0] ? s->choices : "shorter text");
+		check(j, "environment", WARN, hint,
+		      "%s%s has a value that is not allowed; the default "
+		      "\"%s\" is used",
+		      prefix, s->name, s->def);
+		bad++;
+	}
+	return bad;
+}
+
 static void check_settings(struct nb_json *j, const struct nb_runtime *rt,
 			   const struct nb_env *env)
 {
 	const char *names[NB_NPARAMS], *near[2];
+	unsigned bad = check_values(j, rt, env);
 	char hint[128];
 
 	for (unsigned p = 0; p < NB_NPARAMS; p++)
@@ -132,9 +168,9 @@ static void check_settings(struct nb_json *j, const struct nb_runtime *rt,
 		      "%s is no setting of ncclbpf and has no effect",
 		      env->unknown[i]);
 	}
-	if (!env->nunknown)
+	if (!env->nunknown && !bad)
 		check(j, "environment", OK, NULL,
-		      "every NCCLBPF_ variable is known");
+		      "every NCCLBPF_ variable is known and has a good value");
 	if (rt->params.num[NB_P_COHERENCE])
 		check(j, "coherence", WARN,
 		      "NCCLBPF_COHERENCE=strict for jobs of several processes",

@@ -2,7 +2,10 @@
 #ifndef NB_PLUGIN_DOCTOR_H
 #define NB_PLUGIN_DOCTOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "core/spec/spec.h"
 
 /*
  * What the environment held when the control socket was made, for `doctor`:
@@ -15,6 +18,8 @@ struct nb_env {
 	/* values, cut to size; "" when not set */
 	char algo[NB_ENV_TEXT], proto[NB_ENV_TEXT];
 	char tuner_plugin[NB_ENV_TEXT];
+	/* our own variables that are there and not empty */
+	bool given[NB_NPARAMS];
 	/* names with our prefix that no row of core/tbl/params.h has */
 	uint32_t nunknown;
 	char unknown[NB_ENV_UNKNOWN][NB_ENV_TEXT];

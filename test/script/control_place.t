@@ -80,11 +80,11 @@ stop "a thread"
 
 # ---- doctor, in a process with everything against it
 printf 'not an image' >"$T/broken.policy"
-host NCCLBPF_POLICY="$T/broken.policy" NCCL_ALGO=Ring NCCLBPF_POLIZY=x NCCLBPF_COHERENCE=off \
+host NCCLBPF_POLICY="$T/broken.policy" NCCL_ALGO=Ring NCCLBPF_POLIZY=x NCCLBPF_FENCE_MARGIN=many NCCLBPF_COHERENCE=off \
 	--ranks 1 --abi 4
 ask "doctor"
 says "doctor" 'NCCL_ALGO=Ring outranks' '"name":"policy","level":"bad"' \
-	"broken.policy" 'NCCLBPF_POLIZY is no setting' 'the nearest: NCCLBPF_POLICY' \
+	"broken.policy" 'NCCLBPF_POLIZY is no setting' 'NCCLBPF_FENCE_MARGIN has a value that is not allowed' 'the nearest: NCCLBPF_POLICY' \
 	'NCCLBPF_COHERENCE=off' 'tuner interface 4' 'cannot be changed'
 ask "status"
 says "status names the policy that failed" '"error":{"code":"bad_image"' '"coherence":"off"'
