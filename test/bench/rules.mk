@@ -8,3 +8,15 @@ $(B)/test/bench/decision: $(call o,test/bench/decision.c test/host/nccl.c)
 
 $(B)/test/bench/empty_tuner.so: $(call o,test/bench/empty_tuner.c)
 	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^
+
+# Policies as native code: what exec_bench compares machine code with.
+BENCH_NATIVE := $(patsubst policies/%.bpf.c,$(B)/test/bench/native/%.o,$(wildcard policies/*.bpf.c))
+tests: $(B)/test/bench/exec_bench
+
+$(B)/test/bench/native/%.o: policies/%.bpf.c test/bench/native.h
+	@mkdir -p $(@D)
+	$(CC) -O2 -w -I. -MMD -MP -D_GNU_SOURCE -include test/bench/native.h \
+		-c -o $@ $<
+
+$(B)/test/bench/exec_bench: $(B)/test/bench/exec_bench.o $(BENCH_NATIVE) $(CORE)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread

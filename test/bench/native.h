@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Put before a policy's C so that the host's compiler makes a plain function
+// of it: what a policy costs natively, on the same maps. A map variable's
+// first word, which the BPF loader never reads, is set to the struct nb_map at
+// run time; helpers become calls of the map's own operations.
+#ifndef NB_TEST_BENCH_NATIVE_H
+#define NB_TEST_BENCH_NATIVE_H
+
+#include "policies/ncclbpf_policy.h"
+
+#include <sched.h>
+
+#include "core/map/ops.h"
+
+#undef SEC
+#define SEC(name)
+#undef __coherent
+#define __coherent
+#undef __shared
+#define __shared
+
+static inline struct nb_map *native_map(const void *variable)
+{
+	return *(struct nb_map *const *)variable;
+}
+
+/* As the helpers do it, for types that have a value for each CPU. */
+static inline uint32_t native_cpu(const struct nb_map *m)
+{
+	return m->percpu ? (uint32_t)sched_getcpu() % nb_ncpus() : 0;
+}
+
+static inline void *native_lookup(const void *map, const void *key)
+{
+	struct nb_map *m = native_map(map);
+
+	return m->lookup(m, key, native_cpu(m));
+}
+
+static inline long native_update(const void *map, const void *key,
+				 const void *value, uint64_t flags)
+{
+	struct nb_map *m = native_map(map);
+
+	return m->ops->update(m, key, value, flags, native_cpu(m));
+}
+
+#define bpf_map_lookup_elem native_lookup
+#define bpf_map_update_elem native_update
+
+#endif
