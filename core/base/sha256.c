@@ -38,26 +38,48 @@ static void schedule(uint32_t w[64], const unsigned char *p)
 	}
 }
 
-static void block(uint32_t h[8], const unsigned char *p)
+/*
+ * One round. The eight variables stay where they are; their roles move by
+ * one with each round, so that compilers keep them in registers.
+ */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                   \
+	do {                                                               \
+		uint32_t t = (h) + (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) + \
+			     ((g) ^ ((e) & ((f) ^ (g)))) + k[i] + w[i];    \
+                                                                           \
+		(d) += t;                                                  \
+		(h) = t + (ror(a, 2) ^ ror(a, 13) ^ ror(a, 22)) +          \
+		      (((a) & (b)) | ((c) & ((a) | (b))));                 \
+	} while (0)
+
+static void block(uint32_t to[8], const unsigned char *p)
 {
-	uint32_t w[64], v[8];
+	uint32_t a = to[0], b = to[1], c = to[2], d = to[3];
+	uint32_t e = to[4], f = to[5], g = to[6], h = to[7];
+	uint32_t w[64];
 
 	schedule(w, p);
-	memcpy(v, h, sizeof(v));
-	for (unsigned i = 0; i < 64; i++) {
-		uint32_t e = v[4], a = v[0];
-		uint32_t t1 = v[7] + (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) +
-			      ((e & v[5]) ^ (~e & v[6])) + k[i] + w[i];
-		uint32_t t2 = (ror(a, 2) ^ ror(a, 13) ^ ror(a, 22)) +
-			      ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
-
-		memmove(v + 1, v, 7 * sizeof(v[0]));
-		v[4] += t1;
-		v[0] = t1 + t2;
+	for (unsigned i = 0; i < 64; i += 8) {
+		ROUND(a, b, c, d, e, f, g, h, i);
+		ROUND(h, a, b, c, d, e, f, g, i + 1);
+		ROUND(g, h, a, b, c, d, e, f, i + 2);
+		ROUND(f, g, h, a, b, c, d, e, i + 3);
+		ROUND(e, f, g, h, a, b, c, d, i + 4);
+		ROUND(d, e, f, g, h, a, b, c, i + 5);
+		ROUND(c, d, e, f, g, h, a, b, i + 6);
+		ROUND(b, c, d, e, f, g, h, a, i + 7);
 	}
-	for (unsigned i = 0; i < 8; i++)
-		h[i] += v[i];
+	to[0] += a;
+	to[1] += b;
+	to[2] += c;
+	to[3] += d;
+	to[4] += e;
+	to[5] += f;
+	to[6] += g;
+	to[7] += h;
 }
+
+#undef ROUND
 
 void nb_sha256_init(struct nb_sha256 *s)
 {
