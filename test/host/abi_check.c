@@ -97,11 +97,17 @@ static int obeyed(int abi)
 	return 0;
 }
 
+/*
+ * v2 hands over no table: no partner can be looked up for half an answer, and
+ * whether NCCL bounds the channels of its own choice is not known.
+ */
 static int only_algo(int abi)
 {
 	struct host_choice c;
 
 	NEED(!decide(abi, 64 * MIB, &c));
+	if (abi == 2)
+		return ncclwins(&c);
 	NEED(c.algo == TREE && c.proto == SIMPLE);
 	NEED(c.channels == COMM_CHANNELS);
 	return 0;
@@ -112,6 +118,8 @@ static int only_proto(int abi)
 	struct host_choice c;
 
 	NEED(!decide(abi, 64 * MIB, &c));
+	if (abi == 2)
+		return ncclwins(&c);
 	NEED(c.algo == RING && c.proto == LL128);
 	return 0;
 }
@@ -121,6 +129,8 @@ static int only_channels(int abi)
 	struct host_choice c;
 
 	NEED(!decide(abi, 64 * MIB, &c));
+	if (abi == 2)
+		return ncclwins(&c);
 	NEED(c.algo == c.nccl_algo && c.proto == c.nccl_proto);
 	NEED(c.channels == 2);
 	return 0;
