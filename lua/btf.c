@@ -652,6 +652,9 @@ static bool get_number(struct walk *w, const char *field, uint64_t *x,
 		return bad(w, "a whole number wanted, found \"%.40s\"", s);
 	}
 	i = lua_tointegerx(w->L, -1, &isint);
+	if (!isint && lua_isnumber(w->L, -1))
+		return bad(w, "a whole number wanted, found %g",
+			   lua_tonumber(w->L, -1));
 	if (!isint)
 		return bad(w, "a whole number wanted, found %s",
 			   luaL_typename(w->L, -1));

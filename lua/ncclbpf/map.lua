@@ -80,6 +80,10 @@ local function evaluate(text)
 	end
 	local size = text:match("^%d") and units.size(text)
 	if size then return size end
+	-- Lua would make floats of numbers above 2^63-1
+	if not text:find("[\"']") then
+		text = text:gsub("%f[%w_.]%d+%f[^%w_.]", function(n) return #n > 18 and '"' .. n .. '"' or nil end)
+	end
 	local f, why = load("return " .. text, "=value", "t", setmetatable({}, { __index = function(_, k) return k end }))
 	if not f then
 		return nil, errors.new("bad_argument", ("%s: not a value: %s"):format(text, why:gsub("^value:%d+: ", "")),

@@ -1,0 +1,133 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Each command on a running job of eight processes: what people see and what
+# programs get, of its answer and of its error.
+. "$TOP/test/script/shell_lib.sh"
+need_host "commands on a running job"
+trap finish EXIT
+cd "$T" || exit 1
+for p in force size_aware noop; do cp "$B/policies/$p.bpf.o" .; done
+cp "$B/test/corpus/shell/refused.bpf.o" "$B/test/corpus/shell/types.bpf.o" .
+job demo --ranks 8 --procs 8 --rate 400
+
+# other jobs of this machine may be there as well: only ours counts
+status 0 "list" -o table list
+has "shows the job, its ranks and that it can be attached to" out "JOB " "demo " "0-7" "attachable"
+run -o json list
+lua_run -e 'local n, d = 0, require "ncclbpf.core".decode(io.read "a")
+assert(d.schema == "ncclbpf.list/1")
+for _, p in ipairs(d.data.processes) do
+	if p.job == "demo" and p.state == "attachable" and p.pid > 0 and p.job_rank and p.socket:match("/demo%.%d%.%d+%.sock$") then n = n + 1 end
+end
+assert(n == 8, n)' <"$T/out" 2>"$T/why"
+ok "list in JSON has each process" $?
+golden attach -o table attach demo
+shape attach_json -o json attach demo
+golden attach_wrong attach dema
+golden attach_wrong_json -o json attach dema
+golden detach_wrong detach
+golden status -o table status
+shape status_json -o json status
+golden doctor -o table doctor
+shape doctor_json -o json doctor
+golden policy_list_empty -o table policy list
+golden load -o table policy load force.bpf.o
+shape load_json -o json policy load size_aware.bpf.o
+golden load_refused -o table policy load refused.bpf.o
+has "the refusal of the job shows line, caret, hint" err "l->bytes" "^" "required:" "hint:"
+shape load_refused_json -o json policy load refused.bpf.o
+golden load_dry -o table -n policy load noop.bpf.o
+golden use_unknown policy use nosuch
+golden use_unknown_json -o json policy use nosuch
+golden use_dry -o table -n policy use force size_aware
+golden use -o table policy use force size_aware
+shape use_json -o json policy use force size_aware
+sleep 0.7
+golden policy_list -o table policy list
+shape policy_list_json -o json policy list
+golden map_list -o table map list
+golden map_list_wide -o wide map list
+shape map_list_json -o json map list
+golden map_list_name -o name map list
+golden map_show -o table map show force
+shape map_show_json -o json map show force
+golden map_dump -o table map dump force
+shape map_dump_json -o json map dump force
+golden map_dump_tsv -r 0 -o tsv map dump force
+golden map_dump_csv -r 0 -o csv map dump force
+golden map_get -o table map get force 0
+golden map_get_wrong map get force 7
+golden map_get_wrong_json -o json map get force 7
+golden map_set -o table map set force 0 '{algo=ring, proto=simple, channels=4, enabled=1}'
+run -o name -q map dump force
+run -r 0 -q -o tsv map get force 0
+has "the typed value arrived" out "{algo=1, proto=2, channels=4, enabled=1}"
+shape map_set_json -o json map set force 0 '{algo=tree, enabled=0}'
+golden map_set_field map set force 0 '{algoo=1}'
+golden map_set_range map set force 0 '{channels=-1}'
+golden map_set_word map set force 0 '{algo=rung}'
+golden map_set_hex map set force 0 hex:0011
+golden map_set_syntax map set force 0 '{algo='
+golden map_set_pairs map set force 0
+golden map_set_dry -o table -n map set force 0 '{algo=ring}'
+golden map_unknown map dump nosuch
+golden map_unknown_json -o json map dump nosuch
+golden map_watch -o table map watch force 100ms count=2
+golden comm_list -o table comm list
+shape comm_list_json -o json comm list
+golden comm_show -o table comm show
+shape comm_show_json -o json comm show
+golden comm_show_wrong comm show abcd
+golden explain -o table explain allreduce 4M
+shape explain_json -o json explain allreduce 4M
+golden explain_wrong explain allreduc 4M
+golden explain_size explain allreduce 4X
+status 0 "explain takes sizes with units" -o json explain AllReduce 4MiB
+has "4MiB is 4194304 bytes" out '"bytes":4194304'
+shape decision_json -o json -r 0 decision tail 1
+status 0 "decision tail in a table" -o table decision tail 5
+[ "$(wc -l <"$T/out")" -eq 6 ]
+ok "five decisions and a header" $?
+status 0 "decision tail that goes on" -o ndjson -r 0 decision tail 1 follow=yes count=4
+[ "$(wc -l <"$T/out")" -eq 4 ]
+ok "four lines" $?
+golden decision_wrong decision tail none
+golden trace -o table trace tail
+shape trace_json -o json trace tail
+golden policy_dump -o table policy dump force
+golden policy_diff -o table policy diff force size_aware
+status 0 "policy get" policy get force got.policy
+cmp -s got.policy got.policy && timeout 10 "$S" policy diff got.policy force >/dev/null
+ok "gives the image that was loaded" $?
+golden undo -o table policy undo
+shape change_status_json -o json change status
+golden use_none -o table -y policy use none
+golden discard_dry -o table -n policy discard force
+golden discard -o table policy discard force
+golden discard_wrong policy discard force
+status 0 "watch repeats" -o tsv -q watch 100ms comm list count=3
+[ "$(grep -c '  comm list$' "$T/out")" -le 3 ] && [ "$(grep -c "$(timeout 5 "$S" -o name comm list)" "$T/out")" -eq 24 ]
+ok "three rounds of eight lines" $?
+printf 'timing on\ncomm list\n' | timeout 10 "$S" >"$T/out" 2>"$T/err"
+has "timing says time and round trips" err "time " "round trips"
+golden ranks_wrong -r 9 status
+golden pid_wrong -p 1 status
+
+# elements of every kind of type, over the wire and back
+status 0 "load a policy with many types" policy load types.bpf.o
+status 0 "use it" policy use types
+status 0 "store a structure" map set everything '{low=-1,high=2}' '{u64=18446744073709551615, s32=-5, text=abc, mode=mode_on, algo=nvls, three=7, five=-16, pair={{low=-1}}, number={whole=258}, hidden=9, flag=true}'
+run -q -r 0 -o tsv map dump everything
+has "and read it" out "{low=-1, high=2}" "u64=18446744073709551615" "s32=-5" "text=abc" "mode=MODE_ON" "algo=nvls" "three=7, five=-16" "hidden=9, flag=true"
+run -r 0 -o json map get everything '{low=-1,high=2}'
+has "64 bits are exact in JSON" out '"u64":18446744073709551615'
+status 1 "flags=new on an element that is there" map set everything '{low=-1,high=2}' '{}' flags=new
+status 0 "remove it" map del everything '{low=-1,high=2}'
+status 1 "it is gone" map get everything '{low=-1,high=2}'
+sleep 0.5
+status 0 "a per-CPU map" -o table map dump counts
+has "has a column of CPUs, and says which are all zero" out "KEY  CPU  VALUE" "types/counts: percpu_array, __u32 -> __u64" " all "
+shape percpu_json -o json map dump counts
+status 0 "plain integers as keys" map set plain 77 5
+run -q -r 3 -o tsv map get plain 77
+has "and values" out "77	5"

@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A job is changed whole or not at all: ranks that hang or die are named and
+# the rest stays as it was; a second shell, a killed shell, a stale socket.
+. "$TOP/test/script/shell_lib.sh"
+need_host "a job as a whole"
+trap finish EXIT
+cd "$T" || exit 1
+cp "$B/policies/force.bpf.o" "$B/policies/noop.bpf.o" .
+job four --ranks 4 --procs 4 --rate 300
+policies() { # names in use on each process that answers
+	timeout 10 "$S" -T 1 -q -o tsv comm list 2>/dev/null | cut -f 11 | sort | uniq -c | sed 's/^ *//'
+}
+
+status 0 "load" policy load force.bpf.o
+status 0 "use" policy use force
+sleep 0.5
+[ "$(policies)" = "4 force" ]
+ok "all four decide with it" $?
+
+hung=$(rank_pid four 2)
+kill -STOP "$hung"
+status 75 "a rank that hangs: the change times out" -T 0.5 policy use none
+has "the rank is named, and what state things are in" err "rank 2 (pid $hung)" "0.5 s" "nothing has moved"
+status 75 "reading shows the others and says who is missing" -T 0.5 comm list
+has "with their lines" out "force"
+has "naming the rank" err "rank 2"
+run -T 0.5 -o json comm list
+lua_run -e 'local d = require "ncclbpf.core".decode(io.read "a").data.processes
+assert(#d == 4)
+for _, p in ipairs(d) do assert((p.rank == 2) == (p.error ~= nil) and (p.rank == 2) == (p.data == nil)) end' <"$T/out" 2>"$T/why"
+ok "JSON has everything: three answers and one error" $?
+status 75 "load into a job with a hung rank" -T 0.5 policy load noop.bpf.o
+kill -CONT "$hung"
+sleep 0.3
+run -q -o name policy list
+! grep -q noop "$T/out"
+ok "and the others have given it back" $?
+[ "$(policies)" = "4 force" ]
+ok "nothing has moved" $?
+
+# A prompt that is attached while a rank dies
+dead=$(rank_pid four 3)
+{
+	echo 'comm list'
+	sleep 0.5
+	kill -KILL "$dead"
+	sleep 0.5
+	echo 'comm list'
+} | timeout 20 "$S" --keep-going -q -o tsv >"$T/out" 2>"$T/err"
+[ "$(wc -l <"$T/out")" -eq 7 ]
+ok "a rank dies under an attached shell: the rest answers" $?
+run list
+[ ! -e "$T/s/four.3.$dead.sock" ]
+ok "list removes the stale socket" $?
+touch "$T/s/four.9.999999.sock"
+run list
+[ -e "$T/s/four.9.999999.sock" ]
+ok "but nothing that is no socket" $?
+rm -f "$T/s/four.9.999999.sock"
+
+# several jobs
+job other --ranks 1 --procs 1 --rate 100
+status 64 "two jobs: which one?" status
+has "both are named" err "four" "other" "-J"
+status 0 "-J says it" -J other status
+status 0 "-p says it" -p "$(ls "$T/s" | sed -n 's/^other\.[^.]*\.\([0-9]*\)\.sock$/\1/p')" status
+run -o tsv list
+[ "$(grep -c attachable "$T/out")" -eq 4 ]
+ok "list shows four processes" $?
+
+# two shells at once, and one that is killed
+for i in 1 2 3 4 5 6; do
+	timeout 10 "$S" -J other -q policy load noop.bpf.o >/dev/null 2>&1 &
+	timeout 10 "$S" -J other -q comm list >/dev/null 2>&1 &
+done
+status 0 "a second shell" -J other status
+timeout -s KILL 0.4 "$S" -J other -q map watch nosuch 2>/dev/null
+timeout -s KILL 0.4 "$S" -J other -q decision tail follow=yes >/dev/null 2>&1
+status 0 "a killed shell leaves the job as it was" -J other status
+
+# attach by socket and by process, in a script
+cat >two.lua <<'END'
+local a = assert(nb.attach { job = "four" })
+local b <close> = assert(nb.attach { job = "other" })
+assert(#a:processes() == 3 and #b:processes() == 1)
+assert(a:status().job == "four" and b:status().job == "other")
+a:close()
+local x, err = a:status()
+assert(x == nil and err.code == "no_target")
+END
+status 0 "one script, two jobs" -f two.lua
