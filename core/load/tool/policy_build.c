@@ -12,7 +12,7 @@ static char *slurp(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "rb");
 	struct nb_buf b;
-	char part[4096];
+	char part[4096], *all = NULL;
 	size_t n;
 
 	if (!f)
@@ -20,10 +20,11 @@ static char *slurp(const char *path, size_t *size)
 	nb_buf_init(&b, 0);
 	while ((n = fread(part, 1, sizeof(part), f)) > 0)
 		nb_buf_bytes(&b, part, n);
-	if (ferror(f) || !nb_buf_ok(&b))
-		nb_buf_fini(&b);
+	if (!ferror(f) && nb_buf_ok(&b))
+		all = nb_buf_take(&b, size);
+	nb_buf_fini(&b);
 	fclose(f);
-	return nb_buf_take(&b, size);
+	return all;
 }
 
 static int save(const char *path, const struct nb_buf *b)
@@ -74,8 +75,7 @@ int main(int argc, char **argv)
 	nb_buf_init(&out, 0);
 	rc = nb_object_image(&out, bytes, size, name, &err);
 	if (rc)
-		fprintf(stderr, "%s: %s (offset %u)\n", argv[1], err.text,
-			err.at);
+		fprintf(stderr, "%s: %s\n", argv[1], err.text);
 	else if (save(argv[2], &out)) {
 		perror(argv[2]);
 		rc = NB_E_IO;
