@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# The verifier against a shadow interpreter, and against the kernel's.
+ORACLE_CORE := $(call o,core/base/*.c core/spec/*.c core/isa/*.c core/map/*.c \
+	core/image/*.c core/verify/*.c)
+ORACLE_GEN := $(B)/test/oracle/gen.o
+
+tests: $(B)/test/oracle/oracle_shadow
+
+$(B)/test/oracle/oracle_shadow: $(B)/test/oracle/oracle_shadow.o \
+		$(B)/test/oracle/shadow.o $(ORACLE_GEN) $(ORACLE_CORE)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
