@@ -385,6 +385,12 @@ static int branch(struct walk *w)
 	if (nb_step_branch_local(env, w->st, w->pc, &from))
 		nb_region_open(env, w->st, w->pc);
 	remember(env, w->pc);
+	if (nb_step_branch_known(env, w->st, w->pc, &taken)) {
+		env->aux[w->pc] |=
+			taken ? NB_AUX_BRANCH_TAKEN : NB_AUX_BRANCH_FALLS;
+		w->pc = taken ? to : w->pc + 1;
+		return 0;
+	}
 	for (uint32_t i = 0; i < w->st->nframes; i++)
 		all.regs[i] = 0x7ff;
 	size = (uint32_t)nb_state_size(w->st, &all);

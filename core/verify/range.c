@@ -734,13 +734,60 @@ static struct nb_range swapped(const struct nb_range *a, unsigned bits)
 	return nb_range_t(nb_tnum_swap(a->t, bits));
 }
 
+/* Of two constants the machine's own answer; false: not worth a case. */
+static bool fold(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
+		 uint64_t *out)
+{
+	unsigned n = (unsigned)(b & (bits - 1));
+
+	a &= nb_ones(bits);
+	switch ((int)fn) {
+	case NB_FN_ADD:
+		*out = a + b;
+		break;
+	case NB_FN_SUB:
+		*out = a - b;
+		break;
+	case NB_FN_MUL:
+		*out = a * b;
+		break;
+	case NB_FN_AND:
+		*out = a & b;
+		break;
+	case NB_FN_OR:
+		*out = a | b;
+		break;
+	case NB_FN_XOR:
+		*out = a ^ b;
+		break;
+	case NB_FN_LSH:
+		*out = a << n;
+		break;
+	case NB_FN_RSH:
+		*out = a >> n;
+		break;
+	case NB_FN_ARSH:
+		*out = (uint64_t)(nb_sext(a, bits) >> n);
+		break;
+	default:
+		return false;
+	}
+	*out &= nb_ones(bits);
+	return true;
+}
+
 static struct nb_range binary(enum nb_fn fn, unsigned bits,
 			      const struct nb_range *a,
 			      const struct nb_range *b)
 {
-	struct both x = alu_at(fn, bits, a, b);
 	struct nb_range r;
+	struct both x;
+	uint64_t v;
 
+	if (nb_range_is_const(a) && nb_range_is_const(b) &&
+	    fold(fn, bits, a->t.value, b->t.value, &v))
+		return nb_range_const(v);
+	x = alu_at(fn, bits, a, b);
 	if (bits != W)
 		return zext_of(x);
 	r = make(x.t, x.v, iv_full(H));

@@ -122,6 +122,9 @@ static const struct nb_effects *effects_of(struct nb_env *env,
 	}
 	env->effects[r->pc] = v.e;
 	memset(env->scratch_seen, 0, env->n);
+	/* Clearing costs too. */
+	env->region_work -=
+		env->region_work < env->n / 64 ? env->region_work : env->n / 64;
 	v.seen = env->scratch_seen;
 	v.todo = env->scratch_todo;
 	was = env->region_work;

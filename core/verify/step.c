@@ -979,6 +979,25 @@ bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	return nb_range_meet(&src->r, &src->r, &b.r) && spread(st, src);
 }
 
+bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st,
+			  uint32_t pc, bool *taken)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_reg *a = &st->frames[st->nframes - 1].regs[insn->dst];
+	struct nb_reg b = operand(st, insn);
+	struct nb_range x = a->r, y = b.r;
+	bool can, cannot;
+
+	if (a->kind != NB_REG_SCALAR || b.kind != NB_REG_SCALAR)
+		return false;
+	can = nb_range_branch(insn->fn, insn->width, true, &x, &y);
+	x = a->r;
+	y = b.r;
+	cannot = nb_range_branch(insn->fn, insn->width, false, &x, &y);
+	*taken = can;
+	return can != cannot;
+}
+
 bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 			  uint32_t pc, uint32_t *from)
 {
