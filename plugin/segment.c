@@ -500,13 +500,10 @@ void nb_segment_detach(struct nb_segment *s)
 
 void nb_segment_abandon(struct nb_segment *s)
 {
-	if (!s || !s->mem)
+	if (!s)
 		return;
-	munmap(s->mem, sizeof(struct nb_seg));
-	if (s->fd >= 0)
-		close(s->fd);
-	s->mem = NULL;
-	s->fd = -1;
+	unmap(s); /* the parent's descriptor keeps the parent's lock */
+	free(s);
 }
 
 /* ---- with the lock ---- */

@@ -124,7 +124,7 @@ int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		      uint32_t flags, bool membarrier, struct nb_err *err);
 /* Take this process out of the segment and unmap it. NULL is fine. */
 void nb_segment_detach(struct nb_segment *s);
-/* In a forked child: unmap and close, leave the parent registered. */
+/* In a forked child: unmap, close and free, leave the parent registered. */
 void nb_segment_abandon(struct nb_segment *s);
 
 /*

@@ -275,7 +275,7 @@ START_TEST(policies_stand_once_and_at_most_sixteen)
 	struct nb_policy *p[NB_GEN_MAX_POLICIES + 1], *twice[2];
 	struct nb_gen *g;
 	struct nb_err err = { 0 };
-	char name[8];
+	char name[16];
 
 	for (int i = 0; i <= NB_GEN_MAX_POLICIES; i++) {
 		snprintf(name, sizeof(name), "p%d", i);
