@@ -463,7 +463,7 @@ static void stmt_bound(struct gen *g)
 	unsigned reg = number(g);
 
 	bound(g, reg, 1 + below(g, 64));
-	if (chance(g, 20))
+	for (uint32_t i = below(g, 3); i; i--)
 		twist(g, reg);
 }
 
@@ -631,7 +631,7 @@ static void stmt_value_at(struct gen *g)
 	bound(g, idx, limit);
 	if (chance(g, 15))
 		through_stack(g, idx);
-	if (chance(g, 12))
+	for (uint32_t i = chance(g, 30) ? below(g, 4) : 0; i; i--)
 		twist(g, idx);
 	if (scale)
 		emit(g, 0x67, idx, 0, 0, (int32_t)scale);
@@ -795,6 +795,31 @@ static void stmt_if(struct gen *g)
 	join(&g->t, &then);
 }
 
+/*
+ * A comparison for its own sake: what the verifier holds for impossible is
+ * held against the runs.
+ */
+static void stmt_probe(struct gen *g)
+{
+	unsigned reg = number(g), other = number(g), op;
+	uint8_t j = chance(g, 40) ? 6 : 5;
+	int32_t imm = immediate(g);
+
+	if (g->t.type[reg] == SMALL && chance(g, 70))
+		imm = (int32_t)g->t.limit[reg] + rng_between(g->r, -3, 3);
+	op = jmp_ops[below(g, sizeof(jmp_ops))];
+	if (chance(g, 75))
+		emit(g, (uint8_t)(op | j), reg, 0, 1, imm);
+	else
+		emit(g, (uint8_t)(op | 8 | j), reg, other, 1, 0);
+	if (other == reg && chance(g, 50))
+		emit(g, 0x05, 0, 0, 0, 0);
+	else
+		emit(g, chance(g, 50) ? 0x07 : 0x04, other, 0, 0,
+		     rng_between(g->r, -5, 5));
+	set_number(g, other);
+}
+
 /* What the body may leave changed cannot be relied on at its start. */
 static void stmt_loop(struct gen *g)
 {
@@ -869,8 +894,10 @@ static void statement(struct gen *g)
 {
 	uint32_t k = below(g, 100);
 
-	if (k < 20)
+	if (k < 14)
 		stmt_alu(g);
+	else if (k < 20)
+		stmt_probe(g);
 	else if (k < 25)
 		stmt_const(g);
 	else if (k < 33)
@@ -1039,7 +1066,7 @@ static void mutate_number(int32_t *imm, struct rng *r)
 		*imm = (int32_t)rng_next(r);
 		break;
 	case 1:
-		*imm = -*imm;
+		*imm = (int32_t)(0u - (uint32_t)*imm);
 		break;
 	case 2:
 		*imm = (int32_t)((1u << rng_below(r, 32)) - rng_below(r, 2));
@@ -1048,7 +1075,8 @@ static void mutate_number(int32_t *imm, struct rng *r)
 		*imm = (int32_t)((uint32_t)*imm << 1);
 		break;
 	default:
-		*imm += rng_between(r, -2, 2);
+		*imm = (int32_t)((uint32_t)*imm +
+				 (uint32_t)rng_between(r, -2, 2));
 		break;
 	}
 }
@@ -1063,6 +1091,8 @@ static void tidy(struct nb_slot *s)
 		s->imm = 0;
 	if (cls == 2)
 		s->regs &= 15;
+	if (s->opcode == 0x95)
+		*s = slot(0x95, 0, 0, 0, 0);
 	if (cls < 4 || (s->opcode & 0xf0) == 0xd0)
 		return;
 	if (cls == 4 || cls == 7 || (s->opcode & 0xf0) == 0) {
@@ -1144,8 +1174,8 @@ static void quiet(struct nb_slot *slots, uint32_t pc, struct rng *r)
 	unsigned dst = s->regs & 15;
 
 	switch (s->opcode & 7) {
-	case 0:
-		s->regs = (uint8_t)dst; /* an LDDW: a plain number */
+	case 0: /* an LDDW: a plain number */
+		*s = slot(0x18, dst < 10 ? dst : 0, 0, 0, s->imm);
 		break;
 	case 1:
 	case 4:
@@ -1206,6 +1236,16 @@ bool gen_repair(struct nb_slot *slots, uint32_t n, const struct nb_finding *f,
 		return false;
 	default:
 		break;
+	}
+	if (f->cls == NB_FIND_ENCODING && slots[pc].opcode == 0x95) {
+		slots[pc] = slot(0x95, 0, 0, 0, 0);
+		return true;
+	}
+	/* A harmless jump where the function ends. */
+	if (f->cls == NB_FIND_JUMP_RANGE && slots[pc].opcode == 0x05 &&
+	    !slots[pc].off) {
+		slots[pc] = slot(0x95, 0, 0, 0, 0);
+		return true;
 	}
 	if (slots[pc].opcode == 0x95)
 		return number_before(slots, pc);
