@@ -32,6 +32,7 @@ static struct editor {
 	char prompt[512];
 	mbstate_t mb;
 	bool modes_saved, ended, stopped;
+	bool fresh; /* nothing of this line has been read yet */
 	struct termios modes;
 } ed;
 
@@ -178,6 +179,11 @@ static int get_char(EditLine *el, wchar_t *out)
 			ed.stopped = rc < 0;
 			return rc;
 		}
+		/* the kernel makes a NUL of a Ctrl-D that was typed before
+		 * the terminal was in our mode */
+		if (ed.fresh && !c)
+			c = 4;
+		ed.fresh = false;
 		size_t n = mbrtowc(out, (char *)&c, 1, &ed.mb);
 
 		if (n == (size_t)-1) {
@@ -272,6 +278,7 @@ static int line(lua_State *L)
 		return luaL_error(L, "no editor");
 	ed.L = L;
 	ed.ended = ed.stopped = false;
+	ed.fresh = true;
 	memset(&ed.mb, 0, sizeof(ed.mb));
 	nb_lua_guarded = nb_lua_guarded + 1;
 	text = el_gets(ed.el, &n);

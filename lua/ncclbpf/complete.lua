@@ -217,7 +217,10 @@ function M.line(text, group, columns)
 	local whole = common(candidates)
 	if #candidates == 1 then
 		local tail = whole:sub(-1)
-		return whole:sub(#last + 1) .. ((tail == "/" or tail == "=") and "" or words.is_command(typed .. " ") and " " or "")
+		local insert = whole:sub(#last + 1)
+		-- a finished word of a command is followed by a blank
+		local blank = tail ~= "/" and tail ~= "=" and words.is_command(typed .. insert .. " ")
+		return insert .. (blank and " " or "")
 	end
 	if #whole > #last then return whole:sub(#last + 1) end
 	local shown, width = {}, 0
