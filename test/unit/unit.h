@@ -13,6 +13,7 @@
  *
  * Check prints TAP when CK_TAP_LOG_FILE_NAME=- is set; test/run.sh does.
  */
+// clang-format off
 #define UNIT_MAIN(name, adds)                                                  \
 	int main(void)                                                         \
 	{                                                                      \
@@ -30,5 +31,6 @@
 		srunner_free(sr);                                              \
 		return failed ? EXIT_FAILURE : EXIT_SUCCESS;                   \
 	}
+// clang-format on
 
 #endif
