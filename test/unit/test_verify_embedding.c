@@ -291,6 +291,45 @@ static void gen_helper(void)
 		gen_number(i);
 }
 
+/*
+ * Something is written or not by a condition that may be local, and an output
+ * follows from it: the shapes by which coherence is lost.
+ */
+static void gen_flow(void)
+{
+	int k = (int)below(4), off = -8 * (int)(1 + below(8)), at = 64;
+	unsigned how = below(5);
+
+	slot(0x61, 2, CTX, below(3) ? at : 28, 0);
+	if (how == 0)
+		slot(0xb7, 3, 0, 0, k);
+	else
+		slot(0x7a, 10, 0, off, k);
+	slot(0xbf, 4, 10, 0, 0);
+	slot(0x07, 4, 0, 0, off);
+	slot(below(2) ? 0x15 : 0x55, 2, 0, 1, (int32_t)below(3));
+	switch (how) {
+	case 0:
+		slot(0xb7, 3, 0, 0, (int32_t)below(4));
+		break;
+	case 1:
+	case 2:
+		slot(0x7a, 10, 0, off, (int32_t)below(4));
+		break;
+	default: /* which slot is written depends */
+		slot(0x07, 4, 0, 0, off > -64 ? -8 : 8);
+		slot(0x7a, 4, 0, 0, (int32_t)below(4));
+		break;
+	}
+	slot(0xb7, 4, 0, 0, 0);
+	if (how)
+		slot(0x79, 3, 10, off, 0);
+	if (below(4) == 0)
+		slot(0xb7, 3, 0, 0, k);
+	slot(0x55, 3, 0, 1, k);
+	slot(0x62, CTX, 0, 68 + 4 * (int)below(3), (int32_t)below(8));
+}
+
 static void gen_block(unsigned n, unsigned depth);
 
 /* A jump over a block that is generated now. */
@@ -342,7 +381,11 @@ static void gen_loop(unsigned depth)
 static void gen_block(unsigned n, unsigned depth)
 {
 	while (n-- && nslots < 600) {
-		switch (below(16)) {
+		switch (below(17)) {
+		case 16:
+			if (below(3) == 0)
+				gen_flow();
+			break;
 		case 0:
 			gen_number(number());
 			break;

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+ldxw %r2, [%r1+64]
+mov %r3, 0
+jeq %r2, 0, +1
+mov %r3, 7
+mov %r3, 1
+jne %r3, 1, +1
+stw [%r1+76], 4
+mov %r0, 0
+exit

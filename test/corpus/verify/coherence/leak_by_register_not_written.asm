@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# expect: reject local_control 5
+ldxw %r2, [%r1+64]
+mov %r3, 1
+jeq %r2, 0, +1
+mov %r3, 2
+jne %r3, 1, +1
+stw [%r1+76], 4
+mov %r0, 0
+exit
