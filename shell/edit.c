@@ -280,6 +280,8 @@ static int line(lua_State *L)
 	ed.ended = ed.stopped = false;
 	ed.fresh = true;
 	memset(&ed.mb, 0, sizeof(ed.mb));
+	/* before the prompt shows, lest keys be taken by the terminal */
+	el_set(ed.el, EL_PREP_TERM, 1);
 	nb_lua_guarded = nb_lua_guarded + 1;
 	text = el_gets(ed.el, &n);
 	nb_lua_guarded = nb_lua_guarded - 1;

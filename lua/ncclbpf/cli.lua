@@ -282,7 +282,8 @@ local function execute(ctx, list, literal, people)
 	return (builtin[run] or run)(ctx)
 end
 
--- Run the words of one command. -> exit status
+-- Run the words of one command. @opts.take: gets the result instead of a
+-- print. -> exit status
 function App:run(list, opts)
 	opts = opts or {}
 	local began, trips = core.mono(), self.group and self.group.trips or 0
@@ -302,6 +303,9 @@ function App:run(list, opts)
 		status = self:report(result, ctx.row and ctx.row.words, flags)
 	elseif not result then
 		status = self:report(err, ctx.row and ctx.row.words, flags)
+	elseif opts.take then
+		opts.take(result)
+		status = result.failure and errors.status(result.failure) or result.status or 0
 	else
 		local fine, e = pcall(print_result, ctx, result)
 		status = fine and e or self:report(e, ctx.row and ctx.row.words, flags)

@@ -390,34 +390,79 @@ function nb.disassemble(opts)
 	return policy.dump(image, info)
 end
 
--- nb.run(line[, {format=}]) -> text it would print | nil, err. The command
--- acts on the shell's target, or on one that its options name.
-function nb.run(line, opts)
-	check(line, "string", "nb.run")
-	opts = errors.check_options("nb.run", opts, { format = "string" })
-	local cli = require "ncclbpf.cli"
-	local app = nb._current or cli.new { format = opts.format or "json" }
-	if not nb._current then app.keeps, nb._current = true, app end
-	local words = require "ncclbpf.words"
-	local list, err = words.split(line)
-	if not list then return nil, err end
-	local capture, errs, worst = app.capture, app.capture_err, app.worst
-	local out, bad = {}, {}
-	app.capture, app.capture_err = out, bad
-	local failure
-	local report = app.report
-	app.report = function(_, e, command, flags)
+-- The shell that commands of a script run in: the one we are in, else one
+-- that attaches to the only job there is.
+local function app_of()
+	if not nb._current then
+		local app = require("ncclbpf.cli").new { format = "json" }
+		app.keeps = true
+		rawset(nb, "_current", app)
+	end
+	return nb._current
+end
+
+-- Run words; errors come back instead of being printed. -> status, text
+local function run(list, opts)
+	local app = app_of()
+	local saved = { app.capture, app.capture_err, app.worst }
+	local out, failure = {}, nil
+	app.capture, app.capture_err = out, {}
+	app.report = function(_, e)
 		e = errors.caught(e)
 		failure = failure or e
 		return errors.status(e)
 	end
-	local ok, status = pcall(app.run, app, list, { flags = setmetatable({ format = opts.format }, { __index = app.flags }) })
+	local ok, status = pcall(app.run, app, list, opts)
 	app.report = nil
-	if app.report ~= report then app.report = report end
-	app.capture, app.capture_err, app.worst = capture, errs, worst
+	app.capture, app.capture_err, app.worst = table.unpack(saved, 1, 3)
 	if not ok then error(status, 0) end
+	return status, table.concat(out), failure
+end
+
+-- nb.run(line[, {format=}]) -> text it would print, status | nil, err. The
+-- command acts on the shell's target, or on one that its options name.
+function nb.run(line, opts)
+	check(line, "string", "nb.run")
+	opts = errors.check_options("nb.run", opts, { format = "string" })
+	local list, err = require("ncclbpf.words").split(line)
+	if not list then return nil, err end
+	local flags = setmetatable({ format = opts.format }, { __index = app_of().flags })
+	local status, text, failure = run(list, { flags = flags })
 	if failure then return nil, failure end
-	return table.concat(out), status
+	return text, status
+end
+
+-- nb.policy.load{"x.bpf.o"}, nb.map.dump{"limits", limit = 10}, ...: every
+-- command of the shell under its words. -> data of its JSON form | nil, err
+local function command(words)
+	return function(arguments)
+		if arguments ~= nil then check(arguments, "table", "nb." .. words:gsub(" ", ".")) end
+		local list = {}
+		for w in words:gmatch("%S+") do list[#list + 1] = w end
+		for _, v in ipairs(arguments or {}) do list[#list + 1] = tostring(v) end
+		local literal = {}
+		for k, v in pairs(arguments or {}) do
+			if type(k) == "string" then literal[#literal + 1] = ("%s=%s"):format(k, tostring(v)) end
+		end
+		table.sort(literal)
+		table.move(literal, 1, #literal, #list + 1, list)
+		local result
+		local _, _, failure = run(list, { take = function(r) result = r end })
+		if not result then return nil, failure end
+		return result.data or {}, result.failure
+	end
+end
+
+do
+	for _, row in ipairs(require("ncclbpf.commands").all()) do
+		local noun, verb = row.words:match("^(%S+) (%S+)$")
+		if noun then
+			nb[noun] = nb[noun] or {}
+			nb[noun][verb] = command(row.words)
+		elseif type(row.run) == "function" and nb[row.words] == nil then
+			nb[row.words] = command(row.words)
+		end
+	end
 end
 
 nb.size, nb.duration = units.size, units.duration

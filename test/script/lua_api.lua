@@ -176,3 +176,15 @@ test("delete", ev:delete(key) and ev[key] == nil)
 local counts = assert(t3:map "counts")
 test("a per-CPU element is a list", type(counts[0]) == "table" and #counts[0] >= 1)
 t3:close()
+
+-- every command of the shell, as a function
+local list = assert(nb.comm.list())
+test("nb.comm.list gives what JSON has", #list.processes == 4 and list.processes[1].data.comms[1].ranks == 4)
+test("nb.policy.verify of a file", nb.policy.verify { "force.bpf.o" }.accepted == true)
+local verdict, refused = nb.policy.verify { "refused.bpf.o" }
+test("a bad verdict comes with its error", verdict.accepted == false and refused.code == "verify_rejected")
+local dump = assert(nb.map.dump { "counts", limit = 1 })
+test("nb.map.dump with an option", #dump.processes == 4 and dump.processes[1].data.entries[1].key == 0)
+fails("its errors are values", "usage", nb.map.dump { "counts", depth = 1 })
+raises("its misuse raises", "table wanted", nb.map.dump, "force")
+test("nb.status, nb.explain", nb.status().processes[1].data.job == "demo" and nb.explain { "allreduce", "4M" }.processes[1].data.bytes == 4 << 20)

@@ -79,6 +79,27 @@ send \x15
 send quit\n
 status 0
 END
+at "what turns everything off is confirmed" --no-rc <<'END'
+expect #2>
+send policy use none\n
+expect go on? [y/N]
+send n\n
+expect not confirmed
+expect #2>
+send quit\n
+status 0
+END
+NCCLBPF_PAGER='sed s/^/paged:/' at "long output goes through the pager" --no-rc <<'END'
+size 10 100
+expect #2>
+send help\n
+expect paged:COMMAND
+expect #2>
+send comm list\n
+absent paged:
+send quit\n
+status 0
+END
 at "Lua: expressions, equals sign, errors, a table" --no-rc <<'END'
 expect #2>
 send 20 + 22\n
