@@ -5,7 +5,6 @@
 #include "plugin/costs.h"
 
 #include <float.h>
-#include <math.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -40,45 +39,58 @@ void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out)
 
 #ifdef __SSE2__
 
-enum { LANES = 4, VECTORS = 6 };
-
 /*
- * @n from 4 to 24, a constant where this is inlined. The last vector overlaps
- * the one before: an entry seen twice changes neither the set nor the minimum.
+ * A table of 7 algorithms is six vectors: entries 0 to 19, and 17 to 20 once
+ * more, which changes neither the set nor the minimum. Bit @i of the result is
+ * the mask's element of entry @i.
  */
-static inline __attribute__((always_inline)) void
-scan_vectors(const float *table, const uint32_t n, struct nb_costs *out)
+static inline uint32_t bits_of(const __m128 mask[6])
 {
-	const uint32_t nvec = (n + LANES - 1) / LANES;
-	const __m128 limit = _mm_set1_ps(LIMIT);
-	__m128 cost[VECTORS], least = limit;
-	uint32_t usable = 0, equal = 0;
+	__m128i m[6], low, high;
+	uint32_t last;
 
 #pragma GCC unroll 6
-	for (uint32_t v = 0; v < nvec; v++) {
-		uint32_t at = v + 1 < nvec ? v * LANES : n - LANES;
-		/* -0.0 is 0; what is negative then becomes NaN, and NaN is
-		 * neither below the limit nor ever taken as the minimum */
-		__m128 c =
-			_mm_add_ps(_mm_loadu_ps(table + at), _mm_setzero_ps());
-		__m128i sign = _mm_srai_epi32(_mm_castps_si128(c), 31);
+	for (int v = 0; v < 6; v++)
+		m[v] = _mm_castps_si128(mask[v]);
+	low = _mm_packs_epi16(_mm_packs_epi32(m[0], m[1]),
+			      _mm_packs_epi32(m[2], m[3]));
+	high = _mm_packs_epi16(_mm_packs_epi32(m[4], m[5]),
+			       _mm_setzero_si128());
+	last = (uint32_t)_mm_movemask_epi8(high);
+	return (uint32_t)_mm_movemask_epi8(low) | (last & 0x0f) << 16 |
+	       (last & 0x80) << 13;
+}
 
-		c = _mm_or_ps(c, _mm_castsi128_ps(sign));
-		usable |= (uint32_t)_mm_movemask_ps(_mm_cmplt_ps(c, limit))
-			  << at;
-		least = _mm_min_ps(c, least);
-		cost[v] = c;
+/* -0.0 becomes 0; what is negative becomes NaN, and NaN is neither below the
+ * limit nor taken as the minimum where it is the first operand. */
+static inline __m128 read_four(const float *table)
+{
+	__m128 c = _mm_add_ps(_mm_loadu_ps(table), _mm_setzero_ps());
+	__m128i sign = _mm_srai_epi32(_mm_castps_si128(c), 31);
+
+	return _mm_or_ps(c, _mm_castsi128_ps(sign));
+}
+
+static inline void scan_seven(const float *table, struct nb_costs *out)
+{
+	static const uint8_t at[6] = { 0, 4, 8, 12, 16, 17 };
+	const __m128 limit = _mm_set1_ps(LIMIT);
+	__m128 cost[6], mask[6], least = limit;
+	uint32_t usable, equal;
+
+#pragma GCC unroll 6
+	for (int v = 0; v < 6; v++) {
+		cost[v] = read_four(table + at[v]);
+		mask[v] = _mm_cmplt_ps(cost[v], limit);
+		least = _mm_min_ps(cost[v], least);
 	}
+	usable = bits_of(mask);
 	least = _mm_min_ps(least, _mm_shuffle_ps(least, least, 0x4e));
 	least = _mm_min_ps(least, _mm_shuffle_ps(least, least, 0xb1));
 #pragma GCC unroll 6
-	for (uint32_t v = 0; v < nvec; v++) {
-		uint32_t at = v + 1 < nvec ? v * LANES : n - LANES;
-
-		equal |= (uint32_t)_mm_movemask_ps(_mm_cmpeq_ps(cost[v], least))
-			 << at;
-	}
-	equal &= usable;
+	for (int v = 0; v < 6; v++)
+		mask[v] = _mm_cmpeq_ps(cost[v], least);
+	equal = bits_of(mask) & usable;
 	out->usable = usable;
 	out->best = equal ? (uint32_t)__builtin_ctz(equal) : NB_COSTS_NONE;
 	out->best_cost = equal ? _mm_cvtss_f32(least) : -1.0f;
@@ -96,7 +108,7 @@ bool nb_costs_read(const float *table, int nalgo, int nproto,
 	}
 #ifdef __SSE2__
 	if (nalgo == 7) { /* from NCCL 2.23 on */
-		scan_vectors(table, 21, out);
+		scan_seven(table, out);
 		return true;
 	}
 #endif

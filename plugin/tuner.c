@@ -222,12 +222,13 @@ static inline void write_entry(struct nb_ring_entry *e, uint64_t n,
 			       const uint64_t word[5])
 {
 	__atomic_store_n(&e->word[0], 2 * n + 1, __ATOMIC_RELAXED);
+#pragma GCC unroll 5
 	for (int i = 0; i < 5; i++)
 		__atomic_store_n(&e->word[1 + i], word[i], __ATOMIC_RELEASE);
 	__atomic_store_n(&e->word[0], 2 * n + 2, __ATOMIC_RELEASE);
 }
 
-static inline uint32_t float_bits(float f)
+static inline uint64_t float_bits(float f)
 {
 	uint32_t u;
 
@@ -235,24 +236,33 @@ static inline uint32_t float_bits(float f)
 	return u;
 }
 
-static inline void write_down(struct nb_comm *c, uint64_t k,
-			      const struct nb_ask *ask,
-			      const struct nb_costs *costs,
-			      const struct outcome *o)
+/* Running over everything that ranks must agree on. */
+static inline void extend_hash(struct nb_seg_slot *slot, uint64_t bytes,
+			       uint64_t rest)
 {
-	uint32_t pipe = ask->pipe_ops > 0 ? (uint32_t)ask->pipe_ops : 0;
-	uint32_t coll =
-		ask->coll >= 0 && ask->coll < 255 ? (uint32_t)ask->coll : 255;
-	uint64_t hash, word[5] = {
+	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_RELAXED);
+
+	hash = ((hash << 23 | hash >> 41) ^ bytes ^ rest) *
+	       UINT64_C(0x9e3779b97f4a7c15);
+	__atomic_store_n(&slot->hash, hash, __ATOMIC_RELAXED);
+}
+
+static inline __attribute__((always_inline)) void
+write_down(struct nb_comm *c, uint64_t k, const struct nb_ask *ask,
+	   const struct nb_costs *costs, const struct outcome *o)
+{
+	uint64_t pipe = ask->pipe_ops > 0 ? (uint64_t)ask->pipe_ops : 0;
+	uint64_t coll = (uint32_t)ask->coll < 255 ? (uint32_t)ask->coll : 255;
+	uint64_t agreed = coll << 16 | (uint64_t)o->index << 32 |
+			  (uint64_t)o->channels << 56;
+	const uint64_t word[5] = {
 		ask->bytes,
 		(uint64_t)c->fence.number << 32 |
-			(ask->reg_buff ? UINT32_C(1) << 31 : 0) | costs->usable,
-		(uint64_t)(pipe < 65535 ? pipe : 65535) | (uint64_t)coll << 16 |
-			(uint64_t)costs->best << 24 | (uint64_t)o->index << 32 |
-			(uint64_t)o->by << 40 | (uint64_t)o->refused << 48 |
-			(uint64_t)o->channels << 56,
-		(uint64_t)float_bits(costs->best_cost) << 32 |
-			float_bits(o->cost),
+			(ask->reg_buff ? UINT64_C(1) << 31 : 0) | costs->usable,
+		agreed | (pipe < 65535 ? pipe : 65535) |
+			(uint64_t)costs->best << 24 | (uint64_t)o->by << 40 |
+			(uint64_t)o->refused << 48,
+		float_bits(costs->best_cost) << 32 | float_bits(o->cost),
 		k,
 	};
 
@@ -264,11 +274,7 @@ static inline void write_down(struct nb_comm *c, uint64_t k,
 
 		write_entry(e, e->word[0] / 2, word);
 	}
-	hash = c->fence.slot->hash;
-	hash = (hash << 23 | hash >> 41) ^ ask->bytes ^
-	       ((uint64_t)(coll | o->index << 8 | o->channels << 16) << 40);
-	__atomic_store_n(&c->fence.slot->hash,
-			 hash * UINT64_C(0x9e3779b97f4a7c15), __ATOMIC_RELAXED);
+	extend_hash(c->fence.slot, ask->bytes, agreed);
 }
 
 /* ---- the decision ---- */
@@ -305,9 +311,10 @@ static void answer(const struct nb_ask *ask, const struct nb_costs *costs,
 	}
 }
 
-static void run_policies(struct nb_comm *c, const struct nb_gen *g, uint64_t k,
-			 const struct nb_ask *ask, const struct nb_costs *costs,
-			 struct outcome *o)
+static __attribute__((noinline)) void
+run_policies(struct nb_comm *c, const struct nb_gen *g, uint64_t k,
+	     const struct nb_ask *ask, const struct nb_costs *costs,
+	     struct outcome *o)
 {
 	struct ncclbpf_tuner ctx;
 	uint32_t index, channels;
