@@ -465,7 +465,8 @@ int nb_cfg_build(struct nb_env *env)
 
 /* ---- post-dominators ---- */
 
-enum { UNSET = UINT32_MAX - 1, LAPS = 32, WORK = 4000000 };
+enum { LAPS = 32, WORK = 4000000 };
+#define UNSET (UINT32_MAX - 1) /* not known to reach the end */
 
 /*
  * The reversed graph of one function, slots counted from its start: ways in

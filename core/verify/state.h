@@ -57,7 +57,8 @@ struct nb_cell {
 	struct nb_reg reg;
 };
 
-enum { NB_NCELLS = NB_STACK_SIZE / 4, NB_NO_PC = UINT32_MAX };
+enum { NB_NCELLS = NB_STACK_SIZE / 4 };
+#define NB_NO_PC UINT32_MAX /* no slot */
 
 /*
  * A function's registers and stack. Cell 0 is the one right below the frame
