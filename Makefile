@@ -128,6 +128,11 @@ $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/re
 -include $(wildcard core/*/rules.mk lua/rules.mk shell/rules.mk plugin/rules.mk \
 	test/*/rules.mk)
 
+# What the demo and the benchmarks need beside the libraries.
+.PHONY: hosts benches
+hosts: $(HOST) $(VGPU_TARGETS) $(EXAMPLES)
+benches: $(BENCHES)
+
 # ---- checks --------------------------------------------------------------
 
 JOBS := $(shell nproc)
@@ -157,11 +162,11 @@ check-san:
 # The demo and the benchmarks run the code as it is installed.
 RELEASE := $(if $(filter command line,$(origin B)),$(B),build/release)
 demo: setup
-	@$(AGAIN) V=release B=$(RELEASE) all >/dev/null
+	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
 	@examples/demo/demo.sh $(RELEASE)
 
 bench: setup
-	@$(AGAIN) V=release B=$(RELEASE) all >/dev/null
+	@$(AGAIN) V=release B=$(RELEASE) lib policies benches >/dev/null
 	@test/bench/run.sh $(RELEASE)
 
 SOURCES := $(shell find core lua plugin policies shell test examples \

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks; `make bench` runs them from a release build (test/bench/run.sh).
 
-tests: $(B)/test/bench/decision $(B)/test/bench/empty_tuner.so
+BENCHES := $(addprefix $(B)/test/bench/,decision empty_tuner.so exec_bench map_bench)
+tests: $(BENCHES)
 
 $(B)/test/bench/decision: $(call o,test/bench/decision.c test/host/nccl.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -ldl -lm
@@ -11,7 +12,6 @@ $(B)/test/bench/empty_tuner.so: $(call o,test/bench/empty_tuner.c)
 
 # Policies as native code: what exec_bench compares machine code with.
 BENCH_NATIVE := $(patsubst policies/%.bpf.c,$(B)/test/bench/native/%.o,$(wildcard policies/*.bpf.c))
-tests: $(B)/test/bench/exec_bench
 
 $(B)/test/bench/native/%.o: policies/%.bpf.c test/bench/native.h
 	@mkdir -p $(@D)
