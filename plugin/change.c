@@ -18,7 +18,8 @@
 enum {
 	LOCK_MS = 3000,
 	JOIN_MS = 1000, /* wait for ranks whose communicator is being made */
-	POLL_MS = 20
+	POLL_MS = 20,
+	REST_MS = 1 /* a rank that begins nothing for so long is at rest */
 };
 
 const char *nb_change_state_word(enum nb_change_state s)
@@ -94,6 +95,9 @@ static int stage(struct nb_runtime *rt, struct nb_gen *g,
 	memcpy(self->digest, g->digest, NB_SHA256_SIZE);
 	self->staged = 1;
 	nb_runtime_lock(rt);
+	/* what was staged before may have been committed meanwhile: it must be
+	 * the baseline before the sweep looks for what is in use */
+	nb_runtime_sync(rt);
 	rt->staged = g;
 	memcpy(digest, g->digest, NB_SHA256_SIZE);
 	nb_runtime_sweep(rt);
@@ -375,12 +379,13 @@ static int lock_when_ready(struct nb_segment *s,
 /* ---- commit ---- */
 
 static void commit_comm(struct nb_runtime *rt, struct nb_seg_comm *c,
-			uint32_t number, struct nb_change_comm *out)
+			uint32_t number, bool idle, struct nb_change_comm *out)
 {
 	struct nb_fence_opts opts = {
 		.margin = (uint32_t)rt->params.num[NB_P_FENCE_MARGIN],
 		.timeout_ms = (uint32_t)rt->params.num[NB_P_FENCE_TIMEOUT_MS],
 		.membarrier = needs_membarrier(rt->seg->mem),
+		.idle = idle,
 	};
 	struct nb_fence_result r = { 0, 0 };
 	const char *why = "";
@@ -457,7 +462,9 @@ static int commit_all(struct nb_runtime *rt,
 		      const uint8_t digest[NB_SHA256_SIZE],
 		      struct nb_change *out, struct nb_err *err)
 {
+	struct nb_seg_comm *comm = rt->seg->mem->comm;
 	uint32_t number, committed, aborted;
+	uint64_t begun[NB_SEG_COMMS];
 	int rc = nb_segment_gen(rt->seg, digest, true, &number, err);
 
 	if (rc)
@@ -466,9 +473,12 @@ static int commit_all(struct nb_runtime *rt,
 	nb_runtime_remember(rt, number, nb_runtime_gen_find(rt, digest));
 	nb_runtime_unlock(rt);
 	for (int i = 0; i < NB_SEG_COMMS; i++)
-		if (in_use(&rt->seg->mem->comm[i]) &&
-		    out->ncomms < NB_CHANGE_COMMS)
-			commit_comm(rt, &rt->seg->mem->comm[i], number,
+		begun[i] = nb_fence_announced(&comm[i]);
+	sleep_ms(REST_MS);
+	for (int i = 0; i < NB_SEG_COMMS; i++)
+		if (in_use(&comm[i]) && out->ncomms < NB_CHANGE_COMMS)
+			commit_comm(rt, &comm[i], number,
+				    nb_fence_announced(&comm[i]) == begun[i],
 				    &out->comm[out->ncomms++]);
 	count(out, &committed, &aborted);
 	list_unchangeable(rt, out);

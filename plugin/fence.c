@@ -124,8 +124,7 @@ static bool live(const struct nb_seg_slot *slot)
 	return __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == NB_SLOT_LIVE;
 }
 
-/* Greatest announced number of the ranks that go on. */
-static uint64_t announced(const struct nb_seg_comm *c)
+uint64_t nb_fence_announced(const struct nb_seg_comm *c)
 {
 	uint64_t most = 0;
 
@@ -180,7 +179,7 @@ bool nb_fence_ready(const struct nb_seg_comm *c)
 	uint64_t word = load(&c->record.word);
 
 	return nb_fence_word_state(word) != NB_FENCE_COMMIT ||
-	       announced(c) <= nb_fence_word_seq(word) ||
+	       nb_fence_announced(c) <= nb_fence_word_seq(word) ||
 	       adopted(c, nb_fence_word_gen(word));
 }
 
@@ -188,7 +187,7 @@ enum nb_fence_outcome nb_fence_arm(struct nb_seg_comm *c, uint32_t number,
 				   uint64_t margin, uint64_t *word)
 {
 	uint64_t before = load(&c->record.word);
-	uint64_t most = announced(c), fence = most + margin;
+	uint64_t most = nb_fence_announced(c), fence = most + margin;
 
 	/* A rank has at most one generation ahead of it... */
 	if (!nb_fence_ready(c))
@@ -265,19 +264,6 @@ enum nb_fence_outcome nb_fence_decide(struct nb_segment *s,
 		       : NB_FENCE_OVERRUN;
 }
 
-/*
- * Do the ranks seem to be at rest? Then the fence can be right before their
- * next decision, so that an idle communicator changes at once.
- */
-static bool at_rest(const struct nb_seg_comm *c)
-{
-	static const struct timespec ts = { 0, 1000000 };
-	uint64_t then = announced(c);
-
-	nanosleep(&ts, NULL);
-	return announced(c) == then;
-}
-
 /* Arm, waiting until ranks have passed the fence before. */
 static enum nb_fence_outcome arm_when_passed(struct nb_seg_comm *c,
 					     uint32_t number, uint64_t margin,
@@ -302,7 +288,7 @@ enum nb_fence_outcome nb_fence_commit(struct nb_segment *s,
 				      const struct nb_fence_opts *opts,
 				      struct nb_fence_result *result)
 {
-	uint64_t margin = at_rest(c) ? 0 : FIRST_MARGIN;
+	uint64_t margin = opts->idle ? 0 : FIRST_MARGIN;
 	unsigned last = 0;
 
 	result->tries = 0;

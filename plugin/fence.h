@@ -101,6 +101,8 @@ struct nb_fence_opts {
 	uint32_t margin;     /* largest distance of the fence to try */
 	uint32_t timeout_ms; /* wait for ranks to pass an earlier fence */
 	bool membarrier;     /* some rank relies on it */
+	bool idle; /* the ranks seem to be at rest: try a fence right before
+		    * the next decision, so that the change is seen at once */
 };
 
 enum nb_fence_outcome {
@@ -146,6 +148,8 @@ bool nb_fence_ready(const struct nb_seg_comm *c);
 /* Undo an arming whose coordinator died. */
 void nb_fence_recover(struct nb_seg_comm *c);
 
+/* Greatest number of decisions that a rank has begun. */
+uint64_t nb_fence_announced(const struct nb_seg_comm *c);
 /* Ranks that have begun decision @fence, or are gone. */
 uint32_t nb_fence_passed(const struct nb_seg_comm *c, uint64_t fence);
 

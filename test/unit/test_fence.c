@@ -376,7 +376,8 @@ static void commit_at_rest(struct nb_segment *s, struct nb_seg_comm *comm,
 {
 	struct nb_fence_opts opts = { .margin = 64,
 				      .timeout_ms = 30,
-				      .membarrier = s->membarrier };
+				      .membarrier = s->membarrier,
+				      .idle = true };
 	struct nb_fence_result r;
 
 	ck_assert_int_eq(nb_fence_commit(s, comm, number, &opts, &r), expect);
