@@ -157,7 +157,7 @@ check-san:
 	@$(AGAIN) V=asan B=build/asan unit-tests
 	@test/run.sh build/asan "unit- fuzz-"
 	@$(AGAIN) V=tsan B=build/tsan unit-tests
-	@test/run.sh build/tsan "unit-gen unit-segment unit-fence unit-map unit-trace"
+	@test/run.sh build/tsan "unit-gen unit-segment unit-fence unit-tuner unit-map unit-trace"
 
 # The demo and the benchmarks run the code as it is installed.
 RELEASE := $(if $(filter command line,$(origin B)),$(B),build/release)
