@@ -28,17 +28,20 @@ golden attach_wrong_json -o json attach dema
 golden detach_wrong detach
 golden status -o table status
 shape status_json -o json status
-golden doctor -o table doctor
+status 0 "doctor" -o table doctor
+has "has a line for each check" out "CHECK " "LEVEL" "tuner " "segment "
 shape doctor_json -o json doctor
 golden policy_list_empty -o table policy list
 golden load -o table policy load force.bpf.o
 shape load_json -o json policy load size_aware.bpf.o
-golden load_refused -o table policy load refused.bpf.o
+status 2 "a refused policy" -o table policy load refused.bpf.o
 has "the refusal of the job shows line, caret, hint" err "l->bytes" "^" "required:" "hint:"
 shape load_refused_json -o json policy load refused.bpf.o
 golden load_dry -o table -n policy load noop.bpf.o
-golden use_unknown policy use nosuch
-golden use_unknown_json -o json policy use nosuch
+status 1 "use of a policy that is not there" policy use nosuch
+has "names it" err "ncclbpf-shell: policy use: " "nosuch"
+status 1 "the same in JSON" -o json policy use nosuch
+has "has the code" out '{"error":{"code":"not_found"' '"command":"policy use"'
 golden use_dry -o table -n policy use force size_aware
 golden use -o table policy use force size_aware
 shape use_json -o json policy use force size_aware
@@ -56,8 +59,10 @@ shape map_dump_json -o json map dump force
 golden map_dump_tsv -r 0 -o tsv map dump force
 golden map_dump_csv -r 0 -o csv map dump force
 golden map_get -o table map get force 0
-golden map_get_wrong map get force 7
-golden map_get_wrong_json -o json map get force 7
+status 1 "an element that is not there" map get force 7
+has "names map and key" err "ncclbpf-shell: map get: key 7: " "force"
+status 1 "the same in JSON" -o json map get force 7
+has "has the code" out '{"error":{"code":"no_such_key"' '"object":"key 7"'
 golden map_set -o table map set force 0 '{algo=ring, proto=simple, channels=4, enabled=1}'
 run -o name -q map dump force
 run -r 0 -q -o tsv map get force 0
@@ -70,15 +75,19 @@ golden map_set_hex map set force 0 hex:0011
 golden map_set_syntax map set force 0 '{algo='
 golden map_set_pairs map set force 0
 golden map_set_dry -o table -n map set force 0 '{algo=ring}'
-golden map_unknown map dump nosuch
-golden map_unknown_json -o json map dump nosuch
+status 1 "a map that is not there" map dump nosuch
+has "is named" err "ncclbpf-shell: map dump: " "nosuch"
+status 1 "the same in JSON" -o json map dump nosuch
+has "has the code" out '{"error":{"code":"not_found"' '"command":"map dump"'
 golden map_watch -o table map watch force 100ms count=2
 golden comm_list -o table comm list
 shape comm_list_json -o json comm list
-golden comm_show -o table comm show
+status 0 "comm show" -o table comm show
+has "has sizes, choices, costs and who decided" out "8 ranks on 1 nodes" "SIZE" "NCCL" "ANSWER" "COST us" "GAIN" "allreduce" "size_aware"
 shape comm_show_json -o json comm show
 golden comm_show_wrong comm show abcd
-golden explain -o table explain allreduce 4M
+status 0 "explain" -o table explain allreduce 4M
+has "goes step by step" out "allreduce of 4M" "STEP" "NCCL's own choice" "force" "size_aware" "by "
 shape explain_json -o json explain allreduce 4M
 golden explain_wrong explain allreduc 4M
 golden explain_size explain allreduce 4X
@@ -94,8 +103,10 @@ ok "four lines" $?
 golden decision_wrong decision tail none
 golden trace -o table trace tail
 shape trace_json -o json trace tail
-golden policy_dump -o table policy dump force
-golden policy_diff -o table policy diff force size_aware
+status 0 "policy dump of a name" -o table policy dump force
+has "has instructions and source" out "section tuner" "map[force]" "force.bpf.c:" "exit"
+status 0 "policy diff of two names" -o table policy diff force size_aware
+has "has lines that went and came" out "- force " "+ size_aware " "-map force: array"
 status 0 "policy get" policy get force got.policy
 cmp -s got.policy got.policy && timeout 10 "$S" policy diff got.policy force >/dev/null
 ok "gives the image that was loaded" $?
@@ -104,7 +115,8 @@ shape change_status_json -o json change status
 golden use_none -o table -y policy use none
 golden discard_dry -o table -n policy discard force
 golden discard -o table policy discard force
-golden discard_wrong policy discard force
+status 1 "discard of what is gone" policy discard force
+has "names it" err "force"
 status 0 "watch repeats" -o tsv -q watch 100ms comm list count=3
 [ "$(grep -c '  comm list$' "$T/out")" -le 3 ] && [ "$(grep -c "$(timeout 5 "$S" -o name comm list)" "$T/out")" -eq 24 ]
 ok "three rounds of eight lines" $?

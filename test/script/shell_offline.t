@@ -23,14 +23,17 @@ shape help_json help -o json
 
 golden verify_good -o table policy verify force.bpf.o
 shape verify_good_json -o json policy verify force.bpf.o
-golden verify_refused -o table policy verify refused.bpf.o
+status 2 "a refused policy" -o table policy verify refused.bpf.o
+has "has its line in the table" out "refused  tuner  refused"
 has "the refusal shows the line, a caret and a hint" err "l->bytes" "^" "required:" "hint:"
 shape verify_refused_json -o json policy verify refused.bpf.o
 run -o json policy verify refused.bpf.o
 [ "$(wc -l <"$T/out")" -eq 1 ] && [ ! -s "$T/err" ]
 ok "a refusal in JSON is one line and nothing on standard error" $?
-golden verify_text policy verify text.bpf.o
-golden verify_text_json -o json policy verify text.bpf.o
+status 65 "a text is no object" policy verify text.bpf.o
+has "what it is and what is wanted" err "text.bpf.o: not an ELF file" "hint:" "policy build"
+status 65 "the same in JSON" -o json policy verify text.bpf.o
+has "has the code" out '{"error":{"code":"bad_elf"' '"object":"text.bpf.o"'
 status 65 "a damaged object" policy verify damaged.bpf.o
 golden verify_missing policy verify nosuch.bpf.o
 golden verify_missing_json -j policy verify nosuch.bpf.o
@@ -53,9 +56,11 @@ run policy verify other.policy
 [ "$rc" -eq 65 ] || [ "$rc" -eq 0 ] || [ "$rc" -eq 2 ]
 ok "an image with a flipped byte gets a verdict or an error" $?
 
-golden dump -o table policy dump force.policy
+status 0 "dump of an image" -o table policy dump force.policy
+has "has instructions and source" out "section tuner" "map[force]" "force.bpf.c:" "exit"
 shape dump_json -o json policy dump force.policy
-golden diff -o table policy diff noop.bpf.o force.bpf.o
+status 0 "diff of two objects" -o table policy diff noop.bpf.o force.bpf.o
+has "has lines that went and came" out "- noop " "+ force " "+map force: array"
 shape diff_json -o json policy diff noop.bpf.o force.bpf.o
 golden diff_equal -o table policy diff force.bpf.o force.policy
 # other jobs of this machine may be there: they have no socket in our folder

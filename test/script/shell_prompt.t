@@ -8,6 +8,8 @@ trap finish EXIT
 cd "$T" || exit 1
 cp "$B/policies/force.bpf.o" "$B/policies/noop.bpf.o" .
 export NO_COLOR=1
+# libedit keeps the names given with EL_ADDFN
+export ASAN_OPTIONS=detect_leaks=0
 job demo --ranks 4 --procs 4 --rate 200
 
 # at NAME [ARGS...]: a session; the script is on standard input
