@@ -259,11 +259,9 @@ static void stmt_ctx_load(struct gen *g)
 		k = 2 + below(g, 2);
 	size = 1u << k;
 	off = below(g, g->o->ctx_size / size) * size;
-	if (g->o->tuner && size == 8)
+	if (size == 8) /* the only fields of 8 bytes */
 		off = below(g, 3) * 8;
-	emit(g,
-	     chance(g, 10) && k < 3 && !g->o->tuner ? ldxs_ops[k] : ldx_ops[k],
-	     dst, (unsigned)ctx, (int)off, 0);
+	emit(g, ldx_ops[k], dst, (unsigned)ctx, (int)off, 0);
 	set_number(g, dst);
 }
 

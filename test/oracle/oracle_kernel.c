@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+// Verdicts side by side with the kernel's: the same random programs and
+// mutated corpus programs, the same maps, a context that is only read, and
+// coherence off on our side. What the kernel refuses and we accept must fall
+// under an exception named below, or it fails the test. What the kernel
+// accepts and we refuse is counted by finding: that list is about precision.
+//
+//   ORACLE_SEED, ORACLE_SECONDS, ORACLE_ONLY: as in oracle_shadow.c
+//   ORACLE_SHOWN: most programs printed
+#include <dirent.h>
+#include <inttypes.h>
+#include <time.h>
+
+#include "test/oracle/gen.h"
+#include "test/oracle/kernel.h"
+#include "test/oracle/shadow.h"
+#include "test/unit/verify_image.h"
+
+enum {
+	FIXED = 1500,
+	MAX_SAMPLES = 512,
+	TRIES = 6,
+	SHOWN = 8,
+	RUNS = 60,
+	MAX_WALK = 20000
+};
+
+/*
+ * Where we accept and the kernel does not, on purpose. @text: in the kernel's
+ * reason. @shadow: a refusal for bounds, which our ranges are tighter for: the
+ * program must also keep within bounds in the shadow interpreter.
+ */
+static const struct exception {
+	const char *name, *text;
+	bool shadow;
+} exceptions[] = {
+	/* The tuner's outputs may be written, a raw tracepoint's context not.
+	 */
+	{ "outputs", "invalid bpf_context access off=68 size=4", false },
+	{ "outputs", "invalid bpf_context access off=72 size=4", false },
+	{ "outputs", "invalid bpf_context access off=76 size=4", false },
+	{ "outputs", "invalid bpf_context access off=72 size=8", false },
+	/* A moved context pointer, as long as the sum is a constant. */
+	{ "context pointer moved", "dereference of modified ctx ptr", false },
+	{ "context pointer moved", "negative offset ctx ptr", false },
+	/* It rewrites accesses to the context, which we do not. */
+	{ "context or other memory at one instruction",
+	  "same insn cannot be used with different pointers", false },
+	{ "a frame returned that lives on",
+	  "cannot return stack pointer to the caller", true },
+	{ "tighter ranges: value access", "invalid access to map value", true },
+	{ "tighter ranges: negative minimum", "min value is negative", true },
+	{ "tighter ranges: minimum", "min value is outside", true },
+	{ "tighter ranges: maximum", "max value is outside", true },
+	{ "tighter ranges: unbounded", "unbounded m", true },
+	{ "tighter ranges: moved pointer", "math between", true },
+	{ "tighter ranges: moved pointer", "pointer be out of bounds", true },
+	{ "tighter ranges: stack", "variable-offset read", true },
+	{ "tighter ranges: stack", "variable-offset write", true },
+	/* It wants the frame pointer on the left of a constant only. */
+	{ "frame pointer minus a number",
+	  "subtraction from stack pointer prohibited", true },
+	{ "tighter ranges: loop", "infinite loop detected", true },
+};
+
+enum { NEXCEPTIONS = sizeof(exceptions) / sizeof(exceptions[0]) };
+
+static uint64_t excused[NEXCEPTIONS], stricter[NB_NFINDINGS];
+static uint64_t tried, both_take, both_refuse, we_stricter, we_laxer;
+static uint64_t unexplained, undecided, dead, shown = SHOWN;
+
+static struct case_image *samples[MAX_SAMPLES];
+static uint32_t nsamples, chosen;
+static struct case_image job;
+static struct kernel kernel;
+static struct shadow *shadow;
+
+/* Coherent maps are as others here: the kernel knows no such thing. */
+static struct nb_map_spec maps[CASE_MAPS];
+
+static const char *const class_words[] = {
+	"none",
+#define FINDING(name, word, text, hint) word,
+#include "core/tbl/findings.h"
+};
+
+static void add_file(const char *path)
+{
+	static char text[64 << 10];
+	struct case_image *c = malloc(sizeof(*c));
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	struct nb_err err;
+
+	text[n] = '\0';
+	if (f)
+		fclose(f);
+	if (c && n && !strstr(text, "# opts:") && !case_asm(c, text, &err) &&
+	    nsamples < MAX_SAMPLES)
+		samples[nsamples++] = c;
+	else
+		free(c);
+}
+
+static void add_folder(const char *path)
+{
+	struct dirent **names;
+	int n = scandir(path, &names, NULL, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		char file[1024];
+
+		snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name);
+		if (strstr(names[i]->d_name, ".asm"))
+			add_file(file);
+		else if (names[i]->d_name[0] != '.')
+			add_folder(file);
+		free(names[i]);
+	}
+	if (n >= 0)
+		free(names);
+}
+
+static void make(uint64_t seed)
+{
+	struct rng r = { seed };
+	const struct gen_opts o = { .maps = maps,
+				    .nmaps = CASE_MAPS,
+				    .kernel = true,
+				    .ctx_size = 80,
+				    .max_stmts = 3 + rng_below(&r, 20) };
+	uint32_t n;
+
+	chosen = MAX_SAMPLES;
+	if (nsamples && rng_percent(&r, 40)) {
+		const struct case_image *s;
+
+		chosen = rng_below(&r, nsamples);
+		s = samples[chosen];
+
+		n = s->prog.nslots;
+		memcpy(job.slots, s->slots, n * sizeof(struct nb_slot));
+		gen_mutate(job.slots, n, rng_below(&r, 4), &r);
+	} else {
+		n = gen_program(job.slots, &o, &r);
+		if (rng_percent(&r, 60))
+			gen_mutate(job.slots, n, 1 + rng_below(&r, 3), &r);
+	}
+	case_init(&job, n);
+	job.img.maps = maps;
+}
+
+static void print_program(void)
+{
+	static struct nb_insn insns[CASE_SLOTS];
+	struct nb_err err;
+	char text[128];
+
+	if (nb_decode(insns, job.slots, job.prog.nslots, &err))
+		return;
+	for (uint32_t pc = 0; pc < job.prog.nslots; pc++) {
+		if (insns[pc].op == NB_OP_LDDW_HI)
+			continue;
+		nb_disasm(text, sizeof(text), &insns[pc], NULL, NULL);
+		printf("#   %3u: %s\n", pc, text);
+	}
+}
+
+/* Does the program keep its promises as far as random inputs tell? */
+static bool shadow_agrees(const struct nb_verdict *v, uint64_t seed)
+{
+	static struct nb_insn insns[CASE_SLOTS];
+	struct rng r = { seed };
+	struct sh_result out;
+	int64_t pool[SH_POOL];
+	struct nb_err err;
+	uint32_t n = 0;
+
+	if (nb_decode(insns, job.slots, job.prog.nslots, &err))
+		return false;
+	for (uint32_t pc = 0; pc < job.prog.nslots && n < SH_POOL; pc++)
+		if (insns[pc].operand == NB_OPND_IMM)
+			pool[n++] = insns[pc].imm;
+	for (int i = 0; i < RUNS; i++) {
+		struct sh_input in = { .coherent = rng_next(&r),
+				       .local = rng_next(&r),
+				       .passes = 3,
+				       .max_steps = 1000000,
+				       .pool = pool,
+				       .npool = n,
+				       .aux = v->aux };
+
+		shadow_run(shadow, &job.img, &job.prog, insns, &in, &out);
+		if (out.fault && out.fault != SH_STEPS)
+			return false;
+	}
+	return true;
+}
+
+/* Do our ranges prove that what it complains of is never reached? */
+static bool dead_here(const struct nb_verdict *v)
+{
+	int64_t slot = kernel_slot(&kernel);
+
+	return slot >= 0 && slot < job.prog.nslots &&
+	       !(v->aux[slot] & NB_AUX_REACHED);
+}
+
+static void laxer(const struct nb_verdict *v, uint64_t seed)
+{
+	char reason[256];
+
+	kernel_reason(&kernel, reason, sizeof(reason));
+	we_laxer++;
+	if (dead_here(v) && shadow_agrees(v, seed)) {
+		dead++;
+		return;
+	}
+	for (int i = 0; i < NEXCEPTIONS; i++) {
+		if (!strstr(reason, exceptions[i].text))
+			continue;
+		if (exceptions[i].shadow && !shadow_agrees(v, seed))
+			break;
+		excused[i]++;
+		return;
+	}
+	if (++unexplained > shown)
+		return;
+	printf("# we accept, the kernel says at slot %" PRId64
+	       ": %s (seed %" PRIu64 ")\n",
+	       kernel_slot(&kernel), reason, seed);
+	print_program();
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* Samples that the kernel walks for seconds are not chosen again. */
+static void drop_slow(double start)
+{
+	if (now() - start < 0.1 || chosen >= nsamples)
+		return;
+	free(samples[chosen]);
+	samples[chosen] = samples[--nsamples];
+	chosen = MAX_SAMPLES;
+}
+
+static void one(uint64_t seed, bool say)
+{
+	struct rng r = { seed ^ 0x777 };
+	const struct nb_verify_opts o = { .coherence_off = true,
+					  .max_insns = MAX_WALK };
+	struct nb_verdict *v;
+	struct nb_err err;
+	char text[256];
+
+	make(seed);
+	for (int i = 0; i < TRIES; i++) {
+		int theirs;
+		double start = now();
+		bool more;
+
+		if (nb_verify(&v, &job.img, 0, &o, &err)) {
+			printf("# seed %" PRIu64 ": %s\n", seed, err.text);
+			unexplained++;
+			return;
+		}
+		/* Long walks are a matter of patience, and take seconds. */
+		theirs = v->finding.cls == NB_FIND_COMPLEXITY
+				 ? -1
+				 : kernel_judge(&kernel, job.slots,
+						job.prog.nslots);
+		drop_slow(start);
+		tried++;
+		if (theirs < 0) {
+			undecided++;
+		} else if (v->accepted && theirs) {
+			both_take++;
+		} else if (v->accepted) {
+			laxer(v, seed);
+		} else if (theirs) {
+			we_stricter++;
+			stricter[v->finding.cls]++;
+		} else {
+			both_refuse++;
+		}
+		if (say && theirs >= 0 && v->accepted != theirs) {
+			printf("# ours: %s %u %s; kernel: %s\n",
+			       class_words[v->finding.cls], v->finding.pc,
+			       v->accepted ? "" : v->finding.known,
+			       theirs ? "takes it"
+				      : kernel_reason(&kernel, text,
+						      sizeof(text)));
+			print_program();
+		}
+		more = !v->accepted &&
+		       gen_repair(job.slots, job.prog.nslots, &v->finding, &r);
+		nb_verdict_free(v);
+		if (!more)
+			break;
+	}
+}
+
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? strtoull(s, NULL, 0) : otherwise;
+}
+
+static int summary(void)
+{
+	printf("# %" PRIu64 " verdicts: both accept %" PRIu64
+	       ", both refuse %" PRIu64 ", we are stricter %" PRIu64
+	       ", kernel is stricter %" PRIu64 ", no verdict %" PRIu64 "\n",
+	       tried, both_take, both_refuse, we_stricter, we_laxer, undecided);
+	if (dead)
+		printf("# kernel stricter: tighter ranges: dead code here: "
+		       "%" PRIu64 "\n",
+		       dead);
+	for (int i = 0; i < NEXCEPTIONS; i++)
+		if (excused[i])
+			printf("# kernel stricter: %s (\"%s\"): %" PRIu64 "\n",
+			       exceptions[i].name, exceptions[i].text,
+			       excused[i]);
+	for (int i = 1; i < NB_NFINDINGS; i++)
+		if (stricter[i])
+			printf("# we stricter: %s: %" PRIu64 "\n",
+			       class_words[i], stricter[i]);
+	printf("%sok 1 - nothing accepted that the kernel refuses without a "
+	       "named reason (%" PRIu64 ")\n",
+	       unexplained ? "not " : "", unexplained);
+	printf("%sok 2 - enough programs were judged by both\n1..2\n",
+	       both_take > tried / 10 ? "" : "not ");
+	return unexplained || both_take <= tried / 10;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = number_of("ORACLE_SEED", (uint64_t)time(NULL) << 20);
+	uint64_t only = number_of("ORACLE_ONLY", 0);
+	double end = now() + (double)number_of("ORACLE_SECONDS", 20);
+	int rc;
+
+	memcpy(maps, case_maps, sizeof(maps));
+	for (int i = 0; i < CASE_MAPS; i++)
+		maps[i].tags = 0;
+	shown = number_of("ORACLE_SHOWN", SHOWN);
+	rc = kernel_open(&kernel, maps, CASE_MAPS);
+	if (rc < 0) {
+		printf("ok 1 - verdicts as the kernel's # SKIP bpf() is not "
+		       "permitted\n# %s\n1..1\n",
+		       strerror(-rc));
+		return 0;
+	}
+	shadow = shadow_new();
+	if (!shadow)
+		return 70;
+	if (argc > 1)
+		add_folder(argv[1]);
+	printf("# ORACLE_SEED=%" PRIu64 ", %u samples\n", seed, nsamples);
+	if (only) {
+		one(only, true);
+		return summary();
+	}
+	for (uint64_t i = 1; i <= FIXED; i++)
+		one(i, false);
+	for (; now() < end; seed++)
+		one(seed, false);
+	kernel_close(&kernel);
+	shadow_free(shadow);
+	return summary();
+}
