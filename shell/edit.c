@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -48,6 +49,12 @@ void nb_edit_restore(void)
 {
 	if (ed.modes_saved)
 		tcsetattr(STDIN_FILENO, TCSANOW, &ed.modes);
+}
+
+void nb_edit_interrupted(void)
+{
+	if (ed.modes_saved)
+		tcflush(STDIN_FILENO, TCIFLUSH);
 }
 
 void nb_edit_close(void)
@@ -138,6 +145,31 @@ static void event(void)
 	lua_pop(L, 2);
 }
 
+/*
+ * Read a byte that poll has promised; -1 and EAGAIN when a Ctrl-C has thrown
+ * it away meanwhile. SIGINT waits, or the read could sleep over it.
+ */
+static ssize_t take_byte(unsigned char *c, const struct pollfd *p)
+{
+	sigset_t block, old;
+	ssize_t got = -1;
+	int n = 0;
+
+	sigemptyset(&block);
+	sigaddset(&block, SIGINT);
+	sigprocmask(SIG_BLOCK, &block, &old);
+	ioctl(STDIN_FILENO, FIONREAD, &n);
+	if (n > 0 || p->revents & (POLLHUP | POLLERR | POLLNVAL))
+		got = read(STDIN_FILENO, c, 1);
+	else
+		errno = EAGAIN;
+	int e = errno;
+
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	errno = e;
+	return got;
+}
+
 /* Wait for a byte; 1, 0 at the end, -1 after Ctrl-C. */
 static int get_byte(unsigned char *c)
 {
@@ -154,9 +186,9 @@ static int get_byte(unsigned char *c)
 		if (rc < 0)
 			return -1;
 		if (fds[0].revents) {
-			ssize_t got = read(STDIN_FILENO, c, 1);
+			ssize_t got = take_byte(c, &fds[0]);
 
-			if (got < 0 && errno == EINTR)
+			if (got < 0 && (errno == EINTR || errno == EAGAIN))
 				continue;
 			return got == 1 ? 1 : 0;
 		}
@@ -258,6 +290,11 @@ static int start(lua_State *L)
 	el_set(ed.el, EL_GETCFN, get_char);
 	el_set(ed.el, EL_ADDFN, "ncclbpf-complete", "complete the word",
 	       complete);
+	/* After Ctrl-C the kernel would throw away what we print in answer,
+	 * when it is slower than we are; typed keys we throw away ourselves
+	 * (nb_edit_interrupted). */
+	el_set(ed.el, EL_SETTY, "-d", "+noflsh", NULL);
+	el_set(ed.el, EL_SETTY, "-x", "+noflsh", NULL);
 	el_set(ed.el, EL_BIND, "^I", "ncclbpf-complete", NULL);
 	el_set(ed.el, EL_BIND, "^R", "em-inc-search-prev", NULL);
 	el_source(ed.el, NULL);

@@ -39,6 +39,7 @@ static void on_interrupt(int sig)
 		_exit(130);
 	}
 	last = now.tv_sec;
+	nb_edit_interrupted();
 	nb_lua_stop = 1;
 	lua_sethook(state, stop,
 		    LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT,

@@ -30,6 +30,8 @@ int nb_interrupt_twice(void);
 int nb_edit_open(lua_State *L);
 /* Close the editor; safe when none is open. */
 void nb_edit_close(void);
+/* Ctrl-C was pressed: forget keys typed before. For the signal handler. */
+void nb_edit_interrupted(void);
 /* Give the terminal its modes back; may be called in a signal handler. */
 void nb_edit_restore(void);
 

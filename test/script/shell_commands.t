@@ -113,6 +113,7 @@ ok "gives the image that was loaded" $?
 golden undo -o table policy undo
 shape change_status_json -o json change status
 golden use_none -o table -y policy use none
+sleep 0.7
 golden discard_dry -o table -n policy discard force
 golden discard -o table policy discard force
 status 1 "discard of what is gone" policy discard force
