@@ -367,29 +367,29 @@ static void each_jump(unsigned bits, const struct value *a,
 
 START_TEST(alu_at_4_bits)
 {
-	build(4, 600);
+	build(4, 250);
 	try_all(each_alu, 1);
 }
 END_TEST
 
 START_TEST(branches_at_4_bits)
 {
-	build(4, 600);
+	build(4, 250);
 	try_all(each_jump, 1);
 }
 END_TEST
 
 START_TEST(alu_at_8_bits)
 {
-	build(8, 500);
-	try_all(each_alu, 61);
+	build(8, 400);
+	try_all(each_alu, 97);
 }
 END_TEST
 
 START_TEST(branches_at_8_bits)
 {
-	build(8, 500);
-	try_all(each_jump, 61);
+	build(8, 400);
+	try_all(each_jump, 97);
 }
 END_TEST
 
@@ -407,7 +407,7 @@ END_TEST
 
 START_TEST(extensions_and_sets)
 {
-	build(4, 600);
+	build(4, 250);
 	for (unsigned i = 0; i < nset; i++) {
 		for (unsigned bits = 1; bits <= 4; bits++) {
 			range z = nb_range_zext(&set[i].r, bits);
