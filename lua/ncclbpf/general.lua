@@ -19,7 +19,10 @@ function M.list()
 		known[s.pid] = true
 		rows[i] = { state = "attachable", job = s.job, job_rank = s.rank, pid = s.pid, uid = s.uid, socket = s.path }
 	end
-	local others, unreadable = target.others(known)
+	local others, unreadable, found = target.others(known)
+	for _, s in ipairs(found) do
+		rows[#rows + 1] = { state = "attachable", job = s.job, job_rank = s.rank, pid = s.pid, uid = s.uid, socket = s.path }
+	end
 	for _, o in ipairs(others) do
 		rows[#rows + 1] = { state = "no plugin", pid = o.pid, command = o.command, reason = o.reason, hint = o.hint }
 	end

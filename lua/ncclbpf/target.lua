@@ -126,6 +126,29 @@ local function exists(pid, path)
 	return core.stat("/proc/" .. pid .. "/root" .. path) ~= nil
 end
 
+-- The socket of one process where that process itself sees it: through its
+-- root in procfs (containers) and by its own environment.
+local function of_process(pid)
+	local e = environ(pid) or {}
+	local status = core.read("/proc/" .. pid .. "/status", 65536) or ""
+	local inner = math.tointeger(tonumber(status:match("\nNSpid:[^\n]-(%d+)\n"))) or pid
+	local owner = status:match("\nUid:%s+%d+%s+(%d+)") or uid
+	local dirs = { e.NCCLBPF_SOCKET_DIR, e.XDG_RUNTIME_DIR and e.XDG_RUNTIME_DIR .. "/ncclbpf",
+		"/run/ncclbpf/" .. owner, (e.TMPDIR or "/tmp") .. "/ncclbpf-" .. owner }
+	for i = 1, 4 do
+		local dir = dirs[i] and dirs[i]:sub(1, 1) == "/" and "/proc/" .. pid .. "/root" .. dirs[i]
+		if dir and M.check_directory(dir) then
+			for _, name in ipairs(core.list(dir) or {}) do
+				local job, rank, p = M.parse(name)
+				local st = p == inner and core.stat(dir .. "/" .. name)
+				if st and st.kind == "socket" then
+					return { path = dir .. "/" .. name, job = job, rank = rank, pid = pid, uid = st.uid }
+				end
+			end
+		end
+	end
+end
+
 -- Why a process with NCCL cannot be attached to, and what to do.
 local function reason(pid, maps)
 	local e = environ(pid)
@@ -151,16 +174,18 @@ local function reason(pid, maps)
 	return ("NCCL_TUNER_PLUGIN=%s is another plugin"):format(set), "set it to libncclbpf.so and restart the job"
 end
 
--- Processes with NCCL mapped: { {pid, command, reason, hint} }. Those of
--- @known (set of pids) are left out.
+-- Processes with NCCL mapped, without those of @known (set of pids):
+-- { {pid, command, reason, hint} } and sockets that only they see.
 function M.others(known)
-	local list, unreadable = {}, 0
+	local list, unreadable, found = {}, 0, {}
 	for _, name in ipairs(core.list("/proc") or {}) do
 		local pid = math.tointeger(tonumber(name:match("^%d+$")))
 		if pid and not known[pid] then
 			local maps = core.read("/proc/" .. pid .. "/maps", 16 << 20)
 			if not maps then
 				unreadable = unreadable + 1
+			elseif maps:find("/libnccl%.so") and not env "NCCLBPF_SOCKET_DIR" and of_process(pid) then
+				found[#found + 1] = of_process(pid)
 			elseif maps:find("/libnccl%.so") then
 				local why, hint = reason(pid, maps)
 				local comm = core.read("/proc/" .. pid .. "/comm", 256) or "?"
@@ -169,7 +194,7 @@ function M.others(known)
 		end
 	end
 	table.sort(list, function(a, b) return a.pid < b.pid end)
-	return list, unreadable
+	return list, unreadable, found
 end
 
 -- ---- choosing ---------------------------------------------------------------
@@ -220,6 +245,16 @@ function M.choose(wish)
 			if test(s) then t[#t + 1] = s end
 		end
 		return t
+	end
+	if wish.pid then
+		local own = of_process(wish.pid)
+		if own and #pick(function(s) return s.pid == wish.pid end) == 0 then list[#list + 1] = own end
+	elseif #list == 0 or wish.job and #pick(function(s) return s.job == wish.job end) == 0 then
+		local known = {}
+		for _, s in ipairs(list) do known[s.pid] = true end
+		local _, _, found = M.others(known)
+		table.move(found, 1, #found, #list + 1, list)
+		numeric(list)
 	end
 	if #list == 0 then return nothing(problems) end
 	local chosen = list

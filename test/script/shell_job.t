@@ -69,6 +69,26 @@ run -o tsv list
 [ "$(grep -c attachable "$T/out")" -eq 4 ]
 ok "list shows four processes" $?
 
+# a process that sees another directory: by its own environment and root
+mkdir -m 700 "$T/elsewhere"
+NCCLBPF_SOCKET_DIR=$T/elsewhere job far --ranks 1 --procs 1 --rate 100
+far=$(ls "$T/elsewhere" | sed -n 's/.*\.\([0-9]*\)\.sock$/\1/p')
+status 0 "-p finds the socket where the process has it" -p "$far" status
+has "and it is that job" out "far"
+
+# another user
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null &&
+	setpriv --reuid=65534 --clear-groups "$S" --version >/dev/null 2>&1; then
+	chmod 711 "$T"
+	timeout 10 setpriv --reuid=65534 --clear-groups "$S" -J other status >"$T/out" 2>"$T/err"
+	[ $? -eq 77 ] && grep -q "belongs to uid 0, this shell has uid 65534" "$T/err"
+	ok "a shell of another user is refused, with both uids" $?
+	chmod 700 "$T"
+else
+	tests=$((tests + 1))
+	echo "ok $tests - a shell of another user # SKIP not root, or the build is out of reach of others"
+fi
+
 # two shells at once, and one that is killed
 for i in 1 2 3 4 5 6; do
 	timeout 10 "$S" -J other -q policy load noop.bpf.o >/dev/null 2>&1 &
