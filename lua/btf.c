@@ -444,7 +444,7 @@ static bool push_array(struct walk *w, const struct type *t, struct nb_view v,
 	if (size < 0 || !nb_view_has(v, 0, (uint64_t)size * n))
 		return bad(w, "type information: larger than the value");
 	if (is_char(w->b, elem)) {
-		size_t len = n;
+		size_t len = v.p ? n : 0;
 
 		while (len && !v.p[len - 1])
 			len--;
@@ -666,12 +666,12 @@ static bool get_number(struct walk *w, const char *field, uint64_t *x,
 static bool store_number(struct walk *w, struct place to, bool is_signed,
 			 uint64_t x, bool negative)
 {
-	uint64_t max = is_signed       ? (UINT64_MAX >> (65 - to.bits))
-		       : to.bits == 64 ? UINT64_MAX
-				       : (1ULL << to.bits) - 1;
+	/* the largest value: all bits, or all but the sign */
+	uint32_t bits = to.bits - is_signed;
+	uint64_t max = bits == 0    ? 0
+		       : bits >= 64 ? UINT64_MAX
+				    : (1ULL << bits) - 1;
 
-	if (is_signed && to.bits == 1)
-		max = 0;
 	if (negative && (!is_signed || x > max + 1) && x)
 		return bad(w,
 			   "-%" PRIu64 " is out of range, allowed %s%" PRIu64
@@ -691,8 +691,8 @@ static bool store_number(struct walk *w, struct place to, bool is_signed,
 static bool put_int(struct walk *w, const struct type *t, struct place to)
 {
 	uint32_t enc = 0;
-	bool negative;
-	uint64_t x;
+	bool negative = false;
+	uint64_t x = 0;
 
 	nb_view_u32(w->b->types, t->off, &enc);
 	if (!get_number(w, to.field, &x, &negative))
@@ -736,8 +736,8 @@ static bool put_enum(struct walk *w, const struct type *t, struct place to)
 	const char *s = lua_tostring(w->L, -1);
 	int kind = nccl_enum(str(w->b, t->name));
 	struct enumerator e;
-	bool negative;
-	uint64_t x;
+	bool negative = false;
+	uint64_t x = 0;
 
 	if (lua_type(w->L, -1) == LUA_TSTRING &&
 	    !number_of_text(s, &x, &negative)) {

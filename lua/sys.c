@@ -461,7 +461,7 @@ void nb_lua_open_sys(lua_State *L)
 		{ "sleep", do_sleep },	   { "isatty", do_isatty },
 		{ "winsize", do_winsize }, { "width", do_width },
 		{ "sha256", do_sha256 },   { "hold", do_hold },
-		{ "guard", do_guard }, { NULL, NULL }
+		{ "guard", do_guard },	   { NULL, NULL }
 	};
 
 	luaL_setfuncs(L, fns, 0);
