@@ -325,6 +325,7 @@ static void after_fork_child(void)
 		c->fence.slot = &c->own_slot;
 		c->fence.record = &c->own_record;
 		c->fence.seen = 0;
+		c->searching = 0; /* its thread stayed behind */
 		c->seg = NULL;
 	}
 	nb_segment_abandon(rt->seg);
@@ -472,6 +473,7 @@ static int make_again(struct nb_runtime *rt)
 	rt->control = NULL;
 	rt->forked = false;
 	rt->pid = getpid();
+	rt->staged = NULL; /* the parent's, not said in our entry */
 	nb_place_close(&rt->place);
 	open_place(rt);
 	rc = attach(rt, &err);

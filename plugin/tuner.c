@@ -34,6 +34,8 @@ static struct nb_gen *search(struct nb_comm *c, const uint8_t *digest)
 {
 	struct nb_runtime *rt = c->rt;
 
+	if (!memcmp(rt->empty->digest, digest, NB_SHA256_SIZE))
+		return rt->empty; /* always there, and so not in the list */
 	for (uint32_t i = 0; i < NB_MAX_GENS; i++) {
 		struct nb_gen *g =
 			__atomic_load_n(&rt->gens[i], __ATOMIC_SEQ_CST);
@@ -74,12 +76,15 @@ static void adopt(struct nb_comm *c, uint32_t number)
 static __attribute__((noinline)) void look(struct nb_comm *c, uint64_t k)
 {
 	uint32_t before = c->fence.number;
+	uint64_t seen = c->fence.seen;
 	bool timed_out;
 	uint32_t number = nb_fence_look(&c->fence, k, &timed_out);
 
 	if (timed_out)
 		bump(&c->refused[NB_REFUSED_FENCE_TIMEOUT]);
-	if (number != before || !number)
+	/* number 0 stays number 0 where ranks began with different policies:
+	 * the record alone says so */
+	if (number != before || (!number && c->fence.seen != seen))
 		adopt(c, number);
 }
 

@@ -621,6 +621,40 @@ START_TEST(change_undo_and_map_change_while_a_job_runs)
 }
 END_TEST
 
+/* A rank looks at the record at each decision from the arming of a fence to
+ * the fence. Nothing is missing then, nor where the change is to no policy. */
+START_TEST(nothing_is_missing_before_a_fence_or_without_a_policy)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+	uint32_t number;
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(nb_change_stage_use(rt(), &name, 1, digest, &err), 0);
+	ck_assert_int_eq(nb_segment_gen(rt()->seg, digest, true, &number, NULL),
+			 0);
+	c->seg->record.word = nb_fence_word(NB_FENCE_COMMIT, number, 5);
+	for (int k = 0; k < 5; k++)
+		ck_assert_int_ne(ask(c, 4, 1024).index, 5);
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
+	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
+	use(NULL);
+	ck_assert_int_ne(ask(c, 4, 1024).index, 5);
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
+	/* and one that is not held by this process is counted, once */
+	memset(digest, 7, sizeof(digest));
+	ck_assert_int_eq(nb_segment_gen(rt()->seg, digest, true, &number, NULL),
+			 0);
+	c->seg->record.word = nb_fence_word(NB_FENCE_COMMIT, number, 0);
+	for (int k = 0; k < 5; k++)
+		ck_assert_int_ne(ask(c, 4, 1024).index, 5);
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 1);
+	nb_comm_free(c);
+}
+END_TEST
+
 START_TEST(new_communicators_begin_with_the_last_change)
 {
 	struct nb_comm *c = rank_of(1, 1), *d;
@@ -942,9 +976,14 @@ START_TEST(forked_child_leaves_the_parents_ranks_alone)
 	begin_with(MADE_CHOOSE(1, 2));
 	c = rank_of(1, 1);
 	ask(c, 4, 1);
+	c->searching = 1; /* as if its thread were in the slow path now */
 	pid = fork();
 	if (!pid) {
+		uint8_t digest[NB_SHA256_SIZE];
+		const char *more = "more";
 		struct nb_comm *own;
+
+		alarm(20);
 
 		for (int i = 0; i < 100; i++)
 			if (ask(c, 4, 1).index != 5)
@@ -955,10 +994,16 @@ START_TEST(forked_child_leaves_the_parents_ranks_alone)
 		if (ask(own, 4, 1).index != 5 || !own->seg ||
 		    !rt()->seg->shared)
 			_exit(3);
+		/* a sweep waits for threads that search; there are none */
+		hold("more", MADE_CHOOSE(1, 1), NULL, 0);
+		if (nb_change_stage_use(rt(), &more, 1, digest, NULL) ||
+		    nb_change_stage_use(rt(), NULL, 0, digest, NULL))
+			_exit(4);
 		nb_comm_free(own);
 		nb_comm_free(c);
 		exit(0);
 	}
+	c->searching = 0;
 	waitpid(pid, &status, 0);
 	ck_assert_int_eq(status, 0);
 	ck_assert_uint_eq(c->fence.slot->announced, 1);
@@ -1054,6 +1099,8 @@ UNIT_MAIN("tuner", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, disabled_means_nothing_at_all);
 	  tcase_add_test(tc, decisions_can_be_read_back);
 	  tcase_add_test(tc, change_undo_and_map_change_while_a_job_runs);
+	  tcase_add_test(
+		  tc, nothing_is_missing_before_a_fence_or_without_a_policy);
 	  tcase_add_test(tc, new_communicators_begin_with_the_last_change);
 	  tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
 	  tcase_add_test(tc,
