@@ -19,7 +19,12 @@ enum {
 	LOCK_MS = 3000,
 	JOIN_MS = 1000, /* wait for ranks whose communicator is being made */
 	POLL_MS = 20,
-	REST_MS = 1 /* a rank that begins nothing for so long is at rest */
+	REST_MS = 1, /* a rank that begins nothing for so long is at rest */
+	/* All fences of a change together, under the segment's lock: well
+	 * below what a process that starts, or a rank that joins, waits for it
+	 * (nb_segment_attach, nb_comm_new). One that gave up would begin with
+	 * another generation than its peers. */
+	COMMIT_MS = 1500
 };
 
 const char *nb_change_state_word(enum nb_change_state s)
@@ -281,19 +286,36 @@ static bool in_use(const struct nb_seg_comm *c)
 	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
 }
 
+static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here,
+			   struct nb_err *err)
+{
+	if (c->has_id)
+		return nb_fail(err, NB_E_REFUSED, 0,
+			       "%u of %u ranks of communicator %016llx are not "
+			       "on this host, or their processes have no "
+			       "ncclbpf",
+			       c->nranks - here, c->nranks,
+			       (unsigned long long)c->comm_id);
+	return nb_fail(err, NB_E_REFUSED, 0,
+		       "%u of %u ranks of a communicator without identity are "
+		       "still to come, not on this host, or their processes "
+		       "have no ncclbpf",
+		       c->nranks - here, c->nranks);
+}
+
+/*
+ * Communicators of one host that are not complete. Those of several begin with
+ * NCCLBPF_POLICY whatever changes here; one that could be changed must not
+ * move on this host alone.
+ */
 static int check_complete(const struct nb_seg *mem, struct nb_err *err)
 {
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = &mem->comm[i];
 		uint32_t here = in_use(c) ? nb_seg_registered(c) : 0;
 
-		if (here && here < c->nranks)
-			return nb_fail(err, NB_E_REFUSED, 0,
-				       "%u of %u ranks of communicator %016llx "
-				       "are not on this host, or their "
-				       "processes have no ncclbpf",
-				       c->nranks - here, c->nranks,
-				       (unsigned long long)c->comm_id);
+		if (here && here < c->nranks && (c->has_id || c->nnodes < 2))
+			return fail_incomplete(c, here, err);
 	}
 	return 0;
 }
@@ -379,19 +401,14 @@ static int lock_when_ready(struct nb_segment *s,
 /* ---- commit ---- */
 
 static void commit_comm(struct nb_runtime *rt, struct nb_seg_comm *c,
-			uint32_t number, bool idle, struct nb_change_comm *out)
+			uint32_t number, const struct nb_fence_opts *opts,
+			struct nb_change_comm *out)
 {
-	struct nb_fence_opts opts = {
-		.margin = (uint32_t)rt->params.num[NB_P_FENCE_MARGIN],
-		.timeout_ms = (uint32_t)rt->params.num[NB_P_FENCE_TIMEOUT_MS],
-		.membarrier = needs_membarrier(rt->seg->mem),
-		.idle = idle,
-	};
 	struct nb_fence_result r = { 0, 0 };
 	const char *why = "";
 
 	out->state = NB_CHANGE_ABORTED;
-	switch (nb_fence_commit(rt->seg, c, number, &opts, &r)) {
+	switch (nb_fence_commit(rt->seg, c, number, opts, &r)) {
 	case NB_FENCE_COMMITTED:
 		out->state = NB_CHANGE_COMMITTED;
 		__atomic_store_n(&c->mismatch, 0, __ATOMIC_RELEASE);
@@ -457,14 +474,46 @@ static void set_baseline(struct nb_seg *mem, uint32_t number)
 	__atomic_store_n(&mem->baseline, number, __ATOMIC_RELEASE);
 }
 
+/*
+ * The fences, one communicator after the other. What is left when the time is
+ * up gets a single try each, without waiting for ranks to pass another fence.
+ */
+static void commit_comms(struct nb_runtime *rt, uint32_t number,
+			 struct nb_change *out)
+{
+	struct nb_seg_comm *comm = rt->seg->mem->comm;
+	uint64_t begun[NB_SEG_COMMS], deadline;
+	struct nb_fence_opts opts = {
+		.membarrier = needs_membarrier(rt->seg->mem),
+	};
+
+	for (int i = 0; i < NB_SEG_COMMS; i++)
+		begun[i] = nb_fence_announced(&comm[i]);
+	sleep_ms(REST_MS);
+	deadline = now_us() + COMMIT_MS * UINT64_C(1000);
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		uint64_t now = now_us();
+		uint64_t left = now < deadline ? (deadline - now) / 1000 : 0;
+		uint64_t wait = (uint64_t)rt->params.num[NB_P_FENCE_TIMEOUT_MS];
+
+		if (!in_use(&comm[i]) || !comm[i].has_id ||
+		    out->ncomms == NB_CHANGE_COMMS)
+			continue;
+		opts.timeout_ms = (uint32_t)(wait < left ? wait : left);
+		opts.once = !left;
+		opts.margin = (uint32_t)rt->params.num[NB_P_FENCE_MARGIN];
+		opts.idle = nb_fence_announced(&comm[i]) == begun[i];
+		commit_comm(rt, &comm[i], number, &opts,
+			    &out->comm[out->ncomms++]);
+	}
+}
+
 /* With the segment's lock, all checks passed. */
 static int commit_all(struct nb_runtime *rt,
 		      const uint8_t digest[NB_SHA256_SIZE],
 		      struct nb_change *out, struct nb_err *err)
 {
-	struct nb_seg_comm *comm = rt->seg->mem->comm;
 	uint32_t number, committed, aborted;
-	uint64_t begun[NB_SEG_COMMS];
 	int rc = nb_segment_gen(rt->seg, digest, true, &number, err);
 
 	if (rc)
@@ -472,14 +521,7 @@ static int commit_all(struct nb_runtime *rt,
 	nb_runtime_lock(rt);
 	nb_runtime_remember(rt, number, nb_runtime_gen_find(rt, digest));
 	nb_runtime_unlock(rt);
-	for (int i = 0; i < NB_SEG_COMMS; i++)
-		begun[i] = nb_fence_announced(&comm[i]);
-	sleep_ms(REST_MS);
-	for (int i = 0; i < NB_SEG_COMMS; i++)
-		if (in_use(&comm[i]) && out->ncomms < NB_CHANGE_COMMS)
-			commit_comm(rt, &comm[i], number,
-				    nb_fence_announced(&comm[i]) == begun[i],
-				    &out->comm[out->ncomms++]);
+	commit_comms(rt, number, out);
 	count(out, &committed, &aborted);
 	list_unchangeable(rt, out);
 	if (aborted && !committed)
@@ -530,7 +572,7 @@ static struct nb_seg_comm *entry_of(const struct nb_runtime *rt,
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &rt->seg->mem->comm[i];
 
-		if (in_use(c) && c->comm_id == comm_id)
+		if (in_use(c) && c->has_id && c->comm_id == comm_id)
 			return c;
 	}
 	return NULL;

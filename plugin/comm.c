@@ -71,37 +71,58 @@ static void fill_base(struct nb_comm *c)
 	};
 }
 
-/* The number under which the baseline is known in the segment. */
-static int baseline_number(struct nb_runtime *rt, uint32_t *number,
-			   struct nb_err *err)
+/*
+ * What a new rank decides with. A change reaches one host, so a communicator
+ * of several begins, on all of them, with what NCCLBPF_POLICY says.
+ */
+static struct nb_gen *beginning(const struct nb_comm *c)
 {
+	return c->init.nodes > 1 ? c->rt->first : c->rt->baseline;
+}
+
+/* The number under which that is known in the segment. */
+static int beginning_number(const struct nb_comm *c, uint32_t *number,
+			    struct nb_err *err)
+{
+	const struct nb_runtime *rt = c->rt;
 	uint8_t digest[NB_SHA256_SIZE];
 
 	*number = rt->baseline_number;
 	if (nb_segment_digest(rt->seg, *number, digest) &&
-	    !memcmp(digest, rt->baseline->digest, sizeof(digest)))
+	    !memcmp(digest, c->gen->digest, sizeof(digest)))
 		return 0;
-	return nb_segment_gen(rt->seg, rt->baseline->digest, false, number,
-			      err);
+	return nb_segment_gen(rt->seg, c->gen->digest, false, number, err);
 }
 
-/* With segment's and runtime's lock. */
+/*
+ * With segment's and runtime's lock. Without an identity the entry is there to
+ * be counted alone: a change waits until communicators that are being made
+ * are complete, or their ranks would begin with different generations.
+ */
 static void join(struct nb_comm *c)
 {
 	struct nb_runtime *rt = c->rt;
+	struct nb_seg_comm *entry;
 	struct nb_err err;
-	uint32_t number;
+	uint32_t number, slot;
 
-	if (baseline_number(rt, &number, &err) ||
-	    nb_segment_join(rt->seg, c->init.comm_id, c->init.ranks,
-			    c->init.nodes, number, &c->seg, &c->slot_index,
+	if (beginning_number(c, &number, &err) ||
+	    nb_segment_join(rt->seg, c->init.has_id, c->init.comm_id,
+			    c->init.ranks, c->init.nodes, number, &entry, &slot,
 			    &err)) {
 		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
 		return;
 	}
-	c->fence.slot = &c->seg->slot[c->slot_index];
-	c->fence.record = &c->seg->record;
+	nb_runtime_remember(rt, number, c->gen);
 	c->fence.number = number;
+	c->entry = entry;
+	c->entry_slot = slot;
+	if (!c->init.has_id)
+		return;
+	c->seg = entry;
+	c->slot_index = slot;
+	c->fence.slot = &entry->slot[slot];
+	c->fence.record = &entry->record;
 }
 
 static void add_to_list(struct nb_comm *c)
@@ -109,16 +130,16 @@ static void add_to_list(struct nb_comm *c)
 	struct nb_runtime *rt = c->rt;
 
 	nb_runtime_sync(rt);
-	c->gen = rt->baseline;
+	c->gen = beginning(c);
 	c->fence.number = rt->baseline_number;
 	c->slot_index = rt->ncomms;
+	if (!c->why[0])
+		join(c);
 	if (!c->init.has_id)
 		snprintf(c->why, sizeof(c->why),
 			 "NCCL tells a tuner v%u no identity of the "
 			 "communicator (allowed: v5 and later)",
 			 c->init.abi);
-	else if (!c->why[0])
-		join(c);
 	c->next = rt->comms;
 	rt->comms = c;
 	rt->ncomms++;
@@ -206,11 +227,11 @@ void nb_comm_free(struct nb_comm *c)
 	locked = rt->seg && !nb_segment_lock(rt->seg, LOCK_MS, NULL);
 	nb_runtime_lock(rt);
 	remove_from_list(c);
-	if (c->seg && locked)
-		nb_segment_leave(rt->seg, c->seg, c->slot_index);
-	else if (c->seg) /* whoever reaps frees the entry */
-		__atomic_store_n(&c->fence.slot->state, NB_SLOT_GONE,
-				 __ATOMIC_RELEASE);
+	if (c->entry && locked)
+		nb_segment_leave(rt->seg, c->entry, c->entry_slot);
+	else if (c->entry) /* whoever reaps frees the entry */
+		__atomic_store_n(&c->entry->slot[c->entry_slot].state,
+				 NB_SLOT_GONE, __ATOMIC_RELEASE);
 	nb_runtime_unlock(rt);
 	if (locked)
 		nb_segment_unlock(rt->seg);

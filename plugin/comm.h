@@ -94,10 +94,14 @@ struct nb_comm {
 	struct nb_runtime *rt;
 	struct nb_comm *next;
 	struct nb_comm_init init;
-	struct nb_seg_comm *seg; /* NULL: not in the segment */
+	struct nb_seg_comm *seg; /* NULL: no fence reaches it */
 	uint32_t slot_index;	 /* in seg; else a number of our own */
-	char why[160];		 /* why it is not in the segment; "" */
-	uint32_t searching;	 /* atomic: the slow path looks for a gen */
+	/* Its place in the segment, to be given back; seg, or where NCCL gives
+	 * no identity an entry that nobody arms. NULL: none. */
+	struct nb_seg_comm *entry;
+	uint32_t entry_slot;
+	char why[160];	    /* why it is not in the segment; "" */
+	uint32_t searching; /* atomic: the slow path looks for a gen */
 	struct nb_seg_record own_record; /* where there is no entry */
 	struct nb_seg_slot own_slot;
 };

@@ -288,7 +288,9 @@ enum nb_fence_outcome nb_fence_commit(struct nb_segment *s,
 				      const struct nb_fence_opts *opts,
 				      struct nb_fence_result *result)
 {
-	uint64_t margin = opts->idle ? 0 : FIRST_MARGIN;
+	uint64_t margin = opts->idle   ? 0
+			  : opts->once ? opts->margin
+				       : FIRST_MARGIN;
 	unsigned last = 0;
 
 	result->tries = 0;
@@ -304,7 +306,7 @@ enum nb_fence_outcome nb_fence_commit(struct nb_segment *s,
 		result->tries++;
 		if (o == NB_FENCE_COMMITTED)
 			o = nb_fence_decide(s, c, word, opts->membarrier);
-		if (o != NB_FENCE_OVERRUN)
+		if (o != NB_FENCE_OVERRUN || opts->once)
 			return o;
 		if (margin == opts->margin && ++last == LAST_TRIES)
 			return o;

@@ -103,6 +103,7 @@ struct nb_fence_opts {
 	bool membarrier;     /* some rank relies on it */
 	bool idle; /* the ranks seem to be at rest: try a fence right before
 		    * the next decision, so that the change is seen at once */
+	bool once; /* one try, at the margin given */
 };
 
 enum nb_fence_outcome {

@@ -108,7 +108,8 @@ static bool word_leads_to(const struct nb_runtime *rt, const uint64_t *word,
 
 static bool in_use(const struct nb_runtime *rt, const struct nb_gen *g)
 {
-	if (g == rt->baseline || g == rt->previous || g == rt->staged)
+	if (g == rt->first || g == rt->baseline || g == rt->previous ||
+	    g == rt->staged)
 		return true;
 	for (const struct nb_comm *c = rt->comms; c; c = c->next)
 		if (__atomic_load_n(&c->gen, __ATOMIC_SEQ_CST) == g ||
@@ -327,6 +328,7 @@ static void after_fork_child(void)
 		c->fence.seen = 0;
 		c->searching = 0; /* its thread stayed behind */
 		c->seg = NULL;
+		c->entry = NULL;
 	}
 	nb_segment_abandon(rt->seg);
 	rt->seg = NULL;
@@ -455,6 +457,7 @@ static int make(struct nb_runtime *rt)
 	rt->baseline = rt->empty;
 	nb_runtime_lock(rt);
 	load_policies(rt);
+	rt->first = rt->baseline;
 	nb_runtime_unlock(rt);
 	number_baseline(rt);
 	tell(rt);

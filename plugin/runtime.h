@@ -84,6 +84,7 @@ struct nb_runtime {
 	 * path of a decision searches it. */
 	struct nb_gen *gens[NB_MAX_GENS];
 	struct nb_gen *empty;	 /* no policy; digest zeroes, number 0 */
+	struct nb_gen *first;	 /* what the process began with; kept */
 	struct nb_gen *baseline; /* new communicators begin with it */
 	uint32_t baseline_number;
 	struct nb_gen *previous; /* before it; NULL: none */

@@ -645,22 +645,23 @@ static int free_slot(const struct nb_seg_comm *c)
 }
 
 /* Two communicators may have one id: a complete entry is another's. */
-static struct nb_seg_comm *find_comm(struct nb_seg *mem, uint64_t id,
-				     uint32_t nranks)
+static struct nb_seg_comm *find_comm(struct nb_seg *mem,
+				     const struct nb_seg_comm *like)
 {
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &mem->comm[i];
 
-		if (load32(&c->in_use) && c->comm_id == id &&
-		    c->nranks == nranks && free_slot(c) >= 0)
+		if (load32(&c->in_use) && c->comm_id == like->comm_id &&
+		    c->has_id == like->has_id && c->nranks == like->nranks &&
+		    free_slot(c) >= 0)
 			return c;
 	}
 	return NULL;
 }
 
-static struct nb_seg_comm *new_comm(struct nb_seg *mem, uint64_t id,
-				    uint32_t nranks, uint32_t nnodes,
-				    uint32_t first)
+/* All of @like but its record and slots. */
+static struct nb_seg_comm *new_comm(struct nb_seg *mem,
+				    const struct nb_seg_comm *like)
 {
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &mem->comm[i];
@@ -668,10 +669,11 @@ static struct nb_seg_comm *new_comm(struct nb_seg *mem, uint64_t id,
 		if (load32(&c->in_use))
 			continue;
 		memset(c, 0, sizeof(*c));
-		c->comm_id = id;
-		c->nranks = nranks;
-		c->nnodes = nnodes;
-		c->first = first;
+		c->comm_id = like->comm_id;
+		c->has_id = like->has_id;
+		c->nranks = like->nranks;
+		c->nnodes = like->nnodes;
+		c->first = like->first;
 		store32(&c->in_use, 1);
 		return c;
 	}
@@ -687,17 +689,33 @@ static bool same_gen(const struct nb_segment *s, uint32_t a, uint32_t b)
 		!memcmp(da, db, sizeof(da)));
 }
 
-int nb_segment_join(struct nb_segment *s, uint64_t comm_id, uint32_t nranks,
-		    uint32_t nnodes, uint32_t first, struct nb_seg_comm **comm,
-		    uint32_t *slot, struct nb_err *err)
+/* Generation 0 from decision 0 on, for all of its ranks. */
+static void mark_mismatch(struct nb_seg_comm *c)
 {
-	struct nb_seg_comm *c = find_comm(s->mem, comm_id, nranks);
 	uint64_t none = 0;
+
+	store32(&c->mismatch, 1);
+	__atomic_compare_exchange_n(&c->record.word, &none,
+				    nb_fence_word(NB_FENCE_COMMIT, 0, 0), false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
+		    uint32_t nranks, uint32_t nnodes, uint32_t first,
+		    struct nb_seg_comm **comm, uint32_t *slot,
+		    struct nb_err *err)
+{
+	const struct nb_seg_comm like = { .comm_id = comm_id,
+					  .has_id = has_id,
+					  .nranks = nranks,
+					  .nnodes = nnodes,
+					  .first = first };
+	struct nb_seg_comm *c = find_comm(s->mem, &like);
 	int i;
 
 	*comm = NULL;
 	if (!c && nranks)
-		c = new_comm(s->mem, comm_id, nranks, nnodes, first);
+		c = new_comm(s->mem, &like);
 	i = c ? free_slot(c) : -1;
 	if (i < 0)
 		return nb_fail(err, NB_E_LIMIT, 0,
@@ -705,14 +723,8 @@ int nb_segment_join(struct nb_segment *s, uint64_t comm_id, uint32_t nranks,
 			       "%016llx (%d communicators, %d ranks of one)",
 			       (unsigned long long)comm_id, NB_SEG_COMMS,
 			       NB_SEG_SLOTS);
-	if (!same_gen(s, c->first, first)) {
-		store32(&c->mismatch, 1);
-		/* generation 0 from decision 0 on, for all of its ranks */
-		__atomic_compare_exchange_n(
-			&c->record.word, &none,
-			nb_fence_word(NB_FENCE_COMMIT, 0, 0), false,
-			__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	}
+	if (has_id && !same_gen(s, c->first, first))
+		mark_mismatch(c);
 	memset(&c->slot[i], 0, sizeof(c->slot[i]));
 	c->slot[i].proc = s->proc;
 	c->slot[i].generation = first;

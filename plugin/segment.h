@@ -83,7 +83,8 @@ struct nb_seg_comm {
 	uint32_t nranks, nnodes;
 	uint32_t mismatch; /* atomic: ranks began with different policies */
 	uint32_t first;	   /* number of the generation it began with */
-	uint8_t pad[36];
+	uint32_t has_id;   /* 0: counts ranks, and no fence is armed */
+	uint8_t pad[32];
 	struct nb_seg_record record;
 	struct nb_seg_slot slot[NB_SEG_SLOTS];
 };
@@ -154,6 +155,7 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
 
 /*
  * nb_segment_join - find or make the communicator's entry and take a slot
+ * @has_id: false: NCCL gives no identity; ranks are put together as they come
  * @first: number of the generation it begins with if it is made now;
  *         its digest is compared if it exists
  *
@@ -161,9 +163,10 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
  * digest differs from the entry's marks the entry: from then on all its ranks
  * decide with no policy. NB_E_LIMIT when entries or slots are used up.
  */
-int nb_segment_join(struct nb_segment *s, uint64_t comm_id, uint32_t nranks,
-		    uint32_t nnodes, uint32_t first, struct nb_seg_comm **comm,
-		    uint32_t *slot, struct nb_err *err);
+int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
+		    uint32_t nranks, uint32_t nnodes, uint32_t first,
+		    struct nb_seg_comm **comm, uint32_t *slot,
+		    struct nb_err *err);
 /* Give the slot back; the last one frees the entry. */
 void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
 		      uint32_t slot);

@@ -126,8 +126,8 @@ static void join(struct rank *r, struct nb_segment *s, struct court *court,
 
 	memset(r, 0, sizeof(*r));
 	ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
-	ck_assert_int_eq(nb_segment_join(s, COMM, n, 1, 0, comm, &slot, NULL),
-			 0);
+	ck_assert_int_eq(
+		nb_segment_join(s, true, COMM, n, 1, 0, comm, &slot, NULL), 0);
 	nb_segment_unlock(s);
 	r->f.slot = &(*comm)->slot[slot];
 	r->f.record = &(*comm)->record;
@@ -432,6 +432,32 @@ START_TEST(no_second_change_while_ranks_straddle_a_fence)
 }
 END_TEST
 
+/* When a change's time is up: no wait for ranks, no second fence. */
+START_TEST(one_try_is_one_try)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct nb_fence_opts opts = { .margin = 64,
+				      .membarrier = s->membarrier,
+				      .once = true };
+	struct nb_fence_result result;
+	struct rank r[2];
+
+	for (uint32_t i = 0; i < 2; i++)
+		join(&r[i], s, court, i, 2, &comm);
+	ck_assert_int_eq(nb_fence_commit(s, comm, fresh(s), &opts, &result),
+			 NB_FENCE_COMMITTED);
+	ck_assert_uint_eq(result.fence, 64);
+	for (int k = 0; k < 70; k++)
+		decide(&r[0]);
+	ck_assert_int_eq(nb_fence_commit(s, comm, fresh(s), &opts, &result),
+			 NB_FENCE_PENDING);
+	ck_assert_uint_eq(result.tries, 1);
+	nb_segment_detach(s);
+}
+END_TEST
+
 /* A rank has announced the fence but not looked at the record yet: it has not
  * passed. Were another fence armed now, it would miss the first change. */
 START_TEST(announcing_a_fence_is_not_passing_it)
@@ -559,6 +585,7 @@ UNIT_MAIN("fence", tcase_add_test(tc, words_keep_their_parts);
 	  tcase_add_test(tc, idle_ranks_take_the_last_of_several_changes);
 	  tcase_add_test(tc, no_second_change_while_ranks_straddle_a_fence);
 	  tcase_add_test(tc, announcing_a_fence_is_not_passing_it);
+	  tcase_add_test(tc, one_try_is_one_try);
 	  tcase_add_test(tc, rank_that_waits_at_the_fence_does_not_abort_it);
 	  tcase_add_test(tc, rank_past_the_fence_aborts_it);
 	  tcase_add_test(tc, hostile_records_do_not_hold_a_rank);)

@@ -47,7 +47,7 @@ static int join(struct nb_segment *s, uint64_t id, uint32_t n, uint32_t first,
 	int rc;
 
 	ck_assert_int_eq(nb_segment_lock(s, 1000, NULL), 0);
-	rc = nb_segment_join(s, id, n, 1, first, c, slot, err);
+	rc = nb_segment_join(s, true, id, n, 1, first, c, slot, err);
 	nb_segment_unlock(s);
 	return rc;
 }
@@ -381,7 +381,8 @@ START_TEST(hostile_contents_do_not_crash)
 	for (int round = 0; round < 60; round++) {
 		uint64_t *words = (uint64_t *)s->mem;
 		struct nb_seg_comm *c = NULL;
-		struct nb_fence_opts opts = { 64, 1, true, round & 1 };
+		struct nb_fence_opts opts = { 64, 1, true, round & 1,
+					      round % 3 == 0 };
 		struct nb_fence_result r;
 		uint32_t slot, n;
 		uint8_t digest[NB_SHA256_SIZE];
@@ -398,7 +399,8 @@ START_TEST(hostile_contents_do_not_crash)
 		ck_assert_int_eq(nb_segment_lock(s, 1000, NULL), 0);
 		nb_segment_reap(s);
 		nb_segment_gen(s, digest, round & 1, &n, NULL);
-		if (!nb_segment_join(s, x, 2, 1, (uint32_t)x, &c, &slot, NULL))
+		if (!nb_segment_join(s, true, x, 2, 1, (uint32_t)x, &c, &slot,
+				     NULL))
 			nb_segment_leave(s, c, slot);
 		for (int i = 0; i < NB_SEG_COMMS; i += 50) {
 			nb_fence_recover(&s->mem->comm[i]);

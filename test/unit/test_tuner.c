@@ -697,7 +697,7 @@ START_TEST(communicators_without_identity_keep_what_they_have)
 	float t[21];
 	void *c;
 
-	ncclTunerPlugin_v4.init(8, 1, logger, &c);
+	ncclTunerPlugin_v4.init(1, 1, logger, &c);
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
 	use("ring");
 	ck_assert_uint_eq(last.ncomms, 1);
@@ -708,12 +708,58 @@ START_TEST(communicators_without_identity_keep_what_they_have)
 					 0, &got.channels);
 	ck_assert_int_ne(pick(t, 21, 3.6e9f), 5);
 	ncclTunerPlugin_v4.destroy(c);
-	ncclTunerPlugin_v4.init(8, 1, logger, &c);
+	ncclTunerPlugin_v4.init(1, 1, logger, &c);
 	table(t);
 	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
 					 0, &got.channels);
 	ck_assert_int_eq(pick(t, 21, 3.6e9f), 5);
 	ncclTunerPlugin_v4.destroy(c);
+}
+END_TEST
+
+/* Were the baseline to move between two of its ranks, they would differ. */
+START_TEST(change_waits_for_a_communicator_that_is_being_made)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+	void *one, *two;
+
+	ncclTunerPlugin_v4.init(2, 1, logger, &one);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(nb_change_stage_use(rt(), &name, 1, digest, &err), 0);
+	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(err.text, "1 of 2 ranks"));
+	ncclTunerPlugin_v4.init(2, 1, logger, &two);
+	ck_assert_msg(!commit(digest, &err), "%s", err.text);
+	ncclTunerPlugin_v4.destroy(one);
+	ncclTunerPlugin_v4.destroy(two);
+	for (int i = 0; i < NB_SEG_COMMS; i++)
+		ck_assert_uint_eq(rt()->seg->mem->comm[i].in_use, 0);
+}
+END_TEST
+
+/* A change reaches this host alone: what spans several must not see it. */
+START_TEST(communicators_of_several_hosts_begin_as_the_environment_says)
+{
+	struct nb_comm *c;
+	void *v4, *v5;
+
+	begin_with(MADE_CHOOSE(0, 2));
+	c = rank_of(1, 1);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
+	nb_comm_free(c);
+	ncclTunerPlugin_v5.init(&v5, 3, 16, 2, logger, NULL, NULL);
+	ck_assert_int_eq(ask(v5, 4, 1024).index, 2);
+	ncclTunerPlugin_v5.finalize(v5);
+	ncclTunerPlugin_v4.init(16, 2, logger, &v4);
+	ck_assert_int_eq(ask(v4, 4, 1024).index, 2);
+	/* a later change does not move it, and is not held up by it */
+	use(NULL);
+	ck_assert_int_eq(ask(v4, 4, 1024).index, 2);
+	ncclTunerPlugin_v4.destroy(v4);
 }
 END_TEST
 
@@ -1084,32 +1130,35 @@ START_TEST(process_that_has_not_staged_stops_a_change)
 }
 END_TEST
 
-UNIT_MAIN("tuner", tcase_add_checked_fixture(tc, set_up, tear_down);
-	  tcase_add_test(tc, both_readings_of_a_table_agree_with_nccl);
-	  tcase_add_test(tc, chosen_entry_is_what_nccl_takes);
-	  tcase_add_test(tc, tables_of_no_known_shape_are_not_read);
-	  tcase_add_test(tc, answers_that_nccl_cannot_have_are_refused);
-	  tcase_add_test(tc, each_reason_has_a_word);
-	  tcase_add_test(tc,
-			 policy_of_the_environment_decides_in_every_version);
-	  tcase_add_test(tc, nothing_that_nccl_passes_is_fatal);
-	  tcase_add_test(tc, v2_answers_only_what_is_safe_unchecked);
-	  tcase_add_test(tc, v2_keeps_the_users_filter);
-	  tcase_add_test(tc, bad_policies_leave_the_choice_to_nccl);
-	  tcase_add_test(tc, disabled_means_nothing_at_all);
-	  tcase_add_test(tc, decisions_can_be_read_back);
-	  tcase_add_test(tc, change_undo_and_map_change_while_a_job_runs);
-	  tcase_add_test(
-		  tc, nothing_is_missing_before_a_fence_or_without_a_policy);
-	  tcase_add_test(tc, new_communicators_begin_with_the_last_change);
-	  tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
-	  tcase_add_test(tc,
-			 communicators_without_identity_keep_what_they_have);
-	  tcase_add_test(tc, policy_in_use_is_not_discarded);
-	  tcase_add_test(tc, explain_runs_on_copies);
-	  tcase_add_test(tc, counters_outlive_generations);
-	  tcase_add_test(tc, eight_ranks_change_at_the_same_decision);
-	  tcase_add_test(tc, communicators_come_and_go_on_many_threads);
-	  tcase_add_test(tc, forked_child_leaves_the_parents_ranks_alone);
-	  tcase_add_test(tc, processes_that_begin_differently_use_no_policy);
-	  tcase_add_test(tc, process_that_has_not_staged_stops_a_change);)
+UNIT_MAIN(
+	"tuner", tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, both_readings_of_a_table_agree_with_nccl);
+	tcase_add_test(tc, chosen_entry_is_what_nccl_takes);
+	tcase_add_test(tc, tables_of_no_known_shape_are_not_read);
+	tcase_add_test(tc, answers_that_nccl_cannot_have_are_refused);
+	tcase_add_test(tc, each_reason_has_a_word);
+	tcase_add_test(tc, policy_of_the_environment_decides_in_every_version);
+	tcase_add_test(tc, nothing_that_nccl_passes_is_fatal);
+	tcase_add_test(tc, v2_answers_only_what_is_safe_unchecked);
+	tcase_add_test(tc, v2_keeps_the_users_filter);
+	tcase_add_test(tc, bad_policies_leave_the_choice_to_nccl);
+	tcase_add_test(tc, disabled_means_nothing_at_all);
+	tcase_add_test(tc, decisions_can_be_read_back);
+	tcase_add_test(tc, change_undo_and_map_change_while_a_job_runs);
+	tcase_add_test(tc,
+		       nothing_is_missing_before_a_fence_or_without_a_policy);
+	tcase_add_test(tc, new_communicators_begin_with_the_last_change);
+	tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
+	tcase_add_test(tc, communicators_without_identity_keep_what_they_have);
+	tcase_add_test(tc, change_waits_for_a_communicator_that_is_being_made);
+	tcase_add_test(
+		tc,
+		communicators_of_several_hosts_begin_as_the_environment_says);
+	tcase_add_test(tc, policy_in_use_is_not_discarded);
+	tcase_add_test(tc, explain_runs_on_copies);
+	tcase_add_test(tc, counters_outlive_generations);
+	tcase_add_test(tc, eight_ranks_change_at_the_same_decision);
+	tcase_add_test(tc, communicators_come_and_go_on_many_threads);
+	tcase_add_test(tc, forked_child_leaves_the_parents_ranks_alone);
+	tcase_add_test(tc, processes_that_begin_differently_use_no_policy);
+	tcase_add_test(tc, process_that_has_not_staged_stops_a_change);)
