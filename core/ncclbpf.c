@@ -70,8 +70,11 @@ int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 		nb_image_free(img);
 		return rc;
 	}
-	return nb_policy_make(out, img, effort, opts ? opts->peers : NULL,
-			      opts ? opts->npeers : 0, err);
+	rc = nb_policy_make(out, img, effort, opts ? opts->peers : NULL,
+			    opts ? opts->npeers : 0, err);
+	if (!rc && opts)
+		(*out)->interpret = opts->interpret;
+	return rc;
 }
 
 int nb_policy_map(const struct nb_policy *p, const char *map)

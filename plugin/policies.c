@@ -162,6 +162,7 @@ static int make_policy(struct nb_runtime *rt, const void *bytes, size_t size,
 		.verify.coherence_off = rt->params.num[NB_P_COHERENCE] != 0,
 		.peers = peers,
 		.npeers = rt->nheld,
+		.interpret = rt->params.num[NB_P_JIT] != 0,
 		.finding_text = finding_text,
 		.finding_json = finding_json,
 	};

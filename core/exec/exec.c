@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/exec/code.h"
+#include "core/exec/jit.h"
 
 enum { HELPER_LOOKUP = 1 };
 
@@ -104,6 +105,7 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 		goto out;
 	}
 	x->trace = trace;
+	x->run = nb_exec_interpret;
 	x->ncodes = p->nslots;
 	rc = nb_decode(insns, p->slots, p->nslots, err);
 	for (uint32_t pc = 0; !rc && pc < p->nslots; pc++)
@@ -125,5 +127,27 @@ void nb_exec_free(struct nb_exec *x)
 	for (uint32_t i = 0; i < x->nmaps; i++)
 		nb_map_put(x->maps[i]);
 	free(x->maps);
+	nb_jit_free(x->jit);
 	free(x);
+}
+
+int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
+{
+	int rc;
+
+	assert(!x->jit);
+	rc = nb_jit_compile(&x->jit, x, aux, err);
+	if (!rc)
+		x->run = x->jit->entry;
+	return rc;
+}
+
+size_t nb_exec_compiled(const struct nb_exec *x)
+{
+	return x->jit ? x->jit->size : 0;
+}
+
+uint64_t nb_exec_run(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
+{
+	return x->run(x, ctx, ctx_size);
 }

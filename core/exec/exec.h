@@ -32,6 +32,18 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 void nb_exec_free(struct nb_exec *x);
 
 /*
+ * nb_exec_compile - make nb_exec_run run machine code from now on
+ * @aux: NB_AUX_* for each slot, as the verifier found them; NULL: not known
+ *
+ * Before other threads see @x. 0, NB_E_NOTSUP (no compiler for this machine,
+ * or the system refuses executable memory), NB_E_NOMEM: then nb_exec_run
+ * interprets as before.
+ */
+int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err);
+/* Bytes of machine code; 0: interpreted. */
+size_t nb_exec_compiled(const struct nb_exec *x);
+
+/*
  * nb_exec_run - run it once
  * @ctx: the hook's context (r1)
  * @ctx_size: goes to r2 (bpf_conformance wants it there; policies ignore it)

@@ -292,7 +292,7 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
  * sanitizer leaves this function out.
  */
 __attribute__((no_sanitize("thread"))) uint64_t
-nb_exec_run(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
+nb_exec_interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
 {
 	__extension__ static const void *const labels[NB_NCODES] = {
 #define INSN(name, ...) [NB_OP_##name] = &&op_##name,

@@ -9,13 +9,9 @@
 #include "core/base/err.h"
 #include "core/exec/code.h"
 
-/* As nb_exec_run: @x is the program that was compiled. */
-typedef uint64_t nb_jit_fn(const struct nb_exec *x, void *ctx,
-			   uint64_t ctx_size);
-
 /* A program as machine code, in pages that are executable and read-only. */
 struct nb_jit {
-	nb_jit_fn *entry;
+	nb_engine_fn *entry; /* for the program that was compiled */
 	unsigned char *code;
 	size_t size;   /* bytes of code */
 	size_t mapped; /* bytes of pages */
@@ -31,7 +27,8 @@ struct nb_jit {
  * accepts: registers that a program never set, and r1 to r5 after a call, may
  * differ. 0, NB_E_NOMEM, or NB_E_NOTSUP where there is no compiler for this
  * machine, where the system refuses executable memory, or for programs that
- * write r10: then the interpreter runs. Any thread.
+ * write r10. nb_exec_compile is the same for callers outside this folder.
+ * Any thread.
  */
 int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
 		   const uint8_t *aux, struct nb_err *err);

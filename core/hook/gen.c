@@ -123,6 +123,9 @@ static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
 				 traced ? gp->policy->trace : NULL, err);
 		if (rc)
 			return rc;
+		/* refused or short of memory: the interpreter runs instead */
+		if (!gp->policy->interpret)
+			nb_exec_compile(gr->exec, NULL, NULL);
 		gr->policy = (uint16_t)i;
 		gr->prog = (uint16_t)k;
 		g->nprogs++;

@@ -2,6 +2,7 @@
 #ifndef NB_HOOK_POLICY_H
 #define NB_HOOK_POLICY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/err.h"
@@ -29,7 +30,8 @@ struct nb_policy {
 	/* img->nprogs elements */
 	struct nb_policy_effort *effort;
 	struct nb_trace *trace;
-	uint32_t refs; /* atomic */
+	bool interpret; /* generations do not compile its programs */
+	uint32_t refs;	/* atomic */
 };
 
 /*

@@ -13,6 +13,7 @@ PARAM(POLICY,           STR,  "",       0,  65536,       "",                "", 
 PARAM(DISABLE,          INT,  "0",      0,  1,           "",                "1",  PLUGIN, "1: load nothing, decide nothing, open no socket")
 PARAM(CONTROL,          ENUM, "on",     0,  1,           "on|off",          "",   PLUGIN, "off: no control socket and no thread")
 PARAM(COHERENCE,        ENUM, "strict", 0,  1,           "strict|off",      "",   PLUGIN, "off: accept policies whose answers may differ between ranks (single-process experiments only)")
+PARAM(JIT,              ENUM, "on",     0,  1,           "on|off",          "",   PLUGIN, "off: policies are interpreted instead of compiled to machine code")
 PARAM(JOB,              STR,  "",       0,  64,          "",                "",   BOTH,   "name of the job; else the launcher's, else \"local\"")
 PARAM(SOCKET_DIR,       STR,  "",       0,  4096,        "",                "",   BOTH,   "directory of control sockets and the job segment")
 PARAM(MAX_CHANNELS,     INT,  "64",     1,  64,          "",                "1",  PLUGIN, "largest number of channels a policy may ask for")

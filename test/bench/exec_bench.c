@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/exec/jit.h"
+#include "core/exec/code.h"
 #include "core/hook/policy.h"
 #include "core/tbl/ctx.h"
 #include "core/verify/verify.h"
@@ -52,7 +52,6 @@ struct row {
 	const char *name;
 	int (*native)(struct ncclbpf_tuner *ctx);
 	struct nb_exec *x;
-	struct nb_jit *j;
 	double took[COLUMNS][ROUNDS];
 };
 
@@ -184,7 +183,7 @@ static void open_row(struct row *r, const char *path)
 	if (!v->accepted)
 		die(path, "not accepted by the verifier");
 	if (nb_exec_new(&r->x, img, 0, maps, NULL, &err) ||
-	    nb_jit_compile(&r->j, r->x, v->aux, &err))
+	    nb_exec_compile(r->x, v->aux, &err))
 		die(path, err.text);
 	nb_verdict_free(v);
 	for (uint32_t i = 0; i < img->nmaps; i++)
@@ -214,11 +213,10 @@ static double native_round(const struct row *r)
 
 static double jit_round(const struct row *r)
 {
-	nb_jit_fn *volatile fn = r->j->entry;
 	double start = now_ns();
 
 	for (unsigned i = 0; i < EACH; i++)
-		fn(r->x, &contexts[i % CONTEXTS], sizeof(contexts[0]));
+		nb_exec_run(r->x, &contexts[i % CONTEXTS], sizeof(contexts[0]));
 	return (now_ns() - start) / EACH;
 }
 
@@ -227,7 +225,8 @@ static double interpreter_round(const struct row *r)
 	double start = now_ns();
 
 	for (unsigned i = 0; i < EACH / 4; i++)
-		nb_exec_run(r->x, &contexts[i % CONTEXTS], sizeof(contexts[0]));
+		nb_exec_interpret(r->x, &contexts[i % CONTEXTS],
+				  sizeof(contexts[0]));
 	return (now_ns() - start) / (EACH / 4);
 }
 
@@ -276,7 +275,6 @@ int main(int argc, char **argv)
 	       "compiled", "interp.", "comp/nat", "int/nat");
 	for (int i = 0; i < nrows; i++) {
 		print_row(&rows[i]);
-		nb_jit_free(rows[i].j);
 		nb_exec_free(rows[i].x);
 	}
 	free(rows);

@@ -111,16 +111,27 @@ static void run(struct outcome *o, const struct nb_exec *x,
 	if (j)
 		o->r0 = j->entry(x, o->ctx, CTX);
 	else
-		o->r0 = nb_exec_run(x, o->ctx, CTX);
+		o->r0 = nb_exec_interpret(x, o->ctx, CTX);
 	for (unsigned i = 0; i < CASE_MAPS; i++)
 		record(o, &case_maps[i], maps[i]);
+}
+
+static int has(uint8_t opcode)
+{
+	for (uint32_t i = 0; i < image.prog.nslots; i++)
+		if (image.slots[i].opcode == opcode)
+			return 1;
+	return 0;
 }
 
 static void compare(const struct nb_exec *x, const struct nb_jit *j)
 {
 	static struct outcome a, b;
 
-	for (unsigned fill = 0; fill < 3; fill++) {
+	/* a loop that only may_goto ends takes its time */
+	const unsigned fills = has(0xe5) ? 1 : 3;
+
+	for (unsigned fill = 0; fill < fills; fill++) {
 		run(&a, x, NULL, fill);
 		run(&b, x, j, fill);
 		must(a.r0 == b.r0, "r0 differs");

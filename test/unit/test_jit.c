@@ -24,6 +24,9 @@
 #include "core/exec/jit.h"
 #include "core/exec/trace.h"
 #include "core/map/ops.h"
+#include "core/ncclbpf.h"
+#include "core/tbl/ctx.h"
+#include "test/unit/made.h"
 
 enum { MAX = 70000, NREGS = 10, NMAPS = 5, ALL = -1 };
 
@@ -152,12 +155,17 @@ static uint64_t enter(const struct both *b, void *ctx, uint64_t size)
 	return b->j->entry(b->x, ctx, size);
 }
 
-static struct both assembled(const char *text, struct nb_map *const *maps,
-			     uint32_t nmaps)
+static void put_program(const char *text)
 {
 	struct nb_err err = { 0 };
 
-	NEED(!nb_asm(p.s, MAX, &p.n, text, &err), "%s", err.text);
+	NEED(!nb_asm(p.s, MAX, &p.n, text, &err), "%s: %s", text, err.text);
+}
+
+static struct both assembled(const char *text, struct nb_map *const *maps,
+			     uint32_t nmaps)
+{
+	put_program(text);
 	return make(maps, nmaps, NULL, (unsigned)ALL);
 }
 
@@ -167,7 +175,7 @@ static uint64_t run_with(const char *text, void *ctx, size_t size)
 	struct both b = assembled(text, NULL, 0);
 	uint64_t r0 = enter(&b, ctx, size);
 
-	ck_assert_uint_eq(r0, nb_exec_run(b.x, ctx, size));
+	ck_assert_uint_eq(r0, nb_exec_interpret(b.x, ctx, size));
 	drop(b);
 	return r0;
 }
@@ -317,7 +325,8 @@ static struct file agree(const struct both *b, const struct file *f,
 	struct file mine = *f, theirs = *f;
 	uint64_t r0 = enter(b, &mine, sizeof(mine));
 
-	NEED(r0 == nb_exec_run(b->x, &theirs, sizeof(theirs)), "%s: r0", what);
+	NEED(r0 == nb_exec_interpret(b->x, &theirs, sizeof(theirs)), "%s: r0",
+	     what);
 	for (unsigned r = 0; r < NREGS; r++)
 		NEED(mine.out[r] == theirs.out[r],
 		     "%s r%u r%u of %#lx and %#lx: r%u is %#lx, not "
@@ -342,8 +351,9 @@ static void alu_pair(const struct nb_insn_spec *row, enum nb_op op,
 	for (unsigned i = 0; i < NEDGE; i++)
 		for (unsigned k = 0; k < NEDGE; k++) {
 			fill(&f, i * 31 + k);
-			f.in[dst] = edge[i];
 			f.in[src] = edge[k];
+			if (row->operand != NB_OPND_REG || dst != src)
+				f.in[dst] = edge[i];
 			got = agree(&b, &f, row->name, dst, src);
 			NEED(got.out[dst] ==
 				     reference(row, f.in[dst], f.in[src]),
@@ -540,14 +550,16 @@ static void access_row(enum nb_op op, unsigned base, unsigned other,
 		    row->kind == NB_KIND_LOAD_ACQ;
 	enum { SIZE = 4096 };
 	static unsigned char *m;
-	unsigned char want[16];
+	unsigned char before[8], want[8];
+	struct file f, copy;
 	unsigned char *at;
-	struct file f;
 	struct both b;
+	size_t n;
 
 	if (!m)
 		m = guarded(SIZE);
-	at = at_end ? m + SIZE - row->width / 8 : m;
+	n = row->width / 8;
+	at = at_end ? m + SIZE - n : m;
 	p.n = 0;
 	load_file();
 	put(op, load ? other : base, load ? base : other, off,
@@ -556,18 +568,18 @@ static void access_row(enum nb_op op, unsigned base, unsigned other,
 	b = make(NULL, 0, NULL, (unsigned)ALL);
 	fill(&f, base * 16 + other);
 	f.in[base] = (uintptr_t)at - (uint64_t)(int64_t)off;
-	for (int i = 0; i < row->width / 8; i++)
-		at[i] = (unsigned char)(0x8f - 17 * i);
-	memcpy(want, at, row->width / 8);
-	nb_exec_run(b.x, &f, sizeof(f));
-	for (int i = 0; i < row->width / 8; i++) {
-		unsigned char by_interpreter = at[i];
-
-		at[i] = want[i];
-		want[i] = by_interpreter;
-	}
+	for (size_t i = 0; i < n; i++)
+		before[i] = at[i] = (unsigned char)(0x8f - 17 * i);
+	copy = f;
+	nb_exec_interpret(b.x, &copy, sizeof(copy));
+	memcpy(want, at, n);
+	memcpy(at, before, n);
+	copy = f;
+	enter(&b, &copy, sizeof(copy));
+	NEED(!memcmp(at, want, n), "%s r%u r%u: memory", row->name, base,
+	     other);
+	memcpy(at, before, n);
 	agree(&b, &f, row->name, base, other);
-	NEED(!memcmp(at, want, row->width / 8), "%s", row->name);
 	drop(b);
 }
 
@@ -660,7 +672,7 @@ static void atomic_pair(enum nb_op op, unsigned base, unsigned src)
 		enter(&b, &mine, sizeof(mine));
 		memcpy(old, cell, sizeof(old));
 		cell[0] = some[i / 5 % 5];
-		nb_exec_run(b.x, &theirs, sizeof(theirs));
+		nb_exec_interpret(b.x, &theirs, sizeof(theirs));
 		NEED(!memcmp(old, cell, sizeof(old)) &&
 			     !memcmp(&mine, &theirs, sizeof(mine)),
 		     "%s r%u r%u", row->name, base, src);
@@ -688,7 +700,8 @@ struct shared {
 	uint64_t m[4];
 };
 
-enum { THREADS = 4, ROUNDS = 20000 };
+/* Long enough for the threads to meet. */
+enum { THREADS = 4, ROUNDS = 500000 };
 
 static void *hammer(void *arg)
 {
@@ -754,7 +767,7 @@ START_TEST(jumps_of_every_distance)
 			for (uintptr_t v = 0; v < 3; v++)
 				ck_assert_uint_eq(
 					enter(&b, (void *)v, 0),
-					nb_exec_run(b.x, (void *)v, 0));
+					nb_exec_interpret(b.x, (void *)v, 0));
 			drop(b);
 		}
 }
@@ -784,7 +797,7 @@ START_TEST(long_programs)
 	put(NB_OP_JA32, 0, 0, 0, -30000);
 	p.s[35004] = (struct nb_slot){ 0x95, 0, 0, 0 };
 	b = make(NULL, 0, NULL, (unsigned)ALL);
-	ck_assert_uint_eq(enter(&b, NULL, 0), nb_exec_run(b.x, NULL, 0));
+	ck_assert_uint_eq(enter(&b, NULL, 0), nb_exec_interpret(b.x, NULL, 0));
 	ck_assert_uint_gt(b.j->size, 200000);
 	drop(b);
 }
@@ -983,7 +996,7 @@ static void look_up(struct nb_map *m, uint32_t k)
 		 "mov %%r2, %%r10\nadd %%r2, -8\nlddw map %%r1, 0\n"
 		 "call 1\nexit");
 	b = assembled(text, &m, 1);
-	ck_assert_uint_eq(enter(&b, &k, 4), nb_exec_run(b.x, &k, 4));
+	ck_assert_uint_eq(enter(&b, &k, 4), nb_exec_interpret(b.x, &k, 4));
 	ck_assert_uint_eq(enter(&b, &k, 4),
 			  (uintptr_t)nb_map_lookup(m, (uint64_t[]){ k }, 0));
 	drop(b);
@@ -993,7 +1006,7 @@ static void look_up(struct nb_map *m, uint32_t k)
 		 "call 1\njne %%r0, 0, there\nmov %%r0, 77\nthere:\nexit",
 		 (int32_t)k);
 	b = assembled(text, &m, 1);
-	ck_assert_uint_eq(enter(&b, NULL, 0), nb_exec_run(b.x, NULL, 0));
+	ck_assert_uint_eq(enter(&b, NULL, 0), nb_exec_interpret(b.x, NULL, 0));
 	drop(b);
 }
 
@@ -1060,9 +1073,19 @@ START_TEST(constant_keys_are_forgotten_in_time)
 		"mov %r2, %r10\nadd %r2, -4\nlddw map %r1, 0\ncall 1\nexit",
 		"lddw %r3, 0x200000003\nstxdw [%r10-8], %r3\n"
 		"mov %r2, %r10\nadd %r2, -4\nlddw map %r1, 0\ncall 1\nexit",
-		/* the key's word overlaps a store four bytes on */
-		"stw [%r10-8], 1\nstw [%r10-4], 1\nsth [%r10-5], 0\n"
-		"mov %r2, %r10\nadd %r2, -8\nlddw map %r1, 0\ncall 1\nexit",
+		/* two bytes stored, of which the second is the key's first */
+		"stw [%r10-8], 1\nstw [%r10-4], 1\nsth [%r10-5], 512\n"
+		"mov %r2, %r10\nadd %r2, -4\nlddw map %r1, 0\ncall 1\nexit",
+		/* eight bytes that nobody knows, over the key and before it */
+		"stw [%r10-4], 1\nlsh %r2, 32\nstxdw [%r10-8], %r2\n"
+		"mov %r2, %r10\nadd %r2, -4\nlddw map %r1, 0\ncall 1\nexit",
+		/* the same where the store begins in the key */
+		"stw [%r10-12], 1\nstxdw [%r10-12], %r2\n"
+		"mov %r2, %r10\nadd %r2, -12\nlddw map %r1, 0\ncall 1\n"
+		"exit",
+		/* a store of another kind */
+		"stw [%r10-4], 1\nstore_release32 [%r10-4], %r2\n"
+		"mov %r2, %r10\nadd %r2, -4\nlddw map %r1, 0\ncall 1\nexit",
 		/* a callee stores through an argument */
 		"stw [%r10-4], 0\nmov %r1, %r10\nadd %r1, -4\n"
 		"call local f\nmov %r2, %r10\nadd %r2, -4\n"
@@ -1090,7 +1113,7 @@ START_TEST(constant_keys_are_forgotten_in_time)
 			struct both b = assembled(text[i], &m, 1);
 
 			NEED(enter(&b, NULL, size) ==
-				     nb_exec_run(b.x, NULL, size),
+				     nb_exec_interpret(b.x, NULL, size),
 			     "%s", text[i]);
 			drop(b);
 		}
@@ -1149,7 +1172,7 @@ START_TEST(helpers_see_the_run_and_keep_r6_to_r9)
 		&m, 1);
 
 	ck_assert_uint_eq(enter(&b, NULL, 0), 47);
-	ck_assert_uint_eq(nb_exec_run(b.x, NULL, 0), 47);
+	ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0), 47);
 	drop(b);
 	nb_map_put(m);
 }
@@ -1355,9 +1378,64 @@ START_TEST(refused_executable_memory_is_said_so)
 				 NB_E_NOTSUP);
 		ck_assert(!b.j);
 		ck_assert(strstr(err.text, "refuses executable memory"));
-		ck_assert_uint_eq(nb_exec_run(b.x, NULL, 0), 7);
+		ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0), 7);
 	}
 	drop(b);
+}
+END_TEST
+
+/* nb_exec_run's engine: before, where memory is refused, and after. */
+START_TEST(runs_go_to_the_engine_there_is)
+{
+	struct nb_err err = { 0 };
+	struct nb_exec *x;
+
+	put_program("mov %r0, 7\nexit");
+	ck_assert(!bind(&x, NULL, 0, &err));
+	ck_assert_uint_eq(nb_exec_compiled(x), 0);
+	ck_assert_uint_eq(nb_exec_run(x, NULL, 0), 7);
+	ck_assert_int_eq(nb_exec_compile(x, NULL, &err), 0);
+	ck_assert_uint_gt(nb_exec_compiled(x), 0);
+	ck_assert_uint_eq(nb_exec_run(x, NULL, 0), 7);
+	nb_exec_free(x);
+	if (!refuse_executable())
+		return;
+	ck_assert(!bind(&x, NULL, 0, &err));
+	ck_assert_int_eq(nb_exec_compile(x, NULL, &err), NB_E_NOTSUP);
+	ck_assert_uint_eq(nb_exec_compiled(x), 0);
+	ck_assert_uint_eq(nb_exec_run(x, NULL, 0), 7);
+	nb_exec_free(x);
+}
+END_TEST
+
+/* A generation's programs are compiled unless the policy says not to, or the
+ * system does. */
+START_TEST(generations_are_compiled)
+{
+	for (int how = 0; how < 3; how++) {
+		const struct nb_policy_opts opts = { .interpret = how == 1 };
+		struct ncclbpf_tuner ctx = { .algo = -1, .proto = -1 };
+		struct nb_gen_count count = { 0 };
+		struct nb_err err = { 0 };
+		struct nb_policy *policy;
+		struct nb_gen *g;
+		struct nb_buf b;
+
+		if (how == 2 && !refuse_executable())
+			break;
+		made_image(&b, "p", MADE_CHOOSE(1, 2), NULL, 0);
+		NEED(!nb_policy_new(&policy, b.data, b.size, &opts, &err), "%s",
+		     err.text);
+		NEED(!nb_gen_new(&g, &policy, 1, NULL, &err), "%s", err.text);
+		ck_assert_int_eq(nb_exec_compiled(g->prog[0].exec) != 0,
+				 how == 0);
+		nb_gen_run_tuner(g, &ctx, &count);
+		ck_assert_int_eq(ctx.algo, 1);
+		ck_assert_int_eq(ctx.proto, 2);
+		nb_gen_put(g);
+		nb_policy_put(policy);
+		nb_buf_fini(&b);
+	}
 }
 END_TEST
 
@@ -1373,8 +1451,7 @@ START_TEST(programs_that_are_not_compiled)
 		struct nb_exec *x;
 		struct nb_jit *j;
 
-		if (nb_asm(p.s, MAX, &p.n, text[i], &err))
-			ck_abort_msg("%s: %s", text[i], err.text);
+		put_program(text[i]);
 		ck_assert(!bind(&x, NULL, 0, &err));
 		ck_assert_int_eq(nb_jit_compile(&j, x, NULL, &err),
 				 NB_E_NOTSUP);
@@ -1739,7 +1816,7 @@ static void one_program(struct nb_map *const *maps)
 		reset(maps);
 		r0 = enter(&b, &mine, sizeof(mine));
 		reset(maps);
-		if (r0 != nb_exec_run(b.x, &theirs, sizeof(theirs)) ||
+		if (r0 != nb_exec_interpret(b.x, &theirs, sizeof(theirs)) ||
 		    memcmp(&mine, &theirs, sizeof(mine)) != 0) {
 			show(program);
 			for (unsigned r = 0; r < sizeof(f) / 8; r++)
@@ -1839,5 +1916,7 @@ UNIT_MAIN("jit", tcase_set_timeout(tc, getenv("JIT_PROGRAMS") ? 86400 : 240);
 	  tcase_add_test(tc, divisors_known_not_to_be_zero);
 	  tcase_add_test(tc, pages_are_never_writable_and_executable);
 	  tcase_add_test(tc, refused_executable_memory_is_said_so);
+	  tcase_add_test(tc, runs_go_to_the_engine_there_is);
+	  tcase_add_test(tc, generations_are_compiled);
 	  tcase_add_test(tc, programs_that_are_not_compiled);
 	  tcase_add_test(tc, random_programs);)
