@@ -1012,7 +1012,9 @@ bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 		return env->labels && st->budget == NB_LABEL_LOCAL;
 	if (a->label == NB_LABEL_LOCAL || b.label == NB_LABEL_LOCAL) {
 		*from = a->label == NB_LABEL_LOCAL ? a->from : b.from;
-		return true;
+		/* Bytes of an address are local in a walk without labels too.
+		 */
+		return env->labels;
 	}
 	/* Addresses differ between processes; only NULL is the same. */
 	pa = nb_reg_is_pointer(a);

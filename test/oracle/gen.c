@@ -818,6 +818,223 @@ static void stmt_probe(struct gen *g)
 	set_number(g, other);
 }
 
+/* ---- two ways that differ, and a use behind -------------------------------
+ */
+
+enum { SPOT = -40 }; /* of the stack */
+
+static void load_number_into(struct gen *g, unsigned reg)
+{
+	int ctx = pick(g, CTX);
+
+	if (ctx >= 0 && ctx != (int)reg)
+		emit(g, 0x61, reg, (unsigned)ctx, 24 + (int)below(g, 10) * 4,
+		     0);
+	else
+		emit(g, 0xb7, reg, 0, 0, immediate(g));
+	set_number(g, reg);
+}
+
+/* A value pointer in r7, or false. */
+static bool value_in_7(struct gen *g)
+{
+	int ptr = pick(g, VALUE);
+
+	if (ptr < 0) {
+		stmt_lookup(g);
+		ptr = pick(g, VALUE);
+	}
+	if (ptr < 0 || g->t.off[ptr])
+		return false;
+	if (ptr != 7) {
+		emit(g, 0xbf, 7, (unsigned)ptr, 0, 0);
+		g->t.type[7] = VALUE;
+		g->t.map[7] = g->t.map[ptr];
+		g->t.off[7] = 0;
+	}
+	return true;
+}
+
+/* What the two ways do to r8 (and to SPOT). */
+static void way(struct gen *g, unsigned kind, bool tame)
+{
+	unsigned other = 3 + below(g, 2);
+
+	switch (kind) {
+	case 0: /* numbers of different size */
+		if (tame)
+			emit(g, 0xb7, 8, 0, 0, (int32_t)below(g, 8));
+		else if (chance(g, 50))
+			emit(g, 0x57, 8, 0, 0, chance(g, 50) ? 63 : 255);
+		break;
+	case 1: /* links */
+		if (tame)
+			emit(g, 0xbf, 8, 9, 0, 0);
+		else if (chance(g, 50))
+			emit(g, 0x07, 8, 0, 0, rng_between(g->r, 1, 40));
+		if (!tame && chance(g, 50)) {
+			emit(g, 0xbf, 8, 9, 0, 0);
+			emit(g, 0x07, 8, 0, 0, rng_between(g->r, 1, 80));
+		}
+		break;
+	case 2: /* zero bytes on the stack */
+		if (tame || chance(g, 20))
+			emit(g, 0x7a, 10, 0, SPOT, 0);
+		else
+			emit(g, stx_ops[below(g, 4)], 10, 8,
+			     SPOT + (chance(g, 30) ? 4 : 0), 0);
+		break;
+	case 3: /* what is spilled */
+		if (tame)
+			emit(g, 0x7b, 10, 7, SPOT, 0);
+		else if (chance(g, 50))
+			emit(g, 0x7b, 10, 8, SPOT, 0);
+		else
+			emit(g, 0x72, 10, 0, SPOT + (int)below(g, 8),
+			     immediate(g));
+		break;
+	case 4: /* pointers of different places */
+		emit(g, 0xbf, 8, tame || chance(g, 50) ? 7 : 10, 0, 0);
+		if (!tame)
+			emit(g, 0x07, 8, 0, 0, rng_between(g->r, -64, 64));
+		break;
+	case 5: /* written or not */
+		if (tame)
+			emit(g, st_ops[below(g, 4)], 10, 0,
+			     SPOT - 16 - 8 * (int)below(g, 2), 0);
+		break;
+	case 6: /* coherent or not */
+		if (tame) {
+			emit(g, 0xb7, 8, 0, 0, immediate(g));
+		} else if (chance(g, 40) && pick(g, CTX) >= 0) {
+			emit(g, 0x61, 8, (unsigned)pick(g, CTX), 64, 0);
+		} else {
+			emit(g, 0x61, 8, 7, 0, 0);
+		}
+		if (chance(g, 40))
+			emit(g, 0x7b, 10, 8, SPOT, 0);
+		break;
+	default:
+		emit(g, 0xb7, other, 0, 0, (int32_t)below(g, 9));
+		if (chance(g, 50))
+			emit(g, stx_ops[below(g, 4)], 10, other, SPOT, 0);
+		break;
+	}
+}
+
+/* Follow r7 moved by r8. */
+static void use_index(struct gen *g)
+{
+	uint32_t map = g->t.map[7];
+
+	emit(g, 0xbf, 5, 7, 0, 0);
+	emit(g, 0x0f, 5, 8, 0, 0);
+	g->t.type[5] = NONE;
+	access_value(g, 5, map, 0, below(g, 2));
+}
+
+static void use(struct gen *g, unsigned kind)
+{
+	int ctx = pick(g, CTX);
+	uint32_t size = g->o->maps[g->t.map[7]].value_size;
+
+	switch (kind) {
+	case 0:
+		use_index(g);
+		break;
+	case 1:
+		bail(g, chance(g, 30) ? 0x36 : 0x35, 9, 0, (int32_t)size - 1);
+		use_index(g);
+		break;
+	case 2:
+		emit(g, ldx_ops[below(g, 4)], 8, 10, SPOT, 0);
+		use_index(g);
+		break;
+	case 3:
+		emit(g, 0x79, 8, 10, SPOT, 0);
+		g->t.type[8] = NONE;
+		access_value(g, 8, g->t.map[7], 0, below(g, 4));
+		break;
+	case 4:
+		access_value(g, 8, g->t.map[7], (int)below(g, 48), 0);
+		break;
+	case 5:
+		emit(g, ldx_ops[below(g, 4)], 8, 10,
+		     SPOT - 16 - 8 * (int)below(g, 2), 0);
+		break;
+	default:
+		if (chance(g, 40))
+			emit(g, ldx_ops[below(g, 4)], 8, 10, SPOT, 0);
+		if (ctx >= 0 && ctx != 8 && g->o->tuner)
+			emit(g, 0x63, (unsigned)ctx, 8,
+			     68 + (int)below(g, 3) * 4, 0);
+		break;
+	}
+}
+
+static void stmt_diamond(struct gen *g)
+{
+	unsigned kind = below(g, 8), c = 2 + below(g, 4);
+	bool tame = chance(g, 50);
+	uint32_t jump, over;
+
+	if (g->t.type[8] > SMALL || g->t.type[9] > SMALL || !value_in_7(g))
+		return;
+	load_number_into(g, 8);
+	load_number_into(g, 9);
+	emit(g, 0x7a, 10, 0, SPOT, chance(g, 50) ? 0 : immediate(g));
+	wrote(g, SPOT, 8);
+	load_number_into(g, c);
+	if (kind >= 6 && chance(g, 60)) {
+		emit(g, 0x85, 0, 0, 0, 7);
+		kill(g, 0, 5);
+		c = 0;
+		set_number(g, 0);
+	}
+	jump = g->n;
+	emit(g, 0x45, c, 0, 0, 1 + (int32_t)below(g, 3));
+	way(g, kind, tame);
+	over = g->n;
+	emit(g, 0x05, 0, 0, 0, 0);
+	g->out[jump].off = (int16_t)(g->n - jump - 1);
+	way(g, kind, !tame);
+	g->out[over].off = (int16_t)(g->n - over - 1);
+	kill(g, 0, 5);
+	g->t.type[8] = kind == 4 ? NONE : NUM;
+	if (chance(g, 40))
+		stmt_alu(g);
+	if (g->t.type[7] == VALUE && g->t.type[9] == NUM)
+		use(g, kind);
+	g->t.type[8] = NONE;
+}
+
+/* Two look-ups, one test. */
+static void stmt_two_lookups(struct gen *g)
+{
+	uint32_t map = pick_map(g), jump;
+
+	for (unsigned reg = 7; reg <= 8; reg++) {
+		make_key(g, map);
+		emit_lddw(g, 1, 1, map, 0);
+		emit(g, 0x85, 0, 0, 0, 1);
+		kill(g, 0, 5);
+		emit(g, 0xbf, reg, 0, 0, 0);
+		g->t.type[reg] = NONE;
+	}
+	load_number_into(g, 3);
+	jump = g->n;
+	emit(g, 0x45, 3, 0, 0, 1);
+	emit(g, 0xbf, 8, 7, 0, 0);
+	g->out[jump].off = (int16_t)(g->n - jump - 1);
+	if (chance(g, 30)) {
+		emit(g, 0x7b, 10, 8, SPOT, 0);
+		wrote(g, SPOT, 8);
+	}
+	bail(g, 0x15, 7 + below(g, 2), 0, 0);
+	access_value(g, 7 + below(g, 2), map, 0, below(g, 4));
+	g->t.type[7] = g->t.type[8] = NONE;
+}
+
 /* What the body may leave changed cannot be relied on at its start. */
 static void stmt_loop(struct gen *g)
 {
@@ -892,6 +1109,14 @@ static void statement(struct gen *g)
 {
 	uint32_t k = below(g, 100);
 
+	if (chance(g, 9)) {
+		stmt_diamond(g);
+		return;
+	}
+	if (chance(g, 1)) {
+		stmt_two_lookups(g);
+		return;
+	}
 	if (k < 14)
 		stmt_alu(g);
 	else if (k < 20)
@@ -924,9 +1149,9 @@ static void statement(struct gen *g)
 		stmt_update(g);
 	else if (k < 87)
 		stmt_helper(g);
-	else if (k < 93)
+	else if (k < 91)
 		stmt_if(g);
-	else if (k < 96)
+	else if (k < 94)
 		stmt_loop(g);
 	else
 		stmt_call(g);
