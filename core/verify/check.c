@@ -538,24 +538,21 @@ static int check_output_label(const struct at *a, const struct nb_need *n,
 			      const struct nb_field_spec *f)
 {
 	struct nb_env *env = a->env;
-	const struct nb_reg *v = n->value >= 0 ? reg(a, n->value) : NULL;
-	const struct nb_reg *bad = reg(a, n->reg);
+	int number = n->reg;
 
 	if (!env->labels || f->label != NB_LABEL_COHERENT)
 		return 0;
-	if (v && v->label == NB_LABEL_LOCAL)
-		bad = v;
-	if (bad->label == NB_LABEL_LOCAL)
+	if (n->value >= 0 && reg(a, n->value)->label == NB_LABEL_LOCAL)
+		number = n->value;
+	if (reg(a, number)->label == NB_LABEL_LOCAL)
 		return nb_refuse(
-			env, NB_FIND_LOCAL_OUTPUT, a->pc,
-			bad == v ? n->value : n->reg,
+			env, NB_FIND_LOCAL_OUTPUT, a->pc, number,
 			nb_say(env,
 			       "a value for ctx->%s that is equal on all ranks",
 			       f->name),
 			nb_say(env, "%s; local since %s",
-			       nb_say_reg(env, bad,
-					  bad == v ? n->value : n->reg),
-			       nb_say_where(env, bad->from)),
+			       nb_say_reg(env, reg(a, number), number),
+			       nb_say_where(env, reg(a, number)->from)),
 			"");
 	if (a->st->region.open)
 		return nb_refuse(

@@ -27,7 +27,7 @@ say() { # status, name
 	fi
 }
 run() { # [NAME=value...] command...
-	timeout -k 5 60 env LD_PRELOAD="$B/test/vgpu/libvgpu.so" VGPU_LOG=1 "$@" >"$dir/log" 2>&1
+	timeout -k 30 60 env LD_PRELOAD="$B/test/vgpu/libvgpu.so" VGPU_LOG=1 "$@" >"$dir/log" 2>&1
 }
 few="--ranks 8 --loops 2 --min 1M --max 64M --factor 8"
 
@@ -63,7 +63,7 @@ live() { # name, options...
 	name=$1
 	shift
 	export NCCLBPF_JOB=real$n
-	env LD_PRELOAD="$B/test/vgpu/libvgpu.so" timeout -k 5 100 "$job" --ranks 8 --seconds 90 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
+	env LD_PRELOAD="$B/test/vgpu/libvgpu.so" timeout -k 30 100 "$job" --ranks 8 --seconds 90 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
 	pid=$!
 	for i in $(seq 200); do
 		timeout 10 "$sh" -J $NCCLBPF_JOB comm list -o tsv -q >"$dir/comms" 2>/dev/null
