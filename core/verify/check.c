@@ -538,7 +538,7 @@ static int check_output_label(const struct at *a, const struct nb_need *n,
 			      const struct nb_field_spec *f)
 {
 	struct nb_env *env = a->env;
-	int number = n->reg;
+	int8_t number = n->reg;
 
 	if (!env->labels || f->label != NB_LABEL_COHERENT)
 		return 0;
