@@ -39,15 +39,11 @@ _Static_assert(sizeof(struct nb_code) == 16, "four codes a cache line");
 
 struct nb_jit;
 
-/* As nb_exec_run, by one engine. */
-typedef uint64_t nb_engine_fn(const struct nb_exec *x, void *ctx,
-			      uint64_t ctx_size);
-
 struct nb_exec {
-	struct nb_trace *trace; /* first: machine code loads it from there */
-	nb_engine_fn *run;	/* nb_exec_interpret, or the entry of jit */
-	struct nb_jit *jit;	/* NULL: interpreted */
-	struct nb_map **maps;	/* nmaps of them, each with a reference */
+	struct nb_exec_head head;
+	struct nb_trace *trace;
+	struct nb_jit *jit;   /* NULL: interpreted */
+	struct nb_map **maps; /* nmaps of them, each with a reference */
 	uint32_t nmaps;
 	uint32_t ncodes;
 	struct nb_code code[];

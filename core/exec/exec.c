@@ -105,7 +105,7 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 		goto out;
 	}
 	x->trace = trace;
-	x->run = nb_exec_interpret;
+	x->head.run = nb_exec_interpret;
 	x->ncodes = p->nslots;
 	rc = nb_decode(insns, p->slots, p->nslots, err);
 	for (uint32_t pc = 0; !rc && pc < p->nslots; pc++)
@@ -138,16 +138,11 @@ int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
 	assert(!x->jit);
 	rc = nb_jit_compile(&x->jit, x, aux, err);
 	if (!rc)
-		x->run = x->jit->entry;
+		x->head.run = x->jit->entry;
 	return rc;
 }
 
 size_t nb_exec_compiled(const struct nb_exec *x)
 {
 	return x->jit ? x->jit->size : 0;
-}
-
-uint64_t nb_exec_run(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
-{
-	return x->run(x, ctx, ctx_size);
 }

@@ -43,6 +43,15 @@ int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err);
 /* Bytes of machine code; 0: interpreted. */
 size_t nb_exec_compiled(const struct nb_exec *x);
 
+/* A run by one engine: the interpreter, or the program's machine code. */
+typedef uint64_t nb_engine_fn(const struct nb_exec *x, void *ctx,
+			      uint64_t ctx_size);
+
+/* What struct nb_exec begins with; private but to nb_exec_run. */
+struct nb_exec_head {
+	nb_engine_fn *run;
+};
+
 /*
  * nb_exec_run - run it once
  * @ctx: the hook's context (r1)
@@ -51,7 +60,11 @@ size_t nb_exec_compiled(const struct nb_exec *x);
  * Returns r0. Any thread, concurrently; no lock, allocation or system call
  * besides those of a helper's contract. Stack use is under 8 KiB.
  */
-uint64_t nb_exec_run(const struct nb_exec *x, void *ctx, uint64_t ctx_size);
+static inline uint64_t nb_exec_run(const struct nb_exec *x, void *ctx,
+				   uint64_t ctx_size)
+{
+	return ((const struct nb_exec_head *)x)->run(x, ctx, ctx_size);
+}
 
 /* The helper bodies' view of the running program. */
 struct nb_run {

@@ -128,8 +128,8 @@ static int32_t room_of_stub(const struct nb_jit_ctx *c)
 static void init_run_data(struct nb_jit_ctx *c)
 {
 	if (c->needs.run) {
-		/* trace is the first member */
-		op_rm(c, true, 0x8b, R11, (struct mem){ RDI, 0 });
+		op_rm(c, true, 0x8b, R11,
+		      (struct mem){ RDI, offsetof(struct nb_exec, trace) });
 		op_rm(c, true, 0x89, R11, run_data(c, RUN_TRACE));
 		op_rm(c, false, 0xc7, 0, run_data(c, RUN_CPU));
 		e4(c, UINT32_MAX);
@@ -139,7 +139,6 @@ static void init_run_data(struct nb_jit_ctx *c)
 		e4(c, NB_MAY_GOTO_PASSES);
 	}
 }
-_Static_assert(offsetof(struct nb_exec, trace) == 0, "loaded from RDI + 0");
 
 static void leave(struct nb_jit_ctx *c)
 {
