@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 struct search {
@@ -33,10 +34,40 @@ static void pass_over(const struct search *s, const char *dir, const char *why)
 	s->say(s->arg, line);
 }
 
+bool nb_place_network(long type)
+{
+	static const unsigned long types[] = {
+		0x6969,	    /* nfs */
+		0x517b,	    /* smb */
+		0xff534d42, /* cifs */
+		0xfe534d42, /* smb2 */
+		0x5346414f, /* afs */
+		0x0bd00bd0, /* lustre */
+		0x47504653, /* gpfs */
+		0x19830326, /* beegfs */
+		0xaad7aaea, /* panfs */
+		0x00c36400, /* ceph */
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (((unsigned long)type & 0xffffffff) == types[i])
+			return true;
+	return false;
+}
+
 /* Why the open directory may not be used; NULL when it may. */
 static const char *unfit(int fd, char *text, size_t size)
 {
+	struct statfs fs;
 	struct stat st;
+
+	if (!fstatfs(fd, &fs) && nb_place_network((long)fs.f_type)) {
+		snprintf(text, size,
+			 "is on a network file system (type 0x%lx), where "
+			 "processes of other hosts look like dead ones of this",
+			 (unsigned long)fs.f_type & 0xffffffff);
+		return text;
+	}
 
 	if (fstat(fd, &st)) {
 		snprintf(text, size, "cannot be looked at: %s",

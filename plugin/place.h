@@ -53,6 +53,10 @@ bool nb_place_address(const struct nb_place *p, const char *name, char *path);
  */
 unsigned nb_place_clean(const struct nb_place *p);
 
+/* Is statfs(2)'s f_type @type that of a network file system? A directory
+ * there is passed over: memory is not shared between hosts, nor are pids. */
+bool nb_place_network(long type);
+
 /*
  * Is anybody listening at socket @name? -1: it does not exist; 0: refused;
  * 1: yes, or it cannot be told.

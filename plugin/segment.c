@@ -106,6 +106,43 @@ bool nb_process_alive(uint64_t pid, uint64_t start)
 	return !start || now == start;
 }
 
+/* The PID namespace that this process's pids are of; 0: not known. */
+static uint64_t pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
+}
+
+/*
+ * The lock of entry @i that its process holds while the file is open. It tells
+ * of processes in another container, whose pids mean nothing here.
+ */
+static struct flock entry_lock(uint32_t i)
+{
+	return (struct flock){
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)(offsetof(struct nb_seg, proc) +
+				   i * sizeof(struct nb_seg_proc)),
+		.l_len = sizeof(struct nb_seg_proc),
+	};
+}
+
+/* Does the process of entry @i of the file @fd (-1: none) live? */
+static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
+			uint64_t ns)
+{
+	struct flock lock = entry_lock(i);
+
+	if (!p->pid)
+		return false;
+	if (!p->ns || !ns || p->ns == ns || fd < 0)
+		return nb_process_alive(p->pid, p->start);
+	/* where locks cannot be asked for, it cannot be told dead */
+	return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
 /* ---- the lock ---- */
 
 static uint64_t now_ms(void)
@@ -170,10 +207,12 @@ void nb_segment_unlock(struct nb_segment *s)
 
 /* ---- attach ---- */
 
-static bool any_alive(const struct nb_seg_proc *proc)
+static bool any_alive(int fd, const struct nb_seg_proc *proc)
 {
+	uint64_t ns = pid_namespace();
+
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-		if (nb_process_alive(proc[i].pid, proc[i].start))
+		if (entry_alive(fd, i, &proc[i], ns))
 			return true;
 	return false;
 }
@@ -204,7 +243,7 @@ static enum judgement judge(int fd, size_t size)
 	if (pread(fd, proc, sizeof(((struct nb_seg *)0)->proc),
 		  offsetof(struct nb_seg, proc)) ==
 		    (ssize_t)sizeof(((struct nb_seg *)0)->proc) &&
-	    any_alive(proc))
+	    any_alive(fd, proc))
 		result = head.version == NB_SEG_VERSION &&
 					 head.size == sizeof(struct nb_seg) &&
 					 size >= sizeof(struct nb_seg)
@@ -411,9 +450,15 @@ static bool register_self(struct nb_segment *s, uint32_t flags)
 			continue;
 		memset(p, 0, sizeof(*p));
 		p->flags = flags;
+		p->ns = pid_namespace();
 		p->start = nb_process_start(getpid());
 		p->pid = (uint64_t)getpid();
 		s->proc = i;
+		if (s->fd >= 0) {
+			struct flock lock = entry_lock(i);
+
+			(void)fcntl(s->fd, F_OFD_SETLK, &lock);
+		}
 		return true;
 	}
 	return false;
@@ -519,10 +564,12 @@ static void free_if_left(struct nb_seg_comm *comm)
 
 void nb_segment_reap(struct nb_segment *s)
 {
+	uint64_t ns = pid_namespace();
+
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
 		struct nb_seg_proc *p = &s->mem->proc[i];
 
-		if (!p->pid || nb_process_alive(p->pid, p->start))
+		if (!p->pid || entry_alive(s->fd, i, p, ns))
 			continue;
 		free_slots_of(s, i);
 		memset(p, 0, sizeof(*p));
@@ -534,11 +581,11 @@ void nb_segment_reap(struct nb_segment *s)
 
 uint32_t nb_segment_procs(const struct nb_segment *s)
 {
+	uint64_t ns = pid_namespace();
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-		n += nb_process_alive(s->mem->proc[i].pid,
-				      s->mem->proc[i].start);
+		n += entry_alive(s->fd, i, &s->mem->proc[i], ns);
 	return n;
 }
 
@@ -577,6 +624,50 @@ static uint32_t find_gen(const struct nb_seg *mem,
 	return best;
 }
 
+static bool word_has(const uint64_t *word, uint64_t number)
+{
+	uint64_t w = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+	return nb_fence_word_state(w) != NB_FENCE_NONE &&
+	       nb_fence_word_gen(w) == number;
+}
+
+/* May somebody still ask for the digest of @number? */
+static bool wanted(const struct nb_seg *mem, uint64_t number)
+{
+	if (!number)
+		return false;
+	if (__atomic_load_n(&mem->baseline, __ATOMIC_ACQUIRE) == number)
+		return true;
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &mem->comm[i];
+
+		if (load32(&c->in_use) &&
+		    (c->first == number || word_has(&c->record.word, number) ||
+		     word_has(&c->record.fallback, number)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The next number whose place does not hold one that is wanted: ranks that
+ * came to a fence late, or processes that look for the baseline, would find
+ * nothing. Where all are wanted the oldest goes.
+ */
+static uint64_t next_number(const struct nb_seg *mem)
+{
+	uint64_t n = mem->next_gen;
+
+	for (uint64_t i = 0; i < NB_SEG_GENS; i++) {
+		const struct nb_seg_gen *g = &mem->gen[(n + i) % NB_SEG_GENS];
+
+		if (!wanted(mem, __atomic_load_n(&g->number, __ATOMIC_ACQUIRE)))
+			return n + i;
+	}
+	return n;
+}
+
 int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
 		   bool fresh, uint32_t *number, struct nb_err *err)
 {
@@ -591,7 +682,7 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
 		if (*number)
 			return 0;
 	}
-	n = s->mem->next_gen;
+	n = next_number(s->mem);
 	if (!n || n > NB_FENCE_MAX_GEN)
 		return nb_fail(err, NB_E_LIMIT, 0,
 			       "the job has used up its %u generation numbers",

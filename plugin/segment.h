@@ -32,15 +32,16 @@ enum {
 
 #define NB_SEG_MAGIC UINT64_C(0x3167657366706263) /* "cbpfseg1" */
 
-/* 128 bytes. Offset, stride and the first two members are the same in all
+/* 128 bytes. Offset, stride and the first three members are the same in all
  * versions, so that each can tell whether another's processes live. */
 struct nb_seg_proc {
 	uint64_t pid;	 /* 0: free */
 	uint64_t start;	 /* start time of the pid, clock ticks since boot */
+	uint64_t ns;	 /* its PID namespace (inode); 0: not known */
 	uint32_t staged; /* 1: digest is staged */
 	uint32_t flags;	 /* NB_SEG_PROC_* */
 	uint8_t digest[NB_SHA256_SIZE];
-	uint8_t pad[72];
+	uint8_t pad[64];
 };
 
 enum {

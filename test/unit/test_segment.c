@@ -4,14 +4,17 @@
 #include "test/unit/unit.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "plugin/fence.h"
+#include "plugin/place.h"
 #include "plugin/segment.h"
 
 static char path[64], file[96];
@@ -245,6 +248,59 @@ START_TEST(reused_pid_is_another_process)
 }
 END_TEST
 
+/* A pid of another PID namespace says nothing here; the entry's lock does. */
+START_TEST(process_of_another_container_lives_while_its_file_is_open)
+{
+	struct nb_segment *s = attach();
+	int ready[2], status;
+	uint32_t other;
+	pid_t pid;
+	char ch;
+
+	ck_assert_uint_gt(s->mem->proc[s->proc].ns, 0);
+	ck_assert_int_eq(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		nb_segment_abandon(s); /* as after_fork_child does */
+		attach();
+		if (write(ready[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	ck_assert_int_eq(read(ready[0], &ch, 1), 1);
+	other = s->proc ? 0 : 1;
+	ck_assert_uint_eq(s->mem->proc[other].pid, (uint64_t)pid);
+	s->mem->proc[other].pid = INT_MAX; /* of nobody here */
+	s->mem->proc[other].ns++;
+	nb_segment_lock(s, 1000, NULL);
+	nb_segment_reap(s);
+	nb_segment_unlock(s);
+	ck_assert_uint_eq(s->mem->proc[other].pid, INT_MAX);
+	ck_assert_uint_eq(nb_segment_procs(s), 2);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	ck_assert_uint_eq(nb_segment_procs(s), 1);
+	nb_segment_lock(s, 1000, NULL);
+	nb_segment_reap(s);
+	nb_segment_unlock(s);
+	ck_assert_uint_eq(s->mem->proc[other].pid, 0);
+	nb_segment_detach(s);
+}
+END_TEST
+
+START_TEST(network_file_systems_are_known)
+{
+	struct statfs fs;
+
+	ck_assert(nb_place_network(0x6969));
+	ck_assert(nb_place_network((int)0xff534d42));
+	ck_assert(nb_place_network(0x0bd00bd0));
+	ck_assert_int_eq(statfs("/tmp", &fs), 0);
+	ck_assert(!nb_place_network((long)fs.f_type));
+	ck_assert(!nb_place_network(0x01021994)); /* tmpfs */
+}
+END_TEST
+
 START_TEST(zombie_is_dead)
 {
 	pid_t pid = fork();
@@ -372,6 +428,38 @@ START_TEST(old_generation_numbers_are_forgotten)
 }
 END_TEST
 
+/* A rank that comes to its fence after many more numbers were given, or a
+ * process that looks for the baseline, finds what it needs. */
+START_TEST(numbers_that_are_wanted_are_not_forgotten)
+{
+	struct nb_segment *s = attach();
+	uint8_t digest[NB_SHA256_SIZE] = { 1 }, have[NB_SHA256_SIZE];
+	uint32_t first, fenced, baseline, slot, n = 0;
+	struct nb_seg_comm *c;
+
+	nb_segment_gen(s, digest, true, &first, NULL);
+	digest[0] = 2;
+	nb_segment_gen(s, digest, true, &fenced, NULL);
+	digest[0] = 3;
+	nb_segment_gen(s, digest, true, &baseline, NULL);
+	ck_assert_int_eq(join(s, 5, 1, first, &c, &slot, NULL), 0);
+	c->record.word = nb_fence_word(NB_FENCE_COMMIT, fenced, 9);
+	s->mem->baseline = baseline;
+	for (int i = 0; i < 3 * NB_SEG_GENS; i++) {
+		digest[1] = (uint8_t)(i + 1);
+		nb_segment_gen(s, digest, true, &n, NULL);
+	}
+	ck_assert_uint_gt(n, 3 * NB_SEG_GENS);
+	ck_assert(nb_segment_digest(s, first, have));
+	ck_assert_uint_eq(have[0], 1);
+	ck_assert(nb_segment_digest(s, fenced, have));
+	ck_assert_uint_eq(have[0], 2);
+	ck_assert(nb_segment_digest(s, baseline, have));
+	ck_assert_uint_eq(have[0], 3);
+	nb_segment_detach(s);
+}
+END_TEST
+
 /* A neighbour writes anything anywhere, time and again, while we work. */
 START_TEST(hostile_contents_do_not_crash)
 {
@@ -462,12 +550,16 @@ UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, another_version_in_use_is_left_alone);
 	  tcase_add_test(tc, segment_of_the_dead_is_reset);
 	  tcase_add_test(tc, dead_process_is_reaped_and_the_living_stay);
-	  tcase_add_test(tc, reused_pid_is_another_process);
+	  tcase_add_test(tc, reused_pid_is_another_process); tcase_add_test(
+		  tc,
+		  process_of_another_container_lives_while_its_file_is_open);
+	  tcase_add_test(tc, network_file_systems_are_known);
 	  tcase_add_test(tc, zombie_is_dead);
 	  tcase_add_test(tc, lock_of_the_dead_is_free_and_of_the_living_is_not);
 	  tcase_add_test(tc, ranks_find_their_communicator);
 	  tcase_add_test(tc, ranks_that_begin_differently_use_no_policy);
 	  tcase_add_test(tc, everything_has_a_bound);
 	  tcase_add_test(tc, old_generation_numbers_are_forgotten);
+	  tcase_add_test(tc, numbers_that_are_wanted_are_not_forgotten);
 	  tcase_add_test(tc, hostile_contents_do_not_crash);
 	  tcase_add_test(tc, processes_that_start_at_once_share_one_segment);)
