@@ -747,6 +747,29 @@ static void stmt_helper(struct gen *g)
 	}
 }
 
+static void stmt_printk(struct gen *g)
+{
+	unsigned size = number(g);
+
+	for (int off = -WINDOW; off < -WINDOW + 16; off += 8) {
+		emit(g, 0x7a, 10, 0, off, immediate(g));
+		wrote(g, off, 8);
+	}
+	if (chance(g, 60)) {
+		bound(g, size, 16 + below(g, 2));
+		if (chance(g, 70))
+			bail(g, 0x15, size, 0, 0);
+		emit(g, 0xbf, 2, size, 0, 0);
+	} else {
+		emit(g, 0xb7, 2, 0, 0, 1 + (int32_t)below(g, 17));
+	}
+	emit(g, 0xbf, 1, 10, 0, 0);
+	emit(g, 0x07, 1, 0, 0, -WINDOW + (chance(g, 10) ? 1 : 0));
+	emit(g, 0x85, 0, 0, 0, 6);
+	kill(g, 1, 5);
+	set_number(g, 0);
+}
+
 /* ---- control ---------------------------------------------------------------
  */
 
@@ -879,7 +902,7 @@ static void way(struct gen *g, unsigned kind, bool tame)
 		break;
 	case 2: /* zero bytes on the stack */
 		if (tame || chance(g, 20))
-			emit(g, 0x7a, 10, 0, SPOT, 0);
+			emit(g, st_ops[below(g, 4)], 10, 0, SPOT, 0);
 		else
 			emit(g, stx_ops[below(g, 4)], 10, 8,
 			     SPOT + (chance(g, 30) ? 4 : 0), 0);
@@ -1060,7 +1083,9 @@ static void stmt_loop(struct gen *g)
 	g->t.type[i] = NONE;
 	emit(g, 0x07, i, 0, 0, 1);
 	back = (int16_t)((int)head - (int)g->n - 1);
-	if (bounded && pick(g, NUM) >= 0) {
+	if (maygoto && chance(g, 40)) { /* nothing else ends it */
+		emit(g, 0x05, 0, 0, back, 0);
+	} else if (bounded && pick(g, NUM) >= 0) {
 		unsigned lim = number(g);
 
 		emit(g, 0x3d, i, lim, 0, 0);
@@ -1114,7 +1139,10 @@ static void statement(struct gen *g)
 		return;
 	}
 	if (chance(g, 1)) {
-		stmt_two_lookups(g);
+		if (chance(g, 50))
+			stmt_two_lookups(g);
+		else
+			stmt_printk(g);
 		return;
 	}
 	if (k < 14)

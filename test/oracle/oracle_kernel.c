@@ -239,6 +239,10 @@ static bool weak_numbers(const struct nb_verdict *v)
 
 		if (in->kind == NB_KIND_JMP && closed(in, v->aux[pc]))
 			return true;
+		/* Half of a spilled number is forgotten, too. */
+		if (in->kind == NB_KIND_LDX && in->src == NB_R10 &&
+		    in->width < 64)
+			return true;
 		if (in->kind != NB_KIND_ALU)
 			continue;
 		switch ((int)in->fn) {
