@@ -53,6 +53,35 @@ run() { # name, release, in flight yes|no, options...
 	job=
 }
 
+# Communicators come and go while policies change: all ranks of each must begin
+# with the same one, also where NCCL tells no identity.
+churn() { # name, release
+	name=$1
+	export NCCLBPF_JOB=churn$n
+	timeout 100 "$B/test/host/standin" --nccl "$2" --procs --ranks 4 \
+		--comms 1000 --loops 3 --pause-ms 2 --ahead 20 >"$dir/log" 2>&1 &
+	job=$!
+	sleep 0.5
+	moved=0
+	for p in size_aware nvlink_ring_mid; do
+		timeout 20 "$sh" -J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1
+	done
+	while kill -0 $job 2>/dev/null; do
+		for p in size_aware none nvlink_ring_mid none; do
+			timeout 20 "$sh" -J $NCCLBPF_JOB policy use $p >>"$dir/log" 2>&1 &&
+				moved=$((moved + 1))
+		done
+	done
+	wait $job
+	rc=$?
+	[ $rc -eq 0 ]
+	say $? "$name: no rank of 1000 communicators differed (status $rc)"
+	echo "# $moved changes" >>"$dir/log"
+	[ $moved -ge 10 ]
+	say $? "$name: changes were taken meanwhile"
+	job=
+}
+
 run "v5, 8 processes" 2.28.9 yes --procs --ahead 200
 run "v5, 8 threads" 2.28.9 yes --threads --ahead 200
 run "v5, 8 ranks on one thread" 2.28.9 yes --ahead 8
@@ -60,5 +89,7 @@ run "v6, 8 processes" 2.30.7 yes --procs --ahead 50
 run "v4, 8 processes" 2.24.3 no --procs
 run "v3, 8 threads" 2.22.3 no --threads
 run "v2, 8 ranks on one thread" 2.21.5 no
+churn "v5, new communicators" 2.28.9
+churn "v4, new communicators" 2.24.3
 echo "1..$n"
 exit $bad
