@@ -1128,6 +1128,10 @@ static void stmt_call(struct gen *g)
 	emit(g, 0x85, 0, 1, 0, 0);
 	kill(g, 1, 5);
 	set_number(g, 0);
+	if (g->frame_arg[f] && chance(g, 10)) {
+		emit(g, 0x79, 2, 10, -16, 0);
+		emit(g, 0x7a, 2, 0, -8, 1);
+	}
 }
 
 static void statement(struct gen *g)
@@ -1222,7 +1226,10 @@ static void function(struct gen *g, unsigned f)
 			g->t.type[a] = NUM;
 		if (g->frame_arg[f]) {
 			g->t.type[1] = NONE;
-			if (chance(g, 50))
+			/* Seldom the callee's frame escapes. */
+			if (chance(g, 4))
+				emit(g, 0x7b, 1, 10, 0, 0);
+			else if (chance(g, 50))
 				emit(g, 0x79, 0, 1, 0, 0);
 			else
 				emit(g, 0x7a, 1, 0, 0, immediate(g));

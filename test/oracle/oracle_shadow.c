@@ -205,7 +205,7 @@ static void make(struct job *j, uint64_t seed)
 	else
 		use_random(j, &r);
 	if (j->kind != RANDOM)
-		gen_mutate(j->slots, j->prog.nslots, 1 + rng_below(&r, 5), &r);
+		gen_mutate(j->slots, j->prog.nslots, rng_below(&r, 6), &r);
 }
 
 static void note_numbers(struct job *j)
