@@ -676,12 +676,11 @@ static void fetch_loop(struct nb_jit_ctx *c, const struct nb_code *i, bool w,
 	x_alu(c, w, op, R11, src == RAX ? R10 : src);
 	locked(c, w, 0x0fb1, R11, m);
 	x_back_if(c, CC_NE, again);
-	/* to src; for 32 bits also where that is RAX, whose upper half may
-	 * still be there */
-	if (src != RAX || !w)
+	/* the old value, without an upper half for 32 bits, is in RAX */
+	if (src != RAX) {
 		x_mov(c, w, src, RAX);
-	if (src != RAX)
 		x_mov(c, true, RAX, R10);
+	}
 }
 
 static void atomic(struct nb_jit_ctx *c, const struct nb_code *i,
