@@ -145,22 +145,29 @@ static void add_to_list(struct nb_comm *c)
 	rt->ncomms++;
 }
 
+void nb_comm_tell_mismatch(struct nb_comm *c)
+{
+	if (c->told || !c->seg ||
+	    !__atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE))
+		return;
+	c->told = true;
+	nb_log(c->rt, NB_LOG_WARN,
+	       "communicator %016llx: its ranks began with different "
+	       "policies, so it uses none; make NCCLBPF_POLICY equal in all "
+	       "processes, or change the policy for all of them",
+	       (unsigned long long)c->init.comm_id);
+}
+
+/* With the runtime's lock: the communicator is known to others. */
 static void tell(struct nb_comm *c)
 {
-	if (c->seg && __atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE))
-		nb_log(c->rt, NB_LOG_WARN,
-		       "communicator %016llx: its ranks began with different "
-		       "policies, so it uses none; make NCCLBPF_POLICY equal "
-		       "in all processes, or change the policy for all of them",
-		       (unsigned long long)c->init.comm_id);
-	else
-		nb_log(c->rt, NB_LOG_DEBUG,
-		       "communicator %016llx: %u ranks, %u nodes, tuner v%u, "
-		       "generation %u%s%s",
-		       (unsigned long long)c->init.comm_id, c->init.ranks,
-		       c->init.nodes, c->init.abi, c->fence.number,
-		       c->why[0] ? "; not changed while it lives: " : "",
-		       c->why);
+	nb_comm_tell_mismatch(c);
+	nb_log(c->rt, NB_LOG_DEBUG,
+	       "communicator %016llx: %u ranks, %u nodes, tuner v%u, "
+	       "generation %u%s%s",
+	       (unsigned long long)c->init.comm_id, c->init.ranks,
+	       c->init.nodes, c->init.abi, c->fence.number,
+	       c->why[0] ? "; not changed while it lives: " : "", c->why);
 }
 
 struct nb_comm *nb_comm_new(struct nb_runtime *rt,
@@ -192,10 +199,10 @@ struct nb_comm *nb_comm_new(struct nb_runtime *rt,
 	nb_runtime_lock(rt);
 	rt->tuner_abi = init->abi;
 	add_to_list(c);
+	tell(c);
 	nb_runtime_unlock(rt);
 	if (locked)
 		nb_segment_unlock(rt->seg);
-	tell(c);
 	return c;
 }
 

@@ -101,6 +101,7 @@ struct nb_comm {
 	struct nb_seg_comm *entry;
 	uint32_t entry_slot;
 	char why[160];	    /* why it is not in the segment; "" */
+	bool told;	    /* that its ranks began with different policies */
 	uint32_t searching; /* atomic: the slow path looks for a gen */
 	struct nb_seg_record own_record; /* where there is no entry */
 	struct nb_seg_slot own_slot;
@@ -113,6 +114,12 @@ struct nb_comm {
  */
 struct nb_comm *nb_comm_new(struct nb_runtime *rt,
 			    const struct nb_comm_init *init);
+/*
+ * Log, once, that ranks of @c began with different policies, if they did. A
+ * rank of another process may have come later: the control thread asks again
+ * and again. Under the runtime's lock, or before others know @c.
+ */
+void nb_comm_tell_mismatch(struct nb_comm *c);
 /* Unregister and free; its counters go to the runtime. NULL is fine. */
 void nb_comm_free(struct nb_comm *c);
 

@@ -260,6 +260,8 @@ void nb_runtime_tick(struct nb_runtime *rt)
 	nb_runtime_lock(rt);
 	nb_runtime_sync(rt);
 	nb_runtime_sweep(rt);
+	for (struct nb_comm *c = rt->comms; c; c = c->next)
+		nb_comm_tell_mismatch(c);
 	nb_runtime_unlock(rt);
 }
 
@@ -418,6 +420,16 @@ static void tell(struct nb_runtime *rt)
 		       "process");
 }
 
+/* The segment promised a socket: a coordinator must know better. */
+static void no_control(struct nb_runtime *rt)
+{
+	if (nb_segment_lock(rt->seg, 3000, NULL))
+		return;
+	rt->seg->mem->proc[rt->seg->proc].flags &=
+		~(uint32_t)NB_SEG_PROC_CONTROL;
+	nb_segment_unlock(rt->seg);
+}
+
 static void start_control(struct nb_runtime *rt)
 {
 	struct nb_control *control = NULL;
@@ -425,8 +437,10 @@ static void start_control(struct nb_runtime *rt)
 
 	if (rt->params.num[NB_P_CONTROL] || rt->place.dirfd < 0)
 		return;
-	if (nb_control_start(&control, rt, &rt->place, &err))
+	if (nb_control_start(&control, rt, &rt->place, &err)) {
 		nb_log_err(rt, "no control socket", &err);
+		no_control(rt);
+	}
 	nb_runtime_lock(rt);
 	rt->control = control;
 	nb_runtime_unlock(rt);

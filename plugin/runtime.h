@@ -263,7 +263,7 @@ void nb_runtime_sweep(struct nb_runtime *rt);
 
 /*
  * Housekeeping of the control thread, about ten times a second, without the
- * lock: nb_runtime_sync and nb_runtime_sweep.
+ * lock: nb_runtime_sync, nb_runtime_sweep and nb_comm_tell_mismatch.
  */
 void nb_runtime_tick(struct nb_runtime *rt);
 

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -1098,6 +1099,55 @@ START_TEST(processes_that_begin_differently_use_no_policy)
 }
 END_TEST
 
+/* A rank that came first hears of the difference too, and once. */
+START_TEST(mismatch_is_logged_in_every_process)
+{
+	const char *said;
+	struct nb_comm *c;
+	int go[2], status;
+	pid_t pid;
+	char ch;
+
+	ck_assert_int_eq(pipe(go), 0);
+	pid = fork(); /* before the plugin begins here */
+	if (!pid) {
+		if (read(go[0], &ch, 1) != 1)
+			_exit(1);
+		rank_of(5, 2);
+		_exit(0);
+	}
+	begin_with(MADE_CHOOSE(1, 2));
+	c = rank_of(5, 2);
+	nb_runtime_tick(rt());
+	ck_assert_ptr_null(strstr(lines, "began with different"));
+	ck_assert_int_eq(write(go[1], "x", 1), 1);
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+	nb_runtime_tick(rt());
+	nb_runtime_tick(rt());
+	said = strstr(lines, "began with different");
+	ck_assert_ptr_nonnull(said);
+	ck_assert_ptr_null(strstr(said + 1, "began with different"));
+	nb_comm_free(c);
+}
+END_TEST
+
+START_TEST(process_without_a_socket_says_so)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/t.-.%d.sock", dir, (int)getpid());
+	ck_assert_int_eq(mkdir(path, 0700), 0); /* in the way */
+	unsetenv("RANK");
+	setenv("NCCLBPF_CONTROL", "on", 1);
+	nb_comm_free(rank_of(1, 1));
+	ck_assert_ptr_null(rt()->control);
+	ck_assert_uint_eq(rt()->seg->mem->proc[rt()->seg->proc].flags &
+				  NB_SEG_PROC_CONTROL,
+			  0);
+}
+END_TEST
+
 START_TEST(process_that_has_not_staged_stops_a_change)
 {
 	struct nb_comm *c = rank_of(1, 1);
@@ -1161,4 +1211,6 @@ UNIT_MAIN(
 	tcase_add_test(tc, communicators_come_and_go_on_many_threads);
 	tcase_add_test(tc, forked_child_leaves_the_parents_ranks_alone);
 	tcase_add_test(tc, processes_that_begin_differently_use_no_policy);
+	tcase_add_test(tc, mismatch_is_logged_in_every_process);
+	tcase_add_test(tc, process_without_a_socket_says_so);
 	tcase_add_test(tc, process_that_has_not_staged_stops_a_change);)
