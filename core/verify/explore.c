@@ -327,6 +327,7 @@ static enum found checkpoint(struct walk *w)
 
 	w->visits[w->pc]++;
 	live_at(w, w->pc, &l.live);
+	nb_state_forget(w->st, &l.live);
 	f = look(w, &l, &latest);
 	if (f != GO_ON)
 		return f;
@@ -341,6 +342,7 @@ static enum found passpoint(struct walk *w, uint32_t pc)
 	enum found f;
 
 	live_at(w, w->pc, &l.live);
+	nb_state_forget(w->st, &l.live);
 	f = look(w, &l, &latest);
 	if (f != GO_ON)
 		return f;

@@ -78,6 +78,15 @@ static uint16_t kept(const struct nb_frame *f, uint16_t live)
 	return keep;
 }
 
+void nb_state_forget(struct nb_state *st, const struct nb_live *live)
+{
+	for (uint32_t i = 0; i < st->nframes; i++)
+		for (unsigned r = 0; r < NB_R10; r++)
+			if (!(live->regs[i] & 1u << r))
+				memset(&st->frames[i].regs[r], 0,
+				       sizeof(st->frames[i].regs[r]));
+}
+
 size_t nb_state_size(const struct nb_state *st, const struct nb_live *live)
 {
 	size_t words = 0;

@@ -114,6 +114,13 @@ static inline uint32_t nb_cell_at(int64_t off)
 	return (uint32_t)((-off - 1) / 4);
 }
 
+/*
+ * Make the registers outside @live NB_REG_UNINIT. A state that is stored has
+ * to forget them: what is known of a dead register may tell, by a link, on a
+ * live one, and the stored state would not say so.
+ */
+void nb_state_forget(struct nb_state *st, const struct nb_live *live);
+
 /* Bytes nb_state_save needs. */
 size_t nb_state_size(const struct nb_state *st, const struct nb_live *live);
 void nb_state_save(struct nb_saved *to, const struct nb_state *st,

@@ -243,7 +243,8 @@ static struct nb_verdict *judge(struct job *j, bool repair)
 			return v;
 		}
 		refusals[v->finding.cls]++;
-		if (!gen_repair(j->slots, j->prog.nslots, &v->finding, &r))
+		if (repair &&
+		    !gen_repair(j->slots, j->prog.nslots, &v->finding, &r))
 			i = TRIES;
 		nb_verdict_free(v);
 	}
