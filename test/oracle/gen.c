@@ -927,8 +927,10 @@ static void way(struct gen *g, unsigned kind, bool tame)
 			     SPOT - 16 - 8 * (int)below(g, 2), 0);
 		break;
 	case 6: /* coherent or not */
-		if (tame) {
+		if (tame && chance(g, 30)) {
 			emit(g, 0xb7, 8, 0, 0, immediate(g));
+		} else if (tame) {
+			load_number_into(g, 8);
 		} else if (chance(g, 40) && pick(g, CTX) >= 0) {
 			emit(g, 0x61, 8, (unsigned)pick(g, CTX), 64, 0);
 		} else {
@@ -1128,6 +1130,10 @@ static void stmt_call(struct gen *g)
 	emit(g, 0x85, 0, 1, 0, 0);
 	kill(g, 1, 5);
 	set_number(g, 0);
+	if (chance(g, 1)) {
+		emit(g, 0x7a, 0, 0, -8, 1);
+		return;
+	}
 	if (g->frame_arg[f] && chance(g, 10)) {
 		emit(g, 0x79, 2, 10, -16, 0);
 		emit(g, 0x7a, 2, 0, -8, 1);
@@ -1238,6 +1244,8 @@ static void function(struct gen *g, unsigned f)
 	}
 	if (!is_number(g, 0) || (!f && chance(g, 75)))
 		emit(g, 0xb7, 0, 0, 0, chance(g, 80) ? 0 : immediate(g));
+	if (f && chance(g, 2))
+		emit(g, 0xbf, 0, 10, 0, 0);
 	way_out(g);
 }
 
