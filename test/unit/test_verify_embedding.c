@@ -484,7 +484,8 @@ static void generate(void)
 		switch (below(4)) {
 		case 0:
 			if (s->imm)
-				s->imm += (int32_t)below(3) - 1;
+				s->imm = (int32_t)((uint32_t)s->imm + below(3) -
+						   1);
 			break;
 		case 1:
 			if (s->off)
