@@ -620,11 +620,38 @@ static bool number_of_text(const char *s, uint64_t *x, bool *negative)
 	return isdigit((unsigned char)s[*negative]) && !*end && !errno;
 }
 
+static const char *const nccl_fields[] = { "coll", "algo", "proto" };
+
+/* A word where a number belongs; fields of NCCL's know the words they take. */
+static bool no_number(struct walk *w, const char *field, const char *word)
+{
+	const char *names[16], *near[2] = { NULL, NULL };
+	char all[128] = "";
+	size_t n = 0, used = 0;
+	int kind = 0;
+
+	while (kind < 3 && strcmp(field, nccl_fields[kind]) != 0)
+		kind++;
+	if (kind == 3)
+		return bad(w, "a whole number wanted, found \"%.40s\"", word);
+	for (const char *s; n < 16 && (s = nccl_word(kind, (int)n)); n++) {
+		names[n] = s;
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s",
+					 n ? ", " : "", s);
+		if (used >= sizeof(all))
+			used = sizeof(all) - 1;
+	}
+	if (strlen(word) < 64)
+		nb_spec_nearest(word, names, n, near);
+	return near[0] ? bad(w, "unknown \"%.40s\", nearest: %s", word, near[0])
+		       : bad(w, "a number or one of %s wanted, found \"%.40s\"",
+			     all, word);
+}
+
 /* The Lua value at the top as sign and magnitude. */
 static bool get_number(struct walk *w, const char *field, uint64_t *x,
 		       bool *negative)
 {
-	static const char *const words[] = { "coll", "algo", "proto" };
 	unsigned long long *box = luaL_testudata(w->L, -1, NB_LUA_U64);
 	int isint;
 	lua_Integer i;
@@ -643,13 +670,14 @@ static bool get_number(struct walk *w, const char *field, uint64_t *x,
 
 		/* plain integers of such names hold NCCL's numbers */
 		for (int k = 0; k < 3; k++)
-			if (!strcmp(field, words[k]) && nccl_named(k, s) >= 0) {
+			if (!strcmp(field, nccl_fields[k]) &&
+			    nccl_named(k, s) >= 0) {
 				*x = (uint64_t)nccl_named(k, s);
 				return true;
 			}
 		if (number_of_text(s, x, negative))
 			return true;
-		return bad(w, "a whole number wanted, found \"%.40s\"", s);
+		return no_number(w, field, s);
 	}
 	i = lua_tointegerx(w->L, -1, &isint);
 	if (!isint && lua_isnumber(w->L, -1))

@@ -131,9 +131,10 @@ static int params(lua_State *L)
 	for (int i = 0; i < NB_NPARAMS; i++) {
 		const struct nb_param_spec *p = nb_spec_param((enum nb_param)i);
 
-		lua_createtable(L, 0, 4);
+		lua_createtable(L, 0, 5);
 		set_str(L, "name", p->name);
 		set_str(L, "default", p->def);
+		set_str(L, "choices", p->choices);
 		set_str(L, "doc", p->doc);
 		set_int(L, "who", p->who);
 		lua_rawseti(L, -2, i + 1);

@@ -136,10 +136,12 @@ static unsigned check_values(struct nb_json *j, const struct nb_runtime *rt,
 		    s->who == NB_PARAM_SHELL)
 			continue;
 		if (s->type == NB_PARAM_INT)
-			snprintf(hint, sizeof(hint), "%lld to %lld",
-				 (long long)s->min, (long long)s->max);
+			snprintf(hint, sizeof(hint), "%s%s: %lld to %lld",
+				 prefix, s->name, (long long)s->min,
+				 (long long)s->max);
 		else
-			snprintf(hint, sizeof(hint), "%.100s",
+			snprintf(hint, sizeof(hint), "%s%s: %.80s", prefix,
+				 s->name,
 				 s->choices[0] ? s->choices : "shorter text");
 		check(j, "environment", WARN, hint,
 		      "%s%s has a value that is not allowed; the default "
@@ -162,8 +164,12 @@ static void check_settings(struct nb_json *j, const struct nb_runtime *rt,
 	for (uint32_t i = 0; i < env->nunknown && i < NB_ENV_UNKNOWN; i++) {
 		nb_spec_nearest(env->unknown[i] + sizeof(prefix) - 1, names,
 				NB_NPARAMS, near);
-		snprintf(hint, sizeof(hint), "the nearest: %s%s",
-			 near[0] ? prefix : "none", near[0] ? near[0] : "");
+		if (near[0])
+			snprintf(hint, sizeof(hint), "the nearest: %s%s",
+				 prefix, near[0]);
+		else
+			snprintf(hint, sizeof(hint),
+				 "ncclbpf-shell help environment lists them");
 		check(j, "environment", WARN, hint,
 		      "%s is no setting of ncclbpf and has no effect",
 		      env->unknown[i]);
@@ -183,9 +189,14 @@ static void check_settings(struct nb_json *j, const struct nb_runtime *rt,
 
 static void check_policy(struct nb_json *j, const struct nb_runtime *rt)
 {
+	/* some messages name the file themselves */
+	bool named = !strncmp(rt->load_err.text, rt->load_what,
+			      strcspn(rt->load_what, "@"));
+
 	if (rt->load_err.code)
 		check(j, "policy", BAD, rt->load_err.hint,
-		      "NCCLBPF_POLICY: %.180s: %.300s", rt->load_what,
+		      "NCCLBPF_POLICY: %.180s%s%.300s",
+		      named ? "" : rt->load_what, named ? "" : ": ",
 		      rt->load_err.text);
 	else if (!rt->baseline || !rt->baseline->npolicies)
 		check(j, "policy", rt->nheld ? WARN : OK,

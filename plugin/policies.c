@@ -51,8 +51,7 @@ static void hint_names(const struct nb_runtime *rt, const char *name,
 	if (near[0])
 		nb_hint(err, "did you mean %s?", near[0]);
 	else if (rt->nheld)
-		nb_hint(err, "policy list shows the %u that are held",
-			rt->nheld);
+		nb_hint(err, "policy list shows what is held");
 	else
 		nb_hint(err, "no policy is held: policy load first");
 }

@@ -32,7 +32,7 @@ static struct editor {
 	int callbacks; /* registry reference of the table given to start */
 	char prompt[512];
 	mbstate_t mb;
-	bool modes_saved, ended, stopped;
+	bool modes_saved, ended, stopped, typed;
 	bool fresh; /* nothing of this line has been read yet */
 	struct termios modes;
 } ed;
@@ -199,9 +199,9 @@ static int get_byte(unsigned char *c)
 
 static int get_char(EditLine *el, wchar_t *out)
 {
+	const LineInfo *li = el_line(el);
 	unsigned char c;
 
-	(void)el;
 	fflush(stdout);
 	for (;;) {
 		int rc = get_byte(&c);
@@ -209,6 +209,8 @@ static int get_char(EditLine *el, wchar_t *out)
 		if (rc <= 0) {
 			ed.ended = rc == 0;
 			ed.stopped = rc < 0;
+			/* libedit forgets the line on the way out */
+			ed.typed = li->lastchar > li->buffer;
 			return rc;
 		}
 		/* the kernel makes a NUL of a Ctrl-D that was typed before
@@ -304,7 +306,7 @@ static int start(lua_State *L)
 }
 
 /* line(prompt) -> text without its newline | nil at the end | false after
- * Ctrl-C */
+ * Ctrl-C, and whether that threw a line away */
 static int line(lua_State *L)
 {
 	const char *text;
@@ -329,7 +331,8 @@ static int line(lua_State *L)
 		fputs("^C\n", stdout);
 		fflush(stdout);
 		lua_pushboolean(L, 0);
-		return 1;
+		lua_pushboolean(L, ed.typed);
+		return 2;
 	}
 	if (!text || n <= 0) {
 		fputs("\n", stdout);

@@ -236,27 +236,36 @@ int nb_nccl_proto_named(const char *word)
 
 enum { WORD = 48 };
 
-/* Levenshtein distance of two words; longer ones count as far apart. */
+/*
+ * How many letters were mistyped: inserted, left out, exchanged for another,
+ * or two neighbours swapped. Longer words count as far apart.
+ */
 static size_t distance(const char *a, const char *b)
 {
-	size_t row[WORD + 1], na = strlen(a), nb = strlen(b);
+	size_t rows[3][WORD + 1], na = strlen(a), nb = strlen(b);
+	size_t *above2 = rows[0], *above = rows[1], *row = rows[2];
 
 	if (na > WORD || nb > WORD)
 		return WORD;
 	for (size_t j = 0; j <= nb; j++)
-		row[j] = j;
+		row[j] = above[j] = above2[j] = j;
 	for (size_t i = 1; i <= na; i++) {
-		size_t diag = row[0];
+		size_t *oldest = above2;
 
+		above2 = above;
+		above = row;
+		row = oldest;
 		row[0] = i;
 		for (size_t j = 1; j <= nb; j++) {
-			size_t best = diag + (a[i - 1] != b[j - 1]);
+			size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
 
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
+			if (above[j] + 1 < best)
+				best = above[j] + 1;
 			if (row[j - 1] + 1 < best)
 				best = row[j - 1] + 1;
-			diag = row[j];
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1] && above2[j - 2] + 1 < best)
+				best = above2[j - 2] + 1;
 			row[j] = best;
 		}
 	}
@@ -266,7 +275,9 @@ static size_t distance(const char *a, const char *b)
 void nb_spec_nearest(const char *word, const char *const *list, size_t n,
 		     const char *near[2])
 {
-	size_t best[2] = { strlen(word) / 3 + 2, strlen(word) / 3 + 2 };
+	/* one mistake in three letters; more is another word */
+	size_t len = strlen(word), bound = len < 3 ? len : len / 3 + 1;
+	size_t best[2] = { bound, bound };
 
 	near[0] = near[1] = NULL;
 	for (size_t i = 0; i < n; i++) {

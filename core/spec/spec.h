@@ -282,8 +282,9 @@ int nb_nccl_algo_named(const char *word);
 int nb_nccl_proto_named(const char *word);
 
 /*
- * The two words of @list (n of them) nearest to @word by edit distance, for
- * "did you mean"; NULL where nothing is near (more than a third differs).
+ * The two words of @list (n of them) nearest to @word, for "did you mean":
+ * letters inserted, left out, exchanged, or two neighbours swapped. NULL where
+ * nothing is near (more than a third differs).
  */
 void nb_spec_nearest(const char *word, const char *const *list, size_t n,
 		     const char *near[2]);

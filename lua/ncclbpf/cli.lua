@@ -95,7 +95,8 @@ function Context:session()
 	return app:attach(self:wish(), self:timeout())
 end
 
-local function environment(ctx)
+-- @prose: text for people, also in a pipe.
+local function environment(ctx, prose)
 	local f, app = ctx.flags, ctx.app
 	local tty = app.tty and not app.capture
 	local columns = tty and core.winsize() or nil
@@ -103,7 +104,7 @@ local function environment(ctx)
 	local group = ctx.temporary or app.group
 	local label = group and not group.closed and #group.members > 0 and group:label() or nil
 	return {
-		format = f.format or (tty and "table") or "tsv", quiet = f.quiet, pretty = f.pretty,
+		format = f.format or (tty or prose) and "table" or "tsv", quiet = f.quiet, pretty = f.pretty,
 		width = columns, color = color, target = label,
 	}
 end
@@ -159,7 +160,7 @@ local function page(app, text)
 end
 
 local function print_result(ctx, result)
-	local env = environment(ctx)
+	local env = environment(ctx, result.prose)
 	if result.schema then
 		page(ctx.app, format.render(result, env))
 	end
@@ -290,6 +291,7 @@ function App:run(list, opts)
 	local own, rest, literal = words.parse(list)
 	if not own then return self:report(rest, nil, { format = words.format_of(list) }) end
 	local flags = setmetatable(own, { __index = opts.flags or self.flags })
+	if rawget(own, "help") then rest = words.explained(rest) end
 	if #rest == 0 then return 0 end
 	local ctx = setmetatable({ app = self, flags = flags, own = own, first = opts.first }, Context)
 	local ok, result, err = core.guard(false, execute, ctx, rest, literal, self.keeps and self.tty)
@@ -356,6 +358,12 @@ end
 local function not_lua(self, line, why)
 	local first = line:match("^%s*([%a_][%w_%-]*)")
 	local near = first and errors.nearest(first, commands.nouns())
+	local list = not line:find("[=(.%[:,{}\"'\n]") and words.split(line)
+	if list and list[2] then
+		-- bare words one after the other were meant as a command
+		local row, err = words.command(list, self.keeps and self.tty)
+		if not row then return self:report(err) end
+	end
 	why = why:gsub('^%[string ".-"%]:', "line "):gsub("^=?stdin:", "line ")
 	return self:report(errors.new("lua_syntax", why, { hint = near and ("no command %s, %s"):format(first, near) or nil }))
 end
@@ -436,7 +444,7 @@ local function option_lines()
 	table.sort(names, function(a, b) return (words.options[a][1] or a):lower() < (words.options[b][1] or b):lower() end)
 	for _, name in ipairs(names) do
 		local o = words.options[name]
-		t[#t + 1] = ("  %-4s --%-12s %s"):format(o[1] and "-" .. o[1] or "", name .. (o[3] and "=" .. o[2]:upper():sub(1, 4) or ""), o.help)
+		t[#t + 1] = ("  %-3s --%-15s %s"):format(o[1] and "-" .. o[1] or "", name .. (o[3] and "=" .. o.value or ""), o.help)
 	end
 	return table.concat(t, "\n")
 end
@@ -482,9 +490,13 @@ function M.main(list, host)
 		rest.hint = (rest.hint and rest.hint .. "; " or "") .. PROGRAM .. " --help lists the options"
 		return app:report(rest, nil, { format = words.format_of(list) })
 	end
-	if flags.help then
+	if flags.help and #rest == 0 then
 		app:write(M.usage())
 		return 0
+	end
+	if flags.help then
+		rest = words.explained(rest)
+		flags.help = nil
 	end
 	if flags.version then return version(app, flags) end
 	app.flags = flags

@@ -11,10 +11,11 @@ local units = require "ncclbpf.units"
 local M = {}
 
 local function answer(a)
-	if type(a) ~= "table" or not read.text(a.algo) then return "-" end
-	local text = a.algo .. "/" .. (read.text(a.proto) or "?")
-	if read.number(a.channels) ~= 0 then text = text .. " x" .. a.channels end
-	return text
+	if type(a) ~= "table" then return "-" end
+	local t = {}
+	if read.text(a.algo) or read.text(a.proto) then t[1] = (read.text(a.algo) or "?") .. "/" .. (read.text(a.proto) or "?") end
+	if read.number(a.channels) ~= 0 then t[#t + 1] = "x" .. a.channels end
+	return #t > 0 and table.concat(t, " ") or "-"
 end
 M.answer = answer
 

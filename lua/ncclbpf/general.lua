@@ -6,6 +6,7 @@ local format = require "ncclbpf.format"
 local merge = require "ncclbpf.merge"
 local read = require "ncclbpf.read"
 local target = require "ncclbpf.target"
+local help = require "ncclbpf.help"
 local units = require "ncclbpf.units"
 
 local M = {}
@@ -16,7 +17,7 @@ function M.list()
 	local sockets, problems, gone = target.sockets()
 	local rows, known = {}, {}
 	for i, s in ipairs(sockets) do
-		known[s.pid] = true
+		known[s.pid] = s.job
 		rows[i] = { state = "attachable", job = s.job, job_rank = s.rank, pid = s.pid, uid = s.uid, socket = s.path }
 	end
 	local others, unreadable, found = target.others(known)
@@ -24,7 +25,7 @@ function M.list()
 		rows[#rows + 1] = { state = "attachable", job = s.job, job_rank = s.rank, pid = s.pid, uid = s.uid, socket = s.path }
 	end
 	for _, o in ipairs(others) do
-		rows[#rows + 1] = { state = "no plugin", pid = o.pid, command = o.command, reason = o.reason, hint = o.hint }
+		rows[#rows + 1] = { state = o.launched and "launcher" or "no plugin", pid = o.pid, command = o.command, reason = o.reason, hint = o.hint }
 	end
 	return rows, problems, gone, unreadable
 end
@@ -53,8 +54,8 @@ function M.cmd_list(ctx)
 	end
 	for _, r in ipairs(rows) do
 		if r.state ~= "attachable" then
-			merged[#merged + 1] = { processes = 1, pids = r.pid, state = ("no plugin: %s"):format(r.reason) }
-			foot[#foot + 1] = ("hint: pid %d: %s"):format(r.pid, r.hint)
+			merged[#merged + 1] = { processes = 1, pids = r.pid, state = ("%s: %s"):format(r.state, r.reason) }
+			if r.hint then foot[#foot + 1] = ("hint: pid %d: %s"):format(r.pid, r.hint) end
 		end
 	end
 	for _, p in ipairs(problems) do foot[#foot + 1] = "note: " .. p.message end
@@ -271,15 +272,24 @@ function M.cmd_doctor(ctx)
 end
 
 function M.cmd_change_status(ctx)
-	local function state(d)
+	local function rows(d)
 		local last = read.record(d.last)
-		return { staged = d.staged, change = last.change, state = last.state, generation = last.generation }
+		local list = read.list(last, "comms")
+		for i, c in ipairs(list) do
+			list[i] = { comm = c.comm, fence = c.fence, ranks = c.ranks, passed = c.passed, fence_state = c.state }
+		end
+		if #list == 0 then list[1] = {} end
+		for _, row in ipairs(list) do
+			row.staged, row.change, row.state, row.generation = d.staged, last.change, last.state, last.generation
+		end
+		return list
 	end
 	return read.command(ctx, {
-		schema = "change.status/1", line = "change status", id = function() return "change" end, name = "change",
-		rows = function(d) return { state(d) } end,
+		schema = "change.status/1", line = "change status", id = function(row) return tostring(row.comm or "the last change") end,
+		name = "change", rows = rows,
 		columns = { { "staged", show = format.short }, { "change", title = "LAST", show = format.short }, { "state" },
-			{ "generation", num = true, ahead = true } },
+			{ "generation", num = true, ahead = true }, { "comm" }, { "fence", num = true }, { "ranks", num = true },
+			{ "passed", num = true, merge = "max" }, { "fence_state", flat = true } },
 	})
 end
 
@@ -300,7 +310,7 @@ function M.help_rows(ctx, ask)
 			if type(c.words) == "string" and not commands.hidden[c.words] then
 				if not seen[c.words] then
 					rows[#rows + 1] = { words = c.words, syntax = c.syntax, role = c.role, help = c.help, where = "target" }
-				elseif commands.find(c.words).served then
+				elseif commands.find(c.words).served and not commands.find(c.words).run then
 					for _, r in ipairs(rows) do
 						if r.words == c.words then r.syntax, r.help, r.role = c.syntax, c.help, c.role end
 					end
@@ -313,24 +323,36 @@ function M.help_rows(ctx, ask)
 end
 
 function M.cmd_help(ctx)
-	local all = M.help_rows(ctx, true)
 	local want = table.concat(ctx.args, " ")
+	local topic = help.topic(want)
+	if topic then
+		return { schema = "help/1", data = { topic = want, text = topic }, text = topic, rows = { { topic = want, text = topic } }, prose = true,
+			id = "topic", columns = { { "topic" }, { "text" } } }
+	end
+	local all = M.help_rows(ctx, true)
 	local rows = {}
 	for _, r in ipairs(all) do
 		if want == "" or r.words == want or r.words:sub(1, #want + 1) == want .. " " then rows[#rows + 1] = r end
 	end
 	if #rows == 0 then
-		local words = {}
-		for i, r in ipairs(all) do words[i] = r.words end
-		return nil, errors.new("usage", ("no command \"%s\""):format(want), { hint = errors.nearest(want, words) })
+		local words = require("ncclbpf.commands").nouns()
+		table.move(help.words(), 1, #help.words(), #words + 1, words)
+		for _, r in ipairs(all) do
+			if r.words:find(" ") then words[#words + 1] = r.words end
+		end
+		return nil, errors.new("usage", ("no command and no topic %s"):format(want),
+			{ hint = errors.nearest(want, words) or "topics are: " .. table.concat(help.words(), ", ") })
 	end
-	local result = { schema = "help/1", data = { commands = core.array(rows) }, rows = rows, id = "words",
+	local result = { schema = "help/1", data = { commands = core.array(rows) }, rows = rows, id = "words", prose = true,
 		columns = { { "words", title = "COMMAND" }, { "syntax", title = "ARGUMENTS" }, { "role", wide = true }, { "where", wide = true }, { "help", title = "WHAT IT DOES" } } }
 	if #rows == 1 then
 		local r = rows[1]
-		result.text = ("%s %s\n    %s\n    role: %s; runs in the %s"):format(r.words, r.syntax, r.help, r.role, r.where)
+		local more = help.details[r.words]
+		result.text = ("%s %s\n    %s%s"):format(r.words, r.syntax, r.help, more and "\n\n    " .. more:gsub("\n", "\n    ") or "")
+		if r.role == "control" then result.text = result.text .. "\n\n    It changes the job: not with --role=observe." end
 	elseif want == "" then
-		result.foot = { "options: -p PID -J JOB -r RANKS -c COMM -S SOCKET -T SECONDS -o FORMAT -q -v -n -y (--help explains them)" }
+		result.foot = { "options: -p PID -J JOB -r RANKS -c COMM -S SOCKET -T SECONDS -o FORMAT -q -v -n -y (--help explains them)",
+			"topics: help " .. table.concat(help.words(), ", help ") }
 	end
 	return result
 end

@@ -143,6 +143,10 @@ end
 
 function M.cmd_verify(ctx)
 	local path = ctx.args[1]
+	local coherence = ctx.opt.coherence
+	if coherence and coherence ~= "strict" and coherence ~= "off" then
+		return errors.fail("usage", "coherence=%s: strict or off wanted", coherence)
+	end
 	local image, info = M.open(path)
 	if not image then return nil, info end
 	local v, err = M.verdict(image, info, { coherence_off = ctx.opt.coherence == "off", trace = ctx.flags.verbose })
@@ -486,7 +490,14 @@ function M.cmd_use(ctx)
 end
 
 function M.cmd_undo(ctx)
-	return change(ctx, "policy undo", "policy undo")
+	local result, err = change(ctx, "policy undo", "policy undo")
+	if not result or ctx.flags.dry_run then return result, err end
+	-- what it has gone back to
+	local d = read.one(ctx, "status")
+	if d and d.generation == result.data.generation and type(d.policies) == "table" then
+		result.head = ("%s, policies %s"):format(result.head, #d.policies > 0 and table.concat(d.policies, ", ") or "none")
+	end
+	return result
 end
 
 function M.cmd_discard(ctx)

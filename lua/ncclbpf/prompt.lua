@@ -193,11 +193,12 @@ function M.run(app, host)
 	while not app.leave do
 		app.label = describe(app)
 		host.clear()
-		local line = edit.line(pending and (utf and "… " or "... ") or prompt_text(app))
+		local line, typed = edit.line(pending and (utf and "… " or "... ") or prompt_text(app))
 		if line == nil then break end
 		if line == false then
 			host.clear()
-			if host.twice() then
+			-- who clears a line does not mean to leave
+			if not typed and not pending and host.twice() then
 				farewell(app)
 				return 130
 			end

@@ -24,6 +24,7 @@ function M.number(v) return type(v) == "number" and v or 0 end
 function M.text(v) return type(v) == "string" and v or nil end
 
 local RANK = { "rank", num = true, flat = true }
+local NOTES = 3 -- differences told one by one
 local PID = { "pid", num = true, flat = true }
 
 -- JSON data of all replies: {"processes":[{pid, rank, data | error}]}
@@ -114,7 +115,11 @@ function M.command(ctx, spec)
 		end
 	end
 	local foot = spec.foot and spec.foot(per, merged) or {}
-	for _, n in ipairs(notes) do foot[#foot + 1] = "note: " .. n end
+	-- ranks some decisions apart may differ in every row: that is one thing
+	-- to know, not one for each row
+	local shown = (ctx.flags.verbose or #notes <= NOTES + 1) and #notes or NOTES
+	for i = 1, shown do foot[#foot + 1] = "note: " .. notes[i] end
+	if shown < #notes then foot[#foot + 1] = ("note: %d more differences between ranks; -v shows all"):format(#notes - shown) end
 	return {
 		schema = spec.schema, data = data, rows = flat, merged = merged, columns = columns,
 		id = spec.name or (type(spec.id) == "string" and spec.id) or nil,

@@ -168,16 +168,32 @@ local function reason(pid, maps)
 		return ("NCCL_TUNER_PLUGIN=%s: no such file"):format(set), "correct the path and restart the job"
 	end
 	if set:find("ncclbpf", 1, true) then
-		return ("NCCL_TUNER_PLUGIN=%s is not loaded yet, or NCCL did not accept it"):format(set),
-			"look at the job's log with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING"
+		return ("it has made no communicator yet, or NCCL did not accept NCCL_TUNER_PLUGIN=%s"):format(set),
+			"if it has: look at the job's log with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING"
 	end
 	return ("NCCL_TUNER_PLUGIN=%s is another plugin"):format(set), "set it to libncclbpf.so and restart the job"
+end
+
+-- Processes that started one of @known, by pid: the job of those children.
+local function launchers(known)
+	local t = {}
+	for pid, job in pairs(known) do
+		local at = pid
+		for _ = 1, 8 do
+			local stat = core.read("/proc/" .. at .. "/stat", 4096)
+			at = stat and math.tointeger(tonumber(stat:match("^.*%) %S (%d+)")))
+			if not at or at <= 1 then break end
+			t[at] = t[at] or job
+		end
+	end
+	return t
 end
 
 -- Processes with NCCL mapped, without those of @known (set of pids):
 -- { {pid, command, reason, hint} } and sockets that only they see.
 function M.others(known)
 	local list, unreadable, found = {}, 0, {}
+	local started = launchers(known)
 	for _, name in ipairs(core.list("/proc") or {}) do
 		local pid = math.tointeger(tonumber(name:match("^%d+$")))
 		if pid and not known[pid] then
@@ -189,7 +205,9 @@ function M.others(known)
 			elseif maps:find("/libnccl%.so") then
 				local why, hint = reason(pid, maps)
 				local comm = core.read("/proc/" .. pid .. "/comm", 256) or "?"
-				list[#list + 1] = { pid = pid, command = comm:gsub("\n", ""), reason = why, hint = hint }
+				local job = started[pid]
+				if job then why, hint = ("it started job %s and makes no communicators itself"):format(job), nil end
+				list[#list + 1] = { pid = pid, command = comm:gsub("\n", ""), reason = why, hint = hint, launched = job }
 			end
 		end
 	end

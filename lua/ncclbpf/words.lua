@@ -56,26 +56,26 @@ end
 -- long name -> {short, field, takes a value}; those marked start belong to
 -- the beginning of the shell, not to a command.
 M.options = {
-	pid = { "p", "pid", true, help = "the process PID" },
-	job = { "J", "job", true, help = "the processes of a job" },
-	ranks = { "r", "ranks", true, help = "only these ranks: 0-7,12" },
-	comm = { "c", "comm", true, help = "only this communicator" },
-	socket = { "S", "socket", true, help = "the process behind this socket" },
-	timeout = { "T", "timeout", true, help = "wait so many seconds for answers (5; 0: for ever)" },
-	output = { "o", "format", true, help = "table, wide, tsv, csv, json, ndjson or name" },
+	pid = { "p", "pid", true, value = "PID", help = "the process PID" },
+	job = { "J", "job", true, value = "JOB", help = "the processes of a job" },
+	ranks = { "r", "ranks", true, value = "RANKS", help = "only these ranks: 0-7,12" },
+	comm = { "c", "comm", true, value = "COMM", help = "only this communicator" },
+	socket = { "S", "socket", true, value = "SOCKET", help = "the process behind this socket" },
+	timeout = { "T", "timeout", true, value = "SECONDS", help = "wait so many seconds for answers (5; 0: for ever)" },
+	output = { "o", "format", true, value = "FORMAT", help = "table, wide, tsv, csv, json, ndjson or name" },
 	json = { "j", "json", false, help = "-o json; -jp: indented" },
 	quiet = { "q", "quiet", false, help = "no header and no remarks" },
 	verbose = { "v", "verbose", false, help = "more: all outliers, the verifier's steps" },
 	["dry-run"] = { "n", "dry_run", false, help = "say what would be done" },
 	yes = { "y", "yes", false, help = "ask for no confirmation" },
-	color = { nil, "color", true, help = "auto, always or never" },
-	role = { nil, "role", true, help = "observe: refuse what would change the job; or control" },
-	file = { "f", "file", true, start = true, help = "run a Lua file; the words after it are in arg" },
-	eval = { "e", "eval", true, start = true, help = "run Lua code (may be repeated)" },
+	color = { nil, "color", true, value = "WHEN", help = "auto, always or never" },
+	role = { nil, "role", true, value = "ROLE", help = "observe: refuse what would change the job; or control" },
+	file = { "f", "file", true, value = "FILE", start = true, help = "run a Lua file; the words after it are in arg" },
+	eval = { "e", "eval", true, value = "CODE", start = true, help = "run Lua code (may be repeated)" },
 	["no-rc"] = { nil, "no_rc", false, start = true, help = "do not run init.lua" },
 	["keep-going"] = { nil, "keep_going", false, start = true, help = "go on after a failed command of standard input" },
 	unsafe = { nil, "unsafe", false, start = true, help = "give scripts os.execute, io.popen and C modules" },
-	help = { "h", "help", false, start = true, help = "this text" },
+	help = { "h", "help", false, help = "this text; behind a command: what that does" },
 	version = { nil, "version", false, start = true, help = "version; with -v also of libraries" },
 }
 
@@ -153,7 +153,7 @@ local function long_option(word)
 		local names = {}
 		for n in pairs(M.options) do names[#names + 1] = n end
 		local near = name and errors.nearest(name, names)
-		return nil, errors.new("usage", ("unknown option %s"):format(word), { hint = near })
+		return nil, errors.new("usage", ("unknown option %s"):format(word), { hint = near and near:gsub("(%a[%w%-]*)", function(w) return M.options[w] and "--" .. w or nil end) })
 	end
 	return name, has and value or nil
 end
@@ -259,6 +259,15 @@ local function wrong(word, list, what)
 		{ hint = errors.nearest(word, list) or ("there are: " .. table.concat(list, ", ")) })
 end
 
+-- Beginnings that fit more than one word.
+local function several(word, list)
+	local t = {}
+	for _, w in ipairs(list) do
+		if w:sub(1, #word) == word then t[#t + 1] = w end
+	end
+	return #t > 1 and t or nil
+end
+
 -- The row that words begin with. @people: unique prefixes count.
 -- -> row, how many words it took
 function M.command(words, people)
@@ -266,6 +275,8 @@ function M.command(words, people)
 	local nouns = commands.nouns()
 	if not commands.is_noun(noun) then
 		local full = people and expand(noun, nouns)
+		local t = people and not full and several(noun, nouns)
+		if t then return usage("%s: which one? %s", noun, table.concat(t, ", ")) end
 		if not full then return wrong(noun, nouns, "command") end
 		noun = full
 	end
@@ -278,11 +289,19 @@ function M.command(words, people)
 	if row then return row, 2 end
 	local full = people and expand(verb, verbs)
 	if full then return commands.find(noun .. " " .. full), 2 end
+	local t = people and several(verb, verbs)
+	if t then return usage("%s %s: which one? %s", noun, verb, table.concat(t, ", ")) end
 	return wrong(noun .. " " .. verb, (function()
 		local t = {}
 		for i, v in ipairs(verbs) do t[i] = noun .. " " .. v end
 		return t
 	end)(), "command")
+end
+
+-- What `COMMAND --help` asks for: help on the words that name the command.
+function M.explained(words)
+	local verbs = words[1] and commands.verbs(words[1]) or {}
+	return { "help", words[1], #verbs > 0 and words[2] or nil }
 end
 
 -- Positional arguments and name=value options of a command's words.
@@ -297,8 +316,9 @@ function M.arguments(row, words, first, literal)
 				local names = {}
 				for n in pairs(row.options) do names[#names + 1] = n end
 				table.sort(names)
+				local fields = row.words:match("^map [gsd]")
 				return nil, errors.new("usage", ("no option %s="):format(name), {
-					hint = errors.nearest(name, names) or (#names > 0 and "there are: " .. table.concat(names, "=, ") .. "=" or "it has no options; put -- before a word that holds ="),
+					hint = fields and ("a table of fields is one word: {%s=%s}"):format(name, value) or errors.nearest(name, names) or (#names > 0 and "there are: " .. table.concat(names, "=, ") .. "=" or "it has no options; put -- before a word that holds ="),
 				})
 			end
 			opt[name] = value

@@ -523,6 +523,10 @@ START_TEST(near_words_are_found_far_ones_not)
 	ck_assert_ptr_null(near[1]);
 	nb_spec_nearest("x", list, 0, near);
 	ck_assert_ptr_null(near[0]);
+	nb_spec_nearest("rdeuce", list, 4, near);
+	ck_assert_str_eq(near[0], "reduce");
+	nb_spec_nearest("induces", list, 4, near);
+	ck_assert_ptr_null(near[0]);
 	memset(longer, 'a', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = '\0';
 	nb_spec_nearest(longer, list, 4, near);
