@@ -58,6 +58,7 @@ static const struct exception {
 	{ "tighter ranges: unbounded", "unbounded m", true },
 	{ "tighter ranges: moved pointer", "math between", true },
 	{ "tighter ranges: moved pointer", "pointer be out of bounds", true },
+	{ "tighter ranges: moved pointer", "pointer offset", true },
 	{ "tighter ranges: alignment", "misaligned value access", true },
 	{ "tighter ranges: alignment", "misaligned stack access", true },
 	{ "tighter ranges: stack", "variable-offset read", true },
