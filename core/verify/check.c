@@ -796,7 +796,7 @@ static int check_helper(const struct at *a)
 		a->env, NB_FIND_HELPER, a->pc, -1,
 		"a helper that this ncclbpf offers",
 		nb_say(a->env, "helper number %lld", (long long)a->insn->imm),
-		"the reference page lists the helpers; others of the "
+		"docs/policies.md lists the helpers; others of the "
 		"kernel do not exist inside a job");
 }
 

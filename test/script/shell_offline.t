@@ -72,6 +72,24 @@ has "says where it looked and how many processes there are" err "no process to a
 status 69 "no target, in JSON" -o json status
 has "the same as an error object" out '{"error":{"code":"no_target","message":"no process to attach to' '"command":"status"'
 
+# help: topics, a command's own, and the nearest of what was meant
+status 0 "help environment" help environment
+has "names settings, defaults and choices" out "NCCLBPF_POLICY" "NCCLBPF_COHERENCE (strict)" "on|off"
+status 0 "help behind a command" policy use --help
+has "is that command's, with examples, as text in a pipe" out "policy use NAME...|none" "policy use none "
+status 64 "an option misspelt" --dryrun
+has "names the nearest with its dashes" err "nearest: --dry-run"
+status 64 "an option like no other" --foo
+! grep -q nearest "$T/err"
+ok "names none" $?
+status 64 "a verdict of another kind" policy verify noop.bpf.o coherence=of
+has "says which there are" err "coherence=of: strict or off wanted"
+printf 'polcy list\n' >"$T/line"
+"$S" <"$T/line" >"$T/out" 2>"$T/err"
+[ $? -eq 64 ]
+ok "a misspelt command of two words is no Lua error" $?
+has "names the nearest" err "no command polcy" "nearest: policy"
+
 # every format of one answer
 for f in table wide tsv csv json ndjson name; do
 	golden "format_$f" -o $f policy verify force.bpf.o
