@@ -100,12 +100,18 @@ int nb_runtime_policy_position(const struct nb_runtime *rt,
 	return -1;
 }
 
+/* Is it kept for undo, or as what the process began with, and nothing else? */
+static bool kept_only(const struct nb_runtime *rt, const struct nb_gen *g)
+{
+	return g != rt->baseline && g != rt->staged &&
+	       (g == rt->previous || g == rt->first);
+}
+
 bool nb_runtime_policy_in_use(const struct nb_runtime *rt,
 			      const struct nb_policy *p)
 {
-	/* what is kept is in use, but for the one kept for undo alone */
 	for (int i = 0; i < NB_MAX_GENS; i++)
-		if (rt->gens[i] && rt->gens[i] != rt->previous &&
+		if (rt->gens[i] && !kept_only(rt, rt->gens[i]) &&
 		    gen_has(rt->gens[i], p))
 			return true;
 	for (const struct nb_comm *c = rt->comms; c; c = c->next) {
@@ -146,7 +152,7 @@ static void drop_older(struct nb_runtime *rt, const char *name)
 
 		if (!strcmp(p->img->name, name) &&
 		    !nb_runtime_policy_in_use(rt, p) &&
-		    !gen_has(rt->previous, p))
+		    !gen_has(rt->previous, p) && !gen_has(rt->first, p))
 			drop(rt, &rt->held[i]);
 	}
 }
@@ -233,6 +239,11 @@ int nb_runtime_policy_discard(struct nb_runtime *rt, const char *name,
 		return nb_fail(err, NB_E_BUSY, 0,
 			       "policy %s is in use by a generation that "
 			       "communicators decide with or that is staged",
+			       h->policy->img->name);
+	if (gen_has(rt->first, h->policy))
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "policy %s is of NCCLBPF_POLICY, which "
+			       "communicators of several hosts begin with",
 			       h->policy->img->name);
 	if (gen_has(rt->previous, h->policy)) {
 		rt->previous = NULL;

@@ -187,8 +187,8 @@ int nb_runtime_policy_add(struct nb_runtime *rt, const void *bytes, size_t size,
 
 /*
  * Forget a policy. NB_E_NOENT, NB_E_BUSY: in use by the baseline, a
- * communicator, or a staged change. The generation kept for undo does not
- * count: it is forgotten with it.
+ * communicator, or a staged change, or of NCCLBPF_POLICY. The generation kept
+ * for undo does not count: it is forgotten with it.
  */
 int nb_runtime_policy_discard(struct nb_runtime *rt, const char *name,
 			      struct nb_err *err);

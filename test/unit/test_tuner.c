@@ -789,6 +789,40 @@ START_TEST(policy_in_use_is_not_discarded)
 }
 END_TEST
 
+static int discard(const char *name, struct nb_err *err)
+{
+	int rc;
+
+	nb_runtime_lock(rt());
+	rc = nb_runtime_policy_discard(rt(), name, err);
+	nb_runtime_unlock(rt());
+	return rc;
+}
+
+/* An undo that is staged uses what it goes back to; what the environment named
+ * stays for communicators of several hosts. */
+START_TEST(staged_undo_and_environment_keep_their_policies)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	struct nb_comm *c;
+
+	begin_with(MADE_CHOOSE(0, 2));
+	c = rank_of(1, 1);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	use(NULL);
+	ask(c, 4, 1);
+	ck_assert_int_eq(nb_change_stage_undo(rt(), digest, &err), 0);
+	ck_assert_int_eq(discard("ring", &err), NB_E_BUSY);
+	ck_assert_int_eq(nb_change_abort(rt(), digest, &err), 0);
+	ck_assert_int_eq(discard("ring", &err), 0);
+	ck_assert_int_eq(discard("first", &err), NB_E_BUSY);
+	ck_assert_ptr_nonnull(strstr(err.text, "NCCLBPF_POLICY"));
+	nb_comm_free(c);
+}
+END_TEST
+
 START_TEST(explain_runs_on_copies)
 {
 	struct nb_comm *c = rank_of(1, 1);
@@ -1205,6 +1239,7 @@ UNIT_MAIN(
 		tc,
 		communicators_of_several_hosts_begin_as_the_environment_says);
 	tcase_add_test(tc, policy_in_use_is_not_discarded);
+	tcase_add_test(tc, staged_undo_and_environment_keep_their_policies);
 	tcase_add_test(tc, explain_runs_on_copies);
 	tcase_add_test(tc, counters_outlive_generations);
 	tcase_add_test(tc, eight_ranks_change_at_the_same_decision);
