@@ -269,9 +269,14 @@ static void *run(void *arg)
 	for (int c = 0; c < opt.comms && !me->rc; c++) {
 		me->rc = create(me, FIRST_ID + (uint64_t)c);
 		for (; !me->rc && !meet->stop; loop++) {
-			if (opt.seconds > 0 ? now() - start > opt.seconds
-					    : loop >= opt.loops * (c + 1))
+			if (opt.seconds > 0) {
+				/* all end with the first whose time is up:
+				 * nobody waits for one that has left */
+				if (now() - start > opt.seconds)
+					meet->stop = 1;
+			} else if (loop >= opt.loops * (c + 1)) {
 				break;
+			}
 			me->rc = one_loop(me, &seq, loop);
 		}
 		for (int i = 0; i < me->count; i++)
