@@ -446,7 +446,8 @@ static int conn_line(lua_State *L)
 	struct conn *c = to_conn(L);
 	char *nl = c->size ? memchr(c->in, '\n', c->size) : NULL;
 
-	if (!nl && c->size >= MAX_LINE)
+	/* also where its end came with the last bytes read */
+	if (nl ? nl - c->in >= MAX_LINE : c->size >= MAX_LINE)
 		return nb_lua_failf(
 			L, NB_E_PROTOCOL,
 			"reply of more than %d bytes, at most %d allowed",
