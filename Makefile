@@ -71,7 +71,7 @@ help:
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make bench      nanoseconds per decision, as ratios, in one run
 ## make lint       format, layers, clang-tidy, cppcheck
-## make install    PREFIX=/usr/local DESTDIR=
+## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
 ## make docs, fmt, clean, setup, check-fresh (both commands in an empty Debian 12)
 
 # ---- what is built -------------------------------------------------------

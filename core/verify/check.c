@@ -272,16 +272,22 @@ static int check_span(const struct at *a, int number,
 	const struct nb_map_spec *m = &a->env->img->maps[r->map];
 	bool map = r->kind == NB_REG_VALUE;
 	uint64_t limit = map ? m->value_size : a->env->opts.plain_mem;
-	const char *where;
+	const char *where, *name;
 
 	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
 	    size <= limit - (uint64_t)off->smax)
 		return 0;
-	where = map ? nb_say(a->env, "map %s's value of %llu bytes",
-			     nb_map_name(a->env, r->map),
-			     (unsigned long long)limit)
-		    : nb_say(a->env, "the %llu bytes of memory",
-			     (unsigned long long)limit);
+	name = map ? nb_map_name(a->env, r->map) : "";
+	if (!map)
+		where = nb_say(a->env, "the %llu bytes of memory",
+			       (unsigned long long)limit);
+	else if (name[0] == '.') /* a section: in C these are variables */
+		where = nb_say(a->env,
+			       "the %llu bytes of global variables in %s",
+			       (unsigned long long)limit, name);
+	else
+		where = nb_say(a->env, "map %s's value of %llu bytes", name,
+			       (unsigned long long)limit);
 	return nb_refuse(
 		a->env, map ? NB_FIND_MAP_BOUNDS : NB_FIND_MEM_BOUNDS, a->pc,
 		number,

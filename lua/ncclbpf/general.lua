@@ -62,7 +62,7 @@ function M.cmd_list(ctx)
 	if #gone > 0 and ctx.flags.verbose then
 		for _, g in ipairs(gone) do foot[#foot + 1] = "note: removed stale socket " .. g.path end
 	end
-	if unreadable > 0 and ctx.flags.verbose then
+	if unreadable > 0 and (ctx.flags.verbose or #rows == 0) then
 		foot[#foot + 1] = ("note: %d processes of other users were not looked at"):format(unreadable)
 	end
 	return {

@@ -230,7 +230,7 @@ end
 M.jobs_of = jobs_of
 
 local function nothing(problems)
-	local others = M.others({})
+	local others, unreadable = M.others({})
 	local hint = "nccl-tests or a training job with NCCL_TUNER_PLUGIN=libncclbpf.so would appear here; see list"
 	local cause
 	if #others > 0 then
@@ -239,6 +239,9 @@ local function nothing(problems)
 		hint = others[1].hint
 	elseif problems[1] then
 		cause = problems[1].message
+	elseif unreadable > 0 then
+		cause = ("%d processes of other users were not looked at"):format(unreadable)
+		hint = "a job of another user: run the shell as that user or as root"
 	end
 	local dirs = table.concat(M.directories(), ", ")
 	return nil, errors.new(problems[1] and #others == 0 and "not_permitted" or "no_target",
@@ -251,8 +254,12 @@ end
 function M.choose(wish)
 	if wish.socket then
 		local job, rank, pid = M.parse(wish.socket:match("[^/]*$"))
-		local st = core.stat(wish.socket)
-		if not st then return errors.fail("no_target", "socket %s: no such file", wish.socket) end
+		local st, why = core.stat(wish.socket)
+		if not st then
+			local denied = why.message:find("Permission denied", 1, true)
+			return nil, errors.new(denied and "not_permitted" or "no_target", "socket " .. why.message,
+				{ hint = denied and "run the shell as the job's user or as root" or nil })
+		end
 		if st.kind ~= "socket" then return errors.fail("no_target", "socket %s: a %s, a socket is needed", wish.socket, st.kind) end
 		return { { path = wish.socket, job = job or "?", rank = rank, pid = pid or 0, uid = st.uid } }
 	end
