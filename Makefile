@@ -69,6 +69,7 @@ help:
 ## make demo       an 8-rank job, a policy loaded while it runs (under 3 min)
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
+## make soak       longer hunts with new seeds: SECONDS=600
 ## make bench      nanoseconds per decision, as ratios, in one run
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
@@ -140,7 +141,7 @@ AGAIN = $(MAKE) --no-print-directory -j$(JOBS)
 
 # Set-up comes first and may install compilers, so the rest is a second make
 # that looks for its tools again.
-.PHONY: setup check check-all check-san demo bench lint fmt layers clean check-fresh
+.PHONY: setup check check-all check-san soak demo bench lint fmt layers clean check-fresh
 setup:
 	@test/setup.sh build
 
@@ -158,6 +159,13 @@ check-san:
 	@test/run.sh build/asan "unit- fuzz-"
 	@$(AGAIN) V=tsan B=build/tsan unit-tests
 	@test/run.sh build/tsan "unit-gen unit-segment unit-fence unit-tuner unit-map unit-trace"
+
+# Longer hunts with new seeds: SECONDS each (default 600).
+soak:
+	@test/setup.sh build check
+	@$(AGAIN) all
+	@ORACLE_SEED=$$(date +%s) ORACLE_SECONDS=$(or $(SECONDS),600) LIMIT=7200 \
+		test/run.sh $(B) oracle
 
 # The demo and the benchmarks run the code as it is installed.
 RELEASE := $(if $(filter command line,$(origin B)),$(B),build/release)

@@ -489,6 +489,8 @@ START_TEST(rank_that_waits_at_the_fence_does_not_abort_it)
 	uint32_t number;
 
 	join(&r[0], s, court, 0, 1, &comm);
+	/* beside one that never moves it stays within court->seen */
+	r[0].n = 2;
 	number = fresh(s);
 	ck_assert_int_eq(nb_fence_arm(comm, number, 3, &word),
 			 NB_FENCE_COMMITTED);
