@@ -23,7 +23,8 @@ done
 line="apt-get install -y --no-install-recommends$missing"
 if [ "$(id -u)" -eq 0 ]; then
 	sudo=
-elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+elif command -v sudo >/dev/null &&
+	{ sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; }; }; then
 	sudo=sudo
 else
 	echo "ncclbpf: these Debian packages are missing:$missing" >&2
@@ -31,9 +32,11 @@ else
 	exit 69
 fi
 echo "installing Debian packages:$missing"
-export DEBIAN_FRONTEND=noninteractive
-{ $sudo apt-get update -qq && $sudo $line -qq; } >/tmp/ncclbpf-setup.$$ 2>&1
-rc=$?
-[ $rc -eq 0 ] || { tail -20 /tmp/ncclbpf-setup.$$ >&2; echo "run: $line" >&2; rc=69; }
-rm -f /tmp/ncclbpf-setup.$$
-exit $rc
+log=$(mktemp) || exit 73
+trap 'rm -f "$log"' EXIT
+get="$sudo env DEBIAN_FRONTEND=noninteractive"
+if ! { $get apt-get update -qq && $get $line -qq; } >"$log" 2>&1; then
+	tail -20 "$log" >&2
+	echo "run: $line" >&2
+	exit 69
+fi

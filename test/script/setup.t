@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Set-up without the right to install: one line to run, status 69; and nothing
+# at all to do where everything is there. The package tools are played.
+set -u
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+n=0
+bad=0
+say() { # status, name
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		sed 's/^/# /' "$dir/out"
+		bad=1
+	fi
+}
+chmod 755 "$dir"
+mkdir -m 755 "$dir/bin"
+tool() { # name, body
+	printf '#!/bin/sh\n%s\n' "$2" >"$dir/bin/$1"
+	chmod 755 "$dir/bin/$1"
+}
+run() { PATH=$dir/bin:$PATH sh "$dir/setup.sh" build >"$dir/out" 2>&1; }
+install -m 755 "$TOP/test/setup.sh" "$dir/setup.sh"
+
+tool dpkg-query 'echo "install ok installed"'
+tool apt-get 'echo "apt-get was called"; exit 1'
+run
+rc=$?
+[ $rc -eq 0 ] && [ ! -s "$dir/out" ]
+say $? "everything there: silent, status 0"
+
+tool dpkg-query 'case $* in *libelf-dev*) exit 1 ;; esac; echo "install ok installed"'
+tool id 'echo 1000'
+tool sudo 'exit 1'
+run
+rc=$?
+[ $rc -eq 69 ]
+say $? "one missing, no right to install: status 69 ($rc)"
+[ "$(grep -c '^run: sudo apt-get install .* libelf-dev$' "$dir/out")" -eq 1 ]
+say $? "and the one line to run"
+
+tool sudo '[ "$1" = -n ] && exit 0; exec "$@"'
+tool apt-get 'echo "$@" >>"'"$dir"'/called"'
+run
+rc=$?
+[ $rc -eq 0 ] && grep -q '^installing Debian packages: libelf-dev$' "$dir/out"
+say $? "with sudo it says what it installs (status $rc)"
+grep -q 'install -y --no-install-recommends libelf-dev' "$dir/called"
+say $? "and installs that alone"
+
+tool apt-get 'echo "no network" >&2; exit 100'
+run
+rc=$?
+[ $rc -eq 69 ] && grep -q 'no network' "$dir/out"
+say $? "a failed installation says why, status 69 ($rc)"
+echo "1..$n"
+exit $bad
