@@ -249,6 +249,13 @@ local function nothing(problems)
 		{ cause = cause, hint = hint })
 end
 
+-- Whose folder keeps this user from a socket.
+local function owner(path)
+	local dir = path:match("^(.*)/[^/]*$")
+	local st = dir and dir ~= "" and core.stat(dir)
+	return st and ("its folder is of user %d, this shell runs as user %d"):format(st.uid, uid) or nil
+end
+
 -- Sockets that the wish names: {pid=, job=, socket=, ranks={...}}. Without
 -- a wish: the only job there is.
 function M.choose(wish)
@@ -258,7 +265,7 @@ function M.choose(wish)
 		if not st then
 			local denied = why.message:find("Permission denied", 1, true)
 			return nil, errors.new(denied and "not_permitted" or "no_target", "socket " .. why.message,
-				{ hint = denied and "run the shell as the job's user or as root" or nil })
+				{ cause = denied and owner(wish.socket), hint = denied and "run the shell as the job's user or as root" or nil })
 		end
 		if st.kind ~= "socket" then return errors.fail("no_target", "socket %s: a %s, a socket is needed", wish.socket, st.kind) end
 		return { { path = wish.socket, job = job or "?", rank = rank, pid = pid or 0, uid = st.uid } }

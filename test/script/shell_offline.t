@@ -90,6 +90,25 @@ printf 'polcy list\n' >"$T/line"
 ok "a misspelt command of two words is no Lua error" $?
 has "names the nearest" err "no command polcy" "nearest: policy"
 
+# ranks that differ in every row: a few notes, all with -v
+cat >"$T/notes.lua" <<'END'
+local read = require "ncclbpf.read"
+local replies = {}
+for rank = 0, 7 do
+	local rows = {}
+	for i = 1, 12 do rows[i] = { k = "row" .. i, v = rank < 3 and 1 or 2 } end
+	replies[rank + 1] = { member = { rank = rank, pid = 100 + rank }, data = { rows = rows } }
+end
+for _, verbose in ipairs { false, true } do
+	local result = read.command({ flags = { verbose = verbose }, session = function()
+		return { ask = function() return replies end }
+	end }, { schema = "x/1", line = "x", rows = function(d) return d.rows end, columns = { { "k" }, { "v" } }, id = "k" })
+	print(#result.foot, result.foot[#result.foot])
+end
+END
+status 0 "differences in every row" -f "$T/notes.lua"
+has "are told in a few notes, all with -v" out "4	note: 9 more differences between ranks; -v shows all" "12	note: v of row12"
+
 # every format of one answer
 for f in table wide tsv csv json ndjson name; do
 	golden "format_$f" -o $f policy verify force.bpf.o
