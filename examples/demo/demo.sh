@@ -77,8 +77,12 @@ real() {
 if real; then
 	echo "An 8-rank job, one process a rank: the real NCCL 2.28.9 on virtual GPUs."
 else
-	echo "An 8-rank job, one process a rank. There is no libnccl 2.28.9 with CUDA headers"
-	echo "here, so a stand-in for NCCL runs it: the same calls into the plugin, no transport."
+	echo "An 8-rank job, one process a rank, run by a stand-in for NCCL: the same calls into"
+	if [ "${DEMO_HOST:-}" = standin ]; then
+		echo "the plugin, no transport (DEMO_HOST=standin)."
+	else
+		echo "the plugin, no transport. There is no libnccl 2.28.9 with CUDA headers here."
+	fi
 	start "$B/test/host/standin" --table test/vgpu/b300.csv || { cat "$dir/log" >&2; exit 1; }
 fi
 echo "Times are replayed from published bandwidths of 8 x B300, not measured here."
