@@ -67,6 +67,13 @@ static const struct exception {
 	{ "frame pointer minus a number",
 	  "subtraction from stack pointer prohibited", true },
 	{ "tighter ranges: loop", "infinite loop detected", true },
+	/* Any frame's address in an older frame: for us, the callee's own. */
+	{ "an older frame's address in that frame",
+	  "cannot spill pointers to stack into stack frame of the caller",
+	  true },
+	/* Its log ends with a step of the walk: it broke off, as it does with
+	 * long loops, and has no complaint. */
+	{ "the kernel broke off", ": (", true },
 };
 
 enum { NEXCEPTIONS = sizeof(exceptions) / sizeof(exceptions[0]) };
