@@ -20,7 +20,11 @@ if [ "$(id -u)" -ne 0 ]; then
 	echo "ok 1 - fresh Debian 12 # SKIP needs root"
 	exit 0
 fi
-"$TOP/test/setup.sh" fresh || exit 69
+# Mounts in a namespace of its own: they end with this process, however.
+if [ -z "${FRESH_NS:-}" ]; then
+	"$TOP/test/setup.sh" fresh || exit 69
+	FRESH_NS=1 exec unshare --mount --propagation private "$0" "$@"
+fi
 # The mirror that this machine uses already; none is written down here.
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | head -1)
 clean() {
