@@ -4,34 +4,10 @@
 // required and what was known. The state is only read.
 #include "core/verify/check.h"
 
+#include "core/verify/check_args.h"
+#include "core/verify/check_at.h"
 #include "core/verify/report.h"
 #include "core/verify/require.h"
-
-/* Where a check stands: passed down instead of four arguments. */
-struct at {
-	struct nb_env *env;
-	const struct nb_state *st;
-	const struct nb_frame *f;
-	const struct nb_insn *insn;
-	uint32_t pc;
-};
-
-/* Pointers may not be moved farther than this: the kernel's limit. */
-enum { MAX_MOVE = 1 << 29 };
-
-static const struct nb_reg *reg(const struct at *a, int number)
-{
-	return &a->f->regs[number];
-}
-
-static int refuse(const struct at *a, enum nb_finding_class cls, int number,
-		  const char *required, const char *hint)
-{
-	const char *known =
-		number >= 0 ? nb_say_reg(a->env, reg(a, number), number) : "";
-
-	return nb_refuse(a->env, cls, a->pc, number, required, known, hint);
-}
 
 struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off)
 {
@@ -50,7 +26,7 @@ uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
 
 /* ---- registers ---- */
 
-static int check_init(const struct at *a, int number)
+int nb_check_init(const struct at *a, int number)
 {
 	if (reg(a, number)->kind != NB_REG_UNINIT)
 		return 0;
@@ -240,8 +216,6 @@ static int check_arith(const struct at *a)
 
 /* ---- maps and plain memory ---- */
 
-enum access { LOAD, STORE };
-
 /* Granularity of a variable offset: the size of the elements indexed. */
 static uint64_t stride(const struct nb_range *off)
 {
@@ -265,8 +239,8 @@ static const char *bound_hint(struct nb_env *env, const struct nb_range *off,
 		      (unsigned long long)((limit - size) / step + 1));
 }
 
-static int check_span(const struct at *a, int number,
-		      const struct nb_range *off, uint64_t size)
+int nb_check_span(const struct at *a, int number, const struct nb_range *off,
+		  uint64_t size)
 {
 	const struct nb_reg *r = reg(a, number);
 	const struct nb_map_spec *m = &a->env->img->maps[r->map];
@@ -303,7 +277,7 @@ static int check_span(const struct at *a, int number,
 		bound_hint(a->env, off, size, limit));
 }
 
-static int check_map_access(const struct at *a, int number, enum access acc)
+int nb_check_map_access(const struct at *a, int number, enum access acc)
 {
 	const struct nb_reg *r = reg(a, number);
 	const struct nb_map_spec *m = &a->env->img->maps[r->map];
@@ -368,8 +342,8 @@ static bool pointer_at(const struct nb_frame *f, int64_t off)
 	       nb_reg_is_pointer(&f->cells[c].reg);
 }
 
-static int check_frame_bounds(const struct at *a, int number,
-			      const struct nb_range *off, uint64_t size)
+int nb_check_frame(const struct at *a, int number, const struct nb_range *off,
+		   uint64_t size)
 {
 	if (size <= NB_STACK_SIZE && off->smin >= -NB_STACK_SIZE &&
 	    off->smax <= -(int64_t)size)
@@ -383,8 +357,8 @@ static int check_frame_bounds(const struct at *a, int number,
 			 "");
 }
 
-static int check_written(const struct at *a, int number,
-			 const struct nb_range *off, uint64_t size)
+int nb_check_written(const struct at *a, int number, const struct nb_range *off,
+		     uint64_t size)
 {
 	const struct nb_reg *r = reg(a, number);
 	int64_t hi = off->smax + (int64_t)size, bad;
@@ -409,7 +383,7 @@ static int check_stack_load(const struct at *a, int number,
 	const struct nb_frame *f = frame_of(a, reg(a, number));
 	bool fixed = nb_range_is_const(off);
 	int64_t hi = off->smax + (int64_t)size;
-	int rc = check_written(a, number, off, size);
+	int rc = nb_check_written(a, number, off, size);
 
 	for (int64_t at = off->smin; !rc && at < hi; at++) {
 		uint32_t c = nb_cell_at(at);
@@ -467,8 +441,8 @@ static bool aligned(const struct nb_range *off, uint64_t size)
 }
 
 /* Deepest byte used, for the sum over call chains. */
-static void note_depth(const struct at *a, const struct nb_reg *r,
-		       const struct nb_range *off)
+void nb_note_depth(const struct at *a, const struct nb_reg *r,
+		   const struct nb_range *off)
 {
 	uint32_t f = nb_frame_func(a->env, a->st, r->frame, a->pc);
 	uint32_t used = (uint32_t)-off->smin;
@@ -480,7 +454,7 @@ static void note_depth(const struct at *a, const struct nb_reg *r,
 static int check_stack(const struct at *a, const struct nb_need *n,
 		       const struct nb_range *off, enum access acc)
 {
-	int rc = check_frame_bounds(a, n->reg, off, n->size);
+	int rc = nb_check_frame(a, n->reg, off, n->size);
 
 	if (rc)
 		return rc;
@@ -492,7 +466,7 @@ static int check_stack(const struct at *a, const struct nb_need *n,
 			nb_say(a->env, "the access is at offset %s from r10",
 			       nb_say_span(a->env, off->smin, off->smax)),
 			"");
-	note_depth(a, reg(a, n->reg), off);
+	nb_note_depth(a, reg(a, n->reg), off);
 	return acc == LOAD
 		       ? check_stack_load(a, n->reg, off, n->size)
 		       : check_stack_store(a, n->reg, off, n->size, n->value);
@@ -695,10 +669,10 @@ static int check_access(const struct at *a, const struct nb_need *n,
 	case NB_REG_STACK:
 		return check_stack(a, n, &off, acc);
 	case NB_REG_VALUE:
-		rc = check_span(a, n->reg, &off, n->size);
-		return rc ? rc : check_map_access(a, n->reg, acc);
+		rc = nb_check_span(a, n->reg, &off, n->size);
+		return rc ? rc : nb_check_map_access(a, n->reg, acc);
 	case NB_REG_MEM:
-		return check_span(a, n->reg, &off, n->size);
+		return nb_check_span(a, n->reg, &off, n->size);
 	case NB_REG_UNINIT:
 	case NB_REG_SCALAR:
 	case NB_REG_MAP:
@@ -751,251 +725,6 @@ static int check_atomic(const struct at *a, const struct nb_need *n)
 	return 0;
 }
 
-/* ---- helpers ---- */
-
-static const struct nb_helper_spec *helper_of(const struct nb_insn *insn)
-{
-	return insn->imm >= INT32_MIN && insn->imm <= INT32_MAX
-		       ? nb_spec_helper((int32_t)insn->imm)
-		       : NULL;
-}
-
-const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
-					const struct nb_state *st,
-					const struct nb_helper_spec *h)
-{
-	const struct nb_frame *f = &st->frames[st->nframes - 1];
-
-	for (unsigned i = 0; i < 5; i++)
-		if (h->arg[i] == NB_ARG_MAP &&
-		    f->regs[i + 1].kind == NB_REG_MAP)
-			return &env->img->maps[f->regs[i + 1].map];
-	return NULL;
-}
-
-struct nb_extent nb_helper_extent(const struct nb_env *env,
-				  const struct nb_state *st,
-				  const struct nb_helper_spec *h, unsigned arg)
-{
-	const struct nb_frame *f = &st->frames[st->nframes - 1];
-	const struct nb_map_spec *m = nb_helper_map(env, st, h);
-	uint64_t size = 0;
-
-	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_OUT) {
-		const struct nb_reg *r = &f->regs[arg + 2 <= 5 ? arg + 2 : 5];
-
-		return (struct nb_extent){ r->r.umin, r->r.umax };
-	}
-	if (m)
-		size = h->arg[arg] == NB_ARG_KEY ? m->key_size : m->value_size;
-	return (struct nb_extent){ size, size };
-}
-
-static int check_helper(const struct at *a)
-{
-	const char *near[2] = { NULL, NULL };
-
-	if (helper_of(a->insn))
-		return 0;
-	(void)near;
-	return nb_refuse(
-		a->env, NB_FIND_HELPER, a->pc, -1,
-		"a helper that this ncclbpf offers",
-		nb_say(a->env, "helper number %lld", (long long)a->insn->imm),
-		"docs/policies.md lists the helpers; others of the "
-		"kernel do not exist inside a job");
-}
-
-static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
-			 int number)
-{
-	const struct nb_reg *r = reg(a, number);
-	struct at at = *a;
-
-	if (r->kind != NB_REG_MAP)
-		return refuse(a, NB_FIND_ARG_MAP, number,
-			      nb_say(a->env, "a map in r%d for bpf_%s", number,
-				     h->name),
-			      "");
-	if (h->effect == NB_EFFECT_WRITES_MAP)
-		return check_map_access(&at, number, STORE);
-	return 0;
-}
-
-static const char *arg_words(enum nb_arg arg)
-{
-	switch (arg) {
-	case NB_ARG_KEY:
-		return "the key";
-	case NB_ARG_VALUE:
-		return "the value";
-	case NB_ARG_MEM:
-		return "memory to read";
-	case NB_ARG_OUT:
-		return "memory to write";
-	case NB_ARG_NONE:
-	case NB_ARG_ANY:
-	case NB_ARG_OPT:
-	case NB_ARG_MAP:
-	case NB_ARG_SIZE:
-	case NB_ARG_SIZE0:
-	case NB_ARG_CTX:
-		break;
-	}
-	return "an argument";
-}
-
-static int check_stack_arg(const struct at *a, int number, uint64_t size,
-			   enum access acc)
-{
-	const struct nb_reg *r = reg(a, number);
-	struct nb_range off = nb_access_offset(r, 0);
-	int rc = check_frame_bounds(a, number, &off, size);
-
-	if (rc)
-		return rc;
-	note_depth(a, r, &off);
-	return acc == LOAD ? check_written(a, number, &off, size) : 0;
-}
-
-static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
-			 unsigned arg)
-{
-	int number = (int)arg + 1, rc;
-	const struct nb_reg *r = reg(a, number);
-	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
-	enum access acc = h->arg[arg] == NB_ARG_OUT ? STORE : LOAD;
-	struct nb_range off = nb_access_offset(r, 0);
-	const char *want = nb_say(a->env,
-				  "%s for bpf_%s in r%d: a pointer to "
-				  "%llu bytes",
-				  arg_words(h->arg[arg]), h->name, number,
-				  (unsigned long long)size.max);
-
-	if (!size.max && r->kind == NB_REG_STACK)
-		return 0;
-	switch ((enum nb_reg_kind)r->kind) {
-	case NB_REG_STACK:
-		return check_stack_arg(a, number, size.max, acc);
-	case NB_REG_VALUE:
-		rc = check_span(a, number, &off, size.max);
-		return rc ? rc : check_map_access(a, number, acc);
-	case NB_REG_MEM:
-		return check_span(a, number, &off, size.max);
-	case NB_REG_VALUE_OR_NULL:
-		return refuse(a, NB_FIND_ARG_NULL, number, want, "");
-	case NB_REG_SCALAR:
-		if (nb_reg_is_const(r) && !r->r.t.value)
-			return refuse(a, NB_FIND_ARG_NULL, number, want, "");
-		break;
-	case NB_REG_UNINIT:
-	case NB_REG_CTX:
-	case NB_REG_MAP:
-	case NB_REG_FUNC:
-		break;
-	}
-	return refuse(a, NB_FIND_ARG_MEM, number, want, "");
-}
-
-/* The size itself; whether the memory has it, check_mem_arg asks. */
-static int check_size_arg(const struct at *a, const struct nb_helper_spec *h,
-			  unsigned arg)
-{
-	int number = (int)arg + 1;
-	const struct nb_reg *r = reg(a, number);
-
-	if (r->kind != NB_REG_SCALAR)
-		return refuse(a, NB_FIND_ARG_SCALAR, number,
-			      nb_say(a->env, "a size in r%d for bpf_%s", number,
-				     h->name),
-			      "");
-	if (r->r.smin < 0 || r->r.umax >= MAX_MOVE)
-		return refuse(a, NB_FIND_ARG_SIZE, number,
-			      nb_say(a->env,
-				     "a size with a known upper bound "
-				     "in r%d for bpf_%s",
-				     number, h->name),
-			      r->r.smin < 0 && r->r.smax < MAX_MOVE
-				      ? "it may be negative: use an unsigned "
-					"type"
-				      : "bound it by the size of the memory "
-					"first");
-	if (h->arg[arg] == NB_ARG_SIZE && !r->r.umin)
-		return refuse(a, NB_FIND_ARG_ZERO, number,
-			      nb_say(a->env,
-				     "a size of 1 or more in r%d for "
-				     "bpf_%s",
-				     number, h->name),
-			      "test it first: if (!size) return 0;");
-	return 0;
-}
-
-static int check_arg(const struct at *a, const struct nb_helper_spec *h,
-		     unsigned arg)
-{
-	int number = (int)arg + 1, rc;
-
-	if (h->arg[arg] == NB_ARG_NONE)
-		return 0;
-	if (h->arg[arg] == NB_ARG_OPT && reg(a, number)->kind == NB_REG_UNINIT)
-		return 0;
-	if ((rc = check_init(a, number)))
-		return rc;
-	switch (h->arg[arg]) {
-	case NB_ARG_MAP:
-		return check_map_arg(a, h, number);
-	case NB_ARG_SIZE:
-	case NB_ARG_SIZE0:
-		return check_size_arg(a, h, arg);
-	case NB_ARG_ANY:
-		if (reg(a, number)->kind != NB_REG_SCALAR)
-			return refuse(a, NB_FIND_ARG_SCALAR, number,
-				      nb_say(a->env,
-					     "a number in r%d for bpf_%s",
-					     number, h->name),
-				      "");
-		return 0;
-	case NB_ARG_CTX:
-		if (reg(a, number)->kind != NB_REG_CTX ||
-		    !nb_range_is_const(&reg(a, number)->r) ||
-		    reg(a, number)->r.t.value)
-			return refuse(a, NB_FIND_ARG_CTX, number,
-				      nb_say(a->env,
-					     "the context in r%d for bpf_%s",
-					     number, h->name),
-				      "");
-		return 0;
-	case NB_ARG_NONE:
-	case NB_ARG_OPT:
-	case NB_ARG_KEY:
-	case NB_ARG_VALUE:
-	case NB_ARG_MEM:
-	case NB_ARG_OUT:
-		break;
-	}
-	return 0;
-}
-
-static bool is_memory(enum nb_arg arg)
-{
-	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
-	       arg == NB_ARG_OUT;
-}
-
-/* First what stands alone, then memory, whose size other arguments say. */
-static int check_args(const struct at *a)
-{
-	const struct nb_helper_spec *h = helper_of(a->insn);
-	int rc = 0;
-
-	for (unsigned i = 0; !rc && i < 5; i++)
-		rc = check_arg(a, h, i);
-	for (unsigned i = 0; !rc && i < 5; i++)
-		if (is_memory(h->arg[i]))
-			rc = check_mem_arg(a, h, i);
-	return rc;
-}
-
 /* ---- calls and returns ---- */
 
 static int check_call(const struct at *a)
@@ -1013,7 +742,7 @@ static int check_return(const struct at *a)
 	int rc;
 
 	if (a->st->nframes == 1) {
-		if ((rc = check_init(a, 0)))
+		if ((rc = nb_check_init(a, 0)))
 			return rc;
 		if (r->kind == NB_REG_SCALAR)
 			return 0;
@@ -1032,7 +761,7 @@ static int grant(const struct at *a, const struct nb_need *n)
 	case NB_NEED_WRITABLE:
 		return check_writable(a, n->reg);
 	case NB_NEED_INIT:
-		return check_init(a, n->reg);
+		return nb_check_init(a, n->reg);
 	case NB_NEED_COUNT:
 		return check_count(a);
 	case NB_NEED_DIVISOR:
@@ -1052,9 +781,9 @@ static int grant(const struct at *a, const struct nb_need *n)
 	case NB_NEED_CALL:
 		return check_call(a);
 	case NB_NEED_HELPER:
-		return check_helper(a);
+		return nb_check_helper(a);
 	case NB_NEED_ARGS:
-		return check_args(a);
+		return nb_check_args(a);
 	case NB_NEED_RETURN:
 		return check_return(a);
 	}

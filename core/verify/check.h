@@ -18,19 +18,6 @@ struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off);
 bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi,
 		      int64_t *bad);
 
-/* The map among a helper's arguments, or NULL. */
-const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
-					const struct nb_state *st,
-					const struct nb_helper_spec *h);
-
-/* Most and least bytes that memory argument @arg (0 to 4) of @h has. */
-struct nb_extent {
-	uint64_t min, max;
-};
-struct nb_extent nb_helper_extent(const struct nb_env *env,
-				  const struct nb_state *st,
-				  const struct nb_helper_spec *h, unsigned arg);
-
 /* Function of frame @frame when the top frame is at @pc. */
 uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
 		       uint32_t frame, uint32_t pc);

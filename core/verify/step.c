@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/verify/check.h"
+#include "core/verify/check_args.h"
 #include "core/verify/region.h"
 
 /* ---- labels ---- */

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// Does a state grant what a helper's row asks of its arguments? One function
+// a kind of argument; the state is only read.
+#include "core/verify/check_args.h"
+
+#include "core/verify/check.h"
+#include "core/verify/check_at.h"
+
+static const struct nb_helper_spec *helper_of(const struct nb_insn *insn)
+{
+	return insn->imm >= INT32_MIN && insn->imm <= INT32_MAX
+		       ? nb_spec_helper((int32_t)insn->imm)
+		       : NULL;
+}
+
+const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
+					const struct nb_state *st,
+					const struct nb_helper_spec *h)
+{
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+
+	for (unsigned i = 0; i < 5; i++)
+		if (h->arg[i] == NB_ARG_MAP &&
+		    f->regs[i + 1].kind == NB_REG_MAP)
+			return &env->img->maps[f->regs[i + 1].map];
+	return NULL;
+}
+
+struct nb_extent nb_helper_extent(const struct nb_env *env,
+				  const struct nb_state *st,
+				  const struct nb_helper_spec *h, unsigned arg)
+{
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+	const struct nb_map_spec *m = nb_helper_map(env, st, h);
+	uint64_t size = 0;
+
+	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_OUT) {
+		const struct nb_reg *r = &f->regs[arg + 2 <= 5 ? arg + 2 : 5];
+
+		return (struct nb_extent){ r->r.umin, r->r.umax };
+	}
+	if (m)
+		size = h->arg[arg] == NB_ARG_KEY ? m->key_size : m->value_size;
+	return (struct nb_extent){ size, size };
+}
+
+int nb_check_helper(const struct at *a)
+{
+	const char *near[2] = { NULL, NULL };
+
+	if (helper_of(a->insn))
+		return 0;
+	(void)near;
+	return nb_refuse(
+		a->env, NB_FIND_HELPER, a->pc, -1,
+		"a helper that this ncclbpf offers",
+		nb_say(a->env, "helper number %lld", (long long)a->insn->imm),
+		"docs/policies.md lists the helpers; others of the "
+		"kernel do not exist inside a job");
+}
+
+static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
+			 int number)
+{
+	const struct nb_reg *r = reg(a, number);
+	struct at at = *a;
+
+	if (r->kind != NB_REG_MAP)
+		return refuse(a, NB_FIND_ARG_MAP, number,
+			      nb_say(a->env, "a map in r%d for bpf_%s", number,
+				     h->name),
+			      "");
+	if (h->effect == NB_EFFECT_WRITES_MAP)
+		return nb_check_map_access(&at, number, STORE);
+	return 0;
+}
+
+static const char *arg_words(enum nb_arg arg)
+{
+	switch (arg) {
+	case NB_ARG_KEY:
+		return "the key";
+	case NB_ARG_VALUE:
+		return "the value";
+	case NB_ARG_MEM:
+		return "memory to read";
+	case NB_ARG_OUT:
+		return "memory to write";
+	case NB_ARG_NONE:
+	case NB_ARG_ANY:
+	case NB_ARG_OPT:
+	case NB_ARG_MAP:
+	case NB_ARG_SIZE:
+	case NB_ARG_SIZE0:
+	case NB_ARG_CTX:
+		break;
+	}
+	return "an argument";
+}
+
+static int check_stack_arg(const struct at *a, int number, uint64_t size,
+			   enum access acc)
+{
+	const struct nb_reg *r = reg(a, number);
+	struct nb_range off = nb_access_offset(r, 0);
+	int rc = nb_check_frame(a, number, &off, size);
+
+	if (rc)
+		return rc;
+	nb_note_depth(a, r, &off);
+	return acc == LOAD ? nb_check_written(a, number, &off, size) : 0;
+}
+
+static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
+			 unsigned arg)
+{
+	int number = (int)arg + 1, rc;
+	const struct nb_reg *r = reg(a, number);
+	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
+	enum access acc = h->arg[arg] == NB_ARG_OUT ? STORE : LOAD;
+	struct nb_range off = nb_access_offset(r, 0);
+	const char *want = nb_say(a->env,
+				  "%s for bpf_%s in r%d: a pointer to "
+				  "%llu bytes",
+				  arg_words(h->arg[arg]), h->name, number,
+				  (unsigned long long)size.max);
+
+	if (!size.max && r->kind == NB_REG_STACK)
+		return 0;
+	switch ((enum nb_reg_kind)r->kind) {
+	case NB_REG_STACK:
+		return check_stack_arg(a, number, size.max, acc);
+	case NB_REG_VALUE:
+		rc = nb_check_span(a, number, &off, size.max);
+		return rc ? rc : nb_check_map_access(a, number, acc);
+	case NB_REG_MEM:
+		return nb_check_span(a, number, &off, size.max);
+	case NB_REG_VALUE_OR_NULL:
+		return refuse(a, NB_FIND_ARG_NULL, number, want, "");
+	case NB_REG_SCALAR:
+		if (nb_reg_is_const(r) && !r->r.t.value)
+			return refuse(a, NB_FIND_ARG_NULL, number, want, "");
+		break;
+	case NB_REG_UNINIT:
+	case NB_REG_CTX:
+	case NB_REG_MAP:
+	case NB_REG_FUNC:
+		break;
+	}
+	return refuse(a, NB_FIND_ARG_MEM, number, want, "");
+}
+
+/* The size itself; whether the memory has it, check_mem_arg asks. */
+static int check_size_arg(const struct at *a, const struct nb_helper_spec *h,
+			  unsigned arg)
+{
+	int number = (int)arg + 1;
+	const struct nb_reg *r = reg(a, number);
+
+	if (r->kind != NB_REG_SCALAR)
+		return refuse(a, NB_FIND_ARG_SCALAR, number,
+			      nb_say(a->env, "a size in r%d for bpf_%s", number,
+				     h->name),
+			      "");
+	if (r->r.smin < 0 || r->r.umax >= MAX_MOVE)
+		return refuse(a, NB_FIND_ARG_SIZE, number,
+			      nb_say(a->env,
+				     "a size with a known upper bound "
+				     "in r%d for bpf_%s",
+				     number, h->name),
+			      r->r.smin < 0 && r->r.smax < MAX_MOVE
+				      ? "it may be negative: use an unsigned "
+					"type"
+				      : "bound it by the size of the memory "
+					"first");
+	if (h->arg[arg] == NB_ARG_SIZE && !r->r.umin)
+		return refuse(a, NB_FIND_ARG_ZERO, number,
+			      nb_say(a->env,
+				     "a size of 1 or more in r%d for "
+				     "bpf_%s",
+				     number, h->name),
+			      "test it first: if (!size) return 0;");
+	return 0;
+}
+
+static int check_arg(const struct at *a, const struct nb_helper_spec *h,
+		     unsigned arg)
+{
+	int number = (int)arg + 1, rc;
+
+	if (h->arg[arg] == NB_ARG_NONE)
+		return 0;
+	if (h->arg[arg] == NB_ARG_OPT && reg(a, number)->kind == NB_REG_UNINIT)
+		return 0;
+	if ((rc = nb_check_init(a, number)))
+		return rc;
+	switch (h->arg[arg]) {
+	case NB_ARG_MAP:
+		return check_map_arg(a, h, number);
+	case NB_ARG_SIZE:
+	case NB_ARG_SIZE0:
+		return check_size_arg(a, h, arg);
+	case NB_ARG_ANY:
+		if (reg(a, number)->kind != NB_REG_SCALAR)
+			return refuse(a, NB_FIND_ARG_SCALAR, number,
+				      nb_say(a->env,
+					     "a number in r%d for bpf_%s",
+					     number, h->name),
+				      "");
+		return 0;
+	case NB_ARG_CTX:
+		if (reg(a, number)->kind != NB_REG_CTX ||
+		    !nb_range_is_const(&reg(a, number)->r) ||
+		    reg(a, number)->r.t.value)
+			return refuse(a, NB_FIND_ARG_CTX, number,
+				      nb_say(a->env,
+					     "the context in r%d for bpf_%s",
+					     number, h->name),
+				      "");
+		return 0;
+	case NB_ARG_NONE:
+	case NB_ARG_OPT:
+	case NB_ARG_KEY:
+	case NB_ARG_VALUE:
+	case NB_ARG_MEM:
+	case NB_ARG_OUT:
+		break;
+	}
+	return 0;
+}
+
+static bool is_memory(enum nb_arg arg)
+{
+	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
+	       arg == NB_ARG_OUT;
+}
+
+/* First what stands alone, then memory, whose size other arguments say. */
+int nb_check_args(const struct at *a)
+{
+	const struct nb_helper_spec *h = helper_of(a->insn);
+	int rc = 0;
+
+	for (unsigned i = 0; !rc && i < 5; i++)
+		rc = check_arg(a, h, i);
+	for (unsigned i = 0; !rc && i < 5; i++)
+		if (is_memory(h->arg[i]))
+			rc = check_mem_arg(a, h, i);
+	return rc;
+}
