@@ -71,6 +71,7 @@ help:
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make soak       longer hunts with new seeds: SECONDS=600
 ## make bench      nanoseconds per decision, as ratios, in one run
+## make bench-verify   what a verdict costs, beside the kernel's
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
 ## make docs, fmt, clean, setup, check-fresh (both commands in an empty Debian 12)
@@ -141,7 +142,7 @@ AGAIN = $(MAKE) --no-print-directory -j$(JOBS)
 
 # Set-up comes first and may install compilers, so the rest is a second make
 # that looks for its tools again.
-.PHONY: setup check check-all check-san soak demo bench lint fmt layers clean check-fresh
+.PHONY: setup check check-all check-san soak demo bench bench-verify lint fmt layers clean check-fresh
 setup:
 	@test/setup.sh build
 
@@ -176,6 +177,10 @@ demo: setup
 bench: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies benches >/dev/null
 	@test/bench/run.sh $(RELEASE)
+
+bench-verify: setup
+	@$(AGAIN) V=release B=$(RELEASE) policies $(RELEASE)/test/bench/verify_bench >/dev/null
+	@$(RELEASE)/test/bench/verify_bench $(RELEASE)/policies/*.policy
 
 SOURCES := $(shell find core lua plugin policies shell test examples \
 	\( -name '*.c' -o -name '*.h' \) -not -path '*/tbl/*' 2>/dev/null)

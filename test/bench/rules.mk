@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks; `make bench` runs them from a release build (test/bench/run.sh).
 
-BENCHES := $(addprefix $(B)/test/bench/,decision empty_tuner.so exec_bench map_bench)
+BENCHES := $(addprefix $(B)/test/bench/,decision empty_tuner.so exec_bench map_bench verify_bench)
 tests: $(BENCHES)
 
 $(B)/test/bench/decision: $(call o,test/bench/decision.c test/host/nccl.c)
@@ -19,4 +19,7 @@ $(B)/test/bench/native/%.o: policies/%.bpf.c test/bench/native.h
 		-c -o $@ $<
 
 $(B)/test/bench/exec_bench: $(B)/test/bench/exec_bench.o $(BENCH_NATIVE) $(CORE)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+
+$(B)/test/bench/verify_bench: $(call o,test/bench/verify_bench.c test/bench/verify_made.c) $(CORE)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
