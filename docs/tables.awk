@@ -47,6 +47,8 @@ function head(a, b, c, d, e) {
 }
 
 function flags(text) {
+	if (text == "0")
+		return "–"
 	gsub(/NB_F_/, "BPF_F_", text)
 	gsub(/ *\\\| */, ", ", text)
 	return text
@@ -72,9 +74,9 @@ function row(name) {
 	else if (name == "helpers")
 		printf "| `bpf_%s` (%s) | %s | %s | %s | %s |\n", arg[2], arg[1], words(4, 8),
 			arg[3] == "SCALAR" ? "number" : "pointer or NULL",
-			arg[9] == "COHERENT" ? "yes" : arg[9] == "MAP" ? "as the map" : "no", arg[11]
+			arg[10] == "COHERENT" ? "yes" : arg[10] == "MAP" ? "as the map" : "no", arg[12]
 	else if (name == "maps")
-		printf "| `BPF_MAP_TYPE_%s` | %s | %s | %s | %s |\n", arg[1], arg[2], arg[3], flags(arg[5]), arg[6]
+		printf "| `BPF_MAP_TYPE_%s` | %s | %s | %s | %s |\n", arg[1], arg[2], arg[3], flags(arg[7]), arg[8]
 	else if (name == "hooks")
 		printf "| `SEC(\"%s\")` | `struct ncclbpf_%s` | %s |\n", arg[2], arg[3], arg[5]
 	else if (name == "findings")

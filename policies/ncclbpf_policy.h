@@ -71,7 +71,8 @@ typedef long long __s64;
 #define __shared __attribute__((btf_decl_tag("ncclbpf:shared")))
 
 enum ncclbpf_map_type {
-#define MAPTYPE(name, id, word, ops, flags, doc) BPF_MAP_TYPE_##name = id,
+#define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
+	BPF_MAP_TYPE_##name = id,
 #include "core/tbl/maps.h"
 };
 
@@ -112,7 +113,7 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 #define NB_NEXT_SIZE , uint32_t size
 #define NB_NEXT_SIZE0 , uint32_t size
 
-#define HELPER(id, name, ret, a1, a2, a3, a4, a5, label, effect, doc)         \
+#define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, effect, doc)   \
 	static NB_RETURN_##ret (*const bpf_##name)(                           \
 		NB_FIRST_##a1 NB_NEXT_##a2 NB_THIRD_##a3 NB_NEXT_##a4         \
 			NB_NEXT_##a5) __attribute__((unused)) =               \

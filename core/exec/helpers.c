@@ -157,8 +157,9 @@ nb_helper_fn *nb_helper_body(int32_t id)
 	 * than in the first run that asks for its CPU. */
 	nb_ncpus();
 	switch (id) {
-#define HELPER(number, name, ret, a1, a2, a3, a4, a5, label, effect, doc) \
-	case number:                                                      \
+#define HELPER(number, name, ret, a1, a2, a3, a4, a5, maps, label, effect, \
+	       doc)                                                        \
+	case number:                                                       \
 		return name;
 #include "core/tbl/helpers.h"
 	}

@@ -95,7 +95,7 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 			gp->maps[i] = nb_map_get(from->maps[i]);
 			continue;
 		}
-		rc = nb_policy_map_new(&gp->maps[i], &img->maps[i], err);
+		rc = nb_policy_map_new(&gp->maps[i], img, i, err);
 		if (rc)
 			return rc;
 	}

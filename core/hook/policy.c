@@ -19,16 +19,20 @@ static struct nb_map_def definition(const struct nb_map_spec *s)
 	};
 }
 
-int nb_policy_map_new(struct nb_map **out, const struct nb_map_spec *spec,
-		      struct nb_err *err)
+int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
+		      uint32_t map, struct nb_err *err)
 {
+	const struct nb_map_spec *spec = &img->maps[map];
 	struct nb_map_def def = definition(spec);
 	uint32_t zero = 0;
 	int rc;
 
 	rc = nb_map_new(out, &def, err);
-	if (rc || !spec->init)
+	if (rc)
 		return rc;
+	nb_map_set_programs(*out, img->nprogs);
+	if (!spec->init)
+		return 0;
 	rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
 	if (rc) {
 		nb_map_put(*out);
@@ -79,7 +83,7 @@ static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
 		p->maps[i] = joined(s, peers, npeers);
 		if (p->maps[i])
 			continue;
-		rc = nb_policy_map_new(&p->maps[i], s, err);
+		rc = nb_policy_map_new(&p->maps[i], p->img, i, err);
 		if (rc)
 			return rc;
 	}

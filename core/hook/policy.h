@@ -56,8 +56,8 @@ struct nb_policy *nb_policy_get(struct nb_policy *p);
 /* One less; the last one frees. NULL is fine. Never on a decision path. */
 void nb_policy_put(struct nb_policy *p);
 
-/* A new map as @spec says, with its initial contents. */
-int nb_policy_map_new(struct nb_map **out, const struct nb_map_spec *spec,
-		      struct nb_err *err);
+/* A new map as the image's map number @map says, with its initial contents. */
+int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
+		      uint32_t map, struct nb_err *err);
 
 #endif

@@ -13,7 +13,7 @@ enum { PERCPU_MAX_VALUE = 32 << 10 };
 static int check_type(const struct nb_map_spec *m, struct nb_err *err)
 {
 	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
-	char known[160] = "";
+	char known[320] = "";
 	size_t n, used = 0;
 
 	if (t)
@@ -46,20 +46,48 @@ static int check_flags(const struct nb_map_spec *m, struct nb_err *err)
 	return 0;
 }
 
+/* Kernel: ringbuf_map_alloc; its page is taken to be of 4096 bytes. */
+static int check_ring(const struct nb_map_spec *m, struct nb_err *err)
+{
+	if (m->key_size || m->value_size)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: key of %u and value of %u bytes; a "
+			       "ring buffer has neither",
+			       m->name, m->key_size, m->value_size);
+	if (m->max_entries < 4096 || m->max_entries & (m->max_entries - 1))
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: max_entries %u is the ring buffer's "
+			       "size in bytes: a power of two, 4096 or more",
+			       m->name, m->max_entries);
+	if (m->max_entries > NB_MAP_MAX_BYTES / 4)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "map %s: a ring buffer of %u bytes; at most %d",
+			       m->name, m->max_entries, NB_MAP_MAX_BYTES / 4);
+	return 0;
+}
+
 static int check_sizes(const struct nb_map_spec *m, struct nb_err *err)
 {
-	const char *type = nb_spec_map_type(m->type)->word;
+	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
+	const char *type = t->word;
 
 	if (!m->max_entries)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: max_entries is 0; a map of type %s "
 			       "needs 1 or more",
 			       m->name, type);
-	if (m->type != NB_MAP_HASH && m->key_size != 4)
+	if (t->keys == NB_KEYS_RING)
+		return check_ring(m, err);
+	if (t->keys == NB_KEYS_INDEX && m->key_size != 4)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: key of %u bytes; the key of type %s is "
 			       "an index of 4 bytes",
 			       m->name, m->key_size, type);
+	if (t->traits & NB_TRAIT_PROGS && m->value_size != 4)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: value of %u bytes; the value of type "
+			       "%s is the number of a program, 4 bytes",
+			       m->name, m->value_size, type);
 	if (!m->key_size || !m->value_size)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: %s of 0 bytes; 1 or more are needed",
@@ -69,8 +97,8 @@ static int check_sizes(const struct nb_map_spec *m, struct nb_err *err)
 
 static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
 {
-	uint32_t most = m->type == NB_MAP_PERCPU_ARRAY ? PERCPU_MAX_VALUE
-						       : NB_IMAGE_MAX_VALUE;
+	bool percpu = nb_spec_map_type(m->type)->traits & NB_TRAIT_PERCPU;
+	uint32_t most = percpu ? PERCPU_MAX_VALUE : NB_IMAGE_MAX_VALUE;
 	uint64_t total =
 		((uint64_t)m->key_size + m->value_size) * m->max_entries;
 
@@ -93,6 +121,8 @@ static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
 
 static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 {
+	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
+
 	if (m->tags & ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED))
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: tags 0x%x; known: 1 (coherent), "
@@ -100,11 +130,15 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 			       m->name, m->tags);
 	if (!(m->tags & NB_MAPF_COHERENT))
 		return 0;
-	if (m->type == NB_MAP_PERCPU_ARRAY)
+	if (t->traits & NB_TRAIT_PERCPU)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: a per-CPU map cannot be coherent: what "
 			       "it answers depends on the CPU",
 			       m->name);
+	if (t->traits & NB_TRAIT_LOCAL)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a map of type %s cannot be coherent",
+			       m->name, t->word);
 	if (m->flags & NB_F_WRONLY_PROG)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: programs only read a coherent map; "

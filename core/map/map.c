@@ -73,8 +73,8 @@ uint32_t nb_ncpus(void)
 static const struct nb_map_ops *ops_of(uint32_t type)
 {
 	switch (type) {
-#define MAPTYPE(name, id, word, ops, flags, doc) \
-	case id:                                 \
+#define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
+	case id:                                               \
 		return &nb_map_##ops##_ops;
 #include "core/tbl/maps.h"
 	}
@@ -102,13 +102,12 @@ static int check_flags(const struct nb_map_def *def, struct nb_err *err)
 static int check_def(const struct nb_map_ops *ops, const struct nb_map_def *def,
 		     struct nb_err *err)
 {
+	const struct nb_map_type_spec *spec;
 	int rc;
 
 	if (!ops)
 		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": type %" PRIu32
-			       " is none of array (2), hash (1), "
-			       "percpu_array (6)",
+			       "map \"%s\": type %" PRIu32 " is not supported",
 			       def->name, def->type);
 	if (strlen(def->name) >= sizeof(((struct nb_map *)0)->name))
 		return nb_fail(err, NB_E_MAPDEF, 0,
@@ -118,7 +117,9 @@ static int check_def(const struct nb_map_ops *ops, const struct nb_map_def *def,
 	rc = check_flags(def, err);
 	if (rc)
 		return rc;
-	if (def->max_entries == 0 || def->value_size == 0)
+	spec = nb_spec_map_type(def->type);
+	if (def->max_entries == 0 ||
+	    (def->value_size == 0 && spec->keys != NB_KEYS_RING))
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map \"%s\": max_entries is %" PRIu32
 			       ", value_size %" PRIu32 "; each at least 1",
@@ -256,7 +257,7 @@ static void name_key(char text[64], const struct nb_map *m, const void *key)
 	size_t n = m->def.key_size < 16 ? m->def.key_size : 16;
 	int at;
 
-	if (m->def.type != NB_MAP_HASH) {
+	if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_INDEX) {
 		snprintf(text, 64, "index %" PRIu32, nb_array_index(key));
 		return;
 	}
@@ -273,6 +274,11 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 {
 	char k[64];
 
+	if (rc == -NB_ENOTSUPP)
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "map \"%s\": a map of type %s has no elements "
+			       "to look up, store or delete",
+			       m->name, nb_spec_map_type(m->def.type)->word);
 	name_key(k, m, key);
 	switch (rc) {
 	case -ENOENT:
@@ -282,7 +288,7 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 		return nb_fail(err, NB_E_EXISTS, 0, "map \"%s\" has %s already",
 			       m->name, k);
 	case -E2BIG:
-		if (m->def.type != NB_MAP_HASH)
+		if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_INDEX)
 			return nb_fail(err, NB_E_BIG, 0,
 				       "map \"%s\": %s; the last is %" PRIu32,
 				       m->name, k, m->max_entries - 1);
@@ -290,6 +296,11 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 			       "map \"%s\": no room for %s: all %" PRIu32
 			       " entries are in use",
 			       m->name, k, m->max_entries);
+	case -EBADF:
+		return nb_fail(err, NB_E_ARG, 0,
+			       "map \"%s\": %s: the value is the number of a "
+			       "program of the policy, 0 to %" PRIu32,
+			       m->name, k, m->nprogs - 1);
 	case -EBUSY:
 		return nb_fail(err, NB_E_BUSY, 0,
 			       "map \"%s\": %s stays busy; try again", m->name,
@@ -349,6 +360,11 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 			       "deleted; write zeros instead",
 			       m->name);
 	return rc ? refused(m, key, 0, rc, err) : 0;
+}
+
+void nb_map_set_programs(struct nb_map *m, uint32_t n)
+{
+	m->nprogs = n;
 }
 
 int nb_map_next(const struct nb_map *m, const void *key, void *next)

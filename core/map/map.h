@@ -79,11 +79,12 @@ int nb_map_read(const struct nb_map *m, const void *key, void *value,
 		struct nb_err *err);
 /*
  * 0, NB_E_FULL (hash), NB_E_BIG (index of an array), NB_E_EXISTS, NB_E_NOKEY,
- * NB_E_FLAGS, NB_E_BUSY (a bucket was busy for seconds). May sleep.
+ * NB_E_FLAGS, NB_E_BUSY (a bucket was busy for seconds), NB_E_NOTSUP (a ring
+ * buffer has no elements), NB_E_ARG (no such program). May sleep.
  */
 int nb_map_write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags, struct nb_err *err);
-/* 0, NB_E_NOKEY, NB_E_FLAGS (arrays cannot delete), NB_E_BUSY */
+/* 0, NB_E_NOKEY, NB_E_FLAGS (arrays cannot delete), NB_E_BUSY, NB_E_NOTSUP */
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err);
 /*
  * Walk: @key NULL starts; *@next (key_size bytes) gets the key after @key.
@@ -93,6 +94,14 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err);
  * whatever others do meanwhile, and sees every key that stays.
  */
 int nb_map_next(const struct nb_map *m, const void *key, void *next);
+
+/*
+ * Program arrays: values are numbers of programs, below @n; 0 before this.
+ * Whoever makes the map calls it, before others see it; clones inherit it.
+ */
+void nb_map_set_programs(struct nb_map *m, uint32_t n);
+/* The program at @index, -1: none. For bpf_tail_call; any thread, no lock. */
+int64_t nb_prog_array_at(const struct nb_map *m, uint32_t index);
 
 /*
  * For the interpreter and JIT: the address of element 0 of an array map

@@ -44,6 +44,10 @@ struct nb_map_ops {
 
 enum { NB_CACHE_LINE = 64 };
 
+/* The kernel's number for an operation that a map type does not have; no
+ * errno.h has it. */
+enum { NB_ENOTSUPP = 524 };
+
 /* The first member of each type's struct; read-only once made, but refs. */
 struct nb_map {
 	/* = ops->lookup, or one made for this key size */
@@ -54,6 +58,7 @@ struct nb_map {
 	size_t cpu_size;      /* bytes between two CPUs' elements */
 	uint32_t max_entries; /* = def.max_entries */
 	bool percpu;	      /* does lookup look at its cpu? */
+	uint32_t nprogs;      /* program arrays: values are below it */
 	struct nb_map_def def;
 	size_t memory;
 	char name[64];
@@ -141,7 +146,7 @@ static inline uint32_t nb_array_index(const void *key)
 	return index;
 }
 
-#define MAPTYPE(name, id, word, ops, flags, doc) \
+#define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	extern const struct nb_map_ops nb_map_##ops##_ops;
 #include "core/tbl/maps.h"
 

@@ -45,11 +45,12 @@ const struct nb_insn_spec *nb_spec_insn(enum nb_op op)
 }
 
 static const struct nb_helper_spec helpers[] = {
-#define HELPER(id, name, ret, a1, a2, a3, a4, a5, label, effect, doc)          \
+#define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, effect, doc)    \
 	{ id,                                                                  \
 	  #name,                                                               \
 	  NB_RET_##ret,                                                        \
 	  { NB_ARG_##a1, NB_ARG_##a2, NB_ARG_##a3, NB_ARG_##a4, NB_ARG_##a5 }, \
+	  NB_MAPS_##maps,                                                      \
 	  NB_LABEL_##label,                                                    \
 	  NB_EFFECT_##effect,                                                  \
 	  doc },
@@ -81,7 +82,8 @@ const struct nb_helper_spec *nb_spec_helpers(size_t *n)
 }
 
 static const struct nb_map_type_spec map_types[] = {
-#define MAPTYPE(name, id, word, ops, flags, doc) { id, word, flags, doc },
+#define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
+	{ id, word, NB_KEYS_##keys, traits, flags, doc },
 #include "core/tbl/maps.h"
 };
 

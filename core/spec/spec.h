@@ -126,6 +126,39 @@ const struct nb_insn_spec *nb_spec_insn(enum nb_op op);
 
 enum nb_label { NB_LABEL_COHERENT, NB_LABEL_LOCAL, NB_LABEL_MAP };
 
+/* ---- map types ---- */
+
+/* Linux's map flags (linux/bpf.h) that some type here knows. */
+enum {
+	NB_F_NO_PREALLOC = 0x1,
+	NB_F_RDONLY_PROG = 0x80,
+	NB_F_WRONLY_PROG = 0x100,
+	NB_F_MMAPABLE = 0x400
+};
+
+enum nb_map_type {
+#define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
+	NB_MAP_##name = id,
+#include "core/tbl/maps.h"
+};
+
+/* What names an element; see core/tbl/maps.h. */
+enum nb_map_keys { NB_KEYS_INDEX, NB_KEYS_BYTES, NB_KEYS_RING };
+
+enum { NB_TRAIT_PERCPU = 1, NB_TRAIT_LOCAL = 2, NB_TRAIT_PROGS = 4 };
+
+struct nb_map_type_spec {
+	uint32_t id;
+	const char *word;
+	enum nb_map_keys keys;
+	uint32_t traits; /* NB_TRAIT_* */
+	uint32_t flags;
+	const char *doc;
+};
+
+const struct nb_map_type_spec *nb_spec_map_type(uint32_t id);
+const struct nb_map_type_spec *nb_spec_map_types(size_t *n);
+
 /* ---- helpers ---- */
 
 enum nb_ret { NB_RET_SCALAR, NB_RET_VALUE_OR_NULL };
@@ -146,11 +179,23 @@ enum nb_arg {
 
 enum nb_effect { NB_EFFECT_NONE, NB_EFFECT_WRITES_MAP };
 
+/* Sets of map types, for the column "maps" of core/tbl/helpers.h. */
+#define NB_MAP_BIT(name) (1u << NB_MAP_##name)
+enum {
+	NB_MAPS_NONE = 0, /* the helper takes no map */
+	NB_MAPS_UPDATE =
+		NB_MAP_BIT(HASH) | NB_MAP_BIT(ARRAY) | NB_MAP_BIT(PERCPU_ARRAY),
+	NB_MAPS_LOOKUP = NB_MAPS_UPDATE,
+	NB_MAPS_PROGS = NB_MAP_BIT(PROG_ARRAY),
+	NB_MAPS_RINGBUF = NB_MAP_BIT(RINGBUF)
+};
+
 struct nb_helper_spec {
 	int32_t id;
 	const char *name;
 	enum nb_ret ret;
 	enum nb_arg arg[5];
+	uint32_t maps; /* types its map may have: bits 1 << enum nb_map_type */
 	enum nb_label label;
 	enum nb_effect effect;
 	const char *doc;
@@ -161,31 +206,6 @@ const struct nb_helper_spec *nb_spec_helper(int32_t id);
 const struct nb_helper_spec *nb_spec_helper_named(const char *name);
 /* All of them, in order of their number; *@n gets the count. */
 const struct nb_helper_spec *nb_spec_helpers(size_t *n);
-
-/* ---- map types ---- */
-
-/* Linux's map flags (linux/bpf.h) that some type here knows. */
-enum {
-	NB_F_NO_PREALLOC = 0x1,
-	NB_F_RDONLY_PROG = 0x80,
-	NB_F_WRONLY_PROG = 0x100,
-	NB_F_MMAPABLE = 0x400
-};
-
-enum nb_map_type {
-#define MAPTYPE(name, id, word, ops, flags, doc) NB_MAP_##name = id,
-#include "core/tbl/maps.h"
-};
-
-struct nb_map_type_spec {
-	uint32_t id;
-	const char *word;
-	uint32_t flags;
-	const char *doc;
-};
-
-const struct nb_map_type_spec *nb_spec_map_type(uint32_t id);
-const struct nb_map_type_spec *nb_spec_map_types(size_t *n);
 
 /* ---- hooks and their contexts ---- */
 

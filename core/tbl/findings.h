@@ -48,6 +48,7 @@ FINDING(POINTER_STORE,  "pointer_store",     "an address is stored where a numbe
 /* helpers */
 FINDING(HELPER,         "helper_unknown",    "a helper that does not exist here",                               "")
 FINDING(ARG_MAP,        "arg_map",           "a helper wants a map",                                            "pass the address of a map: &name")
+FINDING(MAP_KIND,       "map_kind",          "a helper is given a map of a type that it does not work on",      "docs/policies.md says which helpers go with which map types")
 FINDING(ARG_SCALAR,     "arg_scalar",        "a helper wants a number",                                         "")
 FINDING(ARG_MEM,        "arg_memory",        "a helper wants memory",                                           "pass the address of a variable or of a map value")
 FINDING(ARG_NULL,       "arg_null",          "a helper wants memory and gets NULL or a pointer not yet tested", "test it first: if (!v) return 0;")

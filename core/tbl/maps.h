@@ -2,16 +2,25 @@
 /*
  * One row a map type; numbers are Linux's (enum bpf_map_type).
  *
- * name   enumerator NB_MAP_<name>
- * id     BPF_MAP_TYPE_<name>
- * word   name for people and on the wire
- * ops    the type's operations: const struct nb_map_ops nb_map_<ops>_ops
- * flags  map_flags a definition may carry
- * doc    one line for the reference page
+ * name    enumerator NB_MAP_<name>
+ * id      BPF_MAP_TYPE_<name>
+ * word    name for people and on the wire
+ * ops     the type's operations: const struct nb_map_ops nb_map_<ops>_ops
+ * keys    NB_KEYS_<keys>:
+ *         INDEX   a number of 4 bytes, 0 to max_entries - 1
+ *         BYTES   any bytes
+ *         RING    no key and no value: records of any size
+ * traits  0 or NB_TRAIT_*: PERCPU (a value for each CPU), LOCAL (cannot be
+ *         coherent: programs change it or it depends on the CPU), PROGS (the
+ *         value of 4 bytes is the number of a program of the same image)
+ * flags   map_flags a definition may carry
+ * doc     one line for the reference page
  */
-/*      name          id word            ops           flags                                                                    doc */
-MAPTYPE(HASH,         1, "hash",         hash,         NB_F_NO_PREALLOC | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                  "keys of any bytes; look-ups never lock or allocate")
-MAPTYPE(ARRAY,        2, "array",        array,        NB_F_MMAPABLE | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                     "indices 0 to max_entries - 1, all present from the start, zeroed")
-MAPTYPE(PERCPU_ARRAY, 6, "percpu_array", percpu_array, NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "an array for each possible CPU; programs see the one they run on")
+/*      name           id word            ops           keys   traits                              flags                                                                    doc */
+MAPTYPE(HASH,          1, "hash",         hash,         BYTES, 0,                                  NB_F_NO_PREALLOC | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                  "keys of any bytes; look-ups never lock or allocate")
+MAPTYPE(ARRAY,         2, "array",        array,        INDEX, 0,                                  NB_F_MMAPABLE | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                     "indices 0 to max_entries - 1, all present from the start, zeroed")
+MAPTYPE(PROG_ARRAY,    3, "prog_array",   prog_array,   INDEX, NB_TRAIT_PROGS,                     0,                                                                       "programs of the same policy, for bpf_tail_call; elements may be empty")
+MAPTYPE(PERCPU_ARRAY,  6, "percpu_array", percpu_array, INDEX, NB_TRAIT_LOCAL | NB_TRAIT_PERCPU,   NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "an array for each possible CPU; programs see the one they run on")
+MAPTYPE(RINGBUF,      27, "ringbuf",      ringbuf,      RING,  NB_TRAIT_LOCAL,                     0,                                                                       "records of any size in order, many writers; max_entries is its size in bytes, a power of two from 4096 on")
 
 #undef MAPTYPE

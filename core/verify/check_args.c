@@ -59,17 +59,53 @@ int nb_check_helper(const struct at *a)
 		"kernel do not exist inside a job");
 }
 
+/* "array, hash": the map types that @h takes. */
+static const char *map_types(const struct at *a, const struct nb_helper_spec *h)
+{
+	size_t n;
+	const struct nb_map_type_spec *t = nb_spec_map_types(&n);
+	const char *list = "";
+
+	for (size_t i = 0; i < n; i++)
+		if (h->maps >> t[i].id & 1)
+			list = *list ? nb_say(a->env, "%s, %s", list, t[i].word)
+				     : t[i].word;
+	return list;
+}
+
+/* Does the helper work on maps of this type? */
+static int check_map_kind(const struct at *a, const struct nb_helper_spec *h,
+			  int number)
+{
+	uint32_t map = reg(a, number)->map;
+	uint32_t type = a->env->img->maps[map].type;
+
+	if (h->maps >> type & 1)
+		return 0;
+	return nb_refuse(a->env, NB_FIND_MAP_KIND, a->pc, number,
+			 nb_say(a->env, "a map of type %s in r%d for bpf_%s",
+				map_types(a, h), number, h->name),
+			 nb_say(a->env, "map %s is of type %s",
+				nb_map_name(a->env, map),
+				nb_spec_map_type(type)->word),
+			 "");
+}
+
 static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
 			 int number)
 {
 	const struct nb_reg *r = reg(a, number);
 	struct at at = *a;
+	int rc;
 
 	if (r->kind != NB_REG_MAP)
 		return refuse(a, NB_FIND_ARG_MAP, number,
 			      nb_say(a->env, "a map in r%d for bpf_%s", number,
 				     h->name),
 			      "");
+	rc = check_map_kind(a, h, number);
+	if (rc)
+		return rc;
 	if (h->effect == NB_EFFECT_WRITES_MAP)
 		return nb_check_map_access(&at, number, STORE);
 	return 0;

@@ -153,7 +153,7 @@ static void make_maps(const struct nb_image *img, struct nb_map **maps)
 	struct nb_err err;
 
 	for (uint32_t i = 0; i < img->nmaps; i++) {
-		if (nb_policy_map_new(&maps[i], &img->maps[i], &err))
+		if (nb_policy_map_new(&maps[i], img, i, &err))
 			die(img->name, err.text);
 		fill_map(maps[i]);
 		for (size_t v = 0; v < sizeof(variables) / sizeof(variables[0]);

@@ -418,11 +418,22 @@ static const struct map_case map_cases[] = {
 	{ M(NB_MAP_PERCPU_ARRAY, 4, 32769, 1, 0), NB_E_LIMIT },
 	{ M(NB_MAP_PERCPU_ARRAY, 4, 8, 1, NB_F_MMAPABLE), NB_E_MAPDEF },
 	{ M(0, 4, 8, 1, 0), NB_E_MAPDEF },
-	{ M(27, 0, 0, 4096, 0), NB_E_MAPDEF }, /* ring buffer */
+	{ M(NB_MAP_RINGBUF, 0, 0, 4096, 0), 0 },
+	{ M(NB_MAP_RINGBUF, 0, 0, 1 << 20, 0), 0 },
+	{ M(NB_MAP_RINGBUF, 4, 0, 4096, 0), NB_E_MAPDEF },
+	{ M(NB_MAP_RINGBUF, 0, 4, 4096, 0), NB_E_MAPDEF },
+	{ M(NB_MAP_RINGBUF, 0, 0, 2048, 0), NB_E_MAPDEF },
+	{ M(NB_MAP_RINGBUF, 0, 0, 12288, 0), NB_E_MAPDEF },
+	{ M(NB_MAP_RINGBUF, 0, 0, 4096, NB_F_RDONLY_PROG), NB_E_MAPDEF },
+	{ M(NB_MAP_PROG_ARRAY, 4, 4, 8, 0), 0 },
+	{ M(NB_MAP_PROG_ARRAY, 8, 4, 8, 0), NB_E_MAPDEF },
+	{ M(NB_MAP_PROG_ARRAY, 4, 8, 8, 0), NB_E_MAPDEF },
+	{ M(NB_MAP_PROG_ARRAY, 4, 4, 8, NB_F_RDONLY_PROG), NB_E_MAPDEF },
 	{ M(NB_MAP_ARRAY, 4, 65536, 1, 0), 0 },
 	{ M(NB_MAP_ARRAY, 4, 65537, 1, 0), NB_E_LIMIT },
 	{ M(NB_MAP_ARRAY, 4, 65536, 1u << 20, 0), NB_E_LIMIT },
 	{ M(NB_MAP_HASH, 8, 8, UINT32_MAX, 0), NB_E_LIMIT },
+	{ M(NB_MAP_RINGBUF, 0, 0, 1 << 27, 0), NB_E_LIMIT },
 };
 
 START_TEST(map_definitions_follow_the_kernels_rules)

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+// The ring buffer. A record is a header of 8 bytes and its data, padded to 8.
+//
+// Writers claim room by moving the producer's position (one compare and swap),
+// then store the header with its busy bit, then fill in the data, then store
+// the header without that bit. Between the first two steps a reader finds the
+// zero that whoever read there before has left: also a record not complete.
+// Readers zero what they have read before they move the consumer's position,
+// so a header is never mistaken for one of an earlier round. One reader at a
+// time, by a flag; writers never look at it.
+//
+// A record that goes over the ring's end lies in one piece all the same: as
+// many bytes again follow the ring, used by such records alone. (The kernel
+// maps the pages twice; twice the memory needs no page tables.)
+#include "core/map/ringbuf.h"
+
+#include <errno.h>
+
+#include "core/map/ops.h"
+
+enum {
+	HEADER = 8,
+	/* Each failed round is another writer's success. */
+	ROUNDS = 1 << 12
+};
+
+/* Of a header: the size is in the lower half. */
+#define BUSY ((uint64_t)1 << 31)
+#define DISCARD ((uint64_t)1 << 30)
+#define RECORD ((uint64_t)1 << 32) /* always set, so that no header is 0 */
+#define SIZE_MASK (DISCARD - 1)
+
+/* Positions on lines of their own: writers share one, the reader has one. */
+struct ring {
+	struct nb_map map;
+	_Alignas(NB_CACHE_LINE) uint64_t produced;
+	_Alignas(NB_CACHE_LINE) uint64_t consumed;
+	uint32_t reading;
+	_Alignas(NB_CACHE_LINE) unsigned char data[];
+};
+
+static struct ring *ring_of(struct nb_map *m)
+{
+	return (struct ring *)m;
+}
+
+static const struct ring *const_ring_of(const struct nb_map *m)
+{
+	return (const struct ring *)m;
+}
+
+static uint64_t ring_size(const struct ring *r)
+{
+	return r->map.max_entries;
+}
+
+static uint64_t *header(struct ring *r, uint64_t pos)
+{
+	return (uint64_t *)(void *)&r->data[pos & (ring_size(r) - 1)];
+}
+
+/* Bytes of a record with its header. */
+static uint64_t length(uint64_t size)
+{
+	return (size + HEADER + 7) & ~(uint64_t)7;
+}
+
+/* ---- writers ------------------------------------------------------------ */
+
+void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
+{
+	struct ring *r = ring_of(m);
+	uint64_t all = ring_size(r), at, len = length(size);
+	uint64_t *h;
+
+	if (size > SIZE_MASK || len > all)
+		return NULL;
+	at = __atomic_load_n(&r->produced, __ATOMIC_RELAXED);
+	for (int n = 0; n < ROUNDS; n++) {
+		/* Acquire: what is there was zeroed before we store. */
+		uint64_t from = __atomic_load_n(&r->consumed, __ATOMIC_ACQUIRE);
+
+		/* Signed: the reader may have passed a stale @at. Like the
+		 * kernel's, a ring is never filled to its last byte. */
+		if ((int64_t)(at + len - from) >= (int64_t)all)
+			return NULL;
+		if (__atomic_compare_exchange_n(&r->produced, &at, at + len,
+						true, __ATOMIC_RELEASE,
+						__ATOMIC_RELAXED)) {
+			h = header(r, at);
+			__atomic_store_n(h, RECORD | BUSY | size,
+					 __ATOMIC_RELEASE);
+			return h + 1;
+		}
+		nb_cpu_relax();
+	}
+	return NULL;
+}
+
+static void finish(void *sample, uint64_t how)
+{
+	uint64_t *h = (uint64_t *)sample - 1;
+
+	__atomic_store_n(h,
+			 (__atomic_load_n(h, __ATOMIC_RELAXED) & ~BUSY) | how,
+			 __ATOMIC_RELEASE);
+}
+
+void nb_ringbuf_submit(void *sample, uint64_t flags)
+{
+	(void)flags;
+	finish(sample, 0);
+}
+
+void nb_ringbuf_discard(void *sample, uint64_t flags)
+{
+	(void)flags;
+	finish(sample, DISCARD);
+}
+
+int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
+			  uint64_t flags)
+{
+	void *to;
+
+	if (flags & ~(uint64_t)(NB_RB_NO_WAKEUP | NB_RB_FORCE_WAKEUP))
+		return -EINVAL;
+	to = nb_ringbuf_reserve(m, size);
+	if (!to)
+		return -EAGAIN;
+	memcpy(to, data, size);
+	finish(to, 0);
+	return 0;
+}
+
+uint64_t nb_ringbuf_query(const struct nb_map *m, uint64_t flags)
+{
+	const struct ring *r = const_ring_of(m);
+	uint64_t cons = __atomic_load_n(&r->consumed, __ATOMIC_ACQUIRE);
+	uint64_t prod = __atomic_load_n(&r->produced, __ATOMIC_ACQUIRE);
+
+	switch (flags) {
+	case NB_RB_AVAIL:
+		return prod - cons;
+	case NB_RB_SIZE:
+		return ring_size(r);
+	case NB_RB_CONS_POS:
+		return cons;
+	case NB_RB_PROD_POS:
+		return prod;
+	}
+	return 0;
+}
+
+/* ---- readers ------------------------------------------------------------ */
+
+static bool begin_reading(struct ring *r)
+{
+	return !__atomic_exchange_n(&r->reading, 1, __ATOMIC_ACQUIRE);
+}
+
+static void end_reading(struct ring *r)
+{
+	__atomic_store_n(&r->reading, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * The first complete record from *@pos on that was not discarded: its header,
+ * and *@pos where it begins; 0 when there is none, *@pos where that is.
+ */
+static uint64_t find(struct ring *r, uint64_t *pos)
+{
+	uint64_t end = __atomic_load_n(&r->produced, __ATOMIC_ACQUIRE), h;
+
+	while (*pos < end) {
+		h = __atomic_load_n(header(r, *pos), __ATOMIC_ACQUIRE);
+		if (!h || h & BUSY)
+			return 0;
+		if (!(h & DISCARD))
+			return h;
+		*pos += length(h & SIZE_MASK);
+	}
+	return 0;
+}
+
+/* Free everything before @pos: first zero it, then say so. */
+static void consume(struct ring *r, uint64_t pos)
+{
+	uint64_t all = ring_size(r);
+	uint64_t at = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
+
+	for (uint64_t i = at; i < pos; i += 8)
+		__atomic_store_n((uint64_t *)(void *)&r->data[i & (all - 1)], 0,
+				 __ATOMIC_RELAXED);
+	__atomic_store_n(&r->consumed, pos, __ATOMIC_RELEASE);
+}
+
+int nb_ringbuf_read(struct nb_map *m, void *to, size_t room, size_t *size)
+{
+	struct ring *r = ring_of(m);
+	uint64_t pos, h;
+	int rc = 0;
+
+	if (!begin_reading(r))
+		return -EAGAIN;
+	pos = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
+	h = find(r, &pos);
+	*size = h & SIZE_MASK;
+	if (!h) {
+		rc = -EAGAIN;
+	} else if (*size > room) {
+		rc = -ENOSPC;
+	} else {
+		memcpy(to, header(r, pos) + 1, *size);
+		pos += length(*size);
+	}
+	consume(r, pos); /* discarded ones before it as well */
+	end_reading(r);
+	return rc;
+}
+
+int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
+		    size_t room, size_t *size)
+{
+	struct ring *r = ring_of(m);
+	uint64_t first, i, h = 0;
+	int rc = -EAGAIN;
+
+	*size = 0;
+	if (!begin_reading(r))
+		return -EAGAIN;
+	first = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
+	/* From the oldest on, so that what stands at @at is a header. */
+	for (i = first; (h = find(r, &i)) && i < *at;)
+		i += length(h & SIZE_MASK);
+	if (h) {
+		*size = h & SIZE_MASK;
+		rc = *size > room ? -ENOSPC : 0;
+	}
+	if (!rc)
+		memcpy(to, header(r, i) + 1, *size);
+	if (h && pos)
+		*pos = i;
+	if (h)
+		*at = i + length(*size);
+	end_reading(r);
+	return rc;
+}
+
+/* ---- as a map ----------------------------------------------------------- */
+
+static int check(const struct nb_map_def *def, struct nb_err *err)
+{
+	if (def->key_size || def->value_size)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": key_size %u, value_size %u; a ring "
+			       "buffer has neither keys nor values",
+			       def->name, def->key_size, def->value_size);
+	if (def->max_entries < 4096 ||
+	    def->max_entries & (def->max_entries - 1))
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": max_entries is %u; a ring buffer's "
+			       "size in bytes, a power of two from 4096 on",
+			       def->name, def->max_entries);
+	return 0;
+}
+
+static bool plan(const struct nb_map_def *def, uint64_t *size)
+{
+	*size = sizeof(struct ring) + 2 * (uint64_t)def->max_entries;
+	return true;
+}
+
+static void init(struct nb_map *m)
+{
+	(void)m;
+}
+
+static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
+{
+	(void)m, (void)key, (void)cpu;
+	return NULL;
+}
+
+static int update(struct nb_map *m, const void *key, const void *value,
+		  uint64_t flags, uint32_t cpu)
+{
+	(void)m, (void)key, (void)value, (void)flags, (void)cpu;
+	return -NB_ENOTSUPP;
+}
+
+static int take_out(struct nb_map *m, const void *key)
+{
+	(void)m, (void)key;
+	return -NB_ENOTSUPP;
+}
+
+static int read(const struct nb_map *m, const void *key, void *value)
+{
+	(void)m, (void)key, (void)value;
+	return -NB_ENOTSUPP;
+}
+
+static int write(struct nb_map *m, const void *key, const void *value,
+		 uint64_t flags)
+{
+	(void)m, (void)key, (void)value, (void)flags;
+	return -NB_ENOTSUPP;
+}
+
+static int next(const struct nb_map *m, const void *key, void *to)
+{
+	(void)m, (void)key, (void)to;
+	return -NB_ENOTSUPP;
+}
+
+static struct ring *writable(const struct nb_map *m)
+{
+	// NOLINTNEXTLINE(performance-no-int-to-ptr)
+	return (struct ring *)(uintptr_t)m;
+}
+
+/* Complete records not yet read; 0 while somebody is reading. */
+static uint32_t count(const struct nb_map *m)
+{
+	struct ring *r = writable(m);
+	uint64_t pos, h;
+	uint32_t n = 0;
+
+	if (!begin_reading(r))
+		return 0;
+	pos = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
+	for (; (h = find(r, &pos)); n++)
+		pos += length(h & SIZE_MASK);
+	end_reading(r);
+	return n;
+}
+
+/* The complete records; one that is being written ends the copy. */
+static void copy(struct nb_map *to, const struct nb_map *from)
+{
+	struct ring *f = writable(from);
+	uint64_t pos, h;
+
+	if (!begin_reading(f))
+		return; /* somebody is emptying it */
+	pos = __atomic_load_n(&f->consumed, __ATOMIC_RELAXED);
+	for (; (h = find(f, &pos)); pos += length(h & SIZE_MASK))
+		nb_ringbuf_output(to, header(f, pos) + 1, h & SIZE_MASK, 0);
+	end_reading(f);
+}
+
+const struct nb_map_ops nb_map_ringbuf_ops = {
+	.check = check,
+	.plan = plan,
+	.init = init,
+	.lookup = lookup,
+	.update = update,
+	.remove = take_out,
+	.read = read,
+	.write = write,
+	.next = next,
+	.count = count,
+	.copy = copy,
+};
