@@ -143,7 +143,7 @@ static void compile(const struct row *r, const struct nb_verdict *v)
 	struct nb_err err;
 
 	for (uint32_t i = 0; i < r->of->nmaps; i++)
-		if (nb_policy_map_new(&maps[i], &r->of->maps[i], &err))
+		if (nb_policy_map_new(&maps[i], r->of, i, &err))
 			die(r->name, err.text);
 	if (nb_exec_new(&x, r->of, prog, maps, NULL, &err) ||
 	    nb_exec_compile(x, v->aux, &err))
