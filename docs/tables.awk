@@ -73,7 +73,7 @@ function row(name) {
 			tolower(arg[4]), arg[5] == "1" ? "" : arg[5], arg[6]
 	else if (name == "helpers")
 		printf "| `bpf_%s` (%s) | %s | %s | %s | %s |\n", arg[2], arg[1], words(4, 8),
-			arg[3] == "SCALAR" ? "number" : "pointer or NULL",
+			arg[3] == "SCALAR" ? "number" : arg[3] == "VOID" ? "–" : "pointer or NULL",
 			arg[10] == "COHERENT" ? "yes" : arg[10] == "MAP" ? "as the map" : "no", arg[12]
 	else if (name == "maps")
 		printf "| `BPF_MAP_TYPE_%s` | %s | %s | %s | %s |\n", arg[1], arg[2], arg[3], flags(arg[7]), arg[8]

@@ -85,19 +85,29 @@ enum {
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 
+/* State of bpf_iter_num_new and its companions; see ncclbpf_for. */
+struct bpf_iter_num {
+	uint64_t opaque[1];
+} __attribute__((aligned(8)));
+
 /* ---- helpers: bpf_<name>, one for each row of core/tbl/helpers.h ---- */
 
 #define NB_RETURN_SCALAR long
 #define NB_RETURN_VALUE_OR_NULL void *
+#define NB_RETURN_VOID void
+#define NB_RETURN_ELEM int *
 #define NB_FIRST_NONE void
 #define NB_FIRST_ANY uint64_t
 #define NB_FIRST_MAP void *map
 #define NB_FIRST_MEM const void *mem
 #define NB_FIRST_CTX void *ctx
+#define NB_FIRST_ITER0 struct bpf_iter_num *it
+#define NB_FIRST_ITER struct bpf_iter_num *it
 /* Where optional arguments begin, anything may follow. */
 #define NB_THIRD_OPT , ...
 #define NB_THIRD_NONE
 #define NB_THIRD_ANY , uint64_t
+#define NB_THIRD_PASS , void *ctx
 #define NB_THIRD_VALUE , const void *value
 #define NB_THIRD_MEM , const void *mem
 #define NB_THIRD_OUT , void *out
@@ -106,6 +116,8 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 #define NB_NEXT_NONE
 #define NB_NEXT_OPT
 #define NB_NEXT_ANY , uint64_t
+#define NB_NEXT_MAP , void *map
+#define NB_NEXT_FUNC , void *fn
 #define NB_NEXT_KEY , const void *key
 #define NB_NEXT_VALUE , const void *value
 #define NB_NEXT_MEM , const void *mem

@@ -161,7 +161,12 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n);
 
 /* ---- helpers ---- */
 
-enum nb_ret { NB_RET_SCALAR, NB_RET_VALUE_OR_NULL };
+enum nb_ret {
+	NB_RET_SCALAR,
+	NB_RET_VALUE_OR_NULL,
+	NB_RET_VOID,
+	NB_RET_ELEM
+};
 
 enum nb_arg {
 	NB_ARG_NONE,
@@ -174,10 +179,22 @@ enum nb_arg {
 	NB_ARG_OUT,
 	NB_ARG_SIZE,
 	NB_ARG_SIZE0,
-	NB_ARG_CTX
+	NB_ARG_CTX,
+	NB_ARG_FUNC,
+	NB_ARG_PASS,
+	NB_ARG_ITER0,
+	NB_ARG_ITER
 };
 
-enum nb_effect { NB_EFFECT_NONE, NB_EFFECT_WRITES_MAP };
+enum nb_effect {
+	NB_EFFECT_NONE,
+	NB_EFFECT_WRITES_MAP,
+	NB_EFFECT_CALLS,
+	NB_EFFECT_TAIL,
+	NB_EFFECT_ITER_NEW,
+	NB_EFFECT_ITER_NEXT,
+	NB_EFFECT_ITER_END
+};
 
 /* Sets of map types, for the column "maps" of core/tbl/helpers.h. */
 #define NB_MAP_BIT(name) (1u << NB_MAP_##name)

@@ -48,7 +48,14 @@ int nb_check_helper(const struct at *a)
 {
 	const char *near[2] = { NULL, NULL };
 
-	if (helper_of(a->insn))
+	const struct nb_helper_spec *h = helper_of(a->insn);
+
+	if (h && h->effect > NB_EFFECT_WRITES_MAP)
+		return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
+				 "a helper that the verifier knows",
+				 nb_say(a->env, "bpf_%s: not yet", h->name),
+				 "");
+	if (h)
 		return 0;
 	(void)near;
 	return nb_refuse(
@@ -129,6 +136,10 @@ static const char *arg_words(enum nb_arg arg)
 	case NB_ARG_SIZE:
 	case NB_ARG_SIZE0:
 	case NB_ARG_CTX:
+	case NB_ARG_FUNC:
+	case NB_ARG_PASS:
+	case NB_ARG_ITER0:
+	case NB_ARG_ITER:
 		break;
 	}
 	return "an argument";
@@ -254,6 +265,10 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 					     number, h->name),
 				      "");
 		return 0;
+	case NB_ARG_FUNC:
+	case NB_ARG_PASS:
+	case NB_ARG_ITER0:
+	case NB_ARG_ITER:
 	case NB_ARG_NONE:
 	case NB_ARG_OPT:
 	case NB_ARG_KEY:
