@@ -18,6 +18,29 @@ struct nb_writes {
 	uint64_t cells[NB_MAX_FRAMES][NB_NCELLS / 64];
 };
 
+/* A branch on a way. */
+struct nb_turn {
+	uint32_t pc;
+	uint32_t before; /* in a search: the branch before + 1; 0: none */
+	bool taken;
+	bool open; /* the other way was possible too */
+};
+
+/*
+ * A second walk for the words of a finding that there is already: a search
+ * for the shortest way to it, or, with @follow, the repetition of one way.
+ * Neither changes the verdict. See path.h.
+ */
+struct nb_seek {
+	enum nb_finding_class cls;
+	uint32_t pc;
+	bool follow;
+	const struct nb_turn *turns; /* the way to repeat */
+	uint32_t nturns;
+	bool found; /* the finding came up again */
+	bool over;  /* out of memory or steps */
+};
+
 /*
  * Everything one verification knows besides the states; lives on the stack
  * of nb_verify, its tables in the verdict's arena.
@@ -56,8 +79,9 @@ struct nb_env {
 	uint32_t *scratch_todo;
 	uint64_t region_work; /* slots that may still be looked at */
 	/* branches that led to the state walked now */
-	uint32_t *history;
-	uint32_t nhistory, history_cap;
+	struct nb_turn *history;
+	uint32_t nhistory, nturns, history_cap;
+	struct nb_seek *seek; /* NULL: this walk judges */
 };
 
 #endif

@@ -37,6 +37,7 @@ struct pending {
 	struct nb_saved *saved;
 	struct node *parent;
 	uint32_t size, pc, nhistory, passes;
+	bool taken; /* the other way of the branch walked when it was pushed */
 };
 
 struct free_block {
@@ -54,6 +55,7 @@ struct walk {
 	uint32_t passes;      /* may_goto passed on this way */
 	struct pending *pending;
 	uint32_t npending, walked;
+	uint32_t oldest; /* of pending; above 0 only where env->seek is */
 	struct free_block *free[NCLASSES];
 	struct free_block *free_nodes;
 	int64_t steps[MAX_STEPS];
@@ -145,12 +147,26 @@ static struct nb_saved *save(struct walk *w, uint32_t pc, uint32_t *size)
 
 /* ---- ways ---- */
 
-static void remember(struct nb_env *env, uint32_t pc)
+static bool seeking(const struct walk *w)
 {
-	uint32_t cap = env->history_cap ? env->history_cap * 2 : 256;
-	uint32_t *p;
+	return w->env->seek && !w->env->seek->follow;
+}
 
-	if (env->nhistory == env->history_cap) {
+static bool following(const struct walk *w)
+{
+	return w->env->seek && w->env->seek->follow;
+}
+
+/* One more branch on this way. In a search ways share their beginnings, so
+ * there the history is a tree and env->nhistory the branch (+ 1) it ends at. */
+static void remember(struct walk *w, uint32_t pc)
+{
+	struct nb_env *env = w->env;
+	uint32_t cap = env->history_cap ? env->history_cap * 2 : 256;
+	uint32_t at = seeking(w) ? env->nturns : env->nhistory;
+	struct nb_turn *p;
+
+	if (at == env->history_cap) {
 		p = realloc(env->history, cap * sizeof(*p));
 		if (!p) {
 			env->nomem = true;
@@ -159,7 +175,37 @@ static void remember(struct nb_env *env, uint32_t pc)
 		env->history = p;
 		env->history_cap = cap;
 	}
-	env->history[env->nhistory++] = pc;
+	env->history[at] =
+		(struct nb_turn){ .pc = pc, .before = env->nhistory };
+	env->nturns = env->nhistory = at + 1;
+}
+
+/* What the branch just remembered did; @open: the other way is there too. */
+static void turn(struct walk *w, bool taken, bool open)
+{
+	struct nb_env *env = w->env;
+
+	if (!env->nhistory)
+		return;
+	env->history[env->nhistory - 1].taken = taken;
+	env->history[env->nhistory - 1].open = open;
+}
+
+/* The same branch, taken: what a way pushed beside it goes through. */
+static void turn_taken(struct walk *w)
+{
+	struct nb_env *env = w->env;
+	struct nb_turn *t =
+		env->nhistory ? &env->history[env->nhistory - 1] : NULL;
+	bool open = t && t->open;
+
+	if (!t)
+		return;
+	if (seeking(w)) {
+		env->nhistory = t->before;
+		remember(w, t->pc);
+	}
+	turn(w, true, open);
 }
 
 /* Walk on from @pc later, with the state as it is now. */
@@ -180,6 +226,7 @@ static int push(struct walk *w, uint32_t pc)
 	p->parent = w->at;
 	p->nhistory = w->env->nhistory;
 	p->passes = w->passes;
+	p->taken = true;
 	if (w->at)
 		w->at->ways++;
 	w->npending++;
@@ -208,20 +255,39 @@ static void finish(struct walk *w)
 	w->at = NULL;
 }
 
-/* Take the latest open way; false: none is left. */
-static bool pop(struct walk *w)
+static void resume(struct walk *w, const struct pending *p)
 {
-	struct pending *p;
-
-	if (!w->npending)
-		return false;
-	p = &w->pending[--w->npending];
 	nb_state_restore(w->st, p->saved);
 	give(w, p->saved, p->size);
 	w->pc = p->pc;
 	w->at = p->parent;
 	w->env->nhistory = p->nhistory;
 	w->passes = p->passes;
+	if (p->taken)
+		turn_taken(w);
+}
+
+/* Take the latest open way; false: none is left. */
+static bool pop(struct walk *w)
+{
+	if (w->npending == w->oldest)
+		return false;
+	resume(w, &w->pending[--w->npending]);
+	return true;
+}
+
+/* Take the way that is open longest: it has the fewest branches. */
+static bool pop_oldest(struct walk *w)
+{
+	if (w->npending == w->oldest)
+		return false;
+	resume(w, &w->pending[w->oldest++]);
+	if (w->oldest < MAX_PENDING / 2)
+		return true;
+	w->npending -= w->oldest;
+	memmove(w->pending, w->pending + w->oldest,
+		w->npending * sizeof(*w->pending));
+	w->oldest = 0;
 	return true;
 }
 
@@ -259,7 +325,7 @@ static enum found compare(struct walk *w, const struct node *n,
 {
 	if (!nb_state_covers(n->saved, w->st, &l->live))
 		return GO_ON;
-	if (!n->ways || l->pass)
+	if (!n->ways || l->pass || seeking(w))
 		return COVERED;
 	if (n->passes != w->passes || !nb_state_same(n->saved, w->st, &l->live))
 		return GO_ON;
@@ -328,8 +394,8 @@ static enum found checkpoint(struct walk *w)
 	w->visits[w->pc]++;
 	live_at(w, w->pc, &l.live);
 	nb_state_forget(w->st, &l.live);
-	f = look(w, &l, &latest);
-	if (f != GO_ON)
+	f = following(w) ? GO_ON : look(w, &l, &latest);
+	if (f != GO_ON || following(w))
 		return f;
 	return store_state(w, &l) ? REFUSED : GO_ON;
 }
@@ -343,8 +409,8 @@ static enum found passpoint(struct walk *w, uint32_t pc)
 
 	live_at(w, w->pc, &l.live);
 	nb_state_forget(w->st, &l.live);
-	f = look(w, &l, &latest);
-	if (f != GO_ON)
+	f = following(w) ? GO_ON : look(w, &l, &latest);
+	if (f != GO_ON || following(w))
 		return f;
 	if (w->env->widen && latest)
 		nb_state_widen(w->st, latest->saved, &l.live, w->steps,
@@ -359,6 +425,11 @@ static int note_verdict(struct walk *w)
 	struct nb_env *env = w->env;
 	const struct nb_reg *r0 = &nb_top(w->st)->regs[0];
 	bool local = r0->label == NB_LABEL_LOCAL || w->st->region.open;
+	uint32_t from =
+		r0->label == NB_LABEL_LOCAL ? r0->from : w->st->region.pc;
+
+	if (env->seek)
+		return local ? nb_refuse_verdict(env, w->pc, from) : 0;
 
 	if (!nb_reg_is_const(r0) ||
 	    (env->exit_seen && env->exit_value != r0->r.t.value))
@@ -367,8 +438,7 @@ static int note_verdict(struct walk *w)
 	env->exit_value = r0->r.t.value;
 	if (local && env->exit_local == NB_NO_PC) {
 		env->exit_local = w->pc;
-		env->exit_from = r0->label == NB_LABEL_LOCAL ? r0->from
-							     : w->st->region.pc;
+		env->exit_from = from;
 	}
 	return 0;
 }
@@ -386,8 +456,9 @@ static int branch(struct walk *w)
 
 	if (nb_step_branch_local(env, w->st, w->pc, &from))
 		nb_region_open(env, w->st, w->pc);
-	remember(env, w->pc);
+	remember(w, w->pc);
 	if (nb_step_branch_known(env, w->st, w->pc, &taken)) {
+		turn(w, taken, false);
 		env->aux[w->pc] |=
 			taken ? NB_AUX_BRANCH_TAKEN : NB_AUX_BRANCH_FALLS;
 		w->pc = taken ? to : w->pc + 1;
@@ -413,6 +484,7 @@ static int branch(struct walk *w)
 	give(w, before, size);
 	if (rc)
 		return rc;
+	turn(w, false, taken && falls);
 	env->aux[w->pc] |= (uint8_t)((taken ? NB_AUX_BRANCH_TAKEN : 0) |
 				     (falls ? NB_AUX_BRANCH_FALLS : 0));
 	if (falls) {
@@ -436,7 +508,8 @@ static int may_goto(struct walk *w, bool *more)
 
 	if (nb_step_branch_local(w->env, w->st, pc, &from))
 		nb_region_open(w->env, w->st, pc);
-	remember(w->env, pc);
+	remember(w, pc);
+	turn(w, false, true);
 	if (w->st->region.open)
 		w->st->budget = NB_LABEL_LOCAL;
 	w->env->aux[pc] |= NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS;
@@ -522,6 +595,33 @@ static int over_steps(struct walk *w)
 			 "");
 }
 
+/*
+ * In a second walk, @before ways were open before this instruction and it
+ * opened more. A search puts the way at hand behind them, so that ways are
+ * walked in the order of their branches; a repetition takes the turn it is
+ * told. false: this way is to be left.
+ */
+static int choose(struct walk *w, uint32_t before, bool *more)
+{
+	const struct nb_seek *k = w->env->seek;
+	uint32_t at = w->env->nhistory;
+	int rc;
+
+	if (!k->follow) {
+		rc = push(w, w->pc);
+		if (!rc)
+			w->pending[w->npending - 1].taken = false;
+		*more = false;
+		return rc;
+	}
+	*more = at && at <= k->nturns &&
+		k->turns[at - 1].pc == w->env->history[at - 1].pc;
+	if (*more && k->turns[at - 1].taken)
+		pop(w);
+	w->npending = w->oldest = before;
+	return 0;
+}
+
 /* One way, from w->pc to its end. */
 static int walk_way(struct walk *w)
 {
@@ -531,6 +631,7 @@ static int walk_way(struct walk *w)
 
 	while (more && !rc) {
 		struct nb_region *r = &w->st->region;
+		uint32_t open = w->npending;
 
 		if (r->open && r->frame + 1u == w->st->nframes &&
 		    r->end == w->pc)
@@ -554,6 +655,8 @@ static int walk_way(struct walk *w)
 		rc = nb_check(env, w->st, w->pc);
 		if (!rc)
 			rc = advance(w, &more);
+		if (!rc && env->seek && more && w->npending > open)
+			rc = choose(w, open, &more);
 		if (!rc && env->nomem)
 			rc = over_memory(w);
 	}
@@ -589,6 +692,13 @@ static void find_steps(struct walk *w)
 	qsort(w->steps, w->nsteps, sizeof(w->steps[0]), order);
 }
 
+/* In a search a way that is refused for something else just ends. */
+static bool goes_on(const struct walk *w, int rc)
+{
+	return !rc || (rc == NB_E_VERIFY && seeking(w) &&
+		       !w->env->seek->found && !w->env->seek->over);
+}
+
 static int walk_all(struct walk *w)
 {
 	int rc;
@@ -596,9 +706,11 @@ static int walk_all(struct walk *w)
 	nb_step_init(w->env, w->st);
 	do {
 		rc = walk_way(w);
-		if (!rc)
+		if (following(w))
+			return rc;
+		if (goes_on(w, rc))
 			finish(w);
-	} while (!rc && pop(w));
+	} while (goes_on(w, rc) && (seeking(w) ? pop_oldest(w) : pop(w)));
 	return rc;
 }
 
@@ -617,7 +729,7 @@ int nb_explore(struct nb_env *env)
 	w->passed = nb_arena_array(env->arena, env->n, sizeof(*w->passed));
 	w->visits = nb_arena_array(env->arena, env->n, sizeof(*w->visits));
 	if (w->st && w->pending && w->seen && w->passed && w->visits) {
-		env->nhistory = 0;
+		env->nhistory = env->nturns = 0;
 		env->exit_seen = env->exit_mixed = false;
 		env->exit_local = NB_NO_PC;
 		env->v->stats.states_kept = 0;

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PATH = 64, SHOWN_PATH = 12, MARGIN = 64 << 10 };
+#include "core/verify/path.h"
+
+enum { SHOWN_PATH = 8, MARGIN = 64 << 10 };
 
 struct class_spec {
 	const char *word, *text, *hint;
@@ -165,7 +167,7 @@ static const char *map_name_cb(void *arg, uint32_t index)
 	return nb_map_name(arg, index);
 }
 
-static const char *disasm(struct nb_env *env, uint32_t pc)
+const char *nb_say_insn(struct nb_env *env, uint32_t pc)
 {
 	char text[160];
 
@@ -175,7 +177,7 @@ static const char *disasm(struct nb_env *env, uint32_t pc)
 	return nb_say(env, "%s", text);
 }
 
-static const char *func_name(struct nb_env *env, uint32_t pc)
+const char *nb_say_func(struct nb_env *env, uint32_t pc)
 {
 	const char *name = env->prog->name;
 
@@ -184,15 +186,10 @@ static const char *func_name(struct nb_env *env, uint32_t pc)
 	return name ? name : "";
 }
 
-static void copy_path(struct nb_env *env, struct nb_finding *f)
+void nb_more_words(struct nb_env *env)
 {
-	uint32_t n = env->nhistory < MAX_PATH ? env->nhistory : MAX_PATH;
-
-	if (!n)
-		return;
-	f->path = nb_arena_dup(env->arena, env->history + env->nhistory - n,
-			       n * sizeof(*f->path));
-	f->npath = f->path ? n : 0;
+	if (env->arena->limit - env->arena->used < MARGIN)
+		env->arena->limit = env->arena->used + MARGIN;
 }
 
 int nb_refuse(struct nb_env *env, enum nb_finding_class cls, uint32_t pc,
@@ -201,23 +198,33 @@ int nb_refuse(struct nb_env *env, enum nb_finding_class cls, uint32_t pc,
 {
 	struct nb_finding *f = &env->v->finding;
 
+	if (env->seek && !nb_path_takes(env, cls, pc))
+		return NB_E_VERIFY;
 	if (env->failed)
 		return NB_E_VERIFY;
-	/* Also when memory was what ran out, there are words for it. */
-	if (env->arena->limit - env->arena->used < MARGIN)
-		env->arena->limit = env->arena->used + MARGIN;
+	nb_more_words(env);
 	env->failed = true;
 	f->cls = cls;
 	f->pc = pc;
 	f->reg = reg;
-	f->insn = disasm(env, pc);
+	f->insn = nb_say_insn(env, pc);
 	f->required = required;
 	f->known = known;
 	f->hint = hint && *hint ? hint : classes[cls].hint;
-	f->func = func_name(env, pc);
+	f->func = nb_say_func(env, pc);
 	f->line = line_of(env->prog, pc);
-	copy_path(env, f);
 	return NB_E_VERIFY;
+}
+
+int nb_refuse_verdict(struct nb_env *env, uint32_t pc, uint32_t from)
+{
+	return nb_refuse(env, NB_FIND_LOCAL_VERDICT, pc, 0,
+			 "a return value that is equal on all ranks",
+			 nb_say(env,
+				"what exit returns depends on local data "
+				"since %s",
+				nb_say_where(env, from)),
+			 "");
 }
 
 /* ---- text ---- */
@@ -250,38 +257,70 @@ static void put_source(const struct nb_line *l, struct nb_buf *out)
 	nb_buf_str(out, "^\n");
 }
 
-/* How often the branch at @i is repeated from there on. */
-static uint32_t repeats(const struct nb_finding *f, uint32_t i)
+/* A source line without the blanks around it. */
+static void put_trimmed(struct nb_buf *out, const char *text)
 {
-	uint32_t n = 1;
+	size_t n;
 
-	while (i + n < f->npath && f->path[i + n] == f->path[i])
-		n++;
-	return n;
+	text += strspn(text, " \t");
+	n = strlen(text);
+	while (n && (text[n - 1] == ' ' || text[n - 1] == '\t'))
+		n--;
+	nb_buf_printf(out, "%.*s", (int)n, text);
 }
 
+/* A branch that says the same as the one before: one more pass. */
+static bool same_branch(const struct nb_branch *a, const struct nb_branch *b)
+{
+	return a->pc == b->pc && a->taken == b->taken;
+}
+
+static void put_branch(const struct nb_branch *b, const struct nb_prog *p,
+		       uint32_t passes, struct nb_buf *out)
+{
+	const struct nb_line *l = line_of(p, b->pc);
+
+	if (l)
+		nb_buf_printf(out, "line %u, ", l->line);
+	if (l && l->text && *l->text)
+		put_trimmed(out, l->text);
+	else
+		nb_buf_printf(out, "slot %u", b->pc);
+	if (*b->text)
+		nb_buf_printf(out, "  -> %s", b->text);
+	else
+		nb_buf_printf(out, "  -> %s", b->taken ? "taken" : "not taken");
+	if (passes > 1)
+		nb_buf_printf(out, " (%u times)", passes);
+	nb_buf_char(out, '\n');
+}
+
+/* The branches that could have gone the other way, each on its line. */
 static void put_path(const struct nb_finding *f, const struct nb_prog *p,
 		     struct nb_buf *out)
 {
-	uint32_t first = 0, n;
+	const struct nb_branch *rows[NB_MAX_PATH];
+	uint32_t passes[NB_MAX_PATH], n = 0;
 
-	if (!f->npath)
-		return;
-	while (f->npath - first > SHOWN_PATH && repeats(f, first) == 1)
-		first++;
-	nb_buf_printf(out, "  path:     branches at %s", first ? "..., " : "");
-	for (uint32_t i = first; i < f->npath; i += n) {
-		const struct nb_line *l = line_of(p, f->path[i]);
+	for (uint32_t i = 0; i < f->npath; i++) {
+		const struct nb_branch *b = &f->path[i];
 
-		n = repeats(f, i);
-		nb_buf_printf(out, "%sslot %u", i > first ? ", " : "",
-			      f->path[i]);
-		if (l)
-			nb_buf_printf(out, " (line %u)", l->line);
-		if (n > 1)
-			nb_buf_printf(out, " x%u", n);
+		if (!b->open)
+			continue;
+		if (n && same_branch(rows[n - 1], b)) {
+			rows[n - 1] = b;
+			passes[n - 1]++;
+			continue;
+		}
+		rows[n] = b;
+		passes[n++] = 1;
 	}
-	nb_buf_char(out, '\n');
+	for (uint32_t i = n > SHOWN_PATH ? n - SHOWN_PATH : 0, k = i; i < n;
+	     i++) {
+		nb_buf_printf(out, "  %-9s %s", i == k ? "path:" : "",
+			      i == k && k ? "... " : "");
+		put_branch(rows[i], p, passes[i], out);
+	}
 }
 
 static void put_row(struct nb_buf *out, const char *word, const char *text)
@@ -318,6 +357,28 @@ void nb_verdict_text(const struct nb_verdict *v, const struct nb_image *img,
 	put_row(out, "hint:", f->hint);
 }
 
+void nb_verdict_notes(const struct nb_verdict *v, const struct nb_image *img,
+		      uint32_t prog, struct nb_buf *out)
+{
+	const struct nb_finding *f = &v->finding;
+	const struct nb_line *line = NULL;
+
+	for (uint32_t i = 0; !v->accepted && i < f->nnotes; i++) {
+		const struct nb_line *l =
+			line_of(&img->progs[prog], f->notes[i].pc);
+
+		if (l && (!line || l->line != line->line ||
+			  strcmp(l->text, line->text) != 0)) {
+			nb_buf_printf(out, "%7u | ", l->line);
+			put_trimmed(out, l->text);
+			nb_buf_char(out, '\n');
+		}
+		line = l;
+		nb_buf_printf(out, "        . %u: %s\n", f->notes[i].pc,
+			      f->notes[i].text);
+	}
+}
+
 static void json_stats(const struct nb_verify_stats *s, struct nb_json *j)
 {
 	nb_json_key(j, "stats");
@@ -328,7 +389,49 @@ static void json_stats(const struct nb_verify_stats *s, struct nb_json *j)
 	nb_json_end_obj(j);
 }
 
-static void json_finding(const struct nb_finding *f, struct nb_json *j)
+static void json_at(uint32_t pc, const struct nb_prog *p, struct nb_json *j)
+{
+	const struct nb_line *l = line_of(p, pc);
+
+	nb_json_ku64(j, "pc", pc);
+	if (l) {
+		nb_json_ku64(j, "line", l->line);
+		nb_json_kstr(j, "source", l->text);
+	}
+}
+
+static void json_path(const struct nb_finding *f, const struct nb_prog *p,
+		      struct nb_json *j)
+{
+	nb_json_key(j, "path");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < f->npath; i++) {
+		nb_json_obj(j);
+		json_at(f->path[i].pc, p, j);
+		nb_json_kbool(j, "taken", f->path[i].taken);
+		nb_json_kbool(j, "open", f->path[i].open);
+		nb_json_kstr(j, "text", f->path[i].text);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
+static void json_notes(const struct nb_finding *f, const struct nb_prog *p,
+		       struct nb_json *j)
+{
+	nb_json_key(j, "notes");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < f->nnotes; i++) {
+		nb_json_obj(j);
+		json_at(f->notes[i].pc, p, j);
+		nb_json_kstr(j, "text", f->notes[i].text);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
+static void json_finding(const struct nb_finding *f, const struct nb_prog *p,
+			 struct nb_json *j)
 {
 	nb_json_kstr(j, "class", classes[f->cls].word);
 	nb_json_kstr(j, "text", classes[f->cls].text);
@@ -346,11 +449,8 @@ static void json_finding(const struct nb_finding *f, struct nb_json *j)
 		nb_json_ku64(j, "column", f->line->col);
 		nb_json_kstr(j, "source", f->line->text);
 	}
-	nb_json_key(j, "path");
-	nb_json_arr(j);
-	for (uint32_t i = 0; i < f->npath; i++)
-		nb_json_u64(j, f->path[i]);
-	nb_json_end_arr(j);
+	json_path(f, p, j);
+	json_notes(f, p, j);
 }
 
 void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img,
@@ -364,7 +464,7 @@ void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img,
 	nb_json_kstr(out, "policy", policy_name(img, p));
 	nb_json_kstr(out, "program", p->name);
 	if (!v->accepted)
-		json_finding(&v->finding, out);
+		json_finding(&v->finding, p, out);
 	json_stats(&v->stats, out);
 	nb_json_end_obj(out);
 }
@@ -411,7 +511,7 @@ void nb_trace_state(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 
-	nb_buf_printf(env->opts.trace, "%u: %s\n", pc, disasm(env, pc));
+	nb_buf_printf(env->opts.trace, "%u: %s\n", pc, nb_say_insn(env, pc));
 	for (int i = 0; i < NB_R10; i++)
 		if (f->regs[i].kind != NB_REG_UNINIT)
 			nb_buf_printf(env->opts.trace, "    %s\n",

@@ -27,8 +27,22 @@ const char *nb_map_name(const struct nb_env *env, uint32_t map);
 /* The source line of a slot: "size_aware.bpf.c:31", or "slot 12". */
 const char *nb_say_where(struct nb_env *env, uint32_t pc);
 
-/* One line of opts.trace: slot, instruction, what is known; nothing without. */
-void nb_trace_state(struct nb_env *env, const struct nb_state *st, uint32_t pc);
+/* The instruction as text. */
+const char *nb_say_insn(struct nb_env *env, uint32_t pc);
+/* The name of the function that holds @pc. */
+const char *nb_say_func(struct nb_env *env, uint32_t pc);
+/* What @size bytes at @off behind @r are in the source's terms:
+ * "ctx->ranks"; "" when nobody says. */
+const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
+			 const struct nb_range *off, unsigned size);
+/* Why the instruction at @pc, run with @regs, makes local data. */
+const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
+			 uint32_t pc);
+/* Room for words also when memory is what ran out. */
+void nb_more_words(struct nb_env *env);
+
+/* What exit at @pc returns differs between ranks, since @from. */
+int nb_refuse_verdict(struct nb_env *env, uint32_t pc, uint32_t from);
 
 /* What is known before slot @pc, as lines of opts.trace (not NULL). */
 void nb_trace_state(struct nb_env *env, const struct nb_state *st, uint32_t pc);

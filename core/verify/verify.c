@@ -11,6 +11,7 @@
 
 #include "core/verify/env.h"
 #include "core/verify/explore.h"
+#include "core/verify/path.h"
 #include "core/verify/region.h"
 #include "core/verify/report.h"
 
@@ -103,7 +104,7 @@ static bool has_may_goto(const struct nb_env *env)
  * Walk. Loops that only a may_goto bounds need widening to come to an end,
  * others may need exact values: what either way accepts is safe.
  */
-static int walk(struct nb_env *env)
+static int walk_both(struct nb_env *env)
 {
 	struct nb_finding first;
 	int rc;
@@ -118,6 +119,15 @@ static int walk(struct nb_env *env)
 	rc = nb_explore(env);
 	if (rc == NB_E_VERIFY)
 		env->v->finding = first;
+	return rc;
+}
+
+static int walk(struct nb_env *env)
+{
+	int rc = walk_both(env);
+
+	if (rc == NB_E_VERIFY)
+		nb_path_explain(env);
 	return rc;
 }
 
@@ -136,7 +146,6 @@ static int check_stack_sum(struct nb_env *env)
 		names = nb_say(env, "%s%s%s (%u)", names, i ? " > " : "",
 			       f->name ? f->name : "?", env->depth[chain[i]]);
 	}
-	env->nhistory = 0;
 	return nb_refuse(env, NB_FIND_STACK_DEPTH,
 			 env->cfg.funcs[chain[n - 1]].start, -1,
 			 nb_say(env,
@@ -151,14 +160,9 @@ static int check_verdict(struct nb_env *env)
 {
 	if (!env->labels || env->exit_local == NB_NO_PC || !env->exit_mixed)
 		return 0;
-	env->nhistory = 0;
-	return nb_refuse(env, NB_FIND_LOCAL_VERDICT, env->exit_local, 0,
-			 "a return value that is equal on all ranks",
-			 nb_say(env,
-				"what exit returns depends on local data "
-				"since %s",
-				nb_say_where(env, env->exit_from)),
-			 "");
+	nb_refuse_verdict(env, env->exit_local, env->exit_from);
+	nb_path_explain(env);
+	return NB_E_VERIFY;
 }
 
 static int judge(struct nb_env *env)

@@ -22,9 +22,25 @@ enum nb_finding_class {
 	NB_NFINDINGS
 };
 
+enum { NB_MAX_PATH = 64 };
+
+/* A branch on the way to the finding, and what it meant there. */
+struct nb_branch {
+	uint32_t pc;
+	bool taken;
+	bool open;	  /* the other way was possible too */
+	const char *text; /* "ctx->ranks > 16"; "" where nothing is known */
+};
+
+/* A step that made what the finding is about what it is. */
+struct nb_note {
+	uint32_t pc;
+	const char *text;
+};
+
 /*
- * Why a program is refused: one finding, the first on the path explored.
- * Strings live as long as the verdict.
+ * Why a program is refused: one finding, the first on the way explored, with
+ * the shortest way that leads to it. Strings live as long as the verdict.
  */
 struct nb_finding {
 	enum nb_finding_class cls;
@@ -35,9 +51,11 @@ struct nb_finding {
 	const char *known;    /* "r2: scalar 0..255" */
 	const char *hint;     /* "add: if (i >= 16) return 0;" or "" */
 	const char *func;     /* name of the function */
-	const struct nb_line *line; /* of the image; NULL: no line info */
-	const uint32_t *path;	    /* slots of the branches that lead there */
+	const struct nb_line *line;   /* of the image; NULL: no line info */
+	const struct nb_branch *path; /* the last ones, at most NB_MAX_PATH */
 	uint32_t npath;
+	const struct nb_note *notes;
+	uint32_t nnotes;
 };
 
 struct nb_verify_stats {
@@ -101,6 +119,10 @@ void nb_verdict_text(const struct nb_verdict *v, const struct nb_image *img,
 		     uint32_t prog, struct nb_buf *out);
 void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img,
 		     uint32_t prog, struct nb_json *out);
+/* The notes along the way, as a compiler prints them: the source line and
+ * what happens there; nothing for an accepted program. */
+void nb_verdict_notes(const struct nb_verdict *v, const struct nb_image *img,
+		      uint32_t prog, struct nb_buf *out);
 /* The finding in one line, for struct nb_err; returns NB_E_VERIFY. */
 int nb_verdict_err(const struct nb_verdict *v, const struct nb_image *img,
 		   uint32_t prog, struct nb_err *err);

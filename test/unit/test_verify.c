@@ -345,6 +345,7 @@ START_TEST(json_for_scripts)
 		"the older ncclbpf_policy.h\",\"function\":\"decide\",\"file\":"
 		"\"policies/size_aware.bpf.c\",\"line\":30,\"column\":2,"
 		"\"source\":\"\\tv = bpf_map_lookup();\",\"path\":[],"
+		"\"notes\":[],"
 		"\"stats\":{\"insns_walked\":1,\"states_peak\":0,"
 		"\"stack_depth\":0}}");
 	nb_verdict_free(v);
@@ -388,8 +389,62 @@ START_TEST(path_of_branches)
 
 	ck_assert(!v->accepted);
 	ck_assert_uint_eq(v->finding.npath, 2);
-	ck_assert_uint_eq(v->finding.path[0], 1);
-	ck_assert_uint_eq(v->finding.path[1], 2);
+	ck_assert_uint_eq(v->finding.path[0].pc, 1);
+	ck_assert_uint_eq(v->finding.path[1].pc, 2);
+	ck_assert_str_eq(v->finding.path[0].text, "ctx->bytes != 1");
+	ck_assert_str_eq(v->finding.path[1].text, "ctx->bytes == 2");
+	ck_assert(!v->finding.path[0].taken && v->finding.path[1].taken);
+	nb_verdict_free(v);
+}
+END_TEST
+
+/* The walk goes straight on first, the shortest way jumps at once. */
+START_TEST(path_is_the_shortest)
+{
+	struct nb_verdict *v =
+		verify_text("ldxdw %r2, [%r1+8]\njeq %r2, 1, bad\n"
+			    "jeq %r2, 2, +0\njeq %r2, 3, +0\nbad:\n"
+			    "ldxdw %r0, [%r2]\nexit",
+			    NULL);
+
+	ck_assert(!v->accepted);
+	ck_assert_uint_eq(v->finding.npath, 1);
+	ck_assert(v->finding.path[0].taken);
+	/* The words are of that way. */
+	ck_assert_str_eq(v->finding.known, "r2: number 1");
+	nb_verdict_free(v);
+}
+END_TEST
+
+/* Branches that could not go otherwise count for nothing. */
+START_TEST(path_of_a_counted_loop)
+{
+	struct nb_verdict *v =
+		verify_text("mov %r2, 0\nl:\nadd %r2, 1\njne %r2, 50, l\n"
+			    "ldxdw %r0, [%r2]\nexit",
+			    NULL);
+
+	ck_assert(!v->accepted);
+	ck_assert_uint_eq(v->finding.npath, 50);
+	for (uint32_t i = 0; i < 50; i++)
+		ck_assert(!v->finding.path[i].open);
+	nb_verdict_free(v);
+}
+END_TEST
+
+START_TEST(notes_of_a_value)
+{
+	struct nb_verdict *v =
+		verify_text("ldxw %r2, [%r1+28]\nand %r2, 15\nlsh %r2, 3\n"
+			    "stxdw [%r10-8], %r2\nldxdw %r3, [%r10-8]\n"
+			    "ldxdw %r0, [%r3]\nexit",
+			    NULL);
+
+	ck_assert(!v->accepted);
+	ck_assert_uint_eq(v->finding.nnotes, 5);
+	ck_assert_str_eq(v->finding.notes[4].text,
+			 "r3 = *(u64 *)(r10 -8): (ctx->ranks & 15) * 8; r3: "
+			 "number 0 to 120, a multiple of 8");
 	nb_verdict_free(v);
 }
 END_TEST
@@ -425,4 +480,7 @@ UNIT_MAIN("verify",
 	  tcase_add_test(tc, json_for_scripts);
 	  tcase_add_loop_test(tc, hint, 0, sizeof(hints) / sizeof(hints[0]));
 	  tcase_add_test(tc, path_of_branches);
+	  tcase_add_test(tc, path_is_the_shortest);
+	  tcase_add_test(tc, path_of_a_counted_loop);
+	  tcase_add_test(tc, notes_of_a_value);
 	  tcase_add_test(tc, the_same_words_every_time);)
