@@ -105,7 +105,7 @@ static void flag(lua_State *L, const char *key, bool value)
 static void push_map(lua_State *L, const struct nb_map_spec *m)
 {
 	static const char *const origins[] = { "defined", "rodata", "data",
-					       "bss" };
+					       "bss", "inner" };
 	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
 
 	lua_createtable(L, 0, 12);
@@ -117,7 +117,7 @@ static void push_map(lua_State *L, const struct nb_map_spec *m)
 	num(L, "flags", m->flags);
 	flag(L, "coherent", m->tags & NB_MAPF_COHERENT);
 	flag(L, "shared", m->tags & NB_MAPF_SHARED);
-	str(L, "origin", (size_t)m->origin < 4 ? origins[m->origin] : "?");
+	str(L, "origin", (size_t)m->origin < 5 ? origins[m->origin] : "?");
 	num(L, "btf_key", m->btf_key);
 	num(L, "btf_value", m->btf_value);
 	if (m->init) {

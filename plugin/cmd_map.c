@@ -30,6 +30,8 @@ static const char *origin_word(enum nb_map_origin o)
 		return "data";
 	case NB_ORIGIN_BSS:
 		return "bss";
+	case NB_ORIGIN_INNER:
+		return "inner";
 	}
 	return "unknown";
 }

@@ -19,6 +19,19 @@ static struct nb_map_def definition(const struct nb_map_spec *s)
 	};
 }
 
+/* The initial elements of map number @map. */
+static int fill(struct nb_map *m, const struct nb_image *img, uint32_t map,
+		struct nb_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < img->nelems; i++)
+		if (img->elems[i].map == map)
+			rc = nb_map_write(m, &img->elems[i].key,
+					  &img->elems[i].value, NB_ANY, err);
+	return rc;
+}
+
 int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		      uint32_t map, struct nb_err *err)
 {
@@ -31,9 +44,10 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 	if (rc)
 		return rc;
 	nb_map_set_programs(*out, img->nprogs);
-	if (!spec->init)
-		return 0;
-	rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
+	if (spec->init)
+		rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
+	else
+		rc = fill(*out, img, map, err);
 	if (rc) {
 		nb_map_put(*out);
 		*out = NULL;

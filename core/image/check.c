@@ -121,6 +121,18 @@ static int check_policy_name(const struct check *c)
 		       NB_IMAGE_NAME - 1);
 }
 
+/* What a map of maps holds; other types name nothing. */
+static int check_inner(const struct check *c, const struct nb_map_spec *m,
+		       uint32_t at)
+{
+	if (m->inner || m->origin == NB_ORIGIN_INNER)
+		return nb_fail(c->err, NB_E_IMAGE, at,
+			       "policy image: map %s of type %s names an inner "
+			       "definition",
+			       m->name, nb_spec_map_type(m->type)->word);
+	return 0;
+}
+
 static int check_map(const struct check *c, uint32_t i)
 {
 	const struct nb_map_spec *m = &c->img->maps[i];
@@ -129,11 +141,11 @@ static int check_map(const struct check *c, uint32_t i)
 		m->origin == NB_ORIGIN_RODATA || m->origin == NB_ORIGIN_DATA;
 	int rc;
 
-	if (m->origin > NB_ORIGIN_BSS)
+	if (m->origin > NB_ORIGIN_INNER)
 		return nb_fail(c->err, NB_E_IMAGE, at,
 			       "policy image: map %u: origin %u; 0 to %d are "
 			       "known",
-			       i, (unsigned)m->origin, NB_ORIGIN_BSS);
+			       i, (unsigned)m->origin, NB_ORIGIN_INNER);
 	rc = check_name(c, m->name, "map", at);
 	if (!rc)
 		rc = nb_map_spec_check(m, c->err);
@@ -159,6 +171,44 @@ static int check_map(const struct check *c, uint32_t i)
 			       "policy image: map %s: BTF types %u and %u, but "
 			       "the image has no BTF",
 			       m->name, m->btf_key, m->btf_value);
+	return check_inner(c, m, at);
+}
+
+/* Elements ascend, so that each is there once, and hit what they name. */
+static int check_elem(const struct check *c, uint32_t i)
+{
+	const struct nb_map_elem *e = &c->img->elems[i], *before = e - 1;
+	uint32_t at = where(c, NB_SEC_ELEMS, i), most = c->img->nprogs;
+	const struct nb_map_spec *m;
+
+	if (e->map >= c->img->nmaps)
+		return nb_fail(c->err, NB_E_IMAGE, at,
+			       "policy image: initial element %u is of map %u "
+			       "of %u",
+			       i, e->map, c->img->nmaps);
+	m = &c->img->maps[e->map];
+	if (!(nb_spec_map_type(m->type)->traits & NB_TRAIT_PROGS))
+		return nb_fail(c->err, NB_E_IMAGE, at,
+			       "policy image: map %s of type %s has an initial "
+			       "element %u",
+			       m->name, nb_spec_map_type(m->type)->word,
+			       e->key);
+	if (e->key >= m->max_entries)
+		return nb_fail(c->err, NB_E_IMAGE, at,
+			       "policy image: map %s: initial element %u; the "
+			       "last is %u",
+			       m->name, e->key, m->max_entries - 1);
+	if (e->value >= most)
+		return nb_fail(c->err, NB_E_IMAGE, at,
+			       "policy image: map %s: initial element %u is "
+			       "number %u of %u",
+			       m->name, e->key, e->value, most);
+	if (i && (before->map > e->map ||
+		  (before->map == e->map && before->key >= e->key)))
+		return nb_fail(c->err, NB_E_IMAGE, at,
+			       "policy image: initial element %u: they ascend "
+			       "by map and key, each once",
+			       i);
 	return 0;
 }
 
@@ -421,6 +471,10 @@ static int check_counts(const struct check *c)
 		return nb_fail(c->err, NB_E_LIMIT, 0,
 			       "policy image: %u programs; 1 to %d are allowed",
 			       img->nprogs, NB_IMAGE_MAX_PROGS);
+	if (img->nelems > NB_IMAGE_MAX_ELEMS)
+		return nb_fail(c->err, NB_E_LIMIT, 0,
+			       "policy image: %u initial elements; at most %d",
+			       img->nelems, NB_IMAGE_MAX_ELEMS);
 	if (img->nctx_fields > CTX_FIELDS_MAX)
 		return nb_fail(c->err, NB_E_LIMIT, 0,
 			       "policy image: %u context fields; at most %d",
@@ -451,5 +505,7 @@ int nb_image_check(const struct nb_image *img, const uint32_t *at,
 		rc = check_map(&c, i);
 	if (!rc)
 		rc = check_progs(&c);
+	for (uint32_t i = 0; !rc && i < img->nelems; i++)
+		rc = check_elem(&c, i);
 	return rc ? rc : check_ctx(&c);
 }

@@ -26,15 +26,20 @@ enum {
 	NB_IMAGE_MAX_FUNCS = 256,   /* of one program */
 	NB_IMAGE_NAME = 64,	    /* bytes of a name, NUL included */
 	NB_IMAGE_MAX_KEY = 512,
+	NB_IMAGE_MAX_ELEMS = 65536, /* initial elements of all maps */
 	NB_IMAGE_MAX_VALUE = 64 << 10
 };
 
-/* What a map is made from: a definition in .maps, or a data section. */
+/*
+ * What a map is made from: a definition in .maps, or a data section. INNER is
+ * no map but the definition that the maps inside a map of maps share.
+ */
 enum nb_map_origin {
 	NB_ORIGIN_DEFINED,
 	NB_ORIGIN_RODATA,
 	NB_ORIGIN_DATA,
-	NB_ORIGIN_BSS
+	NB_ORIGIN_BSS,
+	NB_ORIGIN_INNER
 };
 
 enum {
@@ -55,9 +60,19 @@ struct nb_map_spec {
 	uint32_t tags;	/* NB_MAPF_* */
 	enum nb_map_origin origin;
 	uint32_t btf_key, btf_value; /* type ids in the image's BTF; 0: none */
+	/* maps of maps: number of the image's map that is the inner
+	 * definition, plus 1; 0: none */
+	uint32_t inner;
 	/* data sections: initial value of element 0, value_size bytes; for
 	 * .bss and defined maps NULL */
 	const unsigned char *init;
+};
+
+/* An initial element of a map whose values are programs or maps. */
+struct nb_map_elem {
+	uint32_t map;	/* number of the image's map */
+	uint32_t key;	/* the index, or a key of 4 bytes */
+	uint32_t value; /* number of the image's program or map */
 };
 
 /* A source line: applies from slot @pc to the next record's. */
@@ -123,6 +138,8 @@ struct nb_image {
 	uint32_t nprogs; /* at least 1 */
 	const struct nb_ctx_field *ctx_fields;
 	uint32_t nctx_fields;
+	const struct nb_map_elem *elems; /* by map, then by key */
+	uint32_t nelems;
 	const unsigned char *btf; /* blob for the shell; NULL: none */
 	uint32_t btf_size;
 	const unsigned char *bytes; /* the image itself */

@@ -148,6 +148,7 @@ static void read_map(struct reader *r, struct nb_map_spec *m, uint32_t i)
 	m->origin = (enum nb_map_origin)get(r->all, at + 28);
 	m->btf_key = get(r->all, at + 32);
 	m->btf_value = get(r->all, at + 36);
+	m->inner = get(r->all, at + 40);
 	if (m->origin != NB_ORIGIN_RODATA && m->origin != NB_ORIGIN_DATA)
 		return;
 	init = nb_view_sub(r->sec[NB_SEC_DATA], r->next[NB_SEC_DATA],
@@ -306,11 +307,32 @@ static int read_ctx(struct reader *r)
 	return r->rc;
 }
 
+static int read_elems(struct reader *r)
+{
+	uint32_t n = r->count[NB_SEC_ELEMS];
+	struct nb_map_elem *elems;
+
+	elems = nb_arena_array(&r->img->arena, n, sizeof(*elems));
+	if (!elems)
+		return nomem(r);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = record(r, NB_SEC_ELEMS, i);
+
+		elems[i].map = get(r->all, at);
+		elems[i].key = get(r->all, at + 4);
+		elems[i].value = get(r->all, at + 8);
+	}
+	r->img->elems = elems;
+	r->img->nelems = n;
+	return r->rc;
+}
+
 /* All sections to memory. */
 static int read_content(struct reader *r)
 {
 	r->img->name = string(r, 16);
-	if (r->rc || read_maps(r) || read_progs(r) || read_ctx(r))
+	if (r->rc || read_maps(r) || read_progs(r) || read_ctx(r) ||
+	    read_elems(r))
 		return r->rc;
 	r->img->btf_size = r->count[NB_SEC_BTF];
 	if (r->img->btf_size)

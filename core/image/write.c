@@ -102,6 +102,7 @@ static void put_map(struct writer *w, const struct nb_map_spec *m)
 	put(b, (uint32_t)m->origin);
 	put(b, m->btf_key);
 	put(b, m->btf_value);
+	put(b, m->inner);
 	if (m->init)
 		nb_buf_bytes(&w->sec[NB_SEC_DATA], m->init, m->value_size);
 }
@@ -166,6 +167,15 @@ static void put_ctx(struct writer *w, const struct nb_ctx_field *f)
 	put(b, f->size);
 }
 
+static void put_elem(struct writer *w, const struct nb_map_elem *e)
+{
+	struct nb_buf *b = &w->sec[NB_SEC_ELEMS];
+
+	put(b, e->map);
+	put(b, e->key);
+	put(b, e->value);
+}
+
 static size_t align8(size_t n)
 {
 	return (n + 7) & ~(size_t)7;
@@ -210,6 +220,8 @@ static uint32_t put_all(struct writer *w, const struct nb_image *in)
 		put_prog(w, &in->progs[i]);
 	for (uint32_t i = 0; i < in->nctx_fields; i++)
 		put_ctx(w, &in->ctx_fields[i]);
+	for (uint32_t i = 0; i < in->nelems; i++)
+		put_elem(w, &in->elems[i]);
 	if (in->btf_size)
 		nb_buf_bytes(&w->sec[NB_SEC_BTF], in->btf, in->btf_size);
 	return string(w, in->name);

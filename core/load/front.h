@@ -58,6 +58,8 @@ struct nb_front {
 	uint32_t nprogs;
 	struct nb_ctx_field *ctx_fields;
 	uint32_t nctx_fields;
+	struct nb_map_elem *elems;
+	uint32_t nelems;
 };
 
 /*
@@ -88,6 +90,12 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
  * Wants: maps, code with info. Leaves: progs.
  */
 int nb_front_link(struct nb_front *f, struct nb_err *err);
+
+/*
+ * elems.c - initial elements of maps that hold programs
+ * Wants: maps, progs. Leaves: elems.
+ */
+int nb_front_elems(struct nb_front *f, struct nb_err *err);
 
 int nb_front_nomem(struct nb_err *err);
 

@@ -278,13 +278,6 @@ static int refuse_others(const struct nb_front *f, struct nb_err *err)
 		return nb_fail(err, NB_E_MAPDEF, f->elf.sec[maps].off,
 			       "section .maps needs the object's type "
 			       "information (.BTF); compile with -g");
-	for (uint32_t i = 1; maps && i < f->elf.nsec; i++)
-		if (f->elf.sec[i].type == SHT_REL && f->elf.sec[i].info == maps)
-			return nb_fail(
-				err, NB_E_NOTSUP, f->elf.sec[i].off,
-				"section .maps holds references: maps "
-				"inside maps, program arrays and initial "
-				"slots are not supported");
 	return 0;
 }
 

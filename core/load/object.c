@@ -51,6 +51,8 @@ static int write_image(const struct nb_front *f, const char *name,
 		.nprogs = f->nprogs,
 		.ctx_fields = f->ctx_fields,
 		.nctx_fields = f->nctx_fields,
+		.elems = f->elems,
+		.nelems = f->nelems,
 	};
 
 	if (f->btf)
@@ -71,6 +73,8 @@ static int run(struct nb_front *f, const void *bytes, size_t size,
 		rc = nb_front_info(f, err);
 	if (!rc)
 		rc = nb_front_link(f, err);
+	if (!rc)
+		rc = nb_front_elems(f, err);
 	return rc ? rc : nb_front_ctx(f, err);
 }
 

@@ -245,11 +245,11 @@ START_TEST(another_version_is_said_to_be_one)
 
 	fresh();
 	b = written();
-	b.data[8] = 2;
+	b.data[8] = 1;
 	ck_assert_int_eq(nb_image_read(&in, b.data, b.size, &err),
 			 NB_E_VERSION);
 	ck_assert_uint_eq(err.at, 8);
-	ck_assert_ptr_nonnull(strstr(err.text, "version 2"));
+	ck_assert_ptr_nonnull(strstr(err.text, "version 1"));
 	nb_buf_fini(&b);
 }
 END_TEST
@@ -285,6 +285,54 @@ START_TEST(references_must_hit_something)
 	slots[6].opcode = 0x8d;
 	ck_assert_int_eq(refused(&err), NB_E_INSN);
 	ck_assert_uint_eq(err.at, 6);
+}
+END_TEST
+
+START_TEST(initial_elements_ascend_and_hit_programs)
+{
+	static const struct {
+		struct nb_map_elem e[2];
+		int rc;
+		const char *word;
+	} rows[] = {
+		{ { { 2, 0, 0 }, { 2, 3, 0 } }, 0, "" },
+		{ { { 2, 3, 0 }, { 2, 0, 0 } }, NB_E_IMAGE, "ascend" },
+		{ { { 2, 3, 0 }, { 2, 3, 0 } }, NB_E_IMAGE, "ascend" },
+		{ { { 2, 0, 0 }, { 2, 4, 0 } }, NB_E_IMAGE, "the last is 3" },
+		{ { { 2, 0, 0 }, { 2, 1, 1 } }, NB_E_IMAGE, "number 1 of 1" },
+		{ { { 2, 0, 0 }, { 3, 1, 0 } }, NB_E_IMAGE, "map 3 of 3" },
+		{ { { 0, 0, 0 }, { 2, 1, 0 } }, NB_E_IMAGE, "type hash" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct nb_map_spec all[3];
+		struct nb_image *in;
+		struct nb_err err = { .text = "" };
+		struct nb_buf b;
+
+		fresh();
+		memcpy(all, maps, sizeof(maps[0]) * 2);
+		all[2] = (struct nb_map_spec){ .name = "jump",
+					       .type = NB_MAP_PROG_ARRAY,
+					       .key_size = 4,
+					       .value_size = 4,
+					       .max_entries = 4 };
+		img.maps = all;
+		img.nmaps = 3;
+		img.elems = rows[i].e;
+		img.nelems = 2;
+		ck_assert_msg(refused(&err) == rows[i].rc, "row %zu: %s", i,
+			      err.text);
+		ck_assert_ptr_nonnull(strstr(err.text, rows[i].word));
+		if (rows[i].rc)
+			continue;
+		b = written();
+		ck_assert_int_eq(nb_image_read(&in, b.data, b.size, &err), 0);
+		ck_assert_uint_eq(in->nelems, 2);
+		ck_assert_uint_eq(in->elems[1].key, 3);
+		nb_image_free(in);
+		nb_buf_fini(&b);
+	}
 }
 END_TEST
 
@@ -504,6 +552,7 @@ UNIT_MAIN("image", tcase_add_test(tc, what_is_written_is_read_back);
 	  tcase_add_test(tc, every_other_length_is_refused);
 	  tcase_add_test(tc, another_version_is_said_to_be_one);
 	  tcase_add_test(tc, references_must_hit_something);
+	  tcase_add_test(tc, initial_elements_ascend_and_hit_programs);
 	  tcase_add_test(tc, functions_tile_the_program);
 	  tcase_add_test(tc, lines_ascend_and_are_printable);
 	  tcase_add_test(tc, names_are_one_word);

@@ -403,6 +403,16 @@ struct refusal {
 	const char *word;
 };
 
+/* A program array with initial elements, two programs and more. */
+#define PROGS(values_)                                                 \
+	"int data = 1; __noinline int sub(int x) { return x * data; }" \
+	"SEC(\"tuner/a\") int a(void *c) { return 0; }"                \
+	"SEC(\"tuner/b\") int b(void *c) { return sub(1); }"           \
+	"struct { __uint(type, BPF_MAP_TYPE_PROG_ARRAY);"              \
+	"__uint(max_entries, 4); __uint(key_size, 4);"                 \
+	"__uint(value_size, 4); int (*values[])(void *); } m"          \
+	" SEC(\".maps\") = { .values = { " values_ " } };"
+
 static const struct refusal refusals[] = {
 	{ "SEC(\"kprobe/x\") int f(void *ctx) { return 0; }", "-g", NB_E_HOOK,
 	  "section \"kprobe/x\" names no hook; known: tuner" },
@@ -422,8 +432,15 @@ static const struct refusal refusals[] = {
 	  "{ int k = 0; return bpf_map_lookup_elem(&m, &k) != NULL; }",
 	  "-g", NB_E_NOTSUP, "old form" },
 	{ MAP(ARRAY), "", NB_E_MAPDEF, "compile with -g" },
-	{ MAP("__uint(type, 27); __uint(max_entries, 4096);"), "-g",
-	  NB_E_MAPDEF, "map m: type 27 is not supported; known: hash" },
+	{ MAP("__uint(type, 26); __uint(max_entries, 4096);"), "-g",
+	  NB_E_MAPDEF, "map m: type 26 is not supported; known: hash" },
+	{ PROGS("[4] = (void *)&a"), "-g", NB_E_RELOC, "no element" },
+	{ PROGS("[0] = (void *)&sub"), "-g", NB_E_RELOC, "no program" },
+	{ PROGS("[0] = (void *)&data"), "-g", NB_E_RELOC, "no function" },
+	{ "int x; struct {" ARRAY "void *values[]; } m SEC(\".maps\") ="
+	  "{ .values = { [0] = &x } };"
+	  "SEC(\"tuner\") int f(void *c) { return 0; }",
+	  "-g", NB_E_MAPDEF, "map-in-map or prog-array" },
 	{ MAP("__uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1);"
 	      "__type(key, __u64); __type(value, __u64);"),
 	  "-g", NB_E_MAPDEF, "map m: key of 8 bytes" },
@@ -464,6 +481,23 @@ static const struct refusal refusals[] = {
 	{ "SEC(\"tuner\") int f(void *c) { return 0; }",
 	  "-target x86_64 -D__bpf__", NB_E_ELF, "machine 62" },
 };
+
+START_TEST(program_arrays_begin_with_programs)
+{
+	struct nb_image *img =
+		image_of(PROGS("[3] = (void *)&a, [1] = (void *)&b"), "-g");
+
+	ck_assert_uint_eq(img->nelems, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nb_map_elem *e = &img->elems[i];
+
+		ck_assert_str_eq(img->maps[e->map].name, "m");
+		ck_assert_uint_eq(e->key, i ? 3 : 1);
+		ck_assert_str_eq(img->progs[e->value].name, i ? "a" : "b");
+	}
+	nb_image_free(img);
+}
+END_TEST
 
 START_TEST(what_cannot_be_had_is_refused_by_name)
 {
@@ -660,6 +694,7 @@ UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0,
 	  tcase_add_loop_test(tc, static_function_beside_its_caller, 0,
 			      ROWS(cpus));
 	  tcase_add_loop_test(tc, callbacks_come_along, 0, ROWS(cpus));
+	  tcase_add_test(tc, program_arrays_begin_with_programs);
 	  tcase_add_test(tc, fields_of_the_context_are_told);
 	  tcase_add_loop_test(tc, what_cannot_be_had_is_refused_by_name, 0,
 			      ROWS(refusals));
