@@ -37,7 +37,9 @@ enum {
 	LOCK_MS = 5000,
 	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
 	NLATEST = NCCL_NUM_COLLS * NB_SIZE_BUCKETS,
-	BLOCK = HEAD + (NB_RING + NLATEST) * sizeof(struct nb_ring_entry)
+	BLOCK = HEAD + NB_RING * sizeof(struct nb_packed) +
+		NLATEST * sizeof(struct nb_latest) +
+		NB_SEEN * sizeof(struct nb_seen)
 };
 
 /* Zeroed pages that cost memory only once they are touched. */
@@ -50,8 +52,9 @@ static struct nb_comm *allocate(void)
 	if (p == MAP_FAILED)
 		return NULL;
 	c = (struct nb_comm *)(void *)p;
-	c->ring = (struct nb_ring_entry *)(void *)(p + HEAD);
-	c->latest = c->ring + NB_RING;
+	c->ring = (struct nb_packed *)(void *)(p + HEAD);
+	c->latest = (struct nb_latest *)(void *)(c->ring + NB_RING);
+	c->seen = (struct nb_seen *)(void *)(c->latest + NLATEST);
 	return c;
 }
 
@@ -69,6 +72,7 @@ static void fill_base(struct nb_comm *c)
 		.algo = NCCL_ALGO_UNDEF,
 		.proto = NCCL_PROTO_UNDEF,
 	};
+	c->ctx = c->base;
 }
 
 /*
@@ -290,82 +294,33 @@ bool nb_comm_changeable(const struct nb_comm *c, const char **why)
 	return true;
 }
 
-static float bits_float(uint64_t bits)
-{
-	uint32_t u = (uint32_t)bits;
-	float f;
-
-	memcpy(&f, &u, sizeof(f));
-	return f;
-}
-
-static void split(uint32_t index, int *algo, int *proto)
-{
-	bool known = index < NB_COSTS_KNOWN;
-
-	*algo = known ? (int)(index / NCCL_NUM_PROTOS) : -1;
-	*proto = known ? (int)(index % NCCL_NUM_PROTOS) : -1;
-}
-
-static void unpack(const uint64_t w[NB_RING_WORDS], struct nb_decision *d)
-{
-	uint32_t coll = w[3] >> 16 & 255, by = w[3] >> 40 & 255;
-
-	memset(d, 0, sizeof(*d));
-	d->bytes = w[1];
-	d->generation = (uint32_t)(w[2] >> 32);
-	d->reg_buff = w[2] >> 31 & 1;
-	d->usable = (uint32_t)w[2] & ((UINT32_C(1) << NB_COSTS_KNOWN) - 1);
-	d->pipe_ops = w[3] & 65535;
-	d->coll = coll == 255 ? -1 : (int)coll;
-	split(w[3] >> 24 & 255, &d->nccl_algo, &d->nccl_proto);
-	split(w[3] >> 32 & 255, &d->algo, &d->proto);
-	d->by = by == NB_COSTS_NONE ? -1 : (int)by;
-	d->refused = (enum nb_refused)(w[3] >> 48 & 255);
-	d->channels = (uint32_t)(w[3] >> 56);
-	d->cost_us = (double)bits_float(w[4]);
-	d->nccl_cost_us = (double)bits_float(w[4] >> 32);
-	d->seq = w[5];
-}
-
-/* A whole entry, or false: none yet, or it was written meanwhile. */
-static bool read_entry(const struct nb_ring_entry *e, uint64_t w[NB_RING_WORDS])
-{
-	w[0] = __atomic_load_n(&e->word[0], __ATOMIC_ACQUIRE);
-	if (!w[0] || (w[0] & 1))
-		return false;
-	for (int i = 1; i < NB_RING_WORDS; i++)
-		w[i] = __atomic_load_n(&e->word[i], __ATOMIC_ACQUIRE);
-	return __atomic_load_n(&e->word[0], __ATOMIC_RELAXED) == w[0];
-}
-
 bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
 		      struct nb_decision *out)
 {
-	uint64_t w[NB_RING_WORDS];
-
-	if (!read_entry(&c->ring[seq % NB_RING], w) || w[0] != 2 * seq + 2)
-		return false;
-	unpack(w, out);
-	return true;
+	return seq < nb_comm_decisions(c) &&
+	       nb_unpack(&c->ring[seq % NB_RING], seq, out);
 }
 
 bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
 		    struct nb_decision *out)
 {
-	uint64_t w[NB_RING_WORDS];
-	const struct nb_ring_entry *e;
+	const struct nb_latest *l;
 
 	if (coll < 0 || coll >= NCCL_NUM_COLLS || bucket >= NB_SIZE_BUCKETS)
 		return false;
-	e = &c->latest[(uint32_t)coll * NB_SIZE_BUCKETS + bucket];
+	l = &c->latest[(uint32_t)coll * NB_SIZE_BUCKETS + bucket];
 	/* a writer needs nanoseconds; a few tries are enough */
 	for (int i = 0; i < 100; i++) {
-		if (!read_entry(e, w))
-			continue;
-		unpack(w, out);
-		out->count = w[0] / 2;
-		return true;
+		uint64_t n = __atomic_load_n(&l->count, __ATOMIC_ACQUIRE);
+
+		if (!n)
+			return false;
+		if (nb_unpack(&l->decision,
+			      __atomic_load_n(&l->seq, __ATOMIC_ACQUIRE),
+			      out)) {
+			out->count = n;
+			return true;
+		}
 	}
 	return false;
 }
@@ -418,6 +373,12 @@ static void explain_step(struct nb_explain *out, const struct nb_gen *g,
 		     before.channels != ctx->channels;
 	if (s->changed)
 		out->answer.by = (int)p;
+}
+
+static void split(uint32_t index, int *algo, int *proto)
+{
+	*algo = (int)(index / NCCL_NUM_PROTOS);
+	*proto = (int)(index % NCCL_NUM_PROTOS);
 }
 
 static uint32_t index_of(int algo, int proto)

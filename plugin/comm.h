@@ -9,7 +9,9 @@
 #include "core/base/err.h"
 #include "core/hook/gen.h"
 #include "core/tbl/ctx.h"
+#include "plugin/costs.h"
 #include "plugin/fence.h"
+#include "plugin/packed.h"
 
 struct nb_runtime;
 
@@ -49,14 +51,16 @@ struct nb_decision {
 
 enum {
 	NB_RING = 1024,	     /* decisions kept of a communicator */
-	NB_RING_WORDS = 8,   /* 64-bit words of one */
 	NB_SIZE_BUCKETS = 64 /* bucket b: 2^b to 2^(b+1)-1 bytes; 0 also 0 */
 };
 
-/* Packed decision: word 0 is its stamp (odd: being written). All atomic. */
-struct nb_ring_entry {
-	uint64_t word[NB_RING_WORDS];
-} __attribute__((aligned(64)));
+/* The latest decision of a collective and size bucket, and how many there
+ * were. The words say whether they are those of seq. */
+struct nb_latest {
+	uint64_t seq, count; /* atomic */
+	struct nb_packed decision;
+	uint64_t pad[2];
+};
 
 static inline uint32_t nb_comm_bucket(uint64_t bytes)
 {
@@ -85,8 +89,10 @@ struct nb_comm {
 	uint32_t max_channels;
 	uint32_t abi;
 	struct ncclbpf_tuner base;     /* constants and "no opinion" */
-	struct nb_ring_entry *ring;    /* NB_RING */
-	struct nb_ring_entry *latest;  /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
+	struct ncclbpf_tuner ctx;      /* of the decision going on */
+	struct nb_packed *ring;	       /* NB_RING */
+	struct nb_latest *latest;      /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
+	struct nb_seen *seen;	       /* NB_SEEN: cost tables met */
 	uint64_t refused[NB_NREFUSED]; /* atomic, this thread writes */
 	struct nb_gen_count count;
 

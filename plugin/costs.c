@@ -6,9 +6,7 @@
 
 #include <float.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include "plugin/packed.h"
 
 #define LIMIT 3.6e9f
 
@@ -123,4 +121,29 @@ void nb_costs_choose(float *table, uint32_t index, const struct nb_costs *was)
 			if (table[i] >= 0.0f && table[i] <= 0.0f)
 				table[i] = FLT_MIN;
 	table[index] = 0.0f;
+}
+
+/* What follows from the costs. */
+void nb_seen_derive(struct nb_seen *s)
+{
+	uint64_t cost = nb_packed_float(s->costs.best_cost);
+
+	s->nccl_algo = s->nccl_proto = -1;
+	if (s->costs.best < NB_COSTS_KNOWN) {
+		s->nccl_algo = (int32_t)(s->costs.best / NB_COSTS_PROTOS);
+		s->nccl_proto = (int32_t)(s->costs.best % NB_COSTS_PROTOS);
+	}
+	s->usable = (uint64_t)s->costs.usable << NB_PACKED_AT_USABLE;
+	s->outcome = (uint64_t)s->costs.best << NB_PACKED_AT_BEST |
+		     nb_packed_outcome(s->costs.best, NB_PACKED_POLICY, 0, 0);
+	s->both_costs = cost << NB_PACKED_AT_BEST_COST | cost;
+}
+
+void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto)
+{
+	s->known = nb_costs_read(table, nalgo, nproto, &s->costs);
+	s->filled = s->known && nalgo * nproto == NB_COSTS_KNOWN;
+	if (s->filled)
+		memcpy(s->table, table, sizeof(s->table));
+	nb_seen_derive(s);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The decision path. A question of NCCL's becomes a context, the fence tells
-// the generation, its programs run, their answer is checked against what NCCL
-// offers, and what became of it is written where readers find it. Whatever
-// goes wrong is counted and leaves NCCL's own choice standing.
-#include "plugin/tuner.h"
+// What a decision does rarely (decide.h has the rest): taking another
+// generation, reading a cost table that was not seen before, checking an
+// answer that is not of the most common kind against what NCCL offers.
+// Whatever goes wrong is counted and leaves NCCL's own choice standing.
+#include "plugin/decide.h"
 
 #include <assert.h>
 #include <string.h>
@@ -19,13 +19,6 @@ static uint64_t lost;
 uint64_t nb_tuner_lost(void)
 {
 	return __atomic_load_n(&lost, __ATOMIC_RELAXED);
-}
-
-/* Single writer, read by others. */
-static inline void bump(uint64_t *n)
-{
-	__atomic_store_n(n, __atomic_load_n(n, __ATOMIC_RELAXED) + 1,
-			 __ATOMIC_RELAXED);
 }
 
 /* ---- which generation ---- */
@@ -59,7 +52,7 @@ static void adopt(struct nb_comm *c, uint32_t number)
 	if (c->seg && nb_segment_digest(c->rt->seg, number, digest))
 		g = search(c, digest);
 	if (!g) {
-		bump(&c->refused[NB_REFUSED_GEN_MISSING]);
+		nb_gen_bump(&c->refused[NB_REFUSED_GEN_MISSING]);
 		g = c->rt->empty;
 	}
 	nb_gen_count_add(c->gen, &c->count);
@@ -73,7 +66,7 @@ static void adopt(struct nb_comm *c, uint32_t number)
 }
 
 /* The record holds something that has not been dealt with. */
-static __attribute__((noinline)) void look(struct nb_comm *c, uint64_t k)
+void nb_tuner_look(struct nb_comm *c, uint64_t k)
 {
 	uint32_t before = c->fence.number;
 	uint64_t seen = c->fence.seen;
@@ -81,7 +74,7 @@ static __attribute__((noinline)) void look(struct nb_comm *c, uint64_t k)
 	uint32_t number = nb_fence_look(&c->fence, k, &timed_out);
 
 	if (timed_out)
-		bump(&c->refused[NB_REFUSED_FENCE_TIMEOUT]);
+		nb_gen_bump(&c->refused[NB_REFUSED_FENCE_TIMEOUT]);
 	/* number 0 stays number 0 where ranks began with different policies:
 	 * the record alone says so */
 	if (number != before || (!number && c->fence.seen != seen))
@@ -209,100 +202,11 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 #undef BIT
 }
 
-/* ---- writing down ---- */
-
-struct outcome {
-	uint32_t index; /* entry chosen: the policy's or NCCL's */
-	uint32_t channels;
-	uint32_t by; /* policy, or NB_COSTS_NONE */
-	enum nb_refused refused;
-	float cost;
-};
-
-/*
- * A reader sees the stamp before and after; all words are atomic, and each
- * store is a release so that none can be seen before the odd stamp.
- */
-static inline void write_entry(struct nb_ring_entry *e, uint64_t n,
-			       const uint64_t word[5])
-{
-	__atomic_store_n(&e->word[0], 2 * n + 1, __ATOMIC_RELAXED);
-#pragma GCC unroll 5
-	for (int i = 0; i < 5; i++)
-		__atomic_store_n(&e->word[1 + i], word[i], __ATOMIC_RELEASE);
-	__atomic_store_n(&e->word[0], 2 * n + 2, __ATOMIC_RELEASE);
-}
-
-static inline uint64_t float_bits(float f)
-{
-	uint32_t u;
-
-	memcpy(&u, &f, sizeof(u));
-	return u;
-}
-
-/* Running over everything that ranks must agree on. */
-static inline void extend_hash(struct nb_seg_slot *slot, uint64_t bytes,
-			       uint64_t rest)
-{
-	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_RELAXED);
-
-	hash = ((hash << 23 | hash >> 41) ^ bytes ^ rest) *
-	       UINT64_C(0x9e3779b97f4a7c15);
-	__atomic_store_n(&slot->hash, hash, __ATOMIC_RELAXED);
-}
-
-static inline __attribute__((always_inline)) void
-write_down(struct nb_comm *c, uint64_t k, const struct nb_ask *ask,
-	   const struct nb_costs *costs, const struct outcome *o)
-{
-	uint64_t pipe = ask->pipe_ops > 0 ? (uint64_t)ask->pipe_ops : 0;
-	uint64_t coll = (uint32_t)ask->coll < 255 ? (uint32_t)ask->coll : 255;
-	uint64_t agreed = coll << 16 | (uint64_t)o->index << 32 |
-			  (uint64_t)o->channels << 56;
-	const uint64_t word[5] = {
-		ask->bytes,
-		(uint64_t)c->fence.number << 32 |
-			(ask->reg_buff ? UINT64_C(1) << 31 : 0) | costs->usable,
-		agreed | (pipe < 65535 ? pipe : 65535) |
-			(uint64_t)costs->best << 24 | (uint64_t)o->by << 40 |
-			(uint64_t)o->refused << 48,
-		float_bits(costs->best_cost) << 32 | float_bits(o->cost),
-		k,
-	};
-
-	write_entry(&c->ring[k % NB_RING], k, word);
-	if (coll < NCCL_NUM_COLLS) {
-		struct nb_ring_entry *e =
-			&c->latest[coll * NB_SIZE_BUCKETS +
-				   nb_comm_bucket(ask->bytes)];
-
-		write_entry(e, e->word[0] / 2, word);
-	}
-	extend_hash(c->fence.slot, ask->bytes, agreed);
-}
-
-/* ---- the decision ---- */
-
-static void fill(struct nb_comm *c, struct ncclbpf_tuner *ctx, uint64_t k,
-		 const struct nb_ask *ask, const struct nb_costs *costs)
-{
-	*ctx = c->base;
-	ctx->bytes = ask->bytes;
-	ctx->seq = k;
-	ctx->coll = (uint32_t)ask->coll;
-	ctx->pipe_ops = ask->pipe_ops > 0 ? (uint32_t)ask->pipe_ops : 0;
-	ctx->usable = costs->usable;
-	if (costs->best < NB_COSTS_KNOWN) {
-		ctx->nccl_algo = (int32_t)(costs->best / NCCL_NUM_PROTOS);
-		ctx->nccl_proto = (int32_t)(costs->best % NCCL_NUM_PROTOS);
-	}
-	ctx->reg_buff = ask->reg_buff != 0;
-}
+/* ---- answers ---- */
 
 /* Tell NCCL. */
-static void answer(const struct nb_ask *ask, const struct nb_costs *costs,
-		   uint32_t index, uint32_t channels)
+static void tell(const struct nb_ask *ask, const struct nb_costs *costs,
+		 uint32_t index, uint32_t channels)
 {
 	if (channels && ask->channels)
 		*ask->channels = (int)channels;
@@ -316,52 +220,82 @@ static void answer(const struct nb_ask *ask, const struct nb_costs *costs,
 	}
 }
 
-static __attribute__((noinline)) void
-run_policies(struct nb_comm *c, const struct nb_gen *g, uint64_t k,
-	     const struct nb_ask *ask, const struct nb_costs *costs,
-	     struct outcome *o)
+/* Policy @by answered. */
+void nb_tuner_answer(struct nb_comm *c, const struct nb_seen *seen,
+		     const struct ncclbpf_tuner *ctx, uint32_t by,
+		     const struct nb_ask *ask, struct nb_outcome *o)
 {
-	struct ncclbpf_tuner ctx;
+	uint64_t best = (uint64_t)seen->costs.best << NB_PACKED_AT_BEST;
 	uint32_t index, channels;
-	int by;
+	enum nb_refused why =
+		nb_tuner_check(ctx, &seen->costs, ask->table, c->max_channels,
+			       &index, &channels);
 
-	fill(c, &ctx, k, ask, costs);
-	by = nb_gen_run_tuner(g, &ctx, &c->count);
-	if (by < 0)
-		return; /* no opinion */
-	o->refused = nb_tuner_check(&ctx, costs, ask->table, c->max_channels,
-				    &index, &channels);
-	if (o->refused != NB_REFUSED_NONE)
-		bump(&c->refused[o->refused]);
-	if (index == NB_COSTS_NONE && !channels)
+	if (why != NB_REFUSED_NONE)
+		nb_gen_bump(&c->refused[why]);
+	if (index == NB_COSTS_NONE && !channels) {
+		o->word2 |= (uint64_t)why << NB_PACKED_AT_REFUSED;
 		return;
-	o->by = g->prog[by].policy;
-	o->channels = channels;
-	if (index != NB_COSTS_NONE) {
-		o->index = index;
-		o->cost = ask->table ? ask->table[index] : -1.0f;
 	}
-	answer(ask, costs, index, channels);
+	if (index != NB_COSTS_NONE) {
+		float cost = ask->table ? ask->table[index] : -1.0f;
+
+		o->costs = nb_packed_float(seen->costs.best_cost)
+				   << NB_PACKED_AT_BEST_COST |
+			   nb_packed_float(cost);
+	}
+	tell(ask, &seen->costs, index, channels);
+	o->word2 = best |
+		   nb_packed_outcome(index != NB_COSTS_NONE ? index
+							    : seen->costs.best,
+				     by, why, channels);
 }
+
+/* ---- the decision, whatever is asked ---- */
 
 /* Can policies be asked at all? */
 static enum nb_refused askable(const struct nb_comm *c,
-			       const struct nb_ask *ask, bool shape_known)
+			       const struct nb_ask *ask,
+			       const struct nb_seen *seen)
 {
 	if (c->mismatch)
 		return NB_REFUSED_MISMATCH;
-	if (!shape_known)
+	if (!seen->known)
 		return NB_REFUSED_COST_TABLE;
-	if (ask->coll < 0 || ask->coll >= NCCL_NUM_COLLS)
+	if ((uint32_t)ask->coll >= NCCL_NUM_COLLS)
 		return NB_REFUSED_COLLECTIVE;
 	return NB_REFUSED_NONE;
 }
 
+static uint32_t at_most(int n, uint32_t most)
+{
+	uint32_t u = n > 0 ? (uint32_t)n : 0;
+
+	return u < most ? u : most;
+}
+
+static void run_policies(struct nb_comm *c, uint64_t k,
+			 const struct nb_ask *ask, const struct nb_seen *seen,
+			 struct nb_outcome *o)
+{
+	const struct nb_gen *g = c->gen;
+	int by;
+
+	if (!g->nprogs)
+		return;
+	nb_fill(&c->ctx, k, (uint32_t)ask->coll, ask->bytes,
+		at_most(ask->pipe_ops, INT32_MAX), ask->reg_buff != 0, seen);
+	by = nb_gen_run_tuner(g, &c->ctx, &c->count);
+	if (by >= 0)
+		nb_tuner_answer(c, seen, &c->ctx, g->prog[by].policy, ask, o);
+}
+
 void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 {
-	struct nb_costs costs;
-	struct outcome o;
-	bool known = true;
+	uint32_t coll = (uint32_t)ask->coll;
+	struct nb_seen seen = { .known = true };
+	struct nb_outcome o;
+	enum nb_refused why;
 	uint64_t k;
 
 	if (!c) {
@@ -369,19 +303,24 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 		return;
 	}
 	if (!nb_fence_enter(&c->fence, &k))
-		look(c, k);
-	if (ask->flags_only)
-		costs_of_flags(c, ask, &costs);
-	else
-		known = nb_costs_read(ask->table, ask->nalgo, ask->nproto,
-				      &costs);
-	o = (struct outcome){ .index = costs.best,
-			      .by = NB_COSTS_NONE,
-			      .cost = costs.best_cost };
-	o.refused = askable(c, ask, known);
-	if (__builtin_expect(o.refused != NB_REFUSED_NONE, 0))
-		bump(&c->refused[o.refused]);
-	else if (c->gen->nprogs)
-		run_policies(c, c->gen, k, ask, &costs, &o);
-	write_down(c, k, ask, &costs, &o);
+		nb_tuner_look(c, k);
+	if (ask->flags_only) {
+		costs_of_flags(c, ask, &seen.costs);
+		nb_seen_derive(&seen);
+	} else {
+		nb_seen_fill(&seen, ask->table, ask->nalgo, ask->nproto);
+	}
+	o = (struct nb_outcome){ seen.outcome, seen.both_costs };
+	why = askable(c, ask, &seen);
+	if (why == NB_REFUSED_NONE) {
+		run_policies(c, k, ask, &seen, &o);
+	} else {
+		nb_gen_bump(&c->refused[why]);
+		o.word2 |= (uint64_t)why << NB_PACKED_AT_REFUSED;
+	}
+	nb_write_down(c, k, coll < NCCL_NUM_COLLS ? coll : NB_PACKED_COLL,
+		      ask->bytes < NB_PACKED_BYTES ? ask->bytes
+						   : NB_PACKED_BYTES,
+		      at_most(ask->pipe_ops, NB_PACKED_PIPE),
+		      ask->reg_buff != 0, seen.usable, &o);
 }

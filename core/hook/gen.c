@@ -366,31 +366,6 @@ int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 }
 
 /* Single writer: a plain increment that other threads may read. */
-static void bump(uint64_t *n)
-{
-	__atomic_store_n(n, __atomic_load_n(n, __ATOMIC_RELAXED) + 1,
-			 __ATOMIC_RELAXED);
-}
-
-int nb_gen_run_tuner(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
-		     struct nb_gen_count *count)
-{
-	int by = -1;
-
-	bump(&count->runs);
-	for (uint32_t i = 0; i < g->nprogs; i++) {
-		int32_t algo = ctx->algo, proto = ctx->proto;
-		uint32_t channels = ctx->channels;
-
-		nb_exec_run(g->prog[i].exec, ctx, sizeof(*ctx));
-		if (ctx->algo == algo && ctx->proto == proto &&
-		    ctx->channels == channels)
-			continue;
-		bump(&count->overrides[i]);
-		by = (int)i;
-	}
-	return by;
-}
 
 void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
 {

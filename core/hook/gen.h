@@ -11,6 +11,7 @@
 #include "core/hook/policy.h"
 #include "core/map/map.h"
 #include "core/spec/spec.h"
+#include "core/tbl/ctx.h"
 
 /*
  * A generation: what a communicator decides with. Policies in order, a map
@@ -107,7 +108,12 @@ struct nb_gen *nb_gen_get(struct nb_gen *g);
 /* One less; the last one frees. NULL is fine. Never on a decision path. */
 void nb_gen_put(struct nb_gen *g);
 
-struct ncclbpf_tuner;
+/* Single writer, read by others. */
+static inline void nb_gen_bump(uint64_t *n)
+{
+	__atomic_store_n(n, __atomic_load_n(n, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELAXED);
+}
 
 /*
  * nb_gen_run_tuner - run the programs in order, each sees the answer so far
@@ -118,8 +124,26 @@ struct ncclbpf_tuner;
  * -1 if none did. No lock, allocation or system call. Any thread; @ctx and
  * @count are the caller's alone.
  */
-int nb_gen_run_tuner(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
-		     struct nb_gen_count *count);
+static inline int nb_gen_run_tuner(const struct nb_gen *g,
+				   struct ncclbpf_tuner *ctx,
+				   struct nb_gen_count *count)
+{
+	int by = -1;
+
+	nb_gen_bump(&count->runs);
+	for (uint32_t i = 0; i < g->nprogs; i++) {
+		int32_t algo = ctx->algo, proto = ctx->proto;
+		uint32_t channels = ctx->channels;
+
+		nb_exec_run(g->prog[i].exec, ctx, sizeof(*ctx));
+		if (ctx->algo == algo && ctx->proto == proto &&
+		    ctx->channels == channels)
+			continue;
+		nb_gen_bump(&count->overrides[i]);
+		by = (int)i;
+	}
+	return by;
+}
 
 /* Add a user's counters to the generation's, and zero them. Any thread. */
 void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count);

@@ -3,7 +3,7 @@
 // size that NCCL rounds down to 0 would not be caught.
 #include "plugin/abi/tuner_v6.h"
 
-#include "plugin/tuner.h"
+#include "plugin/decide.h"
 
 static int init(void **context, uint64_t comm_id, size_t ranks, size_t nodes,
 		nb_nccl_logger *logger, struct nb_nvl_domain_info *nvl,
@@ -21,20 +21,12 @@ static int init(void **context, uint64_t comm_id, size_t ranks, size_t nodes,
 }
 
 /* @table is declared as rows but is one block (ABI reference, 1.7). */
-static int get_coll_info(void *context, int coll, size_t bytes, int pipe_ops,
-			 float **table, int nalgo, int nproto, int reg_buff,
-			 int *channels)
+static NB_HOT int get_coll_info(void *context, int coll, size_t bytes,
+				int pipe_ops, float **table, int nalgo,
+				int nproto, int reg_buff, int *channels)
 {
-	struct nb_ask ask = { .bytes = bytes,
-			      .coll = coll,
-			      .pipe_ops = pipe_ops,
-			      .reg_buff = reg_buff,
-			      .table = (float *)(void *)table,
-			      .nalgo = nalgo,
-			      .nproto = nproto,
-			      .channels = channels };
-
-	nb_tuner_decide(context, &ask);
+	nb_decide(context, coll, bytes, pipe_ops, (float *)(void *)table, nalgo,
+		  nproto, reg_buff, channels);
 	return NB_NCCL_SUCCESS;
 }
 

@@ -124,6 +124,80 @@ START_TEST(chosen_entry_is_what_nccl_takes)
 }
 END_TEST
 
+START_TEST(a_table_is_known_again_by_every_entry)
+{
+	static struct nb_seen seen[NB_SEEN];
+	struct nb_seen *s = nb_seen_slot(seen, 4096, 4);
+	float t[21] = { 0 };
+
+	ck_assert(!nb_seen_is(s, t)); /* zeroed memory is no table */
+	for (int n = 0; n < 2000; n++) {
+		struct nb_costs c;
+		int i = (int)roll(21);
+		float before;
+
+		wild_table(t);
+		nb_seen_fill(s, t, 7, 3);
+		ck_assert(nb_seen_is(s, t));
+		nb_costs_scan(t, 21, &c);
+		ck_assert_uint_eq(s->costs.usable, c.usable);
+		ck_assert_uint_eq(s->costs.best, c.best);
+		before = t[i];
+		t[i] = signbit(before) ? 7.25f : -before - 1.0f;
+		ck_assert(!nb_seen_is(s, t));
+		t[i] = before;
+		ck_assert(nb_seen_is(s, t));
+	}
+	nb_seen_fill(s, t, 6, 3); /* a shape that is not kept */
+	ck_assert(!nb_seen_is(s, t));
+	for (uint64_t b = 0; b < 10000; b++)
+		ck_assert(nb_seen_slot(seen, b << 20, (int)roll(5)) <
+			  seen + NB_SEEN);
+}
+END_TEST
+
+START_TEST(packed_decisions_come_back_whole_or_not_at_all)
+{
+	struct nb_packed p = { { 0 } }, torn;
+	struct nb_decision d;
+
+	ck_assert(!nb_unpack(&p, 0, &d)); /* never written */
+	nb_packed_store(&p, 70000, NB_PACKED_BYTES,
+			UINT64_C(0x3fffff) |
+				(UINT64_C(1) << 20) << NB_PACKED_AT_USABLE |
+				UINT64_C(1) << NB_PACKED_AT_REG_BUFF,
+			4095 | UINT64_C(4) << NB_PACKED_AT_COLL |
+				UINT64_C(20) << NB_PACKED_AT_BEST |
+				nb_packed_outcome(3, 15, NB_NREFUSED - 1, 64),
+			nb_packed_float(1.5f) |
+				nb_packed_float(-1.0f)
+					<< NB_PACKED_AT_BEST_COST);
+	ck_assert(nb_unpack(&p, 70000, &d));
+	ck_assert_uint_eq(d.bytes, NB_PACKED_BYTES);
+	ck_assert_uint_eq(d.generation, NB_FENCE_MAX_GEN);
+	ck_assert_uint_eq(d.usable, 1u << 20);
+	ck_assert(d.reg_buff);
+	ck_assert_uint_eq(d.pipe_ops, 4095);
+	ck_assert_int_eq(d.coll, 4);
+	ck_assert_int_eq(d.nccl_algo, 6);
+	ck_assert_int_eq(d.nccl_proto, 2);
+	ck_assert_int_eq(d.algo, RING);
+	ck_assert_int_eq(d.proto, LL);
+	ck_assert_int_eq(d.by, 15);
+	ck_assert_int_eq(d.refused, NB_NREFUSED - 1);
+	ck_assert_uint_eq(d.channels, 64);
+	ck_assert(d.cost_us == 1.5 && d.nccl_cost_us == -1.0);
+	ck_assert(!nb_unpack(&p, 70000 - NB_RING, &d));
+	ck_assert(!nb_unpack(&p, 70000 + NB_RING, &d));
+	for (int i = 0; i < NB_PACKED_WORDS; i++) {
+		torn = p;
+		torn.word[i] += (uint64_t)NB_RING << 48;
+		ck_assert(!nb_unpack(&torn, 70000, &d));
+		ck_assert(!nb_unpack(&torn, 70000 + NB_RING, &d));
+	}
+}
+END_TEST
+
 START_TEST(tables_of_no_known_shape_are_not_read)
 {
 	struct nb_costs c;
@@ -534,6 +608,40 @@ START_TEST(decisions_can_be_read_back)
 	nb_runtime_unlock(rt());
 	nb_comm_free(c);
 	ck_assert_uint_eq(nb_runtime_decisions(rt()), 2000);
+}
+END_TEST
+
+START_TEST(numbers_beyond_their_bits_are_clamped)
+{
+	struct nb_comm *c;
+	struct nb_decision d;
+	float t[21];
+
+	begin_with(MADE_CHOOSE(1, 2));
+	c = rank_of(1, 1);
+	table(t);
+	nb_tuner_decide(c, &(struct nb_ask){ .bytes = UINT64_MAX,
+					     .coll = 4,
+					     .pipe_ops = 1 << 30,
+					     .table = t,
+					     .nalgo = 7,
+					     .nproto = 3 });
+	ck_assert(t[5] == 0.0f);
+	table(t);
+	ncclTunerPlugin_v5.get_coll_info(c, 77, SIZE_MAX, -3,
+					 (float **)(void *)t, 7, 3, 0, NULL);
+	nb_runtime_lock(rt());
+	ck_assert(nb_comm_decision(c, 0, &d));
+	ck_assert_uint_eq(d.bytes, NB_PACKED_BYTES);
+	ck_assert_uint_eq(d.pipe_ops, NB_PACKED_PIPE);
+	ck_assert_int_eq(d.coll, 4);
+	ck_assert_int_eq(d.by, 0);
+	ck_assert(nb_comm_decision(c, 1, &d));
+	ck_assert_int_eq(d.coll, -1);
+	ck_assert_int_eq(d.refused, NB_REFUSED_COLLECTIVE);
+	ck_assert_uint_eq(d.pipe_ops, 0);
+	nb_runtime_unlock(rt());
+	nb_comm_free(c);
 }
 END_TEST
 
@@ -1220,6 +1328,9 @@ UNIT_MAIN(
 	"tuner", tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, both_readings_of_a_table_agree_with_nccl);
 	tcase_add_test(tc, chosen_entry_is_what_nccl_takes);
+	tcase_add_test(tc, a_table_is_known_again_by_every_entry);
+	tcase_add_test(tc, packed_decisions_come_back_whole_or_not_at_all);
+	tcase_add_test(tc, numbers_beyond_their_bits_are_clamped);
 	tcase_add_test(tc, tables_of_no_known_shape_are_not_read);
 	tcase_add_test(tc, answers_that_nccl_cannot_have_are_refused);
 	tcase_add_test(tc, each_reason_has_a_word);

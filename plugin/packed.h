@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_PACKED_H
+#define NB_PLUGIN_PACKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nb_decision;
+
+/*
+ * A decision in four 64-bit words, as its thread writes it and others read it
+ * meanwhile, also from the memory of a process that died. Each word carries
+ * the low 16 bits of the decision's number + 1, so words that do not belong
+ * together show it; there is no lock and no stamp to wait for.
+ *
+ *	0  bytes 48 (clamped)
+ *	1  generation 22, usable 21, registered buffers 1
+ *	2  pipe operations 12 (clamped), collective 4, NCCL's choice 6,
+ *	   entry chosen 6, policy 5, reason 5, channels 7
+ *	3  cost of the entry 24, of NCCL's choice 24: floats less 8 low bits
+ *
+ * from bit 0 up; the tag is in bits 48 to 63.
+ */
+enum { NB_PACKED_WORDS = 4 };
+
+struct nb_packed {
+	uint64_t word[NB_PACKED_WORDS]; /* atomic */
+};
+
+#define NB_PACKED_BYTES ((UINT64_C(1) << 48) - 1)
+
+enum {
+	NB_PACKED_PIPE = 4095,
+	NB_PACKED_COLL = 15,   /* none of those we know */
+	NB_PACKED_ENTRY = 63,  /* none */
+	NB_PACKED_POLICY = 31, /* none */
+	/* where the parts of words 1 and 2 begin */
+	NB_PACKED_AT_USABLE = 22,
+	NB_PACKED_AT_REG_BUFF = 43,
+	NB_PACKED_AT_COLL = 12,
+	NB_PACKED_AT_BEST = 16,
+	NB_PACKED_AT_INDEX = 22,
+	NB_PACKED_AT_BY = 28,
+	NB_PACKED_AT_REFUSED = 33,
+	NB_PACKED_AT_CHANNELS = 38,
+	NB_PACKED_AT_BEST_COST = 24
+};
+
+/* What ranks have to agree on in word 2: collective, entry, channels. */
+#define NB_PACKED_AGREED                      \
+	(UINT64_C(15) << NB_PACKED_AT_COLL |  \
+	 UINT64_C(63) << NB_PACKED_AT_INDEX | \
+	 UINT64_C(127) << NB_PACKED_AT_CHANNELS)
+
+static inline uint64_t nb_packed_tag(uint64_t seq)
+{
+	return (seq + 1) << 48;
+}
+
+static inline uint64_t nb_packed_float(float f)
+{
+	union {
+		float f;
+		uint32_t u;
+	} v = { .f = f };
+
+	return v.u >> 8;
+}
+
+/* The part of word 2 that says what came out. */
+static inline uint64_t nb_packed_outcome(uint32_t index, uint32_t by,
+					 uint32_t refused, uint32_t channels)
+{
+	return (uint64_t)index << NB_PACKED_AT_INDEX |
+	       (uint64_t)by << NB_PACKED_AT_BY |
+	       (uint64_t)refused << NB_PACKED_AT_REFUSED |
+	       (uint64_t)channels << NB_PACKED_AT_CHANNELS;
+}
+
+/* Put words @w, each with the tag of @seq, into @to. */
+static inline void nb_packed_store(struct nb_packed *to, uint64_t seq,
+				   uint64_t w0, uint64_t w1, uint64_t w2,
+				   uint64_t w3)
+{
+	uint64_t tag = nb_packed_tag(seq);
+
+	__atomic_store_n(&to->word[0], tag | w0, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->word[1], tag | w1, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->word[2], tag | w2, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->word[3], tag | w3, __ATOMIC_RELAXED);
+}
+
+/*
+ * Read decision @seq; false: @from does not hold it, or it is being written.
+ * @out->count is left 0. Any thread.
+ */
+bool nb_unpack(const struct nb_packed *from, uint64_t seq,
+	       struct nb_decision *out);
+
+#endif
