@@ -21,6 +21,7 @@ void nb_arena_init(struct nb_arena *a, size_t limit)
 	a->blocks = NULL;
 	a->used = 0;
 	a->limit = limit ? limit : SIZE_MAX;
+	a->at_limit = false;
 }
 
 void nb_arena_fini(struct nb_arena *a)
@@ -56,8 +57,10 @@ void *nb_arena_alloc(struct nb_arena *a, size_t size)
 	if (size > SIZE_MAX - ALIGN)
 		return NULL;
 	size = size ? (size + ALIGN - 1) & ~(size_t)(ALIGN - 1) : ALIGN;
-	if (size > a->limit - a->used)
+	if (size > a->limit - a->used) {
+		a->at_limit = true;
 		return NULL;
+	}
 	if (!b || b->size - b->used < size)
 		b = grow(a, size);
 	if (!b)

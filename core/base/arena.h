@@ -2,6 +2,7 @@
 #ifndef NB_BASE_ARENA_H
 #define NB_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -13,6 +14,7 @@ struct nb_arena {
 	struct nb_arena_block *blocks;
 	size_t used;
 	size_t limit;
+	bool at_limit; /* an allocation failed for @limit */
 };
 
 /* @limit: most bytes ever handed out; 0 for no limit but memory itself. */

@@ -110,6 +110,9 @@ static void give_node(struct walk *w, struct node *n)
 
 static int over_memory(struct walk *w)
 {
+	/* Not the stated limit: the machine's memory is used up. */
+	if (!w->env->arena->at_limit)
+		return NB_E_NOMEM;
 	return nb_refuse(w->env, NB_FIND_MEMORY, w->pc, -1,
 			 nb_say(w->env, "at most %zu bytes for states",
 				w->env->opts.max_memory),

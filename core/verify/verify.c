@@ -117,8 +117,10 @@ static int walk_both(struct nb_env *env)
 	env->failed = env->widen = false;
 	memset(&env->v->finding, 0, sizeof(env->v->finding));
 	rc = nb_explore(env);
-	if (rc == NB_E_VERIFY)
+	if (rc == NB_E_VERIFY) {
 		env->v->finding = first;
+		env->failed = true;
+	}
 	return rc;
 }
 
@@ -214,7 +216,10 @@ static int run(struct nb_env *env)
 	int rc = judge(env);
 
 	free(env->history);
-	if (rc == NB_E_NOMEM && env->arena->limit - env->arena->used < 64 << 20)
+	/* Refused without a finding: there was no memory to go on. */
+	if (rc == NB_E_VERIFY && !env->failed)
+		rc = NB_E_NOMEM;
+	if (rc == NB_E_NOMEM && env->arena->at_limit)
 		/* The stated limit, not the machine's memory, was reached. */
 		rc = nb_refuse(
 			env, NB_FIND_MEMORY, 0, -1,

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# expect: reject jump_range 1
+call local f
+ja in
+f:
+mov %r0, 0
+in:
+exit

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+# The verifier with switches at its checks, and the tests linked with it.
+MUTANTS := $(B)/test/mutants
+MUTANT_SRC := $(wildcard core/verify/*.c)
+MUTANT_OBJ := $(MUTANT_SRC:core/verify/%.c=$(MUTANTS)/verify/%.o)
+MUTANT_REST = $(filter-out $(B)/core/verify/%,$(CORE) $(LOAD)) \
+	$(MUTANT_OBJ) $(MUTANTS)/mutant.o
+MUTANT_UNITS := $(MUTANTS)/test_verify $(MUTANTS)/test_verify_limits \
+	$(MUTANTS)/test_verify_embedding
+MUTANT_KINDS ?= refuse label lax
+
+$(MUTANTS)/verify/mutants.txt: test/mutants/mutate.py $(MUTANT_SRC)
+	@mkdir -p $(@D)
+	/usr/bin/python3 $< $(@D) $(MUTANT_SRC)
+
+$(MUTANT_OBJ): $(MUTANTS)/verify/%.o: $(MUTANTS)/verify/mutants.txt
+	$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $(@:.o=.c)
+
+$(MUTANTS)/mutants.o: CFLAGS += -Wno-unused-function
+$(MUTANTS)/mutants: $(MUTANTS)/mutants.o $(MUTANT_REST)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
+
+$(MUTANT_UNITS): $(MUTANTS)/%: $(B)/test/unit/%.o $(MUTANT_REST)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
+
+.PHONY: mutants-build mutants
+mutants-build: $(MUTANTS)/mutants $(MUTANT_UNITS)
+
+# Which test notices each check of the verifier when it is switched off.
+mutants: mutants-build
+	EMBED_RUNS=300 TOP=. $(MUTANTS)/mutants $(MUTANTS)/verify/mutants.txt \
+		$(MUTANTS)/table.txt "$(MUTANT_KINDS)" $(MUTANT_UNITS)
+	@cut -f2,3,4,5,6 $(MUTANTS)/table.txt

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// The verifier's limits: functions, open ways, memory. However little memory
+// it may take, its answer is the right one or that memory was too little.
+#include "test/unit/unit.h"
+
+#include "test/unit/verify_image.h"
+
+static struct case_image c;
+
+static enum nb_finding_class class_of(const struct nb_verify_opts *o)
+{
+	struct nb_verdict *v = NULL;
+	struct nb_err err = { 0 };
+	enum nb_finding_class cls;
+
+	ck_assert_msg(!nb_verify(&v, &c.img, 0, o, &err), "%s", err.text);
+	cls = v->accepted ? NB_FIND_NONE : v->finding.cls;
+	ck_assert(v->accepted == (cls == NB_FIND_NONE));
+	nb_verdict_free(v);
+	return cls;
+}
+
+/* A program that calls @n - 1 functions, one after the other. */
+static void functions(uint32_t n)
+{
+	struct nb_slot *s = c.slots;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i + 1 < n; i++, at++)
+		s[at] = (struct nb_slot){ 0x85, 0x10, 0,
+					  (int32_t)(n + 1 + 2 * i - at - 1) };
+	s[at++] = (struct nb_slot){ 0xb7, 0, 0, 0 };
+	s[at++] = (struct nb_slot){ 0x95, 0, 0, 0 };
+	for (uint32_t i = 0; i + 1 < n; i++) {
+		s[at++] = (struct nb_slot){ 0xb7, 0, 0, 0 };
+		s[at++] = (struct nb_slot){ 0x95, 0, 0, 0 };
+	}
+	case_init(&c, at);
+}
+
+START_TEST(too_many_functions)
+{
+	functions(256);
+	ck_assert_int_eq(class_of(NULL), NB_FIND_NONE);
+	functions(257);
+	ck_assert_int_eq(class_of(NULL), NB_FIND_FUNCS);
+}
+END_TEST
+
+/* @n tests of an unknown number, each of which may leave. */
+static struct nb_slot *ways(uint32_t n)
+{
+	struct nb_slot *s = calloc(n + 3, sizeof(*s));
+
+	ck_assert_ptr_nonnull(s);
+	s[0] = (struct nb_slot){ 0x79, 0x12, 8, 0 };
+	for (uint32_t i = 1; i <= n; i++)
+		s[i] = (struct nb_slot){ 0x15, 2, (int16_t)(n - i), 0 };
+	for (uint32_t i = 1; i <= n; i++)
+		s[i].imm = (int32_t)i;
+	s[n + 1] = (struct nb_slot){ 0xb7, 0, 0, 0 };
+	s[n + 2] = (struct nb_slot){ 0x95, 0, 0, 0 };
+	case_init(&c, n + 3);
+	c.prog.slots = s;
+	return s;
+}
+
+START_TEST(too_many_open_ways)
+{
+	struct nb_slot *s = ways(8192);
+
+	ck_assert_int_eq(class_of(NULL), NB_FIND_NONE);
+	free(s);
+	s = ways(8193);
+	ck_assert_int_eq(class_of(NULL), NB_FIND_COMPLEXITY);
+	free(s);
+}
+END_TEST
+
+static const struct {
+	const char *what, *text;
+	enum nb_finding_class cls;
+} programs[] = {
+	{ "a loop with ways that stay open",
+	  "mov %r6, %r1\nmov %r7, 0\nl:\nldxdw %r3, [%r6+8]\n"
+	  "jeq %r3, 5, m\nmov %r8, 0\nm:\nadd %r7, 1\njlt %r7, 40, l\n"
+	  "mov %r0, 0\nexit",
+	  NB_FIND_NONE },
+	{ "a leak by what is not written",
+	  "ldxw %r2, [%r1+64]\nstdw [%r10-8], 1\njeq %r2, 0, +1\n"
+	  "stdw [%r10-8], 2\nldxdw %r3, [%r10-8]\njne %r3, 1, +1\n"
+	  "stw [%r1+76], 4\nmov %r0, 0\nexit",
+	  NB_FIND_LOCAL_CONTROL },
+	{ "a leak by a callee",
+	  "mov %r6, %r1\nldxw %r1, [%r1+64]\ncall local f\n"
+	  "stxw [%r6+76], %r0\nmov %r0, 0\nexit\nf:\njeq %r1, 0, z\n"
+	  "mov %r0, 1\nexit\nz:\nmov %r0, 2\nexit",
+	  NB_FIND_LOCAL_OUTPUT },
+	{ "a bound that is not there",
+	  "stw [%r10-4], 0\nmov %r2, %r10\nadd %r2, -4\n"
+	  "lddw map %r1, @counts\ncall 1\njeq %r0, 0, o\n"
+	  "ldxdw %r1, [%r0]\njgt %r1, 64, o\nadd %r0, %r1\n"
+	  "ldxb %r2, [%r0]\no:\nmov %r0, 0\nexit",
+	  NB_FIND_MAP_BOUNDS },
+};
+
+START_TEST(little_memory)
+{
+	struct nb_err err = { 0 };
+	bool enough = false;
+
+	ck_assert_msg(!case_asm(&c, programs[_i].text, &err), "%s", err.text);
+	ck_assert_int_eq(class_of(NULL), programs[_i].cls);
+	for (size_t max = 64; max < 400000; max += max < 60000 ? 64 : 1024) {
+		struct nb_verify_opts o = { .max_memory = max };
+		enum nb_finding_class cls = class_of(&o);
+
+		if (cls == programs[_i].cls) {
+			enough = true;
+			continue;
+		}
+		ck_assert_msg(cls == NB_FIND_MEMORY,
+			      "%s: class %d within %zu bytes",
+			      programs[_i].what, (int)cls, max);
+	}
+	ck_assert_msg(enough, "%s: no limit was enough", programs[_i].what);
+}
+END_TEST
+
+UNIT_MAIN("verify limits", tcase_add_test(tc, too_many_functions);
+	  tcase_add_test(tc, too_many_open_ways);
+	  tcase_add_loop_test(tc, little_memory, 0,
+			      sizeof(programs) / sizeof(programs[0]));)
