@@ -2,10 +2,12 @@
 #ifndef NB_EXEC_CODE_H
 #define NB_EXEC_CODE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/exec/exec.h"
 #include "core/isa/insn.h"
+#include "core/map/ops.h"
 
 /*
  * What nb_exec_new makes of a program and nb_exec_run executes: one code for
@@ -17,16 +19,31 @@
 enum {
 	/* bpf_map_lookup_elem without the call, where the type allows it */
 	NB_CODE_LOOKUP = NB_NOPS,
-	/* LDDW of any kind: everything is known once maps are bound */
+	/* LDDW: everything is known once maps are bound */
 	NB_CODE_CONST,
+	/* LDDW of a callback: the number of its slot */
+	NB_CODE_FUNC,
+	/* bpf_loop and bpf_for_each_map_elem: local calls, many times */
+	NB_CODE_LOOP,
+	NB_CODE_EACH,
+	/* bpf_tail_call: another program in this one's place */
+	NB_CODE_TAIL,
+	/* where callbacks return to; never in a program */
+	NB_CODE_LOOP_NEXT,
+	NB_CODE_EACH_NEXT,
 	NB_NCODES
 };
 
+/* What bpf_loop takes at most (Linux: BPF_MAX_LOOPS), and how many tail calls
+ * one run may make (MAX_TAIL_CALL_CNT). */
+enum { NB_LOOP_MAX = 1 << 23, NB_TAIL_MAX = 33 };
+
 /*
  * @off: as in struct nb_insn
- * @imm: as in struct nb_insn, but for NB_CODE_CONST the value that the
- *       register gets and for NB_OP_CALL_HELPER and NB_CODE_LOOKUP the
- *       address of the helper's body
+ * @imm: as in struct nb_insn, but for NB_CODE_CONST and NB_CODE_FUNC the
+ *       value that the register gets, for NB_OP_CALL_HELPER and
+ *       NB_CODE_LOOKUP the address of the helper's body, and for the
+ *       engines' own helpers the struct nb_exec that the code belongs to
  */
 struct nb_code {
 	uint16_t op;
@@ -39,12 +56,50 @@ _Static_assert(sizeof(struct nb_code) == 16, "four codes a cache line");
 
 struct nb_jit;
 
+/* A program that bpf_tail_call may go to. */
+struct nb_link {
+	const struct nb_exec *x; /* NULL: none of this number is bound */
+	const void *body;	 /* machine code, NULL: interpreted */
+};
+
+/* The programs of an image by number; shared by them. */
+struct nb_links {
+	uint32_t refs, n;
+	struct nb_link link[];
+};
+
+/* bpf_for_each_map_elem between two calls of its callback. */
+struct nb_each {
+	struct nb_map *map;
+	uint64_t ctx;
+	uint64_t done; /* elements visited */
+	struct nb_map_cursor cursor;
+};
+
+/* Step to the next element; false: there is none. */
+bool nb_each_next(struct nb_run *run, struct nb_each *e);
+
+/*
+ * The link that a tail call of @x goes to, counted; NULL: it falls through,
+ * because the element is empty, NB_TAIL_MAX are made, or the frames left are
+ * too few for the program. run->depth: frames below the current one.
+ */
+const struct nb_link *nb_tail_link(struct nb_run *run, const struct nb_exec *x,
+				   const struct nb_map *map, uint32_t index);
+/* The same for machine code: where to jump. */
+const void *nb_tail_body(struct nb_run *run, const struct nb_exec *x,
+			 const struct nb_map *map, uint32_t index);
+
 struct nb_exec {
 	struct nb_exec_head head;
 	struct nb_trace *trace;
 	struct nb_jit *jit;   /* NULL: interpreted */
 	struct nb_map **maps; /* nmaps of them, each with a reference */
 	uint32_t nmaps;
+	struct nb_links *links; /* NULL: no tail calls */
+	uint32_t number;	/* of the program in its image */
+	uint32_t depth;		/* frames that it needs, its own included */
+	bool tails;		/* it makes tail calls */
 	uint32_t ncodes;
 	struct nb_code code[];
 };

@@ -312,7 +312,37 @@ static inline void x_land(struct nb_jit_ctx *c, uint32_t skip)
 		c->out[skip - 1] = (unsigned char)(c->pos - skip);
 }
 
+/* The same over any distance. */
+static inline uint32_t x_skip32_if(struct nb_jit_ctx *c, unsigned cc)
+{
+	opcode(c, 0x0f80 | cc);
+	e4(c, 0);
+	return c->pos;
+}
+
+static inline uint32_t x_skip32(struct nb_jit_ctx *c)
+{
+	e1(c, 0xe9);
+	e4(c, 0);
+	return c->pos;
+}
+
+static inline void x_land32(struct nb_jit_ctx *c, uint32_t skip)
+{
+	uint32_t distance = c->pos - skip;
+
+	for (uint32_t i = 0; c->out && c->pos <= c->room && i < 4; i++)
+		c->out[skip - 4 + i] = (unsigned char)(distance >> 8 * i);
+}
+
 /* Back to @at of the same lowering. */
+static inline void x_back32_if(struct nb_jit_ctx *c, unsigned cc, uint32_t at)
+{
+	opcode(c, 0x0f80 | cc);
+	e4(c, at - (c->pos + 4));
+}
+
+/* The same within 128 bytes. */
 static inline void x_back_if(struct nb_jit_ctx *c, unsigned cc, uint32_t at)
 {
 	e1(c, 0x70 | cc);

@@ -14,11 +14,31 @@
 
 enum { HELPER_LOOKUP = 1 };
 
-static int bind_helper(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
-		       struct nb_err *err)
+/* Those that are no function: the engines' own. */
+static uint16_t engine_code(int64_t helper)
 {
-	nb_helper_fn *body = nb_helper_body((int32_t)in->imm);
+	switch (helper) {
+	case NB_HELPER_TAIL_CALL:
+		return NB_CODE_TAIL;
+	case NB_HELPER_EACH:
+		return NB_CODE_EACH;
+	case NB_HELPER_LOOP:
+		return NB_CODE_LOOP;
+	}
+	return NB_OP_CALL_HELPER;
+}
 
+static int bind_helper(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
+		       struct nb_exec *x, struct nb_err *err)
+{
+	nb_helper_fn *body;
+
+	c->op = engine_code(in->imm);
+	c->imm = (int64_t)(uintptr_t)x;
+	x->tails |= c->op == NB_CODE_TAIL;
+	if (c->op != NB_OP_CALL_HELPER)
+		return 0;
+	body = nb_helper_body((int32_t)in->imm);
 	if (!body)
 		return nb_fail(err, NB_E_NOTSUP, pc,
 			       "instruction %" PRIu32 ": no helper has number "
@@ -57,19 +77,73 @@ static int bind_map(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 }
 
 static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
-		const struct nb_exec *x, struct nb_err *err)
+		struct nb_exec *x, struct nb_err *err)
 {
 	*c = (struct nb_code){ in->op, in->dst, in->src, in->off, in->imm };
 	if (in->op == NB_OP_CALL_HELPER)
-		return bind_helper(c, in, pc, err);
+		return bind_helper(c, in, pc, x, err);
 	if (in->kind != NB_KIND_LDDW)
 		return 0;
 	c->op = NB_CODE_CONST;
-	if (in->fn == NB_FN_FUNC)
+	if (in->fn == NB_FN_FUNC) {
+		c->op = NB_CODE_FUNC;
 		c->imm = (int64_t)pc + 1 + in->off;
+	}
 	return in->fn == NB_FN_MAP || in->fn == NB_FN_MAP_VALUE
 		       ? bind_map(c, in, pc, x, err)
 		       : 0;
+}
+
+/* The function of @p that begins at slot @pc, or nfuncs. */
+static uint32_t func_at(const struct nb_prog *p, int64_t pc)
+{
+	uint32_t f = 0;
+
+	while (f < p->nfuncs && p->funcs[f].start != pc)
+		f++;
+	return f;
+}
+
+/* Callees of function @f: one frame more than the deepest; a call into the
+ * middle of a function may need all there are. */
+static uint32_t height_of(const struct nb_prog *p, const struct nb_insn *in,
+			  const uint32_t *height, uint32_t f)
+{
+	uint32_t most = 0, to;
+
+	for (uint32_t pc = p->funcs[f].start; pc < p->funcs[f].end; pc++) {
+		if (in[pc].op != NB_OP_CALL_LOCAL &&
+		    in[pc].op != NB_OP_LDDW_FUNC)
+			continue;
+		to = func_at(p, (int64_t)pc + 1 + in[pc].off);
+		if (to == p->nfuncs)
+			return NB_MAX_FRAMES;
+		if (height[to] > most)
+			most = height[to];
+	}
+	return most < NB_MAX_FRAMES ? most + 1 : NB_MAX_FRAMES;
+}
+
+/* Frames of the deepest chain of calls from the entry; at most all. */
+static uint32_t depth_of(const struct nb_prog *p, const struct nb_insn *in)
+{
+	uint32_t height[NB_IMAGE_MAX_FUNCS];
+
+	for (uint32_t f = 0; f < p->nfuncs; f++)
+		height[f] = 1;
+	for (int round = 1; round < NB_MAX_FRAMES; round++)
+		for (uint32_t f = 0; f < p->nfuncs; f++)
+			height[f] = height_of(p, in, height, f);
+	return height[0];
+}
+
+/* Does the image have what tail calls go through? Only then depth matters. */
+static bool has_program_arrays(const struct nb_image *img)
+{
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		if (img->maps[i].type == NB_MAP_PROG_ARRAY)
+			return true;
+	return false;
 }
 
 /* References to @n maps; false when memory is short. */
@@ -112,6 +186,10 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 		rc = bind(&x->code[pc], &insns[pc], pc, x, err);
 	if (rc)
 		goto out;
+	x->number = prog;
+	x->depth = NB_MAX_FRAMES;
+	if (has_program_arrays(img))
+		x->depth = depth_of(p, insns);
 	*out = x;
 	x = NULL;
 out:
@@ -128,7 +206,35 @@ void nb_exec_free(struct nb_exec *x)
 		nb_map_put(x->maps[i]);
 	free(x->maps);
 	nb_jit_free(x->jit);
+	if (x->links && --x->links->refs == 0)
+		free(x->links);
 	free(x);
+}
+
+int nb_exec_link(struct nb_exec *const *x, uint32_t n, struct nb_err *err)
+{
+	struct nb_links *links;
+	bool wanted = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		wanted |= x[i] && x[i]->tails;
+	if (!wanted)
+		return 0;
+	links = calloc(1, sizeof(*links) + n * sizeof(links->link[0]));
+	if (!links)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory to link %" PRIu32 " programs", n);
+	links->n = n;
+	for (uint32_t i = 0; i < n; i++) {
+		links->link[i].x = x[i];
+		if (!x[i])
+			continue;
+		assert(!x[i]->links && !x[i]->jit);
+		x[i]->links = links;
+		x[i]->number = i;
+		links->refs++;
+	}
+	return 0;
 }
 
 int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
@@ -137,9 +243,21 @@ int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
 
 	assert(!x->jit);
 	rc = nb_jit_compile(&x->jit, x, aux, err);
-	if (!rc)
-		x->head.run = x->jit->entry;
-	return rc;
+	if (rc)
+		return rc;
+	x->head.run = x->jit->entry;
+	if (x->links)
+		x->links->link[x->number].body = x->jit->body;
+	return 0;
+}
+
+void nb_exec_interpret_again(struct nb_exec *x)
+{
+	nb_jit_free(x->jit);
+	x->jit = NULL;
+	x->head.run = nb_exec_interpret;
+	if (x->links)
+		x->links->link[x->number].body = NULL;
 }
 
 size_t nb_exec_compiled(const struct nb_exec *x)

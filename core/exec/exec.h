@@ -32,6 +32,17 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 void nb_exec_free(struct nb_exec *x);
 
 /*
+ * nb_exec_link - let the programs of an image call one another
+ * @x: @n elements: program i of the image, or NULL where none is bound
+ *
+ * Once, before any is compiled; the programs share a table from then on, and
+ * none may run after one of them was freed. Where no program makes tail
+ * calls this does nothing. Without it a tail call falls through. Linked
+ * programs must all be compiled or all be interpreted. 0, NB_E_NOMEM.
+ */
+int nb_exec_link(struct nb_exec *const *x, uint32_t n, struct nb_err *err);
+
+/*
  * nb_exec_compile - make nb_exec_run run machine code from now on
  * @aux: NB_AUX_* for each slot, as the verifier found them; NULL: not known
  *
@@ -40,6 +51,8 @@ void nb_exec_free(struct nb_exec *x);
  * interprets as before.
  */
 int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err);
+/* Back to the interpreter; before other threads see @x. */
+void nb_exec_interpret_again(struct nb_exec *x);
 /* Bytes of machine code; 0: interpreted. */
 size_t nb_exec_compiled(const struct nb_exec *x);
 
@@ -69,13 +82,20 @@ static inline uint64_t nb_exec_run(const struct nb_exec *x, void *ctx,
 /* The helper bodies' view of the running program. */
 struct nb_run {
 	struct nb_trace *trace;
-	uint32_t cpu; /* UINT32_MAX: not asked for yet */
+	uint32_t cpu;	/* UINT32_MAX: not asked for yet */
+	uint32_t tails; /* tail calls made */
+	uint32_t depth; /* frames below the current one, where links matter */
 };
 
 typedef uint64_t nb_helper_fn(struct nb_run *run, uint64_t r1, uint64_t r2,
 			      uint64_t r3, uint64_t r4, uint64_t r5);
 
-/* The body of a helper of core/tbl/helpers.h; NULL for other numbers. */
+/*
+ * The body of a helper of core/tbl/helpers.h; NULL for other numbers and for
+ * those that the engines execute themselves, because they call back into the
+ * program or leave it: bpf_tail_call, bpf_for_each_map_elem, bpf_loop.
+ */
+enum { NB_HELPER_TAIL_CALL = 12, NB_HELPER_EACH = 164, NB_HELPER_LOOP = 181 };
 nb_helper_fn *nb_helper_body(int32_t id);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "core/exec/code.h"
 #include "core/exec/trace.h"
 #include "core/map/ops.h"
 
@@ -208,6 +209,41 @@ static uint64_t iter_num_destroy(struct nb_run *run, uint64_t r1, uint64_t r2,
 #define tail_call NULL
 #define for_each_map_elem NULL
 #define loop NULL
+
+bool nb_each_next(struct nb_run *run, struct nb_each *e)
+{
+	const struct nb_map *m = e->map;
+
+	if (!m->ops->each || !m->ops->each(e->map, &e->cursor, cpu_for(run, m)))
+		return false;
+	e->done++;
+	return true;
+}
+
+const struct nb_link *nb_tail_link(struct nb_run *run, const struct nb_exec *x,
+				   const struct nb_map *map, uint32_t index)
+{
+	const struct nb_links *links = x->links;
+	int64_t number = nb_prog_array_at(map, index);
+	const struct nb_link *link;
+
+	if (!links || run->tails >= NB_TAIL_MAX || number < 0 ||
+	    number >= links->n)
+		return NULL;
+	link = &links->link[number];
+	if (!link->x || run->depth + link->x->depth > NB_MAX_FRAMES)
+		return NULL;
+	run->tails++;
+	return link;
+}
+
+const void *nb_tail_body(struct nb_run *run, const struct nb_exec *x,
+			 const struct nb_map *map, uint32_t index)
+{
+	const struct nb_link *link = nb_tail_link(run, x, map, index);
+
+	return link ? link->body : NULL;
+}
 
 nb_helper_fn *nb_helper_body(int32_t id)
 {

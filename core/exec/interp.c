@@ -8,6 +8,7 @@
 // the end of the program are right: nothing of that is checked here.
 #include "core/exec/exec.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "core/exec/code.h"
@@ -21,7 +22,38 @@ struct frame {
 	_Alignas(16) unsigned char stack[NB_STACK_SIZE];
 	uint64_t saved[4]; /* the caller's r6 to r9 */
 	const struct nb_code *ret;
+	/* a callback's: the call that it belongs to */
+	const struct nb_code *site, *callback;
+	uint32_t limit;
+	struct nb_each loop;
 };
+
+/* Where callbacks return to. */
+static const struct nb_code loop_next = { .op = NB_CODE_LOOP_NEXT };
+static const struct nb_code each_next = { .op = NB_CODE_EACH_NEXT };
+
+static inline const struct nb_exec *exec_of(const struct nb_code *ip)
+{
+	return (const struct nb_exec *)(uintptr_t)ip->imm;
+}
+
+/* A frame for the callback in r2 of the call at @ip, not entered yet. */
+static inline void callback_frame(struct frame *f, const struct nb_code *ip,
+				  const uint64_t *r)
+{
+	memcpy(f->saved, &r[6], sizeof(f->saved));
+	f->site = ip;
+	f->callback = exec_of(ip)->code + r[2];
+	f->loop = (struct nb_each){ .ctx = r[3] };
+}
+
+/* What bpf_loop answers without a turn; 0: @n is 0, or turns are due. */
+static inline uint64_t loop_refused(const uint64_t *r)
+{
+	if (r[4])
+		return (uint64_t)-EINVAL;
+	return (uint32_t)r[1] > NB_LOOP_MAX ? (uint64_t)-E2BIG : 0;
+}
 
 /* Division has no trap: by zero gives 0, and MIN / -1 gives MIN. */
 static inline uint64_t udiv64(uint64_t a, uint64_t b)
@@ -300,9 +332,16 @@ nb_exec_interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
 		[NB_OP_LDDW_HI] = &&op_EXIT,
 		[NB_CODE_LOOKUP] = &&op_LOOKUP,
 		[NB_CODE_CONST] = &&op_CONST,
+		[NB_CODE_FUNC] = &&op_CONST,
+		[NB_CODE_LOOP] = &&op_LOOP,
+		[NB_CODE_EACH] = &&op_EACH,
+		[NB_CODE_TAIL] = &&op_TAIL,
+		[NB_CODE_LOOP_NEXT] = &&op_LOOP_NEXT,
+		[NB_CODE_EACH_NEXT] = &&op_EACH_NEXT,
 	};
 	struct frame frames[NB_MAX_FRAMES], *f = frames;
-	struct nb_run run = { x->trace, UINT32_MAX };
+	struct nb_run run = { x->trace, UINT32_MAX, 0, 0 };
+	const struct nb_link *link;
 	uint32_t passes = NB_MAY_GOTO_PASSES;
 	const struct nb_code *ip = x->code;
 	uint64_t r[NB_NREGS] = { 0 };
@@ -403,6 +442,61 @@ op_CALL_LOCAL:
 	f->ret = ip + 1;
 	r[NB_R10] = (uintptr_t)(f->stack + NB_STACK_SIZE);
 	JUMP();
+op_LOOP:
+	r[0] = loop_refused(r);
+	if (r[0] || !(uint32_t)r[1])
+		NEXT();
+	callback_frame(++f, ip, r);
+	f->ret = &loop_next;
+	f->limit = (uint32_t)r[1];
+loop_turn:
+	r[NB_R10] = (uintptr_t)(f->stack + NB_STACK_SIZE);
+	r[1] = f->loop.done++;
+	r[2] = f->loop.ctx;
+	ip = f->callback;
+	GO();
+op_LOOP_NEXT: /* f is the caller's again, and f + 1 as the callback left it */
+	f++;
+	if (!r[0] && f->loop.done < f->limit)
+		goto loop_turn;
+callback_done:
+	r[0] = f->loop.done;
+	ip = f->site;
+	f--;
+	r[NB_R10] = (uintptr_t)(f->stack + NB_STACK_SIZE);
+	NEXT();
+op_EACH:
+	r[0] = (uint64_t)-EINVAL;
+	if (r[4])
+		NEXT();
+	callback_frame(++f, ip, r);
+	f->ret = &each_next;
+	f->loop.map = (struct nb_map *)(uintptr_t)r[1];
+each_turn:
+	if (!nb_each_next(&run, &f->loop))
+		goto callback_done;
+	r[NB_R10] = (uintptr_t)(f->stack + NB_STACK_SIZE);
+	r[1] = (uintptr_t)f->loop.map;
+	r[2] = (uintptr_t)f->loop.cursor.key;
+	r[3] = (uintptr_t)f->loop.cursor.value;
+	r[4] = f->loop.ctx;
+	ip = f->callback;
+	GO();
+op_EACH_NEXT:
+	f++;
+	if (!r[0])
+		goto each_turn;
+	goto callback_done;
+op_TAIL:
+	run.depth = (uint32_t)(f - frames);
+	link = nb_tail_link(&run, exec_of(ip),
+			    (const struct nb_map *)(uintptr_t)r[2],
+			    (uint32_t)r[3]);
+	r[0] = 0;
+	if (!link)
+		NEXT();
+	ip = link->x->code;
+	GO();
 op_EXIT:
 	if (f == frames)
 		return r[0];

@@ -40,6 +40,12 @@ static bool is_local_call(const struct nb_code *c)
 	return c->op == NB_OP_CALL_LOCAL;
 }
 
+/* Does it call a function whose slot is in r2? */
+static bool calls_back(const struct nb_code *c)
+{
+	return c->op == NB_CODE_LOOP || c->op == NB_CODE_EACH;
+}
+
 /* Registers that a code reads or writes, as bits. */
 struct regs {
 	uint16_t written, value, base;
@@ -81,7 +87,7 @@ static struct regs regs_of(const struct nb_code *c)
 	struct regs none = { 0 };
 
 	if (!row)
-		return c->op == NB_CODE_CONST
+		return c->op == NB_CODE_CONST || c->op == NB_CODE_FUNC
 			       ? (struct regs){ bit(c->dst), 0, 0 }
 			       : (struct regs){ bit(0), 0, 0 };
 	switch (row->kind) {
@@ -294,6 +300,15 @@ static void learn(const struct nb_exec *x, struct known *k,
 		lookup_fact(x, k, f);
 		return;
 	}
+	if (calls_back(c) && k->reg[2].kind == CONSTANT) {
+		f->flags |= NB_JIT_CALLBACK;
+		f->value = k->reg[2].v;
+	}
+	if (calls_back(c) || c->op == NB_CODE_TAIL) {
+		forget_after_call(k);
+		forget_frame(k);
+		return;
+	}
 	if (!row) {
 		k->reg[c->dst] = (struct value){ CONSTANT, (uint64_t)c->imm };
 		return;
@@ -319,13 +334,25 @@ static void learn(const struct nb_exec *x, struct known *k,
 
 /* ---- the analysis ------------------------------------------------------- */
 
+static bool add_callback(struct nb_jit_ctx *c, uint32_t slot)
+{
+	if (c->fact[slot].flags & NB_JIT_ADDRESS)
+		return true;
+	if (c->ncallbacks == NB_IMAGE_MAX_FUNCS)
+		return false;
+	c->fact[slot].flags |= NB_JIT_ADDRESS;
+	c->callback[c->ncallbacks++] = slot;
+	return true;
+}
+
 static int mark_targets(struct nb_jit_ctx *c, struct nb_err *err)
 {
 	for (uint32_t pc = 0; pc < c->n; pc++) {
 		const struct nb_code *code = &c->code[pc];
 		int64_t to = (int64_t)pc + 1 + code->off;
 
-		if (!is_jump(row_of(code)) && !is_local_call(code))
+		if (!is_jump(row_of(code)) && !is_local_call(code) &&
+		    code->op != NB_CODE_FUNC)
 			continue;
 		if (to < 0 || to >= c->n)
 			return nb_fail(err, NB_E_NOTSUP, pc,
@@ -334,6 +361,11 @@ static int mark_targets(struct nb_jit_ctx *c, struct nb_err *err)
 				       " instructions",
 				       pc, to, c->n);
 		c->fact[to].flags |= NB_JIT_TARGET;
+		if (code->op == NB_CODE_FUNC && !add_callback(c, (uint32_t)to))
+			return nb_fail(err, NB_E_NOTSUP, pc,
+				       "instruction %" PRIu32
+				       ": more than %d callbacks",
+				       pc, NB_IMAGE_MAX_FUNCS);
 	}
 	return 0;
 }
@@ -365,11 +397,20 @@ static void add_needs(struct nb_jit_needs *n, const struct nb_code *c,
 	n->written |= r.written;
 	n->frame |= (r.base | r.value) >> NB_R10 & 1;
 	n->frame_value |= r.value >> NB_R10 & 1;
-	n->run |= helper;
+	n->run |= helper || c->op == NB_CODE_EACH;
 	n->calls_out |= helper || (c->op == NB_CODE_LOOKUP &&
 				   f->lookup == NB_JIT_LOOKUP_DIRECT);
-	n->calls_local |= is_local_call(c);
+	n->calls_local |= is_local_call(c) || calls_back(c);
 	n->may_goto |= c->op == NB_OP_MAY_GOTO;
+}
+
+/* Linked programs set up the same, whatever they need themselves: one goes
+ * on where the other began. */
+static void link_needs(struct nb_jit_needs *n)
+{
+	n->links = true;
+	n->written |= bit(6) | bit(7) | bit(8) | bit(9);
+	n->run = n->calls_out = n->calls_local = n->may_goto = true;
 }
 
 static int analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
@@ -392,6 +433,8 @@ static int analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
 		learn(c->x, &k, code, f);
 		add_needs(&c->needs, code, f);
 	}
+	if (c->x->links)
+		link_needs(&c->needs);
 	if (c->needs.written >> NB_R10 & 1)
 		return nb_fail(err, NB_E_NOTSUP, 0,
 			       "the program writes r10, which is read-only");
@@ -509,6 +552,7 @@ static int place(struct nb_jit_ctx *c, struct nb_jit *j, struct nb_err *err)
 	j->code = code;
 	/* ISO C has no cast from data to functions; POSIX has the idea. */
 	memcpy(&j->entry, &code, sizeof(code));
+	j->body = code + c->body;
 	return rc;
 }
 

@@ -12,6 +12,7 @@
 /* A program as machine code, in pages that are executable and read-only. */
 struct nb_jit {
 	nb_engine_fn *entry; /* for the program that was compiled */
+	const void *body;    /* past its set-up: where tail calls go */
 	unsigned char *code;
 	size_t size;   /* bytes of code */
 	size_t mapped; /* bytes of pages */
@@ -39,10 +40,12 @@ void nb_jit_free(struct nb_jit *j); /* NULL is fine */
 /* What is known of a slot before anything is emitted. */
 enum {
 	NB_JIT_DEAD = 1,   /* never executed */
-	NB_JIT_TARGET = 2, /* some jump or call leads here */
+	NB_JIT_TARGET = 2, /* some jump, call or callback leads here */
 	NB_JIT_TAKEN = 4,  /* a jump that always jumps */
 	NB_JIT_FALLS = 8,  /* a jump that never does */
-	NB_JIT_NONZERO = 16
+	NB_JIT_NONZERO = 16,
+	NB_JIT_CALLBACK = 32, /* its callback is known: value */
+	NB_JIT_ADDRESS = 64   /* the program takes the slot's address */
 };
 
 enum nb_jit_lookup {
@@ -70,6 +73,7 @@ struct nb_jit_needs {
 	bool calls_out;	  /* anything outside is called */
 	bool calls_local;
 	bool may_goto;
+	bool links; /* programs call one another */
 };
 
 struct nb_jit_ctx;
@@ -111,6 +115,9 @@ struct nb_jit_ctx {
 	unsigned char *out;	   /* NULL: only sizes are asked for */
 	size_t room;		   /* bytes at out */
 	uint32_t pos;
+	uint32_t body;	     /* where begin() says that tail calls enter */
+	uint32_t ncallbacks; /* slots whose address is taken, each once */
+	uint32_t callback[NB_IMAGE_MAX_FUNCS];
 };
 
 /* NULL on machines without one. */

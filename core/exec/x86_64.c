@@ -14,6 +14,7 @@
 #if defined(__x86_64__)
 
 #include <cpuid.h>
+#include <errno.h>
 
 #include "core/exec/enc_x86_64.h"
 #include "core/map/ops.h"
@@ -24,8 +25,11 @@ enum { FEATURE_BMI2 = 1 };
 enum {
 	RUN_TRACE = offsetof(struct nb_run, trace),
 	RUN_CPU = offsetof(struct nb_run, cpu),
-	RUN_PASSES = 16,
-	RUN_SIZE = 32
+	RUN_TAILS = offsetof(struct nb_run, tails),
+	RUN_DEPTH = offsetof(struct nb_run, depth),
+	RUN_PASSES = 24,
+	RUN_CTX = 32, /* r1 during the call that looks for a program */
+	RUN_SIZE = 48
 };
 _Static_assert(sizeof(struct nb_run) <= RUN_PASSES, "run grew");
 
@@ -134,6 +138,12 @@ static void init_run_data(struct nb_jit_ctx *c)
 		op_rm(c, false, 0xc7, 0, run_data(c, RUN_CPU));
 		e4(c, UINT32_MAX);
 	}
+	if (c->needs.links) {
+		op_rm(c, false, 0xc7, 0, run_data(c, RUN_TAILS));
+		e4(c, 0);
+		op_rm(c, false, 0xc7, 0, run_data(c, RUN_DEPTH));
+		e4(c, 0);
+	}
 	if (c->needs.may_goto) {
 		op_rm(c, false, 0xc7, 0, run_data(c, RUN_PASSES));
 		e4(c, NB_MAY_GOTO_PASSES);
@@ -188,6 +198,9 @@ static void begin(struct nb_jit_ctx *c)
 	push_saved(c);
 	if (c->needs.calls_local) {
 		stub(c);
+		c->body = c->pos;
+		if (c->needs.links)
+			e4(c, 0xfa1e0ff3);
 		return;
 	}
 	if (frame_in_rbp(c))
@@ -822,22 +835,216 @@ static void lookup(struct nb_jit_ctx *c, uint32_t pc)
 	}
 }
 
-static void call_local(struct nb_jit_ctx *c, uint32_t pc)
+/* Where tail calls ask for it, the number of frames is kept. */
+static void count_frame(struct nb_jit_ctx *c, unsigned op)
+{
+	if (c->needs.links)
+		op_rm(c, false, 0xff, op, run_data(c, RUN_DEPTH));
+}
+
+/* r6 to r9 and r10, and a frame with @more bytes above it, a multiple of 16;
+ * then RSP is 8 off before the call. */
+static void enter_frame(struct nb_jit_ctx *c, int32_t more)
 {
 	unsigned list[4];
-	int32_t room = 8 + NB_STACK_SIZE;
 
-	/* r6 to r9 and r10; then RSP is 8 off before the call */
-	if ((saved(c, list) + 1) % 2)
-		room += 8;
 	push_saved(c);
 	x_push(c, RBP);
-	move_rsp(c, X_SUB, room);
+	more += 8 + NB_STACK_SIZE + ((saved(c, list) + 1) % 2 ? 8 : 0);
+	move_rsp(c, X_SUB, more);
 	x_lea(c, RBP, (struct mem){ RSP, 8 + NB_STACK_SIZE });
-	call_rel(c, c->off[target(c, pc)]);
-	move_rsp(c, X_ADD, room);
+	count_frame(c, 0);
+}
+
+static void leave_frame(struct nb_jit_ctx *c, int32_t more)
+{
+	unsigned list[4];
+
+	count_frame(c, 1);
+	more += 8 + NB_STACK_SIZE + ((saved(c, list) + 1) % 2 ? 8 : 0);
+	move_rsp(c, X_ADD, more);
 	x_pop(c, RBP);
 	pop_saved(c);
+}
+
+static void call_local(struct nb_jit_ctx *c, uint32_t pc)
+{
+	enter_frame(c, 0);
+	call_rel(c, c->off[target(c, pc)]);
+	leave_frame(c, 0);
+}
+
+/* ---- callbacks ---------------------------------------------------------- */
+
+/* Above the callback's frame, which nobody looks at but the loop itself. */
+enum {
+	LOOP_CALLBACK = 0,
+	LOOP_LIMIT = 8,
+	LOOP_EACH = 16, /* struct nb_each */
+	LOOP_SIZE = (LOOP_EACH + sizeof(struct nb_each) + 15) / 16 * 16
+};
+
+static struct mem loop_data(size_t off)
+{
+	return (struct mem){ RBP, (int32_t)off };
+}
+
+static struct mem each_data(size_t off)
+{
+	return loop_data(LOOP_EACH + off);
+}
+
+/*
+ * The callback is the slot that the program put into r2: the one that is
+ * known, or of those whose address the program takes the one whose number was
+ * kept. Only direct calls.
+ */
+static void call_back(struct nb_jit_ctx *c, uint32_t pc)
+{
+	uint32_t done[NB_IMAGE_MAX_FUNCS], other;
+
+	if (c->fact[pc].flags & NB_JIT_CALLBACK) {
+		call_rel(c, c->off[c->fact[pc].value]);
+		return;
+	}
+	for (uint32_t i = 0; i < c->ncallbacks; i++) {
+		op_rm(c, false, 0x81, X_CMP, loop_data(LOOP_CALLBACK));
+		e4(c, c->callback[i]);
+		other = x_skip_if(c, CC_NE);
+		call_rel(c, c->off[c->callback[i]]);
+		done[i] = x_skip32(c);
+		x_land(c, other);
+	}
+	trap(c);
+	for (uint32_t i = 0; i < c->ncallbacks; i++)
+		x_land32(c, done[i]);
+}
+
+/* Frame and loop data of a callback; r1 to r3 are still the helper's. */
+static void begin_loop(struct nb_jit_ctx *c, uint32_t pc)
+{
+	enter_frame(c, LOOP_SIZE);
+	op_rm(c, false, 0xc7, 0, each_data(offsetof(struct nb_each, done)));
+	e4(c, 0);
+	op_rm(c, true, 0x89, RCX, each_data(offsetof(struct nb_each, ctx)));
+	if (!(c->fact[pc].flags & NB_JIT_CALLBACK))
+		op_rm(c, true, 0x89, RDX, loop_data(LOOP_CALLBACK));
+}
+
+static void end_loop(struct nb_jit_ctx *c)
+{
+	op_rm(c, false, 0x8b, RAX, each_data(offsetof(struct nb_each, done)));
+	leave_frame(c, LOOP_SIZE);
+}
+
+static void loop(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct mem done = each_data(offsetof(struct nb_each, done));
+	uint32_t bad_flags, too_many, none, stop, again;
+
+	x_mov_imm(c, RAX, (uint64_t)-EINVAL);
+	x_test(c, true, R8, R8);
+	bad_flags = x_skip32_if(c, CC_NE);
+	x_mov_imm(c, RAX, (uint64_t)-E2BIG);
+	x_alu_imm(c, false, X_CMP, RSI, NB_LOOP_MAX);
+	too_many = x_skip32_if(c, CC_A);
+	x_mov_imm(c, RAX, 0);
+	x_test(c, false, RSI, RSI);
+	none = x_skip32_if(c, CC_E);
+	begin_loop(c, pc);
+	op_rm(c, false, 0x89, RSI, loop_data(LOOP_LIMIT));
+	again = c->pos;
+	op_rm(c, false, 0x8b, RSI, done);
+	op_rm(c, true, 0x8b, RDX, each_data(offsetof(struct nb_each, ctx)));
+	op_rm(c, false, 0xff, 0, done); /* INC */
+	call_back(c, pc);
+	x_test(c, true, RAX, RAX);
+	stop = x_skip_if(c, CC_NE);
+	op_rm(c, false, 0x8b, RAX, done);
+	op_rm(c, false, 0x3b, RAX, loop_data(LOOP_LIMIT)); /* CMP */
+	x_back32_if(c, CC_B, again);
+	x_land(c, stop);
+	end_loop(c);
+	x_land32(c, bad_flags);
+	x_land32(c, too_many);
+	x_land32(c, none);
+}
+
+static void call_each_next(struct nb_jit_ctx *c)
+{
+	uint64_t fn = 0;
+	bool (*next)(struct nb_run *, struct nb_each *) = nb_each_next;
+
+	memcpy(&fn, &next, sizeof(next));
+	x_mov(c, true, RDI, R13);
+	x_lea(c, RSI, each_data(0));
+	move_rsp(c, X_SUB, 8); /* aligned for a function of C */
+	call_out(c, fn);
+	move_rsp(c, X_ADD, 8);
+}
+
+static void each(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const size_t cursor = offsetof(struct nb_each, cursor);
+	uint32_t bad_flags, end, again;
+
+	x_mov_imm(c, RAX, (uint64_t)-EINVAL);
+	x_test(c, true, R8, R8);
+	bad_flags = x_skip32_if(c, CC_NE);
+	begin_loop(c, pc);
+	op_rm(c, true, 0x89, RSI, each_data(offsetof(struct nb_each, map)));
+	x_mov_imm(c, RAX, 0);
+	op_rm(c, false, 0x89, RAX,
+	      each_data(offsetof(struct nb_each, done) + 4));
+	for (size_t i = 0; i < sizeof(struct nb_map_cursor); i += 8)
+		op_rm(c, true, 0x89, RAX, each_data(cursor + i));
+	again = c->pos;
+	call_each_next(c);
+	op_rr8(c, false, 0x84, RAX, RAX); /* TEST AL, AL */
+	end = x_skip32_if(c, CC_E);
+	op_rm(c, true, 0x8b, RSI, each_data(offsetof(struct nb_each, map)));
+	op_rm(c, true, 0x8b, RDX,
+	      each_data(cursor + offsetof(struct nb_map_cursor, key)));
+	op_rm(c, true, 0x8b, RCX,
+	      each_data(cursor + offsetof(struct nb_map_cursor, value)));
+	op_rm(c, true, 0x8b, R8, each_data(offsetof(struct nb_each, ctx)));
+	call_back(c, pc);
+	x_test(c, true, RAX, RAX);
+	x_back32_if(c, CC_E, again);
+	x_land32(c, end);
+	end_loop(c);
+	x_land32(c, bad_flags);
+}
+
+/* ---- tail calls --------------------------------------------------------- */
+
+/*
+ * All linked programs keep the same things in the same places, so that one
+ * goes on in the frame of another: run data at R13, the frame at RBP, its
+ * caller's registers saved by the caller.
+ */
+static void tail_call(struct nb_jit_ctx *c, const struct nb_code *i)
+{
+	const void *(*find)(struct nb_run *, const struct nb_exec *,
+			    const struct nb_map *, uint32_t) = nb_tail_body;
+	uint64_t fn = 0;
+	uint32_t none;
+
+	if (!c->needs.links) {
+		x_mov_imm(c, RAX, 0);
+		return;
+	}
+	memcpy(&fn, &find, sizeof(find));
+	op_rm(c, true, 0x89, RSI, run_data(c, RUN_CTX));
+	x_mov(c, true, RDI, R13);
+	x_mov_imm(c, RSI, (uint64_t)i->imm);
+	call_out(c, fn); /* map and index are in RDX and RCX */
+	x_test(c, true, RAX, RAX);
+	none = x_skip_if(c, CC_E);
+	op_rm(c, true, 0x8b, RSI, run_data(c, RUN_CTX));
+	e1(c, 0xff);
+	e1(c, 0xe0); /* JMP RAX */
+	x_land(c, none);
 }
 
 /* ---- one slot ----------------------------------------------------------- */
@@ -916,14 +1123,25 @@ static uint32_t insn(struct nb_jit_ctx *c, uint32_t pc)
 
 	if (copy_and_add(c, pc))
 		return 2;
-	if (i->op == NB_CODE_CONST) {
+	switch (i->op) {
+	case NB_CODE_CONST:
+	case NB_CODE_FUNC:
 		x_mov_imm(c, reg_of[i->dst], (uint64_t)i->imm);
 		return 2;
-	}
-	if (i->op == NB_CODE_LOOKUP)
+	case NB_CODE_LOOKUP:
 		lookup(c, pc);
-	else
-		other(c, pc);
+		return 1;
+	case NB_CODE_LOOP:
+		loop(c, pc);
+		return 1;
+	case NB_CODE_EACH:
+		each(c, pc);
+		return 1;
+	case NB_CODE_TAIL:
+		tail_call(c, i);
+		return 1;
+	}
+	other(c, pc);
 	return 1;
 }
 

@@ -102,15 +102,31 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 	return 0;
 }
 
+/*
+ * All of a policy's programs or none, since they may call one another.
+ * Refused or short of memory: the interpreter runs instead.
+ */
+static void compile(struct nb_exec *const *x, uint32_t n)
+{
+	bool refused = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		refused |= x[i] && nb_exec_compile(x[i], NULL, NULL);
+	for (uint32_t i = 0; refused && i < n; i++)
+		if (x[i])
+			nb_exec_interpret_again(x[i]);
+}
+
 /* Bind the programs of policy @i. @traced: to the policy's ring. */
 static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
 {
 	struct nb_gen_policy *gp = &g->policy[i];
 	const struct nb_image *img = gp->policy->img;
+	struct nb_exec *by_number[NB_IMAGE_MAX_PROGS] = { NULL };
+	int rc;
 
 	for (uint32_t k = 0; k < img->nprogs; k++) {
 		struct nb_gen_prog *gr = &g->prog[g->nprogs];
-		int rc;
 
 		if (img->progs[k].hook != NB_HOOK_TUNER)
 			continue;
@@ -123,14 +139,15 @@ static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
 				 traced ? gp->policy->trace : NULL, err);
 		if (rc)
 			return rc;
-		/* refused or short of memory: the interpreter runs instead */
-		if (!gp->policy->interpret)
-			nb_exec_compile(gr->exec, NULL, NULL);
+		by_number[k] = gr->exec;
 		gr->policy = (uint16_t)i;
 		gr->prog = (uint16_t)k;
 		g->nprogs++;
 	}
-	return 0;
+	rc = nb_exec_link(by_number, img->nprogs, err);
+	if (!rc && !gp->policy->interpret)
+		compile(by_number, img->nprogs);
+	return rc;
 }
 
 static struct nb_gen *make(struct nb_err *err)

@@ -114,6 +114,16 @@ int nb_array_next(const struct nb_map *m, const void *key, void *next)
 	return 0;
 }
 
+bool nb_array_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
+{
+	if (c->visited >= m->max_entries)
+		return false;
+	c->index = c->visited++;
+	c->key = &c->index;
+	c->value = m->ops->lookup(m, &c->index, cpu);
+	return true;
+}
+
 uint32_t nb_array_count(const struct nb_map *m)
 {
 	return m->max_entries;
@@ -134,6 +144,7 @@ const struct nb_map_ops nb_map_array_ops = {
 	.read = read,
 	.write = write,
 	.next = nb_array_next,
+	.each = nb_array_each,
 	.count = nb_array_count,
 	.copy = copy,
 };

@@ -578,6 +578,54 @@ static int next(const struct nb_map *m, const void *key, void *to)
 	return -ENOENT;
 }
 
+/*
+ * Of bucket @b the element with the least place above c->after - 1: places
+ * stay while elements do, so a walk in their order meets each once. False:
+ * no more.
+ */
+static bool each_of_bucket(const struct hash *h, const uint64_t *b,
+			   struct nb_map_cursor *c)
+{
+	for (int n = 0; n < READ_ROUNDS; n++) {
+		uint64_t seen = load(b);
+		uint32_t i = (uint32_t)seen, least = NIL;
+
+		while (i != NIL && (load(b) ^ seen) < SEQ) {
+			if (i >= c->after && i < least)
+				least = i;
+			i = __atomic_load_n(next_of(element(h, i)),
+					    __ATOMIC_ACQUIRE);
+		}
+		if ((load(b) ^ seen) >= SEQ)
+			continue;
+		if (least == NIL)
+			return false;
+		c->after = (uint64_t)least + 1;
+		c->key = key_of(element(h, least));
+		c->value = element(h, least) + h->value_off;
+		return true;
+	}
+	return false;
+}
+
+/* Elements that others put in again and again do not make a walk longer. */
+static bool each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
+{
+	const struct hash *h = hash_of(m);
+	uint64_t n = (uint64_t)1 << (64 - h->shift);
+
+	(void)cpu;
+	while (c->at < n && c->visited < m->max_entries + spares()) {
+		if (each_of_bucket(h, &h->bucket[c->at], c)) {
+			c->visited++;
+			return true;
+		}
+		c->at++;
+		c->after = 0;
+	}
+	return false;
+}
+
 static uint32_t count(const struct nb_map *m)
 {
 	return __atomic_load_n(&const_hash_of(m)->count, __ATOMIC_RELAXED);
@@ -702,6 +750,7 @@ const struct nb_map_ops nb_map_hash_ops = {
 	.read = read,
 	.write = write,
 	.next = next,
+	.each = each,
 	.count = count,
 	.copy = copy,
 };

@@ -10,6 +10,19 @@
 #include "core/map/map.h"
 
 /*
+ * A program's walk over a map's elements; all zeroes begins one. An element
+ * that stays is met once; one that is replaced meanwhile may be met twice or
+ * not at all. Whatever others do, a walk ends.
+ */
+struct nb_map_cursor {
+	const void *key; /* the element's: in the map, or &index */
+	void *value;
+	uint64_t at, after; /* the type's own */
+	uint32_t visited;
+	uint32_t index;
+};
+
+/*
  * What a map type is: one const struct each, named by its row in
  * core/tbl/maps.h. Private to core/map and to the helper bodies, which call
  * the operations without a hop in between. Results are 0 or a negative errno
@@ -36,6 +49,9 @@ struct nb_map_ops {
 	int (*write)(struct nb_map *m, const void *key, const void *value,
 		     uint64_t flags);
 	int (*next)(const struct nb_map *m, const void *key, void *next);
+	/* The program side's walk: step to the next element, false at the end.
+	 * Takes no lock. NULL: the type has none. */
+	bool (*each)(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu);
 	uint32_t (*count)(const struct nb_map *m);
 	/* Fill @to, new and of the same definition, with @from's elements. */
 	void (*copy)(struct nb_map *to, const struct nb_map *from);
@@ -136,6 +152,7 @@ int nb_array_check(const struct nb_map_def *def, struct nb_err *err);
 int nb_array_refuse(const struct nb_map *m, uint32_t index, uint64_t flags);
 int nb_array_remove(struct nb_map *m, const void *key);
 int nb_array_next(const struct nb_map *m, const void *key, void *next);
+bool nb_array_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu);
 uint32_t nb_array_count(const struct nb_map *m);
 
 static inline uint32_t nb_array_index(const void *key)

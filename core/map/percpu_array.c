@@ -117,6 +117,7 @@ const struct nb_map_ops nb_map_percpu_array_ops = {
 	.read = read,
 	.write = write,
 	.next = nb_array_next,
+	.each = nb_array_each,
 	.count = nb_array_count,
 	.copy = copy,
 	.percpu = true,

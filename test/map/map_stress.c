@@ -194,7 +194,8 @@ static void *count_up(void *arg)
 	uint64_t mine = 0, *p;
 
 	for (uint32_t i = 0; !stopped(); i = (i + 1) % COUNTERS) {
-		struct nb_run run = { trace, UINT32_MAX };
+		struct nb_run run = { .trace = trace,
+				      .cpu = UINT32_MAX };
 
 		p = (uint64_t *)(uintptr_t)lookup(&run, (uintptr_t)array,
 						  (uintptr_t)&i, 0, 0, 0);
@@ -237,7 +238,7 @@ static void *write_trace(void *arg)
 	static const char fmt[] = "%llu %llu %llu";
 
 	for (uint64_t n = 0; !stopped(); n++) {
-		struct nb_run run = { trace, 0 };
+		struct nb_run run = { .trace = trace };
 
 		print(&run, (uintptr_t)fmt, sizeof(fmt), me, n, me * n);
 	}

@@ -1534,7 +1534,17 @@ static uint64_t interesting(void)
 
 /* Of the frame, programs use r10-8 (the context), -12 (turns left), and the
  * words from -80 to -16. */
-enum { WORDS_END = -16, WORDS = 8, NFUNCS = 3, TURNS = 3 };
+enum { WORDS_END = -16, WORDS = 8, TURNS = 3 };
+
+/* Functions: the entry, two that are called, a callback of bpf_loop and one
+ * of bpf_for_each_map_elem. Each calls only later ones. */
+enum { OF_LOOP = 3, OF_EACH = 4, NFUNCS = 5 };
+
+/* Places whose target becomes known when all functions are there. */
+struct calls {
+	size_t at[4];
+	unsigned to[4], n;
+};
 
 static enum nb_op alu_ops[100], load_ops[20], store_ops[20], atomic_ops[30],
 	jump_ops[60];
@@ -1662,7 +1672,41 @@ static void call_map(void)
 	set_low_registers();
 }
 
-static void item(unsigned func, bool maps, size_t *calls, unsigned *ncalls)
+static void call_later(struct calls *c, unsigned to, enum nb_op op)
+{
+	c->to[c->n] = to;
+	c->at[c->n++] = put(op, 2, 0, 0, 0);
+	if (op == NB_OP_LDDW_FUNC)
+		p.s[p.n++] = (struct nb_slot){ 0 };
+}
+
+/* A call of a later function, or many of a callback. */
+static void call_function(unsigned func, bool maps, struct calls *c)
+{
+	unsigned to = func + 1 + pick(NFUNCS - func - 1);
+
+	if (to == OF_EACH && !maps)
+		return;
+	if (to < OF_LOOP) {
+		put(NB_OP_LDX64, 1, 10, -8, 0);
+		call_later(c, to, NB_OP_CALL_LOCAL);
+		return;
+	}
+	call_later(c, to, NB_OP_LDDW_FUNC);
+	if (pick(2)) /* not known from here on which function it is */
+		put(NB_OP_JEQ64_K, 0, 0, 0, 0);
+	put(NB_OP_LDX64, 3, 10, -8, 0);
+	put(NB_OP_MOV64_K, 4, 0, 0, pick(9) == 0);
+	if (to == OF_EACH)
+		/* arrays: a hash's order tells what was in it before */
+		put_map(1, pick(3) ? (int32_t)pick(2) : NMAPS - 1);
+	else
+		put(NB_OP_MOV64_K, 1, 0, 0, pick(9) ? (int)pick(4) : -1);
+	put(NB_OP_CALL_HELPER, 0, 0, 0, to == OF_EACH ? 164 : 181);
+	set_low_registers();
+}
+
+static void item(unsigned func, bool maps, struct calls *calls)
 {
 	switch (pick(maps ? 24 : 22)) {
 	case 0:
@@ -1683,9 +1727,8 @@ static void item(unsigned func, bool maps, size_t *calls, unsigned *ncalls)
 		put_const(pick(NREGS), interesting());
 		break;
 	case 7:
-		if (func + 1 < NFUNCS && *ncalls < 4 && pick(4) == 0) {
-			put(NB_OP_LDX64, 1, 10, -8, 0);
-			calls[(*ncalls)++] = put(NB_OP_CALL_LOCAL, 0, 0, 0, 0);
+		if (func + 1 < NFUNCS && calls->n < 4 && pick(4) == 0) {
+			call_function(func, maps, calls);
 			break;
 		}
 		put(NB_OP_MAY_GOTO, 0, 0, 0, 0);
@@ -1701,7 +1744,7 @@ static void item(unsigned func, bool maps, size_t *calls, unsigned *ncalls)
 }
 
 /* Items, some of them jumps that lead past others, and one loop. */
-static void body(unsigned func, bool maps, size_t *calls, unsigned *ncalls)
+static void body(unsigned func, bool maps, struct calls *calls)
 {
 	struct {
 		size_t at;
@@ -1733,7 +1776,7 @@ static void body(unsigned func, bool maps, size_t *calls, unsigned *ncalls)
 				    pick(NREGS), 0, (int32_t)interesting());
 			open[i % 8].left = 1 + pick(6);
 		} else {
-			item(func, maps, calls, ncalls);
+			item(func, maps, calls);
 		}
 	}
 	for (unsigned k = 0; k < 8; k++)
@@ -1750,7 +1793,7 @@ static void put_frame(void)
 }
 
 /* What a callee gives back: numbers, and the words of its frame folded. */
-static void put_return(void)
+static void put_return(unsigned func)
 {
 	for (int32_t i = 0; i < WORDS; i++) {
 		put(NB_OP_LDX64, 1, 10, WORDS_END - 8 * WORDS + 8 * i, 0);
@@ -1758,26 +1801,51 @@ static void put_return(void)
 		put(NB_OP_MUL64_K, 0, 0, 0, 0x1e3779b1);
 	}
 	set_low_registers();
+	if (func >= OF_LOOP) {
+		put(NB_OP_MOD64_K, 0, 0, 0, 7);
+		put(NB_OP_JLE64_K, 0, 0, 1, 1);
+		put(NB_OP_MOV64_K, 0, 0, 0, 0);
+	}
 	put(NB_OP_EXIT, 0, 0, 0, 0);
+}
+
+/* Where a function finds the context, and what else it is given. */
+static void put_arguments(unsigned func)
+{
+	static const unsigned ctx[NFUNCS] = { 1, 1, 1, 2, 4 };
+
+	put(NB_OP_STX64, 10, ctx[func], -8, 0);
+	if (func == OF_EACH) {
+		put(NB_OP_LDX32, 2, 2, 0, 0);
+		put(NB_OP_LDX64, 3, 3, 0, 0);
+		put(NB_OP_MOV64_K, 4, 0, 0, 9);
+	}
+	if (func != OF_LOOP)
+		put(NB_OP_MOV64_K, 1, 0, 0, 7);
+	if (func == OF_LOOP)
+		put(NB_OP_MOV64_K, 2, 0, 0, 8);
+	/* in callbacks the rest is what the engine left there */
+	for (unsigned r = 0; func >= OF_LOOP && r < NREGS; r++)
+		if (r == 0 || r > 4 || (func == OF_LOOP && r > 2))
+			put(NB_OP_MOV64_K, r, 0, 0, (int32_t)interesting());
 }
 
 /* A program of up to NFUNCS functions; only later ones are called. */
 static void generate(bool maps)
 {
-	size_t calls[NFUNCS][4], start[NFUNCS];
-	unsigned ncalls[NFUNCS] = { 0 }, nfuncs = pick(3) ? 1 : NFUNCS;
+	struct calls calls[NFUNCS] = { 0 };
+	unsigned nfuncs = pick(3) ? 1 : NFUNCS;
+	size_t start[NFUNCS];
 
 	p.n = 0;
 	for (unsigned f = 0; f < nfuncs; f++) {
 		start[f] = p.n;
-		if (f == 0) {
+		if (f == 0)
 			load_file();
-		} else {
-			put(NB_OP_STX64, 10, 1, -8, 0);
-			put(NB_OP_MOV64_K, 1, 0, 0, 7);
-		}
+		else
+			put_arguments(f);
 		put_frame();
-		body(nfuncs == 1 ? NFUNCS : f, maps, calls[f], &ncalls[f]);
+		body(nfuncs == 1 ? NFUNCS : f, maps, &calls[f]);
 		if (f == 0) {
 			/* the frame's words go to the context as well */
 			store_file();
@@ -1790,14 +1858,14 @@ static void generate(bool maps)
 			}
 			put(NB_OP_EXIT, 0, 0, 0, 0);
 		} else {
-			put_return();
+			put_return(f);
 		}
 	}
 	for (unsigned f = 0; f < nfuncs; f++)
-		for (unsigned i = 0; i < ncalls[f]; i++) {
-			size_t to = start[f + 1 + pick(nfuncs - f - 1)];
+		for (unsigned i = 0; i < calls[f].n; i++) {
+			size_t at = calls[f].at[i];
 
-			p.s[calls[f][i]].imm = (int32_t)(to - calls[f][i] - 1);
+			p.s[at].imm = (int32_t)(start[calls[f].to[i]] - at - 1);
 		}
 }
 

@@ -1,0 +1,632 @@
+// SPDX-License-Identifier: MIT
+// What the engines execute themselves: bpf_loop, bpf_for_each_map_elem and
+// bpf_tail_call, by the interpreter and as machine code, with the same answer.
+#include "test/unit/unit.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/exec/code.h"
+#include "core/exec/exec.h"
+#include "core/exec/jit.h"
+#include "core/image/image.h"
+#include "core/map/ops.h"
+
+enum { MAX = 256, PROGS = 4, MAPS = 4, ENGINES = 2 };
+
+/* ---- an image of some programs ---- */
+
+struct made {
+	struct nb_slot slots[PROGS][MAX];
+	struct nb_func func[PROGS][8];
+	struct nb_prog prog[PROGS];
+	struct nb_map_spec spec[MAPS];
+	struct nb_image img;
+	struct nb_exec *x[PROGS];
+};
+
+/* Functions begin where calls and addresses of callbacks lead. */
+static uint32_t functions(struct nb_func *f, const struct nb_slot *s, size_t n)
+{
+	static struct nb_insn in[MAX];
+	bool starts[MAX] = { true };
+	struct nb_err err;
+	uint32_t k = 0;
+
+	ck_assert(!nb_decode(in, s, n, &err));
+	for (size_t pc = 0; pc < n; pc++)
+		if (in[pc].op == NB_OP_CALL_LOCAL ||
+		    in[pc].op == NB_OP_LDDW_FUNC)
+			starts[(int64_t)pc + 1 + in[pc].off] = true;
+	for (uint32_t pc = 0; pc < n; pc++) {
+		if (starts[pc])
+			f[k++] = (struct nb_func){ .name = "f", .start = pc };
+		f[k - 1].end = pc + 1;
+	}
+	return k;
+}
+
+static void make(struct made *m, const char *const *text, uint32_t n,
+		 struct nb_map *const *maps, uint32_t nmaps, bool jit)
+{
+	struct nb_err err = { 0 };
+
+	memset(m, 0, sizeof(*m));
+	for (uint32_t i = 0; i < nmaps; i++)
+		m->spec[i].type = nb_map_definition(maps[i])->type;
+	for (uint32_t i = 0; i < n; i++) {
+		size_t size;
+
+		ck_assert_msg(!nb_asm(m->slots[i], MAX, &size, text[i], &err),
+			      "%s: %s", text[i], err.text);
+		m->prog[i] = (struct nb_prog){ .name = "f",
+					       .section = "tuner",
+					       .slots = m->slots[i],
+					       .nslots = (uint32_t)size,
+					       .funcs = m->func[i] };
+		m->prog[i].nfuncs = functions(m->func[i], m->slots[i], size);
+	}
+	m->img = (struct nb_image){ .name = "test",
+				    .maps = m->spec,
+				    .nmaps = nmaps,
+				    .progs = m->prog,
+				    .nprogs = n };
+	for (uint32_t i = 0; i < n; i++)
+		ck_assert_msg(
+			!nb_exec_new(&m->x[i], &m->img, i, maps, NULL, &err),
+			"%s", err.text);
+	ck_assert(!nb_exec_link(m->x, n, &err));
+	for (uint32_t i = 0; jit && i < n; i++)
+		ck_assert_msg(!nb_exec_compile(m->x[i], NULL, &err), "%s",
+			      err.text);
+}
+
+static void drop(struct made *m)
+{
+	for (int i = 0; i < PROGS; i++)
+		nb_exec_free(m->x[i]);
+}
+
+static bool no_jit(bool jit)
+{
+	return jit && !nb_jit_arch_x86_64();
+}
+
+/* r0 of program 0, the same by both engines. */
+static uint64_t run_progs(const char *const *text, uint32_t n,
+			  struct nb_map *const *maps, uint32_t nmaps, void *ctx)
+{
+	uint64_t r0[ENGINES] = { 0 };
+
+	for (int jit = 0; jit < ENGINES; jit++) {
+		static struct made m;
+
+		if (no_jit(jit)) {
+			r0[jit] = r0[0];
+			continue;
+		}
+		make(&m, text, n, maps, nmaps, jit);
+		r0[jit] = nb_exec_run(m.x[0], ctx, 0);
+		drop(&m);
+	}
+	ck_assert_msg(r0[0] == r0[1], "%#lx and %#lx of %s", r0[0], r0[1],
+		      text[0]);
+	return r0[0];
+}
+
+static uint64_t run(const char *text, struct nb_map *map, void *ctx)
+{
+	return run_progs(&text, 1, &map, map ? 1 : 0, ctx);
+}
+
+static struct nb_map *map_new(uint32_t type, uint32_t key_size,
+			      uint32_t value_size, uint32_t n)
+{
+	const struct nb_map_def def = {
+		"test", type, key_size, value_size, n, 0
+	};
+	struct nb_err err = { 0 };
+	struct nb_map *m;
+
+	ck_assert_msg(!nb_map_new(&m, &def, &err), "%s", err.text);
+	return m;
+}
+
+/* ---- bpf_loop ---- */
+
+#define LOOP(n, func, ctx, flags)                                     \
+	"mov %r1, " n "\nlddw func %r2, " func "\nmov %r3, " ctx "\n" \
+	"mov %r4, " flags "\ncall 181\n"
+
+START_TEST(loop_runs_its_callback)
+{
+	/* sum of indices in the caller's frame */
+	static const char text[] =
+		"mov %r6, %r10\nadd %r6, -8\n"
+		"stdw [%r10-8], 0\n" LOOP("100", "f", "%r6", "0") //
+		"ldxdw %r1, [%r10-8]\nlsh %r1, 32\nor %r0, %r1\nexit\n"
+		"f:\nldxdw %r3, [%r2]\nadd %r3, %r1\nstxdw [%r2], %r3\n"
+		"mov %r0, 0\nexit";
+	/* the callback says when it is enough: that turn counts */
+	static const char stops[] = LOOP("100", "f", "0", "0") //
+		"exit\nf:\nmov %r0, 0\njlt %r1, 7, +1\nmov %r0, 1\nexit";
+
+	ck_assert_uint_eq(run(text, NULL, NULL), 4950ull << 32 | 100);
+	ck_assert_uint_eq(run(stops, NULL, NULL), 8);
+}
+END_TEST
+
+START_TEST(loop_with_arguments_at_their_limits)
+{
+#define NOTHING "exit\nf:\nmov %r0, 0\nexit"
+	ck_assert_uint_eq(run(LOOP("0", "f", "0", "0") NOTHING, NULL, NULL), 0);
+	ck_assert_uint_eq(run(LOOP("1", "f", "0", "0") NOTHING, NULL, NULL), 1);
+	ck_assert_uint_eq(run(LOOP("1", "f", "0", "1") NOTHING, NULL, NULL),
+			  (uint64_t)-EINVAL);
+	ck_assert_uint_eq(run("lddw %r4, 0x100000000\nmov %r1, 1\n"
+			      "lddw func %r2, f\nmov %r3, 0\n"
+			      "call 181\n" NOTHING,
+			      NULL, NULL),
+			  (uint64_t)-EINVAL);
+	ck_assert_uint_eq(
+		run(LOOP("8388608", "f", "0", "0") NOTHING, NULL, NULL),
+		8388608);
+	ck_assert_uint_eq(
+		run(LOOP("8388609", "f", "0", "0") NOTHING, NULL, NULL),
+		(uint64_t)-E2BIG);
+	ck_assert_uint_eq(run(LOOP("-1", "f", "0", "0") NOTHING, NULL, NULL),
+			  (uint64_t)-E2BIG);
+	/* both wrong: flags come first */
+	ck_assert_uint_eq(run(LOOP("-1", "f", "0", "1") NOTHING, NULL, NULL),
+			  (uint64_t)-EINVAL);
+	/* the number has 32 bits */
+	ck_assert_uint_eq(run("lddw %r1, 0xff00000003\nlddw func %r2, f\n"
+			      "mov %r3, 0\nmov %r4, 0\n"
+			      "call 181\n" NOTHING,
+			      NULL, NULL),
+			  3);
+#undef NOTHING
+}
+END_TEST
+
+START_TEST(loop_keeps_r6_to_r9_and_the_frame)
+{
+	ck_assert_uint_eq(run("mov %r6, 1\nmov %r7, 2\nmov %r8, 4\nmov %r9, 8\n"
+			      "stdw [%r10-8], 16\nstdw [%r10-512], 32\n" LOOP(
+				      "5", "f", "0", "0") //
+			      "mov %r0, 0\nadd %r0, %r6\nadd %r0, %r7\n"
+			      "add %r0, %r8\nadd %r0, %r9\n"
+			      "ldxdw %r1, [%r10-8]\nadd %r0, %r1\n"
+			      "ldxdw %r1, [%r10-512]\nadd %r0, %r1\nexit\n"
+			      "f:\nmov %r6, 99\nmov %r7, 99\nmov %r8, 99\n"
+			      "mov %r9, 99\nstdw [%r10-8], 99\n"
+			      "stdw [%r10-512], 99\nmov %r0, 0\nexit",
+			      NULL, NULL),
+			  63);
+}
+END_TEST
+
+/* Loops in callbacks of loops, as deep as frames go, with helpers and local
+ * calls in the innermost. */
+START_TEST(loops_in_loops)
+{
+	static const char text[] =
+		"stdw [%r10-8], 0\nmov %r6, %r10\nadd %r6, -8\n" LOOP(
+			"3", "a", "%r6",
+			"0") "ldxdw %r0, [%r10-8]\nexit\n"
+			     "a:\nmov %r6, %r2\n" LOOP(
+				     "2", "b", "%r6",
+				     "0") "mov %r0, 0\nexit\n"
+					  "b:\nmov %r6, %r2\n" LOOP(
+						  "2", "c", "%r6",
+						  "0") "mov %r0, 0\nexit\n"
+						       "c:\nmov %r6, "
+						       "%r2\n" LOOP(
+							       "2", "d", "%r6",
+							       "0") "mov %r0, "
+								    "0\nexit\n"
+								    "d:\nmov "
+								    "%r6, "
+								    "%r2"
+								    "\n" LOOP(
+									    "2",
+									    "e",
+									    "%r"
+									    "6",
+									    "0") "mov %r0, 0\nexit\n"
+										 "e:\nmov %r6, %r2\n" LOOP(
+											 "2",
+											 "f",
+											 "%r6",
+											 "0") "mov %r0, 0\nexit\n"
+											      "f:\nmov %r6, %r2\ncall 7\nmov %r1, %r6\ncall local g\n"
+											      "mov %r0, 0\nexit\n"
+											      "g:\nmov %r2, 1\nlock add [%r1], %r2\nmov %r0, 0\nexit";
+
+	ck_assert_uint_eq(run(text, NULL, NULL), 3 * 32);
+}
+END_TEST
+
+/* Which callback is called may be known only when it is. */
+START_TEST(loop_with_one_of_three_callbacks)
+{
+	static const char text[] =
+		"mov %r6, %r1\nlddw func %r2, f\njeq %r6, 0, go\n"
+		"lddw func %r2, g\njeq %r6, 1, go\nlddw func %r2, h\ngo:\n"
+		"mov %r1, 50\nmov %r3, 0\nmov %r4, 0\ncall 181\nexit\n"
+		"f:\nmov %r0, 0\nexit\ng:\nmov %r0, 1\nexit\n"
+		"h:\nmov %r0, 0\njlt %r1, 20, +1\nmov %r0, 1\nexit";
+
+	ck_assert_uint_eq(run(text, NULL, (void *)0), 50);
+	ck_assert_uint_eq(run(text, NULL, (void *)1), 1);
+	ck_assert_uint_eq(run(text, NULL, (void *)2), 21);
+}
+END_TEST
+
+/* The budget of may_goto is one for the run, callbacks included. */
+START_TEST(may_goto_in_callbacks)
+{
+	char want[20];
+	static const char text[] =
+		"stdw [%r10-8], 0\nmov %r3, %r10\nadd %r3, -8\n"
+		"mov %r1, 3\nlddw func %r2, f\nmov %r4, 0\ncall 181\n"
+		"ldxdw %r0, [%r10-8]\nexit\n"
+		"f:\nmov %r3, 0\nagain:\nmay_goto out\nadd %r3, 1\nja again\n"
+		"out:\nldxdw %r4, [%r2]\nadd %r4, %r3\nstxdw [%r2], %r4\n"
+		"mov %r0, 0\nexit";
+
+	snprintf(want, sizeof(want), "%d", NB_MAY_GOTO_PASSES);
+	ck_assert_uint_eq(run(text, NULL, NULL), strtoul(want, NULL, 10));
+}
+END_TEST
+
+/* ---- bpf_for_each_map_elem ---- */
+
+#define EACH(func, ctx, flags)                                    \
+	"lddw map %r1, 0\nlddw func %r2, " func "\nmov %r3, " ctx \
+	"\nmov %r4, " flags "\ncall 164\n"
+
+/* r10-8 of the caller: sum of key * 1000 + value */
+#define SUM_KEYS_AND_VALUES                                      \
+	"f:\nldxw %r5, [%r2]\nmul %r5, 1000\nldxdw %r0, [%r3]\n" \
+	"add %r5, %r0\nldxdw %r0, [%r4]\nadd %r0, %r5\n"         \
+	"stxdw [%r4], %r0\nmov %r0, 0\nexit"
+#define SUM                                                           \
+	"stdw [%r10-8], 0\nmov %r6, %r10\nadd %r6, -8\n" EACH(        \
+		"f", "%r6", "0") "ldxdw %r1, [%r10-8]\nlsh %r0, 32\n" \
+				 "or %r0, %r1\nexit\n" SUM_KEYS_AND_VALUES
+
+START_TEST(each_element_of_an_array)
+{
+	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, 24, 5);
+	uint64_t want = 0;
+
+	for (uint32_t i = 0; i < 5; i++) {
+		uint64_t value[3] = { i * 7 + 1 };
+
+		ck_assert(!nb_map_update(m, &i, value, 0, 0));
+		want += i * 1000 + value[0];
+	}
+	ck_assert_uint_eq(run(SUM, m, NULL), 5ull << 32 | want);
+	nb_map_put(m);
+}
+END_TEST
+
+START_TEST(each_element_of_this_cpus_array)
+{
+	struct nb_map *m = map_new(NB_MAP_PERCPU_ARRAY, 4, 8, 4);
+	uint64_t want = 0;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	ck_assert(!sched_setaffinity(0, sizeof(one), &one));
+	for (uint32_t i = 0; i < 4; i++)
+		for (uint32_t cpu = 0; cpu < nb_ncpus(); cpu++) {
+			uint64_t value = 100 * cpu + i;
+
+			ck_assert(!nb_map_update(m, &i, &value, 0, cpu));
+			if ((int)cpu == sched_getcpu())
+				want += i * 1000 + value;
+		}
+	ck_assert_uint_eq(run(SUM, m, NULL), 4ull << 32 | want);
+	nb_map_put(m);
+}
+END_TEST
+
+START_TEST(each_element_of_a_hash)
+{
+	static const uint32_t key_size[] = { 4, 8, 13 };
+
+	for (int k = 0; k < 3; k++) {
+		struct nb_map *m = map_new(NB_MAP_HASH, key_size[k], 16, 300);
+		uint64_t want = 0;
+
+		ck_assert_uint_eq(run(SUM, m, NULL), 0);
+		for (uint64_t i = 0; i < 300; i++) {
+			uint64_t key[2] = { i * 3 }, value[2] = { i * i };
+
+			ck_assert(!nb_map_update(m, key, value, 0, 0));
+			want += i * 3 * 1000 + value[0];
+		}
+		ck_assert_uint_eq(run(SUM, m, NULL), 300ull << 32 | want);
+		nb_map_put(m);
+	}
+}
+END_TEST
+
+START_TEST(each_ends_where_the_callback_says)
+{
+	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, 8, 9);
+
+	ck_assert_uint_eq(run(EACH("f", "0", "0") "exit\nf:\nmov %r0, 0\n"
+						  "ldxw %r2, [%r2]\n"
+						  "jlt %r2, 3, +1\n"
+						  "mov %r0, 1\nexit",
+			      m, NULL),
+			  4);
+	ck_assert_uint_eq(
+		run(EACH("f", "0", "1") "exit\nf:\nmov %r0, 0\nexit", m, NULL),
+		(uint64_t)-EINVAL);
+	nb_map_put(m);
+}
+END_TEST
+
+/* A callback that deletes what it is given, and one that puts it in again
+ * under the same key: the walk meets all and ends. */
+START_TEST(each_while_the_map_changes)
+{
+	static const char *const text[] = {
+		EACH("f", "0", "0") "exit\nf:\ncall 3\nmov %r0, 0\nexit",
+		EACH("f", "0", "0") "exit\nf:\nmov %r4, 0\ncall 2\n"
+				    "mov %r0, 0\nexit",
+	};
+
+	for (int t = 0; t < 2; t++)
+		for (int jit = 0; jit < ENGINES; jit++) {
+			struct nb_map *m = map_new(NB_MAP_HASH, 4, 8, 64);
+			static struct made made;
+			uint64_t r0, value = 5;
+
+			if (no_jit(jit)) {
+				nb_map_put(m);
+				continue;
+			}
+			make(&made, &text[t], 1, &m, 1, jit);
+			for (uint32_t i = 0; i < 64; i++)
+				ck_assert(!nb_map_update(m, &i, &value, 0, 0));
+			r0 = nb_exec_run(made.x[0], NULL, 0);
+			ck_assert_uint_ge(r0, 64);
+			ck_assert_uint_le(r0, t ? 64 + 64 : 64);
+			ck_assert_uint_eq(nb_map_count(m), t ? 64 : 0);
+			drop(&made);
+			nb_map_put(m);
+		}
+}
+END_TEST
+
+/* ---- bpf_tail_call ---- */
+
+#define TAIL(index) "lddw map %r2, 0\nmov %r3, " index "\ncall 12\n"
+
+enum { EMPTY = 99, NONE_SUCH = 9 };
+
+/* Element i of the map is the program of that number, or none. */
+static struct nb_map *program_array(const uint32_t *programs, uint32_t n)
+{
+	struct nb_map *m = map_new(NB_MAP_PROG_ARRAY, 4, 4, n);
+	struct nb_err err;
+
+	nb_map_set_programs(m, NONE_SUCH + 1);
+	for (uint32_t i = 0; i < n; i++)
+		if (programs[i] != EMPTY)
+			ck_assert(!nb_map_write(m, &i, &programs[i], 0, &err));
+	return m;
+}
+
+START_TEST(tail_call_goes_to_the_program)
+{
+	static const char *const text[] = {
+		"ldxdw %r6, [%r1]\nstdw [%r10-8], 1\n" TAIL("2") //
+		"mov %r0, 111\nexit",
+		"mov %r0, 222\nexit",
+		"ldxdw %r0, [%r1]\nadd %r0, 1\nexit",
+	};
+	struct nb_map *m = program_array((uint32_t[]){ 0, 1, 2 }, 3);
+	uint64_t ctx = 41;
+
+	ck_assert_uint_eq(run_progs(text, 3, &m, 1, &ctx), 42);
+	nb_map_put(m);
+}
+END_TEST
+
+START_TEST(tail_call_that_finds_none_goes_on)
+{
+	static const char *const text[] = {
+		"mov %r6, %r1\nldxdw %r3, [%r1]\nlddw map %r2, 0\n"
+		"call 12\nldxdw %r0, [%r6]\nadd %r0, 100\nexit",
+		"mov %r0, 7\nexit",
+	};
+	/* no such program, no such element */
+	struct nb_map *m =
+		program_array((uint32_t[]){ NONE_SUCH, 1, EMPTY }, 3);
+	static const uint64_t index[] = { 0, 2, 3, UINT32_MAX, 0x7fffffff };
+
+	for (size_t i = 0; i < 5; i++) {
+		uint64_t ctx = index[i];
+
+		ck_assert_uint_eq(run_progs(text, 2, &m, 1, &ctx),
+				  index[i] + 100);
+	}
+	/* the index has 32 bits */
+	ck_assert_uint_eq(
+		run_progs(text, 2, &m, 1, (uint64_t[]){ 0xabc00000001 }), 7);
+	nb_map_put(m);
+}
+END_TEST
+
+START_TEST(tail_calls_without_programs_go_on)
+{
+	static const char text[] = "lddw map %r2, 0\nmov %r3, 0\ncall 12\n"
+				   "mov %r0, 5\nexit";
+	struct nb_map *m = program_array((uint32_t[]){ 0 }, 1);
+	static struct made made;
+	struct nb_err err;
+
+	make(&made, (const char *const[]){ text }, 1, &m, 1, false);
+	nb_exec_free(made.x[0]);
+	for (int jit = 0; jit < ENGINES && !no_jit(jit); jit++) {
+		ck_assert(
+			!nb_exec_new(&made.x[0], &made.img, 0, &m, NULL, &err));
+		ck_assert(!jit || !nb_exec_compile(made.x[0], NULL, &err));
+		ck_assert_uint_eq(nb_exec_run(made.x[0], NULL, 0), 5);
+		nb_exec_free(made.x[0]);
+	}
+	nb_map_put(m);
+}
+END_TEST
+
+/* 33 go through, the next one does not. */
+START_TEST(tail_calls_of_a_run_are_limited)
+{
+	static const char *const text[] = {
+		"mov %r6, %r1\nmov %r2, 1\nlock add [%r1], %r2\n" TAIL("1") //
+		"ldxdw %r0, [%r6]\nexit",
+		"mov %r6, %r1\nmov %r2, 1\nlock add [%r1+8], %r2\n" TAIL("0") //
+		"ldxdw %r0, [%r6]\nldxdw %r1, [%r6+8]\nlsh %r1, 32\n"
+		"or %r0, %r1\nexit",
+	};
+	struct nb_map *m = program_array((uint32_t[]){ 0, 1 }, 2);
+
+	for (int jit = 0; jit < ENGINES && !no_jit(jit); jit++) {
+		uint64_t ctx[2] = { 0 };
+		static struct made made;
+
+		make(&made, text, 2, &m, 1, jit);
+		for (uint64_t n = 1; n < 4; n++)
+			ck_assert_uint_eq(nb_exec_run(made.x[0], ctx, 0),
+					  17 * n << 32 | 17 * n);
+		drop(&made);
+	}
+	nb_map_put(m);
+}
+END_TEST
+
+/* The program takes the place of the function that made the call and returns
+ * to its caller, who finds registers and frame again. */
+START_TEST(tail_call_in_a_function)
+{
+	static const char *const text[] = {
+		"mov %r6, 1\nmov %r7, 2\nmov %r8, 4\nstdw [%r10-8], 8\n"
+		"call local f\nadd %r0, %r6\nadd %r0, %r7\n"
+		"add %r0, %r8\nldxdw %r1, [%r10-8]\nadd %r0, %r1\nexit\n"
+		"f:\nstdw [%r10-8], 99\n" TAIL("1") "mov %r0, 1000\nexit",
+		"mov %r6, 50\nmov %r7, 50\nmov %r8, 50\nmov %r9, 50\n"
+		"stdw [%r10-8], 50\ncall local g\nexit\n"
+		"g:\nmov %r9, 3\nmov %r0, 16\nexit",
+	};
+	struct nb_map *m = program_array((uint32_t[]){ 0, 1 }, 2);
+
+	ck_assert_uint_eq(run_progs(text, 2, &m, 1, NULL), 31);
+	nb_map_put(m);
+}
+END_TEST
+
+/* Each program calls a function that makes the next tail call: frames add up,
+ * and where the next program would not fit any more the call goes on. */
+START_TEST(tail_calls_stay_within_the_frames)
+{
+	static const char *const text[] = {
+		"mov %r6, %r1\nmov %r2, 1\nlock add [%r1], %r2\n"
+		"stdw [%r10-512], 7\ncall local f\n"
+		"ldxdw %r1, [%r10-512]\nadd %r0, %r1\nexit\n"
+		"f:\nmov %r6, %r1\n" TAIL("0") "mov %r0, 100\nexit",
+	};
+	struct nb_map *m = program_array((uint32_t[]){ 0 }, 1);
+
+	for (int jit = 0; jit < ENGINES && !no_jit(jit); jit++) {
+		static struct made made;
+		uint64_t ctx = 0;
+
+		make(&made, text, 1, &m, 1, jit);
+		ck_assert_uint_eq(made.x[0]->depth, 2);
+		for (int again = 0; again < 2; again++) {
+			ctx = 0;
+			/* frames 0 to 6 hold the program, 7 its function */
+			ck_assert_uint_eq(nb_exec_run(made.x[0], &ctx, 0),
+					  100 + 7 * 7);
+			ck_assert_uint_eq(ctx, 7);
+		}
+		drop(&made);
+	}
+	nb_map_put(m);
+}
+END_TEST
+
+START_TEST(tail_call_in_a_callback)
+{
+	static const char *const text[] = {
+		"mov %r6, %r1\nmov %r1, 10\nlddw func %r2, f\nmov %r3, %r6\n"
+		"mov %r4, 0\ncall 181\nldxdw %r1, [%r6]\nlsh %r1, 32\n"
+		"or %r0, %r1\nexit\n"
+		"f:\nmov %r1, %r2\n" TAIL("1") "mov %r0, 1\nexit",
+		"mov %r2, 1\nlock add [%r1], %r2\nmov %r0, 0\nexit",
+	};
+	struct nb_map *m = program_array((uint32_t[]){ 0, 1 }, 2);
+
+	for (int jit = 0; jit < ENGINES && !no_jit(jit); jit++) {
+		static struct made made;
+		uint64_t ctx = 0;
+
+		make(&made, text, 2, &m, 1, jit);
+		ck_assert_uint_eq(nb_exec_run(made.x[0], &ctx, 0),
+				  10ull << 32 | 10);
+		drop(&made);
+	}
+	nb_map_put(m);
+}
+END_TEST
+
+/* Compiled once and then not: a policy's programs run on one engine. */
+START_TEST(linked_programs_may_be_interpreted_again)
+{
+	static const char *const text[] = {
+		TAIL("1") "mov %r0, 1\nexit",
+		"mov %r0, 2\nexit",
+	};
+	struct nb_map *m = program_array((uint32_t[]){ 0, 1 }, 2);
+	static struct made made;
+
+	make(&made, text, 2, &m, 1, !no_jit(true));
+	ck_assert_uint_eq(nb_exec_run(made.x[0], NULL, 0), 2);
+	for (int i = 0; i < 2; i++)
+		nb_exec_interpret_again(made.x[i]);
+	ck_assert_uint_eq(nb_exec_compiled(made.x[0]), 0);
+	ck_assert_uint_eq(nb_exec_run(made.x[0], NULL, 0), 2);
+	drop(&made);
+	nb_map_put(m);
+}
+END_TEST
+
+UNIT_MAIN("callbacks", tcase_add_test(tc, loop_runs_its_callback);
+	  tcase_add_test(tc, loop_with_arguments_at_their_limits);
+	  tcase_add_test(tc, loop_keeps_r6_to_r9_and_the_frame);
+	  tcase_add_test(tc, loops_in_loops);
+	  tcase_add_test(tc, loop_with_one_of_three_callbacks);
+	  tcase_add_test(tc, may_goto_in_callbacks);
+	  tcase_add_test(tc, each_element_of_an_array);
+	  tcase_add_test(tc, each_element_of_this_cpus_array);
+	  tcase_add_test(tc, each_element_of_a_hash);
+	  tcase_add_test(tc, each_ends_where_the_callback_says);
+	  tcase_add_test(tc, each_while_the_map_changes);
+	  tcase_add_test(tc, tail_call_goes_to_the_program);
+	  tcase_add_test(tc, tail_call_that_finds_none_goes_on);
+	  tcase_add_test(tc, tail_calls_without_programs_go_on);
+	  tcase_add_test(tc, tail_calls_of_a_run_are_limited);
+	  tcase_add_test(tc, tail_call_in_a_function);
+	  tcase_add_test(tc, tail_calls_stay_within_the_frames);
+	  tcase_add_test(tc, tail_call_in_a_callback);
+	  tcase_add_test(tc, linked_programs_may_be_interpreted_again);)
