@@ -44,6 +44,7 @@ FINDING(CTX_VARIABLE,   "ctx_variable",      "the context is accessed at an offs
 FINDING(CTX_ATOMIC,     "ctx_atomic",        "an atomic operation on the context",                              "")
 FINDING(ATOMIC_ALIGN,   "atomic_align",      "a misaligned atomic operation",                                   "")
 FINDING(ATOMIC_VALUE,   "atomic_value",      "an atomic operation with a pointer as operand",                   "")
+FINDING(RDONLY,         "read_only",         "a store into memory that programs only read",                     "copy it to a variable and change that")
 FINDING(POINTER_STORE,  "pointer_store",     "an address is stored where a number belongs",                     "")
 /* helpers */
 FINDING(HELPER,         "helper_unknown",    "a helper that does not exist here",                               "")
@@ -55,7 +56,8 @@ FINDING(ARG_NULL,       "arg_null",          "a helper wants memory and gets NUL
 FINDING(ARG_SIZE,       "arg_size",          "the size given to a helper is not bounded by the memory",         "pass a constant size, or bound it first: if (n > sizeof(buffer)) return 0;")
 FINDING(ARG_ZERO,       "arg_zero",          "the size given to a helper may be 0",                             "")
 FINDING(ARG_CTX,        "arg_context",       "a helper wants the context",                                      "")
-FINDING(CALLBACK,       "callback",          "the address of a function is used as a value",                    "no helper of this ncclbpf takes a callback")
+FINDING(CALLBACK,       "callback",          "a helper wants a callback",                                       "pass the name of a static function of the policy")
+FINDING(CALLBACK_RETURN, "callback_return",  "a callback returns something other than 0 or 1",                  "return 0 to go on, 1 to stop")
 /* control flow */
 FINDING(ENCODING,       "encoding",          "bytes that are no instruction",                                   "")
 FINDING(JUMP_RANGE,     "jump_range",        "a jump out of its function",                                      "")

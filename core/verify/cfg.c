@@ -650,7 +650,7 @@ static uint32_t deepest(const struct nb_env *env, uint32_t f, struct chains *c)
 	for (uint32_t pc = fn->start; pc < fn->end; pc++) {
 		uint32_t to, bytes;
 
-		if (!is_call(at(env, pc)))
+		if (!is_call(at(env, pc)) && !is_code(at(env, pc)))
 			continue;
 		to = env->cfg.func_of[target(at(env, pc), pc)];
 		bytes = deepest(env, to, c);

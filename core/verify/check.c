@@ -4,6 +4,7 @@
 // required and what was known. The state is only read.
 #include "core/verify/check.h"
 
+#include "core/verify/callback.h"
 #include "core/verify/check_args.h"
 #include "core/verify/check_at.h"
 #include "core/verify/report.h"
@@ -143,6 +144,7 @@ static int pointer_operand(const struct at *a, int number)
 	case NB_REG_STACK:
 	case NB_REG_VALUE:
 	case NB_REG_MEM:
+	case NB_REG_RDONLY:
 		break;
 	}
 	return 0;
@@ -239,13 +241,28 @@ static const char *bound_hint(struct nb_env *env, const struct nb_range *off,
 		      (unsigned long long)((limit - size) / step + 1));
 }
 
+/* Bytes behind a pointer to a value or to memory. */
+static uint64_t span_of(const struct at *a, const struct nb_reg *r)
+{
+	if (r->kind == NB_REG_VALUE)
+		return a->env->img->maps[r->map].value_size;
+	return r->kind == NB_REG_RDONLY ? r->map : a->env->opts.plain_mem;
+}
+
+int nb_check_rdonly(const struct at *a, int number, enum access acc)
+{
+	if (acc == LOAD)
+		return 0;
+	return refuse(a, NB_FIND_RDONLY, number,
+		      "memory that the program may write", "");
+}
+
 int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 		  uint64_t size)
 {
 	const struct nb_reg *r = reg(a, number);
-	const struct nb_map_spec *m = &a->env->img->maps[r->map];
 	bool map = r->kind == NB_REG_VALUE;
-	uint64_t limit = map ? m->value_size : a->env->opts.plain_mem;
+	uint64_t limit = span_of(a, r);
 	const char *where, *name;
 
 	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
@@ -673,6 +690,9 @@ static int check_access(const struct at *a, const struct nb_need *n,
 		return rc ? rc : nb_check_map_access(a, n->reg, acc);
 	case NB_REG_MEM:
 		return nb_check_span(a, n->reg, &off, n->size);
+	case NB_REG_RDONLY:
+		rc = nb_check_span(a, n->reg, &off, n->size);
+		return rc ? rc : nb_check_rdonly(a, n->reg, acc);
 	case NB_REG_UNINIT:
 	case NB_REG_SCALAR:
 	case NB_REG_MAP:
@@ -749,6 +769,8 @@ static int check_return(const struct at *a)
 		return refuse(a, NB_FIND_RET_POINTER, 0,
 			      "a number in r0 at exit", "");
 	}
+	if (a->f->callback)
+		return nb_check_callback_return(a);
 	if (r->kind == NB_REG_STACK && r->frame + 1u == a->st->nframes)
 		return refuse(a, NB_FIND_STACK_ESCAPE, 0,
 			      "a return value that outlives the function", "");

@@ -3,6 +3,7 @@
 // a kind of argument; the state is only read.
 #include "core/verify/check_args.h"
 
+#include "core/verify/callback.h"
 #include "core/verify/check.h"
 #include "core/verify/check_at.h"
 
@@ -50,7 +51,7 @@ int nb_check_helper(const struct at *a)
 
 	const struct nb_helper_spec *h = helper_of(a->insn);
 
-	if (h && h->effect > NB_EFFECT_WRITES_MAP)
+	if (h && h->effect > NB_EFFECT_CALLS)
 		return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
 				 "a helper that the verifier knows",
 				 nb_say(a->env, "bpf_%s: not yet", h->name),
@@ -182,6 +183,9 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 		return rc ? rc : nb_check_map_access(a, number, acc);
 	case NB_REG_MEM:
 		return nb_check_span(a, number, &off, size.max);
+	case NB_REG_RDONLY:
+		rc = nb_check_span(a, number, &off, size.max);
+		return rc ? rc : nb_check_rdonly(a, number, acc);
 	case NB_REG_VALUE_OR_NULL:
 		return refuse(a, NB_FIND_ARG_NULL, number, want, "");
 	case NB_REG_SCALAR:
@@ -266,6 +270,7 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 				      "");
 		return 0;
 	case NB_ARG_FUNC:
+		return nb_check_callback(a, h, number);
 	case NB_ARG_PASS:
 	case NB_ARG_ITER0:
 	case NB_ARG_ITER:

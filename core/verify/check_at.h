@@ -46,6 +46,8 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 		  uint64_t size);
 /* Programs may read or write the map behind @number. */
 int nb_check_map_access(const struct at *a, int number, enum access acc);
+/* Read-only memory is not written. */
+int nb_check_rdonly(const struct at *a, int number, enum access acc);
 /* @size bytes at @off lie in a frame; they all were written. */
 int nb_check_frame(const struct at *a, int number, const struct nb_range *off,
 		   uint64_t size);

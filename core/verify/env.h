@@ -14,6 +14,12 @@
 
 /* What a slot may write, collected in a walk without labels. */
 struct nb_effects;
+/* Functions that the helper called at a slot may call back. */
+struct nb_callee {
+	struct nb_callee *next;
+	uint32_t start;
+};
+
 struct nb_writes {
 	uint64_t cells[NB_MAX_FRAMES][NB_NCELLS / 64];
 };
@@ -67,6 +73,7 @@ struct nb_env {
 	bool nomem;
 	bool widen; /* grow scalars at may_goto */
 	struct nb_writes **writes;
+	struct nb_callee **callees; /* by slot; NULL: no callbacks yet */
 	/* verdicts: the one constant all exits return, and where a local
 	 * decision chose between exits */
 	bool exit_seen, exit_mixed;

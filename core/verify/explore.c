@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/verify/callback.h"
 #include "core/verify/check.h"
 #include "core/verify/region.h"
 #include "core/verify/report.h"
@@ -30,7 +31,8 @@ struct node {
 	struct node *parent, *next;
 	struct nb_saved *saved; /* NULL: dropped */
 	uint32_t size, ways, hits, misses;
-	uint32_t passes; /* may_goto passed on the way here */
+	uint32_t used;	 /* see used() */
+	uint32_t loop;	 /* before a turn of this call of a helper, or 0 */
 };
 
 struct pending {
@@ -50,7 +52,8 @@ struct walk {
 	uint32_t pc;
 	struct node *at;      /* the last stored state of this way */
 	struct node **seen;   /* stored states by slot */
-	struct node **passed; /* of may_goto: right after a pass is used up */
+	struct node **passed; /* of may_goto: right after a pass is used up;
+			       * of helpers that call back: before a turn */
 	uint32_t *visits;     /* of joins */
 	uint32_t passes;      /* may_goto passed on this way */
 	struct pending *pending;
@@ -129,9 +132,14 @@ static void live_at(const struct walk *w, uint32_t pc, struct nb_live *live)
 {
 	const uint16_t *at = w->env->cfg.live;
 
-	for (uint32_t i = 0; i + 1 < w->st->nframes; i++)
-		/* r0 comes from the callee, r1-r5 are gone. */
-		live->regs[i] = at[w->st->frames[i + 1].ret] & 0x3c0;
+	for (uint32_t i = 0; i + 1 < w->st->nframes; i++) {
+		const struct nb_frame *callee = &w->st->frames[i + 1];
+
+		/* r0 comes from the callee, r1-r5 are gone, unless the helper
+		 * that called back goes on with them. */
+		live->regs[i] = callee->callback ? at[callee->ret - 1] & 0x3fe
+						 : at[callee->ret] & 0x3c0;
+	}
 	live->regs[w->st->nframes - 1] = at[pc];
 }
 
@@ -313,9 +321,23 @@ enum found { GO_ON, COVERED, REFUSED };
 /* A list of stored states, and what being in it means. */
 struct list {
 	struct node **head;
-	bool pass; /* each arrival here used up a pass of a may_goto */
+	/* each arrival here used up a pass of a may_goto, or, after the first
+	 * one, a turn of this call of a helper */
+	bool pass;
+	uint32_t loop;
 	struct nb_live live;
 };
+
+/* What the rules of the run time used up on this way: passes of may_goto, and
+ * turns of the helpers at work. */
+static uint32_t used(const struct walk *w)
+{
+	uint32_t n = w->passes;
+
+	for (uint32_t i = 0; i < w->st->nframes; i++)
+		n += w->st->frames[i].turns;
+	return n;
+}
 
 /*
  * A state that is not walked to its end lies on this very way. To stop at it
@@ -330,7 +352,7 @@ static enum found compare(struct walk *w, const struct node *n,
 		return GO_ON;
 	if (!n->ways || l->pass || seeking(w))
 		return COVERED;
-	if (n->passes != w->passes || !nb_state_same(n->saved, w->st, &l->live))
+	if (n->used != used(w) || !nb_state_same(n->saved, w->st, &l->live))
 		return GO_ON;
 	refuse_loop(w);
 	return REFUSED;
@@ -357,7 +379,7 @@ static enum found look(struct walk *w, const struct list *l,
 				give_node(w, n);
 			continue;
 		}
-		if (n->ways && !*latest)
+		if (n->ways && n->loop == l->loop && !*latest)
 			*latest = n;
 		link = &n->next;
 	}
@@ -377,7 +399,8 @@ static int store_state(struct walk *w, const struct list *l)
 		return over_memory(w);
 	}
 	n->ways = 1;
-	n->passes = w->passes;
+	n->used = used(w);
+	n->loop = l->loop;
 	n->parent = w->at;
 	n->next = *l->head;
 	*l->head = n;
@@ -390,7 +413,7 @@ static int store_state(struct walk *w, const struct list *l)
 /* At a join: covered, endless, or one more state to remember. */
 static enum found checkpoint(struct walk *w)
 {
-	struct list l = { &w->seen[w->pc], false, { { 0 } } };
+	struct list l = { &w->seen[w->pc], false, 0, { { 0 } } };
 	const struct node *latest = NULL;
 	enum found f;
 
@@ -403,10 +426,12 @@ static enum found checkpoint(struct walk *w)
 	return store_state(w, &l) ? REFUSED : GO_ON;
 }
 
-/* Right after the may_goto at @pc was passed; w->pc is the next slot. */
-static enum found passpoint(struct walk *w, uint32_t pc)
+/* Right after the may_goto at @pc was passed; w->pc is the next slot. Or
+ * before a turn at @pc of call @loop of a helper. */
+static enum found passpoint(struct walk *w, uint32_t pc, uint32_t loop,
+			    bool widen)
 {
-	struct list l = { &w->passed[pc], true, { { 0 } } };
+	struct list l = { &w->passed[pc], true, loop, { { 0 } } };
 	const struct node *latest = NULL;
 	enum found f;
 
@@ -415,7 +440,7 @@ static enum found passpoint(struct walk *w, uint32_t pc)
 	f = following(w) ? GO_ON : look(w, &l, &latest);
 	if (f != GO_ON || following(w))
 		return f;
-	if (w->env->widen && latest)
+	if (widen && latest)
 		nb_state_widen(w->st, latest->saved, &l.live, w->steps,
 			       w->nsteps);
 	return store_state(w, &l) ? REFUSED : GO_ON;
@@ -446,6 +471,21 @@ static int note_verdict(struct walk *w)
 	return 0;
 }
 
+/* The state as it is, to come back to; NULL: no memory. */
+static struct nb_saved *keep(struct walk *w, uint32_t *size)
+{
+	struct nb_saved *s;
+	struct nb_live all;
+
+	for (uint32_t i = 0; i < w->st->nframes; i++)
+		all.regs[i] = 0x7ff;
+	*size = (uint32_t)nb_state_size(w->st, &all);
+	s = take(w, *size);
+	if (s)
+		nb_state_save(s, w->st, &all);
+	return s;
+}
+
 /* Both ways of a jump, unless one is impossible. */
 static int branch(struct walk *w)
 {
@@ -454,7 +494,6 @@ static int branch(struct walk *w)
 	uint32_t to = (uint32_t)((int64_t)w->pc + 1 + insn->off), from, size;
 	struct nb_saved *before;
 	bool taken, falls;
-	struct nb_live all;
 	int rc;
 
 	if (nb_step_branch_local(env, w->st, w->pc, &from))
@@ -467,13 +506,9 @@ static int branch(struct walk *w)
 		w->pc = taken ? to : w->pc + 1;
 		return 0;
 	}
-	for (uint32_t i = 0; i < w->st->nframes; i++)
-		all.regs[i] = 0x7ff;
-	size = (uint32_t)nb_state_size(w->st, &all);
-	before = take(w, size);
+	before = keep(w, &size);
 	if (!before)
 		return over_memory(w);
-	nb_state_save(before, w->st, &all);
 	taken = nb_step_branch(env, w->st, w->pc, true);
 	rc = taken ? push(w, to) : 0;
 	nb_state_restore(w->st, before);
@@ -521,9 +556,56 @@ static int may_goto(struct walk *w, bool *more)
 		return rc;
 	w->pc++;
 	w->passes++;
-	f = passpoint(w, pc);
+	f = passpoint(w, pc, 0, w->env->widen);
 	*more = f == GO_ON;
 	return f == REFUSED ? NB_E_VERIFY : 0;
+}
+
+/* Before a turn of a helper that calls back: one way leaves, one goes on. */
+static int call_back(struct walk *w, bool *more)
+{
+	bool again = nb_top(w->st)->loop != 0;
+	uint32_t pc = w->pc, size;
+	struct nb_saved *before;
+	enum found f;
+	int rc;
+
+	if (!again)
+		nb_callback_begin(w->env, w->st, pc);
+	remember(w, pc);
+	nb_callback_turn(w->env, w->st, pc);
+	f = passpoint(w, pc, nb_top(w->st)->loop,
+		      again && !nb_top(w->st)->counted);
+	*more = f == GO_ON;
+	if (f != GO_ON)
+		return f == REFUSED ? NB_E_VERIFY : 0;
+	w->pc++;
+	if (!nb_callback_more(w->env, w->st, pc)) {
+		turn(w, true, false);
+		nb_callback_leave(w->env, w->st, pc);
+		return 0;
+	}
+	turn(w, false, true);
+	before = keep(w, &size);
+	if (!before)
+		return over_memory(w);
+	nb_callback_leave(w->env, w->st, pc);
+	rc = push(w, w->pc);
+	nb_state_restore(w->st, before);
+	give(w, before, size);
+	w->pc = nb_callback_enter(w->env, w->st, pc);
+	return rc;
+}
+
+/* The callback's exit. */
+static int end_turn(struct walk *w)
+{
+	w->pc = nb_top(w->st)->ret - 1;
+	if (!nb_callback_return(w->env, w->st)) {
+		nb_callback_leave(w->env, w->st, w->pc);
+		w->pc++;
+	}
+	return 0;
 }
 
 /* false in *@more: this way ended. */
@@ -535,6 +617,8 @@ static int leave(struct walk *w, bool *more)
 		*more = false;
 		return note_verdict(w);
 	}
+	if (nb_top(st)->callback)
+		return end_turn(w);
 	w->pc = nb_top(st)->ret;
 	nb_step_return(w->env, st);
 	return 0;
@@ -561,6 +645,8 @@ static int advance(struct walk *w, bool *more)
 			w->pc = (uint32_t)((int64_t)w->pc + 1 + insn->off);
 			return 0;
 		}
+		if (nb_calls_back(insn))
+			return call_back(w, more);
 		break;
 	case NB_KIND_ALU:
 	case NB_KIND_LDX:

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/verify/callback.h"
 #include "core/verify/step.h"
 
 struct nb_effects {
@@ -81,7 +82,19 @@ static void add_next(struct visit *v, uint32_t pc, uint32_t end)
 			add(v, next[i]);
 }
 
-/* Slots of the region itself first, then of the functions it calls. */
+/* What the instruction calls, directly or through a helper. */
+static void add_called(struct visit *v, uint32_t pc)
+{
+	const struct nb_insn *insn = &v->env->insns[pc];
+
+	if (insn->kind == NB_KIND_CALL && insn->fn == NB_FN_LOCAL)
+		add(v, (uint32_t)((int64_t)pc + 1 + insn->off));
+	for (const struct nb_callee *c = nb_callees(v->env, pc); c; c = c->next)
+		add(v, c->start);
+}
+
+/* Slots of the region itself first, then of the functions it calls. It may
+ * begin at a helper that calls back. */
 static void walk(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
 {
 	uint32_t first = 0, own;
@@ -94,16 +107,14 @@ static void walk(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
 	}
 	own = v->n;
 	v->called = true;
+	add_called(v, pc);
 	for (uint32_t i = 0; i < v->n && *work; i++) {
-		const struct nb_insn *insn = &v->env->insns[v->todo[i]];
-
 		--*work;
 		if (i >= own) {
 			collect_slot(v, v->todo[i]);
 			add_next(v, v->todo[i], end);
 		}
-		if (insn->kind == NB_KIND_CALL && insn->fn == NB_FN_LOCAL)
-			add(v, (uint32_t)((int64_t)v->todo[i] + 1 + insn->off));
+		add_called(v, v->todo[i]);
 	}
 }
 

@@ -144,6 +144,11 @@ static const char *say_value(struct nb_env *env, const struct nb_reg *r)
 	case NB_REG_MEM:
 		return nb_say(env, "pointer to memory (%u bytes), offset %s",
 			      env->opts.plain_mem, span);
+	case NB_REG_RDONLY:
+		return nb_say(env,
+			      "pointer to memory (%u bytes) that is only read, "
+			      "offset %s",
+			      r->map, span);
 	case NB_REG_FUNC:
 		return nb_say(env, "address of the function at slot %u",
 			      r->map);

@@ -7,8 +7,9 @@
 #include <string.h>
 
 struct saved_frame {
-	uint32_t ret, ncells;
+	uint32_t ret, ncells, loop, turns;
 	uint16_t live;
+	bool callback, counted;
 };
 
 /* Header, then for each frame its registers (the live ones) and cells. */
@@ -112,6 +113,10 @@ void nb_state_save(struct nb_saved *to, const struct nb_state *st,
 
 		s->ret = f->ret;
 		s->ncells = f->ncells;
+		s->loop = f->loop;
+		s->turns = f->turns;
+		s->counted = f->counted;
+		s->callback = f->callback;
 		s->live = kept(f, live->regs[i]);
 		for (unsigned r = 0; r < NB_R10; r++) {
 			if (!(s->live & 1u << r))
@@ -145,6 +150,10 @@ void nb_state_restore(struct nb_state *st, const struct nb_saved *from)
 
 		f->ret = s->ret;
 		f->ncells = s->ncells;
+		f->loop = s->loop;
+		f->turns = s->turns;
+		f->counted = s->counted;
+		f->callback = s->callback;
 		memset(f->regs, 0, sizeof(f->regs));
 		for (unsigned r = 0; r < NB_R10; r++) {
 			if (!(s->live & 1u << r))
@@ -282,6 +291,18 @@ static bool covers_region(const struct nb_region *old,
 	       old->pc == now->pc;
 }
 
+/*
+ * The same function called from the same place, and the same call of a helper
+ * that calls back: states of another one say nothing about when this one
+ * ends (callback.c).
+ */
+static bool same_place(const struct saved_frame *s, const struct nb_frame *f)
+{
+	return s->ret == f->ret && s->callback == f->callback &&
+	       s->loop == f->loop && s->counted == f->counted &&
+	       (!f->counted || s->turns == f->turns);
+}
+
 static bool compare_frame(struct ids *ids, const struct saved_frame *s,
 			  const uint64_t **data, const struct nb_frame *f,
 			  uint16_t live)
@@ -291,8 +312,9 @@ static bool compare_frame(struct ids *ids, const struct saved_frame *s,
 	struct nb_reg old = { 0 };
 	struct nb_cell cell;
 
-	if (s->ret != f->ret || (ids->exact && (s->live != kept(f, live) ||
-						s->ncells != f->ncells)))
+	if (!same_place(s, f) ||
+	    (ids->exact &&
+	     (s->live != kept(f, live) || s->ncells != f->ncells)))
 		return false;
 	for (unsigned r = 0; r < NB_R10; r++) {
 		if (!(s->live & 1u << r))

@@ -18,6 +18,7 @@ enum nb_reg_kind {
 	NB_REG_VALUE,	      /* into a value of map @map */
 	NB_REG_VALUE_OR_NULL, /* the same, or NULL; copies share @id */
 	NB_REG_MEM,	      /* into opts.plain_mem bytes */
+	NB_REG_RDONLY,	      /* into @map bytes, only to be read */
 	NB_REG_FUNC	      /* code address, slot @map */
 };
 
@@ -67,6 +68,11 @@ enum { NB_NCELLS = NB_STACK_SIZE / 4 };
 struct nb_frame {
 	uint32_t ret; /* slot to return to; NB_NO_PC in the entry */
 	uint32_t ncells;
+	bool callback; /* called by the helper before @ret, see callback.h */
+	/* a helper that calls back is at work for this frame: which call of
+	 * it, the turns it took, and whether their number tells states apart */
+	uint32_t loop, turns;
+	bool counted;
 	struct nb_reg regs[NB_NREGS];
 	struct nb_cell cells[NB_NCELLS];
 };

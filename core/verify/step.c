@@ -696,6 +696,8 @@ static void lddw(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 	case NB_FN_FUNC:
 		v = nb_reg_pointer(NB_REG_FUNC);
 		v.map = (uint32_t)((int64_t)pc + 1 + insn->off);
+		/* Whose it is: only that function may hand it to a helper. */
+		v.r = nb_range_const(env->cfg.func_of[pc]);
 		break;
 	default:
 		v = nb_reg_scalar(nb_range_const((uint64_t)insn->imm));
@@ -822,6 +824,9 @@ void nb_step_init(const struct nb_env *env, struct nb_state *st)
 	st->budget = NB_LABEL_COHERENT;
 	f->ret = NB_NO_PC;
 	f->ncells = 0;
+	f->callback = false;
+	f->counted = false;
+	f->loop = f->turns = 0;
 	memset(f->regs, 0, sizeof(f->regs));
 	f->regs[NB_R10] = nb_reg_pointer(NB_REG_STACK);
 	f->regs[1] = nb_reg_pointer(NB_REG_CTX);
@@ -1036,6 +1041,9 @@ void nb_step_call(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 	(void)env;
 	callee->ret = pc + 1;
 	callee->ncells = 0;
+	callee->callback = false;
+	callee->counted = false;
+	callee->loop = callee->turns = 0;
 	memset(callee->regs, 0, sizeof(callee->regs));
 	for (int i = 1; i <= 5; i++)
 		callee->regs[i] = caller->regs[i];

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/verify/callback.h"
 #include "core/verify/env.h"
 #include "core/verify/explore.h"
 #include "core/verify/path.h"
@@ -92,24 +93,26 @@ static int prepare(struct nb_env *env)
 	return 0;
 }
 
-static bool has_may_goto(const struct nb_env *env)
+/* Has the program loops that end by a rule of the run time? */
+static bool has_bounded_loops(const struct nb_env *env)
 {
 	for (uint32_t pc = 0; pc < env->n; pc++)
-		if (env->insns[pc].kind == NB_KIND_MAY_GOTO)
+		if (env->insns[pc].kind == NB_KIND_MAY_GOTO ||
+		    nb_calls_back(&env->insns[pc]))
 			return true;
 	return false;
 }
 
 /*
- * Walk. Loops that only a may_goto bounds need widening to come to an end,
- * others may need exact values: what either way accepts is safe.
+ * Walk. Loops that only a may_goto or a helper bounds need widening to come to
+ * an end, others may need exact values: what either way accepts is safe.
  */
 static int walk_both(struct nb_env *env)
 {
 	struct nb_finding first;
 	int rc;
 
-	env->widen = has_may_goto(env);
+	env->widen = has_bounded_loops(env);
 	rc = nb_explore(env);
 	if (rc != NB_E_VERIFY || !env->widen)
 		return rc;

@@ -1006,6 +1006,7 @@ static bool reg_holds(struct links *l, const struct nb_reg *r, uint64_t v)
 	case NB_REG_UNINIT:
 	case NB_REG_FUNC:
 	case NB_REG_MEM:
+	case NB_REG_RDONLY:
 		return true;
 	case NB_REG_SCALAR:
 		return nb_range_has(&r->r, v) && linked(l, r, v);

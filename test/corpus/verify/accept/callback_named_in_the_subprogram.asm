@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+call local f
+mov %r0, 0
+exit
+f:
+lddw func %r2, cb
+mov %r1, 10
+mov %r3, 0
+mov %r4, 0
+call 181
+mov %r0, 0
+exit
+cb:
+mov %r0, 0
+exit

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+mov %r6, %r1
+stdw [%r10-8], 0
+mov %r1, 2
+lddw func %r2, cb
+mov %r3, %r10
+add %r3, -8
+mov %r4, 0
+call 181
+ldxdw %r1, [%r10-8]
+stxw [%r6+76], %r1
+mov %r0, 0
+exit
+cb:
+mov %r6, %r2
+call 5
+stxdw [%r10-8], %r0
+stdw [%r6], 4
+mov %r0, 0
+exit

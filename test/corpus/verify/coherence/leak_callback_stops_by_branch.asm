@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+# The same by two exits.
+# expect: reject local_output 10
+mov %r6, %r1
+stdw [%r10-8], 0
+mov %r1, 100
+lddw func %r2, cb
+mov %r3, %r10
+add %r3, -8
+mov %r4, 0
+call 181
+ldxdw %r1, [%r10-8]
+stxw [%r6+76], %r1
+mov %r0, 0
+exit
+cb:
+ldxdw %r3, [%r2]
+add %r3, 1
+stxdw [%r2], %r3
+call 7
+jset %r0, 1, stop
+mov %r0, 0
+exit
+stop:
+mov %r0, 1
+exit

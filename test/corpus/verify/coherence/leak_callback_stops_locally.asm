@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# Each turn may be the last by local data: later ones run on some ranks only.
+# expect: reject local_output 10
+mov %r6, %r1
+stdw [%r10-8], 0
+mov %r1, 100
+lddw func %r2, cb
+mov %r3, %r10
+add %r3, -8
+mov %r4, 0
+call 181
+ldxdw %r1, [%r10-8]
+stxw [%r6+76], %r1
+mov %r0, 0
+exit
+cb:
+ldxdw %r3, [%r2]
+add %r3, 1
+stxdw [%r2], %r3
+call 7
+and %r0, 1
+exit

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# In which order the elements come differs, also of a coherent hash.
+# expect: reject local_output 11
+mov %r6, %r1
+stdw [%r10-8], 0
+lddw map %r1, @chosen
+lddw func %r2, cb
+mov %r3, %r10
+add %r3, -8
+mov %r4, 0
+call 164
+ldxdw %r1, [%r10-8]
+stxw [%r6+76], %r1
+mov %r0, 0
+exit
+cb:
+ldxdw %r3, [%r2]
+stxdw [%r4], %r3
+mov %r0, 0
+exit

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# expect: reject callback 4
+mov %r1, 10
+mov %r2, 8
+mov %r3, 0
+mov %r4, 0
+call 181
+mov %r0, 0
+exit

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# The callback makes a number of the pointer that it may find there.
+# expect: reject not_pointer 9
+stxdw [%r10-8], %r1
+mov %r1, 2
+lddw func %r2, cb
+mov %r3, %r10
+add %r3, -8
+mov %r4, 0
+call 181
+ldxdw %r1, [%r10-8]
+ldxdw %r0, [%r1]
+mov %r0, 0
+exit
+cb:
+stdw [%r2], 7
+mov %r0, 0
+exit

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# expect: reject uninit 9
+lddw map %r1, @seen
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 164
+mov %r0, 0
+exit
+cb:
+ldxdw %r1, [%r5]
+ldxdw %r2, [%r3+8]
+stxdw [%r3], %r2
+mov %r0, 0
+exit

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# The loop may take no turn: then nothing was written.
+# expect: reject stack_uninit 7
+ldxw %r1, [%r1+28]
+lddw func %r2, cb
+mov %r3, %r10
+add %r3, -8
+mov %r4, 0
+call 181
+ldxdw %r0, [%r10-8]
+mov %r0, 0
+exit
+cb:
+stdw [%r2], 7
+mov %r0, 0
+exit
