@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # setup.sh GROUP...: install the Debian packages that building (build),
-# testing (check) and linting (lint) need and that are missing. Without the
+# testing (check), linting (lint) and make check-kernel-corpus (corpus) need
+# and that are missing. Without the
 # right to install: print the one line to run, exit 69.
 set -u
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libjansson-dev"
 check="check git procps util-linux binutils file"
 lint="clang-format clang-tidy cppcheck"
 fresh="debootstrap"
+corpus="linux-source-6.12 clang-19 bpftool"
 
 want=
 for group in "$@"; do

@@ -380,7 +380,8 @@ int nb_check_written(const struct at *a, int number, const struct nb_range *off,
 	const struct nb_reg *r = reg(a, number);
 	int64_t hi = off->smax + (int64_t)size, bad;
 
-	if (nb_stack_written(frame_of(a, r), off->smin, hi, &bad))
+	if (a->env->opts.privileged ||
+	    nb_stack_written(frame_of(a, r), off->smin, hi, &bad))
 		return 0;
 	return nb_refuse(
 		a->env, NB_FIND_STACK_UNINIT, a->pc, number,
@@ -764,7 +765,7 @@ static int check_return(const struct at *a)
 	if (a->st->nframes == 1) {
 		if ((rc = nb_check_init(a, 0)))
 			return rc;
-		if (r->kind == NB_REG_SCALAR)
+		if (r->kind == NB_REG_SCALAR || a->env->opts.privileged)
 			return 0;
 		return refuse(a, NB_FIND_RET_POINTER, 0,
 			      "a number in r0 at exit", "");

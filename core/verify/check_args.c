@@ -7,13 +7,6 @@
 #include "core/verify/check.h"
 #include "core/verify/check_at.h"
 
-static const struct nb_helper_spec *helper_of(const struct nb_insn *insn)
-{
-	return insn->imm >= INT32_MIN && insn->imm <= INT32_MAX
-		       ? nb_spec_helper((int32_t)insn->imm)
-		       : NULL;
-}
-
 const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 					const struct nb_state *st,
 					const struct nb_helper_spec *h)
@@ -49,7 +42,7 @@ int nb_check_helper(const struct at *a)
 {
 	const char *near[2] = { NULL, NULL };
 
-	const struct nb_helper_spec *h = helper_of(a->insn);
+	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
 
 	if (h && h->effect > NB_EFFECT_CALLS)
 		return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
@@ -294,7 +287,7 @@ static bool is_memory(enum nb_arg arg)
 /* First what stands alone, then memory, whose size other arguments say. */
 int nb_check_args(const struct at *a)
 {
-	const struct nb_helper_spec *h = helper_of(a->insn);
+	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
 	int rc = 0;
 
 	for (unsigned i = 0; !rc && i < 5; i++)

@@ -91,4 +91,14 @@ struct nb_env {
 	struct nb_seek *seek; /* NULL: this walk judges */
 };
 
+static inline const struct nb_helper_spec *
+nb_env_helper(const struct nb_env *env, int64_t id)
+{
+	const struct nb_helper_spec *h = NULL;
+
+	if (id >= INT32_MIN && id <= INT32_MAX)
+		h = nb_spec_helper((int32_t)id);
+	return h || !env->opts.helper ? h : env->opts.helper((int32_t)id);
+}
+
 #endif

@@ -771,7 +771,7 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	follow(&v, r0);
 	if (r->label == NB_LABEL_LOCAL)
 		smear_paths(env, st, pc, r->from);
-	if (r->kind != NB_REG_STACK)
+	if (r->kind != NB_REG_STACK || !size.max)
 		return;
 	for (uint64_t i = 0; nb_range_is_const(&r->r) && i < size.min; i++) {
 		struct place at = { r->frame, r->r.smin + (int64_t)i, 1 };
@@ -788,7 +788,7 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_helper_spec *h =
-		nb_spec_helper((int32_t)env->insns[pc].imm);
+		nb_env_helper(env, env->insns[pc].imm);
 	const struct nb_map_spec *m = nb_helper_map(env, st, h);
 	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());
 

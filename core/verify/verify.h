@@ -77,6 +77,13 @@ struct nb_verify_opts {
 	/* a test harness: r1 points to this many bytes of plain memory and r2
 	 * holds the number, as in bpf_conformance; 0: the hook's context */
 	uint32_t plain_mem;
+	/* a test harness: this context instead of the hook's own, NULL; rows
+	 * for helpers that are not ours, NULL; what the kernel allows the
+	 * privileged and we allow nobody: to return an address, and to read
+	 * unwritten stack bytes as data. Nothing judged so may run. */
+	const struct nb_hook_spec *hook;
+	const struct nb_helper_spec *(*helper)(int32_t id);
+	bool privileged;
 	bool allow_wide_shift; /* immediates outside the width, masked */
 	/* ...and apart from them: text of every state along the way, may be
 	 * NULL */

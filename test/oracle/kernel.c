@@ -145,28 +145,33 @@ int kernel_judge(struct kernel *k, const struct nb_slot *slots, uint32_t n)
 
 const char *kernel_reason(const struct kernel *k, char *line, uint32_t size)
 {
+	return kernel_log_reason(k->log, line, size);
+}
+
+const char *kernel_log_reason(const char *log, char *line, uint32_t size)
+{
 	static const char *const after[] = { "processed ",  "verification time",
 					     "stack depth", "mark_precise",
 					     "func#",	    "max_states",
 					     "old state",   "cur state" };
-	size_t end = strlen(k->log), start;
+	size_t end = strlen(log), start;
 
 	line[0] = '\0';
 	/* The reason is the last line before the figures. */
 	while (end > 0) {
 		bool figure = false;
 
-		while (end > 0 && k->log[end - 1] == '\n')
+		while (end > 0 && log[end - 1] == '\n')
 			end--;
 		start = end;
-		while (start > 0 && k->log[start - 1] != '\n')
+		while (start > 0 && log[start - 1] != '\n')
 			start--;
 		for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++)
-			figure |= !strncmp(k->log + start, after[i],
+			figure |= !strncmp(log + start, after[i],
 					   strlen(after[i]));
 		if (!figure && end > start) {
 			snprintf(line, size, "%.*s", (int)(end - start),
-				 k->log + start);
+				 log + start);
 			break;
 		}
 		end = start;

@@ -31,6 +31,8 @@ int kernel_judge(struct kernel *k, const struct nb_slot *slots, uint32_t n);
 
 /* The line of the log that says why, of the last refusal. */
 const char *kernel_reason(const struct kernel *k, char *line, uint32_t size);
+/* The same of any log of the verifier; "" when there is none. */
+const char *kernel_log_reason(const char *log, char *line, uint32_t size);
 
 /* The slot it complained of, as far as the log tells; else -1. */
 int64_t kernel_slot(const struct kernel *k);

@@ -468,6 +468,49 @@ START_TEST(the_same_words_every_time)
 }
 END_TEST
 
+/* A helper that writes memory, as a harness may lend it: 0 bytes at any place
+ * are none, and no state beyond the frame is touched for them. */
+static const struct nb_helper_spec *lend(int32_t id)
+{
+	static const struct nb_helper_spec fill = {
+		.id = 9999,
+		.name = "fill",
+		.arg = { NB_ARG_OUT, NB_ARG_SIZE0 },
+	};
+
+	return id == fill.id ? &fill : NULL;
+}
+
+static bool fills(const char *size)
+{
+	const struct nb_verify_opts o = { .helper = lend };
+	struct nb_verdict *v;
+	char text[256];
+	bool accepted;
+
+	snprintf(text, sizeof(text),
+		 "call 7\nmov %%r1, %%r10\nadd %%r1, -8\nand %%r0, 15\n"
+		 "%sadd %%r1, %%r0\n%scall 9999\nldxdw %%r0, [%%r10-8]\n"
+		 "mov %%r0, 0\nexit",
+		 *size == '+' ? "" : "mov %r0, 0\n",
+		 *size == '+' ? size + 1 : size);
+	ck_assert(!case_asm(&c, text, NULL));
+	v = verify(&o);
+	accepted = v->accepted;
+	nb_verdict_free(v);
+	return accepted;
+}
+
+START_TEST(helper_writes_memory)
+{
+	ck_assert(fills("mov %r2, 8\n"));
+	ck_assert(!fills("mov %r2, 7\n"));
+	ck_assert(!fills("mov %r2, 9\n"));
+	ck_assert(!fills("mov %r2, 0\n"));
+	ck_assert(!fills("+mov %r2, 0\n"));
+}
+END_TEST
+
 UNIT_MAIN("verify",
 	  tcase_add_loop_test(tc, encoding, 0,
 			      sizeof(encodings) / sizeof(encodings[0]));
@@ -483,4 +526,5 @@ UNIT_MAIN("verify",
 	  tcase_add_test(tc, path_is_the_shortest);
 	  tcase_add_test(tc, path_of_a_counted_loop);
 	  tcase_add_test(tc, notes_of_a_value);
-	  tcase_add_test(tc, the_same_words_every_time);)
+	  tcase_add_test(tc, the_same_words_every_time);
+	  tcase_add_test(tc, helper_writes_memory);)

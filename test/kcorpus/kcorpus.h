@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_TEST_KCORPUS_H
+#define NB_TEST_KCORPUS_H
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/arena.h"
+
+/*
+ * One program of the kernel's verifier self-tests: what its authors expect,
+ * what the running kernel says, what we say.
+ */
+enum kc_kind {
+	KC_UNLOADED, /* libbpf could not bring it to the kernel alone */
+	KC_BOUND,    /* its verdict depends on the program type */
+	KC_FOREIGN,  /* it uses what exists in a kernel only: see @need */
+	KC_OURS	     /* compared */
+};
+
+struct kc_prog {
+	struct kc_prog *next;
+	const char *file, *name; /* "verifier_and", C function */
+	enum kc_kind kind;
+	int expected;	    /* 1, 0, or -1: it does not say */
+	int kernel;	    /* 1, 0, or -1 */
+	const char *reason; /* the kernel's, of a refusal */
+	const char *need;   /* "helper get_current_task" */
+	bool ours;
+	bool privileged;  /* ours, with the kernel's rules for root */
+	const char *cls;  /* our finding's word */
+	const char *text; /* our finding, several lines */
+	uint32_t steps;	  /* instructions walked */
+};
+
+/* A program as libbpf hands it to the kernel, relocated. */
+struct kc_code {
+	struct bpf_object *obj;
+	const struct bpf_insn *insns;
+	uint32_t n;
+	const struct bpf_prog_load_opts *opts;
+};
+
+/* Judge every program of an object; they are put in front of *@list. */
+int kc_file(struct kc_prog **list, const char *path, struct nb_arena *a);
+
+/* What the program needs that exists in a kernel only, or NULL. Some helpers
+ * of the kernel are lent a row here, so that their arguments are compared. */
+const char *kc_foreign(const struct kc_code *c, struct nb_arena *a);
+
+/* Does it call a helper that is lent a row? */
+bool kc_lent(const struct kc_code *c);
+
+/* Fill in our verdict. */
+void kc_ours(struct kc_prog *p, const struct kc_code *c, struct nb_arena *a);
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// The kernel's side of the corpus: libbpf relocates one program of an object
+// at a time and stops before the load; then the program is loaded here, as its
+// own type and as types with plain contexts. Where verdict and message are the
+// same, the type does not matter. Nothing is attached or run.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/btf.h>
+
+#include "test/kcorpus/kcorpus.h"
+#include "test/oracle/kernel.h"
+
+enum { LOG = 16 << 20, MAX_NAMES = 256 };
+
+struct job {
+	struct bpf_object *obj;
+	struct nb_arena *arena;
+	struct kc_prog *to;
+	enum bpf_prog_type own;
+	bool ran;
+};
+
+static struct job job;
+static char *logged;
+
+static int silent(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	(void)fmt;
+	(void)ap;
+	return 0;
+}
+
+static const char *reason_of(char *line, size_t size)
+{
+	kernel_log_reason(logged, line, (uint32_t)size);
+	return line;
+}
+
+struct answer {
+	int ok; /* -1: not judged */
+	char reason[256];
+};
+
+static struct answer ask(const struct kc_code *c, enum bpf_prog_type type)
+{
+	struct bpf_prog_load_opts o = *c->opts;
+	struct answer a = { .ok = 1 };
+	int fd;
+
+	o.attempts = 1;
+	if (type != job.own) {
+		o.expected_attach_type = 0;
+		o.attach_btf_id = 0;
+		o.prog_flags &= ~(__u32)BPF_F_SLEEPABLE;
+	}
+	if (type == BPF_PROG_TYPE_SYSCALL)
+		o.prog_flags |= BPF_F_SLEEPABLE;
+	o.log_level = 0;
+	o.log_buf = NULL;
+	o.log_size = 0;
+	fd = bpf_prog_load(type, "corpus", "GPL", c->insns, c->n, &o);
+	if (fd < 0) {
+		logged[0] = '\0';
+		o.log_level = 1;
+		o.log_buf = logged;
+		o.log_size = LOG;
+		fd = bpf_prog_load(type, "corpus", "GPL", c->insns, c->n, &o);
+		a.ok = 0;
+		reason_of(a.reason, sizeof(a.reason));
+		/* Not refused by the verifier: no words of it. */
+		if (fd >= 0 || !a.reason[0])
+			a.ok = -1;
+	}
+	if (fd >= 0)
+		close(fd);
+	return a;
+}
+
+static bool same(const struct answer *a, const struct answer *b)
+{
+	return a->ok >= 0 && a->ok == b->ok && !strcmp(a->reason, b->reason);
+}
+
+/*
+ * Does another plain context lead to the same verdict and message? Helpers
+ * lent for the comparison exist in some types only: packets' then do.
+ */
+static bool any_type(const struct kc_code *c, const struct answer *own)
+{
+	static const enum bpf_prog_type plain[] = {
+		BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_PROG_TYPE_SYSCALL,
+		BPF_PROG_TYPE_SOCKET_FILTER, BPF_PROG_TYPE_SCHED_CLS,
+		BPF_PROG_TYPE_XDP
+	};
+	unsigned n = kc_lent(c) ? 5 : 2;
+
+	if (strstr(own->reason, "bpf_context"))
+		return false;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct answer a;
+
+		if (plain[i] == job.own)
+			continue;
+		a = ask(c, plain[i]);
+		if (same(own, &a))
+			return true;
+	}
+	return false;
+}
+
+/* libbpf has relocated the program and would load it now. */
+static int before_load(struct bpf_program *prog,
+		       struct bpf_prog_load_opts *opts, long cookie)
+{
+	struct kc_code c = { job.obj, bpf_program__insns(prog),
+			     (uint32_t)bpf_program__insn_cnt(prog), opts };
+	struct kc_prog *p = job.to;
+	struct answer own;
+
+	(void)cookie;
+	job.ran = true;
+	own = ask(&c, job.own);
+	p->kernel = own.ok;
+	p->reason = nb_arena_str(job.arena, own.reason, sizeof(own.reason));
+	if (own.ok < 0)
+		return -ECANCELED;
+	p->kind = KC_BOUND;
+	if (!any_type(&c, &own))
+		return -ECANCELED;
+	p->need = kc_foreign(&c, job.arena);
+	p->kind = p->need ? KC_FOREIGN : KC_OURS;
+	if (!p->need)
+		kc_ours(p, &c, job.arena);
+	return -ECANCELED;
+}
+
+/* ---- what the authors expect: declaration tags on the function ---- */
+
+static void read_tag(struct kc_prog *p, const char *tag, __u32 *flags)
+{
+	static const struct {
+		const char *name;
+		__u32 bit;
+	} known[] = { { "BPF_F_STRICT_ALIGNMENT", BPF_F_STRICT_ALIGNMENT },
+		      { "BPF_F_TEST_STATE_FREQ", BPF_F_TEST_STATE_FREQ },
+		      { "BPF_F_SLEEPABLE", BPF_F_SLEEPABLE } };
+	static const char flag[] = "comment:test_prog_flags=";
+
+	if (!strcmp(tag, "comment:test_expect_success"))
+		p->expected = 1;
+	else if (!strcmp(tag, "comment:test_expect_failure"))
+		p->expected = 0;
+	else if (!strncmp(tag, flag, sizeof(flag) - 1))
+		for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			if (!strcmp(tag + sizeof(flag) - 1, known[i].name))
+				*flags |= known[i].bit;
+}
+
+static __u32 read_tags(struct kc_prog *p, const struct btf *btf)
+{
+	__u32 n = btf ? btf__type_cnt(btf) : 0, flags = 0;
+	int id = btf ? btf__find_by_name_kind(btf, p->name, BTF_KIND_FUNC) : 0;
+
+	p->expected = -1;
+	for (__u32 i = 1; id > 0 && i < n; i++) {
+		const struct btf_type *t = btf__type_by_id(btf, i);
+
+		if (btf_is_decl_tag(t) && t->type == (__u32)id)
+			read_tag(p, btf__name_by_offset(btf, t->name_off),
+				 &flags);
+	}
+	return flags;
+}
+
+/* ---- one program, alone ---- */
+
+static int open_object(const char *path)
+{
+	job.obj = bpf_object__open_file(path, NULL);
+	if (!libbpf_get_error(job.obj))
+		return 0;
+	job.obj = NULL;
+	return -1;
+}
+
+static void load_alone(const char *path, const char *section)
+{
+	struct libbpf_prog_handler_opts h = { .sz = sizeof(h),
+					      .prog_prepare_load_fn =
+						      before_load };
+	struct bpf_program *prog;
+	enum bpf_attach_type attach;
+	int id;
+
+	if (libbpf_prog_type_by_name(section, &job.own, &attach) < 0)
+		return;
+	id = libbpf_register_prog_handler(section, job.own, attach, &h);
+	if (id < 0)
+		return;
+	if (!open_object(path)) {
+		bpf_object__for_each_program(prog, job.obj)
+		{
+			bool me =
+				!strcmp(bpf_program__name(prog), job.to->name);
+
+			bpf_program__set_autoload(prog, me);
+			if (me)
+				bpf_program__set_flags(
+					prog,
+					read_tags(job.to,
+						  bpf_object__btf(job.obj)));
+		}
+		bpf_object__load(job.obj);
+		bpf_object__close(job.obj);
+	}
+	libbpf_unregister_prog_handler(id);
+}
+
+static const char *base(const char *path, struct nb_arena *a)
+{
+	const char *slash = strrchr(path, '/');
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
+	name[strcspn(name, ".")] = '\0';
+	return nb_arena_str(a, name, sizeof(name));
+}
+
+int kc_file(struct kc_prog **list, const char *path, struct nb_arena *a)
+{
+	const char *names[MAX_NAMES], *sections[MAX_NAMES];
+	struct bpf_program *prog;
+	unsigned n = 0;
+
+	if (!logged) {
+		logged = malloc(LOG);
+		libbpf_set_print(silent);
+		/* libbpf 1.1 frees its list twice when the last one goes. */
+		libbpf_register_prog_handler(
+			"kcorpus-stays", BPF_PROG_TYPE_SOCKET_FILTER, 0, NULL);
+	}
+	job.arena = a;
+	if (!logged || open_object(path))
+		return -1;
+	bpf_object__for_each_program(prog, job.obj)
+	{
+		const char *section = bpf_program__section_name(prog);
+
+		if (n == MAX_NAMES)
+			break;
+		names[n] = nb_arena_str(a, bpf_program__name(prog), 128);
+		sections[n++] =
+			nb_arena_str(a, section + (*section == '?'), 128);
+	}
+	bpf_object__close(job.obj);
+	for (unsigned i = 0; i < n; i++) {
+		struct kc_prog *p = nb_arena_alloc(a, sizeof(*p));
+
+		if (!p)
+			return -1;
+		p->file = base(path, a);
+		p->name = names[i];
+		p->kernel = -1;
+		p->reason = "";
+		p->next = *list;
+		*list = p;
+		job.to = p;
+		load_alone(path, sections[i]);
+	}
+	return 0;
+}

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# The kernel's own verifier tests as a corpus: run, never kept here.
+KCORPUS := $(B)/test/kcorpus/kcorpus
+
+$(KCORPUS): $(call o,test/kcorpus/*.c) $(B)/test/oracle/kernel.o $(CORE) $(LOAD)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
+
+.PHONY: check-kernel-corpus
+check-kernel-corpus:
+	@test/setup.sh build check
+	@$(AGAIN) $(KCORPUS)
+	@LINUX="$(LINUX)" UPDATE="$(UPDATE)" SHOW="$(SHOW)" \
+		test/kcorpus/run.sh $(B)
