@@ -70,6 +70,7 @@ help:
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make soak       longer hunts with new seeds: SECONDS=600
+## make check-kernel-corpus   verdicts on the kernel's own tests: LINUX=dir
 ## make bench      nanoseconds per decision, as ratios, in one run
 ## make bench-verify   what a verdict costs, beside the kernel's
 ## make lint       format, layers, clang-tidy, cppcheck

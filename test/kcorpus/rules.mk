@@ -5,6 +5,8 @@ KCORPUS := $(B)/test/kcorpus/kcorpus
 $(KCORPUS): $(call o,test/kcorpus/*.c) $(B)/test/oracle/kernel.o $(CORE) $(LOAD)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
 
+tests: $(KCORPUS)
+
 .PHONY: check-kernel-corpus
 check-kernel-corpus:
 	@test/setup.sh build check
