@@ -111,6 +111,7 @@ struct bpf_iter_num {
 #define NB_THIRD_VALUE , const void *value
 #define NB_THIRD_MEM , const void *mem
 #define NB_THIRD_OUT , void *out
+#define NB_THIRD_FILL , void *value
 #define NB_THIRD_SIZE , uint32_t size
 #define NB_THIRD_SIZE0 , uint32_t size
 #define NB_NEXT_NONE
@@ -122,6 +123,7 @@ struct bpf_iter_num {
 #define NB_NEXT_VALUE , const void *value
 #define NB_NEXT_MEM , const void *mem
 #define NB_NEXT_OUT , void *out
+#define NB_NEXT_FILL , void *value
 #define NB_NEXT_SIZE , uint32_t size
 #define NB_NEXT_SIZE0 , uint32_t size
 

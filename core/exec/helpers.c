@@ -80,6 +80,33 @@ static uint64_t map_delete_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
 	return errno_value(m->ops->remove(m, ptr_of(r2)));
 }
 
+static uint64_t map_push_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
+			      uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	struct nb_map *m = map_of(r1);
+
+	(void)run, (void)r4, (void)r5;
+	return errno_value(m->ops->push(m, ptr_of(r2), r3));
+}
+
+static uint64_t map_pop_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
+			     uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	struct nb_map *m = map_of(r1);
+
+	(void)run, (void)r3, (void)r4, (void)r5;
+	return errno_value(m->ops->pop(m, ptr_of(r2)));
+}
+
+static uint64_t map_peek_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
+			      uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	struct nb_map *m = map_of(r1);
+
+	(void)run, (void)r3, (void)r4, (void)r5;
+	return errno_value(m->ops->peek(m, ptr_of(r2)));
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec t;

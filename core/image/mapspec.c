@@ -88,10 +88,15 @@ static int check_sizes(const struct nb_map_spec *m, struct nb_err *err)
 			       "map %s: value of %u bytes; the value of type "
 			       "%s is the number of a program, 4 bytes",
 			       m->name, m->value_size, type);
-	if (!m->key_size || !m->value_size)
+	if (t->keys == NB_KEYS_NONE && m->key_size)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: key of %u bytes; the values of type %s "
+			       "have no keys",
+			       m->name, m->key_size, type);
+	if ((!m->key_size && t->keys != NB_KEYS_NONE) || !m->value_size)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: %s of 0 bytes; 1 or more are needed",
-			       m->name, m->key_size ? "value" : "key");
+			       m->name, m->value_size ? "key" : "value");
 	return 0;
 }
 

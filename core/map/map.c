@@ -223,6 +223,33 @@ void *nb_map_array_base(struct nb_map *m)
 	return m->def.type == NB_MAP_ARRAY ? m->base : NULL;
 }
 
+/* ---- what some types do not do ------------------------------------------ */
+
+void *nb_no_lookup(struct nb_map *m, const void *key, uint32_t cpu)
+{
+	(void)m, (void)key, (void)cpu;
+	return NULL;
+}
+
+int nb_no_update(struct nb_map *m, const void *key, const void *value,
+		 uint64_t flags, uint32_t cpu)
+{
+	(void)m, (void)key, (void)value, (void)flags, (void)cpu;
+	return -EINVAL;
+}
+
+int nb_no_remove(struct nb_map *m, const void *key)
+{
+	(void)m, (void)key;
+	return -EINVAL;
+}
+
+int nb_no_next(const struct nb_map *m, const void *key, void *next)
+{
+	(void)m, (void)key, (void)next;
+	return -EINVAL;
+}
+
 /* ---- the program side --------------------------------------------------- */
 
 void *nb_map_lookup(struct nb_map *m, const void *key, uint32_t cpu)
@@ -241,6 +268,21 @@ int nb_map_delete(struct nb_map *m, const void *key)
 	return m->ops->remove(m, key);
 }
 
+int nb_map_push(struct nb_map *m, const void *value, uint64_t flags)
+{
+	return m->ops->push ? m->ops->push(m, value, flags) : -EOPNOTSUPP;
+}
+
+int nb_map_pop(struct nb_map *m, void *value)
+{
+	return m->ops->pop ? m->ops->pop(m, value) : -EOPNOTSUPP;
+}
+
+int nb_map_peek(struct nb_map *m, void *value)
+{
+	return m->ops->peek ? m->ops->peek(m, value) : -EOPNOTSUPP;
+}
+
 /* ---- the management side ------------------------------------------------ */
 
 size_t nb_map_user_value_size(const struct nb_map *m)
@@ -257,6 +299,10 @@ static void name_key(char text[64], const struct nb_map *m, const void *key)
 	size_t n = m->def.key_size < 16 ? m->def.key_size : 16;
 	int at;
 
+	if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_NONE) {
+		snprintf(text, 64, "value");
+		return;
+	}
 	if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_INDEX) {
 		snprintf(text, 64, "index %" PRIu32, nb_array_index(key));
 		return;
@@ -274,10 +320,9 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 {
 	char k[64];
 
-	if (rc == -NB_ENOTSUPP)
+	if (rc == -NB_ENOTSUPP || rc == -EOPNOTSUPP)
 		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "map \"%s\": a map of type %s has no elements "
-			       "to look up, store or delete",
+			       "map \"%s\": a map of type %s does not do this",
 			       m->name, nb_spec_map_type(m->def.type)->word);
 	name_key(k, m, key);
 	switch (rc) {
@@ -346,14 +391,39 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
 	return rc ? refused(m, key, flags, rc, err) : 0;
 }
 
+int nb_map_take(struct nb_map *m, void *value, struct nb_err *err)
+{
+	int rc = m->ops->pop ? m->ops->pop(m, value) : -EOPNOTSUPP;
+
+	for (int n = 0; rc == -EBUSY && n < BUSY_TRIES; n++) {
+		pause_1ms();
+		rc = m->ops->pop(m, value);
+	}
+	if (rc == -ENOENT)
+		return nb_fail(err, NB_E_NOKEY, 0, "map \"%s\" is empty",
+			       m->name);
+	return rc ? refused(m, NULL, 0, rc, err) : 0;
+}
+
+int nb_map_nth(const struct nb_map *m, uint32_t i, void *value)
+{
+	return !m->ops->nth || m->ops->nth(m, i, value) ? NB_E_NOKEY : 0;
+}
+
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 {
+	const struct nb_map_type_spec *spec = nb_spec_map_type(m->def.type);
 	int rc = m->ops->remove(m, key);
 
 	for (int n = 0; rc == -EBUSY && n < BUSY_TRIES; n++) {
 		pause_1ms();
 		rc = m->ops->remove(m, key);
 	}
+	if (rc == -EINVAL && spec->keys == NB_KEYS_NONE)
+		return nb_fail(err, NB_E_FLAGS, 0,
+			       "map \"%s\": values of a %s are not deleted by "
+			       "key; take one out",
+			       m->name, spec->word);
 	if (rc == -EINVAL)
 		return nb_fail(err, NB_E_FLAGS, 0,
 			       "map \"%s\": elements of an array cannot be "

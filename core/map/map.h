@@ -63,6 +63,12 @@ int nb_map_update(struct nb_map *m, const void *key, const void *value,
 		  uint64_t flags, uint32_t cpu);
 int nb_map_delete(struct nb_map *m, const void *key);
 
+/* Types without keys: -ENOENT (empty; *@value is zeroed), -E2BIG (full and no
+ * NB_EXIST among the flags, which replaces the oldest). */
+int nb_map_push(struct nb_map *m, const void *value, uint64_t flags);
+int nb_map_pop(struct nb_map *m, void *value);
+int nb_map_peek(struct nb_map *m, void *value);
+
 /*
  * The management side (shell, loader): values of per-CPU types are
  * nb_ncpus() values one after the other, each rounded up to 8 bytes, as the
@@ -86,6 +92,15 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags, struct nb_err *err);
 /* 0, NB_E_NOKEY, NB_E_FLAGS (arrays cannot delete), NB_E_BUSY, NB_E_NOTSUP */
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err);
+/*
+ * Types without keys: nb_map_write adds a value, nb_map_read looks at the one
+ * that is next (a bloom filter: says whether it has *@value), both ignore the
+ * key. nb_map_take takes the next one out: 0, NB_E_NOKEY (empty), NB_E_BUSY,
+ * NB_E_NOTSUP. nb_map_nth looks at the one that comes after @i others: 0 or
+ * NB_E_NOKEY.
+ */
+int nb_map_take(struct nb_map *m, void *value, struct nb_err *err);
+int nb_map_nth(const struct nb_map *m, uint32_t i, void *value);
 /*
  * Walk: @key NULL starts; *@next (key_size bytes) gets the key after @key.
  * 0, or NB_E_NOKEY at the end. @next may be @key. An array's index outside

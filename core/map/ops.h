@@ -43,6 +43,13 @@ struct nb_map_ops {
 	int (*update)(struct nb_map *m, const void *key, const void *value,
 		      uint64_t flags, uint32_t cpu);
 	int (*remove)(struct nb_map *m, const void *key);
+	/* Types without keys only (NB_KEYS_NONE): add @value; take one out;
+	 * look at the one that pop would take, a bloom filter: ask for it.
+	 * nth: the one that pop would take after @i others. */
+	int (*push)(struct nb_map *m, const void *value, uint64_t flags);
+	int (*pop)(struct nb_map *m, void *value);
+	int (*peek)(struct nb_map *m, void *value);
+	int (*nth)(const struct nb_map *m, uint32_t i, void *value);
 
 	/* Values as the bpf() system call has them. */
 	int (*read)(const struct nb_map *m, const void *key, void *value);
@@ -146,6 +153,14 @@ static inline void nb_cpu_relax(void)
 	__asm__ volatile("yield");
 #endif
 }
+
+/* What types without keys, or with nothing to look up, put there; in map.c:
+ * NULL, -EINVAL. */
+void *nb_no_lookup(struct nb_map *m, const void *key, uint32_t cpu);
+int nb_no_update(struct nb_map *m, const void *key, const void *value,
+		 uint64_t flags, uint32_t cpu);
+int nb_no_remove(struct nb_map *m, const void *key);
+int nb_no_next(const struct nb_map *m, const void *key, void *next);
 
 /* What array types share; in array.c. */
 int nb_array_check(const struct nb_map_def *def, struct nb_err *err);

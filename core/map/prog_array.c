@@ -47,13 +47,6 @@ int64_t nb_prog_array_at(const struct nb_map *m, uint32_t index)
 	       1;
 }
 
-/* The verifier keeps programs away. */
-static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
-{
-	(void)m, (void)key, (void)cpu;
-	return NULL;
-}
-
 static int write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags)
 {
@@ -69,13 +62,6 @@ static int write(struct nb_map *m, const void *key, const void *value,
 	__atomic_store_n(element(m, index), (uint64_t)prog + 1,
 			 __ATOMIC_RELAXED);
 	return 0;
-}
-
-static int update(struct nb_map *m, const void *key, const void *value,
-		  uint64_t flags, uint32_t cpu)
-{
-	(void)m, (void)key, (void)value, (void)flags, (void)cpu;
-	return -EINVAL;
 }
 
 static int take_out(struct nb_map *m, const void *key)
@@ -119,8 +105,8 @@ const struct nb_map_ops nb_map_prog_array_ops = {
 	.check = check,
 	.plan = plan,
 	.init = init,
-	.lookup = lookup,
-	.update = update,
+	.lookup = nb_no_lookup, /* the verifier keeps programs away */
+	.update = nb_no_update,
 	.remove = take_out,
 	.read = read,
 	.write = write,

@@ -276,19 +276,6 @@ static void init(struct nb_map *m)
 	(void)m;
 }
 
-static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
-{
-	(void)m, (void)key, (void)cpu;
-	return NULL;
-}
-
-static int update(struct nb_map *m, const void *key, const void *value,
-		  uint64_t flags, uint32_t cpu)
-{
-	(void)m, (void)key, (void)value, (void)flags, (void)cpu;
-	return -NB_ENOTSUPP;
-}
-
 static int take_out(struct nb_map *m, const void *key)
 {
 	(void)m, (void)key;
@@ -354,8 +341,8 @@ const struct nb_map_ops nb_map_ringbuf_ops = {
 	.check = check,
 	.plan = plan,
 	.init = init,
-	.lookup = lookup,
-	.update = update,
+	.lookup = nb_no_lookup,
+	.update = nb_no_update,
 	.remove = take_out,
 	.read = read,
 	.write = write,

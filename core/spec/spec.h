@@ -143,7 +143,7 @@ enum nb_map_type {
 };
 
 /* What names an element; see core/tbl/maps.h. */
-enum nb_map_keys { NB_KEYS_INDEX, NB_KEYS_BYTES, NB_KEYS_RING };
+enum nb_map_keys { NB_KEYS_INDEX, NB_KEYS_BYTES, NB_KEYS_NONE, NB_KEYS_RING };
 
 enum { NB_TRAIT_PERCPU = 1, NB_TRAIT_LOCAL = 2, NB_TRAIT_PROGS = 4 };
 
@@ -161,12 +161,7 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n);
 
 /* ---- helpers ---- */
 
-enum nb_ret {
-	NB_RET_SCALAR,
-	NB_RET_VALUE_OR_NULL,
-	NB_RET_VOID,
-	NB_RET_ELEM
-};
+enum nb_ret { NB_RET_SCALAR, NB_RET_VALUE_OR_NULL, NB_RET_VOID, NB_RET_ELEM };
 
 enum nb_arg {
 	NB_ARG_NONE,
@@ -177,6 +172,7 @@ enum nb_arg {
 	NB_ARG_VALUE,
 	NB_ARG_MEM,
 	NB_ARG_OUT,
+	NB_ARG_FILL,
 	NB_ARG_SIZE,
 	NB_ARG_SIZE0,
 	NB_ARG_CTX,
@@ -203,6 +199,10 @@ enum {
 	NB_MAPS_UPDATE =
 		NB_MAP_BIT(HASH) | NB_MAP_BIT(ARRAY) | NB_MAP_BIT(PERCPU_ARRAY),
 	NB_MAPS_LOOKUP = NB_MAPS_UPDATE,
+	NB_MAPS_EACH = NB_MAPS_UPDATE,
+	NB_MAPS_PUSH = NB_MAP_BIT(QUEUE) | NB_MAP_BIT(STACK) |
+		       NB_MAP_BIT(BLOOM_FILTER),
+	NB_MAPS_POP = NB_MAP_BIT(QUEUE) | NB_MAP_BIT(STACK),
 	NB_MAPS_PROGS = NB_MAP_BIT(PROG_ARRAY),
 	NB_MAPS_RINGBUF = NB_MAP_BIT(RINGBUF)
 };

@@ -13,6 +13,8 @@
  *            MAP    a map handle
  *            KEY    readable memory of the map's key size
  *            VALUE  readable memory of the map's value size
+ *            FILL   writable memory of the map's value size, need not be
+ *                   initialised; of a bloom filter like VALUE
  *            MEM    readable memory, as many bytes as the next argument says
  *            OUT    writable memory, likewise; need not be initialised
  *            SIZE   a bounded size of 1 byte or more for the argument before
@@ -42,7 +44,10 @@ HELPER(6, trace_printk,         SCALAR,        MEM, SIZE,  OPT,   OPT,  OPT,  NO
 HELPER(7, get_prandom_u32,      SCALAR,        NONE, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    NONE,       "pseudo-random 32 bits")
 HELPER(8, get_smp_processor_id, SCALAR,        NONE, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    NONE,       "CPU the program runs on; fixed for one run")
 HELPER(12, tail_call,           VOID,          CTX,  MAP,  ANY,   NONE, NONE, PROGS,   LOCAL,    TAIL,       "go on in the program that the program array names, and never return; without such an element, go on here")
-HELPER(164, for_each_map_elem,  SCALAR,        MAP,  FUNC, PASS,  ANY,  NONE, LOOKUP,  COHERENT, CALLS,      "call fn(map, key, value, ctx) for each element until it returns 1; flags 0; number of calls or a negative errno")
+HELPER(87, map_push_elem,       SCALAR,        MAP, VALUE, ANY,   NONE, NONE, PUSH,    LOCAL,    WRITES_MAP, "add a value; flags BPF_ANY, BPF_EXIST: in place of the oldest when full; 0, -E2BIG, -EBUSY")
+HELPER(88, map_pop_elem,        SCALAR,        MAP, FILL,  NONE,  NONE, NONE, POP,     LOCAL,    WRITES_MAP, "take a value out; 0, -ENOENT (empty, the value is zeroed), -EBUSY")
+HELPER(89, map_peek_elem,       SCALAR,        MAP, FILL,  NONE,  NONE, NONE, PUSH,    MAP,      NONE,       "copy the value that pop would take, or ask a bloom filter for one; 0, -ENOENT")
+HELPER(164, for_each_map_elem,  SCALAR,        MAP,  FUNC, PASS,  ANY,  NONE, EACH,    COHERENT, CALLS,      "call fn(map, key, value, ctx) for each element until it returns 1; flags 0; number of calls or a negative errno")
 HELPER(181, loop,               SCALAR,        ANY,  FUNC, PASS,  ANY,  NONE, NONE,    COHERENT, CALLS,      "call fn(i, ctx) for i from 0 to n - 1 until it returns 1; flags 0; number of calls, -E2BIG (n over 2^23) or -EINVAL")
 /* Kernel functions of open-coded iterators; the numbers are ours. */
 HELPER(0x10001, iter_num_new,     SCALAR,      ITER0, ANY, ANY,   NONE, NONE, NONE,    COHERENT, ITER_NEW,   "begin an iterator over the numbers from start to end - 1; 0, -EINVAL or -E2BIG, and then it is empty; always ended by bpf_iter_num_destroy")

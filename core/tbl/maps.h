@@ -9,6 +9,7 @@
  * keys    NB_KEYS_<keys>:
  *         INDEX   a number of 4 bytes, 0 to max_entries - 1
  *         BYTES   any bytes
+ *         NONE    no key: values are added, looked at and taken out
  *         RING    no key and no value: records of any size
  * traits  0 or NB_TRAIT_*: PERCPU (a value for each CPU), LOCAL (cannot be
  *         coherent: programs change it or it depends on the CPU), PROGS (the
@@ -21,6 +22,9 @@ MAPTYPE(HASH,          1, "hash",         hash,         BYTES, 0,               
 MAPTYPE(ARRAY,         2, "array",        array,        INDEX, 0,                                  NB_F_MMAPABLE | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                     "indices 0 to max_entries - 1, all present from the start, zeroed")
 MAPTYPE(PROG_ARRAY,    3, "prog_array",   prog_array,   INDEX, NB_TRAIT_PROGS,                     0,                                                                       "programs of the same policy, for bpf_tail_call; elements may be empty")
 MAPTYPE(PERCPU_ARRAY,  6, "percpu_array", percpu_array, INDEX, NB_TRAIT_LOCAL | NB_TRAIT_PERCPU,   NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "an array for each possible CPU; programs see the one they run on")
+MAPTYPE(QUEUE,        22, "queue",        queue,        NONE,  NB_TRAIT_LOCAL,                     NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "values first in, first out; bpf_map_push_elem, _pop_elem, _peek_elem")
+MAPTYPE(STACK,        23, "stack",        queue,        NONE,  NB_TRAIT_LOCAL,                     NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "values last in, first out; bpf_map_push_elem, _pop_elem, _peek_elem")
 MAPTYPE(RINGBUF,      27, "ringbuf",      ringbuf,      RING,  NB_TRAIT_LOCAL,                     0,                                                                       "records of any size in order, many writers; max_entries is its size in bytes, a power of two from 4096 on")
+MAPTYPE(BLOOM_FILTER, 30, "bloom_filter", bloom,        NONE,  0,                                  NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "a set: bpf_map_push_elem adds, bpf_map_peek_elem answers 0 (perhaps in it) or -ENOENT (certainly not); five hash functions")
 
 #undef MAPTYPE

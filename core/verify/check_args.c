@@ -20,6 +20,17 @@ const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 	return NULL;
 }
 
+enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,
+			  const struct nb_helper_spec *h, unsigned arg)
+{
+	const struct nb_map_spec *m;
+
+	if (h->arg[arg] != NB_ARG_FILL)
+		return h->arg[arg];
+	m = nb_helper_map(env, st, h);
+	return m && m->type == NB_MAP_BLOOM_FILTER ? NB_ARG_VALUE : NB_ARG_FILL;
+}
+
 struct nb_extent nb_helper_extent(const struct nb_env *env,
 				  const struct nb_state *st,
 				  const struct nb_helper_spec *h, unsigned arg)
@@ -123,6 +134,8 @@ static const char *arg_words(enum nb_arg arg)
 		return "memory to read";
 	case NB_ARG_OUT:
 		return "memory to write";
+	case NB_ARG_FILL:
+		return "memory for the value";
 	case NB_ARG_NONE:
 	case NB_ARG_ANY:
 	case NB_ARG_OPT:
@@ -158,12 +171,14 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 	int number = (int)arg + 1, rc;
 	const struct nb_reg *r = reg(a, number);
 	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
-	enum access acc = h->arg[arg] == NB_ARG_OUT ? STORE : LOAD;
+	enum nb_arg kind = nb_helper_arg(a->env, a->st, h, arg);
+	enum access acc =
+		kind == NB_ARG_OUT || kind == NB_ARG_FILL ? STORE : LOAD;
 	struct nb_range off = nb_access_offset(r, 0);
 	const char *want = nb_say(a->env,
 				  "%s for bpf_%s in r%d: a pointer to "
 				  "%llu bytes",
-				  arg_words(h->arg[arg]), h->name, number,
+				  arg_words(kind), h->name, number,
 				  (unsigned long long)size.max);
 
 	if (!size.max && r->kind == NB_REG_STACK)
@@ -273,6 +288,7 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 	case NB_ARG_VALUE:
 	case NB_ARG_MEM:
 	case NB_ARG_OUT:
+	case NB_ARG_FILL:
 		break;
 	}
 	return 0;
@@ -281,7 +297,7 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 static bool is_memory(enum nb_arg arg)
 {
 	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
-	       arg == NB_ARG_OUT;
+	       arg == NB_ARG_OUT || arg == NB_ARG_FILL;
 }
 
 /* First what stands alone, then memory, whose size other arguments say. */

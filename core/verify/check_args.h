@@ -15,6 +15,11 @@ const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 					const struct nb_state *st,
 					const struct nb_helper_spec *h);
 
+/* What argument @arg (0 to 4) of @h is with the map that is given: peek reads
+ * the value of a bloom filter, and writes that of other maps. */
+enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,
+			  const struct nb_helper_spec *h, unsigned arg);
+
 /* Most and least bytes that memory argument @arg (0 to 4) of @h has. */
 struct nb_extent {
 	uint64_t min, max;

@@ -713,6 +713,11 @@ static bool reads(enum nb_arg arg)
 	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM;
 }
 
+static bool writes(enum nb_arg arg)
+{
+	return arg == NB_ARG_OUT || arg == NB_ARG_FILL;
+}
+
 /* What an argument, or the memory behind it, says about r0. */
 static void follow_arg(struct nb_env *env, const struct nb_state *st,
 		       const struct nb_helper_spec *h, unsigned arg,
@@ -724,7 +729,7 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 	if (h->arg[arg] == NB_ARG_NONE || r->kind == NB_REG_UNINIT)
 		return;
 	follow(r0, r);
-	if (!reads(h->arg[arg]))
+	if (!reads(nb_helper_arg(env, st, h, arg)))
 		return;
 	size = nb_helper_extent(env, st, h, arg);
 	if (r->kind == NB_REG_STACK) {
@@ -807,7 +812,7 @@ static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	if (st->region.open)
 		taint(&r0, st->region.pc);
 	for (unsigned i = 0; i < 5; i++)
-		if (h->arg[i] == NB_ARG_OUT)
+		if (writes(nb_helper_arg(env, st, h, i)))
 			write_out(env, st, pc, h, i, &r0);
 	forget(st, 0, 5);
 	assign(st, 0, r0);

@@ -73,6 +73,31 @@ static int kernel_remove(void *self, const void *key)
 	return element(BPF_MAP_DELETE_ELEM, self, key, NULL, 0);
 }
 
+/* Types without keys: the kernel wants no address of a key. */
+static int value_lookup(void *self, const void *key, void *value)
+{
+	(void)key;
+	return element(BPF_MAP_LOOKUP_ELEM, self, NULL, value, 0);
+}
+
+static int value_update(void *self, const void *key, const void *value,
+			uint64_t flags)
+{
+	(void)key;
+	return element(BPF_MAP_UPDATE_ELEM, self, NULL, value, flags);
+}
+
+static int value_remove(void *self, const void *key)
+{
+	(void)key;
+	return element(BPF_MAP_DELETE_ELEM, self, NULL, NULL, 0);
+}
+
+static int value_take(void *self, void *value)
+{
+	return element(BPF_MAP_LOOKUP_AND_DELETE_ELEM, self, NULL, value, 0);
+}
+
 static int kernel_next(void *self, const void *key, void *next)
 {
 	return element(BPF_MAP_GET_NEXT_KEY, self, key, next, 0);
@@ -82,12 +107,18 @@ static void sequence(const struct shape *shape, uint64_t seed, int steps)
 {
 	struct side ours,
 		theirs = { "kernel",	  NULL,		 kernel_lookup,
-			   kernel_update, kernel_remove, kernel_next };
+			   kernel_update, kernel_remove, kernel_next,
+			   value_take };
 	char name[128], why[512] = "";
 	struct nb_err err;
 	struct nb_map *m;
 	int fd = kernel_map(&shape->def), rc = -1;
 
+	if (shape_keys(&shape->def) == NB_KEYS_NONE) {
+		theirs.lookup = value_lookup;
+		theirs.update = value_update;
+		theirs.remove = value_remove;
+	}
 	snprintf(name, sizeof(name), "%s: %d steps as the kernel", shape->name,
 		 steps);
 	if (fd < 0) {
@@ -136,6 +167,32 @@ static const struct nb_map_def offers[] = {
 	{ "over 4 MiB", NB_MAP_HASH, 8, 4 << 20, 1, 0 },
 	{ "key over 4 MiB", NB_MAP_HASH, 5 << 20, 8, 1, 0 },
 	{ "sizes wrap", NB_MAP_HASH, UINT32_MAX, 8, 1, 0 },
+	{ "good", NB_MAP_PROG_ARRAY, 4, 4, 8, 0 },
+	{ "key of 8", NB_MAP_PROG_ARRAY, 8, 4, 8, 0 },
+	{ "value of 8", NB_MAP_PROG_ARRAY, 4, 8, 8, 0 },
+	{ "RDONLY_PROG", NB_MAP_PROG_ARRAY, 4, 4, 8, NB_F_RDONLY_PROG },
+	{ "good", NB_MAP_RINGBUF, 0, 0, 4096, 0 },
+	{ "key", NB_MAP_RINGBUF, 4, 0, 4096, 0 },
+	{ "value", NB_MAP_RINGBUF, 0, 4, 4096, 0 },
+	{ "half a page", NB_MAP_RINGBUF, 0, 0, 2048, 0 },
+	{ "three pages", NB_MAP_RINGBUF, 0, 0, 12288, 0 },
+	{ "no size", NB_MAP_RINGBUF, 0, 0, 0, 0 },
+	{ "RDONLY_PROG", NB_MAP_RINGBUF, 0, 0, 4096, NB_F_RDONLY_PROG },
+	{ "good", NB_MAP_QUEUE, 0, 8, 3, 0 },
+	{ "key", NB_MAP_QUEUE, 4, 8, 3, 0 },
+	{ "no value", NB_MAP_QUEUE, 0, 0, 3, 0 },
+	{ "no entries", NB_MAP_QUEUE, 0, 8, 0, 0 },
+	{ "NO_PREALLOC", NB_MAP_QUEUE, 0, 8, 3, NB_F_NO_PREALLOC },
+	{ "RDONLY_PROG", NB_MAP_QUEUE, 0, 8, 3, NB_F_RDONLY_PROG },
+	{ "over 4 MiB", NB_MAP_QUEUE, 0, (4 << 20) + 1, 3, 0 },
+	{ "good", NB_MAP_STACK, 0, 8, 3, 0 },
+	{ "key", NB_MAP_STACK, 4, 8, 3, 0 },
+	{ "good", NB_MAP_BLOOM_FILTER, 0, 8, 3, 0 },
+	{ "key", NB_MAP_BLOOM_FILTER, 4, 8, 3, 0 },
+	{ "no value", NB_MAP_BLOOM_FILTER, 0, 0, 3, 0 },
+	{ "no entries", NB_MAP_BLOOM_FILTER, 0, 8, 0, 0 },
+	{ "NO_PREALLOC", NB_MAP_BLOOM_FILTER, 0, 8, 3, NB_F_NO_PREALLOC },
+	{ "RDONLY_PROG", NB_MAP_BLOOM_FILTER, 0, 8, 3, NB_F_RDONLY_PROG },
 };
 
 static void offer(const struct nb_map_def *def)
@@ -155,6 +212,70 @@ static void offer(const struct nb_map_def *def)
 	nb_map_put(m);
 }
 
+/*
+ * Bloom filters: what was added is found, flags and the operations that do not
+ * exist are answered alike. Which values are found by mistake differs (the
+ * hash functions do); that it is few is checked for both.
+ */
+static void bloom(uint64_t seed, int steps)
+{
+	const struct nb_map_def def = {
+		"b", NB_MAP_BLOOM_FILTER, 0, 12, 500, 0
+	};
+	uint64_t v[2] = { 0 }, wrong[2] = { 0, 0 }, asked = 0;
+	int fd = kernel_map(&def), rc = fd < 0 ? -1 : 0;
+	struct side ours;
+	struct nb_map *m;
+	char why[160] = "";
+
+	if (rc || nb_map_new(&m, &def, NULL)) {
+		ok(false, "bloom filter as the kernel", "no map");
+		return;
+	}
+	side_manage(&ours, m);
+	for (int i = 0; i < steps && !rc; i++) {
+		uint64_t flags = sequence_random(&seed) % 8 ? 0 : (uint64_t)i % 4;
+		bool add = i < 500 && i % 2;
+		int a, b;
+
+		v[0] = (uint64_t)i / (add ? 1u : 2u); /* half of them added */
+		v[1] = v[0] * 7 & 0xffffffff;
+		if (add) {
+			a = ours.update(m, NULL, v, flags);
+			b = value_update(&fd, NULL, v, flags);
+			if (!a) {
+				a = ours.lookup(m, NULL, v);
+				b = value_lookup(&fd, NULL, v);
+			}
+			rc = a != b;
+		} else if (i >= 500) {
+			v[0] = sequence_random(&seed) | 1ull << 63;
+			asked++;
+			wrong[0] += !ours.lookup(m, NULL, v);
+			wrong[1] += !value_lookup(&fd, NULL, v);
+			a = b = 0;
+		} else {
+			a = ours.remove(m, NULL);
+			b = value_remove(&fd, NULL);
+			rc = a != b;
+		}
+		if (rc)
+			snprintf(why, sizeof(why),
+				 "step %d: ours %d, kernel %d", i, a, b);
+	}
+	if (!rc && (wrong[0] > asked / 20 || wrong[1] > asked / 20)) {
+		snprintf(why, sizeof(why),
+			 "false answers: %llu and %llu of %llu",
+			 (unsigned long long)wrong[0],
+			 (unsigned long long)wrong[1],
+			 (unsigned long long)asked);
+		rc = -1;
+	}
+	ok(!rc, "bloom filter as the kernel", why);
+	close(fd);
+	nb_map_put(m);
+}
+
 int main(int argc, char **argv)
 {
 	const struct nb_map_def probe = offers[0];
@@ -171,6 +292,7 @@ int main(int argc, char **argv)
 	printf("# SEED=%llu\n", (unsigned long long)seed);
 	for (size_t i = 0; i < nshapes; i++)
 		sequence(&shapes[i], seed + i, steps);
+	bloom(seed, steps);
 	for (size_t i = 0; i < sizeof(offers) / sizeof(offers[0]); i++)
 		offer(&offers[i]);
 	printf("1..%d\n", ntests);

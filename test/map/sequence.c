@@ -35,6 +35,12 @@ const struct shape shapes[] = {
 	{ "hash, 512-byte key", { "h9", NB_MAP_HASH, 512, 1024, 9, 0 } },
 	{ "hash, not preallocated",
 	  { "h10", NB_MAP_HASH, 8, 8, 30, NB_F_NO_PREALLOC } },
+	{ "queue", { "q1", NB_MAP_QUEUE, 0, 8, 30, 0 } },
+	{ "queue of one", { "q2", NB_MAP_QUEUE, 0, 3, 1, 0 } },
+	{ "queue, odd values", { "q3", NB_MAP_QUEUE, 0, 21, 7, 0 } },
+	{ "stack", { "s1", NB_MAP_STACK, 0, 8, 30, 0 } },
+	{ "stack of one", { "s2", NB_MAP_STACK, 0, 1, 1, 0 } },
+	{ "stack, odd values", { "s3", NB_MAP_STACK, 0, 21, 7, 0 } },
 };
 const size_t nshapes = sizeof(shapes) / sizeof(shapes[0]);
 
@@ -58,9 +64,19 @@ uint64_t sequence_seed(void)
 	return (uint64_t)now.tv_sec << 20 ^ (uint64_t)now.tv_nsec;
 }
 
+enum nb_map_keys shape_keys(const struct nb_map_def *def)
+{
+	return nb_spec_map_type(def->type)->keys;
+}
+
+bool shape_percpu(const struct nb_map_def *def)
+{
+	return nb_spec_map_type(def->type)->traits & NB_TRAIT_PERCPU;
+}
+
 size_t side_value_size(const struct nb_map_def *def)
 {
-	if (def->type != NB_MAP_PERCPU_ARRAY)
+	if (!shape_percpu(def))
 		return def->value_size;
 	return (def->value_size + 7u) / 8 * 8 * (size_t)nb_ncpus();
 }
@@ -81,6 +97,8 @@ static int as_errno(int rc)
 		return -EINVAL;
 	case NB_E_BUSY:
 		return -EBUSY;
+	case NB_E_NOTSUP:
+		return -EOPNOTSUPP;
 	}
 	return rc;
 }
@@ -106,18 +124,28 @@ static int manage_next(void *self, const void *key, void *next)
 	return as_errno(nb_map_next(self, key, next));
 }
 
+static int manage_take(void *self, void *value)
+{
+	return as_errno(nb_map_take(self, value, NULL));
+}
+
 void side_manage(struct side *s, struct nb_map *m)
 {
 	*s = (struct side){ "management",  m,
 			    manage_lookup, manage_update,
-			    manage_remove, manage_next };
+			    manage_remove, manage_next,
+			    manage_take };
 }
 
 /* CPUs whose values a program-side call has to visit one by one. */
 static uint32_t cpus_of(const struct nb_map *m)
 {
-	return nb_map_definition(m)->type == NB_MAP_PERCPU_ARRAY ? nb_ncpus()
-								 : 1;
+	return shape_percpu(nb_map_definition(m)) ? nb_ncpus() : 1;
+}
+
+static bool keyless(const struct nb_map *m)
+{
+	return shape_keys(nb_map_definition(m)) == NB_KEYS_NONE;
 }
 
 static int program_lookup(void *self, const void *key, void *value)
@@ -125,6 +153,8 @@ static int program_lookup(void *self, const void *key, void *value)
 	uint32_t size = nb_map_definition(self)->value_size;
 	size_t step = (size + 7u) / 8 * 8;
 
+	if (keyless(self))
+		return nb_map_peek(self, value);
 	for (uint32_t cpu = 0; cpu < cpus_of(self); cpu++) {
 		const void *p = nb_map_lookup(self, key, cpu);
 
@@ -142,6 +172,8 @@ static int program_update(void *self, const void *key, const void *value,
 	size_t step = (size + 7u) / 8 * 8;
 	int rc = 0;
 
+	if (keyless(self))
+		return nb_map_push(self, value, flags);
 	for (uint32_t cpu = 0; cpu < cpus_of(self) && !rc; cpu++)
 		rc = nb_map_update(self, key, (const char *)value + cpu * step,
 				   flags, cpu);
@@ -153,11 +185,17 @@ static int program_remove(void *self, const void *key)
 	return nb_map_delete(self, key);
 }
 
+static int program_take(void *self, void *value)
+{
+	return nb_map_pop(self, value);
+}
+
 void side_program(struct side *s, struct nb_map *m)
 {
 	*s = (struct side){ "program",	    m,
 			    program_lookup, program_update,
-			    program_remove, manage_next };
+			    program_remove, manage_next,
+			    program_take };
 }
 
 /* ---- the sequence ------------------------------------------------------- */
@@ -201,7 +239,7 @@ static void choose_key(struct run *r)
 	uint64_t n = below(r, d->max_entries * 3u / 2 + 2), x = n;
 	uint32_t index = (uint32_t)n;
 
-	if (d->type == NB_MAP_HASH) {
+	if (shape_keys(d) != NB_KEYS_INDEX) {
 		/* the number everywhere: keys differ in each of their words */
 		for (size_t i = 0; i < d->key_size; i++)
 			r->key[i] = (unsigned char)(i % 3 ? x + i : x);
@@ -237,7 +275,7 @@ static bool same_value(const struct nb_map_def *d, const unsigned char *a,
 {
 	size_t step = (d->value_size + 7u) / 8 * 8;
 
-	if (d->type != NB_MAP_PERCPU_ARRAY)
+	if (!shape_percpu(d))
 		return memcmp(a, b, d->value_size) == 0;
 	for (size_t cpu = 0; cpu < nb_ncpus(); cpu++)
 		if (memcmp(a + cpu * step, b + cpu * step, d->value_size) != 0)
@@ -275,6 +313,22 @@ static int step_update(struct run *r)
 	return 0;
 }
 
+static int step_take(struct run *r)
+{
+	int a, b;
+
+	memset(r->va, 1, r->shape->def.value_size);
+	memset(r->vb, 2, r->shape->def.value_size);
+	a = r->a->take(r->a->self, r->va);
+	b = r->b->take(r->b->self, r->vb);
+	if (a != b)
+		return differ(r, "take: %s %d, %s %d", r->a->name, a,
+			      r->b->name, b);
+	if (!a && !same_value(&r->shape->def, r->va, r->vb))
+		return differ(r, "take: the values differ");
+	return 0;
+}
+
 static int step_remove(struct run *r)
 {
 	int a = r->a->remove(r->a->self, r->key);
@@ -293,7 +347,7 @@ static int step_next(struct run *r)
 	const void *key = below(r, 5) ? r->key : NULL;
 	int a, b;
 
-	if (r->shape->def.type == NB_MAP_HASH)
+	if (shape_keys(&r->shape->def) != NB_KEYS_INDEX)
 		return 0;
 	a = r->a->next(r->a->self, key, &na);
 	b = r->b->next(r->b->self, key, &nb);
@@ -330,6 +384,8 @@ static int compare_all(struct run *r)
 {
 	int na, nb;
 
+	if (shape_keys(&r->shape->def) == NB_KEYS_NONE)
+		return step_lookup(r);
 	if (contained(r, r->a, r->b, &na) || contained(r, r->b, r->a, &nb))
 		return -1;
 	if (na != nb)
@@ -343,6 +399,13 @@ static int one_step(struct run *r)
 	uint64_t what = below(r, 100);
 
 	choose_key(r);
+	if (shape_keys(&r->shape->def) == NB_KEYS_NONE) {
+		if (what >= 98)
+			return step_remove(r);
+		if (what < 45)
+			return step_update(r);
+		return what < 85 ? step_take(r) : step_lookup(r);
+	}
 	if (what < 45)
 		return step_update(r);
 	if (what < 65)

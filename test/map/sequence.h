@@ -2,6 +2,7 @@
 #ifndef NB_TEST_MAP_SEQUENCE_H
 #define NB_TEST_MAP_SEQUENCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ struct side {
 	int (*remove)(void *self, const void *key);
 	/* @key NULL: the first */
 	int (*next)(void *self, const void *key, void *next);
+	/* types without keys: look up and delete */
+	int (*take)(void *self, void *value);
 };
 
 struct shape {
@@ -38,6 +41,10 @@ extern const size_t nshapes;
 /* Our map through the management calls, and through the program's. */
 void side_manage(struct side *s, struct nb_map *m);
 void side_program(struct side *s, struct nb_map *m);
+
+/* Facts about a shape's type. */
+enum nb_map_keys shape_keys(const struct nb_map_def *def);
+bool shape_percpu(const struct nb_map_def *def);
 
 /* Bytes of a value as the sides have it. */
 size_t side_value_size(const struct nb_map_def *def);

@@ -651,7 +651,7 @@ struct model {
 
 static bool is_array(const struct model *m)
 {
-	return m->def->type != NB_MAP_HASH;
+	return shape_keys(m->def) == NB_KEYS_INDEX;
 }
 
 static uint32_t model_find(const struct model *m, const void *key)
@@ -668,17 +668,65 @@ static void model_init(struct model *m, const struct nb_map_def *def)
 	m->def = def;
 	m->value_size = side_value_size(def);
 	m->n = 0;
-	m->key = calloc(def->max_entries, def->key_size);
+	m->key = calloc(def->max_entries, def->key_size + 1u);
 	m->value = calloc(def->max_entries, m->value_size);
 	for (uint32_t i = 0; is_array(m) && i < def->max_entries; i++)
 		memcpy(m->key + 4 * m->n++, &i, 4);
 }
 
+/* Queues and stacks: value i is the i-th oldest. */
+static bool keyless(const struct model *m)
+{
+	return shape_keys(m->def) == NB_KEYS_NONE;
+}
+
+static unsigned char *model_oldest(const struct model *m, uint32_t i)
+{
+	return m->value + i * m->value_size;
+}
+
+static uint32_t model_turn(const struct model *m)
+{
+	return m->def->type == NB_MAP_STACK ? m->n - 1 : 0;
+}
+
+static void model_drop(struct model *m, uint32_t i)
+{
+	m->n--;
+	memmove(model_oldest(m, i), model_oldest(m, i + 1),
+		(m->n - i) * m->value_size);
+}
+
+static int model_push(struct model *m, const void *value, uint64_t flags)
+{
+	if (flags != 0 && flags != 2)
+		return -EINVAL;
+	if (m->n == m->def->max_entries && flags == 0)
+		return -E2BIG;
+	if (m->n == m->def->max_entries)
+		model_drop(m, 0);
+	memcpy(model_oldest(m, m->n++), value, m->value_size);
+	return 0;
+}
+
+static int model_take(void *self, void *value)
+{
+	struct model *m = self;
+
+	if (!m->n)
+		return -ENOENT;
+	memcpy(value, model_oldest(m, model_turn(m)), m->value_size);
+	model_drop(m, model_turn(m));
+	return 0;
+}
+
 static int model_lookup(void *self, const void *key, void *value)
 {
 	const struct model *m = self;
-	uint32_t i = model_find(m, key);
+	uint32_t i = keyless(m) ? UINT32_MAX : model_find(m, key);
 
+	if (keyless(m) && m->n)
+		i = model_turn(m);
 	if (i == UINT32_MAX)
 		return -ENOENT;
 	memcpy(value, m->value + i * m->value_size, m->value_size);
@@ -689,8 +737,11 @@ static int model_update(void *self, const void *key, const void *value,
 			uint64_t flags)
 {
 	struct model *m = self;
-	uint32_t i = model_find(m, key);
+	uint32_t i;
 
+	if (keyless(m))
+		return model_push(m, value, flags);
+	i = model_find(m, key);
 	if (flags > 2)
 		return -EINVAL;
 	if (i != UINT32_MAX && flags == 1)
@@ -712,10 +763,11 @@ static int model_update(void *self, const void *key, const void *value,
 static int model_remove(void *self, const void *key)
 {
 	struct model *m = self;
-	uint32_t i = model_find(m, key), k = m->def->key_size;
+	uint32_t i, k = m->def->key_size;
 
-	if (is_array(m))
+	if (is_array(m) || keyless(m))
 		return -EINVAL;
+	i = model_find(m, key);
 	if (i == UINT32_MAX)
 		return -ENOENT;
 	m->n--;
@@ -728,8 +780,11 @@ static int model_remove(void *self, const void *key)
 static int model_next(void *self, const void *key, void *next)
 {
 	const struct model *m = self;
-	uint32_t i = key ? model_find(m, key) + 1 : 0; /* absent: wraps to 0 */
+	uint32_t i;
 
+	if (keyless(m))
+		return -ENOENT;
+	i = key ? model_find(m, key) + 1 : 0; /* absent: wraps to 0 */
 	if (i >= m->n)
 		return -ENOENT;
 	memcpy(next, m->key + i * m->def->key_size, m->def->key_size);
@@ -745,7 +800,8 @@ static void against_model(void (*side)(struct side *, struct nb_map *),
 		struct model model;
 		struct side ours,
 			theirs = { "model",	 &model,       model_lookup,
-				   model_update, model_remove, model_next };
+				   model_update, model_remove, model_next,
+				   model_take };
 		struct nb_map *m;
 		char why[512];
 
@@ -834,6 +890,8 @@ START_TEST(operations_never_allocate)
 				a.update(a.self, key, value, 0);
 				a.lookup(a.self, key, value);
 				a.next(a.self, key, key);
+				if (k % 2 && a.take(a.self, value) == 0)
+					continue;
 				if (k % 3 == 0)
 					a.remove(a.self, key);
 			}
