@@ -57,6 +57,7 @@ FINDING(ARG_SIZE,       "arg_size",          "the size given to a helper is not 
 FINDING(ARG_ZERO,       "arg_zero",          "the size given to a helper may be 0",                             "")
 FINDING(ARG_CTX,        "arg_context",       "a helper wants the context",                                      "")
 FINDING(CALLBACK,       "callback",          "a helper wants a callback",                                       "pass the name of a static function of the policy")
+FINDING(TAIL_CALL,      "tail_call",         "a tail call where none can be made",                              "make it in the program itself, with nothing held")
 FINDING(CALLBACK_RETURN, "callback_return",  "a callback returns something other than 0 or 1",                  "return 0 to go on, 1 to stop")
 /* control flow */
 FINDING(ENCODING,       "encoding",          "bytes that are no instruction",                                   "")
@@ -74,6 +75,7 @@ FINDING(MEMORY,         "memory",            "checking the program takes too muc
 /* coherence: the decision must be the same on every rank */
 FINDING(LOCAL_OUTPUT,   "local_output",      "an output depends on data that differs between ranks",            "ranks that answer differently hang the job; compute the answer from coherent inputs and from maps tagged __coherent, which programs only read")
 FINDING(LOCAL_CONTROL,  "local_control",     "whether an output is written depends on data that differs between ranks", "ranks that answer differently hang the job; decide by coherent inputs and coherent maps")
+FINDING(LOCAL_TAIL,     "local_tail_call",   "which program goes on depends on data that differs between ranks", "ranks that answer differently hang the job; choose the program by coherent data, out of a program array tagged __coherent")
 FINDING(LOCAL_VERDICT,  "local_verdict",     "the return value depends on data that differs between ranks",     "return the same constant on every path")
 
 #undef FINDING

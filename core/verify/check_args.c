@@ -6,6 +6,7 @@
 #include "core/verify/callback.h"
 #include "core/verify/check.h"
 #include "core/verify/check_at.h"
+#include "core/verify/tail.h"
 
 const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 					const struct nb_state *st,
@@ -55,7 +56,7 @@ int nb_check_helper(const struct at *a)
 
 	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
 
-	if (h && h->effect > NB_EFFECT_CALLS)
+	if (h && h->effect > NB_EFFECT_TAIL)
 		return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
 				 "a helper that the verifier knows",
 				 nb_say(a->env, "bpf_%s: not yet", h->name),
@@ -311,5 +312,7 @@ int nb_check_args(const struct at *a)
 	for (unsigned i = 0; !rc && i < 5; i++)
 		if (is_memory(h->arg[i]))
 			rc = check_mem_arg(a, h, i);
+	if (!rc && h->effect == NB_EFFECT_TAIL)
+		rc = nb_check_tail_call(a);
 	return rc;
 }

@@ -14,6 +14,7 @@
 #include "core/verify/region.h"
 #include "core/verify/report.h"
 #include "core/verify/step.h"
+#include "core/verify/tail.h"
 
 enum {
 	UNIT = 64,	    /* stored states come in multiples of this */
@@ -608,6 +609,29 @@ static int end_turn(struct walk *w)
 	return 0;
 }
 
+/* The other program runs and ends, or there is none. */
+static int tail_call(struct walk *w)
+{
+	uint32_t pc = w->pc, size;
+	struct nb_saved *before;
+	int rc = 0;
+
+	if (w->st->nframes > 1) {
+		remember(w, pc);
+		turn(w, false, true);
+		before = keep(w, &size);
+		if (!before)
+			return over_memory(w);
+		pc = nb_top(w->st)->ret;
+		nb_tail_return(w->env, w->st);
+		rc = push(w, pc);
+		nb_state_restore(w->st, before);
+		give(w, before, size);
+	}
+	nb_step(w->env, w->st, w->pc++);
+	return rc;
+}
+
 /* false in *@more: this way ended. */
 static int leave(struct walk *w, bool *more)
 {
@@ -647,6 +671,8 @@ static int advance(struct walk *w, bool *more)
 		}
 		if (nb_calls_back(insn))
 			return call_back(w, more);
+		if (nb_is_tail_call(insn))
+			return tail_call(w);
 		break;
 	case NB_KIND_ALU:
 	case NB_KIND_LDX:

@@ -815,7 +815,8 @@ static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		if (writes(nb_helper_arg(env, st, h, i)))
 			write_out(env, st, pc, h, i, &r0);
 	forget(st, 0, 5);
-	assign(st, 0, r0);
+	if (h->ret != NB_RET_VOID)
+		assign(st, 0, r0);
 }
 
 /* ---- one step ---- */

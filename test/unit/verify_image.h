@@ -13,7 +13,7 @@
  * A policy image in memory around assembled text, with one map of each kind.
  * In the text @name stands for a map's index. The struct owns nothing.
  */
-enum { CASE_SLOTS = 4096, CASE_MAPS = 9 };
+enum { CASE_SLOTS = 4096, CASE_MAPS = 11 };
 
 struct case_image {
 	struct nb_slot slots[CASE_SLOTS];
@@ -78,6 +78,17 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	  .type = NB_MAP_PERCPU_ARRAY,
 	  .key_size = 4,
 	  .value_size = 64,
+	  .max_entries = 4 },
+	{ .name = "jumps",
+	  .type = NB_MAP_PROG_ARRAY,
+	  .key_size = 4,
+	  .value_size = 4,
+	  .max_entries = 4,
+	  .tags = NB_MAPF_COHERENT },
+	{ .name = "loose",
+	  .type = NB_MAP_PROG_ARRAY,
+	  .key_size = 4,
+	  .value_size = 4,
 	  .max_entries = 4 },
 };
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_TAIL_H
+#define NB_VERIFY_TAIL_H
+
+#include "core/verify/env.h"
+
+struct at;
+
+/*
+ * bpf_tail_call (effect TAIL): another program of the image goes on in place
+ * of the function that makes the call.
+ */
+
+/* Is this such a call? */
+bool nb_is_tail_call(const struct nb_insn *insn);
+
+/* Beside the arguments: may one be made here? 0, or NB_E_VERIFY. */
+int nb_check_tail_call(const struct at *a);
+
+/*
+ * The other program ran and ended: the function that made the call returns
+ * what it returned. The state after that, in the caller; only where there is
+ * one.
+ */
+void nb_tail_return(struct nb_env *env, struct nb_state *st);
+
+#endif

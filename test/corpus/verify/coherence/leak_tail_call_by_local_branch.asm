@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# expect: reject local_tail_call 5
+ldxw %r3, [%r1+64]
+jeq %r3, 0, out
+lddw map %r2, @jumps
+mov %r3, 0
+call 12
+out:
+mov %r0, 0
+exit

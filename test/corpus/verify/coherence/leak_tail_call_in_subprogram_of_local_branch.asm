@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# expect: reject local_tail_call 8
+ldxw %r3, [%r1+64]
+jeq %r3, 0, out
+call local f
+out:
+mov %r0, 0
+exit
+f:
+lddw map %r2, @jumps
+mov %r3, 0
+call 12
+mov %r0, 0
+exit

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# expect: reject tail_call 12
+mov %r3, %r1
+mov %r1, 2
+lddw func %r2, cb
+mov %r4, 0
+call 181
+mov %r0, 0
+exit
+cb:
+mov %r1, %r2
+lddw map %r2, @loose
+mov %r3, 0
+call 12
+mov %r0, 0
+exit

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_kind 3
+mov %r3, 0
+lddw map %r2, @counts
+call 12
+mov %r0, 0
+exit
