@@ -458,6 +458,64 @@ static int check_ctx(const struct check *c)
 	return 0;
 }
 
+static int bad_name(const struct check *c, uint32_t i, const char *what)
+{
+	const struct nb_name *n = &c->img->names[i];
+
+	return nb_fail(c->err, NB_E_IMAGE, where(c, NB_SEC_NAMES, i),
+		       "policy image: name %u, %u bytes at %u: %s", i, n->size,
+		       n->off, what);
+}
+
+/* The first record of a key or value is all of it. */
+static int check_whole(const struct check *c, uint32_t i)
+{
+	const struct nb_name *n = &c->img->names[i], *last = n - 1;
+	const struct nb_map_spec *m;
+
+	if (n->map >= c->img->nmaps || n->part > NB_NAME_VALUE)
+		return bad_name(c, i, "it is of no map's key or value");
+	m = &c->img->maps[n->map];
+	if (i && (last->map > n->map ||
+		  (last->map == n->map && last->part >= n->part)))
+		return bad_name(c, i, "names ascend by map, keys first");
+	if (n->off ||
+	    n->size != (n->part == NB_NAME_KEY ? m->key_size : m->value_size))
+		return bad_name(c, i, "it is not all of the key or value");
+	return 0;
+}
+
+/* Each record lies in an element of the one that contains it. */
+static int check_names(const struct check *c)
+{
+	uint32_t open[NB_IMAGE_MAX_LEVEL + 1] = { 0 }, level = 0;
+
+	for (uint32_t i = 0; i < c->img->nnames; i++) {
+		const struct nb_name *n = &c->img->names[i], *in;
+		int rc = n->level ? 0 : check_whole(c, i);
+
+		if (!nb_image_text_ok(n->name))
+			return bad_name(c, i,
+					"its text is not printable UTF-8 "
+					"of at most 255 bytes");
+		if (rc)
+			return rc;
+		if (n->level > NB_IMAGE_MAX_LEVEL ||
+		    (n->level &&
+		     (!i || n->level > level + 1 || n->map != n[-1].map ||
+		      n->part != n[-1].part)))
+			return bad_name(c, i, "nothing contains it");
+		in = n->level ? &c->img->names[open[n->level - 1]] : n;
+		if (!n->size || !n->elem || n->size % n->elem ||
+		    n->off > in->elem ||
+		    (n->level && n->size > in->elem - n->off))
+			return bad_name(c, i, "not inside what contains it");
+		level = n->level;
+		open[level] = i;
+	}
+	return 0;
+}
+
 static int check_counts(const struct check *c)
 {
 	const struct nb_image *img = c->img;
@@ -479,6 +537,10 @@ static int check_counts(const struct check *c)
 		return nb_fail(c->err, NB_E_LIMIT, 0,
 			       "policy image: %u context fields; at most %d",
 			       img->nctx_fields, CTX_FIELDS_MAX);
+	if (img->nnames > NB_IMAGE_MAX_NAMES)
+		return nb_fail(c->err, NB_E_LIMIT, 0,
+			       "policy image: %u names; at most %d",
+			       img->nnames, NB_IMAGE_MAX_NAMES);
 	for (uint32_t i = 0; i < img->nmaps; i++)
 		total += img->maps[i].init ? img->maps[i].value_size : 0;
 	for (uint32_t i = 0; i < img->nprogs; i++)
@@ -507,5 +569,7 @@ int nb_image_check(const struct nb_image *img, const uint32_t *at,
 		rc = check_progs(&c);
 	for (uint32_t i = 0; !rc && i < img->nelems; i++)
 		rc = check_elem(&c, i);
+	if (!rc)
+		rc = check_names(&c);
 	return rc ? rc : check_ctx(&c);
 }

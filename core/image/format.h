@@ -33,6 +33,7 @@ enum nb_section {
 	NB_SEC_BTF,
 	NB_SEC_STRINGS,
 	NB_SEC_ELEMS, /* map key value */
+	NB_SEC_NAMES, /* map part level name off size elem */
 	NB_NSECTIONS
 };
 
@@ -40,10 +41,10 @@ enum { NB_IMAGE_FIRST = NB_IMAGE_HEADER + NB_NSECTIONS * NB_IMAGE_SECTION };
 
 /* Bytes of a record of each section. */
 static const uint32_t nb_record_size[NB_NSECTIONS] = {
-	[NB_SEC_MAPS] = 44, [NB_SEC_DATA] = 1,	 [NB_SEC_PROGS] = 20,
-	[NB_SEC_SLOTS] = 8, [NB_SEC_FUNCS] = 44, [NB_SEC_LINES] = 20,
-	[NB_SEC_CTX] = 16,  [NB_SEC_BTF] = 1,	 [NB_SEC_STRINGS] = 1,
-	[NB_SEC_ELEMS] = 12,
+	[NB_SEC_MAPS] = 44,  [NB_SEC_DATA] = 1,	  [NB_SEC_PROGS] = 20,
+	[NB_SEC_SLOTS] = 8,  [NB_SEC_FUNCS] = 44, [NB_SEC_LINES] = 20,
+	[NB_SEC_CTX] = 16,   [NB_SEC_BTF] = 1,	  [NB_SEC_STRINGS] = 1,
+	[NB_SEC_ELEMS] = 12, [NB_SEC_NAMES] = 28,
 };
 
 /*

@@ -26,6 +26,8 @@ enum {
 	NB_IMAGE_MAX_FUNCS = 256,   /* of one program */
 	NB_IMAGE_NAME = 64,	    /* bytes of a name, NUL included */
 	NB_IMAGE_MAX_KEY = 512,
+	NB_IMAGE_MAX_NAMES = 4096,
+	NB_IMAGE_MAX_LEVEL = 8,	    /* of a name */
 	NB_IMAGE_MAX_ELEMS = 65536, /* initial elements of all maps */
 	NB_IMAGE_MAX_VALUE = 64 << 10
 };
@@ -129,6 +131,24 @@ struct nb_ctx_field {
 	uint32_t off, size;
 };
 
+/*
+ * What the source calls bytes of a map's key or value: for messages. The
+ * first record of a key or value is the whole of it, at level 0, with the
+ * name of its type; members (of data sections: variables) follow, each right
+ * before its own members, which are one level deeper.
+ */
+enum nb_name_part { NB_NAME_KEY, NB_NAME_VALUE };
+
+struct nb_name {
+	uint32_t map;	  /* number of the image's map; ascending */
+	uint32_t part;	  /* enum nb_name_part; of one map, ascending */
+	uint32_t level;	  /* at most NB_IMAGE_MAX_LEVEL */
+	const char *name; /* "limits"; "" for a dimension of an array */
+	uint32_t off;	  /* in an element of what contains it */
+	uint32_t size;	  /* bytes of all of it, 1 or more */
+	uint32_t elem;	  /* bytes of an element of an array; else size */
+};
+
 struct nb_image {
 	const char *name; /* of the policy: its file, without suffix */
 	uint8_t digest[NB_SHA256_SIZE];
@@ -140,6 +160,8 @@ struct nb_image {
 	uint32_t nctx_fields;
 	const struct nb_map_elem *elems; /* by map, then by key */
 	uint32_t nelems;
+	const struct nb_name *names;
+	uint32_t nnames;
 	const unsigned char *btf; /* blob for the shell; NULL: none */
 	uint32_t btf_size;
 	const unsigned char *bytes; /* the image itself */

@@ -327,12 +327,39 @@ static int read_elems(struct reader *r)
 	return r->rc;
 }
 
+static int read_names(struct reader *r)
+{
+	uint32_t n = r->count[NB_SEC_NAMES];
+	struct nb_name *names;
+
+	if (n > NB_IMAGE_MAX_NAMES)
+		return fail(r, NB_E_LIMIT, r->at[NB_SEC_NAMES],
+			    "too many names");
+	names = nb_arena_array(&r->img->arena, n, sizeof(*names));
+	if (!names)
+		return nomem(r);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = record(r, NB_SEC_NAMES, i);
+
+		names[i].map = get(r->all, at);
+		names[i].part = get(r->all, at + 4);
+		names[i].level = get(r->all, at + 8);
+		names[i].name = string(r, at + 12);
+		names[i].off = get(r->all, at + 16);
+		names[i].size = get(r->all, at + 20);
+		names[i].elem = get(r->all, at + 24);
+	}
+	r->img->names = names;
+	r->img->nnames = n;
+	return r->rc;
+}
+
 /* All sections to memory. */
 static int read_content(struct reader *r)
 {
 	r->img->name = string(r, 16);
 	if (r->rc || read_maps(r) || read_progs(r) || read_ctx(r) ||
-	    read_elems(r))
+	    read_elems(r) || read_names(r))
 		return r->rc;
 	r->img->btf_size = r->count[NB_SEC_BTF];
 	if (r->img->btf_size)

@@ -176,6 +176,19 @@ static void put_elem(struct writer *w, const struct nb_map_elem *e)
 	put(b, e->value);
 }
 
+static void put_name(struct writer *w, const struct nb_name *n)
+{
+	struct nb_buf *b = &w->sec[NB_SEC_NAMES];
+
+	put(b, n->map);
+	put(b, n->part);
+	put(b, n->level);
+	put(b, string(w, n->name));
+	put(b, n->off);
+	put(b, n->size);
+	put(b, n->elem);
+}
+
 static size_t align8(size_t n)
 {
 	return (n + 7) & ~(size_t)7;
@@ -222,6 +235,8 @@ static uint32_t put_all(struct writer *w, const struct nb_image *in)
 		put_ctx(w, &in->ctx_fields[i]);
 	for (uint32_t i = 0; i < in->nelems; i++)
 		put_elem(w, &in->elems[i]);
+	for (uint32_t i = 0; i < in->nnames; i++)
+		put_name(w, &in->names[i]);
 	if (in->btf_size)
 		nb_buf_bytes(&w->sec[NB_SEC_BTF], in->btf, in->btf_size);
 	return string(w, in->name);

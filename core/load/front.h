@@ -58,6 +58,8 @@ struct nb_front {
 	uint32_t nprogs;
 	struct nb_ctx_field *ctx_fields;
 	uint32_t nctx_fields;
+	struct nb_name *names;
+	uint32_t nnames;
 	struct nb_map_elem *elems;
 	uint32_t nelems;
 };
@@ -81,6 +83,11 @@ int nb_front_code(struct nb_front *f, struct nb_err *err);
 int nb_front_info(struct nb_front *f, struct nb_err *err);
 /* Wants: btf, progs. Leaves: ctx_fields. */
 int nb_front_ctx(struct nb_front *f, struct nb_err *err);
+/*
+ * names.c - what the source calls the parts of keys and values
+ * Wants: btf, maps. Leaves: names.
+ */
+int nb_front_names(struct nb_front *f, struct nb_err *err);
 /* Fills @to from BTF id @type; leaves it alone when 0. */
 void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 		  enum nb_hook hook);

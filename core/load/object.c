@@ -51,6 +51,8 @@ static int write_image(const struct nb_front *f, const char *name,
 		.nprogs = f->nprogs,
 		.ctx_fields = f->ctx_fields,
 		.nctx_fields = f->nctx_fields,
+		.names = f->names,
+		.nnames = f->nnames,
 		.elems = f->elems,
 		.nelems = f->nelems,
 	};
@@ -75,7 +77,9 @@ static int run(struct nb_front *f, const void *bytes, size_t size,
 		rc = nb_front_link(f, err);
 	if (!rc)
 		rc = nb_front_elems(f, err);
-	return rc ? rc : nb_front_ctx(f, err);
+	if (!rc)
+		rc = nb_front_ctx(f, err);
+	return rc ? rc : nb_front_names(f, err);
 }
 
 int nb_object_image(struct nb_buf *out, const void *bytes, size_t size,

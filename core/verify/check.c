@@ -7,6 +7,7 @@
 #include "core/verify/callback.h"
 #include "core/verify/check_args.h"
 #include "core/verify/check_at.h"
+#include "core/verify/names.h"
 #include "core/verify/report.h"
 #include "core/verify/require.h"
 
@@ -218,29 +219,6 @@ static int check_arith(const struct at *a)
 
 /* ---- maps and plain memory ---- */
 
-/* Granularity of a variable offset: the size of the elements indexed. */
-static uint64_t stride(const struct nb_range *off)
-{
-	return off->t.mask ? off->t.mask & -off->t.mask : 0;
-}
-
-/* Advice for offset @off + @size that leaves @limit bytes. */
-static const char *bound_hint(struct nb_env *env, const struct nb_range *off,
-			      uint64_t size, uint64_t limit)
-{
-	uint64_t step = stride(off);
-
-	if (!step || size > limit)
-		return "";
-	if (off->smin < 0)
-		return "the offset may be negative: use an unsigned index";
-	return nb_say(env,
-		      "for an index of %llu-byte elements add: if (i >= "
-		      "%llu) return 0;",
-		      (unsigned long long)step,
-		      (unsigned long long)((limit - size) / step + 1));
-}
-
 /* Bytes behind a pointer to a value or to memory. */
 static uint64_t span_of(const struct at *a, const struct nb_reg *r)
 {
@@ -261,37 +239,12 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 		  uint64_t size)
 {
 	const struct nb_reg *r = reg(a, number);
-	bool map = r->kind == NB_REG_VALUE;
 	uint64_t limit = span_of(a, r);
-	const char *where, *name;
 
 	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
 	    size <= limit - (uint64_t)off->smax)
 		return 0;
-	name = map ? nb_map_name(a->env, r->map) : "";
-	if (!map)
-		where = nb_say(a->env, "the %llu bytes of memory",
-			       (unsigned long long)limit);
-	else if (name[0] == '.') /* a section: in C these are variables */
-		where = nb_say(a->env,
-			       "the %llu bytes of global variables in %s",
-			       (unsigned long long)limit, name);
-	else
-		where = nb_say(a->env, "map %s's value of %llu bytes", name,
-			       (unsigned long long)limit);
-	return nb_refuse(
-		a->env, map ? NB_FIND_MAP_BOUNDS : NB_FIND_MEM_BOUNDS, a->pc,
-		number,
-		size > limit ? nb_say(a->env, "at most all of %s", where)
-			     : nb_say(a->env,
-				      "offset 0 to %llu in %s for %llu byte%s",
-				      (unsigned long long)(limit - size), where,
-				      (unsigned long long)size,
-				      size == 1 ? "" : "s"),
-		nb_say(a->env, "the access is at offset %s, %llu byte%s",
-		       nb_say_span(a->env, off->smin, off->smax),
-		       (unsigned long long)size, size == 1 ? "" : "s"),
-		bound_hint(a->env, off, size, limit));
+	return nb_refuse_span(a->env, a->pc, number, r, off, size, limit);
 }
 
 int nb_check_map_access(const struct at *a, int number, enum access acc)
@@ -383,16 +336,8 @@ int nb_check_written(const struct at *a, int number, const struct nb_range *off,
 	if (a->env->opts.privileged ||
 	    nb_stack_written(frame_of(a, r), off->smin, hi, &bad))
 		return 0;
-	return nb_refuse(
-		a->env, NB_FIND_STACK_UNINIT, a->pc, number,
-		nb_say(a->env, "all of r10%lld to r10%lld written before",
-		       (long long)off->smin, (long long)hi - 1),
-		nb_say(a->env, "the byte at r10%lld was never written%s",
-		       (long long)bad,
-		       r->frame + 1u < a->st->nframes
-			       ? " (in the caller's frame)"
-			       : ""),
-		"");
+	return nb_refuse_unwritten(a->env, a->st, a->pc, number, off, size,
+				   bad);
 }
 
 static int check_stack_load(const struct at *a, int number,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Names of the source for what a program touches: context fields from the
 // tables, members of map values and variables from the image.
+#include "core/verify/names.h"
+
 #include "core/verify/report.h"
 
 static const char *ctx_place(struct nb_env *env, const struct nb_range *off)
@@ -14,11 +16,118 @@ static const char *ctx_place(struct nb_env *env, const struct nb_range *off)
 	return f ? nb_say(env, "ctx->%s", f->name) : "";
 }
 
-const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
-			 const struct nb_range *off, unsigned size)
+/* ---- keys and values ---- */
+
+static const struct nb_name *whole(const struct nb_image *img, uint32_t map,
+				   enum nb_name_part part)
 {
-	(void)size;
-	return r->kind == NB_REG_CTX ? ctx_place(env, off) : "";
+	for (uint32_t i = 0; i < img->nnames; i++)
+		if (img->names[i].map == map && img->names[i].part == part)
+			return &img->names[i];
+	return NULL;
+}
+
+/* The part of @of that holds byte @off of an element of it. */
+static const struct nb_name *inside(const struct nb_image *img,
+				    const struct nb_name *of, uint64_t off)
+{
+	const struct nb_name *end = img->names + img->nnames;
+
+	for (const struct nb_name *n = of + 1; n < end && n->level > of->level;
+	     n++)
+		if (n->level == of->level + 1 && off >= n->off &&
+		    off - n->off < n->size)
+			return n;
+	return NULL;
+}
+
+static bool has_parts(const struct nb_image *img, const struct nb_name *of)
+{
+	const struct nb_name *n = of + 1;
+
+	return n < img->names + img->nnames && n->level > of->level;
+}
+
+/* Go from an array into one element of it. */
+static void into_element(struct nb_env *env, struct nb_member *m,
+			 const struct nb_name *at, uint64_t *lo, uint64_t *hi)
+{
+	uint64_t i = *lo / at->elem, j = *hi / at->elem;
+
+	if (i == j)
+		m->text =
+			nb_say(env, "%s[%llu]", m->text, (unsigned long long)i);
+	else
+		m->text = nb_say(env, "%s[%llu to %llu]", m->text,
+				 (unsigned long long)i, (unsigned long long)j);
+	if (i != j && !m->array)
+		m->array = at;
+	*lo %= at->elem;
+	*hi = i == j ? *hi % at->elem : *lo;
+}
+
+struct nb_member nb_member_at(struct nb_env *env, uint32_t map,
+			      enum nb_name_part part, uint64_t lo, uint64_t hi)
+{
+	const struct nb_image *img = env->img;
+	const struct nb_name *at = whole(img, map, part), *next;
+	struct nb_member m = { "", NULL, at, false };
+
+	for (; at; at = next) {
+		m.last = at;
+		if (at->elem < at->size)
+			into_element(env, &m, at, &lo, &hi);
+		next = inside(img, at, lo);
+		m.padding = !next && has_parts(img, at) && lo < at->elem;
+		if (!next)
+			break;
+		m.text = nb_say(env, "%s%s%s", m.text,
+				*m.text && *next->name ? "." : "", next->name);
+		lo -= next->off;
+		hi -= next->off;
+	}
+	/* Over several members: none of their names is right. */
+	if (lo != hi)
+		m.text = "";
+	return m;
+}
+
+const char *nb_say_type(struct nb_env *env, uint32_t map,
+			enum nb_name_part part)
+{
+	const struct nb_name *n = whole(env->img, map, part);
+
+	return n ? n->name : "";
+}
+
+static const char *value_place(struct nb_env *env, const struct nb_reg *r,
+			       const struct nb_range *off)
+{
+	const char *map = nb_map_name(env, r->map);
+	struct nb_member m;
+
+	if (off->smin < 0 || off->smax > NB_IMAGE_MAX_VALUE ||
+	    !whole(env->img, r->map, NB_NAME_VALUE))
+		return "";
+	m = nb_member_at(env, r->map, NB_NAME_VALUE, (uint64_t)off->smin,
+			 (uint64_t)off->smax);
+	if (m.padding)
+		return "";
+	if (*map == '.') /* a section: what counts is the variable */
+		return m.text;
+	if (*m.text)
+		return nb_say(env, "%s%s%s", map, *m.text == '[' ? "" : ".",
+			      m.text);
+	return off->smin == 0 && off->smax == 0 ? nb_say(env, "%s's value", map)
+						: "";
+}
+
+const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
+			 const struct nb_range *off)
+{
+	if (r->kind == NB_REG_CTX)
+		return ctx_place(env, off);
+	return r->kind == NB_REG_VALUE ? value_place(env, r, off) : "";
 }
 
 static const char *local_load(struct nb_env *env, const struct nb_reg *r,
@@ -26,7 +135,7 @@ static const char *local_load(struct nb_env *env, const struct nb_reg *r,
 {
 	struct nb_range by = nb_range_const((uint64_t)(int64_t)in->off);
 	struct nb_range off = nb_range_alu(NB_FN_ADD, 64, &r->r, &by);
-	const char *place = nb_say_place(env, r, &off, in->width / 8u);
+	const char *place = nb_say_place(env, r, &off);
 
 	if (r->kind == NB_REG_CTX)
 		return nb_say(env, "%s is of this rank alone", place);

@@ -95,7 +95,7 @@ static const char *loaded(const struct nb_trail *t, uint32_t i, unsigned depth)
 
 	if (r->kind == NB_REG_STACK && nb_range_is_const(&off))
 		return stacked(t, i, off.smin, depth);
-	return nb_say_place(t->env, r, &off, in->width / 8u);
+	return nb_say_place(t->env, r, &off);
 }
 
 static const char *called(const struct nb_trail *t, uint32_t i)

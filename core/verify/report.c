@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/verify/names.h"
 #include "core/verify/path.h"
 
 enum { SHOWN_PATH = 8, MARGIN = 64 << 10 };
@@ -66,7 +67,7 @@ static const char *base_name(const char *path)
 }
 
 /* The record that covers @pc; in tests images have none. */
-static const struct nb_line *line_of(const struct nb_prog *p, uint32_t pc)
+const struct nb_line *nb_line_of(const struct nb_prog *p, uint32_t pc)
 {
 	const struct nb_line *found = NULL;
 
@@ -77,7 +78,7 @@ static const struct nb_line *line_of(const struct nb_prog *p, uint32_t pc)
 
 const char *nb_say_where(struct nb_env *env, uint32_t pc)
 {
-	const struct nb_line *l = line_of(env->prog, pc);
+	const struct nb_line *l = nb_line_of(env->prog, pc);
 
 	if (!l)
 		return nb_say(env, "slot %u", pc);
@@ -114,6 +115,23 @@ static const char *say_number(struct nb_env *env, const struct nb_range *r)
 	return nb_say(env, "number, unknown%s", step);
 }
 
+static const char *say_pointer(struct nb_env *env, const struct nb_reg *r,
+			       const char *span)
+{
+	const char *name = nb_map_name(env, r->map);
+	const char *type = nb_say_type(env, r->map, NB_NAME_VALUE);
+	const char *place = nb_say_place(env, r, &r->r);
+
+	if (*name == '.')
+		return nb_say(env, "pointer into %s, offset %s%s%s", name, span,
+			      *place ? ": " : "", place);
+	return nb_say(env,
+		      "pointer to a value of map %s (%s%s%u bytes), "
+		      "offset %s",
+		      name, type, *type ? ", " : "",
+		      env->img->maps[r->map].value_size, span);
+}
+
 static const char *say_value(struct nb_env *env, const struct nb_reg *r)
 {
 	const char *span = nb_say_span(env, r->r.smin, r->r.smax);
@@ -133,11 +151,7 @@ static const char *say_value(struct nb_env *env, const struct nb_reg *r)
 	case NB_REG_MAP:
 		return nb_say(env, "map %s", nb_map_name(env, r->map));
 	case NB_REG_VALUE:
-		return nb_say(env,
-			      "pointer to a value of map %s (%u bytes), "
-			      "offset %s",
-			      nb_map_name(env, r->map),
-			      env->img->maps[r->map].value_size, span);
+		return say_pointer(env, r, span);
 	case NB_REG_VALUE_OR_NULL:
 		return nb_say(env, "pointer to a value of map %s, or NULL",
 			      nb_map_name(env, r->map));
@@ -217,7 +231,7 @@ int nb_refuse(struct nb_env *env, enum nb_finding_class cls, uint32_t pc,
 	f->known = known;
 	f->hint = hint && *hint ? hint : classes[cls].hint;
 	f->func = nb_say_func(env, pc);
-	f->line = line_of(env->prog, pc);
+	f->line = nb_line_of(env->prog, pc);
 	return NB_E_VERIFY;
 }
 
@@ -283,7 +297,7 @@ static bool same_branch(const struct nb_branch *a, const struct nb_branch *b)
 static void put_branch(const struct nb_branch *b, const struct nb_prog *p,
 		       uint32_t passes, struct nb_buf *out)
 {
-	const struct nb_line *l = line_of(p, b->pc);
+	const struct nb_line *l = nb_line_of(p, b->pc);
 
 	if (l)
 		nb_buf_printf(out, "line %u, ", l->line);
@@ -370,7 +384,7 @@ void nb_verdict_notes(const struct nb_verdict *v, const struct nb_image *img,
 
 	for (uint32_t i = 0; !v->accepted && i < f->nnotes; i++) {
 		const struct nb_line *l =
-			line_of(&img->progs[prog], f->notes[i].pc);
+			nb_line_of(&img->progs[prog], f->notes[i].pc);
 
 		if (l && (!line || l->line != line->line ||
 			  strcmp(l->text, line->text) != 0)) {
@@ -396,7 +410,7 @@ static void json_stats(const struct nb_verify_stats *s, struct nb_json *j)
 
 static void json_at(uint32_t pc, const struct nb_prog *p, struct nb_json *j)
 {
-	const struct nb_line *l = line_of(p, pc);
+	const struct nb_line *l = nb_line_of(p, pc);
 
 	nb_json_ku64(j, "pc", pc);
 	if (l) {

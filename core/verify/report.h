@@ -27,14 +27,16 @@ const char *nb_map_name(const struct nb_env *env, uint32_t map);
 /* The source line of a slot: "size_aware.bpf.c:31", or "slot 12". */
 const char *nb_say_where(struct nb_env *env, uint32_t pc);
 
+/* The line record that covers @pc, or NULL; in tests images have none. */
+const struct nb_line *nb_line_of(const struct nb_prog *p, uint32_t pc);
 /* The instruction as text. */
 const char *nb_say_insn(struct nb_env *env, uint32_t pc);
 /* The name of the function that holds @pc. */
 const char *nb_say_func(struct nb_env *env, uint32_t pc);
-/* What @size bytes at @off behind @r are in the source's terms:
- * "ctx->ranks"; "" when nobody says. */
+/* What is at @off behind @r in the source's terms: "ctx->ranks",
+ * "limits.max_bytes"; "" when nobody says. */
 const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
-			 const struct nb_range *off, unsigned size);
+			 const struct nb_range *off);
 /* Why the instruction at @pc, run with @regs, makes local data. */
 const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 			 uint32_t pc);

@@ -34,6 +34,8 @@ static size_t touch(const struct nb_image *img)
 			n += strlen(nb_prog_func(&img->progs[i], pc)->name);
 			n += l ? strlen(l->text) + strlen(l->file) : 0;
 		}
+	for (uint32_t i = 0; i < img->nnames; i++)
+		n += strlen(img->names[i].name);
 	for (uint32_t i = 0; i < img->btf_size; i++)
 		n += img->btf[i];
 	return n;

@@ -336,6 +336,76 @@ START_TEST(initial_elements_ascend_and_hit_programs)
 }
 END_TEST
 
+START_TEST(names_nest_in_what_they_name)
+{
+	/* of a map of keys of 8 and values of 16 bytes */
+	static const struct {
+		struct nb_name n[3];
+		int rc;
+	} rows[] = {
+		{ { { 0, 1, 0, "struct v", 0, 16, 16 },
+		    { 0, 1, 1, "a", 8, 8, 4 },
+		    { 0, 1, 2, "x", 0, 4, 4 } },
+		  0 },
+		{ { { 0, 0, 0, "__u64", 0, 8, 8 },
+		    { 0, 1, 0, "struct v", 0, 16, 8 },
+		    { 0, 1, 1, "", 0, 8, 2 } },
+		  0 },
+		{ { { 2, 1, 0, "v", 0, 16, 16 }, { 0 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 2, 0, "v", 0, 16, 16 }, { 0 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 12, 12 }, { 0 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 4, 16, 16 }, { 0 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 1, 1, "v", 0, 16, 16 }, { 0 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 1, 0, "v\n", 0, 16, 16 }, { 0 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 0 }, { 0 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 5 }, { 0 }, { 0 } }, NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 16 },
+		    { 0, 1, 2, "a", 0, 4, 4 },
+		    { 0 } },
+		  NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 16 },
+		    { 0, 0, 1, "a", 0, 4, 4 },
+		    { 0 } },
+		  NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 16 },
+		    { 0, 1, 1, "a", 12, 8, 8 },
+		    { 0 } },
+		  NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 16 },
+		    { 0, 1, 1, "a", UINT32_MAX, 8, 8 },
+		    { 0 } },
+		  NB_E_IMAGE },
+		{ { { 0, 1, 0, "v", 0, 16, 16 },
+		    { 0, 0, 0, "k", 0, 8, 8 },
+		    { 0 } },
+		  NB_E_IMAGE },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct nb_image *in;
+		struct nb_err err = { .text = "" };
+		struct nb_buf b;
+
+		fresh();
+		img.names = rows[i].n;
+		img.nnames = 3;
+		ck_assert_msg(refused(&err) == rows[i].rc, "row %zu: %s", i,
+			      err.text);
+		if (rows[i].rc) {
+			ck_assert_ptr_nonnull(strstr(err.text, "name"));
+			continue;
+		}
+		b = written();
+		ck_assert_int_eq(nb_image_read(&in, b.data, b.size, &err), 0);
+		ck_assert_uint_eq(in->nnames, 3);
+		ck_assert_str_eq(in->names[2].name, rows[i].n[2].name);
+		ck_assert_uint_eq(in->names[2].elem, rows[i].n[2].elem);
+		nb_image_free(in);
+		nb_buf_fini(&b);
+	}
+}
+END_TEST
+
 START_TEST(functions_tile_the_program)
 {
 	static const uint32_t bad[][4] = {
@@ -553,6 +623,7 @@ UNIT_MAIN("image", tcase_add_test(tc, what_is_written_is_read_back);
 	  tcase_add_test(tc, another_version_is_said_to_be_one);
 	  tcase_add_test(tc, references_must_hit_something);
 	  tcase_add_test(tc, initial_elements_ascend_and_hit_programs);
+	  tcase_add_test(tc, names_nest_in_what_they_name);
 	  tcase_add_test(tc, functions_tile_the_program);
 	  tcase_add_test(tc, lines_ascend_and_are_printable);
 	  tcase_add_test(tc, names_are_one_word);

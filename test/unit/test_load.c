@@ -388,6 +388,55 @@ START_TEST(fields_of_the_context_are_told)
 }
 END_TEST
 
+/* Level, name, offset, size, size of an element of each name there is. */
+START_TEST(names_of_keys_values_and_variables)
+{
+	static const char source[] =
+		"struct in { __u32 a; __u64 b; };\n"
+		"struct key { __u64 id; __u32 kind; };\n"
+		"struct value { struct in row[3]; union { __u32 x; __u64 y; "
+		"};\n"
+		"  int grid[2][4]; unsigned bit : 3; };\n"
+		"struct { __uint(type, BPF_MAP_TYPE_HASH);\n"
+		"  __uint(max_entries, 4); __type(key, struct key);\n"
+		"  __type(value, struct value); } m SEC(\".maps\");\n"
+		"__u64 counter; __u32 table[5];\n"
+		"SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
+		"{ counter++; return table[ctx->ranks & 3]; }\n";
+	static const struct nb_name want[] = {
+		{ 0, 0, 0, "struct key", 0, 16, 16 },
+		{ 0, 0, 1, "id", 0, 8, 8 },
+		{ 0, 0, 1, "kind", 8, 4, 4 },
+		{ 0, 1, 0, "struct value", 0, 96, 96 },
+		{ 0, 1, 1, "row", 0, 48, 16 },
+		{ 0, 1, 2, "a", 0, 4, 4 },
+		{ 0, 1, 2, "b", 8, 8, 8 },
+		{ 0, 1, 1, "x", 48, 4, 4 },
+		{ 0, 1, 1, "y", 48, 8, 8 },
+		{ 0, 1, 1, "grid", 56, 32, 16 },
+		{ 0, 1, 2, "", 0, 16, 4 },
+		{ 1, 1, 0, "", 0, 28, 28 },
+		{ 1, 1, 1, "counter", 0, 8, 8 },
+		{ 1, 1, 1, "table", 8, 20, 4 },
+	};
+	struct nb_image *img = image_of(source, cpus[_i]);
+
+	ck_assert_uint_eq(img->nnames, sizeof(want) / sizeof(want[0]));
+	for (uint32_t i = 0; i < img->nnames; i++) {
+		const struct nb_name *n = &img->names[i], *w = &want[i];
+
+		ck_assert_msg(
+			n->map == w->map && n->part == w->part &&
+				n->level == w->level &&
+				!strcmp(n->name, w->name) && n->off == w->off &&
+				n->elem == w->elem && n->size == w->size,
+			"name %u: %u %u %u %s %u %u %u", i, n->map, n->part,
+			n->level, n->name, n->off, n->size, n->elem);
+	}
+	nb_image_free(img);
+}
+END_TEST
+
 #define MAP(body)                                              \
 	"struct {" body "} m SEC(\".maps\");\n"                \
 	"SEC(\"tuner\") int entry(void *ctx) { __u32 k = 0;\n" \
@@ -691,6 +740,8 @@ UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0,
 	  tcase_add_loop_test(tc, calls_hit_their_functions, 0, ROWS(cpus));
 	  tcase_add_test(tc, lines_are_those_of_the_source);
 	  tcase_add_loop_test(tc, without_debug_information, 0, ROWS(cpus));
+	  tcase_add_loop_test(tc, names_of_keys_values_and_variables, 0,
+			      ROWS(cpus));
 	  tcase_add_loop_test(tc, static_function_beside_its_caller, 0,
 			      ROWS(cpus));
 	  tcase_add_loop_test(tc, callbacks_come_along, 0, ROWS(cpus));

@@ -361,7 +361,7 @@ static const struct {
 	  "lddw map %r1, @counts\ncall 1\njeq %r0, 0, o\n"
 	  "ldxdw %r1, [%r0]\njgt %r1, 8, o\nlsh %r1, 3\nadd %r0, %r1\n"
 	  "ldxdw %r2, [%r0]\no:\nmov %r0, 0\nexit",
-	  "for an index of 8-byte elements add: if (i >= 8) return 0;" },
+	  "add: if (index >= 8) return 0;" },
 	{ "mov %r0, 0\nadd %r10, 8\nexit",
 	  "copy it to another register first" },
 	{ "ldxdw %r2, [%r1+8]\njsgt %r2, 8, o\nmov %r3, %r10\n"
