@@ -124,6 +124,12 @@ static bool live(const struct nb_seg_slot *slot)
 	return __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == NB_SLOT_LIVE;
 }
 
+/* What a rank that is gone has decided binds those that come to it later. */
+static bool decided(const struct nb_seg_slot *slot)
+{
+	return __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != NB_SLOT_FREE;
+}
+
 uint64_t nb_fence_announced(const struct nb_seg_comm *c)
 {
 	uint64_t most = 0;
@@ -131,7 +137,7 @@ uint64_t nb_fence_announced(const struct nb_seg_comm *c)
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
 		uint64_t n = load(&c->slot[i].announced);
 
-		if (n > most && live(&c->slot[i]))
+		if (n > most && decided(&c->slot[i]))
 			most = n;
 	}
 	return most;
@@ -206,8 +212,12 @@ enum nb_fence_outcome nb_fence_arm(struct nb_seg_comm *c, uint32_t number,
 
 enum standing { BELOW, AT_FENCE, BEYOND };
 
-/* Where the furthest rank stands to the fence of @word. A rank that waits at
- * it has made no decision yet and counts as below. */
+/*
+ * Where the furthest rank stands to the fence of @word. A rank that waits at
+ * it has made no decision yet and counts as below. The mark is read before
+ * the announcement: who is seen to wait has announced what it waits with, so
+ * the announcement read next is that of the wait or of a later decision.
+ */
 static enum standing furthest(const struct nb_seg_comm *c, uint64_t word)
 {
 	uint64_t fence = nb_fence_word_seq(word);
@@ -215,13 +225,14 @@ static enum standing furthest(const struct nb_seg_comm *c, uint64_t word)
 
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
 		const struct nb_seg_slot *slot = &c->slot[i];
+		uint64_t waits_for = load(&slot->waiting);
 		uint64_t n = load(&slot->announced);
 
-		if (n <= fence || !live(slot))
+		if (n <= fence || !decided(slot))
 			continue;
 		if (n > fence + 1)
 			return BEYOND;
-		if (load(&slot->waiting) != word)
+		if (waits_for != word)
 			worst = AT_FENCE;
 	}
 	return worst;

@@ -530,6 +530,54 @@ START_TEST(rank_past_the_fence_aborts_it)
 }
 END_TEST
 
+START_TEST(what_a_rank_decided_counts_when_it_is_gone)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[2];
+	uint32_t number = fresh(s);
+
+	for (uint32_t i = 0; i < 2; i++)
+		join(&r[i], s, court, i, 2, &comm);
+	for (int k = 0; k < 10; k++)
+		decide(&r[0]);
+	for (int k = 0; k < 2; k++)
+		decide(&r[1]);
+	/* the first one has run ahead and is finalized */
+	ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
+	nb_segment_leave(s, comm, 0);
+	nb_segment_unlock(s);
+	commit_at_rest(s, comm, number, NB_FENCE_COMMITTED);
+	ck_assert_uint_eq(nb_fence_word_seq(comm->record.word), 10);
+	for (int k = 2; k < 10; k++)
+		ck_assert_uint_eq(decide(&r[1]), 0);
+	ck_assert_uint_eq(decide(&r[1]), number);
+	ck_assert_uint_eq(court->divergent, 0);
+	nb_segment_detach(s);
+}
+END_TEST
+
+START_TEST(rank_that_waits_past_the_fence_aborts_it)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct rank r[1];
+	uint64_t word;
+
+	join(&r[0], s, court, 0, 1, &comm);
+	ck_assert_int_eq(nb_fence_arm(comm, fresh(s), 3, &word),
+			 NB_FENCE_COMMITTED);
+	/* it decided number 3 before the arming, and waits with number 4 */
+	r[0].f.slot->announced = 5;
+	r[0].f.slot->waiting = word;
+	ck_assert_int_eq(nb_fence_decide(s, comm, word, s->membarrier),
+			 NB_FENCE_OVERRUN);
+	nb_segment_detach(s);
+}
+END_TEST
+
 /* Whatever stands in record and fallback, a rank goes on in bounded time. */
 START_TEST(hostile_records_do_not_hold_a_rank)
 {
@@ -590,4 +638,6 @@ UNIT_MAIN("fence", tcase_add_test(tc, words_keep_their_parts);
 	  tcase_add_test(tc, one_try_is_one_try);
 	  tcase_add_test(tc, rank_that_waits_at_the_fence_does_not_abort_it);
 	  tcase_add_test(tc, rank_past_the_fence_aborts_it);
+	  tcase_add_test(tc, what_a_rank_decided_counts_when_it_is_gone);
+	  tcase_add_test(tc, rank_that_waits_past_the_fence_aborts_it);
 	  tcase_add_test(tc, hostile_records_do_not_hold_a_rank);)

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fence protocol as plugin/fence.c, change.c and segment.c have it, for
+ * one communicator: RANKS ranks take DECISIONS decisions each while
+ * COORDINATORS processes make CHANGES changes each. Steps carry the names of
+ * the functions that take them.
+ *
+ * What may happen at any step: another process runs; a rank or a coordinator
+ * dies (DEATHS in all; its lock is released, its slot is reaped by the next
+ * coordinator); a rank's patience ends; a rank's stores are still in its
+ * processor's buffer, in their order, while it reads the record, until the
+ * coordinator's membarrier or an ordered operation of its own drains them.
+ * Ranks join one after the other.
+ *
+ * What is claimed: no two ranks make the same decision with different
+ * generations, and nobody waits for ever (no invalid end state: every wait
+ * can be left, whoever is dead).
+ *
+ * The protocol needs each of its parts. Left out one by one, by -DNO_BARRIER,
+ * -DNO_LOOK_AGAIN, -DNO_FALLBACK, -DANNOUNCED_IS_PASSED, -DNO_CAS or
+ * -DMARK_LAST, -DLATE_IS_BELOW or
+ * -DDEAD_DO_NOT_COUNT, spin finds two ranks that disagree (test/script/model.t).
+ */
+#ifndef RANKS
+#define RANKS 2
+#endif
+#ifndef DECISIONS
+#define DECISIONS 3
+#endif
+#ifndef COORDINATORS
+#define COORDINATORS 1
+#endif
+#ifndef CHANGES
+#define CHANGES 2
+#endif
+#ifndef TRIES
+#define TRIES 1
+#endif
+#ifndef DEATHS
+#define DEATHS 1
+#endif
+#ifndef MARGIN
+#define MARGIN 0
+#endif
+
+#define NONE 0
+#define ARMED 1
+#define COMMIT 2
+
+/* A word: state, generation, fence. */
+#define WORD(state, gen, fence) ((state) + 4 * (gen) + 64 * (fence))
+#define STATE(w) ((w) % 4)
+#define GEN(w) (((w) / 4) % 16)
+#define FENCE(w) ((w) / 64)
+
+/* ---- the segment ---- */
+
+short word = 0, fallback = 0; /* the record */
+byte announced[RANKS];	      /* slots, as others see them */
+byte generation[RANKS];
+short waiting[RANKS];
+bool live[RANKS];
+byte baseline = 0, next_gen = 1;
+bool locked = false;
+byte joined = 0;
+
+/* ---- what a rank has stored and others do not see yet ---- */
+
+#define NOTHING 255
+byte ahead_announced[RANKS], ahead_generation[RANKS];
+
+/* ---- what is checked ---- */
+
+byte used[DECISIONS]; /* generation of a decision + 1; 0: not made yet */
+byte deaths = 0;
+bool dead[RANKS];
+
+#define MAY_DIE(label)                                        \
+	if                                                    \
+	:: true                                               \
+	:: atomic { deaths < DEATHS -> deaths++; goto label } \
+	fi
+
+inline drain(r)
+{
+	d_step {
+		if
+		:: ahead_announced[r] != NOTHING ->
+			announced[r] = ahead_announced[r];
+			ahead_announced[r] = NOTHING
+		:: else
+		fi;
+		if
+		:: ahead_generation[r] != NOTHING ->
+			generation[r] = ahead_generation[r];
+			ahead_generation[r] = NOTHING
+		:: else
+		fi
+	}
+}
+
+/* The processor of rank @r writes back when it likes. */
+active [RANKS] proctype buffer()
+{
+end:	do
+	:: d_step {
+		ahead_announced[_pid] != NOTHING ->
+			announced[_pid] = ahead_announced[_pid];
+			ahead_announced[_pid] = NOTHING
+	   }
+	:: d_step {
+		ahead_announced[_pid] == NOTHING &&
+		ahead_generation[_pid] != NOTHING ->
+			generation[_pid] = ahead_generation[_pid];
+			ahead_generation[_pid] = NOTHING
+	   }
+	od
+}
+
+/* Put back what stood before the arming @old; @back is scratch. */
+inline abort_word(old, back)
+{
+	back = fallback;
+	d_step {
+		if
+		:: STATE(back) == ARMED -> back = 0
+		:: else
+		fi
+	}
+	d_step {
+#ifdef NO_FALLBACK
+		back = 0;
+#endif
+		if
+		:: word == old -> word = back
+		:: else
+		fi;
+		back = 0
+	}
+}
+
+/* ---- a rank ---- */
+
+proctype rank(byte i)
+{
+	byte k = 0, number;
+	short w = 0, b = 0;
+
+	/* nb_comm_new: under the segment's lock */
+	atomic {
+		!locked ->
+		number = baseline;
+		generation[i] = baseline;
+		live[i] = true;
+		joined++
+	}
+	do
+	:: k < DECISIONS ->
+		MAY_DIE(died);
+		/* nb_fence_enter: announce... */
+		d_step {
+			if
+			:: ahead_generation[i] != NOTHING ->
+				if
+				:: ahead_announced[i] != NOTHING ->
+					announced[i] = ahead_announced[i]
+				:: else
+				fi;
+				generation[i] = ahead_generation[i];
+				ahead_generation[i] = NOTHING
+			:: else
+			fi;
+			ahead_announced[i] = k + 1
+		}
+		/* ...and read the record */
+		w = word;
+look:		/* nb_fence_look */
+		if
+		:: STATE(w) == COMMIT && k >= FENCE(w) ->
+			/* adopt */
+			d_step {
+				number = GEN(w);
+				ahead_generation[i] = number
+			}
+		:: STATE(w) == ARMED && k >= FENCE(w) ->
+			/* wait_decided: the slot tells that we wait, by a
+			 * store in order with all before it */
+			drain(i);
+			waiting[i] = w;
+			MAY_DIE(died);
+			if
+			:: word != w
+			:: abort_word(w, b)
+			fi;
+			waiting[i] = 0;
+			w = word;
+			goto look
+		:: else
+		fi;
+		/* the decision is made */
+		d_step {
+			assert(used[k] == 0 || used[k] == number + 1);
+			used[k] = number + 1;
+			k++;
+			w = 0
+		}
+	:: else -> break
+	od;
+	goto over;
+died:	dead[i] = true;
+over:	skip
+}
+
+/* ---- a coordinator ---- */
+
+/* nb_fence_announced: one slot after the other */
+inline furthest_announced(to, one, at)
+{
+	to = 0;
+	at = 0;
+	do
+	:: at < RANKS ->
+		one = announced[at];
+		d_step {
+			if
+			#ifdef DEAD_DO_NOT_COUNT
+			:: one > to && live[at] -> to = one
+#else
+			:: one > to -> to = one
+#endif
+			:: else
+			fi;
+			at++;
+			one = 0
+		}
+	:: else -> break
+	od;
+	at = 0
+}
+
+/* nb_fence_ready; @is: has every rank taken the generation of @at_word, or has
+ * none come to its fence? */
+inline ready(at_word, is, far, slot, idx)
+{
+	is = true;
+	if
+	:: STATE(at_word) == COMMIT ->
+		furthest_announced(far, slot, idx);
+		if
+		:: far > FENCE(at_word) ->
+#ifndef ANNOUNCED_IS_PASSED
+			do
+			:: idx < RANKS ->
+				d_step {
+					if
+					:: live[idx] && generation[idx] != GEN(at_word) ->
+						is = false
+					:: else
+					fi;
+					idx++
+				}
+			:: else -> break
+			od;
+			idx = 0
+#else
+			do
+			:: idx < RANKS ->
+				d_step {
+					if
+					:: live[idx] &&
+					   announced[idx] <= FENCE(at_word) ->
+						is = false
+					:: else
+					fi;
+					idx++
+				}
+			:: else -> break
+			od;
+			idx = 0
+#endif
+		:: else
+		fi
+	:: else
+	fi
+}
+
+/* none_past: is every rank below the fence of @at_word, or waiting at it? */
+inline none_past(at_word, is, slot, idx, mark)
+{
+	is = true;
+	idx = 0;
+	do
+	:: idx < RANKS && is ->
+		/* The mark first: a rank that is seen to wait has announced
+		 * what it waits with. */
+#ifndef MARK_LAST
+		mark = waiting[idx];
+#endif
+		slot = announced[idx];
+		if
+		:: slot <= FENCE(at_word)
+#ifdef DEAD_DO_NOT_COUNT
+		:: !live[idx]
+#endif
+		:: else ->
+			if
+			:: slot > FENCE(at_word) + 1 -> is = false
+			:: else ->
+#ifdef MARK_LAST
+				mark = waiting[idx];
+#endif
+#ifndef LATE_IS_BELOW
+				if
+				:: mark == at_word
+				:: else ->
+					/* it may show within a while that it
+					 * waits: look at all again, or not */
+					if
+					:: is = false
+					:: idx = 255
+					fi
+				fi
+#endif
+			fi
+		fi;
+		idx++
+	:: else -> break
+	od;
+	idx = 0;
+	slot = 0;
+	mark = 0
+}
+
+proctype coordinator()
+{
+	byte change = 0, try, number, most = 0, n = 0, j = 0, fence = 0;
+	short before = 0, w = 0, b = 0;
+	bool yes;
+
+	do
+	:: change < CHANGES ->
+		change++;
+		atomic { !locked -> locked = true };
+		/* check_once: nb_segment_reap... */
+		d_step {
+			do
+			:: j < RANKS ->
+				if
+				:: dead[j] -> live[j] = false
+				:: else
+				fi;
+				j++
+			:: else -> break
+			od;
+			j = 0
+		}
+		/* ...nb_fence_recover... */
+		w = word;
+		if
+		:: STATE(w) == ARMED -> abort_word(w, b)
+		:: else
+		fi;
+		/* ...check_complete */
+		if
+		:: joined < RANKS -> goto unlock
+		:: else
+		fi;
+		d_step { number = next_gen; next_gen++; try = 0 }
+		/* nb_fence_commit */
+		do
+		:: try < TRIES ->
+			try++;
+			/* nb_fence_arm */
+			before = word;
+			furthest_announced(most, n, j);
+			fence = most + MARGIN;
+			w = word;
+			ready(w, yes, n, b, j);
+			d_step {
+				n = 0;
+				b = 0;
+				if
+				:: STATE(before) == COMMIT &&
+				   most <= FENCE(before) ->
+					fence = FENCE(before)
+				:: else
+				fi
+			}
+			if
+			:: !yes -> break
+			:: else
+			fi;
+			w = WORD(ARMED, number, fence);
+			fallback = before;
+			MAY_DIE(died);
+			atomic {
+				if
+				:: word == before -> word = w
+				:: else -> goto next
+				fi
+			}
+			MAY_DIE(died);
+			/* nb_fence_decide */
+#ifndef NO_BARRIER
+			d_step {
+				do
+				:: j < RANKS ->
+					if
+					:: ahead_announced[j] != NOTHING ->
+						announced[j] =
+							ahead_announced[j];
+						ahead_announced[j] = NOTHING
+					:: else
+					fi;
+					if
+					:: ahead_generation[j] != NOTHING ->
+						generation[j] =
+							ahead_generation[j];
+						ahead_generation[j] = NOTHING
+					:: else
+					fi;
+					j++
+				:: else -> break
+				od;
+				j = 0
+			}
+#endif
+#ifdef NO_LOOK_AGAIN
+			yes = true;
+#else
+			none_past(w, yes, n, j, b);
+#endif
+			if
+			:: yes ->
+				atomic {
+					if
+#ifdef NO_CAS
+					:: true ->
+#else
+					:: word == w ->
+#endif
+						word = WORD(COMMIT, number,
+							    fence);
+						goto committed
+					:: else
+					fi
+				}
+			:: else -> abort_word(w, b)
+			fi;
+next:			skip
+		:: else -> break
+		od;
+		goto unlock;
+committed:	MAY_DIE(died);
+		baseline = number;
+unlock:		atomic {
+			most = 0; fence = 0; before = 0; w = 0; number = 0;
+			locked = false
+		}
+	:: else -> break
+	od;
+	goto over;
+died:	locked = false; /* the kernel gives the lock back */
+over:	skip
+}
+
+init
+{
+	atomic {
+		byte i = 0;
+
+		do
+		:: i < RANKS ->
+			ahead_announced[i] = NOTHING;
+			ahead_generation[i] = NOTHING;
+			run rank(i);
+			i++
+		:: else -> break
+		od;
+		i = 0;
+		do
+		:: i < COORDINATORS ->
+			run coordinator();
+			i++
+		:: else -> break
+		od
+	}
+}
