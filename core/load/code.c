@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sections of code: which there are, the functions in them by their symbols,
-// and which slot has which relocation. What only other systems could resolve
-// (externs of a kernel) is refused here by name.
+// and which slot has which relocation. Externs that are no function offered
+// here (a kernel's other symbols, kconfig) are refused by name.
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
@@ -146,19 +146,63 @@ static int read_funcs(struct nb_front *f, struct nb_err *err)
 	return 0;
 }
 
+/*
+ * Kernel functions that are offered here, by the names they have there
+ * (extern ... __ksym); in an image they are helpers as others.
+ */
+const struct nb_helper_spec *nb_front_extern(const char *name)
+{
+	const struct nb_helper_spec *h = NULL;
+
+	if (!strncmp(name, "bpf_", 4))
+		h = nb_spec_helper_named(name + 4);
+	return h && h->id >= NB_HELPER_EXTERN ? h : NULL;
+}
+
+/* ", did you mean ...?", or all the names there are. */
+static const char *near_externs(const char *name, char *text, size_t size)
+{
+	enum { MAX = 32, LEN = 48 };
+	char names[MAX][LEN];
+	const char *list[MAX], *near[2];
+	const struct nb_helper_spec *h;
+	size_t n, k = 0, used = 0;
+
+	h = nb_spec_helpers(&n);
+	for (size_t i = 0; i < n && k < MAX; i++) {
+		if (h[i].id < NB_HELPER_EXTERN)
+			continue;
+		snprintf(names[k], LEN, "bpf_%s", h[i].name);
+		list[k] = names[k];
+		k++;
+	}
+	nb_spec_nearest(name, list, k, near);
+	if (near[0]) {
+		snprintf(text, size, "; did you mean %s%s%s?", near[0],
+			 near[1] ? " or " : "", near[1] ? near[1] : "");
+		return text;
+	}
+	text[0] = '\0';
+	for (size_t i = 0; i < k && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s",
+					 i ? ", " : "; known: ", list[i]);
+	return text;
+}
+
 static int refuse_externs(const struct nb_front *f, struct nb_err *err)
 {
+	char known[160];
+
 	for (uint32_t i = 1; i < f->elf.nsym; i++) {
 		struct nb_elf_sym s = nb_elf_sym(&f->elf, i);
 
-		if (s.sec == SHN_UNDEF && *s.name)
-			return nb_fail(err, NB_E_SYMBOL,
-				       f->elf.sec[f->elf.symtab].off +
-					       i * NB_ELF_SYM,
-				       "symbol %.64s is used and not defined "
-				       "in the object; there are no externs "
-				       "(kernel symbols, kconfig) here",
-				       s.name);
+		if (s.sec != SHN_UNDEF || !*s.name || nb_front_extern(s.name))
+			continue;
+		return nb_fail(err, NB_E_SYMBOL,
+			       f->elf.sec[f->elf.symtab].off + i * NB_ELF_SYM,
+			       "symbol %.64s is used and not defined in the "
+			       "object; no extern here has that name%s",
+			       s.name, near_externs(s.name, known, sizeof(known)));
 	}
 	return 0;
 }

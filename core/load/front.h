@@ -75,6 +75,8 @@ int nb_front_maps(struct nb_front *f, struct nb_err *err);
  * Wants: elf. Leaves: code (rel, func), funcs.
  */
 int nb_front_code(struct nb_front *f, struct nb_err *err);
+/* The helper that an extern function is; NULL: no such one. */
+const struct nb_helper_spec *nb_front_extern(const char *name);
 
 /*
  * info.c - what BTF says of code and contexts

@@ -157,9 +157,25 @@ static bool is_func_ref(const struct prog *p, struct site at,
 	       p->f->code[sym.sec].slots;
 }
 
-static bool is_local_call(const struct nb_slot *s)
+/* The helper that a call names as an extern function; NULL: it does not. */
+static const struct nb_helper_spec *extern_call(const struct prog *p,
+						struct site at,
+						const struct nb_slot *s)
 {
-	return s->opcode == OP_CALL && src(s) == SRC_LOCAL;
+	struct nb_elf_sym sym;
+
+	if (s->opcode != OP_CALL || !at.code->slots[at.slot].rel ||
+	    rel_at(p->f, at).type != REL_64_32)
+		return NULL;
+	sym = nb_elf_sym(&p->f->elf, rel_at(p->f, at).sym);
+	return sym.sec == SHN_UNDEF ? nb_front_extern(sym.name) : NULL;
+}
+
+static bool is_local_call(const struct prog *p, struct site at,
+			  const struct nb_slot *s)
+{
+	return s->opcode == OP_CALL && src(s) == SRC_LOCAL &&
+	       !extern_call(p, at, s);
 }
 
 /* Add a function to the program unless it is there. */
@@ -194,7 +210,7 @@ static int add_reached(struct prog *p, uint32_t func)
 		int64_t to = 0;
 		int rc;
 
-		if (is_local_call(&s))
+		if (is_local_call(p, at, &s))
 			to = call_target(p, at, &s);
 		else if (is_func_ref(p, at, &s))
 			to = callback(p, at, &s);
@@ -202,7 +218,7 @@ static int add_reached(struct prog *p, uint32_t func)
 			continue;
 		if (to < 0)
 			return (int)to;
-		rc = is_local_call(&s) || is_func_ref(p, at, &s)
+		rc = is_local_call(p, at, &s) || is_func_ref(p, at, &s)
 			     ? add_func(p, (uint32_t)to)
 			     : 0;
 		if (rc)
@@ -281,8 +297,14 @@ static int link_slot(const struct prog *p, struct site at, uint32_t pc,
 		     uint32_t end)
 {
 	struct nb_slot *s = &p->slots[pc];
+	const struct nb_helper_spec *h = extern_call(p, at, s);
 
-	if (is_local_call(s)) {
+	if (h) {
+		set_src(s, 0);
+		s->imm = h->id;
+		return 0;
+	}
+	if (is_local_call(p, at, s)) {
 		int64_t to = call_target(p, at, s);
 
 		if (to < 0)

@@ -207,6 +207,9 @@ enum {
 	NB_MAPS_RINGBUF = NB_MAP_BIT(RINGBUF)
 };
 
+/* Numbers from here on are ours: functions that objects name as externs. */
+enum { NB_HELPER_EXTERN = 0x10001 };
+
 struct nb_helper_spec {
 	int32_t id;
 	const char *name;

@@ -279,6 +279,48 @@ START_TEST(calls_hit_their_functions)
 }
 END_TEST
 
+/* Kernel functions by their names: calls of helpers in the image. */
+static const char externs[] =
+	"#undef bpf_iter_num_new\n"
+	"#undef bpf_iter_num_next\n"
+	"#undef bpf_iter_num_destroy\n"
+	"extern int bpf_iter_num_new(struct bpf_iter_num *it, int start,\n"
+	"			     int end) SEC(\".ksyms\");\n"
+	"extern int *bpf_iter_num_next(struct bpf_iter_num *it)\n"
+	"	__attribute__((weak)) SEC(\".ksyms\");\n"
+	"extern void bpf_iter_num_destroy(struct bpf_iter_num *it)\n"
+	"	SEC(\".ksyms\");\n"
+	"SEC(\"tuner\") int entry(struct ncclbpf_tuner *ctx)\n"
+	"{\n"
+	"	struct bpf_iter_num it;\n"
+	"\n"
+	"	bpf_iter_num_new(&it, 0, 9);\n"
+	"	bpf_iter_num_next(&it);\n"
+	"	bpf_iter_num_destroy(&it);\n"
+	"	return 0;\n"
+	"}\n";
+
+START_TEST(externs_are_helpers)
+{
+	struct nb_image *img = image_of(
+		externs, "-g -Dbpf_iter_num_new=a -Dbpf_iter_num_next=b "
+			 "-Dbpf_iter_num_destroy=c");
+	const struct nb_prog *p = &img->progs[0];
+	struct nb_insn *in = decoded(p);
+	int64_t want = nb_spec_helper_named("iter_num_new")->id;
+
+	for (uint32_t i = 0; i < p->nslots; i++) {
+		if (in[i].kind != NB_KIND_CALL)
+			continue;
+		ck_assert_int_eq(in[i].fn, NB_FN_HELPER);
+		ck_assert_int_eq(in[i].imm, want++);
+	}
+	ck_assert_int_eq(want, nb_spec_helper_named("iter_num_destroy")->id + 1);
+	free(in);
+	nb_image_free(img);
+}
+END_TEST
+
 START_TEST(lines_are_those_of_the_source)
 {
 	struct nb_image *img = image_of(whole, "-g -mcpu=v3");
@@ -476,6 +518,13 @@ static const struct refusal refusals[] = {
 	{ "extern int gone __attribute__((weak)); SEC(\"tuner\") int f(void *c)"
 	  "{ return gone; }",
 	  "-g", NB_E_SYMBOL, "symbol gone" },
+	{ "extern int bpf_iter_num_nxet(void *) SEC(\".ksyms\"); SEC(\"tuner\")"
+	  "int f(void *c) { return bpf_iter_num_nxet(c); }",
+	  "-g", NB_E_SYMBOL, "did you mean bpf_iter_num_next" },
+	/* a helper of the kernel is none of its functions */
+	{ "extern int bpf_ktime_get_n(void *) SEC(\".ksyms\"); SEC(\"tuner\")"
+	  "int f(void *c) { return bpf_ktime_get_n(c); }",
+	  "-g", NB_E_SYMBOL, "no extern here has that name" },
 	{ "struct { int type, key, value, n, flags; } m SEC(\"maps\") ="
 	  "{ 1, 4, 4, 1 }; SEC(\"tuner\") int f(void *c)"
 	  "{ int k = 0; return bpf_map_lookup_elem(&m, &k) != NULL; }",
@@ -738,6 +787,7 @@ UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0,
 				      ROWS(cpus));
 	  tcase_add_test(tc, addresses_of_data_have_their_offset);
 	  tcase_add_loop_test(tc, calls_hit_their_functions, 0, ROWS(cpus));
+	  tcase_add_test(tc, externs_are_helpers);
 	  tcase_add_test(tc, lines_are_those_of_the_source);
 	  tcase_add_loop_test(tc, without_debug_information, 0, ROWS(cpus));
 	  tcase_add_loop_test(tc, names_of_keys_values_and_variables, 0,
