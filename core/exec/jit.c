@@ -567,11 +567,18 @@ static int allocate(struct nb_jit_ctx *c)
 	return c->fact && c->off && c->jump_end && c->shorter ? 0 : NB_E_NOMEM;
 }
 
+const struct nb_jit_arch *nb_jit_arch(void)
+{
+	const struct nb_jit_arch *arch = nb_jit_arch_x86_64();
+
+	return arch ? arch : nb_jit_arch_arm64();
+}
+
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 		       const uint8_t *aux, unsigned features,
 		       struct nb_err *err)
 {
-	struct nb_jit_ctx c = { .arch = nb_jit_arch_x86_64(),
+	struct nb_jit_ctx c = { .arch = nb_jit_arch(),
 				.x = x,
 				.code = x->code,
 				.n = x->ncodes,
@@ -607,7 +614,7 @@ int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
 		   const uint8_t *aux, struct nb_err *err)
 {
-	const struct nb_jit_arch *arch = nb_jit_arch_x86_64();
+	const struct nb_jit_arch *arch = nb_jit_arch();
 
 	return nb_jit_compile_for(out, x, aux, arch ? arch->features() : 0,
 				  err);

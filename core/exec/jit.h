@@ -120,8 +120,11 @@ struct nb_jit_ctx {
 	uint32_t callback[NB_IMAGE_MAX_FUNCS];
 };
 
-/* NULL on machines without one. */
+/* NULL on other machines. */
 const struct nb_jit_arch *nb_jit_arch_x86_64(void);
+const struct nb_jit_arch *nb_jit_arch_arm64(void);
+/* This machine's; NULL where there is none. */
+const struct nb_jit_arch *nb_jit_arch(void);
 
 /* nb_jit_compile with less than the processor's features (for tests). */
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,

@@ -92,7 +92,7 @@ static void drop(struct made *m)
 
 static bool no_jit(bool jit)
 {
-	return jit && !nb_jit_arch_x86_64();
+	return jit && !nb_jit_arch();
 }
 
 /* r0 of program 0, the same by both engines. */

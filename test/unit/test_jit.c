@@ -644,7 +644,8 @@ START_TEST(frame_as_base_and_as_value)
 }
 END_TEST
 
-static void atomic_pair(enum nb_op op, unsigned base, unsigned src)
+static void atomic_pair(enum nb_op op, unsigned base, unsigned src,
+			unsigned features)
 {
 	static const uint64_t some[] = { 0, 1, 0xffffffff, UINT64_MAX,
 					 0x123456789abcdef0 };
@@ -656,7 +657,7 @@ static void atomic_pair(enum nb_op op, unsigned base, unsigned src)
 	load_file();
 	put(op, base, src, 8, 0);
 	store_file();
-	b = make(NULL, 0, NULL, (unsigned)ALL);
+	b = make(NULL, 0, NULL, features);
 	for (int i = 0; i < 125; i++) {
 		struct file mine, theirs;
 		uint64_t old[2];
@@ -689,7 +690,10 @@ START_TEST(atomics_of_every_pair_of_registers)
 			continue;
 		rows++;
 		for (unsigned i = 0; i < NREGS * NREGS; i++)
-			atomic_pair((enum nb_op)op, i / NREGS, i % NREGS);
+			for (int less = 0; less < 2; less++)
+				atomic_pair((enum nb_op)op, i / NREGS,
+					    i % NREGS,
+					    less ? 0 : (unsigned)ALL);
 	}
 	ck_assert_uint_eq(rows, 20);
 }
@@ -714,20 +718,20 @@ static void *hammer(void *arg)
 	return NULL;
 }
 
-START_TEST(atomics_are_atomic_between_threads)
+static void atomics_between_threads(unsigned features)
 {
-	struct shared s = { .b = assembled(
-				    "mov %r2, 1\nmov %r3, 1\n"
-				    "lock add [%r1], %r2\n"
-				    "lock fetch add32 [%r1+8], %r3\n"
-				    "mov %r4, 1\nlock fetch xor [%r1+24], %r4\n"
-				    "again:\nldxdw %r0, [%r1+16]\n"
-				    "mov %r5, %r0\nadd %r5, 2\nmov %r6, %r0\n"
-				    "lock cmpxchg [%r1+16], %r5\n"
-				    "jne %r0, %r6, again\nexit",
-				    NULL, 0) };
+	struct shared s = { 0 };
 	pthread_t t[THREADS];
 
+	put_program("mov %r2, 1\nmov %r3, 1\n"
+		    "lock add [%r1], %r2\n"
+		    "lock fetch add32 [%r1+8], %r3\n"
+		    "mov %r4, 1\nlock fetch xor [%r1+24], %r4\n"
+		    "again:\nldxdw %r0, [%r1+16]\n"
+		    "mov %r5, %r0\nadd %r5, 2\nmov %r6, %r0\n"
+		    "lock cmpxchg [%r1+16], %r5\n"
+		    "jne %r0, %r6, again\nexit");
+	s.b = make(NULL, 0, NULL, features);
 	ck_assert(!pthread_barrier_init(&s.start, NULL, THREADS));
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&t[i], NULL, hammer, &s), 0);
@@ -738,6 +742,12 @@ START_TEST(atomics_are_atomic_between_threads)
 	ck_assert_uint_eq(s.m[2], 2 * THREADS * ROUNDS);
 	ck_assert_uint_eq(s.m[3], 0);
 	drop(s.b);
+}
+
+START_TEST(atomics_are_atomic_between_threads)
+{
+	atomics_between_threads((unsigned)ALL);
+	atomics_between_threads(0);
 }
 END_TEST
 
@@ -869,7 +879,7 @@ static void *on_small_stack(void *arg)
 	return (void *)(uintptr_t)enter(b, NULL, 0);
 }
 
-/* 16 KiB of stack, the least that threads may have, with pages that nobody
+/* 16 KiB of stack, or the least that threads may have, with pages that nobody
  * may touch on both sides: the thread's own needs and eight frames fit. */
 START_TEST(eight_frames_between_guard_pages)
 {
@@ -877,7 +887,8 @@ START_TEST(eight_frames_between_guard_pages)
 #if defined(__SANITIZE_THREAD__)
 	size_t size = 1 << 20; /* it claims most of this for itself */
 #else
-	size_t size = 16384;
+	size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+	size_t size = least > 16384 ? least : 16384;
 #endif
 	pthread_attr_t attr;
 	void *r0;
@@ -973,7 +984,57 @@ static uint64_t enter_checked(const struct both *b, void *ctx, uint64_t size,
 }
 #endif
 
-#if defined(__x86_64__)
+#if defined(__aarch64__)
+/* The same: what the standard says a function keeps, and SP. */
+static uint64_t enter_checked(const struct both *b, void *ctx, uint64_t size,
+			      bool *kept)
+{
+	register uint64_t x0 __asm__("x0") = (uintptr_t)b->x;
+	register uint64_t x1 __asm__("x1") = (uintptr_t)ctx;
+	register uint64_t x2 __asm__("x2") = size;
+	register nb_engine_fn *fn __asm__("x9") = b->j->entry;
+	register uint64_t changed __asm__("x10");
+
+	__asm__ volatile(
+		"stp x29, x30, [sp, #-112]!\n\t"
+		"stp x19, x20, [sp, #16]\n\tstp x21, x22, [sp, #32]\n\t"
+		"stp x23, x24, [sp, #48]\n\tstp x25, x26, [sp, #64]\n\t"
+		"stp x27, x28, [sp, #80]\n\t"
+		"mov x19, #0x1111\n\tmov x20, #0x2222\n\t"
+		"mov x21, #0x3333\n\tmov x22, #0x4444\n\t"
+		"mov x23, #0x5555\n\tmov x24, #0x6666\n\t"
+		"mov x25, #0x7777\n\tmov x26, #0x8888\n\t"
+		"mov x27, #0x9999\n\tmov x28, sp\n\tmov x29, #0xaaaa\n\t"
+		"blr x9\n\t"
+		"mov x10, sp\n\teor x10, x10, x28\n\tmov sp, x28\n\t"
+		"mov x11, #0x1111\n\teor x19, x19, x11\n\t"
+		"mov x11, #0x2222\n\teor x20, x20, x11\n\t"
+		"mov x11, #0x3333\n\teor x21, x21, x11\n\t"
+		"mov x11, #0x4444\n\teor x22, x22, x11\n\t"
+		"mov x11, #0x5555\n\teor x23, x23, x11\n\t"
+		"mov x11, #0x6666\n\teor x24, x24, x11\n\t"
+		"mov x11, #0x7777\n\teor x25, x25, x11\n\t"
+		"mov x11, #0x8888\n\teor x26, x26, x11\n\t"
+		"mov x11, #0x9999\n\teor x27, x27, x11\n\t"
+		"mov x11, #0xaaaa\n\teor x29, x29, x11\n\t"
+		"orr x10, x10, x19\n\torr x10, x10, x20\n\t"
+		"orr x10, x10, x21\n\torr x10, x10, x22\n\t"
+		"orr x10, x10, x23\n\torr x10, x10, x24\n\t"
+		"orr x10, x10, x25\n\torr x10, x10, x26\n\t"
+		"orr x10, x10, x27\n\torr x10, x10, x29\n\t"
+		"ldp x19, x20, [sp, #16]\n\tldp x21, x22, [sp, #32]\n\t"
+		"ldp x23, x24, [sp, #48]\n\tldp x25, x26, [sp, #64]\n\t"
+		"ldp x27, x28, [sp, #80]\n\tldp x29, x30, [sp], #112\n\t"
+		: "+r"(x0), "+r"(x1), "+r"(x2), "+r"(fn), "=r"(changed)
+		:
+		: "x3", "x4", "x5", "x6", "x7", "x8", "x11", "x12", "x13",
+		  "x14", "x15", "x16", "x17", "x18", "cc", "memory");
+	*kept = changed == 0;
+	return x0;
+}
+#endif
+
+#if defined(__x86_64__) || defined(__aarch64__)
 static const char *const users_of_registers[] = {
 	"mov %r0, 1\nexit",
 	"mov %r6, 1\nmov %r0, 1\nexit",
@@ -1253,6 +1314,18 @@ static void *nosy_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 			 :
 			 : "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10",
 			   "r11");
+#elif defined(__aarch64__)
+	__asm__ volatile("mov x1, #-1\n\tmov x2, x1\n\tmov x3, x1\n\t"
+			 "mov x4, x1\n\tmov x5, x1\n\tmov x6, x1\n\t"
+			 "mov x7, x1\n\tmov x8, x1\n\tmov x9, x1\n\t"
+			 "mov x10, x1\n\tmov x11, x1\n\tmov x12, x1\n\t"
+			 "mov x13, x1\n\tmov x14, x1\n\tmov x15, x1\n\t"
+			 "mov x16, x1\n\tmov x17, x1"
+			 :
+			 :
+			 : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9",
+			   "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+			   "x17");
 #endif
 	return m;
 }
@@ -1990,11 +2063,13 @@ START_TEST(random_programs)
 END_TEST
 
 #if defined(__x86_64__)
-#define X86_TESTS                                         \
+#define MACHINE_TESTS                                     \
 	tcase_add_test(tc, atomics_have_the_lock_prefix); \
 	tcase_add_test(tc, callers_find_their_registers_again);
+#elif defined(__aarch64__)
+#define MACHINE_TESTS tcase_add_test(tc, callers_find_their_registers_again);
 #else
-#define X86_TESTS
+#define MACHINE_TESTS
 #endif
 
 static int no_compiler(void)
@@ -2003,7 +2078,7 @@ static int no_compiler(void)
 	return 0;
 }
 
-UNIT_MAIN("jit", if (!nb_jit_arch_x86_64()) return no_compiler();
+UNIT_MAIN("jit", if (!nb_jit_arch()) return no_compiler();
 	  tcase_set_timeout(tc, getenv("JIT_PROGRAMS") ? 86400 : 240);
 	  tcase_add_test(tc, alu_of_every_pair_of_registers);
 	  tcase_add_test(tc, alu_with_every_kind_of_immediate);
@@ -2019,8 +2094,8 @@ UNIT_MAIN("jit", if (!nb_jit_arch_x86_64()) return no_compiler();
 	  tcase_add_test(tc, eight_frames_each_with_its_own_stack);
 	  tcase_add_test(tc, eight_frames_between_guard_pages);
 	  tcase_add_test(tc, address_of_a_callback_is_its_slot);
-	  tcase_add_test(tc, may_goto_has_the_interpreters_budget); X86_TESTS;
-	  tcase_add_test(tc, lookups_in_line);
+	  tcase_add_test(tc, may_goto_has_the_interpreters_budget);
+	  MACHINE_TESTS; tcase_add_test(tc, lookups_in_line);
 	  tcase_add_test(tc, lookups_in_large_arrays);
 	  tcase_add_test(tc, lookups_without_the_helper);
 	  tcase_add_test(tc, constant_keys_are_forgotten_in_time);
