@@ -79,6 +79,7 @@ enum ncclbpf_map_type {
 /* Flags of a map and of bpf_map_update_elem, with Linux's values. */
 enum {
 	BPF_F_NO_PREALLOC = 0x1,
+	BPF_F_NO_COMMON_LRU = 0x2,
 	BPF_F_RDONLY_PROG = 0x80,
 	BPF_F_WRONLY_PROG = 0x100,
 	BPF_F_MMAPABLE = 0x400

@@ -80,6 +80,18 @@ static uint64_t map_delete_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
 	return errno_value(m->ops->remove(m, ptr_of(r2)));
 }
 
+static uint64_t map_lookup_percpu_elem(struct nb_run *run, uint64_t r1,
+				       uint64_t r2, uint64_t r3, uint64_t r4,
+				       uint64_t r5)
+{
+	struct nb_map *m = map_of(r1);
+
+	(void)run, (void)r4, (void)r5;
+	if ((uint32_t)r3 >= nb_ncpus()) /* a u32, as in the kernel */
+		return 0;
+	return (uintptr_t)m->lookup(m, ptr_of(r2), (uint32_t)r3);
+}
+
 static uint64_t map_push_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
 			      uint64_t r3, uint64_t r4, uint64_t r5)
 {

@@ -10,16 +10,11 @@
 // met no reused element and has seen every key that was there throughout.
 // Nobody waits for a reader, and a reader never waits for a stopped writer.
 // Checks and their order follow kernel/bpf/hashtab.c.
-#include "core/map/ops.h"
+#include "core/map/hash.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <time.h>
-
-#define HEAD ((uint64_t)UINT32_MAX)
-#define LOCK ((uint64_t)1 << 32)
-#define SEQ ((uint64_t)1 << 33)
-#define NIL UINT32_MAX
 
 enum {
 	/* Kernel: KMALLOC_MAX_SIZE less its element header, on x86-64. */
@@ -27,30 +22,30 @@ enum {
 	/* A spin is about 10 us: a writer holds a bucket for 0.1 us unless it
 	 * is preempted, and then there is no point in spinning longer. */
 	LOCK_SPINS = 256,
-	FREE_SPINS = 64,
-	/* Each failed round means that somebody changed the bucket during a
-	 * walk of some 10 ns; thousands in a row do not happen. */
-	READ_ROUNDS = 1 << 16
-};
-
-/* An element: the next one's place, the key, the value, in 8-byte words. */
-struct hash {
-	struct nb_map map;
-	uint64_t *bucket;
-	unsigned char *elem;
-	uint32_t shift; /* 64 - log2 of the number of buckets */
-	size_t value_off;
-	/* written by every update, so not on the line of the above */
-	_Alignas(NB_CACHE_LINE) uint64_t free; /* count of pops << 32 | first */
-	uint32_t count;
+	FREE_SPINS = 64
 };
 
 struct plan {
 	uint64_t buckets, elems, elem_size, value_off;
-	uint64_t bucket_bytes;
+	uint64_t bucket_bytes, used_bytes, row_bytes;
 };
 
-static int check(const struct nb_map_def *def, struct nb_err *err)
+static bool is_percpu(const struct nb_map_def *def)
+{
+	return nb_spec_map_type(def->type)->traits & NB_TRAIT_PERCPU;
+}
+
+static bool is_lru(const struct nb_map_def *def)
+{
+	return nb_spec_map_type(def->type)->traits & NB_TRAIT_LRU;
+}
+
+static uint64_t whole_lines(uint64_t n)
+{
+	return (n + NB_CACHE_LINE - 1) & ~(uint64_t)(NB_CACHE_LINE - 1);
+}
+
+int nb_hash_check(const struct nb_map_def *def, struct nb_err *err)
 {
 	if (def->key_size == 0)
 		return nb_fail(err, NB_E_MAPDEF, 0,
@@ -84,57 +79,30 @@ static struct plan layout(const struct nb_map_def *def)
 	while (p.buckets < def->max_entries)
 		p.buckets *= 2;
 	p.value_off = 8 + nb_round8(def->key_size);
-	p.elem_size = p.value_off + nb_round8(def->value_size);
+	p.elem_size = p.value_off;
+	if (!is_percpu(def))
+		p.elem_size += nb_round8(def->value_size);
 	p.elems = (uint64_t)def->max_entries + spares();
-	p.bucket_bytes = (p.buckets * sizeof(uint64_t) + NB_CACHE_LINE - 1) &
-			 ~(uint64_t)(NB_CACHE_LINE - 1);
+	p.bucket_bytes = whole_lines(p.buckets * sizeof(uint64_t));
+	p.used_bytes = is_lru(def) ? whole_lines(p.elems) : 0;
+	if (is_percpu(def))
+		p.row_bytes = whole_lines(p.elems * nb_round8(def->value_size));
 	return p;
 }
 
-static bool plan(const struct nb_map_def *def, uint64_t *size)
+bool nb_hash_plan(const struct nb_map_def *def, uint64_t *size)
 {
 	struct plan p = layout(def);
 
-	*size = sizeof(struct hash) + p.bucket_bytes + p.elems * p.elem_size;
+	*size = sizeof(struct hash) + p.bucket_bytes + p.used_bytes +
+		whole_lines(p.elems * p.elem_size) + p.row_bytes * nb_ncpus();
 	return p.elems * p.elem_size / 8 < NIL;
-}
-
-static inline struct hash *hash_of(struct nb_map *m)
-{
-	return (struct hash *)m;
-}
-
-static inline const struct hash *const_hash_of(const struct nb_map *m)
-{
-	return (const struct hash *)m;
-}
-
-/* Elements are named by their offset in words: no multiplication to get there.
- */
-static inline unsigned char *element(const struct hash *h, uint32_t at)
-{
-	return h->elem + (size_t)8 * at;
-}
-
-static inline uint32_t *next_of(unsigned char *e)
-{
-	return (uint32_t *)(void *)e;
-}
-
-static inline unsigned char *key_of(unsigned char *e)
-{
-	return e + 8;
-}
-
-static inline uint64_t load(const uint64_t *p)
-{
-	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
 /* ---- elements not in use ------------------------------------------------ */
 
 /* Treiber's stack; the count in the upper half defeats A-B-A. */
-static uint32_t pop(struct hash *h)
+uint32_t nb_hash_pop(struct hash *h)
 {
 	uint64_t head = load(&h->free), to;
 	uint32_t i;
@@ -150,7 +118,7 @@ static uint32_t pop(struct hash *h)
 	return i;
 }
 
-static void push(struct hash *h, uint32_t i)
+void nb_hash_push(struct hash *h, uint32_t i)
 {
 	uint64_t head = __atomic_load_n(&h->free, __ATOMIC_RELAXED), to;
 
@@ -165,126 +133,24 @@ static void push(struct hash *h, uint32_t i)
 /* Elements run out only while more updates are in flight than spares(). */
 static uint32_t take(struct hash *h)
 {
-	uint32_t i = pop(h);
+	uint32_t i = nb_hash_pop(h);
 
 	for (int n = 0; i == NIL && n < FREE_SPINS; n++) {
 		nb_cpu_relax();
-		i = pop(h);
+		i = nb_hash_pop(h);
 	}
 	return i;
 }
 
-/* ---- keys --------------------------------------------------------------- */
-
-/*
- * Eight bytes as two words of four: most keys are structs that the program
- * has just stored field by field, and a wide load of what lies in the store
- * buffer in pieces waits until they have left it, longer than a look-up
- * takes. The empty statement keeps the compiler from joining the loads.
- */
-static inline __attribute__((always_inline)) uint64_t
-key_in_halves(const unsigned char *key)
-{
-	uint32_t low, high;
-
-	memcpy(&low, key, 4);
-	memcpy(&high, key + 4, 4);
-	__asm__("" : "+r"(high));
-	if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-		return (uint64_t)low << 32 | high;
-	return (uint64_t)high << 32 | low;
-}
-
-/* The key's word at byte @at, padded with zeros as in its slot. */
-static inline __attribute__((always_inline)) uint64_t
-key_word(const unsigned char *key, size_t at, size_t size)
-{
-	uint64_t w = 0;
-	uint32_t half;
-
-	if (size - at >= 8 && __builtin_constant_p(size)) {
-		w = key_in_halves(key + at); /* the readers' fast paths */
-	} else if (size - at >= 8) {
-		memcpy(&w, key + at, 8);
-	} else if (size - at == 4) {
-		memcpy(&half, key + at, 4);
-		w = half;
-	} else {
-		memcpy(&w, key + at, size - at);
-	}
-	return w;
-}
-
-/*
- * Multiplicative hashing, by the upper bits. The odd constant is 2^64 over
- * the golden ratio; one multiplication a word is what an 8-byte key costs.
- */
-static inline __attribute__((always_inline)) uint64_t *
-bucket_of(const struct hash *h, const unsigned char *key, size_t size)
-{
-	uint64_t sum = 0;
-
-	for (size_t at = 0; at < size; at += 8)
-		sum = (sum + key_word(key, at, size)) * 0x9e3779b97f4a7c15;
-	return &h->bucket[sum >> h->shift];
-}
-
-static inline __attribute__((always_inline)) bool
-key_is(const unsigned char *slot, const unsigned char *key, size_t size)
-{
-	const uint64_t *s = (const uint64_t *)(const void *)slot;
-
-	for (size_t at = 0; at < size; at += 8)
-		if (load(s++) != key_word(key, at, size))
-			return false;
-	return true;
-}
-
 /* ---- readers ------------------------------------------------------------ */
-
-/*
- * One walk of a bucket. Returns true if its answer stands: *@e is the element,
- * or NULL for none. False: the chain changed meanwhile. *@seen: the bucket's
- * word at the start.
- */
-static inline __attribute__((always_inline)) bool
-walk(const struct hash *h, const uint64_t *b, const unsigned char *key,
-     size_t size, uint64_t *seen, unsigned char **e)
-{
-	uint64_t start = load(b);
-	uint32_t i = (uint32_t)start;
-	unsigned char *p;
-
-	*seen = start;
-	while (i != NIL) {
-		p = element(h, i);
-		if (key_is(key_of(p), key, size)) {
-			*e = p;
-			return (load(b) ^ start) < SEQ;
-		}
-		/* Checking at each step ends walks that went astray. */
-		i = __atomic_load_n(next_of(p), __ATOMIC_ACQUIRE);
-		if ((load(b) ^ start) >= SEQ)
-			return false;
-	}
-	*e = NULL;
-	return true;
-}
 
 static inline __attribute__((always_inline)) void *
 lookup_sized(struct nb_map *m, const void *key, size_t size)
 {
 	const struct hash *h = hash_of(m);
-	const uint64_t *b = bucket_of(h, key, size);
-	unsigned char *e;
-	uint64_t seen;
+	unsigned char *e = find_sized(h, key, size);
 
-	for (int n = 0; n < READ_ROUNDS; n++) {
-		if (walk(h, b, key, size, &seen, &e))
-			return e ? e + h->value_off : NULL;
-		nb_cpu_relax();
-	}
-	return NULL;
+	return e ? e + h->value_off : NULL;
 }
 
 static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
@@ -312,7 +178,7 @@ static void *lookup16(struct nb_map *m, const void *key, uint32_t cpu)
 }
 
 /* The value is copied whole, or again. */
-static int read(const struct nb_map *m, const void *key, void *value)
+int nb_hash_read(const struct nb_map *m, const void *key, void *value)
 {
 	const struct hash *h = const_hash_of(m);
 	const uint64_t *b = bucket_of(h, key, m->def.key_size);
@@ -336,7 +202,7 @@ static int read(const struct nb_map *m, const void *key, void *value)
 /* ---- writers ------------------------------------------------------------ */
 
 /* *@word: the bucket with its lock bit, which is ours then. */
-static bool lock(uint64_t *b, uint64_t *word)
+bool nb_hash_lock(uint64_t *b, uint64_t *word)
 {
 	for (int n = 0; n < LOCK_SPINS; n++) {
 		uint64_t w = __atomic_load_n(b, __ATOMIC_RELAXED);
@@ -353,21 +219,13 @@ static bool lock(uint64_t *b, uint64_t *word)
 	return false;
 }
 
-static void unlock(uint64_t *b, uint64_t word)
+void nb_hash_unlock(uint64_t *b, uint64_t word)
 {
 	__atomic_store_n(b, word & ~LOCK, __ATOMIC_RELEASE);
 }
 
-/*
- * Where a key is in a locked chain: its element (NIL: absent)
- * and of the one before it (NIL: the bucket).
- */
-struct place {
-	uint32_t at, before;
-};
-
-static struct place find(const struct hash *h, uint64_t word,
-			 const unsigned char *key)
+struct place nb_hash_find(const struct hash *h, uint64_t word,
+			  const unsigned char *key)
 {
 	struct place p = { (uint32_t)word, NIL };
 
@@ -391,11 +249,11 @@ static void relink(struct hash *h, uint64_t *b, uint64_t word, struct place p,
 	else
 		__atomic_store_n(next_of(element(h, p.before)), to,
 				 __ATOMIC_RELEASE);
-	unlock(b, word + SEQ);
+	nb_hash_unlock(b, word + SEQ);
 }
 
 /* One more element, unless max_entries are in use. */
-static bool reserve(struct hash *h)
+bool nb_hash_reserve(struct hash *h)
 {
 	uint32_t n = __atomic_load_n(&h->count, __ATOMIC_RELAXED);
 
@@ -408,13 +266,20 @@ static bool reserve(struct hash *h)
 	return true;
 }
 
+void nb_hash_note(struct hash *h, uint32_t i, uint8_t used)
+{
+	if (h->used)
+		__atomic_store_n(&h->used[number_of(element(h, i))], used,
+				 __ATOMIC_RELAXED);
+}
+
 static int refuse(struct hash *h, struct place p, uint64_t flags)
 {
 	if (p.at != NIL)
 		return flags == NB_NOEXIST ? -EEXIST : 0;
 	if (flags == NB_EXIST)
 		return -ENOENT;
-	return reserve(h) ? 0 : -E2BIG;
+	return nb_hash_reserve(h) ? 0 : -E2BIG;
 }
 
 /*
@@ -429,15 +294,15 @@ static int insert(struct hash *h, uint32_t i, uint64_t flags)
 	struct place p;
 	int rc;
 
-	if (!lock(b, &word)) {
-		push(h, i);
+	if (!nb_hash_lock(b, &word)) {
+		nb_hash_push(h, i);
 		return -EBUSY;
 	}
-	p = find(h, word, key_of(e));
+	p = nb_hash_find(h, word, key_of(e));
 	rc = refuse(h, p, flags);
 	if (rc) {
-		unlock(b, word);
-		push(h, i);
+		nb_hash_unlock(b, word);
+		nb_hash_push(h, i);
 		return rc;
 	}
 	next = (uint32_t)word;
@@ -445,12 +310,14 @@ static int insert(struct hash *h, uint32_t i, uint64_t flags)
 		next = __atomic_load_n(next_of(element(h, p.at)),
 				       __ATOMIC_RELAXED);
 	__atomic_store_n(next_of(e), next, __ATOMIC_RELEASE);
+	nb_hash_note(h, i, p.at == NIL ? NB_USED_YES : NB_USED_LATELY);
 	if (p.at == NIL) {
-		unlock(b, (word & ~HEAD) | i);
+		nb_hash_unlock(b, (word & ~HEAD) | i);
 		return 0;
 	}
+	nb_hash_note(h, p.at, NB_USED_NOT);
 	relink(h, b, word, p, i);
-	push(h, p.at);
+	nb_hash_push(h, p.at);
 	return 0;
 }
 
@@ -458,8 +325,8 @@ static int insert(struct hash *h, uint32_t i, uint64_t flags)
  * The key is copied first and hashed from the copy: it may lie in memory that
  * another thread changes, and what is stored must be what was hashed.
  */
-static int write(struct nb_map *m, const void *key, const void *value,
-		 uint64_t flags)
+int nb_hash_write(struct nb_map *m, const void *key, const void *value,
+		  uint64_t flags)
 {
 	struct hash *h = hash_of(m);
 	unsigned char *e;
@@ -480,27 +347,33 @@ static int update(struct nb_map *m, const void *key, const void *value,
 		  uint64_t flags, uint32_t cpu)
 {
 	(void)cpu;
-	return write(m, key, value, flags);
+	return nb_hash_write(m, key, value, flags);
 }
 
-static int take_out(struct nb_map *m, const void *key)
+void nb_hash_drop(struct hash *h, uint64_t *b, uint64_t word, struct place p)
+{
+	nb_hash_note(h, p.at, NB_USED_NOT);
+	relink(h, b, word, p,
+	       __atomic_load_n(next_of(element(h, p.at)), __ATOMIC_RELAXED));
+	nb_hash_push(h, p.at);
+	/* After the push: who may insert now finds an element. */
+	__atomic_sub_fetch(&h->count, 1, __ATOMIC_RELEASE);
+}
+
+int nb_hash_remove(struct nb_map *m, const void *key)
 {
 	struct hash *h = hash_of(m);
 	uint64_t *b = bucket_of(h, key, m->def.key_size), word;
 	struct place p;
 
-	if (!lock(b, &word))
+	if (!nb_hash_lock(b, &word))
 		return -EBUSY;
-	p = find(h, word, key);
+	p = nb_hash_find(h, word, key);
 	if (p.at == NIL) {
-		unlock(b, word);
+		nb_hash_unlock(b, word);
 		return -ENOENT;
 	}
-	relink(h, b, word, p,
-	       __atomic_load_n(next_of(element(h, p.at)), __ATOMIC_RELAXED));
-	push(h, p.at);
-	/* After the push: who may insert now finds an element. */
-	__atomic_sub_fetch(&h->count, 1, __ATOMIC_RELEASE);
+	nb_hash_drop(h, b, word, p);
 	return 0;
 }
 
@@ -530,7 +403,7 @@ static bool lock_waiting(uint64_t *b, uint64_t *word)
 	const struct timespec ms = { .tv_nsec = 1000000 };
 
 	for (int n = 0; n < 2000; n++) {
-		if (lock(b, word))
+		if (nb_hash_lock(b, word))
 			return true;
 		nanosleep(&ms, NULL);
 	}
@@ -557,11 +430,11 @@ static bool least_above(const struct hash *h, uint64_t *b,
 	}
 	if (least)
 		nb_slot_load(next, key_of(least), size);
-	unlock(b, word);
+	nb_hash_unlock(b, word);
 	return least != NULL;
 }
 
-static int next(const struct nb_map *m, const void *key, void *to)
+int nb_hash_next(const struct nb_map *m, const void *key, void *to)
 {
 	const struct hash *h = const_hash_of(m);
 	uint64_t *end = h->bucket + ((uint64_t)1 << (64 - h->shift));
@@ -584,7 +457,7 @@ static int next(const struct nb_map *m, const void *key, void *to)
  * no more.
  */
 static bool each_of_bucket(const struct hash *h, const uint64_t *b,
-			   struct nb_map_cursor *c)
+			   struct nb_map_cursor *c, uint32_t cpu)
 {
 	for (int n = 0; n < READ_ROUNDS; n++) {
 		uint64_t seen = load(b);
@@ -602,21 +475,21 @@ static bool each_of_bucket(const struct hash *h, const uint64_t *b,
 			return false;
 		c->after = (uint64_t)least + 1;
 		c->key = key_of(element(h, least));
-		c->value = element(h, least) + h->value_off;
+		c->value = h->row ? percpu_value(h, element(h, least), cpu)
+				  : element(h, least) + h->value_off;
 		return true;
 	}
 	return false;
 }
 
 /* Elements that others put in again and again do not make a walk longer. */
-static bool each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
+bool nb_hash_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
 {
 	const struct hash *h = hash_of(m);
 	uint64_t n = (uint64_t)1 << (64 - h->shift);
 
-	(void)cpu;
 	while (c->at < n && c->visited < m->max_entries + spares()) {
-		if (each_of_bucket(h, &h->bucket[c->at], c)) {
+		if (each_of_bucket(h, &h->bucket[c->at], c, cpu)) {
 			c->visited++;
 			return true;
 		}
@@ -626,7 +499,7 @@ static bool each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
 	return false;
 }
 
-static uint32_t count(const struct nb_map *m)
+uint32_t nb_hash_count(const struct nb_map *m)
 {
 	return __atomic_load_n(&const_hash_of(m)->count, __ATOMIC_RELAXED);
 }
@@ -641,7 +514,8 @@ static void empty_bucket(struct hash *to, uint64_t *b)
 	while (i != NIL) {
 		uint32_t after = *next_of(element(to, i));
 
-		push(to, i);
+		nb_hash_note(to, i, NB_USED_NOT);
+		nb_hash_push(to, i);
 		to->count--;
 		i = after;
 	}
@@ -669,7 +543,7 @@ static bool drop_gone(struct hash *to, const struct hash *from)
 			if (walk(from, &from->bucket[b], key_of(e), size, &seen,
 				 &theirs) &&
 			    !theirs)
-				take_out(&to->map, key_of(e));
+				nb_hash_remove(&to->map, key_of(e));
 		}
 	}
 	return to->count < before;
@@ -690,9 +564,13 @@ static bool copy_bucket(struct hash *to, const struct hash *from,
 			return true;
 		nb_slot_copy(element(to, mine) + 8, e + 8,
 			     from->map.elem_size - 8);
+		for (uint32_t cpu = 0; from->row && cpu < nb_ncpus(); cpu++)
+			nb_slot_copy(percpu_value(to, element(to, mine), cpu),
+				     percpu_value(from, e, cpu),
+				     from->value_size);
 		i = __atomic_load_n(next_of(e), __ATOMIC_ACQUIRE);
 		if ((load(b) ^ seen) >= SEQ) {
-			push(to, mine);
+			nb_hash_push(to, mine);
 			return false;
 		}
 		if (insert(to, mine, NB_ANY) == -E2BIG)
@@ -701,7 +579,7 @@ static bool copy_bucket(struct hash *to, const struct hash *from,
 	return true;
 }
 
-static void copy(struct nb_map *to, const struct nb_map *from)
+void nb_hash_copy(struct nb_map *to, const struct nb_map *from)
 {
 	const struct hash *f = const_hash_of(from);
 	uint64_t n = (uint64_t)1 << (64 - f->shift);
@@ -715,14 +593,21 @@ static void copy(struct nb_map *to, const struct nb_map *from)
 		}
 }
 
-static void init(struct nb_map *m)
+void nb_hash_init(struct nb_map *m)
 {
 	struct hash *h = hash_of(m);
 	struct plan p = layout(&m->def);
 	uint32_t step, end;
 
 	h->bucket = (uint64_t *)(void *)(h + 1);
-	h->elem = (unsigned char *)h->bucket + p.bucket_bytes;
+	h->elem = (unsigned char *)h->bucket + p.bucket_bytes + p.used_bytes;
+	if (is_lru(&m->def))
+		h->used = h->elem - p.used_bytes;
+	if (is_percpu(&m->def))
+		h->row = h->elem + whole_lines(p.elems * p.elem_size);
+	h->value_size = nb_round8(m->def.value_size);
+	h->nelems = (uint32_t)p.elems;
+	m->cpu_size = p.row_bytes;
 	h->shift = 64 - (uint32_t)__builtin_ctzll(p.buckets);
 	h->value_off = p.value_off;
 	m->elem_size = p.elem_size;
@@ -730,8 +615,15 @@ static void init(struct nb_map *m)
 		h->bucket[i] = NIL;
 	step = (uint32_t)(p.elem_size / 8);
 	end = (uint32_t)p.elems * step;
-	for (uint32_t i = 0; i < end; i += step)
+	for (uint32_t i = 0, n = 0; i < end; i += step, n++) {
 		*next_of(element(h, i)) = i + step < end ? i + step : NIL;
+		memcpy(element(h, i) + 4, &n, sizeof(n));
+	}
+}
+
+static void init(struct nb_map *m)
+{
+	nb_hash_init(m);
 	if (m->def.key_size == 4)
 		m->lookup = lookup4;
 	else if (m->def.key_size == 8)
@@ -741,16 +633,16 @@ static void init(struct nb_map *m)
 }
 
 const struct nb_map_ops nb_map_hash_ops = {
-	.check = check,
-	.plan = plan,
+	.check = nb_hash_check,
+	.plan = nb_hash_plan,
 	.init = init,
 	.lookup = lookup,
 	.update = update,
-	.remove = take_out,
-	.read = read,
-	.write = write,
-	.next = next,
-	.each = each,
-	.count = count,
-	.copy = copy,
+	.remove = nb_hash_remove,
+	.read = nb_hash_read,
+	.write = nb_hash_write,
+	.next = nb_hash_next,
+	.each = nb_hash_each,
+	.count = nb_hash_count,
+	.copy = nb_hash_copy,
 };

@@ -131,6 +131,7 @@ enum nb_label { NB_LABEL_COHERENT, NB_LABEL_LOCAL, NB_LABEL_MAP };
 /* Linux's map flags (linux/bpf.h) that some type here knows. */
 enum {
 	NB_F_NO_PREALLOC = 0x1,
+	NB_F_NO_COMMON_LRU = 0x2,
 	NB_F_RDONLY_PROG = 0x80,
 	NB_F_WRONLY_PROG = 0x100,
 	NB_F_MMAPABLE = 0x400
@@ -145,7 +146,12 @@ enum nb_map_type {
 /* What names an element; see core/tbl/maps.h. */
 enum nb_map_keys { NB_KEYS_INDEX, NB_KEYS_BYTES, NB_KEYS_NONE, NB_KEYS_RING };
 
-enum { NB_TRAIT_PERCPU = 1, NB_TRAIT_LOCAL = 2, NB_TRAIT_PROGS = 4 };
+enum {
+	NB_TRAIT_PERCPU = 1,
+	NB_TRAIT_LOCAL = 2,
+	NB_TRAIT_PROGS = 4,
+	NB_TRAIT_LRU = 8
+};
 
 struct nb_map_type_spec {
 	uint32_t id;
@@ -196,10 +202,12 @@ enum nb_effect {
 #define NB_MAP_BIT(name) (1u << NB_MAP_##name)
 enum {
 	NB_MAPS_NONE = 0, /* the helper takes no map */
-	NB_MAPS_UPDATE =
-		NB_MAP_BIT(HASH) | NB_MAP_BIT(ARRAY) | NB_MAP_BIT(PERCPU_ARRAY),
+	NB_MAPS_PERCPU = NB_MAP_BIT(PERCPU_ARRAY) | NB_MAP_BIT(PERCPU_HASH) |
+			 NB_MAP_BIT(LRU_PERCPU_HASH),
+	NB_MAPS_EACH = NB_MAP_BIT(HASH) | NB_MAP_BIT(ARRAY) |
+		       NB_MAP_BIT(LRU_HASH) | NB_MAPS_PERCPU,
+	NB_MAPS_UPDATE = NB_MAPS_EACH,
 	NB_MAPS_LOOKUP = NB_MAPS_UPDATE,
-	NB_MAPS_EACH = NB_MAPS_UPDATE,
 	NB_MAPS_PUSH = NB_MAP_BIT(QUEUE) | NB_MAP_BIT(STACK) |
 		       NB_MAP_BIT(BLOOM_FILTER),
 	NB_MAPS_POP = NB_MAP_BIT(QUEUE) | NB_MAP_BIT(STACK),

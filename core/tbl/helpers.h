@@ -49,6 +49,7 @@ HELPER(88, map_pop_elem,        SCALAR,        MAP, FILL,  NONE,  NONE, NONE, PO
 HELPER(89, map_peek_elem,       SCALAR,        MAP, FILL,  NONE,  NONE, NONE, PUSH,    MAP,      NONE,       "copy the value that pop would take, or ask a bloom filter for one; 0, -ENOENT")
 HELPER(164, for_each_map_elem,  SCALAR,        MAP,  FUNC, PASS,  ANY,  NONE, EACH,    COHERENT, CALLS,      "call fn(map, key, value, ctx) for each element until it returns 1; flags 0; number of calls or a negative errno")
 HELPER(181, loop,               SCALAR,        ANY,  FUNC, PASS,  ANY,  NONE, NONE,    COHERENT, CALLS,      "call fn(i, ctx) for i from 0 to n - 1 until it returns 1; flags 0; number of calls, -E2BIG (n over 2^23) or -EINVAL")
+HELPER(195, map_lookup_percpu_elem, VALUE_OR_NULL, MAP, KEY, ANY,  NONE, NONE, PERCPU,  MAP,      NONE,       "pointer to the element's value of a CPU, or NULL, also where there is no such CPU")
 /* Kernel functions of open-coded iterators; the numbers are ours. */
 HELPER(0x10001, iter_num_new,     SCALAR,      ITER0, ANY, ANY,   NONE, NONE, NONE,    COHERENT, ITER_NEW,   "begin an iterator over the numbers from start to end - 1; 0, -EINVAL or -E2BIG, and then it is empty; always ended by bpf_iter_num_destroy")
 HELPER(0x10002, iter_num_next,    ELEM,        ITER, NONE, NONE,  NONE, NONE, NONE,    COHERENT, ITER_NEXT,  "pointer to the next number, or NULL")

@@ -13,7 +13,8 @@
  *         RING    no key and no value: records of any size
  * traits  0 or NB_TRAIT_*: PERCPU (a value for each CPU), LOCAL (cannot be
  *         coherent: programs change it or it depends on the CPU), PROGS (the
- *         value of 4 bytes is the number of a program of the same image)
+ *         value of 4 bytes is the number of a program of the same image), LRU
+ *         (elements not used lately make room for new ones)
  * flags   map_flags a definition may carry
  * doc     one line for the reference page
  */
@@ -21,7 +22,10 @@
 MAPTYPE(HASH,          1, "hash",         hash,         BYTES, 0,                                  NB_F_NO_PREALLOC | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                  "keys of any bytes; look-ups never lock or allocate")
 MAPTYPE(ARRAY,         2, "array",        array,        INDEX, 0,                                  NB_F_MMAPABLE | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                     "indices 0 to max_entries - 1, all present from the start, zeroed")
 MAPTYPE(PROG_ARRAY,    3, "prog_array",   prog_array,   INDEX, NB_TRAIT_PROGS,                     0,                                                                       "programs of the same policy, for bpf_tail_call; elements may be empty")
+MAPTYPE(PERCPU_HASH,   5, "percpu_hash",  percpu_hash,  BYTES, NB_TRAIT_LOCAL | NB_TRAIT_PERCPU,   NB_F_NO_PREALLOC | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                  "a hash with a value for each possible CPU; programs see that of the one they run on")
 MAPTYPE(PERCPU_ARRAY,  6, "percpu_array", percpu_array, INDEX, NB_TRAIT_LOCAL | NB_TRAIT_PERCPU,   NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "an array for each possible CPU; programs see the one they run on")
+MAPTYPE(LRU_HASH,      9, "lru_hash",     lru_hash,     BYTES, NB_TRAIT_LOCAL | NB_TRAIT_LRU,      NB_F_NO_COMMON_LRU | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                "a hash that is never full: a new key takes the place of one that was not looked up lately; BPF_F_NO_COMMON_LRU changes nothing")
+MAPTYPE(LRU_PERCPU_HASH, 10, "lru_percpu_hash", lru_percpu_hash, BYTES, NB_TRAIT_LOCAL | NB_TRAIT_PERCPU | NB_TRAIT_LRU, NB_F_NO_COMMON_LRU | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG, "both: a value for each CPU, and never full")
 MAPTYPE(QUEUE,        22, "queue",        queue,        NONE,  NB_TRAIT_LOCAL,                     NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "values first in, first out; bpf_map_push_elem, _pop_elem, _peek_elem")
 MAPTYPE(STACK,        23, "stack",        queue,        NONE,  NB_TRAIT_LOCAL,                     NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "values last in, first out; bpf_map_push_elem, _pop_elem, _peek_elem")
 MAPTYPE(RINGBUF,      27, "ringbuf",      ringbuf,      RING,  NB_TRAIT_LOCAL,                     0,                                                                       "records of any size in order, many writers; max_entries is its size in bytes, a power of two from 4096 on")

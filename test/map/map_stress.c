@@ -3,9 +3,12 @@
 // map_stress [seconds]. Besides races it checks what the maps promise: a key
 // that is present throughout is found by every look-up, walk and clone; a
 // value read by the management side was stored whole; no increment of a
-// per-CPU or array value is lost; a trace line is read whole or not at all.
+// per-CPU or array value is lost; a trace line is read whole or not at all;
+// records of a ring buffer come once, in their writers' order; a queue hands
+// each value to one taker; an LRU hash never holds more than it may.
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +18,7 @@
 #include "core/exec/exec.h"
 #include "core/exec/trace.h"
 #include "core/map/map.h"
+#include "core/map/ringbuf.h"
 
 enum { STAY = 12, CHURN = 40, ENTRIES = 20, WORDS = 5, COUNTERS = 4 };
 
@@ -24,6 +28,9 @@ struct value {
 };
 
 static struct nb_map *hash, *pairs, *array, *percpu;
+static struct nb_map *ring, *queue, *lru, *percpu_hash;
+static uint64_t pushed, popped; /* sums of the queue's values */
+static uint64_t hashed;		/* added to the per-CPU hash */
 static struct nb_trace *trace;
 static bool stop;
 static uint64_t added; /* to the array's counters */
@@ -194,8 +201,7 @@ static void *count_up(void *arg)
 	uint64_t mine = 0, *p;
 
 	for (uint32_t i = 0; !stopped(); i = (i + 1) % COUNTERS) {
-		struct nb_run run = { .trace = trace,
-				      .cpu = UINT32_MAX };
+		struct nb_run run = { .trace = trace, .cpu = UINT32_MAX };
 
 		p = (uint64_t *)(uintptr_t)lookup(&run, (uintptr_t)array,
 						  (uintptr_t)&i, 0, 0, 0);
@@ -266,6 +272,165 @@ static void *read_trace(void *arg)
 	return arg;
 }
 
+/* A record: who, the how manieth, and as many more words as that says. */
+static void *write_ring(void *arg)
+{
+	uint64_t me = (uintptr_t)arg % 2, n = 0;
+
+	while (!stopped()) {
+		uint64_t words = 2 + n % 40, *r;
+
+		r = nb_ringbuf_reserve(ring, words * 8);
+		if (!r) {
+			sched_yield();
+			continue;
+		}
+		for (uint64_t i = 0; i < words; i++)
+			r[i] = i ? n : me;
+		if (n % 7 == 3) {
+			nb_ringbuf_discard(r, 0);
+			n++;
+			continue;
+		}
+		nb_ringbuf_submit(r, 0);
+		n++;
+	}
+	return NULL;
+}
+
+static void *read_ring(void *arg)
+{
+	uint64_t r[64], next[2] = { 0, 0 };
+	size_t size;
+
+	while (!stopped()) {
+		if (nb_ringbuf_read(ring, r, sizeof(r), &size)) {
+			sched_yield();
+			continue;
+		}
+		if (r[0] > 1 || r[1] < next[r[0]] ||
+		    size != (2 + r[1] % 40) * 8)
+			fail("ring: order or size", r[1]);
+		for (size_t i = 1; i < size / 8; i++)
+			if (r[i] != r[1])
+				fail("ring: torn record", r[1]);
+		for (; next[r[0] & 1] < r[1]; next[r[0] & 1]++)
+			if (next[r[0] & 1] % 7 != 3)
+				fail("ring: lost record", next[r[0] & 1]);
+		next[r[0] & 1] = r[1] + 1;
+	}
+	return arg;
+}
+
+static void *peek_ring(void *arg)
+{
+	uint64_t r[64], at, pos;
+	size_t size;
+
+	while (!stopped()) {
+		at = 0;
+		while (!nb_ringbuf_peek(ring, &at, &pos, r, sizeof(r), &size))
+			if (r[0] > 1 || size != (2 + r[1] % 40) * 8)
+				fail("ring: torn record in a peek", r[1]);
+		sched_yield();
+	}
+	return arg;
+}
+
+static void *use_queue(void *arg)
+{
+	uint64_t s = (uintptr_t)arg, in = 0, out = 0, v[3], n = 1;
+
+	for (; !stopped(); n++) {
+		v[0] = v[1] = v[2] = (uintptr_t)arg << 32 | n;
+		if (rnd(&s) % 2 && !nb_map_push(queue, v, 0))
+			in += v[0];
+		if (!nb_map_peek(queue, v) && (v[0] != v[1] || v[0] != v[2]))
+			fail("queue: torn value in a peek", v[0]);
+		if (rnd(&s) % 2 || nb_map_pop(queue, v))
+			continue;
+		if (v[0] != v[1] || v[0] != v[2])
+			fail("queue: torn value", v[0]);
+		out += v[0];
+	}
+	__atomic_fetch_add(&pushed, in, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&popped, out, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void *use_lru(void *arg)
+{
+	uint64_t s = (uintptr_t)arg;
+	struct value v;
+
+	for (uint64_t n = 0; !stopped(); n++) {
+		uint64_t key = rnd(&s) % 100;
+		int rc;
+
+		v = value_of(key, n & 0xffffffff);
+		rc = nb_map_update(lru, &key, &v, NB_ANY, 0);
+		if (rc && rc != -EBUSY && rc != -ENOMEM)
+			fail("lru: unexpected answer", key);
+		if (nb_map_count(lru) > ENTRIES)
+			fail("lru: more elements than max_entries", key);
+		key = rnd(&s) % 100;
+		nb_map_lookup(lru, &key, 0);
+		if (!nb_map_read(lru, &key, &v, NULL) && !whole(&v, key))
+			fail("lru: torn value, or another key's", key);
+		if (n % 16 == 0)
+			nb_map_delete(lru, &key);
+	}
+	return NULL;
+}
+
+/* Keys that stay are counted in; others come and go beside them. */
+static void *count_in_hash(void *arg)
+{
+	uint64_t s = (uintptr_t)arg, mine = 0, zero = 0, *p;
+	uint32_t cpu = (uint32_t)(uintptr_t)arg % nb_ncpus();
+
+	while (!stopped()) {
+		uint64_t key = rnd(&s) % COUNTERS, other = 100 + rnd(&s) % 9;
+
+		p = nb_map_lookup(percpu_hash, &key, cpu);
+		if (!p) {
+			fail("percpu_hash: look-up misses a key", key);
+			continue;
+		}
+		__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
+		mine++;
+		if (rnd(&s) % 2)
+			nb_map_update(percpu_hash, &other, &zero, NB_ANY, cpu);
+		else
+			nb_map_delete(percpu_hash, &other);
+	}
+	__atomic_fetch_add(&hashed, mine, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static uint64_t left_in_queue(void)
+{
+	uint64_t sum = 0, v[3];
+
+	while (!nb_map_pop(queue, v))
+		sum += v[0];
+	return sum;
+}
+
+static uint64_t total_hashed(void)
+{
+	size_t n = nb_map_user_value_size(percpu_hash) / 8;
+	uint64_t sum = 0, *v = calloc(n, 8);
+
+	for (uint64_t k = 0; v && k < COUNTERS; k++) {
+		nb_map_read(percpu_hash, &k, v, NULL);
+		for (size_t w = 0; w < n; w++)
+			sum += v[w];
+	}
+	free(v);
+	return sum;
+}
+
 static uint64_t total(const struct nb_map *m)
 {
 	size_t n = nb_map_user_value_size(m) / 8;
@@ -316,9 +481,26 @@ static bool set_up(void)
 				      4,	8,
 				      COUNTERS, 0 };
 
+	const struct nb_map_def more[] = {
+		{ "ring", NB_MAP_RINGBUF, 0, 0, 4096, 0 },
+		{ "queue", NB_MAP_QUEUE, 0, 24, 5, 0 },
+		{ "lru", NB_MAP_LRU_HASH, 8, 8 * WORDS, ENTRIES, 0 },
+		{ "ph", NB_MAP_PERCPU_HASH, 8, 8, COUNTERS + 5, 0 },
+	};
+	struct nb_map **const maps[] = { &ring, &queue, &lru, &percpu_hash };
+
+	for (size_t i = 0; i < 4; i++)
+		if (nb_map_new(maps[i], &more[i], NULL))
+			return false;
 	if (nb_map_new(&hash, &h, NULL) || nb_map_new(&pairs, &q, NULL) ||
 	    nb_map_new(&array, &a, NULL) || nb_map_new(&percpu, &p, NULL))
 		return false;
+	for (uint64_t key = 0; key < COUNTERS; key++) {
+		uint64_t zero = 0;
+
+		if (nb_map_update(percpu_hash, &key, &zero, 0, 0))
+			return false;
+	}
 	for (uint64_t key = 0; key < STAY; key++) {
 		struct value v = value_of(key, 0);
 
@@ -332,10 +514,13 @@ static bool set_up(void)
 int main(int argc, char **argv)
 {
 	static void *(*const work[])(void *) = {
-		replace,    replace,	   churn,	   churn,
-		look_up,    look_up,	   walk_and_clone, count_up,
-		count_up,   read_counters, write_trace,	   write_trace,
-		read_trace, churn_pairs,   churn_pairs,	   look_up_mixed
+		replace,       replace,	      churn,	      churn,
+		look_up,       look_up,	      walk_and_clone, count_up,
+		count_up,      read_counters, write_trace,    write_trace,
+		read_trace,    churn_pairs,   churn_pairs,    look_up_mixed,
+		write_ring,    write_ring,    read_ring,      peek_ring,
+		use_queue,     use_queue,     use_lru,	      use_lru,
+		count_in_hash, count_in_hash
 	};
 	enum { N = sizeof(work) / sizeof(work[0]) };
 	struct timespec t = { argc > 1 ? atoi(argv[1]) : 5, 0 };
@@ -357,13 +542,21 @@ int main(int argc, char **argv)
 	check(3, "no increment of a per-CPU array is lost",
 	      total(percpu) == added);
 	check(4, "no element of a hash is lost", refills(hash));
-	printf("# %llu increments, %llu trace lines\n1..5\n",
+	check(5, "no value of a queue is lost or handed out twice",
+	      popped + left_in_queue() == pushed);
+	check(6, "no increment of a per-CPU hash is lost",
+	      total_hashed() == hashed);
+	printf("# %llu increments, %llu trace lines\n1..7\n",
 	       (unsigned long long)added,
 	       (unsigned long long)nb_trace_next(trace));
 	nb_map_put(hash);
 	nb_map_put(pairs);
 	nb_map_put(array);
 	nb_map_put(percpu);
+	nb_map_put(ring);
+	nb_map_put(queue);
+	nb_map_put(lru);
+	nb_map_put(percpu_hash);
 	nb_trace_free(trace);
 	return nfailed ? 1 : 0;
 }

@@ -35,6 +35,17 @@ const struct shape shapes[] = {
 	{ "hash, 512-byte key", { "h9", NB_MAP_HASH, 512, 1024, 9, 0 } },
 	{ "hash, not preallocated",
 	  { "h10", NB_MAP_HASH, 8, 8, 30, NB_F_NO_PREALLOC } },
+	{ "percpu_hash", { "ph1", NB_MAP_PERCPU_HASH, 8, 8, 30, 0 } },
+	{ "percpu_hash, 4-byte key",
+	  { "ph2", NB_MAP_PERCPU_HASH, 4, 21, 9, 0 } },
+	{ "percpu_hash of one", { "ph3", NB_MAP_PERCPU_HASH, 13, 3, 1, 0 } },
+	{ "percpu_hash, not preallocated",
+	  { "ph4", NB_MAP_PERCPU_HASH, 16, 16, 20, NB_F_NO_PREALLOC } },
+	{ "lru_hash", { "l1", NB_MAP_LRU_HASH, 8, 8, 400, 0 } },
+	{ "lru_hash, odd", { "l2", NB_MAP_LRU_HASH, 13, 21, 300, 0 } },
+	{ "lru_hash, own lists",
+	  { "l3", NB_MAP_LRU_HASH, 4, 4, 400, NB_F_NO_COMMON_LRU } },
+	{ "lru_percpu_hash", { "l4", NB_MAP_LRU_PERCPU_HASH, 8, 12, 400, 0 } },
 	{ "queue", { "q1", NB_MAP_QUEUE, 0, 8, 30, 0 } },
 	{ "queue of one", { "q2", NB_MAP_QUEUE, 0, 3, 1, 0 } },
 	{ "queue, odd values", { "q3", NB_MAP_QUEUE, 0, 21, 7, 0 } },
@@ -174,9 +185,12 @@ static int program_update(void *self, const void *key, const void *value,
 
 	if (keyless(self))
 		return nb_map_push(self, value, flags);
-	for (uint32_t cpu = 0; cpu < cpus_of(self) && !rc; cpu++)
+	for (uint32_t cpu = 0; cpu < cpus_of(self) && !rc; cpu++) {
 		rc = nb_map_update(self, key, (const char *)value + cpu * step,
 				   flags, cpu);
+		if (!rc && shape_keys(nb_map_definition(self)) != NB_KEYS_INDEX)
+			flags = NB_ANY; /* there it is now */
+	}
 	return rc;
 }
 
@@ -236,7 +250,12 @@ static uint64_t below(struct run *r, uint64_t n)
 static void choose_key(struct run *r)
 {
 	const struct nb_map_def *d = &r->shape->def;
-	uint64_t n = below(r, d->max_entries * 3u / 2 + 2), x = n;
+	bool lru = nb_spec_map_type(d->type)->traits & NB_TRAIT_LRU;
+	/* Which element makes room is each implementation's own matter: there
+	 * is room for all keys, with what a CPU of the kernel keeps aside. */
+	uint64_t n = below(r, lru ? d->max_entries / 8
+				  : d->max_entries * 3u / 2 + 2);
+	uint64_t x = n;
 	uint32_t index = (uint32_t)n;
 
 	if (shape_keys(d) != NB_KEYS_INDEX) {

@@ -639,6 +639,92 @@ START_TEST(management_errors_name_map_and_key)
 }
 END_TEST
 
+/* ---- types that make room ------------------------------------------------ */
+
+/* Never more than max_entries; what is looked up between any two new keys
+ * stays; values are the ones stored last. */
+START_TEST(lru_keeps_what_is_looked_up)
+{
+	static const uint32_t types[] = { NB_MAP_LRU_HASH,
+					  NB_MAP_LRU_PERCPU_HASH };
+	enum { N = 64, HOT = 20 };
+	uint64_t *v = calloc(nb_ncpus(), 8);
+
+	for (size_t t = 0; t < 2; t++) {
+		struct nb_map *m = make(types[t], 8, 8, N);
+
+		for (uint64_t k = 0; k < HOT; k++)
+			ck_assert_int_eq(put(m, k, k + 1, NB_NOEXIST), 0);
+		for (uint64_t k = 1000; k < 9000; k++) {
+			ck_assert_int_eq(put(m, k, k + 1, NB_ANY), 0);
+			ck_assert_uint_le(nb_map_count(m), N);
+			ck_assert_int_eq(nb_map_read(m, &k, v, NULL), 0);
+			ck_assert_uint_eq(v[0], k + 1);
+			for (uint64_t h = 0; h < HOT; h++) {
+				ck_assert_ptr_nonnull(at(m, h));
+				ck_assert_uint_eq(*at(m, h), h + 1);
+			}
+		}
+		ck_assert_uint_eq(nb_map_count(m), N);
+		nb_map_put(m);
+	}
+	free(v);
+}
+END_TEST
+
+/* An update that fails makes no room, and one that replaces needs none. */
+START_TEST(lru_drops_only_for_new_keys)
+{
+	struct nb_map *m = make(NB_MAP_LRU_HASH, 8, 8, 4);
+
+	for (uint64_t k = 0; k < 4; k++)
+		ck_assert_int_eq(put(m, k, k, NB_ANY), 0);
+	for (int i = 0; i < 100; i++) {
+		ck_assert_int_eq(put(m, 99, 1, NB_EXIST), -ENOENT);
+		ck_assert_int_eq(put(m, 0, 1, NB_NOEXIST), -EEXIST);
+		ck_assert_int_eq(put(m, 99, 1, 3), -EINVAL);
+		ck_assert_int_eq(put(m, 3, (uint64_t)i, NB_ANY), 0);
+	}
+	for (uint64_t k = 0; k < 4; k++)
+		ck_assert_ptr_nonnull(at(m, k));
+	ck_assert_int_eq(drop(m, 1), 0);
+	ck_assert_int_eq(put(m, 5, 5, NB_ANY), 0);
+	ck_assert_uint_eq(nb_map_count(m), 4);
+	ck_assert_ptr_nonnull(at(m, 0));
+	ck_assert_ptr_nonnull(at(m, 2));
+	nb_map_put(m);
+}
+END_TEST
+
+START_TEST(percpu_hash_values_are_apart)
+{
+	struct nb_map *m = make(NB_MAP_PERCPU_HASH, 8, 12, 5);
+	uint64_t key = 7, v[2] = { 1, 2 };
+	unsigned char *p, *all = calloc(nb_ncpus(), 16);
+
+	ck_assert_int_eq(nb_map_update(m, &key, v, NB_ANY, nb_ncpus() - 1), 0);
+	ck_assert_int_eq(nb_map_read(m, &key, all, NULL), 0);
+	for (uint32_t c = 0; c < nb_ncpus(); c++) {
+		p = nb_map_lookup(m, &key, c);
+		ck_assert_ptr_nonnull(p);
+		ck_assert_mem_eq(p, all + (size_t)16 * c, 12);
+		ck_assert_uint_eq(*p, c == nb_ncpus() - 1);
+		*p = (unsigned char)(c + 2);
+	}
+	ck_assert_int_eq(nb_map_read(m, &key, all, NULL), 0);
+	for (uint32_t c = 0; c < nb_ncpus(); c++)
+		ck_assert_uint_eq(all[(size_t)16 * c], c + 2);
+	/* deleted and added again: zeros on the other CPUs */
+	ck_assert_int_eq(nb_map_delete(m, &key), 0);
+	ck_assert_int_eq(nb_map_update(m, &key, v, NB_ANY, 0), 0);
+	ck_assert_int_eq(nb_map_read(m, &key, all, NULL), 0);
+	for (uint32_t c = 1; c < nb_ncpus(); c++)
+		ck_assert_uint_eq(all[(size_t)16 * c], 0);
+	free(all);
+	nb_map_put(m);
+}
+END_TEST
+
 /* ---- against a model ---------------------------------------------------- */
 
 /* As plain as can be: elements in a list, searched from the start. */
@@ -928,6 +1014,9 @@ UNIT_MAIN("map", tcase_add_test(tc, array_elements_are_there_zeroed);
 	  tcase_add_test(tc, memory_stays_under_the_limit);
 	  tcase_add_test(tc, last_reference_frees);
 	  tcase_add_test(tc, clone_is_equal_and_apart);
+	  tcase_add_test(tc, lru_keeps_what_is_looked_up);
+	  tcase_add_test(tc, lru_drops_only_for_new_keys);
+	  tcase_add_test(tc, percpu_hash_values_are_apart);
 	  tcase_add_test(tc, management_errors_name_map_and_key);
 	  tcase_add_test(tc, management_calls_act_as_the_model);
 	  tcase_add_test(tc, program_calls_act_as_the_model);
