@@ -263,6 +263,7 @@ uint32_t nb_callback_enter(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	to->callback = true;
 	to->counted = false;
 	to->loop = to->turns = 0;
+	memset(&to->written, 0xff, sizeof(to->written));
 	memset(to->regs, 0, sizeof(to->regs));
 	if (map_of(env, st, pc))
 		element_turn(env, st, pc, to);

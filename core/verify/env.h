@@ -9,6 +9,7 @@
 #include "core/image/image.h"
 #include "core/isa/insn.h"
 #include "core/verify/cfg.h"
+#include "core/verify/marks.h"
 #include "core/verify/state.h"
 #include "core/verify/verify.h"
 
@@ -88,6 +89,7 @@ struct nb_env {
 	/* branches that led to the state walked now */
 	struct nb_turn *history;
 	uint32_t nhistory, nturns, history_cap;
+	struct nb_marks *marks;	   /* of the last stored state, or NULL */
 	struct nb_seek *seek; /* NULL: this walk judges */
 };
 

@@ -11,6 +11,7 @@
 
 #include "core/verify/callback.h"
 #include "core/verify/check.h"
+#include "core/verify/marks.h"
 #include "core/verify/region.h"
 #include "core/verify/report.h"
 #include "core/verify/step.h"
@@ -21,7 +22,8 @@ enum {
 	NCLASSES = 2048,    /* up to 128 KiB, more than any state */
 	MAX_PENDING = 8192, /* ways not yet walked: the kernel's limit */
 	MAX_STEPS = 64,	    /* bounds to stop at when widening */
-	MISSES = 3
+	MISSES = 3,
+	RESERVE = 4096 /* bytes for saying that memory is used up */
 };
 
 /*
@@ -30,10 +32,14 @@ enum {
  */
 struct node {
 	struct node *parent, *next;
+	struct node *child;	/* the latest, while it has ways */
 	struct nb_saved *saved; /* NULL: dropped */
 	uint32_t size, ways, hits, misses;
-	uint32_t used;	 /* see used() */
-	uint32_t loop;	 /* before a turn of this call of a helper, or 0 */
+	uint32_t used; /* see used() */
+	uint32_t loop; /* before a turn of this call of a helper, or 0 */
+	struct nb_marks marks;
+	void *mem; /* what @marks keeps, while there are ways */
+	uint32_t mem_size;
 };
 
 struct pending {
@@ -68,6 +74,15 @@ struct walk {
 
 /* ---- memory ---- */
 
+static void *fresh(struct walk *w, size_t size)
+{
+	const struct nb_arena *a = w->env->arena;
+
+	return a->limit - a->used > RESERVE + size
+		       ? nb_arena_alloc(w->env->arena, size)
+		       : NULL;
+}
+
 static void *take(struct walk *w, size_t size)
 {
 	size_t class = (size + UNIT - 1) / UNIT;
@@ -76,7 +91,7 @@ static void *take(struct walk *w, size_t size)
 	if (b)
 		w->free[class] = b->next;
 	else
-		b = nb_arena_alloc(w->env->arena, class * UNIT);
+		b = fresh(w, class * UNIT);
 	return b;
 }
 
@@ -98,7 +113,7 @@ static struct node *take_node(struct walk *w)
 
 	if (b)
 		w->free_nodes = b->next;
-	n = b ? (void *)b : nb_arena_alloc(w->env->arena, sizeof(*n));
+	n = b ? (void *)b : fresh(w, sizeof(*n));
 	if (n)
 		memset(n, 0, sizeof(*n));
 	return n;
@@ -252,6 +267,13 @@ static void drop(struct walk *w, struct node *n)
 	w->env->v->stats.states_kept--;
 }
 
+/* The way goes on from state @n, or from the start. */
+static void stand(struct walk *w, struct node *n)
+{
+	w->at = n;
+	w->env->marks = n && n->mem ? &n->marks : NULL;
+}
+
 /* This way is at its end: tell the states it came from. */
 static void finish(struct walk *w)
 {
@@ -260,11 +282,36 @@ static void finish(struct walk *w)
 	while (n && !--n->ways) {
 		struct node *parent = n->parent;
 
+		if (n->saved && n->mem)
+			nb_state_note_read(n->saved, n->marks.read);
+		give(w, n->mem, n->mem_size);
+		n->mem = NULL;
+		if (parent)
+			parent->child = NULL;
 		if (!n->saved)
 			give_node(w, n);
 		n = parent;
 	}
-	w->at = NULL;
+	stand(w, NULL);
+}
+
+/*
+ * A dropped state is on this way only to hand marks on from the one after
+ * it: take it out of the chain. A long loop has thousands.
+ */
+static void splice(struct walk *w, struct node *n)
+{
+	struct node *c = n->child;
+
+	if (n->ways != 1 || !c || c->parent != n || w->env->seek)
+		return;
+	if (n->mem)
+		nb_marks_skip(&c->marks, &n->marks);
+	c->parent = n->parent;
+	if (n->parent)
+		n->parent->child = c;
+	give(w, n->mem, n->mem_size);
+	give_node(w, n);
 }
 
 static void resume(struct walk *w, const struct pending *p)
@@ -272,7 +319,7 @@ static void resume(struct walk *w, const struct pending *p)
 	nb_state_restore(w->st, p->saved);
 	give(w, p->saved, p->size);
 	w->pc = p->pc;
-	w->at = p->parent;
+	stand(w, p->parent);
 	w->env->nhistory = p->nhistory;
 	w->passes = p->passes;
 	if (p->taken)
@@ -340,6 +387,25 @@ static uint32_t used(const struct walk *w)
 	return n;
 }
 
+/* Does everything of a stored state count? */
+static bool exact(const struct walk *w)
+{
+	return w->env->opts.exact || w->env->seek;
+}
+
+/* This way relies on @n's: what mattered there matters here. */
+static void rely(struct walk *w, const struct node *n,
+		 const struct nb_inside *in)
+{
+	if (n->ways) {
+		nb_mark_all(w->env, w->st);
+		return;
+	}
+	nb_mark(w->env, in->deps);
+	for (uint32_t i = 0; i < w->st->nframes; i++)
+		nb_mark_cells(w->env, w->st, i, in->cells[i]);
+}
+
 /*
  * A state that is not walked to its end lies on this very way. To stop at it
  * would accept a loop, which is right only where each lap uses up a pass of
@@ -349,10 +415,17 @@ static uint32_t used(const struct walk *w)
 static enum found compare(struct walk *w, const struct node *n,
 			  const struct list *l)
 {
-	if (!nb_state_covers(n->saved, w->st, &l->live))
-		return GO_ON;
-	if (!n->ways || l->pass || seeking(w))
+	bool stop = !n->ways || l->pass || seeking(w);
+	struct nb_inside in;
+
+	in.all = exact(w) || n->ways;
+	in.precise = n->marks.precise;
+	if (stop) {
+		if (!nb_state_covers(n->saved, w->st, &l->live, &in))
+			return GO_ON;
+		rely(w, n, &in);
 		return COVERED;
+	}
 	if (n->used != used(w) || !nb_state_same(n->saved, w->st, &l->live))
 		return GO_ON;
 	refuse_loop(w);
@@ -378,6 +451,8 @@ static enum found look(struct walk *w, const struct list *l,
 			drop(w, n);
 			if (!n->ways)
 				give_node(w, n);
+			else
+				splice(w, n);
 			continue;
 		}
 		if (n->ways && n->loop == l->loop && !*latest)
@@ -387,6 +462,18 @@ static enum found look(struct walk *w, const struct list *l,
 	return GO_ON;
 }
 
+/* From now on values say what of @n they came from. */
+static bool begin_marks(struct walk *w, struct node *n)
+{
+	if (exact(w))
+		return true;
+	n->mem_size = (uint32_t)nb_marks_size(w->st);
+	n->mem = take(w, n->mem_size);
+	if (n->mem)
+		nb_marks_begin(w->env, &n->marks, w->st, n->mem);
+	return n->mem;
+}
+
 static int store_state(struct walk *w, const struct list *l)
 {
 	struct nb_verify_stats *stats = &w->env->v->stats;
@@ -394,7 +481,8 @@ static int store_state(struct walk *w, const struct list *l)
 
 	if (!n)
 		return over_memory(w);
-	n->saved = save(w, w->pc, &n->size);
+	if (begin_marks(w, n))
+		n->saved = save(w, w->pc, &n->size);
 	if (!n->saved) {
 		give_node(w, n);
 		return over_memory(w);
@@ -403,9 +491,11 @@ static int store_state(struct walk *w, const struct list *l)
 	n->used = used(w);
 	n->loop = l->loop;
 	n->parent = w->at;
+	if (n->parent)
+		n->parent->child = n;
 	n->next = *l->head;
 	*l->head = n;
-	w->at = n;
+	stand(w, n);
 	if (++stats->states_kept > stats->states_peak)
 		stats->states_peak = stats->states_kept;
 	return 0;
@@ -463,6 +553,9 @@ static int note_verdict(struct walk *w)
 	if (!nb_reg_is_const(r0) ||
 	    (env->exit_seen && env->exit_value != r0->r.t.value))
 		env->exit_mixed = true;
+	/* Or else that all exits return this is a conclusion. */
+	if (!env->exit_mixed)
+		nb_mark(env, r0->deps);
 	env->exit_seen = true;
 	env->exit_value = r0->r.t.value;
 	if (local && env->exit_local == NB_NO_PC) {
@@ -487,6 +580,17 @@ static struct nb_saved *keep(struct walk *w, uint32_t *size)
 	return s;
 }
 
+/* How a jump goes was concluded from what it compares. */
+static void mark_operands(struct walk *w)
+{
+	const struct nb_insn *insn = &w->env->insns[w->pc];
+	const struct nb_reg *regs = nb_top(w->st)->regs;
+
+	nb_mark(w->env, regs[insn->dst].deps);
+	if (insn->operand == NB_OPND_REG)
+		nb_mark(w->env, regs[insn->src].deps);
+}
+
 /* Both ways of a jump, unless one is impossible. */
 static int branch(struct walk *w)
 {
@@ -494,13 +598,14 @@ static int branch(struct walk *w)
 	const struct nb_insn *insn = &env->insns[w->pc];
 	uint32_t to = (uint32_t)((int64_t)w->pc + 1 + insn->off), from, size;
 	struct nb_saved *before;
-	bool taken, falls;
+	bool taken, falls, pointers;
 	int rc;
 
 	if (nb_step_branch_local(env, w->st, w->pc, &from))
 		nb_region_open(env, w->st, w->pc);
 	remember(w, w->pc);
 	if (nb_step_branch_known(env, w->st, w->pc, &taken)) {
+		mark_operands(w);
 		turn(w, taken, false);
 		env->aux[w->pc] |=
 			taken ? NB_AUX_BRANCH_TAKEN : NB_AUX_BRANCH_FALLS;
@@ -510,6 +615,9 @@ static int branch(struct walk *w)
 	before = keep(w, &size);
 	if (!before)
 		return over_memory(w);
+	pointers = nb_step_branch_pointers(env, w->st, w->pc);
+	if (pointers)
+		mark_operands(w);
 	taken = nb_step_branch(env, w->st, w->pc, true);
 	rc = taken ? push(w, to) : 0;
 	nb_state_restore(w->st, before);
@@ -523,6 +631,8 @@ static int branch(struct walk *w)
 	give(w, before, size);
 	if (rc)
 		return rc;
+	if (taken != falls && !pointers)
+		nb_mark_all(env, w->st); /* by links: rare */
 	turn(w, false, taken && falls);
 	env->aux[w->pc] |= (uint8_t)((taken ? NB_AUX_BRANCH_TAKEN : 0) |
 				     (falls ? NB_AUX_BRANCH_FALLS : 0));
@@ -768,8 +878,10 @@ static int walk_way(struct walk *w)
 			env->opts.observe(env->opts.observe_arg, env, w->st,
 					  w->pc);
 		rc = nb_check(env, w->st, w->pc);
-		if (!rc)
+		if (!rc) {
+			nb_mark_uses(env, w->st, w->pc);
 			rc = advance(w, &more);
+		}
 		if (!rc && env->seek && more && w->npending > open)
 			rc = choose(w, open, &more);
 		if (!rc && env->nomem)
@@ -848,6 +960,7 @@ int nb_explore(struct nb_env *env)
 		env->exit_seen = env->exit_mixed = false;
 		env->exit_local = NB_NO_PC;
 		env->v->stats.states_kept = 0;
+		env->marks = NULL;
 		find_steps(w);
 		rc = walk_all(w);
 	}

@@ -1,30 +1,42 @@
 // SPDX-License-Identifier: MIT
 // Abstract states: making, storing and comparing. A stored state keeps what
-// can still matter, so that comparing it is short; comparison is exact set
-// inclusion, including which values are linked to each other.
+// can still matter, so that comparing it is short; comparison is set
+// inclusion, including which values are linked to each other, of everything
+// or of what mattered (marks.c).
 #include "core/verify/state.h"
 
+#include <stddef.h>
 #include <string.h>
 
 struct saved_frame {
+	struct nb_cells read, written;
 	uint32_t ret, ncells, loop, turns;
+	uint32_t words; /* up to the next frame */
 	uint16_t live;
 	bool callback, counted;
 };
 
-/* Header, then for each frame its registers (the live ones) and cells. */
+/*
+ * Header, then for each frame a saved_frame, its registers (the live ones)
+ * and its cells; of ranges only as much as a constant has, where they are
+ * constants, and no register of cells that have none.
+ */
 struct nb_saved {
 	uint32_t nframes;
 	struct nb_region region;
 	uint8_t budget;
-	struct saved_frame frames[NB_MAX_FRAMES];
 	uint64_t data[];
 };
 
 enum {
-	REG_WORDS = (sizeof(struct nb_reg) + 7) / 8,
-	CELL_WORDS = (sizeof(struct nb_cell) + 7) / 8
+	FRAME_WORDS = (sizeof(struct saved_frame) + 7) / 8,
+	REG_HEAD = offsetof(struct nb_reg, r) + sizeof(struct nb_tnum),
+	REG_TAIL = sizeof(struct nb_reg) - REG_HEAD,
+	CELL_HEAD = offsetof(struct nb_cell, reg)
 };
+
+_Static_assert(offsetof(struct nb_range, t) == 0, "known bits come first");
+_Static_assert(!(REG_HEAD % 8) && !(REG_TAIL % 8) && !(CELL_HEAD % 8), "words");
 
 struct nb_reg nb_reg_scalar(struct nb_range r)
 {
@@ -63,11 +75,6 @@ bool nb_reg_equal(const struct nb_reg *a, const struct nb_reg *b)
 	       a->delta == b->delta && nb_range_equal(&a->r, &b->r);
 }
 
-static uint32_t count(uint16_t bits)
-{
-	return (uint32_t)__builtin_popcount(bits);
-}
-
 /* r10 is the same in every state of a frame and is made anew. */
 static uint16_t kept(const struct nb_frame *f, uint16_t live)
 {
@@ -83,20 +90,107 @@ void nb_state_forget(struct nb_state *st, const struct nb_live *live)
 {
 	for (uint32_t i = 0; i < st->nframes; i++)
 		for (unsigned r = 0; r < NB_R10; r++)
-			if (!(live->regs[i] & 1u << r))
+			if (!(live->regs[i] & 1u << r) &&
+			    st->frames[i].regs[r].kind != NB_REG_UNINIT)
 				memset(&st->frames[i].regs[r], 0,
 				       sizeof(st->frames[i].regs[r]));
+}
+
+/* ---- storing ---- */
+
+static size_t reg_words(const struct nb_reg *r)
+{
+	return (REG_HEAD + (r->r.t.mask ? REG_TAIL : 0)) / 8;
+}
+
+static uint64_t *put_reg(uint64_t *p, const struct nb_reg *r)
+{
+	memcpy(p, r, REG_HEAD);
+	p += REG_HEAD / 8;
+	if (!r->r.t.mask)
+		return p;
+	memcpy(p, (const char *)r + REG_HEAD, REG_TAIL);
+	return p + REG_TAIL / 8;
+}
+
+static const uint64_t *get_reg(const uint64_t *p, struct nb_reg *r)
+{
+	memcpy(r, p, REG_HEAD);
+	p += REG_HEAD / 8;
+	if (!r->r.t.mask) {
+		r->r = nb_range_const(r->r.t.value);
+		return p;
+	}
+	memcpy((char *)r + REG_HEAD, p, REG_TAIL);
+	return p + REG_TAIL / 8;
+}
+
+static bool has_reg(const struct nb_cell *c)
+{
+	return c->kind != NB_CELL_BYTES && c->kind != NB_CELL_SPILL8_HI;
+}
+
+static uint64_t *put_cell(uint64_t *p, const struct nb_cell *c)
+{
+	memcpy(p, c, CELL_HEAD);
+	p += CELL_HEAD / 8;
+	return has_reg(c) ? put_reg(p, &c->reg) : p;
+}
+
+static const uint64_t *get_cell(const uint64_t *p, struct nb_cell *c)
+{
+	memcpy(c, p, CELL_HEAD);
+	p += CELL_HEAD / 8;
+	if (has_reg(c))
+		return get_reg(p, &c->reg);
+	c->reg.kind = NB_REG_UNINIT;
+	c->reg.label = NB_LABEL_COHERENT;
+	c->reg.deps = 0;
+	return p;
 }
 
 size_t nb_state_size(const struct nb_state *st, const struct nb_live *live)
 {
 	size_t words = 0;
 
-	for (uint32_t i = 0; i < st->nframes; i++)
-		words += count(kept(&st->frames[i], live->regs[i])) *
-				 (size_t)REG_WORDS +
-			 st->frames[i].ncells * (size_t)CELL_WORDS;
+	for (uint32_t i = 0; i < st->nframes; i++) {
+		const struct nb_frame *f = &st->frames[i];
+		uint16_t keep = kept(f, live->regs[i]);
+
+		for (unsigned r = 0; r < NB_R10; r++)
+			if (keep & 1u << r)
+				words += reg_words(&f->regs[r]);
+		for (uint32_t c = 0; c < f->ncells; c++)
+			words += CELL_HEAD / 8 +
+				 (has_reg(&f->cells[c])
+					  ? reg_words(&f->cells[c].reg)
+					  : 0);
+		words += FRAME_WORDS;
+	}
 	return sizeof(struct nb_saved) + words * 8;
+}
+
+static uint64_t *put_frame(uint64_t *p, const struct nb_frame *f, uint16_t live)
+{
+	struct saved_frame s = { .written = f->written,
+				 .ret = f->ret,
+				 .ncells = f->ncells,
+				 .loop = f->loop,
+				 .turns = f->turns,
+				 .counted = f->counted,
+				 .callback = f->callback,
+				 .live = kept(f, live) };
+	uint64_t *start = p;
+
+	p += FRAME_WORDS;
+	for (unsigned r = 0; r < NB_R10; r++)
+		if (s.live & 1u << r)
+			p = put_reg(p, &f->regs[r]);
+	for (uint32_t c = 0; c < f->ncells; c++)
+		p = put_cell(p, &f->cells[c]);
+	s.words = (uint32_t)(p - start);
+	memcpy(start, &s, sizeof(s));
+	return p;
 }
 
 void nb_state_save(struct nb_saved *to, const struct nb_state *st,
@@ -107,25 +201,21 @@ void nb_state_save(struct nb_saved *to, const struct nb_state *st,
 	to->nframes = st->nframes;
 	to->region = st->region;
 	to->budget = st->budget;
-	for (uint32_t i = 0; i < st->nframes; i++) {
-		const struct nb_frame *f = &st->frames[i];
-		struct saved_frame *s = &to->frames[i];
+	for (uint32_t i = 0; i < st->nframes; i++)
+		p = put_frame(p, &st->frames[i], live->regs[i]);
+}
 
-		s->ret = f->ret;
-		s->ncells = f->ncells;
-		s->loop = f->loop;
-		s->turns = f->turns;
-		s->counted = f->counted;
-		s->callback = f->callback;
-		s->live = kept(f, live->regs[i]);
-		for (unsigned r = 0; r < NB_R10; r++) {
-			if (!(s->live & 1u << r))
-				continue;
-			memcpy(p, &f->regs[r], sizeof(f->regs[r]));
-			p += REG_WORDS;
-		}
-		for (uint32_t c = 0; c < f->ncells; c++, p += CELL_WORDS)
-			memcpy(p, &f->cells[c], sizeof(f->cells[c]));
+void nb_state_note_read(struct nb_saved *saved, const struct nb_cells *read)
+{
+	uint64_t *p = saved->data;
+
+	for (uint32_t i = 0; i < saved->nframes; i++) {
+		struct saved_frame s;
+
+		memcpy(&s, p, sizeof(s));
+		s.read = read[i];
+		memcpy(p, &s, sizeof(s));
+		p += s.words;
 	}
 }
 
@@ -145,25 +235,27 @@ void nb_state_restore(struct nb_state *st, const struct nb_saved *from)
 	st->region = from->region;
 	st->budget = from->budget;
 	for (uint32_t i = 0; i < from->nframes; i++) {
-		const struct saved_frame *s = &from->frames[i];
 		struct nb_frame *f = &st->frames[i];
+		struct saved_frame s;
 
-		f->ret = s->ret;
-		f->ncells = s->ncells;
-		f->loop = s->loop;
-		f->turns = s->turns;
-		f->counted = s->counted;
-		f->callback = s->callback;
-		memset(f->regs, 0, sizeof(f->regs));
+		memcpy(&s, p, sizeof(s));
+		p += FRAME_WORDS;
+		f->ret = s.ret;
+		f->ncells = s.ncells;
+		f->written = s.written;
+		f->loop = s.loop;
+		f->turns = s.turns;
+		f->counted = s.counted;
+		f->callback = s.callback;
 		for (unsigned r = 0; r < NB_R10; r++) {
-			if (!(s->live & 1u << r))
-				continue;
-			memcpy(&f->regs[r], p, sizeof(f->regs[r]));
-			p += REG_WORDS;
+			if (s.live & 1u << r)
+				p = get_reg(p, &f->regs[r]);
+			else
+				memset(&f->regs[r], 0, sizeof(f->regs[r]));
 		}
 		f->regs[NB_R10] = frame_pointer(i);
-		for (uint32_t c = 0; c < s->ncells; c++, p += CELL_WORDS)
-			memcpy(&f->cells[c], p, sizeof(f->cells[c]));
+		for (uint32_t c = 0; c < s.ncells; c++)
+			p = get_cell(p, &f->cells[c]);
 	}
 }
 
@@ -179,6 +271,7 @@ enum { NIDS = NB_MAX_FRAMES * (NB_NREGS + 8) };
 struct ids {
 	uint32_t n;
 	bool exact;
+	struct nb_inside *in; /* NULL if exact */
 	struct {
 		uint32_t old, now;
 		int64_t shift;
@@ -219,6 +312,9 @@ static bool covers_reg(struct ids *ids, const struct nb_reg *old,
 	if (old->kind != now->kind || old->label < now->label ||
 	    old->frame != now->frame || old->map != now->map)
 		return false;
+	if (old->deps && !(old->deps & ids->in->precise) && !ids->in->all)
+		return true; /* nothing was concluded from its value */
+	ids->in->deps |= now->deps;
 	return nb_range_within(&now->r, &old->r) && same_id(ids, old, now);
 }
 
@@ -257,6 +353,14 @@ static bool holds_pointer(const struct nb_cell *c, const struct nb_cell *low)
 	return c->kind == NB_CELL_SPILL8 && nb_reg_is_pointer(&c->reg);
 }
 
+/* What is known of the bytes of @c came from there. */
+static uint64_t cell_deps(const struct nb_cell *c, const struct nb_cell *low)
+{
+	if (c->kind == NB_CELL_SPILL8_HI)
+		return low->reg.deps;
+	return has_reg(c) ? c->reg.deps : 0;
+}
+
 static bool covers_cell(struct ids *ids, const struct nb_cell *old,
 			const struct nb_cell *now, const struct nb_cell *low)
 {
@@ -268,7 +372,32 @@ static bool covers_cell(struct ids *ids, const struct nb_cell *old,
 		return old->kind == now->kind &&
 		       (old->kind == NB_CELL_SPILL8_HI ||
 			covers_reg(ids, &old->reg, &now->reg));
+	if (old->zero)
+		ids->in->deps |= cell_deps(now, low);
 	return !holds_pointer(now, low) && !(old->zero & ~zero_bytes(now, low));
+}
+
+static bool is_data(const struct nb_cell *c)
+{
+	return c->kind == NB_CELL_BYTES || c->kind == NB_CELL_SPILL4 ||
+	       c->kind == NB_CELL_SPILL8 || c->kind == NB_CELL_SPILL8_HI;
+}
+
+/* Does cell @c of a stored frame count? Halves of a spill go together. */
+static bool counts(struct ids *ids, const struct saved_frame *s, uint32_t frame,
+		   uint32_t c, const struct nb_cell *old,
+		   const struct nb_cell *now)
+{
+	bool yes = ids->exact || ids->in->all || nb_cells_has(&s->read, c) ||
+		   !is_data(old) || !is_data(now);
+
+	if (old->kind == NB_CELL_SPILL8_HI && c + 1 < NB_NCELLS)
+		yes |= nb_cells_has(&s->read, c + 1);
+	if (old->kind == NB_CELL_SPILL8 && c)
+		yes |= nb_cells_has(&s->read, c - 1);
+	if (yes && !ids->exact)
+		nb_cells_add(&ids->in->cells[frame], c);
+	return yes;
 }
 
 static bool same_cell(struct ids *ids, const struct nb_cell *old,
@@ -303,74 +432,87 @@ static bool same_place(const struct saved_frame *s, const struct nb_frame *f)
 	       (!f->counted || s->turns == f->turns);
 }
 
-static bool compare_frame(struct ids *ids, const struct saved_frame *s,
-			  const uint64_t **data, const struct nb_frame *f,
+/* Cells of the newer frame that the stored one does not have. */
+static bool compare_rest(const struct saved_frame *s, const struct nb_frame *f)
+{
+	for (uint32_t c = s->ncells; c < f->ncells; c++)
+		if (!is_data(&f->cells[c]))
+			return false;
+	return true;
+}
+
+static bool compare_frame(struct ids *ids, const uint64_t **data,
+			  const struct nb_state *st, uint32_t frame,
 			  uint16_t live)
 {
-	const uint64_t *p = *data;
+	const struct nb_frame *f = &st->frames[frame];
+	const uint64_t *p = *data + FRAME_WORDS;
 	const struct nb_cell none = { 0 };
-	struct nb_reg old = { 0 };
+	struct saved_frame s;
 	struct nb_cell cell;
 
-	if (!same_place(s, f) ||
-	    (ids->exact &&
-	     (s->live != kept(f, live) || s->ncells != f->ncells)))
+	memcpy(&s, *data, sizeof(s));
+	*data += s.words;
+	if (!same_place(&s, f) ||
+	    (ids->exact && (s.live != kept(f, live) || s.ncells != f->ncells)))
 		return false;
 	for (unsigned r = 0; r < NB_R10; r++) {
-		if (!(s->live & 1u << r))
+		if (!(s.live & 1u << r))
 			continue;
-		memcpy(&old, p, sizeof(old));
-		p += REG_WORDS;
-		if (!(ids->exact ? same_reg : covers_reg)(ids, &old,
+		p = get_reg(p, &cell.reg);
+		if (!(ids->exact ? same_reg : covers_reg)(ids, &cell.reg,
 							  &f->regs[r]))
 			return false;
 	}
-	for (uint32_t c = 0; c < s->ncells; c++, p += CELL_WORDS) {
+	for (uint32_t c = 0; c < s.ncells; c++) {
 		const struct nb_cell *now =
 			c < f->ncells ? &f->cells[c] : &none;
 		const struct nb_cell *low =
 			c + 1 < f->ncells ? &f->cells[c + 1] : &none;
 
-		memcpy(&cell, p, sizeof(cell));
+		p = get_cell(p, &cell);
+		if (!counts(ids, &s, frame, c, &cell, now))
+			continue;
 		if (ids->exact ? !same_cell(ids, &cell, now)
 			       : !covers_cell(ids, &cell, now, low))
 			return false;
 	}
-	*data = p;
-	return true;
+	return ids->exact || compare_rest(&s, f);
 }
 
 static bool compare(const struct nb_saved *old, const struct nb_state *st,
-		    const struct nb_live *live, bool exact)
+		    const struct nb_live *live, struct nb_inside *in)
 {
 	const uint64_t *p = old->data;
 	struct ids ids;
 
 	ids.n = 0;
-	ids.exact = exact;
+	ids.exact = !in;
+	ids.in = in;
 	if (old->nframes != st->nframes || old->budget < st->budget ||
 	    !covers_region(&old->region, &st->region))
 		return false;
-	if (exact &&
+	if (ids.exact &&
 	    (old->budget != st->budget || old->region.open != st->region.open))
 		return false;
 	for (uint32_t i = 0; i < st->nframes; i++)
-		if (!compare_frame(&ids, &old->frames[i], &p, &st->frames[i],
-				   live->regs[i]))
+		if (!compare_frame(&ids, &p, st, i, live->regs[i]))
 			return false;
 	return true;
 }
 
 bool nb_state_covers(const struct nb_saved *old, const struct nb_state *st,
-		     const struct nb_live *live)
+		     const struct nb_live *live, struct nb_inside *in)
 {
-	return compare(old, st, live, false);
+	in->deps = 0;
+	memset(in->cells, 0, st->nframes * sizeof(in->cells[0]));
+	return compare(old, st, live, in);
 }
 
 bool nb_state_same(const struct nb_saved *old, const struct nb_state *st,
 		   const struct nb_live *live)
 {
-	return compare(old, st, live, true);
+	return compare(old, st, live, NULL);
 }
 
 /* ---- widening ---- */
@@ -423,24 +565,24 @@ void nb_state_widen(struct nb_state *st, const struct nb_saved *old,
 	const struct steps s = { steps, nsteps };
 	const uint64_t *p = old->data;
 	struct nb_cell cell;
-	struct nb_reg reg;
 
 	if (old->nframes != st->nframes)
 		return;
 	for (uint32_t i = 0; i < st->nframes; i++) {
-		const struct saved_frame *sf = &old->frames[i];
 		struct nb_frame *f = &st->frames[i];
+		struct saved_frame sf;
 
+		memcpy(&sf, p, sizeof(sf));
+		p += FRAME_WORDS;
 		for (unsigned r = 0; r < NB_R10; r++) {
-			if (!(sf->live & 1u << r))
+			if (!(sf.live & 1u << r))
 				continue;
-			memcpy(&reg, p, sizeof(reg));
-			p += REG_WORDS;
+			p = get_reg(p, &cell.reg);
 			if (live->regs[i] & 1u << r)
-				widen_reg(&f->regs[r], &reg, &s);
+				widen_reg(&f->regs[r], &cell.reg, &s);
 		}
-		for (uint32_t c = 0; c < sf->ncells; c++, p += CELL_WORDS) {
-			memcpy(&cell, p, sizeof(cell));
+		for (uint32_t c = 0; c < sf.ncells; c++) {
+			p = get_cell(p, &cell);
 			if (c >= f->ncells || cell.kind != f->cells[c].kind)
 				continue;
 			if (cell.kind == NB_CELL_SPILL8 ||

@@ -38,7 +38,8 @@ struct nb_reg {
 	uint32_t map;
 	uint32_t from; /* slot where a LOCAL label came in; for messages */
 	int32_t delta;
-	struct nb_range r;
+	uint64_t deps;	   /* scalars: what @r, @id and @delta came from */
+	struct nb_range r; /* the last member */
 };
 
 /* Four bytes of stack. */
@@ -55,10 +56,26 @@ struct nb_cell {
 	uint8_t zero;  /* bytes known to be 0 */
 	uint8_t local; /* bytes that hold local data */
 	uint32_t from;
-	struct nb_reg reg;
+	struct nb_reg reg; /* the last member */
 };
 
-enum { NB_NCELLS = NB_STACK_SIZE / 4 };
+enum { NB_NCELLS = NB_STACK_SIZE / 4, NB_CELL_WORDS = NB_NCELLS / 64 };
+
+/* Cells of a frame. */
+struct nb_cells {
+	uint64_t at[NB_CELL_WORDS];
+};
+
+static inline void nb_cells_add(struct nb_cells *s, uint32_t c)
+{
+	s->at[c / 64] |= (uint64_t)1 << c % 64;
+}
+
+static inline bool nb_cells_has(const struct nb_cells *s, uint32_t c)
+{
+	return s->at[c / 64] >> c % 64 & 1;
+}
+
 #define NB_NO_PC UINT32_MAX /* no slot */
 
 /*
@@ -73,6 +90,8 @@ struct nb_frame {
 	 * it, the turns it took, and whether their number tells states apart */
 	uint32_t loop, turns;
 	bool counted;
+	/* overwritten since the last stored state; all of a new frame's */
+	struct nb_cells written;
 	struct nb_reg regs[NB_NREGS];
 	struct nb_cell cells[NB_NCELLS];
 };
@@ -134,14 +153,26 @@ void nb_state_save(struct nb_saved *to, const struct nb_state *st,
 /* Registers that were dead come back as NB_REG_UNINIT. */
 void nb_state_restore(struct nb_state *st, const struct nb_saved *from);
 
+/* Which parts of a stored state count, and what being inside them took. */
+struct nb_inside {
+	bool all;	  /* all do; else scalars with these nb_reg.deps, */
+	uint64_t precise; /* or with none, and cells that were looked at */
+	uint64_t deps;	  /* out: of the values that were compared */
+	struct nb_cells cells[NB_MAX_FRAMES]; /* out: those compared */
+};
+
+/* From now on @saved tells which of its cells were looked at. */
+void nb_state_note_read(struct nb_saved *saved, const struct nb_cells *read);
+
 /*
  * nb_state_covers - does @old hold every behaviour of @st?
  *
- * Registers outside @live are ignored; they are the same for both. The
- * answer "yes" is exact set inclusion: nothing is skipped as unimportant.
+ * Registers outside @live are ignored; they are the same for both. With
+ * @in->all the answer "yes" is exact set inclusion: nothing is skipped as
+ * unimportant. Else what did not matter may lie outside: see marks.c.
  */
 bool nb_state_covers(const struct nb_saved *old, const struct nb_state *st,
-		     const struct nb_live *live);
+		     const struct nb_live *live, struct nb_inside *in);
 /* Are they the same but for the numbering of ids? */
 bool nb_state_same(const struct nb_saved *old, const struct nb_state *st,
 		   const struct nb_live *live);

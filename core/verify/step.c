@@ -35,6 +35,15 @@ static void follow(struct nb_reg *r, const struct nb_reg *with)
 		taint(r, with->from);
 }
 
+/* What is known of @r came from what is known of @from, too. */
+static void depend(struct nb_reg *r, uint64_t deps)
+{
+	r->deps |= deps;
+	/* Nothing is known of it, so it came from nothing. */
+	if (!r->id && r->r.t.mask == UINT64_MAX && nb_range_is_unknown(&r->r))
+		r->deps = 0;
+}
+
 /* Put @v into register @number: the one place where registers are written. */
 static void assign(struct nb_state *st, int number, struct nb_reg v)
 {
@@ -83,8 +92,11 @@ static void refine_linked(void *arg, struct nb_reg *r)
 		return;
 	by = nb_range_const((uint64_t)((int64_t)r->delta - l->to->delta));
 	v = nb_range_alu(NB_FN_ADD, 64, &l->to->r, &by);
+	by = r->r;
 	if (!nb_range_meet(&r->r, &r->r, &v))
 		l->impossible = true;
+	else if (!nb_range_equal(&by, &r->r))
+		r->deps |= l->to->deps;
 }
 
 /* Tell all links of *@r (a register of @st) what is known of it now. */
@@ -165,7 +177,8 @@ static bool shift_link(const struct nb_insn *insn, struct nb_reg *v,
 {
 	int64_t d = v->delta, c = (int64_t)by->r.t.value;
 
-	if (!v->id || insn->width != 64 || !nb_range_is_const(&by->r) ||
+	/* Of a register the distance might be another one: see marks.c. */
+	if (!v->id || insn->width != 64 || insn->operand == NB_OPND_REG ||
 	    (insn->fn != NB_FN_ADD && insn->fn != NB_FN_SUB) || c < INT32_MIN ||
 	    c > INT32_MAX)
 		return false;
@@ -189,6 +202,7 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	const struct nb_insn *insn = &env->insns[pc];
 	struct nb_reg a = nb_top(st)->regs[insn->dst], b = operand(st, insn);
 	struct nb_reg v = a;
+	bool zero;
 
 	if (insn->fn == NB_FN_MOV || insn->fn == NB_FN_MOVSX8 ||
 	    insn->fn == NB_FN_MOVSX16 || insn->fn == NB_FN_MOVSX32) {
@@ -205,14 +219,16 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		env->zero_divisor[pc] = 1;
 	v.r = nb_range_alu(insn->fn, insn->width, &a.r, &b.r);
 	/* x ^ x and x - x are 0 whatever x is, and tell nothing of it. */
-	if ((insn->fn == NB_FN_XOR || insn->fn == NB_FN_SUB) &&
-	    same_number(insn, &a, &b)) {
+	zero = (insn->fn == NB_FN_XOR || insn->fn == NB_FN_SUB) &&
+	       same_number(insn, &a, &b);
+	if (zero) {
 		v = nb_reg_scalar(nb_range_const(0));
 	} else {
 		follow(&v, &b);
 	}
 	if (!shift_link(insn, &v, &b))
 		unlink(&v);
+	depend(&v, zero ? 0 : b.deps);
 	assign(st, insn->dst, v);
 }
 
@@ -270,6 +286,16 @@ static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
 	return nb_range_t(t);
 }
 
+/* What is known of the cell's bytes came from there. */
+static uint64_t cell_deps(const struct nb_frame *f, uint32_t c)
+{
+	if (c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8_HI)
+		c++;
+	return c < f->ncells && f->cells[c].kind != NB_CELL_BYTES
+		       ? f->cells[c].reg.deps
+		       : 0;
+}
+
 static uint8_t known_zero(struct nb_range r)
 {
 	uint8_t zero = 0;
@@ -281,13 +307,16 @@ static uint8_t known_zero(struct nb_range r)
 }
 
 /* Turn a spill into plain bytes, keeping what is known of them. */
-static void to_bytes(struct nb_frame *f, uint32_t c)
+static void to_bytes(struct nb_env *env, struct nb_frame *f, uint32_t c)
 {
 	struct nb_cell *x = &f->cells[c];
 
 	if (x->kind == NB_CELL_BYTES)
 		return;
 	x->zero = known_zero(cell_range(f, c));
+	/* Bytes do not say what they came from. */
+	if (x->zero)
+		nb_mark(env, cell_deps(f, c));
 	/* Bytes of an address are as random as the address space. */
 	if (x->kind != NB_CELL_SPILL4) {
 		const struct nb_cell *low =
@@ -300,7 +329,7 @@ static void to_bytes(struct nb_frame *f, uint32_t c)
 }
 
 /* Before a write to part of an 8-byte spill: its halves stand alone. */
-static void split(struct nb_frame *f, uint32_t c)
+static void split(struct nb_env *env, struct nb_frame *f, uint32_t c)
 {
 	uint32_t low = f->cells[c].kind == NB_CELL_SPILL8_HI ? c + 1 : c;
 	struct nb_cell *x = &f->cells[low], *y;
@@ -310,8 +339,8 @@ static void split(struct nb_frame *f, uint32_t c)
 		return;
 	y = &f->cells[low - 1];
 	if (nb_reg_is_pointer(&x->reg)) {
-		to_bytes(f, low - 1);
-		to_bytes(f, low);
+		to_bytes(env, f, low - 1);
+		to_bytes(env, f, low);
 		return;
 	}
 	lo = cell_range(f, low);
@@ -330,11 +359,12 @@ struct place {
 	uint32_t size;
 };
 
-static void store_wide(struct nb_frame *f, uint32_t c, const struct nb_reg *v)
+static void store_wide(struct nb_env *env, struct nb_frame *f, uint32_t c,
+		       const struct nb_reg *v)
 {
 	struct nb_cell *x = &f->cells[c], *y = &f->cells[c - 1];
 
-	split(f, c);
+	split(env, f, c);
 	x->kind = NB_CELL_SPILL8;
 	y->kind = NB_CELL_SPILL8_HI;
 	x->init = y->init = 0xf;
@@ -345,11 +375,12 @@ static void store_wide(struct nb_frame *f, uint32_t c, const struct nb_reg *v)
 	memset(&y->reg, 0, sizeof(y->reg));
 }
 
-static void store_half(struct nb_frame *f, uint32_t c, struct nb_reg v)
+static void store_half(struct nb_env *env, struct nb_frame *f, uint32_t c,
+		       struct nb_reg v)
 {
 	struct nb_cell *x = &f->cells[c];
 
-	split(f, c);
+	split(env, f, c);
 	if (v.r.umax > UINT32_MAX) {
 		unlink(&v);
 		v.r = nb_range_zext(&v.r, 32);
@@ -362,15 +393,15 @@ static void store_half(struct nb_frame *f, uint32_t c, struct nb_reg v)
 	x->reg = v;
 }
 
-static void store_bytes(struct nb_frame *f, int64_t off, uint32_t size,
-			const struct nb_reg *v)
+static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
+			uint32_t size, const struct nb_reg *v)
 {
 	uint32_t c = nb_cell_at(off);
 	uint8_t mask = (uint8_t)(nb_ones(size) << (off & 3));
 	struct nb_cell *x = &f->cells[c];
 
-	split(f, c);
-	to_bytes(f, c);
+	split(env, f, c);
+	to_bytes(env, f, c);
 	x->init |= mask;
 	x->zero &= (uint8_t)~mask;
 	x->local &= (uint8_t)~mask;
@@ -403,16 +434,19 @@ static void store_stack(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 	extend(f, c);
 	note_write(env, pc, at.frame, c);
+	if (at.size >= 4)
+		nb_cells_add(&f->written, c);
 	if (at.size == 8) {
+		nb_cells_add(&f->written, c - 1);
 		note_write(env, pc, at.frame, c - 1);
-		store_wide(f, c, v);
+		store_wide(env, f, c, v);
 		return;
 	}
 	note_scatter(env, f, c);
 	if (at.size == 4) {
-		store_half(f, c, *v);
+		store_half(env, f, c, *v);
 	} else {
-		store_bytes(f, at.off, at.size, v);
+		store_bytes(env, f, at.off, at.size, v);
 	}
 }
 
@@ -426,6 +460,9 @@ static void smear_stack(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	struct nb_frame *f = &st->frames[at.frame];
 	bool zero = v && nb_reg_is_const(v) && !v->r.t.value;
 
+	if (zero)
+		nb_mark(env, v->deps);
+
 	for (int64_t off = at.off; off < at.off + at.size; off++) {
 		uint32_t c = nb_cell_at(off);
 		uint8_t bit = (uint8_t)(1u << (off & 3));
@@ -434,8 +471,8 @@ static void smear_stack(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		if (c >= f->ncells)
 			continue; /* still not written for certain */
 		note_scatter(env, f, c);
-		split(f, c);
-		to_bytes(f, c);
+		split(env, f, c);
+		to_bytes(env, f, c);
 		if (!zero)
 			f->cells[c].zero &= (uint8_t)~bit;
 		if (v && v->label == NB_LABEL_LOCAL) {
@@ -528,6 +565,9 @@ static struct nb_reg load_stack(struct nb_state *st, const struct nb_reg *ptr,
 			v = *whole;
 		else
 			v.r = load_number(f, off->smin, size);
+		if (!whole)
+			v.deps = cell_deps(f, nb_cell_at(off->smin)) |
+				 cell_deps(f, nb_cell_at(off->smin + size - 1));
 	}
 	label_bytes(f, off->smin, off->smax + size, &v);
 	return v;
@@ -792,8 +832,7 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	const struct nb_helper_spec *h =
-		nb_env_helper(env, env->insns[pc].imm);
+	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
 	const struct nb_map_spec *m = nb_helper_map(env, st, h);
 	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());
 
@@ -833,6 +872,7 @@ void nb_step_init(const struct nb_env *env, struct nb_state *st)
 	f->callback = false;
 	f->counted = false;
 	f->loop = f->turns = 0;
+	memset(&f->written, 0xff, sizeof(f->written));
 	memset(f->regs, 0, sizeof(f->regs));
 	f->regs[NB_R10] = nb_reg_pointer(NB_REG_STACK);
 	f->regs[1] = nb_reg_pointer(NB_REG_CTX);
@@ -968,6 +1008,8 @@ bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	const struct nb_insn *insn = &env->insns[pc];
 	struct nb_reg *dst = &nb_top(st)->regs[insn->dst];
 	struct nb_reg *src = NULL, b = operand(st, insn);
+	struct nb_range was;
+	uint64_t deps;
 
 	if (nb_reg_is_pointer(dst) || nb_reg_is_pointer(&b)) {
 		struct nb_reg a = *dst;
@@ -981,14 +1023,23 @@ bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		return branch_same(insn->fn, taken);
 	if (insn->operand == NB_OPND_REG && insn->src != insn->dst)
 		src = &nb_top(st)->regs[insn->src];
+	was = dst->r;
 	if (!nb_range_branch(insn->fn, insn->width, taken, &dst->r, &b.r))
 		return false;
+	deps = dst->deps;
+	if (!nb_range_equal(&was, &dst->r))
+		dst->deps |= b.deps;
 	if (!spread(st, dst))
 		return false;
 	if (!src)
 		return true;
 	/* A link between the two may have told the source more already. */
-	return nb_range_meet(&src->r, &src->r, &b.r) && spread(st, src);
+	was = src->r;
+	if (!nb_range_meet(&src->r, &src->r, &b.r))
+		return false;
+	if (!nb_range_equal(&was, &src->r))
+		src->deps |= deps;
+	return spread(st, src);
 }
 
 bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st,
@@ -1008,6 +1059,17 @@ bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st,
 	cannot = nb_range_branch(insn->fn, insn->width, false, &x, &y);
 	*taken = can;
 	return can != cannot;
+}
+
+bool nb_step_branch_pointers(const struct nb_env *env,
+			     const struct nb_state *st, uint32_t pc)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_reg *regs = st->frames[st->nframes - 1].regs;
+
+	return regs[insn->dst].kind != NB_REG_SCALAR ||
+	       (insn->operand == NB_OPND_REG &&
+		regs[insn->src].kind != NB_REG_SCALAR);
 }
 
 bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
@@ -1050,6 +1112,7 @@ void nb_step_call(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 	callee->callback = false;
 	callee->counted = false;
 	callee->loop = callee->turns = 0;
+	memset(&callee->written, 0xff, sizeof(callee->written));
 	memset(callee->regs, 0, sizeof(callee->regs));
 	for (int i = 1; i <= 5; i++)
 		callee->regs[i] = caller->regs[i];

@@ -26,6 +26,10 @@ bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
 bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st,
 			  uint32_t pc, bool *taken);
 
+/* Does this jump compare anything but two numbers? */
+bool nb_step_branch_pointers(const struct nb_env *env,
+			     const struct nb_state *st, uint32_t pc);
+
 /* Does this jump look at local data? *@from: where that came from. */
 bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 			  uint32_t pc, uint32_t *from);

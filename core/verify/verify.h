@@ -85,6 +85,10 @@ struct nb_verify_opts {
 	const struct nb_helper_spec *(*helper)(int32_t id);
 	bool privileged;
 	bool allow_wide_shift; /* immediates outside the width, masked */
+	/* a walk ends only at states that lie inside a stored one in all they
+	 * say, also where it did not matter: the states walked then hold
+	 * every state of every run */
+	bool exact;
 	/* ...and apart from them: text of every state along the way, may be
 	 * NULL */
 	struct nb_buf *trace;
