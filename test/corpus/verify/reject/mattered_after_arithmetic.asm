@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 11
+# The same, scaled and copied before it is used.
+ldxw %r2, [%r1+24]
+mov %r3, 40
+jeq %r2, 0, join
+mov %r3, 4
+join:
+mov %r5, %r3
+lsh %r5, 1
+add %r5, 3
+mov %r3, 0
+lddw map_value %r4, @bss, 0
+add %r4, %r5
+ldxb %r0, [%r4]
+mov %r0, 0
+exit

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 9
+# A byte of a spilled number is the whole number only on the way where it is
+# small.
+ldxw %r2, [%r1+24]
+mov %r3, 511
+jeq %r2, 0, join
+mov %r3, 4
+join:
+stxdw [%r10-8], %r3
+ldxb %r5, [%r10-8]
+lddw map_value %r4, @bss, 0
+add %r4, %r5
+ldxb %r0, [%r4]
+mov %r0, 0
+exit

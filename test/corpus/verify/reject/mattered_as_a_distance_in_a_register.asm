@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# expect: reject pointer_range 10
+# The distance was added from a register.
+ldxw %r2, [%r1+24]
+mov %r3, -100
+jeq %r2, 0, join
+mov %r3, 0
+join:
+ldxdw %r8, [%r1]
+mov %r9, %r8
+add %r9, %r3
+jgt %r9, 60, out
+lddw map_value %r4, @bss, 0
+add %r4, %r8
+ldxb %r0, [%r4]
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# expect: reject pointer_range 8
+# On one way two registers hold the same number; only there a test of one
+# bounds the other.
+ldxdw %r8, [%r1]
+ldxdw %r9, [%r1+8]
+ldxw %r2, [%r1+24]
+jeq %r2, 0, join
+mov %r9, %r8
+join:
+jgt %r9, 60, out
+lddw map_value %r4, @bss, 0
+add %r4, %r8
+ldxb %r0, [%r4]
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 7
+# Two ways meet; the one walked second brings a number that is too large.
+ldxw %r2, [%r1+24]
+mov %r3, 400
+jeq %r2, 0, join
+mov %r3, 4
+join:
+lddw map_value %r4, @bss, 0
+add %r4, %r3
+ldxb %r0, [%r4]
+mov %r0, 0
+exit

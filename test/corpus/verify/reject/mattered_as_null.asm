@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# expect: reject nullable 11
+# A look-up's result is compared with a register that holds 0 on one way only.
+ldxw %r2, [%r1+24]
+mov %r7, 8
+jeq %r2, 0, join
+mov %r7, 0
+join:
+stw [%r10-4], 0
+mov %r2, %r10
+add %r2, -4
+lddw map %r1, @counts
+call 1
+jeq %r0, %r7, out
+ldxb %r3, [%r0]
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 10
+# The same, and the distance differs.
+ldxdw %r8, [%r1]
+ldxw %r2, [%r1+24]
+mov %r9, %r8
+add %r9, -100
+jeq %r2, 0, join
+mov %r9, %r8
+join:
+jgt %r9, 60, out
+lddw map_value %r4, @bss, 0
+add %r4, %r8
+ldxb %r0, [%r4]
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 10
+# Bytes of the stack are 0 only on the way walked first.
+ldxw %r2, [%r1+24]
+mov %r3, 255
+jeq %r2, 0, join
+mov %r3, 0
+join:
+stw [%r10-8], 0
+stxb [%r10-8], %r3
+ldxw %r5, [%r10-8]
+lddw map_value %r4, @bss, 0
+add %r4, %r5
+ldxb %r0, [%r4]
+mov %r0, 0
+exit

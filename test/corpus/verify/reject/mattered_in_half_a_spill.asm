@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 9
+# Through half a word of stack.
+ldxw %r2, [%r1+24]
+mov %r3, 400
+jeq %r2, 0, join
+mov %r3, 4
+join:
+stxw [%r10-8], %r3
+ldxw %r5, [%r10-8]
+lddw map_value %r4, @bss, 0
+add %r4, %r5
+ldxb %r0, [%r4]
+mov %r0, 0
+exit

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 20
+# Other ways part and meet before the number is used.
+ldxw %r2, [%r1+24]
+mov %r3, 400
+jeq %r2, 0, join
+mov %r3, 4
+join:
+ldxw %r2, [%r1+28]
+mov %r7, 1
+jeq %r2, 0, +1
+mov %r7, 2
+mov %r5, %r3
+ldxw %r2, [%r1+32]
+mov %r8, 1
+jeq %r2, 0, +1
+mov %r8, 2
+add %r5, 1
+ldxw %r2, [%r1+52]
+jeq %r2, 0, +1
+mov %r7, 3
+lddw map_value %r4, @bss, 0
+add %r4, %r5
+ldxb %r0, [%r4]
+mov %r0, 0
+exit
