@@ -76,11 +76,12 @@ struct walk {
 
 static void *fresh(struct walk *w, size_t size)
 {
-	const struct nb_arena *a = w->env->arena;
+	struct nb_arena *a = w->env->arena;
 
-	return a->limit - a->used > RESERVE + size
-		       ? nb_arena_alloc(w->env->arena, size)
-		       : NULL;
+	if (a->limit - a->used > RESERVE + size)
+		return nb_arena_alloc(a, size);
+	a->at_limit = true;
+	return NULL;
 }
 
 static void *take(struct walk *w, size_t size)
