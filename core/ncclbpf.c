@@ -6,11 +6,27 @@
 #include "core/ncclbpf.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* Judge one program and note what it took. */
+/* What the verifier knows of an accepted program's slots, to keep. */
+static int keep_aux(uint8_t **aux, const struct nb_verdict *v,
+		    const struct nb_prog *p, struct nb_err *err)
+{
+	*aux = malloc(p->nslots);
+	if (!*aux)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for what is known of program %s",
+			       p->name);
+	memcpy(*aux, v->aux, p->nslots);
+	return 0;
+}
+
+/* Judge one program and note what it took; @aux: NULL, or freed by the caller.
+ */
 static int verify_one(const struct nb_image *img, uint32_t prog,
 		      const struct nb_policy_opts *opts,
-		      struct nb_policy_effort *effort, struct nb_err *err)
+		      struct nb_policy_effort *effort, uint8_t **aux,
+		      struct nb_err *err)
 {
 	struct nb_verdict *v;
 	int rc;
@@ -35,18 +51,21 @@ static int verify_one(const struct nb_image *img, uint32_t prog,
 			nb_json_init(&j, opts->finding_json);
 			nb_verdict_json(v, img, prog, &j);
 		}
+	} else if (aux) {
+		rc = keep_aux(aux, v, &img->progs[prog], err);
 	}
 	nb_verdict_free(v);
 	return rc;
 }
 
-int nb_policy_verify(const struct nb_image *img,
-		     const struct nb_policy_opts *opts,
-		     struct nb_policy_effort *effort, struct nb_err *err)
+static int verify_all(const struct nb_image *img,
+		      const struct nb_policy_opts *opts,
+		      struct nb_policy_effort *effort, uint8_t **aux,
+		      struct nb_err *err)
 {
 	for (uint32_t i = 0; i < img->nprogs; i++) {
 		int rc = verify_one(img, i, opts, effort ? &effort[i] : NULL,
-				    err);
+				    aux ? &aux[i] : NULL, err);
 
 		if (rc)
 			return rc;
@@ -54,10 +73,18 @@ int nb_policy_verify(const struct nb_image *img,
 	return 0;
 }
 
+int nb_policy_verify(const struct nb_image *img,
+		     const struct nb_policy_opts *opts,
+		     struct nb_policy_effort *effort, struct nb_err *err)
+{
+	return verify_all(img, opts, effort, NULL, err);
+}
+
 int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 		  const struct nb_policy_opts *opts, struct nb_err *err)
 {
 	struct nb_policy_effort effort[NB_IMAGE_MAX_PROGS] = { 0 };
+	uint8_t *aux[NB_IMAGE_MAX_PROGS] = { NULL };
 	struct nb_image *img;
 	int rc;
 
@@ -65,13 +92,16 @@ int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 	rc = nb_image_read(&img, bytes, size, err);
 	if (rc)
 		return rc;
-	rc = nb_policy_verify(img, opts, effort, err);
-	if (rc) {
+	rc = verify_all(img, opts, effort, aux, err);
+	if (!rc)
+		rc = nb_policy_make(out, img, effort, opts ? opts->peers : NULL,
+				    opts ? opts->npeers : 0, err);
+	else
 		nb_image_free(img);
-		return rc;
-	}
-	rc = nb_policy_make(out, img, effort, opts ? opts->peers : NULL,
-			    opts ? opts->npeers : 0, err);
+	for (uint32_t i = 0; rc && i < NB_IMAGE_MAX_PROGS; i++)
+		free(aux[i]);
+	if (!rc)
+		memcpy((*out)->aux, aux, sizeof(aux));
 	if (!rc && opts)
 		(*out)->interpret = opts->interpret;
 	return rc;

@@ -106,12 +106,13 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
  * All of a policy's programs or none, since they may call one another.
  * Refused or short of memory: the interpreter runs instead.
  */
-static void compile(struct nb_exec *const *x, uint32_t n)
+static void compile(struct nb_exec *const *x, uint32_t n,
+		    const struct nb_policy *p)
 {
 	bool refused = false;
 
 	for (uint32_t i = 0; i < n; i++)
-		refused |= x[i] && nb_exec_compile(x[i], NULL, NULL);
+		refused |= x[i] && nb_exec_compile(x[i], p->aux[i], NULL);
 	for (uint32_t i = 0; refused && i < n; i++)
 		if (x[i])
 			nb_exec_interpret_again(x[i]);
@@ -146,7 +147,7 @@ static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
 	}
 	rc = nb_exec_link(by_number, img->nprogs, err);
 	if (!rc && !gp->policy->interpret)
-		compile(by_number, img->nprogs);
+		compile(by_number, img->nprogs, gp->policy);
 	return rc;
 }
 

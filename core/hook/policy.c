@@ -48,6 +48,8 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
 	else
 		rc = fill(*out, img, map, err);
+	if (spec->origin == NB_ORIGIN_RODATA)
+		nb_map_freeze(*out);
 	if (rc) {
 		nb_map_put(*out);
 		*out = NULL;
@@ -111,6 +113,8 @@ static void destroy(struct nb_policy *p)
 			nb_map_put(p->maps[i]);
 	free(p->maps);
 	free(p->effort);
+	for (uint32_t i = 0; i < NB_IMAGE_MAX_PROGS; i++)
+		free(p->aux[i]);
 	nb_trace_free(p->trace);
 	nb_image_free(p->img);
 	free(p);

@@ -30,6 +30,9 @@ struct nb_policy {
 	/* img->nprogs elements */
 	struct nb_policy_effort *effort;
 	struct nb_trace *trace;
+	/* What the verifier found of each program's slots, for compiling it
+	 * (NB_AUX_*); NULL: not known. */
+	uint8_t *aux[NB_IMAGE_MAX_PROGS];
 	bool interpret; /* generations do not compile its programs */
 	uint32_t refs;	/* atomic */
 };

@@ -188,6 +188,7 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 	if (rc)
 		return rc;
 	from->ops->copy(*out, from);
+	(*out)->frozen = from->frozen;
 	return 0;
 }
 
@@ -379,11 +380,26 @@ static void pause_1ms(void)
 	nanosleep(&ms, NULL);
 }
 
+void nb_map_freeze(struct nb_map *m)
+{
+	m->frozen = true;
+}
+
+static int refuse_frozen(const struct nb_map *m, struct nb_err *err)
+{
+	return nb_fail(err, NB_E_READONLY, 0,
+		       "map \"%s\" is frozen: its contents never change",
+		       m->name);
+}
+
 int nb_map_write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags, struct nb_err *err)
 {
-	int rc = m->ops->write(m, key, value, flags);
+	int rc;
 
+	if (m->frozen)
+		return refuse_frozen(m, err);
+	rc = m->ops->write(m, key, value, flags);
 	for (int n = 0; rc == -EBUSY && n < BUSY_TRIES; n++) {
 		pause_1ms();
 		rc = m->ops->write(m, key, value, flags);
@@ -413,8 +429,11 @@ int nb_map_nth(const struct nb_map *m, uint32_t i, void *value)
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 {
 	const struct nb_map_type_spec *spec = nb_spec_map_type(m->def.type);
-	int rc = m->ops->remove(m, key);
+	int rc;
 
+	if (m->frozen)
+		return refuse_frozen(m, err);
+	rc = m->ops->remove(m, key);
 	for (int n = 0; rc == -EBUSY && n < BUSY_TRIES; n++) {
 		pause_1ms();
 		rc = m->ops->remove(m, key);

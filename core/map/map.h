@@ -111,6 +111,13 @@ int nb_map_nth(const struct nb_map *m, uint32_t i, void *value);
 int nb_map_next(const struct nb_map *m, const void *key, void *next);
 
 /*
+ * From now on nb_map_write and nb_map_erase answer NB_E_READONLY; for data
+ * that programs were verified and compiled with. Whoever makes the map calls
+ * it, before others see it; clones are frozen as well.
+ */
+void nb_map_freeze(struct nb_map *m);
+
+/*
  * Program arrays: values are numbers of programs, below @n; 0 before this.
  * Whoever makes the map calls it, before others see it; clones inherit it.
  */

@@ -81,6 +81,7 @@ struct nb_map {
 	size_t cpu_size;      /* bytes between two CPUs' elements */
 	uint32_t max_entries; /* = def.max_entries */
 	bool percpu;	      /* does lookup look at its cpu? */
+	bool frozen;	      /* the management side only reads */
 	uint32_t nprogs;      /* program arrays: values are below it */
 	struct nb_map_def def;
 	size_t memory;

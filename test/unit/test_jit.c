@@ -1550,6 +1550,40 @@ START_TEST(generations_are_compiled)
 }
 END_TEST
 
+/* What the verifier found is used where the programs are compiled again and
+ * again, and the answer is the same. */
+START_TEST(generations_use_what_is_known)
+{
+	static const char text[] = "ldxw %r2, [%r1+76]\nand %r2, 7\n"
+				   "jle %r2, 7, fine\n"
+				   "lddw %r3, 0x123456789abcdef\n"
+				   "stw [%r1+68], 3\nfine:\n"
+				   "stw [%r1+68], 1\nstw [%r1+72], 2\n"
+				   "mov %r0, 0\nexit\n";
+	struct ncclbpf_tuner ctx = { .algo = -1, .proto = -1 };
+	struct nb_gen_count count = { 0 };
+	struct nb_policy *policy;
+	struct nb_err err = { 0 };
+	struct nb_gen *g;
+	struct nb_buf b;
+	struct both all;
+
+	made_image(&b, "p", text, NULL, 0);
+	NEED(!nb_policy_new(&policy, b.data, b.size, NULL, &err), "%s",
+	     err.text);
+	NEED(!nb_gen_new(&g, &policy, 1, NULL, &err), "%s", err.text);
+	all = assembled(text, NULL, 0);
+	ck_assert_uint_lt(nb_exec_compiled(g->prog[0].exec), all.j->size);
+	nb_gen_run_tuner(g, &ctx, &count);
+	ck_assert_int_eq(ctx.algo, 1);
+	ck_assert_int_eq(ctx.proto, 2);
+	drop(all);
+	nb_gen_put(g);
+	nb_policy_put(policy);
+	nb_buf_fini(&b);
+}
+END_TEST
+
 START_TEST(programs_that_are_not_compiled)
 {
 	static const char *const text[] = {
@@ -2109,5 +2143,6 @@ UNIT_MAIN("jit", if (!nb_jit_arch()) return no_compiler();
 	  tcase_add_test(tc, refused_executable_memory_is_said_so);
 	  tcase_add_test(tc, runs_go_to_the_engine_there_is);
 	  tcase_add_test(tc, generations_are_compiled);
+	  tcase_add_test(tc, generations_use_what_is_known);
 	  tcase_add_test(tc, programs_that_are_not_compiled);
 	  tcase_add_test(tc, random_programs);)

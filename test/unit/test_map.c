@@ -580,6 +580,34 @@ START_TEST(last_reference_frees)
 }
 END_TEST
 
+START_TEST(a_frozen_map_is_only_read)
+{
+	const struct nb_map_def def = { "f", NB_MAP_ARRAY, 4, 8, 1, 0 };
+	uint64_t seven = 7, v = 0;
+	struct nb_map *m, *copy;
+	struct nb_err err = { 0 };
+	uint32_t zero = 0;
+
+	ck_assert_int_eq(nb_map_new(&m, &def, NULL), 0);
+	ck_assert_int_eq(nb_map_write(m, &zero, &seven, NB_ANY, NULL), 0);
+	nb_map_freeze(m);
+	ck_assert_int_eq(nb_map_clone(&copy, m, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		struct nb_map *which = i ? copy : m;
+
+		ck_assert_int_eq(nb_map_write(which, &zero, &v, NB_ANY, &err),
+				 NB_E_READONLY);
+		ck_assert(strstr(err.text, "\"f\" is frozen"));
+		ck_assert_int_eq(nb_map_erase(which, &zero, NULL),
+				 NB_E_READONLY);
+		ck_assert_int_eq(nb_map_read(which, &zero, &v, NULL), 0);
+		ck_assert_uint_eq(v, 7);
+	}
+	nb_map_put(copy);
+	nb_map_put(m);
+}
+END_TEST
+
 START_TEST(clone_is_equal_and_apart)
 {
 	for (size_t i = 0; i < nshapes; i++) {
@@ -1013,6 +1041,7 @@ UNIT_MAIN("map", tcase_add_test(tc, array_elements_are_there_zeroed);
 	  tcase_add_test(tc, good_definitions_are_taken);
 	  tcase_add_test(tc, memory_stays_under_the_limit);
 	  tcase_add_test(tc, last_reference_frees);
+	  tcase_add_test(tc, a_frozen_map_is_only_read);
 	  tcase_add_test(tc, clone_is_equal_and_apart);
 	  tcase_add_test(tc, lru_keeps_what_is_looked_up);
 	  tcase_add_test(tc, lru_drops_only_for_new_keys);
