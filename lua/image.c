@@ -249,17 +249,20 @@ static int push_finding(lua_State *L, const struct nb_verdict *v,
 			const struct nb_image *img, uint32_t prog)
 {
 	struct nb_buf *text = nb_lua_buf(L, 0), *json = nb_lua_buf(L, 0);
+	struct nb_buf *notes = nb_lua_buf(L, 0);
 	struct nb_err err = { .code = 0 };
 	struct nb_json j;
 
-	lua_insert(L, -3);
-	lua_insert(L, -3); /* the buffers lie below the result */
+	lua_rotate(L, -4, 3); /* the buffers lie below the result */
 	nb_verdict_text(v, img, prog, text);
+	nb_verdict_notes(v, img, prog, notes);
 	nb_json_init(&j, json);
 	nb_verdict_json(v, img, prog, &j);
 	nb_verdict_err(v, img, prog, &err);
 	lua_pushlstring(L, nb_buf_text(text), text->size);
 	lua_setfield(L, -2, "text");
+	lua_pushlstring(L, nb_buf_text(notes), notes->size);
+	lua_setfield(L, -2, "notes");
 	str(L, "message", err.text);
 	str(L, "hint", err.hint);
 	num(L, "at", err.at);

@@ -16,6 +16,15 @@ static const char *ctx_place(struct nb_env *env, const struct nb_range *off)
 	return f ? nb_say(env, "ctx->%s", f->name) : "";
 }
 
+static const char *ctx_place_of(struct nb_env *env, const struct nb_reg *r,
+				const struct nb_insn *in)
+{
+	struct nb_range by = nb_range_const((uint64_t)(int64_t)in->off);
+	struct nb_range off = nb_range_alu(NB_FN_ADD, 64, &r->r, &by);
+
+	return ctx_place(env, &off);
+}
+
 /* ---- keys and values ---- */
 
 static const struct nb_name *whole(const struct nb_image *img, uint32_t map,
@@ -130,6 +139,70 @@ const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
 	return r->kind == NB_REG_VALUE ? value_place(env, r, off) : "";
 }
 
+/* The pointer that an instruction reads local data through; NULL: none. */
+static const struct nb_reg *read_through(const struct nb_insn *in,
+					 const struct nb_reg *regs)
+{
+	if (in->kind == NB_KIND_LDX || in->kind == NB_KIND_LDXS ||
+	    in->kind == NB_KIND_LOAD_ACQ)
+		return &regs[in->src];
+	return in->kind == NB_KIND_ATOMIC ? &regs[in->dst] : NULL;
+}
+
+static const struct nb_helper_spec *called(const struct nb_insn *in)
+{
+	return in->kind == NB_KIND_CALL && in->fn == NB_FN_HELPER
+		       ? nb_spec_helper((int32_t)in->imm)
+		       : NULL;
+}
+
+/* The map whose content an instruction brings in; -1: none. */
+static int64_t local_map(const struct nb_insn *in, const struct nb_reg *regs)
+{
+	const struct nb_reg *r = read_through(in, regs);
+	const struct nb_helper_spec *h = called(in);
+
+	if (r)
+		return r->kind == NB_REG_VALUE ? (int64_t)r->map : -1;
+	return h && h->label == NB_LABEL_MAP && regs[1].kind == NB_REG_MAP
+		       ? (int64_t)regs[1].map
+		       : -1;
+}
+
+const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
+			      uint32_t pc)
+{
+	const struct nb_insn *in = &env->insns[pc];
+	const struct nb_reg *r = read_through(in, regs);
+	int64_t map = local_map(in, regs);
+
+	if (map >= 0 && env->img->maps[map].origin != NB_ORIGIN_DEFINED)
+		return "variables are of one rank; keep what decides in a map "
+		       "tagged __coherent, or make it const";
+	if (map >= 0 && env->img->maps[map].type == NB_MAP_PERCPU_ARRAY)
+		return "what a per-CPU map answers depends on the CPU; keep "
+		       "what decides in an array or hash tagged __coherent";
+	if (map >= 0)
+		return nb_say(
+			env,
+			"tag map %s __coherent (programs then only read "
+			"it, the shell changes it for all ranks at once), "
+			"or decide by coherent context fields",
+			nb_map_name(env, (uint32_t)map));
+	if (called(in))
+		return nb_say(env,
+			      "bpf_%s may be recorded in a map, not decide; "
+			      "ctx->seq counts decisions alike on all ranks",
+			      called(in)->name);
+	if (r && r->kind == NB_REG_CTX)
+		return nb_say(env,
+			      "%s may be recorded in a map, not decide: ranks "
+			      "that answer differently hang the job; decide by "
+			      "fields that are equal on all ranks",
+			      ctx_place_of(env, r, in));
+	return "";
+}
+
 static const char *local_load(struct nb_env *env, const struct nb_reg *r,
 			      const struct nb_insn *in)
 {
@@ -138,7 +211,10 @@ static const char *local_load(struct nb_env *env, const struct nb_reg *r,
 	const char *place = nb_say_place(env, r, &off);
 
 	if (r->kind == NB_REG_CTX)
-		return nb_say(env, "%s is of this rank alone", place);
+		return nb_say(env, "%s, which is of this rank alone", place);
+	if (r->kind == NB_REG_VALUE && *nb_map_name(env, r->map) == '.')
+		return nb_say(env, "%s%svariables are of this rank alone",
+			      place, *place ? ": " : "");
 	if (r->kind == NB_REG_VALUE)
 		return nb_say(env, "%s%smap %s is not __coherent", place,
 			      *place ? ": " : "", nb_map_name(env, r->map));

@@ -117,6 +117,12 @@ static const char *called(const struct nb_trail *t, uint32_t i)
 	return nb_say(t->env, "bpf_%s()", h->name);
 }
 
+static bool is_local_call(const struct nb_trail *t, uint32_t i)
+{
+	return insn_at(t, i)->kind == NB_KIND_CALL &&
+	       insn_at(t, i)->fn == NB_FN_LOCAL;
+}
+
 static const char *operator(unsigned fn)
 {
 	static const char *const text[] = {
@@ -174,7 +180,7 @@ static const char *value(const struct nb_trail *t, uint32_t i, int number,
 	if (by == t->n || depth > MAX_NESTED)
 		return "";
 	if (nb_trail_at(t, by)->nframes < nb_trail_at(t, i)->nframes)
-		return number >= 1 && number <= 5
+		return number >= 1 && number <= 5 && is_local_call(t, by)
 			       ? value(t, by, number, depth + 1)
 			       : "";
 	switch ((enum nb_kind)insn_at(t, by)->kind) {
@@ -286,6 +292,17 @@ static const char *learnt(const struct nb_trail *t, uint32_t i, int number)
 	return nb_say(t->env, "; %s", nb_say_reg(t->env, is, number));
 }
 
+/* Calls with two ways on: loops over callbacks, and tail calls. */
+static const char *called_back(const struct nb_trail_step *s,
+			       const struct nb_trail_step *next)
+{
+	if (next->nframes > s->nframes)
+		return "the callback is called once more";
+	if (next->nframes < s->nframes)
+		return "the other program runs in place of this one";
+	return "no more calls";
+}
+
 const char *nb_trail_branch(const struct nb_trail *t, uint32_t i)
 {
 	const struct nb_trail_step *s;
@@ -297,6 +314,8 @@ const char *nb_trail_branch(const struct nb_trail *t, uint32_t i)
 	s = nb_trail_at(t, --i);
 	in = insn_at(t, i);
 	taken = nb_trail_at(t, i + 1)->pc != s->pc + 1;
+	if (in->kind == NB_KIND_CALL)
+		return called_back(s, nb_trail_at(t, i + 1));
 	if (in->kind == NB_KIND_MAY_GOTO)
 		return taken ? "the budget of may_goto is used up"
 			     : "the budget of may_goto allows one more pass";
@@ -334,12 +353,6 @@ static void add_note(struct slice *s, uint32_t pc, const char *text)
 		s->notes[s->n++] = (struct nb_note){ pc, text };
 }
 
-static const char *after(const struct slice *s, uint32_t i, int number)
-{
-	return nb_say_reg(s->t->env, &nb_trail_at(s->t, i + 1)->regs[number],
-			  number);
-}
-
 /* Why is what the step at @i brings in local data? */
 static const char *why_local(const struct slice *s, uint32_t i, int number)
 {
@@ -362,14 +375,14 @@ static void note_def(struct slice *s, uint32_t i, int number)
 	const char *text = nb_say_insn(env, nb_trail_at(s->t, i)->pc);
 
 	if (r->kind == NB_REG_UNINIT && in->kind == NB_KIND_CALL)
-		text = nb_say(env, "%s: r1 to r5 do not survive calls", text);
+		text = nb_say(env, "%s; r1 to r5 do not survive calls", text);
 	else if (*from && in->kind != NB_KIND_LDDW &&
 		 !(in->fn == NB_FN_MOV && in->operand == NB_OPND_IMM))
-		text = nb_say(env, "%s: %s; %s%s", text, from,
-			      after(s, i, number), why_local(s, i, number));
+		text = nb_say(env, "%s; now r%d = %s, %s%s", text, number, from,
+			      nb_say_reg(env, r, -1), why_local(s, i, number));
 	else
-		text = nb_say(env, "%s: %s%s", text, after(s, i, number),
-			      why_local(s, i, number));
+		text = nb_say(env, "%s; now r%d is %s%s", text, number,
+			      nb_say_reg(env, r, -1), why_local(s, i, number));
 	add_note(s, nb_trail_at(s->t, i)->pc, text);
 }
 
@@ -497,7 +510,8 @@ static void look_at_step(struct slice *s, uint32_t i)
 	unsigned f = at->nframes - 1;
 
 	if (next == at->nframes + 1) { /* a call: arguments */
-		s->regs[f] |= s->regs[f + 1] & 0x3e;
+		if (is_local_call(s->t, i))
+			s->regs[f] |= s->regs[f + 1] & 0x3e;
 		s->regs[f + 1] = 0;
 	} else if (next + 1 == at->nframes) { /* a return: r0 */
 		s->regs[f] |= s->regs[f - 1] & 1;
@@ -534,6 +548,75 @@ static void begin(struct slice *s, const struct nb_finding *f)
 	want_origin(s, last, f->reg);
 }
 
+/* ---- where local data comes from ---- */
+
+/* The last step at @pc before step @i; t->n: none is kept. */
+static uint32_t last_at(const struct nb_trail *t, uint32_t i, uint32_t pc)
+{
+	while (i-- > t->first)
+		if (nb_trail_at(t, i)->pc == pc)
+			return i;
+	return t->n;
+}
+
+/* Which of a branch's registers is local? -1: none. */
+static int local_operand(const struct nb_trail *t, uint32_t i)
+{
+	const struct nb_insn *in = insn_at(t, i);
+	const struct nb_reg *regs = nb_trail_at(t, i)->regs;
+
+	if (in->kind != NB_KIND_JMP)
+		return -1;
+	if (regs[in->dst].label == NB_LABEL_LOCAL)
+		return in->dst;
+	return in->operand == NB_OPND_REG &&
+			       regs[in->src].label == NB_LABEL_LOCAL
+		       ? in->src
+		       : -1;
+}
+
+/* The step that brought in the local data the finding is about, by way of
+ * branches; t->n: not kept. */
+static uint32_t origin(const struct nb_trail *t, const struct nb_finding *f)
+{
+	uint32_t i = t->n - 1, turns = 0, from;
+	const struct nb_trail_step *at = nb_trail_at(t, i);
+	int reg;
+
+	if (f->cls == NB_FIND_LOCAL_CONTROL ||
+	    at->regs[f->reg < 0 ? 0 : f->reg].label != NB_LABEL_LOCAL)
+		from = at->region.pc;
+	else
+		from = at->regs[f->reg < 0 ? 0 : f->reg].from;
+	while ((i = last_at(t, i, from)) != t->n) {
+		reg = local_operand(t, i);
+		if (reg < 0 || turns++ == 8)
+			return i;
+		from = nb_trail_at(t, i)->regs[reg].from;
+	}
+	return t->n;
+}
+
+static void say_origin(const struct nb_trail *t, struct nb_finding *f)
+{
+	const struct nb_trail_step *at;
+	const char *hint;
+	uint32_t i;
+
+	if (f->cls != NB_FIND_LOCAL_OUTPUT && f->cls != NB_FIND_LOCAL_CONTROL &&
+	    f->cls != NB_FIND_LOCAL_VERDICT)
+		return;
+	i = origin(t, f);
+	if (i == t->n || insn_at(t, i)->kind == NB_KIND_JMP)
+		return;
+	at = nb_trail_at(t, i);
+	f->known = nb_say(t->env, "%s; source: %s", f->known,
+			  nb_say_local(t->env, at->regs, at->pc));
+	hint = nb_say_local_hint(t->env, at->regs, at->pc);
+	if (*hint)
+		f->hint = hint;
+}
+
 void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f)
 {
 	struct slice s = { .t = t };
@@ -542,6 +625,7 @@ void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f)
 	if (t->n == t->first)
 		return;
 	begin(&s, f);
+	say_origin(t, f);
 	for (uint32_t i = t->n - 1; i-- > t->first && open_questions(&s);)
 		look_at_step(&s, i);
 	to = nb_arena_array(t->env->arena, s.n, sizeof(*to));

@@ -177,6 +177,7 @@ static void record(void *arg, const struct nb_env *env,
 	uint32_t before = t->n ? nb_trail_at(t, t->n - 1)->pc : 0;
 	bool branched = t->n && env->nhistory &&
 			(env->insns[before].kind == NB_KIND_JMP ||
+			 env->insns[before].kind == NB_KIND_CALL ||
 			 env->insns[before].kind == NB_KIND_MAY_GOTO);
 
 	to->pc = pc;

@@ -40,6 +40,9 @@ const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
 /* Why the instruction at @pc, run with @regs, makes local data. */
 const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 			 uint32_t pc);
+/* What to do instead; "" for the class's own hint. */
+const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
+			      uint32_t pc);
 /* Room for words also when memory is what ran out. */
 void nb_more_words(struct nb_env *env);
 

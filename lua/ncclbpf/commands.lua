@@ -19,7 +19,7 @@ local own = {
 	{ "detach", "", 0, 0, "observe", "close the connections; the job goes on", general.cmd_detach },
 	{ "help", "[WORD] [WORD]", 0, 2, "observe", "list the commands, or explain one", general.cmd_help },
 	{ "policy build", "FILE [-o FILE] [name=NAME]", 1, 1, "observe", "make a policy image of a BPF object", policy.cmd_build, files = true },
-	{ "policy verify", "FILE [coherence=strict|off]", 1, 1, "observe", "judge a policy here, as a job would; -v: every step", policy.cmd_verify, files = true },
+	{ "policy verify", "FILE [coherence=strict|off]", 1, 1, "observe", "judge a policy here, as a job would; -v: with notes", policy.cmd_verify, files = true },
 	{ "policy load", "FILE [name=NAME]", 1, 1, "control", "verify a policy in every process of the job and hold it; nothing changes yet", policy.cmd_load, files = true },
 	{ "policy get", "NAME|FILE [TO]", 1, 2, "observe", "write a policy's image to a file", policy.cmd_get, files = true, names = "policies" },
 	{ "policy dump", "NAME|FILE", 1, 1, "observe", "disassembly with source lines, of a policy in the job or a file", policy.cmd_dump, files = true, names = "policies" },

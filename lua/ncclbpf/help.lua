@@ -57,7 +57,8 @@ Nothing changes until all ranks are at the fence, the number of a decision; chan
 says whether they have come by. -n asks every process whether it could.]],
 	["policy verify"] = [[
 Needs no job. Status 2 when refused: the message names instruction, source line, what was
-required and what was known. coherence=off accepts answers that differ between ranks.]],
+required and what was known, the shortest way there and what to do. -v adds how the values that
+matter became what they are, -vv every state of the walk. coherence=off accepts answers that differ between ranks.]],
 	["watch"] = [[
 watch 2 comm list
 watch 500ms status count=10]],

@@ -68,7 +68,7 @@ local function decode_finding(v)
 	return v
 end
 
--- {accepted, programs: [{name, section, hook, accepted, stats, finding, text}]}
+-- {accepted, programs: [{name, section, hook, accepted, stats, finding, text, notes}]}
 function M.verdict(image, info, opts)
 	local list, accepted = core.array {}, true
 	for i, p in ipairs(info.programs) do
@@ -83,11 +83,14 @@ function M.verdict(image, info, opts)
 end
 
 -- The error of a refused verdict: the first program that is.
-function M.refusal(verdict, path)
+-- @notes: with how it got there, step by step.
+function M.refusal(verdict, path, notes)
 	for _, p in ipairs(verdict.programs) do
 		if not p.accepted then
+			local detail = p.text
+			if notes and p.notes ~= "" then detail = detail .. "  notes:\n" .. p.notes end
 			return errors.new("verify_rejected", p.message, {
-				object = path, hint = p.hint, at = p.at, finding = p.finding, detail = p.text,
+				object = path, hint = p.hint, at = p.at, finding = p.finding, detail = detail,
 			})
 		end
 	end
@@ -149,17 +152,18 @@ function M.cmd_verify(ctx)
 	end
 	local image, info = M.open(path)
 	if not image then return nil, info end
-	local v, err = M.verdict(image, info, { coherence_off = ctx.opt.coherence == "off", trace = ctx.flags.verbose })
+	local v, err = M.verdict(image, info, { coherence_off = ctx.opt.coherence == "off", trace = (ctx.flags.verbose or 0) > 1 })
 	if not v then return nil, err end
-	local foot = {}
+	local foot, failure = {}, M.refusal(v, path, ctx.flags.verbose)
 	for _, p in ipairs(v.programs) do
 		if p.trace then foot[#foot + 1] = (p.trace:gsub("\n$", "")) end
+		p.notes = nil -- finding has them
 	end
 	return {
 		schema = "policy.verify/1", data = v, rows = verdict_rows(v), id = "program", foot = foot,
 		columns = { { "program" }, { "hook" }, { "verdict" }, { "insns", num = true }, { "insns_walked", title = "WALKED", num = true },
 			{ "states_peak", title = "STATES", num = true }, { "stack_bytes", title = "STACK", num = true }, { "time_us", title = "TIME us", num = true } },
-		failure = M.refusal(v, path), failure_in_data = true,
+		failure = failure, failure_in_data = true,
 	}
 end
 

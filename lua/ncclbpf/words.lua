@@ -65,7 +65,7 @@ M.options = {
 	output = { "o", "format", true, value = "FORMAT", help = "table, wide, tsv, csv, json, ndjson or name" },
 	json = { "j", "json", false, help = "-o json; -jp: indented" },
 	quiet = { "q", "quiet", false, help = "no header and no remarks" },
-	verbose = { "v", "verbose", false, help = "more: all outliers, the verifier's steps" },
+	verbose = { "v", "verbose", false, help = "more: all outliers, how a refused program got there; -vv: every step" },
 	["dry-run"] = { "n", "dry_run", false, help = "say what would be done" },
 	yes = { "y", "yes", false, help = "ask for no confirmation" },
 	color = { nil, "color", true, value = "WHEN", help = "auto, always or never" },
@@ -95,6 +95,8 @@ local function set(flags, name, value)
 		table.insert(flags.eval, value)
 	elseif field == "json" then
 		flags.format = "json"
+	elseif field == "verbose" then
+		flags.verbose = (flags.verbose or 0) + 1
 	else
 		flags[field] = value == nil and true or value
 	end

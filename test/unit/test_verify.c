@@ -443,7 +443,7 @@ START_TEST(notes_of_a_value)
 	ck_assert(!v->accepted);
 	ck_assert_uint_eq(v->finding.nnotes, 5);
 	ck_assert_str_eq(v->finding.notes[4].text,
-			 "r3 = *(u64 *)(r10 -8): (ctx->ranks & 15) * 8; r3: "
+			 "r3 = *(u64 *)(r10 -8); now r3 = (ctx->ranks & 15) * 8, "
 			 "number 0 to 120, a multiple of 8");
 	nb_verdict_free(v);
 }
