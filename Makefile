@@ -69,6 +69,7 @@ help:
 ## make demo       an 8-rank job, a policy loaded while it runs (under 3 min)
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
+## make golden     record the words of rejections anew, show what changed
 ## make soak       longer hunts with new seeds: SECONDS=600
 ## make check-kernel-corpus   verdicts on the kernel's own tests: LINUX=dir
 ## make bench      nanoseconds per decision, as ratios, in one run
@@ -161,6 +162,13 @@ check-san:
 	@test/run.sh build/asan "unit- fuzz-"
 	@$(AGAIN) V=tsan B=build/tsan unit-tests
 	@test/run.sh build/tsan "unit-gen unit-segment unit-fence unit-tuner unit-map unit-trace"
+
+# Record the words of rejections anew and show what changed.
+.PHONY: golden
+golden: $(B)/test/unit/test_verify_golden $(CORPUS)
+	@GOLDEN=record TOP=$(CURDIR) B=$(B) $< >/dev/null || GOLDEN=record TOP=$(CURDIR) B=$(B) $<
+	@git --no-pager diff --stat -- test/golden/verify
+	@git status --short -- test/golden/verify
 
 # Longer hunts with new seeds: SECONDS each (default 600).
 soak:

@@ -1,5 +1,6 @@
 // EXPECT: div_zero
 // SPDX-License-Identifier: MIT
+// golden
 // A constant divisor of 0 can only be a mistake.
 #include "ncclbpf_policy.h"
 

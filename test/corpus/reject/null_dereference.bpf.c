@@ -1,5 +1,6 @@
 // EXPECT: nullable
 // SPDX-License-Identifier: MIT
+// golden
 // The look-up may answer NULL; nobody asks.
 #include "ncclbpf_policy.h"
 

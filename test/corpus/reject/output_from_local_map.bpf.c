@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// golden
 // Each rank counts for itself; the answer must not come from that.
 #include "ncclbpf_policy.h"
 

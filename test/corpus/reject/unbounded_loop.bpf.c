@@ -1,5 +1,6 @@
 // EXPECT: endless_loop
 // SPDX-License-Identifier: MIT
+// golden
 // Nothing is known of when this ends.
 #include "ncclbpf_policy.h"
 

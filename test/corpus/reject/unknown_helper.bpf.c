@@ -1,5 +1,6 @@
 // EXPECT: helper_unknown
 // SPDX-License-Identifier: MIT
+// golden
 // Number 4 is probe_read of kernels; no hook here has it.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: local_verdict
 // SPDX-License-Identifier: MIT
+// golden
 // The return value counts as an answer; clocks differ between ranks.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: ctx_read_only
 // SPDX-License-Identifier: MIT
+// golden
 // `bytes` is an input.
 #include "ncclbpf_policy.h"
 

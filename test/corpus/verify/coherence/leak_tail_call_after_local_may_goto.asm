@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # What is left of the passes of may_goto is local; the target goes on with it.
 # expect: reject local_tail_call 9
 mov %r6, %r1

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject stack_partial 2
 stxdw [%r10-8], %r1
 mov %r2, 8

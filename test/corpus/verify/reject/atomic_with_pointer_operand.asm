@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject atomic_value 7
 stw [%r10-4], 0
 mov %r2, %r10

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject not_pointer 3
 stxdw [%r10-8], %r1
 stb [%r10-5], 0

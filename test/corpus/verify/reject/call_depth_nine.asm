@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject call_depth 21
 call local f1
 mov %r0, 0

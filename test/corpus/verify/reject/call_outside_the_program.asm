@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject call_target 0
 call local +9
 mov %r0, 0

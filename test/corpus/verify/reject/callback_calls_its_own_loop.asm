@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject recursion 1
 cb:
 mov %r1, 10

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject callback 4
 mov %r1, 10
 mov %r2, 8

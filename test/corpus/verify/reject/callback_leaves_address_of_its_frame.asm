@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject stack_escape 10
 stdw [%r10-8], 0
 mov %r1, 2

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject callback_return 9
 mov %r1, 10
 lddw func %r2, cb

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject fall_off 2
 mov %r0, 0
 x:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject complexity 1
 mov %r1, 1
 loop:

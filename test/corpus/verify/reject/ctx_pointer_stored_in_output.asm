@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject pointer_store 2
 mov %r2, %r1
 mov %r0, 0

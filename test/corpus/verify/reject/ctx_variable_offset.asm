@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject ctx_variable 2
 ldxdw %r2, [%r1+8]
 and %r2, 7

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # a test of the low half tells nothing of the high half
 # expect: reject pointer_range 10
 stw [%r10-4], 0

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # no arithmetic on pointers that may be NULL
 # expect: reject null_arith 6
 stw [%r10-4], 0

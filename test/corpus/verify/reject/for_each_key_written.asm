@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject read_only 9
 lddw map %r1, @seen
 lddw func %r2, cb

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject stack_depth 4
 stdw [%r10-504], 0
 call local f

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject arg_scalar 10
 stdw [%r10-8], 1
 stdw [%r10-16], 1

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject arg_map 4
 mov %r1, 0
 stw [%r10-4], 0

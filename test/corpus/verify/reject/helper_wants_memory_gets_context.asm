@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject arg_memory 3
 mov %r2, %r1
 lddw map %r1, @counts

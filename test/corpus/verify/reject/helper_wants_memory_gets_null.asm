@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject arg_null 3
 lddw map %r1, @counts
 mov %r2, 0

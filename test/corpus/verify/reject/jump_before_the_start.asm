@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject jump_range 0
 ja -3
 mov %r0, 0

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject jump_middle 1
 mov %r0, 0
 jeq %r0, 0, +1

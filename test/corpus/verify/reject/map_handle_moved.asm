@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject handle_arith 2
 lddw map %r1, @counts
 add %r1, 8

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject pointer_op 1
 mov %r0, 8
 sub %r0, %r1

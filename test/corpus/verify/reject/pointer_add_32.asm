@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject pointer_32 0
 add32 %r1, 8
 mov %r0, 0

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject shift_width 1
 mov %r0, 1
 lsh %r0, 64

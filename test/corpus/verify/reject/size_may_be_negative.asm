@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject arg_size 5
 ldxdw %r2, [%r1+8]
 stdw [%r10-8], 0x6869

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject stack_align 0
 stdw [%r10-12], 1
 mov %r0, 0

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject tail_call 12
 mov %r3, %r1
 mov %r1, 2

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject arg_context 4
 add %r1, 8
 mov %r3, 0

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject unreachable 2
 mov %r0, 0
 exit

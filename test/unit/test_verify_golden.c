@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+// The words of every class of rejection, whole. A program of the corpus with
+// the line "golden" in a comment (# golden, // golden) has its text with
+// notes and its JSON in test/golden/verify/<program>.txt and .json; a row of
+// core/tbl/findings.h that none of them meets fails. GOLDEN=record in the
+// environment writes the files (make golden).
+#include "test/unit/unit.h"
+
+#include <dirent.h>
+
+#include "core/load/object.h"
+#include "test/unit/verify_image.h"
+
+enum { MAX_FILES = 512, MAX_BYTES = 1 << 20 };
+
+struct file {
+	char path[512], name[128];
+	bool coherent, object;
+};
+
+static struct file files[MAX_FILES];
+static int nfiles;
+static bool met[NB_NFINDINGS];
+
+/* Classes that no program of the corpus can meet, and why. */
+static const struct {
+	enum nb_finding_class cls;
+	const char *why;
+} unmet[] = {
+	{ NB_FIND_ENCODING, "the assembler writes none; see test_verify.c" },
+	{ NB_FIND_FUNCS, "over 256 functions; the image reader is first" },
+	{ NB_FIND_MEMORY, "depends on a limit; see test_verify.c" },
+};
+
+static const char *top(void)
+{
+	return getenv("TOP") ? getenv("TOP") : ".";
+}
+
+static char *read_file(const char *path, size_t *size)
+{
+	static char bytes[MAX_BYTES];
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(bytes, 1, sizeof(bytes) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	bytes[n] = '\0';
+	if (size)
+		*size = n;
+	return f ? bytes : NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct file *)a)->name,
+		      ((const struct file *)b)->name);
+}
+
+static bool marked(const char *path)
+{
+	const char *text = read_file(path, NULL);
+
+	return text &&
+	       (strstr(text, "\n# golden\n") || strstr(text, "\n// golden\n"));
+}
+
+static void list(const char *folder, const char *suffix)
+{
+	char path[300];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%.200s/%.60s", top(), folder);
+	d = opendir(path);
+	while (d && (e = readdir(d)) && nfiles < MAX_FILES) {
+		struct file *f = &files[nfiles];
+		size_t n = strlen(e->d_name), k = strlen(suffix);
+
+		if (n <= k || n > 100 || strcmp(e->d_name + n - k, suffix) != 0)
+			continue;
+		snprintf(f->path, sizeof(f->path), "%s/%.100s", path,
+			 e->d_name);
+		if (!marked(f->path))
+			continue;
+		snprintf(f->name, sizeof(f->name), "%.*s", (int)(n - k),
+			 e->d_name);
+		f->object = suffix[1] == 'b';
+		f->coherent = f->object || strstr(folder, "coherence");
+		nfiles++;
+	}
+	if (d)
+		closedir(d);
+}
+
+/* ---- the two kinds of program ---- */
+
+static struct nb_line lines[CASE_SLOTS];
+static char line_text[CASE_SLOTS][128];
+
+/* Lines of the assembler file as line records: one an instruction. */
+static void add_lines(struct case_image *c, const struct file *f, char *text)
+{
+	uint32_t pc = 0, n = 0, number = 0;
+
+	for (char *at = text, *end; *at; at = end) {
+		size_t size = strcspn(at, "#\n");
+
+		number++;
+		end = at + strcspn(at, "\n");
+		end += *end == '\n';
+		while (size && strchr(" \t", at[size - 1]))
+			size--;
+		if (!size || at[size - 1] == ':' || pc >= c->prog.nslots)
+			continue;
+		snprintf(line_text[n], sizeof(line_text[n]), "%.*s",
+			 (int)(size < 120 ? size : 120), at);
+		lines[n] = (struct nb_line){ pc, number, 1, f->name,
+					     line_text[n] };
+		pc += c->slots[pc].opcode == 0x18 ? 2 : 1;
+		n++;
+	}
+	ck_assert_uint_eq(pc, c->prog.nslots);
+	c->prog.lines = lines;
+	c->prog.nlines = n;
+}
+
+static void set_options(struct nb_verify_opts *o, const char *text)
+{
+	const char *line = strstr(text, "# opts:"), *p;
+	char opts[128] = "";
+
+	if (!line)
+		return;
+	snprintf(opts, sizeof(opts), "%.*s", (int)strcspn(line, "\n"), line);
+	o->allow_wide_shift = strstr(opts, "wideshift") != NULL;
+	p = strstr(opts, "mem=");
+	o->plain_mem = p ? (uint32_t)strtoul(p + 4, NULL, 10) : 0;
+}
+
+struct words {
+	struct nb_buf text, json;
+};
+
+/* The verdict's words; its class. */
+static enum nb_finding_class judge(const struct nb_image *img,
+				   const struct nb_verify_opts *o,
+				   struct words *w)
+{
+	enum nb_finding_class cls = NB_FIND_NONE;
+	struct nb_verdict *v;
+	struct nb_json j;
+
+	for (uint32_t i = 0; i < img->nprogs && cls == NB_FIND_NONE; i++) {
+		ck_assert(!nb_verify(&v, img, i, o, NULL));
+		cls = v->finding.cls;
+		if (cls != NB_FIND_NONE) {
+			nb_verdict_text(v, img, i, &w->text);
+			nb_buf_str(&w->text, "  notes:\n");
+			nb_verdict_notes(v, img, i, &w->text);
+			nb_json_init(&j, &w->json);
+			nb_verdict_json(v, img, i, &j);
+			nb_buf_char(&w->json, '\n');
+		}
+		nb_verdict_free(v);
+	}
+	return cls;
+}
+
+static enum nb_finding_class judge_asm(const struct file *f, struct words *w)
+{
+	static struct case_image c;
+	struct nb_verify_opts o = { .coherence_off = !f->coherent };
+	char *text = read_file(f->path, NULL);
+	struct nb_err err = { 0 };
+
+	set_options(&o, text);
+	ck_assert_msg(!case_asm(&c, text, &err), "%s: %s", f->name, err.text);
+	add_lines(&c, f, text);
+	return judge(&c.img, &o, w);
+}
+
+/* NB_NFINDINGS: there is no compiled object. */
+static enum nb_finding_class judge_object(const struct file *f, struct words *w)
+{
+	enum nb_finding_class cls;
+	struct nb_err err = { 0 };
+	struct nb_image *img;
+	struct nb_buf image;
+	char path[600];
+	size_t size;
+	char *bytes;
+
+	snprintf(path, sizeof(path), "%s/test/corpus/reject/%s.bpf.o",
+		 getenv("B") ? getenv("B") : "build/debug", f->name);
+	bytes = read_file(path, &size);
+	if (!bytes)
+		return NB_NFINDINGS;
+	nb_buf_init(&image, 0);
+	ck_assert_msg(!nb_object_image(&image, bytes, size, f->name, &err),
+		      "%s: %s", f->name, err.text);
+	ck_assert_msg(!nb_image_read(&img, image.data, image.size, &err),
+		      "%s: %s", f->name, err.text);
+	cls = judge(img, NULL, w);
+	nb_image_free(img);
+	nb_buf_fini(&image);
+	return cls;
+}
+
+/* ---- golden files ---- */
+
+static void compare(const struct file *f, const char *suffix,
+		    const struct nb_buf *is)
+{
+	const char *record = getenv("GOLDEN");
+	char path[512], *want;
+	FILE *to;
+
+	snprintf(path, sizeof(path), "%s/test/golden/verify/%s.%s", top(),
+		 f->name, suffix);
+	if (record && !strcmp(record, "record")) {
+		to = fopen(path, "w");
+		ck_assert_msg(to != NULL, "%s cannot be written", path);
+		fwrite(is->data, 1, is->size, to);
+		fclose(to);
+	}
+	want = read_file(path, NULL);
+	ck_assert_msg(want != NULL, "no %s: make golden", path);
+	ck_assert_msg(!strcmp(want, nb_buf_text(is)),
+		      "%s: other words (right as they are now? make "
+		      "golden)\nwant:\n%s\nfound:\n%s",
+		      f->name, want, nb_buf_text(is));
+}
+
+static enum nb_finding_class judge_file(const struct file *f, struct words *w)
+{
+	nb_buf_init(&w->text, 0);
+	nb_buf_init(&w->json, 0);
+	return f->object ? judge_object(f, w) : judge_asm(f, w);
+}
+
+START_TEST(words)
+{
+	const struct file *f = &files[_i];
+	struct words w;
+	enum nb_finding_class cls = judge_file(f, &w);
+
+	ck_assert_msg(cls != NB_FIND_NONE, "%s is accepted", f->name);
+	if (cls == NB_NFINDINGS) {
+		printf("# %s: no object, words not compared\n", f->name);
+	} else {
+		compare(f, "txt", &w.text);
+		compare(f, "json", &w.json);
+	}
+	nb_buf_fini(&w.text);
+	nb_buf_fini(&w.json);
+}
+END_TEST
+
+START_TEST(every_class_has_its_words)
+{
+	static const char *const rows[] = {
+		[NB_FIND_NONE] = "",
+#define FINDING(name, word, text, hint) [NB_FIND_##name] = word,
+#include "core/tbl/findings.h"
+	};
+	char missing[2048] = "";
+
+	for (int i = 0; i < nfiles; i++) {
+		struct words w;
+		enum nb_finding_class cls = judge_file(&files[i], &w);
+
+		if (cls < NB_NFINDINGS)
+			met[cls] = true;
+		nb_buf_fini(&w.text);
+		nb_buf_fini(&w.json);
+	}
+	for (size_t i = 0; i < sizeof(unmet) / sizeof(unmet[0]); i++)
+		met[unmet[i].cls] = true;
+	for (unsigned c = 1; c < NB_NFINDINGS; c++)
+		if (!met[c])
+			snprintf(missing + strlen(missing),
+				 sizeof(missing) - strlen(missing), " %s",
+				 rows[c]);
+	ck_assert_msg(!*missing,
+		      "no golden words for:%s (write \"# golden\" into a "
+		      "program of the corpus that meets it, then make golden)",
+		      missing);
+}
+END_TEST
+
+/* A golden file whose program is gone says nothing. */
+START_TEST(every_golden_file_has_its_program)
+{
+	char path[300];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%.200s/test/golden/verify", top());
+	d = opendir(path);
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d))) {
+		struct file key;
+		size_t n = strcspn(e->d_name, ".");
+
+		if (*e->d_name == '.' || !strcmp(e->d_name, "README.md"))
+			continue;
+		snprintf(key.name, sizeof(key.name), "%.*s", (int)n, e->d_name);
+		ck_assert_msg(bsearch(&key, files, (size_t)nfiles, sizeof(key),
+				      by_name),
+			      "%s/%s: no program is marked so", path,
+			      e->d_name);
+	}
+	closedir(d);
+}
+END_TEST
+
+UNIT_MAIN("verify golden", list("test/corpus/verify/reject", ".asm");
+	  list("test/corpus/verify/coherence", ".asm");
+	  list("test/corpus/reject", ".bpf.c");
+	  qsort(files, (size_t)nfiles, sizeof(files[0]), by_name);
+	  tcase_add_loop_test(tc, words, 0, nfiles);
+	  tcase_add_test(tc, every_class_has_its_words);
+	  tcase_add_test(tc, every_golden_file_has_its_program);)
