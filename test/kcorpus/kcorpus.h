@@ -54,6 +54,34 @@ const char *kc_foreign(const struct kc_code *c, struct nb_arena *a);
 /* Does it call a helper that is lent a row? */
 bool kc_lent(const struct kc_code *c);
 
+/* The kernel's verdict on changed instructions, as a plain type: 1, 0 with a
+ * reason and perhaps the slot, or -1. Only while kc_file is at the program. */
+int kc_ask(const struct kc_code *c, char *reason, size_t size, int64_t *slot);
+
+/*
+ * Judge @n programs that differ from this one in a place or two. Where we
+ * accept and the kernel refuses, the kernel's words are counted; see
+ * kc_mutants_each.
+ */
+void kc_mutants(const struct kc_prog *p, const struct kc_code *c, unsigned n);
+
+/* How many there were, and each message of the kernel's: numbers are #. */
+struct kc_words {
+	char text[256];
+	char program[1600]; /* the first of them */
+	unsigned n;
+};
+struct kc_mutated {
+	unsigned tried, ours, both;
+	unsigned dead; /* we proved that nothing reaches what it refuses */
+	struct kc_words *words;
+	unsigned nwords;
+};
+const struct kc_mutated *kc_mutated(void);
+
+/* Our verdict alone, as kc_ours makes it. @aux: a byte for each slot. */
+bool kc_accepts(const struct kc_prog *p, const struct kc_code *c, uint8_t *aux);
+
 /* Fill in our verdict. */
 void kc_ours(struct kc_prog *p, const struct kc_code *c, struct nb_arena *a);
 

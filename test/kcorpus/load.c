@@ -20,7 +20,7 @@ struct job {
 	struct bpf_object *obj;
 	struct nb_arena *arena;
 	struct kc_prog *to;
-	enum bpf_prog_type own;
+	enum bpf_prog_type own, plain; /* that its verdict is the same as */
 	bool ran;
 };
 
@@ -107,11 +107,22 @@ static bool any_type(const struct kc_code *c, const struct answer *own)
 
 		if (plain[i] == job.own)
 			continue;
-		a = ask(c, plain[i]);
+		job.plain = plain[i];
+		a = ask(c, job.plain);
 		if (same(own, &a))
 			return true;
 	}
 	return false;
+}
+
+int kc_ask(const struct kc_code *c, char *reason, size_t size, int64_t *slot)
+{
+	struct answer a = ask(c, job.plain);
+
+	*slot = a.ok ? -1 : kernel_log_slot(logged);
+
+	snprintf(reason, size, "%s", a.reason);
+	return a.ok;
 }
 
 /* libbpf has relocated the program and would load it now. */
@@ -135,8 +146,11 @@ static int before_load(struct bpf_program *prog,
 		return -ECANCELED;
 	p->need = kc_foreign(&c, job.arena);
 	p->kind = p->need ? KC_FOREIGN : KC_OURS;
-	if (!p->need)
-		kc_ours(p, &c, job.arena);
+	if (p->need)
+		return -ECANCELED;
+	kc_ours(p, &c, job.arena);
+	if (getenv("MUTANTS"))
+		kc_mutants(p, &c, (unsigned)atoi(getenv("MUTANTS")));
 	return -ECANCELED;
 }
 

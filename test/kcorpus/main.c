@@ -4,8 +4,10 @@
 // what it is the other way round is counted by our finding.
 //
 //   kcorpus EXPLAINED OBJECT...
+//   MUTANTS=n      each program n times with places changed at random
+//                  (ORACLE_SEED=), for people to look at
 //   SHOW=word      our refusals of that class in full; "all"; "foreign";
-//                  "bound"; "laxer"; "unloaded"; "expected"
+//                  "bound"; "laxer"; "unloaded"; "expected"; "mutants"
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,6 +257,31 @@ static void print_explained(const char *side, const char *head)
 		}
 }
 
+/* Of the mutants: what has no row, with an example each. */
+static void print_mutants(void)
+{
+	const struct kc_mutated *m = kc_mutated();
+	const struct kc_prog any = { .file = "mutant", .name = "" };
+
+	if (!m->tried)
+		return;
+	printf("\n%u mutants; we accept %u, of these the kernel %u; we know "
+	       "dead what it refuses in %u\n",
+	       m->tried, m->ours, m->both, m->dead);
+	for (unsigned i = 0; i < m->nwords; i++) {
+		const struct kc_words *w = &m->words[i];
+		const struct explained *e = explain(&any, "kernel", w->text);
+
+		if (!e)
+			e = explain(&any, "mutant", w->text);
+		if (e && !shown("mutants"))
+			continue;
+		printf("%s: %u mutants: %s%s%s\n%s",
+		       e ? "explained" : "not explained", w->n, w->text,
+		       e ? " | " : "", e ? e->why : "", w->program);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct kc_prog *all = NULL;
@@ -282,5 +309,6 @@ int main(int argc, char **argv)
 		       "source expects\n",
 		       n.unexpected);
 	nb_arena_fini(&arena);
+	print_mutants();
 	return n.laxer != n.laxer_named;
 }

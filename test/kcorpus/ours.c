@@ -311,7 +311,7 @@ static const char *const words[] = {
 
 /* One verdict; the finding's class and words when there is one. */
 static bool judge(struct kc_prog *p, const struct nb_image *img,
-		  bool privileged, struct nb_arena *a)
+		  bool privileged, struct nb_arena *a, uint8_t *aux)
 {
 	struct nb_verify_opts opts = { .coherence_off = true,
 				       .hook = &hook,
@@ -334,8 +334,30 @@ static bool judge(struct kc_prog *p, const struct nb_image *img,
 	p->text = nb_arena_str(a, nb_buf_text(&out), 4096);
 	p->steps += v->stats.insns_walked;
 	accepted = v->accepted;
+	if (aux && accepted)
+		memcpy(aux, v->aux, img->progs[0].nslots);
 	nb_buf_fini(&out);
 	nb_verdict_free(v);
+	return accepted;
+}
+
+bool kc_accepts(const struct kc_prog *p, const struct kc_code *c, uint8_t *aux)
+{
+	struct made *m = calloc(1, sizeof(*m));
+	struct kc_prog copy = *p;
+	struct nb_arena a;
+	bool accepted;
+
+	if (!m)
+		return false;
+	nb_arena_init(&a, 0);
+	accepted = !kc_foreign(c, &a);
+	if (accepted) {
+		make_image(m, p, c, &a);
+		accepted = judge(&copy, &m->img, false, &a, aux);
+	}
+	nb_arena_fini(&a);
+	free(m);
 	return accepted;
 }
 
@@ -347,10 +369,10 @@ void kc_ours(struct kc_prog *p, const struct kc_code *c, struct nb_arena *a)
 		return;
 	make_hook();
 	make_image(m, p, c, a);
-	p->ours = judge(p, &m->img, false, a);
+	p->ours = judge(p, &m->img, false, a, NULL);
 	p->privileged = p->ours;
 	/* With the rules of the privileged, is there anything else? */
 	if (!p->ours && p->kernel == 1)
-		p->privileged = judge(p, &m->img, true, a);
+		p->privileged = judge(p, &m->img, true, a, NULL);
 	free(m);
 }

@@ -2,7 +2,8 @@
 # The kernel's own verifier tests as a corpus: run, never kept here.
 KCORPUS := $(B)/test/kcorpus/kcorpus
 
-$(KCORPUS): $(call o,test/kcorpus/*.c) $(B)/test/oracle/kernel.o $(CORE) $(LOAD)
+$(KCORPUS): $(call o,test/kcorpus/*.c) $(B)/test/oracle/kernel.o \
+		$(B)/test/oracle/gen.o $(CORE) $(LOAD)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
 
 tests: $(KCORPUS)
@@ -11,5 +12,5 @@ tests: $(KCORPUS)
 check-kernel-corpus:
 	@test/setup.sh build check
 	@$(AGAIN) $(KCORPUS)
-	@LINUX="$(LINUX)" UPDATE="$(UPDATE)" SHOW="$(SHOW)" \
+	@LINUX="$(LINUX)" UPDATE="$(UPDATE)" MUTANTS="$(MUTANTS)" SHOW="$(SHOW)" \
 		test/kcorpus/run.sh $(B)

@@ -181,7 +181,12 @@ const char *kernel_log_reason(const char *log, char *line, uint32_t size)
 
 int64_t kernel_slot(const struct kernel *k)
 {
-	const char *line = k->log, *next;
+	return kernel_log_slot(k->log);
+}
+
+int64_t kernel_log_slot(const char *log)
+{
+	const char *line = log, *next;
 	int64_t slot = -1;
 	unsigned n;
 	int len;

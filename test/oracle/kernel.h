@@ -36,5 +36,6 @@ const char *kernel_log_reason(const char *log, char *line, uint32_t size);
 
 /* The slot it complained of, as far as the log tells; else -1. */
 int64_t kernel_slot(const struct kernel *k);
+int64_t kernel_log_slot(const char *log);
 
 #endif
