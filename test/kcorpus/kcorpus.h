@@ -47,6 +47,9 @@ struct kc_code {
 /* Judge every program of an object; they are put in front of *@list. */
 int kc_file(struct kc_prog **list, const char *path, struct nb_arena *a);
 
+/* The map with this descriptor, *@index its number in the object; or NULL. */
+struct bpf_map *kc_map_of(const struct kc_code *c, int fd, uint32_t *index);
+
 /* What the program needs that exists in a kernel only, or NULL. Some helpers
  * of the kernel are lent a row here, so that their arguments are compared. */
 const char *kc_foreign(const struct kc_code *c, struct nb_arena *a);

@@ -14,7 +14,7 @@
 #include "test/kcorpus/kcorpus.h"
 #include "test/oracle/kernel.h"
 
-enum { LOG = 16 << 20, MAX_NAMES = 256 };
+enum { LOG = 16 << 20, MAX_NAMES = 256, MAX_ARRAYS = 16, LDDW = 0x18 };
 
 struct job {
 	struct bpf_object *obj;
@@ -46,12 +46,73 @@ struct answer {
 	char reason[256];
 };
 
-static struct answer ask(const struct kc_code *c, enum bpf_prog_type type)
+/*
+ * Program arrays belong to the type of the first program that names them: each
+ * load gets its own. @fds are to be closed. Returns how many there are.
+ */
+static unsigned fresh_arrays(const struct kc_code *c, struct bpf_insn *insns,
+			     int *fds)
 {
-	struct bpf_prog_load_opts o = *c->opts;
-	struct answer a = { .ok = 1 };
+	unsigned n = 0;
+
+	for (uint32_t pc = 0; pc < c->n; pc++) {
+		const struct bpf_map *m;
+		uint32_t index;
+
+		if (insns[pc].code != LDDW)
+			continue;
+		m = kc_map_of(c, insns[pc].imm, &index);
+		if (insns[pc].src_reg == BPF_PSEUDO_MAP_FD && m &&
+		    bpf_map__type(m) == BPF_MAP_TYPE_PROG_ARRAY &&
+		    n < MAX_ARRAYS) {
+			fds[n] = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "own",
+						4, 4, bpf_map__max_entries(m),
+						NULL);
+			insns[pc].imm = fds[n++];
+		}
+		pc++;
+	}
+	return n;
+}
+
+static int load(const struct kc_code *c, enum bpf_prog_type type,
+		struct bpf_prog_load_opts *o, struct answer *a)
+{
 	int fd;
 
+	o->log_level = 0;
+	o->log_buf = NULL;
+	o->log_size = 0;
+	fd = bpf_prog_load(type, "corpus", "GPL", c->insns, c->n, o);
+	if (fd >= 0)
+		return fd;
+	logged[0] = '\0';
+	o->log_level = 1;
+	o->log_buf = logged;
+	o->log_size = LOG;
+	fd = bpf_prog_load(type, "corpus", "GPL", c->insns, c->n, o);
+	a->ok = 0;
+	reason_of(a->reason, sizeof(a->reason));
+	/* Not refused by the verifier: no words of it. */
+	if (fd >= 0 || !a->reason[0])
+		a->ok = -1;
+	return fd;
+}
+
+static struct answer ask(const struct kc_code *c, enum bpf_prog_type type)
+{
+	struct bpf_insn *insns = malloc(c->n * sizeof(*insns));
+	struct bpf_prog_load_opts o = *c->opts;
+	struct answer a = { .ok = insns ? 1 : -1 };
+	struct kc_code copy = *c;
+	int fd, fds[MAX_ARRAYS];
+	unsigned n;
+
+	if (!insns)
+		return a;
+	memcpy(insns, c->insns, c->n * sizeof(*insns));
+	copy.insns = insns;
+	n = fresh_arrays(c, insns, fds);
 	o.attempts = 1;
 	if (type != job.own) {
 		o.expected_attach_type = 0;
@@ -60,24 +121,12 @@ static struct answer ask(const struct kc_code *c, enum bpf_prog_type type)
 	}
 	if (type == BPF_PROG_TYPE_SYSCALL)
 		o.prog_flags |= BPF_F_SLEEPABLE;
-	o.log_level = 0;
-	o.log_buf = NULL;
-	o.log_size = 0;
-	fd = bpf_prog_load(type, "corpus", "GPL", c->insns, c->n, &o);
-	if (fd < 0) {
-		logged[0] = '\0';
-		o.log_level = 1;
-		o.log_buf = logged;
-		o.log_size = LOG;
-		fd = bpf_prog_load(type, "corpus", "GPL", c->insns, c->n, &o);
-		a.ok = 0;
-		reason_of(a.reason, sizeof(a.reason));
-		/* Not refused by the verifier: no words of it. */
-		if (fd >= 0 || !a.reason[0])
-			a.ok = -1;
-	}
+	fd = load(&copy, type, &o, &a);
 	if (fd >= 0)
 		close(fd);
+	while (n--)
+		close(fds[n]);
+	free(insns);
 	return a;
 }
 

@@ -86,8 +86,7 @@ static const char *helper_name(int32_t id)
 	return id > 0 && (size_t)id < n ? helper_names[id] : NULL;
 }
 
-/* The map of the object with this descriptor, or NULL; *@index its number. */
-static struct bpf_map *map_of(const struct kc_code *c, int fd, uint32_t *index)
+struct bpf_map *kc_map_of(const struct kc_code *c, int fd, uint32_t *index)
 {
 	struct bpf_map *m;
 
@@ -150,7 +149,7 @@ static const char *foreign_load(const struct kc_code *c,
 	if (in->src_reg != BPF_PSEUDO_MAP_FD &&
 	    in->src_reg != BPF_PSEUDO_MAP_VALUE)
 		return NULL;
-	m = map_of(c, in->imm, &index);
+	m = kc_map_of(c, in->imm, &index);
 	if (!m || nb_spec_map_type(bpf_map__type(m)))
 		return NULL;
 	snprintf(number, sizeof(number), "%d", bpf_map__type(m));
@@ -250,8 +249,9 @@ static struct nb_slot *make_slots(const struct kc_code *c, struct nb_arena *a)
 			continue;
 		if ((in->src_reg == BPF_PSEUDO_MAP_FD ||
 		     in->src_reg == BPF_PSEUDO_MAP_VALUE))
-			s[pc].imm = map_of(c, in->imm, &index) ? (int32_t)index
-							       : -1;
+			s[pc].imm = kc_map_of(c, in->imm, &index)
+					    ? (int32_t)index
+					    : -1;
 		pc++;
 	}
 	return s;
