@@ -519,7 +519,7 @@ static int commit_all(struct nb_runtime *rt,
 	if (rc)
 		return rc;
 	nb_runtime_lock(rt);
-	nb_runtime_remember(rt, number, nb_runtime_gen_find(rt, digest));
+	nb_runtime_publish(rt, number, nb_runtime_gen_find(rt, digest));
 	nb_runtime_unlock(rt);
 	commit_comms(rt, number, out);
 	count(out, &committed, &aborted);

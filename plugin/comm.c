@@ -52,7 +52,7 @@ static struct nb_comm *allocate(void)
 	if (p == MAP_FAILED)
 		return NULL;
 	c = (struct nb_comm *)(void *)p;
-	c->ring = (struct nb_packed *)(void *)(p + HEAD);
+	c->ring = c->own_ring = (struct nb_packed *)(void *)(p + HEAD);
 	c->latest = (struct nb_latest *)(void *)(c->ring + NB_RING);
 	c->seen = (struct nb_seen *)(void *)(c->latest + NLATEST);
 	return c;
@@ -107,6 +107,7 @@ static void join(struct nb_comm *c)
 {
 	struct nb_runtime *rt = c->rt;
 	struct nb_seg_comm *entry;
+	struct nb_packed *ring;
 	struct nb_err err;
 	uint32_t number, slot;
 
@@ -117,12 +118,15 @@ static void join(struct nb_comm *c)
 		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
 		return;
 	}
-	nb_runtime_remember(rt, number, c->gen);
+	nb_runtime_publish(rt, number, c->gen);
 	c->fence.number = number;
 	c->entry = entry;
 	c->entry_slot = slot;
 	if (!c->init.has_id)
 		return;
+	ring = nb_segment_ring(rt->seg, entry, slot);
+	if (ring)
+		c->ring = ring;
 	c->seg = entry;
 	c->slot_index = slot;
 	c->fence.slot = &entry->slot[slot];

@@ -8,10 +8,10 @@
 
 #include "core/base/err.h"
 #include "core/hook/gen.h"
+#include "core/job/packed.h"
 #include "core/tbl/ctx.h"
 #include "plugin/costs.h"
 #include "plugin/fence.h"
-#include "plugin/packed.h"
 
 struct nb_runtime;
 
@@ -27,30 +27,7 @@ enum nb_refused {
 const char *nb_refused_word(enum nb_refused why);
 const char *nb_refused_text(enum nb_refused why);
 
-/*
- * A decision as readers get it. algo, proto -1: none; the answer equals
- * NCCL's choice where no policy had an opinion. Costs are NCCL's prediction
- * in microseconds, negative where there is none.
- */
-struct nb_decision {
-	uint64_t seq;	/* decision number of the communicator */
-	uint64_t count; /* nb_comm_latest: decisions of that bucket */
-	uint64_t bytes;
-	uint32_t usable; /* as in struct ncclbpf_tuner */
-	uint32_t generation;
-	uint32_t pipe_ops;
-	int coll;
-	int nccl_algo, nccl_proto;
-	int algo, proto;
-	uint32_t channels; /* 0: NCCL's own number */
-	int by;		   /* index of the policy in the generation; -1: NCCL */
-	enum nb_refused refused;
-	double cost_us, nccl_cost_us;
-	bool reg_buff;
-};
-
 enum {
-	NB_RING = 1024,	     /* decisions kept of a communicator */
 	NB_SIZE_BUCKETS = 64 /* bucket b: 2^b to 2^(b+1)-1 bytes; 0 also 0 */
 };
 
@@ -88,11 +65,11 @@ struct nb_comm {
 	bool mismatch;	    /* atomic: ranks began with different policies */
 	uint32_t max_channels;
 	uint32_t abi;
-	struct ncclbpf_tuner base;     /* constants and "no opinion" */
-	struct ncclbpf_tuner ctx;      /* of the decision going on */
-	struct nb_packed *ring;	       /* NB_RING */
-	struct nb_latest *latest;      /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
-	struct nb_seen *seen;	       /* NB_SEEN: cost tables met */
+	struct ncclbpf_tuner base; /* constants and "no opinion" */
+	struct ncclbpf_tuner ctx;  /* of the decision going on */
+	struct nb_packed *ring;	   /* NB_RING; in the segment if it can be */
+	struct nb_latest *latest;  /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
+	struct nb_seen *seen;	   /* NB_SEEN: cost tables met */
 	uint64_t refused[NB_NREFUSED]; /* atomic, this thread writes */
 	struct nb_gen_count count;
 
@@ -109,6 +86,7 @@ struct nb_comm {
 	char why[160];	    /* why it is not in the segment; "" */
 	bool told;	    /* that its ranks began with different policies */
 	uint32_t searching; /* atomic: the slow path looks for a gen */
+	struct nb_packed *own_ring;	 /* used where the segment has none */
 	struct nb_seg_record own_record; /* where there is no entry */
 	struct nb_seg_slot own_slot;
 };

@@ -6,7 +6,7 @@
 
 #include <float.h>
 
-#include "plugin/packed.h"
+#include "core/job/packed.h"
 
 #define LIMIT 3.6e9f
 

@@ -3,7 +3,7 @@
 #define NB_PLUGIN_DECIDE_H
 
 #include "core/exec/exec.h"
-#include "plugin/packed.h"
+#include "core/job/packed.h"
 #include "plugin/tuner.h"
 
 /*
@@ -39,17 +39,6 @@ void nb_tuner_answer(struct nb_comm *c, const struct nb_seen *seen,
 
 /* ---- counting and writing down ---- */
 
-/* Running over everything that ranks must agree on. */
-NB_INLINE void nb_extend_hash(struct nb_seg_slot *slot, uint64_t bytes,
-			      uint64_t agreed)
-{
-	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_RELAXED);
-
-	hash = ((hash << 23 | hash >> 41) ^ bytes ^ agreed) *
-	       UINT64_C(0x9e3779b97f4a7c15);
-	__atomic_store_n(&slot->hash, hash, __ATOMIC_RELAXED);
-}
-
 /* @coll, @pipe: as packed. */
 NB_INLINE void nb_write_down(struct nb_comm *c, uint64_t k, uint32_t coll,
 			     uint64_t bytes, uint64_t pipe, bool reg_buff,
@@ -58,6 +47,7 @@ NB_INLINE void nb_write_down(struct nb_comm *c, uint64_t k, uint32_t coll,
 	uint64_t w1 = c->fence.number | usable |
 		      (uint64_t)reg_buff << NB_PACKED_AT_REG_BUFF;
 	uint64_t w2 = o->word2 | pipe | (uint64_t)coll << NB_PACKED_AT_COLL;
+	uint64_t hash;
 
 	nb_packed_store(&c->ring[k % NB_RING], k, bytes, w1, w2, o->costs);
 	if (coll < NCCL_NUM_COLLS) {
@@ -68,7 +58,9 @@ NB_INLINE void nb_write_down(struct nb_comm *c, uint64_t k, uint32_t coll,
 		__atomic_store_n(&l->seq, k, __ATOMIC_RELAXED);
 		nb_gen_bump(&l->count);
 	}
-	nb_extend_hash(c->fence.slot, bytes, w2 & NB_PACKED_AGREED);
+	hash = __atomic_load_n(&c->fence.slot->hash, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->fence.slot->hash,
+			 nb_hash_extend(hash, k, bytes, w2), __ATOMIC_RELEASE);
 }
 
 /* ---- the decision ---- */

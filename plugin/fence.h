@@ -21,33 +21,6 @@
  * that waits at F for too long puts it back itself; compare-and-swap makes one
  * of them the one who decides.
  */
-enum nb_fence_state { NB_FENCE_NONE, NB_FENCE_ARMED, NB_FENCE_COMMIT };
-
-#define NB_FENCE_MAX_GEN ((UINT32_C(1) << 22) - 1)
-#define NB_FENCE_MAX_SEQ ((UINT64_C(1) << 40) - 1)
-
-static inline uint64_t nb_fence_word(enum nb_fence_state state, uint32_t number,
-				     uint64_t fence)
-{
-	return (uint64_t)state << 62 |
-	       (uint64_t)(number & NB_FENCE_MAX_GEN) << 40 |
-	       (fence & NB_FENCE_MAX_SEQ);
-}
-
-static inline unsigned nb_fence_word_state(uint64_t word)
-{
-	return (unsigned)(word >> 62);
-}
-
-static inline uint32_t nb_fence_word_gen(uint64_t word)
-{
-	return (uint32_t)(word >> 40) & NB_FENCE_MAX_GEN;
-}
-
-static inline uint64_t nb_fence_word_seq(uint64_t word)
-{
-	return word & NB_FENCE_MAX_SEQ;
-}
 
 /* ---- a rank ---- */
 

@@ -176,6 +176,20 @@ void nb_runtime_remember(struct nb_runtime *rt, uint32_t number,
 			 g->policy[i].policy->img->name);
 }
 
+void nb_runtime_publish(struct nb_runtime *rt, uint32_t number,
+			const struct nb_gen *g)
+{
+	char names[sizeof(((struct nb_seg_gen *)0)->names)] = "";
+	size_t at = 0;
+
+	nb_runtime_remember(rt, number, g);
+	for (uint32_t i = 0; i < g->npolicies && at < sizeof(names); i++)
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
+				       i ? " " : "",
+				       g->policy[i].policy->img->name);
+	nb_segment_name(rt->seg, number, names);
+}
+
 const char *nb_runtime_policy_name(const struct nb_runtime *rt, uint32_t number,
 				   int index)
 {
@@ -327,6 +341,7 @@ static void after_fork_child(void)
 	for (struct nb_comm *c = rt->comms; c; c = c->next) {
 		c->fence.slot = &c->own_slot;
 		c->fence.record = &c->own_record;
+		c->ring = c->own_ring;
 		c->fence.seen = 0;
 		c->searching = 0; /* its thread stayed behind */
 		c->seg = NULL;

@@ -156,6 +156,9 @@ struct nb_gen *nb_runtime_gen_keep(struct nb_runtime *rt, struct nb_gen *g,
 /* Note what policies generation @number has, for nb_runtime_policy_name. */
 void nb_runtime_remember(struct nb_runtime *rt, uint32_t number,
 			 const struct nb_gen *g);
+/* The same, and for others in the segment, whose lock is held too. */
+void nb_runtime_publish(struct nb_runtime *rt, uint32_t number,
+			const struct nb_gen *g);
 
 /*
  * nb_runtime_policy_find - a held policy by name or digest

@@ -253,10 +253,11 @@ static enum judgement judge(int fd, size_t size)
 	return result;
 }
 
+/* Pages of rings beyond the end of the file are there once claimed. */
 static bool map_file(struct nb_segment *s, int fd)
 {
-	void *p = mmap(NULL, sizeof(struct nb_seg), PROT_READ | PROT_WRITE,
-		       MAP_SHARED, fd, 0);
+	void *p = mmap(NULL, NB_SEG_SPAN, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       fd, 0);
 
 	if (p == MAP_FAILED)
 		return false;
@@ -302,7 +303,7 @@ static bool create(struct nb_segment *s, int dirfd, const char *name)
 	fill_new(s->mem);
 	if (renameat(dirfd, fresh, dirfd, name)) {
 		say_why(s, "cannot put the segment file in place", errno);
-		munmap(s->mem, sizeof(struct nb_seg));
+		munmap(s->mem, NB_SEG_SPAN);
 		s->mem = NULL;
 		s->shared = false;
 		s->fd = -1;
@@ -466,29 +467,33 @@ static bool register_self(struct nb_segment *s, uint32_t flags)
 
 static void unmap(struct nb_segment *s)
 {
-	munmap(s->mem, sizeof(struct nb_seg));
+	munmap(s->mem, s->shared ? NB_SEG_SPAN : sizeof(struct nb_seg));
 	if (s->fd >= 0)
 		close(s->fd); /* and releases its lock */
+	if (s->dirfd >= 0)
+		close(s->dirfd);
 	s->mem = NULL;
-	s->fd = -1;
+	s->fd = s->dirfd = -1;
 }
 
 int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		      uint32_t flags, bool membarrier, struct nb_err *err)
 {
 	struct nb_segment *s = calloc(1, sizeof(*s));
-	char name[128];
+	const char *name;
 
 	*out = NULL;
 	if (!s)
 		return nb_fail(err, NB_E_NOMEM, 0,
 			       "no memory for the job segment's handle");
 	pthread_mutex_init(&s->mutex, NULL);
+	name = s->name;
 	s->fd = -1;
+	s->dirfd = dirfd < 0 ? -1 : fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
 	s->membarrier = membarrier && register_membarrier();
 	if (s->membarrier)
 		flags |= NB_SEG_PROC_MEMBARRIER;
-	snprintf(name, sizeof(name), "%s.seg", job);
+	snprintf(s->name, sizeof(s->name), "%s.seg", job);
 	if (dirfd < 0)
 		snprintf(s->why, sizeof(s->why),
 			 "there is no directory for it");
@@ -528,6 +533,22 @@ static void free_slots_of(struct nb_segment *s, uint32_t proc)
 	}
 }
 
+/*
+ * Nobody is registered any more: the job is over and the file with it. A
+ * process that died is registered still; what it left stays to be read, until
+ * the next job of that name.
+ */
+static void remove_if_last(const struct nb_segment *s)
+{
+	if (!s->shared)
+		return;
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
+		if (s->mem->proc[i].pid)
+			return;
+	if (still_there(s->dirfd, s->name, s->fd))
+		unlinkat(s->dirfd, s->name, 0);
+}
+
 void nb_segment_detach(struct nb_segment *s)
 {
 	if (!s)
@@ -535,6 +556,7 @@ void nb_segment_detach(struct nb_segment *s)
 	if (!nb_segment_lock(s, 1000, NULL)) {
 		free_slots_of(s, s->proc);
 		memset(&s->mem->proc[s->proc], 0, sizeof(s->mem->proc[0]));
+		remove_if_last(s);
 		nb_segment_unlock(s);
 	}
 	/* else: the next one to attach or commit sees that we are gone */
@@ -690,6 +712,7 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
 	s->mem->next_gen = n + 1;
 	g = &s->mem->gen[n % NB_SEG_GENS];
 	__atomic_store_n(&g->number, 0, __ATOMIC_RELEASE);
+	memset(g->names, 0, sizeof(g->names));
 	for (size_t i = 0; i < NB_SHA256_SIZE / 8; i++) {
 		uint64_t w;
 
@@ -699,6 +722,14 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
 	__atomic_store_n(&g->number, n, __ATOMIC_RELEASE);
 	*number = (uint32_t)n;
 	return 0;
+}
+
+void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names)
+{
+	struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
+
+	if (number && g->number == number)
+		snprintf(g->names, sizeof(g->names), "%s", names);
 }
 
 bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
@@ -818,11 +849,63 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 		mark_mismatch(c);
 	memset(&c->slot[i], 0, sizeof(c->slot[i]));
 	c->slot[i].proc = s->proc;
+	c->slot[i].pid = (uint32_t)getpid();
 	c->slot[i].generation = first;
 	store32(&c->slot[i].state, NB_SLOT_LIVE);
 	*comm = c;
 	*slot = (uint32_t)i;
 	return 0;
+}
+
+/* ---- rings ---- */
+
+/* Is the ring's last user's entry still there to be read? */
+static bool ring_wanted(const struct nb_seg *mem, uint32_t ring)
+{
+	uint32_t owner = mem->ring_owner[ring] - 1;
+	const struct nb_seg_comm *c =
+		&mem->comm[owner / NB_SEG_SLOTS % NB_SEG_COMMS];
+
+	return load32(&c->in_use) &&
+	       c->slot[owner % NB_SEG_SLOTS].ring == ring + 1;
+}
+
+/* A ring that nobody has used, else the first that nobody reads; -1: none. */
+static int find_ring(const struct nb_seg *mem)
+{
+	int left = -1;
+
+	for (int i = 0; i < NB_SEG_RINGS; i++) {
+		if (!mem->ring_owner[i])
+			return left >= 0 ? left : i;
+		if (left < 0 && !ring_wanted(mem, (uint32_t)i))
+			left = i;
+	}
+	return left;
+}
+
+struct nb_packed *nb_segment_ring(struct nb_segment *s,
+				  struct nb_seg_comm *comm, uint32_t slot)
+{
+	uint32_t index = (uint32_t)(comm - s->mem->comm);
+	struct nb_packed *ring;
+	off_t at;
+	int i;
+
+	if (!s->shared)
+		return NULL;
+	i = find_ring(s->mem);
+	if (i < 0)
+		return NULL;
+	at = (off_t)(NB_SEG_RINGS_AT + (uint64_t)i * NB_SEG_RING_SIZE);
+	/* its pages now: a full file system must not become a SIGBUS later */
+	if (posix_fallocate(s->fd, at, NB_SEG_RING_SIZE))
+		return NULL;
+	ring = (struct nb_packed *)(void *)((char *)s->mem + at);
+	memset(ring, 0, NB_SEG_RING_SIZE);
+	s->mem->ring_owner[i] = index * NB_SEG_SLOTS + slot + 1;
+	comm->slot[slot].ring = (uint32_t)i + 1;
+	return ring;
 }
 
 void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,

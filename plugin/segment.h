@@ -11,100 +11,14 @@
 
 #include "core/base/err.h"
 #include "core/base/sha256.h"
-
-/*
- * The job segment: what the processes of a job on one host share about
- * generations, communicators and fences. A file <job>.seg beside the sockets,
- * mapped by all; where it cannot be had, private memory of the same form.
- *
- * Every process of the same uid can write it, so whatever is read from it is
- * a number that may be wrong, never an index or pointer that is trusted.
- * Fields marked atomic are read without the lock; all others only under
- * nb_segment_lock.
- */
-enum {
-	NB_SEG_VERSION = 1,
-	NB_SEG_GENS = 64,
-	NB_SEG_PROCS = 512,
-	NB_SEG_COMMS = 256,
-	NB_SEG_SLOTS = 64 /* ranks of a communicator on this host */
-};
-
-#define NB_SEG_MAGIC UINT64_C(0x3167657366706263) /* "cbpfseg1" */
-
-/* 128 bytes. Offset, stride and the first three members are the same in all
- * versions, so that each can tell whether another's processes live. */
-struct nb_seg_proc {
-	uint64_t pid;	 /* 0: free */
-	uint64_t start;	 /* start time of the pid, clock ticks since boot */
-	uint64_t ns;	 /* its PID namespace (inode); 0: not known */
-	uint32_t staged; /* 1: digest is staged */
-	uint32_t flags;	 /* NB_SEG_PROC_* */
-	uint8_t digest[NB_SHA256_SIZE];
-	uint8_t pad[64];
-};
-
-enum {
-	NB_SEG_PROC_MEMBARRIER = 1, /* its decisions need the coordinator's */
-	NB_SEG_PROC_CONTROL = 2	    /* it has a control socket */
-};
-
-struct nb_seg_gen {
-	uint64_t number; /* atomic; 0: free. Number 0 is the empty generation */
-	uint64_t digest[NB_SHA256_SIZE / 8]; /* atomic words */
-};
-
-enum nb_seg_slot_state {
-	NB_SLOT_FREE,
-	NB_SLOT_LIVE,
-	NB_SLOT_GONE /* finalized or dead: decides nothing more */
-};
-
-/* One rank; one cache line, written by its deciding thread. */
-struct nb_seg_slot {
-	uint64_t announced;  /* atomic: number of the latest decision + 1 */
-	uint64_t hash;	     /* atomic: running over decisions */
-	uint64_t waiting;    /* atomic: the ARMED word it waits for, or 0 */
-	uint32_t generation; /* atomic: number it decides with */
-	uint32_t state;	     /* atomic, changed under the lock */
-	uint32_t proc;	     /* index; under the lock */
-	uint8_t pad[28];
-} __attribute__((aligned(64)));
-
-/* Where ranks look at each decision: one cache line, read-mostly. */
-struct nb_seg_record {
-	uint64_t word;	   /* atomic: see plugin/fence.h */
-	uint64_t fallback; /* atomic: what abort puts back */
-	uint8_t pad[48];
-} __attribute__((aligned(64)));
-
-struct nb_seg_comm {
-	uint64_t comm_id;
-	uint32_t in_use; /* atomic */
-	uint32_t nranks, nnodes;
-	uint32_t mismatch; /* atomic: ranks began with different policies */
-	uint32_t first;	   /* number of the generation it began with */
-	uint32_t has_id;   /* 0: counts ranks, and no fence is armed */
-	uint8_t pad[32];
-	struct nb_seg_record record;
-	struct nb_seg_slot slot[NB_SEG_SLOTS];
-};
-
-struct nb_seg {
-	uint64_t magic;
-	uint32_t version, size;
-	uint64_t next_gen; /* under the lock */
-	uint64_t baseline; /* atomic: number of the last committed */
-	uint8_t pad[32];
-	struct nb_seg_proc proc[NB_SEG_PROCS];
-	struct nb_seg_gen gen[NB_SEG_GENS];
-	struct nb_seg_comm comm[NB_SEG_COMMS];
-};
+#include "core/job/format.h"
 
 /* A process's hold of it. */
 struct nb_segment {
 	struct nb_seg *mem;
-	int fd; /* -1: private memory */
+	int fd;	   /* -1: private memory */
+	int dirfd; /* of the directory with its file; -1: none */
+	char name[128];
 	bool shared;
 	bool membarrier; /* this process may rely on a coordinator's */
 	uint32_t proc;	 /* its own entry */
@@ -171,6 +85,17 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 /* Give the slot back; the last one frees the entry. */
 void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
 		      uint32_t slot);
+
+/*
+ * A ring for the rank at @slot of @comm, zeroed, that others can read also
+ * when this process is dead. NULL where there is none to be had: no shared
+ * segment, all in use, file system full. It is the rank's until its entry is
+ * made anew.
+ */
+struct nb_packed *nb_segment_ring(struct nb_segment *s,
+				  struct nb_seg_comm *comm, uint32_t slot);
+/* For people: the policies of generation @number, separated by blanks. */
+void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names);
 
 /* ---- without the lock ---- */
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Reading a packed decision: all words or none.
-#include "plugin/packed.h"
+#include "core/job/packed.h"
 
 #include <string.h>
 
-#include "plugin/comm.h"
+#include "core/spec/spec.h"
+#include "core/tbl/ctx.h"
 
 static uint32_t bits(uint64_t word, unsigned from, unsigned n)
 {
@@ -22,7 +23,7 @@ static float bits_float(uint32_t cut)
 
 static void split(uint32_t index, int *algo, int *proto)
 {
-	bool known = index < NB_COSTS_KNOWN;
+	bool known = index < NB_PACKED_ENTRIES;
 
 	*algo = known ? (int)(index / NCCL_NUM_PROTOS) : -1;
 	*proto = known ? (int)(index % NCCL_NUM_PROTOS) : -1;
@@ -43,7 +44,7 @@ bool nb_unpack(const struct nb_packed *from, uint64_t seq,
 	out->seq = seq;
 	out->bytes = w[0] & NB_PACKED_BYTES;
 	out->generation = bits(w[1], 0, 22);
-	out->usable = bits(w[1], NB_PACKED_AT_USABLE, NB_COSTS_KNOWN);
+	out->usable = bits(w[1], NB_PACKED_AT_USABLE, NB_PACKED_ENTRIES);
 	out->reg_buff = bits(w[1], NB_PACKED_AT_REG_BUFF, 1);
 	out->pipe_ops = bits(w[2], 0, 12);
 	coll = bits(w[2], NB_PACKED_AT_COLL, 4);
@@ -53,7 +54,7 @@ bool nb_unpack(const struct nb_packed *from, uint64_t seq,
 	split(bits(w[2], NB_PACKED_AT_INDEX, 6), &out->algo, &out->proto);
 	by = bits(w[2], NB_PACKED_AT_BY, 5);
 	out->by = by == NB_PACKED_POLICY ? -1 : (int)by;
-	out->refused = (enum nb_refused)bits(w[2], NB_PACKED_AT_REFUSED, 5);
+	out->refused = bits(w[2], NB_PACKED_AT_REFUSED, 5);
 	out->channels = bits(w[2], NB_PACKED_AT_CHANNELS, 7);
 	out->cost_us = (double)bits_float(bits(w[3], 0, 24));
 	out->nccl_cost_us =

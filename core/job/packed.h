@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_PACKED_H
-#define NB_PLUGIN_PACKED_H
+#ifndef NB_JOB_PACKED_H
+#define NB_JOB_PACKED_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct nb_decision;
+/*
+ * A decision as readers get it. algo, proto -1: none; the answer equals
+ * NCCL's choice where no policy had an opinion. Costs are NCCL's prediction
+ * in microseconds, negative where there is none.
+ */
+struct nb_decision {
+	uint64_t seq;	/* decision number of the communicator */
+	uint64_t count; /* nb_comm_latest: decisions of that bucket */
+	uint64_t bytes;
+	uint32_t usable; /* as in struct ncclbpf_tuner */
+	uint32_t generation;
+	uint32_t pipe_ops;
+	int coll;
+	int nccl_algo, nccl_proto;
+	int algo, proto;
+	uint32_t channels; /* 0: NCCL's own number */
+	int by;		   /* index of the policy in the generation; -1: NCCL */
+	uint32_t refused;  /* enum nb_refused */
+	double cost_us, nccl_cost_us;
+	bool reg_buff;
+};
 
 /*
  * A decision in four 64-bit words, as its thread writes it and others read it
@@ -31,9 +51,10 @@ struct nb_packed {
 
 enum {
 	NB_PACKED_PIPE = 4095,
-	NB_PACKED_COLL = 15,   /* none of those we know */
-	NB_PACKED_ENTRY = 63,  /* none */
-	NB_PACKED_POLICY = 31, /* none */
+	NB_PACKED_COLL = 15,	/* none of those we know */
+	NB_PACKED_ENTRIES = 21, /* 7 algorithms, 3 protocols */
+	NB_PACKED_ENTRY = 63,	/* none */
+	NB_PACKED_POLICY = 31,	/* none */
 	/* where the parts of words 1 and 2 begin */
 	NB_PACKED_AT_USABLE = 22,
 	NB_PACKED_AT_REG_BUFF = 43,
@@ -88,6 +109,41 @@ static inline void nb_packed_store(struct nb_packed *to, uint64_t seq,
 	__atomic_store_n(&to->word[1], tag | w1, __ATOMIC_RELAXED);
 	__atomic_store_n(&to->word[2], tag | w2, __ATOMIC_RELAXED);
 	__atomic_store_n(&to->word[3], tag | w3, __ATOMIC_RELAXED);
+}
+
+/*
+ * The running hash over what ranks must agree on: 48 bits, and above them the
+ * tag of the last decision in it. A step can be taken back, so that hashes of
+ * ranks that stand at different decisions can be compared.
+ */
+#define NB_HASH_MASK ((UINT64_C(1) << 48) - 1)
+#define NB_HASH_TIMES UINT64_C(0x9e3779b97f4a7c15)
+#define NB_HASH_BACK UINT64_C(0xf1de83e19937733d) /* the inverse, mod 2^64 */
+
+static inline uint64_t nb_hash_step(uint64_t word0, uint64_t word2)
+{
+	return (word0 & NB_PACKED_BYTES) ^
+	       (word2 & NB_PACKED_AGREED) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+/* @hash with decision @seq of these words (packed, with or without tag). */
+static inline uint64_t nb_hash_extend(uint64_t hash, uint64_t seq,
+				      uint64_t word0, uint64_t word2)
+{
+	uint64_t h = (hash ^ nb_hash_step(word0, word2)) * NB_HASH_TIMES &
+		     NB_HASH_MASK;
+
+	return (h ^ h >> 25) | nb_packed_tag(seq);
+}
+
+/* The same backwards, without tags. */
+static inline uint64_t nb_hash_back(uint64_t hash, uint64_t word0,
+				    uint64_t word2)
+{
+	uint64_t h = hash & NB_HASH_MASK;
+
+	h = (h ^ h >> 25) * NB_HASH_BACK;
+	return (h ^ nb_hash_step(word0, word2)) & NB_HASH_MASK;
 }
 
 /*

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_JOB_FORMAT_H
+#define NB_JOB_FORMAT_H
+
+#include <stdint.h>
+
+#include "core/base/sha256.h"
+#include "core/job/packed.h"
+
+/*
+ * The job segment: what the processes of a job on one host share about
+ * generations, communicators and fences. A file <job>.seg beside the sockets,
+ * mapped by all; where it cannot be had, private memory of the same form.
+ *
+ * Every process of the same uid can write it, so whatever is read from it is
+ * a number that may be wrong, never an index or pointer that is trusted.
+ * Fields marked atomic are read without the lock; all others only under
+ * nb_segment_lock.
+ */
+enum {
+	NB_SEG_VERSION = 2,
+	NB_SEG_GENS = 64,
+	NB_SEG_PROCS = 512,
+	NB_SEG_COMMS = 256,
+	NB_SEG_SLOTS = 64, /* ranks of a communicator on this host */
+	NB_SEG_RINGS = 2048,
+	NB_RING = 1024 /* decisions kept of a rank */
+};
+
+#define NB_SEG_MAGIC UINT64_C(0x3167657366706263) /* "cbpfseg1" */
+
+/* 128 bytes. Offset, stride and the first three members are the same in all
+ * versions, so that each can tell whether another's processes live. */
+struct nb_seg_proc {
+	uint64_t pid;	 /* 0: free */
+	uint64_t start;	 /* start time of the pid, clock ticks since boot */
+	uint64_t ns;	 /* its PID namespace (inode); 0: not known */
+	uint32_t staged; /* 1: digest is staged */
+	uint32_t flags;	 /* NB_SEG_PROC_* */
+	uint8_t digest[NB_SHA256_SIZE];
+	uint8_t pad[64];
+};
+
+enum {
+	NB_SEG_PROC_MEMBARRIER = 1, /* its decisions need the coordinator's */
+	NB_SEG_PROC_CONTROL = 2	    /* it has a control socket */
+};
+
+struct nb_seg_gen {
+	uint64_t number; /* atomic; 0: free. Number 0 is the empty generation */
+	uint64_t digest[NB_SHA256_SIZE / 8]; /* atomic words */
+	char names[216]; /* of its policies, separated by blanks; cut off */
+};
+
+enum nb_seg_slot_state {
+	NB_SLOT_FREE,
+	NB_SLOT_LIVE,
+	NB_SLOT_GONE /* finalized or dead: decides nothing more */
+};
+
+/* One rank; one cache line, written by its deciding thread. */
+struct nb_seg_slot {
+	uint64_t announced;  /* atomic: number of the latest decision + 1 */
+	uint64_t hash;	     /* atomic: running over decisions (packed.h) */
+	uint64_t waiting;    /* atomic: the ARMED word it waits for, or 0 */
+	uint32_t generation; /* atomic: number it decides with */
+	uint32_t state;	     /* atomic, changed under the lock */
+	uint32_t proc;	     /* index; under the lock */
+	uint32_t ring;	     /* its ring + 1; 0: not in the segment */
+	uint32_t pid;
+	uint8_t pad[20];
+} __attribute__((aligned(64)));
+
+/* Where ranks look at each decision: one cache line, read-mostly. */
+struct nb_seg_record {
+	uint64_t word;	   /* atomic: see plugin/fence.h */
+	uint64_t fallback; /* atomic: what abort puts back */
+	uint8_t pad[48];
+} __attribute__((aligned(64)));
+
+struct nb_seg_comm {
+	uint64_t comm_id;
+	uint32_t in_use; /* atomic */
+	uint32_t nranks, nnodes;
+	uint32_t mismatch; /* atomic: ranks began with different policies */
+	uint32_t first;	   /* number of the generation it began with */
+	uint32_t has_id;   /* 0: counts ranks, and no fence is armed */
+	uint8_t pad[32];
+	struct nb_seg_record record;
+	struct nb_seg_slot slot[NB_SEG_SLOTS];
+};
+
+struct nb_seg {
+	uint64_t magic;
+	uint32_t version, size;
+	uint64_t next_gen; /* under the lock */
+	uint64_t baseline; /* atomic: number of the last committed */
+	uint8_t pad[32];
+	struct nb_seg_proc proc[NB_SEG_PROCS];
+	struct nb_seg_gen gen[NB_SEG_GENS];
+	struct nb_seg_comm comm[NB_SEG_COMMS];
+	/* whose ring: index of communicator * NB_SEG_SLOTS + slot + 1; 0: it
+	 * was never used. Under the lock. */
+	uint32_t ring_owner[NB_SEG_RINGS];
+};
+
+/*
+ * The rings of decisions follow, page by page as they are needed: decision k
+ * of a rank is element k % NB_RING of its ring.
+ */
+#define NB_SEG_PAGE UINT64_C(4096)
+#define NB_SEG_RINGS_AT \
+	((sizeof(struct nb_seg) + NB_SEG_PAGE - 1) / NB_SEG_PAGE * NB_SEG_PAGE)
+#define NB_SEG_RING_SIZE (NB_RING * sizeof(struct nb_packed))
+#define NB_SEG_SPAN (NB_SEG_RINGS_AT + NB_SEG_RINGS * NB_SEG_RING_SIZE)
+
+/* ---- the record's word (plugin/fence.h says what it means) ---- */
+
+enum nb_fence_state { NB_FENCE_NONE, NB_FENCE_ARMED, NB_FENCE_COMMIT };
+
+#define NB_FENCE_MAX_GEN ((UINT32_C(1) << 22) - 1)
+#define NB_FENCE_MAX_SEQ ((UINT64_C(1) << 40) - 1)
+
+static inline uint64_t nb_fence_word(enum nb_fence_state state, uint32_t number,
+				     uint64_t fence)
+{
+	return (uint64_t)state << 62 |
+	       (uint64_t)(number & NB_FENCE_MAX_GEN) << 40 |
+	       (fence & NB_FENCE_MAX_SEQ);
+}
+
+static inline unsigned nb_fence_word_state(uint64_t word)
+{
+	return (unsigned)(word >> 62);
+}
+
+static inline uint32_t nb_fence_word_gen(uint64_t word)
+{
+	return (uint32_t)(word >> 40) & NB_FENCE_MAX_GEN;
+}
+
+static inline uint64_t nb_fence_word_seq(uint64_t word)
+{
+	return word & NB_FENCE_MAX_SEQ;
+}
+
+#endif

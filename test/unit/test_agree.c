@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+// Agreement of ranks, judged from the job segment alone: equal and different
+// histories, ranks that are far apart or dead, segments that are damaged.
+#include "test/unit/unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/job/agree.h"
+#include "core/tbl/ctx.h"
+#include "plugin/segment.h"
+
+enum { COMM = 0x77, ALLREDUCE = NCCL_COLL_ALL_REDUCE };
+
+static char dir[] = "/tmp/ncclbpf-agree-XXXXXX";
+static char path[64];
+static int dirfd;
+static struct nb_segment *shared;
+static struct nb_seg_comm *comm;
+static struct nb_packed *ring[NB_SEG_SLOTS];
+
+static void set_up(void)
+{
+	strcpy(strrchr(dir, '-'), "-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/t.seg", dir);
+	dirfd = open(dir, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(nb_segment_attach(&shared, dirfd, "t", 0, true, NULL),
+			 0);
+	ck_assert(shared->shared);
+}
+
+static void tear_down(void)
+{
+	nb_segment_detach(shared);
+	shared = NULL;
+	close(dirfd);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void join(uint32_t n)
+{
+	uint32_t slot;
+
+	for (uint32_t i = 0; i < n; i++) {
+		ck_assert_int_eq(nb_segment_lock(shared, 1000, NULL), 0);
+		ck_assert_int_eq(nb_segment_join(shared, true, COMM, n, 1, 0,
+						 &comm, &slot, NULL),
+				 0);
+		ring[slot] = nb_segment_ring(shared, comm, slot);
+		nb_segment_unlock(shared);
+		ck_assert_ptr_nonnull(ring[slot]);
+	}
+}
+
+/* What a rank writes down of one decision (plugin/decide.h). */
+static void decide(uint32_t rank, uint64_t bytes, uint32_t entry)
+{
+	struct nb_seg_slot *slot = &comm->slot[rank];
+	uint64_t k = slot->announced;
+	uint64_t w2 = (uint64_t)ALLREDUCE << NB_PACKED_AT_COLL |
+		      nb_packed_outcome(entry, NB_PACKED_POLICY, 0, 0);
+
+	slot->announced = k + 1;
+	nb_packed_store(&ring[rank][k % NB_RING], k, bytes, 0, w2, 0);
+	slot->hash = nb_hash_extend(slot->hash, k, bytes, w2);
+}
+
+static void run(uint32_t rank, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t k = comm->slot[rank].announced;
+
+		decide(rank, 1024 + k * 8, (uint32_t)(k % 21));
+	}
+}
+
+static struct nb_agree a; /* large: not on the stack */
+
+static void look(void)
+{
+	struct nb_job job = { shared->mem, NB_SEG_SPAN, NULL };
+
+	ck_assert(nb_agree(&job, 0, &a));
+}
+
+START_TEST(a_hash_can_be_taken_back)
+{
+	uint64_t hash[100] = { 0 };
+
+	for (uint64_t k = 0; k < 99; k++)
+		hash[k + 1] = nb_hash_extend(hash[k], k, k * 77, k << 22);
+	for (uint64_t k = 99; k > 0; k--)
+		ck_assert_uint_eq(
+			nb_hash_back(hash[k], (k - 1) * 77, (k - 1) << 22),
+			hash[k - 1] & NB_HASH_MASK);
+	ck_assert_uint_eq(hash[99] >> 48, 99);
+	/* what is no answer changes nothing; what is one does */
+	ck_assert_uint_eq(nb_hash_extend(1, 2, 3, 4095),
+			  nb_hash_extend(1, 2, 3, 0));
+	ck_assert_uint_ne(nb_hash_extend(1, 2, 3, UINT64_C(1) << 22),
+			  nb_hash_extend(1, 2, 3, 0));
+}
+END_TEST
+
+START_TEST(ranks_that_decide_alike_agree_wherever_they_stand)
+{
+	join(4);
+	look();
+	ck_assert_int_eq(a.verdict, NB_ALONE);
+	run(0, 5000);
+	run(1, 4100);
+	run(2, 5001);
+	look();
+	ck_assert_int_eq(a.verdict, NB_AGREED);
+	ck_assert_uint_eq(a.to, 4100);
+	ck_assert_uint_eq(a.n, 4);
+	run(3, 3000); /* too far behind to be held against rank 2 */
+	look();
+	ck_assert_int_eq(a.verdict, NB_TOO_FAR);
+	run(3, 1000);
+	look();
+	ck_assert_int_eq(a.verdict, NB_AGREED);
+	ck_assert_uint_eq(a.to, 4000);
+	run(0, 70000); /* tags wrap */
+	run(1, 70000);
+	run(2, 70000);
+	run(3, 71000);
+	look();
+	ck_assert_int_eq(a.verdict, NB_AGREED);
+}
+END_TEST
+
+START_TEST(the_first_decision_that_differs_is_named)
+{
+	join(3);
+	for (uint32_t r = 0; r < 3; r++)
+		run(r, 700);
+	decide(0, 4096, 5);
+	decide(1, 4096, 3);
+	decide(2, 4096, 5);
+	for (uint32_t r = 0; r < 3; r++)
+		run(r, 50 + r * 100);
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+	ck_assert_uint_eq(a.seq, 700);
+	ck_assert(a.rank[0].has && a.rank[1].has && a.rank[2].has);
+	ck_assert(!a.rank[0].differs && a.rank[1].differs &&
+		  !a.rank[2].differs);
+	ck_assert_int_eq(a.rank[0].decision.algo, 1);
+	ck_assert_int_eq(a.rank[0].decision.proto, 2);
+	ck_assert_int_eq(a.rank[1].decision.proto, 0);
+	ck_assert_uint_eq(a.rank[1].decision.bytes, 4096);
+	ck_assert_uint_eq(a.extra, 0);
+}
+END_TEST
+
+START_TEST(a_difference_before_what_is_kept_is_seen)
+{
+	join(2);
+	decide(0, 8, 1);
+	decide(1, 8, 2);
+	run(0, 3000);
+	run(1, 3000);
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED_BEFORE);
+	ck_assert_uint_eq(a.seq, 3001 - NB_RING);
+}
+END_TEST
+
+START_TEST(decisions_that_one_rank_made_more_are_seen_as_such)
+{
+	join(2);
+	run(0, 100);
+	run(1, 100);
+	decide(1, 1, 7); /* a simulation, say */
+	decide(1, 2, 8);
+	for (uint64_t i = 0; i < 20; i++) {
+		decide(0, 64 + i, 9);
+		decide(1, 64 + i, 9);
+	}
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+	ck_assert_uint_eq(a.seq, 100);
+	ck_assert_uint_eq(a.extra, 2);
+	ck_assert_uint_eq(a.extra_slot, 1);
+}
+END_TEST
+
+START_TEST(the_dead_can_be_read_from_the_file)
+{
+	struct nb_job job;
+	struct nb_err err;
+	char text[64];
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		uint32_t number;
+
+		join(2);
+		run(0, 10);
+		run(1, 10);
+		decide(0, 77, 5);
+		decide(1, 78, 5);
+		nb_segment_gen(shared, (const uint8_t[NB_SHA256_SIZE]){ 1 },
+			       true, &number, NULL);
+		nb_segment_name(shared, number, "size_aware noop");
+		_exit(number == 1 ? 0 : 9);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_msg(!nb_job_read(&job, path, &err), "%s", err.text);
+	ck_assert(nb_agree(&job, 0, &a));
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+	ck_assert_uint_eq(a.seq, 10);
+	ck_assert_uint_eq(a.rank[0].pid, (uint32_t)pid);
+	ck_assert_uint_eq(a.rank[1].decision.bytes, 78);
+	nb_job_policies(&job, 1, text, sizeof(text));
+	ck_assert_str_eq(text, "size_aware noop");
+	nb_job_policies(&job, 1, text, 6);
+	ck_assert_str_eq(text, "size_");
+	nb_job_policies(&job, 65, text, sizeof(text));
+	ck_assert_str_eq(text, "");
+	nb_job_free(&job);
+}
+END_TEST
+
+static void write_file(const void *bytes, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, bytes, n), (int)n);
+	close(fd);
+}
+
+START_TEST(what_is_no_segment_is_refused)
+{
+	static char bytes[sizeof(struct nb_seg)];
+	struct nb_seg *seg = (void *)bytes;
+	struct nb_err err;
+	struct nb_job job;
+
+	nb_segment_detach(shared); /* the last one takes the file away */
+	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_int_eq(nb_job_read(&job, path, &err), NB_E_NOINPUT);
+	ck_assert_int_eq(nb_job_read(&job, dir, &err), NB_E_NOINPUT);
+	write_file(bytes, 100);
+	ck_assert_int_eq(nb_job_read(&job, path, &err), NB_E_IMAGE);
+	write_file(bytes, sizeof(bytes));
+	ck_assert_int_eq(nb_job_read(&job, path, &err), NB_E_IMAGE);
+	seg->magic = NB_SEG_MAGIC;
+	seg->version = NB_SEG_VERSION + 1;
+	seg->size = sizeof(*seg);
+	write_file(bytes, sizeof(bytes));
+	ck_assert_int_eq(nb_job_read(&job, path, &err), NB_E_VERSION);
+	ck_assert_ptr_nonnull(strstr(err.text, "version 3"));
+	ck_assert_int_eq(nb_segment_attach(&shared, dirfd, "t", 0, true, NULL),
+			 0);
+}
+END_TEST
+
+/* Any bytes at all: no crash, no endless loop. */
+START_TEST(scribbled_segments_are_survived)
+{
+	size_t size = NB_SEG_RINGS_AT + 3 * NB_SEG_RING_SIZE - 100;
+	unsigned char *bytes = malloc(size);
+	struct nb_seg *seg = (void *)bytes;
+	struct nb_job job = { seg, size, NULL };
+	uint64_t x = 88172645463325252u;
+
+	ck_assert_ptr_nonnull(bytes);
+	for (int round = 0; round < 200; round++) {
+		for (size_t i = 0; i + 8 <= sizeof(*seg); i += 8) {
+			x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+			memcpy(bytes + i, &x, 8);
+		}
+		for (uint32_t i = 0; i < 4; i++)
+			for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
+				seg->comm[i].slot[k].ring %= 5;
+		for (uint32_t i = 0; i < 4; i++)
+			nb_agree(&job, i, &a);
+	}
+	free(bytes);
+}
+END_TEST
+
+UNIT_MAIN("agree", tcase_add_checked_fixture(tc, set_up, tear_down);
+	  tcase_add_test(tc, a_hash_can_be_taken_back);
+	  tcase_add_test(tc, ranks_that_decide_alike_agree_wherever_they_stand);
+	  tcase_add_test(tc, the_first_decision_that_differs_is_named);
+	  tcase_add_test(tc, a_difference_before_what_is_kept_is_seen);
+	  tcase_add_test(tc,
+			 decisions_that_one_rank_made_more_are_seen_as_such);
+	  tcase_add_test(tc, the_dead_can_be_read_from_the_file);
+	  tcase_add_test(tc, what_is_no_segment_is_refused);
+	  tcase_add_test(tc, scribbled_segments_are_survived);)
