@@ -66,6 +66,26 @@ static int check_ring(const struct nb_map_spec *m, struct nb_err *err)
 	return 0;
 }
 
+/* Kernel: trie_alloc. */
+static int check_prefix(const struct nb_map_spec *m, struct nb_err *err)
+{
+	if (m->key_size < 5 || m->key_size > 260)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: key of %u bytes; a number of bits in 4 "
+			       "bytes and 1 to 256 bytes of them",
+			       m->name, m->key_size);
+	if (!m->value_size)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: value of 0 bytes; 1 or more are needed",
+			       m->name);
+	if (!(m->flags & NB_F_NO_PREALLOC))
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: map_flags lack BPF_F_NO_PREALLOC (1), "
+			       "which type lpm_trie demands",
+			       m->name);
+	return 0;
+}
+
 static int check_sizes(const struct nb_map_spec *m, struct nb_err *err)
 {
 	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
@@ -88,6 +108,8 @@ static int check_sizes(const struct nb_map_spec *m, struct nb_err *err)
 			       "map %s: value of %u bytes; the value of type "
 			       "%s is the number of a program, 4 bytes",
 			       m->name, m->value_size, type);
+	if (t->keys == NB_KEYS_PREFIX)
+		return check_prefix(m, err);
 	if (t->keys == NB_KEYS_NONE && m->key_size)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: key of %u bytes; the values of type %s "

@@ -326,6 +326,12 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 			       "map \"%s\": a map of type %s does not do this",
 			       m->name, nb_spec_map_type(m->def.type)->word);
 	name_key(k, m, key);
+	if (rc == -EINVAL &&
+	    nb_spec_map_type(m->def.type)->keys == NB_KEYS_PREFIX)
+		return nb_fail(err, NB_E_FLAGS, 0,
+			       "map \"%s\": %s: a prefix has at most %" PRIu32
+			       " bits; flags %#" PRIx64 " are 0, 1 or 2",
+			       m->name, k, (m->def.key_size - 4) * 8, flags);
 	switch (rc) {
 	case -ENOENT:
 		return nb_fail(err, NB_E_NOKEY, 0, "map \"%s\" has no %s",
@@ -333,6 +339,7 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 	case -EEXIST:
 		return nb_fail(err, NB_E_EXISTS, 0, "map \"%s\" has %s already",
 			       m->name, k);
+	case -ENOSPC:
 	case -E2BIG:
 		if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_INDEX)
 			return nb_fail(err, NB_E_BIG, 0,
@@ -443,7 +450,7 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 			       "map \"%s\": values of a %s are not deleted by "
 			       "key; take one out",
 			       m->name, spec->word);
-	if (rc == -EINVAL)
+	if (rc == -EINVAL && spec->keys == NB_KEYS_INDEX)
 		return nb_fail(err, NB_E_FLAGS, 0,
 			       "map \"%s\": elements of an array cannot be "
 			       "deleted; write zeros instead",

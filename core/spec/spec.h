@@ -144,7 +144,13 @@ enum nb_map_type {
 };
 
 /* What names an element; see core/tbl/maps.h. */
-enum nb_map_keys { NB_KEYS_INDEX, NB_KEYS_BYTES, NB_KEYS_NONE, NB_KEYS_RING };
+enum nb_map_keys {
+	NB_KEYS_INDEX,
+	NB_KEYS_BYTES,
+	NB_KEYS_PREFIX,
+	NB_KEYS_NONE,
+	NB_KEYS_RING
+};
 
 enum {
 	NB_TRAIT_PERCPU = 1,
@@ -206,7 +212,7 @@ enum {
 			 NB_MAP_BIT(LRU_PERCPU_HASH),
 	NB_MAPS_EACH = NB_MAP_BIT(HASH) | NB_MAP_BIT(ARRAY) |
 		       NB_MAP_BIT(LRU_HASH) | NB_MAPS_PERCPU,
-	NB_MAPS_UPDATE = NB_MAPS_EACH,
+	NB_MAPS_UPDATE = NB_MAPS_EACH | NB_MAP_BIT(LPM_TRIE),
 	NB_MAPS_LOOKUP = NB_MAPS_UPDATE,
 	NB_MAPS_PUSH = NB_MAP_BIT(QUEUE) | NB_MAP_BIT(STACK) |
 		       NB_MAP_BIT(BLOOM_FILTER),

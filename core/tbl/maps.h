@@ -9,6 +9,7 @@
  * keys    NB_KEYS_<keys>:
  *         INDEX   a number of 4 bytes, 0 to max_entries - 1
  *         BYTES   any bytes
+ *         PREFIX  a number of bits in 4 bytes, then the bits
  *         NONE    no key: values are added, looked at and taken out
  *         RING    no key and no value: records of any size
  * traits  0 or NB_TRAIT_*: PERCPU (a value for each CPU), LOCAL (cannot be
@@ -26,6 +27,7 @@ MAPTYPE(PERCPU_HASH,   5, "percpu_hash",  percpu_hash,  BYTES, NB_TRAIT_LOCAL | 
 MAPTYPE(PERCPU_ARRAY,  6, "percpu_array", percpu_array, INDEX, NB_TRAIT_LOCAL | NB_TRAIT_PERCPU,   NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "an array for each possible CPU; programs see the one they run on")
 MAPTYPE(LRU_HASH,      9, "lru_hash",     lru_hash,     BYTES, NB_TRAIT_LOCAL | NB_TRAIT_LRU,      NB_F_NO_COMMON_LRU | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                "a hash that is never full: a new key takes the place of one that was not looked up lately; BPF_F_NO_COMMON_LRU changes nothing")
 MAPTYPE(LRU_PERCPU_HASH, 10, "lru_percpu_hash", lru_percpu_hash, BYTES, NB_TRAIT_LOCAL | NB_TRAIT_PERCPU | NB_TRAIT_LRU, NB_F_NO_COMMON_LRU | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG, "both: a value for each CPU, and never full")
+MAPTYPE(LPM_TRIE,     11, "lpm_trie",     lpm,          PREFIX, 0,                                 NB_F_NO_PREALLOC | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                  "keys are prefixes, a look-up finds the longest that matches; BPF_F_NO_PREALLOC is a must")
 MAPTYPE(QUEUE,        22, "queue",        queue,        NONE,  NB_TRAIT_LOCAL,                     NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "values first in, first out; bpf_map_push_elem, _pop_elem, _peek_elem")
 MAPTYPE(STACK,        23, "stack",        queue,        NONE,  NB_TRAIT_LOCAL,                     NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "values last in, first out; bpf_map_push_elem, _pop_elem, _peek_elem")
 MAPTYPE(RINGBUF,      27, "ringbuf",      ringbuf,      RING,  NB_TRAIT_LOCAL,                     0,                                                                       "records of any size in order, many writers; max_entries is its size in bytes, a power of two from 4096 on")

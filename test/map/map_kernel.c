@@ -180,6 +180,16 @@ static const struct nb_map_def offers[] = {
 	{ "good", NB_MAP_LRU_PERCPU_HASH, 8, 8, 64, 0 },
 	{ "over 32 KiB", NB_MAP_LRU_PERCPU_HASH, 8, (32 << 10) + 1, 64, 0 },
 	{ "NO_PREALLOC", NB_MAP_LRU_PERCPU_HASH, 8, 8, 64, NB_F_NO_PREALLOC },
+	{ "good", NB_MAP_LPM_TRIE, 8, 8, 3, NB_F_NO_PREALLOC },
+	{ "preallocated", NB_MAP_LPM_TRIE, 8, 8, 3, 0 },
+	{ "key of 4", NB_MAP_LPM_TRIE, 4, 8, 3, NB_F_NO_PREALLOC },
+	{ "key of 5", NB_MAP_LPM_TRIE, 5, 8, 3, NB_F_NO_PREALLOC },
+	{ "key of 260", NB_MAP_LPM_TRIE, 260, 8, 3, NB_F_NO_PREALLOC },
+	{ "key of 261", NB_MAP_LPM_TRIE, 261, 8, 3, NB_F_NO_PREALLOC },
+	{ "no value", NB_MAP_LPM_TRIE, 8, 0, 3, NB_F_NO_PREALLOC },
+	{ "no entries", NB_MAP_LPM_TRIE, 8, 8, 0, NB_F_NO_PREALLOC },
+	{ "RDONLY_PROG", NB_MAP_LPM_TRIE, 8, 8, 3,
+	  NB_F_NO_PREALLOC | NB_F_RDONLY_PROG },
 	{ "good", NB_MAP_PROG_ARRAY, 4, 4, 8, 0 },
 	{ "key of 8", NB_MAP_PROG_ARRAY, 8, 4, 8, 0 },
 	{ "value of 8", NB_MAP_PROG_ARRAY, 4, 8, 8, 0 },
@@ -247,7 +257,8 @@ static void bloom(uint64_t seed, int steps)
 	}
 	side_manage(&ours, m);
 	for (int i = 0; i < steps && !rc; i++) {
-		uint64_t flags = sequence_random(&seed) % 8 ? 0 : (uint64_t)i % 4;
+		uint64_t flags =
+			sequence_random(&seed) % 8 ? 0 : (uint64_t)i % 4;
 		bool add = i < 500 && i % 2;
 		int a, b;
 

@@ -46,6 +46,14 @@ const struct shape shapes[] = {
 	{ "lru_hash, own lists",
 	  { "l3", NB_MAP_LRU_HASH, 4, 4, 400, NB_F_NO_COMMON_LRU } },
 	{ "lru_percpu_hash", { "l4", NB_MAP_LRU_PERCPU_HASH, 8, 12, 400, 0 } },
+	{ "lpm_trie, 4 bytes",
+	  { "t1", NB_MAP_LPM_TRIE, 8, 8, 40, NB_F_NO_PREALLOC } },
+	{ "lpm_trie, 1 byte",
+	  { "t2", NB_MAP_LPM_TRIE, 5, 3, 100, NB_F_NO_PREALLOC } },
+	{ "lpm_trie, 16 bytes",
+	  { "t3", NB_MAP_LPM_TRIE, 20, 16, 30, NB_F_NO_PREALLOC } },
+	{ "lpm_trie, 13 bytes",
+	  { "t4", NB_MAP_LPM_TRIE, 17, 1, 5, NB_F_NO_PREALLOC } },
 	{ "queue", { "q1", NB_MAP_QUEUE, 0, 8, 30, 0 } },
 	{ "queue of one", { "q2", NB_MAP_QUEUE, 0, 3, 1, 0 } },
 	{ "queue, odd values", { "q3", NB_MAP_QUEUE, 0, 21, 7, 0 } },
@@ -122,7 +130,13 @@ static int manage_lookup(void *self, const void *key, void *value)
 static int manage_update(void *self, const void *key, const void *value,
 			 uint64_t flags)
 {
-	return as_errno(nb_map_write(self, key, value, flags, NULL));
+	int rc = nb_map_write(self, key, value, flags, NULL);
+
+	if (rc == NB_E_FULL && nb_map_definition(self)->type == NB_MAP_LPM_TRIE)
+		return -ENOSPC;
+	if (rc == NB_E_NOMEM)
+		return -ENOMEM;
+	return as_errno(rc);
 }
 
 static int manage_remove(void *self, const void *key)
@@ -246,6 +260,23 @@ static uint64_t below(struct run *r, uint64_t n)
 	return sequence_random(&r->rng) % n;
 }
 
+/* A prefix: few bits differ, at its beginning, in its middle and at its end. */
+static void choose_prefix(struct run *r)
+{
+	uint32_t size = r->shape->def.key_size - 4, bits = size * 8, n;
+	uint64_t x = sequence_random(&r->rng);
+
+	memset(r->key, 0, r->shape->def.key_size);
+	r->key[4] = (unsigned char)(x % 4 << 6);
+	r->key[4 + size / 2] |= (unsigned char)(x >> 8 & 0x18);
+	r->key[3 + size] |= (unsigned char)(x >> 16 & 3);
+	n = (uint32_t)below(r, 4) ? (uint32_t)below(r, bits + 1)
+				  : bits - (uint32_t)below(r, 3);
+	if (below(r, 60) == 0)
+		n = bits + 1 + (uint32_t)below(r, 2) * 0x7fffffff;
+	memcpy(r->key, &n, 4);
+}
+
 /* A key of the pool; arrays now and then get an index far outside. */
 static void choose_key(struct run *r)
 {
@@ -258,6 +289,10 @@ static void choose_key(struct run *r)
 	uint64_t x = n;
 	uint32_t index = (uint32_t)n;
 
+	if (shape_keys(d) == NB_KEYS_PREFIX) {
+		choose_prefix(r);
+		return;
+	}
 	if (shape_keys(d) != NB_KEYS_INDEX) {
 		/* the number everywhere: keys differ in each of their words */
 		for (size_t i = 0; i < d->key_size; i++)

@@ -768,15 +768,6 @@ static bool is_array(const struct model *m)
 	return shape_keys(m->def) == NB_KEYS_INDEX;
 }
 
-static uint32_t model_find(const struct model *m, const void *key)
-{
-	for (uint32_t i = 0; i < m->n; i++)
-		if (memcmp(m->key + i * m->def->key_size, key,
-			   m->def->key_size) == 0)
-			return i;
-	return UINT32_MAX;
-}
-
 static void model_init(struct model *m, const struct nb_map_def *def)
 {
 	m->def = def;
@@ -834,6 +825,63 @@ static int model_take(void *self, void *value)
 	return 0;
 }
 
+/* Prefix tries: keys are equal as far as they go. */
+static bool prefixed(const struct model *m)
+{
+	return shape_keys(m->def) == NB_KEYS_PREFIX;
+}
+
+static uint32_t model_bits(const void *key)
+{
+	uint32_t n;
+
+	memcpy(&n, key, 4);
+	return n;
+}
+
+static bool begins(const unsigned char *a, const unsigned char *b, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if ((a[4 + i / 8] ^ b[4 + i / 8]) >> (7 - i % 8) & 1)
+			return false;
+	return true;
+}
+
+/* The longest prefix of @key, at least @least bits long. */
+static uint32_t model_longest(const struct model *m, const void *key,
+			      uint32_t least)
+{
+	uint32_t best = UINT32_MAX, have = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const unsigned char *k = m->key + i * m->def->key_size;
+		uint32_t n = model_bits(k);
+
+		if (n > model_bits(key) || n < least || !begins(k, key, n) ||
+		    (best != UINT32_MAX && n < have))
+			continue;
+		best = i;
+		have = n;
+	}
+	return best;
+}
+
+static uint32_t model_find(const struct model *m, const void *key)
+{
+	if (shape_keys(m->def) == NB_KEYS_PREFIX)
+		return model_longest(m, key, model_bits(key));
+	for (uint32_t i = 0; i < m->n; i++)
+		if (memcmp(m->key + i * m->def->key_size, key,
+			   m->def->key_size) == 0)
+			return i;
+	return UINT32_MAX;
+}
+
+static bool too_long(const struct model *m, const void *key)
+{
+	return prefixed(m) && model_bits(key) > (m->def->key_size - 4) * 8;
+}
+
 static int model_lookup(void *self, const void *key, void *value)
 {
 	const struct model *m = self;
@@ -841,6 +889,8 @@ static int model_lookup(void *self, const void *key, void *value)
 
 	if (keyless(m) && m->n)
 		i = model_turn(m);
+	if (prefixed(m))
+		i = too_long(m, key) ? UINT32_MAX : model_longest(m, key, 0);
 	if (i == UINT32_MAX)
 		return -ENOENT;
 	memcpy(value, m->value + i * m->value_size, m->value_size);
@@ -855,9 +905,9 @@ static int model_update(void *self, const void *key, const void *value,
 
 	if (keyless(m))
 		return model_push(m, value, flags);
-	i = model_find(m, key);
-	if (flags > 2)
+	if (flags > 2 || too_long(m, key))
 		return -EINVAL;
+	i = model_find(m, key);
 	if (i != UINT32_MAX && flags == 1)
 		return -EEXIST;
 	if (i == UINT32_MAX && is_array(m))
@@ -866,7 +916,7 @@ static int model_update(void *self, const void *key, const void *value,
 		return -ENOENT;
 	if (i == UINT32_MAX) {
 		if (m->n == m->def->max_entries)
-			return -E2BIG;
+			return prefixed(m) ? -ENOSPC : -E2BIG;
 		i = m->n++;
 		memcpy(m->key + i * m->def->key_size, key, m->def->key_size);
 	}
@@ -879,7 +929,7 @@ static int model_remove(void *self, const void *key)
 	struct model *m = self;
 	uint32_t i, k = m->def->key_size;
 
-	if (is_array(m) || keyless(m))
+	if (is_array(m) || keyless(m) || too_long(m, key))
 		return -EINVAL;
 	i = model_find(m, key);
 	if (i == UINT32_MAX)

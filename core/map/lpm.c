@@ -1,0 +1,625 @@
+// SPDX-License-Identifier: MIT
+// BPF_MAP_TYPE_LPM_TRIE: the longest prefix that matches. A key is a number of
+// bits (uint32_t) and that many bits, most significant first. Nodes have the
+// bits that all below them share; intermediate ones have no value and exactly
+// two children, so 2 n - 1 nodes hold n prefixes.
+//
+// One word holds a sequence number and the writers' lock bit. It moves with
+// every change before a node can be used again, and a look-up that ends with
+// the number it began with has met no such node: readers take no lock. A new
+// node takes the place of one with the same prefix, so that who holds the old
+// value sees it whole. Checks, their order and the trie's shape follow
+// kernel/bpf/lpm_trie.c.
+#include <errno.h>
+#include <time.h>
+
+#include "core/map/ops.h"
+
+enum {
+	HEAD = 4, /* bytes of a key before its data */
+	DATA_MAX = 256,
+	VALUE_MAX = (4 << 20) - 512,
+	LOCK_SPINS = 256,
+	READ_ROUNDS = 1 << 16,
+	COPY_TRIES = 16,
+	LOCK_TRIES = 2000
+};
+
+#define LOCK ((uint64_t)1)
+#define SEQ ((uint64_t)2)
+#define NIL UINT32_MAX
+
+/* A node; its data and its value follow, in words. */
+struct node {
+	uint32_t child[2]; /* NIL: none; of a free node [0] is the next one */
+	uint32_t prefix;   /* bits */
+	uint32_t inner;	   /* 1: intermediate */
+};
+
+struct lpm {
+	struct nb_map map;
+	uint32_t max_prefix, nnodes;
+	size_t value_off;
+	_Alignas(NB_CACHE_LINE) uint64_t word;
+	uint32_t root, free, count;
+};
+
+static struct lpm *lpm_of(struct nb_map *m)
+{
+	return (struct lpm *)m;
+}
+
+static const struct lpm *const_lpm_of(const struct nb_map *m)
+{
+	return (const struct lpm *)m;
+}
+
+static int check(const struct nb_map_def *def, struct nb_err *err)
+{
+	if (def->key_size < HEAD + 1 || def->key_size > HEAD + DATA_MAX)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": key_size is %u; a number of bits "
+			       "in 4 bytes and 1 to %d bytes of them",
+			       def->name, def->key_size, DATA_MAX);
+	if (def->value_size > VALUE_MAX)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": value_size is %u; at most %d",
+			       def->name, def->value_size, VALUE_MAX);
+	if (!(def->flags & NB_F_NO_PREALLOC))
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map \"%s\": map_flags lack BPF_F_NO_PREALLOC "
+			       "(1), which this type demands",
+			       def->name);
+	return 0;
+}
+
+static uint64_t node_size(const struct nb_map_def *def)
+{
+	return sizeof(struct node) + nb_round8(def->key_size - HEAD) +
+	       nb_round8(def->value_size);
+}
+
+/* One node more for an update that replaces one. */
+static uint64_t node_count(const struct nb_map_def *def)
+{
+	return 2 * (uint64_t)def->max_entries + 1;
+}
+
+static bool plan(const struct nb_map_def *def, uint64_t *size)
+{
+	*size = sizeof(struct lpm) + node_count(def) * node_size(def);
+	return node_count(def) < NIL;
+}
+
+static struct node *node_at(const struct lpm *t, uint32_t i)
+{
+	return (struct node *)(void *)(t->map.base + t->map.elem_size * i);
+}
+
+static void init(struct nb_map *m)
+{
+	struct lpm *t = lpm_of(m);
+
+	t->max_prefix = (m->def.key_size - HEAD) * 8;
+	t->nnodes = (uint32_t)node_count(&m->def);
+	t->value_off = sizeof(struct node) + nb_round8(m->def.key_size - HEAD);
+	m->elem_size = node_size(&m->def);
+	m->base = (unsigned char *)(t + 1);
+	t->root = NIL;
+	for (uint32_t i = 0; i < t->nnodes; i++)
+		node_at(t, i)->child[0] = i + 1 < t->nnodes ? i + 1 : NIL;
+}
+
+/* ---- keys --------------------------------------------------------------- */
+
+static uint32_t load32(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+static void store32(uint32_t *p, uint32_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static uint32_t prefix_of(const void *key)
+{
+	uint32_t n;
+
+	memcpy(&n, key, sizeof(n));
+	return n;
+}
+
+static const unsigned char *data_of(const void *key)
+{
+	return (const unsigned char *)key + HEAD;
+}
+
+static uint64_t *slot_of(struct node *n)
+{
+	return (uint64_t *)(void *)((char *)n + sizeof(*n));
+}
+
+static unsigned char *value_of(const struct lpm *t, struct node *n)
+{
+	return (unsigned char *)slot_of(n) + (t->value_off - sizeof(*n));
+}
+
+static uint32_t bit(const unsigned char *data, uint32_t i)
+{
+	return data[i / 8] >> (7 - i % 8) & 1;
+}
+
+static uint32_t slot_bit(struct node *n, uint32_t i)
+{
+	uint64_t w = __atomic_load_n(slot_of(n) + i / 64, __ATOMIC_ACQUIRE);
+
+	return (uint32_t)(__builtin_bswap64(w) >> (63 - i % 64) & 1);
+}
+
+/* Bits that node and key have in common, at most @limit. */
+static uint32_t common(const struct lpm *t, struct node *n,
+		       const unsigned char *data, uint32_t limit)
+{
+	size_t size = t->map.def.key_size - HEAD;
+	const uint64_t *slot = slot_of(n);
+
+	for (uint32_t at = 0; at < limit; at += 64) {
+		uint64_t w = 0, diff;
+		size_t left = size - at / 8;
+
+		memcpy(&w, data + at / 8, left < 8 ? left : 8);
+		diff = __builtin_bswap64(
+			w ^ __atomic_load_n(slot++, __ATOMIC_ACQUIRE));
+		if (diff) {
+			at += (uint32_t)__builtin_clzll(diff);
+			return at < limit ? at : limit;
+		}
+	}
+	return limit;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- readers ------------------------------------------------------------ */
+
+/* One walk; true if its answer stands: *@found, or NIL. */
+static bool walk(const struct lpm *t, const void *key, uint64_t seen,
+		 uint32_t *found)
+{
+	uint32_t want = prefix_of(key), i = load32(&t->root);
+	const unsigned char *data = data_of(key);
+
+	*found = NIL;
+	while (i != NIL) {
+		struct node *n = node_at(t, i);
+		uint32_t has = load32(&n->prefix);
+		uint32_t match = common(t, n, data, least(has, want));
+
+		if (match < has)
+			break;
+		if (!load32(&n->inner))
+			*found = i;
+		if (match == t->max_prefix)
+			break;
+		i = load32(&n->child[bit(data, has)]);
+		/* Checking at each step ends walks that went astray. */
+		if (__atomic_load_n(&t->word, __ATOMIC_RELAXED) >> 1 != seen)
+			return false;
+	}
+	return __atomic_load_n(&t->word, __ATOMIC_RELAXED) >> 1 == seen;
+}
+
+static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
+{
+	const struct lpm *t = const_lpm_of(m);
+	uint32_t found;
+
+	(void)cpu;
+	if (prefix_of(key) > t->max_prefix)
+		return NULL;
+	for (int n = 0; n < READ_ROUNDS; n++) {
+		uint64_t w = __atomic_load_n(&t->word, __ATOMIC_ACQUIRE);
+
+		if (walk(t, key, w >> 1, &found))
+			return found == NIL ? NULL
+					    : value_of(t, node_at(t, found));
+		nb_cpu_relax();
+	}
+	return NULL;
+}
+
+/* The value is copied whole, or again. */
+static int read(const struct nb_map *m, const void *key, void *value)
+{
+	const struct lpm *t = const_lpm_of(m);
+	uint32_t found;
+
+	if (prefix_of(key) > t->max_prefix)
+		return -ENOENT;
+	for (int n = 0; n < READ_ROUNDS; n++) {
+		uint64_t w = __atomic_load_n(&t->word, __ATOMIC_ACQUIRE);
+
+		if (!walk(t, key, w >> 1, &found))
+			continue;
+		if (found == NIL)
+			return -ENOENT;
+		nb_slot_load(value, value_of(t, node_at(t, found)),
+			     m->def.value_size);
+		if (__atomic_load_n(&t->word, __ATOMIC_RELAXED) >> 1 == w >> 1)
+			return 0;
+	}
+	return -EBUSY;
+}
+
+/* ---- writers ------------------------------------------------------------ */
+
+/* Stores under the lock have release order: who sees one sees the bit. */
+static bool lock(struct lpm *t)
+{
+	for (int i = 0; i < LOCK_SPINS; i++) {
+		uint64_t w = __atomic_load_n(&t->word, __ATOMIC_RELAXED);
+
+		if (!(w & LOCK) && __atomic_compare_exchange_n(
+					   &t->word, &w, w | LOCK, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
+		nb_cpu_relax();
+	}
+	return false;
+}
+
+static void unlock(struct lpm *t)
+{
+	__atomic_store_n(&t->word,
+			 __atomic_load_n(&t->word, __ATOMIC_RELAXED) & ~LOCK,
+			 __ATOMIC_RELEASE);
+}
+
+/* Before nodes that left the trie are used again. */
+static void moved(struct lpm *t)
+{
+	__atomic_store_n(&t->word,
+			 __atomic_load_n(&t->word, __ATOMIC_RELAXED) + SEQ,
+			 __ATOMIC_RELEASE);
+}
+
+static uint32_t take(struct lpm *t)
+{
+	uint32_t i = t->free;
+
+	store32(&t->free, load32(&node_at(t, i)->child[0]));
+	return i;
+}
+
+static void give(struct lpm *t, uint32_t i)
+{
+	store32(&node_at(t, i)->child[0], t->free);
+	store32(&t->free, i);
+}
+
+/* A new node for @key, without children. */
+static uint32_t make(struct lpm *t, const unsigned char *data, uint32_t prefix,
+		     const void *value)
+{
+	uint32_t i = take(t);
+	struct node *n = node_at(t, i);
+
+	store32(&n->child[0], NIL);
+	store32(&n->child[1], NIL);
+	store32(&n->prefix, prefix);
+	store32(&n->inner, value == NULL);
+	nb_slot_store(slot_of(n), data, t->map.def.key_size - HEAD);
+	if (value)
+		nb_slot_store(value_of(t, n), value, t->map.def.value_size);
+	return i;
+}
+
+/* Where a key leads: the link that was followed last, and the one before. */
+struct path {
+	uint32_t *link, *above;
+	uint32_t parent; /* the node that @link is in; NIL: the root's */
+	uint32_t at;	 /* what it links to, or NIL */
+	uint32_t match;	 /* bits that this has in common with the key */
+};
+
+static struct path follow(struct lpm *t, const unsigned char *data,
+			  uint32_t prefix)
+{
+	struct path p = { &t->root, &t->root, NIL, t->root, 0 };
+
+	while (p.at != NIL) {
+		struct node *n = node_at(t, p.at);
+
+		p.match = common(t, n, data, least(n->prefix, prefix));
+		if (n->prefix != p.match || n->prefix == prefix)
+			break;
+		p.parent = p.at;
+		p.above = p.link;
+		p.link = &n->child[bit(data, n->prefix)];
+		p.at = *p.link;
+	}
+	return p;
+}
+
+/* One more prefix? */
+static int may_add(struct lpm *t, uint64_t flags)
+{
+	if (flags == NB_EXIST)
+		return -ENOENT;
+	if (t->count == t->map.max_entries)
+		return -ENOSPC;
+	store32(&t->count, t->count + 1);
+	return 0;
+}
+
+/* A node takes the place of @p's, which has the same prefix. */
+static int replace(struct lpm *t, struct path p, const void *key,
+		   const void *value, uint64_t flags)
+{
+	struct node *old = node_at(t, p.at), *n;
+	uint32_t i;
+	int rc = 0;
+
+	if (old->inner)
+		rc = may_add(t, flags);
+	else if (flags == NB_NOEXIST)
+		rc = -EEXIST;
+	if (rc)
+		return rc;
+	i = make(t, data_of(key), prefix_of(key), value);
+	n = node_at(t, i);
+	store32(&n->child[0], old->child[0]);
+	store32(&n->child[1], old->child[1]);
+	store32(p.link, i);
+	moved(t);
+	give(t, p.at);
+	return 0;
+}
+
+static int insert(struct lpm *t, const void *key, const void *value,
+		  uint64_t flags)
+{
+	const unsigned char *data = data_of(key);
+	uint32_t prefix = prefix_of(key), i, side;
+	struct path p = follow(t, data, prefix);
+	struct node *at = p.at == NIL ? NULL : node_at(t, p.at), *n;
+	int rc;
+
+	if (at && at->prefix == p.match)
+		return replace(t, p, key, value, flags);
+	rc = may_add(t, flags);
+	if (rc)
+		return rc;
+	i = make(t, data, prefix, value);
+	n = node_at(t, i);
+	if (at && p.match == prefix) { /* above the node */
+		store32(&n->child[slot_bit(at, p.match)], p.at);
+	} else if (at) { /* beside it, under a new one */
+		side = bit(data, p.match);
+		n = node_at(t, make(t, data, p.match, NULL));
+		store32(&n->child[side], i);
+		store32(&n->child[!side], p.at);
+		i = (uint32_t)(((unsigned char *)n - t->map.base) /
+			       (ptrdiff_t)t->map.elem_size);
+	}
+	store32(p.link, i);
+	moved(t);
+	return 0;
+}
+
+/* The key is copied first: it may lie in memory that another thread changes. */
+static int write(struct nb_map *m, const void *key, const void *value,
+		 uint64_t flags)
+{
+	struct lpm *t = lpm_of(m);
+	unsigned char mine[HEAD + DATA_MAX];
+	int rc;
+
+	if (flags > NB_EXIST)
+		return -EINVAL;
+	memcpy(mine, key, m->def.key_size);
+	if (prefix_of(mine) > t->max_prefix)
+		return -EINVAL;
+	if (!lock(t))
+		return -EBUSY;
+	rc = insert(t, mine, value, flags);
+	unlock(t);
+	return rc;
+}
+
+static int update(struct nb_map *m, const void *key, const void *value,
+		  uint64_t flags, uint32_t cpu)
+{
+	(void)cpu;
+	return write(m, key, value, flags);
+}
+
+/* Take the node at @p out; nothing intermediate stays with one child. */
+static void cut(struct lpm *t, struct path p)
+{
+	struct node *n = node_at(t, p.at);
+	struct node *parent = p.parent == NIL ? NULL : node_at(t, p.parent);
+	uint32_t left = n->child[0], right = n->child[1];
+
+	store32(&t->count, t->count - 1);
+	if (left != NIL && right != NIL) {
+		store32(&n->inner, 1);
+		moved(t);
+		return;
+	}
+	if (parent && parent->inner && left == NIL && right == NIL) {
+		store32(p.above, parent->child[parent->child[0] == p.at]);
+		moved(t);
+		give(t, p.parent);
+	} else {
+		store32(p.link, left != NIL ? left : right);
+		moved(t);
+	}
+	give(t, p.at);
+}
+
+static int take_out(struct nb_map *m, const void *key)
+{
+	struct lpm *t = lpm_of(m);
+	unsigned char mine[HEAD + DATA_MAX];
+	struct path p;
+	int rc = -ENOENT;
+
+	memcpy(mine, key, m->def.key_size);
+	if (prefix_of(mine) > t->max_prefix)
+		return -EINVAL;
+	if (!lock(t))
+		return -EBUSY;
+	p = follow(t, data_of(mine), prefix_of(mine));
+	if (p.at != NIL && node_at(t, p.at)->prefix == p.match &&
+	    p.match == prefix_of(mine) && !node_at(t, p.at)->inner) {
+		cut(t, p);
+		rc = 0;
+	}
+	unlock(t);
+	return rc;
+}
+
+/* ---- walking, counting, copying ----------------------------------------- */
+
+/* A stopped writer goes on sooner or later; a dead one must not hang us. */
+static bool lock_waiting(const struct nb_map *m)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	for (int n = 0; n < LOCK_TRIES; n++) {
+		// NOLINTNEXTLINE(performance-no-int-to-ptr)
+		if (lock((struct lpm *)(uintptr_t)m))
+			return true;
+		nanosleep(&ms, NULL);
+	}
+	return false;
+}
+
+/* The first of a subtree: a leaf. */
+static uint32_t first(const struct lpm *t, uint32_t i)
+{
+	for (;;) {
+		struct node *n = node_at(t, i);
+		uint32_t to = n->child[0] != NIL ? n->child[0] : n->child[1];
+
+		if (to == NIL)
+			return i;
+		i = to;
+	}
+}
+
+/*
+ * What comes after @key, present or not, in the order "longer prefixes before
+ * the shorter ones that they begin with, else by bits": the kernel's.
+ */
+static uint32_t after(const struct lpm *t, const void *key)
+{
+	const unsigned char *data = data_of(key);
+	uint32_t want = prefix_of(key), i = t->root, best = NIL;
+
+	while (i != NIL) {
+		struct node *n = node_at(t, i);
+		uint32_t limit = least(n->prefix, want);
+		uint32_t match = common(t, n, data, limit), side;
+
+		if (match < limit) /* they part here */
+			return slot_bit(n, match) ? first(t, i) : best;
+		if (n->prefix >= want) /* the key itself, or below it */
+			return best;
+		if (!n->inner)
+			best = i;
+		side = bit(data, n->prefix);
+		if (!side && n->child[1] != NIL)
+			best = first(t, n->child[1]);
+		i = n->child[side];
+	}
+	return best;
+}
+
+static int next(const struct nb_map *m, const void *key, void *to)
+{
+	const struct lpm *t = const_lpm_of(m);
+	uint32_t i = NIL;
+
+	if (!lock_waiting(m))
+		return -EBUSY;
+	if (key && prefix_of(key) <= t->max_prefix)
+		i = after(t, key);
+	else if (t->root != NIL)
+		i = first(t, t->root);
+	if (i != NIL) {
+		memcpy(to, &node_at(t, i)->prefix, HEAD);
+		nb_slot_load((unsigned char *)to + HEAD, slot_of(node_at(t, i)),
+			     m->def.key_size - HEAD);
+	}
+	// NOLINTNEXTLINE(performance-no-int-to-ptr)
+	unlock((struct lpm *)(uintptr_t)m);
+	return i == NIL ? -ENOENT : 0;
+}
+
+static uint32_t count(const struct nb_map *m)
+{
+	return load32(&const_lpm_of(m)->count);
+}
+
+/* Nodes and their links as they are. */
+static void copy_all(struct lpm *t, const struct lpm *f)
+{
+	t->root = load32(&f->root);
+	t->free = load32(&f->free);
+	t->count = load32(&f->count);
+	for (uint32_t i = 0; i < f->nnodes; i++) {
+		struct node *from = node_at(f, i);
+		struct node *n = node_at(t, i);
+
+		n->child[0] = load32(&from->child[0]);
+		n->child[1] = load32(&from->child[1]);
+		n->prefix = load32(&from->prefix);
+		n->inner = load32(&from->inner);
+		nb_slot_copy(slot_of(n), slot_of(from),
+			     f->map.elem_size - sizeof(*n));
+	}
+}
+
+/* First without a lock; where changes never pause, with it. */
+static void copy(struct nb_map *to, const struct nb_map *from)
+{
+	const struct lpm *f = const_lpm_of(from);
+	struct lpm *t = lpm_of(to);
+
+	for (int n = 0; n < COPY_TRIES; n++) {
+		uint64_t w = __atomic_load_n(&f->word, __ATOMIC_ACQUIRE);
+
+		copy_all(t, f);
+		if (!(w & LOCK) &&
+		    __atomic_load_n(&f->word, __ATOMIC_RELAXED) == w)
+			return;
+	}
+	if (!lock_waiting(from)) {
+		init(to);
+		t->free = t->count = 0;
+		return;
+	}
+	copy_all(t, f);
+	// NOLINTNEXTLINE(performance-no-int-to-ptr)
+	unlock((struct lpm *)(uintptr_t)from);
+}
+
+const struct nb_map_ops nb_map_lpm_ops = {
+	.check = check,
+	.plan = plan,
+	.init = init,
+	.lookup = lookup,
+	.update = update,
+	.remove = take_out,
+	.read = read,
+	.write = write,
+	.next = next,
+	.count = count,
+	.copy = copy,
+};
