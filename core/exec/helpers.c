@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "core/exec/bodies.h"
 #include "core/exec/code.h"
 #include "core/exec/trace.h"
 #include "core/map/ops.h"
@@ -248,6 +249,22 @@ static uint64_t iter_num_destroy(struct nb_run *run, uint64_t r1, uint64_t r2,
 #define tail_call NULL
 #define for_each_map_elem NULL
 #define loop NULL
+
+/* Bodies in other files. */
+#define ringbuf_output nb_body_ringbuf_output
+#define ringbuf_reserve nb_body_ringbuf_reserve
+#define ringbuf_submit nb_body_ringbuf_submit
+#define ringbuf_discard nb_body_ringbuf_discard
+#define ringbuf_query nb_body_ringbuf_query
+#define dynptr_from_mem nb_body_dynptr_from_mem
+#define ringbuf_reserve_dynptr nb_body_ringbuf_reserve_dynptr
+#define ringbuf_submit_dynptr nb_body_ringbuf_submit_dynptr
+#define ringbuf_discard_dynptr nb_body_ringbuf_discard_dynptr
+#define dynptr_read nb_body_dynptr_read
+#define dynptr_write nb_body_dynptr_write
+#define dynptr_data nb_body_dynptr_data
+#define spin_lock nb_body_spin_lock
+#define spin_unlock nb_body_spin_unlock
 
 bool nb_each_next(struct nb_run *run, struct nb_each *e)
 {

@@ -65,6 +65,8 @@ struct nb_map_spec {
 	/* maps of maps: number of the image's map that is the inner
 	 * definition, plus 1; 0: none */
 	uint32_t inner;
+	uint32_t lock; /* offset in the value of its spin lock, plus 1; 0: none
+			*/
 	/* data sections: initial value of element 0, value_size bytes; for
 	 * .bss and defined maps NULL */
 	const unsigned char *init;

@@ -173,7 +173,14 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n);
 
 /* ---- helpers ---- */
 
-enum nb_ret { NB_RET_SCALAR, NB_RET_VALUE_OR_NULL, NB_RET_VOID, NB_RET_ELEM };
+enum nb_ret {
+	NB_RET_SCALAR,
+	NB_RET_VALUE_OR_NULL,
+	NB_RET_VOID,
+	NB_RET_ELEM,
+	NB_RET_SAMPLE_OR_NULL,
+	NB_RET_SLICE_OR_NULL
+};
 
 enum nb_arg {
 	NB_ARG_NONE,
@@ -191,12 +198,22 @@ enum nb_arg {
 	NB_ARG_FUNC,
 	NB_ARG_PASS,
 	NB_ARG_ITER0,
-	NB_ARG_ITER
+	NB_ARG_ITER,
+	NB_ARG_ALLOC,
+	NB_ARG_SAMPLE,
+	NB_ARG_KEEP,
+	NB_ARG_DYNPTR,
+	NB_ARG_DYNPTR_END,
+	NB_ARG_NEW_DYNPTR,
+	NB_ARG_NEW_RECORD,
+	NB_ARG_LOCK
 };
 
 enum nb_effect {
 	NB_EFFECT_NONE,
 	NB_EFFECT_WRITES_MAP,
+	NB_EFFECT_LOCKS,
+	NB_EFFECT_UNLOCKS,
 	NB_EFFECT_CALLS,
 	NB_EFFECT_TAIL,
 	NB_EFFECT_ITER_NEW,

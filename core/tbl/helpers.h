@@ -5,7 +5,9 @@
  *
  * id, name   number and name (policies call bpf_<name>)
  * ret        what r0 holds: NB_RET_<ret> (VALUE_OR_NULL: of the map in r1;
- *            VOID: nothing; ELEM: a number to read, NULL at the end)
+ *            VOID: nothing; ELEM: a number to read, NULL at the end;
+ *            SAMPLE_OR_NULL: ALLOC bytes to give back; SLICE_OR_NULL: ALLOC
+ *            bytes of the DYNPTR, as long as that lasts)
  * a1..a5     NB_ARG_<a>:
  *            NONE   not an argument, may hold anything
  *            ANY    an initialised scalar
@@ -24,12 +26,21 @@
  *            PASS   anything initialised, handed to the callback
  *            ITER0  8 aligned bytes of stack that become an iterator
  *            ITER   such an iterator
+ *            ALLOC  a constant size
+ *            SAMPLE the pointer a reservation answered: given back
+ *            KEEP   memory of a map's value, as many bytes as the next
+ *                   argument says, that a dynptr will refer to
+ *            DYNPTR a dynptr on the stack
+ *            DYNPTR_END  one of a ring buffer's record: given back
+ *            NEW_DYNPTR  16 aligned bytes of stack that become one
+ *            NEW_RECORD  the same, of a record to give back
+ *            LOCK   the struct bpf_spin_lock of a map's value
  * maps       map types that the MAP argument may have: NB_MAPS_<maps> of
  *            core/spec/spec.h; NONE where there is no such argument
  * label      coherence of r0: NB_LABEL_COHERENT, NB_LABEL_LOCAL, or MAP: as
  *            the map is (a local map's content is local data)
  * effect     NB_EFFECT_NONE, NB_EFFECT_WRITES_MAP (refused on read-only and
- *            coherent maps); CALLS: runs the FUNC any number of times, TAIL:
+ *            coherent maps); LOCKS, UNLOCKS: the LOCK; CALLS: runs the FUNC any number of times, TAIL:
  *            goes on in another program; ITER_NEW, ITER_NEXT, ITER_END:
  *            begin, step and end an iterator. Engines lower CALLS and TAIL
  *            themselves; the others have bodies in core/exec/helpers.c
@@ -47,9 +58,23 @@ HELPER(12, tail_call,           VOID,          CTX,  MAP,  ANY,   NONE, NONE, PR
 HELPER(87, map_push_elem,       SCALAR,        MAP, VALUE, ANY,   NONE, NONE, PUSH,    LOCAL,    WRITES_MAP, "add a value; flags BPF_ANY, BPF_EXIST: in place of the oldest when full; 0, -E2BIG, -EBUSY")
 HELPER(88, map_pop_elem,        SCALAR,        MAP, FILL,  NONE,  NONE, NONE, POP,     LOCAL,    WRITES_MAP, "take a value out; 0, -ENOENT (empty, the value is zeroed), -EBUSY")
 HELPER(89, map_peek_elem,       SCALAR,        MAP, FILL,  NONE,  NONE, NONE, PUSH,    MAP,      NONE,       "copy the value that pop would take, or ask a bloom filter for one; 0, -ENOENT")
+HELPER(93, spin_lock,           VOID,          LOCK, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    LOCKS,      "take the lock of a map's value, one at a time; until bpf_spin_unlock no helper may be called; after 100 ms with one holder it is taken over")
+HELPER(94, spin_unlock,         VOID,          LOCK, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    UNLOCKS,    "give the lock back")
+HELPER(130, ringbuf_output,     SCALAR,        MAP,  MEM,  SIZE0, ANY,  NONE, RINGBUF, LOCAL,    NONE,       "append a record; flags 0, BPF_RB_NO_WAKEUP or BPF_RB_FORCE_WAKEUP; 0, -EAGAIN (full) or -EINVAL")
+HELPER(131, ringbuf_reserve,    SAMPLE_OR_NULL, MAP, ALLOC, ANY,  NONE, NONE, RINGBUF, LOCAL,    NONE,       "room for a record of constant size, or NULL; flags 0; to be submitted or discarded on every path")
+HELPER(132, ringbuf_submit,     VOID,          SAMPLE, ANY, NONE, NONE, NONE, NONE,    LOCAL,    NONE,       "the reserved record is complete; flags as for bpf_ringbuf_output")
+HELPER(133, ringbuf_discard,    VOID,          SAMPLE, ANY, NONE, NONE, NONE, NONE,    LOCAL,    NONE,       "the reserved record shall not be read; flags as for bpf_ringbuf_output")
+HELPER(134, ringbuf_query,      SCALAR,        MAP,  ANY,  NONE,  NONE, NONE, RINGBUF, LOCAL,    NONE,       "BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS or BPF_RB_PROD_POS: that number of bytes; 0 for other flags")
 HELPER(164, for_each_map_elem,  SCALAR,        MAP,  FUNC, PASS,  ANY,  NONE, EACH,    COHERENT, CALLS,      "call fn(map, key, value, ctx) for each element until it returns 1; flags 0; number of calls or a negative errno")
 HELPER(181, loop,               SCALAR,        ANY,  FUNC, PASS,  ANY,  NONE, NONE,    COHERENT, CALLS,      "call fn(i, ctx) for i from 0 to n - 1 until it returns 1; flags 0; number of calls, -E2BIG (n over 2^23) or -EINVAL")
 HELPER(195, map_lookup_percpu_elem, VALUE_OR_NULL, MAP, KEY, ANY,  NONE, NONE, PERCPU,  MAP,      NONE,       "pointer to the element's value of a CPU, or NULL, also where there is no such CPU")
+HELPER(197, dynptr_from_mem,    SCALAR,        KEEP, SIZE0, ANY, NEW_DYNPTR, NONE, NONE, LOCAL,  NONE,       "a dynptr to that part of a map's value; flags 0; 0, -E2BIG (16 MiB or more) or -EINVAL, and then it is empty")
+HELPER(198, ringbuf_reserve_dynptr, SCALAR,    MAP,  ANY,  ANY, NEW_RECORD, NONE, RINGBUF, LOCAL, NONE,      "reserve a record of any size behind a dynptr; flags 0; 0, -E2BIG or -EINVAL, and then it is empty; always to be submitted or discarded")
+HELPER(199, ringbuf_submit_dynptr, VOID,       DYNPTR_END, ANY, NONE, NONE, NONE, NONE, LOCAL,   NONE,       "the record behind the dynptr is complete")
+HELPER(200, ringbuf_discard_dynptr, VOID,      DYNPTR_END, ANY, NONE, NONE, NONE, NONE, LOCAL,   NONE,       "the record behind the dynptr shall not be read")
+HELPER(201, dynptr_read,        SCALAR,        OUT,  SIZE0, DYNPTR, ANY, ANY, NONE,    LOCAL,    NONE,       "copy size bytes out of a dynptr from an offset on; flags 0; 0, -E2BIG (not that many) or -EINVAL")
+HELPER(202, dynptr_write,       SCALAR,        DYNPTR, ANY, MEM, SIZE0, ANY,  NONE,    LOCAL,    NONE,       "copy size bytes into a dynptr at an offset; flags 0; 0, -E2BIG (not that many) or -EINVAL")
+HELPER(203, dynptr_data,        SLICE_OR_NULL, DYNPTR, ANY, ALLOC, NONE, NONE, NONE,   LOCAL,    NONE,       "pointer to a part of constant size of a dynptr, from an offset on; NULL: there is no such part")
 /* Kernel functions of open-coded iterators; the numbers are ours. */
 HELPER(0x10001, iter_num_new,     SCALAR,      ITER0, ANY, ANY,   NONE, NONE, NONE,    COHERENT, ITER_NEW,   "begin an iterator over the numbers from start to end - 1; 0, -EINVAL or -E2BIG, and then it is empty; always ended by bpf_iter_num_destroy")
 HELPER(0x10002, iter_num_next,    ELEM,        ITER, NONE, NONE,  NONE, NONE, NONE,    COHERENT, ITER_NEXT,  "pointer to the next number, or NULL")

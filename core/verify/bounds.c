@@ -112,6 +112,9 @@ static const char *whose(struct nb_env *env, const struct nb_reg *r,
 {
 	const char *name, *type;
 
+	if (r->kind == NB_REG_MEM && r->ref)
+		return nb_say(env, "the %llu bytes asked for at %s", (ull)limit,
+			      nb_say_where(env, r->from));
 	if (r->kind != NB_REG_VALUE)
 		return nb_say(env, "the %llu bytes of memory", (ull)limit);
 	name = nb_map_name(env, r->map);

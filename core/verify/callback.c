@@ -23,6 +23,7 @@
 
 #include "core/verify/check_at.h"
 #include "core/verify/region.h"
+#include "core/verify/resources.h"
 
 /* Linux's BPF_MAX_LOOPS; turns that are worth counting one by one. */
 enum { MAX_TURNS = 1 << 23, COUNTED = 4096 };
@@ -108,8 +109,10 @@ int nb_check_callback(const struct at *a, const struct nb_helper_spec *h,
 int nb_check_callback_return(const struct at *a)
 {
 	const struct nb_reg *r = reg(a, 0);
-	int rc = nb_check_init(a, 0);
+	int rc = nb_check_all_returned(a, a->st->nframes - 1);
 
+	if (!rc)
+		rc = nb_check_init(a, 0);
 	if (rc)
 		return rc;
 	if (r->kind == NB_REG_SCALAR && r->r.umax <= 1)
@@ -239,6 +242,8 @@ static void element_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	key.map = m->key_size;
 	value = nb_reg_pointer(NB_REG_VALUE);
 	value.map = nb_top(st)->regs[1].map;
+	if (m->lock)
+		value.id = ++env->ids; /* another value than any before */
 	if (m->type == NB_MAP_HASH) {
 		env->saw_local = true;
 		key.label = env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;

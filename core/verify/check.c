@@ -7,9 +7,14 @@
 #include "core/verify/callback.h"
 #include "core/verify/check_args.h"
 #include "core/verify/check_at.h"
+#include "core/verify/check_dynptr.h"
+#include "core/verify/check_refs.h"
+#include "core/verify/lock.h"
 #include "core/verify/names.h"
+#include "core/verify/refs.h"
 #include "core/verify/report.h"
 #include "core/verify/require.h"
+#include "core/verify/resources.h"
 
 struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off)
 {
@@ -129,6 +134,7 @@ static int pointer_operand(const struct at *a, int number)
 
 	switch ((enum nb_reg_kind)r->kind) {
 	case NB_REG_VALUE_OR_NULL:
+	case NB_REG_MEM_OR_NULL:
 		return refuse(a, NB_FIND_NULL_ARITH, number,
 			      nb_say(a->env,
 				     "r%d tested against NULL before it is "
@@ -224,7 +230,7 @@ static uint64_t span_of(const struct at *a, const struct nb_reg *r)
 {
 	if (r->kind == NB_REG_VALUE)
 		return a->env->img->maps[r->map].value_size;
-	return r->kind == NB_REG_RDONLY ? r->map : a->env->opts.plain_mem;
+	return r->size;
 }
 
 int nb_check_rdonly(const struct at *a, int number, enum access acc)
@@ -243,7 +249,9 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 
 	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
 	    size <= limit - (uint64_t)off->smax)
-		return 0;
+		return r->kind == NB_REG_VALUE
+			       ? nb_check_lock_bytes(a, number, off, size)
+			       : 0;
 	return nb_refuse_span(a->env, a->pc, number, r, off, size, limit);
 }
 
@@ -419,6 +427,10 @@ static int check_stack(const struct at *a, const struct nb_need *n,
 {
 	int rc = nb_check_frame(a, n->reg, off, n->size);
 
+	if (!rc)
+		rc = nb_check_objects(a, n->reg, frame_of(a, reg(a, n->reg)),
+				      off->smin, off->smax + n->size,
+				      acc == STORE);
 	if (rc)
 		return rc;
 	if (!aligned(off, n->size))
@@ -612,6 +624,15 @@ static int refuse_address(const struct at *a, int number)
 				     "when there is no such element: add "
 				     "if (!v) return 0;",
 				     nb_map_name(a->env, r->map)));
+	if (r->kind == NB_REG_MEM_OR_NULL)
+		return refuse(a, NB_FIND_NULLABLE, number,
+			      nb_say(a->env,
+				     "r%d tested against NULL before it is "
+				     "followed",
+				     number),
+			      nb_say_null_hint(a->env, a->st, r));
+	if (nb_check_ended(a, number))
+		return NB_E_VERIFY;
 	return refuse(a, NB_FIND_NOT_POINTER, number,
 		      nb_say(a->env, "a pointer to memory in r%d", number),
 		      nb_reg_is_const(r) && !r->r.t.value
@@ -643,6 +664,7 @@ static int check_access(const struct at *a, const struct nb_need *n,
 	case NB_REG_SCALAR:
 	case NB_REG_MAP:
 	case NB_REG_VALUE_OR_NULL:
+	case NB_REG_MEM_OR_NULL:
 	case NB_REG_FUNC:
 		break;
 	}
@@ -659,6 +681,13 @@ static int check_ordered(const struct at *a, const struct nb_need *n)
 			      "memory that other threads may share: the stack "
 			      "or a map's value",
 			      "");
+	if (r->kind == NB_REG_MEM && r->align < n->size)
+		return refuse(a, NB_FIND_ATOMIC_ALIGN, n->reg,
+			      nb_say(a->env,
+				     "memory that begins at a multiple of %d",
+				     n->size),
+			      "ask for a part of the dynptr at an offset that "
+			      "is a multiple of 8");
 	if (!nb_reg_is_pointer(r) || aligned(&off, n->size))
 		return 0;
 	return nb_refuse(
@@ -708,7 +737,8 @@ static int check_return(const struct at *a)
 	int rc;
 
 	if (a->st->nframes == 1) {
-		if ((rc = nb_check_init(a, 0)))
+		if ((rc = nb_check_all_returned(a, 0)) ||
+		    (rc = nb_check_init(a, 0)))
 			return rc;
 		if (r->kind == NB_REG_SCALAR || a->env->opts.privileged)
 			return 0;

@@ -6,6 +6,9 @@
 #include "core/verify/callback.h"
 #include "core/verify/check.h"
 #include "core/verify/check_at.h"
+#include "core/verify/check_dynptr.h"
+#include "core/verify/check_refs.h"
+#include "core/verify/resources.h"
 #include "core/verify/tail.h"
 
 const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
@@ -40,7 +43,8 @@ struct nb_extent nb_helper_extent(const struct nb_env *env,
 	const struct nb_map_spec *m = nb_helper_map(env, st, h);
 	uint64_t size = 0;
 
-	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_OUT) {
+	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_OUT ||
+	    h->arg[arg] == NB_ARG_KEEP) {
 		const struct nb_reg *r = &f->regs[arg + 2 <= 5 ? arg + 2 : 5];
 
 		return (struct nb_extent){ r->r.umin, r->r.umax };
@@ -148,6 +152,14 @@ static const char *arg_words(enum nb_arg arg)
 	case NB_ARG_PASS:
 	case NB_ARG_ITER0:
 	case NB_ARG_ITER:
+	case NB_ARG_ALLOC:
+	case NB_ARG_SAMPLE:
+	case NB_ARG_KEEP:
+	case NB_ARG_DYNPTR:
+	case NB_ARG_DYNPTR_END:
+	case NB_ARG_NEW_DYNPTR:
+	case NB_ARG_NEW_RECORD:
+	case NB_ARG_LOCK:
 		break;
 	}
 	return "an argument";
@@ -163,6 +175,10 @@ static int check_stack_arg(const struct at *a, int number, uint64_t size,
 	if (rc)
 		return rc;
 	nb_note_depth(a, r, &off);
+	rc = nb_check_objects_arg(a, number, &a->st->frames[r->frame], off.smin,
+				  off.smax + (int64_t)size);
+	if (rc)
+		return rc;
 	return acc == LOAD ? nb_check_written(a, number, &off, size) : 0;
 }
 
@@ -182,6 +198,8 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 				  arg_words(kind), h->name, number,
 				  (unsigned long long)size.max);
 
+	if (h->arg[arg] == NB_ARG_KEEP)
+		return nb_check_keep(a, h, number, size.max);
 	if (!size.max && r->kind == NB_REG_STACK)
 		return 0;
 	switch ((enum nb_reg_kind)r->kind) {
@@ -196,10 +214,14 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 		rc = nb_check_span(a, number, &off, size.max);
 		return rc ? rc : nb_check_rdonly(a, number, acc);
 	case NB_REG_VALUE_OR_NULL:
+	case NB_REG_MEM_OR_NULL:
 		return refuse(a, NB_FIND_ARG_NULL, number, want, "");
 	case NB_REG_SCALAR:
 		if (nb_reg_is_const(r) && !r->r.t.value)
 			return refuse(a, NB_FIND_ARG_NULL, number, want, "");
+		rc = nb_check_ended(a, number);
+		if (rc)
+			return rc;
 		break;
 	case NB_REG_UNINIT:
 	case NB_REG_CTX:
@@ -254,6 +276,8 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 		return 0;
 	if ((rc = nb_check_init(a, number)))
 		return rc;
+	if (nb_is_resource(h->arg[arg]))
+		return nb_check_resource(a, h, arg);
 	switch (h->arg[arg]) {
 	case NB_ARG_MAP:
 		return check_map_arg(a, h, number);
@@ -290,6 +314,14 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 	case NB_ARG_MEM:
 	case NB_ARG_OUT:
 	case NB_ARG_FILL:
+	case NB_ARG_ALLOC:
+	case NB_ARG_SAMPLE:
+	case NB_ARG_KEEP:
+	case NB_ARG_DYNPTR:
+	case NB_ARG_DYNPTR_END:
+	case NB_ARG_NEW_DYNPTR:
+	case NB_ARG_NEW_RECORD:
+	case NB_ARG_LOCK:
 		break;
 	}
 	return 0;
@@ -298,14 +330,14 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 static bool is_memory(enum nb_arg arg)
 {
 	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
-	       arg == NB_ARG_OUT || arg == NB_ARG_FILL;
+	       arg == NB_ARG_OUT || arg == NB_ARG_FILL || arg == NB_ARG_KEEP;
 }
 
 /* First what stands alone, then memory, whose size other arguments say. */
 int nb_check_args(const struct at *a)
 {
 	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
-	int rc = 0;
+	int rc = nb_check_call_held(a, h);
 
 	for (unsigned i = 0; !rc && i < 5; i++)
 		rc = check_arg(a, h, i);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/verify/names.h"
+#include "core/verify/objects.h"
 #include "core/verify/path.h"
 
 enum { SHOWN_PATH = 8, MARGIN = 64 << 10 };
@@ -157,12 +158,15 @@ static const char *say_value(struct nb_env *env, const struct nb_reg *r)
 			      nb_map_name(env, r->map));
 	case NB_REG_MEM:
 		return nb_say(env, "pointer to memory (%u bytes), offset %s",
-			      env->opts.plain_mem, span);
+			      r->size, span);
 	case NB_REG_RDONLY:
 		return nb_say(env,
 			      "pointer to memory (%u bytes) that is only read, "
 			      "offset %s",
-			      r->map, span);
+			      r->size, span);
+	case NB_REG_MEM_OR_NULL:
+		return nb_say(env, "pointer to memory (%u bytes), or NULL",
+			      r->size);
 	case NB_REG_FUNC:
 		return nb_say(env, "address of the function at slot %u",
 			      r->map);
@@ -513,7 +517,10 @@ static void trace_cells(struct nb_env *env, const struct nb_frame *f)
 		const struct nb_cell *x = &f->cells[c];
 		int off = -(int)(c + 1) * 4;
 
-		if (x->kind == NB_CELL_SPILL8_HI ||
+		if (x->kind == NB_CELL_OBJECT)
+			nb_buf_printf(env->opts.trace, "    r10%d: %s\n", off,
+				      nb_say_object(x));
+		if (x->kind == NB_CELL_SPILL8_HI || nb_cell_is_object(x) ||
 		    (x->kind == NB_CELL_BYTES && !x->init))
 			continue;
 		if (x->kind == NB_CELL_BYTES)

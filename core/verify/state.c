@@ -17,18 +17,21 @@ struct saved_frame {
 };
 
 /*
- * Header, then for each frame a saved_frame, its registers (the live ones)
- * and its cells; of ranges only as much as a constant has, where they are
- * constants, and no register of cells that have none.
+ * Header, then the references, then for each frame a saved_frame, its
+ * registers (the live ones) and its cells; of ranges only as much as a constant
+ * has, where they are constants, and no register of cells that have none.
  */
 struct nb_saved {
 	uint32_t nframes;
+	uint32_t nrefs;
+	struct nb_held lock;
 	struct nb_region region;
 	uint8_t budget;
 	uint64_t data[];
 };
 
 enum {
+	REF_WORDS = (sizeof(struct nb_ref) + 7) / 8,
 	FRAME_WORDS = (sizeof(struct saved_frame) + 7) / 8,
 	REG_HEAD = offsetof(struct nb_reg, r) + sizeof(struct nb_tnum),
 	REG_TAIL = sizeof(struct nb_reg) - REG_HEAD,
@@ -72,7 +75,18 @@ bool nb_reg_equal(const struct nb_reg *a, const struct nb_reg *b)
 {
 	return a->kind == b->kind && a->label == b->label &&
 	       a->frame == b->frame && a->map == b->map && a->id == b->id &&
-	       a->delta == b->delta && nb_range_equal(&a->r, &b->r);
+	       a->delta == b->delta &&
+	       (a->kind == NB_REG_SCALAR || a->ref == b->ref) &&
+	       nb_range_equal(&a->r, &b->r);
+}
+
+void nb_frame_extend(struct nb_frame *f, uint32_t cell)
+{
+	if (cell < f->ncells)
+		return;
+	memset(&f->cells[f->ncells], 0,
+	       (cell + 1 - f->ncells) * sizeof(f->cells[0]));
+	f->ncells = cell + 1;
 }
 
 /* r10 is the same in every state of a frame and is made anew. */
@@ -151,7 +165,7 @@ static const uint64_t *get_cell(const uint64_t *p, struct nb_cell *c)
 
 size_t nb_state_size(const struct nb_state *st, const struct nb_live *live)
 {
-	size_t words = 0;
+	size_t words = st->nrefs * (size_t)REF_WORDS;
 
 	for (uint32_t i = 0; i < st->nframes; i++) {
 		const struct nb_frame *f = &st->frames[i];
@@ -199,15 +213,19 @@ void nb_state_save(struct nb_saved *to, const struct nb_state *st,
 	uint64_t *p = to->data;
 
 	to->nframes = st->nframes;
+	to->nrefs = st->nrefs;
+	to->lock = st->lock;
 	to->region = st->region;
 	to->budget = st->budget;
+	for (uint32_t i = 0; i < st->nrefs; i++, p += REF_WORDS)
+		memcpy(p, &st->refs[i], sizeof(st->refs[i]));
 	for (uint32_t i = 0; i < st->nframes; i++)
 		p = put_frame(p, &st->frames[i], live->regs[i]);
 }
 
 void nb_state_note_read(struct nb_saved *saved, const struct nb_cells *read)
 {
-	uint64_t *p = saved->data;
+	uint64_t *p = saved->data + saved->nrefs * (size_t)REF_WORDS;
 
 	for (uint32_t i = 0; i < saved->nframes; i++) {
 		struct saved_frame s;
@@ -232,8 +250,12 @@ void nb_state_restore(struct nb_state *st, const struct nb_saved *from)
 	const uint64_t *p = from->data;
 
 	st->nframes = from->nframes;
+	st->nrefs = from->nrefs;
+	st->lock = from->lock;
 	st->region = from->region;
 	st->budget = from->budget;
+	for (uint32_t i = 0; i < from->nrefs; i++, p += REF_WORDS)
+		memcpy(&st->refs[i], p, sizeof(st->refs[i]));
 	for (uint32_t i = 0; i < from->nframes; i++) {
 		struct nb_frame *f = &st->frames[i];
 		struct saved_frame s;
@@ -266,23 +288,48 @@ void nb_state_restore(struct nb_state *st, const struct nb_saved *from)
  * their deltas differ. More links in the newer state only mean fewer
  * behaviours, so two stored ids may stand for the same newer one.
  */
-enum { NIDS = NB_MAX_FRAMES * (NB_NREGS + 8) };
+enum { NIDS = NB_MAX_FRAMES * (NB_NREGS + 8), NREFIDS = 2 * NB_MAX_REFS };
 
 struct ids {
-	uint32_t n;
+	uint32_t n, nrefs;
 	bool exact;
 	struct nb_inside *in; /* NULL if exact */
 	struct {
 		uint32_t old, now;
 		int64_t shift;
 	} pair[NIDS];
+	struct {
+		uint32_t old, now;
+	} ref[NREFIDS];
 };
+
+/*
+ * References stand for each other one to one: giving one back in the newer
+ * state must not take away what the stored one still has.
+ */
+static bool same_ref(struct ids *ids, uint32_t old, uint32_t now)
+{
+	if (!old || !now)
+		return old == now;
+	for (uint32_t i = 0; i < ids->nrefs; i++)
+		if (ids->ref[i].old == old || ids->ref[i].now == now)
+			return ids->ref[i].old == old && ids->ref[i].now == now;
+	if (ids->nrefs == NREFIDS)
+		return false;
+	ids->ref[ids->nrefs].old = old;
+	ids->ref[ids->nrefs].now = now;
+	ids->nrefs++;
+	return true;
+}
 
 static bool same_id(struct ids *ids, const struct nb_reg *old,
 		    const struct nb_reg *now)
 {
 	int64_t shift = (int64_t)now->delta - old->delta;
 
+	/* Without an id a value is another one than any with an id. */
+	if (nb_reg_is_pointer(old) && !old->id != !now->id)
+		return false;
 	if (!old->id)
 		return !ids->exact || !now->id;
 	for (uint32_t i = 0; i < ids->n; i++) {
@@ -315,6 +362,8 @@ static bool covers_reg(struct ids *ids, const struct nb_reg *old,
 	if (old->deps && !(old->deps & ids->in->precise) && !ids->in->all)
 		return true; /* nothing was concluded from its value */
 	ids->in->deps |= now->deps;
+	if (nb_reg_is_pointer(old) && !same_ref(ids, old->ref, now->ref))
+		return false;
 	return nb_range_within(&now->r, &old->r) && same_id(ids, old, now);
 }
 
@@ -323,7 +372,19 @@ static bool same_reg(struct ids *ids, const struct nb_reg *old,
 {
 	return old->kind == now->kind && old->label == now->label &&
 	       old->frame == now->frame && old->map == now->map &&
+	       (old->kind == NB_REG_SCALAR ||
+		same_ref(ids, old->ref, now->ref)) &&
 	       nb_range_equal(&old->r, &now->r) && same_id(ids, old, now);
+}
+
+static bool same_object(struct ids *ids, const struct nb_cell *old,
+			const struct nb_cell *now)
+{
+	return old->kind == now->kind &&
+	       (old->kind == NB_CELL_OBJECT_HI ||
+		(old->reg.map == now->reg.map &&
+		 old->reg.align == now->reg.align &&
+		 same_ref(ids, old->reg.ref, now->reg.ref)));
 }
 
 /* Every byte of a spilled scalar is data; its known bits say which are 0. */
@@ -364,6 +425,8 @@ static uint64_t cell_deps(const struct nb_cell *c, const struct nb_cell *low)
 static bool covers_cell(struct ids *ids, const struct nb_cell *old,
 			const struct nb_cell *now, const struct nb_cell *low)
 {
+	if (nb_cell_is_object(old) || nb_cell_is_object(now))
+		return same_object(ids, old, now);
 	if (!old->init)
 		return true; /* the explored part never read it */
 	if (old->init & ~now->init || now->local & ~old->local & old->init)
@@ -403,6 +466,8 @@ static bool counts(struct ids *ids, const struct saved_frame *s, uint32_t frame,
 static bool same_cell(struct ids *ids, const struct nb_cell *old,
 		      const struct nb_cell *now)
 {
+	if (nb_cell_is_object(old) || nb_cell_is_object(now))
+		return same_object(ids, old, now);
 	if (old->kind != now->kind || old->init != now->init ||
 	    old->zero != now->zero || old->local != now->local)
 		return false;
@@ -480,13 +545,35 @@ static bool compare_frame(struct ids *ids, const uint64_t **data,
 	return ids->exact || compare_rest(&s, f);
 }
 
+/* The same things held, and the same lock. */
+static bool compare_held(struct ids *ids, const struct nb_saved *old,
+			 const uint64_t **data, const struct nb_state *st)
+{
+	const struct nb_held *l = &old->lock;
+	struct nb_reg was = nb_reg_pointer(NB_REG_VALUE), is = was;
+	struct nb_ref ref;
+
+	if (old->nrefs != st->nrefs || l->held != st->lock.held)
+		return false;
+	for (uint32_t i = 0; i < st->nrefs; i++, *data += REF_WORDS) {
+		memcpy(&ref, *data, sizeof(ref));
+		if (ref.kind != st->refs[i].kind ||
+		    ref.frame != st->refs[i].frame ||
+		    !same_ref(ids, ref.id, st->refs[i].id))
+			return false;
+	}
+	was.id = l->id;
+	is.id = st->lock.id;
+	return !l->held || (l->map == st->lock.map && same_id(ids, &was, &is));
+}
+
 static bool compare(const struct nb_saved *old, const struct nb_state *st,
 		    const struct nb_live *live, struct nb_inside *in)
 {
 	const uint64_t *p = old->data;
 	struct ids ids;
 
-	ids.n = 0;
+	ids.n = ids.nrefs = 0;
 	ids.exact = !in;
 	ids.in = in;
 	if (old->nframes != st->nframes || old->budget < st->budget ||
@@ -494,6 +581,8 @@ static bool compare(const struct nb_saved *old, const struct nb_state *st,
 		return false;
 	if (ids.exact &&
 	    (old->budget != st->budget || old->region.open != st->region.open))
+		return false;
+	if (!compare_held(&ids, old, &p, st))
 		return false;
 	for (uint32_t i = 0; i < st->nframes; i++)
 		if (!compare_frame(&ids, &p, st, i, live->regs[i]))
@@ -568,6 +657,7 @@ void nb_state_widen(struct nb_state *st, const struct nb_saved *old,
 
 	if (old->nframes != st->nframes)
 		return;
+	p += old->nrefs * (size_t)REF_WORDS;
 	for (uint32_t i = 0; i < st->nframes; i++) {
 		struct nb_frame *f = &st->frames[i];
 		struct saved_frame sf;

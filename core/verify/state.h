@@ -17,37 +17,64 @@ enum nb_reg_kind {
 	NB_REG_MAP,	      /* handle of map @map */
 	NB_REG_VALUE,	      /* into a value of map @map */
 	NB_REG_VALUE_OR_NULL, /* the same, or NULL; copies share @id */
-	NB_REG_MEM,	      /* into opts.plain_mem bytes */
-	NB_REG_RDONLY,	      /* into @map bytes, only to be read */
+	NB_REG_MEM,	      /* into @size bytes that live as long as @ref */
+	NB_REG_MEM_OR_NULL,   /* the same, or NULL; copies share @id */
+	NB_REG_RDONLY,	      /* into @size bytes, only to be read */
 	NB_REG_FUNC	      /* code address, slot @map */
 };
 
 /*
  * One value. Of pointers @r is the byte offset: into the context, the value,
- * the plain memory, or from the frame pointer of frame @frame; it wraps as
- * the machine's addition does, so what it says always holds.
+ * the memory, or from the frame pointer of frame @frame; it wraps as the
+ * machine's addition does, so what it says always holds.
  *
  * Scalars with the same @id (not 0) are linked: each is a common number plus
- * its own @delta, modulo 2^64.
+ * its own @delta, modulo 2^64. A pointer that may be NULL and is what a
+ * reference stands for has that reference as its @id. A pointer into a value
+ * with a lock keeps its @id: it tells values apart.
  */
 struct nb_reg {
 	uint8_t kind;
 	uint8_t label; /* NB_LABEL_COHERENT or NB_LABEL_LOCAL */
-	uint8_t frame;
+	union {
+		uint8_t frame;
+		uint8_t align; /* of MEM: of its first byte, 1 or 8 */
+	};
 	uint32_t id;
-	uint32_t map;
-	uint32_t from; /* slot where a LOCAL label came in; for messages */
+	union {
+		uint32_t map;
+		uint32_t size; /* of MEM: bytes */
+	};
+	/* slot where a LOCAL label came in, or MEM was asked for; for messages
+	 */
+	uint32_t from;
 	int32_t delta;
+	/* MEM: the reference that keeps it, 0: the program's whole run.
+	 * Scalars, for messages: slot after the one where what this pointed
+	 * to was given back. */
+	uint32_t ref;
 	uint64_t deps;	   /* scalars: what @r, @id and @delta came from */
 	struct nb_range r; /* the last member */
 };
 
 /* Four bytes of stack. */
 enum nb_cell_kind {
-	NB_CELL_BYTES,	  /* data, told apart by the masks alone */
-	NB_CELL_SPILL4,	  /* @reg, a scalar of 4 bytes */
-	NB_CELL_SPILL8,	  /* low half of @reg */
-	NB_CELL_SPILL8_HI /* high half of the cell below */
+	NB_CELL_BYTES,	   /* data, told apart by the masks alone */
+	NB_CELL_SPILL4,	   /* @reg, a scalar of 4 bytes */
+	NB_CELL_SPILL8,	   /* low half of @reg */
+	NB_CELL_SPILL8_HI, /* high half of the cell below */
+	NB_CELL_OBJECT,	   /* first of an object, which @reg describes */
+	NB_CELL_OBJECT_HI  /* the rest of it */
+};
+
+/*
+ * What a helper keeps on the stack for the program, which never sees the
+ * bytes: no byte of it counts as written. Of its first cell's @reg: map is
+ * the kind, ref its identity, align that of the memory behind it.
+ */
+enum nb_object_kind {
+	NB_OBJECT_DYNPTR_MEM, /* into a value of a map */
+	NB_OBJECT_DYNPTR_RING /* a record of a ring buffer, or nothing */
 };
 
 struct nb_cell {
@@ -106,8 +133,30 @@ struct nb_region {
 	uint32_t pc, end;
 };
 
+/* What is held and has to be given back, in the order it was taken. */
+enum nb_ref_kind {
+	NB_REF_SAMPLE, /* a record of a ring buffer, by its pointer */
+	NB_REF_DYNPTR  /* the same behind an object on the stack */
+};
+
+enum { NB_MAX_REFS = 32 };
+
+struct nb_ref {
+	uint32_t id, pc; /* pc: where it was taken */
+	uint8_t kind, frame;
+};
+
+/* The lock that is held: of the value of map @map that has identity @id. */
+struct nb_held {
+	bool held;
+	uint32_t map, id, pc;
+};
+
 struct nb_state {
 	uint32_t nframes; /* at least 1 */
+	uint32_t nrefs;
+	struct nb_ref refs[NB_MAX_REFS];
+	struct nb_held lock;
 	struct nb_region region;
 	uint8_t budget; /* label of the may_goto budget */
 	struct nb_frame frames[NB_MAX_FRAMES];
@@ -133,11 +182,19 @@ static inline struct nb_frame *nb_top(struct nb_state *st)
 	return &st->frames[st->nframes - 1];
 }
 
+static inline bool nb_cell_is_object(const struct nb_cell *c)
+{
+	return c->kind == NB_CELL_OBJECT || c->kind == NB_CELL_OBJECT_HI;
+}
+
 /* Cell that holds byte @off (-512 .. -1) of a frame. */
 static inline uint32_t nb_cell_at(int64_t off)
 {
 	return (uint32_t)((-off - 1) / 4);
 }
+
+/* Make cells up to @cell exist. */
+void nb_frame_extend(struct nb_frame *f, uint32_t cell);
 
 /*
  * Make the registers outside @live NB_REG_UNINIT. A state that is stored has

@@ -9,7 +9,10 @@
 
 #include "core/verify/check.h"
 #include "core/verify/check_args.h"
+#include "core/verify/objects.h"
+#include "core/verify/refs.h"
 #include "core/verify/region.h"
+#include "core/verify/resources.h"
 
 /* ---- labels ---- */
 
@@ -234,8 +237,8 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 /* ---- stack ---- */
 
-static void note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
-		       uint32_t cell)
+void nb_step_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
+			uint32_t cell)
 {
 	struct nb_writes *w = env->writes[pc];
 
@@ -248,16 +251,6 @@ static void note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
 		return;
 	}
 	w->cells[frame][cell / 64] |= (uint64_t)1 << cell % 64;
-}
-
-/* Make cells up to @cell exist. */
-static void extend(struct nb_frame *f, uint32_t cell)
-{
-	if (cell < f->ncells)
-		return;
-	memset(&f->cells[f->ncells], 0,
-	       (cell + 1 - f->ncells) * sizeof(f->cells[0]));
-	f->ncells = cell + 1;
 }
 
 /* The cell's four bytes as a number. */
@@ -328,8 +321,7 @@ static void to_bytes(struct nb_env *env, struct nb_frame *f, uint32_t c)
 	x->kind = NB_CELL_BYTES;
 }
 
-/* Before a write to part of an 8-byte spill: its halves stand alone. */
-static void split(struct nb_env *env, struct nb_frame *f, uint32_t c)
+void nb_step_split(struct nb_env *env, struct nb_frame *f, uint32_t c)
 {
 	uint32_t low = f->cells[c].kind == NB_CELL_SPILL8_HI ? c + 1 : c;
 	struct nb_cell *x = &f->cells[low], *y;
@@ -364,7 +356,7 @@ static void store_wide(struct nb_env *env, struct nb_frame *f, uint32_t c,
 {
 	struct nb_cell *x = &f->cells[c], *y = &f->cells[c - 1];
 
-	split(env, f, c);
+	nb_step_split(env, f, c);
 	x->kind = NB_CELL_SPILL8;
 	y->kind = NB_CELL_SPILL8_HI;
 	x->init = y->init = 0xf;
@@ -380,7 +372,7 @@ static void store_half(struct nb_env *env, struct nb_frame *f, uint32_t c,
 {
 	struct nb_cell *x = &f->cells[c];
 
-	split(env, f, c);
+	nb_step_split(env, f, c);
 	if (v.r.umax > UINT32_MAX) {
 		unlink(&v);
 		v.r = nb_range_zext(&v.r, 32);
@@ -400,7 +392,7 @@ static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
 	uint8_t mask = (uint8_t)(nb_ones(size) << (off & 3));
 	struct nb_cell *x = &f->cells[c];
 
-	split(env, f, c);
+	nb_step_split(env, f, c);
 	to_bytes(env, f, c);
 	x->init |= mask;
 	x->zero &= (uint8_t)~mask;
@@ -432,13 +424,14 @@ static void store_stack(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	struct nb_frame *f = &st->frames[at.frame];
 	uint32_t c = nb_cell_at(at.off);
 
-	extend(f, c);
-	note_write(env, pc, at.frame, c);
+	nb_object_end(env, st, pc, at.frame, at.off, at.off + at.size);
+	nb_frame_extend(f, c);
+	nb_step_note_write(env, pc, at.frame, c);
 	if (at.size >= 4)
 		nb_cells_add(&f->written, c);
 	if (at.size == 8) {
 		nb_cells_add(&f->written, c - 1);
-		note_write(env, pc, at.frame, c - 1);
+		nb_step_note_write(env, pc, at.frame, c - 1);
 		store_wide(env, f, c, v);
 		return;
 	}
@@ -462,16 +455,16 @@ static void smear_stack(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 	if (zero)
 		nb_mark(env, v->deps);
-
+	nb_object_end(env, st, pc, at.frame, at.off, at.off + at.size);
 	for (int64_t off = at.off; off < at.off + at.size; off++) {
 		uint32_t c = nb_cell_at(off);
 		uint8_t bit = (uint8_t)(1u << (off & 3));
 
-		note_write(env, pc, at.frame, c);
+		nb_step_note_write(env, pc, at.frame, c);
 		if (c >= f->ncells)
 			continue; /* still not written for certain */
 		note_scatter(env, f, c);
-		split(env, f, c);
+		nb_step_split(env, f, c);
 		to_bytes(env, f, c);
 		if (!zero)
 			f->cells[c].zero &= (uint8_t)~bit;
@@ -636,6 +629,10 @@ static struct nb_reg load_at(struct nb_env *env, struct nb_state *st,
 		v = load_value(env, ptr, &off, size, pc);
 	else if (ptr->kind == NB_REG_CTX)
 		v = load_ctx(env, &off, size, pc);
+	else if (ptr->kind == NB_REG_MEM) {
+		v.label = source(env);
+		v.from = pc;
+	}
 	follow(&v, ptr);
 	return v;
 }
@@ -830,9 +827,10 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		    &v);
 }
 
-static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
+/* What r0 points to, for results that are pointers. */
+static struct nb_reg result(struct nb_env *env, struct nb_state *st,
+			    uint32_t pc, const struct nb_helper_spec *h)
 {
-	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
 	const struct nb_map_spec *m = nb_helper_map(env, st, h);
 	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());
 
@@ -840,12 +838,24 @@ static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		r0 = nb_reg_pointer(NB_REG_VALUE_OR_NULL);
 		r0.map = (uint32_t)(m - env->img->maps);
 		r0.id = ++env->ids;
+	} else if (h->ret == NB_RET_SAMPLE_OR_NULL) {
+		r0 = nb_step_sample(env, st, pc, h);
+	} else if (h->ret == NB_RET_SLICE_OR_NULL) {
+		r0 = nb_step_slice(env, st, pc, h);
 	}
 	if (h->label == NB_LABEL_LOCAL ||
 	    (h->label == NB_LABEL_MAP && success_is_local(m))) {
 		r0.label = source(env);
 		r0.from = pc;
 	}
+	return r0;
+}
+
+static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
+	struct nb_reg r0 = result(env, st, pc, h);
+
 	for (unsigned i = 0; i < 5; i++)
 		follow_arg(env, st, h, i, &r0, pc);
 	if (st->region.open)
@@ -853,6 +863,7 @@ static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	for (unsigned i = 0; i < 5; i++)
 		if (writes(nb_helper_arg(env, st, h, i)))
 			write_out(env, st, pc, h, i, &r0);
+	nb_step_resources(env, st, pc, h);
 	forget(st, 0, 5);
 	if (h->ret != NB_RET_VOID)
 		assign(st, 0, r0);
@@ -866,6 +877,8 @@ void nb_step_init(const struct nb_env *env, struct nb_state *st)
 
 	memset(&st->region, 0, sizeof(st->region));
 	st->nframes = 1;
+	st->nrefs = 0;
+	memset(&st->lock, 0, sizeof(st->lock));
 	st->budget = NB_LABEL_COHERENT;
 	f->ret = NB_NO_PC;
 	f->ncells = 0;
@@ -878,6 +891,8 @@ void nb_step_init(const struct nb_env *env, struct nb_state *st)
 	f->regs[1] = nb_reg_pointer(NB_REG_CTX);
 	if (env->opts.plain_mem) {
 		f->regs[1] = nb_reg_pointer(NB_REG_MEM);
+		f->regs[1].size = env->opts.plain_mem;
+		f->regs[1].align = 8;
 		f->regs[2] = nb_reg_scalar(nb_range_const(env->opts.plain_mem));
 	}
 }
@@ -949,25 +964,35 @@ uint16_t nb_step_defs(const struct nb_insn *insn)
 /* ---- branches ---- */
 
 struct null_test {
+	const struct nb_env *env;
 	uint32_t id;
 	bool null;
 };
+
+static bool may_be_null(const struct nb_reg *r)
+{
+	return r->kind == NB_REG_VALUE_OR_NULL || r->kind == NB_REG_MEM_OR_NULL;
+}
 
 static void settle(void *arg, struct nb_reg *r)
 {
 	const struct null_test *t = arg;
 	struct nb_reg zero;
 
-	if (r->kind != NB_REG_VALUE_OR_NULL || r->id != t->id)
+	if (!may_be_null(r) || r->id != t->id)
 		return;
-	r->id = 0;
-	if (!t->null) {
+	if (t->null) {
+		zero = nb_reg_scalar(nb_range_const(0));
+		follow(&zero, r);
+		*r = zero;
+	} else if (r->kind == NB_REG_MEM_OR_NULL) {
+		r->kind = NB_REG_MEM;
+		r->id = 0;
+	} else {
 		r->kind = NB_REG_VALUE;
-		return;
+		if (!t->env->img->maps[r->map].lock)
+			r->id = 0;
 	}
-	zero = nb_reg_scalar(nb_range_const(0));
-	follow(&zero, r);
-	*r = zero;
 }
 
 static bool is_null(const struct nb_reg *r)
@@ -976,19 +1001,21 @@ static bool is_null(const struct nb_reg *r)
 }
 
 /* A pointer against 0; other comparisons of pointers prove nothing. */
-static bool branch_pointer(struct nb_state *st, const struct nb_insn *insn,
-			   bool taken, const struct nb_reg *a,
-			   const struct nb_reg *b)
+static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
+			   const struct nb_insn *insn, bool taken,
+			   const struct nb_reg *a, const struct nb_reg *b)
 {
 	const struct nb_reg *ptr = nb_reg_is_pointer(a) ? a : b;
 	const struct nb_reg *num = ptr == a ? b : a;
-	struct null_test t = { ptr->id, (insn->fn == NB_FN_JEQ) == taken };
+	struct null_test t = { env, ptr->id, (insn->fn == NB_FN_JEQ) == taken };
 
 	if (insn->width != 64 || !is_null(num) ||
 	    (insn->fn != NB_FN_JEQ && insn->fn != NB_FN_JNE))
 		return true;
-	if (ptr->kind != NB_REG_VALUE_OR_NULL)
+	if (!may_be_null(ptr))
 		return !t.null; /* a real pointer is not NULL */
+	if (t.null)
+		nb_ref_drop(st, t.id);
 	nb_state_each(st, settle, &t);
 	return true;
 }
@@ -1017,7 +1044,7 @@ bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		if (insn->operand == NB_OPND_REG && insn->src == insn->dst)
 			return insn->width == 64 ? branch_same(insn->fn, taken)
 						 : true;
-		return branch_pointer(st, insn, taken, &a, &b);
+		return branch_pointer(env, st, insn, taken, &a, &b);
 	}
 	if (same_number(insn, dst, &b) && insn->fn != NB_FN_JSET)
 		return branch_same(insn->fn, taken);

@@ -38,6 +38,12 @@ bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 void nb_step_call(const struct nb_env *env, struct nb_state *st, uint32_t pc);
 void nb_step_return(struct nb_env *env, struct nb_state *st);
 
+/* For other files that change the stack: the slot may write that cell... */
+void nb_step_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
+			uint32_t cell);
+/* ...and before a write to part of an 8-byte spill: its halves stand alone. */
+void nb_step_split(struct nb_env *env, struct nb_frame *f, uint32_t c);
+
 /* Registers the instruction may write, bit i for ri. */
 uint16_t nb_step_defs(const struct nb_insn *insn);
 

@@ -23,6 +23,7 @@
 #include "core/verify/tail.h"
 
 #include "core/verify/check_at.h"
+#include "core/verify/refs.h"
 #include "core/verify/step.h"
 
 bool nb_is_tail_call(const struct nb_insn *insn)
@@ -81,8 +82,25 @@ static int check_coherent(const struct at *a)
 			 "");
 }
 
+/* As the kernel, nothing at all, though a caller could give it back. */
+static int check_nothing_held(const struct at *a)
+{
+	if (!a->st->nrefs)
+		return 0;
+	return nb_refuse(a->env, NB_FIND_TAIL_CALL, a->pc, -1,
+			 "everything that was reserved given back before a "
+			 "tail call",
+			 nb_say(a->env, "%s, still held here",
+				nb_say_ref(a->env, &a->st->refs[0])),
+			 "");
+}
+
 int nb_check_tail_call(const struct at *a)
 {
+	int rc = check_nothing_held(a);
+
+	if (rc)
+		return rc;
 	for (uint32_t i = 0; i < a->st->nframes; i++)
 		if (a->st->frames[i].callback)
 			return nb_refuse(

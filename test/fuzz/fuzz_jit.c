@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { CTX = 256, CONTENTS = 1 << 16, REGS = 10 };
 
-static struct nb_map *maps[CASE_MAPS];
+static struct nb_map *maps[CASE_PLAIN];
 static struct case_image image;
 
 static void must(int claim, const char *what)
@@ -39,7 +39,7 @@ static void make_maps(void)
 	CPU_ZERO(&one);
 	CPU_SET((size_t)sched_getcpu(), &one);
 	sched_setaffinity(0, sizeof(one), &one);
-	for (unsigned i = 0; i < CASE_MAPS; i++) {
+	for (unsigned i = 0; i < CASE_PLAIN; i++) {
 		const struct nb_map_spec *s = &case_maps[i];
 		struct nb_map_def def = { s->name,	  s->type,
 					  s->key_size,	  s->value_size,
@@ -106,13 +106,13 @@ static void run(struct outcome *o, const struct nb_exec *x,
 {
 	memset(o, 0, sizeof(*o));
 	memset(o->ctx, (int)(fill * 0x55), CTX);
-	for (unsigned i = 0; i < CASE_MAPS; i++)
+	for (unsigned i = 0; i < CASE_PLAIN; i++)
 		reset(&case_maps[i], maps[i]);
 	if (j)
 		o->r0 = j->entry(x, o->ctx, CTX);
 	else
 		o->r0 = nb_exec_interpret(x, o->ctx, CTX);
-	for (unsigned i = 0; i < CASE_MAPS; i++)
+	for (unsigned i = 0; i < CASE_PLAIN; i++)
 		record(o, &case_maps[i], maps[i]);
 }
 
@@ -186,6 +186,7 @@ static void verified(const uint8_t *data, size_t size)
 	n = n > 512 ? 512 : n;
 	memcpy(image.slots, data, n * sizeof(image.slots[0]));
 	case_init(&image, n);
+	image.img.nmaps = CASE_PLAIN;
 	if (!n || !repeats(image.slots, n) ||
 	    nb_verify(&v, &image.img, 0, &o, &err))
 		return;
@@ -256,6 +257,7 @@ static void bent(const uint8_t *data, size_t size)
 	image.slots[n++] = (struct nb_slot){ .opcode = 0x95 };
 	must(from < n && n < CASE_SLOTS, "program too long");
 	case_init(&image, n);
+	image.img.nmaps = CASE_PLAIN;
 	both(NULL);
 }
 

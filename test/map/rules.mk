@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Maps against the running kernel, and under threads. The stress program is
 # built from source with ThreadSanitizer whatever V is.
+HELPER_BODIES := $(addprefix core/exec/,helpers.c dynptr.c ring.c spin.c trace.c)
 MAP_STRESS_SRC := test/map/map_stress.c $(wildcard core/map/*.c) \
-	core/exec/trace.c core/exec/helpers.c core/base/err.c core/spec/spec.c
+	$(HELPER_BODIES) core/base/err.c core/spec/spec.c
 
 tests: $(B)/test/map/map_kernel $(B)/test/map/map_stress $(B)/test/bench/map_bench
 
@@ -21,8 +22,8 @@ $(B)/test/unit/test_map: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=free 
 	-Wl,--wrap=posix_memalign,--wrap=aligned_alloc
 
 # ns per map operation; V=release for numbers that mean something.
-$(B)/test/bench/map_bench: $(B)/test/bench/map_bench.o $(B)/core/exec/helpers.o \
-		$(B)/core/exec/trace.o $(call o,core/base/*.c core/spec/*.c core/map/*.c)
+$(B)/test/bench/map_bench: $(B)/test/bench/map_bench.o $(HELPER_BODIES:%.c=$(B)/%.o) \
+		$(call o,core/base/*.c core/spec/*.c core/map/*.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 # A test stops a writer of the trace ring where it asks for the time.

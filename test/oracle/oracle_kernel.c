@@ -89,7 +89,7 @@ static struct kernel kernel;
 static struct shadow *shadow;
 
 /* Coherent maps are as others here: the kernel knows no such thing. */
-static struct nb_map_spec maps[CASE_MAPS];
+static struct nb_map_spec maps[CASE_PLAIN];
 
 static const char *const class_words[] = {
 	"none",
@@ -138,7 +138,7 @@ static void make(uint64_t seed)
 {
 	struct rng r = { seed };
 	const struct gen_opts o = { .maps = maps,
-				    .nmaps = CASE_MAPS,
+				    .nmaps = CASE_PLAIN,
 				    .kernel = true,
 				    .ctx_size = 80,
 				    .max_stmts = 3 + rng_below(&r, 20) };
@@ -161,6 +161,7 @@ static void make(uint64_t seed)
 	}
 	case_init(&job, n);
 	job.img.maps = maps;
+	job.img.nmaps = CASE_PLAIN;
 }
 
 static void print_program(void)
@@ -438,6 +439,7 @@ static unsigned corpus(void)
 		       job.prog.nslots * sizeof(struct nb_slot));
 		case_init(&job, job.prog.nslots);
 		job.img.maps = maps;
+	job.img.nmaps = CASE_PLAIN;
 		theirs = kernel_judge(&kernel, job.slots, job.prog.nslots);
 		if (nb_verify(&v, &job.img, 0, &o, &err))
 			continue;
@@ -491,6 +493,7 @@ static bool encoding_differs(struct nb_slot insn, bool pointer)
 
 	case_init(&job, around(insn, pointer));
 	job.img.maps = maps;
+	job.img.nmaps = CASE_PLAIN;
 	if (nb_verify(&v, &job.img, 0, &o, &err))
 		return true;
 	if (v->accepted &&
@@ -566,10 +569,10 @@ int main(int argc, char **argv)
 	int rc;
 
 	memcpy(maps, case_maps, sizeof(maps));
-	for (int i = 0; i < CASE_MAPS; i++)
+	for (int i = 0; i < CASE_PLAIN; i++)
 		maps[i].tags = 0;
 	shown = number_of("ORACLE_SHOWN", SHOWN);
-	rc = kernel_open(&kernel, maps, CASE_MAPS);
+	rc = kernel_open(&kernel, maps, CASE_PLAIN);
 	if (rc < 0) {
 		printf("ok 1 - verdicts as the kernel's # SKIP bpf() is not "
 		       "permitted\n# %s\n1..1\n",

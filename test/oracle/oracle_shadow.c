@@ -90,7 +90,7 @@ static struct case_image *asm_image(const char *path)
 	n = fread(text, 1, sizeof(text) - 1, f);
 	text[n] = '\0';
 	fclose(f);
-	if (!strstr(text, "mem=") && !case_asm(c, text, &err) &&
+	if (!strstr(text, "# opts: held") && !strstr(text, "mem=") && !case_asm(c, text, &err) &&
 	    c->prog.nslots && !c->prog.lines)
 		return c;
 	free(c);
@@ -175,7 +175,7 @@ static void use_random(struct job *j, struct rng *r)
 {
 	static struct case_image frame;
 	const struct gen_opts o = { .maps = case_maps,
-				    .nmaps = CASE_MAPS,
+				    .nmaps = CASE_PLAIN,
 				    .tuner = true,
 				    .ctx_size = 80,
 				    .max_stmts = 4 + rng_below(r, 22) };

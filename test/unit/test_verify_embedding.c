@@ -1007,6 +1007,7 @@ static bool reg_holds(struct links *l, const struct nb_reg *r, uint64_t v)
 	case NB_REG_FUNC:
 	case NB_REG_MEM:
 	case NB_REG_RDONLY:
+	case NB_REG_MEM_OR_NULL:
 		return true;
 	case NB_REG_SCALAR:
 		return nb_range_has(&r->r, v) && linked(l, r, v);

@@ -13,7 +13,11 @@
  * A policy image in memory around assembled text, with one map of each kind.
  * In the text @name stands for a map's index. The struct owns nothing.
  */
-enum { CASE_SLOTS = 4096, CASE_MAPS = 11 };
+enum {
+	CASE_SLOTS = 4096,
+	CASE_PLAIN = 11, /* the first ones: no ring buffer, no locks */
+	CASE_MAPS = 15
+};
 
 struct case_image {
 	struct nb_slot slots[CASE_SLOTS];
@@ -90,6 +94,27 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	  .key_size = 4,
 	  .value_size = 4,
 	  .max_entries = 4 },
+	{ .name = "ring", .type = NB_MAP_RINGBUF, .max_entries = 4096 },
+	{ .name = "locked",
+	  .type = NB_MAP_HASH,
+	  .key_size = 8,
+	  .value_size = 16,
+	  .max_entries = 8,
+	  .lock = 4 + 1 },
+	{ .name = "guarded",
+	  .type = NB_MAP_ARRAY,
+	  .key_size = 4,
+	  .value_size = 64,
+	  .max_entries = 4,
+	  .lock = 8 + 1 },
+	{ .name = "data",
+	  .type = NB_MAP_ARRAY,
+	  .key_size = 4,
+	  .value_size = 64,
+	  .max_entries = 1,
+	  .flags = NB_F_MMAPABLE,
+	  .origin = NB_ORIGIN_BSS,
+	  .lock = 0 + 1 },
 };
 
 static const struct nb_ctx_field case_newer[] = { { NB_HOOK_TUNER, "fabric", 80,

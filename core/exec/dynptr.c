@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// Bodies of the dynptr helpers. A dynptr lies in a program's stack, but the
+// program never reads or writes it: the verifier sees to that, so what is
+// found there is what was put there. Offsets and sizes are 32 bits wide, and
+// errors and their order are the kernel's (bpf_dynptr_* in
+// kernel/bpf/helpers.c, bpf_ringbuf_*_dynptr in kernel/bpf/ringbuf.c).
+#include "core/exec/bodies.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/map/ringbuf.h"
+
+/* @data NULL: it refers to nothing. */
+struct dynptr {
+	unsigned char *data;
+	uint32_t size, unused;
+};
+
+_Static_assert(sizeof(struct dynptr) == 16, "as policies declare it");
+
+/* The kernel's limit: the upper bits of its size are flags. */
+enum { MAX_SIZE = (1 << 24) - 1 };
+
+static void put(struct dynptr *d, void *data, uint32_t size)
+{
+	d->data = data;
+	d->size = size;
+	d->unused = 0;
+}
+
+static int check_part(const struct dynptr *d, uint32_t off, uint32_t size)
+{
+	return size > d->size || off > d->size - size ? -E2BIG : 0;
+}
+
+uint64_t nb_body_dynptr_from_mem(struct nb_run *run, uint64_t r1, uint64_t r2,
+				 uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	struct dynptr *d = nb_body_ptr(r4);
+	uint32_t size = (uint32_t)r2;
+
+	(void)run, (void)r5;
+	put(d, NULL, 0);
+	if (size > MAX_SIZE)
+		return nb_body_errno(-E2BIG);
+	if (r3)
+		return nb_body_errno(-EINVAL);
+	put(d, nb_body_ptr(r1), size);
+	return 0;
+}
+
+uint64_t nb_body_ringbuf_reserve_dynptr(struct nb_run *run, uint64_t r1,
+					uint64_t r2, uint64_t r3, uint64_t r4,
+					uint64_t r5)
+{
+	struct dynptr *d = nb_body_ptr(r4);
+	uint32_t size = (uint32_t)r2;
+	void *sample;
+
+	(void)run, (void)r5;
+	put(d, NULL, 0);
+	if (r3)
+		return nb_body_errno(-EINVAL);
+	if (size > MAX_SIZE)
+		return nb_body_errno(-E2BIG);
+	sample = nb_ringbuf_reserve(nb_body_ptr(r1), size);
+	if (!sample)
+		return nb_body_errno(-EINVAL);
+	put(d, sample, size);
+	return 0;
+}
+
+uint64_t nb_body_ringbuf_submit_dynptr(struct nb_run *run, uint64_t r1,
+				       uint64_t r2, uint64_t r3, uint64_t r4,
+				       uint64_t r5)
+{
+	struct dynptr *d = nb_body_ptr(r1);
+
+	(void)run, (void)r3, (void)r4, (void)r5;
+	if (d->data)
+		nb_ringbuf_submit(d->data, r2);
+	put(d, NULL, 0);
+	return 0;
+}
+
+uint64_t nb_body_ringbuf_discard_dynptr(struct nb_run *run, uint64_t r1,
+					uint64_t r2, uint64_t r3, uint64_t r4,
+					uint64_t r5)
+{
+	struct dynptr *d = nb_body_ptr(r1);
+
+	(void)run, (void)r3, (void)r4, (void)r5;
+	if (d->data)
+		nb_ringbuf_discard(d->data, r2);
+	put(d, NULL, 0);
+	return 0;
+}
+
+uint64_t nb_body_dynptr_read(struct nb_run *run, uint64_t r1, uint64_t r2,
+			     uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	const struct dynptr *d = nb_body_ptr(r3);
+	uint32_t size = (uint32_t)r2, off = (uint32_t)r4;
+
+	(void)run;
+	if (!d->data || r5)
+		return nb_body_errno(-EINVAL);
+	if (check_part(d, off, size))
+		return nb_body_errno(-E2BIG);
+	memmove(nb_body_ptr(r1), d->data + off, size);
+	return 0;
+}
+
+uint64_t nb_body_dynptr_write(struct nb_run *run, uint64_t r1, uint64_t r2,
+			      uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	const struct dynptr *d = nb_body_ptr(r1);
+	uint32_t off = (uint32_t)r2, size = (uint32_t)r4;
+
+	(void)run;
+	if (!d->data)
+		return nb_body_errno(-EINVAL);
+	if (check_part(d, off, size))
+		return nb_body_errno(-E2BIG);
+	if (r5)
+		return nb_body_errno(-EINVAL);
+	memmove(d->data + off, nb_body_ptr(r3), size);
+	return 0;
+}
+
+uint64_t nb_body_dynptr_data(struct nb_run *run, uint64_t r1, uint64_t r2,
+			     uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	const struct dynptr *d = nb_body_ptr(r1);
+	uint32_t off = (uint32_t)r2, size = (uint32_t)r3;
+
+	(void)run, (void)r4, (void)r5;
+	if (!d->data || check_part(d, off, size))
+		return 0;
+	return (uintptr_t)(d->data + off);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// bpf_spin_lock and bpf_spin_unlock: a word of 4 bytes in a map's value, 0
+// when free, else a number that tells holders apart. One compare-and-swap
+// each where nobody contends.
+//
+// A decision must never hang on a lock: a holder that does not answer for
+// HOLDER_NS (stopped, or lost when the process forked) loses it to whoever
+// waits, and its own unlock then changes nothing. Nobody waits longer than
+// TOTAL_NS in all. Both are counted, and said in the policy's trace ring.
+#include "core/exec/spin.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "core/exec/bodies.h"
+#include "core/exec/trace.h"
+#include "core/map/ops.h"
+
+#define HOLDER_NS UINT64_C(100000000)
+#define TOTAL_NS UINT64_C(1000000000)
+
+/* Some 10 us; a holder that takes longer was preempted: let it run. */
+enum { SPINS = 256 };
+
+static uint64_t takeovers;
+
+uint64_t nb_spin_takeovers(void)
+{
+	return __atomic_load_n(&takeovers, __ATOMIC_RELAXED);
+}
+
+/* Runs that overlap have different places on their threads' stacks. */
+static uint32_t number_of(const struct nb_run *run)
+{
+	uint32_t n = (uint32_t)((uintptr_t)run >> 3);
+
+	return n ? n : 1;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* @seen: what the word held; tells what it holds now. */
+static bool swap(uint32_t *word, uint32_t *seen, uint32_t to)
+{
+	return __atomic_compare_exchange_n(word, seen, to, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void note_takeover(struct nb_run *run)
+{
+	static const char text[] =
+		"bpf_spin_lock: a holder did not give the lock back in time; "
+		"taken over";
+
+	__atomic_fetch_add(&takeovers, 1, __ATOMIC_RELAXED);
+	if (run->trace)
+		nb_trace_put(run->trace, text, sizeof(text) - 1);
+}
+
+/* Until it is free, or its holder's time is over. */
+static void wait(struct nb_run *run, uint32_t *word, uint32_t mine)
+{
+	uint64_t start = now_ns(), since = start, now = start;
+	uint32_t holder = __atomic_load_n(word, __ATOMIC_RELAXED), seen;
+
+	for (;;) {
+		for (int i = 0; i < SPINS; i++) {
+			seen = 0;
+			if (swap(word, &seen, mine))
+				return;
+			nb_cpu_relax();
+		}
+		now = now_ns();
+		if (seen != holder) {
+			holder = seen;
+			since = now;
+		}
+		if ((now - since >= HOLDER_NS || now - start >= TOTAL_NS) &&
+		    swap(word, &seen, mine)) {
+			note_takeover(run);
+			return;
+		}
+		sched_yield();
+	}
+}
+
+uint64_t nb_body_spin_lock(struct nb_run *run, uint64_t r1, uint64_t r2,
+			   uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	uint32_t *word = nb_body_ptr(r1), mine = number_of(run), seen = 0;
+
+	(void)r2, (void)r3, (void)r4, (void)r5;
+	if (!swap(word, &seen, mine))
+		wait(run, word, mine);
+	return 0;
+}
+
+uint64_t nb_body_spin_unlock(struct nb_run *run, uint64_t r1, uint64_t r2,
+			     uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	uint32_t *word = nb_body_ptr(r1), mine = number_of(run);
+
+	(void)r2, (void)r3, (void)r4, (void)r5;
+	__atomic_compare_exchange_n(word, &mine, 0, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+	return 0;
+}

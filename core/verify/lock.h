@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_LOCK_H
+#define NB_VERIFY_LOCK_H
+
+#include "core/verify/env.h"
+
+struct at;
+
+/*
+ * Locks in map values. A state holds one at most; which, its map and the
+ * identity of the value tell.
+ */
+enum { NB_LOCK_SIZE = 4 };
+
+/* Checks: 0, or NB_E_VERIFY with the finding filled. */
+
+/* Register @number points to the lock of a value, which may be taken, or to
+ * the one held. */
+int nb_check_lock(const struct at *a, const struct nb_helper_spec *h,
+		  int number);
+/* Under a lock, bpf_spin_unlock alone is called. */
+int nb_check_locked_call(const struct at *a, const struct nb_helper_spec *h);
+/* No lock is held. */
+int nb_check_unlocked(const struct at *a);
+/* Bytes [off, off + size) of the value behind @number do not touch its lock.
+ */
+int nb_check_lock_bytes(const struct at *a, int number,
+			const struct nb_range *off, uint64_t size);
+
+void nb_step_lock(struct nb_state *st, uint32_t pc,
+		  const struct nb_helper_spec *h, const struct nb_reg *at);
+
+#endif

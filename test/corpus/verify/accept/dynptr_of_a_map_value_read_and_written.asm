@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+# opts: held
+lddw map_value %r1, @bss, 0
+mov %r2, 32
+mov %r3, 0
+mov %r4, %r10
+add %r4, -16
+call 197
+mov %r1, %r10
+add %r1, -24
+mov %r2, 8
+mov %r3, %r10
+add %r3, -16
+mov %r4, 4
+mov %r5, 0
+call 201
+jne %r0, 0, out
+ldxdw %r6, [%r10-24]
+mov %r1, %r10
+add %r1, -16
+mov %r2, 8
+mov %r3, %r10
+add %r3, -24
+mov %r4, 8
+mov %r5, 0
+call 202
+out:
+mov %r0, 0
+exit

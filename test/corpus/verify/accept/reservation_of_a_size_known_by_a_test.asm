@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+# opts: held
+ldxw %r2, [%r1+32]
+jne %r2, 24, out
+lddw map %r1, @ring
+mov %r3, 0
+call 131
+jeq %r0, 0, out
+stdw [%r0+16], 1
+mov %r1, %r0
+mov %r2, 0
+call 132
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+jeq %r0, 0, out
+mov %r1, %r0
+call local f
+out:
+mov %r0, 0
+exit
+f:
+mov %r2, 0
+call 132
+mov %r0, 0
+exit

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+# opts: held
+stdw [%r10-8], 0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @locked
+call 1
+jeq %r0, 0, out
+mov %r6, %r0
+mov %r1, %r6
+add %r1, 4
+call 93
+mov %r1, %r6
+call local f
+mov %r1, %r6
+add %r1, 4
+call 94
+out:
+mov %r0, 0
+exit
+f:
+ldxdw %r2, [%r1+8]
+add %r2, 1
+stxdw [%r1+8], %r2
+mov %r0, 0
+exit

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# expect: reject use_after_release 9
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+jeq %r0, 0, out
+mov %r6, %r0
+mov %r1, %r0
+call local f
+stdw [%r6], 1
+out:
+mov %r0, 0
+exit
+f:
+mov %r2, 0
+call 132
+mov %r0, 0
+exit

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# expect: reject dynptr_place 9
+# opts: held
+ldxw %r6, [%r1+32]
+and %r6, 8
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+mov %r4, %r10
+add %r4, -32
+add %r4, %r6
+call 198
+mov %r0, 0
+exit

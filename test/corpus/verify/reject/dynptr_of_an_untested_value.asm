@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# expect: reject dynptr_memory 11
+# opts: held
+stw [%r10-4], 0
+mov %r2, %r10
+add %r2, -4
+lddw map %r1, @counts
+call 1
+mov %r1, %r0
+mov %r2, 8
+mov %r3, 0
+mov %r4, %r10
+add %r4, -24
+call 197
+mov %r0, 0
+exit

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# expect: reject stack_bounds 6
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+mov %r4, %r10
+add %r4, -8
+call 198
+mov %r0, 0
+exit

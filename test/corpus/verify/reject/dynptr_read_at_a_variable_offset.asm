@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# expect: reject object_read 13
+# opts: held
+ldxw %r6, [%r1+32]
+and %r6, 8
+stdw [%r10-24], 0
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+mov %r4, %r10
+add %r4, -16
+call 198
+mov %r7, %r10
+add %r7, -24
+add %r7, %r6
+ldxdw %r0, [%r7]
+mov %r1, %r10
+add %r1, -16
+mov %r2, 0
+call 199
+mov %r0, 0
+exit

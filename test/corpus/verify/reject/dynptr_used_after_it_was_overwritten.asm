@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# expect: reject dynptr_none 12
+# opts: held
+lddw map_value %r1, @bss, 0
+mov %r2, 32
+mov %r3, 0
+mov %r4, %r10
+add %r4, -16
+call 197
+stdw [%r10-8], 0
+mov %r1, %r10
+add %r1, -16
+mov %r2, 0
+mov %r3, 8
+call 203
+mov %r0, 0
+exit

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# expect: reject lock_call 11
+# opts: held
+stdw [%r10-8], 0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @locked
+call 1
+jeq %r0, 0, out
+mov %r6, %r0
+mov %r1, %r6
+add %r1, 4
+call 93
+call 5
+mov %r1, %r6
+add %r1, 4
+call 94
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# expect: reject reference_leak 13
+# opts: held
+mov %r6, %r1
+mov %r7, 0
+ldxw %r8, [%r6+32]
+jgt %r8, 4, join
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+mov %r7, %r0
+mov %r0, 0
+join:
+mov %r0, 0
+ja on
+on:
+exit

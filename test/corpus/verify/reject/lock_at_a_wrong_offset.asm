@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# expect: reject lock_offset 10
+# opts: held
+stdw [%r10-8], 0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @locked
+call 1
+jeq %r0, 0, out
+mov %r6, %r0
+mov %r1, %r6
+add %r1, 8
+call 93
+out:
+mov %r0, 0
+exit

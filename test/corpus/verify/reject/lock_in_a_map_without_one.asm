@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# expect: reject lock_none 2
+# opts: held
+lddw map_value %r1, @bss, 0
+call 93
+mov %r0, 0
+exit

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# expect: reject lock_access 11
+# opts: held
+ldxw %r7, [%r1+32]
+and %r7, 8
+stdw [%r10-8], 0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @locked
+call 1
+jeq %r0, 0, out
+mov %r6, %r0
+add %r6, %r7
+ldxw %r0, [%r6+4]
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# expect: reject lock_nested 20
+# opts: held
+stdw [%r10-8], 0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @locked
+call 1
+jeq %r0, 0, out
+mov %r6, %r0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @locked
+call 1
+jeq %r0, 0, out
+mov %r7, %r0
+mov %r1, %r6
+add %r1, 4
+call 93
+mov %r1, %r7
+add %r1, 4
+call 93
+out:
+mov %r0, 0
+exit

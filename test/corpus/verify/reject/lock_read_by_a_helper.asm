@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# expect: reject lock_access 13
+# opts: held
+stdw [%r10-8], 0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @locked
+call 1
+jeq %r0, 0, out
+mov %r6, %r0
+lddw map %r1, @ring
+mov %r2, %r6
+mov %r3, 16
+mov %r4, 0
+call 130
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# expect: reject release_other 3
+# opts: held
+lddw map_value %r1, @bss, 0
+mov %r2, 0
+call 132
+mov %r0, 0
+exit

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+# expect: reject release_other 2
+# opts: held
+ldxdw %r1, [%r1+8]
+mov %r2, 0
+call 132
+mov %r0, 0
+exit

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# expect: reject references 5
+# opts: held
+again:
+may_goto out
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+ja again
+out:
+mov %r0, 0
+exit

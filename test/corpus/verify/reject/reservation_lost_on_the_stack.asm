@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# expect: reject reference_leak 9
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+jeq %r0, 0, out
+stxdw [%r10-8], %r0
+stdw [%r10-8], 0
+mov %r0, 0
+exit
+out:
+mov %r0, 0
+exit

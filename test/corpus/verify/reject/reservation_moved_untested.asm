@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# expect: reject null_arith 6
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+mov %r1, %r0
+add %r1, 8
+mov %r0, 0
+exit

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# expect: reject reference_leak 8
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+jeq %r0, 0, out
+stdw [%r0], 1
+mov %r0, 0
+exit
+out:
+mov %r0, 0
+exit

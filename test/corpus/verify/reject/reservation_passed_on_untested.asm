@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# expect: reject arg_null 11
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+mov %r6, %r0
+lddw map %r1, @ring
+mov %r2, %r6
+mov %r3, 8
+mov %r4, 0
+call 130
+mov %r0, 0
+exit

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# expect: reject callback_release 17
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+jeq %r0, 0, out
+mov %r6, %r0
+mov %r1, 1
+lddw func %r2, cb
+mov %r3, %r6
+mov %r4, 0
+call 181
+out:
+mov %r0, 0
+exit
+cb:
+mov %r1, %r2
+mov %r2, 0
+call 132
+mov %r0, 0
+exit

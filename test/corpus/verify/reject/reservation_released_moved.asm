@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# expect: reject release_moved 9
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+jeq %r0, 0, out
+mov %r1, %r0
+add %r1, 8
+mov %r2, 0
+call 132
+out:
+mov %r0, 0
+exit

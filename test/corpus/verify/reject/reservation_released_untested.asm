@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# expect: reject release_null 7
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+mov %r1, %r0
+mov %r2, 0
+call 132
+mov %r0, 0
+exit

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# expect: reject stack_uninit 6
+# opts: held
+lddw map %r1, @ring
+mov %r2, %r10
+add %r2, -8
+mov %r3, 8
+mov %r4, 0
+call 130
+mov %r0, 0
+exit

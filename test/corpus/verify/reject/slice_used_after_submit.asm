@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# expect: reject use_after_release 18
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+mov %r4, %r10
+add %r4, -16
+call 198
+mov %r1, %r10
+add %r1, -16
+mov %r2, 0
+mov %r3, 8
+call 203
+mov %r6, %r0
+mov %r1, %r10
+add %r1, -16
+mov %r2, 0
+call 199
+jeq %r6, 0, out
+stdw [%r6], 1
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# expect: reject use_after_release 11
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+jeq %r0, 0, out
+stxdw [%r10-8], %r0
+mov %r1, %r10
+add %r1, -8
+call local f
+ldxdw %r1, [%r10-8]
+stdw [%r1], 1
+out:
+mov %r0, 0
+exit
+f:
+ldxdw %r1, [%r1]
+mov %r2, 0
+call 132
+mov %r0, 0
+exit

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# expect: reject unlock_other 13
+# opts: held
+stdw [%r10-8], 0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @locked
+call 1
+jeq %r0, 0, out
+mov %r6, %r0
+mov %r1, %r6
+add %r1, 4
+call 93
+lddw map_value %r1, @data, 0
+call 94
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# expect: reject unlock_other 27
+# opts: held
+mov %r8, %r1
+stdw [%r10-8], 0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @locked
+call 1
+jeq %r0, 0, out
+mov %r6, %r0
+mov %r2, %r10
+add %r2, -8
+lddw map %r1, @locked
+call 1
+jeq %r0, 0, out
+mov %r7, %r0
+ldxw %r2, [%r8+32]
+jgt %r2, 4, other
+mov %r1, %r6
+add %r1, 4
+call 93
+ja join
+other:
+mov %r1, %r7
+add %r1, 4
+call 93
+join:
+mov %r1, %r6
+add %r1, 4
+call 94
+out:
+mov %r0, 0
+exit
