@@ -102,8 +102,10 @@ int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 		free(aux[i]);
 	if (!rc)
 		memcpy((*out)->aux, aux, sizeof(aux));
-	if (!rc && opts)
+	if (!rc && opts) {
 		(*out)->interpret = opts->interpret;
+		(*out)->publish = opts->publish;
+	}
 	return rc;
 }
 

@@ -27,7 +27,8 @@ struct nb_policy_opts {
 	/* policies whose shared maps may be joined; see nb_policy_make */
 	struct nb_policy *const *peers;
 	uint32_t npeers;
-	bool interpret; /* run by the interpreter, not as machine code */
+	bool interpret;	  /* run by the interpreter, not as machine code */
+	unsigned publish; /* NB_PUBLISH_*: tell perf or gdb of machine code */
 	/* On NB_E_VERIFY these get the finding, as text of several lines and
 	 * as one JSON object; NULL: not wanted. Untouched otherwise. */
 	struct nb_buf *finding_text;

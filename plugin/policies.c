@@ -168,6 +168,9 @@ static int make_policy(struct nb_runtime *rt, const void *bytes, size_t size,
 		.peers = peers,
 		.npeers = rt->nheld,
 		.interpret = rt->params.num[NB_P_JIT] != 0,
+		.publish =
+			(rt->params.num[NB_P_PERF_MAP] ? NB_PUBLISH_PERF : 0) |
+			(rt->params.num[NB_P_GDB] ? NB_PUBLISH_GDB : 0),
 		.finding_text = finding_text,
 		.finding_json = finding_json,
 	};

@@ -14,6 +14,7 @@
 
 #if defined(__aarch64__)
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -207,6 +208,7 @@ static void stub(struct nb_jit_ctx *c)
 
 static void begin(struct nb_jit_ctx *c)
 {
+	c->frames->machine = EM_AARCH64;
 	a4(c, A_BTI_C);
 	push_saved(c);
 	move_sp(c, A_SUB, room_below(c));

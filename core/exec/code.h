@@ -55,6 +55,7 @@ struct nb_code {
 _Static_assert(sizeof(struct nb_code) == 16, "four codes a cache line");
 
 struct nb_jit;
+struct nb_symbols;
 
 /* A program that bpf_tail_call may go to. */
 struct nb_link {
@@ -93,8 +94,9 @@ const void *nb_tail_body(struct nb_run *run, const struct nb_exec *x,
 struct nb_exec {
 	struct nb_exec_head head;
 	struct nb_trace *trace;
-	struct nb_jit *jit;   /* NULL: interpreted */
-	struct nb_map **maps; /* nmaps of them, each with a reference */
+	struct nb_jit *jit;	    /* NULL: interpreted */
+	struct nb_symbols *symbols; /* what debuggers know, or NULL */
+	struct nb_map **maps;	    /* nmaps of them, each with a reference */
 	uint32_t nmaps;
 	struct nb_links *links; /* NULL: no tail calls */
 	uint32_t number;	/* of the program in its image */

@@ -11,6 +11,7 @@
 
 #include "core/exec/code.h"
 #include "core/exec/jit.h"
+#include "core/exec/symbols.h"
 
 enum { HELPER_LOOKUP = 1 };
 
@@ -205,6 +206,7 @@ void nb_exec_free(struct nb_exec *x)
 	for (uint32_t i = 0; i < x->nmaps; i++)
 		nb_map_put(x->maps[i]);
 	free(x->maps);
+	nb_symbols_free(x->symbols);
 	nb_jit_free(x->jit);
 	if (x->links && --x->links->refs == 0)
 		free(x->links);
@@ -251,9 +253,25 @@ int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
 	return 0;
 }
 
+int nb_exec_publish(struct nb_exec *x, const struct nb_image *img,
+		    uint32_t prog, unsigned how, struct nb_err *err)
+{
+	int rc = 0;
+
+	if (!x->jit)
+		return 0;
+	if (how & NB_PUBLISH_PERF)
+		rc = nb_symbols_perf(x->jit, img, prog, err);
+	if (!rc && how & NB_PUBLISH_GDB && !x->symbols)
+		rc = nb_symbols_gdb(&x->symbols, x->jit, img, prog, err);
+	return rc;
+}
+
 void nb_exec_interpret_again(struct nb_exec *x)
 {
+	nb_symbols_free(x->symbols);
 	nb_jit_free(x->jit);
+	x->symbols = NULL;
 	x->jit = NULL;
 	x->head.run = nb_exec_interpret;
 	if (x->links)

@@ -51,6 +51,18 @@ int nb_exec_link(struct nb_exec *const *x, uint32_t n, struct nb_err *err);
  * interprets as before.
  */
 int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err);
+/*
+ * nb_exec_publish - let tools outside name a compiled program's code
+ * @img: the image that @x was bound from, @prog: its number there
+ * @how: NB_PUBLISH_PERF: a line in perf's map of this process; _GDB: an object
+ *       file in memory by gdb's JIT interface
+ *
+ * Does nothing for interpreted programs. 0, NB_E_NOMEM, NB_E_IO; the program
+ * runs all the same. Not for a decision path.
+ */
+enum { NB_PUBLISH_PERF = 1, NB_PUBLISH_GDB = 2 };
+int nb_exec_publish(struct nb_exec *x, const struct nb_image *img,
+		    uint32_t prog, unsigned how, struct nb_err *err);
 /* Back to the interpreter; before other threads see @x. */
 void nb_exec_interpret_again(struct nb_exec *x);
 /* Bytes of machine code; 0: interpreted. */

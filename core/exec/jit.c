@@ -432,6 +432,7 @@ static int analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
 			continue;
 		learn(c->x, &k, code, f);
 		add_needs(&c->needs, code, f);
+		c->ncalls += is_local_call(code) || calls_back(code);
 	}
 	if (c->x->links)
 		link_needs(&c->needs);
@@ -574,6 +575,19 @@ const struct nb_jit_arch *nb_jit_arch(void)
 	return arch ? arch : nb_jit_arch_arm64();
 }
 
+static int allocate_notes(struct nb_jit_ctx *c, struct nb_jit *j,
+			  struct nb_err *err)
+{
+	size_t most = 2 * (size_t)c->ncalls + 2;
+
+	c->frames = &j->frames;
+	j->frames.note = calloc(most, sizeof(j->frames.note[0]));
+	if (!j->frames.note)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for %zu notes of machine code", most);
+	return 0;
+}
+
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 		       const uint8_t *aux, unsigned features,
 		       struct nb_err *err)
@@ -598,11 +612,17 @@ int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 	if (!rc)
 		rc = analyse(&c, aux, err);
 	if (!rc)
+		rc = allocate_notes(&c, j, err);
+	if (!rc)
 		rc = place(&c, j, err);
 	if (!rc) {
+		j->off = c.off;
+		c.off = NULL;
 		*out = j;
 		j = NULL;
 	}
+	if (j)
+		free(j->frames.note);
 	free(j);
 	free(c.fact);
 	free(c.off);
@@ -625,5 +645,7 @@ void nb_jit_free(struct nb_jit *j)
 	if (!j)
 		return;
 	munmap(j->code, j->mapped);
+	free(j->off);
+	free(j->frames.note);
 	free(j);
 }

@@ -9,6 +9,22 @@
 #include "core/base/err.h"
 #include "core/exec/code.h"
 
+/* From byte @at on a function's caller had SP @size bytes above ours. */
+struct nb_jit_note {
+	uint32_t at, size;
+};
+
+/* How to leave frames of machine code, for debuggers. Numbers of registers are
+ * DWARF's. */
+struct nb_jit_frames {
+	uint16_t machine; /* ELF's e_machine */
+	uint8_t sp_reg, return_reg;
+	uint8_t saved[8]; /* in the words below the return address */
+	uint32_t nsaved;
+	uint32_t nnotes; /* 0: nothing is known */
+	struct nb_jit_note *note;
+};
+
 /* A program as machine code, in pages that are executable and read-only. */
 struct nb_jit {
 	nb_engine_fn *entry; /* for the program that was compiled */
@@ -16,6 +32,8 @@ struct nb_jit {
 	unsigned char *code;
 	size_t size;   /* bytes of code */
 	size_t mapped; /* bytes of pages */
+	uint32_t *off; /* of each slot, and of the end */
+	struct nb_jit_frames frames;
 };
 
 /*
@@ -115,10 +133,22 @@ struct nb_jit_ctx {
 	unsigned char *out;	   /* NULL: only sizes are asked for */
 	size_t room;		   /* bytes at out */
 	uint32_t pos;
+	struct nb_jit_frames *frames;
+	uint32_t ncalls;     /* of functions of the program */
 	uint32_t body;	     /* where begin() says that tail calls enter */
 	uint32_t ncallbacks; /* slots whose address is taken, each once */
 	uint32_t callback[NB_IMAGE_MAX_FUNCS];
 };
+
+/* What is known of SP from here on; in the last pass only. There is room for
+ * two notes a call and two more. */
+static inline void nb_jit_note(struct nb_jit_ctx *c, uint32_t size)
+{
+	struct nb_jit_frames *f = c->frames;
+
+	if (c->out && f->nnotes < 2 * c->ncalls + 2)
+		f->note[f->nnotes++] = (struct nb_jit_note){ c->pos, size };
+}
 
 /* NULL on other machines. */
 const struct nb_jit_arch *nb_jit_arch_x86_64(void);

@@ -14,6 +14,7 @@
 #if defined(__x86_64__)
 
 #include <cpuid.h>
+#include <elf.h>
 #include <errno.h>
 
 #include "core/exec/enc_x86_64.h"
@@ -177,6 +178,7 @@ static void stub(struct nb_jit_ctx *c)
 	if (wants_run_data(c))
 		x_push(c, R13);
 	move_rsp(c, X_SUB, room);
+	nb_jit_note(c, 8 + 8 * npushed(c) + (uint32_t)room);
 	x_lea(c, RBP, (struct mem){ RSP, top });
 	if (wants_run_data(c)) {
 		x_mov(c, true, R13, RBP);
@@ -192,13 +194,30 @@ static void stub(struct nb_jit_ctx *c)
 	e1(c, 0xc3);
 }
 
+/* What the entry pushes, for debuggers; DWARF's number of RBP is 6. */
+static void describe(struct nb_jit_ctx *c)
+{
+	struct nb_jit_frames *f = c->frames;
+	unsigned list[4], n = saved(c, list);
+
+	f->nsaved = 0;
+	for (unsigned i = 0; i < n; i++)
+		f->saved[f->nsaved++] = (uint8_t)list[i];
+	if (frame_in_rbp(c))
+		f->saved[f->nsaved++] = 6;
+}
+
 static void begin(struct nb_jit_ctx *c)
 {
+	c->frames->machine = EM_X86_64;
+	c->frames->sp_reg = 7;
+	c->frames->return_reg = 16;
 	e4(c, 0xfa1e0ff3); /* ENDBR64 */
 	push_saved(c);
 	if (c->needs.calls_local) {
 		stub(c);
 		c->body = c->pos;
+		nb_jit_note(c, 8);
 		if (c->needs.links)
 			e4(c, 0xfa1e0ff3);
 		return;
@@ -206,6 +225,8 @@ static void begin(struct nb_jit_ctx *c)
 	if (frame_in_rbp(c))
 		x_push(c, RBP);
 	move_rsp(c, X_SUB, room_below(c));
+	describe(c);
+	nb_jit_note(c, 8 + 8 * npushed(c) + (uint32_t)room_below(c));
 	if (frame_in_rbp(c))
 		x_lea(c, RBP, (struct mem){ RSP, run_size(c) + NB_STACK_SIZE });
 	/* the arguments r1 and r2 are in RSI and RDX already */
@@ -852,6 +873,7 @@ static void enter_frame(struct nb_jit_ctx *c, int32_t more)
 	x_push(c, RBP);
 	more += 8 + NB_STACK_SIZE + ((saved(c, list) + 1) % 2 ? 8 : 0);
 	move_rsp(c, X_SUB, more);
+	nb_jit_note(c, 16 + 8 * saved(c, list) + (uint32_t)more);
 	x_lea(c, RBP, (struct mem){ RSP, 8 + NB_STACK_SIZE });
 	count_frame(c, 0);
 }
@@ -865,6 +887,7 @@ static void leave_frame(struct nb_jit_ctx *c, int32_t more)
 	move_rsp(c, X_ADD, more);
 	x_pop(c, RBP);
 	pop_saved(c);
+	nb_jit_note(c, 8);
 }
 
 static void call_local(struct nb_jit_ctx *c, uint32_t pc)

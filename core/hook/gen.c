@@ -113,9 +113,11 @@ static void compile(struct nb_exec *const *x, uint32_t n,
 
 	for (uint32_t i = 0; i < n; i++)
 		refused |= x[i] && nb_exec_compile(x[i], p->aux[i], NULL);
-	for (uint32_t i = 0; refused && i < n; i++)
-		if (x[i])
+	for (uint32_t i = 0; i < n; i++)
+		if (x[i] && refused)
 			nb_exec_interpret_again(x[i]);
+		else if (x[i] && p->publish)
+			nb_exec_publish(x[i], p->img, i, p->publish, NULL);
 }
 
 /* Bind the programs of policy @i. @traced: to the policy's ring. */

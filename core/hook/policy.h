@@ -33,8 +33,9 @@ struct nb_policy {
 	/* What the verifier found of each program's slots, for compiling it
 	 * (NB_AUX_*); NULL: not known. */
 	uint8_t *aux[NB_IMAGE_MAX_PROGS];
-	bool interpret; /* generations do not compile its programs */
-	uint32_t refs;	/* atomic */
+	bool interpret;	  /* generations do not compile its programs */
+	unsigned publish; /* NB_PUBLISH_* of core/exec/exec.h */
+	uint32_t refs;	  /* atomic */
 };
 
 /*

@@ -14,6 +14,8 @@ PARAM(DISABLE,          INT,  "0",      0,  1,           "",                "1",
 PARAM(CONTROL,          ENUM, "on",     0,  1,           "on|off",          "",   PLUGIN, "off: no control socket and no thread")
 PARAM(COHERENCE,        ENUM, "strict", 0,  1,           "strict|off",      "",   PLUGIN, "off: accept policies whose answers may differ between ranks (single-process experiments only)")
 PARAM(JIT,              ENUM, "on",     0,  1,           "on|off",          "",   PLUGIN, "off: policies are interpreted instead of compiled to machine code")
+PARAM(PERF_MAP,         ENUM, "off",    0,  1,           "off|on",          "",   PLUGIN, "on: machine code is named for perf, in its map file of the process")
+PARAM(GDB,              ENUM, "off",    0,  1,           "off|on",          "",   PLUGIN, "on: debuggers learn names, source lines and frames of machine code")
 PARAM(JOB,              STR,  "",       0,  64,          "",                "",   BOTH,   "name of the job; else the launcher's, else \"local\"")
 PARAM(SOCKET_DIR,       STR,  "",       0,  4096,        "",                "",   BOTH,   "directory of control sockets and the job segment")
 PARAM(MAX_CHANNELS,     INT,  "64",     1,  64,          "",                "1",  PLUGIN, "largest number of channels a policy may ask for")

@@ -41,13 +41,13 @@ else
 		>"$dir/conformance.out"
 fi
 failed=0
-for t in interp callbacks jit; do
+for t in interp callbacks symbols jit; do
 	JIT_PROGRAMS=${ARM64_PROGRAMS:-4000} qemu-aarch64 "$A/test_$t" \
 		>"$dir/$t.out" 2>&1 || { failed=1; echo "not ok 1 - $t" >>"$dir/$t.out"; }
 done
 wait
 grep -q '^not ok' "$dir/conformance.out" && failed=1
-cat "$dir/conformance.out" "$dir/interp.out" "$dir/callbacks.out" \
+cat "$dir/conformance.out" "$dir/interp.out" "$dir/callbacks.out" "$dir/symbols.out" \
 	"$dir/jit.out" | awk '
 	/^(not )?ok /{ n++; sub(/ok [0-9]+/, "ok " n) } /^1\.\./{ next } { print }
 	END { print "1.." n }'

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// Machine code by name: perf's map of the process and what debuggers are told,
+// for programs with functions, source lines and calls. With SYMBOLS_RUN set it
+// runs the program once instead, for test/script/symbols.t to look at.
+#include "test/unit/unit.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/exec/code.h"
+#include "core/exec/exec.h"
+#include "core/exec/jit.h"
+#include "core/exec/symbols.h"
+#include "core/image/image.h"
+
+enum { MAX = 64 };
+
+/* The entry calls a function that loops over a callback; that one asks a
+ * helper. */
+static const char text[] = "mov %r6, 5\nmov %r7, %r10\ncall local f\n"
+			   "add %r0, %r6\nexit\n"
+			   "f:\nmov %r8, 3\nmov %r1, 2\nlddw func %r2, g\n"
+			   "mov %r3, 0\nmov %r4, 0\ncall 181\nexit\n"
+			   "g:\nmov %r9, 1\ncall 7\nmov %r0, 0\nexit";
+
+static struct nb_slot slots[MAX];
+static const struct nb_func funcs[] = {
+	{ .name = "choose", .end = 5 },
+	{ .name = "f", .start = 5, .end = 13 },
+	{ .name = "g", .start = 13, .end = 17 }
+};
+static const struct nb_line lines[] = {
+	{ 0, 10, 1, "policies/small.bpf.c", "" },
+	{ 2, 12, 1, "policies/small.bpf.c", "" },
+	{ 5, 4, 1, "policies/small.bpf.c", "" },
+	{ 14, 77, 1, "policies/other.h", "" },
+};
+static const struct nb_prog prog = { .name = "choose",
+				     .section = "tuner",
+				     .slots = slots,
+				     .nslots = 17,
+				     .funcs = funcs,
+				     .nfuncs = 3,
+				     .lines = lines,
+				     .nlines = 4 };
+static const struct nb_image img = { .name = "small",
+				     .progs = &prog,
+				     .nprogs = 1 };
+
+static struct nb_exec *compiled(void)
+{
+	struct nb_err err = { 0 };
+	struct nb_exec *x;
+	size_t n;
+
+	/* not Check's: there is no test around run_once */
+	if (nb_asm(slots, MAX, &n, text, &err) || n != prog.nslots ||
+	    nb_exec_new(&x, &img, 0, NULL, NULL, &err) ||
+	    nb_exec_compile(x, NULL, &err)) {
+		fprintf(stderr, "%s\n", err.text);
+		abort();
+	}
+	return x;
+}
+
+/* ---- perf ---- */
+
+static char path[64];
+
+static const char *map_path(void)
+{
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	return path;
+}
+
+START_TEST(perf_map_has_every_function)
+{
+	static const char *const names[] = { "small/choose", "small/choose/f",
+					     "small/choose/g" };
+	struct nb_exec *x = compiled();
+	struct nb_err err = { 0 };
+	unsigned long at, size, next;
+	char name[100];
+	FILE *f;
+
+	unlink(map_path());
+	ck_assert_msg(!nb_exec_publish(x, &img, 0, NB_PUBLISH_PERF, &err), "%s",
+		      err.text);
+	next = (uintptr_t)x->jit->code;
+	f = fopen(path, "r");
+	ck_assert(f != NULL);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(fscanf(f, "%lx %lx %99s", &at, &size, name),
+				 3);
+		ck_assert_str_eq(name, names[i]);
+		ck_assert_uint_eq(at, next);
+		next = at + size;
+	}
+	ck_assert_uint_eq(next, (uintptr_t)x->jit->code + x->jit->size);
+	ck_assert_int_eq(fscanf(f, "%99s", name), EOF);
+	fclose(f);
+	unlink(path);
+	nb_exec_free(x);
+}
+END_TEST
+
+START_TEST(perf_map_of_others_is_left_alone)
+{
+	struct nb_exec *x = compiled();
+	char other[80], line[10] = "";
+	struct nb_err err = { 0 };
+	FILE *f;
+
+	snprintf(other, sizeof(other), "%s.other", map_path());
+	f = fopen(other, "w");
+	ck_assert(f != NULL);
+	fclose(f);
+	for (int hard = 0; hard < 2; hard++) {
+		unlink(path);
+		ck_assert(!(hard ? link(other, path) : symlink(other, path)));
+		ck_assert_int_eq(
+			nb_exec_publish(x, &img, 0, NB_PUBLISH_PERF, &err),
+			NB_E_IO);
+		ck_assert(strstr(err.text, path) != NULL);
+	}
+	f = fopen(other, "r");
+	ck_assert(f != NULL && !fgets(line, sizeof(line), f));
+	fclose(f);
+	unlink(path);
+	unlink(other);
+	ck_assert(!mkfifo(path, 0600));
+	ck_assert_int_eq(nb_exec_publish(x, &img, 0, NB_PUBLISH_PERF, &err),
+			 NB_E_IO);
+	unlink(path);
+	nb_exec_free(x);
+}
+END_TEST
+
+/* ---- gdb ---- */
+
+/* As a debugger sees it. */
+struct entry {
+	struct entry *next, *prev;
+	const char *file;
+	uint64_t size;
+};
+
+extern struct {
+	uint32_t version, action;
+	struct entry *relevant, *first;
+} __jit_debug_descriptor;
+
+static const Elf64_Shdr *section(const char *file, const char *name)
+{
+	const Elf64_Ehdr *e = (const Elf64_Ehdr *)(const void *)file;
+	const Elf64_Shdr *s =
+		(const Elf64_Shdr *)(const void *)(file + e->e_shoff);
+	const char *names = file + s[e->e_shstrndx].sh_offset;
+
+	for (unsigned i = 0; i < e->e_shnum; i++)
+		if (!strcmp(names + s[i].sh_name, name))
+			return &s[i];
+	return NULL;
+}
+
+START_TEST(debuggers_get_an_object_file)
+{
+	struct nb_exec *x = compiled(), *y = compiled();
+	const Elf64_Shdr *tab, *str, *code;
+	const char *file;
+	uint64_t end = 0;
+
+	ck_assert_uint_eq(__jit_debug_descriptor.version, 1);
+	ck_assert(__jit_debug_descriptor.first == NULL);
+	ck_assert(!nb_exec_publish(x, &img, 0, NB_PUBLISH_GDB, NULL));
+	ck_assert(!nb_exec_publish(y, &img, 0, NB_PUBLISH_GDB, NULL));
+	ck_assert(__jit_debug_descriptor.first->next->next == NULL);
+	file = __jit_debug_descriptor.first->file;
+	ck_assert(!memcmp(file, ELFMAG, SELFMAG));
+	code = section(file, ".text");
+	ck_assert_uint_eq(code->sh_addr, (uintptr_t)y->jit->code);
+	ck_assert_uint_eq(code->sh_size, y->jit->size);
+	tab = section(file, ".symtab");
+	str = section(file, ".strtab");
+	ck_assert_uint_eq(tab->sh_size, 4 * sizeof(Elf64_Sym));
+	for (int i = 1; i < 4; i++) {
+		const Elf64_Sym *sym =
+			(const Elf64_Sym *)(const void *)(file +
+							  tab->sh_offset) +
+			i;
+
+		ck_assert(!strncmp(file + str->sh_offset + sym->st_name,
+				   "small/choose", 12));
+		ck_assert_uint_eq(sym->st_value, end);
+		end += sym->st_size;
+	}
+	ck_assert_uint_eq(end, y->jit->size);
+	/* in any order, and with what is left still there */
+	nb_exec_free(x);
+	ck_assert(__jit_debug_descriptor.first->file == file);
+	ck_assert(__jit_debug_descriptor.first->next == NULL);
+	nb_exec_interpret_again(y);
+	ck_assert(__jit_debug_descriptor.first == NULL);
+	nb_exec_free(y);
+}
+END_TEST
+
+START_TEST(interpreted_programs_have_no_code_to_name)
+{
+	struct nb_exec *x = compiled();
+
+	nb_exec_interpret_again(x);
+	ck_assert(!nb_exec_publish(x, &img, 0, NB_PUBLISH_GDB, NULL));
+	ck_assert(__jit_debug_descriptor.first == NULL);
+	nb_exec_free(x);
+}
+END_TEST
+
+/* Published by both, so that tools outside can look. */
+static int run_once(void)
+{
+	struct nb_exec *x = compiled();
+	unsigned long turns = strtoul(getenv("SYMBOLS_RUN"), NULL, 0);
+	uint64_t r0 = 0;
+
+	if (nb_exec_publish(x, &img, 0, NB_PUBLISH_PERF | NB_PUBLISH_GDB, NULL))
+		return 1;
+	printf("pid %d\n", getpid());
+	fflush(stdout);
+	while (turns--)
+		r0 += nb_exec_run(x, NULL, 0);
+	printf("r0 %lu\n", (unsigned long)r0);
+	nb_exec_free(x);
+	return 0;
+}
+
+static int skipped(void)
+{
+	puts("ok 1 - symbols # SKIP no compiler for this machine");
+	return 0;
+}
+
+UNIT_MAIN("symbols", if (!nb_jit_arch()) return skipped();
+	  if (getenv("SYMBOLS_RUN")) return run_once();
+	  tcase_add_test(tc, perf_map_has_every_function);
+	  tcase_add_test(tc, perf_map_of_others_is_left_alone);
+	  tcase_add_test(tc, debuggers_get_an_object_file);
+	  tcase_add_test(tc, interpreted_programs_have_no_code_to_name);)
