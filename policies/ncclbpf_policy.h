@@ -191,6 +191,50 @@ struct bpf_iter_num {
 		       NB_PRINTK0, )                                    \
 	(__VA_ARGS__)
 
+/* ---- loops ---- */
+
+/*
+ * ncclbpf_for(i, start, end) { ... } runs its body with i (an int declared
+ * before) from start to end - 1, ncclbpf_repeat(n) { ... } n times; n may be
+ * any number up to 2^23, known only at run time. break, continue and return
+ * work as in other loops. The verifier walks such a body a few times, however
+ * many passes there are; of i it knows the bounds that start and end have.
+ */
+static __always_inline void ncclbpf_iter_end(struct bpf_iter_num *it)
+{
+	bpf_iter_num_destroy(it);
+}
+
+/* *@i is the next number; 0 at the end. */
+static __always_inline int ncclbpf_iter_step(struct bpf_iter_num *it, int *i)
+{
+	const int *next = bpf_iter_num_next(it);
+
+	if (!next)
+		return 0;
+	*i = *next;
+	return 1;
+}
+
+#define NB_GLUE_(a, b) a##b
+#define NB_GLUE(a, b) NB_GLUE_(a, b)
+#define NB_FOR(it, i, start, end)                                            \
+	for (struct bpf_iter_num it __attribute__((cleanup(ncclbpf_iter_end))), \
+	     *NB_GLUE(it, p) __attribute__((unused)) =                       \
+		     (bpf_iter_num_new(&it, (uint64_t)(start),               \
+				       (uint64_t)(end)),                     \
+		      &it);                                                  \
+	     ncclbpf_iter_step(&it, &(i));)
+#define ncclbpf_for(i, start, end) \
+	NB_FOR(NB_GLUE(nb_iter_, __COUNTER__), i, start, end)
+#define NB_REPEAT(n, id)                 \
+	for (int NB_GLUE(nb_i_, id) = 0, \
+	     NB_GLUE(nb_once_, id) = 1;  \
+	     NB_GLUE(nb_once_, id);      \
+	     NB_GLUE(nb_once_, id) = 0)  \
+	NB_FOR(NB_GLUE(nb_iter_, id), NB_GLUE(nb_i_, id), 0, n)
+#define ncclbpf_repeat(n) NB_REPEAT(n, __COUNTER__)
+
 /* ---- what most tuner policies want ---- */
 
 /* Does NCCL offer this combination for the collective at hand? */

@@ -57,6 +57,9 @@ FINDING(ARG_SIZE,       "arg_size",          "the size given to a helper is not 
 FINDING(ARG_ZERO,       "arg_zero",          "the size given to a helper may be 0",                             "")
 FINDING(ARG_CTX,        "arg_context",       "a helper wants the context",                                      "")
 FINDING(CALLBACK,       "callback",          "a helper wants a callback",                                       "pass the name of a static function of the policy")
+FINDING(ITER,           "iterator",          "what a helper about iterators gets is none",                      "")
+FINDING(ITER_LEAK,      "iterator_leak",     "an iterator is not ended on every path",                          "ncclbpf_for ends its iterator by itself, also at break and return")
+FINDING(GLOBAL,         "global_function",   "a global function is not used by its signature",                  "pass numbers, the context, or memory of the size in its declaration; or declare it static")
 FINDING(TAIL_CALL,      "tail_call",         "a tail call where none can be made",                              "make it in the program itself, with nothing held")
 FINDING(CALLBACK_RETURN, "callback_return",  "a callback returns something other than 0 or 1",                  "return 0 to go on, 1 to stop")
 /* what is taken has to be given back */

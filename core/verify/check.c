@@ -7,6 +7,7 @@
 #include "core/verify/callback.h"
 #include "core/verify/check_args.h"
 #include "core/verify/check_at.h"
+#include "core/verify/global.h"
 #include "core/verify/check_dynptr.h"
 #include "core/verify/check_refs.h"
 #include "core/verify/lock.h"
@@ -228,7 +229,7 @@ static int check_arith(const struct at *a)
 /* Bytes behind a pointer to a value or to memory. */
 static uint64_t span_of(const struct at *a, const struct nb_reg *r)
 {
-	if (r->kind == NB_REG_VALUE)
+	if (r->kind == NB_REG_VALUE || r->kind == NB_REG_VALUE_OR_NULL)
 		return a->env->img->maps[r->map].value_size;
 	return r->size;
 }
@@ -543,6 +544,7 @@ static int check_output(const struct at *a, const struct nb_need *n,
 			nb_say(env, "%d bytes are stored at offset %lld of it",
 			       n->size, (long long)(off - f->off)),
 			"");
+	nb_global_note_outputs(env);
 	return check_output_label(a, n, f);
 }
 
@@ -724,6 +726,11 @@ static int check_atomic(const struct at *a, const struct nb_need *n)
 
 static int check_call(const struct at *a)
 {
+	struct nb_global *g =
+		nb_global_at(a->env, (int64_t)a->pc + 1 + a->insn->off);
+
+	if (g)
+		return nb_check_global_call(a, g);
 	if (a->st->nframes < NB_MAX_FRAMES)
 		return 0;
 	return nb_refuse(a->env, NB_FIND_CALL_DEPTH, a->pc, -1,
@@ -737,8 +744,11 @@ static int check_return(const struct at *a)
 	int rc;
 
 	if (a->st->nframes == 1) {
-		if ((rc = nb_check_all_returned(a, 0)) ||
-		    (rc = nb_check_init(a, 0)))
+		if ((rc = nb_check_all_returned(a, 0)))
+			return rc;
+		if (a->env->root)
+			return nb_check_global_return(a);
+		if ((rc = nb_check_init(a, 0)))
 			return rc;
 		if (r->kind == NB_REG_SCALAR || a->env->opts.privileged)
 			return 0;

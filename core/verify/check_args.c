@@ -6,6 +6,7 @@
 #include "core/verify/callback.h"
 #include "core/verify/check.h"
 #include "core/verify/check_at.h"
+#include "core/verify/iter.h"
 #include "core/verify/check_dynptr.h"
 #include "core/verify/check_refs.h"
 #include "core/verify/resources.h"
@@ -60,11 +61,6 @@ int nb_check_helper(const struct at *a)
 
 	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
 
-	if (h && h->effect > NB_EFFECT_TAIL)
-		return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
-				 "a helper that the verifier knows",
-				 nb_say(a->env, "bpf_%s: not yet", h->name),
-				 "");
 	if (h)
 		return 0;
 	(void)near;
@@ -304,9 +300,11 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 		return 0;
 	case NB_ARG_FUNC:
 		return nb_check_callback(a, h, number);
-	case NB_ARG_PASS:
 	case NB_ARG_ITER0:
+		return nb_check_iter_place(a, h, number);
 	case NB_ARG_ITER:
+		return nb_check_iter(a, h, number);
+	case NB_ARG_PASS:
 	case NB_ARG_NONE:
 	case NB_ARG_OPT:
 	case NB_ARG_KEY:

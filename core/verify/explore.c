@@ -11,6 +11,8 @@
 
 #include "core/verify/callback.h"
 #include "core/verify/check.h"
+#include "core/verify/global.h"
+#include "core/verify/iter.h"
 #include "core/verify/marks.h"
 #include "core/verify/region.h"
 #include "core/verify/report.h"
@@ -377,14 +379,16 @@ struct list {
 	struct nb_live live;
 };
 
-/* What the rules of the run time used up on this way: passes of may_goto, and
- * turns of the helpers at work. */
+/* What the rules of the run time used up on this way: passes of may_goto,
+ * turns of the helpers at work, numbers of the iterators that are there. */
 static uint32_t used(const struct walk *w)
 {
 	uint32_t n = w->passes;
 
 	for (uint32_t i = 0; i < w->st->nframes; i++)
 		n += w->st->frames[i].turns;
+	for (uint32_t i = 0; i < w->st->nrefs; i++)
+		n += w->st->refs[i].turns;
 	return n;
 }
 
@@ -660,6 +664,7 @@ static int may_goto(struct walk *w, bool *more)
 		nb_region_open(w->env, w->st, pc);
 	remember(w, pc);
 	turn(w, false, true);
+	nb_global_note_passes(w->env);
 	if (w->st->region.open)
 		w->st->budget = NB_LABEL_LOCAL;
 	w->env->aux[pc] |= NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS;
@@ -720,6 +725,49 @@ static int end_turn(struct walk *w)
 	return 0;
 }
 
+/* An iterator finds one more number, or its end. */
+static int iterate(struct walk *w, bool *more)
+{
+	bool on = nb_iter_may_go_on(w->st), end = nb_iter_may_end(w->st);
+	uint32_t pc = w->pc++, size, ref = nb_iter_ref(w->st);
+	struct nb_saved *before;
+	enum found f;
+	int rc = 0;
+
+	remember(w, pc);
+	turn(w, !on, on && end);
+	if (on && end) {
+		before = keep(w, &size);
+		if (!before)
+			return over_memory(w);
+		nb_iter_next(w->env, w->st, pc, false);
+		rc = push(w, w->pc);
+		nb_state_restore(w->st, before);
+		give(w, before, size);
+	}
+	nb_iter_next(w->env, w->st, pc, on);
+	/* Where its end is known the numbers are counted, as a loop's are. */
+	if (rc || !on || !end)
+		return rc;
+	f = passpoint(w, pc, ref, true);
+	*more = f == GO_ON;
+	return f == REFUSED ? NB_E_VERIFY : 0;
+}
+
+static int call(struct walk *w)
+{
+	int64_t to = (int64_t)w->pc + 1 + w->env->insns[w->pc].off;
+	struct nb_global *g = nb_global_at(w->env, to);
+
+	if (g) {
+		nb_global_call(w->env, w->st, w->pc++, g);
+		return 0;
+	}
+	nb_step_call(w->env, w->st, w->pc);
+	w->pc = (uint32_t)to;
+	return 0;
+}
+
 /* The other program runs and ends, or there is none. */
 static int tail_call(struct walk *w)
 {
@@ -750,7 +798,10 @@ static int leave(struct walk *w, bool *more)
 
 	if (st->nframes == 1) {
 		*more = false;
-		return note_verdict(w);
+		if (!w->env->root)
+			return note_verdict(w);
+		nb_global_exit(w->env, st);
+		return 0;
 	}
 	if (nb_top(st)->callback)
 		return end_turn(w);
@@ -776,14 +827,14 @@ static int advance(struct walk *w, bool *more)
 		return leave(w, more);
 	case NB_KIND_CALL:
 		if (insn->fn == NB_FN_LOCAL) {
-			nb_step_call(env, w->st, w->pc);
-			w->pc = (uint32_t)((int64_t)w->pc + 1 + insn->off);
-			return 0;
+			return call(w);
 		}
 		if (nb_calls_back(insn))
 			return call_back(w, more);
 		if (nb_is_tail_call(insn))
 			return tail_call(w);
+		if (nb_is_iter_next(insn))
+			return iterate(w, more);
 		break;
 	case NB_KIND_ALU:
 	case NB_KIND_LDX:
@@ -873,6 +924,7 @@ static int walk_way(struct walk *w)
 		if (w->walked++ >= env->opts.max_insns)
 			return over_steps(w);
 		env->aux[w->pc] |= NB_AUX_REACHED;
+		nb_global_note_frames(env, w->st->nframes);
 		if (env->opts.trace)
 			nb_trace_state(env, w->st, w->pc);
 		if (env->opts.observe)
@@ -932,6 +984,7 @@ static int walk_all(struct walk *w)
 	int rc;
 
 	nb_step_init(w->env, w->st);
+	w->pc = w->env->cfg.funcs[w->env->root].start;
 	do {
 		rc = walk_way(w);
 		if (following(w))

@@ -40,6 +40,7 @@
 #include "core/verify/check.h"
 #include "core/verify/check_args.h"
 #include "core/verify/env.h"
+#include "core/verify/global.h"
 
 static uint32_t lowest(uint64_t bits)
 {
@@ -238,6 +239,13 @@ static void mark_helper(struct nb_env *env, const struct nb_state *st,
 	}
 }
 
+/* A global function may look at all that it gets. */
+static void mark_arguments(struct nb_env *env, const struct nb_state *st)
+{
+	for (unsigned i = 0; i < 5; i++)
+		mark_memory(env, st, NULL, i);
+}
+
 static void mark_alu(struct nb_env *env, const struct nb_frame *f,
 		     const struct nb_insn *insn)
 {
@@ -297,6 +305,8 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 	case NB_KIND_CALL:
 		if (insn->fn != NB_FN_LOCAL)
 			mark_helper(env, st, insn);
+		else if (nb_global_at(env, (int64_t)pc + 1 + insn->off))
+			mark_arguments(env, st);
 		break;
 	case NB_KIND_EXIT:
 		/* A callback says whether there is one more turn. */

@@ -31,6 +31,13 @@ uint32_t nb_ref_take(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	return ref->id;
 }
 
+void nb_ref_turn(struct nb_state *st, uint32_t id)
+{
+	for (uint32_t i = 0; i < st->nrefs; i++)
+		if (st->refs[i].id == id)
+			st->refs[i].turns++;
+}
+
 void nb_ref_drop(struct nb_state *st, uint32_t id)
 {
 	const struct nb_ref *ref = nb_ref_find(st, id);
@@ -93,7 +100,9 @@ void nb_ref_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 const char *nb_say_ref(struct nb_env *env, const struct nb_ref *ref)
 {
-	return nb_say(env, "reserved at %s", nb_say_where(env, ref->pc));
+	return nb_say(env, "%s at %s",
+		      ref->kind == NB_REF_ITER ? "begun" : "reserved",
+		      nb_say_where(env, ref->pc));
 }
 
 const char *nb_say_null_hint(struct nb_env *env, const struct nb_state *st,
@@ -106,6 +115,9 @@ const char *nb_say_null_hint(struct nb_env *env, const struct nb_state *st,
 			      "the reservation at %s answers NULL when the "
 			      "ring buffer is full: add if (!e) return 0;",
 			      nb_say_where(env, ref->pc));
+	if (env->root && !r->ref)
+		return "anybody may call a global function with NULL: add if "
+		       "(!p) return 0;";
 	return "bpf_dynptr_data answers NULL when the dynptr has no such "
 	       "part: add if (!p) return 0;";
 }

@@ -17,6 +17,9 @@ const struct nb_ref *nb_ref_find(const struct nb_state *st, uint32_t id);
 uint32_t nb_ref_take(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		     enum nb_ref_kind kind);
 
+/* One of the numbers that iterator @id has is taken. */
+void nb_ref_turn(struct nb_state *st, uint32_t id);
+
 /* It was never there: the pointer was NULL. */
 void nb_ref_drop(struct nb_state *st, uint32_t id);
 

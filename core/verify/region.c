@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/verify/callback.h"
+#include "core/verify/global.h"
 #include "core/verify/step.h"
 
 struct nb_effects {
@@ -87,8 +88,16 @@ static void add_called(struct visit *v, uint32_t pc)
 {
 	const struct nb_insn *insn = &v->env->insns[pc];
 
-	if (insn->kind == NB_KIND_CALL && insn->fn == NB_FN_LOCAL)
-		add(v, (uint32_t)((int64_t)pc + 1 + insn->off));
+	/* Of a global function its caller writes down what it may write. */
+	if (insn->kind == NB_KIND_CALL && insn->fn == NB_FN_LOCAL) {
+		int64_t to = (int64_t)pc + 1 + insn->off;
+		const struct nb_global *g = nb_global_at(v->env, to);
+
+		if (g)
+			v->e->budget |= g->passes;
+		else
+			add(v, (uint32_t)to);
+	}
 	for (const struct nb_callee *c = nb_callees(v->env, pc); c; c = c->next)
 		add(v, c->start);
 }

@@ -384,6 +384,9 @@ static bool same_object(struct ids *ids, const struct nb_cell *old,
 	       (old->kind == NB_CELL_OBJECT_HI ||
 		(old->reg.map == now->reg.map &&
 		 old->reg.align == now->reg.align &&
+		 old->reg.delta == now->reg.delta &&
+		 old->reg.id == now->reg.id && old->local >= now->local &&
+		 nb_range_within(&now->reg.r, &old->reg.r) &&
 		 same_ref(ids, old->reg.ref, now->reg.ref)));
 }
 
@@ -559,6 +562,8 @@ static bool compare_held(struct ids *ids, const struct nb_saved *old,
 		memcpy(&ref, *data, sizeof(ref));
 		if (ref.kind != st->refs[i].kind ||
 		    ref.frame != st->refs[i].frame ||
+		    /* when one iterator ends, says nothing of another */
+		    (ref.kind == NB_REF_ITER && ref.id != st->refs[i].id) ||
 		    !same_ref(ids, ref.id, st->refs[i].id))
 			return false;
 	}

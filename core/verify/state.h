@@ -74,7 +74,8 @@ enum nb_cell_kind {
  */
 enum nb_object_kind {
 	NB_OBJECT_DYNPTR_MEM, /* into a value of a map */
-	NB_OBJECT_DYNPTR_RING /* a record of a ring buffer, or nothing */
+	NB_OBJECT_DYNPTR_RING, /* a record of a ring buffer, or nothing */
+	NB_OBJECT_NUMBERS      /* an iterator; see iter.c for its @reg */
 };
 
 struct nb_cell {
@@ -136,7 +137,8 @@ struct nb_region {
 /* What is held and has to be given back, in the order it was taken. */
 enum nb_ref_kind {
 	NB_REF_SAMPLE, /* a record of a ring buffer, by its pointer */
-	NB_REF_DYNPTR  /* the same behind an object on the stack */
+	NB_REF_DYNPTR, /* the same behind an object on the stack */
+	NB_REF_ITER    /* an iterator on the stack */
 };
 
 enum { NB_MAX_REFS = 32 };
@@ -144,6 +146,7 @@ enum { NB_MAX_REFS = 32 };
 struct nb_ref {
 	uint32_t id, pc; /* pc: where it was taken */
 	uint8_t kind, frame;
+	uint32_t turns; /* iterators: numbers taken, see explore.c */
 };
 
 /* The lock that is held: of the value of map @map that has identity @id. */

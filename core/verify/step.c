@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "core/verify/check.h"
+#include "core/verify/global.h"
+#include "core/verify/iter.h"
 #include "core/verify/check_args.h"
 #include "core/verify/objects.h"
 #include "core/verify/refs.h"
@@ -629,7 +631,10 @@ static struct nb_reg load_at(struct nb_env *env, struct nb_state *st,
 		v = load_value(env, ptr, &off, size, pc);
 	else if (ptr->kind == NB_REG_CTX)
 		v = load_ctx(env, &off, size, pc);
-	else if (ptr->kind == NB_REG_MEM) {
+	else if (ptr->kind == NB_REG_RDONLY && ptr->ref)
+		v = nb_iter_load(st, ptr, &off, size);
+	else if (ptr->kind == NB_REG_MEM &&
+		 !nb_global_memory_coherent(env, ptr)) {
 		v.label = source(env);
 		v.from = pc;
 	}
@@ -662,6 +667,7 @@ static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		taint(&v, st->region.pc);
 	if (ptr->label == NB_LABEL_LOCAL)
 		smear_paths(env, st, pc, ptr->from);
+	nb_global_note_store(env, st, ptr, &v);
 	if (ptr->kind != NB_REG_STACK)
 		return;
 	follow(&v, ptr);
@@ -791,6 +797,10 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 		   map_is_local(&env->img->maps[r->map]) &&
 		   source(env) == NB_LABEL_LOCAL) {
 		taint(r0, pc);
+	} else if (r->kind == NB_REG_MEM &&
+		   !nb_global_memory_coherent(env, r) &&
+		   source(env) == NB_LABEL_LOCAL) {
+		taint(r0, pc);
 	}
 }
 
@@ -813,6 +823,7 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	follow(&v, r0);
 	if (r->label == NB_LABEL_LOCAL)
 		smear_paths(env, st, pc, r->from);
+	nb_global_note_store(env, st, r, &v);
 	if (r->kind != NB_REG_STACK || !size.max)
 		return;
 	for (uint64_t i = 0; nb_range_is_const(&r->r) && i < size.min; i++) {
@@ -871,7 +882,7 @@ static void helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 /* ---- one step ---- */
 
-void nb_step_init(const struct nb_env *env, struct nb_state *st)
+void nb_step_init(struct nb_env *env, struct nb_state *st)
 {
 	struct nb_frame *f = &st->frames[0];
 
@@ -895,6 +906,8 @@ void nb_step_init(const struct nb_env *env, struct nb_state *st)
 		f->regs[1].align = 8;
 		f->regs[2] = nb_reg_scalar(nb_range_const(env->opts.plain_mem));
 	}
+	if (env->root)
+		nb_global_begin(env, st);
 }
 
 void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
@@ -920,7 +933,10 @@ void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		lddw(env, st, pc);
 		break;
 	case NB_KIND_CALL:
-		helper(env, st, pc);
+		if (nb_is_iter(&env->insns[pc]))
+			nb_iter_step(env, st, pc);
+		else
+			helper(env, st, pc);
 		break;
 	case NB_KIND_JMP:
 	case NB_KIND_JA:
@@ -929,6 +945,19 @@ void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	case NB_KIND_LDDW_HI:
 		break;
 	}
+}
+
+void nb_step_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		   int number, uint32_t size, const struct nb_reg *v)
+{
+	const struct nb_reg *r = &nb_top(st)->regs[number];
+	struct place at = { r->frame, r->r.smin,
+			    (uint32_t)(r->r.smax - r->r.smin) + size };
+
+	if (r->label == NB_LABEL_LOCAL)
+		smear_paths(env, st, pc, r->from);
+	if (r->kind == NB_REG_STACK)
+		smear_stack(env, st, pc, at, v);
 }
 
 uint16_t nb_step_defs(const struct nb_insn *insn)

@@ -9,8 +9,9 @@
  * instruction at @pc; then the state after holds every concrete outcome.
  */
 
-/* The first state: r1 the context, r10 the frame pointer. */
-void nb_step_init(const struct nb_env *env, struct nb_state *st);
+/* The first state of what env->root names: r1 the context, or the arguments
+ * of a global function; r10 the frame pointer. */
+void nb_step_init(struct nb_env *env, struct nb_state *st);
 
 /* Anything but jumps, local calls and exit. */
 void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc);
@@ -43,6 +44,11 @@ void nb_step_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
 			uint32_t cell);
 /* ...and before a write to part of an 8-byte spill: its halves stand alone. */
 void nb_step_split(struct nb_env *env, struct nb_frame *f, uint32_t c);
+
+/* Bytes [0, @size) behind register @number may become @v, where they are on
+ * the stack; they were written before. */
+void nb_step_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		   int number, uint32_t size, const struct nb_reg *v);
 
 /* Registers the instruction may write, bit i for ri. */
 uint16_t nb_step_defs(const struct nb_insn *insn);

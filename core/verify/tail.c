@@ -23,6 +23,7 @@
 #include "core/verify/tail.h"
 
 #include "core/verify/check_at.h"
+#include "core/verify/global.h"
 #include "core/verify/refs.h"
 #include "core/verify/step.h"
 
@@ -111,6 +112,7 @@ int nb_check_tail_call(const struct at *a)
 				       nb_say_where(a->env,
 						    a->st->frames[i].ret - 1)),
 				"");
+	nb_global_note_outputs(a->env);
 	return check_coherent(a);
 }
 

@@ -12,6 +12,8 @@
 #include "core/verify/callback.h"
 #include "core/verify/env.h"
 #include "core/verify/explore.h"
+#include "core/verify/global.h"
+#include "core/verify/iter.h"
 #include "core/verify/path.h"
 #include "core/verify/region.h"
 #include "core/verify/report.h"
@@ -88,7 +90,8 @@ static int prepare(struct nb_env *env)
 	env->writes = nb_arena_array(env->arena, env->n, sizeof(*env->writes));
 	env->depth = nb_arena_array(env->arena, env->cfg.nfuncs,
 				    sizeof(*env->depth));
-	if (!env->aux || !env->zero_divisor || !env->writes || !env->depth)
+	if (!env->aux || !env->zero_divisor || !env->writes || !env->depth ||
+	    !nb_globals_init(env))
 		return NB_E_NOMEM;
 	return 0;
 }
@@ -98,7 +101,8 @@ static bool has_bounded_loops(const struct nb_env *env)
 {
 	for (uint32_t pc = 0; pc < env->n; pc++)
 		if (env->insns[pc].kind == NB_KIND_MAY_GOTO ||
-		    nb_calls_back(&env->insns[pc]))
+		    nb_calls_back(&env->insns[pc]) ||
+		    nb_is_iter_next(&env->insns[pc]))
 			return true;
 	return false;
 }
@@ -122,7 +126,7 @@ static int walk_both(struct nb_env *env)
 	rc = nb_explore(env);
 	if (rc == NB_E_VERIFY) {
 		env->v->finding = first;
-		env->failed = true;
+		env->failed = env->widen = true;
 	}
 	return rc;
 }
@@ -177,7 +181,7 @@ static int judge(struct nb_env *env)
 	int rc;
 
 	if ((rc = decode(env)) || (rc = nb_cfg_build(env)) ||
-	    (rc = prepare(env)) || (rc = walk(env)) ||
+	    (rc = prepare(env)) || (rc = nb_globals_walk(env, walk)) ||
 	    (rc = check_stack_sum(env)))
 		return rc;
 	if (!coherent || !env->saw_local)
@@ -185,7 +189,7 @@ static int judge(struct nb_env *env)
 	if (!nb_region_init(env))
 		return NB_E_NOMEM;
 	env->labels = true;
-	rc = walk(env);
+	rc = nb_globals_walk(env, walk);
 	return rc ? rc : check_verdict(env);
 }
 

@@ -1,0 +1,20 @@
+// EXPECT: not_pointer
+// SPDX-License-Identifier: MIT
+// What the caller kept in the memory may be another value afterwards.
+#include "ncclbpf_policy.h"
+
+__noinline void clear(uint64_t *p)
+{
+	if (p)
+		*p = 0;
+}
+
+SEC("tuner")
+int global_function_writes_callers_memory(struct ncclbpf_tuner *ctx)
+{
+	uint64_t kept = (uint64_t)ctx;
+
+	clear(&kept);
+	((struct ncclbpf_tuner *)kept)->channels = 1;
+	return 0;
+}

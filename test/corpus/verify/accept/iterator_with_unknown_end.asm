@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# expect: accept
+ldxw %r3, [%r1+28]
+mov %r6, 0
+mov %r1, %r10
+add %r1, -8
+mov %r2, 0
+call 0x10001
+next:
+mov %r1, %r10
+add %r1, -8
+call 0x10002
+jeq %r0, 0, done
+ldxw %r1, [%r0]
+add %r6, %r1
+ja next
+done:
+mov %r1, %r10
+add %r1, -8
+call 0x10003
+mov %r0, %r6
+exit

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# Each lap takes a number, but of another iterator: nothing ends it.
+# expect: reject endless_loop 0
+again:
+mov %r1, %r10
+add %r1, -8
+mov %r2, 0
+mov %r3, 10
+call 0x10001
+mov %r1, %r10
+add %r1, -8
+call 0x10002
+mov %r1, %r10
+add %r1, -8
+call 0x10003
+ja again

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# expect: reject iterator 4
+mov %r1, %r10
+add %r1, -12
+mov %r2, 0
+mov %r3, 4
+call 0x10001
+mov %r0, 0
+exit

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# What a callback begins in its caller's stack has to be ended in it.
+# expect: reject iterator_leak 14
+mov %r1, 10
+lddw func %r2, cb
+mov %r3, %r10
+add %r3, -8
+mov %r4, 0
+call 181
+mov %r0, 0
+exit
+cb:
+mov %r1, %r2
+mov %r2, 0
+mov %r3, 4
+call 0x10001
+mov %r0, 0
+exit

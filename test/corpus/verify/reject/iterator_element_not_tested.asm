@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# expect: reject not_pointer 8
+ldxw %r3, [%r1+28]
+mov %r1, %r10
+add %r1, -8
+mov %r2, 0
+call 0x10001
+mov %r1, %r10
+add %r1, -8
+call 0x10002
+ldxw %r6, [%r0]
+mov %r1, %r10
+add %r1, -8
+call 0x10003
+mov %r0, 0
+exit

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# expect: reject iterator_leak 11
+ldxw %r6, [%r1+28]
+mov %r1, %r10
+add %r1, -8
+mov %r2, 0
+mov %r3, 4
+call 0x10001
+jeq %r6, 8, out
+mov %r1, %r10
+add %r1, -8
+call 0x10003
+out:
+mov %r0, 0
+exit

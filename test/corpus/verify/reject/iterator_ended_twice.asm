@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# golden
+# expect: reject iterator 10
+mov %r1, %r10
+add %r1, -8
+mov %r2, 0
+mov %r3, 4
+call 0x10001
+mov %r1, %r10
+add %r1, -8
+call 0x10003
+mov %r1, %r10
+add %r1, -8
+call 0x10003
+mov %r0, 0
+exit

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# expect: reject iterator 10
+stw [%r10-4], 0
+lddw map %r1, @counts
+mov %r2, %r10
+add %r2, -4
+call 1
+jeq %r0, 0, out
+mov %r1, %r0
+mov %r2, 0
+mov %r3, 4
+call 0x10001
+out:
+mov %r0, 0
+exit

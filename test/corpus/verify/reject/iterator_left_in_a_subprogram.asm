@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# expect: reject iterator_leak 3
+mov %r6, %r1
+call local f
+mov %r0, 0
+exit
+f:
+mov %r1, %r10
+add %r1, -8
+mov %r2, 0
+mov %r3, 4
+call 0x10001
+mov %r0, 0
+exit
