@@ -264,6 +264,7 @@ __attribute__((visibility("default"))) int luaopen_ncclbpf_core(lua_State *L)
 	nb_lua_open_btf(L);
 	nb_lua_open_image(L);
 	nb_lua_open_sys(L);
+	nb_lua_open_job(L);
 	set_str(L, "version", NCCLBPF_VERSION);
 	return 1;
 }

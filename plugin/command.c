@@ -36,6 +36,7 @@ static nb_handler_fn *const handlers[] = {
 	[NB_CMD_CHANGE_ABORT] = nb_cmd_change_abort,
 	[NB_CMD_COMM_LIST] = nb_cmd_comm_list,
 	[NB_CMD_COMM_SHOW] = nb_cmd_comm_show,
+	[NB_CMD_CHECK_AGREEMENT] = nb_cmd_check_agreement,
 	[NB_CMD_EXPLAIN] = nb_cmd_explain,
 	[NB_CMD_DECISION_TAIL] = nb_cmd_decision_tail,
 	[NB_CMD_TRACE_TAIL] = nb_cmd_trace_tail,

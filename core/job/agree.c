@@ -205,6 +205,14 @@ static uint64_t first_difference(const struct ring *a, const struct ring *b,
 	return to;
 }
 
+/* Had the two decided alike until @k? */
+static bool same_before(const struct ring *a, const struct ring *b, uint64_t k)
+{
+	uint64_t x, y;
+
+	return hash_at(a, k, &x) && hash_at(b, k, &y) && x == y;
+}
+
 static uint64_t oldest(const struct ring *r)
 {
 	return r->decisions > NB_RING ? r->decisions - NB_RING : 0;
@@ -303,6 +311,7 @@ static void compare(struct court *c, uint32_t ahead, uint32_t i)
 		if (out->verdict != NB_DIVERGED || k < out->seq)
 			out->seq = k;
 		out->verdict = NB_DIVERGED;
+		out->earlier = out->earlier || !same_before(a, b, k);
 	} else if (out->verdict != NB_DIVERGED) {
 		out->verdict = NB_DIVERGED_BEFORE;
 		out->seq = from;

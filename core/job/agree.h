@@ -72,7 +72,8 @@ struct nb_agree {
 	uint64_t comm_id;
 	uint32_t ranks, here; /* of the communicator; of those in the segment */
 	uint64_t from, to;    /* decisions compared: [from, to) */
-	uint64_t seq;	      /* DIVERGED: the first that differs */
+	uint64_t seq;	      /* DIVERGED: the first that differs... */
+	bool earlier;	      /* ...of those kept: they had differed before */
 	/* one rank made decisions more than the others from seq on, else 0:
 	 * what ncclGroupSimulateEnd on some ranks looks like */
 	uint32_t extra, extra_slot;

@@ -35,6 +35,7 @@ CMD(CHANGE_COMMIT,  "change commit",   "DIGEST",                                
 CMD(CHANGE_ABORT,   "change abort",    "DIGEST",                                  1, 1, CONTROL, "drop a staged change")
 CMD(COMM_LIST,      "comm list",       "[limit=N] [after=N]",                     0, 0, OBSERVE, "communicators: ranks, nodes, decisions, generation")
 CMD(COMM_SHOW,      "comm show",       "COMM [slot=N]",                           1, 1, OBSERVE, "one communicator: decisions by collective, size and answer")
+CMD(CHECK_AGREEMENT, "check agreement", "[comm=ID]",                         0, 0, OBSERVE, "do the ranks of each communicator on this host decide alike, and if not, which decision was the first")
 CMD(EXPLAIN,        "explain",         "COLLECTIVE SIZE [comm=ID]",               2, 2, OBSERVE, "what would be decided for a collective and why")
 CMD(DECISION_TAIL,  "decision tail",   "[COUNT] [follow=yes] [comm=ID]",          0, 1, OBSERVE, "the last decisions; follow=yes: and those to come")
 CMD(TRACE_TAIL,     "trace tail",      "[COUNT] [follow=yes]",                    0, 1, OBSERVE, "what policies printed with bpf_trace_printk")

@@ -3,6 +3,7 @@
 -- core/tbl/commands.h; those below are the shell's own or say what is typed
 -- here where that differs from the wire (a file instead of a descriptor).
 local core = require "ncclbpf.core"
+local check = require "ncclbpf.check"
 local comm = require "ncclbpf.comm"
 local general = require "ncclbpf.general"
 local map = require "ncclbpf.map"
@@ -37,6 +38,7 @@ local own = {
 	{ "map watch", "MAP [INTERVAL] [count=N]", 1, 2, "observe", "show the elements, then what changes, every second or INTERVAL", map.cmd_watch, names = "maps" },
 	{ "comm list", "", 0, 0, "observe", "communicators: ranks, nodes, decisions, generation", comm.cmd_list },
 	{ "comm show", "[COMM]", 0, 1, "observe", "one communicator: decisions by collective, size and answer", comm.cmd_show, names = "comms" },
+	{ "check agreement", "[comm=ID] [segment=FILE]", 0, 0, "observe", "do the ranks decide alike; of a job that hung or died: from its segment file", check.cmd_agreement, files = true },
 	{ "explain", "COLLECTIVE SIZE [comm=ID]", 2, 2, "observe", "what would be decided for a collective and why", comm.cmd_explain, names = "collectives" },
 	{ "decision tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "the last decisions; follow=yes: and those to come, until Ctrl-C or count=N", comm.cmd_decisions },
 	{ "trace tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "what policies printed; follow=yes: and what they will", comm.cmd_trace },

@@ -60,6 +60,7 @@ M.options = {
 	job = { "J", "job", true, value = "JOB", help = "the processes of a job" },
 	ranks = { "r", "ranks", true, value = "RANKS", help = "only these ranks: 0-7,12" },
 	comm = { "c", "comm", true, value = "COMM", help = "only this communicator" },
+	segment = { nil, "segment", true, value = "FILE", help = "a job's segment file, for check agreement without a living process" },
 	socket = { "S", "socket", true, value = "SOCKET", help = "the process behind this socket" },
 	timeout = { "T", "timeout", true, value = "SECONDS", help = "wait so many seconds for answers (5; 0: for ever)" },
 	output = { "o", "format", true, value = "FORMAT", help = "table, wide, tsv, csv, json, ndjson or name" },

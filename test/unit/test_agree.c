@@ -150,6 +150,7 @@ START_TEST(the_first_decision_that_differs_is_named)
 	look();
 	ck_assert_int_eq(a.verdict, NB_DIVERGED);
 	ck_assert_uint_eq(a.seq, 700);
+	ck_assert(!a.earlier);
 	ck_assert(a.rank[0].has && a.rank[1].has && a.rank[2].has);
 	ck_assert(!a.rank[0].differs && a.rank[1].differs &&
 		  !a.rank[2].differs);
@@ -171,6 +172,12 @@ START_TEST(a_difference_before_what_is_kept_is_seen)
 	look();
 	ck_assert_int_eq(a.verdict, NB_DIVERGED_BEFORE);
 	ck_assert_uint_eq(a.seq, 3001 - NB_RING);
+	decide(0, 8, 1);
+	decide(1, 8, 2);
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+	ck_assert_uint_eq(a.seq, 3001);
+	ck_assert(a.earlier);
 }
 END_TEST
 

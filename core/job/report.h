@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_JOB_REPORT_H
+#define NB_JOB_REPORT_H
+
+#include <stdbool.h>
+
+#include "core/base/json.h"
+#include "core/job/agree.h"
+
+/*
+ * nb_job_json - agreement of the communicators of a job, as one JSON object
+ * @path:  the segment's file, NULL: none
+ * @only:  a communicator's identity, with @one; else all
+ *
+ *	{"segment":path,"agree":bool,"comms":[{"comm","verdict","ranks",
+ *	"here","compared_to","seq","earlier","extra","extra_slot","members":[{"slot",
+ *	"pid","live","decisions","generation","policies","hash","waits",
+ *	"differs","decision":{"coll","bytes","algo","proto","channels",
+ *	"generation","by"} or null}]}],"left_out":n}
+ *
+ * The same from a running process and from a file. Members are listed where
+ * something is to be said of them, or where @one is asked for. left_out:
+ * communicators for which @room bytes did not suffice.
+ */
+void nb_job_json(const struct nb_job *job, const char *path, bool one,
+		 uint64_t only, size_t room, struct nb_json *out);
+
+#endif

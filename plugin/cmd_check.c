@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// check agreement: the job segment holds what every process of the job on this
+// host decided, so any one of them can tell.
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "core/job/report.h"
+#include "plugin/cmd.h"
+#include "plugin/segment.h"
+
+/* Pages beyond the file's end are mapped and must not be touched. */
+static size_t readable(const struct nb_segment *s)
+{
+	struct stat st;
+
+	if (!s->shared || fstat(s->fd, &st) ||
+	    (uint64_t)st.st_size < sizeof(*s->mem))
+		return sizeof(*s->mem);
+	return (uint64_t)st.st_size < NB_SEG_SPAN ? (size_t)st.st_size
+						  : NB_SEG_SPAN;
+}
+
+int nb_cmd_check_agreement(struct nb_call *call)
+{
+	const char *text = nb_request_opt(call->req, "comm");
+	struct nb_runtime *rt = call->rt;
+	const struct nb_segment *s = rt->seg;
+	char path[sizeof(rt->place.dir) + sizeof(s->name) + 1];
+	struct nb_job job;
+	uint64_t id = 0;
+	int rc = text ? nb_wire_id(&id, text, "option comm=", call->err) : 0;
+
+	if (rc)
+		return rc;
+	if (!s)
+		return nb_fail(call->err, NB_E_NOENT, 0,
+			       "%s: NCCL has made no communicator here",
+			       call->req->spec->words);
+	job = (struct nb_job){ s->mem, readable(s), NULL };
+	snprintf(path, sizeof(path), "%s/%s", rt->place.dir, s->name);
+	nb_job_json(&job, s->shared ? path : NULL, text != NULL, id,
+		    NB_CMD_ROOM, call->out);
+	return 0;
+}
