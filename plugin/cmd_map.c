@@ -73,6 +73,8 @@ static void list_policy(struct nb_json *j, struct nb_runtime *rt,
 	for (uint32_t i = 0; i < p->img->nmaps; i++) {
 		struct nb_map_ref r;
 
+		if (p->img->maps[i].origin == NB_ORIGIN_INNER)
+			continue;
 		nb_runtime_map_ref(rt, p, i, &r);
 		nb_json_obj(j);
 		members(j, p, r.spec, r.object, r.coherent, r.in_use);

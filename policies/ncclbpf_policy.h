@@ -60,6 +60,7 @@ typedef long long __s64;
 /* Fields of a map's definition, as elsewhere in the BPF world. */
 #define __uint(name, val) int(*name)[val]
 #define __type(name, val) __typeof__(val) *name
+#define __array(name, val) __typeof__(val) *name[]
 
 /*
  * After SEC(".maps"):

@@ -66,9 +66,30 @@ static const struct nb_gen_policy *find(const struct nb_gen *g,
 	return NULL;
 }
 
+enum which { COHERENT, ALL };
+
+/*
+ * Tell the generation's own maps of maps what their values mean: the coherent
+ * ones, which no generation has in common with another, or all. @fresh: with
+ * their initial contents.
+ */
+static int link_maps(const struct nb_gen_policy *gp, enum which which,
+		     bool fresh, struct nb_err *err)
+{
+	const struct nb_image *img = gp->policy->img;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < img->nmaps; i++)
+		if (img->maps[i].inner && gp->maps[i] &&
+		    (which == ALL || img->maps[i].tags & NB_MAPF_COHERENT))
+			rc = nb_policy_map_link(gp->maps, img, i, fresh, err);
+	return rc;
+}
+
 /*
  * Add @p with its own local maps; coherent ones from @from (may be NULL: new
- * ones). The parts are put into @g at once, so that destroy finds them.
+ * ones; maps of maps cloned, as what they refer to may differ). The parts are
+ * put into @g at once, so that destroy finds them.
  */
 static int add_policy(struct nb_gen *g, struct nb_policy *p,
 		      const struct nb_gen_policy *from, struct nb_err *err)
@@ -91,15 +112,16 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 			gp->maps[i] = nb_map_get(p->maps[i]);
 			continue;
 		}
-		if (from) {
+		if (from && !img->maps[i].inner) {
 			gp->maps[i] = nb_map_get(from->maps[i]);
 			continue;
 		}
-		rc = nb_policy_map_new(&gp->maps[i], img, i, err);
+		rc = from ? nb_map_clone(&gp->maps[i], from->maps[i], err)
+			  : nb_policy_map_new(&gp->maps[i], img, i, err);
 		if (rc)
 			return rc;
 	}
-	return 0;
+	return link_maps(gp, COHERENT, !from, err);
 }
 
 /*
@@ -247,8 +269,11 @@ static int bind_all(struct nb_gen *g, bool traced, struct nb_err *err)
 static int replace_by_clone(struct nb_map **slot, struct nb_err *err)
 {
 	struct nb_map *clone;
-	int rc = nb_map_clone(&clone, *slot, err);
+	int rc;
 
+	if (!*slot)
+		return 0; /* an inner definition */
+	rc = nb_map_clone(&clone, *slot, err);
 	if (rc)
 		return rc;
 	nb_map_put(*slot);
@@ -345,6 +370,8 @@ int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
 	rc = replace_by_clone(&g->policy[policy].maps[map], err);
 	if (!rc)
 		rc = apply(g->policy[policy].maps[map], ops, nops, err);
+	if (!rc)
+		rc = link_maps(&g->policy[policy], COHERENT, false, err);
 	if (!rc) {
 		extend_history(&g->policy[policy], map, ops, nops);
 		rc = bind_all(g, true, err);
@@ -373,6 +400,8 @@ int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 
 		for (uint32_t m = 0; !rc && m < n; m++)
 			rc = replace_by_clone(&g->policy[i].maps[m], err);
+		if (!rc)
+			rc = link_maps(&g->policy[i], ALL, false, err);
 	}
 	if (!rc)
 		rc = bind_all(g, false, err);

@@ -40,13 +40,16 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 	uint32_t zero = 0;
 	int rc;
 
+	*out = NULL;
+	if (spec->origin == NB_ORIGIN_INNER)
+		return 0;
 	rc = nb_map_new(out, &def, err);
 	if (rc)
 		return rc;
 	nb_map_set_programs(*out, img->nprogs);
 	if (spec->init)
 		rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
-	else
+	else if (!spec->inner)
 		rc = fill(*out, img, map, err);
 	if (spec->origin == NB_ORIGIN_RODATA)
 		nb_map_freeze(*out);
@@ -55,6 +58,20 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		*out = NULL;
 	}
 	return rc;
+}
+
+int nb_policy_map_link(struct nb_map *const *maps, const struct nb_image *img,
+		       uint32_t map, bool fresh, struct nb_err *err)
+{
+	struct nb_map *may[NB_IMAGE_MAX_MAPS] = { NULL };
+
+	_Static_assert(NB_IMAGE_MAX_MAPS <= NB_MAP_MAX_INNER,
+		       "any map of an image can be inside another");
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		if (nb_image_may_hold(img, map, i))
+			may[i] = maps[i];
+	nb_map_set_maps(maps[map], may, img->nmaps);
+	return fresh ? fill(maps[map], img, map, err) : 0;
 }
 
 static bool same_shape(const struct nb_map_spec *a, const struct nb_map_spec *b)
@@ -100,6 +117,14 @@ static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
 		if (p->maps[i])
 			continue;
 		rc = nb_policy_map_new(&p->maps[i], p->img, i, err);
+		if (rc)
+			return rc;
+	}
+	for (uint32_t i = 0; i < p->img->nmaps; i++) {
+		int rc = 0;
+
+		if (p->img->maps[i].inner && p->maps[i])
+			rc = nb_policy_map_link(p->maps, p->img, i, true, err);
 		if (rc)
 			return rc;
 	}

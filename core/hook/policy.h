@@ -60,8 +60,17 @@ struct nb_policy *nb_policy_get(struct nb_policy *p);
 /* One less; the last one frees. NULL is fine. Never on a decision path. */
 void nb_policy_put(struct nb_policy *p);
 
-/* A new map as the image's map number @map says, with its initial contents. */
+/* A new map as the image's map number @map says, with its initial contents
+ * (a map of maps: without, see below); NULL for an inner definition. */
 int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		      uint32_t map, struct nb_err *err);
+
+/*
+ * nb_policy_map_link - tell a map of maps what its values mean
+ * @maps: the image's maps; number @map is the one, before others see it
+ * @fresh: and give it its initial contents
+ */
+int nb_policy_map_link(struct nb_map *const *maps, const struct nb_image *img,
+		       uint32_t map, bool fresh, struct nb_err *err);
 
 #endif

@@ -125,11 +125,30 @@ static int check_policy_name(const struct check *c)
 static int check_inner(const struct check *c, const struct nb_map_spec *m,
 		       uint32_t at)
 {
-	if (m->inner || m->origin == NB_ORIGIN_INNER)
+	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
+	const struct nb_map_spec *in = NULL;
+
+	if (m->inner && m->inner <= c->img->nmaps)
+		in = &c->img->maps[m->inner - 1];
+	if (m->origin == NB_ORIGIN_INNER &&
+	    (t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)))
+		return nb_fail(c->err, NB_E_MAPDEF, at,
+			       "map %s: a map of type %s cannot be inside "
+			       "another",
+			       m->name, t->word);
+	if (!(t->traits & NB_TRAIT_MAPS) && !m->inner)
+		return 0;
+	if (!(t->traits & NB_TRAIT_MAPS) || !in ||
+	    in->origin != NB_ORIGIN_INNER)
 		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: map %s of type %s names an inner "
-			       "definition",
-			       m->name, nb_spec_map_type(m->type)->word);
+			       "policy image: map %s of type %s names inner "
+			       "definition %u",
+			       m->name, t->word, m->inner);
+	if ((in->tags ^ m->tags) & NB_MAPF_COHERENT)
+		return nb_fail(c->err, NB_E_IMAGE, at,
+			       "policy image: map %s and its inner definition "
+			       "are not both coherent or both local",
+			       m->name);
 	return 0;
 }
 
@@ -179,6 +198,7 @@ static int check_elem(const struct check *c, uint32_t i)
 {
 	const struct nb_map_elem *e = &c->img->elems[i], *before = e - 1;
 	uint32_t at = where(c, NB_SEC_ELEMS, i), most = c->img->nprogs;
+	const struct nb_map_type_spec *t;
 	const struct nb_map_spec *m;
 
 	if (e->map >= c->img->nmaps)
@@ -187,13 +207,15 @@ static int check_elem(const struct check *c, uint32_t i)
 			       "of %u",
 			       i, e->map, c->img->nmaps);
 	m = &c->img->maps[e->map];
-	if (!(nb_spec_map_type(m->type)->traits & NB_TRAIT_PROGS))
+	t = nb_spec_map_type(m->type);
+	if (!(t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)) || m->key_size != 4)
 		return nb_fail(c->err, NB_E_IMAGE, at,
 			       "policy image: map %s of type %s has an initial "
 			       "element %u",
-			       m->name, nb_spec_map_type(m->type)->word,
-			       e->key);
-	if (e->key >= m->max_entries)
+			       m->name, t->word, e->key);
+	if (t->traits & NB_TRAIT_MAPS)
+		most = c->img->nmaps;
+	if (e->key >= m->max_entries && t->keys == NB_KEYS_INDEX)
 		return nb_fail(c->err, NB_E_IMAGE, at,
 			       "policy image: map %s: initial element %u; the "
 			       "last is %u",
@@ -203,6 +225,12 @@ static int check_elem(const struct check *c, uint32_t i)
 			       "policy image: map %s: initial element %u is "
 			       "number %u of %u",
 			       m->name, e->key, e->value, most);
+	if (t->traits & NB_TRAIT_MAPS &&
+	    !nb_image_may_hold(c->img, e->map, e->value))
+		return nb_fail(c->err, NB_E_MAPDEF, at,
+			       "map %s: element %u is map %s, which is not "
+			       "like the inner definition",
+			       m->name, e->key, c->img->maps[e->value].name);
 	if (i && (before->map > e->map ||
 		  (before->map == e->map && before->key >= e->key)))
 		return nb_fail(c->err, NB_E_IMAGE, at,
@@ -318,6 +346,11 @@ static int check_map_ref(const struct check *c, const struct nb_prog *p,
 			       p->name, pc, (unsigned long long)map,
 			       c->img->nmaps);
 	m = &c->img->maps[map];
+	if (m->origin == NB_ORIGIN_INNER)
+		return nb_fail(c->err, NB_E_IMAGE, at,
+			       "policy image: program %s: slot %u names %s, an "
+			       "inner definition and no map",
+			       p->name, pc, m->name);
 	if (in->fn == NB_FN_MAP)
 		return 0;
 	if (m->type != NB_MAP_ARRAY || m->max_entries != 1)

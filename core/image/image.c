@@ -24,7 +24,8 @@ bool nb_image_is(const void *bytes, size_t size)
 int nb_image_map(const struct nb_image *img, const char *name)
 {
 	for (uint32_t i = 0; i < img->nmaps; i++)
-		if (!strcmp(img->maps[i].name, name))
+		if (img->maps[i].origin != NB_ORIGIN_INNER &&
+		    !strcmp(img->maps[i].name, name))
 			return (int)i;
 	return -1;
 }

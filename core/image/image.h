@@ -209,6 +209,13 @@ const struct nb_line *nb_prog_line(const struct nb_prog *p, uint32_t pc);
 const struct nb_func *nb_prog_func(const struct nb_prog *p, uint32_t pc);
 
 /*
+ * May map @i of @img be an element of map @outer, a map of maps? As the kernel
+ * asks: type, sizes and flags of the inner definition, an array's number of
+ * elements as well; and coherent or not as that is.
+ */
+bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i);
+
+/*
  * Definition checks shared by writer, reader and loader: type known, sizes
  * and flags as the kernel demands of that type. 0, NB_E_MAPDEF, NB_E_LIMIT.
  */

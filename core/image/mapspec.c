@@ -103,11 +103,12 @@ static int check_sizes(const struct nb_map_spec *m, struct nb_err *err)
 			       "map %s: key of %u bytes; the key of type %s is "
 			       "an index of 4 bytes",
 			       m->name, m->key_size, type);
-	if (t->traits & NB_TRAIT_PROGS && m->value_size != 4)
+	if (t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS) && m->value_size != 4)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: value of %u bytes; the value of type "
-			       "%s is the number of a program, 4 bytes",
-			       m->name, m->value_size, type);
+			       "%s is the number of a %s, 4 bytes",
+			       m->name, m->value_size, type,
+			       t->traits & NB_TRAIT_MAPS ? "map" : "program");
 	if (t->keys == NB_KEYS_PREFIX)
 		return check_prefix(m, err);
 	if (t->keys == NB_KEYS_NONE && m->key_size)
@@ -155,6 +156,12 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 			       "map %s: tags 0x%x; known: 1 (coherent), "
 			       "2 (shared)",
 			       m->name, m->tags);
+	if (m->tags & NB_MAPF_SHARED &&
+	    t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS))
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a map of type %s cannot be shared: its "
+			       "values are numbers of one policy",
+			       m->name, t->word);
 	if (!(m->tags & NB_MAPF_COHERENT))
 		return 0;
 	if (t->traits & NB_TRAIT_PERCPU)
@@ -179,7 +186,7 @@ static int check_data(const struct nb_map_spec *m, struct nb_err *err)
 {
 	bool rodata = m->origin == NB_ORIGIN_RODATA;
 
-	if (m->origin == NB_ORIGIN_DEFINED)
+	if (m->origin == NB_ORIGIN_DEFINED || m->origin == NB_ORIGIN_INNER)
 		return 0;
 	if (m->type != NB_MAP_ARRAY || m->max_entries != 1 || m->tags)
 		return nb_fail(err, NB_E_MAPDEF, 0,
@@ -194,6 +201,18 @@ static int check_data(const struct nb_map_spec *m, struct nb_err *err)
 			       ".rodata alone is read-only",
 			       m->name, m->flags);
 	return 0;
+}
+
+bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
+{
+	const struct nb_map_spec *in = &img->maps[img->maps[outer].inner - 1];
+	const struct nb_map_spec *m = &img->maps[i];
+
+	return m->origin == NB_ORIGIN_DEFINED && m->type == in->type &&
+	       m->key_size == in->key_size && m->value_size == in->value_size &&
+	       m->flags == in->flags && m->lock == in->lock &&
+	       (m->max_entries == in->max_entries || m->type != NB_MAP_ARRAY) &&
+	       ((m->tags ^ in->tags) & NB_MAPF_COHERENT) == 0;
 }
 
 int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err)

@@ -93,11 +93,24 @@ static int64_t program(const struct place *p, const struct nb_elf_rel *r)
 		    "a hook");
 }
 
+/* The map that a relocation names. */
+static int64_t inner(const struct place *p, const struct nb_elf_rel *r)
+{
+	struct nb_elf_sym sym = nb_elf_sym(&p->f->elf, r->sym);
+	uint64_t off = 0;
+	int64_t map;
+
+	nb_view_u64(p->f->elf.sec[p->sec].data, r->off, &off);
+	map = map_at(p->f, sym.sec, sym.value + off);
+	return map < 0 ? fail(p, r, "it is no map") : map;
+}
+
 static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 {
 	struct nb_front *f = p->f;
 	struct nb_elf_sym var;
 	int64_t map, values, value;
+	uint32_t traits;
 	uint64_t off;
 
 	if (r->type != REL_64_64 && r->type != REL_64_ABS64)
@@ -106,13 +119,13 @@ static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 	    (map = map_at(f, p->sec, var.value)) < 0)
 		return (int)fail(p, r, "it lies in no map");
 	values = values_at(f->btf, var.name);
-	if (values < 0 ||
-	    !(nb_spec_map_type(f->maps[map].type)->traits & NB_TRAIT_PROGS))
+	traits = nb_spec_map_type(f->maps[map].type)->traits;
+	if (values < 0 || !(traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)))
 		return (int)fail(p, r, "its map takes no initial elements");
 	off = r->off - var.value - (uint64_t)values;
 	if (off % POINTER || off / POINTER >= f->maps[map].max_entries)
 		return (int)fail(p, r, "it is no element of its map");
-	value = program(p, r);
+	value = traits & NB_TRAIT_MAPS ? inner(p, r) : program(p, r);
 	if (value < 0)
 		return (int)value;
 	f->elems[f->nelems++] =

@@ -194,6 +194,8 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 
 struct nb_map *nb_map_get(struct nb_map *m)
 {
+	if (!m)
+		return NULL;
 	__atomic_add_fetch(&m->refs, 1, __ATOMIC_RELAXED);
 	return m;
 }
@@ -350,6 +352,12 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 			       " entries are in use",
 			       m->name, k, m->max_entries);
 	case -EBADF:
+		if (m->inner)
+			return nb_fail(err, NB_E_ARG, 0,
+				       "map \"%s\": %s: the value is not the "
+				       "number of a map of the policy that is "
+				       "like the inner definition",
+				       m->name, k);
 		return nb_fail(err, NB_E_ARG, 0,
 			       "map \"%s\": %s: the value is the number of a "
 			       "program of the policy, 0 to %" PRIu32,
@@ -461,6 +469,12 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 void nb_map_set_programs(struct nb_map *m, uint32_t n)
 {
 	m->nprogs = n;
+}
+
+void nb_map_set_maps(struct nb_map *m, struct nb_map *const *maps, uint32_t n)
+{
+	for (uint32_t i = 0; m->inner && i < NB_MAP_MAX_INNER; i++)
+		m->inner[i] = i < n ? maps[i] : NULL;
 }
 
 int nb_map_next(const struct nb_map *m, const void *key, void *next)

@@ -38,7 +38,7 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
  */
 int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 		 struct nb_err *err);
-struct nb_map *nb_map_get(struct nb_map *m);
+struct nb_map *nb_map_get(struct nb_map *m); /* NULL gives NULL */
 void nb_map_put(struct nb_map *m); /* NULL is fine */
 
 const struct nb_map_def *nb_map_definition(const struct nb_map *m);
@@ -86,7 +86,7 @@ int nb_map_read(const struct nb_map *m, const void *key, void *value,
 /*
  * 0, NB_E_FULL (hash), NB_E_BIG (index of an array), NB_E_EXISTS, NB_E_NOKEY,
  * NB_E_FLAGS, NB_E_BUSY (a bucket was busy for seconds), NB_E_NOTSUP (a ring
- * buffer has no elements), NB_E_ARG (no such program). May sleep.
+ * buffer has no elements), NB_E_ARG (no such program or map). May sleep.
  */
 int nb_map_write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags, struct nb_err *err);
@@ -124,6 +124,14 @@ void nb_map_freeze(struct nb_map *m);
 void nb_map_set_programs(struct nb_map *m, uint32_t n);
 /* The program at @index, -1: none. For bpf_tail_call; any thread, no lock. */
 int64_t nb_prog_array_at(const struct nb_map *m, uint32_t index);
+
+/*
+ * Maps of maps: values are numbers into @maps[0..n), n at most
+ * NB_MAP_MAX_INNER; NULL where that map may not be an element. They are not
+ * referenced: whoever makes the map keeps them as long. As above.
+ */
+enum { NB_MAP_MAX_INNER = 64 };
+void nb_map_set_maps(struct nb_map *m, struct nb_map *const *maps, uint32_t n);
 
 /*
  * For the interpreter and JIT: the address of element 0 of an array map

@@ -83,6 +83,8 @@ struct nb_map {
 	bool percpu;	      /* does lookup look at its cpu? */
 	bool frozen;	      /* the management side only reads */
 	uint32_t nprogs;      /* program arrays: values are below it */
+	/* maps of maps: what the values mean, NB_MAP_MAX_INNER of them */
+	struct nb_map **inner;
 	struct nb_map_def def;
 	size_t memory;
 	char name[64];

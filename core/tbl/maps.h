@@ -15,7 +15,8 @@
  * traits  0 or NB_TRAIT_*: PERCPU (a value for each CPU), LOCAL (cannot be
  *         coherent: programs change it or it depends on the CPU), PROGS (the
  *         value of 4 bytes is the number of a program of the same image), LRU
- *         (elements not used lately make room for new ones)
+ *         (elements not used lately make room for new ones), MAPS (the value
+ *         of 4 bytes is the number of a map of the same image)
  * flags   map_flags a definition may carry
  * doc     one line for the reference page
  */
@@ -28,6 +29,8 @@ MAPTYPE(PERCPU_ARRAY,  6, "percpu_array", percpu_array, INDEX, NB_TRAIT_LOCAL | 
 MAPTYPE(LRU_HASH,      9, "lru_hash",     lru_hash,     BYTES, NB_TRAIT_LOCAL | NB_TRAIT_LRU,      NB_F_NO_COMMON_LRU | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                "a hash that is never full: a new key takes the place of one that was not looked up lately; BPF_F_NO_COMMON_LRU changes nothing")
 MAPTYPE(LRU_PERCPU_HASH, 10, "lru_percpu_hash", lru_percpu_hash, BYTES, NB_TRAIT_LOCAL | NB_TRAIT_PERCPU | NB_TRAIT_LRU, NB_F_NO_COMMON_LRU | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG, "both: a value for each CPU, and never full")
 MAPTYPE(LPM_TRIE,     11, "lpm_trie",     lpm,          PREFIX, 0,                                 NB_F_NO_PREALLOC | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                  "keys are prefixes, a look-up finds the longest that matches; BPF_F_NO_PREALLOC is a must")
+MAPTYPE(ARRAY_OF_MAPS, 12, "array_of_maps", array_of_maps, INDEX, NB_TRAIT_MAPS,                  0,                                                                       "maps of the same policy by index; what a look-up finds is a map")
+MAPTYPE(HASH_OF_MAPS,  13, "hash_of_maps",  hash_of_maps,  BYTES, NB_TRAIT_MAPS,                  NB_F_NO_PREALLOC,                                                        "maps of the same policy by key; what a look-up finds is a map")
 MAPTYPE(QUEUE,        22, "queue",        queue,        NONE,  NB_TRAIT_LOCAL,                     NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "values first in, first out; bpf_map_push_elem, _pop_elem, _peek_elem")
 MAPTYPE(STACK,        23, "stack",        queue,        NONE,  NB_TRAIT_LOCAL,                     NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                                     "values last in, first out; bpf_map_push_elem, _pop_elem, _peek_elem")
 MAPTYPE(RINGBUF,      27, "ringbuf",      ringbuf,      RING,  NB_TRAIT_LOCAL,                     0,                                                                       "records of any size in order, many writers; max_entries is its size in bytes, a power of two from 4096 on")

@@ -134,6 +134,7 @@ static int pointer_operand(const struct at *a, int number)
 	const struct nb_reg *r = reg(a, number);
 
 	switch ((enum nb_reg_kind)r->kind) {
+	case NB_REG_MAP_OR_NULL:
 	case NB_REG_VALUE_OR_NULL:
 	case NB_REG_MEM_OR_NULL:
 		return refuse(a, NB_FIND_NULL_ARITH, number,
@@ -665,6 +666,7 @@ static int check_access(const struct at *a, const struct nb_need *n,
 	case NB_REG_UNINIT:
 	case NB_REG_SCALAR:
 	case NB_REG_MAP:
+	case NB_REG_MAP_OR_NULL:
 	case NB_REG_VALUE_OR_NULL:
 	case NB_REG_MEM_OR_NULL:
 	case NB_REG_FUNC:

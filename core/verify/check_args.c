@@ -111,6 +111,13 @@ static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
 	struct at at = *a;
 	int rc;
 
+	if (r->kind == NB_REG_MAP_OR_NULL)
+		return refuse(a, NB_FIND_ARG_NULL, number,
+			      nb_say(a->env,
+				     "a map in r%d for bpf_%s, tested against "
+				     "NULL",
+				     number, h->name),
+			      "");
 	if (r->kind != NB_REG_MAP)
 		return refuse(a, NB_FIND_ARG_MAP, number,
 			      nb_say(a->env, "a map in r%d for bpf_%s", number,
@@ -222,6 +229,7 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 	case NB_REG_UNINIT:
 	case NB_REG_CTX:
 	case NB_REG_MAP:
+	case NB_REG_MAP_OR_NULL:
 	case NB_REG_FUNC:
 		break;
 	}

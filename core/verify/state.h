@@ -15,6 +15,7 @@ enum nb_reg_kind {
 	NB_REG_CTX,
 	NB_REG_STACK,	      /* into the stack of frame @frame */
 	NB_REG_MAP,	      /* handle of map @map */
+	NB_REG_MAP_OR_NULL,   /* the same, or NULL; copies share @id */
 	NB_REG_VALUE,	      /* into a value of map @map */
 	NB_REG_VALUE_OR_NULL, /* the same, or NULL; copies share @id */
 	NB_REG_MEM,	      /* into @size bytes that live as long as @ref */

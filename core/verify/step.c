@@ -846,8 +846,10 @@ static struct nb_reg result(struct nb_env *env, struct nb_state *st,
 	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());
 
 	if (h->ret == NB_RET_VALUE_OR_NULL && m) {
-		r0 = nb_reg_pointer(NB_REG_VALUE_OR_NULL);
-		r0.map = (uint32_t)(m - env->img->maps);
+		r0 = nb_reg_pointer(m->inner ? NB_REG_MAP_OR_NULL
+					     : NB_REG_VALUE_OR_NULL);
+		r0.map = m->inner ? m->inner - 1
+				  : (uint32_t)(m - env->img->maps);
 		r0.id = ++env->ids;
 	} else if (h->ret == NB_RET_SAMPLE_OR_NULL) {
 		r0 = nb_step_sample(env, st, pc, h);
@@ -1000,7 +1002,8 @@ struct null_test {
 
 static bool may_be_null(const struct nb_reg *r)
 {
-	return r->kind == NB_REG_VALUE_OR_NULL || r->kind == NB_REG_MEM_OR_NULL;
+	return r->kind == NB_REG_VALUE_OR_NULL ||
+	       r->kind == NB_REG_MEM_OR_NULL || r->kind == NB_REG_MAP_OR_NULL;
 }
 
 static void settle(void *arg, struct nb_reg *r)
@@ -1016,6 +1019,9 @@ static void settle(void *arg, struct nb_reg *r)
 		*r = zero;
 	} else if (r->kind == NB_REG_MEM_OR_NULL) {
 		r->kind = NB_REG_MEM;
+		r->id = 0;
+	} else if (r->kind == NB_REG_MAP_OR_NULL) {
+		r->kind = NB_REG_MAP;
 		r->id = 0;
 	} else {
 		r->kind = NB_REG_VALUE;
