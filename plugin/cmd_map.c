@@ -2,10 +2,12 @@
 // map list|show|dump|get|set|del. Keys and values are hexadecimal bytes of
 // exactly the map's sizes. Local maps are written at once; coherent ones only
 // by a change, so that all ranks see the same content at the same decision.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/map/ringbuf.h"
 #include "plugin/cmd.h"
 
 enum { DUMP_DEFAULT = 1024, DUMP_MOST = 1 << 20 };
@@ -208,7 +210,12 @@ static int dump_options(struct nb_call *call, const struct target *t,
 		rc = check_fits(t, call->err);
 	if (rc)
 		return rc;
-	d->key = calloc(1, 2 * key + value_size(t));
+	if (keys_of(t) > NB_KEYS_PREFIX && after)
+		return nb_fail(call->err, NB_E_USAGE, 0,
+			       "map dump: a map of type %s has no keys to go "
+			       "on after",
+			       nb_spec_map_type(t->spec->type)->word);
+	d->key = calloc(1, 2 * key + value_size(t) + RECORD_MOST);
 	if (!d->key)
 		return nb_fail(call->err, NB_E_NOMEM, 0, "map dump: no memory");
 	d->next = d->key + key;
@@ -218,6 +225,60 @@ static int dump_options(struct nb_call *call, const struct target *t,
 		rc = nb_wire_hex(d->key, key, after,
 				 "option after=", call->err);
 	return rc;
+}
+
+static enum nb_map_keys keys_of(const struct target *t)
+{
+	return nb_spec_map_type(t->spec->type)->keys;
+}
+
+static void numbered(struct nb_json *j, uint64_t number, size_t bytes,
+		     const void *value, size_t size)
+{
+	nb_json_obj(j);
+	nb_json_khex(j, "key", &number, bytes); /* little-endian */
+	nb_json_khex(j, "value", value, size);
+	nb_json_end_obj(j);
+}
+
+/* Values of a queue or stack, the next one to be taken first; they stay. */
+static void dump_values(struct nb_json *j, const struct target *t,
+			struct dump *d)
+{
+	uint32_t i = 0;
+
+	for (; i < d->limit && !nb_map_nth(t->object, i, d->value); i++) {
+		if (!nb_cmd_room(j)) {
+			d->more = true;
+			return;
+		}
+		numbered(j, i, 4, d->value, value_size(t));
+	}
+	d->more = i == d->limit && !nb_map_nth(t->object, i, d->value);
+}
+
+enum { RECORD_MOST = 32 << 10 };
+
+/* Complete records of a ring buffer, the oldest first; they stay. The key is
+ * where a record begins; of one over RECORD_MOST nothing else is shown. */
+static void dump_records(struct nb_json *j, const struct target *t,
+			 struct dump *d)
+{
+	uint64_t at = 0, pos, given = 0;
+	size_t size;
+
+	for (;;) {
+		int rc = nb_ringbuf_peek(t->object, &at, &pos, d->value,
+					 RECORD_MOST, &size);
+
+		if (rc == -EAGAIN)
+			return;
+		if (given++ == d->limit || !nb_cmd_room(j)) {
+			d->more = true;
+			return;
+		}
+		numbered(j, pos, 8, d->value, rc ? 0 : size);
+	}
 }
 
 /*
@@ -248,11 +309,29 @@ static void dump_entries(struct nb_json *j, const struct target *t,
 
 static uint64_t cpus(const struct target *t)
 {
-	return t->spec->type == NB_MAP_PERCPU_ARRAY ? nb_ncpus() : 1;
+	return nb_spec_map_type(t->spec->type)->traits & NB_TRAIT_PERCPU
+		       ? nb_ncpus()
+		       : 1;
+}
+
+static void positions(struct nb_json *j, const struct target *t)
+{
+	if (keys_of(t) != NB_KEYS_RING)
+		return;
+	nb_json_ku64(j, "consumed",
+		     nb_ringbuf_query(t->object, NB_RB_CONS_POS));
+	nb_json_ku64(j, "produced",
+		     nb_ringbuf_query(t->object, NB_RB_PROD_POS));
 }
 
 int nb_cmd_map_dump(struct nb_call *call)
 {
+	static void (*const dumps[])(struct nb_json *, const struct target *,
+				     struct dump *) = {
+		[NB_KEYS_INDEX] = dump_entries,	 [NB_KEYS_BYTES] = dump_entries,
+		[NB_KEYS_PREFIX] = dump_entries, [NB_KEYS_NONE] = dump_values,
+		[NB_KEYS_RING] = dump_records,
+	};
 	struct dump d = { .key = NULL };
 	struct nb_json *j = call->out;
 	struct target t;
@@ -265,13 +344,14 @@ int nb_cmd_map_dump(struct nb_call *call)
 		nb_json_obj(j);
 		members(j, t.policy, t.spec, t.object, t.coherent, t.in_use);
 		nb_json_ku64(j, "ncpus", cpus(&t));
+		positions(j, &t);
 		nb_json_key(j, "entries");
 		nb_json_arr(j);
-		dump_entries(j, &t, &d);
+		dumps[keys_of(&t)](j, &t, &d);
 		nb_json_end_arr(j);
 		nb_json_kbool(j, "more", d.more);
 		nb_json_key(j, "next");
-		if (d.more)
+		if (d.more && keys_of(&t) <= NB_KEYS_PREFIX)
 			nb_json_hex(j, d.key, t.spec->key_size);
 		else
 			nb_json_null(j);

@@ -52,18 +52,49 @@ local function codec(s, member, m)
 	end
 	return {
 		map = m, btf = types_of(s, member, m.policy_digest),
-		key = { size = m.key_size, id = read.number(m.btf_key), index = tostring(m.type):find("array", 1, true) ~= nil },
+		key = {
+			size = m.key_size, id = read.number(m.btf_key),
+			-- positions in a queue, stack or ring buffer are numbers as well
+			index = tostring(m.type):find("array", 1, true) ~= nil or m.key_size == 0,
+			prefix = m.type == "lpm_trie",
+		},
 		value = { size = m.value_size, id = read.number(m.btf_value) },
 	}
 end
 
+-- A prefix: hexadecimal bytes (those that count), a slash, bits.
+local function show_prefix(bytes)
+	local bits = string.unpack("<I4", bytes)
+	local n = math.min((bits + 7) // 8, #bytes - 4)
+	return ("%s/%d"):format(hex(bytes:sub(5, 4 + n)), bits)
+end
+
+-- The same, or an address: "0a01/16", "10.1.0.0/16".
+local function read_prefix(part, text, what)
+	local data, bits = text:match("^([%x.]*)/(%d+)$")
+	local bytes = ""
+	if data and data:find(".", 1, true) then
+		for byte in data:gmatch("%d+") do bytes = bytes .. string.char(math.min(tonumber(byte), 255)) end
+	elseif data then
+		bytes = unhex(data)
+	end
+	bits = math.tointeger(tonumber(bits))
+	if not bits or not bytes or bits > (part.size - 4) * 8 or #bytes > part.size - 4 then
+		return errors.fail("bad_argument", "%s: a prefix is bytes/bits, such as 0a01/16 or 10.1.0.0/16, at most %d bits",
+			what, (part.size - 4) * 8)
+	end
+	return string.pack("<I4", bits) .. bytes .. ("\0"):rep(part.size - 4 - #bytes)
+end
+
 local function decode(c, part, bytes, exact)
+	if part.prefix and #bytes == part.size and part.size > 4 then return show_prefix(bytes) end
 	if c.btf and part.id > 0 then
 		local v, err = c.btf:decode(part.id, bytes, exact)
 		if err then return "hex:" .. hex(bytes) end
 		return v
 	end
 	if part.index and #bytes == 4 then return (string.unpack("<I4", bytes)) end
+	if part.index and #bytes == 8 then return (string.unpack("<i8", bytes)) end
 	return "hex:" .. hex(bytes)
 end
 
@@ -125,6 +156,8 @@ end
 
 local function typed(c, part, text, what)
 	if text:sub(1, 4) == "hex:" then return encode(c, part, text, what) end
+	if part.prefix then return read_prefix(part, text, what) end
+	if part.size == 0 and (text == "" or text == "-") then return "" end -- types without keys
 	local v, err = evaluate(text)
 	if v == nil then return nil, err or errors.new("bad_argument", what .. ": nil is no value") end
 	return encode(c, part, v, what)
@@ -138,6 +171,7 @@ local function values(c, text, ncpus, exact)
 	if not bytes then return nil end
 	local list, step = {}, (c.value.size + 7) // 8 * 8
 	ncpus = math.tointeger(read.number(ncpus)) or 1
+	if c.value.size == 0 then return { "hex:" .. text } end -- a record of any size
 	if ncpus <= 1 then return { decode(c, c.value, bytes:sub(1, c.value.size), exact) } end
 	for cpu = 0, ncpus - 1 do
 		local part = bytes:sub(cpu * step + 1, cpu * step + c.value.size)

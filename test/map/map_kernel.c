@@ -300,6 +300,102 @@ static void bloom(uint64_t seed, int steps)
 	nb_map_put(m);
 }
 
+/* Three maps like the inner definition, in the kernel and here. */
+struct inner {
+	int fd[3];
+	uint32_t id[3];
+	struct nb_map *map[3];
+};
+
+static uint32_t id_of(int fd)
+{
+	struct bpf_map_info info;
+	union bpf_attr a;
+
+	memset(&a, 0, sizeof(a));
+	memset(&info, 0, sizeof(info));
+	a.info.bpf_fd = (uint32_t)fd;
+	a.info.info_len = sizeof(info);
+	a.info.info = (uintptr_t)&info;
+	return bpf(BPF_OBJ_GET_INFO_BY_FD, &a) ? 0 : info.id;
+}
+
+static void make_inner(struct inner *in, const struct nb_map_def *def)
+{
+	for (int i = 0; i < 3; i++) {
+		in->fd[i] = kernel_map(def);
+		in->id[i] = id_of(in->fd[i]);
+		if (nb_map_new(&in->map[i], def, NULL))
+			abort();
+	}
+}
+
+/* One random operation on both; 0 or what to say. */
+static const char *of_maps_step(const struct inner *in, struct side *ours,
+				int fd, uint64_t *seed)
+{
+	uint32_t key = (uint32_t)(sequence_random(seed) % 7), a = 9, b = 9;
+	uint32_t number = (uint32_t)(sequence_random(seed) % 4);
+	int32_t value = number < 3 ? in->fd[number] : -1;
+	uint64_t what = sequence_random(seed) % 3;
+	uint64_t flags = sequence_random(seed) % 3 ? 0 : what % 2 + 1;
+	int x, y;
+
+	if (what == 0)
+		return ours->update(ours->self, &key, &number, flags) ==
+				       kernel_update(&fd, &key, &value, flags)
+			       ? NULL
+			       : "update";
+	if (what == 1)
+		return ours->remove(ours->self, &key) ==
+				       kernel_remove(&fd, &key)
+			       ? NULL
+			       : "delete";
+	x = ours->lookup(ours->self, &key, &a);
+	y = kernel_lookup(&fd, &key, &b);
+	return x == y && (x || in->id[a] == b) ? NULL : "look-up";
+}
+
+/* Values are numbers here, ids there; which map is meant is compared. */
+static void of_maps(uint32_t type, uint64_t seed, int steps)
+{
+	const struct nb_map_def inner = { "in", NB_MAP_ARRAY, 4, 8, 2, 0 };
+	const struct nb_map_def def = { "out", type, 4, 4, 5, 0 };
+	const char *word = nb_spec_map_type(type)->word, *why = NULL;
+	char name[80], text[80] = "";
+	struct inner in;
+	union bpf_attr a;
+	struct side ours;
+	struct nb_map *m;
+	int fd, i;
+
+	make_inner(&in, &inner);
+	memset(&a, 0, sizeof(a));
+	a.map_type = type;
+	a.key_size = a.value_size = 4;
+	a.max_entries = def.max_entries;
+	a.inner_map_fd = (uint32_t)in.fd[0];
+	fd = bpf(BPF_MAP_CREATE, &a);
+	if (fd < 0 || nb_map_new(&m, &def, NULL)) {
+		ok(false, word, "no map");
+		return;
+	}
+	nb_map_set_maps(m, in.map, 3);
+	side_manage(&ours, m);
+	for (i = 0; i < steps && !why; i++)
+		why = of_maps_step(&in, &ours, fd, &seed);
+	snprintf(name, sizeof(name), "%s: %d steps as the kernel", word, steps);
+	if (why)
+		snprintf(text, sizeof(text), "step %d: %s differs", i, why);
+	ok(!why, name, text);
+	nb_map_put(m);
+	close(fd);
+	for (i = 0; i < 3; i++) {
+		close(in.fd[i]);
+		nb_map_put(in.map[i]);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct nb_map_def probe = offers[0];
@@ -317,6 +413,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < nshapes; i++)
 		sequence(&shapes[i], seed + i, steps);
 	bloom(seed, steps);
+	of_maps(NB_MAP_ARRAY_OF_MAPS, seed, steps);
+	of_maps(NB_MAP_HASH_OF_MAPS, seed, steps);
 	for (size_t i = 0; i < sizeof(offers) / sizeof(offers[0]); i++)
 		offer(&offers[i]);
 	printf("1..%d\n", ntests);

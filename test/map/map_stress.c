@@ -28,7 +28,7 @@ struct value {
 };
 
 static struct nb_map *hash, *pairs, *array, *percpu;
-static struct nb_map *ring, *queue, *lru, *percpu_hash;
+static struct nb_map *ring, *queue, *lru, *percpu_hash, *lpm;
 static uint64_t pushed, popped; /* sums of the queue's values */
 static uint64_t hashed;		/* added to the per-CPU hash */
 static struct nb_trace *trace;
@@ -408,6 +408,57 @@ static void *count_in_hash(void *arg)
 	return NULL;
 }
 
+/* A short prefix stays; longer ones below it come and go. */
+static void *use_lpm(void *arg)
+{
+	uint64_t s = (uintptr_t)arg, v = 1;
+
+	while (!stopped()) {
+		uint64_t x = rnd(&s);
+		struct {
+			uint32_t bits;
+			unsigned char b[4];
+		} k = { 9 + (uint32_t)(x % 24), { 10, 0, 0, 0 } };
+
+		k.b[1] = (unsigned char)(x >> 8 & 0xc0);
+		k.b[3] = (unsigned char)(x >> 16 & 3);
+		if (x >> 24 & 1)
+			nb_map_update(lpm, &k, &v, NB_ANY, 0);
+		else
+			nb_map_delete(lpm, &k);
+		k.bits = 32;
+		if (!nb_map_lookup(lpm, &k, 0))
+			fail("lpm: look-up misses the prefix that stays", x);
+		if (nb_map_read(lpm, &k, &v, NULL) || v != 1)
+			fail("lpm: wrong value", v);
+	}
+	return NULL;
+}
+
+static void *clone_lpm(void *arg)
+{
+	struct {
+		uint32_t bits;
+		unsigned char b[4];
+	} k;
+	struct nb_map *copy;
+	uint32_t n;
+
+	while (!stopped()) {
+		if (nb_map_clone(&copy, lpm, NULL))
+			continue;
+		n = 0;
+		for (int rc = nb_map_next(copy, NULL, &k); !rc;
+		     rc = nb_map_next(copy, &k, &k))
+			n++;
+		if (n != nb_map_count(copy) || !n)
+			fail("lpm: a clone's walk and count differ", n);
+		nb_map_put(copy);
+		nb_map_next(lpm, NULL, &k);
+	}
+	return arg;
+}
+
 static uint64_t left_in_queue(void)
 {
 	uint64_t sum = 0, v[3];
@@ -486,14 +537,23 @@ static bool set_up(void)
 		{ "queue", NB_MAP_QUEUE, 0, 24, 5, 0 },
 		{ "lru", NB_MAP_LRU_HASH, 8, 8 * WORDS, ENTRIES, 0 },
 		{ "ph", NB_MAP_PERCPU_HASH, 8, 8, COUNTERS + 5, 0 },
+		{ "lpm", NB_MAP_LPM_TRIE, 8, 8, 30, NB_F_NO_PREALLOC },
 	};
-	struct nb_map **const maps[] = { &ring, &queue, &lru, &percpu_hash };
+	const struct {
+		uint32_t bits;
+		unsigned char b[4];
+	} ten = { 8, { 10, 0, 0, 0 } };
+	const uint64_t one = 1;
+	struct nb_map **const maps[] = { &ring, &queue, &lru, &percpu_hash,
+					 &lpm };
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 5; i++)
 		if (nb_map_new(maps[i], &more[i], NULL))
 			return false;
 	if (nb_map_new(&hash, &h, NULL) || nb_map_new(&pairs, &q, NULL) ||
 	    nb_map_new(&array, &a, NULL) || nb_map_new(&percpu, &p, NULL))
+		return false;
+	if (nb_map_update(lpm, &ten, &one, 0, 0))
 		return false;
 	for (uint64_t key = 0; key < COUNTERS; key++) {
 		uint64_t zero = 0;
@@ -520,7 +580,8 @@ int main(int argc, char **argv)
 		read_trace,    churn_pairs,   churn_pairs,    look_up_mixed,
 		write_ring,    write_ring,    read_ring,      peek_ring,
 		use_queue,     use_queue,     use_lru,	      use_lru,
-		count_in_hash, count_in_hash
+		count_in_hash, count_in_hash, use_lpm,	      use_lpm,
+		clone_lpm
 	};
 	enum { N = sizeof(work) / sizeof(work[0]) };
 	struct timespec t = { argc > 1 ? atoi(argv[1]) : 5, 0 };
@@ -557,6 +618,7 @@ int main(int argc, char **argv)
 	nb_map_put(queue);
 	nb_map_put(lru);
 	nb_map_put(percpu_hash);
+	nb_map_put(lpm);
 	nb_trace_free(trace);
 	return nfailed ? 1 : 0;
 }

@@ -118,6 +118,8 @@ static int as_errno(int rc)
 		return -EBUSY;
 	case NB_E_NOTSUP:
 		return -EOPNOTSUPP;
+	case NB_E_ARG: /* no such program or map */
+		return -EBADF;
 	}
 	return rc;
 }
