@@ -65,7 +65,7 @@ int nb_policy_map_link(struct nb_map *const *maps, const struct nb_image *img,
 {
 	struct nb_map *may[NB_IMAGE_MAX_MAPS] = { NULL };
 
-	_Static_assert(NB_IMAGE_MAX_MAPS <= NB_MAP_MAX_INNER,
+	_Static_assert((int)NB_IMAGE_MAX_MAPS <= (int)NB_MAP_MAX_INNER,
 		       "any map of an image can be inside another");
 	for (uint32_t i = 0; i < img->nmaps; i++)
 		if (nb_image_may_hold(img, map, i))

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +102,8 @@ static int image_of(struct nb_image **img, const char *text, uint32_t key,
 	return rc;
 }
 
-static bool accepted(const struct nb_image *img, char text[static 240])
+static bool accepted(const struct nb_image *img,
+		     char text[static sizeof(((struct nb_err *)0)->text)])
 {
 	struct nb_verdict *v = NULL;
 	struct nb_err err = { .text = "" };
@@ -267,7 +269,7 @@ START_TEST(what_is_found_is_tested_first)
 {
 	struct nb_err err = { .text = "" };
 	struct nb_image *img;
-	char why[240];
+	char why[sizeof(((struct nb_err *)0)->text)];
 
 	fresh(types[_i], NB_MAPF_COHERENT);
 	ck_assert_int_eq(
