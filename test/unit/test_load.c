@@ -504,6 +504,15 @@ struct refusal {
 	"__uint(value_size, 4); int (*values[])(void *); } m"          \
 	" SEC(\".maps\") = { .values = { " values_ " } };"
 
+/* A map of maps with initial elements; maps a and b are like the inner one. */
+#define OUTER(more, values_)                                               \
+	"struct inner {" ARRAY "} a SEC(\".maps\"), b SEC(\".maps\");" more \
+	"struct { __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);"               \
+	"__uint(max_entries, 4); __type(key, __u32);"                      \
+	"__array(values, struct inner); } m SEC(\".maps\")"                \
+	" = { .values = { " values_ " } };"                                \
+	"SEC(\"tuner\") int f(void *c) { return 0; }"
+
 static const struct refusal refusals[] = {
 	{ "SEC(\"kprobe/x\") int f(void *ctx) { return 0; }", "-g", NB_E_HOOK,
 	  "section \"kprobe/x\" names no hook; known: tuner" },
@@ -549,11 +558,12 @@ static const struct refusal refusals[] = {
 	  "map_flags 0x1" },
 	{ MAP(ARRAY "__uint(pinning, 1);"), "-g", NB_E_NOTSUP, "pinning" },
 	{ MAP(ARRAY "__uint(other, 1);"), "-g", NB_E_MAPDEF, "other" },
-	{ "struct inner {" ARRAY "};"
-	  "struct { __uint(type, 12); __uint(max_entries, 1);"
-	  "__type(key, __u32); __typeof__(struct inner) *values[]; }"
-	  "m SEC(\".maps\"); SEC(\"tuner\") int f(void *c) { return 0; }",
-	  "-g", NB_E_MAPDEF, "type 12" },
+	{ OUTER("struct other {" ARRAY "__uint(map_flags, 0x400); } x"
+		" SEC(\".maps\");",
+		"[1] = (void *)&x"),
+	  "-g", NB_E_MAPDEF, "not like the inner definition" },
+	{ OUTER("int x;", "[1] = (void *)&x"), "-g", NB_E_RELOC, "no map" },
+	{ OUTER("", "[4] = (void *)&a"), "-g", NB_E_RELOC, "no element" },
 	{ "struct {" ARRAY "} m SEC(\".maps\")"
 	  " __attribute__((btf_decl_tag(\"ncclbpf:coherrent\")));"
 	  "SEC(\"tuner\") int f(void *c) { int k = 0;"
@@ -592,6 +602,27 @@ START_TEST(program_arrays_begin_with_programs)
 		ck_assert_str_eq(img->maps[e->map].name, "m");
 		ck_assert_uint_eq(e->key, i ? 3 : 1);
 		ck_assert_str_eq(img->progs[e->value].name, i ? "a" : "b");
+	}
+	nb_image_free(img);
+}
+END_TEST
+
+START_TEST(maps_of_maps_begin_with_maps)
+{
+	struct nb_image *img =
+		image_of(OUTER("", "[3] = (void *)&a, [1] = (void *)&b"), "-g");
+	int m = nb_image_map(img, "m");
+
+	ck_assert_int_ge(m, 0);
+	ck_assert_uint_eq(img->nmaps, 4);
+	ck_assert_str_eq(img->maps[img->maps[m].inner - 1].name, "m.inner");
+	ck_assert_int_eq(nb_image_map(img, "m.inner"), -1);
+	ck_assert_uint_eq(img->nelems, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nb_map_elem *e = &img->elems[i];
+
+		ck_assert_uint_eq(e->key, i ? 3 : 1);
+		ck_assert_str_eq(img->maps[e->value].name, i ? "a" : "b");
 	}
 	nb_image_free(img);
 }
@@ -796,6 +827,7 @@ UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0,
 			      ROWS(cpus));
 	  tcase_add_loop_test(tc, callbacks_come_along, 0, ROWS(cpus));
 	  tcase_add_test(tc, program_arrays_begin_with_programs);
+	  tcase_add_test(tc, maps_of_maps_begin_with_maps);
 	  tcase_add_test(tc, fields_of_the_context_are_told);
 	  tcase_add_loop_test(tc, what_cannot_be_had_is_refused_by_name, 0,
 			      ROWS(refusals));
