@@ -10,7 +10,7 @@
 #include "core/map/ringbuf.h"
 #include "plugin/cmd.h"
 
-enum { DUMP_DEFAULT = 1024, DUMP_MOST = 1 << 20 };
+enum { DUMP_DEFAULT = 1024, DUMP_MOST = 1 << 20, RECORD_MOST = 32 << 10 };
 
 /* A map looked up, with a reference, so that work needs no lock. */
 struct target {
@@ -172,6 +172,11 @@ static size_t value_size(const struct target *t)
 
 /* ---- map dump, map get ---- */
 
+static enum nb_map_keys keys_of(const struct target *t)
+{
+	return nb_spec_map_type(t->spec->type)->keys;
+}
+
 static void entry(struct nb_json *j, const struct target *t, const void *key,
 		  const void *value)
 {
@@ -227,11 +232,6 @@ static int dump_options(struct nb_call *call, const struct target *t,
 	return rc;
 }
 
-static enum nb_map_keys keys_of(const struct target *t)
-{
-	return nb_spec_map_type(t->spec->type)->keys;
-}
-
 static void numbered(struct nb_json *j, uint64_t number, size_t bytes,
 		     const void *value, size_t size)
 {
@@ -256,8 +256,6 @@ static void dump_values(struct nb_json *j, const struct target *t,
 	}
 	d->more = i == d->limit && !nb_map_nth(t->object, i, d->value);
 }
-
-enum { RECORD_MOST = 32 << 10 };
 
 /* Complete records of a ring buffer, the oldest first; they stay. The key is
  * where a record begins; of one over RECORD_MOST nothing else is shown. */
