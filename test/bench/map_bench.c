@@ -13,6 +13,7 @@
 
 #include "core/exec/exec.h"
 #include "core/map/map.h"
+#include "core/map/ringbuf.h"
 
 enum {
 	KEYS = 1024,
@@ -28,8 +29,13 @@ struct key {
 
 static struct key keys[KEYS], far_keys[KEYS], absent[KEYS];
 static uint32_t index_of[KEYS];
+static struct prefix {
+	uint32_t bits;
+	uint8_t data[4];
+} prefixes[KEYS];
 static uint64_t plain[SMALL];
 static struct nb_map *array, *percpu, *hash4, *hash8, *hash16, *large;
+static struct nb_map *percpu_hash, *lru, *full_lru, *lpm, *ring, *queue;
 static struct nb_run run;
 static nb_helper_fn *lookup, *update, *removal;
 
@@ -53,6 +59,26 @@ static uint64_t store(struct nb_map *m, const void *key)
 
 	return update(&run, (uintptr_t)m, (uintptr_t)key, (uintptr_t)&zero, 0,
 		      0);
+}
+
+/* Written and read: the reader's part is in it. */
+static uint64_t ring_record(void)
+{
+	uint64_t *r = nb_ringbuf_reserve(ring, 16), to[2];
+	size_t size;
+
+	if (!r)
+		return 1;
+	r[0] = r[1] = 0;
+	nb_ringbuf_submit(r, 0);
+	return nb_ringbuf_read(ring, to, sizeof(to), &size) ? 1 : to[0];
+}
+
+static uint64_t queue_turn(void)
+{
+	uint64_t v = 0;
+
+	return nb_map_push(queue, &v, 0) || nb_map_pop(queue, &v) ? 1 : v;
 }
 
 /* @op of key number k answers 0. Two loops: with a choice inside one, the
@@ -87,6 +113,14 @@ ROW(array_update_row, store(array, &index_of[k]))
 ROW(percpu_update_row, store(percpu, &index_of[k]))
 ROW(hash8_update_row, store(hash8, &keys[k]))
 ROW(hash16_update_row, store(hash16, &keys[k]))
+ROW(percpu_hash_row, *find(percpu_hash, &keys[k]))
+ROW(percpu_hash_update_row, store(percpu_hash, &keys[k]))
+ROW(lru_row, *find(lru, &keys[k]))
+ROW(lru_update_row, store(lru, &keys[k]))
+ROW(lru_evict_row, store(full_lru, &far_keys[k]))
+ROW(lpm_row, *find(lpm, &prefixes[k]))
+ROW(ring_row, ((void)k, ring_record()))
+ROW(queue_row, ((void)k, queue_turn()))
 ROW(hash8_cycle_row,
     removal(&run, (uintptr_t)hash8, (uintptr_t)&keys[k], 0, 0, 0) +
 	    store(hash8, &keys[k]))
@@ -109,13 +143,23 @@ static const struct {
 	{ "hash update, 8-byte key", hash8_update_row },
 	{ "hash update, 16-byte key", hash16_update_row },
 	{ "hash delete + insert, 8-byte key", hash8_cycle_row },
+	{ "percpu_hash look-up, 8-byte key", percpu_hash_row },
+	{ "percpu_hash update, 8-byte key", percpu_hash_update_row },
+	{ "lru_hash look-up, 8-byte key", lru_row },
+	{ "lru_hash update, 8-byte key", lru_update_row },
+	{ "lru_hash insert that evicts, 8-byte key", lru_evict_row },
+	{ "lpm_trie look-up, 4-byte prefixes", lpm_row },
+	{ "ringbuf reserve + submit + read, 16 bytes", ring_row },
+	{ "queue push + pop", queue_row },
 };
 enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 
 static struct nb_map *make(uint32_t type, uint32_t key_size, uint32_t entries)
 {
 	const struct nb_map_def def = {
-		"bench", type, key_size, 8, entries, 0
+		"bench",  type,
+		key_size, type == NB_MAP_RINGBUF ? 0 : 8,
+		entries,  type == NB_MAP_LPM_TRIE ? NB_F_NO_PREALLOC : 0
 	};
 	struct nb_err err;
 	struct nb_map *m;
@@ -141,6 +185,12 @@ static void set_up(void)
 	hash8 = make(NB_MAP_HASH, 8, SMALL);
 	hash16 = make(NB_MAP_HASH, 16, SMALL);
 	large = make(NB_MAP_HASH, 8, LARGE);
+	percpu_hash = make(NB_MAP_PERCPU_HASH, 8, SMALL);
+	lru = make(NB_MAP_LRU_HASH, 8, 2 * SMALL);
+	full_lru = make(NB_MAP_LRU_HASH, 8, 2 * SMALL);
+	lpm = make(NB_MAP_LPM_TRIE, 8, SMALL);
+	ring = make(NB_MAP_RINGBUF, 0, 4096);
+	queue = make(NB_MAP_QUEUE, 0, SMALL);
 	lookup = nb_helper_body(1);
 	update = nb_helper_body(2);
 	removal = nb_helper_body(3);
@@ -158,6 +208,13 @@ static void set_up(void)
 		store(hash4, &index_of[i]);
 		store(hash8, &keys[i]);
 		store(hash16, &keys[i]);
+		store(percpu_hash, &keys[i]);
+		store(lru, &keys[i]);
+		prefixes[i] =
+			(struct prefix){ 8 + index_of[i] % 17,
+					 { 10, (uint8_t)index_of[i], 3 } };
+		store(lpm, &prefixes[i]);
+		prefixes[i].bits = 32;
 	}
 }
 
