@@ -432,19 +432,36 @@ function M.key_bytes(s, name, text)
 	return typed(c, c.key, text, "key " .. text)
 end
 
+-- A word where a data section's index belongs is the name of a variable.
+local function variable(c, text)
+	local name = c.map.origin ~= "defined" and text:match("^[%a_][%w_]*$")
+	local order = name and c.btf and c.value.id > 0 and c.btf:order(c.value.id)
+	for _, field in ipairs(order or {}) do
+		if field == name then return name end
+	end
+end
+
 function M.cmd_get(ctx)
 	local s, err = ctx:session()
 	if not s then return nil, err end
-	local key
-	key, err = M.key_bytes(s, ctx.args[1], ctx.args[2])
+	local key, name
+	key, err = M.describe(s, ctx.args[1])
+	if not key then return nil, err end
+	name = variable(key, ctx.args[2])
+	if name then
+		key = ("\0"):rep(4)
+	else
+		key, err = typed(key, key.key, ctx.args[2], "key " .. ctx.args[2])
+	end
 	if not key then return nil, err end
 	local per, failures = {}, {}
 	for _, r in ipairs(s:ask(session.line { "map", "get", ctx.args[1], hex(key) }, { what = "map get" })) do
 		local c
 		if r.data then c, r.err = codec(s, r.member, r.data) end
 		local list = c and values(c, r.data.value, r.data.ncpus, true)
+		if list and name and type(list[1]) == "table" then list[1] = list[1][name] end
 		if list then
-			local e = { key = decode(c, c.key, key, true) }
+			local e = { key = name or decode(c, c.key, key, true) }
 			if read.number(r.data.ncpus) > 1 then e.values = core.array(list) else e.value = list[1] end
 			per[#per + 1] = { member = r.member, data = r.data, codec = c, entries = core.array { e } }
 		else

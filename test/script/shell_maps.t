@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Maps of all types as the shell shows and changes them.
+. "$TOP/test/script/shell_lib.sh"
+need_host "maps of all types"
+trap finish EXIT
+cd "$T" || exit 1
+[ -e "$B/test/corpus/shell/map_types.bpf.o" ] || skip_all "maps of all types" "no clang"
+cp "$B/test/corpus/shell/map_types.bpf.o" .
+job maps --ranks 1 --procs 1 --rate 200
+status 0 "load" policy load map_types.bpf.o
+status 0 "use" policy use map_types
+sleep 0.5
+
+status 0 "list" -o tsv map list
+has "with every type" out array_of_maps queue bloom_filter lpm_trie percpu_hash lru_hash ringbuf
+! grep -q inner "$T/out"
+ok "and without the inner definition" $?
+status 0 "a queue's values in the order of taking" -o tsv map dump queue
+[ "$(grep -c 41 "$T/out")" -eq 3 ]
+ok "all three" $?
+status 0 "a ring buffer's records" -o json map dump ring limit=2
+has "as bytes, and the positions" out "hex:2900000000000000" '"produced"' '"consumed":0'
+status 0 "they are not taken: once more" -o tsv -q map dump ring limit=1
+has "the same" out "hex:2900000000000000"
+status 0 "prefixes" -o tsv -q map dump routes
+has "as bytes and bits" out "0a01/16"
+status 0 "a look-up by an address" -o tsv -q map get routes 10.1.2.3/32
+has "finds the prefix" out 41
+status 0 "store one" map set routes 10.2.0.0/15 7
+status 0 "read it" -o tsv -q map get routes 0a030000/32
+has "what was stored" out 7
+status 64 "no prefix" map get routes 10.1.2.3/33
+status 0 "per-CPU values" -o tsv -q map dump by_coll
+has "of each CPU" out "7	0	0"
+status 0 "a map of maps has numbers of maps" -o tsv -q map dump maps
+status 0 "the inner map" -o tsv -q map get one 1
+has "was written through it" out 99
+status 0 "take the element out" map del maps 1
+status 1 "and it is gone" map get maps 1
+status 64 "a map that does not fit" map set maps 0 50
+has "is refused" err "inner definition"
+status 0 "variables by their names" -o tsv -q map dump .bss
+has "and values" out counter 5
+status 0 "one variable" -o tsv -q map get .bss counter
+has "alone" out 5
