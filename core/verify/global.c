@@ -287,6 +287,7 @@ static int check_memory(const struct at *a, const struct nb_global *g,
 	case NB_REG_UNINIT:
 	case NB_REG_CTX:
 	case NB_REG_MAP:
+	case NB_REG_MAP_OR_NULL:
 	case NB_REG_FUNC:
 		break;
 	}

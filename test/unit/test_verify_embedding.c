@@ -1017,7 +1017,9 @@ static bool reg_holds(struct links *l, const struct nb_reg *r, uint64_t v)
 		return nb_range_has(
 			&r->r, v - address(R_STACK + r->frame, NB_STACK_SIZE));
 	case NB_REG_MAP:
-		return v == address(R_HANDLE + r->map, 0);
+	case NB_REG_MAP_OR_NULL:
+		return (!v && r->kind == NB_REG_MAP_OR_NULL) ||
+		       v == address(R_HANDLE + r->map, 0);
 	case NB_REG_VALUE_OR_NULL:
 		if (!v)
 			return true;
