@@ -151,6 +151,7 @@ class Frame:
         self.vars, self.types = {}, {}
         self.ret, self.gone = None, False
         self.breaks = []  # of the loops and switches around
+        self.unsure = 0  # unknown conditions around
 
 
 class Program:
@@ -311,12 +312,14 @@ class Program:
 
     def under(self, cond, what):
         """Do it where @cond holds."""
-        was = self.guard
+        was, frame = self.guard, self.frame
         self.guard = both(was, cond)
+        frame.unsure += not isinstance(cond, bool)
         try:
             return what() if self.guard is not False else None
         finally:
             self.guard = was
+            frame.unsure -= not isinstance(cond, bool)
 
     def on_UnaryOp(self, e):
         if e.op == "&":
@@ -567,7 +570,11 @@ class Program:
         v = self.value(s.expr) if s.expr is not None else None
         here = self.alive()
         self.frame.ret = merge(here, copy(v), self.frame.ret)
-        self.frame.gone = no(both(no(self.frame.gone), no(here)))
+        gone = no(both(no(self.frame.gone), no(here)))
+        # No unknown condition is around: what is not gone goes now.
+        if not self.frame.unsure and not self.frame.breaks:
+            gone = True
+        self.frame.gone = gone
 
     def do_Break(self, _):
         b = self.frame.breaks[-1]

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+# check.awk survivors.txt table.txt: TAP of a table of mutants. A survivor
+# must be listed with its reason; what is listed must survive.
+BEGIN { FS = "\t" }
+FNR == NR { if ($0 !~ /^#/) { why[$1 FS $2 FS $3] = $4 }; next }
+{
+	key = $2 FS $4 FS $5
+	made[$2]++
+	if ($6 != "SURVIVED") {
+		caught[$2]++
+		next
+	}
+	seen[key] = 1
+	if (!(key in why)) {
+		print "# nobody notices: " $3 ": " $4 ": " $2 ": " $5
+		bad++
+	}
+}
+END {
+	for (k in made)
+		printf "# %s: %d mutants, %d noticed\n", k, made[k], caught[k]
+	for (k in why)
+		if (!(k in seen))
+			print "# listed and noticed now: " k
+	print (bad ? "not " : "") "ok 1 - each check switched off is noticed " \
+		"by a test, or listed with a reason"
+	print "1..1"
+	exit bad != 0
+}

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every check and every label of the verifier, switched off in turn, makes a
+# test fail. Those where no test can notice are listed with the reason in
+# test/mutants/survivors.txt; make mutants prints who noticed which.
+if ! [ -x /usr/bin/python3 ]; then
+	echo "ok 1 - mutants of the verifier # SKIP python3 is missing"
+	echo 1..1
+	exit 0
+fi
+cd "$TOP" || exit 70
+make -s B="$B" mutants-build >"$B/test/mutants.log" 2>&1 &&
+	make -s B="$B" mutants-table >>"$B/test/mutants.log" 2>&1 || {
+	tail -20 "$B/test/mutants.log"
+	echo "not ok 1 - mutants of the verifier are made"
+	echo 1..1
+	exit 1
+}
+exec awk -f "$TOP/test/mutants/check.awk" "$TOP/test/mutants/survivors.txt" \
+	"$B/test/mutants/table.txt"
