@@ -399,14 +399,14 @@ class Prover:
         z = op(x.v, y.v) if bits == 64 else wide(op(half(x.v), half(y.v)))
         self.check("%s of %d bits" % (name, bits),
                    self.given, self.has(r, Num(z, 64, False)),
-                   self.narrow(a, x, b, y) if bits == 64 else None)
+                   self.narrow(a, x, b, y, name == "NEG") if bits == 64 else None)
 
-    def narrow(self, a, x, b, y):
+    def narrow(self, a, x, b, y, unary):
         p, q = self.has(a, x), self.has(b, y)
         return {"by view": {w: z3.And(p[w], q[w]) for w in p
                             if w != "known bits"},
-                "constant": z3.And(a["t"]["mask"].v == 0,
-                                   b["t"]["mask"].v == 0)}
+                "constant": z3.And(a["t"]["mask"].v == 0, z3.BoolVal(True)
+                                   if unary else b["t"]["mask"].v == 0)}
 
     def unary(self):
         a, x = range_("a"), member("x")

@@ -47,6 +47,28 @@ START_TEST(too_many_functions)
 }
 END_TEST
 
+/* A callback is part of the program, a global function stands alone. */
+START_TEST(global_callback)
+{
+	const struct nb_func both[] = {
+		{ .name = "decide", .start = 0, .end = 7 },
+		{ .name = "turn", .start = 7, .end = 9, .linkage = _i },
+	};
+	struct nb_err err = { 0 };
+
+	ck_assert_msg(!case_asm(&c,
+				"mov %r1, 3\nlddw func %r2, f\nmov %r3, 0\n"
+				"mov %r4, 0\ncall 181\nexit\nf:\n"
+				"mov %r0, 0\nexit",
+				&err),
+		      "%s", err.text);
+	c.prog.funcs = both;
+	c.prog.nfuncs = 2;
+	ck_assert_int_eq(class_of(NULL), _i == NB_FUNC_GLOBAL ? NB_FIND_CALLBACK
+							       : NB_FIND_NONE);
+}
+END_TEST
+
 /* @n tests of an unknown number, each of which may leave. */
 static struct nb_slot *ways(uint32_t n)
 {
@@ -129,5 +151,7 @@ END_TEST
 
 UNIT_MAIN("verify limits", tcase_add_test(tc, too_many_functions);
 	  tcase_add_test(tc, too_many_open_ways);
+	  tcase_add_loop_test(tc, global_callback, NB_FUNC_STATIC,
+			      NB_FUNC_GLOBAL + 1);
 	  tcase_add_loop_test(tc, little_memory, 0,
 			      sizeof(programs) / sizeof(programs[0]));)

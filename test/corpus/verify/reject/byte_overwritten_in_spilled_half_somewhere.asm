@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# expect: reject map_bounds 17
+# expect: reject map_bounds 16
 mov %r6, %r1
 stw [%r10-4], 0
 mov %r2, %r10
