@@ -65,7 +65,7 @@ START_TEST(global_callback)
 	c.prog.funcs = both;
 	c.prog.nfuncs = 2;
 	ck_assert_int_eq(class_of(NULL), _i == NB_FUNC_GLOBAL ? NB_FIND_CALLBACK
-							       : NB_FIND_NONE);
+							      : NB_FIND_NONE);
 }
 END_TEST
 
