@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # expect: reject dynptr_place 6
 # opts: held
-lddw map_value %r4, @bss, 0
-lddw map %r1, @ring
-mov %r2, 16
-mov %r3, 0
-call 198
+stw [%r10-4], 0
+lddw map_value %r1, @bss, 0
+mov %r2, 0
+mov %r3, 8
+mov %r4, 0
+call 203
 mov %r0, 0
 exit
