@@ -47,6 +47,7 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 	if (rc)
 		return rc;
 	nb_map_set_programs(*out, img->nprogs);
+	nb_map_set_lock(*out, spec->lock);
 	if (spec->init)
 		rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
 	else if (!spec->inner)
@@ -78,7 +79,8 @@ static bool same_shape(const struct nb_map_spec *a, const struct nb_map_spec *b)
 {
 	return a->type == b->type && a->key_size == b->key_size &&
 	       a->value_size == b->value_size &&
-	       a->max_entries == b->max_entries && a->flags == b->flags;
+	       a->max_entries == b->max_entries && a->flags == b->flags &&
+	       a->lock == b->lock;
 }
 
 static bool shareable(const struct nb_map_spec *s)

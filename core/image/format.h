@@ -22,7 +22,7 @@ enum { NB_IMAGE_VERSION = 2, NB_IMAGE_HEADER = 24, NB_IMAGE_SECTION = 16 };
 
 enum nb_section {
 	NB_SEC_MAPS,  /* name type key value max_entries flags tags origin
-			 btf_key btf_value inner */
+			 btf_key btf_value inner lock */
 	NB_SEC_DATA,  /* initial values of the maps that have one, in order */
 	NB_SEC_PROGS, /* name section nslots nfuncs nlines */
 	NB_SEC_SLOTS, /* of all programs, in order; so are funcs and lines */
@@ -41,7 +41,7 @@ enum { NB_IMAGE_FIRST = NB_IMAGE_HEADER + NB_NSECTIONS * NB_IMAGE_SECTION };
 
 /* Bytes of a record of each section. */
 static const uint32_t nb_record_size[NB_NSECTIONS] = {
-	[NB_SEC_MAPS] = 44,  [NB_SEC_DATA] = 1,	  [NB_SEC_PROGS] = 20,
+	[NB_SEC_MAPS] = 48,  [NB_SEC_DATA] = 1,	  [NB_SEC_PROGS] = 20,
 	[NB_SEC_SLOTS] = 8,  [NB_SEC_FUNCS] = 44, [NB_SEC_LINES] = 20,
 	[NB_SEC_CTX] = 16,   [NB_SEC_BTF] = 1,	  [NB_SEC_STRINGS] = 1,
 	[NB_SEC_ELEMS] = 12, [NB_SEC_NAMES] = 28,

@@ -215,12 +215,38 @@ bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
 	       ((m->tags ^ in->tags) & NB_MAPF_COHERENT) == 0;
 }
 
+/* Kernel: map_check_btf; a lock is one of an element that stays in place. */
+static int check_lock(const struct nb_map_spec *m, struct nb_err *err)
+{
+	const uint32_t fixed = NB_F_RDONLY_PROG | NB_F_WRONLY_PROG;
+
+	if (!m->lock)
+		return 0;
+	if (m->type != NB_MAP_HASH && m->type != NB_MAP_ARRAY)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a struct bpf_spin_lock in values of "
+			       "type %s; only hash and array have locks",
+			       m->name, nb_spec_map_type(m->type)->word);
+	if (m->flags & fixed || m->tags & NB_MAPF_COHERENT)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a struct bpf_spin_lock in values that "
+			       "programs only read or only write",
+			       m->name);
+	if ((m->lock - 1) % 4 || m->value_size < 4 ||
+	    m->lock - 1 > m->value_size - 4)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a lock at offset %u of a value of %u "
+			       "bytes; it takes 4 bytes at a multiple of 4",
+			       m->name, m->lock - 1, m->value_size);
+	return 0;
+}
+
 int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err)
 {
 	static int (*const checks[])(const struct nb_map_spec *,
 				     struct nb_err *) = {
-		check_type,   check_flags, check_sizes,
-		check_limits, check_tags,  check_data,
+		check_type, check_flags, check_sizes, check_limits,
+		check_tags, check_data,	 check_lock,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

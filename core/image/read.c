@@ -149,6 +149,7 @@ static void read_map(struct reader *r, struct nb_map_spec *m, uint32_t i)
 	m->btf_key = get(r->all, at + 32);
 	m->btf_value = get(r->all, at + 36);
 	m->inner = get(r->all, at + 40);
+	m->lock = get(r->all, at + 44);
 	if (m->origin != NB_ORIGIN_RODATA && m->origin != NB_ORIGIN_DATA)
 		return;
 	init = nb_view_sub(r->sec[NB_SEC_DATA], r->next[NB_SEC_DATA],

@@ -103,6 +103,7 @@ static void put_map(struct writer *w, const struct nb_map_spec *m)
 	put(b, m->btf_key);
 	put(b, m->btf_value);
 	put(b, m->inner);
+	put(b, m->lock);
 	if (m->init)
 		nb_buf_bytes(&w->sec[NB_SEC_DATA], m->init, m->value_size);
 }

@@ -137,6 +137,77 @@ static int read_tags(const struct nb_front *f, struct nb_map_spec *m,
 	return 0;
 }
 
+/* ---- locks ---- */
+
+struct lock_search {
+	const struct btf *btf;
+	uint32_t found; /* offset plus 1 */
+	unsigned n;
+	bool in_array;
+};
+
+static const struct btf_type *bare(const struct btf *btf, uint32_t id)
+{
+	const struct btf_type *t = btf__type_by_id(btf, id);
+
+	while (t && (btf_is_mod(t) || btf_is_typedef(t)))
+		t = btf__type_by_id(btf, t->type);
+	return t;
+}
+
+static bool is_lock(const struct btf *btf, const struct btf_type *t)
+{
+	return btf_is_struct(t) && t->size == 4 &&
+	       !strcmp(btf__name_by_offset(btf, t->name_off), "bpf_spin_lock");
+}
+
+/* Locks in type @id, which lies at byte @off of the value. */
+// NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
+static void search(struct lock_search *s, uint32_t id, uint32_t off)
+{
+	const struct btf_type *t = bare(s->btf, id);
+	const struct btf_member *m;
+
+	if (t && is_lock(s->btf, t)) {
+		s->found = off + 1;
+		s->n++;
+	} else if (t && btf_is_array(t)) {
+		unsigned before = s->n;
+
+		search(s, btf_array(t)->type, off);
+		s->in_array |= s->n > before;
+	} else if (t && btf_is_composite(t)) {
+		m = btf_members(t);
+		for (uint32_t i = 0; i < btf_vlen(t); i++)
+			search(s, m[i].type,
+			       off + btf_member_bit_offset(t, i) / 8);
+	} else if (t && btf_is_datasec(t)) {
+		const struct btf_var_secinfo *v = btf_var_secinfos(t);
+
+		for (uint32_t i = 0; i < btf_vlen(t); i++)
+			search(s, btf__type_by_id(s->btf, v[i].type)->type,
+			       off + v[i].offset);
+	}
+}
+
+/* Where the value's struct bpf_spin_lock is. */
+static int find_lock(const struct nb_front *f, struct nb_map_spec *m,
+		     struct nb_err *err)
+{
+	struct lock_search s = { .btf = f->btf };
+
+	if (f->btf && m->btf_value)
+		search(&s, m->btf_value, 0);
+	if (s.n > 1 || s.in_array)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: %s struct bpf_spin_lock in its value; "
+			       "one is allowed, not in an array",
+			       m->name,
+			       s.in_array ? "an array of" : "a second");
+	m->lock = s.found;
+	return 0;
+}
+
 static int read_map(struct nb_map_spec *m, const struct bpf_map *from,
 		    struct nb_err *err)
 {
@@ -216,6 +287,8 @@ static int defined_maps(struct nb_front *f, struct nb_err *err)
 		if (!rc)
 			rc = read_tags(f, m, err);
 		if (!rc)
+			rc = find_lock(f, m, err);
+		if (!rc)
 			rc = nb_map_spec_check(m, err);
 		if (rc)
 			return rc;
@@ -287,6 +360,9 @@ static int data_maps(struct nb_front *f, struct nb_err *err)
 			.init = s->data.p,
 		};
 		f->places[f->nmaps] = (struct nb_obj_place){ i, 0 };
+		rc = find_lock(f, m, err);
+		if (rc)
+			return rc;
 		rc = nb_map_spec_check(m, err);
 		if (rc)
 			return rc;

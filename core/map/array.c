@@ -74,7 +74,7 @@ static int write(struct nb_map *m, const void *key, const void *value,
 
 	if (rc)
 		return rc;
-	nb_slot_store(element(m, index), value, m->def.value_size);
+	nb_value_store(m, element(m, index), value);
 	return 0;
 }
 
@@ -98,7 +98,7 @@ static int read(const struct nb_map *m, const void *key, void *value)
 
 	if (index >= m->max_entries)
 		return -ENOENT;
-	nb_slot_load(value, element(m, index), m->def.value_size);
+	nb_value_load(m, value, element(m, index));
 	return 0;
 }
 
@@ -132,6 +132,8 @@ uint32_t nb_array_count(const struct nb_map *m)
 static void copy(struct nb_map *to, const struct nb_map *from)
 {
 	nb_slot_copy(to->base, from->base, from->elem_size * from->max_entries);
+	for (uint32_t i = 0; to->lock && i < to->max_entries; i++)
+		nb_value_unlock(to, element(to, i));
 }
 
 const struct nb_map_ops nb_map_array_ops = {

@@ -189,8 +189,7 @@ int nb_hash_read(const struct nb_map *m, const void *key, void *value)
 		if (walk(h, b, key, m->def.key_size, &seen, &e)) {
 			if (!e)
 				return -ENOENT;
-			nb_slot_load(value, e + h->value_off,
-				     m->def.value_size);
+			nb_value_load(m, value, e + h->value_off);
 			if ((load(b) ^ seen) < SEQ)
 				return 0;
 		}
@@ -339,7 +338,7 @@ int nb_hash_write(struct nb_map *m, const void *key, const void *value,
 		return -EBUSY;
 	e = element(h, i);
 	nb_slot_store(key_of(e), key, m->def.key_size);
-	nb_slot_store(e + h->value_off, value, m->def.value_size);
+	nb_value_store(m, e + h->value_off, value);
 	return insert(h, i, flags);
 }
 
@@ -564,6 +563,7 @@ static bool copy_bucket(struct hash *to, const struct hash *from,
 			return true;
 		nb_slot_copy(element(to, mine) + 8, e + 8,
 			     from->map.elem_size - 8);
+		nb_value_unlock(&to->map, element(to, mine) + to->value_off);
 		for (uint32_t cpu = 0; from->row && cpu < nb_ncpus(); cpu++)
 			nb_slot_copy(percpu_value(to, element(to, mine), cpu),
 				     percpu_value(from, e, cpu),

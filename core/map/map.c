@@ -187,6 +187,7 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 
 	if (rc)
 		return rc;
+	(*out)->lock = from->lock;
 	from->ops->copy(*out, from);
 	(*out)->frozen = from->frozen;
 	return 0;
@@ -204,6 +205,11 @@ void nb_map_put(struct nb_map *m)
 {
 	if (m && __atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL) == 0)
 		free(m);
+}
+
+void nb_map_set_lock(struct nb_map *m, uint32_t lock)
+{
+	m->lock = lock;
 }
 
 const struct nb_map_def *nb_map_definition(const struct nb_map *m)

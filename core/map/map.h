@@ -41,6 +41,10 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 struct nb_map *nb_map_get(struct nb_map *m); /* NULL gives NULL */
 void nb_map_put(struct nb_map *m); /* NULL is fine */
 
+/* The value's lock is at @lock - 1; 0: it has none. Before others see @m;
+ * clones have it too. */
+void nb_map_set_lock(struct nb_map *m, uint32_t lock);
+
 const struct nb_map_def *nb_map_definition(const struct nb_map *m);
 /* Elements present: arrays max_entries, hashes the count now. */
 uint32_t nb_map_count(const struct nb_map *m);

@@ -81,6 +81,7 @@ struct nb_map {
 	size_t cpu_size;      /* bytes between two CPUs' elements */
 	uint32_t max_entries; /* = def.max_entries */
 	bool percpu;	      /* does lookup look at its cpu? */
+	uint32_t lock;	      /* offset of the value's lock plus 1; 0: none */
 	bool frozen;	      /* the management side only reads */
 	uint32_t nprogs;      /* program arrays: values are below it */
 	/* maps of maps: what the values mean, NB_MAP_MAX_INNER of them */
@@ -146,6 +147,48 @@ static inline void nb_slot_copy(void *to, const void *from, size_t size)
 		__atomic_store_n(&t[i],
 				 __atomic_load_n(&f[i], __ATOMIC_ACQUIRE),
 				 __ATOMIC_RELEASE);
+}
+
+/*
+ * A value's 4 bytes of lock belong to bpf_spin_lock alone: storing a value
+ * leaves them as they are, reading one gives 0.
+ */
+static inline void nb_value_store(const struct nb_map *m, void *slot,
+				  const void *from)
+{
+	const unsigned char *p = from;
+	unsigned char *to = slot;
+	uint32_t size = m->def.value_size, off, other, half = 0;
+
+	if (!m->lock) {
+		nb_slot_store(slot, from, size);
+		return;
+	}
+	off = (m->lock - 1) & ~7u;
+	other = (m->lock - 1) ^ 4;
+	nb_slot_store(to, p, off);
+	if (other < size) {
+		memcpy(&half, p + other, size - other < 4 ? size - other : 4);
+		__atomic_store_n((uint32_t *)(void *)(to + other), half,
+				 __ATOMIC_RELEASE);
+	}
+	if (off + 8 < size)
+		nb_slot_store(to + off + 8, p + off + 8, size - off - 8);
+}
+
+static inline void nb_value_load(const struct nb_map *m, void *to,
+				 const void *slot)
+{
+	nb_slot_load(to, slot, m->def.value_size);
+	if (m->lock)
+		memset((unsigned char *)to + m->lock - 1, 0, 4);
+}
+
+/* The lock of a value that nobody else has seen is free. */
+static inline void nb_value_unlock(const struct nb_map *m, void *slot)
+{
+	if (m->lock)
+		memset((unsigned char *)slot + m->lock - 1, 0, 4);
 }
 
 static inline void nb_cpu_relax(void)

@@ -1,0 +1,32 @@
+// EXPECT: accepted
+// SPDX-License-Identifier: MIT
+// A record of a size known at run time, ended in each case.
+#include "ncclbpf_policy.h"
+
+struct event {
+	__u64 bytes;
+	__u32 coll, channels;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} events SEC(".maps");
+
+SEC("tuner")
+int record_of_variable_size(struct ncclbpf_tuner *ctx)
+{
+	struct bpf_dynptr d;
+	__u64 bytes = ctx->bytes;
+	__u32 room = 8 + (ctx->coll & 7) * 8;
+
+	if (bpf_ringbuf_reserve_dynptr(&events, room, 0, &d)) {
+		bpf_ringbuf_discard_dynptr(&d, 0);
+		goto out;
+	}
+	bpf_dynptr_write(&d, 0, &bytes, sizeof(bytes), 0);
+	bpf_ringbuf_submit_dynptr(&d, 0);
+out:
+	ctx->channels = 4;
+	return 0;
+}
