@@ -4,7 +4,8 @@ ORACLE_CORE := $(call o,core/base/*.c core/spec/*.c core/isa/*.c core/map/*.c \
 	core/image/*.c core/verify/*.c)
 ORACLE_GEN := $(B)/test/oracle/gen.o
 
-tests: $(B)/test/oracle/oracle_shadow $(B)/test/oracle/oracle_kernel
+tests: $(B)/test/oracle/oracle_shadow $(B)/test/oracle/oracle_kernel \
+	$(B)/test/oracle/oracle_held
 
 $(B)/test/oracle/oracle_shadow: $(B)/test/oracle/oracle_shadow.o \
 		$(B)/test/oracle/shadow.o $(ORACLE_GEN) $(ORACLE_CORE)
@@ -13,4 +14,8 @@ $(B)/test/oracle/oracle_shadow: $(B)/test/oracle/oracle_shadow.o \
 $(B)/test/oracle/oracle_kernel: $(B)/test/oracle/oracle_kernel.o \
 		$(B)/test/oracle/kernel.o $(B)/test/oracle/shadow.o \
 		$(ORACLE_GEN) $(ORACLE_CORE)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+
+$(B)/test/oracle/oracle_held: $(B)/test/oracle/oracle_held.o \
+		$(B)/test/oracle/kernel.o $(ORACLE_CORE)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
