@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/exec/spin.h"
+
 #include "plugin/cmd.h"
 #include "plugin/conn.h"
 #include "plugin/control.h"
@@ -227,6 +229,7 @@ int nb_cmd_status(struct nb_call *call)
 	nb_json_kbool(j, "staged", rt->staged != NULL);
 	nb_json_ku64(j, "comms", rt->ncomms);
 	nb_json_ku64(j, "decisions", nb_runtime_decisions(rt));
+	nb_json_ku64(j, "lock_takeovers", nb_spin_takeovers());
 	counters(j, rt);
 	load_error(j, rt);
 	segment(j, rt);
