@@ -251,9 +251,7 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 
 	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
 	    size <= limit - (uint64_t)off->smax)
-		return r->kind == NB_REG_VALUE
-			       ? nb_check_lock_bytes(a, number, off, size)
-			       : 0;
+		return nb_check_lock_bytes(a, number, off, size);
 	return nb_refuse_span(a->env, a->pc, number, r, off, size, limit);
 }
 
