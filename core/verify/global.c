@@ -24,6 +24,7 @@
 
 #include "core/verify/check.h"
 #include "core/verify/check_at.h"
+#include "core/verify/lock.h"
 #include "core/verify/objects.h"
 #include "core/verify/region.h"
 #include "core/verify/step.h"
@@ -403,7 +404,7 @@ static int refuse_local(const struct at *a, const struct nb_global *g)
 int nb_check_global_call(const struct at *a, struct nb_global *g)
 {
 	const struct nb_func_sig *sig = &g->func->sig;
-	int rc = 0;
+	int rc = nb_check_locked_global(a, g->func->name);
 
 	for (unsigned i = 0; !rc && i < sig->nargs; i++)
 		rc = check_arg(a, g, i);

@@ -24,7 +24,7 @@ static int check_place(const struct at *a, const struct nb_helper_spec *h,
 		       int number)
 {
 	const struct nb_reg *r = reg(a, number);
-	const struct nb_map_spec *m = &a->env->img->maps[r->map];
+	const struct nb_map_spec *m;
 
 	if (r->kind == NB_REG_VALUE_OR_NULL)
 		return refuse(a, NB_FIND_ARG_NULL, number,
@@ -38,6 +38,7 @@ static int check_place(const struct at *a, const struct nb_helper_spec *h,
 				     "value",
 				     number, h->name),
 			      "");
+	m = &a->env->img->maps[r->map];
 	if (!m->lock)
 		return nb_refuse(a->env, NB_FIND_LOCK_NONE, a->pc, number,
 				 "a map whose value has a struct bpf_spin_lock",
@@ -94,6 +95,18 @@ int nb_check_locked_call(const struct at *a, const struct nb_helper_spec *h)
 			 "");
 }
 
+int nb_check_locked_global(const struct at *a, const char *name)
+{
+	if (!a->st->lock.held)
+		return 0;
+	return nb_refuse(
+		a->env, NB_FIND_LOCK_CALL, a->pc, -1,
+		"no global function called while a lock is held",
+		nb_say(a->env, "%s is called with %s", name, say_taken(a)),
+		"declare the function static, or call it before the lock is "
+		"taken");
+}
+
 int nb_check_unlocked(const struct at *a)
 {
 	if (!a->st->lock.held)
@@ -107,10 +120,13 @@ int nb_check_lock_bytes(const struct at *a, int number,
 			const struct nb_range *off, uint64_t size)
 {
 	const struct nb_reg *r = reg(a, number);
-	const struct nb_map_spec *m = &a->env->img->maps[r->map];
+	const struct nb_map_spec *m;
 	int64_t lo;
 
-	if (r->kind != NB_REG_VALUE || !m->lock || !size)
+	if (r->kind != NB_REG_VALUE && r->kind != NB_REG_VALUE_OR_NULL)
+		return 0;
+	m = &a->env->img->maps[r->map];
+	if (!m->lock || !size)
 		return 0;
 	lo = lock_offset(m);
 	if (off->smin >= lo + NB_LOCK_SIZE || off->smax + (int64_t)size <= lo)

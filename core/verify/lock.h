@@ -20,6 +20,8 @@ int nb_check_lock(const struct at *a, const struct nb_helper_spec *h,
 		  int number);
 /* Under a lock, bpf_spin_unlock alone is called. */
 int nb_check_locked_call(const struct at *a, const struct nb_helper_spec *h);
+/* Nor is the global function @name: what it does is not known here. */
+int nb_check_locked_global(const struct at *a, const char *name);
 /* No lock is held. */
 int nb_check_unlocked(const struct at *a);
 /* Bytes [off, off + size) of the value behind @number do not touch its lock.
