@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/verify/check.h"
+#include "core/verify/iter.h"
 #include "core/verify/report.h"
 #include "core/verify/step.h"
 
@@ -292,10 +293,14 @@ static const char *learnt(const struct nb_trail *t, uint32_t i, int number)
 	return nb_say(t->env, "; %s", nb_say_reg(t->env, is, number));
 }
 
-/* Calls with two ways on: loops over callbacks, and tail calls. */
-static const char *called_back(const struct nb_trail_step *s,
+/* Calls with two ways on: iterators, loops over callbacks, tail calls. */
+static const char *called_back(const struct nb_insn *insn,
+			       const struct nb_trail_step *s,
 			       const struct nb_trail_step *next)
 {
+	if (nb_is_iter_next(insn))
+		return next->regs[0].kind == NB_REG_SCALAR ? "no more numbers"
+							   : "one more number";
 	if (next->nframes > s->nframes)
 		return "the callback is called once more";
 	if (next->nframes < s->nframes)
@@ -315,7 +320,7 @@ const char *nb_trail_branch(const struct nb_trail *t, uint32_t i)
 	in = insn_at(t, i);
 	taken = nb_trail_at(t, i + 1)->pc != s->pc + 1;
 	if (in->kind == NB_KIND_CALL)
-		return called_back(s, nb_trail_at(t, i + 1));
+		return called_back(in, s, nb_trail_at(t, i + 1));
 	if (in->kind == NB_KIND_MAY_GOTO)
 		return taken ? "the budget of may_goto is used up"
 			     : "the budget of may_goto allows one more pass";

@@ -112,6 +112,12 @@ static const char *kfunc_name(int32_t id)
 	return t ? btf__name_by_offset(vmlinux, t->name_off) : "?";
 }
 
+/* Our helper of that name; rows leave out the prefix. */
+static const struct nb_helper_spec *kfunc_helper(const char *name)
+{
+	return strncmp(name, "bpf_", 4) ? NULL : nb_spec_helper_named(name + 4);
+}
+
 static const char *text(struct nb_arena *a, const char *kind, const char *what)
 {
 	char line[128];
@@ -126,9 +132,8 @@ static const char *foreign_call(const struct bpf_insn *in, struct nb_arena *a)
 
 	if (in->src_reg == SRC_KFUNC) {
 		name = kfunc_name(in->imm);
-		return nb_spec_helper_named(name)
-			       ? NULL
-			       : text(a, "kernel function", name);
+		return kfunc_helper(name) ? NULL
+					  : text(a, "kernel function", name);
 	}
 	name = helper_name(in->imm);
 	/* Helper numbers beyond the list are the test. */
@@ -242,8 +247,7 @@ static struct nb_slot *make_slots(const struct kc_code *c, struct nb_arena *a)
 		if (in->code == CALL && in->src_reg == SRC_KFUNC) {
 			s[pc].regs &= 0xf;
 			s[pc].off = 0;
-			s[pc].imm =
-				nb_spec_helper_named(kfunc_name(in->imm))->id;
+			s[pc].imm = kfunc_helper(kfunc_name(in->imm))->id;
 		}
 		if (in->code != LDDW)
 			continue;
