@@ -26,6 +26,14 @@ shape verify_good_json -o json policy verify force.bpf.o
 status 2 "a refused policy" -o table policy verify refused.bpf.o
 has "has its line in the table" out "refused  tuner  refused"
 has "the refusal shows the line, a caret and a hint" err "l->bytes" "^" "required:" "hint:"
+! grep -q "notes:" "$T/err"
+ok "and no notes without -v" $?
+status 2 "a refused policy with -v" -v -o table policy verify refused.bpf.o
+has "has notes that tell how it got there" err "notes:" "call bpf_map_lookup_elem#1; now r0 = bpf_map_lookup_elem(&limits), pointer to"
+! grep -q "^0: " "$T/out"
+ok "and not every state" $?
+status 2 "a refused policy with -vv" -vv -o table policy verify refused.bpf.o
+has "has every state of the walk" out "8: r1 = *(u64 *)(r0 +0)" "    r0: pointer to a value of map limits, or NULL"
 shape verify_refused_json -o json policy verify refused.bpf.o
 run -o json policy verify refused.bpf.o
 [ "$(wc -l <"$T/out")" -eq 1 ] && [ ! -s "$T/err" ]
