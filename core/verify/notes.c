@@ -622,6 +622,78 @@ static void say_origin(const struct nb_trail *t, struct nb_finding *f)
 		f->hint = hint;
 }
 
+/* ---- what may be NULL ---- */
+
+/* The helper call whose result register @number is at step @i; t->n: none. */
+static uint32_t producer(const struct nb_trail *t, uint32_t i, int number)
+{
+	for (int links = 0; links < 8; links++) {
+		const struct nb_insn *in;
+
+		i = writer(t, i, number);
+		if (i == t->n)
+			return i;
+		in = insn_at(t, i);
+		if (in->kind == NB_KIND_CALL && in->fn == NB_FN_HELPER &&
+		    number == 0)
+			return i;
+		if (in->kind != NB_KIND_ALU || in->fn != NB_FN_MOV ||
+		    in->operand != NB_OPND_REG)
+			return t->n;
+		number = in->src;
+	}
+	return t->n;
+}
+
+static bool in_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '_';
+}
+
+/* "v" of "struct x *v = bpf_...": what the call's result is assigned to. */
+static const char *assigned(struct nb_env *env, const char *text)
+{
+	const char *at = strstr(text, "= bpf_"), *end;
+
+	if (!at || strstr(at + 1, "= bpf_"))
+		return "";
+	while (at > text && at[-1] == ' ')
+		at--;
+	end = at;
+	while (at > text && in_name(at[-1]))
+		at--;
+	if (at == end || (*at >= '0' && *at <= '9') ||
+	    (at > text && !strchr(" \t*", at[-1])))
+		return "";
+	return nb_say(env, "%.*s", (int)(end - at), at);
+}
+
+/* Say which line made the pointer, and the test that is missing after it. */
+static void say_null(const struct nb_trail *t, struct nb_finding *f)
+{
+	const struct nb_line *l;
+	const char *name;
+	uint32_t i;
+
+	if ((f->cls != NB_FIND_NULLABLE && f->cls != NB_FIND_NULL_ARITH &&
+	     f->cls != NB_FIND_ARG_NULL) ||
+	    f->reg < 0 ||
+	    nb_trail_at(t, t->n - 1)->regs[f->reg].kind == NB_REG_SCALAR)
+		return;
+	i = producer(t, t->n - 1, f->reg);
+	l = i < t->n ? nb_line_of(t->env->prog, nb_trail_at(t, i)->pc) : NULL;
+	if (!l || !l->text)
+		return;
+	f->known = nb_say(t->env, "%s; made by %s in line %u", f->known,
+			  called(t, i), l->line);
+	name = assigned(t->env, l->text);
+	if (*name)
+		f->hint =
+			nb_say(t->env, "after line %u add: if (!%s) return 0;",
+			       l->line, name);
+}
+
 void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f)
 {
 	struct slice s = { .t = t };
@@ -631,6 +703,7 @@ void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f)
 		return;
 	begin(&s, f);
 	say_origin(t, f);
+	say_null(t, f);
 	for (uint32_t i = t->n - 1; i-- > t->first && open_questions(&s);)
 		look_at_step(&s, i);
 	to = nb_arena_array(t->env->arena, s.n, sizeof(*to));

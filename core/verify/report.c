@@ -96,6 +96,8 @@ static const char *say_number(struct nb_env *env, const struct nb_range *r)
 		return nb_say(env, "number %" PRId64, r->smin);
 	if (nb_range_is_unknown(r))
 		return "number, nothing known";
+	if (!r->umin && r->umax == UINT32_MAX && any == UINT32_MAX)
+		return "any number of 32 bits";
 	if (any && !(any & 1))
 		step = nb_say(env, ", a multiple of %" PRIu64, any & -any);
 	if (r->smin >= 0)

@@ -292,9 +292,9 @@ START_TEST(text_for_people)
 		"        | \t^\n"
 		"  insn:     6: r1 = *(u64 *)(r0 +0)   in decide\n"
 		"  required: r0 tested against NULL before it is followed\n"
-		"  known:    r0: pointer to a value of map counts, or NULL\n"
-		"  hint:     bpf_map_lookup_elem on counts returns NULL when "
-		"there is no such element: add if (!v) return 0;\n";
+		"  known:    r0: pointer to a value of map counts, or NULL; "
+		"made by bpf_map_lookup_elem(&counts) in line 30\n"
+		"  hint:     after line 30 add: if (!v) return 0;\n";
 	struct nb_err err = { 0 };
 	struct nb_verdict *v;
 	struct nb_buf b;

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject lock_access 9
 # opts: held
 stdw [%r10-8], 0

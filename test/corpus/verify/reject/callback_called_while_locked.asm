@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject lock_call 16
 # opts: held
 stdw [%r10-8], 0

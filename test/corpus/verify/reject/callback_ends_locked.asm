@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject lock_held 21
 # opts: held
 stdw [%r10-8], 0

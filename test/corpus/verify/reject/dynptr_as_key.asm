@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject object_read 11
 # opts: held
 lddw map %r1, @ring

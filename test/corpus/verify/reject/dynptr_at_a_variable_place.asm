@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject dynptr_place 9
 # opts: held
 ldxw %r6, [%r1+32]

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject dynptr_leak 2
 # opts: held
 call local f

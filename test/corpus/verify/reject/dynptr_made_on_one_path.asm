@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject dynptr_none 13
 # opts: held
 mov %r8, %r1

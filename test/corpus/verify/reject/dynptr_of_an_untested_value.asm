@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject dynptr_memory 11
 # opts: held
 stw [%r10-4], 0

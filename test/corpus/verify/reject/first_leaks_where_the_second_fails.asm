@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject reference_leak 23
 # opts: held
 lddw map %r1, @ring

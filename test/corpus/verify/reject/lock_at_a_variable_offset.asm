@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject lock_offset 12
 # opts: held
 ldxw %r7, [%r1+32]

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject lock_none 2
 # opts: held
 lddw map_value %r1, @bss, 0

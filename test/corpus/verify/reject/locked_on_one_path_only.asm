@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject unlock_free 16
 # opts: held
 mov %r7, %r1

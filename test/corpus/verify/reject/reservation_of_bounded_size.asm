@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject reserve_size 5
 # opts: held
 ldxw %r2, [%r1+32]

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject release_moved 9
 # opts: held
 lddw map %r1, @ring

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject unlock_other 13
 # opts: held
 stdw [%r10-8], 0
