@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# golden
 # expect: reject map_kind 5
 stw [%r10-4], 0
 lddw map %r1, @loose

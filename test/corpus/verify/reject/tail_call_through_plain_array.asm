@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject map_kind 3
 mov %r3, 0
 lddw map %r2, @counts
