@@ -10,7 +10,10 @@
 #include "core/verify/env.h"
 #include "core/verify/report.h"
 
-enum { MAX_FUNCS = 256 };
+enum {
+	MAX_FUNCS = 256,
+	WORK = 4000000 /* steps up to find where branches meet, in all */
+};
 
 static const struct nb_insn *at(const struct nb_env *env, uint32_t pc)
 {
@@ -460,12 +463,13 @@ int nb_cfg_build(struct nb_env *env)
 	    (rc = check_reached(env)) || (rc = check_calls(env, 0, color)) ||
 	    (rc = mark_joins(env)))
 		return rc;
+	cfg->work = WORK;
 	return find_live(env);
 }
 
 /* ---- post-dominators ---- */
 
-enum { LAPS = 32, WORK = 4000000 };
+enum { LAPS = 32 };
 #define UNSET (UINT32_MAX - 1) /* not known to reach the end */
 
 /*
@@ -570,19 +574,18 @@ static uint32_t join_of(struct nb_env *env, const struct rev *g, uint32_t pc,
 /* Cooper, Harvey and Kennedy's iteration. false: it would cost too much. */
 static bool iterate(struct nb_env *env, const struct rev *g)
 {
-	uint64_t work = WORK;
 	bool moved = true;
 
 	for (unsigned lap = 0; moved; lap++) {
 		moved = false;
 		for (uint32_t i = g->n; i-- > 0;) {
 			uint32_t pc = g->start + g->seq[i];
-			uint32_t to = join_of(env, g, pc, &work);
+			uint32_t to = join_of(env, g, pc, &env->cfg.work);
 
 			moved |= to != env->cfg.ipdom[pc];
 			env->cfg.ipdom[pc] = to;
 		}
-		if (!work || lap == LAPS)
+		if (!env->cfg.work || lap == LAPS)
 			return false;
 	}
 	return true;

@@ -28,6 +28,7 @@ struct nb_cfg {
 	uint8_t *mark;	   /* NB_MARK_* of each slot */
 	uint16_t *live;	   /* registers read before written from here on */
 	uint32_t *ipdom;   /* see nb_cfg_join */
+	uint64_t work;	   /* that finding it may still cost */
 };
 
 /*

@@ -195,11 +195,7 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 	enum access acc =
 		kind == NB_ARG_OUT || kind == NB_ARG_FILL ? STORE : LOAD;
 	struct nb_range off = nb_access_offset(r, 0);
-	const char *want = nb_say(a->env,
-				  "%s for bpf_%s in r%d: a pointer to "
-				  "%llu bytes",
-				  arg_words(kind), h->name, number,
-				  (unsigned long long)size.max);
+	bool null = false;
 
 	if (h->arg[arg] == NB_ARG_KEEP)
 		return nb_check_keep(a, h, number, size.max);
@@ -218,11 +214,11 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 		return rc ? rc : nb_check_rdonly(a, number, acc);
 	case NB_REG_VALUE_OR_NULL:
 	case NB_REG_MEM_OR_NULL:
-		return refuse(a, NB_FIND_ARG_NULL, number, want, "");
+		null = true;
+		break;
 	case NB_REG_SCALAR:
-		if (nb_reg_is_const(r) && !r->r.t.value)
-			return refuse(a, NB_FIND_ARG_NULL, number, want, "");
-		rc = nb_check_ended(a, number);
+		null = nb_reg_is_const(r) && !r->r.t.value;
+		rc = null ? 0 : nb_check_ended(a, number);
 		if (rc)
 			return rc;
 		break;
@@ -233,7 +229,13 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 	case NB_REG_FUNC:
 		break;
 	}
-	return refuse(a, NB_FIND_ARG_MEM, number, want, "");
+	return refuse(a, null ? NB_FIND_ARG_NULL : NB_FIND_ARG_MEM, number,
+		      nb_say(a->env,
+			     "%s for bpf_%s in r%d: a pointer to "
+			     "%llu bytes",
+			     arg_words(kind), h->name, number,
+			     (unsigned long long)size.max),
+		      "");
 }
 
 /* The size itself; whether the memory has it, check_mem_arg asks. */

@@ -86,6 +86,9 @@ struct nb_env {
 	uint8_t *scratch_seen;
 	uint32_t *scratch_todo;
 	uint64_t region_work; /* slots that may still be looked at */
+	/* of this walk, besides instructions: work that grows with what a
+	 * state holds, in units of about one instruction's */
+	uint64_t work;
 	/* branches that led to the state walked now */
 	struct nb_turn *history;
 	uint32_t nhistory, nturns, history_cap;

@@ -25,7 +25,9 @@ enum {
 	MAX_PENDING = 8192, /* ways not yet walked: the kernel's limit */
 	MAX_STEPS = 64,	    /* bounds to stop at when widening */
 	MISSES = 3,
-	RESERVE = 4096 /* bytes for saying that memory is used up */
+	RESERVE = 4096,	    /* bytes for saying that memory is used up */
+	UNIT_OF_WORK = 256, /* bytes of state that cost an instruction */
+	WORK = 16 /* times opts.max_insns: other work than instructions */
 };
 
 /*
@@ -162,6 +164,12 @@ static void live_at(const struct walk *w, uint32_t pc, struct nb_live *live)
 	live->regs[w->st->nframes - 1] = at[pc];
 }
 
+/* @size bytes of a state were copied or compared. */
+static void charge(struct walk *w, size_t size)
+{
+	w->env->work += size / UNIT_OF_WORK;
+}
+
 static struct nb_saved *save(struct walk *w, uint32_t pc, uint32_t *size)
 {
 	struct nb_live live;
@@ -169,6 +177,7 @@ static struct nb_saved *save(struct walk *w, uint32_t pc, uint32_t *size)
 
 	live_at(w, pc, &live);
 	*size = (uint32_t)nb_state_size(w->st, &live);
+	charge(w, *size);
 	s = take(w, *size);
 	if (s)
 		nb_state_save(s, w->st, &live);
@@ -320,6 +329,7 @@ static void splice(struct walk *w, struct node *n)
 static void resume(struct walk *w, const struct pending *p)
 {
 	nb_state_restore(w->st, p->saved);
+	charge(w, p->size);
 	give(w, p->saved, p->size);
 	w->pc = p->pc;
 	stand(w, p->parent);
@@ -422,17 +432,21 @@ static enum found compare(struct walk *w, const struct node *n,
 {
 	bool stop = !n->ways || l->pass || seeking(w);
 	struct nb_inside in;
+	bool inside;
 
 	in.all = exact(w) || n->ways;
 	in.precise = n->marks.precise;
+	if (!stop && n->used != used(w))
+		return GO_ON;
+	inside = stop ? nb_state_covers(n->saved, w->st, &l->live, &in)
+		      : nb_state_same(n->saved, w->st, &l->live, &in);
+	charge(w, in.size);
+	if (!inside)
+		return GO_ON;
 	if (stop) {
-		if (!nb_state_covers(n->saved, w->st, &l->live, &in))
-			return GO_ON;
 		rely(w, n, &in);
 		return COVERED;
 	}
-	if (n->used != used(w) || !nb_state_same(n->saved, w->st, &l->live))
-		return GO_ON;
 	refuse_loop(w);
 	return REFUSED;
 }
@@ -579,6 +593,8 @@ static struct nb_saved *keep(struct walk *w, uint32_t *size)
 	for (uint32_t i = 0; i < w->st->nframes; i++)
 		all.regs[i] = 0x7ff;
 	*size = (uint32_t)nb_state_size(w->st, &all);
+	/* Copied twice, and looked through for links. */
+	charge(w, *size * 3);
 	s = take(w, *size);
 	if (s)
 		nb_state_save(s, w->st, &all);
@@ -863,8 +879,11 @@ static int over_steps(struct walk *w)
 		if (w->visits[pc] > w->visits[head])
 			head = pc;
 	return nb_refuse(env, NB_FIND_COMPLEXITY, head, -1,
-			 nb_say(env, "a verdict within %u instructions",
-				env->opts.max_insns),
+			 nb_say(env, "a verdict within %u instructions%s",
+				env->opts.max_insns,
+				w->walked > env->opts.max_insns
+					? ""
+					: ", or fewer with much on the stack"),
 			 nb_say(env,
 				"the walk passed %s %u times and was not at "
 				"its end",
@@ -921,7 +940,8 @@ static int walk_way(struct walk *w)
 			if (f == COVERED)
 				return 0;
 		}
-		if (w->walked++ >= env->opts.max_insns)
+		if (w->walked++ >= env->opts.max_insns ||
+		    env->work > (uint64_t)env->opts.max_insns * WORK)
 			return over_steps(w);
 		env->aux[w->pc] |= NB_AUX_REACHED;
 		nb_global_note_frames(env, w->st->nframes);
@@ -1015,6 +1035,7 @@ int nb_explore(struct nb_env *env)
 		env->exit_local = NB_NO_PC;
 		env->v->stats.states_kept = 0;
 		env->marks = NULL;
+		env->work = 0;
 		find_steps(w);
 		rc = walk_all(w);
 	}

@@ -42,6 +42,8 @@
 #include "core/verify/env.h"
 #include "core/verify/global.h"
 
+enum { BYTES_A_UNIT = 8 };
+
 static uint32_t lowest(uint64_t bits)
 {
 	return (uint32_t)__builtin_ctzll(bits);
@@ -205,6 +207,12 @@ void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
 
 /* ---- conclusions ---- */
 
+/* Bytes of the stack are looked at one by one. */
+static void charge(struct nb_env *env, int64_t size)
+{
+	env->work += size > 0 ? (uint64_t)size / BYTES_A_UNIT : 0;
+}
+
 static void mark_reg(struct nb_env *env, const struct nb_reg *r)
 {
 	if (r->deps)
@@ -218,12 +226,17 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[arg + 1];
 	int64_t hi = 0;
 
-	if (r->kind != NB_REG_STACK ||
-	    (h && (h->arg[arg] == NB_ARG_OUT || h->arg[arg] == NB_ARG_PASS)))
-		return; /* written, or looked at by the callback itself */
+	if (r->kind != NB_REG_STACK || (h && h->arg[arg] == NB_ARG_PASS))
+		return; /* looked at by the callback itself */
+	if (h && h->arg[arg] == NB_ARG_OUT) {
+		hi = (int64_t)nb_helper_extent(env, st, h, arg).max;
+		charge(env, 4 * hi);
+		return;
+	}
 	if (h && (h->arg[arg] == NB_ARG_KEY || h->arg[arg] == NB_ARG_VALUE ||
 		  h->arg[arg] == NB_ARG_MEM))
 		hi = r->r.smax + (int64_t)nb_helper_extent(env, st, h, arg).max;
+	charge(env, hi - r->r.smin);
 	nb_mark_read(env, st, r->frame, r->r.smin, hi);
 }
 
@@ -273,7 +286,14 @@ static void mark_load(struct nb_env *env, const struct nb_state *st,
 	if (ptr->kind != NB_REG_STACK)
 		return;
 	off = nb_access_offset(ptr, insn->off);
+	charge(env, off.smax - off.smin);
 	nb_mark_read(env, st, ptr->frame, off.smin, off.smax + insn->width / 8);
+}
+
+static void charge_store(struct nb_env *env, const struct nb_reg *ptr)
+{
+	if (ptr->kind == NB_REG_STACK)
+		charge(env, 4 * (ptr->r.smax - ptr->r.smin));
 }
 
 void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
@@ -281,8 +301,6 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 	const struct nb_insn *insn = &env->insns[pc];
 
-	if (!env->marks)
-		return;
 	switch ((enum nb_kind)insn->kind) {
 	case NB_KIND_ALU:
 		mark_alu(env, f, insn);
@@ -295,12 +313,16 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 	case NB_KIND_ATOMIC:
 		mark_load(env, st, &f->regs[insn->dst], insn);
 		break;
+	case NB_KIND_ST:
+		charge_store(env, &f->regs[insn->dst]);
+		break;
 	case NB_KIND_STX:
 	case NB_KIND_STORE_REL:
 		/* Which of its bytes are 0 may be kept. */
 		if (insn->width < 32 ||
 		    !nb_range_is_const(&f->regs[insn->dst].r))
 			mark_reg(env, &f->regs[insn->src]);
+		charge_store(env, &f->regs[insn->dst]);
 		break;
 	case NB_KIND_CALL:
 		if (insn->fn != NB_FN_LOCAL)
@@ -316,7 +338,6 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 	case NB_KIND_JMP:
 	case NB_KIND_MAY_GOTO:
 	case NB_KIND_JA:
-	case NB_KIND_ST:
 	case NB_KIND_LDDW:
 	case NB_KIND_LDDW_HI:
 		break;

@@ -18,7 +18,7 @@ struct nb_effects {
 };
 
 /* Slots that may be looked at for all regions of a verification. */
-enum { WORK = 20000000 };
+enum { WORK = 20000000, CELLS_A_UNIT = 16 };
 
 bool nb_region_init(struct nb_env *env)
 {
@@ -166,12 +166,13 @@ static void taint(struct nb_reg *r, uint32_t from)
 	r->from = from;
 }
 
-static void taint_stack(struct nb_state *st, const struct nb_effects *e,
-			uint32_t from)
+static void taint_stack(struct nb_env *env, struct nb_state *st,
+			const struct nb_effects *e, uint32_t from)
 {
 	for (uint32_t i = 0; i < st->nframes; i++) {
 		struct nb_frame *f = &st->frames[i];
 
+		env->work += f->ncells / CELLS_A_UNIT;
 		for (uint32_t c = 0; c < f->ncells; c++) {
 			if (!(e->stack.cells[i][c / 64] >> c % 64 & 1))
 				continue;
@@ -200,7 +201,7 @@ void nb_region_close(struct nb_env *env, struct nb_state *st)
 	for (unsigned i = 0; i < NB_R10; i++)
 		if (e->regs & 1u << i)
 			taint(&f->regs[i], from);
-	taint_stack(st, e, from);
+	taint_stack(env, st, e, from);
 	if (e->budget)
 		st->budget = NB_LABEL_LOCAL;
 }

@@ -293,7 +293,7 @@ enum { NIDS = NB_MAX_FRAMES * (NB_NREGS + 8), NREFIDS = 2 * NB_MAX_REFS };
 struct ids {
 	uint32_t n, nrefs;
 	bool exact;
-	struct nb_inside *in; /* NULL if exact */
+	struct nb_inside *in;
 	struct {
 		uint32_t old, now;
 		int64_t shift;
@@ -521,6 +521,7 @@ static bool compare_frame(struct ids *ids, const uint64_t **data,
 
 	memcpy(&s, *data, sizeof(s));
 	*data += s.words;
+	ids->in->size += s.words * sizeof(**data);
 	if (!same_place(&s, f) ||
 	    (ids->exact && (s.live != kept(f, live) || s.ncells != f->ncells)))
 		return false;
@@ -573,13 +574,15 @@ static bool compare_held(struct ids *ids, const struct nb_saved *old,
 }
 
 static bool compare(const struct nb_saved *old, const struct nb_state *st,
-		    const struct nb_live *live, struct nb_inside *in)
+		    const struct nb_live *live, struct nb_inside *in,
+		    bool exact)
 {
 	const uint64_t *p = old->data;
 	struct ids ids;
 
+	in->size = 0;
 	ids.n = ids.nrefs = 0;
-	ids.exact = !in;
+	ids.exact = exact;
 	ids.in = in;
 	if (old->nframes != st->nframes || old->budget < st->budget ||
 	    !covers_region(&old->region, &st->region))
@@ -600,13 +603,13 @@ bool nb_state_covers(const struct nb_saved *old, const struct nb_state *st,
 {
 	in->deps = 0;
 	memset(in->cells, 0, st->nframes * sizeof(in->cells[0]));
-	return compare(old, st, live, in);
+	return compare(old, st, live, in, false);
 }
 
 bool nb_state_same(const struct nb_saved *old, const struct nb_state *st,
-		   const struct nb_live *live)
+		   const struct nb_live *live, struct nb_inside *in)
 {
-	return compare(old, st, live, NULL);
+	return compare(old, st, live, in, true);
 }
 
 /* ---- widening ---- */

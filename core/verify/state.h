@@ -220,6 +220,7 @@ struct nb_inside {
 	uint64_t precise; /* or with none, and cells that were looked at */
 	uint64_t deps;	  /* out: of the values that were compared */
 	struct nb_cells cells[NB_MAX_FRAMES]; /* out: those compared */
+	size_t size;			      /* out: bytes looked at */
 };
 
 /* From now on @saved tells which of its cells were looked at. */
@@ -236,7 +237,7 @@ bool nb_state_covers(const struct nb_saved *old, const struct nb_state *st,
 		     const struct nb_live *live, struct nb_inside *in);
 /* Are they the same but for the numbering of ids? */
 bool nb_state_same(const struct nb_saved *old, const struct nb_state *st,
-		   const struct nb_live *live);
+		   const struct nb_live *live, struct nb_inside *in);
 
 /*
  * nb_state_widen - grow the scalars of @st until they hold those of @old
