@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 9
+# An unknown number on the right of a comparison is bounded by it.
+ldxw %r2, [%r1+24]
+mov %r3, 600
+jeq %r2, 0, join
+mov %r3, 60
+join:
+ldxdw %r5, [%r1]
+jle %r3, %r5, out
+lddw map_value %r4, @bss, 0
+add %r4, %r5
+ldxb %r0, [%r4]
+out:
+mov %r0, 0
+exit

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# expect: reject callback_return 12
+# Two ways meet before a callback's exit; one of them answers 2.
+mov %r1, 10
+lddw func %r2, f
+mov %r3, 0
+mov %r4, 0
+call 181
+mov %r0, 0
+exit
+f:
+jeq %r1, 5, bad
+mov %r0, 0
+ja join
+bad:
+mov %r0, 2
+join:
+exit

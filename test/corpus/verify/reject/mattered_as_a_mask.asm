@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 9
+# Two ways meet with different masks; an unknown number is bounded by the mask.
+ldxw %r2, [%r1+24]
+mov %r3, 4095
+jeq %r2, 0, join
+mov %r3, 63
+join:
+ldxdw %r5, [%r1]
+and %r5, %r3
+lddw map_value %r4, @bss, 0
+add %r4, %r5
+ldxb %r0, [%r4]
+mov %r0, 0
+exit

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 13
+# The way walked first brought the same number by another route; what mattered
+# then matters for this one.
+ldxw %r2, [%r1+24]
+mov %r3, 4
+jeq %r2, 0, other
+ja common
+other:
+ldxw %r2, [%r1+28]
+mov %r3, 400
+jeq %r2, 0, join
+mov %r3, 4
+join:
+mov %r2, 0
+common:
+mov %r2, 0
+lddw map_value %r4, @bss, 0
+add %r4, %r3
+ldxb %r0, [%r4]
+mov %r0, 0
+exit
