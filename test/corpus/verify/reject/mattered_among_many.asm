@@ -76,7 +76,7 @@ mov %r4, 9
 mov %r5, 10
 mov %r7, 11
 mov %r8, 12
-ldxw %r2, [%r6+28]
+mov %r2, 1
 jeq %r2, 0, +1
 mov %r2, 0
 add %r3, %r4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# expect: reject callback_return 12
+# expect: reject callback_return 13
 # Two ways meet before a callback's exit; one of them answers 2.
 mov %r1, 10
 lddw func %r2, f
@@ -9,7 +9,8 @@ call 181
 mov %r0, 0
 exit
 f:
-jeq %r1, 5, bad
+call 7
+jeq %r0, 5, bad
 mov %r0, 0
 ja join
 bad:
