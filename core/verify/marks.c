@@ -41,6 +41,7 @@
 #include "core/verify/check_args.h"
 #include "core/verify/env.h"
 #include "core/verify/global.h"
+#include "core/verify/global.h"
 
 enum { BYTES_A_UNIT = 8 };
 
@@ -240,10 +241,13 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 	nb_mark_read(env, st, r->frame, r->r.smin, hi);
 }
 
-static void mark_helper(struct nb_env *env, const struct nb_state *st,
-			const struct nb_insn *insn)
+static void mark_call(struct nb_env *env, const struct nb_state *st,
+		      const struct nb_insn *insn)
 {
-	const struct nb_helper_spec *h = nb_spec_helper((int32_t)insn->imm);
+	/* NULL: any, for one that is lent, or a global function. */
+	const struct nb_helper_spec *h =
+		insn->fn == NB_FN_LOCAL ? NULL
+					: nb_spec_helper((int32_t)insn->imm);
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 
 	for (unsigned i = 0; i < 5; i++) {
@@ -325,8 +329,10 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 		charge_store(env, &f->regs[insn->dst]);
 		break;
 	case NB_KIND_CALL:
-		if (insn->fn != NB_FN_LOCAL)
-			mark_helper(env, st, insn);
+		/* A global function's arguments are checked here, once. */
+		if (insn->fn != NB_FN_LOCAL ||
+		    nb_global_at(env, (int64_t)pc + 1 + insn->off))
+			mark_call(env, st, insn);
 		else if (nb_global_at(env, (int64_t)pc + 1 + insn->off))
 			mark_arguments(env, st);
 		break;
