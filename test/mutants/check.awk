@@ -14,6 +14,7 @@ FNR == NR { if ($0 !~ /^#/) { why[$1 FS $2 FS $3] = $4 }; next }
 		next
 	}
 	seen[key] = 1
+	waiting += why[key] == "no case yet"
 	if (!(key in why)) {
 		print "# nobody notices: " $3 ": " $4 ": " $2 ": " $5
 		bad++
@@ -22,6 +23,7 @@ FNR == NR { if ($0 !~ /^#/) { why[$1 FS $2 FS $3] = $4 }; next }
 END {
 	for (k in made)
 		printf "# %s: %d mutants, %d noticed\n", k, made[k], caught[k]
+	printf "# %d wait for a case\n", waiting
 	for (k in why)
 		if (!(k in seen))
 			print "# listed and noticed now: " k
