@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+enum { NO_TURNS, NUMBERED, OF_A_MAP };
 enum type { NONE, NUM, SMALL, CTX, FRAME, VALUE, MAYBE };
 
 enum {
@@ -36,6 +37,8 @@ struct gen {
 	uint32_t calls[MAX_FIX], ncalls;
 	uint8_t callee[MAX_FIX], nargs[MAX_FUNCS], nfuncs, func;
 	bool frame_arg[MAX_FUNCS];
+	uint8_t turns[MAX_FUNCS]; /* a callback's: NUMBERED, or of a map */
+	uint8_t turn_map[MAX_FUNCS];
 	unsigned depth;
 };
 
@@ -344,7 +347,7 @@ static unsigned log2_of(uint32_t n)
 {
 	unsigned k = 0;
 
-	while (n >> (k + 1))
+	while (k < 31 && n >> (k + 1))
 		k++;
 	return k;
 }
@@ -467,7 +470,12 @@ static void stmt_bound(struct gen *g)
 
 static uint32_t pick_map(struct gen *g)
 {
-	return below(g, g->o->nmaps);
+	uint32_t map = below(g, g->o->nmaps);
+
+	/* Of programs: nothing to look up. */
+	while (g->o->maps[map].type == NB_MAP_PROG_ARRAY)
+		map = below(g, g->o->nmaps);
+	return map;
 }
 
 /* The key at r10-8 (or in a value); leaves r2 pointing at it. */
@@ -1104,6 +1112,74 @@ static void stmt_loop(struct gen *g)
 	set_number(g, i);
 }
 
+/* Registers of r1 to r5 that the call of helper 164 or 181 wants. */
+static void turns_args(struct gen *g, unsigned f)
+{
+	unsigned n = number(g);
+
+	if (g->turns[f] == OF_A_MAP) {
+		emit_lddw(g, 1, 1, g->turn_map[f], 0);
+	} else if (chance(g, 80)) {
+		emit(g, 0xb7, 1, 0, 0,
+		     (int32_t)below(g, chance(g, 5) ? 5000 : 9));
+	} else {
+		if (chance(g, 90))
+			bound(g, n, 1 + below(g, 12));
+		emit(g, 0xbf, 1, n, 0, 0);
+	}
+}
+
+/* bpf_loop or bpf_for_each_map_elem with a word of the stack as context. */
+static void stmt_turns(struct gen *g, unsigned f)
+{
+	bool each = g->turns[f] == OF_A_MAP;
+
+	if (chance(g, 60) || !stack_ready(g, -16, 8)) {
+		emit(g, 0x7a, 10, 0, -16, chance(g, 50) ? 0 : immediate(g));
+		wrote(g, -16, 8);
+	}
+	turns_args(g, f);
+	g->t.type[1] = NONE;
+	g->calls[g->ncalls] = g->n;
+	g->callee[g->ncalls++] = (uint8_t)f;
+	emit_lddw(g, 2, 4, 0, 0);
+	emit(g, 0xbf, 3, 10, 0, 0);
+	emit(g, 0x07, 3, 0, 0, -16);
+	emit(g, 0xb7, 4, 0, 0, chance(g, 2));
+	emit(g, 0x85, 0, 0, 0, each ? 164 : 181);
+	kill(g, 1, 5);
+	set_number(g, 0);
+	g->t.spill[(WINDOW - 16) / 8] = 0;
+	if (chance(g, 40)) { /* what the turns left */
+		unsigned dst = target(g);
+
+		emit(g, ldx_ops[below(g, 4)], dst, 10, -16, 0);
+		set_number(g, dst);
+	}
+}
+
+/* Perhaps another program goes on. */
+static void stmt_tail(struct gen *g)
+{
+	int ctx = pick(g, CTX);
+	uint32_t map;
+
+	for (map = 0; map < g->o->nmaps; map++)
+		if (g->o->maps[map].type == NB_MAP_PROG_ARRAY && chance(g, 60))
+			break;
+	if (ctx < 0 || map == g->o->nmaps || g->o->kernel)
+		return;
+	if (chance(g, 60))
+		emit(g, 0xb7, 3, 0, 0, (int32_t)below(g, 6));
+	else
+		emit(g, 0xbf, 3, number(g), 0, 0);
+	if (ctx != 1)
+		emit(g, 0xbf, 1, (unsigned)ctx, 0, 0);
+	emit_lddw(g, 2, 1, map, 0);
+	emit(g, 0x85, 0, 0, 0, 12);
+	kill(g, 0, 5);
+}
+
 static void stmt_call(struct gen *g)
 {
 	unsigned f;
@@ -1111,6 +1187,10 @@ static void stmt_call(struct gen *g)
 	if (g->ncalls == MAX_FIX || g->func + 1u >= g->nfuncs)
 		return;
 	f = g->func + 1u + below(g, g->nfuncs - g->func - 1u);
+	if (g->turns[f]) {
+		stmt_turns(g, f);
+		return;
+	}
 	for (unsigned a = 1; a <= g->nargs[f]; a++) {
 		if (a == 1 && g->frame_arg[f]) {
 			emit(g, 0x7a, 10, 0, -16, immediate(g));
@@ -1149,7 +1229,9 @@ static void statement(struct gen *g)
 		return;
 	}
 	if (chance(g, 1)) {
-		if (chance(g, 50))
+		if (chance(g, 40))
+			stmt_tail(g);
+		else if (chance(g, 50))
 			stmt_two_lookups(g);
 		else
 			stmt_printk(g);
@@ -1216,6 +1298,51 @@ static void way_out(struct gen *g)
 	g->nfix = 0;
 }
 
+/* What a callback does with its arguments, mostly at once. */
+static void turns_begin(struct gen *g, unsigned f)
+{
+	unsigned ctx = g->turns[f] == OF_A_MAP ? 4 : 2, keep = 7 + below(g, 3);
+
+	switch (below(g, 6)) {
+	case 0: /* count */
+		emit(g, 0x79, 0, ctx, 0, 0);
+		emit(g, 0x07, 0, 0, 0, 1 + (int32_t)below(g, 3));
+		emit(g, 0x7b, ctx, 0, 0, 0);
+		set_number(g, 0);
+		break;
+	case 1: /* the number of the turn, or a handle, or an address */
+		emit(g, 0x7b, ctx, 1 + below(g, chance(g, 10) ? 4 : 1), 0, 0);
+		break;
+	case 2:
+		emit(g, stx_ops[below(g, 4)], ctx, 10, 0, 0);
+		break;
+	case 3:
+		emit(g, 0x61, 0, ctx, 0, 0);
+		set_number(g, 0);
+		break;
+	default:
+		emit(g, st_ops[below(g, 4)], ctx, 0, 0, immediate(g));
+		break;
+	}
+	if (g->turns[f] == NUMBERED) {
+		set_number(g, 1);
+		return;
+	}
+	if (chance(g, 50)) {
+		emit(g, ldx_ops[below(g, 3)], 0, 2, 0, 0);
+		set_number(g, 0);
+	} else if (chance(g, 5)) {
+		emit(g, 0x62, 2, 0, 0, 1); /* keys are only read */
+	}
+	g->t.type[3] = VALUE;
+	g->t.map[3] = g->turn_map[f];
+	if (chance(g, 60)) {
+		emit(g, 0xbf, keep, 3, 0, 0);
+		g->t.type[keep] = VALUE;
+		g->t.map[keep] = g->turn_map[f];
+	}
+}
+
 static void function(struct gen *g, unsigned f)
 {
 	memset(&g->t, 0, sizeof(g->t));
@@ -1227,6 +1354,9 @@ static void function(struct gen *g, unsigned f)
 			g->t.type[6] = CTX;
 		}
 		block(g, 3 + below(g, g->o->max_stmts));
+	} else if (g->turns[f]) {
+		turns_begin(g, f);
+		block(g, 1 + below(g, 5));
 	} else {
 		for (unsigned a = 1; a <= g->nargs[f]; a++)
 			g->t.type[a] = NUM;
@@ -1242,7 +1372,13 @@ static void function(struct gen *g, unsigned f)
 		}
 		block(g, 1 + below(g, 6));
 	}
-	if (!is_number(g, 0) || (!f && chance(g, 75)))
+	if (g->turns[f]) {
+		if (is_number(g, 0) && chance(g, 50))
+			emit(g, 0x57, 0, 0, 0, 1);
+		else
+			emit(g, 0xb7, 0, 0, 0,
+			     (int32_t)below(g, chance(g, 3) ? 3 : 2));
+	} else if (!is_number(g, 0) || (!f && chance(g, 75)))
 		emit(g, 0xb7, 0, 0, 0, chance(g, 80) ? 0 : immediate(g));
 	if (f && chance(g, 2))
 		emit(g, 0xbf, 0, 10, 0, 0);
@@ -1261,6 +1397,12 @@ uint32_t gen_program(struct nb_slot *out, const struct gen_opts *o,
 	for (unsigned f = 1; f < g.nfuncs; f++) {
 		g.nargs[f] = (uint8_t)(1 + rng_below(r, 3));
 		g.frame_arg[f] = rng_percent(r, 30);
+		if (o->kernel || !rng_percent(r, 45))
+			continue;
+		g.turns[f] = (uint8_t)(1 + rng_below(r, 2));
+		g.turn_map[f] = (uint8_t)rng_below(r, o->nmaps);
+		if (o->maps[g.turn_map[f]].type == NB_MAP_PROG_ARRAY)
+			g.turns[f] = NUMBERED;
 	}
 	for (unsigned f = 0; f < g.nfuncs; f++) {
 		uint32_t from = g.ncalls;

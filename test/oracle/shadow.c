@@ -28,7 +28,7 @@ struct val {
 	uint16_t region; /* POINTER: region; HANDLE: map */
 };
 
-enum place { IN_CTX, IN_STACK, IN_VALUE };
+enum place { IN_CTX, IN_STACK, IN_VALUE, IN_KEY };
 
 struct region {
 	uint64_t base;
@@ -45,6 +45,13 @@ struct frame {
 	struct val saved[4];
 	uint32_t ret;
 	uint16_t region;
+	/* a callback's: the call of the helper that it is a turn of */
+	bool callback;
+	uint64_t n, turn;
+	uint32_t to, map; /* the callback; NO_MAP: turns are numbered */
+	uint16_t key;	  /* region of the key */
+	uint8_t key_bytes[NB_IMAGE_MAX_KEY];
+	struct val ctx;
 };
 
 struct elem {
@@ -333,6 +340,8 @@ static void allow_write(struct shadow *s, const struct span *a, uint64_t size)
 	const struct nb_map_spec *m;
 	const struct nb_field_spec *f;
 
+	if (g->place == IN_KEY)
+		fault(s, SH_ACCESS, "a key is only read");
 	if (g->place == IN_VALUE) {
 		m = &s->img->maps[g->of];
 		if (m->flags & NB_F_RDONLY_PROG || !is_local(m))
@@ -803,6 +812,7 @@ static void enter(struct shadow *s, uint32_t ret)
 	f = &s->frames[s->nframes];
 	memset(f->init, 0, sizeof(f->init));
 	memset(f->whole, 0, sizeof(f->whole));
+	f->callback = false;
 	f->ret = ret;
 	memcpy(f->saved, &s->r[6], sizeof(f->saved));
 	for (int i = 6; i <= 9; i++)
@@ -814,9 +824,128 @@ static void enter(struct shadow *s, uint32_t ret)
 	s->r[NB_R10] = pointer(s, f->region, NB_STACK_SIZE);
 }
 
+/* ---- callbacks ---------------------------------------------------------- */
+
+static void turned(struct shadow *s, struct frame *f, const struct val *r0);
+
+/* Arguments of the turn that begins; false: no element is left. */
+static bool turn_args(struct shadow *s, struct frame *f, struct val r[4])
+{
+	struct map *m = &s->maps[f->map == NO_MAP ? 0 : f->map];
+	uint32_t e = (uint32_t)f->turn;
+
+	r[0] = number(f->turn);
+	r[1] = f->ctx;
+	r[2] = r[3] = (struct val){ 0, UNDEF, 0 };
+	if (f->map == NO_MAP)
+		return true;
+	if (e >= m->n)
+		return false;
+	memcpy(f->key_bytes, m->elem[e].key, s->img->maps[f->map].key_size);
+	if (!is_hash(&s->img->maps[f->map]))
+		memcpy(f->key_bytes, &e, 4);
+	if (!f->key)
+		f->key = region_new(s, IN_KEY, f->map, f->key_bytes,
+				    s->img->maps[f->map].key_size);
+	r[0] = (struct val){ 0x400000000000ull + f->map * 4096u, HANDLE,
+			     (uint16_t)f->map };
+	r[1] = pointer(s, f->key, 0);
+	r[2] = value_at(s, f->map, e, 0);
+	r[3] = f->ctx;
+	return true;
+}
+
+/* Enter the callback for turn f->turn, or be done: r0 tells the turns. */
+static void turn(struct shadow *s, struct frame *f, bool stop)
+{
+	struct frame keep;
+	struct val r[4];
+
+	/* Elements of a hash that are not there are passed by. */
+	while (!stop && f->map != NO_MAP && f->turn < s->maps[f->map].n &&
+	       !s->maps[f->map].elem[f->turn].present)
+		f->turn++;
+	if (stop || (f->map == NO_MAP && f->turn >= f->n) ||
+	    !turn_args(s, f, r)) {
+		for (int i = 1; i <= 5; i++)
+			s->r[i].kind = UNDEF;
+		if (f->key)
+			s->regions[f->key].dead = true;
+		s->r[0] = number(f->n);
+		if (f->map == NO_MAP && f->turn < f->n)
+			s->r[0] = number(f->turn);
+		s->pc = f->ret;
+		return;
+	}
+	keep = *f;
+	enter(s, f->ret);
+	if (s->out->fault)
+		return;
+	f->callback = true;
+	f->n = keep.n;
+	f->turn = keep.turn;
+	f->to = keep.to;
+	f->map = keep.map;
+	f->key = keep.key;
+	memcpy(f->key_bytes, keep.key_bytes, sizeof(f->key_bytes));
+	f->ctx = keep.ctx;
+	if (f->key)
+		s->regions[f->key].bytes = f->key_bytes;
+	for (int i = 1; i <= 5; i++)
+		s->r[i] = i <= 4 ? r[i - 1] : (struct val){ 0, UNDEF, 0 };
+	s->pc = f->to;
+}
+
+/* A turn ended with @r0. */
+static void turned(struct shadow *s, struct frame *f, const struct val *r0)
+{
+	if (r0->kind != NUMBER || r0->v > 1)
+		fault(s, SH_RETURN, "a callback returns %s",
+		      r0->kind == NUMBER ? "more than 1" : "no number");
+	f->turn++;
+	if (f->map != NO_MAP)
+		f->n++;
+	turn(s, f, r0->v == 1);
+}
+
+/* bpf_loop and bpf_for_each_map_elem */
+static void call_back(struct shadow *s, int64_t id, uint32_t ret)
+{
+	struct frame *f = &s->frames[s->nframes];
+	struct val fn = s->r[2];
+	uint64_t r0 = 0;
+
+	for (int i = 1; i <= 4; i++)
+		if (s->r[i].kind == UNDEF)
+			fault(s, SH_UNINIT, "r%d was never written", i);
+	if (fn.kind != HANDLE || fn.region != NO_MAP ||
+	    s->nframes == MAX_FRAMES)
+		fault(s, SH_WILD, "r2 is no function");
+	if (s->out->fault)
+		return;
+	if (s->r[4].v)
+		r0 = (uint64_t)-22;
+	else if (id == 181 && (uint32_t)s->r[1].v > 1u << 23)
+		r0 = (uint64_t)-7;
+	f->n = id == 181 ? (uint32_t)s->r[1].v : 0;
+	f->map = id == 181 ? NO_MAP : s->r[1].region;
+	f->turn = f->key = 0;
+	f->to = (uint32_t)fn.v;
+	f->ctx = s->r[3];
+	f->ret = ret;
+	if (id == 164 && (s->r[1].kind != HANDLE || s->r[1].region == NO_MAP))
+		fault(s, SH_WILD, "r1 is no map");
+	if (s->out->fault)
+		return;
+	turn(s, f, r0 != 0);
+	if (r0)
+		s->r[0] = number(r0);
+}
+
 static void leave(struct shadow *s)
 {
 	struct frame *f = &s->frames[--s->nframes];
+	struct val r0 = s->r[0];
 
 	s->regions[f->region].dead = true;
 	memcpy(&s->r[6], f->saved, sizeof(f->saved));
@@ -826,6 +955,8 @@ static void leave(struct shadow *s)
 	if (s->nframes)
 		s->r[NB_R10] = pointer(s, s->frames[s->nframes - 1].region,
 				       NB_STACK_SIZE);
+	if (f->callback)
+		turned(s, f, &r0);
 }
 
 static void check_way(struct shadow *s, bool taken)
@@ -835,6 +966,30 @@ static void check_way(struct shadow *s, bool taken)
 	if (s->in->aux && !(s->in->aux[s->pc] & need))
 		fault(s, SH_AUX, "a jump that never %s does",
 		      taken ? "jumps" : "falls through");
+}
+
+/*
+ * What other programs there are and what they do is not known here: whether
+ * one is found follows from the map's label, its answer is what all ranks get.
+ */
+static bool tail_call(struct shadow *s)
+{
+	struct rng r;
+
+	if (s->r[1].kind != POINTER || s->r[2].kind != HANDLE ||
+	    s->r[2].region == NO_MAP || s->r[3].kind != NUMBER) {
+		fault(s, SH_WILD, "r1 to r3 of a tail call");
+		return false;
+	}
+	r.s = (is_local(&s->img->maps[s->r[2].region]) ? rng_next(&s->local)
+						       : s->in->coherent) ^
+	      (uint32_t)s->r[3].v;
+	for (int i = 0; i <= 5; i++)
+		s->r[i].kind = UNDEF;
+	if ((uint32_t)s->r[3].v >= 4 || rng_percent(&r, 50))
+		return false;
+	s->r[0] = number(edge(&r, s->in));
+	return true;
 }
 
 static uint32_t jump(struct shadow *s, const struct nb_insn *in)
@@ -915,6 +1070,13 @@ static bool step(struct shadow *s)
 		if (in->fn == NB_FN_LOCAL) {
 			enter(s, next);
 			next += (uint32_t)in->off;
+		} else if (in->imm == 181 || in->imm == 164) {
+			call_back(s, in->imm, next);
+			return true;
+		} else if (in->imm == 12) {
+			if (tail_call(s))
+				return s->nframes > 1 ? (leave(s), true)
+						      : false;
 		} else {
 			helper(s, in->imm);
 		}
