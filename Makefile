@@ -176,6 +176,9 @@ soak:
 	@$(AGAIN) all
 	@ORACLE_SEED=$$(date +%s) ORACLE_SECONDS=$(or $(SECONDS),600) LIMIT=7200 \
 		test/run.sh $(B) oracle
+	@EMBED_SEED=$$(date +%s)000 EMBED_RUNS=$(or $(EMBED_RUNS),500000) \
+		CK_FORK=no $(B)/test/unit/test_verify_embedding
+	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run.sh $(B) proof
 
 # The demo and the benchmarks run the code as it is installed.
 RELEASE := $(if $(filter command line,$(origin B)),$(B),build/release)
