@@ -123,6 +123,12 @@ int nb_check_callback_return(const struct at *a)
 
 /* ---- turns ---- */
 
+/* Are the elements there from the start, and in the order of their index? */
+static bool is_array(const struct nb_map_spec *m)
+{
+	return m->type == NB_MAP_ARRAY || m->type == NB_MAP_PERCPU_ARRAY;
+}
+
 /* Most turns of the call; UINT32_MAX where that is not worth knowing. */
 static uint32_t limit(const struct nb_env *env, struct nb_state *st,
 		      uint32_t pc)
@@ -130,9 +136,9 @@ static uint32_t limit(const struct nb_env *env, struct nb_state *st,
 	const struct nb_map_spec *m = map_of(env, st, pc);
 	const struct nb_reg *n = &nb_top(st)->regs[1];
 
-	/* Programs may add to a hash while it is walked. */
+	/* Programs may add to other maps while they are walked. */
 	if (m)
-		return m->type == NB_MAP_HASH ? UINT32_MAX : m->max_entries;
+		return is_array(m) ? m->max_entries : UINT32_MAX;
 	return n->r.umax32 < MAX_TURNS ? n->r.umax32 : MAX_TURNS;
 }
 
@@ -146,8 +152,7 @@ void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 /* Does the number of elements, or which ones, differ between ranks? */
 static bool is_local(const struct nb_map_spec *m)
 {
-	return !(m->tags & NB_MAPF_COHERENT) && m->type != NB_MAP_ARRAY &&
-	       m->type != NB_MAP_PERCPU_ARRAY;
+	return !(m->tags & NB_MAPF_COHERENT) && !is_array(m);
 }
 
 static bool decided_locally(struct nb_env *env, struct nb_state *st,
@@ -244,7 +249,7 @@ static void element_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	value.map = nb_top(st)->regs[1].map;
 	if (m->lock)
 		value.id = ++env->ids; /* another value than any before */
-	if (m->type == NB_MAP_HASH) {
+	if (!is_array(m)) {
 		env->saw_local = true;
 		key.label = env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
 		key.from = pc;
