@@ -66,7 +66,7 @@ static void note_takeover(struct nb_run *run)
 /* Until it is free, or its holder's time is over. */
 static void wait(struct nb_run *run, uint32_t *word, uint32_t mine)
 {
-	uint64_t start = now_ns(), since = start, now = start;
+	uint64_t start = now_ns(), since = start, now;
 	uint32_t holder = __atomic_load_n(word, __ATOMIC_RELAXED), seen;
 
 	for (;;) {

@@ -134,13 +134,12 @@ int nb_check_no_refs(const struct at *a, uint32_t frame)
 		: ref->kind == NB_REF_ITER ? NB_FIND_ITER_LEAK
 					   : NB_FIND_REF_LEAK,
 		a->pc, -1,
-		ref->kind == NB_REF_ITER
-			? "every iterator ended with "
-			  "bpf_iter_num_destroy before"
+		ref->kind == NB_REF_ITER ? "every iterator ended with "
+					   "bpf_iter_num_destroy before"
 		: frame ? "everything that a callback reserved given "
 			  "back before its end"
-		      : "everything that was reserved given back "
-			"before",
+			: "everything that was reserved given back "
+			  "before",
 		nb_say(a->env, "%s, still held here", nb_say_ref(a->env, ref)),
 		"");
 }
