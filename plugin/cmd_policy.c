@@ -19,6 +19,22 @@ enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
 /* ---- policy list ---- */
 
+/* What runs it now; null where no communicator's generation has it. */
+static void engine(struct nb_json *j, const struct nb_runtime *rt,
+		   const struct nb_policy *p, uint32_t i)
+{
+	const struct nb_exec *x =
+		rt->baseline ? nb_gen_exec(rt->baseline, p, i) : NULL;
+
+	nb_json_key(j, "engine");
+	if (!x)
+		nb_json_null(j);
+	else
+		nb_json_str(j, nb_exec_compiled(x) ? "machine code"
+						   : "interpreter");
+	nb_json_ku64(j, "code_bytes", x ? nb_exec_compiled(x) : 0);
+}
+
 static void program(struct nb_json *j, const struct nb_runtime *rt,
 		    const struct nb_policy *p, uint32_t i)
 {
@@ -31,6 +47,7 @@ static void program(struct nb_json *j, const struct nb_runtime *rt,
 	nb_json_kstr(j, "section", prog->section);
 	nb_json_kstr(j, "hook", nb_spec_hook(prog->hook)->word);
 	nb_json_ku64(j, "insns", prog->nslots);
+	engine(j, rt, p, i);
 	nb_json_ku64(j, "runs", runs);
 	nb_json_ku64(j, "overrides", overrides);
 	nb_json_end_obj(j);

@@ -21,6 +21,10 @@ static void destroy(struct nb_gen *g)
 		if (gp->maps)
 			for (uint32_t m = 0; m < gp->policy->img->nmaps; m++)
 				nb_map_put(gp->maps[m]);
+		for (uint32_t k = 0; gp->targets && k < gp->policy->img->nprogs;
+		     k++)
+			nb_exec_free(gp->targets[k]);
+		free(gp->targets);
 		free(gp->maps);
 		nb_policy_put(gp->policy);
 	}
@@ -97,12 +101,13 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 	struct nb_gen_policy *gp = &g->policy[g->npolicies];
 	const struct nb_image *img = p->img;
 
-	gp->maps = calloc(img->nmaps + 1, sizeof(struct nb_map *));
-	if (!gp->maps)
-		return nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s",
-			       img->name);
 	gp->policy = nb_policy_get(p);
 	g->npolicies++;
+	gp->maps = calloc(img->nmaps + 1, sizeof(struct nb_map *));
+	gp->targets = calloc(img->nprogs, sizeof(struct nb_exec *));
+	if (!gp->maps || !gp->targets)
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s",
+			       img->name);
 	if (from)
 		memcpy(gp->history, from->history, NB_SHA256_SIZE);
 	for (uint32_t i = 0; i < img->nmaps; i++) {
@@ -142,37 +147,86 @@ static void compile(struct nb_exec *const *x, uint32_t n,
 			nb_exec_publish(x[i], p->img, i, p->publish, NULL);
 }
 
-/* Bind the programs of policy @i. @traced: to the policy's ring. */
-static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
+static bool is_named(const struct nb_image *img, uint32_t prog)
+{
+	for (uint32_t i = 0; i < img->nelems; i++)
+		if (img->elems[i].value == prog &&
+		    img->maps[img->elems[i].map].type == NB_MAP_PROG_ARRAY)
+			return true;
+	return false;
+}
+
+/*
+ * What program arrays name from the start is there for tail calls and does not
+ * run by itself; unless they name all programs, for something has to begin.
+ */
+static bool is_target(const struct nb_image *img, uint32_t prog)
+{
+	bool others = false;
+
+	for (uint32_t i = 0; i < img->nprogs; i++)
+		others |= !is_named(img, i);
+	return others && is_named(img, prog);
+}
+
+/* A program in its place: among those that run, or among targets. */
+static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
+		    struct nb_exec **x, struct nb_err *err)
 {
 	struct nb_gen_policy *gp = &g->policy[i];
 	const struct nb_image *img = gp->policy->img;
-	struct nb_exec *by_number[NB_IMAGE_MAX_PROGS] = { NULL };
+	struct nb_trace *trace = traced ? gp->policy->trace : NULL;
+	struct nb_gen_prog *gr = &g->prog[g->nprogs];
 	int rc;
 
-	for (uint32_t k = 0; k < img->nprogs; k++) {
-		struct nb_gen_prog *gr = &g->prog[g->nprogs];
-
-		if (img->progs[k].hook != NB_HOOK_TUNER)
-			continue;
-		if (g->nprogs == NB_GEN_MAX_PROGS)
-			return nb_fail(err, NB_E_LIMIT, 0,
-				       "policy %s: more than %d tuner programs "
-				       "in one generation",
-				       img->name, NB_GEN_MAX_PROGS);
-		rc = nb_exec_new(&gr->exec, img, k, gp->maps,
-				 traced ? gp->policy->trace : NULL, err);
-		if (rc)
-			return rc;
-		by_number[k] = gr->exec;
-		gr->policy = (uint16_t)i;
-		gr->prog = (uint16_t)k;
-		g->nprogs++;
+	if (is_target(img, k)) {
+		rc = nb_exec_new(&gp->targets[k], img, k, gp->maps, trace, err);
+		*x = gp->targets[k];
+		return rc;
 	}
-	rc = nb_exec_link(by_number, img->nprogs, err);
-	if (!rc && !gp->policy->interpret)
-		compile(by_number, img->nprogs, gp->policy);
+	if (g->nprogs == NB_GEN_MAX_PROGS)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "policy %s: more than %d tuner programs in one "
+			       "generation",
+			       img->name, NB_GEN_MAX_PROGS);
+	rc = nb_exec_new(&gr->exec, img, k, gp->maps, trace, err);
+	if (rc)
+		return rc;
+	*x = gr->exec;
+	gr->policy = (uint16_t)i;
+	gr->prog = (uint16_t)k;
+	g->nprogs++;
+	return 0;
+}
+
+/* Bind the programs of policy @i. @traced: to the policy's ring. */
+static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
+{
+	const struct nb_policy *p = g->policy[i].policy;
+	struct nb_exec *by_number[NB_IMAGE_MAX_PROGS] = { NULL };
+	int rc = 0;
+
+	for (uint32_t k = 0; !rc && k < p->img->nprogs; k++)
+		if (p->img->progs[k].hook == NB_HOOK_TUNER)
+			rc = bind_one(g, i, k, traced, &by_number[k], err);
+	if (!rc)
+		rc = nb_exec_link(by_number, p->img->nprogs, err);
+	if (!rc && !p->interpret)
+		compile(by_number, p->img->nprogs, p);
 	return rc;
+}
+
+const struct nb_exec *nb_gen_exec(const struct nb_gen *g,
+				  const struct nb_policy *p, uint32_t prog)
+{
+	for (uint32_t i = 0; i < g->nprogs; i++)
+		if (g->policy[g->prog[i].policy].policy == p &&
+		    g->prog[i].prog == prog)
+			return g->prog[i].exec;
+	for (uint32_t i = 0; i < g->npolicies; i++)
+		if (g->policy[i].policy == p && prog < p->img->nprogs)
+			return g->policy[i].targets[prog];
+	return NULL;
 }
 
 static struct nb_gen *make(struct nb_err *err)

@@ -25,6 +25,9 @@ struct nb_gen_policy {
 	/* policy->img->nmaps elements: the policy's own, or, for coherent
 	 * maps, this generation's. References; never NULL. */
 	struct nb_map **maps;
+	/* Programs that the hook does not run but tail calls go to: by their
+	 * number in the image, NULL for others. */
+	struct nb_exec **targets;
 	/* What happened to the coherent maps since they were fresh: zeroes, or
 	 * SHA-256 of (history before, the change). */
 	uint8_t history[NB_SHA256_SIZE];
@@ -102,6 +105,10 @@ int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
  */
 int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 		     struct nb_err *err);
+
+/* Program @prog of policy @p as @g runs it; NULL: it does not. Borrowed. */
+const struct nb_exec *nb_gen_exec(const struct nb_gen *g,
+				  const struct nb_policy *p, uint32_t prog);
 
 /* One more reference; returns @g. Any thread. */
 struct nb_gen *nb_gen_get(struct nb_gen *g);

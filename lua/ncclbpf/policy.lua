@@ -364,6 +364,7 @@ local list_columns = {
 	{ "name" }, { "digest", show = format.short },
 	{ "in_use", title = "IN USE", show = function(v, row) return v and "yes" .. (row.position and ", #" .. read.number(row.position) + 1 or "") or "no" end },
 	{ "source", wide = true }, { "hooks" }, { "maps", num = true, wide = true }, { "insns", num = true, wide = true },
+	{ "engine", wide = true }, { "code_bytes", title = "CODE", num = true, wide = true },
 	{ "runs", num = true, merge = "sum" }, { "overrides", num = true, merge = "sum" },
 	{ "stack_bytes", title = "STACK", num = true, wide = true }, { "time_us", title = "VERIFY us", num = true, wide = true, merge = "max" },
 }
@@ -371,17 +372,19 @@ local list_columns = {
 local function list_rows(d)
 	local rows = {}
 	for i, p in ipairs(read.list(d, "policies")) do
-		local hooks, runs, overrides, insns = {}, 0, 0, 0
+		local hooks, runs, overrides, insns, code, engine = {}, 0, 0, 0, 0, nil
 		for j, g in ipairs(read.list(p, "programs")) do
 			hooks[j] = tostring(g.hook)
 			runs = runs + read.number(g.runs)
 			overrides = overrides + read.number(g.overrides)
 			insns = insns + read.number(g.insns)
+			code = code + (tonumber(g.code_bytes) or 0)
+			engine = engine or (type(g.engine) == "string" and g.engine or nil)
 		end
 		local v = read.record(p.verify)
 		rows[i] = { name = p.name, digest = p.digest, source = p.source, in_use = p.in_use, position = p.position,
 			maps = type(p.maps) == "table" and #p.maps or p.maps, hooks = table.concat(hooks, ","), runs = runs,
-			overrides = overrides, insns = insns, stack_bytes = v.stack_bytes, time_us = v.time_us }
+			overrides = overrides, insns = insns, engine = engine, code_bytes = code, stack_bytes = v.stack_bytes, time_us = v.time_us }
 	end
 	return rows
 end

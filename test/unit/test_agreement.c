@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+// The interpreter and machine code agree on every program of the corpora that
+// the verifier accepts: the assembly files of test/corpus/verify, and all
+// objects of the build (policies, test/corpus, examples). Each runs as a
+// policy of its own on each engine, many times with the same contexts, and
+// must leave the same r0, the same contexts and the same maps
+// (AGREEMENT_SEED=N; the seed is printed).
+#include "test/unit/unit.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/load/object.h"
+#include "core/ncclbpf.h"
+#include "core/tbl/ctx.h"
+#include "test/unit/verify_image.h"
+
+enum { RUNS = 200, MAX = 1 << 20, LIMIT_NS = 50 * 1000 * 1000 };
+
+static uint64_t seed = 0x9e3779b97f4a7c15;
+static unsigned accepted, refused, unrepeatable;
+static unsigned endless;
+static uint64_t *runs; /* shared with the processes that run programs */
+
+static uint64_t rnd(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed * 0x2545f4914f6cdd1d;
+}
+
+static void random_context(struct ncclbpf_tuner *ctx)
+{
+	unsigned char *p = (unsigned char *)ctx;
+
+	for (size_t i = 0; i < sizeof(*ctx); i += 4) {
+		uint32_t v = (uint32_t)(rnd() >> 33) >> (rnd() >> 59);
+
+		memcpy(p + i, &v, i + 4 <= sizeof(*ctx) ? 4 : sizeof(*ctx) - i);
+	}
+	ctx->algo = ctx->proto = -1;
+	ctx->channels = 0;
+}
+
+/* One policy on both engines. */
+struct side {
+	struct nb_policy *policy;
+	struct nb_gen *gen;
+};
+
+/* Time and random numbers are not the same twice. */
+static bool repeats(const struct nb_image *img)
+{
+	for (uint32_t i = 0; i < img->nprogs; i++)
+		for (uint32_t pc = 0; pc < img->progs[i].nslots; pc++) {
+			const struct nb_slot *s = &img->progs[i].slots[pc];
+
+			if (s->opcode == 0x85 && s->regs == 0 &&
+			    (s->imm == 5 || s->imm == 7))
+				return false;
+		}
+	return true;
+}
+
+/* Without it programs may show addresses, which are not the same twice. */
+static bool coherence = true;
+
+static bool make_side(struct side *s, const struct nb_buf *b, bool interpret)
+{
+	const struct nb_policy_opts opts = { .verify.coherence_off = !coherence,
+					     .interpret = interpret };
+	struct nb_err err = { 0 };
+
+	s->gen = NULL;
+	if (nb_policy_new(&s->policy, b->data, b->size, &opts, &err))
+		return false;
+	ck_assert_msg(!nb_gen_new(&s->gen, &s->policy, 1, NULL, &err), "%s",
+		      err.text);
+	return true;
+}
+
+static void drop(struct side *s)
+{
+	nb_gen_put(s->gen);
+	nb_policy_put(s->policy);
+}
+
+/* The same keys in the same order with the same values. */
+static void same_maps(const struct side *a, const struct side *b,
+		      const char *name)
+{
+	static unsigned char key[2][NB_IMAGE_MAX_KEY], value[2][MAX];
+	const struct nb_gen_policy *pa = a->gen->policy, *pb = b->gen->policy;
+
+	for (uint32_t m = 0; m < a->policy->img->nmaps; m++) {
+		struct nb_map *ma = pa->maps[m], *mb = pb->maps[m];
+		enum nb_map_keys keys =
+			nb_spec_map_type(nb_map_definition(ma)->type)->keys;
+		int rc;
+
+		if (keys != NB_KEYS_INDEX && keys != NB_KEYS_BYTES)
+			continue;
+		for (rc = nb_map_next(ma, NULL, key[0]); !rc;
+		     rc = nb_map_next(ma, key[0], key[0])) {
+			size_t n = nb_map_user_value_size(ma);
+			int ra, rb;
+
+			if (n > MAX)
+				break;
+			ra = nb_map_read(ma, key[0], value[0], NULL);
+			rb = nb_map_read(mb, key[0], value[1], NULL);
+			ck_assert_msg(ra == rb && (ra || !memcmp(value[0],
+								 value[1], n)),
+				      "%s: map %s differs", name,
+				      nb_map_definition(ma)->name);
+		}
+		ck_assert_uint_eq(nb_map_count(ma), nb_map_count(mb));
+	}
+}
+
+static double now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+static void run_both(const struct side *a, const struct side *b,
+		     const char *name)
+{
+	double start = now_ns();
+
+	/* a loop that only its budget ends takes its time */
+	for (int i = 0; i < RUNS && now_ns() - start < LIMIT_NS; i++)
+		for (uint32_t p = 0; p < a->gen->nprogs; p++) {
+			struct ncclbpf_tuner x, y;
+			uint64_t r0, r1;
+
+			memset(&x, 0, sizeof(x));
+			random_context(&x);
+			y = x;
+			r0 = nb_exec_run(a->gen->prog[p].exec, &x, sizeof(x));
+			r1 = nb_exec_run(b->gen->prog[p].exec, &y, sizeof(y));
+			(*runs)++;
+			ck_assert_msg(r0 == r1, "%s: r0 %#lx and %#lx", name,
+				      (unsigned long)r0, (unsigned long)r1);
+			ck_assert_msg(!memcmp(&x, &y, sizeof(x)),
+				      "%s: contexts differ", name);
+		}
+}
+
+/* In a process of its own: what loops for millions of turns is let go. */
+static void in_time(const struct side *a, const struct side *b,
+		    const char *name)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		signal(SIGALRM, SIG_DFL); /* Check has its own */
+		alarm(2);
+		run_both(a, b, name);
+		same_maps(a, b, name);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		endless++;
+	else
+		ck_assert_msg(status == 0, "%s: status %#x", name,
+			      (unsigned)status);
+}
+
+/* An image's bytes; those that are refused do not count. */
+static void agree(const struct nb_buf *b, const char *name)
+{
+	struct side mine, theirs;
+
+	if (!make_side(&mine, b, false)) {
+		refused++;
+		return;
+	}
+	ck_assert(make_side(&theirs, b, true));
+	if (!repeats(mine.policy->img)) {
+		unrepeatable++;
+	} else {
+		accepted++;
+		for (uint32_t p = 0; p < mine.gen->nprogs; p++) {
+			const struct nb_exec *x = mine.gen->prog[p].exec;
+
+			ck_assert_uint_gt(nb_exec_compiled(x), 0);
+			x = theirs.gen->prog[p].exec;
+			ck_assert_uint_eq(nb_exec_compiled(x), 0);
+		}
+		in_time(&mine, &theirs, name);
+	}
+	drop(&mine);
+	drop(&theirs);
+}
+
+/* ---- files ---- */
+
+static char *read_file(const char *path, size_t *n)
+{
+	static char bytes[MAX + 1];
+	FILE *f = fopen(path, "rb");
+
+	*n = f ? fread(bytes, 1, MAX, f) : 0;
+	if (f)
+		fclose(f);
+	bytes[*n] = '\0';
+	return bytes;
+}
+
+static void assembly(const char *path)
+{
+	static struct case_image c;
+	struct nb_err err = { 0 };
+	struct nb_buf b;
+	size_t n;
+
+	ck_assert_msg(!case_asm(&c, read_file(path, &n), &err), "%s: %s", path,
+		      err.text);
+	nb_buf_init(&b, 0);
+	if (!nb_image_write(&b, &c.img, &err))
+		agree(&b, path);
+	nb_buf_fini(&b);
+}
+
+static void object(const char *path)
+{
+	struct nb_err err = { 0 };
+	struct nb_buf b;
+	size_t n;
+	char *bytes = read_file(path, &n);
+
+	nb_buf_init(&b, 0);
+	if (!nb_object_image(&b, bytes, n, "object", &err))
+		agree(&b, path);
+	nb_buf_fini(&b);
+}
+
+/* Every file below @path whose name ends so. */
+static void each_file(const char *path, const char *end,
+		      void (*fn)(const char *path))
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		size_t n = strlen(e->d_name), k = strlen(end);
+		char name[1024];
+
+		if (*e->d_name == '.')
+			continue;
+		snprintf(name, sizeof(name), "%.700s/%.300s", path, e->d_name);
+		if (n > k && !strcmp(e->d_name + n - k, end))
+			fn(name);
+		else if (!strchr(e->d_name, '.'))
+			each_file(name, end, fn);
+	}
+	if (d)
+		closedir(d);
+}
+
+static void below(const char *variable, const char *otherwise,
+		  const char *folder, const char *end,
+		  void (*fn)(const char *path))
+{
+	const char *top = getenv(variable);
+	char path[600];
+
+	snprintf(path, sizeof(path), "%.500s/%s", top ? top : otherwise,
+		 folder);
+	each_file(path, end, fn);
+}
+
+static void begin(void)
+{
+	const char *s = getenv("AGREEMENT_SEED");
+	cpu_set_t one;
+
+	if (s)
+		seed = strtoull(s, NULL, 0);
+	printf("# AGREEMENT_SEED=%#lx\n", (unsigned long)seed);
+	runs = mmap(NULL, sizeof(*runs), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert(runs != MAP_FAILED);
+	/* a per-CPU value must be the same one on both engines */
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	ck_assert(!sched_setaffinity(0, sizeof(one), &one));
+}
+
+static void end(unsigned least)
+{
+	printf("# %u programs run %lu times on each engine; %u refused, %u "
+	       "with time or random numbers, %u too long to end\n",
+	       accepted, (unsigned long)*runs, refused, unrepeatable, endless);
+	fflush(stdout);
+	ck_assert_uint_ge(accepted, least);
+}
+
+START_TEST(on_every_accepted_assembly_file)
+{
+	begin();
+	below("TOP", ".", "test/corpus/verify/coherence", ".asm", assembly);
+	coherence = false;
+	below("TOP", ".", "test/corpus/verify/accept", ".asm", assembly);
+	end(100);
+}
+END_TEST
+
+START_TEST(on_every_accepted_object)
+{
+	begin();
+	below("B", "build/debug", "policies", ".bpf.o", object);
+	below("B", "build/debug", "test/corpus", ".bpf.o", object);
+	below("B", "build/debug", "examples", ".bpf.o", object);
+	end(15);
+}
+END_TEST
+
+/* What program arrays name runs when it is called, not by itself. */
+static void tail_calls_of(const char *path)
+{
+	static const uint32_t want[4] = { 1, 3, 1, 3 };
+	struct nb_buf b;
+	size_t n;
+	char *bytes;
+
+	if (!strstr(path, "/tail_calls."))
+		return;
+	bytes = read_file(path, &n);
+	nb_buf_init(&b, 0);
+	ck_assert(!nb_object_image(&b, bytes, n, "object", NULL));
+	for (int interpret = 0; interpret < 2; interpret++) {
+		struct nb_gen_count count = { 0 };
+		struct side s;
+
+		ck_assert(make_side(&s, &b, interpret));
+		ck_assert_uint_eq(s.policy->img->nprogs, 3);
+		ck_assert_uint_eq(s.gen->nprogs, 1);
+		for (uint32_t p = 0; p < 3; p++)
+			ck_assert(nb_gen_exec(s.gen, s.policy, p) != NULL);
+		ck_assert(nb_gen_exec(s.gen, s.policy, 3) == NULL);
+		for (uint32_t ranks = 0; ranks < 4; ranks++) {
+			struct ncclbpf_tuner ctx = { .ranks = ranks };
+
+			nb_gen_run_tuner(s.gen, &ctx, &count);
+			ck_assert_uint_eq(ctx.channels, want[ranks]);
+		}
+		ck_assert_uint_eq(count.runs, 4);
+		drop(&s);
+	}
+	nb_buf_fini(&b);
+	accepted++;
+}
+
+START_TEST(tail_calls_go_to_the_policys_programs)
+{
+	below("B", "build/debug", "test/corpus/accept", ".bpf.o",
+	      tail_calls_of);
+	ck_assert_uint_eq(accepted, 1);
+}
+END_TEST
+
+UNIT_MAIN("agreement",
+	  tcase_add_test(tc, tail_calls_go_to_the_policys_programs);
+	  tcase_add_test(tc, on_every_accepted_assembly_file);
+	  tcase_add_test(tc, on_every_accepted_object);)
