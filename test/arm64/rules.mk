@@ -31,3 +31,8 @@ $(ARM64)/test_%: $(ARM64)/test/unit/test_%.o $(ARM64_ALL)
 
 $(ARM64)/conformance_plugin: $(ARM64)/test/conformance/plugin.o $(ARM64_ENGINE)
 	$(ARM64_CC) -static -o $@ $^ -lpthread
+
+# The encodings beside the assembler's; runs here.
+tests: $(B)/test/arm64_enc
+$(B)/test/arm64_enc: $(B)/test/arm64/enc.o
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
