@@ -823,12 +823,13 @@ enum {
 static void call_back(struct nb_jit_ctx *c, uint32_t pc)
 {
 	uint32_t done[NB_IMAGE_MAX_FUNCS], other;
+	const uint32_t n = c->ncallbacks;
 
 	if (c->fact[pc].flags & NB_JIT_CALLBACK) {
 		call_slot(c, (uint32_t)c->fact[pc].value);
 		return;
 	}
-	for (uint32_t i = 0; i < c->ncallbacks; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		a_mem(c, A_LOAD, 2, T0, FRAME, LOOP_CALLBACK);
 		a_mov_imm(c, T1, c->callback[i]);
 		a_rrr(c, false, A_SUBS, ZR, T0, T1);
@@ -838,7 +839,7 @@ static void call_back(struct nb_jit_ctx *c, uint32_t pc)
 		a_land(c, other);
 	}
 	trap(c);
-	for (uint32_t i = 0; i < c->ncallbacks; i++)
+	for (uint32_t i = 0; i < n; i++)
 		a_land(c, done[i]);
 }
 

@@ -925,12 +925,13 @@ static struct mem each_data(size_t off)
 static void call_back(struct nb_jit_ctx *c, uint32_t pc)
 {
 	uint32_t done[NB_IMAGE_MAX_FUNCS], other;
+	const uint32_t n = c->ncallbacks;
 
 	if (c->fact[pc].flags & NB_JIT_CALLBACK) {
 		call_rel(c, c->off[c->fact[pc].value]);
 		return;
 	}
-	for (uint32_t i = 0; i < c->ncallbacks; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		op_rm(c, false, 0x81, X_CMP, loop_data(LOOP_CALLBACK));
 		e4(c, c->callback[i]);
 		other = x_skip_if(c, CC_NE);
@@ -939,7 +940,7 @@ static void call_back(struct nb_jit_ctx *c, uint32_t pc)
 		x_land(c, other);
 	}
 	trap(c);
-	for (uint32_t i = 0; i < c->ncallbacks; i++)
+	for (uint32_t i = 0; i < n; i++)
 		x_land32(c, done[i]);
 }
 
