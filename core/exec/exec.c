@@ -128,7 +128,7 @@ static uint32_t height_of(const struct nb_prog *p, const struct nb_insn *in,
 /* Frames of the deepest chain of calls from the entry; at most all. */
 static uint32_t depth_of(const struct nb_prog *p, const struct nb_insn *in)
 {
-	uint32_t height[NB_IMAGE_MAX_FUNCS];
+	uint32_t height[NB_IMAGE_MAX_FUNCS] = { 1 };
 
 	for (uint32_t f = 0; f < p->nfuncs; f++)
 		height[f] = 1;
