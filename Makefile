@@ -179,6 +179,9 @@ soak:
 	@EMBED_SEED=$$(date +%s)000 EMBED_RUNS=$(or $(EMBED_RUNS),500000) \
 		CK_FORK=no $(B)/test/unit/test_verify_embedding
 	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run.sh $(B) proof
+	@JIT_SEED=$$(date +%s%N) JIT_PROGRAMS=3000000 ARM64_PROGRAMS=200000 \
+		AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
+		test/run.sh $(B) "unit-jit unit-agreement arm64"
 
 # The demo and the benchmarks run the code as it is installed.
 RELEASE := $(if $(filter command line,$(origin B)),$(B),build/release)
