@@ -102,10 +102,12 @@ static void same_maps(const struct side *a, const struct side *b,
 
 	for (uint32_t m = 0; m < a->policy->img->nmaps; m++) {
 		struct nb_map *ma = pa->maps[m], *mb = pb->maps[m];
-		enum nb_map_keys keys =
-			nb_spec_map_type(nb_map_definition(ma)->type)->keys;
+		enum nb_map_keys keys;
 		int rc;
 
+		if (!ma) /* only a definition, for maps inside maps */
+			continue;
+		keys = nb_spec_map_type(nb_map_definition(ma)->type)->keys;
 		if (keys != NB_KEYS_INDEX && keys != NB_KEYS_BYTES)
 			continue;
 		for (rc = nb_map_next(ma, NULL, key[0]); !rc;
