@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/base/arena.h"
+#include "core/image/image.h"
 
 /*
  * One program of the kernel's verifier self-tests: what its authors expect,
@@ -36,19 +37,33 @@ struct kc_prog {
 	uint32_t steps;	  /* instructions walked */
 };
 
-/* A program as libbpf hands it to the kernel, relocated. */
+enum { KC_MAPS = NB_IMAGE_MAX_MAPS };
+
+/* A program as the kernel gets it, relocated; maps by their descriptors. */
 struct kc_code {
-	struct bpf_object *obj;
 	const struct bpf_insn *insns;
 	uint32_t n;
 	const struct bpf_prog_load_opts *opts;
+	const struct btf *btf; /* NULL: none */
+	uint32_t nmaps;
+	int fds[KC_MAPS];
+	struct nb_map_spec maps[KC_MAPS];
 };
 
 /* Judge every program of an object; they are put in front of *@list. */
 int kc_file(struct kc_prog **list, const char *path, struct nb_arena *a);
 
-/* The map with this descriptor, *@index its number in the object; or NULL. */
-struct bpf_map *kc_map_of(const struct kc_code *c, int fd, uint32_t *index);
+/* The same of tests as lines of arrays.c. */
+int kc_lines(struct kc_prog **list, const char *path, struct nb_arena *a);
+
+/* A program more on the list, and its verdicts; it is of type @own. */
+struct kc_prog *kc_add(struct kc_prog **list, const char *file,
+		       const char *name, struct nb_arena *a);
+void kc_judge(struct kc_prog *p, const struct kc_code *c,
+	      enum bpf_prog_type own, struct nb_arena *a);
+
+/* Number of the map with this descriptor, or -1. */
+int kc_map_of(const struct kc_code *c, int fd);
 
 /* What the program needs that exists in a kernel only, or NULL. Some helpers
  * of the kernel are lent a row here, so that their arguments are compared. */

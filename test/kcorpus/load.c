@@ -21,11 +21,10 @@ struct job {
 	struct nb_arena *arena;
 	struct kc_prog *to;
 	enum bpf_prog_type own, plain; /* that its verdict is the same as */
-	bool ran;
 };
 
 static struct job job;
-static char *logged;
+static char logged[LOG];
 
 static int silent(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -56,17 +55,16 @@ static unsigned fresh_arrays(const struct kc_code *c, struct bpf_insn *insns,
 	unsigned n = 0;
 
 	for (uint32_t pc = 0; pc < c->n; pc++) {
-		const struct bpf_map *m;
-		uint32_t index;
+		int m;
 
 		if (insns[pc].code != LDDW)
 			continue;
-		m = kc_map_of(c, insns[pc].imm, &index);
-		if (insns[pc].src_reg == BPF_PSEUDO_MAP_FD && m &&
-		    bpf_map__type(m) == BPF_MAP_TYPE_PROG_ARRAY &&
+		m = kc_map_of(c, insns[pc].imm);
+		if (insns[pc].src_reg == BPF_PSEUDO_MAP_FD && m >= 0 &&
+		    c->maps[m].type == BPF_MAP_TYPE_PROG_ARRAY &&
 		    n < MAX_ARRAYS) {
 			fds[n] = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "own",
-						4, 4, bpf_map__max_entries(m),
+						4, 4, c->maps[m].max_entries,
 						NULL);
 			insns[pc].imm = fds[n++];
 		}
@@ -174,32 +172,76 @@ int kc_ask(const struct kc_code *c, char *reason, size_t size, int64_t *slot)
 	return a.ok;
 }
 
+void kc_judge(struct kc_prog *p, const struct kc_code *c,
+	      enum bpf_prog_type own, struct nb_arena *a)
+{
+	const char *mutants = getenv("MUTANTS");
+	struct answer said;
+
+	job.own = own;
+	said = ask(c, own);
+	p->kernel = said.ok;
+	p->reason = nb_arena_str(a, said.reason, sizeof(said.reason));
+	if (said.ok < 0)
+		return;
+	p->kind = KC_BOUND;
+	if (!any_type(c, &said))
+		return;
+	p->need = kc_foreign(c, a);
+	p->kind = p->need ? KC_FOREIGN : KC_OURS;
+	if (p->need)
+		return;
+	kc_ours(p, c, a);
+	if (mutants)
+		kc_mutants(p, c, (unsigned)atoi(mutants));
+}
+
+/* ---- objects ---- */
+
+static struct nb_map_spec spec_of(struct bpf_map *m)
+{
+	const char *name = bpf_map__name(m);
+	struct nb_map_spec s = {
+		.name = name,
+		.type = (uint32_t)bpf_map__type(m),
+		.key_size = bpf_map__key_size(m),
+		.value_size = bpf_map__value_size(m),
+		.max_entries = bpf_map__max_entries(m),
+		.flags = bpf_map__map_flags(m),
+		.btf_key = bpf_map__btf_key_type_id(m),
+		.btf_value = bpf_map__btf_value_type_id(m),
+	};
+	size_t size;
+
+	if (!bpf_map__is_internal(m))
+		return s;
+	s.init = bpf_map__initial_value(m, &size);
+	s.origin = strstr(name, ".rodata") ? NB_ORIGIN_RODATA
+		   : strstr(name, ".bss")  ? NB_ORIGIN_BSS
+					   : NB_ORIGIN_DATA;
+	return s;
+}
+
 /* libbpf has relocated the program and would load it now. */
 static int before_load(struct bpf_program *prog,
 		       struct bpf_prog_load_opts *opts, long cookie)
 {
-	struct kc_code c = { job.obj, bpf_program__insns(prog),
-			     (uint32_t)bpf_program__insn_cnt(prog), opts };
-	struct kc_prog *p = job.to;
-	struct answer own;
+	static struct kc_code c;
+	struct bpf_map *m;
 
 	(void)cookie;
-	job.ran = true;
-	own = ask(&c, job.own);
-	p->kernel = own.ok;
-	p->reason = nb_arena_str(job.arena, own.reason, sizeof(own.reason));
-	if (own.ok < 0)
-		return -ECANCELED;
-	p->kind = KC_BOUND;
-	if (!any_type(&c, &own))
-		return -ECANCELED;
-	p->need = kc_foreign(&c, job.arena);
-	p->kind = p->need ? KC_FOREIGN : KC_OURS;
-	if (p->need)
-		return -ECANCELED;
-	kc_ours(p, &c, job.arena);
-	if (getenv("MUTANTS"))
-		kc_mutants(p, &c, (unsigned)atoi(getenv("MUTANTS")));
+	c = (struct kc_code){ .insns = bpf_program__insns(prog),
+			      .n = (uint32_t)bpf_program__insn_cnt(prog),
+			      .opts = opts,
+			      .btf = bpf_object__btf(job.obj) };
+	bpf_object__for_each_map(m, job.obj)
+	{
+		if (c.nmaps == KC_MAPS)
+			break;
+		c.fds[c.nmaps] = bpf_map__fd(m);
+		c.maps[c.nmaps++] = spec_of(m);
+	}
+	kc_judge(job.to, &c, job.own, job.arena);
 	return -ECANCELED;
 }
 
@@ -295,21 +337,40 @@ static const char *base(const char *path, struct nb_arena *a)
 	return nb_arena_str(a, name, sizeof(name));
 }
 
+struct kc_prog *kc_add(struct kc_prog **list, const char *file,
+		       const char *name, struct nb_arena *a)
+{
+	struct kc_prog *p = nb_arena_alloc(a, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->file = file;
+	p->name = name;
+	p->kernel = p->expected = -1;
+	p->reason = "";
+	p->next = *list;
+	*list = p;
+	return p;
+}
+
 int kc_file(struct kc_prog **list, const char *path, struct nb_arena *a)
 {
 	const char *names[MAX_NAMES], *sections[MAX_NAMES];
 	struct bpf_program *prog;
 	unsigned n = 0;
 
-	if (!logged) {
-		logged = malloc(LOG);
+	static bool once;
+
+	if (!once) {
+		once = true;
 		libbpf_set_print(silent);
 		/* libbpf 1.1 frees its list twice when the last one goes. */
-		libbpf_register_prog_handler(
-			"kcorpus-stays", BPF_PROG_TYPE_SOCKET_FILTER, 0, NULL);
+		libbpf_register_prog_handler("kcorpus-stays",
+					     BPF_PROG_TYPE_SOCKET_FILTER, 0,
+					     NULL);
 	}
 	job.arena = a;
-	if (!logged || open_object(path))
+	if (open_object(path))
 		return -1;
 	bpf_object__for_each_program(prog, job.obj)
 	{
@@ -323,18 +384,9 @@ int kc_file(struct kc_prog **list, const char *path, struct nb_arena *a)
 	}
 	bpf_object__close(job.obj);
 	for (unsigned i = 0; i < n; i++) {
-		struct kc_prog *p = nb_arena_alloc(a, sizeof(*p));
-
-		if (!p)
-			return -1;
-		p->file = base(path, a);
-		p->name = names[i];
-		p->kernel = -1;
-		p->reason = "";
-		p->next = *list;
-		*list = p;
-		job.to = p;
-		load_alone(path, sections[i]);
+		job.to = kc_add(list, base(path, a), names[i], a);
+		if (job.to)
+			load_alone(path, sections[i]);
 	}
 	return 0;
 }

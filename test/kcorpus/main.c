@@ -3,7 +3,7 @@
 // What the kernel refuses and we accept must have a reason in explained.txt;
 // what it is the other way round is counted by our finding.
 //
-//   kcorpus EXPLAINED OBJECT...
+//   kcorpus EXPLAINED (OBJECT | LINES)...
 //   MUTANTS=n      each program n times with places changed at random
 //                  (ORACLE_SEED=), for people to look at
 //   SHOW=word      our refusals of that class in full; "all"; "foreign";
@@ -293,7 +293,8 @@ int main(int argc, char **argv)
 		return 64;
 	nb_arena_init(&arena, 0);
 	for (int i = 2; i < argc; i++)
-		if (kc_file(&all, argv[i], &arena))
+		if ((strstr(argv[i], ".lines") ? kc_lines : kc_file)(
+			    &all, argv[i], &arena))
 			printf("libbpf does not open %s\n", argv[i]);
 	for (const struct kc_prog *p = all; p; p = p->next)
 		count(p);

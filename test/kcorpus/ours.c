@@ -86,18 +86,12 @@ static const char *helper_name(int32_t id)
 	return id > 0 && (size_t)id < n ? helper_names[id] : NULL;
 }
 
-struct bpf_map *kc_map_of(const struct kc_code *c, int fd, uint32_t *index)
+int kc_map_of(const struct kc_code *c, int fd)
 {
-	struct bpf_map *m;
-
-	*index = 0;
-	bpf_object__for_each_map(m, c->obj)
-	{
-		if (bpf_map__fd(m) == fd)
-			return m;
-		++*index;
-	}
-	return NULL;
+	for (uint32_t i = 0; i < c->nmaps; i++)
+		if (c->fds[i] == fd)
+			return (int)i;
+	return -1;
 }
 
 /* The name of a kernel function that programs may call. */
@@ -145,19 +139,18 @@ static const char *foreign_call(const struct bpf_insn *in, struct nb_arena *a)
 static const char *foreign_load(const struct kc_code *c,
 				const struct bpf_insn *in, struct nb_arena *a)
 {
-	struct bpf_map *m;
-	uint32_t index;
 	char number[16];
+	int m;
 
 	if (in->src_reg == BPF_PSEUDO_BTF_ID)
 		return "kernel variable";
 	if (in->src_reg != BPF_PSEUDO_MAP_FD &&
 	    in->src_reg != BPF_PSEUDO_MAP_VALUE)
 		return NULL;
-	m = kc_map_of(c, in->imm, &index);
-	if (!m || nb_spec_map_type(bpf_map__type(m)))
+	m = kc_map_of(c, in->imm);
+	if (m < 0 || nb_spec_map_type(c->maps[m].type))
 		return NULL;
-	snprintf(number, sizeof(number), "%d", bpf_map__type(m));
+	snprintf(number, sizeof(number), "%u", c->maps[m].type);
 	return text(a, "map type", number);
 }
 
@@ -195,44 +188,10 @@ bool kc_lent(const struct kc_code *c)
 
 struct made {
 	struct nb_image img;
-	struct nb_map_spec maps[NB_IMAGE_MAX_MAPS];
 	struct nb_prog prog;
 	struct nb_func funcs[NB_IMAGE_MAX_FUNCS];
 	struct nb_front front;
 };
-
-static void make_maps(struct made *m, const struct kc_code *c)
-{
-	struct bpf_map *from;
-
-	bpf_object__for_each_map(from, c->obj)
-	{
-		struct nb_map_spec *to = &m->maps[m->img.nmaps];
-		const char *name = bpf_map__name(from);
-		size_t size;
-
-		if (m->img.nmaps == NB_IMAGE_MAX_MAPS)
-			break;
-		*to = (struct nb_map_spec){
-			.name = name,
-			.type = (uint32_t)bpf_map__type(from),
-			.key_size = bpf_map__key_size(from),
-			.value_size = bpf_map__value_size(from),
-			.max_entries = bpf_map__max_entries(from),
-			.flags = bpf_map__map_flags(from),
-			.btf_key = bpf_map__btf_key_type_id(from),
-			.btf_value = bpf_map__btf_value_type_id(from),
-		};
-		if (bpf_map__is_internal(from)) {
-			to->init = bpf_map__initial_value(from, &size);
-			to->origin = strstr(name, ".rodata") ? NB_ORIGIN_RODATA
-				     : strstr(name, ".bss")  ? NB_ORIGIN_BSS
-							     : NB_ORIGIN_DATA;
-		}
-		m->img.nmaps++;
-	}
-	m->img.maps = m->maps;
-}
 
 /* Map descriptors become indices, kernel functions helper numbers. */
 static struct nb_slot *make_slots(const struct kc_code *c, struct nb_arena *a)
@@ -242,8 +201,6 @@ static struct nb_slot *make_slots(const struct kc_code *c, struct nb_arena *a)
 	memcpy(s, c->insns, c->n * sizeof(*s));
 	for (uint32_t pc = 0; pc < c->n; pc++) {
 		const struct bpf_insn *in = &c->insns[pc];
-		uint32_t index;
-
 		if (in->code == CALL && in->src_reg == SRC_KFUNC) {
 			s[pc].regs &= 0xf;
 			s[pc].off = 0;
@@ -253,9 +210,7 @@ static struct nb_slot *make_slots(const struct kc_code *c, struct nb_arena *a)
 			continue;
 		if ((in->src_reg == BPF_PSEUDO_MAP_FD ||
 		     in->src_reg == BPF_PSEUDO_MAP_VALUE))
-			s[pc].imm = kc_map_of(c, in->imm, &index)
-					    ? (int32_t)index
-					    : -1;
+			s[pc].imm = kc_map_of(c, in->imm);
 		pc++;
 	}
 	return s;
@@ -266,7 +221,7 @@ static void make_funcs(struct made *m, const struct kc_code *c)
 	const char *rec = c->opts->func_info;
 	uint32_t n = c->opts->func_info_cnt;
 
-	m->front.btf = bpf_object__btf(c->obj);
+	m->front.btf = c->btf;
 	if (!rec || !n || n > NB_IMAGE_MAX_FUNCS) {
 		m->funcs[0].name = "main";
 		m->funcs[0].end = c->n;
@@ -294,7 +249,8 @@ static void make_funcs(struct made *m, const struct kc_code *c)
 static void make_image(struct made *m, const struct kc_prog *p,
 		       const struct kc_code *c, struct nb_arena *a)
 {
-	make_maps(m, c);
+	m->img.maps = c->maps;
+	m->img.nmaps = c->nmaps;
 	make_funcs(m, c);
 	m->prog.name = p->name;
 	m->prog.section = "neutral";
@@ -304,7 +260,8 @@ static void make_image(struct made *m, const struct kc_prog *p,
 	m->img.name = p->file;
 	m->img.progs = &m->prog;
 	m->img.nprogs = 1;
-	m->img.btf = btf__raw_data(m->front.btf, &m->img.btf_size);
+	if (c->btf)
+		m->img.btf = btf__raw_data(c->btf, &m->img.btf_size);
 }
 
 static const char *const words[] = {

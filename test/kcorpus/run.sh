@@ -52,7 +52,20 @@ compile() { # file
 cpu=v4
 echo 'int f(void) { return 0; }' | "$clang" -target bpf -mcpu=v4 -c -o /dev/null -x c - 2>/dev/null ||
 	cpu=v3
-n=0 failed=
+# The older form: arrays of instructions, printed by a program made of them.
+arrays() {
+	cut=$linux/$tests/test_verifier.c
+	sed -n '/^#define BPF_SK_LOOKUP/,/^static/p' "$cut" | sed '$d' >"$work/inc/macros.inc"
+	for f in "$linux/$tests"/verifier/*.c; do
+		echo "FILE_BEGINS(\"$(basename "$f" .c)\")"
+		echo "#include \"$f\""
+	done >"$work/inc/arrays.inc"
+	cc -w -I"$work/inc" -I"$linux/$tests" \
+		-idirafter "$linux/tools/include/uapi" -o "$work/arrays" "$TOP/test/kcorpus/arrays.c" &&
+		"$work/arrays" >"$work/o/arrays.lines"
+}
+arrays || failed=" arrays.c"
+n=0 failed=${failed:-}
 for f in "$linux/$tests"/progs/verifier_*.c $(cat "$TOP/test/kcorpus/also.txt" |
 	sed -n "s|^\([a-z].*\)|$linux/$tests/progs/\1.c|p"); do
 	[ -f "$f" ] || continue
@@ -66,7 +79,7 @@ for f in "$work"/o/*.err; do
 done
 echo "$n files, $("$clang" --version | head -1), -mcpu=$cpu; not compiled:${failed:- none}"
 
-"$B/test/kcorpus/kcorpus" "$TOP/test/kcorpus/explained.txt" "$work"/o/*.o >"$work/table.txt"
+"$B/test/kcorpus/kcorpus" "$TOP/test/kcorpus/explained.txt" "$work"/o/*.o "$work"/o/*.lines >"$work/table.txt"
 rc=$?
 cat "$work/table.txt"
 if [ -n "${UPDATE:-}" ]; then
