@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "core/verify/check_at.h"
+#include "core/verify/refs.h"
 #include "core/verify/region.h"
 #include "core/verify/resources.h"
 
@@ -136,7 +137,10 @@ static uint32_t limit(const struct nb_env *env, struct nb_state *st,
 	const struct nb_map_spec *m = map_of(env, st, pc);
 	const struct nb_reg *n = &nb_top(st)->regs[1];
 
-	/* Programs may add to other maps while they are walked. */
+	/* Programs may add to other maps while they are walked; one found in
+	 * a map may be larger than its definition, unless it is an array. */
+	if (m && m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
+		return UINT32_MAX;
 	if (m)
 		return is_array(m) ? m->max_entries : UINT32_MAX;
 	return n->r.umax32 < MAX_TURNS ? n->r.umax32 : MAX_TURNS;
@@ -244,7 +248,9 @@ static void element_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	const struct nb_map_spec *m = map_of(env, st, pc);
 	struct nb_reg key = nb_reg_pointer(NB_REG_RDONLY), value;
 
-	key.map = m->key_size;
+	/* It may lie in the helper's frame, and last as long as that. */
+	key.size = m->key_size;
+	key.ref = nb_top(st)->loop;
 	value = nb_reg_pointer(NB_REG_VALUE);
 	value.map = nb_top(st)->regs[1].map;
 	if (m->lock)
@@ -306,6 +312,8 @@ void nb_callback_leave(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	uint32_t most = limit(env, st, pc);
 	struct nb_frame *f = nb_top(st);
 
+	if (map_of(env, st, pc))
+		nb_ref_end(env, st, pc, f->loop);
 	memset(f->regs, 0, 6 * sizeof(f->regs[0]));
 	f->regs[0] = made(st, nb_reg_scalar(nb_range_s(-22, most)));
 	f->counted = false;

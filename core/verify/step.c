@@ -802,6 +802,12 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 		   !nb_global_memory_coherent(env, r) &&
 		   source(env) == NB_LABEL_LOCAL) {
 		taint(r0, pc);
+	} else if (r->kind == NB_REG_RDONLY && r->ref) {
+		/* What is behind it changed since it was found. */
+		struct nb_range off = nb_access_offset(r, 0);
+		struct nb_reg now = nb_iter_load(st, r, &off, 1);
+
+		follow(r0, &now);
 	}
 }
 
