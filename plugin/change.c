@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/job/agree.h"
 #include "plugin/fence.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
@@ -352,21 +353,63 @@ static int check_barrier(const struct nb_segment *s, struct nb_err *err)
 		       "one");
 }
 
-/* With the segment's lock. */
-static int check_once(struct nb_segment *s,
-		      const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+/*
+ * A fence is a decision number: it is one place for all ranks only while they
+ * count alike. Ranks that differ are moved no more, but back to NCCL's own
+ * choice (@empty) where only their answers differ.
+ */
+static int check_agreement(const struct nb_segment *s, bool empty,
+			   struct nb_err *err)
 {
-	int rc;
+	static struct nb_agree a; /* large; the segment's lock guards it */
+	const struct nb_job job = nb_segment_job(s);
+	char text[320];
+
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		if (!in_use(&s->mem->comm[i]) || !nb_agree(&job, i, &a) ||
+		    !nb_agree_broken(&a) || (empty && a.aligned))
+			continue;
+		nb_agree_text(&a, text, sizeof(text));
+		nb_fail(err, NB_E_DISAGREE, 0, "communicator %016llx: %s",
+			(unsigned long long)a.comm_id, text);
+		return nb_hint(err, "%s",
+			       a.aligned
+				       ? "policy use none is possible; check "
+					 "agreement shows all ranks"
+				       : "no fence is safe where ranks do "
+					 "not count alike: check agreement "
+					 "shows all ranks, a new communicator "
+					 "counts anew");
+	}
+	return 0;
+}
+
+static bool is_empty(const uint8_t digest[NB_SHA256_SIZE])
+{
+	static const uint8_t none[NB_SHA256_SIZE];
+
+	return !memcmp(digest, none, NB_SHA256_SIZE);
+}
+
+/* With the segment's lock. @staged: every process must have said so. */
+static int check_once(struct nb_segment *s,
+		      const uint8_t digest[NB_SHA256_SIZE], bool staged,
+		      struct nb_err *err)
+{
+	int rc = 0;
 
 	nb_segment_reap(s);
 	for (int i = 0; i < NB_SEG_COMMS; i++)
 		if (in_use(&s->mem->comm[i]))
 			nb_fence_recover(&s->mem->comm[i]);
-	rc = check_procs(s->mem, digest, err);
+	if (staged)
+		rc = check_procs(s->mem, digest, err);
 	if (!rc)
 		rc = check_barrier(s, err);
 	if (!rc)
 		rc = check_complete(s->mem, err);
+	if (!rc)
+		rc = check_agreement(s, is_empty(digest), err);
 	if (!rc)
 		rc = check_ready(s->mem, err);
 	return rc;
@@ -388,11 +431,12 @@ static int lock_when_ready(struct nb_segment *s,
 
 		if (rc)
 			return rc;
-		rc = check_once(s, digest, err);
+		rc = check_once(s, digest, true, err);
 		if (!rc)
 			return 0;
 		nb_segment_unlock(s);
-		if (now_us() >= deadline || check_procs(s->mem, digest, NULL))
+		if (now_us() >= deadline || rc == NB_E_DISAGREE ||
+		    check_procs(s->mem, digest, NULL))
 			return rc;
 		sleep_ms(POLL_MS);
 	}
@@ -560,6 +604,31 @@ int nb_change_commit(struct nb_runtime *rt,
 		nb_runtime_sync(rt);
 	nb_runtime_sweep(rt);
 	nb_runtime_unlock(rt);
+	nb_segment_unlock(rt->seg);
+	return rc;
+}
+
+int nb_change_baseline(struct nb_runtime *rt, struct nb_change *out,
+		       struct nb_err *err)
+{
+	uint64_t began = now_us();
+	int rc = nb_segment_lock(rt->seg, LOCK_MS, err);
+
+	if (rc)
+		return rc;
+	memset(out, 0, sizeof(*out));
+	out->state = NB_CHANGE_ABORTED;
+	rc = check_once(rt->seg, out->digest, false, err);
+	if (!rc)
+		rc = commit_all(rt, out->digest, out, err);
+	out->time_us = now_us() - began;
+	if (!rc) {
+		nb_runtime_lock(rt);
+		rt->last = *out;
+		rt->has_last = true;
+		nb_runtime_sync(rt);
+		nb_runtime_unlock(rt);
+	}
 	nb_segment_unlock(rt->seg);
 	return rc;
 }

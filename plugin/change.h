@@ -86,11 +86,21 @@ struct nb_change {
  * state committed, or unchangeable with a reason, or, where ranks ran past
  * every fence that was tried, aborted. NB_E_REFUSED (not staged here or in
  * another process, ranks on another host), NB_E_BUSY (somebody else commits,
- * or an earlier fence has not been passed by all ranks): nothing has moved.
+ * or an earlier fence has not been passed by all ranks), NB_E_DISAGREE (ranks
+ * of a communicator have decided differently): nothing has moved.
  */
 int nb_change_commit(struct nb_runtime *rt,
 		     const uint8_t digest[NB_SHA256_SIZE],
 		     struct nb_change *out, struct nb_err *err);
+
+/*
+ * Commit the empty generation, which every process has: NCCL's own choice for
+ * all, at the next fence. Nobody stages; what others staged is dropped. For a
+ * job whose ranks give different answers. NB_E_DISAGREE where they do not even
+ * count alike, so that no fence is safe; else as nb_change_commit.
+ */
+int nb_change_baseline(struct nb_runtime *rt, struct nb_change *out,
+		       struct nb_err *err);
 
 /* Drop what is staged if it is @digest; NB_E_NOENT if it is not. */
 int nb_change_abort(struct nb_runtime *rt, const uint8_t digest[NB_SHA256_SIZE],

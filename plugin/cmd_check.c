@@ -2,23 +2,10 @@
 // check agreement: the job segment holds what every process of the job on this
 // host decided, so any one of them can tell.
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "core/job/report.h"
 #include "plugin/cmd.h"
 #include "plugin/segment.h"
-
-/* Pages beyond the file's end are mapped and must not be touched. */
-static size_t readable(const struct nb_segment *s)
-{
-	struct stat st;
-
-	if (!s->shared || fstat(s->fd, &st) ||
-	    (uint64_t)st.st_size < sizeof(*s->mem))
-		return sizeof(*s->mem);
-	return (uint64_t)st.st_size < NB_SEG_SPAN ? (size_t)st.st_size
-						  : NB_SEG_SPAN;
-}
 
 int nb_cmd_check_agreement(struct nb_call *call)
 {
@@ -36,7 +23,7 @@ int nb_cmd_check_agreement(struct nb_call *call)
 		return nb_fail(call->err, NB_E_NOENT, 0,
 			       "%s: NCCL has made no communicator here",
 			       call->req->spec->words);
-	job = (struct nb_job){ s->mem, readable(s), NULL };
+	job = nb_segment_job(s);
 	snprintf(path, sizeof(path), "%s/%s", rt->place.dir, s->name);
 	nb_job_json(&job, s->shared ? path : NULL, text != NULL, id,
 		    NB_CMD_ROOM, call->out);

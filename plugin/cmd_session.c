@@ -12,6 +12,7 @@
 #include "plugin/cmd.h"
 #include "plugin/conn.h"
 #include "plugin/control.h"
+#include "plugin/segment.h"
 
 static const char *role_word(enum nb_role role)
 {
@@ -206,6 +207,20 @@ static void segment(struct nb_json *j, struct nb_runtime *rt)
 	nb_json_end_obj(j);
 }
 
+/* Communicators of the job whose ranks were seen to differ. */
+static uint64_t diverged(const struct nb_runtime *rt)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; rt->seg && i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &rt->seg->mem->comm[i];
+
+		n += __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) &&
+		     nb_watch_diverged(c);
+	}
+	return n;
+}
+
 int nb_cmd_status(struct nb_call *call)
 {
 	struct nb_control *control = nb_conn_control(call->conn);
@@ -229,6 +244,7 @@ int nb_cmd_status(struct nb_call *call)
 	nb_json_kbool(j, "staged", rt->staged != NULL);
 	nb_json_ku64(j, "comms", rt->ncomms);
 	nb_json_ku64(j, "decisions", nb_runtime_decisions(rt));
+	nb_json_ku64(j, "diverged", diverged(rt));
 	nb_json_ku64(j, "lock_takeovers", nb_spin_takeovers());
 	counters(j, rt);
 	load_error(j, rt);

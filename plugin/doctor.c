@@ -13,6 +13,7 @@
 #include "plugin/control.h"
 #include "plugin/conn.h"
 #include "plugin/runtime.h"
+#include "plugin/segment.h"
 
 extern char **environ;
 
@@ -246,6 +247,31 @@ static unsigned check_comms(struct nb_json *j, const struct nb_runtime *rt)
 	return odd;
 }
 
+/* What the watch has found stands until the communicator is gone. */
+static void check_agreement(struct nb_json *j, const struct nb_runtime *rt)
+{
+	unsigned apart = 0;
+
+	for (uint32_t i = 0; rt->seg && i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &rt->seg->mem->comm[i];
+		uint64_t seq = nb_watch_diverged(c);
+
+		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) || !seq ||
+		    apart++ >= 32)
+			continue;
+		check(j, "agreement", BAD,
+		      "check agreement shows which ranks and how; policy use "
+		      "none where only answers differ",
+		      "communicator %016llx: its ranks decided differently, "
+		      "seen first at decision %llu",
+		      (unsigned long long)c->comm_id,
+		      (unsigned long long)seq - 1);
+	}
+	if (!apart)
+		check(j, "agreement", OK, NULL,
+		      "no ranks of this host have decided differently");
+}
+
 static void check_decisions(struct nb_json *j, const struct nb_runtime *rt)
 {
 	uint64_t n = nb_runtime_decisions(rt);
@@ -313,6 +339,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	if (!check_comms(j, rt))
 		check(j, "communicators", OK, NULL,
 		      "%u here, all can be changed", rt->ncomms);
+	check_agreement(j, rt);
 	check_decisions(j, rt);
 	check_segment(j, rt);
 	nb_runtime_unlock(rt);

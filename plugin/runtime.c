@@ -277,6 +277,7 @@ void nb_runtime_tick(struct nb_runtime *rt)
 	for (struct nb_comm *c = rt->comms; c; c = c->next)
 		nb_comm_tell_mismatch(c);
 	nb_runtime_unlock(rt);
+	nb_watch_turn(rt);
 }
 
 /* ---- sums ---- */

@@ -16,6 +16,7 @@
 #include "plugin/change.h"
 #include "plugin/comm.h"
 #include "plugin/place.h"
+#include "plugin/watch.h"
 
 struct nb_control;
 struct nb_segment;
@@ -100,6 +101,7 @@ struct nb_runtime {
 	uint64_t old_refused[NB_NREFUSED];
 
 	struct nb_segment *seg; /* NULL before the first communicator */
+	struct nb_watch watch;	/* the control thread's */
 };
 
 /*
@@ -266,7 +268,8 @@ void nb_runtime_sweep(struct nb_runtime *rt);
 
 /*
  * Housekeeping of the control thread, about ten times a second, without the
- * lock: nb_runtime_sync, nb_runtime_sweep and nb_comm_tell_mismatch.
+ * lock: nb_runtime_sync, nb_runtime_sweep, nb_comm_tell_mismatch and
+ * nb_watch_turn.
  */
 void nb_runtime_tick(struct nb_runtime *rt);
 

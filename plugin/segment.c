@@ -857,6 +857,20 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 	return 0;
 }
 
+/* Pages beyond the file's end are mapped and must not be touched. */
+struct nb_job nb_segment_job(const struct nb_segment *s)
+{
+	struct nb_job job = { s->mem, sizeof(*s->mem), NULL };
+	struct stat st;
+
+	if (s->shared && !fstat(s->fd, &st) &&
+	    (uint64_t)st.st_size > sizeof(*s->mem))
+		job.size = (uint64_t)st.st_size < NB_SEG_SPAN
+				   ? (size_t)st.st_size
+				   : NB_SEG_SPAN;
+	return job;
+}
+
 /* ---- rings ---- */
 
 /* Is the ring's last user's entry still there to be read? */

@@ -11,6 +11,7 @@
 
 #include "core/base/err.h"
 #include "core/base/sha256.h"
+#include "core/job/agree.h"
 #include "core/job/format.h"
 
 /* A process's hold of it. */
@@ -99,6 +100,8 @@ void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names);
 
 /* ---- without the lock ---- */
 
+/* As core/job reads it, to judge what ranks decided; nothing to be freed. */
+struct nb_job nb_segment_job(const struct nb_segment *s);
 /* Digest of generation @number; false when it is not there (any more). */
 bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
 		       uint8_t digest[NB_SHA256_SIZE]);

@@ -374,6 +374,32 @@ static void find_extra(struct court *c)
 			}
 }
 
+/* Were @a and @b asked the same from @from on, as far as both are kept? */
+static bool same_questions(const struct ring *a, const struct ring *b,
+			   uint64_t from)
+{
+	const uint64_t coll = UINT64_C(15) << NB_PACKED_AT_COLL;
+
+	for (uint64_t k = from; k < a->decisions && k < b->decisions; k++) {
+		uint64_t x[2], y[2];
+
+		if (words_of(a, k, x) && words_of(b, k, y) &&
+		    (((x[0] ^ y[0]) & NB_PACKED_BYTES) ||
+		     ((x[1] ^ y[1]) & coll)))
+			return false;
+	}
+	return true;
+}
+
+static bool aligned(const struct court *c, uint32_t ahead)
+{
+	for (uint32_t i = 0; i < c->out->n; i++)
+		if (c->ring[i].ring &&
+		    !same_questions(&c->ring[ahead], &c->ring[i], c->out->seq))
+			return false;
+	return !c->out->extra && !c->out->earlier;
+}
+
 bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 {
 	const struct nb_seg_comm *comm = nb_job_comm(job, index);
@@ -401,6 +427,7 @@ bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 	if (out->verdict == NB_DIVERGED) {
 		lay_out(&c);
 		find_extra(&c);
+		out->aligned = aligned(&c, ahead);
 	} else if (out->verdict == NB_AGREED &&
 		   __atomic_load_n(&comm->mismatch, __ATOMIC_ACQUIRE)) {
 		out->verdict = NB_MISMATCHED;

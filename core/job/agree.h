@@ -77,6 +77,10 @@ struct nb_agree {
 	/* one rank made decisions more than the others from seq on, else 0:
 	 * what ncclGroupSimulateEnd on some ranks looks like */
 	uint32_t extra, extra_slot;
+	/* DIVERGED: only the answers differ. The ranks were asked the same
+	 * all along, so their decision numbers still mean the same: a fence
+	 * is one place for all. */
+	bool aligned;
 	uint32_t n;
 	struct nb_agree_rank rank[NB_SEG_SLOTS];
 };
@@ -88,5 +92,18 @@ struct nb_agree {
  * not told apart. Ranks may decide meanwhile. Some 100 us a rank.
  */
 bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out);
+
+/* DIVERGED or DIVERGED_BEFORE? */
+static inline bool nb_agree_broken(const struct nb_agree *a)
+{
+	return a->verdict == NB_DIVERGED || a->verdict == NB_DIVERGED_BEFORE;
+}
+
+/*
+ * Where they part, in one sentence: "the first decision that differs is number
+ * 300: slot 0 (pid 7) all_reduce 4096 bytes ring/ll, slot 1 ...". @a is broken
+ * (above). Cut to @size.
+ */
+void nb_agree_text(const struct nb_agree *a, char *text, size_t size);
 
 #endif

@@ -85,7 +85,9 @@ struct nb_seg_comm {
 	uint32_t mismatch; /* atomic: ranks began with different policies */
 	uint32_t first;	   /* number of the generation it began with */
 	uint32_t has_id;   /* 0: counts ranks, and no fence is armed */
-	uint8_t pad[32];
+	uint64_t diverged; /* atomic: decision + 1 where ranks were seen to
+			    * differ; 0: none */
+	uint8_t pad[24];
 	struct nb_seg_record record;
 	struct nb_seg_slot slot[NB_SEG_SLOTS];
 };

@@ -13,6 +13,59 @@
 
 enum { TRIES = 5 };
 
+static int put_rank_text(const struct nb_agree_rank *r, char *text, size_t size)
+{
+	const struct nb_decision *d = &r->decision;
+	const char *coll = d->coll < 0 ? NULL : nb_nccl_coll(d->coll);
+	const char *algo = d->algo < 0 ? NULL : nb_nccl_algo(d->algo);
+	const char *proto = d->proto < 0 ? NULL : nb_nccl_proto(d->proto);
+
+	return snprintf(text, size,
+			"slot %u (pid %u) %s %" PRIu64 " bytes %s/%s, "
+			"%u channels",
+			r->slot, r->pid, coll ? coll : "?", d->bytes,
+			algo ? algo : "?", proto ? proto : "?", d->channels);
+}
+
+/* One rank that stands alone and one that does not, with decision seq. */
+static void two_sides(const struct nb_agree *a,
+		      const struct nb_agree_rank *side[2])
+{
+	side[0] = side[1] = NULL;
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->rank[i].has && !side[a->rank[i].differs])
+			side[a->rank[i].differs] = &a->rank[i];
+}
+
+void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
+{
+	const struct nb_agree_rank *side[2];
+	char one[2][128] = { "", "" };
+
+	if (a->verdict != NB_DIVERGED) {
+		snprintf(text, size,
+			 "ranks differ since before decision %" PRIu64
+			 ", the oldest that is kept",
+			 a->seq);
+		return;
+	}
+	two_sides(a, side);
+	for (int i = 0; i < 2; i++)
+		if (side[i])
+			put_rank_text(side[i], one[i], sizeof(one[i]));
+	if (a->extra)
+		snprintf(text, size,
+			 "from decision %" PRIu64 " on slot %u has made %u "
+			 "decision%s that others did not (%s; %s)",
+			 a->seq, a->extra_slot, a->extra,
+			 a->extra == 1 ? "" : "s", one[0], one[1]);
+	else
+		snprintf(text, size,
+			 "the first decision that differs is number %" PRIu64
+			 ": %s; %s",
+			 a->seq, one[0], one[1]);
+}
+
 static void put_decision(const struct nb_agree_rank *r, struct nb_json *j)
 {
 	const struct nb_decision *d = &r->decision;

@@ -211,6 +211,14 @@ local function status_text(s, per, verbose)
 		add("segment", ("%s, %s"):format(seg.path, seg.shared == true and "shared by " .. tostring(seg.processes) or "not shared"))
 	end
 	for _, r in ipairs(per) do
+		if read.number(r.data.diverged) > 0 then
+			notes[#notes + 1] = ("note: ranks of %d communicator%s have decided differently"):format(r.data.diverged,
+				r.data.diverged == 1 and "" or "s")
+			notes[#notes + 1] = "hint: check agreement"
+			break
+		end
+	end
+	for _, r in ipairs(per) do
 		if type(r.data.error) == "table" then
 			notes[#notes + 1] = ("note: %s: NCCLBPF_POLICY: %s"):format(merge.who { r.member }, tostring(r.data.error.message))
 			if read.text(r.data.error.hint) and r.data.error.hint ~= "" then notes[#notes + 1] = "hint: " .. r.data.error.hint end

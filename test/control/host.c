@@ -3,7 +3,10 @@
 // that decide without end, at a pace, until SIGTERM.
 //
 //	host [--ranks N] [--procs N] [--comms N] [--rate PER_S] [--abi V]
-//	     [--sizes N] [--fork-after]
+//	     [--sizes N] [--fork-after] [--extra N]
+//
+// --extra N: at SIGUSR1 the last rank asks N times more than the others, as
+// ncclGroupSimulateEnd on some ranks does.
 //
 // Prints one line "socket PATH" for each process (or "socket -"), then
 // "ready", and at the end "decisions N diverged N". Lines of the plugin's
@@ -37,14 +40,14 @@ struct answer {
 /* Shared by all processes. */
 struct meeting {
 	pthread_barrier_t inited;
-	int stop, failed, diverged, ready;
+	int stop, failed, diverged, ready, simulate;
 	int dead[RANKS];
 	uint64_t done[RANKS]; /* rounds */
 	struct answer ring[COMMS][RANKS][RING];
 };
 
 static struct {
-	int ranks, procs, comms, abi, sizes;
+	int ranks, procs, comms, abi, sizes, extra;
 	long rate;
 	bool fork_after;
 } opt = {
@@ -74,6 +77,26 @@ static void on_term(int sig)
 {
 	(void)sig;
 	SET(meet->stop, 1);
+}
+
+static void on_usr1(int sig)
+{
+	(void)sig;
+	SET(meet->simulate, 1);
+}
+
+/* Questions whose answers nobody uses: the others ask none. */
+static bool simulate(struct host_comm *comm, int rank)
+{
+	struct host_choice c;
+
+	if (rank != opt.ranks - 1 || !GET(meet->simulate))
+		return true;
+	SET(meet->simulate, 0);
+	for (int i = 0; i < opt.extra; i++)
+		if (host_decide(comm, ALL_REDUCE, 777, 0, &c))
+			return false;
+	return true;
 }
 
 /* Wait until no living rank is more than AHEAD rounds behind. */
@@ -167,7 +190,8 @@ static void *rank_main(void *arg)
 	}
 	__atomic_add_fetch(&meet->ready, 1, __ATOMIC_ACQ_REL);
 	while (!GET(meet->stop) && may_go_on(round)) {
-		if (!one_round(comms, rank, round))
+		if (!simulate(&comms[0], rank) ||
+		    !one_round(comms, rank, round))
 			break;
 		SET(meet->done[rank], ++round);
 		pace(round);
@@ -286,7 +310,8 @@ static int parse(int argc, char **argv)
 		{ "ranks", 1, NULL, 'r' },	{ "procs", 1, NULL, 'p' },
 		{ "comms", 1, NULL, 'c' },	{ "rate", 1, NULL, 's' },
 		{ "abi", 1, NULL, 'a' },	{ "sizes", 1, NULL, 'z' },
-		{ "fork-after", 0, NULL, 'f' }, { NULL, 0, NULL, 0 },
+		{ "fork-after", 0, NULL, 'f' }, { "extra", 1, NULL, 'e' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int o;
 
@@ -311,6 +336,9 @@ static int parse(int argc, char **argv)
 			break;
 		case 'z':
 			opt.sizes = v;
+			break;
+		case 'e':
+			opt.extra = v;
 			break;
 		case 'f':
 			opt.fork_after = true;
@@ -346,6 +374,7 @@ int main(int argc, char **argv)
 	alarm(600); /* no test takes that long */
 	signal(SIGTERM, on_term);
 	signal(SIGINT, on_term);
+	signal(SIGUSR1, on_usr1);
 	rc = opt.procs > 1 ? processes() : process(0, opt.ranks);
 	for (int r = 0; r < opt.ranks; r++)
 		total += meet->done[r] * (uint64_t)opt.comms;

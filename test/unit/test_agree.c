@@ -139,6 +139,8 @@ END_TEST
 
 START_TEST(the_first_decision_that_differs_is_named)
 {
+	char text[320];
+
 	join(3);
 	for (uint32_t r = 0; r < 3; r++)
 		run(r, 700);
@@ -159,6 +161,13 @@ START_TEST(the_first_decision_that_differs_is_named)
 	ck_assert_int_eq(a.rank[1].decision.proto, 0);
 	ck_assert_uint_eq(a.rank[1].decision.bytes, 4096);
 	ck_assert_uint_eq(a.extra, 0);
+	ck_assert(a.aligned); /* they were asked the same */
+	nb_agree_text(&a, text, sizeof(text));
+	ck_assert_ptr_nonnull(strstr(text, "differs is number 700: slot 0 "));
+	ck_assert_ptr_nonnull(strstr(text, "4096 bytes ring/simple"));
+	ck_assert_ptr_nonnull(strstr(text, "; slot 1 "));
+	nb_agree_text(&a, text, 20);
+	ck_assert_str_eq(text, "the first decision ");
 }
 END_TEST
 
@@ -183,6 +192,8 @@ END_TEST
 
 START_TEST(decisions_that_one_rank_made_more_are_seen_as_such)
 {
+	char text[320];
+
 	join(2);
 	run(0, 100);
 	run(1, 100);
@@ -197,6 +208,10 @@ START_TEST(decisions_that_one_rank_made_more_are_seen_as_such)
 	ck_assert_uint_eq(a.seq, 100);
 	ck_assert_uint_eq(a.extra, 2);
 	ck_assert_uint_eq(a.extra_slot, 1);
+	ck_assert(!a.aligned);
+	nb_agree_text(&a, text, sizeof(text));
+	ck_assert_ptr_nonnull(strstr(text, "from decision 100 on slot 1 has "
+					   "made 2 decisions that others"));
 }
 END_TEST
 
