@@ -261,7 +261,7 @@ install: setup
 	install -s -m 755 $(RELEASE)/ncclbpf-shell $(D)$(PREFIX)/bin/
 	install -s -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
 	install -m 644 lua/ncclbpf/*.lua $(D)$(LUADIR)/ncclbpf/
-	install -m 644 policies/ncclbpf_policy.h $(INC)/
+	install -m 644 policies/ncclbpf_policy.h policies/ncclbpf_math.h $(INC)/
 	install -m 644 $(addprefix core/tbl/,ctx.h helpers.h hook_tuner.h maps.h nccl.h) $(INC)/core/tbl/
 	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy $(D)$(PREFIX)/share/ncclbpf/policies/
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LUADIR@|$(LUADIR)|g' \

@@ -392,7 +392,10 @@ static uint32_t index_of(int algo, int proto)
 		       : (uint32_t)(algo * NCCL_NUM_PROTOS + proto);
 }
 
-/* Check as a decision would, with costs that prefer the latest answer. */
+/*
+ * Check as a decision would: with the costs of the latest decision, or where
+ * they are gone with costs that prefer its answer.
+ */
 static void explain_answer(const struct nb_comm *c, struct nb_explain *out,
 			   const struct ncclbpf_tuner *ctx)
 {
@@ -404,7 +407,7 @@ static void explain_answer(const struct nb_comm *c, struct nb_explain *out,
 	uint32_t index, channels;
 
 	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++)
-		table[i] = i == last ? 1.0f : 2.0f;
+		table[i] = ctx->costs ? ctx->costs[i] : i == last ? 1.0f : 2.0f;
 	a->refused = nb_tuner_check(ctx, &costs, table, c->max_channels, &index,
 				    &channels);
 	a->channels = channels;
@@ -417,6 +420,7 @@ static void explain_answer(const struct nb_comm *c, struct nb_explain *out,
 int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 		    struct nb_explain *out, struct nb_err *err)
 {
+	float table[NB_COSTS_KNOWN];
 	struct ncclbpf_tuner ctx;
 	struct nb_gen *g;
 	int rc;
@@ -427,6 +431,10 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 			       "collective %d (allowed: 0 to %d)", coll,
 			       NCCL_NUM_COLLS - 1);
 	explain_context(c, coll, bytes, out, &ctx);
+	if (out->seen &&
+	    nb_seen_copy(nb_seen_slot(c->seen, out->basis.bytes, coll), coll,
+			 out->basis.bytes, table))
+		ctx.costs = table;
 	out->answer = out->basis;
 	out->answer.bytes = bytes;
 	out->answer.algo = out->basis.nccl_algo;

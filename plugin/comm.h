@@ -154,9 +154,10 @@ struct nb_explain {
  * Runs the current generation on copies of its maps with a context made from
  * the latest decision of that collective and size bucket; where there is none,
  * @out->seen is false and the policies see every combination offered and no
- * choice of NCCL's. Costs are not kept with decisions: an answer that names an
- * algorithm or a protocol alone gets the partner of the latest decision where
- * that fits, else the first one offered. Under the runtime's lock. 0,
+ * choice of NCCL's. Costs are those of that decision while they are kept
+ * (NB_SEEN tables); otherwise policies do not know them, and an answer that
+ * names an algorithm or a protocol alone gets the partner of the latest
+ * decision where that fits, else the first one offered. Under the runtime's lock. 0,
  * NB_E_NOMEM, NB_E_ARG (@coll).
  */
 int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,

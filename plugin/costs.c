@@ -139,11 +139,46 @@ void nb_seen_derive(struct nb_seen *s)
 	s->both_costs = cost << NB_PACKED_AT_BEST_COST | cost;
 }
 
-void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto)
+/* Words, as other threads may be copying. */
+static void store_table(struct nb_seen *s, const float *table, uint32_t n)
 {
+	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++) {
+		float none = -1.0f;
+
+		__atomic_store(&s->table[i], i < n ? &table[i] : &none,
+			       __ATOMIC_RELAXED);
+	}
+}
+
+void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
+		  int coll, uint64_t bytes)
+{
+	uint32_t version = s->version;
+
 	s->known = nb_costs_read(table, nalgo, nproto, &s->costs);
 	s->filled = s->known && nalgo * nproto == NB_COSTS_KNOWN;
-	if (s->filled)
-		memcpy(s->table, table, sizeof(s->table));
+	__atomic_store_n(&s->version, version + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	store_table(s, table, s->known ? (uint32_t)(nalgo * nproto) : 0);
+	__atomic_store_n(&s->coll, coll, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->version, version + 2, __ATOMIC_RELEASE);
 	nb_seen_derive(s);
+}
+
+bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes,
+		  float table[NB_COSTS_KNOWN])
+{
+	uint32_t version = __atomic_load_n(&s->version, __ATOMIC_ACQUIRE);
+	bool same;
+
+	if (!version || version % 2)
+		return false;
+	same = __atomic_load_n(&s->coll, __ATOMIC_RELAXED) == coll &&
+	       __atomic_load_n(&s->bytes, __ATOMIC_RELAXED) == bytes;
+	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++)
+		__atomic_load(&s->table[i], &table[i], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return same &&
+	       __atomic_load_n(&s->version, __ATOMIC_RELAXED) == version;
 }

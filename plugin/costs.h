@@ -53,6 +53,11 @@ struct nb_seen {
 	/* parts of a packed decision (packed.h): usable entries, and for the
 	 * case that NCCL's own choice stands the outcome and both costs */
 	uint64_t usable, outcome, both_costs;
+	/* For other threads (nb_seen_copy): odd while the table is written;
+	 * the question it came with. */
+	uint32_t version;
+	int32_t coll;
+	uint64_t bytes;
 } __attribute__((aligned(64)));
 
 enum { NB_SEEN = 128 }; /* tables kept of a communicator */
@@ -92,8 +97,18 @@ static inline bool nb_seen_is(const struct nb_seen *s, const float *table)
 #endif
 }
 
-/* Read @table, of a shape that may not be known, into @s. */
-void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto);
+/*
+ * Read @table, of a shape that may not be known, into @s; s->table then has
+ * the entries of the known algorithms, -1 where there are none.
+ */
+void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
+		  int coll, uint64_t bytes);
+/*
+ * Copy the table that came with a question, if @s still has it. Any thread,
+ * while another one fills.
+ */
+bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes,
+		  float table[NB_COSTS_KNOWN]);
 /* Fill in what follows from s->costs. */
 void nb_seen_derive(struct nb_seen *s);
 

@@ -82,6 +82,7 @@ NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, uint64_t k, uint32_t coll,
 	ctx->algo = NCCL_ALGO_UNDEF;
 	ctx->proto = NCCL_PROTO_UNDEF;
 	ctx->channels = 0;
+	ctx->costs = seen->table;
 }
 
 /*
@@ -139,7 +140,7 @@ NB_INLINE void nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
 		nb_tuner_look(c, k);
 	seen = nb_seen_slot(c->seen, bytes, coll);
 	if (__builtin_expect(!nb_seen_is(seen, table), 0))
-		nb_seen_fill(seen, table, nalgo, nproto);
+		nb_seen_fill(seen, table, nalgo, nproto, coll, bytes);
 	o = (struct nb_outcome){ seen->outcome, seen->both_costs };
 	g = c->gen;
 	if (__builtin_expect(c->mismatch, 0)) {

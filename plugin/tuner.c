@@ -293,7 +293,7 @@ static void run_policies(struct nb_comm *c, uint64_t k,
 void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 {
 	uint32_t coll = (uint32_t)ask->coll;
-	struct nb_seen seen = { .known = true };
+	struct nb_seen seen = { .version = 0 };
 	struct nb_outcome o;
 	enum nb_refused why;
 	uint64_t k;
@@ -305,10 +305,13 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 	if (!nb_fence_enter(&c->fence, &k))
 		nb_tuner_look(c, k);
 	if (ask->flags_only) {
+		nb_seen_fill(&seen, NULL, 0, 0, ask->coll, ask->bytes);
+		seen.known = true;
 		costs_of_flags(c, ask, &seen.costs);
 		nb_seen_derive(&seen);
 	} else {
-		nb_seen_fill(&seen, ask->table, ask->nalgo, ask->nproto);
+		nb_seen_fill(&seen, ask->table, ask->nalgo, ask->nproto,
+			     ask->coll, ask->bytes);
 	}
 	o = (struct nb_outcome){ seen.outcome, seen.both_costs };
 	why = askable(c, ask, &seen);

@@ -141,6 +141,7 @@ struct bpf_iter_num {
 #define NB_THIRD_VALUE , const void *value
 #define NB_THIRD_MEM , const void *mem
 #define NB_THIRD_OUT , void *out
+#define NB_THIRD_STR , const char *text
 #define NB_THIRD_FILL , void *value
 #define NB_THIRD_SIZE , uint32_t size
 #define NB_THIRD_SIZE0 , uint32_t size
@@ -155,9 +156,10 @@ struct bpf_iter_num {
 #define NB_NEXT_VALUE , const void *value
 #define NB_NEXT_MEM , const void *mem
 #define NB_NEXT_OUT , void *out
+#define NB_NEXT_OUT8 , void *number
 #define NB_NEXT_FILL , void *value
 #define NB_NEXT_SIZE , uint32_t size
-#define NB_NEXT_SIZE0 , uint32_t size
+#define NB_NEXT_SIZE0 , uint32_t
 #define NB_NEXT_ALLOC , uint64_t size
 #define NB_NEXT_NEW_DYNPTR , struct bpf_dynptr *d
 #define NB_NEXT_NEW_RECORD , struct bpf_dynptr *d
@@ -191,6 +193,19 @@ struct bpf_iter_num {
 	NB_PRINTK_PICK(__VA_ARGS__, NB_PRINTK3, NB_PRINTK2, NB_PRINTK1, \
 		       NB_PRINTK0, )                                    \
 	(__VA_ARGS__)
+
+/*
+ * ncclbpf_snprintf(text, size, format, up to 12 numbers): the same formats,
+ * into memory. The length with the NUL, also where only a part had room.
+ */
+#define ncclbpf_snprintf(text, size, fmt, ...)                             \
+	({                                                                 \
+		static const char nb_fmt[] = fmt;                          \
+		uint64_t nb_args[] = { 0, ##__VA_ARGS__ };                 \
+                                                                           \
+		bpf_snprintf(text, size, nb_fmt, nb_args + 1,              \
+			     sizeof(nb_args) - sizeof(nb_args[0]));        \
+	})
 
 /* ---- loops ---- */
 
@@ -281,6 +296,47 @@ static __always_inline uint32_t ncclbpf_log2(uint64_t bytes)
 	x >>= step;
 	return (uint32_t)(n + step + (x >> 1));
 }
+
+/*
+ * NCCL's predicted time in ns of a combination for the collective at hand;
+ * UINT64_MAX, which is larger than any other, where NCCL does not offer it or
+ * its costs are not known.
+ */
+static __always_inline uint64_t ncclbpf_cost(struct ncclbpf_tuner *ctx,
+					     int algo, int proto)
+{
+	return (uint64_t)bpf_nccl_cost(ctx, (uint64_t)algo, (uint64_t)proto);
+}
+
+/* NCCL_PROTO_* of least cost with @algo; NCCL_PROTO_UNDEF: none. */
+static __always_inline int ncclbpf_cheapest_proto(struct ncclbpf_tuner *ctx,
+						  int algo)
+{
+	return (int)bpf_nccl_cheapest_proto(ctx, (uint64_t)algo);
+}
+
+/* NCCL_ALGO_* of least cost with @proto, NCCL_PROTO_UNDEF for any;
+ * NCCL_ALGO_UNDEF: none. */
+static __always_inline int ncclbpf_cheapest_algo(struct ncclbpf_tuner *ctx,
+						 int proto)
+{
+	return (int)bpf_nccl_cheapest_algo(ctx, (uint64_t)proto);
+}
+
+/*
+ * Bytes that one rank contributes: of AllGather and ReduceScatter, whose
+ * ctx->bytes is the whole, a part; of the others all.
+ */
+static __always_inline uint64_t
+ncclbpf_bytes_per_rank(const struct ncclbpf_tuner *ctx)
+{
+	if (ctx->coll != NCCL_COLL_ALL_GATHER &&
+	    ctx->coll != NCCL_COLL_REDUCE_SCATTER)
+		return ctx->bytes;
+	return ctx->ranks ? ctx->bytes / ctx->ranks : ctx->bytes;
+}
+
+#include "ncclbpf_math.h"
 
 #define KIB(n) ((uint64_t)(n) << 10)
 #define MIB(n) ((uint64_t)(n) << 20)

@@ -23,6 +23,13 @@ nb_helper_fn nb_body_dynptr_from_mem, nb_body_ringbuf_reserve_dynptr,
 /* spin.c */
 nb_helper_fn nb_body_spin_lock, nb_body_spin_unlock;
 
+/* costs.c */
+nb_helper_fn nb_body_nccl_cost, nb_body_nccl_cheapest_proto,
+	nb_body_nccl_cheapest_algo;
+
+/* text.c */
+nb_helper_fn nb_body_strtol, nb_body_strtoul, nb_body_snprintf;
+
 /* Registers hold pointers as numbers, and error numbers sign-extended. */
 static inline void *nb_body_ptr(uint64_t r)
 {

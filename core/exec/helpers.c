@@ -245,6 +245,20 @@ static uint64_t iter_num_destroy(struct nb_run *run, uint64_t r1, uint64_t r2,
 	return 0;
 }
 
+__extension__ typedef unsigned __int128 wide;
+
+static uint64_t mul_div(struct nb_run *run, uint64_t r1, uint64_t r2,
+			uint64_t r3, uint64_t r4, uint64_t r5)
+{
+	wide q = (wide)r1 * r2;
+
+	(void)run, (void)r4, (void)r5;
+	if (!r3)
+		return UINT64_MAX;
+	q /= r3;
+	return q > UINT64_MAX ? UINT64_MAX : (uint64_t)q;
+}
+
 /* Calls and jumps of the engines' own: no body. */
 #define tail_call NULL
 #define for_each_map_elem NULL
@@ -265,6 +279,13 @@ static uint64_t iter_num_destroy(struct nb_run *run, uint64_t r1, uint64_t r2,
 #define dynptr_data nb_body_dynptr_data
 #define spin_lock nb_body_spin_lock
 #define spin_unlock nb_body_spin_unlock
+
+#define strtol nb_body_strtol
+#define strtoul nb_body_strtoul
+#define snprintf nb_body_snprintf
+#define nccl_cost nb_body_nccl_cost
+#define nccl_cheapest_proto nb_body_nccl_cheapest_proto
+#define nccl_cheapest_algo nb_body_nccl_cheapest_algo
 
 bool nb_each_next(struct nb_run *run, struct nb_each *e)
 {

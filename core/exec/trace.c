@@ -121,14 +121,15 @@ bool nb_trace_read(const struct nb_trace *t, uint64_t number,
 
 /* ---- formatting --------------------------------------------------------- */
 
-/* Text being written: at most size - 1 characters, the rest is dropped. */
+/* Text being written: at most size - 1 characters, the rest is counted. */
 struct line {
 	char *out;
-	size_t size, n;
+	size_t size, n, whole;
 };
 
 static void add(struct line *l, char c)
 {
+	l->whole++;
 	if (l->n + 1 < l->size)
 		l->out[l->n++] = c;
 }
@@ -165,16 +166,13 @@ static bool convert(struct line *l, char c, int nl, uint64_t v)
 	return true;
 }
 
-int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
-		    const uint64_t arg[3])
+int nb_trace_format_whole(char *out, size_t size, const char *fmt,
+			  size_t fmt_size, const uint64_t *arg, int most)
 {
 	const char *end = fmt + strnlen(fmt, fmt_size);
-	struct line l = { out, size, 0 };
+	struct line l = { out, size, 0, 0 };
 	int nargs = 0;
 
-	if (size == 0)
-		return -EINVAL;
-	out[0] = '\0';
 	while (fmt < end) {
 		char c = *fmt++;
 		int nl = 0;
@@ -188,11 +186,24 @@ int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
 		c = fmt < end ? *fmt++ : '\0';
 		if (c == '%' && nl == 0)
 			add(&l, '%');
-		else if (nargs == 3 || !convert(&l, c, nl, arg[nargs++])) {
-			out[0] = '\0';
+		else if (nargs == most || !convert(&l, c, nl, arg[nargs++])) {
+			if (size)
+				out[0] = '\0';
 			return -EINVAL;
 		}
 	}
-	out[l.n] = '\0';
-	return (int)l.n;
+	if (size)
+		out[l.n] = '\0';
+	return (int)l.whole;
+}
+
+int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
+		    const uint64_t arg[3])
+{
+	int n;
+
+	if (size == 0)
+		return -EINVAL;
+	n = nb_trace_format_whole(out, size, fmt, fmt_size, arg, 3);
+	return n < 0 || (size_t)n < size ? n : (int)size - 1;
 }

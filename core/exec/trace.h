@@ -43,4 +43,11 @@ bool nb_trace_read(const struct nb_trace *t, uint64_t number,
 int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
 		    const uint64_t arg[3]);
 
+/*
+ * The same with @most values; returns the length that the whole text has, of
+ * which at most @size - 1 characters are in @out. @size may be 0.
+ */
+int nb_trace_format_whole(char *out, size_t size, const char *fmt,
+			  size_t fmt_size, const uint64_t *arg, int most);
+
 #endif

@@ -118,7 +118,7 @@ static const struct nb_hook_spec hooks[NB_NHOOKS] = {
 	[NB_HOOK_##name] = { NB_HOOK_##name,                                 \
 			     word,                                           \
 			     "ncclbpf_" #ctx,                                \
-			     sizeof(struct ncclbpf_##ctx),                   \
+			     offsetof(struct ncclbpf_##ctx, costs),          \
 			     fields_##ctx,                                   \
 			     sizeof(fields_##ctx) / sizeof(fields_##ctx[0]), \
 			     coherent,                                       \

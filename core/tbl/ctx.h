@@ -14,6 +14,13 @@
 struct ncclbpf_tuner {
 #define FIELD(name, type, access, label, unit, doc, source) type name;
 #include "core/tbl/hook_tuner.h"
+#ifndef __bpf__
+	/* Behind what a program may touch, for the helpers that take the
+	 * context: NCCL's cost table of this decision, NCCL_NUM_ALGOS rows of
+	 * NCCL_NUM_PROTOS predicted microseconds, negative for what it does
+	 * not offer; NULL: not known. */
+	const float *costs;
+#endif
 };
 
 enum ncclbpf_coll {

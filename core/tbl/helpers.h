@@ -19,6 +19,8 @@
  *                   initialised; of a bloom filter like VALUE
  *            MEM    readable memory, as many bytes as the next argument says
  *            OUT    writable memory, likewise; need not be initialised
+ *            OUT8   writable memory of 8 bytes, likewise
+ *            STR    a constant string with its NUL, in read-only data
  *            SIZE   a bounded size of 1 byte or more for the argument before
  *            SIZE0  the same, 0 allowed
  *            CTX    the hook's context
@@ -60,12 +62,15 @@ HELPER(88, map_pop_elem,        SCALAR,        MAP, FILL,  NONE,  NONE, NONE, PO
 HELPER(89, map_peek_elem,       SCALAR,        MAP, FILL,  NONE,  NONE, NONE, PUSH,    MAP,      NONE,       "copy the value that pop would take, or ask a bloom filter for one; 0, -ENOENT")
 HELPER(93, spin_lock,           VOID,          LOCK, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    LOCKS,      "take the lock of a map's value, one at a time; until bpf_spin_unlock no helper may be called; after 100 ms with one holder it is taken over")
 HELPER(94, spin_unlock,         VOID,          LOCK, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    UNLOCKS,    "give the lock back")
+HELPER(105, strtol,             SCALAR,        MEM,  SIZE, ANY,   OUT8, NONE, NONE,    COHERENT, NONE,      "read a signed number; flags is the base: 0 (as C writes it), 8, 10 or 16; blanks before it are skipped; characters used, -EINVAL (no number) or -ERANGE, and then the number is 0")
+HELPER(106, strtoul,            SCALAR,        MEM,  SIZE, ANY,   OUT8, NONE, NONE,    COHERENT, NONE,      "the same for an unsigned number; a sign is -EINVAL")
 HELPER(130, ringbuf_output,     SCALAR,        MAP,  MEM,  SIZE0, ANY,  NONE, RINGBUF, LOCAL,    NONE,       "append a record; flags 0, BPF_RB_NO_WAKEUP or BPF_RB_FORCE_WAKEUP; 0, -EAGAIN (full) or -EINVAL")
 HELPER(131, ringbuf_reserve,    SAMPLE_OR_NULL, MAP, ALLOC, ANY,  NONE, NONE, RINGBUF, LOCAL,    NONE,       "room for a record of constant size, or NULL; flags 0; to be submitted or discarded on every path")
 HELPER(132, ringbuf_submit,     VOID,          SAMPLE, ANY, NONE, NONE, NONE, NONE,    LOCAL,    NONE,       "the reserved record is complete; flags as for bpf_ringbuf_output")
 HELPER(133, ringbuf_discard,    VOID,          SAMPLE, ANY, NONE, NONE, NONE, NONE,    LOCAL,    NONE,       "the reserved record shall not be read; flags as for bpf_ringbuf_output")
 HELPER(134, ringbuf_query,      SCALAR,        MAP,  ANY,  NONE,  NONE, NONE, RINGBUF, LOCAL,    NONE,       "BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS or BPF_RB_PROD_POS: that number of bytes; 0 for other flags")
 HELPER(164, for_each_map_elem,  SCALAR,        MAP,  FUNC, PASS,  ANY,  NONE, EACH,    COHERENT, CALLS,      "call fn(map, key, value, ctx) for each element until it returns 1; flags 0; number of calls or a negative errno")
+HELPER(165, snprintf,           SCALAR,        OUT,  SIZE0, STR,  MEM,  SIZE0, NONE,   COHERENT, NONE,      "format at most 12 numbers of 8 bytes into text; formats of bpf_trace_printk; length with the NUL, also where only a part had room, or -EINVAL")
 HELPER(181, loop,               SCALAR,        ANY,  FUNC, PASS,  ANY,  NONE, NONE,    COHERENT, CALLS,      "call fn(i, ctx) for i from 0 to n - 1 until it returns 1; flags 0; number of calls, -E2BIG (n over 2^23) or -EINVAL")
 HELPER(195, map_lookup_percpu_elem, VALUE_OR_NULL, MAP, KEY, ANY,  NONE, NONE, PERCPU,  MAP,      NONE,       "pointer to the element's value of a CPU, or NULL, also where there is no such CPU")
 HELPER(197, dynptr_from_mem,    SCALAR,        KEEP, SIZE0, ANY, NEW_DYNPTR, NONE, NONE, LOCAL,  NONE,       "a dynptr to that part of a map's value; flags 0; 0, -E2BIG (16 MiB or more) or -EINVAL, and then it is empty")
@@ -79,5 +84,10 @@ HELPER(203, dynptr_data,        SLICE_OR_NULL, DYNPTR, ANY, ALLOC, NONE, NONE, N
 HELPER(0x10001, iter_num_new,     SCALAR,      ITER0, ANY, ANY,   NONE, NONE, NONE,    COHERENT, ITER_NEW,   "begin an iterator over the numbers from start to end - 1; 0, -EINVAL or -E2BIG, and then it is empty; always ended by bpf_iter_num_destroy")
 HELPER(0x10002, iter_num_next,    ELEM,        ITER, NONE, NONE,  NONE, NONE, NONE,    COHERENT, ITER_NEXT,  "pointer to the next number, or NULL")
 HELPER(0x10003, iter_num_destroy, VOID,        ITER, NONE, NONE,  NONE, NONE, NONE,    COHERENT, ITER_END,   "end an iterator")
+/* NCCL's costs and wide arithmetic; the numbers are ours. */
+HELPER(0x20001, nccl_cost,        SCALAR,      CTX,  ANY, ANY,    NONE, NONE, NONE,    COHERENT, NONE,      "NCCL's predicted time of (algorithm, protocol) for the collective at hand, in ns; -1: not offered, or not known")
+HELPER(0x20002, nccl_cheapest_proto, SCALAR,   CTX,  ANY, NONE,   NONE, NONE, NONE,    COHERENT, NONE,      "protocol of least cost of an algorithm; -1: none is offered, or costs are not known")
+HELPER(0x20003, nccl_cheapest_algo, SCALAR,    CTX,  ANY, NONE,   NONE, NONE, NONE,    COHERENT, NONE,      "algorithm of least cost with a protocol, -1 for any; -1: none is offered, or costs are not known")
+HELPER(0x20004, mul_div,          SCALAR,      ANY,  ANY, ANY,    NONE, NONE, NONE,    COHERENT, NONE,      "a * b / c with a product of 128 bits, rounded down; 2^64 - 1 where it does not fit or c is 0")
 
 #undef HELPER

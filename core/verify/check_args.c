@@ -3,6 +3,8 @@
 // a kind of argument; the state is only read.
 #include "core/verify/check_args.h"
 
+#include <string.h>
+
 #include "core/verify/callback.h"
 #include "core/verify/check.h"
 #include "core/verify/check_at.h"
@@ -50,7 +52,9 @@ struct nb_extent nb_helper_extent(const struct nb_env *env,
 
 		return (struct nb_extent){ r->r.umin, r->r.umax };
 	}
-	if (m)
+	if (h->arg[arg] == NB_ARG_OUT8)
+		size = 8;
+	else if (m)
 		size = h->arg[arg] == NB_ARG_KEY ? m->key_size : m->value_size;
 	return (struct nb_extent){ size, size };
 }
@@ -141,6 +145,7 @@ static const char *arg_words(enum nb_arg arg)
 	case NB_ARG_MEM:
 		return "memory to read";
 	case NB_ARG_OUT:
+	case NB_ARG_OUT8:
 		return "memory to write";
 	case NB_ARG_FILL:
 		return "memory for the value";
@@ -150,6 +155,7 @@ static const char *arg_words(enum nb_arg arg)
 	case NB_ARG_MAP:
 	case NB_ARG_SIZE:
 	case NB_ARG_SIZE0:
+	case NB_ARG_STR:
 	case NB_ARG_CTX:
 	case NB_ARG_FUNC:
 	case NB_ARG_PASS:
@@ -193,7 +199,9 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
 	enum nb_arg kind = nb_helper_arg(a->env, a->st, h, arg);
 	enum access acc =
-		kind == NB_ARG_OUT || kind == NB_ARG_FILL ? STORE : LOAD;
+		kind == NB_ARG_OUT || kind == NB_ARG_OUT8 || kind == NB_ARG_FILL
+			? STORE
+			: LOAD;
 	struct nb_range off = nb_access_offset(r, 0);
 	bool null = false;
 
@@ -271,6 +279,27 @@ static int check_size_arg(const struct at *a, const struct nb_helper_spec *h,
 	return 0;
 }
 
+/* A string that never changes: in constant data, with its end. */
+static int check_string(const struct at *a, const struct nb_helper_spec *h,
+			int number)
+{
+	const struct nb_reg *r = reg(a, number);
+	const struct nb_map_spec *m =
+		r->kind == NB_REG_VALUE ? &a->env->img->maps[r->map] : NULL;
+	int64_t off = (int64_t)r->r.t.value;
+
+	if (m && m->origin == NB_ORIGIN_RODATA && nb_range_is_const(&r->r) &&
+	    off >= 0 && off < (int64_t)m->value_size &&
+	    (!m->init || memchr(m->init + off, 0, m->value_size - (size_t)off)))
+		return 0;
+	return refuse(a, NB_FIND_ARG_MEM, number,
+		      nb_say(a->env,
+			     "a constant string with its NUL in r%d for "
+			     "bpf_%s",
+			     number, h->name),
+		      "write it as static const char fmt[] = \"...\";");
+}
+
 static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 		     unsigned arg)
 {
@@ -308,6 +337,8 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 					     number, h->name),
 				      "");
 		return 0;
+	case NB_ARG_STR:
+		return check_string(a, h, number);
 	case NB_ARG_FUNC:
 		return nb_check_callback(a, h, number);
 	case NB_ARG_ITER0:
@@ -321,6 +352,7 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 	case NB_ARG_VALUE:
 	case NB_ARG_MEM:
 	case NB_ARG_OUT:
+	case NB_ARG_OUT8:
 	case NB_ARG_FILL:
 	case NB_ARG_ALLOC:
 	case NB_ARG_SAMPLE:
@@ -338,7 +370,8 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 static bool is_memory(enum nb_arg arg)
 {
 	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
-	       arg == NB_ARG_OUT || arg == NB_ARG_FILL || arg == NB_ARG_KEEP;
+	       arg == NB_ARG_OUT || arg == NB_ARG_OUT8 || arg == NB_ARG_FILL ||
+	       arg == NB_ARG_KEEP;
 }
 
 /* First what stands alone, then memory, whose size other arguments say. */

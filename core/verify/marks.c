@@ -229,7 +229,7 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 
 	if (r->kind != NB_REG_STACK || (h && h->arg[arg] == NB_ARG_PASS))
 		return; /* looked at by the callback itself */
-	if (h && h->arg[arg] == NB_ARG_OUT) {
+	if (h && (h->arg[arg] == NB_ARG_OUT || h->arg[arg] == NB_ARG_OUT8)) {
 		hi = (int64_t)nb_helper_extent(env, st, h, arg).max;
 		charge(env, 4 * hi);
 		return;

@@ -759,7 +759,7 @@ static bool reads(enum nb_arg arg)
 
 static bool writes(enum nb_arg arg)
 {
-	return arg == NB_ARG_OUT || arg == NB_ARG_FILL;
+	return arg == NB_ARG_OUT || arg == NB_ARG_OUT8 || arg == NB_ARG_FILL;
 }
 
 /* What an argument, or the memory behind it, says about r0. */

@@ -267,6 +267,31 @@ START_TEST(size_aware_goes_by_size)
 }
 END_TEST
 
+START_TEST(cheap_ring_pays_a_tenth_at_most)
+{
+	struct policy p = open_policy("policies/cheap_ring.bpf.c");
+	float costs[NCCL_NUM_ALGOS * NCCL_NUM_PROTOS];
+	struct ncclbpf_tuner ctx = call(4096);
+
+	decide(&p, &ctx); /* costs are not known */
+	ck_assert_int_eq(ctx.algo, NCCL_ALGO_UNDEF);
+	for (int i = 0; i < NCCL_NUM_ALGOS * NCCL_NUM_PROTOS; i++)
+		costs[i] = 500.0f;
+	costs[NCCL_ALGO_NVLS * 3 + NCCL_PROTO_SIMPLE] = 100.0f;
+	for (float ring = 109.0f; ring < 112.0f; ring += 1.0f) {
+		costs[NCCL_ALGO_RING * 3 + NCCL_PROTO_LL128] = ring;
+		ctx = call(4096);
+		ctx.costs = costs;
+		decide(&p, &ctx);
+		ck_assert_int_eq(ctx.algo, ring <= 110.0f ? NCCL_ALGO_RING
+							  : NCCL_ALGO_UNDEF);
+		ck_assert_int_eq(ctx.proto, ring <= 110.0f ? NCCL_PROTO_LL128
+							   : NCCL_PROTO_UNDEF);
+	}
+	close_policy(&p);
+}
+END_TEST
+
 START_TEST(nvlink_ring_mid_keeps_to_its_ranges)
 {
 	struct policy p = open_policy("policies/nvlink_ring_mid.bpf.c");
@@ -465,6 +490,7 @@ UNIT_MAIN("policies",
 			      0, 3);
 	  tcase_add_test(tc, noop_has_no_opinion);
 	  tcase_add_test(tc, size_aware_goes_by_size);
+	  tcase_add_test(tc, cheap_ring_pays_a_tenth_at_most);
 	  tcase_add_test(tc, nvlink_ring_mid_keeps_to_its_ranges);
 	  tcase_add_test(tc, force_does_what_its_map_says);
 	  tcase_add_test(tc, adaptive_channels_reads_and_counts);

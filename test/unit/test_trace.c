@@ -325,7 +325,7 @@ START_TEST(every_row_has_a_body_and_nothing_else)
 		ck_assert((nb_helper_body(h[i].id) != NULL) ==
 			  (h[i].effect != NB_EFFECT_CALLS &&
 			   h[i].effect != NB_EFFECT_TAIL));
-	for (int32_t id = -1000; id < 0x11000; id++)
+	for (int32_t id = -1000; id < 0x21000; id++)
 		found += nb_helper_body(id) != NULL;
 	ck_assert_uint_eq(found, n - 3);
 	ck_assert(nb_helper_body(INT32_MAX) == NULL);

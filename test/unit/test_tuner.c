@@ -137,7 +137,7 @@ START_TEST(a_table_is_known_again_by_every_entry)
 		float before;
 
 		wild_table(t);
-		nb_seen_fill(s, t, 7, 3);
+		nb_seen_fill(s, t, 7, 3, 4, 4096);
 		ck_assert(nb_seen_is(s, t));
 		nb_costs_scan(t, 21, &c);
 		ck_assert_uint_eq(s->costs.usable, c.usable);
@@ -148,7 +148,7 @@ START_TEST(a_table_is_known_again_by_every_entry)
 		t[i] = before;
 		ck_assert(nb_seen_is(s, t));
 	}
-	nb_seen_fill(s, t, 6, 3); /* a shape that is not kept */
+	nb_seen_fill(s, t, 6, 3, 4, 4096); /* a shape that is not kept */
 	ck_assert(!nb_seen_is(s, t));
 	for (uint64_t b = 0; b < 10000; b++)
 		ck_assert(nb_seen_slot(seen, b << 20, (int)roll(5)) <
@@ -968,6 +968,98 @@ START_TEST(explain_runs_on_copies)
 }
 END_TEST
 
+/* channels = cost in ns of the ring's cheapest protocol; the answer: NCCL's
+ * cheapest of all */
+static const char from_costs[] = "mov %r6, %r1\n"
+				 "mov %r2, 1\n"
+				 "call 131074\n"
+				 "mov %r3, %r0\n"
+				 "mov %r1, %r6\n"
+				 "mov %r2, 1\n"
+				 "call 131073\n"
+				 "stxw [%r6+76], %r0\n"
+				 "mov %r1, %r6\n"
+				 "mov %r2, -1\n"
+				 "call 131075\n"
+				 "stxw [%r6+68], %r0\n"
+				 "mov %r1, %r6\n"
+				 "mov %r2, %r0\n"
+				 "call 131074\n"
+				 "stxw [%r6+72], %r0\n"
+				 "mov %r0, 0\nexit\n";
+
+/* Of usable entries of the ring, in ns as the helper answers. */
+static uint32_t ring_ns(const float t[21])
+{
+	double best = -1;
+
+	for (int i = RING * 3; i < RING * 3 + 3; i++)
+		if (t[i] >= 0 && t[i] < 3.6e9f &&
+		    (best < 0 || (double)t[i] < best))
+			best = (double)t[i];
+	return best < 0 ? UINT32_MAX
+			: (uint32_t)(uint64_t)(best * 1000.0 + 0.5);
+}
+
+START_TEST(policies_see_the_costs_of_their_decision)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	struct nb_explain ex;
+	int channels = 0;
+
+	hold("costs", from_costs, NULL, 0);
+	use("costs");
+	for (uint32_t i = 0; i < 20000; i++) {
+		float t[21], was[21];
+
+		wild_table(t);
+		memcpy(was, t, sizeof(t));
+		ck_assert_int_eq(
+			ncclTunerPlugin_v5.get_coll_info(c, 4, 4096 + i % 200,
+							 1, (float **)(void *)t,
+							 7, 3, 0, &channels),
+			0);
+		ck_assert_uint_eq(c->ctx.channels, ring_ns(was));
+		ck_assert_int_eq(c->ctx.algo, c->ctx.nccl_algo);
+		ck_assert_int_eq(c->ctx.proto, c->ctx.nccl_proto);
+	}
+	/* explain: those of the decision that it starts from */
+	ask(c, 4, 5000);
+	nb_runtime_lock(rt());
+	ck_assert_int_eq(nb_comm_explain(c, 4, 5001, &ex, NULL), 0);
+	ck_assert_uint_eq(ex.step[0].channels, 104000);
+	ck_assert_int_eq(nb_comm_explain(c, 2, 5001, &ex, NULL), 0);
+	ck_assert_uint_eq(ex.step[0].channels, UINT32_MAX);
+	nb_runtime_unlock(rt());
+	nb_comm_free(c);
+}
+END_TEST
+
+START_TEST(costs_come_in_every_version)
+{
+	void *c = NULL;
+	int n = 0, algo = -1, proto = -1;
+	float t[18];
+
+	begin_with(from_costs);
+	ncclTunerPlugin_v3.init(8, 1, logger, &c);
+	for (int i = 0; i < 18; i++) /* before 2.23: six algorithms */
+		t[i] = 100.0f + (float)i;
+	ncclTunerPlugin_v3.get_coll_info(c, 4, 1024, 1, (float **)(void *)t, 6,
+					 3, &n);
+	ck_assert_uint_eq(((struct nb_comm *)c)->ctx.channels, 103000);
+	ck_assert_int_eq(((struct nb_comm *)c)->ctx.algo, TREE);
+	ncclTunerPlugin_v3.destroy(c);
+	/* v2 tells what is offered, not what it costs */
+	ncclTunerPlugin_v2.init(8, 1, logger, &c);
+	ncclTunerPlugin_v2.get_coll_info(c, 4, 1024, 0, 0, 1, &algo, &proto,
+					 &n);
+	ck_assert_uint_eq(((struct nb_comm *)c)->ctx.channels, UINT32_MAX);
+	ck_assert_int_eq(((struct nb_comm *)c)->ctx.algo, -1);
+	ncclTunerPlugin_v2.destroy(c);
+}
+END_TEST
+
 START_TEST(counters_outlive_generations)
 {
 	struct nb_comm *c = rank_of(1, 1);
@@ -1354,6 +1446,8 @@ UNIT_MAIN(
 	tcase_add_test(tc, policy_in_use_is_not_discarded);
 	tcase_add_test(tc, staged_undo_and_environment_keep_their_policies);
 	tcase_add_test(tc, explain_runs_on_copies);
+	tcase_add_test(tc, policies_see_the_costs_of_their_decision);
+	tcase_add_test(tc, costs_come_in_every_version);
 	tcase_add_test(tc, counters_outlive_generations);
 	tcase_add_test(tc, eight_ranks_change_at_the_same_decision);
 	tcase_add_test(tc, communicators_come_and_go_on_many_threads);

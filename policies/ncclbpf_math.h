@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Arithmetic for policies, part of ncclbpf_policy.h. All of it is inline: no
+ * helper is called but where it says so, and the verifier sees the bounds.
+ * Numbers are unsigned; what does not fit stays at the end of the range.
+ */
+#ifndef NCCLBPF_MATH_H
+#define NCCLBPF_MATH_H
+
+/* a + b, at most 2^64 - 1 */
+static __always_inline uint64_t ncclbpf_sat_add(uint64_t a, uint64_t b)
+{
+	return a + b < a ? ~(uint64_t)0 : a + b;
+}
+
+/* a - b, at least 0 */
+static __always_inline uint64_t ncclbpf_sat_sub(uint64_t a, uint64_t b)
+{
+	return a < b ? 0 : a - b;
+}
+
+/* a * b, at most 2^64 - 1 */
+static __always_inline uint64_t ncclbpf_sat_mul(uint64_t a, uint64_t b)
+{
+	return b && a > ~(uint64_t)0 / b ? ~(uint64_t)0 : a * b;
+}
+
+/*
+ * One step of an exponentially weighted moving average: @sample has a weight
+ * of 2^-shift, shift 0 to 63. The average moves by one at least until it is
+ * @sample.
+ */
+static __always_inline uint64_t ncclbpf_ewma(uint64_t average, uint64_t sample,
+					     uint32_t shift)
+{
+	uint64_t part = ((uint64_t)1 << (shift & 63)) - 1;
+	uint64_t way = sample < average ? average - sample : sample - average;
+	uint64_t step = (way >> (shift & 63)) + ((way & part) != 0);
+
+	return sample < average ? average - step : average + step;
+}
+
+/*
+ * a / b as a fixed-point number with @shift (0 to 63) binary places, rounded
+ * down; 2^64 - 1 where it does not fit or b is 0. Calls bpf_mul_div.
+ */
+static __always_inline uint64_t ncclbpf_fixed_div(uint64_t a, uint64_t b,
+						  uint32_t shift)
+{
+	return (uint64_t)bpf_mul_div(a, (uint64_t)1 << (shift & 63), b);
+}
+
+/* a times a fixed-point number with @shift binary places, likewise. */
+static __always_inline uint64_t ncclbpf_fixed_mul(uint64_t a, uint64_t factor,
+						  uint32_t shift)
+{
+	return (uint64_t)bpf_mul_div(a, factor, (uint64_t)1 << (shift & 63));
+}
+
+#endif
