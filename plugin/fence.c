@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <time.h>
 
+#include "plugin/step.h"
+
 static uint64_t load(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
@@ -21,8 +23,14 @@ static void store(uint64_t *p, uint64_t v)
 
 static bool swap(uint64_t *p, uint64_t from, uint64_t to)
 {
-	return __atomic_compare_exchange_n(p, &from, to, false,
-					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	uint64_t was = from;
+	bool done;
+
+	NB_DONE(SWAP, from, done ? to : from,
+		done = __atomic_compare_exchange_n(p, &was, to, false,
+						   __ATOMIC_SEQ_CST,
+						   __ATOMIC_SEQ_CST));
+	return done;
 }
 
 static uint64_t now_ns(void)
@@ -67,20 +75,27 @@ static bool wait_decided(struct nb_fence_rank *f, uint64_t word,
 	bool changed = false;
 
 	store(&f->slot->waiting, word);
+	NB_STEP(WAITING);
 	for (unsigned turn = 0; load(&f->record->word) == word; turn++) {
-		changed = now_ns() >= deadline && abort_word(f->record, word);
+		if (now_ns() >= deadline) {
+			NB_STEP(PATIENCE);
+			changed = abort_word(f->record, word);
+		}
 		if (changed)
 			break;
 		pause_for(turn);
 	}
+	NB_STEP(RELEASED);
 	store(&f->slot->waiting, 0);
 	return changed;
 }
 
 static void adopt(struct nb_fence_rank *f, uint32_t number)
 {
+	NB_STEP(ADOPT);
 	__atomic_store_n(&f->number, number, __ATOMIC_RELAXED);
 	__atomic_store_n(&f->slot->generation, number, __ATOMIC_RELEASE);
+	NB_STEP(ADOPTED);
 }
 
 uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
@@ -88,6 +103,7 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 	uint64_t deadline = 0;
 
 	*timed_out = false;
+	NB_STEP(ANNOUNCED);
 	for (;;) {
 		uint64_t word = load(&f->record->word);
 		uint64_t fence = nb_fence_word_seq(word);
@@ -176,6 +192,7 @@ void nb_fence_recover(struct nb_seg_comm *c)
 {
 	uint64_t word = load(&c->record.word);
 
+	NB_STEP(RECOVER);
 	if (nb_fence_word_state(word) == NB_FENCE_ARMED)
 		abort_word(&c->record, word);
 }
@@ -205,7 +222,9 @@ enum nb_fence_outcome nb_fence_arm(struct nb_seg_comm *c, uint32_t number,
 	if (most > NB_FENCE_MAX_SEQ || fence > NB_FENCE_MAX_SEQ)
 		return NB_FENCE_EXHAUSTED;
 	*word = nb_fence_word(NB_FENCE_ARMED, number, fence);
+	NB_STEP(READY);
 	store(&c->record.fallback, before);
+	NB_STEP(FALLBACK);
 	return swap(&c->record.word, before, *word) ? NB_FENCE_COMMITTED
 						    : NB_FENCE_OVERRUN;
 }
@@ -261,14 +280,18 @@ enum nb_fence_outcome nb_fence_decide(struct nb_segment *s,
 	uint64_t fence = nb_fence_word_seq(word);
 	uint32_t number = nb_fence_word_gen(word);
 
+	NB_STEP(ARMED);
 	if (membarrier && !nb_segment_membarrier(s)) {
 		abort_word(&c->record, word);
 		return NB_FENCE_NO_BARRIER;
 	}
+	NB_STEP(BARRIER);
 	if (!none_past(c, word)) {
+		NB_STEP(OVERRUN);
 		abort_word(&c->record, word);
 		return NB_FENCE_OVERRUN;
 	}
+	NB_STEP(NONE_PAST);
 	return swap(&c->record.word, word,
 		    nb_fence_word(NB_FENCE_COMMIT, number, fence))
 		       ? NB_FENCE_COMMITTED
