@@ -89,6 +89,8 @@ struct nb_env {
 	/* of this walk, besides instructions: work that grows with what a
 	 * state holds, in units of about one instruction's */
 	uint64_t work;
+	/* instructions that walks without and with widening took so far */
+	uint32_t spent[2];
 	/* branches that led to the state walked now */
 	struct nb_turn *history;
 	uint32_t nhistory, nturns, history_cap;

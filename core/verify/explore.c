@@ -69,6 +69,7 @@ struct walk {
 	uint32_t passes;      /* may_goto passed on this way */
 	struct pending *pending;
 	uint32_t npending, walked;
+	uint32_t room;	 /* instructions that may be walked, and other work */
 	uint32_t oldest; /* of pending; above 0 only where env->seek is */
 	struct free_block *free[NCLASSES];
 	struct free_block *free_nodes;
@@ -881,9 +882,9 @@ static int over_steps(struct walk *w)
 	return nb_refuse(env, NB_FIND_COMPLEXITY, head, -1,
 			 nb_say(env, "a verdict within %u instructions%s",
 				env->opts.max_insns,
-				w->walked > env->opts.max_insns
-					? ""
-					: ", or fewer with much on the stack"),
+				w->walked > w->room ? ""
+						    : ", or fewer with much on "
+						      "the stack"),
 			 nb_say(env,
 				"the walk passed %s %u times and was not at "
 				"its end",
@@ -940,8 +941,8 @@ static int walk_way(struct walk *w)
 			if (f == COVERED)
 				return 0;
 		}
-		if (w->walked++ >= env->opts.max_insns ||
-		    env->work > (uint64_t)env->opts.max_insns * WORK)
+		if (w->walked++ >= w->room ||
+		    env->work > (uint64_t)w->room * WORK)
 			return over_steps(w);
 		env->aux[w->pc] |= NB_AUX_REACHED;
 		nb_global_note_frames(env, w->st->nframes);
@@ -1015,6 +1016,29 @@ static int walk_all(struct walk *w)
 	return rc;
 }
 
+/*
+ * Walks of the same kind, one for each global function, share what they may
+ * walk. A second walk for words has its own.
+ */
+static uint32_t room(const struct nb_env *env)
+{
+	uint32_t all = env->opts.max_insns, spent = env->spent[env->widen];
+
+	if (env->seek)
+		return all;
+	return spent < all ? all - spent : 0;
+}
+
+static void spend(const struct walk *w)
+{
+	struct nb_env *env = w->env;
+	uint64_t other = env->work / WORK;
+
+	if (!env->seek)
+		env->spent[env->widen] +=
+			w->walked > other ? w->walked : (uint32_t)other;
+}
+
 int nb_explore(struct nb_env *env)
 {
 	struct walk *w = nb_arena_alloc(env->arena, sizeof(*w));
@@ -1036,8 +1060,10 @@ int nb_explore(struct nb_env *env)
 		env->v->stats.states_kept = 0;
 		env->marks = NULL;
 		env->work = 0;
+		w->room = room(env);
 		find_steps(w);
 		rc = walk_all(w);
+		spend(w);
 	}
 	env->v->stats.insns_walked += w->walked;
 	free(w->st);

@@ -189,6 +189,7 @@ static int judge(struct nb_env *env)
 	if (!nb_region_init(env))
 		return NB_E_NOMEM;
 	env->labels = true;
+	memset(env->spent, 0, sizeof(env->spent));
 	rc = nb_globals_walk(env, walk);
 	return rc ? rc : check_verdict(env);
 }

@@ -298,7 +298,50 @@ START_TEST(what_is_found_is_tested_first)
 }
 END_TEST
 
-UNIT_MAIN("of_maps",
+/* How many elements a map found in a map has, its definition does not say. */
+START_TEST(turns_over_what_is_found)
+{
+	static const char text[] = "stw [%r10-8], 0\nmov %r2, %r10\n"
+				   "add %r2, -8\nlddw %r1, 0x7000\ncall 1\n"
+				   "jeq %r0, 0, out\nmov %r1, %r0\n"
+				   "lddw func %r2, cb\nmov %r3, 0\n"
+				   "mov %r4, 0\ncall 164\njslt %r0, 0, out\n"
+				   "mov %r1, %r10\nadd %r1, %r0\n"
+				   "stb [%r1-3], 1\nout:\nmov %r0, 0\nexit\n"
+				   "cb:\nmov %r0, 0\nexit\n";
+	struct nb_slot slots[MADE_SLOTS];
+	struct nb_prog prog = { .name = "f",
+				.section = "tuner",
+				.hook = NB_HOOK_TUNER,
+				.slots = slots };
+	const struct nb_image img = { .name = "p",
+				      .maps = maps,
+				      .nmaps = NMAPS,
+				      .progs = &prog,
+				      .nprogs = 1 };
+	struct nb_err err = { .text = "" };
+	char why[sizeof(((struct nb_err *)0)->text)];
+	size_t n;
+
+	ck_assert_msg(!nb_asm(slots, MADE_SLOTS, &n, text, &err), "%s",
+		      err.text);
+	for (size_t i = 0; i < n; i++)
+		if (slots[i].opcode == 0x18 && slots[i].imm >= MADE_MAP) {
+			slots[i].regs |= 1 << 4;
+			slots[i].imm -= MADE_MAP;
+		}
+	prog.nslots = (uint32_t)n;
+	fresh(types[_i], 0);
+	ck_assert(!nb_image_may_hold(&img, OUTER, OTHER));
+	ck_assert_msg(accepted(&img, why), "%s", why);
+	for (int i = INNER; i < NMAPS; i++)
+		maps[i].type = NB_MAP_PERCPU_ARRAY;
+	ck_assert(nb_image_may_hold(&img, OUTER, OTHER));
+	ck_assert(!accepted(&img, why));
+}
+END_TEST
+
+UNIT_MAIN("of_maps", tcase_add_loop_test(tc, turns_over_what_is_found, 0, 2);
 	  tcase_add_loop_test(tc, programs_look_up_through_local_maps, 0, 2);
 	  tcase_add_loop_test(tc, coherent_maps_change_with_generations, 0, 2);
 	  tcase_add_loop_test(tc, only_maps_like_the_inner_definition_go_in, 0,
