@@ -67,6 +67,7 @@ help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
 
 ## make demo       an 8-rank job, a policy loaded while it runs (under 3 min)
+## make demo-coherence   a reload with and without a fence (under 1 min)
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make golden     record the words of rejections anew, show what changed
@@ -188,6 +189,11 @@ RELEASE := $(if $(filter command line,$(origin B)),$(B),build/release)
 demo: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
 	@examples/demo/demo.sh $(RELEASE)
+
+.PHONY: demo-coherence
+demo-coherence: setup
+	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
+	@examples/coherence/demo.sh $(RELEASE)
 
 bench: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies benches >/dev/null

@@ -28,10 +28,10 @@ local function choice(d)
 end
 
 -- Groups of ranks that decided alike, the largest first.
-local function groups(members)
+local function groups(members, seq)
 	local by, list = {}, {}
 	for _, m in ipairs(members) do
-		local key = choice(m.decision)
+		local key = read.number(m.decisions) <= seq and "not come to it yet" or choice(m.decision)
 		if not by[key] then
 			by[key] = { answer = key, members = {} }
 			list[#list + 1] = by[key]
@@ -69,7 +69,7 @@ local function explain(t, c)
 	if c.verdict == "diverged" then
 		t[#t + 1] = (c.earlier and "  they had differed before; the first of the decisions kept that differs is number %s:"
 			or "  the first decision that differs is number %s:"):format(tostring(c.seq))
-		for _, g in ipairs(groups(members)) do
+		for _, g in ipairs(groups(members, read.number(c.seq))) do
 			local gen = first(g.members, "generation")
 			t[#t + 1] = ("    %-40s %d rank%s: slot %s%s"):format(g.answer, #g.members, #g.members == 1 and "" or "s", names(g.members),
 				gen and ", generation " .. tostring(gen) or "")

@@ -8,7 +8,10 @@
 //	        [--min 1K] [--max 256M] [--factor 2] [--seconds S | --loops N]
 //	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
 //[--report FILE]
-//	        [--nodes N] [--no-nvls] [--comms N]
+//	        [--nodes N] [--no-nvls] [--comms N] [--hang]
+//
+// --hang: ranks that took different decisions stand still until SIGTERM, as
+// real ones do, in place of ending.
 //
 // Exit status: 0; 1 a call failed; 3 ranks took different decisions (real
 // GPUs would hang); 64 usage.
@@ -43,14 +46,14 @@ struct answer {
 /* Shared by all ranks, threads or processes. */
 struct meeting {
 	pthread_barrier_t all;
-	volatile int stop, failed, diverged;
+	volatile int stop, failed, diverged, hung;
 	uint64_t done[MAX_RANKS]; /* collectives decided */
 	struct answer ring[MAX_RANKS][RING];
 };
 
 static struct {
 	int ranks, nodes, abi, comms;
-	bool procs, threads, nvls;
+	bool procs, threads, nvls, hang;
 	int colls[MAX_COLLS], ncolls;
 	size_t min, max, factor;
 	double seconds;
@@ -130,7 +133,11 @@ static void compare(int rank, uint64_t seq, const struct host_choice *c)
 		if (a->algo == c->algo && a->proto == c->proto &&
 		    a->channels == c->channels)
 			continue;
-		meet->diverged = meet->stop = 1;
+		meet->diverged = 1;
+		if (opt.hang)
+			meet->hung = 1;
+		else
+			meet->stop = 1;
 		fprintf(stderr,
 			"stand-in: DIVERGENCE at collective %llu: rank %d "
 			"%s/%s %d channels, rank %d %s/%s %d channels\n",
@@ -208,6 +215,8 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 		      size_t bytes)
 {
 	keep_step(seq);
+	while (meet->hung && !meet->stop)
+		nap(1000);
 	for (int i = 0; i < me->count; i++) {
 		struct host_choice c;
 		int rc = host_decide(&me->comm[i], coll, bytes, 0, &c);
@@ -441,7 +450,8 @@ static bool options(int argc, char **argv)
 		{ "pause-ms", 1, NULL, 'x' }, { "ahead", 1, NULL, 'x' },
 		{ "report", 1, NULL, 'x' },   { "table", 1, NULL, 'x' },
 		{ "procs", 0, NULL, 'p' },    { "threads", 0, NULL, 't' },
-		{ "no-nvls", 0, NULL, 'n' },  { NULL, 0, NULL, 0 }
+		{ "no-nvls", 0, NULL, 'n' },  { "hang", 0, NULL, 'h' },
+		{ NULL, 0, NULL, 0 }
 	};
 	int o, at;
 
@@ -450,6 +460,7 @@ static bool options(int argc, char **argv)
 			return false;
 		opt.procs |= o == 'p';
 		opt.threads |= o == 't';
+		opt.hang |= o == 'h';
 		opt.nvls &= o != 'n';
 	}
 	return optind == argc && opt.ranks > 0 && opt.ranks <= MAX_RANKS &&
