@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "core/job/agree.h"
+#include "plugin/compose.h"
 #include "plugin/fence.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
@@ -167,6 +168,23 @@ int nb_change_stage_use(struct nb_runtime *rt, const char *const *names,
 	nb_runtime_lock(rt);
 	nb_runtime_sync(rt);
 	rc = find_all(rt, names, n, policies, err);
+	if (!rc)
+		rc = nb_gen_new(&g, policies, n, rt->baseline, err);
+	nb_runtime_unlock(rt);
+	return rc ? rc : stage_new(rt, g, digest, err);
+}
+
+int nb_change_stage_edit(struct nb_runtime *rt, const struct nb_edit *edit,
+			 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	struct nb_policy *policies[NB_GEN_MAX_POLICIES];
+	struct nb_gen *g = NULL;
+	uint32_t n;
+	int rc;
+
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	rc = nb_compose_apply(rt, edit, policies, &n, err);
 	if (!rc)
 		rc = nb_gen_new(&g, policies, n, rt->baseline, err);
 	nb_runtime_unlock(rt);

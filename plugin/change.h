@@ -31,6 +31,14 @@ int nb_change_stage_use(struct nb_runtime *rt, const char *const *names,
 			uint32_t n, uint8_t digest[NB_SHA256_SIZE],
 			struct nb_err *err);
 
+/*
+ * Stage the baseline's policies with one added, removed or moved.
+ * The errors of nb_compose_apply, NB_E_LIMIT, NB_E_NOMEM.
+ */
+struct nb_edit;
+int nb_change_stage_edit(struct nb_runtime *rt, const struct nb_edit *edit,
+			 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
+
 /* Stage the generation before the last committed change. NB_E_NOENT: none. */
 int nb_change_stage_undo(struct nb_runtime *rt, uint8_t digest[NB_SHA256_SIZE],
 			 struct nb_err *err);

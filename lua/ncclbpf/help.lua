@@ -47,6 +47,16 @@ Names stand for policies in the job; a word with / or ending in .o or .policy is
 	["policy load"] = [[
 FILE is an object (.bpf.o) or an image (.policy). All processes of the job accept it or
 none holds it. Then: policy use NAME]],
+	["policy add"] = [[
+policy add force                    behind those in use: it has the last word
+policy add force before=size_aware  or first=yes
+The others keep their maps and counters; policy list shows the order.]],
+	["policy remove"] = [[
+policy remove force                 the others stay in their order
+It is held on: policy add brings it back, policy discard forgets it.]],
+	["policy move"] = [[
+policy move force first=yes         or last=yes, or before=NAME
+Each sees what the one before it answered, so the last one decides.]],
 	["policy undo"] = [[
 Policies and coherent maps are again what they were before the last change. A second
 undo takes back the first: to go further back, name what you want with policy use.]],

@@ -276,6 +276,19 @@ function Target:policy_use(...)
 	return g:change(session.line(list))
 end
 
+-- t:policy_add(name[, {before=, first=true, last=true}]) -> change | nil, err
+-- t:policy_move(name, {before=, first=true, last=true}), t:policy_remove(name): the same
+for _, verb in ipairs { "add", "move", "remove" } do
+	local what = "target:policy_" .. verb
+	Target["policy_" .. verb] = function(self, name, place)
+		check(name, "string", what)
+		place = errors.check_options(what, place, verb ~= "remove" and { before = "string", first = "boolean", last = "boolean" } or {})
+		local g, err = group_of(self)
+		if not g then return nil, err end
+		return g:change(policy.edit_line(verb, name, place))
+	end
+end
+
 function Target:policy_discard(name)
 	check(name, "string", "target:policy_discard")
 	local g, err = group_of(self)

@@ -496,6 +496,21 @@ function M.cmd_use(ctx)
 	return change(ctx, session.line(words), "policy use " .. table.concat(ctx.args, " "))
 end
 
+-- policy add, remove, move; the line of one: words, name, place
+function M.edit_line(verb, name, place)
+	local words = { "policy", verb, name }
+	for _, k in ipairs { "before", "first", "last" } do
+		local v = place and place[k]
+		if v then words[#words + 1] = k .. "=" .. (v == true and "yes" or v) end
+	end
+	return session.line(words)
+end
+
+function M.cmd_edit(ctx)
+	local verb = ctx.row.words:match "%S+$"
+	return change(ctx, M.edit_line(verb, ctx.args[1], ctx.opt), ctx.row.words .. " " .. ctx.args[1])
+end
+
 function M.cmd_undo(ctx)
 	local result, err = change(ctx, "policy undo", "policy undo")
 	if not result or ctx.flags.dry_run then return result, err end

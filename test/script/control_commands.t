@@ -131,6 +131,41 @@ says "policy use none" '"change":"'$zeros '"state":"committed"'
 settle
 ask "decision tail 2"
 says "NCCL decides again" '"by":null'
+# ---- policy add, move, remove
+ask "policy add ring" "policy add tree"
+says "policy add" '"state":"committed"'
+settle
+ask "comm show $comm"
+says "goes behind those in use" '"policies":["ring","tree"]' '"by":"tree"'
+ask "policy move tree first=yes" "policy add tables before=ring"
+settle
+ask "comm show $comm"
+says "policy move, and add before another" '"policies":["tree","tables","ring"]' '"by":"ring"'
+ask "policy list"
+says "policy list has the order" '"name":"ring"' '"position":2'
+ask "policy move tree last=yes" "policy move ring before=tables"
+settle
+ask "comm show $comm"
+says "policy move to the end, and before another" '"policies":["ring","tables","tree"]'
+refuses "policy add of one in use" exists "policy add ring"
+says "says what to do instead" "policy move ring"
+refuses "policy add of an unknown one" not_found "policy add rng"
+refuses "policy add before one not in use" not_found "policy add big before=choice"
+refuses "policy add at two places" bad_argument "policy add big before=ring first=yes"
+refuses "policy move to no place" bad_argument "policy move ring"
+refuses "policy move before itself" bad_argument "policy move ring before=ring"
+refuses "policy move of one not in use" not_found "policy move big first=yes"
+refuses "policy remove of one not in use" not_found "policy remove big"
+ask "policy remove tables" "policy remove tree"
+settle
+ask "comm show $comm"
+says "policy remove leaves the others" '"policies":["ring"]'
+ask "policy undo"
+settle
+ask "comm show $comm"
+says "undo brings back what was removed" '"policies":["ring","tree"]'
+ask "policy remove tree" "policy remove ring"
+says "without the last one no policy is left" '"change":"'$zeros '"state":"committed"'
 ask "policy discard big"
 says "policy discard" '"name":"big","digest":"'
 refuses "policy discard of no policy" not_found "policy discard big"

@@ -53,6 +53,16 @@ all "every process decides by it" '"by":"ring"' "decision tail 1"
 all "and says so" '"policies":["ring"]' status
 all "nothing is staged any more" '"staged":null' "change status"
 
+# ---- another order, worked out in each process
+all "policy add commit=no" '"state":"staged"' "policy add tree first=yes commit=no"
+d=$(digest)
+all "is the same digest in all" "\"staged\":\"$d\"" "change status"
+first
+ask "change commit $d"
+says "and commits" '"state":"committed"'
+settle
+all "every process has that order" '"policies":["tree","ring"]' status
+
 # ---- a coherent map and the policy's content
 all "policy use choice commit=no" '"state":"staged"' "policy use choice commit=no"
 d=$(digest)

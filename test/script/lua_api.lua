@@ -175,6 +175,15 @@ test("what was read can be written", ev[key].u64 == 3 and ev[key].number.part[4]
 test("delete", ev:delete(key) and ev[key] == nil)
 local counts = assert(t3:map "counts")
 test("a per-CPU element is a list", type(counts[0]) == "table" and #counts[0] >= 1)
+-- one policy more, elsewhere, fewer
+local c3 = t3:policy_add("force", { before = "types" })
+test("add: committed", c3 and c3.state == "committed" and t3:status().policies[1] == "force", c3)
+c3 = t3:policy_move("force", { last = true })
+test("move: committed", c3 and c3.state == "committed" and t3:status().policies[2] == "force", c3)
+fails("move of one that is not there", "not_found", t3:policy_move("nosuch", { first = true }))
+c3 = nb.policy.remove { "force" }
+test("remove, by the command's function", c3 and #t3:status().policies == 1, c3)
+raises("remove has no place", "no option first", t3.policy_remove, t3, "force", { first = true })
 t3:close()
 
 -- every command of the shell, as a function

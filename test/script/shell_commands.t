@@ -48,6 +48,11 @@ shape use_json -o json policy use force size_aware
 sleep 0.7
 golden policy_list -o table policy list
 shape policy_list_json -o json policy list
+golden remove -o table policy remove force
+golden add_dry -o table -n policy add force first=yes
+golden add -o table policy add force before=size_aware
+golden move_wrong policy move force
+golden move -o table policy move force first=yes
 golden map_list -o table map list
 golden map_list_wide -o wide map list
 shape map_list_json -o json map list
