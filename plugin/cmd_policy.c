@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// policy list|load|get|dump|use|undo|discard. Images come and go as sealed
-// memory files: sealed, nobody can change or shorten the bytes while we read
-// them.
+// policy list|show|time|load|get|dump|use|undo|discard. Images come and go as
+// sealed memory files: sealed, nobody can change or shorten the bytes while we
+// read them.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,21 +35,33 @@ static void engine(struct nb_json *j, const struct nb_runtime *rt,
 	nb_json_ku64(j, "code_bytes", x ? nb_exec_compiled(x) : 0);
 }
 
+/* Reading the clock takes longer than some policies: not below zero. */
+static uint64_t mean_ns(const struct nb_gen_sum *sum)
+{
+	return sum->time_ns > 0 ? (uint64_t)sum->time_ns / sum->samples : 0;
+}
+
 static void program(struct nb_json *j, const struct nb_runtime *rt,
 		    const struct nb_policy *p, uint32_t i)
 {
 	const struct nb_prog *prog = &p->img->progs[i];
-	uint64_t runs = 0, overrides = 0;
+	struct nb_gen_sum sum = nb_runtime_policy_counts(rt, p, i);
 
-	nb_runtime_policy_counts(rt, p, i, &runs, &overrides);
 	nb_json_obj(j);
 	nb_json_kstr(j, "name", prog->name);
 	nb_json_kstr(j, "section", prog->section);
 	nb_json_kstr(j, "hook", nb_spec_hook(prog->hook)->word);
 	nb_json_ku64(j, "insns", prog->nslots);
 	engine(j, rt, p, i);
-	nb_json_ku64(j, "runs", runs);
-	nb_json_ku64(j, "overrides", overrides);
+	nb_json_ku64(j, "runs", sum.runs);
+	nb_json_ku64(j, "overrides", sum.overrides);
+	nb_json_ku64(j, "refused", sum.refused);
+	nb_json_ku64(j, "samples", sum.samples);
+	nb_json_key(j, "mean_ns");
+	if (sum.samples)
+		nb_json_u64(j, mean_ns(&sum));
+	else
+		nb_json_null(j);
 	nb_json_end_obj(j);
 }
 
@@ -123,6 +135,40 @@ int nb_cmd_policy_list(struct nb_call *call)
 	nb_json_end_arr(j);
 	nb_json_end_obj(j);
 	nb_runtime_unlock(rt);
+	return 0;
+}
+
+int nb_cmd_policy_show(struct nb_call *call)
+{
+	struct nb_runtime *rt = call->rt;
+	struct nb_held *h;
+
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	h = nb_runtime_policy_find(rt, call->req->arg[0], call->err);
+	if (h)
+		policy(call->out, rt, h);
+	nb_runtime_unlock(rt);
+	return h ? 0 : call->err->code;
+}
+
+/* ---- policy time ---- */
+
+int nb_cmd_policy_time(struct nb_call *call)
+{
+	const char *word = call->req->arg[0];
+	bool on = !strcmp(word, "on");
+
+	if (!on && strcmp(word, "off"))
+		return nb_fail(call->err, NB_E_ARG, 1,
+			       "policy time %.40s (allowed: on, off)", word);
+	nb_runtime_lock(call->rt);
+	nb_runtime_time(call->rt, on);
+	nb_runtime_unlock(call->rt);
+	nb_json_obj(call->out);
+	nb_json_kbool(call->out, "on", on);
+	nb_json_ku64(call->out, "sample", NB_GEN_SAMPLE);
+	nb_json_end_obj(call->out);
 	return 0;
 }
 

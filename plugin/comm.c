@@ -148,6 +148,7 @@ static void add_to_list(struct nb_comm *c)
 			 "NCCL tells a tuner v%u no identity of the "
 			 "communicator (allowed: v5 and later)",
 			 c->init.abi);
+	c->timed = rt->timed;
 	c->next = rt->comms;
 	rt->comms = c;
 	rt->ncomms++;

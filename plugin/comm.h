@@ -63,6 +63,7 @@ struct nb_comm {
 	struct nb_fence_rank fence;
 	struct nb_gen *gen; /* atomic; borrowed: the runtime sweeps */
 	bool mismatch;	    /* atomic: ranks began with different policies */
+	bool timed;	    /* atomic: some runs of policies take the time */
 	uint32_t max_channels;
 	uint32_t abi;
 	struct ncclbpf_tuner base; /* constants and "no opinion" */

@@ -121,6 +121,7 @@ NB_INLINE void nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
 	const struct nb_gen *g;
 	struct nb_outcome o;
 	struct nb_seen *seen;
+	bool rare;
 	uint64_t k;
 
 	if (__builtin_expect(!c || !table || nalgo != NCCL_NUM_ALGOS ||
@@ -143,7 +144,8 @@ NB_INLINE void nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
 		nb_seen_fill(seen, table, nalgo, nproto, coll, bytes);
 	o = (struct nb_outcome){ seen->outcome, seen->both_costs };
 	g = c->gen;
-	if (__builtin_expect(c->mismatch, 0)) {
+	rare = c->mismatch | c->timed;
+	if (__builtin_expect(rare, 0) && c->mismatch) {
 		nb_gen_bump(&c->refused[NB_REFUSED_MISMATCH]);
 		o.word2 |= (uint64_t)NB_REFUSED_MISMATCH
 			   << NB_PACKED_AT_REFUSED;
@@ -153,7 +155,9 @@ NB_INLINE void nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
 
 		nb_fill(ctx, k, (uint32_t)coll, bytes, (uint32_t)pipe_ops,
 			reg_buff != 0, seen);
-		by = nb_gen_run_tuner(g, ctx, &c->count);
+		by = __builtin_expect(rare, 0)
+			     ? nb_gen_run_timed(g, ctx, &c->count)
+			     : nb_gen_run_tuner(g, ctx, &c->count);
 		if (by >= 0 && !nb_simple_answer(seen, ctx, g->prog[by].policy,
 						 table, &o)) {
 			struct nb_ask ask = { .table = table,

@@ -269,36 +269,37 @@ static int prog_of(const struct nb_gen *g, const struct nb_policy *p,
 	return -1;
 }
 
-void nb_runtime_policy_counts(const struct nb_runtime *rt,
-			      const struct nb_policy *p, uint32_t prog,
-			      uint64_t *runs, uint64_t *overrides)
+struct nb_gen_sum nb_runtime_policy_counts(const struct nb_runtime *rt,
+					   const struct nb_policy *p,
+					   uint32_t prog)
 {
-	*runs = *overrides = 0;
+	struct nb_gen_sum sum = { 0 };
+
 	for (uint32_t h = 0; h < rt->nheld && prog < NB_IMAGE_MAX_PROGS; h++)
-		if (rt->held[h].policy == p) {
-			*runs += rt->held[h].old_runs[prog];
-			*overrides += rt->held[h].old_overrides[prog];
-		}
+		if (rt->held[h].policy == p)
+			nb_gen_sum_add(&sum, &rt->held[h].old[prog]);
 	for (int i = 0; i < NB_MAX_GENS; i++) {
 		const struct nb_gen *g = rt->gens[i];
 		int k = g ? prog_of(g, p, prog) : -1;
 
-		if (k < 0)
-			continue;
-		*runs += __atomic_load_n(&g->prog[k].runs, __ATOMIC_RELAXED);
-		*overrides += __atomic_load_n(&g->prog[k].overrides,
-					      __ATOMIC_RELAXED);
+		if (k >= 0)
+			nb_gen_sum_add(&sum, &g->prog[k].sum);
 	}
 	for (const struct nb_comm *c = rt->comms; c; c = c->next) {
 		uint32_t number;
 		int k = prog_of(nb_comm_gen(c, &number), p, prog);
 
-		if (k < 0)
-			continue;
-		*runs += __atomic_load_n(&c->count.runs, __ATOMIC_RELAXED);
-		*overrides += __atomic_load_n(&c->count.overrides[k],
-					      __ATOMIC_RELAXED);
+		if (k >= 0)
+			nb_gen_count_of(&c->count, (uint32_t)k, &sum);
 	}
+	return sum;
+}
+
+void nb_runtime_time(struct nb_runtime *rt, bool on)
+{
+	rt->timed = on;
+	for (struct nb_comm *c = rt->comms; c; c = c->next)
+		__atomic_store_n(&c->timed, on, __ATOMIC_RELAXED);
 }
 
 /* ---- maps ---- */

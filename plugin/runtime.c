@@ -136,10 +136,7 @@ static void retire(struct nb_runtime *rt, struct nb_gen *g)
 		for (uint32_t h = 0; h < rt->nheld; h++) {
 			if (rt->held[h].policy != g->policy[p->policy].policy)
 				continue;
-			rt->held[h].old_runs[p->prog] +=
-				__atomic_load_n(&p->runs, __ATOMIC_RELAXED);
-			rt->held[h].old_overrides[p->prog] += __atomic_load_n(
-				&p->overrides, __ATOMIC_RELAXED);
+			nb_gen_sum_add(&rt->held[h].old[p->prog], &p->sum);
 		}
 	}
 	nb_gen_put(g);

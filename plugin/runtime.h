@@ -42,8 +42,7 @@ struct nb_held {
 	struct nb_policy *policy; /* a reference */
 	enum nb_policy_source source;
 	/* of generations that are gone */
-	uint64_t old_runs[NB_IMAGE_MAX_PROGS];
-	uint64_t old_overrides[NB_IMAGE_MAX_PROGS];
+	struct nb_gen_sum old[NB_IMAGE_MAX_PROGS];
 };
 
 enum { NB_MAX_HELD = 64, NB_MAX_GENS = 64 };
@@ -95,6 +94,7 @@ struct nb_runtime {
 	struct nb_past past[NB_MAX_GENS];
 
 	struct nb_comm *comms;
+	bool timed; /* policies' runs are sampled */
 	uint32_t ncomms;
 	/* of communicators that are gone */
 	uint64_t old_decisions;
@@ -204,11 +204,13 @@ int nb_runtime_policy_position(const struct nb_runtime *rt,
 /* Does the baseline, a communicator or the staged change use it? */
 bool nb_runtime_policy_in_use(const struct nb_runtime *rt,
 			      const struct nb_policy *p);
-/* Runs and answers changed of program @prog of @p, all generations and
- * communicators that live in this process together. */
-void nb_runtime_policy_counts(const struct nb_runtime *rt,
-			      const struct nb_policy *p, uint32_t prog,
-			      uint64_t *runs, uint64_t *overrides);
+/* What was counted of program @prog of @p, all generations and communicators
+ * of this process together. */
+struct nb_gen_sum nb_runtime_policy_counts(const struct nb_runtime *rt,
+					   const struct nb_policy *p,
+					   uint32_t prog);
+/* Take the time of some runs of policies, in all communicators, or no more. */
+void nb_runtime_time(struct nb_runtime *rt, bool on);
 
 /* A map as commands address it. Borrowed pointers, valid under the lock. */
 struct nb_map_ref {

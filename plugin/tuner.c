@@ -220,6 +220,19 @@ static void tell(const struct nb_ask *ask, const struct nb_costs *costs,
 	}
 }
 
+/* The last word was that of a program of policy @by. */
+static void count_refusal(struct nb_comm *c, uint32_t by, enum nb_refused why)
+{
+	uint32_t i = c->gen->nprogs;
+
+	nb_gen_bump(&c->refused[why]);
+	while (i-- > 0)
+		if (c->gen->prog[i].policy == by) {
+			nb_gen_bump(&c->count.refused[i]);
+			return;
+		}
+}
+
 /* Policy @by answered. */
 void nb_tuner_answer(struct nb_comm *c, const struct nb_seen *seen,
 		     const struct ncclbpf_tuner *ctx, uint32_t by,
@@ -232,7 +245,7 @@ void nb_tuner_answer(struct nb_comm *c, const struct nb_seen *seen,
 			       &index, &channels);
 
 	if (why != NB_REFUSED_NONE)
-		nb_gen_bump(&c->refused[why]);
+		count_refusal(c, by, why);
 	if (index == NB_COSTS_NONE && !channels) {
 		o->word2 |= (uint64_t)why << NB_PACKED_AT_REFUSED;
 		return;
@@ -285,7 +298,8 @@ static void run_policies(struct nb_comm *c, uint64_t k,
 		return;
 	nb_fill(&c->ctx, k, (uint32_t)ask->coll, ask->bytes,
 		at_most(ask->pipe_ops, INT32_MAX), ask->reg_buff != 0, seen);
-	by = nb_gen_run_tuner(g, &c->ctx, &c->count);
+	by = c->timed ? nb_gen_run_timed(g, &c->ctx, &c->count)
+		      : nb_gen_run_tuner(g, &c->ctx, &c->count);
 	if (by >= 0)
 		nb_tuner_answer(c, seen, &c->ctx, g->prog[by].policy, ask, o);
 }

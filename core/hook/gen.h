@@ -33,14 +33,23 @@ struct nb_gen_policy {
 	uint8_t history[NB_SHA256_SIZE];
 };
 
+/* What is counted of a program. */
+struct nb_gen_sum {
+	uint64_t runs;
+	uint64_t overrides; /* answers that it changed */
+	uint64_t refused;   /* answers whose last word it had, not to be done */
+	uint64_t samples;   /* runs whose time was taken... */
+	int64_t time_ns;    /* ...all together */
+};
+
 /* A program in the order of running. */
 struct nb_gen_prog {
 	struct nb_exec *exec;
 	uint16_t policy; /* index into gen->policy */
 	uint16_t prog;	 /* index into its image's programs */
-	/* Runs and answers changed, of users that went on to another
-	 * generation (nb_gen_count_add); atomic. */
-	uint64_t runs, overrides;
+	/* Of users that went on to another generation (nb_gen_count_add);
+	 * atomic. */
+	struct nb_gen_sum sum;
 };
 
 struct nb_gen {
@@ -61,6 +70,10 @@ struct nb_gen {
 struct nb_gen_count {
 	uint64_t runs;
 	uint64_t overrides[NB_GEN_MAX_PROGS];
+	/* what is rare */
+	uint64_t refused[NB_GEN_MAX_PROGS];
+	uint64_t samples;
+	int64_t time_ns[NB_GEN_MAX_PROGS];
 };
 
 /*
@@ -122,6 +135,22 @@ static inline void nb_gen_bump(uint64_t *n)
 			 __ATOMIC_RELAXED);
 }
 
+/* Program @i runs; did it change the answer? */
+static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i,
+			       struct ncclbpf_tuner *ctx,
+			       struct nb_gen_count *count)
+{
+	int32_t algo = ctx->algo, proto = ctx->proto;
+	uint32_t channels = ctx->channels;
+
+	nb_exec_run(g->prog[i].exec, ctx, sizeof(*ctx));
+	if (ctx->algo == algo && ctx->proto == proto &&
+	    ctx->channels == channels)
+		return false;
+	nb_gen_bump(&count->overrides[i]);
+	return true;
+}
+
 /*
  * nb_gen_run_tuner - run the programs in order, each sees the answer so far
  * @ctx:   all fields filled; algo, proto and channels hold "no opinion"
@@ -138,19 +167,24 @@ static inline int nb_gen_run_tuner(const struct nb_gen *g,
 	int by = -1;
 
 	nb_gen_bump(&count->runs);
-	for (uint32_t i = 0; i < g->nprogs; i++) {
-		int32_t algo = ctx->algo, proto = ctx->proto;
-		uint32_t channels = ctx->channels;
-
-		nb_exec_run(g->prog[i].exec, ctx, sizeof(*ctx));
-		if (ctx->algo == algo && ctx->proto == proto &&
-		    ctx->channels == channels)
-			continue;
-		nb_gen_bump(&count->overrides[i]);
-		by = (int)i;
-	}
+	for (uint32_t i = 0; i < g->nprogs; i++)
+		if (nb_gen_step(g, i, ctx, count))
+			by = (int)i;
 	return by;
 }
+
+/*
+ * nb_gen_run_timed - the same, and every NB_GEN_SAMPLE-th run takes the time
+ * of each program, less that of reading the clock
+ */
+enum { NB_GEN_SAMPLE = 64 };
+int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
+		     struct nb_gen_count *count);
+
+/* What a user counted of program @i, added to @sum. Any thread. */
+void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,
+		     struct nb_gen_sum *sum);
+void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more);
 
 /* Add a user's counters to the generation's, and zero them. Any thread. */
 void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count);

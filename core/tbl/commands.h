@@ -18,6 +18,8 @@ CMD(CANCEL,         "cancel",          "ID",                                    
 CMD(STATUS,         "status",          "",                                        0, 0, OBSERVE, "the process: versions, policies, generation, communicators, counters")
 CMD(DOCTOR,         "doctor",          "",                                        0, 0, OBSERVE, "look for settings and states that keep policies from working")
 CMD(POLICY_LIST,    "policy list",     "",                                        0, 0, OBSERVE, "policies this process holds, and which are in use")
+CMD(POLICY_SHOW,    "policy show",     "NAME",                                    1, 1, OBSERVE, "one policy: hooks, maps, engine, runs, answers changed and refused, mean time")
+CMD(POLICY_TIME,    "policy time",     "on|off",                                  1, 1, CONTROL, "take the time of every 64th run of each policy, or no more")
 CMD(POLICY_LOAD,    "policy load",     "NAME",                                    1, 1, CONTROL, "verify the image in the accompanying file descriptor and hold it; nothing changes yet")
 CMD(POLICY_GET,     "policy get",      "NAME",                                    1, 1, OBSERVE, "the policy's image, as a file descriptor beside the reply")
 CMD(POLICY_DUMP,    "policy dump",     "NAME [limit=N] [after=N]",                1, 1, OBSERVE, "disassembly with source lines")

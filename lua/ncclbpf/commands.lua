@@ -32,6 +32,8 @@ local own = {
 	{ "policy undo", "", 0, 0, "control", "go back to the generation before, at a fence", policy.cmd_undo },
 	{ "policy discard", "NAME", 1, 1, "control", "forget a policy that is not in use", policy.cmd_discard, names = "policies" },
 	{ "policy list", "", 0, 0, "observe", "policies that the processes hold, and which are in use", policy.cmd_list },
+	{ "policy show", "NAME", 1, 1, "observe", "one policy: hooks, maps, engine, runs, answers changed and refused, mean time", policy.cmd_show, names = "policies" },
+	{ "policy time", "on|off", 1, 1, "control", "take the time of every 64th run of each policy, or no more", policy.cmd_time },
 	{ "map list", "", 0, 0, "observe", "maps of the policies in use", map.cmd_list },
 	{ "map show", "MAP", 1, 1, "observe", "definition, fill and types of one map", map.cmd_show, names = "maps" },
 	{ "map dump", "MAP [limit=N] [after=KEY]", 1, 1, "observe", "elements, typed", map.cmd_dump, names = "maps" },

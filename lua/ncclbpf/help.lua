@@ -57,6 +57,10 @@ It is held on: policy add brings it back, policy discard forgets it.]],
 	["policy move"] = [[
 policy move force first=yes         or last=yes, or before=NAME
 Each sees what the one before it answered, so the last one decides.]],
+	["policy time"] = [[
+policy time on                      every 64th decision reads the clock around each policy
+policy show force                   mean time, less that of reading the clock
+policy time off                     costs nothing from then on; what was taken stays]],
 	["policy undo"] = [[
 Policies and coherent maps are again what they were before the last change. A second
 undo takes back the first: to go further back, name what you want with policy use.]],

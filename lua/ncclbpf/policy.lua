@@ -366,6 +366,7 @@ local list_columns = {
 	{ "source", wide = true }, { "hooks" }, { "maps", num = true, wide = true }, { "insns", num = true, wide = true },
 	{ "engine", wide = true }, { "code_bytes", title = "CODE", num = true, wide = true },
 	{ "runs", num = true, merge = "sum" }, { "overrides", num = true, merge = "sum" },
+	{ "refused", num = true, wide = true, merge = "sum" }, { "mean_ns", title = "MEAN ns", num = true, wide = true, merge = "max" },
 	{ "stack_bytes", title = "STACK", num = true, wide = true }, { "time_us", title = "VERIFY us", num = true, wide = true, merge = "max" },
 }
 
@@ -373,10 +374,13 @@ local function list_rows(d)
 	local rows = {}
 	for i, p in ipairs(read.list(d, "policies")) do
 		local hooks, runs, overrides, insns, code, engine = {}, 0, 0, 0, 0, nil
+		local refused, mean = 0, nil
 		for j, g in ipairs(read.list(p, "programs")) do
 			hooks[j] = tostring(g.hook)
 			runs = runs + read.number(g.runs)
 			overrides = overrides + read.number(g.overrides)
+			refused = refused + read.number(g.refused)
+			if type(g.mean_ns) == "number" then mean = (mean or 0) + g.mean_ns end
 			insns = insns + read.number(g.insns)
 			code = code + (tonumber(g.code_bytes) or 0)
 			engine = engine or (type(g.engine) == "string" and g.engine or nil)
@@ -384,7 +388,7 @@ local function list_rows(d)
 		local v = read.record(p.verify)
 		rows[i] = { name = p.name, digest = p.digest, source = p.source, in_use = p.in_use, position = p.position,
 			maps = type(p.maps) == "table" and #p.maps or p.maps, hooks = table.concat(hooks, ","), runs = runs,
-			overrides = overrides, insns = insns, engine = engine, code_bytes = code, stack_bytes = v.stack_bytes, time_us = v.time_us }
+			overrides = overrides, refused = refused, mean_ns = mean, insns = insns, engine = engine, code_bytes = code, stack_bytes = v.stack_bytes, time_us = v.time_us }
 	end
 	return rows
 end
@@ -393,6 +397,34 @@ function M.cmd_list(ctx)
 	return read.command(ctx, {
 		schema = "policy.list/1", line = "policy list", rows = list_rows, columns = list_columns, id = "digest", name = "name",
 		empty = "no policies; NCCL decides alone",
+	})
+end
+
+local show_columns = {}
+for i, c in ipairs(list_columns) do
+	local t = {}
+	for k, v in pairs(c) do t[k] = v end
+	t.wide = nil
+	show_columns[i] = t
+end
+
+function M.cmd_show(ctx)
+	return read.command(ctx, {
+		schema = "policy.show/1", line = session.line { "policy", "show", ctx.args[1] }, columns = show_columns, id = "digest", name = "name",
+		rows = function(d) return list_rows { policies = { d } } end,
+		foot = function(per)
+			local names = per[1] and read.list(per[1].data, "maps") or {}
+			return { "maps: " .. (#names > 0 and table.concat(names, ", ") or "none") }
+		end,
+	})
+end
+
+function M.cmd_time(ctx)
+	return read.command(ctx, {
+		schema = "policy.time/1", line = session.line { "policy", "time", ctx.args[1] }, id = "timed",
+		columns = { { "timed" }, { "sample", num = true } },
+		rows = function(d) return { { timed = d.on and "on" or "off", sample = d.sample } } end,
+		foot = function() return { "policy show NAME and policy list -o wide have the mean of the samples" } end,
 	})
 end
 

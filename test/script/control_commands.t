@@ -156,6 +156,16 @@ refuses "policy move to no place" bad_argument "policy move ring"
 refuses "policy move before itself" bad_argument "policy move ring before=ring"
 refuses "policy move of one not in use" not_found "policy move big first=yes"
 refuses "policy remove of one not in use" not_found "policy remove big"
+ask "policy time on"
+says "policy time on" '"on":true,"sample":64'
+sleep 0.3
+ask "policy show ring"
+says "policy show" '"name":"ring"' '"hook":"tuner"' '"engine":"' '"refused":0' '"position":0'
+check "has the mean time of some runs" sh -c "printf '%s' '$R' | grep -q '\"samples\":[1-9][0-9]*,\"mean_ns\":[0-9]'"
+refuses "policy time of a wrong word" bad_argument "policy time maybe"
+refuses "policy show of no policy" not_found "policy show rng"
+ask "policy time off"
+says "policy time off" '"on":false'
 ask "policy remove tables" "policy remove tree"
 settle
 ask "comm show $comm"

@@ -53,6 +53,12 @@ golden add_dry -o table -n policy add force first=yes
 golden add -o table policy add force before=size_aware
 golden move_wrong policy move force
 golden move -o table policy move force first=yes
+golden policy_time -o table policy time on
+sleep 0.5
+status 0 "policy show" -o table policy show force
+has "has engine, counters, mean time and maps" out "machine code" "OVERRIDES" "REFUSED" "MEAN ns" "maps: force"
+shape policy_show_json -o json policy show force
+status 0 "policy time off" -o table policy time off
 golden map_list -o table map list
 golden map_list_wide -o wide map list
 shape map_list_json -o json map list

@@ -142,8 +142,8 @@ START_TEST(each_policy_sees_the_answer_so_far)
 	ck_assert_uint_eq(count.overrides[2], 0);
 	nb_gen_count_add(g, &count);
 	ck_assert_uint_eq(count.runs, 0);
-	ck_assert_uint_eq(g->prog[2].runs, 1);
-	ck_assert_uint_eq(g->prog[1].overrides, 1);
+	ck_assert_uint_eq(g->prog[2].sum.runs, 1);
+	ck_assert_uint_eq(g->prog[1].sum.overrides, 1);
 	nb_gen_put(g);
 
 	g = gen(ba, 2, NULL);

@@ -1063,7 +1063,7 @@ END_TEST
 START_TEST(counters_outlive_generations)
 {
 	struct nb_comm *c = rank_of(1, 1);
-	uint64_t runs, overrides;
+	struct nb_gen_sum sum;
 	struct nb_held *h;
 
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
@@ -1079,14 +1079,72 @@ START_TEST(counters_outlive_generations)
 	}
 	nb_runtime_lock(rt());
 	h = nb_runtime_policy_find(rt(), "ring", NULL);
-	nb_runtime_policy_counts(rt(), h->policy, 0, &runs, &overrides);
-	ck_assert_uint_eq(runs, 6);
-	ck_assert_uint_eq(overrides, 6);
+	sum = nb_runtime_policy_counts(rt(), h->policy, 0);
+	ck_assert_uint_eq(sum.runs, 6);
+	ck_assert_uint_eq(sum.overrides, 6);
 	h = nb_runtime_policy_find(rt(), "noop", NULL);
-	nb_runtime_policy_counts(rt(), h->policy, 0, &runs, &overrides);
-	ck_assert_uint_eq(runs, 3);
-	ck_assert_uint_eq(overrides, 0);
+	sum = nb_runtime_policy_counts(rt(), h->policy, 0);
+	ck_assert_uint_eq(sum.runs, 3);
+	ck_assert_uint_eq(sum.overrides, 0);
 	nb_runtime_unlock(rt());
+	nb_comm_free(c);
+}
+END_TEST
+
+START_TEST(some_runs_are_timed_when_asked_for)
+{
+	struct nb_comm *c = rank_of(1, 1), *later;
+	struct nb_gen_sum sum;
+	struct nb_held *h;
+
+	/* 0 to 640 runs without, 640 with the clock */
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	for (int on = 0; on < 2; on++) {
+		nb_runtime_lock(rt());
+		nb_runtime_time(rt(), on);
+		nb_runtime_unlock(rt());
+		for (int i = 0; i < 640; i++)
+			ck_assert_int_eq(ask(c, 4, 1).index, RING * 3 + SIMPLE);
+		nb_runtime_lock(rt());
+		h = nb_runtime_policy_find(rt(), "ring", NULL);
+		sum = nb_runtime_policy_counts(rt(), h->policy, 0);
+		nb_runtime_unlock(rt());
+		ck_assert_uint_eq(sum.runs, 640u * (unsigned)(on + 1));
+		ck_assert_uint_eq(sum.overrides, sum.runs);
+		ck_assert_uint_eq(sum.samples, on ? 10 : 0);
+		ck_assert(on || !sum.time_ns);
+	}
+	/* what comes later is timed too */
+	later = rank_of(2, 1);
+	ck_assert(later->timed);
+	nb_runtime_lock(rt());
+	nb_runtime_time(rt(), false);
+	ck_assert(!later->timed && !c->timed);
+	nb_runtime_unlock(rt());
+	nb_comm_free(later);
+	nb_comm_free(c);
+}
+END_TEST
+
+START_TEST(refusals_are_counted_where_they_come_from)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	struct nb_gen_sum sum;
+	struct nb_held *h;
+
+	hold("bad", MADE_CHOOSE(9, 2), NULL, 0);
+	use("bad");
+	ask(c, 4, 1);
+	ask(c, 4, 1);
+	use(NULL);
+	ask(c, 4, 1);
+	nb_runtime_lock(rt());
+	h = nb_runtime_policy_find(rt(), "bad", NULL);
+	sum = nb_runtime_policy_counts(rt(), h->policy, 0);
+	nb_runtime_unlock(rt());
+	ck_assert_uint_eq(sum.runs, 2);
+	ck_assert_uint_eq(sum.refused, 2);
 	nb_comm_free(c);
 }
 END_TEST
@@ -1449,6 +1507,8 @@ UNIT_MAIN(
 	tcase_add_test(tc, policies_see_the_costs_of_their_decision);
 	tcase_add_test(tc, costs_come_in_every_version);
 	tcase_add_test(tc, counters_outlive_generations);
+	tcase_add_test(tc, some_runs_are_timed_when_asked_for);
+	tcase_add_test(tc, refusals_are_counted_where_they_come_from);
 	tcase_add_test(tc, eight_ranks_change_at_the_same_decision);
 	tcase_add_test(tc, communicators_come_and_go_on_many_threads);
 	tcase_add_test(tc, forked_child_leaves_the_parents_ranks_alone);
