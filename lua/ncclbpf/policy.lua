@@ -413,7 +413,8 @@ function M.cmd_show(ctx)
 		schema = "policy.show/1", line = session.line { "policy", "show", ctx.args[1] }, columns = show_columns, id = "digest", name = "name",
 		rows = function(d) return list_rows { policies = { d } } end,
 		foot = function(per)
-			local names = per[1] and read.list(per[1].data, "maps") or {}
+			local names = {}
+			for _, m in ipairs(read.record(per[1] and read.record(per[1].data).maps)) do names[#names + 1] = tostring(m) end
 			return { "maps: " .. (#names > 0 and table.concat(names, ", ") or "none") }
 		end,
 	})
