@@ -159,7 +159,7 @@ check-all: check check-san
 # Unit tests and the fuzz corpus under ASan and UBSan, unit tests under TSan.
 check-san:
 	@test/setup.sh build check
-	@$(AGAIN) V=asan B=build/asan unit-tests
+	@$(AGAIN) V=asan B=build/asan unit-tests policies $(patsubst $(B)/%,build/asan/%,$(CORPUS))
 	@test/run.sh build/asan "unit- fuzz-"
 	@$(AGAIN) V=tsan B=build/tsan unit-tests
 	@test/run.sh build/tsan "unit-gen unit-segment unit-fence unit-tuner unit-map unit-trace"

@@ -32,6 +32,7 @@ static int read_all(int fd, char *to, size_t size)
 {
 	size_t at = 0;
 
+	memset(to, 0, size);
 	while (at < size) {
 		ssize_t n = pread(fd, to + at, size - at, (off_t)at);
 
@@ -79,7 +80,9 @@ int nb_job_read(struct nb_job *out, const char *path, struct nb_err *err)
 			     (unsigned long long)NB_SEG_SPAN);
 	} else {
 		out->size = (size_t)st.st_size;
-		out->memory = calloc(1, out->size);
+		out->memory = aligned_alloc(NB_SEG_PAGE,
+					    (out->size + NB_SEG_PAGE - 1) /
+						    NB_SEG_PAGE * NB_SEG_PAGE);
 		out->seg = out->memory;
 		if (!out->memory)
 			rc = nb_fail(err, NB_E_NOMEM, 0,

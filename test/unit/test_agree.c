@@ -265,7 +265,7 @@ static void write_file(const void *bytes, size_t n)
 
 START_TEST(what_is_no_segment_is_refused)
 {
-	static char bytes[sizeof(struct nb_seg)];
+	static _Alignas(64) char bytes[sizeof(struct nb_seg)];
 	struct nb_seg *seg = (void *)bytes;
 	struct nb_err err;
 	struct nb_job job;
@@ -293,7 +293,7 @@ END_TEST
 START_TEST(scribbled_segments_are_survived)
 {
 	size_t size = NB_SEG_RINGS_AT + 3 * NB_SEG_RING_SIZE - 100;
-	unsigned char *bytes = malloc(size);
+	unsigned char *bytes = aligned_alloc(64, (size + 63) / 64 * 64);
 	struct nb_seg *seg = (void *)bytes;
 	struct nb_job job = { seg, size, NULL };
 	uint64_t x = 88172645463325252u;
