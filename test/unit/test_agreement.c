@@ -39,6 +39,7 @@ static uint64_t rnd(void)
 
 static void random_context(struct ncclbpf_tuner *ctx)
 {
+	static float costs[NCCL_NUM_ALGOS * NCCL_NUM_PROTOS];
 	unsigned char *p = (unsigned char *)ctx;
 
 	for (size_t i = 0; i < sizeof(*ctx); i += 4) {
@@ -48,6 +49,9 @@ static void random_context(struct ncclbpf_tuner *ctx)
 	}
 	ctx->algo = ctx->proto = -1;
 	ctx->channels = 0;
+	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)
+		costs[i] = (float)(ctx->bytes >> i & 255) - 3.0f;
+	ctx->costs = ctx->seq % 8 ? costs : NULL;
 }
 
 /* One policy on both engines. */
