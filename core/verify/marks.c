@@ -225,18 +225,23 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 			const struct nb_helper_spec *h, unsigned arg)
 {
 	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[arg + 1];
+	enum nb_arg kind = h ? h->arg[arg] : NB_ARG_NONE;
 	int64_t hi = 0;
 
 	if (r->kind != NB_REG_STACK || (h && h->arg[arg] == NB_ARG_PASS))
 		return; /* looked at by the callback itself */
-	if (h && (h->arg[arg] == NB_ARG_OUT || h->arg[arg] == NB_ARG_OUT8)) {
+	if (kind == NB_ARG_KEY || kind == NB_ARG_VALUE || kind == NB_ARG_MEM ||
+	    kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
 		hi = (int64_t)nb_helper_extent(env, st, h, arg).max;
+		if (!hi) /* nothing is read, and where was not checked */
+			return;
+	}
+	if (kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
 		charge(env, 4 * hi);
 		return;
 	}
-	if (h && (h->arg[arg] == NB_ARG_KEY || h->arg[arg] == NB_ARG_VALUE ||
-		  h->arg[arg] == NB_ARG_MEM))
-		hi = r->r.smax + (int64_t)nb_helper_extent(env, st, h, arg).max;
+	if (hi)
+		hi += r->r.smax;
 	charge(env, hi - r->r.smin);
 	nb_mark_read(env, st, r->frame, r->r.smin, hi);
 }

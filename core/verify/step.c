@@ -776,6 +776,9 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 	if (!reads(nb_helper_arg(env, st, h, arg)))
 		return;
 	size = nb_helper_extent(env, st, h, arg);
+	/* Nothing is read, and where was not checked. */
+	if (!size.max)
+		return;
 	if (r->kind == NB_REG_STACK) {
 		const struct nb_frame *f = &st->frames[r->frame];
 		int64_t hi = r->r.smax + (int64_t)size.max;
