@@ -45,6 +45,7 @@ enum {
 	RUN_CPU = offsetof(struct nb_run, cpu),
 	RUN_TAILS = offsetof(struct nb_run, tails),
 	RUN_DEPTH = offsetof(struct nb_run, depth),
+	RUN_TURNS = offsetof(struct nb_run, turns),
 	RUN_PASSES = 24,
 	RUN_CTX = 32, /* r1 during the call that looks for a program */
 	RUN_SIZE = 48
@@ -59,7 +60,7 @@ static const uint8_t reg_of[NB_NREGS] = { R0, 1,  2,  3,  4,	5,
 
 static bool wants_run_data(const struct nb_jit_ctx *c)
 {
-	return c->needs.run || c->needs.may_goto;
+	return c->needs.run || c->needs.may_goto || c->needs.turns;
 }
 
 static uint32_t run_size(const struct nb_jit_ctx *c)
@@ -154,6 +155,10 @@ static void init_run_data(struct nb_jit_ctx *c)
 	if (c->needs.links) {
 		a_mem(c, A_STORE, 2, ZR, base, RUN_TAILS);
 		a_mem(c, A_STORE, 2, ZR, base, RUN_DEPTH);
+	}
+	if (c->needs.turns) {
+		a_mov_imm(c, T0, NB_TURNS_MAX);
+		a_mem(c, A_STORE, 2, T0, base, RUN_TURNS);
 	}
 	if (c->needs.may_goto) {
 		a_mov_imm(c, T0, NB_MAY_GOTO_PASSES);
@@ -858,6 +863,31 @@ static void end_loop(struct nb_jit_ctx *c)
 	leave_frame(c, LOOP_SIZE);
 }
 
+/* r1 more turns, or as many as there are left. */
+static void take_turns(struct nb_jit_ctx *c)
+{
+	uint32_t enough;
+
+	a_mem(c, A_LOAD, 2, T0, run_base(c), RUN_TURNS);
+	a_rrr(c, false, A_SUBS, ZR, T0, reg_of[1]);
+	enough = a_skip(c, A_BCOND | CC_HS);
+	a_mov(c, false, reg_of[1], T0);
+	a_land(c, enough);
+	a_rrr(c, false, A_SUB, T0, T0, reg_of[1]);
+	a_mem(c, A_STORE, 2, T0, run_base(c), RUN_TURNS);
+}
+
+/* Those not used come back. */
+static void give_turns(struct nb_jit_ctx *c)
+{
+	a_mem(c, A_LOAD, 2, T0, FRAME, LOOP_LIMIT);
+	a_mem(c, A_LOAD, 2, T1, FRAME, LOOP_DONE);
+	a_rrr(c, false, A_SUB, T0, T0, T1);
+	a_mem(c, A_LOAD, 2, T1, run_base(c), RUN_TURNS);
+	a_rrr(c, false, A_ADD, T0, T0, T1);
+	a_mem(c, A_STORE, 2, T0, run_base(c), RUN_TURNS);
+}
+
 static void loop(struct nb_jit_ctx *c, uint32_t pc)
 {
 	uint32_t bad_flags, too_many, none, stop, again;
@@ -868,6 +898,7 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	a_add_imm(c, false, A_SUBS, ZR, reg_of[1], NB_LOOP_MAX);
 	too_many = a_skip(c, A_BCOND | CC_HI);
 	a_mov_imm(c, R0, 0);
+	take_turns(c);
 	none = a_skip(c, A_CBZ | reg_of[1]);
 	begin_loop(c);
 	a_mem(c, A_STORE, 2, reg_of[1], FRAME, LOOP_LIMIT);
@@ -883,6 +914,7 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	a_rrr(c, false, A_SUBS, ZR, T0, T1);
 	a_b19(c, A_BCOND | CC_LO, (int64_t)again - c->pos);
 	a_land(c, stop);
+	give_turns(c);
 	end_loop(c);
 	a_land(c, bad_flags);
 	a_land(c, too_many);

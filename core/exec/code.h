@@ -39,6 +39,16 @@ enum {
 enum { NB_LOOP_MAX = 1 << 23, NB_TAIL_MAX = 33 };
 
 /*
+ * Turns of bpf_loop and bpf_for_each_map_elem and numbers of iterators in one
+ * run, all together: nested loops of 2^23 turns would not end in a lifetime,
+ * and we are in somebody's thread. When they are used up a loop ends as if its
+ * callback had returned 1, an iterator as if its numbers were over; but not an
+ * iterator that has NB_ITER_SURE numbers left or fewer, as the verifier may
+ * have counted them.
+ */
+enum { NB_TURNS_MAX = 1 << 25 };
+
+/*
  * @off: as in struct nb_insn
  * @imm: as in struct nb_insn, but for NB_CODE_CONST and NB_CODE_FUNC the
  *       value that the register gets, for NB_OP_CALL_HELPER and

@@ -97,6 +97,7 @@ struct nb_run {
 	uint32_t cpu;	/* UINT32_MAX: not asked for yet */
 	uint32_t tails; /* tail calls made */
 	uint32_t depth; /* frames below the current one, where links matter */
+	uint32_t turns; /* left of NB_TURNS_MAX */
 };
 
 typedef uint64_t nb_helper_fn(struct nb_run *run, uint64_t r1, uint64_t r2,
@@ -107,7 +108,12 @@ typedef uint64_t nb_helper_fn(struct nb_run *run, uint64_t r1, uint64_t r2,
  * those that the engines execute themselves, because they call back into the
  * program or leave it: bpf_tail_call, bpf_for_each_map_elem, bpf_loop.
  */
-enum { NB_HELPER_TAIL_CALL = 12, NB_HELPER_EACH = 164, NB_HELPER_LOOP = 181 };
+enum {
+	NB_HELPER_TAIL_CALL = 12,
+	NB_HELPER_EACH = 164,
+	NB_HELPER_LOOP = 181,
+	NB_HELPER_ITER_NEXT = 0x10002
+};
 nb_helper_fn *nb_helper_body(int32_t id);
 
 #endif

@@ -226,11 +226,14 @@ static uint64_t iter_num_next(struct nb_run *run, uint64_t r1, uint64_t r2,
 	struct numbers *it = ptr_of(r1);
 	int32_t cur = (int32_t)((uint32_t)it->cur + 1);
 
-	(void)run, (void)r2, (void)r3, (void)r4, (void)r5;
-	if (cur >= it->end) {
+	(void)r2, (void)r3, (void)r4, (void)r5;
+	if (cur >= it->end ||
+	    (!run->turns && (int64_t)it->end - cur > NB_ITER_SURE)) {
 		it->cur = it->end = 0;
 		return 0;
 	}
+	if (run->turns)
+		run->turns--;
 	it->cur = cur;
 	return (uintptr_t)&it->cur;
 }
@@ -291,8 +294,10 @@ bool nb_each_next(struct nb_run *run, struct nb_each *e)
 {
 	const struct nb_map *m = e->map;
 
-	if (!m->ops->each || !m->ops->each(e->map, &e->cursor, cpu_for(run, m)))
+	if (!run->turns || !m->ops->each ||
+	    !m->ops->each(e->map, &e->cursor, cpu_for(run, m)))
 		return false;
+	run->turns--;
 	e->done++;
 	return true;
 }

@@ -342,7 +342,7 @@ nb_exec_interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
 		[NB_CODE_EACH_NEXT] = &&op_EACH_NEXT,
 	};
 	struct frame frames[NB_MAX_FRAMES], *f = frames;
-	struct nb_run run = { x->trace, UINT32_MAX, 0, 0 };
+	struct nb_run run = { x->trace, UINT32_MAX, 0, 0, NB_TURNS_MAX };
 	const struct nb_link *link;
 	uint32_t passes = NB_MAY_GOTO_PASSES;
 	const struct nb_code *ip = x->code;
@@ -446,11 +446,14 @@ op_CALL_LOCAL:
 	JUMP();
 op_LOOP:
 	r[0] = loop_refused(r);
-	if (r[0] || !(uint32_t)r[1])
+	if (r[0] || !(uint32_t)r[1] || !run.turns)
 		NEXT();
 	callback_frame(++f, ip, r);
 	f->ret = &loop_next;
 	f->limit = (uint32_t)r[1];
+	if (f->limit > run.turns)
+		f->limit = run.turns;
+	run.turns -= f->limit; /* what is not used comes back */
 loop_turn:
 	r[NB_R10] = (uintptr_t)(f->stack + NB_STACK_SIZE);
 	r[1] = f->loop.done++;
@@ -461,6 +464,7 @@ op_LOOP_NEXT: /* f is the caller's again, and f + 1 as the callback left it */
 	f++;
 	if (!r[0] && f->loop.done < f->limit)
 		goto loop_turn;
+	run.turns += f->limit - (uint32_t)f->loop.done;
 callback_done:
 	r[0] = f->loop.done;
 	ip = f->site;

@@ -386,6 +386,16 @@ static void take_aux(struct nb_jit_fact *f, const struct nb_insn_spec *row,
 		f->flags |= NB_JIT_FALLS;
 }
 
+static bool counts_turns(const struct nb_code *c)
+{
+	nb_helper_fn *next;
+
+	if (c->op != NB_OP_CALL_HELPER)
+		return calls_back(c);
+	next = nb_helper_body(NB_HELPER_ITER_NEXT);
+	return c->imm == (int64_t)(uintptr_t)next;
+}
+
 static void add_needs(struct nb_jit_needs *n, const struct nb_code *c,
 		      const struct nb_jit_fact *f)
 {
@@ -402,6 +412,7 @@ static void add_needs(struct nb_jit_needs *n, const struct nb_code *c,
 				   f->lookup == NB_JIT_LOOKUP_DIRECT);
 	n->calls_local |= is_local_call(c) || calls_back(c);
 	n->may_goto |= c->op == NB_OP_MAY_GOTO;
+	n->turns |= counts_turns(c);
 }
 
 /* Linked programs set up the same, whatever they need themselves: one goes
@@ -411,6 +422,7 @@ static void link_needs(struct nb_jit_needs *n)
 	n->links = true;
 	n->written |= bit(6) | bit(7) | bit(8) | bit(9);
 	n->run = n->calls_out = n->calls_local = n->may_goto = true;
+	n->turns = true;
 }
 
 static int analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)

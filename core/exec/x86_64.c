@@ -28,6 +28,7 @@ enum {
 	RUN_CPU = offsetof(struct nb_run, cpu),
 	RUN_TAILS = offsetof(struct nb_run, tails),
 	RUN_DEPTH = offsetof(struct nb_run, depth),
+	RUN_TURNS = offsetof(struct nb_run, turns),
 	RUN_PASSES = 24,
 	RUN_CTX = 32, /* r1 during the call that looks for a program */
 	RUN_SIZE = 48
@@ -39,7 +40,7 @@ static const uint8_t reg_of[NB_NREGS] = { RAX, RSI, RDX, RCX, R8, R9,
 
 static bool wants_run_data(const struct nb_jit_ctx *c)
 {
-	return c->needs.run || c->needs.may_goto;
+	return c->needs.run || c->needs.may_goto || c->needs.turns;
 }
 
 /* r10 is a register only where it is more than a base; otherwise it is a
@@ -144,6 +145,10 @@ static void init_run_data(struct nb_jit_ctx *c)
 		e4(c, 0);
 		op_rm(c, false, 0xc7, 0, run_data(c, RUN_DEPTH));
 		e4(c, 0);
+	}
+	if (c->needs.turns) {
+		op_rm(c, false, 0xc7, 0, run_data(c, RUN_TURNS));
+		e4(c, NB_TURNS_MAX);
 	}
 	if (c->needs.may_goto) {
 		op_rm(c, false, 0xc7, 0, run_data(c, RUN_PASSES));
@@ -961,6 +966,27 @@ static void end_loop(struct nb_jit_ctx *c)
 	leave_frame(c, LOOP_SIZE);
 }
 
+/* r1 more turns, or as many as there are left. */
+static void take_turns(struct nb_jit_ctx *c)
+{
+	struct mem turns = run_data(c, RUN_TURNS);
+	uint32_t enough;
+
+	op_rm(c, false, 0x39, RSI, turns); /* CMP */
+	enough = x_skip_if(c, CC_AE);
+	op_rm(c, false, 0x8b, RSI, turns);
+	x_land(c, enough);
+	op_rm(c, false, 0x29, RSI, turns); /* SUB */
+}
+
+/* Those not used come back. */
+static void give_turns(struct nb_jit_ctx *c)
+{
+	op_rm(c, false, 0x8b, RAX, loop_data(LOOP_LIMIT));
+	op_rm(c, false, 0x2b, RAX, each_data(offsetof(struct nb_each, done)));
+	op_rm(c, false, 0x01, RAX, run_data(c, RUN_TURNS)); /* ADD */
+}
+
 static void loop(struct nb_jit_ctx *c, uint32_t pc)
 {
 	const struct mem done = each_data(offsetof(struct nb_each, done));
@@ -973,6 +999,7 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	x_alu_imm(c, false, X_CMP, RSI, NB_LOOP_MAX);
 	too_many = x_skip32_if(c, CC_A);
 	x_mov_imm(c, RAX, 0);
+	take_turns(c);
 	x_test(c, false, RSI, RSI);
 	none = x_skip32_if(c, CC_E);
 	begin_loop(c, pc);
@@ -988,6 +1015,7 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	op_rm(c, false, 0x3b, RAX, loop_data(LOOP_LIMIT)); /* CMP */
 	x_back32_if(c, CC_B, again);
 	x_land(c, stop);
+	give_turns(c);
 	end_loop(c);
 	x_land32(c, bad_flags);
 	x_land32(c, too_many);

@@ -13,6 +13,8 @@ enum {
 	NB_NREGS = 11,
 	NB_R10 = 10,
 	NB_STACK_SIZE = 512,
+	/* more numbers of an iterator than this are never relied on */
+	NB_ITER_SURE = 4096,
 	NB_MAX_FRAMES = 8
 };
 

@@ -21,7 +21,7 @@
 #include "core/verify/refs.h"
 #include "core/verify/step.h"
 
-enum { ITER_SIZE = 8, COUNTED = 4096 };
+enum { ITER_SIZE = 8, COUNTED = NB_ITER_SURE };
 
 /* What @reg.delta of an iterator says. */
 enum { OPEN, ENDED, EXACT };

@@ -283,6 +283,60 @@ START_TEST(may_goto_in_callbacks)
 }
 END_TEST
 
+/*
+ * Turns are counted over the whole run. The outer loop holds a quarter of them
+ * until its end; when the inner ones have used up the others they are over.
+ */
+START_TEST(turns_of_a_run)
+{
+	static const char text[] =
+		"stdw [%r10-8], 0\nmov %r6, %r10\nadd %r6, -8\n" LOOP(
+			"0x800000", "a", "%r6",
+			"0") "mov %r6, %r0\nldxdw %r0, [%r10-8]\n"
+			     "lsh %r0, 32\nor %r0, %r6\nexit\n"
+			     "a:\nmov %r6, %r2\n" LOOP(
+				     "0x800000", "b", "%r6",
+				     "0") "mov %r0, 0\nexit\n"
+					  "b:\nldxdw %r3, [%r2]\nadd %r3, 1\n"
+					  "stxdw [%r2], %r3\nmov %r0, 0\n"
+					  "exit";
+	const uint64_t quarter = NB_TURNS_MAX / 4;
+
+	ck_assert_uint_eq(quarter, NB_LOOP_MAX);
+	ck_assert_uint_eq(run(text, NULL, NULL), 3 * quarter << 32 | quarter);
+}
+END_TEST
+
+/* Turns that a callback leaves over are there for the next loop. */
+START_TEST(turns_come_back)
+{
+	static const char text[] = "mov %r6, 0\nmov %r7, 0\nagain:\n" LOOP(
+		"0x800000", "a", "0",
+		"0") "add %r7, %r0\nadd %r6, 1\njlt %r6, 100, again\n"
+		     "mov %r0, %r7\nexit\n"
+		     "a:\nmov %r0, 0\njlt %r1, 9, +1\nmov %r0, 1\n"
+		     "exit";
+
+	ck_assert_uint_eq(run(text, NULL, NULL), 1000);
+}
+END_TEST
+
+/* So are numbers of iterators, but short ones always come to their end. */
+START_TEST(numbers_of_a_run)
+{
+	static const char text[] =
+		"mov %r6, 0\nmov %r7, 0\nagain:\nmov %r1, %r10\n"
+		"add %r1, -8\nmov %r2, 0\nmov %r3, 0x800000\n"
+		"jlt %r6, 5, +1\nmov %r3, 4096\ncall 0x10001\nnext:\n"
+		"mov %r1, %r10\nadd %r1, -8\ncall 0x10002\n"
+		"jeq %r0, 0, end\nadd %r7, 1\nja next\nend:\n"
+		"mov %r1, %r10\nadd %r1, -8\ncall 0x10003\nadd %r6, 1\n"
+		"jlt %r6, 7, again\nmov %r0, %r7\nexit";
+
+	ck_assert_uint_eq(run(text, NULL, NULL), NB_TURNS_MAX + 2 * 4096);
+}
+END_TEST
+
 /* ---- bpf_for_each_map_elem ---- */
 
 #define EACH(func, ctx, flags)                                    \
@@ -617,6 +671,9 @@ UNIT_MAIN("callbacks", tcase_add_test(tc, loop_runs_its_callback);
 	  tcase_add_test(tc, loops_in_loops);
 	  tcase_add_test(tc, loop_with_one_of_three_callbacks);
 	  tcase_add_test(tc, may_goto_in_callbacks);
+	  tcase_add_test(tc, turns_of_a_run);
+	  tcase_add_test(tc, turns_come_back);
+	  tcase_add_test(tc, numbers_of_a_run);
 	  tcase_add_test(tc, each_element_of_an_array);
 	  tcase_add_test(tc, each_element_of_this_cpus_array);
 	  tcase_add_test(tc, each_element_of_a_hash);
