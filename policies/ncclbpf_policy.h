@@ -274,7 +274,8 @@ static __always_inline int ncclbpf_choose(struct ncclbpf_tuner *ctx, int algo,
 /*
  * The size class of @bytes: its base-2 logarithm, rounded down; 0 for 0. The
  * steps are arithmetic, not branches, so that the verifier has one path; the
- * sign of limit - x tells whether x is above it. (__builtin_clzll would be
+ * sign of limit - x tells whether x is above it, and the last & tells the
+ * verifier that the answer is 63 at most. (__builtin_clzll would be
  * shorter, but clang 14 does not come to an end on it for this target.)
  */
 static __always_inline uint32_t ncclbpf_log2(uint64_t bytes)
@@ -294,7 +295,7 @@ static __always_inline uint32_t ncclbpf_log2(uint64_t bytes)
 	n += step;
 	step = (0x3 - x) >> 63 << 1;
 	x >>= step;
-	return (uint32_t)(n + step + (x >> 1));
+	return (uint32_t)(n + step + (x >> 1)) & 63;
 }
 
 /*

@@ -46,8 +46,8 @@ static const char *between(struct nb_env *env, const char *text)
 	return nb_say(env, "%.*s", (int)(close - open - 1), open + 1);
 }
 
-/* The index of the access at @pc as the source has it, or "index". */
-static const char *index_text(struct nb_env *env, uint32_t pc)
+/* The index of the access at @pc as the source has it; NULL: it has none. */
+static const char *indexed(struct nb_env *env, uint32_t pc)
 {
 	const struct nb_line *l = nb_line_of(env->prog, pc);
 	const char *text = NULL;
@@ -56,6 +56,13 @@ static const char *index_text(struct nb_env *env, uint32_t pc)
 		text = between(env, l->text + l->col - 1);
 	if (!text && l && l->text)
 		text = between(env, l->text);
+	return text;
+}
+
+static const char *index_text(struct nb_env *env, uint32_t pc)
+{
+	const char *text = indexed(env, pc);
+
 	return text ? text : "index";
 }
 
@@ -82,6 +89,21 @@ static uint64_t elements(const struct nb_member *m, const struct nb_range *off,
 	return (limit - size - (uint64_t)off->smin) / step + 1;
 }
 
+/* A constant offset is outside: where, and in terms of the array indexed. */
+static const char *outside_hint(struct nb_env *env, uint32_t pc,
+				const struct nb_member *m,
+				const struct nb_range *off)
+{
+	if (off->smin < 0)
+		return "this is in front of the value";
+	if (!m->array)
+		return "this is past the end of the value";
+	return nb_say(env, "the last element is [%llu]: let %s stay below %llu",
+		      (ull)(m->array->size / m->array->elem - 1),
+		      index_text(env, pc),
+		      (ull)(m->array->size / m->array->elem));
+}
+
 static const char *span_hint(struct nb_env *env, uint32_t pc,
 			     const struct nb_member *m,
 			     const struct nb_range *off, uint64_t size,
@@ -91,8 +113,7 @@ static const char *span_hint(struct nb_env *env, uint32_t pc,
 	uint64_t n = elements(m, off, size, limit);
 
 	if (nb_range_is_const(off))
-		return off->smin < 0 ? "this is in front of the value"
-				     : "this is past the end of the value";
+		return outside_hint(env, pc, m, off);
 	if (off->smin < 0)
 		return nb_say(env,
 			      "%s may be negative: give it an unsigned type, "
@@ -155,6 +176,10 @@ int nb_refuse_span(struct nb_env *env, uint32_t pc, int number,
 	if (map && off->smin >= 0 && (uint64_t)off->smin < limit)
 		m = nb_member_at(env, r->map, NB_NAME_VALUE,
 				 (uint64_t)off->smin, (uint64_t)off->smax);
+	else if (map && nb_range_is_const(off) && off->smin >= 0 &&
+		 indexed(env, pc))
+		m = nb_member_beyond(env, r->map, NB_NAME_VALUE,
+				     (uint64_t)off->smin);
 	return nb_refuse(
 		env, map ? NB_FIND_MAP_BOUNDS : NB_FIND_MEM_BOUNDS, pc, number,
 		size > limit ? nb_say(env, "at most all of %s", where)

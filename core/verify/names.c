@@ -5,6 +5,8 @@
 
 #include "core/verify/report.h"
 
+typedef unsigned long long ull;
+
 static const char *ctx_place(struct nb_env *env, const struct nb_range *off)
 {
 	const struct nb_field_spec *f;
@@ -64,11 +66,10 @@ static void into_element(struct nb_env *env, struct nb_member *m,
 	uint64_t i = *lo / at->elem, j = *hi / at->elem;
 
 	if (i == j)
-		m->text =
-			nb_say(env, "%s[%llu]", m->text, (unsigned long long)i);
+		m->text = nb_say(env, "%s[%llu]", m->text, (ull)i);
 	else
-		m->text = nb_say(env, "%s[%llu to %llu]", m->text,
-				 (unsigned long long)i, (unsigned long long)j);
+		m->text = nb_say(env, "%s[%llu to %llu]", m->text, (ull)i,
+				 (ull)j);
 	if (i != j && !m->array)
 		m->array = at;
 	*lo %= at->elem;
@@ -98,6 +99,31 @@ struct nb_member nb_member_at(struct nb_env *env, uint32_t map,
 	/* Over several members: none of their names is right. */
 	if (lo != hi)
 		m.text = "";
+	return m;
+}
+
+struct nb_member nb_member_beyond(struct nb_env *env, uint32_t map,
+				  enum nb_name_part part, uint64_t off)
+{
+	const struct nb_image *img = env->img;
+	const struct nb_name *at = whole(img, map, part);
+	struct nb_member m = { "", NULL, at, false };
+	uint64_t start = 0;
+
+	for (const char *text = ""; at;) {
+		if (at->elem < at->size) {
+			m.array = m.last = at;
+			m.text = nb_say(env, "%s[%llu]", text,
+					(ull)((off - start) / at->elem));
+			return m;
+		}
+		at = inside(img, at, at->size - 1);
+		if (at) {
+			text = nb_say(env, "%s%s%s", text, *text ? "." : "",
+				      at->name);
+			start += at->off;
+		}
+	}
 	return m;
 }
 

@@ -21,6 +21,13 @@ struct nb_member {
 struct nb_member nb_member_at(struct nb_env *env, uint32_t map,
 			      enum nb_name_part part, uint64_t lo, uint64_t hi);
 
+/*
+ * The same of byte @off, which lies beyond the key or value: the array at its
+ * end, as if that went on ("algo[16]"); @array NULL: it ends in none.
+ */
+struct nb_member nb_member_beyond(struct nb_env *env, uint32_t map,
+				  enum nb_name_part part, uint64_t off);
+
 /* "struct row"; "" when nobody says. */
 const char *nb_say_type(struct nb_env *env, uint32_t map,
 			enum nb_name_part part);
