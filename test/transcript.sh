@@ -44,7 +44,7 @@ if [ "${2:-}" = --record ]; then
 	awk -v t="$dir/real" '/transcript: begin/ { print; print "```text"
 			while ((getline line <t) > 0) print line; print "```"; skip = 1 }
 		/transcript: end/ { skip = 0 } !skip && !/transcript: begin/' "$TOP/README.md" >"$dir/readme" &&
-		sed -E "s#$TOP/##g; s#$B/#build/release/#g" "$dir/readme" >"$TOP/README.md"
+		sed -E "s#$B/#build/release/#g; s#$TOP/##g; s#build/debug/#build/release/#g" "$dir/readme" >"$TOP/README.md"
 fi
 sed -n '/transcript: begin/,/transcript: end/p' "$TOP/README.md" | sed '1,2d;$d' | sed '$d' >"$dir/recorded"
 plain "$dir/recorded" >"$dir/want"
