@@ -14,8 +14,9 @@ FNR == NR { if ($0 !~ /^#/) { why[$1 FS $2 FS $3] = $4 }; next }
 		next
 	}
 	seen[key] = 1
-	waiting += why[key] == "no case yet"
-	if (!(key in why)) {
+	if (key in why) {
+		waiting += why[key] == "no case yet"
+	} else {
 		print "# nobody notices: " $3 ": " $4 ": " $2 ": " $5
 		bad++
 	}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Does a test notice when a check of the verifier is switched off? This
 // program is linked with the mutated copies that mutate.py makes. Each mutant
-// runs in a process of its own over the hand-written programs, the quick ones
-// first, then as the unit tests given as arguments; a verdict that differs, a
-// crash and a run without end notice it.
+// runs in a process of its own over the hand-written programs (assembly, and
+// the compiled policies of test/corpus), the quick ones first, then as the
+// unit tests given as arguments, then over the slow programs; a verdict that
+// differs, a crash and a run without end notice it.
 //
 //   mutants MUTANTS.TXT OUT [KINDS [UNIT...]]
 //
@@ -36,14 +37,23 @@ static void holds(bool ok)
 
 #include "test/unit/test_verify_programs.c"
 
-enum { NAME = 160, SECONDS = 10 };
+#include "core/load/object.h"
 
+enum { NAME = 160, SECONDS = 10, OBJECT = 1 << 20 };
+
+/* A compiled policy has an image and one word; a program's file has its own. */
 struct timed {
 	struct file file;
+	struct nb_image *img;
+	char want[64];
 	double time;
 };
 
-static struct timed timed[MAX_FILES];
+static struct timed timed[MAX_FILES + 256];
+static int ntimed;
+
+/* Slower programs than this come after the unit tests. */
+static const double slow = 0.1;
 
 static double now(void)
 {
@@ -53,8 +63,94 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* Does the file's verdict come out as it says? */
-static bool as_expected(const struct file *f)
+/* ---- compiled policies ---- */
+
+static const char *word(const struct nb_verdict *v)
+{
+	static const char *const words[] = {
+		[NB_FIND_NONE] = "accepted",
+#define FINDING(name, word, text, hint) [NB_FIND_##name] = word,
+#include "core/tbl/findings.h"
+	};
+
+	return v->accepted ? words[NB_FIND_NONE] : words[v->finding.cls];
+}
+
+static bool object_as_expected(const struct timed *t)
+{
+	for (uint32_t i = 0; i < t->img->nprogs; i++) {
+		struct nb_verdict *v;
+		bool same;
+
+		if (nb_verify(&v, t->img, i, NULL, NULL))
+			return false;
+		same = !strcmp(word(v), t->want);
+		nb_verdict_free(v);
+		if (!same)
+			return false;
+	}
+	return true;
+}
+
+static struct nb_image *read_object(const char *path, const char *name)
+{
+	static unsigned char bytes[OBJECT];
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(bytes, 1, sizeof(bytes), f) : 0;
+	struct nb_image *img = NULL;
+	struct nb_buf out;
+	struct nb_err err;
+
+	if (!f)
+		return NULL;
+	fclose(f);
+	nb_buf_init(&out, 0);
+	if (nb_object_image(&out, bytes, n, name, &err) ||
+	    nb_image_read(&img, out.data, out.size, &err))
+		img = NULL;
+	nb_buf_fini(&out);
+	return img;
+}
+
+/* The policies of test/corpus/@folder that were compiled. */
+static void list_objects(const char *folder)
+{
+	const char *top = getenv("TOP"), *b = getenv("B");
+	char path[512];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/test/corpus/%s", top ? top : ".",
+		 folder);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		struct timed *t = &timed[ntimed];
+		size_t n = strcspn(e->d_name, ".");
+
+		if (strcmp(e->d_name + n, ".bpf.c") != 0 || n > 100)
+			continue;
+		snprintf(path, sizeof(path), "%.200s/test/corpus/%s/%.*s.bpf.o",
+			 b ? b : "build/debug", folder, (int)n, e->d_name);
+		t->img = read_object(path, "test");
+		if (!t->img)
+			continue;
+		snprintf(t->file.name, sizeof(t->file.name), "%.100s",
+			 e->d_name);
+		snprintf(path, sizeof(path), "%.200s/test/corpus/%s/%.100s",
+			 top ? top : ".", folder, e->d_name);
+		if (!strcmp(folder, "accept"))
+			snprintf(t->want, sizeof(t->want), "accepted");
+		else
+			sscanf(read_file(path), "// EXPECT: %63s", t->want);
+		ntimed++;
+	}
+	if (d)
+		closedir(d);
+}
+
+/* ---- programs ---- */
+
+static bool file_as_expected(const struct file *f)
 {
 	const char *line = strstr(read_file(f->path), "# expect: ");
 	char want[128] = "", found[128];
@@ -70,6 +166,12 @@ static bool as_expected(const struct file *f)
 	return !strcmp(want, found);
 }
 
+/* Does the verdict come out as it should? */
+static bool as_expected(const struct timed *t)
+{
+	return t->img ? object_as_expected(t) : file_as_expected(&t->file);
+}
+
 static int by_time(const void *a, const void *b)
 {
 	double x = ((const struct timed *)a)->time;
@@ -81,29 +183,34 @@ static int by_time(const void *a, const void *b)
 /* Time every case without a mutant; all of them hold. */
 static bool baseline(void)
 {
-	for (int i = 0; i < nfiles; i++) {
+	bool ok = true;
+
+	for (int i = 0; i < nfiles; i++)
+		timed[ntimed++].file = files[i];
+	for (int i = 0; i < ntimed; i++) {
 		double start = now();
 
-		if (!as_expected(&files[i])) {
-			printf("not ok 1 - %s without a mutant\n1..1\n",
-			       files[i].name);
-			return false;
+		if (!as_expected(&timed[i])) {
+			printf("not ok 1 - %s without a mutant\n",
+			       timed[i].file.name);
+			ok = false;
 		}
-		timed[i].file = files[i];
 		timed[i].time = now() - start;
 	}
-	qsort(timed, (size_t)nfiles, sizeof(timed[0]), by_time);
-	return true;
+	qsort(timed, (size_t)ntimed, sizeof(timed[0]), by_time);
+	return ok;
 }
 
 /* In the child: run until something differs, its name goes to @to. */
-static void hunt(int to)
+static void hunt(int to, bool slow_ones)
 {
-	for (int i = 0; i < nfiles; i++) {
+	for (int i = 0; i < ntimed; i++) {
+		if ((timed[i].time > slow) != slow_ones)
+			continue;
 		if (write(to, timed[i].file.name,
 			  strlen(timed[i].file.name) + 1) < 0)
 			_exit(2);
-		if (!as_expected(&timed[i].file))
+		if (!as_expected(&timed[i]))
 			_exit(1);
 	}
 	_exit(0);
@@ -147,7 +254,7 @@ static bool noticed(pid_t pid)
 	return !WIFEXITED(status) || WEXITSTATUS(status);
 }
 
-static bool by_programs(int mutant, char *name)
+static bool by_programs(int mutant, bool slow_ones, char *name)
 {
 	int ends[2];
 	pid_t pid;
@@ -159,7 +266,7 @@ static bool by_programs(int mutant, char *name)
 	if (!pid) {
 		nb_mutant_on = mutant;
 		limits();
-		hunt(ends[1]);
+		hunt(ends[1], slow_ones);
 	}
 	close(ends[1]);
 	last_name(ends[0], name);
@@ -185,54 +292,66 @@ static bool by_unit(int mutant, char *path)
 	return noticed(pid);
 }
 
-static void one(int mutant, const char *line, char **units, FILE *out)
+/* Who notices the mutant? Into @name: a program, or a path; NULL: nobody. */
+static const char *who(int mutant, char **units, char *name)
 {
-	char name[NAME] = "";
-	const char *base;
+	if (by_programs(mutant, false, name))
+		return name;
+	for (; *units; units++)
+		if (by_unit(mutant, *units))
+			return strrchr(*units, '/') ? strrchr(*units, '/') + 1
+						    : *units;
+	return by_programs(mutant, true, name) ? name : NULL;
+}
 
-	if (by_programs(mutant, name)) {
-		fprintf(out, "%s\t%s\n", line, name);
-		return;
-	}
-	for (; *units; units++) {
-		if (!by_unit(mutant, *units))
+/* Is @kind, a field of a line, among @kinds? NULL, "": all are. */
+static bool among(const char *kinds, const char *kind)
+{
+	char word[32];
+
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(kind, "\t"), kind);
+	return !kinds || !*kinds || strstr(kinds, word);
+}
+
+static void each(FILE *in, FILE *out, const char *kinds, char **units)
+{
+	static char line[4096];
+
+	while (fgets(line, sizeof(line), in)) {
+		char *kind = strchr(line, '\t'), name[NAME] = "";
+		const char *by;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (!kind || !among(kinds, kind + 1))
 			continue;
-		base = strrchr(*units, '/');
-		fprintf(out, "%s\t%s\n", line, base ? base + 1 : *units);
-		return;
+		by = who(atoi(line), units, name);
+		fprintf(out, "%s\t%s\n", line, by ? by : "SURVIVED");
+		fflush(out);
 	}
-	fprintf(out, "%s\tSURVIVED\n", line);
 }
 
 int main(int argc, char **argv)
 {
 	FILE *in = argc > 2 ? fopen(argv[1], "r") : NULL;
 	FILE *out = argc > 2 ? fopen(argv[2], "w") : NULL;
-	static char line[4096];
+	char **units = argv + (argc > 4 ? 4 : argc), name[NAME] = "";
+	const char *by;
 
 	if (!in || !out)
 		return 64;
+	list_objects("reject");
+	list_objects("accept");
 	list("reject");
 	list("accept");
 	list("coherence");
 	if (!baseline())
 		return 1;
-	while (fgets(line, sizeof(line), in)) {
-		char *kind = strchr(line, '\t');
-
-		line[strcspn(line, "\n")] = '\0';
-		if (!kind)
-			continue;
-		if (argc > 3 && *argv[3]) {
-			char word[32];
-
-			snprintf(word, sizeof(word), "%.*s",
-				 (int)strcspn(kind + 1, "\t"), kind + 1);
-			if (!strstr(argv[3], word))
-				continue;
-		}
-		one(atoi(line), line, argv + (argc > 4 ? 4 : argc), out);
+	by = who(0, units, name);
+	if (by) {
+		printf("not ok 1 - %s without a mutant\n", by);
+		return 1;
 	}
+	each(in, out, argc > 3 ? argv[3] : NULL, units);
 	fclose(in);
 	return fclose(out) ? 74 : 0;
 }

@@ -14,7 +14,7 @@ $(MUTANTS)/verify/mutants.txt: test/mutants/mutate.py $(MUTANT_SRC)
 	/usr/bin/python3 $< $(@D) $(MUTANT_SRC)
 
 $(MUTANT_OBJ): $(MUTANTS)/verify/%.o: $(MUTANTS)/verify/mutants.txt
-	$(CC) $(CPPFLAGS) $(CFLAGS) -w -c -o $@ $(@:.o=.c)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -g0 -w -c -o $@ $(@:.o=.c)
 
 $(MUTANTS)/mutants.o: CFLAGS += -Wno-unused-function
 $(MUTANTS)/mutants: $(MUTANTS)/mutants.o $(MUTANT_REST)
@@ -24,7 +24,8 @@ $(MUTANT_UNITS): $(MUTANTS)/%: $(B)/test/unit/%.o $(MUTANT_REST)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
 
 .PHONY: mutants-build mutants-table mutants
-mutants-build: $(MUTANTS)/mutants $(MUTANT_UNITS)
+mutants-build: $(MUTANTS)/mutants $(MUTANT_UNITS) \
+	$(filter $(B)/test/corpus/accept/% $(B)/test/corpus/reject/%,$(CORPUS))
 
 # In as many parts as there are processors.
 MUTANT_PARTS := $(foreach n,$(shell seq $$(nproc)),$(MUTANTS)/part$(n))

@@ -154,6 +154,22 @@ static const struct {
 	  "stxw [%r6+76], %r0\nmov %r0, 0\nexit\nf:\njeq %r1, 0, z\n"
 	  "mov %r0, 1\nexit\nz:\nmov %r0, 2\nexit",
 	  NB_FIND_LOCAL_OUTPUT },
+	{ "a read outside behind an iterator's loop",
+	  "ldxw %r3, [%r1+28]\nmov %r6, %r1\nmov %r1, %r10\n"
+	  "add %r1, -8\nmov %r2, 0\ncall 0x10001\nn:\nmov %r1, %r10\n"
+	  "add %r1, -8\ncall 0x10002\njne %r0, 0, n\nmov %r1, %r10\n"
+	  "add %r1, -8\ncall 0x10003\nldxw %r0, [%r6+80]\nexit",
+	  NB_FIND_CTX_NEWER },
+	{ "a read outside behind a callback's turns",
+	  "mov %r6, %r1\nldxw %r1, [%r6+28]\nlddw func %r2, f\n"
+	  "mov %r3, 0\nmov %r4, 0\ncall 181\nldxw %r0, [%r6+80]\nexit\n"
+	  "f:\nmov %r0, 0\nexit",
+	  NB_FIND_CTX_NEWER },
+	{ "a read outside behind a tail call in a callee",
+	  "mov %r6, %r1\ncall local f\nldxw %r0, [%r6+80]\nexit\n"
+	  "f:\nlddw map %r2, @jumps\nmov %r3, 0\ncall 12\n"
+	  "mov %r0, 0\nexit",
+	  NB_FIND_CTX_NEWER },
 	{ "a bound that is not there",
 	  "stw [%r10-4], 0\nmov %r2, %r10\nadd %r2, -4\n"
 	  "lddw map %r1, @counts\ncall 1\njeq %r0, 0, o\n"

@@ -1,0 +1,24 @@
+// EXPECT: accepted
+// SPDX-License-Identifier: MIT
+// Twin of global_function_reads_its_local_memory.
+#include "ncclbpf_policy.h"
+
+__noinline int mix(struct ncclbpf_tuner *ctx, uint32_t *p)
+{
+	bpf_get_prandom_u32();
+	if (!p)
+		return 0;
+	*p = 2;
+	asm volatile("" ::: "memory");
+	ctx->channels = *p & 7;
+	return 0;
+}
+
+SEC("tuner")
+int global_function_reads_its_coherent_memory(struct ncclbpf_tuner *ctx)
+{
+	uint32_t n = 0;
+
+	asm volatile("" ::"r"(mix(ctx, &n)));
+	return 0;
+}
