@@ -73,7 +73,7 @@ help:
 ## make golden     record the words of rejections anew, show what changed
 ## make soak       longer hunts with new seeds: SECONDS=600
 ## make check-kernel-corpus   verdicts on the kernel's own tests: LINUX=dir
-## make bench      nanoseconds per decision, as ratios, in one run
+## make bench      what things cost, beside their budgets; DOC=docs/performance.md
 ## make bench-verify   what a verdict costs, beside the kernel's
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
@@ -197,7 +197,7 @@ demo-coherence: setup
 
 bench: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies benches >/dev/null
-	@test/bench/run.sh $(RELEASE)
+	@test/bench/run.sh $(RELEASE) $(DOC)
 
 bench-verify: setup
 	@$(AGAIN) V=release B=$(RELEASE) policies $(RELEASE)/test/bench/verify_bench >/dev/null

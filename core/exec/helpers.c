@@ -32,15 +32,17 @@ static inline void *ptr_of(uint64_t r)
  * Asked for once a run: a policy must see one CPU, though its thread may be
  * moved. Below nb_ncpus() even where the C library cannot tell.
  */
-static uint32_t cpu_of(struct nb_run *run)
+static __attribute__((noinline)) uint32_t ask_cpu(struct nb_run *run)
 {
-	int cpu;
+	int cpu = sched_getcpu();
 
-	if (run->cpu == UINT32_MAX) {
-		cpu = sched_getcpu();
-		run->cpu = cpu < 0 ? 0 : (uint32_t)cpu % nb_ncpus();
-	}
+	run->cpu = cpu < 0 ? 0 : (uint32_t)cpu % nb_ncpus();
 	return run->cpu;
+}
+
+static inline uint32_t cpu_of(struct nb_run *run)
+{
+	return run->cpu != UINT32_MAX ? run->cpu : ask_cpu(run);
 }
 
 static inline uint32_t cpu_for(struct nb_run *run, const struct nb_map *m)

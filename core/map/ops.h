@@ -110,6 +110,11 @@ static inline void nb_slot_store(void *slot, const void *from, size_t size)
 	const unsigned char *p = from;
 	uint64_t *to = slot, w;
 
+	if (__builtin_expect(size == 8, 1)) { /* a counter, mostly */
+		memcpy(&w, p, 8);
+		__atomic_store_n(to, w, __ATOMIC_RELEASE);
+		return;
+	}
 	for (; size >= 8; size -= 8, p += 8) {
 		memcpy(&w, p, 8);
 		__atomic_store_n(to++, w, __ATOMIC_RELEASE);

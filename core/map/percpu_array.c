@@ -68,12 +68,12 @@ static int update(struct nb_map *m, const void *key, const void *value,
 		  uint64_t flags, uint32_t cpu)
 {
 	uint32_t index = nb_array_index(key);
-	int rc = nb_array_refuse(m, index, flags);
 
-	if (rc)
-		return rc;
-	nb_slot_store(element(m, index, cpu), value, m->def.value_size);
-	return 0;
+	if ((flags == NB_ANY || flags == NB_EXIST) && index < m->max_entries) {
+		nb_slot_store(element(m, index, cpu), value, m->def.value_size);
+		return 0;
+	}
+	return nb_array_refuse(m, index, flags);
 }
 
 static int read(const struct nb_map *m, const void *key, void *value)

@@ -4,6 +4,8 @@
 // measured in turns in one run, so that the ratios hold on a noisy machine.
 //
 //	decision EMPTY.so PLUGIN.so IMAGE...
+//
+// BENCH_PEER=path.so[:path.so]... measures other tuner plugins (v5) beside.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,15 +14,15 @@
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "test/bench/bench.h"
 #include "test/host/nccl.h"
 
 enum { BATCH = 256, ROUNDS = 4000, MAX_VARIANTS = 16, ALLREDUCE = 4 };
 
 struct variant {
-	const char *name;
+	const char *name, *key;
 	const struct host_tuner_v5 *tuner;
 	void *ctx;
 	double ns[ROUNDS];
@@ -74,7 +76,7 @@ static void add(const char *name, const char *so, const char *policy)
 		setenv("NCCLBPF_POLICY", policy, 1);
 	else
 		unsetenv("NCCLBPF_POLICY");
-	v->name = name;
+	v->name = v->key = name;
 	v->tuner = dlsym(open_copy(so), "ncclTunerPlugin_v5");
 	if (!v->tuner)
 		die(so, "no ncclTunerPlugin_v5");
@@ -84,19 +86,11 @@ static void add(const char *name, const char *so, const char *policy)
 	nvariants++;
 }
 
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* NCCL hands over a fresh table each time; so does this, at equal cost. */
 static double batch(struct variant *v, const float plain[HOST_TABLE])
 {
 	float table[HOST_TABLE];
-	double start = now_ns();
+	double start = bench_now();
 
 	for (unsigned i = 0; i < BATCH; i++) {
 		int channels = 0;
@@ -108,14 +102,7 @@ static double batch(struct variant *v, const float plain[HOST_TABLE])
 			      0, &channels);
 		__asm__ volatile("" : : "r"(table) : "memory");
 	}
-	return (now_ns() - start) / BATCH;
-}
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
+	return (bench_now() - start) / BATCH;
 }
 
 static const char *base(const char *path)
@@ -135,13 +122,16 @@ static void measure(void)
 	for (int i = 0; i < HOST_TABLE; i++)
 		plain[i] = host_cost(&shape, ALLREDUCE, 1 << 20,
 				     i / HOST_PROTOS, i % HOST_PROTOS);
-	for (int r = -200; r < ROUNDS; r++)
+	for (int r = -200; r < ROUNDS; r++) {
+		if (r >= 0)
+			bench_yardstick();
 		for (int i = 0; i < nvariants; i++) {
 			double ns = batch(&variants[i], plain);
 
 			if (r >= 0)
 				variants[i].ns[r] = ns;
 		}
+	}
 }
 
 static void print(void)
@@ -149,7 +139,7 @@ static void print(void)
 	double empty;
 
 	for (int i = 0; i < nvariants; i++)
-		qsort(variants[i].ns, ROUNDS, sizeof(double), ascending);
+		bench_median(variants[i].ns, ROUNDS);
 	empty = variants[0].ns[ROUNDS / 2];
 	printf("%-28s %10s %10s %12s %8s\n", "PLUGIN", "MEDIAN_NS", "P99_NS",
 	       "OVER_EMPTY_NS", "RATIO");
@@ -162,11 +152,44 @@ static void print(void)
 	}
 }
 
+/* Those with a budget, and peers, as rows of the table. */
+static void rows(void)
+{
+	double empty = variants[0].ns[ROUNDS / 2];
+
+	for (int i = 1; i < nvariants; i++) {
+		const struct variant *v = &variants[i];
+		double budget = !strcmp(v->name, "noop")	 ? 8
+				: !strcmp(v->name, "size_aware") ? 15
+								 : 0;
+		char key[64], text[160];
+
+		snprintf(key, sizeof(key), "decision.%s", v->key);
+		snprintf(text, sizeof(text),
+			 "getCollInfo, %s, over an empty native plugin",
+			 v->name);
+		bench_row(key, text, v->ns[ROUNDS / 2] - empty, "ns", budget);
+	}
+}
+
+/* Any other tuner plugin, in the environment that the user gave. */
+static void add_peers(const char *list, const char *policy)
+{
+	char *all = strdup(list), *at, *path;
+
+	for (path = strtok_r(all, ":", &at); path;
+	     path = strtok_r(NULL, ":", &at))
+		add(base(path), path, policy);
+}
+
 int main(int argc, char **argv)
 {
+	const char *peers = getenv("BENCH_PEER");
+	const char *policy = getenv("NCCLBPF_POLICY");
 	char command[80];
 
-	if (argc < 3 || argc > MAX_VARIANTS + 1) {
+	policy = policy ? strdup(policy) : NULL;
+	if (argc < 3 || argc > MAX_VARIANTS - 4) {
 		fprintf(stderr,
 			"usage: decision EMPTY.so PLUGIN.so IMAGE...\n");
 		return 64;
@@ -176,11 +199,15 @@ int main(int argc, char **argv)
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_SOCKET_DIR", dir, 1);
 	add("empty native plugin", argv[1], NULL);
-	add("ncclbpf, no policy", argv[2], NULL);
+	add("no policy", argv[2], NULL);
+	variants[1].key = "none";
 	for (int i = 3; i < argc; i++)
 		add(base(argv[i]), argv[2], argv[i]);
+	if (peers)
+		add_peers(peers, policy);
 	measure();
 	print();
+	rows();
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command) != 0;
 }

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "core/exec/code.h"
 #include "core/hook/policy.h"
 #include "core/tbl/ctx.h"
 #include "core/verify/verify.h"
+#include "test/bench/bench.h"
 
 enum { CONTEXTS = 64, EACH = 64 * CONTEXTS, ROUNDS = 101, COLUMNS = 3 };
 
@@ -51,6 +51,7 @@ static const struct {
 struct row {
 	const char *name;
 	int (*native)(struct ncclbpf_tuner *ctx);
+	bool maps; /* it has some */
 	struct nb_exec *x;
 	double took[COLUMNS][ROUNDS];
 };
@@ -177,6 +178,7 @@ static void open_row(struct row *r, const char *path)
 		}
 	if (!r->native)
 		die(path, "no native twin of this program");
+	r->maps = img->nmaps > 0;
 	make_maps(img, maps);
 	if (nb_verify(&v, img, 0, NULL, &err))
 		die(path, err.text);
@@ -193,63 +195,70 @@ static void open_row(struct row *r, const char *path)
 
 /* ---- time ---- */
 
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 static double native_round(const struct row *r)
 {
 	int (*volatile fn)(struct ncclbpf_tuner *) = r->native;
-	double start = now_ns();
+	double start = bench_now();
 
 	for (unsigned i = 0; i < EACH; i++)
 		fn(&contexts[i % CONTEXTS]);
-	return (now_ns() - start) / EACH;
+	return (bench_now() - start) / EACH;
 }
 
 static double jit_round(const struct row *r)
 {
-	double start = now_ns();
+	double start = bench_now();
 
 	for (unsigned i = 0; i < EACH; i++)
 		nb_exec_run(r->x, &contexts[i % CONTEXTS], sizeof(contexts[0]));
-	return (now_ns() - start) / EACH;
+	return (bench_now() - start) / EACH;
 }
 
 static double interpreter_round(const struct row *r)
 {
-	double start = now_ns();
+	double start = bench_now();
 
 	for (unsigned i = 0; i < EACH / 4; i++)
 		nb_exec_interpret(r->x, &contexts[i % CONTEXTS],
 				  sizeof(contexts[0]));
-	return (now_ns() - start) / (EACH / 4);
-}
-
-static int by_size(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-static double median(double took[ROUNDS])
-{
-	qsort(took, ROUNDS, sizeof(double), by_size);
-	return took[ROUNDS / 2];
+	return (bench_now() - start) / (EACH / 4);
 }
 
 static void print_row(struct row *r)
 {
-	double native = median(r->took[0]), jit = median(r->took[1]);
-	double interpreter = median(r->took[2]);
+	double native = bench_median(r->took[0], ROUNDS),
+	       jit = bench_median(r->took[1], ROUNDS);
+	double interpreter = bench_median(r->took[2], ROUNDS);
 
 	printf("%-20s %8.2f %8.2f %8.2f %9.2f %9.2f\n", r->name, native, jit,
 	       interpreter, jit / native, interpreter / native);
+}
+
+/* What a call of machine code may take, and more than a native one's 1.6. */
+#define CALL_NS 2.5
+#define MORE_NS 0.9
+
+static void table_rows(struct row *r)
+{
+	double native = bench_median(r->took[0], ROUNDS);
+	double jit = bench_median(r->took[1], ROUNDS);
+	double interpreter = bench_median(r->took[2], ROUNDS);
+	char key[64], text[160];
+
+	snprintf(key, sizeof(key), "jit.%s", r->name);
+	snprintf(text, sizeof(text), "%s, machine code", r->name);
+	if (!strcmp(r->name, "noop")) {
+		bench_row(key, text, jit, "ns", CALL_NS);
+	} else if (r->maps) {
+		strcat(text, " / the same C natively");
+		bench_row(key, text, jit / native, "x", 1.10);
+	} else {
+		strcat(text, " over the same C natively");
+		bench_row(key, text, jit - native, "ns", MORE_NS);
+	}
+	if (!strcmp(r->name, "slo_enforcer"))
+		bench_row("interp.slo_enforcer", "slo_enforcer, interpreter",
+			  interpreter, "ns", 300);
 }
 
 int main(int argc, char **argv)
@@ -262,7 +271,8 @@ int main(int argc, char **argv)
 	fill_contexts();
 	for (int i = 0; i < nrows; i++)
 		open_row(&rows[i], argv[1 + i]);
-	for (int round = -5; round < ROUNDS; round++)
+	for (int round = -5; round < ROUNDS; round++) {
+		bench_yardstick();
 		for (int i = 0; i < nrows; i++) {
 			double ns[COLUMNS] = { native_round(&rows[i]),
 					       jit_round(&rows[i]),
@@ -271,10 +281,12 @@ int main(int argc, char **argv)
 			for (int c = 0; round >= 0 && c < COLUMNS; c++)
 				rows[i].took[c][round] = ns[c];
 		}
+	}
 	printf("%-20s %8s %8s %8s %9s %9s\n", "ns per run (median)", "native",
 	       "compiled", "interp.", "comp/nat", "int/nat");
 	for (int i = 0; i < nrows; i++) {
 		print_row(&rows[i]);
+		table_rows(&rows[i]);
 		nb_exec_free(rows[i].x);
 	}
 	free(rows);

@@ -5,6 +5,7 @@
 // C array access behind a call of the same shape. Two columns: operations
 // that do not wait for each other, and a chain in which each key depends on
 // the value found before.
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,20 +15,24 @@
 #include "core/exec/exec.h"
 #include "core/map/map.h"
 #include "core/map/ringbuf.h"
+#include "test/bench/bench.h"
 
 enum {
 	KEYS = 1024,
 	ROUNDS = 101,
 	EACH = 4 * KEYS,
 	SMALL = 64,
-	LARGE = 1 << 16
+	LARGE = 1 << 16,
+	HUGE = 1 << 20
 };
 
 struct key {
 	uint64_t word[2];
 };
 
-static struct key keys[KEYS], far_keys[KEYS], absent[KEYS];
+static struct key keys[KEYS], far_keys[KEYS], absent[KEYS], all_keys[KEYS];
+static struct key huge_keys[1 << 16];
+static uint32_t huge_at;
 static uint32_t index_of[KEYS];
 static struct prefix {
 	uint32_t bits;
@@ -35,6 +40,7 @@ static struct prefix {
 } prefixes[KEYS];
 static uint64_t plain[SMALL];
 static struct nb_map *array, *percpu, *hash4, *hash8, *hash16, *large;
+static struct nb_map *hash1k, *huge;
 static struct nb_map *percpu_hash, *lru, *full_lru, *lpm, *ring, *queue;
 static struct nb_run run;
 static nb_helper_fn *lookup, *update, *removal;
@@ -109,6 +115,11 @@ ROW(hash8_row, *find(hash8, &keys[k]))
 ROW(hash8_absent_row, (uintptr_t)find(hash8, &absent[k]))
 ROW(hash16_row, *find(hash16, &keys[k]))
 ROW(large_row, *find(large, &far_keys[k]))
+ROW(hash1k_row, *find(hash1k, &all_keys[k]))
+ROW(huge_row,
+    ((void)k,
+     *find(huge,
+	   &huge_keys[huge_at++ % (sizeof(huge_keys) / sizeof(huge_keys[0]))])))
 ROW(array_update_row, store(array, &index_of[k]))
 ROW(percpu_update_row, store(percpu, &index_of[k]))
 ROW(hash8_update_row, store(hash8, &keys[k]))
@@ -128,29 +139,34 @@ ROW(hash8_cycle_row,
 static const struct {
 	const char *name;
 	uint64_t (*fn)(bool chained);
+	const char *key; /* of a row of the table; ns: its budget */
+	double ns;
 } rows[] = {
-	{ "plain C array access", plain_row },
-	{ "array look-up", array_row },
-	{ "percpu_array look-up", percpu_row },
-	{ "percpu_array look-up, CPU asked for", percpu_fresh_row },
-	{ "hash look-up, 4-byte key", hash4_row },
-	{ "hash look-up, 8-byte key", hash8_row },
-	{ "hash look-up, 8-byte key, absent", hash8_absent_row },
-	{ "hash look-up, 16-byte key", hash16_row },
-	{ "hash look-up, 8-byte key, 65536 entries", large_row },
-	{ "array update", array_update_row },
-	{ "percpu_array update", percpu_update_row },
-	{ "hash update, 8-byte key", hash8_update_row },
-	{ "hash update, 16-byte key", hash16_update_row },
-	{ "hash delete + insert, 8-byte key", hash8_cycle_row },
-	{ "percpu_hash look-up, 8-byte key", percpu_hash_row },
-	{ "percpu_hash update, 8-byte key", percpu_hash_update_row },
-	{ "lru_hash look-up, 8-byte key", lru_row },
-	{ "lru_hash update, 8-byte key", lru_update_row },
-	{ "lru_hash insert that evicts, 8-byte key", lru_evict_row },
-	{ "lpm_trie look-up, 4-byte prefixes", lpm_row },
-	{ "ringbuf reserve + submit + read, 16 bytes", ring_row },
-	{ "queue push + pop", queue_row },
+	{ "plain C array access", plain_row, NULL, 0 },
+	{ "array look-up", array_row, NULL, 0 },
+	{ "percpu_array look-up", percpu_row, NULL, 0 },
+	{ "percpu_array look-up, CPU asked for", percpu_fresh_row, NULL, 0 },
+	{ "hash look-up, 4-byte key", hash4_row, NULL, 0 },
+	{ "hash look-up, 8-byte key", hash8_row, NULL, 0 },
+	{ "hash look-up, 8-byte key, absent", hash8_absent_row, NULL, 0 },
+	{ "hash look-up, 16-byte key", hash16_row, NULL, 0 },
+	{ "hash look-up, 8-byte key, 65536 entries", large_row, NULL, 0 },
+	{ "hash look-up, 8-byte key, 1024 entries", hash1k_row, "map.hash", 6 },
+	{ "hash look-up, 8-byte key, 1048576 entries", huge_row, "map.hash_1m",
+	  0 },
+	{ "array update", array_update_row, NULL, 0 },
+	{ "percpu_array update", percpu_update_row, "map.percpu_update", 3 },
+	{ "hash update, 8-byte key", hash8_update_row, NULL, 0 },
+	{ "hash update, 16-byte key", hash16_update_row, NULL, 0 },
+	{ "hash delete + insert, 8-byte key", hash8_cycle_row, NULL, 0 },
+	{ "percpu_hash look-up, 8-byte key", percpu_hash_row, NULL, 0 },
+	{ "percpu_hash update, 8-byte key", percpu_hash_update_row, NULL, 0 },
+	{ "lru_hash look-up, 8-byte key", lru_row, NULL, 0 },
+	{ "lru_hash update, 8-byte key", lru_update_row, NULL, 0 },
+	{ "lru_hash insert that evicts, 8-byte key", lru_evict_row, NULL, 0 },
+	{ "lpm_trie look-up, 4-byte prefixes", lpm_row, NULL, 0 },
+	{ "ringbuf reserve + submit + read, 16 bytes", ring_row, NULL, 0 },
+	{ "queue push + pop", queue_row, NULL, 0 },
 };
 enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -185,6 +201,8 @@ static void set_up(void)
 	hash8 = make(NB_MAP_HASH, 8, SMALL);
 	hash16 = make(NB_MAP_HASH, 16, SMALL);
 	large = make(NB_MAP_HASH, 8, LARGE);
+	hash1k = make(NB_MAP_HASH, 8, KEYS);
+	huge = make(NB_MAP_HASH, 8, HUGE);
 	percpu_hash = make(NB_MAP_PERCPU_HASH, 8, SMALL);
 	lru = make(NB_MAP_LRU_HASH, 8, 2 * SMALL);
 	full_lru = make(NB_MAP_LRU_HASH, 8, 2 * SMALL);
@@ -199,7 +217,16 @@ static void set_up(void)
 
 		store(large, &key);
 	}
+	for (uint64_t i = 0; i < HUGE; i++) {
+		uint64_t key = scatter(i);
+
+		store(huge, &key);
+	}
+	for (uint64_t i = 0; i < sizeof(huge_keys) / sizeof(huge_keys[0]); i++)
+		huge_keys[i].word[0] = scatter((scatter(i) >> 20) % HUGE);
 	for (uint32_t i = 0; i < KEYS; i++) {
+		all_keys[i].word[0] = scatter(i);
+		store(hash1k, &all_keys[i]);
 		index_of[i] = (uint32_t)(scatter(i) >> 40) % SMALL;
 		keys[i].word[0] = scatter(index_of[i]);
 		keys[i].word[1] = scatter(index_of[i] + SMALL);
@@ -218,33 +245,73 @@ static void set_up(void)
 	}
 }
 
-static double now_ns(void)
+static double took[2][NROWS][ROUNDS];
+
+/* ---- threads ---- */
+
+enum { THREAD_ROUNDS = 400 };
+
+static double cpu_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static int by_size(const void *a, const void *b)
+/* Nanoseconds of a thread's own time that look-ups take. */
+static void *look_up(void *ns)
 {
-	const double *x = a, *y = b;
+	struct nb_run own = { 0 };
+	double start = cpu_ns();
+	uint64_t sum = 0;
 
-	return (*x > *y) - (*x < *y);
+	for (unsigned i = 0; i < THREAD_ROUNDS * EACH; i++)
+		sum += *(uint64_t *)(uintptr_t)lookup(
+			&own, (uintptr_t)hash1k, (uintptr_t)&all_keys[i % KEYS],
+			0, 0, 0);
+	*(double *)ns = cpu_ns() - start + (double)sum;
+	return NULL;
 }
 
-static double took[2][NROWS][ROUNDS];
+/* One thread alone, then two at once, in turns. */
+static void two_threads(void)
+{
+	enum { TURNS = 9 };
+	double ratio[TURNS];
+
+	for (int i = 0; i < TURNS; i++) {
+		double alone, both[2];
+		pthread_t other;
+
+		look_up(&alone);
+		if (pthread_create(&other, NULL, look_up, &both[1])) {
+			bench_skip("map.threads", "two threads", "no thread");
+			return;
+		}
+		look_up(&both[0]);
+		pthread_join(other, NULL);
+		ratio[i] = (both[0] + both[1]) / (2 * alone);
+	}
+	bench_row("map.threads",
+		  "hash look-up, CPU time beside another thread / "
+		  "alone",
+		  bench_median(ratio, TURNS), "x", 1.2);
+}
 
 int main(void)
 {
 	double base[2];
 
 	set_up();
-	for (int round = -5; round < ROUNDS; round++)
+	for (int round = -5; round < ROUNDS; round++) {
+		bench_yardstick();
 		for (size_t r = 0; r < NROWS; r++)
 			for (int chained = 0; chained < 2; chained++) {
-				double start = now_ns(), ns;
+				double start, ns;
 
+				rows[r].fn(chained); /* its data at hand */
+				start = bench_now();
 				if (rows[r].fn(chained) != 0) {
 					fprintf(stderr,
 						"map_bench: %s: a value is not "
@@ -252,23 +319,27 @@ int main(void)
 						rows[r].name);
 					return 1;
 				}
-				ns = (now_ns() - start) / EACH;
+				ns = (bench_now() - start) / EACH;
 				if (round >= 0) /* the first warm up */
 					took[chained][r][round] = ns;
 			}
+	}
 	printf("%-42s %8s %6s %10s %6s\n", "ns per operation (median)", "apart",
 	       "ratio", "in a chain", "ratio");
 	for (size_t r = 0; r < NROWS; r++) {
 		double m[2];
 
 		for (int c = 0; c < 2; c++) {
-			qsort(took[c][r], ROUNDS, sizeof(double), by_size);
-			m[c] = took[c][r][ROUNDS / 2];
+			m[c] = bench_median(took[c][r], ROUNDS);
 			if (r == 0)
 				base[c] = m[c];
 		}
 		printf("%-42s %8.2f %6.2f %10.2f %6.2f\n", rows[r].name, m[0],
 		       m[0] / base[0], m[1], m[1] / base[1]);
+		if (rows[r].key)
+			bench_row(rows[r].key, rows[r].name, m[0], "ns",
+				  rows[r].ns);
 	}
+	two_threads();
 	return 0;
 }

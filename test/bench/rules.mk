@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks; `make bench` runs them from a release build (test/bench/run.sh).
 
-BENCHES := $(addprefix $(B)/test/bench/,decision empty_tuner.so exec_bench map_bench verify_bench)
+BENCH_NAMES := decision load_bench exec_bench lookup_bench map_bench plugin_bench verify_bench
+BENCHES := $(addprefix $(B)/test/bench/,$(BENCH_NAMES) empty_tuner.so)
 tests: $(BENCHES)
 
-$(B)/test/bench/decision: $(call o,test/bench/decision.c test/host/nccl.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -ldl -lm
+$(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lpthread
+
+$(addprefix $(B)/test/bench/,exec_bench lookup_bench map_bench plugin_bench verify_bench): $(CORE)
+$(B)/test/bench/decision: $(B)/test/host/nccl.o
+$(B)/test/bench/plugin_bench: $(call o,plugin/*.c plugin/abi/*.c)
+$(B)/test/bench/verify_bench: $(B)/test/bench/verify_made.o
 
 $(B)/test/bench/empty_tuner.so: $(call o,test/bench/empty_tuner.c)
 	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^
 
 # Policies as native code: what exec_bench compares machine code with.
 BENCH_NATIVE := $(patsubst policies/%.bpf.c,$(B)/test/bench/native/%.o,$(wildcard policies/*.bpf.c))
+$(B)/test/bench/exec_bench: $(BENCH_NATIVE)
 
 $(B)/test/bench/native/%.o: policies/%.bpf.c test/bench/native.h
 	@mkdir -p $(@D)
 	$(CC) -O2 -w -I. -MMD -MP -D_GNU_SOURCE -include test/bench/native.h \
 		-c -o $@ $<
-
-$(B)/test/bench/exec_bench: $(B)/test/bench/exec_bench.o $(BENCH_NATIVE) $(CORE)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
-
-$(B)/test/bench/verify_bench: $(call o,test/bench/verify_bench.c test/bench/verify_made.c) $(CORE)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread

@@ -1,19 +1,75 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh BUILD: every benchmark of a release build, as ratios from one run.
+# run.sh BUILD [DOC]: every benchmark of a release build; the rows that have a
+# budget, and a few that are there to be seen, as one table. With DOC the table
+# goes between the marks of that file as well.
+#
+#   BENCH_DETAILS=1        print what each benchmark has besides
+#   BENCH_PEER=so[:so]...  other tuner plugins (v5) beside ours
+#
+# Fails where a row is more than 3 times its budget: then something is broken.
 set -eu
 B=$1
-echo "machine: $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) CPUs, $(uname -sr)"
-echo
-echo "one decision through getCollInfo (tuner v5), batches in turns:"
-"$B/test/bench/decision" "$B/test/bench/empty_tuner.so" "$B/libncclbpf.so" \
-	"$B/policies/noop.policy" "$B/policies/size_aware.policy" \
-	"$B/policies/slo_enforcer.policy"
-echo
-echo "one run of a program: native code, machine code, interpreter:"
-"$B/test/bench/exec_bench" "$B"/policies/*.policy
-if [ -x "$B/test/bench/map_bench" ]; then
+DOC=${2:-}
+T=$(mktemp -d)
+trap 'rm -rf "$T"' EXIT
+export BENCH_ROWS="$T/rows"
+: >"$BENCH_ROWS"
+
+run() {
+	if [ "${BENCH_DETAILS:-}" ]; then
+		echo "-- $*" | sed "s|$B/||g"
+		"$@"
+		echo
+	else
+		"$@" >"$T/out" || { cat "$T/out"; exit 1; }
+	fi
+}
+
+policies=$(printf '%s:' "$B"/policies/*.policy)
+run "$B/test/bench/exec_bench" "$B"/policies/*.policy
+run "$B/test/bench/decision" "$B/test/bench/empty_tuner.so" \
+	"$B/libncclbpf.so" "$B/policies/noop.policy" \
+	"$B/policies/size_aware.policy" "$B/policies/slo_enforcer.policy"
+run "$B/test/bench/plugin_bench" "$B/policies/noop.policy" \
+	"$B/policies/size_aware.policy" "$B/policies/slo_enforcer.policy"
+run "$B/test/bench/map_bench"
+run "$B/test/bench/lookup_bench"
+VERIFY_MADE=no run "$B/test/bench/verify_bench" "$B"/policies/*.policy
+run "$B/test/bench/load_bench" "$B/libncclbpf.so" \
+	"$B/policies/slo_enforcer.policy" "${policies%:}"
+strip -o "$T/so" "$B/libncclbpf.so"
+printf 'once.size\tlibncclbpf.so, stripped\t%s\tMiB\t1\t0\n' \
+	"$(awk -v n="$(stat -c %s "$T/so")" 'BEGIN { print n / 1048576 }')" \
+	>>"$BENCH_ROWS"
+
+machine="$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) CPUs, $(uname -sr), $(${CC:-cc} --version | head -1)"
+{
+	echo "Machine: $machine."
 	echo
-	echo "maps:"
-	"$B/test/bench/map_bench"
+	awk -f test/bench/table.awk "$BENCH_ROWS" && rc=0 || rc=$?
+	echo $rc >"$T/rc"
+} >"$T/table"
+cat "$T/table"
+if [ "$DOC" ]; then
+	awk -v table="$T/table" '
+		/^<!-- bench -->$/ { print; print ""
+			while ((getline line <table) > 0) print line
+			print ""; skip = 1 }
+		/^<!-- end of bench -->$/ { skip = 0 }
+		!skip && !/^<!-- bench -->$/' "$DOC" >"$T/doc"
+	cat "$T/doc" >"$DOC"
 fi
+
+# The docs have the same rows, whatever their numbers.
+rows() {
+	sed -n 's/^| \([a-z]*\.[a-z_0-9]*\) |.*/\1/p' "$1"
+}
+rows "$T/table" >"$T/now"
+rows docs/performance.md >"$T/then"
+if [ -z "${BENCH_PEER:-}" ] && ! diff "$T/then" "$T/now" >"$T/diff"; then
+	echo "docs/performance.md has other rows: make bench DOC=docs/performance.md"
+	cat "$T/diff"
+	exit 1
+fi
+exit "$(cat "$T/rc")"

@@ -7,9 +7,11 @@
 // to our verdict with coherence off plus our compiling. All take turns in
 // short rounds; medians are printed.
 //   VERIFY_ROUNDS=N  rounds (default 51), fewer for slow programs
+//   VERIFY_MADE=no   policies alone
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@
 #include "core/exec/code.h"
 #include "core/hook/policy.h"
 #include "core/verify/verify.h"
+#include "test/bench/bench.h"
 #include "test/bench/verify_made.h"
 
 enum { ROUNDS = 501, MAX_ROWS = 64, LEAST = 3, PATIENCE = 1000000 };
@@ -265,6 +268,25 @@ static void print_row(struct row *r)
 		       m[COMPILED] / m[KERNEL]);
 }
 
+/* The table's: a policy beside the kernel. */
+static void table_row(struct row *r)
+{
+	char key[64], text[120];
+
+	if (!r->img || !r->accepted)
+		return;
+	snprintf(key, sizeof(key), "load.%s", r->name);
+	snprintf(text, sizeof(text),
+		 "%s, verify + machine code / the kernel's load", r->name);
+	if (r->kernel)
+		bench_skip(key, text, strerror(-r->kernel));
+	else
+		bench_row(key, text,
+			  bench_median(r->took[COMPILED], r->rounds) /
+				  bench_median(r->took[KERNEL], r->rounds),
+			  "x", 1);
+}
+
 static int rounds(void)
 {
 	const char *s = getenv("VERIFY_ROUNDS");
@@ -276,11 +298,14 @@ static int rounds(void)
 int main(int argc, char **argv)
 {
 	static const uint32_t sizes[] = { 1000, 10000, 60000 };
+	const char *wanted = getenv("VERIFY_MADE");
+	bool made = !wanted || strcmp(wanted, "no") != 0;
 	int n = rounds();
 
 	for (int i = 1; i < argc && i < MAX_ROWS / 2; i++)
 		add_policy(argv[i]);
-	for (unsigned shape = 0; shape < MADE_SHAPES; shape++)
+	for (unsigned shape = made ? 0 : MADE_SHAPES; shape < MADE_SHAPES;
+	     shape++)
 		for (unsigned i = 0; i < 3; i++)
 			add_made(shape, sizes[i]);
 	for (int round = 0; round < n; round++)
@@ -291,6 +316,7 @@ int main(int argc, char **argv)
 	       "compiled", "kernel", "o/k", "c/k");
 	for (int i = 0; i < nrows; i++) {
 		print_row(&rows[i]);
+		table_row(&rows[i]);
 		nb_image_free(rows[i].img);
 		free(rows[i].slots);
 		made_free(&rows[i].made);

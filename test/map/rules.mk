@@ -5,7 +5,7 @@ HELPER_BODIES := $(addprefix core/exec/,costs.c dynptr.c helpers.c ring.c spin.c
 MAP_STRESS_SRC := test/map/map_stress.c $(wildcard core/map/*.c) \
 	$(HELPER_BODIES) core/base/err.c core/spec/spec.c
 
-tests: $(B)/test/map/map_kernel $(B)/test/map/map_stress $(B)/test/bench/map_bench
+tests: $(B)/test/map/map_kernel $(B)/test/map/map_stress
 
 $(B)/test/map/map_kernel: $(B)/test/map/map_kernel.o $(B)/test/map/sequence.o \
 		$(call o,core/base/*.c core/spec/*.c core/map/*.c)
@@ -20,11 +20,6 @@ $(B)/test/map/map_stress: $(MAP_STRESS_SRC) $(wildcard core/map/*.h core/exec/*.
 $(B)/test/unit/test_map: $(B)/test/map/sequence.o
 $(B)/test/unit/test_map: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=free \
 	-Wl,--wrap=posix_memalign,--wrap=aligned_alloc
-
-# ns per map operation; V=release for numbers that mean something.
-$(B)/test/bench/map_bench: $(B)/test/bench/map_bench.o $(HELPER_BODIES:%.c=$(B)/%.o) \
-		$(call o,core/base/*.c core/spec/*.c core/map/*.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 # A test stops a writer of the trace ring where it asks for the time.
 $(B)/test/unit/test_trace: LDFLAGS += -Wl,--wrap=clock_gettime

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+// plugin_bench A.policy B.policy SLO.policy: what a caller sees of parts of the
+// plugin, which is linked in here: the fence check and the writing down of a
+// decision by themselves (the inlined functions of plugin/decide.h), the
+// decision that takes another generation, and the way from a file to a program
+// that is ready to run.
+#include <dirent.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hook/gen.h"
+#include "core/ncclbpf.h"
+#include "plugin/abi/tuner_v5.h"
+#include "plugin/change.h"
+#include "plugin/decide.h"
+#include "plugin/runtime.h"
+#include "test/bench/bench.h"
+
+enum {
+	EACH = 4096,
+	ROUNDS = 501,
+	SWITCHES = 1000,
+	PER_SWITCH = 400,
+	ALLREDUCE = 4,
+	READY_ROUNDS = 201
+};
+
+static void die(const char *what, const char *why)
+{
+	fprintf(stderr, "plugin_bench: %s: %s\n", what, why);
+	exit(1);
+}
+
+static void quiet(int level, unsigned long flags, const char *file, int line,
+		  const char *fmt, ...)
+{
+	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
+}
+
+static struct nb_comm *communicator(void)
+{
+	struct nb_nvl_domain_info nvl = { 1, 8, 8 };
+	void *c = NULL;
+
+	if (ncclTunerPlugin_v5.init(&c, 1, 1, 1, quiet, &nvl, NULL) || !c)
+		die("communicator", "init failed");
+	return c;
+}
+
+/* ---- the parts of a decision -------------------------------------------- */
+
+typedef uint64_t part(struct nb_comm *c, uint64_t bytes);
+
+static __attribute__((noinline)) uint64_t part_none(struct nb_comm *c,
+						    uint64_t bytes)
+{
+	__asm__ volatile("" : : "r"(c), "r"(bytes) : "memory");
+	return bytes;
+}
+
+static __attribute__((noinline)) uint64_t part_fence(struct nb_comm *c,
+						     uint64_t bytes)
+{
+	uint64_t k;
+
+	return nb_fence_enter(&c->fence, &k) ? k : bytes;
+}
+
+static __attribute__((noinline)) uint64_t part_ring(struct nb_comm *c,
+						    uint64_t bytes)
+{
+	uint64_t k;
+
+	if (!nb_fence_enter(&c->fence, &k))
+		return bytes;
+	nb_packed_store(&c->ring[k % NB_RING], k, bytes, c->fence.number, bytes,
+			0);
+	return k;
+}
+
+static __attribute__((noinline)) uint64_t part_all(struct nb_comm *c,
+						   uint64_t bytes)
+{
+	struct nb_outcome o = { bytes, 0 };
+	uint64_t k;
+
+	if (!nb_fence_enter(&c->fence, &k))
+		return bytes;
+	nb_write_down(c, k, ALLREDUCE, bytes, 1, false, 0, o);
+	return k;
+}
+
+static const struct {
+	const char *key, *text;
+	part *fn;
+	double budget;
+} parts[] = {
+	{ "", "", part_none, 0 },
+	{ "part.fence", "fence check, by itself", part_fence, 0 },
+	{ "part.fence_ring", "fence check and ring, by themselves", part_ring,
+	  4 },
+	{ "part.all",
+	  "fence check, ring, latest of its size and agreement hash", part_all,
+	  0 },
+};
+enum { NPARTS = sizeof(parts) / sizeof(parts[0]) };
+
+static void measure_parts(struct nb_comm *c)
+{
+	static double took[NPARTS][ROUNDS];
+	double none;
+
+	for (int r = 0; r < ROUNDS; r++) {
+		bench_yardstick();
+		for (int p = 0; p < NPARTS; p++) {
+			part *volatile fn = parts[p].fn;
+			double start = bench_now();
+
+			for (unsigned i = 0; i < EACH; i++)
+				fn(c, (uint64_t)1024 << i % 18);
+			took[p][r] = (bench_now() - start) / EACH;
+		}
+	}
+	none = bench_median(took[0], ROUNDS);
+	for (int p = 1; p < NPARTS; p++) {
+		double ns = bench_median(took[p], ROUNDS) - none;
+
+		printf("%-60s %8.2f ns\n", parts[p].text, ns);
+		bench_row(parts[p].key, parts[p].text, ns, "ns",
+			  parts[p].budget);
+	}
+}
+
+/* ---- from a file to a program that is ready ----------------------------- */
+
+static size_t read_file(const char *path, unsigned char *to, size_t room)
+{
+	FILE *f = fopen(path, "rb");
+	size_t n = f ? fread(to, 1, room, f) : 0;
+
+	if (!n || n == room)
+		die(path, "cannot be read");
+	fclose(f);
+	return n;
+}
+
+static unsigned char bytes[1 << 20];
+
+static void measure_ready(const char *path)
+{
+	static double took[READY_ROUNDS];
+	double us;
+
+	for (int r = 0; r < READY_ROUNDS; r++) {
+		double start = bench_now();
+		size_t n = read_file(path, bytes, sizeof(bytes));
+		struct nb_policy *p;
+		struct nb_gen *g;
+		struct nb_err err;
+
+		if (nb_policy_new(&p, bytes, n, NULL, &err) ||
+		    nb_gen_new(&g, &p, 1, NULL, &err))
+			die(path, err.text);
+		took[r] = (bench_now() - start) / 1000;
+		nb_gen_put(g);
+		nb_policy_put(p);
+	}
+	us = bench_median(took, READY_ROUNDS);
+	printf("%-60s %8.1f us\n", "slo_enforcer, from its file to ready", us);
+	bench_row("load.ready", "slo_enforcer, from its file to ready", us,
+		  "us", 1000);
+}
+
+/* ---- the decision that takes another generation ------------------------- */
+
+static void hold(struct nb_runtime *rt, const char *path, const char **name)
+{
+	size_t n = read_file(path, bytes, sizeof(bytes));
+	struct nb_held *held;
+	struct nb_err err;
+
+	nb_runtime_lock(rt);
+	if (nb_runtime_policy_add(rt, bytes, n, NULL, NB_SOURCE_SHELL, NULL,
+				  NULL, &held, &err))
+		die(path, err.text);
+	*name = strdup(held->policy->img->name);
+	nb_runtime_unlock(rt);
+}
+
+/* False: the communicator ran past every fence; as it was before. */
+static bool change(struct nb_runtime *rt, const char *name, uint32_t *number)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	static struct nb_change done;
+	struct nb_err err;
+
+	if (nb_change_stage_use(rt, &name, 1, digest, &err) ||
+	    nb_change_commit(rt, digest, &done, &err))
+		die(name, err.text);
+	*number = (uint32_t)done.generation;
+	return done.comm[0].state == NB_CHANGE_COMMITTED;
+}
+
+struct seen {
+	double plain[SWITCHES], moved[SWITCHES];
+	int nplain, nmoved;
+	uint64_t made, lost;
+};
+
+static void decide(struct nb_comm *c, struct seen *s)
+{
+	const struct nb_gen *before = c->gen;
+	uint64_t k = nb_comm_decisions(c);
+	struct nb_decision d;
+	float table[21];
+	int channels = 0;
+	double start;
+
+	for (int e = 0; e < 21; e++)
+		table[e] = 100.0f + (float)(e * 5 % 21);
+	start = bench_now();
+	ncclTunerPlugin_v5.get_coll_info(c, ALLREDUCE, (size_t)1024 << k % 18,
+					 1, (float **)(void *)table, 7, 3, 0,
+					 &channels);
+	start = bench_now() - start;
+	if (c->gen != before && s->nmoved < SWITCHES)
+		s->moved[s->nmoved++] = start;
+	else if (k % PER_SWITCH == 0)
+		s->plain[s->nplain++ % SWITCHES] = start;
+	s->made++;
+	if (!nb_comm_decision(c, k, &d) || d.seq != k ||
+	    d.generation != c->fence.number)
+		s->lost++;
+}
+
+static struct {
+	struct nb_runtime *rt;
+	const struct nb_comm *c;
+	const char *name[2];
+	unsigned done; /* atomic */
+} changes;
+
+/* Another thread changes the policy, as the control thread would. */
+static void *change_all(void *unused)
+{
+	for (unsigned n = 0; n < SWITCHES; n++) {
+		uint32_t number;
+
+		while (!change(changes.rt, changes.name[n % 2], &number))
+			;
+		while (__atomic_load_n(&changes.c->fence.number,
+				       __ATOMIC_ACQUIRE) != number)
+			sched_yield();
+		__atomic_store_n(&changes.done, n + 1, __ATOMIC_RELEASE);
+	}
+	return unused;
+}
+
+static void measure_switch(struct nb_comm *c, const char *const paths[2])
+{
+	static struct seen s;
+	pthread_t changer;
+	double ns;
+
+	changes.rt = c->rt;
+	changes.c = c;
+	for (int i = 0; i < 2; i++)
+		hold(c->rt, paths[i], &changes.name[i]);
+	if (pthread_create(&changer, NULL, change_all, NULL))
+		die("switch", "no thread");
+	while (s.made < (uint64_t)SWITCHES * PER_SWITCH ||
+	       __atomic_load_n(&changes.done, __ATOMIC_ACQUIRE) < SWITCHES ||
+	       s.made % PER_SWITCH)
+		decide(c, &s);
+	pthread_join(changer, NULL);
+	ns = bench_median(s.moved, s.nmoved) -
+	     bench_median(s.plain, s.nplain < SWITCHES ? s.nplain : SWITCHES);
+	printf("%-60s %8.1f ns\n%" PRIu64 " decisions, %d switches seen, "
+	       "%" PRIu64 " lost\n",
+	       "decision that takes another program, over others", ns, s.made,
+	       s.nmoved, s.lost);
+	bench_row("switch.ns",
+		  "decision that takes another program, over others", ns, "ns",
+		  100);
+	bench_row("switch.lost",
+		  "decisions lost, of 400000 or more across 1000 switches",
+		  (double)s.lost + SWITCHES - s.nmoved, "lost", 0.1);
+}
+
+static void remove_dir(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	char path[512];
+
+	while (d && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		remove(path);
+	}
+	if (d)
+		closedir(d);
+	remove(dir);
+}
+
+int main(int argc, char **argv)
+{
+	char dir[] = "/tmp/ncclbpf-bench-XXXXXX";
+	struct nb_comm *c;
+
+	if (argc != 4 || !mkdtemp(dir)) {
+		fprintf(stderr, "usage: plugin_bench A B SLO\n");
+		return 64;
+	}
+	unsetenv("NCCLBPF_POLICY");
+	setenv("NCCLBPF_CONTROL", "off", 1);
+	setenv("NCCLBPF_SOCKET_DIR", dir, 1);
+	c = communicator();
+	measure_parts(c);
+	measure_ready(argv[3]);
+	measure_switch(c, (const char *const *)argv + 1);
+	ncclTunerPlugin_v5.finalize(c);
+	remove_dir(dir);
+	return 0;
+}

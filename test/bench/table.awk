@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# The table of `make bench` from rows: key, text, value, unit, budget and what
+# the yardstick took beside it, in ns, tab-separated. Times are also given for
+# a machine on which it takes 2.0 ns; they are what is judged.
+BEGIN {
+	FS = "\t"
+	# known to be far over, and made of cache misses between CPUs
+	soft["switch.ns"] = 1
+	print "| row | what | measured | at 2.0 ns | budget | verdict |"
+	print "|---|---|---|---|---|---|"
+}
+
+function number(v, unit) {
+	return sprintf(unit == "lost" ? "%.0f %s" : \
+		       v < 100 && v > -100 ? "%.2f %s" : "%.0f %s", v, unit)
+}
+
+$3 == "-" {
+	printf "| %s | %s | - | - | - | skip: %s |\n", $1, $2, $4
+	next
+}
+
+{
+	time = $4 == "ns" || $4 == "us" || $4 == "ms"
+	scaled = time && $6 > 0 ? $3 * 2.0 / $6 : $3
+	verdict = !$5 ? "-" : scaled <= $5 ? "ok" : "OVER"
+	if ($5 && scaled > 3 * $5 && !soft[$1]) {
+		verdict = "BROKEN"
+		broken = 1
+	}
+	over += verdict == "OVER"
+	rows++
+	printf "| %s | %s | %s | %s | %s | %s |\n", $1, $2, number($3, $4),
+		time ? number(scaled, $4) : "-",
+		!$5 ? "-" : $4 == "lost" ? "0" : $5 " " $4, verdict
+}
+
+END {
+	printf "\n%d rows, %d over their budget.\n", rows, over
+	exit broken
+}
