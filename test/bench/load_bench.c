@@ -60,26 +60,33 @@ static void child(const char *so, int to)
 	_exit(write(to, &p, sizeof(p)) != sizeof(p));
 }
 
+/* Each finds an empty directory, as the first process of a job does. */
 static struct paid once(const char *so)
 {
+	char dir[] = "/tmp/ncclbpf-bench-XXXXXX", command[80];
 	struct paid p;
 	int fds[2];
 	pid_t pid;
 
-	fflush(NULL);
-	if (pipe(fds) || (pid = fork()) < 0) {
+	if (!mkdtemp(dir) || pipe(fds)) {
 		perror("load_bench");
 		exit(1);
 	}
+	setenv("NCCLBPF_SOCKET_DIR", dir, 1);
+	fflush(NULL);
+	pid = fork();
 	if (!pid)
 		child(so, fds[1]);
 	close(fds[1]);
-	if (read(fds[0], &p, sizeof(p)) != sizeof(p)) {
+	if (pid < 0 || read(fds[0], &p, sizeof(p)) != sizeof(p)) {
 		fprintf(stderr, "load_bench: %s: no decision\n", so);
 		exit(1);
 	}
 	close(fds[0]);
 	waitpid(pid, NULL, 0);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	if (system(command))
+		exit(1);
 	return p;
 }
 
@@ -102,15 +109,13 @@ static struct paid pay(const char *so, const char *policies)
 
 int main(int argc, char **argv)
 {
-	char dir[] = "/tmp/ncclbpf-bench-XXXXXX", command[80];
 	struct paid one, all;
 
-	if (argc != 4 || !mkdtemp(dir)) {
+	if (argc != 4) {
 		fprintf(stderr, "usage: load_bench PLUGIN.so POLICY "
 				"POLICIES\n");
 		return 64;
 	}
-	setenv("NCCLBPF_SOCKET_DIR", dir, 1);
 	one = pay(argv[1], argv[2]);
 	all = pay(argv[1], argv[3]);
 	bench_row("once.load", "plugin opened to first decision, slo_enforcer",
@@ -122,6 +127,5 @@ int main(int argc, char **argv)
 		  all.mib, "MiB", 4);
 	printf("one policy: %.2f ms, %.2f MiB; all: %.2f ms, %.2f MiB\n",
 	       one.ms, one.mib, all.ms, all.mib);
-	snprintf(command, sizeof(command), "rm -rf %s", dir);
-	return system(command) != 0;
+	return 0;
 }
