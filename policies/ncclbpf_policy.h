@@ -71,6 +71,14 @@ typedef long long __s64;
 #define __coherent __attribute__((btf_decl_tag("ncclbpf:coherent")))
 #define __shared __attribute__((btf_decl_tag("ncclbpf:shared")))
 
+/*
+ * Of a pointer that a global function takes, as in libbpf's header:
+ * __arg_ctx      the hook's context, whatever its type
+ * __arg_nonnull  memory of the type's size, never NULL: callers test it
+ */
+#define __arg_ctx __attribute__((btf_decl_tag("arg:ctx")))
+#define __arg_nonnull __attribute__((btf_decl_tag("arg:nonnull")))
+
 enum ncclbpf_map_type {
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	BPF_MAP_TYPE_##name = id,

@@ -254,12 +254,12 @@ static int check_sig(const struct check *c, const struct nb_func *f,
 			       "most 5",
 			       f->name, f->sig.nargs);
 	for (unsigned i = 0; f->has_sig && i < f->sig.nargs; i++)
-		if (f->sig.arg[i] > NB_FARG_OTHER)
+		if (f->sig.arg[i] >= NB_NFARGS)
 			return nb_fail(c->err, NB_E_IMAGE, at,
 				       "policy image: function %s: argument "
 				       "%u: kind %u; 0 to %d are known",
 				       f->name, i + 1, f->sig.arg[i],
-				       NB_FARG_OTHER);
+				       NB_NFARGS - 1);
 	return 0;
 }
 

@@ -90,14 +90,28 @@ struct nb_line {
 enum nb_linkage { NB_FUNC_STATIC, NB_FUNC_GLOBAL };
 
 /* What BTF says of an argument of a global function. */
-enum nb_func_arg { NB_FARG_SCALAR, NB_FARG_CTX, NB_FARG_MEM, NB_FARG_OTHER };
+enum nb_func_arg {
+	NB_FARG_SCALAR,
+	NB_FARG_CTX,
+	NB_FARG_MEM, /* or NULL */
+	NB_FARG_OTHER,
+	NB_FARG_NONNULL, /* memory, never NULL: tag "arg:nonnull" */
+	NB_NFARGS
+};
 
 struct nb_func_sig {
 	uint8_t nargs;	      /* at most 5 */
 	uint8_t arg[5];	      /* enum nb_func_arg */
-	uint32_t mem_size[5]; /* bytes behind an NB_FARG_MEM */
+	uint32_t mem_size[5]; /* bytes, of MEM and NONNULL */
 	bool returns_scalar;
 };
+
+/* Is argument @i memory of mem_size bytes? */
+static inline bool nb_func_takes_memory(const struct nb_func_sig *sig,
+					unsigned i)
+{
+	return sig->arg[i] == NB_FARG_MEM || sig->arg[i] == NB_FARG_NONNULL;
+}
 
 /* A function of a program: slots [start, end). Function 0 is the entry. */
 struct nb_func {

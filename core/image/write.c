@@ -119,7 +119,7 @@ static void put_func(struct writer *w, const struct nb_func *f)
 		sig[3] = f->sig.nargs;
 		for (unsigned i = 0; i < f->sig.nargs && i < 5; i++) {
 			sig[4 + i] = f->sig.arg[i];
-			if (f->sig.arg[i] == NB_FARG_MEM)
+			if (nb_func_takes_memory(&f->sig, i))
 				mem[i] = f->sig.mem_size[i];
 		}
 	}

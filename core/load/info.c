@@ -135,6 +135,21 @@ static bool is_scalar(const struct btf_type *t)
 	return btf_is_int(t) || btf_is_any_enum(t);
 }
 
+/* Has argument @arg of function @func this declaration tag? */
+static bool has_tag(const struct btf *btf, uint32_t func, unsigned arg,
+		    const char *tag)
+{
+	for (uint32_t i = 1; i < btf__type_cnt(btf); i++) {
+		const struct btf_type *t = btf__type_by_id(btf, i);
+
+		if (btf_is_decl_tag(t) && t->type == func &&
+		    btf_decl_tag(t)->component_idx == (int)arg &&
+		    !strcmp(btf__name_by_offset(btf, t->name_off), tag))
+			return true;
+	}
+	return false;
+}
+
 static enum nb_func_arg arg_kind(const struct nb_front *f, uint32_t type,
 				 enum nb_hook hook, uint32_t *mem_size)
 {
@@ -176,9 +191,19 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 	to->sig.nargs = (uint8_t)btf_vlen(proto);
 	to->sig.returns_scalar = is_scalar(skip_mods(f->btf, proto->type));
 	p = btf_params(proto);
-	for (unsigned i = 0; i < to->sig.nargs; i++)
-		to->sig.arg[i] = (uint8_t)arg_kind(f, p[i].type, hook,
-						   &to->sig.mem_size[i]);
+	for (unsigned i = 0; i < to->sig.nargs; i++) {
+		enum nb_func_arg kind =
+			arg_kind(f, p[i].type, hook, &to->sig.mem_size[i]);
+
+		/* The kernel's tags, those that mean something here. */
+		if (btf_is_ptr(skip_mods(f->btf, p[i].type)) &&
+		    has_tag(f->btf, type, i, "arg:ctx"))
+			kind = NB_FARG_CTX;
+		else if (kind == NB_FARG_MEM &&
+			 has_tag(f->btf, type, i, "arg:nonnull"))
+			kind = NB_FARG_NONNULL;
+		to->sig.arg[i] = (uint8_t)kind;
+	}
 }
 
 /* ---- context structs ---- */

@@ -191,6 +191,7 @@ enum nb_arg {
 	NB_ARG_KEY,
 	NB_ARG_VALUE,
 	NB_ARG_MEM,
+	NB_ARG_MEM0,
 	NB_ARG_OUT,
 	NB_ARG_OUT8,
 	NB_ARG_STR,

@@ -18,6 +18,7 @@
  *            FILL   writable memory of the map's value size, need not be
  *                   initialised; of a bloom filter like VALUE
  *            MEM    readable memory, as many bytes as the next argument says
+ *            MEM0   like MEM; NULL where the size is 0
  *            OUT    writable memory, likewise; need not be initialised
  *            OUT8   writable memory of 8 bytes, likewise
  *            STR    a constant string with its NUL, in read-only data

@@ -46,8 +46,8 @@ struct nb_extent nb_helper_extent(const struct nb_env *env,
 	const struct nb_map_spec *m = nb_helper_map(env, st, h);
 	uint64_t size = 0;
 
-	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_OUT ||
-	    h->arg[arg] == NB_ARG_KEEP) {
+	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_MEM0 ||
+	    h->arg[arg] == NB_ARG_OUT || h->arg[arg] == NB_ARG_KEEP) {
 		const struct nb_reg *r = &f->regs[arg + 2 <= 5 ? arg + 2 : 5];
 
 		return (struct nb_extent){ r->r.umin, r->r.umax };
@@ -143,6 +143,7 @@ static const char *arg_words(enum nb_arg arg)
 	case NB_ARG_VALUE:
 		return "the value";
 	case NB_ARG_MEM:
+	case NB_ARG_MEM0:
 		return "memory to read";
 	case NB_ARG_OUT:
 	case NB_ARG_OUT8:
@@ -226,6 +227,8 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 		break;
 	case NB_REG_SCALAR:
 		null = nb_reg_is_const(r) && !r->r.t.value;
+		if (null && kind == NB_ARG_MEM0 && !size.max)
+			return 0;
 		rc = null ? 0 : nb_check_ended(a, number);
 		if (rc)
 			return rc;
@@ -351,6 +354,7 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 	case NB_ARG_KEY:
 	case NB_ARG_VALUE:
 	case NB_ARG_MEM:
+	case NB_ARG_MEM0:
 	case NB_ARG_OUT:
 	case NB_ARG_OUT8:
 	case NB_ARG_FILL:
@@ -370,8 +374,8 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 static bool is_memory(enum nb_arg arg)
 {
 	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
-	       arg == NB_ARG_OUT || arg == NB_ARG_OUT8 || arg == NB_ARG_FILL ||
-	       arg == NB_ARG_KEEP;
+	       arg == NB_ARG_MEM0 || arg == NB_ARG_OUT || arg == NB_ARG_OUT8 ||
+	       arg == NB_ARG_FILL || arg == NB_ARG_KEEP;
 }
 
 /* First what stands alone, then memory, whose size other arguments say. */

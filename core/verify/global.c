@@ -144,7 +144,13 @@ void nb_global_begin(struct nb_env *env, struct nb_state *st)
 			r[i + 1].align = 1;
 			r[i + 1].id = ++env->ids;
 			break;
+		case NB_FARG_NONNULL:
+			r[i + 1] = nb_reg_pointer(NB_REG_MEM);
+			r[i + 1].size = sig->mem_size[i];
+			r[i + 1].align = 1;
+			break;
 		case NB_FARG_OTHER:
+		case NB_NFARGS:
 			break;
 		}
 }
@@ -259,6 +265,13 @@ static int check_stack_memory(const struct at *a, int number, uint32_t size)
 	return nb_check_written(a, number, &off, size);
 }
 
+static bool may_be_null(const struct nb_reg *r)
+{
+	return r->kind == NB_REG_VALUE_OR_NULL ||
+	       r->kind == NB_REG_MEM_OR_NULL ||
+	       (nb_reg_is_const(r) && !r->r.t.value);
+}
+
 static int check_memory(const struct at *a, const struct nb_global *g,
 			unsigned i)
 {
@@ -266,7 +279,14 @@ static int check_memory(const struct at *a, const struct nb_global *g,
 	const struct nb_reg *r = reg(a, number);
 	uint32_t size = g->func->sig.mem_size[i];
 	struct nb_range off = nb_access_offset(r, 0);
+	bool null = g->func->sig.arg[i] == NB_FARG_MEM;
 
+	if (!null && may_be_null(r))
+		return refuse_arg(a, g, i,
+				  nb_say(a->env,
+					 "memory of %u bytes, tested against "
+					 "NULL,",
+					 size));
 	switch ((enum nb_reg_kind)r->kind) {
 	case NB_REG_STACK:
 		return check_stack_memory(a, number, size);
@@ -314,8 +334,10 @@ static int check_arg(const struct at *a, const struct nb_global *g, unsigned i)
 			       ? 0
 			       : refuse_arg(a, g, i, "the context");
 	case NB_FARG_MEM:
+	case NB_FARG_NONNULL:
 		return check_memory(a, g, i);
 	case NB_FARG_OTHER:
+	case NB_NFARGS:
 		break;
 	}
 	return nb_refuse(a->env, NB_FIND_GLOBAL, a->pc, (int)i + 1,
@@ -359,7 +381,7 @@ static bool local_arg(struct nb_env *env, const struct nb_state *st,
 
 	if (r->kind == NB_REG_STACK)
 		return local_stack(env, st, r, sig->mem_size[i]) || local;
-	if (sig->arg[i] != NB_FARG_MEM || r->kind == NB_REG_SCALAR)
+	if (!nb_func_takes_memory(sig, i) || r->kind == NB_REG_SCALAR)
 		return local;
 	/* A program writes only maps that are local; of other memory only
 	 * that of a global function's own arguments is known better. */
@@ -450,7 +472,7 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		byte.from = r0.from = pc;
 	}
 	for (unsigned i = 0; i < sig->nargs; i++)
-		if (sig->arg[i] == NB_FARG_MEM)
+		if (nb_func_takes_memory(sig, i))
 			nb_step_smear(env, st, pc, (int)i + 1, sig->mem_size[i],
 				      &byte);
 	if (g->passes && env->labels && (local || g->local_passes))

@@ -231,7 +231,7 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 	if (r->kind != NB_REG_STACK || (h && h->arg[arg] == NB_ARG_PASS))
 		return; /* looked at by the callback itself */
 	if (kind == NB_ARG_KEY || kind == NB_ARG_VALUE || kind == NB_ARG_MEM ||
-	    kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
+	    kind == NB_ARG_MEM0 || kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
 		hi = (int64_t)nb_helper_extent(env, st, h, arg).max;
 		if (!hi) /* nothing is read, and where was not checked */
 			return;

@@ -754,7 +754,8 @@ static void lddw(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 static bool reads(enum nb_arg arg)
 {
-	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM;
+	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
+	       arg == NB_ARG_MEM0;
 }
 
 static bool writes(enum nb_arg arg)

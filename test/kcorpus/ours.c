@@ -40,7 +40,7 @@ static const struct nb_helper_spec lent[] = {
 	LENT(probe_read_kernel, OUT, SIZE0, ANY, NONE, NONE),
 	LENT(skb_load_bytes, CTX, ANY, OUT, SIZE, NONE),
 	LENT(get_stack, CTX, OUT, SIZE0, ANY, NONE),
-	LENT(csum_diff, MEM, SIZE0, MEM, SIZE0, ANY),
+	LENT(csum_diff, MEM0, SIZE0, MEM0, SIZE0, ANY),
 	LENT(jiffies64, NONE, NONE, NONE, NONE, NONE),
 	LENT(get_current_pid_tgid, NONE, NONE, NONE, NONE, NONE),
 	LENT(get_numa_node_id, NONE, NONE, NONE, NONE, NONE),

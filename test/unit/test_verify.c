@@ -442,9 +442,10 @@ START_TEST(notes_of_a_value)
 
 	ck_assert(!v->accepted);
 	ck_assert_uint_eq(v->finding.nnotes, 5);
-	ck_assert_str_eq(v->finding.notes[4].text,
-			 "r3 = *(u64 *)(r10 -8); now r3 = (ctx->ranks & 15) * 8, "
-			 "number 0 to 120, a multiple of 8");
+	ck_assert_str_eq(
+		v->finding.notes[4].text,
+		"r3 = *(u64 *)(r10 -8); now r3 = (ctx->ranks & 15) * 8, "
+		"number 0 to 120, a multiple of 8");
 	nb_verdict_free(v);
 }
 END_TEST
@@ -478,8 +479,48 @@ static const struct nb_helper_spec *lend(int32_t id)
 		.arg = { NB_ARG_OUT, NB_ARG_SIZE0 },
 	};
 
-	return id == fill.id ? &fill : NULL;
+	static const struct nb_helper_spec sum = {
+		.id = 9998,
+		.name = "sum",
+		.arg = { NB_ARG_MEM0, NB_ARG_SIZE0, NB_ARG_MEM, NB_ARG_SIZE0 },
+	};
+
+	return id == fill.id ? &fill : id == sum.id ? &sum : NULL;
 }
+
+static bool sums(const char *how)
+{
+	const struct nb_verify_opts o = { .helper = lend };
+	struct nb_verdict *v;
+	char text[256];
+	bool accepted;
+
+	snprintf(text, sizeof(text),
+		 "call 7\nstdw [%%r10-8], 0\nmov %%r3, %%r10\n"
+		 "add %%r3, -8\nmov %%r4, 8\n%scall 9998\n"
+		 "mov %%r0, 0\nexit",
+		 how);
+	ck_assert(!case_asm(&c, text, NULL));
+	v = verify(&o);
+	accepted = v->accepted;
+	nb_verdict_free(v);
+	return accepted;
+}
+
+/* Where NULL may be no memory, it is no other either. */
+START_TEST(helper_reads_no_memory)
+{
+	ck_assert(sums("mov %r1, 0\nmov %r2, 0\n"));
+	ck_assert(sums("mov %r1, %r3\nmov %r2, 8\n"));
+	ck_assert(sums("mov %r1, %r3\nmov %r2, %r0\nand %r2, 7\n"));
+	ck_assert(!sums("mov %r1, 0\nmov %r2, 1\n"));
+	ck_assert(!sums("mov %r1, 0\nmov %r2, %r0\nand %r2, 7\n"));
+	ck_assert(!sums("mov %r1, 1\nmov %r2, 0\n"));
+	ck_assert(!sums("mov %r1, %r0\nmov %r2, 0\n"));
+	ck_assert(!sums("mov %r1, %r3\nmov %r2, 9\n"));
+	ck_assert(!sums("mov %r1, 0\nmov %r2, 0\nmov %r3, 0\nmov %r4, 0\n"));
+}
+END_TEST
 
 static bool fills(const char *size)
 {
@@ -527,4 +568,5 @@ UNIT_MAIN("verify",
 	  tcase_add_test(tc, path_of_a_counted_loop);
 	  tcase_add_test(tc, notes_of_a_value);
 	  tcase_add_test(tc, the_same_words_every_time);
-	  tcase_add_test(tc, helper_writes_memory);)
+	  tcase_add_test(tc, helper_writes_memory);
+	  tcase_add_test(tc, helper_reads_no_memory);)
