@@ -20,12 +20,21 @@ static void disasm(char *out, size_t size, const struct nb_slot *slots,
 		   uint32_t n)
 {
 	struct nb_insn *insns = calloc(n, sizeof(*insns));
+	struct nb_slot *calls = malloc(n * sizeof(*calls));
 	struct nb_err err;
 	size_t used = 0;
 	char text[128];
 
 	out[0] = '\0';
-	if (insns && !nb_decode(insns, slots, n, &err))
+	/* Kernel functions by their type ids, as if they were helpers. */
+	for (uint32_t pc = 0; calls && pc < n; pc++) {
+		calls[pc] = slots[pc];
+		if (slots[pc].opcode == 0x85 && slots[pc].regs >> 4 == 2) {
+			calls[pc].regs &= 0xf;
+			calls[pc].off = 0;
+		}
+	}
+	if (insns && calls && !nb_decode(insns, calls, n, &err))
 		for (uint32_t pc = 0; pc < n && used < size; pc++) {
 			if (insns[pc].op == NB_OP_LDDW_HI)
 				continue;
@@ -33,6 +42,7 @@ static void disasm(char *out, size_t size, const struct nb_slot *slots,
 			used += (size_t)snprintf(out + used, size - used,
 						 "    %3u: %s\n", pc, text);
 		}
+	free(calls);
 	free(insns);
 }
 
