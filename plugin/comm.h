@@ -158,8 +158,8 @@ struct nb_explain {
  * choice of NCCL's. Costs are those of that decision while they are kept
  * (NB_SEEN tables); otherwise policies do not know them, and an answer that
  * names an algorithm or a protocol alone gets the partner of the latest
- * decision where that fits, else the first one offered. Under the runtime's lock. 0,
- * NB_E_NOMEM, NB_E_ARG (@coll).
+ * decision where that fits, else the first one offered. Under the runtime's
+ * lock. 0, NB_E_NOMEM, NB_E_ARG (@coll).
  */
 int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 		    struct nb_explain *out, struct nb_err *err);

@@ -98,12 +98,7 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 /* Flags of bpf_ringbuf_submit, _discard and _output, and of
  * bpf_ringbuf_query. */
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
-enum {
-	BPF_RB_AVAIL_DATA,
-	BPF_RB_RING_SIZE,
-	BPF_RB_CONS_POS,
-	BPF_RB_PROD_POS
-};
+enum { BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS, BPF_RB_PROD_POS };
 
 /* A field of a map's value: bpf_spin_lock(&v->lock). */
 struct bpf_spin_lock {
@@ -206,13 +201,13 @@ struct bpf_iter_num {
  * ncclbpf_snprintf(text, size, format, up to 12 numbers): the same formats,
  * into memory. The length with the NUL, also where only a part had room.
  */
-#define ncclbpf_snprintf(text, size, fmt, ...)                             \
-	({                                                                 \
-		static const char nb_fmt[] = fmt;                          \
-		uint64_t nb_args[] = { 0, ##__VA_ARGS__ };                 \
-                                                                           \
-		bpf_snprintf(text, size, nb_fmt, nb_args + 1,              \
-			     sizeof(nb_args) - sizeof(nb_args[0]));        \
+#define ncclbpf_snprintf(text, size, fmt, ...)                      \
+	({                                                          \
+		static const char nb_fmt[] = fmt;                   \
+		uint64_t nb_args[] = { 0, ##__VA_ARGS__ };          \
+                                                                    \
+		bpf_snprintf(text, size, nb_fmt, nb_args + 1,       \
+			     sizeof(nb_args) - sizeof(nb_args[0])); \
 	})
 
 /* ---- loops ---- */
@@ -242,20 +237,19 @@ static __always_inline int ncclbpf_iter_step(struct bpf_iter_num *it, int *i)
 
 #define NB_GLUE_(a, b) a##b
 #define NB_GLUE(a, b) NB_GLUE_(a, b)
-#define NB_FOR(it, i, start, end)                                            \
-	for (struct bpf_iter_num it __attribute__((cleanup(ncclbpf_iter_end))), \
-	     *NB_GLUE(it, p) __attribute__((unused)) =                       \
-		     (bpf_iter_num_new(&it, (uint64_t)(start),               \
-				       (uint64_t)(end)),                     \
-		      &it);                                                  \
+#define NB_FOR(it, i, start, end)                              \
+	for (struct bpf_iter_num it                            \
+	     __attribute__((cleanup(ncclbpf_iter_end))),       \
+	     *NB_GLUE(it, p) __attribute__((unused)) =         \
+		     (bpf_iter_num_new(&it, (uint64_t)(start), \
+				       (uint64_t)(end)),       \
+		      &it);                                    \
 	     ncclbpf_iter_step(&it, &(i));)
 #define ncclbpf_for(i, start, end) \
 	NB_FOR(NB_GLUE(nb_iter_, __COUNTER__), i, start, end)
-#define NB_REPEAT(n, id)                 \
-	for (int NB_GLUE(nb_i_, id) = 0, \
-	     NB_GLUE(nb_once_, id) = 1;  \
-	     NB_GLUE(nb_once_, id);      \
-	     NB_GLUE(nb_once_, id) = 0)  \
+#define NB_REPEAT(n, id)                                            \
+	for (int NB_GLUE(nb_i_, id) = 0, NB_GLUE(nb_once_, id) = 1; \
+	     NB_GLUE(nb_once_, id); NB_GLUE(nb_once_, id) = 0)      \
 	NB_FOR(NB_GLUE(nb_iter_, id), NB_GLUE(nb_i_, id), 0, n)
 #define ncclbpf_repeat(n) NB_REPEAT(n, __COUNTER__)
 

@@ -202,7 +202,8 @@ static int refuse_externs(const struct nb_front *f, struct nb_err *err)
 			       f->elf.sec[f->elf.symtab].off + i * NB_ELF_SYM,
 			       "symbol %.64s is used and not defined in the "
 			       "object; no extern here has that name%s",
-			       s.name, near_externs(s.name, known, sizeof(known)));
+			       s.name,
+			       near_externs(s.name, known, sizeof(known)));
 	}
 	return 0;
 }

@@ -158,9 +158,8 @@ static bool is_func_ref(const struct prog *p, struct site at,
 }
 
 /* The helper that a call names as an extern function; NULL: it does not. */
-static const struct nb_helper_spec *extern_call(const struct prog *p,
-						struct site at,
-						const struct nb_slot *s)
+static const struct nb_helper_spec *
+extern_call(const struct prog *p, struct site at, const struct nb_slot *s)
 {
 	struct nb_elf_sym sym;
 

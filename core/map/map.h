@@ -39,7 +39,7 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 		 struct nb_err *err);
 struct nb_map *nb_map_get(struct nb_map *m); /* NULL gives NULL */
-void nb_map_put(struct nb_map *m); /* NULL is fine */
+void nb_map_put(struct nb_map *m);	     /* NULL is fine */
 
 /* The value's lock is at @lock - 1; 0: it has none. Before others see @m;
  * clones have it too. */

@@ -113,8 +113,8 @@ static int array_write(struct nb_map *m, const void *key, const void *value,
 		return -E2BIG;
 	if (!may_hold(m, value))
 		return -EBADF;
-	__atomic_store_n(place_of(m, index), (uint64_t)nb_array_index(value) + 1,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(place_of(m, index),
+			 (uint64_t)nb_array_index(value) + 1, __ATOMIC_RELAXED);
 	return 0;
 }
 

@@ -94,11 +94,12 @@ struct nb_env {
 	/* branches that led to the state walked now */
 	struct nb_turn *history;
 	uint32_t nhistory, nturns, history_cap;
-	/* global functions by their number, and the one walked: 0 the program */
+	/* global functions by their number, and the one walked: 0 the program
+	 */
 	struct nb_global **globals;
 	uint32_t root;
-	struct nb_marks *marks;	   /* of the last stored state, or NULL */
-	struct nb_seek *seek; /* NULL: this walk judges */
+	struct nb_marks *marks; /* of the last stored state, or NULL */
+	struct nb_seek *seek;	/* NULL: this walk judges */
 };
 
 static inline const struct nb_helper_spec *

@@ -74,7 +74,7 @@ enum nb_cell_kind {
  * the kind, ref its identity, align that of the memory behind it.
  */
 enum nb_object_kind {
-	NB_OBJECT_DYNPTR_MEM, /* into a value of a map */
+	NB_OBJECT_DYNPTR_MEM,  /* into a value of a map */
 	NB_OBJECT_DYNPTR_RING, /* a record of a ring buffer, or nothing */
 	NB_OBJECT_NUMBERS      /* an iterator; see iter.c for its @reg */
 };

@@ -264,8 +264,7 @@ int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 	nb_arena_init(&v->arena, env.opts.max_memory);
 	env.img = img;
 	env.prog = &img->progs[prog];
-	env.hook = env.opts.hook ? env.opts.hook
-				 : nb_spec_hook(env.prog->hook);
+	env.hook = env.opts.hook ? env.opts.hook : nb_spec_hook(env.prog->hook);
 	env.v = v;
 	env.arena = &v->arena;
 	rc = run(&env);

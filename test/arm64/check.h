@@ -27,22 +27,22 @@ typedef struct tcase SRunner;
 
 enum { CK_SILENT, CK_NORMAL };
 
-#define START_TEST(name)                                             \
-	static void name##_fn(int _i);                               \
-	static const struct {                                        \
-		const char *text;                                    \
-		void (*fn)(int);                                     \
+#define START_TEST(name)                                                  \
+	static void name##_fn(int _i);                                    \
+	static const struct {                                             \
+		const char *text;                                         \
+		void (*fn)(int);                                          \
 	} name##_test = { #name, name##_fn }, *const name = &name##_test; \
 	static void name##_fn(__attribute__((unused)) int _i)
 #define END_TEST
 
-#define ck_abort_msg(...)                                            \
-	do {                                                         \
-		printf("# %s:%d: ", __FILE__, __LINE__);             \
-		printf(__VA_ARGS__);                                 \
-		putchar('\n');                                       \
-		fflush(stdout);                                      \
-		_exit(1);                                            \
+#define ck_abort_msg(...)                                \
+	do {                                             \
+		printf("# %s:%d: ", __FILE__, __LINE__); \
+		printf(__VA_ARGS__);                     \
+		putchar('\n');                           \
+		fflush(stdout);                          \
+		_exit(1);                                \
 	} while (0)
 #define ck_assert_msg(good, ...)                   \
 	do {                                       \
@@ -50,12 +50,12 @@ enum { CK_SILENT, CK_NORMAL };
 			ck_abort_msg(__VA_ARGS__); \
 	} while (0)
 #define ck_assert(good) ck_assert_msg(good, "%s", #good)
-#define CK_COMPARE(type, fmt, a, op, b)                                     \
-	do {                                                                \
-		type ck_a = (type)(a), ck_b = (type)(b);                    \
-		ck_assert_msg(ck_a op ck_b,                                 \
+#define CK_COMPARE(type, fmt, a, op, b)                                    \
+	do {                                                               \
+		type ck_a = (type)(a), ck_b = (type)(b);                   \
+		ck_assert_msg(ck_a op ck_b,                                \
 			      "%s " #op " %s: %" fmt " and %" fmt, #a, #b, \
-			      ck_a, ck_b);                                  \
+			      ck_a, ck_b);                                 \
 	} while (0)
 #define ck_assert_uint_eq(a, b) CK_COMPARE(uintmax_t, PRIuMAX, a, ==, b)
 #define ck_assert_uint_ne(a, b) CK_COMPARE(uintmax_t, PRIuMAX, a, !=, b)
@@ -71,9 +71,8 @@ enum { CK_SILENT, CK_NORMAL };
 
 static TCase ck_case;
 
-#define tcase_add_test(tc, which)                        \
-	((tc)->test[(tc)->n] = (which)->text,            \
-	 (tc)->fn[(tc)->n++] = (which)->fn)
+#define tcase_add_test(tc, which) \
+	((tc)->test[(tc)->n] = (which)->text, (tc)->fn[(tc)->n++] = (which)->fn)
 #define suite_create(text) (ck_case.name = (text), &ck_case)
 #define tcase_create(text) (&ck_case)
 #define tcase_set_timeout(tc, seconds) ((tc)->timeout = (unsigned)(seconds))

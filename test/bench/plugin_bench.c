@@ -91,7 +91,7 @@ static __attribute__((noinline)) uint64_t part_all(struct nb_comm *c,
 
 	if (!nb_fence_enter(&c->fence, &k))
 		return bytes;
-	nb_write_down(c, k, ALLREDUCE, bytes, 1, false, 0, o);
+	nb_write_down(c, k, ALLREDUCE, bytes, 1, false, 0, &o);
 	return k;
 }
 

@@ -439,7 +439,7 @@ static unsigned corpus(void)
 		       job.prog.nslots * sizeof(struct nb_slot));
 		case_init(&job, job.prog.nslots);
 		job.img.maps = maps;
-	job.img.nmaps = CASE_PLAIN;
+		job.img.nmaps = CASE_PLAIN;
 		theirs = kernel_judge(&kernel, job.slots, job.prog.nslots);
 		if (nb_verify(&v, &job.img, 0, &o, &err))
 			continue;

@@ -315,7 +315,8 @@ START_TEST(externs_are_helpers)
 		ck_assert_int_eq(in[i].fn, NB_FN_HELPER);
 		ck_assert_int_eq(in[i].imm, want++);
 	}
-	ck_assert_int_eq(want, nb_spec_helper_named("iter_num_destroy")->id + 1);
+	ck_assert_int_eq(want,
+			 nb_spec_helper_named("iter_num_destroy")->id + 1);
 	free(in);
 	nb_image_free(img);
 }
@@ -505,12 +506,12 @@ struct refusal {
 	" SEC(\".maps\") = { .values = { " values_ " } };"
 
 /* A map of maps with initial elements; maps a and b are like the inner one. */
-#define OUTER(more, values_)                                               \
+#define OUTER(more, values_)                                                \
 	"struct inner {" ARRAY "} a SEC(\".maps\"), b SEC(\".maps\");" more \
-	"struct { __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);"               \
-	"__uint(max_entries, 4); __type(key, __u32);"                      \
-	"__array(values, struct inner); } m SEC(\".maps\")"                \
-	" = { .values = { " values_ " } };"                                \
+	"struct { __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);"                \
+	"__uint(max_entries, 4); __type(key, __u32);"                       \
+	"__array(values, struct inner); } m SEC(\".maps\")"                 \
+	" = { .values = { " values_ " } };"                                 \
 	"SEC(\"tuner\") int f(void *c) { return 0; }"
 
 static const struct refusal refusals[] = {

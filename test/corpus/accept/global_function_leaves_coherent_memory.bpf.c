@@ -5,8 +5,7 @@
 
 __noinline void fill(uint32_t *n)
 {
-	if (n)
-		{
+	if (n) {
 		bpf_get_prandom_u32();
 		*n = 2;
 	}
