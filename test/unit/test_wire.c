@@ -100,7 +100,7 @@ END_TEST
 
 START_TEST(quoting)
 {
-	ck_assert_int_eq(parse("policy show x"), NB_E_USAGE);
+	ck_assert_int_eq(parse("policy frob x"), NB_E_USAGE);
 	ck_assert_int_eq(parse("policy dump \"a b\""), 0);
 	ck_assert_str_eq(req.arg[0], "a b");
 	ck_assert_int_eq(parse("policy dump a\\ b\\\"\\\\"), 0);
