@@ -183,13 +183,15 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 		 struct nb_err *err)
 {
-	int rc = nb_map_new(out, &from->def, err);
+	struct nb_map *m = NULL;
+	int rc = nb_map_new(&m, &from->def, err);
 
-	if (rc)
+	*out = m;
+	if (rc || !m)
 		return rc;
-	(*out)->lock = from->lock;
-	from->ops->copy(*out, from);
-	(*out)->frozen = from->frozen;
+	m->lock = from->lock;
+	from->ops->copy(m, from);
+	m->frozen = from->frozen;
 	return 0;
 }
 

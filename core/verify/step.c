@@ -798,14 +798,12 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 			    source(env) == NB_LABEL_LOCAL)
 				taint(r0, pc);
 		}
-	} else if (r->kind == NB_REG_VALUE &&
-		   map_is_local(&env->img->maps[r->map]) &&
-		   source(env) == NB_LABEL_LOCAL) {
-		taint(r0, pc);
-	} else if (r->kind == NB_REG_MEM &&
-		   !nb_global_memory_coherent(env, r) &&
-		   source(env) == NB_LABEL_LOCAL) {
-		taint(r0, pc);
+	} else if ((r->kind == NB_REG_VALUE &&
+		    map_is_local(&env->img->maps[r->map])) ||
+		   (r->kind == NB_REG_MEM &&
+		    !nb_global_memory_coherent(env, r))) {
+		if (source(env) == NB_LABEL_LOCAL)
+			taint(r0, pc);
 	} else if (r->kind == NB_REG_RDONLY && r->ref) {
 		/* What is behind it changed since it was found. */
 		struct nb_range off = nb_access_offset(r, 0);
