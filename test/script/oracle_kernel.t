@@ -5,5 +5,5 @@
 # The seed is fixed so that a change is judged by what it changes; make soak
 # takes new ones.
 export ORACLE_SECONDS="${ORACLE_SECONDS:-20}" ORACLE_SEED="${ORACLE_SEED:-20261121}"
-exec timeout $((ORACLE_SECONDS + 120)) "$B/test/oracle/oracle_kernel" \
+exec timeout $((ORACLE_SECONDS + 400)) "$B/test/oracle/oracle_kernel" \
 	"$TOP/test/corpus/verify"
