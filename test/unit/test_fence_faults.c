@@ -29,7 +29,9 @@ enum {
 	COORDINATORS = 2,
 	PROCS = RANKS + COORDINATORS,
 	TRACE = 1 << 19,
-	AHEAD = 24, /* how far a rank may run ahead of the last one */
+	AHEAD = 24,    /* how far a rank may run ahead of the last one */
+	BRISK = 20000, /* decisions before it takes its time: see pace() */
+	WAIT_S = 50,   /* for what must come, however loaded the machine is */
 	PATIENCE_MS = 4,
 	COMM = 5
 };
@@ -148,6 +150,16 @@ static bool too_far_ahead(uint64_t k)
 	return false;
 }
 
+/* Not without a rest for the others, and slowly in the end: what a loaded
+ * machine delays must come before the trace is full. */
+static void pace(uint64_t k)
+{
+	if (k >= BRISK)
+		usleep(1000);
+	else if (k % 8 == 7)
+		usleep(20);
+}
+
 static void rank(int dirfd)
 {
 	struct nb_segment *s = attach(dirfd);
@@ -168,8 +180,7 @@ static void rank(int dirfd)
 		nb_step_begin();
 		write_down(DECIDED, k, f.number);
 		SET(sh->at[self], k + 1);
-		if (k % 8 == 7)
-			usleep(20);
+		pace(k);
 	}
 	nb_segment_detach(s);
 	_exit(0);
@@ -253,7 +264,7 @@ static uint64_t commits(void)
 static bool goes_on(uint64_t decisions, uint64_t changes)
 {
 	uint64_t d = last_rank() + decisions, c = commits() + changes;
-	uint64_t end = now_ns() + UINT64_C(10000000000);
+	uint64_t end = now_ns() + WAIT_S * UINT64_C(1000000000);
 
 	while (last_rank() < d || commits() < c) {
 		if (now_ns() > end || GET(sh->over))
@@ -263,10 +274,10 @@ static bool goes_on(uint64_t decisions, uint64_t changes)
 	return true;
 }
 
-/* The rank or coordinator that is to fail does, unless it never comes there */
+/* The rank or coordinator that is to fail does. */
 static bool failed(void)
 {
-	uint64_t end = now_ns() + UINT64_C(4000000000);
+	uint64_t end = now_ns() + WAIT_S * UINT64_C(1000000000);
 
 	while (!GET(sh->gone[sh->victim]) && now_ns() < end && !GET(sh->over))
 		usleep(200);
@@ -431,7 +442,7 @@ static void run(enum fault fault, uint32_t victim, uint32_t step, uint32_t nth)
 		kill(pid[victim], SIGCONT);
 		while (GET(sh->gone[victim]))
 			usleep(200);
-		on = on && goes_on(100, 1);
+		on = on && goes_on(100, 2);
 	}
 	finish(pid);
 	j = judge_trace();
