@@ -50,6 +50,9 @@ struct kc_code {
 	struct nb_map_spec maps[KC_MAPS];
 };
 
+/* May this process load programs at all? */
+bool kc_permitted(void);
+
 /* Judge every program of an object; they are put in front of *@list. */
 int kc_file(struct kc_prog **list, const char *path, struct nb_arena *a);
 

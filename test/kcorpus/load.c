@@ -200,6 +200,18 @@ void kc_judge(struct kc_prog *p, const struct kc_code *c,
 		kc_mutants(p, c, (unsigned)atoi(mutants));
 }
 
+bool kc_permitted(void)
+{
+	const struct bpf_insn nothing[] = { { .code = 0xb7 },
+					    { .code = 0x95 } };
+	int fd = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "nothing", "GPL",
+			       nothing, 2, NULL);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /* ---- objects ---- */
 
 static bool is_lock(const struct btf *btf, __u32 type)

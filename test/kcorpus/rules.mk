@@ -11,6 +11,7 @@ tests: $(KCORPUS)
 .PHONY: check-kernel-corpus
 check-kernel-corpus:
 	@test/setup.sh build check
+	@test/setup.sh corpus || :
 	@$(AGAIN) $(KCORPUS)
-	@LINUX="$(LINUX)" UPDATE="$(UPDATE)" MUTANTS="$(MUTANTS)" SHOW="$(SHOW)" \
+	@LINUX="$(LINUX)" DOC="$(DOC)" MUTANTS="$(MUTANTS)" SHOW="$(SHOW)" \
 		test/kcorpus/run.sh $(B)
