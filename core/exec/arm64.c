@@ -1087,6 +1087,80 @@ static uint32_t insn(struct nb_jit_ctx *c, uint32_t pc)
 	return 1;
 }
 
+/* ---- chains ------------------------------------------------------------- */
+
+/* What a chain keeps while programs run. */
+enum {
+	CHAIN_CTX = 19,
+	CHAIN_OVERRIDES = 20,
+	CHAIN_BY = 21,	   /* the program that had the last word */
+	CHAIN_ANSWER = 22, /* the answer so far, 8 bytes... */
+	CHAIN_REST = 23	   /* ...and 4 */
+};
+
+static void load_answer(struct nb_jit_ctx *c, unsigned first, unsigned rest)
+{
+	const int32_t at = (int32_t)c->chain->answer;
+
+	access(c, A_LOAD, 3, first, CHAIN_CTX, at);
+	access(c, A_LOAD, 2, rest, CHAIN_CTX, at + 8);
+}
+
+/* Program @l, the chain's number @i. */
+static void chain_step(struct nb_jit_ctx *c, const struct nb_jit_link *l,
+		       uint32_t i)
+{
+	nb_engine_fn *entry = l->jit ? l->jit->entry : nb_exec_interpret;
+	uint32_t changed, same;
+	uint64_t fn = 0;
+
+	memcpy(&fn, &entry, sizeof(entry));
+	a_mov_imm(c, 0, (uintptr_t)l->x);
+	a_mov(c, true, 1, CHAIN_CTX);
+	a_mov_imm(c, 2, c->chain->ctx_size);
+	call_out(c, fn);
+	load_answer(c, T2, T3);
+	a_rrr(c, true, A_SUBS, ZR, T2, CHAIN_ANSWER);
+	changed = a_skip(c, A_BCOND | CC_NE);
+	a_rrr(c, false, A_SUBS, ZR, T3, CHAIN_REST);
+	same = a_skip(c, A_BCOND | CC_EQ);
+	a_land(c, changed);
+	access(c, A_LOAD, 3, T0, CHAIN_OVERRIDES, (int32_t)(8 * i));
+	a_add_imm(c, true, A_ADD, T0, T0, 1);
+	access(c, A_STORE, 3, T0, CHAIN_OVERRIDES, (int32_t)(8 * i));
+	a_mov_imm(c, CHAIN_BY, i);
+	a_mov(c, true, CHAIN_ANSWER, T2);
+	a_mov(c, false, CHAIN_REST, T3);
+	a_land(c, same);
+}
+
+static void chain(struct nb_jit_ctx *c)
+{
+	uint32_t done = 0;
+
+	c->frames->machine = EM_AARCH64;
+	a4(c, A_BTI_C);
+	a_push_pair(c, FP, LR);
+	a_add_imm(c, true, A_ADD, FP, SP, 0);
+	a_push_pair(c, CHAIN_CTX, CHAIN_OVERRIDES);
+	a_push_pair(c, CHAIN_BY, CHAIN_ANSWER);
+	a_push_pair(c, CHAIN_REST, ZR);
+	a_mov(c, true, CHAIN_CTX, 1);
+	a_mov(c, true, CHAIN_OVERRIDES, 2);
+	a_mov_imm(c, CHAIN_BY, UINT32_MAX);
+	load_answer(c, CHAIN_ANSWER, CHAIN_REST);
+	for (uint32_t i = 0; i < c->chain->n; i++)
+		if (c->chain->link[i].runs)
+			chain_step(c, &c->chain->link[i], done++);
+	a_mov(c, false, 0, CHAIN_BY);
+	a_pop_pair(c, CHAIN_REST, ZR);
+	a_pop_pair(c, CHAIN_BY, CHAIN_ANSWER);
+	a_pop_pair(c, CHAIN_CTX, CHAIN_OVERRIDES);
+	a_pop_pair(c, FP, LR);
+	a4(c, A_RET);
+	trap(c);
+}
+
 static void end(struct nb_jit_ctx *c)
 {
 	trap(c);
@@ -1109,6 +1183,7 @@ static const struct nb_jit_arch arch = {
 	.insn = insn,
 	.end = end,
 	.trap = trap,
+	.chain = chain,
 	.reaches = reaches,
 	.flush = flush,
 };

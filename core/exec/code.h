@@ -118,6 +118,9 @@ struct nb_exec {
 
 nb_engine_fn nb_exec_interpret;
 
+/* Run @jit from now on, which @x takes. */
+void nb_exec_set_code(struct nb_exec *x, struct nb_jit *jit);
+
 /* Times that may_goto lets a run pass before it jumps (Linux: BPF_MAX_LOOPS) */
 enum { NB_MAY_GOTO_PASSES = 8 << 20 };
 

@@ -245,12 +245,17 @@ int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
 
 	assert(!x->jit);
 	rc = nb_jit_compile(&x->jit, x, aux, err);
-	if (rc)
-		return rc;
-	x->head.run = x->jit->entry;
+	if (!rc)
+		nb_exec_set_code(x, x->jit);
+	return rc;
+}
+
+void nb_exec_set_code(struct nb_exec *x, struct nb_jit *jit)
+{
+	x->jit = jit;
+	x->head.run = jit->entry;
 	if (x->links)
-		x->links->link[x->number].body = x->jit->body;
-	return 0;
+		x->links->link[x->number].body = jit->body;
 }
 
 int nb_exec_publish(struct nb_exec *x, const struct nb_image *img,

@@ -462,6 +462,10 @@ static void pass(struct nb_jit_ctx *c)
 	uint32_t pc = 0;
 
 	c->pos = 0;
+	if (c->chain) {
+		c->arch->chain(c);
+		return;
+	}
 	c->arch->begin(c);
 	while (pc < c->n) {
 		uint32_t at = c->pos, done = 1;
@@ -496,31 +500,140 @@ static bool shorten(struct nb_jit_ctx *c)
 	return changed;
 }
 
-static unsigned char *pages(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+/* ---- pages -------------------------------------------------------------- */
 
-	return p == MAP_FAILED ? NULL : p;
+static void put_pages(struct nb_jit_pages *p)
+{
+	if (--p->refs)
+		return;
+	munmap(p->code, p->mapped);
+	free(p);
 }
 
-static int seal(struct nb_jit *j, unsigned char *code, struct nb_err *err)
+/* Writable pages for @size bytes; one reference. */
+static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct nb_jit_pages *p = calloc(1, sizeof(*p));
+	void *code = MAP_FAILED;
+
+	*out = NULL;
+	size = (size + page - 1) & ~(page - 1);
+	if (p)
+		code = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (code == MAP_FAILED) {
+		free(p);
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for %zu bytes of machine code", size);
+	}
+	*p = (struct nb_jit_pages){ code, size, 1 };
+	*out = p;
+	return 0;
+}
+
+static int seal(const struct nb_jit_pages *p, struct nb_err *err)
 {
 	int rc;
 
-	if (!mprotect(code, j->mapped, PROT_READ | PROT_EXEC))
+	if (!mprotect(p->code, p->mapped, PROT_READ | PROT_EXEC))
 		return 0;
 	rc = errno;
 	return nb_fail(err, NB_E_NOTSUP, 0,
 		       "the system refuses executable memory: mprotect of %zu "
 		       "bytes: %s",
-		       j->mapped, strerror(rc));
+		       p->mapped, strerror(rc));
 }
 
-/* Passes with the place known, then the code itself. */
-static int emit(struct nb_jit_ctx *c, struct nb_jit *j, unsigned char *code,
+/* ---- one piece of code: planned, then emitted --------------------------- */
+
+/* What begins there is aligned so. */
+enum { ALIGN = 16 };
+
+static void drop(struct nb_jit_ctx *c)
+{
+	if (c->jit)
+		free(c->jit->frames.note);
+	free(c->jit);
+	free(c->fact);
+	free(c->off);
+	free(c->jump_end);
+	free(c->shorter);
+	free(c);
+}
+
+static int allocate(struct nb_jit_ctx *c)
+{
+	c->fact = calloc(c->n, sizeof(c->fact[0]));
+	c->off = calloc((size_t)c->n + 1, sizeof(c->off[0]));
+	c->jump_end = calloc(c->n, sizeof(c->jump_end[0]));
+	c->shorter = calloc(c->n, sizeof(c->shorter[0]));
+	return c->fact && c->off && c->jump_end && c->shorter ? 0 : NB_E_NOMEM;
+}
+
+/* An answer with room for what the code notes about frames; then the pass
+ * that tells the most that the code takes. */
+static int first_pass(struct nb_jit_ctx *c, struct nb_err *err)
+{
+	size_t most = 2 * (size_t)c->ncalls + 2;
+
+	c->jit = calloc(1, sizeof(*c->jit));
+	if (c->jit)
+		c->jit->frames.note =
+			calloc(most, sizeof(c->jit->frames.note[0]));
+	if (!c->jit || !c->jit->frames.note)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for %zu notes of machine code", most);
+	c->frames = &c->jit->frames;
+	pass(c);
+	return 0;
+}
+
+/* Everything that is known before its place is; c->pos: the most it takes. */
+static int plan(struct nb_jit_ctx **out, const struct nb_exec *x,
+		const uint8_t *aux, unsigned features, struct nb_err *err)
+{
+	struct nb_jit_ctx *c = calloc(1, sizeof(*c));
+	int rc = NB_E_NOMEM;
+
+	*out = c;
+	if (c) {
+		c->arch = nb_jit_arch();
+		c->x = x;
+		c->code = x->code;
+		c->n = x->ncodes;
+		c->features = features;
+		rc = allocate(c);
+	}
+	if (rc)
+		return nb_fail(err, rc, 0,
+			       "no memory to compile %" PRIu32 " instructions",
+			       x->ncodes);
+	rc = analyse(c, aux, err);
+	return rc ? rc : first_pass(c, err);
+}
+
+static int plan_chain(struct nb_jit_ctx **out, const struct nb_jit_chain *chain,
+		      struct nb_err *err)
+{
+	struct nb_jit_ctx *c = calloc(1, sizeof(*c));
+
+	*out = c;
+	if (!c)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory to compile a chain of %" PRIu32
+			       " programs",
+			       chain->n);
+	c->arch = nb_jit_arch();
+	c->chain = chain;
+	return first_pass(c, err);
+}
+
+/* Passes with the place known, then the code itself: @at bytes into @p. */
+static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at,
 		struct nb_err *err)
 {
+	unsigned char *code = p->code + at;
 	uint32_t size;
 
 	c->base = code;
@@ -532,53 +645,42 @@ static int emit(struct nb_jit_ctx *c, struct nb_jit *j, unsigned char *code,
 	pass(c);
 	size = c->pos;
 	c->out = code;
-	c->room = j->mapped;
+	c->room = p->mapped - at;
 	pass(c);
-	if (c->pos != size || size > j->mapped)
+	if (c->pos != size || size > c->room)
 		return nb_fail(err, NB_E_BUG, 0,
 			       "machine code took %" PRIu32
 			       " bytes, planned were %" PRIu32,
 			       c->pos, size);
-	j->size = size;
 	c->arch->flush(code, size);
-	return seal(j, code, err);
+	return 0;
 }
 
-static int place(struct nb_jit_ctx *c, struct nb_jit *j, struct nb_err *err)
+/* What was planned, @at bytes into @p, as *@out, which keeps the pages. */
+static int place(struct nb_jit **out, struct nb_jit_ctx *c,
+		 struct nb_jit_pages *p, size_t at, struct nb_err *err)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	unsigned char *code;
-	int rc;
+	unsigned char *code = p->code + at;
+	struct nb_jit *j = c->jit;
+	int rc = emit(c, p, at, err);
 
-	pass(c);
-	j->mapped = (c->pos + page - 1) & ~(page - 1);
-	code = pages(j->mapped);
-	if (!code)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for %zu bytes of machine code",
-			       j->mapped);
-	rc = emit(c, j, code, err);
-	if (rc) {
-		munmap(code, j->mapped);
+	if (rc)
 		return rc;
-	}
 	j->code = code;
+	j->size = c->pos;
 	/* ISO C has no cast from data to functions; POSIX has the idea. */
 	memcpy(&j->entry, &code, sizeof(code));
 	j->body = code + c->body;
-	return rc;
+	j->off = c->off;
+	c->off = NULL;
+	j->pages = p;
+	p->refs++;
+	c->jit = NULL;
+	*out = j;
+	return 0;
 }
 
 /* ---- the interface ------------------------------------------------------ */
-
-static int allocate(struct nb_jit_ctx *c)
-{
-	c->fact = calloc(c->n, sizeof(c->fact[0]));
-	c->off = calloc((size_t)c->n + 1, sizeof(c->off[0]));
-	c->jump_end = calloc(c->n, sizeof(c->jump_end[0]));
-	c->shorter = calloc(c->n, sizeof(c->shorter[0]));
-	return c->fact && c->off && c->jump_end && c->shorter ? 0 : NB_E_NOMEM;
-}
 
 const struct nb_jit_arch *nb_jit_arch(void)
 {
@@ -587,59 +689,37 @@ const struct nb_jit_arch *nb_jit_arch(void)
 	return arch ? arch : nb_jit_arch_arm64();
 }
 
-static int allocate_notes(struct nb_jit_ctx *c, struct nb_jit *j,
-			  struct nb_err *err)
+static int no_compiler(struct nb_err *err)
 {
-	size_t most = 2 * (size_t)c->ncalls + 2;
-
-	c->frames = &j->frames;
-	j->frames.note = calloc(most, sizeof(j->frames.note[0]));
-	if (!j->frames.note)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for %zu notes of machine code", most);
-	return 0;
+	return nb_fail(err, NB_E_NOTSUP, 0, "no compiler for this machine");
 }
 
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 		       const uint8_t *aux, unsigned features,
 		       struct nb_err *err)
 {
-	struct nb_jit_ctx c = { .arch = nb_jit_arch(),
-				.x = x,
-				.code = x->code,
-				.n = x->ncodes,
-				.features = features };
-	struct nb_jit *j;
+	struct nb_jit_pages *p = NULL;
+	struct nb_jit_ctx *c;
 	int rc;
 
 	*out = NULL;
-	if (!c.arch)
-		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "no compiler for this machine");
-	j = calloc(1, sizeof(*j));
-	rc = j ? allocate(&c) : NB_E_NOMEM;
-	if (rc)
-		nb_fail(err, rc, 0,
-			"no memory to compile %" PRIu32 " instructions", c.n);
+	if (!nb_jit_arch())
+		return no_compiler(err);
+	rc = plan(&c, x, aux, features, err);
 	if (!rc)
-		rc = analyse(&c, aux, err);
+		rc = get_pages(&p, c->pos, err);
 	if (!rc)
-		rc = allocate_notes(&c, j, err);
+		rc = place(out, c, p, 0, err);
 	if (!rc)
-		rc = place(&c, j, err);
-	if (!rc) {
-		j->off = c.off;
-		c.off = NULL;
-		*out = j;
-		j = NULL;
+		rc = seal(p, err);
+	if (rc) {
+		nb_jit_free(*out);
+		*out = NULL;
 	}
-	if (j)
-		free(j->frames.note);
-	free(j);
-	free(c.fact);
-	free(c.off);
-	free(c.jump_end);
-	free(c.shorter);
+	if (p)
+		put_pages(p);
+	if (c)
+		drop(c);
 	return rc;
 }
 
@@ -656,8 +736,95 @@ void nb_jit_free(struct nb_jit *j)
 {
 	if (!j)
 		return;
-	munmap(j->code, j->mapped);
+	put_pages(j->pages);
 	free(j->off);
 	free(j->frames.note);
 	free(j);
+}
+
+/* ---- chains ------------------------------------------------------------- */
+
+/* The programs' plans, and last the chain's. */
+static int plan_all(struct nb_jit_ctx **c, const struct nb_jit_link *link,
+		    const struct nb_jit_chain *chain, size_t *size,
+		    struct nb_err *err)
+{
+	const unsigned features = nb_jit_arch()->features();
+	int rc = 0;
+
+	*size = 0;
+	for (uint32_t i = 0; !rc && i < chain->n; i++) {
+		if (!link[i].compile)
+			continue;
+		rc = plan(&c[i], link[i].x, link[i].aux, features, err);
+		if (!rc)
+			*size += c[i]->pos + ALIGN;
+	}
+	if (!rc)
+		rc = plan_chain(&c[chain->n], chain, err);
+	if (!rc)
+		*size += c[chain->n]->pos;
+	return rc;
+}
+
+/*
+ * One after another: where a piece begins is known when all before it are
+ * done, so what it shrinks by moves nobody. The chain is the last, since it
+ * calls the others.
+ */
+static int place_all(struct nb_jit **out, struct nb_jit_ctx **c,
+		     struct nb_jit_link *link, uint32_t n,
+		     struct nb_jit_pages *p, struct nb_err *err)
+{
+	size_t at = 0;
+	int rc;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!c[i])
+			continue;
+		rc = place(&link[i].jit, c[i], p, at, err);
+		if (rc)
+			return rc;
+		at = (at + link[i].jit->size + ALIGN - 1) / ALIGN * ALIGN;
+	}
+	rc = place(out, c[n], p, at, err);
+	return rc ? rc : seal(p, err);
+}
+
+int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
+			 const struct nb_jit_chain *chain, struct nb_err *err)
+{
+	struct nb_jit_pages *p = NULL;
+	struct nb_jit_ctx **c;
+	size_t size;
+	int rc;
+
+	*out = NULL;
+	if (!nb_jit_arch())
+		return no_compiler(err);
+	c = calloc((size_t)chain->n + 1, sizeof(struct nb_jit_ctx *));
+	if (!c)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory to compile %" PRIu32 " programs",
+			       chain->n);
+	rc = plan_all(c, link, chain, &size, err);
+	if (!rc)
+		rc = get_pages(&p, size, err);
+	if (!rc)
+		rc = place_all(out, c, link, chain->n, p, err);
+	for (uint32_t i = 0; rc && i < chain->n; i++) {
+		nb_jit_free(link[i].jit);
+		link[i].jit = NULL;
+	}
+	if (rc) {
+		nb_jit_free(*out);
+		*out = NULL;
+	}
+	if (p)
+		put_pages(p);
+	for (uint32_t i = 0; i <= chain->n; i++)
+		if (c[i])
+			drop(c[i]);
+	free(c);
+	return rc;
 }

@@ -25,14 +25,21 @@ struct nb_jit_frames {
 	struct nb_jit_note *note;
 };
 
-/* A program as machine code, in pages that are executable and read-only. */
+/* Pages that are executable and read-only, with the code of one or more. */
+struct nb_jit_pages {
+	unsigned char *code;
+	size_t mapped; /* bytes of pages */
+	uint32_t refs; /* of code in them; one thread frees all of it */
+};
+
+/* A program as machine code; or a chain, which has no slots. */
 struct nb_jit {
 	nb_engine_fn *entry; /* for the program that was compiled */
 	const void *body;    /* past its set-up: where tail calls go */
 	unsigned char *code;
-	size_t size;   /* bytes of code */
-	size_t mapped; /* bytes of pages */
-	uint32_t *off; /* of each slot, and of the end */
+	size_t size; /* bytes of code */
+	struct nb_jit_pages *pages;
+	uint32_t *off; /* of each slot, and of the end; NULL: a chain */
 	struct nb_jit_frames frames;
 };
 
@@ -52,6 +59,32 @@ struct nb_jit {
 int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
 		   const uint8_t *aux, struct nb_err *err);
 void nb_jit_free(struct nb_jit *j); /* NULL is fine */
+
+/* A program of a chain. */
+struct nb_jit_link {
+	const struct nb_exec *x;
+	const uint8_t *aux; /* as above */
+	bool compile;	    /* else the interpreter runs it */
+	bool runs;	    /* in the chain; else it is there for tail calls */
+	struct nb_jit *jit; /* answer: its code; NULL: interpreted */
+};
+
+/* What a chain runs with; core/exec/chain.h. */
+struct nb_jit_chain {
+	const struct nb_jit_link *link;
+	uint32_t n;
+	uint32_t ctx_size, answer; /* bytes; where the answer begins */
+};
+
+/*
+ * nb_jit_compile_chain - programs and what runs them in order, side by side
+ * @link: @chain->n of them
+ *
+ * *@out is the code that runs them, nb_chain_fn. 0 or an error as above: then
+ * nothing is compiled.
+ */
+int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
+			 const struct nb_jit_chain *chain, struct nb_err *err);
 
 /* ---- between the driver and its targets --------------------------------- */
 
@@ -113,6 +146,8 @@ struct nb_jit_arch {
 	void (*end)(struct nb_jit_ctx *c);
 	/* Something that stops a program which comes here. */
 	void (*trap)(struct nb_jit_ctx *c);
+	/* All of c->chain: an nb_chain_fn. */
+	void (*chain)(struct nb_jit_ctx *c);
 	/* Does a short jump reach @distance bytes from its end? */
 	bool (*reaches)(int64_t distance);
 	/* Make stored code visible to instruction fetch. */
@@ -122,7 +157,8 @@ struct nb_jit_arch {
 struct nb_jit_ctx {
 	const struct nb_jit_arch *arch;
 	const struct nb_exec *x;
-	const struct nb_code *code; /* n slots */
+	const struct nb_jit_chain *chain; /* instead of a program, or NULL */
+	const struct nb_code *code;	  /* n slots */
 	uint32_t n;
 	unsigned features;
 	struct nb_jit_needs needs;
@@ -134,8 +170,9 @@ struct nb_jit_ctx {
 	unsigned char *out;	   /* NULL: only sizes are asked for */
 	size_t room;		   /* bytes at out */
 	uint32_t pos;
-	struct nb_jit_frames *frames;
-	uint32_t ncalls;     /* of functions of the program */
+	struct nb_jit *jit; /* what comes of it, until it is handed out */
+	struct nb_jit_frames *frames; /* of jit */
+	uint32_t ncalls;	      /* of functions of the program */
 	uint32_t body;	     /* where begin() says that tail calls enter */
 	uint32_t ncallbacks; /* slots whose address is taken, each once */
 	uint32_t callback[NB_IMAGE_MAX_FUNCS];

@@ -199,7 +199,12 @@ static void stub(struct nb_jit_ctx *c)
 	e1(c, 0xc3);
 }
 
-/* What the entry pushes, for debuggers; DWARF's number of RBP is 6. */
+/* DWARF's numbers of the registers that calls keep. */
+static const uint8_t dwarf_of[] = {
+	[RBX] = 3, [RBP] = 6, [R12] = 12, [R13] = 13, [R14] = 14, [R15] = 15
+};
+
+/* What the entry pushes, for debuggers. */
 static void describe(struct nb_jit_ctx *c)
 {
 	struct nb_jit_frames *f = c->frames;
@@ -207,9 +212,9 @@ static void describe(struct nb_jit_ctx *c)
 
 	f->nsaved = 0;
 	for (unsigned i = 0; i < n; i++)
-		f->saved[f->nsaved++] = (uint8_t)list[i];
+		f->saved[f->nsaved++] = dwarf_of[list[i]];
 	if (frame_in_rbp(c))
-		f->saved[f->nsaved++] = 6;
+		f->saved[f->nsaved++] = dwarf_of[RBP];
 }
 
 static void begin(struct nb_jit_ctx *c)
@@ -1197,6 +1202,83 @@ static uint32_t insn(struct nb_jit_ctx *c, uint32_t pc)
 	return 1;
 }
 
+/* ---- chains ------------------------------------------------------------- */
+
+/* What a chain keeps while programs run. */
+enum {
+	CHAIN_CTX = RBX,
+	CHAIN_OVERRIDES = RBP,
+	CHAIN_BY = R12,	    /* the program that had the last word */
+	CHAIN_ANSWER = R13, /* the answer so far, 8 bytes... */
+	CHAIN_REST = R14    /* ...and 4 */
+};
+
+static const uint8_t chain_saves[] = { RBX, RBP, R12, R13, R14 };
+
+static void load_answer(struct nb_jit_ctx *c, unsigned first, unsigned rest)
+{
+	const int32_t at = (int32_t)c->chain->answer;
+
+	op_rm(c, true, 0x8b, first, (struct mem){ CHAIN_CTX, at });
+	op_rm(c, false, 0x8b, rest, (struct mem){ CHAIN_CTX, at + 8 });
+}
+
+/* Program @l, the chain's number @i. */
+static void chain_step(struct nb_jit_ctx *c, const struct nb_jit_link *l,
+		       uint32_t i)
+{
+	nb_engine_fn *entry = l->jit ? l->jit->entry : nb_exec_interpret;
+	uint32_t changed, same;
+	uint64_t fn = 0;
+
+	memcpy(&fn, &entry, sizeof(entry));
+	x_mov_imm(c, RDI, (uintptr_t)l->x);
+	x_mov(c, true, RSI, CHAIN_CTX);
+	x_mov_imm(c, RDX, c->chain->ctx_size);
+	call_out(c, fn);
+	load_answer(c, RAX, RCX);
+	x_alu(c, true, X_CMP, RAX, CHAIN_ANSWER);
+	changed = x_skip_if(c, CC_NE);
+	x_alu(c, false, X_CMP, RCX, CHAIN_REST);
+	same = x_skip_if(c, CC_E);
+	x_land(c, changed);
+	op_rm(c, true, 0xff, 0, /* INC */
+	      (struct mem){ CHAIN_OVERRIDES, (int32_t)(8 * i) });
+	x_mov_imm(c, CHAIN_BY, i);
+	x_mov(c, true, CHAIN_ANSWER, RAX);
+	x_mov(c, false, CHAIN_REST, RCX);
+	x_land(c, same);
+}
+
+static void chain(struct nb_jit_ctx *c)
+{
+	const uint32_t n = sizeof(chain_saves);
+	uint32_t done = 0;
+
+	c->frames->machine = EM_X86_64;
+	c->frames->sp_reg = 7;
+	c->frames->return_reg = 16;
+	e4(c, 0xfa1e0ff3); /* ENDBR64 */
+	for (uint32_t i = 0; i < n; i++) {
+		x_push(c, chain_saves[i]);
+		c->frames->saved[i] = dwarf_of[chain_saves[i]];
+	}
+	c->frames->nsaved = n;
+	nb_jit_note(c, 8 + 8 * n);
+	x_mov(c, true, CHAIN_CTX, RSI);
+	x_mov(c, true, CHAIN_OVERRIDES, RDX);
+	x_mov_imm(c, CHAIN_BY, UINT32_MAX);
+	load_answer(c, CHAIN_ANSWER, CHAIN_REST);
+	for (uint32_t i = 0; i < c->chain->n; i++)
+		if (c->chain->link[i].runs)
+			chain_step(c, &c->chain->link[i], done++);
+	x_mov(c, false, RAX, CHAIN_BY);
+	for (uint32_t i = n; i; i--)
+		x_pop(c, chain_saves[i - 1]);
+	e1(c, 0xc3);
+	trap(c);
+}
+
 static void end(struct nb_jit_ctx *c)
 {
 	trap(c);
@@ -1224,6 +1306,7 @@ static const struct nb_jit_arch arch = {
 	.insn = insn,
 	.end = end,
 	.trap = trap,
+	.chain = chain,
 	.reaches = reaches,
 	.flush = flush,
 };

@@ -6,14 +6,23 @@
 // the same things agree on it without talking.
 #include "core/hook/gen.h"
 
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/tbl/ctx.h"
 
+_Static_assert(offsetof(struct ncclbpf_tuner, proto) ==
+			       offsetof(struct ncclbpf_tuner, algo) + 4 &&
+		       offsetof(struct ncclbpf_tuner, channels) ==
+			       offsetof(struct ncclbpf_tuner, algo) + 8,
+	       "the answer is in one piece");
+
 static void destroy(struct nb_gen *g)
 {
+	nb_chain_free(g->chain);
 	for (uint32_t i = 0; i < g->nprogs; i++)
 		nb_exec_free(g->prog[i].exec);
 	for (uint32_t i = 0; i < g->npolicies; i++) {
@@ -130,24 +139,6 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 	return link_maps(gp, COHERENT, !from, err);
 }
 
-/*
- * All of a policy's programs or none, since they may call one another.
- * Refused or short of memory: the interpreter runs instead.
- */
-static void compile(struct nb_exec *const *x, uint32_t n,
-		    const struct nb_policy *p)
-{
-	bool refused = false;
-
-	for (uint32_t i = 0; i < n; i++)
-		refused |= x[i] && nb_exec_compile(x[i], p->aux[i], NULL);
-	for (uint32_t i = 0; i < n; i++)
-		if (x[i] && refused)
-			nb_exec_interpret_again(x[i]);
-		else if (x[i] && p->publish)
-			nb_exec_publish(x[i], p->img, i, p->publish, NULL);
-}
-
 static bool is_named(const struct nb_image *img, uint32_t prog)
 {
 	for (uint32_t i = 0; i < img->nelems; i++)
@@ -212,13 +203,12 @@ static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
 			rc = bind_one(g, i, k, traced, &by_number[k], err);
 	if (!rc)
 		rc = nb_exec_link(by_number, p->img->nprogs, err);
-	if (!rc && !p->interpret)
-		compile(by_number, p->img->nprogs, p);
 	return rc;
 }
 
-const struct nb_exec *nb_gen_exec(const struct nb_gen *g,
-				  const struct nb_policy *p, uint32_t prog)
+/* Program @prog of @p, whichever part it has; NULL: it is not bound. */
+static struct nb_exec *find_exec(const struct nb_gen *g,
+				 const struct nb_policy *p, uint32_t prog)
 {
 	for (uint32_t i = 0; i < g->nprogs; i++)
 		if (g->policy[g->prog[i].policy].policy == p &&
@@ -228,6 +218,83 @@ const struct nb_exec *nb_gen_exec(const struct nb_gen *g,
 		if (g->policy[i].policy == p && prog < p->img->nprogs)
 			return g->policy[i].targets[prog];
 	return NULL;
+}
+
+const struct nb_exec *nb_gen_exec(const struct nb_gen *g,
+				  const struct nb_policy *p, uint32_t prog)
+{
+	return find_exec(g, p, prog);
+}
+
+/* Bound ones, those that run first; returns how many. */
+static uint32_t collect(const struct nb_gen *g, struct nb_chain_prog *prog)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->nprogs; i++) {
+		const struct nb_policy *p = g->policy[g->prog[i].policy].policy;
+
+		prog[n++] = (struct nb_chain_prog){ g->prog[i].exec,
+						    p->aux[g->prog[i].prog],
+						    p->interpret, true };
+	}
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		const struct nb_gen_policy *gp = &g->policy[i];
+
+		for (uint32_t k = 0; k < gp->policy->img->nprogs; k++)
+			if (gp->targets[k])
+				prog[n++] = (struct nb_chain_prog){
+					gp->targets[k], gp->policy->aux[k],
+					gp->policy->interpret, false
+				};
+	}
+	return n;
+}
+
+/* What tools outside may see; failing to tell stops nothing. */
+static void publish(struct nb_gen *g)
+{
+	unsigned how = 0;
+
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		const struct nb_policy *p = g->policy[i].policy;
+
+		how |= p->publish;
+		for (uint32_t k = 0; p->publish && k < p->img->nprogs; k++) {
+			struct nb_exec *x = find_exec(g, p, k);
+
+			if (x)
+				nb_exec_publish(x, p->img, k, p->publish, NULL);
+		}
+	}
+	if (how)
+		nb_chain_publish(g->chain, how, NULL);
+}
+
+/*
+ * All programs as one. What a policy's programs call in turn is compiled
+ * beside them; refused or short of memory, the interpreter runs instead.
+ */
+static int compile(struct nb_gen *g, struct nb_err *err)
+{
+	static const struct nb_chain_shape shape = {
+		sizeof(struct ncclbpf_tuner),
+		offsetof(struct ncclbpf_tuner, algo)
+	};
+	struct nb_chain_prog *prog = calloc(
+		NB_GEN_MAX_PROGS + g->npolicies * (size_t)NB_IMAGE_MAX_PROGS,
+		sizeof(*prog));
+	int rc;
+
+	if (!prog)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory to compile %" PRIu32 " policies",
+			       g->npolicies);
+	rc = nb_chain_new(&g->chain, prog, collect(g, prog), &shape, err);
+	free(prog);
+	if (!rc)
+		publish(g);
+	return rc;
 }
 
 static struct nb_gen *make(struct nb_err *err)
@@ -283,6 +350,11 @@ int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
 			return rc;
 		}
 	}
+	rc = compile(g, err);
+	if (rc) {
+		destroy(g);
+		return rc;
+	}
 	set_digest(g);
 	*out = g;
 	return 0;
@@ -318,7 +390,7 @@ static int bind_all(struct nb_gen *g, bool traced, struct nb_err *err)
 		if (rc)
 			return rc;
 	}
-	return 0;
+	return compile(g, err);
 }
 
 static int replace_by_clone(struct nb_map **slot, struct nb_err *err)

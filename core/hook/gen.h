@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/sha256.h"
+#include "core/exec/chain.h"
 #include "core/exec/exec.h"
 #include "core/hook/policy.h"
 #include "core/map/map.h"
@@ -59,7 +60,9 @@ struct nb_gen {
 	uint32_t npolicies, nprogs;
 	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
 	struct nb_gen_prog prog[NB_GEN_MAX_PROGS]; /* hook tuner */
-	uint32_t refs;				   /* atomic */
+	/* The programs as one; what runs where there is more than one. */
+	struct nb_chain *chain;
+	uint32_t refs; /* atomic */
 };
 
 /*
@@ -164,13 +167,11 @@ static inline int nb_gen_run_tuner(const struct nb_gen *g,
 				   struct ncclbpf_tuner *ctx,
 				   struct nb_gen_count *count)
 {
-	int by = -1;
-
 	nb_gen_bump(&count->runs);
-	for (uint32_t i = 0; i < g->nprogs; i++)
-		if (nb_gen_step(g, i, ctx, count))
-			by = (int)i;
-	return by;
+	/* one alone needs nothing around it */
+	if (g->nprogs == 1)
+		return nb_gen_step(g, 0, ctx, count) ? 0 : -1;
+	return nb_chain_run(g->chain, ctx, count->overrides);
 }
 
 /*

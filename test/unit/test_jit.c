@@ -1454,7 +1454,7 @@ START_TEST(pages_are_never_writable_and_executable)
 	}
 	fclose(f);
 	ck_assert_uint_eq(found, 1);
-	ck_assert_uint_le(b.j->size, b.j->mapped);
+	ck_assert_uint_le(b.j->size, b.j->pages->mapped);
 	drop(b);
 }
 END_TEST
