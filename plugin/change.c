@@ -16,6 +16,7 @@
 #include "plugin/fence.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
+#include "plugin/step.h"
 
 enum {
 	LOCK_MS = 3000,
@@ -300,6 +301,13 @@ static int check_procs(const struct nb_seg *mem,
 	return 0;
 }
 
+/* The record of @c, for who does not arm it. */
+static struct nb_record record_of(const struct nb_segment *s,
+				  struct nb_seg_comm *c)
+{
+	return nb_record_here(s, c, false);
+}
+
 static bool in_use(const struct nb_seg_comm *c)
 {
 	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
@@ -339,16 +347,19 @@ static int check_complete(const struct nb_seg *mem, struct nb_err *err)
 	return 0;
 }
 
-static int check_ready(const struct nb_seg *mem, struct nb_err *err)
+static int check_ready(const struct nb_segment *s, struct nb_err *err)
 {
-	for (int i = 0; i < NB_SEG_COMMS; i++)
-		if (in_use(&mem->comm[i]) && !nb_fence_ready(&mem->comm[i]))
-			return nb_fail(
-				err, NB_E_BUSY, 0,
-				"some ranks of communicator %016llx "
-				"have not reached the fence of the "
-				"change before; try again",
-				(unsigned long long)mem->comm[i].comm_id);
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &s->mem->comm[i];
+		const struct nb_record r = record_of(s, c);
+
+		if (in_use(c) && !nb_fence_ready(&r))
+			return nb_fail(err, NB_E_BUSY, 0,
+				       "some ranks of communicator %016llx "
+				       "have not reached the fence of the "
+				       "change before; try again",
+				       (unsigned long long)c->comm_id);
+	}
 	return 0;
 }
 
@@ -416,10 +427,15 @@ static int check_once(struct nb_segment *s,
 {
 	int rc = 0;
 
+	NB_STEP(LOCKED);
 	nb_segment_reap(s);
-	for (int i = 0; i < NB_SEG_COMMS; i++)
-		if (in_use(&s->mem->comm[i]))
-			nb_fence_recover(&s->mem->comm[i]);
+	NB_STEP(REAPED);
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_record r = record_of(s, &s->mem->comm[i]);
+
+		if (in_use(r.comm))
+			nb_fence_recover(&r);
+	}
 	if (staged)
 		rc = check_procs(s->mem, digest, err);
 	if (!rc)
@@ -429,7 +445,7 @@ static int check_once(struct nb_segment *s,
 	if (!rc)
 		rc = check_agreement(s, is_empty(digest), err);
 	if (!rc)
-		rc = check_ready(s->mem, err);
+		rc = check_ready(s, err);
 	return rc;
 }
 
@@ -462,16 +478,18 @@ static int lock_when_ready(struct nb_segment *s,
 
 /* ---- commit ---- */
 
-static void commit_comm(struct nb_runtime *rt, struct nb_seg_comm *c,
-			uint32_t number, const struct nb_fence_opts *opts,
+static void commit_comm(const struct nb_record *record, uint32_t number,
+			const struct nb_fence_opts *opts,
 			struct nb_change_comm *out)
 {
+	struct nb_seg_comm *c = record->comm;
 	struct nb_fence_result r = { 0, 0 };
 	const char *why = "";
 
 	out->state = NB_CHANGE_ABORTED;
-	switch (nb_fence_commit(rt->seg, c, number, opts, &r)) {
+	switch (nb_fence_commit(record, number, opts, &r)) {
 	case NB_FENCE_COMMITTED:
+		NB_STEP(COMMITTED);
 		out->state = NB_CHANGE_COMMITTED;
 		__atomic_store_n(&c->mismatch, 0, __ATOMIC_RELEASE);
 		break;
@@ -494,7 +512,7 @@ static void commit_comm(struct nb_runtime *rt, struct nb_seg_comm *c,
 	out->ranks = c->nranks;
 	out->fence = r.fence;
 	out->tries = r.tries;
-	out->passed = nb_fence_passed(c, r.fence);
+	out->passed = nb_fence_passed(record, r.fence);
 	snprintf(out->why, sizeof(out->why), "%s", why);
 }
 
@@ -543,17 +561,21 @@ static void set_baseline(struct nb_seg *mem, uint32_t number)
 static void commit_comms(struct nb_runtime *rt, uint32_t number,
 			 struct nb_change *out)
 {
+	const bool membarrier = needs_membarrier(rt->seg->mem);
 	struct nb_seg_comm *comm = rt->seg->mem->comm;
 	uint64_t begun[NB_SEG_COMMS], deadline;
-	struct nb_fence_opts opts = {
-		.membarrier = needs_membarrier(rt->seg->mem),
-	};
+	struct nb_fence_opts opts = { .idle = false };
 
-	for (int i = 0; i < NB_SEG_COMMS; i++)
-		begun[i] = nb_fence_announced(&comm[i]);
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_record r = record_of(rt->seg, &comm[i]);
+
+		begun[i] = nb_fence_announced(&r);
+	}
 	sleep_ms(REST_MS);
 	deadline = now_us() + COMMIT_MS * UINT64_C(1000);
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_record r =
+			nb_record_here(rt->seg, &comm[i], membarrier);
 		uint64_t now = now_us();
 		uint64_t left = now < deadline ? (deadline - now) / 1000 : 0;
 		uint64_t wait = (uint64_t)rt->params.num[NB_P_FENCE_TIMEOUT_MS];
@@ -564,9 +586,8 @@ static void commit_comms(struct nb_runtime *rt, uint32_t number,
 		opts.timeout_ms = (uint32_t)(wait < left ? wait : left);
 		opts.once = !left;
 		opts.margin = (uint32_t)rt->params.num[NB_P_FENCE_MARGIN];
-		opts.idle = nb_fence_announced(&comm[i]) == begun[i];
-		commit_comm(rt, &comm[i], number, &opts,
-			    &out->comm[out->ncomms++]);
+		opts.idle = nb_fence_announced(&r) == begun[i];
+		commit_comm(&r, number, &opts, &out->comm[out->ncomms++]);
 	}
 }
 
@@ -580,6 +601,7 @@ static int commit_all(struct nb_runtime *rt,
 
 	if (rc)
 		return rc;
+	NB_STEP(NUMBERED);
 	nb_runtime_lock(rt);
 	nb_runtime_publish(rt, number, nb_runtime_gen_find(rt, digest));
 	nb_runtime_unlock(rt);
@@ -595,6 +617,7 @@ static int commit_all(struct nb_runtime *rt,
 	out->generation = number;
 	out->state = NB_CHANGE_COMMITTED;
 	set_baseline(rt->seg->mem, number);
+	NB_STEP(BASELINE);
 	return 0;
 }
 
@@ -678,12 +701,15 @@ void nb_change_status(struct nb_runtime *rt, bool *has_staged,
 	*out = rt->last;
 	for (uint32_t i = 0; rt->seg && i < out->ncomms; i++) {
 		struct nb_change_comm *c = &out->comm[i];
-		const struct nb_seg_comm *e = c->state == NB_CHANGE_COMMITTED
-						      ? entry_of(rt, c->comm_id)
-						      : NULL;
+		struct nb_seg_comm *e = c->state == NB_CHANGE_COMMITTED
+						? entry_of(rt, c->comm_id)
+						: NULL;
 
-		if (e)
-			c->passed = nb_fence_passed(e, c->fence);
+		if (e) {
+			const struct nb_record r = record_of(rt->seg, e);
+
+			c->passed = nb_fence_passed(&r, c->fence);
+		}
 	}
 	nb_runtime_unlock(rt);
 }

@@ -6,31 +6,34 @@
 // back, however late it comes.
 #include "plugin/fence.h"
 
-#include <sched.h>
 #include <time.h>
 
 #include "plugin/step.h"
-
-static uint64_t load(const uint64_t *p)
-{
-	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
-}
 
 static void store(uint64_t *p, uint64_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
 }
 
-static bool swap(uint64_t *p, uint64_t from, uint64_t to)
+static uint64_t load(const struct nb_record *r)
 {
-	uint64_t was = from;
+	return r->ops->load(r);
+}
+
+static bool swap(const struct nb_record *r, uint64_t from, uint64_t to)
+{
 	bool done;
 
-	NB_DONE(SWAP, from, done ? to : from,
-		done = __atomic_compare_exchange_n(p, &was, to, false,
-						   __ATOMIC_SEQ_CST,
-						   __ATOMIC_SEQ_CST));
+	NB_DONE(SWAP, from, done ? to : from, done = r->ops->swap(r, from, to));
 	return done;
+}
+
+static struct nb_standing standing(const struct nb_record *r, uint32_t rank)
+{
+	struct nb_standing s;
+
+	r->ops->standing(r, rank, &s);
+	return s;
 }
 
 static uint64_t now_ns(void)
@@ -41,25 +44,15 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static void pause_for(unsigned turn)
-{
-	static const struct timespec ts = { 0, 50000 };
-
-	if (turn < 64)
-		sched_yield(); /* decided within microseconds as a rule */
-	else
-		nanosleep(&ts, NULL);
-}
-
 /* Put back what stood before the arming @word. */
-static bool abort_word(struct nb_seg_record *r, uint64_t word)
+static bool abort_word(const struct nb_record *r, uint64_t word)
 {
-	uint64_t back = load(&r->fallback);
+	uint64_t back = r->ops->fallback(r);
 
 	/* only a broken or hostile process leaves such a fallback */
 	if (nb_fence_word_state(back) == NB_FENCE_ARMED)
 		back = 0;
-	return swap(&r->word, word, back);
+	return swap(r, word, back);
 }
 
 /* ---- a rank ---- */
@@ -69,24 +62,26 @@ static bool abort_word(struct nb_seg_record *r, uint64_t word)
  * slot says that we wait, so that the coordinator may commit a fence that this
  * rank stands at: it will obey the outcome.
  */
-static bool wait_decided(struct nb_fence_rank *f, uint64_t word,
-			 uint64_t deadline)
+static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
+			 uint64_t word, uint64_t deadline)
 {
 	bool changed = false;
 
 	store(&f->slot->waiting, word);
+	r->ops->publish(r);
 	NB_STEP(WAITING);
-	for (unsigned turn = 0; load(&f->record->word) == word; turn++) {
+	for (unsigned turn = 0; load(r) == word; turn++) {
 		if (now_ns() >= deadline) {
 			NB_STEP(PATIENCE);
-			changed = abort_word(f->record, word);
+			changed = abort_word(r, word);
 		}
 		if (changed)
 			break;
-		pause_for(turn);
+		r->ops->wait(r, turn);
 	}
 	NB_STEP(RELEASED);
 	store(&f->slot->waiting, 0);
+	r->ops->publish(r);
 	return changed;
 }
 
@@ -100,12 +95,14 @@ static void adopt(struct nb_fence_rank *f, uint32_t number)
 
 uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 {
+	const struct nb_record here = nb_record_word(f->record);
+	const struct nb_record *r = f->store ? f->store : &here;
 	uint64_t deadline = 0;
 
 	*timed_out = false;
 	NB_STEP(ANNOUNCED);
 	for (;;) {
-		uint64_t word = load(&f->record->word);
+		uint64_t word = load(r);
 		uint64_t fence = nb_fence_word_seq(word);
 
 		switch (nb_fence_word_state(word)) {
@@ -123,7 +120,7 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 			if (!deadline)
 				deadline = now_ns() +
 					   f->timeout_ms * UINT64_C(1000000);
-			if (wait_decided(f, word, deadline))
+			if (wait_decided(f, r, word, deadline))
 				*timed_out = true;
 			break;
 		default: /* NONE, or no state that we write */
@@ -135,26 +132,21 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 
 /* ---- the coordinator ---- */
 
-static bool live(const struct nb_seg_slot *slot)
-{
-	return __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) == NB_SLOT_LIVE;
-}
-
 /* What a rank that is gone has decided binds those that come to it later. */
-static bool decided(const struct nb_seg_slot *slot)
+static bool decided(const struct nb_standing *s)
 {
-	return __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != NB_SLOT_FREE;
+	return s->state != NB_SLOT_FREE;
 }
 
-uint64_t nb_fence_announced(const struct nb_seg_comm *c)
+uint64_t nb_fence_announced(const struct nb_record *r)
 {
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
-		uint64_t n = load(&c->slot[i].announced);
+	for (uint32_t i = 0; i < r->nranks; i++) {
+		const struct nb_standing s = standing(r, i);
 
-		if (n > most && decided(&c->slot[i]))
-			most = n;
+		if (s.announced > most && decided(&s))
+			most = s.announced;
 	}
 	return most;
 }
@@ -163,57 +155,56 @@ uint64_t nb_fence_announced(const struct nb_seg_comm *c)
  * Has every rank taken generation @number? To have announced the fence is not
  * enough: a rank may stand between its announcement and its look at the word.
  */
-static bool adopted(const struct nb_seg_comm *c, uint32_t number)
+static bool adopted(const struct nb_record *r, uint32_t number)
 {
-	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
-		if (live(&c->slot[i]) &&
-		    __atomic_load_n(&c->slot[i].generation, __ATOMIC_ACQUIRE) !=
-			    number)
+	for (uint32_t i = 0; i < r->nranks; i++) {
+		const struct nb_standing s = standing(r, i);
+
+		if (s.state == NB_SLOT_LIVE && s.generation != number)
 			return false;
+	}
 	return true;
 }
 
-uint32_t nb_fence_passed(const struct nb_seg_comm *c, uint64_t fence)
+uint32_t nb_fence_passed(const struct nb_record *r, uint64_t fence)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
-		uint32_t state =
-			__atomic_load_n(&c->slot[i].state, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < r->nranks; i++) {
+		const struct nb_standing s = standing(r, i);
 
-		n += state == NB_SLOT_GONE ||
-		     (state == NB_SLOT_LIVE &&
-		      load(&c->slot[i].announced) > fence);
+		n += s.state == NB_SLOT_GONE ||
+		     (s.state == NB_SLOT_LIVE && s.announced > fence);
 	}
 	return n;
 }
 
-void nb_fence_recover(struct nb_seg_comm *c)
+void nb_fence_recover(const struct nb_record *r)
 {
-	uint64_t word = load(&c->record.word);
+	uint64_t word = load(r);
 
 	NB_STEP(RECOVER);
 	if (nb_fence_word_state(word) == NB_FENCE_ARMED)
-		abort_word(&c->record, word);
+		abort_word(r, word);
 }
 
-bool nb_fence_ready(const struct nb_seg_comm *c)
+bool nb_fence_ready(const struct nb_record *r)
 {
-	uint64_t word = load(&c->record.word);
+	uint64_t word = load(r);
 
 	return nb_fence_word_state(word) != NB_FENCE_COMMIT ||
-	       nb_fence_announced(c) <= nb_fence_word_seq(word) ||
-	       adopted(c, nb_fence_word_gen(word));
+	       nb_fence_announced(r) <= nb_fence_word_seq(word) ||
+	       adopted(r, nb_fence_word_gen(word));
 }
 
-enum nb_fence_outcome nb_fence_arm(struct nb_seg_comm *c, uint32_t number,
+enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
 				   uint64_t margin, uint64_t *word)
 {
-	uint64_t before = load(&c->record.word);
-	uint64_t most = nb_fence_announced(c), fence = most + margin;
+	uint64_t before = load(r);
+	uint64_t most = nb_fence_announced(r), fence = most + margin;
 
 	/* A rank has at most one generation ahead of it... */
-	if (!nb_fence_ready(c))
+	if (!nb_fence_ready(r))
 		return NB_FENCE_PENDING;
 	/* ...and where nobody has reached it, the new one takes its place. */
 	if (nb_fence_word_state(before) == NB_FENCE_COMMIT &&
@@ -223,35 +214,30 @@ enum nb_fence_outcome nb_fence_arm(struct nb_seg_comm *c, uint32_t number,
 		return NB_FENCE_EXHAUSTED;
 	*word = nb_fence_word(NB_FENCE_ARMED, number, fence);
 	NB_STEP(READY);
-	store(&c->record.fallback, before);
+	r->ops->set_fallback(r, before);
 	NB_STEP(FALLBACK);
-	return swap(&c->record.word, before, *word) ? NB_FENCE_COMMITTED
-						    : NB_FENCE_OVERRUN;
+	return swap(r, before, *word) ? NB_FENCE_COMMITTED : NB_FENCE_OVERRUN;
 }
 
 enum standing { BELOW, AT_FENCE, BEYOND };
 
 /*
  * Where the furthest rank stands to the fence of @word. A rank that waits at
- * it has made no decision yet and counts as below. The mark is read before
- * the announcement: who is seen to wait has announced what it waits with, so
- * the announcement read next is that of the wait or of a later decision.
+ * it has made no decision yet and counts as below.
  */
-static enum standing furthest(const struct nb_seg_comm *c, uint64_t word)
+static enum standing furthest(const struct nb_record *r, uint64_t word)
 {
 	uint64_t fence = nb_fence_word_seq(word);
 	enum standing worst = BELOW;
 
-	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
-		const struct nb_seg_slot *slot = &c->slot[i];
-		uint64_t waits_for = load(&slot->waiting);
-		uint64_t n = load(&slot->announced);
+	for (uint32_t i = 0; i < r->nranks; i++) {
+		const struct nb_standing s = standing(r, i);
 
-		if (n <= fence || !decided(slot))
+		if (s.announced <= fence || !decided(&s))
 			continue;
-		if (n > fence + 1)
+		if (s.announced > fence + 1)
 			return BEYOND;
-		if (waits_for != word)
+		if (s.waiting != word)
 			worst = AT_FENCE;
 	}
 	return worst;
@@ -261,45 +247,42 @@ static enum standing furthest(const struct nb_seg_comm *c, uint64_t word)
  * Is no rank past the fence? One that has announced it may have read the
  * record before the arming, or be about to wait: it soon shows which.
  */
-static bool none_past(const struct nb_seg_comm *c, uint64_t word)
+static bool none_past(const struct nb_record *r, uint64_t word)
 {
 	uint64_t deadline = now_ns() + 1000000;
-	enum standing st = furthest(c, word);
+	enum standing st = furthest(r, word);
 
 	while (st == AT_FENCE && now_ns() < deadline) {
-		sched_yield();
-		st = furthest(c, word);
+		r->ops->wait(r, 0);
+		st = furthest(r, word);
 	}
 	return st == BELOW;
 }
 
-enum nb_fence_outcome nb_fence_decide(struct nb_segment *s,
-				      struct nb_seg_comm *c, uint64_t word,
-				      bool membarrier)
+enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word)
 {
 	uint64_t fence = nb_fence_word_seq(word);
 	uint32_t number = nb_fence_word_gen(word);
 
 	NB_STEP(ARMED);
-	if (membarrier && !nb_segment_membarrier(s)) {
-		abort_word(&c->record, word);
+	if (!r->ops->barrier(r)) {
+		abort_word(r, word);
 		return NB_FENCE_NO_BARRIER;
 	}
 	NB_STEP(BARRIER);
-	if (!none_past(c, word)) {
+	if (!none_past(r, word)) {
 		NB_STEP(OVERRUN);
-		abort_word(&c->record, word);
+		abort_word(r, word);
 		return NB_FENCE_OVERRUN;
 	}
 	NB_STEP(NONE_PAST);
-	return swap(&c->record.word, word,
-		    nb_fence_word(NB_FENCE_COMMIT, number, fence))
+	return swap(r, word, nb_fence_word(NB_FENCE_COMMIT, number, fence))
 		       ? NB_FENCE_COMMITTED
 		       : NB_FENCE_OVERRUN;
 }
 
 /* Arm, waiting until ranks have passed the fence before. */
-static enum nb_fence_outcome arm_when_passed(struct nb_seg_comm *c,
+static enum nb_fence_outcome arm_when_passed(const struct nb_record *r,
 					     uint32_t number, uint64_t margin,
 					     uint32_t timeout_ms,
 					     uint64_t *word)
@@ -308,17 +291,17 @@ static enum nb_fence_outcome arm_when_passed(struct nb_seg_comm *c,
 	enum nb_fence_outcome o;
 
 	for (unsigned turn = 0;; turn++) {
-		o = nb_fence_arm(c, number, margin, word);
+		o = nb_fence_arm(r, number, margin, word);
 		if (o != NB_FENCE_PENDING || now_ns() >= deadline)
 			return o;
-		pause_for(turn);
+		r->ops->wait(r, turn);
 	}
 }
 
 enum { FIRST_MARGIN = 4, LAST_TRIES = 4 };
 
-enum nb_fence_outcome nb_fence_commit(struct nb_segment *s,
-				      struct nb_seg_comm *c, uint32_t number,
+enum nb_fence_outcome nb_fence_commit(const struct nb_record *r,
+				      uint32_t number,
 				      const struct nb_fence_opts *opts,
 				      struct nb_fence_result *result)
 {
@@ -328,18 +311,18 @@ enum nb_fence_outcome nb_fence_commit(struct nb_segment *s,
 	unsigned last = 0;
 
 	result->tries = 0;
-	nb_fence_recover(c);
+	nb_fence_recover(r);
 	for (;;) {
 		enum nb_fence_outcome o;
 		uint64_t word = 0;
 
 		if (margin > opts->margin)
 			margin = opts->margin;
-		o = arm_when_passed(c, number, margin, opts->timeout_ms, &word);
+		o = arm_when_passed(r, number, margin, opts->timeout_ms, &word);
 		result->fence = nb_fence_word_seq(word);
 		result->tries++;
 		if (o == NB_FENCE_COMMITTED)
-			o = nb_fence_decide(s, c, word, opts->membarrier);
+			o = nb_fence_decide(r, word);
 		if (o != NB_FENCE_OVERRUN || opts->once)
 			return o;
 		if (margin == opts->margin && ++last == LAST_TRIES)

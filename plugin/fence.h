@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "plugin/record.h"
 #include "plugin/segment.h"
 
 /*
@@ -33,6 +34,9 @@ struct nb_fence_rank {
 	uint32_t number;     /* atomic: generation it decides with */
 	uint32_t timeout_ms; /* longest wait at an undecided fence */
 	bool full_fence;     /* no membarrier: a fence in each decision */
+	/* where the record is kept of which *record is this host's copy;
+	 * NULL: *record is the record */
+	const struct nb_record *store;
 };
 
 /*
@@ -73,7 +77,6 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out);
 struct nb_fence_opts {
 	uint32_t margin;     /* largest distance of the fence to try */
 	uint32_t timeout_ms; /* wait for ranks to pass an earlier fence */
-	bool membarrier;     /* some rank relies on it */
 	bool idle; /* the ranks seem to be at rest: try a fence right before
 		    * the next decision, so that the change is seen at once */
 	bool once; /* one try, at the margin given */
@@ -84,7 +87,7 @@ enum nb_fence_outcome {
 	NB_FENCE_OVERRUN,   /* ranks ran past every fence, or decided abort */
 	NB_FENCE_PENDING,   /* some but not all ranks passed the last fence */
 	NB_FENCE_EXHAUSTED, /* decision numbers beyond 2^40 */
-	NB_FENCE_NO_BARRIER /* membarrier was refused */
+	NB_FENCE_NO_BARRIER /* no barrier was to be had */
 };
 
 struct nb_fence_result {
@@ -93,13 +96,14 @@ struct nb_fence_result {
 };
 
 /*
- * nb_fence_commit - move @c to generation @number at a fence
+ * nb_fence_commit - move the communicator of @r to generation @number at a
+ * fence
  *
  * Tries fences ever farther off. @number is registered in the segment and not
  * in use by this communicator. Seconds at worst.
  */
-enum nb_fence_outcome nb_fence_commit(struct nb_segment *s,
-				      struct nb_seg_comm *c, uint32_t number,
+enum nb_fence_outcome nb_fence_commit(const struct nb_record *r,
+				      uint32_t number,
 				      const struct nb_fence_opts *opts,
 				      struct nb_fence_result *result);
 
@@ -109,22 +113,20 @@ enum nb_fence_outcome nb_fence_commit(struct nb_segment *s,
  * was written. Decide: commit if no rank has gone past the fence, else put
  * back what was there.
  */
-enum nb_fence_outcome nb_fence_arm(struct nb_seg_comm *c, uint32_t number,
+enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
 				   uint64_t margin, uint64_t *word);
-enum nb_fence_outcome nb_fence_decide(struct nb_segment *s,
-				      struct nb_seg_comm *c, uint64_t word,
-				      bool membarrier);
+enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word);
 /*
  * Can another fence be armed? Not while some but not all ranks have taken the
  * generation that was committed last.
  */
-bool nb_fence_ready(const struct nb_seg_comm *c);
+bool nb_fence_ready(const struct nb_record *r);
 /* Undo an arming whose coordinator died. */
-void nb_fence_recover(struct nb_seg_comm *c);
+void nb_fence_recover(const struct nb_record *r);
 
 /* Greatest number of decisions that a rank has begun. */
-uint64_t nb_fence_announced(const struct nb_seg_comm *c);
+uint64_t nb_fence_announced(const struct nb_record *r);
 /* Ranks that have begun decision @fence, or are gone. */
-uint32_t nb_fence_passed(const struct nb_seg_comm *c, uint64_t fence);
+uint32_t nb_fence_passed(const struct nb_record *r, uint64_t fence);
 
 #endif

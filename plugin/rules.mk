@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Unit tests of the plugin's parts link what they test.
-$(B)/test/unit/test_fence $(B)/test/unit/test_segment $(B)/test/unit/test_agree: \
-	$(B)/plugin/fence.o $(B)/plugin/place.o $(B)/plugin/segment.o
-# This one holds plugin/fence.c itself, with its steps.
-$(B)/test/unit/test_fence_faults: $(B)/plugin/place.o $(B)/plugin/segment.o
+$(addprefix $(B)/test/unit/test_,fence fence_remote segment agree): \
+	$(addprefix $(B)/plugin/,fence.o place.o record.o segment.o)
+# This one has the protocol with its steps in place of what the plugin has.
+STEPS := fence change
+$(B)/test/unit/test_fence_faults: $(STEPS:%=$(B)/test/unit/steps/%.o) \
+	$(filter-out $(STEPS:%=$(B)/plugin/%.o),$(call o,plugin/*.c plugin/abi/*.c))
+$(B)/test/unit/steps/%.o: plugin/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -DNB_STEPS $(CFLAGS) -c -o $@ $<
 $(B)/test/unit/test_tuner: $(call o,plugin/*.c plugin/abi/*.c)

@@ -225,6 +225,7 @@ static void note_foreign_change(struct nb_runtime *rt, uint32_t number,
 		struct nb_seg_comm *c = &rt->seg->mem->comm[i];
 		uint64_t w = __atomic_load_n(&c->record.word, __ATOMIC_ACQUIRE);
 		struct nb_change_comm *to = &last->comm[last->ncomms];
+		struct nb_record r;
 
 		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
 		    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
@@ -234,7 +235,8 @@ static void note_foreign_change(struct nb_runtime *rt, uint32_t number,
 		to->fence = nb_fence_word_seq(w);
 		to->state = NB_CHANGE_COMMITTED;
 		to->ranks = c->nranks;
-		to->passed = nb_fence_passed(c, to->fence);
+		r = nb_record_here(rt->seg, c, false);
+		to->passed = nb_fence_passed(&r, to->fence);
 		last->ncomms++;
 	}
 }

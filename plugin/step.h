@@ -23,13 +23,18 @@
 	STEP(RELEASED)	/* rank: the word has changed */   \
 	STEP(ADOPT)	/* rank */                         \
 	STEP(ADOPTED)	/* rank */                         \
+	STEP(LOCKED)	/* coordinator */                  \
+	STEP(REAPED)	/* coordinator */                  \
 	STEP(RECOVER)	/* coordinator */                  \
+	STEP(NUMBERED)	/* coordinator */                  \
 	STEP(READY)	/* coordinator */                  \
 	STEP(FALLBACK)	/* coordinator */                  \
 	STEP(ARMED)	/* coordinator */                  \
 	STEP(BARRIER)	/* coordinator */                  \
 	STEP(NONE_PAST) /* coordinator */                  \
 	STEP(OVERRUN)	/* coordinator */                  \
+	STEP(COMMITTED) /* coordinator */                  \
+	STEP(BASELINE)	/* coordinator */                  \
 	STEP(SWAP)	/* anybody: the record's word */
 
 enum nb_step {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Faults at each step of the fence protocol: a rank or a coordinator, each a
-// process, is killed or stopped there while others decide and change. After
+// process, is killed or stopped there while others decide and change. The code
+// is the plugin's own (fence.c, change.c), compiled with its steps. After
 // each the others go on, and the trace of all that was done keeps the model's
 // rules (test/model/fence.pml):
 //
@@ -9,10 +10,8 @@
 //     at a fence that is not before the last one;
 //  2. a fence is committed only while nobody has decided beyond it;
 //  3. every decision is made with the generation that the commits give it.
-#define NB_STEPS
-#include "plugin/fence.c" // NOLINT(bugprone-suspicious-include)
-
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +19,15 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#define NB_STEPS
+#include "plugin/change.h"
+#include "plugin/fence.h"
+#include "plugin/runtime.h"
+#include "plugin/segment.h"
+#include "plugin/step.h"
 #include "test/unit/unit.h"
 
 enum {
@@ -36,16 +42,12 @@ enum {
 	COMM = 5
 };
 
-/* Steps of the mini-coordinator below, which stand in plugin/change.c. */
-enum { LOCKED = NB_NSTEPS, REAPED, NUMBERED, COMMITTED, BASELINE, NSTEPS };
-enum { DECIDED = NSTEPS };
+enum { DECIDED = NB_NSTEPS }; /* in the trace alone */
 
-static const char *const names[NSTEPS] = {
+static const char *const names[NB_NSTEPS] = {
 #define STEP(name) #name,
 	NB_STEP_ROWS(STEP)
 #undef STEP
-		"LOCKED",
-	"REAPED", "NUMBERED", "COMMITTED", "BASELINE"
 };
 
 enum fault { NO_FAULT, KILL, STOP };
@@ -58,7 +60,7 @@ struct entry {
 static struct shared {
 	uint64_t ticket; /* the trace's lock */
 	uint64_t n;
-	uint64_t at[RANKS], commits[COORDINATORS], times[NSTEPS];
+	uint64_t at[RANKS], commits[COORDINATORS], times[NB_NSTEPS];
 	uint32_t over, ready, gone[PROCS];
 	uint32_t victim, step, nth; /* whom, where, which time */
 	enum fault fault;
@@ -142,6 +144,14 @@ static void join(struct nb_segment *s, struct nb_fence_rank *f)
 				     .full_fence = !s->membarrier };
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
 static bool too_far_ahead(uint64_t k)
 {
 	for (int r = 0; r < RANKS; r++)
@@ -186,53 +196,32 @@ static void rank(int dirfd)
 	_exit(0);
 }
 
-static struct nb_seg_comm *the_comm(struct nb_segment *s)
+/* What plugin/change.c needs of a runtime. */
+static struct nb_runtime *runtime(struct nb_segment *s)
 {
-	for (int i = 0; i < NB_SEG_COMMS; i++)
-		if (s->mem->comm[i].in_use && s->mem->comm[i].comm_id == COMM)
-			return &s->mem->comm[i];
-	return NULL;
-}
+	static struct nb_runtime rt = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* As nb_change_commit goes about it, for one communicator. */
-static void change(struct nb_segment *s)
-{
-	static const struct nb_fence_opts opts = { .margin = 16,
-						   .timeout_ms = 5,
-						   .membarrier = true };
-	uint8_t digest[NB_SHA256_SIZE] = { 1 };
-	struct nb_fence_result r;
-	struct nb_seg_comm *c;
-	uint32_t number;
-
-	if (nb_segment_lock(s, 200, NULL))
-		return;
-	at_step(LOCKED);
-	nb_segment_reap(s);
-	at_step(REAPED);
-	c = the_comm(s);
-	if (c && !nb_segment_gen(s, digest, true, &number, NULL)) {
-		at_step(NUMBERED);
-		if (nb_fence_commit(s, c, number, &opts, &r) ==
-		    NB_FENCE_COMMITTED) {
-			at_step(COMMITTED);
-			SET(s->mem->baseline, number);
-			at_step(BASELINE);
-			__atomic_fetch_add(&sh->commits[self - RANKS], 1,
-					   __ATOMIC_SEQ_CST);
-		}
-	}
-	nb_segment_unlock(s);
+	rt.seg = s;
+	rt.params.num[NB_P_FENCE_MARGIN] = 16;
+	rt.params.num[NB_P_FENCE_TIMEOUT_MS] = 5;
+	if (nb_gen_new(&rt.empty, NULL, 0, NULL, NULL))
+		_exit(92);
+	rt.baseline = rt.first = rt.empty;
+	return &rt;
 }
 
 static void coordinator(int dirfd)
 {
+	static struct nb_change change;
 	struct nb_segment *s = attach(dirfd);
+	struct nb_runtime *rt = runtime(s);
 
 	while (GET(sh->ready) < RANKS)
 		usleep(200);
 	while (!GET(sh->over)) {
-		change(s);
+		if (!nb_change_baseline(rt, &change, NULL))
+			__atomic_fetch_add(&sh->commits[self - RANKS], 1,
+					   __ATOMIC_SEQ_CST);
 		usleep(300);
 	}
 	nb_segment_detach(s);
@@ -468,10 +457,9 @@ static const uint32_t of_rank[] = { NB_STEP_ANNOUNCED, NB_STEP_WAITING,
 				    NB_STEP_PATIENCE,  NB_STEP_RELEASED,
 				    NB_STEP_ADOPT,     NB_STEP_ADOPTED };
 static const uint32_t of_coordinator[] = {
-	LOCKED,		 REAPED,	  NUMBERED,
-	NB_STEP_RECOVER, NB_STEP_READY,	  NB_STEP_FALLBACK,
-	NB_STEP_ARMED,	 NB_STEP_BARRIER, NB_STEP_NONE_PAST,
-	COMMITTED,	 BASELINE
+	NB_STEP_LOCKED,	   NB_STEP_REAPED,    NB_STEP_RECOVER, NB_STEP_NUMBERED,
+	NB_STEP_READY,	   NB_STEP_FALLBACK,  NB_STEP_ARMED,   NB_STEP_BARRIER,
+	NB_STEP_NONE_PAST, NB_STEP_COMMITTED, NB_STEP_BASELINE
 };
 enum {
 	NRANK = sizeof(of_rank) / sizeof(of_rank[0]),
@@ -480,7 +468,7 @@ enum {
 
 START_TEST(without_a_fault_the_trace_keeps_the_rules)
 {
-	run(NO_FAULT, 0, LOCKED, 0);
+	run(NO_FAULT, 0, NB_STEP_LOCKED, 0);
 }
 END_TEST
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "plugin/fence.h"
+#include "plugin/record.h"
 #include "plugin/place.h"
 #include "plugin/segment.h"
 
@@ -469,7 +470,7 @@ START_TEST(hostile_contents_do_not_crash)
 	for (int round = 0; round < 60; round++) {
 		uint64_t *words = (uint64_t *)s->mem;
 		struct nb_seg_comm *c = NULL;
-		struct nb_fence_opts opts = { 64, 1, true, round & 1,
+		struct nb_fence_opts opts = { 64, 1, round & 1,
 					      round % 3 == 0 };
 		struct nb_fence_result r;
 		uint32_t slot, n;
@@ -491,10 +492,13 @@ START_TEST(hostile_contents_do_not_crash)
 				     NULL))
 			nb_segment_leave(s, c, slot);
 		for (int i = 0; i < NB_SEG_COMMS; i += 50) {
-			nb_fence_recover(&s->mem->comm[i]);
-			nb_fence_commit(s, &s->mem->comm[i], 1, &opts, &r);
+			const struct nb_record record =
+				nb_record_here(s, &s->mem->comm[i], true);
+
+			nb_fence_recover(&record);
+			nb_fence_commit(&record, 1, &opts, &r);
 			nb_seg_registered(&s->mem->comm[i]);
-			nb_fence_passed(&s->mem->comm[i], x);
+			nb_fence_passed(&record, x);
 			nb_segment_leave(s, &s->mem->comm[i], (uint32_t)x);
 		}
 		nb_segment_digest(s, (uint32_t)x, digest);
