@@ -3,8 +3,9 @@
 // that decide without end, at a pace, until SIGTERM.
 //
 //	host [--ranks N] [--procs N] [--comms N] [--rate PER_S] [--abi V]
-//	     [--sizes N] [--fork-after] [--extra N]
+//	     [--sizes N] [--fork-after] [--extra N] [--rounds N]
 //
+// --rounds N: they decide N times and are idle then.
 // --extra N: at SIGUSR1 the last rank asks N times more than the others, as
 // ncclGroupSimulateEnd on some ranks does.
 //
@@ -47,7 +48,7 @@ struct meeting {
 };
 
 static struct {
-	int ranks, procs, comms, abi, sizes, extra;
+	int ranks, procs, comms, abi, sizes, extra, rounds;
 	long rate;
 	bool fork_after;
 } opt = {
@@ -190,6 +191,10 @@ static void *rank_main(void *arg)
 	}
 	__atomic_add_fetch(&meet->ready, 1, __ATOMIC_ACQ_REL);
 	while (!GET(meet->stop) && may_go_on(round)) {
+		if (opt.rounds && round == (uint64_t)opt.rounds) {
+			usleep(1000);
+			continue;
+		}
 		if (!simulate(&comms[0], rank) ||
 		    !one_round(comms, rank, round))
 			break;
@@ -311,7 +316,7 @@ static int parse(int argc, char **argv)
 		{ "comms", 1, NULL, 'c' },	{ "rate", 1, NULL, 's' },
 		{ "abi", 1, NULL, 'a' },	{ "sizes", 1, NULL, 'z' },
 		{ "fork-after", 0, NULL, 'f' }, { "extra", 1, NULL, 'e' },
-		{ NULL, 0, NULL, 0 },
+		{ "rounds", 1, NULL, 'n' },	{ NULL, 0, NULL, 0 },
 	};
 	int o;
 
@@ -339,6 +344,9 @@ static int parse(int argc, char **argv)
 			break;
 		case 'e':
 			opt.extra = v;
+			break;
+		case 'n':
+			opt.rounds = v;
 			break;
 		case 'f':
 			opt.fork_after = true;

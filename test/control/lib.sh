@@ -49,7 +49,7 @@ host() {
 		NCCLBPF_JOB=t $vars "$C/host" "$@" \
 		>"$T/host.out" 2>"$T/host.err" &
 	HOST=$!
-	for i in $(seq 300); do
+	for i in $(seq 1200); do
 		grep -q '^ready' "$T/host.out" && break
 		kill -0 $HOST 2>/dev/null || break
 		sleep 0.05
@@ -84,12 +84,24 @@ decisions() {
 		sed 's/.*"decisions":\([0-9]*\).*/\1/'
 }
 
+# await COMMAND...: until it succeeds, for a minute at the most.
+await() {
+	turn=0
+	until "$@"; do
+		turn=$((turn + 1))
+		[ $turn -gt 600 ] && return 1
+		sleep 0.1
+	done
+}
+
 # Decisions go on.
+more_than() {
+	b=$(decisions)
+	[ -n "$1" ] && [ -n "$b" ] && [ "$b" -gt "$1" ]
+}
 alive() {
 	a=$(decisions)
-	sleep 0.2
-	b=$(decisions)
-	if [ -n "$a" ] && [ -n "$b" ] && [ "$b" -gt "$a" ]; then
+	if await more_than "$a"; then
 		ok "$1: decisions go on"
 	else
 		{ echo "from '$a' to '$b'"; tail -5 "$T/host.err"; } >"$T/why"
@@ -99,6 +111,7 @@ alive() {
 
 # ask LINE...: requests to $S; the replies go to $T/r, the last to R.
 ask() {
+	for LINE; do :; done # the last one
 	printf '%s\n' "$@" | timeout 60 "$C/client" "$S" >"$T/r" 2>"$T/r.err"
 	R=$(tail -n 1 "$T/r")
 }
@@ -121,6 +134,24 @@ says() {
 	ok "$name"
 }
 
+# soon NAME TEXT...: each occurs in a reply to the last line that was asked,
+# within half a minute: for what ranks do next.
+holds() {
+	for text; do
+		case $R in *"$text"*) ;; *) return 1 ;; esac
+	done
+}
+soon() {
+	name=$1
+	shift
+	for turn in $(seq 300); do
+		holds "$@" && break
+		sleep 0.1
+		ask "$LINE"
+	done
+	says "$name" "$@"
+}
+
 # refuses NAME CODE LINE...: an error of that code with a message.
 refuses() {
 	name=$1 code=$2
@@ -131,13 +162,12 @@ refuses() {
 
 # Wait until every rank has passed the fences of the last change.
 settle() {
-	for i in $(seq 200); do
+	for i in $(seq 1200); do
 		ask "change status"
 		printf '%s' "$R" | grep -o '"ranks":[0-9]*,"passed":[0-9]*' |
 			awk -F '[:,]' '$2 != $4 { bad = 1 } END { exit bad }' && break
 		sleep 0.05
 	done
-	sleep 0.1 # the decision itself, after it was announced
 }
 
 load() { # policy names

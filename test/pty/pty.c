@@ -3,12 +3,12 @@
 // and follows a script on standard input.
 //
 //	pty PROGRAM ARGS... <<END
-//	expect TEXT      wait (5 s) until TEXT comes after what was matched last
+//	expect TEXT      wait (30 s) until TEXT comes after the last match
 //	absent TEXT      for 0.3 s no TEXT comes
 //	send TEXT        type it; \t \n \e \xHH \\ are understood
 //	run COMMAND      run a shell command beside it
 //	size ROWS COLS   change the size of the terminal
-//	status N         wait (5 s) for the end; its status, 128+n for a signal
+//	status N         wait (30 s) for the end and its status; signal: 128+n
 //	END
 //
 // Exit status 0, or 1 after a message that says which line failed and what
@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_OUT = 1 << 20, LINE = 2048 };
+enum { MAX_OUT = 1 << 20, LINE = 2048, PATIENCE_S = 30 };
 
 static char out[MAX_OUT + 1];
 static size_t out_size, matched;
@@ -96,7 +96,7 @@ static bool find(const char *text)
 
 static int expect(const char *line, const char *text)
 {
-	double end = now() + 5;
+	double end = now() + PATIENCE_S;
 
 	while (!find(text)) {
 		bool more = pump(0.1);
@@ -106,7 +106,7 @@ static int expect(const char *line, const char *text)
 		if (!more)
 			return failed(line, "the program ended");
 		if (now() > end)
-			return failed(line, "not shown within 5 s");
+			return failed(line, "not shown within 30 s");
 	}
 	return 0;
 }
@@ -162,7 +162,7 @@ static int type(const char *line, const char *text)
 
 static int status(const char *line, int want)
 {
-	double end = now() + 5;
+	double end = now() + PATIENCE_S;
 	char why[64];
 	int st;
 
@@ -170,7 +170,7 @@ static int status(const char *line, int want)
 		;
 	while (waitpid(child, &st, WNOHANG) == 0) {
 		if (now() > end)
-			return failed(line, "still running after 5 s");
+			return failed(line, "still running after 30 s");
 		usleep(10000);
 	}
 	st = WIFEXITED(st) ? WEXITSTATUS(st) : 128 + WTERMSIG(st);

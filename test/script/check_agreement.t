@@ -21,8 +21,8 @@ ask() { # status wanted, then the words
 says() { grep -q -- "$1" "$T/out" || { cat "$T/out" "$T/err"; return 1; }; }
 
 host NCCLBPF_POLICY="$B/policies/size_aware.policy" --ranks 4 --procs 2 --rate 4000
-sleep 1
-check "ranks agree" ask 0 -J t check agreement
+compared() { ask 0 -J t check agreement && says "compared up to decision [1-9]"; }
+check "ranks agree" await compared
 check "they are said to" says "4 of 4 ranks here, compared up to decision [0-9]*: agree"
 check "as JSON too" ask 0 -J t -j check agreement
 check "the segment is named" says '"segment":"[^"]*/t.seg"'
@@ -33,9 +33,8 @@ check "all members are shown then" says "4 of 4 ranks here"
 stop "a job of two processes"
 check "a job that ends takes its segment away" test ! -e "$seg"
 
-host NCCLBPF_COHERENCE=off NCCLBPF_POLICY="$B/test/corpus/shell/differs.bpf.o" --ranks 4 --procs 4 --rate 700
-sleep 1
-check "ranks that do not agree: status 2" ask 2 -J t check agreement
+host NCCLBPF_COHERENCE=off NCCLBPF_POLICY="$B/test/corpus/shell/differs.bpf.o" --ranks 4 --procs 4 --rate 2000 --rounds 900
+check "ranks that do not agree: status 2" await ask 2 -J t check agreement
 check "the first such decision is named" says "the first decision that differs is number 30[0-9]:"
 check "both answers" says "ring/ll .*slot"
 check "and who gave them" says "ring/simple .*slot [0-9] (pid [0-9]*)"

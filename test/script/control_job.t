@@ -7,21 +7,31 @@ comm=ab00000000000000
 
 sockets() { awk '/^socket \// { print $2 }' "$T/host.out"; }
 # all NAME TEXT LINE...: requests to every process; each last reply holds TEXT.
+# all_soon: for what the ranks do next, within half a minute.
+all_soon() { again=300 && all "$@"; }
+again=0
 all() {
 	name=$1 text=$2
 	shift 2
 	for S in $(sockets); do
 		[ -S "$S" ] || continue
 		ask "$@"
+		for turn in $(seq $again); do
+			holds "$text" && break
+			sleep 0.1
+			ask "$@"
+		done
 		case $R in
 		*"$text"*) ;;
 		*)
 			printf '%s: not found: %s\n%s\n' "$S" "$text" "$R" >"$T/why"
 			not_ok "$name" "$T/why"
+			again=0
 			return
 			;;
 		esac
 	done
+	again=0
 	ok "$name"
 }
 digest() { printf '%s' "$R" | sed 's/.*"change":"\([0-9a-f]*\)".*/\1/'; }
@@ -49,8 +59,8 @@ first
 ask "change commit $d"
 says "change commit" '"state":"committed"' '"comm":"'$comm '"ranks":4'
 settle
-all "every process decides by it" '"by":"ring"' "decision tail 1"
-all "and says so" '"policies":["ring"]' status
+all_soon "every process decides by it" '"by":"ring"' "decision tail 1"
+all_soon "and says so" '"policies":["ring"]' status
 all "nothing is staged any more" '"staged":null' "change status"
 
 # ---- another order, worked out in each process
@@ -61,7 +71,7 @@ first
 ask "change commit $d"
 says "and commits" '"state":"committed"'
 settle
-all "every process has that order" '"policies":["tree","ring"]' status
+all_soon "every process has that order" '"policies":["tree","ring"]' status
 
 # ---- a coherent map and the policy's content
 all "policy use choice commit=no" '"state":"staged"' "policy use choice commit=no"
@@ -76,9 +86,9 @@ first
 ask "change commit $d"
 says "a map change commits" '"state":"committed"'
 settle
-all "every process reads the new content" '"value":"0200000003000000"' \
+all_soon "every process reads the new content" '"value":"0200000003000000"' \
 	"map get choice 00000000"
-all "and decides by it" '"answer":{"algo":"ring","proto":"simple","channels":0},"by":"choice"' \
+all_soon "and decides by it" '"answer":{"algo":"ring","proto":"simple","channels":0},"by":"choice"' \
 	"decision tail 1"
 all "undo commit=no" '"state":"staged"' "policy undo commit=no"
 d=$(digest)
@@ -106,11 +116,10 @@ alive "after changes"
 # ---- a process dies
 last=$(sockets | tail -n 1)
 kill -9 "$(basename "$last" | cut -d. -f3)"
-sleep 0.5
 first
 alive "after one process was killed"
 ask status
-says "the others notice" '"processes":3'
+soon "the others notice" '"processes":3'
 for S in $(sockets); do
 	[ "$S" = "$last" ] || ask "policy use tree commit=no"
 done
@@ -118,10 +127,9 @@ d=$(digest)
 first
 ask "change commit $d"
 says "a change after a death goes to those that live" '"state":"committed"'
-sleep 0.5
 S=$(sockets | sed -n 2p)
 ask "decision tail 1"
-says "and they decide by it" '"by":"tree"'
+soon "and they decide by it" '"by":"tree"'
 alive "after that change"
 first
 stop "a job that lost a process"

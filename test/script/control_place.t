@@ -60,7 +60,8 @@ ask "status"
 says "a process that forks is served" '"ok":true'
 check "its child holds no socket" sh -c "! ls -l /proc/$child/fd | grep -q socket:"
 kill "$child"
-sleep 0.3
+gone() { ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$child/status"; }
+await gone
 check "the child's end leaves the socket" test -S "$S"
 ask "status"
 says "and its parent served" '"ok":true'

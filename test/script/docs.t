@@ -27,9 +27,12 @@ say $? "make install" "$dir/install.log"
 
 export NCCLBPF_SOCKET_DIR=$dir/run NCCL_TUNER_PLUGIN=$prefix/lib/libncclbpf.so
 mkdir -m 700 "$dir/run"
-timeout 300 "$B/test/host/standin" --ranks 8 --procs --seconds 280 --pause-ms 2 >"$dir/job.log" 2>&1 &
+timeout 500 "$B/test/host/standin" --ranks 8 --procs --seconds 480 --pause-ms 2 >"$dir/job.log" 2>&1 &
 job=$!
-sleep 2
+for i in $(seq 300); do
+	[ "$(ls "$dir/run" | grep -c 'sock$')" -ge 8 ] && break
+	sleep 0.1
+done
 
 # What stands for commands that cannot run inside a test.
 cat >"$dir/functions" <<'F'

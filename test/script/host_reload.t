@@ -19,17 +19,28 @@ say() { # status, name
 	fi
 }
 
-run() { # name, release, in flight yes|no, options...
-	name=$1 release=$2 flight=$3
+# A change is refused where the ranks run past every fence that is tried, as
+# on a busy machine they may: once more, then.
+use() {
+	for turn in 1 2 3 4 5 6; do
+		timeout 20 "$sh" -J $NCCLBPF_JOB policy use "$@" >>"$dir/log" 2>&1 && return
+	done
+}
+# Wait until so many processes of the job can be attached to.
+attachable() {
+	for i in $(seq 600); do
+		[ "$(ls "$dir" | grep -c "^$NCCLBPF_JOB\..*sock$")" -ge "$1" ] && break
+		sleep 0.1
+	done
+}
+
+run() { # name, release, processes, options...
+	name=$1 release=$2 procs=$3
 	shift 3
 	export NCCLBPF_JOB=reload$n
-	timeout 60 "$B/test/host/standin" --nccl "$release" --ranks 8 --seconds 60 "$@" >"$dir/log" 2>&1 &
+	timeout 250 "$B/test/host/standin" --nccl "$release" --ranks 8 --seconds 240 "$@" >"$dir/log" 2>&1 &
 	job=$!
-	for i in $(seq 100); do
-		[ -n "$(ls "$dir" | grep "^$NCCLBPF_JOB.*sock$")" ] && break
-		sleep 0.05
-	done
-	sleep 0.5
+	attachable $procs
 	for p in size_aware nvlink_ring_mid noop; do
 		timeout 20 "$sh" -J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1 ||
 			{ say 1 "$name: load $p"; kill $job; wait $job; return; }
@@ -38,8 +49,7 @@ run() { # name, release, in flight yes|no, options...
 	for i in 1 2 3 4 5 6 7 8; do
 		for p in size_aware nvlink_ring_mid "noop size_aware" none; do
 			# shellcheck disable=SC2086
-			timeout 20 "$sh" -J $NCCLBPF_JOB policy use $p >>"$dir/log" 2>&1
-			[ $? -eq 0 ] && moved=$((moved + 1))
+			use $p && moved=$((moved + 1))
 		done
 	done
 	kill -TERM $job
@@ -57,12 +67,24 @@ run() { # name, release, in flight yes|no, options...
 # with the same one, also where NCCL tells no identity.
 churn() { # name, release
 	name=$1
-	export NCCLBPF_JOB=churn$n
-	timeout 100 "$B/test/host/standin" --nccl "$2" --procs --ranks 4 \
+	moved=0
+	# a busy machine may get few changes into the life of one job
+	for round in 1 2 3 4 5; do
+		churn_once "$2"
+		[ $rc -ne 0 ] && break
+		[ $moved -ge 10 ] && break
+	done
+	say $rc "$name: no rank of 1000 communicators differed (status $rc)"
+	echo "# $moved changes" >>"$dir/log"
+	[ $moved -ge 10 ]
+	say $? "$name: changes were taken meanwhile"
+}
+churn_once() { # release
+	export NCCLBPF_JOB=churn${n}_$round
+	timeout 100 "$B/test/host/standin" --nccl "$1" --procs --ranks 4 \
 		--comms 1000 --loops 3 --pause-ms 2 --ahead 20 >"$dir/log" 2>&1 &
 	job=$!
-	sleep 0.5
-	moved=0
+	attachable 4
 	for p in size_aware nvlink_ring_mid; do
 		timeout 20 "$sh" -J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1
 	done
@@ -74,21 +96,16 @@ churn() { # name, release
 	done
 	wait $job
 	rc=$?
-	[ $rc -eq 0 ]
-	say $? "$name: no rank of 1000 communicators differed (status $rc)"
-	echo "# $moved changes" >>"$dir/log"
-	[ $moved -ge 10 ]
-	say $? "$name: changes were taken meanwhile"
 	job=
 }
 
-run "v5, 8 processes" 2.28.9 yes --procs --ahead 200
-run "v5, 8 threads" 2.28.9 yes --threads --ahead 200
-run "v5, 8 ranks on one thread" 2.28.9 yes --ahead 8
-run "v6, 8 processes" 2.30.7 yes --procs --ahead 50
-run "v4, 8 processes" 2.24.3 no --procs
-run "v3, 8 threads" 2.22.3 no --threads
-run "v2, 8 ranks on one thread" 2.21.5 no
+run "v5, 8 processes" 2.28.9 8 --procs --ahead 200
+run "v5, 8 threads" 2.28.9 1 --threads --ahead 200
+run "v5, 8 ranks on one thread" 2.28.9 1 --ahead 8
+run "v6, 8 processes" 2.30.7 8 --procs --ahead 50
+run "v4, 8 processes" 2.24.3 8 --procs
+run "v3, 8 threads" 2.22.3 1 --threads
+run "v2, 8 ranks on one thread" 2.21.5 1
 churn "v5, new communicators" 2.28.9
 churn "v4, new communicators" 2.24.3
 echo "1..$n"

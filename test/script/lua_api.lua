@@ -119,7 +119,7 @@ fails("a map that is not there", "not_found", t:map "nosuch")
 local comm = t:comms()[1]
 test("comms", comm.ranks == 4 and comm.changeable)
 local shown
-for _ = 1, 40 do
+for _ = 1, 1200 do
 	shown = t:comm(comm.comm)
 	if shown.table[1] and shown.table[1].generation == 3 then break end
 	nb.sleep(0.05)

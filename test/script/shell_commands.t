@@ -45,7 +45,7 @@ has "has the code" out '{"error":{"code":"not_found"' '"command":"policy use"'
 golden use_dry -o table -n policy use force size_aware
 golden use -o table policy use force size_aware
 shape use_json -o json policy use force size_aware
-sleep 0.7
+await settled demo
 golden policy_list -o table policy list
 shape policy_list_json -o json policy list
 golden remove -o table policy remove force
@@ -54,7 +54,11 @@ golden add -o table policy add force before=size_aware
 golden move_wrong policy move force
 golden move -o table policy move force first=yes
 golden policy_time -o table policy time on
-sleep 0.5
+sampled() {
+	run -o json policy show force
+	grep -q '"samples":' "$T/out" && ! grep -q '"samples":0' "$T/out"
+}
+await sampled
 status 0 "policy show" -o table policy show force
 has "has engine, counters, mean time and maps" out "machine code" "OVERRIDES" "REFUSED" "MEAN ns" "maps: force"
 shape policy_show_json -o json policy show force
@@ -124,7 +128,7 @@ ok "gives the image that was loaded" $?
 golden undo -o table policy undo
 shape change_status_json -o json change status
 golden use_none -o table -y policy use none
-sleep 0.7
+await settled demo
 golden discard_dry -o table -n policy discard force
 golden discard -o table policy discard force
 status 1 "discard of what is gone" policy discard force
@@ -148,7 +152,7 @@ has "64 bits are exact in JSON" out '"u64":18446744073709551615'
 status 1 "flags=new on an element that is there" map set everything '{low=-1,high=2}' '{}' flags=new
 status 0 "remove it" map del everything '{low=-1,high=2}'
 status 1 "it is gone" map get everything '{low=-1,high=2}'
-sleep 0.5
+await settled demo
 status 0 "a per-CPU map" -o table map dump counts
 has "has a column of CPUs, and says which are all zero" out "KEY  CPU  VALUE" "types/counts: percpu_array, __u32 -> __u64" " all "
 shape percpu_json -o json map dump counts

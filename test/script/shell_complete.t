@@ -37,11 +37,16 @@ if [ -x "$B/test/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
 	gives "jobs" "demo" -J d
 	hung=$(rank_pid demo 0)
 	kill -STOP "$hung"
-	start=$(date +%s%N)
 	gives "nothing from a process that hangs" "" map dump f
-	took=$((($(date +%s%N) - start) / 1000000))
-	echo "took $took ms" >"$T/why"
-	[ "$took" -lt 400 ]
+	# the machine may be busy: one quick answer tells
+	quick() {
+		start=$(date +%s%N)
+		timeout 5 "$S" __complete map dump f >/dev/null
+		took=$((($(date +%s%N) - start) / 1000000))
+		echo "took $took ms" >"$T/why"
+		[ "$took" -lt 400 ]
+	}
+	await quick
 	ok "within the time people wait" $?
 	kill -CONT "$hung"
 else

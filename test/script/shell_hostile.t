@@ -5,13 +5,13 @@
 . "$TOP/test/script/shell_lib.sh"
 trap finish EXIT
 
-try() { # mode, wanted status, text wanted in the error
+try() { # mode, wanted status, text wanted in the error, time-out
 	"$B/test/pty/fake" "$1" "$T/$1.sock" >"$T/$1.out" &
 	fake=$!
-	until grep -q ready "$T/$1.out"; do sleep 0.05; done
+	await grep -q ready "$T/$1.out"
 	for cmd in "comm list" "map dump x" "policy list" "status" "decision tail" "doctor"; do
 		# shellcheck disable=SC2086
-		run -T 1 -S "$T/$1.sock" -o json $cmd
+		run -T "${4:-20}" -S "$T/$1.sock" -o json $cmd
 		[ "$rc" -eq "$2" ] && { [ "$2" -eq 0 ] || grep -qF "$3" "$T/out"; }
 		ok "$1: $cmd gives status $2" $?
 		lua_run -e 'assert(require "ncclbpf.core".decode(io.read "l"))' <"$T/out" >>"$T/why" 2>&1
@@ -27,15 +27,15 @@ try flood 76 "1048576 bytes"
 try deep 76 protocol
 try close 69 no_target
 try half 69 no_target
-try silent 75 timed_out
-try otherid 75 timed_out
+try silent 75 timed_out 1
+try otherid 75 timed_out 1
 try noerror 76 protocol
 try badcode 76 protocol
 
 for mode in types escape empty dribble; do
 	"$B/test/pty/fake" $mode "$T/$mode.sock" >"$T/$mode.out" &
 	jobs="$jobs $!"
-	until grep -q ready "$T/$mode.out"; do sleep 0.05; done
+	await grep -q ready "$T/$mode.out"
 	for cmd in "comm list" "map list" "map show x" "map dump x" "map get x 1" "map set x 1 2" "policy list" "policy dump x" \
 		"policy use x" "status" "doctor" "decision tail" "trace tail" "change status" "comm show" "explain allreduce 4M"; do
 		# shellcheck disable=SC2086
@@ -46,7 +46,7 @@ for mode in types escape empty dribble; do
 done
 "$B/test/pty/fake" escape "$T/e2.sock" >"$T/e2.out" &
 jobs="$jobs $!"
-sleep 0.3
+await grep -q ready "$T/e2.out"
 run -S "$T/e2.sock" -o table comm list
 ! grep -q "$(printf '\033')" "$T/out"
 ok "control characters of a target never reach the terminal" $?

@@ -9,45 +9,50 @@ cd "$T" || exit 1
 cp "$B/policies/force.bpf.o" "$B/policies/noop.bpf.o" .
 job four --ranks 4 --procs 4 --rate 300
 policies() { # names in use on each process that answers
-	timeout 10 "$S" -T 1 -q -o tsv comm list 2>/dev/null | cut -f 11 | sort | uniq -c | sed 's/^ *//'
+	timeout 20 "$S" -T 5 -q -o tsv comm list 2>/dev/null | cut -f 11 | sort | uniq -c | sed 's/^ *//'
 }
 
 status 0 "load" policy load force.bpf.o
 status 0 "use" policy use force
-sleep 0.5
-[ "$(policies)" = "4 force" ]
+all_have_it() { [ "$(policies)" = "4 force" ]; }
+await all_have_it
 ok "all four decide with it" $?
 
 hung=$(rank_pid four 2)
 kill -STOP "$hung"
 status 75 "a rank that hangs: the change times out" -T 0.5 policy use none
 has "the rank is named, and what state things are in" err "rank 2 (pid $hung)" "0.5 s" "nothing has moved"
-status 75 "reading shows the others and says who is missing" -T 0.5 comm list
+status 75 "reading shows the others and says who is missing" -T 2 comm list
 has "with their lines" out "force"
 has "naming the rank" err "rank 2"
-run -T 0.5 -o json comm list
+run -T 2 -o json comm list
 lua_run -e 'local d = require "ncclbpf.core".decode(io.read "a").data.processes
 assert(#d == 4)
 for _, p in ipairs(d) do assert((p.rank == 2) == (p.error ~= nil) and (p.rank == 2) == (p.data == nil)) end' <"$T/out" 2>"$T/why"
 ok "JSON has everything: three answers and one error" $?
 status 75 "load into a job with a hung rank" -T 0.5 policy load noop.bpf.o
 kill -CONT "$hung"
-sleep 0.3
-run -q -o name policy list
-! grep -q noop "$T/out"
+given_back() {
+	run -q -o name policy list
+	[ "$rc" -eq 0 ] && ! grep -q noop "$T/out"
+}
+await given_back
 ok "and the others have given it back" $?
-[ "$(policies)" = "4 force" ]
+all_have_it
 ok "nothing has moved" $?
 
 # A prompt that is attached while a rank dies
 dead=$(rank_pid four 3)
+gone() { ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status"; }
+lines() { [ "$(wc -l <"$T/out")" -ge "$1" ]; }
+: >"$T/out"
 {
 	echo 'comm list'
-	sleep 0.5
+	await lines 4
 	kill -KILL "$dead"
-	sleep 0.5
+	await gone "$dead"
 	echo 'comm list'
-} | timeout 20 "$S" --keep-going -q -o tsv >"$T/out" 2>"$T/err"
+} | timeout 100 "$S" --keep-going -q -o tsv >"$T/out" 2>"$T/err"
 [ "$(wc -l <"$T/out")" -eq 7 ]
 ok "a rank dies under an attached shell: the rest answers" $?
 run list

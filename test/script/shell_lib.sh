@@ -130,12 +130,22 @@ job() {
 		"$B/test/control/host" "$@" >"$T/$name.out" 2>"$T/$name.err" &
 	jobs="$jobs $!"
 	job=$!
-	i=0
-	until grep -q '^ready' "$T/$name.out"; do
-		i=$((i + 1))
-		[ $i -gt 200 ] && break
-		sleep 0.05
+	await grep -q '^ready' "$T/$name.out"
+}
+
+# await COMMAND...: until it succeeds, for a minute at the most
+await() {
+	turn=0
+	until "$@"; do
+		turn=$((turn + 1))
+		[ $turn -gt 600 ] && return 1
+		sleep 0.1
 	done
+}
+
+# settled JOB: have all its ranks passed the fence of the last change?
+settled() {
+	NCCLBPF_JOB=$1 timeout 30 "$S" -q -f "$TOP/examples/demo/passed.lua" >/dev/null 2>&1
 }
 
 # pid of a rank of a job

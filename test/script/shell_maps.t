@@ -10,7 +10,11 @@ cp "$B/test/corpus/shell/map_types.bpf.o" .
 job maps --ranks 1 --procs 1 --rate 200
 status 0 "load" policy load map_types.bpf.o
 status 0 "use" policy use map_types
-sleep 0.5
+queued() {
+	run -o tsv map dump queue
+	[ "$(grep -c 41 "$T/out")" -eq 3 ]
+}
+await queued
 
 status 0 "list" -o tsv map list
 has "with every type" out array_of_maps queue bloom_filter lpm_trie percpu_hash lru_hash ringbuf

@@ -188,8 +188,8 @@ END
 ok "in the file" $?
 at "Ctrl-C stops a chunk that catches errors; the shell lives" --no-rc <<'END'
 expect #2>
-send while true do pcall(function() while true do end end) end\n
-absent #2>
+send print("be" .. "gun") while true do pcall(function() while true do end end) end\n
+expect begun
 send \x03
 expect interrupted
 expect #2>
@@ -235,8 +235,8 @@ status 130
 END
 at "Ctrl-C twice ends what cannot be stopped" --no-rc <<'END'
 expect #2>
-send string.rep("a", 60):find(string.rep("a-", 30) .. "b")\n
-absent #2>
+send print("be" .. "gun") string.rep("a", 60):find(string.rep("a-", 30) .. "b")\n
+expect begun
 send \x03
 run sleep 0.2
 send \x03

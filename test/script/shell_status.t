@@ -45,7 +45,8 @@ ok "74: standard output is full" $?
 jobs="$jobs $!"
 "$B/test/pty/fake" version "$T/version.sock" >"$T/fake2.out" &
 jobs="$jobs $!"
-sleep 0.3
+await grep -q ready "$T/fake.out"
+await grep -q ready "$T/fake2.out"
 status 75 "75: nobody answers" -T 0.3 -S "$T/mute.sock" status
 status 76 "76: another version" -S "$T/version.sock" status
 has "says both versions and which side to update" err "version 1" "speaks 2" "update the shell"

@@ -314,7 +314,8 @@ START_TEST(zombie_is_dead)
 	start = nb_process_start(pid);
 	ck_assert(nb_process_alive((uint64_t)pid, start));
 	kill(pid, SIGKILL);
-	for (int i = 0; i < 1000 && nb_process_alive((uint64_t)pid, start); i++)
+	for (int i = 0; i < 30000 && nb_process_alive((uint64_t)pid, start);
+	     i++)
 		usleep(1000);
 	ck_assert(!nb_process_alive((uint64_t)pid, start));
 	waitpid(pid, NULL, 0);
