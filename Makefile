@@ -162,7 +162,7 @@ check-san:
 	@$(AGAIN) V=asan B=build/asan unit-tests policies $(patsubst $(B)/%,build/asan/%,$(CORPUS))
 	@test/run.sh build/asan "unit- fuzz-"
 	@$(AGAIN) V=tsan B=build/tsan unit-tests
-	@test/run.sh build/tsan "unit-gen unit-segment unit-fence unit-tuner unit-map unit-trace"
+	@test/run.sh build/tsan "unit-gen unit-chain unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace"
 
 # Record the words of rejections anew and show what changed.
 .PHONY: golden

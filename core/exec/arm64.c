@@ -20,7 +20,9 @@
 #include <sys/auxv.h>
 
 #include "core/exec/enc_arm64.h"
+#include "core/exec/spin.h"
 #include "core/map/ops.h"
+#include "core/map/ringbuf.h"
 
 enum { FEATURE_LSE = 1 };
 
@@ -46,11 +48,10 @@ enum {
 	RUN_TAILS = offsetof(struct nb_run, tails),
 	RUN_DEPTH = offsetof(struct nb_run, depth),
 	RUN_TURNS = offsetof(struct nb_run, turns),
-	RUN_PASSES = 24,
-	RUN_CTX = 32, /* r1 during the call that looks for a program */
-	RUN_SIZE = 48
+	RUN_PASSES = NB_JIT_RUN_PASSES,
+	RUN_CTX = NB_JIT_RUN_CTX,
+	RUN_SIZE = NB_JIT_RUN_SIZE
 };
-_Static_assert(sizeof(struct nb_run) <= RUN_PASSES, "run grew");
 
 /* Above a callee's frame: the return address. */
 enum { RETURN = 16 };
@@ -58,14 +59,9 @@ enum { RETURN = 16 };
 static const uint8_t reg_of[NB_NREGS] = { R0, 1,  2,  3,  4,	5,
 					  19, 20, 21, 22, FRAME };
 
-static bool wants_run_data(const struct nb_jit_ctx *c)
-{
-	return c->needs.run || c->needs.may_goto || c->needs.turns;
-}
-
 static uint32_t run_size(const struct nb_jit_ctx *c)
 {
-	return wants_run_data(c) ? RUN_SIZE : 0;
+	return nb_jit_wants_run(c) ? RUN_SIZE : 0;
 }
 
 static unsigned run_base(const struct nb_jit_ctx *c)
@@ -93,7 +89,7 @@ static unsigned saved(const struct nb_jit_ctx *c, unsigned list[8])
 
 	if (c->needs.frame || c->needs.calls_local)
 		list[n++] = FRAME;
-	if (c->needs.calls_local && wants_run_data(c))
+	if (c->needs.calls_local && nb_jit_wants_run(c))
 		list[n++] = RUN;
 	if (n % 2)
 		list[n++] = ZR;
@@ -200,7 +196,7 @@ static void call_slot(struct nb_jit_ctx *c, uint32_t slot)
 static void stub(struct nb_jit_ctx *c)
 {
 	a_add_imm(c, true, A_ADD, FRAME, SP, NB_STACK_SIZE);
-	if (wants_run_data(c)) {
+	if (nb_jit_wants_run(c)) {
 		a_add_imm(c, true, A_ADD, RUN, FRAME, RETURN);
 		init_run_data(c);
 	}
@@ -225,7 +221,7 @@ static void begin(struct nb_jit_ctx *c)
 		a_add_imm(c, true, A_ADD, FRAME, SP,
 			  run_size(c) + NB_STACK_SIZE);
 	/* the arguments r1 and r2 are in x1 and x2 already */
-	if (wants_run_data(c))
+	if (nb_jit_wants_run(c))
 		init_run_data(c);
 }
 
@@ -236,17 +232,12 @@ static void trap(struct nb_jit_ctx *c)
 
 /* ---- jumps -------------------------------------------------------------- */
 
-static uint32_t target(const struct nb_jit_ctx *c, uint32_t pc)
-{
-	return (uint32_t)((int64_t)pc + 1 + c->code[pc].off);
-}
-
 /* @cc: a condition, or CC_ALWAYS. The long form jumps over a branch. */
 enum { CC_ALWAYS = 14 };
 
-static void jump(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
+static void jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
 {
-	int64_t to = c->off[target(c, pc)];
+	int64_t to = c->off[nb_jit_target(c, pc)];
 
 	if (cc == CC_ALWAYS) {
 		a_b(c, A_B, to - c->pos);
@@ -326,30 +317,23 @@ static void compare(struct nb_jit_ctx *c, const struct nb_code *i,
 		a_rrr(c, w, A_SUBS, ZR, reg_of[i->dst], second(c, i, row));
 }
 
-static void conditional(struct nb_jit_ctx *c, uint32_t pc,
-			const struct nb_insn_spec *row)
+static void compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
+			     const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
-	uint8_t flags = c->fact[pc].flags;
 
-	if (flags & NB_JIT_FALLS)
-		return;
-	if (flags & NB_JIT_TAKEN) {
-		jump(c, pc, CC_ALWAYS);
-		return;
-	}
 	if (row->fn == NB_FN_JSET)
 		logical(c, i, row, A_ANDS, ZR);
 	else
 		compare(c, i, row);
-	jump(c, pc, condition(row->fn));
+	jump_if(c, pc, condition(row->fn));
 }
 
 static void may_goto(struct nb_jit_ctx *c, uint32_t pc)
 {
 	a_mem(c, A_LOAD, 2, T0, run_base(c), RUN_PASSES);
 	a_add_imm(c, false, A_SUBS, ZR, T0, 0);
-	jump(c, pc, CC_EQ);
+	jump_if(c, pc, CC_EQ);
 	a_add_imm(c, false, A_SUB, T0, T0, 1);
 	a_mem(c, A_STORE, 2, T0, run_base(c), RUN_PASSES);
 }
@@ -388,11 +372,6 @@ static void add(struct nb_jit_ctx *c, const struct nb_code *i,
 		add_const(c, w, op, dst, dst, w ? i->imm : (int32_t)i->imm);
 }
 
-static bool power_of_two(uint64_t v)
-{
-	return v && !(v & (v - 1));
-}
-
 /*
  * The machine divides as BPF does: by zero gives 0, and so the remainder by
  * zero is the dividend; the least number by -1 is itself, remainder 0.
@@ -407,7 +386,8 @@ static void divide(struct nb_jit_ctx *c, const struct nb_code *i,
 	uint64_t k = w ? (uint64_t)i->imm : (uint32_t)i->imm;
 	uint32_t fields;
 
-	if (row->operand == NB_OPND_IMM && !with_sign && power_of_two(k)) {
+	if (row->operand == NB_OPND_IMM && !with_sign &&
+	    nb_jit_power_of_two(k)) {
 		if (!mod)
 			a_shift_imm(c, w, A_LSR, dst, dst,
 				    (unsigned)__builtin_ctzll(k));
@@ -704,7 +684,7 @@ static void lookup_array(struct nb_jit_ctx *c, const struct nb_map *m)
 {
 	a_mem(c, A_LOAD, 2, T0, reg_of[2], 0);
 	a_mov_imm(c, R0, (uintptr_t)m->base);
-	if (power_of_two(m->elem_size)) {
+	if (nb_jit_power_of_two(m->elem_size)) {
 		a_add_shifted(c, R0, R0, T0,
 			      (unsigned)__builtin_ctzll(m->elem_size));
 	} else {
@@ -731,26 +711,6 @@ static void lookup_direct(struct nb_jit_ctx *c, struct nb_map *m)
 	a_mov_imm(c, 2, 0);
 	call_out(c, fn);
 	a_mov(c, true, R0, 0);
-}
-
-static void lookup(struct nb_jit_ctx *c, uint32_t pc)
-{
-	const struct nb_jit_fact *f = &c->fact[pc];
-
-	switch ((enum nb_jit_lookup)f->lookup) {
-	case NB_JIT_LOOKUP_HELPER:
-		call_helper(c, &c->code[pc]);
-		break;
-	case NB_JIT_LOOKUP_CONST:
-		a_mov_imm(c, R0, f->value);
-		break;
-	case NB_JIT_LOOKUP_ARRAY:
-		lookup_array(c, f->map);
-		break;
-	case NB_JIT_LOOKUP_DIRECT:
-		lookup_direct(c, f->map);
-		break;
-	}
 }
 
 /* Where tail calls ask for it, the number of frames is kept. */
@@ -799,8 +759,79 @@ static void leave_frame(struct nb_jit_ctx *c, uint32_t more)
 static void call_local(struct nb_jit_ctx *c, uint32_t pc)
 {
 	enter_frame(c, 0);
-	call_slot(c, target(c, pc));
+	call_slot(c, nb_jit_target(c, pc));
 	leave_frame(c, 0);
+}
+
+/* ---- locks and records -------------------------------------------------- */
+
+/* The run's number in T0: what nb_spin_number says. */
+static void spin_number(struct nb_jit_ctx *c)
+{
+	a_add_imm(c, true, A_ADD, T0, run_base(c), 0);
+	a_shift_imm(c, true, A_LSR, T0, T0, NB_SPIN_SHIFT);
+	a_mov_imm(c, T1, 1);
+	a_add_imm(c, false, A_SUBS, ZR, T0, 0);
+	a_csel(c, T0, T1, T0, CC_EQ);
+}
+
+/*
+ * If the word at r1 is what T1 says, it becomes what T2 says; T1 is then what
+ * it was. Acquire and release.
+ */
+static void spin_swap(struct nb_jit_ctx *c)
+{
+	a_ordered(c, A_CAS, 2, T1, T2, reg_of[1]);
+}
+
+/* Free: one compare-and-swap. Else the helper, which waits. Without that
+ * instruction always the helper. */
+static void spin_lock(struct nb_jit_ctx *c, const struct nb_code *i)
+{
+	uint32_t taken, done;
+
+	if (!(c->features & FEATURE_LSE)) {
+		call_helper(c, i);
+		return;
+	}
+	spin_number(c);
+	a_mov(c, false, T2, T0);
+	a_mov(c, true, T1, ZR);
+	spin_swap(c);
+	a_mov(c, true, R0, ZR);
+	taken = a_skip(c, A_CBNZ | T1);
+	done = a_skip(c, A_B);
+	a_land(c, taken);
+	call_helper(c, i);
+	a_land(c, done);
+}
+
+/* Not ours any more: nothing changes. */
+static void spin_unlock(struct nb_jit_ctx *c, const struct nb_code *i)
+{
+	if (!(c->features & FEATURE_LSE)) {
+		call_helper(c, i);
+		return;
+	}
+	spin_number(c);
+	a_mov(c, false, T1, T0);
+	a_mov(c, true, T2, ZR);
+	spin_swap(c);
+	a_mov(c, true, R0, ZR);
+}
+
+/* The flags are not bits of one byte: they change in a register. */
+static void ring_finish(struct nb_jit_ctx *c, bool discard)
+{
+	const uint32_t flip = discard ? NB_RINGBUF_BUSY | NB_RINGBUF_DISCARD
+				      : NB_RINGBUF_BUSY;
+
+	a_add_imm(c, true, A_SUB, T1, reg_of[1], NB_RINGBUF_HEADER);
+	a_mem(c, A_LOAD, 2, T0, T1, 0);
+	a_mov_imm(c, T2, flip);
+	a_rrr(c, false, A_EOR, T0, T0, T2);
+	a_ordered(c, A_STLR, 2, 0, T0, T1);
+	a_mov(c, true, R0, ZR);
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
@@ -971,10 +1002,6 @@ static void tail_call(struct nb_jit_ctx *c, const struct nb_code *i)
 	uint64_t fn = 0;
 	uint32_t none;
 
-	if (!c->needs.links) {
-		a_mov_imm(c, R0, 0);
-		return;
-	}
 	memcpy(&fn, &find, sizeof(find));
 	a_mem(c, A_STORE, 3, reg_of[1], RUN, RUN_CTX);
 	run_to_x0(c);
@@ -988,103 +1015,52 @@ static void tail_call(struct nb_jit_ctx *c, const struct nb_code *i)
 	a_land(c, none);
 }
 
-/* ---- one slot ----------------------------------------------------------- */
+/* ---- the rest of the slots ---------------------------------------------- */
 
-/* dst = src; dst += k: one addition, unless something jumps in between. */
-static bool copy_and_add(struct nb_jit_ctx *c, uint32_t pc)
+static void jump(struct nb_jit_ctx *c, uint32_t pc)
 {
-	const struct nb_code *i = &c->code[pc], *next = i + 1;
+	jump_if(c, pc, CC_ALWAYS);
+}
 
-	if (i->op != NB_OP_MOV64_X || pc + 1 >= c->n ||
-	    next->op != NB_OP_ADD64_K || next->dst != i->dst ||
-	    c->fact[pc + 1].flags & (NB_JIT_TARGET | NB_JIT_DEAD))
-		return false;
-	add_const(c, true, A_ADD, reg_of[i->dst], reg_of[i->src], next->imm);
+static void constant(struct nb_jit_ctx *c, unsigned reg, uint64_t v)
+{
+	a_mov_imm(c, reg_of[reg], v);
+}
+
+/* One addition. */
+static bool copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
+			 int64_t k)
+{
+	add_const(c, true, A_ADD, reg_of[i->dst], reg_of[i->src], k);
 	return true;
 }
 
-static void other(struct nb_jit_ctx *c, uint32_t pc)
+static void load(struct nb_jit_ctx *c, const struct nb_code *i,
+		 const struct nb_insn_spec *row)
 {
-	const struct nb_code *i = &c->code[pc];
-	const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)i->op);
-
-	switch (row->kind) {
-	case NB_KIND_ALU:
-		alu(c, pc, row);
-		break;
-	case NB_KIND_JMP:
-		conditional(c, pc, row);
-		break;
-	case NB_KIND_JA:
-		jump(c, pc, CC_ALWAYS);
-		break;
-	case NB_KIND_MAY_GOTO:
-		may_goto(c, pc);
-		break;
-	case NB_KIND_CALL:
-		if (i->op == NB_OP_CALL_LOCAL)
-			call_local(c, pc);
-		else
-			call_helper(c, i);
-		break;
-	case NB_KIND_EXIT:
-		leave(c);
-		break;
-	case NB_KIND_LDX:
-	case NB_KIND_LDXS:
-		access(c, row->kind == NB_KIND_LDX ? A_LOAD : A_LOAD_SIGNED,
-		       size_log(row), reg_of[i->dst], reg_of[i->src], i->off);
-		break;
-	case NB_KIND_ST:
-		store_imm(c, i, row);
-		break;
-	case NB_KIND_STX:
-		access(c, A_STORE, size_log(row), reg_of[i->src],
-		       reg_of[i->dst], i->off);
-		break;
-	case NB_KIND_LOAD_ACQ:
-		a_ordered(c, A_LDAR, size_log(row), 0, reg_of[i->dst],
-			  address(c, i->src, i->off));
-		break;
-	case NB_KIND_STORE_REL:
-		a_ordered(c, A_STLR, size_log(row), 0, reg_of[i->src],
-			  address(c, i->dst, i->off));
-		break;
-	case NB_KIND_ATOMIC:
-		atomic(c, i, row);
-		break;
-	case NB_KIND_LDDW:
-	case NB_KIND_LDDW_HI:
-		break;
-	}
+	access(c, row->kind == NB_KIND_LDX ? A_LOAD : A_LOAD_SIGNED,
+	       size_log(row), reg_of[i->dst], reg_of[i->src], i->off);
 }
 
-static uint32_t insn(struct nb_jit_ctx *c, uint32_t pc)
+static void store(struct nb_jit_ctx *c, const struct nb_code *i,
+		  const struct nb_insn_spec *row)
 {
-	const struct nb_code *i = &c->code[pc];
+	access(c, A_STORE, size_log(row), reg_of[i->src], reg_of[i->dst],
+	       i->off);
+}
 
-	if (copy_and_add(c, pc))
-		return 2;
-	switch (i->op) {
-	case NB_CODE_CONST:
-	case NB_CODE_FUNC:
-		a_mov_imm(c, reg_of[i->dst], (uint64_t)i->imm);
-		return 2;
-	case NB_CODE_LOOKUP:
-		lookup(c, pc);
-		return 1;
-	case NB_CODE_LOOP:
-		loop(c, pc);
-		return 1;
-	case NB_CODE_EACH:
-		each(c, pc);
-		return 1;
-	case NB_CODE_TAIL:
-		tail_call(c, i);
-		return 1;
-	}
-	other(c, pc);
-	return 1;
+static void load_acquire(struct nb_jit_ctx *c, const struct nb_code *i,
+			 const struct nb_insn_spec *row)
+{
+	a_ordered(c, A_LDAR, size_log(row), 0, reg_of[i->dst],
+		  address(c, i->src, i->off));
+}
+
+static void store_release(struct nb_jit_ctx *c, const struct nb_code *i,
+			  const struct nb_insn_spec *row)
+{
+	a_ordered(c, A_STLR, size_log(row), 0, reg_of[i->src],
+		  address(c, i->dst, i->off));
 }
 
 /* ---- chains ------------------------------------------------------------- */
@@ -1161,11 +1137,6 @@ static void chain(struct nb_jit_ctx *c)
 	trap(c);
 }
 
-static void end(struct nb_jit_ctx *c)
-{
-	trap(c);
-}
-
 static void flush(unsigned char *code, size_t size)
 {
 	__builtin___clear_cache((char *)code, (char *)code + size);
@@ -1179,13 +1150,34 @@ static unsigned features(void)
 static const struct nb_jit_arch arch = {
 	.name = "arm64",
 	.features = features,
-	.begin = begin,
-	.insn = insn,
-	.end = end,
-	.trap = trap,
-	.chain = chain,
 	.reaches = reaches,
 	.flush = flush,
+	.chain = chain,
+	.begin = begin,
+	.trap = trap,
+	.alu = alu,
+	.constant = constant,
+	.copy_and_add = copy_and_add,
+	.jump = jump,
+	.compare_and_jump = compare_and_jump,
+	.may_goto = may_goto,
+	.leave = leave,
+	.load = load,
+	.store = store,
+	.store_imm = store_imm,
+	.load_acquire = load_acquire,
+	.store_release = store_release,
+	.atomic = atomic,
+	.call_local = call_local,
+	.call_helper = call_helper,
+	.lookup_array = lookup_array,
+	.lookup_direct = lookup_direct,
+	.loop = loop,
+	.each = each,
+	.tail_call = tail_call,
+	.spin_lock = spin_lock,
+	.spin_unlock = spin_unlock,
+	.ring_finish = ring_finish,
 };
 
 const struct nb_jit_arch *nb_jit_arch_arm64(void)

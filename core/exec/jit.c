@@ -396,13 +396,42 @@ static bool counts_turns(const struct nb_code *c)
 	return c->imm == (int64_t)(uintptr_t)next;
 }
 
+/* Has the helper that @c calls a lowering of its own? */
+static enum nb_jit_inline inline_of(const struct nb_code *c)
+{
+	static const struct {
+		int32_t helper;
+		enum nb_jit_inline how;
+	} row[] = {
+		{ 93, NB_JIT_INLINE_SPIN_LOCK },
+		{ 94, NB_JIT_INLINE_SPIN_UNLOCK },
+		{ 132, NB_JIT_INLINE_RING_SUBMIT },
+		{ 133, NB_JIT_INLINE_RING_DISCARD },
+	};
+
+	if (c->op != NB_OP_CALL_HELPER)
+		return NB_JIT_INLINE_NONE;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		if (c->imm == (int64_t)(uintptr_t)nb_helper_body(row[i].helper))
+			return row[i].how;
+	return NB_JIT_INLINE_NONE;
+}
+
+/* Does it call the helper's function, maybe? */
+static bool calls_helper(const struct nb_code *c, const struct nb_jit_fact *f)
+{
+	if (c->op == NB_CODE_LOOKUP)
+		return f->lookup == NB_JIT_LOOKUP_HELPER;
+	return c->op == NB_OP_CALL_HELPER &&
+	       f->inlined != NB_JIT_INLINE_RING_SUBMIT &&
+	       f->inlined != NB_JIT_INLINE_RING_DISCARD;
+}
+
 static void add_needs(struct nb_jit_needs *n, const struct nb_code *c,
 		      const struct nb_jit_fact *f)
 {
 	struct regs r = regs_of(c);
-	bool helper =
-		c->op == NB_OP_CALL_HELPER ||
-		(c->op == NB_CODE_LOOKUP && f->lookup == NB_JIT_LOOKUP_HELPER);
+	bool helper = calls_helper(c, f);
 
 	n->written |= r.written;
 	n->frame |= (r.base | r.value) >> NB_R10 & 1;
@@ -442,6 +471,7 @@ static int analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
 			forget(&k);
 		if (f->flags & NB_JIT_DEAD || code->op == NB_OP_LDDW_HI)
 			continue;
+		f->inlined = (uint8_t)inline_of(code);
 		learn(c->x, &k, code, f);
 		add_needs(&c->needs, code, f);
 		c->ncalls += is_local_call(code) || calls_back(code);
@@ -455,6 +485,159 @@ static int analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
 }
 
 /* ---- passes ------------------------------------------------------------- */
+
+/* ---- slots -------------------------------------------------------------- */
+
+static void conditional(struct nb_jit_ctx *c, uint32_t pc,
+			const struct nb_insn_spec *row)
+{
+	const uint8_t flags = c->fact[pc].flags;
+
+	if (flags & NB_JIT_TAKEN)
+		c->arch->jump(c, pc);
+	else if (!(flags & NB_JIT_FALLS))
+		c->arch->compare_and_jump(c, pc, row);
+}
+
+static void call(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc];
+
+	switch ((enum nb_jit_inline)c->fact[pc].inlined) {
+	case NB_JIT_INLINE_NONE:
+		if (is_local_call(i))
+			c->arch->call_local(c, pc);
+		else
+			c->arch->call_helper(c, i);
+		break;
+	case NB_JIT_INLINE_SPIN_LOCK:
+		c->arch->spin_lock(c, i);
+		break;
+	case NB_JIT_INLINE_SPIN_UNLOCK:
+		c->arch->spin_unlock(c, i);
+		break;
+	case NB_JIT_INLINE_RING_SUBMIT:
+		c->arch->ring_finish(c, false);
+		break;
+	case NB_JIT_INLINE_RING_DISCARD:
+		c->arch->ring_finish(c, true);
+		break;
+	}
+}
+
+static void lookup(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_jit_fact *f = &c->fact[pc];
+
+	switch ((enum nb_jit_lookup)f->lookup) {
+	case NB_JIT_LOOKUP_HELPER:
+		c->arch->call_helper(c, &c->code[pc]);
+		break;
+	case NB_JIT_LOOKUP_CONST:
+		c->arch->constant(c, 0, f->value);
+		break;
+	case NB_JIT_LOOKUP_ARRAY:
+		c->arch->lookup_array(c, f->map);
+		break;
+	case NB_JIT_LOOKUP_DIRECT:
+		c->arch->lookup_direct(c, f->map);
+		break;
+	}
+}
+
+/* A slot of the instruction set. */
+static void plain(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc];
+	const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)i->op);
+	const struct nb_jit_arch *a = c->arch;
+
+	switch (row->kind) {
+	case NB_KIND_ALU:
+		a->alu(c, pc, row);
+		break;
+	case NB_KIND_JMP:
+		conditional(c, pc, row);
+		break;
+	case NB_KIND_JA:
+		a->jump(c, pc);
+		break;
+	case NB_KIND_MAY_GOTO:
+		a->may_goto(c, pc);
+		break;
+	case NB_KIND_CALL:
+		call(c, pc);
+		break;
+	case NB_KIND_EXIT:
+		a->leave(c);
+		break;
+	case NB_KIND_LDX:
+	case NB_KIND_LDXS:
+		a->load(c, i, row);
+		break;
+	case NB_KIND_LOAD_ACQ:
+		a->load_acquire(c, i, row);
+		break;
+	case NB_KIND_ST:
+		a->store_imm(c, i, row);
+		break;
+	case NB_KIND_STX:
+		a->store(c, i, row);
+		break;
+	case NB_KIND_STORE_REL:
+		a->store_release(c, i, row);
+		break;
+	case NB_KIND_ATOMIC:
+		a->atomic(c, i, row);
+		break;
+	case NB_KIND_LDDW:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+}
+
+/* dst = src; dst += k as one, unless something jumps in between. */
+static bool copy_and_add(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc], *next = i + 1;
+
+	return i->op == NB_OP_MOV64_X && pc + 1 < c->n &&
+	       next->op == NB_OP_ADD64_K && next->dst == i->dst &&
+	       !(c->fact[pc + 1].flags & (NB_JIT_TARGET | NB_JIT_DEAD)) &&
+	       c->arch->copy_and_add(c, i, next->imm);
+}
+
+/* Slot @pc, and maybe what follows; returns the slots done. */
+static uint32_t slot(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc];
+
+	if (copy_and_add(c, pc))
+		return 2;
+	switch (i->op) {
+	case NB_CODE_CONST:
+	case NB_CODE_FUNC:
+		c->arch->constant(c, i->dst, (uint64_t)i->imm);
+		return 2;
+	case NB_CODE_LOOKUP:
+		lookup(c, pc);
+		return 1;
+	case NB_CODE_LOOP:
+		c->arch->loop(c, pc);
+		return 1;
+	case NB_CODE_EACH:
+		c->arch->each(c, pc);
+		return 1;
+	case NB_CODE_TAIL:
+		if (c->needs.links)
+			c->arch->tail_call(c, i);
+		else
+			c->arch->constant(c, 0, 0);
+		return 1;
+	}
+	plain(c, pc);
+	return 1;
+}
 
 /* Emit everything once; sizes go to c->off. */
 static void pass(struct nb_jit_ctx *c)
@@ -471,7 +654,7 @@ static void pass(struct nb_jit_ctx *c)
 		uint32_t at = c->pos, done = 1;
 
 		if (!(c->fact[pc].flags & NB_JIT_DEAD))
-			done = c->arch->insn(c, pc);
+			done = slot(c, pc);
 		else if (pc == 0 || !(c->fact[pc - 1].flags & NB_JIT_DEAD))
 			c->arch->trap(c);
 		for (uint32_t i = 0; i < done; i++)
@@ -479,7 +662,7 @@ static void pass(struct nb_jit_ctx *c)
 		pc += done;
 	}
 	c->off[c->n] = c->pos;
-	c->arch->end(c);
+	c->arch->trap(c);
 }
 
 /* Let jumps that are now known to be close take the short form. */

@@ -106,9 +106,19 @@ enum nb_jit_lookup {
 	NB_JIT_LOOKUP_DIRECT  /* in @map, whose operation needs no CPU */
 };
 
+/* Helpers that have a lowering of their own. */
+enum nb_jit_inline {
+	NB_JIT_INLINE_NONE,
+	NB_JIT_INLINE_SPIN_LOCK, /* ...or the helper, if it is taken */
+	NB_JIT_INLINE_SPIN_UNLOCK,
+	NB_JIT_INLINE_RING_SUBMIT,
+	NB_JIT_INLINE_RING_DISCARD
+};
+
 struct nb_jit_fact {
 	uint8_t flags;
-	uint8_t lookup; /* enum nb_jit_lookup, for NB_CODE_LOOKUP */
+	uint8_t lookup;	 /* enum nb_jit_lookup, for NB_CODE_LOOKUP */
+	uint8_t inlined; /* enum nb_jit_inline, for NB_OP_CALL_HELPER */
 	union {
 		struct nb_map *map;
 		uint64_t value;
@@ -134,24 +144,59 @@ struct nb_jit_ctx;
  * A target machine. The functions emit at ctx->pos; in the first passes
  * nothing is stored and only sizes count, so what they emit may depend on
  * ctx->base, ctx->off and ctx->shorter only in ways that make code shorter
- * from pass to pass.
+ * from pass to pass. The driver says what comes where; a target knows how.
  */
 struct nb_jit_arch {
 	const char *name;
 	/* What this processor has, for ctx->features. */
 	unsigned (*features)(void);
-	void (*begin)(struct nb_jit_ctx *c);
-	/* Emit slot @pc, and maybe what follows; returns the slots done. */
-	uint32_t (*insn)(struct nb_jit_ctx *c, uint32_t pc);
-	void (*end)(struct nb_jit_ctx *c);
-	/* Something that stops a program which comes here. */
-	void (*trap)(struct nb_jit_ctx *c);
-	/* All of c->chain: an nb_chain_fn. */
-	void (*chain)(struct nb_jit_ctx *c);
 	/* Does a short jump reach @distance bytes from its end? */
 	bool (*reaches)(int64_t distance);
 	/* Make stored code visible to instruction fetch. */
 	void (*flush)(unsigned char *code, size_t size);
+
+	/* All of c->chain: an nb_chain_fn. */
+	void (*chain)(struct nb_jit_ctx *c);
+	/* Before a program's first slot. */
+	void (*begin)(struct nb_jit_ctx *c);
+	/* Something that stops a program which comes here. */
+	void (*trap)(struct nb_jit_ctx *c);
+
+	/* Slots: one function a kind, @i is the slot, @pc its number. */
+	void (*alu)(struct nb_jit_ctx *c, uint32_t pc,
+		    const struct nb_insn_spec *row);
+	void (*constant)(struct nb_jit_ctx *c, unsigned reg, uint64_t v);
+	/* dst = src; dst += k as one; false: not here. */
+	bool (*copy_and_add)(struct nb_jit_ctx *c, const struct nb_code *i,
+			     int64_t k);
+	void (*jump)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*compare_and_jump)(struct nb_jit_ctx *c, uint32_t pc,
+				 const struct nb_insn_spec *row);
+	void (*may_goto)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*leave)(struct nb_jit_ctx *c);
+	void (*load)(struct nb_jit_ctx *c, const struct nb_code *i,
+		     const struct nb_insn_spec *row);
+	void (*store)(struct nb_jit_ctx *c, const struct nb_code *i,
+		      const struct nb_insn_spec *row);
+	void (*store_imm)(struct nb_jit_ctx *c, const struct nb_code *i,
+			  const struct nb_insn_spec *row);
+	void (*load_acquire)(struct nb_jit_ctx *c, const struct nb_code *i,
+			     const struct nb_insn_spec *row);
+	void (*store_release)(struct nb_jit_ctx *c, const struct nb_code *i,
+			      const struct nb_insn_spec *row);
+	void (*atomic)(struct nb_jit_ctx *c, const struct nb_code *i,
+		       const struct nb_insn_spec *row);
+	void (*call_local)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*call_helper)(struct nb_jit_ctx *c, const struct nb_code *i);
+	void (*lookup_array)(struct nb_jit_ctx *c, const struct nb_map *m);
+	void (*lookup_direct)(struct nb_jit_ctx *c, struct nb_map *m);
+	void (*loop)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*each)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*tail_call)(struct nb_jit_ctx *c, const struct nb_code *i);
+	void (*spin_lock)(struct nb_jit_ctx *c, const struct nb_code *i);
+	void (*spin_unlock)(struct nb_jit_ctx *c, const struct nb_code *i);
+	/* The record's header at r1 - 8: not busy any more. */
+	void (*ring_finish)(struct nb_jit_ctx *c, bool discard);
 };
 
 struct nb_jit_ctx {
@@ -186,6 +231,30 @@ static inline void nb_jit_note(struct nb_jit_ctx *c, uint32_t size)
 
 	if (c->out && f->nnotes < 2 * c->ncalls + 2)
 		f->note[f->nnotes++] = (struct nb_jit_note){ c->pos, size };
+}
+
+/* The run's own data in its frame: struct nb_run, and what engines add. */
+enum {
+	NB_JIT_RUN_PASSES = 24,
+	NB_JIT_RUN_CTX = 32, /* r1 while a tail call looks for a program */
+	NB_JIT_RUN_SIZE = 48
+};
+_Static_assert(sizeof(struct nb_run) <= NB_JIT_RUN_PASSES, "run grew");
+
+static inline bool nb_jit_wants_run(const struct nb_jit_ctx *c)
+{
+	return c->needs.run || c->needs.may_goto || c->needs.turns;
+}
+
+/* The slot that the jump or call at @pc leads to. */
+static inline uint32_t nb_jit_target(const struct nb_jit_ctx *c, uint32_t pc)
+{
+	return (uint32_t)((int64_t)pc + 1 + c->code[pc].off);
+}
+
+static inline bool nb_jit_power_of_two(uint64_t v)
+{
+	return v && !(v & (v - 1));
 }
 
 /* NULL on other machines. */

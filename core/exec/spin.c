@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // bpf_spin_lock and bpf_spin_unlock: a word of 4 bytes in a map's value, 0
 // when free, else a number that tells holders apart. One compare-and-swap
-// each where nobody contends.
+// each where nobody contends, which machine code does in line.
 //
 // A decision must never hang on a lock: a holder that does not answer for
 // HOLDER_NS (stopped, or lost when the process forked) loses it to whoever
@@ -27,14 +27,6 @@ static uint64_t takeovers;
 uint64_t nb_spin_takeovers(void)
 {
 	return __atomic_load_n(&takeovers, __ATOMIC_RELAXED);
-}
-
-/* Runs that overlap have different places on their threads' stacks. */
-static uint32_t number_of(const struct nb_run *run)
-{
-	uint32_t n = (uint32_t)((uintptr_t)run >> 3);
-
-	return n ? n : 1;
 }
 
 static uint64_t now_ns(void)
@@ -93,7 +85,7 @@ static void wait(struct nb_run *run, uint32_t *word, uint32_t mine)
 uint64_t nb_body_spin_lock(struct nb_run *run, uint64_t r1, uint64_t r2,
 			   uint64_t r3, uint64_t r4, uint64_t r5)
 {
-	uint32_t *word = nb_body_ptr(r1), mine = number_of(run), seen = 0;
+	uint32_t *word = nb_body_ptr(r1), mine = nb_spin_number(run), seen = 0;
 
 	(void)r2, (void)r3, (void)r4, (void)r5;
 	if (!swap(word, &seen, mine))
@@ -104,7 +96,7 @@ uint64_t nb_body_spin_lock(struct nb_run *run, uint64_t r1, uint64_t r2,
 uint64_t nb_body_spin_unlock(struct nb_run *run, uint64_t r1, uint64_t r2,
 			     uint64_t r3, uint64_t r4, uint64_t r5)
 {
-	uint32_t *word = nb_body_ptr(r1), mine = number_of(run);
+	uint32_t *word = nb_body_ptr(r1), mine = nb_spin_number(run);
 
 	(void)r2, (void)r3, (void)r4, (void)r5;
 	__atomic_compare_exchange_n(word, &mine, 0, false, __ATOMIC_RELEASE,

@@ -18,7 +18,9 @@
 #include <errno.h>
 
 #include "core/exec/enc_x86_64.h"
+#include "core/exec/spin.h"
 #include "core/map/ops.h"
+#include "core/map/ringbuf.h"
 
 enum { FEATURE_BMI2 = 1 };
 
@@ -29,19 +31,13 @@ enum {
 	RUN_TAILS = offsetof(struct nb_run, tails),
 	RUN_DEPTH = offsetof(struct nb_run, depth),
 	RUN_TURNS = offsetof(struct nb_run, turns),
-	RUN_PASSES = 24,
-	RUN_CTX = 32, /* r1 during the call that looks for a program */
-	RUN_SIZE = 48
+	RUN_PASSES = NB_JIT_RUN_PASSES,
+	RUN_CTX = NB_JIT_RUN_CTX,
+	RUN_SIZE = NB_JIT_RUN_SIZE
 };
-_Static_assert(sizeof(struct nb_run) <= RUN_PASSES, "run grew");
 
 static const uint8_t reg_of[NB_NREGS] = { RAX, RSI, RDX, RCX, R8, R9,
 					  RBX, R14, R15, R12, RBP };
-
-static bool wants_run_data(const struct nb_jit_ctx *c)
-{
-	return c->needs.run || c->needs.may_goto || c->needs.turns;
-}
 
 /* r10 is a register only where it is more than a base; otherwise it is a
  * distance from RSP. */
@@ -52,7 +48,7 @@ static bool frame_in_rbp(const struct nb_jit_ctx *c)
 
 static int32_t run_size(const struct nb_jit_ctx *c)
 {
-	return wants_run_data(c) ? RUN_SIZE : 0;
+	return nb_jit_wants_run(c) ? RUN_SIZE : 0;
 }
 
 static struct mem run_data(const struct nb_jit_ctx *c, int32_t off)
@@ -107,7 +103,7 @@ static unsigned npushed(const struct nb_jit_ctx *c)
 	unsigned list[4];
 
 	return saved(c, list) + frame_in_rbp(c) +
-	       (c->needs.calls_local && wants_run_data(c));
+	       (c->needs.calls_local && nb_jit_wants_run(c));
 }
 
 /* Bytes below the saved registers. RSP is 8 off a multiple of 16 at entry and
@@ -180,19 +176,19 @@ static void stub(struct nb_jit_ctx *c)
 	const int32_t room = room_of_stub(c), top = 8 + NB_STACK_SIZE;
 
 	x_push(c, RBP);
-	if (wants_run_data(c))
+	if (nb_jit_wants_run(c))
 		x_push(c, R13);
 	move_rsp(c, X_SUB, room);
 	nb_jit_note(c, 8 + 8 * npushed(c) + (uint32_t)room);
 	x_lea(c, RBP, (struct mem){ RSP, top });
-	if (wants_run_data(c)) {
+	if (nb_jit_wants_run(c)) {
 		x_mov(c, true, R13, RBP);
 		init_run_data(c);
 	}
 	/* offset 0 of the first pass is no place, but as long as any */
 	call_rel(c, c->off[0]);
 	move_rsp(c, X_ADD, room);
-	if (wants_run_data(c))
+	if (nb_jit_wants_run(c))
 		x_pop(c, R13);
 	x_pop(c, RBP);
 	pop_saved(c);
@@ -240,7 +236,7 @@ static void begin(struct nb_jit_ctx *c)
 	if (frame_in_rbp(c))
 		x_lea(c, RBP, (struct mem){ RSP, run_size(c) + NB_STACK_SIZE });
 	/* the arguments r1 and r2 are in RSI and RDX already */
-	if (wants_run_data(c))
+	if (nb_jit_wants_run(c))
 		init_run_data(c);
 }
 
@@ -252,17 +248,12 @@ static void trap(struct nb_jit_ctx *c)
 
 /* ---- jumps -------------------------------------------------------------- */
 
-static uint32_t target(const struct nb_jit_ctx *c, uint32_t pc)
-{
-	return (uint32_t)((int64_t)pc + 1 + c->code[pc].off);
-}
-
 /* @cc: a condition, or CC_ALWAYS. */
 enum { CC_ALWAYS = 0x10 };
 
-static void jump(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
+static void jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
 {
-	uint32_t to = c->off[target(c, pc)];
+	uint32_t to = c->off[nb_jit_target(c, pc)];
 
 	if (c->shorter[pc]) {
 		e1(c, cc == CC_ALWAYS ? 0xeb : 0x70 | cc);
@@ -307,21 +298,14 @@ static unsigned condition(enum nb_fn fn)
 	return CC_NE; /* JNE, JSET */
 }
 
-static void conditional(struct nb_jit_ctx *c, uint32_t pc,
-			const struct nb_insn_spec *row)
+static void compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
+			     const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
 	unsigned a = reg_of[i->dst], b = reg_of[i->src];
-	uint8_t flags = c->fact[pc].flags;
 	bool w = row->width == 64;
 	int32_t imm = (int32_t)i->imm;
 
-	if (flags & NB_JIT_FALLS)
-		return;
-	if (flags & NB_JIT_TAKEN) {
-		jump(c, pc, CC_ALWAYS);
-		return;
-	}
 	if (row->operand == NB_OPND_REG && row->fn == NB_FN_JSET)
 		x_test(c, w, a, b);
 	else if (row->operand == NB_OPND_REG)
@@ -332,7 +316,7 @@ static void conditional(struct nb_jit_ctx *c, uint32_t pc,
 		x_test(c, w, a, a);
 	else
 		x_alu_imm(c, w, X_CMP, a, imm);
-	jump(c, pc, condition(row->fn));
+	jump_if(c, pc, condition(row->fn));
 }
 
 static void may_goto(struct nb_jit_ctx *c, uint32_t pc)
@@ -341,7 +325,7 @@ static void may_goto(struct nb_jit_ctx *c, uint32_t pc)
 
 	op_rm(c, false, 0x83, X_CMP, passes);
 	e1(c, 0);
-	jump(c, pc, CC_E);
+	jump_if(c, pc, CC_E);
 	op_rm(c, false, 0xff, 1, passes); /* DEC */
 }
 
@@ -447,11 +431,6 @@ static void divide_by_reg(struct nb_jit_ctx *c, uint32_t pc,
 	x_land(c, end);
 }
 
-static bool power_of_two(uint64_t v)
-{
-	return v && !(v & (v - 1));
-}
-
 static void divide_by_imm(struct nb_jit_ctx *c, const struct nb_code *i,
 			  const struct nb_insn_spec *row)
 {
@@ -462,9 +441,9 @@ static void divide_by_imm(struct nb_jit_ctx *c, const struct nb_code *i,
 		by_zero(c, &d);
 	} else if (d.with_sign && i->imm == -1) {
 		by_minus_one(c, &d);
-	} else if (!d.with_sign && power_of_two(k) && d.mod) {
+	} else if (!d.with_sign && nb_jit_power_of_two(k) && d.mod) {
 		x_alu_imm(c, d.w, X_AND, d.dst, (int32_t)(k - 1));
-	} else if (!d.with_sign && power_of_two(k)) {
+	} else if (!d.with_sign && nb_jit_power_of_two(k)) {
 		if (k == 1 && !d.w)
 			x_mov(c, false, d.dst, d.dst);
 		else if (k > 1)
@@ -807,7 +786,7 @@ static void call_helper(struct nb_jit_ctx *c, const struct nb_code *i)
 /* The index times the size of an element, in R11. */
 static void scale(struct nb_jit_ctx *c, uint64_t size)
 {
-	if (power_of_two(size)) {
+	if (nb_jit_power_of_two(size)) {
 		if (size > 1)
 			x_shift_imm(c, true, X_SHL, R11,
 				    (unsigned)__builtin_ctzll(size));
@@ -844,26 +823,6 @@ static void lookup_direct(struct nb_jit_ctx *c, struct nb_map *m)
 	x_mov(c, true, RSI, RDX);
 	x_mov_imm(c, RDX, 0);
 	call_out(c, fn);
-}
-
-static void lookup(struct nb_jit_ctx *c, uint32_t pc)
-{
-	const struct nb_jit_fact *f = &c->fact[pc];
-
-	switch ((enum nb_jit_lookup)f->lookup) {
-	case NB_JIT_LOOKUP_HELPER:
-		call_helper(c, &c->code[pc]);
-		break;
-	case NB_JIT_LOOKUP_CONST:
-		x_mov_imm(c, RAX, f->value);
-		break;
-	case NB_JIT_LOOKUP_ARRAY:
-		lookup_array(c, f->map);
-		break;
-	case NB_JIT_LOOKUP_DIRECT:
-		lookup_direct(c, f->map);
-		break;
-	}
 }
 
 /* Where tail calls ask for it, the number of frames is kept. */
@@ -903,8 +862,58 @@ static void leave_frame(struct nb_jit_ctx *c, int32_t more)
 static void call_local(struct nb_jit_ctx *c, uint32_t pc)
 {
 	enter_frame(c, 0);
-	call_rel(c, c->off[target(c, pc)]);
+	call_rel(c, c->off[nb_jit_target(c, pc)]);
 	leave_frame(c, 0);
+}
+
+/* ---- locks and records -------------------------------------------------- */
+
+/* The run's number in R11: what nb_spin_number says. */
+static void spin_number(struct nb_jit_ctx *c)
+{
+	x_mov(c, true, R11, c->needs.calls_local ? R13 : RSP);
+	x_shift_imm(c, true, X_SHR, R11, NB_SPIN_SHIFT);
+	x_alu_imm(c, false, X_CMP, R11, 1);
+	op_rr(c, false, 0x83, 2, R11); /* ADC: 0 becomes 1 */
+	e1(c, 0);
+}
+
+/* Free: one compare-and-swap. Else the helper, which waits. */
+static void spin_lock(struct nb_jit_ctx *c, const struct nb_code *i)
+{
+	uint32_t done;
+
+	spin_number(c);
+	x_mov_imm(c, RAX, 0);
+	locked(c, false, 0x0fb1, R11, (struct mem){ RSI, 0 });
+	done = x_skip_if(c, CC_E);
+	call_helper(c, i);
+	x_land(c, done);
+}
+
+/* Not ours any more: nothing changes. */
+static void spin_unlock(struct nb_jit_ctx *c, const struct nb_code *i)
+{
+	(void)i;
+	spin_number(c);
+	x_mov(c, false, RAX, R11);
+	x_mov_imm(c, R11, 0);
+	locked(c, false, 0x0fb1, R11, (struct mem){ RSI, 0 });
+	x_mov_imm(c, RAX, 0);
+}
+
+static void ring_finish(struct nb_jit_ctx *c, bool discard)
+{
+	const struct mem header = { RSI, -NB_RINGBUF_HEADER };
+
+	if (discard) {
+		op_rm(c, false, 0x81, X_XOR, header);
+		e4(c, NB_RINGBUF_BUSY | NB_RINGBUF_DISCARD);
+	} else {
+		op_rm(c, false, 0x81, X_AND, header);
+		e4(c, ~NB_RINGBUF_BUSY);
+	}
+	x_mov_imm(c, RAX, 0);
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
@@ -1087,10 +1096,6 @@ static void tail_call(struct nb_jit_ctx *c, const struct nb_code *i)
 	uint64_t fn = 0;
 	uint32_t none;
 
-	if (!c->needs.links) {
-		x_mov_imm(c, RAX, 0);
-		return;
-	}
 	memcpy(&fn, &find, sizeof(find));
 	op_rm(c, true, 0x89, RSI, run_data(c, RUN_CTX));
 	x_mov(c, true, RDI, R13);
@@ -1104,102 +1109,27 @@ static void tail_call(struct nb_jit_ctx *c, const struct nb_code *i)
 	x_land(c, none);
 }
 
-/* ---- one slot ----------------------------------------------------------- */
+/* ---- the rest of the slots ---------------------------------------------- */
 
-/* dst = src; dst += k: one LEA, unless something jumps in between. */
-static bool copy_and_add(struct nb_jit_ctx *c, uint32_t pc)
+static void jump(struct nb_jit_ctx *c, uint32_t pc)
 {
-	const struct nb_code *i = &c->code[pc], *next = i + 1;
-	int64_t k;
+	jump_if(c, pc, CC_ALWAYS);
+}
 
-	if (i->op != NB_OP_MOV64_X || pc + 1 >= c->n ||
-	    next->op != NB_OP_ADD64_K || next->dst != i->dst ||
-	    c->fact[pc + 1].flags & (NB_JIT_TARGET | NB_JIT_DEAD))
-		return false;
+static void constant(struct nb_jit_ctx *c, unsigned reg, uint64_t v)
+{
+	x_mov_imm(c, reg_of[reg], v);
+}
+
+/* One LEA. */
+static bool copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
+			 int64_t k)
+{
 	/* the frame's distance from RSP is added to it */
-	k = next->imm;
 	if (i->src == NB_R10 && (k < -NB_STACK_SIZE || k > 0))
 		return false;
 	x_lea(c, reg_of[i->dst], address(c, i->src, (int32_t)k));
 	return true;
-}
-
-static void other(struct nb_jit_ctx *c, uint32_t pc)
-{
-	const struct nb_code *i = &c->code[pc];
-	const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)i->op);
-
-	switch (row->kind) {
-	case NB_KIND_ALU:
-		alu(c, pc, row);
-		break;
-	case NB_KIND_JMP:
-		conditional(c, pc, row);
-		break;
-	case NB_KIND_JA:
-		jump(c, pc, CC_ALWAYS);
-		break;
-	case NB_KIND_MAY_GOTO:
-		may_goto(c, pc);
-		break;
-	case NB_KIND_CALL:
-		if (i->op == NB_OP_CALL_LOCAL)
-			call_local(c, pc);
-		else
-			call_helper(c, i);
-		break;
-	case NB_KIND_EXIT:
-		leave(c);
-		break;
-	/* Loads and stores of this machine are ordered enough for acquire and
-	 * release. */
-	case NB_KIND_LDX:
-	case NB_KIND_LDXS:
-	case NB_KIND_LOAD_ACQ:
-		load(c, i, row);
-		break;
-	case NB_KIND_ST:
-		store_imm(c, i, row);
-		break;
-	case NB_KIND_STX:
-	case NB_KIND_STORE_REL:
-		store(c, i, row);
-		break;
-	case NB_KIND_ATOMIC:
-		atomic(c, i, row);
-		break;
-	case NB_KIND_LDDW:
-	case NB_KIND_LDDW_HI:
-		break;
-	}
-}
-
-static uint32_t insn(struct nb_jit_ctx *c, uint32_t pc)
-{
-	const struct nb_code *i = &c->code[pc];
-
-	if (copy_and_add(c, pc))
-		return 2;
-	switch (i->op) {
-	case NB_CODE_CONST:
-	case NB_CODE_FUNC:
-		x_mov_imm(c, reg_of[i->dst], (uint64_t)i->imm);
-		return 2;
-	case NB_CODE_LOOKUP:
-		lookup(c, pc);
-		return 1;
-	case NB_CODE_LOOP:
-		loop(c, pc);
-		return 1;
-	case NB_CODE_EACH:
-		each(c, pc);
-		return 1;
-	case NB_CODE_TAIL:
-		tail_call(c, i);
-		return 1;
-	}
-	other(c, pc);
-	return 1;
 }
 
 /* ---- chains ------------------------------------------------------------- */
@@ -1279,11 +1209,6 @@ static void chain(struct nb_jit_ctx *c)
 	trap(c);
 }
 
-static void end(struct nb_jit_ctx *c)
-{
-	trap(c);
-}
-
 /* Code and data are coherent on this machine. */
 static void flush(unsigned char *code, size_t size)
 {
@@ -1299,16 +1224,39 @@ static unsigned features(void)
 	return 0;
 }
 
+/* Loads and stores of this machine are ordered enough for acquire and release.
+ */
 static const struct nb_jit_arch arch = {
 	.name = "x86-64",
 	.features = features,
-	.begin = begin,
-	.insn = insn,
-	.end = end,
-	.trap = trap,
-	.chain = chain,
 	.reaches = reaches,
 	.flush = flush,
+	.chain = chain,
+	.begin = begin,
+	.trap = trap,
+	.alu = alu,
+	.constant = constant,
+	.copy_and_add = copy_and_add,
+	.jump = jump,
+	.compare_and_jump = compare_and_jump,
+	.may_goto = may_goto,
+	.leave = leave,
+	.load = load,
+	.store = store,
+	.store_imm = store_imm,
+	.load_acquire = load,
+	.store_release = store,
+	.atomic = atomic,
+	.call_local = call_local,
+	.call_helper = call_helper,
+	.lookup_array = lookup_array,
+	.lookup_direct = lookup_direct,
+	.loop = loop,
+	.each = each,
+	.tail_call = tail_call,
+	.spin_lock = spin_lock,
+	.spin_unlock = spin_unlock,
+	.ring_finish = ring_finish,
 };
 
 const struct nb_jit_arch *nb_jit_arch_x86_64(void)

@@ -19,14 +19,14 @@
 #include "core/map/ops.h"
 
 enum {
-	HEADER = 8,
+	HEADER = NB_RINGBUF_HEADER,
 	/* Each failed round is another writer's success. */
 	ROUNDS = 1 << 12
 };
 
 /* Of a header: the size is in the lower half. */
-#define BUSY ((uint64_t)1 << 31)
-#define DISCARD ((uint64_t)1 << 30)
+#define BUSY ((uint64_t)NB_RINGBUF_BUSY)
+#define DISCARD ((uint64_t)NB_RINGBUF_DISCARD)
 #define RECORD ((uint64_t)1 << 32) /* always set, so that no header is 0 */
 #define SIZE_MASK (DISCARD - 1)
 

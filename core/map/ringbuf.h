@@ -21,6 +21,15 @@ enum { NB_RB_NO_WAKEUP = 1, NB_RB_FORCE_WAKEUP = 2 };
 enum { NB_RB_AVAIL, NB_RB_SIZE, NB_RB_CONS_POS, NB_RB_PROD_POS };
 
 /*
+ * A record's header, right before its bytes: the size in the lower bits of its
+ * first word, and whether it is complete. Machine code submits and discards by
+ * these: it takes the busy bit away, with release.
+ */
+enum { NB_RINGBUF_HEADER = 8 };
+#define NB_RINGBUF_BUSY (UINT32_C(1) << 31)
+#define NB_RINGBUF_DISCARD (UINT32_C(1) << 30)
+
+/*
  * nb_ringbuf_reserve - room for one record of @size bytes, or NULL
  *
  * NULL: the ring has no room for it, or it never will, or so many others

@@ -41,14 +41,14 @@ else
 		>"$dir/conformance.out"
 fi
 failed=0
-for t in interp callbacks symbols chain jit; do
+for t in interp callbacks symbols chain jit_inline jit; do
 	CHAINS=300 JIT_PROGRAMS=${ARM64_PROGRAMS:-4000} qemu-aarch64 "$A/test_$t" \
 		>"$dir/$t.out" 2>&1 || { failed=1; echo "not ok 1 - $t" >>"$dir/$t.out"; }
 done
 wait
 grep -q '^not ok' "$dir/conformance.out" && failed=1
 cat "$dir/conformance.out" "$dir/interp.out" "$dir/callbacks.out" "$dir/symbols.out" \
-	"$dir/chain.out" "$dir/jit.out" | awk '
+	"$dir/chain.out" "$dir/jit_inline.out" "$dir/jit.out" | awk '
 	/^(not )?ok /{ n++; sub(/ok [0-9]+/, "ok " n) } /^1\.\./{ next } { print }
 	END { print "1.." n }'
 exit $failed

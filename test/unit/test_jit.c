@@ -24,11 +24,15 @@
 #include "core/exec/jit.h"
 #include "core/exec/trace.h"
 #include "core/map/ops.h"
+#include "core/map/ringbuf.h"
 #include "core/ncclbpf.h"
 #include "core/tbl/ctx.h"
 #include "test/unit/made.h"
 
-enum { MAX = 70000, NREGS = 10, NMAPS = 5, ALL = -1 };
+enum { MAX = 70000, NREGS = 10, NMAPS = 8, ALL = -1 };
+
+/* Maps of random programs: the first two are arrays. */
+enum { PERCPU = 4, QUEUE = 5, RING = 6, PROGS = 7 };
 
 static const uint64_t edge[] = { 0,
 				 1,
@@ -71,6 +75,9 @@ struct prog {
 
 static struct prog p;
 
+enum { NHELPERS = 0x20005 };
+static unsigned called[NHELPERS]; /* helpers of the programs, by number */
+
 static int32_t field(int32_t fixed, int32_t wanted)
 {
 	return fixed == NB_FIELD_ANY ? wanted : fixed;
@@ -88,6 +95,8 @@ static size_t put(enum nb_op op, unsigned dst, unsigned src, int32_t off,
 					    field(row->src, (int32_t)src) << 4),
 				  (int16_t)field(row->off, off),
 				  field(row->imm, imm) };
+	if (op == NB_OP_CALL_HELPER && imm >= 0 && imm < NHELPERS)
+		called[imm]++;
 	return p.n++;
 }
 
@@ -1749,7 +1758,7 @@ static void put_key(void)
 /* r0: what is in the map, or a number. */
 static void call_map(void)
 {
-	int32_t map = (int32_t)pick(NMAPS);
+	int32_t map = (int32_t)pick(QUEUE);
 
 	put_key();
 	put(NB_OP_MOV64_X, 2, 10, 0, 0);
@@ -1776,6 +1785,153 @@ static void call_map(void)
 		}
 		put(NB_OP_ADD64_K, 0, 0, 0, 1);
 	}
+	set_low_registers();
+}
+
+/*
+ * The other helpers, each with arguments that mostly make sense. "$" and a
+ * letter is a number of its kind (number() below). They use the frame from
+ * r10-256 to r10-104; the eight words from r10-168 on hold bytes.
+ */
+static const char *const helper_calls[] = {
+	"lddw map %r1, $H\nmov %r2, %r10\nadd %r2, -24\ncall 3",
+	"call 5\nmov %r0, $K",
+	"mov %r1, %r10\nadd %r1, -168\nmov %r2, 8\nmov %r3, $K\n"
+	"mov %r4, 1\nmov %r5, 2\ncall 6",
+	"call 7\nmov %r0, $K",
+	"call 8",
+	"ldxdw %r1, [%r10-8]\nlddw map %r2, 7\nmov %r3, $S\ncall 12",
+	"lddw map %r1, 5\nmov %r2, %r10\nadd %r2, -168\nmov %r3, $S\n"
+	"call 87",
+	"lddw map %r1, 5\nmov %r2, %r10\nadd %r2, -168\ncall 88",
+	"lddw map %r1, 5\nmov %r2, %r10\nadd %r2, -160\ncall 89",
+	"stdw [%r10-176], 0\nmov %r1, %r10\nadd %r1, -176\ncall 93\n"
+	"add32 %r$R, $K\nmov %r1, %r10\nadd %r1, -176\ncall 94\n"
+	"ldxw %r0, [%r10-176]",
+	"mov %r1, %r10\nadd %r1, -168\nmov %r2, $L\nmov %r3, $B\n"
+	"mov %r4, %r10\nadd %r4, -112\ncall 105",
+	"mov %r1, %r10\nadd %r1, -144\nmov %r2, $L\nmov %r3, $B\n"
+	"mov %r4, %r10\nadd %r4, -112\ncall 106",
+	"lddw map %r1, 6\nmov %r2, %r10\nadd %r2, -168\nmov %r3, $L\n"
+	"mov %r4, $S\ncall 130",
+	"lddw map %r1, 6\nmov %r2, 16\nmov %r3, $Z\ncall 131\n"
+	"jeq %r0, 0, +5\nstxdw [%r0], %r$R\nstdw [%r0+8], $K\n"
+	"mov %r1, %r0\nmov %r2, $S\ncall $F\n",
+	"lddw map %r1, 6\nmov %r2, $Q\ncall 134",
+	"mov %r1, %r10\nadd %r1, -136\nmov %r2, $L\nmov %r3, %r10\n"
+	"add %r3, -168\nmov %r4, %r10\nadd %r4, -152\nmov %r5, $E\n"
+	"call 165",
+	"lddw map %r1, 4\nmov %r2, %r10\nadd %r2, -24\nmov %r3, $P\n"
+	"call 195\njeq %r0, 0, +1\nldxdw %r0, [%r0]",
+	"mov %r1, %r10\nadd %r1, -168\nmov %r2, $L\nmov %r3, $Z\n"
+	"mov %r4, %r10\nadd %r4, -192\ncall 197\n"
+	"mov %r1, %r10\nadd %r1, -136\nmov %r2, $L\nmov %r3, %r10\n"
+	"add %r3, -192\nmov %r4, $S\nmov %r5, 0\ncall 201\n"
+	"mov %r6, %r0\nmov %r1, %r10\nadd %r1, -192\nmov %r2, $S\n"
+	"mov %r3, 4\ncall 203\njeq %r0, 0, +1\nldxw %r0, [%r0]",
+	"lddw map %r1, 6\nmov %r2, $L\nmov %r3, $Z\nmov %r4, %r10\n"
+	"add %r4, -192\ncall 198\nmov %r7, %r0\n"
+	"mov %r1, %r10\nadd %r1, -192\nmov %r2, $S\nmov %r3, %r10\n"
+	"add %r3, -168\nmov %r4, $L\nmov %r5, 0\ncall 202\n"
+	"mov %r8, %r0\nmov %r1, %r10\nadd %r1, -192\nmov %r2, 0\n"
+	"call $D",
+	"mov %r1, %r10\nadd %r1, -200\nmov %r2, $S\nmov %r3, $L\n"
+	"call 0x10001\nmov %r6, %r0\nmov %r1, %r10\nadd %r1, -200\n"
+	"call 0x10002\njeq %r0, 0, +5\nldxw %r0, [%r0]\nadd %r6, %r0\n"
+	"mov %r1, %r10\nadd %r1, -200\nja -7\n"
+	"mov %r1, %r10\nadd %r1, -200\ncall 0x10003\n",
+	"mov %r1, %r10\nadd %r1, -104\nadd %r1, -88\nmov %r2, $S\n"
+	"mov %r3, $S\ncall 0x2000$C",
+	"mov %r1, $K\nmov %r2, $K\nmov %r3, $K\ncall 0x20004",
+};
+enum { NHELPER_CALLS = sizeof(helper_calls) / sizeof(helper_calls[0]) };
+
+static int number(char kind)
+{
+	static const int bases[] = { 0, 8, 10, 16, 2, -1 };
+
+	switch (kind) {
+	case 'B':
+		return bases[pick(6)];
+	case 'C':
+		return 1 + (int)pick(3);
+	case 'D':
+		return 199 + (int)pick(2);
+	case 'E':
+		return 8 * (int)pick(3);
+	case 'F':
+		return 132 + (int)pick(2);
+	case 'H':
+		return 2 + (int)pick(2);
+	case 'L':
+		return 1 + (int)pick(16);
+	case 'P':
+		return (int)pick(2) * 4096;
+	case 'Q':
+		return (int)pick(2) * (1 + 3 * (int)pick(2));
+	case 'R':
+		return 6 + (int)pick(4);
+	case 'S':
+		return (int)pick(4);
+	case 'Z':
+		return pick(8) == 0;
+	}
+	return (int)interesting();
+}
+
+static void put_text(const char *text)
+{
+	struct nb_err err = { 0 };
+	char made[800];
+	size_t used = 0, n;
+
+	for (; *text; text++) {
+		NEED(used + 16 < sizeof(made), "%s", text);
+		if (*text == '$')
+			used += (size_t)snprintf(made + used, 16, "%d",
+						 number(*++text));
+		else
+			made[used++] = *text;
+	}
+	made[used] = '\0';
+	NEED(!nb_asm(&p.s[p.n], MAX - p.n, &n, made, &err), "%s: %s", made,
+	     err.text);
+	for (size_t i = 0; i < n; i++)
+		if (p.s[p.n + i].opcode == 0x85)
+			called[(uint32_t)p.s[p.n + i].imm % NHELPERS]++;
+	p.n += n;
+}
+
+/* Some of what helpers read: digits and formats. */
+static void put_bytes(int32_t at)
+{
+	static const char text[][9] = { "12345678", "-0x7fff ", "  077-19",
+					"0x12345",  "99999999", "%d,%x",
+					"%llu",	    "%u %i %s", "" };
+	uint32_t half[2] = { 0 };
+
+	memcpy(half, text[pick(9)], sizeof(half));
+	put(NB_OP_ST32, 10, 0, at, (int32_t)half[0]);
+	put(NB_OP_ST32, 10, 0, at + 4, pick(2) ? (int32_t)half[1] : 0);
+}
+
+static void call_some_helper(void)
+{
+	const char *text = helper_calls[pick(NHELPER_CALLS)];
+
+	put_key();
+	/* a context without costs, or what text, values and records are */
+	if (strstr(text, "0x2000$"))
+		for (int32_t i = 0; i < 11; i++)
+			put(NB_OP_ST64, 10, 0, -192 + 8 * i, 0);
+	else
+		for (int32_t i = 0; i < 8; i++)
+			put_bytes(-168 + 8 * i);
+	put(NB_OP_ST64, 10, 0, -104, 0); /* where text ends at last */
+	put_text(text);
+	/* what it wrote */
+	if (pick(2))
+		put(NB_OP_LDX64, 6 + pick(4), 10, -168 + 8 * (int)pick(8), 0);
 	set_low_registers();
 }
 
@@ -1806,7 +1962,7 @@ static void call_function(unsigned func, bool maps, struct calls *c)
 	put(NB_OP_MOV64_K, 4, 0, 0, pick(9) == 0);
 	if (to == OF_EACH)
 		/* arrays: a hash's order tells what was in it before */
-		put_map(1, pick(3) ? (int32_t)pick(2) : NMAPS - 1);
+		put_map(1, pick(3) ? (int32_t)pick(2) : PERCPU);
 	else
 		put(NB_OP_MOV64_K, 1, 0, 0, pick(9) ? (int)pick(4) : -1);
 	put(NB_OP_CALL_HELPER, 0, 0, 0, to == OF_EACH ? 164 : 181);
@@ -1815,7 +1971,7 @@ static void call_function(unsigned func, bool maps, struct calls *c)
 
 static void item(unsigned func, bool maps, struct calls *calls)
 {
-	switch (pick(maps ? 24 : 22)) {
+	switch (pick(maps ? 26 : 22)) {
 	case 0:
 	case 1:
 		access_memory(load_ops[pick(nload)]);
@@ -1843,6 +1999,10 @@ static void item(unsigned func, bool maps, struct calls *calls)
 	case 22:
 	case 23:
 		call_map();
+		break;
+	case 24:
+	case 25:
+		call_some_helper();
 		break;
 	default:
 		put(alu_ops[pick(nalu)], pick(NREGS), pick(NREGS), 0,
@@ -1979,7 +2139,15 @@ static void generate(bool maps)
 /* All maps as they were: a few elements of known content. */
 static void reset(struct nb_map *const *maps)
 {
-	for (unsigned i = 0; i < NMAPS; i++) {
+	unsigned char record[64];
+	uint64_t popped;
+	size_t size;
+
+	while (!nb_map_pop(maps[QUEUE], &popped))
+		;
+	while (!nb_ringbuf_read(maps[RING], record, sizeof(record), &size))
+		;
+	for (unsigned i = 0; i < QUEUE; i++) {
 		uint64_t value[8] = { 3, 4, 5 };
 
 		for (uint64_t key = 0; key < 8; key++) {
@@ -2062,6 +2230,21 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* So that a helper without a row above is noticed. */
+static void every_helper_was_there(unsigned long programs)
+{
+	static const int32_t all[] = {
+#define HELPER(number, name, ret, a1, a2, a3, a4, a5, maps, label, effect, \
+	       doc)                                                        \
+	number,
+#include "core/tbl/helpers.h"
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		NEED(programs < 2000 || called[all[i]],
+		     "no program called helper %d", all[i]);
+}
+
 START_TEST(random_programs)
 {
 	const char *n = getenv("JIT_PROGRAMS"), *s = getenv("JIT_SEED");
@@ -2073,6 +2256,9 @@ START_TEST(random_programs)
 		map_new(NB_MAP_HASH, 8, 8, 6),
 		map_new(NB_MAP_HASH, 4, 16, 16),
 		map_new(NB_MAP_PERCPU_ARRAY, 4, 8, 5),
+		map_new(NB_MAP_QUEUE, 0, 8, 4),
+		map_new(NB_MAP_RINGBUF, 0, 0, 4096),
+		map_new(NB_MAP_PROG_ARRAY, 4, 4, 2),
 	};
 
 	seed = s ? strtoull(s, NULL, 0) : 0x9e3779b97f4a7c15;
@@ -2090,6 +2276,7 @@ START_TEST(random_programs)
 	}
 	printf("# %lu programs in %.1f s\n", done, now() - start);
 	fflush(stdout);
+	every_helper_was_there(done);
 	for (unsigned i = 0; i < NMAPS; i++)
 		nb_map_put(maps[i]);
 }

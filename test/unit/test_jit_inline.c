@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: MIT
+// Machine code where it does not call what the interpreter calls: locks and
+// records in line, over edge values and between threads of machine code and C;
+// and that the code has what is known of a program: what is called is called
+// directly, what is known is not computed.
+#include "test/unit/unit.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/exec/jit.h"
+#include "core/exec/spin.h"
+#include "core/map/ops.h"
+#include "core/map/ringbuf.h"
+#include "test/unit/made.h"
+
+enum { ROOM = 64, ALL = -1 };
+
+static struct nb_slot slots[ROOM];
+
+struct made {
+	struct nb_exec *x;
+	struct nb_jit *j;
+};
+
+/* @text as the program, with @map as map 0. */
+static struct made make_with(const char *text, struct nb_map *map,
+			     const uint8_t *aux, unsigned features)
+{
+	const struct nb_func func = { .name = "f" };
+	struct nb_prog prog = { .name = "f",
+				.section = "tuner",
+				.slots = slots,
+				.funcs = &func,
+				.nfuncs = 1 };
+	const struct nb_image img = { .name = "p",
+				      .maps = &made_local,
+				      .nmaps = map != NULL,
+				      .progs = &prog,
+				      .nprogs = 1 };
+	struct nb_err err = { 0 };
+	struct made m = { NULL, NULL };
+	size_t n = 0;
+
+	ck_assert_msg(!nb_asm(slots, ROOM, &n, text, &err), "%s", err.text);
+	for (size_t i = 0; map && i < n; i++)
+		if (slots[i].opcode == 0x18 && slots[i].imm == MADE_MAP) {
+			slots[i].regs |= 1 << 4;
+			slots[i].imm = 0;
+		}
+	prog.nslots = (uint32_t)n;
+	ck_assert_msg(!nb_exec_new(&m.x, &img, 0, &map, NULL, &err), "%s",
+		      err.text);
+	ck_assert_msg(
+		!(features == (unsigned)ALL
+			  ? nb_jit_compile(&m.j, m.x, aux, &err)
+			  : nb_jit_compile_for(&m.j, m.x, aux, features, &err)),
+		"%s", err.text);
+	return m;
+}
+
+static struct made make(const char *text, unsigned features)
+{
+	return make_with(text, NULL, NULL, features);
+}
+
+static void drop(struct made m)
+{
+	nb_jit_free(m.j);
+	nb_exec_free(m.x);
+}
+
+static uint64_t enter(const struct made *m, void *ctx)
+{
+	return m->j->entry(m->x, ctx, 0);
+}
+
+/* With all the processor has, and with nothing. */
+static const unsigned features[] = { (unsigned)ALL, 0 };
+
+/* ---- records ---- */
+
+static void finish_one(const struct made *m, uint64_t header, bool discard)
+{
+	uint64_t mine[4] = { 1, header, 2, 3 }, theirs[4];
+
+	memcpy(theirs, mine, sizeof(mine));
+	if (discard)
+		nb_ringbuf_discard(&theirs[2], 0);
+	else
+		nb_ringbuf_submit(&theirs[2], 0);
+	ck_assert_uint_eq(enter(m, &mine[2]), 0);
+	ck_assert_msg(!memcmp(mine, theirs, sizeof(mine)),
+		      "header %#" PRIx64 ": %#" PRIx64 " and %#" PRIx64, header,
+		      mine[1], theirs[1]);
+}
+
+START_TEST(records_are_finished_as_in_c)
+{
+	static const char *const text[] = { "mov %r2, 0\ncall 132\nexit",
+					    "mov %r2, 0\ncall 133\nexit",
+					    "mov %r2, 1\nmov %r0, 9\n"
+					    "call 132\nexit",
+					    "mov %r2, 2\nmov %r0, 9\n"
+					    "call 133\nexit" };
+	static const uint32_t size[] = {
+		0, 1, 7, 8, 0xffff, 0x10000, 0x3ffffff8, 0x3fffffff
+	};
+
+	for (unsigned t = 0; t < 4; t++)
+		for (unsigned f = 0; f < 2; f++) {
+			struct made m = make(text[t], features[f]);
+
+			for (unsigned s = 0; s < 8; s++)
+				finish_one(&m,
+					   (uint64_t)1 << 32 | NB_RINGBUF_BUSY |
+						   size[s],
+					   t % 2);
+			drop(m);
+		}
+}
+END_TEST
+
+/* ---- locks ---- */
+
+/* In the entry's frame, and where local calls move the stack. */
+#define LOCKED "call 93\nldxw %r7, [%r6]\nmov %r1, %r6\ncall 94\n"
+static const char *const lockers[] = {
+	"mov %r6, %r1\n" LOCKED "mov %r0, %r7\nexit",
+	"mov %r6, %r1\ncall local f\nexit\nf:\nmov %r1, %r6\n" LOCKED
+	"mov %r0, %r7\nexit",
+};
+
+/* Neighbours of the word stay as they are. */
+START_TEST(free_locks_are_taken_and_given_back)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		struct made m = make(lockers[i / 2], features[i % 2]);
+		uint32_t word[4] = { 5, 0, 6, 7 };
+		uint64_t before = nb_spin_takeovers();
+		uint64_t holder = enter(&m, &word[1]);
+
+		ck_assert_uint_ne(holder, 0);
+		ck_assert_uint_eq(holder >> 32, 0);
+		ck_assert_uint_eq(word[0], 5);
+		ck_assert_uint_eq(word[1], 0);
+		ck_assert_uint_eq(word[2], 6);
+		ck_assert_uint_eq(nb_spin_takeovers(), before);
+		drop(m);
+	}
+}
+END_TEST
+
+/* The helper waits, and takes it in the name of the same run: so what is in
+ * line can give it back. */
+START_TEST(taken_locks_go_to_the_helper)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		struct made m = make(lockers[i / 2], features[i % 2]);
+		uint64_t before = nb_spin_takeovers();
+		uint32_t word = 77;
+
+		ck_assert_uint_ne(enter(&m, &word), 77);
+		ck_assert_uint_eq(word, 0);
+		ck_assert_uint_eq(nb_spin_takeovers(), before + 1);
+		drop(m);
+	}
+}
+END_TEST
+
+/* Whoever lost a lock changes nothing when it gives it back. */
+START_TEST(locks_of_others_are_not_given_back)
+{
+	static const uint32_t edge[] = { 0,	     1,		 2,
+					 0x7fffffff, 0x80000000, 0xffffffff };
+
+	for (unsigned f = 0; f < 2; f++) {
+		struct made m = make("mov %r0, 9\ncall 94\nexit", features[f]);
+
+		for (unsigned e = 0; e < 6; e++) {
+			uint32_t word[2] = { edge[e], 3 };
+
+			ck_assert_uint_eq(enter(&m, word), 0);
+			ck_assert_uint_eq(word[0], edge[e]);
+			ck_assert_uint_eq(word[1], 3);
+		}
+		drop(m);
+	}
+}
+END_TEST
+
+enum { THREADS = 4, TURNS = 20000 };
+
+struct shared {
+	uint32_t lock;
+	uint64_t count;
+	struct made m;
+};
+
+static void *count_by_code(void *arg)
+{
+	struct shared *s = arg;
+
+	for (int i = 0; i < TURNS; i++)
+		enter(&s->m, s);
+	return NULL;
+}
+
+static void *count_in_c(void *arg)
+{
+	nb_helper_fn *lock = nb_helper_body(93), *unlock = nb_helper_body(94);
+	struct nb_run run = { .cpu = UINT32_MAX };
+	struct shared *s = arg;
+
+	for (int i = 0; i < TURNS; i++) {
+		lock(&run, (uintptr_t)&s->lock, 0, 0, 0, 0);
+		s->count++;
+		unlock(&run, (uintptr_t)&s->lock, 0, 0, 0, 0);
+	}
+	return NULL;
+}
+
+START_TEST(code_and_c_count_under_one_lock)
+{
+	struct shared s = { .lock = 0 };
+	uint64_t before = nb_spin_takeovers();
+	pthread_t t[THREADS];
+
+	s.m = make("mov %r6, %r1\ncall 93\nldxdw %r2, [%r6+8]\n"
+		   "add %r2, 1\nstxdw [%r6+8], %r2\nmov %r1, %r6\n"
+		   "call 94\nmov %r0, 0\nexit",
+		   (unsigned)ALL);
+	ck_assert_uint_eq(offsetof(struct shared, count), 8);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert(!pthread_create(
+			&t[i], NULL, i % 2 ? count_by_code : count_in_c, &s));
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	/* where a thread stood still for long, its lock was taken over, and
+	 * that may lose a turn */
+	if (nb_spin_takeovers() == before)
+		ck_assert_uint_eq(s.count, THREADS * TURNS);
+	ck_assert_uint_eq(s.lock, 0);
+	drop(s.m);
+}
+END_TEST
+
+/* ---- what is in the code ---- */
+
+static uint64_t word_at(const struct nb_jit *j, size_t at, size_t size)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, j->code + at, size);
+	return v;
+}
+
+static uint64_t address_of(const void *fn)
+{
+	uint64_t v;
+
+	memcpy(&v, fn, sizeof(v));
+	return v;
+}
+
+/* Places that call the function at @fn: directly, or through a register that
+ * it was put into. */
+static unsigned calls_of(const struct nb_jit *j, uint64_t fn)
+{
+	unsigned n = 0;
+
+#if defined(__x86_64__)
+	for (size_t i = 0; i + 9 <= j->size; i++) {
+		uint64_t end = (uintptr_t)j->code + i + 5;
+
+		if (j->code[i] == 0xe8)
+			n += end + (uint64_t)(int32_t)word_at(j, i + 1, 4) ==
+			     fn;
+		n += word_at(j, i, 8) == fn;
+	}
+#else
+	for (size_t i = 0; i + 4 <= j->size; i += 4) {
+		uint32_t w = (uint32_t)word_at(j, i, 4);
+		int64_t off = (int64_t)((uint64_t)w << 38) >> 36;
+
+		if (w >> 26 == 0x94000000u >> 26)
+			n += (uintptr_t)j->code + i + (uint64_t)off == fn;
+		n += (w & 0xfffffc1f) == 0xd63f0000; /* BLR */
+	}
+#endif
+	return n;
+}
+
+static struct nb_map *map_new(enum nb_map_type type, uint32_t entries)
+{
+	const struct nb_map_def def = { .name = "m",
+					.type = type,
+					.key_size = 4,
+					.value_size = 8,
+					.max_entries = entries };
+	struct nb_err err = { 0 };
+	struct nb_map *m;
+
+	ck_assert_msg(!nb_map_new(&m, &def, &err), "%s", err.text);
+	return m;
+}
+
+#define LOOKUP                                                            \
+	"mov %r2, %r10\nadd %r2, -4\nlddw %r1, 0x7000\ncall 1\njeq %r0, " \
+	"0, +1\nldxdw %r0, [%r0]\nexit"
+#define CONSTANT_KEY "stw [%r10-4], 3\n" LOOKUP
+#define UNKNOWN_KEY "ldxw %r3, [%r1]\nstxw [%r10-4], %r3\n" LOOKUP
+
+START_TEST(helpers_are_called_directly)
+{
+	struct made m =
+		make("call 5\nmov %r6, %r0\ncall 8\nexit", (unsigned)ALL);
+	nb_helper_fn *clock = nb_helper_body(5), *cpu = nb_helper_body(8);
+
+#if defined(__x86_64__)
+	ck_assert_uint_eq(calls_of(m.j, address_of(&clock)), 1);
+	ck_assert_uint_eq(calls_of(m.j, address_of(&cpu)), 1);
+#else
+	(void)clock, (void)cpu;
+	ck_assert_uint_eq(calls_of(m.j, 0), 2);
+#endif
+	drop(m);
+}
+END_TEST
+
+START_TEST(lookups_are_in_the_code)
+{
+	struct nb_map *array = map_new(NB_MAP_ARRAY, 0x123457);
+	struct nb_map *hash = map_new(NB_MAP_HASH, 16);
+	struct made known, unknown, called;
+	nb_helper_fn *helper = nb_helper_body(1);
+
+	known = make_with(CONSTANT_KEY, array, NULL, (unsigned)ALL);
+	unknown = make_with(UNKNOWN_KEY, array, NULL, (unsigned)ALL);
+	called = make_with(UNKNOWN_KEY, hash, NULL, (unsigned)ALL);
+	ck_assert_uint_eq(calls_of(known.j, address_of(&helper)), 0);
+	ck_assert_uint_eq(calls_of(unknown.j, address_of(&helper)), 0);
+#if defined(__x86_64__)
+	ck_assert_uint_eq(calls_of(called.j, address_of(&helper)), 0);
+#endif
+	ck_assert_uint_eq(calls_of(called.j, address_of(&hash->lookup)), 1);
+	/* the key's bound is folded away, with its compare and the product */
+	ck_assert_uint_lt(known.j->size + 12, unknown.j->size);
+	drop(known);
+	drop(unknown);
+	drop(called);
+	nb_map_put(array);
+	nb_map_put(hash);
+}
+END_TEST
+
+static size_t size_of(const char *text, const uint8_t *aux)
+{
+	struct made m = make_with(text, NULL, aux, (unsigned)ALL);
+	size_t size = m.j->size;
+
+	drop(m);
+	return size;
+}
+
+START_TEST(divisors_that_are_not_zero_are_not_checked)
+{
+	enum { R = NB_AUX_REACHED };
+	static const char *const text[] = {
+		"ldxdw %r0, [%r1]\nldxdw %r2, [%r1+8]\ndiv %r0, %r2\nexit",
+		"ldxdw %r0, [%r1]\nldxdw %r2, [%r1+8]\nmod32 %r0, %r2\nexit",
+	};
+	static const uint8_t plain[] = { R, R, R, R };
+	static const uint8_t known[] = { R, R, R | NB_AUX_NONZERO, R };
+
+	for (unsigned i = 0; i < 2; i++)
+#if defined(__x86_64__)
+		ck_assert_uint_lt(size_of(text[i], known),
+				  size_of(text[i], plain));
+#else /* the instruction itself gives 0 */
+		ck_assert_uint_eq(size_of(text[i], known),
+				  size_of(text[i], plain));
+#endif
+}
+END_TEST
+
+/* Instructions of 32 bits zero the upper half themselves: none is longer than
+ * its twin of 64 bits. */
+START_TEST(nothing_is_zeroed_twice)
+{
+	static const char *const op[] = { "add", "sub", "mul", "or",   "and",
+					  "xor", "lsh", "rsh", "arsh", "mov" };
+	char narrow[64], wide[64];
+
+	for (unsigned i = 0; i < sizeof(op) / sizeof(op[0]); i++)
+		for (unsigned reg = 0; reg < 2; reg++) {
+			const char *with = reg ? "%r3" : "5";
+
+			snprintf(narrow, sizeof(narrow), "%s32 %%r2, %s\nexit",
+				 op[i], with);
+			snprintf(wide, sizeof(wide), "%s %%r2, %s\nexit", op[i],
+				 with);
+			ck_assert_msg(size_of(narrow, NULL) <=
+					      size_of(wide, NULL),
+				      "%s", narrow);
+		}
+}
+END_TEST
+
+START_TEST(locks_and_records_are_in_the_code)
+{
+	nb_helper_fn *unlock = nb_helper_body(94), *lock = nb_helper_body(93);
+	nb_helper_fn *submit = nb_helper_body(132);
+	struct made m = make("mov %r6, %r1\ncall 93\nmov %r1, %r6\ncall 94\n"
+			     "mov %r1, %r6\ncall 132\nexit",
+			     (unsigned)ALL);
+
+#if defined(__x86_64__)
+	ck_assert_uint_eq(calls_of(m.j, address_of(&lock)), 1);
+	ck_assert_uint_eq(calls_of(m.j, address_of(&unlock)), 0);
+	ck_assert_uint_eq(calls_of(m.j, address_of(&submit)), 0);
+#else /* without compare-and-swap of one instruction both are called */
+	(void)lock, (void)unlock, (void)submit;
+	ck_assert_uint_le(calls_of(m.j, 0), nb_jit_arch()->features() ? 1 : 2);
+#endif
+	drop(m);
+}
+END_TEST
+
+static int no_compiler(void)
+{
+	puts("ok 1 - jit_inline # SKIP no compiler for this machine");
+	return 0;
+}
+
+UNIT_MAIN("jit_inline", if (!nb_jit_arch()) return no_compiler();
+	  tcase_add_test(tc, records_are_finished_as_in_c);
+	  tcase_add_test(tc, free_locks_are_taken_and_given_back);
+	  tcase_add_test(tc, taken_locks_go_to_the_helper);
+	  tcase_add_test(tc, locks_of_others_are_not_given_back);
+	  tcase_add_test(tc, code_and_c_count_under_one_lock);
+	  tcase_add_test(tc, helpers_are_called_directly);
+	  tcase_add_test(tc, lookups_are_in_the_code);
+	  tcase_add_test(tc, divisors_that_are_not_zero_are_not_checked);
+	  tcase_add_test(tc, nothing_is_zeroed_twice);
+	  tcase_add_test(tc, locks_and_records_are_in_the_code);)
