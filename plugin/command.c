@@ -44,6 +44,8 @@ static nb_handler_fn *const handlers[] = {
 	[NB_CMD_CHECK_AGREEMENT] = nb_cmd_check_agreement,
 	[NB_CMD_EXPLAIN] = nb_cmd_explain,
 	[NB_CMD_DECISION_TAIL] = nb_cmd_decision_tail,
+	[NB_CMD_TELEMETRY] = nb_cmd_telemetry,
+	[NB_CMD_STATS] = nb_cmd_stats,
 	[NB_CMD_TRACE_TAIL] = nb_cmd_trace_tail,
 };
 

@@ -10,3 +10,4 @@ $(B)/test/unit/steps/%.o: plugin/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DNB_STEPS $(CFLAGS) -c -o $@ $<
 $(B)/test/unit/test_tuner: $(call o,plugin/*.c plugin/abi/*.c)
+$(B)/test/unit/test_profiler: $(call o,plugin/*.c plugin/abi/*.c test/host/prof.c)

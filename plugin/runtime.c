@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "plugin/control.h"
+#include "plugin/events.h"
 #include "plugin/fence.h"
 #include "plugin/segment.h"
 #include "plugin/tuner.h"
@@ -277,6 +278,7 @@ void nb_runtime_tick(struct nb_runtime *rt)
 		nb_comm_tell_mismatch(c);
 	nb_runtime_unlock(rt);
 	nb_watch_turn(rt);
+	nb_events_turn();
 }
 
 /* ---- sums ---- */
@@ -351,6 +353,7 @@ static void after_fork_child(void)
 	rt->seg = NULL;
 	nb_control_forked(rt->control);
 	rt->forked = made == MADE;
+	nb_events_forked();
 	pthread_mutex_unlock(&rt->lock);
 	pthread_mutex_unlock(&init_lock);
 }
@@ -564,6 +567,7 @@ static __attribute__((destructor)) void end(void)
 		return;
 	nb_control_stop(rt->control);
 	rt->control = NULL;
+	nb_events_end();
 	if (!rt->comms)
 		free_all(rt);
 	made = FAILED;

@@ -43,6 +43,8 @@ CMD(COMM_SHOW,      "comm show",       "COMM [slot=N]",                         
 CMD(CHECK_AGREEMENT, "check agreement", "[comm=ID]",                         0, 0, OBSERVE, "do the ranks of each communicator on this host decide alike, and if not, which decision was the first")
 CMD(EXPLAIN,        "explain",         "COLLECTIVE SIZE [comm=ID]",               2, 2, OBSERVE, "what would be decided for a collective and why")
 CMD(DECISION_TAIL,  "decision tail",   "[COUNT] [follow=yes] [comm=ID]",          0, 1, OBSERVE, "the last decisions; follow=yes: and those to come")
+CMD(TELEMETRY,      "telemetry",       "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, CONTROL, "measure every collective from now on, or no more; gpu=yes: with the kernels' own times, which costs each some latency")
+CMD(STATS,          "stats",           "[comm=ID] [limit=N] [after=N]",           0, 0, OBSERVE, "what telemetry has measured: by collective, size, algorithm and protocol")
 CMD(TRACE_TAIL,     "trace tail",      "[COUNT] [follow=yes]",                    0, 1, OBSERVE, "what policies printed with bpf_trace_printk")
 
 #undef CMD

@@ -5,6 +5,7 @@
 #include "plugin/abi/tuner_abi.h"
 
 #include "plugin/comm.h"
+#include "plugin/events.h"
 #include "plugin/runtime.h"
 
 static uint32_t clamp32(size_t n)
@@ -39,6 +40,7 @@ int nb_tuner_init(void **context, const struct nb_tuner_init *init)
 	rt = nb_runtime_get(init->logger);
 	if (rt)
 		*context = nb_comm_new(rt, &c);
+	nb_events_tell_size(c.ranks, c.nodes);
 	return NB_NCCL_SUCCESS;
 }
 

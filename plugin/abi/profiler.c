@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+// The profiler's entry points for all versions: from NCCL's descriptors, whose
+// layout is rows of core/tbl/profiler.h, to ours. Each version's functions are
+// compiled by themselves, so that its offsets are constants. Nothing fails
+// towards NCCL, which ignores the results anyway.
+#include "plugin/abi/profiler_abi.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "core/tbl/ctx.h"
+#include "plugin/events.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* offset_COLL_seq[v]: -1 where version v has no such field */
+#define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6)                     \
+	static const int16_t offset_##event##_##field[7] = { -1, v1, v2, v3, \
+							     v4, v5, v6 };
+#include "core/tbl/profiler.h"
+
+/* ---- reading descriptors, which may lie anywhere ---- */
+
+INLINE uint64_t read_u64(const char *d, int off)
+{
+	uint64_t v = 0;
+
+	if (off >= 0)
+		memcpy(&v, d + off, sizeof(v));
+	return v;
+}
+
+INLINE int32_t read_i32(const char *d, int off)
+{
+	int32_t v = 0;
+
+	if (off >= 0)
+		memcpy(&v, d + off, sizeof(v));
+	return v;
+}
+
+INLINE uint32_t read_u8(const char *d, int off)
+{
+	return off >= 0 ? (unsigned char)d[off] : 0;
+}
+
+INLINE const char *read_text(const char *d, int off)
+{
+	return (const char *)(uintptr_t)read_u64(d, off);
+}
+
+/* ---- NCCL's words ---- */
+
+struct word {
+	const char *text;
+	uint32_t number, size;
+};
+
+static const struct word funcs[] = {
+	{ "AllReduce", 4, 0 }, /* the most frequent first */
+#define PROF_FUNC(number, name, word, coll) { name, number, 0 },
+#include "core/tbl/profiler.h"
+};
+
+static const struct word types[] = {
+#define PROF_TYPE(number, name, bytes) { name, number, bytes },
+#include "core/tbl/profiler.h"
+	/* what NCCL says of ncclUint8 */
+	{ "Unknown", 1, 1 },
+};
+
+static const struct word algos[] = {
+#define NCCL_ALGO(name, value, text) { #name, value, 0 },
+#include "core/tbl/nccl.h"
+};
+
+static const struct word protos[] = {
+#define NCCL_PROTO(name, value, text) { #name, value, 0 },
+#include "core/tbl/nccl.h"
+};
+
+static const struct word *find(const struct word *list, size_t n,
+			       const char *text)
+{
+	for (size_t i = 0; text && i < n; i++)
+		if (list[i].text[0] == text[0] && !strcmp(list[i].text, text))
+			return &list[i];
+	return NULL;
+}
+#define FIND(list, text) find(list, sizeof(list) / sizeof((list)[0]), text)
+
+static uint32_t number(const struct word *w)
+{
+	return w ? w->number : NB_WORD_NONE;
+}
+
+/* v1 has numbers where the others have texts. */
+#define WORD(list, d, v, off)            \
+	((v) == 1 ? read_u8(d, (off)[v]) \
+		  : number(FIND(list, read_text(d, (off)[v]))))
+
+static uint32_t type_size(uint32_t type)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i].number == type)
+			return types[i].size;
+	return 0;
+}
+
+/* count * size, and no more than fits */
+static uint64_t bytes_of(uint64_t count, uint32_t type)
+{
+	uint64_t bytes;
+
+	if (__builtin_mul_overflow(count, (uint64_t)type_size(type), &bytes))
+		return UINT64_MAX >> 1;
+	return bytes;
+}
+
+INLINE void read_coll(struct nb_descr *to, const char *d, int v)
+{
+	to->comm = read_u64(d, offset_COLL_comm[v]);
+	to->seq = read_u64(d, offset_COLL_seq[v]);
+	to->func = WORD(funcs, d, v, offset_COLL_func);
+	to->algo = WORD(algos, d, v, offset_COLL_algo);
+	to->proto = WORD(protos, d, v, offset_COLL_proto);
+	to->datatype = WORD(types, d, v, offset_COLL_datatype);
+	to->channels = read_u8(d, offset_COLL_channels[v]);
+	to->bytes = bytes_of(read_u64(d, offset_COLL_count[v]), to->datatype);
+	to->peer = read_i32(d, offset_COLL_root[v]);
+}
+
+INLINE void read_p2p(struct nb_descr *to, const char *d, int v)
+{
+	to->comm = read_u64(d, offset_P2P_comm[v]);
+	to->func = WORD(funcs, d, v, offset_P2P_func);
+	to->datatype = WORD(types, d, v, offset_P2P_datatype);
+	to->algo = to->proto = NB_WORD_NONE;
+	to->channels = read_u8(d, offset_P2P_channels[v]);
+	to->bytes = bytes_of(read_u64(d, offset_P2P_count[v]), to->datatype);
+	to->peer = read_i32(d, offset_P2P_peer[v]);
+}
+
+/* @v is a constant wherever this is inlined. */
+INLINE void read_descr(struct nb_descr *to, const char *d, int v)
+{
+	to->parent = read_u64(d, 8);
+	to->rank = read_i32(d, 16);
+	switch (to->event) {
+	case NB_EVENT_COLL:
+		read_coll(to, d, v);
+		break;
+	case NB_EVENT_P2P:
+		read_p2p(to, d, v);
+		break;
+	case NB_EVENT_PROXY_OP:
+		to->pid = read_i32(d, offset_PROXY_OP_pid[v]);
+		to->channel = read_u8(d, offset_PROXY_OP_channel[v]);
+		to->peer = read_i32(d, offset_PROXY_OP_peer[v]);
+		to->send = (uint32_t)read_i32(d, offset_PROXY_OP_is_send[v]);
+		break;
+	case NB_EVENT_PROXY_STEP:
+		to->step = read_i32(d, offset_PROXY_STEP_step[v]);
+		break;
+	case NB_EVENT_KERNEL_CH:
+		to->channel = read_u8(d, offset_KERNEL_CH_channel[v]);
+		to->timer = read_u64(d, offset_KERNEL_CH_timer[v]);
+		to->has_timer = offset_KERNEL_CH_timer[v] >= 0;
+		break;
+	}
+}
+
+/* The bit of the type that is set; NB_NEVENTS for none or several. */
+INLINE uint32_t event_of(const char *d, int v)
+{
+	uint64_t type = v >= 5 ? read_u64(d, 0) : read_u8(d, 0);
+
+	if (!type || type & (type - 1) || type >> NB_NEVENTS)
+		return NB_NEVENTS;
+	return (uint32_t)__builtin_ctzll(type);
+}
+
+INLINE int start(void *context, void **to, const char *d, int v)
+{
+	struct nb_descr e;
+	uint64_t h = 0;
+
+	if (!to)
+		return NB_NCCL_SUCCESS;
+	if (d) {
+		uint32_t event = event_of(d, v);
+
+		if (nb_events_wanted(event)) {
+			memset(&e, 0, sizeof(e));
+			e.event = event;
+			read_descr(&e, d, v);
+			h = nb_events_start(context, &e);
+		} else {
+			h = nb_events_pass(context, event);
+		}
+	}
+	/* always: for some events NCCL's variable is not initialised */
+	*to = (void *)(uintptr_t)h;
+	return NB_NCCL_SUCCESS;
+}
+
+static int stop_event(void *handle)
+{
+	nb_events_stop(handle);
+	return NB_NCCL_SUCCESS;
+}
+
+/* In all versions what is used of the arguments are their first 8 bytes. */
+static int record_event_state(void *handle, int state, void *args)
+{
+	nb_events_record(handle, state, args ? read_u64(args, 0) : 0,
+			 args != NULL);
+	return NB_NCCL_SUCCESS;
+}
+
+static int finalize(void *context)
+{
+	nb_events_finalize(context);
+	return NB_NCCL_SUCCESS;
+}
+
+static int init_v1(void **context, int *mask, uint32_t abi)
+{
+	struct nb_pcomm_init init = {
+		.abi = abi, .mask = mask, .rank = -1, .ranks = -1, .nodes = -1
+	};
+
+	nb_events_init(context, &init, NULL);
+	return NB_NCCL_SUCCESS;
+}
+
+static int init_v4(void **context, int *mask, const char *name, uint64_t comm,
+		   int nodes, int ranks, int rank, nb_nccl_logger *logger)
+{
+	struct nb_pcomm_init init = { .abi = 4,
+				      .mask = mask,
+				      .name = name,
+				      .comm_id = comm,
+				      .has_id = true,
+				      .rank = rank,
+				      .ranks = ranks,
+				      .nodes = nodes };
+
+	nb_events_init(context, &init, logger);
+	return NB_NCCL_SUCCESS;
+}
+
+static void init_v5(void **context, const struct nb_pcomm_init *what,
+		    nb_nccl_logger *logger)
+{
+	nb_events_init(context, what, logger);
+}
+
+#define START(v)                                                         \
+	static int start_v##v(void *context, void **handle, void *descr) \
+	{                                                                \
+		return start(context, handle, descr, v);                 \
+	}
+START(1)
+START(2)
+START(3)
+START(4)
+START(5)
+START(6)
+
+#define INIT_V1(v)                                        \
+	static int init_v1_##v(void **context, int *mask) \
+	{                                                 \
+		return init_v1(context, mask, v);         \
+	}
+INIT_V1(1)
+INIT_V1(2)
+INIT_V1(3)
+
+#define INIT_V5(v)                                                          \
+	static int init_v5_##v(void **context, uint64_t comm, int *mask,    \
+			       const char *name, int nodes, int ranks,      \
+			       int rank, nb_nccl_logger *logger)            \
+	{                                                                   \
+		init_v5(context,                                            \
+			&(struct nb_pcomm_init){ v, mask, name, comm, true, \
+						 rank, ranks, nodes },      \
+			logger);                                            \
+		return NB_NCCL_SUCCESS;                                     \
+	}
+INIT_V5(5)
+INIT_V5(6)
+
+#define PROFILER(v, of, fn)                                      \
+	NB_EXPORT const struct nb_profiler ncclProfiler_v##v = { \
+		"ncclbpf",  { .of = fn },	start_v##v,      \
+		stop_event, record_event_state, finalize         \
+	};
+PROFILER(1, v1, init_v1_1)
+PROFILER(2, v1, init_v1_2)
+PROFILER(3, v1, init_v1_3)
+PROFILER(4, v4, init_v4)
+PROFILER(5, v5, init_v5_5)
+PROFILER(6, v5, init_v5_6)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_CLOCK_H
+#define NB_PLUGIN_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+/*
+ * CLOCK_MONOTONIC in nanoseconds, for events: from the processor's counter
+ * where it runs at one speed (x86-64 with an invariant time stamp counter,
+ * arm64), else from the system. The rate is taken over two milliseconds at
+ * first and refined by nb_clock_turn.
+ */
+struct nb_clock {
+	uint64_t ticks0, ns0;
+	uint64_t mult; /* atomic; ns = ticks * mult / 2^32; 0: the system's */
+};
+extern struct nb_clock nb_clock;
+
+/* Find out what can be used; once, may sleep two milliseconds. */
+void nb_clock_init(void);
+/* Refine the rate; now and then. */
+void nb_clock_turn(void);
+uint64_t nb_clock_system(void);
+
+static inline uint64_t nb_clock_ticks(void)
+{
+#if defined(__x86_64__)
+	return __rdtsc();
+#elif defined(__aarch64__)
+	uint64_t t;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+	return t;
+#else
+	return 0;
+#endif
+}
+
+static inline uint64_t nb_clock_ns(void)
+{
+	uint64_t mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
+
+	if (!mult)
+		return nb_clock_system();
+	__extension__ typedef unsigned __int128 wide;
+	return nb_clock.ns0 +
+	       (uint64_t)(((wide)(nb_clock_ticks() - nb_clock.ticks0) * mult) >>
+			  32);
+}
+
+#endif

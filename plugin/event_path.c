@@ -1,0 +1,678 @@
+// SPDX-License-Identifier: MIT
+// What happens in NCCL's threads: an event takes a slot, its children find it
+// by number, and whoever brings the last piece makes the sample. All fields
+// are atomic and relaxed; the word of a slot says whose they are, and only who
+// has moved it into a state of its own may use them. Nothing here locks,
+// waits, allocates or calls the system.
+#include "plugin/clock.h"
+#include "plugin/events.h"
+
+#include <string.h>
+
+#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+
+/* States of a slot; BUSY ones are one thread's alone. */
+enum state { FREE, BUSY, OPEN, STOPPED, DONE };
+
+enum {
+	AT_NUMBER = 28,
+	AT_CHILDREN = 16,
+	AT_KERNELS = 8,
+	STATE = 255,
+	MOST_CHILDREN = 4095,
+	MOST_KERNELS = 255
+};
+#define ONE_CHILD (UINT64_C(1) << AT_CHILDREN)
+#define ONE_KERNEL (UINT64_C(1) << AT_KERNELS)
+
+/* A slot that is older than this may be given up for a new event. */
+static const uint64_t OLD_NS = 10000000000;
+/* Proxies begin within this, if at all. */
+static const uint64_t QUIET_NS = 200000000;
+/* Kernels may wait for the GPU this long. */
+static const uint64_t PATIENCE_NS = 60000000000;
+
+/* What a slot's "what" holds. */
+enum {
+	W_FUNC = 0,
+	W_ALGO = 8,
+	W_PROTO = 16,
+	W_CHANNELS = 24,
+	W_EXPECT = 32,
+	W_LATE = 40
+};
+/* And a child's. */
+enum { C_KIND = 0, C_CHANNEL = 8, C_SEND = 16, C_TIMER = 17, C_STEP = 32 };
+
+static uint32_t word_of(uint64_t what, int at)
+{
+	return (uint32_t)(what >> at) & 255;
+}
+
+static uint64_t number_of(uint64_t word)
+{
+	return word >> AT_NUMBER;
+}
+
+static uint32_t children_of(uint64_t word)
+{
+	return (uint32_t)(word >> AT_CHILDREN) & MOST_CHILDREN;
+}
+
+static uint32_t kernels_of(uint64_t word)
+{
+	return (uint32_t)(word >> AT_KERNELS) & MOST_KERNELS;
+}
+
+static bool move(uint64_t *word, uint64_t *from, uint64_t to)
+{
+	return __atomic_compare_exchange_n(word, from, to, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static void least(uint64_t *p, uint64_t v)
+{
+	uint64_t have = GET(*p);
+
+	while (v < have &&
+	       !__atomic_compare_exchange_n(p, &have, v, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+static void most(uint64_t *p, uint64_t v)
+{
+	uint64_t have = GET(*p);
+
+	while (v > have &&
+	       !__atomic_compare_exchange_n(p, &have, v, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+static uint64_t handle(const struct nb_pcomm *pc, uint32_t kind, uint64_t n)
+{
+	return nb_prof.nonce | (uint64_t)kind << NB_HANDLE_KIND |
+	       (uint64_t)pc->index << NB_HANDLE_COMM | n;
+}
+
+static uint32_t kind_of(uint64_t h)
+{
+	return (uint32_t)(h >> NB_HANDLE_KIND) & 15;
+}
+
+/* ---- samples ---- */
+
+/* @from is UINT64_MAX where nothing came. */
+static bool span(uint64_t from, uint64_t to, uint64_t *ns)
+{
+	if (from == UINT64_MAX || !to)
+		return false;
+	if (to < from) {
+		nb_events_lose(NB_LOST_CLOCK);
+		return false;
+	}
+	*ns = to - from;
+	return true;
+}
+
+static void choose_exec(struct nb_sample *s, bool gpu)
+{
+	int from = s->has[NB_TEL_KERNEL]    ? NB_TEL_KERNEL
+		   : s->has[NB_TEL_NETWORK] ? NB_TEL_NETWORK
+					    : -1;
+
+	if (from < 0)
+		return;
+	s->has[NB_TEL_EXEC] = true;
+	s->ns[NB_TEL_EXEC] = s->ns[from];
+	s->source = from == NB_TEL_NETWORK ? NB_SOURCE_PROXY
+		    : gpu		   ? NB_SOURCE_GPU
+					   : NB_SOURCE_KERNEL_CPU;
+}
+
+/* The slot is BUSY and ours. @whole: all of its kernels have told. */
+static void sample(struct nb_pcomm *pc, const struct nb_op_slot *s, bool whole)
+{
+	uint64_t what = GET(s->what);
+	struct nb_sample o = {
+		.comm_id = GET(pc->comm_id),
+		.seq = GET(s->seq),
+		.bytes = GET(s->bytes),
+		.start_ns = GET(s->start),
+		.func = word_of(what, W_FUNC),
+		.algo = word_of(what, W_ALGO),
+		.proto = word_of(what, W_PROTO),
+		.channels = word_of(what, W_CHANNELS),
+		.rank = GET(pc->rank),
+		.ranks = GET(pc->ranks),
+		.nodes = GET(pc->nodes),
+		.peer = (int32_t)GET(s->peer),
+	};
+	bool gpu;
+
+	o.has[NB_TEL_ENQUEUE] =
+		span(o.start_ns, GET(s->stop), &o.ns[NB_TEL_ENQUEUE]);
+	gpu = whole &&
+	      span(GET(s->gpu_first), GET(s->gpu_last), &o.ns[NB_TEL_KERNEL]);
+	o.has[NB_TEL_KERNEL] =
+		gpu || (whole && span(GET(s->cpu_first), GET(s->cpu_last),
+				      &o.ns[NB_TEL_KERNEL]));
+	o.has[NB_TEL_NETWORK] = span(GET(s->proxy_first), GET(s->proxy_last),
+				     &o.ns[NB_TEL_NETWORK]);
+	choose_exec(&o, gpu);
+	if (GET(nb_prof.telemetry))
+		nb_tel_add(&pc->tel, &o);
+}
+
+/* Is there nothing more to come? */
+static bool complete(const struct nb_op_slot *s, uint64_t word)
+{
+	uint64_t what = GET(s->what);
+	uint32_t expect = word_of(what, W_EXPECT);
+
+	if ((word & STATE) != STOPPED || children_of(word))
+		return false;
+	return expect ? kernels_of(word) >= expect : !word_of(what, W_LATE);
+}
+
+/*
+ * Make the sample if it is complete; who moves the word does it. @word: as
+ * just seen.
+ */
+static void settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
+{
+	uint64_t n = number_of(word) << AT_NUMBER;
+
+	if (!complete(s, word) || !move(&s->word, &word, n | BUSY))
+		return;
+	sample(pc, s, true);
+	__atomic_store_n(&s->word, n | DONE, __ATOMIC_RELEASE);
+}
+
+/* Take what there is and no more; @word: as just seen. */
+static void give_up(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
+{
+	uint64_t n = number_of(word) << AT_NUMBER;
+	uint64_t what = GET(s->what);
+	bool stopped = (word & STATE) == STOPPED;
+	bool whole = !children_of(word) &&
+		     kernels_of(word) >= word_of(what, W_EXPECT);
+
+	if (!move(&s->word, &word, n | BUSY))
+		return;
+	if (stopped)
+		sample(pc, s, whole);
+	if (!stopped || !whole)
+		nb_events_lose(NB_LOST_CUT);
+	__atomic_store_n(&s->word, n | DONE, __ATOMIC_RELEASE);
+}
+
+/* ---- collectives, sends and receives ---- */
+
+/* A slot for running number @n, BUSY; NULL: its last user is still at it. */
+static struct nb_op_slot *take(struct nb_pcomm *pc, uint64_t n, uint64_t now)
+{
+	struct nb_op_slot *s = &pc->coll[n % NB_COLL_SLOTS];
+	uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+
+	switch ((enum state)(word & STATE)) {
+	case STOPPED:
+	case OPEN:
+		if (now - GET(s->touched) < OLD_NS &&
+		    ((word & STATE) == OPEN || children_of(word) ||
+		     word_of(GET(s->what), W_EXPECT)))
+			return NULL;
+		give_up(pc, s, word);
+		word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+		break;
+	case FREE:
+	case BUSY:
+	case DONE:
+		break;
+	}
+	if ((word & STATE) != FREE && (word & STATE) != DONE)
+		return NULL;
+	return move(&s->word, &word, n << AT_NUMBER | BUSY) ? s : NULL;
+}
+
+/* Bytes of the whole collective, as a tuner counts them. */
+static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
+{
+	enum { ALL_GATHER = 2, REDUCE_SCATTER = 3 };
+	int32_t ranks = GET(pc->ranks);
+
+	if (ranks > 0 && (d->func == ALL_GATHER || d->func == REDUCE_SCATTER))
+		return d->bytes * (uint64_t)ranks;
+	return d->bytes;
+}
+
+static uint64_t start_coll(struct nb_pcomm *pc, const struct nb_descr *d)
+{
+	uint64_t n = __atomic_add_fetch(&pc->next_coll, 1, __ATOMIC_RELAXED) &
+		     NB_HANDLE_NUMBER;
+	uint32_t need = GET(nb_prof.need);
+	uint64_t now = nb_clock_ns();
+	struct nb_op_slot *s = take(pc, n, now);
+	uint64_t expect = 0;
+
+	if (!s) {
+		nb_events_lose(NB_LOST_FULL);
+		return handle(pc, d->event, 0);
+	}
+	if (pc->abi >= 4 && need & NB_EVENT_BIT(KERNEL_CH))
+		expect = d->channels;
+	SET(s->start, now);
+	SET(s->touched, now);
+	SET(s->stop, 0);
+	SET(s->gpu_first, UINT64_MAX);
+	SET(s->gpu_last, 0);
+	SET(s->cpu_first, UINT64_MAX);
+	SET(s->cpu_last, 0);
+	SET(s->proxy_first, UINT64_MAX);
+	SET(s->proxy_last, 0);
+	SET(s->seq, d->seq);
+	SET(s->bytes, whole_bytes(pc, d));
+	SET(s->peer, (uint64_t)(uint32_t)d->peer);
+	SET(s->what, (uint64_t)d->func << W_FUNC | (uint64_t)d->algo << W_ALGO |
+			     (uint64_t)d->proto << W_PROTO |
+			     (uint64_t)d->channels << W_CHANNELS |
+			     expect << W_EXPECT |
+			     (uint64_t) !!(need & (NB_EVENT_BIT(KERNEL_CH) |
+						   NB_EVENT_BIT(PROXY_OP) |
+						   NB_EVENT_BIT(PROXY_STEP)))
+				     << W_LATE);
+	__atomic_store_n(&s->word, n << AT_NUMBER | OPEN, __ATOMIC_RELEASE);
+	return handle(pc, d->event, n);
+}
+
+/* The slot of a handle of kind COLL or P2P; NULL: none of this process. */
+static struct nb_op_slot *slot_of(uint64_t h, struct nb_pcomm **pc)
+{
+	uint64_t n = h & NB_HANDLE_NUMBER;
+
+	*pc = nb_pcomm_of(h);
+	if (!*pc || !n || n <= GET((*pc)->base_coll) ||
+	    (kind_of(h) != NB_EVENT_COLL && kind_of(h) != NB_EVENT_P2P))
+		return NULL;
+	return &(*pc)->coll[n % NB_COLL_SLOTS];
+}
+
+static void stop_coll(uint64_t h)
+{
+	struct nb_pcomm *pc;
+	struct nb_op_slot *s = slot_of(h, &pc);
+	uint64_t n = h & NB_HANDLE_NUMBER, word, now;
+
+	if (!s) {
+		if (n)
+			nb_events_lose(NB_LOST_STALE);
+		return;
+	}
+	word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+	if (number_of(word) != n || (word & STATE) != OPEN) {
+		nb_events_lose(NB_LOST_STALE);
+		return;
+	}
+	now = nb_clock_ns();
+	SET(s->stop, now);
+	while (number_of(word) == n && (word & STATE) == OPEN) {
+		uint64_t to = (word & ~(uint64_t)STATE) | STOPPED;
+
+		if (move(&s->word, &word, to)) {
+			SET(s->touched, now);
+			settle(pc, s, to);
+			return;
+		}
+	}
+}
+
+/* ---- children of collectives ---- */
+
+/* One more child is open; false: the parent is over. */
+static bool adopt(struct nb_op_slot *s, uint64_t n)
+{
+	uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+
+	while (number_of(word) == n && children_of(word) < MOST_CHILDREN &&
+	       ((word & STATE) == OPEN || (word & STATE) == STOPPED))
+		if (move(&s->word, &word, word + ONE_CHILD))
+			return true;
+	return false;
+}
+
+static void let_go(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t n,
+		   bool kernel, uint64_t now)
+{
+	uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+
+	while (number_of(word) == n && children_of(word) &&
+	       ((word & STATE) == OPEN || (word & STATE) == STOPPED)) {
+		uint64_t to = word - ONE_CHILD;
+
+		if (kernel && kernels_of(word) < MOST_KERNELS)
+			to += ONE_KERNEL;
+		SET(s->touched, now);
+		if (!move(&s->word, &word, to))
+			continue;
+		settle(pc, s, to);
+		return;
+	}
+}
+
+static struct nb_child_slot *child_of(uint64_t h, struct nb_pcomm **pc)
+{
+	uint64_t n = h & NB_HANDLE_NUMBER;
+
+	*pc = nb_pcomm_of(h);
+	if (!*pc || !n || n <= GET((*pc)->base_child))
+		return NULL;
+	return &(*pc)->child[n % NB_CHILD_SLOTS];
+}
+
+static struct nb_child_slot *take_child(struct nb_pcomm *pc, uint64_t n,
+					uint64_t now)
+{
+	struct nb_child_slot *c = &pc->child[n % NB_CHILD_SLOTS];
+	uint64_t word = __atomic_load_n(&c->word, __ATOMIC_ACQUIRE);
+
+	if ((word & STATE) == OPEN) {
+		if (now - GET(c->start) < OLD_NS)
+			return NULL;
+		nb_events_lose(NB_LOST_CUT);
+	} else if ((word & STATE) == BUSY) {
+		return NULL;
+	}
+	return move(&c->word, &word, n << AT_NUMBER | BUSY) ? c : NULL;
+}
+
+/* Does the parent live here, and take one more? @own: it has one at all. */
+static bool find_parent(const struct nb_descr *d, uint64_t *parent)
+{
+	struct nb_pcomm *pc;
+	struct nb_op_slot *s;
+
+	*parent = 0;
+	if (d->event == NB_EVENT_GROUP || !d->parent)
+		return true;
+	if (d->pid && d->pid != nb_prof.pid) {
+		nb_events_lose(NB_LOST_FOREIGN);
+		return true; /* an event of its own */
+	}
+	if (d->event == NB_EVENT_PROXY_STEP) {
+		*parent = d->parent;
+		return true;
+	}
+	s = slot_of(d->parent, &pc);
+	if (s && adopt(s, d->parent & NB_HANDLE_NUMBER)) {
+		*parent = d->parent;
+		return true;
+	}
+	if (d->parent & NB_HANDLE_NUMBER)
+		nb_events_lose(NB_LOST_STALE);
+	return false;
+}
+
+static uint64_t start_child(struct nb_pcomm *pc, const struct nb_descr *d)
+{
+	uint64_t n, parent, now = nb_clock_ns();
+	struct nb_child_slot *c;
+
+	if (!find_parent(d, &parent))
+		return handle(pc, d->event, 0);
+	n = __atomic_add_fetch(&pc->next_child, 1, __ATOMIC_RELAXED) &
+	    NB_HANDLE_NUMBER;
+	c = take_child(pc, n, now);
+	if (!c) {
+		struct nb_pcomm *up;
+		struct nb_op_slot *s = slot_of(parent, &up);
+
+		nb_events_lose(NB_LOST_FULL);
+		if (s)
+			let_go(up, s, parent & NB_HANDLE_NUMBER, false, now);
+		return handle(pc, d->event, 0);
+	}
+	SET(c->parent, parent);
+	SET(c->start, now);
+	SET(c->timer, d->timer);
+	SET(c->timer_stop, 0);
+	SET(c->wait, 0);
+	for (int i = 0; i < 4; i++)
+		SET(c->waits[i], 0);
+	SET(c->bytes, 0);
+	SET(c->what, (uint64_t)d->event | (uint64_t)d->channel << C_CHANNEL |
+			     (uint64_t)(d->send != 0) << C_SEND |
+			     (uint64_t)d->has_timer << C_TIMER |
+			     (uint64_t)(uint32_t)d->step << C_STEP);
+	__atomic_store_n(&c->word, n << AT_NUMBER | OPEN, __ATOMIC_RELEASE);
+	return handle(pc, d->event, n);
+}
+
+/* A kernel's times go to its collective. False: they cannot be right. */
+static bool tell_kernel(struct nb_op_slot *s, const struct nb_child_slot *c,
+			uint64_t now)
+{
+	uint64_t from = GET(c->timer), to = GET(c->timer_stop);
+
+	least(&s->cpu_first, GET(c->start));
+	most(&s->cpu_last, now);
+	if (!(GET(c->what) >> C_TIMER & 1) || !to)
+		return true;
+	if (to < from) {
+		nb_events_lose(NB_LOST_CLOCK);
+		return false;
+	}
+	least(&s->gpu_first, from);
+	most(&s->gpu_last, to);
+	return true;
+}
+
+static void end_child(uint64_t parent, const struct nb_child_slot *c,
+		      uint64_t now)
+{
+	uint32_t kind = word_of(GET(c->what), C_KIND);
+	struct nb_pcomm *pc;
+	struct nb_op_slot *s = slot_of(parent, &pc);
+	bool kernel = kind == NB_EVENT_KERNEL_CH;
+
+	if (!s)
+		return;
+	if (kernel) {
+		kernel = tell_kernel(s, c, now);
+	} else if (kind == NB_EVENT_PROXY_OP) {
+		least(&s->proxy_first, GET(c->start));
+		most(&s->proxy_last, now);
+	}
+	let_go(pc, s, parent & NB_HANDLE_NUMBER, kernel, now);
+}
+
+static void stop_child(uint64_t h)
+{
+	struct nb_pcomm *pc;
+	struct nb_child_slot *c = child_of(h, &pc);
+	uint64_t n = h & NB_HANDLE_NUMBER, word;
+
+	if (!c) {
+		if (n)
+			nb_events_lose(NB_LOST_STALE);
+		return;
+	}
+	word = n << AT_NUMBER | OPEN;
+	if (!move(&c->word, &word, n << AT_NUMBER | BUSY)) {
+		nb_events_lose(NB_LOST_STALE);
+		return;
+	}
+	end_child(GET(c->parent), c, nb_clock_ns());
+	__atomic_store_n(&c->word, n << AT_NUMBER | DONE, __ATOMIC_RELEASE);
+}
+
+/* ---- entry points ---- */
+
+bool nb_events_wanted(unsigned event)
+{
+	return event < NB_NEVENTS && GET(nb_prof.need) >> event & 1;
+}
+
+uint64_t nb_events_pass(void *context, unsigned event)
+{
+	uint64_t token = (uint64_t)(uintptr_t)context;
+	struct nb_pcomm *pc = nb_pcomm_of(token);
+
+	if (!pc || GET(pc->token) != token || event >= NB_NEVENTS)
+		return 0;
+	return handle(pc, event, 0);
+}
+
+/* v1 to v3 are told only now which communicator it is. */
+static void learn(struct nb_pcomm *pc, const struct nb_descr *d)
+{
+	if (d->comm && !GET(pc->comm_id))
+		SET(pc->comm_id, d->comm);
+	if (GET(pc->rank) < 0)
+		SET(pc->rank, d->rank);
+}
+
+uint64_t nb_events_start(void *context, const struct nb_descr *d)
+{
+	uint64_t token = (uint64_t)(uintptr_t)context;
+	struct nb_pcomm *pc = nb_pcomm_of(token);
+
+	if (!pc || GET(pc->token) != token) {
+		nb_events_lose(NB_LOST_CONTEXT);
+		return 0;
+	}
+	switch (d->event) {
+	case NB_EVENT_COLL:
+	case NB_EVENT_P2P:
+		if (pc->abi < 4)
+			learn(pc, d);
+		return start_coll(pc, d);
+	case NB_EVENT_PROXY_OP:
+	case NB_EVENT_PROXY_STEP:
+	case NB_EVENT_KERNEL_CH:
+	case NB_EVENT_GROUP:
+		return start_child(pc, d);
+	}
+	return handle(pc, d->event, 0);
+}
+
+void nb_events_stop(void *eh)
+{
+	uint64_t h = (uint64_t)(uintptr_t)eh;
+
+	if (!(h & NB_HANDLE_NUMBER)) /* NULL, or of no interest */
+		return;
+	switch (kind_of(h)) {
+	case NB_EVENT_COLL:
+	case NB_EVENT_P2P:
+		stop_coll(h);
+		return;
+	case NB_EVENT_PROXY_OP:
+	case NB_EVENT_PROXY_STEP:
+	case NB_EVENT_KERNEL_CH:
+	case NB_EVENT_GROUP:
+		stop_child(h);
+		return;
+	}
+	nb_events_lose(NB_LOST_STALE);
+}
+
+/* Which of a child's waits a state begins; -1: none. */
+static int wait_of(int state)
+{
+	enum { GPU, PEER, NETWORK, FLUSH };
+
+	switch (state) {
+	case 8:
+	case 12:
+		return GPU;
+	case 20:
+		return PEER;
+	case 9:
+	case 10:
+		return NETWORK;
+	case 11:
+		return FLUSH;
+	}
+	return -1;
+}
+
+/* A step goes from one wait to the next; one thread does that. */
+static void step_state(struct nb_child_slot *c, int state, uint64_t bytes)
+{
+	uint64_t now = nb_clock_ns(), was = GET(c->wait);
+	int next = wait_of(state);
+
+	if (was)
+		SET(c->waits[was - 1],
+		    GET(c->waits[was - 1]) + (now - GET(c->since)));
+	SET(c->wait, (uint64_t)(next + 1));
+	SET(c->since, now);
+	if (bytes)
+		SET(c->bytes, bytes);
+}
+
+void nb_events_record(void *eh, int state, uint64_t value, bool has)
+{
+	enum { KERNEL_STOP = 22 };
+	uint64_t h = (uint64_t)(uintptr_t)eh, n = h & NB_HANDLE_NUMBER;
+	struct nb_pcomm *pc;
+	struct nb_child_slot *c;
+	uint32_t kind = kind_of(h);
+
+	if (!n || kind == NB_EVENT_COLL || kind == NB_EVENT_P2P)
+		return;
+	c = child_of(h, &pc);
+	if (!c || __atomic_load_n(&c->word, __ATOMIC_ACQUIRE) !=
+			  (n << AT_NUMBER | OPEN)) {
+		nb_events_lose(NB_LOST_STALE);
+		return;
+	}
+	if (kind == NB_EVENT_KERNEL_CH && state == KERNEL_STOP && has)
+		SET(c->timer_stop, value);
+	else if (kind == NB_EVENT_PROXY_STEP)
+		step_state(c, state, has ? value : 0);
+}
+
+/* ---- what never completes by itself ---- */
+
+bool nb_events_sweep(struct nb_pcomm *pc, uint64_t now)
+{
+	bool empty = true;
+
+	for (uint32_t i = 0; i < NB_COLL_SLOTS; i++) {
+		struct nb_op_slot *s = &pc->coll[i];
+		uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+		uint64_t quiet = word_of(GET(s->what), W_EXPECT) ? PATIENCE_NS
+								 : QUIET_NS;
+
+		if ((word & STATE) == FREE || (word & STATE) == DONE)
+			continue;
+		if ((word & STATE) == STOPPED && !children_of(word) &&
+		    now > GET(s->touched) && now - GET(s->touched) > quiet)
+			give_up(pc, s, word);
+		else
+			empty = false;
+	}
+	return empty;
+}
+
+void nb_events_close(struct nb_pcomm *pc)
+{
+	for (uint32_t i = 0; i < NB_COLL_SLOTS; i++) {
+		struct nb_op_slot *s = &pc->coll[i];
+		uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+
+		if ((word & STATE) == STOPPED || (word & STATE) == OPEN)
+			give_up(pc, s, word);
+	}
+	for (uint32_t i = 0; i < NB_CHILD_SLOTS; i++) {
+		struct nb_child_slot *c = &pc->child[i];
+		uint64_t word = __atomic_load_n(&c->word, __ATOMIC_ACQUIRE);
+
+		if ((word & STATE) == OPEN &&
+		    move(&c->word, &word, (word & ~(uint64_t)STATE) | DONE))
+			nb_events_lose(NB_LOST_CUT);
+	}
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+// The profiler's communicators: how they come and go, and what NCCL is asked
+// to tell. NCCL keeps one activation mask for the whole process and reads it
+// at each call; it is zero as long as nobody listens.
+#include "plugin/events.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "plugin/clock.h"
+#include "plugin/runtime.h"
+
+#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+
+struct nb_prof nb_prof;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread struct nb_pcomm *last;
+
+const char *nb_event_word(unsigned event)
+{
+	static const char *const words[NB_NEVENTS] = {
+#define PROF_EVENT(name, bit, since, word) [bit] = word,
+#include "core/tbl/profiler.h"
+	};
+
+	return event < NB_NEVENTS ? words[event] : NULL;
+}
+
+const char *nb_lost_word(enum nb_lost why)
+{
+	static const char *const words[NB_NLOST] = {
+		[NB_LOST_CONTEXT] = "no_context",
+		[NB_LOST_FULL] = "slots_full",
+		[NB_LOST_STALE] = "stale_handle",
+		[NB_LOST_FOREIGN] = "foreign_parent",
+		[NB_LOST_CLOCK] = "bad_gpu_clock",
+		[NB_LOST_CUT] = "never_completed",
+	};
+
+	return why < NB_NLOST ? words[why] : NULL;
+}
+
+void nb_events_lose(enum nb_lost why)
+{
+	__atomic_fetch_add(&nb_prof.lost[why], 1, __ATOMIC_RELAXED);
+}
+
+uint64_t nb_events_lost(enum nb_lost why)
+{
+	return GET(nb_prof.lost[why]);
+}
+
+struct nb_pcomm *nb_pcomm_of(uint64_t h)
+{
+	uint64_t nonce = GET(nb_prof.nonce);
+
+	if (!nonce || (h ^ nonce) >> (NB_HANDLE_KIND + 4))
+		return NULL;
+	return __atomic_load_n(
+		&nb_prof.comm[h >> NB_HANDLE_COMM & (NB_MAX_PCOMMS - 1)],
+		__ATOMIC_ACQUIRE);
+}
+
+/* ---- what NCCL is asked for ---- */
+
+/* Bits that a version of the interface knows. */
+static uint32_t known(uint32_t abi)
+{
+	return 0
+#define PROF_EVENT(name, bit, since, word) | (abi >= (since) ? 1u << (bit) : 0)
+#include "core/tbl/profiler.h"
+		;
+}
+
+static uint32_t wanted(void)
+{
+	uint32_t tel = GET(nb_prof.telemetry), need = 0;
+
+	if (tel & NB_TEL_ON)
+		need |= NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
+	if (tel & NB_TEL_GPU)
+		need |= NB_EVENT_BIT(KERNEL_CH);
+	if (tel & NB_TEL_PROXY)
+		need |= NB_EVENT_BIT(PROXY_OP);
+	return need;
+}
+
+static bool living(const struct nb_pcomm *pc)
+{
+	return pc && GET(pc->token);
+}
+
+/* With the lock. NCCL reads the mask with relaxed atomics. */
+static void tell_mask(void)
+{
+	uint32_t need = wanted();
+
+	SET(nb_prof.need, need);
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
+		struct nb_pcomm *pc = nb_prof.comm[i];
+
+		if (living(pc) && pc->mask)
+			SET(*pc->mask, (int)(need & known(pc->abi)));
+	}
+}
+
+void nb_events_telemetry(unsigned what)
+{
+	pthread_mutex_lock(&lock);
+	SET(nb_prof.telemetry, what & NB_TEL_ON ? what : 0);
+	tell_mask();
+	pthread_mutex_unlock(&lock);
+}
+
+unsigned nb_events_telemetry_now(void)
+{
+	return GET(nb_prof.telemetry);
+}
+
+unsigned nb_events_mask(void)
+{
+	return GET(nb_prof.need) &
+	       known(nb_prof.abi ? GET(nb_prof.abi) : NB_NEVENTS);
+}
+
+uint32_t nb_events_abi(void)
+{
+	return GET(nb_prof.abi);
+}
+
+/* ---- communicators ---- */
+
+/* Handles of another process, or of this one before a fork, differ. */
+static void make_nonce(void)
+{
+	uint64_t n = nb_clock_system() * UINT64_C(0x9e3779b97f4a7c15) ^
+		     (uint64_t)getpid() * UINT64_C(0xff51afd7ed558ccd);
+
+	n = (n ^ n >> 31) >> (NB_HANDLE_KIND + 4);
+	nb_prof.pid = getpid();
+	SET(nb_prof.nonce, (n ? n : 1) << (NB_HANDLE_KIND + 4));
+}
+
+/* A place that is free, its memory kept from its last user or new. */
+static struct nb_pcomm *place(void)
+{
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
+		struct nb_pcomm *pc = nb_prof.comm[i];
+
+		if (pc && GET(pc->token))
+			continue;
+		if (pc)
+			return pc;
+		pc = mmap(NULL, sizeof(*pc), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (pc == MAP_FAILED)
+			return NULL;
+		pc->index = i;
+		__atomic_store_n(&nb_prof.comm[i], pc, __ATOMIC_RELEASE);
+		return pc;
+	}
+	return NULL;
+}
+
+static void set_up(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
+{
+	nb_tel_clear(&pc->tel);
+	for (uint32_t i = 0; i < NB_TEL_ROWS; i++)
+		SET(pc->tel.row[i].key, 0);
+	SET(pc->events, 0);
+	SET(pc->comm_id, init->has_id ? init->comm_id : 0);
+	SET(pc->rank, init->rank);
+	SET(pc->ranks, init->ranks);
+	SET(pc->nodes, init->nodes);
+	pc->abi = init->abi;
+	pc->mask = init->mask;
+	snprintf(pc->name, sizeof(pc->name), "%s",
+		 init->name ? init->name : "");
+}
+
+void nb_events_init(void **context, const struct nb_pcomm_init *init,
+		    nb_events_logger *logger)
+{
+	static uint64_t contexts; /* under the lock */
+	struct nb_runtime *rt;
+	struct nb_pcomm *pc = NULL;
+
+	last = NULL;
+	rt = nb_runtime_get(logger);
+	pthread_mutex_lock(&lock);
+	if (!GET(nb_prof.nonce)) {
+		nb_clock_init();
+		make_nonce();
+	}
+	SET(nb_prof.abi, init->abi);
+	if (rt)
+		pc = place();
+	if (pc) {
+		set_up(pc, init);
+		contexts = (contexts + 1) & NB_HANDLE_NUMBER;
+		__atomic_store_n(&pc->token,
+				 nb_prof.nonce |
+					 (uint64_t)NB_EVENT_CONTEXT
+						 << NB_HANDLE_KIND |
+					 (uint64_t)pc->index << NB_HANDLE_COMM |
+					 contexts,
+				 __ATOMIC_RELEASE);
+		last = pc;
+	}
+	tell_mask();
+	if (init->mask && !pc)
+		SET(*init->mask, 0);
+	pthread_mutex_unlock(&lock);
+	if (context) /* NULL would keep NCCL from calling finalize */
+		*context = (void *)(uintptr_t)(pc ? GET(pc->token) : 1);
+	if (rt && !pc)
+		nb_log(rt, NB_LOG_WARN,
+		       "no room for a profiler's communicator: it is not seen");
+}
+
+void nb_events_finalize(void *context)
+{
+	uint64_t token = (uint64_t)(uintptr_t)context;
+	struct nb_pcomm *pc = nb_pcomm_of(token);
+
+	if (!pc)
+		return;
+	pthread_mutex_lock(&lock);
+	if (GET(pc->token) == token) {
+		nb_events_close(pc);
+		__atomic_store_n(&pc->token, 0, __ATOMIC_RELEASE);
+		/* handles up to here mean nothing from now on */
+		SET(pc->base_coll, GET(pc->next_coll));
+		SET(pc->base_child, GET(pc->next_child));
+	}
+	pthread_mutex_unlock(&lock);
+	if (last == pc)
+		last = NULL;
+}
+
+bool nb_events_last_rank(uint64_t *comm_id, int32_t *rank)
+{
+	if (!last || GET(last->rank) < 0)
+		return false;
+	*comm_id = GET(last->comm_id);
+	*rank = GET(last->rank);
+	return true;
+}
+
+void nb_events_tell_size(uint32_t ranks, uint32_t nodes)
+{
+	if (!last || GET(last->ranks) >= 0)
+		return;
+	SET(last->ranks, (int32_t)(ranks < INT32_MAX ? ranks : INT32_MAX));
+	SET(last->nodes, (int32_t)(nodes < INT32_MAX ? nodes : INT32_MAX));
+}
+
+void nb_events_each(nb_pcomm_fn *fn, void *arg)
+{
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
+		if (living(nb_prof.comm[i]))
+			fn(nb_prof.comm[i], arg);
+	pthread_mutex_unlock(&lock);
+}
+
+static void sweep_one(struct nb_pcomm *pc, void *arg)
+{
+	uint64_t made = GET(pc->next_coll);
+
+	/* nothing since it was last found empty */
+	if (pc->swept == made)
+		return;
+	if (nb_events_sweep(pc, *(uint64_t *)arg))
+		pc->swept = made;
+}
+
+void nb_events_turn(void)
+{
+	uint64_t now = nb_clock_ns();
+
+	if (!GET(nb_prof.nonce))
+		return;
+	nb_clock_turn();
+	nb_events_each(sweep_one, &now);
+}
+
+/* The lock may have been another thread's: the child has only this one. */
+void nb_events_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	if (GET(nb_prof.nonce))
+		make_nonce();
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
+		if (nb_prof.comm[i])
+			SET(nb_prof.comm[i]->token, 0);
+}
+
+void nb_events_end(void)
+{
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
+		struct nb_pcomm *pc = nb_prof.comm[i];
+
+		if (living(pc))
+			return;
+	}
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
+		struct nb_pcomm *pc = nb_prof.comm[i];
+
+		SET(nb_prof.comm[i], NULL);
+		if (pc)
+			munmap(pc, sizeof(*pc));
+	}
+}

@@ -1,0 +1,698 @@
+// SPDX-License-Identifier: MIT
+// The profiler from NCCL's side: every version and every event type, and each
+// of the traps that profilers fell into (ABI reference, 2.12 and 8.3).
+#include "test/unit/unit.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/job/hist.h"
+#include "plugin/abi/profiler_abi.h"
+#include "plugin/events.h"
+#include "test/host/prof.h"
+
+static int mask = 0x55;
+
+static const struct nb_profiler *const tables[7] = { NULL,
+						     &ncclProfiler_v1,
+						     &ncclProfiler_v2,
+						     &ncclProfiler_v3,
+						     &ncclProfiler_v4,
+						     &ncclProfiler_v5,
+						     &ncclProfiler_v6 };
+
+static void set_up(void)
+{
+	setenv("NCCLBPF_CONTROL", "off", 1);
+	setenv("NCCLBPF_JOB", "test_profiler", 1);
+}
+
+static struct host_prof open_rank(int abi, int rank)
+{
+	struct host_prof c = { .abi = abi,
+			       .mask = &mask,
+			       .name = "world",
+			       .id = 0xabc,
+			       .nodes = 1,
+			       .ranks = 8,
+			       .rank = rank };
+
+	set_up();
+	c.p = (const struct host_profiler *)(const void *)tables[abi];
+	ck_assert_int_eq(host_prof_init(&c, NULL), 0);
+	ck_assert_ptr_nonnull(c.ctx);
+	return c;
+}
+
+static struct nb_pcomm *comm_of(const struct host_prof *c)
+{
+	struct nb_pcomm *pc = nb_pcomm_of((uint64_t)(uintptr_t)c->ctx);
+
+	ck_assert_ptr_nonnull(pc);
+	return pc;
+}
+
+/* The only row that there is. */
+static const struct nb_tel_row *row_of(const struct host_prof *c)
+{
+	const struct nb_tel *t = &comm_of(c)->tel;
+	const struct nb_tel_row *r = NULL;
+
+	for (int i = 0; i < NB_TEL_ROWS; i++)
+		if (t->row[i].key) {
+			ck_assert_ptr_null(r);
+			r = &t->row[i];
+		}
+	return r;
+}
+
+static const struct host_coll ring = { .func = 4,
+				       .algo = 1,
+				       .proto = 2,
+				       .datatype = 7,
+				       .channels = 4,
+				       .ops = 4,
+				       .steps = 3,
+				       .count = 1 << 20,
+				       .gpu_from = 1000,
+				       .gpu_to = 51000 };
+
+static struct host_event coll_event(void)
+{
+	return (struct host_event){ .type = HOST_COLL,
+				    .func = 4,
+				    .algo = 1,
+				    .proto = 2,
+				    .datatype = 7,
+				    .channels = 2,
+				    .count = 256 };
+}
+
+static void *kernel(struct host_prof *c, void *task, int channel, uint64_t at)
+{
+	return host_prof_start(c, &(struct host_event){ .type = HOST_KERNEL_CH,
+							.parent = task,
+							.channel = channel,
+							.timer = at });
+}
+
+/* ---- histograms ---- */
+
+START_TEST(a_bucket_is_as_exact_as_stated)
+{
+	for (uint64_t v = 0; v < UINT64_C(1) << 41; v += v / 97 + 1) {
+		uint32_t i = nb_hist_index(v);
+		uint64_t m = nb_hist_middle(i);
+		uint64_t off = m > v ? m - v : v - m;
+
+		ck_assert_uint_lt(i, NB_HIST_BUCKETS);
+		if (v >> NB_HIST_TOP)
+			continue;
+		ck_assert_uint_le(nb_hist_from(i), v);
+		ck_assert_uint_gt(nb_hist_from(i + 1), v);
+		ck_assert_uint_le(off * 16, v);
+	}
+}
+END_TEST
+
+START_TEST(quantiles_are_where_they_belong)
+{
+	uint64_t h[NB_HIST_BUCKETS] = { 0 };
+
+	ck_assert_uint_eq(nb_hist_quantile(h, 0.5), 0);
+	for (uint64_t v = 1; v <= 1000; v++)
+		h[nb_hist_index(v * 1000)]++;
+	ck_assert_double_eq_tol((double)nb_hist_quantile(h, 0.5), 5e5, 4e4);
+	ck_assert_double_eq_tol((double)nb_hist_quantile(h, 0.99), 9.9e5, 7e4);
+	ck_assert_uint_eq(nb_hist_quantile(h, 1), nb_hist_quantile(h, 0.9999));
+}
+END_TEST
+
+/* ---- every version ---- */
+
+START_TEST(nobody_listens_the_mask_is_zero)
+{
+	struct host_prof c = open_rank(_i, 0);
+
+	ck_assert_int_eq(mask, 0);
+	nb_events_telemetry(NB_TEL_ON);
+	ck_assert_int_eq(mask, HOST_COLL | HOST_P2P);
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU | NB_TEL_PROXY);
+	ck_assert_int_eq(mask, HOST_COLL | HOST_P2P | HOST_PROXY_OP |
+				       (_i >= 3 ? HOST_KERNEL_CH : 0));
+	nb_events_telemetry(0);
+	ck_assert_int_eq(mask, 0);
+	/* a communicator that comes while it is on */
+	nb_events_telemetry(NB_TEL_ON);
+	host_prof_fini(&c);
+	mask = 0;
+	c = open_rank(_i, 0);
+	ck_assert_int_eq(mask, HOST_COLL | HOST_P2P);
+	nb_events_telemetry(0);
+	ck_assert_int_eq(mask, 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(a_collective_is_measured)
+{
+	struct host_prof c = open_rank(_i, 3);
+	const struct nb_tel_row *r;
+	struct host_coll k = ring;
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU | NB_TEL_PROXY);
+	for (int i = 0; i < 5; i++) {
+		k.seq = (uint64_t)i;
+		host_prof_coll(&c, &k);
+	}
+	if (_i < 4) /* it is not told how many channels there are */
+		nb_events_close(comm_of(&c));
+	r = row_of(&c);
+	ck_assert_ptr_nonnull(r);
+	ck_assert_uint_eq(r->key, nb_tel_key(4, 4 << 20, 1, 2));
+	ck_assert_uint_eq(r->bytes_last, 4 << 20);
+	ck_assert_uint_eq(r->channels_last, 4);
+	ck_assert_uint_eq(r->time[NB_TEL_ENQUEUE].count, 5);
+	ck_assert_uint_eq(r->time[NB_TEL_NETWORK].count, 5);
+	ck_assert_uint_eq(r->time[NB_TEL_EXEC].count, 5);
+	if (_i >= 4) {
+		ck_assert_uint_eq(r->source, NB_SOURCE_GPU);
+		ck_assert_uint_eq(r->time[NB_TEL_KERNEL].sum_ns, 5 * 50000);
+		ck_assert_uint_eq(r->bytes_sum, 5 * (4 << 20));
+	} else {
+		ck_assert_uint_eq(r->source, _i == 3 ? NB_SOURCE_KERNEL_CPU
+						     : NB_SOURCE_PROXY);
+	}
+	ck_assert_uint_eq(comm_of(&c)->comm_id, 0xabc);
+	ck_assert_int_eq(comm_of(&c)->rank, 3);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_CUT), 0);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_STALE), 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(sends_are_measured)
+{
+	struct host_prof c = open_rank(_i, 0);
+	const struct nb_tel_row *r;
+	struct host_coll k = { .p2p = true,
+			       .func = 6,
+			       .datatype = 1, /* uint8: NCCL says "Unknown" */
+			       .channels = 2,
+			       .count = 3000,
+			       .gpu_from = 5,
+			       .gpu_to = 105 };
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	host_prof_coll(&c, &k);
+	nb_events_close(comm_of(&c));
+	r = row_of(&c);
+	ck_assert_ptr_nonnull(r);
+	ck_assert_uint_eq(r->key,
+			  nb_tel_key(6, 3000, NB_WORD_NONE, NB_WORD_NONE));
+	ck_assert_uint_eq(r->bytes_last, 3000);
+	/* v4's number of channels is garbage and not believed */
+	ck_assert_uint_eq(r->channels_last, _i >= 5 ? 2 : 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(sizes_are_those_of_the_whole_collective)
+{
+	struct host_prof c = open_rank(5, 0);
+	struct host_coll k = { .func = 2, .datatype = 0, .count = 1 << 10 };
+
+	nb_events_telemetry(NB_TEL_ON);
+	host_prof_coll(&c, &k);
+	ck_assert_uint_eq(row_of(&c)->bytes_last, 8 << 10);
+	/* what does not fit is the most there is */
+	nb_tel_clear(&comm_of(&c)->tel);
+	k = (struct host_coll){ .func = 4, .datatype = 8, .count = SIZE_MAX };
+	host_prof_coll(&c, &k);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(every_event_type_gets_a_handle_and_may_end)
+{
+	struct host_prof c = open_rank(_i, 0);
+
+	for (int on = 0; on < 2; on++) {
+		nb_events_telemetry(on ? NB_TEL_ON | NB_TEL_GPU | NB_TEL_PROXY
+				       : 0);
+		for (uint64_t t = 1; t <= HOST_CE_BATCH; t <<= 1) {
+			struct host_event e = coll_event();
+			void *h;
+
+			if (host_prof_since(t) > _i)
+				continue;
+			e.type = t;
+			h = host_prof_start(&c, &e);
+			ck_assert_ptr_nonnull(h);
+			ck_assert_ptr_ne(h, (void *)-1);
+			for (int s = 0; s <= 30; s++) {
+				host_prof_state(&c, h, s, 7);
+				host_prof_state_null(&c, h, s);
+			}
+			host_prof_stop(&c, h);
+			host_prof_stop(&c, h);
+		}
+	}
+	host_prof_fini(&c);
+}
+END_TEST
+
+/* ---- traps ---- */
+
+START_TEST(null_everywhere)
+{
+	const struct nb_profiler *p = tables[_i];
+	struct host_prof c = open_rank(_i, 0);
+	char descr[128] = { 0 };
+	void *h = (void *)-1;
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU | NB_TEL_PROXY);
+	ck_assert_int_eq(p->start_event(NULL, NULL, NULL), 0);
+	ck_assert_int_eq(p->start_event(NULL, &h, NULL), 0);
+	ck_assert_ptr_null(h);
+	h = (void *)-1;
+	ck_assert_int_eq(p->start_event(c.ctx, &h, NULL), 0);
+	ck_assert_ptr_null(h);
+	for (int type = 0; type < 256; type++) {
+		descr[0] = (char)type;
+		h = (void *)-1;
+		ck_assert_int_eq(p->start_event(NULL, &h, descr), 0);
+		ck_assert_ptr_null(h);
+		ck_assert_int_eq(p->start_event(c.ctx, NULL, descr), 0);
+		ck_assert_int_eq(p->start_event(c.ctx, &h, descr), 0);
+		ck_assert_ptr_ne(h, (void *)-1);
+		p->stop_event(h);
+	}
+	ck_assert_int_eq(p->stop_event(NULL), 0);
+	ck_assert_int_eq(p->stop_event((void *)8), 0);
+	ck_assert_int_eq(p->stop_event((void *)-1), 0);
+	ck_assert_int_eq(p->record_event_state(NULL, 22, NULL), 0);
+	ck_assert_int_eq(p->record_event_state((void *)-1, 22, descr), 0);
+	ck_assert_int_eq(p->finalize(NULL), 0);
+	ck_assert_int_eq(p->finalize((void *)-1), 0);
+	host_prof_fini(&c);
+	if (_i < 4)
+		ck_assert_int_eq(p->init.v1(NULL, NULL), 0);
+	else if (_i == 4)
+		ck_assert_int_eq(p->init.v4(NULL, NULL, NULL, 0, 0, 0, 0, NULL),
+				 0);
+	else
+		ck_assert_int_eq(p->init.v5(NULL, 0, NULL, NULL, 0, 0, 0, NULL),
+				 0);
+}
+END_TEST
+
+START_TEST(children_may_come_after_the_stop)
+{
+	struct host_prof c = open_rank(5, 0);
+	struct host_event e = coll_event();
+	void *task, *a, *b;
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	task = host_prof_start(&c, &e);
+	host_prof_stop(&c, task);
+	ck_assert_ptr_null(row_of(&c)); /* its kernels have yet to come */
+	a = kernel(&c, task, 0, 100);
+	host_prof_state(&c, a, 22, 300);
+	host_prof_stop(&c, a);
+	ck_assert_ptr_null(row_of(&c));
+	b = kernel(&c, task, 1, 90);
+	host_prof_state(&c, b, 22, 250);
+	host_prof_stop(&c, b);
+	ck_assert_ptr_nonnull(row_of(&c));
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_KERNEL].sum_ns, 210);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(children_may_end_before_the_stop)
+{
+	struct host_prof c = open_rank(5, 0);
+	struct host_event e = coll_event();
+	void *task, *k[2];
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	task = host_prof_start(&c, &e);
+	for (int i = 0; i < 2; i++) {
+		k[i] = kernel(&c, task, i, 100);
+		host_prof_state(&c, k[i], 22, 200);
+		host_prof_stop(&c, k[i]);
+	}
+	ck_assert_ptr_null(row_of(&c));
+	host_prof_stop(&c, task);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_KERNEL].sum_ns, 100);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(handles_are_dead_after_their_end)
+{
+	struct host_prof c = open_rank(5, 0);
+	struct host_event e = coll_event();
+	void *task, *k;
+
+	nb_events_telemetry(NB_TEL_ON);
+	task = host_prof_start(&c, &e);
+	for (int i = 0; i < 3; i++)
+		host_prof_stop(&c, task);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count, 1);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_STALE), 2);
+	host_prof_state(&c, task, 22, 1);
+	/* a child of what is over: a graph's replay */
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	k = kernel(&c, task, 0, 5);
+	host_prof_state(&c, k, 22, 50);
+	host_prof_stop(&c, k);
+	host_prof_stop(&c, k);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_KERNEL].count, 0);
+	/* and of events long gone */
+	nb_events_telemetry(NB_TEL_ON);
+	for (int i = 0; i < 2 * NB_COLL_SLOTS; i++) {
+		void *h = host_prof_start(&c, &e);
+
+		host_prof_stop(&c, task);
+		host_prof_stop(&c, h);
+	}
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count,
+			  1 + 2 * NB_COLL_SLOTS);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(a_gpu_clock_may_be_absurd)
+{
+	struct host_prof c = open_rank(5, 0);
+	struct host_event e = coll_event();
+	void *task, *k;
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	e.channels = 1;
+	task = host_prof_start(&c, &e);
+	host_prof_stop(&c, task);
+	k = kernel(&c, task, 0, 1000); /* ends before it begins */
+	host_prof_state(&c, k, 22, 10);
+	host_prof_stop(&c, k);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_CLOCK), 1);
+	nb_events_close(comm_of(&c));
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_KERNEL].count, 0);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count, 1);
+	/* its stop is never told */
+	nb_tel_clear(&comm_of(&c)->tel);
+	task = host_prof_start(&c, &e);
+	host_prof_stop(&c, task);
+	k = kernel(&c, task, 0, 1000);
+	host_prof_stop(&c, k);
+	ck_assert_uint_eq(row_of(&c)->source, NB_SOURCE_KERNEL_CPU);
+	/* or told after the end */
+	host_prof_state(&c, k, 22, 3000);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(parents_of_other_processes_are_not_ours)
+{
+	struct host_prof c = open_rank(5, 0);
+	struct host_event e = coll_event();
+	void *task, *op;
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_PROXY);
+	task = host_prof_start(&c, &e);
+	host_prof_stop(&c, task);
+	/* PXN: the number would mean something here, but it is not ours */
+	e = (struct host_event){ .type = HOST_PROXY_OP,
+				 .parent = task,
+				 .pid = getpid() + 1 };
+	op = host_prof_start(&c, &e);
+	ck_assert_ptr_nonnull(op);
+	host_prof_stop(&c, op);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_FOREIGN), 1);
+	e.parent = (void *)0x7fff12345678;
+	op = host_prof_start(&c, &e);
+	host_prof_stop(&c, op);
+	/* a pointer that claims to be of this process */
+	e.pid = getpid();
+	op = host_prof_start(&c, &e);
+	host_prof_stop(&c, op);
+	nb_events_close(comm_of(&c));
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_NETWORK].count, 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(a_fork_has_other_handles)
+{
+	struct host_prof c = open_rank(5, 0);
+	struct host_event e = coll_event();
+	void *task;
+	pid_t pid;
+	int status;
+
+	nb_events_telemetry(NB_TEL_ON);
+	task = host_prof_start(&c, &e);
+	pid = fork();
+	if (!pid) {
+		struct host_prof own;
+
+		host_prof_stop(&c, task);
+		host_prof_coll(&c, &ring);
+		host_prof_fini(&c);
+		own = open_rank(5, 0);
+		host_prof_coll(&own, &ring);
+		status = row_of(&own)->time[NB_TEL_ENQUEUE].count != 1;
+		host_prof_fini(&own);
+		_exit(status);
+	}
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+	host_prof_stop(&c, task);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count, 1);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(the_end_may_come_first)
+{
+	struct host_prof c = open_rank(5, 0), d;
+	struct host_event e = coll_event();
+	void *ctx = c.ctx, *task, *k;
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	task = host_prof_start(&c, &e);
+	host_prof_stop(&c, task);
+	k = kernel(&c, task, 0, 1);
+	host_prof_fini(&c);
+	ck_assert_uint_ge(nb_events_lost(NB_LOST_CUT), 1);
+	/* a progress thread that outlives its communicator */
+	c.ctx = ctx;
+	host_prof_state(&c, k, 22, 5);
+	host_prof_stop(&c, k);
+	ck_assert_ptr_null(host_prof_start(&c, &e));
+	host_prof_stop(&c, task);
+	c.p->finalize(ctx);
+	/* the place has a new user: nothing of the old one's is his */
+	d = open_rank(5, 1);
+	host_prof_stop(&c, k);
+	host_prof_stop(&c, task);
+	k = kernel(&d, task, 0, 1);
+	host_prof_stop(&d, k);
+	ck_assert_ptr_null(host_prof_start(&c, &e));
+	ck_assert_ptr_null(row_of(&d));
+	c.p->finalize(ctx);
+	ck_assert_ptr_nonnull(host_prof_start(&d, &e));
+	host_prof_fini(&d);
+}
+END_TEST
+
+START_TEST(slots_are_bounded)
+{
+	struct host_prof c = open_rank(5, 0);
+	struct host_event e = coll_event();
+	static void *h[NB_COLL_SLOTS + 10];
+
+	nb_events_telemetry(NB_TEL_ON);
+	for (int i = 0; i < NB_COLL_SLOTS + 10; i++) {
+		h[i] = host_prof_start(&c, &e);
+		ck_assert_ptr_nonnull(h[i]);
+	}
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_FULL), 10);
+	for (int i = 0; i < NB_COLL_SLOTS + 10; i++)
+		host_prof_stop(&c, h[i]);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count,
+			  NB_COLL_SLOTS);
+	/* a collective whose children never end does not hold up the rest */
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_PROXY);
+	for (int i = 0; i < 3 * NB_CHILD_SLOTS; i++) {
+		struct host_event op = { .type = HOST_PROXY_OP,
+					 .parent = h[0],
+					 .pid = getpid() };
+
+		ck_assert_ptr_nonnull(host_prof_start(&c, &op));
+	}
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(communicators_are_bounded)
+{
+	enum { MORE = NB_MAX_PCOMMS + 3 };
+	static struct host_prof c[MORE];
+
+	for (int i = 0; i < MORE; i++) {
+		c[i] = open_rank(5, i);
+		c[i].ranks = MORE;
+	}
+	nb_events_telemetry(NB_TEL_ON);
+	for (int i = 0; i < MORE; i++)
+		host_prof_coll(&c[i], &ring);
+	ck_assert_uint_gt(nb_events_lost(NB_LOST_CONTEXT) + 1, 0);
+	for (int i = 0; i < MORE; i++)
+		host_prof_fini(&c[i]);
+	c[0] = open_rank(5, 0);
+	host_prof_coll(&c[0], &ring);
+	ck_assert_ptr_nonnull(row_of(&c[0]));
+	host_prof_fini(&c[0]);
+}
+END_TEST
+
+/* ---- at the same time ---- */
+
+enum { LOOPS = 3000 };
+static uint64_t go_on;
+
+static void *one_rank(void *arg)
+{
+	struct host_prof *c = arg;
+	struct host_coll k = ring;
+
+	for (int i = 0; i < LOOPS; i++) {
+		k.seq = (uint64_t)i;
+		host_prof_coll(c, &k);
+	}
+	return NULL;
+}
+
+static void look(struct nb_pcomm *pc, void *arg)
+{
+	uint64_t *sum = arg;
+
+	for (int i = 0; i < NB_TEL_ROWS; i++)
+		*sum += __atomic_load_n(
+			&pc->tel.row[i].time[NB_TEL_ENQUEUE].count,
+			__ATOMIC_RELAXED);
+}
+
+static void *switcher(void *arg)
+{
+	uint64_t sum = 0;
+
+	(void)arg;
+	for (unsigned i = 0; __atomic_load_n(&go_on, __ATOMIC_RELAXED); i++) {
+		nb_events_telemetry(NB_TEL_ON | (i & 1 ? NB_TEL_GPU : 0) |
+				    (i & 2 ? NB_TEL_PROXY : 0));
+		nb_events_each(look, &sum);
+		nb_events_turn();
+	}
+	return NULL;
+}
+
+static void *opener(void *arg)
+{
+	(void)arg;
+	while (__atomic_load_n(&go_on, __ATOMIC_RELAXED)) {
+		struct host_prof c = open_rank(6, 7);
+
+		host_prof_coll(&c, &ring);
+		host_prof_fini(&c);
+	}
+	return NULL;
+}
+
+START_TEST(threads_events_switches_and_ends)
+{
+	struct host_prof c[2] = { open_rank(5, 0), open_rank(5, 1) };
+	uint64_t n = 0;
+	pthread_t t[6];
+
+	nb_events_telemetry(NB_TEL_ON);
+	go_on = 1;
+	for (int i = 0; i < 4; i++) /* two threads a communicator */
+		pthread_create(&t[i], NULL, one_rank, &c[i % 2]);
+	pthread_create(&t[4], NULL, switcher, NULL);
+	pthread_create(&t[5], NULL, opener, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	__atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
+	pthread_join(t[4], NULL);
+	pthread_join(t[5], NULL);
+	nb_events_close(comm_of(&c[0]));
+	nb_events_close(comm_of(&c[1]));
+	nb_events_each(look, &n);
+	/* each was counted once, or there was no slot for it */
+	ck_assert_uint_le(n, 4 * LOOPS);
+	ck_assert_uint_ge(n + nb_events_lost(NB_LOST_FULL) +
+				  nb_events_lost(NB_LOST_CUT),
+			  4 * LOOPS);
+	host_prof_fini(&c[0]);
+	host_prof_fini(&c[1]);
+}
+END_TEST
+
+/* The same handle is stopped by two threads: one of them counts. */
+static void *stopper(void *arg)
+{
+	void **shared = arg;
+
+	for (int i = 0; i < LOOPS; i++)
+		ncclProfiler_v5.stop_event(
+			__atomic_load_n(shared, __ATOMIC_RELAXED));
+	return NULL;
+}
+
+START_TEST(two_threads_stop_one_event)
+{
+	struct host_prof c = open_rank(5, 0);
+	struct host_event e = coll_event();
+	void *shared = NULL;
+	pthread_t t;
+
+	nb_events_telemetry(NB_TEL_ON);
+	pthread_create(&t, NULL, stopper, &shared);
+	for (int i = 0; i < LOOPS; i++) {
+		void *h = host_prof_start(&c, &e);
+
+		__atomic_store_n(&shared, h, __ATOMIC_RELAXED);
+		host_prof_stop(&c, h);
+	}
+	pthread_join(t, NULL);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count, LOOPS);
+	host_prof_fini(&c);
+}
+END_TEST
+
+UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
+	  tcase_add_test(tc, quantiles_are_where_they_belong);
+	  tcase_add_loop_test(tc, nobody_listens_the_mask_is_zero, 1, 7);
+	  tcase_add_loop_test(tc, a_collective_is_measured, 1, 7);
+	  tcase_add_loop_test(tc, sends_are_measured, 1, 7);
+	  tcase_add_test(tc, sizes_are_those_of_the_whole_collective);
+	  tcase_add_loop_test(tc, every_event_type_gets_a_handle_and_may_end, 1,
+			      7);
+	  tcase_add_loop_test(tc, null_everywhere, 1, 7);
+	  tcase_add_test(tc, children_may_come_after_the_stop);
+	  tcase_add_test(tc, children_may_end_before_the_stop);
+	  tcase_add_test(tc, handles_are_dead_after_their_end);
+	  tcase_add_test(tc, a_gpu_clock_may_be_absurd);
+	  tcase_add_test(tc, parents_of_other_processes_are_not_ours);
+	  tcase_add_test(tc, a_fork_has_other_handles);
+	  tcase_add_test(tc, the_end_may_come_first);
+	  tcase_add_test(tc, slots_are_bounded);
+	  tcase_add_test(tc, communicators_are_bounded);
+	  tcase_add_test(tc, threads_events_switches_and_ends);
+	  tcase_add_test(tc, two_threads_stop_one_event);)
