@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "core/job/agree.h"
+#include "plugin/begin.h"
 #include "plugin/compose.h"
 #include "plugin/fence.h"
 #include "plugin/runtime.h"
@@ -335,12 +336,15 @@ static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here,
  * NCCLBPF_POLICY whatever changes here; one that could be changed must not
  * move on this host alone.
  */
-static int check_complete(const struct nb_seg *mem, struct nb_err *err)
+static int check_complete(const struct nb_segment *s, struct nb_err *err)
 {
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
-		const struct nb_seg_comm *c = &mem->comm[i];
+		const struct nb_seg_comm *c = &s->mem->comm[i];
 		uint32_t here = in_use(c) ? nb_seg_registered(c) : 0;
 
+		if (nb_begin_for_good(c) ||
+		    nb_begin_apart(s, c) != NB_DIFFER_NOT)
+			continue; /* it takes no policies */
 		if (here && here < c->nranks && (c->has_id || c->nnodes < 2))
 			return fail_incomplete(c, here, err);
 	}
@@ -441,7 +445,7 @@ static int check_once(struct nb_segment *s,
 	if (!rc)
 		rc = check_barrier(s, err);
 	if (!rc)
-		rc = check_complete(s->mem, err);
+		rc = check_complete(s, err);
 	if (!rc)
 		rc = check_agreement(s, is_empty(digest), err);
 	if (!rc)
@@ -516,6 +520,19 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 	snprintf(out->why, sizeof(out->why), "%s", why);
 }
 
+/* Ranks that differ in more than their policies are left to NCCL. */
+static void leave_out(const struct nb_segment *s, const struct nb_seg_comm *c,
+		      struct nb_change_comm *out)
+{
+	out->comm_id = c->comm_id;
+	out->ranks = c->nranks;
+	out->state = NB_CHANGE_UNCHANGEABLE;
+	nb_begin_text(s, c, out->why, sizeof(out->why));
+	if (!out->why[0])
+		snprintf(out->why, sizeof(out->why),
+			 "its ranks begin differently");
+}
+
 /* Communicators of this process that are not in the segment. */
 static void list_unchangeable(struct nb_runtime *rt, struct nb_change *out)
 {
@@ -583,6 +600,11 @@ static void commit_comms(struct nb_runtime *rt, uint32_t number,
 		if (!in_use(&comm[i]) || !comm[i].has_id ||
 		    out->ncomms == NB_CHANGE_COMMS)
 			continue;
+		if (nb_begin_for_good(&comm[i]) ||
+		    nb_begin_apart(rt->seg, &comm[i]) != NB_DIFFER_NOT) {
+			leave_out(rt->seg, &comm[i], &out->comm[out->ncomms++]);
+			continue;
+		}
 		opts.timeout_ms = (uint32_t)(wait < left ? wait : left);
 		opts.once = !left;
 		opts.margin = (uint32_t)rt->params.num[NB_P_FENCE_MARGIN];

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "core/exec/exec.h"
+#include "plugin/begin.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
 #include "plugin/tuner.h"
@@ -106,11 +107,13 @@ static int beginning_number(const struct nb_comm *c, uint32_t *number,
 static void join(struct nb_comm *c)
 {
 	struct nb_runtime *rt = c->rt;
+	struct nb_seg_proc *self = &rt->seg->mem->proc[rt->seg->proc];
 	struct nb_seg_comm *entry;
 	struct nb_packed *ring;
 	struct nb_err err;
 	uint32_t number, slot;
 
+	self->setting[NB_SETTING_ABI] = c->init.abi;
 	if (beginning_number(c, &number, &err) ||
 	    nb_segment_join(rt->seg, c->init.has_id, c->init.comm_id,
 			    c->init.ranks, c->init.nodes, number, &entry, &slot,
@@ -118,6 +121,7 @@ static void join(struct nb_comm *c)
 		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
 		return;
 	}
+	number = entry->slot[slot].generation;
 	nb_runtime_publish(rt, number, c->gen);
 	c->fence.number = number;
 	c->entry = entry;
@@ -133,6 +137,20 @@ static void join(struct nb_comm *c)
 	c->fence.record = &entry->record;
 }
 
+/*
+ * It could not be registered, and may begin with something else than its
+ * peers: all of them leave it to NCCL. A rank alone has no peers, and those of
+ * several hosts begin with what no change has touched.
+ */
+static void lose(struct nb_comm *c)
+{
+	if (!c->init.has_id || c->init.ranks < 2 || c->init.nodes > 1 ||
+	    !nb_begin_lose(c->rt->seg, c->init.comm_id))
+		return;
+	c->lost = true;
+	c->mismatch = true;
+}
+
 static void add_to_list(struct nb_comm *c)
 {
 	struct nb_runtime *rt = c->rt;
@@ -143,6 +161,8 @@ static void add_to_list(struct nb_comm *c)
 	c->slot_index = rt->ncomms;
 	if (!c->why[0])
 		join(c);
+	if (!c->entry)
+		lose(c);
 	if (!c->init.has_id)
 		snprintf(c->why, sizeof(c->why),
 			 "NCCL tells a tuner v%u no identity of the "
@@ -154,17 +174,37 @@ static void add_to_list(struct nb_comm *c)
 	rt->ncomms++;
 }
 
+static void tell_lost(struct nb_comm *c)
+{
+	if (!c->told)
+		nb_log(c->rt, NB_LOG_WARN,
+		       "communicator %016llx: this rank could not register in "
+		       "the job segment (%s), so all of its ranks leave it to "
+		       "NCCL",
+		       (unsigned long long)c->init.comm_id, c->why);
+	c->told = true;
+}
+
 void nb_comm_tell_mismatch(struct nb_comm *c)
 {
+	bool good = c->seg && nb_begin_for_good(c->seg);
+	char text[400];
+
+	if (c->lost)
+		tell_lost(c);
 	if (c->told || !c->seg ||
 	    !__atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE))
 		return;
 	c->told = true;
+	nb_begin_text(c->rt->seg, c->seg, text, sizeof(text));
 	nb_log(c->rt, NB_LOG_WARN,
-	       "communicator %016llx: its ranks began with different "
-	       "policies, so it uses none; make NCCLBPF_POLICY equal in all "
-	       "processes, or change the policy for all of them",
-	       (unsigned long long)c->init.comm_id);
+	       "communicator %016llx: its ranks began with different %s (%s), "
+	       "so it uses none of the policies and NCCL decides; make %s "
+	       "equal in all processes%s",
+	       (unsigned long long)c->init.comm_id,
+	       good ? "settings" : "policies", text,
+	       good ? "them" : "NCCLBPF_POLICY",
+	       good ? "" : ", or change the policy for all of them");
 }
 
 /* With the runtime's lock: the communicator is known to others. */
@@ -194,6 +234,7 @@ struct nb_comm *nb_comm_new(struct nb_runtime *rt,
 		return NULL;
 	}
 	c->rt = rt;
+	c->fence.seen = NB_FENCE_UNSEEN;
 	c->init = *init;
 	c->abi = init->abi;
 	c->max_channels = (uint32_t)rt->params.num[NB_P_MAX_CHANNELS];
@@ -241,7 +282,10 @@ void nb_comm_free(struct nb_comm *c)
 		return;
 	rt = c->rt;
 	locked = rt->seg && !nb_segment_lock(rt->seg, LOCK_MS, NULL);
+	if (c->lost && rt->seg)
+		nb_begin_lost_is_gone(rt->seg, c->init.comm_id);
 	nb_runtime_lock(rt);
+	nb_comm_tell_mismatch(c); /* a short life may see no tick */
 	remove_from_list(c);
 	if (c->entry && locked)
 		nb_segment_leave(rt->seg, c->entry, c->entry_slot);

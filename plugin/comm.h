@@ -62,7 +62,7 @@ struct nb_comm {
 	/* ---- the decision path ---- */
 	struct nb_fence_rank fence;
 	struct nb_gen *gen; /* atomic; borrowed: the runtime sweeps */
-	bool mismatch;	    /* atomic: ranks began with different policies */
+	bool mismatch;	    /* atomic: ranks began differently */
 	bool timed;	    /* atomic: some runs of policies take the time */
 	uint32_t max_channels;
 	uint32_t abi;
@@ -85,7 +85,9 @@ struct nb_comm {
 	struct nb_seg_comm *entry;
 	uint32_t entry_slot;
 	char why[160];	    /* why it is not in the segment; "" */
-	bool told;	    /* that its ranks began with different policies */
+	bool told;	    /* that its ranks began differently */
+	bool begun;	    /* its thread's: the first decision has come */
+	bool lost;	    /* the segment has no place for it */
 	uint32_t searching; /* atomic: the slow path looks for a gen */
 	struct nb_packed *own_ring;	 /* used where the segment has none */
 	struct nb_seg_record own_record; /* where there is no entry */
@@ -100,7 +102,7 @@ struct nb_comm {
 struct nb_comm *nb_comm_new(struct nb_runtime *rt,
 			    const struct nb_comm_init *init);
 /*
- * Log, once, that ranks of @c began with different policies, if they did. A
+ * Log, once, that ranks of @c began differently, and in what, if they did. A
  * rank of another process may have come later: the control thread asks again
  * and again. Under the runtime's lock, or before others know @c.
  */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plugin/begin.h"
 #include "plugin/command.h"
 #include "plugin/control.h"
 #include "plugin/conn.h"
@@ -220,19 +221,23 @@ static unsigned check_comms(struct nb_json *j, const struct nb_runtime *rt)
 	for (const struct nb_comm *c = rt->comms; c; c = c->next) {
 		bool mismatch = __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED);
 		const char *why = NULL;
+		char text[320] = "";
 
+		if (mismatch && c->seg)
+			nb_begin_text(rt->seg, c->seg, text, sizeof(text));
 		if (nb_comm_changeable(c, &why) && !mismatch)
 			continue;
 		if (odd++ >= 32)
 			continue;
 		if (mismatch)
 			check(j, "ranks", BAD,
-			      "give NCCLBPF_POLICY the same value in every "
-			      "process",
+			      "give NCCLBPF_POLICY and all settings the same "
+			      "value in every process",
 			      "communicator %016llx rank slot %u: ranks began "
-			      "with different policies, so none is used",
+			      "with different policies or settings, so no "
+			      "policy is used%s%s",
 			      (unsigned long long)c->init.comm_id,
-			      c->slot_index);
+			      c->slot_index, text[0] ? ": " : "", text);
 		else
 			check(j, "communicator", WARN, NULL,
 			      "communicator %016llx rank slot %u cannot be "

@@ -93,6 +93,24 @@ static void adopt(struct nb_fence_rank *f, uint32_t number)
 	NB_STEP(ADOPTED);
 }
 
+/*
+ * The communicator's first decision: write down what all begin with, unless
+ * somebody has. An arming that comes before that is put back: what it would
+ * leave, nobody has begun with. True: look again.
+ */
+static bool begin(struct nb_fence_rank *f, const struct nb_record *r,
+		  uint64_t word)
+{
+	if (nb_fence_word_state(word) == NB_FENCE_ARMED &&
+	    r->ops->fallback(r) == 0)
+		abort_word(r, word);
+	else if (word)
+		return f->begins = false;
+	else
+		swap(r, 0, nb_fence_word(NB_FENCE_COMMIT, f->first, 0));
+	return true;
+}
+
 uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 {
 	const struct nb_record here = nb_record_word(f->record);
@@ -105,6 +123,8 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 		uint64_t word = load(r);
 		uint64_t fence = nb_fence_word_seq(word);
 
+		if (f->begins && begin(f, r, word))
+			continue;
 		switch (nb_fence_word_state(word)) {
 		case NB_FENCE_COMMIT:
 			if (k < fence)

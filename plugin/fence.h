@@ -37,7 +37,14 @@ struct nb_fence_rank {
 	/* where the record is kept of which *record is this host's copy;
 	 * NULL: *record is the record */
 	const struct nb_record *store;
+	/* its first decision is still to come: whichever rank comes to it
+	 * first makes its @first the one that all begin with */
+	bool begins;
+	uint32_t first;
 };
+
+/* nb_fence_rank.seen of a rank that begins: it looks at what is there. */
+#define NB_FENCE_UNSEEN UINT64_MAX
 
 /*
  * Begin decision *@k. True: decide with what you have. False: nb_fence_look

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Unit tests of the plugin's parts link what they test.
 $(addprefix $(B)/test/unit/test_,fence fence_remote segment agree): \
-	$(addprefix $(B)/plugin/,fence.o place.o record.o segment.o)
+	$(addprefix $(B)/plugin/,begin.o fence.o place.o record.o segment.o)
 # This one has the protocol with its steps in place of what the plugin has.
 STEPS := fence change
 $(B)/test/unit/test_fence_faults: $(STEPS:%=$(B)/test/unit/steps/%.o) \

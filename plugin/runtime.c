@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "plugin/begin.h"
 #include "plugin/control.h"
 #include "plugin/events.h"
 #include "plugin/fence.h"
@@ -230,8 +231,8 @@ static void note_foreign_change(struct nb_runtime *rt, uint32_t number,
 
 		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
 		    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
-		    nb_fence_word_gen(w) != number)
-			continue;
+		    nb_fence_word_gen(w) != number || c->first == number)
+			continue; /* it began with it */
 		to->comm_id = c->comm_id;
 		to->fence = nb_fence_word_seq(w);
 		to->state = NB_CHANGE_COMMITTED;
@@ -371,6 +372,25 @@ static void open_place(struct nb_runtime *rt)
 			   &rt->place_err);
 }
 
+/* What the ranks of all processes must have alike, for others to compare. Our
+ * entry is read by those alone who find a rank of ours, and that comes later.
+ */
+static void tell_settings(struct nb_runtime *rt)
+{
+	struct nb_seg_proc *self = &rt->seg->mem->proc[rt->seg->proc];
+	const int64_t *num = rt->params.num;
+
+	self->rank = rt->place.rank;
+	self->setting[NB_SETTING_VERSION] = nb_begin_version(NCCLBPF_VERSION);
+	self->setting[NB_SETTING_COHERENCE] = (uint32_t)num[NB_P_COHERENCE];
+	self->setting[NB_SETTING_MAX_CHANNELS] =
+		(uint32_t)num[NB_P_MAX_CHANNELS];
+	self->setting[NB_SETTING_FENCE_MARGIN] =
+		(uint32_t)num[NB_P_FENCE_MARGIN];
+	self->setting[NB_SETTING_FENCE_TIMEOUT_MS] =
+		(uint32_t)num[NB_P_FENCE_TIMEOUT_MS];
+}
+
 static int attach(struct nb_runtime *rt, struct nb_err *err)
 {
 	bool control = !rt->params.num[NB_P_CONTROL] && rt->place.dirfd >= 0;
@@ -379,11 +399,13 @@ static int attach(struct nb_runtime *rt, struct nb_err *err)
 				  control ? NB_SEG_PROC_CONTROL : 0, true, err);
 
 	if (!rc && !rt->seg->shared)
-		nb_log(rt, NB_LOG_INFO,
+		nb_log(rt, rt->seg->stranger ? NB_LOG_WARN : NB_LOG_INFO,
 		       "the job segment is not shared (%s): policies can be "
 		       "changed only in communicators that live in this "
 		       "process alone",
 		       rt->seg->why);
+	if (!rc)
+		tell_settings(rt);
 	return rc;
 }
 

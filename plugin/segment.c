@@ -22,12 +22,14 @@
 
 #include <linux/membarrier.h>
 
+#include "plugin/begin.h"
 #include "plugin/fence.h"
 
 static_assert(sizeof(struct nb_seg_slot) == 64, "one cache line a rank");
 static_assert(sizeof(struct nb_seg_record) == 64, "one cache line");
 static_assert(sizeof(struct nb_seg_proc) == 128, "the same in all versions");
 static_assert(offsetof(struct nb_seg, proc) == 64, "the same in all versions");
+static_assert(offsetof(struct nb_seg, stranger) == 32, "the same in all");
 static_assert(sizeof(struct nb_seg) < 2 << 20, "small enough to reserve");
 
 static uint32_t load32(const uint32_t *p)
@@ -374,6 +376,8 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 		close(fd);
 		return ok ? 1 : -1;
 	case LEAVE:
+		s->stranger = true;
+		nb_begin_stranger(fd);
 		snprintf(s->why, sizeof(s->why),
 			 "%s is in use by processes with another version of "
 			 "ncclbpf (allowed: segment version %d)",
@@ -599,6 +603,7 @@ void nb_segment_reap(struct nb_segment *s)
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
 		if (load32(&s->mem->comm[i].in_use))
 			free_if_left(&s->mem->comm[i]);
+	nb_begin_reap(s);
 }
 
 uint32_t nb_segment_procs(const struct nb_segment *s)
@@ -811,17 +816,6 @@ static bool same_gen(const struct nb_segment *s, uint32_t a, uint32_t b)
 		!memcmp(da, db, sizeof(da)));
 }
 
-/* Generation 0 from decision 0 on, for all of its ranks. */
-static void mark_mismatch(struct nb_seg_comm *c)
-{
-	uint64_t none = 0;
-
-	store32(&c->mismatch, 1);
-	__atomic_compare_exchange_n(&c->record.word, &none,
-				    nb_fence_word(NB_FENCE_COMMIT, 0, 0), false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-}
-
 int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 		    uint32_t nranks, uint32_t nnodes, uint32_t first,
 		    struct nb_seg_comm **comm, uint32_t *slot,
@@ -833,6 +827,7 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 					  .nnodes = nnodes,
 					  .first = first };
 	struct nb_seg_comm *c = find_comm(s->mem, &like);
+	bool same;
 	int i;
 
 	*comm = NULL;
@@ -845,12 +840,14 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 			       "%016llx (%d communicators, %d ranks of one)",
 			       (unsigned long long)comm_id, NB_SEG_COMMS,
 			       NB_SEG_SLOTS);
-	if (has_id && !same_gen(s, c->first, first))
-		mark_mismatch(c);
+	same = same_gen(s, c->first, first);
 	memset(&c->slot[i], 0, sizeof(c->slot[i]));
 	c->slot[i].proc = s->proc;
 	c->slot[i].pid = (uint32_t)getpid();
-	c->slot[i].generation = first;
+	c->slot[i].rank = s->mem->proc[s->proc % NB_SEG_PROCS].rank;
+	c->slot[i].generation = same ? c->first : first;
+	if (has_id)
+		nb_begin_compare(s, c, (uint32_t)i, same, first);
 	store32(&c->slot[i].state, NB_SLOT_LIVE);
 	*comm = c;
 	*slot = (uint32_t)i;

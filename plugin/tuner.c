@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "plugin/begin.h"
 #include "plugin/runtime.h"
 
 static_assert((int)NB_COSTS_KNOWN == NCCL_NUM_ALGOS * NCCL_NUM_PROTOS &&
@@ -65,13 +66,42 @@ static void adopt(struct nb_comm *c, uint32_t number)
 		__ATOMIC_RELAXED);
 }
 
+/*
+ * Before the first decision, when all ranks of the communicator have been made:
+ * has one of them not registered, or does it run another version? All ranks
+ * take what the first of them to come here finds.
+ */
+static void begin(struct nb_comm *c)
+{
+	enum nb_differ why;
+
+	c->begun = true;
+	if (!c->seg)
+		return;
+	why = nb_begin_apart(c->rt->seg, c->seg);
+	c->fence.begins = true;
+	c->fence.first = why == NB_DIFFER_NOT ? c->fence.number : 0;
+	if (why != NB_DIFFER_NOT &&
+	    !__atomic_load_n(&c->seg->record.word, __ATOMIC_ACQUIRE))
+		nb_begin_mark(c->seg, why);
+	/* number 0 may be what it has: then nothing else would say so */
+	__atomic_store_n(&c->mismatch,
+			 !c->fence.first && __atomic_load_n(&c->seg->mismatch,
+							    __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELAXED);
+}
+
 /* The record holds something that has not been dealt with. */
 void nb_tuner_look(struct nb_comm *c, uint64_t k)
 {
 	uint32_t before = c->fence.number;
 	uint64_t seen = c->fence.seen;
 	bool timed_out;
-	uint32_t number = nb_fence_look(&c->fence, k, &timed_out);
+	uint32_t number;
+
+	if (!c->begun)
+		begin(c);
+	number = nb_fence_look(&c->fence, k, &timed_out);
 
 	if (timed_out)
 		nb_gen_bump(&c->refused[NB_REFUSED_FENCE_TIMEOUT]);

@@ -18,16 +18,24 @@
  * nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 2,
+	NB_SEG_VERSION = 3,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
 	NB_SEG_SLOTS = 64, /* ranks of a communicator on this host */
 	NB_SEG_RINGS = 2048,
-	NB_RING = 1024 /* decisions kept of a rank */
+	NB_SEG_LOST = 16, /* ranks that could not register */
+	NB_RING = 1024	  /* decisions kept of a rank */
 };
 
 #define NB_SEG_MAGIC UINT64_C(0x3167657366706263) /* "cbpfseg1" */
+
+/* What ranks must have alike; rows in core/tbl/settings.h. */
+enum nb_setting {
+#define SETTING(name, text, values) NB_SETTING_##name,
+#include "core/tbl/settings.h"
+	NB_NSETTINGS
+};
 
 /* 128 bytes. Offset, stride and the first three members are the same in all
  * versions, so that each can tell whether another's processes live. */
@@ -38,7 +46,9 @@ struct nb_seg_proc {
 	uint32_t staged; /* 1: digest is staged */
 	uint32_t flags;	 /* NB_SEG_PROC_* */
 	uint8_t digest[NB_SHA256_SIZE];
-	uint8_t pad[64];
+	int32_t rank; /* as the launcher says; -1: it does not */
+	uint32_t setting[NB_NSETTINGS];
+	uint8_t pad[60 - 4 * NB_NSETTINGS];
 };
 
 enum {
@@ -68,7 +78,8 @@ struct nb_seg_slot {
 	uint32_t proc;	     /* index; under the lock */
 	uint32_t ring;	     /* its ring + 1; 0: not in the segment */
 	uint32_t pid;
-	uint8_t pad[20];
+	int32_t rank; /* as in nb_seg_proc */
+	uint8_t pad[16];
 } __attribute__((aligned(64)));
 
 /* Where ranks look at each decision: one cache line, read-mostly. */
@@ -78,18 +89,37 @@ struct nb_seg_record {
 	uint8_t pad[48];
 } __attribute__((aligned(64)));
 
+/* In what the ranks of a communicator differed when they began. */
+enum nb_differ {
+	NB_DIFFER_NOT,
+	NB_DIFFER_POLICIES,
+	NB_DIFFER_LOST,	    /* one could not register */
+	NB_DIFFER_STRANGER, /* a process has another version of the segment */
+	NB_DIFFER_SETTING   /* and an nb_setting more */
+};
+
 struct nb_seg_comm {
 	uint64_t comm_id;
 	uint32_t in_use; /* atomic */
 	uint32_t nranks, nnodes;
-	uint32_t mismatch; /* atomic: ranks began with different policies */
+	uint32_t mismatch; /* atomic: ranks began differently, see differs */
 	uint32_t first;	   /* number of the generation it began with */
 	uint32_t has_id;   /* 0: counts ranks, and no fence is armed */
 	uint64_t diverged; /* atomic: decision + 1 where ranks were seen to
 			    * differ; 0: none */
-	uint8_t pad[24];
+	uint32_t differs;  /* atomic: enum nb_differ, if mismatch... */
+	uint32_t differ_slot[2];  /* ...between these... */
+	uint32_t differ_value[2]; /* ...that have these */
+	uint8_t pad[4];
 	struct nb_seg_record record;
 	struct nb_seg_slot slot[NB_SEG_SLOTS];
+};
+
+/* A rank that could not register; no lock. */
+struct nb_seg_lost {
+	uint64_t pid; /* atomic; 0: free, 1: being filled */
+	uint64_t comm_id;
+	uint64_t ns; /* as in nb_seg_proc */
 };
 
 struct nb_seg {
@@ -97,13 +127,18 @@ struct nb_seg {
 	uint32_t version, size;
 	uint64_t next_gen; /* under the lock */
 	uint64_t baseline; /* atomic: number of the last committed */
-	uint8_t pad[32];
+	/* atomic; the same place in all versions: a process that uses another
+	 * one, and so shares nothing with the others, is in this job */
+	uint64_t stranger;
+	uint8_t pad[24];
 	struct nb_seg_proc proc[NB_SEG_PROCS];
 	struct nb_seg_gen gen[NB_SEG_GENS];
 	struct nb_seg_comm comm[NB_SEG_COMMS];
 	/* whose ring: index of communicator * NB_SEG_SLOTS + slot + 1; 0: it
 	 * was never used. Under the lock. */
 	uint32_t ring_owner[NB_SEG_RINGS];
+	struct nb_seg_lost lost[NB_SEG_LOST];
+	uint64_t all_lost; /* atomic: there were more of them */
 };
 
 /*

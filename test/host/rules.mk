@@ -10,7 +10,7 @@ $(B)/test/host/standin: $(call o,test/host/standin.c test/host/nccl.c test/host/
 $(B)/test/host/abi_check: $(call o,test/host/abi_check.c test/host/nccl.c core/spec/spec.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
 
-$(B)/test/host/naive: $(call o,test/host/naive.c plugin/segment.c core/job/agree.c core/job/packed.c core/base/err.c)
+$(B)/test/host/naive: $(call o,test/host/naive.c plugin/begin.c plugin/segment.c core/job/agree.c core/job/packed.c core/base/err.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 # Policies that answer well, impossibly and absurdly.

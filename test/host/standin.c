@@ -9,7 +9,9 @@
 //	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
 //[--report FILE]
 //	        [--nodes N] [--no-nvls] [--comms N] [--hang]
+//	        [--rank-env R:NAME=VALUE]...
 //
+// --rank-env: one process of --procs begins with another environment.
 // --hang: ranks that took different decisions stand still until SIGTERM, as
 // real ones do, in place of ending.
 //
@@ -33,7 +35,7 @@
 #include "test/host/nccl.h"
 #include "test/host/replay.h"
 
-enum { MAX_RANKS = 64, RING = 4096, MAX_COLLS = 5 };
+enum { MAX_RANKS = 64, RING = 4096, MAX_COLLS = 5, MAX_ENV = 8 };
 
 static const uint64_t FIRST_ID = 0xc0ffee0000000000;
 
@@ -60,6 +62,8 @@ static struct {
 	long loops;
 	int pause_ms;
 	uint64_t ahead;
+	char *rank_env[MAX_ENV];
+	int nrank_env;
 	const char *report;
 	struct replay *table;
 } opt = { .ranks = 8,
@@ -320,6 +324,20 @@ static int work(int first, int count)
 	return meet->failed;
 }
 
+static void set_environment(int rank)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", rank);
+	setenv("RANK", text, 1);
+	for (int i = 0; i < opt.nrank_env; i++) {
+		char *end;
+
+		if (strtol(opt.rank_env[i], &end, 10) == rank && *end == ':')
+			putenv(end + 1);
+	}
+}
+
 static pid_t pids[MAX_RANKS];
 
 /* After a rank has died the others get three seconds to end by themselves. */
@@ -333,7 +351,6 @@ static void on_alarm(int sig)
 static int processes(void)
 {
 	int status, bad = 0;
-	char text[16];
 
 	signal(SIGALRM, on_alarm);
 
@@ -346,8 +363,7 @@ static int processes(void)
 		if (pid)
 			continue;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		snprintf(text, sizeof(text), "%d", r);
-		setenv("RANK", text, 1);
+		set_environment(r);
 		exit(work(r, 1));
 	}
 	for (;;) {
@@ -432,6 +448,8 @@ static bool option(const char *o, char *v)
 		opt.pause_ms = atoi(v);
 	else if (!strcmp(o, "ahead"))
 		opt.ahead = strtoull(v, NULL, 10);
+	else if (!strcmp(o, "rank-env") && opt.nrank_env < MAX_ENV)
+		opt.rank_env[opt.nrank_env++] = v;
 	else if (!strcmp(o, "report"))
 		opt.report = v;
 	else if (!strcmp(o, "table"))
@@ -449,9 +467,9 @@ static bool options(int argc, char **argv)
 		{ "seconds", 1, NULL, 'x' },  { "loops", 1, NULL, 'x' },
 		{ "pause-ms", 1, NULL, 'x' }, { "ahead", 1, NULL, 'x' },
 		{ "report", 1, NULL, 'x' },   { "table", 1, NULL, 'x' },
-		{ "procs", 0, NULL, 'p' },    { "threads", 0, NULL, 't' },
-		{ "no-nvls", 0, NULL, 'n' },  { "hang", 0, NULL, 'h' },
-		{ NULL, 0, NULL, 0 }
+		{ "rank-env", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
+		{ "threads", 0, NULL, 't' },  { "no-nvls", 0, NULL, 'n' },
+		{ "hang", 0, NULL, 'h' },     { NULL, 0, NULL, 0 }
 	};
 	int o, at;
 

@@ -1463,6 +1463,47 @@ START_TEST(mismatch_is_logged_in_every_process)
 }
 END_TEST
 
+/* Two ranks of which one cannot register: both leave it to NCCL. */
+START_TEST(rank_without_a_place_makes_its_peers_use_no_policy)
+{
+	struct nb_seg_comm *entry;
+	struct nb_comm *a, *b;
+	float t[21];
+
+	begin_with(MADE_CHOOSE(1, 2));
+	table(t);
+	a = rank_of(5, 2);
+	entry = a->seg;
+	ck_assert_ptr_nonnull(entry);
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		__atomic_store_n(&rt()->seg->mem->comm[i].in_use, 1,
+				 __ATOMIC_RELEASE);
+	entry->nranks = 1; /* full: the other finds neither place nor entry */
+	b = rank_of(5, 2);
+	ck_assert_ptr_null(b->seg);
+	entry->nranks = 2;
+	ck_assert_int_eq(ask(b, 4, 1024).index, pick(t, 21, 3.6e9f));
+	ck_assert_int_eq(ask(a, 4, 1024).index, pick(t, 21, 3.6e9f));
+	ck_assert_uint_eq(refused(NB_REFUSED_MISMATCH), 2);
+	nb_runtime_tick(rt());
+	ck_assert_ptr_nonnull(strstr(lines, "this rank could not register"));
+	ck_assert_ptr_nonnull(
+		strstr(lines, "one of its ranks could not register"));
+	nb_comm_free(b);
+	nb_comm_free(a);
+	/* the mark is gone with it */
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		__atomic_store_n(&rt()->seg->mem->comm[i].in_use, 0,
+				 __ATOMIC_RELEASE);
+	a = rank_of(5, 2);
+	b = rank_of(5, 2);
+	ck_assert_int_ne(ask(a, 4, 1024).index, pick(t, 21, 3.6e9f));
+	ck_assert_int_ne(ask(b, 4, 1024).index, pick(t, 21, 3.6e9f));
+	nb_comm_free(b);
+	nb_comm_free(a);
+}
+END_TEST
+
 START_TEST(process_without_a_socket_says_so)
 {
 	char path[128];
@@ -1551,5 +1592,6 @@ UNIT_MAIN(
 	tcase_add_test(tc, forked_child_leaves_the_parents_ranks_alone);
 	tcase_add_test(tc, processes_that_begin_differently_use_no_policy);
 	tcase_add_test(tc, mismatch_is_logged_in_every_process);
+	tcase_add_test(tc, rank_without_a_place_makes_its_peers_use_no_policy);
 	tcase_add_test(tc, process_without_a_socket_says_so);
 	tcase_add_test(tc, process_that_has_not_staged_stops_a_change);)

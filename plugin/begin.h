@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_BEGIN_H
+#define NB_PLUGIN_BEGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/job/format.h"
+
+struct nb_segment;
+
+/*
+ * Start-up agreement: ranks of this host that begin with other policies,
+ * settings or versions than their peers are found before the communicator's
+ * first decision. NCCL lets no rank decide before all have told their tuner
+ * of the communicator, so that what a rank says then is seen by all.
+ */
+
+/* "0.1.0" as a number that compares; each part at most 1023. */
+uint32_t nb_begin_version(const char *text);
+
+/* Compare slot @i, just taken, with one that was there: marks the entry where
+ * they differ. With the segment's lock. */
+void nb_begin_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
+		      bool same_policies, uint32_t first);
+
+/*
+ * A rank of @comm_id cannot be registered: its peers must know. Without the
+ * lock. False: @s is this process's alone, there is nobody to tell.
+ */
+bool nb_begin_lose(struct nb_segment *s, uint64_t comm_id);
+/* Its communicator is gone; likewise. */
+void nb_begin_lost_is_gone(struct nb_segment *s, uint64_t comm_id);
+/* The marks of processes that died. With the lock. */
+void nb_begin_reap(struct nb_segment *s);
+/* This process is of another version than those of the segment @mem. */
+void nb_begin_stranger(int fd);
+
+/* What keeps the ranks of @c from one beginning, besides what they compared;
+ * NB_DIFFER_NOT: nothing. */
+enum nb_differ nb_begin_apart(const struct nb_segment *s,
+			      const struct nb_seg_comm *c);
+/* Note @why in the entry for people. */
+void nb_begin_mark(struct nb_seg_comm *c, enum nb_differ why);
+/* Can a change of policies help? */
+bool nb_begin_for_good(const struct nb_seg_comm *c);
+
+/*
+ * nb_begin_text - in what the ranks of @c differ, both sides named
+ *
+ * "" where they do not. Cut to @size.
+ */
+void nb_begin_text(const struct nb_segment *s, const struct nb_seg_comm *c,
+		   char *text, size_t size);
+
+#endif
