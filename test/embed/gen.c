@@ -622,8 +622,29 @@ static void turn(const struct g_func *f)
 	}
 }
 
+/* Count in the caller's frame; turns are too few to leave a value. */
+static void count(void)
+{
+	g_slot(0x79, 0, 2, 0, 0);
+	g_slot(0x07, 0, 0, 0, 1);
+	g_slot(0x7b, 2, 0, 0, 0);
+	g_lddw(3, 2, EM_BSS, 0);
+	g_slot(0x0f, 3, g_below(2), 0, 0);
+	g_slot(0x71, 4, 3, 40 + (int)g_below(19), 0);
+	if (g_chance(30))
+		g_slot(0x57, 4, 0, 0, 1);
+	else
+		g_imm(4, (int32_t)(g_below(8) == 0));
+	g_mov(0, 4);
+	g_slot(0x95, 0, 0, 0, 0);
+}
+
 static void function(const struct g_func *f)
 {
+	if (f->kind == G_COUNT) {
+		count();
+		return;
+	}
 	g.ctx = f->ctx;
 	g.level = f->level;
 	switch (f->kind) {
@@ -642,6 +663,8 @@ static void function(const struct g_func *f)
 	case G_TURN:
 	case G_ELEMENT:
 		turn(f);
+		break;
+	case G_COUNT:
 		break;
 	}
 	begin();

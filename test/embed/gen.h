@@ -12,7 +12,7 @@
  */
 enum { G_CTX = 6, G_PTR = 9, G_DATA = 64, G_KEY = -72, G_DEPTH = 3 };
 
-enum g_kind { G_STATIC, G_GLOBAL, G_TURN, G_ELEMENT };
+enum g_kind { G_STATIC, G_GLOBAL, G_TURN, G_ELEMENT, G_COUNT };
 
 /* A function to be made, and the call or address that waits for it. */
 struct g_func {

@@ -101,6 +101,53 @@ static void gen_iterator(unsigned depth)
 	g_return(8);
 }
 
+/* Numbers that are counted on the stack: few enough to be an index. */
+static void gen_counter(void)
+{
+	int at = g_take(16);
+	uint32_t head, done;
+	int32_t turns = 1 + (int32_t)g_below(6);
+	struct g_func f = { .kind = G_COUNT };
+
+	if (!at)
+		return;
+	g_slot(0x7a, 10, 0, at + 8, 0);
+	if (g_below(2)) {
+		g_imm(1, turns);
+		g_frame(3, at + 8);
+		g_imm(4, 0);
+		f.call = g_at();
+		if (g_want(f)) {
+			g_lddw(2, 4, 0, 0);
+			g_helper(181);
+		}
+	} else {
+		g_frame(1, at);
+		g_imm(2, (int32_t)g_below(3));
+		g_imm(3, 2 + turns);
+		g_helper(0x10001);
+		head = g_at();
+		g_frame(1, at);
+		g_helper(0x10002);
+		done = g_jump(0x15, 0, 0, 0);
+		if (g_below(2))
+			g_slot(0x61, 7, 0, 0, 0);
+		g_slot(0x79, 1, 10, at + 8, 0);
+		g_slot(0x07, 1, 0, 0, 1);
+		g_slot(0x7b, 10, 1, at + 8, 0);
+		g_slot(0x05, 0, 0, (int)head - (int)g_at() - 1, 0);
+		g_aim(done);
+		g_frame(1, at);
+		g_helper(0x10003);
+	}
+	g_slot(0x79, 2, 10, at + 8, 0);
+	g_lddw(1, 2, EM_BSS, 0);
+	g_slot(0x0f, 1, 2, 0, 0);
+	g_slot(0x71, 8, 1, 48 + (int)g_below(11), 0);
+	g_numbers(0, 5);
+	g_return(16);
+}
+
 /* ---- records of a ring buffer ---- */
 
 static void gen_record(unsigned depth)
@@ -130,6 +177,8 @@ static void gen_record(unsigned depth)
 	g_slot(0x79, 1, 10, at, 0);
 	if (g_below(2))
 		use_memory(1, size);
+	if (g_chance(40)) /* in the end an address that means nothing */
+		g_mov(7, 1);
 	if (g_chance(10)) { /* submitted or discarded, as it comes */
 		uint32_t other = g_jump(0x25, 8, 0, g_constant()), both;
 
@@ -150,6 +199,10 @@ static void gen_record(unsigned depth)
 	if (g_chance(3))
 		g_slot(0x79, 1, 10, at, 0);
 	g_aim(end);
+	if (g_below(2))
+		g_slot(0x79, 8, 10, at, 0);
+	if (g_chance(3)) /* used after it was given back */
+		g_slot(0x71, 0, 7, 0, 0);
 	g_slot(0x7a, 10, 0, at, 0);
 	g_numbers(0, 5);
 	g_return(8);
@@ -194,6 +247,8 @@ static void use_dynptr(int at, unsigned size)
 		g_helper(203);
 		none = g_jump(0x15, 0, 0, 0);
 		use_memory(0, part > 4 && g_chance(60) ? 4 : part);
+		if (g_below(2))
+			g_mov(8, 0);
 		g_aim(none);
 		break;
 	}
@@ -402,10 +457,13 @@ static void gen_text(void)
 
 void g_resource(unsigned depth)
 {
-	switch (g_below(9)) {
+	switch (g_below(10)) {
 	case 0:
 	case 1:
 		gen_iterator(depth);
+		break;
+	case 9:
+		gen_counter();
 		break;
 	case 2:
 		gen_record(depth);
