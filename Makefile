@@ -72,6 +72,7 @@ help:
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make golden     record the words of rejections anew, show what changed
 ## make soak       longer hunts with new seeds: SECONDS=600
+## make embed      random programs, run inside the verifier's states: PROGRAMS=1000000 SEED=n
 ## make check-kernel-corpus   verdicts on the kernel's own tests: LINUX=dir
 ## make bench      what things cost, beside their budgets; DOC=docs/performance.md
 ## make bench-verify   what a verdict costs, beside the kernel's
@@ -177,12 +178,18 @@ soak:
 	@$(AGAIN) all
 	@ORACLE_SEED=$$(date +%s) ORACLE_SECONDS=$(or $(SECONDS),600) LIMIT=7200 \
 		test/run.sh $(B) oracle
-	@EMBED_SEED=$$(date +%s)000 EMBED_RUNS=$(or $(EMBED_RUNS),500000) \
-		CK_FORK=no $(B)/test/unit/test_verify_embedding
+	@$(AGAIN) embed
 	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run.sh $(B) proof
 	@JIT_SEED=$$(date +%s%N) JIT_PROGRAMS=3000000 ARM64_PROGRAMS=200000 \
 		AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
 		test/run.sh $(B) "unit-jit unit-agreement arm64"
+
+# State embedding of PROGRAMS random programs, those of SEED and after.
+.PHONY: embed
+embed: setup
+	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/unit/test_verify_embedding >/dev/null
+	@EMBED_SEED=$(or $(SEED),$(shell date +%s)000000) EMBED_RUNS=$(or $(PROGRAMS),1000000) \
+		CK_FORK=no $(RELEASE)/test/unit/test_verify_embedding
 
 # The demo and the benchmarks run the code as it is installed.
 RELEASE := $(if $(filter command line,$(origin B)),$(B),build/release)

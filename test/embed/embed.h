@@ -124,8 +124,8 @@ struct em_object {
 	bool live;
 	uint32_t frame, off, size; /* off: from the stack's lowest byte */
 	uint8_t *bytes;		   /* dynptr: NULL: nothing */
-	uint32_t nbytes, skew; /* skew: of bytes, from a multiple of 8 */
-	int32_t cur, end; /* iterator */
+	uint32_t nbytes, skew;	   /* skew: of bytes, from a multiple of 8 */
+	int32_t cur, end;	   /* iterator */
 	bool given;
 };
 

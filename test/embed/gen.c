@@ -10,7 +10,7 @@
 struct em_prog em_prog;
 struct gen g;
 
-enum { MANY = 700, LATEST = EM_SLOTS - 64, STACK = 200 };
+enum { MANY = 400, LATEST = EM_SLOTS - 64, STACK = 200 };
 
 uint64_t g_rnd(void)
 {
@@ -289,11 +289,11 @@ static void gen_spill_pointer(void)
 
 static void gen_lookup(void)
 {
-	static const uint8_t maps[] = {
-		EM_COUNTS, EM_COUNTS, EM_PERCPU, EM_LIMITS,	 EM_SEEN,
-		EM_CHOSEN, EM_CONFIG, EM_PERCPU, EM_PERCPU_HASH, EM_LRU,
-		EM_ROUTES, EM_TRIE,   EM_PERCPU, EM_LRU_PERCPU
-	};
+	static const uint8_t maps[] = { EM_COUNTS, EM_COUNTS,	 EM_PERCPU,
+					EM_LIMITS, EM_SEEN,	 EM_CHOSEN,
+					EM_CONFIG, EM_PERCPU,	 EM_PERCPU_HASH,
+					EM_LRU,	   EM_ROUTES,	 EM_TRIE,
+					EM_PERCPU, EM_LRU_PERCPU };
 	unsigned m = maps[g_below(sizeof(maps))], size = em_maps[m].key_size;
 	unsigned r = g_number();
 
@@ -345,8 +345,8 @@ static void gen_value(void)
 		g_slot(ldx_ops[k], p, p, (int)g_below(9), 0);
 		break;
 	default:
-		g_slot(ldx_ops[k], r, G_PTR,
-		       (int)g_below(g_below(12) ? 9 : 17), 0);
+		g_slot(ldx_ops[k], r, G_PTR, (int)g_below(g_below(12) ? 9 : 17),
+		       0);
 		break;
 	}
 }
@@ -430,8 +430,8 @@ static void gen_if(unsigned depth)
 	bool reg = g_below(3) == 0;
 	uint32_t at, other;
 
-	at = g_jump((uint8_t)(ops[g_below(sizeof(ops))] |
-			      (g_below(2) ? 5 : 6) | (reg ? 8 : 0)),
+	at = g_jump((uint8_t)(ops[g_below(sizeof(ops))] | (g_below(2) ? 5 : 6) |
+			      (reg ? 8 : 0)),
 		    g_number(), reg ? g_number() : 0, reg ? 0 : g_constant());
 	g_block(1 + g_below(4), depth + 1);
 	if (g_below(2)) {
@@ -546,8 +546,7 @@ static void entry(void)
 	begin();
 	g_numbers(7, 8);
 	g_lddw(G_PTR, 2, g_below(5) ? EM_BSS : EM_RODATA, 0);
-	g_block(4 + g_below(12), 0);
-	g_block(g_below(8), 0);
+	g_block(3 + g_below(8), 0);
 	if (g_below(2))
 		g_imm(0, 0);
 	g_slot(0x95, 0, 0, 0, 0);
@@ -681,7 +680,7 @@ static void function(const struct g_func *f)
 
 static void add_function(uint32_t start, const struct g_func *f)
 {
-	static const char *const names[] = { "decide", "one",	"two",	"three",
+	static const char *const names[] = { "decide", "one",  "two", "three",
 					     "four",   "five", "six", "seven" };
 	struct nb_func *n = &em_prog.funcs[em_prog.nfuncs];
 

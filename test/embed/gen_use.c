@@ -199,7 +199,7 @@ static void gen_record(unsigned depth)
 	if (g_chance(3))
 		g_slot(0x79, 1, 10, at, 0);
 	g_aim(end);
-	if (g_below(2))
+	if (early && g_below(2))
 		g_slot(0x79, 8, 10, at, 0);
 	if (g_chance(3)) /* used after it was given back */
 		g_slot(0x71, 0, 7, 0, 0);
@@ -463,7 +463,8 @@ void g_resource(unsigned depth)
 		gen_iterator(depth);
 		break;
 	case 9:
-		gen_counter();
+		if (g_below(2))
+			gen_counter();
 		break;
 	case 2:
 		gen_record(depth);
@@ -543,8 +544,7 @@ static void call_global(void)
 			continue;
 		}
 		s->mem_size[i] = 8u << g_below(3);
-		pass_memory(i + 1, s->mem_size[i],
-			    s->arg[i] == NB_FARG_MEM);
+		pass_memory(i + 1, s->mem_size[i], s->arg[i] == NB_FARG_MEM);
 	}
 	f.call = g_at();
 	if (g_want(f))
@@ -556,8 +556,8 @@ static void call_global(void)
 
 static void call_back(bool each)
 {
-	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN, EM_PERCPU,
-					EM_LRU,	   EM_BSS,  EM_PERCPU_HASH,
+	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN,  EM_PERCPU,
+					EM_LRU,	   EM_BSS,   EM_PERCPU_HASH,
 					EM_LIMITS, EM_CHOSEN };
 	struct g_func f = { .kind = each ? G_ELEMENT : G_TURN,
 			    .ctx = g.ctx && g_below(2) };

@@ -104,19 +104,16 @@ static bool lookup(bool of_cpu)
 	note_map(map);
 	em.ran[EM_F_OTHER_CPU] |= of_cpu;
 	if (em_maps[map].inner) /* those without one have none */
-		return answer(em.maps[map][e].used
-				      ? em_address(EM_R_HANDLE + EM_ONE +
-							   (e & 1),
-						   0)
-				      : 0);
-	return answer(em_address(
-		EM_R_VALUE + map * EM_ELEMS + (uint32_t)e, 0));
+		return answer(
+			em.maps[map][e].used
+				? em_address(EM_R_HANDLE + EM_ONE + (e & 1), 0)
+				: 0);
+	return answer(em_address(EM_R_VALUE + map * EM_ELEMS + (uint32_t)e, 0));
 }
 
 static bool may_write(uint32_t map)
 {
-	return em_map_is_local(map) &&
-			       !(em_maps[map].flags & NB_F_RDONLY_PROG)
+	return em_map_is_local(map) && !(em_maps[map].flags & NB_F_RDONLY_PROG)
 		       ? true
 		       : em_fault("a read-only map is written");
 }
@@ -148,7 +145,7 @@ static bool update(void)
 	return answer(0);
 }
 
-static bool delete(void)
+static bool delete (void)
 {
 	uint32_t map = map_arg();
 	uint64_t key = 0;
@@ -227,8 +224,7 @@ static uint8_t *pool(uint64_t size)
 {
 	uint8_t *p = em.pool + em.pool_used;
 
-	if (em_local() % 4 == 0 || size > 128 ||
-	    em.pool_used + size > EM_POOL)
+	if (em_local() % 4 == 0 || size > 128 || em.pool_used + size > EM_POOL)
 		return NULL;
 	for (uint64_t i = 0; i < size; i += 8) {
 		uint64_t v = em_local();
@@ -270,8 +266,7 @@ static bool give_back(bool submit)
 
 	if (!needs(2))
 		return false;
-	if (n >= em.nlent || em.lent[n].kind != EM_SAMPLE ||
-	    em_offset(arg(1)))
+	if (n >= em.nlent || em.lent[n].kind != EM_SAMPLE || em_offset(arg(1)))
 		return em_fault("not a record");
 	if (!em_release(NB_REF_SAMPLE, n))
 		return false;
@@ -302,8 +297,7 @@ static bool dynptr_from_mem(void)
 	p = em_memory(arg(1), arg(2), true, &init);
 	if (!p)
 		return false;
-	if (em_region(arg(1)) < EM_R_VALUE ||
-	    em_region(arg(1)) >= EM_R_HANDLE)
+	if (em_region(arg(1)) < EM_R_VALUE || em_region(arg(1)) >= EM_R_HANDLE)
 		return em_fault("a dynptr into what does not last");
 	o = em_object_new(arg(4), 16, NB_OBJECT_DYNPTR_MEM);
 	if (o < 0)
@@ -374,8 +368,7 @@ static bool dynptr_read(void)
 		return false;
 	ok = !arg(5) && has_part(o, arg(4), size);
 	em.ran[EM_F_DYNPTR_COPY] |= ok;
-	if (size && ok &&
-	    !em_write(arg(1), size, o->bytes + (uint32_t)arg(4)))
+	if (size && ok && !em_write(arg(1), size, o->bytes + (uint32_t)arg(4)))
 		return false;
 	/* Room for all of it, also where nothing is copied. */
 	if (size && !ok) {
@@ -423,8 +416,7 @@ static bool dynptr_data(void)
 		    (uint32_t)(o - em.objects));
 	/* Values and records are aligned to 8 bytes. */
 	em.lent[n].base = (o->skew + (uint32_t)arg(2)) & 7;
-	return !em.over &&
-	       answer(em_address(EM_R_LENT + n, em.lent[n].base));
+	return !em.over && answer(em_address(EM_R_LENT + n, em.lent[n].base));
 }
 
 /* ---- iterators ---- */
@@ -504,8 +496,7 @@ static bool text(int64_t id)
 	uint64_t hash = em_mix(em.shared, arg(3));
 
 	em.ran[EM_F_TEXT] = true;
-	if (!needs(id == 6 ? 2 : 4) ||
-	    !em_read(arg(1), arg(2), NULL, &hash))
+	if (!needs(id == 6 ? 2 : 4) || !em_read(arg(1), arg(2), NULL, &hash))
 		return false;
 	if (id == 6)
 		return answer(em_local() % 64);
@@ -536,7 +527,7 @@ bool em_helper(int64_t id)
 	case 2:
 		return update();
 	case 3:
-		return delete();
+		return delete ();
 	case 5:
 		return answer(em_local() >> 8);
 	case 7:

@@ -77,8 +77,7 @@ void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st,
 	if (env->labels || env->seek)
 		return;
 	if (!seen.n)
-		memcpy(seen.live, env->cfg.live,
-		       env->n * sizeof(seen.live[0]));
+		memcpy(seen.live, env->cfg.live, env->n * sizeof(seen.live[0]));
 	if (!seen.walks || seen.root != root || seen.widen != env->widen) {
 		seen.root = root;
 		seen.widen = env->widen;
@@ -276,10 +275,9 @@ static bool reg_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 	case NB_REG_CTX:
 		return nb_range_has(&r->r, v - em_address(EM_R_CTX, 0));
 	case NB_REG_STACK:
-		return nb_range_has(&r->r,
-				    v - em_address(EM_R_STACK + b->base +
-							   r->frame,
-						   NB_STACK_SIZE));
+		return nb_range_has(
+			&r->r, v - em_address(EM_R_STACK + b->base + r->frame,
+					      NB_STACK_SIZE));
 	case NB_REG_MAP:
 	case NB_REG_MAP_OR_NULL:
 		return map_holds(b, r, v);
@@ -349,9 +347,9 @@ static bool iterator_holds(const struct nb_reg *r, const struct em_object *o)
 
 	switch (r->delta) {
 	case OPEN:
-		return next >= o->end || (nb_range_has(&r->r, (uint64_t)next) &&
-					  nb_range_has(&r->r,
-						       (uint64_t)o->end - 1));
+		return next >= o->end ||
+		       (nb_range_has(&r->r, (uint64_t)next) &&
+			nb_range_has(&r->r, (uint64_t)o->end - 1));
 	case ENDED:
 		return next >= o->end;
 	default:

@@ -180,7 +180,6 @@ static bool atomic(const struct nb_insn *in, struct em_frame *f)
 	return true;
 }
 
-
 static bool load(const struct nb_insn *in, uint64_t a)
 {
 	uint64_t v;
@@ -277,12 +276,12 @@ static bool next_element(struct em_frame *f, uint32_t map)
 
 static void each_args(struct em_frame *up, uint32_t map)
 {
-	uint64_t value = em_address(EM_R_VALUE + map * EM_ELEMS + up->cursor,
-				    0);
+	uint64_t value =
+		em_address(EM_R_VALUE + map * EM_ELEMS + up->cursor, 0);
 
 	if (!up->key)
-		up->key = em_lend(EM_KEY, up->key_bytes,
-				  em_maps[map].key_size, UINT32_MAX) +
+		up->key = em_lend(EM_KEY, up->key_bytes, em_maps[map].key_size,
+				  UINT32_MAX) +
 			  1;
 	em_set(1, up->reg[1]);
 	em_set(2, em_address(EM_R_LENT + up->key - 1, 0));

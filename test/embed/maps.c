@@ -4,7 +4,7 @@
 
 const unsigned char em_rodata[64] = { 32, 0, 0, 0, 7, 8, 9 };
 
-#define LIKE_INNER                                                        \
+#define LIKE_INNER \
 	.type = NB_MAP_HASH, .key_size = 4, .value_size = 32, .max_entries = 8
 
 const struct nb_map_spec em_maps[EM_MAPS] = {
@@ -101,9 +101,7 @@ const struct nb_map_spec em_maps[EM_MAPS] = {
 		       .value_size = 4,
 		       .max_entries = 64,
 		       .tags = NB_MAPF_COHERENT },
-	[EM_INNER] = { .name = "inner",
-		       LIKE_INNER,
-		       .origin = NB_ORIGIN_INNER },
+	[EM_INNER] = { .name = "inner", LIKE_INNER, .origin = NB_ORIGIN_INNER },
 	[EM_ONE] = { .name = "one", LIKE_INNER },
 	[EM_TWO] = { .name = "two", LIKE_INNER },
 	[EM_BY_INDEX] = { .name = "by_index",
@@ -168,8 +166,8 @@ bool em_map_is_local(uint32_t map)
 bool em_map_is_a(uint32_t map, uint32_t inner)
 {
 	return map == inner ||
-	       (em_maps[inner].origin == NB_ORIGIN_INNER &&
-		map < EM_MAPS && em_maps[map].type == em_maps[inner].type &&
+	       (em_maps[inner].origin == NB_ORIGIN_INNER && map < EM_MAPS &&
+		em_maps[map].type == em_maps[inner].type &&
 		em_maps[map].key_size == em_maps[inner].key_size &&
 		em_maps[map].value_size == em_maps[inner].value_size &&
 		em_maps[map].flags == em_maps[inner].flags);

@@ -100,12 +100,11 @@ int em_object_new(uint64_t a, uint32_t size, enum nb_object_kind kind)
 		return -1;
 	}
 	memset(em.frames[frame].init + off, 0, size);
-	em.objects[em.nobjects] =
-		(struct em_object){ .kind = (uint8_t)kind,
-				    .live = true,
-				    .frame = frame,
-				    .off = (uint32_t)off,
-				    .size = size };
+	em.objects[em.nobjects] = (struct em_object){ .kind = (uint8_t)kind,
+						      .live = true,
+						      .frame = frame,
+						      .off = (uint32_t)off,
+						      .size = size };
 	return (int)em.nobjects++;
 }
 
@@ -116,9 +115,8 @@ void em_object_end(uint32_t n)
 	o->live = false;
 	memset(em.frames[o->frame].init + o->off, 0, o->size);
 	for (uint32_t i = 0; i < em.nlent; i++)
-		if (em.lent[i].object == n &&
-		    (em.lent[i].kind == EM_SLICE ||
-		     em.lent[i].kind == EM_NUMBER))
+		if (em.lent[i].object == n && (em.lent[i].kind == EM_SLICE ||
+					       em.lent[i].kind == EM_NUMBER))
 			em.lent[i].live = false;
 }
 
@@ -145,8 +143,8 @@ void em_hold(enum nb_ref_kind kind, uint32_t what)
 		em_fault("too much is held");
 		return;
 	}
-	em.held[em.nheld++] = (struct em_held){ (uint8_t)kind, em.nframes - 1,
-						what };
+	em.held[em.nheld++] =
+		(struct em_held){ (uint8_t)kind, em.nframes - 1, what };
 }
 
 bool em_release(enum nb_ref_kind kind, uint32_t what)
@@ -198,8 +196,7 @@ static uint8_t *of_value(uint32_t region, uint64_t off, uint64_t size,
 		em_fault("access to a lock");
 		return NULL;
 	}
-	if (write &&
-	    (!em_map_is_local(map) || s->flags & NB_F_RDONLY_PROG)) {
+	if (write && (!em_map_is_local(map) || s->flags & NB_F_RDONLY_PROG)) {
 		em_fault("store into a read-only map");
 		return NULL;
 	}
@@ -248,8 +245,7 @@ uint8_t *em_memory(uint64_t a, uint64_t size, bool write, uint8_t **init)
 	    off + size <= NB_STACK_SIZE) {
 		struct em_frame *f = &em.frames[region - EM_R_STACK];
 
-		if (write && size &&
-		    !overwrite(region - EM_R_STACK, off, size))
+		if (write && size && !overwrite(region - EM_R_STACK, off, size))
 			return NULL;
 		*init = f->init + off;
 		return f->stack + off;
@@ -257,8 +253,7 @@ uint8_t *em_memory(uint64_t a, uint64_t size, bool write, uint8_t **init)
 	/* Of no alignment. */
 	if (arg < 5 && off && off - 1 + size <= em.arg_size[arg])
 		return em.arg[arg] + off - 1;
-	if (region >= EM_R_VALUE &&
-	    region < EM_R_VALUE + EM_MAPS * EM_ELEMS)
+	if (region >= EM_R_VALUE && region < EM_R_VALUE + EM_MAPS * EM_ELEMS)
 		return of_value(region, off, size, write);
 	if (region >= EM_R_LENT && region - EM_R_LENT < em.nlent)
 		return of_lent(region - EM_R_LENT, off, size, write);
