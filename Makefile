@@ -182,7 +182,10 @@ soak:
 	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run.sh $(B) proof
 	@JIT_SEED=$$(date +%s%N) JIT_PROGRAMS=3000000 ARM64_PROGRAMS=200000 \
 		AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
-		test/run.sh $(B) "unit-jit unit-agreement arm64"
+		CHAIN_SEED=$$(date +%s%N) CHAINS=100000 \
+		test/run.sh $(B) "unit-jit unit-chain unit-agreement arm64"
+	@SEED=$$(date +%s) SEQUENCES=20000 LIMIT=7200 \
+		test/run.sh $(B) "map_kernel ring_kernel"
 
 # State embedding of PROGRAMS random programs, those of SEED and after.
 .PHONY: embed

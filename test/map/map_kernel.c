@@ -103,38 +103,57 @@ static int kernel_next(void *self, const void *key, void *next)
 	return element(BPF_MAP_GET_NEXT_KEY, self, key, next, 0);
 }
 
-static void sequence(const struct shape *shape, uint64_t seed, int steps)
+/* One sequence on fresh maps; 0, or -1 and why. */
+static int compare(const struct shape *shape, uint64_t seed, int steps,
+		   char *why, size_t size)
 {
 	struct side ours,
 		theirs = { "kernel",	  NULL,		 kernel_lookup,
 			   kernel_update, kernel_remove, kernel_next,
 			   value_take };
-	char name[128], why[512] = "";
+	int fd = kernel_map(&shape->def), rc = -1;
 	struct nb_err err;
 	struct nb_map *m;
-	int fd = kernel_map(&shape->def), rc = -1;
 
 	if (shape_keys(&shape->def) == NB_KEYS_NONE) {
 		theirs.lookup = value_lookup;
 		theirs.update = value_update;
 		theirs.remove = value_remove;
 	}
-	snprintf(name, sizeof(name), "%s: %d steps as the kernel", shape->name,
-		 steps);
 	if (fd < 0) {
-		snprintf(why, sizeof(why), "kernel refuses the map: %s",
+		snprintf(why, size, "kernel refuses the map: %s",
 			 strerror(-fd));
 	} else if (nb_map_new(&m, &shape->def, &err)) {
-		snprintf(why, sizeof(why), "we refuse the map: %s", err.text);
+		snprintf(why, size, "we refuse the map: %s", err.text);
 	} else {
 		theirs.self = &fd;
 		side_manage(&ours, m);
 		rc = sequence_run(shape, seed, steps, &ours, &theirs, why,
-				  sizeof(why));
+				  size);
 		nb_map_put(m);
 	}
 	if (fd >= 0)
 		close(fd);
+	return rc;
+}
+
+/* One long sequence, and @n short ones that each begin with an empty map. */
+static void sequence(const struct shape *shape, uint64_t seed, int steps, int n)
+{
+	char name[128], why[512] = "";
+	int rc = compare(shape, seed, steps, why, sizeof(why));
+
+	snprintf(name, sizeof(name), "%s: %d steps as the kernel", shape->name,
+		 steps);
+	ok(rc == 0, name, why);
+	for (int i = rc = 0; !rc && i < n; i++) {
+		uint64_t of = seed * 1000003 + (uint64_t)i + 1;
+		int few = 1 + (int)(sequence_random(&of) >> 33) % 40;
+
+		rc = compare(shape, of, few, why, sizeof(why));
+	}
+	snprintf(name, sizeof(name), "%s: %d short sequences as the kernel",
+		 shape->name, n);
 	ok(rc == 0, name, why);
 }
 
@@ -401,6 +420,7 @@ int main(int argc, char **argv)
 	const struct nb_map_def probe = offers[0];
 	uint64_t seed = sequence_seed();
 	int steps = argc > 1 ? atoi(argv[1]) : 5000, fd = kernel_map(&probe);
+	int sequences = argc > 2 ? atoi(argv[2]) : 100;
 
 	if (fd < 0) {
 		printf("ok 1 - maps as the kernel # SKIP bpf() is not "
@@ -411,10 +431,11 @@ int main(int argc, char **argv)
 	close(fd);
 	printf("# SEED=%llu\n", (unsigned long long)seed);
 	for (size_t i = 0; i < nshapes; i++)
-		sequence(&shapes[i], seed + i, steps);
+		sequence(&shapes[i], seed + i, steps, sequences);
 	bloom(seed, steps);
-	of_maps(NB_MAP_ARRAY_OF_MAPS, seed, steps);
-	of_maps(NB_MAP_HASH_OF_MAPS, seed, steps);
+	/* the kernel waits for a grace period in each of their updates */
+	of_maps(NB_MAP_ARRAY_OF_MAPS, seed, steps / 5);
+	of_maps(NB_MAP_HASH_OF_MAPS, seed, steps / 5);
 	for (size_t i = 0; i < sizeof(offers) / sizeof(offers[0]); i++)
 		offer(&offers[i]);
 	printf("1..%d\n", ntests);

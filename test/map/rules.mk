@@ -5,7 +5,13 @@ HELPER_BODIES := $(addprefix core/exec/,costs.c dynptr.c helpers.c ring.c spin.c
 MAP_STRESS_SRC := test/map/map_stress.c $(wildcard core/map/*.c) \
 	$(HELPER_BODIES) core/base/err.c core/spec/spec.c
 
-tests: $(B)/test/map/map_kernel $(B)/test/map/map_stress
+tests: $(B)/test/map/map_kernel $(B)/test/map/ring_kernel \
+	$(B)/test/map/map_stress
+
+$(B)/test/map/ring_kernel: $(B)/test/map/ring_kernel.o \
+		$(B)/test/map/sequence.o $(call o,core/base/*.c core/spec/*.c \
+		core/isa/*.c core/image/*.c core/map/*.c core/exec/*.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 $(B)/test/map/map_kernel: $(B)/test/map/map_kernel.o $(B)/test/map/sequence.o \
 		$(call o,core/base/*.c core/spec/*.c core/map/*.c)

@@ -42,7 +42,7 @@ else
 fi
 failed=0
 for t in interp callbacks symbols chain jit_inline jit; do
-	CHAINS=300 JIT_PROGRAMS=${ARM64_PROGRAMS:-4000} qemu-aarch64 "$A/test_$t" \
+	CHAINS=${ARM64_CHAINS:-300} JIT_PROGRAMS=${ARM64_PROGRAMS:-4000} qemu-aarch64 "$A/test_$t" \
 		>"$dir/$t.out" 2>&1 || { failed=1; echo "not ok 1 - $t" >>"$dir/$t.out"; }
 done
 wait
