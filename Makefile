@@ -41,6 +41,10 @@ CFLAGS += -std=c11 -D_GNU_SOURCE -g -fPIC -fvisibility=hidden \
 	-ffunction-sections -fdata-sections \
 	-ffile-prefix-map=$(CURDIR)/= $(WARN) $(OPT) $(if $(WERROR),-Werror)
 
+# The decision path: words put together for one wide store come apart again to
+# be used, and that costs more than it saves.
+$(B)/plugin/tuner.o $(B)/plugin/abi/%.o: CFLAGS += -fno-tree-slp-vectorize
+
 # Object files of wildcard patterns.
 o = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
 

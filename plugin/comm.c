@@ -37,7 +37,7 @@ const char *nb_refused_text(enum nb_refused why)
 enum {
 	LOCK_MS = 5000,
 	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
-	NLATEST = NCCL_NUM_COLLS * NB_SIZE_BUCKETS,
+	NLATEST = NB_LATEST_NONE + 1, /* and one that nobody reads */
 	BLOCK = HEAD + NB_RING * sizeof(struct nb_packed) +
 		NLATEST * sizeof(struct nb_latest) +
 		NB_SEEN * sizeof(struct nb_seen)

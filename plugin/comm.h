@@ -28,7 +28,8 @@ const char *nb_refused_word(enum nb_refused why);
 const char *nb_refused_text(enum nb_refused why);
 
 enum {
-	NB_SIZE_BUCKETS = 64 /* bucket b: 2^b to 2^(b+1)-1 bytes; 0 also 0 */
+	NB_SIZE_BUCKETS = 64, /* bucket b: 2^b to 2^(b+1)-1 bytes; 0 also 0 */
+	NB_LATEST_NONE = NCCL_NUM_COLLS * NB_SIZE_BUCKETS /* no collective */
 };
 
 /* The latest decision of a collective and size bucket, and how many there
@@ -67,7 +68,8 @@ struct nb_comm {
 	uint32_t max_channels;
 	uint32_t abi;
 	struct ncclbpf_tuner base; /* constants and "no opinion" */
-	struct ncclbpf_tuner ctx;  /* of the decision going on */
+	/* of the decision going on */
+	struct ncclbpf_tuner ctx __attribute__((aligned(64)));
 	struct nb_packed *ring;	   /* NB_RING; in the segment if it can be */
 	struct nb_latest *latest;  /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
 	struct nb_seen *seen;	   /* NB_SEEN: cost tables met */

@@ -7,6 +7,7 @@
 #include <float.h>
 
 #include "core/job/packed.h"
+#include "core/tbl/ctx.h"
 
 #define LIMIT 3.6e9f
 
@@ -127,16 +128,22 @@ void nb_costs_choose(float *table, uint32_t index, const struct nb_costs *was)
 void nb_seen_derive(struct nb_seen *s)
 {
 	uint64_t cost = nb_packed_float(s->costs.best_cost);
+	uint64_t coll = (uint32_t)s->coll < NCCL_NUM_COLLS ? (uint32_t)s->coll
+							   : NB_PACKED_COLL;
 
 	s->nccl_algo = s->nccl_proto = -1;
 	if (s->costs.best < NB_COSTS_KNOWN) {
 		s->nccl_algo = (int32_t)(s->costs.best / NB_COSTS_PROTOS);
 		s->nccl_proto = (int32_t)(s->costs.best % NB_COSTS_PROTOS);
 	}
+	s->offered = s->costs.usable;
 	s->usable = (uint64_t)s->costs.usable << NB_PACKED_AT_USABLE;
-	s->outcome = (uint64_t)s->costs.best << NB_PACKED_AT_BEST |
+	s->asked = coll << NB_PACKED_AT_COLL | (uint64_t)s->costs.best
+						       << NB_PACKED_AT_BEST;
+	s->outcome = s->asked |
 		     nb_packed_outcome(s->costs.best, NB_PACKED_POLICY, 0, 0);
 	s->both_costs = cost << NB_PACKED_AT_BEST_COST | cost;
+	s->step = nb_hash_step(s->bytes, s->outcome);
 }
 
 /* Words, as other threads may be copying. */
@@ -156,7 +163,8 @@ void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
 	uint32_t version = s->version;
 
 	s->known = nb_costs_read(table, nalgo, nproto, &s->costs);
-	s->filled = s->known && nalgo * nproto == NB_COSTS_KNOWN;
+	s->filled = s->known && nalgo * nproto == NB_COSTS_KNOWN &&
+		    (uint32_t)coll < NCCL_NUM_COLLS && bytes <= NB_PACKED_BYTES;
 	__atomic_store_n(&s->version, version + 1, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	store_table(s, table, s->known ? (uint32_t)(nalgo * nproto) : 0);

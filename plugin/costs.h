@@ -3,6 +3,7 @@
 #define NB_PLUGIN_COSTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -41,43 +42,53 @@ bool nb_costs_read(const float *table, int nalgo, int nproto,
 		   struct nb_costs *out);
 
 /*
- * A table of 7 algorithms and 3 protocols as it was met, and what is in it.
- * NCCL asks the same again and again: to compare is cheaper than to search.
+ * A question as it was met: its table of 7 algorithms and 3 protocols, what is
+ * in that, and what a decision about it says in any case. NCCL asks the same
+ * again and again: to compare is cheaper than to search.
  */
 struct nb_seen {
 	float table[NB_COSTS_KNOWN];
-	bool known;  /* costs hold; false: nothing usable was found */
-	bool filled; /* table holds */
+	uint32_t filled; /* 1: the question is kept. Beside the last entry, so
+			  * that one comparison is about both */
+	int32_t coll;	 /* of the question; atomic, for nb_seen_copy */
+	uint32_t latest; /* its place among a communicator's struct nb_latest */
+	/* Four fields of struct ncclbpf_tuner, nvl_max_ranks first. */
+	uint32_t ranks, offered;
 	int32_t nccl_algo, nccl_proto; /* NCCL's own choice; -1: none */
+	uint64_t bytes;		       /* as coll */
+	/* Parts of a packed decision (packed.h): usable entries; collective
+	 * and NCCL's choice; and where that stands, the outcome with those,
+	 * both costs and the step of the running hash. */
+	uint64_t usable, asked, outcome, both_costs, step;
 	struct nb_costs costs;
-	/* parts of a packed decision (packed.h): usable entries, and for the
-	 * case that NCCL's own choice stands the outcome and both costs */
-	uint64_t usable, outcome, both_costs;
-	/* For other threads (nb_seen_copy): odd while the table is written;
-	 * the question it came with. */
-	uint32_t version;
-	int32_t coll;
-	uint64_t bytes;
+	uint32_t version; /* for others: odd while the question is written */
+	bool known;	  /* costs hold; false: nothing usable was found */
 } __attribute__((aligned(64)));
 
 enum { NB_SEEN = 128 }; /* tables kept of a communicator */
 
-/* Where the table of that question is kept, if it is. */
+/*
+ * Where that question is kept, if it is. The factor was searched for: a
+ * collective's sizes that are powers of two, from 8 bytes to 512 GiB, have
+ * places of their own (test_tuner.c).
+ */
 static inline struct nb_seen *nb_seen_slot(struct nb_seen seen[NB_SEEN],
 					   uint64_t bytes, int coll)
 {
 	uint64_t h = (bytes ^ (uint64_t)(uint32_t)coll << 58) *
-		     UINT64_C(0x9e3779b97f4a7c15);
+		     UINT64_C(0xdc6d267f0478a4a1);
 
 	return &seen[h >> 57];
 }
 
-/* Is it bit by bit the 21 floats at @table? */
-static inline bool nb_seen_is(const struct nb_seen *s, const float *table)
+/* Is it that question, with bit by bit the 21 floats at @table? */
+static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
+			      int coll, uint64_t bytes)
 {
 #ifdef __SSE2__
 	__m128i same = _mm_set1_epi32(-1);
-	uint32_t last[2];
+	uint64_t kept;
+	uint32_t last;
 
 	/* Entries 0 to 19, and the last by itself: NCCL has just written the
 	 * table, and a load across several stores would wait for them. */
@@ -88,18 +99,22 @@ static inline bool nb_seen_is(const struct nb_seen *s, const float *table)
 
 		same = _mm_and_si128(same, _mm_cmpeq_epi32(a, b));
 	}
-	memcpy(&last[0], &s->table[20], 4);
-	memcpy(&last[1], &table[20], 4);
-	return s->filled && last[0] == last[1] &&
+	memcpy(&kept, (const char *)s + offsetof(struct nb_seen, table[20]),
+	       sizeof(kept));
+	memcpy(&last, &table[20], sizeof(last));
+	return s->bytes == bytes && s->coll == coll &&
+	       kept == (last | UINT64_C(1) << 32) &&
 	       _mm_movemask_epi8(same) == 0xffff;
 #else
-	return s->filled && !memcmp(s->table, table, sizeof(s->table));
+	return s->bytes == bytes && s->coll == coll && s->filled &&
+	       !memcmp(s->table, table, sizeof(s->table));
 #endif
 }
 
 /*
  * Read @table, of a shape that may not be known, into @s; s->table then has
- * the entries of the known algorithms, -1 where there are none.
+ * the entries of the known algorithms, -1 where there are none. It is kept
+ * where it is a question for nb_decide (decide.h).
  */
 void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
 		  int coll, uint64_t bytes);

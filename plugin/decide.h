@@ -2,6 +2,9 @@
 #ifndef NB_PLUGIN_DECIDE_H
 #define NB_PLUGIN_DECIDE_H
 
+#include <assert.h>
+#include <stddef.h>
+
 #include "core/exec/exec.h"
 #include "core/job/packed.h"
 #include "plugin/tuner.h"
@@ -30,145 +33,124 @@ struct nb_outcome {
 	uint64_t word2, costs;
 };
 
-/* ---- the rare parts, in tuner.c ---- */
+/* ---- the rest, in tuner.c ---- */
 
-void nb_tuner_look(struct nb_comm *c, uint64_t k);
-void nb_tuner_answer(struct nb_comm *c, const struct nb_seen *seen,
-		     const struct ncclbpf_tuner *ctx, uint32_t by,
-		     const struct nb_ask *ask, struct nb_outcome *o);
+/* The policies are asked: the context is filled, and nothing about it rare. */
+int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *table,
+		 int *channels);
+
+/* There are none. */
+int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
+		  uint32_t pipe, bool reg_buff);
+/* nb_decide in any case, from the beginning and from the fence on. */
+int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
+		 float *table, int nalgo, int nproto, int reg_buff,
+		 int *channels);
+int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
+		  float *table, int nalgo, int nproto, int reg_buff,
+		  int *channels);
 
 /* ---- counting and writing down ---- */
 
-/* @coll, @pipe: as packed. */
-NB_INLINE void nb_write_down(struct nb_comm *c, uint64_t k, uint32_t coll,
-			     uint64_t bytes, uint64_t pipe, bool reg_buff,
-			     uint64_t usable, const struct nb_outcome *o)
+/*
+ * @asked: pipe operations, as packed, @reg_buff: 0 or 1
+ * @step: nb_hash_step of @bytes and @o->word2
+ */
+NB_INLINE void nb_write_down(struct nb_comm *c, const struct nb_seen *seen,
+			     uint64_t k, uint64_t bytes, uint64_t pipe,
+			     uint64_t reg_buff, const struct nb_outcome *o,
+			     uint64_t step)
 {
-	uint64_t w1 = c->fence.number | usable |
-		      (uint64_t)reg_buff << NB_PACKED_AT_REG_BUFF;
-	uint64_t w2 = o->word2 | pipe | (uint64_t)coll << NB_PACKED_AT_COLL;
-	uint64_t hash;
+	uint64_t tag = nb_packed_tag(k);
+	uint64_t w0 = tag | bytes;
+	uint64_t w1 = tag | c->fence.number | seen->usable |
+		      reg_buff << NB_PACKED_AT_REG_BUFF;
+	uint64_t w2 = tag | o->word2 | pipe, w3 = tag | o->costs;
+	struct nb_packed *ring = &c->ring[k % NB_RING];
+	struct nb_seg_slot *slot = c->fence.slot;
+	struct nb_latest *l = &c->latest[seen->latest];
+	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_RELAXED);
 
-	nb_packed_store(&c->ring[k % NB_RING], k, bytes, w1, w2, o->costs);
-	if (coll < NCCL_NUM_COLLS) {
-		struct nb_latest *l = &c->latest[coll * NB_SIZE_BUCKETS +
-						 nb_comm_bucket(bytes)];
-
-		nb_packed_store(&l->decision, k, bytes, w1, w2, o->costs);
-		__atomic_store_n(&l->seq, k, __ATOMIC_RELAXED);
-		nb_gen_bump(&l->count);
-	}
-	hash = __atomic_load_n(&c->fence.slot->hash, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->fence.slot->hash,
-			 nb_hash_extend(hash, k, bytes, w2), __ATOMIC_RELEASE);
+	nb_packed_two(&ring->word[0], w0, w1);
+	nb_packed_two(&ring->word[2], w2, w3);
+	nb_packed_two(&l->decision.word[0], w0, w1);
+	nb_packed_two(&l->decision.word[2], w2, w3);
+	__atomic_store_n(&l->seq, k, __ATOMIC_RELAXED);
+	nb_gen_bump(&l->count);
+	__atomic_store_n(&slot->hash, nb_hash_add(hash, k, step),
+			 __ATOMIC_RELEASE);
 }
 
 /* ---- the decision ---- */
 
+/* Four fields of the context at once. */
+typedef uint32_t nb_four __attribute__((vector_size(16), may_alias));
+
+static_assert(offsetof(struct ncclbpf_tuner, nvl_max_ranks) == 48 &&
+		      offsetof(struct ncclbpf_tuner, usable) == 52 &&
+		      offsetof(struct ncclbpf_tuner, nccl_algo) == 56 &&
+		      offsetof(struct ncclbpf_tuner, nccl_proto) == 60 &&
+		      offsetof(struct ncclbpf_tuner, reg_buff) == 64 &&
+		      offsetof(struct ncclbpf_tuner, algo) == 68 &&
+		      offsetof(struct ncclbpf_tuner, proto) == 72 &&
+		      offsetof(struct ncclbpf_tuner, channels) == 76 &&
+		      offsetof(struct nb_seen, ranks) == 96 &&
+		      offsetof(struct nb_seen, offered) == 100 &&
+		      offsetof(struct nb_seen, nccl_algo) == 104 &&
+		      offsetof(struct nb_seen, nccl_proto) == 108,
+	      "fields that nb_fill sets four at a time");
+
 /* The context of this decision, with "no opinion"; what never changes is in
  * @ctx already. */
-NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, uint64_t k, uint32_t coll,
-		       uint64_t bytes, uint32_t pipe, bool reg_buff,
-		       const struct nb_seen *seen)
+NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
+		       uint64_t k, uint32_t coll, uint64_t bytes, uint32_t pipe,
+		       bool reg_buff)
 {
+	char *to = __builtin_assume_aligned(ctx, 16);
+
 	ctx->bytes = bytes;
 	ctx->seq = k;
 	ctx->coll = coll;
 	ctx->pipe_ops = pipe;
-	ctx->usable = seen->costs.usable;
-	ctx->nccl_algo = seen->nccl_algo;
-	ctx->nccl_proto = seen->nccl_proto;
-	ctx->reg_buff = reg_buff;
-	ctx->algo = NCCL_ALGO_UNDEF;
-	ctx->proto = NCCL_PROTO_UNDEF;
-	ctx->channels = 0;
+	*(nb_four *)(to + 48) = *(const nb_four *)&seen->ranks;
+	/* NCCL_ALGO_UNDEF, NCCL_PROTO_UNDEF, no number of channels */
+	*(nb_four *)(to + 64) = (nb_four){ reg_buff, UINT32_MAX, UINT32_MAX };
 	ctx->costs = seen->table;
-}
-
-/*
- * The common answer: an entry that NCCL offers, with NCCL's own channels.
- * False: something else.
- */
-NB_INLINE bool nb_simple_answer(const struct nb_seen *seen,
-				const struct ncclbpf_tuner *ctx, uint32_t by,
-				float *table, struct nb_outcome *o)
-{
-	uint32_t i =
-		(uint32_t)ctx->algo * NCCL_NUM_PROTOS + (uint32_t)ctx->proto;
-
-	if ((uint32_t)ctx->algo >= NCCL_NUM_ALGOS ||
-	    (uint32_t)ctx->proto >= NCCL_NUM_PROTOS || ctx->channels ||
-	    !(seen->costs.usable >> i & 1) || seen->costs.best_cost <= 0.0f)
-		return false;
-	o->word2 = (uint64_t)seen->costs.best << NB_PACKED_AT_BEST |
-		   nb_packed_outcome(i, by, 0, 0);
-	o->costs = nb_packed_float(seen->costs.best_cost)
-			   << NB_PACKED_AT_BEST_COST |
-		   nb_packed_float(seen->table[i]);
-	table[i] = 0.0f;
-	return true;
 }
 
 /*
  * nb_decide - nb_tuner_decide for questions with a cost table
  *
- * The arguments are NCCL's, untrusted.
+ * The arguments are NCCL's, untrusted. Always 0, which is ncclSuccess. All
+ * that is left to do is in functions called last, so that here no register
+ * need be saved.
  */
-NB_INLINE void nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
-			 int pipe_ops, float *table, int nalgo, int nproto,
-			 int reg_buff, int *channels)
+NB_INLINE int nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
+			int pipe_ops, float *table, int nalgo, int nproto,
+			int reg_buff, int *channels)
 {
-	const struct nb_gen *g;
-	struct nb_outcome o;
-	struct nb_seen *seen;
-	bool rare;
+	const struct nb_seen *seen;
 	uint64_t k;
+	bool same;
 
 	if (__builtin_expect(!c || !table || nalgo != NCCL_NUM_ALGOS ||
 				     nproto != NCCL_NUM_PROTOS ||
-				     (uint32_t)coll >= NCCL_NUM_COLLS ||
-				     (uint32_t)pipe_ops > NB_PACKED_PIPE ||
-				     bytes > NB_PACKED_BYTES,
-			     0)) {
-		struct nb_ask ask = { bytes, coll,   pipe_ops, reg_buff, table,
-				      nalgo, nproto, channels, false,	 0,
-				      0,     NULL,   NULL };
-
-		nb_tuner_decide(c, &ask);
-		return;
-	}
-	if (!nb_fence_enter(&c->fence, &k))
-		nb_tuner_look(c, k);
+				     (uint32_t)pipe_ops > NB_PACKED_PIPE,
+			     0))
+		return nb_tuner_any(c, coll, bytes, pipe_ops, table, nalgo,
+				    nproto, reg_buff, channels);
+	same = nb_fence_enter(&c->fence, &k);
 	seen = nb_seen_slot(c->seen, bytes, coll);
-	if (__builtin_expect(!nb_seen_is(seen, table), 0))
-		nb_seen_fill(seen, table, nalgo, nproto, coll, bytes);
-	o = (struct nb_outcome){ seen->outcome, seen->both_costs };
-	g = c->gen;
-	rare = c->mismatch | c->timed;
-	if (__builtin_expect(rare, 0) && c->mismatch) {
-		nb_gen_bump(&c->refused[NB_REFUSED_MISMATCH]);
-		o.word2 |= (uint64_t)NB_REFUSED_MISMATCH
-			   << NB_PACKED_AT_REFUSED;
-	} else if (g->nprogs) {
-		struct ncclbpf_tuner *ctx = &c->ctx;
-		int by;
-
-		nb_fill(ctx, k, (uint32_t)coll, bytes, (uint32_t)pipe_ops,
-			reg_buff != 0, seen);
-		by = __builtin_expect(rare, 0)
-			     ? nb_gen_run_timed(g, ctx, &c->count)
-			     : nb_gen_run_tuner(g, ctx, &c->count);
-		if (by >= 0 && !nb_simple_answer(seen, ctx, g->prog[by].policy,
-						 table, &o)) {
-			struct nb_ask ask = { .table = table,
-					      .channels = channels };
-
-			nb_tuner_answer(c, seen, ctx, g->prog[by].policy, &ask,
-					&o);
-		}
-	}
-	nb_write_down(c, k, (uint32_t)coll, bytes, (uint32_t)pipe_ops,
-		      reg_buff != 0, seen->usable, &o);
+	if (!__builtin_expect(same, 1) || c->mismatch || c->timed ||
+	    !__builtin_expect(nb_seen_is(seen, table, coll, bytes), 1))
+		return nb_tuner_rare(c, coll, bytes, pipe_ops, table, nalgo,
+				     nproto, reg_buff, channels);
+	if (!c->gen->nprogs)
+		return nb_tuner_none(c, seen, bytes, (uint32_t)pipe_ops,
+				     reg_buff != 0);
+	nb_fill(&c->ctx, seen, k, (uint32_t)coll, bytes, (uint32_t)pipe_ops,
+		reg_buff != 0);
+	return nb_tuner_ask(c, seen, table, channels);
 }
 
 #endif

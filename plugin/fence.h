@@ -70,6 +70,12 @@ static inline bool nb_fence_enter(struct nb_fence_rank *f, uint64_t *k)
 	return __builtin_expect(word == f->seen, 1);
 }
 
+/* Again, later in the same decision. */
+static inline bool nb_fence_same(const struct nb_fence_rank *f)
+{
+	return __atomic_load_n(&f->record->word, __ATOMIC_ACQUIRE) == f->seen;
+}
+
 /*
  * nb_fence_look - the generation that decision @k must be made with
  *

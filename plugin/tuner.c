@@ -92,7 +92,7 @@ static void begin(struct nb_comm *c)
 }
 
 /* The record holds something that has not been dealt with. */
-void nb_tuner_look(struct nb_comm *c, uint64_t k)
+static void look(struct nb_comm *c, uint64_t k)
 {
 	uint32_t before = c->fence.number;
 	uint64_t seen = c->fence.seen;
@@ -263,16 +263,14 @@ static void count_refusal(struct nb_comm *c, uint32_t by, enum nb_refused why)
 		}
 }
 
-/* Policy @by answered. */
-void nb_tuner_answer(struct nb_comm *c, const struct nb_seen *seen,
-		     const struct ncclbpf_tuner *ctx, uint32_t by,
-		     const struct nb_ask *ask, struct nb_outcome *o)
+/* Policy @by answered, as c->ctx says. */
+static void answer(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
+		   const struct nb_ask *ask, struct nb_outcome *o)
 {
-	uint64_t best = (uint64_t)seen->costs.best << NB_PACKED_AT_BEST;
 	uint32_t index, channels;
 	enum nb_refused why =
-		nb_tuner_check(ctx, &seen->costs, ask->table, c->max_channels,
-			       &index, &channels);
+		nb_tuner_check(&c->ctx, &seen->costs, ask->table,
+			       c->max_channels, &index, &channels);
 
 	if (why != NB_REFUSED_NONE)
 		count_refusal(c, by, why);
@@ -288,10 +286,80 @@ void nb_tuner_answer(struct nb_comm *c, const struct nb_seen *seen,
 			   nb_packed_float(cost);
 	}
 	tell(ask, &seen->costs, index, channels);
-	o->word2 = best |
+	o->word2 = seen->asked |
 		   nb_packed_outcome(index != NB_COSTS_NONE ? index
 							    : seen->costs.best,
 				     by, why, channels);
+}
+
+/* Not inlined: it needs registers that the common case leaves alone. */
+static __attribute__((noinline)) struct nb_outcome
+answer_table(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
+	     float *table, int *channels)
+{
+	struct nb_outcome o = { seen->outcome, seen->both_costs };
+	struct nb_ask ask = { .table = table, .channels = channels };
+
+	answer(c, seen, by, &ask, &o);
+	return o;
+}
+
+/*
+ * The common answer: an entry that NCCL offers, with NCCL's own channels.
+ * False: something else.
+ */
+static inline bool simple_answer(const struct nb_seen *seen,
+				 const struct ncclbpf_tuner *ctx, uint32_t by,
+				 float *table, struct nb_outcome *o)
+{
+	uint32_t i =
+		(uint32_t)ctx->algo * NCCL_NUM_PROTOS + (uint32_t)ctx->proto;
+
+	if ((uint32_t)ctx->algo >= NCCL_NUM_ALGOS ||
+	    (uint32_t)ctx->proto >= NCCL_NUM_PROTOS || ctx->channels ||
+	    !(seen->costs.usable >> i & 1) || seen->costs.best_cost <= 0.0f)
+		return false;
+	o->word2 = seen->asked | nb_packed_outcome(i, by, 0, 0);
+	o->costs = nb_packed_float(seen->costs.best_cost)
+			   << NB_PACKED_AT_BEST_COST |
+		   nb_packed_float(seen->table[i]);
+	table[i] = 0.0f;
+	return true;
+}
+
+/* What was asked is taken from the context, which no policy writes there: it
+ * need not be kept in registers while they run. */
+NB_HOT int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen,
+			float *table, int *channels)
+{
+	const struct ncclbpf_tuner *ctx = &c->ctx;
+	struct nb_outcome o;
+	uint64_t step;
+	int by = nb_gen_run_tuner(c->gen, &c->ctx, &c->count);
+
+	if (by < 0) {
+		o = (struct nb_outcome){ seen->outcome, seen->both_costs };
+		step = seen->step;
+	} else {
+		uint32_t policy = c->gen->prog[by].policy;
+
+		if (!simple_answer(seen, ctx, policy, table, &o))
+			o = answer_table(c, seen, policy, table, channels);
+		step = nb_hash_step(ctx->bytes, o.word2);
+	}
+	nb_write_down(c, seen, ctx->seq, ctx->bytes, ctx->pipe_ops,
+		      ctx->reg_buff, &o, step);
+	return 0;
+}
+
+NB_HOT int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen,
+			 uint64_t bytes, uint32_t pipe, bool reg_buff)
+{
+	struct nb_outcome o = { seen->outcome, seen->both_costs };
+
+	nb_write_down(c, seen, c->fence.seq - 1, bytes, pipe, reg_buff, &o,
+		      seen->step);
+	return 0;
 }
 
 /* ---- the decision, whatever is asked ---- */
@@ -326,20 +394,50 @@ static void run_policies(struct nb_comm *c, uint64_t k,
 
 	if (!g->nprogs)
 		return;
-	nb_fill(&c->ctx, k, (uint32_t)ask->coll, ask->bytes,
-		at_most(ask->pipe_ops, INT32_MAX), ask->reg_buff != 0, seen);
+	nb_fill(&c->ctx, seen, k, (uint32_t)ask->coll, ask->bytes,
+		at_most(ask->pipe_ops, INT32_MAX), ask->reg_buff != 0);
 	by = c->timed ? nb_gen_run_timed(g, &c->ctx, &c->count)
 		      : nb_gen_run_tuner(g, &c->ctx, &c->count);
 	if (by >= 0)
-		nb_tuner_answer(c, seen, &c->ctx, g->prog[by].policy, ask, o);
+		answer(c, seen, g->prog[by].policy, ask, o);
+}
+
+/* What the table says, and what follows for @c. */
+static void see(const struct nb_comm *c, const struct nb_ask *ask,
+		struct nb_seen *s)
+{
+	uint32_t coll = (uint32_t)ask->coll;
+
+	nb_seen_fill(s, ask->table, ask->nalgo, ask->nproto, ask->coll,
+		     ask->bytes);
+	s->ranks = c->base.nvl_max_ranks;
+	s->latest = coll < NCCL_NUM_COLLS ? coll * NB_SIZE_BUCKETS +
+						    nb_comm_bucket(ask->bytes)
+					  : NB_LATEST_NONE;
+}
+
+/* Decision @k, from what was seen on. */
+static void decide(struct nb_comm *c, uint64_t k, const struct nb_ask *ask,
+		   const struct nb_seen *seen)
+{
+	struct nb_outcome o = { seen->outcome, seen->both_costs };
+	enum nb_refused why = askable(c, ask, seen);
+	uint64_t bytes =
+		ask->bytes < NB_PACKED_BYTES ? ask->bytes : NB_PACKED_BYTES;
+
+	if (why == NB_REFUSED_NONE) {
+		run_policies(c, k, ask, seen, &o);
+	} else {
+		nb_gen_bump(&c->refused[why]);
+		o.word2 |= (uint64_t)why << NB_PACKED_AT_REFUSED;
+	}
+	nb_write_down(c, seen, k, bytes, at_most(ask->pipe_ops, NB_PACKED_PIPE),
+		      ask->reg_buff != 0, &o, nb_hash_step(bytes, o.word2));
 }
 
 void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 {
-	uint32_t coll = (uint32_t)ask->coll;
 	struct nb_seen seen = { .version = 0 };
-	struct nb_outcome o;
-	enum nb_refused why;
 	uint64_t k;
 
 	if (!c) {
@@ -347,27 +445,52 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 		return;
 	}
 	if (!nb_fence_enter(&c->fence, &k))
-		nb_tuner_look(c, k);
+		look(c, k);
+	see(c, ask, &seen);
 	if (ask->flags_only) {
-		nb_seen_fill(&seen, NULL, 0, 0, ask->coll, ask->bytes);
 		seen.known = true;
 		costs_of_flags(c, ask, &seen.costs);
 		nb_seen_derive(&seen);
-	} else {
-		nb_seen_fill(&seen, ask->table, ask->nalgo, ask->nproto,
-			     ask->coll, ask->bytes);
 	}
-	o = (struct nb_outcome){ seen.outcome, seen.both_costs };
-	why = askable(c, ask, &seen);
-	if (why == NB_REFUSED_NONE) {
-		run_policies(c, k, ask, &seen, &o);
-	} else {
-		nb_gen_bump(&c->refused[why]);
-		o.word2 |= (uint64_t)why << NB_PACKED_AT_REFUSED;
-	}
-	nb_write_down(c, k, coll < NCCL_NUM_COLLS ? coll : NB_PACKED_COLL,
-		      ask->bytes < NB_PACKED_BYTES ? ask->bytes
-						   : NB_PACKED_BYTES,
-		      at_most(ask->pipe_ops, NB_PACKED_PIPE),
-		      ask->reg_buff != 0, seen.usable, &o);
+	decide(c, k, ask, &seen);
+}
+
+int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
+		 float *table, int nalgo, int nproto, int reg_buff,
+		 int *channels)
+{
+	struct nb_ask ask = { .bytes = bytes,
+			      .coll = coll,
+			      .pipe_ops = pipe_ops,
+			      .reg_buff = reg_buff,
+			      .table = table,
+			      .nalgo = nalgo,
+			      .nproto = nproto,
+			      .channels = channels };
+
+	nb_tuner_decide(c, &ask);
+	return 0;
+}
+
+int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
+		  float *table, int nalgo, int nproto, int reg_buff,
+		  int *channels)
+{
+	struct nb_ask ask = { .bytes = bytes,
+			      .coll = coll,
+			      .pipe_ops = pipe_ops,
+			      .reg_buff = reg_buff,
+			      .table = table,
+			      .nalgo = nalgo,
+			      .nproto = nproto,
+			      .channels = channels };
+	struct nb_seen *seen = nb_seen_slot(c->seen, bytes, coll);
+	uint64_t k = c->fence.seq - 1;
+
+	if (!nb_fence_same(&c->fence))
+		look(c, k);
+	if (!nb_seen_is(seen, table, coll, bytes))
+		see(c, &ask, seen);
+	decide(c, k, &ask, seen);
+	return 0;
 }

@@ -58,10 +58,11 @@ struct nb_gen {
 	 * policies' digests and histories in order; all zeroes: no policy. */
 	uint8_t digest[NB_SHA256_SIZE];
 	uint32_t npolicies, nprogs;
-	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
-	struct nb_gen_prog prog[NB_GEN_MAX_PROGS]; /* hook tuner */
 	/* The programs as one; what runs where there is more than one. */
 	struct nb_chain *chain;
+	/* Hook tuner; beside nprogs, for a decision touches both. */
+	struct nb_gen_prog prog[NB_GEN_MAX_PROGS];
+	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
 	uint32_t refs; /* atomic */
 };
 
@@ -131,11 +132,15 @@ struct nb_gen *nb_gen_get(struct nb_gen *g);
 /* One less; the last one frees. NULL is fine. Never on a decision path. */
 void nb_gen_put(struct nb_gen *g);
 
-/* Single writer, read by others. */
+/* Single writer, read by others; x86-64 has an instruction for it. */
 static inline void nb_gen_bump(uint64_t *n)
 {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	__asm__("addq $1, %0" : "+m"(*n) : : "cc");
+#else
 	__atomic_store_n(n, __atomic_load_n(n, __ATOMIC_RELAXED) + 1,
 			 __ATOMIC_RELAXED);
+#endif
 }
 
 /* Program @i runs; did it change the answer? */
@@ -154,6 +159,20 @@ static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i,
 	return true;
 }
 
+/* The first program of at least one: what it finds in the answer is known. */
+static inline bool nb_gen_run_first(const struct nb_gen *g,
+				    struct ncclbpf_tuner *ctx,
+				    struct nb_gen_count *count)
+{
+	nb_gen_bump(&count->runs);
+	nb_exec_run(g->prog[0].exec, ctx, sizeof(*ctx));
+	if (ctx->algo == NCCL_ALGO_UNDEF && ctx->proto == NCCL_PROTO_UNDEF &&
+	    !ctx->channels)
+		return false;
+	nb_gen_bump(&count->overrides[0]);
+	return true;
+}
+
 /*
  * nb_gen_run_tuner - run the programs in order, each sees the answer so far
  * @ctx:   all fields filled; algo, proto and channels hold "no opinion"
@@ -167,10 +186,10 @@ static inline int nb_gen_run_tuner(const struct nb_gen *g,
 				   struct ncclbpf_tuner *ctx,
 				   struct nb_gen_count *count)
 {
-	nb_gen_bump(&count->runs);
 	/* one alone needs nothing around it */
-	if (g->nprogs == 1)
-		return nb_gen_step(g, 0, ctx, count) ? 0 : -1;
+	if (__builtin_expect(g->nprogs == 1, 1))
+		return nb_gen_run_first(g, ctx, count) ? 0 : -1;
+	nb_gen_bump(&count->runs);
 	return nb_chain_run(g->chain, ctx, count->overrides);
 }
 

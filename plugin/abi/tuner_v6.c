@@ -25,9 +25,8 @@ static NB_HOT int get_coll_info(void *context, int coll, size_t bytes,
 				int pipe_ops, float **table, int nalgo,
 				int nproto, int reg_buff, int *channels)
 {
-	nb_decide(context, coll, bytes, pipe_ops, (float *)(void *)table, nalgo,
-		  nproto, reg_buff, channels);
-	return NB_NCCL_SUCCESS;
+	return nb_decide(context, coll, bytes, pipe_ops, (float *)(void *)table,
+			 nalgo, nproto, reg_buff, channels);
 }
 
 NB_EXPORT const struct nb_tuner_v6 ncclTunerPlugin_v6 = {

@@ -86,12 +86,14 @@ static __attribute__((noinline)) uint64_t part_ring(struct nb_comm *c,
 static __attribute__((noinline)) uint64_t part_all(struct nb_comm *c,
 						   uint64_t bytes)
 {
+	const struct nb_seen *seen = nb_seen_slot(c->seen, bytes, ALLREDUCE);
 	struct nb_outcome o = { bytes, 0 };
 	uint64_t k;
 
 	if (!nb_fence_enter(&c->fence, &k))
 		return bytes;
-	nb_write_down(c, k, ALLREDUCE, bytes, 1, false, 0, &o);
+	nb_write_down(c, seen, k, bytes, 1, false, &o,
+		      nb_hash_step(bytes, bytes));
 	return k;
 }
 

@@ -139,7 +139,7 @@ START_TEST(a_table_is_known_again_by_every_entry)
 	struct nb_seen *s = nb_seen_slot(seen, 4096, 4);
 	float t[21] = { 0 };
 
-	ck_assert(!nb_seen_is(s, t)); /* zeroed memory is no table */
+	ck_assert(!nb_seen_is(s, t, 4, 4096)); /* zeroed memory is no table */
 	for (int n = 0; n < 2000; n++) {
 		struct nb_costs c;
 		int i = (int)roll(21);
@@ -147,21 +147,46 @@ START_TEST(a_table_is_known_again_by_every_entry)
 
 		wild_table(t);
 		nb_seen_fill(s, t, 7, 3, 4, 4096);
-		ck_assert(nb_seen_is(s, t));
+		ck_assert(nb_seen_is(s, t, 4, 4096));
 		nb_costs_scan(t, 21, &c);
 		ck_assert_uint_eq(s->costs.usable, c.usable);
 		ck_assert_uint_eq(s->costs.best, c.best);
 		before = t[i];
 		flip(&t[i], roll(32));
-		ck_assert(!nb_seen_is(s, t));
+		ck_assert(!nb_seen_is(s, t, 4, 4096));
 		t[i] = before;
-		ck_assert(nb_seen_is(s, t));
+		ck_assert(nb_seen_is(s, t, 4, 4096));
 	}
+	ck_assert(!nb_seen_is(s, t, 3, 4096)); /* another question */
+	ck_assert(!nb_seen_is(s, t, 4, 4095));
 	nb_seen_fill(s, t, 6, 3, 4, 4096); /* a shape that is not kept */
-	ck_assert(!nb_seen_is(s, t));
+	ck_assert(!nb_seen_is(s, t, 4, 4096));
+	nb_seen_fill(s, t, 7, 3, 5, 4096); /* nor is no collective */
+	ck_assert(!nb_seen_is(s, t, 5, 4096));
+	nb_seen_fill(s, t, 7, 3, 4, NB_PACKED_BYTES + 1);
+	ck_assert(!nb_seen_is(s, t, 4, NB_PACKED_BYTES + 1));
 	for (uint64_t b = 0; b < 10000; b++)
 		ck_assert(nb_seen_slot(seen, b << 20, (int)roll(5)) <
 			  seen + NB_SEEN);
+}
+END_TEST
+
+START_TEST(sizes_of_one_collective_are_kept_side_by_side)
+{
+	static struct nb_seen seen[NB_SEEN];
+
+	for (int coll = 0; coll < 5; coll++) {
+		bool taken[NB_SEEN] = { false };
+
+		for (unsigned i = 3; i < 40; i++) {
+			ptrdiff_t at = nb_seen_slot(seen, UINT64_C(1) << i,
+						    coll) -
+				       seen;
+
+			ck_assert(!taken[at]);
+			taken[at] = true;
+		}
+	}
 }
 END_TEST
 
@@ -1557,6 +1582,8 @@ UNIT_MAIN(
 	tcase_add_test(tc, both_readings_of_a_table_agree_with_nccl);
 	tcase_add_test(tc, chosen_entry_is_what_nccl_takes);
 	tcase_add_test(tc, a_table_is_known_again_by_every_entry);
+	tcase_add_test(tc, sizes_of_one_collective_are_kept_side_by_side);
+	tcase_add_test(tc, sizes_of_one_collective_are_kept_side_by_side);
 	tcase_add_test(tc, packed_decisions_come_back_whole_or_not_at_all);
 	tcase_add_test(tc, numbers_beyond_their_bits_are_clamped);
 	tcase_add_test(tc, tables_of_no_known_shape_are_not_read);
