@@ -104,6 +104,7 @@ struct nb_func_sig {
 	uint8_t arg[5];	      /* enum nb_func_arg */
 	uint32_t mem_size[5]; /* bytes, of MEM and NONNULL */
 	bool returns_scalar;
+	bool returns_other; /* not nothing either: an address, a struct */
 };
 
 /* Is argument @i memory of mem_size bytes? */

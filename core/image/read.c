@@ -191,7 +191,8 @@ static void read_func(struct reader *r, struct nb_func *f, uint32_t i)
 	nb_view_get(r->all, at + 12, sig, sizeof(sig));
 	f->linkage = (enum nb_linkage)sig[0];
 	f->has_sig = sig[1] != 0;
-	f->sig.returns_scalar = sig[2] != 0;
+	f->sig.returns_scalar = sig[2] == 1;
+	f->sig.returns_other = sig[2] > 1;
 	f->sig.nargs = sig[3];
 	for (uint32_t j = 0; j < 5; j++) {
 		f->sig.arg[j] = sig[4 + j];

@@ -115,7 +115,9 @@ static void put_func(struct writer *w, const struct nb_func *f)
 	uint32_t mem[5] = { 0 };
 
 	if (f->has_sig) {
-		sig[2] = f->sig.returns_scalar;
+		sig[2] = f->sig.returns_scalar	? 1
+			 : f->sig.returns_other ? 2
+						: 0;
 		sig[3] = f->sig.nargs;
 		for (unsigned i = 0; i < f->sig.nargs && i < 5; i++) {
 			sig[4 + i] = f->sig.arg[i];

@@ -190,6 +190,7 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 	to->has_sig = true;
 	to->sig.nargs = (uint8_t)btf_vlen(proto);
 	to->sig.returns_scalar = is_scalar(skip_mods(f->btf, proto->type));
+	to->sig.returns_other = proto->type && !to->sig.returns_scalar;
 	p = btf_params(proto);
 	for (unsigned i = 0; i < to->sig.nargs; i++) {
 		enum nb_func_arg kind =

@@ -16,12 +16,15 @@
 // Coherence: r0 of the callback, and what decides how many turns there are,
 // decide whether the next turn is taken. Is it local data, then a region of
 // local control spans the rest of the call; all that callbacks write is local
-// at its end (region.c).
+// at its end (region.c). A run has so many turns (NB_TURNS_MAX) for all its
+// loops and iterators: where local data says how many are left, loops that
+// may be short of them are local, too. The first few cannot be.
 #include "core/verify/callback.h"
 
 #include <string.h>
 
 #include "core/verify/check_at.h"
+#include "core/verify/global.h"
 #include "core/verify/refs.h"
 #include "core/verify/region.h"
 #include "core/verify/resources.h"
@@ -146,8 +149,59 @@ static uint32_t limit(const struct nb_env *env, struct nb_state *st,
 	return n->r.umax32 < MAX_TURNS ? n->r.umax32 : MAX_TURNS;
 }
 
+static bool jumps(const struct nb_prog *p)
+{
+	enum { CALL = 0x85, TAIL_CALL = 12 };
+
+	for (uint32_t pc = 0; pc < p->nslots; pc++)
+		if (p->slots[pc].opcode == CALL && !(p->slots[pc].regs >> 4) &&
+		    p->slots[pc].imm == TAIL_CALL)
+			return true;
+	return false;
+}
+
+/* A program that another one may jump to goes on with what that one left. */
+uint8_t nb_loops_before(const struct nb_env *env)
+{
+	for (uint32_t i = 0; env->labels && i < env->img->nprogs; i++)
+		if (jumps(&env->img->progs[i]))
+			return NB_LOOPS_MANY;
+	return 0;
+}
+
+void nb_loop_begin(struct nb_env *env, struct nb_state *st, uint64_t most)
+{
+	nb_global_note_use(env, NB_BUDGET_TURNS);
+	if (!env->labels || st->loops == NB_LOOPS_MANY)
+		return;
+	st->loops++;
+	/* In a turn of another one it is begun again and again. */
+	for (uint32_t i = 0; i < st->nframes; i++)
+		if (st->frames[i].callback)
+			most = UINT64_MAX;
+	if (most > MAX_TURNS)
+		st->loops = NB_LOOPS_MANY;
+}
+
+bool nb_loop_may_be_short(const struct nb_env *env, const struct nb_state *st)
+{
+	return env->labels && st->budget & NB_BUDGET_TURNS &&
+	       st->loops == NB_LOOPS_MANY;
+}
+
+/* Of a walk over @m, elements that come and go included; NULL: numbers. */
+static uint64_t most_turns(const struct nb_map_spec *m)
+{
+	if (!m)
+		return MAX_TURNS;
+	if (m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
+		return UINT64_MAX;
+	return m->max_entries * (is_array(m) ? 1ull : 2);
+}
+
 void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
+	nb_loop_begin(env, st, most_turns(map_of(env, st, pc)));
 	nb_top(st)->loop = ++env->ids;
 	nb_top(st)->turns = 0;
 	nb_top(st)->counted = !env->widen && limit(env, st, pc) <= COUNTED;
@@ -175,7 +229,7 @@ static bool decided_locally(struct nb_env *env, struct nb_state *st,
 		env->saw_local = true;
 		local = true;
 	}
-	return env->labels && local;
+	return (env->labels && local) || nb_loop_may_be_short(env, st);
 }
 
 void nb_callback_turn(struct nb_env *env, struct nb_state *st, uint32_t pc)

@@ -22,6 +22,15 @@ int nb_check_callback(const struct at *a, const struct nb_helper_spec *h,
 /* A callback's r0 at its exit: 0, or NB_E_VERIFY. */
 int nb_check_callback_return(const struct at *a);
 
+/* A loop of a helper, or an iterator, of @most turns begins: nb_state.loops. */
+void nb_loop_begin(struct nb_env *env, struct nb_state *st, uint64_t most);
+
+/* Does local data decide whether the run has a turn left for a loop? */
+bool nb_loop_may_be_short(const struct nb_env *env, const struct nb_state *st);
+
+/* What nb_state.loops is where the program begins. */
+uint8_t nb_loops_before(const struct nb_env *env);
+
 /*
  * Before the first turn of the call at @pc. Turns are counted where there are
  * few, unless env->widen asks for states that hold for any number.

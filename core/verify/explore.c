@@ -681,9 +681,9 @@ static int may_goto(struct walk *w, bool *more)
 		nb_region_open(w->env, w->st, pc);
 	remember(w, pc);
 	turn(w, false, true);
-	nb_global_note_passes(w->env);
+	nb_global_note_use(w->env, NB_BUDGET_PASSES);
 	if (w->st->region.open)
-		w->st->budget = NB_LABEL_LOCAL;
+		w->st->budget |= NB_BUDGET_PASSES;
 	w->env->aux[pc] |= NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS;
 	rc = push(w, (uint32_t)((int64_t)pc + 1 + insn->off));
 	if (rc)

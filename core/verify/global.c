@@ -129,6 +129,8 @@ void nb_global_begin(struct nb_env *env, struct nb_state *st)
 	const struct nb_func_sig *sig = &env->globals[env->root]->func->sig;
 	struct nb_reg *r = st->frames[0].regs;
 
+	/* Callers may have had loops before it. */
+	st->loops = env->labels ? NB_LOOPS_MANY : 0;
 	memset(&r[1], 0, 5 * sizeof(*r));
 	for (unsigned i = 0; i < sig->nargs; i++)
 		switch ((enum nb_func_arg)sig->arg[i]) {
@@ -171,10 +173,10 @@ void nb_global_note_outputs(struct nb_env *env)
 		current(env)->outputs = true;
 }
 
-void nb_global_note_passes(struct nb_env *env)
+void nb_global_note_use(struct nb_env *env, unsigned budgets)
 {
 	if (current(env))
-		current(env)->passes = true;
+		current(env)->uses |= (uint8_t)budgets;
 }
 
 static bool is_argument(const struct nb_env *env, const struct nb_reg *r)
@@ -210,19 +212,24 @@ void nb_global_exit(struct nb_env *env, struct nb_state *st)
 		nb_region_close(env, st);
 	g->local |= g->func->sig.returns_scalar &&
 		    nb_top(st)->regs[0].label == NB_LABEL_LOCAL;
-	g->local_passes |= st->budget == NB_LABEL_LOCAL;
+	g->local_uses |= st->budget;
 }
 
 int nb_check_global_return(const struct at *a)
 {
 	const struct nb_global *g = current(a->env);
 	const struct nb_reg *r = reg(a, 0);
-	int rc = g->func->sig.returns_scalar ? nb_check_init(a, 0) : 0;
+	const struct nb_func_sig *sig = &g->func->sig;
+	int rc;
 
-	if (rc || r->kind == NB_REG_SCALAR || r->kind == NB_REG_UNINIT)
+	/* Of a function without an answer callers see nothing in r0. */
+	if (!sig->returns_scalar && !sig->returns_other)
+		return 0;
+	rc = nb_check_init(a, 0);
+	if (rc || (r->kind == NB_REG_SCALAR && sig->returns_scalar))
 		return rc;
 	return refuse(a, NB_FIND_GLOBAL, 0,
-		      "a global function that returns a number or nothing", "");
+		      "a global function that returns a number", "");
 }
 
 /* ---- calls ---- */
@@ -395,8 +402,7 @@ static bool local_arg(struct nb_env *env, const struct nb_state *st,
 static bool local_call(struct nb_env *env, const struct nb_state *st,
 		       const struct nb_global *g)
 {
-	bool local =
-		st->region.open || (g->passes && st->budget == NB_LABEL_LOCAL);
+	bool local = st->region.open || g->uses & st->budget;
 
 	for (unsigned i = 0; i < g->func->sig.nargs; i++)
 		local |= local_arg(env, st, &g->func->sig, i);
@@ -454,7 +460,7 @@ static void pass_on(struct nb_env *env, const struct nb_state *st,
 	if (!me)
 		return;
 	me->outputs |= g->outputs;
-	me->passes |= g->passes;
+	me->uses |= g->uses;
 	for (unsigned i = 0; i < g->func->sig.nargs; i++)
 		me->local |= local && is_argument(env, &r[i + 1]);
 }
@@ -475,8 +481,10 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		if (nb_func_takes_memory(sig, i))
 			nb_step_smear(env, st, pc, (int)i + 1, sig->mem_size[i],
 				      &byte);
-	if (g->passes && env->labels && (local || g->local_passes))
-		st->budget = NB_LABEL_LOCAL;
+	if (env->labels)
+		st->budget |= local ? g->uses : g->local_uses;
+	if (env->labels && g->uses & NB_BUDGET_TURNS)
+		st->loops = NB_LOOPS_MANY;
 	nb_global_note_frames(env, st->nframes + g->frames);
 	pass_on(env, st, g, local || own);
 	memset(nb_top(st)->regs, 0, 6 * sizeof(r0));

@@ -14,10 +14,11 @@ struct nb_global {
 	const struct nb_func *func;
 	uint32_t frames; /* used at most, its own included */
 	bool outputs;	 /* it may write outputs, or jump to what may */
-	bool passes;	 /* it uses passes of may_goto */
+	uint8_t uses;	 /* NB_BUDGET_*: what it uses of the run's */
 	/* of a walk with labels and coherent arguments: what it returns or
-	 * leaves in memory is local; so is how many passes it used */
-	bool local, local_passes;
+	 * leaves in memory is local; so is how much it used of these */
+	bool local;
+	uint8_t local_uses;
 	/* that walk assumes that the memory of its arguments became local */
 	bool memory_local;
 };
@@ -51,7 +52,7 @@ void nb_global_exit(struct nb_env *env, struct nb_state *st);
 /* Notes about the function walked now; nothing to do in the program. */
 void nb_global_note_frames(struct nb_env *env, uint32_t frames);
 void nb_global_note_outputs(struct nb_env *env);
-void nb_global_note_passes(struct nb_env *env);
+void nb_global_note_use(struct nb_env *env, unsigned budgets);
 /* @v, or local data, is stored in memory behind an argument. */
 void nb_global_note_store(struct nb_env *env, const struct nb_state *st,
 			  const struct nb_reg *ptr, const struct nb_reg *v);

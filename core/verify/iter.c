@@ -15,6 +15,7 @@
 // behind each pointer it gave, since all of them point into the object.
 #include "core/verify/iter.h"
 
+#include "core/verify/callback.h"
 #include "core/verify/check_at.h"
 #include "core/verify/check_refs.h"
 #include "core/verify/objects.h"
@@ -161,6 +162,7 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		c->reg.delta = OPEN;
 		c->reg.r = nb_range_s(start.smin, end.smax - 1);
 	}
+	nb_loop_begin(env, st, (uint64_t)(end.smax - start.smin));
 	/* 0, -E2BIG or -EINVAL */
 	regs[0] = labelled(nb_reg_scalar(nb_range_s(-22, 0)), c);
 }
@@ -208,6 +210,12 @@ bool nb_iter_may_end(const struct nb_state *st)
 	return c->reg.delta != EXACT || at_last(c);
 }
 
+/* Of so few numbers none is left out (NB_TURNS_MAX). */
+static bool is_sure(const struct nb_cell *c)
+{
+	return c->reg.delta != OPEN || c->reg.r.smax - c->reg.r.smin < COUNTED;
+}
+
 void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		  bool more)
 {
@@ -222,6 +230,10 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		make_local(c, at.from);
 	if (st->region.open)
 		make_local(c, st->region.pc);
+	if (nb_loop_may_be_short(env, st) && !is_sure(c))
+		make_local(c, pc);
+	if (env->labels && c->local)
+		st->budget |= NB_BUDGET_TURNS;
 	if (!more) {
 		c->reg.delta = ENDED;
 		c->reg.r = nb_range_const(0);

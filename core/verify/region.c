@@ -9,11 +9,12 @@
 
 #include "core/verify/callback.h"
 #include "core/verify/global.h"
+#include "core/verify/iter.h"
 #include "core/verify/step.h"
 
 struct nb_effects {
 	uint16_t regs;
-	bool budget; /* a may_goto inside uses up passes */
+	uint8_t budget; /* NB_BUDGET_*: used inside */
 	struct nb_writes stack;
 };
 
@@ -67,7 +68,10 @@ static void collect_slot(struct visit *v, uint32_t pc)
 	 * registers are gone at its end. */
 	if (!v->called)
 		v->e->regs |= nb_step_defs(insn);
-	v->e->budget |= insn->kind == NB_KIND_MAY_GOTO;
+	if (insn->kind == NB_KIND_MAY_GOTO)
+		v->e->budget |= NB_BUDGET_PASSES;
+	if (nb_calls_back(insn) || nb_is_iter_next(insn))
+		v->e->budget |= NB_BUDGET_TURNS;
 	for (unsigned f = 0; w && f < NB_MAX_FRAMES; f++)
 		for (unsigned i = 0; i < NB_NCELLS / 64; i++)
 			v->e->stack.cells[f][i] |= w->cells[f][i];
@@ -94,7 +98,7 @@ static void add_called(struct visit *v, uint32_t pc)
 		const struct nb_global *g = nb_global_at(v->env, to);
 
 		if (g)
-			v->e->budget |= g->passes;
+			v->e->budget |= g->uses;
 		else
 			add(v, (uint32_t)to);
 	}
@@ -108,6 +112,8 @@ static void walk(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
 {
 	uint32_t first = 0, own;
 
+	if (nb_calls_back(&v->env->insns[pc]))
+		v->e->budget |= NB_BUDGET_TURNS;
 	add_next(v, pc, end);
 	while (first < v->n && *work) {
 		--*work;
@@ -153,7 +159,7 @@ static const struct nb_effects *effects_of(struct nb_env *env,
 		return v.e;
 	/* Too much to look at: anything may have been written. */
 	v.e->regs = 0x3ff;
-	v.e->budget = true;
+	v.e->budget = NB_BUDGET_PASSES | NB_BUDGET_TURNS;
 	memset(&v.e->stack, 0xff, sizeof(v.e->stack));
 	return v.e;
 }
@@ -202,6 +208,5 @@ void nb_region_close(struct nb_env *env, struct nb_state *st)
 		if (e->regs & 1u << i)
 			taint(&f->regs[i], from);
 	taint_stack(env, st, e, from);
-	if (e->budget)
-		st->budget = NB_LABEL_LOCAL;
+	st->budget |= e->budget;
 }

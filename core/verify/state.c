@@ -26,7 +26,7 @@ struct nb_saved {
 	uint32_t nrefs;
 	struct nb_held lock;
 	struct nb_region region;
-	uint8_t budget;
+	uint8_t budget, loops;
 	uint64_t data[];
 };
 
@@ -217,6 +217,7 @@ void nb_state_save(struct nb_saved *to, const struct nb_state *st,
 	to->lock = st->lock;
 	to->region = st->region;
 	to->budget = st->budget;
+	to->loops = st->loops;
 	for (uint32_t i = 0; i < st->nrefs; i++, p += REF_WORDS)
 		memcpy(p, &st->refs[i], sizeof(st->refs[i]));
 	for (uint32_t i = 0; i < st->nframes; i++)
@@ -254,6 +255,7 @@ void nb_state_restore(struct nb_state *st, const struct nb_saved *from)
 	st->lock = from->lock;
 	st->region = from->region;
 	st->budget = from->budget;
+	st->loops = from->loops;
 	for (uint32_t i = 0; i < from->nrefs; i++, p += REF_WORDS)
 		memcpy(&st->refs[i], p, sizeof(st->refs[i]));
 	for (uint32_t i = 0; i < from->nframes; i++) {
@@ -584,8 +586,8 @@ static bool compare(const struct nb_saved *old, const struct nb_state *st,
 	ids.n = ids.nrefs = 0;
 	ids.exact = exact;
 	ids.in = in;
-	if (old->nframes != st->nframes || old->budget < st->budget ||
-	    !covers_region(&old->region, &st->region))
+	if (old->nframes != st->nframes || st->budget & ~old->budget ||
+	    old->loops < st->loops || !covers_region(&old->region, &st->region))
 		return false;
 	if (ids.exact &&
 	    (old->budget != st->budget || old->region.open != st->region.open))

@@ -156,13 +156,27 @@ struct nb_held {
 	uint32_t map, id, pc;
 };
 
+/*
+ * What one run has of its own: passes of may_goto, turns of helpers that call
+ * back and of iterators (NB_TURNS_MAX). Local, where how much is left of it
+ * depends on local data.
+ */
+enum { NB_BUDGET_PASSES = 1, NB_BUDGET_TURNS = 2 };
+
+/*
+ * Loops of helpers and iterators that a run may begin, of 2^23 turns at most
+ * each, before it can be short of turns.
+ */
+enum { NB_LOOPS_SURE = 4, NB_LOOPS_MANY };
+
 struct nb_state {
 	uint32_t nframes; /* at least 1 */
 	uint32_t nrefs;
 	struct nb_ref refs[NB_MAX_REFS];
 	struct nb_held lock;
 	struct nb_region region;
-	uint8_t budget; /* label of the may_goto budget */
+	uint8_t budget; /* NB_BUDGET_*: what is local of it */
+	uint8_t loops;	/* begun, up to NB_LOOPS_MANY; in a walk with labels */
 	struct nb_frame frames[NB_MAX_FRAMES];
 };
 

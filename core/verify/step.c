@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/verify/callback.h"
 #include "core/verify/check.h"
 #include "core/verify/global.h"
 #include "core/verify/iter.h"
@@ -901,7 +902,8 @@ void nb_step_init(struct nb_env *env, struct nb_state *st)
 	st->nframes = 1;
 	st->nrefs = 0;
 	memset(&st->lock, 0, sizeof(st->lock));
-	st->budget = NB_LABEL_COHERENT;
+	st->budget = 0;
+	st->loops = nb_loops_before(env);
 	f->ret = NB_NO_PC;
 	f->ncells = 0;
 	f->callback = false;
@@ -1154,7 +1156,7 @@ bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 
 	*from = pc;
 	if (insn->kind == NB_KIND_MAY_GOTO)
-		return env->labels && st->budget == NB_LABEL_LOCAL;
+		return env->labels && st->budget & NB_BUDGET_PASSES;
 	if (a->label == NB_LABEL_LOCAL || b.label == NB_LABEL_LOCAL) {
 		*from = a->label == NB_LABEL_LOCAL ? a->from : b.from;
 		/* Bytes of an address are local in a walk without labels too.

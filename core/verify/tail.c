@@ -15,11 +15,11 @@
 // it at the same place. So which program runs, if any, has to be coherent: the
 // index, the array (programs cannot change one; it is coherent only if its tag
 // says that it changes at fences), the context pointer, and the way that leads
-// here, also by a budget of may_goto that local loops used up, since the
-// target goes on with the rest of it. Under local control every tail call is
-// refused, whatever its targets write: which they are is not known. Then the
-// verdict and the outputs are those of a coherent program, and what comes back
-// to a caller is a coherent number.
+// here, also by passes of may_goto or turns of loops that local data used up,
+// since the target goes on with the rest of them. Under local control every
+// tail call is refused, whatever its targets write: which they are is not
+// known. Then the verdict and the outputs are those of a coherent program, and
+// what comes back to a caller is a coherent number.
 #include "core/verify/tail.h"
 
 #include "core/verify/check_at.h"
@@ -68,10 +68,14 @@ static int check_coherent(const struct at *a)
 				nb_say(env, "%s; local since %s",
 				       nb_say_reg(env, reg(a, i), i),
 				       nb_say_where(env, reg(a, i)->from)));
-	if (a->st->budget == NB_LABEL_LOCAL)
-		return refuse_local(a, -1,
-				    "how often may_goto can still pass depends "
-				    "on local data");
+	if (a->st->budget)
+		return refuse_local(
+			a, -1,
+			a->st->budget & NB_BUDGET_PASSES
+				? "how often may_goto can still pass depends "
+				  "on local data"
+				: "how many turns of loops are left depends "
+				  "on local data");
 	if (m->tags & NB_MAPF_COHERENT)
 		return 0;
 	return nb_refuse(env, NB_FIND_LOCAL_TAIL, a->pc, 2,

@@ -91,7 +91,7 @@ if [ -n "${DOC:-}" ]; then
 			while ((getline line < table) > 0)
 				if (line ~ /^\|/ || (line == "" && last != ""))
 					print last = line
-			print ""; skip = 1 }
+			skip = 1 }
 		/^<!-- corpus:end/ { skip = 0 }
 		!skip || /^<!-- corpus:end/ { if ($0 !~ /^<!-- corpus:begin/) print }
 		' "$TOP/$DOC" >"$work/doc.md" && cp "$work/doc.md" "$TOP/$DOC"

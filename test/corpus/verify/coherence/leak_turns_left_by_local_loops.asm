@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# A run has 2^25 turns; four loops of 2^23 may use them up, so what the fifth
+# can take depends on local data.
+# expect: reject local_output 31
+mov %r6, %r1
+ldxw %r1, [%r6+64]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+64]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+64]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+64]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+28]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+stxw [%r6+76], %r0
+mov %r0, 0
+exit
+cb:
+mov %r0, 0
+exit
