@@ -8,12 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/isa/insn.h"
 #include "plugin/cmd.h"
-#include "plugin/conn.h"
+#include "plugin/sealed.h"
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
@@ -174,68 +173,6 @@ int nb_cmd_policy_time(struct nb_call *call)
 
 /* ---- policy load ---- */
 
-/* Bytes of a memory file that nobody can change any more; 0: it is none. */
-static size_t sealed_size(int fd, struct nb_err *err)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct stat st;
-
-	if (seals < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		nb_fail(err, NB_E_ARG, 0,
-			"the accompanying descriptor is no memory file");
-		nb_hint(err, "memfd_create with MFD_ALLOW_SEALING");
-		return 0;
-	}
-	if ((seals & SEALS) != SEALS) {
-		nb_fail(err, NB_E_ARG, 0,
-			"the memory file can still be written or resized "
-			"(seals 0x%x of 0x%x)",
-			(unsigned)(seals & SEALS), (unsigned)SEALS);
-		nb_hint(err, "fcntl F_ADD_SEALS with F_SEAL_WRITE, "
-			     "F_SEAL_GROW and F_SEAL_SHRINK");
-		return 0;
-	}
-	if (st.st_size < 1 || st.st_size > NB_IMAGE_MAX_SIZE) {
-		nb_fail(err, NB_E_LIMIT, 0,
-			"the memory file has %lld bytes, 1 to %d allowed",
-			(long long)st.st_size, NB_IMAGE_MAX_SIZE);
-		return 0;
-	}
-	return (size_t)st.st_size;
-}
-
-static int read_sealed(int fd, void **out, size_t *size, struct nb_err *err)
-{
-	size_t have = 0;
-	char *bytes;
-	int rc;
-
-	*out = NULL;
-	*size = sealed_size(fd, err);
-	if (!*size)
-		return err->code;
-	bytes = malloc(*size);
-	if (!bytes)
-		return nb_fail(err, NB_E_NOMEM, 0, "no memory for %zu bytes",
-			       *size);
-	while (have < *size) {
-		ssize_t n = pread(fd, bytes + have, *size - have, (off_t)have);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			rc = nb_fail(err, NB_E_IO, 0,
-				     "reading the memory file: %s",
-				     n ? strerror(errno) : "it ends early");
-			free(bytes);
-			return rc;
-		}
-		have += (size_t)n;
-	}
-	*out = bytes;
-	return 0;
-}
-
 /* Names stand in commands and paths like "policy/map". */
 static int check_name(const char *name, struct nb_err *err)
 {
@@ -269,24 +206,12 @@ static int load(struct nb_call *call, const void *bytes, size_t size)
 
 int nb_cmd_policy_load(struct nb_call *call)
 {
-	int fd = nb_conn_take_fd(call->conn);
 	void *bytes = NULL;
 	size_t size = 0;
-	int rc = check_name(call->req->arg[0], call->err);
+	int rc = nb_sealed_take(call, "the image", &bytes, &size);
 
-	if (!rc && fd < 0) {
-		nb_fail(call->err, NB_E_ARG, 0,
-			"policy load %.64s: no file descriptor came beside the "
-			"line",
-			call->req->arg[0]);
-		rc = nb_hint(call->err,
-			     "send the image as a sealed memory file "
-			     "(SCM_RIGHTS) with the line's first byte");
-	}
 	if (!rc)
-		rc = read_sealed(fd, &bytes, &size, call->err);
-	if (fd >= 0)
-		close(fd);
+		rc = check_name(call->req->arg[0], call->err);
 	if (!rc)
 		rc = load(call, bytes, size);
 	free(bytes);

@@ -419,7 +419,7 @@ static int apply(struct nb_map *m, const struct nb_map_op *ops, uint32_t nops,
 
 		if (rc) {
 			if (err)
-				err->at = i;
+				err->at = i + 1;
 			return rc;
 		}
 	}

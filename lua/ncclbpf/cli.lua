@@ -109,6 +109,10 @@ local function environment(ctx, prose)
 	}
 end
 
+function Context:format()
+	return environment(self).format
+end
+
 -- A piece of a stream: printed at once, JSON always line by line.
 function Context:emit(result, go_on)
 	local env = environment(self)
@@ -293,7 +297,7 @@ function App:run(list, opts)
 	local flags = setmetatable(own, { __index = opts.flags or self.flags })
 	if rawget(own, "help") then rest = words.explained(rest) end
 	if #rest == 0 then return 0 end
-	local ctx = setmetatable({ app = self, flags = flags, own = own, first = opts.first }, Context)
+	local ctx = setmetatable({ app = self, flags = flags, own = own, first = opts.first, take = opts.take }, Context)
 	local ok, result, err = core.guard(false, execute, ctx, rest, literal, self.keeps and self.tty)
 	local status
 	if not ok then

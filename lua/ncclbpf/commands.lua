@@ -7,6 +7,7 @@ local check = require "ncclbpf.check"
 local comm = require "ncclbpf.comm"
 local general = require "ncclbpf.general"
 local map = require "ncclbpf.map"
+local mapset = require "ncclbpf.mapset"
 local policy = require "ncclbpf.policy"
 
 local M = {}
@@ -36,10 +37,11 @@ local own = {
 	{ "policy time", "on|off", 1, 1, "control", "take the time of every 64th run of each policy, or no more", policy.cmd_time },
 	{ "map list", "", 0, 0, "observe", "maps of the policies in use", map.cmd_list },
 	{ "map show", "MAP", 1, 1, "observe", "definition, fill and types of one map", map.cmd_show, names = "maps" },
-	{ "map dump", "MAP [limit=N] [after=KEY]", 1, 1, "observe", "elements, typed", map.cmd_dump, names = "maps" },
-	{ "map get", "MAP KEY", 2, 2, "observe", "one element; KEY is a number, a word, {field=value} or hex:...", map.cmd_get, names = "maps" },
-	{ "map set", "MAP KEY VALUE... [flags=any|new|old]", 3, 33, "control", "store elements; a coherent map changes at a fence on all ranks", map.cmd_set, names = "maps" },
-	{ "map del", "MAP KEY", 2, 2, "control", "remove one element; in a coherent map at a fence", map.cmd_del, names = "maps" },
+	{ "map dump", "MAP [limit=N|all] [after=KEY]", 1, 1, "observe", "elements, typed; 10000 unless limit= says otherwise", map.cmd_dump, names = "maps" },
+	{ "map get", "MAP KEY...", 2, 1000, "observe", "one element, or several; KEY is a number, a word, {field=value} or hex:...", map.cmd_get, names = "maps" },
+	{ "map set", "MAP KEY VALUE... [flags=any|new|old]", 3, 2001, "control", "store elements; a coherent map takes all of them at one fence on all ranks, or none", mapset.cmd_set, names = "maps" },
+	{ "map del", "MAP KEY...", 2, 1000, "control", "remove elements; in a coherent map all at one fence, or none", mapset.cmd_del, names = "maps" },
+	{ "map load", "MAP FILE [flags=any|new|old]", 2, 2, "control", "store the elements of a file that map dump wrote (tsv, csv, json, ndjson), as map set does", mapset.cmd_load, files = true, names = "maps" },
 	{ "map watch", "MAP [INTERVAL] [count=N]", 1, 2, "observe", "show the elements, then what changes, every second or INTERVAL", map.cmd_watch, names = "maps" },
 	{ "comm list", "", 0, 0, "observe", "communicators: ranks, nodes, decisions, generation", comm.cmd_list },
 	{ "comm show", "[COMM]", 0, 1, "observe", "one communicator: decisions by collective, size and answer", comm.cmd_show, names = "comms" },

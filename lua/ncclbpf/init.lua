@@ -5,7 +5,9 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
 local session = require "ncclbpf.session"
+local format = require "ncclbpf.format"
 local maps = require "ncclbpf.map"
+local mapset = require "ncclbpf.mapset"
 local policy = require "ncclbpf.policy"
 local comm = require "ncclbpf.comm"
 local units = require "ncclbpf.units"
@@ -52,30 +54,37 @@ end
 local Map = {}
 local new_map
 
-local function map_set(s, key, value, opts)
-	local c, err = maps.describe(s.group, s.name)
-	if not c then return nil, err end
-	local k, v
-	k, err = maps.encode(c, c.key, key, "key")
-	if not k then return nil, err end
-	local words
-	if value == nil then
-		words = { "map", "del", s.name, maps.hex(k) }
-	else
-		v, err = maps.encode(c, c.value, value, "value")
-		if not v then return nil, err end
-		words = { "map", "set", s.name, maps.hex(k), maps.hex(v) }
+-- One element as bytes; value nil removes it.
+local function element(c, key, value)
+	local e, err = { text = format.value(key) }, nil
+	e.key, err = maps.encode(c, c.key, key, "key")
+	if not e.key then return nil, err end
+	if value ~= nil then
+		e.value, err = mapset.value_bytes(c, value, "value")
+		if not e.value then return nil, err end
 	end
-	local line = session.line(words)
-	if opts and opts.flags and value ~= nil then line = line .. " flags=" .. session.quote(opts.flags) end
-	if c.map.coherent then return s.group:change(line) end
+	return e
+end
+
+-- Store them in all processes. -> the change, or what the first answered
+local function store(s, c, list, opts)
+	local got, err = mapset.apply(s.group, c, s.name, list, opts)
+	if not got or c.map.coherent then return got, err end
 	local failures = {}
-	local results = s.group:ask(line)
-	for _, r in ipairs(results) do
+	for _, r in ipairs(got) do
 		if r.err then failures[#failures + 1] = r end
 	end
-	if #failures > 0 then return nil, session.sum_up(failures) end
-	return results[1].data
+	if #failures > 0 then return nil, session.sum_up(failures, #got) end
+	return got[1].data
+end
+
+local function map_set(s, key, value, opts)
+	local c, e, err
+	c, err = maps.describe(s.group, s.name)
+	if not c then return nil, err end
+	e, err = element(c, key, value)
+	if not e then return nil, err end
+	return store(s, c, { e }, opts)
 end
 
 local function first(group)
@@ -94,7 +103,7 @@ local function map_get(s, key)
 	members, err = first(s.group)
 	if not members then return nil, err end
 	local r = s.group:ask(session.line { "map", "get", s.name, maps.hex(k) }, { members = members })[1]
-	if r.err then return nil, r.err end
+	if r.err then return nil, maps.name_key(r.err, format.value(key), s.name) end
 	local list = maps.values(c, r.data.value, r.data.ncpus, false)
 	if not list then return errors.fail("protocol", "the value is not hexadecimal") end
 	if (r.data.ncpus or 1) > 1 then return list end
@@ -116,6 +125,55 @@ end
 
 function Map:delete(key)
 	return map_set(self_of(self, "map"), key, nil)
+end
+
+-- m:get_all{key, ...} -> list of {key, value}, without those that are not there
+function Map:get_all(keys)
+	local s = self_of(self, "map")
+	check(keys, "table", "map:get_all")
+	local c, err = maps.describe(s.group, s.name)
+	if not c then return nil, err end
+	local wanted = {}
+	for i, k in ipairs(keys) do
+		local bytes
+		bytes, err = maps.encode(c, c.key, k, "key " .. i)
+		if not bytes then return nil, err end
+		wanted[i] = { bytes, format.value(k) }
+	end
+	if #wanted == 0 then return {} end
+	local members
+	members, err = first(s.group)
+	if not members then return nil, err end
+	local per, failures = maps.get_many(s.group, s.name, wanted, members)
+	if #failures > 0 then return nil, session.sum_up(failures) end
+	return per[1].entries
+end
+
+-- m:update({[key] = value, ...}[, {remove={key, ...}, flags="any|new|old"}]):
+-- all of it in one request; in a coherent map at one fence, or none of it
+-- -> change or result | nil, err
+function Map:update(values, opts)
+	local s = self_of(self, "map")
+	check(values, "table", "map:update")
+	opts = errors.check_options("map:update", opts, { remove = "table", flags = "string" })
+	local c, err = maps.describe(s.group, s.name)
+	if not c then return nil, err end
+	local list = {}
+	for _, k in ipairs(opts.remove or {}) do
+		list[#list + 1], err = element(c, k)
+		if err then return nil, err end
+	end
+	for k, v in pairs(values) do
+		list[#list + 1], err = element(c, k, v)
+		if err then return nil, err end
+	end
+	if #list == 0 then error("map:update: nothing to store or remove", 2) end
+	-- the same request in the same order, whatever the table's order
+	table.sort(list, function(a, b)
+		if (a.value == nil) ~= (b.value == nil) then return a.value == nil end
+		return a.key < b.key
+	end)
+	return store(s, c, list, { flags = opts.flags })
 end
 
 -- m:entries{limit=, all=true} -> list of {key, value}; all: one list for
@@ -155,15 +213,12 @@ new_map = class("map", Map, {
 		local ok, err = map_set(self_of(o, "map"), k, v)
 		if not ok then error(err, 2) end
 	end,
+	-- page by page, so that a large map need not be held at once
 	__pairs = function(o)
-		local list, err = Map.entries(o)
-		if not list then error(err, 2) end
-		local i = 0
-		return function()
-			i = i + 1
-			local e = list[i]
-			if e then return e.key, e.value == nil and e.values or e.value end
-		end, o, nil
+		local st = self_of(o, "map")
+		local members, err = first(st.group)
+		if not members then error(err, 2) end
+		return maps.each(st.group, st.name, members[1], false), o, nil
 	end,
 	__tostring = function(o)
 		local s = state[o]

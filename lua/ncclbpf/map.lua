@@ -11,17 +11,24 @@ local units = require "ncclbpf.units"
 
 local M = {}
 
-local DUMP_LIMIT = 10000
+local line_formats = { tsv = true, csv = true, ndjson = true, name = true }
+local DUMP_LIMIT, DUMP_MOST = 10000, 1 << 20
 
 -- ---- bytes ----------------------------------------------------------------------
 
+local byte_of, hex_of = {}, {}
+for i = 0, 255 do
+	local h = ("%02x"):format(i)
+	byte_of[h], byte_of[h:upper()], hex_of[string.char(i)] = string.char(i), string.char(i), h
+end
+
 local function unhex(text)
 	if type(text) ~= "string" or #text % 2 ~= 0 or text:find("%X") then return nil end
-	return (text:gsub("%x%x", function(h) return string.char(tonumber(h, 16)) end))
+	return (text:gsub("%x%x", function(h) return byte_of[h] or string.char(tonumber(h, 16)) end))
 end
 
 local function hex(bytes)
-	return (bytes:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+	return (bytes:gsub(".", hex_of))
 end
 M.hex, M.unhex = hex, unhex
 
@@ -98,6 +105,21 @@ local function decode(c, part, bytes, exact)
 	return "hex:" .. hex(bytes)
 end
 
+-- Sizes within a table, outside quotes, as numbers: {bytes=4M} -> {bytes=4194304}
+local function numbers_for_sizes(text)
+	if not text:find("%d[%d.]*[kKmMgGtT]") then return text end
+	local out, at = {}, 1
+	while at <= #text do
+		local quoted = text:match("^([\"']).-%1", at) and text:match("^[\"'].-[\"']", at)
+		local word = not quoted and text:match("^[%w_.]+", at)
+		local piece = quoted or word or text:sub(at, at)
+		local size = word and word:match("^%d") and word:match("%a") and not word:match("^0[xX]") and units.size(word)
+		out[#out + 1] = size or piece
+		at = at + #piece
+	end
+	return table.concat(out)
+end
+
 -- Text typed by a person, as a Lua value: a number, a word, a Lua table in
 -- which words stand for themselves. Nothing else is within reach of it.
 local function evaluate(text)
@@ -111,6 +133,7 @@ local function evaluate(text)
 	end
 	local size = text:match("^%d") and units.size(text)
 	if size then return size end
+	text = numbers_for_sizes(text)
 	-- Lua would make floats of numbers above 2^63-1
 	if not text:find("[\"']") then
 		text = text:gsub("%f[%w_.]%d+%f[^%w_.]", function(n) return #n > 18 and '"' .. n .. '"' or nil end)
@@ -154,12 +177,17 @@ local function encode(c, part, v, what)
 		{ hint = "write hex: and " .. 2 * part.size .. " digits, or compile the policy with -g" })
 end
 
-local function typed(c, part, text, what)
-	if text:sub(1, 4) == "hex:" then return encode(c, part, text, what) end
-	if part.prefix then return read_prefix(part, text, what) end
+-- @enc: encodes instead, for values of each CPU.
+local function typed(c, part, text, what, enc)
+	if text:sub(1, 4) == "hex:" then
+		if enc then return enc(c, text, what) end
+		return encode(c, part, text, what)
+	end
+	if part.prefix then return read_prefix(part, text:match('^"(.*)"$') or text, what) end
 	if part.size == 0 and (text == "" or text == "-") then return "" end -- types without keys
 	local v, err = evaluate(text)
 	if v == nil then return nil, err or errors.new("bad_argument", what .. ": nil is no value") end
+	if enc then return enc(c, v, what) end
 	return encode(c, part, v, what)
 end
 
@@ -184,28 +212,55 @@ M.values = values
 
 -- ---- dumping ---------------------------------------------------------------------
 
+local entry_meta = { order = { "key", "value", "values" } }
+
 local function line_of(words, opts)
 	local t = session.line(words)
 	for _, o in ipairs(opts) do t = t .. " " .. o end
 	return t
 end
 
--- All entries of one member, page by page. -> {map fields, ncpus, entries}, more
-local function page(s, r, name, limit)
-	local d = r.data
-	d.entries = core.array(read.list(d, "entries"))
-	local seen = #d.entries
-	while d.more and seen < limit and #d.entries > 0 do
-		local last = d.next or d.entries[#d.entries].key
-		local n = s:ask(line_of({ "map", "dump", name }, { "limit=" .. limit - seen, "after=" .. last }), { members = { r.member } })[1]
-		if n.err then return nil, n.err end
-		local got = read.list(n.data, "entries")
-		if #got == 0 then break end
-		for _, e in ipairs(got) do d.entries[#d.entries + 1] = e end
-		seen = seen + #got
-		d.more, d.next = n.data.more, n.data.next
+-- The entries of a reply, decoded, appended to @entries.
+local function decode_entries(c, d, entries, exact)
+	for _, e in ipairs(read.list(d, "entries")) do
+		local key, list = unhex(e.key), values(c, e.value, d.ncpus, exact)
+		if key and list then
+			local x = { key = decode(c, c.key, key, exact) }
+			if read.number(d.ncpus) > 1 then x.values = core.array(list) else x.value = list[1] end
+			entries[#entries + 1] = setmetatable(x, entry_meta)
+		end
 	end
-	return d
+	local n = #read.list(d, "entries")
+	d.entries = nil
+	return n
+end
+
+-- Elements of one process, as many at a time as a reply or @page holds,
+-- whatever is stored and removed meanwhile. opts: limit, after, exact, page,
+-- first (a reply there is already). A function that gives {member, data,
+-- codec, entries}, nil at the end; errors are raised.
+local function pages(s, name, member, opts)
+	local left, after, reply, c, ended = opts.limit or DUMP_MOST, opts.after, opts.first, nil, false
+	return function()
+		if ended then return nil end
+		if not reply then
+			local words = { "limit=" .. math.min(left, opts.page or left) }
+			if after then words[2] = "after=" .. after end
+			local r = s:ask(line_of({ "map", "dump", name }, words), { what = "map dump", members = { member } })[1]
+			if r.err then error(r.err, 0) end
+			reply = r.data
+		end
+		local d, err = reply, nil
+		reply = nil
+		if not c then c, err = codec(s, member, d) end
+		if not c then error(err, 0) end
+		local entries = core.array {}
+		local n = decode_entries(c, d, entries, opts.exact)
+		left = left - n
+		after = d.more and d.next
+		ended = type(after) ~= "string" or n == 0 or left <= 0
+		return { member = member, data = d, codec = c, entries = entries }
+	end
 end
 
 -- Entries of all members, decoded.
@@ -216,26 +271,37 @@ function M.dump(s, name, opts)
 	local words = { "limit=" .. limit }
 	if opts.after then words[2] = "after=" .. opts.after end
 	local per, failures = {}, {}
-	for _, r in ipairs(s:ask(line_of({ "map", "dump", name }, words), { what = "map dump", members = opts.members })) do
-		local d, err, c = r.data, r.err, nil
-		if d then d, err = page(s, r, name, limit) end
-		if d then c, err = codec(s, r.member, d) end
-		if not c then
-			failures[#failures + 1] = { member = r.member, err = err }
-		else
-			local entries = core.array {}
-			for i, e in ipairs(read.list(d, "entries")) do
-				local key, list = unhex(e.key), values(c, e.value, d.ncpus, opts.exact)
-				if key and list then
-					local x = { key = decode(c, c.key, key, opts.exact) }
-					if read.number(d.ncpus) > 1 then x.values = core.array(list) else x.value = list[1] end
-					entries[i] = setmetatable(x, { order = { "key", "value", "values" } })
-				end
-			end
-			per[#per + 1] = { member = r.member, data = d, codec = c, entries = entries }
+	local function all(r)
+		local whole
+		for p in pages(s, name, r.member, { limit = limit, exact = opts.exact, first = r.data }) do
+			if whole then table.move(p.entries, 1, #p.entries, #whole.entries + 1, whole.entries) end
+			whole = whole or p
+			whole.data.more, whole.data.next = p.data.more, p.data.next
 		end
+		return whole
+	end
+	for _, r in ipairs(s:ask(line_of({ "map", "dump", name }, words), { what = "map dump", members = opts.members })) do
+		local ok, p = r.data ~= nil, r.err
+		if ok then ok, p = pcall(all, r) end
+		if ok then per[#per + 1] = p else failures[#failures + 1] = { member = r.member, err = errors.caught(p) } end
 	end
 	return per, failures
+end
+
+-- Elements of one process one by one: as many as the map has, some asked for
+-- at a time. A function that gives key, value (or values); errors are raised.
+local PAGE = 1024
+function M.each(s, name, member, exact)
+	local next_page, p, at = pages(s, name, member, { page = PAGE, exact = exact }), nil, 0
+	return function()
+		while true do
+			at = at + 1
+			local e = p and p.entries[at]
+			if e then return e.key, e.value == nil and e.values or e.value end
+			p, at = next_page(), 0
+			if not p then return nil end
+		end
+	end
 end
 
 local function entry_rows(p)
@@ -291,27 +357,27 @@ local function head_of(p)
 		d.coherent and "coherent, " or "", tostring(d.count or #p.entries), tostring(d.max_entries))
 end
 
--- A result from decoded dumps.
-local function dump_result(ctx, per, failures, schema)
-	local flat, lists, list = {}, {}, core.array {}
-	for i, p in ipairs(per) do
-		lists[i] = { member = p.member, rows = short_rows(p) }
+local function flat_columns(percpu)
+	local columns = { { "rank", num = true, flat = true }, { "pid", num = true, flat = true }, { "key" }, { "value" } }
+	if percpu then table.insert(columns, 4, { "cpu", num = true }) end
+	return columns
+end
+
+local function flat_rows(per)
+	local flat = {}
+	for _, p in ipairs(per) do
 		for _, row in ipairs(entry_rows(p)) do
 			row.rank, row.pid = p.member.rank, p.member.pid
 			flat[#flat + 1] = row
 		end
-		local d = {}
-		for k, v in pairs(p.data) do d[k] = v end
-		d.entries = p.entries
-		list[i] = setmetatable({ pid = p.member.pid, rank = p.member.rank, data = setmetatable(d, getmetatable(p.data)) },
-			{ order = { "pid", "rank", "data" } })
 	end
-	for _, f in ipairs(failures) do
-		list[#list + 1] = { pid = f.member.pid, rank = f.member.rank, error = f.err }
-	end
-	local columns = { { "rank", num = true, flat = true }, { "pid", num = true, flat = true }, { "key" }, { "value" } }
-	local percpu = per[1] and read.number(per[1].data.ncpus) > 1
-	if percpu then table.insert(columns, 4, { "cpu", num = true }) end
+	return flat
+end
+
+-- Rows of all processes for people, in the order of the first one's dump.
+local function merged_rows(per, columns)
+	local lists = {}
+	for i, p in ipairs(per) do lists[i] = { member = p.member, rows = short_rows(p) } end
 	local merged = merge.rows(lists, { { "key" }, { "value" } }, function(row)
 		return row.key .. "\0" .. tostring(row.cpu) .. "\0" .. row.value
 	end)
@@ -326,14 +392,56 @@ local function dump_result(ctx, per, failures, schema)
 			break
 		end
 	end
+	return merged
+end
+
+-- A result from decoded dumps. Rows are made when the format wants them.
+local function dump_result(ctx, per, failures, schema)
+	local list = core.array {}
+	for i, p in ipairs(per) do
+		local d = {}
+		for k, v in pairs(p.data) do d[k] = v end
+		d.entries = p.entries
+		list[i] = setmetatable({ pid = p.member.pid, rank = p.member.rank, data = setmetatable(d, getmetatable(p.data)) },
+			{ order = { "pid", "rank", "data" } })
+	end
+	for _, f in ipairs(failures) do
+		list[#list + 1] = { pid = f.member.pid, rank = f.member.rank, error = f.err }
+	end
 	local foot = {}
 	for _, p in ipairs(per) do
-		if p.data.more then foot[1] = ("more entries; limit=N shows more than %d"):format(#p.entries) end
+		if p.data.more then foot[1] = ("more entries; limit=N or limit=all shows more than %d"):format(#p.entries) end
 	end
-	return {
-		schema = schema, data = { processes = list }, rows = flat, merged = merged, columns = columns, id = "key",
+	local columns = flat_columns(per[1] and read.number(per[1].data.ncpus) > 1)
+	return setmetatable({
+		schema = schema, data = { processes = list }, columns = columns, id = "key",
 		head = per[1] and head_of(per[1]), foot = foot, empty = "no entries", failure = session.sum_up(failures),
-	}
+	}, { __index = function(t, k)
+		if k == "rows" then t.rows = flat_rows(per) end
+		if k == "merged" then t.merged = merged_rows(per, columns) end
+		return rawget(t, k)
+	end })
+end
+
+-- A dump of more than fits comfortably: line formats page by page.
+local function stream(ctx, s, name, opts)
+	local failures, began, answered = {}, false, 0
+	local function one(member)
+		for p in pages(s, name, member, opts) do
+			local percpu = read.number(p.data.ncpus) > 1
+			ctx:emit({ schema = "map.dump/1", rows = flat_rows { p }, columns = flat_columns(percpu), id = "key" }, began)
+			began = true
+		end
+		answered = answered + 1
+	end
+	for _, member in ipairs(s.members) do
+		local ok, err = member.conn ~= nil, member.lost
+		if ok then ok, err = pcall(one, member) end
+		if not ok then failures[#failures + 1] = { member = member, err = errors.caught(err) } end
+	end
+	local failure = session.sum_up(failures, #s.members)
+	if answered == 0 then return nil, failure end
+	return { failure = failure }
 end
 
 -- ---- commands --------------------------------------------------------------------
@@ -399,7 +507,7 @@ function M.cmd_dump(ctx)
 	local s, err = ctx:session()
 	if not s then return nil, err end
 	local limit
-	limit, err = whole(ctx, "limit", 1)
+	if ctx.opt.limit == "all" then limit = DUMP_MOST else limit, err = whole(ctx, "limit", 1) end
 	if err then return nil, err end
 	local after = ctx.opt.after
 	if after then
@@ -408,7 +516,9 @@ function M.cmd_dump(ctx)
 		if not key then return nil, err end
 		after = hex(key)
 	end
-	local per, failures = M.dump(s, ctx.args[1], { limit = limit, after = after, exact = true })
+	local opts = { limit = limit, after = after, exact = true }
+	if (limit or 0) > DUMP_LIMIT and not ctx.take and line_formats[ctx:format()] then return stream(ctx, s, ctx.args[1], opts) end
+	local per, failures = M.dump(s, ctx.args[1], opts)
 	if #per == 0 then return nil, session.sum_up(failures, #failures) end
 	return dump_result(ctx, per, failures, "map.dump/1")
 end
@@ -441,12 +551,87 @@ local function variable(c, text)
 	end
 end
 
+-- Values of @keys ({bytes, text}) of each process, in requests that fit.
+-- -> per (as M.dump gives), failures, texts of keys that nobody has
+local GET_KEYS = 63
+local function get_many(s, name, keys, members)
+	local per, failures, of, missing = {}, {}, {}, {}
+	local from = 1
+	while from <= #keys do
+		local words = { "map", "get", name }
+		for i = from, math.min(#keys, from + GET_KEYS - 1) do words[#words + 1] = hex(keys[i][1]) end
+		-- a second word makes it a list
+		if #words == 4 then words[5] = words[4] end
+		local left = 0
+		for _, r in ipairs(s:ask(session.line(words), { what = "map get", members = members })) do
+			local c
+			if r.data then c, r.err = codec(s, r.member, r.data) end
+			local p = of[r.member]
+			if c and not p then
+				p = { member = r.member, data = r.data, codec = c, entries = core.array {} }
+				of[r.member] = p
+				per[#per + 1] = p
+			end
+			for i, e in ipairs(c and read.list(r.data, "entries") or {}) do
+				local k = keys[from + i - 1]
+				local list = k and (from == i or k ~= keys[from + i - 2]) and type(e.value) == "string" and values(c, e.value, r.data.ncpus, true)
+				if list then
+					local x = { key = decode(c, c.key, k[1], true) }
+					if read.number(r.data.ncpus) > 1 then x.values = core.array(list) else x.value = list[1] end
+					p.entries[#p.entries + 1] = setmetatable(x, entry_meta)
+					k.found = true
+				end
+			end
+			left = math.max(left, c and math.tointeger(read.number(r.data.left)) or 0)
+			if not c then failures[#failures + 1] = r end
+		end
+		from = from + math.max(1, math.min(GET_KEYS, #keys - from + 1) - left)
+	end
+	for _, k in ipairs(keys) do
+		if not k.found and #per > 0 then missing[#missing + 1] = k[2] end
+	end
+	return per, failures, missing
+end
+M.get_many = get_many
+
+-- The target names bytes; people typed something else.
+function M.name_key(err, text, name)
+	if err.code == "no_such_key" then
+		err.object, err.message = "key " .. text, ("map %s has no such element"):format(name)
+	elseif err.code == "exists" then
+		err.object, err.message = "key " .. text, ("map %s has it already"):format(name)
+	elseif err.code == "map_full" or err.code == "too_big" or err.code == "bad_flags" then
+		err.object = "key " .. text
+	end
+	return err
+end
+
+local function get_several(ctx, s, c)
+	local keys, err = {}, nil
+	for i = 2, #ctx.args do
+		local key
+		key, err = typed(c, c.key, ctx.args[i], "key " .. ctx.args[i])
+		if not key then return nil, err end
+		keys[i - 1] = { key, ctx.args[i] }
+	end
+	local per, failures, missing = get_many(s, ctx.args[1], keys)
+	if #per == 0 then return nil, session.sum_up(failures, #failures) end
+	local result = dump_result(ctx, per, failures, "map.get/1")
+	result.head = nil
+	if #missing > 0 then
+		result.failure = result.failure or errors.new("no_such_key", ("map %s has no element of %s %s"):format(
+			ctx.args[1], #missing == 1 and "key" or "the keys", table.concat(missing, ", ", 1, math.min(#missing, 10))))
+	end
+	return result
+end
+
 function M.cmd_get(ctx)
 	local s, err = ctx:session()
 	if not s then return nil, err end
 	local key, name
 	key, err = M.describe(s, ctx.args[1])
 	if not key then return nil, err end
+	if #ctx.args > 2 then return get_several(ctx, s, key) end
 	name = variable(key, ctx.args[2])
 	if name then
 		key = ("\0"):rep(4)
@@ -466,7 +651,7 @@ function M.cmd_get(ctx)
 			per[#per + 1] = { member = r.member, data = r.data, codec = c, entries = core.array { e } }
 		else
 			r.err = r.err or errors.new("protocol", "the value is not hexadecimal")
-			if r.err.code == "no_such_key" then r.err.object = "key " .. ctx.args[2] end
+			r.err = M.name_key(r.err, ctx.args[2], ctx.args[1])
 			failures[#failures + 1] = r
 		end
 	end
@@ -474,63 +659,6 @@ function M.cmd_get(ctx)
 	local result = dump_result(ctx, per, failures, "map.get/1")
 	result.head = nil
 	return result
-end
-
--- Store or remove: at a fence in a coherent map, at once in a local one.
-local function modify(ctx, s, c, line, verb, shown)
-	if c.map.coherent then
-		local data, err = s:change(line, { dry_run = ctx.flags.dry_run })
-		if not data then return nil, err end
-		return require("ncclbpf.policy").change_result(ctx, data, verb)
-	end
-	if ctx.flags.dry_run then
-		local row = { map = c.map.map, change = shown }
-		return { schema = "map.change/1", data = row, rows = { row }, columns = { { "map" }, { "change" } }, foot = { "dry run: nothing sent" } }
-	end
-	return read.command(ctx, {
-		schema = "map.change/1", line = line, id = "map",
-		rows = function(d) return { { map = d.map, policy = d.policy, changed = d.changed } } end,
-		columns = { { "map" }, { "policy" }, { "changed", num = true } },
-	})
-end
-
-function M.cmd_set(ctx)
-	local s, err = ctx:session()
-	if not s then return nil, err end
-	if #ctx.args % 2 == 0 then
-		return nil, errors.new("usage", ("keys and values come in pairs, %s has no value"):format(ctx.args[#ctx.args]))
-	end
-	local c
-	c, err = M.describe(s, ctx.args[1])
-	if not c then return nil, err end
-	local words = { "map", "set", ctx.args[1] }
-	for i = 2, #ctx.args, 2 do
-		local key, value
-		key, err = typed(c, c.key, ctx.args[i], "key " .. ctx.args[i])
-		if not key then return nil, err end
-		value, err = typed(c, c.value, ctx.args[i + 1], "value")
-		if not value then return nil, err end
-		words[#words + 1] = hex(key)
-		words[#words + 1] = hex(value)
-	end
-	local flags = ctx.opt.flags
-	if flags and flags ~= "any" and flags ~= "new" and flags ~= "old" then
-		return nil, errors.new("usage", ("flags=%s: any, new or old wanted"):format(flags))
-	end
-	local line = session.line(words) .. (flags and " flags=" .. flags or "")
-	return modify(ctx, s, c, line, "map set " .. ctx.args[1], table.concat(words, " ", 4))
-end
-
-function M.cmd_del(ctx)
-	local s, err = ctx:session()
-	if not s then return nil, err end
-	local c
-	c, err = M.describe(s, ctx.args[1])
-	if not c then return nil, err end
-	local key
-	key, err = typed(c, c.key, ctx.args[2], "key " .. ctx.args[2])
-	if not key then return nil, err end
-	return modify(ctx, s, c, session.line { "map", "del", ctx.args[1], hex(key) }, "map del " .. ctx.args[1], "remove " .. hex(key))
 end
 
 -- ---- watching ----------------------------------------------------------------------

@@ -55,10 +55,11 @@ end
 
 -- Ask @line of all processes. -> answers { {member, data} }, JSON data,
 -- failure (an error, or nil); or nil, err when nobody answered.
+-- opts.results: they have been asked already.
 function M.ask(ctx, line, opts)
 	local s, err = ctx:session()
 	if not s then return nil, err end
-	local results = s:ask(line, opts)
+	local results = opts and opts.results or s:ask(line, opts)
 	local per, failures, absent = {}, {}, {}
 	for _, r in ipairs(results) do
 		if r.data and opts and opts.list then pages(s, r, line, opts.list) end

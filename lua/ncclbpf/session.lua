@@ -373,8 +373,8 @@ local function unchanged(err, members)
 	return err
 end
 
-local function stage(self, line)
-	local results = self:ask(line .. " commit=no", { what = line:match("^%a+ ?%a*") })
+local function stage(self, line, object)
+	local results = self:ask(line .. " commit=no", { what = line:match("^%a+ ?%a*"), object = object })
 	local digest, staged
 	local differ = {}
 	for _, r in ipairs(results) do
@@ -433,10 +433,10 @@ local function two_phase(self, line, opts)
 		end
 	end
 	if #self.members == 1 and not opts.dry_run then
-		local r = self:ask(line)[1]
+		local r = self:ask(line, { object = opts.object })[1]
 		return r.data, r.err
 	end
-	local digest, results, staged = stage(self, line)
+	local digest, results, staged = stage(self, line, opts.object)
 	if not digest then return nil, results end
 	if opts.dry_run then
 		abort(self, digest, results)
@@ -446,7 +446,8 @@ local function two_phase(self, line, opts)
 	return commit(self, digest, results)
 end
 
--- A change of all processes: `line` without commit=no.
+-- A change of all processes: `line` without commit=no. opts: dry_run, object
+-- (bytes that go beside the line).
 -- -> the change's data, or nil, err. A Ctrl-C waits until it is decided.
 function Group:change(line, opts)
 	core.hold(true)

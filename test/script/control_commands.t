@@ -209,7 +209,7 @@ refuses "map show of no map" not_found "map show chioce"
 says "map show names the nearest" choice
 refuses "map show of no policy" not_found "map show nope/choice"
 ask "map dump hits"
-says "map dump" '"ncpus":1,"entries":[{"key":"00000000","value":"' '"more":false'
+says "map dump" '"ncpus":1,' '"entries":[{"key":"00000000","value":"' '"more":false'
 ask "map dump hits limit=2"
 says "map dump of a page" '"more":true,"next":"01000000"'
 ask "map dump hits limit=2 after=01000000"
@@ -231,6 +231,21 @@ ask "map set by_size $k1 $k2 $k2 $k1"
 says "map set of several" '"map":"by_size","policy":"tables","changed":2'
 ask "map get by_size $k2"
 says "map get after it" "\"value\":\"$k1\""
+ask "map get by_size $k2 0900000000000000 $k2"
+says "map get of several" "\"entries\":[{\"key\":\"$k2\",\"value\":\"$k1\"},{\"key\":\"0900000000000000\",\"value\":null}," '],"left":0'
+refuses "map get of several, one no key" bad_argument "map get by_size $k2 09"
+says "says which" "KEY 2"
+printf '\0\005\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0\001\005\0\0\0\0\0\0\0' >"$T/elements"
+ask "!fd $T/elements" "map load by_size"
+says "map load stores and removes" '"map":"by_size","policy":"tables","changed":2'
+refuses "map load without a descriptor" bad_argument "map load by_size"
+printf '\0\005\0\0' >"$T/elements"
+refuses "map load of a part of an element" malformed "!fd $T/elements" "map load by_size"
+printf '\007\005\0\0\0\0\0\0\0' >"$T/elements"
+refuses "map load of neither store nor remove" malformed "!fd $T/elements" "map load by_size"
+printf '\001\005\0\0\0\0\0\0\0\001\005\0\0\0\0\0\0\0' >"$T/elements"
+refuses "map load says which one failed" no_such_key "!fd $T/elements" "map load by_size"
+says "and what became of the others" '"at":1' 'the 0 elements before it are stored'
 refuses "map set flags=new" exists "map set by_size $k1 $k1 flags=new"
 refuses "map set flags=old" no_such_key "map set by_size ff00000000000000 $k1 flags=old"
 refuses "map set of other flags" bad_argument "map set by_size $k1 $k1 flags=some"

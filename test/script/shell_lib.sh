@@ -39,7 +39,7 @@ skip_all() {
 
 # run ARGS...: the shell, its output in $T/out and $T/err, status in $rc
 run() {
-	timeout 30 "$S" "$@" >"$T/out" 2>"$T/err" </dev/null
+	timeout "${LIMIT_S:-30}" "$S" "$@" >"$T/out" 2>"$T/err" </dev/null
 	rc=$?
 	{
 		echo "status $rc of: $*"

@@ -240,7 +240,7 @@ START_TEST(one_bad_operation_fails_the_change)
 
 	ck_assert_int_lt(nb_gen_map_change(&out, g, 0, 0, ops, 2, &err), 0);
 	ck_assert_ptr_null(out);
-	ck_assert_uint_eq(err.at, 1);
+	ck_assert_uint_eq(err.at, 2);
 	ck_assert_uint_eq(channels_of(g), 0);
 	ck_assert_int_eq(nb_gen_map_change(&out, g, 0, 0, ops, 0, &err),
 			 NB_E_ARG);
