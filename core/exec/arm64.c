@@ -207,12 +207,39 @@ static void stub(struct nb_jit_ctx *c)
 		a4(c, A_BTI_J);
 }
 
+/*
+ * What is pushed in pairs, for debuggers. With FP and LR as the first pair the
+ * frame is found by FP, which nothing changes until the entry leaves: from a
+ * function of the program straight to who called the program.
+ */
+static void describe(struct nb_jit_frames *f, const unsigned *list, unsigned n)
+{
+	f->machine = EM_AARCH64;
+	f->sp_reg = SP;
+	f->return_reg = LR;
+	f->base_reg = n && list[0] == FP ? FP : 0;
+	f->entry_size = 0;
+	f->nsaved = 0;
+	for (unsigned i = 0; i < n; i++)
+		if (list[i] != ZR)
+			nb_jit_save(f, list[i], (i / 2 + 1) * 2 - i % 2);
+}
+
+static void describe_entry(struct nb_jit_ctx *c)
+{
+	unsigned list[10] = { FP, LR }, n = saves_link(c) ? 2 : 0;
+
+	n += saved(c, list + n);
+	describe(c->frames, list, n);
+	nb_jit_note(c, c->frames->base_reg ? 16 : 8 * n + room_below(c));
+}
+
 static void begin(struct nb_jit_ctx *c)
 {
-	c->frames->machine = EM_AARCH64;
 	a4(c, A_BTI_C);
 	push_saved(c);
 	move_sp(c, A_SUB, room_below(c));
+	describe_entry(c);
 	if (c->needs.calls_local) {
 		stub(c);
 		return;
@@ -1112,15 +1139,20 @@ static void chain_step(struct nb_jit_ctx *c, const struct nb_jit_link *l,
 
 static void chain(struct nb_jit_ctx *c)
 {
+	static const unsigned list[] = { FP,	     LR,
+					 CHAIN_CTX,  CHAIN_OVERRIDES,
+					 CHAIN_BY,   CHAIN_ANSWER,
+					 CHAIN_REST, ZR };
+	const unsigned n = sizeof(list) / sizeof(list[0]);
 	uint32_t done = 0;
 
-	c->frames->machine = EM_AARCH64;
 	a4(c, A_BTI_C);
 	a_push_pair(c, FP, LR);
 	a_add_imm(c, true, A_ADD, FP, SP, 0);
-	a_push_pair(c, CHAIN_CTX, CHAIN_OVERRIDES);
-	a_push_pair(c, CHAIN_BY, CHAIN_ANSWER);
-	a_push_pair(c, CHAIN_REST, ZR);
+	for (unsigned i = 2; i < n; i += 2)
+		a_push_pair(c, list[i], list[i + 1]);
+	describe(c->frames, list, n);
+	nb_jit_note(c, 16);
 	a_mov(c, true, CHAIN_CTX, 1);
 	a_mov(c, true, CHAIN_OVERRIDES, 2);
 	a_mov_imm(c, CHAIN_BY, UINT32_MAX);
@@ -1129,10 +1161,8 @@ static void chain(struct nb_jit_ctx *c)
 		if (c->chain->link[i].runs)
 			chain_step(c, &c->chain->link[i], done++);
 	a_mov(c, false, 0, CHAIN_BY);
-	a_pop_pair(c, CHAIN_REST, ZR);
-	a_pop_pair(c, CHAIN_BY, CHAIN_ANSWER);
-	a_pop_pair(c, CHAIN_CTX, CHAIN_OVERRIDES);
-	a_pop_pair(c, FP, LR);
+	for (unsigned i = n; i; i -= 2)
+		a_pop_pair(c, list[i - 2], list[i - 1]);
 	a4(c, A_RET);
 	trap(c);
 }

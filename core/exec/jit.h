@@ -9,21 +9,37 @@
 #include "core/base/err.h"
 #include "core/exec/code.h"
 
-/* From byte @at on a function's caller had SP @size bytes above ours. */
+/* From byte @at on a function's caller had SP @size bytes above ours, or above
+ * what the base register holds. */
 struct nb_jit_note {
 	uint32_t at, size;
 };
 
+/* A register of the caller, and where it is: so many words below what SP was
+ * there. */
+struct nb_jit_saved {
+	uint8_t reg, words;
+};
+
 /* How to leave frames of machine code, for debuggers. Numbers of registers are
- * DWARF's. */
+ * DWARF's. What is saved holds from the first note on. */
 struct nb_jit_frames {
 	uint16_t machine; /* ELF's e_machine */
 	uint8_t sp_reg, return_reg;
-	uint8_t saved[8]; /* in the words below the return address */
+	uint8_t base_reg;   /* notes count from it; 0: from SP */
+	uint8_t entry_size; /* bytes that a call pushes: the return address */
+	struct nb_jit_saved saved[12];
 	uint32_t nsaved;
 	uint32_t nnotes; /* 0: nothing is known */
 	struct nb_jit_note *note;
 };
+
+static inline void nb_jit_save(struct nb_jit_frames *f, unsigned reg,
+			       unsigned words)
+{
+	f->saved[f->nsaved++] =
+		(struct nb_jit_saved){ (uint8_t)reg, (uint8_t)words };
+}
 
 /* Pages that are executable and read-only, with the code of one or more. */
 struct nb_jit_pages {

@@ -274,8 +274,43 @@ static void pad(struct nb_buf *b)
 	nb_buf_zeros(b, -b->size & 7);
 }
 
-/* The caller's frame begins some bytes above SP, with the return address below
- * it; how many is noted wherever it changes for long. */
+/* What holds at a function's first instruction, of all machines' calls: the
+ * return address is where the call pushed it, or in its register. */
+static void common_information(struct nb_buf *b, const struct nb_jit_frames *f)
+{
+	size_t from = length_begin(b);
+
+	u32(b, 0); /* common information */
+	u8(b, 1);  /* version */
+	u8(b, 0);  /* no augmentation */
+	uleb(b, 1);
+	sleb(b, -8);
+	u8(b, f->return_reg);
+	u8(b, DW_CFA_def_cfa);
+	uleb(b, f->sp_reg);
+	uleb(b, f->entry_size);
+	if (f->entry_size) {
+		u8(b, DW_CFA_offset | f->return_reg);
+		uleb(b, 1);
+	}
+	pad(b);
+	length_end(b, from);
+}
+
+/* The first note: registers are saved from there on. */
+static void first_note(struct nb_buf *b, const struct nb_jit_frames *f)
+{
+	u8(b, DW_CFA_def_cfa);
+	uleb(b, f->base_reg ? f->base_reg : f->sp_reg);
+	uleb(b, f->note[0].size);
+	for (uint32_t i = 0; i < f->nsaved; i++) {
+		u8(b, DW_CFA_offset | f->saved[i].reg);
+		uleb(b, f->saved[i].words);
+	}
+}
+
+/* The caller's frame begins some bytes above SP or another register; how many
+ * is noted wherever it changes for long. */
 static void frames(struct subject *s)
 {
 	const struct nb_jit_frames *f = &s->j->frames;
@@ -285,33 +320,20 @@ static void frames(struct subject *s)
 
 	if (!f->nnotes)
 		return;
-	from = length_begin(b);
-	u32(b, 0); /* common information */
-	u8(b, 1);  /* version */
-	u8(b, 0);  /* no augmentation */
-	uleb(b, 1);
-	sleb(b, -8);
-	u8(b, f->return_reg);
-	u8(b, DW_CFA_def_cfa);
-	uleb(b, f->sp_reg);
-	uleb(b, 8);
-	u8(b, DW_CFA_offset | f->return_reg);
-	uleb(b, 1);
-	pad(b);
-	length_end(b, from);
+	common_information(b, f);
 	from = length_begin(b);
 	u32(b, (uint32_t)b->size); /* back to the start of the section */
 	u64(b, (uintptr_t)s->j->code);
 	u64(b, s->j->size);
-	for (uint32_t i = 0; i < f->nsaved; i++) {
-		u8(b, DW_CFA_offset | f->saved[i]);
-		uleb(b, 2 + i);
-	}
 	for (uint32_t i = 0; i < f->nnotes; i++) {
 		u8(b, DW_CFA_advance_loc4);
 		u32(b, f->note[i].at - pc);
-		u8(b, DW_CFA_def_cfa_offset);
-		uleb(b, f->note[i].size);
+		if (i == 0) {
+			first_note(b, f);
+		} else {
+			u8(b, DW_CFA_def_cfa_offset);
+			uleb(b, f->note[i].size);
+		}
 		pc = f->note[i].at;
 	}
 	pad(b);

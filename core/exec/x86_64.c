@@ -200,24 +200,36 @@ static const uint8_t dwarf_of[] = {
 	[RBX] = 3, [RBP] = 6, [R12] = 12, [R13] = 13, [R14] = 14, [R15] = 15
 };
 
-/* What the entry pushes, for debuggers. */
-static void describe(struct nb_jit_ctx *c)
+/* What is pushed right below the return address, for debuggers. */
+static void describe(struct nb_jit_frames *f, const uint8_t *list, unsigned n)
 {
-	struct nb_jit_frames *f = c->frames;
-	unsigned list[4], n = saved(c, list);
-
+	f->machine = EM_X86_64;
+	f->sp_reg = 7;
+	f->return_reg = 16;
+	f->entry_size = 8;
 	f->nsaved = 0;
 	for (unsigned i = 0; i < n; i++)
-		f->saved[f->nsaved++] = dwarf_of[list[i]];
-	if (frame_in_rbp(c))
-		f->saved[f->nsaved++] = dwarf_of[RBP];
+		nb_jit_save(f, dwarf_of[list[i]], 2 + i);
+}
+
+static void describe_entry(struct nb_jit_ctx *c)
+{
+	unsigned list[4], n = saved(c, list);
+	uint8_t all[5];
+
+	/* functions of the program have frames of another shape */
+	if (c->needs.calls_local)
+		n = 0;
+	for (unsigned i = 0; i < n; i++)
+		all[i] = (uint8_t)list[i];
+	if (!c->needs.calls_local && frame_in_rbp(c))
+		all[n++] = RBP;
+	describe(c->frames, all, n);
 }
 
 static void begin(struct nb_jit_ctx *c)
 {
-	c->frames->machine = EM_X86_64;
-	c->frames->sp_reg = 7;
-	c->frames->return_reg = 16;
+	describe_entry(c);
 	e4(c, 0xfa1e0ff3); /* ENDBR64 */
 	push_saved(c);
 	if (c->needs.calls_local) {
@@ -231,7 +243,6 @@ static void begin(struct nb_jit_ctx *c)
 	if (frame_in_rbp(c))
 		x_push(c, RBP);
 	move_rsp(c, X_SUB, room_below(c));
-	describe(c);
 	nb_jit_note(c, 8 + 8 * npushed(c) + (uint32_t)room_below(c));
 	if (frame_in_rbp(c))
 		x_lea(c, RBP, (struct mem){ RSP, run_size(c) + NB_STACK_SIZE });
@@ -1185,15 +1196,10 @@ static void chain(struct nb_jit_ctx *c)
 	const uint32_t n = sizeof(chain_saves);
 	uint32_t done = 0;
 
-	c->frames->machine = EM_X86_64;
-	c->frames->sp_reg = 7;
-	c->frames->return_reg = 16;
+	describe(c->frames, chain_saves, n);
 	e4(c, 0xfa1e0ff3); /* ENDBR64 */
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		x_push(c, chain_saves[i]);
-		c->frames->saved[i] = dwarf_of[chain_saves[i]];
-	}
-	c->frames->nsaved = n;
 	nb_jit_note(c, 8 + 8 * n);
 	x_mov(c, true, CHAIN_CTX, RSI);
 	x_mov(c, true, CHAIN_OVERRIDES, RDX);

@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <unwind.h>
 
+#include "core/exec/chain.h"
 #include "core/exec/code.h"
 #include "core/exec/exec.h"
 #include "core/exec/jit.h"
@@ -220,6 +222,168 @@ START_TEST(interpreted_programs_have_no_code_to_name)
 }
 END_TEST
 
+/* ---- frames ---- */
+
+/* libgcc's: the same unwinder that exceptions use. */
+void __register_frame(void *begin);
+void __deregister_frame(void *begin);
+
+enum { MOST_FRAMES = 64 };
+
+static struct walk {
+	uintptr_t ip[MOST_FRAMES];
+	unsigned n;
+} walked;
+
+static _Unwind_Reason_Code step(struct _Unwind_Context *c, void *arg)
+{
+	struct walk *w = arg;
+
+	if (w->n == MOST_FRAMES)
+		return _URC_END_OF_STACK;
+	w->ip[w->n++] = _Unwind_GetIP(c);
+	return _URC_NO_REASON;
+}
+
+/* In the place of a helper. */
+static uint64_t walk(struct nb_run *run, uint64_t r1, uint64_t r2, uint64_t r3,
+		     uint64_t r4, uint64_t r5)
+{
+	(void)run, (void)r1, (void)r2, (void)r3, (void)r4, (void)r5;
+	walked.n = 0;
+	_Unwind_Backtrace(step, &walked);
+	return walked.n;
+}
+
+static bool inside(const struct nb_jit *j, uintptr_t ip)
+{
+	return ip > (uintptr_t)j->code && ip <= (uintptr_t)j->code + j->size;
+}
+
+/* From the helper through @j, and @above if there is one, to whoever called:
+ * the frames there are the same as without machine code. */
+static void check_walk(const struct walk *here, const struct nb_jit *j,
+		       const struct nb_jit *above)
+{
+	unsigned i = 0, code = 0;
+
+	while (i < walked.n && !inside(j, walked.ip[i]))
+		i++;
+	for (; i < walked.n && inside(j, walked.ip[i]); i++)
+		code++;
+	ck_assert_uint_ne(code, 0);
+	for (; above && i < walked.n && inside(above, walked.ip[i]); i++)
+		code++;
+	ck_assert(!above || code > 1);
+	/* the first one is this test itself, in another place */
+	ck_assert_uint_eq(walked.n - i, here->n);
+	for (unsigned k = 1; k < here->n; k++)
+		ck_assert_uint_eq(walked.ip[i + k], here->ip[k]);
+}
+
+static void *frames_of(unsigned nth)
+{
+	struct entry *e = __jit_debug_descriptor.first;
+	const Elf64_Shdr *s;
+
+	while (nth--)
+		e = e->next;
+	s = section(e->file, ".eh_frame");
+	ck_assert_uint_ne(s->sh_size, 0);
+	return (void *)(uintptr_t)(e->file + s->sh_offset);
+}
+
+/* A leaf of the machine's own, local calls, what a chain adds. */
+static const char *const walkers[] = {
+	"call 5\nexit",
+	"stdw [%r10-8], 1\nmov %r6, 5\nmov %r9, 7\ncall 5\n"
+	"exit",
+	"call local +1\nexit\nmov %r7, 3\ncall 5\nexit"
+};
+
+static struct nb_slot walker_slots[16];
+static const struct nb_func walker_func = { .name = "f" };
+static struct nb_prog walker_prog = { .name = "walker",
+				      .section = "tuner",
+				      .slots = walker_slots,
+				      .funcs = &walker_func,
+				      .nfuncs = 1 };
+static const struct nb_image walker_img = { .name = "w",
+					    .progs = &walker_prog,
+					    .nprogs = 1 };
+
+static struct nb_exec *walker(const char *program)
+{
+	nb_helper_fn *fn = walk;
+	struct nb_err err;
+	struct nb_exec *x;
+	size_t n;
+
+	ck_assert(!nb_asm(walker_slots, 16, &n, program, &err));
+	walker_prog.nslots = (uint32_t)n;
+	ck_assert(!nb_exec_new(&x, &walker_img, 0, NULL, NULL, &err));
+	for (size_t pc = 0; pc < n; pc++)
+		if (x->code[pc].op == NB_OP_CALL_HELPER)
+			memcpy(&x->code[pc].imm, &fn, sizeof(fn));
+	return x;
+}
+
+START_TEST(frames_can_be_left)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		struct nb_exec *x = walker(walkers[i]);
+		struct walk here = { { 0 }, 0 };
+		struct nb_err err;
+		void *frames;
+
+		ck_assert(!nb_exec_compile(x, NULL, &err));
+		ck_assert(!nb_exec_publish(x, &walker_img, 0, NB_PUBLISH_GDB,
+					   &err));
+		frames = frames_of(0);
+		__register_frame(frames);
+		_Unwind_Backtrace(step, &here);
+		ck_assert_uint_gt(nb_exec_run(x, NULL, 0), 2);
+		check_walk(&here, x->jit, NULL);
+		__deregister_frame(frames);
+		nb_exec_free(x);
+	}
+}
+END_TEST
+
+START_TEST(frames_of_a_chain_can_be_left)
+{
+	const struct nb_chain_shape shape = { 16, 0 };
+	struct nb_exec *x[2] = { walker(walkers[0]), walker(walkers[1]) };
+	struct nb_chain_prog link[2] = { { .x = x[0], .runs = true },
+					 { .x = x[1], .runs = true } };
+	uint64_t ctx[2] = { 0 }, overrides[2] = { 0 };
+	struct walk here = { { 0 }, 0 };
+	struct nb_chain *c;
+	struct nb_err err;
+	struct nb_jit chain = { .code = NULL };
+	void *frames[2];
+
+	ck_assert(!nb_chain_new(&c, link, 2, &shape, &err));
+	ck_assert(!nb_chain_publish(c, NB_PUBLISH_GDB, &err));
+	ck_assert(!nb_exec_publish(x[1], &walker_img, 0, NB_PUBLISH_GDB, &err));
+	/* the chain lies behind its last program */
+	chain.code = x[1]->jit->code + x[1]->jit->size;
+	chain.size = nb_chain_compiled(c) + 16;
+	for (unsigned i = 0; i < 2; i++) {
+		frames[i] = frames_of(i);
+		__register_frame(frames[i]);
+	}
+	_Unwind_Backtrace(step, &here);
+	ck_assert_int_eq(nb_chain_run(c, ctx, overrides), -1);
+	check_walk(&here, x[1]->jit, &chain);
+	for (unsigned i = 0; i < 2; i++)
+		__deregister_frame(frames[i]);
+	nb_chain_free(c);
+	nb_exec_free(x[0]);
+	nb_exec_free(x[1]);
+}
+END_TEST
+
 /* Published by both, so that tools outside can look. */
 static int run_once(void)
 {
@@ -249,4 +413,6 @@ UNIT_MAIN("symbols", if (!nb_jit_arch()) return skipped();
 	  tcase_add_test(tc, perf_map_has_every_function);
 	  tcase_add_test(tc, perf_map_of_others_is_left_alone);
 	  tcase_add_test(tc, debuggers_get_an_object_file);
+	  tcase_add_test(tc, frames_can_be_left);
+	  tcase_add_test(tc, frames_of_a_chain_can_be_left);
 	  tcase_add_test(tc, interpreted_programs_have_no_code_to_name);)
