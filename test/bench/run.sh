@@ -28,6 +28,7 @@ run() {
 
 policies=$(printf '%s:' "$B"/policies/*.policy)
 run "$B/test/bench/exec_bench" "$B"/policies/*.policy
+run "$B/test/bench/inline_bench"
 run "$B/test/bench/decision" "$B/test/bench/empty_tuner.so" \
 	"$B/libncclbpf.so" "$B/policies/noop.policy" \
 	"$B/policies/size_aware.policy" "$B/policies/slo_enforcer.policy"
