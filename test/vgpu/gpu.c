@@ -31,7 +31,7 @@ struct vg_event { // its last record: number asked for, number done, its time
 struct op {
 	struct op *next;
 	enum op_kind kind;
-	bool published, resolved, failed;
+	bool published, resolved, failed, reported;
 	uint64_t enqueued, start, end, since;
 	struct vg_event *event;
 	uint64_t turn; // the record of the event that is meant
@@ -53,7 +53,7 @@ static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work, progress;
 static struct vg_stream *streams, *defaults[VG_MAX_DEV];
 static int clock_kind = CLOCK_REAL;
-static uint64_t hang_ns;
+static uint64_t hang_ns, report_ns;
 
 // ---- the thread; mu is held everywhere but where said otherwise
 
@@ -87,12 +87,18 @@ static bool aborted(const struct vg_launch *l)
 	return set;
 }
 
-static void hang(struct vg_stream *s, struct op *o)
+static void report_hang(struct op *o)
 {
 	char text[4096];
 
-	if (vg_rdv_explain(o->launch, text, sizeof text))
+	if (!o->reported && vg_rdv_explain(o->launch, text, sizeof text))
 		vg_log("HANG: %s", text);
+	o->reported = true;
+}
+
+static void hang(struct vg_stream *s, struct op *o)
+{
+	report_hang(o);
 	s->error = VG_LAUNCH_TIMEOUT;
 	o->failed = true;
 }
@@ -109,7 +115,9 @@ static bool kernel_resolve(struct vg_stream *s, struct op *o)
 			o->failed = true;
 		else if (hang_ns && vg_now() - o->since > hang_ns)
 			hang(s, o);
-		else
+		else if (report_ns && vg_now() - o->since > report_ns)
+			report_hang(o);
+		if (!o->failed)
 			return false;
 		o->end = o->start;
 	}
@@ -292,9 +300,11 @@ static void gpu_init(void)
 	pthread_condattr_t mono;
 	pthread_t t;
 	long hang_s = vg_env("VGPU_HANG_S", 20);
+	long report_s = vg_env("VGPU_REPORT_S", 0);
 
 	clock_init();
 	hang_ns = hang_s > 0 ? (uint64_t)hang_s * 1000000000u : 0;
+	report_ns = report_s > 0 ? (uint64_t)report_s * 1000000000u : 0;
 	pthread_condattr_init(&mono);
 	pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
 	pthread_cond_init(&work, &mono);
