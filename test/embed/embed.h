@@ -155,6 +155,7 @@ struct em_machine {
 	uint8_t ctx[EM_CTX];
 	uint8_t arg[5][64];
 	uint32_t arg_size[5];
+	uint16_t filled[EM_MAPS]; /* elements that there is content for */
 	struct em_value maps[EM_MAPS][EM_ELEMS];
 	struct em_frame frames[NB_MAX_FRAMES];
 	uint32_t nframes, pc, steps, budget, turns;
@@ -192,6 +193,8 @@ uint64_t em_offset(uint64_t a);
 bool em_fault(const char *what);
 uint64_t em_local(void);
 uint64_t em_mix(uint64_t a, uint64_t b);
+/* Element @e of a map: the only way to its content. */
+struct em_value *em_element(uint32_t map, uint32_t e);
 static inline struct em_frame *em_top(void)
 {
 	return &em.frames[em.nframes - 1];

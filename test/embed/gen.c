@@ -546,7 +546,8 @@ static void entry(void)
 	begin();
 	g_numbers(7, 8);
 	g_lddw(G_PTR, 2, g_below(5) ? EM_BSS : EM_RODATA, 0);
-	g_block(3 + g_below(8), 0);
+	/* Small ones are quick, large ones bring things together. */
+	g_block(g_below(4) ? 1 + g_below(3) : 3 + g_below(8), 0);
 	if (g_below(2))
 		g_imm(0, 0);
 	g_slot(0x95, 0, 0, 0, 0);

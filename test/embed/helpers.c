@@ -60,9 +60,9 @@ static int element(uint32_t map, uint64_t key)
 		return key < s->max_entries ? (int)key : -1;
 	/* The longest prefix that matches: some element that there is. */
 	if (s->type == NB_MAP_LPM_TRIE)
-		return em.maps[map][e].used ? (int)e : -1;
+		return em_element(map, (uint32_t)e)->used ? (int)e : -1;
 	for (e = 0; e < EM_ELEMS; e++)
-		if (em.maps[map][e].used && em.maps[map][e].key == key)
+		if (em_element(map, e)->used && em_element(map, e)->key == key)
 			return (int)e;
 	return -1;
 }
@@ -105,7 +105,7 @@ static bool lookup(bool of_cpu)
 	em.ran[EM_F_OTHER_CPU] |= of_cpu;
 	if (em_maps[map].inner) /* those without one have none */
 		return answer(
-			em.maps[map][e].used
+			em_element(map, (uint32_t)e)->used
 				? em_address(EM_R_HANDLE + EM_ONE + (e & 1), 0)
 				: 0);
 	return answer(em_address(EM_R_VALUE + map * EM_ELEMS + (uint32_t)e, 0));
@@ -136,7 +136,7 @@ static bool update(void)
 		return answer((uint64_t)-7);
 	if (e < 0)
 		e = (int)(em_local() % EM_ELEMS);
-	v = &em.maps[map][e];
+	v = em_element(map, (uint32_t)e);
 	if (!is_array(map) && v->key != key && v->used && em_local() % 2)
 		return answer((uint64_t)-7);
 	v->used = true;
@@ -159,7 +159,7 @@ static bool delete (void)
 	if (is_array(map))
 		return answer(failed);
 	if (e >= 0)
-		em.maps[map][e].used = false;
+		em_element(map, (uint32_t)e)->used = false;
 	return answer(e >= 0 ? 0 : (uint64_t)-2);
 }
 

@@ -262,7 +262,7 @@ static bool next_element(struct em_frame *f, uint32_t map)
 	bool array = s->type == NB_MAP_ARRAY || s->type == NB_MAP_PERCPU_ARRAY;
 
 	for (; f->cursor < EM_ELEMS; f->cursor++) {
-		const struct em_value *v = &em.maps[map][f->cursor];
+		const struct em_value *v = em_element(map, f->cursor);
 
 		if (array ? f->cursor < s->max_entries : v->used) {
 			uint64_t key = array ? f->cursor : v->key;
@@ -542,25 +542,28 @@ static uint64_t shared(void)
 	return em_mix(shared_state++, em.shared);
 }
 
-static void fill_map(uint32_t map)
+/* Coherent content is the same whenever it is looked at. */
+struct em_value *em_element(uint32_t map, uint32_t e)
 {
+	struct em_value *v = &em.maps[map][e];
 	bool here = em_map_is_local(map);
+	uint64_t state = em_mix(em.shared, map * 64 + e);
 
-	for (unsigned e = 0; e < EM_ELEMS; e++) {
-		struct em_value *v = &em.maps[map][e];
-		uint64_t r = here ? em_local() : shared();
+	if (em.filled[map] >> e & 1)
+		return v;
+	em.filled[map] |= (uint16_t)(1u << e);
+	v->used = (here ? em_local() : state) >> 9 & 1;
+	v->key = e % 8;
+	for (unsigned i = 0; i < 64; i += 8) {
+		uint64_t r = here ? em_local() : em_mix(state, i);
 
-		v->used = r & 1;
-		v->key = e % 8;
-		for (unsigned i = 0; i < 64; i += 8) {
-			r = here ? em_local() : shared();
-			if (r % 4 == 0)
-				r = r >> 8 & 0xff;
-			memcpy(v->bytes + i, &r, 8);
-		}
+		if (r % 4 == 0)
+			r = r >> 8 & 0xff;
+		memcpy(v->bytes + i, &r, 8);
 	}
-	if (map == EM_RODATA)
-		memcpy(em.maps[map][0].bytes, em_rodata, 64);
+	if (map == EM_RODATA && !e)
+		memcpy(v->bytes, em_rodata, 64);
+	return v;
 }
 
 static void begin(uint32_t start)
@@ -591,8 +594,6 @@ void em_prepare(uint64_t coherent, uint64_t local)
 	em.salt = em_local() % 1024 * 4096;
 	v = em_local() % 3;
 	memcpy(em.ctx + 64, &v, 4); /* reg_buff */
-	for (uint32_t map = 0; map < EM_MAPS; map++)
-		fill_map(map);
 	em.budget = BUDGET;
 	em.turns = (uint32_t)(shared() % TURNS);
 	begin(0);

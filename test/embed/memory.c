@@ -185,7 +185,7 @@ static uint8_t *of_value(uint32_t region, uint64_t off, uint64_t size,
 {
 	uint32_t map = (region - EM_R_VALUE) / EM_ELEMS;
 	const struct nb_map_spec *s = &em_maps[map];
-	uint8_t *p = em.maps[map][(region - EM_R_VALUE) % EM_ELEMS].bytes;
+	uint8_t *p = em_element(map, (region - EM_R_VALUE) % EM_ELEMS)->bytes;
 	uint32_t lock = s->lock - 1;
 
 	if (off + size > s->value_size) {

@@ -15,7 +15,7 @@
 
 #include "test/embed/embed.h"
 
-enum { MAX_STEPS = 30000, RUNS = 4, PAIRS = 3 };
+enum { MAX_STEPS = 30000, RUNS = 3, PAIRS = 2 };
 
 static uint64_t cut;
 
@@ -201,12 +201,12 @@ static void report(void)
 START_TEST(accepted_programs_keep_their_promises)
 {
 	uint64_t first = setting("EMBED_SEED", 1);
-	uint64_t runs = setting("EMBED_RUNS", 4000);
+	uint64_t runs = setting("EMBED_RUNS", 6000);
 
 	for (uint64_t p = first; p < first + runs; p++)
 		judge(p);
 	report();
-	if (runs < 4000)
+	if (runs < 6000)
 		return;
 	ck_assert_msg(all.safe * 2 > runs,
 		      "the generator makes too few good ones");
