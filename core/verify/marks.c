@@ -130,7 +130,8 @@ void nb_mark_all(struct nb_env *env, const struct nb_state *st)
 
 static bool holds_number(const struct nb_cell *c)
 {
-	return c->kind == NB_CELL_SPILL4 || c->kind == NB_CELL_SPILL8;
+	return c->kind == NB_CELL_SPILL4 || c->kind == NB_CELL_SPILL8 ||
+	       nb_cell_narrow(c);
 }
 
 /* Would a number nobody knows say less? */

@@ -399,17 +399,31 @@ static uint8_t zero_bytes(const struct nb_cell *c, const struct nb_cell *low)
 	unsigned at = 0;
 	uint8_t zero = 0;
 
+	unsigned narrow = nb_cell_narrow(c);
+
 	if (c->kind == NB_CELL_BYTES)
 		return c->zero;
+	if (narrow)
+		zero = c->zero;
 	r = c->kind == NB_CELL_SPILL8_HI ? &low->reg : &c->reg;
 	if (c->kind == NB_CELL_SPILL8_HI)
 		at = 32;
 	if (r->kind != NB_REG_SCALAR)
 		return 0;
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < (narrow ? narrow : 4); i++)
 		if (!((r->r.t.value | r->r.t.mask) >> (at + i * 8) & 0xff))
 			zero |= (uint8_t)(1u << i);
 	return zero;
+}
+
+/* The number in the beginning of @c: any, and linked to none? */
+static bool narrow_is_any(const struct nb_cell *c)
+{
+	uint32_t size = nb_cell_narrow(c);
+	struct nb_range any = nb_range_u(0, size == 1 ? 0xff : 0xffff);
+
+	return c->reg.kind == NB_REG_SCALAR && !c->reg.id &&
+	       nb_range_equal(&any, &c->reg.r);
 }
 
 static bool holds_pointer(const struct nb_cell *c, const struct nb_cell *low)
@@ -436,10 +450,16 @@ static bool covers_cell(struct ids *ids, const struct nb_cell *old,
 		return true; /* the explored part never read it */
 	if (old->init & ~now->init || now->local & ~old->local & old->init)
 		return false;
-	if (old->kind != NB_CELL_BYTES)
+	if (nb_cell_narrow(old)) {
+		if (old->kind == now->kind
+			    ? !covers_reg(ids, &old->reg, &now->reg)
+			    : !narrow_is_any(old))
+			return false;
+	} else if (old->kind != NB_CELL_BYTES) {
 		return old->kind == now->kind &&
 		       (old->kind == NB_CELL_SPILL8_HI ||
 			covers_reg(ids, &old->reg, &now->reg));
+	}
 	if (old->zero)
 		ids->in->deps |= cell_deps(now, low);
 	return !holds_pointer(now, low) && !(old->zero & ~zero_bytes(now, low));
@@ -447,8 +467,8 @@ static bool covers_cell(struct ids *ids, const struct nb_cell *old,
 
 static bool is_data(const struct nb_cell *c)
 {
-	return c->kind == NB_CELL_BYTES || c->kind == NB_CELL_SPILL4 ||
-	       c->kind == NB_CELL_SPILL8 || c->kind == NB_CELL_SPILL8_HI;
+	return c->kind == NB_CELL_BYTES || nb_cell_narrow(c) ||
+	       c->kind == NB_CELL_SPILL4 || c->kind == NB_CELL_SPILL8 || c->kind == NB_CELL_SPILL8_HI;
 }
 
 /* Does cell @c of a stored frame count? Halves of a spill go together. */
@@ -686,11 +706,18 @@ void nb_state_widen(struct nb_state *st, const struct nb_saved *old,
 			if (c >= f->ncells || cell.kind != f->cells[c].kind)
 				continue;
 			if (cell.kind == NB_CELL_SPILL8 ||
-			    cell.kind == NB_CELL_SPILL4)
+			    cell.kind == NB_CELL_SPILL4 ||
+			    nb_cell_narrow(&cell))
 				widen_reg(&f->cells[c].reg, &cell.reg, &s);
 			if (cell.kind == NB_CELL_SPILL4 &&
 			    f->cells[c].reg.r.umax > UINT32_MAX)
 				f->cells[c].reg.r = nb_range_u(0, UINT32_MAX);
+			if (cell.kind == NB_CELL_SPILL1 &&
+			    f->cells[c].reg.r.umax > 0xff)
+				f->cells[c].reg.r = nb_range_u(0, 0xff);
+			if (cell.kind == NB_CELL_SPILL2 &&
+			    f->cells[c].reg.r.umax > 0xffff)
+				f->cells[c].reg.r = nb_range_u(0, 0xffff);
 		}
 	}
 }
@@ -705,7 +732,8 @@ void nb_state_each(struct nb_state *st, nb_reg_fn *fn, void *arg)
 				fn(arg, &f->regs[r]);
 		for (uint32_t c = 0; c < f->ncells; c++)
 			if (f->cells[c].kind == NB_CELL_SPILL4 ||
-			    f->cells[c].kind == NB_CELL_SPILL8)
+			    f->cells[c].kind == NB_CELL_SPILL8 ||
+			    nb_cell_narrow(&f->cells[c]))
 				fn(arg, &f->cells[c].reg);
 	}
 }

@@ -61,6 +61,8 @@ struct nb_reg {
 /* Four bytes of stack. */
 enum nb_cell_kind {
 	NB_CELL_BYTES,	   /* data, told apart by the masks alone */
+	NB_CELL_SPILL1,	   /* @reg, a scalar, in the lowest byte; the others */
+	NB_CELL_SPILL2,	   /* or two lowest bytes: as with NB_CELL_BYTES */
 	NB_CELL_SPILL4,	   /* @reg, a scalar of 4 bytes */
 	NB_CELL_SPILL8,	   /* low half of @reg */
 	NB_CELL_SPILL8_HI, /* high half of the cell below */
@@ -82,7 +84,7 @@ enum nb_object_kind {
 struct nb_cell {
 	uint8_t kind;
 	uint8_t init;  /* bytes written, bit 0 the lowest address */
-	uint8_t zero;  /* bytes known to be 0 */
+	uint8_t zero;  /* bytes known to be 0, apart from those of @reg */
 	uint8_t local; /* bytes that hold local data */
 	uint32_t from;
 	struct nb_reg reg; /* the last member */
@@ -203,6 +205,14 @@ static inline struct nb_frame *nb_top(struct nb_state *st)
 static inline bool nb_cell_is_object(const struct nb_cell *c)
 {
 	return c->kind == NB_CELL_OBJECT || c->kind == NB_CELL_OBJECT_HI;
+}
+
+/* Bytes of a scalar that a cell holds in @reg alone; 0: none. */
+static inline uint32_t nb_cell_narrow(const struct nb_cell *c)
+{
+	return c->kind == NB_CELL_SPILL1   ? 1
+	       : c->kind == NB_CELL_SPILL2 ? 2
+					   : 0;
 }
 
 /* Cell that holds byte @off (-512 .. -1) of a frame. */

@@ -261,9 +261,11 @@ static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
 {
 	struct nb_range by = nb_range_const(32), v;
 	struct nb_tnum t = { 0, 0 };
+	unsigned narrow;
 
 	if (c >= f->ncells)
 		return nb_range_u(0, UINT32_MAX);
+	narrow = nb_cell_narrow(&f->cells[c]);
 	if (f->cells[c].kind == NB_CELL_SPILL4)
 		return f->cells[c].reg.r;
 	if (f->cells[c].kind == NB_CELL_SPILL8 &&
@@ -274,12 +276,13 @@ static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
 		v = f->cells[c + 1].reg.r;
 		return nb_range_alu(NB_FN_RSH, 64, &v, &by);
 	}
-	if (f->cells[c].kind != NB_CELL_BYTES)
+	if (f->cells[c].kind != NB_CELL_BYTES && !narrow)
 		return nb_range_u(0, UINT32_MAX);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = narrow; i < 4; i++)
 		if (!(f->cells[c].zero & 1u << i))
 			t.mask |= (uint64_t)0xff << i * 8;
-	return nb_range_t(t);
+	v = nb_range_t(t);
+	return narrow ? nb_range_alu(NB_FN_OR, 64, &f->cells[c].reg.r, &v) : v;
 }
 
 /* What is known of the cell's bytes came from there. */
@@ -314,7 +317,7 @@ static void to_bytes(struct nb_env *env, struct nb_frame *f, uint32_t c)
 	if (x->zero)
 		nb_mark(env, cell_deps(f, c));
 	/* Bytes of an address are as random as the address space. */
-	if (x->kind != NB_CELL_SPILL4) {
+	if (x->kind == NB_CELL_SPILL8 || x->kind == NB_CELL_SPILL8_HI) {
 		const struct nb_cell *low =
 			x->kind == NB_CELL_SPILL8 ? x : &f->cells[c + 1];
 
@@ -388,6 +391,32 @@ static void store_half(struct nb_env *env, struct nb_frame *f, uint32_t c,
 	x->reg = v;
 }
 
+/* Is more known of @v than bytes say? */
+static bool worth_keeping(const struct nb_reg *v, uint32_t size)
+{
+	struct nb_range any = nb_range_u(0, nb_ones(size * 8));
+
+	return v->kind == NB_REG_SCALAR && v->r.umax &&
+	       (v->id || !nb_range_equal(&any, &v->r));
+}
+
+/* Bytes of cell @c, at its beginning, are @v: also a number. */
+static void keep_narrow(struct nb_frame *f, uint32_t c, uint32_t size,
+			struct nb_reg v)
+{
+	struct nb_cell *x = &f->cells[c];
+
+	if (v.kind == NB_REG_SCALAR && v.r.umax > nb_ones(size * 8)) {
+		unlink(&v);
+		v.r = nb_range_zext(&v.r, size * 8);
+	}
+	if (!worth_keeping(&v, size))
+		return;
+	x->kind = size == 1 ? NB_CELL_SPILL1 : NB_CELL_SPILL2;
+	x->zero &= (uint8_t)~nb_ones(size);
+	x->reg = v;
+}
+
 static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
 			uint32_t size, const struct nb_reg *v)
 {
@@ -407,6 +436,8 @@ static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
 		x->local |= mask;
 		x->from = v->from;
 	}
+	if (!(off & 3))
+		keep_narrow(f, c, size, *v);
 }
 
 /* Is a pointer about to be overwritten in part? Its bytes become data. */
@@ -531,9 +562,9 @@ static struct nb_reg *spilled(struct nb_frame *f, int64_t off, uint32_t size)
 				     x->reg.r.umax <= nb_ones(size * 8))
 			       ? &x->reg
 			       : NULL;
-	if (x->kind == NB_CELL_SPILL4 && size <= 4 &&
-	    x->reg.r.umax <= nb_ones(size * 8))
-		return &x->reg;
+	if ((x->kind == NB_CELL_SPILL4 && size <= 4) ||
+	    size <= nb_cell_narrow(x))
+		return x->reg.r.umax <= nb_ones(size * 8) ? &x->reg : NULL;
 	return NULL;
 }
 

@@ -316,7 +316,8 @@ static bool bytes_hold(const struct nb_cell *x, const struct em_frame *f,
 			continue;
 		if (!init[i])
 			return false;
-		if (x->kind == NB_CELL_BYTES && x->zero >> i & 1 && p[i])
+		if ((x->kind == NB_CELL_BYTES || nb_cell_narrow(x)) &&
+		    x->zero >> i & 1 && p[i])
 			return false;
 	}
 	return true;
@@ -331,9 +332,13 @@ static bool spills_hold(struct bonds *b, const struct nb_frame *a,
 
 		if (!bytes_hold(x, f, c))
 			return false;
-		if (x->kind != NB_CELL_SPILL4 && x->kind != NB_CELL_SPILL8)
+		if (x->kind != NB_CELL_SPILL4 && x->kind != NB_CELL_SPILL8 &&
+		    !nb_cell_narrow(x))
 			continue;
-		memcpy(&v, cell_bytes(f, c), x->kind == NB_CELL_SPILL8 ? 8 : 4);
+		memcpy(&v, cell_bytes(f, c),
+		       x->kind == NB_CELL_SPILL8 ? 8
+		       : nb_cell_narrow(x)	 ? nb_cell_narrow(x)
+						 : 4);
 		if (!reg_holds(b, &x->reg, v))
 			return false;
 	}

@@ -365,6 +365,17 @@ static bool leave(void)
 	return true;
 }
 
+/* The frame of the function that is judged alone: what its callers hold, they
+ * give back when the program that was jumped to is done. */
+static uint32_t alone(void)
+{
+	uint32_t i = em.nframes - 1;
+
+	while (i && !em.frames[i].global)
+		i--;
+	return i;
+}
+
 /* Another program takes the place of this function's, or there is none. */
 static bool tail_call(void)
 {
@@ -380,7 +391,7 @@ static bool tail_call(void)
 	if ((map != EM_JUMPS && map != EM_LOOSE) ||
 	    f->reg[1] != em_address(EM_R_CTX, 0))
 		return em_fault("not the arguments of a tail call");
-	if (em.nheld || em.lock)
+	if (em.lock || (em.nheld && em.held[em.nheld - 1].frame >= alone()))
 		return em_fault("a tail call, and something is held");
 	em.ran[EM_F_TAIL] = true;
 	if ((uint32_t)f->reg[3] >= 4 || how % 3 == 0) {
