@@ -468,7 +468,8 @@ static bool covers_cell(struct ids *ids, const struct nb_cell *old,
 static bool is_data(const struct nb_cell *c)
 {
 	return c->kind == NB_CELL_BYTES || nb_cell_narrow(c) ||
-	       c->kind == NB_CELL_SPILL4 || c->kind == NB_CELL_SPILL8 || c->kind == NB_CELL_SPILL8_HI;
+	       c->kind == NB_CELL_SPILL4 || c->kind == NB_CELL_SPILL8 ||
+	       c->kind == NB_CELL_SPILL8_HI;
 }
 
 /* Does cell @c of a stored frame count? Halves of a spill go together. */

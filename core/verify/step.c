@@ -425,7 +425,9 @@ static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
 	struct nb_cell *x = &f->cells[c];
 
 	nb_step_split(env, f, c);
-	to_bytes(env, f, c);
+	/* A narrow spill stays where its neighbours are written. */
+	if (!nb_cell_narrow(x) || (off & 3) < nb_cell_narrow(x))
+		to_bytes(env, f, c);
 	x->init |= mask;
 	x->zero &= (uint8_t)~mask;
 	x->local &= (uint8_t)~mask;
