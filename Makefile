@@ -184,6 +184,7 @@ soak:
 		test/run.sh $(B) oracle
 	@$(AGAIN) embed
 	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run.sh $(B) proof
+	@DOMAIN_MORE=$(or $(DOMAIN_MORE),20) CK_FORK=no $(B)/test/unit/test_verify_domains
 	@JIT_SEED=$$(date +%s%N) JIT_PROGRAMS=3000000 ARM64_PROGRAMS=200000 \
 		AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
 		CHAIN_SEED=$$(date +%s%N) CHAINS=100000 \

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # docs/verifier.md: the table of agreement with the kernel is there, adds up,
 # and its reasons and classes are those of the files that they come from. The
-# numbers are judged where the table is made (make check-kernel-corpus).
+# numbers are judged where the table is made (make check-kernel-corpus). Errors
+# of other verifiers have cases that are there, and what z3 proves in CI is what
+# the table of proofs says.
 cd "$TOP" || exit 70
 n=0
 
@@ -83,4 +85,64 @@ for word in $(rows 'our finding, where' | cut -f1); do
 	}
 done
 check "each finding is one of core/tbl/findings.h" $bad
+
+part() { sed -n "/^<!-- $1:begin/,/^<!-- $1:end/p" docs/verifier.md; }
+
+bad=0
+for id in CVE-2017-16995 CVE-2020-8835 CVE-2020-27194 CVE-2021-3490 \
+	CVE-2021-31440 CVE-2022-23222 CVE-2023-2163 CVE-2021-4204 \
+	CVE-2022-2785 CVE-2021-29154 CVE-2022-50167 PREVAIL ubpf rbpf; do
+	part bugs | grep -q "^| $id" || {
+		echo "# no row: $id"
+		bad=1
+	}
+done
+check "known errors of other verifiers have a row" $bad
+
+# `verify/reject/name` is a file, `name` in `unit/file.c` one of its tests.
+part bugs | awk -F'|' '/^\|/ && $4 ~ /`/ { split($4, q, "`"); print q[2], q[4] }' |
+	while read -r name file; do
+		if [ -n "$file" ]; then
+			grep -q "^START_TEST($name)" "test/$file"
+		else
+			grep -q '^# expect: reject' "test/corpus/$name.asm"
+		fi || echo "# no such case: $name $file"
+	done >"$B/test/cases.bad"
+cat "$B/test/cases.bad"
+[ ! -s "$B/test/cases.bad" ]
+check "and a case each" $?
+
+bad=0
+for f in test/corpus/verify/reject/prevail_*.asm; do
+	name=$(basename "$f" .asm)
+	[ "$name" = prevail_32_bit_compare ] && name=prevail_64_bit_compare
+	grep -q '^# expect: accept' "test/corpus/verify/accept/$name.asm" || bad=1
+done
+check "beside a twin that is accepted" $bad
+
+quick=$(sed -n '/^QUICK = /,/split()/p' test/proof/domains.py | tr -d '"()=\n')
+never=$(sed -n '/^NEVER = /,/split()/p' test/proof/domains.py | tr -d '"()=\n')
+bad=0
+for op in and or xor mov neg rsh jgt jge jlt jle jsgt jsge jslt jsle; do
+	for bits in 64 32; do
+		case " $quick " in *" $op$bits"*) ;; *)
+			echo "# not in CI: $op$bits"
+			bad=1
+			;;
+		esac
+	done
+done
+for op in tnum agreement unary sets; do
+	case " $quick " in *" $op "*) ;; *) bad=1 ;; esac
+done
+for op in mul64 lsh64 sub64 div64 mod64 sdiv64 smod64 mul32 div32 mod32 \
+	sdiv32 smod32; do
+	case " $never " in *"$op"*) ;; *)
+		echo "# said not to be proven: $op"
+		bad=1
+		;;
+	esac
+done
+[ "$(echo "$never" | tr ' ' '\n' | grep -cE '[a-z](32|64)')" -eq 12 ] || bad=1
+check "what the table calls proven is proven in proof.t" $bad
 echo "1..$n"

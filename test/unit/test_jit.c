@@ -1135,6 +1135,28 @@ START_TEST(lookups_in_line)
 }
 END_TEST
 
+/* CVE-2022-50167: element numbers times sizes go beyond 32 bits. The memory is
+ * not there, only its addresses. */
+START_TEST(lookups_beyond_4_gib)
+{
+	static const uint32_t sizes[] = { 1 << 20, (1 << 20) + 8 };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct nb_map *m = map_new(NB_MAP_ARRAY, 4, sizes[i], 1);
+
+		m->max_entries = 8192;
+		look_up(m, 4096);
+		look_up(m, 8191);
+		look_up(m, 8192);
+		ck_assert_uint_eq(
+			(uintptr_t)nb_map_lookup(m, (uint64_t[]){ 8191 }, 0),
+			(uintptr_t)m->base + 8191ull * sizes[i]);
+		m->max_entries = 1;
+		nb_map_put(m);
+	}
+}
+END_TEST
+
 /* An element beyond 2 GiB from the first cannot be: but one beyond what 31
  * bits of product hold can, where sizes are multiplied in 32 bits. */
 START_TEST(lookups_in_large_arrays)
@@ -2317,6 +2339,7 @@ UNIT_MAIN("jit", if (!nb_jit_arch()) return no_compiler();
 	  tcase_add_test(tc, may_goto_has_the_interpreters_budget);
 	  MACHINE_TESTS; tcase_add_test(tc, lookups_in_line);
 	  tcase_add_test(tc, lookups_in_large_arrays);
+	  tcase_add_test(tc, lookups_beyond_4_gib);
 	  tcase_add_test(tc, lookups_without_the_helper);
 	  tcase_add_test(tc, constant_keys_are_forgotten_in_time);
 	  tcase_add_test(tc, branches_on_constants);

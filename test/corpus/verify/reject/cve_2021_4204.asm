@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# what is given back is the start of a reservation, not a place inside it
+# expect: reject release_moved 9
+# opts: held
+lddw map %r1, @ring
+mov %r2, 16
+mov %r3, 0
+call 131
+jeq %r0, 0, out
+mov %r1, %r0
+add %r1, 1
+mov %r2, 0
+call 132
+out:
+mov %r0, 0
+exit
