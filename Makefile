@@ -165,9 +165,11 @@ check-all: check check-san
 check-san:
 	@test/setup.sh build check
 	@$(AGAIN) V=asan B=build/asan unit-tests policies $(patsubst $(B)/%,build/asan/%,$(CORPUS))
-	@test/run.sh build/asan "unit- fuzz-"
 	@$(AGAIN) V=tsan B=build/tsan unit-tests
-	@test/run.sh build/tsan "unit-gen unit-chain unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace"
+	@test/run.sh build/tsan "unit-gen unit-chain unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace" \
+		>build/tsan/tests.out 2>&1 & tsan=$$!; \
+	test/run.sh build/asan "unit- fuzz-"; asan=$$?; \
+	wait $$tsan; tsan=$$?; cat build/tsan/tests.out; [ $$asan$$tsan = 00 ]
 
 # Record the words of rejections anew and show what changed.
 .PHONY: golden

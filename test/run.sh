@@ -4,7 +4,8 @@
 # whose names hold one of PARTS, separated by blanks) and
 # count its TAP lines. A program that prints no test, dies or outlives its
 # time is a failure. Last line: "N passed, N failed, N skipped". NOT=PARTS
-# leaves some out. Without PARTS and NOT the long hunts run beside the others.
+# leaves some out. Without PARTS what mostly waits and, without NOT, the long
+# hunts run beside the others.
 set -u
 TOP=$(cd "$(dirname "$0")/.." && pwd)
 B=$(cd "$1" && pwd)
@@ -17,14 +18,18 @@ mkdir -p "$log"
 passed=0 failed=0 skipped=0
 hunts="mutants model proof oracle_ arm64 unit-verify_domains"
 not=${NOT:-}
-lane=
-if [ -z "$want$not" ]; then
-	not=$hunts
-	"$0" "$1" "$hunts" >"$log/hunts.out" 2>&1 &
-	lane=$!
-	trap 'kill $lane 2>/dev/null' EXIT
-elif [ -n "$not" ]; then
-	echo "left out: $not"
+waits="control_ shell_ divergence check_agreement comms_churn demo_coherence"
+lanes= pids=
+lane() { # name, parts: they run beside the others
+	NOT=$not "$0" "$B" "$2" >"$log/$1.out" 2>&1 &
+	pids="$pids $!" lanes="$lanes $1"
+}
+[ -n "$not" ] && echo "left out: $not"
+if [ -z "$want" ]; then
+	lane waits "$waits"
+	[ -z "$not" ] && lane hunts "$hunts"
+	not="$not $hunts $waits"
+	trap 'kill $pids 2>/dev/null' EXIT
 fi
 
 wanted() {
@@ -78,14 +83,14 @@ done
 for t in "$TOP"/test/script/*.t; do
 	[ -x "$t" ] && one "$(basename "$t" .t)" "$t"
 done
-if [ -n "$lane" ]; then
-	wait $lane
-	trap - EXIT
-	sed '$d' "$log/hunts.out"
-	set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$log/hunts.out")
+[ -n "$pids" ] && wait $pids
+trap - EXIT
+for l in $lanes; do
+	sed -e '$d' -e '/^left out: /d' "$log/$l.out"
+	set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$log/$l.out")
 	# a lane without counts is a failure
 	passed=$((passed + ${1:-0})) failed=$((failed + ${2:-1})) skipped=$((skipped + ${3:-0}))
-fi
+done
 echo
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
