@@ -270,8 +270,9 @@ void nb_begin_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 		snprintf(text, size, "%s", s->why);
 	else if (why == NB_DIFFER_STRANGER)
 		snprintf(text, size,
-			 "process %llu of the job runs a version of ncclbpf "
-			 "with another job segment",
+			 "process %llu of the job shares no segment with "
+			 "the others: it runs another version of ncclbpf, or "
+			 "could not register",
 			 (unsigned long long)pid);
 	else if (why != NB_DIFFER_NOT)
 		say_difference(s, c, why, text, size);

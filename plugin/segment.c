@@ -117,8 +117,9 @@ static uint64_t pid_namespace(void)
 }
 
 /*
- * The lock of entry @i that its process holds while the file is open. It tells
- * of processes in another container, whose pids mean nothing here.
+ * The lock of entry @i that its process holds while the file is open: until it
+ * dies or becomes another program. It tells so in one system call, and also of
+ * processes in another container, whose pids mean nothing here.
  */
 static struct flock entry_lock(uint32_t i)
 {
@@ -131,18 +132,23 @@ static struct flock entry_lock(uint32_t i)
 	};
 }
 
-/* Does the process of entry @i of the file @fd (-1: none) live? */
+/* Does the process of entry @i of the file @fd (-1: none) live? Not for our
+ * own entry, whose lock is no other's. */
 static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
 			uint64_t ns)
 {
 	struct flock lock = entry_lock(i);
+	bool known;
 
 	if (!p->pid)
 		return false;
+	known = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock);
+	if (known && (p->flags & NB_SEG_PROC_LOCKED))
+		return lock.l_type != F_UNLCK;
 	if (!p->ns || !ns || p->ns == ns || fd < 0)
 		return nb_process_alive(p->pid, p->start);
 	/* where locks cannot be asked for, it cannot be told dead */
-	return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+	return !known || lock.l_type != F_UNLCK;
 }
 
 /* ---- the lock ---- */
@@ -157,12 +163,15 @@ static uint64_t now_ms(void)
 
 static bool lock_file(int fd, uint64_t deadline)
 {
+	long wait = 1;
+
 	while (flock(fd, LOCK_EX | LOCK_NB)) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return false;
 		if (now_ms() >= deadline)
 			return false;
-		sleep_ms(1);
+		sleep_ms(wait);
+		wait = wait < 8 ? wait * 2 : 8; /* hundreds may start at once */
 	}
 	return true;
 }
@@ -334,7 +343,8 @@ static bool ours(int fd, struct stat *st)
 	       st->st_uid == geteuid() && !(st->st_mode & 077);
 }
 
-enum { ATTACH_MS = 3000 };
+/* Hundreds of processes may start at once on a few CPUs. */
+enum { ATTACH_MS = 10000 };
 
 /*
  * One try on the existing file: 1 mapped and locked, 0 it was replaced in
@@ -357,6 +367,8 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 		snprintf(s->why, sizeof(s->why),
 			 "%s is locked by another process for more than %d ms",
 			 name, ATTACH_MS);
+		s->stranger = true;
+		nb_begin_stranger(fd);
 		close(fd);
 		return -1;
 	}
@@ -462,7 +474,8 @@ static bool register_self(struct nb_segment *s, uint32_t flags)
 		if (s->fd >= 0) {
 			struct flock lock = entry_lock(i);
 
-			(void)fcntl(s->fd, F_OFD_SETLK, &lock);
+			if (!fcntl(s->fd, F_OFD_SETLK, &lock))
+				p->flags |= NB_SEG_PROC_LOCKED;
 		}
 		return true;
 	}
@@ -493,6 +506,7 @@ int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 	pthread_mutex_init(&s->mutex, NULL);
 	name = s->name;
 	s->fd = -1;
+	s->proc = NB_SEG_PROCS; /* not registered yet */
 	s->dirfd = dirfd < 0 ? -1 : fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
 	s->membarrier = membarrier && register_membarrier();
 	if (s->membarrier)
@@ -508,6 +522,8 @@ int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 				 "%s has no room for another process (%d are "
 				 "registered)",
 				 name, NB_SEG_PROCS);
+			s->stranger = true;
+			nb_begin_stranger(s->fd);
 			unmap(s);
 		}
 	}
@@ -595,7 +611,7 @@ void nb_segment_reap(struct nb_segment *s)
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
 		struct nb_seg_proc *p = &s->mem->proc[i];
 
-		if (!p->pid || entry_alive(s->fd, i, p, ns))
+		if (!p->pid || i == s->proc || entry_alive(s->fd, i, p, ns))
 			continue;
 		free_slots_of(s, i);
 		memset(p, 0, sizeof(*p));
@@ -612,7 +628,8 @@ uint32_t nb_segment_procs(const struct nb_segment *s)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-		n += entry_alive(s->fd, i, &s->mem->proc[i], ns);
+		n += i == s->proc ||
+		     entry_alive(s->fd, i, &s->mem->proc[i], ns);
 	return n;
 }
 

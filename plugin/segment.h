@@ -21,7 +21,7 @@ struct nb_segment {
 	int dirfd; /* of the directory with its file; -1: none */
 	char name[128];
 	bool shared;
-	bool stranger; /* others share a segment of another version */
+	bool stranger; /* others share a segment that this process cannot */
 	bool membarrier; /* this process may rely on a coordinator's */
 	uint32_t proc;	 /* its own entry */
 	char why[256];	 /* why it is not shared */

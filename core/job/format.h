@@ -53,7 +53,8 @@ struct nb_seg_proc {
 
 enum {
 	NB_SEG_PROC_MEMBARRIER = 1, /* its decisions need the coordinator's */
-	NB_SEG_PROC_CONTROL = 2	    /* it has a control socket */
+	NB_SEG_PROC_CONTROL = 2,    /* it has a control socket */
+	NB_SEG_PROC_LOCKED = 4 /* it holds its entry's lock while it lives */
 };
 
 struct nb_seg_gen {

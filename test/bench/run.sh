@@ -39,6 +39,8 @@ run "$B/test/bench/lookup_bench"
 VERIFY_MADE=no run "$B/test/bench/verify_bench" "$B"/policies/*.policy
 run "$B/test/bench/load_bench" "$B/libncclbpf.so" \
 	"$B/policies/slo_enforcer.policy" "${policies%:}"
+run "$B/test/bench/change_bench" "$B/libncclbpf.so" \
+	"$B/policies/noop.policy:$B/policies/size_aware.policy"
 strip -o "$T/so" "$B/libncclbpf.so"
 printf 'once.size\tlibncclbpf.so, stripped\t%s\tMiB\t1\t0\n' \
 	"$(awk -v n="$(stat -c %s "$T/so")" 'BEGIN { print n / 1048576 }')" \
