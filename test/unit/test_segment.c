@@ -212,6 +212,35 @@ START_TEST(segment_of_the_dead_is_reset)
 }
 END_TEST
 
+/* The same pid, begun at the same time, and yet not there any more. */
+START_TEST(process_that_became_another_program_is_reaped)
+{
+	struct nb_segment *s = attach();
+	int gone[2];
+	char ch;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe2(gone, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		nb_segment_abandon(s);
+		attach();
+		execl("/bin/sleep", "sleep", "1000", (char *)NULL);
+		_exit(1);
+	}
+	close(gone[1]);
+	ck_assert_int_eq(read(gone[0], &ch, 1), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
+	ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
+	nb_segment_reap(s);
+	nb_segment_unlock(s);
+	ck_assert_uint_eq(nb_segment_procs(s), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	nb_segment_detach(s);
+}
+END_TEST
+
 START_TEST(dead_process_is_reaped_and_the_living_stay)
 {
 	struct nb_segment *s = attach();
@@ -554,6 +583,7 @@ UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, garbage_is_replaced);
 	  tcase_add_test(tc, another_version_in_use_is_left_alone);
 	  tcase_add_test(tc, segment_of_the_dead_is_reset);
+	  tcase_add_test(tc, process_that_became_another_program_is_reaped);
 	  tcase_add_test(tc, dead_process_is_reaped_and_the_living_stay);
 	  tcase_add_test(tc, reused_pid_is_another_process); tcase_add_test(
 		  tc,
