@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -180,14 +181,14 @@ static bool lock_threads(pthread_mutex_t *m, uint32_t timeout_ms)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	ts.tv_sec += timeout_ms / 1000;
 	ts.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
 	if (ts.tv_nsec >= 1000000000) {
 		ts.tv_sec++;
 		ts.tv_nsec -= 1000000000;
 	}
-	return !pthread_mutex_timedlock(m, &ts);
+	return !pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &ts);
 }
 
 int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
@@ -291,6 +292,20 @@ static void fill_new(struct nb_seg *mem)
 	__atomic_store_n(&mem->magic, NB_SEG_MAGIC, __ATOMIC_RELEASE);
 }
 
+/*
+ * Pages of the file, now: a full file system must not become a SIGBUS later,
+ * nor a limit on files (ulimit -f) a SIGXFSZ now. 0 or an errno.
+ */
+static int reserve(int fd, off_t at, size_t size)
+{
+	struct rlimit most;
+
+	if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY &&
+	    (uint64_t)at + size > most.rlim_cur)
+		return EFBIG;
+	return posix_fallocate(fd, at, (off_t)size);
+}
+
 /* A new locked file in place of the one that is there, if any. */
 static bool create(struct nb_segment *s, int dirfd, const char *name)
 {
@@ -305,8 +320,7 @@ static bool create(struct nb_segment *s, int dirfd, const char *name)
 		say_why(s, "cannot make the segment file", errno);
 		return false;
 	}
-	/* all pages now: a full file system must not become a SIGBUS later */
-	rc = posix_fallocate(fd, 0, sizeof(struct nb_seg));
+	rc = reserve(fd, 0, sizeof(struct nb_seg));
 	if (rc || flock(fd, LOCK_EX | LOCK_NB) || !map_file(s, fd)) {
 		say_why(s, "cannot reserve the segment file", rc ? rc : errno);
 		goto fail;
@@ -926,8 +940,7 @@ struct nb_packed *nb_segment_ring(struct nb_segment *s,
 	if (i < 0)
 		return NULL;
 	at = (off_t)(NB_SEG_RINGS_AT + (uint64_t)i * NB_SEG_RING_SIZE);
-	/* its pages now: a full file system must not become a SIGBUS later */
-	if (posix_fallocate(s->fd, at, NB_SEG_RING_SIZE))
+	if (reserve(s->fd, at, NB_SEG_RING_SIZE))
 		return NULL;
 	ring = (struct nb_packed *)(void *)((char *)s->mem + at);
 	memset(ring, 0, NB_SEG_RING_SIZE);

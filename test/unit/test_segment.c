@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -212,6 +213,40 @@ START_TEST(segment_of_the_dead_is_reset)
 }
 END_TEST
 
+/* A file must not grow beyond RLIMIT_FSIZE: who tries is killed. */
+static void with_small_files(struct nb_segment *unused)
+{
+	const struct rlimit small = { 4096, 4096 };
+	struct nb_segment *s;
+
+	nb_segment_abandon(unused);
+	unlink(file);
+	if (setrlimit(RLIMIT_FSIZE, &small))
+		_exit(1);
+	s = attach();
+	_exit(s->shared || !strstr(s->why, "reserve") ? 2 : 0);
+}
+
+static void without_room_for_rings(struct nb_segment *s)
+{
+	const struct rlimit small = { sizeof(struct nb_seg) + 8192,
+				      sizeof(struct nb_seg) + 8192 };
+	struct nb_seg_comm *c;
+	uint32_t slot;
+
+	if (setrlimit(RLIMIT_FSIZE, &small) ||
+	    join(s, 5, 4, 0, &c, &slot, NULL))
+		_exit(1);
+	_exit(nb_segment_ring(s, c, slot) ? 2 : 0);
+}
+
+START_TEST(files_that_may_not_grow_do_without)
+{
+	ck_assert_int_eq(in_child(with_small_files), 0);
+	ck_assert_int_eq(in_child(without_room_for_rings), 0);
+}
+END_TEST
+
 /* The same pid, begun at the same time, and yet not there any more. */
 START_TEST(process_that_became_another_program_is_reaped)
 {
@@ -231,10 +266,13 @@ START_TEST(process_that_became_another_program_is_reaped)
 	close(gone[1]);
 	ck_assert_int_eq(read(gone[0], &ch, 1), 0);
 	ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
+	/* its other files are closed right after that one */
+	while (nb_segment_procs(s) > 1)
+		usleep(1000);
 	ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
 	nb_segment_reap(s);
 	nb_segment_unlock(s);
-	ck_assert_uint_eq(nb_segment_procs(s), 1);
+	ck_assert_uint_eq(s->mem->proc[1].pid, 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	nb_segment_detach(s);
@@ -584,6 +622,7 @@ UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, another_version_in_use_is_left_alone);
 	  tcase_add_test(tc, segment_of_the_dead_is_reset);
 	  tcase_add_test(tc, process_that_became_another_program_is_reaped);
+	  tcase_add_test(tc, files_that_may_not_grow_do_without);
 	  tcase_add_test(tc, dead_process_is_reaped_and_the_living_stay);
 	  tcase_add_test(tc, reused_pid_is_another_process); tcase_add_test(
 		  tc,
