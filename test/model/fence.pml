@@ -20,6 +20,9 @@
  * -DNO_LOOK_AGAIN, -DNO_FALLBACK, -DANNOUNCED_IS_PASSED, -DNO_CAS or
  * -DMARK_LAST, -DLATE_IS_BELOW or
  * -DDEAD_DO_NOT_COUNT, spin finds two ranks that disagree (test/script/model.t).
+ *
+ * @NAME marks where the plugin has NB_STEP(NAME) or NB_DONE(NAME): the steps of
+ * plugin/step.h (test/script/model_steps.t holds the two lists together).
  */
 #ifndef RANKS
 #define RANKS 2
@@ -132,7 +135,7 @@ inline abort_word(old, back)
 		back = 0;
 #endif
 		if
-		:: word == old -> word = back
+		:: word == old -> word = back /* @SWAP */
 		:: else
 		fi;
 		back = 0
@@ -174,24 +177,24 @@ proctype rank(byte i)
 		}
 		/* ...and read the record */
 		w = word;
-look:		/* nb_fence_look */
+look:		/* nb_fence_look @ANNOUNCED */
 		if
 		:: STATE(w) == COMMIT && k >= FENCE(w) ->
-			/* adopt */
+			/* adopt @ADOPT */
 			d_step {
 				number = GEN(w);
 				ahead_generation[i] = number
-			}
+			} /* @ADOPTED */
 		:: STATE(w) == ARMED && k >= FENCE(w) ->
 			/* wait_decided: the slot tells that we wait, by a
 			 * store in order with all before it */
 			drain(i);
-			waiting[i] = w;
+			waiting[i] = w; /* @WAITING */
 			MAY_DIE(died);
 			if
 			:: word != w
-			:: abort_word(w, b)
-			fi;
+			:: abort_word(w, b) /* @PATIENCE */
+			fi; /* @RELEASED */
 			waiting[i] = 0;
 			w = word;
 			goto look
@@ -340,7 +343,7 @@ proctype coordinator()
 	do
 	:: change < CHANGES ->
 		change++;
-		atomic { !locked -> locked = true };
+		atomic { !locked -> locked = true }; /* @LOCKED */
 		/* check_once: nb_segment_reap... */
 		d_step {
 			do
@@ -353,9 +356,9 @@ proctype coordinator()
 			:: else -> break
 			od;
 			j = 0
-		}
+		} /* @REAPED */
 		/* ...nb_fence_recover... */
-		w = word;
+		w = word; /* @RECOVER */
 		if
 		:: STATE(w) == ARMED -> abort_word(w, b)
 		:: else
@@ -365,7 +368,7 @@ proctype coordinator()
 		:: joined < RANKS -> goto unlock
 		:: else
 		fi;
-		d_step { number = next_gen; next_gen++; try = 0 }
+		d_step { number = next_gen; next_gen++; try = 0 } /* @NUMBERED */
 		/* nb_fence_commit */
 		do
 		:: try < TRIES ->
@@ -390,9 +393,9 @@ proctype coordinator()
 			:: !yes -> break
 			:: else
 			fi;
-			w = WORD(ARMED, number, fence);
+			w = WORD(ARMED, number, fence); /* @READY */
 			fallback = before;
-			MAY_DIE(died);
+			MAY_DIE(died); /* @FALLBACK */
 			atomic {
 				if
 				:: word == before -> word = w
@@ -400,7 +403,7 @@ proctype coordinator()
 				fi
 			}
 			MAY_DIE(died);
-			/* nb_fence_decide */
+			/* nb_fence_decide @ARMED */
 #ifndef NO_BARRIER
 			d_step {
 				do
@@ -425,13 +428,14 @@ proctype coordinator()
 				j = 0
 			}
 #endif
+			/* @BARRIER */
 #ifdef NO_LOOK_AGAIN
 			yes = true;
 #else
 			none_past(w, yes, n, j, b);
 #endif
 			if
-			:: yes ->
+			:: yes -> /* @NONE_PAST */
 				atomic {
 					if
 #ifdef NO_CAS
@@ -445,14 +449,14 @@ proctype coordinator()
 					:: else
 					fi
 				}
-			:: else -> abort_word(w, b)
+			:: else -> abort_word(w, b) /* @OVERRUN */
 			fi;
 next:			skip
 		:: else -> break
 		od;
 		goto unlock;
-committed:	MAY_DIE(died);
-		baseline = number;
+committed:	MAY_DIE(died); /* @COMMITTED */
+		baseline = number; /* @BASELINE */
 unlock:		atomic {
 			most = 0; fence = 0; before = 0; w = 0; number = 0;
 			locked = false
