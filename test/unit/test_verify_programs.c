@@ -2,12 +2,14 @@
 // The verifier on hand-written programs, one file each in test/corpus/verify:
 // reject/ and accept/ are about safety and are judged without coherence,
 // coherence/ holds leaks beside their clean twins. A file says what it
-// expects: "# expect: reject CLASS SLOT" or "# expect: accept".
+// expects: "# expect: reject CLASS SLOT" or "# expect: accept". Rewritten so
+// that it does the same (verify_same.h), a program has the same verdict.
 #include "test/unit/unit.h"
 
 #include <dirent.h>
 
 #include "test/unit/verify_image.h"
+#include "test/unit/verify_same.h"
 
 enum { MAX_FILES = 1024 };
 
@@ -141,6 +143,56 @@ START_TEST(corpus)
 }
 END_TEST
 
+/* The verdict on slots of which @origin says where they come from. */
+static void verdict_on(struct case_image *c, const struct nb_verify_opts *o,
+		       const uint32_t *origin, char *found, size_t size,
+		       uint32_t *walked)
+{
+	struct nb_verdict *v = NULL;
+	struct nb_err err = { 0 };
+	char word[64];
+
+	ck_assert_msg(!nb_verify(&v, &c->img, 0, o, &err), "%s", err.text);
+	*walked = v->stats.insns_walked;
+	if (v->accepted)
+		snprintf(found, size, "accept");
+	else
+		snprintf(found, size, "reject %s %u",
+			 word_of(v, c, word, sizeof(word)),
+			 origin ? origin[v->finding.pc] : v->finding.pc);
+	nb_verdict_free(v);
+}
+
+START_TEST(rewritten)
+{
+	enum { LONG = 20000 };
+	static struct case_image was, c;
+	static uint32_t origin[CASE_SLOTS];
+	const struct file *f = &files[_i];
+	struct nb_verify_opts o = { .coherence_off = !f->coherent };
+	char *src = read_file(f->path), want[128], found[128];
+	struct nb_err err = { 0 };
+	uint32_t walked, n;
+
+	set_options(&o, src);
+	ck_assert_msg(!case_asm(&was, src, &err), "%s", err.text);
+	verdict_on(&was, &o, NULL, want, sizeof(want), &walked);
+	/* Of long walks the end is a matter of limits. */
+	for (int how = 0; how < NSAMES && walked < LONG; how++) {
+		n = same_rewrite((enum same)how, was.slots, was.prog.nslots,
+				 c.slots, origin);
+		if (!n)
+			continue;
+		case_init(&c, n);
+		verdict_on(&c, &o, origin, found, sizeof(found), &walked);
+		ck_assert_msg(!strcmp(want, found),
+			      "%s, rewriting %d: %s, not "
+			      "%s",
+			      f->path, how, found, want);
+	}
+}
+END_TEST
+
 START_TEST(corpus_is_there)
 {
 	ck_assert_int_ge(nfiles, 250);
@@ -150,4 +202,5 @@ END_TEST
 UNIT_MAIN("verify programs", list("reject"); list("accept"); list("coherence");
 	  qsort(files, (size_t)nfiles, sizeof(files[0]), by_path);
 	  tcase_add_test(tc, corpus_is_there);
+	  tcase_add_loop_test(tc, rewritten, 0, nfiles);
 	  tcase_add_loop_test(tc, corpus, 0, nfiles);)
