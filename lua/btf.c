@@ -1183,6 +1183,97 @@ static int btf_order(lua_State *L)
 	return 1;
 }
 
+/* btf:find(name) -> id of the struct, union, enum or typedef, or nil */
+static int btf_find(lua_State *L)
+{
+	struct btf *b = to_btf(L);
+	const char *name = luaL_checkstring(L, 2);
+	struct type t;
+
+	for (uint32_t id = 1; id <= b->ntypes; id++) {
+		if (!get_type(b, id, &t) || strcmp(str(b, t.name), name) != 0)
+			continue;
+		if (t.kind == KIND_STRUCT || t.kind == KIND_UNION ||
+		    t.kind == KIND_ENUM || t.kind == KIND_ENUM64 ||
+		    t.kind == KIND_TYPEDEF) {
+			lua_pushinteger(L, id);
+			lua_pushinteger(L, size_of(b, id, 0));
+			return 2;
+		}
+	}
+	return 0;
+}
+
+/* Step from *@id to its element @index; adds up *@off. */
+static bool step_index(struct walk *w, uint32_t *id, lua_Integer index,
+		       uint64_t *off)
+{
+	uint32_t elem, n;
+	struct type t;
+
+	if (!resolve(w->b, id, &t) || t.kind != KIND_ARRAY ||
+	    !nb_view_u32(w->b->types, t.off, &elem) ||
+	    !nb_view_u32(w->b->types, t.off + 8, &n))
+		return bad(w, "not an array");
+	int64_t size = size_of(w->b, elem, 0);
+
+	if (index < 0 || index >= n || size < 0)
+		return bad(w, "index %lld, it has 0 to %lld", (long long)index,
+			   (long long)n - 1);
+	*id = elem;
+	*off += (uint64_t)size * (uint64_t)index;
+	return true;
+}
+
+static bool step_field(struct walk *w, uint32_t *id, const char *name,
+		       uint64_t *off)
+{
+	struct member m = { .bit = 0 };
+	struct type t;
+
+	if (!resolve(w->b, id, &t) ||
+	    (t.kind != KIND_STRUCT && t.kind != KIND_UNION &&
+	     t.kind != KIND_DATASEC))
+		return bad(w, "no fields here, so no \"%.40s\"", name);
+	if (!find_member(w->b, &t, name, &m, 0))
+		return unknown_field(w, &t, name);
+	if (m.bits || m.bit % 8)
+		return bad(w, "\"%.40s\" is a bit field", name);
+	*id = m.type;
+	*off += m.bit / 8;
+	return true;
+}
+
+/* btf:at(id, {name or index, ...}) -> id, offset, size | nil, err */
+static int btf_at(lua_State *L)
+{
+	struct btf *b = to_btf(L);
+	uint32_t id = to_id(L, 2);
+	uint64_t off = 0;
+	struct walk w;
+	bool good = true;
+
+	luaL_checktype(L, 3, LUA_TTABLE);
+	start(&w, L, b);
+	for (lua_Integer i = 1; good; i++) {
+		int kind = lua_rawgeti(L, 3, i);
+
+		if (kind == LUA_TNIL)
+			break;
+		good = lua_isinteger(L, -1)
+			       ? step_index(&w, &id, lua_tointeger(L, -1), &off)
+			       : step_field(&w, &id, luaL_checkstring(L, -1),
+					    &off);
+		lua_pop(L, 1);
+	}
+	if (!good)
+		return nb_lua_fail(L, &w.err);
+	lua_pushinteger(L, id);
+	lua_pushinteger(L, (lua_Integer)off);
+	lua_pushinteger(L, size_of(b, id, 0));
+	return 3;
+}
+
 static int btf_gc(lua_State *L)
 {
 	struct btf *b = to_btf(L);
@@ -1274,6 +1365,7 @@ void nb_lua_open_btf(lua_State *L)
 	static const luaL_Reg methods[] = {
 		{ "decode", btf_decode }, { "encode", btf_encode },
 		{ "name", btf_name },	  { "order", btf_order },
+		{ "find", btf_find },	  { "at", btf_at },
 		{ "__gc", btf_gc },	  { NULL, NULL }
 	};
 	static const luaL_Reg fns[] = { { "btf", btf_new }, { NULL, NULL } };

@@ -240,8 +240,68 @@ static int change(struct nb_call *call, parse_fn *parse)
 	return rc;
 }
 
+/* ---- a part of a value: a variable of a data section ---- */
+
+static int store_part(struct nb_call *call, const struct nb_map_target *t,
+		      const char *text, unsigned char *bytes)
+{
+	const struct nb_request *req = call->req;
+	size_t key = t->spec->key_size, size = strlen(req->arg[2]) / 2;
+	struct nb_json *j = call->out;
+	uint64_t at;
+	int rc = nb_wire_number(&at, text, 0, UINT32_MAX,
+				"option at=", call->err);
+
+	if (!rc)
+		rc = nb_wire_hex(bytes, key, req->arg[1], "KEY", call->err);
+	if (!rc)
+		rc = nb_wire_hex(bytes + key, size, req->arg[2], "VALUE",
+				 call->err);
+	if (!rc)
+		rc = nb_map_write_part(t->object, bytes, (uint32_t)at,
+				       (uint32_t)size, bytes + key, call->err);
+	if (rc)
+		return rc;
+	snprintf(call->note, sizeof(call->note), "%zu bytes of %.100s", size,
+		 t->name);
+	nb_json_obj(j);
+	nb_json_kstr(j, "map", t->spec->name);
+	nb_json_kstr(j, "policy", t->policy->img->name);
+	nb_json_ku64(j, "changed", 1);
+	nb_json_end_obj(j);
+	return 0;
+}
+
+static int set_part(struct nb_call *call, const char *text)
+{
+	struct nb_map_target t;
+	unsigned char *bytes;
+	int rc = nb_map_target_take(call, &t);
+
+	if (rc)
+		return rc;
+	rc = check_writable(&t, call->err);
+	if (!rc && (call->req->narg != 3 || t.coherent))
+		rc = nb_fail(call->err, NB_E_USAGE, 0,
+			     "map set %s at=: one KEY and VALUE, in a local "
+			     "array; a coherent map takes whole values",
+			     t.name);
+	bytes = malloc(t.spec->key_size + strlen(call->req->arg[2]) + 1);
+	if (!bytes && !rc)
+		rc = nb_fail(call->err, NB_E_NOMEM, 0, "map set: no memory");
+	if (!rc)
+		rc = store_part(call, &t, text, bytes);
+	free(bytes);
+	nb_map_target_drop(&t);
+	return rc;
+}
+
 int nb_cmd_map_set(struct nb_call *call)
 {
+	const char *at = nb_request_opt(call->req, "at");
+
+	if (at)
+		return set_part(call, at);
 	return change(call, parse_set);
 }
 

@@ -37,6 +37,7 @@ static nb_handler_fn *const handlers[] = {
 	[NB_CMD_MAP_SET] = nb_cmd_map_set,
 	[NB_CMD_MAP_DEL] = nb_cmd_map_del,
 	[NB_CMD_MAP_LOAD] = nb_cmd_map_load,
+	[NB_CMD_MAP_POP] = nb_cmd_map_pop,
 	[NB_CMD_CHANGE_STATUS] = nb_cmd_change_status,
 	[NB_CMD_CHANGE_COMMIT] = nb_cmd_change_commit,
 	[NB_CMD_CHANGE_ABORT] = nb_cmd_change_abort,

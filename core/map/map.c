@@ -430,6 +430,58 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
 	return rc ? refused(m, key, flags, rc, err) : 0;
 }
 
+/* @to is a multiple of @size, which is 1, 2, 4 or 8. */
+static void store_whole(unsigned char *to, const unsigned char *from,
+			uint32_t size)
+{
+	uint64_t w = 0;
+
+	memcpy(&w, from, size); /* little-endian */
+	switch (size) {
+	case 8:
+		__atomic_store_n((uint64_t *)(void *)to, w, __ATOMIC_RELEASE);
+		break;
+	case 4:
+		__atomic_store_n((uint32_t *)(void *)to, (uint32_t)w,
+				 __ATOMIC_RELEASE);
+		break;
+	case 2:
+		__atomic_store_n((uint16_t *)(void *)to, (uint16_t)w,
+				 __ATOMIC_RELEASE);
+		break;
+	default:
+		__atomic_store_n(to, (unsigned char)w, __ATOMIC_RELEASE);
+	}
+}
+
+int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
+		      uint32_t size, const void *bytes, struct nb_err *err)
+{
+	uint64_t end = (uint64_t)at + size;
+	unsigned char *to;
+	uint32_t step;
+
+	if (m->frozen)
+		return refuse_frozen(m, err);
+	if (m->def.type != NB_MAP_ARRAY)
+		return refused(m, NULL, 0, -EOPNOTSUPP, err);
+	to = m->ops->lookup(m, key, 0);
+	if (!to)
+		return refused(m, key, 0, -E2BIG, err);
+	if (!size || end > m->def.value_size ||
+	    (m->lock && at < m->lock + 3 && end > m->lock - 1))
+		return nb_fail(err, NB_E_ARG, 0,
+			       "map \"%s\": bytes %" PRIu32 " to %" PRIu64
+			       " of a value of %" PRIu32 " bytes%s",
+			       m->name, at, end, m->def.value_size,
+			       m->lock ? ", without its lock" : "");
+	step = size <= 8 && !(size & (size - 1)) && !(at % size) ? size : 1;
+	for (uint32_t i = 0; i < size; i += step)
+		store_whole(to + at + i, (const unsigned char *)bytes + i,
+			    step);
+	return 0;
+}
+
 int nb_map_take(struct nb_map *m, void *value, struct nb_err *err)
 {
 	int rc = m->ops->pop ? m->ops->pop(m, value) : -EOPNOTSUPP;

@@ -94,6 +94,17 @@ int nb_map_read(const struct nb_map *m, const void *key, void *value,
  */
 int nb_map_write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags, struct nb_err *err);
+/*
+ * nb_map_write_part - bytes @at to @at + @size of the value of an array's
+ * element; the others stay, so that nothing that programs store there
+ * meanwhile is lost
+ *
+ * 1, 2, 4 or 8 bytes at a multiple of their size are seen whole, others byte
+ * by byte. 0, NB_E_BIG (index), NB_E_NOTSUP (type), NB_E_ARG (outside the
+ * value, or its lock), NB_E_READONLY. Any thread.
+ */
+int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
+		      uint32_t size, const void *bytes, struct nb_err *err);
 /* 0, NB_E_NOKEY, NB_E_FLAGS (arrays cannot delete), NB_E_BUSY, NB_E_NOTSUP */
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err);
 /*

@@ -36,6 +36,7 @@ struct ring {
 	_Alignas(NB_CACHE_LINE) uint64_t produced;
 	_Alignas(NB_CACHE_LINE) uint64_t consumed;
 	uint32_t reading;
+	uint64_t dropped; /* rarely written: where there was no room */
 	_Alignas(NB_CACHE_LINE) unsigned char data[];
 };
 
@@ -67,6 +68,12 @@ static uint64_t length(uint64_t size)
 
 /* ---- writers ------------------------------------------------------------ */
 
+static void *no_room(struct ring *r)
+{
+	__atomic_fetch_add(&r->dropped, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
 void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
 {
 	struct ring *r = ring_of(m);
@@ -74,7 +81,7 @@ void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
 	uint64_t *h;
 
 	if (size > SIZE_MASK || len > all)
-		return NULL;
+		return no_room(r);
 	at = __atomic_load_n(&r->produced, __ATOMIC_RELAXED);
 	for (int n = 0; n < ROUNDS; n++) {
 		/* Acquire: what is there was zeroed before we store. */
@@ -83,7 +90,7 @@ void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
 		/* Signed: the reader may have passed a stale @at. Like the
 		 * kernel's, a ring is never filled to its last byte. */
 		if ((int64_t)(at + len - from) >= (int64_t)all)
-			return NULL;
+			return no_room(r);
 		if (__atomic_compare_exchange_n(&r->produced, &at, at + len,
 						true, __ATOMIC_RELEASE,
 						__ATOMIC_RELAXED)) {
@@ -94,7 +101,7 @@ void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
 		}
 		nb_cpu_relax();
 	}
-	return NULL;
+	return no_room(r);
 }
 
 static void finish(void *sample, uint64_t how)
@@ -131,6 +138,11 @@ int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
 	memcpy(to, data, size);
 	finish(to, 0);
 	return 0;
+}
+
+uint64_t nb_ringbuf_dropped(const struct nb_map *m)
+{
+	return __atomic_load_n(&const_ring_of(m)->dropped, __ATOMIC_RELAXED);
 }
 
 uint64_t nb_ringbuf_query(const struct nb_map *m, uint64_t flags)

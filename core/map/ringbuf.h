@@ -52,6 +52,9 @@ int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
  * @flags. */
 uint64_t nb_ringbuf_query(const struct nb_map *m, uint64_t flags);
 
+/* Records that were not to be had for want of room, since the map was made. */
+uint64_t nb_ringbuf_dropped(const struct nb_map *m);
+
 /*
  * nb_ringbuf_read - take the oldest record out
  * @to:   @room bytes, gets the record

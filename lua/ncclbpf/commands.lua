@@ -8,6 +8,7 @@ local comm = require "ncclbpf.comm"
 local general = require "ncclbpf.general"
 local map = require "ncclbpf.map"
 local mapset = require "ncclbpf.mapset"
+local mappop = require "ncclbpf.mappop"
 local policy = require "ncclbpf.policy"
 
 local M = {}
@@ -38,10 +39,11 @@ local own = {
 	{ "map list", "", 0, 0, "observe", "maps of the policies in use", map.cmd_list },
 	{ "map show", "MAP", 1, 1, "observe", "definition, fill and types of one map", map.cmd_show, names = "maps" },
 	{ "map dump", "MAP [limit=N|all] [after=KEY]", 1, 1, "observe", "elements, typed; 10000 unless limit= says otherwise", map.cmd_dump, names = "maps" },
-	{ "map get", "MAP KEY...", 2, 1000, "observe", "one element, or several; KEY is a number, a word, {field=value} or hex:...", map.cmd_get, names = "maps" },
-	{ "map set", "MAP KEY VALUE... [flags=any|new|old]", 3, 2001, "control", "store elements; a coherent map takes all of them at one fence on all ranks, or none", mapset.cmd_set, names = "maps" },
+	{ "map get", "MAP KEY...", 2, 1000, "observe", "one element, or several; KEY is a number, a word, {field=value}, hex:... or a variable of a data section", map.cmd_get, names = "maps" },
+	{ "map set", "MAP KEY VALUE...|VARIABLE=VALUE... [flags=any|new|old]", 2, 2001, "control", "store elements; a coherent map takes all of them at one fence on all ranks, or none", mapset.cmd_set, names = "maps" },
 	{ "map del", "MAP KEY...", 2, 1000, "control", "remove elements; in a coherent map all at one fence, or none", mapset.cmd_del, names = "maps" },
 	{ "map load", "MAP FILE [flags=any|new|old]", 2, 2, "control", "store the elements of a file that map dump wrote (tsv, csv, json, ndjson), as map set does", mapset.cmd_load, files = true, names = "maps" },
+	{ "map pop", "MAP [COUNT] [follow=yes] [count=N] [as=TYPE]", 1, 2, "control", "take out the next values of a queue, stack or ring buffer (1); follow=yes: and those to come, until Ctrl-C or count=N", mappop.cmd_pop, names = "maps" },
 	{ "map watch", "MAP [INTERVAL] [count=N]", 1, 2, "observe", "show the elements, then what changes, every second or INTERVAL", map.cmd_watch, names = "maps" },
 	{ "comm list", "", 0, 0, "observe", "communicators: ranks, nodes, decisions, generation", comm.cmd_list },
 	{ "comm show", "[COMM]", 0, 1, "observe", "one communicator: decisions by collective, size and answer", comm.cmd_show, names = "comms" },

@@ -11,6 +11,7 @@ local mapset = require "ncclbpf.mapset"
 local policy = require "ncclbpf.policy"
 local comm = require "ncclbpf.comm"
 local units = require "ncclbpf.units"
+local vars = require "ncclbpf.vars"
 
 local nb = { version = core.version, null = core.null }
 
@@ -176,6 +177,47 @@ function Map:update(values, opts)
 	return store(s, c, list, { flags = opts.flags })
 end
 
+-- m:pop([{count=, as=, follow=function(value, rank, dropped) return stop end}])
+-- -> the next value (count: a list of them; nil: empty) | nil, err
+function Map:pop(opts)
+	local s = self_of(self, "map")
+	opts = errors.check_options("map:pop", opts, { count = "integer", as = "string", follow = "function" })
+	local mappop = require "ncclbpf.mappop"
+	if opts.follow then
+		return mappop.pop(s.group, s.name, { as = opts.as, follow = function(entries, member, dropped)
+			for _, e in ipairs(entries) do
+				if opts.follow(e.value, member.rank, dropped) then return true end
+			end
+		end })
+	end
+	local members, err = first(s.group)
+	if not members then return nil, err end
+	local per, failures = mappop.pop(s.group, s.name, { as = opts.as, count = opts.count, members = members })
+	if not per then return nil, failures end
+	if #failures > 0 then return nil, session.sum_up(failures) end
+	if not opts.count then return per[1].entries[1] and per[1].entries[1].value end
+	local t = {}
+	for i, e in ipairs(per[1].entries) do t[i] = e.value end
+	return t
+end
+
+-- for value in m:take() do ... end: what is there now, taken out one by one
+function Map:take(opts)
+	local s = self_of(self, "map")
+	opts = errors.check_options("map:take", opts, { as = "string" })
+	local list, at = {}, 0
+	return function()
+		at = at + 1
+		if at > #list then
+			local err
+			list, err = Map.pop(self, { count = 256, as = opts.as })
+			if not list then error(err, 2) end
+			at = 1
+		end
+		return list[at]
+	end, s.name
+end
+
 -- m:entries{limit=, all=true} -> list of {key, value}; all: one list for
 -- each process, as {rank, pid, entries}
 function Map:entries(opts)
@@ -304,6 +346,58 @@ function Target:map(name)
 	c, err = maps.describe(g, name)
 	if not c then return nil, err end
 	return new_map { kind = "map", group = g, name = name }
+end
+
+-- t:policy(name) -> {name, digest, ...} and vars: its variables by name or path
+-- (p.vars.counter, p.vars["limits[2].bytes"] = 5), of the lowest rank that
+-- answers; stored in all processes | nil, err
+local function section_of(g, name, path)
+	local found
+	for _, sec in ipairs { ".bss", ".data", ".rodata" } do
+		local c, err = maps.describe(g, name .. "/" .. sec)
+		if c then
+			local ok, why = vars.find(c, path)
+			if ok then return c, name .. "/" .. sec end
+			found = found or why
+		elseif err.code ~= "not_found" then
+			return nil, err
+		end
+	end
+	return nil, found or errors.new("not_found", ("policy %s has no variables"):format(name))
+end
+
+local new_vars = class("vars", {}, {
+	__index = function(o, path)
+		local s = self_of(o, "vars")
+		local c, where = section_of(s.group, s.name, check(path, "string", "vars: name"))
+		if not c then error(where, 2) end
+		local r = s.group:ask(session.line { "map", "get", where, maps.hex(vars.KEY) }, { members = first(s.group) })[1]
+		if r.err then error(r.err, 2) end
+		return (vars.value(c, path, maps.unhex(r.data.value), false))
+	end,
+	__newindex = function(o, path, value)
+		local s = self_of(o, "vars")
+		local c, where = section_of(s.group, s.name, check(path, "string", "vars: name"))
+		if not c then error(where, 2) end
+		local line, err = vars.line(c, where, path, value)
+		if not line then error(err, 2) end
+		local failures, results = {}, s.group:ask(line)
+		for _, r in ipairs(results) do
+			if r.err then failures[#failures + 1] = r end
+		end
+		if #failures > 0 then error(session.sum_up(failures, #results), 2) end
+	end,
+})
+
+function Target:policy(name)
+	check(name, "string", "target:policy")
+	local g, err = group_of(self)
+	if not g then return nil, err end
+	local p
+	p, err = ask_one(self, session.line { "policy", "show", name })
+	if not p then return nil, err end
+	p.vars = new_vars { kind = "vars", group = g, name = p.name }
+	return p
 end
 
 -- t:policy_load{path=, name=} -> {name, digest, ...} | nil, err

@@ -191,7 +191,7 @@ local function typed(c, part, text, what, enc)
 	return encode(c, part, v, what)
 end
 
-M.codec, M.encode, M.decode, M.typed = codec, encode, decode, typed
+M.codec, M.encode, M.decode, M.typed, M.evaluate = codec, encode, decode, typed, evaluate
 
 -- The values of a reply: one, or one a CPU.
 local function values(c, text, ncpus, exact)
@@ -542,12 +542,13 @@ function M.key_bytes(s, name, text)
 	return typed(c, c.key, text, "key " .. text)
 end
 
--- A word where a data section's index belongs is the name of a variable.
+-- A word where a data section's index belongs is the name of a variable, or
+-- a path in one.
 local function variable(c, text)
-	local name = c.map.origin ~= "defined" and text:match("^[%a_][%w_]*$")
+	local name = c.map.origin ~= "defined" and text:match("^([%a_][%w_]*)[%w_%.%[%]]*$")
 	local order = name and c.btf and c.value.id > 0 and c.btf:order(c.value.id)
 	for _, field in ipairs(order or {}) do
-		if field == name then return name end
+		if field == name then return text end
 	end
 end
 
@@ -644,7 +645,10 @@ function M.cmd_get(ctx)
 		local c
 		if r.data then c, r.err = codec(s, r.member, r.data) end
 		local list = c and values(c, r.data.value, r.data.ncpus, true)
-		if list and name and type(list[1]) == "table" then list[1] = list[1][name] end
+		if list and name then
+			list[1], r.err = require("ncclbpf.vars").value(c, name, unhex(r.data.value), true)
+			if list[1] == nil then list = nil end
+		end
 		if list then
 			local e = { key = name or decode(c, c.key, key, true) }
 			if read.number(r.data.ncpus) > 1 then e.values = core.array(list) else e.value = list[1] end

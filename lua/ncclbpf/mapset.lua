@@ -7,6 +7,7 @@ local errors = require "ncclbpf.errors"
 local map = require "ncclbpf.map"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
+local vars = require "ncclbpf.vars"
 
 local M = {}
 
@@ -178,18 +179,72 @@ local function element(c, key_text, value_text)
 	return e
 end
 
+-- Variables of a data section, each alone. @list: {path, value as typed}
+local function set_variables(ctx, s, c, list)
+	local lines, err = {}, nil
+	for i, x in ipairs(list) do
+		local v
+		v, err = map.evaluate(x[2])
+		if v == nil then return nil, err or errors.new("bad_argument", x[1] .. ": nil is no value") end
+		lines[i], err = vars.line(c, ctx.args[1], x[1], v)
+		if not lines[i] then return nil, err end
+	end
+	if ctx.flags.dry_run then
+		local rows = {}
+		for i, x in ipairs(list) do rows[i] = { map = c.map.map, key = x[1], change = x[2] } end
+		return { schema = "map.change/1", data = { map = c.map.map, elements = #list }, rows = rows, foot = { "dry run: nothing sent" },
+			columns = { { "map" }, { "key" }, { "change" } } }
+	end
+	local all
+	for i, line in ipairs(lines) do
+		local results = s:ask(line, { what = "map set" })
+		for k, r in ipairs(results) do
+			if r.data and all and all[k].data then r.data.changed = i end
+			if r.err and i > 1 then r.err.cause = ("the %d before %s are stored"):format(i - 1, list[i][1]) end
+		end
+		all = results
+		local failed = false
+		for _, r in ipairs(results) do failed = failed or r.err ~= nil end
+		if failed then break end
+	end
+	return result_of(ctx, c, list, all, "map set")
+end
+
+-- The arguments as variables of a data section: {path, value} each; nil: they
+-- are keys and values.
+local function variables(ctx, c)
+	local list = {}
+	for i = 2, #ctx.args do
+		local path, value = ctx.args[i]:match("^([%a_][%w_%.%[%]]*)=(.*)$")
+		if not path then
+			if i > 2 then return nil, errors.new("usage", ctx.args[i] .. ": VARIABLE=VALUE wanted, as before") end
+			path, value = ctx.args[2]:match("^[%a_][%w_%.%[%]]*$"), ctx.args[3]
+			if path and #ctx.args == 3 and vars.is_section(c) then return { { path, value } } end
+			return nil
+		end
+		list[i - 1] = { path, value }
+	end
+	if vars.is_section(c) then return list end
+	return nil, errors.new("usage", ("%s is no data section and has no variables"):format(ctx.args[1]),
+		{ hint = ("a table of fields is one word: {%s}"):format(table.concat(ctx.args, ", ", 2)) })
+end
+
 function M.cmd_set(ctx)
 	local s, err = ctx:session()
 	if not s then return nil, err end
+	local c, list
+	c, err = map.describe(s, ctx.args[1])
+	if not c then return nil, err end
+	list, err = variables(ctx, c)
+	if list then return set_variables(ctx, s, c, list) end
+	if err then return nil, err end
 	if #ctx.args % 2 == 0 then
 		return nil, errors.new("usage", ("keys and values come in pairs, %s has no value"):format(ctx.args[#ctx.args]))
 	end
-	local flags, c
+	local flags
 	flags, err = flags_of(ctx)
 	if err then return nil, err end
-	c, err = map.describe(s, ctx.args[1])
-	if not c then return nil, err end
-	local list = {}
+	list = {}
 	for i = 2, #ctx.args, 2 do
 		list[#list + 1], err = element(c, ctx.args[i], ctx.args[i + 1])
 		if err then return nil, err end

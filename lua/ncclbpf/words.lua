@@ -314,7 +314,8 @@ function M.arguments(row, words, first, literal)
 	for i = first, #words do
 		local w = words[i]
 		local name, value = w:match("^([%a_]+)=(.*)$")
-		if name and (not literal or i < literal) and (row.options[name] or not free) then
+		local variable = row.words == "map set" and #args > 0 and not row.options[name]
+		if name and (not literal or i < literal) and (row.options[name] or not free and not variable) then
 			if not row.options[name] then
 				local names = {}
 				for n in pairs(row.options) do names[#names + 1] = n end

@@ -238,6 +238,11 @@ says "says which" "KEY 2"
 printf '\0\005\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0\001\005\0\0\0\0\0\0\0' >"$T/elements"
 ask "!fd $T/elements" "map load by_size"
 says "map load stores and removes" '"map":"by_size","policy":"tables","changed":2'
+refuses "map pop of a hash" not_supported "map pop by_size"
+refuses "map set of a part of a hash" not_supported "map set by_size $k1 00 at=0"
+ask "map set hits 02000000 ff at=7" "map get hits 02000000"
+says "map set of a part of a value" 'ff"}}'
+refuses "map set of a part outside" bad_argument "map set hits 02000000 ff at=8"
 refuses "map load without a descriptor" bad_argument "map load by_size"
 printf '\0\005\0\0' >"$T/elements"
 refuses "map load of a part of an element" malformed "!fd $T/elements" "map load by_size"
