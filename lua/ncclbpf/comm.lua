@@ -115,8 +115,8 @@ function M.cmd_show(ctx)
 		empty = "no decisions yet",
 		head = function(per)
 			local d = per[1].data
-			return ("comm %s: %s ranks on %s nodes, tuner v%s, generation %s, policies %s"):format(tostring(d.comm),
-				tostring(d.ranks), tostring(d.nodes), tostring(d.tuner_abi), tostring(d.generation), policies(d.policies))
+			return ("comm %s: %s on %s, tuner v%s, generation %s, policies %s"):format(tostring(d.comm),
+				units.count(d.ranks, "rank"), units.count(d.nodes, "node"), tostring(d.tuner_abi), tostring(d.generation), policies(d.policies))
 		end,
 		columns = {
 			{ "coll" }, { "bytes_from", title = "SIZE", num = true, show = units.bytes },
@@ -158,9 +158,16 @@ local function explain_text(d, who)
 	t[#t + 1] = ("%s of %s, comm %s%s%s"):format(tostring(d.coll), units.bytes(d.bytes), tostring(d.comm),
 		d.generation and ", generation " .. tostring(d.generation) or "", who)
 	local rows = { { step = "nccl", algo = answer(d.nccl), note = "NCCL's own choice" } }
+	local n, other = read.record(d.nccl), false
 	for _, p in ipairs(read.list(d, "policies")) do
-		local changed = p.changed
-		rows[#rows + 1] = { step = tostring(p.name), algo = answer(p), note = changed and "changed it" or "left it" }
+		local note = "left it"
+		if p.changed then
+			-- an answer that is NCCL's own says so, unless one before was not
+			local same = (p.algo == nil or p.algo == n.algo) and (p.proto == nil or p.proto == n.proto) and (p.channels or 0) == 0
+			note = not same and "changed it" or other and "back to NCCL's choice" or "kept NCCL's choice"
+			other = not same
+		end
+		rows[#rows + 1] = { step = tostring(p.name), algo = answer(p), note = note }
 	end
 	rows[#rows + 1] = { step = "answer", algo = answer(d.answer), note = "by " .. (read.text(d.by) or "NCCL") }
 	for _, l in ipairs(format.table({ { "step" }, { "algo", title = "CHOICE" }, { "note", title = "" } }, rows, {})) do t[#t + 1] = l end

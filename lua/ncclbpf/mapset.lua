@@ -239,7 +239,8 @@ function M.cmd_set(ctx)
 	if list then return set_variables(ctx, s, c, list) end
 	if err then return nil, err end
 	if #ctx.args % 2 == 0 then
-		return nil, errors.new("usage", ("keys and values come in pairs, %s has no value"):format(ctx.args[#ctx.args]))
+		return nil, errors.new("usage", ("keys and values come in pairs, %s has no value"):format(ctx.args[#ctx.args]),
+			{ hint = ("usage: %s %s"):format(ctx.row.words, ctx.row.syntax) })
 	end
 	local flags
 	flags, err = flags_of(ctx)

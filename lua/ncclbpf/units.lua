@@ -33,6 +33,11 @@ function M.bytes(n)
 	return ("%.1f%s"):format(f, names[i])
 end
 
+-- 1 -> "1 node", 2 -> "2 nodes"
+function M.count(n, noun)
+	return ("%s %s%s"):format(tostring(n), noun, n == 1 and "" or "s")
+end
+
 local times = { ms = 0.001, s = 1, m = 60, h = 3600, [""] = 1 }
 
 -- Seconds of "200ms", "2", "1.5m"; nil when it is no duration.

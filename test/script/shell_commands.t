@@ -89,6 +89,16 @@ golden map_set_word map set force 0 '{algo=rung}'
 golden map_set_hex map set force 0 hex:0011
 golden map_set_syntax map set force 0 '{algo='
 golden map_set_pairs map set force 0
+run -r 0 -o json explain allreduce 4M
+own=$(sed 's/.*"nccl":{"algo":"\([a-z0-9_]*\)","proto":"\([a-z0-9]*\)".*/algo=\1, proto=\2/' "$T/out")
+status 0 "force what NCCL would take" map set force 0 "{$own, enabled=1}"
+i=0
+until run -r 0 -o table explain allreduce 4M && grep -q kept "$T/out" || [ $i -gt 300 ]; do
+	i=$((i + 1))
+	sleep 0.05
+done
+has "explain says that NCCL's choice is kept" out "kept NCCL's choice"
+status 0 "undo" policy undo
 golden map_set_dry -o table -n map set force 0 '{algo=ring}'
 status 1 "a map that is not there" map dump nosuch
 has "is named" err "ncclbpf-shell: map dump: " "nosuch"
@@ -98,7 +108,7 @@ golden map_watch -o table map watch force 100ms count=2
 golden comm_list -o table comm list
 shape comm_list_json -o json comm list
 status 0 "comm show" -o table comm show
-has "has sizes, choices, costs and who decided" out "8 ranks on 1 nodes" "SIZE" "NCCL" "ANSWER" "COST us" "GAIN" "allreduce" "size_aware"
+has "has sizes, choices, costs and who decided" out "8 ranks on 1 node," "SIZE" "NCCL" "ANSWER" "COST us" "GAIN" "allreduce" "size_aware"
 shape comm_show_json -o json comm show
 golden comm_show_wrong comm show abcd
 status 0 "explain" -o table explain allreduce 4M
