@@ -57,8 +57,9 @@ static void adopt(struct nb_comm *c, uint32_t number)
 		g = c->rt->empty;
 	}
 	nb_gen_count_add(c->gen, &c->count);
-	__atomic_store_n(&c->gen, g, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&c->searching, 0, __ATOMIC_SEQ_CST);
+	/* whoever sees the search ended sees what it found */
+	__atomic_store_n(&c->gen, g, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->searching, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(
 		&c->mismatch,
 		c->seg && !number &&

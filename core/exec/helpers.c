@@ -70,6 +70,9 @@ static uint64_t map_update_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
 	struct nb_map *m = map_of(r1);
 
 	(void)r5;
+	if (m->ops == &nb_map_percpu_array_ops) /* counters, mostly */
+		return errno_value(nb_percpu_array_update(
+			m, ptr_of(r2), ptr_of(r3), r4, cpu_of(run)));
 	return errno_value(
 		m->ops->update(m, ptr_of(r2), ptr_of(r3), r4, cpu_for(run, m)));
 }

@@ -601,9 +601,11 @@ void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more)
 	to->time_ns += __atomic_load_n(&more->time_ns, __ATOMIC_RELAXED);
 }
 
+/* Mostly there is nothing to add. */
 static void add(uint64_t *to, uint64_t n)
 {
-	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
+	if (n)
+		__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 }
 
 void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
@@ -619,8 +621,9 @@ void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
 		add(&to->overrides, more.overrides);
 		add(&to->refused, more.refused);
 		add(&to->samples, more.samples);
-		__atomic_fetch_add(&to->time_ns, more.time_ns,
-				   __ATOMIC_RELAXED);
+		if (more.time_ns)
+			__atomic_fetch_add(&to->time_ns, more.time_ns,
+					   __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&count->runs, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&count->samples, 0, __ATOMIC_RELAXED);

@@ -229,6 +229,28 @@ static inline uint32_t nb_array_index(const void *key)
 	return index;
 }
 
+/* percpu_array's */
+static inline unsigned char *nb_array_element(const struct nb_map *m,
+					      uint32_t index, uint32_t cpu)
+{
+	return m->base + m->cpu_size * cpu + m->elem_size * index;
+}
+
+/* percpu_array's update, for helpers: without a call. */
+static inline int nb_percpu_array_update(struct nb_map *m, const void *key,
+					 const void *value, uint64_t flags,
+					 uint32_t cpu)
+{
+	uint32_t index = nb_array_index(key);
+
+	if ((flags == NB_ANY || flags == NB_EXIST) && index < m->max_entries) {
+		nb_slot_store(nb_array_element(m, index, cpu), value,
+			      m->def.value_size);
+		return 0;
+	}
+	return nb_array_refuse(m, index, flags);
+}
+
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	extern const struct nb_map_ops nb_map_##ops##_ops;
 #include "core/tbl/maps.h"

@@ -49,31 +49,19 @@ static void init(struct nb_map *m)
 	m->base = (unsigned char *)(m + 1);
 }
 
-static inline unsigned char *element(const struct nb_map *m, uint32_t index,
-				     uint32_t cpu)
-{
-	return m->base + m->cpu_size * cpu + m->elem_size * index;
-}
-
 static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
 {
 	uint32_t index = nb_array_index(key);
 
 	if (index >= m->max_entries)
 		return NULL;
-	return element(m, index, cpu);
+	return nb_array_element(m, index, cpu);
 }
 
 static int update(struct nb_map *m, const void *key, const void *value,
 		  uint64_t flags, uint32_t cpu)
 {
-	uint32_t index = nb_array_index(key);
-
-	if ((flags == NB_ANY || flags == NB_EXIST) && index < m->max_entries) {
-		nb_slot_store(element(m, index, cpu), value, m->def.value_size);
-		return 0;
-	}
-	return nb_array_refuse(m, index, flags);
+	return nb_percpu_array_update(m, key, value, flags, cpu);
 }
 
 static int read(const struct nb_map *m, const void *key, void *value)
@@ -84,7 +72,7 @@ static int read(const struct nb_map *m, const void *key, void *value)
 	if (index >= m->max_entries)
 		return -ENOENT;
 	for (uint32_t cpu = 0; cpu < nb_ncpus(); cpu++, to += m->elem_size)
-		nb_slot_load(to, element(m, index, cpu), m->elem_size);
+		nb_slot_load(to, nb_array_element(m, index, cpu), m->elem_size);
 	return 0;
 }
 
@@ -98,7 +86,8 @@ static int write(struct nb_map *m, const void *key, const void *value,
 	if (rc)
 		return rc;
 	for (uint32_t cpu = 0; cpu < nb_ncpus(); cpu++, from += m->elem_size)
-		nb_slot_store(element(m, index, cpu), from, m->def.value_size);
+		nb_slot_store(nb_array_element(m, index, cpu), from,
+			      m->def.value_size);
 	return 0;
 }
 

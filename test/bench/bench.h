@@ -14,7 +14,7 @@ double bench_median(double *v, int n); /* sorts @v */
  * The yardstick: call it once a round, beside what is measured. It times what
  * an empty native plugin costs: a cost table is copied and a function that
  * does nothing is called with NCCL's nine arguments. On the machine that the
- * budgets in nanoseconds are meant for, when it is quiet, that takes 2.0.
+ * budgets in nanoseconds are meant for, when it is quiet, that takes 1.65.
  */
 void bench_yardstick(void);
 /* The median of this process's rounds; 0 before the first. */

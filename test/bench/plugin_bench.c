@@ -20,6 +20,7 @@
 #include "plugin/decide.h"
 #include "plugin/runtime.h"
 #include "test/bench/bench.h"
+#include "test/bench/switch_native.h"
 
 enum {
 	EACH = 4096,
@@ -50,6 +51,21 @@ static struct nb_comm *communicator(void)
 	if (ncclTunerPlugin_v5.init(&c, 1, 1, 1, quiet, &nvl, NULL) || !c)
 		die("communicator", "init failed");
 	return c;
+}
+
+static double ask(struct nb_comm *c, size_t size)
+{
+	float table[21];
+	int channels = 0;
+	double start;
+
+	for (int e = 0; e < 21; e++)
+		table[e] = 100.0f + (float)(e * 5 % 21);
+	start = bench_now();
+	ncclTunerPlugin_v5.get_coll_info(c, ALLREDUCE, size, 1,
+					 (float **)(void *)table, 7, 3, 0,
+					 &channels);
+	return bench_now() - start;
 }
 
 /* ---- the parts of a decision -------------------------------------------- */
@@ -209,43 +225,46 @@ static bool change(struct nb_runtime *rt, const char *name, uint32_t *number)
 }
 
 struct seen {
-	double plain[SWITCHES], moved[SWITCHES];
-	int nplain, nmoved;
+	/* plain; takes what is committed; came while it was being decided */
+	double plain[SWITCHES], moved[SWITCHES], waited[SWITCHES];
+	int nplain, nmoved, nwaited;
 	uint64_t made, lost;
 };
-
-static void decide(struct nb_comm *c, struct seen *s)
-{
-	const struct nb_gen *before = c->gen;
-	uint64_t k = nb_comm_decisions(c);
-	struct nb_decision d;
-	float table[21];
-	int channels = 0;
-	double start;
-
-	for (int e = 0; e < 21; e++)
-		table[e] = 100.0f + (float)(e * 5 % 21);
-	start = bench_now();
-	ncclTunerPlugin_v5.get_coll_info(c, ALLREDUCE, (size_t)1024 << k % 18,
-					 1, (float **)(void *)table, 7, 3, 0,
-					 &channels);
-	start = bench_now() - start;
-	if (c->gen != before && s->nmoved < SWITCHES)
-		s->moved[s->nmoved++] = start;
-	else if (k % PER_SWITCH == 0)
-		s->plain[s->nplain++ % SWITCHES] = start;
-	s->made++;
-	if (!nb_comm_decision(c, k, &d) || d.seq != k ||
-	    d.generation != c->fence.number)
-		s->lost++;
-}
 
 static struct {
 	struct nb_runtime *rt;
 	const struct nb_comm *c;
 	const char *name[2];
 	unsigned done; /* atomic */
+	/* atomic: switches that the deciding thread has seen. To watch its
+	 * communicator instead would take that from under its hands. */
+	unsigned taken __attribute__((aligned(64)));
 } changes;
+
+static void decide(struct nb_comm *c, struct seen *s)
+{
+	const struct nb_gen *before = c->gen;
+	uint64_t k = nb_comm_decisions(c), word;
+	struct nb_decision d;
+	double start;
+
+	word = __atomic_load_n(&c->fence.record->word, __ATOMIC_RELAXED);
+	start = ask(c, (size_t)1024 << k % 18);
+	if (c->gen != before && nb_fence_word_state(word) == NB_FENCE_ARMED)
+		s->waited[s->nwaited++ % SWITCHES] = start;
+	else if (c->gen != before)
+		s->moved[s->nmoved++ % SWITCHES] = start;
+	else if (k % PER_SWITCH == 0)
+		s->plain[s->nplain++ % SWITCHES] = start;
+	if (c->gen != before)
+		__atomic_store_n(&changes.taken,
+				 (unsigned)(s->nmoved + s->nwaited),
+				 __ATOMIC_RELEASE);
+	s->made++;
+	if (!nb_comm_decision(c, k, &d) || d.seq != k ||
+	    d.generation != c->fence.number)
+		s->lost++;
+}
 
 /* Another thread changes the policy, as the control thread would. */
 static void *change_all(void *unused)
@@ -255,19 +274,58 @@ static void *change_all(void *unused)
 
 		while (!change(changes.rt, changes.name[n % 2], &number))
 			;
-		while (__atomic_load_n(&changes.c->fence.number,
-				       __ATOMIC_ACQUIRE) != number)
+		while (__atomic_load_n(&changes.taken, __ATOMIC_ACQUIRE) <= n)
 			sched_yield();
 		__atomic_store_n(&changes.done, n + 1, __ATOMIC_RELEASE);
 	}
 	return unused;
 }
 
+static double median_of(double *v, int n)
+{
+	return n ? bench_median(v, n < SWITCHES ? n : SWITCHES) : 0;
+}
+
+static void switch_rows(struct seen *s)
+{
+	static const char *const text[] = {
+		"first call of code that another CPU has written, a swapped "
+		"pointer, natively",
+		"decision that takes another program, over others",
+		"the same, less switch.native where that is above its budget",
+		"decision that waits at a fence until it is decided, over "
+		"others",
+	};
+	double native = bench_switch_native(SWITCHES);
+	double plain = median_of(s->plain, s->nplain);
+	double ns = median_of(s->moved, s->nmoved) - plain;
+	double wait = median_of(s->waited, s->nwaited) - plain;
+
+	printf("%" PRIu64 " decisions, %d switches seen and %d waited for, "
+	       "%" PRIu64 " lost; ns over others: %.0f and %.0f, natively "
+	       "%.0f\n",
+	       s->made, s->nmoved, s->nwaited, s->lost, ns, wait, native);
+	if (native < 0)
+		bench_skip("switch.native", text[0], "no executable memory");
+	else
+		bench_row("switch.native", text[0], native, "ns", 0);
+	bench_row("switch.ns", text[1], ns, "ns", 0);
+	bench_row("switch.over", text[2], native > 100 ? ns - native : ns, "ns",
+		  100);
+	if (s->nwaited)
+		bench_row("switch.wait", text[3], wait, "ns", 0);
+	else
+		bench_skip("switch.wait", text[3], "none did");
+	bench_row("switch.lost",
+		  "decisions lost, of 400000 or more across 1000 switches",
+		  (double)s->lost + SWITCHES - s->nmoved - s->nwaited, "lost",
+		  0.1);
+}
+
 static void measure_switch(struct nb_comm *c, const char *const paths[2])
 {
 	static struct seen s;
 	pthread_t changer;
-	double ns;
 
 	changes.rt = c->rt;
 	changes.c = c;
@@ -280,18 +338,7 @@ static void measure_switch(struct nb_comm *c, const char *const paths[2])
 	       s.made % PER_SWITCH)
 		decide(c, &s);
 	pthread_join(changer, NULL);
-	ns = bench_median(s.moved, s.nmoved) -
-	     bench_median(s.plain, s.nplain < SWITCHES ? s.nplain : SWITCHES);
-	printf("%-60s %8.1f ns\n%" PRIu64 " decisions, %d switches seen, "
-	       "%" PRIu64 " lost\n",
-	       "decision that takes another program, over others", ns, s.made,
-	       s.nmoved, s.lost);
-	bench_row("switch.ns",
-		  "decision that takes another program, over others", ns, "ns",
-		  100);
-	bench_row("switch.lost",
-		  "decisions lost, of 400000 or more across 1000 switches",
-		  (double)s.lost + SWITCHES - s.nmoved, "lost", 0.1);
+	switch_rows(&s);
 }
 
 static void remove_dir(const char *dir)
@@ -322,6 +369,8 @@ int main(int argc, char **argv)
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_SOCKET_DIR", dir, 1);
 	c = communicator();
+	for (uint64_t size = 1024; size <= (uint64_t)1024 << 18; size *= 2)
+		ask(c, size); /* what comes first is rare */
 	measure_parts(c);
 	measure_ready(argv[3]);
 	measure_switch(c, (const char *const *)argv + 1);

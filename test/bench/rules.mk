@@ -12,7 +12,7 @@ $(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
 $(addprefix $(B)/test/bench/,exec_bench inline_bench lookup_bench map_bench plugin_bench verify_bench): $(CORE)
 $(B)/test/bench/decision: $(B)/test/host/nccl.o
 $(B)/test/bench/change_bench: $(B)/test/host/nccl.o $(CORE)
-$(B)/test/bench/plugin_bench: $(call o,plugin/*.c plugin/abi/*.c)
+$(B)/test/bench/plugin_bench: $(call o,plugin/*.c plugin/abi/*.c) $(B)/test/bench/switch_native.o
 $(B)/test/bench/verify_bench: $(B)/test/bench/verify_made.o
 
 $(B)/test/bench/empty_tuner.so: $(call o,test/bench/empty_tuner.c)
