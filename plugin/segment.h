@@ -21,7 +21,7 @@ struct nb_segment {
 	int dirfd; /* of the directory with its file; -1: none */
 	char name[128];
 	bool shared;
-	bool stranger; /* others share a segment that this process cannot */
+	bool stranger;	 /* others share a segment that this process cannot */
 	bool membarrier; /* this process may rely on a coordinator's */
 	uint32_t proc;	 /* its own entry */
 	char why[256];	 /* why it is not shared */
@@ -79,7 +79,8 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
  * *@slot gets the slot's index; the slot is zeroed and LIVE. A rank whose
  * digest differs from the entry's marks the entry: from then on all its ranks
  * decide with no policy; so does one whose settings differ (begin.h).
- * (*comm)->slot[*slot].generation is what to begin with. NB_E_LIMIT when entries or slots are used up.
+ * (*comm)->slot[*slot].generation is what to begin with. NB_E_LIMIT when
+ * entries or slots are used up.
  */
 int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 		    uint32_t nranks, uint32_t nnodes, uint32_t first,
