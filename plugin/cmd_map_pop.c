@@ -119,42 +119,44 @@ static void pop_free(void *state)
 	free(p);
 }
 
-static int pop_new(struct pop **out, struct nb_call *call)
+/* May values be taken out of it, and has a reply room for one? */
+static int check_kind(const struct nb_map_target *t, struct nb_err *err)
+{
+	uint32_t type = t->spec->type;
+
+	if (type == NB_MAP_RINGBUF || type == NB_MAP_QUEUE ||
+	    type == NB_MAP_STACK)
+		return nb_map_target_fits(t, err);
+	nb_fail(err, NB_E_NOTSUP, 1,
+		"map pop: map %s is of type %s; values are taken out of "
+		"queues, stacks and ring buffers",
+		t->name, nb_spec_map_type(type)->word);
+	return nb_hint(err, "map del removes elements by key");
+}
+
+/* NULL: the call's error says why. */
+static struct pop *pop_new(struct nb_call *call)
 {
 	struct pop *p = calloc(1, sizeof(*p));
-	int rc;
 
-	*out = NULL;
-	if (!p)
-		return nb_fail(call->err, NB_E_NOMEM, 0, "map pop: no memory");
-	rc = nb_map_target_take(call, &p->t);
-	if (rc) {
+	if (!p) {
+		nb_fail(call->err, NB_E_NOMEM, 0, "map pop: no memory");
+		return NULL;
+	}
+	if (nb_map_target_take(call, &p->t)) {
 		free(p);
-		return rc;
+		return NULL;
 	}
-	if (nb_map_target_keys(&p->t) != NB_KEYS_RING &&
-	    p->t.spec->type != NB_MAP_QUEUE &&
-	    p->t.spec->type != NB_MAP_STACK) {
-		nb_fail(call->err, NB_E_NOTSUP, 1,
-			"map pop: map %s is of type %s; values are taken out "
-			"of queues, stacks and ring buffers",
-			p->t.name, nb_spec_map_type(p->t.spec->type)->word);
-		rc = nb_hint(call->err, "map del removes elements by key");
-	}
-	if (!rc)
-		rc = nb_map_target_fits(&p->t, call->err);
-	if (!rc) {
-		p->value =
-			malloc(nb_map_target_value_size(&p->t) + NB_MAP_RECORD);
-		if (!p->value)
-			rc = nb_fail(call->err, NB_E_NOMEM, 0,
-				     "map pop: no memory");
-	}
-	if (rc)
+	if (check_kind(&p->t, call->err)) {
 		pop_free(p);
-	else
-		*out = p;
-	return rc;
+		return NULL;
+	}
+	p->value = malloc(nb_map_target_value_size(&p->t) + NB_MAP_RECORD);
+	if (p->value)
+		return p;
+	nb_fail(call->err, NB_E_NOMEM, 0, "map pop: no memory");
+	pop_free(p);
+	return NULL;
 }
 
 static int poll_pop(struct nb_runtime *rt, void *state, struct nb_json *out,
@@ -176,20 +178,19 @@ int nb_cmd_map_pop(struct nb_call *call)
 	const struct nb_request *req = call->req;
 	bool follow = nb_request_yes(req, "follow", false);
 	uint64_t most = follow ? POP_BATCH : POP_DEFAULT;
-	struct pop *p = NULL;
-	int rc = 0;
+	struct pop *p;
+	int rc;
 
-	if (req->narg > 1)
-		rc = nb_wire_number(&most, req->arg[1], 1, POP_MOST, "COUNT",
-				    call->err);
-	if (!rc)
-		rc = pop_new(&p, call);
-	if (!rc && follow)
-		rc = nb_conn_follow(call->conn, req, poll_pop, p, pop_free,
-				    call->err);
-	if (rc) {
+	if (req->narg > 1 &&
+	    nb_wire_number(&most, req->arg[1], 1, POP_MOST, "COUNT", call->err))
+		return call->err->code;
+	p = pop_new(call);
+	if (!p)
+		return call->err->code;
+	if (follow &&
+	    nb_conn_follow(call->conn, req, poll_pop, p, pop_free, call->err)) {
 		pop_free(p);
-		return rc;
+		return call->err->code;
 	}
 	nb_json_obj(call->out);
 	nb_map_target_members(call->out, &p->t);
