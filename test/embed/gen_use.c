@@ -306,7 +306,8 @@ static void gen_dynptr(unsigned depth)
 static void gen_lock(void)
 {
 	static const uint8_t maps[] = { EM_LOCKED, EM_GUARDED, EM_DATA };
-	uint32_t map = maps[g_below(3)], none = 0;
+	uint32_t map = maps[g_below(3)], none = 0, also = 0;
+	unsigned holder = 7;
 	int lock = (int)em_maps[map].lock - 1;
 	/* bytes of the value that are not the lock's */
 	int lo = map == EM_LOCKED ? 8 : map == EM_GUARDED ? 12 : 4;
@@ -321,6 +322,16 @@ static void gen_lock(void)
 		g_helper(1);
 		none = g_jump(0x15, 0, 0, 0);
 		g_mov(7, 0);
+	}
+	if (none && g_chance(12)) { /* another value, or the same one */
+		g_slot(0x7a, 10, 0, G_KEY, (int32_t)g_below(5));
+		g_frame(2, G_KEY);
+		g_lddw(1, 1, map, 0);
+		g_helper(1);
+		also = g_jump(0x15, 0, 0, 0);
+		g_mov(8, 0);
+		if (g_below(2)) /* a wrong guess is refused */
+			holder = 8;
 	}
 	g_mov(1, 7);
 	g_slot(0x07, 1, 0, 0, lock);
@@ -337,13 +348,16 @@ static void gen_lock(void)
 		else
 			g_slot(ldx_ops[k], r, 7, off, 0);
 	}
-	g_mov(1, 7);
+	g_mov(1, holder);
 	g_slot(0x07, 1, 0, 0, lock);
 	g_helper(94);
 	if (none)
 		g_aim(none);
+	if (also)
+		g_aim(also);
 	g_numbers(0, 5);
 	g_imm(7, g_constant());
+	g_imm(8, g_constant());
 }
 
 /* ---- maps that change, and those without keys ---- */
