@@ -5,6 +5,7 @@
 // has moved it into a state of its own may use them. Nothing here locks,
 // waits, allocates or calls the system.
 #include "plugin/clock.h"
+#include "plugin/event_progs.h"
 #include "plugin/events.h"
 
 #include <string.h>
@@ -32,18 +33,6 @@ static const uint64_t OLD_NS = 10000000000;
 static const uint64_t QUIET_NS = 200000000;
 /* Kernels may wait for the GPU this long. */
 static const uint64_t PATIENCE_NS = 60000000000;
-
-/* What a slot's "what" holds. */
-enum {
-	W_FUNC = 0,
-	W_ALGO = 8,
-	W_PROTO = 16,
-	W_CHANNELS = 24,
-	W_EXPECT = 32,
-	W_LATE = 40
-};
-/* And a child's. */
-enum { C_KIND = 0, C_CHANNEL = 8, C_SEND = 16, C_TIMER = 17, C_STEP = 32 };
 
 static uint32_t word_of(uint64_t what, int at)
 {
@@ -164,6 +153,8 @@ static void sample(struct nb_pcomm *pc, const struct nb_op_slot *s, bool whole)
 	choose_exec(&o, gpu);
 	if (GET(nb_prof.telemetry))
 		nb_tel_add(&pc->tel, &o);
+	if (GET(nb_prof.hooks))
+		nb_run_sample(&o, what >> W_P2P & 1);
 }
 
 /* Is there nothing more to come? */
@@ -174,7 +165,7 @@ static bool complete(const struct nb_op_slot *s, uint64_t word)
 
 	if ((word & STATE) != STOPPED || children_of(word))
 		return false;
-	return expect ? kernels_of(word) >= expect : !word_of(what, W_LATE);
+	return expect ? kernels_of(word) >= expect : !(what >> W_LATE & 1);
 }
 
 /*
@@ -282,7 +273,8 @@ static uint64_t start_coll(struct nb_pcomm *pc, const struct nb_descr *d)
 			     (uint64_t) !!(need & (NB_EVENT_BIT(KERNEL_CH) |
 						   NB_EVENT_BIT(PROXY_OP) |
 						   NB_EVENT_BIT(PROXY_STEP)))
-				     << W_LATE);
+				     << W_LATE |
+			     (uint64_t)(d->event == NB_EVENT_P2P) << W_P2P);
 	__atomic_store_n(&s->word, n << AT_NUMBER | OPEN, __ATOMIC_RELEASE);
 	return handle(pc, d->event, n);
 }
@@ -441,6 +433,7 @@ static uint64_t start_child(struct nb_pcomm *pc, const struct nb_descr *d)
 	for (int i = 0; i < 4; i++)
 		SET(c->waits[i], 0);
 	SET(c->bytes, 0);
+	SET(c->peer, (uint64_t)(uint32_t)d->peer);
 	SET(c->what, (uint64_t)d->event | (uint64_t)d->channel << C_CHANNEL |
 			     (uint64_t)(d->send != 0) << C_SEND |
 			     (uint64_t)d->has_timer << C_TIMER |
@@ -487,11 +480,35 @@ static void end_child(uint64_t parent, const struct nb_child_slot *c,
 	let_go(pc, s, parent & NB_HANDLE_NUMBER, kernel, now);
 }
 
+/* With what is known of its parents, if they still are who they were. */
+static void run_programs(const struct nb_pcomm *pc,
+			 const struct nb_child_slot *c, uint64_t now)
+{
+	uint64_t parent = GET(c->parent);
+	const struct nb_child_slot *op = NULL;
+	const struct nb_op_slot *task;
+	struct nb_pcomm *up;
+
+	if (kind_of(parent) == NB_EVENT_PROXY_OP) {
+		op = child_of(parent, &up);
+		if (op &&
+		    number_of(__atomic_load_n(&op->word, __ATOMIC_ACQUIRE)) !=
+			    (parent & NB_HANDLE_NUMBER))
+			op = NULL;
+		parent = op ? GET(op->parent) : 0;
+	}
+	task = slot_of(parent, &up);
+	if (task && number_of(__atomic_load_n(&task->word, __ATOMIC_ACQUIRE)) !=
+			    (parent & NB_HANDLE_NUMBER))
+		task = NULL;
+	nb_run_child(pc, c, op, task, now);
+}
+
 static void stop_child(uint64_t h)
 {
 	struct nb_pcomm *pc;
 	struct nb_child_slot *c = child_of(h, &pc);
-	uint64_t n = h & NB_HANDLE_NUMBER, word;
+	uint64_t n = h & NB_HANDLE_NUMBER, word, now;
 
 	if (!c) {
 		if (n)
@@ -503,7 +520,10 @@ static void stop_child(uint64_t h)
 		nb_events_lose(NB_LOST_STALE);
 		return;
 	}
-	end_child(GET(c->parent), c, nb_clock_ns());
+	now = nb_clock_ns();
+	if (GET(nb_prof.hooks))
+		run_programs(pc, c, now);
+	end_child(GET(c->parent), c, now);
 	__atomic_store_n(&c->word, n << AT_NUMBER | DONE, __ATOMIC_RELEASE);
 }
 

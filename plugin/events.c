@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "plugin/clock.h"
+#include "plugin/event_progs.h"
 #include "plugin/runtime.h"
 
 #define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
@@ -78,7 +79,8 @@ static uint32_t known(uint32_t abi)
 
 static uint32_t wanted(void)
 {
-	uint32_t tel = GET(nb_prof.telemetry), need = 0;
+	uint32_t tel = GET(nb_prof.telemetry);
+	uint32_t need = nb_events_of_hooks(GET(nb_prof.hooks));
 
 	if (tel & NB_TEL_ON)
 		need |= NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
@@ -112,6 +114,13 @@ void nb_events_telemetry(unsigned what)
 {
 	pthread_mutex_lock(&lock);
 	SET(nb_prof.telemetry, what & NB_TEL_ON ? what : 0);
+	tell_mask();
+	pthread_mutex_unlock(&lock);
+}
+
+void nb_events_ask(void)
+{
+	pthread_mutex_lock(&lock);
 	tell_mask();
 	pthread_mutex_unlock(&lock);
 }
@@ -293,6 +302,7 @@ void nb_events_turn(void)
 void nb_events_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	nb_event_progs_forked();
 	if (GET(nb_prof.nonce))
 		make_nonce();
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
@@ -308,6 +318,7 @@ void nb_events_end(void)
 		if (living(pc))
 			return;
 	}
+	nb_event_progs_end();
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
 

@@ -97,8 +97,8 @@ struct nb_child_slot {
 	uint64_t start, timer, timer_stop;
 	uint64_t since, wait; /* of a step: the state it is in, and from when */
 	uint64_t waits[4];    /* ns in each kind of wait */
-	uint64_t bytes, what;
-	uint64_t pad[3];
+	uint64_t bytes, what, peer;
+	uint64_t pad[2];
 };
 
 /* One rank of one communicator, as the profiler knows it. */
@@ -159,6 +159,8 @@ enum {
  */
 void nb_events_telemetry(unsigned what);
 unsigned nb_events_telemetry_now(void);
+/* Ask NCCL for what is needed now. */
+void nb_events_ask(void);
 /* The activation mask that all communicators have now. */
 unsigned nb_events_mask(void);
 uint64_t nb_events_lost(enum nb_lost why);
@@ -189,6 +191,8 @@ void nb_events_tell_size(uint32_t ranks, uint32_t nodes);
 
 /* ---- event_path.c and events.c share ---- */
 struct nb_prof {
+	uint32_t hooks;	    /* atomic: bits of hooks that have programs */
+	struct nb_gen *gen; /* atomic; whose programs run, or NULL */
 	uint32_t need;	    /* atomic: bits of events wanted */
 	uint32_t telemetry; /* atomic: NB_TEL_* */
 	uint32_t abi;

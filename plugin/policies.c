@@ -284,6 +284,10 @@ struct nb_gen_sum nb_runtime_policy_counts(const struct nb_runtime *rt,
 
 		if (k >= 0)
 			nb_gen_sum_add(&sum, &g->prog[k].sum);
+		for (uint32_t e = 0; g && e < g->nevents; e++)
+			if (g->event[e].prog == prog &&
+			    g->policy[g->event[e].policy].policy == p)
+				nb_gen_sum_add(&sum, &g->event[e].sum);
 	}
 	for (const struct nb_comm *c = rt->comms; c; c = c->next) {
 		uint32_t number;

@@ -14,6 +14,7 @@
 
 #include "plugin/begin.h"
 #include "plugin/control.h"
+#include "plugin/event_progs.h"
 #include "plugin/events.h"
 #include "plugin/fence.h"
 #include "plugin/segment.h"
@@ -141,6 +142,14 @@ static void retire(struct nb_runtime *rt, struct nb_gen *g)
 			nb_gen_sum_add(&rt->held[h].old[p->prog], &p->sum);
 		}
 	}
+	for (uint32_t i = 0; i < g->nevents; i++) {
+		const struct nb_gen_prog *p = &g->event[i];
+
+		for (uint32_t h = 0; h < rt->nheld; h++)
+			if (rt->held[h].policy == g->policy[p->policy].policy)
+				nb_gen_sum_add(&rt->held[h].old[p->prog],
+					       &p->sum);
+	}
 	nb_gen_put(g);
 }
 
@@ -264,6 +273,7 @@ void nb_runtime_sync(struct nb_runtime *rt)
 		rt->previous = rt->baseline;
 	rt->baseline = g;
 	rt->baseline_number = (uint32_t)n;
+	nb_events_use(g);
 	if (rt->staged == g)
 		rt->staged = NULL;
 	nb_runtime_remember(rt, (uint32_t)n, g);
@@ -275,6 +285,7 @@ void nb_runtime_tick(struct nb_runtime *rt)
 	nb_runtime_lock(rt);
 	nb_runtime_sync(rt);
 	nb_runtime_sweep(rt);
+	nb_events_use(rt->baseline);
 	for (struct nb_comm *c = rt->comms; c; c = c->next)
 		nb_comm_tell_mismatch(c);
 	nb_runtime_unlock(rt);
@@ -512,6 +523,7 @@ static int make(struct nb_runtime *rt)
 	nb_runtime_lock(rt);
 	load_policies(rt);
 	rt->first = rt->baseline;
+	nb_events_use(rt->baseline);
 	nb_runtime_unlock(rt);
 	number_baseline(rt);
 	tell(rt);

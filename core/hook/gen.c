@@ -25,6 +25,8 @@ static void destroy(struct nb_gen *g)
 	nb_chain_free(g->chain);
 	for (uint32_t i = 0; i < g->nprogs; i++)
 		nb_exec_free(g->prog[i].exec);
+	for (uint32_t i = 0; i < g->nevents; i++)
+		nb_exec_free(g->event[i].exec);
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		struct nb_gen_policy *gp = &g->policy[i];
 
@@ -168,7 +170,9 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 	struct nb_gen_policy *gp = &g->policy[i];
 	const struct nb_image *img = gp->policy->img;
 	struct nb_trace *trace = traced ? gp->policy->trace : NULL;
-	struct nb_gen_prog *gr = &g->prog[g->nprogs];
+	bool tuner = img->progs[k].hook == NB_HOOK_TUNER;
+	uint32_t *n = tuner ? &g->nprogs : &g->nevents;
+	struct nb_gen_prog *gr = tuner ? &g->prog[*n] : &g->event[*n];
 	int rc;
 
 	if (is_target(img, k)) {
@@ -176,33 +180,54 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 		*x = gp->targets[k];
 		return rc;
 	}
-	if (g->nprogs == NB_GEN_MAX_PROGS)
+	if (*n == NB_GEN_MAX_PROGS)
 		return nb_fail(err, NB_E_LIMIT, 0,
-			       "policy %s: more than %d tuner programs in one "
+			       "policy %s: more than %d %s programs in one "
 			       "generation",
-			       img->name, NB_GEN_MAX_PROGS);
+			       img->name, NB_GEN_MAX_PROGS,
+			       tuner ? "tuner" : "profiler");
 	rc = nb_exec_new(&gr->exec, img, k, gp->maps, trace, err);
 	if (rc)
 		return rc;
 	*x = gr->exec;
 	gr->policy = (uint16_t)i;
 	gr->prog = (uint16_t)k;
-	g->nprogs++;
+	gr->hook = (uint16_t)img->progs[k].hook;
+	if (!tuner)
+		g->hooks |= 1u << gr->hook;
+	(*n)++;
 	return 0;
+}
+
+/*
+ * The programs of one hook. They are linked by themselves, so that no tail
+ * call leads to a program that expects another context.
+ */
+static int bind_hook(struct nb_gen *g, uint32_t i, enum nb_hook hook,
+		     bool traced, struct nb_err *err)
+{
+	const struct nb_policy *p = g->policy[i].policy;
+	struct nb_exec *by_number[NB_IMAGE_MAX_PROGS] = { NULL };
+	bool any = false;
+	int rc = 0;
+
+	for (uint32_t k = 0; !rc && k < p->img->nprogs; k++)
+		if (p->img->progs[k].hook == hook) {
+			rc = bind_one(g, i, k, traced, &by_number[k], err);
+			any = true;
+		}
+	if (!rc && any)
+		rc = nb_exec_link(by_number, p->img->nprogs, err);
+	return rc;
 }
 
 /* Bind the programs of policy @i. @traced: to the policy's ring. */
 static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
 {
-	const struct nb_policy *p = g->policy[i].policy;
-	struct nb_exec *by_number[NB_IMAGE_MAX_PROGS] = { NULL };
 	int rc = 0;
 
-	for (uint32_t k = 0; !rc && k < p->img->nprogs; k++)
-		if (p->img->progs[k].hook == NB_HOOK_TUNER)
-			rc = bind_one(g, i, k, traced, &by_number[k], err);
-	if (!rc)
-		rc = nb_exec_link(by_number, p->img->nprogs, err);
+	for (unsigned h = 0; !rc && h < NB_NHOOKS; h++)
+		rc = bind_hook(g, i, (enum nb_hook)h, traced, err);
 	return rc;
 }
 
@@ -214,6 +239,10 @@ static struct nb_exec *find_exec(const struct nb_gen *g,
 		if (g->policy[g->prog[i].policy].policy == p &&
 		    g->prog[i].prog == prog)
 			return g->prog[i].exec;
+	for (uint32_t i = 0; i < g->nevents; i++)
+		if (g->policy[g->event[i].policy].policy == p &&
+		    g->event[i].prog == prog)
+			return g->event[i].exec;
 	for (uint32_t i = 0; i < g->npolicies; i++)
 		if (g->policy[i].policy == p && prog < p->img->nprogs)
 			return g->policy[i].targets[prog];
@@ -237,6 +266,13 @@ static uint32_t collect(const struct nb_gen *g, struct nb_chain_prog *prog)
 		prog[n++] = (struct nb_chain_prog){ g->prog[i].exec,
 						    p->aux[g->prog[i].prog],
 						    p->interpret, true };
+	}
+	for (uint32_t i = 0; i < g->nevents; i++) {
+		const struct nb_policy *p = g->policy[g->event[i].policy].policy;
+
+		prog[n++] = (struct nb_chain_prog){ g->event[i].exec,
+						    p->aux[g->event[i].prog],
+						    p->interpret, false };
 	}
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		const struct nb_gen_policy *gp = &g->policy[i];

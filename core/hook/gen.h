@@ -48,6 +48,7 @@ struct nb_gen_prog {
 	struct nb_exec *exec;
 	uint16_t policy; /* index into gen->policy */
 	uint16_t prog;	 /* index into its image's programs */
+	uint16_t hook;	 /* enum nb_hook */
 	/* Of users that went on to another generation (nb_gen_count_add);
 	 * atomic. */
 	struct nb_gen_sum sum;
@@ -63,6 +64,8 @@ struct nb_gen {
 	/* Hook tuner; beside nprogs, for a decision touches both. */
 	struct nb_gen_prog prog[NB_GEN_MAX_PROGS];
 	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
+	uint32_t nevents, hooks; /* bits 1 << enum nb_hook of those below */
+	struct nb_gen_prog event[NB_GEN_MAX_PROGS]; /* all other hooks */
 	uint32_t refs; /* atomic */
 };
 
@@ -200,6 +203,23 @@ static inline int nb_gen_run_tuner(const struct nb_gen *g,
 enum { NB_GEN_SAMPLE = 64 };
 int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
 		     struct nb_gen_count *count);
+
+/*
+ * nb_gen_run_event - run the programs of a profiler's hook in order
+ * @ctx: the hook's context, @size bytes that programs may see
+ *
+ * Any thread, concurrently; the caller keeps @g alive. No lock or allocation.
+ */
+static inline void nb_gen_run_event(struct nb_gen *g, enum nb_hook hook,
+				    void *ctx, uint64_t size)
+{
+	for (uint32_t i = 0; i < g->nevents; i++) {
+		if (g->event[i].hook != hook)
+			continue;
+		nb_exec_run(g->event[i].exec, ctx, size);
+		__atomic_fetch_add(&g->event[i].sum.runs, 1, __ATOMIC_RELAXED);
+	}
+}
 
 /* What a user counted of program @i, added to @sum. Any thread. */
 void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,

@@ -103,12 +103,54 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n)
 	return map_types;
 }
 
+#define FIELD_OF(ctx, name, type, access, label, unit, doc, source)              \
+	{ #name, #type, offsetof(struct ctx, name), sizeof(type), NB_##access, \
+	  NB_LABEL_##label, unit, doc, source },
+
 static const struct nb_field_spec fields_tuner[] = {
-#define FIELD(name, type, access, label, unit, doc, source)                \
-	{ #name,	#type,	     offsetof(struct ncclbpf_tuner, name), \
-	  sizeof(type), NB_##access, NB_LABEL_##label,                     \
-	  unit,		doc,	     source },
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_tuner, name, type, access, label, unit, doc, source)
 #include "core/tbl/hook_tuner.h"
+};
+
+static const struct nb_field_spec fields_coll_done[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_coll_done, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_coll_done.h"
+};
+
+static const struct nb_field_spec fields_p2p_done[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_p2p_done, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_p2p_done.h"
+};
+
+static const struct nb_field_spec fields_proxy_step[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_proxy_step, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_proxy_step.h"
+};
+
+static const struct nb_field_spec fields_kernel_ch[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_kernel_ch, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_kernel_ch.h"
+};
+
+static const struct nb_field_spec fields_group[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_group, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_group.h"
+};
+
+/* Bytes that programs may see. */
+enum {
+	SIZE_tuner = offsetof(struct ncclbpf_tuner, costs),
+	SIZE_coll_done = sizeof(struct ncclbpf_coll_done),
+	SIZE_p2p_done = sizeof(struct ncclbpf_p2p_done),
+	SIZE_proxy_step = sizeof(struct ncclbpf_proxy_step),
+	SIZE_kernel_ch = sizeof(struct ncclbpf_kernel_ch),
+	SIZE_group = sizeof(struct ncclbpf_group),
 };
 
 enum { NB_COHERENT = 1 };
@@ -118,7 +160,7 @@ static const struct nb_hook_spec hooks[NB_NHOOKS] = {
 	[NB_HOOK_##name] = { NB_HOOK_##name,                                 \
 			     word,                                           \
 			     "ncclbpf_" #ctx,                                \
-			     offsetof(struct ncclbpf_##ctx, costs),          \
+			     SIZE_##ctx,          \
 			     fields_##ctx,                                   \
 			     sizeof(fields_##ctx) / sizeof(fields_##ctx[0]), \
 			     coherent,                                       \

@@ -245,6 +245,8 @@ enum {
 
 /* Numbers from here on are ours: functions that objects name as externs. */
 enum { NB_HELPER_EXTERN = 0x10001 };
+/* And these ask about the decision of a tuner's context. */
+enum { NB_HELPER_TUNER = 0x20001 };
 
 struct nb_helper_spec {
 	int32_t id;

@@ -23,6 +23,31 @@ struct ncclbpf_tuner {
 #endif
 };
 
+struct ncclbpf_coll_done {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_coll_done.h"
+};
+
+struct ncclbpf_p2p_done {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_p2p_done.h"
+};
+
+struct ncclbpf_proxy_step {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_proxy_step.h"
+};
+
+struct ncclbpf_kernel_ch {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_kernel_ch.h"
+};
+
+struct ncclbpf_group {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_group.h"
+};
+
 enum ncclbpf_coll {
 #define NCCL_COLL(name, value, word) NCCL_COLL_##name = value,
 #include "core/tbl/nccl.h"

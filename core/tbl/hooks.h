@@ -6,9 +6,15 @@
  * word      its name, and the ELF section of its programs: SEC("word") or
  *           SEC("word/anything")
  * ctx       struct ncclbpf_<ctx>, rows in core/tbl/hook_<ctx>.h
- * coherent  NB_COHERENT: outputs and verdict must not depend on local data
+ * coherent  NB_COHERENT: outputs and verdict must not depend on local data; 0:
+ *           there are none
  * doc       one line
  */
 HOOK(TUNER, "tuner", tuner, NB_COHERENT, "before each collective: choose algorithm, protocol and number of channels")
+HOOK(COLL_DONE, "profiler/coll_done", coll_done, 0, "after each collective: how long it took, where that is known")
+HOOK(P2P_DONE, "profiler/p2p_done", p2p_done, 0, "after each send or receive")
+HOOK(PROXY_STEP, "profiler/proxy_step", proxy_step, 0, "after each chunk that went over the network")
+HOOK(KERNEL_CH, "profiler/kernel_ch", kernel_ch, 0, "after each channel of a kernel")
+HOOK(GROUP, "profiler/group", group, 0, "after each plan of a group was enqueued")
 
 #undef HOOK

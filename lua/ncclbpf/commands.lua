@@ -10,6 +10,7 @@ local map = require "ncclbpf.map"
 local mapset = require "ncclbpf.mapset"
 local mappop = require "ncclbpf.mappop"
 local policy = require "ncclbpf.policy"
+local stats = require "ncclbpf.stats"
 
 local M = {}
 
@@ -51,6 +52,9 @@ local own = {
 	{ "explain", "COLLECTIVE SIZE [comm=ID]", 2, 2, "observe", "what would be decided for a collective and why", comm.cmd_explain, names = "collectives" },
 	{ "decision tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "the last decisions; follow=yes: and those to come, until Ctrl-C or count=N", comm.cmd_decisions },
 	{ "trace tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "what policies printed; follow=yes: and what they will", comm.cmd_trace },
+	{ "telemetry", "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, "control", "measure every collective from now on, or no more; gpu=no, proxy=no: without the kernels', the network's times", stats.cmd_telemetry },
+	{ "stats", "[COLLECTIVE] [comm=ID] [count=N]", 0, 1, "observe", "what telemetry has measured, by collective, size, algorithm and protocol; -w: again every second", stats.cmd_stats, names = "collectives" },
+	{ "metrics", "[FILE]", 0, 1, "observe", "the same as Prometheus text, with Inspector's names; FILE: written there at once", stats.cmd_metrics, files = true },
 	{ "status", "", 0, 0, "observe", "the job: versions, policies, generation, communicators, counters", general.cmd_status },
 	{ "doctor", "", 0, 0, "observe", "look for settings and states that keep policies from working", general.cmd_doctor },
 	{ "change status", "", 0, 0, "observe", "the staged change, if any, and the fences of the last one", general.cmd_change_status },

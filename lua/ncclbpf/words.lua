@@ -67,6 +67,7 @@ M.options = {
 	json = { "j", "json", false, help = "-o json; -jp: indented" },
 	quiet = { "q", "quiet", false, help = "no header and no remarks" },
 	verbose = { "v", "verbose", false, help = "more: all outliers, how a refused program got there; -vv: every step" },
+	watch = { "w", "watch", false, help = "stats: again every second" },
 	["dry-run"] = { "n", "dry_run", false, help = "say what would be done" },
 	yes = { "y", "yes", false, help = "ask for no confirmation" },
 	color = { nil, "color", true, value = "WHEN", help = "auto, always or never" },

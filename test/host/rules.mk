@@ -4,7 +4,7 @@
 HOST := $(addprefix $(B)/test/host/,standin abi_check naive)
 tests: $(HOST)
 
-$(B)/test/host/standin: $(call o,test/host/standin.c test/host/nccl.c test/host/replay.c core/spec/spec.c)
+$(B)/test/host/standin: $(call o,test/host/standin.c test/host/nccl.c test/host/prof.c test/host/replay.c core/spec/spec.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
 
 $(B)/test/host/abi_check: $(call o,test/host/abi_check.c test/host/nccl.c core/spec/spec.c)
@@ -14,4 +14,4 @@ $(B)/test/host/naive: $(call o,test/host/naive.c plugin/begin.c plugin/segment.c
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 # Policies that answer well, impossibly and absurdly.
-tests: $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard test/corpus/answers/*.bpf.c))
+tests: $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard test/corpus/answers/*.bpf.c test/corpus/events/*.bpf.c))

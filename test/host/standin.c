@@ -8,8 +8,11 @@
 //	        [--min 1K] [--max 256M] [--factor 2] [--seconds S | --loops N]
 //	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
 //[--report FILE]
-//	        [--nodes N] [--no-nvls] [--comms N] [--hang]
+//	        [--nodes N] [--no-nvls] [--comms N] [--hang] [--events]
 //	        [--rank-env R:NAME=VALUE]...
+//
+// --events: the library is a profiler as well, and gets the events of each
+// collective as that release tells them.
 //
 // --rank-env: one process of --procs begins with another environment.
 // --hang: ranks that took different decisions stand still until SIGTERM, as
@@ -33,6 +36,7 @@
 
 #include "core/spec/spec.h"
 #include "test/host/nccl.h"
+#include "test/host/prof.h"
 #include "test/host/replay.h"
 
 enum { MAX_RANKS = 64, RING = 4096, MAX_COLLS = 5, MAX_ENV = 8 };
@@ -55,7 +59,8 @@ struct meeting {
 
 static struct {
 	int ranks, nodes, abi, comms;
-	bool procs, threads, nvls, hang;
+	bool procs, threads, nvls, hang, events;
+	int prof_abi;
 	int colls[MAX_COLLS], ncolls;
 	size_t min, max, factor;
 	double seconds;
@@ -69,6 +74,7 @@ static struct {
 } opt = { .ranks = 8,
 	  .nodes = 1,
 	  .abi = 5,
+	  .prof_abi = 5,
 	  .comms = 1,
 	  .nvls = true,
 	  .colls = { 4 },
@@ -82,6 +88,7 @@ static struct {
 
 static struct meeting *meet;
 static struct host_plugin plugin;
+static int prof_mask; /* one for the process, as NCCL has it */
 
 static double now(void)
 {
@@ -210,9 +217,33 @@ static void report(FILE *f, long loop, int coll, size_t bytes,
 struct rank {
 	int first, count; /* ranks of this thread */
 	struct host_comm comm[MAX_RANKS];
+	struct host_prof prof[MAX_RANKS];
 	FILE *report;
 	int rc;
 };
+
+/* What the profiler is told of it: the GPU's clock goes on by the time. */
+static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
+		 const struct host_choice *c)
+{
+	uint64_t ns = (uint64_t)(time_us(c, coll, bytes) * 1000);
+	struct host_coll k = { .func = coll,
+			       .algo = c->algo,
+			       .proto = c->proto,
+			       .datatype = 1,
+			       .channels =
+				       c->channels < 255 ? c->channels : 255,
+			       .ops = opt.nodes > 1 ? 2 : 0,
+			       .steps = 2,
+			       .seq = seq,
+			       .count = bytes,
+			       .gpu_from = 1 + seq * 1000000000,
+			       .gpu_to = 1 + seq * 1000000000 + ns };
+
+	if (coll == 2 || coll == 3) /* told for one rank */
+		k.count /= (size_t)opt.ranks;
+	host_prof_coll(p, &k);
+}
 
 /* One collective on all ranks of this thread, as a group call makes it. */
 static int collective(struct rank *me, uint64_t seq, long loop, int coll,
@@ -231,6 +262,8 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 			return rc;
 		}
 		publish(me->first + i, seq, &c);
+		if (opt.events)
+			tell(&me->prof[i], seq, coll, bytes, &c);
 		if (me->report && i == 0)
 			report(me->report, loop, coll, bytes, &c);
 	}
@@ -263,6 +296,20 @@ static int create(struct rank *me, uint64_t id)
 			.nvls = opt.nvls,
 			.algos = plugin.abi == 2 ? 6 : HOST_ALGOS
 		};
+		if (opt.events) {
+			me->prof[i] = (struct host_prof){
+				.mask = &prof_mask,
+				.name = "world",
+				.id = id,
+				.nodes = opt.nodes,
+				.ranks = opt.ranks,
+				.rank = me->first + i,
+			};
+			if (!host_prof_open(&me->prof[i], plugin.handle,
+					    opt.prof_abi) ||
+			    host_prof_init(&me->prof[i], logger))
+				return 1;
+		}
 		if (host_init(&me->comm[i], logger))
 			return 1;
 	}
@@ -292,8 +339,11 @@ static void *run(void *arg)
 			}
 			me->rc = one_loop(me, &seq, loop);
 		}
-		for (int i = 0; i < me->count; i++)
+		for (int i = 0; i < me->count; i++) {
 			me->rc |= host_fini(&me->comm[i]);
+			if (opt.events)
+				host_prof_fini(&me->prof[i]);
+		}
 	}
 	if (me->rc)
 		meet->failed = meet->stop = 1;
@@ -422,6 +472,21 @@ static int abi_of(const char *release)
 			     : 2;
 }
 
+/* And the profiler's. */
+static int prof_abi_of(const char *release)
+{
+	int minor = 0;
+
+	if (sscanf(release, "2.%d", &minor) != 1)
+		return 0;
+	return minor >= 29   ? 6
+	       : minor >= 28 ? 5
+	       : minor >= 27 ? 4
+	       : minor >= 26 ? 3
+	       : minor >= 24 ? 2
+			     : 1;
+}
+
 static bool option(const char *o, char *v)
 {
 	if (!strcmp(o, "ranks"))
@@ -431,7 +496,7 @@ static bool option(const char *o, char *v)
 	else if (!strcmp(o, "comms"))
 		opt.comms = atoi(v);
 	else if (!strcmp(o, "nccl"))
-		opt.abi = abi_of(v);
+		opt.abi = abi_of(v), opt.prof_abi = prof_abi_of(v);
 	else if (!strcmp(o, "coll"))
 		return collectives(v);
 	else if (!strcmp(o, "min"))
@@ -469,7 +534,8 @@ static bool options(int argc, char **argv)
 		{ "report", 1, NULL, 'x' },   { "table", 1, NULL, 'x' },
 		{ "rank-env", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
 		{ "threads", 0, NULL, 't' },  { "no-nvls", 0, NULL, 'n' },
-		{ "hang", 0, NULL, 'h' },     { NULL, 0, NULL, 0 }
+		{ "hang", 0, NULL, 'h' },     { "events", 0, NULL, 'e' },
+		{ NULL, 0, NULL, 0 }
 	};
 	int o, at;
 
@@ -479,6 +545,7 @@ static bool options(int argc, char **argv)
 		opt.procs |= o == 'p';
 		opt.threads |= o == 't';
 		opt.hang |= o == 'h';
+		opt.events |= o == 'e';
 		opt.nvls &= o != 'n';
 	}
 	return optind == argc && opt.ranks > 0 && opt.ranks <= MAX_RANKS &&

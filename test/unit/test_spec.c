@@ -427,6 +427,12 @@ START_TEST(sections_name_hooks)
 	ck_assert_str_eq(h->word, "tuner");
 	ck_assert_ptr_eq(nb_spec_hook(h->id), h);
 	ck_assert_ptr_eq(nb_spec_hook_section("tuner/allreduce"), h);
+	ck_assert_str_eq(nb_spec_hook_section("profiler/coll_done")->ctx_struct,
+			 "ncclbpf_coll_done");
+	ck_assert_str_eq(nb_spec_hook_section("profiler/group/mine")->word,
+			 "profiler/group");
+	ck_assert_ptr_null(nb_spec_hook_section("profiler"));
+	ck_assert_ptr_null(nb_spec_hook_section("profiler/groups"));
 	ck_assert_ptr_null(nb_spec_hook_section("tunerx"));
 	ck_assert_ptr_null(nb_spec_hook_section("tune"));
 	ck_assert_ptr_null(nb_spec_hook_section(""));

@@ -1,0 +1,311 @@
+-- SPDX-License-Identifier: MIT
+-- What telemetry has measured, for people and for Prometheus.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.errors"
+local read = require "ncclbpf.read"
+local session = require "ncclbpf.session"
+local units = require "ncclbpf.units"
+
+local M = {}
+
+local TIMES = { "enqueue", "gpu", "proxy", "exec" }
+local PARTS = { "count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns" }
+
+local function us(v)
+	if type(v) ~= "number" then return nil end
+	return v < 100000 and ("%.1f"):format(v / 1000) or ("%.0f"):format(v / 1000)
+end
+
+local function gbs(v)
+	if type(v) ~= "number" then return nil end
+	return v < 10 and ("%.2f"):format(v) or ("%.1f"):format(v)
+end
+
+local function choice(t)
+	local a, p = read.text(t.algo), read.text(t.proto)
+	return (a or p) and ("%s/%s"):format(a or "?", p or "?") or "-"
+end
+
+-- One flat row: exec = {p50_ns=1} becomes exec_p50_ns = 1.
+local function flat(t)
+	local row = {}
+	for k, v in pairs(t) do
+		if type(v) ~= "table" then row[k] = v end
+	end
+	for _, name in ipairs(TIMES) do
+		local time = read.record(t[name])
+		for _, part in ipairs(PARTS) do row[name .. "_" .. part] = time[part] end
+	end
+	row.ran = choice(t)
+	-- several ranks in one process are told apart by their rank
+	row.slot = t.comm_rank
+	return row
+end
+M.flat = flat
+
+local function rows_of(ctx)
+	local want = ctx.args[1] and ctx.args[1]:lower()
+	return function(d)
+		local rows = {}
+		for _, t in ipairs(read.list(d, "rows")) do
+			if not want or t.coll == want then rows[#rows + 1] = flat(t) end
+		end
+		return rows
+	end
+end
+
+local function line_of(ctx)
+	local comm = ctx.opt.comm or ctx.flags.comm
+	return "stats" .. (comm and " comm=" .. session.quote(comm) or "")
+end
+
+local function state(per)
+	local on, silent, gpu, proxy, lost = 0, 0, 0, 0, {}
+	for _, r in ipairs(per) do
+		local d = r.data
+		if d.telemetry == true then on = on + 1 end
+		if d.gpu == true then gpu = gpu + 1 end
+		if d.proxy == true then proxy = proxy + 1 end
+		if read.number(d.profiler_abi) == 0 then silent = silent + 1 end
+		for k, v in pairs(read.record(d.lost)) do
+			if type(v) == "number" and v > 0 then lost[k] = (lost[k] or 0) + v end
+		end
+	end
+	return on, silent, gpu, proxy, lost
+end
+
+local function head(per)
+	local on, _, gpu, proxy = state(per)
+	if on == 0 then return "telemetry is off" end
+	local with = {}
+	if gpu > 0 then with[#with + 1] = "GPU" end
+	if proxy > 0 then with[#with + 1] = "proxy" end
+	return ("telemetry is on%s%s; times within 6.25 %%"):format(on < #per and (" in %d of %d processes"):format(on, #per) or "",
+		#with > 0 and ", with " .. table.concat(with, " and ") .. " times" or "")
+end
+
+local function foot(per)
+	local on, silent, _, _, lost = state(per)
+	local t = {}
+	if silent > 0 then
+		t[#t + 1] = ("note: NCCL has called no profiler in %d of %d processes"):format(silent, #per)
+		t[#t + 1] = "hint: start the job with NCCL_PROFILER_PLUGIN set like NCCL_TUNER_PLUGIN (NCCL 2.23 or newer)"
+	elseif on == 0 then
+		t[#t + 1] = "hint: telemetry on"
+	end
+	local names = {}
+	for k in pairs(lost) do names[#names + 1] = k end
+	table.sort(names)
+	for i, k in ipairs(names) do names[i] = ("%s %d"):format(k, lost[k]) end
+	if #names > 0 then t[#t + 1] = "note: events that do not count: " .. table.concat(names, ", ") end
+	return t
+end
+
+local function columns()
+	local c = {
+		{ "comm", wide = true }, { "coll" }, { "bytes_from", title = "SIZE", num = true, show = units.bytes },
+		{ "bytes_last", title = "LAST", num = true, wide = true, merge = "max", show = units.bytes },
+		{ "ran", title = "RAN", people = true }, { "channels", title = "CH", num = true, merge = "max" },
+		{ "count", num = true, merge = "range" },
+		-- the slowest rank is what the others wait for
+		{ "enqueue_mean_ns", title = "ENQUEUE us", num = true, merge = "max", show = us },
+		{ "gpu_p50_ns", title = "GPU us", num = true, merge = "max", show = us },
+		{ "proxy_p50_ns", title = "PROXY us", num = true, merge = "max", show = us },
+		{ "exec_p50_ns", title = "P50 us", num = true, merge = "max", show = us },
+		{ "exec_p99_ns", title = "P99 us", num = true, merge = "max", show = us },
+		{ "algbw_gbs", title = "ALG GB/s", num = true, wide = true, merge = "min", show = gbs },
+		{ "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs },
+	}
+	local shown = {}
+	for _, x in ipairs(c) do shown[x[1]] = true end
+	for _, name in ipairs { "bytes_to", "algo", "proto", "comm_rank", "ranks", "nodes", "source" } do c[#c + 1] = { name, flat = true } end
+	for _, name in ipairs(TIMES) do
+		for _, part in ipairs(PARTS) do
+			local field = name .. "_" .. part
+			if not shown[field] then c[#c + 1] = { field, num = true, flat = true } end
+		end
+	end
+	return c
+end
+
+function M.cmd_stats(ctx)
+	if ctx.flags.watch then
+		ctx.flags.watch = false
+		local line = { "watch", "1", "stats" }
+		line[#line + 1] = ctx.args[1]
+		for _, k in ipairs { "comm", "count" } do
+			if ctx.opt[k] then table.insert(line, k == "count" and 3 or #line + 1, k .. "=" .. ctx.opt[k]) end
+		end
+		return { status = ctx.app:run(line, { flags = ctx.flags }) }
+	end
+	local result, err = read.command(ctx, {
+		schema = "stats/1", line = line_of(ctx), opts = { list = "rows" }, rows = rows_of(ctx), name = "coll",
+		id = function(row) return ("%s %s %s %s"):format(row.comm, row.coll, row.bytes_from, row.ran) end,
+		empty = "nothing measured yet", head = head, foot = foot, columns = columns(),
+		arrange = function(merged)
+			table.sort(merged, function(a, b)
+				if a.comm ~= b.comm then return tostring(a.comm) < tostring(b.comm) end
+				if a.coll ~= b.coll then return tostring(a.coll) < tostring(b.coll) end
+				if a.bytes_from ~= b.bytes_from then return read.number(a.bytes_from) < read.number(b.bytes_from) end
+				return a.ran < b.ran
+			end)
+			return merged
+		end,
+	})
+	return result, err
+end
+
+function M.cmd_telemetry(ctx)
+	local word = ctx.args[1]
+	if word ~= "on" and word ~= "off" and word ~= "clear" then
+		return nil, errors.new("usage", ("telemetry %s: on, off or clear wanted"):format(word))
+	end
+	local line = session.line { "telemetry", word }
+	for _, k in ipairs { "gpu", "proxy" } do
+		local v = ctx.opt[k]
+		if v and v ~= "yes" and v ~= "no" then return nil, errors.new("usage", ("%s=%s: yes or no wanted"):format(k, v)) end
+		if v then line = line .. (" %s=%s"):format(k, v) end
+	end
+	return read.command(ctx, {
+		schema = "telemetry/1", line = line, id = "telemetry", foot = foot,
+		columns = { { "telemetry" }, { "gpu", title = "GPU" }, { "proxy" }, { "events" } },
+		rows = function(d)
+			local function word_of(v) return v == true and "on" or "off" end
+			return { { telemetry = word_of(d.telemetry), gpu = word_of(d.gpu), proxy = word_of(d.proxy),
+				events = table.concat(type(d.events) == "table" and d.events or {}, " ") } }
+		end,
+	})
+end
+
+-- ---- Prometheus ------------------------------------------------------------------------
+
+local function escaped(v)
+	return (tostring(v):gsub("\\", "\\\\"):gsub("\"", "\\\""):gsub("\n", "\\n"))
+end
+
+local function labels(list)
+	local t = {}
+	for i, l in ipairs(list) do t[i] = ('%s="%s"'):format(l[1], escaped(l[2])) end
+	return table.concat(t, ",")
+end
+
+-- Inspector's names: "AllReduce", "RING_SIMPLE", "1-2MB".
+local NAMES = { broadcast = "Broadcast", reduce = "Reduce", allgather = "AllGather", reducescatter = "ReduceScatter",
+	allreduce = "AllReduce", sendrecv = "SendRecv", send = "Send", recv = "Recv" }
+
+local function message_size(from)
+	local names, n, i = { "B", "KB", "MB", "GB", "TB" }, math.max(read.number(from), 1), 1
+	while n >= 1024 and i < #names do n, i = n // 1024, i + 1 end
+	return ("%d-%d%s"):format(n, n * 2, names[i])
+end
+
+local families = {
+	{ "nccl_bus_bandwidth_gbs", "gauge", "NCCL bus bandwidth for collective operations in GB/s", "busbw_gbs", 1, false },
+	{ "nccl_collective_algobw_gbs", "gauge", "NCCL algorithm bandwidth for collective operations in GB/s", "algbw_gbs", 1, false },
+	{ "nccl_collective_exec_time_microseconds", "gauge", "NCCL collective execution time, the mean", "exec_mean_ns", 1e-3, false },
+	{ "nccl_p2p_bus_bandwidth_gbs", "gauge", "NCCL bus bandwidth for sends and receives in GB/s", "busbw_gbs", 1, true },
+	{ "nccl_p2p_exec_time_microseconds", "gauge", "NCCL send or receive execution time, the mean", "exec_mean_ns", 1e-3, true },
+	{ "ncclbpf_collectives_total", "counter", "Operations measured", "count", 1 },
+}
+
+-- @per: { {member, data} } of stats, @status: of status by pid. -> text
+function M.prometheus(per, status)
+	local out = {}
+	local function family(name, kind, help)
+		out[#out + 1] = ("# HELP %s %s"):format(name, help)
+		out[#out + 1] = ("# TYPE %s %s"):format(name, kind)
+	end
+	local function sample(name, list, v)
+		out[#out + 1] = ("%s{%s} %s"):format(name, labels(list), math.type(v) == "integer" and tostring(v) or ("%.9g"):format(v))
+	end
+	local function base(r)
+		local s = read.record(status[r.member.pid])
+		return { { "slurm_job_id", read.text(s.job) or "unknown" }, { "node", read.text(s.host) or "unknown" }, { "pid", r.member.pid } }
+	end
+	for _, f in ipairs(families) do
+		local lines, open = {}, false
+		for _, r in ipairs(per) do
+			for _, t in ipairs(read.list(r.data, "rows")) do
+				local row = flat(t)
+				local p2p = row.coll == "send" or row.coll == "recv" or row.coll == "sendrecv"
+				local v = row[f[4]]
+				if type(v) == "number" and (f[6] == nil or f[6] == p2p) then
+					local l = base(r)
+					l[#l + 1] = { "rank", row.comm_rank }
+					l[#l + 1] = { "comm_id", "0x" .. tostring(row.comm) }
+					l[#l + 1] = { "comm_name", read.text(row.name) or "unknown" }
+					l[#l + 1] = { "n_nodes", row.nodes }
+					l[#l + 1] = { "nranks", row.ranks }
+					l[#l + 1] = { p2p and "p2p_operation" or "collective", NAMES[row.coll] or "unknown" }
+					l[#l + 1] = { "message_size", message_size(row.bytes_from) }
+					if not p2p then
+						l[#l + 1] = { "algo_proto", ("%s_%s"):format(read.text(row.algo) or "?", read.text(row.proto) or "?"):upper() }
+					end
+					l[#l + 1] = { "coll_timing_source", read.text(row.source) or "none" }
+					lines[#lines + 1] = { l, f[5] == 1 and v or v * f[5] }
+				end
+			end
+		end
+		for _, x in ipairs(lines) do
+			if not open then family(f[1], f[2], f[3]) end
+			open = true
+			sample(f[1], x[1], x[2])
+		end
+	end
+	family("ncclbpf_events_lost_total", "counter", "Profiler events that do not count")
+	for _, r in ipairs(per) do
+		local names = {}
+		for k in pairs(read.record(r.data.lost)) do names[#names + 1] = k end
+		table.sort(names)
+		for _, k in ipairs(names) do
+			local l = base(r)
+			l[#l + 1] = { "reason", k }
+			sample("ncclbpf_events_lost_total", l, r.data.lost[k])
+		end
+	end
+	local own = {
+		{ "ncclbpf_decisions_total", "counter", "Decisions of the tuner", "decisions" },
+		{ "ncclbpf_generation", "gauge", "Generation that new communicators begin with", "generation" },
+	}
+	for _, f in ipairs(own) do
+		family(f[1], f[2], f[3])
+		for _, r in ipairs(per) do
+			local v = read.record(status[r.member.pid])[f[4]]
+			if type(v) == "number" then sample(f[1], base(r), v) end
+		end
+	end
+	family("ncclbpf_build_info", "gauge", "Version of the plugin")
+	for _, r in ipairs(per) do
+		local l = base(r)
+		l[#l + 1] = { "version", read.text(read.record(status[r.member.pid]).version) or "unknown" }
+		sample("ncclbpf_build_info", l, 1)
+	end
+	return table.concat(out, "\n") .. "\n"
+end
+
+function M.cmd_metrics(ctx)
+	local per, data, failure = read.ask(ctx, line_of(ctx), { list = "rows" })
+	if not per then return nil, data end
+	local status = {}
+	for _, r in ipairs(read.ask(ctx, "status") or {}) do status[r.member.pid] = r.data end
+	local text = M.prometheus(per, status)
+	local file = ctx.args[1]
+	if file then
+		-- written beside and renamed: a collector never reads half of it
+		local f, why = io.open(file .. ".new", "w")
+		if not f then return nil, errors.new("cannot_create", ("%s: %s"):format(file, why)) end
+		local good = f:write(text)
+		good = f:close() and good
+		if good then good, why = os.rename(file .. ".new", file) end
+		if not good then
+			os.remove(file .. ".new")
+			return nil, errors.new("cannot_create", ("%s: %s"):format(file, why or "cannot be written"))
+		end
+		local _, lines = text:gsub("\n", "")
+		return { schema = "metrics/1", data = { file = file, lines = lines }, failure = failure,
+			text = ("%s: %d lines"):format(file, lines) }
+	end
+	return { schema = "metrics/1", data = { text = text }, text = text:gsub("\n$", ""), failure = failure, prose = true }
+end
+
+return M

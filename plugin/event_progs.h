@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_EVENT_PROGS_H
+#define NB_PLUGIN_EVENT_PROGS_H
+
+#include "plugin/events.h"
+
+/*
+ * Programs on the profiler's hooks. They run in whichever thread brings the
+ * event, those of the generation that new communicators begin with.
+ */
+struct nb_gen;
+
+/*
+ * nb_events_use - run the programs of @gen from now on; it may have none
+ *
+ * Under the runtime's lock. The one before is let go when no thread runs it
+ * any more: nb_events_drain, or here if too many wait.
+ */
+void nb_events_use(struct nb_gen *gen);
+void nb_events_drain(void);
+/* After a fork, in the child: nobody runs anything. */
+void nb_event_progs_forked(void);
+void nb_event_progs_end(void);
+
+/* Does a hook have programs? enum nb_hook. */
+static inline bool nb_events_hooked(unsigned hook)
+{
+	return __atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) >> hook & 1;
+}
+/* Bits of events that hooks @hooks need. */
+uint32_t nb_events_of_hooks(uint32_t hooks);
+
+/* Run them; NCCL's threads. */
+void nb_run_sample(const struct nb_sample *s, bool p2p);
+/* The child is the caller's alone; @op, @task: its ProxyOp's and its
+ * collective's slots, which others may be writing; may be NULL. */
+void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,
+		  const struct nb_child_slot *op, const struct nb_op_slot *task,
+		  uint64_t now);
+
+/* A slot's "what". */
+enum {
+	W_FUNC = 0,
+	W_ALGO = 8,
+	W_PROTO = 16,
+	W_CHANNELS = 24,
+	W_EXPECT = 32,
+	W_LATE = 40,
+	W_P2P = 41
+};
+/* And a child's. */
+enum { C_KIND = 0, C_CHANNEL = 8, C_SEND = 16, C_TIMER = 17, C_STEP = 32 };
+
+#endif

@@ -1,0 +1,10 @@
+// EXPECT: ctx_bounds
+// SPDX-License-Identifier: MIT
+// A group's context is shorter than a collective's.
+#include "ncclbpf_policy.h"
+
+SEC("profiler/group")
+int event_read_past_its_end(struct ncclbpf_group *ctx)
+{
+	return ((volatile struct ncclbpf_coll_done *)ctx)->channels;
+}

@@ -1,0 +1,196 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Telemetry and profiler programs in a running job of the stand-in host: what
+# NCCL is asked for follows need, what is measured is what the host says, and
+# people, programs and Prometheus get it.
+. "$TOP/test/script/shell_lib.sh"
+[ -x "$B/test/host/standin" ] || skip_all "telemetry" "the stand-in host was not built"
+trap finish EXIT
+cd "$T" || exit 1
+P=$B/libncclbpf.so
+
+standin() { # JOB [NAME=value...] -- ARGS...
+	name=$1
+	shift
+	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name timeout 200 env "$@" --events \
+		--seconds 180 --pause-ms 2 >"$T/$name.out" 2>&1 &
+	jobs="$jobs $!"
+	job=$!
+	await timeout 20 "$S" -q attach "$name" >/dev/null 2>&1
+}
+
+# truth CODE: Lua over the answer in $T/out: d its data, row(coll) a row that
+# has GPU times
+cat >lib.lua <<'L'
+local ok, d = pcall(function() return require "ncclbpf.core".decode(io.read "a") end)
+assert(ok, d)
+if d.data then d = d.data end
+function each(f)
+	for _, p in ipairs(d.processes) do
+		for _, r in ipairs(p.data.rows or {}) do f(r, p) end
+	end
+end
+function all(f)
+	local n = 0
+	each(function(r, p) n = n + 1 assert(f(r, p), require "ncclbpf.core".encode(r)) end)
+	return n
+end
+L
+truth() {
+	cp "$T/out" "$T/truth.in"
+	lua_run -e "$(cat lib.lua) $1" <"$T/truth.in" 2>>"$T/why"
+}
+asked() { # TEXT: what stats says contains it
+	run -J one -o json stats
+	grep -q -e "$1" "$T/out"
+}
+
+standin one NCCL_DEBUG= "$B/test/host/standin" --ranks 4 --procs --nccl 2.28.9 --min 4K --max 4M --factor 1024
+await asked '"profiler_abi":5'
+run -J one -o table stats
+has "nothing is measured before it is asked for" out "nothing measured yet"
+run -J one -o json stats
+truth 'for _, p in ipairs(d.processes) do assert(p.data.telemetry == false and #p.data.events == 0) end'
+ok "and NCCL is asked for nothing" $?
+status 64 "telemetry of nothing" -J one telemetry perhaps
+status 64 "an option's value" -J one telemetry on gpu=maybe
+status 0 "telemetry on" -J one -o table telemetry on
+has "says which events NCCL is asked for" out "coll p2p proxy_op kernel_ch"
+full() {
+	run -J one -o json stats
+	truth 'local n = all(function(r) return r.gpu and r.gpu.count > 20 end) assert(n == 8)' 2>/dev/null
+}
+await full
+run -J one -o json comm show
+cp out comm.json
+run -J one -o json stats
+cat >model.lua <<'L'
+local f = assert(io.open "comm.json")
+local comm = require "ncclbpf.core".decode(f:read "a").data
+local cost = {}
+for _, t in ipairs(comm.processes[1].data.table) do cost[t.bytes_from] = t.cost_us * 1000 end
+local n = all(function(r)
+	local want = cost[r.bytes_from]
+	local factor = 2 * (r.ranks - 1) / r.ranks
+	return r.coll == "allreduce" and r.ranks == 4 and r.source == "kernel_gpu" and want
+		and math.abs(r.exec.mean_ns - want) < 2 and math.abs(r.exec.p50_ns - want) <= want / 16
+		and math.abs(r.algbw_gbs - r.bytes_last / want) < 0.01 * r.algbw_gbs
+		and math.abs(r.busbw_gbs / r.algbw_gbs - factor) < 1e-6
+		and r.enqueue.count >= r.exec.count
+end)
+assert(n == 8, n)
+L
+truth "$(cat model.lua)"
+ok "times and bandwidths are the host's" $?
+run -J one -o table stats
+has "for people" out "telemetry is on, with GPU and proxy times" "COLL" "P50 us" "BUS GB/s" "allreduce" "4K" "4M"
+run -J one -o csv stats allreduce
+head -1 out | grep -q 'coll.*exec_p50_ns.*' && head -1 out | grep -q 'busbw_gbs' && [ "$(wc -l <out)" -eq 9 ]
+ok "as CSV, a line for each rank and row" $?
+run -J one -o ndjson stats
+[ "$(grep -c '"coll":"allreduce"' out)" -ge 1 ]
+ok "as NDJSON" $?
+run -J one -o table stats broadcast
+has "one collective alone" out "nothing measured yet"
+run -J one -o table stats -w count=2
+[ "$rc" -eq 0 ] && [ "$(grep -c 'telemetry is on' out)" -eq 2 ]
+ok "stats -w shows it again" $?
+
+run -J one metrics
+awk '/^# TYPE/ { type[$3] = $4; next } /^#/ { help[$3] = 1; next }
+	{ name = $1; sub(/\{.*/, "", name) }
+	!(name in type) || !(name in help) || $NF !~ /^[-+0-9.e]+$/ || $0 !~ /\{([a-z_]+="[^"]*",?)*\} / { print; bad = 1 }
+	END { exit bad }' out >why
+ok "metrics are Prometheus text" $?
+has "with Inspector's names and labels" out 'nccl_bus_bandwidth_gbs{' 'nccl_collective_exec_time_microseconds{' \
+	'collective="AllReduce"' 'message_size="4-8MB"' 'algo_proto="' 'n_nodes="1"' 'nranks="4"' 'slurm_job_id="one"'
+if command -v promtool >/dev/null; then
+	# its advice on Inspector's names and units is not ours to take
+	promtool check metrics <out >why 2>&1
+	! grep -qi 'error\|parse' why
+	ok "promtool reads them" $?
+fi
+status 0 "metrics into a file" -J one metrics m.prom
+grep -q '^ncclbpf_build_info{' m.prom && [ ! -e m.prom.new ]
+ok "which is there at once" $?
+status 73 "or cannot be" -J one metrics /nonexistent/m.prom
+
+status 0 "telemetry off" -J one -o table telemetry off
+run -J one -o json stats
+truth 'for _, p in ipairs(d.processes) do assert(p.data.telemetry == false and #p.data.events == 0) end'
+ok "NCCL is asked for nothing again" $?
+status 0 "telemetry clear" -J one telemetry clear
+empty() {
+	run -J one -o json stats
+	truth 'all(function() return false end)' 2>/dev/null || { run -J one telemetry clear; return 1; }
+}
+await empty
+ok "and nothing comes any more" $?
+
+# programs come and go with policies
+[ -e "$B/test/corpus/events/hooks.policy" ] || {
+	echo "1..$tests"
+	exit $wrong
+}
+H=$B/test/corpus/events/hooks.policy
+status 0 "a policy for six hooks" -J one policy load "$H"
+status 0 "in use" -J one policy use hooks
+await asked '"events":\["group","coll","p2p","proxy_op","proxy_step","kernel_ch"\]'
+ok "NCCL is asked for what its hooks need" $?
+cat >seen.lua <<'L'
+for _, p in ipairs(d.processes) do
+	local e = p.data.entries or p.data.elements
+	local function at(i) return e[i + 1].value end
+	for _, i in ipairs(WANT) do assert(at(i).count > 0, i) end
+	local c, k, g = at(1), at(4), at(5)
+	assert(c.what == (4 << 16 | c.what & 0xffff) and c.ranks == RANKS and c.comm_id == k.comm_id and c.comm_id ~= 0)
+	assert(c.rank == p.rank and k.rank == p.rank and g.rank == p.rank)
+	assert((c.bytes == 4096 or c.bytes == 4 << 20) and c.ns > 1000 and c.channels > 0)
+	assert(k.what == c.what or k.bytes ~= c.bytes)
+	assert(k.ns > 1000)
+end
+L
+seen() { # JOB WANT RANKS
+	run -J "$1" -o json map dump seen
+	truth "WANT, RANKS = $2, $3 $(cat seen.lua)"
+}
+await seen one '{0, 1, 4, 5}' 4 2>/dev/null
+seen one '{0, 1, 4, 5}' 4
+ok "each hook's program saw its events" $?
+run -J one -o json policy list
+truth 'for _, p in ipairs(d.processes) do for _, q in ipairs(p.data.policies[1].programs) do
+	if q.hook == "profiler/coll_done" then assert(q.runs > 0 and q.engine) end end end'
+ok "their runs are counted" $?
+status 0 "no policy" -J one policy use none
+await asked '"events":\[\]'
+ok "nor any event" $?
+kill $job
+
+# from the start, two nodes, another version
+standin two NCCLBPF_POLICY="$H" "$B/test/host/standin" --ranks 2 --procs --nodes 2 --nccl 2.30.7 --min 4K --max 4K
+await seen two '{0, 1, 3, 4, 5}' 2 2>/dev/null
+run -J two -o json map dump seen
+truth 'for _, p in ipairs(d.processes) do
+	local s = (p.data.entries or p.data.elements)[4].value
+	assert(s.count > 0 and s.bytes == 4096 and s.ns == 1 and s.what >> 16 == 4 and s.rank == p.rank)
+end'
+ok "steps over the network: func, bytes, waits" $?
+kill $job
+# the example
+if [ -e "$B/policies/latency.policy" ]; then
+	standin three NCCLBPF_POLICY="$B/policies/latency.policy" "$B/test/host/standin" --ranks 2 --threads --nccl 2.23.4 --min 4K --max 4K --nodes 2
+	shown() {
+		run -J three -o json map dump latency
+		truth 'for _, p in ipairs(d.processes) do
+			local v = (p.data.entries or p.data.elements)[1]
+			local n = 0
+			for _, b in ipairs(v.value.bucket) do n = n + b end
+			assert(v.key.coll == 4 and v.key.size_log2 == 12 and v.value.asked > 0 and n > 0 and v.value.sum_ns > 0)
+		end'
+	}
+	await shown 2>/dev/null
+	ok "the example policy fills its histogram, with the oldest version" $?
+	kill $job
+fi
+finish
+trap - EXIT
