@@ -94,7 +94,7 @@ function table(name,    file, line) {
 
 /^<!-- end -->$/ { skip = 0 }
 !skip { print }
-/^<!-- table [a-z_]+ -->$/ {
+/^<!-- table [a-z0-9_]+ -->$/ {
 	table($3)
 	skip = 1
 }
