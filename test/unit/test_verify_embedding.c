@@ -18,8 +18,6 @@
 enum { MAX_STEPS = 30000, RUNS = 3, PAIRS = 2 };
 
 static uint64_t cut;
-/* why the last program was refused */
-static enum nb_finding_class refusal;
 
 static void dump(uint64_t program, const char *what)
 {
@@ -90,7 +88,6 @@ static bool accepted(bool coherence_off, bool watch)
 	ck_assert_msg(!nb_verify(&v, &em_prog.img, 0, &o, &err), "%s",
 		      err.text);
 	yes = v->accepted;
-	refusal = v->finding.cls;
 	ck_assert(yes || v->finding.cls != NB_FIND_NONE);
 	if (!yes && getenv("EMBED_REFUSALS"))
 		printf("# refused at %u: %u %s | %s\n", v->finding.pc,
@@ -107,7 +104,7 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 }
 
 static struct tally {
-	uint64_t programs, safe, loose, coherent, apart;
+	uint64_t programs, safe, loose, exactly, coherent, apart;
 	uint64_t with[EM_NFEATURES];
 } all;
 
@@ -176,11 +173,9 @@ static void judge(uint64_t p)
 	held = accepted(true, true);
 	coherent = accepted(false, false);
 	if (!coherent && !accepted(true, false)) {
-		/* Near the limits either way of walking may be longer. */
-		ck_assert_msg(!held || refusal == NB_FIND_COMPLEXITY ||
-				      refusal == NB_FIND_MEMORY,
-			      "program %llu: only walked exactly accepted",
-			      (unsigned long long)p);
+		/* Where loops are widened, and near the limits, either walk
+		 * may come further: nothing is wrong with that. */
+		all.exactly += held;
 		return;
 	}
 	all.safe += held;
@@ -193,12 +188,14 @@ static void judge(uint64_t p)
 
 static void report(void)
 {
+	typedef unsigned long long ull;
+
 	printf("# %llu programs: %llu accepted and run, and %llu that only "
-	       "pass where less matters; %llu accepted as coherent, where "
-	       "%llu pairs of runs took different ways; %llu runs cut short\n",
-	       (unsigned long long)all.programs, (unsigned long long)all.safe,
-	       (unsigned long long)all.loose, (unsigned long long)all.coherent,
-	       (unsigned long long)all.apart, (unsigned long long)cut);
+	       "pass where less matters, %llu that only pass where all does; "
+	       "%llu accepted as coherent, where %llu pairs of runs took "
+	       "different ways; %llu runs cut short\n",
+	       (ull)all.programs, (ull)all.safe, (ull)all.loose,
+	       (ull)all.exactly, (ull)all.coherent, (ull)all.apart, (ull)cut);
 	for (int i = 0; i < EM_NFEATURES; i++)
 		printf("# %7llu with %s\n", (unsigned long long)all.with[i],
 		       em_feature_words[i]);
@@ -219,6 +216,8 @@ START_TEST(accepted_programs_keep_their_promises)
 		      "the generator makes too few good ones");
 	ck_assert_msg(all.coherent * 5 > runs,
 		      "the generator makes too few coherent ones");
+	ck_assert_msg(all.exactly * 1000 < runs,
+		      "walks for a job refuse what exact ones accept");
 	ck_assert_msg(cut * 20 < all.safe * RUNS,
 		      "too many runs are cut short");
 	for (int i = 0; i < EM_NFEATURES; i++)
