@@ -181,6 +181,7 @@ int kernel_judge(struct kernel *k, const struct nb_slot *slots, uint32_t n)
 		free(copy);
 		return rc;
 	}
+	k->error = rc;
 	rc = load(k, copy, n, true);
 	free(copy);
 	return rc == -EAGAIN ? rc : 0;

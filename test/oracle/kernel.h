@@ -17,6 +17,7 @@ struct kernel {
 	uint32_t nmaps;
 	bool locks; /* load as a classifier: tracepoints may not lock */
 	char log[256 << 10]; /* what it said of the last refusal */
+	int error;	     /* and its errno, negative */
 };
 
 /* Make the maps. 0, or a negative errno: bpf() is not permitted. */
