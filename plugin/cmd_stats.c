@@ -234,3 +234,66 @@ int nb_cmd_stats(struct nb_call *call)
 	free(l.hist);
 	return 0;
 }
+
+/* ---- sample tail ---- */
+
+static void sample(struct nb_json *j, const struct nb_tel_recent *r)
+{
+	uint64_t bucket = r->key >> 16 & 63;
+
+	nb_json_obj(j);
+	nb_json_kstr(j, "coll", func_word((uint32_t)(r->key >> 24) & 255));
+	nb_json_ku64(j, "bytes_from", bucket ? UINT64_C(1) << bucket : 0);
+	nb_json_kstr(j, "algo", nb_nccl_algo((int)(r->key >> 8 & 255)));
+	nb_json_kstr(j, "proto", nb_nccl_proto((int)(r->key & 255)));
+	nb_json_ku64(j, "seq", r->seq);
+	nb_json_ku64(j, "exec_ns", r->ns);
+	nb_json_end_obj(j);
+}
+
+static void samples_of(struct nb_pcomm *pc, void *arg)
+{
+	struct listing *l = arg;
+	uint64_t end = GET(pc->tel.next);
+	uint64_t n = end > l->limit ? end - l->limit : 0;
+	struct nb_json *j = l->j;
+
+	if ((l->one && GET(pc->comm_id) != l->comm) || !nb_cmd_room(j))
+		return;
+	nb_json_obj(j);
+	whose(j, pc);
+	nb_json_key(j, "samples");
+	nb_json_arr(j);
+	for (; n < end && nb_cmd_room(j); n++) {
+		struct nb_tel_recent r;
+
+		if (nb_tel_recent(&pc->tel, n, &r))
+			sample(j, &r);
+	}
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+}
+
+int nb_cmd_sample_tail(struct nb_call *call)
+{
+	const char *comm = nb_request_opt(call->req, "comm");
+	struct listing l = { .j = call->out, .limit = NB_TEL_RECENT };
+	int rc = 0;
+
+	if (call->req->narg)
+		rc = nb_wire_number(&l.limit, call->req->arg[0], 1,
+				    NB_TEL_RECENT, "sample tail COUNT",
+				    call->err);
+	l.one = comm != NULL;
+	if (!rc && comm)
+		rc = nb_wire_id(&l.comm, comm, "option comm=", call->err);
+	if (rc)
+		return rc;
+	nb_json_obj(l.j);
+	nb_json_key(l.j, "comms");
+	nb_json_arr(l.j);
+	nb_events_each(samples_of, &l);
+	nb_json_end_arr(l.j);
+	nb_json_end_obj(l.j);
+	return 0;
+}

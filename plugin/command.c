@@ -48,6 +48,7 @@ static nb_handler_fn *const handlers[] = {
 	[NB_CMD_DECISION_TAIL] = nb_cmd_decision_tail,
 	[NB_CMD_TELEMETRY] = nb_cmd_telemetry,
 	[NB_CMD_STATS] = nb_cmd_stats,
+	[NB_CMD_SAMPLE_TAIL] = nb_cmd_sample_tail,
 	[NB_CMD_TRACE_TAIL] = nb_cmd_trace_tail,
 };
 

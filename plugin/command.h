@@ -65,7 +65,7 @@ nb_handler_fn nb_cmd_change_status, nb_cmd_change_commit, nb_cmd_change_abort;
 nb_handler_fn nb_cmd_check_agreement;
 nb_handler_fn nb_cmd_comm_list, nb_cmd_comm_show, nb_cmd_explain,
 	nb_cmd_decision_tail, nb_cmd_trace_tail;
-nb_handler_fn nb_cmd_telemetry, nb_cmd_stats;
+nb_handler_fn nb_cmd_telemetry, nb_cmd_stats, nb_cmd_sample_tail;
 
 /*
  * nb_command_answer - one line in, one reply line out

@@ -143,8 +143,9 @@ static void sample(struct nb_pcomm *pc, const struct nb_op_slot *s, bool whole)
 
 	o.has[NB_TEL_ENQUEUE] =
 		span(o.start_ns, GET(s->stop), &o.ns[NB_TEL_ENQUEUE]);
-	gpu = whole &&
-	      span(GET(s->gpu_first), GET(s->gpu_last), &o.ns[NB_TEL_KERNEL]);
+	gpu = whole && GET(s->gpu_most);
+	if (gpu)
+		o.ns[NB_TEL_KERNEL] = GET(s->gpu_most) - 1;
 	o.has[NB_TEL_KERNEL] =
 		gpu || (whole && span(GET(s->cpu_first), GET(s->cpu_last),
 				      &o.ns[NB_TEL_KERNEL]));
@@ -257,8 +258,7 @@ static uint64_t start_coll(struct nb_pcomm *pc, const struct nb_descr *d)
 	SET(s->start, now);
 	SET(s->touched, now);
 	SET(s->stop, 0);
-	SET(s->gpu_first, UINT64_MAX);
-	SET(s->gpu_last, 0);
+	SET(s->gpu_most, 0);
 	SET(s->cpu_first, UINT64_MAX);
 	SET(s->cpu_last, 0);
 	SET(s->proxy_first, UINT64_MAX);
@@ -456,8 +456,12 @@ static bool tell_kernel(struct nb_op_slot *s, const struct nb_child_slot *c,
 		nb_events_lose(NB_LOST_CLOCK);
 		return false;
 	}
-	least(&s->gpu_first, from);
-	most(&s->gpu_last, to);
+	/*
+	 * Not from the first start to the last end: where the proxy lags more
+	 * than 64 operations behind, a channel's stamps are those of a later
+	 * one, whose length is as good but whose place is not.
+	 */
+	most(&s->gpu_most, to - from + 1);
 	return true;
 }
 

@@ -79,15 +79,15 @@ enum { NB_COLL_SLOTS = 1024, NB_CHILD_SLOTS = 2048, NB_MAX_PCOMMS = 1024 };
  */
 struct nb_op_slot {
 	uint64_t word;
-	uint64_t start, stop;		  /* CPU, ns */
-	uint64_t gpu_first, gpu_last;	  /* the GPU's clock, ns */
+	uint64_t start, stop; /* CPU, ns */
+	uint64_t gpu_most;    /* longest channel by the GPU's clock, ns, + 1 */
 	uint64_t cpu_first, cpu_last;	  /* kernels as the CPU saw them */
 	uint64_t proxy_first, proxy_last; /* CPU, ns */
 	uint64_t touched;
 	uint64_t seq, bytes;
 	uint64_t what; /* see nb_what_* in event_path.c */
 	uint64_t peer;
-	uint64_t pad[2];
+	uint64_t pad[3];
 };
 
 /* A proxy operation or step, a channel's kernel, a group. */

@@ -48,10 +48,37 @@ static void add(struct nb_tel_time *t, uint64_t ns)
 		;
 }
 
+/* For comparing ranks: the same collective has the same number on each. */
+static void note(struct nb_tel *t, uint64_t key, const struct nb_sample *s)
+{
+	uint64_t n = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
+	struct nb_tel_recent *r = &t->recent[n % NB_TEL_RECENT];
+
+	__atomic_store_n(&r->whole, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->key, key, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->seq, s->seq, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->ns, s->ns[NB_TEL_EXEC], __ATOMIC_RELEASE);
+	__atomic_store_n(&r->whole, n + 1, __ATOMIC_RELEASE);
+}
+
+bool nb_tel_recent(const struct nb_tel *t, uint64_t n,
+		   struct nb_tel_recent *out)
+{
+	const struct nb_tel_recent *r = &t->recent[n % NB_TEL_RECENT];
+
+	if (__atomic_load_n(&r->whole, __ATOMIC_ACQUIRE) != n + 1)
+		return false;
+	out->whole = n + 1;
+	out->key = __atomic_load_n(&r->key, __ATOMIC_ACQUIRE);
+	out->seq = __atomic_load_n(&r->seq, __ATOMIC_ACQUIRE);
+	out->ns = __atomic_load_n(&r->ns, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&r->whole, __ATOMIC_RELAXED) == n + 1;
+}
+
 void nb_tel_add(struct nb_tel *t, const struct nb_sample *s)
 {
-	struct nb_tel_row *r =
-		row_of(t, nb_tel_key(s->func, s->bytes, s->algo, s->proto));
+	uint64_t key = nb_tel_key(s->func, s->bytes, s->algo, s->proto);
+	struct nb_tel_row *r = row_of(t, key);
 
 	if (!r) {
 		__atomic_fetch_add(&t->full, 1, __ATOMIC_RELAXED);
@@ -66,6 +93,8 @@ void nb_tel_add(struct nb_tel *t, const struct nb_sample *s)
 		return;
 	__atomic_fetch_add(&r->bytes_sum, s->bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->source, s->source, __ATOMIC_RELAXED);
+	if (s->algo != NB_TEL_NO_WORD) /* sends have no number */
+		note(t, key, s);
 }
 
 static void clear_time(struct nb_tel_time *t)
@@ -80,6 +109,8 @@ static void clear_time(struct nb_tel_time *t)
 void nb_tel_clear(struct nb_tel *t)
 {
 	__atomic_store_n(&t->full, 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < NB_TEL_RECENT; i++)
+		__atomic_store_n(&t->recent[i].whole, 0, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < NB_TEL_ROWS; i++) {
 		struct nb_tel_row *r = &t->row[i];
 

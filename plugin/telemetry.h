@@ -15,7 +15,7 @@
  */
 enum nb_tel_kind {
 	NB_TEL_ENQUEUE, /* NCCL's own work on the CPU */
-	NB_TEL_KERNEL,	/* first start to last end of its kernels */
+	NB_TEL_KERNEL,	/* longest channel of its kernels */
 	NB_TEL_NETWORK, /* first start to last end of its proxy operations */
 	NB_TEL_EXEC,	/* how long it took: the best of the two known */
 	NB_TEL_NKINDS
@@ -44,11 +44,19 @@ struct nb_tel_row {
 	struct nb_tel_time time[NB_TEL_NKINDS];
 };
 
-enum { NB_TEL_ROWS = 256 };
+enum { NB_TEL_ROWS = 256, NB_TEL_RECENT = 1024, NB_TEL_NO_WORD = 255 };
+
+/* A sample that ended lately: what ranks are compared by. Atomic. */
+struct nb_tel_recent {
+	uint64_t whole; /* its number + 1; 0: being written */
+	uint64_t key, seq, ns;
+};
 
 struct nb_tel {
 	uint64_t full; /* atomic: samples for which there was no row */
+	uint64_t next; /* atomic: samples written down */
 	struct nb_tel_row row[NB_TEL_ROWS];
+	struct nb_tel_recent recent[NB_TEL_RECENT];
 };
 
 /* One collective, send or receive that is over. */
@@ -72,6 +80,9 @@ static inline uint64_t nb_tel_key(uint32_t func, uint64_t bytes, uint32_t algo,
 
 /* Any thread, no lock. */
 void nb_tel_add(struct nb_tel *t, const struct nb_sample *s);
+/* Copy recent sample number @n; false: not there (any more). Any thread. */
+bool nb_tel_recent(const struct nb_tel *t, uint64_t n,
+		   struct nb_tel_recent *out);
 /* Count from zero; rows keep their keys, for others may be adding. */
 void nb_tel_clear(struct nb_tel *t);
 

@@ -47,6 +47,7 @@ CMD(EXPLAIN,        "explain",         "COLLECTIVE SIZE [comm=ID]",             
 CMD(DECISION_TAIL,  "decision tail",   "[COUNT] [follow=yes] [comm=ID]",          0, 1, OBSERVE, "the last decisions; follow=yes: and those to come")
 CMD(TELEMETRY,      "telemetry",       "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, CONTROL, "measure every collective from now on, or no more; gpu=yes: with the kernels' own times, which costs each some latency")
 CMD(STATS,          "stats",           "[comm=ID] [limit=N] [after=N]",           0, 0, OBSERVE, "what telemetry has measured: by collective, size, algorithm and protocol")
+CMD(SAMPLE_TAIL,    "sample tail",     "[COUNT] [comm=ID]",                       0, 1, OBSERVE, "how long the last collectives of each communicator took")
 CMD(TRACE_TAIL,     "trace tail",      "[COUNT] [follow=yes]",                    0, 1, OBSERVE, "what policies printed with bpf_trace_printk")
 
 #undef CMD

@@ -11,7 +11,7 @@ FIELD(seq,            uint64_t, IN,    LOCAL,    "1",   "number of the collectiv
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",   "bytes of the whole collective (AllGather, ReduceScatter: times ranks)", "Coll count, datatype")
 FIELD(start_ns,       uint64_t, IN,    LOCAL,    "ns",  "when NCCL began to enqueue it",                               "Coll start")
 FIELD(enqueue_ns,     uint64_t, IN,    LOCAL,    "ns",  "how long NCCL enqueued it",                                   "Coll start to stop")
-FIELD(gpu_ns,         uint64_t, IN,    LOCAL,    "ns",  "first start to last end of its kernels",                      "KernelCh pTimer")
+FIELD(gpu_ns,         uint64_t, IN,    LOCAL,    "ns",  "the longest channel of its kernels",                      "KernelCh pTimer")
 FIELD(proxy_ns,       uint64_t, IN,    LOCAL,    "ns",  "first start to last end of its network operations",           "ProxyOp start to stop")
 FIELD(exec_ns,        uint64_t, IN,    LOCAL,    "ns",  "how long it took: gpu_ns, or proxy_ns where that is not known", "see source")
 FIELD(coll,           uint32_t, IN,    LOCAL,    "1",   "collective, NCCL_COLL_*",                                     "Coll func")

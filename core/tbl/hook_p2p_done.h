@@ -8,7 +8,7 @@ FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",   "bytes sent or received",                                      "P2p count, datatype")
 FIELD(start_ns,       uint64_t, IN,    LOCAL,    "ns",  "when NCCL began to enqueue it",                               "P2p start")
 FIELD(enqueue_ns,     uint64_t, IN,    LOCAL,    "ns",  "how long NCCL enqueued it",                                   "P2p start to stop")
-FIELD(gpu_ns,         uint64_t, IN,    LOCAL,    "ns",  "first start to last end of its kernels; 0: not known",        "KernelCh pTimer")
+FIELD(gpu_ns,         uint64_t, IN,    LOCAL,    "ns",  "the longest channel of its kernels; 0: not known",        "KernelCh pTimer")
 FIELD(proxy_ns,       uint64_t, IN,    LOCAL,    "ns",  "first start to last end of its network operations; 0: not known", "ProxyOp start to stop")
 FIELD(exec_ns,        uint64_t, IN,    LOCAL,    "ns",  "gpu_ns, or proxy_ns where that is not known",                 "see source")
 FIELD(send,           uint32_t, IN,    LOCAL,    "1",   "1: a send, 0: a receive",                                     "P2p func")

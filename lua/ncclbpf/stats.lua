@@ -113,20 +113,50 @@ local function columns()
 		{ "proxy_p50_ns", title = "PROXY us", num = true, merge = "max", show = us },
 		{ "exec_p50_ns", title = "P50 us", num = true, merge = "max", show = us },
 		{ "exec_p99_ns", title = "P99 us", num = true, merge = "max", show = us },
+		{ "host_p50_ns", title = "MAX P50 us", num = true, people = true, show = us },
+		{ "host_p99_ns", title = "MAX P99 us", num = true, people = true, wide = true, show = us },
 		{ "algbw_gbs", title = "ALG GB/s", num = true, wide = true, merge = "min", show = gbs },
 		{ "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs },
 	}
 	local shown = {}
 	for _, x in ipairs(c) do shown[x[1]] = true end
-	for _, name in ipairs { "bytes_to", "algo", "proto", "comm_rank", "ranks", "nodes", "source" } do c[#c + 1] = { name, flat = true } end
+	for _, name in ipairs { "bytes_to", "algo", "proto", "comm_rank", "ranks", "nodes", "source" } do c[#c + 1] = { name, flat = true, merge = "first" } end
 	for _, name in ipairs(TIMES) do
 		for _, part in ipairs(PARTS) do
 			local field = name .. "_" .. part
-			if not shown[field] then c[#c + 1] = { field, num = true, flat = true } end
+			if not shown[field] then c[#c + 1] = { field, num = true, flat = true, merge = "first" } end
 		end
 	end
 	return c
 end
+
+-- A collective takes as long as its slowest rank: of the last ones that all
+-- ranks here have told, the longest each, by row. -> { id = sorted list }
+local function slowest(ctx)
+	local per = read.ask(ctx, "sample tail")
+	local ranks, ops, out = {}, {}, {}
+	for _, r in ipairs(per or {}) do
+		for _, c in ipairs(read.list(r.data, "comms")) do
+			ranks[c.comm] = (ranks[c.comm] or 0) + 1
+			for _, s in ipairs(read.list(c, "samples")) do
+				local key = ("%s %s %s"):format(c.comm, s.coll, s.seq)
+				local op = ops[key] or { comm = c.comm, n = 0, ns = 0, id = ("%s %s %s %s"):format(c.comm, s.coll, s.bytes_from, choice(s)) }
+				op.n, op.ns = op.n + 1, math.max(op.ns, read.number(s.exec_ns))
+				ops[key] = op
+			end
+		end
+	end
+	for _, op in pairs(ops) do
+		if op.n == ranks[op.comm] then
+			out[op.id] = out[op.id] or {}
+			table.insert(out[op.id], op.ns)
+		end
+	end
+	for _, list in pairs(out) do table.sort(list) end
+	return out
+end
+
+local function row_id(row) return ("%s %s %s %s"):format(row.comm, row.coll, row.bytes_from, row.ran) end
 
 function M.cmd_stats(ctx)
 	if ctx.flags.watch then
@@ -140,9 +170,16 @@ function M.cmd_stats(ctx)
 	end
 	local result, err = read.command(ctx, {
 		schema = "stats/1", line = line_of(ctx), opts = { list = "rows" }, rows = rows_of(ctx), name = "coll",
-		id = function(row) return ("%s %s %s %s"):format(row.comm, row.coll, row.bytes_from, row.ran) end,
+		id = row_id,
 		empty = "nothing measured yet", head = head, foot = foot, columns = columns(),
 		arrange = function(merged)
+			local host = slowest(ctx)
+			for _, row in ipairs(merged) do
+				local list = host[row_id(row)]
+				if list then
+					row.host_p50_ns, row.host_p99_ns = list[(#list + 1) // 2], list[math.ceil(#list * 0.99)]
+				end
+			end
 			table.sort(merged, function(a, b)
 				if a.comm ~= b.comm then return tostring(a.comm) < tostring(b.comm) end
 				if a.coll ~= b.coll then return tostring(a.coll) < tostring(b.coll) end

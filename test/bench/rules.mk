@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks; `make bench` runs them from a release build (test/bench/run.sh).
 
-BENCH_NAMES := change_bench decision load_bench exec_bench inline_bench lookup_bench map_bench \
+BENCH_NAMES := change_bench decision event_bench load_bench exec_bench inline_bench lookup_bench map_bench \
 	plugin_bench verify_bench
 BENCHES := $(addprefix $(B)/test/bench/,$(BENCH_NAMES) empty_tuner.so)
 tests: $(BENCHES)
@@ -9,10 +9,10 @@ tests: $(BENCHES)
 $(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lpthread
 
-$(addprefix $(B)/test/bench/,exec_bench inline_bench lookup_bench map_bench plugin_bench verify_bench): $(CORE)
+$(addprefix $(B)/test/bench/,event_bench exec_bench inline_bench lookup_bench map_bench plugin_bench verify_bench): $(CORE)
 $(B)/test/bench/decision: $(B)/test/host/nccl.o
 $(B)/test/bench/change_bench: $(B)/test/host/nccl.o $(CORE)
-$(B)/test/bench/plugin_bench: $(call o,plugin/*.c plugin/abi/*.c) $(B)/test/bench/switch_native.o
+$(B)/test/bench/event_bench $(B)/test/bench/plugin_bench: $(call o,plugin/*.c plugin/abi/*.c) $(B)/test/bench/switch_native.o
 $(B)/test/bench/verify_bench: $(B)/test/bench/verify_made.o
 
 $(B)/test/bench/empty_tuner.so: $(call o,test/bench/empty_tuner.c)

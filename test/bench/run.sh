@@ -34,6 +34,7 @@ run "$B/test/bench/decision" "$B/test/bench/empty_tuner.so" \
 	"$B/policies/size_aware.policy" "$B/policies/slo_enforcer.policy"
 run "$B/test/bench/plugin_bench" "$B/policies/noop.policy" \
 	"$B/policies/size_aware.policy" "$B/policies/slo_enforcer.policy"
+run "$B/test/bench/event_bench" "$B/policies/latency.policy"
 run "$B/test/bench/map_bench"
 run "$B/test/bench/lookup_bench"
 VERIFY_MADE=no run "$B/test/bench/verify_bench" "$B"/policies/*.policy

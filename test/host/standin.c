@@ -226,7 +226,9 @@ struct rank {
 static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
 		 const struct host_choice *c)
 {
-	uint64_t ns = (uint64_t)(time_us(c, coll, bytes) * 1000);
+	/* a microsecond more with each rank, so that they can be told apart */
+	uint64_t ns = (uint64_t)(time_us(c, coll, bytes) * 1000) +
+		      (uint64_t)p->rank * 1000;
 	struct host_coll k = { .func = coll,
 			       .algo = c->algo,
 			       .proto = c->proto,

@@ -97,6 +97,36 @@ live() { # name, options...
 	[ $moved -eq 18 ]
 	say $? "$name: every change was taken ($moved of 18)"
 }
+
+# The real profiler events: kernels timed by the (virtual) GPU's own clock.
+events() { # name, options...
+	name=$1
+	shift
+	export NCCLBPF_JOB=events$n
+	env NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" LD_PRELOAD="$B/test/vgpu/libvgpu.so" timeout -k 30 100 "$job" --seconds 90 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
+	pid=$!
+	for i in $(seq 300); do
+		timeout 10 "$sh" -J $NCCLBPF_JOB telemetry on -o tsv -q >"$dir/on" 2>/dev/null
+		timeout 10 "$sh" -J $NCCLBPF_JOB -o json stats >"$dir/stats" 2>/dev/null
+		grep -q '"source":"kernel_gpu"' "$dir/stats" && break
+		sleep 0.1
+	done
+	cat "$dir/stats" >>"$dir/log"
+	grep -q '"profiler_abi":5' "$dir/stats"
+	say $? "$name: NCCL calls profiler v5"
+	grep -q '"coll":"allreduce".*"gpu":{"count":[1-9].*"source":"kernel_gpu"' "$dir/stats"
+	say $? "$name: collectives are timed by the GPU's clock"
+	grep -q '"busbw_gbs":[0-9]*[1-9]' "$dir/stats"
+	say $? "$name: and have a bus bandwidth"
+	timeout 10 "$sh" -J $NCCLBPF_JOB telemetry off >/dev/null 2>&1
+	kill -TERM $pid
+	wait $pid
+	rc=$?
+	pid=
+	say $rc "$name: ends well (status $rc)"
+}
+events "events of 2 processes" --procs --ranks 2
+events "events of 1 process x 2" --ranks 2
 live "8 processes" --procs
 live "1 process x 8"
 echo "1..$n"

@@ -70,7 +70,7 @@ local comm = require "ncclbpf.core".decode(f:read "a").data
 local cost = {}
 for _, t in ipairs(comm.processes[1].data.table) do cost[t.bytes_from] = t.cost_us * 1000 end
 local n = all(function(r)
-	local want = cost[r.bytes_from]
+	local want = cost[r.bytes_from] and cost[r.bytes_from] + r.comm_rank * 1000
 	local factor = 2 * (r.ranks - 1) / r.ranks
 	return r.coll == "allreduce" and r.ranks == 4 and r.source == "kernel_gpu" and want
 		and math.abs(r.exec.mean_ns - want) < 2 and math.abs(r.exec.p50_ns - want) <= want / 16
@@ -84,6 +84,18 @@ truth "$(cat model.lua)"
 ok "times and bandwidths are the host's" $?
 run -J one -o table stats
 has "for people" out "telemetry is on, with GPU and proxy times" "COLL" "P50 us" "BUS GB/s" "allreduce" "4K" "4M"
+cat >slow.lua <<'L'
+local f = assert(io.open "comm.json")
+local want = {}
+for _, t in ipairs(require "ncclbpf.core".decode(f:read "a").data.processes[1].data.table) do
+	want[#want + 1] = ("%.1f"):format((t.cost_us * 1000 + 3000) // 1 / 1000)
+end
+local text = io.read "a"
+for _, w in ipairs(want) do assert(text:find(" " .. w .. " ", 1, true), w .. " is not in " .. text) end
+assert(#want == 2 and text:find "MAX P50 us")
+L
+lua_run slow.lua <out 2>>"$T/why"
+ok "of each collective the slowest rank of the host" $?
 run -J one -o csv stats allreduce
 head -1 out | grep -q 'coll.*exec_p50_ns.*' && head -1 out | grep -q 'busbw_gbs' && [ "$(wc -l <out)" -eq 9 ]
 ok "as CSV, a line for each rank and row" $?

@@ -327,7 +327,7 @@ START_TEST(children_may_come_after_the_stop)
 	host_prof_state(&c, b, 22, 250);
 	host_prof_stop(&c, b);
 	ck_assert_ptr_nonnull(row_of(&c));
-	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_KERNEL].sum_ns, 210);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_KERNEL].sum_ns, 200);
 	host_prof_fini(&c);
 }
 END_TEST
