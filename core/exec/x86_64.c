@@ -1221,13 +1221,21 @@ static void flush(unsigned char *code, size_t size)
 	(void)code, (void)size;
 }
 
+/* Asked once: in a virtual machine cpuid takes longer than compiling does. */
 static unsigned features(void)
 {
+	enum { ASKED = 1 << 30 };
+	static unsigned known; /* atomic; all threads find the same */
+	unsigned now = __atomic_load_n(&known, __ATOMIC_RELAXED);
 	unsigned a, b = 0, d, e;
 
-	if (__get_cpuid_count(7, 0, &a, &b, &d, &e) && b & bit_BMI2)
-		return FEATURE_BMI2;
-	return 0;
+	if (!now) {
+		now = ASKED;
+		if (__get_cpuid_count(7, 0, &a, &b, &d, &e) && b & bit_BMI2)
+			now |= FEATURE_BMI2;
+		__atomic_store_n(&known, now, __ATOMIC_RELAXED);
+	}
+	return now & ~(unsigned)ASKED;
 }
 
 /* Loads and stores of this machine are ordered enough for acquire and release.
