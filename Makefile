@@ -193,6 +193,7 @@ soak:
 		test/run.sh $(B) "unit-jit unit-chain unit-agreement arm64"
 	@SEED=$$(date +%s) SEQUENCES=20000 LIMIT=7200 \
 		test/run.sh $(B) "map_kernel ring_kernel"
+	@ELEMENTS=100000 test/run.sh $(B) shell_batch
 
 # State embedding of PROGRAMS random programs, those of SEED and after.
 .PHONY: embed

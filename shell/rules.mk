@@ -20,7 +20,7 @@ $(SHELL_EMBED).c: $(LUA_FILES) shell/rules.mk
 		[ $$n = init ] && m=ncclbpf; \
 		echo "{ \"$$m\", lua_$$n, sizeof(lua_$$n) },"; \
 	done; \
-	echo '{ 0, 0, 0 } };'; } >$@
+	echo '{ 0, 0, 0 } };'; } >$@.new && mv $@.new $@
 
 $(SHELL_EMBED).o: $(SHELL_EMBED).c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
