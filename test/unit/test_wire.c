@@ -89,7 +89,7 @@ START_TEST(ids)
 	ck_assert_int_eq(parse("@7status"), NB_E_PROTOCOL);
 	ck_assert(!req.has_id);
 	/* a good id is kept for the answer to a bad line */
-	ck_assert_int_eq(parse("@8 stats"), NB_E_USAGE);
+	ck_assert_int_eq(parse("@8 statistic"), NB_E_USAGE);
 	ck_assert(req.has_id);
 	ck_assert_uint_eq(req.id, 8);
 	ck_assert_int_eq(parse("@8 \xff"), NB_E_PROTOCOL);
