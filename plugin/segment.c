@@ -177,18 +177,27 @@ static bool lock_file(int fd, uint64_t deadline)
 	return true;
 }
 
+/* ThreadSanitizer does not know pthread_mutex_clocklock (gcc 12). */
+#if defined(__SANITIZE_THREAD__)
+#define LOCK_CLOCK CLOCK_REALTIME
+#define LOCK_UNTIL(m, ts) pthread_mutex_timedlock(m, ts)
+#else
+#define LOCK_CLOCK CLOCK_MONOTONIC
+#define LOCK_UNTIL(m, ts) pthread_mutex_clocklock(m, LOCK_CLOCK, ts)
+#endif
+
 static bool lock_threads(pthread_mutex_t *m, uint32_t timeout_ms)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(LOCK_CLOCK, &ts);
 	ts.tv_sec += timeout_ms / 1000;
 	ts.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
 	if (ts.tv_nsec >= 1000000000) {
 		ts.tv_sec++;
 		ts.tv_nsec -= 1000000000;
 	}
-	return !pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &ts);
+	return !LOCK_UNTIL(m, &ts);
 }
 
 int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
