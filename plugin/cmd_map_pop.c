@@ -92,18 +92,21 @@ static int take(struct pop *p, struct nb_json *j, uint64_t most,
 		struct nb_err *err)
 {
 	uint64_t n = 0;
-	int rc = 1;
+	int rc = 0;
 
 	nb_json_key(j, "entries");
 	nb_json_arr(j);
-	for (; n < most && rc == 1 && nb_cmd_room(j); n += rc == 1)
+	for (; n < most && nb_cmd_room(j); n++) {
 		rc = is_ring(p) ? take_record(p, j, err)
 				: take_value(p, j, err);
+		if (rc != 1)
+			break;
+	}
 	nb_json_end_arr(j);
 	p->dropped = is_ring(p) ? nb_ringbuf_dropped(p->t.object) : 0;
 	nb_json_ku64(j, "dropped", p->dropped);
 	/* what was taken must reach the client, whatever came then */
-	return n ? (int)n : rc;
+	return n || rc > 0 ? (int)n : rc;
 }
 
 /* ---- the command ---- */

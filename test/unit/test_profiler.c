@@ -4,6 +4,8 @@
 #include "test/unit/unit.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -614,6 +616,40 @@ static void *opener(void *arg)
 	return NULL;
 }
 
+/* Of this process, private and in use. */
+static long anonymous_kb(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[128];
+	long kb = -1;
+
+	while (f && kb < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "RssAnon:", 8))
+			kb = strtol(line + 8, NULL, 10);
+	if (f)
+		fclose(f);
+	return kb;
+}
+
+/* As long as nothing is measured: the thread checker keeps notes of reads. */
+START_TEST(a_communicator_takes_little_memory)
+{
+#if !defined(__SANITIZE_THREAD__)
+	struct host_prof c[16];
+	long before;
+
+	c[0] = open_rank(6, 0);
+	before = anonymous_kb();
+	for (int i = 1; i < 16; i++)
+		c[i] = open_rank(6, i);
+	if (before >= 0)
+		ck_assert_int_lt(anonymous_kb() - before, 15 * 256);
+	for (int i = 0; i < 16; i++)
+		host_prof_fini(&c[i]);
+#endif
+}
+END_TEST
+
 START_TEST(threads_events_switches_and_ends)
 {
 	struct host_prof c[2] = { open_rank(5, 0), open_rank(5, 1) };
@@ -694,5 +730,6 @@ UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, the_end_may_come_first);
 	  tcase_add_test(tc, slots_are_bounded);
 	  tcase_add_test(tc, communicators_are_bounded);
+	  tcase_add_test(tc, a_communicator_takes_little_memory);
 	  tcase_add_test(tc, threads_events_switches_and_ends);
 	  tcase_add_test(tc, two_threads_stop_one_event);)
