@@ -10,7 +10,8 @@
  *   enum -> word, or the number      char[] -> string   array -> list
  *   struct, union, data section -> table by field; unnamed members inline
  *
- * NCCL's enums of ncclbpf_policy.h use the words of NVIDIA's tuner files.
+ * NCCL's enums of ncclbpf_policy.h, and plain integers in fields named coll,
+ * algo and proto, use the words of NVIDIA's tuner files.
  */
 #include "lua/core.h"
 
@@ -329,6 +330,17 @@ static const char *nccl_word(int kind, int n)
 			   : nb_nccl_proto(n);
 }
 
+/* Plain integers of these names hold NCCL's numbers. */
+static const char *const nccl_fields[] = { "coll", "algo", "proto" };
+
+static int nccl_field(const char *name)
+{
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(name, nccl_fields[i]))
+			return i;
+	return -1;
+}
+
 /* ---- bytes to Lua ---- */
 
 static bool push_value(struct walk *w, uint32_t id, struct nb_view v, int nest);
@@ -478,6 +490,24 @@ static bool push_bitfield(struct walk *w, const struct member *m,
 	return push_scalar(w, &t, v, m->bit, m->bits);
 }
 
+/* The number at the top, of a field of @name, as the word that encoding
+ * takes there. */
+static void name_number(struct walk *w, const char *name)
+{
+	int kind = nccl_field(name), isint;
+	lua_Integer n;
+	const char *word;
+
+	if (kind < 0 || lua_type(w->L, -1) != LUA_TNUMBER)
+		return;
+	n = lua_tointegerx(w->L, -1, &isint);
+	word = isint && n >= 0 && n < 64 ? nccl_word(kind, (int)n) : NULL;
+	if (!word)
+		return;
+	lua_pop(w->L, 1);
+	lua_pushstring(w->L, word);
+}
+
 /* Fields of @t into the table at the top of the stack. */
 static bool push_fields(struct walk *w, const struct type *t, struct nb_view v,
 			int nest)
@@ -511,6 +541,7 @@ static bool push_fields(struct walk *w, const struct type *t, struct nb_view v,
 		if (m.bits ? !push_bitfield(w, &m, v)
 			   : !push_value(w, id, part, nest + 1))
 			return false;
+		name_number(w, m.name);
 		lua_setfield(w->L, -2, m.name);
 		leave(w, was);
 	}
@@ -620,19 +651,15 @@ static bool number_of_text(const char *s, uint64_t *x, bool *negative)
 	return isdigit((unsigned char)s[*negative]) && !*end && !errno;
 }
 
-static const char *const nccl_fields[] = { "coll", "algo", "proto" };
-
 /* A word where a number belongs; fields of NCCL's know the words they take. */
 static bool no_number(struct walk *w, const char *field, const char *word)
 {
 	const char *names[16], *near[2] = { NULL, NULL };
 	char all[128] = "";
 	size_t n = 0, used = 0;
-	int kind = 0;
+	int kind = nccl_field(field);
 
-	while (kind < 3 && strcmp(field, nccl_fields[kind]) != 0)
-		kind++;
-	if (kind == 3)
+	if (kind < 0)
 		return bad(w, "a whole number wanted, found \"%.40s\"", word);
 	for (const char *s; n < 16 && (s = nccl_word(kind, (int)n)); n++) {
 		names[n] = s;
@@ -668,13 +695,12 @@ static bool get_number(struct walk *w, const char *field, uint64_t *x,
 	if (lua_type(w->L, -1) == LUA_TSTRING) {
 		const char *s = lua_tostring(w->L, -1);
 
-		/* plain integers of such names hold NCCL's numbers */
-		for (int k = 0; k < 3; k++)
-			if (!strcmp(field, nccl_fields[k]) &&
-			    nccl_named(k, s) >= 0) {
-				*x = (uint64_t)nccl_named(k, s);
-				return true;
-			}
+		int kind = nccl_field(field);
+
+		if (kind >= 0 && nccl_named(kind, s) >= 0) {
+			*x = (uint64_t)nccl_named(kind, s);
+			return true;
+		}
 		if (number_of_text(s, x, negative))
 			return true;
 		return no_number(w, field, s);
@@ -1112,7 +1138,8 @@ static void start(struct walk *w, lua_State *L, const struct btf *b)
 	w->budget = MAX_ELEMENTS;
 }
 
-/* btf:decode(id, bytes[, exact]) -> value | nil, err */
+/* btf:decode(id, bytes[, exact[, name]]) -> value | nil, err; @name: of the
+ * variable or field that it is, "" if none */
 static int btf_decode(lua_State *L)
 {
 	struct btf *b = to_btf(L);
@@ -1120,27 +1147,31 @@ static int btf_decode(lua_State *L)
 	struct walk w;
 	size_t size;
 	const char *p = luaL_checklstring(L, 3, &size);
+	const char *name = luaL_optstring(L, 5, "");
 
 	start(&w, L, b);
 	w.exact = lua_toboolean(L, 4);
-	if (push_value(&w, id, nb_view(p, size), 0))
+	if (push_value(&w, id, nb_view(p, size), 0)) {
+		name_number(&w, name);
 		return 1;
+	}
 	w.err.code = NB_E_BTF;
 	return nb_lua_fail(L, &w.err);
 }
 
-/* btf:encode(id, value, size) -> bytes | nil, err */
+/* btf:encode(id, value, size[, name]) -> bytes | nil, err */
 static int btf_encode(lua_State *L)
 {
 	struct btf *b = to_btf(L);
 	uint32_t id = to_id(L, 2);
 	lua_Integer size = luaL_checkinteger(L, 4);
+	const char *name = luaL_optstring(L, 5, "");
 	struct walk w;
 
 	luaL_argcheck(L, size >= 0 && size <= 1 << 20, 4, "bytes wanted");
 	start(&w, L, b);
 	unsigned char *p = lua_newuserdatauv(L, (size_t)size + 1, 0);
-	struct place to = { .p = p, .size = (size_t)size, .field = "" };
+	struct place to = { .p = p, .size = (size_t)size, .field = name };
 	int64_t real = size_of(b, id, 0);
 
 	memset(p, 0, (size_t)size + 1);

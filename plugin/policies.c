@@ -40,15 +40,32 @@ static struct nb_held *by_digest(struct nb_runtime *rt, const char *hex,
 	return found;
 }
 
+/* The policy with a program of that name, in place of its own. */
+static const char *with_program(const struct nb_runtime *rt, const char *name)
+{
+	for (uint32_t i = rt->nheld; i-- > 0;) {
+		const struct nb_image *img = rt->held[i].policy->img;
+
+		for (uint32_t k = 0; k < img->nprogs; k++)
+			if (!strcmp(img->progs[k].name, name))
+				return img->name;
+	}
+	return NULL;
+}
+
 static void hint_names(const struct nb_runtime *rt, const char *name,
 		       struct nb_err *err)
 {
 	const char *names[NB_MAX_HELD], *near[2];
+	const char *owner = with_program(rt, name);
 
 	for (uint32_t i = 0; i < rt->nheld; i++)
 		names[i] = rt->held[i].policy->img->name;
 	nb_spec_nearest(name, names, rt->nheld, near);
-	if (near[0])
+	if (owner)
+		nb_hint(err, "%.64s is a program of the policy %s", name,
+			owner);
+	else if (near[0])
 		nb_hint(err, "did you mean %s?", near[0]);
 	else if (rt->nheld)
 		nb_hint(err, "policy list shows what is held");
@@ -365,6 +382,11 @@ static void hint_maps(const struct nb_runtime *rt, const char *map,
 	for (uint32_t i = 0; i < rt->nheld; i++) {
 		const struct nb_image *img = rt->held[i].policy->img;
 
+		if (img->nmaps && !strcmp(img->name, map)) {
+			nb_hint(err, "%s is a policy, with the map %s/%s", map,
+				map, img->maps[0].name);
+			return;
+		}
 		for (uint32_t m = 0; m < img->nmaps; m++)
 			if (n < sizeof(names) / sizeof(names[0]))
 				names[n++] = img->maps[m].name;

@@ -134,12 +134,15 @@ function App:report(err, command, flags)
 	if command and not err.command and err.message:sub(1, #command + 1) ~= command .. ":" then
 		err.command = command
 	end
+	err.line = self.at_line
 	if format.is_json(format_of(self, flags or {})) then
 		local text = core.encode { error = err }
 		if (flags or {}).pretty then text = format.indent_json(text) end
 		self:write(text .. "\n")
 	else
-		self:complain(("%s: %s\n"):format(PROGRAM, errors.text(err)))
+		-- a line of standard input is named, by Lua or here
+		local place = err.line and not err.message:find("^stdin:%d+:") and ("stdin:%d: "):format(err.line) or ""
+		self:complain(("%s: %s%s\n"):format(PROGRAM, place, errors.text(err)))
 	end
 	return status
 end
@@ -368,7 +371,7 @@ local function not_lua(self, line, why)
 		local row, err = words.command(list, self.keeps and self.tty)
 		if not row then return self:report(err) end
 	end
-	why = why:gsub('^%[string ".-"%]:', "line "):gsub("^=?stdin:", "line ")
+	if not self.at_line then why = why:gsub('^%[string ".-"%]:', "line "):gsub("^=?stdin:", "line ") end
 	return self:report(errors.new("lua_syntax", why, { hint = near and ("no command %s, %s"):format(first, near) or nil }))
 end
 
@@ -395,7 +398,9 @@ function App:line(text)
 			{ hint = errors.nearest(name, commands.nouns()) }))
 	end
 	local expression = text:match("^%s*=%s*(.*)$")
-	local f, why, unfinished = M.compile(expression and "return " .. expression or text, "=stdin")
+	-- Lua counts the lines of a stream as its reader does
+	local before = ("\n"):rep((self.at_line or 1) - 1)
+	local f, why, unfinished = M.compile(before .. (expression and "return " .. expression or text), "=stdin")
 	if f then return self:evaluate(f) end
 	if unfinished then return nil, why end
 	return not_lua(self, text, why)
@@ -403,11 +408,13 @@ end
 
 -- Commands and Lua from a stream.
 function App:stream(input)
-	local status, pending = 0, nil
+	local status, pending, began = 0, nil, nil
 	local n = 0
 	for line in input:lines() do
 		n = n + 1
+		began = pending and began or n
 		local text = pending and pending .. "\n" .. line or line
+		self.at_line = began
 		local s = self:line(text)
 		if s == nil then
 			pending = text
@@ -418,7 +425,7 @@ function App:stream(input)
 		end
 	end
 	if pending then
-		local _, why = M.compile(pending, "=stdin")
+		local _, why = M.compile(("\n"):rep(began - 1) .. pending, "=stdin")
 		return math.max(status, not_lua(self, pending, why or "unfinished"))
 	end
 	return status

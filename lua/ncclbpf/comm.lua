@@ -176,6 +176,26 @@ local function explain_text(d, who)
 	return table.concat(t, "\n")
 end
 
+-- A change that is committed and waits at its fence: what is explained is
+-- what stands until then.
+local function pending(ctx, d)
+	local last = read.record(read.record(read.one(ctx, "change status")).last)
+	if read.number(last.generation) <= read.number(d.generation) then return nil end
+	for _, c in ipairs(read.list(last, "comms")) do
+		if c.comm == d.comm and c.state == "committed" then
+			local s = read.record(read.one(ctx, "status"))
+			return { generation = last.generation, fence = c.fence, ranks = c.ranks, passed = c.passed,
+				policies = s.generation == last.generation and s.policies or nil }
+		end
+	end
+end
+
+local function pending_text(p)
+	return ("pending: generation %s%s, from decision %s on, which %s of %s have reached; this is what stands until then"):format(
+		tostring(p.generation), p.policies and " (policies " .. policies(p.policies) .. ")" or "", tostring(p.fence),
+		tostring(p.passed), units.count(p.ranks, "rank"))
+end
+
 function M.cmd_explain(ctx)
 	local line, err = M.explain_line(ctx.args[1], ctx.args[2], ctx.opt.comm or ctx.flags.comm)
 	if not line then return nil, err end
@@ -195,6 +215,8 @@ function M.cmd_explain(ctx)
 	for _, g in ipairs(groups) do
 		text[#text + 1] = (#groups > 1 and "on " .. merge.who(g.members) .. ":\n" or "") .. g.value
 	end
+	data.pending = pending(ctx, per[1].data)
+	if data.pending then text[#text + 1] = pending_text(data.pending) end
 	local columns = {}
 	for i, name in ipairs { "rank", "pid", "coll", "bytes", "comm", "seen", "nccl_algo", "nccl_proto", "algo", "proto", "channels", "by", "generation" } do
 		columns[i] = { name }

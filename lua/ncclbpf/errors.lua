@@ -80,7 +80,7 @@ end
 meta.__name = "ncclbpf.error"
 meta.__tostring = M.text
 meta.__metatable = "ncclbpf.error"
-meta.order = { "code", "message", "command", "object", "where", "at", "cause", "hint", "finding", "detail" }
+meta.order = { "code", "message", "command", "object", "where", "line", "at", "cause", "hint", "finding", "detail" }
 
 -- An error of a reply, which has its words from the target.
 function M.from_reply(t)

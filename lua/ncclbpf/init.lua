@@ -276,10 +276,11 @@ local new_target
 local function group_of(o)
 	local s = self_of(o, "target", 3)
 	if s.app then
-		-- the shell's own target follows attach and detach
-		local g = s.app.group
-		if not g then return nil, errors.new("no_target", "not attached", { hint = "attach JOB" }) end
-		return g
+		-- the shell's own target follows attach and detach; as a
+		-- command does, it attaches to the only job there is
+		if s.app.group then return s.app.group end
+		local f = s.app.flags
+		return s.app:attach({ pid = f.pid, job = f.job, socket = f.socket, ranks = f.ranks }, f.timeout or 5)
 	end
 	if s.group.closed then return nil, errors.new("no_target", "the target is closed") end
 	return s.group

@@ -158,7 +158,7 @@ local function encode(c, part, v, what)
 		return bytes
 	end
 	if c.btf and part.id > 0 then
-		local bytes, err = c.btf:encode(part.id, v, part.size)
+		local bytes, err = c.btf:encode(part.id, v, part.size, part.name)
 		if not bytes then
 			err = errors.from_reply(err)
 			err.message = what .. ": " .. err.message

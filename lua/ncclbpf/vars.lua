@@ -26,6 +26,11 @@ function M.path(text)
 	return #steps > 0 and steps or nil
 end
 
+-- The field or variable that a path ends in; "" for an element.
+local function last(text)
+	return text:match("([%a_][%w_]*)$") or ""
+end
+
 function M.is_section(c)
 	return c.map.origin == "data" or c.map.origin == "bss" or c.map.origin == "rodata"
 end
@@ -50,14 +55,14 @@ end
 function M.value(c, text, bytes, exact)
 	local id, at, size = M.find(c, text)
 	if not id then return nil, at end
-	return c.btf:decode(id, bytes:sub(at + 1, at + size), exact)
+	return c.btf:decode(id, bytes:sub(at + 1, at + size), exact or false, last(text))
 end
 
 -- The request that stores @v (a Lua value). -> line | nil, err
 function M.line(c, name, text, v)
 	local id, at, size = M.find(c, text)
 	if not id then return nil, at end
-	local bytes, err = map.encode({ btf = c.btf, map = c.map }, { id = id, size = size }, v, text)
+	local bytes, err = map.encode({ btf = c.btf, map = c.map }, { id = id, size = size, name = last(text) }, v, text)
 	if not bytes then return nil, err end
 	return ("%s at=%d"):format(session.line { "map", "set", name, map.hex(KEY), map.hex(bytes) }, at)
 end

@@ -59,7 +59,7 @@ struct meeting {
 
 static struct {
 	int ranks, nodes, abi, comms;
-	bool procs, threads, nvls, hang, events;
+	bool procs, threads, nvls, hang, events, help;
 	int prof_abi;
 	int colls[MAX_COLLS], ncolls;
 	size_t min, max, factor;
@@ -524,6 +524,31 @@ static bool option(const char *o, char *v)
 	return true;
 }
 
+static void usage(FILE *f)
+{
+	fputs("usage: standin [options], with NCCL_TUNER_PLUGIN naming the "
+	      "library\n"
+	      "  --ranks N        ranks of the job (8)\n"
+	      "  --procs          one process a rank; --threads: one thread\n"
+	      "  --nodes N        nodes that NCCL is told of (1)\n"
+	      "  --comms N        communicators, one after the other (1)\n"
+	      "  --nccl RELEASE   ask as this release does (2.28.9)\n"
+	      "  --coll LIST      collectives in turn, as allreduce,broadcast\n"
+	      "  --min, --max S   sizes (1K to 256M), each --factor N (2) "
+	      "times the last\n"
+	      "  --seconds S      go on for so long; --loops N: so many "
+	      "rounds (1)\n"
+	      "  --pause-ms MS    between two rounds\n"
+	      "  --ahead W        a rank may be so many decisions ahead (8)\n"
+	      "  --table CSV      replay these times; --report FILE: write "
+	      "them\n"
+	      "  --no-nvls        NCCL offers no NVLS\n"
+	      "  --events         profiler events as well\n"
+	      "  --hang           ranks that differ stand still until SIGTERM\n"
+	      "  --rank-env R:NAME=VALUE   environment of one rank\n",
+	      f);
+}
+
 static bool options(int argc, char **argv)
 {
 	static const struct option names[] = {
@@ -537,13 +562,14 @@ static bool options(int argc, char **argv)
 		{ "rank-env", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
 		{ "threads", 0, NULL, 't' },  { "no-nvls", 0, NULL, 'n' },
 		{ "hang", 0, NULL, 'h' },     { "events", 0, NULL, 'e' },
-		{ NULL, 0, NULL, 0 }
+		{ "help", 0, NULL, 'H' },     { NULL, 0, NULL, 0 }
 	};
 	int o, at;
 
 	while ((o = getopt_long(argc, argv, "", names, &at)) != -1) {
 		if (o == '?' || (o == 'x' && !option(names[at].name, optarg)))
 			return false;
+		opt.help |= o == 'H';
 		opt.procs |= o == 'p';
 		opt.threads |= o == 't';
 		opt.hang |= o == 'h';
@@ -561,9 +587,12 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (!options(argc, argv)) {
-		fprintf(stderr, "usage: standin --ranks N [--procs|--threads] "
-				"[--nccl RELEASE] ...; see standin.c\n");
+		usage(stderr);
 		return 64;
+	}
+	if (opt.help) {
+		usage(stdout);
+		return 0;
 	}
 	meet = mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);

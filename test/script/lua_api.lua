@@ -99,14 +99,14 @@ fails("use of a name that is not there", "not_found", t:policy_use { "nosuch" })
 raises("use without a name", "names wanted", t.policy_use, t)
 local m = t:map "force"
 test("a map prints", tostring(m) == "map force of job demo", tostring(m))
-test("read an element", m[0].algo == 0 and m[0].enabled == 0)
+test("read an element", m[0].algo == "tree" and m[0].enabled == 0)
 m[0] = { algo = "ring", proto = 1, channels = 4, enabled = true }
-test("write one: typed, at a fence, on all", m[0].algo == 1 and m[0].proto == 1 and m[0].channels == 4, nb.json.encode(m[0]))
+test("write one: typed, at a fence, on all", m[0].algo == "ring" and m[0].proto == "ll128" and m[0].channels == 4, nb.json.encode(m[0]))
 test("a change made a generation", t:status().generation == 2, t:status().generation)
 local x = m[0]
 x.channels = 9
 m[0] = x
-test("read, change a field, write", m[0].channels == 9 and m[0].algo == 1)
+test("read, change a field, write", m[0].channels == 9 and m[0].algo == "ring")
 raises("a wrong field raises", 'no field "algoo"', function() m[0] = { algoo = 1 } end)
 test("an element that is not there is nil", m[5] == nil)
 fails("get says why", "no_such_key", m:get(5))

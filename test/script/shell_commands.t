@@ -42,6 +42,8 @@ status 1 "use of a policy that is not there" policy use nosuch
 has "names it" err "ncclbpf-shell: policy use: " "nosuch"
 status 1 "the same in JSON" -o json policy use nosuch
 has "has the code" out '{"error":{"code":"not_found"' '"command":"policy use"'
+status 1 "a program's name" policy use force_choice
+has "leads to the policy" err "force_choice is a program of the policy force"
 golden use_dry -o table -n policy use force size_aware
 golden use -o table policy use force size_aware
 shape use_json -o json policy use force size_aware
@@ -81,7 +83,7 @@ has "has the code" out '{"error":{"code":"no_such_key"' '"object":"key 7"'
 golden map_set -o table map set force 0 '{algo=ring, proto=simple, channels=4, enabled=1}'
 run -o name -q map dump force
 run -r 0 -q -o tsv map get force 0
-has "the typed value arrived" out "{algo=1, proto=2, channels=4, enabled=1}"
+has "the typed value arrived" out "{algo=ring, proto=simple, channels=4, enabled=1}"
 shape map_set_json -o json map set force 0 '{algo=tree, enabled=0}'
 golden map_set_field map set force 0 '{algoo=1}'
 golden map_set_range map set force 0 '{channels=-1}'
@@ -114,6 +116,7 @@ golden comm_show_wrong comm show abcd
 status 0 "explain" -o table explain allreduce 4M
 has "goes step by step" out "allreduce of 4M" "STEP" "NCCL's own choice" "force" "size_aware" "by "
 shape explain_json -o json explain allreduce 4M
+status 0 "nb.target attaches as a command does" -e 'assert(#nb.target:decisions() > 0)'
 golden explain_wrong explain allreduc 4M
 golden explain_size explain allreduce 4X
 status 0 "explain takes sizes with units" -o json explain AllReduce 4MiB

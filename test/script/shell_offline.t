@@ -98,6 +98,41 @@ printf 'polcy list\n' >"$T/line"
 ok "a misspelt command of two words is no Lua error" $?
 has "names the nearest" err "no command polcy" "nearest: policy"
 
+# errors of standard input say which line
+printf 'x = 1\n\npolicy lod x\n' | "$S" >"$T/out" 2>"$T/err"
+has "the line of a command" err "stdin:3: no command policy lod"
+printf 'x = 1\ny = = 2\n' | "$S" >"$T/out" 2>"$T/err"
+has "of what is not Lua" err "ncclbpf-shell: stdin:2: unexpected"
+printf '\nfunction f()\nnosuch.x = 1\nend\nf()\n' | "$S" >"$T/out" 2>"$T/err"
+has "of a chunk over several" err "ncclbpf-shell: stdin:3: attempt"
+printf '\npolicy lod x\n' | "$S" -j >"$T/out" 2>"$T/err"
+has "in JSON" out '"line":2'
+
+# a change that waits at its fence
+cat >"$T/pending.lua" <<'END'
+local comm = require "ncclbpf.comm"
+local member, passed = { rank = 0, pid = 1 }, 0
+local last = { generation = 4, state = "committed", comms = { { comm = "c0", state = "committed", fence = 90, ranks = 2, passed = passed } } }
+local replies = {
+	explain = { coll = "allreduce", bytes = 4, comm = "c0", generation = 3, policies = {} },
+	["change status"] = { last = last },
+	status = { generation = 4, policies = { "force" } },
+}
+local function text()
+	local result = comm.cmd_explain { args = { "allreduce", "4" }, opt = {}, flags = {}, session = function()
+		return { living = function() return { member } end, ask = function(_, line)
+			return { { member = member, data = replies[line:match "^explain" or line] } }
+		end }
+	end }
+	print(result.text:match "pending: [^\n]*" or "nothing pending")
+end
+text()
+replies.explain.generation = 4
+text()
+END
+status 0 "explain before a fence" -f "$T/pending.lua"
+has "says what is to come, and when" out "pending: generation 4 (policies force), from decision 90 on, which 0 of 2 ranks have reached" "nothing pending"
+
 # ranks that differ in every row: a few notes, all with -v
 cat >"$T/notes.lua" <<'END'
 local read = require "ncclbpf.read"
