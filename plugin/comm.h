@@ -89,6 +89,11 @@ struct nb_comm {
 	char why[160];	    /* why it is not in the segment; "" */
 	bool told;	    /* that its ranks began differently */
 	bool begun;	    /* its thread's: the first decision has come */
+	/* its thread's: the generation behind the fence ahead, and how far
+	 * the way to it has been asked for */
+	struct {
+		uint32_t number, step;
+	} ahead;
 	bool lost;	    /* the segment has no place for it */
 	uint32_t searching; /* atomic: the slow path looks for a gen */
 	struct nb_packed *own_ring;	 /* used where the segment has none */

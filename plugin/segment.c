@@ -791,6 +791,14 @@ bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
 	return true;
 }
 
+void nb_segment_prefetch(const struct nb_segment *s, uint32_t number)
+{
+	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
+
+	__builtin_prefetch(&g->number);
+	__builtin_prefetch(&g->names);
+}
+
 uint32_t nb_seg_registered(const struct nb_seg_comm *comm)
 {
 	uint32_t n = 0;

@@ -108,6 +108,8 @@ struct nb_job nb_segment_job(const struct nb_segment *s);
 /* Digest of generation @number; false when it is not there (any more). */
 bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
 		       uint8_t digest[NB_SHA256_SIZE]);
+/* Ask for the memory that nb_segment_digest reads. */
+void nb_segment_prefetch(const struct nb_segment *s, uint32_t number);
 /* Slots of @comm that are in use or were: LIVE and GONE. */
 uint32_t nb_seg_registered(const struct nb_seg_comm *comm);
 

@@ -68,6 +68,41 @@ static void adopt(struct nb_comm *c, uint32_t number)
 }
 
 /*
+ * A fence is ahead, and maybe another generation behind it, which other CPUs
+ * have just written. Ask for one more link of the way to its code, so that
+ * nothing need be waited for when it is taken. What is found is not kept: it
+ * may be gone by then.
+ */
+static void foresee(struct nb_comm *c)
+{
+	uint64_t word =
+		__atomic_load_n(&c->fence.record->word, __ATOMIC_RELAXED);
+	uint32_t number = nb_fence_word_gen(word);
+	uint8_t digest[NB_SHA256_SIZE];
+	const struct nb_gen *g;
+
+	if (number != c->ahead.number)
+		c->ahead.number = number, c->ahead.step = 0;
+	if (number == c->fence.number || !c->seg ||
+	    c->ahead.step > NB_GEN_PREFETCHES)
+		return;
+	if (c->ahead.step == 0) {
+		nb_segment_prefetch(c->rt->seg, number);
+		for (uint32_t i = 0; i < NB_MAX_GENS; i += 8)
+			__builtin_prefetch(&c->rt->gens[i]);
+	} else {
+		__atomic_store_n(&c->searching, 1, __ATOMIC_SEQ_CST);
+		g = nb_segment_digest(c->rt->seg, number, digest)
+			    ? search(c, digest)
+			    : NULL;
+		if (g)
+			nb_gen_prefetch(g, c->ahead.step - 1);
+		__atomic_store_n(&c->searching, 0, __ATOMIC_RELEASE);
+	}
+	c->ahead.step++;
+}
+
+/*
  * Before the first decision, when all ranks of the communicator have been made:
  * has one of them not registered, or does it run another version? All ranks
  * take what the first of them to come here finds.
@@ -110,6 +145,8 @@ static void look(struct nb_comm *c, uint64_t k)
 	 * the record alone says so */
 	if (number != before || (!number && c->fence.seen != seen))
 		adopt(c, number);
+	else
+		foresee(c);
 }
 
 /* ---- checking an answer ---- */

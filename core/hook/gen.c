@@ -55,6 +55,30 @@ void nb_gen_put(struct nb_gen *g)
 		destroy(g);
 }
 
+/* The first @n cache lines of an object of unknown size. */
+static void prefetch(const void *p, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		__builtin_prefetch((const char *)p + (size_t)64 * i);
+}
+
+void nb_gen_prefetch(const struct nb_gen *g, unsigned step)
+{
+	const void *run = g->chain, *code;
+
+	if (!g->nprogs)
+		return;
+	if (g->nprogs == 1)
+		run = g->prog[0].exec;
+	if (step == 0) {
+		prefetch(run, 1);
+		return;
+	}
+	/* both begin with a pointer to what runs them */
+	memcpy(&code, run, sizeof(code));
+	prefetch(code, 4);
+}
+
 static void set_digest(struct nb_gen *g)
 {
 	static const char domain[] = "ncclbpf generation 1";

@@ -135,6 +135,16 @@ struct nb_gen *nb_gen_get(struct nb_gen *g);
 /* One less; the last one frees. NULL is fine. Never on a decision path. */
 void nb_gen_put(struct nb_gen *g);
 
+/*
+ * nb_gen_prefetch - ask for memory that the first run of @g touches
+ * @step: 0 to NB_GEN_PREFETCHES - 1, the second needs what the first asked for
+ *
+ * For a thread that will soon run what another CPU has written. Waits at most
+ * for @g itself.
+ */
+enum { NB_GEN_PREFETCHES = 2 };
+void nb_gen_prefetch(const struct nb_gen *g, unsigned step);
+
 /* Single writer, read by others; x86-64 has an instruction for it. */
 static inline void nb_gen_bump(uint64_t *n)
 {

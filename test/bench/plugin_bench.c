@@ -225,9 +225,11 @@ static bool change(struct nb_runtime *rt, const char *name, uint32_t *number)
 }
 
 struct seen {
-	/* plain; takes what is committed; came while it was being decided */
-	double plain[SWITCHES], moved[SWITCHES], waited[SWITCHES];
-	int nplain, nmoved, nwaited;
+	/* plain; sees a fence ahead; takes what is committed; came while it
+	 * was being decided */
+	double plain[SWITCHES], ahead[SWITCHES], moved[SWITCHES],
+		waited[SWITCHES];
+	int nplain, nahead, nmoved, nwaited;
 	uint64_t made, lost;
 };
 
@@ -254,6 +256,8 @@ static void decide(struct nb_comm *c, struct seen *s)
 		s->waited[s->nwaited++ % SWITCHES] = start;
 	else if (c->gen != before)
 		s->moved[s->nmoved++ % SWITCHES] = start;
+	else if (word != c->fence.seen)
+		s->ahead[s->nahead++ % SWITCHES] = start;
 	else if (k % PER_SWITCH == 0)
 		s->plain[s->nplain++ % SWITCHES] = start;
 	if (c->gen != before)
@@ -299,12 +303,14 @@ static void switch_rows(struct seen *s)
 	double native = bench_switch_native(SWITCHES);
 	double plain = median_of(s->plain, s->nplain);
 	double ns = median_of(s->moved, s->nmoved) - plain;
+	double ahead = median_of(s->ahead, s->nahead) - plain;
 	double wait = median_of(s->waited, s->nwaited) - plain;
 
 	printf("%" PRIu64 " decisions, %d switches seen and %d waited for, "
 	       "%" PRIu64 " lost; ns over others: %.0f and %.0f, natively "
-	       "%.0f\n",
-	       s->made, s->nmoved, s->nwaited, s->lost, ns, wait, native);
+	       "%.0f; %d saw a fence ahead: %.0f\n",
+	       s->made, s->nmoved, s->nwaited, s->lost, ns, wait, native,
+	       s->nahead, ahead);
 	if (native < 0)
 		bench_skip("switch.native", text[0], "no executable memory");
 	else
