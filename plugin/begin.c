@@ -132,15 +132,30 @@ void nb_begin_reap(struct nb_segment *s)
 	}
 }
 
-/* The place is the same in all versions. */
-void nb_begin_stranger(int fd)
+static bool put(int fd, uint64_t v, size_t at)
 {
-	uint64_t pid = (uint64_t)getpid();
+	return pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
+}
 
+/* The places are the same in all versions. */
+void nb_begin_stranger(int fd, uint64_t ns)
+{
 	/* where it cannot be written the others do not learn of us */
-	if (pwrite(fd, &pid, sizeof(pid), offsetof(struct nb_seg, stranger)) !=
-	    (ssize_t)sizeof(pid))
-		return;
+	if (put(fd, ns, offsetof(struct nb_seg, stranger_ns)))
+		(void)put(fd, (uint64_t)getpid(),
+			  offsetof(struct nb_seg, stranger));
+}
+
+/* One whose pid means nothing here cannot be told dead. */
+static bool stranger_lives(const struct nb_segment *s)
+{
+	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
+	uint64_t ns = __atomic_load_n(&s->mem->stranger_ns, __ATOMIC_SEQ_CST);
+	uint64_t here = s->mem->proc[s->proc % NB_SEG_PROCS].ns;
+
+	if (!pid)
+		return false;
+	return (ns && here && ns != here) || nb_process_alive(pid, 0);
 }
 
 static bool is_lost(const struct nb_seg *mem, uint64_t comm_id)
@@ -159,13 +174,11 @@ static bool is_lost(const struct nb_seg *mem, uint64_t comm_id)
 enum nb_differ nb_begin_apart(const struct nb_segment *s,
 			      const struct nb_seg_comm *c)
 {
-	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
-
 	if (!c->has_id || c->nranks < 2)
 		return NB_DIFFER_NOT;
 	if (is_lost(s->mem, c->comm_id))
 		return NB_DIFFER_LOST;
-	if (s->stranger || (pid && nb_process_alive(pid, 0)))
+	if (s->stranger || stranger_lives(s))
 		return NB_DIFFER_STRANGER;
 	return NB_DIFFER_NOT;
 }

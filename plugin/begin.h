@@ -34,9 +34,9 @@ bool nb_begin_lose(struct nb_segment *s, uint64_t comm_id);
 void nb_begin_lost_is_gone(struct nb_segment *s, uint64_t comm_id);
 /* The marks of processes that died. With the lock. */
 void nb_begin_reap(struct nb_segment *s);
-/* This process cannot share the segment @fd: its version is another one, or it
- * could not be had. */
-void nb_begin_stranger(int fd);
+/* This process, of PID namespace @ns (0: not known), cannot share the segment
+ * @fd: its version is another one, or it could not be had. */
+void nb_begin_stranger(int fd, uint64_t ns);
 
 /* What keeps the ranks of @c from one beginning, besides what they compared;
  * NB_DIFFER_NOT: nothing. */

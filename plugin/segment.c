@@ -31,6 +31,7 @@ static_assert(sizeof(struct nb_seg_record) == 64, "one cache line");
 static_assert(sizeof(struct nb_seg_proc) == 128, "the same in all versions");
 static_assert(offsetof(struct nb_seg, proc) == 64, "the same in all versions");
 static_assert(offsetof(struct nb_seg, stranger) == 32, "the same in all");
+static_assert(offsetof(struct nb_seg, stranger_ns) == 40, "the same in all");
 static_assert(sizeof(struct nb_seg) < 2 << 20, "small enough to reserve");
 
 static uint32_t load32(const uint32_t *p)
@@ -391,7 +392,7 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 			 "%s is locked by another process for more than %d ms",
 			 name, ATTACH_MS);
 		s->stranger = true;
-		nb_begin_stranger(fd);
+		nb_begin_stranger(fd, pid_namespace());
 		close(fd);
 		return -1;
 	}
@@ -412,7 +413,7 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 		return ok ? 1 : -1;
 	case LEAVE:
 		s->stranger = true;
-		nb_begin_stranger(fd);
+		nb_begin_stranger(fd, pid_namespace());
 		snprintf(s->why, sizeof(s->why),
 			 "%s is in use by processes with another version of "
 			 "ncclbpf (allowed: segment version %d)",
@@ -546,7 +547,7 @@ int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 				 "registered)",
 				 name, NB_SEG_PROCS);
 			s->stranger = true;
-			nb_begin_stranger(s->fd);
+			nb_begin_stranger(s->fd, pid_namespace());
 			unmap(s);
 		}
 	}

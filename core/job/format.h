@@ -131,7 +131,8 @@ struct nb_seg {
 	/* atomic; the same place in all versions: a process that uses another
 	 * one, and so shares nothing with the others, is in this job */
 	uint64_t stranger;
-	uint8_t pad[24];
+	uint64_t stranger_ns; /* likewise; as in nb_seg_proc */
+	uint8_t pad[16];
 	struct nb_seg_proc proc[NB_SEG_PROCS];
 	struct nb_seg_gen gen[NB_SEG_GENS];
 	struct nb_seg_comm comm[NB_SEG_COMMS];

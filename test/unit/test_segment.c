@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "plugin/begin.h"
 #include "plugin/fence.h"
 #include "plugin/record.h"
 #include "plugin/place.h"
@@ -186,6 +187,30 @@ START_TEST(another_version_in_use_is_left_alone)
 	/* its processes are gone: replaced */
 	a = attach();
 	ck_assert(a->shared);
+	nb_segment_detach(a);
+}
+END_TEST
+
+/* Who uses another version keeps all others from deciding by policies; in
+ * another container its pid does not say that it died. */
+START_TEST(stranger_of_another_container_cannot_be_told_dead)
+{
+	const struct nb_seg_comm c = { .has_id = 1, .nranks = 2 };
+	struct nb_segment *a = attach(), *b;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	a->mem->version = NB_SEG_VERSION + 1;
+	b = attach();
+	ck_assert_int_eq(nb_begin_apart(a, &c), NB_DIFFER_STRANGER);
+	ck_assert_uint_eq(a->mem->stranger_ns, a->mem->proc[a->proc].ns);
+	a->mem->stranger = (uint64_t)pid;
+	ck_assert_int_eq(nb_begin_apart(a, &c), NB_DIFFER_NOT);
+	a->mem->stranger_ns++;
+	ck_assert_int_eq(nb_begin_apart(a, &c), NB_DIFFER_STRANGER);
+	nb_segment_detach(b);
 	nb_segment_detach(a);
 }
 END_TEST
@@ -627,6 +652,7 @@ UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, reused_pid_is_another_process); tcase_add_test(
 		  tc,
 		  process_of_another_container_lives_while_its_file_is_open);
+	  tcase_add_test(tc, stranger_of_another_container_cannot_be_told_dead);
 	  tcase_add_test(tc, network_file_systems_are_known);
 	  tcase_add_test(tc, zombie_is_dead);
 	  tcase_add_test(tc, lock_of_the_dead_is_free_and_of_the_living_is_not);
