@@ -600,8 +600,10 @@ static void commit_comms(struct nb_runtime *rt, uint32_t number,
 		if (!in_use(&comm[i]) || !comm[i].has_id ||
 		    out->ncomms == NB_CHANGE_COMMS)
 			continue;
+		/* incomplete: it was apart when it was checked */
 		if (nb_begin_for_good(&comm[i]) ||
-		    nb_begin_apart(rt->seg, &comm[i]) != NB_DIFFER_NOT) {
+		    nb_begin_apart(rt->seg, &comm[i]) != NB_DIFFER_NOT ||
+		    nb_seg_registered(&comm[i]) < comm[i].nranks) {
 			leave_out(rt->seg, &comm[i], &out->comm[out->ncomms++]);
 			continue;
 		}

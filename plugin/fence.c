@@ -101,6 +101,7 @@ static void adopt(struct nb_fence_rank *f, uint32_t number)
 static bool begin(struct nb_fence_rank *f, const struct nb_record *r,
 		  uint64_t word)
 {
+	NB_STEP(BEGIN);
 	if (nb_fence_word_state(word) == NB_FENCE_ARMED &&
 	    r->ops->fallback(r) == 0)
 		abort_word(r, word);

@@ -16,25 +16,26 @@
 #include <stdint.h>
 
 /*   name          taken by */
-#define NB_STEP_ROWS(STEP)                                 \
-	STEP(ANNOUNCED) /* rank */                         \
-	STEP(WAITING)	/* rank */                         \
-	STEP(PATIENCE)	/* rank: its patience has ended */ \
-	STEP(RELEASED)	/* rank: the word has changed */   \
-	STEP(ADOPT)	/* rank */                         \
-	STEP(ADOPTED)	/* rank */                         \
-	STEP(LOCKED)	/* coordinator */                  \
-	STEP(REAPED)	/* coordinator */                  \
-	STEP(RECOVER)	/* coordinator */                  \
-	STEP(NUMBERED)	/* coordinator */                  \
-	STEP(READY)	/* coordinator */                  \
-	STEP(FALLBACK)	/* coordinator */                  \
-	STEP(ARMED)	/* coordinator */                  \
-	STEP(BARRIER)	/* coordinator */                  \
-	STEP(NONE_PAST) /* coordinator */                  \
-	STEP(OVERRUN)	/* coordinator */                  \
-	STEP(COMMITTED) /* coordinator */                  \
-	STEP(BASELINE)	/* coordinator */                  \
+#define NB_STEP_ROWS(STEP)                                    \
+	STEP(ANNOUNCED) /* rank */                            \
+	STEP(BEGIN)	/* rank: before its first decision */ \
+	STEP(WAITING)	/* rank */                            \
+	STEP(PATIENCE)	/* rank: its patience has ended */    \
+	STEP(RELEASED)	/* rank: the word has changed */      \
+	STEP(ADOPT)	/* rank */                            \
+	STEP(ADOPTED)	/* rank */                            \
+	STEP(LOCKED)	/* coordinator */                     \
+	STEP(REAPED)	/* coordinator */                     \
+	STEP(RECOVER)	/* coordinator */                     \
+	STEP(NUMBERED)	/* coordinator */                     \
+	STEP(READY)	/* coordinator */                     \
+	STEP(FALLBACK)	/* coordinator */                     \
+	STEP(ARMED)	/* coordinator */                     \
+	STEP(BARRIER)	/* coordinator */                     \
+	STEP(NONE_PAST) /* coordinator */                     \
+	STEP(OVERRUN)	/* coordinator */                     \
+	STEP(COMMITTED) /* coordinator */                     \
+	STEP(BASELINE)	/* coordinator */                     \
 	STEP(SWAP)	/* anybody: the record's word */
 
 enum nb_step {

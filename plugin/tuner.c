@@ -40,6 +40,17 @@ static struct nb_gen *search(struct nb_comm *c, const uint8_t *digest)
 	return NULL;
 }
 
+/* Number 0 may be what a rank has anyway: the entry says why. What this rank
+ * saw when it began counts for nothing, what was written down binds all. */
+static void note_mismatch(struct nb_comm *c, uint32_t number)
+{
+	__atomic_store_n(
+		&c->mismatch,
+		c->seg && !number &&
+			__atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE),
+		__ATOMIC_RELAXED);
+}
+
 /*
  * Take the generation of that number. The flag keeps the runtime from freeing
  * what is found before it is seen to be in use (nb_runtime_sweep).
@@ -60,11 +71,7 @@ static void adopt(struct nb_comm *c, uint32_t number)
 	/* whoever sees the search ended sees what it found */
 	__atomic_store_n(&c->gen, g, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->searching, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(
-		&c->mismatch,
-		c->seg && !number &&
-			__atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE),
-		__ATOMIC_RELAXED);
+	note_mismatch(c, number);
 }
 
 /*
@@ -120,11 +127,6 @@ static void begin(struct nb_comm *c)
 	if (why != NB_DIFFER_NOT &&
 	    !__atomic_load_n(&c->seg->record.word, __ATOMIC_ACQUIRE))
 		nb_begin_mark(c->seg, why);
-	/* number 0 may be what it has: then nothing else would say so */
-	__atomic_store_n(&c->mismatch,
-			 !c->fence.first && __atomic_load_n(&c->seg->mismatch,
-							    __ATOMIC_ACQUIRE),
-			 __ATOMIC_RELAXED);
 }
 
 /* The record holds something that has not been dealt with. */
@@ -132,10 +134,10 @@ static void look(struct nb_comm *c, uint64_t k)
 {
 	uint32_t before = c->fence.number;
 	uint64_t seen = c->fence.seen;
-	bool timed_out;
+	bool first = !c->begun, timed_out;
 	uint32_t number;
 
-	if (!c->begun)
+	if (first)
 		begin(c);
 	number = nb_fence_look(&c->fence, k, &timed_out);
 
@@ -145,6 +147,8 @@ static void look(struct nb_comm *c, uint64_t k)
 	 * the record alone says so */
 	if (number != before || (!number && c->fence.seen != seen))
 		adopt(c, number);
+	else if (first && c->seg)
+		note_mismatch(c, number);
 	else
 		foresee(c);
 }

@@ -10,16 +10,23 @@
  * coordinator); a rank's patience ends; a rank's stores are still in its
  * processor's buffer, in their order, while it reads the record, until the
  * coordinator's membarrier or an ordered operation of its own drains them.
- * Ranks join one after the other.
+ *
+ * Ranks join one after the other, and none decides before all have told their
+ * tuner of the communicator. A rank may give up on the lock (LOST in all): it
+ * leaves a mark and decides without policies. With STRANGER a process of the
+ * job that shares no segment is there at first and gone at any time. Without
+ * either there is nothing to agree upon at the beginning, and its steps are left
+ * out: they multiply the states.
  *
  * What is claimed: no two ranks make the same decision with different
  * generations, and nobody waits for ever (no invalid end state: every wait
  * can be left, whoever is dead).
  *
  * The protocol needs each of its parts. Left out one by one, by -DNO_BARRIER,
- * -DNO_LOOK_AGAIN, -DNO_FALLBACK, -DANNOUNCED_IS_PASSED, -DNO_CAS or
- * -DMARK_LAST, -DLATE_IS_BELOW or
- * -DDEAD_DO_NOT_COUNT, spin finds two ranks that disagree (test/script/model.t).
+ * -DNO_LOOK_AGAIN, -DNO_FALLBACK, -DANNOUNCED_IS_PASSED, -DNO_CAS,
+ * -DMARK_LAST, -DLATE_IS_BELOW, -DDEAD_DO_NOT_COUNT, or of the beginning by
+ * -DNO_MARK, -DNO_BEGINNING, -DBEGIN_BY_STORE or -DOWN_VIEW, spin finds two
+ * ranks that disagree (test/script/model.t).
  *
  * @NAME marks where the plugin has NB_STEP(NAME) or NB_DONE(NAME): the steps of
  * plugin/step.h (test/script/model_steps.t holds the two lists together).
@@ -45,6 +52,13 @@
 #ifndef MARGIN
 #define MARGIN 0
 #endif
+#ifndef LOST
+#define LOST 0
+#endif
+#ifndef STRANGER
+#define STRANGER 0
+#endif
+#define BEGINNING (LOST + STRANGER > 0)
 
 #define NONE 0
 #define ARMED 1
@@ -66,6 +80,12 @@ bool live[RANKS];
 byte baseline = 0, next_gen = 1;
 bool locked = false;
 byte joined = 0;
+byte lost = 0, lost_marks = 0; /* gave up on the lock; said so */
+bool stranger = STRANGER;
+bool mismatch = false; /* for people, and no change any more */
+
+/* nb_begin_apart */
+#define APART (lost_marks > 0 || stranger)
 
 /* ---- what a rank has stored and others do not see yet ---- */
 
@@ -146,17 +166,34 @@ inline abort_word(old, back)
 
 proctype rank(byte i)
 {
-	byte k = 0, number;
+	byte k = 0, number, first = 0;
 	short w = 0, b = 0;
+	bool begins = true, apart = false;
 
-	/* nb_comm_new: under the segment's lock */
-	atomic {
+	/* nb_comm_new: under the segment's lock... */
+	if
+	:: atomic {
 		!locked ->
 		number = baseline;
 		generation[i] = baseline;
 		live[i] = true;
 		joined++
-	}
+	   }
+#if LOST
+	:: atomic { /* ...or without, in the end: nb_begin_lose */
+		locked && lost < LOST ->
+		lost++;
+#ifndef NO_MARK
+		lost_marks++;
+#endif
+		goto alone
+	   }
+#endif
+	fi;
+#if BEGINNING
+	/* NCCL: all have told their tuner */
+	joined + lost == RANKS;
+#endif
 	do
 	:: k < DECISIONS ->
 		MAY_DIE(died);
@@ -175,9 +212,68 @@ proctype rank(byte i)
 			fi;
 			ahead_announced[i] = k + 1
 		}
+#if BEGINNING
+		/* begin (plugin/tuner.c): have all of them registered? */
+		if
+		:: k == 0 ->
+			apart = APART;
+			first = number;
+			if
+			:: apart ->
+				first = 0;
+				if
+				:: word == 0 -> mismatch = true
+				:: else
+				fi
+			:: else
+			fi
+		:: else
+		fi;
+#endif
 		/* ...and read the record */
 		w = word;
 look:		/* nb_fence_look @ANNOUNCED */
+#if BEGINNING
+#ifdef NO_BEGINNING
+		skip;
+		d_step {
+			if
+			:: begins -> begins = false; number = first
+			:: else
+			fi
+		}
+#endif
+		/* begin (plugin/fence.c) @BEGIN */
+		if
+		:: begins && w == 0 ->
+			d_step {
+				if
+#ifdef BEGIN_BY_STORE
+				:: true ->
+#else
+				:: word == 0 ->
+#endif
+					word = WORD(COMMIT, first, 0)
+				:: else
+				fi
+			}
+			w = word;
+#ifdef BEGIN_BY_STORE
+			begins = false;
+#endif
+			goto look
+		:: begins && STATE(w) == ARMED ->
+			if
+			:: fallback == 0 ->
+				abort_word(w, b);
+				w = word;
+				goto look
+			:: fallback != 0 -> begins = false
+			fi
+		:: begins && STATE(w) == COMMIT -> begins = false
+		:: else
+		fi;
+#endif
 		if
 		:: STATE(w) == COMMIT && k >= FENCE(w) ->
 			/* adopt @ADOPT */
@@ -202,17 +298,47 @@ look:		/* nb_fence_look @ANNOUNCED */
 		fi;
 		/* the decision is made */
 		d_step {
+#ifdef OWN_VIEW
+			if
+			:: k == 0 && apart && mismatch -> number = 0
+			:: else
+			fi;
+#endif
 			assert(used[k] == 0 || used[k] == number + 1);
 			used[k] = number + 1;
 			k++;
-			w = 0
+			w = 0;
+			first = 0;
+			apart = false
 		}
 	:: else -> break
 	od;
 	goto over;
+#if LOST
+alone:	/* with a record of its own, and without policies */
+	joined + lost == RANKS;
+	do
+	:: k < DECISIONS ->
+		d_step {
+			assert(used[k] == 0 || used[k] == 1);
+			used[k] = 1;
+			k++
+		}
+	:: else -> break
+	od;
+	goto over;
+#endif
 died:	dead[i] = true;
 over:	skip
 }
+
+#if STRANGER
+/* A process that has another version dies. */
+proctype foreigner()
+{
+	stranger = false
+}
+#endif
 
 /* ---- a coordinator ---- */
 
@@ -365,10 +491,22 @@ proctype coordinator()
 		fi;
 		/* ...check_complete */
 		if
+#if BEGINNING
+		:: mismatch || APART || joined == 0 || joined == RANKS
+		:: else -> goto unlock
+#else
 		:: joined < RANKS -> goto unlock
 		:: else
+#endif
 		fi;
 		d_step { number = next_gen; next_gen++; try = 0 } /* @NUMBERED */
+#if BEGINNING
+		/* commit_comms: leave_out, or there is none yet */
+		if
+		:: mismatch || APART || joined < RANKS -> goto committed
+		:: else
+		fi;
+#endif
 		/* nb_fence_commit */
 		do
 		:: try < TRIES ->
@@ -481,6 +619,9 @@ init
 			i++
 		:: else -> break
 		od;
+#if STRANGER
+		run foreigner();
+#endif
 		i = 0;
 		do
 		:: i < COORDINATORS ->

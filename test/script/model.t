@@ -49,6 +49,10 @@ check holds "three ranks, one change" -DRANKS=3 -DDECISIONS=2 -DDEATHS=0 \
 check holds "two coordinators" -DCOORDINATORS=2 -DCHANGES=1 -DDECISIONS=2
 check holds "a margin and a second try" -DTRIES=2 -DCHANGES=1 -DMARGIN=1 \
 	-DDECISIONS=3
+check holds "a process that shares no segment, gone at any time" -DSTRANGER=1 \
+	-DCHANGES=1 -DDECISIONS=2 -DDEATHS=0
+check holds "a rank gives up on the lock" -DLOST=1 -DCHANGES=2 -DDECISIONS=1 \
+	-DDEATHS=0
 check breaks "without the membarrier ranks disagree" -DNO_BARRIER
 check breaks "without a second look at the ranks" -DNO_LOOK_AGAIN
 check breaks "without the fallback" -DNO_FALLBACK
@@ -57,4 +61,8 @@ check breaks "the decision is no compare-and-swap" -DNO_CAS
 check breaks "the mark of a wait is read last" -DMARK_LAST
 check breaks "a rank at the fence counts as below it" -DLATE_IS_BELOW
 check breaks "what the dead decided is forgotten" -DDEAD_DO_NOT_COUNT
+check breaks "who gives up on the lock leaves no mark" -DLOST=1 -DNO_MARK
+check breaks "nobody writes down what all begin with" -DSTRANGER=1 -DNO_BEGINNING
+check breaks "the beginning is no compare-and-swap" -DSTRANGER=1 -DBEGIN_BY_STORE
+check breaks "a rank trusts its own view of the beginning" -DSTRANGER=1 -DOWN_VIEW
 echo "1..$n"
