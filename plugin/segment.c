@@ -187,18 +187,15 @@ static bool lock_file(int fd, uint64_t deadline)
 #define LOCK_UNTIL(m, ts) pthread_mutex_clocklock(m, LOCK_CLOCK, ts)
 #endif
 
-static bool lock_threads(pthread_mutex_t *m, uint32_t timeout_ms)
+/* Not by pthread_mutex_clocklock, which ThreadSanitizer does not know. */
+static bool lock_threads(pthread_mutex_t *m, uint64_t deadline)
 {
-	struct timespec ts;
-
-	clock_gettime(LOCK_CLOCK, &ts);
-	ts.tv_sec += timeout_ms / 1000;
-	ts.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_sec++;
-		ts.tv_nsec -= 1000000000;
+	while (pthread_mutex_trylock(m)) {
+		if (now_ms() >= deadline)
+			return false;
+		sleep_ms(1);
 	}
-	return !LOCK_UNTIL(m, &ts);
+	return true;
 }
 
 int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
@@ -206,7 +203,7 @@ int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
 {
 	uint64_t deadline = now_ms() + timeout_ms;
 
-	if (!lock_threads(&s->mutex, timeout_ms))
+	if (!lock_threads(&s->mutex, deadline))
 		return nb_fail(err, NB_E_BUSY, 0,
 			       "another thread of this process holds the job "
 			       "segment for more than %u ms",
