@@ -154,7 +154,7 @@ static void init_run_data(struct nb_jit_ctx *c)
 	}
 	if (c->needs.turns) {
 		a_mov_imm(c, T0, NB_TURNS_MAX);
-		a_mem(c, A_STORE, 2, T0, base, RUN_TURNS);
+		a_mem(c, A_STORE, 3, T0, base, RUN_TURNS);
 	}
 	if (c->needs.may_goto) {
 		a_mov_imm(c, T0, NB_MAY_GOTO_PASSES);

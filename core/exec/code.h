@@ -42,9 +42,9 @@ enum { NB_LOOP_MAX = 1 << 23, NB_TAIL_MAX = 33 };
  * Turns of bpf_loop and bpf_for_each_map_elem and numbers of iterators in one
  * run, all together: nested loops of 2^23 turns would not end in a lifetime,
  * and we are in somebody's thread. When they are used up a loop ends as if its
- * callback had returned 1, an iterator as if its numbers were over; but not an
- * iterator that has NB_ITER_SURE numbers left or fewer, as the verifier may
- * have counted them.
+ * callback had returned 1, an iterator as if its numbers were over; but not one
+ * of the first NB_ITERS_SURE that has NB_ITER_SURE numbers or fewer, as the
+ * verifier may have counted them: those use up nothing.
  */
 enum { NB_TURNS_MAX = 1 << 25 };
 

@@ -97,18 +97,23 @@ uint64_t nb_body_ringbuf_discard_dynptr(struct nb_run *run, uint64_t r1,
 	return 0;
 }
 
+/* The verifier counts the memory in r1 as written, so it is, whatever comes of it. */
 uint64_t nb_body_dynptr_read(struct nb_run *run, uint64_t r1, uint64_t r2,
 			     uint64_t r3, uint64_t r4, uint64_t r5)
 {
 	const struct dynptr *d = nb_body_ptr(r3);
 	uint32_t size = (uint32_t)r2, off = (uint32_t)r4;
+	void *to = nb_body_ptr(r1);
+	int rc = !d->data || r5 ? -EINVAL : check_part(d, off, size);
 
 	(void)run;
-	if (!d->data || r5)
-		return nb_body_errno(-EINVAL);
-	if (check_part(d, off, size))
-		return nb_body_errno(-E2BIG);
-	memmove(nb_body_ptr(r1), d->data + off, size);
+	if (!size)
+		return rc ? nb_body_errno(rc) : 0;
+	if (rc) {
+		memset(to, 0, size);
+		return nb_body_errno(rc);
+	}
+	memmove(to, d->data + off, size);
 	return 0;
 }
 

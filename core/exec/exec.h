@@ -94,10 +94,11 @@ static inline uint64_t nb_exec_run(const struct nb_exec *x, void *ctx,
 /* The helper bodies' view of the running program. */
 struct nb_run {
 	struct nb_trace *trace;
+	uint32_t turns; /* left of NB_TURNS_MAX */
+	uint32_t iters; /* iterators begun that end for sure; set with @turns */
 	uint32_t cpu;	/* UINT32_MAX: not asked for yet */
 	uint32_t tails; /* tail calls made */
 	uint32_t depth; /* frames below the current one, where links matter */
-	uint32_t turns; /* left of NB_TURNS_MAX */
 };
 
 typedef uint64_t nb_helper_fn(struct nb_run *run, uint64_t r1, uint64_t r2,
@@ -112,7 +113,7 @@ enum {
 	NB_HELPER_TAIL_CALL = 12,
 	NB_HELPER_EACH = 164,
 	NB_HELPER_LOOP = 181,
-	NB_HELPER_ITER_NEXT = 0x10002
+	NB_HELPER_ITER_NEW = 0x10001
 };
 nb_helper_fn *nb_helper_body(int32_t id);
 

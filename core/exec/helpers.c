@@ -199,11 +199,15 @@ static uint64_t get_smp_processor_id(struct nb_run *run, uint64_t r1,
 
 /*
  * The state of an iterator over numbers, in a program's stack. What next
- * answers points to cur; 0, 0 is the empty one, and where each one ends.
+ * answers points to cur. How many are left, and whether they are given
+ * although the run has no turns left; 0 is the empty one, and the last of each.
  */
 struct numbers {
-	int32_t cur, end;
+	int32_t cur;
+	uint32_t left : 31, sure : 1;
 };
+
+_Static_assert(sizeof(struct numbers) == 8, "as policies declare it");
 
 enum { MAX_NUMBERS = 1 << 23 };
 
@@ -213,15 +217,19 @@ static uint64_t iter_num_new(struct nb_run *run, uint64_t r1, uint64_t r2,
 	struct numbers *it = ptr_of(r1);
 	int32_t start = (int32_t)r2, end = (int32_t)r3;
 
-	(void)run, (void)r4, (void)r5;
-	it->cur = it->end = 0;
+	(void)r4, (void)r5;
+	*it = (struct numbers){ 0 };
 	if (start > end)
 		return errno_value(-EINVAL);
 	if ((int64_t)end - start > MAX_NUMBERS)
 		return errno_value(-E2BIG);
 	/* one before the first, which may wrap; next adds one first */
 	it->cur = (int32_t)((uint32_t)start - 1);
-	it->end = end;
+	it->left = ((uint32_t)end - (uint32_t)start) & INT32_MAX;
+	if (it->left <= NB_ITER_SURE && run->iters < NB_ITERS_SURE) {
+		run->iters++;
+		it->sure = true;
+	}
 	return 0;
 }
 
@@ -229,17 +237,16 @@ static uint64_t iter_num_next(struct nb_run *run, uint64_t r1, uint64_t r2,
 			      uint64_t r3, uint64_t r4, uint64_t r5)
 {
 	struct numbers *it = ptr_of(r1);
-	int32_t cur = (int32_t)((uint32_t)it->cur + 1);
 
 	(void)r2, (void)r3, (void)r4, (void)r5;
-	if (cur >= it->end ||
-	    (!run->turns && (int64_t)it->end - cur > NB_ITER_SURE)) {
-		it->cur = it->end = 0;
+	if (!it->left || (!it->sure && !run->turns)) {
+		*it = (struct numbers){ 0 };
 		return 0;
 	}
-	if (run->turns)
+	if (!it->sure)
 		run->turns--;
-	it->cur = cur;
+	it->left--;
+	it->cur = (int32_t)((uint32_t)it->cur + 1);
 	return (uintptr_t)&it->cur;
 }
 
@@ -249,7 +256,7 @@ static uint64_t iter_num_destroy(struct nb_run *run, uint64_t r1, uint64_t r2,
 	struct numbers *it = ptr_of(r1);
 
 	(void)run, (void)r2, (void)r3, (void)r4, (void)r5;
-	it->cur = it->end = 0;
+	*it = (struct numbers){ 0 };
 	return 0;
 }
 

@@ -342,7 +342,9 @@ nb_exec_interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
 		[NB_CODE_EACH_NEXT] = &&op_EACH_NEXT,
 	};
 	struct frame frames[NB_MAX_FRAMES], *f = frames;
-	struct nb_run run = { x->trace, UINT32_MAX, 0, 0, NB_TURNS_MAX };
+	struct nb_run run = { .trace = x->trace,
+			      .turns = NB_TURNS_MAX,
+			      .cpu = UINT32_MAX };
 	const struct nb_link *link;
 	uint32_t passes = NB_MAY_GOTO_PASSES;
 	const struct nb_code *ip = x->code;

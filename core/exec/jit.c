@@ -388,12 +388,12 @@ static void take_aux(struct nb_jit_fact *f, const struct nb_insn_spec *row,
 
 static bool counts_turns(const struct nb_code *c)
 {
-	nb_helper_fn *next;
+	nb_helper_fn *begin;
 
 	if (c->op != NB_OP_CALL_HELPER)
 		return calls_back(c);
-	next = nb_helper_body(NB_HELPER_ITER_NEXT);
-	return c->imm == (int64_t)(uintptr_t)next;
+	begin = nb_helper_body(NB_HELPER_ITER_NEW);
+	return c->imm == (int64_t)(uintptr_t)begin;
 }
 
 /* Has the helper that @c calls a lowering of its own? */

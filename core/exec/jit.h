@@ -251,8 +251,8 @@ static inline void nb_jit_note(struct nb_jit_ctx *c, uint32_t size)
 
 /* The run's own data in its frame: struct nb_run, and what engines add. */
 enum {
-	NB_JIT_RUN_PASSES = 24,
-	NB_JIT_RUN_CTX = 32, /* r1 while a tail call looks for a program */
+	NB_JIT_RUN_PASSES = 32,
+	NB_JIT_RUN_CTX = 40, /* r1 while a tail call looks for a program */
 	NB_JIT_RUN_SIZE = 48
 };
 _Static_assert(sizeof(struct nb_run) <= NB_JIT_RUN_PASSES, "run grew");

@@ -143,7 +143,7 @@ static void init_run_data(struct nb_jit_ctx *c)
 		e4(c, 0);
 	}
 	if (c->needs.turns) {
-		op_rm(c, false, 0xc7, 0, run_data(c, RUN_TURNS));
+		op_rm(c, true, 0xc7, 0, run_data(c, RUN_TURNS));
 		e4(c, NB_TURNS_MAX);
 	}
 	if (c->needs.may_goto) {

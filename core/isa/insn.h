@@ -13,7 +13,9 @@ enum {
 	NB_NREGS = 11,
 	NB_R10 = 10,
 	NB_STACK_SIZE = 512,
-	/* more numbers of an iterator than this are never relied on */
+	/* the first iterators of a run come to their end for sure, if they
+	 * have so few numbers; of others the end may come early */
+	NB_ITERS_SURE = 64,
 	NB_ITER_SURE = 4096,
 	NB_MAX_FRAMES = 8
 };

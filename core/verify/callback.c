@@ -161,12 +161,14 @@ static bool jumps(const struct nb_prog *p)
 }
 
 /* A program that another one may jump to goes on with what that one left. */
-uint8_t nb_loops_before(const struct nb_env *env)
+void nb_loops_before(const struct nb_env *env, struct nb_state *st)
 {
-	for (uint32_t i = 0; env->labels && i < env->img->nprogs; i++)
-		if (jumps(&env->img->progs[i]))
-			return NB_LOOPS_MANY;
-	return 0;
+	bool after = false;
+
+	for (uint32_t i = 0; !after && i < env->img->nprogs; i++)
+		after = jumps(&env->img->progs[i]);
+	st->loops = after && env->labels ? NB_LOOPS_MANY : 0;
+	st->iters = after ? NB_ITERS_MANY : 0;
 }
 
 void nb_loop_begin(struct nb_env *env, struct nb_state *st, uint64_t most)

@@ -28,8 +28,8 @@ void nb_loop_begin(struct nb_env *env, struct nb_state *st, uint64_t most);
 /* Does local data decide whether the run has a turn left for a loop? */
 bool nb_loop_may_be_short(const struct nb_env *env, const struct nb_state *st);
 
-/* What nb_state.loops is where the program begins. */
-uint8_t nb_loops_before(const struct nb_env *env);
+/* What @loops and @iters of @st are where the program begins. */
+void nb_loops_before(const struct nb_env *env, struct nb_state *st);
 
 /*
  * Before the first turn of the call at @pc. Turns are counted where there are

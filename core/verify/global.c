@@ -131,6 +131,7 @@ void nb_global_begin(struct nb_env *env, struct nb_state *st)
 
 	/* Callers may have had loops before it. */
 	st->loops = env->labels ? NB_LOOPS_MANY : 0;
+	st->iters = NB_ITERS_MANY;
 	memset(&r[1], 0, 5 * sizeof(*r));
 	for (unsigned i = 0; i < sig->nargs; i++)
 		switch ((enum nb_func_arg)sig->arg[i]) {
@@ -485,6 +486,8 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		st->budget |= local ? g->uses : g->local_uses;
 	if (env->labels && g->uses & NB_BUDGET_TURNS)
 		st->loops = NB_LOOPS_MANY;
+	if (g->uses & NB_BUDGET_TURNS)
+		st->iters = NB_ITERS_MANY;
 	nb_global_note_frames(env, st->nframes + g->frames);
 	pass_on(env, st, g, local || own);
 	memset(nb_top(st)->regs, 0, 6 * sizeof(r0));

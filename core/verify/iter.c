@@ -10,6 +10,12 @@
 // iterators stand for each other only if they are the same (compare_held in
 // state.c), or a loop that begins a new one in each lap would seem to end.
 //
+// A run has so many turns for all its loops, or nested iterators would not end
+// in a lifetime: when they are used up, iterators end early. Not the first few
+// that are short (NB_ITERS_SURE); only of these numbers are counted, or their
+// end known to be the same on all ranks. In a turn of another loop that is not
+// counted none is among the first: it is begun again and again.
+//
 // Coherence. The object is local if its bounds are, or if it was made or
 // stepped under local control: so is what next answers, and with it the number
 // behind each pointer it gave, since all of them point into the object.
@@ -25,7 +31,7 @@
 enum { ITER_SIZE = 8, COUNTED = NB_ITER_SURE };
 
 /* What @reg.delta of an iterator says. */
-enum { OPEN, ENDED, EXACT };
+enum { OPEN, ENDED, EXACT, SURE };
 
 static enum nb_effect effect(const struct nb_insn *insn)
 {
@@ -134,11 +140,41 @@ static struct nb_range int_of(const struct nb_reg *r)
 	return nb_range_sext(&v, 32);
 }
 
+/* Is the iterator in @c of a number of turns that the walk does not count? */
+static bool is_uncounted(const struct nb_cell *c)
+{
+	return c->kind == NB_CELL_OBJECT && c->reg.map == NB_OBJECT_NUMBERS &&
+	       (c->reg.delta == OPEN || c->reg.delta == SURE);
+}
+
+static bool in_a_turn(const struct nb_state *st)
+{
+	for (uint32_t i = 0; i < st->nframes; i++) {
+		const struct nb_frame *f = &st->frames[i];
+
+		if (f->callback)
+			return true;
+		for (uint32_t k = 0; k < f->ncells; k++)
+			if (is_uncounted(&f->cells[k]))
+				return true;
+	}
+	return false;
+}
+
+/* One more iterator: does it come to its end for sure, if it is short? */
+static bool is_among_first(struct nb_state *st)
+{
+	if (st->iters < NB_ITERS_MANY)
+		st->iters = in_a_turn(st) ? NB_ITERS_MANY : st->iters + 1;
+	return st->iters < NB_ITERS_MANY;
+}
+
 static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	struct nb_reg *regs = nb_top(st)->regs, at = regs[1];
 	struct nb_range start = int_of(&regs[2]), end = int_of(&regs[3]);
 	uint32_t ref = nb_ref_take(env, st, pc, NB_REF_ITER);
+	bool sure = is_among_first(st) && end.smax - start.smin <= COUNTED;
 	struct nb_cell *c;
 
 	nb_object_make(
@@ -153,13 +189,12 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	if (start.smin >= end.smax) {
 		c->reg.delta = ENDED;
 	} else if (!env->widen && nb_range_is_const(&start) &&
-		   nb_range_is_const(&end) &&
-		   end.smin - start.smin <= COUNTED) {
+		   nb_range_is_const(&end) && sure) {
 		c->reg.delta = EXACT;
 		c->reg.r = nb_range_s(start.smin - 1, start.smin - 1);
 		c->reg.id = (uint32_t)end.smin;
 	} else {
-		c->reg.delta = OPEN;
+		c->reg.delta = sure ? SURE : OPEN;
 		c->reg.r = nb_range_s(start.smin, end.smax - 1);
 	}
 	nb_loop_begin(env, st, (uint64_t)(end.smax - start.smin));
@@ -200,7 +235,8 @@ bool nb_iter_may_go_on(const struct nb_state *st)
 {
 	const struct nb_cell *c = const_cell(st);
 
-	return c->reg.delta == OPEN || (c->reg.delta == EXACT && !at_last(c));
+	return c->reg.delta == OPEN || c->reg.delta == SURE ||
+	       (c->reg.delta == EXACT && !at_last(c));
 }
 
 bool nb_iter_may_end(const struct nb_state *st)
@@ -208,12 +244,6 @@ bool nb_iter_may_end(const struct nb_state *st)
 	const struct nb_cell *c = const_cell(st);
 
 	return c->reg.delta != EXACT || at_last(c);
-}
-
-/* Of so few numbers none is left out (NB_TURNS_MAX). */
-static bool is_sure(const struct nb_cell *c)
-{
-	return c->reg.delta != OPEN || c->reg.r.smax - c->reg.r.smin < COUNTED;
 }
 
 void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
@@ -230,7 +260,7 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		make_local(c, at.from);
 	if (st->region.open)
 		make_local(c, st->region.pc);
-	if (nb_loop_may_be_short(env, st) && !is_sure(c))
+	if (nb_loop_may_be_short(env, st) && c->reg.delta == OPEN)
 		make_local(c, pc);
 	if (env->labels && c->local)
 		st->budget |= NB_BUDGET_TURNS;

@@ -26,7 +26,7 @@ struct nb_saved {
 	uint32_t nrefs;
 	struct nb_held lock;
 	struct nb_region region;
-	uint8_t budget, loops;
+	uint8_t budget, loops, iters;
 	uint64_t data[];
 };
 
@@ -218,6 +218,7 @@ void nb_state_save(struct nb_saved *to, const struct nb_state *st,
 	to->region = st->region;
 	to->budget = st->budget;
 	to->loops = st->loops;
+	to->iters = st->iters;
 	for (uint32_t i = 0; i < st->nrefs; i++, p += REF_WORDS)
 		memcpy(p, &st->refs[i], sizeof(st->refs[i]));
 	for (uint32_t i = 0; i < st->nframes; i++)
@@ -256,6 +257,7 @@ void nb_state_restore(struct nb_state *st, const struct nb_saved *from)
 	st->region = from->region;
 	st->budget = from->budget;
 	st->loops = from->loops;
+	st->iters = from->iters;
 	for (uint32_t i = 0; i < from->nrefs; i++, p += REF_WORDS)
 		memcpy(&st->refs[i], p, sizeof(st->refs[i]));
 	for (uint32_t i = 0; i < from->nframes; i++) {
@@ -608,7 +610,8 @@ static bool compare(const struct nb_saved *old, const struct nb_state *st,
 	ids.exact = exact;
 	ids.in = in;
 	if (old->nframes != st->nframes || st->budget & ~old->budget ||
-	    old->loops < st->loops || !covers_region(&old->region, &st->region))
+	    old->loops < st->loops || old->iters < st->iters ||
+	    !covers_region(&old->region, &st->region))
 		return false;
 	if (ids.exact &&
 	    (old->budget != st->budget || old->region.open != st->region.open))

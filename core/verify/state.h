@@ -171,6 +171,9 @@ enum { NB_BUDGET_PASSES = 1, NB_BUDGET_TURNS = 2 };
  */
 enum { NB_LOOPS_SURE = 4, NB_LOOPS_MANY };
 
+/* More iterators than those that come to their end for sure. */
+enum { NB_ITERS_MANY = NB_ITERS_SURE + 1 };
+
 struct nb_state {
 	uint32_t nframes; /* at least 1 */
 	uint32_t nrefs;
@@ -179,6 +182,7 @@ struct nb_state {
 	struct nb_region region;
 	uint8_t budget; /* NB_BUDGET_*: what is local of it */
 	uint8_t loops;	/* begun, up to NB_LOOPS_MANY; in a walk with labels */
+	uint8_t iters;	/* begun, up to NB_ITERS_MANY */
 	struct nb_frame frames[NB_MAX_FRAMES];
 };
 

@@ -936,7 +936,7 @@ void nb_step_init(struct nb_env *env, struct nb_state *st)
 	st->nrefs = 0;
 	memset(&st->lock, 0, sizeof(st->lock));
 	st->budget = 0;
-	st->loops = nb_loops_before(env);
+	nb_loops_before(env, st);
 	f->ret = NB_NO_PC;
 	f->ncells = 0;
 	f->callback = false;

@@ -126,6 +126,7 @@ struct em_object {
 	uint8_t *bytes;		   /* dynptr: NULL: nothing */
 	uint32_t nbytes, skew;	   /* skew: of bytes, from a multiple of 8 */
 	int32_t cur, end;	   /* iterator */
+	bool sure;		   /* it comes to its end */
 	bool given;
 };
 
@@ -158,7 +159,7 @@ struct em_machine {
 	uint16_t filled[EM_MAPS]; /* elements that there is content for */
 	struct em_value maps[EM_MAPS][EM_ELEMS];
 	struct em_frame frames[NB_MAX_FRAMES];
-	uint32_t nframes, pc, steps, budget, turns;
+	uint32_t nframes, pc, steps, budget, turns, iters;
 	uint64_t salt;	 /* where memory lies: local data */
 	uint64_t local;	 /* state of local randomness */
 	uint64_t shared; /* seed of what helpers answer on all ranks alike */

@@ -370,16 +370,10 @@ static bool dynptr_read(void)
 	em.ran[EM_F_DYNPTR_COPY] |= ok;
 	if (size && ok && !em_write(arg(1), size, o->bytes + (uint32_t)arg(4)))
 		return false;
-	/* Room for all of it, also where nothing is copied. */
-	if (size && !ok) {
-		uint8_t *init;
-
-		if (!em_memory(arg(1), size, false, &init))
+	/* Written all the same where nothing is copied. */
+	for (uint64_t i = 0; !ok && i < size; i++)
+		if (!em_write(arg(1) + i, 1, (const uint8_t *)""))
 			return false;
-		/* As the verifier takes it: written all the same. */
-		if (init)
-			memset(init, 1, size);
-	}
 	return answer(ok ? 0 : failed);
 }
 
@@ -435,9 +429,13 @@ static bool iter_new(void)
 		return false;
 	it = &em.objects[o];
 	it->cur = it->end = 0;
+	it->sure = false;
 	if (!bad && !big) {
 		it->cur = (int32_t)((uint32_t)start - 1);
 		it->end = end;
+		it->sure = end - start <= NB_ITER_SURE &&
+			   em.iters < NB_ITERS_SURE;
+		em.iters += it->sure;
 	}
 	em_hold(NB_REF_ITER, (uint32_t)o);
 	return answer(bad ? failed : big ? (uint64_t)-7 : 0);
@@ -462,13 +460,12 @@ static bool iter_next(void)
 	if (!it)
 		return false;
 	cur = (int32_t)((uint32_t)it->cur + 1);
-	if (cur >= it->end ||
-	    (!em.turns && (int64_t)it->end - cur > NB_ITER_SURE)) {
+	if (cur >= it->end || (!it->sure && !em.turns)) {
 		it->cur = it->end = 0;
 		em.ran[EM_F_ITER_END] = true;
 		return answer(0);
 	}
-	if (em.turns && !em.steady)
+	if (!it->sure && !em.steady)
 		em.turns--;
 	it->cur = cur;
 	em.ran[EM_F_ITER] = true;

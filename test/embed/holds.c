@@ -347,11 +347,15 @@ static bool spills_hold(struct bonds *b, const struct nb_frame *a,
 
 static bool iterator_holds(const struct nb_reg *r, const struct em_object *o)
 {
-	enum { OPEN, ENDED, EXACT }; /* as in core/verify/iter.c */
+	enum { OPEN, ENDED, EXACT, SURE }; /* as in core/verify/iter.c */
 	int64_t next = (int64_t)o->cur + 1;
 
+	if ((r->delta == EXACT || r->delta == SURE) && next < o->end &&
+	    !o->sure)
+		return false;
 	switch (r->delta) {
 	case OPEN:
+	case SURE:
 		return next >= o->end ||
 		       (nb_range_has(&r->r, (uint64_t)next) &&
 			nb_range_has(&r->r, (uint64_t)o->end - 1));

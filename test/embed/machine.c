@@ -607,6 +607,7 @@ void em_prepare(uint64_t coherent, uint64_t local)
 	memcpy(em.ctx + 64, &v, 4); /* reg_buff */
 	em.budget = BUDGET;
 	em.turns = (uint32_t)(shared() % TURNS);
+	em.iters = 0;
 	begin(0);
 	em_set(1, em_address(EM_R_CTX, 0));
 }
@@ -617,6 +618,7 @@ void em_prepare_alone(uint32_t n, uint64_t coherent, uint64_t local)
 	struct em_frame *f = &em.frames[0];
 
 	em_prepare(coherent, local);
+	em.iters = (uint32_t)coherent % 2 * NB_ITERS_SURE;
 	begin(fn->start);
 	f->global = true;
 	for (unsigned i = 0; i < fn->sig.nargs; i++) {

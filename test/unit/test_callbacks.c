@@ -321,7 +321,8 @@ START_TEST(turns_come_back)
 }
 END_TEST
 
-/* So are numbers of iterators, but short ones always come to their end. */
+/* So are numbers of iterators, but short ones, the first of a run, always come
+ * to their end. */
 START_TEST(numbers_of_a_run)
 {
 	static const char text[] =
@@ -334,6 +335,36 @@ START_TEST(numbers_of_a_run)
 		"jlt %r6, 7, again\nmov %r0, %r7\nexit";
 
 	ck_assert_uint_eq(run(text, NULL, NULL), NB_TURNS_MAX + 2 * 4096);
+}
+END_TEST
+
+/* Nested ones that are short still use up what a run has. */
+#define NEST(at, next, end, body)                                          \
+	"mov %r1, %r10\nadd %r1, " at "\nmov %r2, 0\nmov %r3, 4096\n"       \
+	"call 0x10001\n" next ":\nmov %r1, %r10\nadd %r1, " at             \
+	"\ncall 0x10002\njeq %r0, 0, " end "\n" body "ja " next "\n" end   \
+	":\nmov %r1, %r10\nadd %r1, " at "\ncall 0x10003\n"
+
+START_TEST(nested_numbers_of_a_run)
+{
+	static const char text[] =
+		"mov %r7, 0\n" NEST(
+			"-8", "n1", "e1",
+			NEST("-16", "n2", "e2",
+			     NEST("-24", "n3", "e3",
+				  "add %r7, 1\n"))) "mov %r0, %r7\nexit";
+	enum { MOST = NB_ITER_SURE, SURE = NB_ITERS_SURE - 2 };
+	const uint64_t first = MOST - SURE;
+	uint64_t left = NB_TURNS_MAX - first * MOST, expect = MOST * MOST;
+
+	/* From the second of the middle ones on it takes turns, too. */
+	while (left) {
+		uint64_t inner = --left < MOST ? left : MOST;
+
+		left -= inner;
+		expect += inner;
+	}
+	ck_assert_uint_eq(run(text, NULL, NULL), expect);
 }
 END_TEST
 
@@ -674,6 +705,7 @@ UNIT_MAIN("callbacks", tcase_add_test(tc, loop_runs_its_callback);
 	  tcase_add_test(tc, turns_of_a_run);
 	  tcase_add_test(tc, turns_come_back);
 	  tcase_add_test(tc, numbers_of_a_run);
+	  tcase_add_test(tc, nested_numbers_of_a_run);
 	  tcase_add_test(tc, each_element_of_an_array);
 	  tcase_add_test(tc, each_element_of_this_cpus_array);
 	  tcase_add_test(tc, each_element_of_a_hash);

@@ -459,6 +459,33 @@ START_TEST(generations_of_one_to_eight_policies)
 }
 END_TEST
 
+/* What one program uses up of a run's turns, the next one has again. */
+START_TEST(turns_are_of_one_program)
+{
+	for (unsigned how = COMPILED; how <= INTERPRETED; how++) {
+		struct ncclbpf_tuner ctx = { .algo = -1, .proto = -1 };
+		struct side s;
+
+		used = 0;
+		put("mov %%r6, %%r1\nmov %%r7, 0\nmov %%r8, 0\nagain:\n"
+		    "mov %%r1, %%r10\nadd %%r1, -8\nmov %%r2, 0\n"
+		    "mov %%r3, 0x800000\ncall 0x10001\nnext:\n"
+		    "mov %%r1, %%r10\nadd %%r1, -8\ncall 0x10002\n"
+		    "jeq %%r0, 0, end\nadd %%r7, 1\nja next\nend:\n"
+		    "mov %%r1, %%r10\nadd %%r1, -8\ncall 0x10003\n"
+		    "add %%r8, 1\njlt %%r8, 5, again\n"
+		    "ldxw %%r1, [%%r6+76]\nrsh %%r7, 10\nadd %%r1, %%r7\n"
+		    "stxw [%%r6+76], %%r1\nmov %%r0, 0\nexit\n");
+		assemble(0);
+		assemble(1);
+		make(&s, 2, how);
+		run(&s, 2, &ctx);
+		ck_assert_uint_eq(ctx.channels, 2 * (NB_TURNS_MAX >> 10));
+		drop(&s, 2);
+	}
+}
+END_TEST
+
 static int no_compiler(void)
 {
 	puts("ok 1 - chain # SKIP no compiler for this machine");
@@ -470,4 +497,5 @@ UNIT_MAIN("chain", if (!nb_jit_arch()) return no_compiler();
 	  tcase_add_test(tc, chains_do_what_their_programs_do);
 	  tcase_add_test(tc, a_chain_is_one_piece_of_code);
 	  tcase_add_test(tc, a_chain_of_none_answers_nothing);
+	  tcase_add_test(tc, turns_are_of_one_program);
 	  tcase_add_test(tc, generations_of_one_to_eight_policies);)

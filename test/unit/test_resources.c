@@ -244,6 +244,16 @@ static const struct {
 	{ LOCALS RECORD(8, 0) READ(1, 8, 1) "mov %r6, %r0\n" END_RECORD(
 		  200) "mov %r0, %r6\nexit\n",
 	  -EINVAL },
+	/* what a read that fails was to write is 0 */
+	{ LOCALS RECORD(8, 0) READ(1, 8, 0) "ldxdw %r6, [%r10-32]\n" END_RECORD(
+		  200) "mov %r0, %r6\nexit\n",
+	  0 },
+	{ LOCALS RECORD(8, 1) READ(0, 16, 0) "ldxdw %r6, [%r10-24]\n" END_RECORD(
+		  200) "mov %r0, %r6\nexit\n",
+	  0 },
+	{ LOCALS RECORD(8, 0) READ(0, 8, 1) "ldxdw %r6, [%r10-24]\n" END_RECORD(
+		  200) "mov %r0, %r6\nexit\n",
+	  18 }, /* no more than that */
 	{ RECORD(8, 0)
 		  PART(1, 8) "mov %r6, 1\njeq %r0, 0, no\nmov %r6, 2\n"
 			     "no:\n" END_RECORD(200) "mov %r0, %r6\nexit\n",
