@@ -56,7 +56,7 @@ static const char *with_program(const struct nb_runtime *rt, const char *name)
 static void hint_names(const struct nb_runtime *rt, const char *name,
 		       struct nb_err *err)
 {
-	const char *names[NB_MAX_HELD], *near[2];
+	const char *names[NB_MAX_HELD] = { NULL }, *near[2];
 	const char *owner = with_program(rt, name);
 
 	for (uint32_t i = 0; i < rt->nheld; i++)
