@@ -194,6 +194,13 @@ soak:
 	@SEED=$$(date +%s) SEQUENCES=20000 LIMIT=7200 \
 		test/run.sh $(B) "map_kernel ring_kernel"
 	@ELEMENTS=100000 test/run.sh $(B) shell_batch
+	@MODEL_SECONDS=$(or $(SECONDS),600) LIMIT=7200 test/run.sh $(B) model
+	@end=$$(($$(date +%s) + $(or $(SECONDS),600))); n=0; \
+	while [ $$(date +%s) -lt $$end ]; do \
+		LIMIT=3600 test/run.sh $(B) unit-fence_faults >$(B)/faults.out 2>&1 || \
+			{ cat $(B)/faults.out; exit 1; }; \
+		n=$$((n + 1)); \
+	done; echo "faults: $$n rounds, no divergence"
 
 # State embedding of PROGRAMS random programs, those of SEED and after.
 .PHONY: embed

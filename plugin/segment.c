@@ -178,15 +178,6 @@ static bool lock_file(int fd, uint64_t deadline)
 	return true;
 }
 
-/* ThreadSanitizer does not know pthread_mutex_clocklock (gcc 12). */
-#if defined(__SANITIZE_THREAD__)
-#define LOCK_CLOCK CLOCK_REALTIME
-#define LOCK_UNTIL(m, ts) pthread_mutex_timedlock(m, ts)
-#else
-#define LOCK_CLOCK CLOCK_MONOTONIC
-#define LOCK_UNTIL(m, ts) pthread_mutex_clocklock(m, LOCK_CLOCK, ts)
-#endif
-
 /* Not by pthread_mutex_clocklock, which ThreadSanitizer does not know. */
 static bool lock_threads(pthread_mutex_t *m, uint64_t deadline)
 {
