@@ -70,9 +70,9 @@ struct nb_comm {
 	struct ncclbpf_tuner base; /* constants and "no opinion" */
 	/* of the decision going on */
 	struct ncclbpf_tuner ctx __attribute__((aligned(64)));
-	struct nb_packed *ring;	   /* NB_RING; in the segment if it can be */
-	struct nb_latest *latest;  /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
-	struct nb_seen *seen;	   /* NB_SEEN: cost tables met */
+	struct nb_packed *ring;	  /* NB_RING; in the segment if it can be */
+	struct nb_latest *latest; /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
+	struct nb_seen *seen;	  /* NB_SEEN: cost tables met */
 	uint64_t refused[NB_NREFUSED]; /* atomic, this thread writes */
 	struct nb_gen_count count;
 
@@ -86,17 +86,17 @@ struct nb_comm {
 	 * no identity an entry that nobody arms. NULL: none. */
 	struct nb_seg_comm *entry;
 	uint32_t entry_slot;
-	char why[160];	    /* why it is not in the segment; "" */
-	bool told;	    /* that its ranks began differently */
-	bool begun;	    /* its thread's: the first decision has come */
+	char why[160]; /* why it is not in the segment; "" */
+	bool told;     /* that its ranks began differently */
+	bool begun;    /* its thread's: the first decision has come */
 	/* its thread's: the generation behind the fence ahead, and how far
 	 * the way to it has been asked for */
 	struct {
 		uint32_t number, step;
 	} ahead;
-	bool lost;	    /* the segment has no place for it */
-	uint32_t searching; /* atomic: the slow path looks for a gen */
-	struct nb_packed *own_ring;	 /* used where the segment has none */
+	bool lost;		    /* the segment has no place for it */
+	uint32_t searching;	    /* atomic: the slow path looks for a gen */
+	struct nb_packed *own_ring; /* used where the segment has none */
 	struct nb_seg_record own_record; /* where there is no entry */
 	struct nb_seg_slot own_slot;
 };

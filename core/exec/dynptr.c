@@ -97,7 +97,8 @@ uint64_t nb_body_ringbuf_discard_dynptr(struct nb_run *run, uint64_t r1,
 	return 0;
 }
 
-/* The verifier counts the memory in r1 as written, so it is, whatever comes of it. */
+/* The verifier counts the memory in r1 as written, so it is, whatever comes of
+ * it. */
 uint64_t nb_body_dynptr_read(struct nb_run *run, uint64_t r1, uint64_t r2,
 			     uint64_t r3, uint64_t r4, uint64_t r5)
 {

@@ -707,8 +707,9 @@ static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (code == MAP_FAILED) {
 		free(p);
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for %zu bytes of machine code", size);
+		nb_fail(err, NB_E_NOMEM, 0,
+			"no memory for %zu bytes of machine code", size);
+		return NB_E_NOMEM;
 	}
 	*p = (struct nb_jit_pages){ code, size, 1 };
 	*out = p;
@@ -764,9 +765,11 @@ static int first_pass(struct nb_jit_ctx *c, struct nb_err *err)
 	if (c->jit)
 		c->jit->frames.note =
 			calloc(most, sizeof(c->jit->frames.note[0]));
-	if (!c->jit || !c->jit->frames.note)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for %zu notes of machine code", most);
+	if (!c->jit || !c->jit->frames.note) {
+		nb_fail(err, NB_E_NOMEM, 0,
+			"no memory for %zu notes of machine code", most);
+		return NB_E_NOMEM;
+	}
 	c->frames = &c->jit->frames;
 	pass(c);
 	return 0;
@@ -788,10 +791,12 @@ static int plan(struct nb_jit_ctx **out, const struct nb_exec *x,
 		c->features = features;
 		rc = allocate(c);
 	}
-	if (rc)
-		return nb_fail(err, rc, 0,
-			       "no memory to compile %" PRIu32 " instructions",
-			       x->ncodes);
+	if (rc) {
+		nb_fail(err, rc, 0,
+			"no memory to compile %" PRIu32 " instructions",
+			x->ncodes);
+		return rc;
+	}
 	rc = analyse(c, aux, err);
 	return rc ? rc : first_pass(c, err);
 }
@@ -802,11 +807,12 @@ static int plan_chain(struct nb_jit_ctx **out, const struct nb_jit_chain *chain,
 	struct nb_jit_ctx *c = calloc(1, sizeof(*c));
 
 	*out = c;
-	if (!c)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory to compile a chain of %" PRIu32
-			       " programs",
-			       chain->n);
+	if (!c) {
+		nb_fail(err, NB_E_NOMEM, 0,
+			"no memory to compile a chain of %" PRIu32 " programs",
+			chain->n);
+		return NB_E_NOMEM;
+	}
 	c->arch = nb_jit_arch();
 	c->chain = chain;
 	return first_pass(c, err);
@@ -844,6 +850,8 @@ static int place(struct nb_jit **out, struct nb_jit_ctx *c,
 		 struct nb_jit_pages *p, size_t at, struct nb_err *err)
 {
 	unsigned char *code = p->code + at;
+	/* plan_all has made every plan that is placed */
+	// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
 	struct nb_jit *j = c->jit;
 	int rc = emit(c, p, at, err);
 
@@ -986,10 +994,11 @@ int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
 	if (!nb_jit_arch())
 		return no_compiler(err);
 	c = calloc((size_t)chain->n + 1, sizeof(struct nb_jit_ctx *));
-	if (!c)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory to compile %" PRIu32 " programs",
-			       chain->n);
+	if (!c) {
+		nb_fail(err, NB_E_NOMEM, 0,
+			"no memory to compile %" PRIu32 " programs", chain->n);
+		return NB_E_NOMEM;
+	}
 	rc = plan_all(c, link, chain, &size, err);
 	if (!rc)
 		rc = get_pages(&p, size, err);

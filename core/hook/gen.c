@@ -292,7 +292,8 @@ static uint32_t collect(const struct nb_gen *g, struct nb_chain_prog *prog)
 						    p->interpret, true };
 	}
 	for (uint32_t i = 0; i < g->nevents; i++) {
-		const struct nb_policy *p = g->policy[g->event[i].policy].policy;
+		const struct nb_policy *p =
+			g->policy[g->event[i].policy].policy;
 
 		prog[n++] = (struct nb_chain_prog){ g->event[i].exec,
 						    p->aux[g->event[i].prog],

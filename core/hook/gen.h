@@ -66,7 +66,7 @@ struct nb_gen {
 	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
 	uint32_t nevents, hooks; /* bits 1 << enum nb_hook of those below */
 	struct nb_gen_prog event[NB_GEN_MAX_PROGS]; /* all other hooks */
-	uint32_t refs; /* atomic */
+	uint32_t refs;				    /* atomic */
 };
 
 /*

@@ -103,9 +103,10 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n)
 	return map_types;
 }
 
-#define FIELD_OF(ctx, name, type, access, label, unit, doc, source)              \
-	{ #name, #type, offsetof(struct ctx, name), sizeof(type), NB_##access, \
-	  NB_LABEL_##label, unit, doc, source },
+#define FIELD_OF(ctx, name, type, access, label, unit, doc, source) \
+	{ #name,	#type,	     offsetof(struct ctx, name),    \
+	  sizeof(type), NB_##access, NB_LABEL_##label,              \
+	  unit,		doc,	     source },
 
 static const struct nb_field_spec fields_tuner[] = {
 #define FIELD(name, type, access, label, unit, doc, source) \
@@ -114,8 +115,9 @@ static const struct nb_field_spec fields_tuner[] = {
 };
 
 static const struct nb_field_spec fields_coll_done[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_coll_done, name, type, access, label, unit, doc, source)
+#define FIELD(name, type, access, label, unit, doc, source)               \
+	FIELD_OF(ncclbpf_coll_done, name, type, access, label, unit, doc, \
+		 source)
 #include "core/tbl/hook_coll_done.h"
 };
 
@@ -126,14 +128,16 @@ static const struct nb_field_spec fields_p2p_done[] = {
 };
 
 static const struct nb_field_spec fields_proxy_step[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_proxy_step, name, type, access, label, unit, doc, source)
+#define FIELD(name, type, access, label, unit, doc, source)                \
+	FIELD_OF(ncclbpf_proxy_step, name, type, access, label, unit, doc, \
+		 source)
 #include "core/tbl/hook_proxy_step.h"
 };
 
 static const struct nb_field_spec fields_kernel_ch[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_kernel_ch, name, type, access, label, unit, doc, source)
+#define FIELD(name, type, access, label, unit, doc, source)               \
+	FIELD_OF(ncclbpf_kernel_ch, name, type, access, label, unit, doc, \
+		 source)
 #include "core/tbl/hook_kernel_ch.h"
 };
 
@@ -160,7 +164,7 @@ static const struct nb_hook_spec hooks[NB_NHOOKS] = {
 	[NB_HOOK_##name] = { NB_HOOK_##name,                                 \
 			     word,                                           \
 			     "ncclbpf_" #ctx,                                \
-			     SIZE_##ctx,          \
+			     SIZE_##ctx,                                     \
 			     fields_##ctx,                                   \
 			     sizeof(fields_##ctx) / sizeof(fields_##ctx[0]), \
 			     coherent,                                       \
