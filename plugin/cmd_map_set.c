@@ -118,6 +118,11 @@ static int read_record(const struct nb_map_target *t, const struct ops *ops,
 			       "map load: element %u begins with byte %u; 0 "
 			       "stores, 1 removes",
 			       ops->n + 1, how);
+	if (how == 1 && !key)
+		return nb_fail(err, NB_E_FLAGS, (uint32_t)*at,
+			       "map load: element %u of map %s has no key to "
+			       "be removed by; map pop takes one out",
+			       ops->n + 1, t->name);
 	if (size - *at < all)
 		return nb_fail(err, NB_E_FORMAT, (uint32_t)*at,
 			       "map load: element %u has %zu bytes, %zu needed",
@@ -130,6 +135,29 @@ static int read_record(const struct nb_map_target *t, const struct ops *ops,
 	return 0;
 }
 
+/* One load's: an operation takes more memory than its bytes in the file. */
+enum { LOAD_MOST = 1 << 20 };
+
+/* Room for as many as @size bytes can hold, and one more. */
+static int make_load_ops(const struct nb_map_target *t, struct ops *ops,
+			 size_t size, struct nb_err *err)
+{
+	size_t key = t->spec->key_size, value = nb_map_target_value_size(t);
+	size_t most;
+
+	if (nb_map_target_keys(t) == NB_KEYS_RING)
+		return nb_fail(err, NB_E_NOTSUP, 1,
+			       "map load: map %s takes the records of "
+			       "programs alone",
+			       t->name);
+	most = size / (1 + (key ? key : value));
+	if (most > LOAD_MOST)
+		most = LOAD_MOST;
+	ops->op = calloc(most + 1, sizeof(*ops->op));
+	return ops->op ? 0
+		       : nb_fail(err, NB_E_NOMEM, 0, "map load: no memory");
+}
+
 static int parse_load(struct nb_call *call, const struct nb_map_target *t,
 		      struct ops *ops)
 {
@@ -138,14 +166,16 @@ static int parse_load(struct nb_call *call, const struct nb_map_target *t,
 	int rc = nb_sealed_take(call, "the elements", &bytes, &size);
 
 	ops->bytes = bytes;
-	if (rc)
-		return rc;
-	ops->op = calloc(size / (1 + t->spec->key_size) + 1, sizeof(*ops->op));
-	if (!ops->op)
-		return nb_fail(call->err, NB_E_NOMEM, 0, "map load: no memory");
-	while (at < size && !rc) {
+	if (!rc)
+		rc = make_load_ops(t, ops, size, call->err);
+	while (!rc && at < size) {
 		struct nb_map_op *op = &ops->op[ops->n];
 
+		if (ops->n == LOAD_MOST)
+			return nb_fail(call->err, NB_E_LIMIT, (uint32_t)at,
+				       "map load: more than %d elements; load "
+				       "them in parts",
+				       LOAD_MOST);
 		rc = read_record(t, ops, size, &at, op, call->err);
 		if (!rc && !op->erase)
 			op->flags = update_flags(call->req);
