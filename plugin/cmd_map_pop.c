@@ -199,6 +199,12 @@ int nb_cmd_map_pop(struct nb_call *call)
 	nb_map_target_members(call->out, &p->t);
 	rc = take(p, call->out, most, call->err);
 	nb_json_end_obj(call->out);
+	/* it follows already: its next turn tries again, and ends it with
+	 * the error if that fails too */
+	if (follow && rc < 0) {
+		*call->err = (struct nb_err){ .code = 0 };
+		rc = 0;
+	}
 	snprintf(call->note, sizeof(call->note), "%d taken of %.100s",
 		 rc < 0 ? 0 : rc, p->t.name);
 	if (!follow)
