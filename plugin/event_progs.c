@@ -13,7 +13,8 @@
 #define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
 #define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
 
-enum { READERS = 64, LEAVING = 8 };
+/* PATIENCE: looks for a place before a switch is put off. */
+enum { READERS = 64, LEAVING = 8, PATIENCE = 64 };
 
 static struct {
 	uint64_t in; /* atomic: threads running programs */
@@ -84,37 +85,43 @@ void nb_events_drain(void)
 	}
 }
 
-static void leave(struct nb_gen *gen)
+/* A place for one that leaves; -1: threads still run all that left. */
+static int place_to_leave(void)
 {
-	for (;;) {
-		for (int i = 0; i < LEAVING; i++) {
-			if (leaving[i].gen)
-				continue;
-			leaving[i].gen = gen;
-			leaving[i].idle = 0;
-			return;
-		}
+	for (int n = 0; n < PATIENCE; n++) {
+		for (int i = 0; i < LEAVING; i++)
+			if (!leaving[i].gen)
+				return i;
 		sched_yield();
 		nb_events_drain();
 	}
+	return -1;
 }
 
-void nb_events_use(struct nb_gen *gen)
+bool nb_events_use(struct nb_gen *gen)
 {
 	struct nb_gen *old = nb_prof.gen;
+	int place = 0;
 
 	if (gen && !gen->nevents)
 		gen = NULL;
+	if (gen != old && old)
+		place = place_to_leave();
+	if (place < 0)
+		return false;
 	if (gen != old) {
 		if (gen)
 			nb_gen_get(gen);
 		__atomic_store_n(&nb_prof.gen, gen, __ATOMIC_SEQ_CST);
 		SET(nb_prof.hooks, gen ? gen->hooks : 0);
 		nb_events_ask();
-		if (old)
-			leave(old);
+		if (old) {
+			leaving[place].gen = old;
+			leaving[place].idle = 0;
+		}
 	}
 	nb_events_drain();
+	return true;
 }
 
 void nb_event_progs_forked(void)

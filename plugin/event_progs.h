@@ -14,9 +14,10 @@ struct nb_gen;
  * nb_events_use - run the programs of @gen from now on; it may have none
  *
  * Under the runtime's lock. The one before is let go when no thread runs it
- * any more: nb_events_drain, or here if too many wait.
+ * any more: nb_events_drain. false: threads still run eight that left, and
+ * the one before runs on; nb_runtime_tick asks again.
  */
-void nb_events_use(struct nb_gen *gen);
+bool nb_events_use(struct nb_gen *gen);
 void nb_events_drain(void);
 /* After a fork, in the child: nobody runs anything. */
 void nb_event_progs_forked(void);
