@@ -5,6 +5,7 @@
 // by others and is only ever compared or shown.
 #include "plugin/begin.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,13 +138,38 @@ static bool put(int fd, uint64_t v, size_t at)
 	return pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
 }
 
+/* Is nobody else there who lives, or may live in another container? */
+static bool only_stranger(int fd, uint64_t ns)
+{
+	uint64_t had[2]; /* pid, namespace */
+
+	if (pread(fd, had, sizeof(had), offsetof(struct nb_seg, stranger)) !=
+	    (ssize_t)sizeof(had))
+		return false;
+	return !had[0] ||
+	       (had[1] == ns && (had[0] == (uint64_t)getpid() ||
+				 !nb_process_alive(had[0], 0)));
+}
+
 /* The places are the same in all versions. */
 void nb_begin_stranger(int fd, uint64_t ns)
 {
+	struct flock one = {
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = offsetof(struct nb_seg, stranger),
+		.l_len = sizeof(uint64_t),
+	};
+
+	/* the death of one must not hide another: remembered for good */
+	if (fcntl(fd, F_OFD_SETLK, &one) || !only_stranger(fd, ns))
+		(void)put(fd, 1, offsetof(struct nb_seg, strangers));
 	/* where it cannot be written the others do not learn of us */
 	if (put(fd, ns, offsetof(struct nb_seg, stranger_ns)))
 		(void)put(fd, (uint64_t)getpid(),
 			  offsetof(struct nb_seg, stranger));
+	one.l_type = F_UNLCK;
+	(void)fcntl(fd, F_OFD_SETLK, &one);
 }
 
 /* One whose pid means nothing here cannot be told dead. */
@@ -153,6 +179,8 @@ static bool stranger_lives(const struct nb_segment *s)
 	uint64_t ns = __atomic_load_n(&s->mem->stranger_ns, __ATOMIC_SEQ_CST);
 	uint64_t here = s->mem->proc[s->proc % NB_SEG_PROCS].ns;
 
+	if (__atomic_load_n(&s->mem->strangers, __ATOMIC_SEQ_CST))
+		return true;
 	if (!pid)
 		return false;
 	return (ns && here && ns != here) || nb_process_alive(pid, 0);

@@ -32,6 +32,7 @@ static_assert(sizeof(struct nb_seg_proc) == 128, "the same in all versions");
 static_assert(offsetof(struct nb_seg, proc) == 64, "the same in all versions");
 static_assert(offsetof(struct nb_seg, stranger) == 32, "the same in all");
 static_assert(offsetof(struct nb_seg, stranger_ns) == 40, "the same in all");
+static_assert(offsetof(struct nb_seg, strangers) == 48, "the same in all");
 static_assert(sizeof(struct nb_seg) < 2 << 20, "small enough to reserve");
 
 static uint32_t load32(const uint32_t *p)
@@ -57,7 +58,7 @@ static void sleep_ms(long ms)
 static char read_stat(uint64_t pid, uint64_t *start)
 {
 	char path[48], text[1024];
-	unsigned long long ticks = 0;
+	unsigned long long ticks = 0, threads = 0;
 	const char *p;
 	ssize_t n;
 	int fd;
@@ -76,14 +77,15 @@ static char read_stat(uint64_t pid, uint64_t *start)
 	if (!p || p[1] != ' ')
 		return 0;
 	p += 2;
-	/* start time is field 22; p stands at field 3 */
+	/* threads are field 20, start time is field 22; p stands at field 3 */
 	if (sscanf(p,
 		   "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-		   "%*s %*s %*s %*s %*s %llu",
-		   &ticks) != 1)
+		   "%*s %*s %*s %llu %*s %llu",
+		   &threads, &ticks) != 2)
 		return 0;
 	*start = ticks;
-	return *p;
+	/* its first thread ended, others run */
+	return *p == 'Z' && threads > 1 ? 'S' : *p;
 }
 
 uint64_t nb_process_start(pid_t pid)
@@ -145,8 +147,11 @@ static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
 	if (!p->pid)
 		return false;
 	known = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock);
+	/* a child made behind fork's back may hold a dead one's lock; no start
+	 * time here: who is told dead and lives would diverge */
 	if (known && (p->flags & NB_SEG_PROC_LOCKED))
-		return lock.l_type != F_UNLCK;
+		return lock.l_type != F_UNLCK &&
+		       (!p->ns || p->ns != ns || nb_process_alive(p->pid, 0));
 	if (!p->ns || !ns || p->ns == ns || fd < 0)
 		return nb_process_alive(p->pid, p->start);
 	/* where locks cannot be asked for, it cannot be told dead */

@@ -132,7 +132,8 @@ struct nb_seg {
 	 * one, and so shares nothing with the others, is in this job */
 	uint64_t stranger;
 	uint64_t stranger_ns; /* likewise; as in nb_seg_proc */
-	uint8_t pad[16];
+	uint64_t strangers;   /* likewise; there were more than one at once */
+	uint8_t pad[8];
 	struct nb_seg_proc proc[NB_SEG_PROCS];
 	struct nb_seg_gen gen[NB_SEG_GENS];
 	struct nb_seg_comm comm[NB_SEG_COMMS];

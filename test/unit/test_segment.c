@@ -215,6 +215,64 @@ START_TEST(stranger_of_another_container_cannot_be_told_dead)
 }
 END_TEST
 
+static void nothing(struct nb_segment *s)
+{
+	ck_assert(s->stranger);
+}
+
+/* Two of another version at once: the death of the second, whose pid is the
+ * one written down, does not hide the first. */
+START_TEST(strangers_do_not_hide_each_other)
+{
+	const struct nb_seg_comm c = { .has_id = 1, .nranks = 2 };
+	struct nb_segment *a = attach(), *b;
+
+	a->mem->version = NB_SEG_VERSION + 1;
+	ck_assert_int_eq(in_child(nothing), 0);
+	ck_assert_int_eq(in_child(nothing), 0); /* after the other's death */
+	ck_assert_int_eq(nb_begin_apart(a, &c), NB_DIFFER_NOT);
+	b = attach();
+	ck_assert_int_eq(in_child(nothing), 0); /* and while b lives */
+	ck_assert_int_eq(nb_begin_apart(a, &c), NB_DIFFER_STRANGER);
+	nb_segment_detach(b);
+	nb_segment_detach(a);
+}
+END_TEST
+
+static pid_t orphan(int ready)
+{
+	pid_t pid = _Fork();
+
+	if (!pid) {
+		char one;
+
+		(void)!read(ready, &one, 1); /* until the test closes it */
+		_exit(0);
+	}
+	return pid;
+}
+
+/* A child that pthread_atfork does not see has its parent's lock. */
+START_TEST(lock_held_by_a_child_does_not_keep_the_dead)
+{
+	struct nb_segment *a = attach();
+	int ends[2];
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(ends), 0);
+	pid = fork();
+	if (!pid) {
+		close(ends[1]);
+		_exit(attach()->shared && orphan(ends[0]) > 0 ? 0 : 1);
+	}
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	ck_assert_uint_eq(nb_segment_procs(a), 1);
+	close(ends[0]);
+	close(ends[1]);
+	nb_segment_detach(a);
+}
+END_TEST
+
 static void leave_marks(struct nb_segment *s)
 {
 	struct nb_seg_comm *c;
@@ -653,6 +711,8 @@ UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 		  tc,
 		  process_of_another_container_lives_while_its_file_is_open);
 	  tcase_add_test(tc, stranger_of_another_container_cannot_be_told_dead);
+	  tcase_add_test(tc, strangers_do_not_hide_each_other);
+	  tcase_add_test(tc, lock_held_by_a_child_does_not_keep_the_dead);
 	  tcase_add_test(tc, network_file_systems_are_known);
 	  tcase_add_test(tc, zombie_is_dead);
 	  tcase_add_test(tc, lock_of_the_dead_is_free_and_of_the_living_is_not);
