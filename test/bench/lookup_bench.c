@@ -2,7 +2,8 @@
 // Look-ups inside machine code: one program of LOOKUPS look-ups in a map of
 // 1024 entries, with keys that are not known before, less the same program
 // without them. Our machine code on our maps, and where bpf() is permitted
-// the kernel's on its own, by BPF_PROG_TEST_RUN, in turns.
+// the kernel's on its own, by BPF_PROG_TEST_RUN, in turns. And a program of one
+// hash look-up against the same C natively on the same map.
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -15,6 +16,7 @@
 #include "core/exec/exec.h"
 #include "core/image/image.h"
 #include "core/map/map.h"
+#include "core/map/ops.h"
 #include "core/tbl/ctx.h"
 #include "core/verify/verify.h"
 #include "test/bench/bench.h"
@@ -28,7 +30,7 @@ enum {
 	MAX_SLOTS = 512
 };
 
-enum kind { NONE, ARRAY, HASH, NKINDS };
+enum kind { NONE, ARRAY, HASH, ONE, NKINDS };
 
 static const struct {
 	const char *key, *name;
@@ -55,6 +57,11 @@ static const struct nb_map_spec specs[NKINDS] = {
 		   .key_size = 8,
 		   .value_size = 8,
 		   .max_entries = ENTRIES },
+	[ONE] = { .name = "bench",
+		  .type = NB_MAP_HASH,
+		  .key_size = 8,
+		  .value_size = 8,
+		  .max_entries = ENTRIES },
 };
 
 struct made {
@@ -64,7 +71,8 @@ struct made {
 
 static struct nb_exec *ours[NKINDS];
 static int kernel[NKINDS], kernel_error;
-static double took[2][NKINDS][ROUNDS];
+static double took[2][NKINDS][ROUNDS], natively[ROUNDS];
+static struct nb_map *one; /* the map of kind ONE; its program's reference */
 
 static void die(const char *what, const char *why)
 {
@@ -109,7 +117,7 @@ static void make(struct made *m, enum kind kind, int map, int off)
 	emit(m, 0x61, 7, 1, off, 0);
 	emit(m, 0x57, 7, 0, 0, 1023);
 	emit(m, 0xb7, 8, 0, 0, 0);
-	for (int i = 0; i < LOOKUPS; i++)
+	for (int i = 0; i < (kind == ONE ? 1 : LOOKUPS); i++)
 		turn(m, kind, map);
 	emit(m, 0xb7, 0, 0, 0, 0);
 	emit(m, 0x95, 0, 0, 0, 0);
@@ -163,6 +171,8 @@ static void open_ours(enum kind kind)
 	    nb_exec_compile(ours[kind], v->aux, &err))
 		die("compile", err.text);
 	nb_verdict_free(v);
+	if (kind == ONE)
+		one = map;
 	nb_map_put(map);
 }
 
@@ -174,6 +184,31 @@ static double our_round(enum kind kind)
 	for (uint32_t i = 0; i < EACH; i++) {
 		ctx[i % 64].coll = i;
 		nb_exec_run(ours[kind], &ctx[i % 64], sizeof(ctx[0]));
+	}
+	return (bench_now() - start) / EACH;
+}
+
+/* What that program is in C. */
+static __attribute__((noinline)) int native_one(struct ncclbpf_tuner *ctx)
+{
+	uint64_t key = ctx->coll & 1023, value = 0;
+	const uint64_t *v = one->lookup(one, &key, 0);
+
+	if (v)
+		value = *v;
+	__asm__ volatile("" : : "r"(value));
+	return 0;
+}
+
+static double native_round(void)
+{
+	static struct ncclbpf_tuner ctx[64];
+	int (*volatile fn)(struct ncclbpf_tuner *) = native_one;
+	double start = bench_now();
+
+	for (uint32_t i = 0; i < EACH; i++) {
+		ctx[i % 64].coll = i;
+		fn(&ctx[i % 64]);
 	}
 	return (bench_now() - start) / EACH;
 }
@@ -269,6 +304,18 @@ static void print(enum kind kind)
 	bench_row(key, text, ns[0] / ns[1], "x", 0);
 }
 
+static void print_one(void)
+{
+	double ns = bench_median(took[0][ONE], ROUNDS);
+	double native = bench_median(natively, ROUNDS);
+
+	printf("%-50s %8.2f ns, natively %8.2f ns\n",
+	       "a program of one hash look-up", ns, native);
+	bench_row("jit.lookup_only",
+		  "one hash look-up, machine code / the same C natively",
+		  ns / native, "x", 1.10);
+}
+
 int main(void)
 {
 	for (int k = 0; k < NKINDS; k++) {
@@ -279,6 +326,7 @@ int main(void)
 	}
 	for (int round = 0; round < ROUNDS; round++) {
 		bench_yardstick();
+		natively[round] = native_round();
 		for (int k = 0; k < NKINDS; k++) {
 			took[0][k][round] = our_round((enum kind)k);
 			if (!kernel_error)
@@ -289,6 +337,7 @@ int main(void)
 	}
 	print(ARRAY);
 	print(HASH);
+	print_one();
 	for (int k = 0; k < NKINDS; k++)
 		nb_exec_free(ours[k]);
 	return 0;
