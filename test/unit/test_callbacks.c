@@ -339,20 +339,19 @@ START_TEST(numbers_of_a_run)
 END_TEST
 
 /* Nested ones that are short still use up what a run has. */
-#define NEST(at, next, end, body)                                          \
-	"mov %r1, %r10\nadd %r1, " at "\nmov %r2, 0\nmov %r3, 4096\n"       \
-	"call 0x10001\n" next ":\nmov %r1, %r10\nadd %r1, " at             \
-	"\ncall 0x10002\njeq %r0, 0, " end "\n" body "ja " next "\n" end   \
+#define NEST(at, next, end, body)                                        \
+	"mov %r1, %r10\nadd %r1, " at "\nmov %r2, 0\nmov %r3, 4096\n"    \
+	"call 0x10001\n" next ":\nmov %r1, %r10\nadd %r1, " at           \
+	"\ncall 0x10002\njeq %r0, 0, " end "\n" body "ja " next "\n" end \
 	":\nmov %r1, %r10\nadd %r1, " at "\ncall 0x10003\n"
 
 START_TEST(nested_numbers_of_a_run)
 {
-	static const char text[] =
-		"mov %r7, 0\n" NEST(
-			"-8", "n1", "e1",
-			NEST("-16", "n2", "e2",
-			     NEST("-24", "n3", "e3",
-				  "add %r7, 1\n"))) "mov %r0, %r7\nexit";
+	static const char text[] = "mov %r7, 0\n" NEST(
+		"-8", "n1", "e1",
+		NEST("-16", "n2", "e2",
+		     NEST("-24", "n3", "e3",
+			  "add %r7, 1\n"))) "mov %r0, %r7\nexit";
 	enum { MOST = NB_ITER_SURE, SURE = NB_ITERS_SURE - 2 };
 	const uint64_t first = MOST - SURE;
 	uint64_t left = NB_TURNS_MAX - first * MOST, expect = MOST * MOST;

@@ -248,8 +248,9 @@ static const struct {
 	{ LOCALS RECORD(8, 0) READ(1, 8, 0) "ldxdw %r6, [%r10-32]\n" END_RECORD(
 		  200) "mov %r0, %r6\nexit\n",
 	  0 },
-	{ LOCALS RECORD(8, 1) READ(0, 16, 0) "ldxdw %r6, [%r10-24]\n" END_RECORD(
-		  200) "mov %r0, %r6\nexit\n",
+	{ LOCALS RECORD(8, 1)
+		  READ(0, 16, 0) "ldxdw %r6, [%r10-24]\n" END_RECORD(
+			  200) "mov %r0, %r6\nexit\n",
 	  0 },
 	{ LOCALS RECORD(8, 0) READ(0, 8, 1) "ldxdw %r6, [%r10-24]\n" END_RECORD(
 		  200) "mov %r0, %r6\nexit\n",
