@@ -110,14 +110,36 @@ static void turn(struct made *m, enum kind kind, int map)
 	emit(m, 0x57, 7, 0, 0, 1023); /* r7 &= 1023 */
 }
 
+/* As a compiler writes one look-up. */
+static void make_one(struct made *m, int map, int off)
+{
+	m->n = 0;
+	emit(m, 0x61, 2, 1, off, 0);
+	emit(m, 0x57, 2, 0, 0, 1023);
+	emit(m, 0x7b, 10, 2, -8, 0); /* *(u64 *)(r10 - 8) = r2 */
+	emit(m, 0xbf, 2, 10, 0, 0);
+	emit(m, 0x07, 2, 0, 0, -8); /* r2 = r10 - 8 */
+	emit(m, 0x18, 1, 1, 0, map);
+	emit(m, 0, 0, 0, 0, 0);	   /* r1 = map */
+	emit(m, 0x85, 0, 0, 0, 1); /* look it up */
+	emit(m, 0x15, 0, 0, 1, 0); /* if r0 == 0 goto +1 */
+	emit(m, 0x79, 1, 0, 0, 0); /* r1 = *(u64 *)r0 */
+	emit(m, 0xb7, 0, 0, 0, 0);
+	emit(m, 0x95, 0, 0, 0, 0);
+}
+
 /* @off: of a word of the context. */
 static void make(struct made *m, enum kind kind, int map, int off)
 {
+	if (kind == ONE) {
+		make_one(m, map, off);
+		return;
+	}
 	m->n = 0;
 	emit(m, 0x61, 7, 1, off, 0);
 	emit(m, 0x57, 7, 0, 0, 1023);
 	emit(m, 0xb7, 8, 0, 0, 0);
-	for (int i = 0; i < (kind == ONE ? 1 : LOOKUPS); i++)
+	for (int i = 0; i < LOOKUPS; i++)
 		turn(m, kind, map);
 	emit(m, 0xb7, 0, 0, 0, 0);
 	emit(m, 0x95, 0, 0, 0, 0);
