@@ -146,9 +146,8 @@ static bool only_stranger(int fd, uint64_t ns)
 	if (pread(fd, had, sizeof(had), offsetof(struct nb_seg, stranger)) !=
 	    (ssize_t)sizeof(had))
 		return false;
-	return !had[0] ||
-	       (had[1] == ns && (had[0] == (uint64_t)getpid() ||
-				 !nb_process_alive(had[0], 0)));
+	return !had[0] || (had[1] == ns && (had[0] == (uint64_t)getpid() ||
+					    !nb_process_alive(had[0], 0)));
 }
 
 /* The places are the same in all versions. */

@@ -145,17 +145,20 @@ static int make_load_ops(const struct nb_map_target *t, struct ops *ops,
 	size_t key = t->spec->key_size, value = nb_map_target_value_size(t);
 	size_t most;
 
-	if (nb_map_target_keys(t) == NB_KEYS_RING)
-		return nb_fail(err, NB_E_NOTSUP, 1,
-			       "map load: map %s takes the records of "
-			       "programs alone",
-			       t->name);
+	if (nb_map_target_keys(t) == NB_KEYS_RING) {
+		nb_fail(err, NB_E_NOTSUP, 1,
+			"map load: map %s takes the records of programs alone",
+			t->name);
+		return NB_E_NOTSUP;
+	}
 	most = size / (1 + (key ? key : value));
 	if (most > LOAD_MOST)
 		most = LOAD_MOST;
 	ops->op = calloc(most + 1, sizeof(*ops->op));
-	return ops->op ? 0
-		       : nb_fail(err, NB_E_NOMEM, 0, "map load: no memory");
+	if (ops->op)
+		return 0;
+	nb_fail(err, NB_E_NOMEM, 0, "map load: no memory");
+	return NB_E_NOMEM;
 }
 
 static int parse_load(struct nb_call *call, const struct nb_map_target *t,
