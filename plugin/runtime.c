@@ -123,19 +123,12 @@ static bool in_use(const struct nb_runtime *rt, const struct nb_gen *g)
 	return false;
 }
 
-/*
- * Wait out the slow paths that may have found what was just taken away. False:
- * a barrier was not to be had, and they may still be there.
- */
-static bool let_searches_end(const struct nb_runtime *rt)
+/* Wait out the slow paths that may have found what was just taken away. */
+static void let_searches_end(const struct nb_runtime *rt)
 {
-	/* a search that begins after this finds nothing */
-	if (rt->seg && rt->seg->membarrier && !nb_segment_membarrier(rt->seg))
-		return false;
 	for (const struct nb_comm *c = rt->comms; c; c = c->next)
 		while (__atomic_load_n(&c->searching, __ATOMIC_SEQ_CST))
 			sched_yield();
-	return true;
 }
 
 static void retire(struct nb_runtime *rt, struct nb_gen *g)
@@ -168,8 +161,9 @@ void nb_runtime_sweep(struct nb_runtime *rt)
 		if (!g || in_use(rt, g))
 			continue;
 		publish(&rt->gens[i], NULL);
+		let_searches_end(rt);
 		/* a communicator may have found it just before */
-		if (!let_searches_end(rt) || in_use(rt, g))
+		if (in_use(rt, g))
 			publish(&rt->gens[i], g);
 		else
 			retire(rt, g);

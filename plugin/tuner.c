@@ -52,21 +52,6 @@ static void note_mismatch(struct nb_comm *c, uint32_t number)
 }
 
 /*
- * Before generations are looked through. As with what a rank announces: order
- * for the compiler, nb_runtime_sweep's membarrier gives it to the CPU, which
- * would wait here for lines that others poll.
- */
-static void begin_search(struct nb_comm *c)
-{
-	if (c->fence.full_fence) {
-		__atomic_store_n(&c->searching, 1, __ATOMIC_SEQ_CST);
-		return;
-	}
-	__atomic_store_n(&c->searching, 1, __ATOMIC_RELAXED);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-/*
  * Take the generation of that number. The flag keeps the runtime from freeing
  * what is found before it is seen to be in use (nb_runtime_sweep).
  */
@@ -75,7 +60,7 @@ static void adopt(struct nb_comm *c, uint32_t number)
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_gen *g = NULL;
 
-	begin_search(c);
+	__atomic_store_n(&c->searching, 1, __ATOMIC_SEQ_CST);
 	if (c->seg && nb_segment_digest(c->rt->seg, number, digest))
 		g = search(c, digest);
 	if (!g) {
@@ -113,7 +98,7 @@ static void foresee(struct nb_comm *c)
 		for (uint32_t i = 0; i < NB_MAX_GENS; i += 8)
 			__builtin_prefetch(&c->rt->gens[i]);
 	} else {
-		begin_search(c);
+		__atomic_store_n(&c->searching, 1, __ATOMIC_SEQ_CST);
 		g = nb_segment_digest(c->rt->seg, number, digest)
 			    ? search(c, digest)
 			    : NULL;

@@ -65,8 +65,7 @@ int nb_check_helper(const struct at *a)
 
 	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
 
-	if (h && h->id >= NB_HELPER_TUNER &&
-	    a->env->hook->id != NB_HOOK_TUNER)
+	if (h && h->id >= NB_HELPER_TUNER && a->env->hook->id != NB_HOOK_TUNER)
 		return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
 				 "a helper of this hook",
 				 nb_say(a->env, "bpf_%s on %s", h->name,

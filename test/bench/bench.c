@@ -3,7 +3,6 @@
 #include "test/bench/bench.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,25 +77,6 @@ void bench_yardstick(void)
 double bench_unit(void)
 {
 	return nrounds ? bench_median(rounds, nrounds) : 0.0;
-}
-
-void bench_pin(unsigned n)
-{
-	static cpu_set_t all; /* as they were before anybody was kept on one */
-	unsigned count;
-	cpu_set_t to;
-
-	if (!CPU_COUNT(&all) && sched_getaffinity(0, sizeof(all), &all))
-		return;
-	count = (unsigned)CPU_COUNT(&all);
-	for (unsigned cpu = 0, at = 0; cpu < CPU_SETSIZE && count > 1; cpu++) {
-		if (!CPU_ISSET(cpu, &all) || at++ != n % count)
-			continue;
-		CPU_ZERO(&to);
-		CPU_SET(cpu, &to);
-		pthread_setaffinity_np(pthread_self(), sizeof(to), &to);
-		return;
-	}
 }
 
 static FILE *table(void)

@@ -21,14 +21,6 @@ void bench_yardstick(void);
 double bench_unit(void);
 
 /*
- * bench_pin - keep the calling thread on the @n-th of the process's CPUs
- *
- * Where there is one CPU, or no permission, threads stay where they are. The
- * first call comes before any other thread is made.
- */
-void bench_pin(unsigned n);
-
-/*
  * bench_row - one row of the table, where $BENCH_ROWS names its file
  * @key:    stable name
  * @text:   what was measured

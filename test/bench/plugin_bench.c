@@ -273,7 +273,6 @@ static void decide(struct nb_comm *c, struct seen *s)
 /* Another thread changes the policy, as the control thread would. */
 static void *change_all(void *unused)
 {
-	bench_pin(1);
 	for (unsigned n = 0; n < SWITCHES; n++) {
 		uint32_t number;
 
@@ -334,7 +333,6 @@ static void measure_switch(struct nb_comm *c, const char *const paths[2])
 	static struct seen s;
 	pthread_t changer;
 
-	bench_pin(0);
 	changes.rt = c->rt;
 	changes.c = c;
 	for (int i = 0; i < 2; i++)

@@ -58,7 +58,6 @@ static void await(unsigned calls)
 /* New pages disturb the caller: long before the swap, and long after. */
 static void *swap_all(void *unused)
 {
-	bench_pin(1);
 	for (int i = 0; i < swap.n; i++) {
 		fn *f;
 
@@ -84,7 +83,6 @@ double bench_switch_native(int n)
 
 	if (sizeof(code) == 1 || !f || n > MAX)
 		return -1;
-	bench_pin(0);
 	swap.n = n;
 	swap.now = f;
 	if (pthread_create(&other, NULL, swap_all, NULL))

@@ -433,8 +433,8 @@ static bool iter_new(void)
 	if (!bad && !big) {
 		it->cur = (int32_t)((uint32_t)start - 1);
 		it->end = end;
-		it->sure = end - start <= NB_ITER_SURE &&
-			   em.iters < NB_ITERS_SURE;
+		it->sure =
+			end - start <= NB_ITER_SURE && em.iters < NB_ITERS_SURE;
 		em.iters += it->sure;
 	}
 	em_hold(NB_REF_ITER, (uint32_t)o);

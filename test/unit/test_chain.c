@@ -372,7 +372,7 @@ static struct nb_policy *policy_of(unsigned i, bool interpret)
 	struct nb_err err = { 0 };
 	struct nb_policy *p;
 	struct nb_buf b;
-	char name[8];
+	char name[16];
 
 	snprintf(name, sizeof(name), "p%u", i);
 	made_image(&b, name, policies[i], NULL, 0);
