@@ -18,7 +18,7 @@ say() { # status, name, log
 		bad=1
 	fi
 }
-# What differs from run to run.
+# What differs from run to run, and the width of columns that follows from it.
 plain() {
 	sed -E -e "s#$B#BUILD#g; s#build/[a-z]+/#BUILD/#g" \
 		-e 's/\b[0-9a-f]{16}\b/c0ffee0000000000/g' \
@@ -26,7 +26,7 @@ plain() {
 		-e 's/^(demo +8  0-7 +)[0-9,-]+ +/\1PIDS  /; s/^JOB +PROC.*/JOB/' \
 		-e 's/^(-  +1  - +)[0-9]+ +/\1PID  /; s/pid [0-9]+/pid PID/' \
 		-e 's/^([a-z_]+ +[0-9a-f]{8}  accepted +[0-9]+ +[0-9]+) +[0-9]+( +8)$/\1 N\2/' \
-		-e 's/ +$//' "$1"
+		-e 's/ +/ /g; s/ $//' "$1"
 }
 seconds=$(date +%s)
 DEMO_HOST=standin timeout 180 "$TOP/examples/demo/demo.sh" "$B" >"$dir/standin" 2>&1
