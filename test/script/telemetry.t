@@ -197,7 +197,7 @@ if [ -e "$B/policies/latency.policy" ]; then
 			local v = (p.data.entries or p.data.elements)[1]
 			local n = 0
 			for _, b in ipairs(v.value.bucket) do n = n + b end
-			assert(v.key.coll == 4 and v.key.size_log2 == 12 and v.value.asked > 0 and n > 0 and v.value.sum_ns > 0)
+			assert(v.key.coll == "allreduce" and v.key.size_log2 == 12 and v.value.asked > 0 and n > 0 and v.value.sum_ns > 0)
 		end'
 	}
 	await shown 2>/dev/null
