@@ -146,14 +146,18 @@ void nb_seen_derive(struct nb_seen *s)
 	s->step = nb_hash_step(s->bytes, s->outcome);
 }
 
-/* Words, as other threads may be copying. */
+/*
+ * Words, as other threads may be copying. Each is released after the odd
+ * version and acquired before the version is read again: who copies any word
+ * of a new table sees that the version has moved.
+ */
 static void store_table(struct nb_seen *s, const float *table, uint32_t n)
 {
 	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++) {
 		float none = -1.0f;
 
 		__atomic_store(&s->table[i], i < n ? &table[i] : &none,
-			       __ATOMIC_RELAXED);
+			       __ATOMIC_RELEASE);
 	}
 }
 
@@ -166,10 +170,9 @@ void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
 	s->filled = s->known && nalgo * nproto == NB_COSTS_KNOWN &&
 		    (uint32_t)coll < NCCL_NUM_COLLS && bytes <= NB_PACKED_BYTES;
 	__atomic_store_n(&s->version, version + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
 	store_table(s, table, s->known ? (uint32_t)(nalgo * nproto) : 0);
-	__atomic_store_n(&s->coll, coll, __ATOMIC_RELAXED);
-	__atomic_store_n(&s->bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->coll, coll, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->bytes, bytes, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->version, version + 2, __ATOMIC_RELEASE);
 	nb_seen_derive(s);
 }
@@ -182,11 +185,10 @@ bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes,
 
 	if (!version || version % 2)
 		return false;
-	same = __atomic_load_n(&s->coll, __ATOMIC_RELAXED) == coll &&
-	       __atomic_load_n(&s->bytes, __ATOMIC_RELAXED) == bytes;
+	same = __atomic_load_n(&s->coll, __ATOMIC_ACQUIRE) == coll &&
+	       __atomic_load_n(&s->bytes, __ATOMIC_ACQUIRE) == bytes;
 	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++)
-		__atomic_load(&s->table[i], &table[i], __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		__atomic_load(&s->table[i], &table[i], __ATOMIC_ACQUIRE);
 	return same &&
 	       __atomic_load_n(&s->version, __ATOMIC_RELAXED) == version;
 }
