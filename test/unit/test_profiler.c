@@ -616,6 +616,12 @@ static void *opener(void *arg)
 	return NULL;
 }
 
+/* Sanitizers keep notes of what is read and allocated. */
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define MEMORY_IS_OURS
+#endif
+
+#if defined(MEMORY_IS_OURS)
 /* Of this process, private and in use. */
 static long anonymous_kb(void)
 {
@@ -630,11 +636,12 @@ static long anonymous_kb(void)
 		fclose(f);
 	return kb;
 }
+#endif
 
-/* As long as nothing is measured: the thread checker keeps notes of reads. */
+/* As long as nothing is measured. */
 START_TEST(a_communicator_takes_little_memory)
 {
-#if !defined(__SANITIZE_THREAD__)
+#if defined(MEMORY_IS_OURS)
 	struct host_prof c[16];
 	long before;
 
