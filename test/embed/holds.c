@@ -172,10 +172,13 @@ static bool value_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 static bool lent_holds(const struct nb_reg *r, uint64_t v, uint32_t n,
 		       uint32_t object)
 {
-	const struct em_lent *l = &em.lent[n];
+	const struct em_lent *l;
 
-	return n < em.nlent && l->live && l->size == r->size &&
-	       l->object == object && !(r->align == 8 && l->base % 8) &&
+	if (n >= em.nlent)
+		return false;
+	l = &em.lent[n];
+	return l->live && l->size == r->size && l->object == object &&
+	       !(r->align == 8 && l->base % 8) &&
 	       nb_range_has(&r->r, v - em_address(EM_R_LENT + n, l->base));
 }
 
