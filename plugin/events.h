@@ -16,7 +16,7 @@
  * NCCL gets numbers, not pointers, as contexts and handles: a nonce of this
  * process, the kind of event, the communicator's place and a running number.
  * Each points into a ring of slots whose word holds the running number it
- * stands for now, so a handle that is old, of another process, stopped twice
+ * has at the moment, so a handle that is old, of another process, stopped twice
  * or made up meets another number and does nothing. Slots are never freed.
  *
  * A collective's (or send's) sample is complete when it was stopped, no child
