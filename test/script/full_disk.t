@@ -5,7 +5,7 @@
 set -u
 if [ -z "${FULL_DISK:-}" ]; then # the mount goes with its namespace
 	if ! unshare -rm sh -c 'mount -t tmpfs x /mnt' 2>/dev/null; then
-		echo "1..0 # skip no mount namespace of our own"
+		printf "ok 1 - a full file system # SKIP no mount namespace of our own\n1..1\n"
 		exit 0
 	fi
 	FULL_DISK=1 exec unshare -rm sh "$0"
