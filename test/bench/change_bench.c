@@ -37,7 +37,9 @@ enum {
 	AHEAD = 512, /* of the slowest */
 	CELLS = 1 << 16,
 	BUCKETS = 64 * 8, /* eighths of powers of two, in ns */
-	REPEATS = 5
+	REPEATS = 5,
+	AT_ONCE = 32,  /* processes that start */
+	SWITCH_S = 60, /* a rank may take */
 };
 
 /* All processes' */
@@ -309,17 +311,40 @@ static const struct nb_seg *map_segment(void)
 	return p;
 }
 
-/* Until every rank decides with @generation. */
+/* Until every rank decides with @generation; a rank that never will is told. */
 static void wait_switched(const struct nb_seg *seg, unsigned generation)
 {
-	for (int c = 0; c < (nprocs + OF_ONE - 1) / OF_ONE; c++)
-		for (int i = 0; i < OF_ONE && i < nprocs; i++)
-			while (GET(seg->comm[c].slot[i].generation) !=
-			       generation)
-				usleep(50);
+	double end = bench_now() + SWITCH_S * 1e9;
+
+	for (int n = 0; n < nprocs; n++) {
+		const struct nb_seg_comm *c = &seg->comm[n / OF_ONE];
+
+		while (GET(c->slot[n % OF_ONE].generation) != generation) {
+			if (bench_now() > end) {
+				fprintf(stderr,
+					"change_bench: a rank of communicator "
+					"%llu takes no policy: differs %u\n",
+					(unsigned long long)c->comm_id,
+					c->differs);
+				exit(1);
+			}
+			usleep(50);
+		}
+	}
 }
 
 /* ---- a job ---- */
+
+static void wait_ready(int n)
+{
+	for (int ms = 0; GET(sh->ready) < (uint32_t)n; ms++) {
+		if (ms > 120000) {
+			fprintf(stderr, "change_bench: no start\n");
+			exit(1);
+		}
+		usleep(1000);
+	}
+}
 
 static void start(int n, int rate)
 {
@@ -340,14 +365,10 @@ static void start(int n, int rate)
 			rank_process(i);
 		if (pid[i] < 0)
 			die("fork");
+		/* a machine starts some at a time; all would wait for it */
+		wait_ready(i + 1 < AT_ONCE ? 0 : i + 1 - AT_ONCE);
 	}
-	for (int ms = 0; GET(sh->ready) < (uint32_t)n; ms++) {
-		if (ms > 120000) {
-			fprintf(stderr, "change_bench: no start\n");
-			exit(1);
-		}
-		usleep(1000);
-	}
+	wait_ready(n);
 	start_s = (bench_now() - from) / 1e9;
 	SET(sh->begun, (uint64_t)bench_now());
 	connect_all();

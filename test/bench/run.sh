@@ -19,10 +19,10 @@ export BENCH_ROWS="$T/rows"
 run() {
 	if [ "${BENCH_DETAILS:-}" ]; then
 		echo "-- $*" | sed "s|$B/||g"
-		"$@"
+		timeout -k 5 300 "$@"
 		echo
 	else
-		"$@" >"$T/out" || { cat "$T/out"; exit 1; }
+		timeout -k 5 300 "$@" >"$T/out" || { cat "$T/out"; exit 1; }
 	fi
 }
 
