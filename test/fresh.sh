@@ -11,6 +11,8 @@ say() { # status, name, log
 	n=$((n + 1))
 	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
 		echo "not ok $n - $2"
+		# what failed, then how it ended
+		grep -A 45 '^    status [0-9]' "$3" | tail -120 | sed 's/^/#   /'
 		tail -30 "$3" | sed 's/^/# /'
 		bad=1
 	fi
@@ -48,7 +50,7 @@ git -C "$TOP" archive HEAD | tar -x -C "$root/src/ncclbpf"
 [ -d "$TOP/../shared" ] && cp -a "$TOP/../shared" "$root/src/shared"
 # The long hunts have run outside and would find the same here.
 for target in demo check; do
-	chroot "$root" env -i NOT="mutants model proof oracle_ arm64 unit-verify_domains" PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
+	chroot "$root" env -i RERUN="${RERUN:-}" NOT="mutants model proof oracle_ arm64 unit-verify_domains" PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
 		${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
 		timeout 1800 make -C /src/ncclbpf $target >"$root.$target.log" 2>&1
 	say $? "make $target in an empty Debian 12" "$root.$target.log"
