@@ -11,3 +11,4 @@ $(B)/test/unit/steps/%.o: plugin/%.c
 	$(CC) $(CPPFLAGS) -DNB_STEPS $(CFLAGS) -c -o $@ $<
 $(B)/test/unit/test_tuner: $(call o,plugin/*.c plugin/abi/*.c)
 $(B)/test/unit/test_profiler: $(call o,plugin/*.c plugin/abi/*.c test/host/prof.c)
+$(B)/test/unit/test_chain_load: $(B)/plugin/chain_load.o
