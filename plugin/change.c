@@ -417,6 +417,42 @@ static int check_agreement(const struct nb_segment *s, bool empty,
 	return 0;
 }
 
+/* The generation that the job has: the one committed last, or before the first
+ * change what this process began with. */
+static uint64_t generation(struct nb_runtime *rt)
+{
+	uint64_t n = __atomic_load_n(&rt->seg->mem->baseline, __ATOMIC_ACQUIRE);
+
+	return n ? n : rt->baseline_number;
+}
+
+/* With the segment's lock it is the answer, without a forecast. */
+static int check_expected(struct nb_runtime *rt, uint64_t expected,
+			  struct nb_err *err)
+{
+	uint64_t found = generation(rt);
+
+	if (expected == NB_CHANGE_ANY || expected == found)
+		return 0;
+	nb_fail(err, NB_E_STALE, 0,
+		"the job has generation %llu (allowed: %llu, as "
+		"if_generation says)",
+		(unsigned long long)found, (unsigned long long)expected);
+	return nb_hint(err, "somebody else has made a change: look again, and "
+			    "name the generation that was looked at");
+}
+
+int nb_change_expect(struct nb_runtime *rt, uint64_t expected,
+		     struct nb_err *err)
+{
+	int rc;
+
+	nb_runtime_lock(rt);
+	rc = check_expected(rt, expected, err);
+	nb_runtime_unlock(rt);
+	return rc;
+}
+
 static bool is_empty(const uint8_t digest[NB_SHA256_SIZE])
 {
 	static const uint8_t none[NB_SHA256_SIZE];
@@ -458,10 +494,11 @@ static int check_once(struct nb_segment *s,
  * being made (ranks joining one after the other) or under way (ranks nearing
  * a fence) is given some time, without the lock.
  */
-static int lock_when_ready(struct nb_segment *s,
+static int lock_when_ready(struct nb_runtime *rt,
 			   const uint8_t digest[NB_SHA256_SIZE],
-			   struct nb_err *err)
+			   uint64_t expected, struct nb_err *err)
 {
+	struct nb_segment *s = rt->seg;
 	uint64_t deadline = now_us() + JOIN_MS * 1000;
 
 	for (;;) {
@@ -469,12 +506,14 @@ static int lock_when_ready(struct nb_segment *s,
 
 		if (rc)
 			return rc;
-		rc = check_once(s, digest, true, err);
+		rc = check_expected(rt, expected, err);
+		if (!rc)
+			rc = check_once(s, digest, true, err);
 		if (!rc)
 			return 0;
 		nb_segment_unlock(s);
 		if (now_us() >= deadline || rc == NB_E_DISAGREE ||
-		    check_procs(s->mem, digest, NULL))
+		    rc == NB_E_STALE || check_procs(s->mem, digest, NULL))
 			return rc;
 		sleep_ms(POLL_MS);
 	}
@@ -646,7 +685,7 @@ static int commit_all(struct nb_runtime *rt,
 }
 
 int nb_change_commit(struct nb_runtime *rt,
-		     const uint8_t digest[NB_SHA256_SIZE],
+		     const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 		     struct nb_change *out, struct nb_err *err)
 {
 	uint64_t began = now_us();
@@ -655,9 +694,11 @@ int nb_change_commit(struct nb_runtime *rt,
 	memset(out, 0, sizeof(*out));
 	memcpy(out->digest, digest, NB_SHA256_SIZE);
 	out->state = NB_CHANGE_ABORTED;
-	rc = check_staged_here(rt, digest, err);
+	rc = nb_change_expect(rt, expected, err);
 	if (!rc)
-		rc = lock_when_ready(rt->seg, digest, err);
+		rc = check_staged_here(rt, digest, err);
+	if (!rc)
+		rc = lock_when_ready(rt, digest, expected, err);
 	if (rc)
 		return rc;
 	rc = commit_all(rt, digest, out, err);

@@ -95,11 +95,20 @@ struct nb_change {
  * every fence that was tried, aborted. NB_E_REFUSED (not staged here or in
  * another process, ranks on another host), NB_E_BUSY (somebody else commits,
  * or an earlier fence has not been passed by all ranks), NB_E_DISAGREE (ranks
- * of a communicator have decided differently): nothing has moved.
+ * of a communicator have decided differently), NB_E_STALE (see @expected):
+ * nothing has moved.
+ *
+ * @expected: the generation that the job must have, or NB_CHANGE_ANY. It is
+ * compared when nobody else can commit any more, so that of several changes
+ * that expect the same generation at most one is made.
  */
+#define NB_CHANGE_ANY UINT64_MAX
 int nb_change_commit(struct nb_runtime *rt,
-		     const uint8_t digest[NB_SHA256_SIZE],
+		     const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 		     struct nb_change *out, struct nb_err *err);
+/* The same comparison now, as a forecast: a commit compares again. */
+int nb_change_expect(struct nb_runtime *rt, uint64_t expected,
+		     struct nb_err *err);
 
 /*
  * Commit the empty generation, which every process has: NCCL's own choice for

@@ -94,9 +94,17 @@ int nb_cmd_finish_change(struct nb_call *call,
 {
 	char text[NB_CMD_SHORT];
 	struct nb_change *change;
+	uint64_t expected;
 	int rc;
 
 	nb_cmd_short(text, digest);
+	rc = nb_cmd_expected(call, &expected);
+	if (!rc)
+		rc = nb_change_expect(call->rt, expected, call->err);
+	if (rc) {
+		nb_change_abort(call->rt, digest, NULL);
+		return rc;
+	}
 	if (!nb_request_yes(call->req, "commit", true)) {
 		snprintf(call->note, sizeof(call->note), "staged %s", text);
 		nb_json_obj(call->out);
@@ -113,7 +121,7 @@ int nb_cmd_finish_change(struct nb_call *call,
 			       "%s: no memory for the change's record",
 			       call->req->spec->words);
 	}
-	rc = nb_change_commit(call->rt, digest, change, call->err);
+	rc = nb_change_commit(call->rt, digest, expected, change, call->err);
 	if (!rc) {
 		snprintf(call->note, sizeof(call->note),
 			 "digest %s generation %llu", text,
@@ -125,6 +133,16 @@ int nb_cmd_finish_change(struct nb_call *call,
 	}
 	free(change);
 	return rc;
+}
+
+int nb_cmd_expected(struct nb_call *call, uint64_t *out)
+{
+	const char *text = nb_request_opt(call->req, "if_generation");
+
+	*out = NB_CHANGE_ANY;
+	return text ? nb_wire_number(out, text, 0, UINT32_MAX,
+				     "option if_generation=", call->err)
+		    : 0;
 }
 
 int nb_cmd_limit(struct nb_call *call, uint64_t most, uint64_t absent,

@@ -52,6 +52,10 @@ void nb_cmd_change(struct nb_json *j, const struct nb_change *change);
 int nb_cmd_finish_change(struct nb_call *call,
 			 const uint8_t digest[NB_SHA256_SIZE]);
 
+/* Option if_generation=: the generation that the job must have; NB_CHANGE_ANY
+ * where it is not given. 0, NB_E_ARG. */
+int nb_cmd_expected(struct nb_call *call, uint64_t *out);
+
 /* Option limit= within [1, most], @absent when not given. 0, NB_E_ARG. */
 int nb_cmd_limit(struct nb_call *call, uint64_t most, uint64_t absent,
 		 uint64_t *out);

@@ -36,15 +36,18 @@ int nb_cmd_change_commit(struct nb_call *call)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_change *change;
+	uint64_t expected;
 	int rc = nb_change_digest(digest, call->req->arg[0], call->err);
 
+	if (!rc)
+		rc = nb_cmd_expected(call, &expected);
 	if (rc)
 		return rc;
 	change = calloc(1, sizeof(*change));
 	if (!change)
 		return nb_fail(call->err, NB_E_NOMEM, 0,
 			       "change commit: no memory");
-	rc = nb_change_commit(call->rt, digest, change, call->err);
+	rc = nb_change_commit(call->rt, digest, expected, change, call->err);
 	if (!rc) {
 		snprintf(call->note, sizeof(call->note), "generation %llu",
 			 (unsigned long long)change->generation);

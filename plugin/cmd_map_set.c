@@ -210,10 +210,12 @@ static int apply_local(struct nb_call *call, const struct nb_map_target *t,
 	struct nb_json *j = call->out;
 	struct nb_err *err = call->err;
 
-	if (nb_request_opt(call->req, "commit"))
+	if (nb_request_opt(call->req, "commit") ||
+	    nb_request_opt(call->req, "if_generation"))
 		return nb_fail(err, NB_E_USAGE, 0,
 			       "%s: map %s is local and changes at once; "
-			       "commit= is for coherent maps",
+			       "commit= and if_generation= are for coherent "
+			       "maps",
 			       call->req->spec->words, t->name);
 	for (uint32_t i = 0; i < ops->n; i++) {
 		const struct nb_map_op *o = &ops->op[i];
@@ -318,6 +320,11 @@ static int set_part(struct nb_call *call, const char *text)
 		rc = nb_fail(call->err, NB_E_USAGE, 0,
 			     "map set %s at=: one KEY and VALUE, in a local "
 			     "array; a coherent map takes whole values",
+			     t.name);
+	if (!rc && nb_request_opt(call->req, "if_generation"))
+		rc = nb_fail(call->err, NB_E_USAGE, 0,
+			     "map set %s at=: a local map has no generation; "
+			     "if_generation= is for coherent maps",
 			     t.name);
 	bytes = malloc(t.spec->key_size + strlen(call->req->arg[2]) + 1);
 	if (!bytes && !rc)

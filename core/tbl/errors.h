@@ -44,5 +44,6 @@ ERR(DISAGREE,   31,   "ranks_disagree",   2,  "ranks or processes differ where t
 ERR(SETTING,    32,   "bad_setting",      78, "an environment variable or init file is wrong")
 ERR(REFUSED,    33,   "refused",          1,  "the change cannot be had safely now")
 ERR(BIG,        34,   "too_big",          65, "E2BIG of a map operation: over max_entries")
+ERR(STALE,      35,   "stale",            1,  "the job has another generation than the one named by if_generation")
 
 #undef ERR

@@ -116,10 +116,10 @@ function Map:get(key)
 	return map_get(self_of(self, "map"), key)
 end
 
--- m:set(key, value[, {flags="any|new|old"}]) -> change or result | nil, err
+-- m:set(key, value[, {flags="any|new|old", if_generation=}]) -> change or result | nil, err
 function Map:set(key, value, opts)
 	local s = self_of(self, "map")
-	errors.check_options("map:set", opts, { flags = "string" })
+	errors.check_options("map:set", opts, { flags = "string", if_generation = "integer" })
 	if value == nil then error("map:set: a value wanted, map:delete removes", 2) end
 	return map_set(s, key, value, opts)
 end
@@ -150,13 +150,13 @@ function Map:get_all(keys)
 	return per[1].entries
 end
 
--- m:update({[key] = value, ...}[, {remove={key, ...}, flags="any|new|old"}]):
+-- m:update({[key] = value, ...}[, {remove={key, ...}, flags="any|new|old", if_generation=}]):
 -- all of it in one request; in a coherent map at one fence, or none of it
 -- -> change or result | nil, err
 function Map:update(values, opts)
 	local s = self_of(self, "map")
 	check(values, "table", "map:update")
-	opts = errors.check_options("map:update", opts, { remove = "table", flags = "string" })
+	opts = errors.check_options("map:update", opts, { remove = "table", flags = "string", if_generation = "integer" })
 	local c, err = maps.describe(s.group, s.name)
 	if not c then return nil, err end
 	local list = {}
@@ -174,7 +174,7 @@ function Map:update(values, opts)
 		if (a.value == nil) ~= (b.value == nil) then return a.value == nil end
 		return a.key < b.key
 	end)
-	return store(s, c, list, { flags = opts.flags })
+	return store(s, c, list, { flags = opts.flags, if_generation = opts.if_generation })
 end
 
 -- m:pop([{count=, as=, follow=function(value, rank, dropped) return stop end}])
@@ -415,7 +415,7 @@ function Target:policy_load(opts)
 	return results[1].data
 end
 
--- t:policy_use("a", "b") or t:policy_use{"a", "b"} -> change | nil, err
+-- t:policy_use("a", "b") or t:policy_use{"a", "b", if_generation=} -> change | nil, err
 function Target:policy_use(...)
 	local names = type((...)) == "table" and (...) or { ... }
 	if #names == 0 then error('target:policy_use: names wanted, or "none"', 2) end
@@ -423,7 +423,8 @@ function Target:policy_use(...)
 	for i, n in ipairs(names) do list[#list + 1] = check(n, "string", "target:policy_use: name " .. i) end
 	local g, err = group_of(self)
 	if not g then return nil, err end
-	return g:change(session.line(list))
+	local expected = type((...)) == "table" and (...).if_generation
+	return g:change(session.line(list) .. mapset.if_generation(expected))
 end
 
 -- t:policy_add(name[, {before=, first=true, last=true}]) -> change | nil, err

@@ -29,8 +29,9 @@ local function pack(list, from, to)
 end
 
 -- The request that stores elements @from to @to of @list: {key=, value=,
--- text=}, bytes; without value one is removed. -> line, object
-local function request(name, list, from, to, flags)
+-- text=}, bytes; without value one is removed. @tail: more options.
+-- -> line, object
+local function request(name, list, from, to, flags, tail)
 	local sets, bytes = 0, 0
 	for i = from, to do
 		local e = list[i]
@@ -51,7 +52,7 @@ local function request(name, list, from, to, flags)
 	else
 		words, object = { "map", "load", name }, pack(list, from, to)
 	end
-	return session.line(words) .. (flags and sets > 0 and " flags=" .. flags or ""), object
+	return session.line(words) .. (flags and sets > 0 and " flags=" .. flags or "") .. (tail or ""), object
 end
 
 -- Element after which a memory file is full.
@@ -77,7 +78,13 @@ local function name_error(err, list, from, name)
 	return err
 end
 
--- Store (or remove) elements in all processes. opts: flags, dry_run.
+-- The option as a request has it; @v: a number or its text, or nil.
+function M.if_generation(v)
+	return v and " if_generation=" .. session.quote(v) or ""
+end
+
+-- Store (or remove) elements in all processes. opts: flags, dry_run,
+-- if_generation.
 -- -> the change (coherent), or results of each process (local); nil, err
 function M.apply(s, c, name, list, opts)
 	opts = opts or {}
@@ -88,10 +95,13 @@ function M.apply(s, c, name, list, opts)
 			return errors.fail("over_limit", "%d elements do not fit one request of %d bytes, %d do; a coherent map changes as a whole",
 				#list, OBJECT_BYTES, to)
 		end
-		local line, object = request(name, list, 1, #list, opts.flags)
+		local line, object = request(name, list, 1, #list, opts.flags, M.if_generation(opts.if_generation))
 		local data, err = s:change(line, { dry_run = opts.dry_run, object = object })
 		if not data then return nil, name_error(err, list, 1, name) end
 		return data
+	end
+	if opts.if_generation then
+		return errors.fail("usage", "map %s is local and changes at once; if_generation is for coherent maps", name)
 	end
 	local from, all = 1, nil
 	while from <= #list do
@@ -153,6 +163,7 @@ local function finish(ctx, s, c, list, opts)
 	end
 	opts = opts or {}
 	opts.dry_run = ctx.flags.dry_run
+	opts.if_generation = ctx.opt.if_generation
 	local got, err = M.apply(s, c, name, list, opts)
 	if not got then return nil, err end
 	return result_of(ctx, c, list, got, ctx.row.words .. " " .. name)
@@ -236,6 +247,9 @@ function M.cmd_set(ctx)
 	c, err = map.describe(s, ctx.args[1])
 	if not c then return nil, err end
 	list, err = variables(ctx, c)
+	if list and ctx.opt.if_generation then
+		return errors.fail("usage", "map %s is local and changes at once; if_generation is for coherent maps", ctx.args[1])
+	end
 	if list then return set_variables(ctx, s, c, list) end
 	if err then return nil, err end
 	if #ctx.args % 2 == 0 then

@@ -517,7 +517,7 @@ local function change(ctx, line, verb)
 	local s, err = ctx:session()
 	if not s then return nil, err end
 	local data
-	data, err = s:change(line, { dry_run = ctx.flags.dry_run })
+	data, err = s:change(line .. require("ncclbpf.mapset").if_generation(ctx.opt.if_generation), { dry_run = ctx.flags.dry_run })
 	if not data then return nil, err end
 	return M.change_result(ctx, data, verb)
 end

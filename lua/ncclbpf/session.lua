@@ -409,9 +409,10 @@ local function stage(self, line, object)
 	return digest, results, staged
 end
 
-local function commit(self, digest, results)
+-- @expected: option if_generation of the line, compared again at the commit
+local function commit(self, digest, results, expected)
 	local first = results[1].member
-	local answer = self:ask("change commit " .. digest, { members = { first } })[1]
+	local answer = self:ask("change commit " .. digest .. (expected or ""), { members = { first } })[1]
 	if answer.err then
 		local err = answer.err
 		if err.code == "timed_out" or err.code == "no_target" then
@@ -443,7 +444,7 @@ local function two_phase(self, line, opts)
 		staged.state = "staged and taken back"
 		return staged
 	end
-	return commit(self, digest, results)
+	return commit(self, digest, results, line:match(" if_generation=%d+"))
 end
 
 -- A change of all processes: `line` without commit=no. opts: dry_run, object

@@ -218,7 +218,7 @@ static bool change(struct nb_runtime *rt, const char *name, uint32_t *number)
 	struct nb_err err;
 
 	if (nb_change_stage_use(rt, &name, 1, digest, &err) ||
-	    nb_change_commit(rt, digest, &done, &err))
+	    nb_change_commit(rt, digest, NB_CHANGE_ANY, &done, &err))
 		die(name, err.text);
 	*number = (uint32_t)done.generation;
 	return done.comm[0].state == NB_CHANGE_COMMITTED;

@@ -181,6 +181,9 @@ static void rank(int dirfd)
 
 	join(s, &f);
 	__atomic_fetch_add(&sh->ready, 1, __ATOMIC_SEQ_CST);
+	/* NCCL lets nobody decide before all have been told of */
+	while (GET(sh->ready) < RANKS && !GET(sh->over))
+		usleep(200);
 	while (!GET(sh->over)) {
 		bool timed_out;
 		uint64_t k;

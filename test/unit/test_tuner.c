@@ -703,7 +703,7 @@ static struct nb_change last;
 
 static int commit(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
-	return nb_change_commit(rt(), digest, &last, err);
+	return nb_change_commit(rt(), digest, NB_CHANGE_ANY, &last, err);
 }
 
 static void use(const char *name)
