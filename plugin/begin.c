@@ -81,6 +81,15 @@ void nb_begin_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 		mark(c, NB_DIFFER_POLICIES, k, i);
 }
 
+void nb_begin_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
+		     uint32_t b)
+{
+	if (__atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
+		return;
+	c->differ_value[0] = c->differ_value[1] = 0;
+	mark(c, NB_DIFFER_SETTING + (uint32_t)what, a, b);
+}
+
 /* ---- those who could not register ---- */
 
 enum { CLAIMED = 1 }; /* no process of ours has that pid */
@@ -242,6 +251,10 @@ static void say_value(const char *how, uint32_t v, char *text, size_t size)
 	if (!strcmp(how, "v")) {
 		snprintf(text, size, "%u.%u.%u", v >> 20, v >> 10 & 1023,
 			 v & 1023);
+		return;
+	}
+	if (!strcmp(how, "x")) {
+		snprintf(text, size, v ? "%08x" : "none", v);
 		return;
 	}
 	if (!*how) {

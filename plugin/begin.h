@@ -25,6 +25,10 @@ uint32_t nb_begin_version(const char *text);
 void nb_begin_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 		      bool same_policies, uint32_t first);
 
+/* Ranks in slots @a and @b, of one process, began differently in @what. */
+void nb_begin_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
+		     uint32_t b);
+
 /*
  * A rank of @comm_id cannot be registered: its peers must know. Without the
  * lock. False: @s is this process's alone, there is nobody to tell.

@@ -249,6 +249,7 @@ int nb_cmd_status(struct nb_call *call)
 	counters(j, rt);
 	load_error(j, rt);
 	segment(j, rt);
+	nb_chain_json(j, rt);
 	nb_json_end_obj(j);
 	nb_runtime_unlock(rt);
 	return 0;

@@ -11,6 +11,7 @@
 
 #include "core/exec/exec.h"
 #include "plugin/begin.h"
+#include "plugin/chain.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
 #include "plugin/tuner.h"
@@ -114,6 +115,8 @@ static void join(struct nb_comm *c)
 	uint32_t number, slot;
 
 	self->setting[NB_SETTING_ABI] = c->init.abi;
+	self->setting[NB_SETTING_CHAIN_TUNER] =
+		nb_chain_setting(rt, NB_CHAIN_TUNER);
 	if (beginning_number(c, &number, &err) ||
 	    nb_segment_join(rt->seg, c->init.has_id, c->init.comm_id,
 			    c->init.ranks, c->init.nodes, number, &entry, &slot,
@@ -151,6 +154,25 @@ static void lose(struct nb_comm *c)
 	c->mismatch = true;
 }
 
+/*
+ * A tuner that is asked first has failed for one rank of this process and not
+ * for another: all of the communicator's leave it to NCCL. Between processes
+ * that is a setting, compared when they join.
+ */
+static void compare_peers(struct nb_comm *c)
+{
+	for (struct nb_comm *o = c->rt->comms; o; o = o->next) {
+		if (o->chained == c->chained || !o->init.has_id ||
+		    !c->init.has_id || o->init.comm_id != c->init.comm_id)
+			continue;
+		if (c->seg && c->seg == o->seg)
+			nb_begin_differ(c->seg, NB_SETTING_CHAIN_TUNER,
+					o->slot_index, c->slot_index);
+		__atomic_store_n(&o->mismatch, true, __ATOMIC_RELAXED);
+		c->mismatch = true;
+	}
+}
+
 static void add_to_list(struct nb_comm *c)
 {
 	struct nb_runtime *rt = c->rt;
@@ -163,6 +185,7 @@ static void add_to_list(struct nb_comm *c)
 		join(c);
 	if (!c->entry)
 		lose(c);
+	compare_peers(c);
 	if (!c->init.has_id)
 		snprintf(c->why, sizeof(c->why),
 			 "NCCL tells a tuner v%u no identity of the "
@@ -237,6 +260,8 @@ struct nb_comm *nb_comm_new(struct nb_runtime *rt,
 	c->fence.seen = NB_FENCE_UNSEEN;
 	c->init = *init;
 	c->abi = init->abi;
+	c->peer = init->peer;
+	c->chained = init->peer.ask != NULL;
 	c->max_channels = (uint32_t)rt->params.num[NB_P_MAX_CHANNELS];
 	c->fence.slot = &c->own_slot;
 	c->fence.record = &c->own_record;
@@ -281,11 +306,14 @@ void nb_comm_free(struct nb_comm *c)
 	if (!c)
 		return;
 	rt = c->rt;
+	if (c->chained)
+		c->peer.end(&c->peer);
 	locked = rt->seg && !nb_segment_lock(rt->seg, LOCK_MS, NULL);
 	if (c->lost && rt->seg)
 		nb_begin_lost_is_gone(rt->seg, c->init.comm_id);
 	nb_runtime_lock(rt);
 	nb_comm_tell_mismatch(c); /* a short life may see no tick */
+	nb_chain_tell(rt);
 	remove_from_list(c);
 	if (c->entry && locked)
 		nb_segment_leave(rt->seg, c->entry, c->entry_slot);

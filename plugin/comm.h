@@ -10,6 +10,7 @@
 #include "core/hook/gen.h"
 #include "core/job/packed.h"
 #include "core/tbl/ctx.h"
+#include "plugin/chain_tuner.h"
 #include "plugin/costs.h"
 #include "plugin/fence.h"
 
@@ -52,6 +53,7 @@ struct nb_comm_init {
 	uint32_t ranks, nodes;
 	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks; /* 0: not said */
 	uint32_t abi;					    /* 2..6 */
+	struct nb_chained peer; /* the tuner that is asked first; taken */
 };
 
 /*
@@ -65,6 +67,7 @@ struct nb_comm {
 	struct nb_gen *gen; /* atomic; borrowed: the runtime sweeps */
 	bool mismatch;	    /* atomic: ranks began differently */
 	bool timed;	    /* atomic: some runs of policies take the time */
+	bool chained;	    /* another tuner is asked first */
 	uint32_t max_channels;
 	uint32_t abi;
 	struct ncclbpf_tuner base; /* constants and "no opinion" */
@@ -80,6 +83,7 @@ struct nb_comm {
 	struct nb_runtime *rt;
 	struct nb_comm *next;
 	struct nb_comm_init init;
+	struct nb_chained peer;
 	struct nb_seg_comm *seg; /* NULL: no fence reaches it */
 	uint32_t slot_index;	 /* in seg; else a number of our own */
 	/* Its place in the segment, to be given back; seg, or where NCCL gives

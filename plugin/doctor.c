@@ -124,6 +124,38 @@ static void check_tuner(struct nb_json *j, const struct nb_runtime *rt,
 		      rt->tuner_abi);
 }
 
+static void check_chains(struct nb_json *j, const struct nb_runtime *rt)
+{
+	for (int k = 0; k < NB_NCHAINS; k++) {
+		const struct nb_chain *c = &rt->chain[k];
+		const char *word = nb_chain_word((enum nb_chain_kind)k);
+		char name[32];
+
+		snprintf(name, sizeof(name), "chain_%s", word);
+		if (c->state == NB_CHAIN_NONE)
+			continue;
+		if (c->state == NB_CHAIN_LEFT_OUT)
+			check(j, name, BAD, c->why.hint[0] ? c->why.hint : NULL,
+			      "the %s %.200s is left out: %.250s", word,
+			      c->file.path, c->why.text);
+		else if (__atomic_load_n(&c->errors, __ATOMIC_RELAXED) || c->refused)
+			check(j, name, WARN, NULL,
+			      "the %s %.200s returned %llu errors and %llu "
+			      "answers that were not taken",
+			      word, c->file.path, (unsigned long long)c->errors,
+			      (unsigned long long)c->refused);
+		else if (c->state == NB_CHAIN_OPEN)
+			check(j, name, WARN, NULL,
+			      "the %s %.200s waits: NCCL has not called ours",
+			      word, c->file.path);
+		else
+			check(j, name, OK, NULL,
+			      "the %s %.200s (%s, interface v%u) is called "
+			      "first",
+			      word, c->file.path, c->name, c->version);
+	}
+}
+
 /* Given and not taken: the value is not of its kind, the default holds. */
 static unsigned check_values(struct nb_json *j, const struct nb_runtime *rt,
 			     const struct nb_env *env)
@@ -339,6 +371,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	nb_runtime_lock(rt);
 	nb_runtime_sync(rt);
 	check_tuner(j, rt, env);
+	check_chains(j, rt);
 	check_settings(j, rt, env);
 	check_policy(j, rt);
 	if (!check_comms(j, rt))

@@ -288,6 +288,7 @@ void nb_runtime_tick(struct nb_runtime *rt)
 	nb_events_use(rt->baseline);
 	for (struct nb_comm *c = rt->comms; c; c = c->next)
 		nb_comm_tell_mismatch(c);
+	nb_chain_tell(rt);
 	nb_runtime_unlock(rt);
 	nb_watch_turn(rt);
 	nb_events_turn();
@@ -511,6 +512,7 @@ static int make(struct nb_runtime *rt)
 	rt->nccl_filter = getenv("NCCL_ALGO") || getenv("NCCL_PROTO");
 	if (gethostname(rt->host, sizeof(rt->host) - 1))
 		snprintf(rt->host, sizeof(rt->host), "localhost");
+	nb_chain_begin(rt);
 	open_place(rt);
 	rc = nb_gen_new(&rt->empty, NULL, 0, NULL, &err);
 	if (!rc)

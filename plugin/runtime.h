@@ -13,6 +13,7 @@
 #include "core/hook/gen.h"
 #include "core/hook/policy.h"
 #include "core/spec/spec.h"
+#include "plugin/chain.h"
 #include "plugin/change.h"
 #include "plugin/comm.h"
 #include "plugin/place.h"
@@ -77,6 +78,7 @@ struct nb_runtime {
 
 	struct nb_held held[NB_MAX_HELD]; /* oldest first */
 	uint32_t nheld;
+	struct nb_chain chain[NB_NCHAINS];
 	struct nb_err load_err; /* of NCCLBPF_POLICY; code 0: none */
 	char load_what[256];	/* the entry concerned */
 

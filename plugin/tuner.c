@@ -280,7 +280,9 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 static void tell(const struct nb_ask *ask, const struct nb_costs *costs,
 		 uint32_t index, uint32_t channels)
 {
-	if (channels && ask->channels)
+	/* what another tuner said was meant for its own choice */
+	if (ask->channels &&
+	    (channels || (index != NB_COSTS_NONE && index != costs->best)))
 		*ask->channels = (int)channels;
 	if (index == NB_COSTS_NONE)
 		return;
@@ -458,6 +460,16 @@ static void see(const struct nb_comm *c, const struct nb_ask *ask,
 					  : NB_LATEST_NONE;
 }
 
+/* The channels of a tuner that was asked first stand: ranks must agree. */
+static uint64_t peer_channels(const struct nb_ask *ask, uint64_t word2)
+{
+	int n = ask->channels ? *ask->channels : 0;
+
+	return n > 0 && n <= 127 && !(word2 >> NB_PACKED_AT_CHANNELS & 127)
+		       ? (uint64_t)n << NB_PACKED_AT_CHANNELS
+		       : 0;
+}
+
 /* Decision @k, from what was seen on. */
 static void decide(struct nb_comm *c, uint64_t k, const struct nb_ask *ask,
 		   const struct nb_seen *seen)
@@ -473,6 +485,8 @@ static void decide(struct nb_comm *c, uint64_t k, const struct nb_ask *ask,
 		nb_gen_bump(&c->refused[why]);
 		o.word2 |= (uint64_t)why << NB_PACKED_AT_REFUSED;
 	}
+	if (c->chained)
+		o.word2 |= peer_channels(ask, o.word2);
 	nb_write_down(c, seen, k, bytes, at_most(ask->pipe_ops, NB_PACKED_PIPE),
 		      ask->reg_buff != 0, &o, nb_hash_step(bytes, o.word2));
 }
@@ -488,10 +502,14 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 	}
 	if (!nb_fence_enter(&c->fence, &k))
 		look(c, k);
+	if (c->chained && !c->mismatch)
+		nb_chain_tuner_ask(c, ask);
 	see(c, ask, &seen);
 	if (ask->flags_only) {
 		seen.known = true;
 		costs_of_flags(c, ask, &seen.costs);
+		if (c->chained)
+			nb_chain_tuner_choice(ask, &seen.costs);
 		nb_seen_derive(&seen);
 	}
 	decide(c, k, ask, &seen);
@@ -531,6 +549,8 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 
 	if (!nb_fence_same(&c->fence))
 		look(c, k);
+	if (c->chained && !c->mismatch)
+		nb_chain_tuner_ask(c, &ask);
 	if (!nb_seen_is(seen, table, coll, bytes))
 		see(c, &ask, seen);
 	decide(c, k, &ask, seen);

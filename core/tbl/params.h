@@ -23,6 +23,7 @@ PARAM(FENCE_MARGIN,     INT,  "64",     1,  1048576,     "",                "1",
 PARAM(FENCE_TIMEOUT_MS, INT,  "2000",   10, 60000,       "",                "ms", PLUGIN, "longest wait of a rank at an undecided fence before it decides abort")
 PARAM(ON_DIVERGENCE,    ENUM, "report", 0,  1,           "report|baseline", "",   PLUGIN, "where ranks have decided differently: report it, or also give all ranks back to NCCL's own choice at one decision, if they still count alike")
 PARAM(LOG,              ENUM, "info",   0,  3,           "off|warn|info|debug", "", PLUGIN, "what is written through NCCL's logger")
+PARAM(CHAIN_TUNER,      STR,  "",       0,  511,         "",                "",   PLUGIN, "the tuner that NCCL would load without ncclbpf, path or name: called first, its answer is what policies see as NCCL's own choice")
 PARAM(HISTORY,          STR,  "",       0,  4096,        "",                "",   SHELL,  "history file of the prompt; empty: the state directory's")
 PARAM(PAGER,            STR,  "",       0,  4096,        "",                "",   SHELL,  "pager for long output on a terminal; empty: PAGER")
 

@@ -187,6 +187,28 @@ local function range_of(items, show)
 	return lo == hi and tostring(lo) or lo .. ".." .. hi
 end
 
+-- Plugins that are called through ours, one line a kind and state.
+local function chain_line(c)
+	if c.state == "left_out" then return ("%s is left out: %s"):format(c.path, tostring(c.why)) end
+	if c.state ~= "in_use" then return ("%s waits for NCCL's first call"):format(c.path) end
+	local line = ("%s (%s, v%d) is called first"):format(c.path, tostring(c.name), read.number(c.interface))
+	if read.number(c.errors) + read.number(c.refused) > 0 then
+		line = ("%s; %d errors, %d answers not taken"):format(line, c.errors, c.refused)
+	end
+	return line
+end
+
+local function chain_rows(per, add)
+	local seen = {}
+	for _, r in ipairs(per) do
+		for _, c in ipairs(read.list(r.data, "chains")) do
+			local key, line = "chained " .. c.kind, chain_line(c)
+			if not seen[key .. line] then add(key, line) end
+			seen[key .. line] = true
+		end
+	end
+end
+
 local function status_text(s, per, verbose)
 	local rows, notes = {}, {}
 	local members = {}
@@ -210,6 +232,7 @@ local function status_text(s, per, verbose)
 	if type(seg) == "table" and read.text(seg.path) then
 		add("segment", ("%s, %s"):format(seg.path, seg.shared == true and "shared by " .. tostring(seg.processes) or "not shared"))
 	end
+	chain_rows(per, add)
 	for _, r in ipairs(per) do
 		if read.number(r.data.diverged) > 0 then
 			notes[#notes + 1] = ("note: ranks of %d communicator%s have decided differently"):format(r.data.diverged,

@@ -4,6 +4,7 @@
 // or with NCCLBPF_DISABLE=1, the context is NULL and NCCL decides alone.
 #include "plugin/abi/tuner_abi.h"
 
+#include "plugin/abi/chain_tuner.h"
 #include "plugin/comm.h"
 #include "plugin/events.h"
 #include "plugin/runtime.h"
@@ -38,8 +39,12 @@ int nb_tuner_init(void **context, const struct nb_tuner_init *init)
 		c.nvl_max_ranks = positive(init->nvl->max_ranks);
 	}
 	rt = nb_runtime_get(init->logger);
-	if (rt)
+	if (rt) {
+		nb_chained_begin(rt, &c.peer, init);
 		*context = nb_comm_new(rt, &c);
+		if (!*context && c.peer.ask)
+			c.peer.end(&c.peer);
+	}
 	nb_events_tell_size(c.ranks, c.nodes);
 	return NB_NCCL_SUCCESS;
 }

@@ -33,7 +33,7 @@ static_assert(offsetof(struct nb_nvl_domain_info, max_ranks) == 8,
 
 /*
  * v5 and v6: NCCL's model constants, which init may edit. We never do: edits
- * would have to be equal on all ranks.
+ * would have to be equal on all ranks. A tuner that is called through us may.
  */
 struct nb_tuner_constants {
 	double base_latencies[7][3];
@@ -59,7 +59,8 @@ struct nb_tuner_init {
 	uint64_t comm_id; /* meant from v5 on */
 	size_t ranks, nodes;
 	nb_nccl_logger *logger;
-	const struct nb_nvl_domain_info *nvl; /* may be NULL */
+	struct nb_nvl_domain_info *nvl;	      /* may be NULL */
+	struct nb_tuner_constants *constants; /* may be NULL */
 };
 int nb_tuner_init(void **context, const struct nb_tuner_init *init);
 /* finalize or destroy of any version; @context may be NULL */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tuner v5, NCCL 2.28 and 2.29: the communicator's identity, NVLink domains,
-// and the model's constants, which are left as they are.
+// and the model's constants, which are left as they are by us.
 #include "plugin/abi/tuner_v5.h"
 
 #include "plugin/decide.h"
@@ -12,11 +12,11 @@ static int init(void **context, uint64_t comm_id, size_t ranks, size_t nodes,
 	struct nb_tuner_init in = { .abi = 5,
 				    .comm_id = comm_id,
 				    .nvl = nvl,
+				    .constants = constants,
 				    .ranks = ranks,
 				    .nodes = nodes,
 				    .logger = logger };
 
-	(void)constants;
 	return nb_tuner_init(context, &in);
 }
 

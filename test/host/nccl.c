@@ -227,6 +227,24 @@ static int clamp_channels(const struct host_comm *c, size_t bytes, int n)
 	return by_size < (size_t)most ? (int)by_size : most;
 }
 
+/* The reference, 1.9: NCCL rounds down what it is told, and does not look. */
+static int ask_chunk(struct host_comm *c, int coll, size_t bytes,
+		     const struct host_choice *choice)
+{
+	size_t chunk = 128 << 10;
+	int rc;
+
+	if (c->plugin->abi < 6 || !c->plugin->u.v6->chunk)
+		return SUCCESS;
+	rc = c->plugin->u.v6->chunk(c->ctx, coll, bytes, choice->algo,
+				    choice->proto, choice->channels, &chunk);
+	if (!rc && chunk / 2048 == 0) {
+		fprintf(stderr, "stand-in: chunks of %zu bytes\n", chunk);
+		return INTERNAL;
+	}
+	return rc;
+}
+
 int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff,
 		struct host_choice *out)
 {
@@ -255,5 +273,5 @@ int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff,
 	out->channels = clamp_channels(c, bytes, channels);
 	out->us = plain[out->algo * HOST_PROTOS + out->proto];
 	out->nccl_us = plain[out->nccl_algo * HOST_PROTOS + out->nccl_proto];
-	return SUCCESS;
+	return ask_chunk(c, coll, bytes, out);
 }

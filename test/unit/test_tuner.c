@@ -463,6 +463,7 @@ START_TEST(policy_of_the_environment_decides_in_every_version)
 	struct nb_nvl_domain_info nvl = { 1, 8, 8 };
 	void *c[7] = { 0 };
 	int n[7] = { 0 }, algo = -1, proto = -1;
+	size_t chunk = 1 << 17;
 	float t[7][21];
 
 	begin_with("stw [%r1+68], 1\nstw [%r1+72], 2\nstw [%r1+76], 9\n"
@@ -496,7 +497,14 @@ START_TEST(policy_of_the_environment_decides_in_every_version)
 			ck_assert_int_eq(pick(t[v], 21, 3.6e9f),
 					 RING * 3 + SIMPLE);
 	}
-	ck_assert(!ncclTunerPlugin_v6.get_chunk_size);
+	/* policies have no say in it */
+	ck_assert_int_eq(ncclTunerPlugin_v6.get_chunk_size(c[6], 4, 1024, 1, 2,
+							   1, &chunk),
+			 0);
+	ck_assert_uint_eq(chunk, 1 << 17);
+	ck_assert_int_eq(ncclTunerPlugin_v6.get_chunk_size(NULL, 4, 1024, 1, 2,
+							   1, NULL),
+			 0);
 	ncclTunerPlugin_v2.destroy(c[2]);
 	ncclTunerPlugin_v3.destroy(c[3]);
 	ncclTunerPlugin_v4.destroy(c[4]);

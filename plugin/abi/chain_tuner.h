@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_ABI_CHAIN_TUNER_H
+#define NB_PLUGIN_ABI_CHAIN_TUNER_H
+
+#include "plugin/abi/tuner_abi.h"
+#include "plugin/chain_tuner.h"
+
+struct nb_runtime;
+
+/*
+ * nb_chained_begin - init the displaced tuner for one communicator
+ *
+ * @p->ask is NULL where there is none, or where it cannot be had; that is
+ * counted and said. Without locks of ours: it may take its time.
+ */
+void nb_chained_begin(struct nb_runtime *rt, struct nb_chained *p,
+		      const struct nb_tuner_init *in);
+
+#endif

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_CHAIN_H
+#define NB_PLUGIN_CHAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plugin/chain_load.h"
+
+/*
+ * Plugins that ours has displaced and calls in NCCL's place: one of each row of
+ * core/tbl/chains.h. Whatever one of them does wrong is counted here and told
+ * once; it never becomes an error of ours.
+ */
+struct nb_json;
+struct nb_runtime;
+
+enum nb_chain_kind {
+#define CHAIN(name, word, prefix, stem, oldest) NB_CHAIN_##name,
+#include "core/tbl/chains.h"
+	NB_NCHAINS
+};
+
+enum nb_chain_state {
+	NB_CHAIN_NONE,	  /* no variable names one */
+	NB_CHAIN_OPEN,	  /* opened; NCCL has not called yet */
+	NB_CHAIN_IN_USE,  /* called before us */
+	NB_CHAIN_LEFT_OUT /* for good: why says it */
+};
+
+struct nb_chain {
+	struct nb_chain_file file;
+	enum nb_chain_state state;
+	uint32_t version; /* of its interface; 0: not known yet */
+	char name[64];	  /* as it calls itself */
+	struct nb_err why;
+	uint64_t errors;  /* atomic: calls that returned an error */
+	uint64_t refused; /* atomic: answers that were not taken */
+	bool told;
+};
+
+/* Open what the variables name; failures are logged. While the runtime is
+ * made, before others know it. */
+void nb_chain_begin(struct nb_runtime *rt);
+
+/*
+ * nb_chain_use - the table of functions to call
+ * @abi: version of the interface with which NCCL calls us
+ * @version: gets that of the table
+ *
+ * The newest that NCCL would have taken. NULL: there is none; where it was
+ * named, that has been said. Takes the runtime's lock.
+ */
+const void *nb_chain_use(struct nb_runtime *rt, enum nb_chain_kind kind,
+			 uint32_t abi, uint32_t *version);
+/* It failed before it was of use: never called again by communicators that
+ * are made from now on. Logged once. Takes the lock. */
+void nb_chain_leave_out(struct nb_runtime *rt, enum nb_chain_kind kind,
+			const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Count what one did; any thread, on a decision path too. */
+void nb_chain_count_error(struct nb_runtime *rt, enum nb_chain_kind kind);
+void nb_chain_count_refused(struct nb_runtime *rt, enum nb_chain_kind kind);
+
+/* ---- with the lock ---- */
+
+/* Log, once, what was counted. */
+void nb_chain_tell(struct nb_runtime *rt);
+/* What ranks compare (core/tbl/settings.h): 0: none is called. */
+uint32_t nb_chain_setting(const struct nb_runtime *rt, enum nb_chain_kind kind);
+/* "chains": a list of objects, for `status` */
+void nb_chain_json(struct nb_json *j, const struct nb_runtime *rt);
+
+const char *nb_chain_word(enum nb_chain_kind kind);
+const char *nb_chain_state_word(enum nb_chain_state state);
+
+#endif
