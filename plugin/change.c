@@ -28,7 +28,8 @@ enum {
 	 * below what a process that starts, or a rank that joins, waits for it
 	 * (nb_segment_attach, nb_comm_new). One that gave up would begin with
 	 * another generation than its peers. */
-	COMMIT_MS = 1500
+	COMMIT_MS = 1500,
+	DECIDE_US = 100 /* a fence is decided in less, unless CPUs are busy */
 };
 
 const char *nb_change_state_word(enum nb_change_state s)
@@ -610,6 +611,15 @@ static void set_baseline(struct nb_seg *mem, uint32_t number)
 	__atomic_store_n(&mem->baseline, number, __ATOMIC_RELEASE);
 }
 
+/* What the furthest rank decides in the time that deciding a fence takes, by
+ * @n decisions in @us: nobody need wait at a fence beyond that. */
+static uint32_t near_margin(uint64_t n, uint64_t us)
+{
+	uint64_t near = us ? n * DECIDE_US / us : 0;
+
+	return near < UINT32_MAX ? (uint32_t)near : UINT32_MAX;
+}
+
 /*
  * The fences, one communicator after the other. What is left when the time is
  * up gets a single try each, without waiting for ranks to pass another fence.
@@ -619,7 +629,7 @@ static void commit_comms(struct nb_runtime *rt, uint32_t number,
 {
 	const bool membarrier = needs_membarrier(rt->seg->mem);
 	struct nb_seg_comm *comm = rt->seg->mem->comm;
-	uint64_t begun[NB_SEG_COMMS], deadline;
+	uint64_t begun[NB_SEG_COMMS], began = now_us(), deadline;
 	struct nb_fence_opts opts = { .idle = false };
 
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
@@ -649,7 +659,9 @@ static void commit_comms(struct nb_runtime *rt, uint32_t number,
 		opts.timeout_ms = (uint32_t)(wait < left ? wait : left);
 		opts.once = !left;
 		opts.margin = (uint32_t)rt->params.num[NB_P_FENCE_MARGIN];
-		opts.idle = nb_fence_announced(&r) == begun[i];
+		begun[i] = nb_fence_announced(&r) - begun[i];
+		opts.idle = begun[i] == 0;
+		opts.near = near_margin(begun[i], now - began);
 		commit_comm(&r, number, &opts, &out->comm[out->ncomms++]);
 	}
 }

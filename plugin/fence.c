@@ -67,6 +67,7 @@ static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
 {
 	bool changed = false;
 
+	f->waits++;
 	store(&f->slot->waiting, word);
 	r->ops->publish(r);
 	NB_STEP(WAITING);
@@ -119,6 +120,7 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 	uint64_t deadline = 0;
 
 	*timed_out = false;
+	f->looks++;
 	NB_STEP(ANNOUNCED);
 	for (;;) {
 		uint64_t word = load(r);
@@ -319,16 +321,24 @@ static enum nb_fence_outcome arm_when_passed(const struct nb_record *r,
 	}
 }
 
-enum { FIRST_MARGIN = 4, LAST_TRIES = 4 };
+enum { FIRST_MARGIN = 4, ONCE_MARGIN = 64, LAST_TRIES = 4 };
+
+/* No nearer than ranks will be when it is decided. */
+static uint64_t first_margin(const struct nb_fence_opts *opts)
+{
+	uint64_t least = opts->once ? ONCE_MARGIN : FIRST_MARGIN;
+
+	if (opts->idle)
+		return 0;
+	return opts->near > least ? opts->near : least;
+}
 
 enum nb_fence_outcome nb_fence_commit(const struct nb_record *r,
 				      uint32_t number,
 				      const struct nb_fence_opts *opts,
 				      struct nb_fence_result *result)
 {
-	uint64_t margin = opts->idle   ? 0
-			  : opts->once ? opts->margin
-				       : FIRST_MARGIN;
+	uint64_t margin = first_margin(opts);
 	unsigned last = 0;
 
 	result->tries = 0;

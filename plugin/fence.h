@@ -41,6 +41,8 @@ struct nb_fence_rank {
 	 * first makes its @first the one that all begin with */
 	bool begins;
 	uint32_t first;
+	/* decisions that came to nb_fence_look, and those that waited there */
+	uint64_t looks, waits;
 };
 
 /* nb_fence_rank.seen of a rank that begins: it looks at what is there. */
@@ -88,11 +90,12 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out);
 /* ---- the coordinator; with the segment's lock ---- */
 
 struct nb_fence_opts {
-	uint32_t margin;     /* largest distance of the fence to try */
+	uint32_t margin; /* largest distance of the fence to try */
+	uint32_t near;	 /* least: what a rank decides while one is decided */
 	uint32_t timeout_ms; /* wait for ranks to pass an earlier fence */
 	bool idle; /* the ranks seem to be at rest: try a fence right before
 		    * the next decision, so that the change is seen at once */
-	bool once; /* one try, at the margin given */
+	bool once; /* one try, farther off */
 };
 
 enum nb_fence_outcome {

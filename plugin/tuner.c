@@ -76,11 +76,13 @@ static void adopt(struct nb_comm *c, uint32_t number)
 
 /*
  * A fence is ahead, and maybe another generation behind it, which other CPUs
- * have just written. Ask for one more link of the way to its code, so that
- * nothing need be waited for when it is taken. What is found is not kept: it
- * may be gone by then.
+ * have just written. The last decisions before it each go one more link of the
+ * way to its code, and do what adopt will do, so that nothing need be waited
+ * for when it is taken. What is found is not kept: it may be gone by then.
  */
-static void foresee(struct nb_comm *c)
+enum { AHEAD = 6 };
+
+static void foresee(struct nb_comm *c, uint64_t k)
 {
 	uint64_t word =
 		__atomic_load_n(&c->fence.record->word, __ATOMIC_RELAXED);
@@ -91,8 +93,9 @@ static void foresee(struct nb_comm *c)
 	if (number != c->ahead.number)
 		c->ahead.number = number, c->ahead.step = 0;
 	if (number == c->fence.number || !c->seg ||
-	    c->ahead.step > NB_GEN_PREFETCHES)
+	    nb_fence_word_seq(word) - k > AHEAD)
 		return;
+	nb_gen_count_add(c->gen, &c->count);
 	if (c->ahead.step == 0) {
 		nb_segment_prefetch(c->rt->seg, number);
 		for (uint32_t i = 0; i < NB_MAX_GENS; i += 8)
@@ -102,7 +105,7 @@ static void foresee(struct nb_comm *c)
 		g = nb_segment_digest(c->rt->seg, number, digest)
 			    ? search(c, digest)
 			    : NULL;
-		if (g)
+		if (g && c->ahead.step <= NB_GEN_PREFETCHES)
 			nb_gen_prefetch(g, c->ahead.step - 1);
 		__atomic_store_n(&c->searching, 0, __ATOMIC_RELEASE);
 	}
@@ -150,7 +153,7 @@ static void look(struct nb_comm *c, uint64_t k)
 	else if (first && c->seg)
 		note_mismatch(c, number);
 	else
-		foresee(c);
+		foresee(c, k);
 }
 
 /* ---- checking an answer ---- */

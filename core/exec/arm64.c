@@ -1180,6 +1180,8 @@ static unsigned features(void)
 static const struct nb_jit_arch arch = {
 	.name = "arm64",
 	.features = features,
+	/* BTI C; RET */
+	.nothing = { 0x5f, 0x24, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6 },
 	.reaches = reaches,
 	.flush = flush,
 	.chain = chain,

@@ -62,6 +62,7 @@ static void compile(struct nb_chain *c, struct nb_jit_link *link,
 	if (!any || nb_jit_compile_chain(&c->jit, link, &chain, NULL))
 		return;
 	memcpy(&c->head.run, &c->jit->entry, sizeof(c->head.run));
+	memcpy(&c->head.touch, &c->jit->pages->code, sizeof(c->head.touch));
 	for (uint32_t i = 0; i < n; i++)
 		if (link[i].jit)
 			nb_exec_set_code(prog[i].x, link[i].jit);

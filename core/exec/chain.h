@@ -45,6 +45,7 @@ typedef int nb_chain_fn(const struct nb_chain *c, void *ctx,
 /* What struct nb_chain begins with; private but to nb_chain_run. */
 struct nb_chain_head {
 	nb_chain_fn *run;
+	void (*touch)(void); /* NULL: interpreted */
 };
 
 /*
@@ -65,6 +66,18 @@ int nb_chain_publish(struct nb_chain *c, unsigned how, struct nb_err *err);
 
 /* Bytes of machine code beside the programs'; 0: interpreted. */
 size_t nb_chain_compiled(const struct nb_chain *c);
+
+/*
+ * Call something that does nothing in the pages of the programs' code: this
+ * CPU learns where they are before it needs them. Any thread.
+ */
+static inline void nb_chain_touch(const struct nb_chain *c)
+{
+	const struct nb_chain_head *h = (const struct nb_chain_head *)c;
+
+	if (h->touch)
+		h->touch();
+}
 
 /* Once, as nb_chain_fn says; for threads, as nb_exec_run. */
 static inline int nb_chain_run(const struct nb_chain *c, void *ctx,

@@ -693,15 +693,19 @@ static void put_pages(struct nb_jit_pages *p)
 	free(p);
 }
 
-/* Writable pages for @size bytes; one reference. */
+/* What begins there is aligned so. */
+enum { ALIGN = 16 };
+
+/* Writable pages for @size bytes from ALIGN on; one reference. */
 static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
 {
+	const struct nb_jit_arch *arch = nb_jit_arch();
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct nb_jit_pages *p = calloc(1, sizeof(*p));
 	void *code = MAP_FAILED;
 
 	*out = NULL;
-	size = (size + page - 1) & ~(page - 1);
+	size = (ALIGN + size + page - 1) & ~(page - 1);
 	if (p)
 		code = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -712,6 +716,8 @@ static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
 		return NB_E_NOMEM;
 	}
 	*p = (struct nb_jit_pages){ code, size, 1 };
+	memcpy(p->code, arch->nothing, sizeof(arch->nothing));
+	arch->flush(p->code, sizeof(arch->nothing));
 	*out = p;
 	return 0;
 }
@@ -730,9 +736,6 @@ static int seal(const struct nb_jit_pages *p, struct nb_err *err)
 }
 
 /* ---- one piece of code: planned, then emitted --------------------------- */
-
-/* What begins there is aligned so. */
-enum { ALIGN = 16 };
 
 static void drop(struct nb_jit_ctx *c)
 {
@@ -900,7 +903,7 @@ int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 	if (!rc)
 		rc = get_pages(&p, c->pos, err);
 	if (!rc)
-		rc = place(out, c, p, 0, err);
+		rc = place(out, c, p, ALIGN, err);
 	if (!rc)
 		rc = seal(p, err);
 	if (rc) {
@@ -967,7 +970,7 @@ static int place_all(struct nb_jit **out, struct nb_jit_ctx **c,
 		     struct nb_jit_link *link, uint32_t n,
 		     struct nb_jit_pages *p, struct nb_err *err)
 {
-	size_t at = 0;
+	size_t at = ALIGN;
 	int rc;
 
 	for (uint32_t i = 0; i < n; i++) {

@@ -43,9 +43,9 @@ static inline void nb_jit_save(struct nb_jit_frames *f, unsigned reg,
 
 /* Pages that are executable and read-only, with the code of one or more. */
 struct nb_jit_pages {
-	unsigned char *code;
-	size_t mapped; /* bytes of pages */
-	uint32_t refs; /* of code in them; one thread frees all of it */
+	unsigned char *code; /* begins with nb_jit_arch.nothing */
+	size_t mapped;	     /* bytes of pages */
+	uint32_t refs;	     /* of code in them; one thread frees all of it */
 };
 
 /* A program as machine code; or a chain, which has no slots. */
@@ -166,6 +166,8 @@ struct nb_jit_arch {
 	const char *name;
 	/* What this processor has, for ctx->features. */
 	unsigned (*features)(void);
+	/* A function that returns at once. */
+	unsigned char nothing[8];
 	/* Does a short jump reach @distance bytes from its end? */
 	bool (*reaches)(int64_t distance);
 	/* Make stored code visible to instruction fetch. */

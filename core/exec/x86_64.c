@@ -1243,6 +1243,8 @@ static unsigned features(void)
 static const struct nb_jit_arch arch = {
 	.name = "x86-64",
 	.features = features,
+	/* ENDBR64; RET */
+	.nothing = { 0xf3, 0x0f, 0x1e, 0xfa, 0xc3, 0xcc, 0xcc, 0xcc },
 	.reaches = reaches,
 	.flush = flush,
 	.chain = chain,

@@ -72,11 +72,13 @@ void nb_gen_prefetch(const struct nb_gen *g, unsigned step)
 		run = g->prog[0].exec;
 	if (step == 0) {
 		prefetch(run, 1);
+		prefetch(g->chain, 1);
 		return;
 	}
 	/* both begin with a pointer to what runs them */
 	memcpy(&code, run, sizeof(code));
 	prefetch(code, 4);
+	nb_chain_touch(g->chain);
 }
 
 static void set_digest(struct nb_gen *g)

@@ -139,8 +139,8 @@ void nb_gen_put(struct nb_gen *g);
  * nb_gen_prefetch - ask for memory that the first run of @g touches
  * @step: 0 to NB_GEN_PREFETCHES - 1, the second needs what the first asked for
  *
- * For a thread that will soon run what another CPU has written. Waits at most
- * for @g itself.
+ * For a thread that will soon run what another CPU has written. The first step
+ * waits at most for @g itself, the second for the page of its code.
  */
 enum { NB_GEN_PREFETCHES = 2 };
 void nb_gen_prefetch(const struct nb_gen *g, unsigned step);

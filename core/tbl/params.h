@@ -19,7 +19,7 @@ PARAM(GDB,              ENUM, "off",    0,  1,           "off|on",          "", 
 PARAM(JOB,              STR,  "",       0,  64,          "",                "",   BOTH,   "name of the job; else the launcher's, else \"local\"")
 PARAM(SOCKET_DIR,       STR,  "",       0,  4096,        "",                "",   BOTH,   "directory of control sockets and the job segment")
 PARAM(MAX_CHANNELS,     INT,  "64",     1,  64,          "",                "1",  PLUGIN, "largest number of channels a policy may ask for")
-PARAM(FENCE_MARGIN,     INT,  "64",     1,  1048576,     "",                "1",  PLUGIN, "decisions between the furthest rank and the fence of a change")
+PARAM(FENCE_MARGIN,     INT,  "4096",   1,  1048576,     "",                "1",  PLUGIN, "decisions, at most, between the furthest rank and the fence of a change")
 PARAM(FENCE_TIMEOUT_MS, INT,  "2000",   10, 60000,       "",                "ms", PLUGIN, "longest wait of a rank at an undecided fence before it decides abort")
 PARAM(ON_DIVERGENCE,    ENUM, "report", 0,  1,           "report|baseline", "",   PLUGIN, "where ranks have decided differently: report it, or also give all ranks back to NCCL's own choice at one decision, if they still count alike")
 PARAM(LOG,              ENUM, "info",   0,  3,           "off|warn|info|debug", "", PLUGIN, "what is written through NCCL's logger")

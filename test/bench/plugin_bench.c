@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/hook/gen.h"
 #include "core/ncclbpf.h"
@@ -224,53 +225,109 @@ static bool change(struct nb_runtime *rt, const char *name, uint32_t *number)
 	return done.comm[0].state == NB_CHANGE_COMMITTED;
 }
 
-struct seen {
-	/* plain; sees a fence ahead; takes what is committed; came while it
-	 * was being decided */
-	double plain[SWITCHES], ahead[SWITCHES], moved[SWITCHES],
-		waited[SWITCHES];
-	int nplain, nahead, nmoved, nwaited;
-	uint64_t made, lost;
+/* Times of one kind: the latest of them, and how many there were. */
+struct times {
+	double ns[SWITCHES];
+	int n;
 };
+
+static void add(struct times *t, double ns)
+{
+	t->ns[t->n++ % SWITCHES] = ns;
+}
+
+static double median_of(struct times *t)
+{
+	return t->n ? bench_median(t->ns, t->n < SWITCHES ? t->n : SWITCHES)
+		    : 0;
+}
+
+/* Decisions: plain ones; those that see a fence ahead; those that take what is
+ * committed, without and with a wait. Calls of the swapped pointer, likewise.
+ */
+static struct seen {
+	struct times plain, ahead, moved, waited, native_plain, native_moved;
+	uint64_t made, lost;
+} seen;
 
 static struct {
 	struct nb_runtime *rt;
-	const struct nb_comm *c;
 	const char *name[2];
-	unsigned done; /* atomic */
-	/* atomic: switches that the deciding thread has seen. To watch its
-	 * communicator instead would take that from under its hands. */
-	unsigned taken __attribute__((aligned(64)));
+	bench_native_fn *native; /* atomic; NULL: it cannot be had */
+	unsigned done;		 /* atomic */
+	/* atomic: switches, of both, that the deciding thread has seen. To
+	 * watch its communicator instead would take that from under its
+	 * hands. */
+	unsigned taken __attribute__((aligned(64))), native_taken;
 } changes;
 
 static void decide(struct nb_comm *c, struct seen *s)
 {
 	const struct nb_gen *before = c->gen;
-	uint64_t k = nb_comm_decisions(c), word;
+	const uint64_t looks = c->fence.looks, waits = c->fence.waits;
+	uint64_t k = nb_comm_decisions(c);
 	struct nb_decision d;
-	double start;
+	double ns = ask(c, (size_t)1024 << k % 18);
 
-	word = __atomic_load_n(&c->fence.record->word, __ATOMIC_RELAXED);
-	start = ask(c, (size_t)1024 << k % 18);
-	if (c->gen != before && nb_fence_word_state(word) == NB_FENCE_ARMED)
-		s->waited[s->nwaited++ % SWITCHES] = start;
-	else if (c->gen != before)
-		s->moved[s->nmoved++ % SWITCHES] = start;
-	else if (word != c->fence.seen)
-		s->ahead[s->nahead++ % SWITCHES] = start;
-	else if (k % PER_SWITCH == 0)
-		s->plain[s->nplain++ % SWITCHES] = start;
-	if (c->gen != before)
+	if (c->gen != before) {
+		add(c->fence.waits != waits ? &s->waited : &s->moved, ns);
 		__atomic_store_n(&changes.taken,
-				 (unsigned)(s->nmoved + s->nwaited),
+				 (unsigned)(s->moved.n + s->waited.n),
 				 __ATOMIC_RELEASE);
+	} else if (c->fence.looks != looks) {
+		add(&s->ahead, ns);
+	} else if (k % PER_SWITCH == 0) {
+		add(&s->plain, ns);
+	}
 	s->made++;
 	if (!nb_comm_decision(c, k, &d) || d.seq != k ||
 	    d.generation != c->fence.number)
 		s->lost++;
 }
 
-/* Another thread changes the policy, as the control thread would. */
+/* One call of the swapped pointer, beside each decision. */
+static void call_native(struct seen *s)
+{
+	static bench_native_fn *before;
+	double start = bench_now(), ns;
+	bench_native_fn *fn =
+		__atomic_load_n(&changes.native, __ATOMIC_ACQUIRE);
+
+	if (!fn)
+		return;
+	fn(s);
+	ns = bench_now() - start;
+	if (fn != before) {
+		add(&s->native_moved, ns);
+		__atomic_store_n(&changes.native_taken,
+				 (unsigned)s->native_moved.n, __ATOMIC_RELEASE);
+	} else if (s->made % PER_SWITCH == 0) {
+		add(&s->native_plain, ns);
+	}
+	before = fn;
+}
+
+static void await(const unsigned *taken, unsigned n)
+{
+	while (__atomic_load_n(taken, __ATOMIC_ACQUIRE) < n)
+		sched_yield();
+}
+
+/* As long before its swap as a commit lets ranks rest. */
+static void swap_native(unsigned n)
+{
+	const struct timespec rest = { .tv_nsec = 1000000 };
+	bench_native_fn *fn = bench_native_fresh();
+
+	if (!fn)
+		return;
+	nanosleep(&rest, NULL);
+	__atomic_store_n(&changes.native, fn, __ATOMIC_RELEASE);
+	await(&changes.native_taken, n);
+}
+
+/* Another thread changes the policy, as the control thread would, and swaps a
+ * pointer, in turns. */
 static void *change_all(void *unused)
 {
 	for (unsigned n = 0; n < SWITCHES; n++) {
@@ -278,16 +335,11 @@ static void *change_all(void *unused)
 
 		while (!change(changes.rt, changes.name[n % 2], &number))
 			;
-		while (__atomic_load_n(&changes.taken, __ATOMIC_ACQUIRE) <= n)
-			sched_yield();
+		await(&changes.taken, n + 1);
+		swap_native(n + 1);
 		__atomic_store_n(&changes.done, n + 1, __ATOMIC_RELEASE);
 	}
 	return unused;
-}
-
-static double median_of(double *v, int n)
-{
-	return n ? bench_median(v, n < SWITCHES ? n : SWITCHES) : 0;
 }
 
 static void switch_rows(struct seen *s)
@@ -297,54 +349,60 @@ static void switch_rows(struct seen *s)
 		"pointer, natively",
 		"decision that takes another program, over others",
 		"the same, less switch.native where that is above its budget",
+		"decision that sees a fence ahead, over others",
 		"decision that waits at a fence until it is decided, over "
 		"others",
 	};
-	double native = bench_switch_native(SWITCHES);
-	double plain = median_of(s->plain, s->nplain);
-	double ns = median_of(s->moved, s->nmoved) - plain;
-	double ahead = median_of(s->ahead, s->nahead) - plain;
-	double wait = median_of(s->waited, s->nwaited) - plain;
+	bool has_native = s->native_moved.n == SWITCHES;
+	double native =
+		median_of(&s->native_moved) - median_of(&s->native_plain);
+	double plain = median_of(&s->plain);
+	double ns = median_of(&s->moved) - plain;
+	double ahead = median_of(&s->ahead) - plain;
+	double wait = median_of(&s->waited) - plain;
 
 	printf("%" PRIu64 " decisions, %d switches seen and %d waited for, "
 	       "%" PRIu64 " lost; ns over others: %.0f and %.0f, natively "
 	       "%.0f; %d saw a fence ahead: %.0f\n",
-	       s->made, s->nmoved, s->nwaited, s->lost, ns, wait, native,
-	       s->nahead, ahead);
-	if (native < 0)
+	       s->made, s->moved.n, s->waited.n, s->lost, ns, wait, native,
+	       s->ahead.n, ahead);
+	if (!has_native)
 		bench_skip("switch.native", text[0], "no executable memory");
 	else
 		bench_row("switch.native", text[0], native, "ns", 0);
 	bench_row("switch.ns", text[1], ns, "ns", 0);
-	bench_row("switch.over", text[2], native > 100 ? ns - native : ns, "ns",
-		  100);
-	if (s->nwaited)
-		bench_row("switch.wait", text[3], wait, "ns", 0);
+	bench_row("switch.over", text[2],
+		  has_native && native > 100 ? ns - native : ns, "ns", 100);
+	bench_row("switch.ahead", text[3], ahead, "ns", 0);
+	if (s->waited.n)
+		bench_row("switch.wait", text[4], wait, "ns", 0);
 	else
-		bench_skip("switch.wait", text[3], "none did");
+		bench_skip("switch.wait", text[4], "none did");
 	bench_row("switch.lost",
 		  "decisions lost, of 400000 or more across 1000 switches",
-		  (double)s->lost + SWITCHES - s->nmoved - s->nwaited, "lost",
+		  (double)s->lost + SWITCHES - s->moved.n - s->waited.n, "lost",
 		  0.1);
 }
 
 static void measure_switch(struct nb_comm *c, const char *const paths[2])
 {
-	static struct seen s;
+	struct seen *s = &seen;
 	pthread_t changer;
 
 	changes.rt = c->rt;
-	changes.c = c;
+	changes.native = bench_native_fresh();
 	for (int i = 0; i < 2; i++)
 		hold(c->rt, paths[i], &changes.name[i]);
 	if (pthread_create(&changer, NULL, change_all, NULL))
 		die("switch", "no thread");
-	while (s.made < (uint64_t)SWITCHES * PER_SWITCH ||
+	while (s->made < (uint64_t)SWITCHES * PER_SWITCH ||
 	       __atomic_load_n(&changes.done, __ATOMIC_ACQUIRE) < SWITCHES ||
-	       s.made % PER_SWITCH)
-		decide(c, &s);
+	       s->made % PER_SWITCH) {
+		decide(c, s);
+		call_native(s);
+	}
 	pthread_join(changer, NULL);
-	switch_rows(&s);
+	switch_rows(s);
 }
 
 static void remove_dir(const char *dir)

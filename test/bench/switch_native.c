@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What the machine itself takes for a switch: a function pointer, swapped
-// atomically by another thread to code that this one has just written into
-// fresh pages. The first call of each, over the others: cache lines and page
-// tables on their way between CPUs, and nothing of ours.
+// What the machine itself takes for a switch: code for a function pointer that
+// another thread swaps atomically. The first call of each, over the others, is
+// cache lines and page tables on their way between CPUs, and nothing of ours.
 #include "test/bench/switch_native.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "test/bench/bench.h"
-
-typedef int fn(void *ctx);
-
-enum { PAGE = 4096, CALLS = 400, MAX = 1000 };
+enum { PAGE = 4096 };
 
 /* return 0; */
 #if defined(__x86_64__)
@@ -27,18 +20,15 @@ static const unsigned char code[] = { 0x00, 0x00, 0x80, 0x52,
 static const unsigned char code[1];
 #endif
 
-static struct {
-	fn *now;	/* atomic */
-	unsigned calls; /* atomic: since the swap was seen */
-	int failed, n;
-} swap;
-
-static fn *fresh(void)
+bench_native_fn *bench_native_fresh(void)
 {
-	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	fn *f;
+	bench_native_fn *f;
+	void *p;
 
+	if (sizeof(code) == 1)
+		return NULL;
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
 	memcpy(p, code, sizeof(code));
@@ -47,64 +37,4 @@ static fn *fresh(void)
 		return NULL;
 	memcpy(&f, &p, sizeof(f));
 	return f;
-}
-
-static void await(unsigned calls)
-{
-	while (__atomic_load_n(&swap.calls, __ATOMIC_ACQUIRE) < calls)
-		sched_yield();
-}
-
-/* New pages disturb the caller: long before the swap, and long after. */
-static void *swap_all(void *unused)
-{
-	for (int i = 0; i < swap.n; i++) {
-		fn *f;
-
-		await(CALLS);
-		f = fresh();
-		if (!f) {
-			__atomic_store_n(&swap.failed, 1, __ATOMIC_RELEASE);
-			break;
-		}
-		await(2 * CALLS);
-		__atomic_store_n(&swap.calls, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&swap.now, f, __ATOMIC_RELEASE);
-	}
-	return unused;
-}
-
-double bench_switch_native(int n)
-{
-	static double moved[MAX], plain[MAX];
-	int nmoved = 0, nplain = 0;
-	pthread_t other;
-	fn *f = fresh();
-
-	if (sizeof(code) == 1 || !f || n > MAX)
-		return -1;
-	swap.n = n;
-	swap.now = f;
-	if (pthread_create(&other, NULL, swap_all, NULL))
-		return -1;
-	while (nmoved < n && !__atomic_load_n(&swap.failed, __ATOMIC_ACQUIRE)) {
-		double start = bench_now(), ns;
-		fn *next = __atomic_load_n(&swap.now, __ATOMIC_ACQUIRE);
-		unsigned calls;
-
-		next(&swap);
-		ns = bench_now() - start;
-		calls = __atomic_load_n(&swap.calls, __ATOMIC_RELAXED);
-		if (next != f)
-			moved[nmoved++] = ns;
-		else if (calls % 100 == 99)
-			plain[nplain++ % MAX] = ns;
-		f = next;
-		__atomic_store_n(&swap.calls, calls + 1, __ATOMIC_RELEASE);
-	}
-	pthread_join(other, NULL);
-	if (nmoved < n || !nplain)
-		return -1;
-	return bench_median(moved, nmoved) -
-	       bench_median(plain, nplain < MAX ? nplain : MAX);
 }

@@ -2,11 +2,13 @@
 #ifndef NB_TEST_BENCH_SWITCH_NATIVE_H
 #define NB_TEST_BENCH_SWITCH_NATIVE_H
 
+/* What a function pointer is swapped to, natively. */
+typedef int bench_native_fn(void *ctx);
+
 /*
- * bench_switch_native - nanoseconds that the first call of code which another
- * thread has just written takes over other calls; the median of @n, at most
- * 1000. Negative: it cannot be had here. Once a process.
+ * bench_native_fresh - a function whose code the calling thread has just
+ * written into fresh pages; NULL: it cannot be had here. Never freed.
  */
-double bench_switch_native(int n);
+bench_native_fn *bench_native_fresh(void);
 
 #endif

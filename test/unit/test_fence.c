@@ -446,6 +446,37 @@ START_TEST(no_second_change_while_ranks_straddle_a_fence)
 }
 END_TEST
 
+START_TEST(a_fence_lies_beyond_what_is_decided_meanwhile)
+{
+	struct nb_segment *s = attach(true);
+	struct court *court = court_new();
+	struct nb_seg_comm *comm = NULL;
+	struct nb_fence_opts opts = { .margin = 64,
+				      .timeout_ms = 2000,
+				      .near = 40 };
+	struct nb_fence_result result;
+	struct nb_record record;
+	struct rank r[2];
+
+	for (uint32_t i = 0; i < 2; i++)
+		join(&r[i], s, court, i, 2, &comm);
+	record = back_end_record(s, comm);
+	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result),
+			 NB_FENCE_COMMITTED);
+	ck_assert_uint_eq(result.fence, 40);
+	for (int k = 0; k < 41; k++)
+		for (int i = 0; i < 2; i++)
+			decide(&r[i]);
+	opts.near = 1000; /* no farther than may be tried */
+	back_end_settle(&record);
+	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result),
+			 NB_FENCE_COMMITTED);
+	ck_assert_uint_eq(result.fence, 41 + 64);
+	ck_assert_uint_eq(court->divergent, 0);
+	detach(s);
+}
+END_TEST
+
 /* When a change's time is up: no wait for ranks, no second fence. */
 START_TEST(one_try_is_one_try)
 {
@@ -653,6 +684,7 @@ UNIT_MAIN(BACK_END, tcase_add_checked_fixture(tc, back_end_open, NULL);
 	  tcase_add_test(tc, four_processes_agree);
 	  tcase_add_test(tc, dead_coordinator_means_abort_for_all);
 	  tcase_add_test(tc, idle_ranks_take_the_last_of_several_changes);
+	  tcase_add_test(tc, a_fence_lies_beyond_what_is_decided_meanwhile);
 	  tcase_add_test(tc, no_second_change_while_ranks_straddle_a_fence);
 	  tcase_add_test(tc, announcing_a_fence_is_not_passing_it);
 	  tcase_add_test(tc, one_try_is_one_try);

@@ -621,8 +621,10 @@ START_TEST(hostile_contents_do_not_crash)
 	for (int round = 0; round < 60; round++) {
 		uint64_t *words = (uint64_t *)s->mem;
 		struct nb_seg_comm *c = NULL;
-		struct nb_fence_opts opts = { 64, 1, round & 1,
-					      round % 3 == 0 };
+		struct nb_fence_opts opts = { .margin = 64,
+					      .timeout_ms = 1,
+					      .idle = round & 1,
+					      .once = round % 3 == 0 };
 		struct nb_fence_result r;
 		uint32_t slot, n;
 		uint8_t digest[NB_SHA256_SIZE];
