@@ -36,7 +36,7 @@ static uint64_t *my_count(void)
 	return &reader[(at * UINT64_C(0x9e3779b97f4a7c15)) >> 58].in;
 }
 
-static void run(enum nb_hook hook, void *ctx, uint64_t size)
+void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size)
 {
 	uint64_t *in = my_count();
 	struct nb_gen *g;
@@ -178,7 +178,7 @@ void nb_run_sample(const struct nb_sample *s, bool p2p)
 			.source = s->source,
 		};
 
-		run(NB_HOOK_P2P_DONE, &c, sizeof(c));
+		nb_events_run(NB_HOOK_P2P_DONE, &c, sizeof(c));
 	} else if (!p2p && nb_events_hooked(NB_HOOK_COLL_DONE)) {
 		struct ncclbpf_coll_done c = {
 			.comm_id = s->comm_id,
@@ -199,7 +199,7 @@ void nb_run_sample(const struct nb_sample *s, bool p2p)
 			.source = s->source,
 		};
 
-		run(NB_HOOK_COLL_DONE, &c, sizeof(c));
+		nb_events_run(NB_HOOK_COLL_DONE, &c, sizeof(c));
 	}
 }
 
@@ -224,7 +224,7 @@ static void kernel(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		.ranks = known(GET(pc->ranks)),
 	};
 
-	run(NB_HOOK_KERNEL_CH, &ctx, sizeof(ctx));
+	nb_events_run(NB_HOOK_KERNEL_CH, &ctx, sizeof(ctx));
 }
 
 static void step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
@@ -249,7 +249,7 @@ static void step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		.rank = GET(pc->rank),
 	};
 
-	run(NB_HOOK_PROXY_STEP, &ctx, sizeof(ctx));
+	nb_events_run(NB_HOOK_PROXY_STEP, &ctx, sizeof(ctx));
 }
 
 static void group(const struct nb_pcomm *pc, const struct nb_child_slot *c,
@@ -263,7 +263,7 @@ static void group(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		.ranks = known(GET(pc->ranks)),
 	};
 
-	run(NB_HOOK_GROUP, &ctx, sizeof(ctx));
+	nb_events_run(NB_HOOK_GROUP, &ctx, sizeof(ctx));
 }
 
 void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,

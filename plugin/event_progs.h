@@ -2,6 +2,7 @@
 #ifndef NB_PLUGIN_EVENT_PROGS_H
 #define NB_PLUGIN_EVENT_PROGS_H
 
+#include "core/spec/spec.h"
 #include "plugin/events.h"
 
 /*
@@ -28,6 +29,8 @@ static inline bool nb_events_hooked(unsigned hook)
 {
 	return __atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) >> hook & 1;
 }
+/* Run the programs of a hook of events; any thread. */
+void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size);
 /* Bits of events that hooks @hooks need. */
 uint32_t nb_events_of_hooks(uint32_t hooks);
 

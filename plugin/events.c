@@ -193,6 +193,13 @@ static void set_up(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 		 init->name ? init->name : "");
 }
 
+void nb_events_clock(void)
+{
+	pthread_mutex_lock(&lock);
+	nb_clock_init();
+	pthread_mutex_unlock(&lock);
+}
+
 void nb_events_init(void **context, const struct nb_pcomm_init *init,
 		    nb_events_logger *logger)
 {
@@ -294,9 +301,9 @@ void nb_events_turn(void)
 {
 	uint64_t now = nb_clock_ns();
 
+	nb_clock_turn();
 	if (!GET(nb_prof.nonce))
 		return;
-	nb_clock_turn();
 	nb_events_each(sweep_one, &now);
 }
 

@@ -129,6 +129,8 @@ typedef void nb_events_logger(int level, unsigned long flags, const char *file,
 			      int line, const char *fmt, ...);
 void nb_events_init(void **context, const struct nb_pcomm_init *init,
 		    nb_events_logger *logger);
+/* Make nb_clock_ns usable; any thread, more than once. */
+void nb_events_clock(void);
 void nb_events_finalize(void *context);
 /* The handle of @d; 0: none. No lock, allocation or system call. */
 uint64_t nb_events_start(void *context, const struct nb_descr *d);

@@ -147,6 +147,48 @@ static const struct nb_field_spec fields_group[] = {
 #include "core/tbl/hook_group.h"
 };
 
+static const struct nb_field_spec fields_net_listen[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_net_listen, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_net_listen.h"
+};
+
+static const struct nb_field_spec fields_net_connect[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_net_connect, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_net_connect.h"
+};
+
+static const struct nb_field_spec fields_net_accept[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_net_accept, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_net_accept.h"
+};
+
+static const struct nb_field_spec fields_net_isend[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_net_isend, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_net_isend.h"
+};
+
+static const struct nb_field_spec fields_net_irecv[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_net_irecv, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_net_irecv.h"
+};
+
+static const struct nb_field_spec fields_net_test[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_net_test, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_net_test.h"
+};
+
+static const struct nb_field_spec fields_net_close[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_net_close, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_net_close.h"
+};
+
 /* Bytes that programs may see. */
 enum {
 	SIZE_tuner = offsetof(struct ncclbpf_tuner, costs),
@@ -155,6 +197,13 @@ enum {
 	SIZE_proxy_step = sizeof(struct ncclbpf_proxy_step),
 	SIZE_kernel_ch = sizeof(struct ncclbpf_kernel_ch),
 	SIZE_group = sizeof(struct ncclbpf_group),
+	SIZE_net_listen = sizeof(struct ncclbpf_net_listen),
+	SIZE_net_connect = sizeof(struct ncclbpf_net_connect),
+	SIZE_net_accept = sizeof(struct ncclbpf_net_accept),
+	SIZE_net_isend = sizeof(struct ncclbpf_net_isend),
+	SIZE_net_irecv = sizeof(struct ncclbpf_net_irecv),
+	SIZE_net_test = sizeof(struct ncclbpf_net_test),
+	SIZE_net_close = sizeof(struct ncclbpf_net_close),
 };
 
 enum { NB_COHERENT = 1 };

@@ -48,6 +48,41 @@ struct ncclbpf_group {
 #include "core/tbl/hook_group.h"
 };
 
+struct ncclbpf_net_listen {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_net_listen.h"
+};
+
+struct ncclbpf_net_connect {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_net_connect.h"
+};
+
+struct ncclbpf_net_accept {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_net_accept.h"
+};
+
+struct ncclbpf_net_isend {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_net_isend.h"
+};
+
+struct ncclbpf_net_irecv {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_net_irecv.h"
+};
+
+struct ncclbpf_net_test {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_net_test.h"
+};
+
+struct ncclbpf_net_close {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_net_close.h"
+};
+
 enum ncclbpf_coll {
 #define NCCL_COLL(name, value, word) NCCL_COLL_##name = value,
 #include "core/tbl/nccl.h"

@@ -16,5 +16,12 @@ HOOK(P2P_DONE, "profiler/p2p_done", p2p_done, 0, "after each send or receive")
 HOOK(PROXY_STEP, "profiler/proxy_step", proxy_step, 0, "after each chunk that went over the network")
 HOOK(KERNEL_CH, "profiler/kernel_ch", kernel_ch, 0, "after each channel of a kernel")
 HOOK(GROUP, "profiler/group", group, 0, "after each plan of a group was enqueued")
+HOOK(NET_LISTEN, "net/listen", net_listen, 0, "after the net plugin made a listener")
+HOOK(NET_CONNECT, "net/connect", net_connect, 0, "as a connection is begun, and when it is made")
+HOOK(NET_ACCEPT, "net/accept", net_accept, 0, "when a peer's connection was taken")
+HOOK(NET_ISEND, "net/isend", net_isend, 0, "after a send was posted")
+HOOK(NET_IRECV, "net/irecv", net_irecv, 0, "after a receive was posted")
+HOOK(NET_TEST, "net/test", net_test, 0, "when a send, receive or flush is done")
+HOOK(NET_CLOSE, "net/close", net_close, 0, "before a connection or listener is closed")
 
 #undef HOOK

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// The net plugin's entry points for all versions: arguments become those of
+// the newest shape (plugin/net.h). What NCCL needs not have is NULL in the
+// tables until init has found that the transport has it.
+#include <limits.h>
+#include <string.h>
+
+#include "plugin/abi/net_abi.h"
+
+static void shape(void);
+
+/* ---- init, listen, connect, accept ---- */
+
+static int init_v10(nb_net_logger *log, void *prof)
+{
+	struct nb_net_init init = { 0, NB_NET_CLASS_NONE, log, prof };
+	int rc = nb_net_init(NULL, &init);
+
+	shape();
+	return rc;
+}
+
+static int init_v5(nb_net_logger *log)
+{
+	return init_v10(log, NULL);
+}
+
+static int init_v11(void **ctx, uint64_t comm_id, struct nb_net_config *config,
+		    nb_net_logger *log, void *prof)
+{
+	struct nb_net_init init = { comm_id,
+				    config ? config->traffic_class
+					   : NB_NET_CLASS_NONE,
+				    log, prof };
+	int rc;
+
+	if (!ctx)
+		return NB_NET_ARGUMENT;
+	rc = nb_net_init(ctx, &init);
+	shape();
+	return rc;
+}
+
+static int listen_v5(int dev, void *handle, void **comm)
+{
+	return nb_net_listen(NULL, dev, handle, comm);
+}
+
+static int connect_v7(int dev, void *handle, void **comm, void **devh)
+{
+	return nb_net_connect(NULL, dev, NB_NET_CLASS_NONE, handle, comm, devh);
+}
+
+static int connect_v5(int dev, void *handle, void **comm)
+{
+	return connect_v7(dev, handle, comm, NULL);
+}
+
+static int connect_v10(int dev, struct nb_net_config *config, void *handle,
+		       void **comm, void **devh)
+{
+	return nb_net_connect(
+		NULL, dev, config ? config->traffic_class : NB_NET_CLASS_NONE,
+		handle, comm, devh);
+}
+
+static int connect_v11(void *ctx, int dev, void *handle, void **comm,
+		       void **devh)
+{
+	return nb_net_connect(ctx, dev, NB_NET_CLASS_NONE, handle, comm, devh);
+}
+
+static int accept_v5(void *listen_comm, void **comm)
+{
+	return nb_net_accept(listen_comm, comm, NULL);
+}
+
+/* ---- properties ---- */
+
+static int properties(int dev, void *props, int version)
+{
+	struct nb_net_props p;
+	int rc;
+
+	if (!props)
+		return NB_NET_ARGUMENT;
+	rc = nb_net_get_properties(dev, &p);
+	if (!rc)
+		nb_net_props_to(props, &p, version);
+	return rc;
+}
+
+#define PROPERTIES(v)                                    \
+	static int properties_v##v(int dev, void *props) \
+	{                                                \
+		return properties(dev, props, v);        \
+	}
+PROPERTIES(6)
+PROPERTIES(7)
+PROPERTIES(8)
+PROPERTIES(9)
+PROPERTIES(11)
+PROPERTIES(12)
+
+static int make_vdevice_v9(int *dev, void *vprops)
+{
+	const struct nb_net_vprops_v9 *v = vprops;
+	struct nb_net_vprops all = { 0, { 0 } };
+
+	if (!dev || !v || v->ndevs < 0 || v->ndevs > 4)
+		return NB_NET_ARGUMENT;
+	all.ndevs = v->ndevs;
+	memcpy(all.devs, v->devs, sizeof(v->devs));
+	return nb_net_make_vdevice(dev, &all);
+}
+
+static int make_vdevice_v12(int *dev, void *vprops)
+{
+	return dev && vprops ? nb_net_make_vdevice(dev, vprops)
+			     : NB_NET_ARGUMENT;
+}
+
+/* ---- memory and data ---- */
+
+static int reg_mr_v5(void *comm, void *data, int size, int type, void **mhandle)
+{
+	return size < 0
+		       ? NB_NET_ARGUMENT
+		       : nb_net_reg_mr(comm, data, (size_t)size, type, mhandle);
+}
+
+static int isend_v5(void *comm, void *data, int size, int tag, void *mhandle,
+		    void **request)
+{
+	return size < 0 ? NB_NET_ARGUMENT
+			: nb_net_isend(comm, data, (size_t)size, tag, mhandle,
+				       NULL, request);
+}
+
+static int isend_v9(void *comm, void *data, size_t size, int tag, void *mhandle,
+		    void **request)
+{
+	return nb_net_isend(comm, data, size, tag, mhandle, NULL, request);
+}
+
+static int irecv_v9(void *comm, int n, void **data, size_t *sizes, int *tags,
+		    void **mhandles, void **request)
+{
+	return nb_net_irecv(comm, n, data, sizes, tags, mhandles, NULL,
+			    request);
+}
+
+static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
+		    void **mhandles, void **request)
+{
+	size_t wide[NB_NET_MAX_RECVS];
+
+	if (n < 1 || n > NB_NET_MAX_RECVS || !sizes || !request)
+		return NB_NET_ARGUMENT;
+	for (int i = 0; i < n; i++) {
+		if (sizes[i] < 0)
+			return NB_NET_ARGUMENT;
+		wide[i] = (size_t)sizes[i];
+	}
+	*request = NULL; /* these versions know no hint */
+	return irecv_v9(comm, n, data, wide, tags, mhandles, request);
+}
+
+/* ---- the tables ---- */
+
+#define TABLE(v, props, at_init, at_listen, at_connect, at_accept, at_reg, \
+	      at_isend, at_irecv, ...)                                     \
+	NB_EXPORT struct nb_net_table ncclNetPlugin_v##v = {               \
+		.name = "ncclbpf",                                         \
+		.init = { .at_init = init_##at_init },                     \
+		.devices = nb_net_devices,                                 \
+		.get_properties = properties_##props,                      \
+		.listen = { .at_listen = listen_##at_listen },             \
+		.connect = { .at_connect = connect_##at_connect },         \
+		.accept = { .at_accept = accept_##at_accept },             \
+		.reg_mr = { .at_reg = reg_mr_##at_reg },                   \
+		.dereg_mr = nb_net_dereg_mr,                               \
+		.isend = { .at_isend = isend_##at_isend },                 \
+		.irecv = { .at_irecv = irecv_##at_irecv },                 \
+		.iflush = nb_net_iflush,                                   \
+		.test = nb_net_test,                                       \
+		.close_send = nb_net_close_send,                           \
+		.close_recv = nb_net_close_recv,                           \
+		.close_listen = nb_net_close_listen,                       \
+		__VA_ARGS__                                                \
+	}
+
+/* those of the newest shape */
+#define listen_v11 nb_net_listen
+#define accept_v7 nb_net_accept
+#define reg_mr_v8 nb_net_reg_mr
+#define isend_v10 nb_net_isend
+#define irecv_v10 nb_net_irecv
+
+TABLE(6, v6, v5, v5, v5, v5, v5, v5, v5, );
+TABLE(7, v7, v5, v5, v7, v7, v5, v5, v5, );
+TABLE(8, v8, v5, v5, v7, v7, v8, v5, v5, );
+TABLE(9, v9, v5, v5, v7, v7, v8, v9, v9, );
+TABLE(10, v9, v10, v5, v10, v7, v8, v10, v10, );
+TABLE(11, v11, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
+TABLE(12, v12, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
+
+/* What the transport has beyond what it must; NCCL has its lock. */
+static void shape_one(struct nb_net_table *t, int version,
+		      const struct nb_net_ops *ops)
+{
+	t->reg_mr_dmabuf = ops->reg_mr_dmabuf ? nb_net_reg_mr_dmabuf : NULL;
+	if (version >= 7) {
+		t->get_device_mr =
+			ops->get_device_mr ? nb_net_get_device_mr : NULL;
+		t->irecv_consumed =
+			ops->irecv_consumed ? nb_net_irecv_consumed : NULL;
+	}
+	if (version >= 9)
+		t->make_vdevice = !ops->make_vdevice ? NULL
+				  : version == 12    ? make_vdevice_v12
+						     : make_vdevice_v9;
+	if (version >= 11)
+		t->set_net_attr =
+			ops->set_net_attr ? nb_net_set_net_attr : NULL;
+}
+
+static void shape(void)
+{
+	const struct nb_net_ops *ops = nb_net_ops_used();
+
+	if (!ops)
+		return;
+	shape_one(&ncclNetPlugin_v6, 6, ops);
+	shape_one(&ncclNetPlugin_v7, 7, ops);
+	shape_one(&ncclNetPlugin_v8, 8, ops);
+	shape_one(&ncclNetPlugin_v9, 9, ops);
+	shape_one(&ncclNetPlugin_v10, 10, ops);
+	shape_one(&ncclNetPlugin_v11, 11, ops);
+	shape_one(&ncclNetPlugin_v12, 12, ops);
+}

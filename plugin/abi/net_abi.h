@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_ABI_NET_ABI_H
+#define NB_PLUGIN_ABI_NET_ABI_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plugin/abi/tuner_abi.h"
+#include "plugin/net.h"
+
+/*
+ * NCCL's net ABI, versions 5 to 12, declared by us (ABI reference, section 3).
+ * The places of members in the table of functions do not move from v6 on, so
+ * one struct with unions stands for all; a version's table is as long as its
+ * last member. CollNet is left out.
+ */
+
+/* v10: for connect; v11 and later: for init. */
+struct nb_net_config {
+	int traffic_class; /* -1: undefined */
+};
+
+/* ---- properties ---- */
+
+struct nb_net_props_v6 { /* v5 too */
+	char *name, *pci_path;
+	uint64_t guid;
+	int ptr_support, speed, port;
+	float latency;
+	int max_comms, max_recvs;
+};
+
+struct nb_net_props_v7 {
+	char *name, *pci_path;
+	uint64_t guid;
+	int ptr_support, speed, port;
+	float latency;
+	int max_comms, max_recvs, device_type, device_version;
+};
+
+struct nb_net_props_v8 {
+	char *name, *pci_path;
+	uint64_t guid;
+	int ptr_support, reg_is_global, speed, port;
+	float latency;
+	int max_comms, max_recvs, device_type, device_version;
+};
+
+struct nb_net_vprops_v9 {
+	int ndevs, devs[4];
+};
+
+struct nb_net_props_v9 { /* v10 too */
+	char *name, *pci_path;
+	uint64_t guid;
+	int ptr_support, reg_is_global, force_flush, speed, port;
+	float latency;
+	int max_comms, max_recvs, device_type, device_version;
+	struct nb_net_vprops_v9 v;
+	size_t max_p2p_bytes, max_coll_bytes;
+};
+
+struct nb_net_props_v11 {
+	struct nb_net_props_v9 v9;
+	int max_multi_request;
+};
+
+struct nb_net_props_v12 {
+	char *name, *pci_path;
+	uint64_t guid;
+	int ptr_support, reg_is_global, force_flush, speed, port;
+	float latency;
+	int max_comms, max_recvs, device_type, device_version;
+	struct nb_net_vprops v;
+	size_t max_p2p_bytes, max_coll_bytes;
+	int max_multi_request;
+	int16_t rail_id, plane_id;
+};
+
+static_assert(sizeof(struct nb_net_props_v6) == 48, "net v6");
+static_assert(sizeof(struct nb_net_props_v7) == 56, "net v7");
+static_assert(sizeof(struct nb_net_props_v8) == 64, "ABI ref., 3.2");
+static_assert(sizeof(struct nb_net_props_v9) == 104, "ABI ref., 3.2");
+static_assert(sizeof(struct nb_net_props_v11) == 112, "ABI ref., 3.2");
+static_assert(sizeof(struct nb_net_props_v12) == 128, "ABI ref., 3.2");
+static_assert(offsetof(struct nb_net_props_v8, latency) == 40, "ABI ref., 3.2");
+static_assert(offsetof(struct nb_net_props_v9, v) == 64, "ABI ref., 3.2");
+static_assert(offsetof(struct nb_net_props_v9, max_p2p_bytes) == 88,
+	      "ABI ref., 3.2");
+static_assert(offsetof(struct nb_net_props_v12, max_p2p_bytes) == 104,
+	      "ABI ref., 3.2");
+static_assert(offsetof(struct nb_net_props_v12, rail_id) == 124,
+	      "ABI ref., 3.2");
+static_assert(sizeof(struct nb_net_vprops_v9) == 20, "ABI ref., 3.2");
+static_assert(sizeof(struct nb_net_vprops) == 36, "ABI ref., 3.2");
+
+/* ---- tables of functions; the number says since when ---- */
+
+struct nb_net_table {
+	const char *name;
+	union {
+		int (*v5)(nb_net_logger *log);
+		int (*v10)(nb_net_logger *log, void *prof);
+		int (*v11)(void **ctx, uint64_t comm_id,
+			   struct nb_net_config *config, nb_net_logger *log,
+			   void *prof);
+	} init;
+	int (*devices)(int *n);
+	int (*get_properties)(int dev, void *props);
+	union {
+		int (*v5)(int dev, void *handle, void **comm);
+		int (*v11)(void *ctx, int dev, void *handle, void **comm);
+	} listen;
+	union {
+		int (*v5)(int dev, void *handle, void **comm);
+		int (*v7)(int dev, void *handle, void **comm, void **devh);
+		int (*v10)(int dev, struct nb_net_config *config, void *handle,
+			   void **comm, void **devh);
+		int (*v11)(void *ctx, int dev, void *handle, void **comm,
+			   void **devh);
+	} connect;
+	union {
+		int (*v5)(void *listen_comm, void **comm);
+		int (*v7)(void *listen_comm, void **comm, void **devh);
+	} accept;
+	union {
+		int (*v5)(void *comm, void *data, int size, int type,
+			  void **mhandle);
+		int (*v8)(void *comm, void *data, size_t size, int type,
+			  void **mhandle);
+	} reg_mr;
+	int (*reg_mr_dmabuf)(void *comm, void *data, size_t size, int type,
+			     uint64_t offset, int fd, void **mhandle);
+	int (*dereg_mr)(void *comm, void *mhandle);
+	union {
+		int (*v5)(void *comm, void *data, int size, int tag,
+			  void *mhandle, void **request);
+		int (*v9)(void *comm, void *data, size_t size, int tag,
+			  void *mhandle, void **request);
+		int (*v10)(void *comm, void *data, size_t size, int tag,
+			   void *mhandle, void *phandle, void **request);
+	} isend;
+	union {
+		int (*v5)(void *comm, int n, void **data, int *sizes, int *tags,
+			  void **mhandles, void **request);
+		int (*v9)(void *comm, int n, void **data, size_t *sizes,
+			  int *tags, void **mhandles, void **request);
+		int (*v10)(void *comm, int n, void **data, size_t *sizes,
+			   int *tags, void **mhandles, void **phandles,
+			   void **request);
+	} irecv;
+	int (*iflush)(void *comm, int n, void **data, int *sizes,
+		      void **mhandles, void **request);
+	int (*test)(void *request, int *done, int *sizes);
+	int (*close_send)(void *comm);
+	int (*close_recv)(void *comm);
+	int (*close_listen)(void *comm); /* v6 ends here */
+	int (*get_device_mr)(void *comm, void *mhandle, void **dptr);
+	int (*irecv_consumed)(void *comm, int n, void *request); /* v7, v8 */
+	int (*make_vdevice)(int *dev, void *vprops);		 /* v9, v10 */
+	int (*finalize)(void *ctx);
+	int (*set_net_attr)(void *ctx, void *attr); /* v11, v12 */
+};
+static_assert(offsetof(struct nb_net_table, init) == 8, "ABI ref., 3.1");
+static_assert(offsetof(struct nb_net_table, connect) == 40, "ABI ref., 3.1");
+static_assert(offsetof(struct nb_net_table, isend) == 80, "ABI ref., 3.1");
+static_assert(offsetof(struct nb_net_table, test) == 104, "ABI ref., 3.1");
+static_assert(offsetof(struct nb_net_table, get_device_mr) == 136,
+	      "ABI ref., 3.1");
+static_assert(offsetof(struct nb_net_table, make_vdevice) == 152,
+	      "ABI ref., 3.1");
+static_assert(sizeof(struct nb_net_table) == 176, "ABI ref., 3.1");
+
+/* v5 has no regMrDmaBuf: all behind it comes one place earlier. */
+enum { NB_NET_V5_GAP = offsetof(struct nb_net_table, reg_mr_dmabuf) };
+
+/*
+ * The tables; what optional functions the transport lacks is NULL from init
+ * on, and before it (NCCL reads them after init).
+ */
+extern struct nb_net_table ncclNetPlugin_v6, ncclNetPlugin_v7, ncclNetPlugin_v8,
+	ncclNetPlugin_v9, ncclNetPlugin_v10, ncclNetPlugin_v11,
+	ncclNetPlugin_v12;
+
+/* Properties between versions; @version 5..12. */
+void nb_net_props_to(void *to, const struct nb_net_props *from, int version);
+void nb_net_props_from(struct nb_net_props *to, const void *from, int version);
+
+#endif

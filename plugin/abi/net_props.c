@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// A device's properties in each version's shape. The fields have the same
+// names in all of them, so that what a version has is copied and what it lacks
+// gets what NCCL would assume.
+#include <string.h>
+
+#include "plugin/abi/net_abi.h"
+
+/* What versions without the field may be given: NCCL's own cap. */
+static const size_t DEFAULT_BYTES = (size_t)1 << 30;
+enum { DEVS_V9 = 4 };
+
+#define COPY_V6(to, from)                                \
+	do {                                             \
+		(to)->name = (from)->name;               \
+		(to)->pci_path = (from)->pci_path;       \
+		(to)->guid = (from)->guid;               \
+		(to)->ptr_support = (from)->ptr_support; \
+		(to)->speed = (from)->speed;             \
+		(to)->port = (from)->port;               \
+		(to)->latency = (from)->latency;         \
+		(to)->max_comms = (from)->max_comms;     \
+		(to)->max_recvs = (from)->max_recvs;     \
+	} while (0)
+
+#define COPY_V7(to, from)                                      \
+	do {                                                   \
+		COPY_V6(to, from);                             \
+		(to)->device_type = (from)->device_type;       \
+		(to)->device_version = (from)->device_version; \
+	} while (0)
+
+#define COPY_V8(to, from)                                    \
+	do {                                                 \
+		COPY_V7(to, from);                           \
+		(to)->reg_is_global = (from)->reg_is_global; \
+	} while (0)
+
+#define COPY_V9(to, from)                                      \
+	do {                                                   \
+		COPY_V8(to, from);                             \
+		(to)->force_flush = (from)->force_flush;       \
+		(to)->max_p2p_bytes = (from)->max_p2p_bytes;   \
+		(to)->max_coll_bytes = (from)->max_coll_bytes; \
+	} while (0)
+
+#define COPY_V12(to, from)                                           \
+	do {                                                         \
+		COPY_V9(to, from);                                   \
+		(to)->v = (from)->v;                                 \
+		(to)->max_multi_request = (from)->max_multi_request; \
+		(to)->rail_id = (from)->rail_id;                     \
+		(to)->plane_id = (from)->plane_id;                   \
+	} while (0)
+
+static void to_v9(struct nb_net_props_v9 *to, const struct nb_net_props *from)
+{
+	memset(to, 0, sizeof(*to));
+	COPY_V9(to, from);
+	to->v.ndevs = from->v.ndevs < DEVS_V9 ? from->v.ndevs : DEVS_V9;
+	for (int i = 0; i < DEVS_V9; i++)
+		to->v.devs[i] = from->v.devs[i];
+}
+
+void nb_net_props_to(void *to, const struct nb_net_props *from, int version)
+{
+	if (version <= 6) {
+		struct nb_net_props_v6 *p = to;
+
+		COPY_V6(p, from);
+	} else if (version == 7) {
+		struct nb_net_props_v7 *p = to;
+
+		COPY_V7(p, from);
+	} else if (version == 8) {
+		struct nb_net_props_v8 *p = to;
+
+		COPY_V8(p, from);
+	} else if (version <= 10) {
+		to_v9(to, from);
+	} else if (version == 11) {
+		struct nb_net_props_v11 *p = to;
+
+		to_v9(&p->v9, from);
+		p->max_multi_request = from->max_multi_request;
+	} else {
+		struct nb_net_props_v12 *p = to;
+
+		memset(p, 0, sizeof(*p));
+		COPY_V12(p, from);
+	}
+}
+
+static void from_v9(struct nb_net_props *to, const struct nb_net_props_v9 *p)
+{
+	COPY_V9(to, p);
+	to->v.ndevs = p->v.ndevs < DEVS_V9 ? p->v.ndevs : DEVS_V9;
+	for (int i = 0; i < DEVS_V9; i++)
+		to->v.devs[i] = p->v.devs[i];
+}
+
+void nb_net_props_from(struct nb_net_props *to, const void *from, int version)
+{
+	to->max_p2p_bytes = to->max_coll_bytes = DEFAULT_BYTES;
+	to->max_multi_request = 1;
+	to->rail_id = to->plane_id = -1;
+	if (version <= 6) {
+		const struct nb_net_props_v6 *p = from;
+
+		COPY_V6(to, p);
+	} else if (version == 7) {
+		const struct nb_net_props_v7 *p = from;
+
+		COPY_V7(to, p);
+	} else if (version == 8) {
+		const struct nb_net_props_v8 *p = from;
+
+		COPY_V8(to, p);
+	} else if (version <= 10) {
+		from_v9(to, from);
+	} else if (version == 11) {
+		const struct nb_net_props_v11 *p = from;
+
+		from_v9(to, &p->v9);
+		to->max_multi_request = p->max_multi_request;
+	} else {
+		const struct nb_net_props_v12 *p = from;
+
+		COPY_V12(to, p);
+	}
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// A net plugin of somebody else's as a transport: its newest version that we
+// know, called as the NCCL of that version would. Where a function has the
+// shape of ours it is called directly; what it lacks stays lacking. There is
+// one in a process: NCCL's functions of old versions carry nothing by which
+// several could be told apart.
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plugin/abi/net_abi.h"
+
+enum { NEWEST = 12, OLDEST = 5, CAP = 1 << 30 };
+
+static struct nb_net_table w; /* with v5's gap filled */
+static int version;
+static struct nb_net_ops ops;
+static unsigned users; /* NCCL has a lock around net inits */
+
+/* ---- init, listen, connect, accept ---- */
+
+static int init_old(void **ctx, const struct nb_net_init *init)
+{
+	int rc;
+
+	*ctx = NULL;
+	if (users)
+		return NB_NET_OK;
+	rc = version >= 10 ? w.init.v10(init->logger, init->profiler_callback)
+			   : w.init.v5(init->logger);
+	users += !rc;
+	return rc;
+}
+
+static int init_v11(void **ctx, const struct nb_net_init *init)
+{
+	struct nb_net_config config = { init->traffic_class };
+
+	return w.init.v11(ctx, init->comm_id, &config, init->logger,
+			  init->profiler_callback);
+}
+
+static int listen_old(void *ctx, int dev, void *handle, void **comm)
+{
+	(void)ctx;
+	return w.listen.v5(dev, handle, comm);
+}
+
+static int connect_any(void *ctx, int dev, int traffic_class, void *handle,
+		       void **comm, void **devh)
+{
+	struct nb_net_config config = { traffic_class };
+	void *none = NULL; /* versions without handles pass no place */
+
+	if (!devh)
+		devh = &none;
+	if (version >= 11)
+		return w.connect.v11(ctx, dev, handle, comm, devh);
+	if (version == 10)
+		return w.connect.v10(dev, &config, handle, comm, devh);
+	return version >= 7 ? w.connect.v7(dev, handle, comm, devh)
+			    : w.connect.v5(dev, handle, comm);
+}
+
+static int accept_any(void *listen_comm, void **comm, void **devh)
+{
+	void *none = NULL;
+
+	return version >= 7
+		       ? w.accept.v7(listen_comm, comm, devh ? devh : &none)
+		       : w.accept.v5(listen_comm, comm);
+}
+
+/* ---- properties ---- */
+
+static int get_properties(int dev, struct nb_net_props *props)
+{
+	union {
+		struct nb_net_props_v6 v6;
+		struct nb_net_props_v12 v12;
+	} p;
+	int rc;
+
+	memset(&p, 0, sizeof(p));
+	rc = w.get_properties(dev, &p);
+	if (rc)
+		return rc;
+	nb_net_props_from(props, &p, version);
+	if (!ops.reg_mr_dmabuf)
+		props->ptr_support &= ~NB_NET_DMABUF;
+	if (props->max_recvs > NB_NET_MAX_RECVS)
+		props->max_recvs = NB_NET_MAX_RECVS;
+	if (version < 9 && props->max_p2p_bytes > CAP)
+		props->max_p2p_bytes = CAP;
+	return NB_NET_OK;
+}
+
+static int make_vdevice(int *dev, struct nb_net_vprops *all)
+{
+	struct nb_net_vprops_v9 v = { 0, { 0 } };
+
+	if (version == 12)
+		return w.make_vdevice(dev, all);
+	if (all->ndevs < 0 || all->ndevs > 4)
+		return NB_NET_ARGUMENT;
+	v.ndevs = all->ndevs;
+	memcpy(v.devs, all->devs, sizeof(v.devs));
+	return w.make_vdevice(dev, &v);
+}
+
+/* ---- memory and data ---- */
+
+static int reg_mr_v5(void *comm, void *data, size_t size, int type,
+		     void **mhandle)
+{
+	return size > INT_MAX
+		       ? NB_NET_ARGUMENT
+		       : w.reg_mr.v5(comm, data, (int)size, type, mhandle);
+}
+
+static int isend_v5(void *comm, void *data, size_t size, int tag, void *mhandle,
+		    void *phandle, void **request)
+{
+	(void)phandle;
+	return size > INT_MAX ? NB_NET_ARGUMENT
+			      : w.isend.v5(comm, data, (int)size, tag, mhandle,
+					   request);
+}
+
+static int isend_v9(void *comm, void *data, size_t size, int tag, void *mhandle,
+		    void *phandle, void **request)
+{
+	(void)phandle;
+	return w.isend.v9(comm, data, size, tag, mhandle, request);
+}
+
+static int irecv_v5(void *comm, int n, void **data, size_t *sizes, int *tags,
+		    void **mhandles, void **phandles, void **request)
+{
+	int narrow[NB_NET_MAX_RECVS];
+
+	(void)phandles;
+	*request = NULL; /* no hints before v9 */
+	if (n < 1 || n > NB_NET_MAX_RECVS)
+		return NB_NET_ARGUMENT;
+	/* room for more than an int says is no mistake: none will come */
+	for (int i = 0; i < n; i++)
+		narrow[i] = sizes[i] > INT_MAX ? INT_MAX : (int)sizes[i];
+	return w.irecv.v5(comm, n, data, narrow, tags, mhandles, request);
+}
+
+static int irecv_v9(void *comm, int n, void **data, size_t *sizes, int *tags,
+		    void **mhandles, void **phandles, void **request)
+{
+	(void)phandles;
+	return w.irecv.v9(comm, n, data, sizes, tags, mhandles, request);
+}
+
+/* ---- putting it together ---- */
+
+/* The table as it lies in the library, v5's with a gap and all zero where a
+ * version ends. */
+static void read_table(const void *from)
+{
+	static const size_t size[] = { 128, 136, 152, 152, 160, 160, 176, 176 };
+	size_t n = size[version - OLDEST];
+	size_t gap = version == 5 ? NB_NET_V5_GAP : n;
+
+	memset(&w, 0, sizeof(w));
+	memcpy(&w, from, gap);
+	if (n > gap)
+		memcpy((char *)&w + gap + sizeof(void *),
+		       (const char *)from + gap, n - gap);
+}
+
+static bool complete(void)
+{
+	return w.init.v5 && w.devices && w.get_properties && w.listen.v5 &&
+	       w.connect.v5 && w.accept.v5 && w.reg_mr.v5 && w.dereg_mr &&
+	       w.isend.v5 && w.irecv.v5 && w.test && w.close_send &&
+	       w.close_recv && w.close_listen;
+}
+
+static void fill(void)
+{
+	ops = (struct nb_net_ops){
+		.init = version >= 11 ? init_v11 : init_old,
+		.finalize = w.finalize,
+		.devices = w.devices,
+		.get_properties = get_properties,
+		.listen = version >= 11 ? w.listen.v11 : listen_old,
+		.connect = connect_any,
+		.accept = accept_any,
+		.reg_mr = version >= 8 ? w.reg_mr.v8 : reg_mr_v5,
+		.reg_mr_dmabuf = w.reg_mr_dmabuf,
+		.dereg_mr = w.dereg_mr,
+		.isend = version >= 10	? w.isend.v10
+			 : version == 9 ? isend_v9
+					: isend_v5,
+		.irecv = version >= 10	? w.irecv.v10
+			 : version == 9 ? irecv_v9
+					: irecv_v5,
+		.iflush = w.iflush,
+		.test = w.test,
+		.close_send = w.close_send,
+		.close_recv = w.close_recv,
+		.close_listen = w.close_listen,
+		.get_device_mr = w.get_device_mr,
+		.irecv_consumed = w.irecv_consumed,
+		.make_vdevice = w.make_vdevice ? make_vdevice : NULL,
+		.set_net_attr = w.set_net_attr,
+		.takes_class = version == 10,
+	};
+}
+
+const struct nb_net_ops *nb_net_wrap(void *lib, int *which, const char **name)
+{
+	for (version = NEWEST; version >= OLDEST; version--) {
+		char symbol[32];
+		const void *table;
+
+		snprintf(symbol, sizeof(symbol), "ncclNetPlugin_v%d", version);
+		table = dlsym(lib, symbol);
+		if (!table)
+			continue;
+		read_table(table);
+		if (!complete())
+			return NULL;
+		fill();
+		*which = version;
+		*name = w.name ? w.name : "?";
+		return &ops;
+	}
+	return NULL;
+}
