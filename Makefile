@@ -56,7 +56,7 @@ SHELL_BIN := $(B)/ncclbpf-shell
 LUA_SO := $(B)/lua/ncclbpf.so
 POLICIES := $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard policies/*.bpf.c))
 CORPUS := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(shell find test/corpus -name '*.bpf.c' 2>/dev/null))
-EXAMPLES := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard examples/*/*.bpf.c))
+EXAMPLES := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard examples/*/*.bpf.c)) $(B)/examples/ring-allreduce/ring_allreduce
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 LUA_FILES := $(wildcard lua/ncclbpf/*.lua)
@@ -72,6 +72,7 @@ help:
 
 ## make demo       an 8-rank job, a policy loaded while it runs (under 3 min)
 ## make demo-coherence   a reload with and without a fence (under 1 min)
+## make demo-ring       a ring AllReduce over the net plugin, each step's latency (seconds)
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make golden     record the words of rejections anew, show what changed
@@ -131,6 +132,10 @@ $(B)/test/unit/%: $(B)/test/unit/%.o $(CORE) $(LOAD)
 # links libFuzzer instead.
 $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/replay.o) $(CORE) $(LOAD)
 	$(CC) $(patsubst -fsanitize=fuzzer-no-link%,-fsanitize=fuzzer%,$(SAN)) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
+
+# An example that is a program: NCCL's net interface and libc.
+$(B)/examples/ring-allreduce/ring_allreduce: $(B)/examples/ring-allreduce/ring_allreduce.o
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $< -ldl
 
 .SECONDARY:
 
@@ -225,6 +230,11 @@ RELEASE := $(if $(filter command line,$(origin B)),$(B),build/release)
 demo: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
 	@examples/demo/demo.sh $(RELEASE)
+
+.PHONY: demo-ring
+demo-ring: setup
+	@$(AGAIN) V=release B=$(RELEASE) lib hosts >/dev/null
+	@examples/ring-allreduce/ring.sh $(RELEASE)
 
 .PHONY: demo-coherence
 demo-coherence: setup
