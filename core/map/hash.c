@@ -148,15 +148,22 @@ static inline __attribute__((always_inline)) void *
 lookup_sized(struct nb_map *m, const void *key, size_t size)
 {
 	const struct hash *h = hash_of(m);
-	unsigned char *e = find_sized(h, key, size);
+	uint64_t word[2] = { 0 };
+	unsigned char *e;
 
+	for (size_t at = 0; at < size; at += 8)
+		word[at / 8] = key_word(key, at, size);
+	e = find_words(h, word, (size + 7) / 8);
 	return e ? e + h->value_off : NULL;
 }
 
 static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
 {
+	const struct hash *h = hash_of(m);
+	unsigned char *e = find_sized(h, key, m->def.key_size);
+
 	(void)cpu;
-	return lookup_sized(m, key, m->def.key_size);
+	return e ? e + h->value_off : NULL;
 }
 
 static void *lookup4(struct nb_map *m, const void *key, uint32_t cpu)

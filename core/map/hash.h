@@ -224,6 +224,43 @@ find_sized(const struct hash *h, const void *key, size_t size)
 	return NULL;
 }
 
+/*
+ * The same of a key of @n words, as they are in its slot: for sizes that are
+ * known when this is compiled. The key is read once.
+ */
+static inline __attribute__((always_inline)) unsigned char *
+find_words(const struct hash *h, const uint64_t *key, size_t n)
+{
+	const uint64_t *b;
+	uint64_t sum = 0;
+
+	for (size_t w = 0; w < n; w++)
+		sum = (sum + key[w]) * 0x9e3779b97f4a7c15;
+	b = &h->bucket[sum >> h->shift];
+	for (int rounds = 0; rounds < READ_ROUNDS; rounds++) {
+		uint64_t start = load(b);
+		uint32_t i = (uint32_t)start;
+
+		do {
+			const uint64_t *slot;
+			unsigned char *e;
+			bool same = true;
+
+			if (i == NIL)
+				return NULL;
+			e = element(h, i);
+			slot = (const uint64_t *)(const void *)key_of(e);
+			for (size_t w = 0; w < n; w++)
+				same = same && load(slot + w) == key[w];
+			if (same && (load(b) ^ start) < SEQ)
+				return e;
+			i = __atomic_load_n(next_of(e), __ATOMIC_ACQUIRE);
+		} while ((load(b) ^ start) < SEQ);
+		nb_cpu_relax();
+	}
+	return NULL;
+}
+
 /* ---- writers, in hash.c ------------------------------------------------- */
 
 /* An element not in use, or NIL; and back. */

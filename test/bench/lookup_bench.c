@@ -3,7 +3,8 @@
 // 1024 entries, with keys that are not known before, less the same program
 // without them. Our machine code on our maps, and where bpf() is permitted
 // the kernel's on its own, by BPF_PROG_TEST_RUN, in turns. And a program of one
-// hash look-up against the same C natively on the same map.
+// hash look-up against the same C natively on the same map, and the LOOKUPS
+// look-ups against as many in a native table that nobody changes meanwhile.
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -25,6 +26,7 @@ enum {
 	LOOKUPS = 16,
 	ENTRIES = 1024,
 	ROUNDS = 101,
+	PAIRS = 500,
 	EACH = 512,
 	KERNEL_EACH = 2000,
 	MAX_SLOTS = 512
@@ -71,7 +73,7 @@ struct made {
 
 static struct nb_exec *ours[NKINDS];
 static int kernel[NKINDS], kernel_error;
-static double took[2][NKINDS][ROUNDS], natively[ROUNDS];
+static double took[2][NKINDS][ROUNDS];
 static struct nb_map *one; /* the map of kind ONE; its program's reference */
 
 static void die(const char *what, const char *why)
@@ -222,10 +224,12 @@ static __attribute__((noinline)) int native_one(struct ncclbpf_tuner *ctx)
 	return 0;
 }
 
-static double native_round(void)
+typedef int native_fn(struct ncclbpf_tuner *ctx);
+
+static double native_round(native_fn *native)
 {
 	static struct ncclbpf_tuner ctx[64];
-	int (*volatile fn)(struct ncclbpf_tuner *) = native_one;
+	native_fn *volatile fn = native;
 	double start = bench_now();
 
 	for (uint32_t i = 0; i < EACH; i++) {
@@ -233,6 +237,75 @@ static double native_round(void)
 		fn(&ctx[i % 64]);
 	}
 	return (bench_now() - start) / EACH;
+}
+
+/* ---- a native table ---- */
+
+/*
+ * What there is to gain natively: open addressing in a table that is half
+ * full, keys and values side by side, and no concurrency at all.
+ */
+static struct {
+	uint64_t key, value;
+	bool used;
+} table[2 * ENTRIES];
+
+static uint32_t home(uint64_t key)
+{
+	return (uint32_t)((key * 0x9e3779b97f4a7c15) >> 53);
+}
+
+_Static_assert(2 * ENTRIES == 1 << (64 - 53), "home is a place in the table");
+
+static void fill_table(void)
+{
+	for (uint64_t key = 0; key < ENTRIES; key++) {
+		uint32_t i = home(key);
+
+		while (table[i].used)
+			i = (i + 1) % (2 * ENTRIES);
+		table[i].key = key;
+		table[i].used = true;
+	}
+}
+
+static inline const uint64_t *find(uint64_t key)
+{
+	uint32_t i = home(key);
+
+	while (table[i].used && table[i].key != key)
+		i = (i + 1) % (2 * ENTRIES);
+	return table[i].used ? &table[i].value : NULL;
+}
+
+/* The program of make(), in C, with and without its look-ups. */
+static __attribute__((noinline)) int native_many(struct ncclbpf_tuner *ctx)
+{
+	uint64_t key = ctx->coll & 1023, sum = 0;
+
+	for (int i = 0; i < LOOKUPS; i++) {
+		const uint64_t *v = find(key);
+
+		if (!v)
+			return 0;
+		sum += *v;
+		key = (key + 37) & 1023;
+	}
+	__asm__ volatile("" : : "r"(sum));
+	return 0;
+}
+
+static __attribute__((noinline)) int native_none(struct ncclbpf_tuner *ctx)
+{
+	uint64_t key = ctx->coll & 1023, sum = 0;
+
+	for (int i = 0; i < LOOKUPS; i++) {
+		sum += key;
+		key = (key + 37) & 1023;
+		__asm__ volatile("" : "+r"(key));
+	}
+	__asm__ volatile("" : : "r"(sum));
+	return 0;
 }
 
 /* ---- the kernel's ------------------------------------------------------- */
@@ -326,11 +399,46 @@ static void print(enum kind kind)
 	bench_row(key, text, ns[0] / ns[1], "x", 0);
 }
 
+/* One after the other, either first: nothing else runs in between. */
+static void pair(enum kind kind, native_fn *native, double ns[2])
+{
+	static double both[2][PAIRS];
+
+	for (int i = 0; i < PAIRS; i++)
+		for (int turn = 0; turn < 2; turn++)
+			if ((i + turn) % 2)
+				both[0][i] = our_round(kind);
+			else
+				both[1][i] = native_round(native);
+	ns[0] = bench_median(both[0], PAIRS);
+	ns[1] = bench_median(both[1], PAIRS);
+}
+
+static void print_table(void)
+{
+	double many[2], none[2];
+	double ns, native;
+
+	fill_table();
+	pair(HASH, native_many, many);
+	pair(NONE, native_none, none);
+	ns = (many[0] - none[0]) / LOOKUPS;
+	native = (many[1] - none[1]) / LOOKUPS;
+	printf("%-50s %8.2f ns, in the native table %8.2f ns\n",
+	       "hash look-up beside a native table's", ns, native);
+	bench_row("native.hash",
+		  "hash look-up, 8-byte key, in a native table without "
+		  "concurrency",
+		  native, "ns", 0);
+}
+
 static void print_one(void)
 {
-	double ns = bench_median(took[0][ONE], ROUNDS);
-	double native = bench_median(natively, ROUNDS);
+	double both[2], ns, native;
 
+	pair(ONE, native_one, both);
+	ns = both[0];
+	native = both[1];
 	printf("%-50s %8.2f ns, natively %8.2f ns\n",
 	       "a program of one hash look-up", ns, native);
 	bench_row("jit.lookup_only",
@@ -348,8 +456,7 @@ int main(void)
 	}
 	for (int round = 0; round < ROUNDS; round++) {
 		bench_yardstick();
-		natively[round] = native_round();
-		for (int k = 0; k < NKINDS; k++) {
+		for (int k = 0; k < ONE; k++) {
 			took[0][k][round] = our_round((enum kind)k);
 			if (!kernel_error)
 				took[1][k][round] = kernel_round((enum kind)k);
@@ -359,6 +466,7 @@ int main(void)
 	}
 	print(ARRAY);
 	print(HASH);
+	print_table();
 	print_one();
 	for (int k = 0; k < NKINDS; k++)
 		nb_exec_free(ours[k]);
