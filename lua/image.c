@@ -117,6 +117,8 @@ static void push_map(lua_State *L, const struct nb_map_spec *m)
 	num(L, "flags", m->flags);
 	flag(L, "coherent", m->tags & NB_MAPF_COHERENT);
 	flag(L, "shared", m->tags & NB_MAPF_SHARED);
+	if (m->tags & NB_MAPF_MERGED)
+		str(L, "merged", m->tags & NB_MAPF_SUM ? "sum" : "max");
 	str(L, "origin", (size_t)m->origin < 5 ? origins[m->origin] : "?");
 	num(L, "btf_key", m->btf_key);
 	num(L, "btf_value", m->btf_value);

@@ -139,6 +139,12 @@ static int stage_new(struct nb_runtime *rt, struct nb_gen *g,
 	return rc;
 }
 
+int nb_change_stage_gen(struct nb_runtime *rt, struct nb_gen *g,
+			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	return stage_new(rt, g, digest, err);
+}
+
 static int find_all(struct nb_runtime *rt, const char *const *names, uint32_t n,
 		    struct nb_policy **policies, struct nb_err *err)
 {
@@ -301,6 +307,19 @@ static int check_procs(const struct nb_seg *mem,
 			       (unsigned long long)p->pid);
 	}
 	return 0;
+}
+
+int nb_change_staged(struct nb_runtime *rt,
+		     const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	int rc = nb_segment_lock(rt->seg, LOCK_MS, err);
+
+	if (rc)
+		return rc;
+	nb_segment_reap(rt->seg);
+	rc = check_procs(rt->seg->mem, digest, err);
+	nb_segment_unlock(rt->seg);
+	return rc;
 }
 
 /* The record of @c, for who does not arm it. */

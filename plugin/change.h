@@ -39,6 +39,20 @@ struct nb_edit;
 int nb_change_stage_edit(struct nb_runtime *rt, const struct nb_edit *edit,
 			 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
+/*
+ * nb_change_stage_gen - stage a generation that the caller made; takes the
+ * reference
+ *
+ * NB_E_LIMIT, and the errors of nb_segment_lock.
+ */
+int nb_change_stage_gen(struct nb_runtime *rt, struct nb_gen *g,
+			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
+
+/* Have all processes of the job staged @digest? 0, NB_E_REFUSED (which has
+ * not), NB_E_BUSY. */
+int nb_change_staged(struct nb_runtime *rt,
+		     const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
+
 /* Stage the generation before the last committed change. NB_E_NOENT: none. */
 int nb_change_stage_undo(struct nb_runtime *rt, uint8_t digest[NB_SHA256_SIZE],
 			 struct nb_err *err);

@@ -47,6 +47,9 @@ void nb_map_members(struct nb_json *j, const struct nb_policy *p,
 	nb_json_ku64(j, "flags", s->flags);
 	nb_json_kbool(j, "coherent", coherent);
 	nb_json_kbool(j, "shared", (s->tags & NB_MAPF_SHARED) != 0);
+	if (s->tags & NB_MAPF_MERGED)
+		nb_json_kstr(j, "merged",
+			     s->tags & NB_MAPF_SUM ? "sum" : "max");
 	nb_json_kstr(j, "origin", origin_word(s->origin));
 	nb_json_kbool(j, "in_use", in_use);
 	nb_json_key(j, "count");

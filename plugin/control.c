@@ -22,9 +22,10 @@
 #include <unistd.h>
 
 #include "plugin/conn.h"
+#include "plugin/loop.h"
 #include "plugin/runtime.h"
 
-enum { BACKLOG = 32, STACK = 2 << 20, TICK_MS = 100, ACCEPT_PAUSE_MS = 1000 };
+enum { BACKLOG = 32, STACK = 2 << 20, ACCEPT_PAUSE_MS = 1000 };
 
 struct nb_control {
 	struct nb_runtime *rt;
@@ -147,7 +148,7 @@ static void drop_conn(struct nb_control *c, unsigned i)
 
 static int patience(const struct nb_control *c)
 {
-	int ms = TICK_MS;
+	int ms = nb_loop_patience(c->rt);
 
 	for (unsigned i = 0; i < c->nconn; i++) {
 		int one = nb_conn_patience(c->conn[i]);
@@ -196,7 +197,7 @@ static void *serve(void *arg)
 	pthread_setname_np(pthread_self(), "ncclbpf");
 	while (!atomic_load(&c->stop)) {
 		turn(c);
-		if (now_ms() - ticked >= TICK_MS) {
+		if (now_ms() - ticked >= (uint64_t)nb_loop_patience(c->rt)) {
 			nb_runtime_tick(c->rt);
 			ticked = now_ms();
 		}

@@ -17,6 +17,7 @@
 #include "plugin/event_progs.h"
 #include "plugin/events.h"
 #include "plugin/fence.h"
+#include "plugin/loop.h"
 #include "plugin/segment.h"
 #include "plugin/tuner.h"
 
@@ -291,6 +292,7 @@ void nb_runtime_tick(struct nb_runtime *rt)
 	nb_chain_tell(rt);
 	nb_runtime_unlock(rt);
 	nb_watch_turn(rt);
+	nb_loop_turn(rt);
 	nb_events_turn();
 }
 
@@ -365,6 +367,7 @@ static void after_fork_child(void)
 	nb_segment_abandon(rt->seg);
 	rt->seg = NULL;
 	nb_control_forked(rt->control);
+	nb_loop_forked(rt);
 	rt->forked = made == MADE;
 	nb_events_forked();
 	pthread_mutex_unlock(&rt->lock);
@@ -603,6 +606,7 @@ static __attribute__((destructor)) void end(void)
 		return;
 	nb_control_stop(rt->control);
 	rt->control = NULL;
+	nb_loop_end(rt);
 	nb_events_end();
 	if (!rt->comms)
 		free_all(rt);

@@ -20,6 +20,7 @@
 #include "plugin/watch.h"
 
 struct nb_control;
+struct nb_loop;
 struct nb_segment;
 
 /* NCCL's logger, as ABI reference section 0 has it. */
@@ -104,6 +105,7 @@ struct nb_runtime {
 
 	struct nb_segment *seg; /* NULL before the first communicator */
 	struct nb_watch watch;	/* the control thread's */
+	struct nb_loop *loop;	/* likewise; NULL: no controllers so far */
 };
 
 /*

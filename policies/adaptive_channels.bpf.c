@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: MIT
-// adaptive_channels: channels by size class. A controller, a script or a hand
-// at the shell writes the wanted number for each class (base-2 logarithm of
-// the bytes) into the coherent map `channels`; here it is only read, so all
-// ranks ask for the same number at the same decision. 0 means no opinion.
+// adaptive_channels: channels by size class, as a closed loop. The coherent map
+// `channels` holds the number for each class (base-2 logarithm of the bytes);
+// the tuner program only reads it, so all ranks ask for the same number at the
+// same decision. 0 means no opinion.
 //
-// `decided` counts decisions per class and CPU: the other half of the loop,
-// what the controller reads. A tuner program may write local maps; its answer
-// must not depend on them. So the answer comes first, the counting last.
+// The profiler program adds up, per class, how long collectives took, and the
+// controller sees that of all ranks together. A class that is measured starts
+// at START channels and gets STEP more with each run up to MOST, as long as
+// its mean time stays below FACTOR times what it was. Beyond that somebody
+// else wants the links, and it falls back to START until the time is again
+// what START channels took before.
+//
+// `decided` counts decisions per class and CPU. A tuner program may write local
+// maps; its answer must not depend on them. So the answer comes first, the
+// counting last.
 #include "ncclbpf_policy.h"
 
 enum { CLASSES = 40 };
+enum { START = 2, STEP = 2, MOST = 12, FACTOR = 4, SAMPLES = 16 };
 
 struct wanted {
 	__u32 channels;	 /* most to use; 0: no opinion */
@@ -30,6 +38,33 @@ struct {
 	__type(value, __u64);
 } decided SEC(".maps");
 
+struct sum {
+	__u64 n, ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CLASSES);
+	__type(key, __u32);
+	__type(value, struct sum);
+} took SEC(".maps") __merged(sum);
+
+/* What the controller remembers of a class, in the elected process. */
+struct learned {
+	struct sum before; /* what was in `took` */
+	__u64 start_ns;	   /* mean with START channels, in calm */
+	__u64 calm_ns;	   /* mean of the last calm run */
+	__u32 contended;
+	__u32 settle; /* times of before the last change are among these */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CLASSES);
+	__type(key, __u32);
+	__type(value, struct learned);
+} learned SEC(".maps");
+
 SEC("tuner")
 int adaptive_channels(struct ncclbpf_tuner *ctx)
 {
@@ -45,5 +80,77 @@ int adaptive_channels(struct ncclbpf_tuner *ctx)
 	n = bpf_map_lookup_elem(&decided, &class);
 	if (n)
 		++*n;
+	return 0;
+}
+
+SEC("profiler/coll_done")
+int time_class(struct ncclbpf_coll_done *ctx)
+{
+	__u32 class = ncclbpf_log2(ctx->bytes);
+	struct sum *s;
+
+	if (class >= CLASSES)
+		class = CLASSES - 1;
+	s = bpf_map_lookup_elem(&took, &class);
+	if (!s || !ctx->exec_ns)
+		return 0;
+	s->n++;
+	s->ns += ctx->exec_ns;
+	return 0;
+}
+
+/* The number for the next interval, from the mean of the last one. */
+static __always_inline __u32 next(struct learned *l, __u32 now, __u64 mean)
+{
+	if (l->contended) {
+		if (mean > FACTOR * l->start_ns)
+			return START;
+		l->contended = 0;
+	} else if (now > START && mean > FACTOR * l->calm_ns) {
+		l->contended = 1;
+		return START;
+	}
+	l->calm_ns = mean;
+	if (now <= START)
+		l->start_ns = mean;
+	return now + STEP < MOST ? now + STEP : MOST;
+}
+
+static __always_inline void adapt(__u32 class)
+{
+	struct learned *l = bpf_map_lookup_elem(&learned, &class);
+	struct sum *s = bpf_map_lookup_elem(&took, &class);
+	struct wanted *w = bpf_map_lookup_elem(&channels, &class);
+	struct wanted want;
+	__u64 n, ns;
+
+	if (!l || !s || !w)
+		return;
+	if (s->n < l->before.n) /* a process has left, with its part */
+		l->before = *s;
+	n = s->n - l->before.n;
+	ns = s->ns - l->before.ns;
+	if (n < SAMPLES)
+		return;
+	l->before = *s;
+	if (l->settle) {
+		l->settle = 0;
+		return;
+	}
+	want = *w;
+	want.channels = w->channels ? next(l, w->channels, ns / n) : START;
+	if (want.channels == w->channels)
+		return;
+	l->settle = 1;
+	bpf_map_update_elem(&channels, &class, &want, BPF_ANY);
+}
+
+SEC("controller")
+int adapt_channels(struct ncclbpf_controller *ctx)
+{
+	int class;
+
+	(void)ctx;
+	ncclbpf_for(class, 0, CLASSES) adapt((__u32) class);
 	return 0;
 }

@@ -67,9 +67,14 @@ typedef long long __s64;
  * __coherent  programs only read it, it changes on all ranks at the same
  *             decision, so answers may depend on it
  * __shared    one map for all policies of the process that define it alike
+ * __merged(sum), __merged(max), __merged(histogram)
+ *             of a local map: SEC("controller") programs see that of all
+ *             processes of the host together, merged 8 bytes of a value after
+ *             the other; a histogram's buckets are summed
  */
 #define __coherent __attribute__((btf_decl_tag("ncclbpf:coherent")))
 #define __shared __attribute__((btf_decl_tag("ncclbpf:shared")))
+#define __merged(how) __attribute__((btf_decl_tag("ncclbpf:" #how)))
 
 /*
  * Of a pointer that a global function takes, as in libbpf's header:

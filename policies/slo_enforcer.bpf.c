@@ -8,10 +8,17 @@
 // size, would meet it, the ring is asked for. Where neither does, NCCL keeps
 // its choice, within the budget of channels.
 //
-// `outcomes` counts, for the shell and a controller, decisions, misses of
-// NCCL's choice, and misses that could be mended. It is written only.
+// `outcomes` counts, for the shell, decisions, misses of NCCL's choice, and
+// misses that could be mended.
+//
+// Closed loop: for keys of the coherent map `limits` the controller sets the
+// budget of `targets` by what collectives took on all ranks. It starts at
+// START channels, adds STEP where the time is missed, up to the limit, and
+// falls back to START where it is missed by more than FACTOR: somebody else
+// wants the links, and more channels would not help.
 #include "ncclbpf_policy.h"
 
+enum { START = 2, STEP = 2, FACTOR = 4, SAMPLES = 16 };
 enum { ANY_CLASS = 64, COMBINATIONS = NCCL_NUM_ALGOS * NCCL_NUM_PROTOS };
 
 struct slo_key {
@@ -57,6 +64,37 @@ struct {
 	__type(key, struct slo_key);
 	__type(value, struct outcome);
 } outcomes SEC(".maps");
+
+struct sum {
+	__u64 n, ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct slo_key);
+	__type(value, __u64); /* most channels that the controller may give */
+} limits SEC(".maps") __coherent;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 512);
+	__type(key, struct slo_key);
+	__type(value, struct sum);
+} measured SEC(".maps") __merged(sum);
+
+/* What the controller has judged already, in the elected process. */
+struct judged {
+	struct sum before;
+	__u64 settle; /* times of before the last change are among these */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct slo_key);
+	__type(value, struct judged);
+} judged SEC(".maps");
 
 /* Would a combination meet the target? Unknown ones count as not. */
 static __always_inline int meets(const struct ncclbpf_tuner *ctx,
@@ -119,5 +157,94 @@ int slo_enforcer(struct ncclbpf_tuner *ctx)
 	if (t->max_channels)
 		ctx->channels = t->max_channels;
 	count(&key, missed, mended);
+	return 0;
+}
+
+static __always_inline void add(const struct slo_key *key, __u64 ns)
+{
+	struct sum first = { 1, ns };
+	struct sum *s = bpf_map_lookup_elem(&measured, key);
+
+	if (!s) {
+		bpf_map_update_elem(&measured, key, &first, BPF_NOEXIST);
+		return;
+	}
+	__sync_fetch_and_add(&s->n, 1);
+	__sync_fetch_and_add(&s->ns, ns);
+}
+
+SEC("profiler/coll_done")
+int measure(struct ncclbpf_coll_done *ctx)
+{
+	struct slo_key key = { ctx->coll, ncclbpf_log2(ctx->bytes) };
+	struct slo_key any = { ctx->coll, ANY_CLASS };
+
+	if (!ctx->exec_ns)
+		return 0;
+	if (bpf_map_lookup_elem(&limits, &key))
+		add(&key, ctx->exec_ns);
+	else if (bpf_map_lookup_elem(&limits, &any))
+		add(&any, ctx->exec_ns);
+	return 0;
+}
+
+static __always_inline __u32 budget(const struct target *t, __u64 limit,
+				    __u64 mean)
+{
+	__u32 most = limit < 64 ? (__u32)limit : 64;
+
+	if (!t->max_channels || mean > FACTOR * t->time_ns)
+		return START;
+	if (mean <= t->time_ns || t->max_channels >= most)
+		return t->max_channels;
+	return t->max_channels + STEP < most ? t->max_channels + STEP : most;
+}
+
+static long enforce(void *map, const struct slo_key *at, const __u64 *limit,
+		    void *arg)
+{
+	struct slo_key key = *at;
+	struct judged fresh = { { 0, 0 }, 0 };
+	struct target *t = bpf_map_lookup_elem(&targets, &key);
+	struct sum *s = bpf_map_lookup_elem(&measured, &key);
+	struct judged *j = bpf_map_lookup_elem(&judged, &key);
+	struct target want;
+	__u64 n, ns;
+
+	(void)map;
+	(void)arg;
+	if (!t || !s)
+		return 0;
+	if (!j) {
+		bpf_map_update_elem(&judged, &key, &fresh, BPF_NOEXIST);
+		j = bpf_map_lookup_elem(&judged, &key);
+		if (!j)
+			return 0;
+	}
+	if (s->n < j->before.n) /* a process has left, with its part */
+		j->before = *s;
+	n = s->n - j->before.n;
+	ns = s->ns - j->before.ns;
+	if (n < SAMPLES)
+		return 0;
+	j->before = *s;
+	if (j->settle) {
+		j->settle = 0;
+		return 0;
+	}
+	want = *t;
+	want.max_channels = budget(t, *limit, ns / n);
+	if (want.max_channels == t->max_channels)
+		return 0;
+	j->settle = 1;
+	bpf_map_update_elem(&targets, &key, &want, BPF_ANY);
+	return 0;
+}
+
+SEC("controller")
+int enforce_targets(struct ncclbpf_controller *ctx)
+{
+	(void)ctx;
+	bpf_for_each_map_elem(&limits, enforce, NULL, 0);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/hook/loop.h"
 #include "core/tbl/ctx.h"
 
 _Static_assert(offsetof(struct ncclbpf_tuner, proto) ==
@@ -211,7 +212,7 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 			       "policy %s: more than %d %s programs in one "
 			       "generation",
 			       img->name, NB_GEN_MAX_PROGS,
-			       tuner ? "tuner" : "profiler");
+			       tuner ? "tuner" : "other");
 	rc = nb_exec_new(&gr->exec, img, k, gp->maps, trace, err);
 	if (rc)
 		return rc;
@@ -542,36 +543,101 @@ static int check_change(const struct nb_gen *g, uint32_t policy, uint32_t map,
 	return 0;
 }
 
-int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
-		      uint32_t policy, uint32_t map,
-		      const struct nb_map_op *ops, uint32_t nops,
+static int change_one(struct nb_gen *g, const struct nb_gen_change *c,
 		      struct nb_err *err)
 {
+	struct nb_gen_policy *gp = &g->policy[c->policy];
+	int rc = replace_by_clone(&gp->maps[c->map], err);
+
+	if (!rc)
+		rc = apply(gp->maps[c->map], c->ops, c->nops, err);
+	if (!rc)
+		rc = link_maps(gp, COHERENT, false, err);
+	if (!rc)
+		extend_history(gp, c->map, c->ops, c->nops);
+	return rc;
+}
+
+int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
+		   const struct nb_gen_change *changes, uint32_t n,
+		   struct nb_err *err)
+{
 	struct nb_gen *g;
-	int rc;
+	int rc = 0;
 
 	*out = NULL;
-	rc = check_change(parent, policy, map, nops, err);
+	if (!n || n > NB_GEN_MAX_CHANGES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "%u changes of maps at once (allowed: 1 to %d)",
+			       n, NB_GEN_MAX_CHANGES);
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = check_change(parent, changes[i].policy, changes[i].map,
+				  changes[i].nops, err);
+	if (!rc)
+		rc = copy_unbound(&g, parent, err);
 	if (rc)
 		return rc;
-	rc = copy_unbound(&g, parent, err);
-	if (rc)
-		return rc;
-	rc = replace_by_clone(&g->policy[policy].maps[map], err);
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = change_one(g, &changes[i], err);
 	if (!rc)
-		rc = apply(g->policy[policy].maps[map], ops, nops, err);
-	if (!rc)
-		rc = link_maps(&g->policy[policy], COHERENT, false, err);
-	if (!rc) {
-		extend_history(&g->policy[policy], map, ops, nops);
 		rc = bind_all(g, true, err);
-	}
 	if (rc) {
 		destroy(g);
 		return rc;
 	}
 	set_digest(g);
 	*out = g;
+	return 0;
+}
+
+int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
+		      uint32_t policy, uint32_t map,
+		      const struct nb_map_op *ops, uint32_t nops,
+		      struct nb_err *err)
+{
+	const struct nb_gen_change c = { policy, map, ops, nops };
+
+	return nb_gen_changes(out, parent, &c, 1, err);
+}
+
+/* Copies of the coherent maps, merged ones made anew. */
+static int own_maps(struct nb_gen_policy *gp, struct nb_err *err)
+{
+	const struct nb_image *img = gp->policy->img;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < img->nmaps; i++) {
+		if (img->maps[i].tags & NB_MAPF_COHERENT)
+			rc = replace_by_clone(&gp->maps[i], err);
+		if (!(img->maps[i].tags & NB_MAPF_MERGED))
+			continue;
+		nb_map_put(gp->maps[i]);
+		rc = nb_policy_map_new(&gp->maps[i], img, i, err);
+	}
+	return rc ? rc : link_maps(gp, COHERENT, false, err);
+}
+
+int nb_loop_gen(struct nb_gen **out, const struct nb_gen *g, struct nb_err *err)
+{
+	struct nb_gen *own;
+	int rc;
+
+	*out = NULL;
+	rc = copy_unbound(&own, g, err);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; !rc && i < own->npolicies; i++) {
+		rc = own_maps(&own->policy[i], err);
+		if (!rc)
+			rc = bind_hook(own, i, NB_HOOK_CONTROLLER, true, err);
+	}
+	if (!rc)
+		rc = compile(own, err);
+	if (rc) {
+		destroy(own);
+		return rc;
+	}
+	*out = own;
 	return 0;
 }
 

@@ -118,6 +118,24 @@ int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
 		      const struct nb_map_op *ops, uint32_t nops,
 		      struct nb_err *err);
 
+/* Changes of one map each, together. */
+struct nb_gen_change {
+	uint32_t policy, map;
+	const struct nb_map_op *ops;
+	uint32_t nops;
+};
+enum { NB_GEN_MAX_CHANGES = 64 };
+
+/*
+ * nb_gen_changes - @parent with several coherent maps changed, in order
+ *
+ * @n at least 1. As nb_gen_map_change; NB_E_LIMIT: more than
+ * NB_GEN_MAX_CHANGES.
+ */
+int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
+		   const struct nb_gen_change *changes, uint32_t n,
+		   struct nb_err *err);
+
 /*
  * nb_gen_rehearsal - the same policies on copies of all their maps
  *

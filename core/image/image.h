@@ -50,7 +50,13 @@ enum {
 	NB_MAPF_COHERENT = 1,
 	/* tag "ncclbpf:shared": one map for all policies of the process that
 	 * say so, by name and shape */
-	NB_MAPF_SHARED = 2
+	NB_MAPF_SHARED = 2,
+	/* tags "ncclbpf:sum" ("ncclbpf:histogram" is the same) and
+	 * "ncclbpf:max": controllers see the map merged over the processes of
+	 * the host, 8 bytes of a value after the other */
+	NB_MAPF_SUM = 4,
+	NB_MAPF_MAX = 8,
+	NB_MAPF_MERGED = NB_MAPF_SUM | NB_MAPF_MAX
 };
 
 struct nb_map_spec {

@@ -147,15 +147,50 @@ static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
 	return 0;
 }
 
+/* What controllers see of all processes together. */
+static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
+{
+	static const uint32_t types =
+		1u << NB_MAP_HASH | 1u << NB_MAP_ARRAY |
+		1u << NB_MAP_PERCPU_HASH | 1u << NB_MAP_PERCPU_ARRAY |
+		1u << NB_MAP_LRU_HASH | 1u << NB_MAP_LRU_PERCPU_HASH;
+
+	if ((m->tags & NB_MAPF_MERGED) == NB_MAPF_MERGED)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: merged by sum and by max: one of them",
+			       m->name);
+	if (m->tags & NB_MAPF_COHERENT)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a coherent map is equal in all "
+			       "processes: there is nothing to merge",
+			       m->name);
+	if (!(types >> m->type & 1) || m->origin != NB_ORIGIN_DEFINED ||
+	    m->lock)
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: only hashes and arrays, without a lock, "
+			"are merged",
+			m->name);
+	if (m->value_size % 8)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: values of %u bytes are merged 8 bytes "
+			       "after the other: a multiple of 8",
+			       m->name, m->value_size);
+	return 0;
+}
+
 static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 {
 	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
 
-	if (m->tags & ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED))
+	if (m->tags &
+	    ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED | NB_MAPF_MERGED))
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: tags 0x%x; known: 1 (coherent), "
-			       "2 (shared)",
+			       "2 (shared), 4 (sum), 8 (max)",
 			       m->name, m->tags);
+	if (m->tags & NB_MAPF_MERGED && check_merged(m, err))
+		return NB_E_MAPDEF;
 	if (m->tags & NB_MAPF_SHARED &&
 	    t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS))
 		return nb_fail(err, NB_E_MAPDEF, 0,

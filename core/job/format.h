@@ -133,7 +133,8 @@ struct nb_seg {
 	uint64_t stranger;
 	uint64_t stranger_ns; /* likewise; as in nb_seg_proc */
 	uint64_t strangers;   /* likewise; there were more than one at once */
-	uint8_t pad[8];
+	/* atomic: which process runs controllers (plugin/loop.h); 0: none */
+	uint64_t loop;
 	struct nb_seg_proc proc[NB_SEG_PROCS];
 	struct nb_seg_gen gen[NB_SEG_GENS];
 	struct nb_seg_comm comm[NB_SEG_COMMS];

@@ -105,11 +105,15 @@ static int read_tag(struct nb_map_spec *m, const char *tag, struct nb_err *err)
 		m->tags |= NB_MAPF_COHERENT;
 	else if (!strcmp(tag, "shared"))
 		m->tags |= NB_MAPF_SHARED;
+	else if (!strcmp(tag, "sum") || !strcmp(tag, "histogram"))
+		m->tags |= NB_MAPF_SUM;
+	else if (!strcmp(tag, "max"))
+		m->tags |= NB_MAPF_MAX;
 	else
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
 			"map %s: tag \"ncclbpf:%.40s\"; known: coherent, "
-			"shared",
+			"shared, sum, max, histogram",
 			m->name, tag);
 	return 0;
 }

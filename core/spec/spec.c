@@ -189,6 +189,13 @@ static const struct nb_field_spec fields_net_close[] = {
 #include "core/tbl/hook_net_close.h"
 };
 
+static const struct nb_field_spec fields_controller[] = {
+#define FIELD(name, type, access, label, unit, doc, source)                \
+	FIELD_OF(ncclbpf_controller, name, type, access, label, unit, doc, \
+		 source)
+#include "core/tbl/hook_controller.h"
+};
+
 /* Bytes that programs may see. */
 enum {
 	SIZE_tuner = offsetof(struct ncclbpf_tuner, costs),
@@ -204,6 +211,7 @@ enum {
 	SIZE_net_irecv = sizeof(struct ncclbpf_net_irecv),
 	SIZE_net_test = sizeof(struct ncclbpf_net_test),
 	SIZE_net_close = sizeof(struct ncclbpf_net_close),
+	SIZE_controller = sizeof(struct ncclbpf_controller),
 };
 
 enum { NB_COHERENT = 1 };

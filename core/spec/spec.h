@@ -247,6 +247,8 @@ enum {
 enum { NB_HELPER_EXTERN = 0x10001 };
 /* And these ask about the decision of a tuner's context. */
 enum { NB_HELPER_TUNER = 0x20001 };
+/* What controllers may call on coherent maps. */
+enum { NB_HELPER_UPDATE = 2, NB_HELPER_DELETE = 3 };
 
 struct nb_helper_spec {
 	int32_t id;

@@ -83,6 +83,11 @@ struct ncclbpf_net_close {
 #include "core/tbl/hook_net_close.h"
 };
 
+struct ncclbpf_controller {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_controller.h"
+};
+
 enum ncclbpf_coll {
 #define NCCL_COLL(name, value, word) NCCL_COLL_##name = value,
 #include "core/tbl/nccl.h"

@@ -22,6 +22,7 @@ PARAM(MAX_CHANNELS,     INT,  "64",     1,  64,          "",                "1",
 PARAM(FENCE_MARGIN,     INT,  "4096",   1,  1048576,     "",                "1",  PLUGIN, "decisions, at most, between the furthest rank and the fence of a change")
 PARAM(FENCE_TIMEOUT_MS, INT,  "2000",   10, 60000,       "",                "ms", PLUGIN, "longest wait of a rank at an undecided fence before it decides abort")
 PARAM(ON_DIVERGENCE,    ENUM, "report", 0,  1,           "report|baseline", "",   PLUGIN, "where ranks have decided differently: report it, or also give all ranks back to NCCL's own choice at one decision, if they still count alike")
+PARAM(CONTROLLER_MS,    INT,  "1000",   20, 3600000,     "",                "ms", PLUGIN, "between two runs of SEC(\"controller\") programs, until they ask for another time")
 PARAM(LOG,              ENUM, "info",   0,  3,           "off|warn|info|debug", "", PLUGIN, "what is written through NCCL's logger")
 PARAM(CHAIN_TUNER,      STR,  "",       0,  511,         "",                "",   PLUGIN, "the tuner that NCCL would load without ncclbpf, path or name: called first, its answer is what policies see as NCCL's own choice")
 PARAM(NET,              ENUM, "on",     0,  1,           "on|off",          "",   PLUGIN, "off: no network device, even where NCCL_NET_PLUGIN names us: NCCL takes its own IB or Socket")

@@ -274,6 +274,14 @@ int nb_check_map_access(const struct at *a, int number, enum access acc)
 				 "a map that programs may write",
 				 nb_say(a->env, "map %s is coherent", name),
 				 "");
+	if (m->tags & NB_MAPF_MERGED && a->env->hook->id == NB_HOOK_CONTROLLER)
+		return nb_refuse(a->env, NB_FIND_MAP_READONLY, a->pc, number,
+				 "a map that programs may write",
+				 nb_say(a->env,
+					"map %s is merged over the processes: "
+					"controllers only read it",
+					name),
+				 "");
 	if (m->flags & NB_F_RDONLY_PROG || m->origin == NB_ORIGIN_RODATA)
 		return nb_refuse(a->env, NB_FIND_MAP_READONLY, a->pc, number,
 				 "a map that programs may write",

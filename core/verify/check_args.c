@@ -115,6 +115,25 @@ static int check_map_kind(const struct at *a, const struct nb_helper_spec *h,
 			 "");
 }
 
+/*
+ * Controllers change elements of coherent maps: what a run leaves there becomes
+ * a generation, so that all ranks see it at the same decision. Of merged maps
+ * they have a copy that is thrown away.
+ */
+static int check_map_write(const struct at *a, const struct nb_helper_spec *h,
+			   int number)
+{
+	uint32_t map = reg(a, number)->map;
+	const struct nb_map_spec *m = &a->env->img->maps[map];
+
+	if (a->env->hook->id != NB_HOOK_CONTROLLER)
+		return nb_check_map_access(a, number, STORE);
+	if (m->tags & NB_MAPF_COHERENT && m->origin == NB_ORIGIN_DEFINED &&
+	    (h->id == NB_HELPER_UPDATE || h->id == NB_HELPER_DELETE))
+		return 0;
+	return nb_check_map_access(a, number, STORE);
+}
+
 static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
 			 int number)
 {
@@ -138,7 +157,7 @@ static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
 	if (rc)
 		return rc;
 	if (h->effect == NB_EFFECT_WRITES_MAP)
-		return nb_check_map_access(&at, number, STORE);
+		return check_map_write(&at, h, number);
 	return 0;
 }
 

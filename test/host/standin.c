@@ -8,11 +8,15 @@
 //	        [--min 1K] [--max 256M] [--factor 2] [--seconds S | --loops N]
 //	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
 //[--report FILE]
-//	        [--nodes N] [--no-nvls] [--comms N] [--hang] [--events]
+//	        [--contend FILE] [--nodes N] [--no-nvls] [--comms N] [--hang]
+//[--events]
 //	        [--rank-env R:NAME=VALUE]...
 //
 // --events: the library is a profiler as well, and gets the events of each
 // collective as that release tells them.
+//
+// --contend: times are multiplied by the number in FILE, read before each loop:
+// somebody else on the links.
 //
 // --rank-env: one process of --procs begins with another environment.
 // --hang: ranks that took different decisions stand still until SIGTERM, as
@@ -69,7 +73,7 @@ static struct {
 	uint64_t ahead;
 	char *rank_env[MAX_ENV];
 	int nrank_env;
-	const char *report;
+	const char *report, *contend;
 	struct replay *table;
 } opt = { .ranks = 8,
 	  .nodes = 1,
@@ -190,6 +194,19 @@ static void keep_step(uint64_t seq)
 	}
 }
 
+static double contention = 1;
+
+/* What is not a number, or not there, is no contention. */
+static void read_contention(void)
+{
+	FILE *f = opt.contend ? fopen(opt.contend, "re") : NULL;
+	double x;
+
+	contention = f && fscanf(f, "%lf", &x) == 1 && x > 0 ? x : 1;
+	if (f)
+		fclose(f);
+}
+
 static double time_us(const struct host_choice *c, int coll, size_t bytes)
 {
 	double us = -1;
@@ -197,7 +214,7 @@ static double time_us(const struct host_choice *c, int coll, size_t bytes)
 	if (opt.table)
 		us = replay_us(opt.table, nb_nccl_coll(coll), c->algo, c->proto,
 			       c->channels, bytes, opt.ranks);
-	return us >= 0 ? us : (double)c->us;
+	return (us >= 0 ? us : (double)c->us) * contention;
 }
 
 static void report(FILE *f, long loop, int coll, size_t bytes,
@@ -208,9 +225,9 @@ static void report(FILE *f, long loop, int coll, size_t bytes,
 
 	fprintf(f,
 		"{\"loop\":%ld,\"coll\":\"%s\",\"bytes\":%zu,"
-		"\"time_us\":%.3f,\"busbw_gbs\":%.3f}\n",
-		loop, word, bytes, us,
-		replay_busbw(word, bytes, opt.ranks, us));
+		"\"time_us\":%.3f,\"busbw_gbs\":%.3f,\"channels\":%d}\n",
+		loop, word, bytes, us, replay_busbw(word, bytes, opt.ranks, us),
+		c->channels);
 	fflush(f);
 }
 
@@ -274,6 +291,8 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 
 static int one_loop(struct rank *me, uint64_t *seq, long loop)
 {
+	if (me->first == 0 || opt.procs)
+		read_contention();
 	for (int k = 0; k < opt.ncolls; k++)
 		for (size_t b = opt.min; b <= opt.max; b *= opt.factor) {
 			if (meet->stop)
@@ -517,6 +536,8 @@ static bool option(const char *o, char *v)
 		opt.ahead = strtoull(v, NULL, 10);
 	else if (!strcmp(o, "rank-env") && opt.nrank_env < MAX_ENV)
 		opt.rank_env[opt.nrank_env++] = v;
+	else if (!strcmp(o, "contend"))
+		opt.contend = v;
 	else if (!strcmp(o, "report"))
 		opt.report = v;
 	else if (!strcmp(o, "table"))
@@ -542,6 +563,7 @@ static void usage(FILE *f)
 	      "  --ahead W        a rank may be so many decisions ahead (8)\n"
 	      "  --table CSV      replay these times; --report FILE: write "
 	      "them\n"
+	      "  --contend FILE   times are multiplied by the number in it\n"
 	      "  --no-nvls        NCCL offers no NVLS\n"
 	      "  --events         profiler events as well\n"
 	      "  --hang           ranks that differ stand still until SIGTERM\n"
@@ -559,10 +581,11 @@ static bool options(int argc, char **argv)
 		{ "seconds", 1, NULL, 'x' },  { "loops", 1, NULL, 'x' },
 		{ "pause-ms", 1, NULL, 'x' }, { "ahead", 1, NULL, 'x' },
 		{ "report", 1, NULL, 'x' },   { "table", 1, NULL, 'x' },
-		{ "rank-env", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
-		{ "threads", 0, NULL, 't' },  { "no-nvls", 0, NULL, 'n' },
-		{ "hang", 0, NULL, 'h' },     { "events", 0, NULL, 'e' },
-		{ "help", 0, NULL, 'H' },     { NULL, 0, NULL, 0 }
+		{ "contend", 1, NULL, 'x' },  { "rank-env", 1, NULL, 'x' },
+		{ "procs", 0, NULL, 'p' },    { "threads", 0, NULL, 't' },
+		{ "no-nvls", 0, NULL, 'n' },  { "hang", 0, NULL, 'h' },
+		{ "events", 0, NULL, 'e' },   { "help", 0, NULL, 'H' },
+		{ NULL, 0, NULL, 0 }
 	};
 	int o, at;
 

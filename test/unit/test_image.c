@@ -577,7 +577,7 @@ START_TEST(coherent_maps_answer_alike_everywhere)
 	m.flags = 0;
 	m.type = NB_MAP_PERCPU_ARRAY;
 	ck_assert_int_eq(nb_map_spec_check(&m, NULL), NB_E_MAPDEF);
-	m.tags = 4;
+	m.tags = 16;
 	ck_assert_int_eq(nb_map_spec_check(&m, NULL), NB_E_MAPDEF);
 }
 END_TEST

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_LOOP_H
+#define NB_PLUGIN_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/sha256.h"
+#include "plugin/board.h"
+
+/*
+ * The closed loop (docs/policies.md, "Controllers"; docs/adr/0005). The
+ * processes of a job on a host elect one, by a word of the segment; its
+ * control thread asks all for their merged maps, runs the controllers on what
+ * came, posts what they changed, and commits it when all have staged it. All
+ * of it is done in turns of nb_loop_turn that wait for nobody.
+ *
+ * Everything here is the control thread's but for nb_loop_forked.
+ */
+struct nb_runtime;
+
+/* What a process says of its controllers: a sheet of the board. */
+struct nb_loop_state {
+	uint64_t pid, start;  /* of the process, as in the segment */
+	uint64_t beat;	      /* one more with each posting */
+	uint64_t request;     /* maps are asked for; 0: not yet */
+	uint64_t change;      /* a change is to be staged; 0: none */
+	uint64_t interval_ns; /* as the controllers want it */
+	uint64_t runs, changes, failures;
+	uint64_t incomplete; /* runs without the maps of some process */
+	uint64_t lost;	     /* elements that found no room when merged */
+	uint64_t run_ns;     /* the last run took */
+	uint64_t missing;    /* processes it went without */
+	uint64_t elected_us; /* CLOCK_REALTIME */
+	char error[192];     /* of the last failure; "" */
+};
+
+enum nb_loop_phase { NB_LOOP_IDLE, NB_LOOP_GATHER, NB_LOOP_STAGE };
+
+struct nb_loop {
+	struct nb_board board;
+	bool board_failed; /* said once */
+	bool active;	   /* policies in use have controllers */
+	bool elected;
+	enum nb_loop_phase phase;
+	uint64_t next_ns, until_ns, looked_ns, posted_ns;
+	uint64_t last_run_ns;
+	struct nb_loop_state state;
+	/* the change under way, or as staged for another */
+	uint8_t digest[NB_SHA256_SIZE];
+	bool staged;
+	uint64_t answered, seen; /* requests and changes of the elected one */
+	uint64_t word;		 /* when they were seen: whose they are */
+};
+
+/* A turn: a look at a few words where no policy in use has a controller. */
+void nb_loop_turn(struct nb_runtime *rt);
+/* Milliseconds until the next turn ought to be. */
+int nb_loop_patience(const struct nb_runtime *rt);
+/* After a fork, in the child; async-signal-safe. */
+void nb_loop_forked(struct nb_runtime *rt);
+/* When the control thread has ended: give up the election. */
+void nb_loop_end(struct nb_runtime *rt);
+
+/* What stands, for people. */
+struct nb_loop_info {
+	bool wanted; /* policies in use have controllers */
+	bool paused;
+	bool here;    /* this process is elected */
+	uint64_t pid; /* the elected one; 0: none */
+	bool known;   /* state is what that one posted last */
+	struct nb_loop_state state;
+};
+void nb_loop_status(struct nb_runtime *rt, struct nb_loop_info *out);
+/* No runs from now on, in the whole job; or again. What is under way is
+ * dropped. */
+void nb_loop_pause(struct nb_runtime *rt, bool pause);
+
+#endif
