@@ -557,7 +557,8 @@ static void commit(struct nb_runtime *rt)
 {
 	struct nb_change *c = calloc(1, sizeof(*c));
 	struct nb_err err;
-	int rc = c ? nb_change_commit(rt, rt->loop->digest, c, &err)
+	int rc = c ? nb_change_commit(rt, rt->loop->digest, NB_CHANGE_ANY, c,
+				      &err)
 		   : nb_fail(&err, NB_E_NOMEM, 0, "no memory for a change");
 
 	if (!rc)
