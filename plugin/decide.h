@@ -7,6 +7,7 @@
 
 #include "core/exec/exec.h"
 #include "core/job/packed.h"
+#include "plugin/hot.h"
 #include "plugin/tuner.h"
 
 /*
@@ -15,18 +16,6 @@
  * counted in single nanoseconds (`make bench`), so there is no call but those
  * into policies, and no pass over the cost table while NCCL repeats itself.
  */
-
-/* Locals are structs of fixed size; a canary on each call costs a nanosecond */
-#if defined(__has_attribute)
-#if __has_attribute(no_stack_protector)
-#define NB_HOT __attribute__((no_stack_protector))
-#endif
-#endif
-#ifndef NB_HOT
-#define NB_HOT
-#endif
-
-#define NB_INLINE static inline __attribute__((always_inline))
 
 /* What came of a decision, as parts of its packed form. */
 struct nb_outcome {

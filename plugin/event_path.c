@@ -280,7 +280,7 @@ static uint64_t start_coll(struct nb_pcomm *pc, const struct nb_descr *d)
 }
 
 /* The slot of a handle of kind COLL or P2P; NULL: none of this process. */
-static struct nb_op_slot *slot_of(uint64_t h, struct nb_pcomm **pc)
+static inline struct nb_op_slot *slot_of(uint64_t h, struct nb_pcomm **pc)
 {
 	uint64_t n = h & NB_HANDLE_NUMBER;
 
@@ -322,11 +322,19 @@ static void stop_coll(uint64_t h)
 
 /* ---- children of collectives ---- */
 
-/* One more child is open; false: the parent is over. */
-static bool adopt(struct nb_op_slot *s, uint64_t n)
+/*
+ * One more child is open; false: the parent is over. A kernel of a parent that
+ * waits for all of its kernels anyway is not counted, only looked for.
+ */
+static inline bool adopt(struct nb_op_slot *s, uint64_t n, bool kernel,
+			 bool *held)
 {
 	uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
 
+	*held = !kernel || !word_of(GET(s->what), W_EXPECT);
+	if (!*held)
+		return number_of(word) == n &&
+		       ((word & STATE) == OPEN || (word & STATE) == STOPPED);
 	while (number_of(word) == n && children_of(word) < MOST_CHILDREN &&
 	       ((word & STATE) == OPEN || (word & STATE) == STOPPED))
 		if (move(&s->word, &word, word + ONE_CHILD))
@@ -334,14 +342,16 @@ static bool adopt(struct nb_op_slot *s, uint64_t n)
 	return false;
 }
 
+/* A child is over. @kernel: one that has told its times; @held: it was counted
+ * as open. */
 static void let_go(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t n,
-		   bool kernel, uint64_t now)
+		   bool kernel, bool held, uint64_t now)
 {
 	uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
 
-	while (number_of(word) == n && children_of(word) &&
+	while (number_of(word) == n && (!held || children_of(word)) &&
 	       ((word & STATE) == OPEN || (word & STATE) == STOPPED)) {
-		uint64_t to = word - ONE_CHILD;
+		uint64_t to = held ? word - ONE_CHILD : word;
 
 		if (kernel && kernels_of(word) < MOST_KERNELS)
 			to += ONE_KERNEL;
@@ -353,7 +363,7 @@ static void let_go(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t n,
 	}
 }
 
-static struct nb_child_slot *child_of(uint64_t h, struct nb_pcomm **pc)
+static inline struct nb_child_slot *child_of(uint64_t h, struct nb_pcomm **pc)
 {
 	uint64_t n = h & NB_HANDLE_NUMBER;
 
@@ -380,11 +390,13 @@ static struct nb_child_slot *take_child(struct nb_pcomm *pc, uint64_t n,
 }
 
 /* Does the parent live here, and take one more? */
-static bool find_parent(const struct nb_descr *d, uint64_t *parent)
+static inline bool find_parent(const struct nb_descr *d, uint64_t *parent,
+			       bool *held)
 {
 	struct nb_pcomm *pc;
 	struct nb_op_slot *s;
 
+	*held = false;
 	*parent = 0;
 	if (d->event == NB_EVENT_GROUP || !d->parent)
 		return true;
@@ -397,7 +409,8 @@ static bool find_parent(const struct nb_descr *d, uint64_t *parent)
 		return true;
 	}
 	s = slot_of(d->parent, &pc);
-	if (s && adopt(s, d->parent & NB_HANDLE_NUMBER)) {
+	if (s && adopt(s, d->parent & NB_HANDLE_NUMBER,
+		       d->event == NB_EVENT_KERNEL_CH, held)) {
 		*parent = d->parent;
 		return true;
 	}
@@ -410,8 +423,9 @@ static uint64_t start_child(struct nb_pcomm *pc, const struct nb_descr *d)
 {
 	uint64_t n, parent, now = nb_clock_ns();
 	struct nb_child_slot *c;
+	bool held;
 
-	if (!find_parent(d, &parent))
+	if (!find_parent(d, &parent, &held))
 		return handle(pc, d->event, 0);
 	n = __atomic_add_fetch(&pc->next_child, 1, __ATOMIC_RELAXED) &
 	    NB_HANDLE_NUMBER;
@@ -421,22 +435,26 @@ static uint64_t start_child(struct nb_pcomm *pc, const struct nb_descr *d)
 		struct nb_op_slot *s = slot_of(parent, &up);
 
 		nb_events_lose(NB_LOST_FULL);
-		if (s)
-			let_go(up, s, parent & NB_HANDLE_NUMBER, false, now);
+		if (s && held)
+			let_go(up, s, parent & NB_HANDLE_NUMBER, false, held,
+			       now);
 		return handle(pc, d->event, 0);
 	}
 	SET(c->parent, parent);
 	SET(c->start, now);
 	SET(c->timer, d->timer);
 	SET(c->timer_stop, 0);
-	SET(c->wait, 0);
-	for (int i = 0; i < 4; i++)
-		SET(c->waits[i], 0);
-	SET(c->bytes, 0);
+	if (d->event == NB_EVENT_PROXY_STEP) {
+		SET(c->wait, 0);
+		for (int i = 0; i < 4; i++)
+			SET(c->waits[i], 0);
+		SET(c->bytes, 0);
+	}
 	SET(c->peer, (uint64_t)(uint32_t)d->peer);
 	SET(c->what, (uint64_t)d->event | (uint64_t)d->channel << C_CHANNEL |
 			     (uint64_t)(d->send != 0) << C_SEND |
 			     (uint64_t)d->has_timer << C_TIMER |
+			     (uint64_t)held << C_HELD |
 			     (uint64_t)(uint32_t)d->step << C_STEP);
 	__atomic_store_n(&c->word, n << AT_NUMBER | OPEN, __ATOMIC_RELEASE);
 	return handle(pc, d->event, n);
@@ -469,12 +487,13 @@ static bool tell_kernel(struct nb_op_slot *s, const struct nb_child_slot *c,
 static void end_child(uint64_t parent, const struct nb_child_slot *c,
 		      uint64_t now)
 {
-	uint32_t kind = word_of(GET(c->what), C_KIND);
+	uint64_t what = GET(c->what), n = parent & NB_HANDLE_NUMBER;
+	uint32_t kind = word_of(what, C_KIND);
 	struct nb_pcomm *pc;
 	struct nb_op_slot *s = slot_of(parent, &pc);
 	bool kernel = kind == NB_EVENT_KERNEL_CH;
 
-	if (!s)
+	if (!s || number_of(__atomic_load_n(&s->word, __ATOMIC_ACQUIRE)) != n)
 		return;
 	if (kernel) {
 		kernel = tell_kernel(s, c, now);
@@ -482,7 +501,7 @@ static void end_child(uint64_t parent, const struct nb_child_slot *c,
 		least(&s->proxy_first, GET(c->start));
 		most(&s->proxy_last, now);
 	}
-	let_go(pc, s, parent & NB_HANDLE_NUMBER, kernel, now);
+	let_go(pc, s, n, kernel, what >> C_HELD & 1, now);
 }
 
 /* With what is known of its parents, if they still are who they were. */
@@ -536,11 +555,6 @@ static void stop_child(uint64_t h)
 }
 
 /* ---- entry points ---- */
-
-bool nb_events_wanted(unsigned event)
-{
-	return event < NB_NEVENTS && GET(nb_prof.need) >> event & 1;
-}
 
 uint64_t nb_events_pass(void *context, unsigned event)
 {

@@ -52,7 +52,14 @@ enum {
 	W_LATE = 40,
 	W_P2P = 41
 };
-/* And a child's. */
-enum { C_KIND = 0, C_CHANNEL = 8, C_SEND = 16, C_TIMER = 17, C_STEP = 32 };
+/* And a child's; held: its parent counts it as open. */
+enum {
+	C_KIND = 0,
+	C_CHANNEL = 8,
+	C_SEND = 16,
+	C_TIMER = 17,
+	C_HELD = 18,
+	C_STEP = 32
+};
 
 #endif

@@ -55,17 +55,6 @@ uint64_t nb_events_lost(enum nb_lost why)
 	return GET(nb_prof.lost[why]);
 }
 
-struct nb_pcomm *nb_pcomm_of(uint64_t h)
-{
-	uint64_t nonce = GET(nb_prof.nonce);
-
-	if (!nonce || (h ^ nonce) >> (NB_HANDLE_KIND + 4))
-		return NULL;
-	return __atomic_load_n(
-		&nb_prof.comm[h >> NB_HANDLE_COMM & (NB_MAX_PCOMMS - 1)],
-		__ATOMIC_ACQUIRE);
-}
-
 /* ---- what NCCL is asked for ---- */
 
 /* Bits that a version of the interface knows. */

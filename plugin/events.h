@@ -138,8 +138,6 @@ void nb_events_stop(void *handle);
 /* @value: what the version's arguments hold for that state; @has: anything */
 void nb_events_record(void *handle, int state, uint64_t value, bool has);
 
-/* Is an event of that type of interest? Else its descriptor is not read. */
-bool nb_events_wanted(unsigned event);
 /* A handle for an event of no interest, so that NCCL tells its children. */
 uint64_t nb_events_pass(void *context, unsigned event);
 /* Events whose context or handle means nothing any more. */
@@ -208,8 +206,24 @@ extern struct nb_prof nb_prof;
 enum { NB_HANDLE_KIND = 46, NB_HANDLE_COMM = 36 };
 #define NB_HANDLE_NUMBER ((UINT64_C(1) << 36) - 1)
 
+/* Is an event of that type of interest? Else its descriptor is not read. */
+static inline bool nb_events_wanted(unsigned event)
+{
+	return event < NB_NEVENTS &&
+	       __atomic_load_n(&nb_prof.need, __ATOMIC_RELAXED) >> event & 1;
+}
+
 /* The communicator of a context or handle of ours, else NULL. */
-struct nb_pcomm *nb_pcomm_of(uint64_t handle);
+static inline struct nb_pcomm *nb_pcomm_of(uint64_t handle)
+{
+	uint64_t nonce = __atomic_load_n(&nb_prof.nonce, __ATOMIC_RELAXED);
+
+	if (!nonce || (handle ^ nonce) >> (NB_HANDLE_KIND + 4))
+		return NULL;
+	return __atomic_load_n(
+		&nb_prof.comm[handle >> NB_HANDLE_COMM & (NB_MAX_PCOMMS - 1)],
+		__ATOMIC_ACQUIRE);
+}
 /* Give up or complete all that is open; at finalize. */
 void nb_events_close(struct nb_pcomm *pc);
 /* ...or, now, what has been quiet for long. True: nothing is open. */

@@ -10,6 +10,7 @@
 
 #include "core/tbl/ctx.h"
 #include "plugin/events.h"
+#include "plugin/hot.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -256,10 +257,11 @@ static void init_v5(void **context, const struct nb_pcomm_init *what,
 	nb_events_init(context, what, logger);
 }
 
-#define START(v)                                                         \
-	static int start_v##v(void *context, void **handle, void *descr) \
-	{                                                                \
-		return start(context, handle, descr, v);                 \
+#define START(v)                                                   \
+	NB_HOT static int start_v##v(void *context, void **handle, \
+				     void *descr)                  \
+	{                                                          \
+		return start(context, handle, descr, v);           \
 	}
 START(1)
 START(2)
