@@ -30,3 +30,54 @@ awk '/^RANK +CONN/ { on = 1; next }
 	END { for (l in link) { links++; if (link[l] != 2) bad = 1 }
 		exit bad || links != 4 || n["listen"] != 4 || n["send"] != 4 || n["recv"] != 4 }' "$T/out"
 ok "each connection's life, the same link at both ends" $?
+
+# Every version, as NCCL's releases call it, over our own TCP and over other
+# people's plugins of every version.
+sub() { # WORDS: the lines of a TAP program become ours
+	"$@" >"$T/sub" 2>&1
+	while IFS= read -r line; do
+		case $line in
+		"ok "*) ok "${line#*- }" 0 ;;
+		"not ok "*)
+			cp "$T/sub" "$T/why"
+			ok "${line#*- }" 1
+			;;
+		esac
+	done <"$T/sub"
+	tail -1 "$T/sub" | grep -q '^1\.\.[0-9]'
+	ok "${1##*/} has run to its end" $?
+}
+unset NCCL_NET_PLUGIN
+sub "$B/test/host/net_check" "$B/libncclbpf.so"
+sub "$B/test/host/net_check" "$B/libncclbpf.so" "$B/test/host"
+
+# What a wrapped plugin may do wrong: said, and NCCL takes its own network.
+devices() { # NAME WANT TEXT [NAME=value...]
+	name=$1 want=$2 text=$3
+	shift 3
+	env NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 60 "$B/test/host/net_check" --devices "$B/libncclbpf.so" 12 >"$T/out" 2>&1
+	cp "$T/out" "$T/why"
+	[ "$(head -1 "$T/out")" = "$want" ] && grep -q -e "$text" "$T/out" && [ "$(grep -c -e "$text" "$T/out")" -eq 1 ]
+	ok "$name" $?
+}
+W=$B/test/host/net_plugin_v
+devices "not named by NCCL_NET_PLUGIN: no device" 0 '^$' NCCL_NET_PLUGIN=
+devices "switched off: no device" 0 '^$' NCCLBPF_NET=off
+devices "a missing file" 0 'CHAIN_NET cannot be had' NCCLBPF_CHAIN_NET="$T/no.so"
+devices "a file without a net plugin" 0 'has no net plugin of versions 5 to 12' NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
+devices "itself" 0 'is ncclbpf itself' NCCLBPF_CHAIN_NET="$B/libncclbpf.so"
+devices "an init that fails" 0 'init of the wrapped plugin fails (result 3)' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
+devices "a plugin without devices" 0 'testnet (v11 of' NCCLBPF_CHAIN_NET="${W}11.so" NET_PLUGIN_FAIL=none
+devices "devices that fail" -1 'testnet (v12 of' NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=devices
+for where in listen isend test; do
+	timeout 60 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=$where "$R" "$B/libncclbpf.so" --rounds 1 --bytes 64 >"$T/out" 2>"$T/err"
+	rc=$?
+	cat "$T/out" "$T/err" >"$T/why"
+	[ "$rc" -eq 1 ] && grep -q "$where(.*: result 3" "$T/err"
+	ok "an error of $where is passed on" $?
+done
+timeout 120 env NCCLBPF_CHAIN_NET="${W}8.so" examples/ring-allreduce/ring.sh "$B" --rounds 3 --bytes 70000 >"$T/out" 2>&1
+rc=$?
+cp "$T/out" "$T/why"
+[ "$rc" -eq 0 ] && [ "$(grep -c ' closed ' "$T/out")" -eq 12 ] && [ "$(awk '$4 == 3 && ($3 == "recv" || $3 == "send")' "$T/out" | wc -l)" -eq 48 ]
+ok "the ring over a wrapped plugin, its steps seen all the same" $?
