@@ -94,10 +94,8 @@ void nb_begin_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
 
 enum { CLAIMED = 1 }; /* no process of ours has that pid */
 
-bool nb_begin_lose(struct nb_segment *s, uint64_t comm_id)
+void nb_begin_lose(struct nb_segment *s, uint64_t comm_id)
 {
-	if (!s->shared)
-		return false;
 	for (int i = 0; i < NB_SEG_LOST; i++) {
 		struct nb_seg_lost *l = &s->mem->lost[i];
 		uint64_t none = 0;
@@ -109,15 +107,24 @@ bool nb_begin_lose(struct nb_segment *s, uint64_t comm_id)
 		__atomic_store_n(&l->comm_id, comm_id, __ATOMIC_SEQ_CST);
 		l->ns = s->mem->proc[s->proc % NB_SEG_PROCS].ns;
 		__atomic_store_n(&l->pid, (uint64_t)getpid(), __ATOMIC_SEQ_CST);
-		return true;
+		return;
 	}
-	__atomic_store_n(&s->mem->all_lost, 1, __ATOMIC_SEQ_CST);
-	return true;
+	__atomic_fetch_or(&s->mem->all_lost, comm_id == NB_SEG_UNNAMED ? 2 : 1,
+			  __ATOMIC_SEQ_CST);
+}
+
+/* The mark first: a coordinator that finds the baseline as we leave it finds
+ * the mark too, and one that found it before us cannot change it any more. */
+void nb_begin_bar(struct nb_segment *s)
+{
+	nb_begin_lose(s, NB_SEG_UNNAMED);
+	__atomic_fetch_add(&s->mem->baseline, UINT64_C(1) << 32,
+			   __ATOMIC_SEQ_CST);
 }
 
 void nb_begin_lost_is_gone(struct nb_segment *s, uint64_t comm_id)
 {
-	for (int i = 0; s->shared && i < NB_SEG_LOST; i++) {
+	for (int i = 0; i < NB_SEG_LOST; i++) {
 		struct nb_seg_lost *l = &s->mem->lost[i];
 
 		if (__atomic_load_n(&l->pid, __ATOMIC_SEQ_CST) !=
@@ -196,7 +203,9 @@ static bool stranger_lives(const struct nb_segment *s)
 
 static bool is_lost(const struct nb_seg *mem, uint64_t comm_id)
 {
-	if (__atomic_load_n(&mem->all_lost, __ATOMIC_SEQ_CST))
+	uint64_t more = __atomic_load_n(&mem->all_lost, __ATOMIC_SEQ_CST);
+
+	if (more & (comm_id == NB_SEG_UNNAMED ? 2 : 1))
 		return true;
 	for (int i = 0; i < NB_SEG_LOST; i++)
 		if (__atomic_load_n(&mem->lost[i].pid, __ATOMIC_SEQ_CST) >
@@ -205,6 +214,16 @@ static bool is_lost(const struct nb_seg *mem, uint64_t comm_id)
 			    comm_id)
 			return true;
 	return false;
+}
+
+bool nb_begin_barred(const struct nb_segment *s)
+{
+	return is_lost(s->mem, NB_SEG_UNNAMED);
+}
+
+bool nb_begin_missing(const struct nb_seg_comm *c)
+{
+	return c->has_id && c->nnodes < 2 && nb_seg_registered(c) < c->nranks;
 }
 
 enum nb_differ nb_begin_apart(const struct nb_segment *s,
@@ -319,6 +338,14 @@ void nb_begin_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 		snprintf(text, size,
 			 "one of its ranks could not register in the job "
 			 "segment");
+	else if (why == NB_DIFFER_MISSING)
+		snprintf(text, size,
+			 "%u of %u ranks had not registered before the first "
+			 "decision: their processes have no ncclbpf, "
+			 "NCCLBPF_DISABLE=1, another NCCLBPF_JOB or "
+			 "NCCLBPF_SOCKET_DIR, or could not share the job "
+			 "segment",
+			 c->nranks - nb_seg_registered(c), c->nranks);
 	else if (why == NB_DIFFER_STRANGER && s->stranger)
 		snprintf(text, size, "%s", s->why);
 	else if (why == NB_DIFFER_STRANGER)

@@ -29,11 +29,17 @@ void nb_begin_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 void nb_begin_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
 		     uint32_t b);
 
+/* A rank of @comm_id cannot be registered: its peers must know. Without the
+ * lock. */
+void nb_begin_lose(struct nb_segment *s, uint64_t comm_id);
 /*
- * A rank of @comm_id cannot be registered: its peers must know. Without the
- * lock. False: @s is this process's alone, there is nobody to tell.
+ * The same of a communicator without identity, whose ranks cannot be told what
+ * one of them does: from here until nb_begin_lost_is_gone(NB_SEG_UNNAMED) the
+ * baseline does not change, so that all of them begin with the same.
  */
-bool nb_begin_lose(struct nb_segment *s, uint64_t comm_id);
+void nb_begin_bar(struct nb_segment *s);
+/* Does such a mark stand? With the lock. */
+bool nb_begin_barred(const struct nb_segment *s);
 /* Its communicator is gone; likewise. */
 void nb_begin_lost_is_gone(struct nb_segment *s, uint64_t comm_id);
 /* The marks of processes that died. With the lock. */
@@ -46,6 +52,10 @@ void nb_begin_stranger(int fd, uint64_t ns);
  * NB_DIFFER_NOT: nothing. */
 enum nb_differ nb_begin_apart(const struct nb_segment *s,
 			      const struct nb_seg_comm *c);
+/* Before its first decision, when all of its ranks must have been told of: has
+ * one of those on this host not registered? It has no ncclbpf or another job's
+ * name, is disabled, or shares no segment. */
+bool nb_begin_missing(const struct nb_seg_comm *c);
 /* Note @why in the entry for people. */
 void nb_begin_mark(struct nb_seg_comm *c, enum nb_differ why);
 /* Can a change of policies help? */

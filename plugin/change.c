@@ -441,7 +441,8 @@ static int check_agreement(const struct nb_segment *s, bool empty,
  * change what this process began with. */
 static uint64_t generation(struct nb_runtime *rt)
 {
-	uint64_t n = __atomic_load_n(&rt->seg->mem->baseline, __ATOMIC_ACQUIRE);
+	uint32_t n = nb_seg_baseline(
+		__atomic_load_n(&rt->seg->mem->baseline, __ATOMIC_ACQUIRE));
 
 	return n ? n : rt->baseline_number;
 }
@@ -622,12 +623,48 @@ static void count(const struct nb_change *c, uint32_t *committed,
 	}
 }
 
-/* New communicators begin with it; nobody has it staged any more. */
-static void set_baseline(struct nb_seg *mem, uint32_t number)
+/*
+ * New communicators begin with it; nobody has it staged any more. False: a
+ * rank that could not wait for this commit has begun with what was there
+ * @before, and its peers must too.
+ */
+static bool set_baseline(struct nb_seg *mem, uint64_t before, uint32_t number)
 {
 	for (int i = 0; i < NB_SEG_PROCS; i++)
 		mem->proc[i].staged = 0;
-	__atomic_store_n(&mem->baseline, number, __ATOMIC_RELEASE);
+	return __atomic_compare_exchange_n(
+		&mem->baseline, &before,
+		(before & ~(uint64_t)UINT32_MAX) | number, false,
+		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/* The baseline as it is, which no rank holds fast. */
+static int check_barred(const struct nb_segment *s, uint64_t *before,
+			struct nb_err *err)
+{
+	*before = __atomic_load_n(&s->mem->baseline, __ATOMIC_SEQ_CST);
+	if (!nb_begin_barred(s))
+		return 0;
+	return nb_fail(err, NB_E_REFUSED, 0,
+		       "a rank of a communicator without identity could not "
+		       "register in time: what its peers begin with must not "
+		       "change while it lives");
+}
+
+static int fail_held_fast(uint32_t number, uint32_t committed,
+			  struct nb_err *err)
+{
+	if (!committed)
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "a rank of a communicator without identity "
+			       "could not wait for the change; nothing has "
+			       "moved");
+	return nb_fail(err, NB_E_BUSY, 0,
+		       "a rank of a communicator without identity could not "
+		       "wait for the change: communicators that live have "
+		       "moved to generation %u, those made from now on begin "
+		       "as before",
+		       number);
 }
 
 /* What the furthest rank decides in the time that deciding a fence takes, by
@@ -691,8 +728,11 @@ static int commit_all(struct nb_runtime *rt,
 		      struct nb_change *out, struct nb_err *err)
 {
 	uint32_t number, committed, aborted;
-	int rc = nb_segment_gen(rt->seg, digest, true, &number, err);
+	uint64_t before;
+	int rc = check_barred(rt->seg, &before, err);
 
+	if (!rc)
+		rc = nb_segment_gen(rt->seg, digest, true, &number, err);
 	if (rc)
 		return rc;
 	NB_STEP(NUMBERED);
@@ -708,10 +748,11 @@ static int commit_all(struct nb_runtime *rt,
 			       "moved",
 			       (unsigned long long)out->comm[0].comm_id,
 			       out->comm[0].why);
+	if (!set_baseline(rt->seg->mem, before, number))
+		return fail_held_fast(number, committed, err);
+	NB_STEP(BASELINE);
 	out->generation = number;
 	out->state = NB_CHANGE_COMMITTED;
-	set_baseline(rt->seg->mem, number);
-	NB_STEP(BASELINE);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ const char *nb_refused_text(enum nb_refused why)
 /* ---- birth and end ---- */
 
 enum {
-	LOCK_MS = 5000,
+	LOCK_MS = 5000, /* at the end, when nothing depends on it */
 	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
 	NLATEST = NB_LATEST_NONE + 1, /* and one that nobody reads */
 	BLOCK = HEAD + NB_RING * sizeof(struct nb_packed) +
@@ -140,6 +140,15 @@ static void join(struct nb_comm *c)
 	c->fence.record = &entry->record;
 }
 
+/* Peers of a communicator without identity cannot be told to leave it to NCCL:
+ * what they begin with must not change from now on. */
+static void hold_baseline(struct nb_comm *c)
+{
+	if (!c->bars)
+		nb_begin_bar(c->rt->seg);
+	c->bars = true;
+}
+
 /*
  * It could not be registered, and may begin with something else than its
  * peers: all of them leave it to NCCL. A rank alone has no peers, and those of
@@ -147,9 +156,13 @@ static void join(struct nb_comm *c)
  */
 static void lose(struct nb_comm *c)
 {
-	if (!c->init.has_id || c->init.ranks < 2 || c->init.nodes > 1 ||
-	    !nb_begin_lose(c->rt->seg, c->init.comm_id))
+	if (c->init.ranks < 2 || c->init.nodes > 1)
 		return;
+	if (!c->init.has_id) {
+		hold_baseline(c);
+		return;
+	}
+	nb_begin_lose(c->rt->seg, c->init.comm_id);
 	c->lost = true;
 	c->mismatch = true;
 }
@@ -195,6 +208,15 @@ static void add_to_list(struct nb_comm *c)
 	c->next = rt->comms;
 	rt->comms = c;
 	rt->ncomms++;
+}
+
+/* Who holds the lock stands still, maybe in the middle of a commit. Before the
+ * baseline is looked at. */
+static void go_without_lock(struct nb_comm *c, const struct nb_err *err)
+{
+	snprintf(c->why, sizeof(c->why), "%.150s", err->text);
+	if (!c->init.has_id)
+		lose(c);
 }
 
 static void tell_lost(struct nb_comm *c)
@@ -268,9 +290,10 @@ struct nb_comm *nb_comm_new(struct nb_runtime *rt,
 	c->fence.timeout_ms = (uint32_t)rt->params.num[NB_P_FENCE_TIMEOUT_MS];
 	c->fence.full_fence = !rt->seg->membarrier;
 	fill_base(c);
-	locked = !nb_segment_lock(rt->seg, LOCK_MS, &err);
+	locked = !nb_segment_lock(
+		rt->seg, (uint32_t)rt->params.num[NB_P_LOCK_TIMEOUT_MS], &err);
 	if (!locked)
-		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
+		go_without_lock(c, &err);
 	nb_runtime_lock(rt);
 	rt->tuner_abi = init->abi;
 	add_to_list(c);
@@ -311,6 +334,8 @@ void nb_comm_free(struct nb_comm *c)
 	locked = rt->seg && !nb_segment_lock(rt->seg, LOCK_MS, NULL);
 	if (c->lost && rt->seg)
 		nb_begin_lost_is_gone(rt->seg, c->init.comm_id);
+	if (c->bars && rt->seg)
+		nb_begin_lost_is_gone(rt->seg, NB_SEG_UNNAMED);
 	nb_runtime_lock(rt);
 	nb_comm_tell_mismatch(c); /* a short life may see no tick */
 	nb_chain_tell(rt);

@@ -98,7 +98,8 @@ struct nb_comm {
 	struct {
 		uint32_t number, step;
 	} ahead;
-	bool lost;		    /* the segment has no place for it */
+	bool lost; /* the segment has no place for it */
+	bool bars; /* likewise, and while it lives the baseline stays */
 	uint32_t searching;	    /* atomic: the slow path looks for a gen */
 	struct nb_packed *own_ring; /* used where the segment has none */
 	struct nb_seg_record own_record; /* where there is no entry */

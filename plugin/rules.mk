@@ -2,9 +2,9 @@
 # Unit tests of the plugin's parts link what they test.
 $(addprefix $(B)/test/unit/test_,fence fence_remote segment agree): \
 	$(addprefix $(B)/plugin/,begin.o fence.o place.o record.o segment.o)
-# This one has the protocol with its steps in place of what the plugin has.
+# These have the protocol with its steps in place of what the plugin has.
 STEPS := fence change
-$(B)/test/unit/test_fence_faults: $(STEPS:%=$(B)/test/unit/steps/%.o) \
+$(B)/test/unit/test_fence_faults $(B)/test/unit/test_stopped: $(STEPS:%=$(B)/test/unit/steps/%.o) \
 	$(filter-out $(STEPS:%=$(B)/plugin/%.o),$(call o,plugin/*.c plugin/abi/*.c))
 $(B)/test/unit/steps/%.o: plugin/%.c
 	@mkdir -p $(@D)

@@ -261,7 +261,8 @@ void nb_runtime_sync(struct nb_runtime *rt)
 
 	if (!rt->seg)
 		return;
-	n = __atomic_load_n(&rt->seg->mem->baseline, __ATOMIC_ACQUIRE);
+	n = nb_seg_baseline(
+		__atomic_load_n(&rt->seg->mem->baseline, __ATOMIC_SEQ_CST));
 	if (!n || n == rt->baseline_number || n > NB_FENCE_MAX_GEN ||
 	    !nb_segment_digest(rt->seg, (uint32_t)n, digest))
 		return;

@@ -138,8 +138,10 @@ static struct flock entry_lock(uint32_t i)
 
 /* Does the process of entry @i of the file @fd (-1: none) live? Not for our
  * own entry, whose lock is no other's. */
+enum care { QUICK, THOROUGH };
+
 static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
-			uint64_t ns)
+			uint64_t ns, enum care care)
 {
 	struct flock lock = entry_lock(i);
 	bool known;
@@ -151,7 +153,8 @@ static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
 	 * time here: who is told dead and lives would diverge */
 	if (known && (p->flags & NB_SEG_PROC_LOCKED))
 		return lock.l_type != F_UNLCK &&
-		       (!p->ns || p->ns != ns || nb_process_alive(p->pid, 0));
+		       (care == QUICK || !p->ns || p->ns != ns ||
+			nb_process_alive(p->pid, 0));
 	if (!p->ns || !ns || p->ns == ns || fd < 0)
 		return nb_process_alive(p->pid, p->start);
 	/* where locks cannot be asked for, it cannot be told dead */
@@ -227,7 +230,7 @@ static bool any_alive(int fd, const struct nb_seg_proc *proc)
 	uint64_t ns = pid_namespace();
 
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-		if (entry_alive(fd, i, &proc[i], ns))
+		if (entry_alive(fd, i, &proc[i], ns, THOROUGH))
 			return true;
 	return false;
 }
@@ -361,7 +364,7 @@ static bool ours(int fd, struct stat *st)
 }
 
 /* Hundreds of processes may start at once on a few CPUs. */
-enum { ATTACH_MS = 10000 };
+enum { ATTACH_MS = 30000 };
 
 /*
  * One try on the existing file: 1 mapped and locked, 0 it was replaced in
@@ -510,6 +513,18 @@ static void unmap(struct nb_segment *s)
 	s->fd = s->dirfd = -1;
 }
 
+static void reap(struct nb_segment *s, enum care care);
+
+/* In place of one that died, where there is no other. */
+static bool register_first(struct nb_segment *s, uint32_t flags)
+{
+	reap(s, QUICK);
+	if (register_self(s, flags))
+		return true;
+	reap(s, THOROUGH);
+	return register_self(s, flags);
+}
+
 int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		      uint32_t flags, bool membarrier, struct nb_err *err)
 {
@@ -533,8 +548,7 @@ int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		snprintf(s->why, sizeof(s->why),
 			 "there is no directory for it");
 	else if (open_shared(s, dirfd, name)) {
-		nb_segment_reap(s);
-		if (!register_self(s, flags)) {
+		if (!register_first(s, flags)) {
 			snprintf(s->why, sizeof(s->why),
 				 "%s has no room for another process (%d are "
 				 "registered)",
@@ -621,14 +635,16 @@ static void free_if_left(struct nb_seg_comm *comm)
 	store32(&comm->in_use, 0);
 }
 
-void nb_segment_reap(struct nb_segment *s)
+/* QUICK: a few that died may be left for the next commit. */
+static void reap(struct nb_segment *s, enum care care)
 {
 	uint64_t ns = pid_namespace();
 
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
 		struct nb_seg_proc *p = &s->mem->proc[i];
 
-		if (!p->pid || i == s->proc || entry_alive(s->fd, i, p, ns))
+		if (!p->pid || i == s->proc ||
+		    entry_alive(s->fd, i, p, ns, care))
 			continue;
 		free_slots_of(s, i);
 		memset(p, 0, sizeof(*p));
@@ -639,6 +655,11 @@ void nb_segment_reap(struct nb_segment *s)
 	nb_begin_reap(s);
 }
 
+void nb_segment_reap(struct nb_segment *s)
+{
+	reap(s, THOROUGH);
+}
+
 uint32_t nb_segment_procs(const struct nb_segment *s)
 {
 	uint64_t ns = pid_namespace();
@@ -646,7 +667,7 @@ uint32_t nb_segment_procs(const struct nb_segment *s)
 
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
 		n += i == s->proc ||
-		     entry_alive(s->fd, i, &s->mem->proc[i], ns);
+		     entry_alive(s->fd, i, &s->mem->proc[i], ns, THOROUGH);
 	return n;
 }
 
@@ -698,7 +719,8 @@ static bool wanted(const struct nb_seg *mem, uint64_t number)
 {
 	if (!number)
 		return false;
-	if (__atomic_load_n(&mem->baseline, __ATOMIC_ACQUIRE) == number)
+	if (nb_seg_baseline(__atomic_load_n(&mem->baseline,
+					    __ATOMIC_ACQUIRE)) == number)
 		return true;
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = &mem->comm[i];

@@ -125,6 +125,8 @@ static void begin(struct nb_comm *c)
 	if (!c->seg)
 		return;
 	why = nb_begin_apart(c->rt->seg, c->seg);
+	if (why == NB_DIFFER_NOT && nb_begin_missing(c->seg))
+		why = NB_DIFFER_MISSING;
 	c->fence.begins = true;
 	c->fence.first = why == NB_DIFFER_NOT ? c->fence.number : 0;
 	if (why != NB_DIFFER_NOT &&

@@ -18,7 +18,7 @@
  * nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 3,
+	NB_SEG_VERSION = 4,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -27,6 +27,8 @@ enum {
 	NB_SEG_LOST = 16, /* ranks that could not register */
 	NB_RING = 1024	  /* decisions kept of a rank */
 };
+
+#define NB_SEG_UNNAMED UINT64_MAX
 
 #define NB_SEG_MAGIC UINT64_C(0x3167657366706263) /* "cbpfseg1" */
 
@@ -96,6 +98,7 @@ enum nb_differ {
 	NB_DIFFER_POLICIES,
 	NB_DIFFER_LOST,	    /* one could not register */
 	NB_DIFFER_STRANGER, /* a process has another version of the segment */
+	NB_DIFFER_MISSING,  /* not all had come when the first decided */
 	NB_DIFFER_SETTING   /* and an nb_setting more */
 };
 
@@ -118,16 +121,18 @@ struct nb_seg_comm {
 
 /* A rank that could not register; no lock. */
 struct nb_seg_lost {
-	uint64_t pid; /* atomic; 0: free, 1: being filled */
-	uint64_t comm_id;
-	uint64_t ns; /* as in nb_seg_proc */
+	uint64_t pid;	  /* atomic; 0: free, 1: being filled */
+	uint64_t comm_id; /* NB_SEG_UNNAMED: NCCL gives none */
+	uint64_t ns;	  /* as in nb_seg_proc */
 };
 
 struct nb_seg {
 	uint64_t magic;
 	uint32_t version, size;
 	uint64_t next_gen; /* under the lock */
-	uint64_t baseline; /* atomic: number of the last committed */
+	/* atomic: number of the last committed, and above bit 32 how often
+	 * ranks without a place here have begun with it (nb_seg_baseline) */
+	uint64_t baseline;
 	/* atomic; the same place in all versions: a process that uses another
 	 * one, and so shares nothing with the others, is in this job */
 	uint64_t stranger;
@@ -142,7 +147,8 @@ struct nb_seg {
 	 * was never used. Under the lock. */
 	uint32_t ring_owner[NB_SEG_RINGS];
 	struct nb_seg_lost lost[NB_SEG_LOST];
-	uint64_t all_lost; /* atomic: there were more of them */
+	/* atomic: there were more of them; 1: with an identity, 2: without */
+	uint64_t all_lost;
 };
 
 /*
@@ -154,6 +160,11 @@ struct nb_seg {
 	((sizeof(struct nb_seg) + NB_SEG_PAGE - 1) / NB_SEG_PAGE * NB_SEG_PAGE)
 #define NB_SEG_RING_SIZE (NB_RING * sizeof(struct nb_packed))
 #define NB_SEG_SPAN (NB_SEG_RINGS_AT + NB_SEG_RINGS * NB_SEG_RING_SIZE)
+
+static inline uint32_t nb_seg_baseline(uint64_t word)
+{
+	return (uint32_t)word;
+}
 
 /* ---- the record's word (plugin/fence.h says what it means) ---- */
 

@@ -59,6 +59,11 @@ static int start(struct host_plugin *p, struct host_comm *c, int abi,
 				 .algos = abi == 2 ? 6 : HOST_ALGOS };
 	NEED(!host_init(c, quiet));
 	NEED(c->ctx != NULL);
+	for (size_t i = 1; i < ranks; i++) { /* its peers, which only exist */
+		struct host_comm peer = *c;
+
+		NEED(!host_init(&peer, quiet));
+	}
 	return 0;
 }
 

@@ -34,6 +34,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -395,6 +396,16 @@ static int work(int first, int count)
 	return meet->failed;
 }
 
+/* Leave so many descriptors to be opened. */
+static void spare_files(int n)
+{
+	int next = dup(0);
+	struct rlimit most = { (rlim_t)(next + n), (rlim_t)(next + n) };
+
+	close(next);
+	setrlimit(RLIMIT_NOFILE, &most);
+}
+
 static void set_environment(int rank)
 {
 	char text[16];
@@ -404,7 +415,11 @@ static void set_environment(int rank)
 	for (int i = 0; i < opt.nrank_env; i++) {
 		char *end;
 
-		if (strtol(opt.rank_env[i], &end, 10) == rank && *end == ':')
+		if (strtol(opt.rank_env[i], &end, 10) != rank || *end != ':')
+			continue;
+		if (!strncmp(end + 1, "SPARE_FILES=", 12))
+			spare_files(atoi(end + 13));
+		else
 			putenv(end + 1);
 	}
 }
@@ -567,7 +582,9 @@ static void usage(FILE *f)
 	      "  --no-nvls        NCCL offers no NVLS\n"
 	      "  --events         profiler events as well\n"
 	      "  --hang           ranks that differ stand still until SIGTERM\n"
-	      "  --rank-env R:NAME=VALUE   environment of one rank\n",
+	      "  --rank-env R:NAME=VALUE   environment of one rank; "
+	      "SPARE_FILES=N\n"
+	      "                   leaves it so many descriptors\n",
 	      f);
 }
 

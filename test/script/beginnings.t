@@ -72,6 +72,31 @@ differs "NCCLBPF_FENCE_MARGIN" "$(pair NCCLBPF_FENCE_MARGIN 4096 7)" \
 differs "NCCLBPF_FENCE_TIMEOUT_MS" "$(pair NCCLBPF_FENCE_TIMEOUT_MS 2000 50)" \
 	--rank-env 2:NCCLBPF_FENCE_TIMEOUT_MS=50
 
+differs "a policy that cannot be loaded" "$(pair policies 'only_tree ([0-9a-f]*)' none)" \
+	--rank-env "2:NCCLBPF_POLICY=$dir/nosuch.policy"
+
+# A rank that the others do not find: no ncclbpf, or not theirs.
+missing() { # times said, what, options
+	times=$1 what=$2
+	shift 2
+	run "job$n" --rank-env "$@"
+	is $? "$what on one rank: all four take the same choice"
+	found "$times" 'its ranks began with different settings ([13] of 4 ranks had not registered'
+	is $? "$what: each of $times says that ranks are missing"
+}
+missing 3 "NCCLBPF_DISABLE=1" 2:NCCLBPF_DISABLE=1
+missing 3 "NCCLBPF_DISABLE=1 (the first)" 0:NCCLBPF_DISABLE=1
+missing 4 "another NCCLBPF_JOB" 2:NCCLBPF_JOB=another
+mkdir -m 700 "$dir/other"
+missing 4 "another NCCLBPF_SOCKET_DIR" "2:NCCLBPF_SOCKET_DIR=$dir/other"
+# one is enough for the library, the directory stays open
+missing 4 "no descriptor for the segment" 2:SPARE_FILES=1
+missing 4 "no descriptor for the segment's own" 2:SPARE_FILES=2
+NCCLBPF_DISABLE=1 run disabled
+is $? "NCCLBPF_DISABLE=1 on all ranks"
+[ ! -e "$dir/disabled.seg" ]
+is $? "leaves nothing behind"
+
 # Another version of ncclbpf, by its name alone.
 have=$(timeout 20 "$sh" --version | sed -n 's/.* \([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p' | head -1)
 last=${have##*.}

@@ -19,8 +19,13 @@ is() { # status, name
 start() { # options of the stand-in
 	timeout 100 "$B/test/host/standin" --procs --min 4M --max 32M "$@" >"$dir/log" 2>&1 &
 	job=$!
-	for i in $(seq 1200); do
-		[ "$(ls "$dir" | grep -c 'sock$')" -ge 4 ] && break
+	for i in $(seq 1200); do # those of the dead may still be there
+		up=0
+		for s in "$dir"/*.sock; do
+			s=${s%.sock}
+			kill -0 "${s##*.}" 2>/dev/null && up=$((up + 1))
+		done
+		[ $up -ge 4 ] && break
 		sleep 0.05
 	done
 	timeout 20 "$sh" policy load "$B/policies/size_aware.policy" >>"$dir/log" 2>&1

@@ -4,12 +4,15 @@
 // arguments, and changes while ranks decide.
 #include "test/unit/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -336,6 +339,23 @@ START_TEST(each_reason_has_a_word)
 	}
 }
 END_TEST
+
+/* ---- memory that is not to be had ---- */
+
+static bool no_memory; /* for the next context */
+
+void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off);
+void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off);
+
+void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
+{
+	if (no_memory && fd < 0) {
+		no_memory = false;
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return __real_mmap(at, n, prot, flags, fd, off);
+}
 
 /* ---- a process with a policy ---- */
 
@@ -827,17 +847,24 @@ START_TEST(ranks_elsewhere_refuse_a_change)
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_err err = { 0 };
 	const char *name = "ring";
-	struct got before = ask(c, 4, 1024);
+	float t[21];
 
+	table(t);
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
 	ck_assert_int_eq(nb_change_stage_use(rt(), &name, 1, digest, &err), 0);
 	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
 	ck_assert_ptr_nonnull(strstr(err.text, "2 of 4 ranks"));
 	ck_assert_ptr_nonnull(strstr(err.text, "0abc"));
-	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
 	ck_assert_int_eq(nb_change_abort(rt(), digest, &err), 0);
 	ck_assert_int_eq(nb_change_abort(rt(), digest, &err), NB_E_NOENT);
 	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
+	/* once it has decided without them they do not come any more */
+	ck_assert_int_eq(ask(c, 4, 1024).index, pick(t, 21, 3.6e9f));
+	use("ring");
+	ck_assert_int_eq(last.comm[0].state, NB_CHANGE_UNCHANGEABLE);
+	ck_assert_ptr_nonnull(strstr(last.comm[0].why, "2 of 4 ranks"));
+	ck_assert_int_eq(ask(c, 4, 1024).index, pick(t, 21, 3.6e9f));
+	ck_assert_int_eq(ask(d, 4, 1024).index, pick(t, 21, 3.6e9f));
 	nb_comm_free(c);
 	nb_comm_free(d);
 }
@@ -1540,6 +1567,61 @@ START_TEST(rank_without_a_place_makes_its_peers_use_no_policy)
 }
 END_TEST
 
+/* One that is not there at all is missed by the others. */
+START_TEST(rank_without_memory_makes_its_peers_use_no_policy)
+{
+	struct nb_comm *a;
+	float t[21];
+
+	begin_with(MADE_CHOOSE(1, 2));
+	table(t);
+	a = rank_of(5, 2);
+	no_memory = true;
+	ck_assert_ptr_null(rank_of(5, 2));
+	ck_assert(!no_memory);
+	ck_assert_int_eq(ask(NULL, 4, 1024).index, pick(t, 21, 3.6e9f));
+	ck_assert_int_eq(ask(a, 4, 1024).index, pick(t, 21, 3.6e9f));
+	ck_assert_uint_eq(refused(NB_REFUSED_MISMATCH), 1);
+	nb_runtime_tick(rt());
+	ck_assert_ptr_nonnull(strstr(lines, "no memory for a communicator"));
+	ck_assert_ptr_nonnull(strstr(lines, "1 of 2 ranks had not registered"));
+	nb_comm_free(a);
+}
+END_TEST
+
+/* The first process finds no room for the file, the second does. */
+START_TEST(process_without_room_for_the_segment_decides_as_its_peers)
+{
+	const struct rlimit small = { 4096, 4096 };
+	int go[2], ready[2], status;
+	struct nb_comm *c;
+	float t[21];
+	char ch;
+	pid_t pid;
+
+	begin_with(MADE_CHOOSE(1, 2));
+	table(t);
+	ck_assert_int_eq(pipe(go) | pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		setrlimit(RLIMIT_FSIZE, &small);
+		c = rank_of(5, 2);
+		if (rt()->seg->shared || write(ready[1], "x", 1) != 1 ||
+		    read(go[0], &ch, 1) != 1)
+			_exit(1);
+		_exit(ask(c, 4, 1024).index == pick(t, 21, 3.6e9f) ? 0 : 2);
+	}
+	ck_assert_int_eq(read(ready[0], &ch, 1), 1);
+	c = rank_of(5, 2);
+	ck_assert(rt()->seg->shared);
+	ck_assert_int_eq(write(go[1], "x", 1), 1);
+	ck_assert_int_eq(ask(c, 4, 1024).index, pick(t, 21, 3.6e9f));
+	waitpid(pid, &status, 0);
+	ck_assert_int_eq(status, 0);
+	nb_comm_free(c);
+}
+END_TEST
+
 START_TEST(process_without_a_socket_says_so)
 {
 	char path[128];
@@ -1613,6 +1695,9 @@ UNIT_MAIN(
 		       nothing_is_missing_before_a_fence_or_without_a_policy);
 	tcase_add_test(tc, new_communicators_begin_with_the_last_change);
 	tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
+	tcase_add_test(tc, rank_without_memory_makes_its_peers_use_no_policy);
+	tcase_add_test(
+		tc, process_without_room_for_the_segment_decides_as_its_peers);
 	tcase_add_test(tc, communicators_without_identity_keep_what_they_have);
 	tcase_add_test(tc, change_waits_for_a_communicator_that_is_being_made);
 	tcase_add_test(
