@@ -411,6 +411,38 @@ static int do_hold(lua_State *L)
 	return 0;
 }
 
+/*
+ * held(f, ...) -> as pcall, and from its end on held: a Ctrl-C that it raised
+ * would be raised anew by whatever comes next
+ */
+static int do_held(lua_State *L)
+{
+	int rc = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+
+	nb_lua_held = nb_lua_held + 1;
+	lua_pushboolean(L, rc == LUA_OK);
+	lua_insert(L, 1);
+	return lua_gettop(L);
+}
+
+/* settled(f, ...) -> was there a Ctrl-C, then as pcall: it has done what it was
+ * for, and is taken back */
+static int do_settled(lua_State *L)
+{
+	int rc = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+	bool stopped = nb_lua_stopped();
+
+	if (stopped) {
+		lua_sethook(L, NULL, 0, 0);
+		nb_lua_stop = 0;
+	}
+	lua_pushboolean(L, rc == LUA_OK);
+	lua_insert(L, 1);
+	lua_pushboolean(L, stopped);
+	lua_insert(L, 1);
+	return lua_gettop(L);
+}
+
 static int with_trace(lua_State *L)
 {
 	if (lua_type(L, 1) == LUA_TSTRING)
@@ -461,7 +493,8 @@ void nb_lua_open_sys(lua_State *L)
 		{ "sleep", do_sleep },	   { "isatty", do_isatty },
 		{ "winsize", do_winsize }, { "width", do_width },
 		{ "sha256", do_sha256 },   { "hold", do_hold },
-		{ "guard", do_guard },	   { NULL, NULL }
+		{ "guard", do_guard },	   { "held", do_held },
+		{ "settled", do_settled }, { NULL, NULL }
 	};
 
 	luaL_setfuncs(L, fns, 0);

@@ -358,6 +358,12 @@ uint64_t nb_comm_decisions(const struct nb_comm *c)
 	return __atomic_load_n(&c->fence.seq, __ATOMIC_RELAXED);
 }
 
+const uint64_t *nb_comm_announced(const struct nb_comm *c)
+{
+	return c && c->fence.slot != &c->own_slot ? &c->fence.slot->announced
+						  : NULL;
+}
+
 uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why)
 {
 	return __atomic_load_n(&c->refused[why], __ATOMIC_RELAXED);

@@ -49,6 +49,10 @@ static nb_handler_fn *const handlers[] = {
 	[NB_CMD_TELEMETRY] = nb_cmd_telemetry,
 	[NB_CMD_STATS] = nb_cmd_stats,
 	[NB_CMD_SAMPLE_TAIL] = nb_cmd_sample_tail,
+	[NB_CMD_TRACE_START] = nb_cmd_trace_start,
+	[NB_CMD_TRACE_STOP] = nb_cmd_trace_stop,
+	[NB_CMD_TRACE_STATUS] = nb_cmd_trace_status,
+	[NB_CMD_TRACE_READ] = nb_cmd_trace_read,
 	[NB_CMD_TRACE_TAIL] = nb_cmd_trace_tail,
 };
 

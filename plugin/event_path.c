@@ -7,6 +7,7 @@
 #include "plugin/clock.h"
 #include "plugin/event_progs.h"
 #include "plugin/events.h"
+#include "plugin/spans.h"
 
 #include <string.h>
 
@@ -156,6 +157,8 @@ static void sample(struct nb_pcomm *pc, const struct nb_op_slot *s, bool whole)
 		nb_tel_add(&pc->tel, &o);
 	if (GET(nb_prof.hooks))
 		nb_run_sample(&o, what >> W_P2P & 1);
+	if (nb_spans_wanted())
+		nb_span_task(pc, s, &o, number_of(GET(s->word)));
 }
 
 /* Is there nothing more to come? */
@@ -240,6 +243,14 @@ static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
 	return d->bytes;
 }
 
+/* Decisions that the tuner has made for it, where that is known. */
+static uint64_t decided(const struct nb_pcomm *pc)
+{
+	const uint64_t *count = GET(pc->decided);
+
+	return count ? __atomic_load_n(count, __ATOMIC_RELAXED) : 0;
+}
+
 static uint64_t start_coll(struct nb_pcomm *pc, const struct nb_descr *d)
 {
 	uint64_t n = __atomic_add_fetch(&pc->next_coll, 1, __ATOMIC_RELAXED) &
@@ -263,6 +274,8 @@ static uint64_t start_coll(struct nb_pcomm *pc, const struct nb_descr *d)
 	SET(s->cpu_last, 0);
 	SET(s->proxy_first, UINT64_MAX);
 	SET(s->proxy_last, 0);
+	SET(s->parent, d->parent);
+	SET(s->decided, nb_spans_wanted() ? decided(pc) : 0);
 	SET(s->seq, d->seq);
 	SET(s->bytes, whole_bytes(pc, d));
 	SET(s->peer, (uint64_t)(uint32_t)d->peer);
@@ -389,6 +402,12 @@ static struct nb_child_slot *take_child(struct nb_pcomm *pc, uint64_t n,
 	return move(&c->word, &word, n << AT_NUMBER | BUSY) ? c : NULL;
 }
 
+static bool is_api(uint32_t event)
+{
+	return event == NB_EVENT_GROUP_API || event == NB_EVENT_COLL_API ||
+	       event == NB_EVENT_P2P_API || event == NB_EVENT_KERNEL_LAUNCH;
+}
+
 /* Does the parent live here, and take one more? */
 static inline bool find_parent(const struct nb_descr *d, uint64_t *parent,
 			       bool *held)
@@ -404,7 +423,7 @@ static inline bool find_parent(const struct nb_descr *d, uint64_t *parent,
 		nb_events_lose(NB_LOST_FOREIGN);
 		return true; /* an event of its own */
 	}
-	if (d->event == NB_EVENT_PROXY_STEP) {
+	if (d->event == NB_EVENT_PROXY_STEP || is_api(d->event)) {
 		*parent = d->parent;
 		return true;
 	}
@@ -448,13 +467,14 @@ static uint64_t start_child(struct nb_pcomm *pc, const struct nb_descr *d)
 		SET(c->wait, 0);
 		for (int i = 0; i < 4; i++)
 			SET(c->waits[i], 0);
-		SET(c->bytes, 0);
 	}
+	SET(c->bytes, d->bytes);
 	SET(c->peer, (uint64_t)(uint32_t)d->peer);
 	SET(c->what, (uint64_t)d->event | (uint64_t)d->channel << C_CHANNEL |
 			     (uint64_t)(d->send != 0) << C_SEND |
 			     (uint64_t)d->has_timer << C_TIMER |
 			     (uint64_t)held << C_HELD |
+			     (uint64_t)(d->func & 255) << C_FUNC |
 			     (uint64_t)(uint32_t)d->step << C_STEP);
 	__atomic_store_n(&c->word, n << AT_NUMBER | OPEN, __ATOMIC_RELEASE);
 	return handle(pc, d->event, n);
@@ -541,15 +561,20 @@ static void stop_child(uint64_t h)
 	}
 	word = n << AT_NUMBER | OPEN;
 	if (!move(&c->word, &word, n << AT_NUMBER | BUSY)) {
-		nb_events_lose(NB_LOST_STALE);
+		/* NCCL stops its last API call again and again (2.12) */
+		if (!is_api(kind_of(h)))
+			nb_events_lose(NB_LOST_STALE);
 		return;
 	}
 	/* where the GPU has told both, reading a clock would be half the cost
 	 */
-	now = GET(c->timer_stop) && !GET(nb_prof.hooks) ? GET(c->start)
-							: nb_clock_ns();
+	now = GET(c->timer_stop) && !GET(nb_prof.hooks) && !nb_spans_wanted()
+		      ? GET(c->start)
+		      : nb_clock_ns();
 	if (GET(nb_prof.hooks))
 		run_programs(pc, c, now);
+	if (nb_spans_wanted())
+		nb_span_child(pc, c, n, now);
 	end_child(GET(c->parent), c, now);
 	__atomic_store_n(&c->word, n << AT_NUMBER | DONE, __ATOMIC_RELEASE);
 }
@@ -594,6 +619,10 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 	case NB_EVENT_PROXY_STEP:
 	case NB_EVENT_KERNEL_CH:
 	case NB_EVENT_GROUP:
+	case NB_EVENT_GROUP_API:
+	case NB_EVENT_COLL_API:
+	case NB_EVENT_P2P_API:
+	case NB_EVENT_KERNEL_LAUNCH:
 		return start_child(pc, d);
 	}
 	return handle(pc, d->event, 0);
@@ -614,6 +643,10 @@ void nb_events_stop(void *eh)
 	case NB_EVENT_PROXY_STEP:
 	case NB_EVENT_KERNEL_CH:
 	case NB_EVENT_GROUP:
+	case NB_EVENT_GROUP_API:
+	case NB_EVENT_COLL_API:
+	case NB_EVENT_P2P_API:
+	case NB_EVENT_KERNEL_LAUNCH:
 		stop_child(h);
 		return;
 	}

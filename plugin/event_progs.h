@@ -59,6 +59,7 @@ enum {
 	C_SEND = 16,
 	C_TIMER = 17,
 	C_HELD = 18,
+	C_FUNC = 24, /* of an API call */
 	C_STEP = 32
 };
 

@@ -13,6 +13,7 @@
 #include "plugin/clock.h"
 #include "plugin/event_progs.h"
 #include "plugin/runtime.h"
+#include "plugin/spans.h"
 
 #define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
 #define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
@@ -77,7 +78,7 @@ static uint32_t wanted(void)
 		need |= NB_EVENT_BIT(KERNEL_CH);
 	if (tel & NB_TEL_PROXY)
 		need |= NB_EVENT_BIT(PROXY_OP);
-	return need;
+	return need | nb_spans_needs(nb_spans_wanted());
 }
 
 static bool living(const struct nb_pcomm *pc)
@@ -173,6 +174,7 @@ static void set_up(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 			SET(pc->tel.row[i].key, 0);
 	SET(pc->events, 0);
 	SET(pc->comm_id, init->has_id ? init->comm_id : 0);
+	SET(pc->decided, NULL);
 	SET(pc->rank, init->rank);
 	SET(pc->ranks, init->ranks);
 	SET(pc->nodes, init->nodes);
@@ -266,6 +268,14 @@ void nb_events_tell_size(uint32_t ranks, uint32_t nodes)
 	SET(last->nodes, (int32_t)(nodes < INT32_MAX ? nodes : INT32_MAX));
 }
 
+void nb_events_tell_tuner(uint64_t comm_id, const uint64_t *count)
+{
+	/* v1 to v4 of either interface have no identity: the thread must do */
+	if (last &&
+	    (!comm_id || !GET(last->comm_id) || comm_id == GET(last->comm_id)))
+		SET(last->decided, count);
+}
+
 void nb_events_each(nb_pcomm_fn *fn, void *arg)
 {
 	pthread_mutex_lock(&lock);
@@ -301,6 +311,7 @@ void nb_events_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	nb_event_progs_forked();
+	nb_spans_forked();
 	if (GET(nb_prof.nonce))
 		make_nonce();
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
@@ -317,6 +328,7 @@ void nb_events_end(void)
 			return;
 	}
 	nb_event_progs_end();
+	nb_spans_end();
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
 

@@ -87,7 +87,9 @@ struct nb_op_slot {
 	uint64_t seq, bytes;
 	uint64_t what; /* see nb_what_* in event_path.c */
 	uint64_t peer;
-	uint64_t pad[3];
+	uint64_t parent;  /* handle of the API call */
+	uint64_t decided; /* the tuner's decisions when it began */
+	uint64_t pad;
 };
 
 /* A proxy operation or step, a channel's kernel, a group. */
@@ -114,6 +116,7 @@ struct nb_pcomm {
 	uint64_t pad1[6];
 	uint32_t index, abi;
 	uint64_t comm_id;	    /* atomic: v1 to v3 learn it later */
+	const uint64_t *decided; /* atomic: the tuner's decisions; or NULL */
 	int32_t rank, ranks, nodes; /* atomic */
 	char name[64];
 	int *mask;
@@ -188,6 +191,9 @@ void nb_events_end(void);
 bool nb_events_last_rank(uint64_t *comm_id, int32_t *rank);
 /* The tuner knows what v1 to v3 of the profiler are not told. */
 void nb_events_tell_size(uint32_t ranks, uint32_t nodes);
+/* @count: atomic, how many decisions the tuner has made for it; never goes
+ * away. NULL: not known. */
+void nb_events_tell_tuner(uint64_t comm_id, const uint64_t *count);
 
 /* ---- event_path.c and events.c share ---- */
 struct nb_prof {
@@ -195,6 +201,7 @@ struct nb_prof {
 	struct nb_gen *gen; /* atomic; whose programs run, or NULL */
 	uint32_t need;	    /* atomic: bits of events wanted */
 	uint32_t telemetry; /* atomic: NB_TEL_* */
+	uint32_t traced;    /* atomic: bits of events written down */
 	uint32_t abi;
 	pid_t pid;
 	uint64_t nonce; /* of handles, in place; 0: not made yet */

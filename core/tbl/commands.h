@@ -48,6 +48,10 @@ CMD(DECISION_TAIL,  "decision tail",   "[COUNT] [follow=yes] [comm=ID]",        
 CMD(TELEMETRY,      "telemetry",       "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, CONTROL, "measure every collective from now on, or no more; gpu=yes: with the kernels' own times, which costs each some latency")
 CMD(STATS,          "stats",           "[comm=ID] [limit=N] [after=N]",           0, 0, OBSERVE, "what telemetry has measured: by collective, size, algorithm and protocol")
 CMD(SAMPLE_TAIL,    "sample tail",     "[COUNT] [comm=ID]",                       0, 1, OBSERVE, "how long the last collectives of each communicator took")
+CMD(TRACE_START,    "trace start",     "[events=LIST] [follow=yes]",              0, 0, CONTROL, "write events down in the process's ring from now on; follow=yes: and send them, for as long as the stream lasts")
+CMD(TRACE_STOP,     "trace stop",      "",                                        0, 0, CONTROL, "write no more events down; what is in the ring stays")
+CMD(TRACE_STATUS,   "trace status",    "",                                        0, 0, OBSERVE, "which events are written down, how many were, how many were left out")
+CMD(TRACE_READ,     "trace read",      "[after=N]",                               0, 0, OBSERVE, "the events in the ring, oldest first")
 CMD(TRACE_TAIL,     "trace tail",      "[COUNT] [follow=yes]",                    0, 1, OBSERVE, "what policies printed with bpf_trace_printk")
 
 #undef CMD

@@ -68,6 +68,12 @@ PROF_FIELD(PROXY_OP,   is_send,    44,  44,  44,  44,  44,  44)
 PROF_FIELD(PROXY_STEP, step,       24,  24,  24,  24,  24,  24)
 PROF_FIELD(KERNEL_CH,  channel,    -1,  -1,  24,  24,  24,  24)
 PROF_FIELD(KERNEL_CH,  timer,      -1,  -1,  -1,  32,  32,  32)
+PROF_FIELD(COLL_API,   func,       -1,  -1,  -1,  -1,  24,  24)
+PROF_FIELD(COLL_API,   count,      -1,  -1,  -1,  -1,  32,  32)
+PROF_FIELD(COLL_API,   datatype,   -1,  -1,  -1,  -1,  40,  40)
+PROF_FIELD(P2P_API,    func,       -1,  -1,  -1,  -1,  24,  24)
+PROF_FIELD(P2P_API,    count,      -1,  -1,  -1,  -1,  32,  32)
+PROF_FIELD(P2P_API,    datatype,   -1,  -1,  -1,  -1,  40,  40)
 #undef PROF_FIELD
 #endif
 #ifdef PROF_FUNC

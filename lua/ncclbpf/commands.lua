@@ -11,11 +11,12 @@ local mapset = require "ncclbpf.mapset"
 local mappop = require "ncclbpf.mappop"
 local policy = require "ncclbpf.policy"
 local stats = require "ncclbpf.stats"
+local trace = require "ncclbpf.trace"
 
 local M = {}
 
 -- Parts of a conversation or of a change that people do not type.
-M.hidden = { hello = true, cancel = true }
+M.hidden = { hello = true, cancel = true, ["trace read"] = true }
 
 local own = {
 	{ "list", "", 0, 0, "observe", "processes that can be attached to, and those with NCCL that cannot, with the reason", general.cmd_list },
@@ -51,6 +52,9 @@ local own = {
 	{ "check agreement", "[comm=ID] [segment=FILE]", 0, 0, "observe", "do the ranks decide alike; of a job that hung or died: from its segment file", check.cmd_agreement, files = true },
 	{ "explain", "COLLECTIVE SIZE [comm=ID]", 2, 2, "observe", "what would be decided for a collective and why", comm.cmd_explain, names = "collectives" },
 	{ "decision tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "the last decisions; follow=yes: and those to come, until Ctrl-C or count=N", comm.cmd_decisions },
+	{ "trace start", "[FILE] [format=chrome|ndjson] [size=SIZE] [seconds=S] [events=LIST]", 0, 1, "control", "write down what NCCL's profiler tells; with FILE: into it, until Ctrl-C, seconds= or size= (256M); without: into the processes' rings, until trace stop", trace.cmd_start, files = true },
+	{ "trace stop", "[FILE] [format=chrome|ndjson] [size=SIZE]", 0, 1, "control", "end what trace start began; FILE: write what is in the rings there", trace.cmd_stop, files = true },
+	{ "trace status", "", 0, 0, "observe", "which events are written down, how many were, how many were left out", trace.cmd_status },
 	{ "trace tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "what policies printed; follow=yes: and what they will", comm.cmd_trace },
 	{ "telemetry", "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, "control", "measure every collective from now on, or no more; gpu=no, proxy=no: without the kernels', the network's times", stats.cmd_telemetry },
 	{ "stats", "[COLLECTIVE] [comm=ID] [count=N]", 0, 1, "observe", "what telemetry has measured, by collective, size, algorithm and protocol; -w: again every second", stats.cmd_stats, names = "collectives" },

@@ -466,8 +466,19 @@ end
 
 -- Send @line to all and call each(data, member) for every line of the
 -- streams, until each() returns true or all have ended. -> true | nil, err
-function Group:follow(line, each)
+-- opts.till: on the clock of core.mono, the end; opts.gone(member, err): one
+-- went away, and the others go on.
+function Group:follow(line, each, opts)
+	opts = opts or {}
 	local open, stop, failure = 0, false, nil
+	local function went(m, err)
+		if opts.gone then
+			open = open - 1
+			opts.gone(m, err)
+		else
+			failure = failure or err
+		end
+	end
 	local members = {}
 	for _, m in ipairs(self:living()) do
 		local id = self.next_id
@@ -495,7 +506,7 @@ function Group:follow(line, each)
 			for _, x in ipairs(members) do
 				if x.m.conn and x.m.streams[x.id] then
 					local _, err = take(x.m, -1)
-					if err then failure = failure or err end
+					if err then went(x.m, err) end
 					if x.m.conn then
 						conns[#conns + 1] = x.m.conn
 						of[#conns] = x.m
@@ -503,16 +514,18 @@ function Group:follow(line, each)
 				end
 			end
 			if stop or failure or #conns == 0 then return end
-			for _, k in ipairs(core.poll(conns, -1)) do
+			local left = opts.till and opts.till - core.mono()
+			if left and left <= 0 then return end
+			for _, k in ipairs(core.poll(conns, left or -1)) do
 				if not of[k].conn:fill() then
 					take(of[k], -1)
-					failure = lose(of[k], gone_error(of[k]))
+					went(of[k], lose(of[k], gone_error(of[k])))
 				end
 			end
 		end
 	end
-	local ok, err = pcall(pump)
-	core.hold(true)
+	-- held from the moment something raises: a Ctrl-C raises again and again
+	local ok, err = core.held(pump)
 	for _, x in ipairs(members) do
 		if x.m.conn and x.m.streams[x.id] then
 			self:ask("cancel " .. x.id, { members = { x.m } })

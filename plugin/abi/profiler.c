@@ -142,6 +142,15 @@ INLINE void read_p2p(struct nb_descr *to, const char *d, int v)
 	to->peer = read_i32(d, offset_P2P_peer[v]);
 }
 
+/* Calls of the API: v5 and later. */
+INLINE void read_api(struct nb_descr *to, const char *d, const int16_t *func,
+		     const int16_t *count, const int16_t *type, int v)
+{
+	to->func = WORD(funcs, d, v, func);
+	to->datatype = WORD(types, d, v, type);
+	to->bytes = bytes_of(read_u64(d, count[v]), to->datatype);
+}
+
 /* @v is a constant wherever this is inlined. */
 INLINE void read_descr(struct nb_descr *to, const char *d, int v)
 {
@@ -162,6 +171,18 @@ INLINE void read_descr(struct nb_descr *to, const char *d, int v)
 		break;
 	case NB_EVENT_PROXY_STEP:
 		to->step = read_i32(d, offset_PROXY_STEP_step[v]);
+		break;
+	case NB_EVENT_COLL_API:
+		read_api(to, d, offset_COLL_API_func, offset_COLL_API_count,
+			 offset_COLL_API_datatype, v);
+		break;
+	case NB_EVENT_P2P_API:
+		read_api(to, d, offset_P2P_API_func, offset_P2P_API_count,
+			 offset_P2P_API_datatype, v);
+		break;
+	case NB_EVENT_GROUP_API:
+	case NB_EVENT_KERNEL_LAUNCH:
+		to->func = NB_WORD_NONE;
 		break;
 	case NB_EVENT_KERNEL_CH:
 		to->channel = read_u8(d, offset_KERNEL_CH_channel[v]);

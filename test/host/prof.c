@@ -425,6 +425,11 @@ static void *start_v5(struct host_prof *c, const struct host_event *e)
 	} else if (e->type == HOST_COLL_API) {
 		d.u.coll_api.func = funcs[e->func];
 		d.u.coll_api.count = e->count;
+		d.u.coll_api.datatype = types[e->datatype];
+	} else if (e->type == HOST_P2P_API) {
+		d.u.p2p_api.func = funcs[e->func];
+		d.u.p2p_api.count = e->count;
+		d.u.p2p_api.datatype = types[e->datatype];
 	}
 	c->p->start(c->ctx, &h, &d);
 	return h;

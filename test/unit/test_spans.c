@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// The ring behind `trace start`: what NCCL is asked for follows the traces that
+// are open, what comes in is what NCCL told, and neither a crowd of writers nor
+// a reader that sleeps ever makes a span of two.
+#include "test/unit/unit.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/abi/profiler_abi.h"
+#include "plugin/spans.h"
+#include "test/host/prof.h"
+
+static int mask = 0x55;
+
+static const struct nb_profiler *const tables[7] = { NULL,
+						     &ncclProfiler_v1,
+						     &ncclProfiler_v2,
+						     &ncclProfiler_v3,
+						     &ncclProfiler_v4,
+						     &ncclProfiler_v5,
+						     &ncclProfiler_v6 };
+
+static struct host_prof open_rank(int abi)
+{
+	struct host_prof c = { .abi = abi,
+			       .mask = &mask,
+			       .name = "world",
+			       .id = 0xabc,
+			       .nodes = 1,
+			       .ranks = 8,
+			       .rank = 3 };
+
+	setenv("NCCLBPF_CONTROL", "off", 1);
+	setenv("NCCLBPF_JOB", "test_spans", 1);
+	c.p = (const struct host_profiler *)(const void *)tables[abi];
+	ck_assert_int_eq(host_prof_init(&c, NULL), 0);
+	return c;
+}
+
+START_TEST(the_mask_follows_the_traces)
+{
+	struct host_prof c = open_rank(_i);
+	uint32_t tasks = HOST_COLL | HOST_P2P;
+	uint32_t kernel = _i >= 3 ? HOST_KERNEL_CH : 0;
+	uint32_t api = _i >= 5 ? HOST_COLL_API : 0;
+
+	ck_assert_int_eq(mask, 0);
+	ck_assert_int_eq(nb_spans_open(NB_EVENT_BIT(KERNEL_CH), NULL), 0);
+	ck_assert_int_eq(mask, (int)(tasks | kernel));
+	ck_assert_int_eq(nb_spans_open(NB_EVENT_BIT(COLL_API), NULL), 0);
+	ck_assert_int_eq(mask, (int)(tasks | kernel | api));
+	ck_assert_uint_eq(nb_spans_traces(), 2);
+	nb_spans_close(NB_EVENT_BIT(KERNEL_CH));
+	ck_assert_int_eq(mask, (int)api);
+	nb_spans_close(NB_EVENT_BIT(COLL_API));
+	ck_assert_int_eq(mask, 0);
+	/* the one that lives by itself: one, whatever it is asked for */
+	ck_assert_int_eq(nb_spans_record(NB_EVENT_BIT(COLL), NULL), 0);
+	ck_assert_int_eq(nb_spans_record(NB_EVENT_BIT(P2P), NULL), 0);
+	ck_assert_int_eq(mask, HOST_P2P);
+	ck_assert_uint_eq(nb_spans_traces(), 1);
+	ck_assert_int_eq(nb_spans_record(0, NULL), 0);
+	ck_assert_int_eq(nb_spans_record(0, NULL), 0);
+	ck_assert_int_eq(mask, 0);
+	ck_assert_uint_eq(nb_spans_traces(), 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
+static uint64_t event_of(const struct nb_span *s)
+{
+	return s->word[NB_SPAN_WHAT] & 255;
+}
+
+START_TEST(a_collective_and_its_parts)
+{
+	struct host_prof c = open_rank(5);
+	struct host_coll k = { .func = 4,
+			       .algo = 1,
+			       .proto = 2,
+			       .datatype = 7,
+			       .channels = 2,
+			       .ops = 1,
+			       .steps = 2,
+			       .seq = 9,
+			       .count = 1 << 20,
+			       .gpu_from = 1000,
+			       .gpu_to = 51000 };
+	uint32_t n[NB_NEVENTS] = { 0 };
+	uint64_t task = 0, from = nb_spans_next();
+	struct nb_span s;
+
+	ck_assert_int_eq(nb_spans_open(0xfff, NULL), 0);
+	host_prof_coll(&c, &k);
+	nb_spans_close(0xfff);
+	host_prof_coll(&c, &k); /* nobody wants it */
+	for (uint64_t i = from; i < nb_spans_next(); i++) {
+		ck_assert(nb_spans_read(i, &s));
+		n[event_of(&s)]++;
+		ck_assert_uint_eq(s.word[NB_SPAN_COMM], 0xabc);
+		ck_assert_uint_eq(s.word[NB_SPAN_WHO] & UINT32_MAX, 3);
+		ck_assert_uint_le(s.word[NB_SPAN_START], s.word[NB_SPAN_END]);
+		if (event_of(&s) != NB_EVENT_COLL)
+			continue;
+		task = s.word[NB_SPAN_ID];
+		ck_assert_uint_eq(s.word[NB_SPAN_EXEC], 50001);
+		ck_assert_uint_eq(s.word[NB_SPAN_SOURCE], NB_SOURCE_GPU);
+		ck_assert_uint_eq(s.word[NB_SPAN_SEQ], 9);
+		ck_assert_uint_eq(s.word[NB_SPAN_BYTES], 4 << 20);
+		ck_assert_uint_ge(s.word[NB_SPAN_DONE], s.word[NB_SPAN_END]);
+	}
+	ck_assert_uint_eq(n[NB_EVENT_COLL], 1);
+	ck_assert_uint_eq(n[NB_EVENT_KERNEL_CH], 2);
+	ck_assert_uint_eq(n[NB_EVENT_PROXY_OP], 1);
+	ck_assert_uint_eq(n[NB_EVENT_PROXY_STEP], 2);
+	ck_assert_uint_eq(n[NB_EVENT_GROUP], 1);
+	ck_assert_uint_eq(n[NB_EVENT_GROUP_API], 1);
+	ck_assert_uint_eq(n[NB_EVENT_COLL_API], 1);
+	for (uint64_t i = from; i < nb_spans_next(); i++) {
+		ck_assert(nb_spans_read(i, &s));
+		if (event_of(&s) == NB_EVENT_KERNEL_CH)
+			ck_assert_uint_eq(s.word[NB_SPAN_PARENT], task);
+	}
+	host_prof_fini(&c);
+}
+END_TEST
+
+/* ---- crowds ---- */
+
+enum { WRITERS = 4, EACH = 100000 };
+
+static void *writer(void *arg)
+{
+	uint64_t who = (uint64_t)(uintptr_t)arg;
+
+	for (uint64_t i = 0; i < EACH; i++) {
+		struct nb_span s;
+
+		for (uint64_t w = 0; w < NB_SPAN_WORDS; w++)
+			s.word[w] = who << 40 | i << 8 | w;
+		nb_spans_add(&s);
+	}
+	return NULL;
+}
+
+/* All words are of one writer's one span. */
+static void whole(const struct nb_span *s)
+{
+	for (uint64_t w = 0; w < NB_SPAN_WORDS; w++)
+		ck_assert_uint_eq(s->word[w], (s->word[0] & ~255ull) | w);
+}
+
+START_TEST(a_span_is_never_of_two)
+{
+	uint64_t from = nb_spans_next(), left = nb_spans_left_out(), have = 0;
+	pthread_t t[WRITERS];
+	struct nb_span s;
+
+	ck_assert_int_eq(nb_spans_open(1, NULL), 0);
+	for (uintptr_t i = 0; i < WRITERS; i++)
+		pthread_create(&t[i], NULL, writer, (void *)(i + 1));
+	/* a reader that looks here and there, also where none is yet */
+	for (int i = 0; i < 200000; i++)
+		if (nb_spans_read(from + (uint64_t)i * 7 % (2 * NB_SPANS), &s))
+			whole(&s);
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(t[i], NULL);
+	ck_assert_uint_eq(nb_spans_next() - from, WRITERS * EACH);
+	for (uint64_t i = nb_spans_next() - NB_SPANS; i < nb_spans_next(); i++)
+		if (nb_spans_read(i, &s)) {
+			whole(&s);
+			have++;
+		}
+	/* what is not there was left out and counted, or written over by one
+	 * that was */
+	ck_assert_uint_le(NB_SPANS - have, nb_spans_left_out() - left);
+	ck_assert(!nb_spans_read(nb_spans_next() - NB_SPANS - 1, &s) ||
+		  nb_spans_left_out() > left);
+	ck_assert(!nb_spans_read(nb_spans_next(), &s));
+	nb_spans_close(1);
+}
+END_TEST
+
+UNIT_MAIN("spans", tcase_add_loop_test(tc, the_mask_follows_the_traces, 1, 7);
+	  tcase_add_test(tc, a_collective_and_its_parts);
+	  tcase_add_test(tc, a_span_is_never_of_two);)
