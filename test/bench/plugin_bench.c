@@ -297,7 +297,7 @@ static void call_native(struct seen *s)
 		return;
 	fn(s);
 	ns = bench_now() - start;
-	if (fn != before) {
+	if (before && fn != before) {
 		add(&s->native_moved, ns);
 		__atomic_store_n(&changes.native_taken,
 				 (unsigned)s->native_moved.n, __ATOMIC_RELEASE);

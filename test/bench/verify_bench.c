@@ -138,22 +138,27 @@ static struct nb_verdict *verify(const struct row *r, bool coherence)
 	return v;
 }
 
-static void compile(const struct row *r, const struct nb_verdict *v)
+/* The maps are there before, as the kernel's are. */
+static void make_maps(const struct row *r, struct nb_map **maps)
 {
-	uint32_t prog = (uint32_t)(r->prog - r->of->progs);
-	struct nb_map *maps[NB_IMAGE_MAX_MAPS];
-	struct nb_exec *x;
 	struct nb_err err;
 
 	for (uint32_t i = 0; i < r->of->nmaps; i++)
 		if (nb_policy_map_new(&maps[i], r->of, i, &err))
 			die(r->name, err.text);
+}
+
+static struct nb_exec *compile(const struct row *r, struct nb_map **maps,
+			       const struct nb_verdict *v)
+{
+	uint32_t prog = (uint32_t)(r->prog - r->of->progs);
+	struct nb_exec *x;
+	struct nb_err err;
+
 	if (nb_exec_new(&x, r->of, prog, maps, NULL, &err) ||
 	    nb_exec_compile(x, v->aux, &err))
 		die(r->name, err.text);
-	nb_exec_free(x);
-	for (uint32_t i = 0; i < r->of->nmaps; i++)
-		nb_map_put(maps[i]);
+	return x;
 }
 
 static void open_row(struct row *r)
@@ -213,18 +218,25 @@ static void add_made(unsigned shape, uint32_t size)
 /* Slow ones have fewer rounds. */
 static void round_of(struct row *r)
 {
-	double start = now_us(), at = start;
+	struct nb_map *maps[NB_IMAGE_MAX_MAPS];
+	double start = now_us(), at;
+	struct nb_exec *x = NULL;
 	int round = r->rounds, fd;
 	struct nb_verdict *v;
 
 	if (round >= LEAST && r->spent > PATIENCE)
 		return;
+	make_maps(r, maps);
+	at = now_us();
 	v = verify(r, false);
 	r->took[OURS][round] = now_us() - at;
 	if (v->accepted)
-		compile(r, v);
+		x = compile(r, maps, v);
 	r->took[COMPILED][round] = now_us() - at;
+	nb_exec_free(x);
 	nb_verdict_free(v);
+	for (uint32_t i = 0; i < r->of->nmaps; i++)
+		nb_map_put(maps[i]);
 	at = now_us();
 	nb_verdict_free(verify(r, true));
 	r->took[COHERENT][round] = now_us() - at;
