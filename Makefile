@@ -166,13 +166,12 @@ check:
 
 check-all: check check-san
 
-# Unit tests and the fuzz corpus under ASan and UBSan, unit tests under TSan; the
-# agents of fence_remote read another host's memory, and TSan would be right.
+# Unit tests and the fuzz corpus under ASan and UBSan, unit tests under TSan.
 check-san:
 	@test/setup.sh build check
 	@$(AGAIN) V=asan B=build/asan unit-tests policies $(patsubst $(B)/%,build/asan/%,$(CORPUS))
 	@$(AGAIN) V=tsan B=build/tsan unit-tests
-	@NOT=unit-fence_remote test/run.sh build/tsan "unit-gen unit-chain unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace" \
+	@test/run.sh build/tsan "unit-gen unit-chain unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace" \
 		>build/tsan/tests.out 2>&1 & tsan=$$!; \
 	test/run.sh build/asan "unit- fuzz-"; asan=$$?; \
 	wait $$tsan; tsan=$$?; cat build/tsan/tests.out; [ $$asan$$tsan = 00 ]

@@ -8,6 +8,8 @@
 // --rounds N: they decide N times and are idle then.
 // --extra N: at SIGUSR1 the last rank asks N times more than the others, as
 // ncclGroupSimulateEnd on some ranks does.
+// At SIGUSR2 all ranks ask no more, as where CUDA graphs are replayed, and
+// "halted" is printed when all have stopped; at the next they go on.
 //
 // Prints one line "socket PATH" for each process (or "socket -"), then
 // "ready", and at the end "decisions N diverged N". Lines of the plugin's
@@ -41,7 +43,8 @@ struct answer {
 /* Shared by all processes. */
 struct meeting {
 	pthread_barrier_t inited;
-	int stop, failed, diverged, ready, simulate;
+	int stop, failed, diverged, ready, simulate, halted;
+	uint64_t halt_at; /* round; 0: none */
 	int dead[RANKS];
 	uint64_t done[RANKS]; /* rounds */
 	struct answer ring[COMMS][RANKS][RING];
@@ -84,6 +87,34 @@ static void on_usr1(int sig)
 {
 	(void)sig;
 	SET(meet->simulate, 1);
+}
+
+/* A round that nobody has come to. */
+static void on_usr2(int sig)
+{
+	uint64_t most = 0;
+
+	(void)sig;
+	for (int r = 0; r < opt.ranks; r++)
+		most = GET(meet->done[r]) > most ? GET(meet->done[r]) : most;
+	SET(meet->halted, 0);
+	SET(meet->halt_at, GET(meet->halt_at) ? 0 : most + 2 * AHEAD);
+}
+
+/* Stands a rank still? @was: it did. */
+static bool halted(uint64_t round, bool *was)
+{
+	uint64_t at = GET(meet->halt_at);
+	bool is = at && round >= at;
+
+	if (is && !*was &&
+	    __atomic_add_fetch(&meet->halted, 1, __ATOMIC_ACQ_REL) ==
+		    opt.ranks) {
+		printf("halted\n");
+		fflush(stdout);
+	}
+	*was = is;
+	return is;
 }
 
 /* Questions whose answers nobody uses: the others ask none. */
@@ -173,6 +204,7 @@ static void *rank_main(void *arg)
 	int rank = (int)(long)arg;
 	struct host_comm comms[COMMS];
 	uint64_t round = 0;
+	bool was = false;
 
 	for (int i = 0; i < opt.comms; i++) {
 		comms[i] = (struct host_comm){
@@ -191,12 +223,14 @@ static void *rank_main(void *arg)
 	}
 	__atomic_add_fetch(&meet->ready, 1, __ATOMIC_ACQ_REL);
 	while (!GET(meet->stop) && may_go_on(round)) {
-		if (opt.rounds && round == (uint64_t)opt.rounds) {
+		if (!simulate(&comms[0], rank))
+			break;
+		if (halted(round, &was) ||
+		    (opt.rounds && round == (uint64_t)opt.rounds)) {
 			usleep(1000);
 			continue;
 		}
-		if (!simulate(&comms[0], rank) ||
-		    !one_round(comms, rank, round))
+		if (!one_round(comms, rank, round))
 			break;
 		SET(meet->done[rank], ++round);
 		pace(round);
@@ -383,6 +417,7 @@ int main(int argc, char **argv)
 	signal(SIGTERM, on_term);
 	signal(SIGINT, on_term);
 	signal(SIGUSR1, on_usr1);
+	signal(SIGUSR2, on_usr2);
 	rc = opt.procs > 1 ? processes() : process(0, opt.ranks);
 	for (int r = 0; r < opt.ranks; r++)
 		total += meet->done[r] * (uint64_t)opt.comms;

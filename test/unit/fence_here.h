@@ -16,6 +16,10 @@ static void back_end_close(void)
 {
 }
 
+static void back_end_begin_join(void)
+{
+}
+
 static void back_end_join(struct nb_fence_rank *f, const struct nb_segment *s,
 			  struct nb_seg_comm *comm, uint32_t slot)
 {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "plugin/fence.h"
 
@@ -31,6 +32,8 @@ static struct remote {
 static struct nb_seg_comm *remote_comm;
 static pthread_t remote_agents[HOSTS];
 static bool remote_over;
+static pid_t remote_pid; /* of the process with the agents */
+static pthread_mutex_t remote_joining = PTHREAD_MUTEX_INITIALIZER;
 static bool remote_membarrier;
 static struct nb_record remote_record; /* what ranks have */
 
@@ -70,8 +73,10 @@ static void remote_turn(struct host *h, uint32_t index, uint32_t luck)
 		return; /* the answer was */
 	if (REMOTE_GET(remote_membarrier) && !nb_segment_membarrier(NULL))
 		return;
+	pthread_mutex_lock(&remote_joining);
 	for (uint32_t i = index; i < NB_SEG_SLOTS; i += HOSTS)
 		remote_tell(&h->standing[i], &comm->slot[i]);
+	pthread_mutex_unlock(&remote_joining);
 	REMOTE_SET(h->answered, asked);
 }
 
@@ -176,6 +181,7 @@ static void back_end_open(void)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(remote, MAP_FAILED);
 	remote_record = (struct nb_record){ .ops = &remote_ops };
+	remote_pid = getpid();
 	for (int h = 0; h < HOSTS; h++)
 		ck_assert_int_eq(pthread_create(&remote_agents[h], NULL,
 						remote_agent, &remote->host[h]),
@@ -190,11 +196,24 @@ static void back_end_close(void)
 		pthread_join(remote_agents[h], NULL);
 }
 
+/*
+ * An agent must not read a slot while it is taken and zeroed, which on two
+ * hosts happens long before it is told of the rank. A forked child has no
+ * agents, and the lock as it was when it was forked.
+ */
+static void back_end_begin_join(void)
+{
+	if (getpid() == remote_pid)
+		pthread_mutex_lock(&remote_joining);
+}
+
 static void back_end_join(struct nb_fence_rank *f, const struct nb_segment *s,
 			  struct nb_seg_comm *comm, uint32_t slot)
 {
 	REMOTE_SET(remote_membarrier, s->membarrier);
 	REMOTE_SET(remote_comm, comm);
+	if (getpid() == remote_pid)
+		pthread_mutex_unlock(&remote_joining);
 	f->record = &remote->host[slot % HOSTS].copy;
 	f->store = &remote_record;
 }

@@ -133,6 +133,7 @@ static void join(struct rank *r, struct nb_segment *s, struct court *court,
 
 	memset(r, 0, sizeof(*r));
 	ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
+	back_end_begin_join();
 	ck_assert_int_eq(
 		nb_segment_join(s, true, COMM, n, 1, 0, comm, &slot, NULL), 0);
 	nb_segment_unlock(s);
@@ -517,7 +518,7 @@ START_TEST(announcing_a_fence_is_not_passing_it)
 
 	join(&r[0], s, court, 0, 1, &comm);
 	commit_at_rest(s, comm, fresh(s), NB_FENCE_COMMITTED);
-	r[0].f.slot->announced = 1;
+	__atomic_store_n(&r[0].f.slot->announced, 1, __ATOMIC_SEQ_CST);
 	record = back_end_record(s, comm);
 	back_end_settle(&record);
 	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 4, &word),
@@ -575,7 +576,7 @@ START_TEST(rank_past_the_fence_aborts_it)
 	record = back_end_record(s, comm);
 	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word),
 			 NB_FENCE_COMMITTED);
-	r[0].f.slot->announced = 5;
+	__atomic_store_n(&r[0].f.slot->announced, 5, __ATOMIC_SEQ_CST);
 	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_OVERRUN);
 	ck_assert_uint_eq(back_end_word(comm), 0);
 	detach(s);
@@ -624,8 +625,8 @@ START_TEST(rank_that_waits_past_the_fence_aborts_it)
 	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word),
 			 NB_FENCE_COMMITTED);
 	/* it decided number 3 before the arming, and waits with number 4 */
-	r[0].f.slot->announced = 5;
-	r[0].f.slot->waiting = word;
+	__atomic_store_n(&r[0].f.slot->announced, 5, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&r[0].f.slot->waiting, word, __ATOMIC_SEQ_CST);
 	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_OVERRUN);
 	detach(s);
 }

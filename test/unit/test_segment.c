@@ -661,6 +661,63 @@ START_TEST(hostile_contents_do_not_crash)
 }
 END_TEST
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { FULL_HOUSE = 64 };
+#else
+enum { FULL_HOUSE = NB_SEG_PROCS };
+#endif
+
+/* What a process does until its first decision may come. */
+static char register_rank(int index)
+{
+	struct nb_segment *s = attach();
+	struct nb_seg_comm *c;
+	uint32_t slot;
+
+	if (!s->shared || nb_segment_lock(s, 30000, NULL))
+		return 'a';
+	if (nb_segment_join(s, true, 1 + (uint64_t)(index / 64), 64, 1, 0, &c,
+			    &slot, NULL))
+		return 'j';
+	nb_segment_ring(s, c, slot);
+	nb_segment_unlock(s);
+	return 'y';
+}
+
+/* As many as there is room for, on however few CPUs: all have a place. */
+START_TEST(a_full_house_starts_at_once)
+{
+	static pid_t pid[FULL_HOUSE];
+	int ready[2], go[2], end[2];
+	uint32_t told[128] = { 0 };
+	char c;
+
+	ck_assert_int_eq(pipe(ready) | pipe(go) | pipe(end), 0);
+	for (int i = 0; i < FULL_HOUSE; i++) {
+		pid[i] = fork();
+		if (pid[i])
+			continue;
+		close(go[1]);
+		close(end[1]);
+		if (read(go[0], &c, 1) < 0)
+			_exit(2);
+		c = register_rank(i);
+		if (write(ready[1], &c, 1) != 1 || read(end[0], &c, 1) < 0)
+			_exit(2);
+		_exit(0);
+	}
+	close(go[1]);
+	for (int i = 0; i < FULL_HOUSE; i++) {
+		ck_assert_int_eq(read(ready[0], &c, 1), 1);
+		told[c & 127]++;
+	}
+	close(end[1]);
+	for (int i = 0; i < FULL_HOUSE; i++)
+		waitpid(pid[i], NULL, 0);
+	ck_assert_uint_eq(told['y'], FULL_HOUSE);
+}
+END_TEST
+
 /* Many start at once, as ranks do: one segment comes of it. */
 START_TEST(processes_that_start_at_once_share_one_segment)
 {
@@ -724,4 +781,5 @@ UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, old_generation_numbers_are_forgotten);
 	  tcase_add_test(tc, numbers_that_are_wanted_are_not_forgotten);
 	  tcase_add_test(tc, hostile_contents_do_not_crash);
-	  tcase_add_test(tc, processes_that_start_at_once_share_one_segment);)
+	  tcase_add_test(tc, processes_that_start_at_once_share_one_segment);
+	  tcase_add_test(tc, a_full_house_starts_at_once);)
