@@ -73,6 +73,7 @@ help:
 ## make demo       an 8-rank job, a policy loaded while it runs (under 3 min)
 ## make demo-coherence   a reload with and without a fence (under 1 min)
 ## make demo-ring       a ring AllReduce over the net plugin, each step's latency (seconds)
+## make demo-rollout     a good policy is promoted, a bad one rolled back (under 1 min)
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make golden     record the words of rejections anew, show what changed
@@ -239,6 +240,11 @@ demo-ring: setup
 demo-coherence: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
 	@examples/coherence/demo.sh $(RELEASE)
+
+.PHONY: demo-rollout
+demo-rollout: setup
+	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
+	@examples/rollout/demo.sh $(RELEASE)
 
 bench: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies benches >/dev/null

@@ -6,4 +6,4 @@ LUA_OBJ := $(call o,lua/*.c)
 $(LUA_SO): $(LUA_OBJ) $(LOAD) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,-z,relro,-z,now -o $@ $^ \
-		$(LOAD_LIBS) $(JSON_LIBS)
+		$(LOAD_LIBS) $(JSON_LIBS) -lm

@@ -443,6 +443,13 @@ static int do_settled(lua_State *L)
 	return lua_gettop(L);
 }
 
+/* stopped() -> has Ctrl-C been pressed, for who holds it (hold) */
+static int do_stopped(lua_State *L)
+{
+	lua_pushboolean(L, nb_lua_stop != 0);
+	return 1;
+}
+
 static int with_trace(lua_State *L)
 {
 	if (lua_type(L, 1) == LUA_TSTRING)
@@ -494,7 +501,8 @@ void nb_lua_open_sys(lua_State *L)
 		{ "winsize", do_winsize }, { "width", do_width },
 		{ "sha256", do_sha256 },   { "hold", do_hold },
 		{ "guard", do_guard },	   { "held", do_held },
-		{ "settled", do_settled }, { NULL, NULL }
+		{ "settled", do_settled }, { "stopped", do_stopped },
+		{ NULL, NULL }
 	};
 
 	luaL_setfuncs(L, fns, 0);

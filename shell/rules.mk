@@ -27,4 +27,4 @@ $(SHELL_EMBED).o: $(SHELL_EMBED).c
 
 $(SHELL_BIN): $(SHELL_OBJ) $(SHELL_EMBED).o $(LUA_OBJ) $(LOAD) $(CORE)
 	$(CC) $(SAN) $(LDFLAGS) -Wl,-z,relro,-z,now -o $@ $^ $(LOAD_LIBS) \
-		$(JSON_LIBS) $(LUA_LIBS) $(EDIT_LIBS) -lpthread
+		$(JSON_LIBS) $(LUA_LIBS) $(EDIT_LIBS) -lpthread -lm

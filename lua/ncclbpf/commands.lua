@@ -10,6 +10,7 @@ local map = require "ncclbpf.map"
 local mapset = require "ncclbpf.mapset"
 local mappop = require "ncclbpf.mappop"
 local policy = require "ncclbpf.policy"
+local rollout = require "ncclbpf.rolloutcmd"
 local stats = require "ncclbpf.stats"
 local trace = require "ncclbpf.trace"
 
@@ -59,6 +60,15 @@ local own = {
 	{ "telemetry", "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, "control", "measure every collective from now on, or no more; gpu=no, proxy=no: without the kernels', the network's times", stats.cmd_telemetry },
 	{ "stats", "[COLLECTIVE] [comm=ID] [count=N]", 0, 1, "observe", "what telemetry has measured, by collective, size, algorithm and protocol; -w: again every second", stats.cmd_stats, names = "collectives" },
 	{ "metrics", "[FILE]", 0, 1, "observe", "the same as Prometheus text, with Inspector's names; FILE: written there at once", stats.cmd_metrics, files = true },
+	{ "rollout plan", "FILE", 1, 1, "observe", "check a plan and say what it would do", rollout.cmd_plan, files = true },
+	{ "rollout start", "FILE [data=FILE]", 1, 1, "control", "baseline and candidate in turns, judged, then promoted or rolled back; data=FILE: what would have come of another rollout's blocks", rollout.cmd_start, files = true },
+	{ "rollout status", "", 0, 0, "observe", "the job's rollout: state, blocks, verdict by kind of collective; -w: again every second", rollout.cmd_status },
+	{ "rollout pause", "", 0, 0, "control", "back to the baseline until rollout resume", rollout.cmd_pause },
+	{ "rollout resume", "", 0, 0, "control", "go on, also where the shell that ran it is gone", rollout.cmd_resume },
+	{ "rollout promote", "", 0, 0, "control", "decide with the candidate from now on, whatever is known", rollout.cmd_promote },
+	{ "rollout abort", "", 0, 0, "control", "back to the baseline, for good", rollout.cmd_abort },
+	{ "rollout undo", "", 0, 0, "control", "after a promotion: back to the baseline", rollout.cmd_undo },
+	{ "rollout history", "", 0, 0, "observe", "every transition with its reason", rollout.cmd_history },
 	{ "status", "", 0, 0, "observe", "the job: versions, policies, generation, communicators, counters", general.cmd_status },
 	{ "doctor", "", 0, 0, "observe", "look for settings and states that keep policies from working", general.cmd_doctor },
 	{ "change status", "", 0, 0, "observe", "the staged change, if any, and the fences of the last one", general.cmd_change_status },

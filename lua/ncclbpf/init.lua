@@ -509,6 +509,9 @@ new_target = class("target", Target, {
 
 -- ---- the module ------------------------------------------------------------------------------
 
+-- nb.judge{a=, b=, block=, ...} -> verdict on two lists of samples
+nb.judge = require("ncclbpf.judge").judge
+
 -- nb.list() -> processes: {state, job, job_rank, pid, socket | reason, hint}
 function nb.list()
 	return (require("ncclbpf.general").list())

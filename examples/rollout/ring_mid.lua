@@ -1,0 +1,11 @@
+-- Is the ring better than NVLS in the middle sizes, on this job?
+return {
+	name = "ring-mid",
+	reason = "published: NCCL's choice of NVLS costs 5 to 27 % there",
+	candidate = { "nvlink_ring_mid" },
+	baseline = "none",
+	scope = { collectives = { "allreduce" }, sizes = "4M..128M" },
+	blocks = 10, samples = 20,
+	judge = { confidence = 0.98, min_effect_pct = 1, looks = 2 },
+	guards = { slower_pct = 50 },
+}

@@ -1,0 +1,239 @@
+-- SPDX-License-Identifier: MIT
+-- Rollout plans: read, checked field by field, completed. docs/rollouts.md
+-- describes the fields.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.errors"
+local judge = require "ncclbpf.judge"
+local units = require "ncclbpf.units"
+
+local M = {}
+
+-- ---- what the fields may be -------------------------------------------------------
+
+local function number(least, most, whole)
+	return function(v)
+		if type(v) == "number" and v == v and v >= least and v <= most and (not whole or math.tointeger(v)) then
+			return whole and math.tointeger(v) or v
+		end
+		return nil, ("%s from %s to %s"):format(whole and "a whole number" or "a number", tostring(least), tostring(most))
+	end
+end
+
+local function word(...)
+	local list = { ... }
+	return function(v)
+		for _, w in ipairs(list) do
+			if v == w then return v end
+		end
+		return nil, table.concat(list, " or ")
+	end
+end
+
+local function text(v)
+	if type(v) == "string" and v ~= "" and #v <= 400 and not v:find "%c" then return v end
+	return nil, "a text of one line"
+end
+
+local function seconds(v)
+	local s = type(v) == "number" and v or type(v) == "string" and units.duration(v)
+	if s and s == s and s > 0 and s < 1e7 then return s end
+	return nil, 'a duration like "30s" or a number of seconds'
+end
+
+local function list_of(check, what)
+	return function(v)
+		local out = core.array {}
+		if type(v) ~= "table" or #v == 0 then return nil, "a list of " .. what end
+		for k in pairs(v) do
+			if math.type(k) ~= "integer" or k < 1 or k > #v then return nil, "a list of " .. what end
+		end
+		for i, x in ipairs(v) do
+			local y = check(x)
+			if y == nil then return nil, ("a list of %s; number %d is %s"):format(what, i, tostring(x)) end
+			out[i] = y
+		end
+		return out
+	end
+end
+
+local function collective(v)
+	if type(v) == "string" and core.nccl("coll", v) then return v end
+end
+
+local function size(v)
+	if math.type(v) == "integer" and v >= 0 then return v end
+	return type(v) == "string" and units.size(v) or nil
+end
+
+-- {"4M", "128M"} or "4M..128M"
+local function range(v)
+	local a, b
+	if type(v) == "string" then
+		a, b = v:match "^(.-)%.%.(.*)$"
+	elseif type(v) == "table" and #v == 2 then
+		a, b = v[1], v[2]
+	end
+	a, b = size(a), size(b)
+	if a and b and a <= b then return core.array { a, b } end
+	return nil, 'sizes like "4M..128M", the lesser first'
+end
+
+local names = list_of(function(v) return type(v) == "string" and v:match "^[%w_.%-]+$" or nil end, "names of policies")
+
+local function arm(v)
+	if v == "none" then return core.array {} end
+	if type(v) == "string" then return text(v) end
+	return names(v)
+end
+
+local function fields(t) return { fields = t } end
+
+local schema = fields {
+	name = { text, "rollout" },
+	reason = { text },
+	scope = { fields { collectives = { list_of(collective, "collectives") }, sizes = { range } } },
+	baseline = { arm },
+	candidate = { arm, required = true },
+	blocks = { number(2, 500, true), 20 },
+	samples = { number(5, 1000, true), 50 },
+	warmup_pct = { number(0, 90), 10 },
+	block_timeout = { seconds, 30 },
+	judge = { fields { confidence = { number(0.5, 0.9999), 0.98 }, min_effect_pct = { number(0, 100), 1 }, looks = { number(1, 20, true), 4 } } },
+	guards = { fields { slower_pct = { number(5, 10000), 100 }, refused = { number(0, 1e9, true), 0 } } },
+	on_pass = { word("promote", "pause"), "promote" },
+	on_fail = { word("rollback", "pause"), "rollback" },
+	on_inconclusive = { word("pause", "rollback"), "pause" },
+	deadline = { seconds, 3600 },
+	seed = { number(1, 2 ^ 31, true) },
+}
+
+local function allowed(t)
+	local list = {}
+	for k in pairs(t) do list[#list + 1] = k end
+	table.sort(list)
+	return list
+end
+
+local check_fields
+
+local function check_one(row, v, at)
+	if type(row[1]) == "table" then return check_fields(row[1].fields, v, at .. ".") end
+	local got, want = row[1](v)
+	if got == nil then
+		local shown = type(v) == "string" and ("%q"):format(v) or type(v) == "table" and "a table" or tostring(v)
+		return errors.fail("bad_argument", "%s: %s wanted, found %s", at, want, shown)
+	end
+	return got
+end
+
+function check_fields(rows, t, at)
+	if type(t) ~= "table" then return errors.fail("bad_argument", "%s a table of fields wanted, found %s", at == "" and "plan:" or at:sub(1, -2) .. ":", type(t)) end
+	local out = {}
+	for k in pairs(t) do
+		if not rows[k] then
+			local list = allowed(rows)
+			return nil, errors.new("bad_argument", ("%s%s: no such field"):format(at, tostring(k)),
+				{ hint = type(k) == "string" and errors.nearest(k, list) or "fields: " .. table.concat(list, ", ") })
+		end
+	end
+	for _, k in ipairs(allowed(rows)) do
+		local row, err = rows[k], nil
+		if t[k] ~= nil and t[k] ~= core.null then
+			out[k], err = check_one(row, t[k], at .. k)
+			if err then return nil, err end
+		elseif row.required then
+			return errors.fail("bad_argument", "%s%s: missing", at, k)
+		elseif type(row[1]) == "table" then
+			out[k] = check_fields(row[1].fields, {}, at .. k .. ".")
+		else
+			out[k] = row[2]
+		end
+	end
+	return out
+end
+
+-- So few blocks an arm that no difference, however large, would be sure.
+function M.least_blocks(p)
+	local alpha = judge.share(1 - p.judge.confidence, p.judge.looks, p.judge.looks)
+	local n = 2
+	while n < 40 and 2 * core.rank_tail(n, n, 0) > alpha do n = n + 1 end
+	return n
+end
+
+-- M.check(t) -> plan, complete | nil, err that names the field, what was found
+-- and what is allowed
+function M.check(t)
+	local p, err = check_fields(schema.fields, t, "")
+	if not p then return nil, err end
+	local least = M.least_blocks(p)
+	if p.blocks < least then
+		return errors.fail("bad_argument", "blocks: %d cannot show anything with confidence %g; %d or more wanted, and more for several kinds", p.blocks,
+			p.judge.confidence, least)
+	end
+	if p.judge.looks > p.blocks then
+		return errors.fail("bad_argument", "judge.looks: at most blocks (%d) wanted, found %d", p.blocks, p.judge.looks)
+	end
+	return p
+end
+
+-- M.read(path): a Lua file that returns the table, without functions to call,
+-- or JSON. A relative file of a policy lies beside the plan.
+function M.read(path)
+	local bytes, err = core.read(path, 1 << 20)
+	if not bytes then return nil, errors.from_reply(err) end
+	local t
+	if bytes:match "^%s*{" then
+		t, err = core.decode(bytes)
+		if not t then return nil, errors.new("bad_argument", ("%s: %s"):format(path, err.message)) end
+	else
+		local f, why = load(bytes, "=" .. path:match "[^/]*$", "t", {})
+		if not f then return nil, errors.new("lua_syntax", why) end
+		local ok
+		ok, t = pcall(f)
+		if not ok then return nil, errors.new("bad_argument", tostring(t), { hint = "a plan is a table; nothing can be called in it" }) end
+	end
+	local p
+	p, err = M.check(t)
+	if not p then
+		err.object = path
+		return nil, err
+	end
+	local folder = path:match "^(.*/)" or ""
+	for _, k in ipairs { "baseline", "candidate" } do
+		if type(p[k]) == "string" and not p[k]:match "^/" then p[k] = folder .. p[k] end
+	end
+	return p
+end
+
+-- What a plan would do, for people: list of {what, how}
+function M.steps(p)
+	local arms = function(a)
+		if a == nil then return "what the job has when it starts" end
+		if type(a) == "string" then return a end
+		return #a == 0 and "none (NCCL's own choice)" or table.concat(a, ", ")
+	end
+	local scope = {}
+	if p.scope.collectives then scope[#scope + 1] = table.concat(p.scope.collectives, ", ") end
+	if p.scope.sizes then scope[#scope + 1] = ("%s to %s"):format(units.bytes(p.scope.sizes[1]), units.bytes(p.scope.sizes[2])) end
+	local looks = {}
+	for k = 1, p.judge.looks do looks[k] = tostring(M.look_at(p, k)) end
+	local seen = math.ceil(p.samples / (1 - p.warmup_pct / 100))
+	return {
+		{ "baseline", arms(p.baseline) },
+		{ "candidate", arms(p.candidate) },
+		{ "reaches", "all communicators of the job, one generation at a time" },
+		{ "judged by", #scope > 0 and table.concat(scope, "; ") or "all collectives and sizes" },
+		{ "blocks", ("%d pairs, in random order A B or B A; of a block's %d collectives of a kind the first %g %% do not count"):format(p.blocks, seen, p.warmup_pct) },
+		{ "looks", ("after pair %s"):format(table.concat(looks, ", ")) },
+		{ "passes", ("when each kind is surely (%g %% in all) not slower by more than %g %%; then: %s"):format(p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) },
+		{ "fails", ("when one kind is surely slower, by more than %g %%; then: %s"):format(p.judge.min_effect_pct, p.on_fail) },
+		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
+		{ "stops at once", ("10 collectives of a kind slower by %g %% than the baseline's; more than %d answers refused; ranks that differ; a process that is gone"):format(p.guards.slower_pct, p.guards.refused) },
+		{ "lasts", ("%d to %d collectives of the most frequent kind, at most %s"):format(seen * 2 * M.look_at(p, 1), seen * 2 * p.blocks, units.seconds(p.deadline)) },
+	}
+end
+
+-- After which pair look @k is.
+function M.look_at(p, k) return math.ceil(p.blocks * k / p.judge.looks) end
+
+return M

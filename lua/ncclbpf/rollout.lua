@@ -1,0 +1,551 @@
+-- SPDX-License-Identifier: MIT
+-- A rollout: baseline and candidate in turns on a live job (a switchback), each
+-- turn a change at a fence; judged, then promoted or rolled back. All that is
+-- known is in a file that is replaced as a whole after each step, so that any
+-- shell can show it, and go on when the one that ran it is gone.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.errors"
+local judge = require "ncclbpf.judge"
+local plan = require "ncclbpf.plan"
+local policy = require "ncclbpf.policy"
+local read = require "ncclbpf.read"
+local session = require "ncclbpf.session"
+
+local M = {}
+
+local POLL_S = 0.05
+local GUARD = 10 -- collectives of a kind before it may be called slow
+local LIMIT = 16 << 20
+local PID = select(2, core.ids())
+
+-- states that end a rollout
+local ENDED = { succeeded = true, rolled_back = true, failed = true }
+M.ended = ENDED
+
+-- ---- the file ----------------------------------------------------------------------
+
+local function folder()
+	local state = os.getenv "XDG_STATE_HOME"
+	if not state or state == "" then
+		local home = os.getenv "HOME"
+		if not home or home == "" then return errors.fail("cannot_create", "neither XDG_STATE_HOME nor HOME says where to keep rollouts") end
+		state = home .. "/.local/state"
+	end
+	local dir = state .. "/ncclbpf/rollouts"
+	if not core.mkdirs(dir) then return errors.fail("cannot_create", "%s cannot be made", dir) end
+	return dir
+end
+
+local function file_of(job)
+	local dir, err = folder()
+	if not dir then return nil, err end
+	return dir .. "/" .. tostring(job):gsub("[^%w_.%-]", "_") .. ".json"
+end
+
+-- M.load(job) -> the job's rollout | nil (there is none) | nil, err
+function M.load(job)
+	local path, err = file_of(job)
+	if not path then return nil, err end
+	if not core.stat(path) then return nil end
+	local bytes
+	bytes, err = core.read(path, LIMIT)
+	if not bytes then return nil, errors.from_reply(err) end
+	local r
+	r, err = core.decode(bytes)
+	if not r or type(r.state) ~= "string" or type(r.plan) ~= "table" or type(r.blocks) ~= "table" or type(r.events) ~= "table" then
+		return nil, errors.new("bad_argument", path .. ": not a rollout's file" .. (err and ": " .. err.message or ""),
+			{ hint = "move it away to begin anew" })
+	end
+	r.path = path
+	return r
+end
+
+local function write(r)
+	local keep = {}
+	for k, v in pairs(r) do
+		if k ~= "path" and k ~= "group" then keep[k] = v end
+	end
+	local ok, err = core.write(r.path, core.encode(keep) .. "\n")
+	if not ok then return nil, errors.from_reply(err) end
+	return true
+end
+
+-- Save, if we still are who runs it.
+local function save(r)
+	local now, err = M.load(r.job)
+	if err then return nil, err end
+	if now and (now.id ~= r.id or now.runner.token ~= r.runner.token) then
+		return errors.fail("busy", "process %s has taken this rollout over", tostring(now.runner.pid))
+	end
+	return write(r)
+end
+
+local function event(r, to, reason, evidence)
+	r.events[#r.events + 1] = {
+		time = core.time(), rollout = r.id, from = r.state, to = to, actor = ("pid %d"):format(r.runner.pid), reason = reason, evidence = evidence,
+	}
+	r.state, r.why = to, reason
+end
+
+function M.runs(r)
+	return not ENDED[r.state] and r.state ~= "paused" and core.alive(r.runner.pid) and r.runner.pid ~= PID
+end
+
+-- Requests of other shells lie beside the file.
+local function request_path(r) return (r.path:gsub("%.json$", ".request")) end
+
+function M.request(r, word)
+	local ok, err = core.write(request_path(r), r.id .. " " .. word .. "\n")
+	if not ok then return nil, errors.from_reply(err) end
+	return true
+end
+
+local function requested(r)
+	if core.stopped() then return "pause" end
+	local path = request_path(r)
+	if not core.stat(path) then return nil end
+	local id, word = tostring(core.read(path, 200) or ""):match "^(%S+) (%a+)\n"
+	core.unlink(path)
+	return id == r.id and word or nil
+end
+
+-- ---- the job ------------------------------------------------------------------------
+
+-- One answer of all processes; any that is gone ends the rollout.
+local function ask(r, line)
+	local results = r.group:ask(line)
+	local failures = {}
+	for _, x in ipairs(results) do
+		if x.err then failures[#failures + 1] = x end
+	end
+	local err = session.sum_up(failures, #results) or r.group:failure()
+	if err then error(err, 0) end
+	return results
+end
+
+-- An arm that is a file becomes the name of a policy that all processes hold.
+local function names_of(group, arm)
+	if type(arm) ~= "string" then
+		for _, name in ipairs(arm) do
+			local results = group:ask(session.line { "policy", "show", name })
+			local failures = {}
+			for _, x in ipairs(results) do
+				if x.err then failures[#failures + 1] = x end
+			end
+			local err = session.sum_up(failures, #results)
+			if err then return nil, err end
+		end
+		return arm
+	end
+	local image, info, bytes = policy.open(arm)
+	if not image then return nil, info end
+	local ok, err = policy.load(group, info.name, bytes, image, info)
+	if not ok then
+		err.object = arm
+		return nil, err
+	end
+	return core.array { info.name }
+end
+
+local function in_use(group)
+	local r = group:ask "policy list"[1]
+	if r.err then return nil, r.err end
+	local list = {}
+	for _, p in ipairs(read.list(r.data, "policies")) do
+		if p.in_use then list[#list + 1] = p end
+	end
+	table.sort(list, function(a, b) return read.number(a.position) < read.number(b.position) end)
+	local names = core.array {}
+	for i, p in ipairs(list) do names[i] = p.name end
+	return names
+end
+
+local function comm_count(data)
+	local n, done = 0, 0
+	for _, c in ipairs(read.list(read.record(data).last, "comms")) do
+		if c.state == "committed" then
+			n = n + 1
+			done = done + (read.number(c.passed) >= read.number(c.ranks) and 1 or 0)
+		end
+	end
+	return n, done
+end
+
+-- All ranks decide with @names; returns when they do.
+local function use(r, names, patience)
+	local words = { "policy", "use" }
+	for _, n in ipairs(names) do words[#words + 1] = n end
+	if #names == 0 then words[3] = "none" end
+	local done, err = r.group:change(session.line(words))
+	if not done then return nil, err end
+	r.generation = done.generation
+	local till = core.mono() + patience
+	while core.mono() < till do
+		local n, passed = comm_count(ask(r, "change status")[1].data)
+		if passed == n then return true end
+		core.sleep(POLL_S / 5)
+	end
+	return errors.fail("timed_out", "communicators stand still: no rank has come to the fence of generation %s", tostring(done.generation))
+end
+
+-- Collectives that all ranks here have told: {id = {comm, kind, seq, ns}}; the
+-- slowest rank's time is what the others wait for.
+local function samples(r)
+	local ranks, ops = {}, {}
+	for _, x in ipairs(ask(r, "sample tail 1024")) do
+		for _, c in ipairs(read.list(x.data, "comms")) do
+			ranks[c.comm] = (ranks[c.comm] or 0) + 1
+			for _, s in ipairs(read.list(c, "samples")) do
+				local id = ("%s %s %s"):format(c.comm, s.coll, s.seq)
+				local op = ops[id] or { comm = c.comm, coll = s.coll, size = read.number(s.bytes_from), seq = read.number(s.seq), n = 0, ns = 0 }
+				op.n, op.ns = op.n + 1, math.max(op.ns, read.number(s.exec_ns))
+				ops[id] = op
+			end
+		end
+	end
+	for id, op in pairs(ops) do
+		if op.n < ranks[op.comm] or op.ns <= 0 then ops[id] = nil end
+	end
+	return ops
+end
+
+local function in_scope(p, op)
+	local s = p.scope
+	if s.sizes and (op.size * 2 <= s.sizes[1] or op.size > s.sizes[2]) then return false end
+	if not s.collectives then return true end
+	for _, c in ipairs(s.collectives) do
+		if c == op.coll then return true end
+	end
+	return false
+end
+
+-- ---- a block --------------------------------------------------------------------------
+
+local function kind_of(op)
+	return ("%s %s of %s"):format(op.coll, require("ncclbpf.units").bytes(op.size), op.comm)
+end
+
+local function median(list)
+	return core.block_medians(list, #list)[1]
+end
+
+-- What the baseline's blocks have come to, by kind.
+local function baseline_of(r)
+	local by, out = {}, {}
+	for _, b in ipairs(r.blocks) do
+		for kind, v in pairs(b.arm == "a" and b.medians or {}) do
+			by[kind] = by[kind] or {}
+			table.insert(by[kind], v)
+		end
+	end
+	for kind, list in pairs(by) do out[kind] = median(list) end
+	return out
+end
+
+local function refused(r)
+	local n = 0
+	for _, x in ipairs(ask(r, "policy list")) do
+		for _, p in ipairs(read.list(x.data, "policies")) do
+			for _, prog in ipairs(read.list(p, "programs")) do n = n + read.number(prog.refused) end
+		end
+	end
+	return n
+end
+
+-- A reason to stop at once, or nil.
+local function guarded(r, times, normal, refused_before)
+	for kind, list in pairs(times) do
+		if normal[kind] and #list >= GUARD then
+			local pct = (median(list) / normal[kind] - 1) * 100
+			if pct > r.plan.guards.slower_pct then
+				return ("%s: slower by %.0f %% after %d collectives"):format(kind, pct, #list),
+					{ guard = "slower_pct", kind = kind, effect_pct = pct, collectives = #list }
+			end
+		end
+	end
+	local n = refused(r) - refused_before
+	if n > r.plan.guards.refused then
+		return ("%d answers of policies were refused"):format(n), { guard = "refused", refused = n }
+	end
+	local a = ask(r, "check agreement")[1].data
+	if a.agree == false then return "ranks do not agree", { guard = "agreement" } end
+end
+
+local function highest(ops)
+	local seq = {}
+	for _, op in pairs(ops) do seq[op.comm] = math.max(seq[op.comm] or -1, op.seq) end
+	return seq
+end
+
+-- One block of @arm. -> medians by kind | nil, reason, evidence (a guard) |
+-- nil, nil, word (asked for by another shell)
+local function block(r, arm)
+	local p = r.plan
+	local normal = arm == "b" and baseline_of(r) or {}
+	local before = refused(r)
+	local from = highest(samples(r))
+	local seen, times, most = {}, {}, 0
+	local skip = math.ceil(p.samples / (1 - p.warmup_pct / 100)) - p.samples
+	local till = core.mono() + p.block_timeout
+	local count = {}
+	while most < p.samples do
+		local word = requested(r)
+		if word then return nil, nil, word end
+		if core.mono() > till then
+			return nil, nil, "pause", ("only %d collectives of a kind in %g s"):format(most, p.block_timeout)
+		end
+		local new = {}
+		for id, op in pairs(samples(r)) do
+			if not seen[id] and op.seq > (from[op.comm] or -1) and in_scope(p, op) then new[#new + 1] = { id, op } end
+		end
+		table.sort(new, function(x, y) return x[2].seq < y[2].seq end)
+		for _, x in ipairs(new) do
+			local kind = kind_of(x[2])
+			seen[x[1]] = true
+			count[kind] = (count[kind] or 0) + 1
+			if count[kind] > skip then
+				times[kind] = times[kind] or {}
+				table.insert(times[kind], x[2].ns)
+				most = math.max(most, #times[kind])
+			end
+		end
+		local why, evidence = guarded(r, times, normal, before)
+		if why then return nil, why, evidence end
+		if most < p.samples then core.sleep(POLL_S) end
+	end
+	local medians = {}
+	for kind, list in pairs(times) do
+		-- a few collectives of a rare kind say nothing
+		if #list * 5 >= p.samples then medians[kind] = median(list) end
+	end
+	return medians
+end
+
+-- ---- the judge ------------------------------------------------------------------------
+
+-- Block medians by kind: {kind = {a = {...}, b = {...}}}
+function M.strata(blocks, pairs_done)
+	local t, n = {}, 0
+	for i, b in ipairs(blocks) do
+		if i > pairs_done * 2 then break end
+		for kind, v in pairs(b.medians) do
+			t[kind] = t[kind] or { a = {}, b = {} }
+			table.insert(t[kind][b.arm], v)
+			n = n + 1
+		end
+	end
+	return t, n
+end
+
+local function look(r, k)
+	local done = plan.look_at(r.plan, k)
+	local strata = M.strata(r.blocks, done)
+	local out = judge.look(strata, k, {
+		confidence = r.plan.judge.confidence, min_effect_pct = r.plan.judge.min_effect_pct, looks = r.plan.judge.looks, least = math.min(done, 4),
+	})
+	out.look, out.pairs = k, done
+	return out
+end
+M.look = look
+
+-- A or B first in pair @i, by the seed; the first pair begins with A, which
+-- the guards compare with.
+local function first_arm(seed, i)
+	if i == 1 then return "a" end
+	local x = (seed * 2654435761 + i * 40503) & 0xffffffff
+	for _ = 1, 3 do x = (x ~ (x << 13) & 0xffffffff) x = x ~ (x >> 17) x = (x ~ (x << 5)) & 0xffffffff end
+	return x & 1 == 0 and "a" or "b"
+end
+
+function M.arm_of(seed, n)
+	local first = first_arm(seed, (n + 1) // 2)
+	if n % 2 == 1 then return first end
+	return first == "a" and "b" or "a"
+end
+
+-- ---- running ----------------------------------------------------------------------------
+
+local function finish(r, arm, state, reason, evidence)
+	local ok, err = use(r, arm == "b" and r.candidate or r.baseline, r.plan.block_timeout)
+	if not ok then
+		event(r, arm == "b" and "paused" or "failed", ("%s; then %s: %s"):format(reason, arm == "b" and "promoting" or "going back", err.message), evidence)
+	else
+		r.arm = arm
+		event(r, state, reason, evidence)
+	end
+	local saved
+	saved, err = save(r)
+	if not saved then return nil, err end
+	return r
+end
+
+-- By the plan, what comes of a verdict.
+local function conclude(r, verdict)
+	local way = r.plan["on_" .. verdict.verdict]
+	local evidence = { look = verdict.look, verdict = verdict.verdict, reason = verdict.reason }
+	local reason = ("%s at look %d: %s"):format(verdict.verdict, verdict.look, verdict.reason)
+	if way == "promote" then
+		event(r, "promoting", reason, evidence)
+		return finish(r, "b", "succeeded", reason, evidence)
+	elseif way == "rollback" then
+		event(r, "aborting", reason, evidence)
+		return finish(r, "a", "rolled_back", reason, evidence)
+	end
+	return finish(r, "a", "paused", reason, evidence)
+end
+
+-- What another shell may ask for.
+local asked = {
+	pause = function(r, why) return finish(r, "a", "paused", why or "asked to") end,
+	abort = function(r) return finish(r, "a", "rolled_back", "asked to abort") end,
+	promote = function(r) return finish(r, "b", "succeeded", "asked to promote") end,
+}
+
+local function step(r)
+	local n = #r.blocks + 1
+	local arm = M.arm_of(r.plan.seed, n)
+	if r.arm ~= arm then
+		local ok, err = use(r, arm == "b" and r.candidate or r.baseline, r.plan.block_timeout)
+		if not ok then return asked.pause(r, err.message) end
+		r.arm = arm
+		ok, err = save(r)
+		if not ok then return nil, err end
+	end
+	local medians, why, evidence, more = block(r, arm)
+	if not medians and why then
+		event(r, "aborting", why, evidence)
+		return finish(r, "a", "rolled_back", why, evidence)
+	elseif not medians then
+		return (asked[evidence] or asked.pause)(r, more)
+	end
+	r.blocks[n] = { arm = arm, generation = r.generation, time = core.time(), medians = medians }
+	for k = 1, r.plan.judge.looks do
+		if n == plan.look_at(r.plan, k) * 2 then
+			r.verdict = look(r, k)
+			event(r, "progressing", ("look %d of %d: %s: %s"):format(k, r.plan.judge.looks, r.verdict.verdict, r.verdict.reason))
+			if r.verdict.verdict ~= "inconclusive" or k == r.plan.judge.looks then return conclude(r, r.verdict) end
+		end
+	end
+	local ok, err = save(r)
+	if not ok then return nil, err end
+end
+
+-- Go on until it ends or pauses. @tell(r): after each block. Ctrl-C is held
+-- meanwhile and asks for a pause. -> r | nil, err
+function M.run(r, tell)
+	local till = core.mono() + r.plan.deadline
+	local ok, done, err
+	core.hold(true)
+	repeat
+		ok, done, err = pcall(step, r)
+		if ok and not done and not err and core.mono() > till then
+			ok, done, err = pcall(asked.pause, r, ("the deadline of %g s has passed"):format(r.plan.deadline))
+		end
+		if tell then tell(r) end
+	until not ok or done or err
+	if not ok then
+		-- a process that does not answer, most likely
+		err = errors.caught(done)
+		local fine, result = pcall(asked.pause, r, err.message)
+		if not fine or not result then
+			event(r, "paused", err.message .. "; the job was left as it is")
+			pcall(save, r)
+		end
+		done = nil
+	end
+	core.hold(false)
+	return done, err
+end
+
+local function token() return ("%d.%d.%.0f"):format(PID, math.random(1 << 30), core.mono() * 1e9) end
+
+-- M.start(group, p) -> the rollout, begun and saved | nil, err
+function M.start(group, p)
+	local old, err = M.load(group.job)
+	if err then return nil, err end
+	if old and not ENDED[old.state] then
+		return nil, errors.new("busy", ("rollout %s of this job is %s%s"):format(tostring(old.plan.name), old.state, M.runs(old) and ", process " .. old.runner.pid .. " runs it" or ""),
+			{ hint = "rollout status; rollout resume or rollout abort ends it" })
+	end
+	local path
+	path, err = file_of(group.job)
+	if not path then return nil, err end
+	if old then core.write((path:gsub("%.json$", "")) .. "." .. tostring(old.id) .. ".old.json", (core.read(path, LIMIT))) end
+	local r = {
+		version = 1, job = group.job, plan = p, state = "planned", blocks = core.array {}, events = core.array {}, path = path, group = group,
+		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"), core.time():gsub("[^%dT]", "")), runner = { pid = PID, token = token() }, arm = "a",
+	}
+	p.seed = p.seed or math.random(1 << 30)
+	r.baseline, err = nil, nil
+	if p.baseline then
+		r.baseline, err = names_of(group, p.baseline)
+	else
+		r.baseline, err = in_use(group)
+	end
+	if not r.baseline then return nil, err end
+	r.candidate, err = names_of(group, p.candidate)
+	if not r.candidate then return nil, err end
+	event(r, "preparing", "started" .. (p.reason and ": " .. p.reason or ""))
+	local good, why = pcall(function()
+		ask(r, "telemetry on")
+		local a = ask(r, "check agreement")[1].data
+		if a.agree == false then error(errors.new("ranks_disagree", "ranks do not agree before anything has changed"), 0) end
+	end)
+	if not good then return nil, errors.caught(why) end
+	event(r, "progressing", "candidate held by all processes, telemetry on")
+	r.arm = p.baseline and "none" or "a"
+	local ok
+	ok, err = write(r)
+	if not ok then return nil, err end
+	return r
+end
+
+-- Take over a rollout that is paused or whose runner is gone.
+function M.adopt(r, group)
+	if M.runs(r) then return errors.fail("busy", "process %d runs it; rollout pause stops it there", r.runner.pid) end
+	r.group = group
+	r.runner = { pid = PID, token = token() }
+	r.blocks, r.events = core.array(r.blocks), core.array(r.events)
+	return true
+end
+
+function M.resume(r, group)
+	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
+	local ok, err = M.adopt(r, group)
+	if not ok then return nil, err end
+	if #r.blocks >= r.plan.blocks * 2 then
+		return nil, errors.new("refused", "all its blocks have been seen, and more looks would make chance a proof", { hint = "rollout promote or rollout abort" })
+	end
+	event(r, "progressing", "resumed")
+	r.arm = "none" -- whatever the job has now
+	ok, err = write(r)
+	if not ok then return nil, err end
+	return true
+end
+
+-- promote, abort, pause: by us, or by who runs it. -> r, true when only asked
+function M.tell(r, group, word)
+	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
+	if M.runs(r) then
+		local ok, err = M.request(r, word)
+		if not ok then return nil, err end
+		return r, true
+	end
+	local ok, err = M.adopt(r, group)
+	if not ok then return nil, err end
+	ok, err = write(r)
+	if not ok then return nil, err end
+	return asked[word](r)
+end
+
+-- After a promotion: the baseline again.
+function M.undo(r, group)
+	if r.state ~= "succeeded" then return errors.fail("refused", "only what was promoted can be undone; it is %s", r.state) end
+	local ok, err = M.adopt(r, group)
+	if not ok then return nil, err end
+	ok, err = write(r)
+	if not ok then return nil, err end
+	return finish(r, "a", "rolled_back", "undone")
+end
+
+return M

@@ -1,0 +1,196 @@
+-- SPDX-License-Identifier: MIT
+-- The commands of rollouts: `rollout plan|start|status|...`.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.errors"
+local plan = require "ncclbpf.plan"
+local rollout = require "ncclbpf.rollout"
+
+local M = {}
+
+local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
+
+-- One row a kind of collectives, as the last look saw it.
+local function verdict_rows(v)
+	local rows = {}
+	for kind, s in pairs(type(v) == "table" and v.strata or {}) do
+		rows[#rows + 1] = {
+			kind = kind, verdict = s.verdict, effect_pct = s.effect_pct, low_pct = s.low_pct, high_pct = s.high_pct, p = s.p,
+			blocks_a = s.blocks_a, blocks_b = s.blocks_b, reason = s.reason,
+		}
+	end
+	table.sort(rows, function(a, b) return a.kind < b.kind end)
+	return rows
+end
+
+local columns = {
+	{ "kind" }, { "verdict" }, { "effect_pct", title = "SLOWER %", num = true, show = pct }, { "low_pct", title = "FROM", num = true, show = pct },
+	{ "high_pct", title = "TO", num = true, show = pct }, { "p", num = true, wide = true }, { "blocks_a", title = "A", num = true },
+	{ "blocks_b", title = "B", num = true }, { "reason", wide = true },
+}
+
+local function state_of(r)
+	if rollout.runs(r) or rollout.ended[r.state] or r.state == "paused" then return r.state end
+	if r.runner.pid == select(2, core.ids()) then return r.state end
+	return r.state .. ", but process " .. tostring(r.runner.pid) .. " that ran it is gone"
+end
+
+local function result(r, extra)
+	local head = ("%s: %s\n%d of %d blocks, baseline %s, candidate %s\n%s"):format(tostring(r.plan.name), state_of(r), #r.blocks, r.plan.blocks * 2,
+		#r.baseline == 0 and "none" or table.concat(r.baseline, ", "), #r.candidate == 0 and "none" or table.concat(r.candidate, ", "),
+		tostring(r.why or ""))
+	local foot = { extra }
+	if r.state == "paused" then
+		foot[#foot + 1] = #r.blocks < r.plan.blocks * 2 and "next: rollout resume, rollout promote or rollout abort" or "next: rollout promote or rollout abort"
+	elseif not rollout.ended[r.state] and not rollout.runs(r) and r.runner.pid ~= select(2, core.ids()) then
+		foot[#foot + 1] = "next: rollout resume or rollout abort"
+	end
+	local rows = verdict_rows(r.verdict)
+	local failure
+	if r.state == "rolled_back" or r.state == "failed" then
+		failure = errors.new("aborted", ("%s: %s"):format(r.state, tostring(r.why)))
+	end
+	return {
+		schema = "rollout/1",
+		data = { id = r.id, name = r.plan.name, state = r.state, running = rollout.runs(r), reason = r.why, blocks = #r.blocks, of = r.plan.blocks * 2,
+			baseline = r.baseline, candidate = r.candidate, verdict = r.verdict or core.null, plan = r.plan, file = r.path },
+		rows = #rows > 0 and rows or { { kind = "-", verdict = r.state, reason = r.why } }, merged = rows, id = "kind", columns = columns, head = head, foot = foot,
+		empty = "no look yet", failure = failure,
+	}
+end
+
+-- The job's rollout. -> r, group | nil, err
+local function current(ctx)
+	local g, err = ctx:session()
+	if not g then return nil, err end
+	local r
+	r, err = rollout.load(g.job)
+	if err then return nil, err end
+	if not r then return nil, errors.new("not_found", "this job has no rollout", { hint = "rollout start PLAN" }) end
+	return r, g
+end
+
+local function steps(p)
+	local t = {}
+	for _, s in ipairs(plan.steps(p)) do t[#t + 1] = ("%-14s %s"):format(s[1], s[2]) end
+	return table.concat(t, "\n")
+end
+
+function M.cmd_plan(ctx)
+	local p, err = plan.read(ctx.args[1])
+	if not p then return nil, err end
+	return { schema = "rollout.plan/1", data = p, text = ("rollout %s\n%s"):format(p.name, steps(p)) }
+end
+
+-- What the plan would have concluded from another rollout's blocks.
+local function replay(p, path)
+	local bytes, err = core.read(path, 16 << 20)
+	if not bytes then return nil, errors.from_reply(err) end
+	local d
+	d, err = core.decode(bytes)
+	if not d or type(d.blocks) ~= "table" then return errors.fail("bad_argument", "%s: blocks of a rollout wanted", path) end
+	for i, b in ipairs(d.blocks) do
+		local fine = type(b) == "table" and (b.arm == "a" or b.arm == "b") and type(b.medians) == "table"
+		for _, v in pairs(fine and b.medians or {}) do fine = fine and type(v) == "number" and v > 0 and v < math.huge end
+		if not fine then return errors.fail("bad_argument", "%s: block %d: arm a or b and medians above 0 wanted", path, i) end
+	end
+	local v = { verdict = "inconclusive", reason = "no look: too few blocks" }
+	for k = 1, p.judge.looks do
+		if #d.blocks < plan.look_at(p, k) * 2 then break end
+		v = rollout.look({ plan = p, blocks = d.blocks }, k)
+		if v.verdict ~= "inconclusive" then break end
+	end
+	local rows = verdict_rows(v)
+	return {
+		schema = "rollout.replay/1", data = { verdict = v, replayed = path }, rows = rows, id = "kind", columns = columns,
+		head = ("replayed from %s: %s: %s; then: %s"):format(path, v.verdict, v.reason, p["on_" .. v.verdict]), empty = "no look",
+	}
+end
+
+local function progress(ctx)
+	if not core.isatty(2) or ctx.flags.quiet then return nil end
+	return function(r)
+		io.stderr:write(("\r\27[K%s: %s, %d of %d blocks"):format(r.plan.name, r.state, #r.blocks, r.plan.blocks * 2))
+		if r.state ~= "progressing" then io.stderr:write "\n" end
+	end
+end
+
+local function go(ctx, r)
+	local done, err = rollout.run(r, progress(ctx))
+	if not done then return nil, err end
+	return result(done)
+end
+
+function M.cmd_start(ctx)
+	local p, err = plan.read(ctx.args[1])
+	if not p then return nil, err end
+	if ctx.opt.data then return replay(p, ctx.opt.data) end
+	local g
+	g, err = ctx:session()
+	if not g then return nil, err end
+	if ctx.flags.dry_run then
+		return { schema = "rollout.plan/1", data = p, text = ("rollout %s of job %s\n%s"):format(p.name, tostring(g.job), steps(p)) }
+	end
+	local r
+	r, err = rollout.start(g, p)
+	if not r then return nil, err end
+	return go(ctx, r)
+end
+
+function M.cmd_status(ctx)
+	if ctx.flags.watch then
+		ctx.flags.watch = false
+		return { status = ctx.app:run({ "watch", "1", "rollout", "status" }, { flags = ctx.flags }) }
+	end
+	local r, err = current(ctx)
+	if not r then return nil, err end
+	local shown = result(r)
+	shown.failure = nil
+	return shown
+end
+
+function M.cmd_resume(ctx)
+	local r, g = current(ctx)
+	if not r then return nil, g end
+	local ok, err = rollout.resume(r, g)
+	if not ok then return nil, err end
+	return go(ctx, r)
+end
+
+local function tell(word)
+	return function(ctx)
+		local r, g = current(ctx)
+		if not r then return nil, g end
+		local done, asked = rollout.tell(r, g, word)
+		if not done then return nil, asked end
+		local shown = result(done, asked == true and ("process %d was asked to %s it"):format(done.runner.pid, word) or nil)
+		if word == "abort" then shown.failure = nil end
+		return shown
+	end
+end
+
+M.cmd_pause, M.cmd_abort, M.cmd_promote = tell "pause", tell "abort", tell "promote"
+
+function M.cmd_undo(ctx)
+	local r, g = current(ctx)
+	if not r then return nil, g end
+	local done, err = rollout.undo(r, g)
+	if not done then return nil, err end
+	local shown = result(done)
+	shown.failure = nil
+	return shown
+end
+
+function M.cmd_history(ctx)
+	local r, err = current(ctx)
+	if not r then return nil, err end
+	local rows = {}
+	for i, e in ipairs(r.events) do
+		rows[i] = { time = e.time, from = e.from, to = e.to, actor = e.actor, reason = e.reason }
+	end
+	return {
+		schema = "rollout.history/1", data = { id = r.id, events = core.array(r.events) }, rows = rows, id = "time",
+		columns = { { "time" }, { "from" }, { "to" }, { "actor", wide = true }, { "reason" } }, head = tostring(r.plan.name),
+	}
+end
+
+return M

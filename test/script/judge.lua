@@ -1,0 +1,145 @@
+-- SPDX-License-Identifier: MIT
+-- The judge against published tables, against counting, and in simulated
+-- experiments with a fixed seed: how often it is wrong, what it finds.
+local core = require "ncclbpf.core"
+local judge = require "ncclbpf.judge"
+
+local n, wrong = 0, 0
+local function ok(what, good)
+	n = n + 1
+	if not good then wrong = wrong + 1 end
+	print(("%sok %d - %s"):format(good and "" or "not ", n, what))
+end
+local function near(a, b, by) return math.abs(a - b) <= (by or 1e-9) end
+
+-- Critical values of U, two-sided, 5 %, for equal sample sizes 5 to 20: the
+-- table of Mann and Whitney's test in textbooks.
+local critical = { 2, 5, 8, 13, 17, 23, 30, 37, 45, 55, 64, 75, 87, 99, 113, 127 }
+local good = true
+for i, u in ipairs(critical) do
+	local size = i + 4
+	good = good and 2 * core.rank_tail(size, size, u) <= 0.05 and 2 * core.rank_tail(size, size, u + 1) > 0.05
+end
+ok("critical values of U, 5 by 5 to 20 by 20", good)
+
+-- Hollander and Wolfe's permeability of membranes: W = 35, one-sided 0.1272.
+local x = { 0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46 }
+local y = { 1.15, 0.88, 0.90, 0.74, 1.21 }
+local r = core.rank_sum(x, y, 0.05)
+ok("a published example: W and p", r.u == 35 and r.exact and near(r.p, 2 * 0.1272, 2e-4))
+ok("and its shift, with the interval's order", near(r.shift, 0.305, 1e-9) and r.low < r.shift and r.shift < r.high)
+
+-- P(U <= u) by counting all ways to choose.
+local function counted(a, b, u)
+	local hits, all = 0, 0
+	for mask = 0, (1 << (a + b)) - 1 do
+		local of_a, sum = 0, 0
+		for i = 1, a + b do
+			if mask >> (i - 1) & 1 == 1 then of_a, sum = of_a + 1, sum + i end
+		end
+		if of_a == a then
+			all = all + 1
+			if sum - a * (a + 1) // 2 <= u then hits = hits + 1 end
+		end
+	end
+	return hits / all
+end
+good = true
+for a = 1, 5 do
+	for b = 1, 5 do
+		for u = 0, a * b do good = good and near(core.rank_tail(a, b, u), counted(a, b, u), 1e-12) end
+	end
+end
+ok("the distribution of U equals counting, up to 5 by 5", good)
+ok("and is one at its end, at 40 by 40", near(core.rank_tail(40, 40, 1600), 1, 1e-12) and near(core.rank_tail(40, 40, 799) + core.rank_tail(40, 40, 800), 1, 1e-9))
+
+-- The normal approximation meets the exact one; ties correct the variance.
+math.randomseed(11)
+local function gauss() return math.sqrt(-2 * math.log(1 - math.random())) * math.cos(2 * math.pi * math.random()) end
+local function draw(k, mean, sd)
+	local t = {}
+	for i = 1, k do t[i] = math.exp(mean + sd * gauss()) end
+	return t
+end
+local a, b = draw(40, 0, 1), draw(40, 0.4, 1)
+local exact = core.rank_sum(a, b, 0.02)
+a[41], b[41] = 1e6, 1e6 + 1 -- beyond the exact sizes, hardly anything else
+local approx = core.rank_sum(a, b, 0.02)
+ok("the normal approximation is near", exact.exact and not approx.exact and near(exact.p, approx.p, 0.03) and near(exact.low, approx.low, 0.2))
+r = core.rank_sum({ 1, 1, 1, 2 }, { 1, 1, 1, 2 }, 0.05)
+ok("equal samples with ties: p is 1, no shift", r.p == 1 and r.shift == 0 and not r.exact)
+r = core.rank_sum({ 5, 5, 5, 5, 5, 5 }, { 4, 4, 4, 4, 4, 4 }, 0.05)
+ok("nothing but ties, apart: found", r.p < 0.01 and r.shift == 1 and r.low == 1 and r.high == 1)
+r = core.rank_sum({ 1 }, { 2 }, 0.05)
+ok("one value a side says nothing", r.p == 1 and r.low == nil and r.high == nil)
+ok("points of the normal distribution", near(core.normal_point(0.025), 1.959963985, 1e-8) and near(core.normal_tail(1.644853627), 0.05, 1e-9))
+local m = core.block_medians({ 3, 1, 2, 9, 8, 7, 6, 5, 5 }, 4)
+ok("medians of whole blocks", #m == 2 and m[1] == 2.5 and m[2] == 6.5)
+for _, bad in ipairs { 0 / 0, 1 / 0, "x" } do
+	ok("no value " .. tostring(bad), not pcall(core.rank_sum, { bad }, { 1 }, 0.05))
+end
+ok("no times below zero", not pcall(judge.compare, { -1, 2 }, { 1, 2 }, { alpha = 0.05, min_effect_pct = 1 }))
+
+-- Looks spend no more than all of alpha, most of it in the end.
+local sum, last = 0, 0
+for k = 1, 5 do
+	local s = judge.share(0.02, k, 5)
+	good = s > last
+	sum, last = sum + s, s
+end
+ok("what the looks spend adds up to alpha", good and near(sum, 0.02, 1e-9))
+
+-- Experiments: block medians of 20 blocks an arm vary by 1.5 %, four looks.
+local function experiment(effect, sd, kinds)
+	local s = {}
+	for k = 1, kinds do s["kind " .. k] = { a = {}, b = {} } end
+	for look = 1, 4 do
+		for k = 1, kinds do
+			local one = s["kind " .. k]
+			table.move(draw(5, 0, sd), 1, 5, #one.a + 1, one.a)
+			table.move(draw(5, math.log(1 + (k == 1 and effect or 0)), sd), 1, 5, #one.b + 1, one.b)
+		end
+		local v = judge.look(s, look, { least = 5 })
+		if v.verdict ~= "inconclusive" then return v.verdict end
+	end
+	return "inconclusive"
+end
+local runs = math.tointeger(tonumber(os.getenv "JUDGE_RUNS" or 1000))
+local function rates(effect, sd, kinds)
+	local t = { pass = 0, fail = 0, inconclusive = 0 }
+	for _ = 1, runs do
+		local v = experiment(effect, sd, kinds)
+		t[v] = t[v] + 1
+	end
+	print(("# %+.0f %% in one of %d kinds, blocks vary by %.1f %%: fail %.4f, pass %.4f, inconclusive %.4f of %d"):format(
+		effect * 100, kinds, sd * 100, t.fail / runs, t.pass / runs, t.inconclusive / runs, runs))
+	return t
+end
+-- the seed is fixed, so these either hold or do not
+ok("A/A: false alarms are rarer than 2 %", rates(0, 0.015, 1).fail <= 0.02 * runs)
+ok("A/A with three kinds: as rare", rates(0, 0.015, 3).fail <= 0.02 * runs)
+ok("A/B, 3 % slower: found in 9 of 10", rates(0.03, 0.015, 1).fail >= 0.9 * runs)
+ok("A/B, 3 % slower in one of three kinds: found in 9 of 10", rates(0.03, 0.015, 3).fail >= 0.9 * runs)
+local faster = rates(-0.03, 0.015, 1)
+ok("A/B, 3 % faster: passes in 9 of 10, never fails", faster.pass >= 0.9 * runs and faster.fail == 0)
+ok("3 % slower never passes", rates(0.03, 0.03, 1).pass == 0)
+
+-- Too little is never a pass.
+ok("no data", judge.look({}, 1).verdict == "inconclusive")
+ok("two blocks", judge.look({ k = { a = { 1, 1 }, b = { 1, 1 } } }, 4, { least = 4 }).verdict == "inconclusive")
+ok("one arm only", judge.look({ k = { a = { 1, 1, 1, 1, 1 }, b = {} } }, 4).verdict == "inconclusive")
+local same = {}
+for i = 1, 20 do same[i] = 7 end
+ok("identical data pass", judge.look({ k = { a = same, b = same } }, 4).verdict == "pass")
+
+-- nb.judge: samples, many of them
+local many = {}
+for i = 1, 1000000 do many[i] = 100 + i * 7919 % 1000 / 100 end
+local began = core.mono()
+local v = judge.judge { a = many, b = many }
+print(("# a million samples an arm: %.2f s"):format(core.mono() - began))
+ok("a million samples an arm", v.verdict == "pass" and v.blocks_a <= 1024 and v.block > 50)
+ok("an unknown option is misuse", not pcall(judge.judge, { a = {}, b = {}, bloc = 1 }))
+
+print("1.." .. n)
+os.exit(wrong == 0)

@@ -1,0 +1,149 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Rollouts on a job of the stand-in that replays times: promoted, rolled back
+# by a guard, paused, asked from another shell, taken over from a dead one.
+. "$TOP/test/script/shell_lib.sh"
+[ -x "$B/test/host/standin" ] || skip_all "rollout" "the stand-in host was not built"
+[ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "rollout" "no clang at build time"
+trap finish EXIT
+cd "$T" || exit 1
+export XDG_STATE_HOME="$T/state"
+R=$TOP/examples/rollout
+{
+	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' "$TOP/test/vgpu/b300.csv"
+	grep -v '^#' "$TOP/test/vgpu/b300.csv"
+} | awk '/^collective/ && !n++ { head = $0 } !/^collective/ { body = body $0 "\n" } END { print head; printf "%s", body }' >times.csv
+
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one timeout 300 "$B/test/host/standin" --ranks 4 --procs --events --seconds 280 \
+	--pause-ms 1 --min 1M --max 64M --factor 8 --table times.csv >one.out 2>&1 &
+jobs="$jobs $!"
+await timeout 20 "$S" -q attach one >/dev/null 2>&1
+export NCCLBPF_JOB=one
+using() { # NAME: the policies in use are these
+	run -o json status
+	grep -q "\"policies\":\[$1\]" out
+}
+
+# ---- plans that are none ----
+bad() { # FIELDS, TEXT...
+	echo "return { $1 }" >bad.lua
+	shift
+	run rollout plan bad.lua
+	[ "$rc" -eq 64 ] || echo "status $rc" >>why
+	has "refused: $1" err "$@"
+}
+bad 'name = "x"' "candidate: missing"
+bad 'candidate = "none", blcks = 3' "blcks: no such field" "nearest: blocks"
+bad 'candidate = "none", blocks = 0/0' "blocks: a whole number from 2 to 500 wanted, found"
+bad 'candidate = "none", blocks = 3, judge = { looks = 1 }' "blocks: 3 cannot show anything with confidence 0.98; 5 or more wanted"
+bad 'candidate = "none", judge = { confidence = 2 }' "judge.confidence: a number from 0.5 to 0.9999 wanted, found 2"
+bad 'candidate = "none", judge = 7' "judge: a table of fields wanted, found number"
+bad 'candidate = "none", scope = { sizes = "9M..1M" }' "scope.sizes: sizes like" 'found "9M..1M"'
+bad 'candidate = "none", scope = { collectives = { "allredcue" } }' "scope.collectives: a list of collectives; number 1 is allredcue"
+bad 'candidate = { 1 }' "candidate: a list of names of policies; number 1 is 1 wanted"
+bad 'candidate = os.exit()' "nothing can be called in it"
+echo 'return { candidate = "none" } }' >bad.lua
+status 65 "not Lua" rollout plan bad.lua
+echo '{ "candidate": "none", "on_fail": "cry" }' >bad.json
+status 64 "a word that is none, in JSON" rollout plan bad.json
+has "says which there are" err "on_fail: rollback or pause wanted, found \"cry\""
+status 0 "a good plan" rollout plan "$R/ring_mid.lua"
+has "says what it would do" out "4M to 128M" "10 pairs" "230 to 460 collectives"
+
+# ---- nothing there ----
+status 1 "no rollout yet" rollout status
+has "and says how one begins" err "this job has no rollout" "rollout start PLAN"
+status 1 "a candidate that nobody holds" rollout start "$R/ring_mid.lua"
+using ""
+ok "has changed nothing" $?
+
+# ---- promoted ----
+run policy load "$B/policies/nvlink_ring_mid.policy"
+run policy load "$B/examples/rollout/one_channel.bpf.o"
+LIMIT_S=120 run -o table rollout start "$R/ring_mid.lua"
+[ "$rc" -eq 0 ]
+ok "a better policy" $?
+has "is promoted" out "ring-mid: succeeded" "allreduce 64M" "pass"
+using '"nvlink_ring_mid"'
+ok "and in use" $?
+status 0 "history" -o json rollout history
+for s in preparing progressing promoting succeeded; do
+	grep -q "\"to\":\"$s\"" out
+	ok "tells when it was $s" $?
+done
+run check agreement
+ok "ranks agree" "$rc"
+status 0 "what it saw can be judged again" -o table rollout start "$R/ring_mid.lua" data="$XDG_STATE_HOME/ncclbpf/rollouts/one.json"
+has "is called a replay" out "replayed from" "pass" "then: promote"
+sed -e 's/blocks = 10/blocks = 40/' "$R/ring_mid.lua" >longer.lua
+run -o table rollout start longer.lua data="$XDG_STATE_HOME/ncclbpf/rollouts/one.json"
+has "a longer plan has not seen enough of it" out "inconclusive"
+status 0 "undo" rollout undo
+using ""
+ok "is the baseline again" $?
+status 1 "once" rollout undo
+
+# ---- rolled back ----
+status 2 "a bad policy" rollout start "$R/one_channel.lua"
+has "is stopped by its guard" err "rolled_back" "slower by"
+using ""
+ok "and is not in use" $?
+run -o json rollout status
+lua_run -e 'local d = require "ncclbpf.core".decode(io.read "a").data
+	assert(d.state == "rolled_back" and d.blocks == 1)
+	local n = tonumber(d.reason:match "after (%d+) collectives") assert(n >= 10 and n < 1000)' <out 2>>why
+ok "within so many collectives" $?
+
+# ---- paused, taken over ----
+sed -e 's/blocks = 10/blocks = 200/' "$R/ring_mid.lua" >long.lua
+"$S" rollout start long.lua >long.out 2>&1 &
+runner=$!
+seen() { # N blocks or more
+	timeout 20 "$S" -o json rollout status 2>/dev/null | grep -q "\"state\":\"$2\"" &&
+		timeout 20 "$S" -o json rollout status | lua_run -e 'assert(require "ncclbpf.core".decode(io.read "a").data.blocks >= '"$1"')' 2>/dev/null
+}
+await seen 2 progressing
+ok "a long one goes on" $?
+status 75 "no second one beside it" rollout start "$R/ring_mid.lua"
+has "and says who runs it" err "is progressing, process $runner runs it"
+status 0 "pause, from another shell" -o table rollout pause
+has "is asked for" out "process $runner was asked to pause it"
+wait $runner
+run -o json rollout status
+grep -q '"state":"paused"' out
+ok "paused" $?
+using ""
+ok "with the baseline" $?
+"$S" rollout resume >long.out 2>&1 &
+runner=$!
+await seen 4 progressing
+ok "resumed" $?
+kill -9 $runner
+wait $runner 2>/dev/null
+run -o table rollout status
+has "a shell that died is told" out "process $runner that ran it is gone" "next: rollout resume or rollout abort"
+"$S" rollout resume >long.out 2>&1 &
+runner=$!
+await seen 6 progressing
+ok "another one takes over, with the blocks there were" $?
+kill -INT $runner
+wait $runner
+[ $? -eq 130 ]
+ok "Ctrl-C" $?
+run -o json rollout status
+grep -q '"state":"paused"' out
+ok "pauses" $?
+using ""
+ok "and leaves the baseline" $?
+status 0 "promote without a verdict" rollout promote
+using '"nvlink_ring_mid"'
+ok "is a decision of one's own" $?
+run -o json rollout history
+grep -q 'asked to promote' out
+ok "which is written down" $?
+status 1 "what has ended does not go on" rollout resume
+
+# ---- a file that is none ----
+echo '{"half":' >"$XDG_STATE_HOME/ncclbpf/rollouts/one.json"
+status 64 "a broken file" rollout status
+has "is named" err "one.json" "move it away"
