@@ -29,7 +29,8 @@ enum {
 	NB_IMAGE_MAX_NAMES = 4096,
 	NB_IMAGE_MAX_LEVEL = 8,	    /* of a name */
 	NB_IMAGE_MAX_ELEMS = 65536, /* initial elements of all maps */
-	NB_IMAGE_MAX_VALUE = 64 << 10
+	NB_IMAGE_MAX_VALUE = 64 << 10,
+	NB_IMAGE_MAX_DATA = 1 << 20 /* of a read-only data section */
 };
 
 /*

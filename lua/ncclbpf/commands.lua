@@ -13,6 +13,7 @@ local policy = require "ncclbpf.policy"
 local rollout = require "ncclbpf.rolloutcmd"
 local stats = require "ncclbpf.stats"
 local trace = require "ncclbpf.trace"
+local tables = require "ncclbpf.tables"
 
 local M = {}
 
@@ -25,6 +26,8 @@ local own = {
 	{ "detach", "", 0, 0, "observe", "close the connections; the job goes on", general.cmd_detach },
 	{ "help", "[WORD] [WORD]", 0, 2, "observe", "list the commands, or explain one", general.cmd_help },
 	{ "policy build", "FILE [-o FILE] [name=NAME]", 1, 1, "observe", "make a policy image of a BPF object", policy.cmd_build, files = true },
+	{ "policy compile", "FILE [-o FILE] [name=NAME] [hidden=keep] [coherence=off]", 1, 1, "observe", "make a policy of a table (.csv as NVIDIA's tuner reads it, .lua) and verify it; -o X.bpf.o: an object", tables.cmd_compile, files = true },
+	{ "policy export", "NAME|FILE [TO]", 1, 2, "observe", "the rows of a policy that was made from a table, as NVIDIA's CSV", tables.cmd_export, files = true, names = "policies" },
 	{ "policy verify", "FILE [coherence=strict|off]", 1, 1, "observe", "judge a policy here, as a job would; -v: with notes", policy.cmd_verify, files = true },
 	{ "policy load", "FILE [name=NAME]", 1, 1, "control", "verify a policy in every process of the job and hold it; nothing changes yet", policy.cmd_load, files = true },
 	{ "policy get", "NAME|FILE [TO]", 1, 2, "observe", "write a policy's image to a file", policy.cmd_get, files = true, names = "policies" },

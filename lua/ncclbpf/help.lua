@@ -41,6 +41,14 @@ flags=new: only elements that are not there yet; flags=old: only those that are.
 	["policy build"] = [[
 clang -target bpf -O2 -g -I PREFIX/include/ncclbpf -c x.bpf.c -o x.bpf.o
 policy build x.bpf.o -o x.policy]],
+	["policy compile"] = [[
+policy compile tuner.csv                    writes tuner.policy
+policy compile tuner.csv -o tuner.bpf.o     an object that libbpf opens
+hidden=keep: rows that never win are no error. coherence=off: rows may ask for reg_buff.
+policy load, verify, dump and diff take .csv and .lua files as they are.]],
+	["policy export"] = [[
+policy export tuner                         the rows of a policy in the job
+policy export tuner.policy back.csv]],
 	["policy diff"] = [[
 policy diff force force.policy      a policy of the job and a file
 Names stand for policies in the job; a word with / or ending in .o or .policy is a file.]],

@@ -9,6 +9,7 @@ local format = require "ncclbpf.format"
 local maps = require "ncclbpf.map"
 local mapset = require "ncclbpf.mapset"
 local policy = require "ncclbpf.policy"
+local tables = require "ncclbpf.tables"
 local comm = require "ncclbpf.comm"
 local units = require "ncclbpf.units"
 local vars = require "ncclbpf.vars"
@@ -401,14 +402,24 @@ function Target:policy(name)
 	return p
 end
 
--- t:policy_load{path=, name=} -> {name, digest, ...} | nil, err
+-- t:policy_load{path=|policy=, name=} -> {name, digest, ...} | nil, err
 function Target:policy_load(opts)
-	opts = errors.check_options("target:policy_load", opts, { path = "string", name = "string" })
-	if not opts.path then error("target:policy_load: option path wanted", 2) end
+	opts = errors.check_options("target:policy_load", opts, { path = "string", name = "string", policy = "table" })
+	if not opts.path == not opts.policy then error("target:policy_load: option path or policy wanted", 2) end
+	if opts.policy and not tables.is_made(opts.policy) then
+		error("target:policy_load: option policy: what nb.policy.table and the like return wanted", 2)
+	end
 	local g, err = group_of(self)
 	if not g then return nil, err end
-	local image, info, bytes = policy.open(opts.path, opts.name)
-	if not image then return nil, info end
+	local image, info, bytes
+	if opts.policy then
+		bytes = opts.policy:image()
+		image = core.image(bytes)
+		info = image:info()
+	else
+		image, info, bytes = policy.open(opts.path, opts.name)
+		if not image then return nil, info end
+	end
 	local results
 	results, err = policy.load(g, opts.name or info.name, bytes, image, info)
 	if not results then return nil, err end
@@ -631,6 +642,8 @@ do
 		end
 	end
 end
+
+nb.policy.table, nb.policy.csv = tables.table, tables.csv
 
 nb.size, nb.duration = units.size, units.duration
 nb.json = { encode = core.encode, decode = core.decode, array = core.array }

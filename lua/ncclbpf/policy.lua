@@ -8,6 +8,7 @@ local format = require "ncclbpf.format"
 local merge = require "ncclbpf.merge"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
+local tables = require "ncclbpf.tables"
 
 local M = {}
 
@@ -18,13 +19,14 @@ local MAX_FILE = 64 << 20
 -- The name that a file gives its policy: without folder and suffix.
 function M.name_of(path)
 	local name = path:match("[^/]*$")
-	name = name:gsub("%.policy$", ""):gsub("%.bpf%.o$", ""):gsub("%.o$", "")
+	name = name:gsub("%.policy$", ""):gsub("%.bpf%.o$", ""):gsub("%.o$", ""):gsub("%.csv$", ""):gsub("%.lua$", "")
 	name = name:gsub("[^%w_.%-]", "_"):sub(1, 63)
 	return name ~= "" and name or "policy"
 end
 
--- Image bytes of a file, which is an object or an image already.
+-- Image bytes of a file, which is an object, a table or an image already.
 function M.image_bytes(path, name)
+	if tables.is_source(path) then return tables.open(path, { name = name or M.name_of(path) }) end
 	local bytes, err = core.read(path, MAX_FILE)
 	if not bytes then return nil, errors.from_reply(err) end
 	if core.is_image(bytes) then return bytes end
@@ -57,7 +59,7 @@ end
 
 -- Does the word mean a file rather than a policy in the job?
 function M.is_file(word)
-	return word:find("/", 1, true) ~= nil or word:find("%.o$") ~= nil or word:find("%.policy$") ~= nil
+	return word:find("/", 1, true) ~= nil or word:find("%.o$") ~= nil or word:find("%.policy$") ~= nil or tables.is_source(word)
 end
 
 -- ---- verdicts -----------------------------------------------------------------
@@ -327,7 +329,10 @@ local function hunks(lines)
 	return out
 end
 
-function M.diff(ia, a, ib, b)
+-- Two tables differ in rows, others in maps and instructions.
+function M.diff(ia, a, ib, b, bytes_a, bytes_b)
+	local ra, rb = tables.listings(bytes_a, bytes_b)
+	if ra then return compare(ra, rb) end
 	local la, err = listing(ia, a)
 	if not la then return nil, err end
 	local lb
@@ -337,11 +342,11 @@ function M.diff(ia, a, ib, b)
 end
 
 function M.cmd_diff(ctx)
-	local ia, a = M.resolve(ctx, ctx.args[1])
+	local ia, a, bytes_a = M.resolve(ctx, ctx.args[1])
 	if not ia then return nil, a end
-	local ib, b = M.resolve(ctx, ctx.args[2])
+	local ib, b, bytes_b = M.resolve(ctx, ctx.args[2])
 	if not ib then return nil, b end
-	local lines, err = M.diff(ia, a, ib, b)
+	local lines, err = M.diff(ia, a, ib, b, bytes_a, bytes_b)
 	if not lines then return nil, err end
 	local rows = {}
 	for _, l in ipairs(lines) do

@@ -2,14 +2,14 @@
 # Benchmarks; `make bench` runs them from a release build (test/bench/run.sh).
 
 BENCH_NAMES := change_bench decision event_bench load_bench exec_bench inline_bench lookup_bench map_bench \
-	plugin_bench verify_bench
+	plugin_bench table_bench verify_bench
 BENCHES := $(addprefix $(B)/test/bench/,$(BENCH_NAMES) empty_tuner.so)
 tests: $(BENCHES)
 
 $(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lpthread
 
-$(addprefix $(B)/test/bench/,event_bench exec_bench inline_bench lookup_bench map_bench plugin_bench verify_bench): $(CORE)
+$(addprefix $(B)/test/bench/,event_bench exec_bench inline_bench lookup_bench map_bench plugin_bench table_bench verify_bench): $(CORE)
 $(B)/test/bench/decision: $(B)/test/host/nccl.o
 $(B)/test/bench/change_bench: $(B)/test/host/nccl.o $(CORE)
 $(B)/test/bench/event_bench $(B)/test/bench/plugin_bench: $(call o,plugin/*.c plugin/abi/*.c) $(B)/test/bench/switch_native.o

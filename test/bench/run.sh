@@ -37,6 +37,7 @@ run "$B/test/bench/plugin_bench" "$B/policies/noop.policy" \
 run "$B/test/bench/event_bench" "$B/policies/latency.policy"
 run "$B/test/bench/map_bench"
 run "$B/test/bench/lookup_bench"
+run "$B/test/bench/table_bench"
 VERIFY_MADE=no run "$B/test/bench/verify_bench" "$B"/policies/*.policy
 run "$B/test/bench/load_bench" "$B/libncclbpf.so" \
 	"$B/policies/slo_enforcer.policy" "${policies%:}"

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+// An image to an ELF object: a section a program, .rodata as it is, .maps with
+// the BTF that libbpf reads definitions from, relocations for what refers to
+// either. Sections are laid down in one pass, their headers behind them.
+#include "core/load/write.h"
+
+#include <bpf/btf.h>
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MAX_SECTIONS = 2 * NB_IMAGE_MAX_PROGS + NB_IMAGE_MAX_MAPS + 8,
+	MAX_SYMBOLS = NB_IMAGE_MAX_PROGS + 2 * NB_IMAGE_MAX_MAPS + 4,
+	REL_64_64 = 1,
+	POINTER = 8
+};
+
+static const char license[] = "Dual MIT/GPL";
+
+struct writer {
+	const struct nb_image *img;
+	struct nb_err *err;
+	struct nb_buf file, names, rel;
+	Elf64_Shdr sec[MAX_SECTIONS];
+	uint32_t nsec;
+	Elf64_Sym sym[MAX_SYMBOLS];
+	uint32_t nsym, nlocal;
+	uint32_t map_sym[NB_IMAGE_MAX_MAPS];
+	struct btf *btf;
+};
+
+static int notsup(struct writer *w, const char *what, const char *name)
+{
+	return nb_fail(w->err, NB_E_NOTSUP, 0,
+		       "policy %s: %s %.60s: only programs of one function, "
+		       "read-only data and maps of integers become an object "
+		       "file again",
+		       w->img->name, what, name);
+}
+
+static uint32_t name(struct writer *w, const char *s)
+{
+	uint32_t at = (uint32_t)w->names.size;
+
+	nb_buf_bytes(&w->names, s, strlen(s) + 1);
+	return at;
+}
+
+/* A section with @size bytes; its number. */
+static uint32_t section(struct writer *w, const char *s, uint32_t type,
+			uint64_t flags, const void *bytes, size_t size)
+{
+	Elf64_Shdr *h = &w->sec[w->nsec];
+
+	nb_buf_zeros(&w->file, -w->file.size & 7);
+	*h = (Elf64_Shdr){
+		.sh_name = name(w, s),
+		.sh_type = type,
+		.sh_flags = flags,
+		.sh_offset = w->file.size,
+		.sh_size = size,
+		.sh_addralign = 8,
+	};
+	nb_buf_bytes(&w->file, bytes, size);
+	return w->nsec++;
+}
+
+static uint32_t symbol(struct writer *w, const char *s, unsigned info,
+		       uint32_t sec, uint64_t value, uint64_t size)
+{
+	w->sym[w->nsym] = (Elf64_Sym){
+		.st_name = *s ? name(w, s) : 0,
+		.st_info = (unsigned char)info,
+		.st_shndx = (uint16_t)sec,
+		.st_value = value,
+		.st_size = size,
+	};
+	return w->nsym++;
+}
+
+/* ---- maps ---- */
+
+/* The type of an integer of @size bytes; 0: there is none. */
+static int integer(struct btf *b, uint32_t size)
+{
+	static const char *const names[] = { NULL, "__u8",  "__u16",
+					     NULL, "__u32", NULL,
+					     NULL, NULL,    "__u64" };
+
+	return size > 8 || !names[size] ? 0
+					: btf__add_int(b, names[size], size, 0);
+}
+
+/* int (*)[n], as __uint(name, n) makes it */
+static int pointer_to_array(struct btf *b, int element, int index, uint32_t n)
+{
+	int array = btf__add_array(b, index, element, n);
+
+	return array < 0 ? array : btf__add_ptr(b, array);
+}
+
+/* The variable of a map definition; its BTF id, or negative. */
+static int add_definition(struct btf *b, const struct nb_map_spec *m)
+{
+	int num = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
+	int key = integer(b, m->key_size), value = integer(b, m->value_size);
+	int type, most, flags, pkey, pvalue, var;
+
+	if (num <= 0 || key <= 0 || value <= 0)
+		return -1;
+	type = pointer_to_array(b, num, num, m->type);
+	most = pointer_to_array(b, num, num, m->max_entries);
+	flags = pointer_to_array(b, num, num, m->flags);
+	pkey = btf__add_ptr(b, key);
+	pvalue = btf__add_ptr(b, value);
+	var = btf__add_struct(b, "", 5 * POINTER);
+	if (var < 0)
+		return -1;
+	btf__add_field(b, "type", type, 0, 0);
+	btf__add_field(b, "max_entries", most, 64, 0);
+	btf__add_field(b, "map_flags", flags, 128, 0);
+	btf__add_field(b, "key", pkey, 192, 0);
+	btf__add_field(b, "value", pvalue, 256, 0);
+	var = btf__add_var(b, m->name, BTF_VAR_GLOBAL_ALLOCATED, var);
+	if (var > 0 && m->tags & NB_MAPF_COHERENT &&
+	    btf__add_decl_tag(b, "ncclbpf:coherent", var, -1) < 0)
+		return -1;
+	if (var > 0 && m->tags & NB_MAPF_SHARED &&
+	    btf__add_decl_tag(b, "ncclbpf:shared", var, -1) < 0)
+		return -1;
+	return var;
+}
+
+static int add_maps(struct writer *w)
+{
+	static const unsigned char zeros[NB_IMAGE_MAX_MAPS * 5 * POINTER];
+	int vars[NB_IMAGE_MAX_MAPS];
+	uint32_t n = 0, sec = 0;
+
+	for (uint32_t i = 0; i < w->img->nmaps; i++)
+		n += w->img->maps[i].origin == NB_ORIGIN_DEFINED;
+	if (!n)
+		return 0;
+	w->btf = btf__new_empty();
+	if (!w->btf)
+		return nb_fail(w->err, NB_E_NOMEM, 0, "object: out of memory");
+	sec = section(w, ".maps", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, zeros,
+		      (size_t)n * 5 * POINTER);
+	n = 0;
+	for (uint32_t i = 0; i < w->img->nmaps; i++) {
+		const struct nb_map_spec *m = &w->img->maps[i];
+
+		if (m->origin != NB_ORIGIN_DEFINED)
+			continue;
+		vars[n] = add_definition(w->btf, m);
+		if (m->inner || m->lock || vars[n] < 0)
+			return notsup(w, "map", m->name);
+		w->map_sym[i] = symbol(
+			w, m->name, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), sec,
+			(uint64_t)n * 5 * POINTER, 5 * POINTER);
+		n++;
+	}
+	btf__add_datasec(w->btf, ".maps", n * 5 * POINTER);
+	for (uint32_t i = 0; i < n; i++)
+		btf__add_datasec_var_info(w->btf, vars[i], i * 5 * POINTER,
+					  5 * POINTER);
+	return 0;
+}
+
+/* ---- data and code ---- */
+
+/* Sections of data, each with a symbol that stands for it. */
+static int add_data(struct writer *w)
+{
+	for (uint32_t i = 0; i < w->img->nmaps; i++) {
+		const struct nb_map_spec *m = &w->img->maps[i];
+		uint32_t sec;
+
+		if (m->origin == NB_ORIGIN_DEFINED)
+			continue;
+		if (m->origin != NB_ORIGIN_RODATA || !m->init)
+			return notsup(w, "section", m->name);
+		sec = section(w, m->name, SHT_PROGBITS, SHF_ALLOC, m->init,
+			      m->value_size);
+		w->map_sym[i] =
+			symbol(w, "", ELF64_ST_INFO(STB_LOCAL, STT_SECTION),
+			       sec, 0, 0);
+	}
+	return 0;
+}
+
+/* References to maps become relocations, as a compiler leaves them. */
+static int add_code(struct writer *w, const struct nb_prog *p,
+		    struct nb_slot *slots)
+{
+	uint32_t sec;
+
+	if (p->nfuncs != 1)
+		return notsup(w, "program", p->name);
+	nb_buf_clear(&w->rel);
+	memcpy(slots, p->slots, (size_t)p->nslots * sizeof(*slots));
+	for (uint32_t i = 0; i < p->nslots; i++) {
+		struct nb_slot *s = &slots[i];
+		Elf64_Rel rel = { .r_offset = (uint64_t)i * NB_SLOT_SIZE };
+		unsigned src = s->regs >> 4;
+
+		if (s->opcode != 0x18)
+			continue;
+		if (src > 2)
+			return notsup(w, "program", p->name);
+		if (src) {
+			rel.r_info = ELF64_R_INFO((uint64_t)w->map_sym[s->imm],
+						  REL_64_64);
+			nb_buf_bytes(&w->rel, &rel, sizeof(rel));
+			s->imm = s[1].imm;
+			s[1].imm = 0;
+			s->regs &= 15;
+		}
+		i++;
+	}
+	sec = section(w, p->section, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+		      slots, (size_t)p->nslots * sizeof(*slots));
+	symbol(w, p->name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), sec, 0,
+	       (uint64_t)p->nslots * sizeof(*slots));
+	if (w->rel.size) {
+		char text[80];
+		uint32_t rel;
+
+		snprintf(text, sizeof(text), ".rel%s", p->section);
+		rel = section(w, text, SHT_REL, 0, w->rel.data, w->rel.size);
+		w->sec[rel].sh_info = sec;
+		w->sec[rel].sh_link = 1; /* the symbol table's number */
+		w->sec[rel].sh_entsize = sizeof(Elf64_Rel);
+	}
+	return 0;
+}
+
+static int add_programs(struct writer *w)
+{
+	uint32_t most = 1;
+	struct nb_slot *slots;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < w->img->nprogs; i++)
+		if (w->img->progs[i].nslots > most)
+			most = w->img->progs[i].nslots;
+	slots = calloc(most, sizeof(*slots));
+	if (!slots)
+		return nb_fail(w->err, NB_E_NOMEM, 0, "object: out of memory");
+	for (uint32_t i = 0; !rc && i < w->img->nprogs; i++)
+		rc = add_code(w, &w->img->progs[i], slots);
+	free(slots);
+	return rc;
+}
+
+/* ---- the file ---- */
+
+static int add_btf(struct writer *w)
+{
+	const void *bytes;
+	uint32_t size;
+
+	if (!w->btf)
+		return 0;
+	bytes = btf__raw_data(w->btf, &size);
+	if (!bytes)
+		return nb_fail(w->err, NB_E_NOMEM, 0, "object: out of memory");
+	section(w, ".BTF", SHT_PROGBITS, 0, bytes, size);
+	return 0;
+}
+
+/* The tables that everything else is named and found by. */
+static void finish(struct writer *w)
+{
+	Elf64_Ehdr h = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+			     ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_REL,
+		.e_machine = EM_BPF,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(h),
+		.e_shentsize = sizeof(Elf64_Shdr),
+	};
+
+	nb_buf_zeros(&w->file, -w->file.size & 7);
+	w->sec[1] = (Elf64_Shdr){
+		.sh_name = name(w, ".symtab"),
+		.sh_type = SHT_SYMTAB,
+		.sh_offset = w->file.size,
+		.sh_size = w->nsym * sizeof(Elf64_Sym),
+		.sh_link = 2,
+		.sh_info = w->nlocal,
+		.sh_addralign = 8,
+		.sh_entsize = sizeof(Elf64_Sym),
+	};
+	nb_buf_bytes(&w->file, w->sym, w->nsym * sizeof(Elf64_Sym));
+	w->sec[2] = (Elf64_Shdr){
+		.sh_name = name(w, ".strtab"),
+		.sh_type = SHT_STRTAB,
+		.sh_offset = w->file.size,
+		.sh_size = w->names.size,
+		.sh_addralign = 1,
+	};
+	nb_buf_bytes(&w->file, w->names.data, w->names.size);
+	nb_buf_zeros(&w->file, -w->file.size & 7);
+	h.e_shoff = w->file.size;
+	h.e_shnum = (uint16_t)w->nsec;
+	h.e_shstrndx = 2;
+	nb_buf_bytes(&w->file, w->sec, w->nsec * sizeof(Elf64_Shdr));
+	if (nb_buf_ok(&w->file))
+		memcpy(w->file.data, &h, sizeof(h));
+}
+
+static int write_all(struct writer *w)
+{
+	int rc;
+
+	nb_buf_zeros(&w->file, sizeof(Elf64_Ehdr));
+	nb_buf_char(&w->names, 0);
+	w->nsec = 3; /* none, symbols, names */
+	w->nsym = 1;
+	rc = add_data(w);
+	w->nlocal = w->nsym;
+	if (!rc)
+		rc = add_maps(w);
+	if (!rc)
+		rc = add_programs(w);
+	if (!rc)
+		rc = add_btf(w);
+	if (rc)
+		return rc;
+	section(w, "license", SHT_PROGBITS, SHF_ALLOC, license,
+		sizeof(license));
+	finish(w);
+	return nb_buf_ok(&w->file) && nb_buf_ok(&w->names)
+		       ? 0
+		       : nb_fail(w->err, NB_E_NOMEM, 0,
+				 "object: out of memory");
+}
+
+int nb_object_write(struct nb_buf *out, const struct nb_image *img,
+		    struct nb_err *err)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+	int rc;
+
+	if (!w)
+		return nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
+	w->img = img;
+	w->err = err;
+	nb_buf_init(&w->file, 4 * NB_IMAGE_MAX_SIZE);
+	nb_buf_init(&w->names, 0);
+	nb_buf_init(&w->rel, 0);
+	rc = write_all(w);
+	if (!rc)
+		nb_buf_bytes(out, w->file.data, w->file.size);
+	if (!rc && !nb_buf_ok(out))
+		rc = nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
+	nb_buf_fini(&w->file);
+	nb_buf_fini(&w->names);
+	nb_buf_fini(&w->rel);
+	btf__free(w->btf);
+	free(w);
+	return rc;
+}
