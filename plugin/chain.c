@@ -16,15 +16,17 @@ static const struct {
 	const char *word, *prefix, *stem;
 	unsigned oldest;
 	enum nb_param param;
-	const char *variable;
+	const char *variable, *error, *refused;
 } rows[NB_NCHAINS] = {
-#define CHAIN(name, word, prefix, stem, oldest)  \
-	[NB_CHAIN_##name] = { word,              \
-			      prefix,            \
-			      stem,              \
-			      oldest,            \
-			      NB_P_CHAIN_##name, \
-			      "NCCLBPF_CHAIN_" #name },
+#define CHAIN(name, word, prefix, stem, oldest, error, refused) \
+	[NB_CHAIN_##name] = { word,                             \
+			      prefix,                           \
+			      stem,                             \
+			      oldest,                           \
+			      NB_P_CHAIN_##name,                \
+			      "NCCLBPF_CHAIN_" #name,           \
+			      error,                            \
+			      refused },
 #include "core/tbl/chains.h"
 };
 
@@ -171,17 +173,14 @@ void nb_chain_tell(struct nb_runtime *rt)
 {
 	for (int k = 0; k < NB_NCHAINS; k++) {
 		struct nb_chain *c = &rt->chain[k];
-		uint64_t errors = get(&c->errors), refused = get(&c->refused);
+		bool errors = get(&c->errors);
 
-		if (c->told || !(errors | refused))
+		if (c->told || !(errors || get(&c->refused)))
 			continue;
 		c->told = true;
 		nb_log(rt, NB_LOG_WARN,
-		       "the %s %s returned %s that %s not taken; `status` "
-		       "counts them",
-		       rows[k].word, c->file.path,
-		       errors ? "an error, with an answer" : "an answer",
-		       errors ? "is" : "NCCL could not use and is");
+		       "the %s %s returned %s; `status` counts", rows[k].word,
+		       c->file.path, errors ? rows[k].error : rows[k].refused);
 	}
 }
 

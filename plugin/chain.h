@@ -16,7 +16,7 @@ struct nb_json;
 struct nb_runtime;
 
 enum nb_chain_kind {
-#define CHAIN(name, word, prefix, stem, oldest) NB_CHAIN_##name,
+#define CHAIN(name, word, prefix, stem, oldest, error, refused) NB_CHAIN_##name,
 #include "core/tbl/chains.h"
 	NB_NCHAINS
 };

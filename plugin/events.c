@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "plugin/chain_events.h"
 #include "plugin/clock.h"
 #include "plugin/event_progs.h"
 #include "plugin/runtime.h"
@@ -59,7 +60,7 @@ uint64_t nb_events_lost(enum nb_lost why)
 /* ---- what NCCL is asked for ---- */
 
 /* Bits that a version of the interface knows. */
-static uint32_t known(uint32_t abi)
+uint32_t nb_events_known(uint32_t abi)
 {
 	return 0
 #define PROF_EVENT(name, bit, since, word) | (abi >= (since) ? 1u << (bit) : 0)
@@ -86,17 +87,33 @@ static bool living(const struct nb_pcomm *pc)
 	return pc && GET(pc->token);
 }
 
+/* What NCCL is asked for: what we need, and what the other one asks. */
+static uint32_t asked(uint32_t abi)
+{
+	uint32_t other = GET(nb_prof.chained)
+				 ? (uint32_t)GET(nb_prof.chained_mask)
+				 : 0;
+
+	return (GET(nb_prof.need) | other) & nb_events_known(abi);
+}
+
+void nb_events_remask(void *context)
+{
+	struct nb_pcomm *pc = nb_pcomm_of((uint64_t)(uintptr_t)context);
+
+	if (living(pc) && pc->mask && GET(*pc->mask) != (int)asked(pc->abi))
+		SET(*pc->mask, (int)asked(pc->abi));
+}
+
 /* With the lock. NCCL reads the mask with relaxed atomics. */
 static void tell_mask(void)
 {
-	uint32_t need = wanted();
-
-	SET(nb_prof.need, need);
+	SET(nb_prof.need, wanted());
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
 
 		if (living(pc) && pc->mask)
-			SET(*pc->mask, (int)(need & known(pc->abi)));
+			SET(*pc->mask, (int)asked(pc->abi));
 	}
 }
 
@@ -122,8 +139,7 @@ unsigned nb_events_telemetry_now(void)
 
 unsigned nb_events_mask(void)
 {
-	return GET(nb_prof.need) &
-	       known(nb_prof.abi ? GET(nb_prof.abi) : NB_NEVENTS);
+	return asked(nb_prof.abi ? GET(nb_prof.abi) : NB_NEVENTS);
 }
 
 uint32_t nb_events_abi(void)
@@ -141,7 +157,8 @@ static void make_nonce(void)
 
 	n = (n ^ n >> 31) >> (NB_HANDLE_KIND + 4);
 	nb_prof.pid = getpid();
-	SET(nb_prof.nonce, (n ? n : 1) << (NB_HANDLE_KIND + 4));
+	/* neither it nor it ^ 1 is 0, as pointers have it: see chain_events.c */
+	SET(nb_prof.nonce, (n > 1 ? n : 2) << (NB_HANDLE_KIND + 4));
 }
 
 /* A place that is free, its memory kept from its last user or new. */
@@ -303,6 +320,8 @@ void nb_events_turn(void)
 	nb_clock_turn();
 	if (!GET(nb_prof.nonce))
 		return;
+	if (nb_events_chained())
+		nb_events_ask();
 	nb_events_each(sweep_one, &now);
 }
 
@@ -312,6 +331,7 @@ void nb_events_forked(void)
 	pthread_mutex_init(&lock, NULL);
 	nb_event_progs_forked();
 	nb_spans_forked();
+	nb_chained_forked();
 	if (GET(nb_prof.nonce))
 		make_nonce();
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
@@ -329,6 +349,7 @@ void nb_events_end(void)
 	}
 	nb_event_progs_end();
 	nb_spans_end();
+	nb_chained_end();
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
 

@@ -203,6 +203,8 @@ struct nb_prof {
 	uint32_t telemetry; /* atomic: NB_TEL_* */
 	uint32_t traced;    /* atomic: bits of events written down */
 	uint32_t abi;
+	uint32_t chained; /* atomic: another profiler is called as well */
+	int chained_mask; /* atomic; its own, written by it at any time */
 	pid_t pid;
 	uint64_t nonce; /* of handles, in place; 0: not made yet */
 	struct nb_pcomm *comm[NB_MAX_PCOMMS]; /* atomic */
@@ -219,6 +221,16 @@ static inline bool nb_events_wanted(unsigned event)
 	return event < NB_NEVENTS &&
 	       __atomic_load_n(&nb_prof.need, __ATOMIC_RELAXED) >> event & 1;
 }
+/* Is another profiler called as well? */
+static inline bool nb_events_chained(void)
+{
+	return __builtin_expect(
+		__atomic_load_n(&nb_prof.chained, __ATOMIC_RELAXED), 0);
+}
+/* Bits of the events that a version of the interface has. */
+uint32_t nb_events_known(uint32_t abi);
+/* Its mask may have changed: NCCL's gets what both want. No lock. */
+void nb_events_remask(void *context);
 
 /* The communicator of a context or handle of ours, else NULL. */
 static inline struct nb_pcomm *nb_pcomm_of(uint64_t handle)

@@ -10,6 +10,7 @@ $(B)/test/unit/steps/%.o: plugin/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DNB_STEPS $(CFLAGS) -c -o $@ $<
 $(B)/test/unit/test_tuner: $(call o,plugin/*.c plugin/abi/*.c)
-$(B)/test/unit/test_profiler $(B)/test/unit/test_spans: $(call o,plugin/*.c plugin/abi/*.c test/host/prof.c)
+$(addprefix $(B)/test/unit/test_,profiler spans chain_profiler): \
+	$(call o,plugin/*.c plugin/abi/*.c test/host/prof.c)
 $(B)/test/unit/test_chain_load: $(B)/plugin/chain_load.o
 $(B)/test/unit/test_net: $(addprefix $(B)/plugin/,net_tcp.o net_link.o net_dev.o)

@@ -7,7 +7,10 @@
  * prefix   of the file's name, as NCCL has it
  * stem     of the exported table's name, up to the version
  * oldest   version that we can call
+ * error    what is said of it where a call of its failed
+ * refused  and where the other counter is not zero, which counts this
  */
-/*    name      word        prefix                 stem                  oldest */
-CHAIN(TUNER,    "tuner",    "libnccl-tuner",       "ncclTunerPlugin_v",  2)
+/*    name      word        prefix                 stem                  oldest  error  refused */
+CHAIN(TUNER,    "tuner",    "libnccl-tuner",       "ncclTunerPlugin_v",  2,      "an error: NCCL's own choice stood",  "an answer that NCCL could not use and that was not taken")
+CHAIN(PROFILER, "profiler", "libnccl-profiler",    "ncclProfiler_v",     1,      "an error, which NCCL would ignore",  "nothing, as too many events were open for all of them to reach it")
 #undef CHAIN

@@ -28,6 +28,7 @@ PARAM(LOG,              ENUM, "info",   0,  3,           "off|warn|info|debug", 
 PARAM(CHAIN_TUNER,      STR,  "",       0,  511,         "",                "",   PLUGIN, "the tuner that NCCL would load without ncclbpf, path or name: called first, its answer is what policies see as NCCL's own choice")
 PARAM(NET,              ENUM, "on",     0,  1,           "on|off",          "",   PLUGIN, "off: no network device, even where NCCL_NET_PLUGIN names us: NCCL takes its own IB or Socket")
 PARAM(CHAIN_NET,        STR,  "",       0,  511,         "",                "",   PLUGIN, "net plugin to wrap, where NCCL_NET_PLUGIN names us; empty: our own TCP transport")
+PARAM(CHAIN_PROFILER,   STR,  "",       0,  511,         "",                "",   PLUGIN, "the profiler that NCCL would load without ncclbpf, path or name: gets every event it asks for")
 PARAM(HISTORY,          STR,  "",       0,  4096,        "",                "",   SHELL,  "history file of the prompt; empty: the state directory's")
 PARAM(PAGER,            STR,  "",       0,  4096,        "",                "",   SHELL,  "pager for long output on a terminal; empty: PAGER")
 

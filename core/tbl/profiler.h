@@ -5,6 +5,7 @@
  *
  * PROF_EVENT(name, bit, since, word)   an event type: its bit in the activation
  *         mask and the first version that has it
+ * PROF_ABOVE(event, above)             who is told of event is told of above
  * PROF_STATE(name, value, event)       a state of an event
  * PROF_FIELD(event, field, v1..v6)     where a field lies in the descriptor of
  *         each version, in bytes; -1: that version has no such field
@@ -30,6 +31,25 @@ PROF_EVENT(CE_SYNC,       13, 6, "ce_sync")
 PROF_EVENT(CE_BATCH,      14, 6, "ce_batch")
 #undef PROF_EVENT
 #endif
+#ifdef PROF_ABOVE
+PROF_ABOVE(COLL,          GROUP)
+PROF_ABOVE(COLL,          COLL_API)
+PROF_ABOVE(P2P,           GROUP)
+PROF_ABOVE(P2P,           P2P_API)
+PROF_ABOVE(PROXY_OP,      COLL)
+PROF_ABOVE(PROXY_OP,      P2P)
+PROF_ABOVE(PROXY_STEP,    PROXY_OP)
+PROF_ABOVE(KERNEL_CH,     COLL)
+PROF_ABOVE(KERNEL_CH,     P2P)
+PROF_ABOVE(NET_PLUGIN,    PROXY_STEP)
+PROF_ABOVE(COLL_API,      GROUP_API)
+PROF_ABOVE(P2P_API,       GROUP_API)
+PROF_ABOVE(KERNEL_LAUNCH, GROUP_API)
+PROF_ABOVE(CE_COLL,       COLL_API)
+PROF_ABOVE(CE_SYNC,       CE_COLL)
+PROF_ABOVE(CE_BATCH,      CE_COLL)
+#undef PROF_ABOVE
+#endif
 #ifdef PROF_STATE
 PROF_STATE(SEND_GPU_WAIT,   8,  PROXY_STEP)
 PROF_STATE(SEND_WAIT,       9,  PROXY_STEP)
@@ -52,6 +72,14 @@ PROF_FIELD(COLL,       datatype,   84,  88,  88,  72,  72,  72)
 PROF_FIELD(COLL,       channels,   104, 104, 96,  80,  80,  80)
 PROF_FIELD(COLL,       algo,       106, 112, 104, 88,  88,  88)
 PROF_FIELD(COLL,       proto,      107, 120, 112, 96,  96,  96)
+PROF_FIELD(COLL,       name,       24,  24,  24,  -1,  -1,  -1)
+PROF_FIELD(COLL,       send_buff,  56,  56,  56,  40,  40,  40)
+PROF_FIELD(COLL,       recv_buff,  64,  64,  64,  48,  48,  48)
+PROF_FIELD(COLL,       traffic,    96,  96,  -1,  -1,  -1,  -1)
+PROF_FIELD(COLL,       warps,      105, 105, 97,  81,  81,  81)
+PROF_FIELD(COLL,       collnet,    108, -1,  -1,  -1,  -1,  -1)
+PROF_FIELD(COLL,       nvls,       112, -1,  -1,  -1,  -1,  -1)
+PROF_FIELD(COLL,       group,      -1,  -1,  -1,  -1,  104, 104)
 PROF_FIELD(P2P,        comm,       32,  32,  32,  -1,  -1,  -1)
 PROF_FIELD(P2P,        func,       40,  40,  40,  24,  24,  24)
 PROF_FIELD(P2P,        datatype,   56,  56,  56,  40,  40,  40)
@@ -59,6 +87,9 @@ PROF_FIELD(P2P,        count,      64,  64,  64,  48,  48,  48)
 PROF_FIELD(P2P,        peer,       72,  72,  72,  56,  56,  56)
 /* v4: since 2.28 NCCL does not fill it there, so it is not read */
 PROF_FIELD(P2P,        channels,   -1,  -1,  -1,  -1,  60,  60)
+PROF_FIELD(P2P,        name,       24,  24,  24,  -1,  -1,  -1)
+PROF_FIELD(P2P,        buff,       48,  48,  48,  32,  32,  32)
+PROF_FIELD(P2P,        group,      -1,  -1,  -1,  -1,  64,  64)
 PROF_FIELD(PROXY_OP,   pid,        24,  24,  24,  24,  24,  24)
 PROF_FIELD(PROXY_OP,   channel,    28,  28,  28,  28,  28,  28)
 PROF_FIELD(PROXY_OP,   peer,       32,  32,  32,  32,  32,  32)
@@ -74,6 +105,8 @@ PROF_FIELD(COLL_API,   datatype,   -1,  -1,  -1,  -1,  40,  40)
 PROF_FIELD(P2P_API,    func,       -1,  -1,  -1,  -1,  24,  24)
 PROF_FIELD(P2P_API,    count,      -1,  -1,  -1,  -1,  32,  32)
 PROF_FIELD(P2P_API,    datatype,   -1,  -1,  -1,  -1,  40,  40)
+PROF_FIELD(NET_PLUGIN, id,         -1,  -1,  24,  24,  24,  24)
+PROF_FIELD(NET_PLUGIN, data,       -1,  -1,  32,  32,  32,  32)
 #undef PROF_FIELD
 #endif
 #ifdef PROF_FUNC

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "core/tbl/ctx.h"
+#include "plugin/abi/chain_profiler.h"
 #include "plugin/events.h"
 #include "plugin/hot.h"
 
@@ -118,6 +119,26 @@ static uint64_t bytes_of(uint64_t count, uint32_t type)
 	return bytes;
 }
 
+uint32_t nb_profiler_word(enum nb_prof_words list, const char *text)
+{
+	switch (list) {
+	case NB_PROF_FUNCS:
+		return number(FIND(funcs, text));
+	case NB_PROF_TYPES:
+		return number(FIND(types, text));
+	case NB_PROF_ALGOS:
+		return number(FIND(algos, text));
+	case NB_PROF_PROTOS:
+		return number(FIND(protos, text));
+	}
+	return NB_WORD_NONE;
+}
+
+uint32_t nb_profiler_type_size(const char *type)
+{
+	return type_size(number(FIND(types, type)));
+}
+
 INLINE void read_coll(struct nb_descr *to, const char *d, int v)
 {
 	to->comm = read_u64(d, offset_COLL_comm[v]);
@@ -202,13 +223,16 @@ INLINE uint32_t event_of(const char *d, int v)
 	return (uint32_t)__builtin_ctzll(type);
 }
 
-INLINE int start(void *context, void **to, const char *d, int v)
+uint32_t nb_profiler_event(const char *descr, int v)
+{
+	return event_of(descr, v);
+}
+
+INLINE int start_own(void *context, void **to, const char *d, int v)
 {
 	struct nb_descr e;
 	uint64_t h = 0;
 
-	if (!to)
-		return NB_NCCL_SUCCESS;
 	if (d) {
 		uint32_t event = event_of(d, v);
 
@@ -226,40 +250,64 @@ INLINE int start(void *context, void **to, const char *d, int v)
 	return NB_NCCL_SUCCESS;
 }
 
+INLINE int start(void *context, void **to, const char *d, int v,
+		 nb_own_start *own)
+{
+	if (!to)
+		return NB_NCCL_SUCCESS;
+	if (d && nb_events_chained()) {
+		nb_chained_start(context, to, d, v, own);
+		return NB_NCCL_SUCCESS;
+	}
+	return start_own(context, to, d, v);
+}
+
 static int stop_event(void *handle)
 {
-	nb_events_stop(handle);
+	if (!nb_events_chained() || !nb_chained_stop(handle))
+		nb_events_stop(handle);
 	return NB_NCCL_SUCCESS;
 }
 
 /* In all versions what is used of the arguments are their first 8 bytes. */
 static int record_event_state(void *handle, int state, void *args)
 {
-	nb_events_record(handle, state, args ? read_u64(args, 0) : 0,
-			 args != NULL);
+	if (!nb_events_chained() || !nb_chained_record(handle, state, args))
+		nb_events_record(handle, state, args ? read_u64(args, 0) : 0,
+				 args != NULL);
 	return NB_NCCL_SUCCESS;
 }
 
 static int finalize(void *context)
 {
+	if (nb_events_chained())
+		nb_chained_finalize(context);
 	nb_events_finalize(context);
 	return NB_NCCL_SUCCESS;
 }
 
+static void init(void **context, const struct nb_pcomm_init *what,
+		 nb_nccl_logger *logger)
+{
+	nb_events_init(context, what, logger);
+	if (context)
+		nb_chained_init(*context, what, logger);
+}
+
 static int init_v1(void **context, int *mask, uint32_t abi)
 {
-	struct nb_pcomm_init init = {
+	struct nb_pcomm_init what = {
 		.abi = abi, .mask = mask, .rank = -1, .ranks = -1, .nodes = -1
 	};
 
-	nb_events_init(context, &init, NULL);
+	init(context, &what, NULL);
 	return NB_NCCL_SUCCESS;
 }
 
 static int init_v4(void **context, int *mask, const char *name, uint64_t comm,
 		   int nodes, int ranks, int rank, nb_nccl_logger *logger)
 {
-	struct nb_pcomm_init init = { .abi = 4,
+	struct nb_pcomm_init what = { .abi = 4,
 				      .mask = mask,
 				      .name = name,
 				      .comm_id = comm,
@@ -268,21 +316,19 @@ static int init_v4(void **context, int *mask, const char *name, uint64_t comm,
 				      .ranks = ranks,
 				      .nodes = nodes };
 
-	nb_events_init(context, &init, logger);
+	init(context, &what, logger);
 	return NB_NCCL_SUCCESS;
 }
 
-static void init_v5(void **context, const struct nb_pcomm_init *what,
-		    nb_nccl_logger *logger)
-{
-	nb_events_init(context, what, logger);
-}
-
-#define START(v)                                                   \
-	NB_HOT static int start_v##v(void *context, void **handle, \
-				     void *descr)                  \
-	{                                                          \
-		return start(context, handle, descr, v);           \
+#define START(v)                                                       \
+	static int own_v##v(void *context, void **handle, void *descr) \
+	{                                                              \
+		return start_own(context, handle, descr, v);           \
+	}                                                              \
+	NB_HOT static int start_v##v(void *context, void **handle,     \
+				     void *descr)                      \
+	{                                                              \
+		return start(context, handle, descr, v, own_v##v);     \
 	}
 START(1)
 START(2)
@@ -305,7 +351,7 @@ INIT_V1(3)
 			       const char *name, int nodes, int ranks,      \
 			       int rank, nb_nccl_logger *logger)            \
 	{                                                                   \
-		init_v5(context,                                            \
+		init(context,                                               \
 			&(struct nb_pcomm_init){ v, mask, name, comm, true, \
 						 rank, ranks, nodes },      \
 			logger);                                            \

@@ -41,6 +41,19 @@ static_assert(offsetof(struct nb_profiler, record_event_state) == 32,
 static_assert(offsetof(struct nb_profiler, finalize) == 40, "ABI ref., 2.1");
 static_assert(sizeof(struct nb_profiler) == 48, "ABI ref., 2.1");
 
+/* NCCL's words of events: its number of @text, or NB_WORD_NONE. */
+enum nb_prof_words {
+	NB_PROF_FUNCS,
+	NB_PROF_TYPES,
+	NB_PROF_ALGOS,
+	NB_PROF_PROTOS
+};
+uint32_t nb_profiler_word(enum nb_prof_words list, const char *text);
+/* Bytes of an element; 0: not known. */
+uint32_t nb_profiler_type_size(const char *type);
+/* The event of a descriptor of version @v; NB_NEVENTS: none that is known. */
+uint32_t nb_profiler_event(const char *descr, int v);
+
 extern const struct nb_profiler ncclProfiler_v1, ncclProfiler_v2,
 	ncclProfiler_v3, ncclProfiler_v4, ncclProfiler_v5, ncclProfiler_v6;
 

@@ -9,227 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what is the same in all versions ---- */
-
-struct proxy_op {
-	pid_t pid;
-	uint8_t channel;
-	int peer, steps, chunk, send;
-};
-struct proxy_step {
-	int step;
-};
-struct kernel_v3 {
-	uint8_t channel;
-};
-struct kernel_v4 {
-	uint8_t channel;
-	uint64_t timer;
-};
-struct net_plugin {
-	int64_t id;
-	void *data;
-};
-
-struct descr_v1 {
-	uint8_t type;
-	void *parent;
-	int rank;
-	union {
-		struct {
-			const char *name;
-			uint64_t hash, seq;
-			uint8_t func;
-			const void *send, *recv;
-			size_t count;
-			int root;
-			uint8_t datatype;
-			uint32_t op;
-			size_t traffic;
-			uint8_t channels, warps, algo, proto;
-			int collnet, nvls;
-		} coll;
-		struct {
-			const char *name;
-			uint64_t hash;
-			uint8_t func;
-			void *buff;
-			uint8_t datatype;
-			size_t count;
-			int peer;
-		} p2p;
-		struct proxy_op op;
-		struct proxy_step step;
-	} u;
-};
-_Static_assert(sizeof(struct descr_v1) == 120, "2.4");
-
-struct coll_v2 {
-	const char *name;
-	uint64_t hash, seq;
-	const char *func;
-	const void *send, *recv;
-	size_t count;
-	int root;
-	const char *datatype;
-	size_t traffic;
-	uint8_t channels, warps;
-	const char *algo, *proto;
-};
-struct p2p_v2 {
-	const char *name;
-	uint64_t hash;
-	const char *func;
-	void *buff;
-	const char *datatype;
-	size_t count;
-	int peer;
-};
-
-struct descr_v2 {
-	uint8_t type;
-	void *parent;
-	int rank;
-	union {
-		struct coll_v2 coll;
-		struct p2p_v2 p2p;
-		struct proxy_op op;
-		struct proxy_step step;
-	} u;
-};
-_Static_assert(sizeof(struct descr_v2) == 128, "2.4");
-
-struct descr_v3 {
-	uint8_t type;
-	void *parent;
-	int rank;
-	union {
-		struct {
-			const char *name;
-			uint64_t hash, seq;
-			const char *func;
-			const void *send, *recv;
-			size_t count;
-			int root;
-			const char *datatype;
-			uint8_t channels, warps;
-			const char *algo, *proto;
-		} coll;
-		struct p2p_v2 p2p;
-		struct proxy_op op;
-		struct proxy_step step;
-		struct kernel_v3 kernel;
-		struct net_plugin net;
-	} u;
-};
-_Static_assert(sizeof(struct descr_v3) == 120, "2.4");
-
-struct descr_v4 {
-	uint8_t type;
-	void *parent;
-	int rank;
-	union {
-		struct {
-			uint64_t seq;
-			const char *func;
-			const void *send, *recv;
-			size_t count;
-			int root;
-			const char *datatype;
-			uint8_t channels, warps;
-			const char *algo, *proto;
-		} coll;
-		struct {
-			const char *func;
-			void *buff;
-			const char *datatype;
-			size_t count;
-			int peer;
-			uint8_t channels;
-		} p2p;
-		struct proxy_op op;
-		struct proxy_step step;
-		struct kernel_v4 kernel;
-		struct net_plugin net;
-	} u;
-};
-_Static_assert(sizeof(struct descr_v4) == 104, "2.4");
-
-/* v6 only adds members of the union that are not larger. */
-struct descr_v5 {
-	uint64_t type;
-	void *parent;
-	int rank;
-	union {
-		struct {
-			bool captured;
-			int depth;
-		} group_api;
-		struct {
-			const char *func;
-			size_t count;
-			const char *datatype;
-			int root;
-			void *stream;
-			bool captured;
-		} coll_api;
-		struct {
-			const char *func;
-			size_t count;
-			const char *datatype;
-			void *stream;
-			bool captured;
-		} p2p_api;
-		struct {
-			void *stream;
-		} launch;
-		struct {
-			uint64_t seq;
-			const char *func;
-			const void *send, *recv;
-			size_t count;
-			int root;
-			const char *datatype;
-			uint8_t channels, warps;
-			const char *algo, *proto;
-			void *group;
-		} coll;
-		struct {
-			const char *func;
-			void *buff;
-			const char *datatype;
-			size_t count;
-			int peer;
-			uint8_t channels;
-			void *group;
-		} p2p;
-		struct proxy_op op;
-		struct proxy_step step;
-		struct kernel_v4 kernel;
-		struct net_plugin net;
-		struct {
-			uint64_t seq;
-			const char *func;
-			const void *send, *recv;
-			size_t count;
-			int root;
-			const char *datatype, *sync;
-			bool intra;
-			uint32_t batch, batches, ce_seq;
-			void *stream;
-		} ce_coll;
-		struct {
-			bool complete;
-			int ranks;
-		} ce_sync;
-		struct {
-			int ops;
-			size_t bytes;
-			bool intra;
-		} ce_batch;
-	} u;
-};
-_Static_assert(sizeof(struct descr_v5) == 112, "2.4");
+#include "test/host/prof_descr.h"
 
 static const char *const funcs[] = { "Broadcast",     "Reduce",	   "AllGather",
 				     "ReduceScatter", "AllReduce", "SendRecv",
@@ -324,6 +104,7 @@ static void *start_v1(struct host_prof *c, const struct host_event *e)
 	HEAD(&d);
 	PROXY(&d);
 	if (e->type == HOST_COLL) {
+		d.u.coll.name = c->name;
 		d.u.coll.hash = c->id;
 		d.u.coll.seq = e->seq;
 		d.u.coll.func = (uint8_t)e->func;
@@ -334,6 +115,7 @@ static void *start_v1(struct host_prof *c, const struct host_event *e)
 		d.u.coll.algo = (uint8_t)e->algo;
 		d.u.coll.proto = (uint8_t)e->proto;
 	} else if (e->type == HOST_P2P) {
+		d.u.p2p.name = c->name;
 		d.u.p2p.hash = c->id;
 		d.u.p2p.func = (uint8_t)e->func;
 		d.u.p2p.datatype = (uint8_t)e->datatype;
@@ -353,9 +135,11 @@ static void *start_v2(struct host_prof *c, const struct host_event *e)
 	HEAD(&d);
 	PROXY(&d);
 	if (e->type == HOST_COLL) {
+		d.u.coll.name = c->name;
 		d.u.coll.hash = c->id;
 		COLL_TEXTS(&d.u.coll);
 	} else if (e->type == HOST_P2P) {
+		d.u.p2p.name = c->name;
 		d.u.p2p.hash = c->id;
 		P2P_TEXTS(&d.u.p2p);
 	}
@@ -372,9 +156,11 @@ static void *start_v3(struct host_prof *c, const struct host_event *e)
 	HEAD(&d);
 	PROXY(&d);
 	if (e->type == HOST_COLL) {
+		d.u.coll.name = c->name;
 		d.u.coll.hash = c->id;
 		COLL_TEXTS(&d.u.coll);
 	} else if (e->type == HOST_P2P) {
+		d.u.p2p.name = c->name;
 		d.u.p2p.hash = c->id;
 		P2P_TEXTS(&d.u.p2p);
 	} else if (e->type == HOST_KERNEL_CH) {

@@ -114,7 +114,7 @@ bad() { # what it does, times said, text
 	is $? "$1: each process says so once"
 }
 bad fail_init 4 "is left out: its init returned 3"
-bad fail 4 "tuner_v5.so returned an error, with an answer that is not taken"
+bad fail 4 "tuner_v5.so returned an error: NCCL.s own choice stood"
 bad mute 4 "tuner_v5.so returned an answer that NCCL could not use"
 bad nan 4 "tuner_v5.so returned an answer that NCCL could not use"
 CHAIN_DOES=hostile
@@ -149,7 +149,64 @@ report --rank-env "1:NCCLBPF_CHAIN_TUNER=$dir/same.so"
 [ $? -eq 0 ] && took "$peer" && said 0 "began with different"
 is $? "a copy elsewhere is the same"
 
+# ---- profilers: the same file is the tuner too, so that all that is told is
+# the same as where NCCL calls it itself
+
+events() { # release, options
+	r=$1
+	shift
+	NCCLBPF_JOB=events$n timeout 100 "$B/test/host/standin" --events \
+		--procs --ranks 2 --nodes 2 --min 1M --max 64M --nccl "$r" \
+		"$@" >"$dir/log" 2>&1
+}
+told() { # what the profiler says at its end, of all ranks
+	sed -n 's/^peer: profiler/told:/p' "$dir/log" | sort
+}
+for release in 2.23.4:1 2.24.3:2 2.26.2:3 2.27.3:4 2.28.9:5 2.30.7:6; do
+	v=${release#*:} release=${release%:*}
+	peer=$peers/profiler_v$v.so
+	NCCL_TUNER_PLUGIN=$peer events "$release"
+	want=$(told)
+	export NCCLBPF_CHAIN_PROFILER=$peer NCCLBPF_CHAIN_TUNER=$peer
+	for r in $release 2.30.7; do
+		events $r
+		[ $? -eq 0 ] && [ -n "$want" ] && [ "$want" = "$(told)" ] &&
+			! told | grep -v ' 0 orphans, 0 open, 0 foreign, bad 0,'
+		is $? "profiler v$v through NCCL $r: told what NCCL would tell it"
+	done
+	said 2 "the profiler .*profiler_v$v.so (peer, interface v$v) is called first"
+	is $? "v$v: each process says so once"
+done
+# with more asked for by us, it is told no more
+want=$(told)
+NCCLBPF_POLICY=$B/test/corpus/events/hooks.policy CHAIN_MASK=80 events 2.30.7
+[ $? -eq 0 ] && [ "$want" = "$(told)" ]
+is $? "our own hooks beside it: it is told no more and no less"
+CHAIN_MASK=2 events 2.30.7
+[ "$(told | grep -c 'v6: 28 events, 28 stops, 0 states')" -eq 2 ]
+is $? "it asks for collectives alone: those and what is above them"
+bad_profiler() { # what it does, times, text
+	export CHAIN_DOES=$1
+	events 2.30.7
+	[ $? -eq 0 ] && said "$2" "$3"
+	is $? "a profiler that does \"$1\": the job goes on, and says so once"
+}
+bad_profiler fail_init 2 "the profiler .*profiler_v6.so is left out: its init returned 3"
+bad_profiler fail 2 "the profiler .*profiler_v6.so returned an error, which NCCL would ignore"
+bad_profiler null 2 "profiler v6: [1-9][0-9]* events, 0 stops, 0 states"
+bad_profiler switch 2 "profiler v6: 4[0-9] events"
+unset CHAIN_DOES
+for bad in missing.so none.so unresolved.so profiler_v6.so; do
+	NCCLBPF_CHAIN_PROFILER=$peers/$bad
+	events 2.28.9
+	[ $? -eq 0 ] && said 2 "CHAIN_PROFILER: the profiler .*$bad is left out: "
+	is $? "profiler $bad: the job goes on, and says so once"
+done
+unset NCCLBPF_CHAIN_PROFILER
+
 # ---- shown
+
+NCCLBPF_CHAIN_TUNER=$peers/tuner_v5.so
 
 begin() { # processes answer the shell
 	rm -f "$dir"/*.sock
