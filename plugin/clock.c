@@ -41,7 +41,7 @@ static void set_rate(void)
 		__atomic_store_n(
 			&nb_clock.mult,
 			(uint64_t)((double)ns / (double)ticks * 4294967296.0),
-			__ATOMIC_RELAXED);
+			__ATOMIC_RELEASE);
 }
 
 void nb_clock_init(void)
@@ -58,6 +58,6 @@ void nb_clock_init(void)
 
 void nb_clock_turn(void)
 {
-	if (__atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&nb_clock.mult, __ATOMIC_ACQUIRE))
 		set_rate();
 }

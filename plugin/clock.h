@@ -16,7 +16,9 @@
  */
 struct nb_clock {
 	uint64_t ticks0, ns0;
-	uint64_t mult; /* atomic; ns = ticks * mult / 2^32; 0: the system's */
+	/* atomic; ns = ticks * mult / 2^32; 0: the system's, and the others
+	 * may not be there yet */
+	uint64_t mult;
 };
 extern struct nb_clock nb_clock;
 
@@ -42,7 +44,7 @@ static inline uint64_t nb_clock_ticks(void)
 
 static inline uint64_t nb_clock_ns(void)
 {
-	uint64_t mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
+	uint64_t mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_ACQUIRE);
 
 	if (!mult)
 		return nb_clock_system();

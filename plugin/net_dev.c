@@ -38,10 +38,10 @@ void nb_tcp_addr_text(const union nb_tcp_addr *a, char *text, size_t size)
 
 bool nb_tcp_ifname_lets(const char *value, const char *name)
 {
-	bool not = *value == '^', whole;
+	bool except = *value == '^', whole;
 	bool any = false;
 
-	value += not ;
+	value += except;
 	whole = *value == '=';
 	value += whole;
 	while (*value) {
@@ -52,7 +52,7 @@ bool nb_tcp_ifname_lets(const char *value, const char *name)
 		value += n;
 		value += *value == ',';
 	}
-	return any != not ;
+	return any != except;
 }
 
 /* Mbit/s, as the driver says it. */

@@ -2,9 +2,10 @@
 # Benchmarks; `make bench` runs them from a release build (test/bench/run.sh).
 
 BENCH_NAMES := change_bench decision event_bench load_bench exec_bench inline_bench lookup_bench map_bench \
-	plugin_bench table_bench verify_bench
+	net_bench plugin_bench table_bench verify_bench
 BENCHES := $(addprefix $(B)/test/bench/,$(BENCH_NAMES) empty_tuner.so)
 tests: $(BENCHES)
+benches: $(B)/test/host/net_plugin_v12.so
 
 $(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lpthread

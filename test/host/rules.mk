@@ -29,3 +29,4 @@ $(NET_PLUGINS:.so=.o): $(B)/test/host/net_plugin_v%.o: test/host/net_plugin.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DABI=$* -c -o $@ $<
 $(NET_PLUGINS): %.so: %.o $(call o,plugin/net_tcp.c plugin/net_link.c plugin/net_dev.c)
 	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+tests: $(B)/test/host/net_class.bpf.o

@@ -50,6 +50,10 @@ sub() { # WORDS: the lines of a TAP program become ours
 unset NCCL_NET_PLUGIN
 sub "$B/test/host/net_check" "$B/libncclbpf.so"
 sub "$B/test/host/net_check" "$B/libncclbpf.so" "$B/test/host"
+NET_CHECK_CLASS=72 NCCLBPF_POLICY=$B/test/host/net_class.bpf.o "$B/test/host/net_check" "$B/libncclbpf.so" "$B/test/host" >"$T/sub" 2>&1
+cp "$T/sub" "$T/why"
+[ "$(grep '^ok' "$T/sub" | grep -c 'wrapped plugin of v10')" -eq 8 ]
+ok "a policy's traffic class reaches a plugin that is told it at connect" $?
 
 # What a wrapped plugin may do wrong: said, and NCCL takes its own network.
 devices() { # NAME WANT TEXT [NAME=value...]

@@ -229,7 +229,7 @@ START_TEST(strangers_delay_nobody)
 		return;
 	for (int i = 0; i < 6; i++)
 		fd[i] = stranger();
-	put(fd[0], "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 37);
+	put(fd[0], "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 35);
 	put(fd[1], &bad, sizeof(bad));	   /* another cookie */
 	put(fd[2], &bad, sizeof(bad) - 1); /* not all of it */
 	close(fd[3]);			   /* gone again */
