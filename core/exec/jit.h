@@ -251,6 +251,15 @@ static inline void nb_jit_note(struct nb_jit_ctx *c, uint32_t size)
 		f->note[f->nnotes++] = (struct nb_jit_note){ c->pos, size };
 }
 
+/*
+ * nb_jit_analyse - fill in @c's facts, needs, callbacks and number of calls
+ * @aux: as nb_jit_compile's
+ *
+ * Once, before anything is emitted. 0; NB_E_NOTSUP: not a program to compile.
+ */
+int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux,
+		   struct nb_err *err);
+
 /* The run's own data in its frame: struct nb_run, and what engines add. */
 enum {
 	NB_JIT_RUN_PASSES = 32,

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: MIT
+// What is known of a program before any code is emitted: dead slots, decided
+// branches, constants along straight lines and with them look-ups in known
+// maps, helpers that have a lowering of their own, and what the entry must set
+// up.
+#include "core/exec/jit.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/map/ops.h"
+
+/* ---- reading codes ------------------------------------------------------ */
+
+static const struct nb_insn_spec *row_of(const struct nb_code *c)
+{
+	return c->op < NB_NOPS ? nb_spec_insn((enum nb_op)c->op) : NULL;
+}
+
+static bool is_jump(const struct nb_insn_spec *row)
+{
+	return row && (row->kind == NB_KIND_JMP || row->kind == NB_KIND_JA ||
+		       row->kind == NB_KIND_MAY_GOTO);
+}
+
+static bool is_local_call(const struct nb_code *c)
+{
+	return c->op == NB_OP_CALL_LOCAL;
+}
+
+/* Does it call a function whose slot is in r2? */
+static bool calls_back(const struct nb_code *c)
+{
+	return c->op == NB_CODE_LOOP || c->op == NB_CODE_EACH;
+}
+
+/* Registers that a code reads or writes, as bits. */
+struct regs {
+	uint16_t written, value, base;
+};
+
+static uint16_t bit(unsigned reg)
+{
+	return (uint16_t)(1u << reg);
+}
+
+static struct regs atomic_regs(const struct nb_code *c,
+			       const struct nb_insn_spec *row)
+{
+	struct regs r = { 0, bit(c->src), bit(c->dst) };
+
+	if (row->fn == NB_FN_CMPXCHG)
+		r.written = bit(0);
+	else if (row->fn >= NB_FN_FETCH_ADD)
+		r.written = bit(c->src);
+	return r;
+}
+
+static struct regs alu_regs(const struct nb_code *c,
+			    const struct nb_insn_spec *row)
+{
+	struct regs r = { bit(c->dst), 0, 0 };
+
+	if (row->operand == NB_OPND_REG)
+		r.value |= bit(c->src);
+	/* the copy of a frame pointer needs no register that holds it */
+	if (c->op == NB_OP_MOV64_X)
+		r.value &= (uint16_t)~bit(NB_R10), r.base |= bit(c->src);
+	return r;
+}
+
+static struct regs regs_of(const struct nb_code *c)
+{
+	const struct nb_insn_spec *row = row_of(c);
+	struct regs none = { 0 };
+
+	if (!row)
+		return c->op == NB_CODE_CONST || c->op == NB_CODE_FUNC
+			       ? (struct regs){ bit(c->dst), 0, 0 }
+			       : (struct regs){ bit(0), 0, 0 };
+	switch (row->kind) {
+	case NB_KIND_ALU:
+		return alu_regs(c, row);
+	case NB_KIND_JMP:
+		return (struct regs){ 0,
+				      (uint16_t)(bit(c->dst) |
+						 (row->operand == NB_OPND_REG
+							  ? bit(c->src)
+							  : 0)),
+				      0 };
+	case NB_KIND_LDX:
+	case NB_KIND_LDXS:
+	case NB_KIND_LOAD_ACQ:
+		return (struct regs){ bit(c->dst), 0, bit(c->src) };
+	case NB_KIND_ST:
+		return (struct regs){ 0, 0, bit(c->dst) };
+	case NB_KIND_STX:
+	case NB_KIND_STORE_REL:
+		return (struct regs){ 0, bit(c->src), bit(c->dst) };
+	case NB_KIND_ATOMIC:
+		return atomic_regs(c, row);
+	case NB_KIND_CALL:
+		return (struct regs){ bit(0), 0, 0 };
+	case NB_KIND_JA:
+	case NB_KIND_MAY_GOTO:
+	case NB_KIND_EXIT:
+	case NB_KIND_LDDW:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+	return none;
+}
+
+/* ---- what is known: constants along straight lines ---------------------- */
+
+enum { SLOTS = NB_STACK_SIZE / 4 };
+
+struct value {
+	enum { ANYTHING, CONSTANT, FRAME } kind; /* FRAME: r10 + v */
+	uint64_t v;
+};
+
+/* Between two slots that only straight line execution connects. */
+struct known {
+	struct value reg[NB_NREGS];
+	bool has[SLOTS]; /* four bytes of the frame each */
+	uint32_t word[SLOTS];
+};
+
+static void forget(struct known *k)
+{
+	memset(k, 0, sizeof(*k));
+	k->reg[NB_R10].kind = FRAME;
+}
+
+static void forget_frame(struct known *k)
+{
+	memset(k->has, 0, sizeof(k->has));
+}
+
+static void forget_after_call(struct known *k)
+{
+	for (unsigned r = 0; r < 6; r++)
+		k->reg[r].kind = ANYTHING;
+}
+
+static struct value source(const struct known *k, const struct nb_code *c,
+			   enum nb_opnd operand)
+{
+	if (operand == NB_OPND_REG)
+		return k->reg[c->src];
+	return (struct value){ CONSTANT, (uint64_t)c->imm };
+}
+
+/* The few operations that addresses and keys are made with. */
+static struct value computed(const struct known *k, const struct nb_code *c,
+			     const struct nb_insn_spec *row)
+{
+	struct value a = k->reg[c->dst], b = source(k, c, row->operand);
+	const struct value unknown = { ANYTHING, 0 };
+
+	if (row->fn == NB_FN_MOV && row->width == 64)
+		return b;
+	if (row->fn == NB_FN_MOV && b.kind == CONSTANT)
+		return (struct value){ CONSTANT, (uint32_t)b.v };
+	if (row->fn == NB_FN_ADD && row->width == 64 && a.kind != ANYTHING &&
+	    b.kind == CONSTANT)
+		return (struct value){ a.kind, a.v + b.v };
+	return unknown;
+}
+
+/* A store of @width bits at @base + off; @v: what, if that is known. */
+static void stored(struct known *k, struct value base, int32_t off,
+		   unsigned width, struct value v)
+{
+	int64_t at = (int64_t)base.v + off + NB_STACK_SIZE;
+
+	if (base.kind != FRAME || at < 0 || at + 8 > NB_STACK_SIZE + 4) {
+		forget_frame(k);
+		return;
+	}
+	for (int64_t i = at / 4; i <= (at + width / 8 - 1) / 4; i++)
+		if (i < SLOTS)
+			k->has[i] = false;
+	if (at % 4 || width < 32 || v.kind != CONSTANT)
+		return;
+	for (unsigned i = 0; i < width / 32; i++)
+		if (at / 4 + i < SLOTS) {
+			k->has[at / 4 + i] = true;
+			k->word[at / 4 + i] = (uint32_t)(v.v >> 32 * i);
+		}
+}
+
+/* The 32-bit key that @p points to. */
+static bool known_key(const struct known *k, struct value p, uint32_t *key)
+{
+	int64_t at = (int64_t)p.v + NB_STACK_SIZE;
+
+	if (p.kind != FRAME || at < 0 || at % 4 || at / 4 >= SLOTS ||
+	    !k->has[at / 4])
+		return false;
+	*key = k->word[at / 4];
+	return true;
+}
+
+static struct nb_map *known_map(const struct nb_exec *x, struct value v)
+{
+	if (v.kind != CONSTANT)
+		return NULL;
+	for (uint32_t i = 0; i < x->nmaps; i++)
+		if ((uintptr_t)x->maps[i] == v.v)
+			return x->maps[i];
+	return NULL;
+}
+
+static void lookup_fact(const struct nb_exec *x, struct known *k,
+			struct nb_jit_fact *f)
+{
+	struct nb_map *m = known_map(x, k->reg[1]);
+	bool array = m && nb_map_array_base(m);
+	struct value answer = { ANYTHING, 0 };
+	uint32_t key;
+
+	if (array && known_key(k, k->reg[2], &key)) {
+		f->lookup = NB_JIT_LOOKUP_CONST;
+		f->value = key < m->max_entries
+				   ? (uintptr_t)(m->base + m->elem_size * key)
+				   : 0;
+		answer = (struct value){ CONSTANT, f->value };
+	} else if (m && (array || !m->percpu)) {
+		f->lookup = array ? NB_JIT_LOOKUP_ARRAY : NB_JIT_LOOKUP_DIRECT;
+		f->map = m;
+	}
+	forget_after_call(k);
+	k->reg[0] = answer;
+}
+
+static bool holds(const struct nb_insn_spec *row, uint64_t a, uint64_t b)
+{
+	const int64_t sa = row->width == 64 ? (int64_t)a : (int32_t)a;
+	const int64_t sb = row->width == 64 ? (int64_t)b : (int32_t)b;
+
+	if (row->width == 32)
+		a = (uint32_t)a, b = (uint32_t)b;
+	switch ((int)row->fn) {
+	case NB_FN_JEQ:
+		return a == b;
+	case NB_FN_JNE:
+		return a != b;
+	case NB_FN_JGT:
+		return a > b;
+	case NB_FN_JGE:
+		return a >= b;
+	case NB_FN_JLT:
+		return a < b;
+	case NB_FN_JLE:
+		return a <= b;
+	case NB_FN_JSGT:
+		return sa > sb;
+	case NB_FN_JSGE:
+		return sa >= sb;
+	case NB_FN_JSLT:
+		return sa < sb;
+	case NB_FN_JSLE:
+		return sa <= sb;
+	}
+	return (a & b) != 0; /* JSET */
+}
+
+static void jump_fact(const struct known *k, const struct nb_code *c,
+		      const struct nb_insn_spec *row, struct nb_jit_fact *f)
+{
+	struct value a = k->reg[c->dst], b = source(k, c, row->operand);
+
+	if (a.kind == CONSTANT && b.kind == CONSTANT)
+		f->flags |= holds(row, a.v, b.v) ? NB_JIT_TAKEN : NB_JIT_FALLS;
+}
+
+/* What slot @c changes, and what is known of it. */
+static void learn(const struct nb_exec *x, struct known *k,
+		  const struct nb_code *c, struct nb_jit_fact *f)
+{
+	const struct nb_insn_spec *row = row_of(c);
+	struct regs r = regs_of(c);
+	struct value v = { ANYTHING, 0 };
+
+	if (c->op == NB_CODE_LOOKUP) {
+		lookup_fact(x, k, f);
+		return;
+	}
+	if (calls_back(c) && k->reg[2].kind == CONSTANT) {
+		f->flags |= NB_JIT_CALLBACK;
+		f->value = k->reg[2].v;
+	}
+	if (calls_back(c) || c->op == NB_CODE_TAIL) {
+		forget_after_call(k);
+		forget_frame(k);
+		return;
+	}
+	if (!row) {
+		k->reg[c->dst] = (struct value){ CONSTANT, (uint64_t)c->imm };
+		return;
+	}
+	if (row->kind == NB_KIND_CALL) {
+		forget_after_call(k);
+		forget_frame(k);
+		return;
+	}
+	if (row->kind == NB_KIND_JMP)
+		jump_fact(k, c, row, f);
+	if (row->kind == NB_KIND_ALU)
+		v = computed(k, c, row);
+	if (row->kind == NB_KIND_ST || row->kind == NB_KIND_STX)
+		stored(k, k->reg[c->dst], c->off, row->width,
+		       source(k, c, row->operand));
+	if (row->kind == NB_KIND_ATOMIC || row->kind == NB_KIND_STORE_REL)
+		forget_frame(k);
+	for (unsigned i = 0; i < NB_NREGS; i++)
+		if (r.written & bit(i))
+			k->reg[i] = v;
+}
+
+/* ---- the analysis ------------------------------------------------------- */
+
+static bool add_callback(struct nb_jit_ctx *c, uint32_t slot)
+{
+	if (c->fact[slot].flags & NB_JIT_ADDRESS)
+		return true;
+	if (c->ncallbacks == NB_IMAGE_MAX_FUNCS)
+		return false;
+	c->fact[slot].flags |= NB_JIT_ADDRESS;
+	c->callback[c->ncallbacks++] = slot;
+	return true;
+}
+
+static int mark_targets(struct nb_jit_ctx *c, struct nb_err *err)
+{
+	for (uint32_t pc = 0; pc < c->n; pc++) {
+		const struct nb_code *code = &c->code[pc];
+		int64_t to = (int64_t)pc + 1 + code->off;
+
+		if (!is_jump(row_of(code)) && !is_local_call(code) &&
+		    code->op != NB_CODE_FUNC)
+			continue;
+		if (to < 0 || to >= c->n)
+			return nb_fail(err, NB_E_NOTSUP, pc,
+				       "instruction %" PRIu32
+				       ": target %" PRId64 " of %" PRIu32
+				       " instructions",
+				       pc, to, c->n);
+		c->fact[to].flags |= NB_JIT_TARGET;
+		if (code->op == NB_CODE_FUNC && !add_callback(c, (uint32_t)to))
+			return nb_fail(err, NB_E_NOTSUP, pc,
+				       "instruction %" PRIu32
+				       ": more than %d callbacks",
+				       pc, NB_IMAGE_MAX_FUNCS);
+	}
+	return 0;
+}
+
+static void take_aux(struct nb_jit_fact *f, const struct nb_insn_spec *row,
+		     uint8_t aux)
+{
+	if (!(aux & NB_AUX_REACHED))
+		f->flags |= NB_JIT_DEAD;
+	if (aux & NB_AUX_NONZERO)
+		f->flags |= NB_JIT_NONZERO;
+	if (!row || row->kind != NB_KIND_JMP)
+		return;
+	aux &= NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS;
+	if (aux == NB_AUX_BRANCH_TAKEN)
+		f->flags |= NB_JIT_TAKEN;
+	if (aux == NB_AUX_BRANCH_FALLS)
+		f->flags |= NB_JIT_FALLS;
+}
+
+static bool counts_turns(const struct nb_code *c)
+{
+	nb_helper_fn *begin;
+
+	if (c->op != NB_OP_CALL_HELPER)
+		return calls_back(c);
+	begin = nb_helper_body(NB_HELPER_ITER_NEW);
+	return c->imm == (int64_t)(uintptr_t)begin;
+}
+
+/* Has the helper that @c calls a lowering of its own? */
+static enum nb_jit_inline inline_of(const struct nb_code *c)
+{
+	static const struct {
+		int32_t helper;
+		enum nb_jit_inline how;
+	} row[] = {
+		{ 93, NB_JIT_INLINE_SPIN_LOCK },
+		{ 94, NB_JIT_INLINE_SPIN_UNLOCK },
+		{ 132, NB_JIT_INLINE_RING_SUBMIT },
+		{ 133, NB_JIT_INLINE_RING_DISCARD },
+	};
+
+	if (c->op != NB_OP_CALL_HELPER)
+		return NB_JIT_INLINE_NONE;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		if (c->imm == (int64_t)(uintptr_t)nb_helper_body(row[i].helper))
+			return row[i].how;
+	return NB_JIT_INLINE_NONE;
+}
+
+/* Does it call the helper's function, maybe? */
+static bool calls_helper(const struct nb_code *c, const struct nb_jit_fact *f)
+{
+	if (c->op == NB_CODE_LOOKUP)
+		return f->lookup == NB_JIT_LOOKUP_HELPER;
+	return c->op == NB_OP_CALL_HELPER &&
+	       f->inlined != NB_JIT_INLINE_RING_SUBMIT &&
+	       f->inlined != NB_JIT_INLINE_RING_DISCARD;
+}
+
+static void add_needs(struct nb_jit_needs *n, const struct nb_code *c,
+		      const struct nb_jit_fact *f)
+{
+	struct regs r = regs_of(c);
+	bool helper = calls_helper(c, f);
+
+	n->written |= r.written;
+	n->frame |= (r.base | r.value) >> NB_R10 & 1;
+	n->frame_value |= r.value >> NB_R10 & 1;
+	n->run |= helper || c->op == NB_CODE_EACH;
+	n->calls_out |= helper || (c->op == NB_CODE_LOOKUP &&
+				   f->lookup == NB_JIT_LOOKUP_DIRECT);
+	n->calls_local |= is_local_call(c) || calls_back(c);
+	n->may_goto |= c->op == NB_OP_MAY_GOTO;
+	n->turns |= counts_turns(c);
+}
+
+/* Linked programs set up the same, whatever they need themselves: one goes
+ * on where the other began. */
+static void link_needs(struct nb_jit_needs *n)
+{
+	n->links = true;
+	n->written |= bit(6) | bit(7) | bit(8) | bit(9);
+	n->run = n->calls_out = n->calls_local = n->may_goto = true;
+	n->turns = true;
+}
+
+int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
+{
+	struct known k;
+	int rc = mark_targets(c, err);
+
+	if (rc)
+		return rc;
+	for (uint32_t pc = 0; aux && pc < c->n; pc++)
+		take_aux(&c->fact[pc], row_of(&c->code[pc]), aux[pc]);
+	for (uint32_t pc = 0; pc < c->n; pc++) {
+		const struct nb_code *code = &c->code[pc];
+		struct nb_jit_fact *f = &c->fact[pc];
+
+		if (pc == 0 || f->flags & NB_JIT_TARGET)
+			forget(&k);
+		if (f->flags & NB_JIT_DEAD || code->op == NB_OP_LDDW_HI)
+			continue;
+		f->inlined = (uint8_t)inline_of(code);
+		learn(c->x, &k, code, f);
+		add_needs(&c->needs, code, f);
+		c->ncalls += is_local_call(code) || calls_back(code);
+	}
+	if (c->x->links)
+		link_needs(&c->needs);
+	if (c->needs.written >> NB_R10 & 1)
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "the program writes r10, which is read-only");
+	return 0;
+}
