@@ -64,10 +64,14 @@ do_ 0 rollout start examples/rollout/ring_mid.lua
 do_ 0 rollout history
 do_ 0 check agreement
 
+report=${1%/}/rollout.html
+do_ 0 rollout report "$report" label="Times are replayed from published figures of 8 x B300; nothing was measured on a GPU."
+
 title "A bad policy"
 do_ 2 rollout start examples/rollout/one_channel.lua
 do_ 0 rollout history
 do_ 0 check agreement
 do_ 0 status
 
+say "The report: $report"
 say "Done in $((SECONDS - began)) s."

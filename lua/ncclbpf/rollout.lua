@@ -10,6 +10,7 @@ local plan = require "ncclbpf.plan"
 local policy = require "ncclbpf.policy"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
+local units = require "ncclbpf.units"
 
 local M = {}
 
@@ -222,7 +223,20 @@ end
 -- ---- a block --------------------------------------------------------------------------
 
 local function kind_of(op)
-	return ("%s %s of %s"):format(op.coll, require("ncclbpf.units").bytes(op.size), op.comm)
+	return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm)
+end
+
+-- Kinds in the order in which people read them: by collective, size,
+-- communicator.
+function M.kinds(t)
+	local list, key = {}, {}
+	for kind in pairs(t) do
+		local coll, size, comm = tostring(kind):match "^(%S+) (%S+) of (%S+)$"
+		list[#list + 1] = kind
+		key[kind] = coll and ("%s %020d %s"):format(coll, units.size(size) or 0, comm) or tostring(kind)
+	end
+	table.sort(list, function(a, b) return key[a] < key[b] end)
+	return list
 end
 
 local function median(list)

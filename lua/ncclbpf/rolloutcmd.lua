@@ -12,13 +12,14 @@ local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil 
 -- One row a kind of collectives, as the last look saw it.
 local function verdict_rows(v)
 	local rows = {}
-	for kind, s in pairs(type(v) == "table" and v.strata or {}) do
-		rows[#rows + 1] = {
+	local strata = type(v) == "table" and v.strata or {}
+	for i, kind in ipairs(rollout.kinds(strata)) do
+		local s = strata[kind]
+		rows[i] = {
 			kind = kind, verdict = s.verdict, effect_pct = s.effect_pct, low_pct = s.low_pct, high_pct = s.high_pct, p = s.p,
 			blocks_a = s.blocks_a, blocks_b = s.blocks_b, reason = s.reason,
 		}
 	end
-	table.sort(rows, function(a, b) return a.kind < b.kind end)
 	return rows
 end
 
@@ -178,6 +179,17 @@ function M.cmd_undo(ctx)
 	local shown = result(done)
 	shown.failure = nil
 	return shown
+end
+
+function M.cmd_report(ctx)
+	local r, err = current(ctx)
+	if not r then return nil, err end
+	local path = ctx.args[1]
+	local text = require("ncclbpf.report").html(r, ctx.opt.label)
+	local ok
+	ok, err = core.write(path, text)
+	if not ok then return nil, errors.from_reply(err) end
+	return { schema = "rollout.report/1", data = { file = path, bytes = #text }, text = ("%s: %d bytes"):format(path, #text) }
 end
 
 function M.cmd_history(ctx)

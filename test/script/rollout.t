@@ -73,6 +73,28 @@ for s in preparing progressing promoting succeeded; do
 done
 run check agreement
 ok "ranks agree" "$rc"
+status 0 "a report" rollout report r.html label="<replayed>"
+lua_run -e 'local core = require "ncclbpf.core"
+	local text = assert(core.read "r.html")
+	local d = assert(core.decode((text:match "<script type=\"application/json\" id=data>(.-)</script>"):gsub("<\\/", "</")))
+	assert(text:find("<p class=soft>&lt;replayed&gt;</p>", 1, true))
+	local kinds, dots = 0, 0
+	for kind, s in pairs(d.verdict.strata) do
+		kinds = kinds + 1
+		local row = ("<td>%s</td><td class=\"%s\">%s</td><td class=n>%+.1f %%</td><td class=n>%+.1f %%</td><td class=n>%+.1f %%</td><td class=n>%d</td>")
+			:format(kind, s.verdict, s.verdict, s.effect_pct, s.low_pct, s.high_pct, s.blocks_a)
+		assert(text:find(row, 1, true), row)
+		for i, b in ipairs(d.blocks) do
+			local dot = ("<title>block %d, %s, generation %d: %.1f us</title>"):format(i, b.arm == "a" and "baseline" or "candidate", b.generation, b.medians[kind] / 1000)
+			assert(text:find(dot, 1, true), dot)
+			dots = dots + 1
+		end
+	end
+	assert(kinds == 2 and dots == 40)
+	for _, e in ipairs(d.events) do assert(text:find(e.time, 1, true)) end
+	assert(not text:find("https?://"), "needs something else")' 2>>why
+ok "whose numbers are those of its data" $?
+status 73 "a report that cannot be written" rollout report /nowhere/r.html
 status 0 "what it saw can be judged again" -o table rollout start "$R/ring_mid.lua" data="$XDG_STATE_HOME/ncclbpf/rollouts/one.json"
 has "is called a replay" out "replayed from" "pass" "then: promote"
 sed -e 's/blocks = 10/blocks = 40/' "$R/ring_mid.lua" >longer.lua
