@@ -192,6 +192,8 @@ soak:
 		test/run.sh $(B) oracle
 	@$(AGAIN) embed
 	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run.sh $(B) proof
+	@TABLES=20000 TABLE_SEED=$$(date +%s) EXPRS=20000 EXPR_SEED=$$(date +%s) \
+		LIMIT=7200 test/run.sh $(B) "unit-table expr"
 	@DOMAIN_MORE=$(or $(DOMAIN_MORE),20) CK_FORK=no $(B)/test/unit/test_verify_domains
 	@JIT_SEED=$$(date +%s%N) JIT_PROGRAMS=3000000 ARM64_PROGRAMS=200000 \
 		AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
@@ -263,9 +265,14 @@ fmt:
 
 # The tables of docs/policies.md, from core/tbl/.
 .PHONY: docs
-docs:
+# The types and the reference page of the Lua interface go to the build folder.
+docs: $(SHELL_BIN)
 	awk -f docs/tables.awk docs/policies.md >docs/policies.md.new
 	mv docs/policies.md.new docs/policies.md
+	$(call meta,$(B))
+
+meta = mkdir -p $(1)/lua/meta && $(1)/ncclbpf-shell -f lua/meta/make.lua \
+	lua/meta/ncclbpf.lua $(1)/lua/meta/ncclbpf.lua $(1)/lua/meta/lua-reference.md
 
 layers:
 	@awk -f layers.awk layers.txt $(shell find core lua plugin shell policies \
@@ -318,6 +325,9 @@ install: setup
 	install -s -m 755 $(RELEASE)/ncclbpf-shell $(D)$(PREFIX)/bin/
 	install -s -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
 	install -m 644 lua/ncclbpf/*.lua $(D)$(LUADIR)/ncclbpf/
+	$(call meta,$(RELEASE))
+	install -d $(D)$(PREFIX)/share/ncclbpf/meta
+	install -m 644 $(RELEASE)/lua/meta/* $(D)$(PREFIX)/share/ncclbpf/meta/
 	install -m 644 policies/ncclbpf_policy.h policies/ncclbpf_math.h $(INC)/
 	install -m 644 $(addprefix core/tbl/,ctx.h helpers.h hook_tuner.h hook_coll_done.h hook_p2p_done.h hook_proxy_step.h hook_kernel_ch.h hook_group.h hook_net_listen.h hook_net_connect.h hook_net_accept.h hook_net_isend.h hook_net_irecv.h hook_net_test.h hook_net_close.h hook_controller.h maps.h nccl.h) $(INC)/core/tbl/
 	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy $(D)$(PREFIX)/share/ncclbpf/policies/

@@ -644,10 +644,15 @@ do
 end
 
 nb.policy.table, nb.policy.csv = tables.table, tables.csv
+nb.policy.expr = function(...) return require("ncclbpf.expr").expr(...) end
+nb.policy.fn = function(...) return require("ncclbpf.expr").fn(...) end
 
 nb.size, nb.duration = units.size, units.duration
 nb.json = { encode = core.encode, decode = core.decode, array = core.array }
 nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono
+
+-- What objects can do, for the test of the meta file.
+nb._methods = { target = Target, map = Map }
 
 -- The shell's own hook-up: its current target is nb.target.
 function nb._app(app)

@@ -22,6 +22,8 @@ function M.new(name, image)
 	return o
 end
 
+M.methods = Made
+
 function M.is_made(o) return state[o] ~= nil end
 
 local function of(o)
@@ -61,6 +63,40 @@ end
 function Made:verify()
 	local image = core.image(of(self).image)
 	return require("ncclbpf.policy").verdict(image, image:info())
+end
+
+-- A context as policies see it: words and sizes may stand for numbers.
+local KINDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto", algo = "algo", proto = "proto" }
+local function context(i, c)
+	if type(c) ~= "table" then error(("policy:run: context %d: a table of fields wanted, found %s"):format(i, type(c)), 3) end
+	local known, t = {}, {}
+	for _, f in ipairs(core.fields "tuner") do known[f.name] = true end
+	for k, v in pairs(c) do
+		if not known[k] then
+			local names = {}
+			for name in pairs(known) do names[#names + 1] = name end
+			error(("policy:run: context %d: no field %s, %s"):format(i, tostring(k), errors.nearest(tostring(k), names) or "see docs/policies.md"), 3)
+		end
+		local n = type(v) == "string" and (KINDS[k] and core.nccl(KINDS[k], v) or units.size(v)) or math.type(v) == "integer" and v
+		if not n then error(("policy:run: context %d: field %s: %s is no number or word"):format(i, k, format.value(v)), 3) end
+		t[k] = n
+	end
+	if t.usable == nil then t.usable = (1 << 21) - 1 end
+	return t
+end
+
+-- p:run(context or {contexts}[, {map = {[key] = value}}]) -> {algo, proto, channels}, or a list of them
+-- | nil, err; numbers as in the context, -1 and 0: no opinion
+function Made:run(contexts, maps)
+	local s = of(self)
+	if type(contexts) ~= "table" then error("policy:run: a context or a list of them wanted", 2) end
+	local list = #contexts > 0 and contexts or { contexts }
+	local t = {}
+	for i, c in ipairs(list) do t[i] = context(i, c) end
+	local answers, err = core.policy_run(s.image, t, maps or {})
+	if not answers then return nil, errors.from_reply(err) end
+	if list ~= contexts then return answers[1] end
+	return answers
 end
 
 -- p:save(path): an object where the path ends with .o, else an image | nil, err

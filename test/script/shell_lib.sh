@@ -119,7 +119,7 @@ lua_run() {
 		nm -D "$B/lua/ncclbpf.so" 2>/dev/null | grep -q "__${lib}_init" && preload=$(gcc -print-file-name=lib$lib.so)
 	done
 	LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 \
-	LUA_PATH="$TOP/lua/?.lua;$TOP/lua/?/init.lua;;" LUA_CPATH="$B/lua/?.so;;" timeout 60 lua5.4 "$@"
+	LUA_PATH="$TOP/lua/?.lua;$TOP/lua/?/init.lua;;" LUA_CPATH="$B/lua/?.so;;" timeout "${LUA_LIMIT:-60}" lua5.4 "$@"
 }
 
 # job NAME ARGS...: start the stand-in host as a job; pids in $T/NAME.pids

@@ -1,0 +1,124 @@
+-- SPDX-License-Identifier: MIT
+-- make.lua META OUT PAGE: OUT is the meta file with its generated part (the
+-- context's fields, each command under its words), PAGE the reference made of
+-- it. Run by the shell, in `make docs` and `make install`.
+local core = require "ncclbpf.core"
+local commands = require "ncclbpf.commands"
+
+local META, OUT, PAGE = arg[1], arg[2], arg[3]
+
+local function read(path)
+	local f = assert(io.open(path))
+	local text = f:read "a"
+	f:close()
+	return text
+end
+
+local function write(path, text)
+	local f = assert(io.open(path, "w"))
+	f:write(text)
+	f:close()
+end
+
+-- ---- the generated part --------------------------------------------------------
+
+local function generated(text)
+	local t = { "---What a tuner's policy sees; algo, proto and channels are its answers.", "---@class ncclbpf.context" }
+	for _, f in ipairs(core.fields "tuner") do t[#t + 1] = ("---@field %s integer|string"):format(f.name) end
+	-- names that are written out above are theirs
+	local seen = {}
+	for name in text:gmatch "\nnb%.([%a_]+) = {}" do seen[name] = true end
+	for name in text:gmatch "\nfunction nb%.([%w_.]+)%(" do seen[name] = true end
+	for _, row in ipairs(commands.all()) do
+		local noun, verb = row.words:match "^(%S+) (%S+)$"
+		local name = noun and noun .. "." .. verb or type(row.run) == "function" and row.words
+		if noun and not seen[noun] then
+			seen[noun] = true
+			t[#t + 1] = ("\n---@class nb.%s\nnb.%s = {}"):format(noun, noun)
+		end
+		if name and not seen[name] then
+			t[#t + 1] = ("\n---%s\n---`%s`\n---@param words? table words in the list, name=value as fields\n---@return table? data\n---@return ncclbpf.error? err\nfunction nb.%s(words) end")
+				:format(row.help, (row.words .. " " .. row.syntax):gsub(" $", ""), name)
+		end
+	end
+	return table.concat(t, "\n")
+end
+
+local meta = read(META)
+local head, tail = meta:match "^(.-\n%-%- <generated>\n).-(%-%- </generated>\n.*)$"
+assert(head, META .. ": no marks")
+meta = head .. generated(head) .. "\n" .. tail
+write(OUT, meta)
+
+-- ---- the page ----------------------------------------------------------------------
+
+local TITLES = { nb = "nb", made = "A policy made here", target = "A target", map = "A map" }
+local sections, order = {}, {}
+local function section(title)
+	if not sections[title] then
+		sections[title] = {}
+		order[#order + 1] = title
+	end
+	return sections[title]
+end
+
+-- A type's text up to the first blank outside of brackets, and the rest.
+local function type_of(text)
+	local depth = 0
+	for i = 1, #text do
+		local c = text:sub(i, i)
+		if c:find "[{(<]" then depth = depth + 1 elseif c:find "[})>]" then depth = depth - 1 end
+		if c == " " and depth == 0 and not text:sub(1, i - 1):find "[:,]$" then return text:sub(1, i - 1), text:sub(i + 1) end
+	end
+	return text, ""
+end
+
+local doc, params, returns, fields, class = {}, {}, {}, nil, nil
+local function flush() doc, params, returns = {}, {}, {} end
+local function cell(text) return (text:gsub("|", "\\|")) end
+for line in meta:gmatch "([^\n]*)\n" do
+	local tag, rest = line:match "^%-%-%-@(%a+) ?(.*)$"
+	if tag == "class" then
+		class = rest:match "^%S+"
+		fields = section("`" .. class .. "`")
+		if #doc > 0 then fields.doc = table.concat(doc, " ") end
+		flush()
+	elseif tag == "field" then
+		local name, kind = rest:match "^(%[?[%w_]+%]?%??) (.*)$"
+		local want, why = type_of(kind)
+		fields[#fields + 1] = ("| `%s` | `%s` | %s |"):format(name, cell(want), cell(why))
+	elseif tag == "param" then
+		local name, kind = rest:match "^(%S+) (.*)$"
+		local want, why = type_of(kind)
+		params[#params + 1] = ("`%s`: `%s`%s"):format(name, want, why ~= "" and ", " .. why or "")
+	elseif tag == "return" then
+		returns[#returns + 1] = type_of(rest)
+	elseif line:match "^%-%-%-" then
+		doc[#doc + 1] = line:sub(4)
+	else
+		local name = line:match "^function ([%w_.:]+%b())"
+		if name then
+			local t = section(TITLES[name:match "^%a+"] or "nb")
+			local what = table.concat(doc, " ")
+			if #params > 0 and params[1]:find "^`words`" then params = {} end
+			if #params > 0 then what = what .. (what ~= "" and " " or "") .. table.concat(params, "; ") end
+			t[#t + 1] = ("| `%s` | %s | %s |"):format(cell(name), cell(what),
+				#returns > 0 and "`" .. cell(table.concat(returns, ", "):gsub(", ncclbpf%.error%?$", ", err")) .. "`" or "")
+		end
+		if line ~= "" then flush() end
+	end
+end
+
+local t = { "# The Lua interface, all of it", "",
+	"Made of the types in `share/ncclbpf/meta/ncclbpf.lua`, which editors that know LuaCATS read: name that folder as a library",
+	"(`workspace.library`). `docs/lua.md` says what the interface is for.", "" }
+for _, title in ipairs(order) do
+	local s = sections[title]
+	if #s > 0 then
+		t[#t + 1] = "## " .. title .. "\n"
+		if s.doc then t[#t + 1] = s.doc .. "\n" end
+		t[#t + 1] = title:find "^`" and "| field | type | |\n|---|---|---|" or "| call | what | gives |\n|---|---|---|"
+		t[#t + 1] = table.concat(s, "\n") .. "\n"
+	end
+end
+write(PAGE, table.concat(t, "\n"))

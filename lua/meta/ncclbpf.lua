@@ -1,0 +1,368 @@
+---@meta ncclbpf
+-- SPDX-License-Identifier: MIT
+-- Types of the Lua interface for editors (LuaCATS), and what the reference page
+-- is made of. Between the marks `make docs` puts what the tables know: fields of
+-- the context, and each command under its words.
+
+---Expected failures are values: `nil, err`. It prints as the shell shows it.
+---@class ncclbpf.error
+---@field code string a stable word, as "not_found"
+---@field message string what was found and what was wanted
+---@field hint? string what to do
+---@field where? {file: string, line: integer, col: integer} place in a file
+---@field finding? table the verifier's finding
+
+---@class nb
+---@field version string
+---@field null any JSON's null
+---@field target ncclbpf.target in the shell: what attach chose, else the only job
+local nb = {}
+
+---Processes that can be attached to, and those with NCCL that cannot.
+---@return {state: string, job: string?, job_rank: integer?, pid: integer, socket: string?, reason: string?, hint: string?}[]
+function nb.list() end
+
+---Attach to a job, a process or a socket.
+---@param options {pid?: integer, job?: string, socket?: string, ranks?: integer[], timeout?: number}
+---@return ncclbpf.target? target
+---@return ncclbpf.error? err
+function nb.attach(options) end
+
+---A policy image of an object, a table or an image.
+---@param options {path: string, name?: string}
+---@return string? image
+---@return table|ncclbpf.error facts
+function nb.build(options) end
+
+---The verdict that a job would give.
+---@param options {path: string, coherence_off?: boolean}
+---@return {accepted: boolean, programs: table[]}? verdict
+---@return ncclbpf.error? err
+function nb.verify(options) end
+
+---Instructions with source lines.
+---@param options {path: string}
+---@return {name: string, digest: string, programs: table[]}? dump
+---@return ncclbpf.error? err
+function nb.disassemble(options) end
+
+---Run a line as the shell does.
+---@param line string
+---@param options? {format?: string}
+---@return string? text
+---@return integer|ncclbpf.error status
+function nb.run(line, options) end
+
+---Bytes of "4M", "1.5GiB", "512".
+---@param text string
+---@return integer? bytes
+function nb.size(text) end
+
+---Seconds of "200ms", "2", "1.5m".
+---@param text string
+---@return number? seconds
+function nb.duration(text) end
+
+---The time as text, UTC.
+---@return string
+function nb.time() end
+
+---Seconds of a clock that only goes forward.
+---@return number
+function nb.mono() end
+
+---@param seconds number
+function nb.sleep(seconds) end
+
+---JSON with exact 64-bit integers.
+---@class nb.json
+nb.json = {}
+
+---@param value any
+---@return string
+function nb.json.encode(value) end
+
+---@param text string
+---@return any value
+---@return ncclbpf.error? err
+function nb.json.decode(text) end
+
+---A list also when it is empty.
+---@param list table
+---@return table
+function nb.json.array(list) end
+
+---How much longer times b are than times a, and how sure that is: a rank-sum test on medians of blocks.
+---@param options {a: number[], b: number[], block?: integer, confidence?: number, min_effect_pct?: number, least?: integer}
+---@return ncclbpf.judgement? judgement
+---@return ncclbpf.error? err
+function nb.judge(options) end
+
+---@class ncclbpf.judgement
+---@field verdict "pass"|"fail"|"inconclusive"
+---@field reason string
+---@field effect_pct? number how much longer b takes
+---@field low_pct? number begin of its interval
+---@field high_pct? number end of its interval
+---@field p? number two-sided
+---@field better? boolean b is surely shorter
+---@field blocks_a integer
+---@field blocks_b integer
+---@field block integer samples of a block
+
+---@class nb.policy
+nb.policy = {}
+
+---One row of a decision table; what is left out is any, or no opinion.
+---@class ncclbpf.row
+---@field coll? string
+---@field bytes? string|integer|{[1]: integer|string, [2]: integer|string} "4M..32M", "4M..", {4096, 8191}
+---@field min_bytes? integer|string
+---@field max_bytes? integer|string
+---@field bytes_per_rank? string|integer needs ranks
+---@field algo? string
+---@field proto? string
+---@field channels? integer 1 to 64
+---@field nodes? integer
+---@field ranks? integer
+---@field pipe_ops? integer
+---@field reg_buff? integer
+
+---A policy of a decision table; beside the rows: name, hidden="keep", coherence="off".
+---@param rows ncclbpf.row[]
+---@return ncclbpf.made? policy
+---@return ncclbpf.error? err
+function nb.policy.table(rows) end
+
+---The same of CSV in NVIDIA's columns, or with named ones.
+---@param options {path?: string, text?: string, name?: string, hidden?: "keep"|"error", coherence?: "off"|"strict"}
+---@return ncclbpf.made? policy
+---@return ncclbpf.error? err
+function nb.policy.csv(options) end
+
+---A policy of a Lua function over the context, whose source is read and compiled.
+---@param f fun(ctx: ncclbpf.context)
+---@param options? {name?: string, maps?: table<string, {key?: "u32"|"u64", value?: "u32"|"u64", entries?: integer}>}
+---@return ncclbpf.made? policy
+---@return ncclbpf.error? err
+function nb.policy.fn(f, options) end
+
+---The same of text, where the context is called ctx.
+---@param text string
+---@param options? {name?: string, maps?: table}
+---@return ncclbpf.made? policy
+---@return ncclbpf.error? err
+function nb.policy.expr(text, options) end
+
+---A policy that was made here.
+---@class ncclbpf.made
+local made = {}
+
+---Bytes of its image.
+---@return string
+function made:image() end
+
+---@return string
+function made:name() end
+
+---Bytes of an object that libbpf opens.
+---@return string? bytes
+---@return ncclbpf.error? err
+function made:object() end
+
+---Its rows as NVIDIA's tuner file; only of tables.
+---@return string? text
+---@return integer|ncclbpf.error rows
+function made:csv() end
+
+---@return {name: string, digest: string, size: integer, maps: table[], programs: table[]}
+function made:info() end
+
+---@return {accepted: boolean, programs: table[]}? verdict
+---@return ncclbpf.error? err
+function made:verify() end
+
+---Run it here: answers as numbers, -1 and 0 are no opinion.
+---@param contexts table a context, or a list of them; words and sizes may stand for numbers
+---@param maps? table<string, table<integer, integer>> elements of its maps
+---@return table? answers
+---@return ncclbpf.error? err
+function made:run(contexts, maps) end
+
+---Write an object where the path ends with .o, else an image.
+---@param path string
+---@return true? ok
+---@return ncclbpf.error? err
+function made:save(path) end
+
+---The processes of a job that are attached to. Reading asks the lowest rank; changes go to all processes or to none.
+---@class ncclbpf.target
+local target = {}
+
+---@return table? status
+---@return ncclbpf.error? err
+function target:status() end
+
+---@return table[]? checks
+---@return ncclbpf.error? err
+function target:doctor() end
+
+---@return table[]? policies
+---@return ncclbpf.error? err
+function target:policies() end
+
+---@return table[]? maps
+---@return ncclbpf.error? err
+function target:maps() end
+
+---@return table[]? comms
+---@return ncclbpf.error? err
+function target:comms() end
+
+---@param id string
+---@return table? comm
+---@return ncclbpf.error? err
+function target:comm(id) end
+
+---@param name string
+---@return ncclbpf.map? map
+---@return ncclbpf.error? err
+function target:map(name) end
+
+---A policy of the job, with its variables in vars.
+---@param name string
+---@return {name: string, digest: string, vars: table<string, any>}? policy
+---@return ncclbpf.error? err
+function target:policy(name) end
+
+---@param options {path?: string, policy?: ncclbpf.made, name?: string}
+---@return table? loaded
+---@return ncclbpf.error? err
+function target:policy_load(options) end
+
+---@param name string
+---@return table? policy
+---@return ncclbpf.error? err
+function target:policy_discard(name) end
+
+---Decide with these, in this order, from a fence on.
+---@param ... string
+---@return table? change
+---@return ncclbpf.error? err
+function target:policy_use(...) end
+
+---@param name string
+---@param place? {before?: string, first?: boolean, last?: boolean}
+---@return table? change
+---@return ncclbpf.error? err
+function target:policy_add(name, place) end
+
+---@param name string
+---@param place {before?: string, first?: boolean, last?: boolean}
+---@return table? change
+---@return ncclbpf.error? err
+function target:policy_move(name, place) end
+
+---@param name string
+---@return table? change
+---@return ncclbpf.error? err
+function target:policy_remove(name) end
+
+---Back to the generation before.
+---@return table? change
+---@return ncclbpf.error? err
+function target:undo() end
+
+---A changing request line, committed on all processes.
+---@param line string
+---@return table? change
+---@return ncclbpf.error? err
+function target:change(line) end
+
+---@param collective string
+---@param bytes integer|string
+---@param options? {comm?: string}
+---@return table? explanation
+---@return ncclbpf.error? err
+function target:explain(collective, bytes, options) end
+
+---@param options? {count?: integer, follow?: fun(decision: table, rank: integer): boolean?}
+---@return table[]? decisions
+---@return ncclbpf.error? err
+function target:decisions(options) end
+
+---@param options? {count?: integer, follow?: fun(line: table, rank: integer): boolean?}
+---@return table[]? lines
+---@return ncclbpf.error? err
+function target:trace(options) end
+
+---A request line to every process.
+---@param line string
+---@return {rank: integer, pid: integer, data: any, err: ncclbpf.error?}[]? answers
+---@return ncclbpf.error? err
+function target:request(line) end
+
+---@return table[]? processes
+---@return ncclbpf.error? err
+function target:processes() end
+
+function target:close() end
+
+---A map of the job: m[key], m[key] = value, m[key] = nil, pairs(m) raise where these return nil, err.
+---@class ncclbpf.map
+---@field [any] any
+local map = {}
+
+---@param key any
+---@return any value
+---@return ncclbpf.error? err
+function map:get(key) end
+
+---@param key any
+---@param value any
+---@param options? {flags?: "any"|"new"|"old"}
+---@return table? change
+---@return ncclbpf.error? err
+function map:set(key, value, options) end
+
+---@param key any
+---@return table? change
+---@return ncclbpf.error? err
+function map:delete(key) end
+
+---@param keys any[]
+---@return {key: any, value: any}[]? entries
+---@return ncclbpf.error? err
+function map:get_all(keys) end
+
+---Several at once; in a coherent map at one fence or not at all.
+---@param values table
+---@param options? {remove?: any[], flags?: "any"|"new"|"old"}
+---@return table? change
+---@return ncclbpf.error? err
+function map:update(values, options) end
+
+---The next value of a queue, stack or ring buffer.
+---@param options? {count?: integer, as?: string, follow?: fun(value: any, rank: integer, dropped: integer): boolean?}
+---@return any value
+---@return ncclbpf.error? err
+function map:pop(options) end
+
+---What is there now, taken out one by one.
+---@param options? {as?: string}
+---@return fun(): any
+function map:take(options) end
+
+---@param options? {limit?: integer, all?: boolean}
+---@return table[]? entries
+---@return ncclbpf.error? err
+function map:entries(options) end
+
+---@return table? definition
+---@return ncclbpf.error? err
+function map:info() end
+
+-- <generated>
+-- </generated>
+
+return nb
