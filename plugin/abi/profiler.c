@@ -346,16 +346,16 @@ INIT_V1(1)
 INIT_V1(2)
 INIT_V1(3)
 
-#define INIT_V5(v)                                                          \
-	static int init_v5_##v(void **context, uint64_t comm, int *mask,    \
-			       const char *name, int nodes, int ranks,      \
-			       int rank, nb_nccl_logger *logger)            \
-	{                                                                   \
-		init(context,                                               \
-			&(struct nb_pcomm_init){ v, mask, name, comm, true, \
-						 rank, ranks, nodes },      \
-			logger);                                            \
-		return NB_NCCL_SUCCESS;                                     \
+#define INIT_V5(v)                                                             \
+	static int init_v5_##v(void **context, uint64_t comm, int *mask,       \
+			       const char *name, int nodes, int ranks,         \
+			       int rank, nb_nccl_logger *logger)               \
+	{                                                                      \
+		init(context,                                                  \
+		     &(struct nb_pcomm_init){ v, mask, name, comm, true, rank, \
+					      ranks, nodes },                  \
+		     logger);                                                  \
+		return NB_NCCL_SUCCESS;                                        \
 	}
 INIT_V5(5)
 INIT_V5(6)
