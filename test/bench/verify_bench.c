@@ -218,7 +218,7 @@ static void add_made(unsigned shape, uint32_t size)
 /* Slow ones have fewer rounds. */
 static void round_of(struct row *r)
 {
-	struct nb_map *maps[NB_IMAGE_MAX_MAPS];
+	struct nb_map *maps[NB_IMAGE_MAX_MAPS] = { NULL };
 	double start = now_us(), at;
 	struct nb_exec *x = NULL;
 	int round = r->rounds, fd;
