@@ -62,6 +62,8 @@ nb_handler_fn nb_cmd_map_list, nb_cmd_map_show, nb_cmd_map_dump, nb_cmd_map_get,
 	nb_cmd_map_set, nb_cmd_map_del, nb_cmd_map_load, nb_cmd_map_pop;
 nb_handler_fn nb_cmd_change_status, nb_cmd_change_commit, nb_cmd_change_abort;
 nb_handler_fn nb_cmd_check_agreement;
+nb_handler_fn nb_cmd_controller_status, nb_cmd_controller_pause,
+	nb_cmd_controller_resume;
 nb_handler_fn nb_cmd_comm_list, nb_cmd_comm_show, nb_cmd_explain,
 	nb_cmd_decision_tail, nb_cmd_trace_tail;
 nb_handler_fn nb_cmd_trace_start, nb_cmd_trace_stop, nb_cmd_trace_status,

@@ -25,7 +25,7 @@ enum {
 	STAGE_MS = 2000,
 	LOOK_MS = 500, /* is the elected process alive? */
 	BEAT_MS = 500,
-	SHARE = 10, /* a run's part of the thread's time: one of so many */
+	SHARE = 5, /* a run's part of the thread's time: one of so many */
 	QUICK_MS = 20,
 	SLOW_MS = 100
 };
@@ -557,14 +557,19 @@ static void commit(struct nb_runtime *rt)
 {
 	struct nb_change *c = calloc(1, sizeof(*c));
 	struct nb_err err;
-	int rc = c ? nb_change_commit(rt, rt->loop->digest, NB_CHANGE_ANY, c,
-				      &err)
-		   : nb_fail(&err, NB_E_NOMEM, 0, "no memory for a change");
 
-	if (!rc)
+	if (!c) {
+		nb_fail(&err, NB_E_NOMEM, 0, "no memory for a change");
+		finish(rt, &err);
+		return;
+	}
+	if (nb_change_commit(rt, rt->loop->digest, NB_CHANGE_ANY, c, &err)) {
+		finish(rt, &err);
+	} else {
 		nb_log(rt, NB_LOG_DEBUG, "controllers made generation %llu",
 		       (unsigned long long)c->generation);
-	finish(rt, rc ? &err : NULL);
+		finish(rt, NULL);
+	}
 	free(c);
 }
 

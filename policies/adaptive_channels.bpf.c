@@ -7,9 +7,9 @@
 // The profiler program adds up, per class, how long collectives took, and the
 // controller sees that of all ranks together. A class that is measured starts
 // at START channels and gets STEP more with each run up to MOST, as long as
-// its mean time stays below FACTOR times what it was. Beyond that somebody
-// else wants the links, and it falls back to START until the time is again
-// what START channels took before.
+// its mean time stays within CALM times what it was. Beyond FACTOR times
+// somebody else wants the links, and it falls back to START until the time is
+// again what START channels took at first.
 //
 // `decided` counts decisions per class and CPU. A tuner program may write local
 // maps; its answer must not depend on them. So the answer comes first, the
@@ -17,7 +17,8 @@
 #include "ncclbpf_policy.h"
 
 enum { CLASSES = 40 };
-enum { START = 2, STEP = 2, MOST = 12, FACTOR = 4, SAMPLES = 16 };
+enum { START = 2, STEP = 2, MOST = 12 };
+enum { CALM = 2, FACTOR = 4, SAMPLES = 16 };
 
 struct wanted {
 	__u32 channels;	 /* most to use; 0: no opinion */
@@ -52,7 +53,7 @@ struct {
 /* What the controller remembers of a class, in the elected process. */
 struct learned {
 	struct sum before; /* what was in `took` */
-	__u64 start_ns;	   /* mean with START channels, in calm */
+	__u64 start_ns;	   /* the first mean, with START channels */
 	__u64 calm_ns;	   /* mean of the last calm run */
 	__u32 contended;
 	__u32 settle; /* times of before the last change are among these */
@@ -99,19 +100,25 @@ int time_class(struct ncclbpf_coll_done *ctx)
 	return 0;
 }
 
-/* The number for the next interval, from the mean of the last one. */
+/*
+ * The number for the next interval, from the mean of the last one. A mean
+ * between CALM and FACTOR times what it was may be of an interval in which
+ * contention began: nothing is learned of it.
+ */
 static __always_inline __u32 next(struct learned *l, __u32 now, __u64 mean)
 {
 	if (l->contended) {
-		if (mean > FACTOR * l->start_ns)
+		if (mean > CALM * l->start_ns)
 			return START;
 		l->contended = 0;
 	} else if (now > START && mean > FACTOR * l->calm_ns) {
 		l->contended = 1;
 		return START;
+	} else if (now > START && mean > CALM * l->calm_ns) {
+		return now;
 	}
 	l->calm_ns = mean;
-	if (now <= START)
+	if (!l->start_ns)
 		l->start_ns = mean;
 	return now + STEP < MOST ? now + STEP : MOST;
 }

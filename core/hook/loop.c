@@ -75,8 +75,10 @@ static int element_new(struct element *e, const struct nb_map *m,
 	size_t value = nb_map_user_value_size(m) + 1;
 
 	e->key = malloc(key + 2 * value);
-	if (!e->key)
-		return nb_fail(err, NB_E_NOMEM, 0, "no memory for an element");
+	if (!e->key) {
+		nb_fail(err, NB_E_NOMEM, 0, "no memory for an element");
+		return NB_E_NOMEM;
+	}
 	e->value = e->key + key;
 	e->other = e->value + value;
 	return 0;

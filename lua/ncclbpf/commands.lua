@@ -4,6 +4,7 @@
 -- here where that differs from the wire (a file instead of a descriptor).
 local core = require "ncclbpf.core"
 local check = require "ncclbpf.check"
+local controller = require "ncclbpf.controller"
 local comm = require "ncclbpf.comm"
 local general = require "ncclbpf.general"
 local map = require "ncclbpf.map"
@@ -75,6 +76,9 @@ local own = {
 	{ "rollout history", "", 0, 0, "observe", "every transition with its reason", rollout.cmd_history },
 	{ "status", "", 0, 0, "observe", "the job: versions, policies, generation, communicators, counters", general.cmd_status },
 	{ "doctor", "", 0, 0, "observe", "look for settings and states that keep policies from working", general.cmd_doctor },
+	{ "controller status", "", 0, 0, "observe", "who runs the controllers for this host, runs, changes, the last error", controller.cmd_status },
+	{ "controller pause", "", 0, 0, "control", "run no controllers in this job until controller resume", controller.cmd_pause },
+	{ "controller resume", "", 0, 0, "control", "run controllers again", controller.cmd_resume },
 	{ "change status", "", 0, 0, "observe", "the staged change, if any, and the fences of the last one", general.cmd_change_status },
 	{ "watch", "SECONDS COMMAND...", 2, 64, "observe", "repeat a command until Ctrl-C or count=N rounds", "watch" },
 	{ "timing", "[on|off]", 0, 1, "observe", "after each command: how long it took, how often it asked", "timing" },

@@ -240,13 +240,29 @@ static double built_in_us(struct vg_func f, struct vg_shape s)
 	       s.bytes * bus_factor(f.coll, s.ranks) / (gbs * 1e3);
 }
 
+// Somebody else on the links: the number in the file VGPU_CONTEND, read anew
+// for each kernel; 1 where there is none.
+static double contention(void)
+{
+	const char *path = getenv("VGPU_CONTEND");
+	FILE *f = path && *path ? fopen(path, "re") : NULL;
+	double x = 1;
+
+	if (!f)
+		return 1;
+	if (fscanf(f, "%lf", &x) != 1 || !(x > 0 && x < 1e6))
+		x = 1;
+	fclose(f);
+	return x;
+}
+
 double vg_model_us(struct vg_func f, struct vg_shape s)
 {
 	double us = table_us(f, s, s.channels);
 
 	if (us < 0)
 		us = table_us(f, s, ANY);
-	return us < 0 ? built_in_us(f, s) : us;
+	return (us < 0 ? built_in_us(f, s) : us) * contention();
 }
 
 double vg_model_other_us(void)
