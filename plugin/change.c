@@ -200,16 +200,29 @@ int nb_change_stage_edit(struct nb_runtime *rt, const struct nb_edit *edit,
 	return rc ? rc : stage_new(rt, g, digest, err);
 }
 
-int nb_change_stage_undo(struct nb_runtime *rt, uint8_t digest[NB_SHA256_SIZE],
-			 struct nb_err *err)
+static int fail_not_kept(uint64_t to, struct nb_err *err)
 {
-	struct nb_gen *g = NULL;
+	nb_fail(err, NB_E_NOENT, 0,
+		"generation %llu is not kept in this process",
+		(unsigned long long)to);
+	return nb_hint(err, "policy history shows those that can be gone back "
+			    "to");
+}
+
+int nb_change_stage_undo(struct nb_runtime *rt, uint64_t to,
+			 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	struct nb_gen *g;
 
 	nb_runtime_lock(rt);
 	nb_runtime_sync(rt);
-	if (rt->previous)
-		g = nb_gen_get(rt->previous);
+	g = to == NB_CHANGE_ANY ? rt->previous
+				: nb_history_find(rt, (uint32_t)to);
+	if (g)
+		g = nb_gen_get(g);
 	nb_runtime_unlock(rt);
+	if (!g && to != NB_CHANGE_ANY)
+		return fail_not_kept(to, err);
 	if (!g)
 		return nb_fail(err, NB_E_NOENT, 0,
 			       "there is nothing to go back to: no change has "
@@ -738,6 +751,7 @@ static int commit_all(struct nb_runtime *rt,
 	NB_STEP(NUMBERED);
 	nb_runtime_lock(rt);
 	nb_runtime_publish(rt, number, nb_runtime_gen_find(rt, digest));
+	nb_segment_sign(rt->seg, number, rt->by_uid, rt->by_pid);
 	nb_runtime_unlock(rt);
 	commit_comms(rt, number, out);
 	count(out, &committed, &aborted);
@@ -796,6 +810,7 @@ int nb_change_baseline(struct nb_runtime *rt, struct nb_change *out,
 		return rc;
 	memset(out, 0, sizeof(*out));
 	out->state = NB_CHANGE_ABORTED;
+	rt->by_uid = rt->by_pid = 0; /* nobody asked */
 	rc = check_once(rt->seg, out->digest, false, err);
 	if (!rc)
 		rc = commit_all(rt, out->digest, out, err);

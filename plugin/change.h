@@ -53,9 +53,11 @@ int nb_change_stage_gen(struct nb_runtime *rt, struct nb_gen *g,
 int nb_change_staged(struct nb_runtime *rt,
 		     const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
-/* Stage the generation before the last committed change. NB_E_NOENT: none. */
-int nb_change_stage_undo(struct nb_runtime *rt, uint8_t digest[NB_SHA256_SIZE],
-			 struct nb_err *err);
+/* Stage the generation before the last committed change, or generation @to of
+ * the history (NB_CHANGE_ANY: the one before). NB_E_NOENT: there is none. */
+#define NB_CHANGE_ANY UINT64_MAX
+int nb_change_stage_undo(struct nb_runtime *rt, uint64_t to,
+			 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 /*
  * Stage a change of a coherent map of the baseline generation.
@@ -116,7 +118,6 @@ struct nb_change {
  * compared when nobody else can commit any more, so that of several changes
  * that expect the same generation at most one is made.
  */
-#define NB_CHANGE_ANY UINT64_MAX
 int nb_change_commit(struct nb_runtime *rt,
 		     const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 		     struct nb_change *out, struct nb_err *err);

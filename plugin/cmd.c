@@ -114,6 +114,8 @@ int nb_cmd_finish_change(struct nb_call *call,
 		nb_json_end_obj(call->out);
 		return 0;
 	}
+	call->rt->by_uid = (uint32_t)call->peer->uid;
+	call->rt->by_pid = (uint32_t)call->peer->pid;
 	change = calloc(1, sizeof(*change));
 	if (!change) {
 		nb_change_abort(call->rt, digest, NULL);

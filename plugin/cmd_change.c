@@ -43,6 +43,8 @@ int nb_cmd_change_commit(struct nb_call *call)
 		rc = nb_cmd_expected(call, &expected);
 	if (rc)
 		return rc;
+	call->rt->by_uid = (uint32_t)call->peer->uid;
+	call->rt->by_pid = (uint32_t)call->peer->pid;
 	change = calloc(1, sizeof(*change));
 	if (!change)
 		return nb_fail(call->err, NB_E_NOMEM, 0,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/isa/insn.h"
@@ -423,10 +424,69 @@ int nb_cmd_policy_use(struct nb_call *call)
 
 int nb_cmd_policy_undo(struct nb_call *call)
 {
+	const char *text = nb_request_opt(call->req, "to");
 	uint8_t digest[NB_SHA256_SIZE];
-	int rc = nb_change_stage_undo(call->rt, digest, call->err);
+	uint64_t to = NB_CHANGE_ANY;
+	int rc = text ? nb_wire_number(&to, text, 0, UINT32_MAX,
+				       "option to=", call->err)
+		      : 0;
 
+	if (!rc)
+		rc = nb_change_stage_undo(call->rt, to, digest, call->err);
 	return rc ? rc : nb_cmd_finish_change(call, digest);
+}
+
+static void past(struct nb_json *j, const struct nb_history_entry *e)
+{
+	char text[NB_HISTORY_NAMES], when[32];
+	time_t at = (time_t)e->at_s;
+	char *rest = text;
+	struct tm tm;
+
+	gmtime_r(&at, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	nb_json_obj(j);
+	nb_json_ku64(j, "generation", e->number);
+	nb_cmd_digest(j, "digest", e->digest);
+	nb_json_key(j, "policies");
+	nb_json_arr(j);
+	snprintf(text, sizeof(text), "%s", e->names);
+	for (char *p; (p = strsep(&rest, " ")) != NULL;)
+		if (*p)
+			nb_json_str(j, p);
+	nb_json_end_arr(j);
+	nb_json_kstr(j, "time", when);
+	nb_json_key(j, "uid");
+	if (e->pid)
+		nb_json_u64(j, e->uid);
+	else
+		nb_json_null(j);
+	nb_json_key(j, "pid");
+	if (e->pid)
+		nb_json_u64(j, e->pid);
+	else
+		nb_json_null(j);
+	nb_json_kbool(j, "kept", e->gen != NULL);
+	nb_json_end_obj(j);
+}
+
+int nb_cmd_policy_history(struct nb_call *call)
+{
+	struct nb_runtime *rt = call->rt;
+	struct nb_json *j = call->out;
+
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	nb_json_obj(j);
+	nb_json_ku64(j, "generation", rt->baseline_number);
+	nb_json_key(j, "history");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < rt->history.n; i++)
+		past(j, &rt->history.entry[i]);
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+	nb_runtime_unlock(rt);
+	return 0;
 }
 
 int nb_cmd_policy_discard(struct nb_call *call)

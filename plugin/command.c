@@ -29,6 +29,7 @@ static nb_handler_fn *const handlers[] = {
 	[NB_CMD_POLICY_REMOVE] = nb_cmd_policy_remove,
 	[NB_CMD_POLICY_MOVE] = nb_cmd_policy_move,
 	[NB_CMD_POLICY_UNDO] = nb_cmd_policy_undo,
+	[NB_CMD_POLICY_HISTORY] = nb_cmd_policy_history,
 	[NB_CMD_POLICY_DISCARD] = nb_cmd_policy_discard,
 	[NB_CMD_MAP_LIST] = nb_cmd_map_list,
 	[NB_CMD_MAP_SHOW] = nb_cmd_map_show,

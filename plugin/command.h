@@ -57,7 +57,8 @@ nb_handler_fn nb_cmd_hello, nb_cmd_help, nb_cmd_cancel, nb_cmd_status,
 nb_handler_fn nb_cmd_policy_list, nb_cmd_policy_load, nb_cmd_policy_get,
 	nb_cmd_policy_dump, nb_cmd_policy_show, nb_cmd_policy_time,
 	nb_cmd_policy_use, nb_cmd_policy_add, nb_cmd_policy_remove,
-	nb_cmd_policy_move, nb_cmd_policy_undo, nb_cmd_policy_discard;
+	nb_cmd_policy_move, nb_cmd_policy_undo, nb_cmd_policy_discard,
+	nb_cmd_policy_history;
 nb_handler_fn nb_cmd_map_list, nb_cmd_map_show, nb_cmd_map_dump, nb_cmd_map_get,
 	nb_cmd_map_set, nb_cmd_map_del, nb_cmd_map_load, nb_cmd_map_pop;
 nb_handler_fn nb_cmd_change_status, nb_cmd_change_commit, nb_cmd_change_abort;

@@ -121,7 +121,7 @@ int nb_runtime_policy_position(const struct nb_runtime *rt,
 static bool kept_only(const struct nb_runtime *rt, const struct nb_gen *g)
 {
 	return g != rt->baseline && g != rt->staged &&
-	       (g == rt->previous || g == rt->first);
+	       (g == rt->previous || g == rt->first || nb_history_keeps(rt, g));
 }
 
 bool nb_runtime_policy_in_use(const struct nb_runtime *rt,
@@ -169,7 +169,8 @@ static void drop_older(struct nb_runtime *rt, const char *name)
 
 		if (!strcmp(p->img->name, name) &&
 		    !nb_runtime_policy_in_use(rt, p) &&
-		    !gen_has(rt->previous, p) && !gen_has(rt->first, p))
+		    !gen_has(rt->previous, p) && !gen_has(rt->first, p) &&
+		    !nb_history_has(rt, p))
 			drop(rt, &rt->held[i]);
 	}
 }
@@ -265,10 +266,10 @@ int nb_runtime_policy_discard(struct nb_runtime *rt, const char *name,
 			       "policy %s is of NCCLBPF_POLICY, which "
 			       "communicators of several hosts begin with",
 			       h->policy->img->name);
-	if (gen_has(rt->previous, h->policy)) {
+	if (gen_has(rt->previous, h->policy))
 		rt->previous = NULL;
-		nb_runtime_sweep(rt);
-	}
+	nb_history_forget(rt, h->policy);
+	nb_runtime_sweep(rt);
 	drop(rt, h);
 	return 0;
 }

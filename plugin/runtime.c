@@ -81,14 +81,15 @@ struct nb_gen *nb_runtime_gen_keep(struct nb_runtime *rt, struct nb_gen *g,
 		nb_gen_put(g);
 		return have;
 	}
-	for (int pass = 0; pass < 2; pass++) {
+	for (int pass = 0; pass < 2 || nb_history_thin(rt); pass++) {
+		if (pass)
+			nb_runtime_sweep(rt);
 		for (int i = 0; i < NB_MAX_GENS; i++) {
 			if (rt->gens[i])
 				continue;
 			publish(&rt->gens[i], g);
 			return g;
 		}
-		nb_runtime_sweep(rt);
 	}
 	nb_gen_put(g);
 	nb_fail(err, NB_E_LIMIT, 0,
@@ -113,7 +114,7 @@ static bool word_leads_to(const struct nb_runtime *rt, const uint64_t *word,
 static bool in_use(const struct nb_runtime *rt, const struct nb_gen *g)
 {
 	if (g == rt->first || g == rt->baseline || g == rt->previous ||
-	    g == rt->staged)
+	    g == rt->staged || nb_history_keeps(rt, g))
 		return true;
 	for (const struct nb_comm *c = rt->comms; c; c = c->next)
 		if (__atomic_load_n(&c->gen, __ATOMIC_SEQ_CST) == g ||
@@ -279,6 +280,7 @@ void nb_runtime_sync(struct nb_runtime *rt)
 	if (rt->staged == g)
 		rt->staged = NULL;
 	nb_runtime_remember(rt, (uint32_t)n, g);
+	nb_history_note(rt, (uint32_t)n, g);
 	note_foreign_change(rt, (uint32_t)n, g);
 }
 
@@ -451,6 +453,9 @@ static void number_baseline(struct nb_runtime *rt)
 	nb_segment_unlock(rt->seg);
 	rt->baseline_number = number;
 	nb_runtime_remember(rt, number, rt->baseline);
+	nb_runtime_lock(rt);
+	nb_history_note(rt, number, rt->baseline);
+	nb_runtime_unlock(rt);
 }
 
 static void tell(struct nb_runtime *rt)

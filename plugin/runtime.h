@@ -16,6 +16,7 @@
 #include "plugin/chain.h"
 #include "plugin/change.h"
 #include "plugin/comm.h"
+#include "plugin/history.h"
 #include "plugin/place.h"
 #include "plugin/watch.h"
 
@@ -91,6 +92,8 @@ struct nb_runtime {
 	struct nb_gen *baseline; /* new communicators begin with it */
 	uint32_t baseline_number;
 	struct nb_gen *previous; /* before it; NULL: none */
+	struct nb_history history;
+	uint32_t by_uid, by_pid; /* whose change it is; the control thread's */
 	struct nb_gen *staged;	 /* NULL: none */
 	bool has_last;
 	struct nb_change last;

@@ -774,6 +774,7 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
 	g = &s->mem->gen[n % NB_SEG_GENS];
 	__atomic_store_n(&g->number, 0, __ATOMIC_RELEASE);
 	memset(g->names, 0, sizeof(g->names));
+	__atomic_store_n(&g->at_s, 0, __ATOMIC_RELAXED);
 	for (size_t i = 0; i < NB_SHA256_SIZE / 8; i++) {
 		uint64_t w;
 
@@ -791,6 +792,27 @@ void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names)
 
 	if (number && g->number == number)
 		snprintf(g->names, sizeof(g->names), "%s", names);
+}
+
+void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
+		     uint32_t pid)
+{
+	struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
+
+	__atomic_store_n(&g->uid, uid, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->pid, pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->at_s, (uint64_t)time(NULL), __ATOMIC_RELEASE);
+}
+
+bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
+		       uint64_t *at_s, uint32_t *uid, uint32_t *pid)
+{
+	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
+
+	*at_s = __atomic_load_n(&g->at_s, __ATOMIC_ACQUIRE);
+	*uid = __atomic_load_n(&g->uid, __ATOMIC_RELAXED);
+	*pid = __atomic_load_n(&g->pid, __ATOMIC_RELAXED);
+	return *at_s && __atomic_load_n(&g->number, __ATOMIC_ACQUIRE) == number;
 }
 
 bool nb_segment_digest(const struct nb_segment *s, uint32_t number,

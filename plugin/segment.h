@@ -101,7 +101,15 @@ struct nb_packed *nb_segment_ring(struct nb_segment *s,
 /* For people: the policies of generation @number, separated by blanks. */
 void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names);
 
+/* For people: who asked for generation @number, now; @pid 0: nobody. */
+void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
+		     uint32_t pid);
+
 /* ---- without the lock ---- */
+
+/* False: generation @number is not there any more, or nobody has signed it. */
+bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
+		       uint64_t *at_s, uint32_t *uid, uint32_t *pid);
 
 /* As core/job reads it, to judge what ranks decided; nothing to be freed. */
 struct nb_job nb_segment_job(const struct nb_segment *s);

@@ -62,7 +62,9 @@ enum {
 struct nb_seg_gen {
 	uint64_t number; /* atomic; 0: free. Number 0 is the empty generation */
 	uint64_t digest[NB_SHA256_SIZE / 8]; /* atomic words */
-	char names[216]; /* of its policies, separated by blanks; cut off */
+	char names[200];   /* of its policies, separated by blanks; cut off */
+	uint64_t at_s;	   /* when it was committed, since 1970... */
+	uint32_t uid, pid; /* ...and who asked; pid 0: nobody */
 };
 
 enum nb_seg_slot_state {

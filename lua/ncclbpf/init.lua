@@ -464,11 +464,17 @@ function Target:policy_discard(name)
 	return results[1].data
 end
 
-function Target:undo()
+-- t:undo([{to=generation, if_generation=}]) -> change | nil, err
+function Target:undo(opts)
+	opts = errors.check_options("target:undo", opts, { to = "integer", if_generation = "integer" })
 	local g, err = group_of(self)
 	if not g then return nil, err end
-	return g:change("policy undo")
+	return g:change("policy undo" .. (opts.to and " to=" .. opts.to or "") .. mapset.if_generation(opts.if_generation))
 end
+
+-- t:history() -> list of {generation, digest, policies, time, uid, pid, kept},
+-- newest first | nil, err
+function Target:history() return ask_one(self, "policy history", "history") end
 
 -- t:explain(collective, bytes[, {comm=}]) -> steps and answer | nil, err
 function Target:explain(coll, bytes, opts)

@@ -550,7 +550,8 @@ function M.cmd_edit(ctx)
 end
 
 function M.cmd_undo(ctx)
-	local result, err = change(ctx, "policy undo", "policy undo")
+	local line = "policy undo" .. (ctx.opt.to and " to=" .. session.quote(ctx.opt.to) or "")
+	local result, err = change(ctx, line, line)
 	if not result or ctx.flags.dry_run then return result, err end
 	-- what it has gone back to
 	local d = read.one(ctx, "status")
@@ -558,6 +559,26 @@ function M.cmd_undo(ctx)
 		result.head = ("%s, policies %s"):format(result.head, #d.policies > 0 and table.concat(d.policies, ", ") or "none")
 	end
 	return result
+end
+
+function M.cmd_history(ctx)
+	return read.command(ctx, {
+		schema = "policy.history/1", line = "policy history", id = "generation",
+		rows = function(d)
+			local rows = {}
+			for i, h in ipairs(read.list(d, "history")) do
+				local names = {}
+				for k, n in ipairs(type(h.policies) == "table" and h.policies or {}) do names[k] = tostring(n) end
+				rows[i] = { generation = h.generation, policies = #names > 0 and table.concat(names, ", ") or "none",
+					digest = h.digest, time = h.time, uid = h.uid, pid = h.pid,
+					undo = h.generation == d.generation and "in use" or h.kept and "yes" or "no" }
+			end
+			return rows
+		end,
+		columns = { { "generation", num = true }, { "policies" }, { "digest", show = format.short }, { "time" },
+			{ "uid", num = true, wide = true }, { "pid", num = true, wide = true }, { "undo" } },
+		foot = function() return { "policy undo to=GENERATION goes back to one of these" } end,
+	})
 end
 
 function M.cmd_discard(ctx)

@@ -522,9 +522,9 @@ START_TEST(policy_of_the_environment_decides_in_every_version)
 							   1, &chunk),
 			 0);
 	ck_assert_uint_eq(chunk, 1 << 17);
-	ck_assert_int_eq(ncclTunerPlugin_v6.get_chunk_size(NULL, 4, 1024, 1, 2,
-							   1, NULL),
-			 0);
+	ck_assert_int_eq(
+		ncclTunerPlugin_v6.get_chunk_size(NULL, 4, 1024, 1, 2, 1, NULL),
+		0);
 	ncclTunerPlugin_v2.destroy(c[2]);
 	ncclTunerPlugin_v3.destroy(c[3]);
 	ncclTunerPlugin_v4.destroy(c[4]);
@@ -755,7 +755,9 @@ START_TEST(change_undo_and_map_change_while_a_job_runs)
 	bool staged, has_last;
 	struct got before = ask(c, 4, 1024);
 
-	ck_assert_int_eq(nb_change_stage_undo(rt(), digest, &err), NB_E_NOENT);
+	ck_assert_int_eq(
+		nb_change_stage_undo(rt(), NB_CHANGE_ANY, digest, &err),
+		NB_E_NOENT);
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
 	hold("chan", MADE_CHANNELS_FROM_MAP, &made_coherent, 1);
 	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
@@ -771,10 +773,12 @@ START_TEST(change_undo_and_map_change_while_a_job_runs)
 	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
 	ck_assert_int_eq(commit(digest, &err), 0);
 	ck_assert_int_eq(ask(c, 4, 1024).channels, 6);
-	ck_assert_int_eq(nb_change_stage_undo(rt(), digest, &err), 0);
+	ck_assert_int_eq(
+		nb_change_stage_undo(rt(), NB_CHANGE_ANY, digest, &err), 0);
 	ck_assert_int_eq(commit(digest, &err), 0);
 	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
-	ck_assert_int_eq(nb_change_stage_undo(rt(), digest, &err), 0);
+	ck_assert_int_eq(
+		nb_change_stage_undo(rt(), NB_CHANGE_ANY, digest, &err), 0);
 	ck_assert_int_eq(commit(digest, &err), 0);
 	ck_assert_int_eq(ask(c, 4, 1024).channels, 6);
 	use(NULL);
@@ -991,7 +995,8 @@ START_TEST(staged_undo_and_environment_keep_their_policies)
 	use("ring");
 	use(NULL);
 	ask(c, 4, 1);
-	ck_assert_int_eq(nb_change_stage_undo(rt(), digest, &err), 0);
+	ck_assert_int_eq(
+		nb_change_stage_undo(rt(), NB_CHANGE_ANY, digest, &err), 0);
 	ck_assert_int_eq(discard("ring", &err), NB_E_BUSY);
 	ck_assert_int_eq(nb_change_abort(rt(), digest, &err), 0);
 	ck_assert_int_eq(discard("ring", &err), 0);

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// What has been committed, for people who want to know, and to go back to it.
+// A generation that stands here is not swept (nb_runtime_sweep), so there are
+// few of them, and the oldest make room where generations are short.
+#include "plugin/history.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "plugin/runtime.h"
+#include "plugin/segment.h"
+
+static void name(struct nb_history_entry *e)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < e->gen->npolicies && at < sizeof(e->names);
+	     i++)
+		at += (size_t)snprintf(e->names + at, sizeof(e->names) - at,
+				       "%s%s", i ? " " : "",
+				       e->gen->policy[i].policy->img->name);
+}
+
+void nb_history_note(struct nb_runtime *rt, uint32_t number, struct nb_gen *g)
+{
+	struct nb_history *h = &rt->history;
+	struct nb_history_entry *e = h->entry;
+
+	if (h->n && e->number == number && e->gen == g)
+		return;
+	if (h->n < NB_HISTORY)
+		h->n++;
+	memmove(e + 1, e, (h->n - 1) * sizeof(*e));
+	*e = (struct nb_history_entry){ .number = number, .gen = g };
+	memcpy(e->digest, g->digest, sizeof(e->digest));
+	name(e);
+	if (!rt->seg ||
+	    !nb_segment_signed(rt->seg, number, &e->at_s, &e->uid, &e->pid))
+		e->at_s = (uint64_t)time(NULL);
+}
+
+bool nb_history_keeps(const struct nb_runtime *rt, const struct nb_gen *g)
+{
+	for (uint32_t i = 0; i < rt->history.n; i++)
+		if (rt->history.entry[i].gen == g)
+			return true;
+	return false;
+}
+
+static bool has(const struct nb_gen *g, const struct nb_policy *p)
+{
+	for (uint32_t i = 0; g && i < g->npolicies; i++)
+		if (g->policy[i].policy == p)
+			return true;
+	return false;
+}
+
+bool nb_history_has(const struct nb_runtime *rt, const struct nb_policy *p)
+{
+	for (uint32_t i = 0; i < rt->history.n; i++)
+		if (has(rt->history.entry[i].gen, p))
+			return true;
+	return false;
+}
+
+void nb_history_forget(struct nb_runtime *rt, const struct nb_policy *p)
+{
+	for (uint32_t i = 0; i < rt->history.n; i++)
+		if (has(rt->history.entry[i].gen, p))
+			rt->history.entry[i].gen = NULL;
+}
+
+bool nb_history_thin(struct nb_runtime *rt)
+{
+	for (uint32_t i = rt->history.n; i-- > 1;)
+		if (rt->history.entry[i].gen) {
+			rt->history.entry[i].gen = NULL;
+			return true;
+		}
+	return false;
+}
+
+struct nb_gen *nb_history_find(const struct nb_runtime *rt, uint32_t number)
+{
+	for (uint32_t i = 0; i < rt->history.n; i++)
+		if (rt->history.entry[i].number == number)
+			return rt->history.entry[i].gen;
+	return NULL;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_HISTORY_H
+#define NB_PLUGIN_HISTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/sha256.h"
+#include "core/hook/gen.h"
+
+struct nb_runtime;
+
+/*
+ * The generations that this process began with or saw committed, newest
+ * first. Those that are kept can be gone back to. All functions want the
+ * runtime's lock.
+ */
+enum { NB_HISTORY = 16, NB_HISTORY_NAMES = 200 };
+
+struct nb_history_entry {
+	uint32_t number;
+	struct nb_gen *gen; /* kept while it stands here; NULL: not any more */
+	uint8_t digest[NB_SHA256_SIZE];
+	char names[NB_HISTORY_NAMES]; /* separated by blanks; cut off */
+	uint64_t at_s;		      /* since 1970; 0: not known */
+	uint32_t uid, pid;	      /* who asked; pid 0: nobody */
+};
+
+struct nb_history {
+	struct nb_history_entry entry[NB_HISTORY];
+	uint32_t n;
+};
+
+/* Generation @number, @g, is the baseline now. */
+void nb_history_note(struct nb_runtime *rt, uint32_t number, struct nb_gen *g);
+/* Is @g kept? */
+bool nb_history_keeps(const struct nb_runtime *rt, const struct nb_gen *g);
+/* Does a kept one have @p? */
+bool nb_history_has(const struct nb_runtime *rt, const struct nb_policy *p);
+/* Keep those that have @p no longer. */
+void nb_history_forget(struct nb_runtime *rt, const struct nb_policy *p);
+/* Keep the oldest one no longer; false: there is none but the newest. */
+bool nb_history_thin(struct nb_runtime *rt);
+/* A borrowed pointer; NULL: not kept. */
+struct nb_gen *nb_history_find(const struct nb_runtime *rt, uint32_t number);
+
+#endif
