@@ -74,6 +74,7 @@ help:
 ## make demo-coherence   a reload with and without a fence (under 1 min)
 ## make demo-ring       a ring AllReduce over the net plugin, each step's latency (seconds)
 ## make demo-rollout     a good policy is promoted, a bad one rolled back (under 1 min)
+## make demo-trace   what of a collective was unseen, and a trace (under 20 s)
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make golden     record the words of rejections anew, show what changed
@@ -247,6 +248,11 @@ demo-coherence: setup
 demo-rollout: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
 	@examples/rollout/demo.sh $(RELEASE)
+
+.PHONY: demo-trace
+demo-trace: setup
+	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
+	@examples/trace/demo.sh $(RELEASE)
 
 bench: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies benches >/dev/null

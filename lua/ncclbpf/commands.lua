@@ -3,6 +3,7 @@
 -- core/tbl/commands.h; those below are the shell's own or say what is typed
 -- here where that differs from the wire (a file instead of a descriptor).
 local core = require "ncclbpf.core"
+local calls = require "ncclbpf.calls"
 local check = require "ncclbpf.check"
 local controller = require "ncclbpf.controller"
 local comm = require "ncclbpf.comm"
@@ -60,6 +61,7 @@ local own = {
 	{ "decision tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "the last decisions; follow=yes: and those to come, until Ctrl-C or count=N", comm.cmd_decisions },
 	{ "trace start", "[FILE] [format=chrome|ndjson] [size=SIZE] [seconds=S] [events=LIST]", 0, 1, "control", "write down what NCCL's profiler tells; with FILE: into it, until Ctrl-C, seconds= or size= (256M); without: into the processes' rings, until trace stop", trace.cmd_start, files = true },
 	{ "trace stop", "[FILE] [format=chrome|ndjson] [size=SIZE]", 0, 1, "control", "end what trace start began; FILE: write what is in the rings there", trace.cmd_stop, files = true },
+	{ "trace calls", "[seconds=S] [uprobes=no]", 0, 0, "control", "time NCCL's calls, the execution and the wall of each collective for S seconds (3), by uprobes where the kernel permits", calls.cmd_calls },
 	{ "trace status", "", 0, 0, "observe", "which events are written down, how many were, how many were left out", trace.cmd_status },
 	{ "trace tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "what policies printed; follow=yes: and what they will", comm.cmd_trace },
 	{ "telemetry", "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, "control", "measure every collective from now on, or no more; gpu=no, proxy=no: without the kernels', the network's times", stats.cmd_telemetry },

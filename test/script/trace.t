@@ -41,8 +41,12 @@ state one "$silent and p.written == 0 and not p.recording"
 ok "nothing is written down before it is asked for" $?
 
 # a file
-run -J one -o json trace start a.json seconds=1
-truth 'assert(d.ended == "seconds" and d.spans > 0 and d.lost == 0 and d.left_out == 0 and d.bytes > 1000)'
+traced() { # until a second had enough in it
+	run -J one -o json trace start a.json seconds=1
+	[ "$(grep -c '"cat":"coll".*"exec_us"' a.json)" -gt 12 ]
+}
+await traced
+truth 'assert(d.ended == "seconds" and d.spans > 0 and d.left_out == 0 and d.bytes > 1000)'
 ok "a trace of a second" $?
 [ "$(wc -c <a.json)" -eq "$(truth 'print(d.bytes)')" ]
 ok "says how large it is" $?
@@ -66,7 +70,11 @@ state one "$silent"
 ok "and NCCL is asked for nothing again" $?
 
 # lines
-run -J one -o json trace start a.nd format=ndjson seconds=500ms events=coll,kernel_ch
+lines() {
+	run -J one -o json trace start a.nd format=ndjson seconds=500ms events=coll,kernel_ch
+	grep -q '"exec_ns"' a.nd
+}
+await lines
 lua_run -e 'local n, decode = 0, require "ncclbpf.core".decode
 for l in io.lines "a.nd" do
 	local s = assert(decode(l))
