@@ -39,6 +39,8 @@ static int verify_one(const struct nb_image *img, uint32_t prog,
 			.insns_walked = v->stats.insns_walked,
 			.states_peak = v->stats.states_peak,
 			.stack_bytes = v->stats.stack_depth,
+			.lap = v->lap,
+			.numbers = v->numbers,
 			.time_ns = v->stats.time_ns,
 		};
 	if (!v->accepted) {

@@ -48,6 +48,7 @@ enum {
 	RUN_TAILS = offsetof(struct nb_run, tails),
 	RUN_DEPTH = offsetof(struct nb_run, depth),
 	RUN_TURNS = offsetof(struct nb_run, turns),
+	RUN_NUMBERS = offsetof(struct nb_run, numbers),
 	RUN_PASSES = NB_JIT_RUN_PASSES,
 	RUN_CTX = NB_JIT_RUN_CTX,
 	RUN_SIZE = NB_JIT_RUN_SIZE
@@ -153,11 +154,13 @@ static void init_run_data(struct nb_jit_ctx *c)
 		a_mem(c, A_STORE, 2, ZR, base, RUN_DEPTH);
 	}
 	if (c->needs.turns) {
-		a_mov_imm(c, T0, NB_TURNS_MAX);
-		a_mem(c, A_STORE, 3, T0, base, RUN_TURNS);
+		a_mov_imm(c, T0, c->x->turns);
+		a_mem(c, A_STORE, 2, T0, base, RUN_TURNS);
+		a_mov_imm(c, T0, c->x->numbers);
+		a_mem(c, A_STORE, 2, T0, base, RUN_NUMBERS);
 	}
 	if (c->needs.may_goto) {
-		a_mov_imm(c, T0, NB_MAY_GOTO_PASSES);
+		a_mov_imm(c, T0, c->x->passes);
 		a_mem(c, A_STORE, 2, T0, base, RUN_PASSES);
 	}
 }
@@ -921,34 +924,21 @@ static void end_loop(struct nb_jit_ctx *c)
 	leave_frame(c, LOOP_SIZE);
 }
 
-/* r1 more turns, or as many as there are left. */
-static void take_turns(struct nb_jit_ctx *c)
+/* One more turn; returns a jump for when none is left. */
+static uint32_t take_turn(struct nb_jit_ctx *c)
 {
-	uint32_t enough;
+	uint32_t none;
 
 	a_mem(c, A_LOAD, 2, T0, run_base(c), RUN_TURNS);
-	a_rrr(c, false, A_SUBS, ZR, T0, reg_of[1]);
-	enough = a_skip(c, A_BCOND | CC_HS);
-	a_mov(c, false, reg_of[1], T0);
-	a_land(c, enough);
-	a_rrr(c, false, A_SUB, T0, T0, reg_of[1]);
+	none = a_skip(c, A_CBZ | T0);
+	a_add_imm(c, false, A_SUB, T0, T0, 1);
 	a_mem(c, A_STORE, 2, T0, run_base(c), RUN_TURNS);
-}
-
-/* Those not used come back. */
-static void give_turns(struct nb_jit_ctx *c)
-{
-	a_mem(c, A_LOAD, 2, T0, FRAME, LOOP_LIMIT);
-	a_mem(c, A_LOAD, 2, T1, FRAME, LOOP_DONE);
-	a_rrr(c, false, A_SUB, T0, T0, T1);
-	a_mem(c, A_LOAD, 2, T1, run_base(c), RUN_TURNS);
-	a_rrr(c, false, A_ADD, T0, T0, T1);
-	a_mem(c, A_STORE, 2, T0, run_base(c), RUN_TURNS);
+	return none;
 }
 
 static void loop(struct nb_jit_ctx *c, uint32_t pc)
 {
-	uint32_t bad_flags, too_many, none, stop, again;
+	uint32_t bad_flags, too_many, none, over, stop, again;
 
 	a_mov_imm(c, R0, (uint64_t)-EINVAL);
 	bad_flags = a_skip(c, A_CBNZ | wide_bit(true) | reg_of[4]);
@@ -956,11 +946,11 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	a_add_imm(c, false, A_SUBS, ZR, reg_of[1], NB_LOOP_MAX);
 	too_many = a_skip(c, A_BCOND | CC_HI);
 	a_mov_imm(c, R0, 0);
-	take_turns(c);
 	none = a_skip(c, A_CBZ | reg_of[1]);
 	begin_loop(c);
 	a_mem(c, A_STORE, 2, reg_of[1], FRAME, LOOP_LIMIT);
 	again = c->pos;
+	over = take_turn(c);
 	a_mem(c, A_LOAD, 2, reg_of[1], FRAME, LOOP_DONE);
 	a_mem(c, A_LOAD, 3, reg_of[2], FRAME, LOOP_CTX);
 	a_add_imm(c, false, A_ADD, T0, reg_of[1], 1);
@@ -972,7 +962,7 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	a_rrr(c, false, A_SUBS, ZR, T0, T1);
 	a_b19(c, A_BCOND | CC_LO, (int64_t)again - c->pos);
 	a_land(c, stop);
-	give_turns(c);
+	a_land(c, over);
 	end_loop(c);
 	a_land(c, bad_flags);
 	a_land(c, too_many);

@@ -40,13 +40,14 @@ enum { NB_LOOP_MAX = 1 << 23, NB_TAIL_MAX = 33 };
 
 /*
  * Turns of bpf_loop and bpf_for_each_map_elem and numbers of iterators in one
- * run, all together: nested loops of 2^23 turns would not end in a lifetime,
- * and we are in somebody's thread. When they are used up a loop ends as if its
- * callback had returned 1, an iterator as if its numbers were over; but not one
- * of the first NB_ITERS_SURE that has NB_ITER_SURE numbers or fewer, as the
- * verifier may have counted them: those use up nothing.
+ * run, all together, are NB_TURNS_MAX, or fewer where laps are long (nb_laps):
+ * nested loops of 2^23 turns would not end in a lifetime, and we are in
+ * somebody's thread. When they are used up a loop ends as if its callback had
+ * returned 1, an iterator as if its numbers were over; but not the first ones
+ * that have NB_ITER_SURE numbers or fewer, as long as these add up to no more
+ * than the verifier may have counted: those use up nothing.
  */
-enum { NB_TURNS_MAX = 1 << 25 };
+enum { NB_NUMBERS_MAX = NB_ITERS_SURE * NB_ITER_SURE };
 
 /*
  * @off: as in struct nb_insn
@@ -112,6 +113,9 @@ struct nb_exec {
 	uint32_t number;	/* of the program in its image */
 	uint32_t depth;		/* frames that it needs, its own included */
 	bool tails;		/* it makes tail calls */
+	/* what a run has: see NB_RUN_BUDGET; a program that is gone on with
+	 * has what is left */
+	uint32_t lap, turns, passes, numbers;
 	uint32_t ncodes;
 	struct nb_code code[];
 };

@@ -188,6 +188,7 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 	if (rc)
 		goto out;
 	x->number = prog;
+	nb_exec_bound(x, 0, 0);
 	x->depth = NB_MAX_FRAMES;
 	if (has_program_arrays(img))
 		x->depth = depth_of(p, insns);
@@ -213,6 +214,27 @@ void nb_exec_free(struct nb_exec *x)
 	free(x);
 }
 
+void nb_exec_bound(struct nb_exec *x, uint32_t lap, uint32_t numbers)
+{
+	x->lap = lap;
+	x->turns = nb_laps(lap, NB_TURNS_MAX);
+	x->passes = nb_laps(lap, NB_MAY_GOTO_PASSES);
+	x->numbers = lap ? numbers : NB_NUMBERS_MAX;
+}
+
+/* A run may go through all of them: what the longest lap allows. */
+static void bound_all(struct nb_exec *const *x, uint32_t n)
+{
+	uint32_t lap = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (x[i] && x[i]->lap > lap)
+			lap = x[i]->lap;
+	for (uint32_t i = 0; i < n; i++)
+		if (x[i])
+			nb_exec_bound(x[i], lap, x[i]->numbers);
+}
+
 int nb_exec_link(struct nb_exec *const *x, uint32_t n, struct nb_err *err)
 {
 	struct nb_links *links;
@@ -236,6 +258,7 @@ int nb_exec_link(struct nb_exec *const *x, uint32_t n, struct nb_err *err)
 		x[i]->number = i;
 		links->refs++;
 	}
+	bound_all(x, n);
 	return 0;
 }
 

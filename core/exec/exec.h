@@ -32,6 +32,15 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 void nb_exec_free(struct nb_exec *x);
 
 /*
+ * nb_exec_bound - how long runs may take
+ * @lap, @numbers: of the program's verdict; 0, 0: not known, and runs may take
+ *       more than NB_RUN_MAX instructions
+ *
+ * Once, before it is linked or compiled.
+ */
+void nb_exec_bound(struct nb_exec *x, uint32_t lap, uint32_t numbers);
+
+/*
  * nb_exec_link - let the programs of an image call one another
  * @x: @n elements: program i of the image, or NULL where none is bound
  *
@@ -94,8 +103,8 @@ static inline uint64_t nb_exec_run(const struct nb_exec *x, void *ctx,
 /* The helper bodies' view of the running program. */
 struct nb_run {
 	struct nb_trace *trace;
-	uint32_t turns; /* left of NB_TURNS_MAX */
-	uint32_t iters; /* iterators begun that end for sure; set with @turns */
+	uint32_t turns;	  /* left; struct nb_exec says of how many */
+	uint32_t numbers; /* of iterators that end for sure; set with @turns */
 	uint32_t cpu;	/* UINT32_MAX: not asked for yet */
 	uint32_t tails; /* tail calls made */
 	uint32_t depth; /* frames below the current one, where links matter */

@@ -226,8 +226,8 @@ static uint64_t iter_num_new(struct nb_run *run, uint64_t r1, uint64_t r2,
 	/* one before the first, which may wrap; next adds one first */
 	it->cur = (int32_t)((uint32_t)start - 1);
 	it->left = ((uint32_t)end - (uint32_t)start) & INT32_MAX;
-	if (it->left <= NB_ITER_SURE && run->iters < NB_ITERS_SURE) {
-		run->iters++;
+	if (it->left <= NB_ITER_SURE && it->left <= run->numbers) {
+		run->numbers -= it->left;
 		it->sure = true;
 	}
 	return 0;

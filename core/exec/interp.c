@@ -343,10 +343,11 @@ nb_exec_interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
 	};
 	struct frame frames[NB_MAX_FRAMES], *f = frames;
 	struct nb_run run = { .trace = x->trace,
-			      .turns = NB_TURNS_MAX,
+			      .turns = x->turns,
+			      .numbers = x->numbers,
 			      .cpu = UINT32_MAX };
 	const struct nb_link *link;
-	uint32_t passes = NB_MAY_GOTO_PASSES;
+	uint32_t passes = x->passes;
 	const struct nb_code *ip = x->code;
 	uint64_t r[NB_NREGS] = { 0 };
 
@@ -448,15 +449,15 @@ op_CALL_LOCAL:
 	JUMP();
 op_LOOP:
 	r[0] = loop_refused(r);
-	if (r[0] || !(uint32_t)r[1] || !run.turns)
+	if (r[0] || !(uint32_t)r[1])
 		NEXT();
 	callback_frame(++f, ip, r);
 	f->ret = &loop_next;
 	f->limit = (uint32_t)r[1];
-	if (f->limit > run.turns)
-		f->limit = run.turns;
-	run.turns -= f->limit; /* what is not used comes back */
 loop_turn:
+	if (!run.turns)
+		goto callback_done;
+	run.turns--;
 	r[NB_R10] = (uintptr_t)(f->stack + NB_STACK_SIZE);
 	r[1] = f->loop.done++;
 	r[2] = f->loop.ctx;
@@ -466,7 +467,6 @@ op_LOOP_NEXT: /* f is the caller's again, and f + 1 as the callback left it */
 	f++;
 	if (!r[0] && f->loop.done < f->limit)
 		goto loop_turn;
-	run.turns += f->limit - (uint32_t)f->loop.done;
 callback_done:
 	r[0] = f->loop.done;
 	ip = f->site;

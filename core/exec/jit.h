@@ -150,7 +150,7 @@ struct nb_jit_needs {
 	bool calls_out;	  /* anything outside is called */
 	bool calls_local;
 	bool may_goto;
-	bool turns; /* it counts what is left of NB_TURNS_MAX */
+	bool turns; /* it counts what is left of its turns */
 	bool links; /* programs call one another */
 };
 

@@ -31,6 +31,7 @@ enum {
 	RUN_TAILS = offsetof(struct nb_run, tails),
 	RUN_DEPTH = offsetof(struct nb_run, depth),
 	RUN_TURNS = offsetof(struct nb_run, turns),
+	RUN_NUMBERS = offsetof(struct nb_run, numbers),
 	RUN_PASSES = NB_JIT_RUN_PASSES,
 	RUN_CTX = NB_JIT_RUN_CTX,
 	RUN_SIZE = NB_JIT_RUN_SIZE
@@ -143,12 +144,14 @@ static void init_run_data(struct nb_jit_ctx *c)
 		e4(c, 0);
 	}
 	if (c->needs.turns) {
-		op_rm(c, true, 0xc7, 0, run_data(c, RUN_TURNS));
-		e4(c, NB_TURNS_MAX);
+		op_rm(c, false, 0xc7, 0, run_data(c, RUN_TURNS));
+		e4(c, c->x->turns);
+		op_rm(c, false, 0xc7, 0, run_data(c, RUN_NUMBERS));
+		e4(c, c->x->numbers);
 	}
 	if (c->needs.may_goto) {
 		op_rm(c, false, 0xc7, 0, run_data(c, RUN_PASSES));
-		e4(c, NB_MAY_GOTO_PASSES);
+		e4(c, c->x->passes);
 	}
 }
 
@@ -991,31 +994,23 @@ static void end_loop(struct nb_jit_ctx *c)
 	leave_frame(c, LOOP_SIZE);
 }
 
-/* r1 more turns, or as many as there are left. */
-static void take_turns(struct nb_jit_ctx *c)
+/* One more turn; returns a jump for when none is left. */
+static uint32_t take_turn(struct nb_jit_ctx *c)
 {
-	struct mem turns = run_data(c, RUN_TURNS);
-	uint32_t enough;
+	const struct mem turns = run_data(c, RUN_TURNS);
+	uint32_t none;
 
-	op_rm(c, false, 0x39, RSI, turns); /* CMP */
-	enough = x_skip_if(c, CC_AE);
-	op_rm(c, false, 0x8b, RSI, turns);
-	x_land(c, enough);
-	op_rm(c, false, 0x29, RSI, turns); /* SUB */
-}
-
-/* Those not used come back. */
-static void give_turns(struct nb_jit_ctx *c)
-{
-	op_rm(c, false, 0x8b, RAX, loop_data(LOOP_LIMIT));
-	op_rm(c, false, 0x2b, RAX, each_data(offsetof(struct nb_each, done)));
-	op_rm(c, false, 0x01, RAX, run_data(c, RUN_TURNS)); /* ADD */
+	op_rm(c, false, 0x83, X_CMP, turns);
+	e1(c, 0);
+	none = x_skip32_if(c, CC_E);
+	op_rm(c, false, 0xff, 1, turns); /* DEC */
+	return none;
 }
 
 static void loop(struct nb_jit_ctx *c, uint32_t pc)
 {
 	const struct mem done = each_data(offsetof(struct nb_each, done));
-	uint32_t bad_flags, too_many, none, stop, again;
+	uint32_t bad_flags, too_many, none, over, stop, again;
 
 	x_mov_imm(c, RAX, (uint64_t)-EINVAL);
 	x_test(c, true, R8, R8);
@@ -1024,12 +1019,12 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	x_alu_imm(c, false, X_CMP, RSI, NB_LOOP_MAX);
 	too_many = x_skip32_if(c, CC_A);
 	x_mov_imm(c, RAX, 0);
-	take_turns(c);
 	x_test(c, false, RSI, RSI);
 	none = x_skip32_if(c, CC_E);
 	begin_loop(c, pc);
 	op_rm(c, false, 0x89, RSI, loop_data(LOOP_LIMIT));
 	again = c->pos;
+	over = take_turn(c);
 	op_rm(c, false, 0x8b, RSI, done);
 	op_rm(c, true, 0x8b, RDX, each_data(offsetof(struct nb_each, ctx)));
 	op_rm(c, false, 0xff, 0, done); /* INC */
@@ -1040,7 +1035,7 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	op_rm(c, false, 0x3b, RAX, loop_data(LOOP_LIMIT)); /* CMP */
 	x_back32_if(c, CC_B, again);
 	x_land(c, stop);
-	give_turns(c);
+	x_land32(c, over);
 	end_loop(c);
 	x_land32(c, bad_flags);
 	x_land32(c, too_many);

@@ -190,6 +190,12 @@ static bool is_target(const struct nb_image *img, uint32_t prog)
 	return others && is_named(img, prog);
 }
 
+/* As long as the verdict says that its runs may take. */
+static void bound(struct nb_exec *x, const struct nb_policy *p, uint32_t prog)
+{
+	nb_exec_bound(x, p->effort[prog].lap, p->effort[prog].numbers);
+}
+
 /* A program in its place: among those that run, or among targets. */
 static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 		    struct nb_exec **x, struct nb_err *err)
@@ -204,6 +210,8 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 
 	if (is_target(img, k)) {
 		rc = nb_exec_new(&gp->targets[k], img, k, gp->maps, trace, err);
+		if (!rc)
+			bound(gp->targets[k], gp->policy, k);
 		*x = gp->targets[k];
 		return rc;
 	}
@@ -216,6 +224,7 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 	rc = nb_exec_new(&gr->exec, img, k, gp->maps, trace, err);
 	if (rc)
 		return rc;
+	bound(gr->exec, gp->policy, k);
 	*x = gr->exec;
 	gr->policy = (uint16_t)i;
 	gr->prog = (uint16_t)k;

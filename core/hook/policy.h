@@ -10,10 +10,12 @@
 #include "core/image/image.h"
 #include "core/map/map.h"
 
-/* What verification of one program took; kept for display. */
+/* What verification of one program took, for display, and what bounds its
+ * runs. */
 struct nb_policy_effort {
 	uint32_t insns_walked, states_peak;
 	uint32_t stack_bytes;
+	uint32_t lap, numbers; /* of struct nb_verdict */
 	uint64_t time_ns;
 };
 

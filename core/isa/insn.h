@@ -17,8 +17,30 @@ enum {
 	 * have so few numbers; of others the end may come early */
 	NB_ITERS_SURE = 64,
 	NB_ITER_SURE = 4096,
-	NB_MAX_FRAMES = 8
+	NB_MAX_FRAMES = 8,
+	/* turns of helpers' loops and numbers of iterators in a run */
+	NB_TURNS_MAX = 1 << 25
 };
+
+/*
+ * What bounds a run. A lap are the instructions from one pass of a may_goto,
+ * end of a callback's turn or number of an iterator to the next one or the
+ * program's end; the verifier knows how many they are at most. Of passes, of
+ * turns, and of numbers that come for sure, a run has as many as make
+ * NB_RUN_BUDGET instructions by the longest lap of its programs. Each tail call
+ * adds two laps at most, so that a run ends within NB_RUN_MAX instructions:
+ * after 3 * NB_RUN_BUDGET + NB_LAP_MAX, or, where there are tail calls and
+ * nothing comes for sure, 2 * NB_RUN_BUDGET + 67 * NB_LAP_MAX.
+ */
+enum { NB_LAP_MAX = 1000000, NB_RUN_BUDGET = 1 << 25, NB_RUN_MAX = 1 << 27 };
+
+/* How often a run may do what @lap instructions follow, of @most times. */
+static inline uint32_t nb_laps(uint32_t lap, uint32_t most)
+{
+	uint32_t n = lap ? (uint32_t)NB_RUN_BUDGET / lap : most;
+
+	return n < most ? n : most;
+}
 
 /* One slot as it stands in objects and images (RFC 9669, section 3). */
 struct nb_slot {

@@ -100,6 +100,7 @@ FINDING(RECURSION,      "recursion",         "a function calls itself, perhaps t
 FINDING(FUNCS,          "functions",         "the program has too many functions",                              "let the compiler inline small ones: static __always_inline")
 FINDING(LOOP,           "endless_loop",      "a loop that nothing is known to end",                             "count passes in a local variable and stop at a constant: for (i = 0; i < N; i++)")
 FINDING(COMPLEXITY,     "complexity",        "checking the program takes too many steps",                       "bound loops by smaller constants, or split the work")
+FINDING(RUN_LENGTH,     "run_length",        "a run may take too many instructions",                            "call functions that take long less often, or declare them static; give iterators fewer numbers")
 FINDING(MEMORY,         "memory",            "checking the program takes too much memory",                      "bound loops by smaller constants, or split the work")
 /* coherence: the decision must be the same on every rank */
 FINDING(LOCAL_OUTPUT,   "local_output",      "an output depends on data that differs between ranks",            "ranks that answer differently hang the job; compute the answer from coherent inputs and from maps tagged __coherent, which programs only read")

@@ -16,9 +16,10 @@
 // Coherence: r0 of the callback, and what decides how many turns there are,
 // decide whether the next turn is taken. Is it local data, then a region of
 // local control spans the rest of the call; all that callbacks write is local
-// at its end (region.c). A run has so many turns (NB_TURNS_MAX) for all its
-// loops and iterators: where local data says how many are left, loops that
-// may be short of them are local, too. The first few cannot be.
+// at its end (region.c). A run has so many turns (nb_laps) for all its loops
+// and iterators: where local data says how many are left, loops that may be
+// short of them are local, too. The first few cannot be: what they need is
+// noted in env->turns, and the walk done again if laps turn out too long.
 #include "core/verify/callback.h"
 
 #include <string.h>
@@ -167,8 +168,10 @@ void nb_loops_before(const struct nb_env *env, struct nb_state *st)
 
 	for (uint32_t i = 0; !after && i < env->img->nprogs; i++)
 		after = jumps(&env->img->progs[i]);
-	st->loops = after && env->labels ? NB_LOOPS_MANY : 0;
+	st->loops =
+		env->labels && (after || env->few_turns) ? NB_LOOPS_MANY : 0;
 	st->iters = after ? NB_ITERS_MANY : 0;
+	st->turns = st->numbers = 0;
 }
 
 void nb_loop_begin(struct nb_env *env, struct nb_state *st, uint64_t most)
@@ -183,12 +186,18 @@ void nb_loop_begin(struct nb_env *env, struct nb_state *st, uint64_t most)
 			most = UINT64_MAX;
 	if (most > MAX_TURNS)
 		st->loops = NB_LOOPS_MANY;
+	st->turns = st->loops == NB_LOOPS_MANY ? 0 : st->turns + (uint32_t)most;
 }
 
-bool nb_loop_may_be_short(const struct nb_env *env, const struct nb_state *st)
+bool nb_loop_may_be_short(struct nb_env *env, const struct nb_state *st)
 {
-	return env->labels && st->budget & NB_BUDGET_TURNS &&
-	       st->loops == NB_LOOPS_MANY;
+	if (!env->labels || !(st->budget & NB_BUDGET_TURNS))
+		return false;
+	if (st->loops == NB_LOOPS_MANY)
+		return true;
+	if (env->turns < st->turns)
+		env->turns = st->turns; /* see nb_verdict.lap */
+	return false;
 }
 
 /* Of a walk over @m, elements that come and go included; NULL: numbers. */

@@ -26,7 +26,7 @@ int nb_check_callback_return(const struct at *a);
 void nb_loop_begin(struct nb_env *env, struct nb_state *st, uint64_t most);
 
 /* Does local data decide whether the run has a turn left for a loop? */
-bool nb_loop_may_be_short(const struct nb_env *env, const struct nb_state *st);
+bool nb_loop_may_be_short(struct nb_env *env, const struct nb_state *st);
 
 /* What @loops and @iters of @st are where the program begins. */
 void nb_loops_before(const struct nb_env *env, struct nb_state *st);

@@ -91,6 +91,14 @@ struct nb_env {
 	uint64_t work;
 	/* instructions that walks without and with widening took so far */
 	uint32_t spent[2];
+	/* of this walk: instructions of its longest lap, and those before the
+	 * first one ends (NB_LAP_FAR: more); the call that adds most to one */
+	uint32_t lap, first, call, call_pc;
+	bool counts; /* laps end in global functions it calls, too */
+	/* of all walks: turns, and numbers of iterators, that a run has for
+	 * sure if the verdict is right; where the latter are needed */
+	uint32_t turns, numbers, numbers_pc;
+	bool few_turns; /* loops may be short of turns from the first on */
 	/* branches that led to the state walked now */
 	struct nb_turn *history;
 	uint32_t nhistory, nturns, history_cap;
@@ -101,6 +109,9 @@ struct nb_env {
 	struct nb_marks *marks; /* of the last stored state, or NULL */
 	struct nb_seek *seek;	/* NULL: this walk judges */
 };
+
+/* Instructions, more than any lap may have. */
+enum { NB_LAP_FAR = 1 << 30 };
 
 static inline const struct nb_helper_spec *
 nb_env_helper(const struct nb_env *env, int64_t id)

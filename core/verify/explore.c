@@ -44,12 +44,17 @@ struct node {
 	struct nb_marks marks;
 	void *mem; /* what @marks keeps, while there are ways */
 	uint32_t mem_size;
+	/* instructions since @parent, or, with @cut, since a lap ended between
+	 * them; the most that follow until one ends */
+	uint32_t len, after;
+	bool cut;
 };
 
 struct pending {
 	struct nb_saved *saved;
 	struct node *parent;
-	uint32_t size, pc, nhistory, passes;
+	uint32_t size, pc, nhistory, passes, len;
+	bool cut;
 	bool taken; /* the other way of the branch walked when it was pushed */
 };
 
@@ -67,6 +72,8 @@ struct walk {
 			       * of helpers that call back: before a turn */
 	uint32_t *visits;     /* of joins */
 	uint32_t passes;      /* may_goto passed on this way */
+	uint32_t len; /* instructions since @at, or the lap's since then */
+	bool cut;     /* a lap ended since @at */
 	struct pending *pending;
 	uint32_t npending, walked;
 	uint32_t room;	 /* instructions that may be walked, and other work */
@@ -185,6 +192,52 @@ static struct nb_saved *save(struct walk *w, uint32_t pc, uint32_t *size)
 	return s;
 }
 
+/* ---- laps: see NB_RUN_BUDGET ---- */
+
+static uint32_t add_len(uint32_t a, uint32_t b)
+{
+	return a < NB_LAP_FAR - b ? a + b : NB_LAP_FAR;
+}
+
+static void at_least(uint32_t *a, uint32_t b)
+{
+	if (*a < b)
+		*a = b;
+}
+
+/* A lap of @len instructions, @from that stored state on unless one ended
+ * since; NULL: from the start. */
+static void note_lap(struct walk *w, struct node *from, bool cut, uint32_t len)
+{
+	if (cut)
+		at_least(&w->env->lap, len);
+	else
+		at_least(from ? &from->after : &w->env->first, len);
+}
+
+/* This way's lap ends, at most @after instructions from here. */
+static void end_lap(struct walk *w, uint32_t after)
+{
+	note_lap(w, w->at, w->cut, add_len(w->len, after));
+}
+
+/* A pass, turn or number that the run counts. */
+static void count_lap(struct walk *w)
+{
+	end_lap(w, 0);
+	w->len = 0;
+	w->cut = true;
+}
+
+/* What follows @n follows the state before it; and, before a turn, each turn
+ * that led back to it. */
+static void hand_on(struct walk *w, const struct node *n)
+{
+	if (n->loop)
+		at_least(&w->env->lap, n->after);
+	note_lap(w, n->parent, n->cut, add_len(n->len, n->after));
+}
+
 /* ---- ways ---- */
 
 static bool seeking(const struct walk *w)
@@ -266,6 +319,8 @@ static int push(struct walk *w, uint32_t pc)
 	p->parent = w->at;
 	p->nhistory = w->env->nhistory;
 	p->passes = w->passes;
+	p->len = w->len;
+	p->cut = w->cut;
 	p->taken = true;
 	if (w->at)
 		w->at->ways++;
@@ -295,6 +350,7 @@ static void finish(struct walk *w)
 	while (n && !--n->ways) {
 		struct node *parent = n->parent;
 
+		hand_on(w, n);
 		if (n->saved && n->mem)
 			nb_state_note_read(n->saved, n->marks.read);
 		give(w, n->mem, n->mem_size);
@@ -320,6 +376,11 @@ static void splice(struct walk *w, struct node *n)
 		return;
 	if (n->mem)
 		nb_marks_skip(&c->marks, &n->marks);
+	hand_on(w, n);
+	if (!c->cut) {
+		c->len = add_len(c->len, n->len);
+		c->cut = n->cut;
+	}
 	c->parent = n->parent;
 	if (n->parent)
 		n->parent->child = c;
@@ -336,6 +397,8 @@ static void resume(struct walk *w, const struct pending *p)
 	stand(w, p->parent);
 	w->env->nhistory = p->nhistory;
 	w->passes = p->passes;
+	w->len = p->len;
+	w->cut = p->cut;
 	if (p->taken)
 		turn_taken(w);
 }
@@ -446,6 +509,8 @@ static enum found compare(struct walk *w, const struct node *n,
 		return GO_ON;
 	if (stop) {
 		rely(w, n, &in);
+		/* A lap ended right here if that lies on this way. */
+		end_lap(w, n->ways ? 0 : n->after);
 		return COVERED;
 	}
 	refuse_loop(w);
@@ -510,6 +575,10 @@ static int store_state(struct walk *w, const struct list *l)
 	n->ways = 1;
 	n->used = used(w);
 	n->loop = l->loop;
+	n->len = w->len;
+	n->cut = w->cut;
+	w->len = 0;
+	w->cut = false;
 	n->parent = w->at;
 	if (n->parent)
 		n->parent->child = n;
@@ -690,6 +759,7 @@ static int may_goto(struct walk *w, bool *more)
 		return rc;
 	w->pc++;
 	w->passes++;
+	count_lap(w);
 	f = passpoint(w, pc, 0, w->env->widen);
 	*more = f == GO_ON;
 	return f == REFUSED ? NB_E_VERIFY : 0;
@@ -706,6 +776,8 @@ static int call_back(struct walk *w, bool *more)
 
 	if (!again)
 		nb_callback_begin(w->env, w->st, pc);
+	else
+		count_lap(w);
 	remember(w, pc);
 	nb_callback_turn(w->env, w->st, pc);
 	f = passpoint(w, pc, nb_top(w->st)->loop,
@@ -736,6 +808,7 @@ static int end_turn(struct walk *w)
 {
 	w->pc = nb_top(w->st)->ret - 1;
 	if (!nb_callback_return(w->env, w->st)) {
+		count_lap(w);
 		nb_callback_leave(w->env, w->st, w->pc);
 		w->pc++;
 	}
@@ -763,6 +836,8 @@ static int iterate(struct walk *w, bool *more)
 		give(w, before, size);
 	}
 	nb_iter_next(w->env, w->st, pc, on);
+	if (on)
+		count_lap(w);
 	/* Where its end is known the numbers are counted, as a loop's are. */
 	if (rc || !on || !end)
 		return rc;
@@ -777,6 +852,12 @@ static int call(struct walk *w)
 	struct nb_global *g = nb_global_at(w->env, to);
 
 	if (g) {
+		w->len = add_len(w->len, g->lap);
+		w->env->counts |= g->counts;
+		if (w->env->call < g->lap) {
+			w->env->call = g->lap;
+			w->env->call_pc = w->pc;
+		}
 		nb_global_call(w->env, w->st, w->pc++, g);
 		return 0;
 	}
@@ -815,6 +896,7 @@ static int leave(struct walk *w, bool *more)
 
 	if (st->nframes == 1) {
 		*more = false;
+		end_lap(w, 0);
 		if (!w->env->root)
 			return note_verdict(w);
 		nb_global_exit(w->env, st);
@@ -944,6 +1026,7 @@ static int walk_way(struct walk *w)
 		if (w->walked++ >= w->room ||
 		    env->work > (uint64_t)w->room * WORK)
 			return over_steps(w);
+		w->len = add_len(w->len, 1);
 		env->aux[w->pc] |= NB_AUX_REACHED;
 		nb_global_note_frames(env, w->st->nframes);
 		if (env->opts.trace)
@@ -1060,6 +1143,8 @@ int nb_explore(struct nb_env *env)
 		env->v->stats.states_kept = 0;
 		env->marks = NULL;
 		env->work = 0;
+		env->lap = env->first = env->call = 0;
+		env->counts = false;
 		w->room = room(env);
 		find_steps(w);
 		rc = walk_all(w);

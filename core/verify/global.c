@@ -88,10 +88,15 @@ static int walk_one(struct nb_env *env, uint32_t f,
 
 	env->root = f;
 	rc = walk(env);
-	if (rc || !env->labels || !g || !g->local)
-		return rc;
-	g->memory_local = true;
-	return walk(env);
+	if (!rc && env->labels && g && g->local) {
+		g->memory_local = true;
+		rc = walk(env);
+	}
+	if (!rc && g) {
+		g->lap = env->lap > env->first ? env->lap : env->first;
+		g->counts = env->counts || env->lap;
+	}
+	return rc;
 }
 
 /* Depth-first; calls make no cycle. */
@@ -132,6 +137,7 @@ void nb_global_begin(struct nb_env *env, struct nb_state *st)
 	/* Callers may have had loops before it. */
 	st->loops = env->labels ? NB_LOOPS_MANY : 0;
 	st->iters = NB_ITERS_MANY;
+	st->turns = st->numbers = 0;
 	memset(&r[1], 0, 5 * sizeof(*r));
 	for (unsigned i = 0; i < sig->nargs; i++)
 		switch ((enum nb_func_arg)sig->arg[i]) {
@@ -484,10 +490,14 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 				      &byte);
 	if (env->labels)
 		st->budget |= local ? g->uses : g->local_uses;
-	if (env->labels && g->uses & NB_BUDGET_TURNS)
+	if (env->labels && g->uses & NB_BUDGET_TURNS) {
 		st->loops = NB_LOOPS_MANY;
-	if (g->uses & NB_BUDGET_TURNS)
+		st->turns = 0;
+	}
+	if (g->uses & NB_BUDGET_TURNS) {
 		st->iters = NB_ITERS_MANY;
+		st->numbers = 0;
+	}
 	nb_global_note_frames(env, st->nframes + g->frames);
 	pass_on(env, st, g, local || own);
 	memset(nb_top(st)->regs, 0, 6 * sizeof(r0));

@@ -13,6 +13,8 @@ struct at;
 struct nb_global {
 	const struct nb_func *func;
 	uint32_t frames; /* used at most, its own included */
+	uint32_t lap;	 /* its instructions up to where a lap ends, at most */
+	bool counts;	 /* one ends in it */
 	bool outputs;	 /* it may write outputs, or jump to what may */
 	uint8_t uses;	 /* NB_BUDGET_*: what it uses of the run's */
 	/* of a walk with labels and coherent arguments: what it returns or

@@ -12,8 +12,9 @@
 //
 // A run has so many turns for all its loops, or nested iterators would not end
 // in a lifetime: when they are used up, iterators end early. Not the first few
-// that are short (NB_ITERS_SURE); only of these numbers are counted, or their
-// end known to be the same on all ranks. In a turn of another loop that is not
+// that are short (NB_ITERS_SURE, and nb_verdict.numbers says for how many
+// numbers); only of these numbers are counted, or their end known to be the
+// same on all ranks. In a turn of another loop that is not
 // counted none is among the first: it is begun again and again.
 //
 // Coherence. The object is local if its bounds are, or if it was made or
@@ -161,12 +162,24 @@ static bool in_a_turn(const struct nb_state *st)
 	return false;
 }
 
-/* One more iterator: does it come to its end for sure, if it is short? */
-static bool is_among_first(struct nb_state *st)
+/* One more iterator, of @most numbers: does it come to its end for sure? What
+ * it may take of the numbers that do is taken. */
+static bool is_among_first(struct nb_env *env, struct nb_state *st,
+			   int64_t most, uint32_t pc)
 {
 	if (st->iters < NB_ITERS_MANY)
 		st->iters = in_a_turn(st) ? NB_ITERS_MANY : st->iters + 1;
-	return st->iters < NB_ITERS_MANY;
+	if (st->iters == NB_ITERS_MANY) {
+		st->numbers = 0;
+		return false;
+	}
+	if (most > 0)
+		st->numbers += most < COUNTED ? (uint32_t)most : COUNTED;
+	if (most <= COUNTED && env->numbers < st->numbers) {
+		env->numbers = st->numbers;
+		env->numbers_pc = pc;
+	}
+	return most <= COUNTED;
 }
 
 static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
@@ -174,7 +187,7 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	struct nb_reg *regs = nb_top(st)->regs, at = regs[1];
 	struct nb_range start = int_of(&regs[2]), end = int_of(&regs[3]);
 	uint32_t ref = nb_ref_take(env, st, pc, NB_REF_ITER);
-	bool sure = is_among_first(st) && end.smax - start.smin <= COUNTED;
+	bool sure = is_among_first(env, st, end.smax - start.smin, pc);
 	struct nb_cell *c;
 
 	nb_object_make(
@@ -186,6 +199,9 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 			make_local(c, regs[i].from);
 	if (st->region.open)
 		make_local(c, st->region.pc);
+	/* It may take of the numbers that come for sure. */
+	if (env->labels && c->local)
+		st->budget |= NB_BUDGET_TURNS;
 	if (start.smin >= end.smax) {
 		c->reg.delta = ENDED;
 	} else if (!env->widen && nb_range_is_const(&start) &&

@@ -27,6 +27,7 @@ struct nb_saved {
 	struct nb_held lock;
 	struct nb_region region;
 	uint8_t budget, loops, iters;
+	uint32_t turns, numbers;
 	uint64_t data[];
 };
 
@@ -219,6 +220,8 @@ void nb_state_save(struct nb_saved *to, const struct nb_state *st,
 	to->budget = st->budget;
 	to->loops = st->loops;
 	to->iters = st->iters;
+	to->turns = st->turns;
+	to->numbers = st->numbers;
 	for (uint32_t i = 0; i < st->nrefs; i++, p += REF_WORDS)
 		memcpy(p, &st->refs[i], sizeof(st->refs[i]));
 	for (uint32_t i = 0; i < st->nframes; i++)
@@ -258,6 +261,8 @@ void nb_state_restore(struct nb_state *st, const struct nb_saved *from)
 	st->budget = from->budget;
 	st->loops = from->loops;
 	st->iters = from->iters;
+	st->turns = from->turns;
+	st->numbers = from->numbers;
 	for (uint32_t i = 0; i < from->nrefs; i++, p += REF_WORDS)
 		memcpy(&st->refs[i], p, sizeof(st->refs[i]));
 	for (uint32_t i = 0; i < from->nframes; i++) {
@@ -598,6 +603,16 @@ static bool compare_held(struct ids *ids, const struct nb_saved *old,
 	return !l->held || (l->map == st->lock.map && same_id(ids, &was, &is));
 }
 
+/* Has a run in @old no more of loops and iterators than one in @st? */
+static bool covers_use(const struct nb_saved *old, const struct nb_state *st)
+{
+	if (st->budget & ~old->budget || old->loops < st->loops ||
+	    old->iters < st->iters)
+		return false;
+	return (old->loops == NB_LOOPS_MANY || old->turns >= st->turns) &&
+	       (old->iters == NB_ITERS_MANY || old->numbers >= st->numbers);
+}
+
 static bool compare(const struct nb_saved *old, const struct nb_state *st,
 		    const struct nb_live *live, struct nb_inside *in,
 		    bool exact)
@@ -609,8 +624,7 @@ static bool compare(const struct nb_saved *old, const struct nb_state *st,
 	ids.n = ids.nrefs = 0;
 	ids.exact = exact;
 	ids.in = in;
-	if (old->nframes != st->nframes || st->budget & ~old->budget ||
-	    old->loops < st->loops || old->iters < st->iters ||
+	if (old->nframes != st->nframes || !covers_use(old, st) ||
 	    !covers_region(&old->region, &st->region))
 		return false;
 	if (ids.exact &&

@@ -183,6 +183,9 @@ struct nb_state {
 	uint8_t budget; /* NB_BUDGET_*: what is local of it */
 	uint8_t loops;	/* begun, up to NB_LOOPS_MANY; in a walk with labels */
 	uint8_t iters;	/* begun, up to NB_ITERS_MANY */
+	/* below these: the turns of those loops, the short iterators' numbers;
+	 * at most, and 0 where there are too many */
+	uint32_t turns, numbers;
 	struct nb_frame frames[NB_MAX_FRAMES];
 };
 

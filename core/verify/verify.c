@@ -164,6 +164,38 @@ static int check_stack_sum(struct nb_env *env)
 			 nb_say(env, "%u bytes: %s", bytes, names), "");
 }
 
+/* The pieces that a run is made of are of a bounded length, all together. */
+static int check_length(struct nb_env *env)
+{
+	struct nb_verdict *v = env->v;
+
+	v->first = env->first;
+	v->lap = env->lap > 1 ? env->lap : 1;
+	/* What follows a call may be the rest of a lap of the function's. */
+	if (env->counts && v->lap < v->first)
+		v->lap = v->first;
+	v->numbers = env->numbers;
+	if (v->lap > NB_LAP_MAX || v->first > NB_LAP_MAX)
+		return nb_refuse(
+			env, NB_FIND_RUN_LENGTH, env->call_pc, -1,
+			nb_say(env,
+			       "at most %d instructions, calls included, up to "
+			       "the next turn of a loop that the run counts",
+			       NB_LAP_MAX),
+			nb_say(env, "calls of %u instructions add up to more",
+			       env->call),
+			"");
+	if (v->numbers > nb_laps(v->lap, v->numbers))
+		return nb_refuse(
+			env, NB_FIND_RUN_LENGTH, env->numbers_pc, -1,
+			nb_say(env,
+			       "at most %u numbers of iterators, where up to "
+			       "%u instructions follow each",
+			       nb_laps(v->lap, v->numbers), v->lap),
+			nb_say(env, "up to %u numbers", v->numbers), "");
+	return 0;
+}
+
 /* Do exits tell ranks apart? Not if all return the same constant. */
 static int check_verdict(struct nb_env *env)
 {
@@ -174,6 +206,15 @@ static int check_verdict(struct nb_env *env)
 	return NB_E_VERIFY;
 }
 
+static int walk_labels(struct nb_env *env)
+{
+	int rc;
+
+	memset(env->spent, 0, sizeof(env->spent));
+	rc = nb_globals_walk(env, walk);
+	return rc ? rc : check_length(env);
+}
+
 static int judge(struct nb_env *env)
 {
 	bool coherent = env->hook->coherent && !env->opts.coherence_off &&
@@ -182,15 +223,19 @@ static int judge(struct nb_env *env)
 
 	if ((rc = decode(env)) || (rc = nb_cfg_build(env)) ||
 	    (rc = prepare(env)) || (rc = nb_globals_walk(env, walk)) ||
-	    (rc = check_stack_sum(env)))
+	    (rc = check_stack_sum(env)) || (rc = check_length(env)))
 		return rc;
 	if (!coherent || !env->saw_local)
 		return 0;
 	if (!nb_region_init(env))
 		return NB_E_NOMEM;
 	env->labels = true;
-	memset(env->spent, 0, sizeof(env->spent));
-	rc = nb_globals_walk(env, walk);
+	rc = walk_labels(env);
+	/* With laps so long loops need more turns than a run has. */
+	if (!rc && env->turns > nb_laps(env->v->lap, NB_TURNS_MAX)) {
+		env->few_turns = true;
+		rc = walk_labels(env);
+	}
 	return rc ? rc : check_verdict(env);
 }
 

@@ -104,6 +104,10 @@ struct nb_verdict {
 	struct nb_finding finding; /* when not */
 	struct nb_verify_stats stats;
 	const uint8_t *aux;    /* NB_AUX_* for each slot */
+	/* of an accepted program, what bounds its runs (NB_RUN_BUDGET):
+	 * instructions of the longest lap, not 0, and of the first one; numbers
+	 * of short iterators, the first of a run, that have to come */
+	uint32_t lap, first, numbers;
 	struct nb_arena arena; /* private */
 };
 

@@ -159,7 +159,11 @@ struct em_machine {
 	uint16_t filled[EM_MAPS]; /* elements that there is content for */
 	struct em_value maps[EM_MAPS][EM_ELEMS];
 	struct em_frame frames[NB_MAX_FRAMES];
-	uint32_t nframes, pc, steps, budget, turns, iters;
+	uint32_t nframes, pc, steps, budget, turns, numbers;
+	/* instructions since the last charge; the most so far, and those
+	 * before the first one */
+	uint32_t since, lap, first;
+	bool charged;
 	uint64_t salt;	 /* where memory lies: local data */
 	uint64_t local;	 /* state of local randomness */
 	uint64_t shared; /* seed of what helpers answer on all ranks alike */
@@ -180,6 +184,8 @@ struct em_machine {
 };
 
 extern struct em_machine em;
+/* Numbers of iterators that come for sure in each run: nb_verdict.numbers. */
+extern uint32_t em_numbers;
 
 /* Coherent inputs come from @coherent, the others from @local. */
 void em_prepare(uint64_t coherent, uint64_t local);
@@ -194,6 +200,8 @@ uint64_t em_offset(uint64_t a);
 bool em_fault(const char *what);
 uint64_t em_local(void);
 uint64_t em_mix(uint64_t a, uint64_t b);
+/* A pass, turn or number that the run counts. */
+void em_charge(void);
 /* Element @e of a map: the only way to its content. */
 struct em_value *em_element(uint32_t map, uint32_t e);
 static inline struct em_frame *em_top(void)

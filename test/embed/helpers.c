@@ -418,7 +418,8 @@ static bool dynptr_data(void)
 static bool iter_new(void)
 {
 	int32_t start = (int32_t)arg(2), end = (int32_t)arg(3);
-	bool bad = start > end, big = (int64_t)end - start > 1 << 23;
+	int64_t n = (int64_t)end - start;
+	bool bad = n < 0, big = n > 1 << 23;
 	struct em_object *it;
 	int o;
 
@@ -433,9 +434,9 @@ static bool iter_new(void)
 	if (!bad && !big) {
 		it->cur = (int32_t)((uint32_t)start - 1);
 		it->end = end;
-		it->sure =
-			end - start <= NB_ITER_SURE && em.iters < NB_ITERS_SURE;
-		em.iters += it->sure;
+		it->sure = n <= NB_ITER_SURE && n <= em.numbers;
+		if (it->sure)
+			em.numbers -= (uint32_t)n;
 	}
 	em_hold(NB_REF_ITER, (uint32_t)o);
 	return answer(bad ? failed : big ? (uint64_t)-7 : 0);
@@ -468,6 +469,7 @@ static bool iter_next(void)
 	if (!it->sure && !em.steady)
 		em.turns--;
 	it->cur = cur;
+	em_charge();
 	em.ran[EM_F_ITER] = true;
 	n = em_lend(EM_NUMBER, (uint8_t *)&it->cur, 4,
 		    (uint32_t)(it - em.objects));

@@ -13,6 +13,13 @@
 enum { BUDGET = 64, TURNS = 48 };
 
 struct em_machine em;
+uint32_t em_numbers;
+
+void em_charge(void)
+{
+	em.charged = true;
+	em.since = 0;
+}
 
 /* ---- numbers ---- */
 
@@ -306,6 +313,8 @@ static bool call_back(bool each)
 		return em_fault("no function to call back");
 	if (each && map >= EM_MAPS)
 		return em_fault("no map to walk");
+	if (f->looping)
+		em_charge();
 	if (!f->looping) {
 		f->turns = f->cursor = f->key = at = 0;
 		if (f->reg[4])
@@ -341,7 +350,10 @@ static bool end_turn(uint64_t r0)
 	em.pc = em.frames[em.nframes].ret - 1;
 	if (r0 > 1)
 		return em_fault("a callback answers neither 0 nor 1");
-	return r0 ? end_calls(f->turns) : true;
+	if (!r0)
+		return true;
+	em_charge();
+	return end_calls(f->turns);
 }
 
 static bool leave(void)
@@ -489,9 +501,19 @@ static bool jump(const struct nb_insn *in, uint64_t b)
 	em.ran[EM_F_MAY_GOTO] = true;
 	pass = em.budget != 0;
 	em.budget -= pass;
-	if (pass)
+	if (pass) {
 		em.pc = at + 1;
+		em_charge();
+	}
 	return true;
+}
+
+static void note_length(void)
+{
+	uint32_t *most = em.charged ? &em.lap : &em.first;
+
+	if (++em.since > *most)
+		*most = em.since;
 }
 
 bool em_step(void)
@@ -501,6 +523,7 @@ bool em_step(void)
 	uint64_t b = (uint64_t)in->imm;
 	bool ok = true;
 
+	note_length();
 	if (in->operand == NB_OPND_REG && in->kind != NB_KIND_CALL) {
 		if (!em_need(in->src))
 			return false;
@@ -607,7 +630,9 @@ void em_prepare(uint64_t coherent, uint64_t local)
 	memcpy(em.ctx + 64, &v, 4); /* reg_buff */
 	em.budget = BUDGET;
 	em.turns = (uint32_t)(shared() % TURNS);
-	em.iters = 0;
+	em.numbers = em_numbers;
+	em.since = em.lap = em.first = 0;
+	em.charged = false;
 	begin(0);
 	em_set(1, em_address(EM_R_CTX, 0));
 }
@@ -618,7 +643,7 @@ void em_prepare_alone(uint32_t n, uint64_t coherent, uint64_t local)
 	struct em_frame *f = &em.frames[0];
 
 	em_prepare(coherent, local);
-	em.iters = (uint32_t)coherent % 2 * NB_ITERS_SURE;
+	em.numbers = (uint32_t)coherent % 2 * NB_ITER_SURE;
 	begin(fn->start);
 	f->global = true;
 	for (unsigned i = 0; i < fn->sig.nargs; i++) {

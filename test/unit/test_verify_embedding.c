@@ -17,7 +17,14 @@
 
 enum { MAX_STEPS = 30000, RUNS = 3, PAIRS = 2 };
 
+/* What one walk says of a program. */
+struct said {
+	bool yes;
+	uint32_t lap, first, numbers;
+};
+
 static uint64_t cut;
+static struct said said; /* of the program at hand, as it is in a job */
 
 static void dump(uint64_t program, const char *what)
 {
@@ -66,6 +73,12 @@ static bool run(uint64_t program, bool check)
 			cut++;
 			return false;
 		}
+		if (em.lap > said.lap || em.first > said.first) {
+			dump(program, "a longer lap than the verdict's");
+			ck_abort_msg("laps of %u and %u instructions, not %u "
+				     "and %u",
+				     em.lap, em.first, said.lap, said.first);
+		}
 		if (em.fault) {
 			dump(program, em.fault);
 			ck_abort_msg("an accepted program faults: %s",
@@ -75,7 +88,7 @@ static bool run(uint64_t program, bool check)
 	return true;
 }
 
-static bool accepted(bool coherence_off, bool watch)
+static struct said walk(bool coherence_off, bool watch)
 {
 	struct nb_verify_opts o = { .coherence_off = coherence_off,
 				    .max_insns = 20000,
@@ -83,17 +96,17 @@ static bool accepted(bool coherence_off, bool watch)
 				    .observe = watch ? em_observe : NULL };
 	struct nb_verdict *v = NULL;
 	struct nb_err err = { 0 };
-	bool yes;
+	struct said s;
 
 	ck_assert_msg(!nb_verify(&v, &em_prog.img, 0, &o, &err), "%s",
 		      err.text);
-	yes = v->accepted;
-	ck_assert(yes || v->finding.cls != NB_FIND_NONE);
-	if (!yes && getenv("EMBED_REFUSALS"))
+	s = (struct said){ v->accepted, v->lap, v->first, v->numbers };
+	ck_assert(s.yes || v->finding.cls != NB_FIND_NONE);
+	if (!s.yes && getenv("EMBED_REFUSALS"))
 		printf("# refused at %u: %u %s | %s\n", v->finding.pc,
 		       v->finding.cls, v->finding.required, v->finding.known);
 	nb_verdict_free(v);
-	return yes;
+	return s;
 }
 
 static uint64_t setting(const char *name, uint64_t otherwise)
@@ -111,16 +124,20 @@ static struct tally {
 /* The program at hand, and its global functions. */
 static void run_all(uint64_t p, bool check)
 {
+	const struct said job = said;
+
 	memset(em.ran, 0, sizeof(em.ran));
 	for (uint64_t k = 0; k < RUNS; k++) {
 		em_prepare(p * 131 + k, p * 17 + k);
 		run(p, check);
 	}
+	said.lap = said.first = UINT32_MAX; /* of the program alone */
 	for (uint32_t f = 1; f < em_prog.nfuncs; f++)
 		for (uint64_t k = 0; em_prog.funcs[f].linkage && k < 2; k++) {
 			em_prepare_alone(f, p * 57 + k, p * 19 + k);
 			run(p, check);
 		}
+	said = job;
 	for (int i = 0; check && i < EM_NFEATURES; i++)
 		all.with[i] += em.ran[i];
 }
@@ -160,27 +177,34 @@ static void compare_ranks(uint64_t p)
 /*
  * One program: walked so that every state of every run is among those walked;
  * then as it is walked for a job, where what did not matter may lie outside
- * of every state and only faults and answers show.
+ * of every state and only faults, lengths and answers show.
  */
 static void judge(uint64_t p)
 {
-	bool held, coherent;
+	struct said exact, job;
+	bool coherent;
 
 	all.programs++;
 	em_forget();
 	if (!em_generate(p * 0x9e3779b97f4a7c15ull))
 		return;
-	held = accepted(true, true);
-	coherent = accepted(false, false);
-	if (!coherent && !accepted(true, false)) {
+	exact = walk(true, true);
+	job = walk(false, false);
+	coherent = job.yes;
+	if (!coherent)
+		job = walk(true, false);
+	if (!job.yes) {
 		/* Where loops are widened, and near the limits, either walk
 		 * may come further: nothing is wrong with that. */
-		all.exactly += held;
+		all.exactly += exact.yes;
 		return;
 	}
-	all.safe += held;
-	all.loose += !held;
-	run_all(p, held);
+	said = job;
+	em_numbers = exact.yes && exact.numbers > job.numbers ? exact.numbers
+							      : job.numbers;
+	all.safe += exact.yes;
+	all.loose += !exact.yes;
+	run_all(p, exact.yes);
 	all.coherent += coherent;
 	if (coherent)
 		compare_ranks(p);

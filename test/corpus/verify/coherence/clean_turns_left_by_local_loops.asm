@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: MIT
-# Three loops of 2^23 turns at most leave enough of 2^25 for a fourth.
+# Four loops of 2^16 turns at most, of a few instructions each, find what they
+# need: a run has 2^25 instructions for turns.
 # expect: accept
 mov %r6, %r1
 ldxw %r1, [%r6+64]
+and %r1, 0xffff
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0
 call 181
 ldxw %r1, [%r6+64]
+and %r1, 0xffff
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0
 call 181
 ldxw %r1, [%r6+64]
+and %r1, 0xffff
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0
 call 181
 ldxw %r1, [%r6+28]
+and %r1, 0xffff
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0

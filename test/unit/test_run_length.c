@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT
+// A run ends within NB_RUN_MAX instructions, whatever is accepted: the worst
+// programs that loops, iterators, may_goto, callbacks, global functions and
+// tail calls make. Each adds up in a map how many instructions it ran, not all
+// of them, and both engines have to come to the same number.
+#include "test/unit/unit.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/exec/exec.h"
+#include "core/exec/jit.h"
+#include "core/image/image.h"
+#include "core/map/map.h"
+#include "core/verify/verify.h"
+
+enum { SLOTS = 1024, FUNCS = 10, PROGS = 3, MAPS = 3, ELEMS = 1 << 16 };
+enum { COUNT, JUMPS, MANY };
+
+static const struct nb_map_spec spec[MAPS] = {
+	[COUNT] = { .name = "count",
+		    .type = NB_MAP_ARRAY,
+		    .key_size = 4,
+		    .value_size = 8,
+		    .max_entries = 1,
+		    .flags = NB_F_MMAPABLE,
+		    .origin = NB_ORIGIN_BSS },
+	[JUMPS] = { .name = "jumps",
+		    .type = NB_MAP_PROG_ARRAY,
+		    .key_size = 4,
+		    .value_size = 4,
+		    .max_entries = PROGS },
+	[MANY] = { .name = "many",
+		   .type = NB_MAP_ARRAY,
+		   .key_size = 4,
+		   .value_size = 8,
+		   .max_entries = ELEMS },
+};
+
+/* ---- programs as text ---- */
+
+static char text[PROGS][1 << 14];
+static size_t used;
+static unsigned nprogs;
+
+/* What follows is of the next program. */
+static void begin(void)
+{
+	used = 0;
+	text[nprogs++][0] = '\0';
+}
+
+__attribute__((format(printf, 1, 2))) static void put(const char *format, ...)
+{
+	char *to = text[nprogs - 1];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(to + used, sizeof(text[0]) - used, format, args);
+	va_end(args);
+	ck_assert(n >= 0 && (size_t)n < sizeof(text[0]) - used);
+	used += (size_t)n;
+}
+
+/* @n instructions ran. */
+static void count(unsigned n)
+{
+	put("lddw map_value %%r1, 0, 0\nmov %%r0, %u\nlock add [%%r1], %%r0\n",
+	    n);
+}
+
+static void loop(unsigned turns, const char *name, unsigned number)
+{
+	put("mov %%r1, %u\nlddw func %%r2, %s%u\nmov %%r3, 0\nmov %%r4, 0\n"
+	    "call 181\n",
+	    turns, name, number);
+}
+
+static void end(void)
+{
+	put("mov %%r0, 0\nexit\n");
+}
+
+/* A loop that is walked lap by lap. */
+static void plain(unsigned laps, unsigned label)
+{
+	count(2 * laps);
+	put("mov %%r5, 0\nplain%u:\nadd %%r5, 1\njne %%r5, %u, plain%u\n",
+	    label, laps, label);
+}
+
+/* An iterator at r10-8 * (@n + 1); what it goes around comes in between. */
+static void iterate(unsigned n, unsigned numbers)
+{
+	put("mov %%r1, %%r10\nadd %%r1, -%u\nmov %%r2, 0\nmov %%r3, %u\n"
+	    "call 0x10001\nnext%u:\nmov %%r1, %%r10\nadd %%r1, -%u\n"
+	    "call 0x10002\njeq %%r0, 0, end%u\n",
+	    8 * (n + 1), numbers, n, 8 * (n + 1), n);
+}
+
+static void iterated(unsigned n)
+{
+	put("ja next%u\nend%u:\nmov %%r1, %%r10\nadd %%r1, -%u\n"
+	    "call 0x10003\n",
+	    n, n, 8 * (n + 1));
+}
+
+/* ---- running them ---- */
+
+struct image {
+	struct nb_slot slots[PROGS][SLOTS];
+	struct nb_func func[PROGS][FUNCS];
+	struct nb_prog prog[PROGS];
+	struct nb_image img;
+	struct nb_map *maps[MAPS];
+	struct nb_verdict *verdict[PROGS];
+};
+
+static struct image im;
+
+/* Functions begin where calls lead; those that are called are global, if
+ * @global, and callbacks static. */
+static void functions(unsigned p, size_t n, bool global)
+{
+	static struct nb_insn in[SLOTS];
+	static const struct nb_func_sig sig = { .returns_scalar = true };
+	struct nb_func *f = im.func[p];
+	uint8_t starts[SLOTS] = { 1 };
+	uint32_t k = 0;
+	struct nb_err err;
+
+	ck_assert(!nb_decode(in, im.slots[p], n, &err));
+	for (size_t pc = 0; pc < n; pc++)
+		if (in[pc].op == NB_OP_CALL_LOCAL ||
+		    in[pc].op == NB_OP_LDDW_FUNC)
+			starts[(int64_t)pc + 1 + in[pc].off] =
+				in[pc].op == NB_OP_CALL_LOCAL ? 2 : 1;
+	for (uint32_t pc = 0; pc < n; pc++) {
+		if (starts[pc])
+			f[k++] = (struct nb_func){ .name = "f",
+						   .start = pc,
+						   .linkage = global &&
+							      starts[pc] == 2,
+						   .has_sig = true,
+						   .sig = sig };
+		f[k - 1].end = pc + 1;
+	}
+	im.prog[p].nfuncs = k;
+}
+
+static void make_maps(void)
+{
+	struct nb_err err;
+
+	for (uint32_t i = 0; i < MAPS; i++) {
+		const struct nb_map_spec *s = &spec[i];
+		const struct nb_map_def def = { s->name,	s->type,
+						s->key_size,	s->value_size,
+						s->max_entries, s->flags };
+
+		ck_assert_msg(!nb_map_new(&im.maps[i], &def, &err), "%s",
+			      err.text);
+	}
+	nb_map_set_programs(im.maps[JUMPS], PROGS);
+	for (uint32_t i = 0; i < nprogs; i++)
+		ck_assert(!nb_map_write(im.maps[JUMPS], &i, &i, 0, &err));
+}
+
+static void judge(bool global)
+{
+	const struct nb_verify_opts o = { .coherence_off = true };
+	struct nb_err err = { 0 };
+
+	for (unsigned i = 0; i < nprogs; i++) {
+		size_t n;
+
+		ck_assert_msg(!nb_asm(im.slots[i], SLOTS, &n, text[i], &err),
+			      "%s", err.text);
+		im.prog[i] = (struct nb_prog){ .name = "f",
+					       .section = "tuner",
+					       .slots = im.slots[i],
+					       .nslots = (uint32_t)n,
+					       .funcs = im.func[i] };
+		functions(i, n, global);
+	}
+	im.img = (struct nb_image){ .name = "long",
+				    .maps = spec,
+				    .nmaps = MAPS,
+				    .progs = im.prog,
+				    .nprogs = nprogs };
+	for (unsigned i = 0; i < nprogs; i++) {
+		struct nb_verdict **v = &im.verdict[i];
+
+		ck_assert_msg(!nb_verify(v, &im.img, i, &o, &err), "%s",
+			      err.text);
+		ck_assert_msg((*v)->accepted, "slot %u: %s; %s",
+			      (*v)->finding.pc, (*v)->finding.required,
+			      (*v)->finding.known);
+		ck_assert_uint_le((*v)->lap, NB_LAP_MAX);
+		ck_assert_uint_le((*v)->first, NB_LAP_MAX);
+	}
+}
+
+/* Instructions that one engine counts. */
+static uint64_t length(bool compiled)
+{
+	struct nb_exec *x[PROGS] = { NULL };
+	struct nb_err err = { 0 };
+	uint64_t ctx[32] = { 0 }, n;
+
+	make_maps();
+	for (unsigned i = 0; i < nprogs; i++) {
+		ck_assert_msg(
+			!nb_exec_new(&x[i], &im.img, i, im.maps, NULL, &err),
+			"%s", err.text);
+		nb_exec_bound(x[i], im.verdict[i]->lap, im.verdict[i]->numbers);
+	}
+	ck_assert(!nb_exec_link(x, nprogs, &err));
+	for (unsigned i = 0; compiled && i < nprogs; i++)
+		ck_assert_msg(!nb_exec_compile(x[i], im.verdict[i]->aux, &err),
+			      "%s", err.text);
+	nb_exec_run(x[0], ctx, sizeof(ctx));
+	memcpy(&n, nb_map_lookup(im.maps[COUNT], &(uint32_t){ 0 }, 0),
+	       sizeof(n));
+	for (unsigned i = 0; i < nprogs; i++)
+		nb_exec_free(x[i]);
+	for (unsigned i = 0; i < MAPS; i++)
+		nb_map_put(im.maps[i]);
+	return n;
+}
+
+/* They end in time, but not before a good part of it. */
+static void ends(const char *what, bool global)
+{
+	uint64_t n;
+
+	judge(global);
+	n = length(false);
+	if (nb_jit_arch())
+		ck_assert_uint_eq(n, length(true));
+	printf("# %s: laps of %u instructions, %llu in a run\n", what,
+	       im.verdict[0]->lap, (unsigned long long)n);
+	ck_assert_uint_le(n, NB_RUN_MAX);
+	ck_assert_uint_gt(n, NB_RUN_BUDGET / 8);
+	for (unsigned i = 0; i < nprogs; i++)
+		nb_verdict_free(im.verdict[i]);
+	nprogs = 0;
+}
+
+START_TEST(loops_in_loops)
+{
+	begin();
+	loop(1 << 23, "f", 1);
+	end();
+	for (unsigned i = 1; i < 7; i++) {
+		put("f%u:\n", i);
+		if (i < 6)
+			loop(1 << 23, "f", i + 1);
+		else
+			count(5);
+		end();
+	}
+	ends("six loops in each other", false);
+}
+END_TEST
+
+/* What is walked lap by lap in each turn weighs as much as it takes. */
+START_TEST(long_turns)
+{
+	begin();
+	loop(1 << 23, "f", 0);
+	end();
+	put("f0:\n");
+	plain(3000, 0);
+	end();
+	ends("turns of a long loop", false);
+}
+END_TEST
+
+START_TEST(may_goto)
+{
+	begin();
+	put("again:\nmay_goto out\n");
+	plain(3000, 0);
+	put("ja again\nout:\n");
+	end();
+	ends("may_goto around a long loop", false);
+}
+END_TEST
+
+START_TEST(may_goto_in_may_goto)
+{
+	begin();
+	put("again:\nmay_goto out\nagain2:\nmay_goto again\n");
+	count(6);
+	put("ja again2\nout:\n");
+	end();
+	ends("may_goto in may_goto", false);
+}
+END_TEST
+
+START_TEST(iterators_in_iterators)
+{
+	begin();
+	for (unsigned i = 0; i < 5; i++)
+		iterate(i, 1 << 23);
+	plain(200, 0);
+	for (unsigned i = 5; i--;)
+		iterated(i);
+	end();
+	ends("five iterators in each other", false);
+}
+END_TEST
+
+/* Numbers that come for sure, and then all that may come. */
+START_TEST(short_iterators_first)
+{
+	begin();
+	for (unsigned i = 0; i < 4; i++) {
+		iterate(i, 4000);
+		plain(800, i);
+		iterated(i);
+	}
+	for (unsigned i = 4; i < 7; i++)
+		iterate(i, 1 << 23);
+	plain(800, 4);
+	for (unsigned i = 7; i-- > 4;)
+		iterated(i);
+	end();
+	ends("short iterators, then three in each other", false);
+}
+END_TEST
+
+START_TEST(everything_in_everything)
+{
+	begin();
+	put("again:\nmay_goto out\n");
+	iterate(0, 1 << 23);
+	loop(1 << 23, "f", 1);
+	iterated(0);
+	put("ja again\nout:\n");
+	end();
+	put("f1:\nlddw map %%r1, 2\nlddw func %%r2, f2\nmov %%r3, 0\n"
+	    "mov %%r4, 0\ncall 164\n");
+	end();
+	put("f2:\nmore:\nmay_goto done\n");
+	count(6);
+	put("ja more\ndone:\n");
+	plain(100, 0);
+	end();
+	ends("all kinds in each other", false);
+}
+END_TEST
+
+START_TEST(each_element_of_each)
+{
+	begin();
+	for (unsigned i = 0; i < 4; i++) {
+		if (i)
+			put("f%u:\n", i);
+		put("lddw map %%r1, 2\nlddw func %%r2, f%u\nmov %%r3, 0\n"
+		    "mov %%r4, 0\ncall 164\n",
+		    i + 1);
+		end();
+	}
+	put("f4:\n");
+	plain(50, 0);
+	end();
+	ends("each element of 65536, four deep", false);
+}
+END_TEST
+
+/* Judged once, called again and again, by another one that is. */
+START_TEST(global_functions)
+{
+	begin();
+	put("again:\nmay_goto out\ncall local slow\nja again\nout:\n");
+	end();
+	put("slow:\nmov %%r6, 0\nlap:\ncall local inner\nadd %%r6, 1\n"
+	    "jne %%r6, 40, lap\n");
+	end();
+	put("inner:\n");
+	plain(1000, 0);
+	end();
+	ends("global functions", true);
+}
+END_TEST
+
+START_TEST(loops_in_global_functions)
+{
+	begin();
+	loop(1 << 23, "f", 0);
+	end();
+	put("f0:\ncall local slow\n");
+	end();
+	put("slow:\n");
+	plain(300, 0);
+	loop(1 << 23, "f", 1);
+	end();
+	put("f1:\n");
+	plain(300, 1);
+	end();
+	ends("loops in global functions", true);
+}
+END_TEST
+
+/* One budget for all; the longest lap of any of them says of how many. */
+START_TEST(tail_calls)
+{
+	begin();
+	put("mov %%r6, %%r1\nagain:\nmay_goto out\n");
+	count(5);
+	put("ja again\nout:\nmov %%r1, %%r6\nlddw map %%r2, 1\n"
+	    "mov %%r3, 1\ncall 12\n");
+	end();
+	begin();
+	put("mov %%r6, %%r1\nagain:\nmay_goto out\n");
+	plain(2000, 0);
+	put("ja again\nout:\n");
+	plain(100000, 1);
+	put("mov %%r1, %%r6\nlddw map %%r2, 1\nmov %%r3, 1\ncall 12\n");
+	end();
+	ends("tail calls", false);
+}
+END_TEST
+
+UNIT_MAIN("run length", tcase_add_test(tc, loops_in_loops);
+	  tcase_add_test(tc, long_turns); tcase_add_test(tc, may_goto);
+	  tcase_add_test(tc, may_goto_in_may_goto);
+	  tcase_add_test(tc, iterators_in_iterators);
+	  tcase_add_test(tc, short_iterators_first);
+	  tcase_add_test(tc, everything_in_everything);
+	  tcase_add_test(tc, each_element_of_each);
+	  tcase_add_test(tc, global_functions);
+	  tcase_add_test(tc, loops_in_global_functions);
+	  tcase_add_test(tc, tail_calls);)
