@@ -19,7 +19,16 @@
 
 /* ---- the program (gen.c, gen_use.c, maps.c) ---- */
 
-enum { EM_SLOTS = 2048, EM_FUNCS = 8, EM_ELEMS = 16, EM_CTX = 80 };
+enum {
+	EM_SLOTS = 4096,
+	EM_FUNCS = 32,
+	EM_ELEMS = 16, /* of a map: others are the same again */
+	EM_CTX = 256,
+	EM_PLAIN = 1024,
+	EM_MOST_MAPS = 48,
+	EM_VALUE = 1024, /* bytes, at most */
+	EM_KEY_SIZE = 8
+};
 
 enum em_map {
 	EM_COUNTS,
@@ -53,8 +62,10 @@ enum em_map {
 	EM_MAPS
 };
 
-extern const struct nb_map_spec em_maps[EM_MAPS];
-extern const unsigned char em_rodata[64];
+/* Those of generated programs, and those of the program at hand. */
+extern const struct nb_map_spec em_made_maps[EM_MAPS];
+extern const struct nb_map_spec *em_maps;
+extern uint32_t em_nmaps;
 
 struct em_prog {
 	struct nb_slot slots[EM_SLOTS];
@@ -63,12 +74,19 @@ struct em_prog {
 	struct nb_prog prog;
 	struct nb_image img;
 	uint32_t n, nfuncs;
+	const struct nb_hook_spec *hook;
+	uint32_t plain; /* r1 is of so many bytes, not the context */
 };
 
 extern struct em_prog em_prog;
 
 /* Make the program of @seed; false: it does not decode. */
 bool em_generate(uint64_t seed);
+/*
+ * Take program @prog of @img, which is borrowed. false: the machine has no
+ * room for it, or for its maps.
+ */
+bool em_take(const struct nb_image *img, uint32_t prog, uint32_t plain);
 /* Does the content of the map differ between ranks? */
 bool em_map_is_local(uint32_t map);
 /* May a map of maps find map @map where it is declared to find @inner? */
@@ -88,8 +106,9 @@ extern const char *const em_feature_words[EM_NFEATURES];
 
 enum {
 	EM_R_CTX = 1,
-	EM_R_STACK = 8,	 /* frame f: + f */
-	EM_R_ARG = 24,	 /* memory for a function called alone */
+	EM_R_STACK = 8, /* frame f: + f */
+	EM_R_ARG = 24,	/* memory for a function called alone */
+	EM_R_PLAIN = 30,
 	EM_R_VALUE = 32, /* element e of map m: + m * EM_ELEMS + e */
 	EM_R_HANDLE = 1024,
 	EM_R_CODE = 1500, /* function f: + f */
@@ -104,7 +123,7 @@ enum {
 struct em_value {
 	bool used;
 	uint64_t key;
-	uint8_t bytes[64];
+	uint8_t bytes[EM_VALUE];
 };
 
 /* Memory with an end: by its own region, while it lives. */
@@ -154,10 +173,11 @@ struct em_held {
 
 struct em_machine {
 	uint8_t ctx[EM_CTX];
+	uint8_t plain[EM_PLAIN];
 	uint8_t arg[5][64];
 	uint32_t arg_size[5];
-	uint16_t filled[EM_MAPS]; /* elements that there is content for */
-	struct em_value maps[EM_MAPS][EM_ELEMS];
+	uint16_t filled[EM_MOST_MAPS]; /* elements with content */
+	struct em_value maps[EM_MOST_MAPS][EM_ELEMS];
 	struct em_frame frames[NB_MAX_FRAMES];
 	uint32_t nframes, pc, steps, budget, turns, numbers;
 	/* instructions since the last charge; the most so far, and those
@@ -178,6 +198,7 @@ struct em_machine {
 	uint32_t nheld;
 	uint64_t lock; /* address of the one held, 0: none */
 	bool over;     /* more than this machine has room for */
+	bool lacks;    /* a helper that this machine does not have */
 	bool ended;    /* the program, or another in its place, is done */
 	const char *fault;
 	bool ran[EM_NFEATURES];
@@ -242,6 +263,9 @@ bool em_leave_frame(uint32_t frame, bool all_returned);
 bool em_helper(int64_t id);
 uint64_t em_lookup(uint32_t map, uint64_t key_at);
 
+/* Outputs of the context, as they are, one after the other; bytes. */
+uint32_t em_outputs(uint8_t to[EM_CTX]);
+
 /* ---- the states (holds.c) ---- */
 
 /* Collect the states of a walk: for nb_verify_opts.observe. */
@@ -252,5 +276,23 @@ void em_forget(void);
 bool em_embedded(void);
 /* Print the states at this slot, for a failure. */
 void em_dump_states(void);
+
+/* ---- the verdict and the runs (drive.c) ---- */
+
+struct em_trial {
+	uint32_t prog, max_insns, times; /* how often it runs */
+	bool wide_shift, unlabelled;
+	/* out: accepted for a job; with all states known; as coherent, and
+	 * runs of two ranks that took different ways; a helper is lacking */
+	bool accepted, held, coherent, lacks;
+	uint32_t runs, cut, apart;
+	char why[480];
+};
+
+/*
+ * Judge the program that em_generate or em_take left, and run it. false: a
+ * promise does not hold (t->why; what is known of it is printed).
+ */
+bool em_try(struct em_trial *t, uint64_t seed);
 
 #endif

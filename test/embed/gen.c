@@ -10,7 +10,7 @@
 struct em_prog em_prog;
 struct gen g;
 
-enum { MANY = 400, LATEST = EM_SLOTS - 64, STACK = 200 };
+enum { MANY = 400, LATEST = 2048 - 64, STACK = 200, MOST_FUNCS = 8 };
 
 uint64_t g_rnd(void)
 {
@@ -82,7 +82,7 @@ void g_return(int size)
 
 bool g_want(struct g_func f)
 {
-	if (g.nfuncs + 1 >= EM_FUNCS || g.level > 1)
+	if (g.nfuncs + 1 >= MOST_FUNCS || g.level > 1)
 		return false;
 	f.level = g.level + 1;
 	g.funcs[g.nfuncs++] = f;
@@ -735,7 +735,10 @@ bool em_generate(uint64_t seed)
 
 	memset(&g, 0, sizeof(g));
 	g.seed = seed | 1;
-	p->n = p->nfuncs = 0;
+	p->n = p->nfuncs = p->plain = 0;
+	p->hook = nb_spec_hook(NB_HOOK_TUNER);
+	em_maps = em_made_maps;
+	em_nmaps = EM_MAPS;
 	add_function(0, NULL);
 	entry();
 	for (uint32_t i = 0; i < g.nfuncs; i++) {

@@ -32,15 +32,17 @@ static const uint64_t failed = (uint64_t)-22;
 
 /* ---- maps ---- */
 
-/* The map whose handle is in r1; EM_MAPS and a fault: none. */
+enum { NONE = EM_MOST_MAPS };
+
+/* The map whose handle is in r1; NONE and a fault: none. */
 static uint32_t map_arg(void)
 {
 	uint32_t map = em_region(arg(1)) - EM_R_HANDLE;
 
-	if (map < EM_MAPS && !em_offset(arg(1)))
+	if (map < em_nmaps && !em_offset(arg(1)))
 		return map;
 	em_fault("not a map");
-	return EM_MAPS;
+	return NONE;
 }
 
 static bool is_array(uint32_t map)
@@ -57,7 +59,7 @@ static int element(uint32_t map, uint64_t key)
 	uint32_t e = (uint32_t)(em_mix(key, 3) % EM_ELEMS);
 
 	if (is_array(map))
-		return key < s->max_entries ? (int)key : -1;
+		return key < s->max_entries ? (int)(key % EM_ELEMS) : -1;
 	/* The longest prefix that matches: some element that there is. */
 	if (s->type == NB_MAP_LPM_TRIE)
 		return em_element(map, (uint32_t)e)->used ? (int)e : -1;
@@ -81,10 +83,22 @@ static void note_map(uint32_t map)
 		[NB_MAP_HASH_OF_MAPS] = EM_F_OF_MAPS,
 	};
 
-	if (map == EM_ONE || map == EM_TWO)
+	if (em_maps == em_made_maps && (map == EM_ONE || map == EM_TWO))
 		em.ran[EM_F_INNER] = true;
 	else if (em_maps[map].type < sizeof(of) && of[em_maps[map].type])
 		em.ran[of[em_maps[map].type]] = true;
+}
+
+/* A map that may stand where @declared is: some of them, by @e; 0: none. */
+static uint64_t inner(uint32_t declared, uint32_t e)
+{
+	uint64_t found = 0;
+
+	for (uint32_t i = 0; i < em_nmaps; i++)
+		if (i != declared && em_map_is_a(i, declared) &&
+		    (!found || e-- & 1))
+			found = em_address(EM_R_HANDLE + i, 0);
+	return found;
 }
 
 static bool lookup(bool of_cpu)
@@ -93,7 +107,7 @@ static bool lookup(bool of_cpu)
 	uint64_t key = 0;
 	int e;
 
-	if (!needs(of_cpu ? 3 : 2) || map == EM_MAPS ||
+	if (!needs(of_cpu ? 3 : 2) || map == NONE ||
 	    !em_read(arg(2), em_maps[map].key_size, (uint8_t *)&key, NULL))
 		return false;
 	if (!em_maps[map].key_size || em_maps[map].type == NB_MAP_PROG_ARRAY)
@@ -106,7 +120,7 @@ static bool lookup(bool of_cpu)
 	if (em_maps[map].inner) /* those without one have none */
 		return answer(
 			em_element(map, (uint32_t)e)->used
-				? em_address(EM_R_HANDLE + EM_ONE + (e & 1), 0)
+				? inner(em_maps[map].inner - 1, (uint32_t)e)
 				: 0);
 	return answer(em_address(EM_R_VALUE + map * EM_ELEMS + (uint32_t)e, 0));
 }
@@ -122,11 +136,11 @@ static bool update(void)
 {
 	uint32_t map = map_arg();
 	uint64_t key = 0;
-	uint8_t value[64];
+	uint8_t value[EM_VALUE];
 	struct em_value *v;
 	int e;
 
-	if (!needs(4) || map == EM_MAPS || !may_write(map) ||
+	if (!needs(4) || map == NONE || !may_write(map) ||
 	    !em_read(arg(2), em_maps[map].key_size, (uint8_t *)&key, NULL) ||
 	    !em_read(arg(3), em_maps[map].value_size, value, NULL))
 		return false;
@@ -151,7 +165,7 @@ static bool delete (void)
 	uint64_t key = 0;
 	int e;
 
-	if (!needs(2) || map == EM_MAPS || !may_write(map) ||
+	if (!needs(2) || map == NONE || !may_write(map) ||
 	    !em_read(arg(2), em_maps[map].key_size, (uint8_t *)&key, NULL))
 		return false;
 	em.ran[EM_F_DELETE] = true;
@@ -167,7 +181,7 @@ static bool push(void)
 {
 	uint32_t map = map_arg();
 
-	if (!needs(3) || map == EM_MAPS || !may_write(map) ||
+	if (!needs(3) || map == NONE || !may_write(map) ||
 	    !em_read(arg(2), em_maps[map].value_size, NULL, NULL))
 		return false;
 	em.ran[EM_F_PUSH] = true;
@@ -177,11 +191,11 @@ static bool push(void)
 static bool pop(bool peek)
 {
 	uint32_t map = map_arg();
-	uint8_t value[64];
+	uint8_t value[EM_VALUE];
 	uint64_t hash = em.shared;
 	bool bloom;
 
-	if (!needs(2) || map == EM_MAPS || (!peek && !may_write(map)))
+	if (!needs(2) || map == NONE || (!peek && !may_write(map)))
 		return false;
 	bloom = em_maps[map].type == NB_MAP_BLOOM_FILTER;
 	if (bloom) {
@@ -207,7 +221,7 @@ static bool lock(bool take)
 
 	if (!needs(1))
 		return false;
-	if (map >= EM_MAPS || !em_maps[map].lock ||
+	if (map >= em_nmaps || !em_maps[map].lock ||
 	    em_offset(arg(1)) != em_maps[map].lock - 1)
 		return em_fault("no lock there");
 	if (take ? em.lock != 0 : em.lock != arg(1))
@@ -237,7 +251,11 @@ static uint8_t *pool(uint64_t size)
 
 static bool is_ring(void)
 {
-	return map_arg() == EM_RING ? true : em_fault("not a ring buffer");
+	uint32_t map = map_arg();
+
+	return map != NONE && em_maps[map].type == NB_MAP_RINGBUF
+		       ? true
+		       : em_fault("not a ring buffer");
 }
 
 static bool reserve(void)
@@ -419,7 +437,7 @@ static bool iter_new(void)
 {
 	int32_t start = (int32_t)arg(2), end = (int32_t)arg(3);
 	int64_t n = (int64_t)end - start;
-	bool bad = n < 0, big = n > 1 << 23;
+	bool bad = n<0, big = n> 1 << 23;
 	struct em_object *it;
 	int o;
 
@@ -579,6 +597,7 @@ bool em_helper(int64_t id)
 	case 0x20004:
 		return cost(id);
 	default:
-		return em_fault("a helper that the machine does not have");
+		em.over = em.lacks = true;
+		return false;
 	}
 }

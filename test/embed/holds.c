@@ -149,8 +149,8 @@ static bool in_element(const struct nb_reg *r, uint64_t v, uint32_t region,
 {
 	uint32_t map = (region - EM_R_VALUE) / EM_ELEMS;
 
-	if (region < EM_R_VALUE || map >= EM_MAPS ||
-	    !em_map_is_a(map, r->map) || map == EM_INNER)
+	if (region < EM_R_VALUE || map >= em_nmaps ||
+	    !em_map_is_a(map, r->map) || em_maps[map].origin == NB_ORIGIN_INNER)
 		return false;
 	*base = em_address(region, 0);
 	return nb_range_has(&r->r, v - *base);
@@ -164,7 +164,7 @@ static bool value_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 	bool found = in_element(r, v, region, &base) ||
 		     in_element(r, v, region + 1, &base);
 
-	for (uint32_t i = 0; !found && i < EM_MAPS * EM_ELEMS; i++)
+	for (uint32_t i = 0; !found && i < em_nmaps * EM_ELEMS; i++)
 		found = in_element(r, v, EM_R_VALUE + i, &base);
 	return found && (!r->id || bind(b, r->id, base));
 }
@@ -187,6 +187,9 @@ static bool arg_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 {
 	const struct em_frame *f = &em.frames[b->base];
 
+	if (em_prog.plain && r->size == em_prog.plain && !r->id &&
+	    nb_range_has(&r->r, v - em_address(EM_R_PLAIN, 0)))
+		return true;
 	for (uint32_t i = 0; i < em_prog.nfuncs; i++) {
 		const struct nb_func *fn = &em_prog.funcs[i];
 
@@ -255,7 +258,7 @@ static bool map_holds(struct bonds *b, const struct nb_reg *r, uint64_t v)
 	if (!v)
 		return r->kind == NB_REG_MAP_OR_NULL &&
 		       (!r->id || bind(b, r->id, 0));
-	return map < EM_MAPS && !em_offset(v) && em_map_is_a(map, r->map) &&
+	return map < em_nmaps && !em_offset(v) && em_map_is_a(map, r->map) &&
 	       (!r->id || bind(b, r->id, v));
 }
 

@@ -13,7 +13,6 @@
 enum { BUDGET = 64, TURNS = 48 };
 
 struct em_machine em;
-uint32_t em_numbers;
 
 void em_charge(void)
 {
@@ -311,7 +310,7 @@ static bool call_back(bool each)
 			return false;
 	if (region < EM_R_CODE || region >= EM_R_CODE + em_prog.nfuncs)
 		return em_fault("no function to call back");
-	if (each && map >= EM_MAPS)
+	if (each && map >= em_nmaps)
 		return em_fault("no map to walk");
 	if (f->looping)
 		em_charge();
@@ -393,27 +392,31 @@ static bool tail_call(void)
 {
 	struct em_frame *f = em_top();
 	uint32_t map = em_region(f->reg[2]) - EM_R_HANDLE;
-	uint64_t how = em_map_is_local(map == EM_LOOSE ? map : EM_JUMPS)
-			       ? em_local()
-			       : em_mix(em.shared + 77, (uint32_t)f->reg[3]);
+	uint64_t how;
 
 	for (unsigned r = 1; r <= 3; r++)
 		if (!em_need(r))
 			return false;
-	if ((map != EM_JUMPS && map != EM_LOOSE) ||
+	if (map >= em_nmaps || em_maps[map].type != NB_MAP_PROG_ARRAY ||
 	    f->reg[1] != em_address(EM_R_CTX, 0))
 		return em_fault("not the arguments of a tail call");
 	if (em.lock || (em.nheld && em.held[em.nheld - 1].frame >= alone()))
 		return em_fault("a tail call, and something is held");
 	em.ran[EM_F_TAIL] = true;
-	if ((uint32_t)f->reg[3] >= 4 || how % 3 == 0) {
+	how = em_map_is_local(map)
+		      ? em_local()
+		      : em_mix(em.shared + 77, (uint32_t)f->reg[3]);
+	if ((uint32_t)f->reg[3] >= em_maps[map].max_entries || how % 3 == 0) {
 		f->written &= ~0x3fu;
 		em.pc++;
 		return true;
 	}
-	for (unsigned i = 0; i < 12; i += 4)
-		if (how >> (8 + i) & 1)
-			memset(em.ctx + 68 + i, (int)(how >> 20 & 3), 4);
+	for (size_t i = 0; i < em_prog.hook->nfields; i++) {
+		const struct nb_field_spec *o = &em_prog.hook->fields[i];
+
+		if (o->access == NB_OUT && how >> (8 + i % 12) & 1)
+			memset(em.ctx + o->off, (int)(how >> 20 & 3), o->size);
+	}
 	if (em.budget)
 		em.budget = (uint32_t)(how >> 30) % em.budget;
 	em_set(0, em_mix(how, 1));
@@ -588,15 +591,15 @@ struct em_value *em_element(uint32_t map, uint32_t e)
 	em.filled[map] |= (uint16_t)(1u << e);
 	v->used = (here ? em_local() : state) >> 9 & 1;
 	v->key = e % 8;
-	for (unsigned i = 0; i < 64; i += 8) {
+	for (unsigned i = 0; i < em_maps[map].value_size; i += 8) {
 		uint64_t r = here ? em_local() : em_mix(state, i);
 
 		if (r % 4 == 0)
 			r = r >> 8 & 0xff;
 		memcpy(v->bytes + i, &r, 8);
 	}
-	if (map == EM_RODATA && !e)
-		memcpy(v->bytes, em_rodata, 64);
+	if (em_maps[map].origin == NB_ORIGIN_RODATA && em_maps[map].init && !e)
+		memcpy(v->bytes, em_maps[map].init, em_maps[map].value_size);
 	return v;
 }
 
@@ -616,7 +619,7 @@ void em_prepare(uint64_t coherent, uint64_t local)
 	memset(&em, 0, offsetof(struct em_machine, maps));
 	em.steps = em.nlent = em.nobjects = em.nheld = em.pool_used = 0;
 	em.lock = 0;
-	em.over = em.ended = em.steady = false;
+	em.over = em.lacks = em.ended = em.steady = false;
 	em.fault = NULL;
 	em.shared = em_mix(coherent, 1);
 	shared_state = 0;
@@ -626,15 +629,24 @@ void em_prepare(uint64_t coherent, uint64_t local)
 	}
 	em.local = em_mix(local, 2) | 1;
 	em.salt = em_local() % 1024 * 4096;
-	v = em_local() % 3;
-	memcpy(em.ctx + 64, &v, 4); /* reg_buff */
+	for (size_t i = 0; i < em_prog.hook->nfields; i++) {
+		const struct nb_field_spec *f = &em_prog.hook->fields[i];
+
+		v = em_local() % 3;
+		if (f->label == NB_LABEL_LOCAL)
+			memcpy(em.ctx + f->off, &v, f->size);
+	}
+	for (unsigned i = 0; i < em_prog.plain; i++)
+		em.plain[i] = (uint8_t)(shared() >> 9);
 	em.budget = BUDGET;
 	em.turns = (uint32_t)(shared() % TURNS);
 	em.numbers = em_numbers;
 	em.since = em.lap = em.first = 0;
 	em.charged = false;
 	begin(0);
-	em_set(1, em_address(EM_R_CTX, 0));
+	em_set(1, em_address(em_prog.plain ? EM_R_PLAIN : EM_R_CTX, 0));
+	if (em_prog.plain)
+		em_set(2, em_prog.plain);
 }
 
 void em_prepare_alone(uint32_t n, uint64_t coherent, uint64_t local)

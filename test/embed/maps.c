@@ -2,12 +2,14 @@
 // The maps of generated programs: one or more of each kind.
 #include "test/embed/embed.h"
 
-const unsigned char em_rodata[64] = { 32, 0, 0, 0, 7, 8, 9 };
+#include <string.h>
+
+static const unsigned char rodata[64] = { 32, 0, 0, 0, 7, 8, 9 };
 
 #define LIKE_INNER \
 	.type = NB_MAP_HASH, .key_size = 4, .value_size = 32, .max_entries = 8
 
-const struct nb_map_spec em_maps[EM_MAPS] = {
+const struct nb_map_spec em_made_maps[EM_MAPS] = {
 	[EM_COUNTS] = { .name = "counts",
 			.type = NB_MAP_ARRAY,
 			.key_size = 4,
@@ -37,7 +39,7 @@ const struct nb_map_spec em_maps[EM_MAPS] = {
 			.max_entries = 1,
 			.flags = NB_F_MMAPABLE | NB_F_RDONLY_PROG,
 			.origin = NB_ORIGIN_RODATA,
-			.init = em_rodata },
+			.init = rodata },
 	[EM_BSS] = { .name = "bss",
 		     .type = NB_MAP_ARRAY,
 		     .key_size = 4,
@@ -152,6 +154,9 @@ const struct nb_map_spec em_maps[EM_MAPS] = {
 		      .lock = 0 + 1 },
 };
 
+const struct nb_map_spec *em_maps = em_made_maps;
+uint32_t em_nmaps = EM_MAPS;
+
 const char *const em_feature_words[EM_NFEATURES] = {
 #define FEATURE(name, word) word,
 #include "test/embed/features.h"
@@ -166,9 +171,64 @@ bool em_map_is_local(uint32_t map)
 bool em_map_is_a(uint32_t map, uint32_t inner)
 {
 	return map == inner ||
-	       (em_maps[inner].origin == NB_ORIGIN_INNER && map < EM_MAPS &&
+	       (em_maps[inner].origin == NB_ORIGIN_INNER && map < em_nmaps &&
 		em_maps[map].type == em_maps[inner].type &&
 		em_maps[map].key_size == em_maps[inner].key_size &&
 		em_maps[map].value_size == em_maps[inner].value_size &&
 		em_maps[map].flags == em_maps[inner].flags);
+}
+
+static bool fits(const struct nb_map_spec *s)
+{
+	return s->key_size <= EM_KEY_SIZE && s->value_size <= EM_VALUE;
+}
+
+/* Functions that nobody declared begin where calls lead. */
+static bool find_functions(struct em_prog *p)
+{
+	for (uint32_t pc = 0; pc < p->n; pc++) {
+		int64_t to = (int64_t)pc + 1 + p->insns[pc].off;
+		uint32_t f = 0;
+
+		if (p->insns[pc].op != NB_OP_CALL_LOCAL &&
+		    p->insns[pc].op != NB_OP_LDDW_FUNC)
+			continue;
+		while (f < p->nfuncs && p->funcs[f].start != to)
+			f++;
+		if (f == EM_FUNCS)
+			return false;
+		if (f == p->nfuncs)
+			p->funcs[p->nfuncs++] =
+				(struct nb_func){ .name = "?",
+						  .start = (uint32_t)to };
+	}
+	return true;
+}
+
+bool em_take(const struct nb_image *img, uint32_t prog, uint32_t plain)
+{
+	const struct nb_prog *from = &img->progs[prog];
+	struct em_prog *p = &em_prog;
+	struct nb_err err;
+
+	if (from->nslots > EM_SLOTS || from->nfuncs > EM_FUNCS ||
+	    img->nmaps > EM_MOST_MAPS || plain > EM_PLAIN)
+		return false;
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		if (!fits(&img->maps[i]))
+			return false;
+	em_forget();
+	memcpy(p->slots, from->slots, from->nslots * sizeof(p->slots[0]));
+	memcpy(p->funcs, from->funcs, from->nfuncs * sizeof(p->funcs[0]));
+	p->n = from->nslots;
+	p->nfuncs = from->nfuncs;
+	p->prog = *from;
+	p->prog.slots = p->slots;
+	p->img = *img;
+	p->hook = nb_spec_hook(from->hook);
+	p->plain = plain;
+	em_maps = img->maps;
+	em_nmaps = img->nmaps;
+	return p->hook->ctx_size <= EM_CTX &&
+	       !nb_decode(p->insns, p->slots, p->n, &err) && find_functions(p);
 }

@@ -229,18 +229,46 @@ static uint8_t *of_lent(uint32_t n, uint64_t off, uint64_t size, bool write)
 	return l->bytes + off - l->base;
 }
 
+static bool is_output(uint64_t off, uint64_t size)
+{
+	const struct nb_hook_spec *h = em_prog.hook;
+	uint64_t in = 0;
+
+	for (uint64_t at = off; at < off + size; at++)
+		for (size_t i = 0; i < h->nfields; i++)
+			in += h->fields[i].access == NB_OUT &&
+			      at - h->fields[i].off < h->fields[i].size;
+	return in == size;
+}
+
+uint32_t em_outputs(uint8_t to[EM_CTX])
+{
+	const struct nb_hook_spec *h = em_prog.hook;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < h->nfields; i++) {
+		if (h->fields[i].access != NB_OUT)
+			continue;
+		memcpy(to + n, em.ctx + h->fields[i].off, h->fields[i].size);
+		n += h->fields[i].size;
+	}
+	return n;
+}
+
 uint8_t *em_memory(uint64_t a, uint64_t size, bool write, uint8_t **init)
 {
 	uint32_t region = em_region(a), arg = region - EM_R_ARG;
 	uint64_t off = em_offset(a);
 
 	*init = NULL;
-	if (region == EM_R_CTX && off + size <= EM_CTX) {
-		if (!write || off >= 68)
+	if (region == EM_R_CTX && off + size <= em_prog.hook->ctx_size) {
+		if (!write || is_output(off, size))
 			return em.ctx + off;
 		em_fault("store into an input");
 		return NULL;
 	}
+	if (region == EM_R_PLAIN && off + size <= em_prog.plain)
+		return em.plain + off;
 	if (region >= EM_R_STACK && region < EM_R_STACK + em.nframes &&
 	    off + size <= NB_STACK_SIZE) {
 		struct em_frame *f = &em.frames[region - EM_R_STACK];
@@ -253,7 +281,7 @@ uint8_t *em_memory(uint64_t a, uint64_t size, bool write, uint8_t **init)
 	/* Of no alignment. */
 	if (arg < 5 && off && off - 1 + size <= em.arg_size[arg])
 		return em.arg[arg] + off - 1;
-	if (region >= EM_R_VALUE && region < EM_R_VALUE + EM_MAPS * EM_ELEMS)
+	if (region >= EM_R_VALUE && region < EM_R_VALUE + em_nmaps * EM_ELEMS)
 		return of_value(region, off, size, write);
 	if (region >= EM_R_LENT && region - EM_R_LENT < em.nlent)
 		return of_lent(region - EM_R_LENT, off, size, write);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Bytes as a program, as for fuzz_verify: what is accepted runs in the machine
+// that trusts nothing (test/embed), with every state held against those that
+// were walked. A promise that does not hold ends the process.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/embed/embed.h"
+#include "test/unit/verify_image.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct case_image c;
+	struct em_trial t = { .max_insns = 3000, .times = 2 };
+	uint32_t n;
+
+	if (size < 9)
+		return 0;
+	t.unlabelled = data[0] & 1;
+	t.wide_shift = data[0] & 2;
+	n = (uint32_t)((size - 1) / NB_SLOT_SIZE);
+	n = n > 512 ? 512 : n;
+	memcpy(c.slots, data + 1, n * sizeof(c.slots[0]));
+	case_init(&c, n);
+	if (em_take(&c.img, 0, 0) && !em_try(&t, 1))
+		abort();
+	return 0;
+}
