@@ -200,11 +200,9 @@ bool nb_loop_may_be_short(struct nb_env *env, const struct nb_state *st)
 	return false;
 }
 
-/* Of a walk over @m, elements that come and go included; NULL: numbers. */
+/* Of a walk over @m, elements that come and go included. */
 static uint64_t most_turns(const struct nb_map_spec *m)
 {
-	if (!m)
-		return MAX_TURNS;
 	if (m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
 		return UINT64_MAX;
 	return m->max_entries * (is_array(m) ? 1ull : 2);
@@ -212,7 +210,9 @@ static uint64_t most_turns(const struct nb_map_spec *m)
 
 void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	nb_loop_begin(env, st, most_turns(map_of(env, st, pc)));
+	const struct nb_map_spec *m = map_of(env, st, pc);
+
+	nb_loop_begin(env, st, m ? most_turns(m) : limit(env, st, pc));
 	nb_top(st)->loop = ++env->ids;
 	nb_top(st)->turns = 0;
 	nb_top(st)->counted = !env->widen && limit(env, st, pc) <= COUNTED;

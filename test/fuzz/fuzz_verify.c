@@ -34,7 +34,7 @@ static void make_maps(void)
 	}
 }
 
-static void run(const struct nb_image *img)
+static void run(const struct nb_image *img, const struct nb_verdict *v)
 {
 	uint32_t size = nb_spec_hook(NB_HOOK_TUNER)->ctx_size;
 	uint8_t *ctx = calloc(1, size);
@@ -43,6 +43,7 @@ static void run(const struct nb_image *img)
 
 	make_maps();
 	if (ctx && !nb_exec_new(&x, img, 0, maps, NULL, &err)) {
+		nb_exec_bound(x, v->lap, v->numbers);
 		for (unsigned i = 0; i < 3; i++) {
 			memset(ctx, (int)(i * 0x55), size);
 			nb_exec_run(x, ctx, size);
@@ -92,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	words(v, &c.img, &b);
 	nb_buf_fini(&b);
 	if (v->accepted)
-		run(&c.img);
+		run(&c.img, v);
 	nb_verdict_free(v);
 	return 0;
 }

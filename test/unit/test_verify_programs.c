@@ -163,6 +163,14 @@ static void verdict_on(struct case_image *c, const struct nb_verify_opts *o,
 	nb_verdict_free(v);
 }
 
+/* Where a loop is found to be endless, and what comes first of more that
+ * nothing reaches, is a matter of places. */
+static bool where_differs(int how, const char *verdict)
+{
+	return (how == SAME_DEAD && strstr(verdict, "endless_loop")) ||
+	       (how == SAME_MOVED && strstr(verdict, "unreachable"));
+}
+
 START_TEST(rewritten)
 {
 	enum { LONG = 20000 };
@@ -173,6 +181,7 @@ START_TEST(rewritten)
 	char *src = read_file(f->path), want[128], found[128];
 	struct nb_err err = { 0 };
 	uint32_t walked, n;
+	size_t same;
 
 	set_options(&o, src);
 	ck_assert_msg(!case_asm(&was, src, &err), "%s", err.text);
@@ -185,7 +194,9 @@ START_TEST(rewritten)
 			continue;
 		case_init(&c, n);
 		verdict_on(&c, &o, origin, found, sizeof(found), &walked);
-		ck_assert_msg(!strcmp(want, found),
+		same = where_differs(how, want) ? strcspn(want, "0123456789")
+						: sizeof(want);
+		ck_assert_msg(!strncmp(want, found, same),
 			      "%s, rewriting %d: %s, not "
 			      "%s",
 			      f->path, how, found, want);

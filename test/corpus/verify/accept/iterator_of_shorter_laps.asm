@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Twin of iterator_of_long_laps: with 8000 instructions it fits.
+# Twin of iterator_of_long_laps: with 1600 instructions it fits.
 # expect: accept
 mov %r6, %r1
 mov %r1, %r10
@@ -16,7 +16,7 @@ jeq %r0, 0, end
 mov %r7, 0
 again:
 add %r7, 1
-jne %r7, 4000, again
+jne %r7, 800, again
 ja next
 end:
 mov %r1, %r10

@@ -15,7 +15,7 @@ mov %r1, %r10
 add %r1, -8
 call 0x10003
 ldxw %r1, [%r6+28]
-and %r1, 0xfffff
+and %r1, 0xffff
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0
