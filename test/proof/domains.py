@@ -120,6 +120,8 @@ class Prover:
                       "iv_signs": self.signs_promise,
                       "whole_to_half": self.half_promise,
                       "half_to_whole": self.whole_promise}
+        for n in ("add", "sub", "lsh"):
+            self.steps["iv_" + n] = self.iv_promise(ALU[n.upper()])
         self.assumed, self.fresh, self.given = [], 0, z3.BoolVal(True)
         self.n = self.failed = 0
         self.limit = int(os.environ.get("PROOF_SECONDS", "60")) * 1000
@@ -208,6 +210,61 @@ class Prover:
         ok = z3.And(z3.ULE(iv["umin"].expr(), iv["umax"].expr()),
                     iv["smin"].expr() <= iv["smax"].expr())
         return True if self.assume(z3.BoolVal(True), ok, True) else ok
+
+    def iv_promise(self, op):
+        """Bounds of x op y, from bounds of x and of y (or a shift's count)."""
+        def promise(c, a, b, bits):
+            n, iv = bits.value(), self.new_iv()
+            x, y = member("x").v, member("y").v
+            if "min" in b:
+                k = count(y) if n == 64 else wide(count(half(y)))
+                of_y = z3.And(z3.UGE(k, wide(b["min"].expr())),
+                              z3.ULE(k, wide(b["max"].expr())))
+            else:
+                of_y = self.in_iv(b, y, n)
+            z = op(x, y) if n == 64 else wide(op(half(x), half(y)))
+            self.assume(z3.And(self.in_iv(a, x, n), of_y),
+                        self.in_iv(iv, z, n))
+            return iv
+        return promise
+
+    def iv_part(self, name, op):
+        """What iv_promise promises, of each bound from those of its kind."""
+        for bits in (64, 32):
+            a, b = self.new_iv(), self.new_iv()
+            x, y = member("x").v, member("y").v
+            z = op(x, y) if bits == 64 else wide(op(half(x), half(y)))
+            r = self.run("iv_" + name, a, b, Num(bits, 32, False),
+                         contracts={})
+            of_x, of_y, of_z = (self.each_bound(v, w, bits) for v, w in
+                                ((a, x), (b, y), (r, z)))
+            # The last four are least and most, unsigned and signed.
+            for sign, at_ in (("unsigned", -4), ("signed", -2)):
+                own = [k for i, k in enumerate(of_z)
+                       if i - len(of_z) in (at_, at_ + 1) or
+                       i < len(of_z) - 4]
+                self.check("%s bounds of %s of %d bits" % (sign, name, bits),
+                           z3.And(*(v[k] for v in (of_x, of_y) for k in own)),
+                           {k: of_z[k] for k in own})
+
+    def iv_shift(self, bits):
+        """By each count alone, and by one of several."""
+        x, y = member("x").v, member("y").v
+        k = count(y) if bits == 64 else wide(count(half(y)))
+        z = x << count(y) if bits == 64 else wide(half(x) << count(half(y)))
+        one = [({"min": Num(i, 32, False), "max": Num(i, 32, False)},
+                k == bv(i)) for i in range(bits)]
+        some = {"min": self.new(32), "max": self.new(32)}
+        low, high = (wide(some[f].expr()) for f in ("min", "max"))
+        one.append((some, z3.And(z3.ULT(low, high), z3.ULE(low, k),
+                                 z3.ULE(k, high), z3.ULT(high, bv(bits)))))
+        for n, fits in one:
+            a = self.new_iv()
+            r = self.run("iv_lsh", a, n, Num(bits, 32, False), contracts={})
+            which = "several" if n is some else str(n["min"].value())
+            self.check("bounds of lsh of %d bits by %s" % (bits, which),
+                       z3.And(self.in_iv(a, x, bits), fits),
+                       self.each_bound(r, z, bits))
 
     def half_promise(self, c, w, h):
         x, iv = member("x").v, self.new_iv()
@@ -602,6 +659,10 @@ def groups(p):
         [p.tnum_shift("nb_tnum_" + n, ALU[n.upper()], b)
          for n in ("lsh", "rsh", "arsh") for b in two] + [p.tnum_rest()],
         "agreement": p.agreement,
+        "bounds": lambda: [p.iv_part(n, ALU[n.upper()])
+                           for n in ("add", "sub")],
+        "shifts64": lambda: p.iv_shift(64),
+        "shifts32": lambda: p.iv_shift(32),
         "unary": p.unary,
         "sets": p.sets,
     }
