@@ -132,6 +132,16 @@ static bool may_write(uint32_t map)
 		       : em_fault("a read-only map is written");
 }
 
+/* Controllers also change elements of coherent maps. */
+static bool may_change(uint32_t map)
+{
+	const struct nb_map_spec *s = &em_maps[map];
+
+	return (em_prog.hook->id == NB_HOOK_CONTROLLER &&
+		s->origin == NB_ORIGIN_DEFINED && s->tags & NB_MAPF_COHERENT) ||
+	       may_write(map);
+}
+
 static bool update(void)
 {
 	uint32_t map = map_arg();
@@ -140,7 +150,7 @@ static bool update(void)
 	struct em_value *v;
 	int e;
 
-	if (!needs(4) || map == NONE || !may_write(map) ||
+	if (!needs(4) || map == NONE || !may_change(map) ||
 	    !em_read(arg(2), em_maps[map].key_size, (uint8_t *)&key, NULL) ||
 	    !em_read(arg(3), em_maps[map].value_size, value, NULL))
 		return false;
@@ -165,7 +175,7 @@ static bool delete (void)
 	uint64_t key = 0;
 	int e;
 
-	if (!needs(2) || map == NONE || !may_write(map) ||
+	if (!needs(2) || map == NONE || !may_change(map) ||
 	    !em_read(arg(2), em_maps[map].key_size, (uint8_t *)&key, NULL))
 		return false;
 	em.ran[EM_F_DELETE] = true;

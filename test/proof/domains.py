@@ -120,8 +120,6 @@ class Prover:
                       "iv_signs": self.signs_promise,
                       "whole_to_half": self.half_promise,
                       "half_to_whole": self.whole_promise}
-        for n in ("add", "sub", "lsh"):
-            self.steps["iv_" + n] = self.iv_promise(ALU[n.upper()])
         self.assumed, self.fresh, self.given = [], 0, z3.BoolVal(True)
         self.n = self.failed = 0
         self.limit = int(os.environ.get("PROOF_SECONDS", "60")) * 1000
@@ -211,25 +209,8 @@ class Prover:
                     iv["smin"].expr() <= iv["smax"].expr())
         return True if self.assume(z3.BoolVal(True), ok, True) else ok
 
-    def iv_promise(self, op):
-        """Bounds of x op y, from bounds of x and of y (or a shift's count)."""
-        def promise(c, a, b, bits):
-            n, iv = bits.value(), self.new_iv()
-            x, y = member("x").v, member("y").v
-            if "min" in b:
-                k = count(y) if n == 64 else wide(count(half(y)))
-                of_y = z3.And(z3.UGE(k, wide(b["min"].expr())),
-                              z3.ULE(k, wide(b["max"].expr())))
-            else:
-                of_y = self.in_iv(b, y, n)
-            z = op(x, y) if n == 64 else wide(op(half(x), half(y)))
-            self.assume(z3.And(self.in_iv(a, x, n), of_y),
-                        self.in_iv(iv, z, n))
-            return iv
-        return promise
-
     def iv_part(self, name, op):
-        """What iv_promise promises, of each bound from those of its kind."""
+        """Bounds of x op y, each from the bounds of its kind."""
         for bits in (64, 32):
             a, b = self.new_iv(), self.new_iv()
             x, y = member("x").v, member("y").v
