@@ -12,6 +12,7 @@
 #include "core/exec/exec.h"
 #include "plugin/begin.h"
 #include "plugin/chain.h"
+#include "plugin/override.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
 #include "plugin/tuner.h"
@@ -339,6 +340,7 @@ void nb_comm_free(struct nb_comm *c)
 	nb_runtime_lock(rt);
 	nb_comm_tell_mismatch(c); /* a short life may see no tick */
 	nb_chain_tell(rt);
+	nb_override_tell(rt);
 	remove_from_list(c);
 	if (c->entry && locked)
 		nb_segment_leave(rt->seg, c->entry, c->entry_slot);

@@ -69,6 +69,8 @@ nb_handler_fn nb_cmd_comm_list, nb_cmd_comm_show, nb_cmd_explain,
 	nb_cmd_decision_tail, nb_cmd_trace_tail;
 nb_handler_fn nb_cmd_trace_start, nb_cmd_trace_stop, nb_cmd_trace_status,
 	nb_cmd_trace_read;
+nb_handler_fn nb_cmd_env_list, nb_cmd_env_set, nb_cmd_env_unset,
+	nb_cmd_env_forget;
 nb_handler_fn nb_cmd_telemetry, nb_cmd_stats, nb_cmd_sample_tail;
 
 /*

@@ -203,6 +203,11 @@ void nb_run_sample(const struct nb_sample *s, bool p2p)
 	}
 }
 
+void nb_run_env(struct ncclbpf_env *c)
+{
+	nb_events_run(NB_HOOK_ENV, c, sizeof(*c));
+}
+
 static void kernel(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		   const struct nb_op_slot *task, uint64_t now)
 {

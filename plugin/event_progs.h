@@ -36,6 +36,9 @@ uint32_t nb_events_of_hooks(uint32_t hooks);
 
 /* Run them; NCCL's threads. */
 void nb_run_sample(const struct nb_sample *s, bool p2p);
+/* NCCL looks a variable up; any thread, whatever it holds. */
+struct ncclbpf_env;
+void nb_run_env(struct ncclbpf_env *c);
 /* The child is the caller's alone; @op, @task: its ProxyOp's and its
  * collective's slots, which others may be writing; may be NULL. */
 void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,

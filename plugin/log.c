@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Lines for people, through NCCL's logger alone: it knows where they go. Until
-// NCCL has given one they are dropped; what must not be lost is kept where
-// `status` and `doctor` find it.
+// NCCL has given one the first few are kept for it; what must not be lost is
+// where `status` and `doctor` find it.
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -16,6 +16,45 @@ static bool wanted(const struct nb_runtime *rt, enum nb_log_level level)
 	return (int64_t)level <= rt->params.num[NB_P_LOG];
 }
 
+/* Lines from before there was a logger. */
+enum { EARLY = 16 };
+static struct {
+	uint32_t ready; /* atomic: 1: to be written */
+	enum nb_log_level level;
+	char text[400];
+} early[EARLY];
+static uint32_t nearly; /* atomic: places taken */
+
+static void keep(enum nb_log_level level, const char *text)
+{
+	uint32_t n = __atomic_fetch_add(&nearly, 1, __ATOMIC_RELAXED);
+
+	if (n >= EARLY) {
+		__atomic_fetch_sub(&nearly, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	early[n].level = level;
+	snprintf(early[n].text, sizeof(early[n].text), "%s", text);
+	__atomic_store_n(&early[n].ready, 1, __ATOMIC_RELEASE);
+}
+
+static void put(nb_logger_fn *logger, enum nb_log_level level, const char *text)
+{
+	logger(level == NB_LOG_WARN ? NCCL_WARN : NCCL_INFO,
+	       level == NB_LOG_DEBUG ? NCCL_TUNING : NCCL_INIT | NCCL_TUNING,
+	       "ncclbpf", 0, "ncclbpf: %s", text);
+}
+
+void nb_log_kept(struct nb_runtime *rt)
+{
+	nb_logger_fn *logger = __atomic_load_n(&rt->logger, __ATOMIC_ACQUIRE);
+
+	for (int i = 0; logger && i < EARLY; i++)
+		if (__atomic_load_n(&early[i].ready, __ATOMIC_RELAXED) &&
+		    __atomic_exchange_n(&early[i].ready, 0, __ATOMIC_ACQUIRE))
+			put(logger, early[i].level, early[i].text);
+}
+
 void nb_log(struct nb_runtime *rt, enum nb_log_level level, const char *fmt,
 	    ...)
 {
@@ -23,14 +62,17 @@ void nb_log(struct nb_runtime *rt, enum nb_log_level level, const char *fmt,
 	char text[1024];
 	va_list ap;
 
-	if (!logger || level == NB_LOG_OFF || !wanted(rt, level))
+	if (level == NB_LOG_OFF || !wanted(rt, level))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	logger(level == NB_LOG_WARN ? NCCL_WARN : NCCL_INFO,
-	       level == NB_LOG_DEBUG ? NCCL_TUNING : NCCL_INIT | NCCL_TUNING,
-	       "ncclbpf", 0, "ncclbpf: %s", text);
+	if (!logger) {
+		keep(level, text);
+		return;
+	}
+	nb_log_kept(rt);
+	put(logger, level, text);
 }
 
 void nb_log_err(struct nb_runtime *rt, const char *what,

@@ -18,6 +18,7 @@
 #include "plugin/events.h"
 #include "plugin/fence.h"
 #include "plugin/loop.h"
+#include "plugin/override.h"
 #include "plugin/segment.h"
 #include "plugin/tuner.h"
 
@@ -293,6 +294,7 @@ void nb_runtime_tick(struct nb_runtime *rt)
 	for (struct nb_comm *c = rt->comms; c; c = c->next)
 		nb_comm_tell_mismatch(c);
 	nb_chain_tell(rt);
+	nb_override_tell(rt);
 	nb_runtime_unlock(rt);
 	nb_watch_turn(rt);
 	nb_loop_turn(rt);
@@ -521,6 +523,8 @@ static int make(struct nb_runtime *rt)
 	rt->nccl_filter = getenv("NCCL_ALGO") || getenv("NCCL_PROTO");
 	if (gethostname(rt->host, sizeof(rt->host) - 1))
 		snprintf(rt->host, sizeof(rt->host), "localhost");
+	if (*rt->params.str[NB_P_ENV])
+		nb_override_file(rt, rt->params.str[NB_P_ENV]);
 	nb_chain_begin(rt);
 	open_place(rt);
 	rc = nb_gen_new(&rt->empty, NULL, 0, NULL, &err);
@@ -566,21 +570,30 @@ static int make_again(struct nb_runtime *rt)
 	return 0;
 }
 
+void nb_log_to(nb_logger_fn *logger)
+{
+	nb_logger_fn *none = NULL;
+
+	if (logger)
+		__atomic_compare_exchange_n(&runtime.logger, &none, logger,
+					    false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE);
+}
+
 struct nb_runtime *nb_runtime_get(nb_logger_fn *logger)
 {
 	struct nb_runtime *rt = &runtime;
-	nb_logger_fn *none = NULL;
 	bool usable;
 
-	if (logger)
-		__atomic_compare_exchange_n(&rt->logger, &none, logger, false,
-					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	nb_log_to(logger);
 	pthread_mutex_lock(&init_lock);
 	if (made == FRESH)
 		made = make(rt) ? FAILED : MADE;
 	else if (made == MADE && rt->forked && make_again(rt))
 		made = FAILED;
 	usable = made == MADE;
+	if (logger)
+		nb_log_kept(rt);
 	pthread_mutex_unlock(&init_lock);
 	return usable ? rt : NULL;
 }

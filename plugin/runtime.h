@@ -125,12 +125,16 @@ void nb_runtime_lock(struct nb_runtime *rt);
 void nb_runtime_unlock(struct nb_runtime *rt);
 
 /*
- * Write one line through NCCL's logger, if NCCLBPF_LOG lets it; dropped while
- * there is no logger. Warnings carry NCCL's WARN level, all else INFO.
+ * Write one line through NCCL's logger, if NCCLBPF_LOG lets it; while there is
+ * no logger the first few are kept for it. Warnings carry NCCL's WARN level, all else INFO.
  * Any thread, with or without the lock; never on the decision path.
  */
 void nb_log(struct nb_runtime *rt, enum nb_log_level level, const char *fmt,
 	    ...) __attribute__((format(printf, 3, 4)));
+/* Take that logger, where none was given before. */
+void nb_log_to(nb_logger_fn *logger);
+/* Write the lines that were kept for it. */
+void nb_log_kept(struct nb_runtime *rt);
 /* The error as one warning line, "<what>: <text>; <hint>". */
 void nb_log_err(struct nb_runtime *rt, const char *what,
 		const struct nb_err *err);

@@ -344,6 +344,42 @@ ncclbpf_bytes_per_rank(const struct ncclbpf_tuner *ctx)
 	return ctx->ranks ? ctx->bytes / ctx->ranks : ctx->bytes;
 }
 
+/*
+ * SEC("env"). ncclbpf_env_is(ctx, "NCCL_ALGO"): is that the variable?
+ * ncclbpf_env_set(ctx, "Ring"): NCCL finds this value; both take a literal, of
+ * at most 63 characters. ncclbpf_env_hide(ctx): NCCL finds it not set.
+ */
+union ncclbpf_words {
+	char text[64];
+	__u64 word[8];
+};
+#define ncclbpf_env_is(ctx, literal)                                    \
+	({                                                              \
+		const union ncclbpf_words nb_w = { literal };           \
+		(ctx)->name.word[0] == nb_w.word[0] &&                  \
+			(ctx)->name.word[1] == nb_w.word[1] &&          \
+			(ctx)->name.word[2] == nb_w.word[2] &&          \
+			(ctx)->name.word[3] == nb_w.word[3] &&          \
+			(ctx)->name.word[4] == nb_w.word[4] &&          \
+			(ctx)->name.word[5] == nb_w.word[5] &&          \
+			(ctx)->name.word[6] == nb_w.word[6] &&          \
+			(ctx)->name.word[7] == nb_w.word[7];            \
+	})
+#define ncclbpf_env_set(ctx, literal)                         \
+	do {                                                  \
+		const union ncclbpf_words nb_w = { literal }; \
+		(ctx)->answer0 = nb_w.word[0];                \
+		(ctx)->answer1 = nb_w.word[1];                \
+		(ctx)->answer2 = nb_w.word[2];                \
+		(ctx)->answer3 = nb_w.word[3];                \
+		(ctx)->answer4 = nb_w.word[4];                \
+		(ctx)->answer5 = nb_w.word[5];                \
+		(ctx)->answer6 = nb_w.word[6];                \
+		(ctx)->answer7 = nb_w.word[7];                \
+		(ctx)->answer = 1;                            \
+	} while (0)
+#define ncclbpf_env_hide(ctx) ((void)((ctx)->answer = 2))
+
 #include "ncclbpf_math.h"
 
 #define KIB(n) ((uint64_t)(n) << 10)

@@ -196,6 +196,12 @@ static const struct nb_field_spec fields_controller[] = {
 #include "core/tbl/hook_controller.h"
 };
 
+static const struct nb_field_spec fields_env[] = {
+#define FIELD(name, type, access, label, unit, doc, source) \
+	FIELD_OF(ncclbpf_env, name, type, access, label, unit, doc, source)
+#include "core/tbl/hook_env.h"
+};
+
 /* Bytes that programs may see. */
 enum {
 	SIZE_tuner = offsetof(struct ncclbpf_tuner, costs),
@@ -212,6 +218,7 @@ enum {
 	SIZE_net_test = sizeof(struct ncclbpf_net_test),
 	SIZE_net_close = sizeof(struct ncclbpf_net_close),
 	SIZE_controller = sizeof(struct ncclbpf_controller),
+	SIZE_env = sizeof(struct ncclbpf_env),
 };
 
 enum { NB_COHERENT = 1 };

@@ -88,6 +88,19 @@ struct ncclbpf_controller {
 #include "core/tbl/hook_controller.h"
 };
 
+/* Texts in contexts, ended and filled up with zero bytes. */
+struct ncclbpf_text64 {
+	uint64_t word[8];
+};
+struct ncclbpf_text128 {
+	uint64_t word[16];
+};
+
+struct ncclbpf_env {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/tbl/hook_env.h"
+};
+
 enum ncclbpf_coll {
 #define NCCL_COLL(name, value, word) NCCL_COLL_##name = value,
 #include "core/tbl/nccl.h"

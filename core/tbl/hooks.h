@@ -24,5 +24,6 @@ HOOK(NET_IRECV, "net/irecv", net_irecv, 0, "after a receive was posted")
 HOOK(NET_TEST, "net/test", net_test, 0, "when a send, receive or flush is done")
 HOOK(NET_CLOSE, "net/close", net_close, 0, "before a connection or listener is closed")
 HOOK(CONTROLLER, "controller", controller, 0, "at an interval, in one process of the host: reads merged local maps, changes coherent maps")
+HOOK(ENV, "env", env, 0, "when NCCL looks a variable up, where NCCL_ENV_PLUGIN names ncclbpf: leave it, replace it, hide it")
 
 #undef HOOK

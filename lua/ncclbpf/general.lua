@@ -5,6 +5,7 @@ local errors = require "ncclbpf.errors"
 local format = require "ncclbpf.format"
 local merge = require "ncclbpf.merge"
 local read = require "ncclbpf.read"
+local session = require "ncclbpf.session"
 local target = require "ncclbpf.target"
 local help = require "ncclbpf.help"
 local units = require "ncclbpf.units"
@@ -270,6 +271,25 @@ function M.cmd_status(ctx)
 	end
 	return { schema = "status/1", data = data, rows = rows, columns = columns, id = "pid", failure = failure,
 		text = status_text(ctx.app.group, per, ctx.flags.verbose) }
+end
+
+-- env list, set, unset, forget: all of them answer with the list.
+function M.cmd_env(ctx)
+	local words = { "env", ctx.row.words:match "^env (.*)$" }
+	for _, a in ipairs(ctx.args) do words[#words + 1] = a end
+	return read.command(ctx, {
+		schema = "env/1", line = session.line(words), name = "name", id = "name",
+		rows = function(d)
+			local rows = {}
+			for i, v in ipairs(read.list(d, "variables")) do
+				rows[i] = { name = v.name, value = read.text(v.value) or "(not set)", by = v.by,
+					old = v.met ~= true and "-" or read.text(v.old) or "(not set)" }
+			end
+			return rows
+		end,
+		columns = { { "name" }, { "value" }, { "by" }, { "old", title = "IN PLACE OF" } },
+		empty = "NCCL finds the environment as it is",
+	})
 end
 
 local worst = { ok = 0, warn = 1, bad = 2 }

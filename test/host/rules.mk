@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The stand-in for NCCL, and the check of every tuner interface against it.
 
-HOST := $(addprefix $(B)/test/host/,standin abi_check naive)
+HOST := $(addprefix $(B)/test/host/,standin abi_check naive env_host)
 tests: $(HOST)
 
 $(B)/test/host/standin: $(call o,test/host/standin.c test/host/nccl.c test/host/prof.c test/host/replay.c core/spec/spec.c)
@@ -9,6 +9,9 @@ $(B)/test/host/standin: $(call o,test/host/standin.c test/host/nccl.c test/host/
 
 $(B)/test/host/abi_check: $(call o,test/host/abi_check.c test/host/nccl.c core/spec/spec.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
+
+$(B)/test/host/env_host: $(B)/test/host/env_host.o
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl
 
 $(B)/test/host/naive: $(call o,test/host/naive.c plugin/begin.c plugin/segment.c core/job/agree.c core/job/packed.c core/base/err.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread

@@ -21,7 +21,7 @@ awk -f docs/tables.awk docs/policies.md >"$dir/now"
 diff docs/policies.md "$dir/now" >"$dir/log"
 say $? "docs/policies.md is what make docs writes"
 
-for t in hooks hook_tuner hook_coll_done hook_p2p_done hook_proxy_step hook_kernel_ch hook_group hook_net_listen hook_net_connect hook_net_accept hook_net_isend hook_net_irecv hook_net_test hook_net_close hook_controller maps helpers findings; do
+for t in hooks hook_tuner hook_coll_done hook_p2p_done hook_proxy_step hook_kernel_ch hook_group hook_net_listen hook_net_connect hook_net_accept hook_net_isend hook_net_irecv hook_net_test hook_net_close hook_controller hook_env maps helpers findings; do
 	rows=$(grep -cE '^[A-Z]+\([A-Za-z0-9]' "core/tbl/$t.h")
 	lines=$(awk -v t="<!-- table $t -->" '$0 == t { on = 1; next } /<!-- end -->/ { on = 0 } on' docs/policies.md | wc -l)
 	echo "$rows rows, $lines lines with the heading" >"$dir/log"

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Env v1 (NCCL 2.28.7) and v2 (2.30.7). NCCL loads it before anything else and
+// asks it from within its own locks, its logger's too. So nothing is logged
+// from here, not even while the runtime is made: v2's logger is taken once
+// that is done, and lines that were written by then wait for it.
+#include "plugin/abi/env_abi.h"
+
+#include "plugin/override.h"
+#include "plugin/runtime.h"
+
+static int init_v1(uint8_t major, uint8_t minor, uint8_t patch,
+		   const char *suffix)
+{
+	(void)major, (void)minor, (void)patch, (void)suffix;
+	if (nb_runtime_get(NULL))
+		nb_override_on();
+	return NB_NCCL_SUCCESS; /* an error would be ncclGetUniqueId's */
+}
+
+static int init_v2(uint8_t major, uint8_t minor, uint8_t patch,
+		   const char *suffix, nb_nccl_logger *logger)
+{
+	int rc = init_v1(major, minor, patch, suffix);
+
+	nb_log_to(logger);
+	return rc;
+}
+
+/* From atexit: what NCCL was given stays readable. */
+static int finalize(void)
+{
+	return NB_NCCL_SUCCESS;
+}
+
+static const char *get_env(const char *name)
+{
+	return nb_override_get(name);
+}
+
+NB_EXPORT const struct nb_env_plugin ncclEnvPlugin_v1 = {
+	"ncclbpf", { .v1 = init_v1 }, finalize, get_env
+};
+NB_EXPORT const struct nb_env_plugin ncclEnvPlugin_v2 = {
+	"ncclbpf", { .v2 = init_v2 }, finalize, get_env
+};
