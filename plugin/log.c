@@ -34,7 +34,7 @@ static void keep(enum nb_log_level level, const char *text)
 		return;
 	}
 	early[n].level = level;
-	snprintf(early[n].text, sizeof(early[n].text), "%s", text);
+	snprintf(early[n].text, sizeof(early[n].text), "%.399s", text);
 	__atomic_store_n(&early[n].ready, 1, __ATOMIC_RELEASE);
 }
 
