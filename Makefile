@@ -335,7 +335,7 @@ install: setup
 	install -d $(D)$(PREFIX)/share/ncclbpf/meta
 	install -m 644 $(RELEASE)/lua/meta/* $(D)$(PREFIX)/share/ncclbpf/meta/
 	install -m 644 policies/ncclbpf_policy.h policies/ncclbpf_math.h $(INC)/
-	install -m 644 $(addprefix core/tbl/,ctx.h helpers.h hook_tuner.h hook_coll_done.h hook_p2p_done.h hook_proxy_step.h hook_kernel_ch.h hook_group.h hook_net_listen.h hook_net_connect.h hook_net_accept.h hook_net_isend.h hook_net_irecv.h hook_net_test.h hook_net_close.h hook_controller.h maps.h nccl.h) $(INC)/core/tbl/
+	install -m 644 $(addprefix core/tbl/,ctx.h helpers.h hook_tuner.h hook_coll_done.h hook_p2p_done.h hook_proxy_step.h hook_kernel_ch.h hook_group.h hook_net_listen.h hook_net_connect.h hook_net_accept.h hook_net_isend.h hook_net_irecv.h hook_net_test.h hook_net_close.h hook_controller.h hook_env.h maps.h nccl.h) $(INC)/core/tbl/
 	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy $(D)$(PREFIX)/share/ncclbpf/policies/
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LUADIR@|$(LUADIR)|g' \
 		-e 's|@VERSION@|$(VERSION)|g' plugin/ncclbpf.pc.in >$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc

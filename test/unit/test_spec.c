@@ -448,7 +448,9 @@ START_TEST(each_byte_of_a_context_belongs_to_at_most_one_field)
 			const struct nb_field_spec *f = &h->fields[i];
 
 			ck_assert_uint_le(f->off + f->size, h->ctx_size);
-			ck_assert_uint_eq(f->off % f->size, 0);
+			/* texts are words */
+			ck_assert_uint_eq(f->off % (f->size < 8 ? f->size : 8),
+					  0);
 			ck_assert_ptr_eq(nb_spec_field(h, f->off), f);
 			ck_assert_ptr_eq(nb_spec_field(h, f->off + f->size - 1),
 					 f);
