@@ -395,10 +395,14 @@ void nb_chained_init(void *context, const struct nb_pcomm_init *init,
 				   "its init returned %d", rc);
 		return;
 	}
-	its.version = version;
-	its.abi = init->abi;
-	its.rt = rt;
-	__atomic_store_n(&its.table, t, __ATOMIC_RELEASE);
+	nb_runtime_lock(rt);
+	if (!its.table) { /* of another communicator it is the same */
+		its.version = version;
+		its.abi = init->abi;
+		its.rt = rt;
+		__atomic_store_n(&its.table, t, __ATOMIC_RELEASE);
+	}
+	nb_runtime_unlock(rt);
 	if (!nb_chained_comm((uint64_t)(uintptr_t)context, its_context))
 		nb_chain_leave_out(rt, NB_CHAIN_PROFILER,
 				   "there is no memory for its events");
