@@ -138,7 +138,8 @@ static void check_chains(struct nb_json *j, const struct nb_runtime *rt)
 			check(j, name, BAD, c->why.hint[0] ? c->why.hint : NULL,
 			      "the %s %.200s is left out: %.250s", word,
 			      c->file.path, c->why.text);
-		else if (__atomic_load_n(&c->errors, __ATOMIC_RELAXED) || c->refused)
+		else if (__atomic_load_n(&c->errors, __ATOMIC_RELAXED) ||
+			 c->refused)
 			check(j, name, WARN, NULL,
 			      "the %s %.200s returned %llu errors and %llu "
 			      "answers that were not taken",

@@ -156,7 +156,7 @@ static void fill_old(char *to, int v, const struct nb_pcomm *pc, uint32_t event,
 	put_u64(to, offset_COLL_traffic[v], bytes);
 	if (v > 1)
 		return;
-	algo = to[offset_COLL_algo[v]];
+	algo = (unsigned char)to[offset_COLL_algo[v]];
 	put_i32(to, offset_COLL_collnet[v],
 		algo == NCCL_ALGO_COLLNET_DIRECT ||
 			algo == NCCL_ALGO_COLLNET_CHAIN);
