@@ -490,20 +490,29 @@ static int do_guard(lua_State *L)
 
 void nb_lua_open_sys(lua_State *L)
 {
-	static const luaL_Reg fns[] = {
-		{ "read", do_read },	   { "write", do_write },
-		{ "append", do_append },   { "list", do_list },
-		{ "stat", do_stat },	   { "readlink", do_readlink },
-		{ "unlink", do_unlink },   { "mkdirs", do_mkdirs },
-		{ "alive", do_alive },	   { "ids", do_ids },
-		{ "mono", do_mono },	   { "time", do_time },
-		{ "sleep", do_sleep },	   { "isatty", do_isatty },
-		{ "winsize", do_winsize }, { "width", do_width },
-		{ "sha256", do_sha256 },   { "hold", do_hold },
-		{ "guard", do_guard },	   { "held", do_held },
-		{ "settled", do_settled }, { "stopped", do_stopped },
-		{ NULL, NULL }
-	};
+	static const luaL_Reg fns[] = { { "read", do_read },
+					{ "write", do_write },
+					{ "append", do_append },
+					{ "list", do_list },
+					{ "stat", do_stat },
+					{ "readlink", do_readlink },
+					{ "unlink", do_unlink },
+					{ "mkdirs", do_mkdirs },
+					{ "alive", do_alive },
+					{ "ids", do_ids },
+					{ "mono", do_mono },
+					{ "time", do_time },
+					{ "sleep", do_sleep },
+					{ "isatty", do_isatty },
+					{ "winsize", do_winsize },
+					{ "width", do_width },
+					{ "sha256", do_sha256 },
+					{ "hold", do_hold },
+					{ "guard", do_guard },
+					{ "held", do_held },
+					{ "settled", do_settled },
+					{ "stopped", do_stopped },
+					{ NULL, NULL } };
 
 	luaL_setfuncs(L, fns, 0);
 }

@@ -130,7 +130,8 @@ NB_INLINE int nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
 				    nproto, reg_buff, channels);
 	same = nb_fence_enter(&c->fence, &k);
 	seen = nb_seen_slot(c->seen, bytes, coll);
-	if (!__builtin_expect(same, 1) || c->mismatch || c->timed || c->chained ||
+	if (!__builtin_expect(same, 1) || c->mismatch || c->timed ||
+	    c->chained ||
 	    !__builtin_expect(nb_seen_is(seen, table, coll, bytes), 1))
 		return nb_tuner_rare(c, coll, bytes, pipe_ops, table, nalgo,
 				     nproto, reg_buff, channels);

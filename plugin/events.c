@@ -90,9 +90,8 @@ static bool living(const struct nb_pcomm *pc)
 /* What NCCL is asked for: what we need, and what the other one asks. */
 static uint32_t asked(uint32_t abi)
 {
-	uint32_t other = GET(nb_prof.chained)
-				 ? (uint32_t)GET(nb_prof.chained_mask)
-				 : 0;
+	uint32_t other =
+		GET(nb_prof.chained) ? (uint32_t)GET(nb_prof.chained_mask) : 0;
 
 	return (GET(nb_prof.need) | other) & nb_events_known(abi);
 }
@@ -157,7 +156,8 @@ static void make_nonce(void)
 
 	n = (n ^ n >> 31) >> (NB_HANDLE_KIND + 4);
 	nb_prof.pid = getpid();
-	/* neither it nor it ^ 1 is 0, as pointers have it: see chain_events.c */
+	/* neither it nor it ^ 1 is 0, as pointers have it: see chain_events.c
+	 */
 	SET(nb_prof.nonce, (n > 1 ? n : 2) << (NB_HANDLE_KIND + 4));
 }
 

@@ -116,7 +116,7 @@ struct nb_pcomm {
 	uint64_t pad1[6];
 	uint32_t index, abi;
 	uint64_t comm_id;	    /* atomic: v1 to v3 learn it later */
-	const uint64_t *decided; /* atomic: the tuner's decisions; or NULL */
+	const uint64_t *decided;    /* atomic: the tuner's decisions; or NULL */
 	int32_t rank, ranks, nodes; /* atomic */
 	char name[64];
 	int *mask;

@@ -126,8 +126,9 @@ void nb_runtime_unlock(struct nb_runtime *rt);
 
 /*
  * Write one line through NCCL's logger, if NCCLBPF_LOG lets it; while there is
- * no logger the first few are kept for it. Warnings carry NCCL's WARN level, all else INFO.
- * Any thread, with or without the lock; never on the decision path.
+ * no logger the first few are kept for it. Warnings carry NCCL's WARN level,
+ * all else INFO. Any thread, with or without the lock; never on the decision
+ * path.
  */
 void nb_log(struct nb_runtime *rt, enum nb_log_level level, const char *fmt,
 	    ...) __attribute__((format(printf, 3, 4)));

@@ -353,17 +353,17 @@ union ncclbpf_words {
 	char text[64];
 	__u64 word[8];
 };
-#define ncclbpf_env_is(ctx, literal)                                    \
-	({                                                              \
-		const union ncclbpf_words nb_w = { literal };           \
-		(ctx)->name.word[0] == nb_w.word[0] &&                  \
-			(ctx)->name.word[1] == nb_w.word[1] &&          \
-			(ctx)->name.word[2] == nb_w.word[2] &&          \
-			(ctx)->name.word[3] == nb_w.word[3] &&          \
-			(ctx)->name.word[4] == nb_w.word[4] &&          \
-			(ctx)->name.word[5] == nb_w.word[5] &&          \
-			(ctx)->name.word[6] == nb_w.word[6] &&          \
-			(ctx)->name.word[7] == nb_w.word[7];            \
+#define ncclbpf_env_is(ctx, literal)                           \
+	({                                                     \
+		const union ncclbpf_words nb_w = { literal };  \
+		(ctx)->name.word[0] == nb_w.word[0] &&         \
+			(ctx)->name.word[1] == nb_w.word[1] && \
+			(ctx)->name.word[2] == nb_w.word[2] && \
+			(ctx)->name.word[3] == nb_w.word[3] && \
+			(ctx)->name.word[4] == nb_w.word[4] && \
+			(ctx)->name.word[5] == nb_w.word[5] && \
+			(ctx)->name.word[6] == nb_w.word[6] && \
+			(ctx)->name.word[7] == nb_w.word[7];   \
 	})
 #define ncclbpf_env_set(ctx, literal)                         \
 	do {                                                  \

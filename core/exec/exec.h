@@ -105,9 +105,9 @@ struct nb_run {
 	struct nb_trace *trace;
 	uint32_t turns;	  /* left; struct nb_exec says of how many */
 	uint32_t numbers; /* of iterators that end for sure; set with @turns */
-	uint32_t cpu;	/* UINT32_MAX: not asked for yet */
-	uint32_t tails; /* tail calls made */
-	uint32_t depth; /* frames below the current one, where links matter */
+	uint32_t cpu;	  /* UINT32_MAX: not asked for yet */
+	uint32_t tails;	  /* tail calls made */
+	uint32_t depth;	  /* frames below the current one, where links matter */
 };
 
 typedef uint64_t nb_helper_fn(struct nb_run *run, uint64_t r1, uint64_t r2,

@@ -126,7 +126,7 @@ static int check_sizes(const struct nb_map_spec *m, struct nb_err *err)
 static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
 {
 	bool percpu = nb_spec_map_type(m->type)->traits & NB_TRAIT_PERCPU;
-	uint32_t most = percpu			       ? PERCPU_MAX_VALUE
+	uint32_t most = percpu				? PERCPU_MAX_VALUE
 			: m->origin == NB_ORIGIN_RODATA ? NB_IMAGE_MAX_DATA
 							: NB_IMAGE_MAX_VALUE;
 	uint64_t total =

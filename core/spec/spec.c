@@ -148,32 +148,37 @@ static const struct nb_field_spec fields_group[] = {
 };
 
 static const struct nb_field_spec fields_net_listen[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_net_listen, name, type, access, label, unit, doc, source)
+#define FIELD(name, type, access, label, unit, doc, source)                \
+	FIELD_OF(ncclbpf_net_listen, name, type, access, label, unit, doc, \
+		 source)
 #include "core/tbl/hook_net_listen.h"
 };
 
 static const struct nb_field_spec fields_net_connect[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_net_connect, name, type, access, label, unit, doc, source)
+#define FIELD(name, type, access, label, unit, doc, source)                 \
+	FIELD_OF(ncclbpf_net_connect, name, type, access, label, unit, doc, \
+		 source)
 #include "core/tbl/hook_net_connect.h"
 };
 
 static const struct nb_field_spec fields_net_accept[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_net_accept, name, type, access, label, unit, doc, source)
+#define FIELD(name, type, access, label, unit, doc, source)                \
+	FIELD_OF(ncclbpf_net_accept, name, type, access, label, unit, doc, \
+		 source)
 #include "core/tbl/hook_net_accept.h"
 };
 
 static const struct nb_field_spec fields_net_isend[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_net_isend, name, type, access, label, unit, doc, source)
+#define FIELD(name, type, access, label, unit, doc, source)               \
+	FIELD_OF(ncclbpf_net_isend, name, type, access, label, unit, doc, \
+		 source)
 #include "core/tbl/hook_net_isend.h"
 };
 
 static const struct nb_field_spec fields_net_irecv[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_net_irecv, name, type, access, label, unit, doc, source)
+#define FIELD(name, type, access, label, unit, doc, source)               \
+	FIELD_OF(ncclbpf_net_irecv, name, type, access, label, unit, doc, \
+		 source)
 #include "core/tbl/hook_net_irecv.h"
 };
 
@@ -184,8 +189,9 @@ static const struct nb_field_spec fields_net_test[] = {
 };
 
 static const struct nb_field_spec fields_net_close[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_net_close, name, type, access, label, unit, doc, source)
+#define FIELD(name, type, access, label, unit, doc, source)               \
+	FIELD_OF(ncclbpf_net_close, name, type, access, label, unit, doc, \
+		 source)
 #include "core/tbl/hook_net_close.h"
 };
 

@@ -103,7 +103,7 @@ struct nb_verdict {
 	bool accepted;
 	struct nb_finding finding; /* when not */
 	struct nb_verify_stats stats;
-	const uint8_t *aux;    /* NB_AUX_* for each slot */
+	const uint8_t *aux; /* NB_AUX_* for each slot */
 	/* of an accepted program, what bounds its runs (NB_RUN_BUDGET):
 	 * instructions of the longest lap, not 0, and of the first one; numbers
 	 * of short iterators, the first of a run, that have to come */

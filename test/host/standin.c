@@ -203,19 +203,22 @@ static void read_contention(void)
 	FILE *f = opt.contend ? fopen(opt.contend, "re") : NULL;
 	double x;
 
-	contention = f && fscanf(f, "%lf", &x) == 1 && x > 0 ? x : 1;
+	if (!f || fscanf(f, "%lf", &x) != 1 || !(x > 0))
+		x = 1;
+	__atomic_store(&contention, &x, __ATOMIC_RELAXED);
 	if (f)
 		fclose(f);
 }
 
 static double time_us(const struct host_choice *c, int coll, size_t bytes)
 {
-	double us = -1;
+	double us = -1, x;
 
+	__atomic_load(&contention, &x, __ATOMIC_RELAXED);
 	if (opt.table)
 		us = replay_us(opt.table, nb_nccl_coll(coll), c->algo, c->proto,
 			       c->channels, bytes, opt.ranks);
-	return (us >= 0 ? us : (double)c->us) * contention;
+	return (us >= 0 ? us : (double)c->us) * x;
 }
 
 static void report(FILE *f, long loop, int coll, size_t bytes,

@@ -22,8 +22,7 @@ int iterator_beside_long_turns(struct ncclbpf_tuner *ctx)
 	uint32_t n = ctx->ranks, sum = 0;
 	int i;
 
-	ncclbpf_for(i, 0, ctx->ranks & 4095)
-		sum++;
+	ncclbpf_for(i, 0, ctx->ranks & 4095) sum++;
 	bpf_loop(10, turn, &n, 0);
 	ctx->channels = (n + sum) & 7;
 	return 0;
