@@ -319,6 +319,9 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
 	if (!net.ops || !handle || !send_comm)
 		return NB_NET_ARGUMENT;
 	*send_comm = NULL;
+	if (traffic_class ==
+	    NB_NET_CLASS_NONE) /* v11 and later: as init said */
+		traffic_class = x->traffic_class;
 	c = begin_connect(x, dev, handle, &traffic_class);
 	if (!c)
 		return NB_NET_SYSTEM;

@@ -41,13 +41,15 @@ static struct nb_gen *search(struct nb_comm *c, const uint8_t *digest)
 }
 
 /* Number 0 may be what a rank has anyway: the entry says why. What this rank
- * saw when it began counts for nothing, what was written down binds all. */
+ * saw when it began counts for nothing, what was written down binds all. One
+ * that has no entry keeps its mark: its peers leave it to NCCL (lose). */
 static void note_mismatch(struct nb_comm *c, uint32_t number)
 {
+	if (!c->seg)
+		return;
 	__atomic_store_n(
 		&c->mismatch,
-		c->seg && !number &&
-			__atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE),
+		!number && __atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE),
 		__ATOMIC_RELAXED);
 }
 

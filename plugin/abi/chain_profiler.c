@@ -403,9 +403,12 @@ void nb_chained_init(void *context, const struct nb_pcomm_init *init,
 		__atomic_store_n(&its.table, t, __ATOMIC_RELEASE);
 	}
 	nb_runtime_unlock(rt);
-	if (!nb_chained_comm((uint64_t)(uintptr_t)context, its_context))
+	if (!nb_chained_comm((uint64_t)(uintptr_t)context, its_context)) {
+		if (its_context)
+			count(t->finalize(its_context));
 		nb_chain_leave_out(rt, NB_CHAIN_PROFILER,
 				   "there is no memory for its events");
+	}
 	nb_events_ask();
 }
 

@@ -101,12 +101,19 @@ static int init_new(struct nb_chained *p, uint32_t version,
 {
 	/* v6 adds one function at the end */
 	const struct nb_tuner_v6 *t = p->table;
+	struct nb_tuner_constants was;
+	int rc;
 
 	p->ask = ask_v4;
 	if (version >= 6 && t->get_chunk_size)
 		p->chunk = chunk_v6;
-	return t->init(&p->context, in->comm_id, in->ranks, in->nodes,
-		       in->logger, in->nvl, in->constants);
+	if (in->constants)
+		was = *in->constants;
+	rc = t->init(&p->context, in->comm_id, in->ranks, in->nodes, in->logger,
+		     in->nvl, in->constants);
+	if (rc && in->constants)
+		*in->constants = was; /* NCCL's own, which it may have edited */
+	return rc;
 }
 
 /* All versions have these three where v2 has them. */
@@ -117,8 +124,8 @@ static bool complete(const void *table)
 	return t->init && t->get_coll_info && t->destroy;
 }
 
-void nb_chained_begin(struct nb_runtime *rt, struct nb_chained *p,
-		      const struct nb_tuner_init *in)
+int nb_chained_begin(struct nb_runtime *rt, struct nb_chained *p,
+		     const struct nb_tuner_init *in)
 {
 	uint32_t version;
 	int rc;
@@ -126,19 +133,27 @@ void nb_chained_begin(struct nb_runtime *rt, struct nb_chained *p,
 	*p = (struct nb_chained){ .table = nb_chain_use(rt, NB_CHAIN_TUNER,
 							in->abi, &version) };
 	if (!p->table)
-		return;
+		return 0;
 	if (!complete(p->table)) {
 		*p = (struct nb_chained){ .ask = NULL };
 		nb_chain_leave_out(rt, NB_CHAIN_TUNER,
 				   "its table of interface v%u lacks functions",
 				   version);
-		return;
+		return 0;
 	}
 	p->end = end_v2; /* the same in all versions */
 	rc = version < 5 ? init_old(p, version, in) : init_new(p, version, in);
 	if (!rc)
-		return;
+		return 0;
 	*p = (struct nb_chained){ .ask = NULL };
+	if (in->nodes > 1) {
+		nb_log(rt, NB_LOG_WARN,
+		       "communicator of %zu hosts: the chained tuner's init "
+		       "returned %d, and so does ours, as without ncclbpf",
+		       in->nodes, rc);
+		return rc;
+	}
 	nb_chain_count_error(rt, NB_CHAIN_TUNER);
 	nb_chain_leave_out(rt, NB_CHAIN_TUNER, "its init returned %d", rc);
+	return 0;
 }

@@ -11,9 +11,12 @@ struct nb_runtime;
  * nb_chained_begin - init the displaced tuner for one communicator
  *
  * @p->ask is NULL where there is none, or where it cannot be had; that is
- * counted and said. Without locks of ours: it may take its time.
+ * counted and said. Without locks of ours: it may take its time. Returns what
+ * our init is to return: the error of its init where the communicator has
+ * several hosts, as ranks of others cannot learn that one went without it.
+ * Else 0.
  */
-void nb_chained_begin(struct nb_runtime *rt, struct nb_chained *p,
-		      const struct nb_tuner_init *in);
+int nb_chained_begin(struct nb_runtime *rt, struct nb_chained *p,
+		     const struct nb_tuner_init *in);
 
 #endif

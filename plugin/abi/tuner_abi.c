@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The part of the tuner's entry points that does not depend on the version:
-// a context comes and goes. Nothing here fails towards NCCL: without memory,
-// or with NCCLBPF_DISABLE=1, the context is NULL and NCCL decides alone.
+// a context comes and goes. Nothing of ours fails towards NCCL: without memory,
+// or with NCCLBPF_DISABLE=1, the context is NULL and NCCL decides alone. A
+// chained tuner's init may, for a communicator of several hosts.
 #include "plugin/abi/tuner_abi.h"
 
 #include "plugin/abi/chain_tuner.h"
@@ -29,6 +30,7 @@ int nb_tuner_init(void **context, const struct nb_tuner_init *init)
 		.abi = init->abi,
 	};
 	struct nb_runtime *rt;
+	int rc;
 
 	if (!context)
 		return NB_NCCL_SUCCESS;
@@ -40,7 +42,9 @@ int nb_tuner_init(void **context, const struct nb_tuner_init *init)
 	}
 	rt = nb_runtime_get(init->logger);
 	if (rt) {
-		nb_chained_begin(rt, &c.peer, init);
+		rc = nb_chained_begin(rt, &c.peer, init);
+		if (rc)
+			return rc;
 		*context = nb_comm_new(rt, &c);
 		if (!*context && c.peer.ask)
 			c.peer.end(&c.peer);

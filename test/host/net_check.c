@@ -330,7 +330,7 @@ static int forwarded(const struct host *h)
 	/* v10 is told at connect: what a policy wants, else what NCCL has */
 	if (h->inner == 10)
 		NEED(c->traffic_class == (wanted	 ? atoi(wanted)
-					  : h->abi == 10 ? 104
+					  : h->abi >= 10 ? 104
 							 : -1));
 	if (h->inner >= 11)
 		NEED(c->traffic_class == (h->abi >= 11 ? 104 : -1));

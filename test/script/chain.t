@@ -114,6 +114,11 @@ bad() { # what it does, times said, text
 	is $? "$1: each process says so once"
 }
 bad fail_init 4 "is left out: its init returned 3"
+said 0 "constant .* edited"
+is $? "fail_init: NCCL's constants are as they were before it"
+report --nodes 2
+[ $? -ne 0 ] && said 4 "init returned 3, and so does ours"
+is $? "fail_init, several hosts: NCCL gets the error, as without ncclbpf"
 bad fail 4 "tuner_v5.so returned an error: NCCL.s own choice stood"
 bad mute 4 "tuner_v5.so returned an answer that NCCL could not use"
 bad nan 4 "tuner_v5.so returned an answer that NCCL could not use"
@@ -191,7 +196,9 @@ bad_profiler() { # what it does, times, text
 	[ $? -eq 0 ] && said "$2" "$3"
 	is $? "a profiler that does \"$1\": the job goes on, and says so once"
 }
+NCCLBPF_CHAIN_TUNER= # of several hosts its init would not be left out
 bad_profiler fail_init 2 "the profiler .*profiler_v6.so is left out: its init returned 3"
+NCCLBPF_CHAIN_TUNER=$peer
 bad_profiler fail 2 "the profiler .*profiler_v6.so returned an error, which NCCL would ignore"
 bad_profiler null 2 "profiler v6: [1-9][0-9]* events, 0 stops, 0 states"
 bad_profiler switch 2 "profiler v6: 4[0-9] events"

@@ -1572,6 +1572,46 @@ START_TEST(rank_without_a_place_makes_its_peers_use_no_policy)
 }
 END_TEST
 
+static int asked_first;
+
+static int count_asked(const struct nb_chained *p, const struct nb_ask *ask)
+{
+	(void)p, (void)ask;
+	asked_first++;
+	return 0;
+}
+
+/* Likewise a tuner that is asked first: by neither of them. */
+START_TEST(rank_without_a_place_does_not_ask_the_chained_tuner)
+{
+	struct nb_seg_comm *entry;
+	struct nb_comm *a, *b;
+
+	a = rank_of(5, 2);
+	entry = a->seg;
+	ck_assert_ptr_nonnull(entry);
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		__atomic_store_n(&rt()->seg->mem->comm[i].in_use, 1,
+				 __ATOMIC_RELEASE);
+	entry->nranks = 1;
+	b = rank_of(5, 2);
+	ck_assert_ptr_null(b->seg);
+	entry->nranks = 2;
+	a->peer.ask = b->peer.ask = count_asked;
+	a->chained = b->chained = true;
+	for (int i = 0; i < 3; i++) {
+		ask(b, 4, 1024);
+		ask(a, 4, 1024);
+	}
+	/* the first decision is where a rank sees the mark */
+	ck_assert_int_eq(asked_first, 0);
+	a->peer.ask = b->peer.ask = NULL;
+	a->chained = b->chained = false;
+	nb_comm_free(b);
+	nb_comm_free(a);
+}
+END_TEST
+
 /* One that is not there at all is missed by the others. */
 START_TEST(rank_without_memory_makes_its_peers_use_no_policy)
 {
@@ -1722,5 +1762,6 @@ UNIT_MAIN(
 	tcase_add_test(tc, processes_that_begin_differently_use_no_policy);
 	tcase_add_test(tc, mismatch_is_logged_in_every_process);
 	tcase_add_test(tc, rank_without_a_place_makes_its_peers_use_no_policy);
+	tcase_add_test(tc, rank_without_a_place_does_not_ask_the_chained_tuner);
 	tcase_add_test(tc, process_without_a_socket_says_so);
 	tcase_add_test(tc, process_that_has_not_staged_stops_a_change);)
