@@ -96,7 +96,7 @@ fi
 (
 	export LD_PRELOAD="$B/test/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCL_DEBUG=INFO \
 		NCCLBPF_JOB=nccl NCCLBPF_POLICY="$B/examples/ring-allreduce/net_steps.bpf.o"
-	exec timeout -k 5 150 "$J" --ranks 4 --procs --per-node 2 --coll allreduce --min 4K --max 4M --factor 32 --seconds 120
+	exec timeout -k 60 150 "$J" --ranks 4 --procs --per-node 2 --coll allreduce --min 4K --max 4M --factor 32 --seconds 120
 ) >"$T/nccl" 2>&1 &
 job=$!
 jobs="$jobs $job"
