@@ -10,6 +10,7 @@
 
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
+#include "plugin/wall.h"
 
 static void name(struct nb_history_entry *e)
 {
@@ -37,7 +38,7 @@ void nb_history_note(struct nb_runtime *rt, uint32_t number, struct nb_gen *g)
 	name(e);
 	if (!rt->seg ||
 	    !nb_segment_signed(rt->seg, number, &e->at_s, &e->uid, &e->pid))
-		e->at_s = (uint64_t)time(NULL);
+		e->at_s = nb_wall_us() / 1000000;
 }
 
 bool nb_history_keeps(const struct nb_runtime *rt, const struct nb_gen *g)

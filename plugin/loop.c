@@ -17,6 +17,7 @@
 #include "plugin/change.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
+#include "plugin/wall.h"
 
 #define MS UINT64_C(1000000)
 
@@ -39,14 +40,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t real_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
 /* ---- the word: bits 0-15 entry + 1, 16-47 pid, 63 paused ---- */
@@ -210,7 +203,7 @@ static void take_office(struct nb_runtime *rt)
 	memset(&l->state, 0, sizeof(l->state));
 	l->state.interval_ns =
 		(uint64_t)rt->params.num[NB_P_CONTROLLER_MS] * MS;
-	l->state.elected_us = real_us();
+	l->state.elected_us = nb_wall_us();
 	nb_log(rt, NB_LOG_INFO,
 	       "controllers of the job run in this process from now on");
 	post_state(rt);

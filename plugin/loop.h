@@ -32,7 +32,7 @@ struct nb_loop_state {
 	uint64_t lost;	     /* elements that found no room when merged */
 	uint64_t run_ns;     /* the last run took */
 	uint64_t missing;    /* processes it went without */
-	uint64_t elected_us; /* CLOCK_REALTIME */
+	uint64_t elected_us; /* nb_wall_us */
 	char error[192];     /* of the last failure; "" */
 };
 

@@ -25,6 +25,7 @@
 
 #include "plugin/begin.h"
 #include "plugin/fence.h"
+#include "plugin/wall.h"
 
 static_assert(sizeof(struct nb_seg_slot) == 64, "one cache line a rank");
 static_assert(sizeof(struct nb_seg_record) == 64, "one cache line");
@@ -801,7 +802,7 @@ void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
 
 	__atomic_store_n(&g->uid, uid, __ATOMIC_RELAXED);
 	__atomic_store_n(&g->pid, pid, __ATOMIC_RELAXED);
-	__atomic_store_n(&g->at_s, (uint64_t)time(NULL), __ATOMIC_RELEASE);
+	__atomic_store_n(&g->at_s, nb_wall_us() / 1000000, __ATOMIC_RELEASE);
 }
 
 bool nb_segment_signed(const struct nb_segment *s, uint32_t number,

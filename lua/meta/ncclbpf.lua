@@ -268,10 +268,16 @@ function target:policy_move(name, place) end
 ---@return ncclbpf.error? err
 function target:policy_remove(name) end
 
----Back to the generation before.
+---Back to the generation before, or to one of the last 16.
+---@param options? {to?: integer, if_generation?: integer}
 ---@return table? change
 ---@return ncclbpf.error? err
-function target:undo() end
+function target:undo(options) end
+
+---The last generations, newest first.
+---@return {generation: integer, digest: string, policies: string[], time: string, uid: integer, pid: integer, kept: boolean}[]? history
+---@return ncclbpf.error? err
+function target:history() end
 
 ---A changing request line, committed on all processes.
 ---@param line string

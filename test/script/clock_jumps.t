@@ -9,7 +9,8 @@ export NCCLBPF_SOCKET_DIR="$T/s"
 # Only what people read may have the wall clock.
 wall() {
 	! grep -nE 'CLOCK_REALTIME|gettimeofday|\b(time|alarm|setitimer)\(|pthread_cond_timedwait|pthread_mutex_timedlock|sem_timedwait|TIMER_ABSTIME' \
-		"$TOP"/plugin/*.[ch] "$TOP"/plugin/abi/*.[ch] "$TOP"/core/hook/*.[ch] "$TOP"/core/job/*.[ch]
+		"$TOP"/plugin/*.[ch] "$TOP"/plugin/abi/*.[ch] "$TOP"/core/hook/*.[ch] "$TOP"/core/job/*.[ch] |
+		grep -v '/plugin/wall\.h:'
 }
 check "the plugin never asks for the wall clock" wall
 

@@ -197,7 +197,7 @@ await runs_on
 ok "two processes, controllers run" $?
 first=$(field elected)
 other=
-for p in $("$S" -q -J pair -o tsv status | awk -F '\t' 'NR > 1 { print $2 }'); do
+for p in $("$S" -q -J pair -o tsv status | awk -F '\t' '$2 ~ /^[0-9]+$/ { print $2 }'); do
 	[ "$p" = "$first" ] || other=$p
 done
 kill -STOP "$other"
