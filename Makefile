@@ -305,7 +305,8 @@ $(B)/tidy/%.ok: %.c .clang-tidy
 lint-cppcheck:
 	@cppcheck -q --std=c11 --inline-suppr --error-exitcode=1 -j$(JOBS) \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
-		--suppress=missingInclude -D__x86_64__ -I. $(filter core/% lua/% plugin/% shell/%,$(C_SOURCES))
+		--suppress=missingInclude --suppress=arrayIndexOutOfBoundsCond:plugin/abi/chain_profiler.c \
+		-D__x86_64__ -I. $(filter core/% lua/% plugin/% shell/%,$(C_SOURCES))
 	@echo "cppcheck: clean"
 
 # Both README commands in an empty Debian 12 (root, debootstrap).

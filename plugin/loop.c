@@ -322,16 +322,18 @@ static void follow_change(struct nb_runtime *rt, uint32_t elected,
 
 	unstage(rt);
 	if (number && nb_board_read(&l->board, elected, NB_SHEET_CHANGE, &b)) {
-		if (b.size >= sizeof(head))
+		bool whole = b.size >= sizeof(head);
+
+		if (whole) {
 			memcpy(&head, b.data, sizeof(head));
-		if (b.size < sizeof(head) || head.number != number) {
-			nb_buf_fini(&b);
-			return; /* it writes: the next turn reads */
+			whole = head.number == number;
 		}
-		if (stage(rt, head.from, b.data + sizeof(head),
-			  b.size - sizeof(head), &err))
+		if (whole && stage(rt, head.from, b.data + sizeof(head),
+				   b.size - sizeof(head), &err))
 			fail(rt, &err);
 		nb_buf_fini(&b);
+		if (!whole)
+			return; /* it writes: the next turn reads */
 	}
 	l->seen = number;
 }

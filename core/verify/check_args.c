@@ -129,6 +129,7 @@ static int check_map_write(const struct at *a, const struct nb_helper_spec *h,
 	if (a->env->hook->id != NB_HOOK_CONTROLLER)
 		return nb_check_map_access(a, number, STORE);
 	if (m->tags & NB_MAPF_COHERENT && m->origin == NB_ORIGIN_DEFINED &&
+	    !(m->flags & NB_F_RDONLY_PROG) &&
 	    (h->id == NB_HELPER_UPDATE || h->id == NB_HELPER_DELETE))
 		return 0;
 	return nb_check_map_access(a, number, STORE);

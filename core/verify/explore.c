@@ -374,6 +374,10 @@ static void splice(struct walk *w, struct node *n)
 
 	if (n->ways != 1 || !c || c->parent != n || w->env->seek)
 		return;
+	/* what follows a state before a turn ends a lap from there: it stays
+	 * until all of that is known */
+	if (n->loop && !n->cut)
+		return;
 	if (n->mem)
 		nb_marks_skip(&c->marks, &n->marks);
 	hand_on(w, n);
@@ -774,10 +778,12 @@ static int call_back(struct walk *w, bool *more)
 	enum found f;
 	int rc;
 
-	if (!again)
+	if (!again) {
+		w->len = add_len(w->len, nb_callback_weight(w->env, w->st, pc));
 		nb_callback_begin(w->env, w->st, pc);
-	else
+	} else {
 		count_lap(w);
+	}
 	remember(w, pc);
 	nb_callback_turn(w->env, w->st, pc);
 	f = passpoint(w, pc, nb_top(w->st)->loop,

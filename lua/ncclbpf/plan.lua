@@ -190,7 +190,7 @@ function M.read(path)
 		if not f then return nil, errors.new("lua_syntax", why) end
 		local ok
 		ok, t = pcall(f)
-		if not ok then return nil, errors.new("bad_argument", tostring(t), { hint = "a plan is a table; nothing can be called in it" }) end
+		if not ok then return nil, errors.new("bad_argument", tostring(t), { hint = "a plan is a table; there are no functions to call" }) end
 	end
 	local p
 	p, err = M.check(t)

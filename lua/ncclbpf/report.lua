@@ -164,8 +164,8 @@ function M.html(r, label)
 		for _, kind in ipairs(kinds) do t[#t + 1] = ("<h3>%s</h3>%s"):format(esc(kind), blocks(r, kind)) end
 	end
 	t[#t + 1] = "<h2>What happened</h2>" .. events(r)
-	-- "</" would end the element inside a text
-	local data = core.encode(keep):gsub("</", "<\\/")
+	-- nothing in a text may look like an element
+	local data = core.encode(keep):gsub("<", "\\u003c")
 	t[#t + 1] = ('<h2>Data</h2><p class=soft>All of it is in this file, as JSON in the element <code>data</code>.</p><script type="application/json" id=data>%s</script>'):format(data)
 	t[#t + 1] = ("<p class=soft>ncclbpf %s, %s</p></html>\n"):format(esc(core.version), esc(core.time()))
 	return table.concat(t, "\n")

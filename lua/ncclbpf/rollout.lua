@@ -15,6 +15,8 @@ local units = require "ncclbpf.units"
 local M = {}
 
 local POLL_S = 0.05
+local RETRIES = 5 -- of a change that another one is in the way of
+local IDLE_S = 1 -- a communicator that decides nothing for so long is idle
 local GUARD = 10 -- collectives of a kind before it may be called slow
 local LIMIT = 16 << 20
 local PID = select(2, core.ids())
@@ -64,7 +66,7 @@ end
 local function write(r)
 	local keep = {}
 	for k, v in pairs(r) do
-		if k ~= "path" and k ~= "group" then keep[k] = v end
+		if k ~= "path" and k ~= "group" and k ~= "elsewhere" then keep[k] = v end
 	end
 	local ok, err = core.write(r.path, core.encode(keep) .. "\n")
 	if not ok then return nil, errors.from_reply(err) end
@@ -161,32 +163,80 @@ local function in_use(group)
 	return names
 end
 
-local function comm_count(data)
-	local n, done = 0, 0
-	for _, c in ipairs(read.list(read.record(data).last, "comms")) do
-		if c.state == "committed" then
-			n = n + 1
-			done = done + (read.number(c.passed) >= read.number(c.ranks) and 1 or 0)
-		end
-	end
-	return n, done
+local function in_generation(group)
+	local r = group:ask "policy list"[1]
+	return r.data and r.data.generation
 end
 
--- All ranks decide with @names; returns when they do.
-local function use(r, names, patience)
-	local words = { "policy", "use" }
+-- Processes of a rollout's job; one of another job with the same name has none.
+local function pids_of(group)
+	local pids = core.array {}
+	for i, m in ipairs(group.members) do pids[i] = m.pid end
+	return pids
+end
+
+-- Is it this very job's?
+function M.is_of(r, group)
+	for _, m in ipairs(group.members) do
+		for _, pid in ipairs(type(r.pids) == "table" and r.pids or {}) do
+			if pid == m.pid then return true end
+		end
+	end
+	return false
+end
+
+-- How many decisions each communicator has made, and whether all its ranks
+-- have passed the last change's fence.
+local function standing(r)
+	local made, passed = {}, {}
+	for _, c in ipairs(read.list(ask(r, "comm list")[1].data, "comms")) do made[c.comm] = read.number(c.decisions) end
+	for _, c in ipairs(read.list(read.record(ask(r, "change status")[1].data).last, "comms")) do
+		passed[c.comm] = read.number(c.passed) >= read.number(c.ranks)
+	end
+	return made, passed
+end
+
+-- Commit: every communicator takes it at a fence of its own, or none is
+-- compared with.
+local function commit(r, names)
+	local words, done, err = { "policy", "use" }, nil, nil
 	for _, n in ipairs(names) do words[#words + 1] = n end
 	if #names == 0 then words[3] = "none" end
-	local done, err = r.group:change(session.line(words))
+	for _ = 1, RETRIES do
+		done, err = r.group:change(session.line(words))
+		if done or err.code ~= "busy" and err.code ~= "aborted" then break end
+		core.sleep(POLL_S * 4)
+	end
 	if not done then return nil, err end
 	r.generation = done.generation
-	local till = core.mono() + patience
-	while core.mono() < till do
-		local n, passed = comm_count(ask(r, "change status")[1].data)
-		if passed == n then return true end
-		core.sleep(POLL_S / 5)
+	for _, c in ipairs(read.list(done, "comms")) do
+		if c.state ~= "committed" then
+			return nil, errors.new("refused", ("communicator %s takes no change: %s"):format(tostring(c.comm), read.text(c.why) or tostring(c.state)),
+				{ hint = "a rollout needs all communicators of a job to change" })
+		end
 	end
-	return errors.fail("timed_out", "communicators stand still: no rank has come to the fence of generation %s", tostring(done.generation))
+	return true
+end
+
+-- All ranks decide with @names; returns when they do. A communicator that
+-- decides nothing meanwhile takes it with its next decision.
+local function use(r, names, patience)
+	local ok, err = commit(r, names)
+	if not ok then return nil, err end
+	local began, first = core.mono(), nil
+	repeat
+		local made, passed = standing(r)
+		first = first or made
+		local waits, moved = false, false
+		for comm, done in pairs(passed) do
+			local idle = made[comm] == first[comm]
+			moved = moved or done and not idle or done and next(made, next(made)) == nil
+			if not done and (not idle or core.mono() - began < IDLE_S) then waits = true end
+		end
+		if not waits and (moved or core.mono() - began >= IDLE_S) then return true end
+		core.sleep(POLL_S / 5)
+	until core.mono() - began > patience
+	return errors.fail("timed_out", "no rank of a communicator that decides has come to the fence of generation %s", tostring(r.generation))
 end
 
 -- Collectives that all ranks here have told: {id = {comm, kind, seq, ns}}; the
@@ -256,9 +306,11 @@ local function baseline_of(r)
 	return out
 end
 
+-- Answers of policies that were refused; nil: another change was made.
 local function refused(r)
 	local n = 0
 	for _, x in ipairs(ask(r, "policy list")) do
+		if x.data.generation ~= r.generation then return nil, x.data.generation end
 		for _, p in ipairs(read.list(x.data, "policies")) do
 			for _, prog in ipairs(read.list(p, "programs")) do n = n + read.number(prog.refused) end
 		end
@@ -267,7 +319,7 @@ local function refused(r)
 end
 
 -- A reason to stop at once, or nil.
-local function guarded(r, times, normal, refused_before)
+local function guarded(r, arm, times, normal, refused_now)
 	for kind, list in pairs(times) do
 		if normal[kind] and #list >= GUARD then
 			local pct = (median(list) / normal[kind] - 1) * 100
@@ -277,18 +329,37 @@ local function guarded(r, times, normal, refused_before)
 			end
 		end
 	end
-	local n = refused(r) - refused_before
-	if n > r.plan.guards.refused then
+	if arm == "b" and refused_now > r.plan.guards.refused then
+		local n = refused_now
 		return ("%d answers of policies were refused"):format(n), { guard = "refused", refused = n }
 	end
 	local a = ask(r, "check agreement")[1].data
 	if a.agree == false then return "ranks do not agree", { guard = "agreement" } end
 end
 
+-- NCCL numbers the collectives of a communicator by their kind.
+local function line_of(op) return op.comm .. " " .. op.coll end
+
 local function highest(ops)
 	local seq = {}
-	for _, op in pairs(ops) do seq[op.comm] = math.max(seq[op.comm] or -1, op.seq) end
+	for _, op in pairs(ops) do seq[line_of(op)] = math.max(seq[line_of(op)] or -1, op.seq) end
 	return seq
+end
+
+-- Collectives that were enqueued before the fence and have not ended count for
+-- nobody: how many, at most, of each kind.
+local function in_flight(r)
+	local open = {}
+	for _, x in ipairs(ask(r, "stats")) do
+		local here = {}
+		for _, row in ipairs(read.list(x.data, "rows")) do
+			local n = read.number(read.record(row.enqueue).count) - read.number(read.record(row.exec).count)
+			local key = line_of(row)
+			here[key] = (here[key] or 0) + math.max(n, 0)
+		end
+		for key, n in pairs(here) do open[key] = math.min(math.max(open[key] or 0, n), 1024) end
+	end
+	return open
 end
 
 -- One block of @arm. -> medians by kind | nil, reason, evidence (a guard) |
@@ -296,8 +367,10 @@ end
 local function block(r, arm)
 	local p = r.plan
 	local normal = arm == "b" and baseline_of(r) or {}
-	local before = refused(r)
+	local before, other = refused(r)
+	if not before then return nil, nil, "leave", other end
 	local from = highest(samples(r))
+	for key, n in pairs(in_flight(r)) do from[key] = (from[key] or -1) + n end
 	local seen, times, most = {}, {}, 0
 	local skip = math.ceil(p.samples / (1 - p.warmup_pct / 100)) - p.samples
 	local till = core.mono() + p.block_timeout
@@ -310,7 +383,7 @@ local function block(r, arm)
 		end
 		local new = {}
 		for id, op in pairs(samples(r)) do
-			if not seen[id] and op.seq > (from[op.comm] or -1) and in_scope(p, op) then new[#new + 1] = { id, op } end
+			if not seen[id] and op.seq > (from[line_of(op)] or -1) and in_scope(p, op) then new[#new + 1] = { id, op } end
 		end
 		table.sort(new, function(x, y) return x[2].seq < y[2].seq end)
 		for _, x in ipairs(new) do
@@ -323,7 +396,9 @@ local function block(r, arm)
 				most = math.max(most, #times[kind])
 			end
 		end
-		local why, evidence = guarded(r, times, normal, before)
+		local now, another = refused(r)
+		if not now then return nil, nil, "leave", another end
+		local why, evidence = guarded(r, arm, times, normal, now - before)
 		if why then return nil, why, evidence end
 		if most < p.samples then core.sleep(POLL_S) end
 	end
@@ -379,13 +454,15 @@ end
 
 -- ---- running ----------------------------------------------------------------------------
 
+-- Whoever decides next decides with @arm; that is not waited for.
 local function finish(r, arm, state, reason, evidence)
-	local ok, err = use(r, arm == "b" and r.candidate or r.baseline, r.plan.block_timeout)
-	if not ok then
-		event(r, arm == "b" and "paused" or "failed", ("%s; then %s: %s"):format(reason, arm == "b" and "promoting" or "going back", err.message), evidence)
-	else
+	local ok, err = true, nil
+	if r.arm ~= arm then ok, err = commit(r, arm == "b" and r.candidate or r.baseline) end
+	if ok then
 		r.arm = arm
 		event(r, state, reason, evidence)
+	else
+		event(r, "paused", ("%s; but the %s could not be put in place: %s"):format(reason, arm == "b" and "candidate" or "baseline", err.message), evidence)
 	end
 	local saved
 	saved, err = save(r)
@@ -413,6 +490,14 @@ local asked = {
 	pause = function(r, why) return finish(r, "a", "paused", why or "asked to") end,
 	abort = function(r) return finish(r, "a", "rolled_back", "asked to abort") end,
 	promote = function(r) return finish(r, "b", "succeeded", "asked to promote") end,
+	-- somebody else has changed what the job decides with: that stays
+	leave = function(r, generation)
+		r.arm = "other"
+		event(r, "paused", ("generation %s was made by somebody else and is left in place"):format(tostring(generation)))
+		local ok, err = save(r)
+		if not ok then return nil, err end
+		return r
+	end,
 }
 
 local function step(r)
@@ -477,7 +562,7 @@ local function token() return ("%d.%d.%.0f"):format(PID, math.random(1 << 30), c
 function M.start(group, p)
 	local old, err = M.load(group.job)
 	if err then return nil, err end
-	if old and not ENDED[old.state] then
+	if old and not ENDED[old.state] and M.is_of(old, group) then
 		return nil, errors.new("busy", ("rollout %s of this job is %s%s"):format(tostring(old.plan.name), old.state, M.runs(old) and ", process " .. old.runner.pid .. " runs it" or ""),
 			{ hint = "rollout status; rollout resume or rollout abort ends it" })
 	end
@@ -487,7 +572,7 @@ function M.start(group, p)
 	if old then core.write((path:gsub("%.json$", "")) .. "." .. tostring(old.id) .. ".old.json", (core.read(path, LIMIT))) end
 	local r = {
 		version = 1, job = group.job, plan = p, state = "planned", blocks = core.array {}, events = core.array {}, path = path, group = group,
-		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"), core.time():gsub("[^%dT]", "")), runner = { pid = PID, token = token() }, arm = "a",
+		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"), core.time():gsub("[^%dT]", "")), runner = { pid = PID, token = token() }, arm = "a", pids = pids_of(group),
 	}
 	p.seed = p.seed or math.random(1 << 30)
 	r.baseline, err = nil, nil
@@ -508,6 +593,7 @@ function M.start(group, p)
 	if not good then return nil, errors.caught(why) end
 	event(r, "progressing", "candidate held by all processes, telemetry on")
 	r.arm = p.baseline and "none" or "a"
+	r.generation = in_generation(group)
 	local ok
 	ok, err = write(r)
 	if not ok then return nil, err end
@@ -517,6 +603,10 @@ end
 -- Take over a rollout that is paused or whose runner is gone.
 function M.adopt(r, group)
 	if M.runs(r) then return errors.fail("busy", "process %d runs it; rollout pause stops it there", r.runner.pid) end
+	if not M.is_of(r, group) then
+		return nil, errors.new("refused", "it was a rollout of an earlier job of this name", { hint = "rollout start begins a new one, and keeps its file" })
+	end
+	core.unlink(request_path(r)) -- what was asked of one that is gone
 	r.group = group
 	r.runner = { pid = PID, token = token() }
 	r.blocks, r.events = core.array(r.blocks), core.array(r.events)

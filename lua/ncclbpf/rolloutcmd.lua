@@ -30,6 +30,7 @@ local columns = {
 }
 
 local function state_of(r)
+	if r.elsewhere then return r.state .. ", of an earlier job of this name" end
 	if rollout.runs(r) or rollout.ended[r.state] or r.state == "paused" then return r.state end
 	if r.runner.pid == select(2, core.ids()) then return r.state end
 	return r.state .. ", but process " .. tostring(r.runner.pid) .. " that ran it is gone"
@@ -67,6 +68,7 @@ local function current(ctx)
 	r, err = rollout.load(g.job)
 	if err then return nil, err end
 	if not r then return nil, errors.new("not_found", "this job has no rollout", { hint = "rollout start PLAN" }) end
+	r.elsewhere = not rollout.is_of(r, g) or nil
 	return r, g
 end
 
@@ -118,7 +120,9 @@ end
 local function go(ctx, r)
 	local done, err = rollout.run(r, progress(ctx))
 	if not done then return nil, err end
-	return result(done)
+	local shown = result(done)
+	if done.state == "paused" then shown.status = 3 end -- the verdict is open
+	return shown
 end
 
 function M.cmd_start(ctx)
