@@ -43,10 +43,8 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-static int close_calls(lua_State *L)
+static void release(struct calls *c)
 {
-	struct calls *c = luaL_checkudata(L, 1, CALLS);
-
 	for (unsigned i = 0; i < c->nlinks; i++)
 		bpf_link__destroy(c->link[i]);
 	c->nlinks = 0;
@@ -56,6 +54,11 @@ static int close_calls(lua_State *L)
 	c->ring = NULL;
 	bpf_object__close(c->obj);
 	c->obj = NULL;
+}
+
+static int close_calls(lua_State *L)
+{
+	release(luaL_checkudata(L, 1, CALLS));
 	return 0;
 }
 
@@ -142,11 +145,13 @@ static int attach_one(struct calls *c, int pid, const char *path, unsigned f)
 	return rc;
 }
 
-/* The kernel's answer is the caller's error. */
-static int refuse(lua_State *L, const char *what, int rc)
+/* The kernel's answer is the caller's error; what was attached is not any
+ * more. */
+static int refuse(lua_State *L, struct calls *c, const char *what, int rc)
 {
 	bool perm = rc == -EPERM || rc == -EACCES;
 
+	release(c);
 	return nb_lua_failf(L, perm ? NB_E_PERM : NB_E_NOTSUP, "%s: %s", what,
 			    strerror(-rc));
 }
@@ -178,15 +183,16 @@ static int open_calls(lua_State *L)
 		return nb_lua_failf(L, NB_E_NOMEM, "no memory");
 	rc = load(c);
 	if (rc)
-		return refuse(L, "the kernel takes no BPF program of ours", rc);
+		return refuse(L, c, "the kernel takes no BPF program of ours",
+			      rc);
 	c->ring = ring_buffer__new(
 		bpf_object__find_map_fd_by_name(c->obj, "ring"), take, c, NULL);
 	if (!c->ring)
-		return refuse(L, "no ring buffer", -errno);
+		return refuse(L, c, "no ring buffer", -errno);
 	rc = keep(c, bpf_program__attach(bpf_object__find_program_by_name(
 			     c->obj, "sched")));
 	if (rc)
-		return refuse(L, "the scheduler's switches", rc);
+		return refuse(L, c, "the scheduler's switches", rc);
 	for (lua_Integer i = 1; lua_rawgeti(L, 1, i) == LUA_TTABLE; i++) {
 		int pid;
 		const char *path;
@@ -198,7 +204,7 @@ static int open_calls(lua_State *L)
 		for (unsigned f = 0; f < NFUNCS && !rc; f++)
 			rc = attach_one(c, pid, path, f);
 		if (rc)
-			return refuse(L, path, rc);
+			return refuse(L, c, path, rc);
 		lua_pop(L, 3);
 	}
 	lua_pop(L, 1);

@@ -29,6 +29,16 @@ static lua_Integer integer(lua_State *L, int table, const char *name)
 	return v;
 }
 
+/* The same where 32 bits must hold it. */
+static uint32_t integer32(lua_State *L, int table, const char *name)
+{
+	lua_Integer v = integer(L, table, name);
+
+	if (v < 0 || v > UINT32_MAX)
+		luaL_error(L, "field %s: at most 2^32-1 wanted", name);
+	return (uint32_t)v;
+}
+
 /* Text of a field; the table keeps it alive. */
 static const char *text(lua_State *L, int table, const char *name)
 {
@@ -87,9 +97,9 @@ static struct nb_line *to_lines(lua_State *L, const char *file, uint32_t *n)
 	for (uint32_t i = 0; i < *n; i++) {
 		lua_rawgeti(L, t, (lua_Integer)i + 1);
 		lines[i] = (struct nb_line){
-			.pc = (uint32_t)integer(L, lua_gettop(L), "pc"),
-			.line = (uint32_t)integer(L, lua_gettop(L), "line"),
-			.col = (uint32_t)integer(L, lua_gettop(L), "col"),
+			.pc = integer32(L, lua_gettop(L), "pc"),
+			.line = integer32(L, lua_gettop(L), "line"),
+			.col = integer32(L, lua_gettop(L), "col"),
 			.file = file,
 			.text = text(L, lua_gettop(L), "text"),
 		};
@@ -115,9 +125,9 @@ static struct nb_map_spec *to_maps(lua_State *L, uint32_t *n)
 		maps[i] = (struct nb_map_spec){
 			.name = text(L, m, "name"),
 			.type = NB_MAP_HASH,
-			.key_size = (uint32_t)integer(L, m, "key_size"),
-			.value_size = (uint32_t)integer(L, m, "value_size"),
-			.max_entries = (uint32_t)integer(L, m, "entries"),
+			.key_size = integer32(L, m, "key_size"),
+			.value_size = integer32(L, m, "value_size"),
+			.max_entries = integer32(L, m, "entries"),
 			.tags = NB_MAPF_COHERENT,
 			.origin = NB_ORIGIN_DEFINED,
 		};

@@ -189,7 +189,7 @@ end
 -- shown as it came.
 local function foreign(ctx, list)
 	local app = ctx.app
-	if not app.group then return nil end
+	if not app.group or ctx.flags.dry_run then return nil end
 	local d = read.one(ctx, "help")
 	for _, c in ipairs(read.list(d, "commands")) do
 		local w = type(c.words) == "string" and c.words
@@ -255,7 +255,11 @@ local function prepare(ctx, list, literal, people)
 	local args, opt = words.arguments(row, list, taken + 1, literal)
 	if not args then return nil, opt end
 	ctx.args, ctx.opt = args, opt
-	if row.role == "control" and ctx.flags.role == "observe" and not ctx.flags.dry_run then
+	local dry = ctx.flags.dry_run and row.dry
+	if row.role == "control" and ctx.flags.dry_run and not dry then
+		return errors.fail("usage", "-n: %s cannot be tried, there is no dry run of it", row.words)
+	end
+	if row.role == "control" and ctx.flags.role == "observe" and not dry then
 		return errors.fail("not_permitted", "needs the role control, this shell was asked to be in observe")
 	end
 	if not confirm(ctx) then return errors.fail("interrupted", "not confirmed, nothing done") end

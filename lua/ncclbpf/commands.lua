@@ -2,6 +2,7 @@
 -- One row a command of the shell. Rows that a target serves come from
 -- core/tbl/commands.h; those below are the shell's own or say what is typed
 -- here where that differs from the wire (a file instead of a descriptor).
+-- dry: it does what -n says.
 local core = require "ncclbpf.core"
 local calls = require "ncclbpf.calls"
 local check = require "ncclbpf.check"
@@ -27,21 +28,21 @@ local own = {
 	{ "attach", "[PID|JOB|SOCKET] [ranks=0-7]", 0, 1, "observe", "attach to a job (all its processes here), a process or a socket", general.cmd_attach },
 	{ "detach", "", 0, 0, "observe", "close the connections; the job goes on", general.cmd_detach },
 	{ "help", "[WORD] [WORD]", 0, 2, "observe", "list the commands, or explain one", general.cmd_help },
-	{ "policy build", "FILE [-o FILE] [name=NAME]", 1, 1, "observe", "make a policy image of a BPF object", policy.cmd_build, files = true },
-	{ "policy compile", "FILE [-o FILE] [name=NAME] [hidden=keep] [coherence=off]", 1, 1, "observe", "make a policy of a table (.csv as NVIDIA's tuner reads it, .lua) and verify it; -o X.bpf.o: an object", tables.cmd_compile, files = true },
+	{ "policy build", "FILE [-o FILE] [name=NAME]", 1, 1, "observe", "make a policy image of a BPF object", policy.cmd_build, files = true, dry = true },
+	{ "policy compile", "FILE [-o FILE] [name=NAME] [hidden=keep] [coherence=off]", 1, 1, "observe", "make a policy of a table (.csv as NVIDIA's tuner reads it, .lua) and verify it; -o X.bpf.o: an object", tables.cmd_compile, files = true, dry = true },
 	{ "policy export", "NAME|FILE [TO]", 1, 2, "observe", "the rows of a policy that was made from a table, as NVIDIA's CSV", tables.cmd_export, files = true, names = "policies" },
 	{ "policy verify", "FILE [coherence=strict|off]", 1, 1, "observe", "judge a policy here, as a job would; -v: with notes", policy.cmd_verify, files = true },
-	{ "policy load", "FILE [name=NAME]", 1, 1, "control", "verify a policy in every process of the job and hold it; nothing changes yet", policy.cmd_load, files = true },
+	{ "policy load", "FILE [name=NAME]", 1, 1, "control", "verify a policy in every process of the job and hold it; nothing changes yet", policy.cmd_load, files = true, dry = true },
 	{ "policy get", "NAME|FILE [TO]", 1, 2, "observe", "write a policy's image to a file", policy.cmd_get, files = true, names = "policies" },
 	{ "policy dump", "NAME|FILE", 1, 1, "observe", "disassembly with source lines, of a policy in the job or a file", policy.cmd_dump, files = true, names = "policies" },
 	{ "policy diff", "A B", 2, 2, "observe", "compare two policies (names or files): maps and instructions", policy.cmd_diff, files = true, names = "policies" },
-	{ "policy use", "NAME...|none [if_generation=N]", 1, 16, "control", "decide with these policies, in this order, from a fence on; none: NCCL's own choice", policy.cmd_use, names = "policies" },
-	{ "policy add", "NAME [before=NAME] [first=yes] [last=yes] [if_generation=N]", 1, 1, "control", "decide with one policy more, behind those in use or where it is told, from a fence on", policy.cmd_edit, names = "policies" },
-	{ "policy remove", "NAME [if_generation=N]", 1, 1, "control", "decide without that policy, from a fence on; the others stay", policy.cmd_edit, names = "policies" },
-	{ "policy move", "NAME [before=NAME] [first=yes] [last=yes] [if_generation=N]", 1, 1, "control", "another place for a policy in use, from a fence on", policy.cmd_edit, names = "policies" },
-	{ "policy undo", "[to=N] [if_generation=N]", 0, 0, "control", "go back to the generation before, or to generation N of policy history, at a fence", policy.cmd_undo },
+	{ "policy use", "NAME...|none [if_generation=N]", 1, 16, "control", "decide with these policies, in this order, from a fence on; none: NCCL's own choice", policy.cmd_use, names = "policies", dry = true },
+	{ "policy add", "NAME [before=NAME] [first=yes] [last=yes] [if_generation=N]", 1, 1, "control", "decide with one policy more, behind those in use or where it is told, from a fence on", policy.cmd_edit, names = "policies", dry = true },
+	{ "policy remove", "NAME [if_generation=N]", 1, 1, "control", "decide without that policy, from a fence on; the others stay", policy.cmd_edit, names = "policies", dry = true },
+	{ "policy move", "NAME [before=NAME] [first=yes] [last=yes] [if_generation=N]", 1, 1, "control", "another place for a policy in use, from a fence on", policy.cmd_edit, names = "policies", dry = true },
+	{ "policy undo", "[to=N] [if_generation=N]", 0, 0, "control", "go back to the generation before, or to generation N of policy history, at a fence", policy.cmd_undo, dry = true },
 	{ "policy history", "", 0, 0, "observe", "the last 16 generations: when, by whom, and which can be gone back to", policy.cmd_history },
-	{ "policy discard", "NAME", 1, 1, "control", "forget a policy that is not in use", policy.cmd_discard, names = "policies" },
+	{ "policy discard", "NAME", 1, 1, "control", "forget a policy that is not in use", policy.cmd_discard, names = "policies", dry = true },
 	{ "policy list", "", 0, 0, "observe", "policies that the processes hold, and which are in use", policy.cmd_list },
 	{ "policy show", "NAME", 1, 1, "observe", "one policy: hooks, maps, engine, runs, answers changed and refused, mean time", policy.cmd_show, names = "policies" },
 	{ "policy time", "on|off", 1, 1, "control", "take the time of every 64th run of each policy, or no more", policy.cmd_time },
@@ -49,10 +50,10 @@ local own = {
 	{ "map show", "MAP", 1, 1, "observe", "definition, fill and types of one map", map.cmd_show, names = "maps" },
 	{ "map dump", "MAP [limit=N|all] [after=KEY]", 1, 1, "observe", "elements, typed; 10000 unless limit= says otherwise", map.cmd_dump, names = "maps" },
 	{ "map get", "MAP KEY...", 2, 1000, "observe", "one element, or several; KEY is a number, a word, {field=value}, hex:... or a variable of a data section", map.cmd_get, names = "maps" },
-	{ "map set", "MAP KEY VALUE...|VARIABLE=VALUE... [flags=any|new|old] [if_generation=N]", 2, 2001, "control", "store elements; a coherent map takes all of them at one fence on all ranks, or none", mapset.cmd_set, names = "maps" },
-	{ "map del", "MAP KEY... [if_generation=N]", 2, 1000, "control", "remove elements; in a coherent map all at one fence, or none", mapset.cmd_del, names = "maps" },
-	{ "map load", "MAP FILE [flags=any|new|old] [if_generation=N]", 2, 2, "control", "store the elements of a file that map dump wrote (tsv, csv, json, ndjson), as map set does", mapset.cmd_load, files = true, names = "maps" },
-	{ "map pop", "MAP [COUNT] [follow=yes] [count=N] [as=TYPE]", 1, 2, "control", "take out the next values of a queue, stack or ring buffer (1); follow=yes: and those to come, until Ctrl-C or count=N", mappop.cmd_pop, names = "maps" },
+	{ "map set", "MAP KEY VALUE...|VARIABLE=VALUE... [flags=any|new|old] [if_generation=N]", 2, 2001, "control", "store elements; a coherent map takes all of them at one fence on all ranks, or none", mapset.cmd_set, names = "maps", dry = true },
+	{ "map del", "MAP KEY... [if_generation=N]", 2, 1000, "control", "remove elements; in a coherent map all at one fence, or none", mapset.cmd_del, names = "maps", dry = true },
+	{ "map load", "MAP FILE [flags=any|new|old] [if_generation=N]", 2, 2, "control", "store the elements of a file that map dump wrote (tsv, csv, json, ndjson), as map set does", mapset.cmd_load, files = true, names = "maps", dry = true },
+	{ "map pop", "MAP [COUNT] [follow=yes] [count=N] [as=TYPE]", 1, 2, "control", "take out the next values of a queue, stack or ring buffer (1); follow=yes: and those to come, until Ctrl-C or count=N", mappop.cmd_pop, names = "maps", dry = true },
 	{ "map watch", "MAP [INTERVAL] [count=N]", 1, 2, "observe", "show the elements, then what changes, every second or INTERVAL", map.cmd_watch, names = "maps" },
 	{ "comm list", "", 0, 0, "observe", "communicators: ranks, nodes, decisions, generation", comm.cmd_list },
 	{ "comm show", "[COMM]", 0, 1, "observe", "one communicator: decisions by collective, size and answer", comm.cmd_show, names = "comms" },
@@ -72,7 +73,7 @@ local own = {
 	{ "stats", "[COLLECTIVE] [comm=ID] [count=N]", 0, 1, "observe", "what telemetry has measured, by collective, size, algorithm and protocol; -w: again every second", stats.cmd_stats, names = "collectives" },
 	{ "metrics", "[FILE]", 0, 1, "observe", "the same as Prometheus text, with Inspector's names; FILE: written there at once", stats.cmd_metrics, files = true },
 	{ "rollout plan", "FILE", 1, 1, "observe", "check a plan and say what it would do", rollout.cmd_plan, files = true },
-	{ "rollout start", "FILE [data=FILE]", 1, 1, "control", "baseline and candidate in turns, judged, then promoted or rolled back; data=FILE: what would have come of another rollout's blocks", rollout.cmd_start, files = true },
+	{ "rollout start", "FILE [data=FILE]", 1, 1, "control", "baseline and candidate in turns, judged, then promoted or rolled back; data=FILE: what would have come of another rollout's blocks", rollout.cmd_start, files = true, dry = true },
 	{ "rollout status", "", 0, 0, "observe", "the job's rollout: state, blocks, verdict by kind of collective; -w: again every second", rollout.cmd_status },
 	{ "rollout pause", "", 0, 0, "control", "back to the baseline until rollout resume", rollout.cmd_pause },
 	{ "rollout resume", "", 0, 0, "control", "go on, also where the shell that ran it is gone", rollout.cmd_resume },
@@ -95,7 +96,7 @@ local own = {
 local rows, by, nouns
 
 local function row_of(t)
-	return { words = t[1], syntax = t[2], least = t[3], most = t[4], role = t[5], help = t[6], run = t[7], files = t.files, names = t.names }
+	return { words = t[1], syntax = t[2], least = t[3], most = t[4], role = t[5], help = t[6], run = t[7], files = t.files, names = t.names, dry = t.dry }
 end
 
 local function build()

@@ -58,6 +58,14 @@ local function indent(text)
 	return "\n    " .. text:gsub("\n+$", ""):gsub("\n", "\n    ")
 end
 
+-- Words of others must not steer the terminal: no control characters (also
+-- not U+0080 to U+009F), none that turn the direction of writing.
+function M.tame(text)
+	text = text:gsub("[%z\1-\8\11-\31\127]", "?")
+	if not text:find "[\194\226]" then return text end
+	return (text:gsub("\194[\128-\159]", "?"):gsub("\226\128[\170-\174]", "?"):gsub("\226\129[\166-\169]", "?"))
+end
+
 -- The text form, without the name of the program.
 function M.text(e)
 	local t = {}
@@ -73,8 +81,7 @@ function M.text(e)
 	if e.hint and e.hint ~= "" and not (e.detail and e.detail:find("hint:", 1, true)) then
 		t[#t + 1] = indent("hint: " .. e.hint)
 	end
-	-- words of a target must not steer the terminal
-	return (table.concat(t):gsub("[%z\1-\8\11-\31\127]", "?"))
+	return M.tame(table.concat(t))
 end
 
 meta.__name = "ncclbpf.error"

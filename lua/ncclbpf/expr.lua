@@ -438,6 +438,7 @@ local function map_specs(c, maps)
 		errors.check_options("map " .. name, m, { key = "string", value = "string", entries = "integer" }, 5)
 		local k, v = SIZES[m.key or "u32"], SIZES[m.value or "u64"]
 		if not k or not v then error(("map %s: key and value: u32 or u64 wanted"):format(name), 4) end
+		if m.entries and (m.entries < 1 or m.entries > 0xffffffff) then error(("map %s: entries: 1 to 2^32-1 wanted"):format(name), 4) end
 		c.maps[name] = { index = i - 1, key_size = k, value_size = v }
 		list[i] = { name = name, key_size = k, value_size = v, entries = m.entries or 64 }
 	end

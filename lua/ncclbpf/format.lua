@@ -14,6 +14,7 @@
 --   id       field for -o name
 -- }
 local core = require "ncclbpf.core"
+local errors = require "ncclbpf.errors"
 local units = require "ncclbpf.units"
 
 local M = {}
@@ -74,10 +75,10 @@ local function cell(column, row)
 	if v == nil then return "-" end
 	if v == true then return "yes" end
 	if v == false then return "no" end
-	if type(v) == "table" and not getmetatable(v) then return plain(v) end
-	if type(v) == "table" then return #v > 0 and plain(v) or "-" end
+	if type(v) == "table" and getmetatable(v) and #v == 0 then return "-" end
+	if type(v) == "table" then v = plain(v) end
 	if math.type(v) == "float" then return ("%.1f"):format(v) end
-	v = tostring(v):gsub("[%c]", "?")
+	v = errors.tame(tostring(v)):gsub("[%c]", "?")
 	return v == "" and "-" or v
 end
 
@@ -143,16 +144,11 @@ function M.table(columns, rows, env)
 	return lines
 end
 
--- Text of others must not steer the terminal.
-function M.tame(text)
-	return (text:gsub("[%z\1-\8\11-\31\127]", "?"))
-end
-
 local function people(result, env, wide)
 	local out = {}
-	if result.head and not env.quiet then out[#out + 1] = M.tame(result.head) end
+	if result.head and not env.quiet then out[#out + 1] = errors.tame(result.head) end
 	if result.text then
-		out[#out + 1] = M.tame((result.text:gsub("\n$", "")))
+		out[#out + 1] = errors.tame((result.text:gsub("\n$", "")))
 	elseif result.columns then
 		local rows = result.merged or result.rows
 		if #rows > 0 or not result.empty then
@@ -161,7 +157,7 @@ local function people(result, env, wide)
 			out[#out + 1] = result.empty
 		end
 	end
-	for _, l in ipairs(result.foot or {}) do out[#out + 1] = M.tame(l) end
+	for _, l in ipairs(result.foot or {}) do out[#out + 1] = errors.tame(l) end
 	return #out > 0 and table.concat(out, "\n") .. "\n" or ""
 end
 

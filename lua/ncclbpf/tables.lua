@@ -16,9 +16,10 @@ local made_meta = { __name = "ncclbpf.made", __metatable = "ncclbpf.made", __ind
 made_meta.__newindex = function(_, k) error(("policy: field %s cannot be set"):format(tostring(k)), 2) end
 local state = setmetatable({}, { __mode = "k" })
 
-function M.new(name, image)
+-- coherence: "off": judged and run without the rule that decisions are alike
+function M.new(name, image, coherence)
 	local o = setmetatable({}, made_meta)
-	state[o] = { name = name, image = image }
+	state[o] = { name = name, image = image, coherence_off = coherence == "off" }
 	return o
 end
 
@@ -61,8 +62,9 @@ end
 
 -- p:verify() -> {accepted, programs} as nb.verify | nil, err
 function Made:verify()
-	local image = core.image(of(self).image)
-	return require("ncclbpf.policy").verdict(image, image:info())
+	local s = of(self)
+	local image = core.image(s.image)
+	return require("ncclbpf.policy").verdict(image, image:info(), { coherence_off = s.coherence_off })
 end
 
 -- A context as policies see it: words and sizes may stand for numbers.
@@ -93,7 +95,7 @@ function Made:run(contexts, maps)
 	local list = #contexts > 0 and contexts or { contexts }
 	local t = {}
 	for i, c in ipairs(list) do t[i] = context(i, c) end
-	local answers, err = core.policy_run(s.image, t, maps or {})
+	local answers, err = core.policy_run(s.image, t, maps or {}, s.coherence_off)
 	if not answers then return nil, errors.from_reply(err) end
 	if list ~= contexts then return answers[1] end
 	return answers
@@ -266,7 +268,7 @@ function M.table(spec)
 		end
 		return nil, err
 	end
-	return M.new(name, image)
+	return M.new(name, image, opts.coherence)
 end
 
 -- nb.policy.csv{path=|text=, name=, hidden="keep", coherence="off"} -> policy | nil, err
@@ -283,7 +285,7 @@ function M.csv(opts)
 	local image
 	image, err = M.compile(text, { name = name, file = opts.path or "text", hidden = opts.hidden, coherence = opts.coherence })
 	if not image then return nil, err end
-	return M.new(name, image)
+	return M.new(name, image, opts.coherence)
 end
 
 M.MAX_TEXT = 16 << 20
@@ -300,6 +302,7 @@ local function run_lua(path, text, opts)
 	if made == nil and errors.is(err) then return nil, err end
 	if type(made) == "table" and not state[made] then
 		if opts.name and made.name == nil then made.name = opts.name end
+		if opts.coherence and made.coherence == nil then made.coherence = opts.coherence end
 		ok, made, err = pcall(M.table, made)
 		if not ok then return nil, errors.new("malformed", tostring(made)) end
 		if not made then return nil, err end

@@ -137,13 +137,21 @@ local function stream(ctx, o)
 	local s, err = ctx:session()
 	if not s then return nil, err end
 	local w
-	w, err = tracefile.open(o.file, o.format, o.size, s.job)
-	if not w then return nil, err end
+	-- at the first reply: of a trace that is refused an older file stays
+	local function open()
+		if w then return end
+		local why
+		w, why = tracefile.open(o.file, o.format, o.size, s.job)
+		if not w then error(why, 0) end
+	end
 	local why, notes = "seconds", {}
 	local take, losses = taker(function(list, member)
 		-- a Ctrl-C waits until the file is whole
 		core.hold(true)
-		local fine, room = pcall(w.add, w, list, member)
+		local fine, room = pcall(function()
+			open()
+			return w:add(list, member)
+		end)
 		core.hold(false)
 		if not fine then error(room, 0) end
 		if not room then
@@ -159,6 +167,11 @@ local function stream(ctx, o)
 	if ok and good and not o.seconds and why ~= "size" then why = "gone" end
 	if ok and good and #notes > 0 and #s:living() == 0 and why ~= "size" then why = "gone" end
 	if interrupted then why = "interrupted" end
+	if not w then
+		if not ok and not interrupted then error(good, 0) end
+		if ok and not good then return nil, failure end
+		open()
+	end
 	local closed
 	closed, err = w:close()
 	if not ok and not interrupted then error(good, 0) end

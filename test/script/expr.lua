@@ -201,4 +201,8 @@ q, err = nb.policy.fn(print)
 test("functions without source", q == nil and err.code == "no_input", err)
 q, err = nb.policy.fn(function(ctx) ctx.algo = n end) test("others around it count as numbers, too", q, err)
 test("misuse raises", not pcall(nb.policy.fn, 7) and not pcall(nb.policy.expr, print) and not pcall(nb.policy.expr, "", { nam = "x" }))
+for _, entries in ipairs { 0, -1, 1 << 32, (1 << 32) + 1, math.mininteger } do
+	local fine, why = pcall(nb.policy.expr, "ctx.algo = maps.m[1] or 2", { maps = { m = { entries = entries } } })
+	test(("a map of %d entries"):format(entries), not fine and tostring(why):find("map m: entries: 1 to 2^32-1 wanted", 1, true), why)
+end
 print("1.." .. n)

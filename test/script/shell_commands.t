@@ -142,6 +142,15 @@ golden undo -o table policy undo
 shape change_status_json -o json change status
 golden use_none -o table -y policy use none
 await settled demo
+for c in "env set NCCL_ALGO Ring" "env forget NCCL_ALGO" "controller pause" "telemetry on" "trace start x.json" "policy time on" "rollout abort"; do
+	# shellcheck disable=SC2086
+	status 64 "no dry run of $c" -n $c
+	has "is said" err "cannot be tried, there is no dry run of it"
+done
+[ ! -e x.json ] && run -o json env list && ! grep -q NCCL_ALGO "$T/out"
+ok "and nothing is done" $?
+status 77 "the role stays what it is" --role=observe telemetry on
+status 0 "what would be done needs no more than observe" --role=observe -n policy load force.bpf.o
 golden discard_dry -o table -n policy discard force
 golden discard -o table policy discard force
 status 1 "discard of what is gone" policy discard force

@@ -53,6 +53,15 @@ ok "control characters of a target never reach the terminal" $?
 run -S "$T/e2.sock" -o tsv comm list
 ! grep -q "$(printf '\033')" "$T/out"
 ok "nor a pipe" $?
+lua_run -e 'local format, errors = require "ncclbpf.format", require "ncclbpf.errors"
+local bad = "a\u{9b}31m\u{202e}b\u{2066}c\u{85}d\27"
+local r = { rows = { { v = bad, l = { bad } } }, columns = { { "v" }, { "l" } }, head = bad, foot = { bad } }
+for _, t in ipairs { format.render(r, { format = "table" }), format.render({ text = bad }, { format = "table" }), tostring(errors.new("io", bad)) } do
+	assert(t:find("a?31m?b?c?d?", 1, true), t)
+	assert(not t:find "[\27\127-\255]", t)
+end
+assert(errors.tame "é \u{a0}\u{2026} …\n\t" == "é \u{a0}\u{2026} …\n\t")' >"$T/why" 2>&1
+ok "nor do control characters beyond ASCII, nor the turning of directions" $?
 
 # a socket with nobody behind it
 lua_run -e '

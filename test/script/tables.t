@@ -67,6 +67,14 @@ printf 'allreduce,0,9,ring,ll,1,-1,-1,-1,1\n' >reg.csv
 status 0 "coherence=off takes reg_buff" policy compile reg.csv coherence=off
 status 2 "and the verifier does not, otherwise" policy verify reg.policy
 has "as it depends on the rank" err "reg_buff"
+lua_run -e 'local nb = require "ncclbpf"
+local rows = { { coll = "allreduce", algo = "ring", proto = "ll", reg_buff = 1 }, coherence = "off" }
+for _, p in ipairs { assert(nb.policy.table(rows)), assert(nb.policy.csv { path = "reg.csv", coherence = "off" }) } do
+	local a = assert(p:run { coll = "allreduce", bytes = 8, reg_buff = 1 })
+	assert(a.algo == 1 and p:run { coll = "allreduce", bytes = 8 }.algo == -1)
+	assert(p:verify().accepted)
+end' >"$T/why" 2>&1
+ok "and such a policy runs and is verified as it was made" $?
 printf 'return 7\n' >seven.lua
 status 65 "a Lua file that returns no policy" policy verify seven.lua
 printf 'return {\n{ algo = "ring" }, { algoo = 1 } }\n' >typo.lua

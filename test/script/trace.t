@@ -163,7 +163,10 @@ assert(d.ended == "seconds" and d.file == "lua.json")
 assert(nb.trace.status {}.processes[1].data.traces == 0)' >"$T/why" 2>&1
 ok "from Lua" $?
 
+echo before >x.json
 status 64 "a wrong event" -J one trace start x.json events=coll,frob
+[ "$(cat x.json)" = before ]
+ok "and the older file stays" $?
 status 64 "a wrong format" -J one trace start x.json format=xml
 status 64 "a size without a file" -J one trace start size=1M
 status 73 "a file that cannot be made" -J one trace start /nonexistent/x.json
