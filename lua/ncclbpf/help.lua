@@ -95,7 +95,7 @@ local function environment()
 	end
 	t[#t + 1] = [[
 Of this shell alone:
-  PAGER, NO_COLOR, XDG_RUNTIME_DIR, TMPDIR (sockets), XDG_STATE_HOME (history),
+  PAGER, NO_COLOR, XDG_RUNTIME_DIR, TMPDIR (sockets), XDG_STATE_HOME (history, rollouts),
   XDG_CONFIG_HOME (ncclbpf/init.lua), HOME
 Of NCCL: NCCL_TUNER_PLUGIN names libncclbpf.so; NCCL_ALGO and NCCL_PROTO outrank policies.]]
 	return table.concat(t, "\n")
@@ -105,7 +105,9 @@ local function exit()
 	return [[
   0    done; verdict good
   1    a script raised, or a command failed in a way not listed
-  2    verdict bad: policy refused, change aborted, ranks disagree, doctor found something bad
+  2    verdict bad: policy refused, change aborted, ranks disagree, doctor found something bad,
+       rollout rolled back
+  3    no verdict: a rollout paused, or is inconclusive
   64   usage                              65   input malformed
   66   input not readable                 69   no target, or it went away
   70   a bug of ncclbpf                   73   output cannot be created
