@@ -5,7 +5,7 @@ CHAIN_TUNERS := $(foreach v,2 3 4 5 6,$(B)/test/chain/tuner_v$(v).so)
 CHAIN_PROFILERS := $(foreach v,1 2 3 4 5 6,$(B)/test/chain/profiler_v$(v).so)
 CHAIN_SO := $(addprefix $(B)/test/chain/,none.so libnccl-tuner-named.so \
 	unresolved.so) $(CHAIN_TUNERS) $(CHAIN_PROFILERS)
-tests: $(CHAIN_SO)
+tests unit-tests: $(CHAIN_SO)
 
 $(B)/test/chain/%.so: $(B)/test/chain/%.o
 	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,-z,now -o $@ $<
