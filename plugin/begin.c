@@ -57,6 +57,13 @@ static const struct nb_seg_proc *proc_of(const struct nb_segment *s,
 	return &s->mem->proc[slot->proc % NB_SEG_PROCS];
 }
 
+/* Those say how a change is made: none reaches several hosts. */
+static bool of_fences(uint32_t setting)
+{
+	return setting == NB_SETTING_FENCE_MARGIN ||
+	       setting == NB_SETTING_FENCE_TIMEOUT_MS;
+}
+
 void nb_begin_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 		      bool same_policies, uint32_t first)
 {
@@ -71,7 +78,8 @@ void nb_begin_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 	    __atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
 		return;
 	other = proc_of(s, &c->slot[k])->setting;
-	while (n < NB_NSETTINGS && mine[n] == other[n])
+	while (n < NB_NSETTINGS &&
+	       (mine[n] == other[n] || (c->nnodes > 1 && of_fences(n))))
 		n++;
 	c->differ_value[0] = n < NB_NSETTINGS ? other[n] : c->first;
 	c->differ_value[1] = n < NB_NSETTINGS ? mine[n] : first;
@@ -229,7 +237,8 @@ bool nb_begin_missing(const struct nb_seg_comm *c)
 enum nb_differ nb_begin_apart(const struct nb_segment *s,
 			      const struct nb_seg_comm *c)
 {
-	if (!c->has_id || c->nranks < 2)
+	/* other hosts know nothing of this one: all begin alike without it */
+	if (!c->has_id || c->nranks < 2 || c->nnodes > 1)
 		return NB_DIFFER_NOT;
 	if (is_lost(s->mem, c->comm_id))
 		return NB_DIFFER_LOST;

@@ -23,17 +23,22 @@ static void name(struct nb_history_entry *e)
 				       e->gen->policy[i].policy->img->name);
 }
 
-void nb_history_note(struct nb_runtime *rt, uint32_t number, struct nb_gen *g)
+void nb_history_note(struct nb_runtime *rt, uint32_t number, struct nb_gen *g,
+		     bool loop)
 {
 	struct nb_history *h = &rt->history;
 	struct nb_history_entry *e = h->entry;
 
 	if (h->n && e->number == number && e->gen == g)
 		return;
-	if (h->n < NB_HISTORY)
-		h->n++;
-	memmove(e + 1, e, (h->n - 1) * sizeof(*e));
-	*e = (struct nb_history_entry){ .number = number, .gen = g };
+	if (!loop || !h->n || !e->loop) {
+		if (h->n < NB_HISTORY)
+			h->n++;
+		memmove(e + 1, e, (h->n - 1) * sizeof(*e));
+	}
+	*e = (struct nb_history_entry){ .number = number,
+					.gen = g,
+					.loop = loop };
 	memcpy(e->digest, g->digest, sizeof(e->digest));
 	name(e);
 	if (!rt->seg ||

@@ -24,6 +24,7 @@ struct nb_history_entry {
 	char names[NB_HISTORY_NAMES]; /* separated by blanks; cut off */
 	uint64_t at_s;		      /* since 1970; 0: not known */
 	uint32_t uid, pid;	      /* who asked; pid 0: nobody */
+	bool loop;		      /* controllers made it */
 };
 
 struct nb_history {
@@ -31,8 +32,11 @@ struct nb_history {
 	uint32_t n;
 };
 
-/* Generation @number, @g, is the baseline now. */
-void nb_history_note(struct nb_runtime *rt, uint32_t number, struct nb_gen *g);
+/* Generation @number, @g, is the baseline now. @loop: controllers made it, and
+ * it takes the place of the one that they made before, if that is the newest.
+ */
+void nb_history_note(struct nb_runtime *rt, uint32_t number, struct nb_gen *g,
+		     bool loop);
 /* Is @g kept? */
 bool nb_history_keeps(const struct nb_runtime *rt, const struct nb_gen *g);
 /* Does a kept one have @p? */

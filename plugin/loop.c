@@ -26,7 +26,8 @@ enum {
 	STAGE_MS = 2000,
 	LOOK_MS = 500, /* is the elected process alive? */
 	BEAT_MS = 500,
-	SHARE = 5, /* a run's part of the thread's time: one of so many */
+	RESERVE = 4096, /* generation numbers that are left to people */
+	SHARE = 5,	/* a run's part of the thread's time: one of so many */
 	QUICK_MS = 20,
 	SLOW_MS = 100
 };
@@ -512,8 +513,14 @@ static int propose(struct nb_runtime *rt, const struct nb_gen *g,
 	struct nb_loop *l = rt->loop;
 	struct sheet_change head = { l->state.runs, { 0 }, { 0 } };
 	struct nb_buf all;
-	int rc = stage(rt, g->digest, change->data, change->size, err);
+	int rc;
 
+	if (rt->seg->mem->next_gen > NB_FENCE_MAX_GEN - RESERVE)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "the last %d generation numbers of the job are "
+			       "for other changes than controllers'",
+			       RESERVE);
+	rc = stage(rt, g->digest, change->data, change->size, err);
 	if (rc || alone)
 		return rc;
 	memcpy(head.from, g->digest, NB_SHA256_SIZE);
@@ -558,6 +565,7 @@ static void commit(struct nb_runtime *rt)
 		finish(rt, &err);
 		return;
 	}
+	rt->by_uid = rt->by_pid = 0; /* nobody asked */
 	if (nb_change_commit(rt, rt->loop->digest, NB_CHANGE_ANY, c, &err)) {
 		finish(rt, &err);
 	} else {

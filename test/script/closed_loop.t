@@ -45,7 +45,7 @@ await is_now 12
 ok "and recover to 12" $?
 status 0 "all ranks decided alike" -J loop check agreement
 status 0 "who runs the controllers" -J loop -o json controller status
-truth() { # CODE over the answers d of all processes
+truth() { # CODE over the answers d of all processes, c of the first
 	lua_run -e 'local d = require("ncclbpf.core").decode(io.read "a") d = d.data or d
 		local here = 0
 		for _, p in ipairs(d.processes) do if p.data.here then here = here + 1 end end
@@ -53,6 +53,11 @@ truth() { # CODE over the answers d of all processes
 }
 truth 'assert(here == 1 and c.controllers and c.elected and c.runs > 0 and c.changes >= 12)'
 ok "one process of four" $?
+status 0 "what was committed" -J loop -o json policy history
+truth 'local h = c.history
+	assert(#h == 2 and h[1].generation > 12 and h[2].generation == 1 and h[2].kept)'
+ok "history has the last of the controllers' changes, and what was before them" $?
+status 1 "none of which is gone back from" -J loop policy undo
 stop
 ok "and the host saw no divergence" $?
 path >path
