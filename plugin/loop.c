@@ -745,23 +745,14 @@ void nb_loop_forked(struct nb_runtime *rt)
 	rt->loop->board.fd = -1;
 }
 
+/* The file goes with the segment's (nb_segment_detach). */
 void nb_loop_end(struct nb_runtime *rt)
 {
-	char name[sizeof(rt->place.job) + 8];
-
 	if (!rt->loop)
 		return;
 	if (rt->seg)
 		resign(rt);
 	nb_board_close(&rt->loop->board);
-	snprintf(name, sizeof(name), "%s.loop", rt->place.job);
-	if (rt->seg && rt->seg->shared &&
-	    !nb_segment_lock(rt->seg, SLOW_MS, NULL)) {
-		nb_segment_reap(rt->seg);
-		if (nb_segment_procs(rt->seg) <= 1)
-			unlinkat(rt->place.dirfd, name, 0);
-		nb_segment_unlock(rt->seg);
-	}
 	free(rt->loop);
 	rt->loop = NULL;
 }

@@ -592,13 +592,20 @@ static void free_slots_of(struct nb_segment *s, uint32_t proc)
  */
 static void remove_if_last(const struct nb_segment *s)
 {
+	size_t stem = strlen(s->name) - strlen(".seg");
+	char board[sizeof(s->name) + 8];
+
 	if (!s->shared)
 		return;
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
 		if (s->mem->proc[i].pid)
 			return;
-	if (still_there(s->dirfd, s->name, s->fd))
-		unlinkat(s->dirfd, s->name, 0);
+	if (!still_there(s->dirfd, s->name, s->fd))
+		return;
+	unlinkat(s->dirfd, s->name, 0);
+	/* and what controllers have left beside it (loop.c) */
+	snprintf(board, sizeof(board), "%.*s.loop", (int)stem, s->name);
+	unlinkat(s->dirfd, board, 0);
 }
 
 void nb_segment_detach(struct nb_segment *s)
