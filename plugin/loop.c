@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/hook/loop.h"
 #include "plugin/change.h"
+#include "plugin/clock.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
 #include "plugin/wall.h"
@@ -34,14 +34,6 @@ enum {
 
 static const uint64_t interval_least = 20 * MS;
 static const uint64_t interval_most = UINT64_C(3600000) * MS;
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- the word: bits 0-15 entry + 1, 16-47 pid, 63 paused ---- */
 
@@ -116,7 +108,7 @@ static void post_state(struct nb_runtime *rt)
 	l->state.pid = self_of(rt)->pid;
 	l->state.start = self_of(rt)->start;
 	l->state.beat++;
-	l->posted_ns = now_ns();
+	l->posted_ns = nb_clock_system();
 	if (rt->seg->shared && open_board(rt) &&
 	    nb_board_post(&l->board, rt->seg->proc, NB_SHEET_STATE, &l->state,
 			  sizeof(l->state), &err))
@@ -199,7 +191,7 @@ static void take_office(struct nb_runtime *rt)
 
 	l->elected = true;
 	l->phase = NB_LOOP_IDLE;
-	l->next_ns = now_ns();
+	l->next_ns = nb_clock_system();
 	l->last_run_ns = 0;
 	memset(&l->state, 0, sizeof(l->state));
 	l->state.interval_ns =
@@ -214,7 +206,7 @@ static void take_office(struct nb_runtime *rt)
 static void elect(struct nb_runtime *rt)
 {
 	struct nb_loop *l = rt->loop;
-	uint64_t word = load_word(rt->seg), now = now_ns();
+	uint64_t word = load_word(rt->seg), now = nb_clock_system();
 	uint64_t mine = word_of(rt->seg, rt->seg->proc);
 
 	if ((word & ~PAUSED) == mine) {
@@ -477,7 +469,7 @@ static void run(struct nb_runtime *rt, struct nb_gen *own, struct nb_gen *g,
 		uint32_t number, int others)
 {
 	struct nb_loop *l = rt->loop;
-	uint64_t now = now_ns(), took;
+	uint64_t now = nb_clock_system(), took;
 	struct ncclbpf_controller ctx = {
 		.now_ns = now,
 		.since_ns = l->last_run_ns ? now - l->last_run_ns : 0,
@@ -492,7 +484,7 @@ static void run(struct nb_runtime *rt, struct nb_gen *own, struct nb_gen *g,
 
 	count_ranks(rt->seg->mem, &ctx);
 	nb_loop_run(own, &ctx);
-	took = now_ns() - now;
+	took = nb_clock_system() - now;
 	count_runs(g, own);
 	l->last_run_ns = now;
 	l->state.runs++;
@@ -616,14 +608,14 @@ static void gathered(struct nb_runtime *rt, const struct member *m, int n)
 	g = nb_gen_get(rt->baseline);
 	number = rt->baseline_number;
 	nb_runtime_unlock(rt);
-	l->next_ns = now_ns() + l->state.interval_ns;
+	l->next_ns = nb_clock_system() + l->state.interval_ns;
 	rc = run_once(rt, g, number, m, n, &err);
 	nb_runtime_lock(rt);
 	nb_gen_put(g);
 	nb_runtime_unlock(rt);
 	if (rc)
 		finish(rt, &err);
-	l->until_ns = now_ns() + STAGE_MS * MS;
+	l->until_ns = nb_clock_system() + STAGE_MS * MS;
 	if (!rc && l->phase == NB_LOOP_STAGE && !n)
 		commit(rt);
 	post_state(rt);
@@ -635,7 +627,7 @@ static void begin(struct nb_runtime *rt)
 
 	l->state.request++;
 	l->phase = NB_LOOP_GATHER;
-	l->until_ns = now_ns() + GATHER_MS * MS;
+	l->until_ns = nb_clock_system() + GATHER_MS * MS;
 	post_state(rt);
 }
 
@@ -645,7 +637,7 @@ static void staging(struct nb_runtime *rt)
 	struct nb_err err = { 0 };
 	int rc = nb_change_staged(rt, l->digest, &err);
 
-	if (rc && now_ns() < l->until_ns)
+	if (rc && nb_clock_system() < l->until_ns)
 		return;
 	if (rc)
 		finish(rt, &err);
@@ -665,8 +657,8 @@ static void lead(struct nb_runtime *rt)
 		return;
 	}
 	if (l->phase == NB_LOOP_IDLE) {
-		if (now_ns() < l->next_ns) {
-			if (now_ns() > l->posted_ns + BEAT_MS * MS)
+		if (nb_clock_system() < l->next_ns) {
+			if (nb_clock_system() > l->posted_ns + BEAT_MS * MS)
 				post_state(rt);
 			return;
 		}
@@ -674,7 +666,8 @@ static void lead(struct nb_runtime *rt)
 	}
 	m = calloc(NB_SEG_PROCS, sizeof(*m));
 	n = m ? members(rt, m) : -1;
-	if (n >= 0 && (!waits_for(rt, m, n) || now_ns() >= l->until_ns))
+	if (n >= 0 &&
+	    (!waits_for(rt, m, n) || nb_clock_system() >= l->until_ns))
 		gathered(rt, m, n);
 	free(m);
 }
@@ -724,7 +717,7 @@ void nb_loop_turn(struct nb_runtime *rt)
 			rt->loop->state.change = 0;
 		}
 		rt->loop->phase = NB_LOOP_IDLE;
-		if (now_ns() > rt->loop->posted_ns + BEAT_MS * MS)
+		if (nb_clock_system() > rt->loop->posted_ns + BEAT_MS * MS)
 			post_state(rt);
 	} else {
 		lead(rt);

@@ -215,6 +215,7 @@ function M.steps(p)
 	local scope = {}
 	if p.scope.collectives then scope[#scope + 1] = table.concat(p.scope.collectives, ", ") end
 	if p.scope.sizes then scope[#scope + 1] = ("%s to %s"):format(units.bytes(p.scope.sizes[1]), units.bytes(p.scope.sizes[2])) end
+	local first = M.first_look(p)
 	local looks = {}
 	for k = 1, p.judge.looks do looks[k] = tostring(M.look_at(p, k)) end
 	local seen = math.ceil(p.samples / (1 - p.warmup_pct / 100))
@@ -229,8 +230,17 @@ function M.steps(p)
 		{ "fails", ("when one kind is surely slower, by more than %g %%; then: %s"):format(p.judge.min_effect_pct, p.on_fail) },
 		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
 		{ "stops at once", ("10 collectives of a kind slower by %g %% than the baseline's; more than %d answers refused; ranks that differ; a process that is gone"):format(p.guards.slower_pct, p.guards.refused) },
-		{ "lasts", ("%d to %d collectives of the most frequent kind, at most %s"):format(seen * 2 * M.look_at(p, 1), seen * 2 * p.blocks, units.seconds(p.deadline)) },
+		{ "lasts", ("at least %d collectives of the most frequent kind, %d for all blocks; at most %s"):format(seen * 2 * M.look_at(p, first), seen * 2 * p.blocks, units.seconds(p.deadline)) },
 	}
+end
+
+-- The first look that can be sure of anything.
+function M.first_look(p)
+	for k = 1, p.judge.looks do
+		local n = math.min(M.look_at(p, k), 40)
+		if 2 * core.rank_tail(n, n, 0) <= judge.share(1 - p.judge.confidence, k, p.judge.looks) then return k end
+	end
+	return p.judge.looks
 end
 
 -- After which pair look @k is.

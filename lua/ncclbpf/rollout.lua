@@ -94,6 +94,11 @@ function M.runs(r)
 	return not ENDED[r.state] and r.state ~= "paused" and core.alive(r.runner.pid) and r.runner.pid ~= PID
 end
 
+-- Nobody runs it, though nobody has paused or ended it.
+function M.gone(r)
+	return not ENDED[r.state] and r.state ~= "paused" and not core.alive(r.runner.pid)
+end
+
 -- Requests of other shells lie beside the file.
 local function request_path(r) return (r.path:gsub("%.json$", ".request")) end
 
@@ -150,6 +155,7 @@ local function names_of(group, arm)
 	return core.array { info.name }
 end
 
+-- -> the names in use, their generation | nil, err
 local function in_use(group)
 	local r = group:ask "policy list"[1]
 	if r.err then return nil, r.err end
@@ -160,12 +166,7 @@ local function in_use(group)
 	table.sort(list, function(a, b) return read.number(a.position) < read.number(b.position) end)
 	local names = core.array {}
 	for i, p in ipairs(list) do names[i] = p.name end
-	return names
-end
-
-local function in_generation(group)
-	local r = group:ask "policy list"[1]
-	return r.data and r.data.generation
+	return names, r.data.generation
 end
 
 -- Processes of a rollout's job; one of another job with the same name has none.
@@ -226,14 +227,13 @@ local function use(r, names, patience)
 	local began, first = core.mono(), nil
 	repeat
 		local made, passed = standing(r)
+		local waits = false
 		first = first or made
-		local waits, moved = false, false
 		for comm, done in pairs(passed) do
-			local idle = made[comm] == first[comm]
-			moved = moved or done and not idle or done and next(made, next(made)) == nil
-			if not done and (not idle or core.mono() - began < IDLE_S) then waits = true end
+			local idle = made[comm] == first[comm] and core.mono() - began >= IDLE_S
+			waits = waits or not done and not idle
 		end
-		if not waits and (moved or core.mono() - began >= IDLE_S) then return true end
+		if not waits then return true end
 		core.sleep(POLL_S / 5)
 	until core.mono() - began > patience
 	return errors.fail("timed_out", "no rank of a communicator that decides has come to the fence of generation %s", tostring(r.generation))
@@ -575,12 +575,10 @@ function M.start(group, p)
 		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"), core.time():gsub("[^%dT]", "")), runner = { pid = PID, token = token() }, arm = "a", pids = pids_of(group),
 	}
 	p.seed = p.seed or math.random(1 << 30)
-	r.baseline, err = nil, nil
-	if p.baseline then
-		r.baseline, err = names_of(group, p.baseline)
-	else
-		r.baseline, err = in_use(group)
-	end
+	local names, generation = in_use(group)
+	if not names then return nil, generation end
+	r.baseline, r.generation, err = names, generation, nil
+	if p.baseline then r.baseline, err = names_of(group, p.baseline) end
 	if not r.baseline then return nil, err end
 	r.candidate, err = names_of(group, p.candidate)
 	if not r.candidate then return nil, err end
@@ -593,7 +591,6 @@ function M.start(group, p)
 	if not good then return nil, errors.caught(why) end
 	event(r, "progressing", "candidate held by all processes, telemetry on")
 	r.arm = p.baseline and "none" or "a"
-	r.generation = in_generation(group)
 	local ok
 	ok, err = write(r)
 	if not ok then return nil, err end

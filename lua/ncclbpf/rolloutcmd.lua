@@ -31,9 +31,8 @@ local columns = {
 
 local function state_of(r)
 	if r.elsewhere then return r.state .. ", of an earlier job of this name" end
-	if rollout.runs(r) or rollout.ended[r.state] or r.state == "paused" then return r.state end
-	if r.runner.pid == select(2, core.ids()) then return r.state end
-	return r.state .. ", but process " .. tostring(r.runner.pid) .. " that ran it is gone"
+	if rollout.gone(r) then return ("%s, but process %s that ran it is gone"):format(r.state, tostring(r.runner.pid)) end
+	return r.state
 end
 
 local function result(r, extra)
@@ -43,7 +42,7 @@ local function result(r, extra)
 	local foot = { extra }
 	if r.state == "paused" then
 		foot[#foot + 1] = #r.blocks < r.plan.blocks * 2 and "next: rollout resume, rollout promote or rollout abort" or "next: rollout promote or rollout abort"
-	elseif not rollout.ended[r.state] and not rollout.runs(r) and r.runner.pid ~= select(2, core.ids()) then
+	elseif rollout.gone(r) then
 		foot[#foot + 1] = "next: rollout resume or rollout abort"
 	end
 	local rows = verdict_rows(r.verdict)

@@ -48,7 +48,7 @@ echo '{ "candidate": "none", "on_fail": "cry" }' >bad.json
 status 64 "a word that is none, in JSON" rollout plan bad.json
 has "says which there are" err "on_fail: rollback or pause wanted, found \"cry\""
 status 0 "a good plan" rollout plan "$R/ring_mid.lua"
-has "says what it would do" out "4M to 128M" "10 pairs" "230 to 460 collectives"
+has "says what it would do" out "4M to 128M" "10 pairs" "at least 460 collectives"
 
 # ---- nothing there ----
 status 1 "no rollout yet" rollout status
