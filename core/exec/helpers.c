@@ -61,6 +61,9 @@ static uint64_t map_lookup_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
 	struct nb_map *m = map_of(r1);
 
 	(void)r3, (void)r4, (void)r5;
+	if (m->ops == &nb_map_percpu_array_ops)
+		return (uintptr_t)nb_percpu_array_lookup(m, ptr_of(r2),
+							 cpu_of(run));
 	return (uintptr_t)m->lookup(m, ptr_of(r2), cpu_for(run, m));
 }
 

@@ -236,7 +236,15 @@ static inline unsigned char *nb_array_element(const struct nb_map *m,
 	return m->base + m->cpu_size * cpu + m->elem_size * index;
 }
 
-/* percpu_array's update, for helpers: without a call. */
+/* percpu_array's look-up, and its update, for helpers: without a call. */
+static inline void *nb_percpu_array_lookup(const struct nb_map *m,
+					   const void *key, uint32_t cpu)
+{
+	uint32_t index = nb_array_index(key);
+
+	return index < m->max_entries ? nb_array_element(m, index, cpu) : NULL;
+}
+
 static inline int nb_percpu_array_update(struct nb_map *m, const void *key,
 					 const void *value, uint64_t flags,
 					 uint32_t cpu)

@@ -51,11 +51,7 @@ static void init(struct nb_map *m)
 
 static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
 {
-	uint32_t index = nb_array_index(key);
-
-	if (index >= m->max_entries)
-		return NULL;
-	return nb_array_element(m, index, cpu);
+	return nb_percpu_array_lookup(m, key, cpu);
 }
 
 static int update(struct nb_map *m, const void *key, const void *value,
