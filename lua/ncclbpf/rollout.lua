@@ -10,6 +10,7 @@ local plan = require "ncclbpf.plan"
 local policy = require "ncclbpf.policy"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
+local stats = require "ncclbpf.stats"
 local units = require "ncclbpf.units"
 
 local M = {}
@@ -239,25 +240,8 @@ local function use(r, names, patience)
 	return errors.fail("timed_out", "no rank of a communicator that decides has come to the fence of generation %s", tostring(r.generation))
 end
 
--- Collectives that all ranks here have told: {id = {comm, kind, seq, ns}}; the
--- slowest rank's time is what the others wait for.
 local function samples(r)
-	local ranks, ops = {}, {}
-	for _, x in ipairs(ask(r, "sample tail 1024")) do
-		for _, c in ipairs(read.list(x.data, "comms")) do
-			ranks[c.comm] = (ranks[c.comm] or 0) + 1
-			for _, s in ipairs(read.list(c, "samples")) do
-				local id = ("%s %s %s"):format(c.comm, s.coll, s.seq)
-				local op = ops[id] or { comm = c.comm, coll = s.coll, size = read.number(s.bytes_from), seq = read.number(s.seq), n = 0, ns = 0 }
-				op.n, op.ns = op.n + 1, math.max(op.ns, read.number(s.exec_ns))
-				ops[id] = op
-			end
-		end
-	end
-	for id, op in pairs(ops) do
-		if op.n < ranks[op.comm] or op.ns <= 0 then ops[id] = nil end
-	end
-	return ops
+	return stats.collectives(ask(r, "sample tail 1024"))
 end
 
 local function in_scope(p, op)
@@ -383,7 +367,7 @@ local function block(r, arm)
 		end
 		local new = {}
 		for id, op in pairs(samples(r)) do
-			if not seen[id] and op.seq > (from[line_of(op)] or -1) and in_scope(p, op) then new[#new + 1] = { id, op } end
+			if not seen[id] and op.ns > 0 and op.seq > (from[line_of(op)] or -1) and in_scope(p, op) then new[#new + 1] = { id, op } end
 		end
 		table.sort(new, function(x, y) return x[2].seq < y[2].seq end)
 		for _, x in ipairs(new) do

@@ -130,27 +130,35 @@ local function columns()
 	return c
 end
 
--- A collective takes as long as its slowest rank: of the last ones that all
--- ranks here have told, the longest each, by row. -> { id = sorted list }
-local function slowest(ctx)
-	local per = read.ask(ctx, "sample tail")
-	local ranks, ops, out = {}, {}, {}
-	for _, r in ipairs(per or {}) do
+-- The last collectives that all ranks here have told, from their answers to
+-- `sample tail`: {id = {comm, coll, size, ran, seq, ns}}. A collective takes as
+-- long as its slowest rank, so that is its ns.
+function M.collectives(results)
+	local ranks, ops = {}, {}
+	for _, r in ipairs(results) do
 		for _, c in ipairs(read.list(r.data, "comms")) do
 			ranks[c.comm] = (ranks[c.comm] or 0) + 1
 			for _, s in ipairs(read.list(c, "samples")) do
-				local key = ("%s %s %s"):format(c.comm, s.coll, s.seq)
-				local op = ops[key] or { comm = c.comm, n = 0, ns = 0, id = ("%s %s %s %s"):format(c.comm, s.coll, s.bytes_from, choice(s)) }
+				local id = ("%s %s %s"):format(c.comm, s.coll, s.seq)
+				local op = ops[id] or { comm = c.comm, coll = s.coll, size = read.number(s.bytes_from), ran = choice(s), seq = read.number(s.seq), n = 0, ns = 0 }
 				op.n, op.ns = op.n + 1, math.max(op.ns, read.number(s.exec_ns))
-				ops[key] = op
+				ops[id] = op
 			end
 		end
 	end
-	for _, op in pairs(ops) do
-		if op.n == ranks[op.comm] then
-			out[op.id] = out[op.id] or {}
-			table.insert(out[op.id], op.ns)
-		end
+	for id, op in pairs(ops) do
+		if op.n < ranks[op.comm] then ops[id] = nil end
+	end
+	return ops
+end
+
+-- Their times by row of `stats`: { id = sorted list }
+local function slowest(ctx)
+	local out = {}
+	for _, op in pairs(M.collectives(read.ask(ctx, "sample tail") or {})) do
+		local id = ("%s %s %s %s"):format(op.comm, op.coll, op.size, op.ran)
+		out[id] = out[id] or {}
+		table.insert(out[id], op.ns)
 	end
 	for _, list in pairs(out) do table.sort(list) end
 	return out
