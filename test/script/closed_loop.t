@@ -107,7 +107,10 @@ more() { # NAME THAN
 	[ "${n:-0}" -gt "$2" ] 2>/dev/null
 }
 elected() { p=$(field elected) && [ "${p:-nil}" != nil ]; }
-runs_on() { more runs $(($(field runs) + 2)); }
+runs_on() { # two more runs from now
+	before=$(field runs)
+	await more runs $((${before:-0} + 1))
+}
 
 start bad $H "$B/test/host/standin" --ranks 3
 await more runs 3
@@ -133,7 +136,7 @@ before=$(field runs)
 await more runs $((before + 1))
 ok "one that never ends is ended" $?
 run -J bad map set loop_hostile/ask 0 0
-await runs_on
+runs_on
 ok "and others go on" $?
 run -J bad controller pause
 has "pause" out paused
@@ -176,7 +179,7 @@ torn() { # scribble over all sheets
 torn 0
 torn $((1 << 21))
 torn $((1 << 22))
-await runs_on
+runs_on
 ok "a board that was scribbled over is written anew" $?
 [ "$(field elected)" = "$first" ]
 ok "by the same elected process" $?
@@ -192,17 +195,16 @@ two() {
 		--ranks 1 --nccl 2.24.3 --seconds 180 --pause-ms 5 >/dev/null 2>&1 &
 	jobs="$jobs $!"
 }
-both() { "$S" -q -J pair -o json status 2>/dev/null | grep -o '"uptime_s"' | grep -c . | grep -qx 2; }
+pids() { timeout 10 "$S" -q -J pair -o tsv status 2>/dev/null | awk -F '\t' '$2 ~ /^[0-9]+$/ { print $2 }'; }
+both() { [ "$(pids | wc -l)" = 2 ]; }
 loopjob=pair
 two
 two
-await both
-await elected
-await runs_on
+await both && await elected && runs_on
 ok "two processes, controllers run" $?
 first=$(field elected)
 other=
-for p in $("$S" -q -J pair -o tsv status | awk -F '\t' '$2 ~ /^[0-9]+$/ { print $2 }'); do
+for p in $(pids); do
 	[ "$p" = "$first" ] || other=$p
 done
 kill -STOP "$other"
@@ -217,5 +219,5 @@ kill -KILL "$first"
 after() { p=$(field elected) && [ "${p:-nil}" = "$other" ]; }
 await after
 ok "another one is elected when that one is killed" $?
-await runs_on
+runs_on
 ok "and runs them" $?

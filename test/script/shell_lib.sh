@@ -138,7 +138,10 @@ await() {
 	turn=0
 	until "$@"; do
 		turn=$((turn + 1))
-		[ $turn -gt 600 ] && return 1
+		if [ $turn -gt 600 ]; then
+			echo "# it never came: $*"
+			return 1
+		fi
 		sleep 0.1
 	done
 }
