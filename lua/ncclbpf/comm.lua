@@ -6,6 +6,7 @@ local format = require "ncclbpf.format"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
 local merge = require "ncclbpf.merge"
+local stats = require "ncclbpf.stats"
 local units = require "ncclbpf.units"
 
 local M = {}
@@ -108,17 +109,22 @@ end
 function M.cmd_show(ctx)
 	local comm, bad = find_comm(ctx, ctx.args[1] or ctx.flags.comm)
 	if not comm then return nil, bad end
+	local measured, any = stats.measured(ctx, comm)
 	local result, err = read.command(ctx, {
-		opts = { absent = "not_found" },
-		schema = "comm.show/1", line = session.line { "comm", "show", comm }, rows = table_rows, name = "coll",
-		id = function(row) return ("%s %s"):format(row.coll, units.bytes(row.bytes_from)) end,
+		opts = { absent = "not_found", map = function(d, member)
+			d.measured = measured[member.pid] and measured[member.pid].list
+			return d
+		end },
+		schema = "comm.show/1", line = session.line { "comm", "show", comm }, name = "coll",
+		rows = function(d, member) return stats.join(table_rows(d), measured[member.pid], d.comm) end,
+		id = function(row) return ("%s %s%s"):format(row.coll, units.bytes(row.bytes_from), row.alone and " " .. row.ran or "") end,
 		empty = "no decisions yet",
 		head = function(per)
 			local d = per[1].data
 			return ("comm %s: %s on %s, tuner v%s, generation %s, policies %s"):format(tostring(d.comm),
 				units.count(d.ranks, "rank"), units.count(d.nodes, "node"), tostring(d.tuner_abi), tostring(d.generation), policies(d.policies))
 		end,
-		columns = {
+		columns = stats.measured_columns(any, {
 			{ "coll" }, { "bytes_from", title = "SIZE", num = true, show = units.bytes },
 			{ "bytes_last", title = "LAST", num = true, wide = true, merge = "first", show = units.bytes },
 			{ "count", num = true, merge = "range" },
@@ -129,7 +135,7 @@ function M.cmd_show(ctx)
 			{ "generation", title = "GEN", num = true, ahead = true },
 			{ "bytes_to", flat = true }, { "nccl_algo", flat = true }, { "nccl_proto", flat = true }, { "algo", flat = true },
 			{ "proto", flat = true }, { "channels", flat = true },
-		},
+		}),
 	})
 	return result, err
 end

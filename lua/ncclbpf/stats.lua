@@ -10,6 +10,7 @@ local M = {}
 
 local TIMES = { "enqueue", "gpu", "proxy", "exec" }
 local PARTS = { "count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns" }
+local HOST = { "host_count", "host_mean_ns", "host_p50_ns", "host_p99_ns", "host_max_ns", "host_busbw_gbs" }
 
 local function us(v)
 	if type(v) ~= "number" then return nil end
@@ -113,14 +114,17 @@ local function columns()
 		{ "proxy_p50_ns", title = "PROXY us", num = true, merge = "max", show = us },
 		{ "exec_p50_ns", title = "P50 us", num = true, merge = "max", show = us },
 		{ "exec_p99_ns", title = "P99 us", num = true, merge = "max", show = us },
-		{ "host_p50_ns", title = "MAX P50 us", num = true, people = true, show = us },
-		{ "host_p99_ns", title = "MAX P99 us", num = true, people = true, wide = true, show = us },
+		{ "host_p50_ns", title = "MAX P50 us", num = true, show = us },
+		{ "host_p99_ns", title = "MAX P99 us", num = true, wide = true, show = us },
 		{ "algbw_gbs", title = "ALG GB/s", num = true, wide = true, merge = "min", show = gbs },
 		{ "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs },
 	}
 	local shown = {}
 	for _, x in ipairs(c) do shown[x[1]] = true end
 	for _, name in ipairs { "bytes_to", "algo", "proto", "comm_rank", "ranks", "nodes", "source" } do c[#c + 1] = { name, flat = true, merge = "first" } end
+	for _, name in ipairs(HOST) do
+		if not shown[name] then c[#c + 1] = { name, num = true, flat = true, merge = "first" } end
+	end
 	for _, name in ipairs(TIMES) do
 		for _, part in ipairs(PARTS) do
 			local field = name .. "_" .. part
@@ -152,19 +156,36 @@ function M.collectives(results)
 	return ops
 end
 
--- Their times by row of `stats`: { id = sorted list }
-local function slowest(ctx)
+local function row_id(row) return ("%s %s %s %s"):format(row.comm, row.coll, row.bytes_from, row.ran) end
+
+-- A collective of this host takes as long as its slowest rank: by row of
+-- `stats`, { id = {host_count=, host_p50_ns=, …} }, over the last that all
+-- ranks here have told.
+local function hosts(results)
 	local out = {}
-	for _, op in pairs(M.collectives(read.ask(ctx, "sample tail") or {})) do
+	for _, op in pairs(M.collectives(results)) do
 		local id = ("%s %s %s %s"):format(op.comm, op.coll, op.size, op.ran)
 		out[id] = out[id] or {}
 		table.insert(out[id], op.ns)
 	end
-	for _, list in pairs(out) do table.sort(list) end
+	for id, list in pairs(out) do
+		local sum = 0
+		table.sort(list)
+		for _, ns in ipairs(list) do sum = sum + ns end
+		out[id] = { host_count = #list, host_mean_ns = sum // #list, host_p50_ns = list[(#list + 1) // 2],
+			host_p99_ns = list[math.ceil(#list * 0.99)], host_max_ns = list[#list] }
+	end
 	return out
 end
 
-local function row_id(row) return ("%s %s %s %s"):format(row.comm, row.coll, row.bytes_from, row.ran) end
+-- Into a rank's row: the same for all ranks of the host.
+local function add_host(row, host)
+	if not host then return end
+	for k, v in pairs(host) do row[k] = v end
+	if type(row.busbw_gbs) == "number" and type(row.exec_mean_ns) == "number" and host.host_mean_ns > 0 then
+		row.host_busbw_gbs = row.busbw_gbs * row.exec_mean_ns / host.host_mean_ns
+	end
+end
 
 function M.cmd_stats(ctx)
 	if ctx.flags.watch then
@@ -176,18 +197,14 @@ function M.cmd_stats(ctx)
 		end
 		return { status = ctx.app:run(line, { flags = ctx.flags }) }
 	end
+	local host = {}
 	local result, err = read.command(ctx, {
 		schema = "stats/1", line = line_of(ctx), opts = { list = "rows" }, rows = rows_of(ctx), name = "coll",
 		id = row_id,
 		empty = "nothing measured yet", head = head, foot = foot, columns = columns(),
 		arrange = function(merged)
-			local host = slowest(ctx)
-			for _, row in ipairs(merged) do
-				local list = host[row_id(row)]
-				if list then
-					row.host_p50_ns, row.host_p99_ns = list[(#list + 1) // 2], list[math.ceil(#list * 0.99)]
-				end
-			end
+			host = hosts(read.ask(ctx, "sample tail") or {})
+			for _, row in ipairs(merged) do add_host(row, host[row_id(row)]) end
 			table.sort(merged, function(a, b)
 				if a.comm ~= b.comm then return tostring(a.comm) < tostring(b.comm) end
 				if a.coll ~= b.coll then return tostring(a.coll) < tostring(b.coll) end
@@ -197,7 +214,100 @@ function M.cmd_stats(ctx)
 			return merged
 		end,
 	})
-	return result, err
+	if not result then return nil, err end
+	for _, row in ipairs(result.rows) do add_host(row, host[row_id(row)]) end
+	return result
+end
+
+-- ---- beside decisions: comm show --------------------------------------------------------
+
+local function pair(name)
+	return function(_, row)
+		local a, b = us(row[name .. "_p50_ns"]), us(row[name .. "_p99_ns"])
+		return a and b and a .. "/" .. b or nil
+	end
+end
+
+-- What telemetry has of a communicator: { pid = {list=} }, and whether there
+-- is anything.
+function M.measured(ctx, comm)
+	local out, any = {}, false
+	for _, r in ipairs(read.ask(ctx, "stats comm=" .. session.quote(comm), { list = "rows" }) or {}) do
+		local rows = read.list(r.data, "rows")
+		out[r.member.pid] = { list = core.array(rows) }
+		any = any or #rows > 0
+	end
+	return out, any
+end
+
+-- Of several ranks in one process the slowest.
+local function slower(old, new)
+	if not old then return new end
+	for k, v in pairs(new) do
+		if type(v) == "number" and type(old[k]) == "number" then
+			old[k] = k:find "bw_gbs$" and math.min(old[k], v) or math.max(old[k], v)
+		elseif type(old[k]) ~= "number" then
+			old[k] = v
+		end
+	end
+	return old
+end
+
+-- Beside each decision what came of it. What ran and was not decided so last,
+-- and sends, which nobody decides, stand behind, each on a line of its own.
+function M.join(rows, measured, comm)
+	local by, order = {}, {}
+	for _, t in ipairs(measured and measured.list or {}) do
+		local row = flat(t)
+		local key = ("%s %s %s"):format(row.coll, row.bytes_from, row.ran)
+		if not by[key] then order[#order + 1] = key end
+		by[key] = slower(by[key], row)
+	end
+	local function take(row, m)
+		row.ran, row.measured, row.source = m.ran, m.count, m.source
+		for _, name in ipairs(TIMES) do
+			for _, part in ipairs(PARTS) do row[name .. "_" .. part] = m[name .. "_" .. part] end
+		end
+		row.algbw_gbs, row.busbw_gbs = m.algbw_gbs, m.busbw_gbs
+		return row
+	end
+	for _, row in ipairs(rows) do
+		local key = ("%s %s %s"):format(row.coll, row.bytes_from, choice(row))
+		if by[key] then
+			take(row, by[key])
+			by[key] = nil
+		end
+	end
+	for _, key in ipairs(order) do
+		local m = by[key]
+		if m then
+			rows[#rows + 1] = take({ comm = comm, coll = m.coll, bytes_from = m.bytes_from, bytes_to = m.bytes_to, bytes_last = m.bytes_last,
+				algo = m.algo, proto = m.proto, channels = m.channels, alone = true }, m)
+		end
+	end
+	return rows
+end
+
+-- @columns, and those of what was measured where there is @any.
+function M.measured_columns(any, c)
+	if not any then return c end
+	local shown = {}
+	c[#c + 1] = { "ran", title = "RAN", people = true, merge = "first" }
+	c[#c + 1] = { "measured", num = true, wide = true, merge = "range" }
+	for _, name in ipairs { "enqueue", "gpu", "proxy" } do
+		c[#c + 1] = { name .. "_p50_ns", title = (name == "gpu" and "GPU" or name:upper()) .. " us 50/99%", num = true, merge = "max", show = pair(name) }
+		shown[name .. "_p50_ns"] = true
+	end
+	c[#c + 1] = { "algbw_gbs", title = "ALG GB/s", num = true, merge = "min", show = gbs }
+	c[#c + 1] = { "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs }
+	c[#c + 1] = { "source", flat = true, merge = "first" }
+	for _, name in ipairs(TIMES) do
+		for _, part in ipairs(PARTS) do
+			local field = name .. "_" .. part
+			if not shown[field] then c[#c + 1] = { field, num = true, flat = true, merge = "max" } end
+		end
+	end
+	return c
 end
 
 function M.cmd_telemetry(ctx)
@@ -253,8 +363,25 @@ local families = {
 	{ "ncclbpf_collectives_total", "counter", "Operations measured", "count", 1 },
 }
 
--- @per: { {member, data} } of stats, @status: of status by pid. -> text
-function M.prometheus(per, status)
+-- Of the host: one series where the ranks have one each.
+local host_families = {
+	{ "ncclbpf_host_collective_exec_time_microseconds", "NCCL collective execution time, the slowest rank of this host", { ["0.5"] = "host_p50_ns", ["0.99"] = "host_p99_ns", ["1"] = "host_max_ns" }, 1e-3 },
+	{ "ncclbpf_host_bus_bandwidth_gbs", "NCCL bus bandwidth in GB/s at the pace of the slowest rank of this host", "host_busbw_gbs" },
+}
+
+local function row_labels(row, p2p)
+	local l = { { "comm_id", "0x" .. tostring(row.comm) }, { "comm_name", read.text(row.name) or "unknown" }, { "n_nodes", row.nodes },
+		{ "nranks", row.ranks }, { p2p and "p2p_operation" or "collective", NAMES[row.coll] or "unknown" },
+		{ "message_size", message_size(row.bytes_from) } }
+	if not p2p then
+		l[#l + 1] = { "algo_proto", ("%s_%s"):format(read.text(row.algo) or "?", read.text(row.proto) or "?"):upper() }
+	end
+	return l
+end
+
+-- @per: { {member, data} } of stats, @status: of status by pid, @samples: of
+-- sample tail. -> text
+function M.prometheus(per, status, samples)
 	local out = {}
 	local function family(name, kind, help)
 		out[#out + 1] = ("# HELP %s %s"):format(name, help)
@@ -277,15 +404,7 @@ function M.prometheus(per, status)
 				if type(v) == "number" and (f[6] == nil or f[6] == p2p) then
 					local l = base(r)
 					l[#l + 1] = { "rank", row.comm_rank }
-					l[#l + 1] = { "comm_id", "0x" .. tostring(row.comm) }
-					l[#l + 1] = { "comm_name", read.text(row.name) or "unknown" }
-					l[#l + 1] = { "n_nodes", row.nodes }
-					l[#l + 1] = { "nranks", row.ranks }
-					l[#l + 1] = { p2p and "p2p_operation" or "collective", NAMES[row.coll] or "unknown" }
-					l[#l + 1] = { "message_size", message_size(row.bytes_from) }
-					if not p2p then
-						l[#l + 1] = { "algo_proto", ("%s_%s"):format(read.text(row.algo) or "?", read.text(row.proto) or "?"):upper() }
-					end
+					for _, x in ipairs(row_labels(row, p2p)) do l[#l + 1] = x end
 					l[#l + 1] = { "coll_timing_source", read.text(row.source) or "none" }
 					lines[#lines + 1] = { l, f[5] == 1 and v or v * f[5] }
 				end
@@ -295,6 +414,32 @@ function M.prometheus(per, status)
 			if not open then family(f[1], f[2], f[3]) end
 			open = true
 			sample(f[1], x[1], x[2])
+		end
+	end
+	local host, told = hosts(samples or {}), {}
+	for _, r in ipairs(per) do
+		local s = read.record(status[r.member.pid])
+		for _, t in ipairs(read.list(r.data, "rows")) do
+			local row = flat(t)
+			local id = row_id(row)
+			if host[id] and not told[id] then
+				add_host(row, host[id])
+				told[id] = true
+				told[#told + 1] = { row, { { "slurm_job_id", read.text(s.job) or "unknown" }, { "node", read.text(s.host) or "unknown" },
+					table.unpack(row_labels(row)) } }
+			end
+		end
+	end
+	for _, f in ipairs(#told > 0 and host_families or {}) do
+		family(f[1], "gauge", f[2])
+		for _, x in ipairs(told) do
+			local row, l = x[1], x[2]
+			for _, q in ipairs { "0.5", "0.99", "1" } do
+				if type(f[3]) == "table" then
+					sample(f[1], { { "quantile", q }, table.unpack(l) }, row[f[3][q]] * f[4])
+				end
+			end
+			if type(f[3]) == "string" and type(row[f[3]]) == "number" then sample(f[1], l, row[f[3]]) end
 		end
 	end
 	family("ncclbpf_events_lost_total", "counter", "Profiler events that do not count")
@@ -333,7 +478,7 @@ function M.cmd_metrics(ctx)
 	if not per then return nil, data end
 	local status = {}
 	for _, r in ipairs(read.ask(ctx, "status") or {}) do status[r.member.pid] = r.data end
-	local text = M.prometheus(per, status)
+	local text = M.prometheus(per, status, read.ask(ctx, "sample tail"))
 	local file = ctx.args[1]
 	if file then
 		-- written beside and renamed: a collector never reads half of it

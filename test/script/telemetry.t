@@ -96,11 +96,32 @@ assert(#want == 2 and text:find "MAX P50 us")
 L
 lua_run slow.lua <out 2>>"$T/why"
 ok "of each collective the slowest rank of the host" $?
+run -J one -o json comm show
+cat >beside.lua <<'L'
+for _, p in ipairs(d.processes) do
+	local n = 0
+	for _, r in ipairs(p.data.measured) do n = n + (r.enqueue.p99_ns >= r.enqueue.p50_ns and r.gpu.p99_ns >= r.gpu.p50_ns and r.busbw_gbs > r.algbw_gbs and 1 or 0) end
+	assert(n == 2 and #p.data.table == 2)
+end
+L
+truth "$(cat beside.lua)"
+ok "comm show has what came of each decision" $?
+run -J one -o table comm show
+has "for people: enqueuing, GPU, network, median and 99th percentile, both bandwidths" out "ENQUEUE us 50/99%" "GPU us 50/99%" "PROXY us 50/99%" "ALG GB/s" "BUS GB/s"
+awk '/^COLL/ { n = NF } /^allreduce/ { if ($0 !~ / [0-9.]+\/[0-9.]+ +[0-9.]+\/[0-9.]+ +- +[0-9.]+ +[0-9.]+$/) bad = 1; rows++ } END { exit bad || rows != 2 }' out
+ok "a line for each decision" $?
 run -J one -o csv stats allreduce
 head -1 out | grep -q 'coll.*exec_p50_ns.*' && head -1 out | grep -q 'busbw_gbs' && [ "$(wc -l <out)" -eq 9 ]
 ok "as CSV, a line for each rank and row" $?
+awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	{ sub(/\r$/, ""); size = $at["bytes_from"]; ns = $at["host_p50_ns"]; rank = $at["comm_rank"]
+		if (ns < $at["exec_mean_ns"] || (size in all && all[size] != ns)) bad = 1
+		if (rank == 3 && ns != $at["exec_mean_ns"]) bad = 1
+		all[size] = ns }
+	END { exit bad || NR != 9 }' out
+ok "with the slowest rank of the host beside each rank's own" $?
 run -J one -o ndjson stats
-[ "$(grep -c '"coll":"allreduce"' out)" -ge 1 ]
+[ "$(grep '"coll":"allreduce"' out | grep -c '"host_busbw_gbs":[0-9.]*,.*"host_p50_ns":[1-9]')" -eq 8 ]
 ok "as NDJSON" $?
 run -J one -o table stats broadcast
 has "one collective alone" out "nothing measured yet"
@@ -116,6 +137,12 @@ awk '/^# TYPE/ { type[$3] = $4; next } /^#/ { help[$3] = 1; next }
 ok "metrics are Prometheus text" $?
 has "with Inspector's names and labels" out 'nccl_bus_bandwidth_gbs{' 'nccl_collective_exec_time_microseconds{' \
 	'collective="AllReduce"' 'message_size="4-8MB"' 'algo_proto="' 'n_nodes="1"' 'nranks="4"' 'slurm_job_id="one"'
+awk '/^ncclbpf_host_collective_exec_time_microseconds\{/ { n[substr($0, index($0, "message_size"), 20)]++; if (/ rank=|pid=/) bad = 1 }
+	/^ncclbpf_host_bus_bandwidth_gbs\{/ { b++ }
+	/^nccl_collective_exec_time_microseconds\{/ && $NF > most { most = $NF }
+	/^ncclbpf_host_collective_exec_time_microseconds\{quantile="1"/ && $NF > host { host = $NF }
+	END { for (i in n) { rows++; if (n[i] != 3) bad = 1 }; exit bad || rows != 2 || b != 2 || host < most - 0.001 }' out
+ok "and of each collective the slowest rank of the host, as series of its own" $?
 if command -v promtool >/dev/null; then
 	# its advice on Inspector's names and units is not ours to take
 	promtool check metrics <out >why 2>&1
