@@ -74,6 +74,7 @@ help:
 ## make demo-coherence   a reload with and without a fence (under 1 min)
 ## make demo-ring       a ring AllReduce over the net plugin, each step's latency (seconds)
 ## make demo-rollout     a good policy is promoted, a bad one rolled back (under 1 min)
+## make demo-closed-loop   channels follow the latency, 2, 12, 2, 12, on all ranks (under 30 s)
 ## make demo-trace   what of a collective was unseen, and a trace (under 20 s)
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
@@ -248,6 +249,11 @@ demo-coherence: setup
 demo-rollout: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
 	@examples/rollout/demo.sh $(RELEASE)
+
+.PHONY: demo-closed-loop
+demo-closed-loop: setup
+	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
+	@examples/closed-loop/demo.sh $(RELEASE)
 
 .PHONY: demo-trace
 demo-trace: setup
