@@ -5,8 +5,8 @@
 //	map set force 0 { algo: 1, proto: 2, channels: 16, enabled: 1 }
 //
 // The map is __coherent: the change reaches all ranks at the same decision.
-// -1 for algo or proto and 0 for channels mean "no opinion", as in the
-// context. What NCCL does not offer is counted and not done.
+// What is -1 (algo, proto) or 0 (channels) stays as it is: NCCL's, or that of
+// the policy before this one. What NCCL does not offer is counted and not done.
 #include "ncclbpf_policy.h"
 
 struct force {
@@ -31,8 +31,11 @@ int force_choice(struct ncclbpf_tuner *ctx)
 
 	if (!f || !f->enabled)
 		return 0;
-	ctx->algo = f->algo;
-	ctx->proto = f->proto;
-	ctx->channels = f->channels;
+	if (f->algo >= 0)
+		ctx->algo = f->algo;
+	if (f->proto >= 0)
+		ctx->proto = f->proto;
+	if (f->channels)
+		ctx->channels = f->channels;
 	return 0;
 }

@@ -327,7 +327,7 @@ START_TEST(force_does_what_its_map_says)
 	const struct {
 		int32_t algo, proto;
 		uint32_t channels, enabled;
-	} off = { 1, 2, 16, 0 }, on = { 1, 2, 16, 1 };
+	} off = { 1, 2, 16, 0 }, on = { 1, 2, 16, 1 }, some = { -1, -1, 16, 1 };
 	struct ncclbpf_tuner ctx = call(4096);
 	uint32_t key = 0;
 
@@ -338,6 +338,16 @@ START_TEST(force_does_what_its_map_says)
 	decide(&p, &ctx);
 	ck_assert_int_eq(ctx.algo, 1);
 	ck_assert_int_eq(ctx.proto, 2);
+	ck_assert_uint_eq(ctx.channels, 16);
+	/* what is not forced stays as the policy before it left it */
+	set(&p, "force", &key, &some);
+	ctx = call(4096);
+	ctx.algo = NCCL_ALGO_NVLS;
+	ctx.proto = NCCL_PROTO_LL;
+	ctx.channels = 3;
+	decide(&p, &ctx);
+	ck_assert_int_eq(ctx.algo, NCCL_ALGO_NVLS);
+	ck_assert_int_eq(ctx.proto, NCCL_PROTO_LL);
 	ck_assert_uint_eq(ctx.channels, 16);
 	close_policy(&p);
 }
