@@ -86,6 +86,7 @@ help:
 ## make bench-verify   what a verdict costs, beside the kernel's
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
+## make docs-picture   docs/report.png anew, from a browser
 ## make docs, fmt, clean, setup, check-fresh (both commands in an empty Debian 12)
 
 # ---- what is built -------------------------------------------------------
@@ -285,6 +286,12 @@ docs: $(SHELL_BIN)
 
 meta = mkdir -p $(1)/lua/meta && $(1)/ncclbpf-shell -f lua/meta/make.lua \
 	lua/meta/ncclbpf.lua $(1)/lua/meta/ncclbpf.lua $(1)/lua/meta/lua-reference.md
+
+# The picture of docs/rollouts.md, by the test that looks at it in a browser.
+.PHONY: docs-picture
+docs-picture: $(SHELL_BIN) $(LUA_SO)
+	@test/setup.sh browser
+	@PICTURE=$(CURDIR)/docs/report.png test/run.sh $(B) =report
 
 layers:
 	@awk -f layers.awk layers.txt $(shell find core lua plugin shell policies \

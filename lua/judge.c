@@ -68,6 +68,30 @@ static int block_medians(lua_State *L)
 }
 
 /*
+ * quantiles(values, n) -> list of n + 1: the least value, what a share of
+ * 1/n, 2/n... of the values does not exceed, the greatest; {} of no values
+ */
+static int quantiles(lua_State *L)
+{
+	lua_Integer parts = luaL_checkinteger(L, 2);
+	size_t n;
+	double *v;
+
+	luaL_argcheck(L, parts >= 1 && parts <= 1000, 2, "1 to 1000 wanted");
+	v = values(L, 1, &n);
+	qsort(v, n, sizeof(*v), by_value);
+	lua_createtable(L, (int)parts + 1, 0);
+	for (lua_Integer i = 0; n && i <= parts; i++) {
+		size_t rank =
+			(n * (size_t)i + (size_t)parts - 1) / (size_t)parts;
+
+		lua_pushnumber(L, v[rank ? rank - 1 : 0]);
+		lua_rawseti(L, -2, i + 1);
+	}
+	return 1;
+}
+
+/*
  * P(U <= k) for k in 0..n*m, without ties, in memory that Lua owns. Ways to
  * reach each sum of ranks are the coefficients of the Gaussian binomial
  * (n + m over n).
@@ -269,6 +293,7 @@ static int do_normal_tail(lua_State *L)
 void nb_lua_open_judge(lua_State *L)
 {
 	static const luaL_Reg fns[] = { { "block_medians", block_medians },
+					{ "quantiles", quantiles },
 					{ "rank_sum", rank_sum },
 					{ "rank_tail", rank_tail },
 					{ "normal_point", do_normal_point },

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # setup.sh GROUP...: install the Debian packages that building (build),
-# testing (check), linting (lint) and make check-kernel-corpus (corpus) need
-# and that are missing. Without the
+# testing (check), linting (lint), make check-kernel-corpus (corpus) and looking
+# at reports (browser) need and that are missing. Without the
 # right to install: print the one line to run, exit 69.
 set -u
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libjansson-dev"
 check="check git procps python3 python3-z3 python3-pycparser util-linux binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 lint="clang-format clang-tidy cppcheck"
 fresh="debootstrap"
+browser="chromium fonts-dejavu-core"
 corpus="linux-source-6.12 clang-19 bpftool"
 
 want=

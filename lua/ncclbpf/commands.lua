@@ -80,7 +80,7 @@ local own = {
 	{ "rollout promote", "", 0, 0, "control", "decide with the candidate from now on, whatever is known", rollout.cmd_promote },
 	{ "rollout abort", "", 0, 0, "control", "back to the baseline, for good", rollout.cmd_abort },
 	{ "rollout undo", "", 0, 0, "control", "after a promotion: back to the baseline", rollout.cmd_undo },
-	{ "rollout report", "FILE [label=TEXT]", 1, 1, "observe", "the rollout as one HTML file: verdict, effects, blocks, events, data", rollout.cmd_report, files = true },
+	{ "rollout report", "FILE [data=ROLLOUT] [label=TEXT]", 1, 1, "observe", "the rollout as one HTML file, every time as CSV beside it; data=ROLLOUT: of the file of another one", rollout.cmd_report, files = true },
 	{ "rollout history", "", 0, 0, "observe", "every transition with its reason", rollout.cmd_history },
 	{ "status", "", 0, 0, "observe", "the job: versions, policies, generation, communicators, counters", general.cmd_status },
 	{ "doctor", "", 0, 0, "observe", "look for settings and states that keep policies from working", general.cmd_doctor },

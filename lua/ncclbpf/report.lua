@@ -1,174 +1,364 @@
 -- SPDX-License-Identifier: MIT
--- A rollout as one HTML file that needs nothing else: verdict and reason, what
--- ran, the effect of each kind with its interval, every block in time, the
--- events, and the data. Pictures are SVG; the numbers are those of the data.
+-- A rollout as one HTML file that needs nothing else: verdict and reason first,
+-- what ran where, bandwidth, percentiles, blocks in time, ranks, decisions, the
+-- events and the data. Pictures are SVG (chart.lua); every number in a text is
+-- one of the data that the file holds as JSON.
+local chart = require "ncclbpf.chart"
 local core = require "ncclbpf.core"
+local errors = require "ncclbpf.errors"
+local read = require "ncclbpf.read"
 local rollout = require "ncclbpf.rollout"
+local units = require "ncclbpf.units"
+local witness = require "ncclbpf.witness"
 
 local M = {}
-
-local function esc(v)
-	return (tostring(v):gsub("[&<>\"']", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }))
-end
-
-local function number(v, fmt) return type(v) == "number" and (fmt or "%.1f"):format(v) or "" end
+local esc = chart.esc
 
 local STYLE = [[
-:root{--ink:#1b1f24;--soft:#5b6570;--line:#d5dae0;--back:#fff;--a:#5b6570;--b:#0b6bcb;--pass:#18794e;--fail:#c62a2f;--inconclusive:#9a6700}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa4af;--line:#39424c;--back:#14181c;--a:#9aa4af;--b:#62b0ff;--pass:#5bd197;--fail:#ff8a8d;--inconclusive:#e5b94e}}
-body{margin:2rem auto;max-width:60rem;padding:0 1rem;font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back)}
-h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.1rem;margin-top:2rem;border-bottom:1px solid var(--line)}
-table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.pass{color:var(--pass)}.fail{color:var(--fail)}.inconclusive{color:var(--inconclusive)}
-.soft{color:var(--soft)}svg{width:100%;height:auto;display:block}svg text{font:12px system-ui,sans-serif;fill:var(--soft)}svg .ink{fill:var(--ink)}
-.axis{stroke:var(--line)}.a{fill:var(--a)}.b{fill:var(--b)}code{font-size:.9em;overflow-wrap:anywhere}@media print{body{margin:0}}
+:root{color-scheme:light dark;--ink:#1b1f24;--soft:#5b6570;--line:#dde2e7;--back:#fff;--card:#f6f8fa;--a:#6b7785;--b:#0b6bcb;--pass:#18794e;--fail:#c62a2f;--inconclusive:#8a5d00}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#9aa4af;--line:#323b45;--back:#14181c;--card:#1c2228;--a:#a3adb8;--b:#62b0ff;--pass:#5bd197;--fail:#ff8a8d;--inconclusive:#e5b94e}}
+*{box-sizing:border-box}body{margin:0 auto;padding:1.5rem 1rem 3rem;max-width:62rem;font:15px/1.5 system-ui,"DejaVu Sans",sans-serif;color:var(--ink);background:var(--back);overflow-wrap:anywhere}
+h1{font-size:1.6rem;line-height:1.25;margin:.2rem 0 .6rem}h2{font-size:1.15rem;margin:2.2rem 0 .5rem;padding-bottom:.2rem;border-bottom:1px solid var(--line)}h3{font-size:.95rem;margin:.4rem 0}p{margin:.4rem 0}
+.badge{display:inline-block;padding:.1rem .7rem;border-radius:1rem;color:var(--back);font-size:.95rem;font-weight:600;vertical-align:.2rem}.badge.pass{background:var(--pass)}.badge.fail{background:var(--fail)}.badge.inconclusive{background:var(--inconclusive)}
+.why{font-size:1.05rem}.soft{color:var(--soft)}.note{border-left:3px solid var(--inconclusive);padding-left:.7rem}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.6rem;margin:1rem 0}.cards div{background:var(--card);border-radius:.5rem;padding:.6rem .8rem}.cards b{display:block;font-size:1.3rem;font-variant-numeric:tabular-nums}.cards span{color:var(--soft);font-size:.85rem}
+.wide{overflow-x:auto;margin-top:.7rem}table{border-collapse:collapse;width:100%;font-size:.88rem}th,td{text-align:left;padding:.25rem .7rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:600}.wide th,.wide td{white-space:nowrap}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
+.facts th{width:9rem}td.pass,.text.pass{color:var(--pass)}td.fail,.text.fail{color:var(--fail)}td.inconclusive,.text.inconclusive{color:var(--inconclusive)}
+.grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,24rem),1fr));gap:1rem}figure{margin:0;min-width:0}svg{width:100%;height:auto;display:block}svg text{font:11px system-ui,"DejaVu Sans",sans-serif;fill:var(--soft)}
+.axis{stroke:var(--line)}circle.a{fill:var(--a)}circle.b{fill:var(--b)}.line{fill:none;stroke-width:2}.line.a{stroke:var(--a)}.line.b{stroke:var(--b)}.thin{stroke-width:1.2;opacity:.55}.band{opacity:.16}.band.a{fill:var(--a)}.band.b{fill:var(--b)}
+.key i{display:inline-block;width:.8em;height:.8em;border-radius:50%;margin:0 .2em 0 .9em}.key i.a,.time i.a{background:var(--a)}.key i.b,.time i.b{background:var(--b)}.key i:first-child{margin-left:0}
+.effects>div{display:grid;grid-template-columns:minmax(7rem,14rem) 1fr 9.5rem;gap:0 .9rem;align-items:center;font-size:.9rem}.bar,.scale{position:relative;height:1.5rem}.bar>*,.scale span{position:absolute}.bar s{top:0;bottom:0;width:0;border-left:1px solid var(--line)}.bar .zero{border-color:var(--soft)}.bar .border{border-left:2px dashed var(--fail)}
+.bar i{top:.6rem;height:.3rem;border-radius:.2rem;min-width:2px}.bar b{top:.4rem;width:.7rem;height:.7rem;margin-left:-.35rem;border-radius:50%}.bar .pass{background:var(--pass)}.bar .fail{background:var(--fail)}.bar .inconclusive{background:var(--inconclusive)}.scale span{transform:translateX(-50%);color:var(--soft);font-size:.8rem}.text{font-variant-numeric:tabular-nums}
+.time,.when{position:relative;height:1.6rem;overflow:hidden}.time{background:var(--card);border-radius:.3rem}.time i,.when span{position:absolute;top:0;bottom:0}.when span{color:var(--soft);font-size:.75rem;border-left:1px solid var(--soft);padding-left:2px}
+.ranks{display:flex;gap:1px}.ranks span{flex:1 1 0;min-width:0;height:1.5rem;font-size:.72rem;text-align:center;line-height:1.5rem;overflow:hidden;background:var(--card)}.ranks .slow{background:color-mix(in srgb,var(--fail) var(--w),var(--card))}.ranks .quick{background:color-mix(in srgb,var(--b) var(--w),var(--card))}
+button,a.file{font:inherit;color:var(--ink);background:var(--card);border:1px solid var(--line);border-radius:.4rem;padding:.3rem .8rem;margin-right:.5rem;cursor:pointer;text-decoration:none;display:inline-block}
+@media(max-width:36rem){.effects>div{grid-template-columns:1fr auto}.effects .bar,.effects .scale{grid-column:1/3;grid-row:2}.facts th{width:7.5rem}}
+@media print{body{max-width:none}button{display:none}h2{break-after:avoid}figure,.effects{break-inside:avoid}}
 ]]
 
--- A round step that cuts @span into about @n.
-local function step_of(span, n)
-	local rough = span / n
-	local unit = 10 ^ math.floor(math.log(rough, 10))
-	for _, m in ipairs { 1, 2, 5 } do
-		if unit * m >= rough then return unit * m end
-	end
-	return unit * 10
+local SCRIPT = [[document.getElementById("save").onclick=function(){var a=document.createElement("a");a.href=URL.createObjectURL(new Blob([document.getElementById("data").textContent],{type:"application/json"}));a.download="rollout.json";a.click()}]]
+
+-- ---- helpers -------------------------------------------------------------------------
+
+local function num(v, fmt) return type(v) == "number" and (fmt or "%.1f"):format(v) or "" end
+
+local function us(ns) return num(ns and ns / 1000) end
+
+-- A word that may stand as a class.
+local function verdict_of(s)
+	local v = s.verdict
+	return (v == "pass" or v == "fail") and v or "inconclusive"
 end
 
-local function kinds_of(r)
-	return rollout.kinds(type(r.verdict) == "table" and r.verdict.strata or {})
-end
+-- A kind's name for people, of the report in hand: where all kinds are of one
+-- communicator, that is said once.
+local label
 
--- Each kind's shift with its interval, on one scale of per cent.
-local function effects(r, kinds)
-	local low, high = 0, 0
+local function label_of(kinds)
+	local comms, n = {}, 0
 	for _, kind in ipairs(kinds) do
-		local s = r.verdict.strata[kind]
-		for _, k in ipairs { "effect_pct", "low_pct", "high_pct" } do
-			if type(s[k]) == "number" then low, high = math.min(low, s[k]), math.max(high, s[k]) end
-		end
+		local comm = kind:match " of (.*)$"
+		if comm and not comms[comm] then comms[comm], n = true, n + 1 end
 	end
-	local border = r.plan.judge.min_effect_pct
-	high = math.max(high, border)
-	local pad = (high - low) * 0.05
-	low, high = low - pad, high + pad
-	local W, LEFT, ROW = 860, 300, 26
-	local height = #kinds * ROW + 34
-	local function x(v) return LEFT + (v - low) / (high - low) * (W - LEFT - 20) end
-	local t = { ('<svg viewBox="0 0 %d %d" role="img" aria-label="effect of each kind">'):format(W, height) }
-	local step = step_of(high - low, 6)
-	for i = math.ceil(low / step), math.floor(high / step) do
-		t[#t + 1] = ('<line class="axis" x1="%.1f" x2="%.1f" y1="4" y2="%d"/><text x="%.1f" y="%d" text-anchor="middle">%+g %%</text>'):format(
-			x(i * step), x(i * step), height - 28, x(i * step), height - 12, i * step)
+	return function(kind) return n == 1 and (kind:gsub(" of .*$", "")) or kind end
+end
+
+-- @columns: titles; one that begins with "#" holds numbers. Cells are HTML.
+local function table_of(columns, rows, class)
+	local t = { class and ("<table class=%s>"):format(class) or "<div class=wide><table>" }
+	if columns then
+		t[#t + 1] = "<tr>"
+		for _, c in ipairs(columns) do t[#t + 1] = c:sub(1, 1) == "#" and ("<th class=n>%s</th>"):format(esc(c:sub(2))) or ("<th>%s</th>"):format(esc(c)) end
+		t[#t + 1] = "</tr>"
 	end
-	t[#t + 1] = ('<line x1="%.1f" x2="%.1f" y1="4" y2="%d" stroke="var(--fail)" stroke-dasharray="4 3"/>'):format(x(border), x(border), height - 28)
-	for i, kind in ipairs(kinds) do
-		local s, y = r.verdict.strata[kind], i * ROW - 8
-		t[#t + 1] = ('<text class="ink" x="0" y="%d">%s</text>'):format(y + 4, esc(kind))
-		if type(s.low_pct) == "number" then
-			t[#t + 1] = ('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="var(--%s)" stroke-width="3"/>'):format(x(s.low_pct), x(s.high_pct), y, y, s.verdict)
+	for _, row in ipairs(rows) do
+		t[#t + 1] = "<tr>"
+		for i, cell in ipairs(row) do
+			local number = columns and columns[i]:sub(1, 1) == "#"
+			t[#t + 1] = not columns and i == 1 and ("<th>%s</th>"):format(cell) or number and ("<td class=n>%s</td>"):format(cell) or
+				cell:match "^<td" and cell or ("<td>%s</td>"):format(cell)
 		end
-		if type(s.effect_pct) == "number" then
-			t[#t + 1] = ('<circle cx="%.1f" cy="%d" r="5" fill="var(--%s)"/>'):format(x(s.effect_pct), y, s.verdict)
-		end
+		t[#t + 1] = "</tr>\n"
 	end
-	t[#t + 1] = "</svg>"
+	t[#t + 1] = class and "</table>" or "</table></div>"
 	return table.concat(t)
 end
 
--- One kind's medians, block by block, in the order in which they ran.
-local function blocks(r, kind)
-	local low, high
-	for _, b in ipairs(r.blocks) do
-		local v = b.medians[kind]
-		if v then low, high = math.min(low or v, v), math.max(high or v, v) end
-	end
-	if not low then return "" end
-	local W, H, LEFT = 860, 150, 70
-	local pad = math.max((high - low) * 0.1, high * 0.01)
-	low, high = math.max(low - pad, 0), high + pad
-	local function y(v) return 8 + (high - v) / (high - low) * (H - 38) end
-	local t = { ('<svg viewBox="0 0 %d %d" role="img" aria-label="%s, block by block">'):format(W, H, esc(kind)) }
-	local step = step_of(high - low, 4)
-	for i = math.ceil(low / step), math.floor(high / step) do
-		t[#t + 1] = ('<line class="axis" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" y="%.1f" text-anchor="end">%g us</text>'):format(
-			LEFT, W, y(i * step), y(i * step), LEFT - 6, y(i * step) + 4, i * step / 1000)
-	end
-	local n = #r.blocks
-	for i, b in ipairs(r.blocks) do
-		local v = b.medians[kind]
-		if v then
-			t[#t + 1] = ('<circle class="%s" cx="%.1f" cy="%.1f" r="4"><title>block %d, %s, generation %s: %.1f us</title></circle>'):format(
-				b.arm, LEFT + (i - 0.5) / n * (W - LEFT - 10), y(v), i, b.arm == "a" and "baseline" or "candidate", esc(b.generation), v / 1000)
-		end
-	end
-	t[#t + 1] = ('<text x="%d" y="%d">block 1</text><text x="%d" y="%d" text-anchor="end">block %d</text></svg>'):format(LEFT, H - 8, W - 10, H - 8, n)
-	return table.concat(t)
+local KEY = "<p class=\"soft key\"><i class=a></i>A, baseline <i class=b></i>B, candidate%s</p>"
+
+local function key(more) return KEY:format(more and " &nbsp; " .. esc(more) or "") end
+
+-- Seconds of a time that core.time wrote; differences of them are right.
+local function seconds(text)
+	local y, mo, d, h, mi, s = tostring(text):match "^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):([%d.]+)Z$"
+	if not y then return nil end
+	return os.time { year = y, month = mo, day = d, hour = h, min = mi, sec = 0 } + tonumber(s)
 end
 
 local function names(list) return #list == 0 and "none (NCCL's own choice)" or table.concat(list, ", ") end
 
-local function facts(r)
-	local rows = {
-		{ "job", r.job }, { "rollout", r.id }, { "baseline", names(r.baseline) }, { "candidate", names(r.candidate) },
-		{ "blocks", ("%d of %d"):format(#r.blocks, r.plan.blocks * 2) }, { "seed of the order", r.plan.seed },
-	}
-	local t = {}
-	for i, row in ipairs(rows) do t[i] = ("<tr><th>%s</th><td>%s</td></tr>"):format(esc(row[1]), esc(row[2])) end
-	return "<table>" .. table.concat(t) .. "</table>"
+-- ---- sections ------------------------------------------------------------------------
+
+local function span_of(r)
+	local first = seconds(read.record(r.events[1]).time)
+	local last = seconds(read.record(r.events[#r.events]).time)
+	return first and last and last >= first and last - first or nil, first
 end
 
-local function table_of(r, kinds)
-	local t = { "<table><tr><th>kind</th><th>verdict</th><th class=n>slower</th><th class=n>from</th><th class=n>to</th><th class=n>A</th><th class=n>B</th><th>reason</th></tr>" }
+local function cards(r, kinds, seen)
+	local best, worst
 	for _, kind in ipairs(kinds) do
-		local s = r.verdict.strata[kind]
-		t[#t + 1] = ('<tr><td>%s</td><td class="%s">%s</td><td class=n>%s</td><td class=n>%s</td><td class=n>%s</td><td class=n>%d</td><td class=n>%d</td><td>%s</td></tr>')
-			:format(esc(kind), s.verdict, s.verdict, number(s.effect_pct, "%+.1f %%"), number(s.low_pct, "%+.1f %%"), number(s.high_pct, "%+.1f %%"),
-				s.blocks_a, s.blocks_b, esc(s.reason or ""))
+		local e = r.verdict.strata[kind].effect_pct
+		if type(e) == "number" then best, worst = math.min(best or e, e), math.max(worst or e, e) end
 	end
-	t[#t + 1] = "</table>"
-	return table.concat(t)
+	local t = {}
+	local function card(value, what) t[#t + 1] = ("<div><b>%s</b><span>%s</span></div>"):format(esc(value), esc(what)) end
+	if best then
+		card(("%+.1f %%"):format(best), #kinds == 1 and "time of the candidate" or "time of the candidate, best kind")
+		if #kinds > 1 then card(("%+.1f %%"):format(worst), "worst kind") end
+	end
+	card(("%d of %d"):format(#r.blocks, r.plan.blocks * 2), "blocks")
+	if seen.of == "collectives" then card(("%d"):format(seen.samples), "collectives timed") end
+	local span = span_of(r)
+	if span then card(units.seconds(span), "from start to end") end
+	return "<div class=cards>" .. table.concat(t) .. "</div>"
+end
+
+local function effects(r, kinds)
+	local rows, lines = {}, {}
+	for i, kind in ipairs(kinds) do
+		local s = r.verdict.strata[kind]
+		local v = verdict_of(s)
+		local function n(x) return type(x) == "number" and x or nil end
+		rows[i] = { label = label(kind), verdict = v, mid = n(s.effect_pct), low = n(s.low_pct) and n(s.high_pct) and s.low_pct, high = n(s.high_pct),
+			text = ("%s %s"):format(num(s.effect_pct, "%+.1f %%"), v) }
+		lines[i] = { esc(label(kind)), ('<td class="%s">%s</td>'):format(v, v), num(s.effect_pct, "%+.1f %%"), num(s.low_pct, "%+.1f %%"), num(s.high_pct, "%+.1f %%"),
+			num(s.blocks_a, "%d"), num(s.blocks_b, "%d"), esc(s.reason or "") }
+	end
+	return ("<h2>How much slower the candidate is</h2><p class=soft>Shift of block medians in per cent, with its interval, %g %% sure in all. Left of 0 is faster; the broken line is what is borne, %+g %%.</p>")
+		:format(r.plan.judge.confidence * 100, r.plan.judge.min_effect_pct) .. chart.effects(rows, r.plan.judge.min_effect_pct) ..
+		"<p></p>" .. table_of({ "kind", "verdict", "#slower", "#from", "#to", "#A", "#B", "reason" }, lines)
+end
+
+local function facts(r)
+	local rows = { { "job", esc(r.job) }, { "rollout", "<code>" .. esc(r.id) .. "</code>" }, { "baseline", esc(names(r.baseline)) }, { "candidate", esc(names(r.candidate)) } }
+	local where = read.record(r.where)
+	if where.version then
+		rows[#rows + 1] = { "ran on", esc(("%s, %s; ncclbpf %s, tuner interface v%s"):format(table.concat(read.record(where.hosts), ", "),
+			where.processes == 1 and "1 process" or tostring(where.processes) .. " processes", tostring(where.version), tostring(where.tuner_abi))) }
+	end
+	for _, p in ipairs(read.list(where, "policies")) do rows[#rows + 1] = { "policy", ("%s <code>%s</code>"):format(esc(p.name), esc(p.digest)) } end
+	local comms = read.list(where, "comms")
+	for i, c in ipairs(comms) do
+		if i <= 16 then rows[#rows + 1] = { "communicator", ("<code>%s</code> %s"):format(esc(c.comm), esc(("%s, %s"):format(units.count(c.ranks, "rank"), units.count(c.nodes, "node")))) } end
+	end
+	if #comms > 16 then rows[#rows + 1] = { "", ("and %d more"):format(#comms - 16) } end
+	rows[#rows + 1] = { "order of turns", esc("by chance, seed " .. tostring(r.plan.seed)) }
+	return "<h2>What ran where</h2>" .. table_of(nil, rows, "facts")
+end
+
+-- Kinds of one collective and communicator, by size.
+local function groups(seen, kinds)
+	local list, by = {}, {}
+	for _, kind in ipairs(kinds) do
+		local k = seen.kinds[kind]
+		if k then
+			local name = ("%s of %s"):format(k.coll, k.comm)
+			if not by[name] then
+				by[name] = { name = name }
+				list[#list + 1] = by[name]
+			end
+			table.insert(by[name], { size = k.size, text = units.bytes(k.size), a = k.a.busbw_gbs, b = k.b.busbw_gbs })
+		end
+	end
+	for _, g in ipairs(list) do table.sort(g, function(x, y) return x.size < y.size end) end
+	return list
+end
+
+local function bandwidth(seen, kinds)
+	local t = {}
+	for _, g in ipairs(groups(seen, kinds)) do
+		local sized = g[1].size > 0
+		if sized then t[#t + 1] = ("<figure><h3>%s</h3>%s</figure>"):format(esc(g.name), chart.bandwidth(g.name .. ", bus bandwidth over size", g)) end
+	end
+	if #t == 0 then return "" end
+	local rows = {}
+	for _, kind in ipairs(kinds) do
+		local k = seen.kinds[kind]
+		local a, b = k and k.a.busbw_gbs, k and k.b.busbw_gbs
+		if k then
+			rows[#rows + 1] = { esc(label(kind)), num(a and a.p50), a and ("%.1f to %.1f"):format(a.p10, a.p90) or "", num(b and b.p50), b and ("%.1f to %.1f"):format(b.p10, b.p90) or "",
+				num(a and b and (b.p50 / a.p50 - 1) * 100, "%+.1f %%") }
+		end
+	end
+	return "<h2>Bandwidth over size</h2>" .. key "bus bandwidth in GB/s; line: median, band and whiskers: 80 % of the times; a size counts as the power of two that it begins with" ..
+		"<div class=grid>" .. table.concat(t) .. "</div>" .. table_of({ "kind", "#A GB/s", "#80 %", "#B GB/s", "#80 %", "#B over A" }, rows)
+end
+
+local function percentiles(seen, kinds)
+	local t, rows = {}, {}
+	for i, kind in ipairs(kinds) do
+		local k = seen.kinds[kind]
+		if k and i <= 24 then t[#t + 1] = ("<figure><h3>%s</h3>%s</figure>"):format(esc(label(kind)), chart.quantiles(kind .. ", times by percentile", k.a.q_ns, k.b.q_ns)) end
+		for _, arm in ipairs(k and { "a", "b" } or {}) do
+			local q = k[arm].q_ns
+			rows[#rows + 1] = { esc(label(kind)), arm:upper(), num(k[arm].n, "%d"), us(q[11]), us(q[51]), us(q[91]), us(q[100]), us(q[101]) }
+		end
+	end
+	if #rows == 0 then return "" end
+	local what = seen.of == "blocks" and "block medians, for single times were not kept" or "a collective takes as long as its slowest rank"
+	return "<h2>Percentiles</h2>" .. key(what .. "; us over the per cent that are as fast") .. "<div class=grid>" .. table.concat(t) .. "</div>" ..
+		table_of({ "kind", "arm", "#n", "#p10 us", "#p50 us", "#p90 us", "#p99 us", "#max us" }, rows)
+end
+
+local function timeline(r)
+	local span, first = span_of(r)
+	if not span or span <= 0 then return "" end
+	local blocks, events, last = {}, {}, 0
+	for i, b in ipairs(r.blocks) do
+		local to = seconds(b.time)
+		local from = seconds(b.began)
+		if to then
+			from = from and from - first or last
+			blocks[#blocks + 1] = { from = from, to = to - first, arm = b.arm, title = ("block %d, %s, generation %s"):format(i, chart.arm(b.arm), tostring(b.generation)) }
+			last = to - first
+		end
+	end
+	for i, e in ipairs(r.events) do
+		local at = seconds(e.time)
+		if at then events[#events + 1] = { at = at - first, n = i, title = tostring(e.reason or e.to) } end
+	end
+	local generations = ""
+	if #r.blocks > 0 then generations = ("generation %s to %s, one a turn; "):format(tostring(r.blocks[1].generation), tostring(r.blocks[#r.blocks].generation)) end
+	return "<h2>In time</h2>" .. key(generations .. "numbers below are those of the events") .. chart.timeline(blocks, events, span)
+end
+
+local function by_block(r, kinds)
+	local t = {}
+	for n, kind in ipairs(kinds) do
+		local list = {}
+		for i, b in ipairs(r.blocks) do
+			local v = b.medians[kind]
+			local spread = read.record(read.record(b.spread)[kind])
+			if type(v) == "number" then list[#list + 1] = { n = i, arm = b.arm, ns = v, low = tonumber(spread.p10_ns), high = tonumber(spread.p90_ns), generation = b.generation } end
+		end
+		if n <= 24 then t[#t + 1] = ("<figure><h3>%s</h3>%s</figure>"):format(esc(label(kind)), chart.blocks(kind .. ", block by block", list, math.max(#r.blocks, 2))) end
+	end
+	return "<p class=soft>Median of each block, with 80 % of its times.</p><div class=grid>" .. table.concat(t) .. "</div>"
+end
+
+local function ranks(seen, kinds)
+	local t = {}
+	for _, kind in ipairs(kinds) do
+		local k = seen.kinds[kind]
+		for _, arm in ipairs(k and { "a", "b" } or {}) do
+			local list, all = k["ranks_" .. arm], {}
+			for i, x in ipairs(list) do all[i] = x.ns end
+			if #list > 1 then
+				local mid = core.quantiles(all, 2)[2]
+				local cells = {}
+				for i, x in ipairs(list) do cells[i] = { rank = x.rank, pct = (x.ns / mid - 1) * 100 } end
+				t[#t + 1] = ("<p class=soft>%s, %s</p>%s"):format(esc(label(kind)), chart.arm(arm), chart.ranks(cells))
+			end
+		end
+	end
+	if #t == 0 then return "" end
+	return "<h2>Rank by rank</h2><p class=soft>How much longer, in per cent, a rank takes than the median rank; rank 0 is left.</p>" .. table.concat(t)
+end
+
+local function decisions(seen, kinds)
+	local rows = {}
+	for _, kind in ipairs(kinds) do
+		local k = seen.kinds[kind]
+		local words = {}
+		for word in pairs(k and k.ran or {}) do words[#words + 1] = word end
+		table.sort(words)
+		for _, word in ipairs(words) do rows[#rows + 1] = { esc(label(kind)), esc(word), ("%d"):format(k.ran[word].a), ("%d"):format(k.ran[word].b) } end
+	end
+	if #rows == 0 then return "" end
+	return "<h2>What was decided</h2>" .. table_of({ "kind", "algorithm/protocol that ran", "#A times", "#B times" }, rows)
 end
 
 local function events(r)
-	local t = { "<table><tr><th>time</th><th>from</th><th>to</th><th>by</th><th>why</th></tr>" }
-	for _, e in ipairs(r.events) do
-		t[#t + 1] = ("<tr><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>"):format(esc(e.time), esc(e.from), esc(e.to), esc(e.actor), esc(e.reason or ""))
-	end
-	t[#t + 1] = "</table>"
-	return table.concat(t)
+	local rows = {}
+	for i, e in ipairs(r.events) do rows[i] = { ("%d"):format(i), esc(e.time), esc(e.from), esc(e.to), esc(e.actor), esc(e.reason or "") } end
+	return "<h2>What happened</h2>" .. table_of({ "#", "time", "from", "to", "by", "why" }, rows)
 end
 
--- M.html(r[, label]) -> the file's text. @label: said at the top, such as
--- that times were replayed.
-function M.html(r, label)
-	local kinds = kinds_of(r)
-	local state = { succeeded = "pass", rolled_back = "fail", failed = "fail" }
+local function data(r, seen, csv)
 	local keep = {}
 	for k, v in pairs(r) do
-		if k ~= "path" and k ~= "group" and k ~= "runner" then keep[k] = v end
+		if k ~= "path" and k ~= "group" and k ~= "runner" and k ~= "elsewhere" and k ~= "samples" then keep[k] = v end
 	end
-	local t = {
-		"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\">",
-		("<title>rollout %s: %s</title><style>%s</style>"):format(esc(r.plan.name), esc(r.state), STYLE),
-		("<h1>%s: <span class=\"%s\">%s</span></h1><p>%s</p>"):format(esc(r.plan.name), state[r.state] or "inconclusive", esc(r.state), esc(r.why or "")),
-		label and ("<p class=soft>%s</p>"):format(esc(label)) or "",
-		r.plan.reason and ("<p class=soft>%s</p>"):format(esc(r.plan.reason)) or "",
-		"<h2>What ran</h2>", facts(r),
-	}
-	if #kinds > 0 then
-		t[#t + 1] = ("<h2>How much slower the candidate is</h2><p class=soft>Shift of block medians with its interval, %g %% sure in all; left of 0 is faster; the broken line is what is borne, %+g %%.</p>")
-			:format(r.plan.judge.confidence * 100, r.plan.judge.min_effect_pct)
-		t[#t + 1] = effects(r, kinds)
-		t[#t + 1] = table_of(r, kinds)
-		t[#t + 1] = '<h2>Block by block</h2><p class=soft><svg viewBox="0 0 12 12" style="width:.8em;display:inline"><circle class=a cx=6 cy=6 r=5 /></svg> baseline <svg viewBox="0 0 12 12" style="width:.8em;display:inline"><circle class=b cx=6 cy=6 r=5 /></svg> candidate; median of a block, the slowest rank of this host</p>'
-		for _, kind in ipairs(kinds) do t[#t + 1] = ("<h3>%s</h3>%s"):format(esc(kind), blocks(r, kind)) end
-	end
-	t[#t + 1] = "<h2>What happened</h2>" .. events(r)
+	keep.seen = seen
 	-- nothing in a text may look like an element
-	local data = core.encode(keep):gsub("<", "\\u003c")
-	t[#t + 1] = ('<h2>Data</h2><p class=soft>All of it is in this file, as JSON in the element <code>data</code>.</p><script type="application/json" id=data>%s</script>'):format(data)
-	t[#t + 1] = ("<p class=soft>ncclbpf %s, %s</p></html>\n"):format(esc(core.version), esc(core.time()))
-	return table.concat(t, "\n")
+	local json = core.encode(keep):gsub("<", "\\u003c")
+	local link = csv and (' <a class=file download href="%s">%s</a>'):format(csv:gsub("[^%w._-]", function(c) return ("%%%02X"):format(c:byte()) end), esc(csv)) or ""
+	return ("<h2>Data</h2><p class=soft>Verdict, blocks, quantiles and events are in this file, as JSON in the element <code>data</code>%s.</p><p><button id=save>Save as JSON</button>%s</p><script type=\"application/json\" id=data>%s</script>")
+		:format(csv and "; each collective's time is a line of the CSV beside it" or "", link, json)
+end
+
+-- ---- the whole -----------------------------------------------------------------------
+
+-- The file's policy: no network, no script but ours.
+local function guard()
+	local hex, bytes, out = core.sha256(SCRIPT), {}, {}
+	for b in hex:gmatch "%x%x" do bytes[#bytes + 1] = tonumber(b, 16) end
+	local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	for i = 1, #bytes, 3 do
+		local left = math.min(#bytes - i + 1, 3)
+		local v = bytes[i] << 16 | (bytes[i + 1] or 0) << 8 | (bytes[i + 2] or 0)
+		for k = 0, 3 do
+			local at = v >> (18 - 6 * k) & 63
+			out[#out + 1] = k <= left and digits:sub(at + 1, at + 1) or "="
+		end
+	end
+	return ("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-%s'\">"):format(table.concat(out))
+end
+
+local STATE = { succeeded = "pass", rolled_back = "fail", failed = "fail" }
+
+-- M.html(r[, opts]) -> the file's text, what was seen
+-- opts: label (said at the top, such as that times were replayed), csv (the name
+-- of the file beside it that holds each time)
+function M.html(r, opts)
+	opts = opts or {}
+	local seen = witness.read(r)
+	local strata = type(r.verdict) == "table" and r.verdict.strata or {}
+	local judged = rollout.kinds(strata)
+	local kinds = #judged > 0 and judged or rollout.kinds(seen.kinds)
+	label = label_of(kinds)
+	local t = {
+		"<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\">", guard(),
+		("<title>rollout %s: %s</title><style>%s</style></head><body>"):format(esc(r.plan.name), esc(r.state), STYLE),
+		("<p class=soft>ncclbpf rollout</p><h1>%s <span class=\"badge %s\">%s</span></h1><p class=why>%s</p>"):format(
+			esc(r.plan.name), STATE[r.state] or "inconclusive", esc((r.state:gsub("_", " "))), esc(r.why or "")),
+		r.plan.reason and ("<p class=soft>Tried because: %s</p>"):format(esc(r.plan.reason)) or "",
+		opts.label and ("<p class=note>%s</p>"):format(esc(opts.label)) or "",
+		cards(r, judged, seen),
+		#judged > 0 and effects(r, judged) or "<p class=soft>No look was taken, so there is no verdict on any kind of collective.</p>",
+		facts(r), bandwidth(seen, kinds), percentiles(seen, kinds), timeline(r), #r.blocks > 0 and by_block(r, kinds) or "", ranks(seen, kinds),
+		decisions(seen, kinds), events(r), data(r, seen, opts.csv),
+		("<p class=soft>ncclbpf %s, %s</p><script>%s</script></body></html>\n"):format(esc(core.version), esc(core.time()), SCRIPT),
+	}
+	return table.concat(t, "\n"), seen
+end
+
+-- A copy of each time, beside the report. -> true | nil, err
+function M.csv(r, path)
+	local from = r.samples and io.open(r.samples)
+	if not from then return nil end
+	local to, why = io.open(path, "w")
+	local good = to ~= nil
+	while good do
+		local bytes = from:read(1 << 20)
+		if not bytes then break end
+		good, why = to:write(bytes)
+	end
+	from:close()
+	if to then good = to:close() and good end
+	if not good then return nil, errors.new("cannot_create", ("%s: %s"):format(path, tostring(why))) end
+	return true
 end
 
 return M

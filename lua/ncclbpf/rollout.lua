@@ -12,6 +12,7 @@ local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
 local stats = require "ncclbpf.stats"
 local units = require "ncclbpf.units"
+local witness = require "ncclbpf.witness"
 
 local M = {}
 
@@ -346,7 +347,7 @@ local function in_flight(r)
 	return open
 end
 
--- One block of @arm. -> medians by kind | nil, reason, evidence (a guard) |
+-- One block of @arm. -> medians by kind, collectives by kind | nil, reason, evidence (a guard) |
 -- nil, nil, word (asked for by another shell)
 local function block(r, arm)
 	local p = r.plan
@@ -355,7 +356,7 @@ local function block(r, arm)
 	if not before then return nil, nil, "leave", other end
 	local from = highest(samples(r))
 	for key, n in pairs(in_flight(r)) do from[key] = (from[key] or -1) + n end
-	local seen, times, most = {}, {}, 0
+	local seen, times, kept, most = {}, {}, {}, 0
 	local skip = math.ceil(p.samples / (1 - p.warmup_pct / 100)) - p.samples
 	local till = core.mono() + p.block_timeout
 	local count = {}
@@ -375,8 +376,9 @@ local function block(r, arm)
 			seen[x[1]] = true
 			count[kind] = (count[kind] or 0) + 1
 			if count[kind] > skip then
-				times[kind] = times[kind] or {}
+				times[kind], kept[kind] = times[kind] or {}, kept[kind] or {}
 				table.insert(times[kind], x[2].ns)
+				table.insert(kept[kind], x[2])
 				most = math.max(most, #times[kind])
 			end
 		end
@@ -389,9 +391,9 @@ local function block(r, arm)
 	local medians = {}
 	for kind, list in pairs(times) do
 		-- a few collectives of a rare kind say nothing
-		if #list * 5 >= p.samples then medians[kind] = median(list) end
+		if #list * 5 >= p.samples then medians[kind] = median(list) else kept[kind] = nil end
 	end
-	return medians
+	return medians, kept
 end
 
 -- ---- the judge ------------------------------------------------------------------------
@@ -494,6 +496,7 @@ local function step(r)
 		ok, err = save(r)
 		if not ok then return nil, err end
 	end
+	local began = core.time()
 	local medians, why, evidence, more = block(r, arm)
 	if not medians and why then
 		event(r, "aborting", why, evidence)
@@ -501,7 +504,8 @@ local function step(r)
 	elseif not medians then
 		return (asked[evidence] or asked.pause)(r, more)
 	end
-	r.blocks[n] = { arm = arm, generation = r.generation, time = core.time(), medians = medians }
+	r.blocks[n] = { arm = arm, generation = r.generation, began = began, time = core.time(), medians = medians }
+	witness.block(r, n, r.blocks[n], why)
 	for k = 1, r.plan.judge.looks do
 		if n == plan.look_at(r.plan, k) * 2 then
 			r.verdict = look(r, k)
@@ -564,6 +568,7 @@ function M.start(group, p)
 	r.baseline, r.generation, err = names, generation, nil
 	if p.baseline then r.baseline, err = names_of(group, p.baseline) end
 	if not r.baseline then return nil, err end
+	r.samples = ("%s.%s.times.csv"):format((path:gsub("%.json$", "")), r.id)
 	r.candidate, err = names_of(group, p.candidate)
 	if not r.candidate then return nil, err end
 	event(r, "preparing", "started" .. (p.reason and ": " .. p.reason or ""))
@@ -571,6 +576,7 @@ function M.start(group, p)
 		ask(r, "telemetry on")
 		local a = ask(r, "check agreement")[1].data
 		if a.agree == false then error(errors.new("ranks_disagree", "ranks do not agree before anything has changed"), 0) end
+		r.where = witness.where(function(line) return ask(r, line) end)
 	end)
 	if not good then return nil, errors.caught(why) end
 	event(r, "progressing", "candidate held by all processes, telemetry on")

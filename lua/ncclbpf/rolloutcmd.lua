@@ -83,8 +83,8 @@ function M.cmd_plan(ctx)
 	return { schema = "rollout.plan/1", data = p, text = ("rollout %s\n%s"):format(p.name, steps(p)) }
 end
 
--- What the plan would have concluded from another rollout's blocks.
-local function replay(p, path)
+-- A rollout's file from anywhere: its blocks are what they must be.
+local function kept(path)
 	local bytes, err = core.read(path, 16 << 20)
 	if not bytes then return nil, errors.from_reply(err) end
 	local d
@@ -95,6 +95,13 @@ local function replay(p, path)
 		for _, v in pairs(fine and b.medians or {}) do fine = fine and type(v) == "number" and v > 0 and v < math.huge end
 		if not fine then return errors.fail("bad_argument", "%s: block %d: arm a or b and medians above 0 wanted", path, i) end
 	end
+	return d
+end
+
+-- What the plan would have concluded from another rollout's blocks.
+local function replay(p, path)
+	local d, err = kept(path)
+	if not d then return nil, err end
 	local v = { verdict = "inconclusive", reason = "no look: too few blocks" }
 	for k = 1, p.judge.looks do
 		if #d.blocks < plan.look_at(p, k) * 2 then break end
@@ -184,15 +191,44 @@ function M.cmd_undo(ctx)
 	return shown
 end
 
+-- What a report shows of a file that may come from anywhere.
+local function shown_of(path)
+	local d, err = kept(path)
+	if not d then return nil, err end
+	local judge = type(d.plan) == "table" and d.plan.judge
+	local fine = type(judge) == "table" and type(judge.confidence) == "number" and type(judge.min_effect_pct) == "number" and type(d.plan.blocks) == "number" and
+		type(d.state) == "string" and type(d.baseline) == "table" and type(d.candidate) == "table" and type(d.events) == "table"
+	for _, e in ipairs(fine and d.events or {}) do fine = fine and type(e) == "table" end
+	local strata = type(d.verdict) == "table" and d.verdict.strata
+	for _, s in pairs(fine and type(strata) == "table" and strata or {}) do fine = fine and type(s) == "table" end
+	if not fine then return errors.fail("bad_argument", "%s: plan, state, arms, events and verdict of a rollout wanted", path) end
+	if type(strata) ~= "table" then d.verdict = nil end
+	d.path = path
+	-- its times lie beside it, wherever they were written
+	local name = type(d.samples) == "string" and d.samples:match "[^/]+$"
+	d.samples = name and (path:match "^(.*/)" or "") .. name or nil
+	return d
+end
+
 function M.cmd_report(ctx)
-	local r, err = current(ctx)
+	local r, err
+	if ctx.opt.data then r, err = shown_of(ctx.opt.data) else r, err = current(ctx) end
 	if not r then return nil, err end
+	local report = require "ncclbpf.report"
 	local path = ctx.args[1]
-	local text = require("ncclbpf.report").html(r, ctx.opt.label)
+	local beside = r.samples and core.stat(r.samples) and (path:gsub("%.html?$", "")) .. ".csv"
+	local text, seen = report.html(r, { label = ctx.opt.label, csv = beside and beside:match "[^/]+$" })
 	local ok
 	ok, err = core.write(path, text)
 	if not ok then return nil, errors.from_reply(err) end
-	return { schema = "rollout.report/1", data = { file = path, bytes = #text }, text = ("%s: %d bytes"):format(path, #text) }
+	if beside then
+		ok, err = report.csv(r, beside)
+		if not ok then return nil, err end
+	end
+	return {
+		schema = "rollout.report/1", data = { file = path, bytes = #text, csv = beside or core.null, samples = seen.samples },
+		text = ("%s: %d bytes%s"):format(path, #text, beside and (", every time in %s"):format(beside) or ""),
+	}
 end
 
 function M.cmd_history(ctx)

@@ -144,7 +144,8 @@ function M.collectives(results)
 			ranks[c.comm] = (ranks[c.comm] or 0) + 1
 			for _, s in ipairs(read.list(c, "samples")) do
 				local id = ("%s %s %s"):format(c.comm, s.coll, s.seq)
-				local op = ops[id] or { comm = c.comm, coll = s.coll, size = read.number(s.bytes_from), ran = choice(s), seq = read.number(s.seq), n = 0, ns = 0 }
+				local op = ops[id] or { comm = c.comm, coll = s.coll, size = read.number(s.bytes_from), ran = choice(s), seq = read.number(s.seq), n = 0, ns = 0, by = {} }
+				op.by[read.number(c.comm_rank)] = read.number(s.exec_ns)
 				op.n, op.ns = op.n + 1, math.max(op.ns, read.number(s.exec_ns))
 				ops[id] = op
 			end

@@ -77,12 +77,12 @@ status 0 "a report" rollout report r.html label="<replayed>"
 lua_run -e 'local core = require "ncclbpf.core"
 	local text = assert(core.read "r.html")
 	local d = assert(core.decode((text:match "<script type=\"application/json\" id=data>(.-)</script>")))
-	assert(text:find("<p class=soft>&lt;replayed&gt;</p>", 1, true))
+	assert(text:find("<p class=note>&lt;replayed&gt;</p>", 1, true))
 	local kinds, dots = 0, 0
 	for kind, s in pairs(d.verdict.strata) do
 		kinds = kinds + 1
 		local row = ("<td>%s</td><td class=\"%s\">%s</td><td class=n>%+.1f %%</td><td class=n>%+.1f %%</td><td class=n>%+.1f %%</td><td class=n>%d</td>")
-			:format(kind, s.verdict, s.verdict, s.effect_pct, s.low_pct, s.high_pct, s.blocks_a)
+			:format((kind:gsub(" of .*$", "")), s.verdict, s.verdict, s.effect_pct, s.low_pct, s.high_pct, s.blocks_a)
 		assert(text:find(row, 1, true), row)
 		for i, b in ipairs(d.blocks) do
 			local dot = ("<title>block %d, %s, generation %d: %.1f us</title>"):format(i, b.arm == "a" and "baseline" or "candidate", b.generation, b.medians[kind] / 1000)
@@ -91,6 +91,15 @@ lua_run -e 'local core = require "ncclbpf.core"
 		end
 	end
 	assert(kinds == 2 and dots == 40)
+	-- what counted is kept: 20 of the most frequent kind in each block, with who ran what
+	assert(d.seen.of == "collectives" and d.seen.samples >= 20 * 20 and #d.where.hosts == 1 and d.where.comms[1].ranks == 4)
+	local lines = 0
+	for _ in io.lines "r.csv" do lines = lines + 1 end
+	assert(lines == d.seen.samples + 1, lines)
+	for kind, k in pairs(d.seen.kinds) do
+		assert(#k.ranks_a == 4 and #k.ranks_b == 4, kind)
+		for ran, n in pairs(k.ran) do assert(text:find(("<td>%s</td><td class=n>%d</td><td class=n>%d</td>"):format(ran, n.a, n.b), 1, true), ran) end
+	end
 	for _, e in ipairs(d.events) do assert(text:find(e.time, 1, true)) end
 	assert(not text:find("https?://"), "needs something else")' 2>>why
 ok "whose numbers are those of its data" $?
