@@ -138,6 +138,18 @@ static uint32_t room_below(const struct nb_jit_ctx *c)
 	return run_size(c) + (c->needs.frame ? NB_STACK_SIZE : 0);
 }
 
+/* What the thread's area says, in T0; nb_cpu_seen. */
+static void see_cpu(struct nb_jit_ctx *c)
+{
+	if (nb_cpu_area()) {
+		a4(c, A_MRS_TPIDR | T0);
+		a_mov_imm(c, T1, (uint64_t)(int64_t)nb_cpu_area());
+		a_mem_reg(c, A_LOAD, 2, T0, T0, T1);
+	} else {
+		a_mov_imm(c, T0, UINT32_MAX);
+	}
+}
+
 /* struct nb_exec is still in x0. */
 static void init_run_data(struct nb_jit_ctx *c)
 {
@@ -146,7 +158,7 @@ static void init_run_data(struct nb_jit_ctx *c)
 	if (c->needs.run) {
 		a_mem(c, A_LOAD, 3, T0, 0, offsetof(struct nb_exec, trace));
 		a_mem(c, A_STORE, 3, T0, base, RUN_TRACE);
-		a_mov_imm(c, T0, UINT32_MAX);
+		see_cpu(c);
 		a_mem(c, A_STORE, 2, T0, base, RUN_CPU);
 	}
 	if (c->needs.links) {
@@ -710,37 +722,106 @@ static void call_helper(struct nb_jit_ctx *c, const struct nb_code *i)
 	a_mov(c, true, R0, 0);
 }
 
+/* Flags of @reg compared with @v; changes T3. */
+static void compare_with(struct nb_jit_ctx *c, unsigned reg, uint32_t v)
+{
+	if (fits12(v)) {
+		a_add_imm(c, false, A_SUBS, ZR, reg, v);
+	} else {
+		a_mov_imm(c, T3, v);
+		a_rrr(c, false, A_SUBS, ZR, reg, T3);
+	}
+}
+
+/* R0 += @reg times @size; changes T3. */
+static void add_scaled(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
+{
+	if (nb_jit_power_of_two(size)) {
+		a_add_shifted(c, R0, R0, reg, (unsigned)__builtin_ctzll(size));
+	} else {
+		a_mov_imm(c, T3, size);
+		a_madd(c, true, R0, reg, T3, R0);
+	}
+}
+
 static void lookup_array(struct nb_jit_ctx *c, const struct nb_map *m)
 {
 	a_mem(c, A_LOAD, 2, T0, reg_of[2], 0);
 	a_mov_imm(c, R0, (uintptr_t)m->base);
-	if (nb_jit_power_of_two(m->elem_size)) {
-		a_add_shifted(c, R0, R0, T0,
-			      (unsigned)__builtin_ctzll(m->elem_size));
-	} else {
-		a_mov_imm(c, T1, m->elem_size);
-		a_madd(c, true, R0, T0, T1, R0);
-	}
-	if (fits12(m->max_entries)) {
-		a_add_imm(c, false, A_SUBS, ZR, T0, m->max_entries);
-	} else {
-		a_mov_imm(c, T1, m->max_entries);
-		a_rrr(c, false, A_SUBS, ZR, T0, T1);
-	}
+	add_scaled(c, T0, m->elem_size);
+	compare_with(c, T0, m->max_entries);
 	a_csel(c, R0, R0, ZR, CC_LO);
 }
 
-/* The map's operation in the place of the helper that would call it. */
-static void lookup_direct(struct nb_jit_ctx *c, struct nb_map *m)
+/* The run's CPU in T0; returns a branch for when it is not known. */
+static uint32_t load_cpu(struct nb_jit_ctx *c)
 {
+	a_mem(c, A_LOAD, 2, T0, run_base(c), RUN_CPU);
+	compare_with(c, T0, nb_cpu_limit());
+	return a_skip(c, A_BCOND | CC_HS);
+}
+
+static void cpu(struct nb_jit_ctx *c, const struct nb_code *i)
+{
+	uint32_t ask = load_cpu(c), done;
+
+	a_mov(c, false, R0, T0);
+	done = a_skip(c, A_B);
+	a_land(c, ask);
+	call_helper(c, i);
+	a_land(c, done);
+}
+
+/* The helper has the answer where the CPU is not known or there is none. */
+static void lookup_percpu(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_jit_fact *f = &c->fact[pc];
+	const struct nb_map *m = f->map;
+	uint32_t ask = load_cpu(c), none = 0, done;
+	uint64_t base = (uintptr_t)m->base;
+	bool at = f->lookup == NB_JIT_LOOKUP_PERCPU_AT;
+
+	if (!at) {
+		a_mem(c, A_LOAD, 2, T1, reg_of[2], 0);
+		compare_with(c, T1, m->max_entries);
+		none = a_skip(c, A_BCOND | CC_HS);
+	}
+	a_mov_imm(c, R0, at ? base + m->elem_size * f->key : base);
+	add_scaled(c, T0, m->cpu_size);
+	if (!at)
+		add_scaled(c, T1, m->elem_size);
+	done = a_skip(c, A_B);
+	a_land(c, ask);
+	if (!at)
+		a_land(c, none);
+	call_helper(c, &c->code[pc]);
+	a_land(c, done);
+}
+
+/* The map's operation in the place of the helper that would call it. */
+static void lookup_direct(struct nb_jit_ctx *c, uint32_t pc)
+{
+	struct nb_map *m = c->fact[pc].map;
+	uint32_t ask = 0, done;
 	uint64_t fn = 0;
 
 	memcpy(&fn, &m->lookup, sizeof(m->lookup));
+	if (m->percpu)
+		ask = load_cpu(c);
 	a_mov_imm(c, 0, (uintptr_t)m);
 	a_mov(c, true, 1, reg_of[2]);
-	a_mov_imm(c, 2, 0);
+	if (m->percpu)
+		a_mov(c, false, 2, T0);
+	else
+		a_mov_imm(c, 2, 0);
 	call_out(c, fn);
 	a_mov(c, true, R0, 0);
+	if (!m->percpu)
+		return;
+	done = a_skip(c, A_B);
+	a_land(c, ask);
+	call_helper(c, &c->code[pc]);
+	a_land(c, done);
 }
 
 /* Where tail calls ask for it, the number of frames is kept. */
@@ -1193,7 +1274,9 @@ static const struct nb_jit_arch arch = {
 	.call_local = call_local,
 	.call_helper = call_helper,
 	.lookup_array = lookup_array,
+	.lookup_percpu = lookup_percpu,
 	.lookup_direct = lookup_direct,
+	.cpu = cpu,
 	.loop = loop,
 	.each = each,
 	.tail_call = tail_call,

@@ -90,6 +90,7 @@ enum {
 #define A_DMB 0xd5033bbfu /* ISH */
 #define A_BR 0xd61f0000u
 #define A_BLR 0xd63f0000u
+#define A_MRS_TPIDR 0xd53bd040u /* MRS of TPIDR_EL0 */
 #define A_RET 0xd65f03c0u
 
 static inline void a4(struct nb_jit_ctx *c, uint32_t v)

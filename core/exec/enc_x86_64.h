@@ -187,6 +187,17 @@ static inline void x_mov_imm(struct nb_jit_ctx *c, unsigned to, uint64_t v)
 	}
 }
 
+/* Four bytes at @off from the thread pointer: an absolute address in FS. */
+static inline void x_load_thread(struct nb_jit_ctx *c, unsigned to, int32_t off)
+{
+	e1(c, 0x64);
+	rex(c, false, to, 0, false);
+	e1(c, 0x8b);
+	e1(c, (to & 7) << 3 | RSP);
+	e1(c, 0x25);
+	e4(c, (uint32_t)off);
+}
+
 static inline void x_lea(struct nb_jit_ctx *c, unsigned to, struct mem m)
 {
 	op_rm(c, true, 0x8d, to, m);

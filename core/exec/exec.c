@@ -170,6 +170,7 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 
 	assert(prog < img->nprogs);
 	*out = NULL;
+	nb_cpu_find();
 	insns = calloc(p->nslots, sizeof(*insns));
 	x = calloc(1, sizeof(*x) + p->nslots * sizeof(x->code[0]));
 	if (!insns || !x || !take_maps(x, maps, img->nmaps)) {

@@ -105,7 +105,8 @@ struct nb_run {
 	struct nb_trace *trace;
 	uint32_t turns;	  /* left; struct nb_exec says of how many */
 	uint32_t numbers; /* of iterators that end for sure; set with @turns */
-	uint32_t cpu;	  /* UINT32_MAX: not asked for yet */
+	uint32_t cpu;	  /* nb_cpu_seen at its start; not below nb_ncpus():
+			   * not known, to be asked for */
 	uint32_t tails;	  /* tail calls made */
 	uint32_t depth;	  /* frames below the current one, where links matter */
 };

@@ -213,26 +213,37 @@ static struct nb_map *known_map(const struct nb_exec *x, struct value v)
 	return NULL;
 }
 
+/* Of a known map, its key maybe: how it is looked up. */
+static void map_fact(struct nb_jit_fact *f, struct nb_map *m, bool has_key)
+{
+	bool array = nb_map_array_base(m);
+	bool percpu = m->ops == &nb_map_percpu_array_ops;
+
+	if (has_key && (array || percpu) && f->key >= m->max_entries) {
+		f->lookup = NB_JIT_LOOKUP_CONST;
+		f->value = 0;
+	} else if (has_key && array) {
+		f->lookup = NB_JIT_LOOKUP_CONST;
+		f->value = (uintptr_t)(m->base + m->elem_size * f->key);
+	} else {
+		f->lookup = array		? NB_JIT_LOOKUP_ARRAY
+			    : percpu && has_key ? NB_JIT_LOOKUP_PERCPU_AT
+			    : percpu		? NB_JIT_LOOKUP_PERCPU
+						: NB_JIT_LOOKUP_DIRECT;
+		f->map = m;
+	}
+}
+
 static void lookup_fact(const struct nb_exec *x, struct known *k,
 			struct nb_jit_fact *f)
 {
 	struct nb_map *m = known_map(x, k->reg[1]);
-	bool array = m && nb_map_array_base(m);
-	struct value answer = { ANYTHING, 0 };
-	uint32_t key;
 
-	if (array && known_key(k, k->reg[2], &key)) {
-		f->lookup = NB_JIT_LOOKUP_CONST;
-		f->value = key < m->max_entries
-				   ? (uintptr_t)(m->base + m->elem_size * key)
-				   : 0;
-		answer = (struct value){ CONSTANT, f->value };
-	} else if (m && (array || !m->percpu)) {
-		f->lookup = array ? NB_JIT_LOOKUP_ARRAY : NB_JIT_LOOKUP_DIRECT;
-		f->map = m;
-	}
+	if (m)
+		map_fact(f, m, known_key(k, k->reg[2], &f->key));
 	forget_after_call(k);
-	k->reg[0] = answer;
+	if (f->lookup == NB_JIT_LOOKUP_CONST)
+		k->reg[0] = (struct value){ CONSTANT, f->value };
 }
 
 static bool holds(const struct nb_insn_spec *row, uint64_t a, uint64_t b)
@@ -391,6 +402,7 @@ static enum nb_jit_inline inline_of(const struct nb_code *c)
 		int32_t helper;
 		enum nb_jit_inline how;
 	} row[] = {
+		{ 8, NB_JIT_INLINE_CPU },
 		{ 93, NB_JIT_INLINE_SPIN_LOCK },
 		{ 94, NB_JIT_INLINE_SPIN_UNLOCK },
 		{ 132, NB_JIT_INLINE_RING_SUBMIT },
@@ -409,7 +421,10 @@ static enum nb_jit_inline inline_of(const struct nb_code *c)
 static bool calls_helper(const struct nb_code *c, const struct nb_jit_fact *f)
 {
 	if (c->op == NB_CODE_LOOKUP)
-		return f->lookup == NB_JIT_LOOKUP_HELPER;
+		return f->lookup == NB_JIT_LOOKUP_HELPER ||
+		       f->lookup == NB_JIT_LOOKUP_PERCPU ||
+		       f->lookup == NB_JIT_LOOKUP_PERCPU_AT ||
+		       (f->lookup == NB_JIT_LOOKUP_DIRECT && f->map->percpu);
 	return c->op == NB_OP_CALL_HELPER &&
 	       f->inlined != NB_JIT_INLINE_RING_SUBMIT &&
 	       f->inlined != NB_JIT_INLINE_RING_DISCARD;

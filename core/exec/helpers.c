@@ -7,7 +7,6 @@
 #include "core/exec/exec.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <time.h>
 
 #include "core/exec/bodies.h"
@@ -28,21 +27,18 @@ static inline void *ptr_of(uint64_t r)
 	return (void *)(uintptr_t)r;
 }
 
-/*
- * Asked for once a run: a policy must see one CPU, though its thread may be
- * moved. Below nb_ncpus() even where the C library cannot tell.
- */
+/* The thread's area did not tell at the start of the run. */
 static __attribute__((noinline)) uint32_t ask_cpu(struct nb_run *run)
 {
-	int cpu = sched_getcpu();
-
-	run->cpu = cpu < 0 ? 0 : (uint32_t)cpu % nb_ncpus();
+	run->cpu = nb_cpu_ask();
 	return run->cpu;
 }
 
+/* One a run: a policy must see one CPU, though its thread may be moved. */
 static inline uint32_t cpu_of(struct nb_run *run)
 {
-	return run->cpu != UINT32_MAX ? run->cpu : ask_cpu(run);
+	return __builtin_expect(run->cpu < nb_cpu_limit(), 1) ? run->cpu
+							      : ask_cpu(run);
 }
 
 static inline uint32_t cpu_for(struct nb_run *run, const struct nb_map *m)
@@ -55,29 +51,51 @@ static uint64_t errno_value(int rc)
 	return (uint64_t)(int64_t)rc;
 }
 
+/* Counters, mostly: without a frame of its own, and so without the other types'
+ * part. */
+static __attribute__((noinline)) uint64_t
+lookup_other(struct nb_run *run, struct nb_map *m, const void *key)
+{
+	return (uintptr_t)m->lookup(m, key, cpu_for(run, m));
+}
+
 static uint64_t map_lookup_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
 				uint64_t r3, uint64_t r4, uint64_t r5)
 {
 	struct nb_map *m = map_of(r1);
 
 	(void)r3, (void)r4, (void)r5;
-	if (m->ops == &nb_map_percpu_array_ops)
+	if (m->ops == &nb_map_percpu_array_ops && run->cpu < nb_cpu_limit())
 		return (uintptr_t)nb_percpu_array_lookup(m, ptr_of(r2),
-							 cpu_of(run));
-	return (uintptr_t)m->lookup(m, ptr_of(r2), cpu_for(run, m));
+							 run->cpu);
+	return lookup_other(run, m, ptr_of(r2));
+}
+
+static __attribute__((noinline)) uint64_t
+update_other(struct nb_run *run, struct nb_map *m, const void *key,
+	     const void *value, uint64_t flags)
+{
+	return errno_value(
+		m->ops->update(m, key, value, flags, cpu_for(run, m)));
 }
 
 static uint64_t map_update_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
 				uint64_t r3, uint64_t r4, uint64_t r5)
 {
 	struct nb_map *m = map_of(r1);
+	uint32_t cpu = run->cpu, index;
 
 	(void)r5;
-	if (m->ops == &nb_map_percpu_array_ops) /* counters, mostly */
-		return errno_value(nb_percpu_array_update(
-			m, ptr_of(r2), ptr_of(r3), r4, cpu_of(run)));
-	return errno_value(
-		m->ops->update(m, ptr_of(r2), ptr_of(r3), r4, cpu_for(run, m)));
+	if (m->ops == &nb_map_percpu_array_ops && m->def.value_size == 8 &&
+	    r4 == NB_ANY && cpu < nb_cpu_limit()) {
+		index = nb_array_index(ptr_of(r2)); /* may change: one load */
+		if (index < m->max_entries) {
+			nb_slot_store(nb_array_element(m, index, cpu),
+				      ptr_of(r3), 8);
+			return 0;
+		}
+	}
+	return update_other(run, m, ptr_of(r2), ptr_of(r3), r4);
 }
 
 static uint64_t map_delete_elem(struct nb_run *run, uint64_t r1, uint64_t r2,
@@ -346,7 +364,7 @@ nb_helper_fn *nb_helper_body(int32_t id)
 {
 	/* Reads a file the first time: here, where programs are bound, rather
 	 * than in the first run that asks for its CPU. */
-	nb_ncpus();
+	nb_cpu_find();
 	switch (id) {
 #define HELPER(number, name, ret, a1, a2, a3, a4, a5, maps, label, effect, \
 	       doc)                                                        \

@@ -345,7 +345,7 @@ nb_exec_interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
 	struct nb_run run = { .trace = x->trace,
 			      .turns = x->turns,
 			      .numbers = x->numbers,
-			      .cpu = UINT32_MAX };
+			      .cpu = nb_cpu_seen() };
 	const struct nb_link *link;
 	uint32_t passes = x->passes;
 	const struct nb_code *ip = x->code;

@@ -44,6 +44,9 @@ static void call(struct nb_jit_ctx *c, uint32_t pc)
 		else
 			c->arch->call_helper(c, i);
 		break;
+	case NB_JIT_INLINE_CPU:
+		c->arch->cpu(c, i);
+		break;
 	case NB_JIT_INLINE_SPIN_LOCK:
 		c->arch->spin_lock(c, i);
 		break;
@@ -73,8 +76,12 @@ static void lookup(struct nb_jit_ctx *c, uint32_t pc)
 	case NB_JIT_LOOKUP_ARRAY:
 		c->arch->lookup_array(c, f->map);
 		break;
+	case NB_JIT_LOOKUP_PERCPU:
+	case NB_JIT_LOOKUP_PERCPU_AT:
+		c->arch->lookup_percpu(c, pc);
+		break;
 	case NB_JIT_LOOKUP_DIRECT:
-		c->arch->lookup_direct(c, f->map);
+		c->arch->lookup_direct(c, pc);
 		break;
 	}
 }

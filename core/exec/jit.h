@@ -116,15 +116,18 @@ enum {
 };
 
 enum nb_jit_lookup {
-	NB_JIT_LOOKUP_HELPER, /* nothing known: call the helper */
-	NB_JIT_LOOKUP_CONST,  /* the answer is known: value */
-	NB_JIT_LOOKUP_ARRAY,  /* in array map @map */
-	NB_JIT_LOOKUP_DIRECT  /* in @map, whose operation needs no CPU */
+	NB_JIT_LOOKUP_HELPER,	 /* nothing known: call the helper */
+	NB_JIT_LOOKUP_CONST,	 /* the answer is known: value */
+	NB_JIT_LOOKUP_ARRAY,	 /* in array map @map */
+	NB_JIT_LOOKUP_PERCPU,	 /* in array map @map of the CPU's */
+	NB_JIT_LOOKUP_PERCPU_AT, /* the same, element @key, which is there */
+	NB_JIT_LOOKUP_DIRECT	 /* in @map, by its operation */
 };
 
 /* Helpers that have a lowering of their own. */
 enum nb_jit_inline {
 	NB_JIT_INLINE_NONE,
+	NB_JIT_INLINE_CPU,	 /* ...or the helper, if it is not known */
 	NB_JIT_INLINE_SPIN_LOCK, /* ...or the helper, if it is taken */
 	NB_JIT_INLINE_SPIN_UNLOCK,
 	NB_JIT_INLINE_RING_SUBMIT,
@@ -135,6 +138,7 @@ struct nb_jit_fact {
 	uint8_t flags;
 	uint8_t lookup;	 /* enum nb_jit_lookup, for NB_CODE_LOOKUP */
 	uint8_t inlined; /* enum nb_jit_inline, for NB_OP_CALL_HELPER */
+	uint32_t key;
 	union {
 		struct nb_map *map;
 		uint64_t value;
@@ -207,7 +211,9 @@ struct nb_jit_arch {
 	void (*call_local)(struct nb_jit_ctx *c, uint32_t pc);
 	void (*call_helper)(struct nb_jit_ctx *c, const struct nb_code *i);
 	void (*lookup_array)(struct nb_jit_ctx *c, const struct nb_map *m);
-	void (*lookup_direct)(struct nb_jit_ctx *c, struct nb_map *m);
+	void (*lookup_percpu)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*lookup_direct)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*cpu)(struct nb_jit_ctx *c, const struct nb_code *i);
 	void (*loop)(struct nb_jit_ctx *c, uint32_t pc);
 	void (*each)(struct nb_jit_ctx *c, uint32_t pc);
 	void (*tail_call)(struct nb_jit_ctx *c, const struct nb_code *i);

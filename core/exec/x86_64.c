@@ -127,6 +127,18 @@ static int32_t room_of_stub(const struct nb_jit_ctx *c)
 	return size + (npushed(c) % 2 ? 0 : 8);
 }
 
+/* What the thread's area says; nb_cpu_seen. */
+static void see_cpu(struct nb_jit_ctx *c)
+{
+	if (nb_cpu_area()) {
+		x_load_thread(c, R11, nb_cpu_area());
+		op_rm(c, false, 0x89, R11, run_data(c, RUN_CPU));
+	} else {
+		op_rm(c, false, 0xc7, 0, run_data(c, RUN_CPU));
+		e4(c, UINT32_MAX);
+	}
+}
+
 /* @run: the first argument, struct nb_exec, is still in RDI. */
 static void init_run_data(struct nb_jit_ctx *c)
 {
@@ -134,8 +146,7 @@ static void init_run_data(struct nb_jit_ctx *c)
 		op_rm(c, true, 0x8b, R11,
 		      (struct mem){ RDI, offsetof(struct nb_exec, trace) });
 		op_rm(c, true, 0x89, R11, run_data(c, RUN_TRACE));
-		op_rm(c, false, 0xc7, 0, run_data(c, RUN_CPU));
-		e4(c, UINT32_MAX);
+		see_cpu(c);
 	}
 	if (c->needs.links) {
 		op_rm(c, false, 0xc7, 0, run_data(c, RUN_TAILS));
@@ -797,46 +808,108 @@ static void call_helper(struct nb_jit_ctx *c, const struct nb_code *i)
 	call_out(c, (uint64_t)i->imm);
 }
 
-/* The index times the size of an element, in R11. */
-static void scale(struct nb_jit_ctx *c, uint64_t size)
+/* @reg times @size; changes RDI. */
+static void scale(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
 {
 	if (nb_jit_power_of_two(size)) {
 		if (size > 1)
-			x_shift_imm(c, true, X_SHL, R11,
+			x_shift_imm(c, true, X_SHL, reg,
 				    (unsigned)__builtin_ctzll(size));
 	} else if (fits32((int64_t)size)) {
-		x_imul_imm(c, true, R11, (int32_t)size);
+		x_imul_imm(c, true, reg, (int32_t)size);
 	} else {
 		x_mov_imm(c, RDI, size);
-		x_imul(c, true, R11, RDI);
+		x_imul(c, true, reg, RDI);
 	}
+}
+
+/* The index that r2 points to in R11; returns a jump for one outside. */
+static uint32_t load_index(struct nb_jit_ctx *c, const struct nb_map *m)
+{
+	op_rm(c, false, 0x8b, R11, (struct mem){ RDX, 0 });
+	op_rr(c, false, 0x81, X_CMP, R11);
+	e4(c, m->max_entries);
+	return x_skip_if(c, CC_AE);
 }
 
 static void lookup_array(struct nb_jit_ctx *c, const struct nb_map *m)
 {
 	uint32_t none;
 
-	op_rm(c, false, 0x8b, R11, (struct mem){ RDX, 0 });
 	x_mov_imm(c, RAX, 0);
-	op_rr(c, false, 0x81, X_CMP, R11);
-	e4(c, m->max_entries);
-	none = x_skip_if(c, CC_AE);
-	scale(c, m->elem_size);
+	none = load_index(c, m);
+	scale(c, R11, m->elem_size);
 	x_mov_imm(c, RAX, (uintptr_t)m->base);
 	x_alu(c, true, X_ADD, RAX, R11);
 	x_land(c, none);
 }
 
-/* The map's operation in the place of the helper that would call it. */
-static void lookup_direct(struct nb_jit_ctx *c, struct nb_map *m)
+/* The run's CPU in RAX; returns a jump for when it is not known. */
+static uint32_t load_cpu(struct nb_jit_ctx *c)
 {
+	op_rm(c, false, 0x8b, RAX, run_data(c, RUN_CPU));
+	x_alu_imm(c, false, X_CMP, RAX, (int32_t)nb_cpu_limit());
+	return x_skip_if(c, CC_AE);
+}
+
+static void cpu(struct nb_jit_ctx *c, const struct nb_code *i)
+{
+	uint32_t ask = load_cpu(c), done = x_skip(c, 0xeb);
+
+	x_land(c, ask);
+	call_helper(c, i);
+	x_land(c, done);
+}
+
+/* The helper has the answer where the CPU is not known or there is none. */
+static void lookup_percpu(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_jit_fact *f = &c->fact[pc];
+	const struct nb_map *m = f->map;
+	uint32_t ask = load_cpu(c), none = 0, done;
+	uint64_t base = (uintptr_t)m->base;
+
+	scale(c, RAX, m->cpu_size);
+	if (f->lookup == NB_JIT_LOOKUP_PERCPU) {
+		none = load_index(c, m);
+		scale(c, R11, m->elem_size);
+		x_alu(c, true, X_ADD, RAX, R11);
+	} else {
+		base += m->elem_size * f->key;
+	}
+	x_mov_imm(c, R11, base);
+	x_alu(c, true, X_ADD, RAX, R11);
+	done = x_skip(c, 0xeb);
+	x_land(c, ask);
+	if (none)
+		x_land(c, none);
+	call_helper(c, &c->code[pc]);
+	x_land(c, done);
+}
+
+/* The map's operation in the place of the helper that would call it. */
+static void lookup_direct(struct nb_jit_ctx *c, uint32_t pc)
+{
+	struct nb_map *m = c->fact[pc].map;
+	uint32_t ask = 0, done;
 	uint64_t fn = 0;
 
 	memcpy(&fn, &m->lookup, sizeof(m->lookup));
+	if (m->percpu)
+		ask = load_cpu(c);
 	x_mov_imm(c, RDI, (uintptr_t)m);
 	x_mov(c, true, RSI, RDX);
-	x_mov_imm(c, RDX, 0);
+	if (m->percpu)
+		x_mov(c, false, RDX, RAX);
+	else
+		x_mov_imm(c, RDX, 0);
 	call_out(c, fn);
+	if (!m->percpu)
+		return;
+	done = x_skip(c, 0xeb);
+	x_land(c, ask);
+	call_helper(c, &c->code[pc]);
+	x_land(c, done);
 }
 
 /* Where tail calls ask for it, the number of frames is kept. */
@@ -1261,7 +1334,9 @@ static const struct nb_jit_arch arch = {
 	.call_local = call_local,
 	.call_helper = call_helper,
 	.lookup_array = lookup_array,
+	.lookup_percpu = lookup_percpu,
 	.lookup_direct = lookup_direct,
+	.cpu = cpu,
 	.loop = loop,
 	.each = each,
 	.tail_call = tail_call,

@@ -5,68 +5,10 @@
 #include "core/map/ops.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
-
-/* ---- CPUs --------------------------------------------------------------- */
-
-/*
- * The highest number in a list such as "0-3,8-11", plus one; 0 if there is
- * none. Possible CPUs may have gaps, and a CPU's number must be a valid index.
- */
-static uint32_t cpus_of(const char *list)
-{
-	uint32_t n = 0;
-
-	while (*list >= '0' && *list <= '9') {
-		char *end;
-		unsigned long cpu = strtoul(list, &end, 10);
-
-		if (cpu < 1u << 20 && cpu + 1 > n)
-			n = (uint32_t)cpu + 1;
-		if (*end != '-' && *end != ',')
-			break;
-		list = end + 1;
-	}
-	return n;
-}
-
-static uint32_t possible_cpus(void)
-{
-	int fd = open("/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
-	char list[512] = "";
-	ssize_t got;
-	long conf;
-	uint32_t n = 0;
-
-	if (fd >= 0) {
-		got = read(fd, list, sizeof(list) - 1);
-		close(fd);
-		list[got > 0 ? got : 0] = '\0';
-		n = cpus_of(list);
-	}
-	if (n == 0) {
-		conf = sysconf(_SC_NPROCESSORS_CONF);
-		n = conf > 0 ? (uint32_t)conf : 1;
-	}
-	return n;
-}
-
-uint32_t nb_ncpus(void)
-{
-	static uint32_t known;
-	uint32_t n = __atomic_load_n(&known, __ATOMIC_RELAXED);
-
-	if (n == 0) { /* threads that race here find the same number */
-		n = possible_cpus();
-		__atomic_store_n(&known, n, __ATOMIC_RELAXED);
-	}
-	return n;
-}
 
 /* ---- making and unmaking ------------------------------------------------ */
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/map/cpu.h"
 #include "core/spec/spec.h"
 
 struct nb_map;
@@ -78,7 +79,6 @@ int nb_map_peek(struct nb_map *m, void *value);
  * nb_ncpus() values one after the other, each rounded up to 8 bytes, as the
  * bpf() system call has them. nb_map_user_value_size tells the total.
  */
-uint32_t nb_ncpus(void);
 size_t nb_map_user_value_size(const struct nb_map *m);
 /*
  * 0, NB_E_NOKEY, NB_E_BUSY. A hash's value is one that was stored whole (but

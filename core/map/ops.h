@@ -236,27 +236,13 @@ static inline unsigned char *nb_array_element(const struct nb_map *m,
 	return m->base + m->cpu_size * cpu + m->elem_size * index;
 }
 
-/* percpu_array's look-up, and its update, for helpers: without a call. */
+/* percpu_array's look-up, for helpers: without a call. */
 static inline void *nb_percpu_array_lookup(const struct nb_map *m,
 					   const void *key, uint32_t cpu)
 {
 	uint32_t index = nb_array_index(key);
 
 	return index < m->max_entries ? nb_array_element(m, index, cpu) : NULL;
-}
-
-static inline int nb_percpu_array_update(struct nb_map *m, const void *key,
-					 const void *value, uint64_t flags,
-					 uint32_t cpu)
-{
-	uint32_t index = nb_array_index(key);
-
-	if ((flags == NB_ANY || flags == NB_EXIST) && index < m->max_entries) {
-		nb_slot_store(nb_array_element(m, index, cpu), value,
-			      m->def.value_size);
-		return 0;
-	}
-	return nb_array_refuse(m, index, flags);
 }
 
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \

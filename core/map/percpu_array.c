@@ -57,7 +57,14 @@ static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
 static int update(struct nb_map *m, const void *key, const void *value,
 		  uint64_t flags, uint32_t cpu)
 {
-	return nb_percpu_array_update(m, key, value, flags, cpu);
+	uint32_t index = nb_array_index(key);
+
+	if ((flags == NB_ANY || flags == NB_EXIST) && index < m->max_entries) {
+		nb_slot_store(nb_array_element(m, index, cpu), value,
+			      m->def.value_size);
+		return 0;
+	}
+	return nb_array_refuse(m, index, flags);
 }
 
 static int read(const struct nb_map *m, const void *key, void *value)

@@ -8,8 +8,6 @@
 
 #include "policies/ncclbpf_policy.h"
 
-#include <sched.h>
-
 #include "core/map/ops.h"
 
 #undef SEC
@@ -27,7 +25,7 @@ static inline struct nb_map *native_map(const void *variable)
 /* As the helpers do it, for types that have a value for each CPU. */
 static inline uint32_t native_cpu(const struct nb_map *m)
 {
-	return m->percpu ? (uint32_t)sched_getcpu() % nb_ncpus() : 0;
+	return m->percpu ? nb_cpu_now() : 0;
 }
 
 static inline void *native_lookup(const void *map, const void *key)

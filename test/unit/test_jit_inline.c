@@ -7,7 +7,9 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/exec/jit.h"
@@ -429,6 +431,178 @@ START_TEST(locks_and_records_are_in_the_code)
 }
 END_TEST
 
+/* ---- the CPU's number ---- */
+
+/* In the place of the area that the kernel fills. */
+static _Thread_local struct {
+	uint32_t before, cpu, after;
+} area;
+
+static int32_t place_of_area(void)
+{
+	const unsigned char *thread;
+
+#if defined(__x86_64__)
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+#else
+	__asm__("mrs %0, tpidr_el0" : "=r"(thread));
+#endif
+	return (int32_t)((unsigned char *)&area.cpu - thread);
+}
+
+static struct nb_map *percpu_map(enum nb_map_type type)
+{
+	struct nb_map *m = map_new(type, 3);
+	uint64_t *v = calloc(nb_ncpus(), sizeof(*v));
+
+	ck_assert_ptr_nonnull(v);
+	for (uint32_t key = 0; key < 3; key++) {
+		for (uint32_t cpu = 0; cpu < nb_ncpus(); cpu++)
+			v[cpu] = 100 * key + cpu;
+		ck_assert(!nb_map_write(m, &key, v, NB_ANY, NULL));
+	}
+	free(v);
+	return m;
+}
+
+/* The number is what both engines go by; where it is none, they ask. */
+static void run_on(const struct made *m, uint32_t cpu, uint64_t key,
+		   uint64_t expected)
+{
+	uint32_t here = (uint32_t)sched_getcpu() % nb_ncpus();
+	uint64_t ctx[2] = { key, 0 }, got[2];
+
+	if (cpu >= nb_ncpus())
+		expected += here;
+	else
+		expected += cpu;
+	area.cpu = cpu;
+	got[0] = enter(m, ctx);
+	got[1] = nb_exec_interpret(m->x, ctx, 0);
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_msg(got[i] == expected,
+			      "%s, CPU %#" PRIx32 ", key %" PRIu64 ": %" PRIu64
+			      " instead of %" PRIu64,
+			      i ? "interpreter" : "machine code", cpu, key,
+			      got[i], expected);
+}
+
+static void stay_here(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	ck_assert(!sched_setaffinity(0, sizeof(one), &one));
+}
+
+#define PERCPU                                                            \
+	"mov %r2, %r10\nadd %r2, -4\nlddw %r1, 0x7000\ncall 1\njeq %r0, " \
+	"0, none\nldxdw %r0, [%r0]\nexit\nnone:\ncall 8\nadd %r0, 7000\n" \
+	"exit"
+#define IN_A_CALL "call local f\nexit\nf:\n"
+
+static void look_up_on(enum nb_map_type type, const char *text, uint32_t cpu,
+		       const uint32_t *key)
+{
+	struct nb_map *map = percpu_map(type);
+
+	for (unsigned f = 0; f < 2; f++) {
+		struct made m = make_with(text, map, NULL, features[f]);
+
+		for (uint32_t k = key ? *key : 0; k <= (key ? *key : 4); k++)
+			run_on(&m, cpu, k, k < 3 ? 100 * k : 7000);
+		drop(m);
+	}
+	nb_map_put(map);
+}
+
+static void on_cpu(uint32_t cpu)
+{
+	static const char *const ask[] = { "call 8\nexit",
+					   IN_A_CALL "call 8\nexit" };
+	static const char *const unknown[] = {
+		"ldxw %r3, [%r1]\nstxw [%r10-4], %r3\n" PERCPU,
+		IN_A_CALL "ldxw %r3, [%r1]\nstxw [%r10-4], %r3\n" PERCPU
+	};
+	static const uint32_t two = 2, three = 3;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct made m = make(ask[i], (unsigned)ALL);
+
+		run_on(&m, cpu, 0, 0);
+		drop(m);
+		look_up_on(NB_MAP_PERCPU_ARRAY, unknown[i], cpu, NULL);
+		look_up_on(NB_MAP_PERCPU_HASH, unknown[i], cpu, NULL);
+	}
+	look_up_on(NB_MAP_PERCPU_ARRAY, "stw [%r10-4], 2\n" PERCPU, cpu, &two);
+	look_up_on(NB_MAP_PERCPU_ARRAY, "stw [%r10-4], 3\n" PERCPU, cpu,
+		   &three);
+}
+
+START_TEST(cpu_comes_from_the_area_or_a_call)
+{
+	const uint32_t n = nb_ncpus();
+	const uint32_t cpu[] = { 0,
+				 n - 1,
+				 n,
+				 n + 1,
+				 INT32_MAX,
+				 (uint32_t)INT32_MIN,
+				 (uint32_t)-2,
+				 (uint32_t)-1 };
+	const struct nb_cpu_known real = nb_cpu_known;
+
+	stay_here();
+	nb_cpu_find();
+	nb_cpu_known.area = place_of_area();
+	area.before = area.after = 0;
+	for (unsigned i = 0; i < sizeof(cpu) / sizeof(cpu[0]); i++)
+		on_cpu(cpu[i]);
+	nb_cpu_known.area = 0; /* none: the area is not looked at */
+	area.cpu = n - 1;
+	on_cpu(UINT32_MAX);
+	nb_cpu_known = real;
+}
+END_TEST
+
+/* On each CPU that we may run on, in this thread. */
+static void *seen_is_asked(void *unused)
+{
+	cpu_set_t all, one;
+
+	ck_assert(!sched_getaffinity(0, sizeof(all), &all));
+	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		ck_assert(!sched_setaffinity(0, sizeof(one), &one));
+		ck_assert_uint_eq(nb_cpu_now(), cpu % nb_ncpus());
+		if (nb_cpu_area())
+			ck_assert_uint_eq(nb_cpu_seen(), cpu);
+	}
+	ck_assert(!sched_setaffinity(0, sizeof(all), &all));
+	return unused;
+}
+
+/* The C library's area is where we look, in every thread; unless the user has
+ * told it not to have one. */
+START_TEST(area_is_the_c_library_s)
+{
+	const char *tunables = getenv("GLIBC_TUNABLES");
+	pthread_t other;
+
+	nb_cpu_find();
+	printf("# CPU number: %s\n", nb_cpu_area() ? "area" : "call");
+	if (tunables && strstr(tunables, "glibc.pthread.rseq=0"))
+		ck_assert_int_eq(nb_cpu_area(), 0);
+	seen_is_asked(NULL);
+	ck_assert(!pthread_create(&other, NULL, seen_is_asked, NULL));
+	ck_assert(!pthread_join(other, NULL));
+}
+END_TEST
+
 static int no_compiler(void)
 {
 	puts("ok 1 - jit_inline # SKIP no compiler for this machine");
@@ -445,4 +619,6 @@ UNIT_MAIN("jit_inline", if (!nb_jit_arch()) return no_compiler();
 	  tcase_add_test(tc, lookups_are_in_the_code);
 	  tcase_add_test(tc, divisors_that_are_not_zero_are_not_checked);
 	  tcase_add_test(tc, nothing_is_zeroed_twice);
-	  tcase_add_test(tc, locks_and_records_are_in_the_code);)
+	  tcase_add_test(tc, locks_and_records_are_in_the_code);
+	  tcase_add_test(tc, cpu_comes_from_the_area_or_a_call);
+	  tcase_add_test(tc, area_is_the_c_library_s);)

@@ -382,12 +382,14 @@ END_TEST
 START_TEST(cpu_is_asked_for_once_a_run)
 {
 	struct nb_run run = { .trace = NULL, .cpu = UINT32_MAX },
-		      fixed = { .cpu = 12345 };
+		      fixed = { .cpu = nb_ncpus() - 1 },
+		      outside = { .cpu = nb_ncpus() };
 	uint64_t cpu = call(8, &run, NULL, NULL, NULL, 0);
 
 	ck_assert_uint_lt(cpu, nb_ncpus());
 	ck_assert_uint_eq(run.cpu, cpu);
-	ck_assert_uint_eq(call(8, &fixed, NULL, NULL, NULL, 0), 12345);
+	ck_assert_uint_eq(call(8, &fixed, NULL, NULL, NULL, 0), nb_ncpus() - 1);
+	ck_assert_uint_lt(call(8, &outside, NULL, NULL, NULL, 0), nb_ncpus());
 }
 END_TEST
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// How many CPUs there may be, and where a thread finds the number of its own.
+// Nothing of the C library beyond sched_getcpu is needed: the symbols by which
+// glibc tells where the kernel's area lies are weak.
+#include "core/map/cpu.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* glibc 2.35 and later (sys/rseq.h): from the thread pointer to struct rseq;
+ * bytes of it that the kernel has taken, 0: none. */
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+extern const unsigned int __rseq_size __attribute__((weak));
+
+/* linux/rseq.h: cpu_id, the second word of struct rseq; negative while the
+ * thread is not registered. */
+enum { CPU_ID = 4, CPU_ID_END = 8 };
+
+struct nb_cpu_known nb_cpu_known;
+
+/*
+ * The highest number in a list such as "0-3,8-11", plus one; 0 if there is
+ * none. Possible CPUs may have gaps, and a CPU's number must be a valid index.
+ */
+static uint32_t cpus_of(const char *list)
+{
+	uint32_t n = 0;
+
+	while (*list >= '0' && *list <= '9') {
+		char *end;
+		unsigned long cpu = strtoul(list, &end, 10);
+
+		if (cpu < 1u << 20 && cpu + 1 > n)
+			n = (uint32_t)cpu + 1;
+		if (*end != '-' && *end != ',')
+			break;
+		list = end + 1;
+	}
+	return n;
+}
+
+static uint32_t possible_cpus(void)
+{
+	int fd = open("/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
+	char list[512] = "";
+	ssize_t got;
+	long conf;
+	uint32_t n = 0;
+
+	if (fd >= 0) {
+		got = read(fd, list, sizeof(list) - 1);
+		close(fd);
+		list[got > 0 ? got : 0] = '\0';
+		n = cpus_of(list);
+	}
+	if (n == 0) {
+		conf = sysconf(_SC_NPROCESSORS_CONF);
+		n = conf > 0 ? (uint32_t)conf : 1;
+	}
+	return n;
+}
+
+uint32_t nb_ncpus(void)
+{
+	static uint32_t known;
+	uint32_t n = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (n == 0) { /* threads that race here find the same number */
+		n = possible_cpus();
+		__atomic_store_n(&known, n, __ATOMIC_RELAXED);
+	}
+	return n;
+}
+
+static int32_t area(void)
+{
+	ptrdiff_t at;
+
+	if (!&__rseq_offset || !&__rseq_size || __rseq_size < CPU_ID_END)
+		return 0;
+	at = __rseq_offset + CPU_ID;
+	return at == (int32_t)at ? (int32_t)at : 0;
+}
+
+/* Threads that race here find the same. */
+void nb_cpu_find(void)
+{
+	if (nb_cpu_limit())
+		return;
+	__atomic_store_n(&nb_cpu_known.area, area(), __ATOMIC_RELAXED);
+	__atomic_store_n(&nb_cpu_known.n, nb_ncpus(), __ATOMIC_RELAXED);
+}
+
+uint32_t nb_cpu_ask(void)
+{
+	int cpu = sched_getcpu();
+
+	return cpu < 0 ? 0 : (uint32_t)cpu % nb_ncpus();
+}
