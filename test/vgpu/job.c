@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <linux/futex.h>
+#include <math.h>
 #include <nccl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -40,6 +41,7 @@ static const char usage[] =
 	"usage: job [--ranks N] [--procs [--per-node N]] [--coll NAME,...]\n"
 	"           [--min SIZE] [--max SIZE] [--factor N]\n"
 	"           [--seconds S] [--loops N] [--pause-ms MS] [--report FILE]\n"
+	"           [--check]\n"
 	"  --ranks N      ranks of the job (8)\n"
 	"  --procs        one process per rank; RANK is in its environment\n"
 	"  --per-node N   with --procs: N ranks on each pretended node\n"
@@ -49,7 +51,9 @@ static const char usage[] =
 	"  --factor N     from one size to the next (2)\n"
 	"  --seconds, --loops  when to end; one loop if neither is given\n"
 	"  --pause-ms MS  between loops (0)\n"
-	"  --report FILE  append a JSON line for each collective of rank 0\n";
+	"  --report FILE  append a JSON line for each collective of rank 0\n"
+	"  --check        look at every sum of allreduce; on real GPUs alone,\n"
+	"                 virtual ones move no data\n";
 
 // ---- options
 
@@ -63,7 +67,7 @@ static const char *const coll_name[NCOLL] = {
 
 struct opts {
 	int nranks, per_node, factor;
-	bool procs;
+	bool procs, check;
 	enum coll colls[NCOLL];
 	int ncoll;
 	size_t min, max;
@@ -169,6 +173,7 @@ enum opt {
 	LOOPS,
 	PAUSE_MS,
 	REPORT,
+	CHECK,
 	RANK,
 	SHARED,
 	HELP
@@ -186,6 +191,7 @@ static const struct option long_opts[] = {
 	{ "loops", required_argument, NULL, LOOPS },
 	{ "pause-ms", required_argument, NULL, PAUSE_MS },
 	{ "report", required_argument, NULL, REPORT },
+	{ "check", no_argument, NULL, CHECK },
 	{ "rank", required_argument, NULL, RANK },
 	{ "shared", required_argument, NULL, SHARED },
 	{ "help", no_argument, NULL, HELP },
@@ -230,6 +236,9 @@ static void parse_one(struct opts *o, enum opt which, const char *arg)
 	case REPORT:
 		o->report = arg;
 		break;
+	case CHECK:
+		o->check = true;
+		break;
 	case RANK:
 		o->rank = (int)number(name, arg, 0, MAX_RANKS - 1);
 		break;
@@ -251,6 +260,11 @@ static void check_opts(struct opts *o)
 			  MAX_LOCAL);
 	if (!o->procs && o->per_node)
 		bad_usage("--per-node needs --procs");
+	for (int i = 0; i < o->ncoll; i++) {
+		if (o->check && o->colls[i] != ALLREDUCE)
+			bad_usage("--check: sums of allreduce alone, not of %s",
+				  coll_name[o->colls[i]]);
+	}
 	for (int i = 0; i < o->ncoll; i++) {
 		size_t least = 4 * (size_t)o->nranks; // a float for each rank
 
@@ -383,6 +397,7 @@ struct rank {
 	ncclComm_t comm;
 	cudaStream_t stream;
 	void *send, *recv;
+	float *host; // --check: a buffer of this process
 	cudaEvent_t begin, end;
 };
 
@@ -425,6 +440,43 @@ static int device_of(const struct opts *o, int rank)
 	return o->per_node ? rank % o->per_node : rank;
 }
 
+// --check: rank n sends n + 1.
+static int rank_fill(const struct opts *o, struct rank *r)
+{
+	r->host = malloc(o->max);
+	if (!r->host) {
+		fprintf(stderr, "job: rank %d: no memory for --check\n",
+			r->rank);
+		return -1;
+	}
+	for (size_t i = 0; i < o->max / sizeof(float); i++)
+		r->host[i] = (float)(r->rank + 1);
+	return CUDA_FAILED(r->rank, cudaMemcpy, r->send, r->host, o->max,
+			   cudaMemcpyHostToDevice)
+		       ? -1
+		       : 0;
+}
+
+// --check: is each of @n elements the sum over all ranks?
+static int rank_check(const struct opts *o, struct rank *r, size_t n,
+		      const char *what)
+{
+	const float sum = (float)(o->nranks * (o->nranks + 1)) / 2;
+
+	if (CUDA_FAILED(r->rank, cudaMemcpy, r->host, r->recv,
+			n * sizeof(float), cudaMemcpyDeviceToHost) ||
+	    CUDA_FAILED(r->rank, cudaMemset, r->recv, 0xff, n * sizeof(float)))
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		if (fabsf(r->host[i] - sum) < 0.5F)
+			continue;
+		fprintf(stderr, "job: rank %d: %s: element %zu is %g, not %g\n",
+			r->rank, what, i, (double)r->host[i], (double)sum);
+		return -1;
+	}
+	return 0;
+}
+
 static int rank_open(const struct opts *o, struct rank *r)
 {
 	int n = r->rank;
@@ -437,7 +489,7 @@ static int rank_open(const struct opts *o, struct rank *r)
 	    CUDA_FAILED(n, cudaEventCreate, &r->begin) ||
 	    CUDA_FAILED(n, cudaEventCreate, &r->end))
 		return -1;
-	return 0;
+	return o->check ? rank_fill(o, r) : 0;
 }
 
 // All at once, as a communicator ends only when its last rank does.
@@ -466,6 +518,7 @@ static int rank_close(struct rank *r)
 	    CUDA_FAILED(n, cudaFree, r->recv) ||
 	    CUDA_FAILED(n, cudaStreamDestroy, r->stream))
 		return -1;
+	free(r->host);
 	return 0;
 }
 
@@ -595,6 +648,8 @@ static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 	for (int i = 0; i < l->n; i++) {
 		if (cuda_failed(l->ranks[i].rank, what,
 				cudaStreamSynchronize(l->ranks[i].stream)))
+			return -1;
+		if (l->o->check && rank_check(l->o, &l->ranks[i], n, what))
 			return -1;
 	}
 	if (!l->report)
