@@ -61,6 +61,39 @@ void nb_cmd_cost(struct nb_json *j, const char *key, double us)
 		nb_json_null(j);
 }
 
+void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
+		    const struct nb_decision *d)
+{
+	float table[NB_COSTS_KNOWN];
+
+	nb_json_key(j, "context");
+	nb_json_obj(j);
+	nb_json_ku64(j, "ranks", c->base.ranks);
+	nb_json_ku64(j, "nodes", c->base.nodes);
+	nb_json_ku64(j, "pipe_ops", d->pipe_ops);
+	nb_json_ku64(j, "reg_buff", d->reg_buff);
+	nb_json_ku64(j, "usable", d->usable);
+	nb_json_ku64(j, "nvl_domains", c->base.nvl_domains);
+	nb_json_ku64(j, "nvl_min_ranks", c->base.nvl_min_ranks);
+	nb_json_ku64(j, "nvl_max_ranks", c->base.nvl_max_ranks);
+	nb_json_end_obj(j);
+	nb_json_key(j, "costs_us");
+	if (d->coll < 0 ||
+	    !nb_seen_copy(nb_seen_slot(c->seen, d->bytes, d->coll), d->coll,
+			  d->bytes, table)) {
+		nb_json_null(j);
+		return;
+	}
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++) {
+		if (d->usable >> i & 1 && table[i] >= 0)
+			nb_json_f64(j, (double)table[i]);
+		else
+			nb_json_null(j);
+	}
+	nb_json_end_arr(j);
+}
+
 static void change_comm(struct nb_json *j, const struct nb_change_comm *c)
 {
 	nb_json_obj(j);

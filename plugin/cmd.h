@@ -39,6 +39,12 @@ void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
 /* key: @us, or null where NCCL predicts nothing */
 void nb_cmd_cost(struct nb_json *j, const char *key, double us);
 
+/* "context": what policies saw of decision @d of @c beside collective, bytes
+ * and NCCL's choice; "costs_us": NCCL's table for it, 21 predictions, null where
+ * it offers nothing, or null: it is no longer kept. */
+void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
+		    const struct nb_decision *d);
+
 /* A change as an object. */
 void nb_cmd_change(struct nb_json *j, const struct nb_change *change);
 

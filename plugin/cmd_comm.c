@@ -25,6 +25,7 @@ static void members(struct nb_json *j, const struct nb_comm *c)
 	nb_json_ku64(j, "decisions", nb_comm_decisions(c));
 	nb_json_ku64(j, "generation", number);
 	nb_cmd_gen_names(j, gen);
+	nb_json_ku64(j, "max_channels", c->max_channels);
 	nb_json_kbool(j, "mismatch",
 		      __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED));
 	nb_json_kbool(j, "changeable", changeable);
@@ -127,6 +128,7 @@ static void row(struct nb_json *j, const struct nb_runtime *rt,
 	nb_cmd_cost(j, "cost_us", d->cost_us);
 	nb_cmd_cost(j, "nccl_cost_us", d->nccl_cost_us);
 	nb_json_ku64(j, "generation", d->generation);
+	nb_json_ku64(j, "usable", d->usable);
 	nb_json_end_obj(j);
 }
 

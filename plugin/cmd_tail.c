@@ -56,6 +56,7 @@ static void decision(struct nb_json *j, const struct nb_runtime *rt,
 	nb_cmd_cost(j, "cost_us", d->cost_us);
 	nb_cmd_cost(j, "nccl_cost_us", d->nccl_cost_us);
 	nb_json_ku64(j, "generation", d->generation);
+	nb_cmd_context(j, c, d);
 	nb_json_end_obj(j);
 }
 
