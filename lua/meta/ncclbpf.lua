@@ -110,6 +110,20 @@ function nb.judge(options) end
 ---@field blocks_b integer
 ---@field block integer samples of a block
 
+---Combinations in turns on a job's own traffic, or from measurements; the best table and how sure it is (docs/sweep.md).
+---@param plan {target?: ncclbpf.target, data?: table, baseline?: string, scope?: table, algos?: string[], protos?: string[], channels?: integer[], rounds?: integer, samples?: integer, confidence?: number, min_effect_pct?: number, hysteresis_pct?: number, progress?: fun(round: integer, blocks: integer)}
+---@return ncclbpf.sweep? result
+---@return ncclbpf.error? err
+function nb.sweep(plan) end
+
+---@class ncclbpf.sweep
+---@field rows table[] a class each: coll, bytes_from, bytes_to, verdict, answer, effect_pct, low_pct, high_pct, blocks_a, blocks_b, reason
+---@field table ncclbpf.row[] what a policy is made of
+---@field csv string the same as NVIDIA's tuner file, with how sure each row is
+---@field policy? ncclbpf.made nil: no row
+---@field state? "done"|"stopped"|"interrupted"|"left" of a live one
+---@field restored? boolean the job has its baseline again
+
 ---@class nb.policy
 nb.policy = {}
 

@@ -15,6 +15,7 @@ local mappop = require "ncclbpf.mappop"
 local policy = require "ncclbpf.policy"
 local rollout = require "ncclbpf.rolloutcmd"
 local stats = require "ncclbpf.stats"
+local sweepcmd = require "ncclbpf.sweepcmd"
 local trace = require "ncclbpf.trace"
 local tables = require "ncclbpf.tables"
 
@@ -82,6 +83,7 @@ local own = {
 	{ "rollout undo", "", 0, 0, "control", "after a promotion: back to the baseline", rollout.cmd_undo },
 	{ "rollout report", "FILE [data=ROLLOUT] [label=TEXT]", 1, 1, "observe", "the rollout as one HTML file, every time as CSV beside it; data=ROLLOUT: of the file of another one", rollout.cmd_report, files = true },
 	{ "rollout history", "", 0, 0, "observe", "every transition with its reason", rollout.cmd_history },
+	{ "sweep", "PLAN|status|abort [-o FILE] [data=FILE] [baseline=COMBINATION]", 1, 1, "control", "try combinations on the job's own traffic in turns, or judge measurements in files; the best table and how sure it is; -o FILE.csv: keep it", sweepcmd.cmd_sweep, files = true, dry = true },
 	{ "status", "", 0, 0, "observe", "the job: versions, policies, generation, communicators, counters", general.cmd_status },
 	{ "doctor", "", 0, 0, "observe", "look for settings and states that keep policies from working", general.cmd_doctor },
 	{ "controller status", "", 0, 0, "observe", "who runs the controllers for this host, runs, changes, the last error", controller.cmd_status },

@@ -653,6 +653,14 @@ nb.policy.table, nb.policy.csv = tables.table, tables.csv
 nb.policy.expr = function(...) return require("ncclbpf.expr").expr(...) end
 nb.policy.fn = function(...) return require("ncclbpf.expr").fn(...) end
 
+
+-- nb.sweep{scope=, algos=, ..., data=, target=} -> result | nil, err (docs/sweep.md)
+function nb.sweep(spec)
+	return require("ncclbpf.sweepcmd").sweep(spec, function(target)
+		return group_of(target or rawget(nb, "target") or error("nb.sweep: field target: what nb.attach returns wanted, or data", 4))
+	end)
+end
+
 nb.size, nb.duration = units.size, units.duration
 nb.json = { encode = core.encode, decode = core.decode, array = core.array }
 nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono

@@ -118,7 +118,8 @@ local check_fields
 
 local function check_one(row, v, at)
 	if type(row[1]) == "table" then return check_fields(row[1].fields, v, at .. ".") end
-	local got, want = row[1](v)
+	local got, want, err = row[1](v)
+	if err then return nil, err end
 	if got == nil then
 		local shown = type(v) == "string" and ("%q"):format(v) or type(v) == "table" and "a table" or tostring(v)
 		return errors.fail("bad_argument", "%s: %s wanted, found %s", at, want, shown)
@@ -176,22 +177,29 @@ function M.check(t)
 	return p
 end
 
--- M.read(path): a Lua file that returns the table, without functions to call,
--- or JSON. A relative file of a policy lies beside the plan.
-function M.read(path)
+-- A Lua file that returns a table, without functions to call, or JSON.
+-- -> table | nil, err
+local function table_of(path)
 	local bytes, err = core.read(path, 1 << 20)
 	if not bytes then return nil, errors.from_reply(err) end
 	local t
 	if bytes:match "^%s*{" then
 		t, err = core.decode(bytes)
 		if not t then return nil, errors.new("bad_argument", ("%s: %s"):format(path, err.message)) end
-	else
-		local f, why = load(bytes, "=" .. path:match "[^/]*$", "t", {})
-		if not f then return nil, errors.new("lua_syntax", why) end
-		local ok
-		ok, t = pcall(f)
-		if not ok then return nil, errors.new("bad_argument", tostring(t), { hint = "a plan is a table; there are no functions to call" }) end
+		return t
 	end
+	local f, why = load(bytes, "=" .. path:match "[^/]*$", "t", {})
+	if not f then return nil, errors.new("lua_syntax", why) end
+	local ok
+	ok, t = pcall(f)
+	if not ok then return nil, errors.new("bad_argument", tostring(t), { hint = "a plan is a table; there are no functions to call" }) end
+	return t
+end
+
+-- M.read(path): such a file. A relative file of a policy lies beside the plan.
+function M.read(path)
+	local t, err = table_of(path)
+	if err then return nil, err end
 	local p
 	p, err = M.check(t)
 	if not p then
@@ -242,6 +250,16 @@ function M.first_look(p)
 	end
 	return p.judge.looks
 end
+
+-- What plans of other kinds (sweep.lua) are checked with.
+local function name(v)
+	if type(v) == "string" and v:match "^[%w_.%-]+$" and #v <= 32 then return v end
+	return nil, "letters, digits, _, . and -, 32 at most"
+end
+M.kit = {
+	number = number, word = word, text = text, name = name, seconds = seconds, list_of = list_of, collective = collective, range = range, fields = fields,
+	check_fields = check_fields, table_of = table_of,
+}
 
 -- After which pair look @k is.
 function M.look_at(p, k) return math.ceil(p.blocks * k / p.judge.looks) end

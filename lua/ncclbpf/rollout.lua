@@ -29,23 +29,24 @@ M.ended = ENDED
 
 -- ---- the file ----------------------------------------------------------------------
 
-local function folder()
+local function folder(kind)
 	local state = os.getenv "XDG_STATE_HOME"
 	if not state or state == "" then
 		local home = os.getenv "HOME"
 		if not home or home == "" then return errors.fail("cannot_create", "neither XDG_STATE_HOME nor HOME says where to keep rollouts") end
 		state = home .. "/.local/state"
 	end
-	local dir = state .. "/ncclbpf/rollouts"
+	local dir = state .. "/ncclbpf/" .. (kind or "rollouts")
 	if not core.mkdirs(dir) then return errors.fail("cannot_create", "%s cannot be made", dir) end
 	return dir
 end
 
-local function file_of(job)
-	local dir, err = folder()
+local function file_of(job, kind)
+	local dir, err = folder(kind)
 	if not dir then return nil, err end
 	return dir .. "/" .. tostring(job):gsub("[^%w_.%-]", "_") .. ".json"
 end
+M.file_of = file_of
 
 -- M.load(job) -> the job's rollout | nil (there is none) | nil, err
 function M.load(job)
@@ -103,6 +104,7 @@ end
 
 -- Requests of other shells lie beside the file.
 local function request_path(r) return (r.path:gsub("%.json$", ".request")) end
+M.request_path = request_path
 
 function M.request(r, word)
 	local ok, err = core.write(request_path(r), r.id .. " " .. word .. "\n")
@@ -374,6 +376,7 @@ local function block(r, arm)
 		for _, x in ipairs(new) do
 			local kind = kind_of(x[2])
 			seen[x[1]] = true
+			if r.ran then r.ran(kind, x[2]) end
 			count[kind] = (count[kind] or 0) + 1
 			if count[kind] > skip then
 				times[kind], kept[kind] = times[kind] or {}, kept[kind] or {}
@@ -395,6 +398,10 @@ local function block(r, arm)
 	end
 	return medians, kept
 end
+
+-- What a sweep is made of as well (sweeprun.lua). Of its r they want plan
+-- (samples, warmup_pct, block_timeout, scope, guards), group, blocks, path, id.
+M.parts = { ask = ask, use = use, commit = commit, in_use = in_use, block = block, kind_of = kind_of }
 
 -- ---- the judge ------------------------------------------------------------------------
 

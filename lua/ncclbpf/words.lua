@@ -143,7 +143,7 @@ local checks = {
 
 -- With these -o names the file to write, unless it is the word of a format.
 local function writes_file(words, value)
-	if words[1] ~= "policy" or words[2] ~= "build" and words[2] ~= "get" and words[2] ~= "compile" and words[2] ~= "export" then return false end
+	if words[1] ~= "sweep" and (words[1] ~= "policy" or words[2] ~= "build" and words[2] ~= "get" and words[2] ~= "compile" and words[2] ~= "export") then return false end
 	for _, f in ipairs(format.formats) do
 		if f == value then return false end
 	end
