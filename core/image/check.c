@@ -226,6 +226,13 @@ static int check_elem(const struct check *c, uint32_t i)
 			       "number %u of %u",
 			       m->name, e->key, e->value, most);
 	if (t->traits & NB_TRAIT_MAPS &&
+	    c->img->maps[e->value].tags & NB_MAPF_MERGED)
+		return nb_fail(c->err, NB_E_MAPDEF, at,
+			       "map %s: element %u is map %s, which is merged "
+			       "over the processes (sum, max or histogram): "
+			       "such a map is used by its name alone",
+			       m->name, e->key, c->img->maps[e->value].name);
+	if (t->traits & NB_TRAIT_MAPS &&
 	    !nb_image_may_hold(c->img, e->map, e->value))
 		return nb_fail(c->err, NB_E_MAPDEF, at,
 			       "map %s: element %u is map %s, which is not "

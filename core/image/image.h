@@ -233,7 +233,8 @@ const struct nb_func *nb_prog_func(const struct nb_prog *p, uint32_t pc);
 /*
  * May map @i of @img be an element of map @outer, a map of maps? As the kernel
  * asks: type, sizes and flags of the inner definition, an array's number of
- * elements as well; and coherent or not as that is.
+ * elements as well; and coherent or not as that is. None that is merged: a
+ * controller would find this process's map, not the merged one.
  */
 bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i);
 

@@ -14,7 +14,9 @@ enum {
 	MAX_SECTIONS = 2 * NB_IMAGE_MAX_PROGS + NB_IMAGE_MAX_MAPS + 8,
 	MAX_SYMBOLS = NB_IMAGE_MAX_PROGS + 2 * NB_IMAGE_MAX_MAPS + 4,
 	REL_64_64 = 1,
-	POINTER = 8
+	REL_64_ABS64 = 2,
+	POINTER = 8,
+	MEMBERS = 5 /* of a definition, each a pointer; "values" follow */
 };
 
 static const char license[] = "Dual MIT/GPL";
@@ -28,6 +30,8 @@ struct writer {
 	Elf64_Sym sym[MAX_SYMBOLS];
 	uint32_t nsym, nlocal;
 	uint32_t map_sym[NB_IMAGE_MAX_MAPS];
+	uint32_t prog_sym[NB_IMAGE_MAX_PROGS];
+	uint32_t map_sec; /* .maps, or 0 */
 	struct btf *btf;
 };
 
@@ -35,8 +39,8 @@ static int notsup(struct writer *w, const char *what, const char *name)
 {
 	return nb_fail(w->err, NB_E_NOTSUP, 0,
 		       "policy %s: %s %.60s: only programs of one function, "
-		       "read-only data and maps of integers become an object "
-		       "file again",
+		       "read-only data and maps of integers or programs "
+		       "become an object file again",
 		       w->img->name, what, name);
 }
 
@@ -101,12 +105,39 @@ static int pointer_to_array(struct btf *b, int element, int index, uint32_t n)
 	return array < 0 ? array : btf__add_ptr(b, array);
 }
 
+/* "values": pointers to functions, as __array(values, int ()) makes it */
+static int programs(struct btf *b, int num)
+{
+	int func = btf__add_func_proto(b, num);
+	int ptr = func < 0 ? func : btf__add_ptr(b, func);
+
+	return ptr < 0 ? ptr : btf__add_array(b, num, ptr, 0);
+}
+
+static bool add_tags(struct btf *b, int var, uint32_t tags)
+{
+	static const struct {
+		uint32_t tag;
+		const char *word;
+	} words[] = { { NB_MAPF_COHERENT, "ncclbpf:coherent" },
+		      { NB_MAPF_SHARED, "ncclbpf:shared" },
+		      { NB_MAPF_SUM, "ncclbpf:sum" },
+		      { NB_MAPF_MAX, "ncclbpf:max" } };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (tags & words[i].tag &&
+		    btf__add_decl_tag(b, words[i].word, var, -1) < 0)
+			return false;
+	return true;
+}
+
 /* The variable of a map definition; its BTF id, or negative. */
 static int add_definition(struct btf *b, const struct nb_map_spec *m)
 {
 	int num = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
 	int key = integer(b, m->key_size), value = integer(b, m->value_size);
-	int type, most, flags, pkey, pvalue, var;
+	bool progs = nb_spec_map_type(m->type)->traits & NB_TRAIT_PROGS;
+	int type, most, flags, pkey, pvalue, var, values = 0;
 
 	if (num <= 0 || key <= 0 || value <= 0)
 		return -1;
@@ -115,57 +146,82 @@ static int add_definition(struct btf *b, const struct nb_map_spec *m)
 	flags = pointer_to_array(b, num, num, m->flags);
 	pkey = btf__add_ptr(b, key);
 	pvalue = btf__add_ptr(b, value);
-	var = btf__add_struct(b, "", 5 * POINTER);
-	if (var < 0)
+	if (progs)
+		values = programs(b, num);
+	var = btf__add_struct(b, "", MEMBERS * POINTER);
+	if (var < 0 || values < 0)
 		return -1;
 	btf__add_field(b, "type", type, 0, 0);
 	btf__add_field(b, "max_entries", most, 64, 0);
 	btf__add_field(b, "map_flags", flags, 128, 0);
 	btf__add_field(b, "key", pkey, 192, 0);
 	btf__add_field(b, "value", pvalue, 256, 0);
+	if (progs)
+		btf__add_field(b, "values", values, 320, 0);
 	var = btf__add_var(b, m->name, BTF_VAR_GLOBAL_ALLOCATED, var);
-	if (var > 0 && m->tags & NB_MAPF_COHERENT &&
-	    btf__add_decl_tag(b, "ncclbpf:coherent", var, -1) < 0)
-		return -1;
-	if (var > 0 && m->tags & NB_MAPF_SHARED &&
-	    btf__add_decl_tag(b, "ncclbpf:shared", var, -1) < 0)
-		return -1;
-	return var;
+	return var > 0 && !add_tags(b, var, m->tags) ? -1 : var;
+}
+
+/* Bytes of .maps that map @map takes: its definition, and its programs. */
+static uint32_t map_bytes(const struct nb_image *img, uint32_t map)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < img->nelems; i++)
+		if (img->elems[i].map == map && img->elems[i].key >= n)
+			n = img->elems[i].key + 1;
+	return (MEMBERS + n) * POINTER;
+}
+
+static int add_map(struct writer *w, uint32_t map, uint32_t at, int *var)
+{
+	const struct nb_map_spec *m = &w->img->maps[map];
+
+	*var = add_definition(w->btf, m);
+	if (m->inner || m->lock || *var < 0)
+		return notsup(w, "map", m->name);
+	w->map_sym[map] =
+		symbol(w, m->name, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+		       w->map_sec, at, map_bytes(w->img, map));
+	return 0;
 }
 
 static int add_maps(struct writer *w)
 {
-	static const unsigned char zeros[NB_IMAGE_MAX_MAPS * 5 * POINTER];
+	const struct nb_image *img = w->img;
 	int vars[NB_IMAGE_MAX_MAPS];
-	uint32_t n = 0, sec = 0;
+	uint32_t size = 0;
 
-	for (uint32_t i = 0; i < w->img->nmaps; i++)
-		n += w->img->maps[i].origin == NB_ORIGIN_DEFINED;
-	if (!n)
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		if (img->maps[i].origin == NB_ORIGIN_DEFINED)
+			size += map_bytes(img, i);
+	if (!size)
 		return 0;
 	w->btf = btf__new_empty();
 	if (!w->btf)
 		return nb_fail(w->err, NB_E_NOMEM, 0, "object: out of memory");
-	sec = section(w, ".maps", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, zeros,
-		      (size_t)n * 5 * POINTER);
-	n = 0;
-	for (uint32_t i = 0; i < w->img->nmaps; i++) {
-		const struct nb_map_spec *m = &w->img->maps[i];
-
-		if (m->origin != NB_ORIGIN_DEFINED)
+	w->map_sec =
+		section(w, ".maps", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, "", 0);
+	w->sec[w->map_sec].sh_size = size;
+	nb_buf_zeros(&w->file, size);
+	size = 0;
+	for (uint32_t i = 0; i < img->nmaps; i++) {
+		if (img->maps[i].origin != NB_ORIGIN_DEFINED)
 			continue;
-		vars[n] = add_definition(w->btf, m);
-		if (m->inner || m->lock || vars[n] < 0)
-			return notsup(w, "map", m->name);
-		w->map_sym[i] = symbol(
-			w, m->name, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), sec,
-			(uint64_t)n * 5 * POINTER, 5 * POINTER);
-		n++;
+		if (add_map(w, i, size, &vars[i]))
+			return NB_E_NOTSUP;
+		size += map_bytes(img, i);
 	}
-	btf__add_datasec(w->btf, ".maps", n * 5 * POINTER);
-	for (uint32_t i = 0; i < n; i++)
-		btf__add_datasec_var_info(w->btf, vars[i], i * 5 * POINTER,
-					  5 * POINTER);
+	btf__add_datasec(w->btf, ".maps", size);
+	size = 0;
+	for (uint32_t i = 0; i < img->nmaps; i++) {
+		uint32_t bytes = map_bytes(img, i);
+
+		if (img->maps[i].origin != NB_ORIGIN_DEFINED)
+			continue;
+		btf__add_datasec_var_info(w->btf, vars[i], size, bytes);
+		size += bytes;
+	}
 	return 0;
 }
 
@@ -189,6 +245,21 @@ static int add_data(struct writer *w)
 			       sec, 0, 0);
 	}
 	return 0;
+}
+
+/* What w->rel holds, of section @sec with the name @s. */
+static void add_relocations(struct writer *w, const char *s, uint32_t sec)
+{
+	char text[80];
+	uint32_t rel;
+
+	if (!w->rel.size)
+		return;
+	snprintf(text, sizeof(text), ".rel%s", s);
+	rel = section(w, text, SHT_REL, 0, w->rel.data, w->rel.size);
+	w->sec[rel].sh_info = sec;
+	w->sec[rel].sh_link = 1; /* the symbol table's number */
+	w->sec[rel].sh_entsize = sizeof(Elf64_Rel);
 }
 
 /* References to maps become relocations, as a compiler leaves them. */
@@ -222,18 +293,10 @@ static int add_code(struct writer *w, const struct nb_prog *p,
 	}
 	sec = section(w, p->section, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
 		      slots, (size_t)p->nslots * sizeof(*slots));
-	symbol(w, p->name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), sec, 0,
-	       (uint64_t)p->nslots * sizeof(*slots));
-	if (w->rel.size) {
-		char text[80];
-		uint32_t rel;
-
-		snprintf(text, sizeof(text), ".rel%s", p->section);
-		rel = section(w, text, SHT_REL, 0, w->rel.data, w->rel.size);
-		w->sec[rel].sh_info = sec;
-		w->sec[rel].sh_link = 1; /* the symbol table's number */
-		w->sec[rel].sh_entsize = sizeof(Elf64_Rel);
-	}
+	w->prog_sym[p - w->img->progs] =
+		symbol(w, p->name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), sec, 0,
+		       (uint64_t)p->nslots * sizeof(*slots));
+	add_relocations(w, p->section, sec);
 	return 0;
 }
 
@@ -253,6 +316,25 @@ static int add_programs(struct writer *w)
 		rc = add_code(w, &w->img->progs[i], slots);
 	free(slots);
 	return rc;
+}
+
+/* Programs that are elements from the start. */
+static void add_elements(struct writer *w)
+{
+	nb_buf_clear(&w->rel);
+	for (uint32_t i = 0; i < w->img->nelems; i++) {
+		const struct nb_map_elem *e = &w->img->elems[i];
+		const Elf64_Sym *map = &w->sym[w->map_sym[e->map]];
+		Elf64_Rel rel = {
+			.r_offset = map->st_value +
+				    (MEMBERS + (uint64_t)e->key) * POINTER,
+			.r_info = ELF64_R_INFO((uint64_t)w->prog_sym[e->value],
+					       REL_64_ABS64),
+		};
+
+		nb_buf_bytes(&w->rel, &rel, sizeof(rel));
+	}
+	add_relocations(w, ".maps", w->map_sec);
 }
 
 /* ---- the file ---- */
@@ -331,6 +413,7 @@ static int write_all(struct writer *w)
 		rc = add_btf(w);
 	if (rc)
 		return rc;
+	add_elements(w);
 	section(w, "license", SHT_PROGBITS, SHF_ALLOC, license,
 		sizeof(license));
 	finish(w);

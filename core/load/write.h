@@ -11,8 +11,8 @@
  * @out: gets the ELF bytes; unchanged on failure
  *
  * For policies that were made without a compiler: programs of one function
- * each, read-only data sections, and maps whose keys and values are plain
- * integers. nb_object_image makes an image with the same programs and maps of
+ * each, read-only data sections, maps whose keys and values are plain
+ * integers, with their tags, and program arrays. nb_object_image makes an image with the same programs and maps of
  * it. 0, NB_E_NOTSUP (the image has more than that), NB_E_NOMEM. Pure.
  */
 int nb_object_write(struct nb_buf *out, const struct nb_image *img,

@@ -200,29 +200,12 @@ bool nb_loop_may_be_short(struct nb_env *env, const struct nb_state *st)
 	return false;
 }
 
-/* Buckets that a walk passes count a quarter of an instruction each, also
- * where nothing is in them. How many an inner map has is not known here. */
-enum { WEIGHT_MOST = 1 << 20, WEIGHT_INNER = 1 << 12 };
-
 /* Of a walk over @m, elements that come and go included. */
 static uint64_t most_turns(const struct nb_map_spec *m)
 {
 	if (m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
 		return UINT64_MAX;
 	return m->max_entries * (is_array(m) ? 1ull : 2);
-}
-
-uint32_t nb_callback_weight(const struct nb_env *env, struct nb_state *st,
-			    uint32_t pc)
-{
-	const struct nb_map_spec *m = map_of(env, st, pc);
-
-	if (!m || is_array(m))
-		return 0;
-	if (m->origin == NB_ORIGIN_INNER)
-		return WEIGHT_INNER;
-	return m->max_entries / 4 < WEIGHT_MOST ? m->max_entries / 4
-						: WEIGHT_MOST;
 }
 
 void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)

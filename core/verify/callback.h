@@ -37,10 +37,6 @@ void nb_loops_before(const struct nb_env *env, struct nb_state *st);
  */
 void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
-/* Instructions that a walk without any turn stands for. */
-uint32_t nb_callback_weight(const struct nb_env *env, struct nb_state *st,
-			    uint32_t pc);
-
 /* Before each turn: if local data decides about it, a region of local control
  * opens. */
 void nb_callback_turn(struct nb_env *env, struct nb_state *st, uint32_t pc);

@@ -18,6 +18,7 @@
 #include "core/verify/report.h"
 #include "core/verify/step.h"
 #include "core/verify/tail.h"
+#include "core/verify/weight.h"
 
 enum {
 	UNIT = 64,	    /* stored states come in multiples of this */
@@ -219,6 +220,22 @@ static void note_lap(struct walk *w, struct node *from, bool cut, uint32_t len)
 static void end_lap(struct walk *w, uint32_t after)
 {
 	note_lap(w, w->at, w->cut, add_len(w->len, after));
+}
+
+/* A call of @n instructions, its own apart. */
+static void add_call(struct walk *w, uint32_t n)
+{
+	w->len = add_len(w->len, n);
+	if (w->env->call < n) {
+		w->env->call = n;
+		w->env->call_pc = w->pc;
+	}
+}
+
+/* The helper called here. */
+static void weigh(struct walk *w)
+{
+	add_call(w, nb_helper_weight(w->env, w->st, w->pc));
 }
 
 /* A pass, turn or number that the run counts. */
@@ -779,7 +796,7 @@ static int call_back(struct walk *w, bool *more)
 	int rc;
 
 	if (!again) {
-		w->len = add_len(w->len, nb_callback_weight(w->env, w->st, pc));
+		weigh(w);
 		nb_callback_begin(w->env, w->st, pc);
 	} else {
 		count_lap(w);
@@ -858,12 +875,8 @@ static int call(struct walk *w)
 	struct nb_global *g = nb_global_at(w->env, to);
 
 	if (g) {
-		w->len = add_len(w->len, g->lap);
+		add_call(w, g->lap);
 		w->env->counts |= g->counts;
-		if (w->env->call < g->lap) {
-			w->env->call = g->lap;
-			w->env->call_pc = w->pc;
-		}
 		nb_global_call(w->env, w->st, w->pc++, g);
 		return 0;
 	}
@@ -940,6 +953,7 @@ static int advance(struct walk *w, bool *more)
 			return tail_call(w);
 		if (nb_is_iter_next(insn))
 			return iterate(w, more);
+		weigh(w);
 		break;
 	case NB_KIND_ALU:
 	case NB_KIND_LDX:

@@ -11,6 +11,7 @@
 
 #include "core/image/image.h"
 #include "core/load/object.h"
+#include "core/load/write.h"
 #include "test/unit/unit.h"
 
 enum { MAX = 1 << 20 };
@@ -608,6 +609,60 @@ START_TEST(program_arrays_begin_with_programs)
 }
 END_TEST
 
+/* What nb_object_write makes of an image is an object with the same in it. */
+START_TEST(written_objects_have_tags_and_programs)
+{
+	static const char source[] =
+		"SEC(\"tuner/a\") int a(void *c) { return 0; }"
+		"SEC(\"tuner/b\") int b(void *c) { return 1; }"
+		"struct { __uint(type, BPF_MAP_TYPE_PROG_ARRAY);"
+		"__uint(max_entries, 4); __type(key, __u32);"
+		"__array(values, int (void *)); } m SEC(\".maps\") = {"
+		".values = { [3] = (void *)&a, [1] = (void *)&b } };"
+		"struct { " ARRAY "} h SEC(\".maps\") __merged(sum);"
+		"struct { " ARRAY "} x SEC(\".maps\") __merged(max);"
+		"struct { " ARRAY "} c SEC(\".maps\") __coherent;"
+		"struct { " ARRAY "} s SEC(\".maps\") __shared;";
+	struct nb_image *img = image_of(source, "-g"), *again;
+	struct nb_err err = { .text = "" };
+	struct nb_buf object, out;
+
+	nb_buf_init(&object, 0);
+	nb_buf_init(&out, 0);
+	ck_assert_msg(!nb_object_write(&object, img, &err), "%s", err.text);
+	ck_assert_msg(
+		!nb_object_image(&out, object.data, object.size, "test", &err),
+		"%s", err.text);
+	ck_assert_msg(!nb_image_read(&again, out.data, out.size, &err), "%s",
+		      err.text);
+	ck_assert_uint_eq(img->nmaps, 5);
+	ck_assert_uint_eq(again->nmaps, img->nmaps);
+	for (uint32_t i = 0; i < img->nmaps; i++) {
+		int m = nb_image_map(again, img->maps[i].name);
+
+		ck_assert_int_ge(m, 0);
+		ck_assert_uint_eq(again->maps[m].type, img->maps[i].type);
+		ck_assert_uint_eq(again->maps[m].tags, img->maps[i].tags);
+		ck_assert_uint_eq(again->maps[m].max_entries,
+				  img->maps[i].max_entries);
+		ck_assert_uint_eq(!img->maps[i].tags,
+				  !strcmp(img->maps[i].name, "m"));
+	}
+	ck_assert_uint_eq(again->nelems, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct nb_map_elem *e = &again->elems[i];
+
+		ck_assert_str_eq(again->maps[e->map].name, "m");
+		ck_assert_uint_eq(e->key, i ? 3 : 1);
+		ck_assert_str_eq(again->progs[e->value].name, i ? "a" : "b");
+	}
+	nb_image_free(img);
+	nb_image_free(again);
+	nb_buf_fini(&object);
+	nb_buf_fini(&out);
+}
+END_TEST
+
 START_TEST(maps_of_maps_begin_with_maps)
 {
 	struct nb_image *img =
@@ -828,6 +883,7 @@ UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0,
 			      ROWS(cpus));
 	  tcase_add_loop_test(tc, callbacks_come_along, 0, ROWS(cpus));
 	  tcase_add_test(tc, program_arrays_begin_with_programs);
+	  tcase_add_test(tc, written_objects_have_tags_and_programs);
 	  tcase_add_test(tc, maps_of_maps_begin_with_maps);
 	  tcase_add_test(tc, fields_of_the_context_are_told);
 	  tcase_add_loop_test(tc, what_cannot_be_had_is_refused_by_name, 0,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/map/hash.h"
 #include "core/map/map.h"
 #include "test/map/sequence.h"
 
@@ -426,6 +427,27 @@ START_TEST(hash_walk_goes_on_from_an_absent_key)
 		if (nb_map_next(m, &key, &after) == 0)
 			ck_assert_uint_eq(after % 2, 0);
 	nb_map_put(m);
+}
+END_TEST
+
+/*
+ * Keys put in ahead of a walk, again and again, do not make it longer than
+ * the verifier counts with, whatever the number of CPUs: twice as many turns
+ * as there may be elements (most_turns, core/verify/callback.c).
+ */
+START_TEST(hash_walk_ends_while_keys_come_and_go)
+{
+	for (uint32_t n = 1; n < 64; n *= 2) {
+		struct nb_map *m = make(NB_MAP_HASH, 8, 8, n);
+		struct nb_map_cursor c = { 0 };
+
+		put(m, 1, 1, 0);
+		c.visited = n; /* elements that are gone again */
+		ck_assert(nb_hash_each(m, &c, 0));
+		c = (struct nb_map_cursor){ .visited = 2 * n };
+		ck_assert(!nb_hash_each(m, &c, 0));
+		nb_map_put(m);
+	}
 }
 END_TEST
 
@@ -1086,6 +1108,7 @@ UNIT_MAIN("map", tcase_add_test(tc, array_elements_are_there_zeroed);
 	  tcase_add_test(tc, hash_tells_keys_apart_by_every_byte);
 	  tcase_add_test(tc, keys_and_values_need_no_alignment);
 	  tcase_add_test(tc, hash_walk_goes_on_from_an_absent_key);
+	  tcase_add_test(tc, hash_walk_ends_while_keys_come_and_go);
 	  tcase_add_test(tc, large_hash_holds_all_its_entries);
 	  tcase_add_test(tc, bad_definitions_are_refused_with_numbers);
 	  tcase_add_test(tc, good_definitions_are_taken);

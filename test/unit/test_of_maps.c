@@ -219,10 +219,16 @@ END_TEST
 
 START_TEST(only_maps_like_the_inner_definition_go_in)
 {
-	struct nb_policy *p = policy_of(types[_i], 0);
-	uint32_t key = 1, v[] = { OUTER, INNER, OTHER, NMAPS, UINT32_MAX };
-	struct nb_err err;
+	uint32_t key = 1, v[] = { OUTER, INNER, B, OTHER, NMAPS, UINT32_MAX };
+	struct nb_err err = { .text = "" };
+	struct nb_policy *p;
+	struct nb_image *img;
 
+	fresh(types[_i], 0);
+	maps[B].tags = NB_MAPF_MAX; /* or like A, but merged */
+	ck_assert_int_eq(
+		image_of(&img, PROGRAM("jeq %r0, 0, +8\n"), 0, A, &err), 0);
+	ck_assert_int_eq(nb_policy_make(&p, img, NULL, NULL, 0, &err), 0);
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
 		ck_assert_int_eq(
 			nb_map_write(p->maps[OUTER], &key, &v[i], 0, &err),
@@ -243,6 +249,10 @@ START_TEST(images_with_bad_inner_maps_are_refused)
 	fresh(types[_i], 0);
 	ck_assert_int_eq(image_of(&img, text, 0, OTHER, &err), NB_E_MAPDEF);
 	ck_assert_ptr_nonnull(strstr(err.text, "not like the inner"));
+	fresh(types[_i], 0);
+	maps[A].tags = NB_MAPF_SUM;
+	ck_assert_int_eq(image_of(&img, text, 0, A, &err), NB_E_MAPDEF);
+	ck_assert_ptr_nonnull(strstr(err.text, "merged over the processes"));
 	fresh(types[_i], 0);
 	maps[OUTER].inner = A + 1;
 	ck_assert_int_eq(image_of(&img, text, 0, A, &err), NB_E_IMAGE);
@@ -298,50 +308,98 @@ START_TEST(what_is_found_is_tested_first)
 }
 END_TEST
 
+/* What walks over a map found in a map; stays below the map's end if turns
+ * are as many as elements. */
+static const char walks[] = "stw [%r10-8], 0\nmov %r2, %r10\n"
+			    "add %r2, -8\nlddw %r1, 0x7000\ncall 1\n"
+			    "jeq %r0, 0, out\nmov %r1, %r0\n"
+			    "lddw func %r2, cb\nmov %r3, 0\n"
+			    "mov %r4, 0\ncall 164\njslt %r0, 0, out\n"
+			    "mov %r1, %r10\nadd %r1, %r0\n"
+			    "stb [%r1-3], 1\nout:\nmov %r0, 0\nexit\n"
+			    "cb:\nmov %r0, 0\nexit\n";
+
+static struct nb_slot walk_slots[MADE_SLOTS];
+static struct nb_prog walk_prog = { .name = "f",
+				    .section = "tuner",
+				    .hook = NB_HOOK_TUNER,
+				    .slots = walk_slots };
+static const struct nb_image walk_image = { .name = "p",
+					    .maps = maps,
+					    .nmaps = NMAPS,
+					    .progs = &walk_prog,
+					    .nprogs = 1 };
+
+static void assemble(const char *text)
+{
+	struct nb_err err = { .text = "" };
+	size_t n;
+
+	ck_assert_msg(!nb_asm(walk_slots, MADE_SLOTS, &n, text, &err), "%s",
+		      err.text);
+	for (size_t i = 0; i < n; i++)
+		if (walk_slots[i].opcode == 0x18 &&
+		    walk_slots[i].imm >= MADE_MAP) {
+			walk_slots[i].regs |= 1 << 4;
+			walk_slots[i].imm -= MADE_MAP;
+		}
+	walk_prog.nslots = (uint32_t)n;
+}
+
 /* How many elements a map found in a map has, its definition does not say. */
 START_TEST(turns_over_what_is_found)
 {
-	static const char text[] = "stw [%r10-8], 0\nmov %r2, %r10\n"
-				   "add %r2, -8\nlddw %r1, 0x7000\ncall 1\n"
-				   "jeq %r0, 0, out\nmov %r1, %r0\n"
-				   "lddw func %r2, cb\nmov %r3, 0\n"
-				   "mov %r4, 0\ncall 164\njslt %r0, 0, out\n"
-				   "mov %r1, %r10\nadd %r1, %r0\n"
-				   "stb [%r1-3], 1\nout:\nmov %r0, 0\nexit\n"
-				   "cb:\nmov %r0, 0\nexit\n";
-	struct nb_slot slots[MADE_SLOTS];
-	struct nb_prog prog = { .name = "f",
-				.section = "tuner",
-				.hook = NB_HOOK_TUNER,
-				.slots = slots };
-	const struct nb_image img = { .name = "p",
-				      .maps = maps,
-				      .nmaps = NMAPS,
-				      .progs = &prog,
-				      .nprogs = 1 };
-	struct nb_err err = { .text = "" };
 	char why[sizeof(((struct nb_err *)0)->text)];
-	size_t n;
 
-	ck_assert_msg(!nb_asm(slots, MADE_SLOTS, &n, text, &err), "%s",
-		      err.text);
-	for (size_t i = 0; i < n; i++)
-		if (slots[i].opcode == 0x18 && slots[i].imm >= MADE_MAP) {
-			slots[i].regs |= 1 << 4;
-			slots[i].imm -= MADE_MAP;
-		}
-	prog.nslots = (uint32_t)n;
+	assemble(walks);
 	fresh(types[_i], 0);
-	ck_assert(!nb_image_may_hold(&img, OUTER, OTHER));
-	ck_assert_msg(accepted(&img, why), "%s", why);
+	ck_assert(!nb_image_may_hold(&walk_image, OUTER, OTHER));
+	ck_assert_msg(accepted(&walk_image, why), "%s", why);
 	for (int i = INNER; i < NMAPS; i++)
 		maps[i].type = NB_MAP_PERCPU_ARRAY;
-	ck_assert(nb_image_may_hold(&img, OUTER, OTHER));
-	ck_assert(!accepted(&img, why));
+	ck_assert(nb_image_may_hold(&walk_image, OUTER, OTHER));
+	ck_assert(!accepted(&walk_image, why));
+}
+END_TEST
+
+static uint32_t first_lap(void)
+{
+	struct nb_verdict *v;
+	struct nb_err err = { .text = "" };
+	uint32_t first;
+
+	ck_assert_msg(!nb_verify(&v, &walk_image, 0, NULL, &err), "%s",
+		      err.text);
+	ck_assert(v->accepted);
+	first = v->first;
+	nb_verdict_free(v);
+	return first;
+}
+
+/* A walk over a hash found in a map takes as long as over the largest. */
+START_TEST(walks_weigh_what_may_be_found)
+{
+	uint32_t first;
+
+	assemble("stw [%r10-8], 0\nmov %r2, %r10\nadd %r2, -8\n"
+		 "lddw %r1, 0x7000\ncall 1\njeq %r0, 0, out\n"
+		 "mov %r1, %r0\nlddw func %r2, cb\nmov %r3, 0\n"
+		 "mov %r4, 0\ncall 164\nout:\nmov %r0, 0\nexit\n"
+		 "cb:\nmov %r0, 0\nexit\n");
+	fresh(types[_i], 0);
+	for (int i = INNER; i < NMAPS; i++)
+		maps[i].type = NB_MAP_HASH;
+	maps[A].max_entries = 4;
+	first = first_lap();
+	maps[B].max_entries = 4000;
+	ck_assert_uint_eq(first_lap(), first + 999);
+	maps[B].key_size = 8; /* no longer one that may be found */
+	ck_assert_uint_eq(first_lap(), first);
 }
 END_TEST
 
 UNIT_MAIN("of_maps", tcase_add_loop_test(tc, turns_over_what_is_found, 0, 2);
+	  tcase_add_loop_test(tc, walks_weigh_what_may_be_found, 0, 2);
 	  tcase_add_loop_test(tc, programs_look_up_through_local_maps, 0, 2);
 	  tcase_add_loop_test(tc, coherent_maps_change_with_generations, 0, 2);
 	  tcase_add_loop_test(tc, only_maps_like_the_inner_definition_go_in, 0,

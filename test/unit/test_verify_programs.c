@@ -2,8 +2,9 @@
 // The verifier on hand-written programs, one file each in test/corpus/verify:
 // reject/ and accept/ are about safety and are judged without coherence,
 // coherence/ holds leaks beside their clean twins. A file says what it
-// expects: "# expect: reject CLASS SLOT" or "# expect: accept". Rewritten so
-// that it does the same (verify_same.h), a program has the same verdict.
+// expects: "# expect: reject CLASS SLOT" or "# expect: accept", or, where the
+// length of laps matters, "# expect: accept lap N first N numbers N". Rewritten
+// so that it does the same (verify_same.h), a program has the same verdict.
 #include "test/unit/unit.h"
 
 #include <dirent.h>
@@ -111,7 +112,10 @@ static void judge(const struct file *f, char *found, size_t size,
 	ck_assert_msg(!case_asm(&c, src, &err), "%s: %s", f->name, err.text);
 	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s: %s", f->name,
 		      err.text);
-	if (v->accepted)
+	if (v->accepted && strstr(src, "# expect: accept lap"))
+		snprintf(found, size, "accept lap %u first %u numbers %u",
+			 v->lap, v->first, v->numbers);
+	else if (v->accepted)
 		snprintf(found, size, "accept");
 	else
 		snprintf(found, size, "reject %s %u",

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# 64 bytes copied count as four instructions.
+# expect: accept lap 1 first 23 numbers 0
+stw [%r10-4], 1
+mov %r1, 0
+stxdw [%r10-72], %r1
+stxdw [%r10-64], %r1
+stxdw [%r10-56], %r1
+stxdw [%r10-48], %r1
+stxdw [%r10-40], %r1
+stxdw [%r10-32], %r1
+stxdw [%r10-24], %r1
+stxdw [%r10-16], %r1
+lddw map %r1, @counts
+mov %r2, %r10
+add %r2, -4
+mov %r3, %r10
+add %r3, -72
+mov %r4, 0
+call 2
+mov %r0, 0
+exit

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# As many bytes as the size may be.
+# expect: accept lap 1 first 24 numbers 0
+mov %r6, %r1
+mov %r2, 0
+stxdw [%r10-64], %r2
+stxdw [%r10-56], %r2
+stxdw [%r10-48], %r2
+stxdw [%r10-40], %r2
+stxdw [%r10-32], %r2
+stxdw [%r10-24], %r2
+stxdw [%r10-16], %r2
+stxdw [%r10-8], %r2
+ldxw %r2, [%r6+64]
+and %r2, 47
+add %r2, 1
+mov %r1, %r10
+add %r1, -64
+mov %r3, 0
+mov %r4, 0
+mov %r5, 0
+call 6
+mov %r0, 0
+exit
