@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -389,6 +390,13 @@ static int do_width(lua_State *L)
 	return 1;
 }
 
+/* utf8(): does the locale say that the terminal takes UTF-8? */
+static int do_utf8(lua_State *L)
+{
+	lua_pushboolean(L, !strcmp(nl_langinfo(CODESET), "UTF-8"));
+	return 1;
+}
+
 static int do_sha256(lua_State *L)
 {
 	uint8_t digest[NB_SHA256_SIZE];
@@ -490,29 +498,20 @@ static int do_guard(lua_State *L)
 
 void nb_lua_open_sys(lua_State *L)
 {
-	static const luaL_Reg fns[] = { { "read", do_read },
-					{ "write", do_write },
-					{ "append", do_append },
-					{ "list", do_list },
-					{ "stat", do_stat },
-					{ "readlink", do_readlink },
-					{ "unlink", do_unlink },
-					{ "mkdirs", do_mkdirs },
-					{ "alive", do_alive },
-					{ "ids", do_ids },
-					{ "mono", do_mono },
-					{ "time", do_time },
-					{ "sleep", do_sleep },
-					{ "isatty", do_isatty },
-					{ "winsize", do_winsize },
-					{ "width", do_width },
-					{ "sha256", do_sha256 },
-					{ "hold", do_hold },
-					{ "guard", do_guard },
-					{ "held", do_held },
-					{ "settled", do_settled },
-					{ "stopped", do_stopped },
-					{ NULL, NULL } };
+	static const luaL_Reg fns[] = {
+		{ "read", do_read },	   { "write", do_write },
+		{ "append", do_append },   { "list", do_list },
+		{ "stat", do_stat },	   { "readlink", do_readlink },
+		{ "unlink", do_unlink },   { "mkdirs", do_mkdirs },
+		{ "alive", do_alive },	   { "ids", do_ids },
+		{ "mono", do_mono },	   { "time", do_time },
+		{ "sleep", do_sleep },	   { "isatty", do_isatty },
+		{ "winsize", do_winsize }, { "width", do_width },
+		{ "utf8", do_utf8 },	   { "sha256", do_sha256 },
+		{ "hold", do_hold },	   { "guard", do_guard },
+		{ "held", do_held },	   { "settled", do_settled },
+		{ "stopped", do_stopped }, { NULL, NULL }
+	};
 
 	luaL_setfuncs(L, fns, 0);
 }

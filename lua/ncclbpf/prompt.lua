@@ -54,7 +54,7 @@ end
 
 -- ---- the text of the prompt --------------------------------------------------------------
 
-local utf = core.width("…") == 1
+local utf = core.utf8()
 
 local function ask_quickly(group, line)
 	local was = group.timeout

@@ -54,15 +54,6 @@ end
 -- communicator, that is said once.
 local label
 
-local function label_of(kinds)
-	local comms, n = {}, 0
-	for _, kind in ipairs(kinds) do
-		local comm = kind:match " of (.*)$"
-		if comm and not comms[comm] then comms[comm], n = true, n + 1 end
-	end
-	return function(kind) return n == 1 and (kind:gsub(" of .*$", "")) or kind end
-end
-
 -- @columns: titles; one that begins with "#" holds numbers. Cells are HTML.
 local function table_of(columns, rows, class)
 	local t = { class and ("<table class=%s>"):format(class) or "<div class=wide><table>" }
@@ -327,7 +318,7 @@ function M.html(r, opts)
 	local strata = type(r.verdict) == "table" and r.verdict.strata or {}
 	local judged = rollout.kinds(strata)
 	local kinds = #judged > 0 and judged or rollout.kinds(seen.kinds)
-	label = label_of(kinds)
+	label = witness.labels(kinds)
 	local t = {
 		"<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width,initial-scale=1\">", guard(),
 		("<title>rollout %s: %s</title><style>%s</style></head><body>"):format(esc(r.plan.name), esc(r.state), STYLE),

@@ -147,15 +147,44 @@ function M.cmd_start(ctx)
 	return go(ctx, r)
 end
 
+-- What a report shows of a file that may come from anywhere.
+local function shown_of(path)
+	local d, err = kept(path)
+	if not d then return nil, err end
+	local judge = type(d.plan) == "table" and d.plan.judge
+	local fine = type(judge) == "table" and type(judge.confidence) == "number" and type(judge.min_effect_pct) == "number" and type(d.plan.blocks) == "number" and
+		type(d.state) == "string" and type(d.baseline) == "table" and type(d.candidate) == "table" and type(d.events) == "table"
+	for _, e in ipairs(fine and d.events or {}) do fine = fine and type(e) == "table" end
+	local strata = type(d.verdict) == "table" and d.verdict.strata
+	for _, s in pairs(fine and type(strata) == "table" and strata or {}) do fine = fine and type(s) == "table" end
+	if not fine then return errors.fail("bad_argument", "%s: plan, state, arms, events and verdict of a rollout wanted", path) end
+	if type(strata) ~= "table" then d.verdict = nil end
+	d.path = path
+	-- its times lie beside it, wherever they were written
+	local name = type(d.samples) == "string" and d.samples:match "[^/]+$"
+	d.samples = name and (path:match "^(.*/)" or "") .. name or nil
+	return d
+end
+
 function M.cmd_status(ctx)
+	local picture = ctx.opt.plot
+	if picture and picture ~= "yes" and picture ~= "no" then return nil, errors.new("usage", ("plot=%s: yes or no wanted"):format(picture)) end
 	if ctx.flags.watch then
 		ctx.flags.watch = false
-		return { status = ctx.app:run({ "watch", "1", "rollout", "status" }, { flags = ctx.flags }) }
+		local line = { "watch", "1", "rollout", "status" }
+		for _, k in ipairs { "plot", "data" } do
+			if ctx.opt[k] then line[#line + 1] = k .. "=" .. ctx.opt[k] end
+		end
+		return { status = ctx.app:run(line, { flags = ctx.flags }) }
 	end
-	local r, err = current(ctx)
+	local r, err
+	if ctx.opt.data then r, err = shown_of(ctx.opt.data) else r, err = current(ctx) end
 	if not r then return nil, err end
 	local shown = result(r)
 	shown.failure = nil
+	if picture == "yes" then
+		shown.text, shown.prose = require("ncclbpf.plotcmd").rollout(r), true
+	end
 	return shown
 end
 
@@ -189,25 +218,6 @@ function M.cmd_undo(ctx)
 	local shown = result(done)
 	shown.failure = nil
 	return shown
-end
-
--- What a report shows of a file that may come from anywhere.
-local function shown_of(path)
-	local d, err = kept(path)
-	if not d then return nil, err end
-	local judge = type(d.plan) == "table" and d.plan.judge
-	local fine = type(judge) == "table" and type(judge.confidence) == "number" and type(judge.min_effect_pct) == "number" and type(d.plan.blocks) == "number" and
-		type(d.state) == "string" and type(d.baseline) == "table" and type(d.candidate) == "table" and type(d.events) == "table"
-	for _, e in ipairs(fine and d.events or {}) do fine = fine and type(e) == "table" end
-	local strata = type(d.verdict) == "table" and d.verdict.strata
-	for _, s in pairs(fine and type(strata) == "table" and strata or {}) do fine = fine and type(s) == "table" end
-	if not fine then return errors.fail("bad_argument", "%s: plan, state, arms, events and verdict of a rollout wanted", path) end
-	if type(strata) ~= "table" then d.verdict = nil end
-	d.path = path
-	-- its times lie beside it, wherever they were written
-	local name = type(d.samples) == "string" and d.samples:match "[^/]+$"
-	d.samples = name and (path:match "^(.*/)" or "") .. name or nil
-	return d
 end
 
 function M.cmd_report(ctx)

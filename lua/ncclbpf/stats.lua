@@ -144,7 +144,7 @@ function M.collectives(results)
 			ranks[c.comm] = (ranks[c.comm] or 0) + 1
 			for _, s in ipairs(read.list(c, "samples")) do
 				local id = ("%s %s %s"):format(c.comm, s.coll, s.seq)
-				local op = ops[id] or { comm = c.comm, coll = s.coll, size = read.number(s.bytes_from), ran = choice(s), seq = read.number(s.seq), n = 0, ns = 0, by = {} }
+				local op = ops[id] or { comm = c.comm, coll = s.coll, size = read.number(s.bytes_from), ran = choice(s), seq = read.number(s.seq), n = 0, ns = 0, by = {}, ranks = math.tointeger(c.ranks) }
 				op.by[read.number(c.comm_rank)] = read.number(s.exec_ns)
 				op.n, op.ns = op.n + 1, math.max(op.ns, read.number(s.exec_ns))
 				ops[id] = op
@@ -193,11 +193,12 @@ function M.cmd_stats(ctx)
 		ctx.flags.watch = false
 		local line = { "watch", "1", "stats" }
 		line[#line + 1] = ctx.args[1]
-		for _, k in ipairs { "comm", "count" } do
+		for _, k in ipairs { "comm", "plot", "count" } do
 			if ctx.opt[k] then table.insert(line, k == "count" and 3 or #line + 1, k .. "=" .. ctx.opt[k]) end
 		end
 		return { status = ctx.app:run(line, { flags = ctx.flags }) }
 	end
+	if ctx.opt.plot then return require("ncclbpf.plotcmd").stats(ctx) end
 	local host = {}
 	local result, err = read.command(ctx, {
 		schema = "stats/1", line = line_of(ctx), opts = { list = "rows" }, rows = rows_of(ctx), name = "coll",

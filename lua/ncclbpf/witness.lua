@@ -179,6 +179,17 @@ local function ranks(r, kinds)
 	end
 end
 
+-- M.labels(kinds) -> f(kind): its name for people; where all are of one
+-- communicator, without that.
+function M.labels(kinds)
+	local comms, n = {}, 0
+	for _, kind in ipairs(kinds) do
+		local comm = kind:match " of (.*)$"
+		if comm and not comms[comm] then comms[comm], n = true, n + 1 end
+	end
+	return function(kind) return n == 1 and (kind:gsub(" of .*$", "")) or kind end
+end
+
 -- M.read(r) -> {kinds = {kind = {coll, size, comm, ranks, ran = {choice = {a=, b=}},
 -- a = {n, q_ns, busbw_gbs}, b = , ranks_a, ranks_b}}, samples = how many, of = "collectives" | "blocks"}
 -- q_ns: the 101 quantiles of 0 to 100 %; busbw_gbs: of the times at 10, 50 and 90 %.

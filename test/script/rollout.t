@@ -103,6 +103,17 @@ lua_run -e 'local core = require "ncclbpf.core"
 	for _, e in ipairs(d.events) do assert(text:find(e.time, 1, true)) end
 	assert(not text:find("https?://"), "needs something else")' 2>>why
 ok "whose numbers are those of its data" $?
+status 0 "the arms as pictures" rollout status plot=yes
+has "bandwidth and effects" out "GB/s" "○ candidate" "how much slower the candidate is; +1 % are borne" "allreduce 8M"
+status 0 "what was measured last, as a histogram" stats plot=times
+has "of each kind" out "allreduce 8M of c0ffee0000000000, " "the slowest rank of each; p50" ") us"
+status 0 "and as bandwidth over size" stats allreduce plot=bandwidth
+has "with a mark for each choice" out "● allreduce " "└──" "1M"
+status 64 "another picture" stats plot=cake
+has "says which there are" err "plot=cake: times or bandwidth wanted"
+run -o json stats plot=times
+lua_run -e 'for _, k in ipairs(require "ncclbpf.core".decode(io.read "a").data.kinds) do assert(k.count > 0 and k.p50_ns <= k.p99_ns and k.p99_ns <= k.max_ns) end' <out 2>>why
+ok "their numbers as JSON" $?
 status 73 "a report that cannot be written" rollout report /nowhere/r.html
 status 0 "what it saw can be judged again" -o table rollout start "$R/ring_mid.lua" data="$XDG_STATE_HOME/ncclbpf/rollouts/one.json"
 has "is called a replay" out "replayed from" "pass" "then: promote"
