@@ -13,19 +13,22 @@
 #include "plugin/runtime.h"
 
 static const struct {
-	const char *word, *prefix, *stem;
+	const char *word, *noun, *prefix, *stem;
 	unsigned oldest;
+	bool late;
 	enum nb_param param;
 	const char *variable, *error, *refused;
 } rows[NB_NCHAINS] = {
-#define CHAIN(name, word, prefix, stem, oldest, error, refused) \
-	[NB_CHAIN_##name] = { word,                             \
-			      prefix,                           \
-			      stem,                             \
-			      oldest,                           \
-			      NB_P_CHAIN_##name,                \
-			      "NCCLBPF_CHAIN_" #name,           \
-			      error,                            \
+#define CHAIN(name, word, noun, late, prefix, stem, oldest, error, refused) \
+	[NB_CHAIN_##name] = { word,                                         \
+			      noun,                                         \
+			      prefix,                                       \
+			      stem,                                         \
+			      oldest,                                       \
+			      late,                                         \
+			      NB_P_CHAIN_##name,                            \
+			      "NCCLBPF_CHAIN_" #name,                       \
+			      error,                                        \
 			      refused },
 #include "core/tbl/chains.h"
 };
@@ -33,6 +36,11 @@ static const struct {
 const char *nb_chain_word(enum nb_chain_kind kind)
 {
 	return rows[kind].word;
+}
+
+const char *nb_chain_noun(enum nb_chain_kind kind)
+{
+	return rows[kind].noun;
 }
 
 const char *nb_chain_state_word(enum nb_chain_state state)
@@ -52,7 +60,7 @@ static void tell_left_out(struct nb_runtime *rt, enum nb_chain_kind kind)
 	const struct nb_chain *c = &rt->chain[kind];
 
 	nb_log(rt, NB_LOG_WARN, "%s: the %s %s is left out: %s%s%s",
-	       rows[kind].variable, rows[kind].word, c->file.path, c->why.text,
+	       rows[kind].variable, rows[kind].noun, c->file.path, c->why.text,
 	       c->why.hint[0] ? "; " : "", c->why.hint);
 }
 
@@ -65,6 +73,11 @@ void nb_chain_begin(struct nb_runtime *rt)
 		if (!*named)
 			continue;
 		c->state = NB_CHAIN_OPEN;
+		if (rows[k].late) {
+			snprintf(c->file.path, sizeof(c->file.path), "%s",
+				 named);
+			continue;
+		}
 		if (!nb_chain_open(&c->file, named, rows[k].prefix, &c->why))
 			continue;
 		c->state = NB_CHAIN_LEFT_OUT;
@@ -98,33 +111,78 @@ void nb_chain_leave_out(struct nb_runtime *rt, enum nb_chain_kind kind,
 	nb_runtime_unlock(rt);
 }
 
-/* All tables begin with their owner's name, which a copy of ours shows. */
-static bool fitting(struct nb_runtime *rt, enum nb_chain_kind kind,
-		    const void *table, uint32_t abi, uint32_t version)
+int nb_chain_open_late(struct nb_runtime *rt, enum nb_chain_kind kind)
 {
 	struct nb_chain *c = &rt->chain[kind];
-	const char *name;
+	struct nb_chain_file file;
+	struct nb_err err;
+	int rc = nb_chain_open(&file, rt->params.str[rows[kind].param],
+			       rows[kind].prefix, &err);
+
+	nb_runtime_lock(rt);
+	c->file = file;
+	if (rc) {
+		c->state = NB_CHAIN_LEFT_OUT;
+		c->why = err;
+		tell_left_out(rt, kind);
+	}
+	nb_runtime_unlock(rt);
+	return rc;
+}
+
+/* All tables begin with their owner's name, which a copy of ours shows. */
+static bool taken(struct nb_runtime *rt, enum nb_chain_kind kind,
+		  uint32_t version, const char *name)
+{
+	struct nb_chain *c = &rt->chain[kind];
+
+	snprintf(c->name, sizeof(c->name), "%s", name ? name : "");
+	if (!strcmp(c->name, "ncclbpf")) {
+		leave_out(rt, kind, "it is another ncclbpf");
+		return false;
+	}
+	if (c->state == NB_CHAIN_IN_USE)
+		return true;
+	c->state = NB_CHAIN_IN_USE;
+	c->version = version;
+	/* the last line in the log if it crashes */
+	nb_log(rt, NB_LOG_INFO, "the %s %s (%s, interface v%u) is called first",
+	       rows[kind].noun, c->file.path, c->name, version);
+	return true;
+}
+
+bool nb_chain_taken(struct nb_runtime *rt, enum nb_chain_kind kind,
+		    uint32_t version, const char *name)
+{
+	bool good;
+
+	nb_runtime_lock(rt);
+	good = taken(rt, kind, version, name);
+	nb_runtime_unlock(rt);
+	return good;
+}
+
+/* It has no table for this NCCL. */
+static void none_fits(struct nb_runtime *rt, enum nb_chain_kind kind,
+		      uint32_t abi, uint32_t version)
+{
 	char why[200];
 
-	if (!table && version)
+	if (version)
 		snprintf(why, sizeof(why),
 			 "it has interface v%u, and this NCCL calls v%u and "
 			 "older",
 			 version, abi);
-	else if (!table)
+	else
 		snprintf(why, sizeof(why), "it has no %s%u to %s%u",
 			 rows[kind].stem, rows[kind].oldest, rows[kind].stem,
 			 abi);
-	if (!table) {
-		leave_out(rt, kind, why);
-		return false;
-	}
-	memcpy(&name, table, sizeof(name));
-	snprintf(c->name, sizeof(c->name), "%s", name ? name : "");
-	if (strcmp(c->name, "ncclbpf") != 0)
-		return true;
-	leave_out(rt, kind, "it is another ncclbpf");
-	return false;
+	leave_out(rt, kind, why);
+}
+
+static bool usable(const struct nb_chain *c)
+{
+	return c->state == NB_CHAIN_OPEN || c->state == NB_CHAIN_IN_USE;
 }
 
 const void *nb_chain_use(struct nb_runtime *rt, enum nb_chain_kind kind,
@@ -132,22 +190,28 @@ const void *nb_chain_use(struct nb_runtime *rt, enum nb_chain_kind kind,
 {
 	struct nb_chain *c = &rt->chain[kind];
 	const void *table = NULL;
+	const char *name = NULL;
 	unsigned v = 0;
+	bool look;
 
 	nb_runtime_lock(rt);
-	if (c->state == NB_CHAIN_OPEN || c->state == NB_CHAIN_IN_USE) {
+	look = usable(c);
+	nb_runtime_unlock(rt);
+	/* not with the lock: the loader has one of its own, and holds it while
+	 * constructors of others run, which may fork */
+	if (look)
 		table = nb_chain_find(&c->file, rows[kind].stem, abi,
 				      rows[kind].oldest, &v);
-		if (!fitting(rt, kind, table, abi, v))
+	if (table)
+		memcpy(&name, table, sizeof(name));
+	nb_runtime_lock(rt);
+	if (look && usable(c)) {
+		if (!table)
+			none_fits(rt, kind, abi, v);
+		else if (!taken(rt, kind, v, name))
 			table = NULL;
-	}
-	if (table && c->state == NB_CHAIN_OPEN) {
-		c->state = NB_CHAIN_IN_USE;
-		c->version = v;
-		/* the last line in the log if it crashes */
-		nb_log(rt, NB_LOG_INFO,
-		       "the %s %s (%s, interface v%u) is called first",
-		       rows[kind].word, c->file.path, c->name, v);
+	} else {
+		table = NULL;
 	}
 	nb_runtime_unlock(rt);
 	*version = v;
@@ -157,6 +221,21 @@ const void *nb_chain_use(struct nb_runtime *rt, enum nb_chain_kind kind,
 void nb_chain_count_error(struct nb_runtime *rt, enum nb_chain_kind kind)
 {
 	__atomic_fetch_add(&rt->chain[kind].errors, 1, __ATOMIC_RELAXED);
+}
+
+void nb_chain_count_failure(struct nb_runtime *rt, enum nb_chain_kind kind,
+			    const char *what, int result)
+{
+	struct nb_chain *c = &rt->chain[kind];
+	const char *none = NULL;
+
+	nb_chain_count_error(rt, kind);
+	if (__atomic_compare_exchange_n(&c->what, &none, what, false,
+					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		nb_log(rt, NB_LOG_WARN,
+		       "the %s %s returned %s (%s: result %d); `status` counts",
+		       rows[kind].noun, c->file.path, rows[kind].error, what,
+		       result);
 }
 
 void nb_chain_count_refused(struct nb_runtime *rt, enum nb_chain_kind kind)
@@ -178,8 +257,10 @@ void nb_chain_tell(struct nb_runtime *rt)
 		if (c->told || !(errors || get(&c->refused)))
 			continue;
 		c->told = true;
+		if (__atomic_load_n(&c->what, __ATOMIC_ACQUIRE))
+			continue; /* said by name */
 		nb_log(rt, NB_LOG_WARN,
-		       "the %s %s returned %s; `status` counts", rows[k].word,
+		       "the %s %s returned %s; `status` counts", rows[k].noun,
 		       c->file.path, errors ? rows[k].error : rows[k].refused);
 	}
 }
@@ -210,6 +291,8 @@ void nb_chain_json(struct nb_json *j, const struct nb_runtime *rt)
 		nb_json_kstr(j, "state", nb_chain_state_word(c->state));
 		nb_json_ku64(j, "errors", get(&c->errors));
 		nb_json_ku64(j, "refused", get(&c->refused));
+		nb_json_kstr(j, "failed",
+			     __atomic_load_n(&c->what, __ATOMIC_ACQUIRE));
 		nb_json_kstr(j, "why",
 			     c->state == NB_CHAIN_LEFT_OUT ? c->why.text
 							   : NULL);

@@ -16,7 +16,8 @@ struct nb_json;
 struct nb_runtime;
 
 enum nb_chain_kind {
-#define CHAIN(name, word, prefix, stem, oldest, error, refused) NB_CHAIN_##name,
+#define CHAIN(name, word, noun, late, prefix, stem, oldest, error, refused) \
+	NB_CHAIN_##name,
 #include "core/tbl/chains.h"
 	NB_NCHAINS
 };
@@ -35,6 +36,7 @@ struct nb_chain {
 	char name[64];	  /* as it calls itself */
 	struct nb_err why;
 	uint64_t errors;  /* atomic: calls that returned an error */
+	const char *what; /* atomic: the call that failed first, or NULL */
 	uint64_t refused; /* atomic: answers that were not taken */
 	bool told;
 };
@@ -53,6 +55,17 @@ void nb_chain_begin(struct nb_runtime *rt);
  */
 const void *nb_chain_use(struct nb_runtime *rt, enum nb_chain_kind kind,
 			 uint32_t abi, uint32_t *version);
+/*
+ * nb_chain_open_late - open one whose row says late
+ *
+ * 0, or an error that has been said and stands in rt->chain[]. Without the
+ * lock: the file's constructors run.
+ */
+int nb_chain_open_late(struct nb_runtime *rt, enum nb_chain_kind kind);
+/* Interface @version of what that has opened, which calls itself @name, is
+ * called from now on. False: it is ourselves, and left out. Takes the lock. */
+bool nb_chain_taken(struct nb_runtime *rt, enum nb_chain_kind kind,
+		    uint32_t version, const char *name);
 /* It failed before it was of use: never called again by communicators that
  * are made from now on. Logged once. Takes the lock. */
 void nb_chain_leave_out(struct nb_runtime *rt, enum nb_chain_kind kind,
@@ -61,6 +74,9 @@ void nb_chain_leave_out(struct nb_runtime *rt, enum nb_chain_kind kind,
 
 /* Count what one did; any thread, on a decision path too. */
 void nb_chain_count_error(struct nb_runtime *rt, enum nb_chain_kind kind);
+/* The same of a named call (@what is a constant), the first said at once. */
+void nb_chain_count_failure(struct nb_runtime *rt, enum nb_chain_kind kind,
+			    const char *what, int result);
 void nb_chain_count_refused(struct nb_runtime *rt, enum nb_chain_kind kind);
 
 /* ---- with the lock ---- */
@@ -73,6 +89,7 @@ uint32_t nb_chain_setting(const struct nb_runtime *rt, enum nb_chain_kind kind);
 void nb_chain_json(struct nb_json *j, const struct nb_runtime *rt);
 
 const char *nb_chain_word(enum nb_chain_kind kind);
+const char *nb_chain_noun(enum nb_chain_kind kind);
 const char *nb_chain_state_word(enum nb_chain_state state);
 
 #endif

@@ -66,4 +66,7 @@ int nb_cmd_expected(struct nb_call *call, uint64_t *out);
 int nb_cmd_limit(struct nb_call *call, uint64_t most, uint64_t absent,
 		 uint64_t *out);
 
+/* "net": the object of `status`, null where no net of ours is in use. */
+void nb_cmd_net_json(struct nb_json *j);
+
 #endif

@@ -250,6 +250,7 @@ int nb_cmd_status(struct nb_call *call)
 	load_error(j, rt);
 	segment(j, rt);
 	nb_chain_json(j, rt);
+	nb_cmd_net_json(j);
 	nb_json_end_obj(j);
 	nb_runtime_unlock(rt);
 	return 0;

@@ -54,6 +54,7 @@ static nb_handler_fn *const handlers[] = {
 	[NB_CMD_ENV_SET] = nb_cmd_env_set,
 	[NB_CMD_ENV_UNSET] = nb_cmd_env_unset,
 	[NB_CMD_ENV_FORGET] = nb_cmd_env_forget,
+	[NB_CMD_NET] = nb_cmd_net,
 	[NB_CMD_TELEMETRY] = nb_cmd_telemetry,
 	[NB_CMD_STATS] = nb_cmd_stats,
 	[NB_CMD_SAMPLE_TAIL] = nb_cmd_sample_tail,

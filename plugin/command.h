@@ -71,6 +71,7 @@ nb_handler_fn nb_cmd_trace_start, nb_cmd_trace_stop, nb_cmd_trace_status,
 	nb_cmd_trace_read;
 nb_handler_fn nb_cmd_env_list, nb_cmd_env_set, nb_cmd_env_unset,
 	nb_cmd_env_forget;
+nb_handler_fn nb_cmd_net;
 nb_handler_fn nb_cmd_telemetry, nb_cmd_stats, nb_cmd_sample_tail;
 
 /*

@@ -13,6 +13,8 @@
 #include "plugin/command.h"
 #include "plugin/control.h"
 #include "plugin/conn.h"
+#include "plugin/net_list.h"
+#include "plugin/net_tcp.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
 
@@ -129,6 +131,8 @@ static void check_chains(struct nb_json *j, const struct nb_runtime *rt)
 	for (int k = 0; k < NB_NCHAINS; k++) {
 		const struct nb_chain *c = &rt->chain[k];
 		const char *word = nb_chain_word((enum nb_chain_kind)k);
+		const char *noun = nb_chain_noun((enum nb_chain_kind)k);
+		const char *what = __atomic_load_n(&c->what, __ATOMIC_ACQUIRE);
 		char name[32];
 
 		snprintf(name, sizeof(name), "chain_%s", word);
@@ -136,25 +140,56 @@ static void check_chains(struct nb_json *j, const struct nb_runtime *rt)
 			continue;
 		if (c->state == NB_CHAIN_LEFT_OUT)
 			check(j, name, BAD, c->why.hint[0] ? c->why.hint : NULL,
-			      "the %s %.200s is left out: %.250s", word,
+			      "the %s %.200s is left out: %.250s", noun,
 			      c->file.path, c->why.text);
 		else if (__atomic_load_n(&c->errors, __ATOMIC_RELAXED) ||
 			 c->refused)
 			check(j, name, WARN, NULL,
-			      "the %s %.200s returned %llu errors and %llu "
-			      "answers that were not taken",
-			      word, c->file.path, (unsigned long long)c->errors,
+			      "the %s %.200s returned %llu errors%s%s and "
+			      "%llu answers that were not taken",
+			      noun, c->file.path, (unsigned long long)c->errors,
+			      what ? ", first of " : "", what ? what : "",
 			      (unsigned long long)c->refused);
 		else if (c->state == NB_CHAIN_OPEN)
 			check(j, name, WARN, NULL,
 			      "the %s %.200s waits: NCCL has not called ours",
-			      word, c->file.path);
+			      noun, c->file.path);
 		else
 			check(j, name, OK, NULL,
 			      "the %s %.200s (%s, interface v%u) is called "
 			      "first",
-			      word, c->file.path, c->name, c->version);
+			      noun, c->file.path, c->name, c->version);
 	}
+}
+
+static void check_net(struct nb_json *j)
+{
+	uint64_t lost = nb_tcp_counted(NB_TCP_LOST) +
+			nb_tcp_counted(NB_TCP_GARBAGE) +
+			nb_tcp_counted(NB_TCP_OVERSIZED);
+	uint64_t strange =
+		nb_tcp_counted(NB_TCP_STRANGERS) + nb_tcp_counted(NB_TCP_LATE);
+	uint64_t stalls = nb_tcp_counted(NB_TCP_STALLS);
+	struct nb_net_sums s;
+	int devices;
+	const char *transport = nb_net_used(&devices);
+	bool bad;
+
+	if (!transport)
+		return;
+	nb_net_list_sums(&s);
+	bad = s.errors || lost || strange || stalls;
+	check(j, "net", bad ? WARN : OK,
+	      bad ? "net shows the connections; NCCL's log has the first of "
+		    "each kind"
+		  : NULL,
+	      "%.64s moves the data of %llu connections over %d devices: %llu "
+	      "errors, %llu connections broken by the peer, %llu stalls, %llu "
+	      "strangers dropped",
+	      transport,
+	      (unsigned long long)(s.live[NB_NET_SEND] + s.live[NB_NET_RECV]),
+	      devices, (unsigned long long)s.errors, (unsigned long long)lost,
+	      (unsigned long long)stalls, (unsigned long long)strange);
 }
 
 /* Given and not taken: the value is not of its kind, the default holds. */
@@ -373,6 +408,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	nb_runtime_sync(rt);
 	check_tuner(j, rt, env);
 	check_chains(j, rt);
+	check_net(j);
 	check_settings(j, rt, env);
 	check_policy(j, rt);
 	if (!check_comms(j, rt))

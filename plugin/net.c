@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/chain_load.h"
+#include "plugin/chain.h"
 #include "plugin/clock.h"
-#include "plugin/net_progs.h"
+#include "plugin/net_list.h"
 #include "plugin/net_tcp.h"
 #include "plugin/runtime.h"
 
@@ -34,7 +34,8 @@ static struct {
 	pthread_mutex_t lock;
 	bool chosen;
 	const struct nb_net_ops *ops; /* NULL: no device */
-	struct nb_chain_file file;
+	struct nb_runtime *rt;	      /* of a wrapped plugin; else NULL */
+	int devices;		      /* atomic: as NCCL was told */
 	unsigned next_trip;
 	struct trip trip[TRIPS];
 	unsigned inits; /* that went well; under NCCL's lock */
@@ -54,31 +55,25 @@ static void say_tcp(bool warn, const char *line)
 		nb_log(rt, warn ? NB_LOG_WARN : NB_LOG_INFO, "%s", line);
 }
 
-static const struct nb_net_ops *chain(struct nb_runtime *rt, const char *name)
+static const struct nb_net_ops *chain(struct nb_runtime *rt)
 {
 	const struct nb_net_ops *ops;
 	const char *theirs = NULL;
-	struct nb_err err;
 	int version = 0;
 
-	if (nb_chain_open(&net.file, name, "libnccl-net", &err)) {
-		nb_log_err(rt,
-			   "NCCLBPF_CHAIN_NET cannot be had, NCCL takes "
-			   "its own network",
-			   &err);
+	if (nb_chain_open_late(rt, NB_CHAIN_NET))
 		return NULL;
-	}
-	ops = nb_net_wrap(net.file.handle, &version, &theirs);
+	ops = nb_net_wrap(rt->chain[NB_CHAIN_NET].file.handle, &version,
+			  &theirs);
 	if (!ops) {
-		nb_log(rt, NB_LOG_WARN,
-		       "NCCLBPF_CHAIN_NET: %s has no net plugin of versions 5 "
-		       "to 12, NCCL takes its own network",
-		       net.file.path);
-		nb_chain_close(&net.file);
+		nb_chain_leave_out(rt, NB_CHAIN_NET,
+				   "it has no whole net plugin of versions 5 "
+				   "to 12");
 		return NULL;
 	}
-	nb_log(rt, NB_LOG_INFO, "net: %s (v%d of %s) moves the data", theirs,
-	       version, net.file.path);
+	if (!nb_chain_taken(rt, NB_CHAIN_NET, (uint32_t)version, theirs))
+		return NULL;
+	net.rt = rt;
 	return ops;
 }
 
@@ -95,16 +90,50 @@ static void choose(nb_net_logger *logger)
 	struct nb_runtime *rt = nb_runtime_get(logger);
 	const char *path;
 
-	net.chosen = true;
 	if (!rt || rt->params.num[NB_P_NET] || !named())
 		return;
 	nb_events_clock();
 	path = rt->params.str[NB_P_CHAIN_NET];
 	nb_tcp_conf.say = say_tcp;
-	net.ops = *path ? chain(rt, path) : &nb_tcp_ops;
+	net.ops = *path ? chain(rt) : &nb_tcp_ops;
 	if (net.ops == &nb_tcp_ops)
 		nb_log(rt, NB_LOG_INFO,
 		       "net: our own TCP transport moves the data");
+	else if (!net.ops)
+		nb_log(rt, NB_LOG_WARN, "net: NCCL takes its own network");
+}
+
+const char *nb_net_used(int *devices)
+{
+	*devices = __atomic_load_n(&net.devices, __ATOMIC_RELAXED);
+	if (!__atomic_load_n(&net.chosen, __ATOMIC_ACQUIRE) || !net.ops)
+		return NULL;
+	return net.rt ? net.rt->chain[NB_CHAIN_NET].name : "tcp";
+}
+
+/* The lock may have been another thread's. Who was about to choose starts
+ * again; the connects under way are copies of the parent's. */
+void nb_net_forked(void)
+{
+	pthread_mutex_init(&net.lock, NULL);
+	memset(net.trip, 0, sizeof(net.trip));
+	nb_net_list_forked();
+}
+
+/* A wrapped plugin's error, before NCCL gets it. */
+static int result(const char *what, int rc)
+{
+	if (__builtin_expect(rc != NB_NET_OK, 0) && net.rt)
+		nb_chain_count_failure(net.rt, NB_CHAIN_NET, what, rc);
+	return rc;
+}
+
+/* ...of a call that has no connection to count it. */
+static int lone_result(const char *what, int rc)
+{
+	if (rc)
+		nb_net_list_error();
+	return result(what, rc);
 }
 
 const struct nb_net_ops *nb_net_ops_used(void)
@@ -120,14 +149,13 @@ const struct nb_net_ops *nb_net_ops_used(void)
  */
 static int init_failed(void **to, struct nb_net_ctx *c, int rc)
 {
-	struct nb_runtime *rt = nb_runtime_get(NULL);
-
-	if (rt)
-		nb_log(rt, NB_LOG_WARN,
-		       "net: init of the wrapped plugin fails (result %d)%s",
-		       rc, net.inits ? "" : ", NCCL takes its own network");
 	if (!net.inits) {
-		net.ops = NULL;
+		if (net.rt)
+			nb_chain_leave_out(net.rt, NB_CHAIN_NET,
+					   "its init returned %d, NCCL takes "
+					   "its own network",
+					   rc);
+		__atomic_store_n(&net.ops, NULL, __ATOMIC_RELAXED);
 		return NB_NET_OK;
 	}
 	if (to) {
@@ -145,6 +173,7 @@ int nb_net_init(void **to, const struct nb_net_init *init)
 	pthread_mutex_lock(&net.lock);
 	if (!net.chosen)
 		choose(init->logger);
+	__atomic_store_n(&net.chosen, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&net.lock);
 	c = to ? calloc(1, sizeof(*c)) : &nobody;
 	if (to)
@@ -153,7 +182,7 @@ int nb_net_init(void **to, const struct nb_net_init *init)
 		return NB_NET_OK; /* devices says that there is nothing */
 	c->comm_id = init->comm_id;
 	c->traffic_class = init->traffic_class;
-	rc = net.ops->init(&c->inner, init);
+	rc = lone_result("init", net.ops->init(&c->inner, init));
 	net.inits += !rc;
 	return rc ? init_failed(to, c, rc) : NB_NET_OK;
 }
@@ -166,7 +195,7 @@ int nb_net_finalize(void *ctx)
 	if (!c)
 		return NB_NET_OK;
 	if (net.ops && net.ops->finalize)
-		rc = net.ops->finalize(c->inner);
+		rc = lone_result("finalize", net.ops->finalize(c->inner));
 	free(c);
 	return rc;
 }
@@ -178,29 +207,40 @@ static struct nb_net_ctx *ctx_of(void *ctx)
 
 int nb_net_devices(int *n)
 {
+	int rc;
+
 	if (!n)
 		return NB_NET_ARGUMENT;
 	*n = 0;
-	return net.ops ? net.ops->devices(n) : NB_NET_OK;
+	if (!net.ops)
+		return NB_NET_OK;
+	rc = lone_result("devices", net.ops->devices(n));
+	__atomic_store_n(&net.devices, rc ? 0 : *n, __ATOMIC_RELAXED);
+	return rc;
 }
 
 int nb_net_get_properties(int dev, struct nb_net_props *props)
 {
 	memset(props, 0, sizeof(*props));
-	return net.ops ? net.ops->get_properties(dev, props) : NB_NET_ARGUMENT;
+	return net.ops ? result("getProperties",
+				net.ops->get_properties(dev, props))
+		       : NB_NET_ARGUMENT;
 }
 
 int nb_net_make_vdevice(int *dev, struct nb_net_vprops *props)
 {
 	return net.ops && net.ops->make_vdevice
-		       ? net.ops->make_vdevice(dev, props)
+		       ? lone_result("makeVDevice",
+				     net.ops->make_vdevice(dev, props))
 		       : NB_NET_INTERNAL;
 }
 
 int nb_net_set_net_attr(void *ctx, void *attr)
 {
 	return net.ops && net.ops->set_net_attr
-		       ? net.ops->set_net_attr(ctx_of(ctx)->inner, attr)
+		       ? lone_result("setNetAttr",
+				     net.ops->set_net_attr(ctx_of(ctx)->inner,
+							   attr))
 		       : NB_NET_OK;
 }
 
@@ -240,11 +280,13 @@ int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	c = conn_new(NB_NET_LISTENER, dev, x->comm_id);
 	if (!c)
 		return NB_NET_SYSTEM;
-	rc = net.ops->listen(x->inner, dev, handle, &c->inner);
+	rc = lone_result("listen",
+			 net.ops->listen(x->inner, dev, handle, &c->inner));
 	if (rc) {
 		free(c);
 		return rc;
 	}
+	nb_net_list_add(c);
 	*listen_comm = c;
 	if (nb_events_hooked(NB_HOOK_NET_LISTEN))
 		nb_net_run_listen(c);
@@ -325,8 +367,9 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
 	c = begin_connect(x, dev, handle, &traffic_class);
 	if (!c)
 		return NB_NET_SYSTEM;
-	rc = net.ops->connect(x->inner, dev, traffic_class, handle, &c->inner,
-			      dev_handle);
+	rc = lone_result("connect",
+			 net.ops->connect(x->inner, dev, traffic_class, handle,
+					  &c->inner, dev_handle));
 	if (rc) {
 		free(c);
 		return rc;
@@ -336,6 +379,7 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
 		return NB_NET_OK;
 	}
 	meet(c);
+	nb_net_list_add(c);
 	*send_comm = c;
 	if (nb_events_hooked(NB_HOOK_NET_CONNECT))
 		nb_net_run_connect(c, true);
@@ -351,9 +395,9 @@ int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 	if (!net.ops || !l || !recv_comm)
 		return NB_NET_ARGUMENT;
 	*recv_comm = NULL;
-	rc = net.ops->accept(l->inner, &inner, dev_handle);
+	rc = result("accept", net.ops->accept(l->inner, &inner, dev_handle));
 	if (rc || !inner) {
-		l->errors += rc != 0;
+		NB_NET_COUNT(l->errors, rc != 0);
 		return rc;
 	}
 	c = conn_new(NB_NET_RECV, (int)l->dev, l->comm_id);
@@ -364,37 +408,45 @@ int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 	c->inner = inner;
 	c->listener = l->id;
 	meet(c);
+	nb_net_list_add(c);
 	*recv_comm = c;
 	if (nb_events_hooked(NB_HOOK_NET_ACCEPT))
 		nb_net_run_accept(c, l->born_ns);
 	return NB_NET_OK;
 }
 
-static int close_with(void *comm, int (*fn)(void *))
+static int close_with(void *comm, const char *what, int (*fn)(void *))
 {
 	struct nb_net_conn *c = comm;
 	int rc;
 
 	if (nb_events_hooked(NB_HOOK_NET_CLOSE))
 		nb_net_run_close(c);
-	rc = fn(c->inner);
+	rc = lone_result(what, fn(c->inner));
+	nb_net_list_remove(c);
 	free(c);
 	return rc;
 }
 
 int nb_net_close_send(void *comm)
 {
-	return comm && net.ops ? close_with(comm, net.ops->close_send) : 0;
+	return comm && net.ops
+		       ? close_with(comm, "closeSend", net.ops->close_send)
+		       : 0;
 }
 
 int nb_net_close_recv(void *comm)
 {
-	return comm && net.ops ? close_with(comm, net.ops->close_recv) : 0;
+	return comm && net.ops
+		       ? close_with(comm, "closeRecv", net.ops->close_recv)
+		       : 0;
 }
 
 int nb_net_close_listen(void *comm)
 {
-	return comm && net.ops ? close_with(comm, net.ops->close_listen) : 0;
+	return comm && net.ops
+		       ? close_with(comm, "closeListen", net.ops->close_listen)
+		       : 0;
 }
 
 /* ---- memory ---- */
@@ -406,30 +458,38 @@ static void *inner_of(void *comm)
 
 int nb_net_reg_mr(void *comm, void *data, size_t size, int type, void **mhandle)
 {
-	return net.ops && comm ? net.ops->reg_mr(inner_of(comm), data, size,
-						 type, mhandle)
-			       : NB_NET_ARGUMENT;
+	return net.ops && comm
+		       ? lone_result("regMr",
+				     net.ops->reg_mr(inner_of(comm), data, size,
+						     type, mhandle))
+		       : NB_NET_ARGUMENT;
 }
 
 int nb_net_reg_mr_dmabuf(void *comm, void *data, size_t size, int type,
 			 uint64_t offset, int fd, void **mhandle)
 {
 	return net.ops && net.ops->reg_mr_dmabuf && comm
-		       ? net.ops->reg_mr_dmabuf(inner_of(comm), data, size,
-						type, offset, fd, mhandle)
+		       ? lone_result("regMrDmaBuf",
+				     net.ops->reg_mr_dmabuf(
+					     inner_of(comm), data, size, type,
+					     offset, fd, mhandle))
 		       : NB_NET_ARGUMENT;
 }
 
 int nb_net_dereg_mr(void *comm, void *mhandle)
 {
-	return net.ops && comm ? net.ops->dereg_mr(inner_of(comm), mhandle)
-			       : NB_NET_ARGUMENT;
+	return net.ops && comm
+		       ? lone_result("deregMr",
+				     net.ops->dereg_mr(inner_of(comm), mhandle))
+		       : NB_NET_ARGUMENT;
 }
 
 int nb_net_get_device_mr(void *comm, void *mhandle, void **dptr)
 {
 	return net.ops && net.ops->get_device_mr && comm
-		       ? net.ops->get_device_mr(inner_of(comm), mhandle, dptr)
+		       ? lone_result("getDeviceMr",
+				     net.ops->get_device_mr(inner_of(comm),
+							    mhandle, dptr))
 		       : NB_NET_INTERNAL;
 }
 
@@ -467,8 +527,9 @@ static void posted(struct nb_net_request *r, uint32_t kind, uint64_t bytes,
 	r->polls = 0;
 	r->failed = false;
 	r->start_ns = 0;
-	r->number = c->requests++;
-	c->outstanding++;
+	r->number = c->requests;
+	NB_NET_COUNT(c->requests, 1);
+	NB_NET_COUNT(c->outstanding, 1);
 	if (__builtin_expect(__atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) &
 				     HOOKED_POST,
 			     0))
@@ -491,10 +552,10 @@ int nb_net_isend(void *send_comm, void *data, size_t size, int tag,
 	if (!r)
 		return NB_NET_OK;
 	r->inner = NULL;
-	rc = net.ops->isend(c->inner, data, size, tag, mhandle, phandle,
-			    &r->inner);
+	rc = result("isend", net.ops->isend(c->inner, data, size, tag, mhandle,
+					    phandle, &r->inner));
 	if (rc || !r->inner) {
-		c->errors += rc != 0;
+		NB_NET_COUNT(c->errors, rc != 0);
 		return rc;
 	}
 	posted(r, NB_NET_SEND, size, (uint32_t)tag, 1);
@@ -528,10 +589,10 @@ int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags,
 	r = place(c);
 	if (!r)
 		return NB_NET_OK;
-	rc = net.ops->irecv(c->inner, n, data, sizes, tags, mhandles, phandles,
-			    &inner);
+	rc = result("irecv", net.ops->irecv(c->inner, n, data, sizes, tags,
+					    mhandles, phandles, &inner));
 	if (rc || !inner) {
-		c->errors += rc != 0;
+		NB_NET_COUNT(c->errors, rc != 0);
 		return rc;
 	}
 	r->inner = inner;
@@ -560,9 +621,10 @@ int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 	if (!r)
 		return NB_NET_SYSTEM; /* NULL would mean that it is done */
 	r->inner = NULL;
-	rc = net.ops->iflush(c->inner, n, data, sizes, mhandles, &r->inner);
+	rc = result("iflush", net.ops->iflush(c->inner, n, data, sizes,
+					      mhandles, &r->inner));
 	if (rc || !r->inner) {
-		c->errors += rc != 0;
+		NB_NET_COUNT(c->errors, rc != 0);
 		return rc;
 	}
 	for (int i = 0; sizes && i < n; i++)
@@ -582,8 +644,9 @@ static void over(struct nb_net_request *r, const int *sizes)
 		for (uint32_t i = 0; i < r->buffers; i++)
 			r->bytes += (uint64_t)sizes[i];
 	}
-	c->outstanding--;
-	c->bytes += r->bytes;
+	NB_NET_COUNT(c->outstanding, -1u);
+	if (r->kind != NB_NET_LISTENER) /* a flush moves nothing */
+		NB_NET_COUNT(c->bytes, r->bytes);
 	r->busy = false;
 	if (nb_events_hooked(NB_HOOK_NET_TEST))
 		nb_net_run_test(r, NB_NET_OK);
@@ -592,7 +655,7 @@ static void over(struct nb_net_request *r, const int *sizes)
 /* Its place stays taken: NCCL may ask again, and gets the same answer. */
 static void failed(struct nb_net_request *r, int error)
 {
-	r->conn->errors++;
+	NB_NET_COUNT(r->conn->errors, 1);
 	r->bytes = 0;
 	if (!r->failed && nb_events_hooked(NB_HOOK_NET_TEST))
 		nb_net_run_test(r, error);
@@ -617,7 +680,7 @@ int nb_net_test(void *request, int *done, int *sizes)
 		memset(own, 0, r->buffers * sizeof(own[0]));
 		sizes = own;
 	}
-	rc = net.ops->test(r->inner, done, sizes);
+	rc = result("test", net.ops->test(r->inner, done, sizes));
 	if (rc)
 		failed(r, rc);
 	else if (*done)
@@ -631,5 +694,7 @@ int nb_net_irecv_consumed(void *recv_comm, int n, void *request)
 
 	if (!net.ops || !net.ops->irecv_consumed || !recv_comm || !r)
 		return NB_NET_OK;
-	return net.ops->irecv_consumed(inner_of(recv_comm), n, r->inner);
+	return lone_result(
+		"irecvConsumed",
+		net.ops->irecv_consumed(inner_of(recv_comm), n, r->inner));
 }

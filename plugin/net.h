@@ -71,6 +71,7 @@ struct nb_net_init {
 struct nb_net_peer {
 	uint64_t address; /* hash of its address; 0: not known */
 	uint64_t link;	  /* the same number at both ends; 0: not known */
+	char text[64];	  /* "address:port"; "": not known */
 };
 
 /*
@@ -153,6 +154,14 @@ int nb_net_get_device_mr(void *comm, void *mhandle, void **dptr);
 int nb_net_irecv_consumed(void *recv_comm, int n, void *request);
 int nb_net_make_vdevice(int *dev, struct nb_net_vprops *props);
 int nb_net_set_net_attr(void *ctx, void *attr);
+
+/* ---- the rest of the plugin ---- */
+
+/* For people: the name of the transport in use, NULL: none; devices as NCCL
+ * was told last. */
+const char *nb_net_used(int *devices);
+/* After a fork, in the child. */
+void nb_net_forked(void);
 
 /* ---- a plugin of somebody else's: plugin/abi/net_wrap.c ---- */
 

@@ -42,10 +42,13 @@ struct nb_net_conn {
 	uint32_t dev, speed;
 	uint64_t comm_id, id, listener, born_ns;
 	struct nb_net_peer peer;
-	/* counted while the connection lives */
+	/* counted while the connection lives; atomic, for readers: net_list.h
+	 */
 	uint64_t requests, bytes;
 	uint32_t outstanding, errors;
-	struct nb_net_request request[]; /* none of a listener */
+	struct nb_net_conn *before, *behind; /* net_list.c's */
+	bool listed;			     /* likewise */
+	struct nb_net_request request[];     /* none of a listener */
 };
 
 void nb_net_run_listen(const struct nb_net_conn *c);

@@ -143,6 +143,7 @@ static void peer_of(void *comm, struct nb_net_peer *to)
 	to->address = a->any.sa_family == AF_INET6
 			      ? nb_net_hash(&a->v6.sin6_addr, 16)
 			      : nb_net_hash(&a->v4.sin_addr, 4);
+	nb_tcp_addr_text(a, to->text, sizeof(to->text));
 }
 
 /* The connection is of no use any more; said once. */
@@ -245,10 +246,13 @@ static int read_head(struct nb_tcp_comm *c, struct request *r)
 {
 	char why[160];
 
-	if (c->head.magic != NB_TCP_HEAD_MAGIC || c->head.number != c->number)
+	if (c->head.magic != NB_TCP_HEAD_MAGIC || c->head.number != c->number) {
+		nb_tcp_count(NB_TCP_GARBAGE);
 		return broken(c, NB_NET_REMOTE,
 			      "what came is no message's header");
+	}
 	if (c->head.size > r->posted) {
+		nb_tcp_count(NB_TCP_OVERSIZED);
 		snprintf(why, sizeof(why),
 			 "a message of %llu bytes came where %zu are "
 			 "expected: do the ranks agree about sizes, algorithm "

@@ -23,6 +23,8 @@ enum nb_tcp_count {
 	NB_TCP_LATE,	  /* ...that said nothing in time: dropped */
 	NB_TCP_STALLS,	  /* requests that did not move for stall_ns */
 	NB_TCP_LOST,	  /* connections that the peer ended too early */
+	NB_TCP_GARBAGE,	  /* ...on which came what is no message */
+	NB_TCP_OVERSIZED, /* ...or a message larger than its receiver's room */
 	NB_TCP_NCOUNTS
 };
 

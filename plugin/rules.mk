@@ -9,7 +9,7 @@ $(B)/test/unit/test_fence_faults $(B)/test/unit/test_stopped: $(STEPS:%=$(B)/tes
 $(B)/test/unit/steps/%.o: plugin/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DNB_STEPS $(CFLAGS) -c -o $@ $<
-$(B)/test/unit/test_tuner: $(call o,plugin/*.c plugin/abi/*.c)
+$(B)/test/unit/test_tuner $(B)/test/unit/test_net_calls: $(call o,plugin/*.c plugin/abi/*.c)
 $(addprefix $(B)/test/unit/test_,profiler spans chain_profiler): \
 	$(call o,plugin/*.c plugin/abi/*.c test/host/prof.c)
 $(B)/test/unit/test_chain_load: $(B)/plugin/chain_load.o

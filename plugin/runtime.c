@@ -19,6 +19,7 @@
 #include "plugin/events.h"
 #include "plugin/fence.h"
 #include "plugin/loop.h"
+#include "plugin/net.h"
 #include "plugin/override.h"
 #include "plugin/segment.h"
 #include "plugin/tuner.h"
@@ -400,6 +401,7 @@ static void after_fork_child(void)
 	nb_loop_forked(rt);
 	rt->forked = made == MADE;
 	nb_events_forked();
+	nb_net_forked();
 	pthread_mutex_unlock(&rt->lock);
 	pthread_mutex_unlock(&init_lock);
 }

@@ -53,6 +53,7 @@ CMD(ENV_LIST,       "env list",        "",                                      
 CMD(ENV_SET,        "env set",         "NAME VALUE",                              2, 2, CONTROL, "NCCL finds this value from its next look on; what it has read and keeps stays")
 CMD(ENV_UNSET,      "env unset",       "NAME",                                    1, 1, CONTROL, "NCCL finds the variable not set")
 CMD(ENV_FORGET,     "env forget",      "NAME",                                    1, 1, CONTROL, "NCCL finds what the environment has")
+CMD(NET,            "net",             "[limit=N] [after=N]",                     0, 0, OBSERVE, "what the net plugin moves data with, its counters and its connections")
 CMD(TELEMETRY,      "telemetry",       "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, CONTROL, "measure every collective from now on, or no more; gpu=yes: with the kernels' own times, which costs each some latency")
 CMD(STATS,          "stats",           "[comm=ID] [limit=N] [after=N]",           0, 0, OBSERVE, "what telemetry has measured: by collective, size, algorithm and protocol")
 CMD(SAMPLE_TAIL,    "sample tail",     "[COUNT] [comm=ID]",                       0, 1, OBSERVE, "how long the last collectives of each communicator took")

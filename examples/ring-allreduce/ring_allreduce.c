@@ -5,11 +5,12 @@
 // handing round. Sums are whole numbers, so that every bit is checked.
 //
 //	ring_allreduce PLUGIN.so [--ranks 4] [--bytes 1048576] [--rounds 50]
-//		[--slow RANK:MICROSECONDS] [--hold] [--log]
+//		[--slow RANK:MICROSECONDS] [--hold] [--open] [--log]
 //
 // --slow lets one rank sleep before each step: its neighbours' tables show it.
 // --hold keeps the processes until standard input ends, so that a shell can
-// read their maps; "ready" is said when they can be read.
+// read their maps; "ready" is said when they can be read. --open: with their
+// connections.
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
@@ -74,6 +75,7 @@ struct ring {
 	void *to_mr, *from_mr;
 	uint32_t *data, *incoming;
 	size_t count; /* numbers in all */
+	bool open;    /* connections stay until the end */
 	long slow_us;
 };
 
@@ -260,10 +262,13 @@ static int work(struct ring *r, const char *path, int rounds)
 	for (int k = 0; k < rounds; k++)
 		round_trip(r, k);
 	barrier(r);
-	close_ring(r);
+	if (!r->open)
+		close_ring(r);
 	barrier(r);
 	while (!__atomic_load_n(&r->shared->release, __ATOMIC_SEQ_CST))
 		usleep(2000);
+	if (r->open)
+		close_ring(r);
 	NEED(r, r->net->finalize(r->ctx));
 	free(r->data);
 	free(r->incoming);
@@ -328,7 +333,8 @@ int main(int argc, char **argv)
 	    rounds < 1) {
 		fprintf(stderr,
 			"usage: ring_allreduce PLUGIN.so [--ranks 2..64] "
-			"[--bytes N] [--rounds N] [--slow RANK:US] [--hold]\n");
+			"[--bytes N] [--rounds N] [--slow RANK:US] [--hold] "
+			"[--open]\n");
 		return 64;
 	}
 	log_on = flag(argc, argv, "--log");
@@ -341,6 +347,7 @@ int main(int argc, char **argv)
 				  .rank = i,
 				  .ranks = ranks,
 				  .count = (size_t)bytes / 4,
+				  .open = flag(argc, argv, "--open"),
 				  .slow_us = slow(argc, argv, i) };
 
 		if (!fork())

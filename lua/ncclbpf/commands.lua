@@ -12,6 +12,7 @@ local general = require "ncclbpf.general"
 local map = require "ncclbpf.map"
 local mapset = require "ncclbpf.mapset"
 local mappop = require "ncclbpf.mappop"
+local net = require "ncclbpf.net"
 local policy = require "ncclbpf.policy"
 local rollout = require "ncclbpf.rolloutcmd"
 local stats = require "ncclbpf.stats"
@@ -70,6 +71,7 @@ local own = {
 	{ "env set", "NAME VALUE", 2, 2, "control", "NCCL finds this value from its next look on; what it has read and keeps stays", general.cmd_env },
 	{ "env unset", "NAME", 1, 1, "control", "NCCL finds the variable not set", general.cmd_env },
 	{ "env forget", "NAME", 1, 1, "control", "NCCL finds what the environment has", general.cmd_env },
+	{ "net", "", 0, 0, "observe", "what the net plugin moves data with, its counters and its connections", net.cmd_net },
 	{ "telemetry", "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, "control", "measure every collective from now on, or no more; gpu=no, proxy=no: without the kernels', the network's times", stats.cmd_telemetry },
 	{ "stats", "[COLLECTIVE] [comm=ID] [plot=times|bandwidth] [count=N]", 0, 1, "observe", "what telemetry has measured, by collective, size, algorithm and protocol; plot=: the last of it as a picture; -w: again every second", stats.cmd_stats, names = "collectives" },
 	{ "metrics", "[FILE]", 0, 1, "observe", "the same as Prometheus text, with Inspector's names; FILE: written there at once", stats.cmd_metrics, files = true },

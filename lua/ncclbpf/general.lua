@@ -4,6 +4,7 @@ local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
 local format = require "ncclbpf.format"
 local merge = require "ncclbpf.merge"
+local net = require "ncclbpf.net"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
 local target = require "ncclbpf.target"
@@ -194,7 +195,7 @@ local function chain_line(c)
 	if c.state ~= "in_use" then return ("%s waits for NCCL's first call"):format(c.path) end
 	local line = ("%s (%s, v%d) is called first"):format(c.path, tostring(c.name), read.number(c.interface))
 	if read.number(c.errors) + read.number(c.refused) > 0 then
-		line = ("%s; %d errors, %d answers not taken"):format(line, c.errors, c.refused)
+		line = ("%s; %d errors%s, %d answers not taken"):format(line, c.errors, read.text(c.failed) and (" (%s first)"):format(c.failed) or "", c.refused)
 	end
 	return line
 end
@@ -234,6 +235,10 @@ local function status_text(s, per, verbose)
 		add("segment", ("%s, %s"):format(seg.path, seg.shared == true and "shared by " .. tostring(seg.processes) or "not shared"))
 	end
 	chain_rows(per, add)
+	local nets = {}
+	for i, r in ipairs(per) do nets[i] = read.record(r.data.net) end
+	local line = net.line(nets)
+	if line then add("net", line) end
 	for _, r in ipairs(per) do
 		if read.number(r.data.diverged) > 0 then
 			notes[#notes + 1] = ("note: ranks of %d communicator%s have decided differently"):format(r.data.diverged,

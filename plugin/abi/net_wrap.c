@@ -87,6 +87,10 @@ static int get_properties(int dev, struct nb_net_props *props)
 	if (rc)
 		return rc;
 	nb_net_props_from(props, &p, version);
+	if (props->v.ndevs < 1) { /* before v9, where it is itself alone */
+		props->v.ndevs = 1;
+		props->v.devs[0] = dev;
+	}
 	if (!ops.reg_mr_dmabuf)
 		props->ptr_support &= ~NB_NET_DMABUF;
 	if (props->max_recvs > NB_NET_MAX_RECVS)
@@ -157,6 +161,22 @@ static int irecv_v9(void *comm, int n, void **data, size_t *sizes, int *tags,
 	return w.irecv.v9(comm, n, data, sizes, tags, mhandles, request);
 }
 
+/* It reads a handle of the profiler's for each buffer; an NCCL that is older
+ * has none. */
+static int irecv_v10(void *comm, int n, void **data, size_t *sizes, int *tags,
+		     void **mhandles, void **phandles, void **request)
+{
+	void *none[NB_NET_MAX_RECVS];
+
+	if (phandles)
+		return w.irecv.v10(comm, n, data, sizes, tags, mhandles,
+				   phandles, request);
+	if (n < 1 || n > NB_NET_MAX_RECVS)
+		return NB_NET_ARGUMENT;
+	memset(none, 0, sizeof(none));
+	return w.irecv.v10(comm, n, data, sizes, tags, mhandles, none, request);
+}
+
 /* ---- putting it together ---- */
 
 /* The table as it lies in the library, v5's with a gap and all zero where a
@@ -198,7 +218,7 @@ static void fill(void)
 		.isend = version >= 10	? w.isend.v10
 			 : version == 9 ? isend_v9
 					: isend_v5,
-		.irecv = version >= 10	? w.irecv.v10
+		.irecv = version >= 10	? irecv_v10
 			 : version == 9 ? irecv_v9
 					: irecv_v5,
 		.iflush = w.iflush,

@@ -185,11 +185,13 @@ static int properties(const struct host *h)
 		NEED(p.v9.port == 3 && p.v9.forceFlush == (h->inner >= 9) &&
 		     p.v9.maxP2pBytes == (size_t)1
 						 << (h->inner >= 9 ? 33 : 30) &&
-		     p.v9.vProps.ndevs == (h->inner >= 9 ? 2 : 0));
+		     p.v9.vProps.ndevs == (h->inner >= 9 ? 2 : 1) &&
+		     p.v9.vProps.devs[0] == 0);
 	if (h->abi == 11)
 		NEED(p.v11.maxMultiRequestSize == (h->inner >= 11 ? 5 : 1));
 	if (h->abi == 12)
 		NEED(p.v12.maxRecvs == 1 &&
+		     p.v12.vProps.ndevs == (h->inner >= 9 ? 2 : 1) &&
 		     p.v12.vProps.devs[1] == (h->inner >= 9 ? 6 : 0) &&
 		     p.v12.maxCollBytes ==
 			     (size_t)1 << (h->inner >= 9 ? 34 : 30) &&

@@ -221,6 +221,9 @@ static int irecv(void *comm, int n, void **data, int *sizes, int *tags,
 	size_t size = (size_t)sizes[0];
 #if ABI < 10
 	void **ph = NULL;
+#else
+	if (!ph || ph[0]) /* one for each buffer, here none is given */
+		return FAILED;
 #endif
 
 	calls.irecv++;

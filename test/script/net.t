@@ -67,18 +67,20 @@ devices() { # NAME WANT TEXT [NAME=value...]
 W=$B/test/host/net_plugin_v
 devices "not named by NCCL_NET_PLUGIN: no device" 0 '^$' NCCL_NET_PLUGIN=
 devices "switched off: no device" 0 '^$' NCCLBPF_NET=off
-devices "a missing file" 0 'CHAIN_NET cannot be had' NCCLBPF_CHAIN_NET="$T/no.so"
-devices "a file without a net plugin" 0 'has no net plugin of versions 5 to 12' NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
+devices "a missing file" 0 'CHAIN_NET: the net plugin .*no.so is left out: .*No such file' NCCLBPF_CHAIN_NET="$T/no.so"
+devices "a file without a net plugin" 0 'it has no whole net plugin of versions 5 to 12' NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
 devices "itself" 0 'is ncclbpf itself' NCCLBPF_CHAIN_NET="$B/libncclbpf.so"
-devices "an init that fails" 0 'init of the wrapped plugin fails (result 3)' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
-devices "a plugin without devices" 0 'testnet (v11 of' NCCLBPF_CHAIN_NET="${W}11.so" NET_PLUGIN_FAIL=none
-devices "devices that fail" -1 'testnet (v12 of' NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=devices
+devices "an init that fails" 0 'is left out: its init returned 3, NCCL takes its own network' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
+devices "a plugin without devices" 0 'net_plugin_v11.so (testnet, interface v11) is called first' NCCLBPF_CHAIN_NET="${W}11.so" NET_PLUGIN_FAIL=none
+devices "devices that fail" -1 'net_plugin_v12.so (testnet, interface v12) is called first' NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=devices
 for where in listen isend test; do
-	timeout 60 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=$where "$R" "$B/libncclbpf.so" --rounds 1 --bytes 64 >"$T/out" 2>"$T/err"
+	timeout 60 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=$where "$R" "$B/libncclbpf.so" --rounds 1 --bytes 64 --log >"$T/out" 2>"$T/err"
 	rc=$?
 	cat "$T/out" "$T/err" >"$T/why"
 	[ "$rc" -eq 1 ] && grep -q "$where(.*: result 3" "$T/err"
 	ok "an error of $where is passed on" $?
+	grep -q "net_plugin_v12.so returned an error, which NCCL was given ($where: result 3); .status. counts" "$T/err"
+	ok "and said, with its name" $?
 done
 timeout 120 env NCCLBPF_CHAIN_NET="${W}8.so" examples/ring-allreduce/ring.sh "$B" --rounds 3 --bytes 70000 >"$T/out" 2>&1
 rc=$?
@@ -86,6 +88,63 @@ cp "$T/out" "$T/why"
 [ "$rc" -eq 0 ] && [ "$(grep -c ' closed ' "$T/out")" -eq 12 ] && [ "$(awk '$4 == 3 && ($3 == "recv" || $3 == "send")' "$T/out" | wc -l)" -eq 48 ]
 ok "the ring over a wrapped plugin, its steps seen all the same" $?
 
+# What people see of it: connections, counters, failures by name.
+hold() { # JOB [NAME=value...] -- OPTIONS: a ring that stays, its input open as 3
+	name=$1
+	shift
+	rm -f "$T/go"
+	mkfifo "$T/go"
+	timeout 120 env NCCLBPF_JOB="$name" "$@" --hold --open >"$T/$name" 2>"$T/$name.err" <"$T/go" &
+	job=$!
+	jobs="$jobs $job"
+	exec 3>"$T/go"
+	await grep -q ready "$T/$name"
+}
+cat >"$T/net.lua" <<'L'
+local d = require "ncclbpf.core".decode(io.read "a").data
+local kinds, links, n = {}, {}, 0
+for _, p in ipairs(d.processes) do
+	local net = p.data
+	assert(net.transport == WANT and net.devices >= 1 and net.errors == 0 and net.live.send == 1 and net.opened.recv == 1)
+	local sent = 0
+	for _, c in ipairs(net.connections) do
+		kinds[c.kind] = (kinds[c.kind] or 0) + 1
+		if c.kind ~= "listen" then
+			assert(c.requests == 12 and c.bytes == 12 * 1024 and c.outstanding == 0 and c.errors == 0, "counts")
+			assert(WANT ~= "tcp" or c.peer:match "^127%.0%.0%.1:%d+$" or c.peer:match "^%[::1%]:%d+$", c.peer)
+			links[c.link] = (links[c.link] or 0) + 1
+		end
+		if c.kind == "send" then sent = sent + c.bytes end
+	end
+	assert(sent == net.sent_bytes and net.received_bytes == sent and net.sends == 12)
+end
+for _, m in pairs(links) do n = n + (m == 2 and 1 or 0) end
+assert(kinds.send == 4 and kinds.recv == 4, "kinds")
+assert(WANT ~= "tcp" or n == 4, "links")
+L
+hold mine "$R" "$B/libncclbpf.so" --rounds 2 --bytes 4096
+run -J mine -o json net
+lua_run -e "WANT = 'tcp' dofile '$T/net.lua'" <"$T/out" 2>>"$T/why"
+ok "net: each connection with its peer, its link and what it moved" $?
+run -J mine -o table net
+has "for people" out "net: tcp, 8 connections, 48K sent, 48K received" "PEER" "127.0.0.1:"
+run -J mine -o table status
+has "status says so" out "tcp, 8 connections, 48K sent"
+run -J mine -o json doctor
+has "doctor too" out "tcp moves the data of 2 connections over 1 devices: 0 errors"
+exec 3>&-
+wait $job
+ok "the ring ends well" $?
+hold theirs NCCLBPF_CHAIN_NET="${W}11.so" "$R" "$B/libncclbpf.so" --rounds 2 --bytes 4096
+run -J theirs -o json net
+lua_run -e "WANT = 'testnet' dofile '$T/net.lua'" <"$T/out" 2>>"$T/why"
+ok "net over a wrapped plugin" $?
+run -J theirs -o table status
+has "status has it among the chained" out "chained net" "net_plugin_v11.so (testnet, v11) is called first" "testnet, 8 connections"
+run -J theirs -o json doctor
+has "and doctor" out '"name":"chain_net","level":"ok"' '"name":"net","level":"ok"'
+exec 3>&-
+wait $job
 # The real NCCL, two pretended nodes, its data through our net plugin.
 J=$B/test/vgpu/job
 if [ ! -x "$J" ] || [ ! -e "$B/test/vgpu/libvgpu.so" ]; then
