@@ -4,9 +4,11 @@
 #include "lua/core.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/job/report.h"
+#include "core/spec/spec.h"
 
 enum { MOST = 16 << 20 };
 
@@ -41,8 +43,108 @@ static int agreement(lua_State *L)
 	return nb_lua_json_push(L, nb_buf_text(text), text->size);
 }
 
+static void word(lua_State *L, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	lua_pushstring(L, text);
+	lua_setfield(L, -2, key);
+}
+
+static void number(lua_State *L, const char *key, uint64_t v)
+{
+	lua_pushinteger(L, (lua_Integer)v);
+	lua_setfield(L, -2, key);
+}
+
+static void choice(lua_State *L, const char *key, int algo, int proto,
+		   uint32_t channels)
+{
+	lua_createtable(L, 0, 3);
+	word(L, "algo", algo < 0 ? NULL : nb_nccl_algo(algo));
+	word(L, "proto", proto < 0 ? NULL : nb_nccl_proto(proto));
+	number(L, "channels", channels);
+	lua_setfield(L, -2, key);
+}
+
+static void push_decision(lua_State *L, const struct nb_seg_comm *c,
+			  uint32_t slot, const struct nb_decision *d)
+{
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016llx", (unsigned long long)c->comm_id);
+	lua_createtable(L, 0, 12);
+	word(L, "comm", id);
+	number(L, "slot", slot);
+	number(L, "seq", d->seq);
+	word(L, "coll", d->coll < 0 ? NULL : nb_nccl_coll(d->coll));
+	number(L, "bytes", d->bytes);
+	number(L, "generation", d->generation);
+	choice(L, "nccl", d->nccl_algo, d->nccl_proto, 0);
+	choice(L, "answer", d->algo, d->proto, d->channels);
+	lua_pushnumber(L, d->cost_us);
+	lua_setfield(L, -2, "cost_us");
+	lua_pushnumber(L, d->nccl_cost_us);
+	lua_setfield(L, -2, "nccl_cost_us");
+	lua_createtable(L, 0, 5);
+	number(L, "ranks", c->nranks);
+	number(L, "nodes", c->nnodes);
+	number(L, "pipe_ops", d->pipe_ops);
+	number(L, "reg_buff", d->reg_buff);
+	number(L, "usable", d->usable);
+	lua_setfield(L, -2, "context");
+}
+
+/* The decisions that are kept of rank @slot, appended to the list on top. */
+static void push_rank(lua_State *L, const struct nb_job *job,
+		      const struct nb_seg_comm *c, uint32_t slot)
+{
+	const struct nb_packed *ring = nb_job_ring(job, &c->slot[slot]);
+	uint64_t end = nb_job_decisions(&c->slot[slot]);
+	struct nb_decision d;
+
+	for (uint64_t k = end > NB_RING ? end - NB_RING : 0; ring && k < end;
+	     k++) {
+		if (!nb_unpack(&ring[k % NB_RING], k, &d))
+			continue;
+		push_decision(L, c, slot, &d);
+		lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+	}
+}
+
+static int job_gc(lua_State *L)
+{
+	nb_job_free(lua_touserdata(L, 1));
+	return 0;
+}
+
+/* job_decisions(path) -> list of decisions as of `decision tail` | nil, err */
+static int decisions(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	struct nb_job *job = lua_newuserdatauv(L, sizeof(*job), 0);
+	struct nb_err err = { 0 };
+
+	if (nb_job_read(job, path, &err))
+		return nb_lua_fail(L, &err);
+	luaL_newmetatable(L, "ncclbpf.job");
+	lua_pushcfunction(L, job_gc);
+	lua_setfield(L, -2, "__gc");
+	lua_setmetatable(L, -2);
+	lua_newtable(L);
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = nb_job_comm(job, i);
+
+		for (uint32_t s = 0; c && s < NB_SEG_SLOTS; s++)
+			push_rank(L, job, c, s);
+	}
+	return 1;
+}
+
 void nb_lua_open_job(lua_State *L)
 {
 	lua_pushcfunction(L, agreement);
 	lua_setfield(L, -2, "job_agreement");
+	lua_pushcfunction(L, decisions);
+	lua_setfield(L, -2, "job_decisions");
 }

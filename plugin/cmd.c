@@ -86,10 +86,9 @@ void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
 	}
 	nb_json_arr(j);
 	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++) {
-		if (d->usable >> i & 1 && table[i] >= 0)
-			nb_json_f64(j, (double)table[i]);
-		else
-			nb_json_null(j);
+		bool offered = d->usable >> i & 1 && table[i] >= 0;
+
+		nb_json_f64(j, offered ? (double)table[i] : -1.0);
 	}
 	nb_json_end_arr(j);
 }

@@ -40,7 +40,7 @@ void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
 void nb_cmd_cost(struct nb_json *j, const char *key, double us);
 
 /* "context": what policies saw of decision @d of @c beside collective, bytes
- * and NCCL's choice; "costs_us": NCCL's table for it, 21 predictions, null where
+ * and NCCL's choice; "costs_us": NCCL's table for it, 21 predictions, -1 where
  * it offers nothing, or null: it is no longer kept. */
 void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
 		    const struct nb_decision *d);

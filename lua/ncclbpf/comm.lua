@@ -256,6 +256,7 @@ local function decision_row(t)
 		comm = t.comm, slot = t.slot, seq = t.seq, coll = t.coll, bytes = t.bytes, nccl = answer(t.nccl), answer = answer(t.answer),
 		nccl_algo = n.algo, nccl_proto = n.proto, algo = a.algo, proto = a.proto, channels = a.channels, by = t.by,
 		refused = t.refused, cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us, generation = t.generation,
+		context = t.context, costs_us = t.costs_us, -- for policy simulate
 	}
 end
 

@@ -15,6 +15,7 @@ local mappop = require "ncclbpf.mappop"
 local net = require "ncclbpf.net"
 local policy = require "ncclbpf.policy"
 local rollout = require "ncclbpf.rolloutcmd"
+local simulate = require "ncclbpf.simulate"
 local stats = require "ncclbpf.stats"
 local sweepcmd = require "ncclbpf.sweepcmd"
 local trace = require "ncclbpf.trace"
@@ -38,6 +39,7 @@ local own = {
 	{ "policy get", "NAME|FILE [TO]", 1, 2, "observe", "write a policy's image to a file", policy.cmd_get, files = true, names = "policies" },
 	{ "policy dump", "NAME|FILE", 1, 1, "observe", "disassembly with source lines, of a policy in the job or a file", policy.cmd_dump, files = true, names = "policies" },
 	{ "policy diff", "A B", 2, 2, "observe", "compare two policies (names or files): maps and instructions", policy.cmd_diff, files = true, names = "policies" },
+	{ "policy simulate", "NAME|FILE...|none [data=FILE|segment=FILE] [comm=ID] [first=N] [coherence=off]", 1, 16, "observe", "recorded decisions once more, with these policies, here: what would differ, and NCCL's estimate of the times; data=: what decision tail -o ndjson wrote; segment=: of a job that is gone; status 2: answers differ", simulate.cmd_simulate, files = true, names = "policies" },
 	{ "policy use", "NAME...|none [if_generation=N]", 1, 16, "control", "decide with these policies, in this order, from a fence on; none: NCCL's own choice", policy.cmd_use, names = "policies", dry = true },
 	{ "policy add", "NAME [before=NAME] [first=yes] [last=yes] [if_generation=N]", 1, 1, "control", "decide with one policy more, behind those in use or where it is told, from a fence on", policy.cmd_edit, names = "policies", dry = true },
 	{ "policy remove", "NAME [if_generation=N]", 1, 1, "control", "decide without that policy, from a fence on; the others stay", policy.cmd_edit, names = "policies", dry = true },
