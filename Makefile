@@ -80,6 +80,8 @@ help:
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make golden     record the words of rejections anew, show what changed
 ## make soak       longer hunts with new seeds: SECONDS=600
+## make domains    the verifier's numbers at 4 to 8 bits, all of them (an hour and more)
+## make fuzz       libFuzzer on each target: SECONDS=120 TARGETS="verify embed"
 ## make embed      random programs, run inside the verifier's states: PROGRAMS=1000000 SEED=n
 ## make check-kernel-corpus   verdicts on the kernel's own tests: LINUX=dir
 ## make bench      what things cost, beside their budgets; DOC=docs/performance.md
@@ -229,6 +231,20 @@ embed: setup
 	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/unit/test_verify_embedding >/dev/null
 	@EMBED_SEED=$(or $(SEED),$(shell date +%s)000000) EMBED_RUNS=$(or $(PROGRAMS),1000000) \
 		CK_FORK=no $(RELEASE)/test/unit/test_verify_embedding
+
+# All that is known of numbers of 4 to 8 bits, against brute force.
+.PHONY: domains
+DOMAIN_TESTS = $(patsubst %,$(RELEASE)/test/unit/test_verify_domains_%,4 5 6 7 8)
+domains: setup
+	@$(AGAIN) V=release B=$(RELEASE) $(DOMAIN_TESTS) >/dev/null
+	@test/unit/domains.sh $(RELEASE) $(JOBS) $(WIDTHS)
+
+# libFuzzer, with clang; what it finds stays in build/fuzz/found.
+.PHONY: fuzz
+fuzz:
+	@test/setup.sh build check
+	@$(AGAIN) V=fuzz CC=$(CLANG) B=build/fuzz WERROR= $(patsubst $(B)/%,build/fuzz/%,$(FUZZ)) >/dev/null
+	@test/fuzz/fuzz.sh build/fuzz $(or $(SECONDS),120) $(TARGETS)
 
 # The demo and the benchmarks run the code as it is installed.
 RELEASE := $(if $(filter command line,$(origin B)),$(B),build/release)

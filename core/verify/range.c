@@ -734,7 +734,35 @@ static struct nb_range swapped(const struct nb_range *a, unsigned bits)
 	return nb_range_t(nb_tnum_swap(a->t, bits));
 }
 
-/* Of two constants the machine's own answer; false: not worth a case. */
+/* Division and remainder of constants as RFC 9669 has them. */
+static bool fold_division(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
+			  uint64_t *out)
+{
+	int64_t sa = nb_sext(a, bits), sb = nb_sext(b, bits);
+
+	b &= nb_ones(bits);
+	switch ((int)fn) {
+	case NB_FN_DIV:
+		*out = b ? a / b : 0;
+		break;
+	case NB_FN_MOD:
+		*out = b ? a % b : a;
+		break;
+	case NB_FN_SDIV:
+		/* The least number divided by -1 wraps to itself. */
+		*out = sb == -1 ? 0 - a : b ? (uint64_t)(sa / sb) : 0;
+		break;
+	case NB_FN_SMOD:
+		*out = sb == -1 ? 0 : b ? (uint64_t)(sa % sb) : a;
+		break;
+	default:
+		return false;
+	}
+	*out &= nb_ones(bits);
+	return true;
+}
+
+/* Of two constants the machine's own answer; false: it has no case. */
 static bool fold(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
 		 uint64_t *out)
 {
@@ -770,7 +798,7 @@ static bool fold(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
 		*out = (uint64_t)(nb_sext(a, bits) >> n);
 		break;
 	default:
-		return false;
+		return fold_division(fn, bits, a, b, out);
 	}
 	*out &= nb_ones(bits);
 	return true;

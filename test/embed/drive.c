@@ -66,7 +66,7 @@ static enum end run(struct em_trial *t, const struct said *said, bool check)
 	while (more) {
 		if (check && !em_embedded())
 			return lost(t), WRONG;
-		if (em.steps++ == MAX_STEPS)
+		if (em.steps++ == (t->max_steps ? t->max_steps : MAX_STEPS))
 			em.over = true;
 		if (!em.over)
 			more = em_step();

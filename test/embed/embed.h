@@ -281,6 +281,7 @@ void em_dump_states(void);
 
 struct em_trial {
 	uint32_t prog, max_insns, times; /* how often it runs */
+	uint32_t max_steps;		 /* of a run; 0: what is usual */
 	bool wide_shift, unlabelled;
 	/* out: accepted for a job; with all states known; as coherent, and
 	 * runs of two ranks that took different ways; a helper is lacking */

@@ -18,7 +18,9 @@ static struct {
 	uint32_t next[MAX_STATES], walk[MAX_STATES], pc[MAX_STATES];
 	uint32_t n;
 	bool full;
-	uint32_t head[EM_SLOTS]; /* latest state of a slot, + 1 */
+	/* The states of a slot in a ring, + 1: the one before the first to
+	 * try, which is the oldest, and then the one that held last. */
+	uint32_t tail[EM_SLOTS];
 	/* a function walked twice: only the latest walk counts */
 	uint32_t walks, latest[EM_SLOTS], root;
 	bool widen;
@@ -32,7 +34,7 @@ static struct nb_state scratch;
 void em_forget(void)
 {
 	for (uint32_t i = 0; i < seen.n; i++)
-		seen.head[seen.pc[i]] = 0;
+		seen.tail[seen.pc[i]] = 0;
 	memset(seen.latest, 0, em_prog.n * sizeof(seen.latest[0]));
 	seen.n = seen.walks = 0;
 	seen.used = 0;
@@ -66,6 +68,17 @@ static void live_at(const struct nb_state *st, uint32_t pc,
 	live->regs[st->nframes - 1] = seen.live[pc];
 }
 
+/* The state that was stored last goes to the end of the ring of @pc. */
+static void append(uint32_t pc)
+{
+	uint32_t id = ++seen.n, tail = seen.tail[pc];
+
+	seen.next[id - 1] = tail ? seen.next[tail - 1] : id;
+	if (tail)
+		seen.next[tail - 1] = id;
+	seen.tail[pc] = id;
+}
+
 void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st,
 		uint32_t pc)
 {
@@ -93,8 +106,7 @@ void em_observe(void *arg, const struct nb_env *env, const struct nb_state *st,
 	seen.saved[seen.n] = p;
 	seen.pc[seen.n] = pc;
 	seen.walk[seen.n] = seen.walks;
-	seen.next[seen.n] = seen.head[pc];
-	seen.head[pc] = ++seen.n;
+	append(pc);
 }
 
 /* ---- what ids of a state stand for ---- */
@@ -520,25 +532,23 @@ static bool state_holds(const struct nb_state *st, uint32_t from)
 bool em_embedded(void)
 {
 	uint32_t from = base(), walk = seen.latest[em.frames[from].start];
-	uint32_t *link = &seen.head[em.pc];
+	uint32_t tail = seen.tail[em.pc], before = tail;
 
-	if (seen.full)
-		return true;
-	while (*link) {
-		uint32_t i = *link - 1;
+	if (seen.full || !tail)
+		return seen.full;
+	do {
+		uint32_t i = seen.next[before - 1] - 1;
 
 		if (seen.walk[i] == walk) {
 			nb_state_restore(&scratch, seen.saved[i]);
 			if (state_holds(&scratch, from)) {
-				/* The next run will want it first. */
-				*link = seen.next[i];
-				seen.next[i] = seen.head[em.pc];
-				seen.head[em.pc] = i + 1;
+				/* A loop's next turn was walked after it. */
+				seen.tail[em.pc] = before;
 				return true;
 			}
 		}
-		link = &seen.next[i];
-	}
+		before = i + 1;
+	} while (before != tail);
 	return false;
 }
 

@@ -19,6 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 9)
 		return 0;
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+	t.max_steps = 2000; /* libFuzzer gets on by many short runs */
+#endif
 	t.unlabelled = data[0] & 1;
 	t.wide_shift = data[0] & 2;
 	n = (uint32_t)((size - 1) / NB_SLOT_SIZE);

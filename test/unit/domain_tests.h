@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_TEST_DOMAIN_TESTS_H
+#define NB_TEST_DOMAIN_TESTS_H
+
+/*
+ * The tests of the verifier's numbers at NB_DOM_BITS bits, one program a
+ * width. How far right operands are apart in CI stands here, and in `make
+ * domains` where that does not take all.
+ */
+#include "test/unit/domain_parts.h"
+
+static const struct steps {
+	struct apart parts, basic, halves, mixed, every;
+} at_width[] = {
+	[4] = { { 2, 1 }, { 4, 1 }, { 1, 1 }, { 40, 1 }, { 600, 1 } },
+	[5] = { { 12, 1 }, { 40, 1 }, { 1, 1 }, { 200, 1 }, { 0, 0 } },
+	[6] = { { 120, 1 }, { 300, 1 }, { 25, 1 }, { 400, 1 }, { 0, 0 } },
+	[7] = { { 700, 1 }, { 2000, 10 }, { 25, 1 }, { 400, 1 }, { 0, 0 } },
+	[8] = { { 3000, 1 }, { 12000, 100 }, { 400, 1 }, { 400, 1 }, { 0, 0 } }
+};
+
+static struct steps step;
+static struct set constants, every;
+
+static void prepare(void)
+{
+	step = at_width[BITS];
+	fill();
+	for (unsigned k = KIND_U; k <= KIND_T; k++)
+		build_raw(k);
+	begin(&constants);
+	for (unsigned v = 0; v < SIZE; v++)
+		agreed(&constants, nb_range_const(v));
+	build_basic(&basic);
+	build_halves(&halves);
+	build_mixed(&mixed, 4000);
+	if (step.every.ci)
+		build_every(&every);
+	printf("# %u bits: %u values of one kind, %u of the half, %u "
+	       "mixtures, %u of every kind\n",
+	       BITS, basic.n, halves.n, mixed.n, every.n);
+	fflush(stdout);
+}
+
+START_TEST(agreement_by_parts)
+{
+	signs_part(step.parts);
+	bits_part(step.parts);
+	halves_part();
+	summed("agreement by its parts", 0);
+}
+END_TEST
+
+START_TEST(alu_by_parts)
+{
+	alu_parts(step.parts);
+	summed("alu by its parts", 0);
+}
+END_TEST
+
+START_TEST(branches_by_parts)
+{
+	branch_parts(step.parts);
+	summed("branches by their parts", 0);
+}
+END_TEST
+
+/* What follows is of whole operations: after agreement. */
+
+START_TEST(alu)
+{
+	each_alu(&basic, &basic, BITS, step.basic);
+	each_alu(&basic, &basic, HALF, step.basic);
+	summed("alu", 70);
+}
+END_TEST
+
+/* Nothing less than the machine's answer. */
+START_TEST(alu_of_constants)
+{
+	const struct apart all = { 1, 1 };
+
+	each_alu(&constants, &constants, BITS, all);
+	each_alu(&constants, &constants, HALF, all);
+	summed("alu of constants", 100);
+}
+END_TEST
+
+START_TEST(branches)
+{
+	each_branch(&basic, &basic, BITS, step.basic);
+	each_branch(&basic, &basic, HALF, step.basic);
+	summed("branches", 85);
+}
+END_TEST
+
+START_TEST(alu_of_halves)
+{
+	each_alu(&halves, &halves, BITS, step.halves);
+	each_alu(&halves, &halves, HALF, step.halves);
+	summed("alu of halves", 0);
+}
+END_TEST
+
+START_TEST(branches_of_halves)
+{
+	each_branch(&halves, &halves, BITS, step.halves);
+	each_branch(&halves, &halves, HALF, step.halves);
+	summed("branches of halves", 0);
+}
+END_TEST
+
+START_TEST(mixtures)
+{
+	each_alu(&mixed, &mixed, BITS, step.mixed);
+	each_alu(&mixed, &mixed, HALF, step.mixed);
+	each_branch(&mixed, &mixed, BITS, step.mixed);
+	each_branch(&mixed, &mixed, HALF, step.mixed);
+	summed("mixtures", 40);
+}
+END_TEST
+
+START_TEST(extensions)
+{
+	each_extension(&basic);
+	each_extension(&halves);
+	each_extension(&mixed);
+	if (every.n)
+		each_extension(&every);
+	summed("extensions", 50);
+}
+END_TEST
+
+START_TEST(meets_and_joins)
+{
+	each_set(&basic, &basic, step.basic);
+	each_set(&halves, &halves, step.halves);
+	each_set(&mixed, &mixed, step.mixed);
+	if (every.n)
+		each_set(&every, &every, step.every);
+	summed("meet and join", 50);
+}
+END_TEST
+
+START_TEST(every_value)
+{
+	each_alu(&every, &every, BITS, step.every);
+	each_alu(&every, &every, HALF, step.every);
+	each_branch(&every, &every, BITS, step.every);
+	each_branch(&every, &every, HALF, step.every);
+	summed("every value with every value", 30);
+}
+END_TEST
+
+#define DOMAIN_MAIN                                                            \
+	UNIT_MAIN(                                                             \
+		"verify domains", tcase_set_timeout(tc, 0); prepare();         \
+		tcase_add_test(tc, agreement_by_parts);                        \
+		tcase_add_test(tc, alu_by_parts);                              \
+		tcase_add_test(tc, branches_by_parts);                         \
+		tcase_add_test(tc, alu); tcase_add_test(tc, alu_of_constants); \
+		tcase_add_test(tc, branches);                                  \
+		tcase_add_test(tc, alu_of_halves);                             \
+		tcase_add_test(tc, branches_of_halves);                        \
+		tcase_add_test(tc, mixtures); tcase_add_test(tc, extensions);  \
+		tcase_add_test(tc, meets_and_joins);                           \
+		if (every.n) tcase_add_test(tc, every_value);)
+
+#endif
