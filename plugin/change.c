@@ -13,8 +13,8 @@
 
 #include "core/job/agree.h"
 #include "plugin/begin.h"
-#include "plugin/compose.h"
 #include "plugin/fence.h"
+#include "plugin/reach.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
 #include "plugin/step.h"
@@ -166,6 +166,15 @@ int nb_change_stage_use(struct nb_runtime *rt, const char *const *names,
 			uint32_t n, uint8_t digest[NB_SHA256_SIZE],
 			struct nb_err *err)
 {
+	static const struct nb_reach all = { .what = NB_REACH_ALL };
+
+	return nb_change_stage_for(rt, &all, names, n, digest, err);
+}
+
+int nb_change_stage_for(struct nb_runtime *rt, const struct nb_reach *reach,
+			const char *const *names, uint32_t n,
+			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
 	struct nb_policy *policies[NB_GEN_MAX_POLICIES];
 	struct nb_gen *g = NULL;
 	int rc;
@@ -178,24 +187,40 @@ int nb_change_stage_use(struct nb_runtime *rt, const char *const *names,
 	nb_runtime_sync(rt);
 	rc = find_all(rt, names, n, policies, err);
 	if (!rc)
-		rc = nb_gen_new(&g, policies, n, rt->baseline, err);
+		rc = nb_reach_check(rt, reach, err);
+	if (!rc)
+		rc = nb_reach_use(&g, rt, reach, policies, n, err);
+	nb_runtime_unlock(rt);
+	return rc ? rc : stage_new(rt, g, digest, err);
+}
+
+int nb_change_stage_common(struct nb_runtime *rt, const struct nb_reach *reach,
+			   uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	struct nb_gen *g = NULL;
+	int rc;
+
+	nb_runtime_lock(rt);
+	nb_runtime_sync(rt);
+	rc = nb_reach_check(rt, reach, err);
+	if (!rc)
+		rc = nb_reach_common(&g, rt, reach, err);
 	nb_runtime_unlock(rt);
 	return rc ? rc : stage_new(rt, g, digest, err);
 }
 
 int nb_change_stage_edit(struct nb_runtime *rt, const struct nb_edit *edit,
+			 const struct nb_reach *reach,
 			 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
-	struct nb_policy *policies[NB_GEN_MAX_POLICIES];
 	struct nb_gen *g = NULL;
-	uint32_t n;
 	int rc;
 
 	nb_runtime_lock(rt);
 	nb_runtime_sync(rt);
-	rc = nb_compose_apply(rt, edit, policies, &n, err);
+	rc = nb_reach_check(rt, reach, err);
 	if (!rc)
-		rc = nb_gen_new(&g, policies, n, rt->baseline, err);
+		rc = nb_reach_edit(&g, rt, reach, edit, err);
 	nb_runtime_unlock(rt);
 	return rc ? rc : stage_new(rt, g, digest, err);
 }

@@ -9,6 +9,7 @@
 #include "core/base/sha256.h"
 #include "core/hook/gen.h"
 
+struct nb_reach;
 struct nb_runtime;
 
 /*
@@ -30,13 +31,23 @@ struct nb_runtime;
 int nb_change_stage_use(struct nb_runtime *rt, const char *const *names,
 			uint32_t n, uint8_t digest[NB_SHA256_SIZE],
 			struct nb_err *err);
+/* The same for the communicators of @reach; the others keep what they have.
+ * Also the errors of nb_reach_check and nb_reach_use. */
+int nb_change_stage_for(struct nb_runtime *rt, const struct nb_reach *reach,
+			const char *const *names, uint32_t n,
+			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
+/* Stage that those have no policies of their own any more. The errors of
+ * nb_reach_check and nb_reach_common. */
+int nb_change_stage_common(struct nb_runtime *rt, const struct nb_reach *reach,
+			   uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 /*
- * Stage the baseline's policies with one added, removed or moved.
- * The errors of nb_compose_apply, NB_E_LIMIT, NB_E_NOMEM.
+ * Stage the baseline's policies with one added, removed or moved, for the
+ * communicators of @reach. The errors of nb_reach_check and nb_reach_edit.
  */
 struct nb_edit;
 int nb_change_stage_edit(struct nb_runtime *rt, const struct nb_edit *edit,
+			 const struct nb_reach *reach,
 			 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 /*

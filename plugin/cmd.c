@@ -27,8 +27,27 @@ void nb_cmd_gen_names(struct nb_json *j, const struct nb_gen *g)
 {
 	nb_json_key(j, "policies");
 	nb_json_arr(j);
-	for (uint32_t i = 0; g && i < g->npolicies; i++)
-		nb_json_str(j, g->policy[i].policy->img->name);
+	for (uint32_t i = 0; g && i < g->order.n; i++)
+		nb_json_str(j, g->policy[g->order.at[i]].policy->img->name);
+	nb_json_end_arr(j);
+}
+
+void nb_cmd_scopes(struct nb_json *j, const struct nb_gen *g)
+{
+	nb_json_key(j, "scopes");
+	nb_json_arr(j);
+	for (uint32_t i = 0; g && i < g->nviews; i++) {
+		const struct nb_scope *s = &g->scopes.scope[i];
+
+		nb_json_obj(j);
+		nb_json_key(j, "comms");
+		nb_json_arr(j);
+		for (uint32_t k = 0; k < s->ncomms; k++)
+			nb_json_id(j, s->comm[k]);
+		nb_json_end_arr(j);
+		nb_cmd_gen_names(j, g->view[i]);
+		nb_json_end_obj(j);
+	}
 	nb_json_end_arr(j);
 }
 

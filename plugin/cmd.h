@@ -28,8 +28,11 @@ enum { NB_CMD_SHORT = 13 };
 void nb_cmd_short(char text[NB_CMD_SHORT],
 		  const uint8_t digest[NB_SHA256_SIZE]);
 
-/* "policies": names of a generation's policies, in order; @g may be NULL. */
+/* "policies": names of a generation's policies, in order, those that some
+ * communicators alone have left out; @g may be NULL. */
 void nb_cmd_gen_names(struct nb_json *j, const struct nb_gen *g);
+/* "scopes": who has others, and which; @g may be NULL. */
+void nb_cmd_scopes(struct nb_json *j, const struct nb_gen *g);
 
 /* key: {"algo":…,"proto":…}; -1 is null */
 void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto);

@@ -213,8 +213,8 @@ static void steps(struct nb_json *j, const struct nb_explain *e)
 {
 	nb_json_key(j, "policies");
 	nb_json_arr(j);
-	for (uint32_t i = 0; i < e->nsteps; i++) {
-		const struct nb_explain_step *s = &e->step[i];
+	for (uint32_t i = 0; i < e->order.n; i++) {
+		const struct nb_explain_step *s = &e->step[e->order.at[i]];
 
 		nb_json_obj(j);
 		nb_json_kstr(j, "name", s->policy);
@@ -259,7 +259,7 @@ static void explanation(struct nb_call *call, const struct nb_comm *c, int coll,
 	nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
 	nb_cmd_answer(j, "answer", d->algo, d->proto, d->channels);
 	nb_json_kstr(j, "by",
-		     d->by >= 0 && (uint32_t)d->by < e->nsteps
+		     d->by >= 0 && d->by < NB_GEN_MAX_POLICIES
 			     ? e->step[d->by].policy
 			     : NULL);
 	nb_json_kstr(j, "refused", nb_refused_word(d->refused));

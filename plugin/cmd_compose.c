@@ -4,12 +4,18 @@
 // that every process of a job comes to the same generation.
 #include "plugin/cmd.h"
 #include "plugin/compose.h"
+#include "plugin/reach.h"
 
 static int finish(struct nb_call *call, const struct nb_edit *edit)
 {
 	uint8_t digest[NB_SHA256_SIZE];
-	int rc = nb_change_stage_edit(call->rt, edit, digest, call->err);
+	struct nb_reach reach;
+	int rc = nb_reach_parse(&reach, nb_request_opt(call->req, "comm"),
+				call->err);
 
+	if (!rc)
+		rc = nb_change_stage_edit(call->rt, edit, &reach, digest,
+					  call->err);
 	return rc ? rc : nb_cmd_finish_change(call, digest);
 }
 

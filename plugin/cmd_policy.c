@@ -13,6 +13,7 @@
 
 #include "core/isa/insn.h"
 #include "plugin/cmd.h"
+#include "plugin/reach.h"
 #include "plugin/sealed.h"
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
@@ -88,11 +89,33 @@ static void effort(struct nb_json *j, const struct nb_policy *p)
 	nb_json_end_obj(j);
 }
 
+/* Its place among those that run, -1: it does not run there. */
+static int place(const struct nb_gen *g, const struct nb_policy *p)
+{
+	for (uint32_t i = 0; i < g->order.n; i++)
+		if (g->policy[g->order.at[i]].policy == p)
+			return (int)i;
+	return -1;
+}
+
+/* The communicators that have it in a list of their own. */
+static void comms(struct nb_json *j, const struct nb_gen *g,
+		  const struct nb_policy *p)
+{
+	nb_json_key(j, "comms");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < g->nviews; i++)
+		for (uint32_t k = 0; k < g->scopes.scope[i].ncomms; k++)
+			if (place(g->view[i], p) >= 0)
+				nb_json_id(j, g->scopes.scope[i].comm[k]);
+	nb_json_end_arr(j);
+}
+
 static void policy(struct nb_json *j, const struct nb_runtime *rt,
 		   const struct nb_held *h)
 {
 	const struct nb_policy *p = h->policy;
-	int position = nb_runtime_policy_position(rt, p);
+	int position = place(rt->baseline, p);
 
 	nb_json_obj(j);
 	nb_json_kstr(j, "name", p->img->name);
@@ -105,6 +128,7 @@ static void policy(struct nb_json *j, const struct nb_runtime *rt,
 		nb_json_u64(j, (uint64_t)position);
 	else
 		nb_json_null(j);
+	comms(j, rt->baseline, p);
 	nb_json_key(j, "maps");
 	nb_json_arr(j);
 	for (uint32_t i = 0; i < p->img->nmaps; i++)
@@ -128,6 +152,7 @@ int nb_cmd_policy_list(struct nb_call *call)
 	nb_runtime_sync(rt);
 	nb_json_obj(j);
 	nb_json_ku64(j, "generation", rt->baseline_number);
+	nb_cmd_scopes(j, rt->baseline);
 	nb_json_key(j, "policies");
 	nb_json_arr(j);
 	for (uint32_t i = 0; i < rt->nheld; i++)
@@ -177,6 +202,11 @@ int nb_cmd_policy_time(struct nb_call *call)
 /* Names stand in commands and paths like "policy/map". */
 static int check_name(const char *name, struct nb_err *err)
 {
+	if (!strcmp(name, "common"))
+		return nb_fail(err, NB_E_ARG, 1,
+			       "a policy cannot be named \"common\": policy "
+			       "use common means those that the other "
+			       "communicators have");
 	if (!strcmp(name, "none"))
 		return nb_fail(err, NB_E_ARG, 1,
 			       "a policy cannot be named \"none\": policy use "
@@ -403,22 +433,42 @@ int nb_cmd_policy_dump(struct nb_call *call)
 
 /* ---- policy use, undo, discard ---- */
 
+/* Is the only name @word? NB_E_ARG: it stands beside others. */
+static int alone(struct nb_call *call, const char *word, bool *is)
+{
+	const struct nb_request *req = call->req;
+
+	*is = req->narg == 1 && !strcmp(req->arg[0], word);
+	for (uint32_t i = 0; !*is && i < req->narg; i++)
+		if (!strcmp(req->arg[i], word))
+			return nb_fail(call->err, NB_E_ARG, i + 1,
+				       "policy use: \"%s\" stands alone, here "
+				       "with %u names",
+				       word, req->narg - 1);
+	return 0;
+}
+
 int nb_cmd_policy_use(struct nb_call *call)
 {
 	const struct nb_request *req = call->req;
 	uint8_t digest[NB_SHA256_SIZE];
-	uint32_t n = req->narg;
-	int rc;
+	struct nb_reach reach;
+	bool none, common;
+	int rc = nb_reach_parse(&reach, nb_request_opt(req, "comm"), call->err);
 
-	for (uint32_t i = 0; i < n; i++)
-		if (!strcmp(req->arg[i], "none") && n > 1)
-			return nb_fail(call->err, NB_E_ARG, i + 1,
-				       "policy use: \"none\" stands alone, "
-				       "here with %u names",
-				       n - 1);
-	if (n == 1 && !strcmp(req->arg[0], "none"))
-		n = 0;
-	rc = nb_change_stage_use(call->rt, req->arg, n, digest, call->err);
+	if (!rc)
+		rc = alone(call, "none", &none);
+	if (!rc)
+		rc = alone(call, "common", &common);
+	if (rc)
+		return rc;
+	if (common)
+		rc = nb_change_stage_common(call->rt, &reach, digest,
+					    call->err);
+	else
+		rc = nb_change_stage_for(call->rt, &reach, req->arg,
+					 none ? 0 : req->narg, digest,
+					 call->err);
 	return rc ? rc : nb_cmd_finish_change(call, digest);
 }
 
@@ -455,6 +505,7 @@ static void past(struct nb_json *j, const struct nb_history_entry *e)
 		if (*p)
 			nb_json_str(j, p);
 	nb_json_end_arr(j);
+	nb_json_kstr(j, "scoped", e->scoped[0] ? e->scoped : NULL);
 	nb_json_kstr(j, "time", when);
 	nb_json_key(j, "uid");
 	if (e->pid)

@@ -166,6 +166,7 @@ static void generation(struct nb_json *j, const struct nb_runtime *rt)
 	nb_json_ku64(j, "generation", rt->baseline_number);
 	nb_cmd_digest(j, "digest", rt->baseline ? rt->baseline->digest : none);
 	nb_cmd_gen_names(j, rt->baseline);
+	nb_cmd_scopes(j, rt->baseline);
 }
 
 static void counters(struct nb_json *j, const struct nb_runtime *rt)

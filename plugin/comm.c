@@ -84,7 +84,9 @@ static void fill_base(struct nb_comm *c)
  */
 static struct nb_gen *beginning(const struct nb_comm *c)
 {
-	return c->init.nodes > 1 ? c->rt->first : c->rt->baseline;
+	struct nb_gen *g = c->init.nodes > 1 ? c->rt->first : c->rt->baseline;
+
+	return nb_gen_of(g, c->init.comm_id);
 }
 
 /* The number under which that is known in the segment. */
@@ -551,7 +553,7 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 	rc = nb_gen_rehearsal(&g, nb_comm_gen(c, &out->generation), err);
 	if (rc)
 		return rc;
-	out->nsteps = g->npolicies;
+	out->order = g->order;
 	for (uint32_t i = 0; i < g->npolicies; i++)
 		out->step[i] = (struct nb_explain_step){
 			/* the policy outlives the rehearsal */

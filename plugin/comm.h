@@ -64,7 +64,8 @@ struct nb_comm_init {
 struct nb_comm {
 	/* ---- the decision path ---- */
 	struct nb_fence_rank fence;
-	struct nb_gen *gen; /* atomic; borrowed: the runtime sweeps */
+	struct nb_gen *gen; /* atomic; borrowed: the runtime sweeps. A view
+			     * where the communicator stands in a scope */
 	bool mismatch;	    /* atomic: ranks began differently */
 	bool timed;	    /* atomic: some runs of policies take the time */
 	bool chained;	    /* another tuner is asked first */
@@ -140,8 +141,8 @@ bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
 bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
 		    struct nb_decision *out);
 uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why);
-/* The generation it decides with: a borrowed pointer, valid under the lock.
- * *@number gets the generation's number. */
+/* The generation it decides with, or its view of it: a borrowed pointer, valid
+ * under the lock. *@number gets the generation's number. */
 const struct nb_gen *nb_comm_gen(const struct nb_comm *c, uint32_t *number);
 /* Ranks of this communicator that this host's segment knows. */
 uint32_t nb_comm_local_ranks(const struct nb_comm *c);
@@ -162,7 +163,8 @@ struct nb_explain {
 		    * and the offered combinations are not known */
 	struct nb_decision basis;  /* the decision the context comes from */
 	struct nb_decision answer; /* after checking */
-	uint32_t generation, nsteps;
+	uint32_t generation;
+	struct nb_order order; /* of those that run, by number in step */
 	struct nb_explain_step step[NB_GEN_MAX_POLICIES];
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The order of policies, one step further: the baseline's list with a policy
+// The order of policies, one step further: a list of those in use with a policy
 // added, removed or moved. What comes of it is staged like any other list.
 #include "plugin/compose.h"
 
@@ -126,13 +126,11 @@ int nb_compose_apply(struct nb_runtime *rt, const struct nb_edit *edit,
 		     struct nb_policy *policies[NB_GEN_MAX_POLICIES],
 		     uint32_t *n, struct nb_err *err)
 {
-	struct order o = { policies, rt->baseline->npolicies };
+	struct order o = { policies, *n };
 	int rc;
 
-	for (uint32_t i = 0; i < o.n; i++)
-		policies[i] = rt->baseline->policy[i].policy;
 	rc = edit->what == NB_COMPOSE_ADD ? add(rt, &o, edit, err)
 					  : remove_or_move(rt, &o, edit, err);
-	*n = rc ? 0 : o.n;
+	*n = o.n;
 	return rc;
 }

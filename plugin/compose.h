@@ -22,7 +22,8 @@ struct nb_edit {
 };
 
 /*
- * nb_compose_apply - the baseline's policies with one added, removed or moved
+ * nb_compose_apply - a list of policies with one added, removed or moved
+ * @policies: *@n of them, in use
  *
  * Every process of a job has the same baseline, so all get the same list.
  * Policies are borrowed. Under the runtime's lock. 0, NB_E_NOENT (not held, not

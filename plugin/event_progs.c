@@ -6,6 +6,8 @@
 #include "plugin/event_progs.h"
 
 #include <sched.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "core/hook/gen.h"
 #include "core/tbl/ctx.h"
@@ -36,6 +38,35 @@ static uint64_t *my_count(void)
 	return &reader[(at * UINT64_C(0x9e3779b97f4a7c15)) >> 58].in;
 }
 
+/* What a program of some communicators alone is chosen by. */
+#define FIRST(ctx)                                                   \
+	_Static_assert(offsetof(struct ncclbpf_##ctx, comm_id) == 0, \
+		       "the communicator comes first")
+FIRST(coll_done);
+FIRST(p2p_done);
+FIRST(proxy_step);
+FIRST(kernel_ch);
+FIRST(group);
+FIRST(net_listen);
+FIRST(net_connect);
+FIRST(net_accept);
+FIRST(net_isend);
+FIRST(net_irecv);
+FIRST(net_test);
+FIRST(net_close);
+#undef FIRST
+
+/* The generation, or the part of it that this context's communicator has. */
+static struct nb_gen *part(struct nb_gen *g, enum nb_hook hook, const void *ctx)
+{
+	uint64_t comm;
+
+	if (!g->nviews || hook == NB_HOOK_ENV)
+		return g;
+	memcpy(&comm, ctx, sizeof(comm));
+	return nb_gen_of(g, comm);
+}
+
 void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size)
 {
 	uint64_t *in = my_count();
@@ -44,7 +75,7 @@ void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size)
 	__atomic_fetch_add(in, 1, __ATOMIC_SEQ_CST);
 	g = __atomic_load_n(&nb_prof.gen, __ATOMIC_SEQ_CST);
 	if (g)
-		nb_gen_run_event(g, hook, ctx, size);
+		nb_gen_run_event(part(g, hook, ctx), hook, ctx, size);
 	__atomic_fetch_sub(in, 1, __ATOMIC_RELEASE);
 }
 
@@ -103,7 +134,7 @@ bool nb_events_use(struct nb_gen *gen)
 	struct nb_gen *old = nb_prof.gen;
 	int place = 0;
 
-	if (gen && !gen->nevents)
+	if (gen && !gen->hooks)
 		gen = NULL;
 	if (gen != old && old)
 		place = place_to_leave();

@@ -12,15 +12,44 @@
 #include "plugin/segment.h"
 #include "plugin/wall.h"
 
+static const char *name_of(const struct nb_gen *g, uint32_t place)
+{
+	return g->policy[g->order.at[place]].policy->img->name;
+}
+
 static void name(struct nb_history_entry *e)
 {
 	size_t at = 0;
 
-	for (uint32_t i = 0; i < e->gen->npolicies && at < sizeof(e->names);
-	     i++)
+	for (uint32_t i = 0; i < e->gen->order.n && at < sizeof(e->names); i++)
 		at += (size_t)snprintf(e->names + at, sizeof(e->names) - at,
 				       "%s%s", i ? " " : "",
-				       e->gen->policy[i].policy->img->name);
+				       name_of(e->gen, i));
+}
+
+static void name_scope(struct nb_buf *b, const struct nb_scope *s,
+		       const struct nb_gen *view)
+{
+	nb_buf_printf(b, "%s%s", b->size ? "; " : "",
+		    view->order.n ? "" : "none");
+	for (uint32_t i = 0; i < view->order.n; i++)
+		nb_buf_printf(b, "%s%s", i ? ", " : "", name_of(view, i));
+	for (uint32_t i = 0; i < s->ncomms; i++)
+		nb_buf_printf(b, "%s%016llx", i ? ", " : " for ",
+			    (unsigned long long)s->comm[i]);
+}
+
+static void name_scopes(struct nb_history_entry *e)
+{
+	struct nb_buf b;
+
+	nb_buf_init(&b, SIZE_MAX);
+	for (uint32_t i = 0; i < e->gen->nviews; i++)
+		name_scope(&b, &e->gen->scopes.scope[i], e->gen->view[i]);
+	if (b.size)
+		snprintf(e->scoped, sizeof(e->scoped), "%.*s", (int)b.size,
+			 nb_buf_text(&b));
+	nb_buf_fini(&b);
 }
 
 void nb_history_note(struct nb_runtime *rt, uint32_t number, struct nb_gen *g,
@@ -41,6 +70,7 @@ void nb_history_note(struct nb_runtime *rt, uint32_t number, struct nb_gen *g,
 					.loop = loop };
 	memcpy(e->digest, g->digest, sizeof(e->digest));
 	name(e);
+	name_scopes(e);
 	if (!rt->seg ||
 	    !nb_segment_signed(rt->seg, number, &e->at_s, &e->uid, &e->pid))
 		e->at_s = nb_wall_us() / 1000000;

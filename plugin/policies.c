@@ -287,6 +287,20 @@ static int prog_of(const struct nb_gen *g, const struct nb_policy *p,
 	return -1;
 }
 
+/* What was counted of it in one part of a generation. */
+static void add_part(const struct nb_gen *g, const struct nb_policy *p,
+		     uint32_t prog, struct nb_gen_sum *sum)
+{
+	int k = prog_of(g, p, prog);
+
+	if (k >= 0)
+		nb_gen_sum_add(sum, &g->prog[k].sum);
+	for (uint32_t e = 0; e < g->nevents; e++)
+		if (g->event[e].prog == prog &&
+		    g->policy[g->event[e].policy].policy == p)
+			nb_gen_sum_add(sum, &g->event[e].sum);
+}
+
 struct nb_gen_sum nb_runtime_policy_counts(const struct nb_runtime *rt,
 					   const struct nb_policy *p,
 					   uint32_t prog)
@@ -297,15 +311,10 @@ struct nb_gen_sum nb_runtime_policy_counts(const struct nb_runtime *rt,
 		if (rt->held[h].policy == p)
 			nb_gen_sum_add(&sum, &rt->held[h].old[prog]);
 	for (int i = 0; i < NB_MAX_GENS; i++) {
-		const struct nb_gen *g = rt->gens[i];
-		int k = g ? prog_of(g, p, prog) : -1;
+		const struct nb_gen *g = rt->gens[i], *part;
 
-		if (k >= 0)
-			nb_gen_sum_add(&sum, &g->prog[k].sum);
-		for (uint32_t e = 0; g && e < g->nevents; e++)
-			if (g->event[e].prog == prog &&
-			    g->policy[g->event[e].policy].policy == p)
-				nb_gen_sum_add(&sum, &g->event[e].sum);
+		for (uint32_t k = 0; g && (part = nb_gen_part(g, k)); k++)
+			add_part(part, p, prog, &sum);
 	}
 	for (const struct nb_comm *c = rt->comms; c; c = c->next) {
 		uint32_t number;

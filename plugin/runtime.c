@@ -120,7 +120,8 @@ static bool in_use(const struct nb_runtime *rt, const struct nb_gen *g)
 	    g == rt->staged || nb_history_keeps(rt, g))
 		return true;
 	for (const struct nb_comm *c = rt->comms; c; c = c->next)
-		if (__atomic_load_n(&c->gen, __ATOMIC_SEQ_CST) == g ||
+		if (nb_gen_whole(__atomic_load_n(&c->gen, __ATOMIC_SEQ_CST)) ==
+			    g ||
 		    (c->seg &&
 		     (word_leads_to(rt, &c->seg->record.word, g) ||
 		      word_leads_to(rt, &c->seg->record.fallback, g))))
@@ -136,7 +137,7 @@ static void let_searches_end(const struct nb_runtime *rt)
 			sched_yield();
 }
 
-static void retire(struct nb_runtime *rt, struct nb_gen *g)
+static void keep_sums(struct nb_runtime *rt, const struct nb_gen *g)
 {
 	for (uint32_t i = 0; i < g->nprogs; i++) {
 		const struct nb_gen_prog *p = &g->prog[i];
@@ -155,6 +156,14 @@ static void retire(struct nb_runtime *rt, struct nb_gen *g)
 				nb_gen_sum_add(&rt->held[h].old[p->prog],
 					       &p->sum);
 	}
+}
+
+static void retire(struct nb_runtime *rt, struct nb_gen *g)
+{
+	const struct nb_gen *part;
+
+	for (uint32_t i = 0; (part = nb_gen_part(g, i)) != NULL; i++)
+		keep_sums(rt, part);
 	nb_gen_put(g);
 }
 
@@ -259,7 +268,9 @@ static void note_foreign_change(struct nb_runtime *rt, uint32_t number,
 
 static bool same_policies(const struct nb_gen *a, const struct nb_gen *b)
 {
-	if (a->npolicies != b->npolicies)
+	if (a->npolicies != b->npolicies ||
+	    !nb_order_same(&a->order, &b->order) ||
+	    !nb_scopes_same(&a->scopes, &b->scopes))
 		return false;
 	for (uint32_t i = 0; i < a->npolicies; i++)
 		if (a->policy[i].policy != b->policy[i].policy)

@@ -69,6 +69,7 @@ static void adopt(struct nb_comm *c, uint32_t number)
 		nb_gen_bump(&c->refused[NB_REFUSED_GEN_MISSING]);
 		g = c->rt->empty;
 	}
+	g = nb_gen_of(g, c->init.comm_id);
 	nb_gen_count_add(c->gen, &c->count);
 	/* whoever sees the search ended sees what it found */
 	__atomic_store_n(&c->gen, g, __ATOMIC_RELEASE);
@@ -90,7 +91,7 @@ static void foresee(struct nb_comm *c, uint64_t k)
 		__atomic_load_n(&c->fence.record->word, __ATOMIC_RELAXED);
 	uint32_t number = nb_fence_word_gen(word);
 	uint8_t digest[NB_SHA256_SIZE];
-	const struct nb_gen *g;
+	struct nb_gen *g;
 
 	if (number != c->ahead.number)
 		c->ahead.number = number, c->ahead.step = 0;
@@ -108,7 +109,8 @@ static void foresee(struct nb_comm *c, uint64_t k)
 			    ? search(c, digest)
 			    : NULL;
 		if (g && c->ahead.step <= NB_GEN_PREFETCHES)
-			nb_gen_prefetch(g, c->ahead.step - 1);
+			nb_gen_prefetch(nb_gen_of(g, c->init.comm_id),
+					c->ahead.step - 1);
 		__atomic_store_n(&c->searching, 0, __ATOMIC_RELEASE);
 	}
 	c->ahead.step++;

@@ -233,10 +233,16 @@ void nb_json_khex(struct nb_json *j, const char *key, const void *p, size_t n)
 	nb_json_hex(j, p, n);
 }
 
-void nb_json_kid(struct nb_json *j, const char *key, uint64_t id)
+void nb_json_id(struct nb_json *j, uint64_t id)
 {
 	char text[17];
 
 	snprintf(text, sizeof(text), "%016llx", (unsigned long long)id);
-	nb_json_kstr(j, key, text);
+	nb_json_str(j, text);
+}
+
+void nb_json_kid(struct nb_json *j, const char *key, uint64_t id)
+{
+	nb_json_key(j, key);
+	nb_json_id(j, id);
 }

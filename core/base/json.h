@@ -43,6 +43,8 @@ void nb_json_bool(struct nb_json *j, bool v);
 void nb_json_null(struct nb_json *j);
 /* One JSON value as it stands, made by another writer. */
 void nb_json_raw(struct nb_json *j, const char *json);
+/* A 64-bit identity as 16 hexadecimal digits. */
+void nb_json_id(struct nb_json *j, uint64_t id);
 /* Bytes as lower-case hexadecimal text. */
 void nb_json_hex(struct nb_json *j, const void *p, size_t size);
 
@@ -53,7 +55,7 @@ void nb_json_ki64(struct nb_json *j, const char *key, int64_t v);
 void nb_json_kf64(struct nb_json *j, const char *key, double v);
 void nb_json_kbool(struct nb_json *j, const char *key, bool v);
 void nb_json_khex(struct nb_json *j, const char *key, const void *p, size_t n);
-/* 64-bit identity as 16 hexadecimal digits ("comm": "00d1…") */
+/* nb_json_id ("comm": "00d1…") */
 void nb_json_kid(struct nb_json *j, const char *key, uint64_t id);
 
 #endif

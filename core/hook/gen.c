@@ -23,6 +23,8 @@ _Static_assert(offsetof(struct ncclbpf_tuner, proto) ==
 
 static void destroy(struct nb_gen *g)
 {
+	for (uint32_t i = 0; i < g->nviews; i++)
+		destroy(g->view[i]);
 	nb_chain_free(g->chain);
 	for (uint32_t i = 0; i < g->nprogs; i++)
 		nb_exec_free(g->prog[i].exec);
@@ -31,13 +33,15 @@ static void destroy(struct nb_gen *g)
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		struct nb_gen_policy *gp = &g->policy[i];
 
-		if (gp->maps)
-			for (uint32_t m = 0; m < gp->policy->img->nmaps; m++)
-				nb_map_put(gp->maps[m]);
 		for (uint32_t k = 0; gp->targets && k < gp->policy->img->nprogs;
 		     k++)
 			nb_exec_free(gp->targets[k]);
 		free(gp->targets);
+		if (g->whole)
+			continue; /* the rest is borrowed */
+		if (gp->maps)
+			for (uint32_t m = 0; m < gp->policy->img->nmaps; m++)
+				nb_map_put(gp->maps[m]);
 		free(gp->maps);
 		nb_policy_put(gp->policy);
 	}
@@ -84,19 +88,24 @@ void nb_gen_prefetch(const struct nb_gen *g, unsigned step)
 
 static void set_digest(struct nb_gen *g)
 {
-	static const char domain[] = "ncclbpf generation 1";
+	static const char domain[2][sizeof("ncclbpf generation 1")] = {
+		"ncclbpf generation 1", "ncclbpf generation 2"
+	};
 	struct nb_sha256 s;
 
 	if (!g->npolicies)
 		return; /* all zeroes */
 	nb_sha256_init(&s);
-	nb_sha256_add(&s, domain, sizeof(domain));
+	nb_sha256_add(&s, domain[g->scopes.n > 0], sizeof(domain[0]));
+	nb_scopes_digest(&s, &g->order, &g->scopes);
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		nb_sha256_add(&s, g->policy[i].policy->img->digest,
 			      NB_SHA256_SIZE);
 		nb_sha256_add(&s, g->policy[i].history, NB_SHA256_SIZE);
 	}
 	nb_sha256_end(&s, g->digest);
+	for (uint32_t i = 0; i < g->nviews; i++)
+		memcpy(g->view[i]->digest, g->digest, NB_SHA256_SIZE);
 }
 
 static const struct nb_gen_policy *find(const struct nb_gen *g,
@@ -257,13 +266,21 @@ static int bind_hook(struct nb_gen *g, uint32_t i, enum nb_hook hook,
 	return rc;
 }
 
+/* Does a context of @hook say which communicator it is about? */
+static bool knows_comm(enum nb_hook hook)
+{
+	return hook != NB_HOOK_CONTROLLER && hook != NB_HOOK_ENV;
+}
+
 /* Bind the programs of policy @i. @traced: to the policy's ring. */
 static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
 {
+	bool here = nb_order_has(&g->order, i);
 	int rc = 0;
 
 	for (unsigned h = 0; !rc && h < NB_NHOOKS; h++)
-		rc = bind_hook(g, i, (enum nb_hook)h, traced, err);
+		if (knows_comm((enum nb_hook)h) ? here : !g->whole)
+			rc = bind_hook(g, i, (enum nb_hook)h, traced, err);
 	return rc;
 }
 
@@ -280,8 +297,15 @@ static struct nb_exec *find_exec(const struct nb_gen *g,
 		    g->event[i].prog == prog)
 			return g->event[i].exec;
 	for (uint32_t i = 0; i < g->npolicies; i++)
-		if (g->policy[i].policy == p && prog < p->img->nprogs)
+		if (g->policy[i].policy == p && prog < p->img->nprogs &&
+		    g->policy[i].targets[prog])
 			return g->policy[i].targets[prog];
+	for (uint32_t i = 0; i < g->nviews; i++) {
+		struct nb_exec *x = find_exec(g->view[i], p, prog);
+
+		if (x)
+			return x;
+	}
 	return NULL;
 }
 
@@ -401,29 +425,80 @@ static int check_policies(struct nb_policy *const *policies, uint32_t n,
 	return 0;
 }
 
-int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
-	       uint32_t n, const struct nb_gen *parent, struct nb_err *err)
+static int bind_part(struct nb_gen *g, bool traced, struct nb_err *err)
 {
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < g->order.n; i++)
+		rc = bind(g, g->order.at[i], traced, err);
+	for (uint32_t i = 0; !rc && i < g->npolicies; i++)
+		if (!nb_order_has(&g->order, i))
+			rc = bind(g, i, traced, err);
+	return rc ? rc : compile(g, err);
+}
+
+/* The view of scope @i of @g, with the policies that are there. */
+static int add_view(struct nb_gen *g, uint32_t i, bool traced,
+		    struct nb_err *err)
+{
+	struct nb_gen *v = make(err);
+	int rc;
+
+	if (!v)
+		return NB_E_NOMEM;
+	v->whole = g;
+	v->order = g->scopes.scope[i].order;
+	g->view[g->nviews++] = v;
+	for (uint32_t k = 0; k < g->npolicies; k++) {
+		struct nb_gen_policy *to = &v->policy[k];
+
+		*to = g->policy[k];
+		v->npolicies++;
+		to->targets = calloc(to->policy->img->nprogs,
+				     sizeof(struct nb_exec *));
+		if (!to->targets)
+			return nb_fail(err, NB_E_NOMEM, 0,
+				       "no memory for policy %s",
+				       to->policy->img->name);
+	}
+	rc = bind_part(v, traced, err);
+	g->hooks |= v->hooks;
+	return rc;
+}
+
+static int bind_all(struct nb_gen *g, bool traced, struct nb_err *err)
+{
+	int rc = bind_part(g, traced, err);
+
+	for (uint32_t i = 0; !rc && i < g->scopes.n; i++)
+		rc = add_view(g, i, traced, err);
+	return rc;
+}
+
+int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
+		  uint32_t n, const struct nb_order *common,
+		  const struct nb_scopes *scopes, const struct nb_gen *parent,
+		  struct nb_err *err)
+{
+	static const struct nb_scopes none;
 	struct nb_gen *g;
 	int rc;
 
 	*out = NULL;
 	rc = check_policies(policies, n, err);
+	if (!rc)
+		rc = nb_scopes_check(common, scopes ? scopes : &none, n, err);
 	if (rc)
 		return rc;
 	g = make(err);
 	if (!g)
 		return NB_E_NOMEM;
-	for (uint32_t i = 0; i < n; i++) {
+	g->order = *common;
+	g->scopes = scopes ? *scopes : none;
+	for (uint32_t i = 0; !rc && i < n; i++)
 		rc = add_policy(g, policies[i], find(parent, policies[i]), err);
-		if (!rc)
-			rc = bind(g, i, true, err);
-		if (rc) {
-			destroy(g);
-			return rc;
-		}
-	}
-	rc = compile(g, err);
+	if (!rc)
+		rc = bind_all(g, true, err);
 	if (rc) {
 		destroy(g);
 		return rc;
@@ -431,6 +506,15 @@ int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
 	set_digest(g);
 	*out = g;
 	return 0;
+}
+
+int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
+	       uint32_t n, const struct nb_gen *parent, struct nb_err *err)
+{
+	struct nb_order all =
+		nb_order_all(n < NB_GEN_MAX_POLICIES ? n : NB_GEN_MAX_POLICIES);
+
+	return nb_gen_scoped(out, policies, n, &all, NULL, parent, err);
 }
 
 /* Same policies, same maps, nothing bound yet. */
@@ -442,6 +526,8 @@ static int copy_unbound(struct nb_gen **out, const struct nb_gen *from,
 	*out = NULL;
 	if (!g)
 		return NB_E_NOMEM;
+	g->order = from->order;
+	g->scopes = from->scopes;
 	for (uint32_t i = 0; i < from->npolicies; i++) {
 		int rc = add_policy(g, from->policy[i].policy, &from->policy[i],
 				    err);
@@ -453,17 +539,6 @@ static int copy_unbound(struct nb_gen **out, const struct nb_gen *from,
 	}
 	*out = g;
 	return 0;
-}
-
-static int bind_all(struct nb_gen *g, bool traced, struct nb_err *err)
-{
-	for (uint32_t i = 0; i < g->npolicies; i++) {
-		int rc = bind(g, i, traced, err);
-
-		if (rc)
-			return rc;
-	}
-	return compile(g, err);
 }
 
 static int replace_by_clone(struct nb_map **slot, struct nb_err *err)
@@ -668,8 +743,8 @@ int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 		if (!rc)
 			rc = link_maps(&g->policy[i], ALL, false, err);
 	}
-	if (!rc)
-		rc = bind_all(g, false, err);
+	if (!rc) /* the part that is asked about */
+		rc = bind_part(g, false, err);
 	if (rc) {
 		destroy(g);
 		return rc;

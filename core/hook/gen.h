@@ -10,6 +10,7 @@
 #include "core/exec/chain.h"
 #include "core/exec/exec.h"
 #include "core/hook/policy.h"
+#include "core/hook/scope.h"
 #include "core/map/map.h"
 #include "core/spec/spec.h"
 #include "core/tbl/ctx.h"
@@ -19,7 +20,7 @@
  * for each map of each, and their programs ready to run. Immutable once made,
  * coherent map contents included: a change makes another generation. Counted.
  */
-enum { NB_GEN_MAX_POLICIES = 16, NB_GEN_MAX_PROGS = 64 };
+enum { NB_GEN_MAX_PROGS = 64 }; /* NB_GEN_MAX_POLICIES: scope.h */
 
 struct nb_gen_policy {
 	struct nb_policy *policy; /* a reference */
@@ -56,9 +57,11 @@ struct nb_gen_prog {
 
 struct nb_gen {
 	/* Equal in all processes that were asked the same: SHA-256 over the
-	 * policies' digests and histories in order; all zeroes: no policy. */
+	 * policies' digests and histories in order, and the scopes; all zeroes:
+	 * no policy. */
 	uint8_t digest[NB_SHA256_SIZE];
-	uint32_t npolicies, nprogs;
+	uint16_t npolicies, nviews;
+	uint32_t nprogs;
 	/* The programs as one; what runs where there is more than one. */
 	struct nb_chain *chain;
 	/* Hook tuner; beside nprogs, for a decision touches both. */
@@ -67,6 +70,16 @@ struct nb_gen {
 	uint32_t nevents, hooks; /* bits 1 << enum nb_hook of those below */
 	struct nb_gen_prog event[NB_GEN_MAX_PROGS]; /* all other hooks */
 	uint32_t refs;				    /* atomic */
+
+	/* The policies that run, and who has others: those have a generation
+	 * of their own each, with the same policies and maps under the same
+	 * numbers and the same digest, where another order runs. It is a view:
+	 * borrowed, and gone with @whole (NULL: this is no view). Programs of
+	 * hooks that know no communicator run in the whole alone, whoever has
+	 * their policy. */
+	struct nb_order order;
+	struct nb_scopes scopes;
+	struct nb_gen *view[NB_GEN_MAX_SCOPES], *whole;
 };
 
 /*
@@ -94,6 +107,40 @@ struct nb_gen_count {
  */
 int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
 	       uint32_t n, const struct nb_gen *parent, struct nb_err *err);
+
+/*
+ * nb_gen_scoped - the same, where not all communicators have all policies
+ * @common: those of communicators that stand in no scope
+ * @scopes: NULL: there is no scope
+ *
+ * The errors of nb_gen_new and nb_scopes_check.
+ */
+int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
+		  uint32_t n, const struct nb_order *common,
+		  const struct nb_scopes *scopes, const struct nb_gen *parent,
+		  struct nb_err *err);
+
+/* What communicator @comm decides with; 0: NCCL gives no identity. @g is no
+ * view. */
+static inline struct nb_gen *nb_gen_of(struct nb_gen *g, uint64_t comm)
+{
+	int i = g->nviews ? nb_scopes_find(&g->scopes, comm) : -1;
+
+	return i < 0 ? g : g->view[i];
+}
+
+/* The generation that @g is, or is a view of. */
+static inline const struct nb_gen *nb_gen_whole(const struct nb_gen *g)
+{
+	return g->whole ? g->whole : g;
+}
+
+/* Part @i: 0 is @g itself, then its views; NULL: there are no more. */
+static inline const struct nb_gen *nb_gen_part(const struct nb_gen *g,
+					       uint32_t i)
+{
+	return i > g->nviews ? NULL : i ? g->view[i - 1] : g;
+}
 
 /* One element of a change of a coherent map. */
 struct nb_map_op {

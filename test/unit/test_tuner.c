@@ -1020,7 +1020,7 @@ START_TEST(explain_runs_on_copies)
 	nb_runtime_lock(rt());
 	ck_assert_int_eq(nb_comm_explain(c, 4, 5000, &ex, NULL), 0);
 	ck_assert(ex.seen);
-	ck_assert_uint_eq(ex.nsteps, 1);
+	ck_assert_uint_eq(ex.order.n, 1);
 	ck_assert_str_eq(ex.step[0].policy, "ring");
 	ck_assert(ex.step[0].changed);
 	ck_assert_int_eq(ex.answer.algo, RING);
