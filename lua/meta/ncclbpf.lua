@@ -259,28 +259,30 @@ function target:policy_load(options) end
 ---@return ncclbpf.error? err
 function target:policy_discard(name) end
 
----Decide with these, in this order, from a fence on.
----@param ... string
+---Decide with these, in this order, from a fence on; of a table `comm` says for
+---which communicators alone.
+---@param ... string | {[integer]: string, comm?: string|string[], if_generation?: integer}
 ---@return table? change
 ---@return ncclbpf.error? err
 function target:policy_use(...) end
 
 ---@param name string
----@param place? {before?: string, first?: boolean, last?: boolean}
+---@param place? {before?: string, first?: boolean, last?: boolean, comm?: string|string[]}
 ---@return table? change
 ---@return ncclbpf.error? err
 function target:policy_add(name, place) end
 
 ---@param name string
----@param place {before?: string, first?: boolean, last?: boolean}
+---@param place {before?: string, first?: boolean, last?: boolean, comm?: string|string[]}
 ---@return table? change
 ---@return ncclbpf.error? err
 function target:policy_move(name, place) end
 
 ---@param name string
+---@param options? {comm?: string|string[]}
 ---@return table? change
 ---@return ncclbpf.error? err
-function target:policy_remove(name) end
+function target:policy_remove(name, options) end
 
 ---Back to the generation before, or to one of the last 16.
 ---@param options? {to?: integer, if_generation?: integer}

@@ -5,6 +5,7 @@ local errors = require "ncclbpf.errors"
 local format = require "ncclbpf.format"
 local merge = require "ncclbpf.merge"
 local net = require "ncclbpf.net"
+local reach = require "ncclbpf.reach"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
 local target = require "ncclbpf.target"
@@ -172,7 +173,9 @@ local status_fields = {
 	end },
 	{ "policies", function(d)
 		local p = d.policies
-		return type(p) == "table" and #p > 0 and format.plain(p):gsub(",", ", ") or "none, NCCL decides"
+		local text = type(p) == "table" and #p > 0 and format.plain(p):gsub(",", ", ") or "none, NCCL decides"
+		for _, l in ipairs(reach.lines(d)) do text = text .. "; " .. l end
+		return text
 	end },
 	{ "communicators", function(d) return total(d.comms) end, range = true },
 	{ "decisions", function(d) return total(d.decisions) end, range = true },

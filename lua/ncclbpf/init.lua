@@ -9,6 +9,7 @@ local format = require "ncclbpf.format"
 local maps = require "ncclbpf.map"
 local mapset = require "ncclbpf.mapset"
 local policy = require "ncclbpf.policy"
+local reach = require "ncclbpf.reach"
 local tables = require "ncclbpf.tables"
 local comm = require "ncclbpf.comm"
 local units = require "ncclbpf.units"
@@ -426,7 +427,15 @@ function Target:policy_load(opts)
 	return results[1].data
 end
 
--- t:policy_use("a", "b") or t:policy_use{"a", "b", if_generation=} -> change | nil, err
+local function comm_option(g, v, what)
+	if type(v) == "table" then v = table.concat(v, ",") end
+	if v ~= nil then check(v, "string", what .. ": comm") end
+	return reach.option(g, v)
+end
+
+-- t:policy_use("a", "b") or t:policy_use{"a", "b", comm=, if_generation=} ->
+-- change | nil, err. comm: those communicators alone, a list of identities
+-- (or what one alone begins with), or "others"
 function Target:policy_use(...)
 	local names = type((...)) == "table" and (...) or { ... }
 	if #names == 0 then error('target:policy_use: names wanted, or "none"', 2) end
@@ -434,20 +443,27 @@ function Target:policy_use(...)
 	for i, n in ipairs(names) do list[#list + 1] = check(n, "string", "target:policy_use: name " .. i) end
 	local g, err = group_of(self)
 	if not g then return nil, err end
-	local expected = type((...)) == "table" and (...).if_generation
-	return g:change(session.line(list) .. mapset.if_generation(expected))
+	local opts = type((...)) == "table" and (...) or {}
+	local to
+	to, err = comm_option(g, opts.comm, "target:policy_use")
+	if not to then return nil, err end
+	return g:change(session.line(list) .. to .. mapset.if_generation(opts.if_generation))
 end
 
--- t:policy_add(name[, {before=, first=true, last=true}]) -> change | nil, err
--- t:policy_move(name, {before=, first=true, last=true}), t:policy_remove(name): the same
+-- t:policy_add(name[, {before=, first=true, last=true, comm=}]) -> change | nil, err
+-- t:policy_move(name, {before=, first=true, last=true, comm=}), t:policy_remove(name[, {comm=}]): the same
 for _, verb in ipairs { "add", "move", "remove" } do
 	local what = "target:policy_" .. verb
 	Target["policy_" .. verb] = function(self, name, place)
 		check(name, "string", what)
-		place = errors.check_options(what, place, verb ~= "remove" and { before = "string", first = "boolean", last = "boolean" } or {})
+		place = errors.check_options(what, place, verb ~= "remove" and { before = "string", first = "boolean", last = "boolean", comm = true }
+			or { comm = true })
 		local g, err = group_of(self)
 		if not g then return nil, err end
-		return g:change(policy.edit_line(verb, name, place))
+		local to
+		to, err = comm_option(g, place.comm, what)
+		if not to then return nil, err end
+		return g:change(policy.edit_line(verb, name, place) .. to)
 	end
 end
 

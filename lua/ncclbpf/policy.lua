@@ -6,9 +6,11 @@ local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
 local format = require "ncclbpf.format"
 local merge = require "ncclbpf.merge"
+local reach = require "ncclbpf.reach"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
 local tables = require "ncclbpf.tables"
+local units = require "ncclbpf.units"
 
 local M = {}
 
@@ -367,7 +369,12 @@ end
 
 local list_columns = {
 	{ "name" }, { "digest", show = format.short },
-	{ "in_use", title = "IN USE", show = function(v, row) return v and "yes" .. (row.position and ", #" .. read.number(row.position) + 1 or "") or "no" end },
+	{ "in_use", title = "IN USE", show = function(v, row)
+		local some = type(row.comms) == "table" and #row.comms or 0
+		if not v then return "no" end
+		return "yes" .. (row.position and ", #" .. read.number(row.position) + 1 or "") .. (some > 0 and ", in " .. units.count(some, "communicator") or "")
+	end },
+	{ "comms", wide = true, show = function(v) return type(v) == "table" and #v > 0 and table.concat(v, ",") or "-" end },
 	{ "source", wide = true }, { "hooks" }, { "maps", num = true, wide = true }, { "insns", num = true, wide = true },
 	{ "engine", wide = true }, { "code_bytes", title = "CODE", num = true, wide = true },
 	{ "runs", num = true, merge = "sum" }, { "overrides", num = true, merge = "sum" },
@@ -391,7 +398,7 @@ local function list_rows(d)
 			engine = engine or (type(g.engine) == "string" and g.engine or nil)
 		end
 		local v = read.record(p.verify)
-		rows[i] = { name = p.name, digest = p.digest, source = p.source, in_use = p.in_use, position = p.position,
+		rows[i] = { name = p.name, digest = p.digest, source = p.source, in_use = p.in_use, position = p.position, comms = p.comms,
 			maps = type(p.maps) == "table" and #p.maps or p.maps, hooks = table.concat(hooks, ","), runs = runs,
 			overrides = overrides, refused = refused, mean_ns = mean, insns = insns, engine = engine, code_bytes = code, stack_bytes = v.stack_bytes, time_us = v.time_us }
 	end
@@ -402,6 +409,7 @@ function M.cmd_list(ctx)
 	return read.command(ctx, {
 		schema = "policy.list/1", line = "policy list", rows = list_rows, columns = list_columns, id = "digest", name = "name",
 		empty = "no policies; NCCL decides alone",
+		foot = function(per) return reach.lines(per[1] and per[1].data) end,
 	})
 end
 
@@ -521,8 +529,11 @@ end
 local function change(ctx, line, verb)
 	local s, err = ctx:session()
 	if not s then return nil, err end
-	local data
-	data, err = s:change(line .. require("ncclbpf.mapset").if_generation(ctx.opt.if_generation), { dry_run = ctx.flags.dry_run })
+	local data, to
+	-- undo and maps are for all: they have no such option
+	to, err = reach.option(s, ctx.row and ctx.row.options.comm and (ctx.opt.comm or ctx.flags.comm) or nil)
+	if not to then return nil, err end
+	data, err = s:change(line .. to .. require("ncclbpf.mapset").if_generation(ctx.opt.if_generation), { dry_run = ctx.flags.dry_run })
 	if not data then return nil, err end
 	return M.change_result(ctx, data, verb)
 end
@@ -570,12 +581,14 @@ function M.cmd_history(ctx)
 				local names = {}
 				for k, n in ipairs(type(h.policies) == "table" and h.policies or {}) do names[k] = tostring(n) end
 				rows[i] = { generation = h.generation, policies = #names > 0 and table.concat(names, ", ") or "none",
-					digest = h.digest, time = h.time, uid = h.uid, pid = h.pid,
+					scoped = read.text(h.scoped), digest = h.digest, time = h.time, uid = h.uid, pid = h.pid,
 					undo = h.generation == d.generation and "in use" or h.kept and "yes" or "no" }
 			end
 			return rows
 		end,
-		columns = { { "generation", num = true }, { "policies" }, { "digest", show = format.short }, { "time" },
+		columns = { { "generation", num = true },
+			{ "policies", show = function(v, row) return row.scoped and ("%s; %s"):format(tostring(v), row.scoped) or v end },
+			{ "scoped", flat = true }, { "digest", show = format.short }, { "time" },
 			{ "uid", num = true, wide = true }, { "pid", num = true, wide = true }, { "undo" } },
 		foot = function() return { "policy undo to=GENERATION goes back to one of these" } end,
 	})

@@ -8,12 +8,16 @@
 //	        [--min 1K] [--max 256M] [--factor 2] [--seconds S | --loops N]
 //	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
 //[--report FILE]
-//	        [--contend FILE] [--nodes N] [--no-nvls] [--comms N] [--hang]
+//	        [--contend FILE] [--nodes N] [--no-nvls] [--comms N] [--groups N]
+//[--hang]
 //[--events]
 //	        [--rank-env R:NAME=VALUE]...
 //
 // --events: the library is a profiler as well, and gets the events of each
 // collective as that release tells them.
+//
+// --groups: so many communicators at once, each with all ranks, which take
+// turns.
 //
 // --contend: times are multiplied by the number in FILE, read before each loop:
 // somebody else on the links.
@@ -63,7 +67,7 @@ struct meeting {
 };
 
 static struct {
-	int ranks, nodes, abi, comms;
+	int ranks, nodes, abi, comms, groups;
 	bool procs, threads, nvls, hang, events, help;
 	int prof_abi;
 	int colls[MAX_COLLS], ncolls;
@@ -81,6 +85,7 @@ static struct {
 	  .abi = 5,
 	  .prof_abi = 5,
 	  .comms = 1,
+	  .groups = 1,
 	  .nvls = true,
 	  .colls = { 4 },
 	  .ncolls = 1,
@@ -237,6 +242,7 @@ static void report(FILE *f, long loop, int coll, size_t bytes,
 
 struct rank {
 	int first, count; /* ranks of this thread */
+	/* of each rank one a group, side by side */
 	struct host_comm comm[MAX_RANKS];
 	struct host_prof prof[MAX_RANKS];
 	FILE *report;
@@ -268,7 +274,8 @@ static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
 	host_prof_coll(p, &k);
 }
 
-/* One collective on all ranks of this thread, as a group call makes it. */
+/* One collective on all ranks of this thread, as a group call makes it; the
+ * communicators take turns. */
 static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 		      size_t bytes)
 {
@@ -276,8 +283,10 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 	while (meet->hung && !meet->stop)
 		nap(1000);
 	for (int i = 0; i < me->count; i++) {
+		uint64_t groups = (uint64_t)opt.groups;
+		int at = i * opt.groups + (int)(seq % groups);
 		struct host_choice c;
-		int rc = host_decide(&me->comm[i], coll, bytes, 0, &c);
+		int rc = host_decide(&me->comm[at], coll, bytes, 0, &c);
 
 		if (rc) {
 			fprintf(stderr, "stand-in: rank %d: result %d\n",
@@ -286,7 +295,7 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 		}
 		publish(me->first + i, seq, &c);
 		if (opt.events)
-			tell(&me->prof[i], seq, coll, bytes, &c);
+			tell(&me->prof[at], seq / groups, coll, bytes, &c);
 		if (me->report && i == 0)
 			report(me->report, loop, coll, bytes, &c);
 	}
@@ -298,23 +307,28 @@ static int one_loop(struct rank *me, uint64_t *seq, long loop)
 	if (me->first == 0 || opt.procs)
 		read_contention();
 	for (int k = 0; k < opt.ncolls; k++)
-		for (size_t b = opt.min; b <= opt.max; b *= opt.factor) {
-			if (meet->stop)
-				return 0;
-			if (collective(me, (*seq)++, loop, opt.colls[k], b))
-				return 1;
-		}
+		for (size_t b = opt.min; b <= opt.max; b *= opt.factor)
+			for (int g = 0; g < opt.groups; g++) {
+				if (meet->stop)
+					return 0;
+				if (collective(me, (*seq)++, loop, opt.colls[k],
+					       b))
+					return 1;
+			}
 	if (opt.pause_ms)
 		nap(opt.pause_ms * 1000L);
 	return 0;
 }
 
+/* @id: of the first group. */
 static int create(struct rank *me, uint64_t id)
 {
-	for (int i = 0; i < me->count; i++) {
+	for (int i = 0; i < me->count * opt.groups; i++) {
+		uint64_t group = (uint64_t)(i % opt.groups);
+
 		me->comm[i] = (struct host_comm){
 			.plugin = &plugin,
-			.id = id,
+			.id = id + group,
 			.ranks = (size_t)opt.ranks,
 			.nodes = (size_t)opt.nodes,
 			.max_channels = 32,
@@ -325,10 +339,10 @@ static int create(struct rank *me, uint64_t id)
 			me->prof[i] = (struct host_prof){
 				.mask = &prof_mask,
 				.name = "world",
-				.id = id,
+				.id = id + group,
 				.nodes = opt.nodes,
 				.ranks = opt.ranks,
-				.rank = me->first + i,
+				.rank = me->first + i / opt.groups,
 			};
 			if (!host_prof_open(&me->prof[i], plugin.handle,
 					    opt.prof_abi) ||
@@ -352,7 +366,7 @@ static void *run(void *arg)
 	long loop = 0;
 
 	for (int c = 0; c < opt.comms && !me->rc; c++) {
-		me->rc = create(me, FIRST_ID + (uint64_t)c);
+		me->rc = create(me, FIRST_ID + (uint64_t)(c * opt.groups));
 		for (; !me->rc && !meet->stop; loop++) {
 			if (opt.seconds > 0) {
 				/* all end with the first whose time is up:
@@ -364,7 +378,7 @@ static void *run(void *arg)
 			}
 			me->rc = one_loop(me, &seq, loop);
 		}
-		for (int i = 0; i < me->count; i++) {
+		for (int i = 0; i < me->count * opt.groups; i++) {
 			me->rc |= host_fini(&me->comm[i]);
 			if (opt.events)
 				host_prof_fini(&me->prof[i]);
@@ -534,6 +548,8 @@ static bool option(const char *o, char *v)
 		opt.nodes = atoi(v);
 	else if (!strcmp(o, "comms"))
 		opt.comms = atoi(v);
+	else if (!strcmp(o, "groups"))
+		opt.groups = atoi(v);
 	else if (!strcmp(o, "nccl"))
 		opt.abi = abi_of(v), opt.prof_abi = prof_abi_of(v);
 	else if (!strcmp(o, "coll"))
@@ -571,6 +587,7 @@ static void usage(FILE *f)
 	      "  --procs          one process a rank; --threads: one thread\n"
 	      "  --nodes N        nodes that NCCL is told of (1)\n"
 	      "  --comms N        communicators, one after the other (1)\n"
+	      "  --groups N       communicators at once (1)\n"
 	      "  --nccl RELEASE   ask as this release does (2.28.9)\n"
 	      "  --coll LIST      collectives in turn, as allreduce,broadcast\n"
 	      "  --min, --max S   sizes (1K to 256M), each --factor N (2) "
@@ -596,6 +613,7 @@ static bool options(int argc, char **argv)
 	static const struct option names[] = {
 		{ "ranks", 1, NULL, 'x' },    { "nodes", 1, NULL, 'x' },
 		{ "comms", 1, NULL, 'x' },    { "nccl", 1, NULL, 'x' },
+		{ "groups", 1, NULL, 'x' },
 		{ "coll", 1, NULL, 'x' },     { "min", 1, NULL, 'x' },
 		{ "max", 1, NULL, 'x' },      { "factor", 1, NULL, 'x' },
 		{ "seconds", 1, NULL, 'x' },  { "loops", 1, NULL, 'x' },
@@ -619,7 +637,8 @@ static bool options(int argc, char **argv)
 		opt.events |= o == 'e';
 		opt.nvls &= o != 'n';
 	}
-	return optind == argc && opt.ranks > 0 && opt.ranks <= MAX_RANKS &&
+	return optind == argc && opt.ranks > 0 && opt.groups > 0 &&
+	       opt.ranks * opt.groups <= MAX_RANKS &&
 	       opt.nodes > 0 && opt.abi && opt.factor > 1 && opt.ahead > 0 &&
 	       opt.ahead < RING && opt.min > 0;
 }

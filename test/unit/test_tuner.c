@@ -25,6 +25,7 @@
 #include "plugin/abi/tuner_v5.h"
 #include "plugin/abi/tuner_v6.h"
 #include "plugin/runtime.h"
+#include "plugin/reach.h"
 #include "plugin/segment.h"
 #include "plugin/tuner.h"
 #include "test/unit/made.h"
@@ -842,6 +843,69 @@ START_TEST(new_communicators_begin_with_the_last_change)
 	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
 	nb_comm_free(c);
 	nb_comm_free(d);
+}
+END_TEST
+
+/* Policies for one communicator alone; those that come later have what no
+ * scope names. */
+START_TEST(a_change_reaches_those_that_it_is_for)
+{
+	struct nb_comm *c = rank_of(0xaa, 1), *d = rank_of(0xbb, 1), *e;
+	const struct nb_reach one = { NB_REACH_SOME, 1, { 0xbb } },
+			      none = { NB_REACH_SOME, 1, { 0xcc } };
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+	struct got before = ask(c, 4, 1024);
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(
+		nb_change_stage_for(rt(), &none, &name, 1, digest, &err),
+		NB_E_NOENT);
+	ck_assert_ptr_nonnull(strstr(err.text, "00000000000000bb"));
+	ck_assert_msg(
+		!nb_change_stage_for(rt(), &one, &name, 1, digest, &err), "%s",
+		err.text);
+	ck_assert_msg(!commit(digest, &err), "%s", err.text);
+	e = rank_of(0xcc, 1);
+	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
+	ck_assert_int_eq(ask(d, 4, 1024).index, 5);
+	ck_assert_int_eq(ask(e, 4, 1024).index, before.index);
+	ck_assert_ptr_eq(nb_gen_whole(c->gen), nb_gen_whole(d->gen));
+	nb_comm_free(d);
+	/* gone, and still named: one that has its identity begins so */
+	d = rank_of(0xbb, 1);
+	ck_assert_int_eq(ask(d, 4, 1024).index, 5);
+	nb_comm_free(d);
+	ck_assert_msg(!nb_change_stage_common(rt(), &one, digest, &err), "%s",
+		      err.text);
+	ck_assert_msg(!commit(digest, &err), "%s", err.text);
+	d = rank_of(0xbb, 1);
+	ck_assert_int_eq(ask(d, 4, 1024).index, before.index);
+	/* what a view counted is not lost with it */
+	for (int i = 0; i < 3 * NB_MAX_GENS; i++) {
+		name = i % 2 ? "ring" : "chan";
+		hold("chan", MADE_CHANNELS_FROM_MAP, &made_coherent, 1);
+		ck_assert_msg(!nb_change_stage_for(rt(), &one, &name, 1, digest,
+						   &err),
+			      "%s", err.text);
+		ck_assert_msg(!commit(digest, &err), "%s", err.text);
+		ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
+		ck_assert_int_eq(ask(d, 4, 1024).index,
+				 i % 2 ? 5 : before.index);
+		ask(e, 4, 1024);
+	}
+	nb_runtime_lock(rt());
+	ck_assert_uint_eq(
+		nb_runtime_policy_counts(
+			rt(),
+			nb_runtime_policy_find(rt(), "ring", NULL)->policy, 0)
+			.runs,
+		2 + 3 * NB_MAX_GENS / 2);
+	nb_runtime_unlock(rt());
+	nb_comm_free(c);
+	nb_comm_free(d);
+	nb_comm_free(e);
 }
 END_TEST
 
@@ -1739,6 +1803,7 @@ UNIT_MAIN(
 	tcase_add_test(tc,
 		       nothing_is_missing_before_a_fence_or_without_a_policy);
 	tcase_add_test(tc, new_communicators_begin_with_the_last_change);
+	tcase_add_test(tc, a_change_reaches_those_that_it_is_for);
 	tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
 	tcase_add_test(tc, rank_without_memory_makes_its_peers_use_no_policy);
 	tcase_add_test(
