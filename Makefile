@@ -292,16 +292,17 @@ C_SOURCES := $(filter-out %.bpf.c policies/%,$(filter %.c,$(SOURCES)))
 fmt:
 	clang-format -i $(SOURCES)
 
-# The tables of docs/policies.md, from core/tbl/.
+# What is made of tables: those of docs/policies.md (core/tbl/), the Lua reference
+# and the manual pages. The types for editors go to the build folder.
 .PHONY: docs
-# The types and the reference page of the Lua interface go to the build folder.
 docs: $(SHELL_BIN)
 	awk -f docs/tables.awk docs/policies.md >docs/policies.md.new
 	mv docs/policies.md.new docs/policies.md
-	$(call meta,$(B))
+	$(call meta,$(B),docs)
 
-meta = mkdir -p $(1)/lua/meta && $(1)/ncclbpf-shell -f lua/meta/make.lua \
-	lua/meta/ncclbpf.lua $(1)/lua/meta/ncclbpf.lua $(1)/lua/meta/lua-reference.md
+meta = mkdir -p $(1)/lua/meta $(2)/man && $(1)/ncclbpf-shell -f lua/meta/make.lua \
+	lua/meta/ncclbpf.lua $(1)/lua/meta/ncclbpf.lua $(2)/lua-reference.md $(2)/man/ncclbpf.3lua && \
+	$(1)/ncclbpf-shell -f lua/meta/man.lua $(2)/man/ncclbpf-shell.1
 
 # The picture of docs/rollouts.md, by the test that looks at it in a browser.
 .PHONY: docs-picture
@@ -347,6 +348,7 @@ check-fresh:
 D = $(DESTDIR)
 INC = $(D)$(PREFIX)/include/ncclbpf
 LUADIR = $(PREFIX)/share/lua/5.4
+MANDIR = $(PREFIX)/share/man
 KINDS := tuner profiler net env
 
 .PHONY: install uninstall
@@ -361,9 +363,11 @@ install: setup
 	install -s -m 755 $(RELEASE)/ncclbpf-shell $(D)$(PREFIX)/bin/
 	install -s -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
 	install -m 644 lua/ncclbpf/*.lua $(D)$(LUADIR)/ncclbpf/
-	$(call meta,$(RELEASE))
-	install -d $(D)$(PREFIX)/share/ncclbpf/meta
-	install -m 644 $(RELEASE)/lua/meta/* $(D)$(PREFIX)/share/ncclbpf/meta/
+	$(call meta,$(RELEASE),$(RELEASE)/docs)
+	install -d $(D)$(PREFIX)/share/ncclbpf/meta $(D)$(MANDIR)/man1 $(D)$(MANDIR)/man3
+	install -m 644 $(RELEASE)/lua/meta/ncclbpf.lua $(RELEASE)/docs/lua-reference.md $(D)$(PREFIX)/share/ncclbpf/meta/
+	install -m 644 $(RELEASE)/docs/man/ncclbpf-shell.1 $(D)$(MANDIR)/man1/
+	install -m 644 $(RELEASE)/docs/man/ncclbpf.3lua $(D)$(MANDIR)/man3/
 	install -m 644 policies/ncclbpf_policy.h policies/ncclbpf_math.h $(INC)/
 	install -m 644 $(addprefix core/tbl/,ctx.h helpers.h hook_tuner.h hook_coll_done.h hook_p2p_done.h hook_proxy_step.h hook_kernel_ch.h hook_group.h hook_net_listen.h hook_net_connect.h hook_net_accept.h hook_net_isend.h hook_net_irecv.h hook_net_test.h hook_net_close.h hook_controller.h hook_env.h maps.h nccl.h) $(INC)/core/tbl/
 	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy $(D)$(PREFIX)/share/ncclbpf/policies/
@@ -371,11 +375,20 @@ install: setup
 		-e 's|@VERSION@|$(VERSION)|g' plugin/ncclbpf.pc.in >$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc
 	install -m 644 shell/completion.bash $(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell
 
+# The Lua module alone, where LuaRocks wants it (the .rockspec).
+.PHONY: lua-module install-lua
+lua-module: $(LUA_SO)
+install-lua: lua-module
+	install -d $(INST_LUADIR)/ncclbpf $(INST_LIBDIR)
+	install -m 644 lua/ncclbpf/*.lua $(INST_LUADIR)/ncclbpf/
+	install -m 755 $(LUA_SO) $(INST_LIBDIR)/ncclbpf.so
+
 uninstall:
 	rm -rf $(INC) $(D)$(LUADIR)/ncclbpf $(D)$(PREFIX)/share/ncclbpf
 	rm -f $(D)$(LIBDIR)/libncclbpf.so $(D)$(LIBDIR)/libncclbpf-load.so \
 		$(foreach k,$(KINDS),$(D)$(LIBDIR)/libnccl-$k-ncclbpf.so) \
 		$(D)$(PREFIX)/bin/ncclbpf-shell $(D)$(LIBDIR)/lua/5.4/ncclbpf.so \
+		$(D)$(MANDIR)/man1/ncclbpf-shell.1 $(D)$(MANDIR)/man3/ncclbpf.3lua \
 		$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc \
 		$(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell
 

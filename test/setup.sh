@@ -6,7 +6,7 @@
 # right to install: print the one line to run, exit 69.
 set -u
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libjansson-dev"
-check="check git procps python3 python3-z3 python3-pycparser util-linux binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+check="check git procps python3 python3-z3 python3-pycparser util-linux binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base"
 lint="clang-format clang-tidy cppcheck"
 fresh="debootstrap"
 browser="chromium fonts-dejavu-core"

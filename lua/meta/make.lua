@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- make.lua META OUT PAGE: OUT is the meta file with its generated part (the
+-- make.lua META OUT PAGE MAN: OUT is the meta file with its generated part (the
 -- context's fields, each command under its words), PAGE the reference made of
--- it. Run by the shell, in `make docs` and `make install`.
+-- it, MAN the same as a manual page. Run by the shell, in `make docs` and `make install`.
 local core = require "ncclbpf.core"
 local commands = require "ncclbpf.commands"
 
-local META, OUT, PAGE = arg[1], arg[2], arg[3]
+local META, OUT, PAGE, MAN = arg[1], arg[2], arg[3], arg[4]
 
 local function read(path)
 	local f = assert(io.open(path))
@@ -50,7 +50,7 @@ assert(head, META .. ": no marks")
 meta = head .. generated(head) .. "\n" .. tail
 write(OUT, meta)
 
--- ---- the page ----------------------------------------------------------------------
+-- ---- what the types say ----------------------------------------------------------
 
 local TITLES = { nb = "nb", made = "A policy made here", target = "A target", map = "A map" }
 local sections, order = {}, {}
@@ -73,20 +73,28 @@ local function type_of(text)
 	return text, ""
 end
 
-local doc, params, returns, fields, class = {}, {}, {}, nil, nil
+local doc, params, returns, fields = {}, {}, {}, nil
 local function flush() doc, params, returns = {}, {}, {} end
-local function cell(text) return (text:gsub("|", "\\|")) end
+
+-- A row of a call: {name, what, gives}; of a field: {name, type, what}.
+local function call(name)
+	local what = table.concat(doc, " ")
+	if params[1] and params[1]:find "^`words`" then params = {} end
+	if #params > 0 then what = what .. (what ~= "" and " " or "") .. table.concat(params, "; ") end
+	local t = section(TITLES[name:match "^%a+"] or "nb")
+	t[#t + 1] = { name, what, (table.concat(returns, ", "):gsub(", ncclbpf%.error%?$", ", err")) }
+end
+
 for line in meta:gmatch "([^\n]*)\n" do
 	local tag, rest = line:match "^%-%-%-@(%a+) ?(.*)$"
 	if tag == "class" then
-		class = rest:match "^%S+"
-		fields = section("`" .. class .. "`")
+		fields = section("`" .. rest:match "^%S+" .. "`")
+		fields.of = "fields"
 		if #doc > 0 then fields.doc = table.concat(doc, " ") end
 		flush()
 	elseif tag == "field" then
 		local name, kind = rest:match "^(%[?[%w_]+%]?%??) (.*)$"
-		local want, why = type_of(kind)
-		fields[#fields + 1] = ("| `%s` | `%s` | %s |"):format(name, cell(want), cell(why))
+		fields[#fields + 1] = { name, type_of(kind) }
 	elseif tag == "param" then
 		local name, kind = rest:match "^(%S+) (.*)$"
 		local want, why = type_of(kind)
@@ -97,28 +105,33 @@ for line in meta:gmatch "([^\n]*)\n" do
 		doc[#doc + 1] = line:sub(4)
 	else
 		local name = line:match "^function ([%w_.:]+%b())"
-		if name then
-			local t = section(TITLES[name:match "^%a+"] or "nb")
-			local what = table.concat(doc, " ")
-			if #params > 0 and params[1]:find "^`words`" then params = {} end
-			if #params > 0 then what = what .. (what ~= "" and " " or "") .. table.concat(params, "; ") end
-			t[#t + 1] = ("| `%s` | %s | %s |"):format(cell(name), cell(what),
-				#returns > 0 and "`" .. cell(table.concat(returns, ", "):gsub(", ncclbpf%.error%?$", ", err")) .. "`" or "")
-		end
+		if name then call(name) end
 		if line ~= "" then flush() end
 	end
 end
 
+-- ---- the page ----------------------------------------------------------------------
+
+local function cell(text) return (text:gsub("|", "\\|")) end
+local function code(text) return text ~= "" and "`" .. cell(text) .. "`" or "" end
+
 local t = { "# The Lua interface, all of it", "",
 	"Made of the types in `share/ncclbpf/meta/ncclbpf.lua`, which editors that know LuaCATS read: name that folder as a library",
-	"(`workspace.library`). `docs/lua.md` says what the interface is for.", "" }
+	"(`workspace.library`). `docs/lua.md` says what the interface is for; `make docs` makes this page anew.", "" }
 for _, title in ipairs(order) do
 	local s = sections[title]
 	if #s > 0 then
 		t[#t + 1] = "## " .. title .. "\n"
 		if s.doc then t[#t + 1] = s.doc .. "\n" end
-		t[#t + 1] = title:find "^`" and "| field | type | |\n|---|---|---|" or "| call | what | gives |\n|---|---|---|"
-		t[#t + 1] = table.concat(s, "\n") .. "\n"
+		t[#t + 1] = s.of and "| field | type | |\n|---|---|---|" or "| call | what | gives |\n|---|---|---|"
+		for _, r in ipairs(s) do
+			t[#t + 1] = s.of and ("| `%s` | %s | %s |"):format(r[1], code(r[2]), cell(r[3])) or ("| `%s` | %s | %s |"):format(cell(r[1]), cell(r[2]), code(r[3]))
+		end
+		t[#t + 1] = ""
 	end
 end
 write(PAGE, table.concat(t, "\n"))
+
+-- ---- the manual page ---------------------------------------------------------------
+
+if MAN then write(MAN, dofile((META:gsub("[^/]*$", "man.lua"))).lua(order, sections)) end

@@ -456,7 +456,8 @@ local function option_lines()
 	local t = {}
 	local names = {}
 	for name in pairs(words.options) do names[#names + 1] = name end
-	table.sort(names, function(a, b) return (words.options[a][1] or a):lower() < (words.options[b][1] or b):lower() end)
+	local function key(name) return (words.options[name][1] or name):lower() .. " " .. name end
+	table.sort(names, function(a, b) return key(a) < key(b) end)
 	for _, name in ipairs(names) do
 		local o = words.options[name]
 		t[#t + 1] = ("  %-3s --%-15s %s"):format(o[1] and "-" .. o[1] or "", name .. (o[3] and "=" .. o.value or ""), o.help)

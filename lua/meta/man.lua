@@ -1,0 +1,166 @@
+-- SPDX-License-Identifier: MIT
+-- man.lua: manual pages in mdoc, made of the shell's tables and of what make.lua
+-- has read from the types. Run by itself (man.lua OUT) it writes the shell's.
+local core = require "ncclbpf.core"
+
+local M = {}
+
+local DATE = "November 22, 2026" -- of the last change to the words below
+local LIST = ".Bl -tag -width Ds"
+
+-- Text as lines that roff takes as they stand: sentences begin one, none is
+-- long, nothing at its begin is a request.
+local function lines(s)
+	local t, line = {}, ""
+	local function put()
+		if line ~= "" then t[#t + 1] = (line:gsub("^[.']", "\\&%0")) end
+		line = ""
+	end
+	for word in s:gsub("\\", "\\e"):gsub("`", ""):gmatch "%S+" do
+		if #line + #word > 76 or line:find "[.]$" and word:find "^%u" then put() end
+		line = line .. (line ~= "" and " " or "") .. word
+	end
+	put()
+	return t
+end
+
+-- One argument of a macro.
+local function word(s)
+	return '"' .. s:gsub("\\", "\\e"):gsub('"', "\\(dq"):gsub("%-", "\\-"):gsub("[?.:;,!)%]]$", "%0\\&") .. '"'
+end
+
+local function literal(t, s)
+	t[#t + 1] = ".Bd -literal -offset indent"
+	for line in (s .. "\n"):gmatch "([^\n]*)\n" do t[#t + 1] = (line:gsub("\\", "\\e"):gsub("^[.']", "\\&%0")) end
+	t[#t + 1] = ".Ed"
+end
+
+local function head(title, section, name, what)
+	return { ".\\\" Made by lua/meta/man.lua; `make docs` makes it anew.", ".\\\" SPDX-License-Identifier: MIT", ".Dd " .. DATE, (".Dt %s %s"):format(title, section), ".Os", ".Sh NAME",
+		".Nm " .. name, ".Nd " .. what }
+end
+
+local function finish(t) return table.concat(t, "\n") .. "\n" end
+
+local function add(t, list)
+	for _, l in ipairs(list) do t[#t + 1] = l end
+end
+
+-- ---- ncclbpf-shell(1) --------------------------------------------------------------
+
+local function options(t)
+	local words = require "ncclbpf.words"
+	local names = {}
+	for name in pairs(words.options) do names[#names + 1] = name end
+	local function key(name) return ((words.options[name][1] or name):lower() .. " " .. name) end
+	table.sort(names, function(a, b) return key(a) < key(b) end)
+	add(t, { ".Sh OPTIONS", "They may stand anywhere before", ".Fl Fl ,", "also in a line of the prompt.", LIST })
+	for _, name in ipairs(names) do
+		local o = words.options[name]
+		local short = o[1] and ("Fl %s%s , "):format(o[1], o.value and " Ar " .. o.value or "") or ""
+		t[#t + 1] = (".It %sFl Fl %s%s"):format(short, name, o.value and " Ns = Ns Ar " .. o.value or "")
+		add(t, lines(o.help))
+	end
+	t[#t + 1] = ".El"
+end
+
+local function all_commands(t)
+	local help = require "ncclbpf.help"
+	add(t, { ".Sh COMMANDS", "Commands that a newer target adds appear when attached.", LIST })
+	for _, row in ipairs(require("ncclbpf.commands").all()) do
+		t[#t + 1] = (".It Ic %s%s"):format(word(row.words), row.syntax ~= "" and " " .. word(row.syntax) or "")
+		add(t, lines(row.help .. (row.role == "control" and " (needs control)" or "")))
+		if help.details[row.words] then literal(t, help.details[row.words]) end
+	end
+	t[#t + 1] = ".El"
+end
+
+local function environment(t)
+	add(t, { ".Sh ENVIRONMENT", "Of the job, read once by the plugin when it is loaded, and of the shell:", LIST })
+	for _, p in ipairs(core.params()) do
+		t[#t + 1] = ".It Ev NCCLBPF_" .. p.name
+		add(t, lines((p.choices ~= "" and p.choices .. "; " or "") .. p.doc .. (p.default ~= "" and "; " .. p.default .. " unless said otherwise" or "")))
+	end
+	for _, p in ipairs { { "PAGER", "for output that is longer than the terminal" }, { "NO_COLOR", "no colours" }, { "XDG_RUNTIME_DIR", "where sockets are looked for" },
+		{ "TMPDIR", "likewise, where there is no XDG_RUNTIME_DIR" }, { "XDG_STATE_HOME", "history and rollouts" }, { "XDG_CONFIG_HOME", "ncclbpf/init.lua, run at the prompt" } } do
+		add(t, { ".It Ev " .. p[1], p[2] })
+	end
+	t[#t + 1] = ".El"
+end
+
+local STATUS = {
+	{ "0", "done; the verdict is good" }, { "1", "a script raised, or a command failed in a way not listed" },
+	{ "2", "the verdict is bad: policy refused, change aborted, ranks disagree, doctor found something bad, rollout rolled back" },
+	{ "3", "no verdict: a rollout paused, or is inconclusive" }, { "64", "usage" }, { "65", "input malformed" }, { "66", "input not readable" },
+	{ "69", "no target, or it went away" }, { "70", "a bug of ncclbpf" }, { "73", "output cannot be created" }, { "74", "reading or writing failed" },
+	{ "75", "timed out, or busy: try again" }, { "76", "another version, or no protocol" }, { "77", "not permitted" }, { "78", "a setting is wrong" }, { "130", "interrupted" },
+}
+
+function M.shell()
+	local t = head("NCCLBPF-SHELL", "1", "ncclbpf-shell", "look into running NCCL jobs and change what they decide")
+	add(t, { ".Sh SYNOPSIS", ".Nm", ".Op Ar options", ".Op Ar command ...", ".Nm", ".Fl f Ar FILE", ".Op Ar words ...", ".Sh DESCRIPTION", ".Nm",
+		"attaches to running NCCL jobs that have loaded ncclbpf, shows what is", "decided and why, and changes it while the job runs.",
+		"The job never waits for the shell, and goes on when the shell ends.", ".Pp",
+		"Without a command: a prompt on a terminal, else commands from standard input.", "At the prompt a line that is no command is Lua;", ".Xr ncclbpf 3lua",
+		"has its functions.", "Without an option that names a job, the only one on this host is attached to." })
+	options(t)
+	all_commands(t)
+	environment(t)
+	add(t, { ".Sh FILES", LIST, ".It Pa $XDG_CONFIG_HOME/ncclbpf/init.lua", "Lua, run when the prompt begins", ".It Pa $XDG_STATE_HOME/ncclbpf/history",
+		"lines of the prompt, unless", ".Ev NCCLBPF_HISTORY", "names another file", ".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB.json", "a rollout; its times are beside it", ".El",
+		".Sh EXIT STATUS", LIST })
+	for _, s in ipairs(STATUS) do
+		t[#t + 1] = ".It " .. s[1]
+		add(t, lines(s[2]))
+	end
+	add(t, { ".El", ".Sh EXAMPLES" })
+	literal(t, [[
+ncclbpf-shell policy verify x.bpf.o           needs no job
+ncclbpf-shell -J train comm show              one command
+ncclbpf-shell policy load x.bpf.o             in every process of the job
+ncclbpf-shell policy use x                    from a fence on, on all ranks
+echo 'map dump limits' | ncclbpf-shell        commands from a pipe
+ncclbpf-shell -f rollout.lua size=4M          a Lua script, its words in arg]])
+	add(t, { ".Sh SEE ALSO", ".Xr lua5.4 1 ,", ".Xr ncclbpf 3lua ,", ".Xr editrc 5" })
+	return finish(t)
+end
+
+-- ---- ncclbpf(3lua) -----------------------------------------------------------------
+
+function M.lua(order, sections)
+	local t = head("NCCLBPF", "3", "ncclbpf", "look into NCCL jobs and change what they decide, from Lua")
+	t[#t + 1] = ".Sh SYNOPSIS"
+	literal(t, 'local nb = require "ncclbpf"\nlocal job = assert(nb.attach { job = "train" })\nassert(job:policy_load { path = "size_aware.bpf.o" })\nassert(job:policy_use "size_aware")')
+	add(t, { ".Sh DESCRIPTION", "The module is the global", ".Va nb", "in", ".Xr ncclbpf-shell 1", "and comes of",
+		".Ic require", "in a plain", ".Xr lua5.4 1 .", "Times are seconds, sizes bytes, counters integers.", ".Sh FUNCTIONS" })
+	for _, title in ipairs(order) do
+		local s = sections[title]
+		if #s > 0 then
+			t[#t + 1] = ".Ss " .. word((title:gsub("`", "")))
+			if s.doc then add(t, lines(s.doc)) end
+			t[#t + 1] = LIST
+			for _, r in ipairs(s) do
+				t[#t + 1] = (".It %s %s"):format(s.of and "Va" or "Ic", word(r[1]))
+				if s.of then
+					t[#t + 1] = ".Em " .. word(r[2])
+					if r[3] ~= "" then add(t, lines(r[3])) end
+				else
+					if r[2] ~= "" then add(t, lines(r[2])) end
+					if r[3] ~= "" then add(t, { (r[2] ~= "" and ".Pp\n" or "") .. "Gives", ".Em " .. word(r[3]) .. " ." }) end
+				end
+			end
+			t[#t + 1] = ".El"
+		end
+	end
+	add(t, { ".Sh ERRORS", "An expected failure is", ".Dv nil", "and an error with", ".Va code ,", ".Va message", "and perhaps", ".Va hint ,", "which prints as the shell shows it.",
+		"Misuse raises at the caller.", ".Sh SEE ALSO", ".Xr lua5.4 1 ,", ".Xr ncclbpf-shell 1" })
+	return finish(t)
+end
+
+if arg and arg[0] and arg[0]:match "man%.lua$" then
+	local f = assert(io.open(arg[1], "w"))
+	f:write(M.shell())
+	f:close()
+end
+
+return M
