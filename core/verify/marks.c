@@ -41,7 +41,6 @@
 #include "core/verify/check_args.h"
 #include "core/verify/env.h"
 #include "core/verify/global.h"
-#include "core/verify/global.h"
 
 enum { BYTES_A_UNIT = 8 };
 
@@ -262,13 +261,6 @@ static void mark_call(struct nb_env *env, const struct nb_state *st,
 	}
 }
 
-/* A global function may look at all that it gets. */
-static void mark_arguments(struct nb_env *env, const struct nb_state *st)
-{
-	for (unsigned i = 0; i < 5; i++)
-		mark_memory(env, st, NULL, i);
-}
-
 static void mark_alu(struct nb_env *env, const struct nb_frame *f,
 		     const struct nb_insn *insn)
 {
@@ -339,8 +331,6 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 		if (insn->fn != NB_FN_LOCAL ||
 		    nb_global_at(env, (int64_t)pc + 1 + insn->off))
 			mark_call(env, st, insn);
-		else if (nb_global_at(env, (int64_t)pc + 1 + insn->off))
-			mark_arguments(env, st);
 		break;
 	case NB_KIND_EXIT:
 		/* A callback says whether there is one more turn. */

@@ -362,6 +362,29 @@ START_TEST(turns_over_what_is_found)
 }
 END_TEST
 
+/* Where local data took turns, a walk over a hash found in a map may be short
+ * of them, however small its definition; one over an array is as long as it. */
+START_TEST(turns_that_what_is_found_needs)
+{
+	char why[sizeof(((struct nb_err *)0)->text)];
+
+	assemble("mov %r6, %r1\nldxw %r1, [%r6+64]\nand %r1, 255\n"
+		 "lddw func %r2, turn\nmov %r3, 0\nmov %r4, 0\ncall 181\n"
+		 "stw [%r10-8], 0\nmov %r2, %r10\nadd %r2, -8\n"
+		 "lddw %r1, 0x7000\ncall 1\njeq %r0, 0, out\n"
+		 "mov %r1, %r0\nlddw func %r2, cb\nmov %r3, 0\n"
+		 "mov %r4, 0\ncall 164\nstxw [%r6+76], %r0\nout:\n"
+		 "mov %r0, 0\nexit\ncb:\nmov %r0, 0\nexit\nturn:\n"
+		 "mov %r0, 0\nexit\n");
+	fresh(types[_i], NB_MAPF_COHERENT);
+	ck_assert_msg(accepted(&walk_image, why), "%s", why);
+	for (int i = INNER; i < NMAPS; i++)
+		maps[i].type = NB_MAP_HASH;
+	ck_assert(!accepted(&walk_image, why));
+	ck_assert_ptr_nonnull(strstr(why, "differs between ranks"));
+}
+END_TEST
+
 static uint32_t first_lap(void)
 {
 	struct nb_verdict *v;
@@ -400,6 +423,7 @@ END_TEST
 
 UNIT_MAIN("of_maps", tcase_add_loop_test(tc, turns_over_what_is_found, 0, 2);
 	  tcase_add_loop_test(tc, walks_weigh_what_may_be_found, 0, 2);
+	  tcase_add_loop_test(tc, turns_that_what_is_found_needs, 0, 2);
 	  tcase_add_loop_test(tc, programs_look_up_through_local_maps, 0, 2);
 	  tcase_add_loop_test(tc, coherent_maps_change_with_generations, 0, 2);
 	  tcase_add_loop_test(tc, only_maps_like_the_inner_definition_go_in, 0,

@@ -236,6 +236,99 @@ START_TEST(facts_of_slots)
 }
 END_TEST
 
+/* That a divisor is not 0 has to hold on each way, also one that a stored
+ * state answers for. */
+START_TEST(divisors_of_both_ways)
+{
+	static const char *const ops[] = { "div", "mod", "sdiv", "smod" };
+	struct nb_verdict *v;
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "ldxdw %%r2, [%%r1+8]\nldxw %%r7, [%%r1+28]\nmov %%r3, 7\n"
+		 "jne %%r7, 3, s\nmov %%r3, 0\ns:\nmov %%r7, 0\n"
+		 "%s %%r2, %%r3\nmov %%r0, 0\nexit",
+		 ops[_i]);
+	v = verify_text(text, NULL);
+	ck_assert(v->accepted);
+	ck_assert_uint_eq(v->aux[6], NB_AUX_REACHED);
+	nb_verdict_free(v);
+}
+END_TEST
+
+/* Of functions that @funcs tell of; @n of them. */
+static enum nb_finding_class functions(const char *text,
+				       const struct nb_func *funcs, uint32_t n)
+{
+	struct nb_err err = { 0 };
+	struct nb_verdict *v;
+	enum nb_finding_class cls;
+
+	ck_assert_msg(!case_asm(&c, text, &err), "%s", err.text);
+	c.prog.funcs = funcs;
+	c.prog.nfuncs = n;
+	v = verify(NULL);
+	cls = v->accepted ? NB_FIND_NONE : v->finding.cls;
+	nb_verdict_free(v);
+	return cls;
+}
+
+/* NULL on one way, another number on the other. */
+START_TEST(arguments_of_both_ways)
+{
+	const struct nb_func both[] = {
+		{ .name = "decide", .start = 0, .end = 8 },
+		{ .name = "f",
+		  .start = 8,
+		  .end = 10,
+		  .linkage = NB_FUNC_GLOBAL,
+		  .has_sig = true,
+		  .sig = { .nargs = 1,
+			   .arg = { NB_FARG_MEM },
+			   .mem_size = { 8 },
+			   .returns_scalar = true } },
+	};
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "ldxw %%r7, [%%r1+28]\nmov %%r1, 0\njne %%r7, 3, s\n"
+		 "mov %%r1, %d\ns:\nmov %%r7, 0\ncall local f\nmov %%r0, 0\n"
+		 "exit\nf:\nmov %%r0, 0\nexit",
+		 _i ? 64 : 0);
+	ck_assert_int_eq(functions(text, both, 2),
+			 _i ? NB_FIND_GLOBAL : NB_FIND_NONE);
+}
+END_TEST
+
+#define LOOP(n) n "\nlddw func %r2, cb\nmov %r3, 0\nmov %r4, 0\ncall 181\n"
+
+static const struct nb_func looping[] = {
+	{ .name = "decide", .start = 0, .end = 19 },
+	{ .name = "f",
+	  .start = 19,
+	  .end = 26,
+	  .linkage = NB_FUNC_GLOBAL,
+	  .has_sig = true,
+	  .sig.returns_scalar = true },
+	{ .name = "cb", .start = 26, .end = 28 },
+};
+
+/* A function that has loops may have taken all turns there are. */
+START_TEST(turns_of_global_functions)
+{
+	static const char
+		text[] = "mov %r6, %r1\n" LOOP("ldxw %r1, [%r6+64]\nand %r1, "
+					       "255") "call local f\n" LOOP(
+			"ldxw %r1, [%r6+28]\nand %r1, 255") "stxw [%r6+76], "
+							    "%r0\nmov %r0, "
+							    "0\nexit\nf:"
+							    "\n" LOOP("mov "
+								      "%r1, 9") "exit\ncb:\nmov %r0, 0\nexit";
+
+	ck_assert_int_eq(functions(text, looping, 3), NB_FIND_LOCAL_OUTPUT);
+}
+END_TEST
+
 START_TEST(trace_of_states)
 {
 	struct nb_buf b;
@@ -558,6 +651,9 @@ UNIT_MAIN("verify",
 	  tcase_add_test(tc, no_slots); tcase_add_test(tc, instruction_limit);
 	  tcase_add_test(tc, memory_limit); tcase_add_test(tc, largest_program);
 	  tcase_add_test(tc, coherence_off); tcase_add_test(tc, facts_of_slots);
+	  tcase_add_loop_test(tc, divisors_of_both_ways, 0, 4);
+	  tcase_add_loop_test(tc, arguments_of_both_ways, 0, 2);
+	  tcase_add_test(tc, turns_of_global_functions);
 	  tcase_add_test(tc, trace_of_states);
 	  tcase_add_test(tc, no_such_program);
 	  tcase_add_test(tc, text_for_people);

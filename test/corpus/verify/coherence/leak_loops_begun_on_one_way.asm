@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# After four loops on one way the last one may be short of turns; after none on
+# the other it is not.
+# expect: reject local_output 42
+mov %r6, %r1
+ldxw %r1, [%r6+64]
+and %r1, 255
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+
+ldxw %r1, [%r6+28]
+jne %r1, 3, s
+ldxw %r1, [%r6+28]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+28]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+28]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+28]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+
+s:
+mov %r0, 0
+ldxw %r1, [%r6+28]
+and %r1, 255
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+stxw [%r6+76], %r0
+mov %r0, 0
+exit
+cb:
+mov %r0, 0
+exit

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+# As many loops were begun on both ways, but on one they need more turns.
+# expect: reject local_output 26
+mov %r6, %r1
+ldxw %r1, [%r6+64]
+and %r1, 255
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+
+ldxw %r7, [%r6+28]
+mov %r1, 1
+jne %r7, 3, +1
+mov %r1, 0x600000
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+mov %r7, 0
+mov %r0, 0
+ldxw %r1, [%r6+28]
+and %r1, 0x3fffff
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+stxw [%r6+76], %r0
+mov %r0, 0
+exit
+cb:
+mov %r0, 0
+exit

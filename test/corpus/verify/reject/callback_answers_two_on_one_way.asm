@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# Nothing in the callback asks for its answer, but the helper does.
+# expect: reject callback_return 16
+ldxw %r6, [%r1+28]
+stxdw [%r10-8], %r6
+mov %r1, 3
+lddw func %r2, cb
+mov %r3, %r10
+add %r3, -8
+mov %r4, 0
+call 181
+mov %r0, 0
+exit
+cb:
+ldxdw %r1, [%r2]
+mov %r0, 0
+jne %r1, 3, s
+mov %r0, 2
+s:
+mov %r1, 0
+exit

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# Where the stack of the other way ends, nothing was made.
+# expect: reject object_read 17
+ldxw %r7, [%r1+28]
+jne %r7, 3, s
+lddw map_value %r1, @bss, 0
+mov %r2, 32
+mov %r3, 0
+mov %r4, %r10
+add %r4, -16
+call 197
+s:
+mov %r7, 0
+mov %r0, 0
+lddw map_value %r1, @bss, 0
+mov %r2, 8
+mov %r3, 10
+mov %r4, %r10
+add %r4, -16
+call 105
+mov %r0, 0
+exit

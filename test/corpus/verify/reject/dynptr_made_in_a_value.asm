@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+# 
+# expect: reject dynptr_place 6
+lddw map_value %r1, @bss, 0
+mov %r2, 32
+mov %r3, 0
+lddw map_value %r4, @bss, 32
+call 197
+mov %r0, 0
+exit

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# A format may not change.
+# expect: reject arg_memory 8
+stdw [%r10-16], 0
+mov %r1, %r10
+add %r1, -16
+mov %r2, 8
+lddw map_value %r3, @bss, 0
+mov %r4, 0
+mov %r5, 0
+call 165
+mov %r0, 0
+exit

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# 
+# expect: reject iterator 7
+ldxw %r7, [%r1+28]
+and %r7, 8
+mov %r1, %r10
+add %r1, -16
+add %r1, %r7
+mov %r2, 0
+mov %r3, 3
+call 0x10001
+mov %r0, 0
+exit

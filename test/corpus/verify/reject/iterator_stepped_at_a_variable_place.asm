@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# 
+# expect: reject iterator 10
+ldxw %r7, [%r1+28]
+and %r7, 8
+mov %r1, %r10
+add %r1, -16
+mov %r2, 0
+mov %r3, 3
+call 0x10001
+mov %r1, %r10
+add %r1, -16
+add %r1, %r7
+call 0x10002
+mov %r0, 0
+exit

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+# The byte is 5 on one way and anything on the other.
+# expect: reject map_bounds 24
+ldxw %r7, [%r1+28]
+stdw [%r10-32], 48
+mov %r1, %r10
+add %r1, -32
+mov %r2, 8
+mov %r3, 10
+mov %r4, %r10
+add %r4, -16
+call 105
+jeq %r7, 3, s
+stb [%r10-16], 5
+s:
+mov %r7, 0
+mov %r0, 0
+stw [%r10-4], 0
+mov %r2, %r10
+add %r2, -4
+lddw map %r1, @counts
+call 1
+jne %r0, 0, +2
+mov %r0, 0
+exit
+ldxb %r1, [%r10-16]
+add %r0, %r1
+ldxb %r1, [%r0]
+mov %r0, 0
+exit

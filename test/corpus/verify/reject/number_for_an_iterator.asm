@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# Its offset from the frame pointer is not its address.
+# expect: reject iterator 6
+mov %r1, %r10
+add %r1, -16
+mov %r2, 0
+mov %r3, 3
+call 0x10001
+mov %r1, -16
+call 0x10002
+mov %r0, 0
+exit

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# The number that a pointer is added to matters as much as one added to it.
+# expect: reject map_bounds 16
+stw [%r10-4], 0
+mov %r2, %r10
+add %r2, -4
+lddw map %r1, @counts
+call 1
+jne %r0, 0, +2
+mov %r0, 0
+exit
+mov %r6, %r0
+call 7
+mov %r7, 0
+jne %r0, 3, s
+mov %r7, 100
+s:
+mov %r0, 0
+add %r7, %r6
+ldxb %r0, [%r7]
+mov %r0, 0
+exit

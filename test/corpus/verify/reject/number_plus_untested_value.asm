@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# 
+# expect: reject null_arith 7
+stw [%r10-4], 0
+mov %r2, %r10
+add %r2, -4
+lddw map %r1, @counts
+call 1
+mov %r1, 8
+add %r1, %r0
+mov %r0, 0
+exit

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# Pointers count beside numbers that do not.
+# expect: reject map_bounds 17
+stw [%r10-4], 0
+mov %r2, %r10
+add %r2, -4
+lddw map %r1, @counts
+call 1
+jne %r0, 0, +2
+mov %r0, 0
+exit
+mov %r6, %r0
+call 7
+mov %r7, 1
+mov %r8, 2
+mov %r9, 3
+jne %r0, 3, s
+add %r6, 60
+s:
+mov %r0, 0
+ldxdw %r1, [%r6]
+mov %r0, %r7
+add %r0, %r8
+add %r0, %r9
+exit

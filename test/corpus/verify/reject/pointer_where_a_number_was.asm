@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# A state with a number in r6 says nothing of one with a pointer in it.
+# expect: reject return_pointer 6
+ldxw %r7, [%r1+28]
+ldxdw %r6, [%r1]
+jne %r7, 3, s
+mov %r6, %r10
+s:
+mov %r7, 0
+mov %r0, %r6
+exit

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# The value of a turn is another one than the first.
+# expect: reject unlock_other 14
+# opts: held
+lddw map %r1, @guarded
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 164
+mov %r0, 0
+exit
+cb:
+mov %r1, %r3
+add %r1, 8
+call 93
+lddw map_value %r1, @guarded, 8
+call 94
+mov %r0, 0
+exit

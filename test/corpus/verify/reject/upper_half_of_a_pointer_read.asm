@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+# 
+# expect: reject stack_partial 1
+stxdw [%r10-8], %r1
+ldxw %r0, [%r10-4]
+exit
