@@ -69,6 +69,9 @@ int nb_cmd_expected(struct nb_call *call, uint64_t *out);
 int nb_cmd_limit(struct nb_call *call, uint64_t most, uint64_t absent,
 		 uint64_t *out);
 
+/* key: the profiler's events that do not count, by reason. */
+void nb_cmd_lost_json(struct nb_json *j, const char *key);
+
 /* "net": the object of `status`, null where no net of ours is in use. */
 void nb_cmd_net_json(struct nb_json *j);
 

@@ -252,6 +252,7 @@ int nb_cmd_status(struct nb_call *call)
 	segment(j, rt);
 	nb_chain_json(j, rt);
 	nb_cmd_net_json(j);
+	nb_cmd_lost_json(j, "events_lost");
 	nb_json_end_obj(j);
 	nb_runtime_unlock(rt);
 	return 0;

@@ -21,6 +21,16 @@ static const char *func_word(uint32_t func)
 	return NULL;
 }
 
+void nb_cmd_lost_json(struct nb_json *j, const char *key)
+{
+	nb_json_key(j, key);
+	nb_json_obj(j);
+	for (int i = 0; i < NB_NLOST; i++)
+		nb_json_ku64(j, nb_lost_word((enum nb_lost)i),
+			     nb_events_lost((enum nb_lost)i));
+	nb_json_end_obj(j);
+}
+
 static void state(struct nb_json *j)
 {
 	unsigned tel = nb_events_telemetry_now(), mask = nb_events_mask();
@@ -35,12 +45,7 @@ static void state(struct nb_json *j)
 		if (mask >> i & 1)
 			nb_json_str(j, nb_event_word(i));
 	nb_json_end_arr(j);
-	nb_json_key(j, "lost");
-	nb_json_obj(j);
-	for (int i = 0; i < NB_NLOST; i++)
-		nb_json_ku64(j, nb_lost_word((enum nb_lost)i),
-			     nb_events_lost((enum nb_lost)i));
-	nb_json_end_obj(j);
+	nb_cmd_lost_json(j, "lost");
 }
 
 static void clear_one(struct nb_pcomm *pc, void *arg)

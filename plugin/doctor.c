@@ -192,6 +192,38 @@ static void check_net(struct nb_json *j)
 	      (unsigned long long)stalls, (unsigned long long)strange);
 }
 
+/* The profiler's events: which of them went missing. */
+static void check_events(struct nb_json *j)
+{
+	uint64_t grave = 0, rest = 0, most = 0;
+	const char *word = NULL;
+
+	if (!nb_events_abi())
+		return; /* `stats` says how NCCL comes to call it */
+	for (int i = 0; i < NB_NLOST; i++) {
+		uint64_t n = nb_events_lost((enum nb_lost)i);
+
+		if (!nb_lost_grave((enum nb_lost)i)) {
+			rest += n;
+			continue;
+		}
+		grave += n;
+		if (n > most) {
+			most = n;
+			word = nb_lost_word((enum nb_lost)i);
+		}
+	}
+	check(j, "events", grave ? WARN : OK,
+	      grave ? "stats names each reason; NCCL's log has the first of "
+		      "each"
+		    : NULL,
+	      "NCCL calls profiler interface %u; %llu events were lost%s%s%s, "
+	      "%llu more NCCL may leave so",
+	      nb_events_abi(), (unsigned long long)grave,
+	      word ? " (most: " : "", word ? word : "", word ? ")" : "",
+	      (unsigned long long)rest);
+}
+
 /* Given and not taken: the value is not of its kind, the default holds. */
 static unsigned check_values(struct nb_json *j, const struct nb_runtime *rt,
 			     const struct nb_env *env)
@@ -408,6 +440,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	nb_runtime_sync(rt);
 	check_tuner(j, rt, env);
 	check_chains(j, rt);
+	check_events(j);
 	check_net(j);
 	check_settings(j, rt, env);
 	check_policy(j, rt);

@@ -28,6 +28,8 @@ enum {
 #define ONE_CHILD (UINT64_C(1) << AT_CHILDREN)
 #define ONE_KERNEL (UINT64_C(1) << AT_KERNELS)
 
+/* No message is larger; with all ranks' shares it still fits 64 bits. */
+static const uint64_t MOST_BYTES = UINT64_C(1) << 44;
 /* A slot that is older than this may be given up for a new event. */
 static const uint64_t OLD_NS = 10000000000;
 /* Proxies begin within this, if at all. */
@@ -53,6 +55,12 @@ static uint32_t children_of(uint64_t word)
 static uint32_t kernels_of(uint64_t word)
 {
 	return (uint32_t)(word >> AT_KERNELS) & MOST_KERNELS;
+}
+
+/* Has number @n been there and ended, its place not taken again? */
+static bool over(uint64_t word, uint64_t n)
+{
+	return number_of(word) == n && (word & STATE) != OPEN;
 }
 
 static bool move(uint64_t *word, uint64_t *from, uint64_t to)
@@ -239,7 +247,8 @@ static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
 	int32_t ranks = GET(pc->ranks);
 
 	if (ranks > 0 && (d->func == ALL_GATHER || d->func == REDUCE_SCATTER))
-		return d->bytes * (uint64_t)ranks;
+		return ranks < 1 << 20 ? d->bytes * (uint64_t)ranks
+				       : UINT64_MAX;
 	return d->bytes;
 }
 
@@ -317,7 +326,7 @@ static void stop_coll(uint64_t h)
 	}
 	word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
 	if (number_of(word) != n || (word & STATE) != OPEN) {
-		nb_events_lose(NB_LOST_STALE);
+		nb_events_lose(over(word, n) ? NB_LOST_TWICE : NB_LOST_STALE);
 		return;
 	}
 	now = nb_clock_ns();
@@ -331,6 +340,7 @@ static void stop_coll(uint64_t h)
 			return;
 		}
 	}
+	nb_events_lose(NB_LOST_TWICE); /* another thread was faster */
 }
 
 /* ---- children of collectives ---- */
@@ -434,7 +444,11 @@ static inline bool find_parent(const struct nb_descr *d, uint64_t *parent,
 		return true;
 	}
 	if (d->parent & NB_HANDLE_NUMBER)
-		nb_events_lose(NB_LOST_STALE);
+		nb_events_lose(
+			s && over(__atomic_load_n(&s->word, __ATOMIC_ACQUIRE),
+				  d->parent & NB_HANDLE_NUMBER)
+				? NB_LOST_ORDER
+				: NB_LOST_STALE);
 	return false;
 }
 
@@ -563,7 +577,8 @@ static void stop_child(uint64_t h)
 	if (!move(&c->word, &word, n << AT_NUMBER | BUSY)) {
 		/* NCCL stops its last API call again and again (2.12) */
 		if (!is_api(kind_of(h)))
-			nb_events_lose(NB_LOST_STALE);
+			nb_events_lose(over(word, n) ? NB_LOST_TWICE
+						     : NB_LOST_STALE);
 		return;
 	}
 	/* where the GPU has told both, reading a clock would be half the cost
@@ -614,6 +629,10 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 	case NB_EVENT_P2P:
 		if (pc->abi < 4)
 			learn(pc, d);
+		if (d->bytes > MOST_BYTES) {
+			nb_events_lose(NB_LOST_SIZE);
+			return handle(pc, d->event, 0);
+		}
 		return start_coll(pc, d);
 	case NB_EVENT_PROXY_OP:
 	case NB_EVENT_PROXY_STEP:
@@ -691,7 +710,7 @@ static void step_state(struct nb_child_slot *c, int state, uint64_t bytes)
 void nb_events_record(void *eh, int state, uint64_t value, bool has)
 {
 	enum { KERNEL_STOP = 22 };
-	uint64_t h = (uint64_t)(uintptr_t)eh, n = h & NB_HANDLE_NUMBER;
+	uint64_t h = (uint64_t)(uintptr_t)eh, n = h & NB_HANDLE_NUMBER, word;
 	struct nb_pcomm *pc;
 	struct nb_child_slot *c;
 	uint32_t kind = kind_of(h);
@@ -699,9 +718,10 @@ void nb_events_record(void *eh, int state, uint64_t value, bool has)
 	if (!n || kind == NB_EVENT_COLL || kind == NB_EVENT_P2P)
 		return;
 	c = child_of(h, &pc);
-	if (!c || __atomic_load_n(&c->word, __ATOMIC_ACQUIRE) !=
-			  (n << AT_NUMBER | OPEN)) {
-		nb_events_lose(NB_LOST_STALE);
+	word = c ? __atomic_load_n(&c->word, __ATOMIC_ACQUIRE) : 0;
+	if (word != (n << AT_NUMBER | OPEN)) {
+		nb_events_lose(c && over(word, n) ? NB_LOST_ORDER
+						  : NB_LOST_STALE);
 		return;
 	}
 	if (kind == NB_EVENT_KERNEL_CH && state == KERNEL_STOP && has)

@@ -33,20 +33,6 @@ const char *nb_event_word(unsigned event)
 	return event < NB_NEVENTS ? words[event] : NULL;
 }
 
-const char *nb_lost_word(enum nb_lost why)
-{
-	static const char *const words[NB_NLOST] = {
-		[NB_LOST_CONTEXT] = "no_context",
-		[NB_LOST_FULL] = "slots_full",
-		[NB_LOST_STALE] = "stale_handle",
-		[NB_LOST_FOREIGN] = "foreign_parent",
-		[NB_LOST_CLOCK] = "bad_gpu_clock",
-		[NB_LOST_CUT] = "never_completed",
-	};
-
-	return why < NB_NLOST ? words[why] : NULL;
-}
-
 void nb_events_lose(enum nb_lost why)
 {
 	__atomic_fetch_add(&nb_prof.lost[why], 1, __ATOMIC_RELAXED);
@@ -55,6 +41,43 @@ void nb_events_lose(enum nb_lost why)
 uint64_t nb_events_lost(enum nb_lost why)
 {
 	return GET(nb_prof.lost[why]);
+}
+
+static const struct {
+	enum nb_log_level level;
+	const char *word, *text;
+} losses[NB_NLOST] = {
+#define LOST(name, word, level, text) \
+	[NB_LOST_##name] = { NB_LOG_##level, word, text },
+#include "core/tbl/lost.h"
+};
+
+const char *nb_lost_word(enum nb_lost why)
+{
+	return why < NB_NLOST ? losses[why].word : NULL;
+}
+
+bool nb_lost_grave(enum nb_lost why)
+{
+	return losses[why].level == NB_LOG_WARN;
+}
+
+void nb_events_tell(struct nb_runtime *rt)
+{
+	for (int i = 0; rt && i < NB_NLOST; i++) {
+		uint64_t n = GET(nb_prof.lost[i]);
+
+		if (!n || __atomic_fetch_or(&nb_prof.told, 1u << i,
+					    __ATOMIC_RELAXED) >>
+					  i &
+				  1)
+			continue;
+		nb_log(rt, losses[i].level,
+		       "profiler: %llu event%s %s: not measured; more are only "
+		       "counted (stats: %s)",
+		       (unsigned long long)n, n == 1 ? "" : "s", losses[i].text,
+		       losses[i].word);
+	}
 }
 
 /* ---- what NCCL is asked for ---- */
@@ -266,6 +289,7 @@ void nb_events_finalize(void *context)
 	pthread_mutex_unlock(&lock);
 	if (last == pc)
 		last = NULL;
+	nb_events_tell(nb_runtime_get(NULL));
 }
 
 bool nb_events_last_rank(uint64_t *comm_id, int32_t *rank)

@@ -58,18 +58,15 @@ struct nb_pcomm_init {
 	int32_t rank, ranks, nodes; /* -1: not said (v1 to v3) */
 };
 
-/* Why an event did not count; rows of `stats`. */
+/* Why an event did not count; rows of core/tbl/lost.h. */
 enum nb_lost {
-	NB_LOST_CONTEXT, /* of a communicator that is gone, or of none */
-	NB_LOST_FULL,	 /* as many events are open as slots */
-	NB_LOST_STALE,	 /* a handle of an event that is over */
-	NB_LOST_FOREIGN, /* a parent of another process */
-	NB_LOST_CLOCK,	 /* a GPU time that ends before it begins */
-	NB_LOST_CUT,	 /* begun and never stopped, or children that never
-			  * came: given up */
+#define LOST(name, word, level, text) NB_LOST_##name,
+#include "core/tbl/lost.h"
 	NB_NLOST
 };
 const char *nb_lost_word(enum nb_lost why);
+/* Are measurements missing or wrong for it? */
+bool nb_lost_grave(enum nb_lost why);
 
 enum { NB_COLL_SLOTS = 1024, NB_CHILD_SLOTS = 2048, NB_MAX_PCOMMS = 1024 };
 
@@ -167,6 +164,10 @@ void nb_events_ask(void);
 /* The activation mask that all communicators have now. */
 unsigned nb_events_mask(void);
 uint64_t nb_events_lost(enum nb_lost why);
+/* Log, once each, what was counted so far; the control thread, or the end of
+ * a communicator. */
+struct nb_runtime;
+void nb_events_tell(struct nb_runtime *rt);
 
 /* Version of the profiler interface that NCCL calls; 0: not yet. */
 uint32_t nb_events_abi(void);
@@ -209,6 +210,7 @@ struct nb_prof {
 	uint64_t nonce; /* of handles, in place; 0: not made yet */
 	struct nb_pcomm *comm[NB_MAX_PCOMMS]; /* atomic */
 	uint64_t lost[NB_NLOST];	      /* atomic */
+	uint32_t told;			      /* atomic: bits of enum nb_lost */
 };
 extern struct nb_prof nb_prof;
 

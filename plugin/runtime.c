@@ -336,6 +336,7 @@ void nb_runtime_tick(struct nb_runtime *rt)
 	nb_watch_turn(rt);
 	nb_loop_turn(rt);
 	nb_events_turn();
+	nb_events_tell(rt);
 }
 
 /* ---- sums ---- */

@@ -143,10 +143,10 @@ end
 
 -- ---- status ---------------------------------------------------------------------------
 
-local function sum_counters(per)
+local function sum_counters(per, field)
 	local sum, names = {}, {}
 	for _, r in ipairs(per) do
-		for k, v in pairs(read.record(r.data.counters)) do
+		for k, v in pairs(read.record(r.data[field])) do
 			if type(v) == "number" and v ~= 0 then
 				if not sum[k] then names[#names + 1] = k end
 				sum[k] = (sum[k] or 0) + v
@@ -157,6 +157,11 @@ local function sum_counters(per)
 	local t = {}
 	for i, k in ipairs(names) do t[i] = ("%s %d"):format(k, sum[k]) end
 	return #t > 0 and table.concat(t, ", ") or "none"
+end
+
+local function lost_counters(per)
+	local text = sum_counters(per, "events_lost")
+	return text ~= "none" and text or nil
 end
 
 local function total(v)
@@ -232,12 +237,14 @@ local function status_text(s, per, verbose)
 			if note then notes[#notes + 1] = "note: " .. note end
 		end
 	end
-	add("kept NCCL's", sum_counters(per))
+	add("kept NCCL's", sum_counters(per, "counters"))
 	local seg = per[1].data.segment
 	if type(seg) == "table" and read.text(seg.path) then
 		add("segment", ("%s, %s"):format(seg.path, seg.shared == true and "shared by " .. tostring(seg.processes) or "not shared"))
 	end
 	chain_rows(per, add)
+	local lost = lost_counters(per)
+	if lost then add("events lost", lost) end
 	local nets = {}
 	for i, r in ipairs(per) do nets[i] = read.record(r.data.net) end
 	local line = net.line(nets)

@@ -4,6 +4,8 @@
 #include "test/unit/unit.h"
 
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 #include "core/job/hist.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/events.h"
+#include "plugin/runtime.h"
 #include "test/host/prof.h"
 
 static int mask = 0x55;
@@ -365,7 +368,8 @@ START_TEST(handles_are_dead_after_their_end)
 	for (int i = 0; i < 3; i++)
 		host_prof_stop(&c, task);
 	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count, 1);
-	ck_assert_uint_eq(nb_events_lost(NB_LOST_STALE), 2);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_TWICE), 2);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_STALE), 0);
 	host_prof_state(&c, task, 22, 1);
 	/* a child of what is over: a graph's replay */
 	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
@@ -374,6 +378,7 @@ START_TEST(handles_are_dead_after_their_end)
 	host_prof_stop(&c, k);
 	host_prof_stop(&c, k);
 	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_KERNEL].count, 0);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_ORDER), 1);
 	/* and of events long gone */
 	nb_events_telemetry(NB_TEL_ON);
 	for (int i = 0; i < 2 * NB_COLL_SLOTS; i++) {
@@ -384,7 +389,105 @@ START_TEST(handles_are_dead_after_their_end)
 	}
 	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count,
 			  1 + 2 * NB_COLL_SLOTS);
+	ck_assert_uint_gt(nb_events_lost(NB_LOST_STALE), NB_COLL_SLOTS);
 	host_prof_fini(&c);
+}
+END_TEST
+
+static char said[4096]; /* what the log has of events */
+
+static void hear(int level, unsigned long flags, const char *file, int line,
+		 const char *fmt, ...)
+{
+	size_t at = strlen(said);
+	char text[512];
+	va_list ap;
+
+	(void)flags, (void)file, (void)line;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (strstr(text, "profiler: "))
+		snprintf(said + at, sizeof(said) - at, "%d %s\n", level, text);
+}
+
+static int times(const char *text)
+{
+	int n = 0;
+
+	for (const char *p = said; (p = strstr(p, text)); p++)
+		n++;
+	return n;
+}
+
+static void *unknown_thread(void *arg)
+{
+	struct host_prof *c = arg;
+	struct host_event e = coll_event();
+
+	host_prof_stop(c, host_prof_start(c, &e));
+	return NULL;
+}
+
+/* Every way in which events can be wrong, once: counted as what it is, said
+ * once however often it happens. */
+START_TEST(what_is_wrong_is_counted_and_said_once)
+{
+	struct host_prof c = open_rank(5, 0), gone;
+	struct host_event e = coll_event(), big = e;
+	struct nb_runtime *rt = nb_runtime_get(hear);
+	pthread_t t;
+	void *task, *k;
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	e.channels = 1;
+	for (int i = 0; i < 3; i++) {
+		/* twice, and parts of what is over */
+		task = host_prof_start(&c, &e);
+		k = kernel(&c, task, 0, 5);
+		host_prof_stop(&c, task);
+		host_prof_stop(&c, task);
+		host_prof_state(&c, k, 22, 50);
+		host_prof_stop(&c, k);
+		host_prof_stop(&c, k);
+		host_prof_state(&c, k, 22, 60);
+		kernel(&c, task, 0, 5);
+		/* sizes */
+		big.count = i == 2 ? SIZE_MAX : (size_t)1 << (50 + i);
+		host_prof_stop(&c, host_prof_start(&c, &big));
+		/* a handle that nobody gave */
+		host_prof_stop(&c, (char *)task + 77777);
+		/* a communicator that is gone */
+		gone = open_rank(5, 1);
+		host_prof_fini(&gone);
+		host_prof_start(&gone, &e);
+		nb_events_tell(rt);
+	}
+	/* threads that NCCL has never named are as good as any */
+	nb_events_telemetry(NB_TEL_ON);
+	c.p = (const struct host_profiler *)(const void *)tables[5];
+	pthread_create(&t, NULL, unknown_thread, &c);
+	pthread_join(t, NULL);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_TWICE), 6);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_ORDER), 6);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_SIZE), 3);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_STALE), 3);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_CONTEXT), 3);
+	/* never stopped: given up when the communicator ends */
+	host_prof_start(&c, &e);
+	host_prof_fini(&c);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_CUT), 1);
+	nb_events_tell(rt);
+	ck_assert_msg(times("(stats: stopped_twice)") == 1, "%s", said);
+	ck_assert_msg(times("2 ncclbpf: profiler: 2 events stopped") == 1, "%s",
+		      said);
+	ck_assert_int_eq(times("(stats: out_of_order)"), 1);
+	ck_assert_int_eq(times("(stats: absurd_size)"), 1);
+	ck_assert_int_eq(times("(stats: stale_handle)"), 1);
+	ck_assert_int_eq(times("(stats: no_context)"), 1);
+	ck_assert_int_eq(
+		times("3 ncclbpf: profiler: 1 event begun and never ended"), 1);
+	ck_assert_int_eq(times("profiler: "), 6);
 }
 END_TEST
 
@@ -731,6 +834,7 @@ UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, children_may_come_after_the_stop);
 	  tcase_add_test(tc, children_may_end_before_the_stop);
 	  tcase_add_test(tc, handles_are_dead_after_their_end);
+	  tcase_add_test(tc, what_is_wrong_is_counted_and_said_once);
 	  tcase_add_test(tc, a_gpu_clock_may_be_absurd);
 	  tcase_add_test(tc, parents_of_other_processes_are_not_ours);
 	  tcase_add_test(tc, a_fork_has_other_handles);
