@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* ---- making and unmaking ------------------------------------------------ */
@@ -85,6 +86,26 @@ static int plan_size(const struct nb_map_ops *ops, const struct nb_map_def *def,
 	return 0;
 }
 
+/*
+ * Large maps ask for huge pages: a look-up that misses the caches then does not
+ * also wait for the tables that say where a page lies. Small ones must not: a
+ * page would be most of the memory they take.
+ */
+enum { HUGE_PAGE = 2 << 20, LARGE = 2 * HUGE_PAGE };
+
+static void *allocate(size_t size)
+{
+	size_t whole = (size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+	void *p;
+
+	if (size < LARGE)
+		return aligned_alloc(NB_CACHE_LINE, size);
+	p = aligned_alloc(HUGE_PAGE, whole);
+	if (p) /* refused where the kernel has none: no matter */
+		madvise(p, whole, MADV_HUGEPAGE);
+	return p;
+}
+
 int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 	       struct nb_err *err)
 {
@@ -101,7 +122,7 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 		rc = plan_size(ops, &d, &size, err);
 	if (rc)
 		return rc;
-	m = aligned_alloc(NB_CACHE_LINE, size);
+	m = allocate(size);
 	if (!m)
 		return nb_fail(err, NB_E_NOMEM, 0,
 			       "map \"%s\": no memory for %zu bytes", d.name,

@@ -6,6 +6,8 @@ BEGIN {
 	FS = "\t"
 	# two CPUs at once: on a busy machine these say how busy it is
 	soft["switch.over"] = soft["net.tcp"] = 1
+	# needs huge pages, which the system may not have left
+	soft["map.misses"] = 1
 	print "| row | what | measured | at 1.65 ns | budget | verdict |"
 	print "|---|---|---|---|---|---|"
 }

@@ -28,6 +28,8 @@ says 1.2 x 1.1 4.0 '| 1.20 x | - | 1.1 x | OVER |' 0
 check "ratios do not" $?
 says 25 ns 8 1.65 '| BROKEN |' 1
 check "three times its budget fails" $?
+says 1 lost 0.1 0 '| BROKEN |' 1
+check "a lost decision fails" $?
 says 5 ns 0 1.65 '| 5.00 ns | 5.00 ns | - | - |' 0
 check "without a budget there is no verdict" $?
 says - 'not permitted' 0 0 '| - | - | - | skip: not permitted |' 0
@@ -38,8 +40,31 @@ awk '/^<!-- bench -->$/ { on = 1; next } /^<!-- end of bench -->$/ { on = 0 }
 		/\| (ok|OVER|BROKEN|-|skip: [^|]+) \|$/) bad++ }
 	END { exit !(rows >= 30 && !bad) }' docs/performance.md
 check "docs/performance.md holds a whole table" $?
+# Other tuner plugins beside ours, in the same rounds: here the empty one twice.
+for peer in one two; do
+	cp "$B/test/bench/empty_tuner.so" "$T/$peer.so"
+done
+: >"$T/rows"
+BENCH_ROWS="$T/rows" BENCH_PEER="$T/one.so:$T/two.so" "$B/test/bench/decision" \
+	"$B/test/bench/empty_tuner.so" "$B/libncclbpf.so" \
+	"$B/policies/noop.policy" >"$T/out" 2>&1
+check "BENCH_PEER takes other plugins" $?
+awk -F '\t' '{ n[$1]++ } END { exit !(NR == 4 && n["decision.none"] == 1 &&
+	n["decision.noop"] == 1 && n["decision.one"] == 1 &&
+	n["decision.two"] == 1) }' "$T/rows"
+check "each has a row beside ours" $?
+awk -f test/bench/table.awk "$T/rows" | grep -q '^| decision.one | getCollInfo, one, over an empty native plugin | .* ns | .* ns | - | - |$'
+check "and a line in the table" $?
+BENCH_ROWS="$T/rows" BENCH_PEER="$T/none.so" "$B/test/bench/decision" \
+	"$B/test/bench/empty_tuner.so" "$B/libncclbpf.so" \
+	"$B/policies/noop.policy" >"$T/out" 2>&1
+[ $? -ne 0 ] && grep -q 'none.so' "$T/out"
+check "one that cannot be opened is named" $?
+
 for key in jit.noop interp.slo_enforcer decision.noop decision.size_aware \
-	map.array_inlined map.hash map.percpu_update load.ready \
+	jit.size_aware jit.nvlink_ring_mid jit.adaptive_channels jit.force_choice \
+	jit.slo_enforcer jit.lookup_only kernel.array map.hash_1m map.misses map.threads \
+	load.us map.array_inlined map.hash map.percpu_update load.ready \
 	load.slo_enforcer switch.native switch.ns switch.over switch.lost kernel.hash once.load \
 	once.memory once.size part.fence_ring; do
 	grep -q "^| $key | " docs/performance.md
