@@ -78,6 +78,17 @@ local function range(v)
 	return nil, 'sizes like "4M..128M", the lesser first'
 end
 
+-- {"c0ffee"}, 1, or "34%": which communicators, how many, or what share
+local function comms(v)
+	if math.type(v) == "integer" and v >= 1 and v <= 16 then return v end
+	local pct = type(v) == "string" and tonumber(v:match "^(%d+)%%$")
+	if pct and pct >= 1 and pct <= 100 then return v end
+	local list = type(v) == "table" and list_of(function(x) return type(x) == "string" and (x:match "^%x+$" and #x <= 16 or x:match "^%a+:%d+$") and x:lower() or nil end,
+		"")(v)
+	if list and #list <= 16 then return list end
+	return nil, 'a list of at most 16 communicators like {"c0ffee"}, how many (1 to 16), or a share like "34%"'
+end
+
 local names = list_of(function(v) return type(v) == "string" and v:match "^[%w_.%-]+$" or nil end, "names of policies")
 
 local function arm(v)
@@ -91,7 +102,7 @@ local function fields(t) return { fields = t } end
 local schema = fields {
 	name = { text, "rollout" },
 	reason = { text },
-	scope = { fields { collectives = { list_of(collective, "collectives") }, sizes = { range } } },
+	scope = { fields { collectives = { list_of(collective, "collectives") }, sizes = { range }, comms = { comms } } },
 	baseline = { arm },
 	candidate = { arm, required = true },
 	blocks = { number(2, 500, true), 20 },
@@ -99,8 +110,9 @@ local schema = fields {
 	warmup_pct = { number(0, 90), 10 },
 	block_timeout = { seconds, 30 },
 	judge = { fields { confidence = { number(0.5, 0.9999), 0.98 }, min_effect_pct = { number(0, 100), 1 }, looks = { number(1, 20, true), 4 } } },
-	guards = { fields { slower_pct = { number(5, 10000), 100 }, refused = { number(0, 1e9, true), 0 } } },
+	guards = { fields { slower_pct = { number(5, 10000), 100 }, refused = { number(0, 1e9, true), 0 }, slo = { seconds } } },
 	on_pass = { word("promote", "pause"), "promote" },
+	promote = { word("all", "scope"), "all" },
 	on_fail = { word("rollback", "pause"), "rollback" },
 	on_inconclusive = { word("pause", "rollback"), "pause" },
 	deadline = { seconds, 3600 },
@@ -222,6 +234,8 @@ function M.steps(p)
 	end
 	local scope = {}
 	if p.scope.collectives then scope[#scope + 1] = table.concat(p.scope.collectives, ", ") end
+	local where = p.scope.comms
+	where = type(where) == "table" and "communicators " .. table.concat(where, ", ") or where and tostring(where) .. " of the job's communicators"
 	if p.scope.sizes then scope[#scope + 1] = ("%s to %s"):format(units.bytes(p.scope.sizes[1]), units.bytes(p.scope.sizes[2])) end
 	local first = M.first_look(p)
 	local looks = {}
@@ -230,14 +244,16 @@ function M.steps(p)
 	return {
 		{ "baseline", arms(p.baseline) },
 		{ "candidate", arms(p.candidate) },
-		{ "reaches", "all communicators of the job, one generation at a time" },
+		{ "reaches", where and ("%s; promoted: %s"):format(where, p.promote == "all" and "all communicators" or "the same")
+			or "all communicators of the job, one generation at a time" },
 		{ "judged by", #scope > 0 and table.concat(scope, "; ") or "all collectives and sizes" },
 		{ "blocks", ("%d pairs, in random order A B or B A; of a block's %d collectives of a kind the first %g %% do not count"):format(p.blocks, seen, p.warmup_pct) },
 		{ "looks", ("after pair %s"):format(table.concat(looks, ", ")) },
 		{ "passes", ("when each kind is surely (%g %% in all) not slower by more than %g %%; then: %s"):format(p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) },
 		{ "fails", ("when one kind is surely slower, by more than %g %%; then: %s"):format(p.judge.min_effect_pct, p.on_fail) },
 		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
-		{ "stops at once", ("10 collectives of a kind slower by %g %% than the baseline's; more than %d answers refused; ranks that differ; a process that is gone"):format(p.guards.slower_pct, p.guards.refused) },
+		{ "stops at once", ("10 collectives of a kind slower by %g %% than the baseline's%s; more than %d answers refused; ranks that differ; a process that is gone"):format(p.guards.slower_pct,
+			p.guards.slo and ", or that take longer than " .. units.seconds(p.guards.slo) or "", p.guards.refused) },
 		{ "lasts", ("at least %d collectives of the most frequent kind, %d for all blocks; at most %s"):format(seen * 2 * M.look_at(p, first), seen * 2 * p.blocks, units.seconds(p.deadline)) },
 	}
 end

@@ -6,8 +6,10 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
 local judge = require "ncclbpf.judge"
+local mapset = require "ncclbpf.mapset"
 local plan = require "ncclbpf.plan"
 local policy = require "ncclbpf.policy"
+local reach = require "ncclbpf.reach"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
 local stats = require "ncclbpf.stats"
@@ -159,18 +161,48 @@ local function names_of(group, arm)
 	return core.array { info.name }
 end
 
--- -> the names in use, their generation | nil, err
-local function in_use(group)
-	local r = group:ask "policy list"[1]
-	if r.err then return nil, r.err end
-	local list = {}
-	for _, p in ipairs(read.list(r.data, "policies")) do
-		if p.in_use then list[#list + 1] = p end
+local function has(list, v)
+	for _, x in ipairs(list) do
+		if x == v then return true end
 	end
-	table.sort(list, function(a, b) return read.number(a.position) < read.number(b.position) end)
-	local names = core.array {}
-	for i, p in ipairs(list) do names[i] = p.name end
-	return names, r.data.generation
+	return false
+end
+
+-- The communicators that a plan means, by identity; nil: all. -> nil, err
+local function comms_of(group, want)
+	if not want then return nil end
+	if type(want) == "table" then return reach.find(group, want) end
+	local list, err = reach.comms(group)
+	if not list then return nil, err end
+	local n = math.type(want) == "integer" and want or math.max(1, #list * tonumber(want:match "%d+") // 100)
+	if n > #list then return errors.fail("refused", "scope.comms: %d communicators wanted, the job has %d that can be told apart", n, #list) end
+	local ids = core.array {}
+	for i = 1, math.min(n, reach.MOST) do ids[i] = list[i].comm end
+	return ids
+end
+
+-- What the communicators @ids (nil: all) decide with.
+-- -> the names, their generation, whether that is what the others have | nil, err
+local function in_use(group, ids, all)
+	local r = group:ask "status"[1]
+	if r.err then return nil, r.err end
+	local names, common = r.data.policies, true
+	local mine, others = {}, 0
+	for _, s in ipairs(reach.rows(r.data)) do
+		local n = 0
+		for _, c in ipairs(s.comms) do n = n + (ids and has(ids, c) and 1 or 0) end
+		if n > 0 then mine[#mine + 1] = { n = n, names = s.policies } end
+		if n < #s.comms then others = others + 1 end
+	end
+	if not ids and others > 0 then
+		return nil, errors.new("refused", "some communicators have policies of their own, which a rollout for all would take away",
+			{ hint = "scope.comms in the plan, or policy use common comm=ID" })
+	elseif all and others > 0 then
+		return nil, errors.new("refused", "other communicators have policies of their own, which a promotion to all would take away", { hint = 'promote = "scope" in the plan' })
+	end
+	if #mine > 1 or mine[1] and mine[1].n < #ids then return errors.fail("refused", "the communicators of the scope have different policies") end
+	if mine[1] then names, common = mine[1].names, false end
+	return core.array(type(names) == "table" and names or {}), r.data.generation, common
 end
 
 -- Processes of a rollout's job; one of another job with the same name has none.
@@ -201,21 +233,45 @@ local function standing(r)
 	return made, passed
 end
 
--- Commit: every communicator takes it at a fence of its own, or none is
--- compared with.
-local function commit(r, names)
-	local words, done, err = { "policy", "use" }, nil, nil
+-- The line that puts @arm in place: "a", "b", or a list of names. @all: for all
+-- communicators, whatever the scope.
+local function line_for(r, arm, all)
+	local words, names = { "policy", "use" }, type(arm) == "table" and arm or arm == "b" and r.candidate or r.baseline
+	if arm == "a" and r.common and not all then names = { "common" } end
 	for _, n in ipairs(names) do words[#words + 1] = n end
 	if #names == 0 then words[3] = "none" end
+	return session.line(words) .. (all and "" or reach.words(r.comms))
+end
+
+-- From the candidate's fence to the fence of what came after it: so many
+-- collectives of each communicator the candidate has decided.
+local function expose(r, done, arm)
+	for _, c in ipairs(read.list(done, "comms")) do
+		if not r.comms or has(r.comms, c.comm) then
+			local from = r.since and r.since[c.comm]
+			if from then r.exposed[c.comm] = (r.exposed[c.comm] or 0) + math.max(0, read.number(c.fence) - from) end
+			r.since[c.comm] = arm == "b" and read.number(c.fence) or nil
+		end
+	end
+end
+
+-- Commit: every communicator takes it at a fence of its own, or none is
+-- compared with. An arm only where the job still has the generation that was
+-- there.
+local function commit(r, arm, all)
+	local line, done, err = line_for(r, arm, all), nil, nil
+	if type(arm) == "string" then line = line .. mapset.if_generation(r.generation) end
 	for _ = 1, RETRIES do
-		done, err = r.group:change(session.line(words))
+		done, err = r.group:change(line)
 		if done or err.code ~= "busy" and err.code ~= "aborted" then break end
 		core.sleep(POLL_S * 4)
 	end
 	if not done then return nil, err end
 	r.generation = done.generation
+	r.since, r.exposed = r.since or {}, r.exposed or {}
+	expose(r, done, arm)
 	for _, c in ipairs(read.list(done, "comms")) do
-		if c.state ~= "committed" then
+		if c.state ~= "committed" and (not r.comms or has(r.comms, c.comm)) then
 			return nil, errors.new("refused", ("communicator %s takes no change: %s"):format(tostring(c.comm), read.text(c.why) or tostring(c.state)),
 				{ hint = "a rollout needs all communicators of a job to change" })
 		end
@@ -223,10 +279,10 @@ local function commit(r, names)
 	return true
 end
 
--- All ranks decide with @names; returns when they do. A communicator that
+-- All ranks decide with @arm; returns when they do. A communicator that
 -- decides nothing meanwhile takes it with its next decision.
-local function use(r, names, patience)
-	local ok, err = commit(r, names)
+local function use(r, arm, patience)
+	local ok, err = commit(r, arm)
 	if not ok then return nil, err end
 	local began, first = core.mono(), nil
 	repeat
@@ -247,8 +303,9 @@ local function samples(r)
 	return stats.collectives(ask(r, "sample tail 1024"))
 end
 
-local function in_scope(p, op)
-	local s = p.scope
+local function in_scope(r, op)
+	local s = r.plan.scope
+	if r.comms and not has(r.comms, op.comm) then return false end
 	if s.sizes and (op.size * 2 <= s.sizes[1] or op.size > s.sizes[2]) then return false end
 	if not s.collectives then return true end
 	for _, c in ipairs(s.collectives) do
@@ -299,7 +356,9 @@ local function refused(r)
 	for _, x in ipairs(ask(r, "policy list")) do
 		if x.data.generation ~= r.generation then return nil, x.data.generation end
 		for _, p in ipairs(read.list(x.data, "policies")) do
-			for _, prog in ipairs(read.list(p, "programs")) do n = n + read.number(prog.refused) end
+			-- of others those that other communicators have say nothing
+			local counts = not r.comms or has(r.candidate, p.name)
+			for _, prog in ipairs(read.list(p, "programs")) do n = n + (counts and read.number(prog.refused) or 0) end
 		end
 	end
 	return n
@@ -314,6 +373,13 @@ local function guarded(r, arm, times, normal, refused_now)
 				return ("%s: slower by %.0f %% after %d collectives"):format(kind, pct, #list),
 					{ guard = "slower_pct", kind = kind, effect_pct = pct, collectives = #list }
 			end
+		end
+	end
+	for kind, list in pairs(arm == "b" and r.plan.guards.slo and times or {}) do
+		local ns = #list >= GUARD and median(list) or 0
+		if ns > r.plan.guards.slo * 1e9 then
+			return ("%s: takes %s, longer than %s, after %d collectives"):format(kind, units.seconds(ns / 1e9), units.seconds(r.plan.guards.slo), #list),
+				{ guard = "slo", kind = kind, time_us = ns / 1e3, slo_us = r.plan.guards.slo * 1e6, collectives = #list }
 		end
 	end
 	if arm == "b" and refused_now > r.plan.guards.refused then
@@ -370,7 +436,7 @@ local function block(r, arm)
 		end
 		local new = {}
 		for id, op in pairs(samples(r)) do
-			if not seen[id] and op.ns > 0 and op.seq > (from[line_of(op)] or -1) and in_scope(p, op) then new[#new + 1] = { id, op } end
+			if not seen[id] and op.ns > 0 and op.seq > (from[line_of(op)] or -1) and in_scope(r, op) then new[#new + 1] = { id, op } end
 		end
 		table.sort(new, function(x, y) return x[2].seq < y[2].seq end)
 		for _, x in ipairs(new) do
@@ -450,9 +516,19 @@ end
 -- Whoever decides next decides with @arm; that is not waited for.
 local function finish(r, arm, state, reason, evidence)
 	local ok, err = true, nil
-	if r.arm ~= arm then ok, err = commit(r, arm == "b" and r.candidate or r.baseline) end
+	-- promoted to all: also where the scope has it already, and back from there
+	local all = r.comms and (state == "succeeded" and r.plan.promote == "all" or r.everywhere) or nil
+	if r.arm ~= arm or all then ok, err = commit(r, arm, all) end
 	if ok then
 		r.arm = arm
+		r.everywhere = all and state == "succeeded" or nil
+		if next(r.exposed or {}) and state ~= "succeeded" then
+			local most = 0
+			for _, n in pairs(r.exposed) do most = math.max(most, n) end
+			evidence = evidence or {}
+			evidence.exposed = most
+			if state == "rolled_back" then reason = ("%s; %d collectives of a communicator were decided by the candidate"):format(reason, most) end
+		end
 		event(r, state, reason, evidence)
 	else
 		event(r, "paused", ("%s; but the %s could not be put in place: %s"):format(reason, arm == "b" and "candidate" or "baseline", err.message), evidence)
@@ -486,7 +562,8 @@ local asked = {
 	-- somebody else has changed what the job decides with: that stays
 	leave = function(r, generation)
 		r.arm = "other"
-		event(r, "paused", ("generation %s was made by somebody else and is left in place"):format(tostring(generation)))
+		generation = type(generation) == "number" and ("generation %d"):format(generation) or tostring(generation)
+		event(r, "paused", ("%s was made by somebody else and is left in place"):format(generation))
 		local ok, err = save(r)
 		if not ok then return nil, err end
 		return r
@@ -497,7 +574,8 @@ local function step(r)
 	local n = #r.blocks + 1
 	local arm = M.arm_of(r.plan.seed, n)
 	if r.arm ~= arm then
-		local ok, err = use(r, arm == "b" and r.candidate or r.baseline, r.plan.block_timeout)
+		local ok, err = use(r, arm, r.plan.block_timeout)
+		if not ok and err.code == "stale" then return asked.leave(r, "another generation") end
 		if not ok then return asked.pause(r, err.message) end
 		r.arm = arm
 		ok, err = save(r)
@@ -570,9 +648,12 @@ function M.start(group, p)
 		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"), core.time():gsub("[^%dT]", "")), runner = { pid = PID, token = token() }, arm = "a", pids = pids_of(group),
 	}
 	p.seed = p.seed or math.random(1 << 30)
-	local names, generation = in_use(group)
+	r.comms, err = comms_of(group, p.scope.comms)
+	if err then return nil, err end
+	local names, generation, common = in_use(group, r.comms, p.promote == "all")
 	if not names then return nil, generation end
 	r.baseline, r.generation, err = names, generation, nil
+	r.common = r.comms and not p.baseline and common or nil
 	if p.baseline then r.baseline, err = names_of(group, p.baseline) end
 	if not r.baseline then return nil, err end
 	r.samples = ("%s.%s.times.csv"):format((path:gsub("%.json$", "")), r.id)
@@ -586,7 +667,7 @@ function M.start(group, p)
 		r.where = witness.where(function(line) return ask(r, line) end)
 	end)
 	if not good then return nil, errors.caught(why) end
-	event(r, "progressing", "candidate held by all processes, telemetry on")
+	event(r, "progressing", "candidate held by all processes, telemetry on" .. (r.comms and ", on " .. table.concat(r.comms, ", ") or ""))
 	r.arm = p.baseline and "none" or "a"
 	local ok
 	ok, err = write(r)
@@ -600,6 +681,10 @@ function M.adopt(r, group)
 	if not M.is_of(r, group) then
 		return nil, errors.new("refused", "it was a rollout of an earlier job of this name", { hint = "rollout start begins a new one, and keeps its file" })
 	end
+	local s = group:ask "status"[1]
+	if s.err then return nil, s.err end
+	-- whoever takes over has seen what the job has now
+	r.generation, r.since = s.data.generation, {}
 	core.unlink(request_path(r)) -- what was asked of one that is gone
 	r.group = group
 	r.runner = { pid = PID, token = token() }

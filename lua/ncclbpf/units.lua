@@ -49,6 +49,7 @@ end
 
 function M.seconds(s)
 	if type(s) ~= "number" then return tostring(s) end
+	if s > 0 and s < 1 then return ("%gms"):format(s * 1000) end
 	if s < 120 then return ("%.0fs"):format(s) end
 	if s < 7200 then return ("%.0fm"):format(s / 60) end
 	return ("%.1fh"):format(s / 3600)

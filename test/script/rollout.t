@@ -42,6 +42,12 @@ bad 'candidate = "none", scope = { sizes = "9M..1M" }' "scope.sizes: sizes like"
 bad 'candidate = "none", scope = { collectives = { "allredcue" } }' "scope.collectives: a list of collectives; number 1 is allredcue"
 bad 'candidate = { 1 }' "candidate: a list of names of policies; number 1 is 1 wanted"
 bad 'candidate = os.exit()' "there are no functions to call"
+bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most 16 communicators" "found a table"
+bad 'candidate = "none", scope = { comms = { "no-hex" } }' "scope.comms: a list of at most 16 communicators"
+bad 'candidate = "none", scope = { comms = 17 }' "scope.comms: a list of at most 16 communicators" "found 17"
+bad 'candidate = "none", scope = { comms = "120%" }' "scope.comms: a list of at most 16 communicators"
+bad 'candidate = "none", promote = "some"' "promote: all or scope wanted"
+bad 'candidate = "none", guards = { slo = "soon" }' "guards.slo: a duration"
 echo 'return { candidate = "none" } }' >bad.lua
 status 65 "not Lua" rollout plan bad.lua
 echo '{ "candidate": "none", "on_fail": "cry" }' >bad.json
@@ -56,6 +62,15 @@ has "and says how one begins" err "this job has no rollout" "rollout start PLAN"
 status 1 "a candidate that nobody holds" rollout start "$R/ring_mid.lua"
 using ""
 ok "has changed nothing" $?
+
+echo 'return { candidate = "none", scope = { comms = { "beef" } } }' >none.lua
+status 1 "communicators that the job has not" rollout start none.lua
+has "and which it has" err "no communicator beef; the job has c0ffee0000000000"
+echo 'return { candidate = "none", scope = { comms = 5 } }' >many.lua
+status 65 "more than there are" rollout start many.lua
+has "and how many" err "5 communicators wanted, the job has 1"
+using ""
+ok "nothing has changed" $?
 
 # ---- promoted ----
 run policy load "$B/policies/nvlink_ring_mid.policy"

@@ -1,0 +1,12 @@
+-- The ring in the middle sizes, on one communicator of the job; then on all.
+return {
+	name = "ring-mid-canary",
+	reason = "published: NCCL's choice of NVLS costs 5 to 27 % there",
+	candidate = { "nvlink_ring_mid" },
+	scope = { comms = { "c0ffee0000000001" }, collectives = { "allreduce" }, sizes = "4M..128M" },
+	promote = "all",
+	blocks = 6, samples = 8,
+	judge = { confidence = 0.9, min_effect_pct = 2, looks = 2 },
+	guards = { slower_pct = 50 },
+	block_timeout = "60s",
+}
