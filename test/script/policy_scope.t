@@ -86,6 +86,19 @@ status 64 "common, of nobody" policy use common
 status 64 "common, and more" policy use common one_channel comm=$a
 status 1 "where it is not in use" policy remove one_channel comm=$a
 three "$R" "$R" "$R"
+# ---- rollouts and lists of their own ----
+run policy use one_channel comm=$b
+echo 'return { candidate = "none" }' >all.lua
+status 1 "a rollout that would take a list away" rollout start all.lua
+has "says why" err "some communicators have policies of their own"
+echo "return { candidate = 'none', scope = { comms = { '$a' } } }" >one.lua
+status 1 "a promotion that would" rollout start one.lua
+has "says what would not" err 'promote = "scope" in the plan'
+echo "return { candidate = 'none', scope = { comms = { '$a', '$b' } }, promote = 'scope' }" >two.lua
+status 1 "communicators that differ" rollout start two.lua
+has "are not one baseline" err "have different policies"
+three "$R" "$O" "$R"
+run policy use common comm=$b
 status 0 "by the number of ranks" policy use one_channel comm=ranks:2
 three "$O" "$O" "$O"
 lua_run -e 'local t = assert(require("ncclbpf").attach { job = "three" })
