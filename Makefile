@@ -85,6 +85,7 @@ help:
 ## make embed      random programs, run inside the verifier's states: PROGRAMS=1000000 SEED=n
 ## make check-kernel-corpus   verdicts on the kernel's own tests: LINUX=dir
 ## make bench      what things cost, beside their budgets; DOC=docs/performance.md
+## make bench-shell   what people wait for: prompt, completion, verdict, report
 ## make bench-verify   what a verdict costs, beside the kernel's
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
@@ -280,6 +281,11 @@ demo-trace: setup
 bench: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies benches >/dev/null
 	@test/bench/run.sh $(RELEASE) $(DOC)
+
+.PHONY: bench-shell
+bench-shell: setup
+	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
+	@python3 test/bench/shell.py $(RELEASE) $(DOC)
 
 bench-verify: setup
 	@$(AGAIN) V=release B=$(RELEASE) policies $(RELEASE)/test/bench/verify_bench >/dev/null

@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
-/* A Lua file of lua/ncclbpf as text; the list ends with a NULL name. */
+/* A Lua file of lua/ncclbpf, compiled; the list ends with a NULL name. */
 struct nb_embedded {
 	const char *module; /* "ncclbpf.cli" */
-	const unsigned char *text;
+	const unsigned char *code;
 	size_t size;
 };
 extern const struct nb_embedded nb_embedded[];

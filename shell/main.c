@@ -25,7 +25,7 @@ static int load_embedded(lua_State *L)
 	const struct nb_embedded *e = lua_touserdata(L, lua_upvalueindex(1));
 	const char *name = lua_pushfstring(L, "=%s", e->module);
 
-	if (luaL_loadbufferx(L, (const char *)e->text, e->size, name, "t"))
+	if (luaL_loadbufferx(L, (const char *)e->code, e->size, name, "b"))
 		return lua_error(L);
 	lua_call(L, 0, 1);
 	return 1;
