@@ -182,7 +182,8 @@ function M.words(list, group)
 	end
 	for name in pairs(row.options) do t[#t + 1] = name .. "=" end
 	t = starting(t, current)
-	if row.files then
+	-- where names are what is mostly meant, files are offered to a path
+	if row.files and (row.files ~= "paths" or current:find("/", 1, true)) then
 		for _, f in ipairs(files(current)) do t[#t + 1] = f end
 	end
 	return t

@@ -74,6 +74,8 @@ Policies and coherent maps are again what they were before the last change. A se
 undo takes back the first: to go further back, name what you want with policy use.]],
 	["policy use"] = [[
 policy use size_aware force         both, each sees what the one before it answered
+policy use ./mine.policy            a word with / or ending in .o, .policy, .csv or .lua is a
+                                    file: loaded first, as policy load does it
 policy use none                     NCCL decides by itself
 Nothing changes until all ranks are at the fence, the number of a decision; change status
 says whether they have come by. -n asks every process whether it could.]],

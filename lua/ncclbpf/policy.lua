@@ -539,10 +539,33 @@ local function change(ctx, line, verb)
 end
 M.change = change
 
+-- The name of @word; a file is held first, as `policy load` does it.
+local function held(ctx, word)
+	if not M.is_file(word) then return word end
+	if ctx.flags.dry_run then
+		return nil, errors.new("usage", word .. " is a file, and a dry run loads nothing", { hint = "policy load " .. word .. " first" })
+	end
+	local image, info, bytes = M.open(word)
+	if not image then return nil, info end
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local results
+	results, err = M.load(s, info.name, bytes, image, info)
+	if not results then
+		err.object = word
+		return nil, err
+	end
+	return read.record(results[1].data).name or info.name
+end
+
 function M.cmd_use(ctx)
-	local words = { "policy", "use" }
-	for _, w in ipairs(ctx.args) do words[#words + 1] = w end
-	return change(ctx, session.line(words), "policy use " .. table.concat(ctx.args, " "))
+	local names = {}
+	for i, w in ipairs(ctx.args) do
+		local err
+		names[i], err = held(ctx, w)
+		if not names[i] then return nil, err end
+	end
+	return change(ctx, session.line { "policy", "use", table.unpack(names) }, "policy use " .. table.concat(names, " "))
 end
 
 -- policy add, remove, move; the line of one: words, name, place
@@ -557,7 +580,10 @@ end
 
 function M.cmd_edit(ctx)
 	local verb = ctx.row.words:match "%S+$"
-	return change(ctx, M.edit_line(verb, ctx.args[1], ctx.opt), ctx.row.words .. " " .. ctx.args[1])
+	local name, err = ctx.args[1], nil
+	if verb == "add" then name, err = held(ctx, name) end
+	if not name then return nil, err end
+	return change(ctx, M.edit_line(verb, name, ctx.opt), ctx.row.words .. " " .. name)
 end
 
 function M.cmd_undo(ctx)

@@ -8,7 +8,8 @@
 //	        [--min 1K] [--max 256M] [--factor 2] [--seconds S | --loops N]
 //	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
 //[--report FILE]
-//	        [--contend FILE] [--nodes N] [--no-nvls] [--comms N] [--groups N]
+//	        [--contend FILE] [--nodes N] [--no-nvls] [--comms N] [--groups
+//N]
 //[--hang]
 //[--events]
 //	        [--rank-env R:NAME=VALUE]...
@@ -613,17 +614,16 @@ static bool options(int argc, char **argv)
 	static const struct option names[] = {
 		{ "ranks", 1, NULL, 'x' },    { "nodes", 1, NULL, 'x' },
 		{ "comms", 1, NULL, 'x' },    { "nccl", 1, NULL, 'x' },
-		{ "groups", 1, NULL, 'x' },
-		{ "coll", 1, NULL, 'x' },     { "min", 1, NULL, 'x' },
-		{ "max", 1, NULL, 'x' },      { "factor", 1, NULL, 'x' },
-		{ "seconds", 1, NULL, 'x' },  { "loops", 1, NULL, 'x' },
-		{ "pause-ms", 1, NULL, 'x' }, { "ahead", 1, NULL, 'x' },
-		{ "report", 1, NULL, 'x' },   { "table", 1, NULL, 'x' },
-		{ "contend", 1, NULL, 'x' },  { "rank-env", 1, NULL, 'x' },
-		{ "procs", 0, NULL, 'p' },    { "threads", 0, NULL, 't' },
-		{ "no-nvls", 0, NULL, 'n' },  { "hang", 0, NULL, 'h' },
-		{ "events", 0, NULL, 'e' },   { "help", 0, NULL, 'H' },
-		{ NULL, 0, NULL, 0 }
+		{ "groups", 1, NULL, 'x' },   { "coll", 1, NULL, 'x' },
+		{ "min", 1, NULL, 'x' },      { "max", 1, NULL, 'x' },
+		{ "factor", 1, NULL, 'x' },   { "seconds", 1, NULL, 'x' },
+		{ "loops", 1, NULL, 'x' },    { "pause-ms", 1, NULL, 'x' },
+		{ "ahead", 1, NULL, 'x' },    { "report", 1, NULL, 'x' },
+		{ "table", 1, NULL, 'x' },    { "contend", 1, NULL, 'x' },
+		{ "rank-env", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
+		{ "threads", 0, NULL, 't' },  { "no-nvls", 0, NULL, 'n' },
+		{ "hang", 0, NULL, 'h' },     { "events", 0, NULL, 'e' },
+		{ "help", 0, NULL, 'H' },     { NULL, 0, NULL, 0 }
 	};
 	int o, at;
 
@@ -638,9 +638,9 @@ static bool options(int argc, char **argv)
 		opt.nvls &= o != 'n';
 	}
 	return optind == argc && opt.ranks > 0 && opt.groups > 0 &&
-	       opt.ranks * opt.groups <= MAX_RANKS &&
-	       opt.nodes > 0 && opt.abi && opt.factor > 1 && opt.ahead > 0 &&
-	       opt.ahead < RING && opt.min > 0;
+	       opt.ranks * opt.groups <= MAX_RANKS && opt.nodes > 0 &&
+	       opt.abi && opt.factor > 1 && opt.ahead > 0 && opt.ahead < RING &&
+	       opt.min > 0;
 }
 
 int main(int argc, char **argv)

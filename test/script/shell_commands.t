@@ -140,6 +140,14 @@ cmp -s got.policy got.policy && timeout 10 "$S" policy diff got.policy force >/d
 ok "gives the image that was loaded" $?
 golden undo -o table policy undo
 shape change_status_json -o json change status
+status 64 "a dry run loads no file" -n policy use ./noop.bpf.o
+has "and says what to do" err "policy load ./noop.bpf.o first"
+status 2 "use of a file that is refused" policy use ./refused.bpf.o
+status 0 "a file is loaded, then used" -o table policy use ./noop.bpf.o force
+has "by its name" out "policy use noop force: committed"
+await settled demo
+status 0 "and added" policy add ./size_aware.bpf.o
+await settled demo
 golden use_none -o table -y policy use none
 await settled demo
 for c in "env set NCCL_ALGO Ring" "env forget NCCL_ALGO" "controller pause" "telemetry on" "trace start x.json" "policy time on" "rollout abort"; do

@@ -84,7 +84,7 @@ has "the same as an error object" out '{"error":{"code":"no_target","message":"n
 status 0 "help environment" help environment
 has "names settings, defaults and choices" out "NCCLBPF_POLICY" "NCCLBPF_COHERENCE (strict)" "on|off"
 status 0 "help behind a command" policy use --help
-has "is that command's, with examples, as text in a pipe" out "policy use NAME...|none" "policy use none "
+has "is that command's, with examples, as text in a pipe" out "policy use NAME|FILE...|none" "policy use none "
 status 64 "an option misspelt" --dryrun
 has "names the nearest with its dashes" err "nearest: --dry-run"
 status 64 "an option like no other" --foo
