@@ -208,6 +208,8 @@ soak:
 	@SEED=$$(date +%s) SEQUENCES=20000 LIMIT=7200 \
 		test/run.sh $(B) "map_kernel ring_kernel"
 	@ELEMENTS=100000 test/run.sh $(B) shell_batch
+	@JUDGE_SEED=$$(date +%s) JUDGE_RUNS=$(or $(JUDGE_RUNS),50000) LUA_LIMIT=3600 \
+		LIMIT=7200 test/run.sh $(B) =judge
 	@MODEL_SECONDS=$(or $(SECONDS),600) LIMIT=7200 test/run.sh $(B) model
 	@$(AGAIN) soak-faults
 

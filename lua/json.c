@@ -7,6 +7,8 @@
  */
 #include "lua/core.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -139,6 +141,57 @@ static int push_call(lua_State *L)
 	return 1;
 }
 
+/* The end of the string that begins at @i. */
+static size_t skip_string(const char *text, size_t size, size_t i)
+{
+	for (i++; i < size && text[i] != '"'; i++)
+		i += text[i] == '\\';
+	return i < size ? i + 1 : size;
+}
+
+/* The integer of @n digits at @text as the signed one of the same bits. */
+static bool add_signed(luaL_Buffer *b, const char *text, size_t n)
+{
+	char number[24];
+	unsigned long long v = strtoull(text, NULL, 10);
+
+	snprintf(number, sizeof(number), "%llu", v);
+	if (n != strlen(number) || memcmp(number, text, n) || text[n] == '.' ||
+	    text[n] == 'e' || text[n] == 'E')
+		return false;
+	snprintf(number, sizeof(number), "%lld", (long long)v);
+	luaL_addstring(b, number);
+	return true;
+}
+
+/*
+ * The text with integers from 2^63 to 2^64 - 1 as those of the same bits, which
+ * is what Lua has for them: the parser knows signed ones alone. Pushed.
+ */
+static const char *signed_text(lua_State *L, const char *text, size_t size,
+			       size_t *out)
+{
+	luaL_Buffer b;
+	size_t i = 0, n;
+
+	luaL_buffinit(L, &b);
+	while (i < size) {
+		if (text[i] == '"')
+			n = skip_string(text, size, i) - i;
+		else
+			n = strspn(text + i, "0123456789");
+		n = n ? n : 1;
+		if ((n != 19 && n != 20) || text[i] == '"' ||
+		    (i && strchr("-+.eE", text[i - 1])) ||
+		    !add_signed(&b, text + i, n))
+			luaL_addlstring(&b, text + i, n);
+		i += n;
+	}
+	luaL_pushresult(&b);
+	return lua_tolstring(L, -1, out);
+}
+
+/* @text ends with a NUL that @size does not count, as Lua's strings do. */
 int nb_lua_json_push(lua_State *L, const char *text, size_t size)
 {
 	struct holder *h = lua_newuserdatauv(L, sizeof(*h), 0);
@@ -151,6 +204,12 @@ int nb_lua_json_push(lua_State *L, const char *text, size_t size)
 	}
 	lua_setmetatable(L, -2);
 	h->root = json_loadb(text, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
+	if (!h->root && json_error_code(&e) == json_error_numeric_overflow) {
+		text = signed_text(L, text, size, &size);
+		h->root = json_loadb(text, size,
+				     JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
+		lua_pop(L, 1);
+	}
 	if (!h->root)
 		return nb_lua_failf(L, NB_E_FORMAT, "not JSON at byte %d: %s",
 				    e.position, e.text);

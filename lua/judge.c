@@ -77,7 +77,8 @@ static int quantiles(lua_State *L)
 	size_t n;
 	double *v;
 
-	luaL_argcheck(L, parts >= 1 && parts <= 1000, 2, "1 to 1000 wanted");
+	if (parts < 1 || parts > 1000)
+		return luaL_argerror(L, 2, "1 to 1000 wanted");
 	v = values(L, 1, &n);
 	qsort(v, n, sizeof(*v), by_value);
 	lua_createtable(L, (int)parts + 1, 0);

@@ -8,6 +8,12 @@
 # and, without NOT, the long hunts run beside the others. RERUN=1: a program
 # that failed runs once more, alone; what passes only then is named at the end.
 set -u
+case ${1:-} in '' | -h | --help)
+	sed -n '3,/^set -u/{/^set -u/d;s/^# \{0,1\}//;p;}' "$0"
+	[ -n "${1:-}" ]
+	exit
+	;;
+esac
 TOP=$(cd "$(dirname "$0")/.." && pwd)
 B=$(cd "$1" && pwd)
 want=${2:-}

@@ -51,6 +51,12 @@ local j = nb.json.decode '{"b":9223372036854775807,"a":null,"l":[],"o":{},"s":"\
 test("JSON: 64 bits exact, null absent", j.b == math.maxinteger and j.a == nil and j.s == "é\n" and j.f == 1.5)
 test("JSON goes back as it came", nb.json.encode(j) == '{"b":9223372036854775807,"a":null,"l":[],"o":{},"s":"é\\n","f":1.5}', nb.json.encode(j))
 fails("JSON that is none", "malformed", nb.json.decode "{")
+j = nb.json.decode '{"18446744073709551615":[18446744073709551615,9223372036854775808,9223372036854775807,-9223372036854775808],"s":"\\"18446744073709551615","f":18446744073709551615.0}'
+test("JSON's integers from 2^63 on have the same bits", j["18446744073709551615"][1] == -1 and j["18446744073709551615"][2] == math.mininteger
+	and j["18446744073709551615"][3] == math.maxinteger and j["18446744073709551615"][4] == math.mininteger and j.s == '"18446744073709551615' and j.f == 2 ^ 64)
+test("by itself too", nb.json.decode "18446744073709551614" == -2)
+fails("one that has no 64 bits", "malformed", nb.json.decode "[18446744073709551616]")
+fails("nor has a negative one", "malformed", nb.json.decode "[-9223372036854775809]")
 test("JSON of a deep table is refused", not pcall(function()
 	local t = {}
 	for _ = 1, 100 do t = { t } end
