@@ -7,6 +7,7 @@
 
 #include "core/tbl/ctx.h"
 #include "plugin/cmd.h"
+#include "plugin/why.h"
 
 /* Members of one rank of a communicator; the object is open. */
 static void members(struct nb_json *j, const struct nb_comm *c)
@@ -244,11 +245,12 @@ static void note(struct nb_json *j, const struct nb_comm *c,
 	nb_json_kstr(j, "note", text);
 }
 
-static void explanation(struct nb_call *call, const struct nb_comm *c, int coll,
-			uint64_t bytes, const struct nb_explain *e)
+static int explanation(struct nb_call *call, const struct nb_comm *c, int coll,
+		       uint64_t bytes, const struct nb_explain *e)
 {
 	const struct nb_decision *d = &e->answer;
 	struct nb_json *j = call->out;
+	int rc;
 
 	nb_json_obj(j);
 	nb_json_kstr(j, "coll", nb_nccl_coll(coll));
@@ -266,7 +268,9 @@ static void explanation(struct nb_call *call, const struct nb_comm *c, int coll,
 	steps(j, e);
 	nb_json_ku64(j, "generation", e->generation);
 	note(j, c, e);
+	rc = nb_why_json(j, c, e, bytes, call->err);
 	nb_json_end_obj(j);
+	return rc;
 }
 
 int nb_cmd_explain(struct nb_call *call)
@@ -287,7 +291,7 @@ int nb_cmd_explain(struct nb_call *call)
 	if (!rc)
 		rc = nb_comm_explain(c, coll, bytes, &e, call->err);
 	if (!rc)
-		explanation(call, c, coll, bytes, &e);
+		rc = explanation(call, c, coll, bytes, &e);
 	nb_runtime_unlock(call->rt);
 	return rc;
 }

@@ -439,8 +439,8 @@ bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
 
 /* ---- explain ---- */
 
-static void explain_context(const struct nb_comm *c, int coll, uint64_t bytes,
-			    struct nb_explain *out, struct ncclbpf_tuner *ctx)
+static void explain_basis(const struct nb_comm *c, int coll, uint64_t bytes,
+			  struct nb_explain *out)
 {
 	struct nb_decision *d = &out->basis;
 
@@ -458,15 +458,27 @@ static void explain_context(const struct nb_comm *c, int coll, uint64_t bytes,
 			.cost_us = -1,
 			.nccl_cost_us = -1,
 		};
+}
+
+void nb_comm_explain_context(const struct nb_comm *c,
+			     const struct nb_explain *e, uint64_t bytes,
+			     float table[NB_COSTS_KNOWN],
+			     struct ncclbpf_tuner *ctx)
+{
+	const struct nb_decision *d = &e->basis;
+
 	*ctx = c->base;
 	ctx->bytes = bytes;
 	ctx->seq = nb_comm_decisions(c);
-	ctx->coll = (uint32_t)coll;
+	ctx->coll = (uint32_t)d->coll;
 	ctx->pipe_ops = d->pipe_ops;
 	ctx->usable = d->usable;
 	ctx->nccl_algo = d->nccl_algo;
 	ctx->nccl_proto = d->nccl_proto;
 	ctx->reg_buff = d->reg_buff;
+	if (e->seen && nb_seen_copy(nb_seen_slot(c->seen, d->bytes, d->coll),
+				    d->coll, d->bytes, table))
+		ctx->costs = table;
 }
 
 static void explain_step(struct nb_explain *out, const struct nb_gen *g,
@@ -504,8 +516,8 @@ static uint32_t index_of(int algo, int proto)
  * Check as a decision would: with the costs of the latest decision, or where
  * they are gone with costs that prefer its answer.
  */
-static void explain_answer(const struct nb_comm *c, struct nb_explain *out,
-			   const struct ncclbpf_tuner *ctx)
+void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
+			    const struct ncclbpf_tuner *ctx)
 {
 	struct nb_decision *a = &out->answer;
 	struct nb_costs costs = { out->basis.usable,
@@ -538,11 +550,8 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 		return nb_fail(err, NB_E_ARG, 1,
 			       "collective %d (allowed: 0 to %d)", coll,
 			       NCCL_NUM_COLLS - 1);
-	explain_context(c, coll, bytes, out, &ctx);
-	if (out->seen &&
-	    nb_seen_copy(nb_seen_slot(c->seen, out->basis.bytes, coll), coll,
-			 out->basis.bytes, table))
-		ctx.costs = table;
+	explain_basis(c, coll, bytes, out);
+	nb_comm_explain_context(c, out, bytes, table, &ctx);
 	out->answer = out->basis;
 	out->answer.bytes = bytes;
 	out->answer.algo = out->basis.nccl_algo;
@@ -564,6 +573,6 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 	for (uint32_t i = 0; i < g->nprogs; i++)
 		explain_step(out, g, i, &ctx);
 	nb_gen_put(g);
-	explain_answer(c, out, &ctx);
+	nb_comm_explain_answer(c, out, &ctx);
 	return 0;
 }

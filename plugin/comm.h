@@ -183,4 +183,17 @@ struct nb_explain {
 int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 		    struct nb_explain *out, struct nb_err *err);
 
+/*
+ * The parts of it, for plugin/why.c: the context that policies get for @e->basis
+ * with @bytes (@table keeps its costs); and from what they left in @ctx the
+ * answer, into @e->answer, which holds NCCL's choice before.
+ */
+struct ncclbpf_tuner;
+void nb_comm_explain_context(const struct nb_comm *c,
+			     const struct nb_explain *e, uint64_t bytes,
+			     float table[NB_COSTS_KNOWN],
+			     struct ncclbpf_tuner *ctx);
+void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *e,
+			    const struct ncclbpf_tuner *ctx);
+
 #endif

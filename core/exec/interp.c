@@ -142,8 +142,20 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 						    r[5]);
 }
 
+/* path.c compiles this file once more, with a look at each step. */
+#ifndef NB_STEP
+#define NB_STEP() ((void)0)
+#define NB_INTERPRET                                                   \
+	uint64_t nb_exec_interpret(const struct nb_exec *x, void *ctx, \
+				   uint64_t ctx_size)
+#endif
+
 /* Pedantic warnings stop at __extension__: labels as values are GNU C. */
-#define GO() __extension__({ goto *labels[ip->op]; })
+#define GO()                          \
+	__extension__({               \
+		NB_STEP();            \
+		goto *labels[ip->op]; \
+	})
 #define NEXT()        \
 	do {          \
 		ip++; \
@@ -325,8 +337,7 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
  * the kernel: their plain loads and stores are races by design, so the thread
  * sanitizer leaves this function out.
  */
-__attribute__((no_sanitize("thread"))) uint64_t
-nb_exec_interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size)
+__attribute__((no_sanitize("thread"))) NB_INTERPRET
 {
 	__extension__ static const void *const labels[NB_NCODES] = {
 #define INSN(name, ...) [NB_OP_##name] = &&op_##name,

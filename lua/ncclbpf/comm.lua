@@ -221,6 +221,9 @@ function M.cmd_explain(ctx)
 	for _, g in ipairs(groups) do
 		text[#text + 1] = (#groups > 1 and "on " .. merge.who(g.members) .. ":\n" or "") .. g.value
 	end
+	local why, made = require("ncclbpf.explain").why(ctx, per[1].data)
+	if #why > 0 then text[#text + 1] = table.concat(why, "\n") end
+	data.tables = made
 	data.pending = pending(ctx, per[1].data)
 	if data.pending then text[#text + 1] = pending_text(data.pending) end
 	local columns = {}
