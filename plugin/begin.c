@@ -98,6 +98,26 @@ void nb_begin_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
 	mark(c, NB_DIFFER_SETTING + (uint32_t)what, a, b);
 }
 
+bool nb_begin_by_calls(struct nb_seg_comm *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		const struct nb_seg_slot *s = &c->slot[i];
+
+		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) ==
+		    NB_SLOT_FREE)
+			continue;
+		if (!__atomic_load_n(&s->calls, __ATOMIC_ACQUIRE))
+			return false;
+		n++;
+	}
+	if (n != c->nranks)
+		return false;
+	__atomic_store_n(&c->clock, NB_CLOCK_CALLS, __ATOMIC_RELEASE);
+	return true;
+}
+
 /* ---- those who could not register ---- */
 
 enum { CLAIMED = 1 }; /* no process of ours has that pid */

@@ -56,6 +56,11 @@ enum nb_differ nb_begin_apart(const struct nb_segment *s,
  * one of those on this host not registered? It has no ncclbpf or another job's
  * name, is disabled, or shares no segment. */
 bool nb_begin_missing(const struct nb_seg_comm *c);
+/*
+ * Likewise: do all of its ranks see calls of NCCL's API, so that their clock
+ * can be these? Each finds the same, and the entry says so from then on.
+ */
+bool nb_begin_by_calls(struct nb_seg_comm *c);
 /* Note @why in the entry for people. */
 void nb_begin_mark(struct nb_seg_comm *c, enum nb_differ why);
 /* Can a change of policies help? */

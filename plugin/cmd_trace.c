@@ -70,10 +70,14 @@ static bool decision_of(const struct nb_comm *c, const struct nb_span *s,
 static const struct nb_comm *comm_of(const struct nb_runtime *rt,
 				     const struct nb_span *s)
 {
-	for (const struct nb_comm *c = rt->comms; c; c = c->next)
-		if (s->word[NB_SPAN_SLOT] ==
-		    (uint64_t)(uintptr_t)nb_comm_announced(c))
+	for (const struct nb_comm *c = rt->comms; c; c = c->next) {
+		const struct nb_seg_slot *slot = nb_comm_slot(c);
+		uint64_t of = s->word[NB_SPAN_SLOT];
+
+		if (slot && (of == (uint64_t)(uintptr_t)&slot->announced ||
+			     of == (uint64_t)(uintptr_t)&slot->decisions))
 			return c;
+	}
 	return NULL;
 }
 

@@ -12,6 +12,7 @@
 #include "core/exec/exec.h"
 #include "plugin/begin.h"
 #include "plugin/chain.h"
+#include "plugin/events.h"
 #include "plugin/override.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
@@ -40,7 +41,7 @@ enum {
 	LOCK_MS = 5000, /* at the end, when nothing depends on it */
 	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
 	NLATEST = NB_LATEST_NONE + 1, /* and one that nobody reads */
-	BLOCK = HEAD + NB_RING * sizeof(struct nb_packed) +
+	BLOCK = HEAD + NB_SEG_RING_SIZE +
 		NLATEST * sizeof(struct nb_latest) +
 		NB_SEEN * sizeof(struct nb_seen)
 };
@@ -56,7 +57,7 @@ static struct nb_comm *allocate(void)
 		return NULL;
 	c = (struct nb_comm *)(void *)p;
 	c->ring = c->own_ring = (struct nb_packed *)(void *)(p + HEAD);
-	c->latest = (struct nb_latest *)(void *)(c->ring + NB_RING);
+	c->latest = (struct nb_latest *)(void *)(p + HEAD + NB_SEG_RING_SIZE);
 	c->seen = (struct nb_seen *)(void *)(c->latest + NLATEST);
 	return c;
 }
@@ -291,7 +292,7 @@ struct nb_comm *nb_comm_new(struct nb_runtime *rt,
 	c->fence.slot = &c->own_slot;
 	c->fence.record = &c->own_record;
 	c->fence.timeout_ms = (uint32_t)rt->params.num[NB_P_FENCE_TIMEOUT_MS];
-	c->fence.full_fence = !rt->seg->membarrier;
+	c->fence.odd = rt->seg->membarrier ? 0 : NB_FENCE_FULL;
 	fill_base(c);
 	locked = !nb_segment_lock(
 		rt->seg, (uint32_t)rt->params.num[NB_P_LOCK_TIMEOUT_MS], &err);
@@ -334,6 +335,7 @@ void nb_comm_free(struct nb_comm *c)
 	rt = c->rt;
 	if (c->chained)
 		c->peer.end(&c->peer);
+	nb_events_untell(c->fence.slot);
 	locked = rt->seg && !nb_segment_lock(rt->seg, LOCK_MS, NULL);
 	if (c->lost && rt->seg)
 		nb_begin_lost_is_gone(rt->seg, c->init.comm_id);
@@ -362,10 +364,9 @@ uint64_t nb_comm_decisions(const struct nb_comm *c)
 	return __atomic_load_n(&c->fence.seq, __ATOMIC_RELAXED);
 }
 
-const uint64_t *nb_comm_announced(const struct nb_comm *c)
+struct nb_seg_slot *nb_comm_slot(const struct nb_comm *c)
 {
-	return c && c->fence.slot != &c->own_slot ? &c->fence.slot->announced
-						  : NULL;
+	return c && c->seg ? c->fence.slot : NULL;
 }
 
 uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why)

@@ -130,9 +130,9 @@ void nb_comm_free(struct nb_comm *c);
 
 /* Decisions made so far: those numbered below this. */
 uint64_t nb_comm_decisions(const struct nb_comm *c);
-/* Where the same number stands in the segment, which stays when @c is gone;
- * NULL: it does not, or @c is NULL. */
-const uint64_t *nb_comm_announced(const struct nb_comm *c);
+/* Its slot in the segment, which stays when @c is gone; NULL: it has none, or
+ * @c is NULL. */
+struct nb_seg_slot *nb_comm_slot(const struct nb_comm *c);
 /* Copy decision @seq; false: not there any more, or not yet. */
 bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
 		      struct nb_decision *out);

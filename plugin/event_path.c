@@ -4,6 +4,7 @@
 // are atomic and relaxed; the word of a slot says whose they are, and only who
 // has moved it into a state of its own may use them. Nothing here locks,
 // waits, allocates or calls the system.
+#include "core/job/format.h"
 #include "plugin/clock.h"
 #include "plugin/event_progs.h"
 #include "plugin/events.h"
@@ -615,6 +616,17 @@ static void learn(struct nb_pcomm *pc, const struct nb_descr *d)
 		SET(pc->rank, d->rank);
 }
 
+/* The other clock of fences. One thread makes a communicator's calls. */
+static void count_call(struct nb_pcomm *pc)
+{
+	struct nb_seg_slot *slot =
+		__atomic_load_n(&pc->slot, __ATOMIC_ACQUIRE);
+
+	if (slot)
+		__atomic_store_n(&slot->calls, GET(slot->calls) + 1,
+				 __ATOMIC_RELEASE);
+}
+
 uint64_t nb_events_start(void *context, const struct nb_descr *d)
 {
 	uint64_t token = (uint64_t)(uintptr_t)context;
@@ -639,9 +651,13 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 	case NB_EVENT_KERNEL_CH:
 	case NB_EVENT_GROUP:
 	case NB_EVENT_GROUP_API:
-	case NB_EVENT_COLL_API:
 	case NB_EVENT_P2P_API:
 	case NB_EVENT_KERNEL_LAUNCH:
+		return start_child(pc, d);
+	case NB_EVENT_COLL_API:
+		count_call(pc);
+		if (!(nb_spans_wanted() >> NB_EVENT_COLL_API & 1))
+			return handle(pc, d->event, 0);
 		return start_child(pc, d);
 	}
 	return handle(pc, d->event, 0);

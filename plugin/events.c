@@ -91,6 +91,32 @@ uint32_t nb_events_known(uint32_t abi)
 		;
 }
 
+/*
+ * Do fences count calls of the API? From NCCL 2.29 on (v6) ranks may ask the
+ * tuner in different numbers.
+ */
+static bool by_calls(uint32_t abi)
+{
+	enum { AUTO, ON, OFF };
+	uint32_t how = GET(nb_prof.api_clock);
+
+	return how == ON ? abi >= 5 : how == AUTO && abi >= 6;
+}
+
+static bool living(const struct nb_pcomm *pc)
+{
+	return pc && GET(pc->token);
+}
+
+/* Does a rank of a communicator count calls? */
+static bool calls_counted(void)
+{
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
+		if (living(nb_prof.comm[i]) && GET(nb_prof.comm[i]->slot))
+			return true;
+	return false;
+}
+
 static uint32_t wanted(void)
 {
 	uint32_t tel = GET(nb_prof.telemetry);
@@ -102,12 +128,9 @@ static uint32_t wanted(void)
 		need |= NB_EVENT_BIT(KERNEL_CH);
 	if (tel & NB_TEL_PROXY)
 		need |= NB_EVENT_BIT(PROXY_OP);
+	if (calls_counted())
+		need |= NB_EVENT_BIT(COLL_API);
 	return need | nb_spans_needs(nb_spans_wanted());
-}
-
-static bool living(const struct nb_pcomm *pc)
-{
-	return pc && GET(pc->token);
 }
 
 /* What NCCL is asked for: what we need, and what the other one asks. */
@@ -215,6 +238,7 @@ static void set_up(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 	SET(pc->events, 0);
 	SET(pc->comm_id, init->has_id ? init->comm_id : 0);
 	SET(pc->decided, NULL);
+	SET(pc->slot, NULL);
 	SET(pc->rank, init->rank);
 	SET(pc->ranks, init->ranks);
 	SET(pc->nodes, init->nodes);
@@ -246,6 +270,9 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 		make_nonce();
 	}
 	SET(nb_prof.abi, init->abi);
+	if (rt)
+		SET(nb_prof.api_clock,
+		    (uint32_t)rt->params.num[NB_P_API_CLOCK]);
 	if (rt)
 		pc = place();
 	if (pc) {
@@ -309,12 +336,43 @@ void nb_events_tell_size(uint32_t ranks, uint32_t nodes)
 	SET(last->nodes, (int32_t)(nodes < INT32_MAX ? nodes : INT32_MAX));
 }
 
-void nb_events_tell_tuner(uint64_t comm_id, const uint64_t *count)
+void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot)
 {
 	/* v1 to v4 of either interface have no identity: the thread must do */
-	if (last &&
-	    (!comm_id || !GET(last->comm_id) || comm_id == GET(last->comm_id)))
-		SET(last->decided, count);
+	if (!last ||
+	    (comm_id && GET(last->comm_id) && comm_id != GET(last->comm_id)))
+		return;
+	SET(last->decided, slot ? &slot->announced : NULL);
+	if (!slot || !comm_id || comm_id != GET(last->comm_id) ||
+	    !by_calls(last->abi))
+		return;
+	__atomic_store_n(&slot->calls, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&last->slot, slot, __ATOMIC_RELEASE);
+	nb_events_ask();
+}
+
+void nb_events_tell_decisions(struct nb_seg_slot *slot)
+{
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
+		struct nb_pcomm *pc =
+			__atomic_load_n(&nb_prof.comm[i], __ATOMIC_ACQUIRE);
+
+		if (pc && GET(pc->decided) == &slot->announced)
+			SET(pc->decided, &slot->decisions);
+	}
+}
+
+void nb_events_untell(const struct nb_seg_slot *slot)
+{
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
+		struct nb_pcomm *pc =
+			__atomic_load_n(&nb_prof.comm[i], __ATOMIC_ACQUIRE);
+
+		if (!pc || GET(pc->slot) != slot)
+			continue;
+		SET(pc->slot, NULL);
+		nb_events_ask();
+	}
 }
 
 void nb_events_each(nb_pcomm_fn *fn, void *arg)
@@ -359,8 +417,11 @@ void nb_events_forked(void)
 	if (GET(nb_prof.nonce))
 		make_nonce();
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
-		if (nb_prof.comm[i])
+		if (nb_prof.comm[i]) {
 			SET(nb_prof.comm[i]->token, 0);
+			SET(nb_prof.comm[i]->decided, NULL);
+			SET(nb_prof.comm[i]->slot, NULL);
+		}
 }
 
 void nb_events_end(void)

@@ -114,6 +114,7 @@ struct nb_pcomm {
 	uint32_t index, abi;
 	uint64_t comm_id;	    /* atomic: v1 to v3 learn it later */
 	const uint64_t *decided;    /* atomic: the tuner's decisions; or NULL */
+	struct nb_seg_slot *slot;   /* atomic: whose calls are counted; or NULL */
 	int32_t rank, ranks, nodes; /* atomic */
 	char name[64];
 	int *mask;
@@ -192,9 +193,16 @@ void nb_events_end(void);
 bool nb_events_last_rank(uint64_t *comm_id, int32_t *rank);
 /* The tuner knows what v1 to v3 of the profiler are not told. */
 void nb_events_tell_size(uint32_t ranks, uint32_t nodes);
-/* @count: atomic, how many decisions the tuner has made for it; never goes
- * away. NULL: not known. */
-void nb_events_tell_tuner(uint64_t comm_id, const uint64_t *count);
+/*
+ * @slot: in the segment, of the thread's rank; NULL: it has none. How many
+ * decisions were made for it is read there, and where NCCL is asked to tell
+ * each call of its API, these are counted there.
+ */
+void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot);
+/* Decisions of @slot's rank are counted in slot->decisions. */
+void nb_events_tell_decisions(struct nb_seg_slot *slot);
+/* It is not to be used any more: NCCL makes no call for its rank. */
+void nb_events_untell(const struct nb_seg_slot *slot);
 
 /* ---- event_path.c and events.c share ---- */
 struct nb_prof {
@@ -204,6 +212,7 @@ struct nb_prof {
 	uint32_t telemetry; /* atomic: NB_TEL_* */
 	uint32_t traced;    /* atomic: bits of events written down */
 	uint32_t abi;
+	uint32_t api_clock; /* atomic: as NCCLBPF_API_CLOCK says */
 	uint32_t chained; /* atomic: another profiler is called as well */
 	int chained_mask; /* atomic; its own, written by it at any time */
 	pid_t pid;

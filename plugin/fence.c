@@ -58,17 +58,29 @@ static bool abort_word(const struct nb_record *r, uint64_t word)
 /* ---- a rank ---- */
 
 /*
+ * Has the rank made no decision at or past the fence of @word before the one
+ * at which it stands? By decisions its number tells; numbers of calls go on by
+ * more than one at a time.
+ */
+static bool first_past(const struct nb_fence_rank *f, uint64_t word)
+{
+	return !(f->odd & NB_FENCE_CALLS) ||
+	       f->before <= nb_fence_word_seq(word);
+}
+
+/*
  * Wait until the word is not @word any more; true: this rank changed it. The
  * slot says that we wait, so that the coordinator may commit a fence that this
- * rank stands at: it will obey the outcome.
+ * rank stands at (@first): it will obey the outcome.
  */
 static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
-			 uint64_t word, uint64_t deadline)
+			 uint64_t word, bool first, uint64_t deadline)
 {
 	bool changed = false;
 
 	f->waits++;
-	store(&f->slot->waiting, word);
+	if (first)
+		store(&f->slot->waiting, word);
 	r->ops->publish(r);
 	NB_STEP(WAITING);
 	for (unsigned turn = 0; load(r) == word; turn++) {
@@ -113,6 +125,13 @@ static bool begin(struct nb_fence_rank *f, const struct nb_record *r,
 	return true;
 }
 
+void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks)
+{
+	f->odd |= NB_FENCE_CALLS;
+	f->clocks = clocks;
+	nb_fence_announce(f, 0);
+}
+
 uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 {
 	const struct nb_record here = nb_record_word(f->record);
@@ -143,7 +162,8 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 			if (!deadline)
 				deadline = now_ns() +
 					   f->timeout_ms * UINT64_C(1000000);
-			if (wait_decided(f, r, word, deadline))
+			if (wait_decided(f, r, word, first_past(f, word),
+					 deadline))
 				*timed_out = true;
 			break;
 		default: /* NONE, or no state that we write */
@@ -244,6 +264,14 @@ enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
 
 enum standing { BELOW, AT_FENCE, BEYOND };
 
+/* Do numbers go on by more than one at a time? Then who says that it waits has
+ * looked where it was before (first_past). */
+static bool jumps(const struct nb_record *r)
+{
+	return r->comm && __atomic_load_n(&r->comm->clock, __ATOMIC_ACQUIRE) ==
+				  NB_CLOCK_CALLS;
+}
+
 /*
  * Where the furthest rank stands to the fence of @word. A rank that waits at
  * it has made no decision yet and counts as below.
@@ -251,6 +279,7 @@ enum standing { BELOW, AT_FENCE, BEYOND };
 static enum standing furthest(const struct nb_record *r, uint64_t word)
 {
 	uint64_t fence = nb_fence_word_seq(word);
+	bool far = jumps(r);
 	enum standing worst = BELOW;
 
 	for (uint32_t i = 0; i < r->nranks; i++) {
@@ -258,7 +287,7 @@ static enum standing furthest(const struct nb_record *r, uint64_t word)
 
 		if (s.announced <= fence || !decided(&s))
 			continue;
-		if (s.announced > fence + 1)
+		if (s.announced > fence + 1 && !(s.waiting == word && far))
 			return BEYOND;
 		if (s.waiting != word)
 			worst = AT_FENCE;

@@ -25,6 +25,12 @@
 
 /* ---- a rank ---- */
 
+/* What a decision does besides announcing its number and reading the word. */
+enum {
+	NB_FENCE_FULL = 1, /* no membarrier: a fence in each decision */
+	NB_FENCE_CALLS = 2 /* fences are numbers of calls of the API */
+};
+
 /* The deciding thread's alone, but for seq and number, which others read. */
 struct nb_fence_rank {
 	uint64_t seq; /* atomic: number of the next decision */
@@ -33,7 +39,7 @@ struct nb_fence_rank {
 	uint64_t seen;	     /* a word that needs no more looking at */
 	uint32_t number;     /* atomic: generation it decides with */
 	uint32_t timeout_ms; /* longest wait at an undecided fence */
-	bool full_fence;     /* no membarrier: a fence in each decision */
+	uint32_t odd;	     /* NB_FENCE_FULL, NB_FENCE_CALLS; 0 as a rule */
 	/* where the record is kept of which *record is this host's copy;
 	 * NULL: *record is the record */
 	const struct nb_record *store;
@@ -43,14 +49,61 @@ struct nb_fence_rank {
 	uint32_t first;
 	/* decisions that came to nb_fence_look, and those that waited there */
 	uint64_t looks, waits;
+	/* with NB_FENCE_CALLS: of the decision that goes on, and what was
+	 * announced before it */
+	uint64_t clock, before;
+	uint32_t *clocks; /* NB_RING: those of the last decisions */
 };
 
 /* nb_fence_rank.seen of a rank that begins: it looks at what is there. */
 #define NB_FENCE_UNSEEN UINT64_MAX
 
+/* Calls of the API that the rank has seen. */
+static inline uint64_t nb_fence_calls(const struct nb_fence_rank *f)
+{
+	return __atomic_load_n(&f->slot->calls, __ATOMIC_ACQUIRE) - 1;
+}
+
 /*
- * Begin decision *@k. True: decide with what you have. False: nb_fence_look
- * tells the generation. No lock, no system call.
+ * Announce decision @n where something is odd; the record's word. By calls,
+ * several decisions may announce the same, and the next more than one above.
+ */
+static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
+{
+	uint64_t to = n + 1;
+
+	if (f->odd & NB_FENCE_CALLS) {
+		uint64_t calls = nb_fence_calls(f);
+
+		f->before = f->clock + 1;
+		if (n == 0 || calls > f->clock) /* it never goes back */
+			f->clock = calls;
+		if (n == 0)
+			f->before = 0;
+		__atomic_store_n(&f->clocks[n % NB_RING], (uint32_t)f->clock,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&f->slot->decisions, to, __ATOMIC_RELAXED);
+		to = f->clock + 1;
+	}
+	if (f->odd & NB_FENCE_FULL) {
+		__atomic_exchange_n(&f->slot->announced, to, __ATOMIC_SEQ_CST);
+	} else {
+		__atomic_store_n(&f->slot->announced, to, __ATOMIC_RELEASE);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	}
+	return __atomic_load_n(&f->record->word, __ATOMIC_SEQ_CST);
+}
+
+/* What fences are compared with, of decision @k that goes on. */
+static inline uint64_t nb_fence_clock(const struct nb_fence_rank *f, uint64_t k)
+{
+	return f->odd & NB_FENCE_CALLS ? f->clock : k;
+}
+
+/*
+ * Begin a decision; *@k: where it stands to fences, as a rule its number, which
+ * is f->seq - 1 in any case. True: decide with what you have. False:
+ * nb_fence_look tells the generation. No lock, no system call.
  */
 static inline bool nb_fence_enter(struct nb_fence_rank *f, uint64_t *k)
 {
@@ -58,10 +111,9 @@ static inline bool nb_fence_enter(struct nb_fence_rank *f, uint64_t *k)
 
 	*k = n;
 	__atomic_store_n(&f->seq, n + 1, __ATOMIC_RELAXED);
-	if (__builtin_expect(f->full_fence, 0)) {
-		__atomic_exchange_n(&f->slot->announced, n + 1,
-				    __ATOMIC_SEQ_CST);
-		word = __atomic_load_n(&f->record->word, __ATOMIC_SEQ_CST);
+	if (__builtin_expect(f->odd, 0)) {
+		word = nb_fence_announce(f, n);
+		*k = nb_fence_clock(f, n);
 	} else {
 		__atomic_store_n(&f->slot->announced, n + 1, __ATOMIC_RELEASE);
 		/* order for the compiler; for the CPU the coordinator's
@@ -79,7 +131,15 @@ static inline bool nb_fence_same(const struct nb_fence_rank *f)
 }
 
 /*
+ * Before the rank's first decision: from now on its clock, which fences are
+ * numbers of, counts the calls of the API that its slot counts. @clocks:
+ * NB_RING.
+ */
+void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks);
+
+/*
  * nb_fence_look - the generation that decision @k must be made with
+ * @k: as nb_fence_clock has it
  *
  * Waits, at most about f->timeout_ms, where @k is at an undecided fence.
  * *@timed_out: this rank decided abort. f->number is the answer afterwards,

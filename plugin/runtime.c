@@ -400,6 +400,7 @@ static void after_fork_child(void)
 
 	for (struct nb_comm *c = rt->comms; c; c = c->next) {
 		c->fence.slot = &c->own_slot;
+		c->fence.odd &= ~(uint32_t)NB_FENCE_CALLS;
 		c->fence.record = &c->own_record;
 		c->ring = c->own_ring;
 		c->fence.seen = 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "plugin/begin.h"
+#include "plugin/events.h"
 #include "plugin/runtime.h"
 
 static_assert((int)NB_COSTS_KNOWN == NCCL_NUM_ALGOS * NCCL_NUM_PROTOS &&
@@ -128,6 +129,10 @@ static void begin(struct nb_comm *c)
 	c->begun = true;
 	if (!c->seg)
 		return;
+	if (nb_begin_by_calls(c->seg)) {
+		nb_fence_by_calls(&c->fence, nb_seg_clocks(c->ring));
+		nb_events_tell_decisions(c->fence.slot);
+	}
 	why = nb_begin_apart(c->rt->seg, c->seg);
 	if (why == NB_DIFFER_NOT && nb_begin_missing(c->seg))
 		why = NB_DIFFER_MISSING;
@@ -139,15 +144,17 @@ static void begin(struct nb_comm *c)
 }
 
 /* The record holds something that has not been dealt with. */
-static void look(struct nb_comm *c, uint64_t k)
+static void look(struct nb_comm *c)
 {
 	uint32_t before = c->fence.number;
 	uint64_t seen = c->fence.seen;
 	bool first = !c->begun, timed_out;
 	uint32_t number;
+	uint64_t k;
 
 	if (first)
 		begin(c);
+	k = nb_fence_clock(&c->fence, c->fence.seq - 1);
 	number = nb_fence_look(&c->fence, k, &timed_out);
 
 	if (timed_out)
@@ -400,7 +407,7 @@ NB_HOT int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen,
 			o = answer_table(c, seen, policy, table, channels);
 		step = nb_hash_step(ctx->bytes, o.word2);
 	}
-	nb_write_down(c, seen, ctx->seq, ctx->bytes, ctx->pipe_ops,
+	nb_write_down(c, seen, c->fence.seq - 1, ctx->bytes, ctx->pipe_ops,
 		      ctx->reg_buff, &o, step);
 	return 0;
 }
@@ -447,7 +454,8 @@ static void run_policies(struct nb_comm *c, uint64_t k,
 
 	if (!g->nprogs)
 		return;
-	nb_fill(&c->ctx, seen, k, (uint32_t)ask->coll, ask->bytes,
+	nb_fill(&c->ctx, seen, nb_fence_clock(&c->fence, k),
+		(uint32_t)ask->coll, ask->bytes,
 		at_most(ask->pipe_ops, INT32_MAX), ask->reg_buff != 0);
 	by = c->timed ? nb_gen_run_timed(g, &c->ctx, &c->count)
 		      : nb_gen_run_tuner(g, &c->ctx, &c->count);
@@ -510,7 +518,7 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 		return;
 	}
 	if (!nb_fence_enter(&c->fence, &k))
-		look(c, k);
+		look(c);
 	if (c->chained && !c->mismatch)
 		nb_chain_tuner_ask(c, ask);
 	see(c, ask, &seen);
@@ -521,7 +529,7 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 			nb_chain_tuner_choice(ask, &seen.costs);
 		nb_seen_derive(&seen);
 	}
-	decide(c, k, ask, &seen);
+	decide(c, c->fence.seq - 1, ask, &seen);
 }
 
 int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
@@ -557,7 +565,7 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 	uint64_t k = c->fence.seq - 1;
 
 	if (!nb_fence_same(&c->fence))
-		look(c, k);
+		look(c);
 	if (c->chained && !c->mismatch)
 		nb_chain_tuner_ask(c, &ask);
 	if (!nb_seen_is(seen, table, coll, bytes))

@@ -12,11 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/job/bycalls.h"
+
 static const char *const words[] = {
 	[NB_AGREED] = "agreed",
 	[NB_DIVERGED] = "diverged",
 	[NB_DIVERGED_BEFORE] = "diverged_before",
 	[NB_MISMATCHED] = "mismatched",
+	[NB_TUNER_CALLS_DIFFER] = "tuner_calls_differ",
+	[NB_API_CALLS_DIFFER] = "api_calls_differ",
 	[NB_TOO_FAR] = "too_far_apart",
 	[NB_ALONE] = "alone",
 };
@@ -138,12 +142,19 @@ static uint64_t decisions_in(uint64_t hash, uint64_t announced)
 	return behind <= announced ? announced - behind : 0;
 }
 
+/* Begun; where fences go by calls of the API it is told apart from them. */
+static uint64_t begun(const struct nb_seg_slot *slot)
+{
+	uint64_t n = __atomic_load_n(&slot->decisions, __ATOMIC_ACQUIRE);
+
+	return n ? n : __atomic_load_n(&slot->announced, __ATOMIC_ACQUIRE);
+}
+
 uint64_t nb_job_decisions(const struct nb_seg_slot *slot)
 {
 	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
 
-	return decisions_in(
-		hash, __atomic_load_n(&slot->announced, __ATOMIC_ACQUIRE));
+	return decisions_in(hash, begun(slot));
 }
 
 void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text,
@@ -269,9 +280,9 @@ static void hear(struct court *c, const struct nb_job *job,
 	};
 	ring->ring = nb_job_ring(job, slot);
 	ring->hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
-	ring->decisions =
-		decisions_in(ring->hash, __atomic_load_n(&slot->announced,
-							 __ATOMIC_ACQUIRE));
+	ring->decisions = decisions_in(ring->hash, begun(slot));
+	r->calls = __atomic_load_n(&slot->calls, __ATOMIC_ACQUIRE);
+	r->calls -= r->calls != 0;
 	r->decisions = ring->decisions;
 	r->hash = ring->hash & NB_HASH_MASK;
 	c->out->n++;
@@ -290,6 +301,72 @@ static uint32_t furthest(const struct court *c)
 	return best;
 }
 
+static struct nb_called called(const struct ring *r)
+{
+	return (struct nb_called){ r->ring, nb_seg_clocks(r->ring),
+				   r->decisions };
+}
+
+/* What rank @i decided as its decision @seq, for people. */
+static void lay_out_one(struct court *c, uint32_t i, uint64_t seq, bool differs)
+{
+	struct nb_agree_rank *r = &c->out->rank[i];
+
+	r->has = nb_unpack(&c->ring[i].ring[seq % NB_RING], seq, &r->decision);
+	r->differs = differs;
+}
+
+/* Did both come to the last decision that they have in common after the same
+ * calls? */
+static bool same_clocks(const struct nb_called *a, const struct nb_called *b)
+{
+	struct nb_called then = *a;
+
+	if (b->decisions < then.decisions)
+		then.decisions = b->decisions;
+	if (a->decisions - then.decisions >= NB_RING)
+		return true;
+	return nb_called_last(&then) == nb_called_last(b);
+}
+
+/*
+ * Hold rank @i against rank @ahead where fences go by calls of NCCL's API:
+ * their decisions may differ in number. @alike: those of the same number do
+ * not differ.
+ */
+static void compare_calls(struct court *c, uint32_t ahead, uint32_t i,
+			  bool alike)
+{
+	const struct nb_called a = called(&c->ring[ahead]);
+	const struct nb_called b = called(&c->ring[i]);
+	struct nb_agree *out = c->out;
+	struct nb_bycalls by;
+
+	if (alike && same_clocks(&a, &b))
+		return;
+	nb_bycalls(&a, &b, &by);
+	if (by.differ && out->verdict != NB_DIVERGED) {
+		out->verdict = alike ? NB_API_CALLS_DIFFER : NB_DIVERGED;
+		out->seq = by.seq[0];
+		out->aligned = !alike && !by.questions;
+		lay_out_one(c, ahead, by.seq[0], false);
+		lay_out_one(c, i, by.seq[1], true);
+	} else if (!by.compared) {
+		if (out->verdict == NB_AGREED)
+			out->verdict = NB_TOO_FAR;
+	} else if (!by.differ && (out->verdict == NB_AGREED ||
+				  out->verdict == NB_TUNER_CALLS_DIFFER)) {
+		out->verdict = NB_TUNER_CALLS_DIFFER;
+		if (!out->extra && (by.extra[0] || by.extra[1])) {
+			bool first = by.extra[0] >= by.extra[1];
+
+			out->extra = by.extra[!first];
+			out->extra_slot = out->rank[first ? ahead : i].slot;
+			out->seq = by.extra_seq;
+		}
+	}
+}
+
 /* Hold rank @i against rank @ahead. */
 static void compare(struct court *c, uint32_t ahead, uint32_t i)
 {
@@ -299,6 +376,16 @@ static void compare(struct court *c, uint32_t ahead, uint32_t i)
 
 	if (i == ahead || !b->decisions || !b->ring)
 		return;
+	if (out->clock == NB_CLOCK_CALLS) {
+		bool alike = b->decisions <= a->decisions &&
+			     hash_at(a, b->decisions, &hash) &&
+			     hash == (b->hash & NB_HASH_MASK);
+
+		if (b->decisions < out->to)
+			out->to = b->decisions;
+		compare_calls(c, ahead, i, alike);
+		return;
+	}
 	if (!hash_at(a, b->decisions, &hash)) {
 		if (out->verdict == NB_AGREED)
 			out->verdict = NB_TOO_FAR;
@@ -414,6 +501,10 @@ bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 		return false;
 	out->comm_id = comm->comm_id;
 	out->ranks = comm->nranks;
+	out->clock = __atomic_load_n(&comm->clock, __ATOMIC_ACQUIRE) ==
+				     NB_CLOCK_CALLS
+			     ? NB_CLOCK_CALLS
+			     : NB_CLOCK_DECISIONS;
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
 		hear(&c, job, comm, i);
 	out->here = out->n;
@@ -427,13 +518,13 @@ bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 	out->to = c.ring[ahead].decisions;
 	for (uint32_t i = 0; i < out->n; i++)
 		compare(&c, ahead, i);
-	if (out->verdict == NB_DIVERGED) {
+	if (out->verdict == NB_DIVERGED && out->clock == NB_CLOCK_DECISIONS) {
 		lay_out(&c);
 		find_extra(&c);
 		out->aligned = aligned(&c, ahead);
-	} else if (out->verdict == NB_AGREED &&
-		   __atomic_load_n(&comm->mismatch, __ATOMIC_ACQUIRE)) {
-		out->verdict = NB_MISMATCHED;
 	}
+	if (out->verdict == NB_AGREED &&
+	    __atomic_load_n(&comm->mismatch, __ATOMIC_ACQUIRE))
+		out->verdict = NB_MISMATCHED;
 	return true;
 }

@@ -49,6 +49,11 @@ enum nb_agreement {
 	NB_DIVERGED,	    /* at a decision that is known */
 	NB_DIVERGED_BEFORE, /* before the decisions that are kept */
 	NB_MISMATCHED, /* they began with different policies, and use none */
+	/* of ranks whose clock counts calls of NCCL's API: they agree at each,
+	 * but the tuner was not asked equally often; nothing is wrong */
+	NB_TUNER_CALLS_DIFFER,
+	/* likewise: the tuner was asked alike, but after other calls */
+	NB_API_CALLS_DIFFER,
 	NB_TOO_FAR,    /* too far apart to compare */
 	NB_ALONE       /* fewer than two ranks with decisions here */
 };
@@ -61,6 +66,7 @@ struct nb_agree_rank {
 	bool live;
 	uint32_t generation;	  /* it decides with now */
 	uint64_t decisions, hash; /* hash: 48 bits, after those decisions */
+	uint64_t calls; /* of NCCL's API; 0: none seen, or not counted */
 	bool waits;		  /* at an undecided fence */
 	bool has;		  /* decision, of seq */
 	bool differs;		  /* from what most ranks decided */
@@ -71,8 +77,11 @@ struct nb_agree {
 	enum nb_agreement verdict;
 	uint64_t comm_id;
 	uint32_t ranks, here; /* of the communicator; of those in the segment */
+	enum nb_clock_kind clock; /* what fences are numbers of */
 	uint64_t from, to;    /* decisions compared: [from, to) */
-	uint64_t seq;	      /* DIVERGED: the first that differs... */
+	/* DIVERGED, NB_API_CALLS_DIFFER: the first that differs (as the rank
+	 * that is furthest counts them)... */
+	uint64_t seq;
 	bool earlier;	      /* ...of those kept: they had differed before */
 	/* one rank made decisions more than the others from seq on, else 0:
 	 * what ncclGroupSimulateEnd on some ranks looks like */
@@ -93,10 +102,11 @@ struct nb_agree {
  */
 bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out);
 
-/* DIVERGED or DIVERGED_BEFORE? */
+/* Is a fence no one place for all of its ranks, or have they parted? */
 static inline bool nb_agree_broken(const struct nb_agree *a)
 {
-	return a->verdict == NB_DIVERGED || a->verdict == NB_DIVERGED_BEFORE;
+	return a->verdict == NB_DIVERGED || a->verdict == NB_DIVERGED_BEFORE ||
+	       a->verdict == NB_API_CALLS_DIFFER;
 }
 
 /*

@@ -18,7 +18,7 @@
  * nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 4,
+	NB_SEG_VERSION = 5,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -75,7 +75,9 @@ enum nb_seg_slot_state {
 
 /* One rank; one cache line, written by its deciding thread. */
 struct nb_seg_slot {
-	uint64_t announced;  /* atomic: number of the latest decision + 1 */
+	/* atomic: number of the latest decision + 1; where fences go by calls
+	 * of the API (nb_seg_comm.clock) the number of those before it + 1 */
+	uint64_t announced;
 	uint64_t hash;	     /* atomic: running over decisions (packed.h) */
 	uint64_t waiting;    /* atomic: the ARMED word it waits for, or 0 */
 	uint32_t generation; /* atomic: number it decides with */
@@ -84,7 +86,9 @@ struct nb_seg_slot {
 	uint32_t ring;	     /* its ring + 1; 0: not in the segment */
 	uint32_t pid;
 	int32_t rank; /* as in nb_seg_proc */
-	uint8_t pad[16];
+	uint64_t calls; /* atomic: calls of the API that the profiler has seen,
+			 * + 1; 0: it sees none. Its thread writes it */
+	uint64_t decisions; /* atomic: made, where announced does not say it */
 } __attribute__((aligned(64)));
 
 /* Where ranks look at each decision: one cache line, read-mostly. */
@@ -104,6 +108,12 @@ enum nb_differ {
 	NB_DIFFER_SETTING   /* and an nb_setting more */
 };
 
+/* What the ranks of a communicator count, and fences are numbers of. */
+enum nb_clock_kind {
+	NB_CLOCK_DECISIONS, /* calls of the tuner */
+	NB_CLOCK_CALLS	    /* calls of NCCL's API, where all see them */
+};
+
 struct nb_seg_comm {
 	uint64_t comm_id;
 	uint32_t in_use; /* atomic */
@@ -116,7 +126,7 @@ struct nb_seg_comm {
 	uint32_t differs;  /* atomic: enum nb_differ, if mismatch... */
 	uint32_t differ_slot[2];  /* ...between these... */
 	uint32_t differ_value[2]; /* ...that have these */
-	uint8_t pad[4];
+	uint32_t clock; /* atomic: enum nb_clock_kind */
 	struct nb_seg_record record;
 	struct nb_seg_slot slot[NB_SEG_SLOTS];
 };
@@ -155,13 +165,22 @@ struct nb_seg {
 
 /*
  * The rings of decisions follow, page by page as they are needed: decision k
- * of a rank is element k % NB_RING of its ring.
+ * of a rank is element k % NB_RING of its ring. Behind the decisions of a ring
+ * are, for each of them, the low 32 bits of the calls of the API before it,
+ * where the rank's clock counts these.
  */
 #define NB_SEG_PAGE UINT64_C(4096)
 #define NB_SEG_RINGS_AT \
 	((sizeof(struct nb_seg) + NB_SEG_PAGE - 1) / NB_SEG_PAGE * NB_SEG_PAGE)
-#define NB_SEG_RING_SIZE (NB_RING * sizeof(struct nb_packed))
+#define NB_SEG_RING_SIZE \
+	(NB_RING * (sizeof(struct nb_packed) + sizeof(uint32_t)))
 #define NB_SEG_SPAN (NB_SEG_RINGS_AT + NB_SEG_RINGS * NB_SEG_RING_SIZE)
+
+/* Of the ring @ring: when its decisions were made. */
+static inline uint32_t *nb_seg_clocks(const struct nb_packed *ring)
+{
+	return (uint32_t *)(uintptr_t)(ring + NB_RING);
+}
 
 static inline uint32_t nb_seg_baseline(uint64_t word)
 {

@@ -42,7 +42,7 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 	const struct nb_agree_rank *side[2];
 	char one[2][128] = { "", "" };
 
-	if (a->verdict != NB_DIVERGED) {
+	if (a->verdict != NB_DIVERGED && a->verdict != NB_API_CALLS_DIFFER) {
 		snprintf(text, size,
 			 "ranks differ since before decision %" PRIu64
 			 ", the oldest that is kept",
@@ -53,7 +53,13 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 	for (int i = 0; i < 2; i++)
 		if (side[i])
 			put_rank_text(side[i], one[i], sizeof(one[i]));
-	if (a->extra)
+	if (a->verdict == NB_API_CALLS_DIFFER)
+		snprintf(text, size,
+			 "ranks asked the tuner alike, but after different "
+			 "calls of NCCL's API: by these the first decision "
+			 "that differs is number %" PRIu64 ": %s; %s",
+			 a->seq, one[0], one[1]);
+	else if (a->extra)
 		snprintf(text, size,
 			 "from decision %" PRIu64 " on slot %u has made %u "
 			 "decision%s that others did not (%s; %s)",
@@ -98,6 +104,11 @@ static void put_member(const struct nb_job *job, const struct nb_agree_rank *r,
 	nb_json_ku64(j, "pid", r->pid);
 	nb_json_kbool(j, "live", r->live);
 	nb_json_ku64(j, "decisions", r->decisions);
+	nb_json_key(j, "calls");
+	if (r->calls)
+		nb_json_u64(j, r->calls);
+	else
+		nb_json_null(j);
 	nb_json_ku64(j, "generation", r->generation);
 	nb_json_kstr(j, "policies", policies);
 	nb_json_kstr(j, "hash", hash);
@@ -109,7 +120,8 @@ static void put_member(const struct nb_job *job, const struct nb_agree_rank *r,
 
 static bool fine(enum nb_agreement v)
 {
-	return v == NB_AGREED || v == NB_ALONE || v == NB_TOO_FAR;
+	return v == NB_AGREED || v == NB_ALONE || v == NB_TOO_FAR ||
+	       v == NB_TUNER_CALLS_DIFFER;
 }
 
 static void put_comm(const struct nb_job *job, const struct nb_agree *a,
@@ -120,8 +132,10 @@ static void put_comm(const struct nb_job *job, const struct nb_agree *a,
 	nb_json_kstr(j, "verdict", nb_agreement_word(a->verdict));
 	nb_json_ku64(j, "ranks", a->ranks);
 	nb_json_ku64(j, "here", a->here);
+	nb_json_kstr(j, "clock",
+		     a->clock == NB_CLOCK_CALLS ? "api_calls" : "decisions");
 	nb_json_ku64(j, "compared_to", a->to);
-	if (a->verdict == NB_DIVERGED || a->verdict == NB_DIVERGED_BEFORE)
+	if (nb_agree_broken(a) || a->extra)
 		nb_json_ku64(j, "seq", a->seq);
 	if (a->verdict == NB_DIVERGED)
 		nb_json_kbool(j, "earlier", a->earlier);
@@ -169,7 +183,10 @@ void nb_job_json(const struct nb_job *job, const char *path, bool one,
 		if (out->out->size > room)
 			left++;
 		else
-			put_comm(job, a, one || !fine(a->verdict), out);
+			put_comm(job, a,
+				 one || !fine(a->verdict) ||
+					 a->verdict == NB_TUNER_CALLS_DIFFER,
+				 out);
 	}
 	nb_json_end_arr(out);
 	nb_json_kbool(out, "agree", agree);

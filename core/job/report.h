@@ -13,8 +13,8 @@
  * @only:  a communicator's identity, with @one; else all
  *
  *	{"segment":path,"agree":bool,"comms":[{"comm","verdict","ranks",
- *	"here","compared_to","seq","earlier","extra","extra_slot","members":[{"slot",
- *	"pid","live","decisions","generation","policies","hash","waits",
+ *	"here","clock","compared_to","seq","earlier","extra","extra_slot","members":[{"slot",
+ *	"pid","live","decisions","calls","generation","policies","hash","waits",
  *	"differs","decision":{"coll","bytes","algo","proto","channels",
  *	"generation","by"} or null}]}],"left_out":n}
  *

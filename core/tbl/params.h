@@ -21,6 +21,7 @@ PARAM(SOCKET_DIR,       STR,  "",       0,  4096,        "",                "", 
 PARAM(MAX_CHANNELS,     INT,  "64",     1,  64,          "",                "1",  PLUGIN, "largest number of channels a policy may ask for")
 PARAM(FENCE_MARGIN,     INT,  "4096",   1,  1048576,     "",                "1",  PLUGIN, "decisions, at most, between the furthest rank and the fence of a change")
 PARAM(FENCE_TIMEOUT_MS, INT,  "2000",   10, 60000,       "",                "ms", PLUGIN, "longest wait of a rank at an undecided fence before it decides abort")
+PARAM(API_CLOCK,        ENUM, "auto",   0,  2,           "auto|on|off",     "",   PLUGIN, "changes take effect at a call of NCCL's API, which the profiler counts on all ranks, instead of at a call of the tuner; auto: from NCCL 2.29 on, where tuner calls may differ in number; on: where the profiler is v5 or later")
 PARAM(LOCK_TIMEOUT_MS,  INT,  "30000",  10, 600000,      "",                "ms", PLUGIN, "longest wait for other processes of the job when a communicator is made")
 PARAM(ON_DIVERGENCE,    ENUM, "report", 0,  1,           "report|baseline", "",   PLUGIN, "where ranks have decided differently: report it, or also give all ranks back to NCCL's own choice at one decision, if they still count alike")
 PARAM(CONTROLLER_MS,    INT,  "1000",   20, 3600000,     "",                "ms", PLUGIN, "between two runs of SEC(\"controller\") programs, until they ask for another time")

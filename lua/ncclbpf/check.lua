@@ -14,6 +14,8 @@ local M = {}
 local VERDICTS = {
 	agreed = "agree",
 	alone = "nothing to compare: fewer than two ranks with decisions here",
+	tuner_calls_differ = "agree at each call of NCCL's API; the tuner was not asked equally often",
+	api_calls_differ = "asked the tuner alike, but after DIFFERENT CALLS of NCCL's API",
 	too_far_apart = "agree as far as they can be compared; some ranks are more than 1024 decisions apart",
 	mismatched = "began with different policies, so they use none",
 	diverged = "DISAGREE",
@@ -66,7 +68,16 @@ end
 
 local function explain(t, c)
 	local members = read.list(c, "members")
-	if c.verdict == "diverged" then
+	if c.verdict == "tuner_calls_differ" then
+		t[#t + 1] = "  NCCL 2.29 and later may ask it on some ranks alone: changes take effect at calls of the API, which all ranks count alike"
+		if read.number(c.extra) > 0 then
+			t[#t + 1] = ("  slot %s was asked %d time%s more than others among the decisions kept, first at its decision %s"):format(
+				tostring(c.extra_slot), c.extra, c.extra == 1 and "" or "s", tostring(c.seq))
+		end
+		for _, m in ipairs(members) do
+			t[#t + 1] = ("    slot %-4s %8s decisions after %8s calls"):format(tostring(m.slot), tostring(m.decisions), tostring(m.calls))
+		end
+	elseif c.verdict == "diverged" or c.verdict == "api_calls_differ" then
 		t[#t + 1] = (c.earlier and "  they had differed before; the first of the decisions kept that differs is number %s:"
 			or "  the first decision that differs is number %s:"):format(tostring(c.seq))
 		for _, g in ipairs(groups(members, read.number(c.seq))) do
@@ -127,7 +138,7 @@ function M.cmd_agreement(ctx)
 	if d.agree == false then
 		local n = 0
 		for _, c in ipairs(comms) do
-			if tostring(c.verdict):match "^diverged" or c.verdict == "mismatched" then n = n + 1 end
+			if tostring(c.verdict):match "^diverged" or c.verdict == "mismatched" or c.verdict == "api_calls_differ" then n = n + 1 end
 		end
 		failure = errors.new("ranks_disagree", ("ranks of %d communicator%s do not agree"):format(n, n == 1 and "" or "s"), {
 			hint = "until they do no change can be had; policy use none and a new communicator is the way back",

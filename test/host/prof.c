@@ -272,6 +272,8 @@ static uint64_t delivered(const struct host_prof *c, uint64_t mask)
 		mask |= HOST_PROXY_OP;
 	if (mask & low)
 		mask |= HOST_COLL | HOST_P2P;
+	if (mask & (HOST_COLL_API | HOST_P2P_API))
+		mask |= HOST_GROUP_API;
 	if (mask & (HOST_COLL | HOST_P2P))
 		mask |= HOST_GROUP | HOST_GROUP_API | HOST_COLL_API |
 			HOST_P2P_API;
@@ -341,10 +343,35 @@ static void kernels(struct host_prof *c, uint64_t mask,
 	}
 }
 
-void host_prof_coll(struct host_prof *c, const struct host_coll *k)
+static uint64_t mask_of(const struct host_prof *c)
 {
-	uint64_t mask = delivered(
-		c, (uint64_t)__atomic_load_n(c->mask, __ATOMIC_RELAXED));
+	return delivered(c,
+			 (uint64_t)__atomic_load_n(c->mask, __ATOMIC_RELAXED));
+}
+
+void host_prof_call(struct host_prof *c, struct host_coll *k)
+{
+	uint64_t mask = mask_of(c);
+	struct host_event api = {
+		.type = k->p2p ? HOST_P2P_API : HOST_COLL_API,
+		.count = k->count,
+		.func = k->func,
+		.datatype = k->datatype,
+	};
+
+	k->called = true;
+	k->group_api =
+		begin(c, mask, (struct host_event){ .type = HOST_GROUP_API });
+	api.parent = k->group_api;
+	k->coll_api = begin(c, mask, api);
+	end(c, k->coll_api);
+}
+
+void host_prof_coll(struct host_prof *c, const struct host_coll *what)
+{
+	struct host_coll all = *what;
+	const struct host_coll *k = &all;
+	uint64_t mask = mask_of(c);
 	struct host_event task = { .type = k->p2p ? HOST_P2P : HOST_COLL,
 				   .seq = k->seq,
 				   .count = k->count,
@@ -354,24 +381,19 @@ void host_prof_coll(struct host_prof *c, const struct host_coll *k)
 				   .datatype = k->datatype,
 				   .channels = k->channels,
 				   .peer = 0 };
-	struct host_event api = task;
-	void *group_api, *coll_api, *group, *t;
+	void *group, *t;
 
-	if (!mask)
+	if (!mask && !k->called)
 		return;
-	group_api =
-		begin(c, mask, (struct host_event){ .type = HOST_GROUP_API });
-	api.type = k->p2p ? HOST_P2P_API : HOST_COLL_API;
-	api.parent = group_api;
-	coll_api = begin(c, mask, api);
-	end(c, coll_api);
+	if (!k->called)
+		host_prof_call(c, &all);
 	group = begin(c, mask, (struct host_event){ .type = HOST_GROUP });
-	task.parent = c->abi >= 5 ? coll_api : group;
+	task.parent = c->abi >= 5 ? k->coll_api : group;
 	task.group = group;
 	t = begin(c, mask, task);
 	end(c, t);
 	end(c, group);
-	end(c, group_api);
+	end(c, k->group_api);
 	if (t) {
 		proxies(c, mask, k, t);
 		kernels(c, mask, k, t);

@@ -91,7 +91,12 @@ struct host_coll {
 	uint64_t seq, count;
 	uint64_t gpu_from, gpu_to; /* the GPU's clock */
 	bool p2p;
+	/* what host_prof_call made of it; before that, false and NULL */
+	bool called;
+	void *group_api, *coll_api;
 };
+/* The call of the API alone, before the tuner is asked; the rest follows. */
+void host_prof_call(struct host_prof *c, struct host_coll *k);
 /*
  * One collective as NCCL tells it, with the events that the mask asks for and
  * their ancestors: group and API calls, the collective, its channels' kernels,

@@ -13,7 +13,7 @@ $(B)/test/host/abi_check: $(call o,test/host/abi_check.c test/host/nccl.c core/s
 $(B)/test/host/env_host: $(B)/test/host/env_host.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl
 
-$(B)/test/host/naive: $(call o,test/host/naive.c plugin/begin.c plugin/segment.c core/job/agree.c core/job/packed.c core/base/err.c)
+$(B)/test/host/naive: $(call o,test/host/naive.c plugin/begin.c plugin/segment.c core/job/agree.c core/job/bycalls.c core/job/packed.c core/base/err.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 # Policies that answer well, impossibly and absurdly.

@@ -9,10 +9,14 @@
 //	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
 //[--report FILE]
 //	        [--contend FILE] [--nodes N] [--no-nvls] [--comms N] [--groups
-//N]
+// N]
 //[--hang]
 //[--events]
-//	        [--rank-env R:NAME=VALUE]...
+//	        [--rank-env R:NAME=VALUE]... [--probe R:N]
+//
+// --probe: rank R asks the tuner once more before each N-th collective and does
+// nothing with the answer, as NCCL 2.29 may; --calls-only R:N: it calls NCCL's
+// API before that and the tuner is not asked.
 //
 // --events: the library is a profiler as well, and gets the events of each
 // collective as that release tells them.
@@ -81,6 +85,9 @@ static struct {
 	int nrank_env;
 	const char *report, *contend;
 	struct replay *table;
+	struct odd {
+		int rank, every; /* 0: nothing odd */
+	} probe, calls_only;
 } opt = { .ranks = 8,
 	  .nodes = 1,
 	  .abi = 5,
@@ -250,9 +257,41 @@ struct rank {
 	int rc;
 };
 
+/* Elements of a rank's call: one byte each. */
+static size_t count_of(int coll, size_t bytes)
+{
+	return coll == 2 || coll == 3 ? bytes / (size_t)opt.ranks : bytes;
+}
+
+static bool is_odd(const struct odd *o, int rank, uint64_t seq)
+{
+	return o->every && o->rank == rank &&
+	       seq % (uint64_t)o->every == (uint64_t)o->every - 1;
+}
+
+/* The call of the API, before the tuner is asked. */
+static void call(struct rank *me, int i, uint64_t seq, int coll, size_t bytes,
+		 struct host_coll *k)
+{
+	uint64_t groups = (uint64_t)opt.groups;
+	struct host_prof *p = &me->prof[i * opt.groups + (int)(seq % groups)];
+
+	*k = (struct host_coll){ .func = coll,
+				 .datatype = 1,
+				 .count = count_of(coll, bytes) };
+	if (is_odd(&opt.calls_only, me->first + i, seq)) {
+		struct host_coll more = *k;
+
+		host_prof_call(p, &more);
+		if (more.group_api)
+			host_prof_stop(p, more.group_api);
+	}
+	host_prof_call(p, k);
+}
+
 /* What the profiler is told of it: the GPU's clock goes on by the time. */
 static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
-		 const struct host_choice *c)
+		 const struct host_choice *c, const struct host_coll *called)
 {
 	/* a microsecond more with each rank, so that they can be told apart */
 	uint64_t ns = (uint64_t)(time_us(c, coll, bytes) * 1000) +
@@ -266,12 +305,13 @@ static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
 			       .ops = opt.nodes > 1 ? 2 : 0,
 			       .steps = 2,
 			       .seq = seq,
-			       .count = bytes,
+			       .count = count_of(coll, bytes),
 			       .gpu_from = 1 + seq * 1000000000,
-			       .gpu_to = 1 + seq * 1000000000 + ns };
+			       .gpu_to = 1 + seq * 1000000000 + ns,
+			       .called = called->called,
+			       .group_api = called->group_api,
+			       .coll_api = called->coll_api };
 
-	if (coll == 2 || coll == 3) /* told for one rank */
-		k.count /= (size_t)opt.ranks;
 	host_prof_coll(p, &k);
 }
 
@@ -280,15 +320,23 @@ static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
 static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 		      size_t bytes)
 {
+	struct host_coll called[MAX_RANKS];
+
 	keep_step(seq);
 	while (meet->hung && !meet->stop)
 		nap(1000);
+	for (int i = 0; i < me->count && opt.events; i++)
+		call(me, i, seq, coll, bytes, &called[i]);
 	for (int i = 0; i < me->count; i++) {
 		uint64_t groups = (uint64_t)opt.groups;
 		int at = i * opt.groups + (int)(seq % groups);
 		struct host_choice c;
-		int rc = host_decide(&me->comm[at], coll, bytes, 0, &c);
+		int rc = 0;
 
+		if (is_odd(&opt.probe, me->first + i, seq))
+			rc = host_decide(&me->comm[at], coll, bytes, 0, &c);
+		if (!rc)
+			rc = host_decide(&me->comm[at], coll, bytes, 0, &c);
 		if (rc) {
 			fprintf(stderr, "stand-in: rank %d: result %d\n",
 				me->first + i, rc);
@@ -296,7 +344,8 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 		}
 		publish(me->first + i, seq, &c);
 		if (opt.events)
-			tell(&me->prof[at], seq / groups, coll, bytes, &c);
+			tell(&me->prof[at], seq / groups, coll, bytes, &c,
+			     &called[i]);
 		if (me->report && i == 0)
 			report(me->report, loop, coll, bytes, &c);
 	}
@@ -541,6 +590,12 @@ static int prof_abi_of(const char *release)
 			     : 1;
 }
 
+static bool odd(struct odd *to, const char *text)
+{
+	return sscanf(text, "%d:%d", &to->rank, &to->every) == 2 &&
+	       to->every > 0;
+}
+
 static bool option(const char *o, char *v)
 {
 	if (!strcmp(o, "ranks"))
@@ -571,6 +626,10 @@ static bool option(const char *o, char *v)
 		opt.ahead = strtoull(v, NULL, 10);
 	else if (!strcmp(o, "rank-env") && opt.nrank_env < MAX_ENV)
 		opt.rank_env[opt.nrank_env++] = v;
+	else if (!strcmp(o, "probe"))
+		return odd(&opt.probe, v);
+	else if (!strcmp(o, "calls-only"))
+		return odd(&opt.calls_only, v);
 	else if (!strcmp(o, "contend"))
 		opt.contend = v;
 	else if (!strcmp(o, "report"))
@@ -600,6 +659,10 @@ static void usage(FILE *f)
 	      "  --table CSV      replay these times; --report FILE: write "
 	      "them\n"
 	      "  --contend FILE   times are multiplied by the number in it\n"
+	      "  --probe R:N      rank R asks the tuner once more before each "
+	      "N-th\n"
+	      "                   collective; --calls-only R:N: it calls the "
+	      "API once more\n"
 	      "  --no-nvls        NCCL offers no NVLS\n"
 	      "  --events         profiler events as well\n"
 	      "  --hang           ranks that differ stand still until SIGTERM\n"
@@ -612,18 +675,19 @@ static void usage(FILE *f)
 static bool options(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{ "ranks", 1, NULL, 'x' },    { "nodes", 1, NULL, 'x' },
-		{ "comms", 1, NULL, 'x' },    { "nccl", 1, NULL, 'x' },
-		{ "groups", 1, NULL, 'x' },   { "coll", 1, NULL, 'x' },
-		{ "min", 1, NULL, 'x' },      { "max", 1, NULL, 'x' },
-		{ "factor", 1, NULL, 'x' },   { "seconds", 1, NULL, 'x' },
-		{ "loops", 1, NULL, 'x' },    { "pause-ms", 1, NULL, 'x' },
-		{ "ahead", 1, NULL, 'x' },    { "report", 1, NULL, 'x' },
-		{ "table", 1, NULL, 'x' },    { "contend", 1, NULL, 'x' },
-		{ "rank-env", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
-		{ "threads", 0, NULL, 't' },  { "no-nvls", 0, NULL, 'n' },
-		{ "hang", 0, NULL, 'h' },     { "events", 0, NULL, 'e' },
-		{ "help", 0, NULL, 'H' },     { NULL, 0, NULL, 0 }
+		{ "ranks", 1, NULL, 'x' },	{ "nodes", 1, NULL, 'x' },
+		{ "comms", 1, NULL, 'x' },	{ "nccl", 1, NULL, 'x' },
+		{ "groups", 1, NULL, 'x' },	{ "coll", 1, NULL, 'x' },
+		{ "min", 1, NULL, 'x' },	{ "max", 1, NULL, 'x' },
+		{ "factor", 1, NULL, 'x' },	{ "seconds", 1, NULL, 'x' },
+		{ "loops", 1, NULL, 'x' },	{ "pause-ms", 1, NULL, 'x' },
+		{ "ahead", 1, NULL, 'x' },	{ "report", 1, NULL, 'x' },
+		{ "table", 1, NULL, 'x' },	{ "contend", 1, NULL, 'x' },
+		{ "rank-env", 1, NULL, 'x' },	{ "probe", 1, NULL, 'x' },
+		{ "calls-only", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
+		{ "threads", 0, NULL, 't' },	{ "no-nvls", 0, NULL, 'n' },
+		{ "hang", 0, NULL, 'h' },	{ "events", 0, NULL, 'e' },
+		{ "help", 0, NULL, 'H' },	{ NULL, 0, NULL, 0 }
 	};
 	int o, at;
 

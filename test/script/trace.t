@@ -206,7 +206,8 @@ cp slow.out why
 truth 'assert(d.ended == "interrupted" and d.lost > 0)'
 ok "what it missed is counted" $?
 chrome "its file is whole" slow.json 'assert(#slices > 0 and processes[0] and processes[1])'
-await state fast "$silent"
+# but for the calls that fences of NCCL 2.30 are numbers of
+await state fast 'table.concat(p.asked, " ") == "coll_api" and #p.events == 0 and p.traces == 0'
 ok "and NCCL is asked for nothing" $?
 finish
 trap - EXIT

@@ -140,7 +140,7 @@ static void join(struct rank *r, struct nb_segment *s, struct court *court,
 	r->f.slot = &(*comm)->slot[slot];
 	back_end_join(&r->f, s, *comm, slot);
 	r->f.timeout_ms = 5000;
-	r->f.full_fence = !s->membarrier;
+	r->f.odd = s->membarrier ? 0 : NB_FENCE_FULL;
 	r->court = court;
 	r->index = index;
 	r->n = n;

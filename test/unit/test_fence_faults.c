@@ -145,7 +145,7 @@ static void join(struct nb_segment *s, struct nb_fence_rank *f)
 				     .seen = NB_FENCE_UNSEEN,
 				     .begins = true,
 				     .timeout_ms = PATIENCE_MS,
-				     .full_fence = !s->membarrier };
+				     .odd = s->membarrier ? 0 : NB_FENCE_FULL };
 }
 
 static uint64_t now_ns(void)
