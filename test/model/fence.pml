@@ -22,6 +22,9 @@
  * generations, and nobody waits for ever (no invalid end state: every wait
  * can be left, whoever is dead).
  *
+ * With CALLS the numbers are calls of NCCL's API (NB_CLOCK_CALLS): a rank
+ * decides again with the same number (once, and not with ONCE), or skips some.
+ *
  * The protocol needs each of its parts. Left out one by one, by -DNO_BARRIER,
  * -DNO_LOOK_AGAIN, -DNO_FALLBACK, -DANNOUNCED_IS_PASSED, -DNO_CAS,
  * -DMARK_LAST, -DLATE_IS_BELOW, -DDEAD_DO_NOT_COUNT, or of the beginning by
@@ -169,6 +172,10 @@ proctype rank(byte i)
 	byte k = 0, number, first = 0;
 	short w = 0, b = 0;
 	bool begins = true, apart = false;
+#ifdef CALLS
+	byte before = 0; /* announced before this decision */
+	bool again = false;
+#endif
 
 	/* nb_comm_new: under the segment's lock... */
 	if
@@ -285,7 +292,15 @@ look:		/* nb_fence_look @ANNOUNCED */
 			/* wait_decided: the slot tells that we wait, by a
 			 * store in order with all before it */
 			drain(i);
+#if defined(CALLS) && !defined(SAYS_ANYWAY)
+			/* first_past: no decision past it was made before */
+			if
+			:: before <= FENCE(w) -> waiting[i] = w
+			:: else
+			fi;
+#else
 			waiting[i] = w; /* @WAITING */
+#endif
 			MAY_DIE(died);
 			if
 			:: word != w
@@ -306,11 +321,24 @@ look:		/* nb_fence_look @ANNOUNCED */
 #endif
 			assert(used[k] == 0 || used[k] == number + 1);
 			used[k] = number + 1;
+#ifdef CALLS
+			before = k + 1;
+#else
 			k++;
+#endif
 			w = 0;
 			first = 0;
 			apart = false
 		}
+#ifdef CALLS
+		if
+		:: k++
+		:: k = k + 2
+#ifndef ONCE
+		:: !again -> again = true
+#endif
+		fi
+#endif
 	:: else -> break
 	od;
 	goto over;
@@ -433,7 +461,12 @@ inline none_past(at_word, is, slot, idx, mark)
 #endif
 		:: else ->
 			if
-			:: slot > FENCE(at_word) + 1 -> is = false
+#ifdef CALLS
+			:: slot > FENCE(at_word) + 1 && mark != at_word ->
+#else
+			:: slot > FENCE(at_word) + 1 ->
+#endif
+				is = false
 			:: else ->
 #ifdef MARK_LAST
 				mark = waiting[idx];

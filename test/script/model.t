@@ -75,10 +75,12 @@ check holds "a process that shares no segment, gone at any time" -DSTRANGER=1 \
 	-DCHANGES=1 -DDECISIONS=2 -DDEATHS=0
 check holds "a rank gives up on the lock" -DLOST=1 -DCHANGES=2 -DDECISIONS=1 \
 	-DDEATHS=0
+check holds "numbers are calls, and some are skipped" -DCALLS -DCHANGES=1 -DONCE -DDEATHS=0
 # not the whole space, by far
 search "four ranks, two coordinators, one death" -DRANKS=4 \
 	-DDECISIONS=2 -DCOORDINATORS=2 -DCHANGES=1
 if [ "${MODEL_SECONDS:-0}" -gt 0 ]; then
+	check holds "numbers are calls, skipped or met again, one death" -DCALLS -DCHANGES=1
 	search "three ranks, one of them lost, two coordinators" -DRANKS=3 \
 		-DDECISIONS=2 -DCOORDINATORS=2 -DCHANGES=1 -DLOST=1
 fi
@@ -90,6 +92,7 @@ check breaks "the decision is no compare-and-swap" -DNO_CAS
 check breaks "the mark of a wait is read last" -DMARK_LAST
 check breaks "a rank at the fence counts as below it" -DLATE_IS_BELOW
 check breaks "what the dead decided is forgotten" -DDEAD_DO_NOT_COUNT
+check breaks "a rank that has gone past the fence says that it waits at it" -DCALLS -DSAYS_ANYWAY -DCHANGES=1 -DDEATHS=0
 check breaks "who gives up on the lock leaves no mark" -DLOST=1 -DNO_MARK
 check breaks "nobody writes down what all begin with" -DSTRANGER=1 -DNO_BEGINNING
 check breaks "the beginning is no compare-and-swap" -DSTRANGER=1 -DBEGIN_BY_STORE

@@ -90,6 +90,80 @@ static void look(void)
 	ck_assert(nb_agree(&job, 0, &a));
 }
 
+/* A decision after @calls calls of the API, where these are the clock. */
+static void decide_after(uint32_t rank, uint32_t calls, uint64_t bytes,
+			 uint32_t entry)
+{
+	struct nb_seg_slot *slot = &comm->slot[rank];
+	uint64_t k = slot->decisions;
+	uint64_t w2 = (uint64_t)ALLREDUCE << NB_PACKED_AT_COLL |
+		      nb_packed_outcome(entry, NB_PACKED_POLICY, 0, 0);
+
+	comm->clock = NB_CLOCK_CALLS;
+	slot->calls = calls + 1;
+	slot->announced = calls + 1;
+	slot->decisions = k + 1;
+	nb_seg_clocks(ring[rank])[k % NB_RING] = calls;
+	nb_packed_store(&ring[rank][k % NB_RING], k, bytes, 0, w2, 0);
+	slot->hash = nb_hash_extend(slot->hash, k, bytes, w2);
+}
+
+START_TEST(ranks_are_compared_call_by_call)
+{
+	join(3);
+	/* more decisions than are kept, from a number that wraps */
+	for (uint32_t c = 0; c < 3000; c++)
+		for (uint32_t i = 0; i < 3; i++)
+			decide_after(i, UINT32_MAX - 1500 + c, 64 * (c % 9), 5);
+	look();
+	ck_assert_int_eq(a.verdict, NB_AGREED);
+	ck_assert_int_eq(a.clock, NB_CLOCK_CALLS);
+	/* rank 1 is asked once more, then all go on alike */
+	for (uint32_t i = 0; i < 3; i++)
+		decide_after(i, 1500, 4096, 7);
+	decide_after(1, 1500, 4096, 7);
+	for (uint32_t c = 1501; c < 1510; c++)
+		for (uint32_t i = 0; i < 3; i++)
+			decide_after(i, c, 64 * (c % 9), 5);
+	look();
+	ck_assert_int_eq(a.verdict, NB_TUNER_CALLS_DIFFER);
+	ck_assert(!nb_agree_broken(&a));
+	ck_assert_uint_eq(a.extra, 1);
+	ck_assert_uint_eq(a.extra_slot, 1);
+	ck_assert_uint_eq(a.seq, 3001);
+	ck_assert_uint_eq(a.rank[1].decisions, a.rank[0].decisions + 1);
+	ck_assert_uint_eq(a.rank[1].calls, a.rank[0].calls);
+	/* and the answers after one call differ: the last one, as in a hang */
+	decide_after(0, 1510, 1 << 20, 5);
+	decide_after(1, 1510, 1 << 20, 5);
+	decide_after(2, 1510, 1 << 20, 6);
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+	ck_assert(a.aligned && nb_agree_broken(&a));
+	ck_assert(a.rank[2].differs && a.rank[2].has && a.rank[1].has);
+	ck_assert_int_eq(a.rank[2].decision.algo, 6 / 3);
+}
+END_TEST
+
+START_TEST(ranks_that_call_differently_are_found)
+{
+	join(2);
+	for (uint32_t c = 0; c < 40; c++) {
+		decide_after(0, c, 64 * (c % 9), 5);
+		decide_after(1, c + (c >= 20), 64 * (c % 9), 5);
+	}
+	look();
+	ck_assert_int_eq(a.verdict, NB_API_CALLS_DIFFER);
+	ck_assert(nb_agree_broken(&a) && !a.aligned);
+	ck_assert_uint_eq(a.seq, 21);
+	/* ranks too far apart have no call in common */
+	for (uint32_t c = 41; c < 3000; c++)
+		decide_after(0, c, 8, 5);
+	look();
+	ck_assert_int_eq(a.verdict, NB_TOO_FAR);
+}
+END_TEST
+
 START_TEST(a_hash_can_be_taken_back)
 {
 	uint64_t hash[100] = { 0 };
@@ -315,6 +389,8 @@ START_TEST(scribbled_segments_are_survived)
 END_TEST
 
 UNIT_MAIN("agree", tcase_add_checked_fixture(tc, set_up, tear_down);
+	  tcase_add_test(tc, ranks_are_compared_call_by_call);
+	  tcase_add_test(tc, ranks_that_call_differently_are_found);
 	  tcase_add_test(tc, a_hash_can_be_taken_back);
 	  tcase_add_test(tc, ranks_that_decide_alike_agree_wherever_they_stand);
 	  tcase_add_test(tc, the_first_decision_that_differs_is_named);
