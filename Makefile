@@ -310,7 +310,7 @@ docs: $(SHELL_BIN)
 
 meta = mkdir -p $(1)/lua/meta $(2)/man && $(1)/ncclbpf-shell -f lua/meta/make.lua \
 	lua/meta/ncclbpf.lua $(1)/lua/meta/ncclbpf.lua $(2)/lua-reference.md $(2)/man/ncclbpf.3lua && \
-	$(1)/ncclbpf-shell -f lua/meta/man.lua $(2)/man/ncclbpf-shell.1
+	$(1)/ncclbpf-shell -f lua/meta/man.lua $(2)/man
 
 # The picture of docs/rollouts.md, by the test that looks at it in a browser.
 .PHONY: docs-picture
@@ -372,10 +372,11 @@ install: setup
 	install -s -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
 	install -m 644 lua/ncclbpf/*.lua $(D)$(LUADIR)/ncclbpf/
 	$(call meta,$(RELEASE),$(RELEASE)/docs)
-	install -d $(D)$(PREFIX)/share/ncclbpf/meta $(D)$(MANDIR)/man1 $(D)$(MANDIR)/man3
+	install -d $(D)$(PREFIX)/share/ncclbpf/meta $(addprefix $(D)$(MANDIR)/man,1 3 5)
 	install -m 644 $(RELEASE)/lua/meta/ncclbpf.lua $(RELEASE)/docs/lua-reference.md $(D)$(PREFIX)/share/ncclbpf/meta/
 	install -m 644 $(RELEASE)/docs/man/ncclbpf-shell.1 $(D)$(MANDIR)/man1/
 	install -m 644 $(RELEASE)/docs/man/ncclbpf.3lua $(D)$(MANDIR)/man3/
+	install -m 644 $(RELEASE)/docs/man/ncclbpf-rollout.5 $(D)$(MANDIR)/man5/
 	install -m 644 policies/ncclbpf_policy.h policies/ncclbpf_math.h $(INC)/
 	install -m 644 $(addprefix core/tbl/,ctx.h helpers.h hook_tuner.h hook_coll_done.h hook_p2p_done.h hook_proxy_step.h hook_kernel_ch.h hook_group.h hook_net_listen.h hook_net_connect.h hook_net_accept.h hook_net_isend.h hook_net_irecv.h hook_net_test.h hook_net_close.h hook_controller.h hook_env.h maps.h nccl.h) $(INC)/core/tbl/
 	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy $(D)$(PREFIX)/share/ncclbpf/policies/
@@ -396,7 +397,7 @@ uninstall:
 	rm -f $(D)$(LIBDIR)/libncclbpf.so $(D)$(LIBDIR)/libncclbpf-load.so \
 		$(foreach k,$(KINDS),$(D)$(LIBDIR)/libnccl-$k-ncclbpf.so) \
 		$(D)$(PREFIX)/bin/ncclbpf-shell $(D)$(LIBDIR)/lua/5.4/ncclbpf.so \
-		$(D)$(MANDIR)/man1/ncclbpf-shell.1 $(D)$(MANDIR)/man3/ncclbpf.3lua \
+		$(D)$(MANDIR)/man1/ncclbpf-shell.1 $(D)$(MANDIR)/man3/ncclbpf.3lua $(D)$(MANDIR)/man5/ncclbpf-rollout.5 \
 		$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc \
 		$(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- man.lua: manual pages in mdoc, made of the shell's tables and of what make.lua
--- has read from the types. Run by itself (man.lua OUT) it writes the shell's.
+-- has read from the types. Run by itself (man.lua FOLDER) it writes the shell's
+-- and that of plans.
 local core = require "ncclbpf.core"
 
 local M = {}
@@ -121,7 +122,7 @@ ncclbpf-shell policy load x.bpf.o             in every process of the job
 ncclbpf-shell policy use x                    from a fence on, on all ranks
 echo 'map dump limits' | ncclbpf-shell        commands from a pipe
 ncclbpf-shell -f rollout.lua size=4M          a Lua script, its words in arg]])
-	add(t, { ".Sh SEE ALSO", ".Xr lua5.4 1 ,", ".Xr ncclbpf 3lua ,", ".Xr editrc 5" })
+	add(t, { ".Sh SEE ALSO", ".Xr lua5.4 1 ,", ".Xr ncclbpf 3lua ,", ".Xr editrc 5 ,", ".Xr ncclbpf-rollout 5" })
 	return finish(t)
 end
 
@@ -157,10 +158,43 @@ function M.lua(order, sections)
 	return finish(t)
 end
 
+-- ---- ncclbpf-rollout(5) ------------------------------------------------------------
+
+-- Fields and example are those of docs/rollouts.md.
+function M.plan(doc)
+	local t = head("NCCLBPF-ROLLOUT", "5", "ncclbpf-rollout", "plan of a rollout")
+	add(t, { ".Sh DESCRIPTION", "What", ".Xr ncclbpf-shell 1", "takes as", ".Ic rollout start Ar FILE :",
+		"a Lua file that returns a table, without functions to call, or JSON." })
+	local intro = doc:match "A Lua file that returns a table [^.]*%.%s*(Whatever.-)\n\n" or doc:match "%(no functions are there to be called%), or JSON%. (.-)\n\n"
+	add(t, lines(intro))
+	add(t, { "Fields of a table within the plan have its name before a dot.", LIST })
+	for line in doc:gmatch "[^\n]+" do
+		local field, default, what = line:match "^| (`[^|]*) |([^|]*)|(.*)|$"
+		if field then
+			t[#t + 1] = ".It Va " .. word((field:gsub("`", "")))
+			add(t, lines(what))
+			default = default:gsub("`", ""):gsub("^ ", ""):gsub(" $", "")
+			if default ~= "" then add(t, { ".Pp", "Unless said otherwise:", ".Li " .. word(default) .. " ." }) end
+		end
+	end
+	t[#t + 1] = ".El"
+	add(t, { ".Sh FILES", LIST, ".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB.json", "the job's rollout: plan, blocks, verdict, events", ".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB.ID.times.csv",
+		"every time that counted", ".El", ".Sh EXIT STATUS", ".Ic rollout start", "and", ".Ic rollout resume", "give 0 where the candidate was promoted, 2 where it was rolled back,",
+		"3 where the rollout paused and 130 after Ctrl-C.", ".Sh EXAMPLES" })
+	literal(t, (doc:match "## The plan\n\n(    .-)\n\n%u":gsub("%f[^\n%z]    ", "")))
+	add(t, { ".Sh SEE ALSO", ".Xr ncclbpf-shell 1" })
+	return finish(t)
+end
+
 if arg and arg[0] and arg[0]:match "man%.lua$" then
-	local f = assert(io.open(arg[1], "w"))
-	f:write(M.shell())
-	f:close()
+	local function write(path, text)
+		local f = assert(io.open(path, "w"))
+		f:write(text)
+		f:close()
+	end
+	local doc = assert(io.open "docs/rollouts.md"):read "a"
+	write(arg[1] .. "/ncclbpf-shell.1", M.shell())
+	write(arg[1] .. "/ncclbpf-rollout.5", M.plan(doc))
 end
 
 return M

@@ -190,7 +190,7 @@ function M.timeline(blocks, events, span)
 	t[#t + 1] = "</div><div class=when>"
 	local last = -10
 	for _, e in ipairs(events) do
-		local at = share(e.at, 0, span)
+		local at = math.min(share(e.at, 0, span), 97)
 		-- numbers that would lie upon each other: the first of them stands
 		if at - last >= 3 then
 			t[#t + 1] = ('<span style="left:%.2f%%" title="%s">%d</span>'):format(at, esc(e.title), e.n)

@@ -138,7 +138,13 @@ local function facts(r)
 		rows[#rows + 1] = { "ran on", esc(("%s, %s; ncclbpf %s, tuner interface v%s"):format(table.concat(read.record(where.hosts), ", "),
 			where.processes == 1 and "1 process" or tostring(where.processes) .. " processes", tostring(where.version), tostring(where.tuner_abi))) }
 	end
-	for _, p in ipairs(read.list(where, "policies")) do rows[#rows + 1] = { "policy", ("%s <code>%s</code>"):format(esc(p.name), esc(p.digest)) } end
+	local used = {}
+	for _, arm in ipairs { r.baseline, r.candidate } do
+		for _, name in ipairs(arm) do used[name] = true end
+	end
+	for _, p in ipairs(read.list(where, "policies")) do
+		if used[p.name] then rows[#rows + 1] = { "policy", ("%s <code>%s</code>"):format(esc(p.name), esc(p.digest)) } end
+	end
 	local comms = read.list(where, "comms")
 	for i, c in ipairs(comms) do
 		if i <= 16 then rows[#rows + 1] = { "communicator", ("<code>%s</code> %s"):format(esc(c.comm), esc(("%s, %s"):format(units.count(c.ranks, "rank"), units.count(c.nodes, "node")))) } end
@@ -220,7 +226,7 @@ local function timeline(r)
 		if at then events[#events + 1] = { at = at - first, n = i, title = tostring(e.reason or e.to) } end
 	end
 	local generations = ""
-	if #r.blocks > 0 then generations = ("generation %s to %s, one a turn; "):format(tostring(r.blocks[1].generation), tostring(r.blocks[#r.blocks].generation)) end
+	if #r.blocks > 0 then generations = ("generations %s to %s; "):format(tostring(r.blocks[1].generation), tostring(r.blocks[#r.blocks].generation)) end
 	return "<h2>In time</h2>" .. key(generations .. "numbers below are those of the events") .. chart.timeline(blocks, events, span)
 end
 

@@ -154,6 +154,9 @@ local function shown_of(path)
 	local judge = type(d.plan) == "table" and d.plan.judge
 	local fine = type(judge) == "table" and type(judge.confidence) == "number" and type(judge.min_effect_pct) == "number" and type(d.plan.blocks) == "number" and
 		type(d.state) == "string" and type(d.baseline) == "table" and type(d.candidate) == "table" and type(d.events) == "table"
+	for _, list in ipairs(fine and { d.baseline, d.candidate } or {}) do
+		for _, name in ipairs(list) do fine = fine and type(name) == "string" end
+	end
 	for _, e in ipairs(fine and d.events or {}) do fine = fine and type(e) == "table" end
 	local strata = type(d.verdict) == "table" and d.verdict.strata
 	for _, s in pairs(fine and type(strata) == "table" and strata or {}) do fine = fine and type(s) == "table" end
@@ -183,7 +186,9 @@ function M.cmd_status(ctx)
 	local shown = result(r)
 	shown.failure = nil
 	if picture == "yes" then
-		shown.text, shown.prose = require("ncclbpf.plotcmd").rollout(r), true
+		local ok, text = pcall(require("ncclbpf.plotcmd").rollout, r)
+		if not ok then return errors.fail("bad_argument", "%s: not what a rollout keeps: %s", tostring(r.path), tostring(text)) end
+		shown.text, shown.prose = text, true
 	end
 	return shown
 end
@@ -227,8 +232,11 @@ function M.cmd_report(ctx)
 	local report = require "ncclbpf.report"
 	local path = ctx.args[1]
 	local beside = r.samples and core.stat(r.samples) and (path:gsub("%.html?$", "")) .. ".csv"
-	local text, seen = report.html(r, { label = ctx.opt.label, csv = beside and beside:match "[^/]+$" })
-	local ok
+	local ok, text, seen = pcall(report.html, r, { label = ctx.opt.label, csv = beside and beside:match "[^/]+$" })
+	if not ok then
+		if ctx.opt.data then return errors.fail("bad_argument", "%s: not what a rollout keeps: %s", ctx.opt.data, tostring(text)) end
+		error(text, 0)
+	end
 	ok, err = core.write(path, text)
 	if not ok then return nil, errors.from_reply(err) end
 	if beside then

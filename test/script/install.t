@@ -74,7 +74,7 @@ is "and the installed policies" "$dir/usr/bin/ncclbpf-shell" policy verify "$dir
 LUA_PATH="$dir/usr/share/lua/5.4/?.lua;$dir/usr/share/lua/5.4/?/init.lua" \
 	LUA_CPATH="$lib/lua/5.4/?.so" lua5.4 -e 'local nb = require "ncclbpf"; assert(type(nb.attach) == "function")' >"$dir/log" 2>&1
 say $? "plain lua5.4 requires the module"
-for page in man1/ncclbpf-shell.1 man3/ncclbpf.3lua; do
+for page in man1/ncclbpf-shell.1 man3/ncclbpf.3lua man5/ncclbpf-rollout.5; do
 	is "share/man/$page" grep -q '^\.Sh SEE ALSO' "$dir/usr/share/man/$page"
 done
 make -C "$TOP" uninstall DESTDIR="$dir" PREFIX=/usr >"$dir/log" 2>&1

@@ -6,15 +6,15 @@
 trap finish EXIT
 cd "$TOP" || exit 1
 "$S" -f lua/meta/make.lua lua/meta/ncclbpf.lua "$T/meta.lua" "$T/lua-reference.md" "$T/ncclbpf.3lua" 2>"$T/why" &&
-	"$S" -f lua/meta/man.lua "$T/ncclbpf-shell.1" 2>>"$T/why"
+	"$S" -f lua/meta/man.lua "$T" 2>>"$T/why"
 ok "the pages are made" $?
-for page in lua-reference.md man/ncclbpf.3lua man/ncclbpf-shell.1; do
+for page in lua-reference.md man/ncclbpf.3lua man/ncclbpf-shell.1 man/ncclbpf-rollout.5; do
 	diff -u "docs/$page" "$T/$(basename $page)" >"$T/why"
 	rc=$?
 	[ $rc -eq 0 ] || echo "stale: make docs" >>"$T/why"
 	ok "docs/$page is what make docs would make" $rc
 done
-for page in ncclbpf.3lua ncclbpf-shell.1; do
+for page in ncclbpf.3lua ncclbpf-shell.1 ncclbpf-rollout.5; do
 	if command -v mandoc >/dev/null; then
 		mandoc -T lint -W style "$T/$page" | grep -vE 'mandoc.db|referenced manual not found' >"$T/why"
 		[ ! -s "$T/why" ]
@@ -24,7 +24,7 @@ for page in ncclbpf.3lua ncclbpf-shell.1; do
 	fi
 	if command -v groff >/dev/null; then
 		groff -mdoc -Tutf8 -ww -P-c "$T/$page" 2>"$T/why" | sed 's/.\x08//g' >"$T/$page.txt"
-		[ ! -s "$T/why" ] && [ "$(wc -l <"$T/$page.txt")" -gt 100 ]
+		[ ! -s "$T/why" ] && [ "$(wc -l <"$T/$page.txt")" -gt 70 ]
 		ok "$page: groff renders it without a warning" $?
 	else
 		ok "$page: groff # SKIP groff is not installed" 0
@@ -44,5 +44,10 @@ lua_run -e 'local core, seen = require "ncclbpf.core", {}
 	for s in pairs(seen) do print(s) end' | while IFS= read -r status; do
 	grep -qx "\.It $status" docs/man/ncclbpf-shell.1 || echo "no status: $status"
 done >>"$T/why"
+lua_run -e 'local plan = require "ncclbpf.plan"
+	local _, err = plan.check { [1] = 1 }
+	for word in err.hint:match "^fields: (.*)$":gmatch "[%w_]+" do print(word) end' | while IFS= read -r word; do
+	grep -q "^\.It Va .*\b$word\b" docs/man/ncclbpf-rollout.5 || echo "no field: $word"
+done >>"$T/why"
 [ ! -s "$T/why" ]
-ok "every command, option and status has an entry" $?
+ok "every command, option, status and field of a plan has an entry" $?

@@ -18,6 +18,9 @@ status 0 "a report of hostile names" rollout report bad/r.html data=bad/one.json
 sed -e 's/"state":"succeeded"/"state":7/' plain/one.json >odd.json
 status 64 "a file that is no rollout's" rollout report odd.html data=odd.json
 has "is refused" err "odd.json: plan, state, arms, events and verdict of a rollout wanted"
+sed -e 's/"rank":3/"rank":null/' plain/one.json >odd.json
+status 64 "a file that has been tampered with" rollout report odd.html data=odd.json
+status 64 "likewise as pictures" rollout status data=odd.json plot=yes
 [ ! -e odd.html ]
 ok "and nothing is written" $?
 rm plain/one.times.csv
