@@ -277,11 +277,12 @@ static int do_mkdirs(lua_State *L)
 	return 1;
 }
 
-/* alive(pid): is there such a process that is not a zombie? */
+/* alive(pid): is there such a process that is not a zombie? And is it stopped? */
 static int do_alive(lua_State *L)
 {
 	lua_Integer pid = luaL_checkinteger(L, 1);
 	bool alive = pid > 0 && (!kill((pid_t)pid, 0) || errno == EPERM);
+	bool stopped = false;
 	char path[64], text[256];
 
 	if (alive) {
@@ -295,9 +296,11 @@ static int do_alive(lua_State *L)
 		char *p = strrchr(text, ')');
 
 		alive = !p || (p[1] && p[2] != 'Z' && p[2] != 'X');
+		stopped = p && p[1] && (p[2] == 'T' || p[2] == 't');
 	}
 	lua_pushboolean(L, alive);
-	return 1;
+	lua_pushboolean(L, stopped);
+	return 2;
 }
 
 static int do_ids(lua_State *L)
@@ -496,6 +499,33 @@ static int do_guard(lua_State *L)
 	return lua_gettop(L);
 }
 
+/* Every instruction from now on, so that nothing can go on. */
+static void too_long(lua_State *L, lua_Debug *ar)
+{
+	(void)ar;
+	lua_sethook(L, too_long, LUA_MASKCOUNT, 1);
+	luaL_error(L, "runs too long");
+}
+
+/* bounded(f, steps): pcall(f), which fails after so many instructions. An
+ * interrupt has a hook of its own, and goes first. */
+static int do_bounded(lua_State *L)
+{
+	lua_Integer steps = luaL_checkinteger(L, 2);
+	int rc;
+
+	luaL_argcheck(L, steps > 0 && steps < INT_MAX, 2, "out of range");
+	lua_settop(L, 1);
+	if (!lua_gethook(L))
+		lua_sethook(L, too_long, LUA_MASKCOUNT, (int)steps);
+	rc = lua_pcall(L, 0, LUA_MULTRET, 0);
+	if (lua_gethook(L) == too_long)
+		lua_sethook(L, NULL, 0, 0);
+	lua_pushboolean(L, rc == LUA_OK);
+	lua_insert(L, 1);
+	return lua_gettop(L);
+}
+
 void nb_lua_open_sys(lua_State *L)
 {
 	static const luaL_Reg fns[] = {
@@ -510,7 +540,8 @@ void nb_lua_open_sys(lua_State *L)
 		{ "utf8", do_utf8 },	   { "sha256", do_sha256 },
 		{ "hold", do_hold },	   { "guard", do_guard },
 		{ "held", do_held },	   { "settled", do_settled },
-		{ "stopped", do_stopped }, { NULL, NULL }
+		{ "stopped", do_stopped }, { "bounded", do_bounded },
+		{ NULL, NULL }
 	};
 
 	luaL_setfuncs(L, fns, 0);

@@ -95,13 +95,23 @@ local function event(r, to, reason, evidence)
 	r.state, r.why = to, reason
 end
 
-function M.runs(r)
-	return not ENDED[r.state] and r.state ~= "paused" and core.alive(r.runner.pid) and r.runner.pid ~= PID
+-- One that is stopped does not: what it does when it goes on is refused, for
+-- the generation and the file are others by then.
+local function active(pid)
+	local alive, stopped = core.alive(pid)
+	return alive and not stopped, alive
 end
 
--- Nobody runs it, though nobody has paused or ended it.
+function M.runs(r)
+	return not ENDED[r.state] and r.state ~= "paused" and active(r.runner.pid) and r.runner.pid ~= PID
+end
+
+-- Nobody runs it, though nobody has paused or ended it: "is gone", "stands
+-- still", or nil.
 function M.gone(r)
-	return not ENDED[r.state] and r.state ~= "paused" and not core.alive(r.runner.pid)
+	if ENDED[r.state] or r.state == "paused" then return nil end
+	local runs, alive = active(r.runner.pid)
+	return not runs and (alive and "stands still" or "is gone") or nil
 end
 
 -- Requests of other shells lie beside the file.

@@ -31,7 +31,8 @@ local columns = {
 
 local function state_of(r)
 	if r.elsewhere then return r.state .. ", of an earlier job of this name" end
-	if rollout.gone(r) then return ("%s, but process %s that ran it is gone"):format(r.state, tostring(r.runner.pid)) end
+	local gone = rollout.gone(r)
+	if gone then return ("%s, but process %s that ran it %s"):format(r.state, tostring(r.runner.pid), gone) end
 	return r.state
 end
 

@@ -294,11 +294,23 @@ M.MAX_TEXT = 16 << 20
 
 function M.is_source(path) return path:find "%.csv$" ~= nil or path:find "%.lua$" ~= nil end
 
+local STEPS = 100000000 -- some seconds
+
+-- What makes policies, and nothing that acts.
+local function environment()
+	local sandbox, expr = require "ncclbpf.sandbox", require "ncclbpf.expr"
+	local env = sandbox.pure()
+	env.nb = { policy = { table = M.table, csv = M.csv, expr = expr.expr, fn = expr.fn }, size = require("ncclbpf.units").size }
+	function env.require(name)
+		if name == "ncclbpf" then return env.nb end
+		error(("%s: no such module for a policy's file (allowed: ncclbpf)"):format(tostring(name)), 2)
+	end
+	return env
+end
+
 local function run_lua(path, text, opts)
-	local f, why = load((text:gsub("^#[^\n]*", "")), "@" .. path, "t")
-	if not f then return nil, errors.new("lua_syntax", why) end
-	local ok, made, err = pcall(f)
-	if not ok then return nil, errors.caught(made) end
+	local ok
+	local made, err = require("ncclbpf.sandbox").run(text, "@" .. path, environment(), STEPS)
 	if made == nil and errors.is(err) then return nil, err end
 	if type(made) == "table" and not state[made] then
 		if opts.name and made.name == nil then made.name = opts.name end

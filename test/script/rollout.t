@@ -53,6 +53,9 @@ status 65 "not Lua" rollout plan bad.lua
 echo '{ "candidate": "none", "on_fail": "cry" }' >bad.json
 status 64 "a word that is none, in JSON" rollout plan bad.json
 has "says which there are" err "on_fail: rollback or pause wanted, found \"cry\""
+echo 'while true do end' >bad.lua
+status 64 "a plan that never ends" rollout plan bad.lua
+has "is stopped" err "runs too long"
 status 0 "a good plan" rollout plan "$R/ring_mid.lua"
 has "says what it would do" out "4M to 128M" "10 pairs" "at least 460 collectives"
 
@@ -175,13 +178,36 @@ ok "with the baseline" $?
 runner=$!
 await seen 4 progressing
 ok "resumed" $?
+kill -STOP $runner
+stands() {
+	run -o table rollout status
+	grep -q "process $runner that ran it stands still" out
+}
+await stands
+ok "a shell that is stopped is told" $?
+"$S" rollout resume >other.out 2>&1 &
+other=$!
+taken() {
+	run -o json rollout status
+	grep -q '"running":true' out
+}
+await taken
+await seen 5 progressing
+ok "another one takes over from it" $?
+kill -CONT $runner
+wait $runner
+[ $? -ne 0 ]
+ok "it ends when it goes on" $?
+taken
+ok "and leaves the other one alone" $?
+runner=$other
 kill -9 $runner
 wait $runner 2>/dev/null
 run -o table rollout status
 has "a shell that died is told" out "process $runner that ran it is gone" "next: rollout resume or rollout abort"
 "$S" rollout resume >long.out 2>&1 &
 runner=$!
-await seen 6 progressing
+await seen 7 progressing
 ok "another one takes over, with the blocks there were" $?
 kill -INT $runner
 wait $runner

@@ -76,6 +76,17 @@ for _, p in ipairs { assert(nb.policy.table(rows)), assert(nb.policy.csv { path 
 end' >"$T/why" 2>&1
 ok "and such a policy runs and is verified as it was made" $?
 printf 'return 7\n' >seven.lua
+echo 'while true do end' >ever.lua
+status 1 "a Lua file that never ends" policy verify ever.lua
+has "is stopped" err "runs too long"
+echo 'io.open("made", "w") return {}' >io.lua
+status 1 "one that would write" policy verify io.lua
+has "finds no io" err "global 'io'"
+[ ! -e made ]
+ok "and has written nothing" $?
+echo 'return require "os"' >require.lua
+status 1 "one that would load more" policy verify require.lua
+has "has this module alone" err "os: no such module for a policy's file (allowed: ncclbpf)"
 status 65 "a Lua file that returns no policy" policy verify seven.lua
 printf 'return {\n{ algo = "ring" }, { algoo = 1 } }\n' >typo.lua
 status 65 "an unknown field" policy verify typo.lua
