@@ -82,6 +82,7 @@ help:
 ## make soak       longer hunts with new seeds: SECONDS=600
 ## make domains    the verifier's numbers at 4 to 8 bits, all of them (an hour and more)
 ## make fuzz       libFuzzer on each target: SECONDS=120 TARGETS="verify embed"
+## make soak-events  a million profiler events a second, memory and losses checked: SECONDS=600
 ## make embed      random programs, run inside the verifier's states: PROGRAMS=1000000 SEED=n
 ## make check-kernel-corpus   verdicts on the kernel's own tests: LINUX=dir
 ## make bench      what things cost, beside their budgets; DOC=docs/performance.md
@@ -211,7 +212,13 @@ soak:
 	@JUDGE_SEED=$$(date +%s) JUDGE_RUNS=$(or $(JUDGE_RUNS),50000) LUA_LIMIT=3600 \
 		LIMIT=7200 test/run.sh $(B) =judge
 	@MODEL_SECONDS=$(or $(SECONDS),600) LIMIT=7200 test/run.sh $(B) model
-	@$(AGAIN) soak-faults
+	@$(AGAIN) soak-faults soak-events
+
+# A million events a second for SECONDS: memory bounded, all that is lost counted.
+.PHONY: soak-events
+soak-events:
+	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/unit/test_event_soak >/dev/null
+	@EVENT_SOAK=$(or $(SECONDS),600) CK_FORK=no $(RELEASE)/test/unit/test_event_soak
 
 # Processes killed and stopped at each step of the fence protocol: SECONDS long.
 .PHONY: soak-faults

@@ -213,6 +213,13 @@ static void give_up(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 	__atomic_store_n(&s->word, n | DONE, __ATOMIC_RELEASE);
 }
 
+/* Who was held up between reading the clock and here finds what others have
+ * begun since then: that is young, not older than time. */
+static bool is_old(uint64_t since, uint64_t now)
+{
+	return now > since && now - since >= OLD_NS;
+}
+
 /* ---- collectives, sends and receives ---- */
 
 /* A slot for running number @n, BUSY; NULL: its last user is still at it. */
@@ -224,7 +231,7 @@ static struct nb_op_slot *take(struct nb_pcomm *pc, uint64_t n, uint64_t now)
 	switch ((enum state)(word & STATE)) {
 	case STOPPED:
 	case OPEN:
-		if (now - GET(s->touched) < OLD_NS &&
+		if (!is_old(GET(s->touched), now) &&
 		    ((word & STATE) == OPEN || children_of(word) ||
 		     word_of(GET(s->what), W_EXPECT)))
 			return NULL;
@@ -404,7 +411,7 @@ static struct nb_child_slot *take_child(struct nb_pcomm *pc, uint64_t n,
 	uint64_t word = __atomic_load_n(&c->word, __ATOMIC_ACQUIRE);
 
 	if ((word & STATE) == OPEN) {
-		if (now - GET(c->start) < OLD_NS)
+		if (!is_old(GET(c->start), now))
 			return NULL;
 		nb_events_lose(NB_LOST_CUT);
 	} else if ((word & STATE) == BUSY) {

@@ -68,12 +68,16 @@ local function options(ctx)
 		o.size = units.size(ctx.opt.size)
 		if not o.size or o.size < 4096 then return nil, errors.new("usage", ("size=%s: bytes wanted, 4K or more"):format(ctx.opt.size)) end
 	end
+	if ctx.opt.keep then
+		o.keep = math.tointeger(tonumber(ctx.opt.keep))
+		if not o.keep or o.keep < 1 or o.keep > 1000 then return nil, errors.new("usage", ("keep=%s: 1 to 1000 files wanted"):format(ctx.opt.keep)) end
+	end
 	if ctx.opt.seconds then
 		o.seconds = units.duration(ctx.opt.seconds)
 		if not o.seconds or o.seconds <= 0 then return nil, errors.new("usage", ("seconds=%s: a duration wanted"):format(ctx.opt.seconds)) end
 	end
 	if not o.file then
-		for _, k in ipairs { "format", "size", "seconds" } do
+		for _, k in ipairs { "format", "size", "seconds", "keep" } do
 			if ctx.opt[k] then return nil, errors.new("usage", ("%s= goes with a file to write"):format(k)) end
 		end
 	end
@@ -91,11 +95,15 @@ local WHY = {
 }
 
 local function summary(w, why, lost, left_out, notes)
-	local d = { file = w.path, format = w.format, spans = w.spans, bytes = w.bytes, skipped = w.skipped, lost = lost, left_out = left_out, ended = why }
+	local d = { file = w.path, format = w.format, files = w.files, spans = w.spans, bytes = w.bytes, skipped = w.skipped, lost = lost, left_out = left_out, ended = why }
 	local foot = {}
 	if lost > 0 then foot[#foot + 1] = ("note: %d events were written over before this shell read them"):format(lost) end
 	if left_out > 0 then foot[#foot + 1] = ("note: %d events were left out in the processes"):format(left_out) end
 	if why == "size" then foot[#foot + 1] = ("note: stopped at %s; size= allows more"):format(units.bytes(w.limit)) end
+	if w.files > 1 then
+		foot[#foot + 1] = ("note: the last of %d files of %s%s"):format(w.files, units.bytes(w.limit),
+			w.keep > 1 and (", those before it are %s.1 to .%d"):format(w.path, math.min(w.files, w.keep) - 1) or "")
+	end
 	for _, n in ipairs(notes or {}) do foot[#foot + 1] = n end
 	return {
 		schema = "trace/1", data = d, rows = { d }, id = "file", foot = foot,
@@ -141,7 +149,7 @@ local function stream(ctx, o)
 	local function open()
 		if w then return end
 		local why
-		w, why = tracefile.open(o.file, o.format, o.size, s.job)
+		w, why = tracefile.open(o.file, o.format, o.size, s.job, o.keep)
 		if not w then error(why, 0) end
 	end
 	local why, notes = "seconds", {}

@@ -52,21 +52,50 @@ local function line(w, text)
 	return true
 end
 
-function M.open(path, format, limit, job)
-	local f, why = io.open(path, "w")
-	if not f then return nil, errors.new("cannot_create", why) end
+-- An empty file; raises what making it fails with.
+local function begin(w)
+	local f, why = io.open(w.path, "w")
+	if not f then error(errors.new("cannot_create", why), 0) end
 	f:setvbuf "no"
-	local w = setmetatable({ f = f, path = path, format = format, limit = limit, job = job, bytes = 0, batch = {}, spans = 0, skipped = 0,
-		kept = {}, newest = 0, processes = {}, npids = 0 }, Writer)
-	local ok, err = pcall(function()
-		if format == "chrome" then
-			put(w, ('{"displayTimeUnit":"ns","otherData":%s,"traceEvents":['):format(core.encode {
-				producer = "ncclbpf " .. core.version, job = job or "", clock = "CLOCK_MONOTONIC", started = core.time() }))
-		end
-		flush(w)
-	end)
+	w.f, w.bytes, w.batch, w.any, w.footed, w.full, w.processes, w.begun = f, 0, {}, nil, nil, nil, {}, {}
+	w.files = w.files + 1
+	if w.format == "chrome" then
+		put(w, ('{"displayTimeUnit":"ns","otherData":%s,"traceEvents":['):format(core.encode {
+			producer = "ncclbpf " .. core.version, job = w.job or "", clock = "CLOCK_MONOTONIC", started = core.time() }))
+	end
+	flush(w)
+end
+
+-- The file is full: it becomes PATH.1, the one before PATH.2, and the last of
+-- those that are kept goes. Each is whole in itself.
+local function turn(w)
+	w.full = nil
+	flush(w)
+	local good, why = w.f:close()
+	w.f = nil
+	for i = w.keep - 1, 1, -1 do
+		local from = i == 1 and w.path or ("%s.%d"):format(w.path, i - 1)
+		if good then os.rename(from, ("%s.%d"):format(w.path, i)) end
+	end
+	if not good then error(errors.new("io", ("%s: %s"):format(w.path, tostring(why))), 0) end
+	begin(w)
+end
+
+-- @write(): false where the file has no room. With keep= the next file has.
+local function roomy(w, write)
+	if write() then return true end
+	if not w.keep then return false end
+	turn(w)
+	return write()
+end
+
+-- @keep: so many files of @limit bytes, the oldest goes; nil: one, then it ends
+function M.open(path, format, limit, job, keep)
+	local w = setmetatable({ path = path, format = format, limit = limit, job = job, keep = keep, spans = 0, skipped = 0, files = 0,
+		kept = {}, newest = 0, npids = 0 }, Writer)
+	local ok, err = pcall(begin, w)
 	if not ok then
-		f:close()
+		if w.f then w.f:close() end
 		return nil, err
 	end
 	return w
@@ -211,13 +240,16 @@ local function slice(w, e)
 	if moved then e[5].moved_us = (from - e[3]) / 1000 end
 	local text = ('{"ph":"X","name":%s,"cat":"%s","pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":%s}'):format(core.encode(e[2]), e.cat, p.pid, lane.tid,
 		us(from), us(to - from), core.encode(e[5]))
+	local flow = e.flow and ("%d.%d"):format(p.pid, e[5].id)
+	-- an arrow does not lead from one file to the next
+	if flow and (e.flow == "s" or w.begun[flow]) then
+		text = text .. (',\n{"ph":"%s","name":"runs","cat":"flow","id":"%s",%s"pid":%d,"tid":%d,"ts":%s}'):format(e.flow, flow,
+			e.flow == "f" and '"bp":"e",' or "", p.pid, lane.tid, us(from))
+	end
 	if not line(w, text) then return false end
+	if flow then w.begun[flow] = e.flow == "s" or nil end
 	lane.last = from
 	lane.stack[#lane.stack + 1] = to
-	if e.flow then
-		return line(w, ('{"ph":"%s","name":"runs","cat":"flow","id":"%d.%d",%s"pid":%d,"tid":%d,"ts":%s}'):format(e.flow, p.pid, e[5].id,
-			e.flow == "f" and '"bp":"e",' or "", p.pid, lane.tid, us(from)))
-	end
 	return true
 end
 
@@ -235,7 +267,7 @@ local function settle(w, till)
 			rest = table.move(w.kept, i, #w.kept, 1, {})
 			break
 		end
-		if not slice(w, e) then break end
+		if not roomy(w, function() return slice(w, e) end) then break end
 		n = i
 	end
 	w.skipped = w.skipped + (w.full and #w.kept - n or 0)
@@ -249,7 +281,8 @@ local ORDER = { "schema", "job", "rank", "pid", "event", "comm", "comm_rank", "c
 local function add_ndjson(w, list, member)
 	for _, s in ipairs(list) do
 		s.schema, s.job, s.rank, s.pid = "ncclbpf.trace/1", w.job, member.rank or s.comm_rank, member.pid
-		if not line(w, core.encode(setmetatable(s, { order = w.order }))) then return false end
+		local text = core.encode(setmetatable(s, { order = w.order }))
+		if not roomy(w, function() return line(w, text) end) then return false end
 		w.spans = w.spans + 1
 	end
 	return true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every tuner interface of the plugin, called as the matching release of
-// NCCL calls it, with answers good, impossible and absurd. Each case is a
+// Every tuner and env interface of the plugin, called as the matching release
+// of NCCL calls it, with answers good, impossible and absurd. Each case is a
 // process of its own, since the plugin reads its environment once.
 //
 //	abi_check PLUGIN.so FOLDER-OF-IMAGES
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "test/host/nccl.h"
+#include "test/host/env.h"
 
 enum { TREE = 0, RING = 1, NVLS = 4, LL = 0, LL128 = 1, SIMPLE = 2 };
 enum { ALLREDUCE = 4, COMM_CHANNELS = 24 };
@@ -297,11 +297,147 @@ static int forks(int abi)
 	return host_fini(&c);
 }
 
-static const struct {
+/* ---- env ---- */
+
+static void *env_library;
+static const struct host_env *env;
+
+static int env_open(int abi)
+{
+	char symbol[32];
+
+	snprintf(symbol, sizeof(symbol), "ncclEnvPlugin_v%d", abi);
+	env_library = dlopen(plugin_path, RTLD_NOW | RTLD_LOCAL);
+	NEED(env_library != NULL);
+	env = dlsym(env_library, symbol);
+	NEED(env && !strcmp(env->name, "ncclbpf"));
+	return 0;
+}
+
+static int env_start(int abi)
+{
+	NEED(!env_open(abi));
+	NEED(!(abi == 1 ? env->init.v1(2, 28, 9, "")
+			: env->init.v2(2, 30, 7, "", quiet)));
+	return 0;
+}
+
+/* What NCCL finds is what the environment has. */
+static int env_same(const char *name)
+{
+	const char *found = env->get(name), *want = getenv(name);
+
+	NEED(!found == !want);
+	NEED(!want || !strcmp(found, want));
+	return 0;
+}
+
+static int env_out_of_turn(int abi)
+{
+	NEED(!env_open(abi));
+	NEED(!env_same("PATH") && !env_same("NCCL_NO_SUCH"));
+	NEED(!env->finalize());
+	NEED(!env_start(abi));
+	NEED(!env_start(abi)); /* twice */
+	NEED(!env_same("PATH"));
+	NEED(!env->finalize() && !env->finalize());
+	/* NCCL's atexit handlers may come in any order */
+	return env_same("PATH") || env_same("NCCL_NO_SUCH");
+}
+
+static int env_nulls(int abi)
+{
+	NEED(!env_open(abi));
+	NEED(!env->get(NULL));
+	NEED(!(abi == 1 ? env->init.v1(0, 0, 0, NULL)
+			: env->init.v2(255, 255, 255, NULL, NULL)));
+	NEED(!env->get(NULL));
+	NEED(!env_same("PATH"));
+	return env->finalize();
+}
+
+static int env_absurd(int abi)
+{
+	static const char *const names[] = { "",     "=",     "A=B", " ",
+					     "\xff", "PATH=", "1",   "a b" };
+	char *big = malloc(MIB + 1);
+
+	NEED(big != NULL);
+	memset(big, 'N', MIB);
+	big[MIB] = '\0';
+	NEED(!env_start(abi));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		NEED(!env_same(names[i]));
+	NEED(!env_same(big));
+	free(big);
+	return env->finalize();
+}
+
+static void *env_ask(void *arg)
+{
+	for (int i = 0; i < 2000; i++)
+		if (env_same(i & 1 ? "PATH" : "NCCL_NO_SUCH"))
+			return arg;
+	return NULL;
+}
+
+static int env_concurrent(int abi)
+{
+	pthread_t t[8];
+	void *bad = NULL, *r;
+
+	NEED(!env_start(abi));
+	for (int i = 0; i < 8; i++)
+		NEED(!pthread_create(&t[i], NULL, env_ask, &shared));
+	for (int i = 0; i < 8; i++) {
+		pthread_join(t[i], &r);
+		bad = r ? r : bad;
+	}
+	NEED(!bad);
+	return env->finalize();
+}
+
+static int env_reload(int abi)
+{
+	for (int i = 0; i < 5; i++) {
+		NEED(!env_start(abi));
+		NEED(!env_same("PATH") && !env->finalize());
+		dlclose(env_library);
+	}
+	return 0;
+}
+
+static int env_forks(int abi)
+{
+	int status;
+	pid_t pid;
+
+	NEED(!env_start(abi));
+	pid = fork();
+	if (!pid)
+		_exit(env_same("PATH") || env_same("NCCL_NO_SUCH") ||
+		      env->finalize());
+	NEED(waitpid(pid, &status, 0) == pid && status == 0);
+	NEED(!env_same("PATH"));
+	return env->finalize();
+}
+
+struct abi_case {
 	const char *name, *policy;
 	int (*run)(int abi);
+};
 
-} cases[] = {
+static const struct abi_case env_cases[] = {
+	{ "asked before init and after the end", NULL, env_out_of_turn },
+	{ "NULL everywhere", NULL, env_nulls },
+	{ "absurd names", NULL, env_absurd },
+	{ "a policy without programs for it", "ring_ll_four", env_absurd },
+	{ "eight threads ask", NULL, env_concurrent },
+	{ "closed and opened again", NULL, env_reload },
+	{ "fork", NULL, env_forks },
+};
+
+static const struct abi_case cases[] = {
 	{ "without a policy NCCL's choice stands", NULL, no_policy },
 	{ "a policy's answer is taken", "ring_ll_four", obeyed },
 	{ "an unusable combination is not", "unusable", no_policy },
@@ -318,7 +454,7 @@ static const struct {
 	{ "fork", "ring_ll_four", forks },
 };
 
-static void one(size_t i, int abi)
+static void one(const struct abi_case *c, int abi, const char *kind)
 {
 	char policy[4096];
 	int status = -1;
@@ -328,19 +464,19 @@ static void one(size_t i, int abi)
 	pid = fork();
 	if (!pid) {
 		alarm(60);
-		if (cases[i].policy) {
+		if (c->policy) {
 			snprintf(policy, sizeof(policy), "%s/%s.policy", images,
-				 cases[i].policy);
+				 c->policy);
 			setenv("NCCLBPF_POLICY", policy, 1);
 		}
 		setenv("NCCL_TUNER_PLUGIN", plugin_path, 1);
-		status = cases[i].run(abi);
+		status = c->run(abi);
 		fflush(stdout);
 		exit(status);
 	}
 	waitpid(pid, &status, 0);
-	printf("%sok %d - v%d: %s\n", status ? "not " : "", ++number, abi,
-	       cases[i].name);
+	printf("%sok %d - %sv%d: %s\n", status ? "not " : "", ++number, kind,
+	       abi, c->name);
 	if (status) {
 		printf("# status %x\n", status);
 		failed = 1;
@@ -357,7 +493,11 @@ int main(int argc, char **argv)
 	images = argv[2];
 	for (int abi = 2; abi <= 6; abi++)
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-			one(i, abi);
+			one(&cases[i], abi, "");
+	for (int abi = 1; abi <= 2; abi++)
+		for (size_t i = 0; i < sizeof(env_cases) / sizeof(env_cases[0]);
+		     i++)
+			one(&env_cases[i], abi, "env ");
 	printf("1..%d\n", number);
 	return failed;
 }

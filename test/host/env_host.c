@@ -10,28 +10,15 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/host/nccl.h"
-
-struct env_plugin {
-	const char *name;
-	union {
-		int (*v1)(uint8_t a, uint8_t b, uint8_t c, const char *s);
-		int (*v2)(uint8_t a, uint8_t b, uint8_t c, const char *s,
-			  host_logger *log);
-	} init;
-	int (*finalize)(void);
-	const char *(*get)(const char *name);
-};
-_Static_assert(sizeof(struct env_plugin) == 32, "4");
+#include "test/host/env.h"
 
 enum { KEPT = 512 };
 
-static const struct env_plugin *plugin;
+static const struct host_env *plugin;
 static bool ready; /* the plugin's init has returned */
 static pthread_mutex_t debug_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every tuner interface, called by the stand-in for NCCL.
+# Every tuner and env interface, called by the stand-in for NCCL.
 set -u
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -644,6 +644,42 @@ START_TEST(slots_are_bounded)
 }
 END_TEST
 
+/* A thread is held up after it has read the clock, and finds an event in its
+ * place that began later. */
+START_TEST(what_began_later_is_not_given_up)
+{
+	struct host_prof c = open_rank(5, 0);
+	struct nb_pcomm *pc = comm_of(&c);
+	struct host_event e = coll_event();
+	void *task, *k;
+	uint64_t n;
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	e.channels = 1;
+	task = host_prof_start(&c, &e);
+	n = (uint64_t)(uintptr_t)task & NB_HANDLE_NUMBER;
+	pc->coll[n % NB_COLL_SLOTS].touched += 1000000000;
+	pc->next_coll += NB_COLL_SLOTS - 1;
+	ck_assert_uint_eq((uint64_t)(uintptr_t)host_prof_start(&c, &e) &
+				  NB_HANDLE_NUMBER,
+			  0);
+	k = kernel(&c, task, 0, 1000);
+	n = (uint64_t)(uintptr_t)k & NB_HANDLE_NUMBER;
+	pc->child[n % NB_CHILD_SLOTS].start += 1000000000;
+	pc->next_child += NB_CHILD_SLOTS - 1;
+	ck_assert_uint_eq((uint64_t)(uintptr_t)kernel(&c, task, 0, 1000) &
+				  NB_HANDLE_NUMBER,
+			  0);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_FULL), 2);
+	host_prof_stop(&c, task);
+	host_prof_state(&c, k, 22, 3000);
+	host_prof_stop(&c, k);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_EXEC].count, 1);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_CUT), 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
 START_TEST(communicators_are_bounded)
 {
 	enum { MORE = NB_MAX_PCOMMS + 3 };
@@ -840,6 +876,7 @@ UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, a_fork_has_other_handles);
 	  tcase_add_test(tc, the_end_may_come_first);
 	  tcase_add_test(tc, slots_are_bounded);
+	  tcase_add_test(tc, what_began_later_is_not_given_up);
 	  tcase_add_test(tc, communicators_are_bounded);
 	  tcase_add_test(tc, a_communicator_takes_little_memory);
 	  tcase_add_test(tc, threads_events_switches_and_ends);
