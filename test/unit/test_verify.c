@@ -246,12 +246,13 @@ START_TEST(divisors_of_both_ways)
 
 	snprintf(text, sizeof(text),
 		 "ldxdw %%r2, [%%r1+8]\nldxw %%r7, [%%r1+28]\nmov %%r3, 7\n"
-		 "jne %%r7, 3, s\nmov %%r3, 0\ns:\nmov %%r7, 0\n"
+		 "jeq %%r7, 3, more\nja s\nmore:\nmov %%r3, 0\ns:\n"
+		 "mov %%r7, 0\n"
 		 "%s %%r2, %%r3\nmov %%r0, 0\nexit",
 		 ops[_i]);
 	v = verify_text(text, NULL);
 	ck_assert(v->accepted);
-	ck_assert_uint_eq(v->aux[6], NB_AUX_REACHED);
+	ck_assert_uint_eq(v->aux[7], NB_AUX_REACHED);
 	nb_verdict_free(v);
 }
 END_TEST
@@ -277,10 +278,10 @@ static enum nb_finding_class functions(const char *text,
 START_TEST(arguments_of_both_ways)
 {
 	const struct nb_func both[] = {
-		{ .name = "decide", .start = 0, .end = 8 },
+		{ .name = "decide", .start = 0, .end = 9 },
 		{ .name = "f",
-		  .start = 8,
-		  .end = 10,
+		  .start = 9,
+		  .end = 11,
 		  .linkage = NB_FUNC_GLOBAL,
 		  .has_sig = true,
 		  .sig = { .nargs = 1,
@@ -291,8 +292,9 @@ START_TEST(arguments_of_both_ways)
 	char text[256];
 
 	snprintf(text, sizeof(text),
-		 "ldxw %%r7, [%%r1+28]\nmov %%r1, 0\njne %%r7, 3, s\n"
-		 "mov %%r1, %d\ns:\nmov %%r7, 0\ncall local f\nmov %%r0, 0\n"
+		 "ldxw %%r7, [%%r1+28]\nmov %%r1, 0\njeq %%r7, 3, more\n"
+		 "ja s\nmore:\nmov %%r1, %d\ns:\nmov %%r7, 0\ncall local "
+		 "f\nmov %%r0, 0\n"
 		 "exit\nf:\nmov %%r0, 0\nexit",
 		 _i ? 64 : 0);
 	ck_assert_int_eq(functions(text, both, 2),
@@ -316,16 +318,106 @@ static const struct nb_func looping[] = {
 /* A function that has loops may have taken all turns there are. */
 START_TEST(turns_of_global_functions)
 {
-	static const char
-		text[] = "mov %r6, %r1\n" LOOP("ldxw %r1, [%r6+64]\nand %r1, "
-					       "255") "call local f\n" LOOP(
-			"ldxw %r1, [%r6+28]\nand %r1, 255") "stxw [%r6+76], "
-							    "%r0\nmov %r0, "
-							    "0\nexit\nf:"
-							    "\n" LOOP("mov "
-								      "%r1, 9") "exit\ncb:\nmov %r0, 0\nexit";
+	static const char text[] = "mov %r6, %r1\n" LOOP(
+		"ldxw %r1, [%r6+64]\nand %r1, "
+		"255") "call local f\n" LOOP("ldxw %r1, [%r6+28]\nand "
+					     "%r1, 255") "stxw "
+							 "[%r6+76], "
+							 "%r0\nmov "
+							 "%r0, "
+							 "0\nexit\nf:"
+							 "\n" LOOP(
+								 "mov "
+								 "%r1, "
+								 "9") "exit\ncb"
+								      ":\nmov "
+								      "%r0, "
+								      "0\nexit";
 
 	ck_assert_int_eq(functions(text, looping, 3), NB_FIND_LOCAL_OUTPUT);
+}
+END_TEST
+
+/* So no iterator after it comes to its end for sure. */
+START_TEST(numbers_after_global_functions)
+{
+	static const struct nb_func funcs[] = {
+		{ .name = "decide", .start = 0, .end = 30 },
+		{ .name = "f",
+		  .start = 30,
+		  .end = 37,
+		  .linkage = NB_FUNC_GLOBAL,
+		  .has_sig = true,
+		  .sig.returns_scalar = true },
+		{ .name = "cb", .start = 37, .end = 39 },
+	};
+	static const char text[] =
+		"mov %r8, 0\ncall local f\nmov %r1, %r10\nadd %r1, -8\n"
+		"mov %r2, 0\nmov %r3, 3\ncall 0x10001\nmov %r1, %r10\n"
+		"add %r1, -8\ncall 0x10002\njne %r0, 0, on\n"
+		"mov %r8, 1000\non:\nmov %r1, %r10\nadd %r1, -8\n"
+		"call 0x10003\nmov %r0, 0\nstw [%r10-4], 0\n"
+		"mov %r2, %r10\nadd %r2, -4\nlddw map %r1, @counts\ncall 1\n"
+		"jne %r0, 0, found\nmov %r0, 0\nexit\nfound:\n"
+		"add %r0, %r8\nldxb %r1, [%r0]\nmov %r0, 0\nmov %r0, 0\n"
+		"exit\nf:\n" LOOP("mov %r1, 9") "exit\ncb:\nmov %r0, 0\nexit";
+
+	ck_assert_int_eq(functions(text, funcs, 3), NB_FIND_MAP_BOUNDS);
+}
+END_TEST
+
+/* A global function answers with a number, if that is what it says. */
+START_TEST(answers_of_global_functions)
+{
+	static const struct {
+		const char *text;
+		enum nb_finding_class cls;
+	} cases[] = { { "mov %r0, 0\n", NB_FIND_NONE },
+		      { "mov %r0, %r10\n", NB_FIND_GLOBAL },
+		      { "mov %r1, 0\n", NB_FIND_UNINIT } };
+	const struct nb_func both[] = {
+		{ .name = "decide", .start = 0, .end = 3 },
+		{ .name = "f",
+		  .start = 3,
+		  .end = 5,
+		  .linkage = NB_FUNC_GLOBAL,
+		  .has_sig = true,
+		  .sig.returns_scalar = true },
+	};
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "call local f\nmov %%r0, 0\nexit\nf:\n%sexit", cases[_i].text);
+	ck_assert_int_eq(functions(text, both, 2), cases[_i].cls);
+}
+END_TEST
+
+/* Bytes of an address, whichever half of it, are no coherent memory. */
+START_TEST(addresses_in_arguments)
+{
+	const struct nb_func both[] = {
+		{ .name = "decide", .start = 0, .end = 9 },
+		{ .name = "f",
+		  .start = 9,
+		  .end = 11,
+		  .linkage = NB_FUNC_GLOBAL,
+		  .has_sig = true,
+		  .sig = { .nargs = 1,
+			   .arg = { NB_FARG_NONNULL },
+			   .mem_size = { 4 },
+			   .returns_scalar = true } },
+	};
+	static const char *const stores[] = { "stxdw [%r10-8], %r10",
+					      "stdw [%r10-8], 5" };
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "mov %%r6, %%r1\nmov %%r7, 0\n%s\nmov %%r1, %%r10\n"
+		 "add %%r1, %d\ncall local f\nstxw [%%r6+76], %%r0\n"
+		 "mov %%r0, 0\nexit\nf:\nldxw %%r0, [%%r1]\nexit",
+		 stores[_i / 2], _i % 2 ? -4 : -8);
+	ck_assert_int_eq(functions(text, both, 2),
+			 _i < 2 ? NB_FIND_LOCAL_OUTPUT : NB_FIND_NONE);
 }
 END_TEST
 
@@ -654,6 +746,9 @@ UNIT_MAIN("verify",
 	  tcase_add_loop_test(tc, divisors_of_both_ways, 0, 4);
 	  tcase_add_loop_test(tc, arguments_of_both_ways, 0, 2);
 	  tcase_add_test(tc, turns_of_global_functions);
+	  tcase_add_test(tc, numbers_after_global_functions);
+	  tcase_add_loop_test(tc, answers_of_global_functions, 0, 3);
+	  tcase_add_loop_test(tc, addresses_in_arguments, 0, 4);
 	  tcase_add_test(tc, trace_of_states);
 	  tcase_add_test(tc, no_such_program);
 	  tcase_add_test(tc, text_for_people);

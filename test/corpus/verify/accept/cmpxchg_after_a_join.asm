@@ -9,4 +9,5 @@ mov %r0, 1
 s:
 mov %r1, 2
 lock cmpxchg [%r10-8], %r1
+mov %r0, 0
 exit

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 # There is no number in it, so what would be done with one is not.
 # expect: accept
+ldxw %r7, [%r1+28]
+and %r7, 3
 mov %r1, %r10
 add %r1, -8
 mov %r2, 5
-mov %r3, 3
+mov %r3, %r7
 call 0x10001
 mov %r1, %r10
 add %r1, -8

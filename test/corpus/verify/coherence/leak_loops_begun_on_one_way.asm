@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # After four loops on one way the last one may be short of turns; after none on
 # the other it is not.
-# expect: reject local_output 42
+# expect: reject local_output 47
 mov %r6, %r1
 ldxw %r1, [%r6+64]
 and %r1, 255
@@ -11,23 +11,29 @@ mov %r4, 0
 call 181
 
 ldxw %r1, [%r6+28]
-jne %r1, 3, s
+jeq %r1, 3, more
+ja s
+more:
 ldxw %r1, [%r6+28]
+and %r1, 255
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0
 call 181
 ldxw %r1, [%r6+28]
+and %r1, 255
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0
 call 181
 ldxw %r1, [%r6+28]
+and %r1, 255
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0
 call 181
 ldxw %r1, [%r6+28]
+and %r1, 255
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0

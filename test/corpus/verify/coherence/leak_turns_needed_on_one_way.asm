@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # As many loops were begun on both ways, but on one they need more turns.
-# expect: reject local_output 26
+# expect: reject local_output 27
 mov %r6, %r1
 ldxw %r1, [%r6+64]
 and %r1, 255
@@ -11,8 +11,11 @@ call 181
 
 ldxw %r7, [%r6+28]
 mov %r1, 1
-jne %r7, 3, +1
-mov %r1, 0x600000
+jeq %r7, 3, more
+ja s
+more:
+mov %r1, 1200000
+s:
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0
@@ -20,7 +23,7 @@ call 181
 mov %r7, 0
 mov %r0, 0
 ldxw %r1, [%r6+28]
-and %r1, 0x3fffff
+and %r1, 0xfffff
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Both ways hold two records; on one of them the same is submitted twice.
-# expect: reject release_twice 32
+# expect: reject release_twice 33
 # opts: held
 lddw map %r1, @ring
 mov %r2, 8
@@ -25,7 +25,9 @@ exit
 two:
 call 7
 mov %r7, %r6
-jne %r0, 3, s
+jeq %r0, 3, more
+ja s
+more:
 mov %r7, %r8
 s:
 mov %r0, 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Nothing in the callback asks for its answer, but the helper does.
-# expect: reject callback_return 16
+# expect: reject callback_return 17
 ldxw %r6, [%r1+28]
 stxdw [%r10-8], %r6
 mov %r1, 3
@@ -14,7 +14,9 @@ exit
 cb:
 ldxdw %r1, [%r2]
 mov %r0, 0
-jne %r1, 3, s
+jeq %r1, 3, more
+ja s
+more:
 mov %r0, 2
 s:
 mov %r1, 0

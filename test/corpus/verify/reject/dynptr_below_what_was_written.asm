@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Where the stack of the other way ends, nothing was made.
-# expect: reject object_read 17
+# expect: reject object_read 18
 ldxw %r7, [%r1+28]
-jne %r7, 3, s
+jeq %r7, 3, more
+ja s
+more:
 lddw map_value %r1, @bss, 0
 mov %r2, 32
 mov %r3, 0

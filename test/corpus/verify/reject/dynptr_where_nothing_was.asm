@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Bytes of a dynptr are no memory for a helper; where none was made they are.
-# expect: reject object_read 18
+# expect: reject object_read 19
 ldxw %r7, [%r1+28]
 stdw [%r10-32], 48
-jne %r7, 3, s
+jeq %r7, 3, more
+ja s
+more:
 lddw map_value %r1, @bss, 0
 mov %r2, 32
 mov %r3, 0

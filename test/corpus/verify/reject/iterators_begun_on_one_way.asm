@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 # 64 iterators end for sure. On the way where they were begun one more may end
 # early, so a number that only its end makes small stays large.
-# expect: reject map_bounds 858
+# expect: reject map_bounds 872
 mov %r6, %r1
 mov %r8, 0
 ldxw %r7, [%r6+28]
-jne %r7, 3, s
+jeq %r7, 3, more
+ja s
+more:
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0
@@ -963,6 +965,21 @@ call 0x10002
 jeq %r0, 0, i63e
 ja i63
 i63e:
+mov %r1, %r10
+add %r1, -8
+call 0x10003
+mov %r1, %r10
+add %r1, -8
+mov %r2, 0
+mov %r3, 1
+call 0x10001
+i64:
+mov %r1, %r10
+add %r1, -8
+call 0x10002
+jeq %r0, 0, i64e
+ja i64
+i64e:
 mov %r1, %r10
 add %r1, -8
 call 0x10003

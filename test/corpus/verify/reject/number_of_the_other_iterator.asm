@@ -14,14 +14,14 @@ exit
 mov %r9, %r0
 mov %r6, 0
 mov %r1, %r10
-add %r1, -16
-mov %r2, 0
-mov %r3, %r7
-call 0x10001
-mov %r1, %r10
 add %r1, -8
 mov %r2, 0
 mov %r3, 3
+call 0x10001
+mov %r1, %r10
+add %r1, -16
+mov %r2, 0
+mov %r3, %r7
 call 0x10001
 mov %r1, %r10
 add %r1, -8

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The number that a pointer is added to matters as much as one added to it.
-# expect: reject map_bounds 16
+# expect: reject map_bounds 17
 stw [%r10-4], 0
 mov %r2, %r10
 add %r2, -4
@@ -12,7 +12,9 @@ exit
 mov %r6, %r0
 call 7
 mov %r7, 0
-jne %r0, 3, s
+jeq %r0, 3, more
+ja s
+more:
 mov %r7, 100
 s:
 mov %r0, 0

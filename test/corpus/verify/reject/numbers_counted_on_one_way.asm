@@ -1,10 +1,42 @@
 # SPDX-License-Identifier: MIT
-# Two iterators with long laps on one way, none on the other: the third is one too
-# many for the first way alone.
-# expect: reject run_length 38
+# As many iterators were begun on both ways, of more numbers on one: with long laps
+# the third is one too many for that way alone.
+# expect: reject run_length 65
 mov %r6, %r1
 ldxw %r7, [%r6+28]
-jne %r7, 3, s
+jeq %r7, 3, more
+mov %r1, %r10
+add %r1, -8
+mov %r2, 0
+mov %r3, 1
+call 0x10001
+v:
+mov %r1, %r10
+add %r1, -8
+call 0x10002
+jeq %r0, 0, ve
+ja v
+ve:
+mov %r1, %r10
+add %r1, -8
+call 0x10003
+mov %r1, %r10
+add %r1, -8
+mov %r2, 0
+mov %r3, 1
+call 0x10001
+w:
+mov %r1, %r10
+add %r1, -8
+call 0x10002
+jeq %r0, 0, we
+ja w
+we:
+mov %r1, %r10
+add %r1, -8
+call 0x10003
+ja s
+more:
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0
@@ -85,6 +117,6 @@ b:
 mov %r6, 0
 lap:
 add %r6, 1
-jne %r6, 30, lap
+jne %r6, 20, lap
 mov %r0, 0
 exit

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Written is the byte in the frame of the caller, not that of its caller.
-# expect: reject stack_uninit 14
+# expect: reject stack_uninit 15
 stdw [%r10-8], 0
 ldxw %r2, [%r1+28]
 mov %r1, %r10
@@ -13,7 +13,9 @@ mov %r3, %r10
 call local g
 exit
 g:
-jne %r2, 3, s
+jeq %r2, 3, more
+ja s
+more:
 mov %r3, %r1
 s:
 mov %r2, 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Pointers count beside numbers that do not.
-# expect: reject map_bounds 17
+# expect: reject map_bounds 24
 stw [%r10-4], 0
 mov %r2, %r10
 add %r2, -4
@@ -14,7 +14,15 @@ call 7
 mov %r7, 1
 mov %r8, 2
 mov %r9, 3
-jne %r0, 3, s
+stxdw [%r10-16], %r7
+stxdw [%r10-24], %r7
+stxdw [%r10-32], %r7
+stxdw [%r10-40], %r7
+stxdw [%r10-48], %r7
+stxdw [%r10-56], %r7
+jeq %r0, 3, more
+ja s
+more:
 add %r6, 60
 s:
 mov %r0, 0

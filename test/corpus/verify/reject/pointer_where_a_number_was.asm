@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 # A state with a number in r6 says nothing of one with a pointer in it.
-# expect: reject return_pointer 6
+# expect: reject return_pointer 7
 ldxw %r7, [%r1+28]
 ldxdw %r6, [%r1]
-jne %r7, 3, s
+jeq %r7, 3, more
+ja s
+more:
 mov %r6, %r10
 s:
 mov %r7, 0

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# Local data chose which of two iterators was stepped, so what either gives next
+# is local.
+# expect: reject local_output 23
+mov %r6, %r1
+ldxw %r7, [%r6+64]
+mov %r1, %r10
+add %r1, -8
+mov %r2, 0
+mov %r3, 100
+call 0x10001
+mov %r1, %r10
+add %r1, -16
+mov %r2, 0
+mov %r3, 100
+call 0x10001
+mov %r1, %r10
+add %r1, -8
+jeq %r7, 0, s
+mov %r1, %r10
+add %r1, -16
+s:
+call 0x10002
+mov %r1, %r10
+add %r1, -8
+call 0x10002
+jeq %r0, 0, out
+ldxw %r1, [%r0]
+stxw [%r6+76], %r1
+out:
+mov %r1, %r10
+add %r1, -8
+call 0x10003
+mov %r1, %r10
+add %r1, -16
+call 0x10003
+mov %r0, 0
+exit
