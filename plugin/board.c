@@ -130,6 +130,21 @@ static bool get(int fd, struct nb_buf *out, size_t size, off_t at)
 	return n == (ssize_t)size;
 }
 
+bool nb_board_begins(const struct nb_board *b, uint32_t place,
+		     enum nb_sheet sheet, const void *bytes, size_t size)
+{
+	struct {
+		struct head head;
+		char bytes[64];
+	} is;
+	size_t n = sizeof(is.head) + size;
+
+	return b->fd >= 0 && size <= sizeof(is.bytes) &&
+	       pread(b->fd, &is, n, offset(place, sheet)) == (ssize_t)n &&
+	       is.head.magic == MAGIC && is.head.size >= size &&
+	       !memcmp(is.bytes, bytes, size);
+}
+
 bool nb_board_read(const struct nb_board *b, uint32_t place,
 		   enum nb_sheet sheet, struct nb_buf *out)
 {

@@ -29,6 +29,15 @@ struct nb_board {
 	uint64_t seq[NB_NSHEETS];
 };
 
+/*
+ * nb_board_begins - does the sheet at @place begin with these bytes?
+ *
+ * Whether it is whole is not looked at: cheap, for who waits for a sheet that
+ * is then read.
+ */
+bool nb_board_begins(const struct nb_board *b, uint32_t place,
+		     enum nb_sheet sheet, const void *bytes, size_t size);
+
 /* nb_board_open - open or make the file @name in @dirfd. 0, NB_E_IO. */
 int nb_board_open(struct nb_board *b, int dirfd, const char *name,
 		  struct nb_err *err);

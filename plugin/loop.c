@@ -193,6 +193,7 @@ static void take_office(struct nb_runtime *rt)
 	l->phase = NB_LOOP_IDLE;
 	l->next_ns = nb_clock_system();
 	l->last_run_ns = 0;
+	memset(l->have, 0, sizeof(l->have));
 	memset(&l->state, 0, sizeof(l->state));
 	l->state.interval_ns =
 		(uint64_t)rt->params.num[NB_P_CONTROLLER_MS] * MS;
@@ -394,19 +395,32 @@ static bool maps_of(const struct nb_runtime *rt, const struct member *m,
 	return false;
 }
 
+/* Has it answered? A sheet is read whole when it begins as an answer does, and
+ * then no more until all have come. */
+static bool answered(struct nb_runtime *rt, const struct member *m)
+{
+	struct nb_loop *l = rt->loop;
+	const struct sheet_maps head = { m->pid, m->start, l->state.request };
+	struct nb_buf b;
+
+	if (l->have[m->entry] == head.request)
+		return true;
+	if (!nb_board_begins(&l->board, m->entry, NB_SHEET_MAPS, &head,
+			     sizeof(head)) ||
+	    !maps_of(rt, m, &b))
+		return false;
+	nb_buf_fini(&b);
+	l->have[m->entry] = head.request;
+	return true;
+}
+
 /* How many have not answered yet. */
-static int waits_for(const struct nb_runtime *rt, const struct member *m, int n)
+static int waits_for(struct nb_runtime *rt, const struct member *m, int n)
 {
 	int missing = 0;
 
-	for (int i = 0; i < n; i++) {
-		struct nb_buf b;
-
-		if (maps_of(rt, &m[i], &b))
-			nb_buf_fini(&b);
-		else
-			missing++;
-	}
+	for (int i = 0; i < n; i++)
+		missing += !answered(rt, &m[i]);
 	return missing;
 }
 

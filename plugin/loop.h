@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/sha256.h"
+#include "core/job/format.h"
 #include "plugin/board.h"
 
 /*
@@ -50,6 +51,8 @@ struct nb_loop {
 	/* the change under way, or as staged for another */
 	uint8_t digest[NB_SHA256_SIZE];
 	bool staged;
+	/* by entry: the last request of ours that it has answered */
+	uint64_t have[NB_SEG_PROCS];
 	uint64_t answered, seen; /* requests and changes of the elected one */
 	uint64_t word;		 /* when they were seen: whose they are */
 };

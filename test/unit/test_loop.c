@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: MIT
+// The closed loop's parts: merged maps as bytes and back, what a run changed
+// and the generation it makes, and the board that carries both. What comes
+// from another process may be cut off or scribbled over anywhere.
+#include "test/unit/unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/hook/loop.h"
+#include "core/ncclbpf.h"
+#include "core/tbl/ctx.h"
+#include "plugin/board.h"
+#include "test/unit/made.h"
+
+enum { SUM, MOST, WANT, TABLE, NMAPS };
+
+struct two {
+	uint64_t n, ns;
+};
+
+static const struct nb_map_spec maps[NMAPS] = {
+	[SUM] = { .name = "sum",
+		  .type = NB_MAP_HASH,
+		  .key_size = 4,
+		  .value_size = sizeof(struct two),
+		  .max_entries = 4,
+		  .tags = NB_MAPF_SUM },
+	[MOST] = { .name = "most",
+		   .type = NB_MAP_PERCPU_ARRAY,
+		   .key_size = 4,
+		   .value_size = 8,
+		   .max_entries = 3,
+		   .tags = NB_MAPF_MAX },
+	[WANT] = { .name = "want",
+		   .type = NB_MAP_ARRAY,
+		   .key_size = 4,
+		   .value_size = 8,
+		   .max_entries = 4,
+		   .tags = NB_MAPF_COHERENT },
+	[TABLE] = { .name = "table",
+		    .type = NB_MAP_HASH,
+		    .key_size = 4,
+		    .value_size = 12,
+		    .max_entries = 8,
+		    .tags = NB_MAPF_COHERENT },
+};
+
+/* What one process has. */
+struct process {
+	struct nb_policy *policy;
+	struct nb_gen *gen;
+};
+
+static struct process process(void)
+{
+	struct process p;
+	struct nb_image *img;
+	struct nb_err err = { 0 };
+	struct nb_buf b;
+
+	made_image(&b, "loop", MADE_NOOP, maps, NMAPS);
+	ck_assert_msg(!nb_image_read(&img, b.data, b.size, &err), "%s",
+		      err.text);
+	nb_buf_fini(&b);
+	ck_assert_msg(!nb_policy_make(&p.policy, img, NULL, NULL, 0, &err),
+		      "%s", err.text);
+	ck_assert_msg(!nb_gen_new(&p.gen, &p.policy, 1, NULL, &err), "%s",
+		      err.text);
+	return p;
+}
+
+static void process_end(struct process *p)
+{
+	nb_gen_put(p->gen);
+	nb_policy_put(p->policy);
+}
+
+static struct nb_map *map(const struct nb_gen *g, uint32_t i)
+{
+	return g->policy[0].maps[i];
+}
+
+static void put(const struct nb_gen *g, uint32_t i, uint32_t key,
+		const void *value)
+{
+	ck_assert_int_eq(nb_map_write(map(g, i), &key, value, NB_ANY, NULL), 0);
+}
+
+static void put_sum(const struct nb_gen *g, uint32_t key, uint64_t n)
+{
+	put(g, SUM, key, &(struct two){ n, n * 1000 });
+}
+
+/* The same on each CPU but for the last, which has more. */
+static void put_most(const struct nb_gen *g, uint32_t key, uint64_t n)
+{
+	uint64_t *each = calloc(nb_ncpus(), sizeof(*each));
+
+	for (uint32_t c = 0; c < nb_ncpus(); c++)
+		each[c] = n - (c + 1 != nb_ncpus());
+	put(g, MOST, key, each);
+	free(each);
+}
+
+static uint64_t sum_of(const struct nb_gen *g, uint32_t key)
+{
+	struct two v;
+
+	if (nb_map_read(map(g, SUM), &key, &v, NULL))
+		return 0;
+	ck_assert_uint_eq(v.ns, v.n * 1000);
+	return v.n;
+}
+
+static uint64_t most_of(const struct nb_gen *g, uint32_t key)
+{
+	uint64_t *each = calloc(nb_ncpus(), sizeof(*each)), n;
+
+	ck_assert_int_eq(nb_map_read(map(g, MOST), &key, each, NULL), 0);
+	n = each[0];
+	for (uint32_t c = 1; c < nb_ncpus(); c++)
+		ck_assert_uint_eq(each[c], n);
+	free(each);
+	return n;
+}
+
+static struct nb_buf packed(const struct nb_gen *g)
+{
+	struct nb_err err = { 0 };
+	struct nb_buf b;
+
+	ck_assert_msg(!nb_loop_pack(&b, g, &err), "%s", err.text);
+	return b;
+}
+
+static struct nb_gen *own_of(const struct nb_gen *g)
+{
+	struct nb_err err = { 0 };
+	struct nb_gen *own;
+
+	ck_assert_msg(!nb_loop_gen(&own, g, &err), "%s", err.text);
+	return own;
+}
+
+START_TEST(maps_of_processes_are_merged)
+{
+	struct process p[2] = { process(), process() };
+	struct nb_gen *own = own_of(p[0].gen);
+	uint64_t lost = 0;
+
+	for (uint32_t k = 0; k < 3; k++) {
+		put_sum(p[0].gen, k, 10 + k);
+		put_sum(p[1].gen, k + 2, 100 + k);
+		put_most(p[0].gen, k, 7 * k + 1);
+		put_most(p[1].gen, k, 20 - 7 * k);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct nb_buf b = packed(p[i].gen);
+
+		ck_assert(nb_loop_merge(own, b.data, b.size, &lost));
+		nb_buf_fini(&b);
+	}
+	/* of five keys one finds no room among four */
+	ck_assert_uint_eq(lost, 1);
+	ck_assert_uint_eq(sum_of(own, 0) + sum_of(own, 1) + sum_of(own, 2),
+			  10 + 11 + 12 + 100);
+	ck_assert_uint_eq(most_of(own, 0), 20);
+	ck_assert_uint_eq(most_of(own, 1), 13);
+	ck_assert_uint_eq(most_of(own, 2), 15);
+	/* what the processes have is as it was */
+	ck_assert_uint_eq(sum_of(p[0].gen, 2), 12);
+	nb_gen_put(own);
+	process_end(&p[0]);
+	process_end(&p[1]);
+}
+END_TEST
+
+/* Bytes of just that size, so that the address checker knows their end. */
+static void *exactly(const void *bytes, size_t size)
+{
+	void *p = malloc(size ? size : 1);
+
+	if (size)
+		memcpy(p, bytes, size);
+	return p;
+}
+
+static uint32_t state = 1;
+
+static uint32_t random32(void)
+{
+	state = state * 1664525 + 1013904223;
+	return state >> 8;
+}
+
+/* A few bytes changed, some to extremes; the same each time. */
+static void scribble(uint8_t *bytes, size_t size)
+{
+	for (uint32_t n = 1 + random32() % 4; n > 0; n--) {
+		size_t at = random32() % size;
+
+		bytes[at] = random32() % 3 ? (uint8_t)random32() : 0xff;
+	}
+}
+
+START_TEST(damaged_maps_are_survived)
+{
+	struct process p = process();
+	struct nb_buf b;
+	uint64_t lost;
+	int whole = 0;
+
+	put_sum(p.gen, 1, 5);
+	put_sum(p.gen, 2, 6);
+	put_most(p.gen, 1, 9);
+	b = packed(p.gen);
+	for (size_t n = 0; n < b.size; n++) {
+		struct nb_gen *own = own_of(p.gen);
+		void *cut = exactly(b.data, n);
+
+		lost = 0;
+		whole += nb_loop_merge(own, cut, n, &lost);
+		ck_assert_uint_eq(lost, 0);
+		ck_assert_uint_le(sum_of(own, 1), 5);
+		free(cut);
+		nb_gen_put(own);
+	}
+	/* nothing, and the first map of two */
+	ck_assert_int_eq(whole, 2);
+	for (int i = 0; i < 3000; i++) {
+		struct nb_gen *own = own_of(p.gen);
+		uint8_t *bad = exactly(b.data, b.size);
+
+		scribble(bad, b.size);
+		nb_loop_merge(own, bad, b.size, &lost);
+		free(bad);
+		nb_gen_put(own);
+	}
+	nb_buf_fini(&b);
+	process_end(&p);
+}
+END_TEST
+
+/* What a run does: `want` and `table` are written, one element is erased. */
+static struct nb_buf a_change(const struct process *p, uint32_t elements)
+{
+	struct nb_gen *own = own_of(p->gen);
+	struct nb_err err = { 0 };
+	struct nb_buf b;
+	uint32_t n, key = 2;
+
+	put(own, WANT, 1, &(uint64_t){ 12 });
+	put(own, WANT, 3, &(uint64_t){ 4 });
+	put(own, TABLE, 5, "twelve bytes");
+	nb_map_erase(map(own, TABLE), &key, NULL);
+	ck_assert_msg(!nb_loop_diff(&b, &n, own, p->gen, &err), "%s", err.text);
+	ck_assert_uint_eq(n, elements);
+	nb_gen_put(own);
+	return b;
+}
+
+START_TEST(what_a_run_changed_makes_the_same_everywhere)
+{
+	struct process p[2] = { process(), process() };
+	struct nb_gen *g[2];
+	uint32_t key = 3;
+	uint64_t v;
+	struct nb_buf b;
+
+	put(p[0].gen, TABLE, 2, "to be erased");
+	put(p[1].gen, TABLE, 2, "to be erased");
+	b = a_change(&p[0], 4);
+	for (int i = 0; i < 2; i++) {
+		struct nb_err err = { 0 };
+
+		ck_assert_msg(
+			!nb_loop_apply(&g[i], p[i].gen, b.data, b.size, &err),
+			"%s", err.text);
+		ck_assert_int_eq(nb_map_read(map(g[i], WANT), &key, &v, NULL),
+				 0);
+		ck_assert_uint_eq(v, 4);
+		ck_assert(nb_map_read(map(g[i], TABLE), &(uint32_t){ 2 },
+				      &(char[12]){ 0 }, NULL));
+	}
+	ck_assert_mem_eq(g[0]->digest, g[1]->digest, NB_SHA256_SIZE);
+	ck_assert_mem_ne(g[0]->digest, p[0].gen->digest, NB_SHA256_SIZE);
+	/* the generation before has what it had */
+	ck_assert_int_eq(nb_map_read(map(p[0].gen, WANT), &key, &v, NULL), 0);
+	ck_assert_uint_eq(v, 0);
+	nb_buf_fini(&b);
+	for (int i = 0; i < 2; i++) {
+		nb_gen_put(g[i]);
+		process_end(&p[i]);
+	}
+}
+END_TEST
+
+START_TEST(damaged_changes_are_survived)
+{
+	struct process p = process();
+	struct nb_err err = { 0 };
+	struct nb_gen *g;
+	struct nb_buf b = a_change(&p, 3);
+	int made = 0;
+
+	for (size_t n = 0; n < b.size; n++) {
+		void *cut = exactly(b.data, n);
+		int rc = nb_loop_apply(&g, p.gen, cut, n, &err);
+
+		if (!rc)
+			made++;
+		else if (n)
+			ck_assert_int_eq(rc, NB_E_IMAGE);
+		ck_assert(rc ? !g : g != NULL);
+		nb_gen_put(g);
+		free(cut);
+	}
+	ck_assert_int_eq(made, 1); /* the first map alone */
+	for (int i = 0; i < 3000; i++) {
+		uint8_t *bad = exactly(b.data, b.size);
+
+		scribble(bad, b.size);
+		nb_loop_apply(&g, p.gen, bad, b.size, NULL);
+		nb_gen_put(g);
+		free(bad);
+	}
+	nb_buf_fini(&b);
+	process_end(&p);
+}
+END_TEST
+
+/* ---- the board ---- */
+
+static char dir[] = "/tmp/nb_loop_XXXXXX";
+static int dirfd;
+static struct nb_board board;
+
+static void open_board(void)
+{
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	dirfd = open(dir, O_RDONLY | O_DIRECTORY);
+	ck_assert_int_eq(nb_board_open(&board, dirfd, "b", NULL), 0);
+}
+
+static void close_board(void)
+{
+	nb_board_close(&board);
+	nb_board_close(&board);
+	unlinkat(dirfd, "b", 0);
+	close(dirfd);
+	rmdir(dir);
+}
+
+static void post(uint32_t place, enum nb_sheet sheet, const char *text)
+{
+	ck_assert_int_eq(
+		nb_board_post(&board, place, sheet, text, strlen(text), NULL),
+		0);
+}
+
+static bool is(uint32_t place, enum nb_sheet sheet, const char *text)
+{
+	struct nb_buf b;
+	bool fine;
+
+	if (!nb_board_read(&board, place, sheet, &b))
+		return !text;
+	fine = text && b.size == strlen(text) &&
+	       (!b.size || !memcmp(b.data, text, b.size));
+	nb_buf_fini(&b);
+	return fine;
+}
+
+START_TEST(sheets_are_read_whole_or_not_at_all)
+{
+	uint8_t byte;
+
+	open_board();
+	for (int s = 0; s < NB_NSHEETS; s++)
+		ck_assert(is(3, (enum nb_sheet)s, NULL));
+	post(3, NB_SHEET_CHANGE, "a change");
+	post(3, NB_SHEET_MAPS, "");
+	post(511, NB_SHEET_MAPS, "the last place");
+	ck_assert(is(3, NB_SHEET_CHANGE, "a change"));
+	ck_assert(is(3, NB_SHEET_MAPS, ""));
+	ck_assert(is(3, NB_SHEET_STATE, NULL));
+	ck_assert(is(2, NB_SHEET_CHANGE, NULL));
+	ck_assert(is(511, NB_SHEET_MAPS, "the last place"));
+	post(3, NB_SHEET_CHANGE, "shorter");
+	ck_assert(is(3, NB_SHEET_CHANGE, "shorter"));
+	ck_assert(nb_board_begins(&board, 3, NB_SHEET_CHANGE, "short", 5));
+	ck_assert(nb_board_begins(&board, 3, NB_SHEET_CHANGE, "shorter", 7));
+	ck_assert(!nb_board_begins(&board, 3, NB_SHEET_CHANGE, "shorter!", 8));
+	ck_assert(!nb_board_begins(&board, 3, NB_SHEET_CHANGE, "shart", 5));
+	ck_assert(!nb_board_begins(&board, 4, NB_SHEET_CHANGE, "", 0));
+	/* any byte of head or text that is another one is seen */
+	for (off_t at = 0; at < 56 + 7; at++) {
+		off_t place = 3 * ((off_t)1 << 21) + 4096 + at;
+
+		ck_assert_int_eq(pread(board.fd, &byte, 1, place), 1);
+		byte ^= 0x40;
+		ck_assert_int_eq(pwrite(board.fd, &byte, 1, place), 1);
+		ck_assert(is(3, NB_SHEET_CHANGE, NULL));
+		byte ^= 0x40;
+		ck_assert_int_eq(pwrite(board.fd, &byte, 1, place), 1);
+	}
+	ck_assert(is(3, NB_SHEET_CHANGE, "shorter"));
+	/* the file ends in the middle of one */
+	ck_assert_int_eq(ftruncate(board.fd, 3 * ((off_t)1 << 21) + 4096 + 60),
+			 0);
+	ck_assert(is(3, NB_SHEET_CHANGE, NULL));
+	ck_assert(is(511, NB_SHEET_MAPS, NULL));
+	close_board();
+}
+END_TEST
+
+START_TEST(what_is_no_board_of_ours_is_refused)
+{
+	static char much[NB_LOOP_MAPS_BYTES + 65];
+	struct nb_board other;
+	struct nb_err err = { 0 };
+
+	open_board();
+	ck_assert_int_eq(nb_board_post(&board, 0, NB_SHEET_MAPS, much,
+				       sizeof(much), &err),
+			 NB_E_LIMIT);
+	ck_assert_ptr_nonnull(strstr(err.text, "1048641 bytes"));
+	ck_assert_int_eq(mkfifoat(dirfd, "fifo", 0600), 0);
+	ck_assert_int_eq(nb_board_open(&other, dirfd, "fifo", &err), NB_E_IO);
+	ck_assert_int_eq(symlinkat("b", dirfd, "link"), 0);
+	ck_assert_int_eq(nb_board_open(&other, dirfd, "link", &err), NB_E_IO);
+	ck_assert_int_eq(other.fd, -1);
+	ck_assert_int_ne(nb_board_post(&other, 0, NB_SHEET_STATE, "", 0, NULL),
+			 0);
+	unlinkat(dirfd, "fifo", 0);
+	unlinkat(dirfd, "link", 0);
+	close_board();
+}
+END_TEST
+
+UNIT_MAIN("loop", tcase_add_test(tc, maps_of_processes_are_merged);
+	  tcase_add_test(tc, damaged_maps_are_survived);
+	  tcase_add_test(tc, what_a_run_changed_makes_the_same_everywhere);
+	  tcase_add_test(tc, damaged_changes_are_survived);
+	  tcase_add_test(tc, sheets_are_read_whole_or_not_at_all);
+	  tcase_add_test(tc, what_is_no_board_of_ours_is_refused);)
