@@ -12,6 +12,7 @@
 #include "plugin/cmd.h"
 #include "plugin/conn.h"
 #include "plugin/control.h"
+#include "plugin/loop.h"
 #include "plugin/segment.h"
 
 static const char *role_word(enum nb_role role)
@@ -222,12 +223,32 @@ static uint64_t diverged(const struct nb_runtime *rt)
 	return n;
 }
 
+/* null: no policy in use has controllers. */
+static void controllers(struct nb_json *j, const struct nb_loop_info *i)
+{
+	nb_json_key(j, "controllers");
+	if (!i->wanted) {
+		nb_json_null(j);
+		return;
+	}
+	nb_json_obj(j);
+	nb_json_kbool(j, "paused", i->paused);
+	nb_json_ku64(j, "elected", i->pid);
+	nb_json_ku64(j, "runs", i->state.runs);
+	nb_json_ku64(j, "changes", i->state.changes);
+	nb_json_ku64(j, "failures", i->state.failures);
+	nb_json_kstr(j, "error", i->state.error[0] ? i->state.error : NULL);
+	nb_json_end_obj(j);
+}
+
 int nb_cmd_status(struct nb_call *call)
 {
 	struct nb_control *control = nb_conn_control(call->conn);
 	struct nb_runtime *rt = call->rt;
 	struct nb_json *j = call->out;
+	struct nb_loop_info loop;
 
+	nb_loop_status(rt, &loop);
 	nb_runtime_lock(rt);
 	nb_runtime_sync(rt);
 	nb_json_obj(j);
@@ -251,6 +272,7 @@ int nb_cmd_status(struct nb_call *call)
 	load_error(j, rt);
 	segment(j, rt);
 	nb_chain_json(j, rt);
+	controllers(j, &loop);
 	nb_cmd_net_json(j);
 	nb_cmd_lost_json(j, "events_lost");
 	nb_json_end_obj(j);

@@ -219,6 +219,19 @@ local function chain_rows(per, add)
 	end
 end
 
+-- The same in all processes but for the time of asking: the latest counts.
+local function controllers_line(per)
+	local best
+	for _, r in ipairs(per) do
+		local c = r.data.controllers
+		if type(c) == "table" and (not best or read.number(c.runs) > read.number(best.runs)) then best = c end
+	end
+	if not best then return nil end
+	local who = best.paused == true and "paused" or read.number(best.elected) > 0 and "run by process " .. best.elected or "nobody runs them yet"
+	local line = ("%s; %d runs, %d changes, %d failures"):format(who, read.number(best.runs), read.number(best.changes), read.number(best.failures))
+	return read.text(best.error) and line .. ", the last: " .. best.error or line
+end
+
 local function status_text(s, per, verbose)
 	local rows, notes = {}, {}
 	local members = {}
@@ -243,6 +256,8 @@ local function status_text(s, per, verbose)
 		add("segment", ("%s, %s"):format(seg.path, seg.shared == true and "shared by " .. tostring(seg.processes) or "not shared"))
 	end
 	chain_rows(per, add)
+	local loop = controllers_line(per)
+	if loop then add("controllers", loop) end
 	local lost = lost_counters(per)
 	if lost then add("events lost", lost) end
 	local nets = {}

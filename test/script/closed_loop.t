@@ -53,6 +53,8 @@ truth() { # CODE over the answers d of all processes, c of the first
 }
 truth 'assert(here == 1 and c.controllers and c.elected and c.runs > 0 and c.changes >= 12)'
 ok "one process of four" $?
+run -J loop -o table status
+has "status has a line on them" out "run by process " " runs, "
 status 0 "what was committed" -J loop -o json policy history
 truth 'local h = c.history
 	assert(#h == 2 and h[1].generation > 12 and h[2].generation == 1 and h[2].kept)'
