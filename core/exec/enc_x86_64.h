@@ -203,6 +203,16 @@ static inline void x_lea(struct nb_jit_ctx *c, unsigned to, struct mem m)
 	op_rm(c, true, 0x8d, to, m);
 }
 
+/* to = base + index * 8; base is not RBP or R13, index not RSP */
+static inline void x_lea8(struct nb_jit_ctx *c, unsigned to, unsigned base,
+			  unsigned index)
+{
+	e1(c, 0x48 | (to >> 3) << 2 | (index >> 3) << 1 | base >> 3);
+	e1(c, 0x8d);
+	e1(c, (to & 7) << 3 | RSP);
+	e1(c, 0xc0 | (index & 7) << 3 | (base & 7));
+}
+
 static inline void x_push(struct nb_jit_ctx *c, unsigned reg)
 {
 	rex(c, false, 0, reg, false);

@@ -125,16 +125,13 @@ void nb_x86_lookup_percpu(struct nb_jit_ctx *c, uint32_t pc)
 	x_land(c, done);
 }
 
-/* The map's operation in the place of the helper that would call it. */
-void nb_x86_lookup_direct(struct nb_jit_ctx *c, uint32_t pc)
+/* The map's operation in the place of the helper that would call it; the CPU's
+ * number, if it looks at one, is in RAX. */
+static void call_lookup(struct nb_jit_ctx *c, struct nb_map *m)
 {
-	struct nb_map *m = c->fact[pc].map;
-	uint32_t ask = 0, done;
 	uint64_t fn = 0;
 
 	memcpy(&fn, &m->lookup, sizeof(m->lookup));
-	if (m->percpu)
-		ask = load_cpu(c);
 	x_mov_imm(c, RDI, (uintptr_t)m);
 	x_mov(c, true, RSI, RDX);
 	if (m->percpu)
@@ -142,8 +139,82 @@ void nb_x86_lookup_direct(struct nb_jit_ctx *c, uint32_t pc)
 	else
 		x_mov_imm(c, RDX, 0);
 	nb_x86_call_out(c, fn);
-	if (!m->percpu)
+}
+
+/* Jumps if the bucket at R11 has given an element away since it held R10. */
+static uint32_t moved_on(struct nb_jit_ctx *c)
+{
+	op_rm(c, true, 0x8b, R8, (struct mem){ R11, 0 });
+	x_alu(c, true, X_XOR, R8, R10);
+	x_shift_imm(c, true, X_SHR, R8, NB_HASH_SEQ_BIT);
+	return x_skip_if(c, CC_NE);
+}
+
+/*
+ * A walk of the key's chain, as find_words in core/map/hash.h. The key in RAX
+ * (read by halves, as there), its bucket at R11, the bucket's word in R10,
+ * elements from RCX on. Where the chain changed meanwhile: the map's operation,
+ * which walks again.
+ */
+static void lookup_hash(struct nb_jit_ctx *c, struct nb_map *m,
+			const struct nb_hash_places *h)
+{
+	uint32_t top, none, hit, changed[2], done[2];
+
+	op_rm(c, false, 0x8b, RAX, (struct mem){ RDX, 0 });
+	if (m->def.key_size == 8) {
+		op_rm(c, false, 0x8b, RDI, (struct mem){ RDX, 4 });
+		x_shift_imm(c, true, X_SHL, RDI, 32);
+		x_alu(c, true, X_OR, RAX, RDI);
+	}
+	x_mov_imm(c, R11, NB_HASH_FACTOR);
+	x_imul(c, true, R11, RAX);
+	x_shift_imm(c, true, X_SHR, R11, h->shift);
+	x_mov_imm(c, RDI, h->bucket);
+	x_mov_imm(c, RCX, h->elem);
+	x_lea8(c, R11, RDI, R11);
+	op_rm(c, true, 0x8b, R10, (struct mem){ R11, 0 });
+	x_mov(c, false, RSI, R10);
+	top = c->pos;
+	x_alu_imm(c, false, X_CMP, RSI, -1);
+	none = x_skip_if(c, CC_E);
+	x_lea8(c, RDI, RCX, RSI);
+	op_rm(c, true, 0x3b, RAX, (struct mem){ RDI, NB_HASH_KEY });
+	hit = x_skip_if(c, CC_E);
+	op_rm(c, false, 0x8b, RSI, (struct mem){ RDI, 0 });
+	changed[0] = moved_on(c);
+	e1(c, 0xeb);
+	e1(c, (uint8_t)(top - (c->pos + 1)));
+	x_land(c, hit);
+	changed[1] = moved_on(c);
+	x_lea(c, RAX, (struct mem){ RDI, (int32_t)h->value_off });
+	done[0] = x_skip(c, 0xeb);
+	x_land(c, none);
+	x_mov_imm(c, RAX, 0);
+	done[1] = x_skip(c, 0xeb);
+	x_land(c, changed[0]);
+	x_land(c, changed[1]);
+	call_lookup(c, m);
+	x_land(c, done[0]);
+	x_land(c, done[1]);
+}
+
+void nb_x86_lookup_direct(struct nb_jit_ctx *c, uint32_t pc)
+{
+	struct nb_map *m = c->fact[pc].map;
+	struct nb_hash_places h;
+	uint32_t ask, done;
+
+	if (nb_hash_where(m, &h)) {
+		lookup_hash(c, m, &h);
 		return;
+	}
+	if (!m->percpu) {
+		call_lookup(c, m);
+		return;
+	}
+	ask = load_cpu(c);
+	call_lookup(c, m);
 	done = x_skip(c, 0xeb);
 	x_land(c, ask);
 	nb_x86_call_helper(c, &c->code[pc]);

@@ -184,6 +184,19 @@ static void *lookup16(struct nb_map *m, const void *key, uint32_t cpu)
 	return lookup_sized(m, key, 16);
 }
 
+bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out)
+{
+	const struct hash *h = const_hash_of(m);
+
+	if (m->ops != &nb_map_hash_ops ||
+	    (m->def.key_size != 4 && m->def.key_size != 8))
+		return false;
+	*out = (struct nb_hash_places){ (uintptr_t)h->bucket,
+					(uintptr_t)h->elem, h->shift,
+					(uint32_t)h->value_off };
+	return true;
+}
+
 /* The value is copied whole, or again. */
 int nb_hash_read(const struct nb_map *m, const void *key, void *value)
 {

@@ -11,7 +11,7 @@
 
 #define HEAD ((uint64_t)UINT32_MAX)
 #define LOCK ((uint64_t)1 << 32)
-#define SEQ ((uint64_t)1 << 33)
+#define SEQ ((uint64_t)1 << NB_HASH_SEQ_BIT)
 #define NIL UINT32_MAX
 
 enum {
@@ -93,7 +93,7 @@ static inline unsigned char *percpu_value(const struct hash *h,
 
 static inline unsigned char *key_of(unsigned char *e)
 {
-	return e + 8;
+	return e + NB_HASH_KEY;
 }
 
 static inline uint64_t load(const uint64_t *p)
@@ -152,7 +152,7 @@ bucket_of(const struct hash *h, const unsigned char *key, size_t size)
 	uint64_t sum = 0;
 
 	for (size_t at = 0; at < size; at += 8)
-		sum = (sum + key_word(key, at, size)) * 0x9e3779b97f4a7c15;
+		sum = (sum + key_word(key, at, size)) * NB_HASH_FACTOR;
 	return &h->bucket[sum >> h->shift];
 }
 
@@ -164,7 +164,7 @@ static inline uint64_t *bucket_of_slot(const struct hash *h,
 	uint64_t sum = 0;
 
 	for (size_t at = 0; at < h->map.def.key_size; at += 8)
-		sum = (sum + load(s++)) * 0x9e3779b97f4a7c15;
+		sum = (sum + load(s++)) * NB_HASH_FACTOR;
 	return &h->bucket[sum >> h->shift];
 }
 
@@ -235,7 +235,7 @@ find_words(const struct hash *h, const uint64_t *key, size_t n)
 	uint64_t sum = 0;
 
 	for (size_t w = 0; w < n; w++)
-		sum = (sum + key[w]) * 0x9e3779b97f4a7c15;
+		sum = (sum + key[w]) * NB_HASH_FACTOR;
 	b = &h->bucket[sum >> h->shift];
 	for (int rounds = 0; rounds < READ_ROUNDS; rounds++) {
 		uint64_t start = load(b);

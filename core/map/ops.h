@@ -245,6 +245,18 @@ static inline void *nb_percpu_array_lookup(const struct nb_map *m,
 	return index < m->max_entries ? nb_array_element(m, index, cpu) : NULL;
 }
 
+/*
+ * Where a hash of keys of 4 or 8 bytes keeps things, for machine code that
+ * walks its chains itself, as find_words in hash.h does; false: another map.
+ */
+struct nb_hash_places {
+	uint64_t bucket, elem; /* addresses */
+	uint32_t shift, value_off;
+};
+bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out);
+#define NB_HASH_FACTOR 0x9e3779b97f4a7c15
+enum { NB_HASH_KEY = 8, NB_HASH_SEQ_BIT = 33 };
+
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	extern const struct nb_map_ops nb_map_##ops##_ops;
 #include "core/tbl/maps.h"

@@ -1363,7 +1363,8 @@ static void *nosy_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 
 START_TEST(the_stack_is_aligned_at_calls)
 {
-	struct nb_map *m = map_new(NB_MAP_HASH, 8, 8, 4);
+	/* of keys whose look-up no machine code has in line */
+	struct nb_map *m = map_new(NB_MAP_HASH, 16, 8, 4);
 	char text[600];
 
 	m->lookup = nosy_lookup;

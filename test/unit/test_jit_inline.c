@@ -431,6 +431,122 @@ START_TEST(locks_and_records_are_in_the_code)
 }
 END_TEST
 
+/* ---- a hash's chains ---- */
+
+static struct nb_map *hash_of_size(uint32_t key_size, uint32_t entries)
+{
+	const struct nb_map_def def = { .name = "m",
+					.type = NB_MAP_HASH,
+					.key_size = key_size,
+					.value_size = 8,
+					.max_entries = entries };
+	struct nb_map *m;
+
+	ck_assert(!nb_map_new(&m, &def, NULL));
+	return m;
+}
+
+/* The key is the context, what is found the answer. */
+static struct made finder(struct nb_map *map)
+{
+	return make_with("mov %r2, %r1\nlddw %r1, 0x7000\ncall 1\nexit", map,
+			 NULL, (unsigned)ALL);
+}
+
+static uint64_t key_number(uint64_t i)
+{
+	return (i * 0x9e3779b97f4a7c15) >> 7 ^ i << 40;
+}
+
+/* What C finds, of keys that are there and others, full and half empty. */
+static void same_as_in_c(uint32_t key_size, uint32_t entries)
+{
+	struct nb_map *map = hash_of_size(key_size, entries);
+	struct made m = finder(map);
+
+	for (unsigned turn = 0; turn < 3; turn++) {
+		for (uint64_t i = 0; i < entries; i++) {
+			uint64_t key[2] = { key_number(i), 0 };
+
+			if (turn == 0)
+				nb_map_update(map, key, &i, NB_ANY, 0);
+			else if (turn == 1 && i % 2)
+				nb_map_delete(map, key);
+		}
+		for (uint64_t i = 0; i < 3 * (uint64_t)entries; i++) {
+			uint64_t key[2] = { key_number(i), 0 }, *in_c;
+
+			in_c = nb_map_lookup(map, key, 0);
+			ck_assert_uint_eq(enter(&m, key), (uintptr_t)in_c);
+			/* keys that differ beyond their size are one */
+			ck_assert(turn != 2 || i >= entries || key_size < 8 ||
+				  !!in_c == !(i % 2));
+		}
+	}
+	drop(m);
+	nb_map_put(map);
+}
+
+START_TEST(chains_are_walked_as_in_c)
+{
+	for (uint32_t key_size = 4; key_size <= 16; key_size += 4) {
+		same_as_in_c(key_size, 1);
+		same_as_in_c(key_size, 3);
+		same_as_in_c(key_size, 64);
+		same_as_in_c(key_size, 1024);
+	}
+}
+END_TEST
+
+static struct {
+	struct nb_map *map;
+	uint64_t stop;
+} churn;
+
+/* The other keys of few buckets come and go. */
+static void *come_and_go(void *unused)
+{
+	for (uint64_t i = 0; !__atomic_load_n(&churn.stop, __ATOMIC_RELAXED);
+	     i++) {
+		uint64_t key = 2 + i % 6, value = key;
+
+		if (i / 6 % 2)
+			nb_map_delete(churn.map, &key);
+		else
+			nb_map_update(churn.map, &key, &value, NB_ANY, 0);
+	}
+	return unused;
+}
+
+START_TEST(keys_that_stay_are_always_found)
+{
+	uint64_t stays[2] = { 0, 1 }, absent = 99;
+	pthread_t other;
+	struct made m;
+
+	churn.map = hash_of_size(8, 8);
+	churn.stop = 0;
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert(!nb_map_update(churn.map, &stays[i], &stays[i],
+					 NB_ANY, 0));
+	m = finder(churn.map);
+	ck_assert(!pthread_create(&other, NULL, come_and_go, NULL));
+	for (unsigned i = 0; i < 300000; i++) {
+		const uint64_t *found;
+		uint64_t answer = enter(&m, &stays[i % 2]);
+
+		ck_assert_uint_ne(answer, 0);
+		memcpy(&found, &answer, sizeof(found));
+		ck_assert_uint_eq(*found, stays[i % 2]);
+		ck_assert_uint_eq(enter(&m, &absent), 0);
+	}
+	__atomic_store_n(&churn.stop, 1, __ATOMIC_RELAXED);
+	ck_assert(!pthread_join(other, NULL));
+	drop(m);
+	nb_map_put(churn.map);
+}
+END_TEST
+
 /* ---- the CPU's number ---- */
 
 /* In the place of the area that the kernel fills. */
@@ -620,5 +736,7 @@ UNIT_MAIN("jit_inline", if (!nb_jit_arch()) return no_compiler();
 	  tcase_add_test(tc, divisors_that_are_not_zero_are_not_checked);
 	  tcase_add_test(tc, nothing_is_zeroed_twice);
 	  tcase_add_test(tc, locks_and_records_are_in_the_code);
+	  tcase_add_test(tc, chains_are_walked_as_in_c);
+	  tcase_add_test(tc, keys_that_stay_are_always_found);
 	  tcase_add_test(tc, cpu_comes_from_the_area_or_a_call);
 	  tcase_add_test(tc, area_is_the_c_library_s);)
