@@ -184,9 +184,9 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 		    struct nb_explain *out, struct nb_err *err);
 
 /*
- * The parts of it, for plugin/why.c: the context that policies get for @e->basis
- * with @bytes (@table keeps its costs); and from what they left in @ctx the
- * answer, into @e->answer, which holds NCCL's choice before.
+ * The parts of it, for plugin/why.c: the context that policies get for
+ * @e->basis with @bytes (@table keeps its costs); and from what they left in
+ * @ctx the answer, into @e->answer, which holds NCCL's choice before.
  */
 struct ncclbpf_tuner;
 void nb_comm_explain_context(const struct nb_comm *c,

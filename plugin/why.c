@@ -242,15 +242,15 @@ static const char *op_of(const struct nb_path_branch *b)
 static void operand(struct nb_json *j, const struct why *w, const char *key,
 		    uint64_t value, uint8_t width, const struct nb_origin *o)
 {
-	const struct nb_field_spec *f =
-		o->exact >= 0 ? &w->hook->fields[o->exact] : NULL;
+	bool exact = o->exact >= 0;
+	const struct nb_field_spec *f = &w->hook->fields[exact ? o->exact : 0];
 
 	nb_json_key(j, key);
 	nb_json_obj(j);
-	nb_json_kstr(j, "field", f ? f->name : NULL);
-	if (f && o->add)
+	nb_json_kstr(j, "field", exact ? f->name : NULL);
+	if (exact && o->add)
 		nb_json_ki64(j, "plus", (int64_t)o->add);
-	if (width == 32 || (f && f->size == 4 && !o->add))
+	if (width == 32 || (exact && f->size == 4 && !o->add))
 		nb_json_ki64(j, "value", (int32_t)value);
 	else
 		nb_json_ki64(j, "value", (int64_t)value);
