@@ -229,14 +229,14 @@ static void at(struct nb_json *j, const struct nb_image *img,
 /* A comparison as it held, so that no reader need turn it round. */
 static const char *op_of(const struct nb_path_branch *b)
 {
-	static const char *const yes[] = { "==", ">", ">=", "&", "!=", ">",
-					   ">=", "<", "<=", "<", "<=" };
-	static const char *const no[] = { "!=", "<=", "<", "!&", "==", "<=",
-					  "<",	">=", ">", ">=", ">" };
+	static const char *const op[][2] = {
+		{ "!=", "==" }, { "<=", ">" }, { "<", ">=" }, { "!&", "&" },
+		{ "==", "!=" }, { "<=", ">" }, { "<", ">=" }, { ">=", "<" },
+		{ ">", "<=" },	{ ">=", "<" }, { ">", "<=" }
+	};
+	size_t i = (size_t)b->fn - NB_FN_JEQ;
 
-	if (b->fn < NB_FN_JEQ || b->fn > NB_FN_JSLE)
-		return "?";
-	return (b->taken ? yes : no)[b->fn - NB_FN_JEQ];
+	return i < sizeof(op) / sizeof(*op) ? op[i][b->taken] : "?";
 }
 
 static void operand(struct nb_json *j, const struct why *w, const char *key,
