@@ -20,7 +20,7 @@ local M = {}
 
 local live = rollout.parts
 local PID = select(2, core.ids())
-local PATIENCE_S = 10 -- until the baseline is in place everywhere, at the end
+local PATIENCE_S = 30 -- until the baseline is in place everywhere, at the end
 
 -- ---- the file ------------------------------------------------------------------
 
