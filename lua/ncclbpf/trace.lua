@@ -91,7 +91,7 @@ end
 -- ---- what is told ------------------------------------------------------------------
 
 local WHY = {
-	size = "the file's limit is reached", seconds = "the time is up", interrupted = "interrupted", gone = "the job has ended", ring = "all that was in the rings",
+	size = "the file's limit is reached", seconds = "traced for the time asked for", interrupted = "interrupted", gone = "the job has ended", ring = "all that was in the rings",
 }
 
 local function summary(w, why, lost, left_out, notes)
