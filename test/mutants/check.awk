@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # check.awk survivors.txt lax.txt table.txt: TAP of a table of mutants. A
 # survivor must be listed with its reason; what is listed is one, or not in
-# the table.
+# the table. Of weakened conditions a tenth may be too new to be listed.
 BEGIN { FS = "\t" }
 FILENAME ~ /(survivors|lax)\.txt$/ {
 	if ($0 !~ /^#/)
@@ -24,7 +24,10 @@ FILENAME ~ /(survivors|lax)\.txt$/ {
 		waiting += why[key] == "no case yet"
 	} else {
 		print "# nobody notices: " $3 ": " $4 ": " $2 ": " $5
-		bad++
+		if ($2 == "lax")
+			new++
+		else
+			bad++
 	}
 }
 END {
@@ -34,7 +37,7 @@ END {
 	for (k in why)
 		if (k in tried && !(k in seen))
 			print "# listed and noticed now: " k
-	bad += all < 100
+	bad += all < 100 || 10 * new > made["lax"]
 	print (bad ? "not " : "") "ok 1 - each check switched off is noticed " \
 		"by a test, or listed with a reason"
 	print "1..1"

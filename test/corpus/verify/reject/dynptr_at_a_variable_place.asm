@@ -1,22 +1,15 @@
 # SPDX-License-Identifier: MIT
-# 
-# expect: reject dynptr_place 17
-ldxw %r7, [%r1+28]
-and %r7, 8
-lddw map_value %r1, @bss, 0
-mov %r2, 32
+# golden
+# expect: reject dynptr_place 9
+# opts: held
+ldxw %r6, [%r1+32]
+and %r6, 8
+lddw map %r1, @ring
+mov %r2, 16
 mov %r3, 0
 mov %r4, %r10
-add %r4, -16
-call 197
-mov %r1, %r10
-add %r1, -40
-mov %r2, 8
-mov %r3, %r10
-add %r3, -24
-add %r3, %r7
-mov %r4, 0
-mov %r5, 0
-call 201
+add %r4, -32
+add %r4, %r6
+call 198
 mov %r0, 0
 exit
