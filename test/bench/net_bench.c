@@ -76,11 +76,12 @@ static void *post_send(struct end *e, size_t size)
 
 static void *post_recv(struct end *e, size_t size)
 {
-	void *req = NULL, *data = to, *mh = NULL;
+	/* as NCCL: one handle of the profiler for each buffer, here none */
+	void *req = NULL, *data = to, *mh = NULL, *ph = NULL;
 	int tag = 0;
 
 	while (!req)
-		need(!e->net->irecv(e->recv, 1, &data, &size, &tag, &mh, NULL,
+		need(!e->net->irecv(e->recv, 1, &data, &size, &tag, &mh, &ph,
 				    &req),
 		     "irecv");
 	return req;
