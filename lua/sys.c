@@ -277,7 +277,8 @@ static int do_mkdirs(lua_State *L)
 	return 1;
 }
 
-/* alive(pid): is there such a process that is not a zombie? And is it stopped? */
+/* alive(pid): is there such a process that is not a zombie? And is it stopped?
+ */
 static int do_alive(lua_State *L)
 {
 	lua_Integer pid = luaL_checkinteger(L, 1);
@@ -528,21 +529,31 @@ static int do_bounded(lua_State *L)
 
 void nb_lua_open_sys(lua_State *L)
 {
-	static const luaL_Reg fns[] = {
-		{ "read", do_read },	   { "write", do_write },
-		{ "append", do_append },   { "list", do_list },
-		{ "stat", do_stat },	   { "readlink", do_readlink },
-		{ "unlink", do_unlink },   { "mkdirs", do_mkdirs },
-		{ "alive", do_alive },	   { "ids", do_ids },
-		{ "mono", do_mono },	   { "time", do_time },
-		{ "sleep", do_sleep },	   { "isatty", do_isatty },
-		{ "winsize", do_winsize }, { "width", do_width },
-		{ "utf8", do_utf8 },	   { "sha256", do_sha256 },
-		{ "hold", do_hold },	   { "guard", do_guard },
-		{ "held", do_held },	   { "settled", do_settled },
-		{ "stopped", do_stopped }, { "bounded", do_bounded },
-		{ NULL, NULL }
-	};
+	static const luaL_Reg fns[] = { { "read", do_read },
+					{ "write", do_write },
+					{ "append", do_append },
+					{ "list", do_list },
+					{ "stat", do_stat },
+					{ "readlink", do_readlink },
+					{ "unlink", do_unlink },
+					{ "mkdirs", do_mkdirs },
+					{ "alive", do_alive },
+					{ "ids", do_ids },
+					{ "mono", do_mono },
+					{ "time", do_time },
+					{ "sleep", do_sleep },
+					{ "isatty", do_isatty },
+					{ "winsize", do_winsize },
+					{ "width", do_width },
+					{ "utf8", do_utf8 },
+					{ "sha256", do_sha256 },
+					{ "hold", do_hold },
+					{ "guard", do_guard },
+					{ "held", do_held },
+					{ "settled", do_settled },
+					{ "stopped", do_stopped },
+					{ "bounded", do_bounded },
+					{ NULL, NULL } };
 
 	luaL_setfuncs(L, fns, 0);
 }

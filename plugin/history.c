@@ -31,12 +31,12 @@ static void name_scope(struct nb_buf *b, const struct nb_scope *s,
 		       const struct nb_gen *view)
 {
 	nb_buf_printf(b, "%s%s", b->size ? "; " : "",
-		    view->order.n ? "" : "none");
+		      view->order.n ? "" : "none");
 	for (uint32_t i = 0; i < view->order.n; i++)
 		nb_buf_printf(b, "%s%s", i ? ", " : "", name_of(view, i));
 	for (uint32_t i = 0; i < s->ncomms; i++)
 		nb_buf_printf(b, "%s%016llx", i ? ", " : " for ",
-			    (unsigned long long)s->comm[i]);
+			      (unsigned long long)s->comm[i]);
 }
 
 static void name_scopes(struct nb_history_entry *e)

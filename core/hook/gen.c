@@ -430,7 +430,8 @@ static int bind_part(struct nb_gen *g, bool traced, struct nb_err *err)
 	int rc = 0;
 
 	for (uint32_t i = 0; !rc && i < g->order.n; i++)
-		rc = bind(g, g->order.at[i], traced, err);
+		if (g->order.at[i] < g->npolicies)
+			rc = bind(g, g->order.at[i], traced, err);
 	for (uint32_t i = 0; !rc && i < g->npolicies; i++)
 		if (!nb_order_has(&g->order, i))
 			rc = bind(g, i, traced, err);

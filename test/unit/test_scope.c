@@ -204,10 +204,10 @@ END_TEST
  * map keeps the scopes. */
 START_TEST(maps_are_those_of_the_policy)
 {
-	struct nb_policy *p[] = { policy("counter", MADE_COUNT_IN_MAP,
-					 &made_local, 1),
-				  policy("limits", MADE_CHANNELS_FROM_MAP,
-					 &made_coherent, 1) };
+	struct nb_policy *p[] = {
+		policy("counter", MADE_COUNT_IN_MAP, &made_local, 1),
+		policy("limits", MADE_CHANNELS_FROM_MAP, &made_coherent, 1)
+	};
 	struct nb_order common = order(1, 0, 0);
 	struct nb_scopes s = { .n = 0 };
 	uint32_t key = 0, value = 6;
@@ -262,10 +262,79 @@ START_TEST(a_view_can_be_rehearsed)
 }
 END_TEST
 
+/* One that counts events of @hook and does nothing else. */
+static struct nb_policy *listener(const char *name, const char *section,
+				  enum nb_hook hook)
+{
+	const struct nb_func func = { .name = "f", .end = 2 };
+	struct nb_slot slots[2];
+	struct nb_prog prog = { .name = "f",
+				.section = section,
+				.hook = hook,
+				.slots = slots,
+				.nslots = 2,
+				.funcs = &func,
+				.nfuncs = 1 };
+	const struct nb_image made = { .name = name,
+				       .progs = &prog,
+				       .nprogs = 1 };
+	struct nb_err err = { 0 };
+	struct nb_image *img;
+	struct nb_policy *p;
+	struct nb_buf b;
+	size_t n;
+
+	ck_assert_int_eq(nb_asm(slots, 2, &n, MADE_NOOP, &err), 0);
+	nb_buf_init(&b, 0);
+	ck_assert_int_eq(nb_image_write(&b, &made, &err), 0);
+	ck_assert_int_eq(nb_image_read(&img, b.data, b.size, &err), 0);
+	nb_buf_fini(&b);
+	ck_assert_int_eq(nb_policy_make(&p, img, NULL, NULL, 0, &err), 0);
+	return p;
+}
+
+static uint64_t heard(struct nb_gen *g, enum nb_hook hook)
+{
+	struct ncclbpf_coll_done ctx = { .comm_id = 7 };
+
+	nb_gen_run_event(g, hook, &ctx, sizeof(ctx));
+	return g->nevents ? g->event[0].sum.runs : 0;
+}
+
+START_TEST(events_are_heard_by_the_policies_of_their_communicator)
+{
+	struct nb_policy *p[] = {
+		policy("ring", MADE_CHOOSE(1, 2), NULL, 0),
+		listener("l", "profiler/coll_done", NB_HOOK_COLL_DONE),
+		listener("c", "controller", NB_HOOK_CONTROLLER)
+	};
+	struct nb_order common = order(1, 0, 0);
+	struct nb_scopes s = { .n = 0 };
+	struct nb_gen *g;
+
+	put(&s, 7, order(2, 1, 2));
+	ck_assert_int_eq(nb_gen_scoped(&g, p, 3, &common, &s, NULL, NULL), 0);
+	ck_assert_uint_eq(heard(nb_gen_of(g, 7), NB_HOOK_COLL_DONE), 1);
+	ck_assert_uint_eq(heard(nb_gen_of(g, 1), NB_HOOK_COLL_DONE), 0);
+	/* NCCL is asked for events where anybody wants them */
+	ck_assert_uint_eq(g->hooks,
+			  1u << NB_HOOK_COLL_DONE | 1u << NB_HOOK_CONTROLLER);
+	/* one that knows no communicator is the whole's */
+	ck_assert_uint_eq(nb_gen_of(g, 7)->nevents, 1);
+	ck_assert_uint_eq(g->nevents, 1);
+	ck_assert_int_eq(g->event[0].hook, NB_HOOK_CONTROLLER);
+	ck_assert_ptr_nonnull(nb_gen_exec(g, p[1], 0));
+	nb_gen_put(g);
+	for (int i = 0; i < 3; i++)
+		nb_policy_put(p[i]);
+}
+END_TEST
+
 UNIT_MAIN("scope", tcase_add_test(tc, a_communicator_stands_in_one_scope);
 	  tcase_add_test(tc, scopes_are_bounded);
 	  tcase_add_test(tc, scopes_that_cannot_be_are_refused);
 	  tcase_add_test(tc, each_communicator_decides_with_its_own);
 	  tcase_add_test(tc, the_digest_tells_scopes_apart);
 	  tcase_add_test(tc, maps_are_those_of_the_policy);
-	  tcase_add_test(tc, a_view_can_be_rehearsed);)
+	  tcase_add_test(tc, a_view_can_be_rehearsed); tcase_add_test(
+		  tc, events_are_heard_by_the_policies_of_their_communicator);)
