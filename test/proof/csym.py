@@ -160,6 +160,7 @@ class Program:
     def __init__(self, top, sources, defines=()):
         self.funcs, self.structs, self.consts, self.types = {}, {}, {}, {}
         self.contracts = {}  # name -> function used in the place of the body
+        self.opaque = None  # stands for * / % of unknown numbers
         self.guard, self.frame = True, None
         self.undefined = []  # conditions under which C says nothing
         ast = c_parser.CParser().parse(self.read(top, sources, defines))
@@ -367,6 +368,12 @@ class Program:
         x, y = a.expr(), b.expr()
         if op in ("/", "%"):
             self.never(y == 0)
+            if a.signed:
+                least = z3.BitVecVal(1 << (a.bits - 1), a.bits)
+                self.never(z3.And(x == least, y == -1))
+        if self.opaque and op in "*/%":
+            return self.opaque(op, a, b)
+        if op in ("/", "%"):
             f = ((lambda: x / y) if a.signed else (lambda: z3.UDiv(x, y))) \
                 if op == "/" else \
                 ((lambda: z3.SRem(x, y)) if a.signed else

@@ -27,6 +27,7 @@ import z3
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import csym  # noqa: E402
+import facts  # noqa: E402
 from csym import Num, Ref  # noqa: E402
 
 FIELDS = [("umin", 64, False), ("umax", 64, False), ("smin", 64, True),
@@ -108,6 +109,10 @@ JUMP = {
     "JSET": lambda x, y: (x & y) != 0,
 }
 
+# Proven from the proofs of their parts.
+QUOTIENTS = ("DIV", "MOD", "SDIV", "SMOD")
+COMPOSED = ("SUB", "MUL") + QUOTIENTS
+
 
 class Prover:
     def __init__(self, top):
@@ -120,6 +125,7 @@ class Prover:
                       "iv_signs": self.signs_promise,
                       "whole_to_half": self.half_promise,
                       "half_to_whole": self.whole_promise}
+        self.facts = facts.Facts()
         self.assumed, self.fresh, self.given = [], 0, z3.BoolVal(True)
         self.n = self.failed = 0
         self.limit = int(os.environ.get("PROOF_SECONDS", "60")) * 1000
@@ -228,6 +234,123 @@ class Prover:
                            z3.And(*(v[k] for v in (of_x, of_y) for k in own)),
                            {k: of_z[k] for k in own})
 
+    @staticmethod
+    def signed_low(full, bits):
+        return z3.SignExt(64 - bits, z3.Extract(bits - 1, 0, full))
+
+    def wrap(self, bits):
+        """Signed bounds of numbers of up to 2^126 that are cut to @bits."""
+        lo, hi, full = (Num(z3.BitVec(n, 128), 128, True)
+                        for n in ("lo", "hi", "full"))
+        iv, most = at(self.new_iv()), z3.BitVecVal(1 << 126, 128)
+        was = csym.copy(iv.box[""])
+        self.run("wrap_s", iv, lo, hi, Num(bits, 32, False), contracts={})
+        r, s = iv.box[""], self.signed_low(full.v, bits)
+        self.check("wrapping of %d bits" % bits, z3.And(
+            *(z3.And(-most <= v.v, v.v <= most) for v in (lo, hi)),
+            lo.v <= full.v, full.v <= hi.v,
+            was["smin"].expr() <= s, s <= was["smax"].expr()),
+            {"least": r["smin"].expr() <= s, "most": s <= r["smax"].expr()})
+
+    def wrap_promise(self, full, bits):
+        def promise(c, v, lo, hi, _):
+            iv, s = dict(c.load(v)), self.signed_low(full, bits)
+            most = z3.BitVecVal(1 << 126, 128)
+            iv["smin"], iv["smax"] = self.new(64, True), self.new(64, True)
+            for bound in (lo.expr() <= full, full <= hi.expr()):
+                self.assume(bound, bound)
+            self.assume(
+                z3.And(*(z3.And(-most <= w, w <= most)
+                         for w in (lo.expr(), hi.expr())),
+                       lo.expr() <= full, full <= hi.expr()),
+                z3.And(iv["smin"].v <= s, s <= iv["smax"].v,
+                       iv["smin"].v >= bv(-1 << (bits - 1)),
+                       iv["smax"].v <= bv((1 << (bits - 1)) - 1)))
+            c.store(v, iv)
+        return promise
+
+    def products(self, bits):
+        """Bounds of x * y from the four, or two, products of bounds."""
+        for signed in (False, True):
+            seen, opaque = [], self.facts.opaque
+            a, b = self.new_iv(), self.new_iv()
+            x, y = member("x").v, member("y").v
+            full = self.facts.member("*", x, y, bits, signed)
+            self.given = given = z3.And(self.in_iv(a, x, bits),
+                                        self.in_iv(b, y, bits))
+
+            def multiply(op, p, q):
+                r = opaque(seen, op, p, q)
+                if signed and len(seen) == 6: # all, before they are used
+                    self.assumed += self.facts.of_products(
+                        seen, x, y, bits, signed)
+                return r
+
+            r = self.run("iv_mul", a, b, Num(bits, 32, False), contracts={
+                "wrap_s": self.wrap_promise(full, bits)} if signed else {},
+                opaque=multiply)
+            z = z3.Extract(bits - 1, 0, full)
+            z = z if bits == 64 else wide(z)
+            if not signed:
+                self.assumed = self.facts.of_products(seen, x, y, bits, False)
+            claims = self.each_bound(r, z, bits)
+            own = [k for i, k in enumerate(claims)
+                   if i < len(claims) - 4 or
+                   (i - len(claims) >= -2) == signed]
+            self.check("%s bounds of mul of %d bits" % (
+                "signed" if signed else "unsigned", bits), given,
+                {k: claims[k] for k in own})
+
+    def quotients(self, name, bits):
+        """Bounds of division and remainder, by what they are."""
+        seen, opaque = [], self.facts.opaque
+        a, b = self.new_iv(), self.new_iv()
+        x, y = member("x").v, member("y").v
+        r = self.run("iv_" + name, a, b, Num(bits, 32, False), contracts={},
+                     opaque=lambda *w: opaque(seen, *w))
+        signed = name[0] == "s"
+        z = self.facts.answer(name, x, y, bits)
+        given = z3.And(self.in_iv(a, x, bits), self.in_iv(b, y, bits))
+        self.assumed = self.facts.of_quotients(seen, x, y, bits, signed)
+        self.check("bounds of %s of %d bits" % (name, bits), given,
+                   self.each_bound(r, z, bits))
+
+    def tnum_mul(self):
+        """Step by step: the sum so far holds the product of the low bits."""
+        a, b, x, y = tnum("a"), tnum("b"), member("x"), member("y")
+        given = z3.And(self.in_tnum(a, x), self.in_tnum(b, y))
+        so_far = [bv(0)]
+        bad = []
+
+        def add(_, s, t):
+            i = len(so_far) // 2
+            # Called for a bit that is 1, then for one that may be.
+            if len(so_far) % 2:
+                claim = self.in_tnum(s, Num(so_far[-1], 64, False))
+                if self.refuted(claim, [given] if i else []):
+                    bad.append("after %d bits" % i)
+                self.assumed = [claim]
+                self.sum = so_far[-1]
+                bit = z3.Extract(i, i, x.v) == 1
+                self.term = z3.If(bit, y.v << i, bv(0))
+                self.next = z3.BitVec("sum%d" % (i + 1), 64)
+                self.assumed.append(self.next == self.sum + self.term)
+            r = {"value": self.new(), "mask": self.new()}
+            term = y.v << i if len(so_far) % 2 else self.term
+            self.assumed.append(z3.Implies(
+                z3.And(self.in_tnum(s, Num(self.sum, 64, False)),
+                       self.in_tnum(t, Num(term, 64, False))),
+                self.in_tnum(r, Num(self.sum + term, 64, False))))
+            so_far.append(self.next)
+            return r
+
+        r = self.run("nb_tnum_mul", a, b, contracts={"nb_tnum_add": add})
+        self.check("nb_tnum_mul, %d steps" % (len(so_far) // 2),
+                   given, {"steps": z3.BoolVal(not bad),
+                           "all": z3.BoolVal(len(so_far) == 129),
+                           "result": self.in_tnum(
+                               r, Num(so_far[-1], 64, False))})
+
     def iv_shift(self, bits):
         """By each count alone, and by one of several."""
         x, y = member("x").v, member("y").v
@@ -284,8 +407,9 @@ class Prover:
     def in_tnum(self, t, v):
         return v.expr() & ~t["mask"].expr() == t["value"].expr()
 
-    def run(self, name, *args, contracts=None):
+    def run(self, name, *args, contracts=None, opaque=None):
         self.c.contracts = self.steps if contracts is None else contracts
+        self.c.opaque = opaque
         self.c.undefined = []
         return self.c.call(name, list(args))
 
@@ -303,9 +427,9 @@ class Prover:
         return [[given, narrow["constant"]],
                 [narrow["by view"][what], z3.Not(narrow["constant"])]]
 
-    def refuted(self, claim, given):
+    def refuted(self, claim, given, solver=None):
         """A counter-example or what stands in the way of one; None: proven."""
-        s = z3.SolverFor("QF_BV")
+        s = (solver or (lambda: z3.SolverFor("QF_BV")))()
         s.set("timeout", self.limit)
         s.add(*given, z3.Not(claim), *self.assumed)
         answer = s.check()
@@ -313,19 +437,22 @@ class Prover:
             return None
         return "no answer" if answer == z3.unknown else str(s.model())
 
-    def check(self, name, given, wanted, narrow=None):
+    def check(self, name, given, wanted, narrow=None, solver=None):
         """@given implies each of @wanted, and C defines what was done."""
         self.n += 1
         start, bad = time.time(), None
+        if self.assumed and not self.refuted(z3.BoolVal(False), [given],
+                                             solver):
+            bad, wanted = "what is assumed cannot be", {}
         claims = dict(wanted)
         undefined = [u for u in self.c.undefined if u is not False]
-        if undefined:
+        if undefined and not solver:
             claims["C defines it"] = z3.Not(z3.Or(*undefined))
         for what, claim in claims.items():
             if claim is True:
                 continue
             for some in self.cases(what, given, narrow):
-                bad = self.refuted(claim, some)
+                bad = self.refuted(claim, some, solver)
                 if bad and narrow: # bounds of other kinds are needed
                     bad = self.refuted(claim, [given])
                 if bad:
@@ -464,6 +591,90 @@ class Prover:
         self.check("%s of %d bits" % (name, bits),
                    self.given, self.has(r, Num(z, 64, False)),
                    self.narrow(a, x, b, y, name == "NEG") if bits == 64 else None)
+
+    # ---- operations of whose parts each has a proof of its own
+
+    def machine(self, name, bits):
+        """x op y of the machine; of sums and products nothing is known."""
+        x, y = member("x").v, member("y").v
+        if name in QUOTIENTS:
+            return self.facts.answer(name.lower(), x, y, bits)
+        z = z3.BitVec("answer.%d" % bits, bits)
+        return z if bits == 64 else wide(z)
+
+    def fold_part(self, name, bits):
+        """Of constants the machine's own answer."""
+        x, y, out = member("x"), member("y"), at(Num(0, 64, False))
+        seen, opaque = [], self.facts.opaque
+        by_facts = name in QUOTIENTS
+        ok = csym.truth(self.run(
+            "fold", self.fn(name), Num(bits, 32, False), x, y, out,
+            contracts={}, opaque=(lambda *w: opaque(seen, *w))
+            if by_facts else None))
+        z = self.machine(name, bits) if by_facts else ALU[name](x.v, y.v) \
+            if bits == 64 else wide(ALU[name](half(x.v), half(y.v)))
+        if by_facts:
+            self.assumed = self.facts.same(seen, x.v, y.v, bits,
+                                           name[0] == "S")
+        self.check("%s of constants of %d bits" % (name, bits),
+                   z3.BoolVal(True),
+                   {"found": ok, "answer": out.box[""].expr() == z})
+
+    def composed(self, name, bits):
+        """The whole of an operation, from what its parts promise."""
+        a, b, x, y = range_("a"), range_("b"), member("x"), member("y")
+        self.given = z3.And(self.holds(a, x), self.holds(b, y))
+        z = {n: self.machine(name, n) for n in (bits, 32)}
+        if name in QUOTIENTS:
+            self.assumed = self.facts.of_quotients([], x.v, y.v, bits,
+                                                   name[0] == "S")
+        elif bits == 64: # in "low halves"
+            self.assumed = [half(z[64]) == half(z[32])]
+
+        def bounds(c, v, w, n):
+            r, n = self.new_iv(), n.value()
+            self.assume(z3.And(self.in_iv(v, x.v, n), self.in_iv(w, y.v, n)),
+                        self.in_iv(r, z[n], n))
+            return r
+
+        def known(c, s, t):
+            r = {"value": self.new(), "mask": self.new()}
+            for n in {bits, 32}:
+                v, w, u = ((k if n == 64 else wide(half(k)))
+                           for k in (x.v, y.v, z[n]))
+                self.assume(
+                    z3.And(self.in_tnum(s, Num(v, 64, False)),
+                           self.in_tnum(t, Num(w, 64, False))),
+                    self.low_bits(r, u, n))
+            return r
+
+        def fold(c, fn, n, v, w, out):
+            r = self.new()
+            self.assumed.append(z3.Implies(
+                z3.And(v.expr() == x.v, w.expr() == y.v), r.v == z[bits]))
+            c.store(out, r)
+            return True
+
+        parts = {"iv_" + name.lower(): bounds, "fold": fold}
+        if name in ("SUB", "MUL"):
+            parts["nb_tnum_" + name.lower()] = known
+        r = self.run("nb_range_alu", self.fn(name), Num(bits, 32, False),
+                     at(a), at(b), contracts={**self.steps, **parts})
+        self.check("%s of %d bits, of its parts" % (name, bits), self.given,
+                   self.has(r, Num(z[bits], 64, False)))
+
+    def low_bits(self, t, v, n):
+        """The low @n bits of @v are as @t says."""
+        m = bv((1 << n) - 1)
+        return (v & ~t["mask"].expr() & m) == (t["value"].expr() & m)
+
+    def low_halves(self):
+        """The low half of an answer comes from the low halves alone."""
+        x, y = member("x").v, member("y").v
+        for name in ("SUB", "MUL"):
+            self.check("low half of " + name, z3.BoolVal(True), {
+                "result": half(ALU[name](x, y)) ==
+                ALU[name](half(x), half(y))})
 
     def narrow(self, a, x, b, y, unary):
         p, q = self.has(a, x), self.has(b, y)
@@ -625,11 +836,12 @@ def agree(top, p, runs):
 # What ends within seconds; the rest takes up to minutes.
 QUICK = ("tnum agreement unary sets and64 and32 or64 or32 xor64 xor32 mov64 mov32 neg64 "
          "neg32 rsh64 rsh32 jgt64 jge64 jlt64 jle64 jsgt64 jsge64 jslt64 "
-         "jsle64 jgt32 jge32 jlt32 jle32 jsgt32 jsge32 jslt32 jsle32").split()
-# What z3 has not answered within minutes: held by enumeration at 4 and 8 bits
-# and by random search at 64, in test/unit/test_verify_domains.c.
-NEVER = ("mul64 mul32 lsh64 sub64 div64 div32 mod64 mod32 sdiv64 "
-         "sdiv32 smod64 smod32").split()
+         "jsle64 jgt32 jge32 jlt32 jle32 jsgt32 jsge32 jslt32 jsle32 "
+         "facts products tnum_mul constants mul64 mul32").split()
+# What z3 has not answered within minutes as a whole; its bounds and its known
+# bits are proven. The whole is held by enumeration at 4 and 8 bits and by
+# random search at 64, in test/unit/test_verify_domains*.c.
+NEVER = ("lsh64").split()
 
 
 def groups(p):
@@ -642,6 +854,13 @@ def groups(p):
         "agreement": p.agreement,
         "bounds": lambda: [p.iv_part(n, ALU[n.upper()])
                            for n in ("add", "sub")],
+        "facts": lambda: p.facts.prove(p),
+        "products": lambda: [(p.wrap(b), p.products(b)) for b in two],
+        "quotients": lambda: [p.quotients(n, b) for n in
+                              ("div", "mod", "sdiv", "smod") for b in two],
+        "tnum_mul": p.tnum_mul,
+        "constants": lambda: [p.fold_part(n, b) for n in COMPOSED
+                              for b in two] + [p.low_halves()],
         "shifts64": lambda: p.iv_shift(64),
         "shifts32": lambda: p.iv_shift(32),
         "unary": p.unary,
@@ -650,6 +869,9 @@ def groups(p):
     for n in ALU:
         for b in two:
             out["%s%d" % (n.lower(), b)] = lambda n=n, b=b: p.alu(n, b)
+    for n in COMPOSED:
+        for b in two:
+            out["%s%d" % (n.lower(), b)] = lambda n=n, b=b: p.composed(n, b)
     for n in JUMP:
         for b in two:
             out["%s%d" % (n.lower(), b)] = lambda n=n, b=b: p.jump(n, b)

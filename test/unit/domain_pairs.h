@@ -510,12 +510,11 @@ static struct tally {
 static void told(const char *what, unsigned bits, bool parts)
 {
 	if (tally.pairs && getenv("DOMAIN_SHOW"))
-		printf("# %s-bit %s%s, at %u bits: %lu pairs, of %lu exact "
-		       "%lu, "
-		       "members %lu of %lu\n",
-		       bits == BITS ? "whole" : "half", what,
-		       parts ? ", its parts" : "", BITS, tally.pairs,
-		       tally.looked, tally.exact, tally.members, tally.least);
+		printf("# tried %s%s, %u bits of %u: %lu pairs, of %lu exact "
+		       "%lu, members %lu of %lu\n",
+		       what, parts ? ", its parts" : "", bits, BITS,
+		       tally.pairs, tally.looked, tally.exact, tally.members,
+		       tally.least);
 	fflush(stdout);
 	total.pairs += tally.pairs;
 	total.looked += tally.looked;

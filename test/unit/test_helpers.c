@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/exec/exec.h"
 #include "core/spec/spec.h"
@@ -289,6 +290,38 @@ START_TEST(snprintf_refuses_and_leaves_zeroes)
 }
 END_TEST
 
+/*
+ * CVE-2022-2785 was a helper that took a struct with addresses in it for its
+ * word. Memory that a program hands over is bytes here: where Linux's formats
+ * go to what the bytes say (a string, an IP address, a symbol) there is none.
+ */
+START_TEST(helpers_follow_no_stored_address)
+{
+	static const char *const follow[] = { "%s",   "%pks", "%pus", "%pI4",
+					      "%pi6", "%pB",  "%ps",  "%pS" };
+	void *page =
+		mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const uint64_t at[1] = { (uintptr_t)page };
+	char out[32];
+
+	ck_assert(page != MAP_FAILED);
+	for (size_t i = 0; i < sizeof(follow) / sizeof(follow[0]); i++) {
+		int64_t n = print(out, sizeof(out), follow[i], at, 8);
+		int64_t m = (int64_t)call("trace_printk", (uintptr_t)follow[i],
+					  strlen(follow[i]) + 1, at[0], 0, 0);
+
+		/* refused, or a number and then letters */
+		ck_assert_msg(n == -EINVAL || follow[i][1] == 'p', "%s",
+			      follow[i]);
+		ck_assert_msg(m == -EINVAL || follow[i][1] == 'p', "%s",
+			      follow[i]);
+	}
+	ck_assert_int_gt(print(out, sizeof(out), "%llx", at, 8), 1);
+	ck_assert_uint_eq(strtoull(out, NULL, 16), at[0]);
+	munmap(page, 4096);
+}
+END_TEST
+
 // clang-format off
 UNIT_MAIN("helpers",
 	  tcase_add_test(tc, a_cost_is_the_table_s_in_ns);
@@ -300,4 +333,5 @@ UNIT_MAIN("helpers",
 			      (int)(sizeof(numbers) / sizeof(numbers[0])));
 	  tcase_add_test(tc, strtoul_takes_no_sign_and_keeps_to_its_memory);
 	  tcase_add_test(tc, snprintf_counts_what_has_no_room);
-	  tcase_add_test(tc, snprintf_refuses_and_leaves_zeroes);)
+	  tcase_add_test(tc, snprintf_refuses_and_leaves_zeroes);
+	  tcase_add_test(tc, helpers_follow_no_stored_address);)
