@@ -229,14 +229,18 @@ static void at(struct nb_json *j, const struct nb_image *img,
 /* A comparison as it held, so that no reader need turn it round. */
 static const char *op_of(const struct nb_path_branch *b)
 {
-	static const char *const op[][2] = {
+	static const struct {
+		const char *word, *taken;
+	} op[] = {
 		{ "!=", "==" }, { "<=", ">" }, { "<", ">=" }, { "!&", "&" },
 		{ "==", "!=" }, { "<=", ">" }, { "<", ">=" }, { ">=", "<" },
 		{ ">", "<=" },	{ ">=", "<" }, { ">", "<=" }
 	};
 	size_t i = (size_t)b->fn - NB_FN_JEQ;
 
-	return i < sizeof(op) / sizeof(*op) ? op[i][b->taken] : "?";
+	if (i >= sizeof(op) / sizeof(*op))
+		return "?";
+	return b->taken ? op[i].taken : op[i].word;
 }
 
 static void operand(struct nb_json *j, const struct why *w, const char *key,
