@@ -215,6 +215,15 @@ static range hull(struct bits s)
 	return r;
 }
 
+/* Also where no test runs yet, and libcheck has no place for it. */
+static _Noreturn void wrong(const char *why)
+{
+	printf("# %u bits: %s\n", BITS, why);
+	fflush(stdout);
+	ck_abort_msg("%s", why);
+	abort();
+}
+
 /* ---- abstract values ---- */
 
 struct value {
@@ -262,7 +271,7 @@ static unsigned keep(struct set *s, range r, struct bits has)
 
 	if (!*at) {
 		if (s->n == MAX_VALUES)
-			ck_abort_msg("too many values");
+			wrong("too many values");
 		s->v[s->n] = (struct value){ r, has };
 		*at = ++s->n;
 	}
@@ -280,11 +289,11 @@ static unsigned agreed(struct set *s, range raw)
 
 	if (!sync(&r)) {
 		if (!empty(has))
-			ck_abort_msg("agreement denies an inhabited value");
+			wrong("agreement denies an inhabited value");
 		return 0;
 	}
 	if (!fits(&r) || memcmp(has.w, members(&r).w, sizeof(has.w)))
-		ck_abort_msg("agreement loses a member, or brings one");
+		wrong("agreement loses a member, or brings one");
 	return empty(has) ? 0 : keep(s, r, has);
 }
 
@@ -295,7 +304,7 @@ static void begin(struct set *s)
 	s->arc = calloc(SIZE, sizeof(*s->arc));
 	s->known = calloc(SIZE, sizeof(*s->known));
 	if (!s->v || !s->slot || !s->arc || !s->known)
-		ck_abort_msg("no memory");
+		wrong("no memory");
 }
 
 static range with_whole(uint64_t umin, uint64_t umax, int64_t smin,
