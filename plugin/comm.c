@@ -41,8 +41,7 @@ enum {
 	LOCK_MS = 5000, /* at the end, when nothing depends on it */
 	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
 	NLATEST = NB_LATEST_NONE + 1, /* and one that nobody reads */
-	BLOCK = HEAD + NB_SEG_RING_SIZE +
-		NLATEST * sizeof(struct nb_latest) +
+	BLOCK = HEAD + NB_SEG_RING_SIZE + NLATEST * sizeof(struct nb_latest) +
 		NB_SEEN * sizeof(struct nb_seen)
 };
 

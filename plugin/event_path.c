@@ -626,8 +626,7 @@ static void learn(struct nb_pcomm *pc, const struct nb_descr *d)
 /* The other clock of fences. One thread makes a communicator's calls. */
 static void count_call(struct nb_pcomm *pc)
 {
-	struct nb_seg_slot *slot =
-		__atomic_load_n(&pc->slot, __ATOMIC_ACQUIRE);
+	struct nb_seg_slot *slot = __atomic_load_n(&pc->slot, __ATOMIC_ACQUIRE);
 
 	if (slot)
 		__atomic_store_n(&slot->calls, GET(slot->calls) + 1,

@@ -112,9 +112,9 @@ struct nb_pcomm {
 	uint64_t base_child;
 	uint64_t pad1[6];
 	uint32_t index, abi;
-	uint64_t comm_id;	    /* atomic: v1 to v3 learn it later */
-	const uint64_t *decided;    /* atomic: the tuner's decisions; or NULL */
-	struct nb_seg_slot *slot;   /* atomic: whose calls are counted; or NULL */
+	uint64_t comm_id;	  /* atomic: v1 to v3 learn it later */
+	const uint64_t *decided;  /* atomic: the tuner's decisions; or NULL */
+	struct nb_seg_slot *slot; /* atomic: whose calls are counted; or NULL */
 	int32_t rank, ranks, nodes; /* atomic */
 	char name[64];
 	int *mask;
@@ -213,8 +213,8 @@ struct nb_prof {
 	uint32_t traced;    /* atomic: bits of events written down */
 	uint32_t abi;
 	uint32_t api_clock; /* atomic: as NCCLBPF_API_CLOCK says */
-	uint32_t chained; /* atomic: another profiler is called as well */
-	int chained_mask; /* atomic; its own, written by it at any time */
+	uint32_t chained;   /* atomic: another profiler is called as well */
+	int chained_mask;   /* atomic; its own, written by it at any time */
 	pid_t pid;
 	uint64_t nonce; /* of handles, in place; 0: not made yet */
 	struct nb_pcomm *comm[NB_MAX_PCOMMS]; /* atomic */

@@ -24,9 +24,9 @@ struct nb_history_entry {
 	char names[NB_HISTORY_NAMES]; /* separated by blanks; cut off */
 	/* "ring, tree for ID, ID; ..." for people; cut off, "": no scope */
 	char scoped[2 * NB_HISTORY_NAMES];
-	uint64_t at_s;		      /* since 1970; 0: not known */
-	uint32_t uid, pid;	      /* who asked; pid 0: nobody */
-	bool loop;		      /* controllers made it */
+	uint64_t at_s;	   /* since 1970; 0: not known */
+	uint32_t uid, pid; /* who asked; pid 0: nobody */
+	bool loop;	   /* controllers made it */
 };
 
 struct nb_history {

@@ -247,9 +247,9 @@ bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
 
 	/* Controllers see a merged map by its own name alone. */
 	return m->origin == NB_ORIGIN_DEFINED && !(m->tags & NB_MAPF_MERGED) &&
-	       m->type == in->type &&
-	       m->key_size == in->key_size && m->value_size == in->value_size &&
-	       m->flags == in->flags && m->lock == in->lock &&
+	       m->type == in->type && m->key_size == in->key_size &&
+	       m->value_size == in->value_size && m->flags == in->flags &&
+	       m->lock == in->lock &&
 	       (m->max_entries == in->max_entries || m->type != NB_MAP_ARRAY) &&
 	       ((m->tags ^ in->tags) & NB_MAPF_COHERENT) == 0;
 }

@@ -54,8 +54,8 @@ enum nb_agreement {
 	NB_TUNER_CALLS_DIFFER,
 	/* likewise: the tuner was asked alike, but after other calls */
 	NB_API_CALLS_DIFFER,
-	NB_TOO_FAR,    /* too far apart to compare */
-	NB_ALONE       /* fewer than two ranks with decisions here */
+	NB_TOO_FAR, /* too far apart to compare */
+	NB_ALONE    /* fewer than two ranks with decisions here */
 };
 
 const char *nb_agreement_word(enum nb_agreement a);
@@ -67,9 +67,9 @@ struct nb_agree_rank {
 	uint32_t generation;	  /* it decides with now */
 	uint64_t decisions, hash; /* hash: 48 bits, after those decisions */
 	uint64_t calls; /* of NCCL's API; 0: none seen, or not counted */
-	bool waits;		  /* at an undecided fence */
-	bool has;		  /* decision, of seq */
-	bool differs;		  /* from what most ranks decided */
+	bool waits;	/* at an undecided fence */
+	bool has;	/* decision, of seq */
+	bool differs;	/* from what most ranks decided */
 	struct nb_decision decision;
 };
 
@@ -78,11 +78,11 @@ struct nb_agree {
 	uint64_t comm_id;
 	uint32_t ranks, here; /* of the communicator; of those in the segment */
 	enum nb_clock_kind clock; /* what fences are numbers of */
-	uint64_t from, to;    /* decisions compared: [from, to) */
+	uint64_t from, to;	  /* decisions compared: [from, to) */
 	/* DIVERGED, NB_API_CALLS_DIFFER: the first that differs (as the rank
 	 * that is furthest counts them)... */
 	uint64_t seq;
-	bool earlier;	      /* ...of those kept: they had differed before */
+	bool earlier; /* ...of those kept: they had differed before */
 	/* one rank made decisions more than the others from seq on, else 0:
 	 * what ncclGroupSimulateEnd on some ranks looks like */
 	uint32_t extra, extra_slot;

@@ -19,10 +19,10 @@ struct nb_called {
 };
 
 struct nb_bycalls {
-	bool compared;	 /* they have calls in common */
-	bool differ;	 /* the same was asked and answered differently, or... */
-	bool questions;	 /* ...something else was asked */
-	uint64_t seq[2]; /* of either rank: the decisions that differ */
+	bool compared;	/* they have calls in common */
+	bool differ;	/* the same was asked and answered differently, or... */
+	bool questions; /* ...something else was asked */
+	uint64_t seq[2];    /* of either rank: the decisions that differ */
 	uint32_t extra[2];  /* times that one was asked and the other was not */
 	uint64_t extra_seq; /* the first of them, as its rank counts */
 };

@@ -85,7 +85,7 @@ struct nb_seg_slot {
 	uint32_t proc;	     /* index; under the lock */
 	uint32_t ring;	     /* its ring + 1; 0: not in the segment */
 	uint32_t pid;
-	int32_t rank; /* as in nb_seg_proc */
+	int32_t rank;	/* as in nb_seg_proc */
 	uint64_t calls; /* atomic: calls of the API that the profiler has seen,
 			 * + 1; 0: it sees none. Its thread writes it */
 	uint64_t decisions; /* atomic: made, where announced does not say it */
@@ -126,7 +126,7 @@ struct nb_seg_comm {
 	uint32_t differs;  /* atomic: enum nb_differ, if mismatch... */
 	uint32_t differ_slot[2];  /* ...between these... */
 	uint32_t differ_value[2]; /* ...that have these */
-	uint32_t clock; /* atomic: enum nb_clock_kind */
+	uint32_t clock;		  /* atomic: enum nb_clock_kind */
 	struct nb_seg_record record;
 	struct nb_seg_slot slot[NB_SEG_SLOTS];
 };

@@ -12,8 +12,9 @@
  *
  * For policies that were made without a compiler: programs of one function
  * each, read-only data sections, maps whose keys and values are plain
- * integers, with their tags, and program arrays. nb_object_image makes an image with the same programs and maps of
- * it. 0, NB_E_NOTSUP (the image has more than that), NB_E_NOMEM. Pure.
+ * integers, with their tags, and program arrays. nb_object_image makes an image
+ * with the same programs and maps of it. 0, NB_E_NOTSUP (the image has more
+ * than that), NB_E_NOMEM. Pure.
  */
 int nb_object_write(struct nb_buf *out, const struct nb_image *img,
 		    struct nb_err *err);

@@ -863,9 +863,8 @@ START_TEST(a_change_reaches_those_that_it_is_for)
 		nb_change_stage_for(rt(), &none, &name, 1, digest, &err),
 		NB_E_NOENT);
 	ck_assert_ptr_nonnull(strstr(err.text, "00000000000000bb"));
-	ck_assert_msg(
-		!nb_change_stage_for(rt(), &one, &name, 1, digest, &err), "%s",
-		err.text);
+	ck_assert_msg(!nb_change_stage_for(rt(), &one, &name, 1, digest, &err),
+		      "%s", err.text);
 	ck_assert_msg(!commit(digest, &err), "%s", err.text);
 	e = rank_of(0xcc, 1);
 	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
