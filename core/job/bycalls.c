@@ -9,7 +9,7 @@
 
 enum {
 	SPARE = 16, /* the oldest, which a living rank may be overwriting */
-	MOST = 64 /* decisions of one call that are compared with each other */
+	MOST = 64   /* decisions of a rank's one call that are looked for */
 };
 
 struct word {
@@ -113,7 +113,7 @@ static void compare(const struct part p[2], int s, struct nb_bycalls *out)
 	uint64_t nfew = few->to - few->from, nmany = many->to - many->from;
 	bool whole = p[0].whole && p[1].whole;
 
-	for (uint64_t k = few->from; k < few->to; k++) {
+	for (uint64_t k = few->from; k < few->to && k - few->from < MOST; k++) {
 		struct word x = word_of(few->r, k);
 		uint64_t at = many->from + (k - few->from);
 		enum match m = x.has ? find(x, many, &at) : SAME;
@@ -135,8 +135,6 @@ static struct part part_of(const struct nb_called *r, uint64_t from)
 	struct part p = { r, from, next_call(r, from), true };
 
 	p.whole = p.to < r->decisions;
-	if (p.to - p.from > MOST)
-		p.to = p.from + MOST;
 	return p;
 }
 

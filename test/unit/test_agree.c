@@ -145,6 +145,36 @@ START_TEST(ranks_are_compared_call_by_call)
 }
 END_TEST
 
+/* A group may hold any number: one question more at its begin moves all that
+ * follow. */
+START_TEST(many_decisions_of_one_call_are_compared_as_a_set)
+{
+	join(2);
+	for (uint32_t i = 0; i < 2; i++)
+		decide_after(i, 0, 8, 5);
+	decide_after(1, 1, 1 << 20, 7);
+	for (uint32_t k = 0; k < 100; k++)
+		for (uint32_t i = 0; i < 2; i++)
+			decide_after(i, 1, 4096 + 64 * k, k % 21);
+	for (uint32_t i = 0; i < 2; i++)
+		decide_after(i, 2, 8, 5);
+	look();
+	ck_assert_int_eq(a.verdict, NB_TUNER_CALLS_DIFFER);
+	ck_assert(!nb_agree_broken(&a));
+	ck_assert_uint_eq(a.extra, 1);
+	ck_assert_uint_eq(a.extra_slot, 1);
+	/* what one was asked and the other was not is still found */
+	for (uint32_t k = 0; k < 100; k++)
+		for (uint32_t i = 0; i < 2; i++)
+			decide_after(i, 3, 64 * (k == 50 && i ? 200 : k), 5);
+	for (uint32_t i = 0; i < 2; i++)
+		decide_after(i, 4, 8, 5);
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+	ck_assert(!a.aligned && nb_agree_broken(&a));
+}
+END_TEST
+
 START_TEST(ranks_that_call_differently_are_found)
 {
 	join(2);
@@ -390,6 +420,7 @@ END_TEST
 
 UNIT_MAIN("agree", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, ranks_are_compared_call_by_call);
+	  tcase_add_test(tc, many_decisions_of_one_call_are_compared_as_a_set);
 	  tcase_add_test(tc, ranks_that_call_differently_are_found);
 	  tcase_add_test(tc, a_hash_can_be_taken_back);
 	  tcase_add_test(tc, ranks_that_decide_alike_agree_wherever_they_stand);
