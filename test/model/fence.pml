@@ -20,7 +20,11 @@
  *
  * What is claimed: no two ranks make the same decision with different
  * generations, and nobody waits for ever (no invalid end state: every wait
- * can be left, whoever is dead).
+ * can be left, whoever is dead). Nor does anybody go round for ever: with
+ * LOOKS_END and pan's -l there is no cycle without progress, where the one
+ * step called progress is none_past's look again. The model, which has no
+ * clock, may take it without end, the plugin not: its deadline is set once,
+ * before the first look. A loop that does not need that step is still found.
  *
  * With CALLS the numbers are calls of NCCL's API (NB_CLOCK_CALLS): a rank
  * decides again with the same number (once, and not with ONCE), or skips some.
@@ -479,7 +483,11 @@ inline none_past(at_word, is, slot, idx, mark)
 					 * waits: look at all again, or not */
 					if
 					:: is = false
-					:: idx = 255
+					::
+#ifdef LOOKS_END
+progress:
+#endif
+					   idx = 255
 					fi
 				fi
 #endif

@@ -13,25 +13,31 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 n=0
 
-# holds|breaks NAME OPTIONS...: check the model built with OPTIONS
+# holds|breaks|ends|cycles NAME OPTIONS...: check the model built with OPTIONS;
+# the latter two for cycles without progress
 check() {
 	want=$1 name=$2
 	shift 2
 	n=$((n + 1))
+	case $want in
+	ends | cycles) kind=-DNP loops=-l ;;
+	*) kind=-DSAFETY loops= ;;
+	esac
 	d=$dir/$n
 	mkdir "$d"
 	(cd "$d" && cpp -P "$@" "$TOP/test/model/fence.pml" >model.pml &&
 		spin -a model.pml >spin.log 2>&1 &&
-		cc -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM=1500 -o pan pan.c &&
-		./pan -m200000 >pan.log 2>&1)
+		cc -O2 -w $kind -DCOLLAPSE -DMEMLIM=1500 -o pan pan.c &&
+		./pan $loops -m200000 >pan.log 2>&1)
 	errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$d/pan.log" 2>/dev/null)
 	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$d/pan.log" 2>/dev/null)
 	whole=1
 	grep -q 'search incomplete\|max search depth too small\|out of memory' \
 		"$d/pan.log" 2>/dev/null && whole=0
 	case $want in
-	holds) [ "$errors" = 0 ] && [ $whole = 1 ] ;;
+	holds | ends) [ "$errors" = 0 ] && [ $whole = 1 ] ;;
 	breaks) grep -q 'assertion violated ((used' "$d/pan.log" ;;
+	cycles) grep -q 'non-progress cycle (at' "$d/pan.log" ;;
 	esac
 	if [ $? -eq 0 ]; then
 		echo "ok $n - $name ($states states)"
@@ -76,6 +82,11 @@ check holds "a process that shares no segment, gone at any time" -DSTRANGER=1 \
 check holds "a rank gives up on the lock" -DLOST=1 -DCHANGES=2 -DDECISIONS=1 \
 	-DDEATHS=0
 check holds "numbers are calls, and some are skipped" -DCALLS -DCHANGES=1 -DONCE -DDEATHS=0
+check ends "nobody goes round for ever, one death" -DLOOKS_END -DCHANGES=1 \
+	-DDECISIONS=2
+check ends "nor of three ranks" -DLOOKS_END -DRANKS=3 -DCHANGES=1 -DDECISIONS=1
+check cycles "but for the look again, which has a deadline" -DCHANGES=1 \
+	-DDECISIONS=2
 # not the whole space, by far
 search "four ranks, two coordinators, one death" -DRANKS=4 \
 	-DDECISIONS=2 -DCOORDINATORS=2 -DCHANGES=1
