@@ -105,10 +105,13 @@ static struct nb_origin loaded(struct nb_path *w, uint64_t addr, uint32_t width)
 }
 
 static void stored(struct nb_path *w, const struct nb_code *ip, uint64_t addr,
-		   uint32_t width, struct nb_origin from)
+		   uint32_t width, uint64_t value, struct nb_origin from)
 {
 	uint64_t off;
 
+	/* the lower part of a larger value is not that value */
+	if (width < 64 && value >> width)
+		from.exact = -1;
 	if (!in_context(w, addr, &off)) {
 		remember(w, addr, width, from);
 		return;
@@ -216,8 +219,11 @@ static void clear(struct nb_path *w, unsigned from, unsigned to)
 		w->reg[i] = NOWHERE;
 }
 
-static void called(struct nb_path *w)
+/* @writes: it may have written to any memory that it was given. */
+static void called(struct nb_path *w, bool writes)
 {
+	if (writes)
+		w->nstack = 0;
 	clear(w, 0, 5);
 	w->reg[0].map = true;
 }
@@ -246,11 +252,11 @@ static void look(struct nb_path *w, const struct nb_code *ip,
 		w->reg[ip->dst].exact = -1; /* it may be another value */
 		break;
 	case NB_KIND_ST:
-		stored(w, ip, to, s->width, NOWHERE);
+		stored(w, ip, to, s->width, 0, NOWHERE);
 		break;
 	case NB_KIND_STX:
 	case NB_KIND_STORE_REL:
-		stored(w, ip, to, s->width, w->reg[ip->src]);
+		stored(w, ip, to, s->width, r[ip->src], w->reg[ip->src]);
 		break;
 	case NB_KIND_ATOMIC:
 		forget(w, to, s->width);
@@ -262,7 +268,7 @@ static void look(struct nb_path *w, const struct nb_code *ip,
 		break;
 	case NB_KIND_CALL:
 		if (s->fn == NB_FN_HELPER)
-			called(w);
+			called(w, true);
 		break;
 	case NB_KIND_EXIT: /* r6 to r9 are the caller's again */
 		clear(w, 6, 9);
@@ -283,7 +289,7 @@ static void step(struct nb_path *w, const struct nb_code *ip, const uint64_t *r)
 	if (ip->op < NB_NOPS) {
 		look(w, ip, nb_spec_insn((enum nb_op)ip->op), r);
 	} else if (ip->op == NB_CODE_LOOKUP) {
-		called(w);
+		called(w, false);
 	} else if (ip->op == NB_CODE_CONST || ip->op == NB_CODE_FUNC) {
 		w->reg[ip->dst] = NOWHERE;
 	} else {

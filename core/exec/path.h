@@ -68,7 +68,8 @@ struct nb_path {
  *
  * As nb_exec_run otherwise, with the same effect on @ctx and maps. Slow: not
  * for a decision path. Values that went through bpf_loop's callbacks or local
- * functions may lose their origin, never get a wrong one.
+ * functions, or lay in memory while a helper ran, may lose their origin, never
+ * get a wrong one.
  */
 uint64_t nb_exec_path(const struct nb_exec *x, void *ctx, uint64_t ctx_size,
 		      const struct nb_hook_spec *hook, struct nb_path *w);

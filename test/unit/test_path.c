@@ -154,6 +154,47 @@ START_TEST(through_the_stack)
 }
 END_TEST
 
+/* Where the upper half is lost it is another value. */
+START_TEST(a_part_on_the_stack)
+{
+	static const char text[] = "ldxdw %r2, [%r1+8]\n"
+				   "stxw [%r10-8], %r2\n"
+				   "ldxw %r3, [%r10-8]\n"
+				   "jeq %r3, 1, +0\n" END;
+	const struct nb_path *w = followed(text, UINT64_C(0x100000001));
+
+	ck_assert_uint_eq(w->nbranches, 1);
+	ck_assert_uint_eq(w->branch[0].a, 1);
+	ck_assert_int_eq(w->branch[0].from_a.exact, -1);
+	ck_assert_uint_eq(w->branch[0].from_a.fields, 1u << BYTES);
+	w = followed(text, 1);
+	ck_assert_int_eq(w->branch[0].from_a.exact, BYTES);
+	/* nor is what wrapped round */
+	w = followed("ldxw %r2, [%r1+24]\nsub %r2, 9\n"
+		     "stxw [%r10-8], %r2\nldxw %r3, [%r10-8]\n"
+		     "jeq %r3, 7, +0\n" END,
+		     1);
+	ck_assert_uint_eq(w->nbranches, 1);
+	ck_assert_int_eq(w->branch[0].from_a.exact, -1);
+}
+END_TEST
+
+/* bpf_strtoul reads "5" into where bytes was. */
+START_TEST(what_a_helper_writes_is_no_field)
+{
+	const struct nb_path *w =
+		followed("ldxdw %r2, [%r1+8]\nstxdw [%r10-8], %r2\n"
+			 "stdw [%r10-16], 0x35\n"
+			 "mov %r1, %r10\nadd %r1, -16\nmov %r2, 1\n"
+			 "mov %r3, 10\nmov %r4, %r10\nadd %r4, -8\n"
+			 "call 106\nldxdw %r3, [%r10-8]\n"
+			 "jeq %r3, 5, +0\n" END,
+			 7);
+
+	ck_assert_uint_eq(w->nbranches, 0);
+}
+END_TEST
+
 START_TEST(what_is_made_of_a_field_is_not_the_field)
 {
 	static const char *const made_of[] = {
@@ -281,6 +322,8 @@ UNIT_MAIN("path", tcase_add_test(tc, fields_are_where_they_are_said_to_be);
 	  tcase_add_test(tc, one_store_of_two_fields);
 	  tcase_add_test(tc, a_constant_that_was_added);
 	  tcase_add_test(tc, through_the_stack);
+	  tcase_add_test(tc, a_part_on_the_stack);
+	  tcase_add_test(tc, what_a_helper_writes_is_no_field);
 	  tcase_add_test(tc, what_is_made_of_a_field_is_not_the_field);
 	  tcase_add_test(tc, calls_forget_and_never_confuse);
 	  tcase_add_test(tc, more_than_there_is_room_for_is_counted);
