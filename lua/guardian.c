@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A guardian: a copy of this process that waits for its end, and then does
- * what was agreed before. It waits on a pipe whose other end only we have, so
+ * what was agreed before. It waits on a socket whose other end only we have, so
  * it needs no signal and no look at the clock, and no way of dying goes past
  * it. It has a session of its own, for what ends the shell's ends not it, and
  * it holds neither terminal nor output.
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ static void silence(void)
 		dup2(fd, i);
 }
 
-/* Never returns. @fd: of the pipe; a byte: all is well; its end: we are
+/* Never returns. @fd: a byte: all is well; the end of the stream: we are
  * alone. The function is at the top of the stack. */
 static _Noreturn void guard(lua_State *L, int fd)
 {
@@ -52,6 +53,30 @@ static _Noreturn void guard(lua_State *L, int fd)
 	_exit(0);
 }
 
+static void close_both(const int fds[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/* Two ends, none of them where standard files are: these may be closed, and
+ * then somebody writes to that number, or silence replaces it. */
+static int connected(int fds[2])
+{
+	int low[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, low))
+		return -1;
+	for (int i = 0; i < 2; i++)
+		fds[i] = fcntl(low[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close_both(low);
+	if (fds[0] >= 0 && fds[1] >= 0)
+		return 0;
+	close_both(fds);
+	return -1;
+}
+
 /* guardian(f) -> one that calls f when this process has ended | nil, err.
  * Only processes of one thread. */
 static int guardian(lua_State *L)
@@ -64,12 +89,11 @@ static int guardian(lua_State *L)
 	g = lua_newuserdatauv(L, sizeof(*g), 0);
 	*g = (struct guardian){ .fd = -1 };
 	luaL_setmetatable(L, GUARDIAN);
-	if (pipe2(fds, O_CLOEXEC))
-		return nb_lua_failf(L, NB_E_IO, "no pipe for the guardian");
+	if (connected(fds))
+		return nb_lua_failf(L, NB_E_IO, "no socket for the guardian");
 	g->pid = fork();
 	if (g->pid < 0) {
-		close(fds[0]);
-		close(fds[1]);
+		close_both(fds);
 		return nb_lua_failf(L, NB_E_NOMEM, "no guardian process");
 	}
 	if (!g->pid) {
@@ -87,8 +111,8 @@ static void leave(struct guardian *g, bool well)
 {
 	if (g->fd < 0)
 		return;
-	if (well) {
-		while (write(g->fd, "", 1) < 0 && errno == EINTR)
+	if (well) { /* where it is gone already there is nothing to say */
+		while (send(g->fd, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR)
 			;
 	}
 	close(g->fd);
