@@ -150,6 +150,15 @@ void nb_events_remask(void *context)
 		SET(*pc->mask, (int)asked(pc->abi));
 }
 
+/* Is there a communicator that NCCL's events are for? */
+static bool any_living(void)
+{
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
+		if (living(nb_prof.comm[i]))
+			return true;
+	return false;
+}
+
 /* With the lock. NCCL reads the mask with relaxed atomics. */
 static void tell_mask(void)
 {
@@ -288,8 +297,9 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 		last = pc;
 	}
 	tell_mask();
+	/* it may be the mask of those that are seen, too */
 	if (init->mask && !pc)
-		SET(*init->mask, 0);
+		SET(*init->mask, any_living() ? (int)asked(init->abi) : 0);
 	pthread_mutex_unlock(&lock);
 	if (context) /* NULL would keep NCCL from calling finalize */
 		*context = (void *)(uintptr_t)(pc ? GET(pc->token) : 1);

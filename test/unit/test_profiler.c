@@ -684,6 +684,7 @@ START_TEST(communicators_are_bounded)
 {
 	enum { MORE = NB_MAX_PCOMMS + 3 };
 	static struct host_prof c[MORE];
+	struct host_prof one_more;
 
 	for (int i = 0; i < MORE; i++) {
 		c[i] = open_rank(5, i);
@@ -693,6 +694,11 @@ START_TEST(communicators_are_bounded)
 	for (int i = 0; i < MORE; i++)
 		host_prof_coll(&c[i], &ring);
 	ck_assert_uint_gt(nb_events_lost(NB_LOST_CONTEXT) + 1, 0);
+	/* NCCL has one mask: that of those that are seen stays */
+	one_more = open_rank(5, MORE);
+	ck_assert_ptr_null(nb_pcomm_of((uint64_t)(uintptr_t)one_more.ctx));
+	ck_assert_int_eq(mask, HOST_COLL | HOST_P2P);
+	host_prof_fini(&one_more);
 	for (int i = 0; i < MORE; i++)
 		host_prof_fini(&c[i]);
 	c[0] = open_rank(5, 0);
