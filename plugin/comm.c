@@ -460,6 +460,18 @@ static void explain_basis(const struct nb_comm *c, int coll, uint64_t bytes,
 		};
 }
 
+/* What a decision made now would have as its number: see nb_fence_clock. */
+static uint64_t now_of(const struct nb_comm *c)
+{
+	uint64_t calls;
+
+	if (!c->seg ||
+	    __atomic_load_n(&c->seg->clock, __ATOMIC_ACQUIRE) != NB_CLOCK_CALLS)
+		return nb_comm_decisions(c);
+	calls = __atomic_load_n(&c->fence.slot->calls, __ATOMIC_ACQUIRE);
+	return calls ? calls - 1 : 0;
+}
+
 void nb_comm_explain_context(const struct nb_comm *c,
 			     const struct nb_explain *e, uint64_t bytes,
 			     float table[NB_COSTS_KNOWN],
@@ -469,7 +481,7 @@ void nb_comm_explain_context(const struct nb_comm *c,
 
 	*ctx = c->base;
 	ctx->bytes = bytes;
-	ctx->seq = nb_comm_decisions(c);
+	ctx->seq = now_of(c);
 	ctx->coll = (uint32_t)d->coll;
 	ctx->pipe_ops = d->pipe_ops;
 	ctx->usable = d->usable;

@@ -1106,6 +1106,37 @@ START_TEST(explain_runs_on_copies)
 }
 END_TEST
 
+START_TEST(explain_counts_as_decisions_do)
+{
+	struct nb_comm *c[2] = { rank_of(1, 1), rank_of(2, 1) };
+	struct nb_explain ex;
+
+	hold("seq",
+	     "ldxdw %r2, [%r1+16]\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n",
+	     NULL, 0);
+	use("seq");
+	/* the first one's clock counts calls of NCCL's API */
+	__atomic_store_n(&c[0]->fence.slot->calls, 1 + 500, __ATOMIC_RELEASE);
+	for (int i = 0; i < 3; i++) {
+		ask(c[0], 4, 4096);
+		ask(c[1], 4, 4096);
+	}
+	ck_assert_uint_eq(c[0]->ctx.seq, 500);
+	ck_assert_uint_eq(c[1]->ctx.seq, 2);
+	__atomic_store_n(&c[0]->fence.slot->calls, 1 + 507, __ATOMIC_RELEASE);
+	nb_runtime_lock(rt());
+	ck_assert_int_eq(nb_comm_explain(c[0], 4, 4096, &ex, NULL), 0);
+	ck_assert_uint_eq(ex.step[0].channels, 507);
+	ck_assert_int_eq(nb_comm_explain(c[1], 4, 4096, &ex, NULL), 0);
+	ck_assert_uint_eq(ex.step[0].channels, 3);
+	nb_runtime_unlock(rt());
+	ask(c[0], 4, 4096);
+	ck_assert_uint_eq(c[0]->ctx.seq, 507);
+	nb_comm_free(c[0]);
+	nb_comm_free(c[1]);
+}
+END_TEST
+
 /* channels = cost in ns of the ring's cheapest protocol; the answer: NCCL's
  * cheapest of all */
 static const char from_costs[] = "mov %r6, %r1\n"
@@ -1815,6 +1846,7 @@ UNIT_MAIN(
 	tcase_add_test(tc, policy_in_use_is_not_discarded);
 	tcase_add_test(tc, staged_undo_and_environment_keep_their_policies);
 	tcase_add_test(tc, explain_runs_on_copies);
+	tcase_add_test(tc, explain_counts_as_decisions_do);
 	tcase_add_test(tc, policies_see_the_costs_of_their_decision);
 	tcase_add_test(tc, costs_come_in_every_version);
 	tcase_add_test(tc, counters_outlive_generations);
