@@ -135,10 +135,6 @@ static bool read_state(const struct nb_runtime *rt, uint32_t i,
 
 /* ---- what stands before a sheet's bytes ---- */
 
-struct sheet_maps {
-	uint64_t pid, start, request;
-};
-
 struct sheet_change {
 	uint64_t number;
 	uint8_t from[NB_SHA256_SIZE], to[NB_SHA256_SIZE];
@@ -147,8 +143,8 @@ struct sheet_change {
 static int post_maps(struct nb_runtime *rt, const struct nb_gen *g,
 		     uint64_t request, struct nb_err *err)
 {
-	const struct sheet_maps head = { self_of(rt)->pid, self_of(rt)->start,
-					 request };
+	const struct nb_loop_maps head = { self_of(rt)->pid, self_of(rt)->start,
+					   request };
 	struct nb_buf maps, all;
 	int rc = nb_loop_pack(&maps, g, err);
 
@@ -378,40 +374,43 @@ static int members(struct nb_runtime *rt, struct member *out)
 	return n;
 }
 
-static bool maps_of(const struct nb_runtime *rt, const struct member *m,
-		    struct nb_buf *out)
+static bool same_head(const void *bytes, const struct nb_loop_maps *head)
 {
-	struct sheet_maps head;
+	return !memcmp(bytes, head, sizeof(*head));
+}
 
-	if (!nb_board_read(&rt->loop->board, m->entry, NB_SHEET_MAPS, out))
+static bool read_maps(const struct nb_loop *l, uint32_t entry,
+		      const struct nb_loop_maps *head, struct nb_buf *out)
+{
+	if (!nb_board_read(&l->board, entry, NB_SHEET_MAPS, out))
 		return false;
-	if (out->size >= sizeof(head)) {
-		memcpy(&head, out->data, sizeof(head));
-		if (head.pid == m->pid && head.start == m->start &&
-		    head.request == rt->loop->state.request)
-			return true;
-	}
+	if (out->size >= sizeof(*head) && same_head(out->data, head))
+		return true;
 	nb_buf_fini(out);
 	return false;
 }
 
-/* Has it answered? A sheet is read whole when it begins as an answer does, and
- * then no more until all have come. */
-static bool answered(struct nb_runtime *rt, const struct member *m)
+bool nb_loop_answered(struct nb_loop *l, uint32_t entry,
+		      const struct nb_loop_maps *head)
 {
-	struct nb_loop *l = rt->loop;
-	const struct sheet_maps head = { m->pid, m->start, l->state.request };
 	struct nb_buf b;
 
-	if (l->have[m->entry] == head.request)
+	if (same_head(&l->have[entry], head))
 		return true;
-	if (!nb_board_begins(&l->board, m->entry, NB_SHEET_MAPS, &head,
-			     sizeof(head)) ||
-	    !maps_of(rt, m, &b))
+	if (!nb_board_begins(&l->board, entry, NB_SHEET_MAPS, head,
+			     sizeof(*head)) ||
+	    !read_maps(l, entry, head, &b))
 		return false;
 	nb_buf_fini(&b);
-	l->have[m->entry] = head.request;
+	l->have[entry] = *head;
 	return true;
+}
+
+/* What the answer of @m to the request that stands begins with. */
+static struct nb_loop_maps head_of(const struct nb_loop *l,
+				   const struct member *m)
+{
+	return (struct nb_loop_maps){ m->pid, m->start, l->state.request };
 }
 
 /* How many have not answered yet. */
@@ -419,8 +418,11 @@ static int waits_for(struct nb_runtime *rt, const struct member *m, int n)
 {
 	int missing = 0;
 
-	for (int i = 0; i < n; i++)
-		missing += !answered(rt, &m[i]);
+	for (int i = 0; i < n; i++) {
+		const struct nb_loop_maps head = head_of(rt->loop, &m[i]);
+
+		missing += !nb_loop_answered(rt->loop, m[i].entry, &head);
+	}
 	return missing;
 }
 
@@ -439,9 +441,10 @@ static void merge_all(struct nb_runtime *rt, struct nb_gen *own,
 		nb_buf_fini(&b);
 	}
 	for (int i = 0; i < n; i++) {
-		if (maps_of(rt, &m[i], &b)) {
-			const size_t at = sizeof(struct sheet_maps);
+		const struct nb_loop_maps head = head_of(l, &m[i]);
+		const size_t at = sizeof(head);
 
+		if (read_maps(l, m[i].entry, &head, &b)) {
 			nb_loop_merge(own, b.data + at, b.size - at,
 				      &l->state.lost);
 			nb_buf_fini(&b);

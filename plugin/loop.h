@@ -37,6 +37,11 @@ struct nb_loop_state {
 	char error[192];     /* of the last failure; "" */
 };
 
+/* What stands before the maps of an answer: whose it is, and to what. */
+struct nb_loop_maps {
+	uint64_t pid, start, request;
+};
+
 enum nb_loop_phase { NB_LOOP_IDLE, NB_LOOP_GATHER, NB_LOOP_STAGE };
 
 struct nb_loop {
@@ -51,8 +56,8 @@ struct nb_loop {
 	/* the change under way, or as staged for another */
 	uint8_t digest[NB_SHA256_SIZE];
 	bool staged;
-	/* by entry: the last request of ours that it has answered */
-	uint64_t have[NB_SEG_PROCS];
+	/* by entry: the last answer that was read there */
+	struct nb_loop_maps have[NB_SEG_PROCS];
 	uint64_t answered, seen; /* requests and changes of the elected one */
 	uint64_t word;		 /* when they were seen: whose they are */
 };
@@ -65,6 +70,16 @@ int nb_loop_patience(const struct nb_runtime *rt);
 void nb_loop_forked(struct nb_runtime *rt);
 /* When the control thread has ended: give up the election. */
 void nb_loop_end(struct nb_runtime *rt);
+
+/*
+ * nb_loop_answered - is there an answer at @entry, by that process to that
+ * request?
+ *
+ * A sheet is read whole when it begins as @head, and then no more until all
+ * have come: @l remembers it, for this process and request alone.
+ */
+bool nb_loop_answered(struct nb_loop *l, uint32_t entry,
+		      const struct nb_loop_maps *head);
 
 /* What stands, for people. */
 struct nb_loop_info {

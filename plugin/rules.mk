@@ -9,9 +9,8 @@ $(B)/test/unit/test_fence_faults $(B)/test/unit/test_stopped: $(STEPS:%=$(B)/tes
 $(B)/test/unit/steps/%.o: plugin/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DNB_STEPS $(CFLAGS) -c -o $@ $<
-$(B)/test/unit/test_tuner $(B)/test/unit/test_net_calls: $(call o,plugin/*.c plugin/abi/*.c)
+$(addprefix $(B)/test/unit/test_,tuner net_calls loop): $(call o,plugin/*.c plugin/abi/*.c)
 $(addprefix $(B)/test/unit/test_,profiler spans chain_profiler event_soak): \
 	$(call o,plugin/*.c plugin/abi/*.c test/host/prof.c)
-$(B)/test/unit/test_loop: $(B)/plugin/board.o
 $(B)/test/unit/test_chain_load: $(B)/plugin/chain_load.o
 $(B)/test/unit/test_net: $(addprefix $(B)/plugin/,net_tcp.o net_link.o net_dev.o)

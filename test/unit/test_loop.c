@@ -15,6 +15,7 @@
 #include "core/ncclbpf.h"
 #include "core/tbl/ctx.h"
 #include "plugin/board.h"
+#include "plugin/loop.h"
 #include "test/unit/made.h"
 
 enum { SUM, MOST, WANT, TABLE, NMAPS };
@@ -443,9 +444,48 @@ START_TEST(what_is_no_board_of_ours_is_refused)
 }
 END_TEST
 
+static void answer_of(uint32_t place, const struct nb_loop_maps *head)
+{
+	char bytes[sizeof(*head) + 4] = "";
+
+	memcpy(bytes, head, sizeof(*head));
+	ck_assert_int_eq(nb_board_post(&board, place, NB_SHEET_MAPS, bytes,
+				       sizeof(bytes), NULL),
+			 0);
+}
+
+/* An entry may be another process's before all have answered. */
+START_TEST(an_answer_is_its_process_s_alone)
+{
+	static struct nb_loop l;
+	const struct nb_loop_maps one = { 100, 7, 1 };
+	const struct nb_loop_maps other[] = { { 200, 7, 1 },
+					      { 100, 8, 1 },
+					      { 100, 7, 2 } };
+
+	open_board();
+	l.board = board;
+	ck_assert(!nb_loop_answered(&l, 5, &one));
+	answer_of(5, &one);
+	ck_assert(!nb_loop_answered(&l, 4, &one));
+	ck_assert(nb_loop_answered(&l, 5, &one));
+	for (int i = 0; i < 3; i++) {
+		ck_assert(!nb_loop_answered(&l, 5, &other[i]));
+		ck_assert(nb_loop_answered(&l, 5, &one));
+	}
+	for (int i = 0; i < 3; i++) {
+		answer_of(5, &other[i]);
+		ck_assert(nb_loop_answered(&l, 5, &other[i]));
+		ck_assert(!nb_loop_answered(&l, 5, &one));
+	}
+	close_board();
+}
+END_TEST
+
 UNIT_MAIN("loop", tcase_add_test(tc, maps_of_processes_are_merged);
 	  tcase_add_test(tc, damaged_maps_are_survived);
 	  tcase_add_test(tc, what_a_run_changed_makes_the_same_everywhere);
 	  tcase_add_test(tc, damaged_changes_are_survived);
 	  tcase_add_test(tc, sheets_are_read_whole_or_not_at_all);
-	  tcase_add_test(tc, what_is_no_board_of_ours_is_refused);)
+	  tcase_add_test(tc, what_is_no_board_of_ours_is_refused);
+	  tcase_add_test(tc, an_answer_is_its_process_s_alone);)
