@@ -158,6 +158,7 @@ done
 [ ! -e x.json ] && run -o json env list && ! grep -q NCCL_ALGO "$T/out"
 ok "and nothing is done" $?
 status 77 "the role stays what it is" --role=observe telemetry on
+status 77 "for maps too" --role=observe map set force 0 '{enabled=0}'
 status 0 "what would be done needs no more than observe" --role=observe -n policy load force.bpf.o
 golden discard_dry -o table -n policy discard force
 golden discard -o table policy discard force
