@@ -6,12 +6,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/exec/path.h"
 #include "core/image/image.h"
 #include "plugin/cmd.h"
 
-enum { WOULD_MOST = 12 };
+/* Each try copies all maps and makes the programs anew, and others wait for
+ * the lock meanwhile: that many, and none is begun after that time. */
+enum { WOULD_MOST = 12, TRIES_MOST = 32, TRIES_NS = 50000000 };
 
 /* A field whose value would change the answer. */
 struct would {
@@ -29,7 +32,13 @@ struct why {
 	const struct nb_hook_spec *hook;
 	struct nb_path path[NB_GEN_MAX_POLICIES];
 	struct would would[WOULD_MOST];
-	uint32_t nwould;
+	uint32_t nwould, ntries;
+	struct {
+		uint32_t field;
+		uint64_t value;
+	} tries[TRIES_MOST]; /* also those that changed nothing */
+	int64_t began_ns;
+	bool stopped; /* before all was tried */
 };
 
 /* ---- runs ---- */
@@ -160,10 +169,30 @@ static bool beyond(const struct nb_path_branch *b, bool left,
 
 static bool known(const struct why *w, uint32_t field, uint64_t value)
 {
-	for (uint32_t i = 0; i < w->nwould; i++)
-		if (w->would[i].field == field && w->would[i].value == value)
+	for (uint32_t i = 0; i < w->ntries; i++)
+		if (w->tries[i].field == field && w->tries[i].value == value)
 			return true;
 	return false;
+}
+
+/* Of this thread: how loaded the machine is does not change what is found. */
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Is there room for one more try? It is noted as done. */
+static bool may_try(struct why *w, uint32_t field, uint64_t value)
+{
+	if (w->nwould == WOULD_MOST || w->ntries == TRIES_MOST ||
+	    now_ns() - w->began_ns >= TRIES_NS)
+		return false;
+	w->tries[w->ntries].field = field;
+	w->tries[w->ntries++].value = value;
+	return true;
 }
 
 static void side(struct why *w, uint32_t policy, const struct nb_path_branch *b,
@@ -177,14 +206,17 @@ static void side(struct why *w, uint32_t policy, const struct nb_path_branch *b,
 	const struct nb_field_spec *f;
 	struct would x = { .policy = policy, .branch = b, .up = up };
 
-	if (o->exact < 0 || other->fields || w->nwould == WOULD_MOST)
+	if (o->exact < 0 || other->fields || w->stopped)
 		return;
 	x.field = (uint32_t)o->exact;
 	f = &w->hook->fields[x.field];
 	if (!varies(f) ||
 	    !beyond(b, left, f, get_field(&ctx, f), up, &x.value) ||
-	    known(w, x.field, x.value) ||
-	    !tried(w, x.field, x.value, &x.answer))
+	    known(w, x.field, x.value))
+		return;
+	w->stopped = !may_try(w, x.field, x.value) ||
+		     !tried(w, x.field, x.value, &x.answer);
+	if (w->stopped)
 		return;
 	if (x.answer.algo != a->algo || x.answer.proto != a->proto ||
 	    x.answer.channels != a->channels)
@@ -193,6 +225,7 @@ static void side(struct why *w, uint32_t policy, const struct nb_path_branch *b,
 
 static void find_would(struct why *w)
 {
+	w->began_ns = now_ns();
 	for (uint32_t k = 0; k < w->e->order.n; k++) {
 		uint32_t p = w->e->order.at[k];
 
@@ -345,6 +378,7 @@ static void tell(struct nb_json *j, const struct why *w)
 		would(j, w, &w->would[i],
 		      g->policy[w->would[i].policy].policy->img);
 	nb_json_end_arr(j);
+	nb_json_kbool(j, "would_stopped", w->stopped);
 }
 
 int nb_why_json(struct nb_json *j, const struct nb_comm *c,

@@ -13,7 +13,8 @@
  * each policy the instructions that wrote its answer and the comparisons over
  * fields that lay on the way, with their source lines; "would": fields whose
  * next value beyond such a comparison changes the answer, tried by running
- * the policies once more. docs/protocol.md has the form. Runs policies on
+ * the policies once more; "would_stopped": there was more to try, but 32 tries
+ * or 50 ms of processor time were spent, or 12 were found. docs/protocol.md has the form. Runs policies on
  * copies of their maps. Under the runtime's lock; not for a decision path. 0 or
  * NB_E_NOMEM, then nothing was written.
  */

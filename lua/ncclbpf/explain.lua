@@ -215,7 +215,7 @@ end
 
 local function would_lines(t, d)
 	local list = read.list(d, "would")
-	if #list == 0 then return end
+	if #list == 0 and d.would_stopped ~= true then return end
 	t[#t + 1] = "what would change it, all else as it is:"
 	for _, x in ipairs(list) do
 		local v, field = value(x.field, x.value), tostring(x.field)
@@ -223,6 +223,7 @@ local function would_lines(t, d)
 		local words = WORDS[field] ~= nil
 		t[#t + 1] = ("    %s %s%s: %s  (%s, %s)"):format(field, v, words and "" or x.or_more and " or more" or " or less", answer(x.answer), tostring(x.policy), place(x.at))
 	end
+	if d.would_stopped == true then t[#t + 1] = "    (not all was tried: it would take the job too long)" end
 end
 
 -- Lines for people, and what JSON gets beside what the job said.

@@ -11,7 +11,7 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=ex timeout 200 "$B/test/host/stan
 	--pause-ms 20 --min 1M --max 64M --factor 4 --table "$TOP/test/vgpu/b300.csv" >ex.out 2>&1 &
 jobs="$jobs $!"
 export NCCLBPF_JOB=ex
-enough() { "$S" -q -o json decision tail 64 | grep -q '"seq":8,'; }
+enough() { "$S" -q -o json decision tail 64 | grep -qE '"seq":([89]|[1-9][0-9]+),'; } # or any later one
 await enough
 use() { # NAMES...: and all ranks decide with them
 	timeout 20 "$S" policy use "$@" >/dev/null
@@ -121,6 +121,31 @@ run map set limits 1 8M
 await settled ex
 status 0 "is explained" -o table explain allreduce 16M
 has "with the value that the job's map has" out "bytes (16M) >= 8M, from a map" "bytes 8388607 or less: nvls/simple"
+
+# ---- what is tried has an end ----
+# many NAME N STEP: N comparisons that change nothing, of limits that far
+# apart, and one of ranks that does
+many() {
+	awk -v name="$1" -v n="$2" -v step="$3" 'BEGIN {
+		print "local p = assert(nb.policy.fn(function(ctx)"
+		for (i = 0; i < n; i++) print "\tif ctx.bytes < " 33554432 + i * step " then ctx.channels = 0 end"
+		print "\tif ctx.ranks < 16 then\n\t\tctx.algo = \"ring\"\n\t\tctx.proto = \"simple\"\n\tend"
+		print "end, { name = \"" name "\" }))"
+		print "assert(nb.target:policy_load { policy = p })"
+	}' >"$1.lua"
+	status 0 "many comparisons: $1" -f "$1.lua"
+	use "$1"
+}
+many same 40 0
+status 0 "with one value" -o table explain allreduce 16M
+has "are tried once" out "ranks 16 or more: nvls/simple"
+! grep -q "not all was tried" out
+ok "so all was tried" $?
+many differ 40 4096
+status 0 "with a value each" -o table explain allreduce 16M
+has "are not all tried, which is said" out "(not all was tried"
+run -o json explain allreduce 16M
+has "in JSON too" out '"would_stopped":true'
 
 # ---- objects ----
 if [ -e "$B/policies/nvlink_ring_mid.bpf.o" ]; then
