@@ -9,7 +9,7 @@
 //	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
 //[--report FILE]
 //	        [--contend FILE] [--nodes N] [--no-nvls] [--comms N] [--groups
-// N]
+// N | --split]
 //[--hang]
 //[--events]
 //	        [--rank-env R:NAME=VALUE]... [--probe R:N]
@@ -23,6 +23,10 @@
 //
 // --groups: so many communicators at once, each with all ranks, which take
 // turns.
+//
+// --split: each rank is in two communicators, which take turns: that of all
+// ranks, and that of the ranks of its own parity, as after ncclCommSplit. Odd
+// ranks ask twice in theirs, so that the halves do not count alike.
 //
 // --contend: times are multiplied by the number in FILE, read before each loop:
 // somebody else on the links.
@@ -73,7 +77,7 @@ struct meeting {
 
 static struct {
 	int ranks, nodes, abi, comms, groups;
-	bool procs, threads, nvls, hang, events, help;
+	bool procs, threads, nvls, hang, events, split, help;
 	int prof_abi;
 	int colls[MAX_COLLS], ncolls;
 	size_t min, max, factor;
@@ -151,12 +155,20 @@ static const char *name(const char *s)
 	return s ? s : "none";
 }
 
+/* Is the collective one of the halves, not of all? */
+static bool of_half(uint64_t seq)
+{
+	return opt.split && seq % 2;
+}
+
 /* Every pair of ranks is compared: by whichever of the two comes second. */
 static void compare(int rank, uint64_t seq, const struct host_choice *c)
 {
 	for (int r = 0; r < opt.ranks; r++) {
 		struct answer *a = &meet->ring[r][seq % RING];
 
+		if (of_half(seq) && (r ^ rank) & 1)
+			continue;
 		if (__atomic_load_n(&a->seq, __ATOMIC_SEQ_CST) != seq + 1)
 			continue;
 		if (a->algo == c->algo && a->proto == c->proto &&
@@ -333,7 +345,8 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 		struct host_choice c;
 		int rc = 0;
 
-		if (is_odd(&opt.probe, me->first + i, seq))
+		if (is_odd(&opt.probe, me->first + i, seq) ||
+		    (of_half(seq) && (me->first + i) & 1))
 			rc = host_decide(&me->comm[at], coll, bytes, 0, &c);
 		if (!rc)
 			rc = host_decide(&me->comm[at], coll, bytes, 0, &c);
@@ -370,16 +383,30 @@ static int one_loop(struct rank *me, uint64_t *seq, long loop)
 	return 0;
 }
 
+/* Which one a rank is in as its @group-th, @ranks of it, and as which @rank. */
+static uint64_t member(int group, int *rank, int *ranks)
+{
+	int half = *rank & 1;
+
+	*ranks = opt.ranks;
+	if (!opt.split || group == 0)
+		return (uint64_t)group;
+	*ranks = (opt.ranks + 1 - half) / 2;
+	*rank /= 2;
+	return (uint64_t)(group + half);
+}
+
 /* @id: of the first group. */
 static int create(struct rank *me, uint64_t id)
 {
 	for (int i = 0; i < me->count * opt.groups; i++) {
-		uint64_t group = (uint64_t)(i % opt.groups);
+		int rank = me->first + i / opt.groups, ranks;
+		uint64_t group = member(i % opt.groups, &rank, &ranks);
 
 		me->comm[i] = (struct host_comm){
 			.plugin = &plugin,
 			.id = id + group,
-			.ranks = (size_t)opt.ranks,
+			.ranks = (size_t)ranks,
 			.nodes = (size_t)opt.nodes,
 			.max_channels = 32,
 			.nvls = opt.nvls,
@@ -391,8 +418,8 @@ static int create(struct rank *me, uint64_t id)
 				.name = "world",
 				.id = id + group,
 				.nodes = opt.nodes,
-				.ranks = opt.ranks,
-				.rank = me->first + i / opt.groups,
+				.ranks = ranks,
+				.rank = rank,
 			};
 			if (!host_prof_open(&me->prof[i], plugin.handle,
 					    opt.prof_abi) ||
@@ -416,7 +443,8 @@ static void *run(void *arg)
 	long loop = 0;
 
 	for (int c = 0; c < opt.comms && !me->rc; c++) {
-		me->rc = create(me, FIRST_ID + (uint64_t)(c * opt.groups));
+		me->rc = create(me, FIRST_ID + (uint64_t)(c * (opt.groups +
+						      opt.split)));
 		for (; !me->rc && !meet->stop; loop++) {
 			if (opt.seconds > 0) {
 				/* all end with the first whose time is up:
@@ -648,6 +676,8 @@ static void usage(FILE *f)
 	      "  --nodes N        nodes that NCCL is told of (1)\n"
 	      "  --comms N        communicators, one after the other (1)\n"
 	      "  --groups N       communicators at once (1)\n"
+	      "  --split          a communicator of all and one of each "
+	      "parity\n"
 	      "  --nccl RELEASE   ask as this release does (2.28.9)\n"
 	      "  --coll LIST      collectives in turn, as allreduce,broadcast\n"
 	      "  --min, --max S   sizes (1K to 256M), each --factor N (2) "
@@ -687,7 +717,8 @@ static bool options(int argc, char **argv)
 		{ "calls-only", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
 		{ "threads", 0, NULL, 't' },	{ "no-nvls", 0, NULL, 'n' },
 		{ "hang", 0, NULL, 'h' },	{ "events", 0, NULL, 'e' },
-		{ "help", 0, NULL, 'H' },	{ NULL, 0, NULL, 0 }
+		{ "split", 0, NULL, 's' },	{ "help", 0, NULL, 'H' },
+		{ NULL, 0, NULL, 0 }
 	};
 	int o, at;
 
@@ -700,7 +731,10 @@ static bool options(int argc, char **argv)
 		opt.hang |= o == 'h';
 		opt.events |= o == 'e';
 		opt.nvls &= o != 'n';
+		opt.split |= o == 's';
 	}
+	if (opt.split)
+		opt.groups = 2;
 	return optind == argc && opt.ranks > 0 && opt.groups > 0 &&
 	       opt.ranks * opt.groups <= MAX_RANKS && opt.nodes > 0 &&
 	       opt.abi && opt.factor > 1 && opt.ahead > 0 && opt.ahead < RING &&
