@@ -14,9 +14,9 @@
  * fields that lay on the way, with their source lines; "would": fields whose
  * next value beyond such a comparison changes the answer, tried by running
  * the policies once more; "would_stopped": there was more to try, but 32 tries
- * or 50 ms of processor time were spent, or 12 were found. docs/protocol.md has the form. Runs policies on
- * copies of their maps. Under the runtime's lock; not for a decision path. 0 or
- * NB_E_NOMEM, then nothing was written.
+ * or 50 ms of processor time were spent, or 12 were found. docs/protocol.md has
+ * the form. Runs policies on copies of their maps. Under the runtime's lock;
+ * not for a decision path. 0 or NB_E_NOMEM, then nothing was written.
  */
 int nb_why_json(struct nb_json *j, const struct nb_comm *c,
 		const struct nb_explain *e, uint64_t bytes, struct nb_err *err);
