@@ -11,7 +11,7 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=sim timeout 200 "$B/test/host/sta
 host=$!
 jobs="$jobs $host"
 export NCCLBPF_JOB=sim
-enough() { "$S" -q -o json decision tail 64 | grep -q '"seq":40,'; }
+enough() { "$S" -q -o json decision tail 64 | grep -qE '"seq":([4-9][0-9]|[1-9][0-9]{2,}),'; }
 await enough
 printf 'allreduce,16777216,33554431,ring,simple,-1,1,4\n' >ring.csv
 printf 'allreduce,0,-1,pat,simple,-1,-1,-1\n' >pat.csv
