@@ -74,5 +74,6 @@ rounds() {
 }
 check "ten changes while it jumps" rounds
 check "ranks agree" sh_ check agreement
+check "the state is told" sh_ status
 stop "a clock that jumps"
 done_testing

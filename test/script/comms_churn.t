@@ -74,6 +74,8 @@ done
 is $? "and can be changed"
 timeout 20 "$sh" check agreement >>"$dir/log" 2>&1
 is $? "and its ranks agree"
+timeout 20 "$sh" status >>"$dir/log" 2>&1
+is $? "and it tells its state"
 kill -TERM $job
 wait $job
 is $? "to its end"

@@ -84,6 +84,8 @@ change none
 is $? "and another"
 timeout 20 "$sh" check agreement >>"$log" 2>&1
 is $? "the ranks agree"
+timeout 20 "$sh" status >>"$log" 2>&1
+is $? "the state is told"
 kill -TERM $job
 wait $job
 is $? "the job goes on to its end"
