@@ -444,7 +444,7 @@ static void *run(void *arg)
 
 	for (int c = 0; c < opt.comms && !me->rc; c++) {
 		me->rc = create(me, FIRST_ID + (uint64_t)(c * (opt.groups +
-						      opt.split)));
+							       opt.split)));
 		for (; !me->rc && !meet->stop; loop++) {
 			if (opt.seconds > 0) {
 				/* all end with the first whose time is up:
@@ -704,22 +704,33 @@ static void usage(FILE *f)
 
 static bool options(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{ "ranks", 1, NULL, 'x' },	{ "nodes", 1, NULL, 'x' },
-		{ "comms", 1, NULL, 'x' },	{ "nccl", 1, NULL, 'x' },
-		{ "groups", 1, NULL, 'x' },	{ "coll", 1, NULL, 'x' },
-		{ "min", 1, NULL, 'x' },	{ "max", 1, NULL, 'x' },
-		{ "factor", 1, NULL, 'x' },	{ "seconds", 1, NULL, 'x' },
-		{ "loops", 1, NULL, 'x' },	{ "pause-ms", 1, NULL, 'x' },
-		{ "ahead", 1, NULL, 'x' },	{ "report", 1, NULL, 'x' },
-		{ "table", 1, NULL, 'x' },	{ "contend", 1, NULL, 'x' },
-		{ "rank-env", 1, NULL, 'x' },	{ "probe", 1, NULL, 'x' },
-		{ "calls-only", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
-		{ "threads", 0, NULL, 't' },	{ "no-nvls", 0, NULL, 'n' },
-		{ "hang", 0, NULL, 'h' },	{ "events", 0, NULL, 'e' },
-		{ "split", 0, NULL, 's' },	{ "help", 0, NULL, 'H' },
-		{ NULL, 0, NULL, 0 }
-	};
+	static const struct option names[] = { { "ranks", 1, NULL, 'x' },
+					       { "nodes", 1, NULL, 'x' },
+					       { "comms", 1, NULL, 'x' },
+					       { "nccl", 1, NULL, 'x' },
+					       { "groups", 1, NULL, 'x' },
+					       { "coll", 1, NULL, 'x' },
+					       { "min", 1, NULL, 'x' },
+					       { "max", 1, NULL, 'x' },
+					       { "factor", 1, NULL, 'x' },
+					       { "seconds", 1, NULL, 'x' },
+					       { "loops", 1, NULL, 'x' },
+					       { "pause-ms", 1, NULL, 'x' },
+					       { "ahead", 1, NULL, 'x' },
+					       { "report", 1, NULL, 'x' },
+					       { "table", 1, NULL, 'x' },
+					       { "contend", 1, NULL, 'x' },
+					       { "rank-env", 1, NULL, 'x' },
+					       { "probe", 1, NULL, 'x' },
+					       { "calls-only", 1, NULL, 'x' },
+					       { "procs", 0, NULL, 'p' },
+					       { "threads", 0, NULL, 't' },
+					       { "no-nvls", 0, NULL, 'n' },
+					       { "hang", 0, NULL, 'h' },
+					       { "events", 0, NULL, 'e' },
+					       { "split", 0, NULL, 's' },
+					       { "help", 0, NULL, 'H' },
+					       { NULL, 0, NULL, 0 } };
 	int o, at;
 
 	while ((o = getopt_long(argc, argv, "", names, &at)) != -1) {
