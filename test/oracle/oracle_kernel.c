@@ -435,6 +435,8 @@ static const struct {
 	{ NB_FIND_NULLABLE, "look-ups by a constant key in an array" },
 	{ NB_FIND_NULL_ARITH, "look-ups by a constant key in an array" },
 	{ NB_FIND_NOT_POINTER, "the fields of a map may be read" },
+	{ NB_FIND_POINTER_STORE,
+	  "addresses may stand somewhere in the stack, if nobody says where" },
 	{ NB_FIND_PTR_OP, "negated and swapped addresses are numbers" },
 	/* Of this it may lose patience, see kernel_judge. */
 	{ NB_FIND_COMPLEXITY, "long walks" },

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# dynptr for an iterator
 # expect: reject iterator 9
 lddw map_value %r1, @bss, 0
 mov %r2, 32

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# dynptr into a value read
 # expect: reject object_read 7
 lddw map_value %r1, @bss, 0
 mov %r2, 32

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# dynptr made in a value
 # expect: reject dynptr_place 6
 lddw map_value %r1, @bss, 0
 mov %r2, 32

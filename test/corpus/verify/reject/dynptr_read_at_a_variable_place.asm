@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# dynptr read at a variable place
 # expect: reject dynptr_place 17
 ldxw %r7, [%r1+28]
 and %r7, 8

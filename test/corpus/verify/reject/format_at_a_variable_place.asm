@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# format at a variable place
 # expect: reject arg_memory 11
 ldxw %r6, [%r1+28]
 and %r6, 7

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# format before its section
 # expect: reject arg_memory 9
 stdw [%r10-16], 0
 mov %r1, %r10

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# iterator at a variable place
 # expect: reject iterator 7
 ldxw %r7, [%r1+28]
 and %r7, 8

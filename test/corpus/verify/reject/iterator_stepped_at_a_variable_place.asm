@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# iterator stepped at a variable place
 # expect: reject iterator 10
 ldxw %r7, [%r1+28]
 and %r7, 8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# number plus untested value
 # expect: reject null_arith 7
 stw [%r10-4], 0
 mov %r2, %r10

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# pointer stored at a variable place
 # expect: reject pointer_store 7
 ldxw %r2, [%r1+28]
 and %r2, 8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# record beside 32 iterators
 # expect: reject references 166
 # opts: held
 mov %r1, %r10

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# reservation of half a gibibyte
 # expect: reject reserve_size 4
 lddw map %r1, @ring
 mov %r2, 0x20000000

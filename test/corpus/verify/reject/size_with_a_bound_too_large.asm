@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# size with a bound too large
 # expect: reject arg_size 8
 ldxdw %r2, [%r1]
 rsh %r2, 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# 
+# upper half of a pointer read
 # expect: reject stack_partial 1
 stxdw [%r10-8], %r1
 ldxw %r0, [%r10-4]
