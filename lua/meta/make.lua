@@ -52,7 +52,8 @@ write(OUT, meta)
 
 -- ---- what the types say ----------------------------------------------------------
 
-local TITLES = { nb = "nb", made = "A policy made here", target = "A target", map = "A map" }
+local TITLES = { nb = "nb", made = "A policy made here", target = "A target", map = "A map", policy = "A policy of a job",
+	comm = "A communicator", decision = "A decision", series = "A series", rollout = "A rollout" }
 local sections, order = {}, {}
 local function section(title)
 	if not sections[title] then

@@ -221,7 +221,7 @@ function target:status() end
 ---@return ncclbpf.error? err
 function target:doctor() end
 
----@return table[]? policies
+---@return ncclbpf.policy[]? policies
 ---@return ncclbpf.error? err
 function target:policies() end
 
@@ -229,12 +229,13 @@ function target:policies() end
 ---@return ncclbpf.error? err
 function target:maps() end
 
----@return table[]? comms
+---@return ncclbpf.comm[]? comms
 ---@return ncclbpf.error? err
 function target:comms() end
 
+---One communicator, with its decisions by collective, size and answer in table.
 ---@param id string
----@return table? comm
+---@return ncclbpf.comm? comm
 ---@return ncclbpf.error? err
 function target:comm(id) end
 
@@ -245,12 +246,12 @@ function target:map(name) end
 
 ---A policy of the job, with its variables in vars.
 ---@param name string
----@return {name: string, digest: string, vars: table<string, any>}? policy
+---@return ncclbpf.policy? policy
 ---@return ncclbpf.error? err
 function target:policy(name) end
 
 ---@param options {path?: string, policy?: ncclbpf.made, name?: string}
----@return table? loaded
+---@return ncclbpf.policy? policy
 ---@return ncclbpf.error? err
 function target:policy_load(options) end
 
@@ -308,10 +309,16 @@ function target:change(line) end
 ---@return ncclbpf.error? err
 function target:explain(collective, bytes, options) end
 
----@param options? {count?: integer, follow?: fun(decision: table, rank: integer): boolean?}
----@return table[]? decisions
+---The last decisions, oldest first; with follow each one that comes, until it returns true.
+---@param options? {count?: integer, comm?: string, follow?: fun(decision: ncclbpf.decision, rank: integer): boolean?}
+---@return ncclbpf.decision[]? decisions
 ---@return ncclbpf.error? err
 function target:decisions(options) end
+
+---What collectives take, over time; nothing is asked before its first sample.
+---@param options? {comm?: string, collectives?: string[], sizes?: string}
+---@return ncclbpf.series series
+function target:series(options) end
 
 ---@param options? {count?: integer, follow?: fun(line: table, rank: integer): boolean?}
 ---@return table[]? lines
@@ -329,6 +336,196 @@ function target:request(line) end
 function target:processes() end
 
 function target:close() end
+
+---A policy of the job, with the fields that it had when it was asked for (`policy list` of docs/protocol.md).
+---@class ncclbpf.policy
+---@field name string
+---@field digest string
+---@field size integer bytes of its image
+---@field source "env"|"shell"
+---@field in_use boolean
+---@field position? integer from 0 on, among those that communicators in no scope have
+---@field comms string[] communicators that have it by a scope
+---@field maps string[]
+---@field programs {name: string, section: string, hook: string, insns: integer, engine: string?, runs: integer, overrides: integer, refused: integer}[]
+---@field verify {insns_walked: integer, states_peak: integer, stack_bytes: integer, time_us: number}
+---@field vars table<string, any> its variables: policy.vars.counter, policy.vars["limits[2].bytes"] = 5
+local policy = {}
+
+---Its fields as they are now.
+---@return ncclbpf.policy? policy
+---@return ncclbpf.error? err
+function policy:refresh() end
+
+---It alone decides, from a fence on.
+---@param options? {comm?: string|string[], if_generation?: integer}
+---@return table? change
+---@return ncclbpf.error? err
+function policy:use(options) end
+
+---It decides beside those in use.
+---@param place? {before?: string, first?: boolean, last?: boolean, comm?: string|string[]}
+---@return table? change
+---@return ncclbpf.error? err
+function policy:add(place) end
+
+---@param place {before?: string, first?: boolean, last?: boolean, comm?: string|string[]}
+---@return table? change
+---@return ncclbpf.error? err
+function policy:move(place) end
+
+---It decides no longer.
+---@param options? {comm?: string|string[]}
+---@return table? change
+---@return ncclbpf.error? err
+function policy:remove(options) end
+
+---The job holds it no longer.
+---@return table? policy
+---@return ncclbpf.error? err
+function policy:discard() end
+
+---Bytes of its image, as the job holds it.
+---@return string? bytes
+---@return ncclbpf.error? err
+function policy:image() end
+
+---The verdict of the verifier here.
+---@param options? {coherence_off?: boolean}
+---@return {accepted: boolean, programs: table[]}? verdict
+---@return ncclbpf.error? err
+function policy:verdict(options) end
+
+---Instructions with source lines.
+---@return {name: string, digest: string, programs: table[]}? dump
+---@return ncclbpf.error? err
+function policy:dump() end
+
+---A communicator, with the fields that it had when it was asked for (`comm list` of docs/protocol.md).
+---@class ncclbpf.comm
+---@field comm string identity
+---@field ranks integer
+---@field local_ranks integer
+---@field nodes integer
+---@field decisions integer how many
+---@field generation integer
+---@field policies string[]
+---@field changeable boolean
+---@field why? string why not
+---@field table? table[] decisions by collective, size and answer; of target:comm and refresh
+local comm = {}
+
+---Its fields as they are now.
+---@return ncclbpf.comm? comm
+---@return ncclbpf.error? err
+function comm:refresh() end
+
+---Its last decisions, as target:decisions has them.
+---@param options? {count?: integer, follow?: fun(decision: ncclbpf.decision, rank: integer): boolean?}
+---@return ncclbpf.decision[]? decisions
+---@return ncclbpf.error? err
+function comm:tail(options) end
+
+---What telemetry has of it: rows of `stats` (docs/protocol.md).
+---@return table[]? rows
+---@return ncclbpf.error? err
+function comm:stats() end
+
+---@param collective string
+---@param bytes integer|string
+---@return table? explanation
+---@return ncclbpf.error? err
+function comm:explain(collective, bytes) end
+
+---Whether its ranks decide alike.
+---@return {agree: boolean, comms: table[]}? agreement
+---@return ncclbpf.error? err
+function comm:agreement() end
+
+---This communicator alone decides with these; "none": no policy; "common": with what the others have.
+---@param ... string | {[integer]: string, if_generation?: integer}
+---@return table? change
+---@return ncclbpf.error? err
+function comm:use(...) end
+
+---@param options? {collectives?: string[], sizes?: string}
+---@return ncclbpf.series series
+function comm:series(options) end
+
+---A decision (`decision tail` of docs/protocol.md).
+---@class ncclbpf.decision
+---@field comm string
+---@field seq integer
+---@field coll string
+---@field bytes integer
+---@field nccl {algo: string, proto: string} what NCCL would have
+---@field answer {algo: string, proto: string, channels: integer}
+---@field by? string the policy that had the last word
+---@field generation integer
+---@field context table what policies saw
+---@field costs_us? number[]
+local decision = {}
+
+---Why such a collective is decided as it is, now.
+---@return table? explanation
+---@return ncclbpf.error? err
+function decision:explain() end
+
+---Is the answer another than NCCL's own?
+---@return boolean
+function decision:changed() end
+
+---Times of a job's collectives, the slowest rank's, by kind ("allreduce 4M of COMM"). `#series` is how many there are,
+---pairs(series) gives kinds with lists of nanoseconds. The last 200,000 are kept.
+---@class ncclbpf.series
+local series = {}
+
+---Take what has come since the last sample; telemetry must be on.
+---@return integer? new
+---@return ncclbpf.error? err
+function series:sample() end
+
+---Samples until the time is over, so many collectives are there, or stop(series) returns true.
+---@param options {seconds?: number, count?: integer, stop?: (fun(series: ncclbpf.series): boolean?), every?: number}
+---@return ncclbpf.series? series
+---@return ncclbpf.error? err
+function series:watch(options) end
+
+---@return string[]
+function series:kinds() end
+
+---Seconds, oldest first; of all kinds where none is named.
+---@param kind? string
+---@return number[]? times
+---@return ncclbpf.error? err
+function series:times(kind) end
+
+---By kind: count, and each quantile in seconds.
+---@param quantiles? number[] 0 to 1; {0.5, 0.9, 0.99}
+---@return table<string, table>
+function series:quantiles(quantiles) end
+
+---Between the first sample and the last; empty before there are two.
+---@return table<string, {per_second: number, bytes_per_second: number, busbw_gbs: number}>
+function series:rates() end
+
+---How much longer the other's times are, for the kinds that both have.
+---@param other ncclbpf.series
+---@param options? {confidence?: number, min_effect_pct?: number, block?: integer}
+---@return table<string, ncclbpf.judgement>
+function series:compare(other, options) end
+
+---@return {time: string, new: integer}[]
+function series:samples() end
+
+---A line each time.
+---@param path string
+---@return integer? lines
+---@return ncclbpf.error? err
+function series:csv(path) end
+
+---As if nothing had been sampled; what was seen does not come again.
+function series:clear() end
 
 ---A map of the job: m[key], m[key] = value, m[key] = nil, pairs(m) raise where these return nil, err.
 ---@class ncclbpf.map

@@ -96,7 +96,7 @@ local function members(value)
 		end
 	end
 	local mt = debug.getmetatable(value)
-	local methods = type(mt) == "table" and rawget(mt, "__index")
+	local methods = type(mt) == "table" and (rawget(mt, "methods") or rawget(mt, "__index"))
 	if type(value) == "table" and not (type(mt) == "table" and rawget(mt, "__metatable")) then add(value) end
 	if type(methods) == "table" then add(methods) end
 	return t

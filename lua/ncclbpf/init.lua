@@ -2,55 +2,24 @@
 -- The Lua interface: `local nb = require "ncclbpf"`, the same in the shell
 -- and in a plain lua5.4. Expected failures return nil, err (err.code,
 -- err.message, err.hint); misuse raises. docs/lua.md describes it.
+local class = require "ncclbpf.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
 local session = require "ncclbpf.session"
 local format = require "ncclbpf.format"
 local maps = require "ncclbpf.map"
 local mapset = require "ncclbpf.mapset"
+local objects = require "ncclbpf.objects"
 local policy = require "ncclbpf.policy"
 local reach = require "ncclbpf.reach"
+local series = require "ncclbpf.series"
 local tables = require "ncclbpf.tables"
 local comm = require "ncclbpf.comm"
 local units = require "ncclbpf.units"
 local vars = require "ncclbpf.vars"
 
 local nb = { version = core.version, null = core.null }
-
--- ---- objects -------------------------------------------------------------------------
-
--- State of each object, out of reach of scripts.
-local state = setmetatable({}, { __mode = "k" })
-
--- A class: objects are empty tables, methods are read-only.
-local function class(name, methods, meta)
-	meta = meta or {}
-	meta.__name = name
-	meta.__metatable = name
-	meta.__index = meta.__index or methods
-	meta.__newindex = meta.__newindex or function(_, k)
-		error(("%s: field %s cannot be set"):format(name, tostring(k)), 2)
-	end
-	return function(s)
-		local o = setmetatable({}, meta)
-		state[o] = s
-		return o
-	end
-end
-
-local function self_of(o, name, level)
-	local s = state[o]
-	if not s or s.kind ~= name then
-		error(("%s wanted, called with %s; use object:method()"):format(name, type(o)), (level or 2) + 1)
-	end
-	return s
-end
-
-local function check(v, want, what, level)
-	local ok = want == "integer" and math.type(v) == "integer" or type(v) == want
-	if not ok then error(("%s: %s wanted, found %s"):format(what, want, type(v)), (level or 2) + 1) end
-	return v
-end
+local state, self_of, check = class.state, class.self, class.check
 
 -- ---- maps ------------------------------------------------------------------------------
 
@@ -246,7 +215,7 @@ function Map:info()
 	return c.map
 end
 
-new_map = class("map", Map, {
+new_map = class.new("map", Map, {
 	__index = function(o, k)
 		if Map[k] then return Map[k] end
 		local v, err = map_get(self_of(o, "map"), k)
@@ -331,13 +300,26 @@ end
 
 function Target:status() return ask_one(self, "status") end
 function Target:doctor() return ask_one(self, "doctor", "checks") end
-function Target:policies() return ask_one(self, "policy list", "policies") end
 function Target:maps() return ask_one(self, "map list", "maps") end
-function Target:comms() return ask_one(self, "comm list", "comms") end
+
+-- A list of what the reply has, as objects
+local function list_of(o, line, field, new)
+	local list, err = ask_one(o, line, field)
+	if not list then return nil, err end
+	local t = {}
+	for i, d in ipairs(list) do t[i] = new(o, d) end
+	return t
+end
+
+-- t:policies(), t:comms() -> objects with the fields of the reply | nil, err
+function Target:policies() return list_of(self, "policy list", "policies", objects.policy) end
+function Target:comms() return list_of(self, "comm list", "comms", objects.comm) end
 
 function Target:comm(id)
 	check(id, "string", "target:comm")
-	return ask_one(self, session.line { "comm", "show", id })
+	local d, err = ask_one(self, session.line { "comm", "show", id })
+	if not d then return nil, err end
+	return objects.comm(self, d)
 end
 
 -- t:map(name) -> map | nil, err
@@ -351,7 +333,7 @@ function Target:map(name)
 	return new_map { kind = "map", group = g, name = name }
 end
 
--- t:policy(name) -> {name, digest, ...} and vars: its variables by name or path
+-- t:policy(name) -> an object {name, digest, ...} and vars: its variables by name or path
 -- (p.vars.counter, p.vars["limits[2].bytes"] = 5), of the lowest rank that
 -- answers; stored in all processes | nil, err
 local function section_of(g, name, path)
@@ -369,7 +351,7 @@ local function section_of(g, name, path)
 	return nil, found or errors.new("not_found", ("policy %s has no variables"):format(name))
 end
 
-local new_vars = class("vars", {}, {
+local new_vars = class.new("vars", {}, {
 	__index = function(o, path)
 		local s = self_of(o, "vars")
 		local c, where = section_of(s.group, s.name, check(path, "string", "vars: name"))
@@ -399,8 +381,7 @@ function Target:policy(name)
 	local p
 	p, err = ask_one(self, session.line { "policy", "show", name })
 	if not p then return nil, err end
-	p.vars = new_vars { kind = "vars", group = g, name = p.name }
-	return p
+	return objects.policy(self, p)
 end
 
 -- t:policy_load{path=|policy=, name=} -> {name, digest, ...} | nil, err
@@ -424,7 +405,7 @@ function Target:policy_load(opts)
 	local results
 	results, err = policy.load(g, opts.name or info.name, bytes, image, info)
 	if not results then return nil, err end
-	return results[1].data
+	return objects.policy(self, results[1].data)
 end
 
 local function comm_option(g, v, what)
@@ -501,29 +482,50 @@ function Target:explain(coll, bytes, opts)
 	return ask_one(self, line)
 end
 
-local function tail(o, words, opts, field, name)
-	opts = errors.check_options(name, opts, { count = "integer", follow = "function" }, 3)
-	local line = ("%s %d"):format(words, opts.count or 20)
-	if not opts.follow then return ask_one(o, line, field) end
+-- words: a stream's request; each(item) makes of an item what is given out
+local function tail(o, words, opts, field, each)
+	local line = ("%s %d%s"):format(words, opts.count or 20, opts.comm and " comm=" .. session.quote(opts.comm) or "")
+	if not opts.follow then
+		local list, err = ask_one(o, line, field)
+		if not list then return nil, err end
+		local t = {}
+		for i, d in ipairs(list) do t[i] = each(d) end
+		return t
+	end
 	local g, err = group_of(o)
 	if not g then return nil, err end
 	return g:follow(line .. " follow=yes", function(data, m)
 		for _, d in ipairs(data[field] or {}) do
-			if opts.follow(d, m.rank) then return true end
+			if opts.follow(each(d), m.rank) then return true end
 		end
 	end)
 end
 
--- t:decisions{count=20, follow=function(d, rank) return stop end}
-function Target:decisions(opts) return tail(self, "decision tail", opts, "decisions", "target:decisions") end
-function Target:trace(opts) return tail(self, "trace tail", opts, "lines", "target:trace") end
+-- t:decisions{count=20, comm=, follow=function(d, rank) return stop end}
+function Target:decisions(opts)
+	opts = errors.check_options("target:decisions", opts, { count = "integer", comm = "string", follow = "function" })
+	return tail(self, "decision tail", opts, "decisions", function(d) return objects.decision(self, d) end)
+end
+
+function Target:trace(opts)
+	opts = errors.check_options("target:trace", opts, { count = "integer", follow = "function" })
+	return tail(self, "trace tail", opts, "lines", function(d) return d end)
+end
+
+-- t:series{comm=, collectives={}, sizes="4M..128M"} -> what collectives take, over time
+local function new_series(o, opts, name)
+	local s = self_of(o, "target", 3)
+	local g = s.app and s.app.group or s.group
+	return series.live(function() return group_of(o) end, opts, "job " .. tostring(g and g.job or "?"), name, 3)
+end
+function Target:series(opts) return new_series(self, opts, "target:series") end
 
 function Target:close()
 	local s = self_of(self, "target")
 	if s.group then s.group:close() end
 end
 
-new_target = class("target", Target, {
+new_target = class.new("target", Target, {
 	__tostring = function(o)
 		local s = state[o]
 		local g = s.app and s.app.group or s.group
@@ -539,6 +541,12 @@ new_target = class("target", Target, {
 		if s and s.group then s.group:close() end
 	end,
 })
+
+objects.bind { ask_one = ask_one, group_of = group_of, series = new_series, vars = function(o, name)
+	local g, err = group_of(o)
+	if not g then error(err, 3) end
+	return new_vars { group = g, name = name }
+end }
 
 -- ---- the module ------------------------------------------------------------------------------
 
@@ -682,7 +690,8 @@ nb.json = { encode = core.encode, decode = core.decode, array = core.array }
 nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono
 
 -- What objects can do, for the test of the meta file.
-nb._methods = { target = Target, map = Map }
+nb._methods = { target = Target, map = Map, policy = objects.methods.policy, comm = objects.methods.comm, decision = objects.methods.decision,
+	series = series.methods }
 
 -- The shell's own hook-up: its current target is nb.target.
 function nb._app(app)

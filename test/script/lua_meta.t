@@ -22,8 +22,14 @@ for k, v in pairs(nb) do
 		end
 	end
 end
-for class, methods in pairs { target = nb._methods.target, map = nb._methods.map, made = require("ncclbpf.tables").methods } do
+local classes = { made = require("ncclbpf.tables").methods }
+for class, methods in pairs(nb._methods) do classes[class] = methods end
+for class, methods in pairs(classes) do
 	for name in pairs(methods) do want(class .. ":" .. name) end
+end
+-- and no method that there is not
+for class, name in meta:gmatch "\nfunction ([%w_]+):([%w_]+)%(" do
+	assert(classes[class] and classes[class][name], class .. ":" .. name .. ": no such method")
 end
 table.sort(missing)
 assert(n > 80 and #missing == 0, "no entry in lua/meta/ncclbpf.lua: " .. table.concat(missing, ", "))
