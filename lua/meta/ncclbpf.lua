@@ -98,6 +98,11 @@ function nb.json.array(list) end
 ---@return ncclbpf.error? err
 function nb.judge(options) end
 
+---A rollout, planned: nb.rollout{target=, ...fields of a plan...}, nb.rollout "plan.lua", or the job's: nb.rollout(). As target:rollout.
+---@class nb.rollout
+---@overload fun(plan?: table|string): ncclbpf.rollout?, ncclbpf.error?
+nb.rollout = {}
+
 ---@class ncclbpf.judgement
 ---@field verdict "pass"|"fail"|"inconclusive"
 ---@field reason string
@@ -320,6 +325,12 @@ function target:decisions(options) end
 ---@return ncclbpf.series series
 function target:series(options) end
 
+---A rollout, planned and not begun: of a plan's fields or its file. Without a plan: the one that the job has.
+---@param plan? table|string
+---@return ncclbpf.rollout? rollout
+---@return ncclbpf.error? err
+function target:rollout(plan) end
+
 ---@param options? {count?: integer, follow?: fun(line: table, rank: integer): boolean?}
 ---@return table[]? lines
 ---@return ncclbpf.error? err
@@ -526,6 +537,93 @@ function series:csv(path) end
 
 ---As if nothing had been sampled; what was seen does not come again.
 function series:clear() end
+
+---A rollout of a job (docs/rollouts.md). Its fields are what was known after its last method.
+---@class ncclbpf.rollout
+---@field name string
+---@field id? string
+---@field job? string
+---@field state "planned"|"preparing"|"progressing"|"paused"|"promoting"|"succeeded"|"aborting"|"rolled_back"|"failed"
+---@field reason? string why it is in this state
+---@field running boolean by another process
+---@field blocks integer how many there are
+---@field of integer of how many
+---@field baseline? string[]
+---@field candidate? string[]
+---@field verdict? table of the last look: verdict, reason, strata by kind
+---@field file? string where all of it is kept
+local rollout = {}
+
+---The plan, with every field.
+---@return table
+function rollout:plan() end
+
+---What it would do, for people: {what, how} each.
+---@return string[][]
+function rollout:steps() end
+
+---Begin: load the candidate, telemetry on, the file written; no block yet. Then step or wait.
+---@return ncclbpf.rollout? rollout
+---@return ncclbpf.error? err
+function rollout:start() end
+
+---One block on; where it has ended or paused, nothing.
+---@return ncclbpf.rollout? rollout
+---@return ncclbpf.error? err
+function rollout:step() end
+
+---Go on until it has ended or paused, or made so many blocks.
+---@param options? {progress?: fun(rollout: ncclbpf.rollout), blocks?: integer}
+---@return ncclbpf.rollout? rollout
+---@return ncclbpf.error? err
+function rollout:wait(options) end
+
+---The baseline, until resume. Where another process runs it, that is asked; then the second value is true.
+---@return ncclbpf.rollout? rollout
+---@return true|ncclbpf.error? asked
+function rollout:pause() end
+
+---This process runs it from here on, with the blocks there are; then step or wait.
+---@return ncclbpf.rollout? rollout
+---@return ncclbpf.error? err
+function rollout:resume() end
+
+---Decide with the candidate from now on, whatever is known.
+---@return ncclbpf.rollout? rollout
+---@return true|ncclbpf.error? asked
+function rollout:promote() end
+
+---Back to the baseline, for good.
+---@return ncclbpf.rollout? rollout
+---@return true|ncclbpf.error? asked
+function rollout:abort() end
+
+---After a promotion: the baseline again.
+---@return ncclbpf.rollout? rollout
+---@return ncclbpf.error? err
+function rollout:undo() end
+
+---Its fields as they are now.
+---@return ncclbpf.rollout? rollout
+---@return ncclbpf.error? err
+function rollout:refresh() end
+
+---The same as a table: what `rollout status -o json` has.
+---@return table? status
+---@return ncclbpf.error? err
+function rollout:status() end
+
+---Every transition, with its reason and what it rests on.
+---@return {time: string, rollout: string, from: string, to: string, actor: string, reason: string, evidence: table?}[]? events
+---@return ncclbpf.error? err
+function rollout:history() end
+
+---One HTML file, every time as CSV beside it.
+---@param path string
+---@param options? {label?: string}
+---@return {file: string, bytes: integer, csv: string?, samples: integer}? report
+---@return ncclbpf.error? err
+function rollout:report(path, options) end
 
 ---A map of the job: m[key], m[key] = value, m[key] = nil, pairs(m) raise where these return nil, err.
 ---@class ncclbpf.map

@@ -10,6 +10,7 @@ local format = require "ncclbpf.format"
 local maps = require "ncclbpf.map"
 local mapset = require "ncclbpf.mapset"
 local objects = require "ncclbpf.objects"
+local plan = require "ncclbpf.plan"
 local policy = require "ncclbpf.policy"
 local reach = require "ncclbpf.reach"
 local series = require "ncclbpf.series"
@@ -542,6 +543,20 @@ new_target = class.new("target", Target, {
 	end,
 })
 
+-- t:rollout(plan or path) -> a rollout that is planned; t:rollout() -> the one
+-- that the job has | nil, err
+function Target:rollout(spec)
+	self_of(self, "target")
+	local rolloutobj = require "ncclbpf.rolloutobj"
+	local function group() return group_of(self) end
+	if spec == nil then return rolloutobj.current(group) end
+	if type(spec) ~= "string" then check(spec, "table", "target:rollout: plan") end
+	local p, err
+	if type(spec) == "string" then p, err = plan.read(spec) else p, err = plan.check(spec) end
+	if not p then return nil, err end
+	return rolloutobj.planned(group, p)
+end
+
 objects.bind { ask_one = ask_one, group_of = group_of, series = new_series, vars = function(o, name)
 	local g, err = group_of(o)
 	if not g then error(err, 3) end
@@ -685,13 +700,28 @@ function nb.sweep(spec)
 	end)
 end
 
+-- nb.rollout{target=, ...plan...}, nb.rollout "plan.lua", nb.rollout(): as
+-- target:rollout, of the target that is named or the shell's
+setmetatable(nb.rollout, { __metatable = "nb.rollout", __call = function(_, spec)
+	local t, target = spec, nil
+	if type(spec) == "table" then
+		t, target = {}, spec.target
+		for k, v in pairs(spec) do
+			if k ~= "target" then t[k] = v end
+		end
+	end
+	target = target or rawget(nb, "target") or error("nb.rollout: field target: what nb.attach returns wanted", 2)
+	if class.state[target] == nil or class.state[target].kind ~= "target" then error("nb.rollout: field target: what nb.attach returns wanted", 2) end
+	return Target.rollout(target, t)
+end })
+
 nb.size, nb.duration = units.size, units.duration
 nb.json = { encode = core.encode, decode = core.decode, array = core.array }
 nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono
 
 -- What objects can do, for the test of the meta file.
 nb._methods = { target = Target, map = Map, policy = objects.methods.policy, comm = objects.methods.comm, decision = objects.methods.decision,
-	series = series.methods }
+	series = series.methods, rollout = require("ncclbpf.rolloutobj").methods }
 
 -- The shell's own hook-up: its current target is nb.target.
 function nb._app(app)

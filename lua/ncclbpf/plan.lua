@@ -279,6 +279,9 @@ M.kit = {
 	check_fields = check_fields, table_of = table_of,
 }
 
+-- Blocks of all of it.
+function M.total(p) return p.blocks * 2 end
+
 -- After which pair look @k is.
 function M.look_at(p, k) return math.ceil(p.blocks * k / p.judge.looks) end
 

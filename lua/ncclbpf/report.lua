@@ -108,7 +108,7 @@ local function cards(r, kinds, seen)
 		card(("%+.1f %%"):format(best), #kinds == 1 and "time of the candidate" or "time of the candidate, best kind")
 		if #kinds > 1 then card(("%+.1f %%"):format(worst), "worst kind") end
 	end
-	card(("%d of %d"):format(#r.blocks, r.plan.blocks * 2), "blocks")
+	card(("%d of %d"):format(#r.blocks, require("ncclbpf.plan").total(r.plan)), "blocks")
 	if seen.of == "collectives" then card(("%d"):format(seen.samples), "collectives timed") end
 	local span = span_of(r)
 	if span then card(units.seconds(span), "from start to end") end

@@ -612,11 +612,12 @@ local function step(r)
 	if not ok then return nil, err end
 end
 
--- Go on until it ends or pauses. @tell(r): after each block. Ctrl-C is held
--- meanwhile and asks for a pause. -> r | nil, err
-function M.run(r, tell)
+-- Go on until it ends or pauses, or has made @most blocks. @tell(r): after each
+-- block. Ctrl-C is held meanwhile and asks for a pause. -> r | nil, err
+function M.run(r, tell, most)
 	local till = core.mono() + r.plan.deadline
 	local ok, done, err
+	local last = most and #r.blocks + most
 	core.hold(true)
 	repeat
 		ok, done, err = pcall(step, r)
@@ -624,7 +625,8 @@ function M.run(r, tell)
 			ok, done, err = pcall(asked.pause, r, ("the deadline of %g s has passed"):format(r.plan.deadline))
 		end
 		if tell then tell(r) end
-	until not ok or done or err
+	until not ok or done or err or last and #r.blocks >= last
+	if ok and not done and not err then done = r end
 	if not ok then
 		-- a process that does not answer, most likely
 		err = errors.caught(done)

@@ -36,13 +36,19 @@ local function state_of(r)
 	return r.state
 end
 
+-- What programs get of a rollout.
+function M.status_of(r)
+	return { id = r.id, name = r.plan.name, job = r.job, state = r.state, running = rollout.runs(r), reason = r.why, blocks = #r.blocks, of = plan.total(r.plan),
+		baseline = r.baseline, candidate = r.candidate, verdict = r.verdict or core.null, plan = r.plan, file = r.path }
+end
+
 local function result(r, extra)
-	local head = ("%s: %s\n%d of %d blocks, baseline %s, candidate %s\n%s"):format(tostring(r.plan.name), state_of(r), #r.blocks, r.plan.blocks * 2,
+	local head = ("%s: %s\n%d of %d blocks, baseline %s, candidate %s\n%s"):format(tostring(r.plan.name), state_of(r), #r.blocks, plan.total(r.plan),
 		#r.baseline == 0 and "none" or table.concat(r.baseline, ", "), #r.candidate == 0 and "none" or table.concat(r.candidate, ", "),
 		tostring(r.why or ""))
 	local foot = { extra }
 	if r.state == "paused" then
-		foot[#foot + 1] = #r.blocks < r.plan.blocks * 2 and "next: rollout resume, rollout promote or rollout abort" or "next: rollout promote or rollout abort"
+		foot[#foot + 1] = #r.blocks < plan.total(r.plan) and "next: rollout resume, rollout promote or rollout abort" or "next: rollout promote or rollout abort"
 	elseif rollout.gone(r) then
 		foot[#foot + 1] = "next: rollout resume or rollout abort"
 	end
@@ -53,22 +59,28 @@ local function result(r, extra)
 	end
 	return {
 		schema = "rollout/1",
-		data = { id = r.id, name = r.plan.name, state = r.state, running = rollout.runs(r), reason = r.why, blocks = #r.blocks, of = r.plan.blocks * 2,
-			baseline = r.baseline, candidate = r.candidate, verdict = r.verdict or core.null, plan = r.plan, file = r.path },
+		data = M.status_of(r),
 		rows = #rows > 0 and rows or { { kind = "-", verdict = r.state, reason = r.why } }, merged = rows, id = "kind", columns = columns, head = head, foot = foot,
 		empty = "no look yet", failure = failure,
 	}
 end
 
--- The job's rollout. -> r, group | nil, err
+-- The rollout of a group's job. -> r | nil, err
+function M.load(g)
+	local r, err = rollout.load(g.job)
+	if err then return nil, err end
+	if not r then return nil, errors.new("not_found", "this job has no rollout", { hint = "rollout start PLAN" }) end
+	r.elsewhere = not rollout.is_of(r, g) or nil
+	return r
+end
+
+-- -> r, group | nil, err
 local function current(ctx)
 	local g, err = ctx:session()
 	if not g then return nil, err end
 	local r
-	r, err = rollout.load(g.job)
-	if err then return nil, err end
-	if not r then return nil, errors.new("not_found", "this job has no rollout", { hint = "rollout start PLAN" }) end
-	r.elsewhere = not rollout.is_of(r, g) or nil
+	r, err = M.load(g)
+	if not r then return nil, err end
 	return r, g
 end
 
@@ -119,7 +131,7 @@ end
 local function progress(ctx)
 	if not core.isatty(2) or ctx.flags.quiet then return nil end
 	return function(r)
-		io.stderr:write(("\r\27[K%s: %s, %d of %d blocks"):format(r.plan.name, r.state, #r.blocks, r.plan.blocks * 2))
+		io.stderr:write(("\r\27[K%s: %s, %d of %d blocks"):format(r.plan.name, r.state, #r.blocks, plan.total(r.plan)))
 		if r.state ~= "progressing" then io.stderr:write "\n" end
 	end
 end
@@ -226,27 +238,35 @@ function M.cmd_undo(ctx)
 	return shown
 end
 
-function M.cmd_report(ctx)
-	local r, err
-	if ctx.opt.data then r, err = shown_of(ctx.opt.data) else r, err = current(ctx) end
-	if not r then return nil, err end
+-- opts: label, data (the file that it comes from). -> {file, bytes, csv, samples} | nil, err
+function M.write_report(r, path, opts)
 	local report = require "ncclbpf.report"
-	local path = ctx.args[1]
 	local beside = r.samples and core.stat(r.samples) and (path:gsub("%.html?$", "")) .. ".csv"
-	local ok, text, seen = pcall(report.html, r, { label = ctx.opt.label, csv = beside and beside:match "[^/]+$" })
+	local ok, text, seen = pcall(report.html, r, { label = opts.label, csv = beside and beside:match "[^/]+$" })
 	if not ok then
-		if ctx.opt.data then return errors.fail("bad_argument", "%s: not what a rollout keeps: %s", ctx.opt.data, tostring(text)) end
+		if opts.data then return errors.fail("bad_argument", "%s: not what a rollout keeps: %s", opts.data, tostring(text)) end
 		error(text, 0)
 	end
+	local err
 	ok, err = core.write(path, text)
 	if not ok then return nil, errors.from_reply(err) end
 	if beside then
 		ok, err = report.csv(r, beside)
 		if not ok then return nil, err end
 	end
+	return { file = path, bytes = #text, csv = beside or core.null, samples = seen.samples }
+end
+
+function M.cmd_report(ctx)
+	local r, err
+	if ctx.opt.data then r, err = shown_of(ctx.opt.data) else r, err = current(ctx) end
+	if not r then return nil, err end
+	local d
+	d, err = M.write_report(r, ctx.args[1], ctx.opt)
+	if not d then return nil, err end
 	return {
-		schema = "rollout.report/1", data = { file = path, bytes = #text, csv = beside or core.null, samples = seen.samples },
-		text = ("%s: %d bytes%s"):format(path, #text, beside and (", every time in %s"):format(beside) or ""),
+		schema = "rollout.report/1", data = d,
+		text = ("%s: %d bytes%s"):format(d.file, d.bytes, d.csv ~= core.null and (", every time in %s"):format(d.csv) or ""),
 	}
 end
 
