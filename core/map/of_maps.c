@@ -194,10 +194,14 @@ static void *hash_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 	return inner(m, (uint64_t)number + 1);
 }
 
+/* As in the kernel's system call: BPF_F_LOCK of what has no lock, the value,
+ * then the other flags. */
+enum { WITH_LOCK = 4 };
+
 static int hash_write(struct nb_map *m, const void *key, const void *value,
 		      uint64_t flags)
 {
-	if (flags > NB_EXIST)
+	if (flags & WITH_LOCK)
 		return -EINVAL;
 	if (!may_hold(m, value))
 		return -EBADF;

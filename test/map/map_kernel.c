@@ -2,134 +2,37 @@
 // Our maps against the running kernel's: the same random sequences through
 // the management calls and through bpf(2), and the same definitions offered
 // to both. TAP; everything is skipped where bpf() is not permitted.
-#include "test/map/sequence.h"
-
-#include <errno.h>
-#include <linux/bpf.h>
+// map_kernel STEPS SEQUENCES; SEED=N.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-static int ntests, nfailed;
-
-static void ok(bool good, const char *name, const char *why)
-{
-	printf("%sok %d - %s\n", good ? "" : "not ", ++ntests, name);
-	if (!good) {
-		nfailed++;
-		printf("# %s\n", why);
-	}
-}
-
-static int bpf(enum bpf_cmd cmd, union bpf_attr *attr)
-{
-	long rc = syscall(SYS_bpf, cmd, attr, sizeof(*attr));
-
-	return rc < 0 ? -errno : (int)rc;
-}
-
-static int kernel_map(const struct nb_map_def *def)
-{
-	union bpf_attr a;
-
-	memset(&a, 0, sizeof(a));
-	a.map_type = def->type;
-	a.key_size = def->key_size;
-	a.value_size = def->value_size;
-	a.max_entries = def->max_entries;
-	a.map_flags = def->flags;
-	return bpf(BPF_MAP_CREATE, &a);
-}
-
-static int element(enum bpf_cmd cmd, void *self, const void *key,
-		   const void *value, uint64_t flags)
-{
-	union bpf_attr a;
-
-	memset(&a, 0, sizeof(a));
-	a.map_fd = (uint32_t) * (int *)self;
-	a.key = (uintptr_t)key;
-	a.value = (uintptr_t)value; /* next_key shares its place */
-	a.flags = flags;
-	return bpf(cmd, &a);
-}
-
-static int kernel_lookup(void *self, const void *key, void *value)
-{
-	return element(BPF_MAP_LOOKUP_ELEM, self, key, value, 0);
-}
-
-static int kernel_update(void *self, const void *key, const void *value,
-			 uint64_t flags)
-{
-	return element(BPF_MAP_UPDATE_ELEM, self, key, value, flags);
-}
-
-static int kernel_remove(void *self, const void *key)
-{
-	return element(BPF_MAP_DELETE_ELEM, self, key, NULL, 0);
-}
-
-/* Types without keys: the kernel wants no address of a key. */
-static int value_lookup(void *self, const void *key, void *value)
-{
-	(void)key;
-	return element(BPF_MAP_LOOKUP_ELEM, self, NULL, value, 0);
-}
-
-static int value_update(void *self, const void *key, const void *value,
-			uint64_t flags)
-{
-	(void)key;
-	return element(BPF_MAP_UPDATE_ELEM, self, NULL, value, flags);
-}
-
-static int value_remove(void *self, const void *key)
-{
-	(void)key;
-	return element(BPF_MAP_DELETE_ELEM, self, NULL, NULL, 0);
-}
-
-static int value_take(void *self, void *value)
-{
-	return element(BPF_MAP_LOOKUP_AND_DELETE_ELEM, self, NULL, value, 0);
-}
-
-static int kernel_next(void *self, const void *key, void *next)
-{
-	return element(BPF_MAP_GET_NEXT_KEY, self, key, next, 0);
-}
+#include "test/map/kernel.h"
+#include "test/map/sequence.h"
 
 /* One sequence on fresh maps; 0, or -1 and why. */
 static int compare(const struct shape *shape, uint64_t seed, int steps,
 		   char *why, size_t size)
 {
-	struct side ours,
-		theirs = { "kernel",	  NULL,		 kernel_lookup,
-			   kernel_update, kernel_remove, kernel_next,
-			   value_take };
+	struct side ours, theirs;
 	int fd = kernel_map(&shape->def), rc = -1;
 	struct nb_err err;
 	struct nb_map *m;
 
-	if (shape_keys(&shape->def) == NB_KEYS_NONE) {
-		theirs.lookup = value_lookup;
-		theirs.update = value_update;
-		theirs.remove = value_remove;
-	}
 	if (fd < 0) {
 		snprintf(why, size, "kernel refuses the map: %s",
 			 strerror(-fd));
 	} else if (nb_map_new(&m, &shape->def, &err)) {
 		snprintf(why, size, "we refuse the map: %s", err.text);
 	} else {
-		theirs.self = &fd;
+		side_kernel(&theirs, &fd, &shape->def);
 		side_manage(&ours, m);
 		rc = sequence_run(shape, seed, steps, &ours, &theirs, why,
 				  size);
+		if (!rc && shape_keys(&shape->def) != NB_KEYS_NONE)
+			rc = batch_run(shape, seed, m, fd, why, size);
 		nb_map_put(m);
 	}
 	if (fd >= 0)
@@ -254,167 +157,6 @@ static void offer(const struct nb_map_def *def)
 	nb_map_put(m);
 }
 
-/*
- * Bloom filters: what was added is found, flags and the operations that do not
- * exist are answered alike. Which values are found by mistake differs (the
- * hash functions do); that it is few is checked for both.
- */
-static void bloom(uint64_t seed, int steps)
-{
-	const struct nb_map_def def = {
-		"b", NB_MAP_BLOOM_FILTER, 0, 12, 500, 0
-	};
-	uint64_t v[2] = { 0 }, wrong[2] = { 0, 0 }, asked = 0;
-	int fd = kernel_map(&def), rc = fd < 0 ? -1 : 0;
-	struct side ours;
-	struct nb_map *m;
-	char why[160] = "";
-
-	if (rc || nb_map_new(&m, &def, NULL)) {
-		ok(false, "bloom filter as the kernel", "no map");
-		return;
-	}
-	side_manage(&ours, m);
-	for (int i = 0; i < steps && !rc; i++) {
-		uint64_t flags =
-			sequence_random(&seed) % 8 ? 0 : (uint64_t)i % 4;
-		bool add = i < 500 && i % 2;
-		int a, b;
-
-		v[0] = (uint64_t)i / (add ? 1u : 2u); /* half of them added */
-		v[1] = v[0] * 7 & 0xffffffff;
-		if (add) {
-			a = ours.update(m, NULL, v, flags);
-			b = value_update(&fd, NULL, v, flags);
-			if (!a) {
-				a = ours.lookup(m, NULL, v);
-				b = value_lookup(&fd, NULL, v);
-			}
-			rc = a != b;
-		} else if (i >= 500) {
-			v[0] = sequence_random(&seed) | 1ull << 63;
-			asked++;
-			wrong[0] += !ours.lookup(m, NULL, v);
-			wrong[1] += !value_lookup(&fd, NULL, v);
-			a = b = 0;
-		} else {
-			a = ours.remove(m, NULL);
-			b = value_remove(&fd, NULL);
-			rc = a != b;
-		}
-		if (rc)
-			snprintf(why, sizeof(why),
-				 "step %d: ours %d, kernel %d", i, a, b);
-	}
-	if (!rc && (wrong[0] > asked / 20 || wrong[1] > asked / 20)) {
-		snprintf(why, sizeof(why),
-			 "false answers: %llu and %llu of %llu",
-			 (unsigned long long)wrong[0],
-			 (unsigned long long)wrong[1],
-			 (unsigned long long)asked);
-		rc = -1;
-	}
-	ok(!rc, "bloom filter as the kernel", why);
-	close(fd);
-	nb_map_put(m);
-}
-
-/* Three maps like the inner definition, in the kernel and here. */
-struct inner {
-	int fd[3];
-	uint32_t id[3];
-	struct nb_map *map[3];
-};
-
-static uint32_t id_of(int fd)
-{
-	struct bpf_map_info info;
-	union bpf_attr a;
-
-	memset(&a, 0, sizeof(a));
-	memset(&info, 0, sizeof(info));
-	a.info.bpf_fd = (uint32_t)fd;
-	a.info.info_len = sizeof(info);
-	a.info.info = (uintptr_t)&info;
-	return bpf(BPF_OBJ_GET_INFO_BY_FD, &a) ? 0 : info.id;
-}
-
-static void make_inner(struct inner *in, const struct nb_map_def *def)
-{
-	for (int i = 0; i < 3; i++) {
-		in->fd[i] = kernel_map(def);
-		in->id[i] = id_of(in->fd[i]);
-		if (nb_map_new(&in->map[i], def, NULL))
-			abort();
-	}
-}
-
-/* One random operation on both; 0 or what to say. */
-static const char *of_maps_step(const struct inner *in, struct side *ours,
-				int fd, uint64_t *seed)
-{
-	uint32_t key = (uint32_t)(sequence_random(seed) % 7), a = 9, b = 9;
-	uint32_t number = (uint32_t)(sequence_random(seed) % 4);
-	int32_t value = number < 3 ? in->fd[number] : -1;
-	uint64_t what = sequence_random(seed) % 3;
-	uint64_t flags = sequence_random(seed) % 3 ? 0 : what % 2 + 1;
-	int x, y;
-
-	if (what == 0)
-		return ours->update(ours->self, &key, &number, flags) ==
-				       kernel_update(&fd, &key, &value, flags)
-			       ? NULL
-			       : "update";
-	if (what == 1)
-		return ours->remove(ours->self, &key) ==
-				       kernel_remove(&fd, &key)
-			       ? NULL
-			       : "delete";
-	x = ours->lookup(ours->self, &key, &a);
-	y = kernel_lookup(&fd, &key, &b);
-	return x == y && (x || in->id[a] == b) ? NULL : "look-up";
-}
-
-/* Values are numbers here, ids there; which map is meant is compared. */
-static void of_maps(uint32_t type, uint64_t seed, int steps)
-{
-	const struct nb_map_def inner = { "in", NB_MAP_ARRAY, 4, 8, 2, 0 };
-	const struct nb_map_def def = { "out", type, 4, 4, 5, 0 };
-	const char *word = nb_spec_map_type(type)->word, *why = NULL;
-	char name[80], text[80] = "";
-	struct inner in;
-	union bpf_attr a;
-	struct side ours;
-	struct nb_map *m;
-	int fd, i;
-
-	make_inner(&in, &inner);
-	memset(&a, 0, sizeof(a));
-	a.map_type = type;
-	a.key_size = a.value_size = 4;
-	a.max_entries = def.max_entries;
-	a.inner_map_fd = (uint32_t)in.fd[0];
-	fd = bpf(BPF_MAP_CREATE, &a);
-	if (fd < 0 || nb_map_new(&m, &def, NULL)) {
-		ok(false, word, "no map");
-		return;
-	}
-	nb_map_set_maps(m, in.map, 3);
-	side_manage(&ours, m);
-	for (i = 0; i < steps && !why; i++)
-		why = of_maps_step(&in, &ours, fd, &seed);
-	snprintf(name, sizeof(name), "%s: %d steps as the kernel", word, steps);
-	if (why)
-		snprintf(text, sizeof(text), "step %d: %s differs", i, why);
-	ok(!why, name, text);
-	nb_map_put(m);
-	close(fd);
-	for (i = 0; i < 3; i++) {
-		close(in.fd[i]);
-		nb_map_put(in.map[i]);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	const struct nb_map_def probe = offers[0];
@@ -432,12 +174,9 @@ int main(int argc, char **argv)
 	printf("# SEED=%llu\n", (unsigned long long)seed);
 	for (size_t i = 0; i < nshapes; i++)
 		sequence(&shapes[i], seed + i, steps, sequences);
-	bloom(seed, steps);
-	/* the kernel waits for a grace period in each of their updates */
-	of_maps(NB_MAP_ARRAY_OF_MAPS, seed, steps / 5);
-	of_maps(NB_MAP_HASH_OF_MAPS, seed, steps / 5);
+	bloom_sequences(seed, sequences);
+	fd_sequences(seed, 2 * sequences);
 	for (size_t i = 0; i < sizeof(offers) / sizeof(offers[0]); i++)
 		offer(&offers[i]);
-	printf("1..%d\n", ntests);
-	return nfailed ? 1 : 0;
+	return ok_end();
 }

@@ -13,7 +13,8 @@ $(B)/test/map/ring_kernel: $(B)/test/map/ring_kernel.o \
 		core/isa/*.c core/image/*.c core/map/*.c core/exec/*.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
-$(B)/test/map/map_kernel: $(B)/test/map/map_kernel.o $(B)/test/map/sequence.o \
+$(B)/test/map/map_kernel: $(addprefix $(B)/test/map/,map_kernel.o sequence.o \
+		kernel.o batch_kernel.o bloom_kernel.o fd_kernel.o) \
 		$(call o,core/base/*.c core/spec/*.c core/map/*.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 

@@ -46,6 +46,8 @@ const struct shape shapes[] = {
 	{ "lru_hash, own lists",
 	  { "l3", NB_MAP_LRU_HASH, 4, 4, 400, NB_F_NO_COMMON_LRU } },
 	{ "lru_percpu_hash", { "l4", NB_MAP_LRU_PERCPU_HASH, 8, 12, 400, 0 } },
+	{ "lru_percpu_hash, own lists",
+	  { "l5", NB_MAP_LRU_PERCPU_HASH, 16, 5, 200, NB_F_NO_COMMON_LRU } },
 	{ "lpm_trie, 4 bytes",
 	  { "t1", NB_MAP_LPM_TRIE, 8, 8, 40, NB_F_NO_PREALLOC } },
 	{ "lpm_trie, 1 byte",
