@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/image/front.h"
 #include "core/image/image.h"
 #include "core/load/object.h"
 #include "core/load/write.h"
@@ -221,6 +222,43 @@ static int image_make(lua_State *L)
 	return 1;
 }
 
+/* image_front{image=, name=, text=, slots=} -> image | nil, err; the slots come
+ * before each tuner program that runs */
+static int image_front(lua_State *L)
+{
+	struct nb_err err = { .code = 0 };
+	struct nb_image *img = NULL;
+	struct nb_front front;
+	size_t size, slots_size;
+	struct nb_slot *slots;
+	struct nb_buf *out;
+	const char *bytes;
+	int rc;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_settop(L, 1);
+	lua_getfield(L, 1, "image");
+	bytes = luaL_checklstring(L, 2, &size);
+	lua_getfield(L, 1, "slots");
+	luaL_checklstring(L, 3, &slots_size);
+	slots = lua_newuserdatauv(L, slots_size + 1, 0);
+	memcpy(slots, lua_tostring(L, 3), slots_size);
+	front = (struct nb_front){ .name = text(L, 1, "name"),
+				   .text = text(L, 1, "text"),
+				   .slots = slots,
+				   .nslots = (uint32_t)(slots_size /
+							NB_SLOT_SIZE) };
+	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
+	rc = nb_image_read(&img, bytes, size, &err);
+	if (!rc)
+		rc = nb_image_front(out, img, NB_HOOK_TUNER, &front, &err);
+	nb_image_free(img);
+	if (rc)
+		return nb_lua_fail(L, &err);
+	lua_pushlstring(L, nb_buf_text(out), out->size);
+	return 1;
+}
+
 /* ---- runs ---- */
 
 struct run {
@@ -340,6 +378,7 @@ void nb_lua_open_made(lua_State *L)
 {
 	static const luaL_Reg fns[] = { { "fields", fields },
 					{ "image_make", image_make },
+					{ "image_front", image_front },
 					{ "policy_run", policy_run },
 					{ NULL, NULL } };
 

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "core/hook/loop.h"
+#include "core/image/front.h"
 #include "core/tbl/ctx.h"
 
 _Static_assert(offsetof(struct ncclbpf_tuner, proto) ==
@@ -177,28 +178,6 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 	return link_maps(gp, COHERENT, !from, err);
 }
 
-static bool is_named(const struct nb_image *img, uint32_t prog)
-{
-	for (uint32_t i = 0; i < img->nelems; i++)
-		if (img->elems[i].value == prog &&
-		    img->maps[img->elems[i].map].type == NB_MAP_PROG_ARRAY)
-			return true;
-	return false;
-}
-
-/*
- * What program arrays name from the start is there for tail calls and does not
- * run by itself; unless they name all programs, for something has to begin.
- */
-static bool is_target(const struct nb_image *img, uint32_t prog)
-{
-	bool others = false;
-
-	for (uint32_t i = 0; i < img->nprogs; i++)
-		others |= !is_named(img, i);
-	return others && is_named(img, prog);
-}
-
 /* As long as the verdict says that its runs may take. */
 static void bound(struct nb_exec *x, const struct nb_policy *p, uint32_t prog)
 {
@@ -217,7 +196,7 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 	struct nb_gen_prog *gr = tuner ? &g->prog[*n] : &g->event[*n];
 	int rc;
 
-	if (is_target(img, k)) {
+	if (!nb_image_runs(img, k)) {
 		rc = nb_exec_new(&gp->targets[k], img, k, gp->maps, trace, err);
 		if (!rc)
 			bound(gp->targets[k], gp->policy, k);

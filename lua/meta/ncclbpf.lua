@@ -173,6 +173,14 @@ function nb.policy.fn(f, options) end
 ---@return ncclbpf.error? err
 function nb.policy.expr(text, options) end
 
+---A policy that decides for some collectives and sizes alone, and elsewhere leaves what was answered before it.
+---@param policy ncclbpf.made|string one that was made here, or a file
+---@param rows {coll: string, bytes?: string, comm?: string}[]
+---@param options? {name?: string}
+---@return ncclbpf.made? policy
+---@return ncclbpf.error? err
+function nb.policy.within(policy, rows, options) end
+
 ---A policy that was made here.
 ---@class ncclbpf.made
 local made = {}

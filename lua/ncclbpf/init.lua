@@ -691,6 +691,7 @@ end
 nb.policy.table, nb.policy.csv = tables.table, tables.csv
 nb.policy.expr = function(...) return require("ncclbpf.expr").expr(...) end
 nb.policy.fn = function(...) return require("ncclbpf.expr").fn(...) end
+nb.policy.within = function(...) return require("ncclbpf.within").within(...) end
 
 
 -- nb.sweep{scope=, algos=, ..., data=, target=} -> result | nil, err (docs/sweep.md)

@@ -74,8 +74,32 @@ function M.compare(a, b, opts)
 	return r
 end
 
+-- Of strata that were compared: what came of each, and of all.
+local function each(out, names, last, min_effect_pct)
+	local n = { better = 0, worse = 0, same = 0, open = 0 }
+	for _, name in ipairs(names) do
+		local r = out.strata[name]
+		r.outcome = r.verdict == "fail" and "worse" or r.verdict == "inconclusive" and "open" or
+			r.better and -r.effect_pct > min_effect_pct and "better" or "same"
+		n[r.outcome] = n[r.outcome] + 1
+	end
+	out.verdict = "inconclusive"
+	if n.better > 0 and (last or n.better + n.worse == #names) then
+		out.verdict = "pass"
+	elseif n.worse == #names or last and n.better == 0 and n.open == 0 then
+		out.verdict = "fail"
+	end
+	out.counts = n
+	out.reason = ("better in %d of %d kinds of collectives, worse in %d, the same in %d, open in %d"):format(n.better, #names, n.worse, n.same, n.open)
+	return out
+end
+
 -- All strata at look @k: {name = {a = {...}, b = {...}}} (block medians).
 -- -> {verdict, reason, strata = {name = as of compare}, alpha}
+--
+-- opts.each: kinds stand for themselves (promote = "better"): each has an
+-- outcome, better, worse, same or open, and the verdict is whether any is better;
+-- before the last look only where nothing is left to be seen.
 --
 -- One that fails fails all; all must pass to pass. Alpha is shared among looks
 -- and strata alike, so that the chance of one false alarm in all stays below.
@@ -98,6 +122,7 @@ function M.look(strata, k, opts)
 		count[r.verdict] = count[r.verdict] + 1
 		worst[r.verdict] = worst[r.verdict] or ("%s: %s"):format(name, r.reason)
 	end
+	if opts.each then return each(out, names, k >= opts.looks, opts.min_effect_pct) end
 	out.verdict = count.fail > 0 and "fail" or count.inconclusive > 0 and "inconclusive" or "pass"
 	out.reason = worst[out.verdict]
 	if out.verdict == "pass" and #names > 1 then out.reason = ("%d kinds of collectives, none slower"):format(#names) end

@@ -115,7 +115,7 @@ local schema = fields {
 	judge = { fields { confidence = { number(0.5, 0.9999), 0.98 }, min_effect_pct = { number(0, 100), 1 }, looks = { number(1, 20, true), 4 } } },
 	guards = { fields { slower_pct = { number(5, 10000), 100 }, refused = { number(0, 1e9, true), 0 }, slo = { seconds } } },
 	on_pass = { word("promote", "pause"), "promote" },
-	promote = { word("all", "scope"), "all" },
+	promote = { word("all", "scope", "better"), "all" },
 	on_fail = { word("rollback", "pause"), "rollback" },
 	on_inconclusive = { word("pause", "rollback"), "pause" },
 	deadline = { seconds, 3600 },
@@ -243,16 +243,19 @@ function M.steps(p)
 	local looks = {}
 	for k = 1, p.judge.looks do looks[k] = tostring(M.look_at(p, k)) end
 	local seen = math.ceil(p.samples / (1 - p.warmup_pct / 100))
+	local better = p.promote == "better"
 	return {
 		{ "baseline", arms(p.baseline) },
 		{ "candidate", arms(p.candidate) },
-		{ "reaches", where and ("%s; promoted: %s"):format(where, p.promote == "all" and "all communicators" or "the same")
+		{ "reaches", where and ("%s; promoted: %s"):format(where, p.promote == "all" and "all communicators" or better and "those where it is better" or "the same")
 			or "all communicators of the job, one generation at a time" },
 		{ "judged by", #scope > 0 and table.concat(scope, "; ") or "all collectives and sizes" },
 		{ "blocks", ("%d pairs, in random order A B or B A; of a block's %d collectives of a kind the first %g %% do not count"):format(p.blocks, seen, p.warmup_pct) },
 		{ "looks", ("after pair %s"):format(table.concat(looks, ", ")) },
-		{ "passes", ("when each kind is surely (%g %% in all) not slower by more than %g %%; then: %s"):format(p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) },
-		{ "fails", ("when one kind is surely slower, by more than %g %%; then: %s"):format(p.judge.min_effect_pct, p.on_fail) },
+		better and { "passes", ("when a kind is surely (%g %% in all) faster by more than %g %%; then: %s, for such kinds alone"):format(p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) } or
+			{ "passes", ("when each kind is surely (%g %% in all) not slower by more than %g %%; then: %s"):format(p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) },
+		better and { "fails", ("when no kind is faster, and none left open; then: %s"):format(p.on_fail) } or
+			{ "fails", ("when one kind is surely slower, by more than %g %%; then: %s"):format(p.judge.min_effect_pct, p.on_fail) },
 		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
 		{ "stops at once", ("10 collectives of a kind slower by %g %% than the baseline's%s; more than %d answers refused; ranks that differ; a process that is gone"):format(p.guards.slower_pct,
 			p.guards.slo and ", or that take longer than " .. units.seconds(p.guards.slo) or "", p.guards.refused) },

@@ -9,6 +9,7 @@ local judge = require "ncclbpf.judge"
 local mapset = require "ncclbpf.mapset"
 local plan = require "ncclbpf.plan"
 local policy = require "ncclbpf.policy"
+local promote = require "ncclbpf.promote"
 local reach = require "ncclbpf.reach"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
@@ -243,10 +244,11 @@ local function standing(r)
 	return made, passed
 end
 
--- The line that puts @arm in place: "a", "b", or a list of names. @all: for all
+-- The line that puts @arm in place: "a", "b", "better" (what promote.lua made
+-- of both), or a list of names. @all: for all
 -- communicators, whatever the scope.
 local function line_for(r, arm, all)
-	local words, names = { "policy", "use" }, type(arm) == "table" and arm or arm == "b" and r.candidate or r.baseline
+	local words, names = { "policy", "use" }, type(arm) == "table" and arm or arm == "b" and r.candidate or arm == "better" and r.promoted or r.baseline
 	if arm == "a" and r.common and not all then names = { "common" } end
 	for _, n in ipairs(names) do words[#words + 1] = n end
 	if #names == 0 then words[3] = "none" end
@@ -260,7 +262,7 @@ local function expose(r, done, arm)
 		if not r.comms or has(r.comms, c.comm) then
 			local from = r.since and r.since[c.comm]
 			if from then r.exposed[c.comm] = (r.exposed[c.comm] or 0) + math.max(0, read.number(c.fence) - from) end
-			r.since[c.comm] = arm == "b" and read.number(c.fence) or nil
+			r.since[c.comm] = arm ~= "a" and read.number(c.fence) or nil
 		end
 	end
 end
@@ -500,6 +502,7 @@ local function look(r, k)
 	local strata = M.strata(r.blocks, done)
 	local out = judge.look(strata, k, {
 		confidence = r.plan.judge.confidence, min_effect_pct = r.plan.judge.min_effect_pct, looks = r.plan.judge.looks, least = math.min(done, 4),
+		each = r.plan.promote == "better",
 	})
 	out.look, out.pairs = k, done
 	return out
@@ -541,12 +544,24 @@ local function finish(r, arm, state, reason, evidence)
 		end
 		event(r, state, reason, evidence)
 	else
-		event(r, "paused", ("%s; but the %s could not be put in place: %s"):format(reason, arm == "b" and "candidate" or "baseline", err.message), evidence)
+		event(r, "paused", ("%s; but the %s could not be put in place: %s"):format(reason, arm ~= "a" and "candidate" or "baseline", err.message), evidence)
 	end
 	local saved
 	saved, err = save(r)
 	if not saved then return nil, err end
 	return r
+end
+
+-- Promote as the plan has it: the whole candidate, or, where kinds stand for
+-- themselves, what was found better.
+local function succeed(r, reason, evidence)
+	if r.plan.promote ~= "better" then return finish(r, "b", "succeeded", reason, evidence) end
+	local names, err = promote.make(r.group, r, read.record(read.record(r.verdict).strata))
+	if not names then return finish(r, "a", "paused", ("%s; but %s"):format(reason, err.message), evidence) end
+	r.promoted = names
+	evidence = evidence or {}
+	evidence.promoted, evidence.to = names, promote.text(r.verdict.strata)
+	return finish(r, "better", "succeeded", ("%s; promoted for %s, held back elsewhere"):format(reason, evidence.to), evidence)
 end
 
 -- By the plan, what comes of a verdict.
@@ -556,7 +571,7 @@ local function conclude(r, verdict)
 	local reason = ("%s at look %d: %s"):format(verdict.verdict, verdict.look, verdict.reason)
 	if way == "promote" then
 		event(r, "promoting", reason, evidence)
-		return finish(r, "b", "succeeded", reason, evidence)
+		return succeed(r, reason, evidence)
 	elseif way == "rollback" then
 		event(r, "aborting", reason, evidence)
 		return finish(r, "a", "rolled_back", reason, evidence)
@@ -568,7 +583,7 @@ end
 local asked = {
 	pause = function(r, why) return finish(r, "a", "paused", why or "asked to") end,
 	abort = function(r) return finish(r, "a", "rolled_back", "asked to abort") end,
-	promote = function(r) return finish(r, "b", "succeeded", "asked to promote") end,
+	promote = function(r) return succeed(r, "asked to promote") end,
 	-- somebody else has changed what the job decides with: that stays
 	leave = function(r, generation)
 		r.arm = "other"
@@ -671,6 +686,11 @@ function M.start(group, p)
 	r.samples = ("%s.%s.times.csv"):format((path:gsub("%.json$", "")), r.id)
 	r.candidate, err = names_of(group, p.candidate)
 	if not r.candidate then return nil, err end
+	if p.promote == "better" then
+		local able
+		able, err = promote.check(group, r.candidate)
+		if not able then return nil, err end
+	end
 	event(r, "preparing", "started" .. (p.reason and ": " .. p.reason or ""))
 	local good, why = pcall(function()
 		ask(r, "telemetry on")

@@ -7,25 +7,30 @@ local rollout = require "ncclbpf.rollout"
 
 local M = {}
 
+-- Bandwidth, where time changes by @v per cent.
+local function bandwidth(v) return type(v) == "number" and v > -100 and (1 / (1 + v / 100) - 1) * 100 or nil end
+
 local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
 
 -- One row a kind of collectives, as the last look saw it.
-local function verdict_rows(v)
+local function verdict_rows(v, promoted)
 	local rows = {}
 	local strata = type(v) == "table" and v.strata or {}
 	for i, kind in ipairs(rollout.kinds(strata)) do
 		local s = strata[kind]
 		rows[i] = {
-			kind = kind, verdict = s.verdict, effect_pct = s.effect_pct, low_pct = s.low_pct, high_pct = s.high_pct, p = s.p,
+			kind = kind, verdict = s.outcome or s.verdict, busbw_pct = bandwidth(s.effect_pct), effect_pct = s.effect_pct, low_pct = s.low_pct, high_pct = s.high_pct, p = s.p,
 			blocks_a = s.blocks_a, blocks_b = s.blocks_b, reason = s.reason,
 		}
+		if promoted then rows[i].promoted = s.outcome == "better" end
 	end
 	return rows
 end
 
 local columns = {
 	{ "kind" }, { "verdict" }, { "effect_pct", title = "SLOWER %", num = true, show = pct }, { "low_pct", title = "FROM", num = true, show = pct },
-	{ "high_pct", title = "TO", num = true, show = pct }, { "p", num = true, wide = true }, { "blocks_a", title = "A", num = true },
+	{ "high_pct", title = "TO", num = true, show = pct }, { "busbw_pct", title = "BANDWIDTH %", num = true, show = pct },
+	{ "promoted", show = function(v) return v == true and "promoted" or v == false and "held back" or nil end }, { "p", num = true, wide = true }, { "blocks_a", title = "A", num = true },
 	{ "blocks_b", title = "B", num = true }, { "reason", wide = true },
 }
 
@@ -39,7 +44,7 @@ end
 -- What programs get of a rollout.
 function M.status_of(r)
 	return { id = r.id, name = r.plan.name, job = r.job, state = r.state, running = rollout.runs(r), reason = r.why, blocks = #r.blocks, of = plan.total(r.plan),
-		baseline = r.baseline, candidate = r.candidate, verdict = r.verdict or core.null, plan = r.plan, file = r.path }
+		baseline = r.baseline, candidate = r.candidate, promoted = r.promoted, verdict = r.verdict or core.null, plan = r.plan, file = r.path }
 end
 
 local function result(r, extra)
@@ -52,7 +57,7 @@ local function result(r, extra)
 	elseif rollout.gone(r) then
 		foot[#foot + 1] = "next: rollout resume or rollout abort"
 	end
-	local rows = verdict_rows(r.verdict)
+	local rows = verdict_rows(r.verdict, r.promoted and r.state == "succeeded")
 	local failure
 	if r.state == "rolled_back" or r.state == "failed" then
 		failure = errors.new("aborted", ("%s: %s"):format(r.state, tostring(r.why)))

@@ -7,6 +7,7 @@
 //	standin --ranks 8 [--procs | --threads] [--nccl 2.28.9] [--coll LIST]
 //	        [--min 1K] [--max 256M] [--factor 2] [--seconds S | --loops N]
 //	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
+//	        [--noise PCT] [--rank-us US]
 //[--report FILE]
 //	        [--contend FILE] [--nodes N] [--no-nvls] [--comms N] [--groups
 // N | --split]
@@ -27,6 +28,10 @@
 // --split: each rank is in two communicators, which take turns: that of all
 // ranks, and that of the ranks of its own parity, as after ncclCommSplit. Odd
 // ranks ask twice in theirs, so that the halves do not count alike.
+//
+// --noise: times vary by so much, at random but in every run alike. --rank-us:
+// each rank takes so much longer than the one before, that they can be told
+// apart (1).
 //
 // --contend: times are multiplied by the number in FILE, read before each loop:
 // somebody else on the links.
@@ -81,7 +86,7 @@ static struct {
 	int prof_abi;
 	int colls[MAX_COLLS], ncolls;
 	size_t min, max, factor;
-	double seconds;
+	double seconds, noise, rank_us;
 	long loops;
 	int pause_ms;
 	uint64_t ahead;
@@ -105,6 +110,7 @@ static struct {
 	  .max = 256 << 20,
 	  .factor = 2,
 	  .seconds = 0,
+	  .rank_us = 1,
 	  .loops = 1,
 	  .ahead = 8 };
 
@@ -235,7 +241,18 @@ static void read_contention(void)
 		fclose(f);
 }
 
-static double time_us(const struct host_choice *c, int coll, size_t bytes)
+/* Between 1 - opt.noise and 1 + opt.noise; equal on all ranks. */
+static double noise(uint64_t seq)
+{
+	uint64_t x = seq * 0x9e3779b97f4a7c15;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return 1 + opt.noise * ((double)(x >> 12) / (double)(1ull << 51) - 1);
+}
+
+static double time_us(const struct host_choice *c, int coll, size_t bytes,
+		      uint64_t seq)
 {
 	double us = -1, x;
 
@@ -243,13 +260,13 @@ static double time_us(const struct host_choice *c, int coll, size_t bytes)
 	if (opt.table)
 		us = replay_us(opt.table, nb_nccl_coll(coll), c->algo, c->proto,
 			       c->channels, bytes, opt.ranks);
-	return (us >= 0 ? us : (double)c->us) * x;
+	return (us >= 0 ? us : (double)c->us) * x * noise(seq);
 }
 
 static void report(FILE *f, long loop, int coll, size_t bytes,
-		   const struct host_choice *c)
+		   const struct host_choice *c, uint64_t seq)
 {
-	double us = time_us(c, coll, bytes);
+	double us = time_us(c, coll, bytes, seq);
 	const char *word = nb_nccl_coll(coll);
 
 	fprintf(f,
@@ -305,9 +322,9 @@ static void call(struct rank *me, int i, uint64_t seq, int coll, size_t bytes,
 static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
 		 const struct host_choice *c, const struct host_coll *called)
 {
-	/* a microsecond more with each rank, so that they can be told apart */
-	uint64_t ns = (uint64_t)(time_us(c, coll, bytes) * 1000) +
-		      (uint64_t)p->rank * 1000;
+	/* more with each rank, so that they can be told apart */
+	uint64_t ns = (uint64_t)(time_us(c, coll, bytes, seq) * 1000) +
+		      (uint64_t)(p->rank * opt.rank_us * 1000);
 	struct host_coll k = { .func = coll,
 			       .algo = c->algo,
 			       .proto = c->proto,
@@ -360,7 +377,8 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 			tell(&me->prof[at], seq / groups, coll, bytes, &c,
 			     &called[i]);
 		if (me->report && i == 0)
-			report(me->report, loop, coll, bytes, &c);
+			report(me->report, loop, coll, bytes, &c,
+			       seq / groups);
 	}
 	return 0;
 }
@@ -660,6 +678,10 @@ static bool option(const char *o, char *v)
 		return odd(&opt.calls_only, v);
 	else if (!strcmp(o, "contend"))
 		opt.contend = v;
+	else if (!strcmp(o, "noise"))
+		opt.noise = atof(v) / 100;
+	else if (!strcmp(o, "rank-us"))
+		opt.rank_us = atof(v);
 	else if (!strcmp(o, "report"))
 		opt.report = v;
 	else if (!strcmp(o, "table"))
@@ -688,6 +710,9 @@ static void usage(FILE *f)
 	      "  --ahead W        a rank may be so many decisions ahead (8)\n"
 	      "  --table CSV      replay these times; --report FILE: write "
 	      "them\n"
+	      "  --noise PCT      times vary by so much; --rank-us US: each "
+	      "rank takes\n"
+	      "                   so much longer than the one before (1)\n"
 	      "  --contend FILE   times are multiplied by the number in it\n"
 	      "  --probe R:N      rank R asks the tuner once more before each "
 	      "N-th\n"
@@ -720,6 +745,8 @@ static bool options(int argc, char **argv)
 					       { "report", 1, NULL, 'x' },
 					       { "table", 1, NULL, 'x' },
 					       { "contend", 1, NULL, 'x' },
+					       { "noise", 1, NULL, 'x' },
+					       { "rank-us", 1, NULL, 'x' },
 					       { "rank-env", 1, NULL, 'x' },
 					       { "probe", 1, NULL, 'x' },
 					       { "calls-only", 1, NULL, 'x' },

@@ -165,11 +165,32 @@ local same = {}
 for i = 1, 20 do same[i] = 7 end
 ok("identical data pass", judge.look({ k = { a = same, b = same } }, 4).verdict == "pass")
 
+-- Kinds that stand for themselves (promote = "better").
+local function times(ms, k)
+	local t = {}
+	for i = 1, k or 20 do t[i] = ms * (1 + 0.001 * (i % 5)) end
+	return t
+end
+local function each(look, b)
+	local s = {}
+	for kind, ms in pairs(b) do s[kind] = { a = times(100), b = times(ms) } end
+	return judge.look(s, look, { each = true })
+end
+local v = each(4, { x = 90, y = 100, z = 120 })
+ok("better, the same and worse, in one: passes", v.verdict == "pass" and v.strata.x.outcome == "better" and v.strata.y.outcome == "same" and v.strata.z.outcome == "worse")
+ok("and says how many", v.reason == "better in 1 of 3 kinds of collectives, worse in 1, the same in 1, open in 0")
+ok("not before the last look", each(3, { x = 90, y = 100 }).verdict == "inconclusive")
+ok("unless nothing is left to be seen", each(3, { x = 90, y = 120 }).verdict == "pass" and each(3, { y = 120, z = 130 }).verdict == "fail")
+ok("nowhere better: fails", each(4, { x = 100, y = 120 }).verdict == "fail" and each(4, { x = 100 }).verdict == "fail")
+ok("better by less than min_effect_pct is the same", each(4, { x = 99.5 }).strata.x.outcome == "same")
+v = judge.look({ x = { a = times(100, 2), b = times(90, 2) } }, 4, { each = true, least = 4 })
+ok("too little is open", v.verdict == "inconclusive" and v.strata.x.outcome == "open")
+
 -- nb.judge: samples, many of them
 local many = {}
 for i = 1, 1000000 do many[i] = 100 + i * 7919 % 1000 / 100 end
 local began = core.mono()
-local v = judge.judge { a = many, b = many }
+v = judge.judge { a = many, b = many }
 print(("# a million samples an arm: %.2f s"):format(core.mono() - began))
 ok("a million samples an arm", v.verdict == "pass" and v.blocks_a <= 1024 and v.block > 50)
 ok("an unknown option is misuse", not pcall(judge.judge, { a = {}, b = {}, bloc = 1 }))

@@ -36,6 +36,20 @@ test("an error prints as people read it", tostring(err):find("hint:", 1, true) ~
 test("an error has a locked metatable", getmetatable(err) == "ncclbpf.error" and not pcall(setmetatable, err, {}))
 test("assert shows the message", select(2, pcall(assert, nb.build { path = "none" })).code == "no_input")
 
+-- a policy for some sizes alone
+local p = nb.policy.within("size_aware.bpf.o", { { coll = "allreduce", bytes = "4M..8M" }, { coll = "broadcast", comm = "c0ffee0000000001" } }, { name = "part" })
+local all = { { coll = "allreduce", bytes = 4 << 20 }, { coll = "allreduce", bytes = (8 << 20) + 1 }, { coll = "broadcast", bytes = 64, comm_id = 0xc0ffee0000000001 },
+	{ coll = "broadcast", bytes = 64, comm_id = 2 }, { coll = "allreduce", bytes = (4 << 20) - 1 } }
+local set = nb.policy.within(assert(nb.policy.expr("ctx.algo = 1 ctx.channels = 7")), { { coll = "allreduce", bytes = "4M..8M" }, { coll = "broadcast", comm = "c0ffee0000000001" } })
+test("a policy for some sizes alone", p and p:name() == "part" and p:verify().accepted and set and set:verify().accepted, p)
+local got = {}
+for i, a in ipairs(assert(set:run(all))) do got[i] = a.algo .. "/" .. a.channels end
+test("has no opinion elsewhere", table.concat(got, " ") == "1/7 -1/0 1/7 -1/0 -1/0", table.concat(got, " "))
+fails("sizes that are none", "malformed", nb.policy.within(set, { { coll = "allreduce", bytes = "8M..4M" } }))
+fails("a collective that is none", "malformed", nb.policy.within(set, { { coll = "allrdc" } }))
+fails("a communicator that is none", "malformed", nb.policy.within(set, { { coll = "allreduce", comm = "xyz" } }))
+raises("misuse of it", "a list of rows wanted", nb.policy.within, set, {})
+
 -- misuse
 local e = raises("an unknown option names the nearest", "nearest: path", nb.build, { pth = "x" })
 e = raises("misuse points at the caller", "lua_api.lua:", function() nb.build { pth = "x" } end)

@@ -46,7 +46,7 @@ bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most
 bad 'candidate = "none", scope = { comms = { "no-hex" } }' "scope.comms: a list of at most 16 communicators"
 bad 'candidate = "none", scope = { comms = 17 }' "scope.comms: a list of at most 16 communicators" "found 17"
 bad 'candidate = "none", scope = { comms = "120%" }' "scope.comms: a list of at most 16 communicators"
-bad 'candidate = "none", promote = "some"' "promote: all or scope wanted"
+bad 'candidate = "none", promote = "some"' "promote: all or scope or better wanted"
 bad 'candidate = "none", guards = { slo = "soon" }' "guards.slo: a duration"
 echo 'return { candidate = "none" } }' >bad.lua
 status 65 "not Lua" rollout plan bad.lua
@@ -153,6 +153,53 @@ lua_run -e 'local d = require "ncclbpf.core".decode(io.read "a").data
 	assert(d.state == "rolled_back" and d.blocks == 1)
 	local n = tonumber(d.reason:match "after (%d+) collectives") assert(n >= 10 and n < 1000)' <out 2>>why
 ok "within so many collectives" $?
+
+# ---- promoted where it is better, alone ----
+cat >mixed.csv <<C
+allreduce,8388608,16777215,ring,ll128,-1,-1,-1
+allreduce,67108864,134217727,ring,ll,-1,-1,-1
+C
+cat >mixed.lua <<P
+return { name = "mixed", candidate = "mixed.csv", promote = "better", scope = { collectives = { "allreduce" } },
+	blocks = 8, samples = 10, judge = { looks = 1 }, guards = { slower_pct = 10000 } }
+P
+status 0 "a plan that promotes what is better" rollout plan mixed.lua
+has "says so" out "faster by more than 1 %; then: promote, for such kinds alone" "when no kind is faster"
+LIMIT_S=120 run -o table rollout start mixed.lua
+[ "$rc" -eq 0 ]
+ok "better in one size, worse in another, the same in the third" $?
+has "is promoted for the one" out "better in 1 of 3 kinds of collectives, worse in 1, the same in 1, open in 0; promoted for allreduce 8M, held back elsewhere"
+grep -Eq '^allreduce 8M .* better .*\+2[0-9]\.. +promoted' out && grep -Eq '^allreduce 64M .* worse .* held back' out && grep -Eq '^allreduce 1M .* same .* held back' out
+ok "and each kind says what came of it" $?
+using '"mixed.8M"'
+ok "what is in use names its size" $?
+await settled one
+for size in 1M 64M; do
+	run explain allreduce $size
+	cp out why
+	! grep -q mixed out
+	ok "$size is NCCL's own" $?
+done
+decided() { # SIZE TEXT
+	run explain allreduce "$1"
+	cp out why
+	grep -q "$2" out
+}
+await decided 8M mixed.8M
+ok "8M is the candidate's" $?
+run check agreement
+ok "all ranks alike" "$rc"
+status 0 "undone" rollout undo
+using ""
+ok "as a whole" $?
+sed -e 's/allreduce,8388608.*//' mixed.csv >worse.csv
+sed -e 's/mixed.csv/worse.csv/' mixed.lua >worse.lua
+LIMIT_S=120 status 2 "better nowhere" rollout start worse.lua
+has "is rolled back" err "rolled_back: fail at look 1: better in 0 of 3 kinds"
+run policy load "$B/policies/force.policy"
+sed -e 's/candidate = "mixed.csv"/candidate = { "force" }/' mixed.lua >map.lua
+status 1 "a candidate with maps" rollout start map.lua
+has "would lose their content" err "policy force has a map force, which would begin anew"
 
 # ---- paused, taken over ----
 sed -e 's/blocks = 10/blocks = 200/' "$R/ring_mid.lua" >long.lua

@@ -416,6 +416,7 @@ static void decode(struct decode *d)
 		say(d->l, " and %u more", d->ncoll - 1);
 	say(d->l, ", %llu bytes", (unsigned long long)d->bytes);
 	join(d);
+	d->worst_us *= vg_model_noise(d->l->seq);
 }
 
 static bool decodable(struct decode *d, const char *kernel)

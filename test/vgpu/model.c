@@ -38,7 +38,7 @@ static size_t nrow;
 static bool is_busbw;
 
 static struct {
-	double base_us, channel_gbs, max_gbs, net_gbs, other_us;
+	double base_us, channel_gbs, max_gbs, net_gbs, other_us, noise;
 } cfg;
 
 // ---- reading the table
@@ -151,6 +151,7 @@ void vg_model_init(void)
 	cfg.max_gbs = vg_envf("VGPU_MAX_GBS", 370);
 	cfg.net_gbs = vg_envf("VGPU_NET_GBS", 48);
 	cfg.other_us = vg_envf("VGPU_OTHER_US", 5);
+	cfg.noise = vg_envf("VGPU_NOISE_PCT", 0) / 100;
 	table_init();
 }
 
@@ -263,6 +264,17 @@ double vg_model_us(struct vg_func f, struct vg_shape s)
 	if (us < 0)
 		us = table_us(f, s, ANY);
 	return (us < 0 ? built_in_us(f, s) : us) * contention();
+}
+
+// VGPU_NOISE_PCT: times vary by so much, by the number of the collective, so
+// that all ranks vary alike and every run does.
+double vg_model_noise(uint64_t seq)
+{
+	uint64_t x = seq * 0x9e3779b97f4a7c15;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return 1 + cfg.noise * ((double)(x >> 12) / (double)(1ULL << 51) - 1);
 }
 
 double vg_model_other_us(void)
