@@ -7,6 +7,10 @@
 -- Events of a thread must lie in one another or apart, and come by their
 -- beginning. So they are kept for half a second, sorted, and one that does
 -- not fit goes to a second thread of the same name.
+--
+-- For Perfetto (its importer of JSON): arrows have numbers, no thread has the
+-- number of another process's, and there is no displayTimeUnit, which some
+-- versions take for the unit of the timestamps.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
 local units = require "ncclbpf.units"
@@ -58,9 +62,10 @@ local function begin(w)
 	if not f then error(errors.new("cannot_create", why), 0) end
 	f:setvbuf "no"
 	w.f, w.bytes, w.batch, w.any, w.footed, w.full, w.processes, w.begun = f, 0, {}, nil, nil, nil, {}, {}
+	w.tids, w.arrows = 0, 0
 	w.files = w.files + 1
 	if w.format == "chrome" then
-		put(w, ('{"displayTimeUnit":"ns","otherData":%s,"traceEvents":['):format(core.encode {
+		put(w, ('{"otherData":%s,"traceEvents":['):format(core.encode {
 			producer = "ncclbpf " .. core.version, job = w.job or "", clock = "CLOCK_MONOTONIC", started = core.time() }))
 	end
 	flush(w)
@@ -111,7 +116,7 @@ local function process_of(w, member, rank)
 	local key = member.rank and tostring(member) or tostring(member) .. "/" .. rank
 	local p = w.processes[key]
 	if p then return p end
-	p = { pid = number and number >= 0 and number or member.pid, tracks = {}, tids = 0 }
+	p = { pid = number and number >= 0 and number or member.pid, tracks = {} }
 	w.processes[key] = p
 	local name = number and number >= 0 and ("rank %d (pid %d)"):format(number, member.pid) or ("pid %d"):format(member.pid)
 	line(w, core.encode { ph = "M", name = "process_name", pid = p.pid, tid = 0, args = { name = name } })
@@ -120,8 +125,8 @@ local function process_of(w, member, rank)
 end
 
 local function new_lane(w, p, t)
-	p.tids = p.tids + 1
-	local lane = { tid = p.tids, last = 0, stack = {} }
+	w.tids = w.tids + 1
+	local lane = { tid = w.tids, last = 0, stack = {} }
 	t.lanes[#t.lanes + 1] = lane
 	local name = #t.lanes == 1 and t.name or ("%s (%d)"):format(t.name, #t.lanes)
 	line(w, core.encode { ph = "M", name = "thread_name", pid = p.pid, tid = lane.tid, args = { name = name } })
@@ -242,12 +247,17 @@ local function slice(w, e)
 		us(from), us(to - from), core.encode(e[5]))
 	local flow = e.flow and ("%d.%d"):format(p.pid, e[5].id)
 	-- an arrow does not lead from one file to the next
-	if flow and (e.flow == "s" or w.begun[flow]) then
-		text = text .. (',\n{"ph":"%s","name":"runs","cat":"flow","id":"%s",%s"pid":%d,"tid":%d,"ts":%s}'):format(e.flow, flow,
+	local arrow = flow and (w.begun[flow] or e.flow == "s" and w.arrows + 1)
+	if arrow then
+		text = text .. (',\n{"ph":"%s","name":"runs","cat":"flow","id":%d,%s"pid":%d,"tid":%d,"ts":%s}'):format(e.flow, arrow,
 			e.flow == "f" and '"bp":"e",' or "", p.pid, lane.tid, us(from))
 	end
 	if not line(w, text) then return false end
-	if flow then w.begun[flow] = e.flow == "s" or nil end
+	if flow and e.flow == "s" then
+		w.arrows, w.begun[flow] = arrow, arrow
+	elseif flow then
+		w.begun[flow] = nil
+	end
 	lane.last = from
 	lane.stack[#lane.stack + 1] = to
 	return true

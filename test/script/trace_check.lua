@@ -3,6 +3,16 @@
 --
 --	trace_check.lua FILE [CODE]
 --
+-- The rules are those of the format's description ("Trace Event Format"), and
+-- of what Perfetto's importer makes of it (src/trace_processor/importers/json
+-- of its source): the first key it does not know ends the reading; some
+-- versions take displayTimeUnit for the unit of all timestamps; timestamps
+-- are decimal, with no exponent, or they lose what is behind the point; pid
+-- and tid have 32 bits; thread_name names the last thread of that tid, of
+-- whichever process; an arrow's id is a number or hexadecimal; arrows begin
+-- and end in a slice of their thread, the one before them in the file; what
+-- is neither in nor behind the slice before it is dropped.
+--
 -- CODE gets `events` (all), `slices` (the X ones), `of(cat)`, and `processes`
 -- (by pid: their name); a failed assert is the verdict.
 local path, code = arg[1], arg[2]
@@ -13,16 +23,18 @@ f:close()
 local t, why = decode(text)
 assert(t, why and why.message)
 assert(type(t.traceEvents) == "table", "no traceEvents")
-assert(t.displayTimeUnit == "ns" or t.displayTimeUnit == "ms")
+for k in pairs(t) do assert(k == "traceEvents" or k == "otherData", "key " .. k) end
+for v in text:gmatch '"ts":([^,}]*)' do assert(v:find "^%d+%.%d%d%d$", "ts " .. v) end
+for v in text:gmatch '"dur":([^,}]*)' do assert(v:find "^%d+%.%d%d%d$", "dur " .. v) end
 
 local events, slices, processes, threads = t.traceEvents, {}, {}, {}
-local open, sources, sinks = {}, {}, {}
+local open, sources, sinks, owner, before = {}, {}, {}, {}, nil
 local META = { process_name = "name", thread_name = "name", process_sort_index = "sort_index", thread_sort_index = "sort_index" }
 
 local function check(e)
 	assert(type(e.name) == "string" and e.name ~= "", "name")
-	assert(math.type(e.pid) == "integer" and e.pid >= 0, "pid")
-	assert(math.type(e.tid) == "integer" and e.tid >= 0, "tid")
+	assert(math.type(e.pid) == "integer" and e.pid >= 0 and e.pid < 1 << 32, "pid")
+	assert(math.type(e.tid) == "integer" and e.tid >= 0 and e.tid < 1 << 32, "tid")
 	if e.ph == "M" then
 		assert(META[e.name] and type(e.args) == "table", "metadata")
 		local v = e.args[META[e.name]]
@@ -32,6 +44,8 @@ local function check(e)
 			processes[e.pid] = v
 		elseif e.name == "thread_name" then
 			assert(not threads[e.pid .. "." .. e.tid], "two names of a thread")
+			assert(not owner[e.tid], "two processes' threads of one number")
+			owner[e.tid] = e.pid
 			threads[e.pid .. "." .. e.tid] = v
 		end
 		return
@@ -54,7 +68,12 @@ local function check(e)
 		assert(#o == 0 or stop <= o[#o] + 0.0005, "neither within nor behind the one before it")
 		o[#o + 1] = stop
 		slices[#slices + 1] = e
-	elseif e.ph == "s" then
+		before = e
+		return
+	end
+	assert(math.type(e.id) == "integer" and e.id > 0, "an arrow's id")
+	assert(before and before.pid == e.pid and before.tid == e.tid and before.ts == e.ts, "an arrow without its slice")
+	if e.ph == "s" then
 		assert(not sources[e.id], "two flows of one id")
 		sources[e.id] = e.ts
 	elseif e.ph == "f" then
