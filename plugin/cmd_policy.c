@@ -42,6 +42,26 @@ static uint64_t mean_ns(const struct nb_gen_sum *sum)
 	return sum->time_ns > 0 ? (uint64_t)sum->time_ns / sum->samples : 0;
 }
 
+/* The histogram of what was timed, for metrics. */
+static void times(struct nb_json *j, const struct nb_runtime *rt,
+		  const struct nb_policy *p, uint32_t i)
+{
+	const struct nb_gen_times t = nb_runtime_policy_times(rt, p, i);
+
+	nb_json_arr(j);
+	for (int k = 0; k < NB_GEN_TIMES; k++) {
+		nb_json_obj(j);
+		nb_json_key(j, "le_ns");
+		if (k + 1 < NB_GEN_TIMES)
+			nb_json_u64(j, nb_gen_times_ns[k]);
+		else
+			nb_json_null(j);
+		nb_json_ku64(j, "count", t.n[k]);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
 static void program(struct nb_json *j, const struct nb_runtime *rt,
 		    const struct nb_policy *p, uint32_t i)
 {
@@ -61,6 +81,11 @@ static void program(struct nb_json *j, const struct nb_runtime *rt,
 	nb_json_key(j, "mean_ns");
 	if (sum.samples)
 		nb_json_u64(j, mean_ns(&sum));
+	else
+		nb_json_null(j);
+	nb_json_key(j, "times");
+	if (sum.samples)
+		times(j, rt, p, i);
 	else
 		nb_json_null(j);
 	nb_json_end_obj(j);

@@ -326,6 +326,33 @@ struct nb_gen_sum nb_runtime_policy_counts(const struct nb_runtime *rt,
 	return sum;
 }
 
+struct nb_gen_times nb_runtime_policy_times(const struct nb_runtime *rt,
+					    const struct nb_policy *p,
+					    uint32_t prog)
+{
+	struct nb_gen_times all = { { 0 } };
+	int k;
+
+	for (uint32_t h = 0; h < rt->nheld && prog < NB_IMAGE_MAX_PROGS; h++)
+		if (rt->held[h].policy == p)
+			nb_gen_times_add(&all, &rt->held[h].old_times[prog]);
+	for (int i = 0; i < NB_MAX_GENS; i++) {
+		const struct nb_gen *g = rt->gens[i], *part;
+
+		for (uint32_t n = 0; g && (part = nb_gen_part(g, n)); n++)
+			if ((k = prog_of(part, p, prog)) >= 0)
+				nb_gen_times_add(&all, &part->times[k]);
+	}
+	for (const struct nb_comm *c = rt->comms; c; c = c->next) {
+		uint32_t number;
+
+		k = prog_of(nb_comm_gen(c, &number), p, prog);
+		if (k >= 0)
+			nb_gen_times_add(&all, &c->count.times[k]);
+	}
+	return all;
+}
+
 void nb_runtime_time(struct nb_runtime *rt, bool on)
 {
 	rt->timed = on;

@@ -146,6 +146,8 @@ static void keep_sums(struct nb_runtime *rt, const struct nb_gen *g)
 			if (rt->held[h].policy != g->policy[p->policy].policy)
 				continue;
 			nb_gen_sum_add(&rt->held[h].old[p->prog], &p->sum);
+			nb_gen_times_add(&rt->held[h].old_times[p->prog],
+					 &g->times[i]);
 		}
 	}
 	for (uint32_t i = 0; i < g->nevents; i++) {

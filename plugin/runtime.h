@@ -46,6 +46,7 @@ struct nb_held {
 	enum nb_policy_source source;
 	/* of generations that are gone */
 	struct nb_gen_sum old[NB_IMAGE_MAX_PROGS];
+	struct nb_gen_times old_times[NB_IMAGE_MAX_PROGS];
 };
 
 enum { NB_MAX_HELD = 64, NB_MAX_GENS = 64 };
@@ -221,6 +222,10 @@ bool nb_runtime_policy_in_use(const struct nb_runtime *rt,
 struct nb_gen_sum nb_runtime_policy_counts(const struct nb_runtime *rt,
 					   const struct nb_policy *p,
 					   uint32_t prog);
+/* Likewise, of a program of the tuner's: how long the timed runs took. */
+struct nb_gen_times nb_runtime_policy_times(const struct nb_runtime *rt,
+					    const struct nb_policy *p,
+					    uint32_t prog);
 /* Take the time of some runs of policies, in all communicators, or no more. */
 void nb_runtime_time(struct nb_runtime *rt, bool on);
 

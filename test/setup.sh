@@ -3,7 +3,9 @@
 # setup.sh GROUP...: install the Debian packages that building (build),
 # testing (check), linting (lint), make check-kernel-corpus (corpus) and looking
 # at reports (browser) need and that are missing. Without the
-# right to install: print the one line to run, exit 69.
+# right to install: print the one line to run, exit 69. The group promtool is
+# one program of the package prometheus, which would bring a server along: it
+# is unpacked into build/tools.
 set -u
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libjansson-dev"
 check="check git procps python3 python3-z3 python3-pycparser util-linux binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base"
@@ -12,8 +14,28 @@ fresh="debootstrap"
 browser="chromium fonts-dejavu-core"
 corpus="linux-source-6.12 clang-19 bpftool"
 
+# Prometheus' own reader of metrics, without its server.
+get_promtool() {
+	tools=$(dirname "$0")/../build/tools
+	command -v promtool >/dev/null && return
+	[ -x "$tools/promtool" ] && return
+	echo "unpacking promtool from the Debian package prometheus"
+	(
+		mkdir -p "$tools" && tools=$(cd "$tools" && pwd) &&
+			dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT && cd "$dir" &&
+			{ [ "$(id -u)" -ne 0 ] || apt-get update -qq; } &&
+			apt-get download -qq prometheus 2>log &&
+			dpkg-deb -x prometheus_*.deb all &&
+			mv all/usr/bin/promtool "$tools/promtool"
+	)
+}
+
 want=
 for group in "$@"; do
+	if [ "$group" = promtool ]; then
+		get_promtool || exit 69
+		continue
+	fi
 	eval "want=\"\$want \$$group\""
 done
 missing=

@@ -751,6 +751,19 @@ static void add_ns(int64_t *to, int64_t ns)
 			 __ATOMIC_RELAXED);
 }
 
+const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1] = { 50,   100,	  200,	 500,
+						     1000, 10000, 100000 };
+
+static void took(struct nb_gen_count *count, uint32_t i, int64_t ns)
+{
+	uint32_t k = 0;
+
+	while (k + 1 < NB_GEN_TIMES && ns > (int64_t)nb_gen_times_ns[k])
+		k++;
+	nb_gen_bump(&count->times[i].n[k]);
+	add_ns(&count->time_ns[i], ns);
+}
+
 int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
 		     struct nb_gen_count *count)
 {
@@ -765,7 +778,7 @@ int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
 
 		if (nb_gen_step(g, i, ctx, count))
 			by = (int)i;
-		add_ns(&count->time_ns[i], now_ns() - begin - (begin - before));
+		took(count, i, now_ns() - begin - (begin - before));
 	}
 	return by;
 }
@@ -794,6 +807,12 @@ void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more)
 	to->time_ns += __atomic_load_n(&more->time_ns, __ATOMIC_RELAXED);
 }
 
+void nb_gen_times_add(struct nb_gen_times *to, const struct nb_gen_times *more)
+{
+	for (int k = 0; k < NB_GEN_TIMES; k++)
+		to->n[k] += get(&more->n[k]);
+}
+
 /* Mostly there is nothing to add. */
 static void add(uint64_t *to, uint64_t n)
 {
@@ -801,8 +820,18 @@ static void add(uint64_t *to, uint64_t n)
 		__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 }
 
+static void move_times(struct nb_gen_times *to, struct nb_gen_times *from)
+{
+	for (int k = 0; k < NB_GEN_TIMES; k++) {
+		add(&to->n[k], get(&from->n[k]));
+		__atomic_store_n(&from->n[k], 0, __ATOMIC_RELAXED);
+	}
+}
+
 void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
 {
+	const bool timed = get(&count->samples) != 0;
+
 	for (uint32_t i = 0; i < g->nprogs; i++) {
 		struct nb_gen_sum more = { 0 }, *to = &g->prog[i].sum;
 
@@ -814,6 +843,8 @@ void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
 		add(&to->overrides, more.overrides);
 		add(&to->refused, more.refused);
 		add(&to->samples, more.samples);
+		if (timed)
+			move_times(&g->times[i], &count->times[i]);
 		if (more.time_ns)
 			__atomic_fetch_add(&to->time_ns, more.time_ns,
 					   __ATOMIC_RELAXED);

@@ -44,6 +44,15 @@ struct nb_gen_sum {
 	int64_t time_ns;    /* ...all together */
 };
 
+/* Runs whose time was taken, by how long they took: up to 50, 100, 200, 500
+ * ns, 1, 10, 100 us, and longer. */
+enum { NB_GEN_TIMES = 8 };
+struct nb_gen_times {
+	uint64_t n[NB_GEN_TIMES];
+};
+/* The longest that counts at @i, in ns; the last has none. */
+extern const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1];
+
 /* A program in the order of running. */
 struct nb_gen_prog {
 	struct nb_exec *exec;
@@ -80,6 +89,9 @@ struct nb_gen {
 	struct nb_order order;
 	struct nb_scopes scopes;
 	struct nb_gen *view[NB_GEN_MAX_SCOPES], *whole;
+
+	/* Beside prog[].sum, likewise. */
+	struct nb_gen_times times[NB_GEN_MAX_PROGS];
 };
 
 /*
@@ -94,6 +106,7 @@ struct nb_gen_count {
 	uint64_t refused[NB_GEN_MAX_PROGS];
 	uint64_t samples;
 	int64_t time_ns[NB_GEN_MAX_PROGS];
+	struct nb_gen_times times[NB_GEN_MAX_PROGS];
 };
 
 /*
@@ -300,6 +313,7 @@ static inline void nb_gen_run_event(struct nb_gen *g, enum nb_hook hook,
 void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,
 		     struct nb_gen_sum *sum);
 void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more);
+void nb_gen_times_add(struct nb_gen_times *to, const struct nb_gen_times *more);
 
 /* Add a user's counters to the generation's, and zero them. Any thread. */
 void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count);

@@ -12,6 +12,7 @@ local general = require "ncclbpf.general"
 local map = require "ncclbpf.map"
 local mapset = require "ncclbpf.mapset"
 local mappop = require "ncclbpf.mappop"
+local metrics = require "ncclbpf.metrics"
 local net = require "ncclbpf.net"
 local policy = require "ncclbpf.policy"
 local rollout = require "ncclbpf.rolloutcmd"
@@ -76,7 +77,7 @@ local own = {
 	{ "net", "", 0, 0, "observe", "what the net plugin moves data with, its counters and its connections", net.cmd_net },
 	{ "telemetry", "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, "control", "measure every collective from now on, or no more; gpu=no, proxy=no: without the kernels', the network's times", stats.cmd_telemetry },
 	{ "stats", "[COLLECTIVE] [comm=ID] [plot=times|bandwidth] [count=N]", 0, 1, "observe", "what telemetry has measured, by collective, size, algorithm and protocol; plot=: the last of it as a picture; -w: again every second", stats.cmd_stats, names = "collectives" },
-	{ "metrics", "[FILE]", 0, 1, "observe", "the same as Prometheus text, with Inspector's names; FILE: written there at once", stats.cmd_metrics, files = true },
+	{ "metrics", "[FILE]", 0, 1, "observe", "the same and how the job stands as Prometheus text, with Inspector's names; FILE: written there at once", metrics.cmd_metrics, files = true },
 	{ "rollout plan", "FILE", 1, 1, "observe", "check a plan and say what it would do", rollout.cmd_plan, files = true },
 	{ "rollout start", "FILE [data=FILE]", 1, 1, "control", "baseline and candidate in turns, judged, then promoted or rolled back; data=FILE: what would have come of another rollout's blocks", rollout.cmd_start, files = true, dry = true },
 	{ "rollout status", "[plot=yes] [data=ROLLOUT]", 0, 0, "observe", "the job's rollout: state, blocks, verdict by kind of collective; plot=yes: as pictures; -w: again every second; data=ROLLOUT: that of a file", rollout.cmd_status },

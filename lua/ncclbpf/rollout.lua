@@ -29,6 +29,8 @@ local PID = select(2, core.ids())
 -- states that end a rollout
 local ENDED = { succeeded = true, rolled_back = true, failed = true }
 M.ended = ENDED
+-- all there are, and what a job without a rollout has
+M.states = { "none", "planned", "preparing", "progressing", "paused", "promoting", "aborting", "succeeded", "rolled_back", "failed" }
 
 -- ---- the file ----------------------------------------------------------------------
 

@@ -1260,6 +1260,21 @@ START_TEST(counters_outlive_generations)
 }
 END_TEST
 
+/* All that its histogram has. */
+static uint64_t timed_runs(const char *name)
+{
+	struct nb_gen_times t;
+	uint64_t n = 0;
+
+	nb_runtime_lock(rt());
+	t = nb_runtime_policy_times(
+		rt(), nb_runtime_policy_find(rt(), name, NULL)->policy, 0);
+	nb_runtime_unlock(rt());
+	for (int k = 0; k < NB_GEN_TIMES; k++)
+		n += t.n[k];
+	return n;
+}
+
 START_TEST(some_runs_are_timed_when_asked_for)
 {
 	struct nb_comm *c = rank_of(1, 1), *later;
@@ -1283,7 +1298,12 @@ START_TEST(some_runs_are_timed_when_asked_for)
 		ck_assert_uint_eq(sum.overrides, sum.runs);
 		ck_assert_uint_eq(sum.samples, on ? 10 : 0);
 		ck_assert(on || !sum.time_ns);
+		ck_assert_uint_eq(timed_runs("ring"), sum.samples);
 	}
+	/* of generations that are gone too */
+	use(NULL);
+	ask(c, 4, 1);
+	ck_assert_uint_eq(timed_runs("ring"), 10);
 	/* what comes later is timed too */
 	later = rank_of(2, 1);
 	ck_assert(later->timed);
