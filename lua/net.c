@@ -23,7 +23,7 @@
 
 enum {
 	MAX_LINE = (1 << 20) + 1, /* of a reply, with its newline */
-	MAX_OBJECT = 4 << 20,	  /* bytes of a memory file */
+	MAX_OBJECT = 8 << 20,	  /* bytes of a memory file */
 	MAX_FDS = 8		  /* received and not fetched yet */
 };
 

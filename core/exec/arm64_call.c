@@ -15,12 +15,13 @@
 
 /* ---- calls ------------------------------------------------------------- */
 
-/* BL reaches 128 MiB; the code may grow to 16 in the worst case. */
+/* BL reaches 128 MiB, from anywhere in the code. */
 static bool near(const struct nb_jit_ctx *c, uint64_t fn)
 {
 	int64_t distance = (int64_t)(fn - (uintptr_t)c->base);
 
-	return c->base && distance > -(112 << 20) && distance < 112 << 20;
+	return c->base && distance > -(128 << 20) + NB_JIT_MAX_CODE &&
+	       distance < (128 << 20) - NB_JIT_MAX_CODE;
 }
 
 void nb_arm_call_out(struct nb_jit_ctx *c, uint64_t fn)

@@ -95,14 +95,22 @@ static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 		       : 0;
 }
 
-/* The function of @p that begins at slot @pc, or nfuncs. */
+/* The function of @p that begins at slot @pc, or nfuncs; they ascend. */
 static uint32_t func_at(const struct nb_prog *p, int64_t pc)
 {
-	uint32_t f = 0;
+	uint32_t lo = 0, hi = p->nfuncs;
 
-	while (f < p->nfuncs && p->funcs[f].start != pc)
-		f++;
-	return f;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (p->funcs[mid].start == pc)
+			return mid;
+		if (p->funcs[mid].start < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return p->nfuncs;
 }
 
 /* Callees of function @f: one frame more than the deepest; a call into the

@@ -316,6 +316,11 @@ static int first_pass(struct nb_jit_ctx *c, struct nb_err *err)
 	}
 	c->frames = &c->jit->frames;
 	pass(c);
+	if (c->pos > NB_JIT_MAX_CODE)
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "%" PRIu32 " instructions take %" PRIu32
+			       " bytes of machine code; at most %d",
+			       c->n, c->pos, NB_JIT_MAX_CODE);
 	return 0;
 }
 

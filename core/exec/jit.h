@@ -9,6 +9,10 @@
 #include "core/base/err.h"
 #include "core/exec/code.h"
 
+/* Bytes of machine code that a program may take: what both targets' branches
+ * and calls are made for. */
+enum { NB_JIT_MAX_CODE = 16 << 20 };
+
 /* From byte @at on a function's caller had SP @size bytes above ours, or above
  * what the base register holds. */
 struct nb_jit_note {
@@ -69,8 +73,8 @@ struct nb_jit {
  * accepts: registers that a program never set, and r1 to r5 after a call, may
  * differ. 0, NB_E_NOMEM, or NB_E_NOTSUP where there is no compiler for this
  * machine, where the system refuses executable memory, or for programs that
- * write r10. nb_exec_compile is the same for callers outside this folder.
- * Any thread.
+ * write r10 or take more than NB_JIT_MAX_CODE. nb_exec_compile is the same for
+ * callers outside this folder. Any thread.
  */
 int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
 		   const uint8_t *aux, struct nb_err *err);

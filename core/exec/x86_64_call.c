@@ -14,13 +14,13 @@
 
 /* ---- calls ------------------------------------------------------------- */
 
-/* The code may end up 16 MiB from where it is now in the worst case. */
+/* A call reaches 2 GiB, from anywhere in the code. */
 static bool near(const struct nb_jit_ctx *c, uint64_t fn)
 {
 	int64_t distance = (int64_t)(fn - (uintptr_t)c->base);
 
-	return c->base && distance > INT32_MIN + (16 << 20) &&
-	       distance < INT32_MAX - (16 << 20);
+	return c->base && distance > INT32_MIN + NB_JIT_MAX_CODE &&
+	       distance < INT32_MAX - NB_JIT_MAX_CODE;
 }
 
 void nb_x86_call_out(struct nb_jit_ctx *c, uint64_t fn)

@@ -19,12 +19,12 @@
  * the SHA-256 of all of its bytes. Limits, checked by writer and reader:
  */
 enum {
-	NB_IMAGE_MAX_SIZE = 4 << 20, /* bytes of an image */
+	NB_IMAGE_MAX_SIZE = 8 << 20, /* bytes of an image */
 	NB_IMAGE_MAX_MAPS = 64,
 	NB_IMAGE_MAX_PROGS = 32,
-	NB_IMAGE_MAX_SLOTS = 65536, /* of one program, subprograms included */
-	NB_IMAGE_MAX_FUNCS = 256,   /* of one program */
-	NB_IMAGE_NAME = 64,	    /* bytes of a name, NUL included */
+	NB_IMAGE_MAX_SLOTS = 131072, /* of one program, subprograms included */
+	NB_IMAGE_MAX_FUNCS = 256,    /* of one program */
+	NB_IMAGE_NAME = 64,	     /* bytes of a name, NUL included */
 	NB_IMAGE_MAX_KEY = 512,
 	NB_IMAGE_MAX_NAMES = 4096,
 	NB_IMAGE_MAX_LEVEL = 8,	    /* of a name */

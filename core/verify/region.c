@@ -147,14 +147,12 @@ static const struct nb_effects *effects_of(struct nb_env *env,
 		return NULL;
 	}
 	env->effects[r->pc] = v.e;
-	memset(env->scratch_seen, 0, env->n);
-	/* Clearing costs too. */
-	env->region_work -=
-		env->region_work < env->n / 64 ? env->region_work : env->n / 64;
 	v.seen = env->scratch_seen;
 	v.todo = env->scratch_todo;
 	was = env->region_work;
 	walk(&v, r->pc, r->end, &env->region_work);
+	for (uint32_t i = 0; i < v.n; i++)
+		v.seen[v.todo[i]] = 0;
 	if (was && env->region_work)
 		return v.e;
 	/* Too much to look at: anything may have been written. */

@@ -76,7 +76,7 @@ head -c 200 "$P/ring.policy" >"$T/short"
 refuses "policy load of a cut image" bad_image "!fd $T/short" "policy load ring"
 : >"$T/empty"
 refuses "policy load of nothing" over_limit "!fd $T/empty" "policy load ring"
-head -c 5000000 /dev/zero >"$T/large"
+head -c 8388609 /dev/zero >"$T/large"
 refuses "policy load of too much" over_limit "!fd $T/large" "policy load ring"
 
 # ---- policy list, get, dump

@@ -699,6 +699,45 @@ START_TEST(a_front_is_for_programs_that_run)
 }
 END_TEST
 
+/* As many slots as a program may have, and one more. */
+START_TEST(the_largest_program_is_read_back)
+{
+	const uint32_t n = NB_IMAGE_MAX_SLOTS;
+	struct nb_slot *code = calloc(n + 1, sizeof(*code));
+	struct nb_err err = { 0 };
+	struct nb_buf b, no;
+	struct nb_image *in;
+
+	fresh();
+	for (uint32_t i = 0; i <= n; i++)
+		code[i] = (struct nb_slot){ MOV_K, 0, 0, (int32_t)i };
+	code[n - 2] = (struct nb_slot){ CALL, 0x10, 0,
+					(int32_t)(n / 2) - (int32_t)(n - 1) };
+	funcs[0].end = n / 2;
+	funcs[1].start = n / 2;
+	funcs[1].end = n;
+	lines[1].pc = n - 1;
+	prog.slots = code;
+	prog.nslots = n;
+	b = written();
+	ck_assert(!nb_image_read(&in, b.data, b.size, NULL));
+	ck_assert_uint_eq(in->progs[0].nslots, n);
+	ck_assert(!memcmp(in->progs[0].slots, code, n * sizeof(*code)));
+	ck_assert_ptr_eq(nb_prog_func(&in->progs[0], n - 1),
+			 &in->progs[0].funcs[1]);
+	ck_assert_uint_eq(nb_prog_line(&in->progs[0], n - 1)->line, 9);
+	nb_image_free(in);
+	nb_buf_fini(&b);
+	prog.nslots = funcs[1].end = n + 1;
+	nb_buf_init(&no, 0);
+	ck_assert_int_eq(nb_image_write(&no, &img, &err), NB_E_LIMIT);
+	ck_assert_msg(strstr(err.text, "131073 slots; 1 to 131072"), "%s",
+		      err.text);
+	nb_buf_fini(&no);
+	free(code);
+}
+END_TEST
+
 UNIT_MAIN("image", tcase_add_test(tc, what_is_written_is_read_back);
 	  tcase_add_test(tc, equal_content_gives_equal_bytes);
 	  tcase_add_test(tc, line_and_function_of_a_slot);
@@ -718,4 +757,5 @@ UNIT_MAIN("image", tcase_add_test(tc, what_is_written_is_read_back);
 	  tcase_add_test(tc, coherent_maps_answer_alike_everywhere);
 	  tcase_add_test(tc, many_long_strings_take_little_time);
 	  tcase_add_test(tc, a_front_moves_what_it_stands_before);
-	  tcase_add_test(tc, a_front_is_for_programs_that_run);)
+	  tcase_add_test(tc, a_front_is_for_programs_that_run);
+	  tcase_add_test(tc, the_largest_program_is_read_back);)

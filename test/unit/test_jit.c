@@ -29,7 +29,7 @@
 #include "core/tbl/ctx.h"
 #include "test/unit/made.h"
 
-enum { MAX = 70000, NREGS = 10, NMAPS = 8, ALL = -1 };
+enum { MAX = NB_IMAGE_MAX_SLOTS, NREGS = 10, NMAPS = 8, ALL = -1 };
 
 /* Maps of random programs: the first two are arrays. */
 enum { PERCPU = 4, QUEUE = 5, RING = 6, PROGS = 7 };
@@ -832,6 +832,83 @@ START_TEST(long_programs)
 	ck_assert_uint_eq(enter(&b, NULL, 0), nb_exec_interpret(b.x, NULL, 0));
 	ck_assert_uint_gt(b.j->size, 200000);
 	drop(b);
+}
+END_TEST
+
+/* A jump over as much code as one can be over, then from one end to the other
+ * and a call back across the middle. */
+static void put_longest(void)
+{
+	enum { FUNCTION = 70000, LAST = 100000 };
+
+	p.n = 0;
+	put(NB_OP_MOV64_K, 0, 0, 0, 1);
+	put(NB_OP_JEQ64_K, 0, 0, INT16_MAX, 1);
+	while (p.n < 2 + INT16_MAX)
+		put(NB_OP_ATOMIC_CMPXCHG64, 10, 0, -8, 0);
+	put(NB_OP_ADD64_K, 0, 0, 0, 5);
+	put(NB_OP_JA32, 0, 0, 0, MAX - 5 - (int32_t)p.n - 1);
+	while (p.n < FUNCTION)
+		put(NB_OP_ADD64_K, 0, 0, 0, 0x12345678);
+	put(NB_OP_MOV64_X, 0, 1, 0, 0);
+	put(NB_OP_MUL64_K, 0, 0, 0, 3);
+	put(NB_OP_EXIT, 0, 0, 0, 0);
+	while (p.n < LAST)
+		put(NB_OP_ADD64_K, 0, 0, 0, (int32_t)p.n);
+	put(NB_OP_XOR64_K, 0, 0, 0, 0x55);
+	put(NB_OP_EXIT, 0, 0, 0, 0);
+	while (p.n < MAX - 5)
+		put(NB_OP_XOR64_K, 0, 0, 0, (int32_t)p.n);
+	put(NB_OP_ADD64_K, 0, 0, 0, 7);
+	put(NB_OP_MOV64_X, 1, 0, 0, 0);
+	put(NB_OP_CALL_LOCAL, 0, 0, 0, FUNCTION - (int32_t)p.n - 1);
+	put(NB_OP_JNE64_K, 0, 0, 0, 0);
+	put(NB_OP_JA32, 0, 0, 0, LAST - MAX);
+}
+
+START_TEST(longest_program)
+{
+	for (unsigned features = 0; features < 2; features++) {
+		struct both b;
+
+		put_longest();
+		ck_assert_uint_eq(p.n, NB_IMAGE_MAX_SLOTS);
+		b = make(NULL, 0, NULL, features ? (unsigned)ALL : 0);
+		printf("# %zu bytes of machine code\n", b.j->size);
+		ck_assert_uint_eq(enter(&b, NULL, 0), 13 * 3 ^ 0x55);
+		ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0),
+				  13 * 3 ^ 0x55);
+		drop(b);
+	}
+}
+END_TEST
+
+/* Loops whose callback can be any of many have a call of each. */
+START_TEST(too_much_machine_code)
+{
+	enum { CALLBACKS = 250, LOOPS = 5000, END = 3 * CALLBACKS + 2 * LOOPS };
+	struct nb_err err = { 0 };
+	struct nb_exec *x;
+	struct nb_jit *j;
+
+	p.n = 0;
+	for (int32_t i = 0; i < CALLBACKS; i++) {
+		put(NB_OP_LDDW_FUNC, 2, 0, 0,
+		    2 * (CALLBACKS + LOOPS) - (int32_t)p.n + i);
+		p.s[p.n++] = (struct nb_slot){ 0 };
+	}
+	for (int32_t i = 0; i < LOOPS; i++) {
+		put(NB_OP_LDX64, 2, 10, -8, 0);
+		put(NB_OP_CALL_HELPER, 0, 0, 0, 181);
+	}
+	while (p.n < END + 1)
+		put(NB_OP_EXIT, 0, 0, 0, 0);
+	ck_assert(!bind(&x, NULL, 0, &err));
+	ck_assert_int_eq(nb_jit_compile(&j, x, NULL, &err), NB_E_NOTSUP);
+	ck_assert(!j);
+	ck_assert_msg(strstr(err.text, "of machine code; at most 16777216"),
+		      "%s", err.text);
+	nb_exec_free(x);
 }
 END_TEST
 
@@ -2333,6 +2410,8 @@ UNIT_MAIN("jit", if (!nb_jit_arch()) return no_compiler();
 	  tcase_add_test(tc, jumps_of_every_distance);
 	  tcase_add_test(tc, a_jump_between_a_copy_and_an_addition);
 	  tcase_add_test(tc, long_programs);
+	  tcase_add_test(tc, longest_program);
+	  tcase_add_test(tc, too_much_machine_code);
 	  tcase_add_test(tc, calls_keep_r6_to_r9_and_r10);
 	  tcase_add_test(tc, eight_frames_each_with_its_own_stack);
 	  tcase_add_test(tc, eight_frames_between_guard_pages);

@@ -14,7 +14,7 @@
 #include "core/load/write.h"
 #include "test/unit/unit.h"
 
-enum { MAX = 1 << 20 };
+enum { MAX = 2 << 20 };
 
 struct bytes {
 	unsigned char *p;
@@ -586,6 +586,9 @@ static const struct refusal refusals[] = {
 	{ "__u64 big[8193]; SEC(\"tuner\") int f(void *c)"
 	  "{ return big[0]++; }",
 	  "-g", NB_E_LIMIT, "at most 65536" },
+	{ "SEC(\"tuner\") int f(void *c) {"
+	  "asm volatile(\".rept 131071; r0 = 1; .endr\"); return 0; }",
+	  "-g", NB_E_LIMIT, "at most 131072 instruction slots" },
 	{ "SEC(\"tuner\") int f(void *c) { return 0; }", "-target bpfeb",
 	  NB_E_ELF, "big-endian" },
 	{ "SEC(\"tuner\") int f(void *c) { return 0; }",

@@ -105,6 +105,34 @@ START_TEST(global_steps)
 }
 END_TEST
 
+/* As many slots as a program may have, and one more. */
+START_TEST(too_many_slots)
+{
+	const uint32_t n = NB_IMAGE_MAX_SLOTS;
+	struct nb_slot *s = calloc(n + 1, sizeof(*s));
+	struct nb_verdict *v = NULL;
+
+	ck_assert_ptr_nonnull(s);
+	for (uint32_t i = 0; i < n; i++)
+		s[i] = (struct nb_slot){ 0xb7, 0, 0, (int32_t)i };
+	/* there and back: jumps beyond 16 bits */
+	s[0] = (struct nb_slot){ 0x06, 0, 0, (int32_t)n - 3 };
+	s[n - 2] = (struct nb_slot){ 0x06, 0, 0, 2 - (int32_t)n };
+	s[n - 3] = (struct nb_slot){ 0x05, 0, 1, 0 };
+	s[n - 1] = s[n] = (struct nb_slot){ 0x95, 0, 0, 0 };
+	case_init(&c, n);
+	c.prog.slots = s;
+	ck_assert_int_eq(class_of(NULL), NB_FIND_NONE);
+	case_init(&c, n + 1);
+	c.prog.slots = s;
+	ck_assert(!nb_verify(&v, &c.img, 0, NULL, NULL));
+	ck_assert_int_eq(v->finding.cls, NB_FIND_ENCODING);
+	ck_assert_str_eq(v->finding.required, "1 to 131072 slots");
+	nb_verdict_free(v);
+	free(s);
+}
+END_TEST
+
 /* @n tests of an unknown number, each of which may leave. */
 static struct nb_slot *ways(uint32_t n)
 {
@@ -202,6 +230,7 @@ START_TEST(little_memory)
 END_TEST
 
 UNIT_MAIN("verify limits", tcase_add_test(tc, too_many_functions);
+	  tcase_add_test(tc, too_many_slots);
 	  tcase_add_test(tc, too_many_open_ways);
 	  tcase_add_loop_test(tc, global_callback, NB_FUNC_STATIC,
 			      NB_FUNC_GLOBAL + 1);
