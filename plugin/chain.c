@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/json.h"
+#include "plugin/guard.h"
 #include "plugin/runtime.h"
 
 static const struct {
@@ -64,8 +65,22 @@ static void tell_left_out(struct nb_runtime *rt, enum nb_chain_kind kind)
 	       c->why.hint[0] ? "; " : "", c->why.hint);
 }
 
+/* It could not be opened: why says it. */
+static void not_opened(struct nb_runtime *rt, enum nb_chain_kind kind)
+{
+	struct nb_chain *c = &rt->chain[kind];
+
+	c->state = NB_CHAIN_LEFT_OUT;
+	if (c->file.crashed) {
+		nb_chain_count_error(rt, kind);
+		__atomic_store_n(&c->crashed, true, __ATOMIC_RELAXED);
+	}
+	tell_left_out(rt, kind);
+}
+
 void nb_chain_begin(struct nb_runtime *rt)
 {
+	nb_guard_enable(!rt->params.num[NB_P_CHAIN_GUARD]);
 	for (int k = 0; k < NB_NCHAINS; k++) {
 		const char *named = rt->params.str[rows[k].param];
 		struct nb_chain *c = &rt->chain[k];
@@ -80,8 +95,7 @@ void nb_chain_begin(struct nb_runtime *rt)
 		}
 		if (!nb_chain_open(&c->file, named, rows[k].prefix, &c->why))
 			continue;
-		c->state = NB_CHAIN_LEFT_OUT;
-		tell_left_out(rt, (enum nb_chain_kind)k);
+		not_opened(rt, (enum nb_chain_kind)k);
 	}
 }
 
@@ -111,6 +125,22 @@ void nb_chain_leave_out(struct nb_runtime *rt, enum nb_chain_kind kind,
 	nb_runtime_unlock(rt);
 }
 
+void nb_chain_crashed(struct nb_runtime *rt, enum nb_chain_kind kind,
+		      const struct nb_crash *crash)
+{
+	char words[256];
+
+	nb_guard_say(crash, words, sizeof(words));
+	nb_chain_count_error(rt, kind);
+	__atomic_store_n(&rt->chain[kind].crashed, true, __ATOMIC_RELAXED);
+	nb_chain_leave_out(rt, kind, "it crashed in its init: %s", words);
+}
+
+bool nb_chain_has_crashed(const struct nb_runtime *rt, enum nb_chain_kind kind)
+{
+	return __atomic_load_n(&rt->chain[kind].crashed, __ATOMIC_RELAXED);
+}
+
 int nb_chain_open_late(struct nb_runtime *rt, enum nb_chain_kind kind)
 {
 	struct nb_chain *c = &rt->chain[kind];
@@ -122,9 +152,8 @@ int nb_chain_open_late(struct nb_runtime *rt, enum nb_chain_kind kind)
 	nb_runtime_lock(rt);
 	c->file = file;
 	if (rc) {
-		c->state = NB_CHAIN_LEFT_OUT;
 		c->why = err;
-		tell_left_out(rt, kind);
+		not_opened(rt, kind);
 	}
 	nb_runtime_unlock(rt);
 	return rc;
@@ -145,7 +174,7 @@ static bool taken(struct nb_runtime *rt, enum nb_chain_kind kind,
 		return true;
 	c->state = NB_CHAIN_IN_USE;
 	c->version = version;
-	/* the last line in the log if it crashes */
+	/* the last line in the log if that ends the process */
 	nb_log(rt, NB_LOG_INFO, "the %s %s (%s, interface v%u) is called first",
 	       rows[kind].noun, c->file.path, c->name, version);
 	return true;

@@ -12,6 +12,7 @@
  * core/tbl/chains.h. Whatever one of them does wrong is counted here and told
  * once; it never becomes an error of ours.
  */
+struct nb_crash;
 struct nb_json;
 struct nb_runtime;
 
@@ -39,6 +40,7 @@ struct nb_chain {
 	const char *what; /* atomic: the call that failed first, or NULL */
 	uint64_t refused; /* atomic: answers that were not taken */
 	bool told;
+	bool crashed; /* atomic: what it holds it holds for ever */
 };
 
 /* Open what the variables name; failures are logged. While the runtime is
@@ -71,6 +73,11 @@ bool nb_chain_taken(struct nb_runtime *rt, enum nb_chain_kind kind,
 void nb_chain_leave_out(struct nb_runtime *rt, enum nb_chain_kind kind,
 			const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* It crashed in its init, and is left out: counted and said. Takes the lock. */
+void nb_chain_crashed(struct nb_runtime *rt, enum nb_chain_kind kind,
+		      const struct nb_crash *crash);
+bool nb_chain_has_crashed(const struct nb_runtime *rt, enum nb_chain_kind kind);
 
 /* Count what one did; any thread, on a decision path too. */
 void nb_chain_count_error(struct nb_runtime *rt, enum nb_chain_kind kind);

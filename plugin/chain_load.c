@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/sha256.h"
+#include "plugin/guard.h"
 
 enum { NEWEST_EVER = 32 };
 
@@ -43,6 +44,20 @@ static void *open_as_nccl(const char *name, const char *prefix, char words[256])
 	if (!h && (why = dlerror()))
 		snprintf(words, 256, "%.255s", why);
 	return h;
+}
+
+struct opening {
+	const char *name, *prefix;
+	char *words;
+	void *handle;
+};
+
+/* Its constructors run. */
+static void open_one(void *arg)
+{
+	struct opening *o = arg;
+
+	o->handle = open_as_nccl(o->name, o->prefix, o->words);
 }
 
 /* The path of the file behind a handle; false: the loader does not say. */
@@ -95,6 +110,8 @@ int nb_chain_open(struct nb_chain_file *f, const char *name, const char *prefix,
 		  struct nb_err *err)
 {
 	char words[256] = "";
+	struct opening o = { name, prefix, words, NULL };
+	struct nb_crash crash;
 
 	memset(f, 0, sizeof(*f));
 	if (strlen(name) >= NB_CHAIN_PATH)
@@ -102,7 +119,13 @@ int nb_chain_open(struct nb_chain_file *f, const char *name, const char *prefix,
 			       "the name has %zu characters, %d are allowed",
 			       strlen(name), NB_CHAIN_PATH - 1);
 	snprintf(f->path, sizeof(f->path), "%s", name);
-	f->handle = open_as_nccl(name, prefix, words);
+	if (!nb_guard_call(open_one, NULL, &o, &crash)) {
+		f->crashed = true;
+		nb_guard_say(&crash, words, sizeof(words));
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "it crashed as it was opened: %s", words);
+	}
+	f->handle = o.handle;
 	if (!f->handle)
 		return nb_fail(err, NB_E_NOINPUT, 0, "%s", words);
 	path_of(f->handle, f->path);

@@ -2,6 +2,7 @@
 #ifndef NB_PLUGIN_CHAIN_LOAD_H
 #define NB_PLUGIN_CHAIN_LOAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/err.h"
@@ -18,6 +19,7 @@ struct nb_chain_file {
 	/* begins the SHA-256 of the file's bytes; 0 only where there is none,
 	 * so that ranks can compare which file they have */
 	uint32_t digest;
+	bool crashed; /* as it was opened; what it holds stays as it is */
 };
 
 /*
@@ -29,7 +31,7 @@ struct nb_chain_file {
  *
  * 0 or NB_E_NOINPUT (no such file, or the loader refuses it: its words),
  * NB_E_SETTING (it is ncclbpf itself, by device and inode), NB_E_ARG (a name
- * that is too long). On failure @f->handle is NULL and @f->path says what was
+ * that is too long), NB_E_NOTSUP (it crashed: guard.h). On failure @f->handle is NULL and @f->path says what was
  * looked for. Never on a decision path: the file's constructors run. Rules:
  * ABI reference, 6.2.
  */

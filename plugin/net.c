@@ -12,6 +12,7 @@
 
 #include "plugin/chain.h"
 #include "plugin/clock.h"
+#include "plugin/guard.h"
 #include "plugin/net_list.h"
 #include "plugin/net_tcp.h"
 #include "plugin/runtime.h"
@@ -165,6 +166,41 @@ static int init_failed(void **to, struct nb_net_ctx *c, int rc)
 	return rc;
 }
 
+struct beginning {
+	void **inner;
+	const struct nb_net_init *init;
+	int rc;
+};
+
+static void call_init(void *arg)
+{
+	struct beginning *b = arg;
+
+	b->rc = net.ops->init(b->inner, b->init);
+}
+
+static void init_crashed(void *arg, const struct nb_crash *crash)
+{
+	(void)arg;
+	nb_chain_crashed(net.rt, NB_CHAIN_NET, crash);
+}
+
+/* One that has crashed in it is not asked again; what has begun with it before
+ * goes on. */
+static int guarded_init(void **inner, const struct nb_net_init *init)
+{
+	struct beginning b = { inner, init, NB_NET_OK };
+	struct nb_crash crash;
+
+	if (!net.rt) /* it is our own */
+		return lone_result("init", net.ops->init(inner, init));
+	if (!nb_chain_has_crashed(net.rt, NB_CHAIN_NET) &&
+	    nb_guard_call(call_init, init_crashed, &b, &crash))
+		return lone_result("init", b.rc);
+	nb_net_list_error();
+	return NB_NET_INTERNAL;
+}
+
 int nb_net_init(void **to, const struct nb_net_init *init)
 {
 	struct nb_net_ctx *c;
@@ -182,7 +218,7 @@ int nb_net_init(void **to, const struct nb_net_init *init)
 		return NB_NET_OK; /* devices says that there is nothing */
 	c->comm_id = init->comm_id;
 	c->traffic_class = init->traffic_class;
-	rc = lone_result("init", net.ops->init(&c->inner, init));
+	rc = guarded_init(&c->inner, init);
 	net.inits += !rc;
 	return rc ? init_failed(to, c, rc) : NB_NET_OK;
 }

@@ -12,5 +12,6 @@ $(B)/test/unit/steps/%.o: plugin/%.c
 $(addprefix $(B)/test/unit/test_,tuner net_calls loop): $(call o,plugin/*.c plugin/abi/*.c)
 $(addprefix $(B)/test/unit/test_,profiler spans chain_profiler event_soak): \
 	$(call o,plugin/*.c plugin/abi/*.c test/host/prof.c)
-$(B)/test/unit/test_chain_load: $(B)/plugin/chain_load.o
+$(B)/test/unit/test_chain_load $(B)/test/unit/test_guard: $(addprefix $(B)/plugin/, \
+	chain_load.o guard.o guard_signals.o guard_locks.o)
 $(B)/test/unit/test_net: $(addprefix $(B)/plugin/,net_tcp.o net_link.o net_dev.o)

@@ -18,6 +18,7 @@
 #include "plugin/event_progs.h"
 #include "plugin/events.h"
 #include "plugin/fence.h"
+#include "plugin/guard.h"
 #include "plugin/loop.h"
 #include "plugin/net.h"
 #include "plugin/override.h"
@@ -417,6 +418,7 @@ static void after_fork_child(void)
 	rt->forked = made == MADE;
 	nb_events_forked();
 	nb_net_forked();
+	nb_guard_forked();
 	pthread_mutex_unlock(&rt->lock);
 	pthread_mutex_unlock(&init_lock);
 }

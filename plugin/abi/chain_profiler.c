@@ -10,9 +10,11 @@
 #include "core/tbl/ctx.h"
 #include "plugin/chain.h"
 #include "plugin/chain_events.h"
+#include "plugin/guard.h"
 #include "plugin/runtime.h"
 
 #define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
 
 enum { NEWEST = 6, DESCR = 128 };
 
@@ -24,6 +26,7 @@ static struct {
 	const struct nb_profiler *table; /* atomic */
 	uint32_t version, abi;
 	struct nb_runtime *rt;
+	bool gone; /* atomic: never to be called again */
 } its;
 
 static void count(int rc)
@@ -238,10 +241,15 @@ static void translate(char *d, int v, uint32_t event,
 
 /* ---- events ---- */
 
+static bool gone(void)
+{
+	return __atomic_load_n(&its.gone, __ATOMIC_ACQUIRE);
+}
+
 /* Does its version have that event, and does it ask for it? */
 static bool told(uint32_t event)
 {
-	return event < NB_NEVENTS &&
+	return event < NB_NEVENTS && !gone() &&
 	       nb_events_known(its.version) >> event & 1 &&
 	       nb_chained_delivered((uint32_t)GET(nb_prof.chained_mask)) >>
 			       event &
@@ -311,7 +319,7 @@ bool nb_chained_stop(void *handle)
 		return true;
 	}
 	nb_events_stop((void *)(uintptr_t)pair.ours);
-	if (pair.its)
+	if (pair.its && !gone())
 		count(its.table->stop_event(pair.its));
 	return true;
 }
@@ -337,7 +345,7 @@ bool nb_chained_record(void *handle, int state, void *args)
 		memcpy(&wide[0], args, sizeof(wide[0]));
 	nb_events_record((void *)(uintptr_t)pair.ours, state, wide[0],
 			 args != NULL);
-	if (!pair.its || state < 0 || since(state) > its.version)
+	if (!pair.its || state < 0 || since(state) > its.version || gone())
 		return true;
 	/* 16 bytes before v4, the first eight of which are all that is left */
 	if (args && its.version < 4 && its.abi >= 4)
@@ -368,12 +376,42 @@ static int call_init(const struct nb_profiler *t, uint32_t version, void **ctx,
 			  in->ranks, in->rank, logger);
 }
 
+struct beginning {
+	struct nb_runtime *rt;
+	const struct nb_profiler *t;
+	uint32_t version;
+	void *context;
+	const struct nb_pcomm_init *in;
+	nb_nccl_logger *logger;
+	int rc;
+};
+
+static void guarded_init(void *arg)
+{
+	struct beginning *b = arg;
+
+	b->rc = call_init(b->t, b->version, &b->context, b->in, b->logger);
+}
+
+/* It may hold locks of its own: communicators that it already sees are not
+ * told to it any more either. */
+static void init_crashed(void *arg, const struct nb_crash *crash)
+{
+	struct beginning *b = arg;
+
+	__atomic_store_n(&its.gone, true, __ATOMIC_RELEASE);
+	SET(nb_prof.chained_mask, 0);
+	nb_chain_crashed(b->rt, NB_CHAIN_PROFILER, crash);
+}
+
 void nb_chained_init(void *context, const struct nb_pcomm_init *init,
 		     nb_nccl_logger *logger)
 {
 	struct nb_runtime *rt = nb_runtime_get(logger);
+	struct beginning b = { rt, NULL, 0, NULL, init, logger, 0 };
 	const struct nb_profiler *t;
 	void *its_context = NULL;
+	struct nb_crash crash;
 	uint32_t version;
 	int rc;
 
@@ -388,7 +426,12 @@ void nb_chained_init(void *context, const struct nb_pcomm_init *init,
 				   version);
 		return;
 	}
-	rc = call_init(t, version, &its_context, init, logger);
+	b.t = t;
+	b.version = version;
+	if (!nb_guard_call(guarded_init, init_crashed, &b, &crash))
+		return;
+	its_context = b.context;
+	rc = b.rc;
 	if (rc) {
 		nb_chain_count_error(rt, NB_CHAIN_PROFILER);
 		nb_chain_leave_out(rt, NB_CHAIN_PROFILER,
@@ -418,6 +461,6 @@ void nb_chained_finalize(void *context)
 
 	/* NULL would keep NCCL from calling it */
 	if (nb_chained_comm_end((uint64_t)(uintptr_t)context, &its_context) &&
-	    its_context)
+	    its_context && !gone())
 		count(its.table->finalize(its_context));
 }

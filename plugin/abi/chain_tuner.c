@@ -11,6 +11,7 @@
 #include "plugin/abi/tuner_v5.h"
 #include "plugin/abi/tuner_v6.h"
 #include "plugin/chain.h"
+#include "plugin/guard.h"
 #include "plugin/runtime.h"
 #include "plugin/tuner.h"
 
@@ -124,6 +125,71 @@ static bool complete(const void *table)
 	return t->init && t->get_coll_info && t->destroy;
 }
 
+struct beginning {
+	struct nb_runtime *rt;
+	struct nb_chained *p;
+	uint32_t version;
+	const struct nb_tuner_init *in;
+	int rc;
+};
+
+static void call_init(void *arg)
+{
+	struct beginning *b = arg;
+
+	b->rc = b->version < 5 ? init_old(b->p, b->version, b->in)
+			       : init_new(b->p, b->version, b->in);
+}
+
+static void init_crashed(void *arg, const struct nb_crash *crash)
+{
+	struct beginning *b = arg;
+
+	nb_chain_crashed(b->rt, NB_CHAIN_TUNER, crash);
+}
+
+/* What its init returned; one that crashed has said nothing, and left NCCL's
+ * constants as they were. */
+static int guarded_init(struct nb_runtime *rt, struct nb_chained *p,
+			uint32_t version, const struct nb_tuner_init *in)
+{
+	struct beginning b = { rt, p, version, in, 0 };
+	struct nb_tuner_constants was;
+	struct nb_crash crash;
+
+	if (in->constants)
+		was = *in->constants;
+	if (nb_guard_call(call_init, init_crashed, &b, &crash))
+		return b.rc;
+	if (in->constants)
+		*in->constants = was;
+	return NB_NCCL_INTERNAL;
+}
+
+/* Its init has failed. Other hosts cannot learn that this one goes without. */
+static int init_failed(struct nb_runtime *rt, const struct nb_tuner_init *in,
+		       int rc)
+{
+	const bool crashed = nb_chain_has_crashed(rt, NB_CHAIN_TUNER);
+
+	if (in->nodes > 1) {
+		nb_log(rt, NB_LOG_WARN,
+		       crashed ? "communicator of %zu hosts: the chained tuner "
+				 "has crashed, so ours returns %d: other hosts "
+				 "may have it"
+			       : "communicator of %zu hosts: the chained "
+				 "tuner's init returned %d, and so does ours, "
+				 "as without ncclbpf",
+		       in->nodes, rc);
+		return rc;
+	}
+	if (crashed) /* said and counted */
+		return 0;
+	nb_chain_count_error(rt, NB_CHAIN_TUNER);
+	nb_chain_leave_out(rt, NB_CHAIN_TUNER, "its init returned %d", rc);
+	return 0;
+}
+
 int nb_chained_begin(struct nb_runtime *rt, struct nb_chained *p,
 		     const struct nb_tuner_init *in)
 {
@@ -133,7 +199,9 @@ int nb_chained_begin(struct nb_runtime *rt, struct nb_chained *p,
 	*p = (struct nb_chained){ .table = nb_chain_use(rt, NB_CHAIN_TUNER,
 							in->abi, &version) };
 	if (!p->table)
-		return 0;
+		return nb_chain_has_crashed(rt, NB_CHAIN_TUNER)
+			       ? init_failed(rt, in, NB_NCCL_INTERNAL)
+			       : 0;
 	if (!complete(p->table)) {
 		*p = (struct nb_chained){ .ask = NULL };
 		nb_chain_leave_out(rt, NB_CHAIN_TUNER,
@@ -142,18 +210,9 @@ int nb_chained_begin(struct nb_runtime *rt, struct nb_chained *p,
 		return 0;
 	}
 	p->end = end_v2; /* the same in all versions */
-	rc = version < 5 ? init_old(p, version, in) : init_new(p, version, in);
+	rc = guarded_init(rt, p, version, in);
 	if (!rc)
 		return 0;
 	*p = (struct nb_chained){ .ask = NULL };
-	if (in->nodes > 1) {
-		nb_log(rt, NB_LOG_WARN,
-		       "communicator of %zu hosts: the chained tuner's init "
-		       "returned %d, and so does ours, as without ncclbpf",
-		       in->nodes, rc);
-		return rc;
-	}
-	nb_chain_count_error(rt, NB_CHAIN_TUNER);
-	nb_chain_leave_out(rt, NB_CHAIN_TUNER, "its init returned %d", rc);
-	return 0;
+	return init_failed(rt, in, rc);
 }

@@ -18,8 +18,8 @@
  */
 #define NB_EXPORT __attribute__((visibility("default")))
 
-/* ncclResult_t. No other is ours; a chained tuner's init may have one. */
-enum { NB_NCCL_SUCCESS = 0 };
+/* ncclResult_t. No failure is ours, but a chained tuner's init may. */
+enum { NB_NCCL_SUCCESS = 0, NB_NCCL_INTERNAL = 3 };
 
 typedef void nb_nccl_logger(int level, unsigned long flags, const char *file,
 			    int line, const char *fmt, ...);

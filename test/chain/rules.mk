@@ -4,7 +4,7 @@
 CHAIN_TUNERS := $(foreach v,2 3 4 5 6,$(B)/test/chain/tuner_v$(v).so)
 CHAIN_PROFILERS := $(foreach v,1 2 3 4 5 6,$(B)/test/chain/profiler_v$(v).so)
 CHAIN_SO := $(addprefix $(B)/test/chain/,none.so libnccl-tuner-named.so \
-	unresolved.so) $(CHAIN_TUNERS) $(CHAIN_PROFILERS)
+	unresolved.so crash.so bench_profiler.so) $(CHAIN_TUNERS) $(CHAIN_PROFILERS)
 tests unit-tests: $(CHAIN_SO)
 
 $(B)/test/chain/%.so: $(B)/test/chain/%.o
@@ -25,3 +25,6 @@ $(B)/test/chain/unresolved.so: test/chain/rules.mk
 	@mkdir -p $(@D)
 	echo 'int nobody_has_this(void); int f(void); int f(void) { return nobody_has_this(); }' | \
 		$(CC) -x c -shared -fPIC -o $@ -
+# A profiler alone.
+$(B)/test/chain/bench_profiler.so: $(B)/test/chain/profiler_v6.o
+	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,-z,now -o $@ $<

@@ -3,6 +3,7 @@
 // bytes go over our TCP; each call is counted for whoever looks.
 //
 //	NET_PLUGIN_FAIL=init|devices|none|isend|test|listen  fails there
+//	NET_PLUGIN_FAIL=crash  its init does
 //	NET_PLUGIN_BARE=1  without any optional function
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,8 @@ static int begin(void **ctx, int traffic_class, host_net_logger *log)
 	struct nb_net_init init = { 0, traffic_class, log, NULL };
 
 	calls.init++;
+	if (fails("crash"))
+		abort();
 	calls.traffic_class = traffic_class;
 	return fails("init") ? FAILED : nb_tcp_ops.init(ctx, &init);
 }

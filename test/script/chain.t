@@ -135,6 +135,38 @@ report --nccl 2.21.5
 [ $? -eq 0 ] && took "$nccl"
 is $? "hostile v2 through NCCL 2.21, which would take anything"
 
+# ---- what crashes
+
+export NCCLBPF_CHAIN_TUNER=$peers/crash.so
+for how in open:segv open:abort init:segv init:fpe init:abort; do
+	export CHAIN_CRASH=$how
+	report
+	[ $? -eq 0 ] && took "$nccl"
+	is $? "$how: all ranks take NCCL's choice, and the job goes on"
+	words="in its init"
+	[ "${how%:*}" = open ] && words="as it was opened"
+	said 4 "CHAIN_TUNER: the tuner .*crash.so is left out: it crashed $words: SIG"
+	is $? "$how: each process says so once"
+done
+said 0 "constant .* edited"
+is $? "NCCL's constants are as they were before it"
+for how in open:segv init:abort; do
+	CHAIN_CRASH=$how
+	report --nodes 2
+	[ $? -ne 0 ] && said 4 "of 2 hosts: the chained tuner has crashed, so ours returns 3"
+	is $? "$how, several hosts: NCCL gets an error, as others may have it"
+done
+CHAIN_CRASH=init:segv:2
+report
+[ $? -eq 0 ] && took "$nccl" && said 4 "CHAIN_TUNER's file of rank" &&
+	said 1 "it crashed in its init: SIGSEGV at crash.so+0x"
+is $? "on one rank: all leave it to NCCL, and say in what they differ"
+CHAIN_CRASH=init:segv
+NCCLBPF_CHAIN_GUARD=off report
+[ $? -ne 0 ] && said 0 "is left out"
+is $? "NCCLBPF_CHAIN_GUARD=off: the processes end, as without ncclbpf"
+unset CHAIN_CRASH
+
 # ---- ranks that differ
 
 NCCLBPF_CHAIN_TUNER=$peers/tuner_v5.so
@@ -209,6 +241,12 @@ for bad in missing.so none.so unresolved.so profiler_v6.so; do
 	[ $? -eq 0 ] && said 2 "CHAIN_PROFILER: the profiler .*$bad is left out: "
 	is $? "profiler $bad: the job goes on, and says so once"
 done
+NCCLBPF_CHAIN_PROFILER=$peers/crash.so NCCLBPF_CHAIN_TUNER=
+for how in open:abort init:segv; do
+	CHAIN_CRASH=$how events 2.28.9
+	[ $? -eq 0 ] && said 2 "CHAIN_PROFILER: the profiler .*crash.so is left out: it crashed "
+	is $? "profiler, $how: the job goes on, and says so once"
+done
 unset NCCLBPF_CHAIN_PROFILER
 
 # ---- shown
@@ -265,5 +303,12 @@ shows "one that is left out, in status" -o json status '"state":"left_out"' \
 	'"why":"its init returned 3"' '"errors":1'
 shows "and so in words" -o table status 'tuner_v5.so is left out: its init returned 3'
 shows "and in doctor" -o json doctor '"level":"bad"' 'is left out: its init'
+end
+NCCLBPF_CHAIN_TUNER=$peers/crash.so
+export CHAIN_CRASH=init:abort
+begin
+shows "one that has crashed, in status" -o json status '"state":"left_out"' \
+	'"errors":1' '"why":"it crashed in its init: SIGABRT, raised by itself"'
+shows "and in doctor" -o json doctor '"level":"bad"' 'is left out: it crashed in its init'
 end
 echo "1..$n"

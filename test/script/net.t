@@ -71,6 +71,7 @@ devices "a missing file" 0 'CHAIN_NET: the net plugin .*no.so is left out: .*No 
 devices "a file without a net plugin" 0 'it has no whole net plugin of versions 5 to 12' NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
 devices "itself" 0 'is ncclbpf itself' NCCLBPF_CHAIN_NET="$B/libncclbpf.so"
 devices "an init that fails" 0 'is left out: its init returned 3, NCCL takes its own network' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
+devices "an init that crashes" 0 'is left out: it crashed in its init: SIGABRT, raised by itself' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=crash
 devices "a plugin without devices" 0 'net_plugin_v11.so (testnet, interface v11) is called first' NCCLBPF_CHAIN_NET="${W}11.so" NET_PLUGIN_FAIL=none
 devices "devices that fail" -1 'net_plugin_v12.so (testnet, interface v12) is called first' NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=devices
 for where in listen isend test; do
