@@ -5,7 +5,8 @@
 //
 //	decision EMPTY.so PLUGIN.so IMAGE...
 //
-// BENCH_PEER=path.so[:path.so]... measures other tuner plugins (v5) beside.
+// BENCH_PEER=path.so[:path.so]... measures other tuner plugins (v5) beside; one
+// that is a profiler alone is event_bench's.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -173,6 +174,24 @@ static void rows(void)
 	}
 }
 
+static bool is_profiler_alone(const char *path)
+{
+	void *so = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	bool tuner, profiler = false;
+
+	if (!so)
+		die(path, dlerror());
+	tuner = dlsym(so, "ncclTunerPlugin_v5");
+	for (int v = 1; v <= 6; v++) {
+		char symbol[32];
+
+		snprintf(symbol, sizeof(symbol), "ncclProfiler_v%d", v);
+		profiler = profiler || dlsym(so, symbol);
+	}
+	dlclose(so);
+	return profiler && !tuner;
+}
+
 /* Any other tuner plugin, in the environment that the user gave. */
 static void add_peers(const char *list, const char *policy)
 {
@@ -180,7 +199,8 @@ static void add_peers(const char *list, const char *policy)
 
 	for (path = strtok_r(all, ":", &at); path;
 	     path = strtok_r(NULL, ":", &at))
-		add(base(path), path, policy);
+		if (!is_profiler_alone(path))
+			add(base(path), path, policy);
 }
 
 int main(int argc, char **argv)

@@ -2,6 +2,8 @@
 // event_bench LATENCY.policy: what NCCL's threads pay for a profiler's events:
 // of no interest, a collective with telemetry, a channel's kernel within it,
 // and the same with a program on the hook. The plugin is linked in here.
+// BENCH_PEER=path.so[:path.so]... measures other profilers beside
+// (event_peer.h).
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,7 @@
 #include "plugin/event_progs.h"
 #include "plugin/runtime.h"
 #include "test/bench/bench.h"
+#include "test/bench/event_peer.h"
 
 enum { EACH = 1000, ROUNDS = 301, KERNEL_STOP = 22 };
 
@@ -190,6 +193,7 @@ int main(int argc, char **argv)
 		kernels, NB_TEL_ON | NB_TEL_GPU, 40);
 	measure("event.whole", "collective and its one kernel, telemetry",
 		whole, NB_TEL_ON | NB_TEL_GPU, 0);
+	event_peers(getenv("BENCH_PEER"));
 	nb_events_use(policy(argv[1]));
 	measure("event.program",
 		"collective and its one kernel, telemetry and latency policy",

@@ -14,6 +14,7 @@ $(addprefix $(B)/test/bench/,event_bench exec_bench inline_bench lookup_bench ma
 $(B)/test/bench/decision: $(B)/test/host/nccl.o
 $(B)/test/bench/change_bench: $(B)/test/host/nccl.o $(CORE)
 $(B)/test/bench/event_bench $(B)/test/bench/plugin_bench: $(call o,plugin/*.c plugin/abi/*.c) $(B)/test/bench/switch_native.o
+$(B)/test/bench/event_bench: $(B)/test/bench/event_peer.o $(B)/test/host/prof.o
 $(B)/test/bench/verify_bench: $(B)/test/bench/verify_made.o
 
 $(B)/test/bench/empty_tuner.so: $(call o,test/bench/empty_tuner.c)

@@ -5,7 +5,7 @@
 # goes between the marks of that file as well.
 #
 #   BENCH_DETAILS=1        print what each benchmark has besides
-#   BENCH_PEER=so[:so]...  other tuner plugins (v5) beside ours
+#   BENCH_PEER=so[:so]...  other tuners (v5) and profilers (v1 to v6) beside ours
 #
 # Fails where a row is more than 3 times its budget: then something is broken.
 set -eu

@@ -60,6 +60,23 @@ BENCH_ROWS="$T/rows" BENCH_PEER="$T/none.so" "$B/test/bench/decision" \
 	"$B/policies/noop.policy" >"$T/out" 2>&1
 [ $? -ne 0 ] && grep -q 'none.so' "$T/out"
 check "one that cannot be opened is named" $?
+# Profilers likewise; a library with both is measured as both, ours beside each
+# version that there is.
+: >"$T/rows"
+BENCH_ROWS="$T/rows" BENCH_PEER="$B/test/chain/bench_profiler.so:$B/test/chain/profiler_v3.so:$T/one.so" \
+	"$B/test/bench/event_bench" "$B/policies/latency.policy" >"$T/out" 2>&1
+check "BENCH_PEER takes other profilers" $?
+awk -F '\t' '$3 > 0 { n[$1]++ } END { exit !(n["event.bench_profiler"] == 1 &&
+	n["event.profiler_v3"] == 1 && n["event.full_v3"] == 1 &&
+	n["event.full_v6"] == 1 && !n["event.one"] && !n["event.full_v5"]) }' "$T/rows"
+check "each has a row beside ours of its version" $?
+! grep '^peer:' "$T/out" | grep -v ', 0 orphans, 0 open, 0 foreign, bad 0,' >"$T/bad" &&
+	grep -q '^peer: profiler v6: [1-9]' "$T/out"
+check "and is told what NCCL would tell it" $?
+BENCH_ROWS="$T/rows" BENCH_PEER="$B/test/chain/bench_profiler.so" "$B/test/bench/decision" \
+	"$B/test/bench/empty_tuner.so" "$B/libncclbpf.so" \
+	"$B/policies/noop.policy" >"$T/out" 2>&1 && ! grep -q bench_profiler "$T/out"
+check "one that is a profiler alone is no tuner" $?
 
 for key in jit.noop interp.slo_enforcer decision.noop decision.size_aware \
 	jit.size_aware jit.nvlink_ring_mid jit.adaptive_channels jit.force_choice \
