@@ -237,12 +237,16 @@ static int image_disasm(lua_State *L)
 	return 1;
 }
 
-static void push_stats(lua_State *L, const struct nb_verify_stats *s)
+static void push_stats(lua_State *L, const struct nb_verdict *v)
 {
-	lua_createtable(L, 0, 5);
+	const struct nb_verify_stats *s = &v->stats;
+
+	lua_createtable(L, 0, 7);
 	num(L, "insns_walked", s->insns_walked);
 	num(L, "states_peak", s->states_peak);
 	num(L, "stack_bytes", s->stack_depth);
+	num(L, "lap", v->lap);
+	num(L, "numbers", v->numbers);
 	num(L, "time_us", (lua_Integer)(s->time_ns / 1000));
 	num(L, "memory_bytes", (lua_Integer)s->memory);
 }
@@ -297,7 +301,7 @@ static int image_verify(lua_State *L)
 		return nb_lua_fail(L, &err);
 	lua_createtable(L, 0, 8);
 	flag(L, "accepted", (*v)->accepted);
-	push_stats(L, &(*v)->stats);
+	push_stats(L, *v);
 	lua_setfield(L, -2, "stats");
 	if (trace) {
 		lua_pushlstring(L, nb_buf_text(trace), trace->size);

@@ -91,11 +91,12 @@ static void program(struct nb_json *j, const struct nb_runtime *rt,
 	nb_json_end_obj(j);
 }
 
-/* Sums of what verifying its programs took; the deepest stack of all. */
+/* Sums of what verifying its programs took; the deepest stack, the longest
+ * lap and the most numbers of all. */
 static void effort(struct nb_json *j, const struct nb_policy *p)
 {
+	uint32_t states = 0, stack = 0, lap = 0, numbers = 0;
 	uint64_t insns = 0, time_ns = 0;
-	uint32_t states = 0, stack = 0;
 
 	for (uint32_t i = 0; i < p->img->nprogs; i++) {
 		const struct nb_policy_effort *e = &p->effort[i];
@@ -104,12 +105,16 @@ static void effort(struct nb_json *j, const struct nb_policy *p)
 		time_ns += e->time_ns;
 		states = e->states_peak > states ? e->states_peak : states;
 		stack = e->stack_bytes > stack ? e->stack_bytes : stack;
+		lap = e->lap > lap ? e->lap : lap;
+		numbers = e->numbers > numbers ? e->numbers : numbers;
 	}
 	nb_json_key(j, "verify");
 	nb_json_obj(j);
 	nb_json_ku64(j, "insns_walked", insns);
 	nb_json_ku64(j, "states_peak", states);
 	nb_json_ku64(j, "stack_bytes", stack);
+	nb_json_ku64(j, "lap", lap);
+	nb_json_ku64(j, "numbers", numbers);
 	nb_json_ku64(j, "time_us", time_ns / 1000);
 	nb_json_end_obj(j);
 }

@@ -4,15 +4,18 @@
 // coherence/ holds leaks beside their clean twins. A file says what it
 // expects: "# expect: reject CLASS SLOT" or "# expect: accept", or, where the
 // length of laps matters, "# expect: accept lap N first N numbers N". Rewritten
-// so that it does the same (verify_same.h), a program has the same verdict.
+// so that it does the same (verify_same.h), a program has the same verdict. One
+// that is refused has in it the nearest that is accepted (verify_near.h); a
+// leak says by "# flow: KIND" how local data get to the decision.
 #include "test/unit/unit.h"
 
 #include <dirent.h>
 
 #include "test/unit/verify_image.h"
+#include "test/unit/verify_near.h"
 #include "test/unit/verify_same.h"
 
-enum { MAX_FILES = 1024 };
+enum { MAX_FILES = 1024, NEAR = 3 /* lines that differ, at most */ };
 
 struct file {
 	char path[512];
@@ -208,14 +211,92 @@ START_TEST(rewritten)
 }
 END_TEST
 
+static bool is_refused(const char *text)
+{
+	return strstr(text, "# expect: reject") != NULL;
+}
+
+/* Beside each that is refused stands one that is accepted, and is near. */
+START_TEST(nearest)
+{
+	static char twin[64 << 10];
+	static struct case_image c;
+	const struct file *f = &files[_i];
+	struct nb_verify_opts o = { .coherence_off = !f->coherent };
+	const char *src = read_file(f->path);
+	struct nb_err err = { 0 };
+	unsigned differ = near_twin(twin, sizeof(twin), src);
+	char found[128];
+	uint32_t walked;
+
+	if (!is_refused(src)) {
+		ck_assert_msg(!differ, "%s is accepted and has a twin",
+			      f->path);
+		return;
+	}
+	ck_assert_msg(differ > 0 && differ <= NEAR,
+		      "%s: the nearest accepted program differs in %u lines",
+		      f->path, differ);
+	set_options(&o, src);
+	ck_assert_msg(!case_asm(&c, twin, &err), "%s, twin: %s", f->path,
+		      err.text);
+	verdict_on(&c, &o, NULL, found, sizeof(found), &walked);
+	ck_assert_msg(!strcmp(found, "accept"), "%s, twin: %s", f->path, found);
+}
+END_TEST
+
+/* Counts of leaks by the way that local data takes; each has its clean twin
+ * in it (nearest). */
+START_TEST(leaks_of_each_kind)
+{
+	static const char *const kinds[] = {
+		"copy",	    "arithmetic", "stack",   "map value",
+		"branch",   "loop count", "look-up", "callback",
+		"function", "tail call",  "atomic",
+	};
+	enum { NKINDS = sizeof(kinds) / sizeof(kinds[0]) };
+	unsigned count[NKINDS] = { 0 }, leaks = 0;
+
+	for (int i = 0; i < nfiles; i++) {
+		const char *src = read_file(files[i].path), *line;
+		unsigned k = 0;
+
+		if (!files[i].coherent || !is_refused(src))
+			continue;
+		line = strstr(src, "\n# flow: ");
+		ck_assert_msg(line != NULL, "%s: no flow", files[i].path);
+		line += strlen("\n# flow: ");
+		while (k < NKINDS &&
+		       (strncmp(line, kinds[k], strlen(kinds[k])) ||
+			line[strlen(kinds[k])] != '\n'))
+			k++;
+		ck_assert_msg(k < NKINDS, "%s: flow: %.20s", files[i].path,
+			      line);
+		count[k]++;
+		leaks++;
+	}
+	ck_assert_uint_ge(leaks, 100);
+	for (unsigned k = 0; k < NKINDS; k++)
+		ck_assert_msg(count[k] >= 2, "%s: %u leaks", kinds[k],
+			      count[k]);
+}
+END_TEST
+
 START_TEST(corpus_is_there)
 {
-	ck_assert_int_ge(nfiles, 250);
+	unsigned refused = 0;
+
+	for (int i = 0; i < nfiles; i++)
+		refused += is_refused(read_file(files[i].path));
+	ck_assert_int_ge(nfiles, 800);
+	ck_assert_uint_ge(refused, 540);
 }
 END_TEST
 
 UNIT_MAIN("verify programs", list("reject"); list("accept"); list("coherence");
 	  qsort(files, (size_t)nfiles, sizeof(files[0]), by_path);
 	  tcase_add_test(tc, corpus_is_there);
+	  tcase_add_test(tc, leaks_of_each_kind);
+	  tcase_add_loop_test(tc, nearest, 0, nfiles);
 	  tcase_add_loop_test(tc, rewritten, 0, nfiles);
 	  tcase_add_loop_test(tc, corpus, 0, nfiles);)
