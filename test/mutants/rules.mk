@@ -6,7 +6,7 @@ MUTANT_OBJ := $(MUTANT_SRC:core/verify/%.c=$(MUTANTS)/verify/%.o)
 MUTANT_REST = $(filter-out $(B)/core/verify/%,$(CORE) $(LOAD)) \
 	$(MUTANT_OBJ) $(MUTANTS)/mutant.o
 MUTANT_UNITS := $(addprefix $(MUTANTS)/,test_verify test_verify_limits \
-	test_callbacks test_of_maps)
+	test_callbacks test_of_maps test_weight)
 MUTANT_KINDS ?= refuse label
 MUTANT_SAMPLE ?= 1# of the kind lax only each so many
 MUTANT_LISTS := test/mutants/survivors.txt test/mutants/lax.txt
