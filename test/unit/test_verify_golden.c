@@ -207,6 +207,21 @@ static enum nb_finding_class judge_object(const struct file *f, struct words *w)
 	return cls;
 }
 
+/* Whatever is refused: where, what was wanted, what was known, and what to do
+ * about it; of a policy in C the source line with a caret. */
+static void whole(const struct file *f, const char *text)
+{
+	static const char *const parts[] = { "  insn:     ", "\n  required: ",
+					     "\n  known:    ",
+					     "\n  hint:     " };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		ck_assert_msg(strstr(text, parts[i]) != NULL,
+			      "%s: no \"%s\" in\n%s", f->name, parts[i], text);
+	ck_assert_msg(!f->object || strstr(text, "^\n"), "%s: no caret in\n%s",
+		      f->name, text);
+}
+
 /* ---- golden files ---- */
 
 static void compare(const struct file *f, const char *suffix,
@@ -249,6 +264,7 @@ START_TEST(words)
 	if (cls == NB_NFINDINGS) {
 		printf("# %s: no object, words not compared\n", f->name);
 	} else {
+		whole(f, nb_buf_text(&w.text));
 		compare(f, "txt", &w.text);
 		compare(f, "json", &w.json);
 	}
