@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 4
-ldxw %r2, [%r1+64]
+# flow: arithmetic
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+32]
 ldxw %r3, [%r1+28]
 add %r3, %r2
 and %r3, 7

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 5
-ldxw %r2, [%r1+64]
+# flow: atomic
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+60]
 stxdw [%r10-8], %r2
 mov %r2, 1
 lock add [%r10-8], %r2

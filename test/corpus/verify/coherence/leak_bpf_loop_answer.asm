@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The helper's answer is the number of turns.
 # expect: reject local_output 7
+# flow: callback
 mov %r6, %r1
-ldxw %r1, [%r6+64]
+ldxw %r1, [%r6+64] # near: ldxw %r1, [%r6+60]
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # How many turns there are is local: so is what they add up.
 # expect: reject local_output 10
+# flow: loop count
 mov %r6, %r1
 stdw [%r10-8], 0
-ldxw %r1, [%r6+64]
+ldxw %r1, [%r6+64] # near: ldxw %r1, [%r6+60]
 lddw func %r2, cb
 mov %r3, %r10
 add %r3, -8

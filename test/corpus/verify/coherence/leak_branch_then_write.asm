@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_control 2
-ldxw %r2, [%r1+64]
+# flow: branch
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+28]
 jeq %r2, 0, +1
 stw [%r1+76], 4
 mov %r0, 0

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_control 8
+# flow: function
 mov %r6, %r1
 ldxw %r2, [%r1+64]
-stdw [%r10-8], 1
+stdw [%r10-8], 1 # near: stdw [%r10-8], 0
 mov %r1, %r10
 jeq %r2, 0, +1
 call local f

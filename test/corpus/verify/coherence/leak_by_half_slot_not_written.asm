@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_control 6
+# flow: stack
 ldxw %r2, [%r1+64]
-stw [%r10-4], 1
+stw [%r10-4], 1 # near: stw [%r10-4], 0
 jeq %r2, 0, +1
 stw [%r10-4], 2
 ldxw %r3, [%r10-4]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 9
+# flow: arithmetic
 # The difference of two local numbers is 0 where they are the same one.
 ldxw %r8, [%r1+64]
 mov %r7, %r1
@@ -7,7 +8,7 @@ mov %r6, %r8
 call 5
 mov %r9, %r0
 ldxw %r2, [%r7+24]
-jeq %r2, 0, join
+jeq %r2, 0, join # near: jeq %r7, 0, join
 mov %r8, %r0
 join:
 sub %r9, %r8

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_control 5
-ldxw %r2, [%r1+64]
+# flow: branch
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+28]
 mov %r3, 1
 jeq %r2, 0, +1
 mov %r3, 2

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_control 10
+# flow: stack
 ldxw %r2, [%r1+64]
-stdw [%r10-8], 0
+stdw [%r10-8], 0 # near: stdw [%r10-8], 1
 stdw [%r10-16], 0
 mov %r3, %r10
 add %r3, -8

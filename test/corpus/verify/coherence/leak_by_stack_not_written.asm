@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_control 6
-ldxw %r2, [%r1+64]
+# flow: stack
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+28]
 stdw [%r10-8], 1
 jeq %r2, 0, +1
 stdw [%r10-8], 2

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Which callback runs is local: so is what either one writes.
 # expect: reject local_output 14
+# flow: callback
 mov %r6, %r1
 stdw [%r10-8], 0
 lddw func %r2, one
-ldxw %r1, [%r6+64]
+ldxw %r1, [%r6+64] # near: ldxw %r1, [%r6+28]
 jeq %r1, 0, go
 lddw func %r2, other
 go:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The same by two exits.
 # expect: reject local_output 10
+# flow: callback
 mov %r6, %r1
 stdw [%r10-8], 0
 mov %r1, 100
@@ -17,7 +18,7 @@ cb:
 ldxdw %r3, [%r2]
 add %r3, 1
 stxdw [%r2], %r3
-call 7
+call 7 # near: mov %r0, 0
 jset %r0, 1, stop
 mov %r0, 0
 exit

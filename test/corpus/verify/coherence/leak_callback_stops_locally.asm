@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Each turn may be the last by local data: later ones run on some ranks only.
 # expect: reject local_output 10
+# flow: callback
 mov %r6, %r1
 stdw [%r10-8], 0
 mov %r1, 100
@@ -17,6 +18,6 @@ cb:
 ldxdw %r3, [%r2]
 add %r3, 1
 stxdw [%r2], %r3
-call 7
+call 7 # near: mov %r0, 0
 and %r0, 1
 exit

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 8
+# flow: map value
 # opts: held
 mov %r6, %r1
 lddw map %r1, @ring
@@ -8,7 +9,7 @@ mov %r3, 0
 call 131
 jeq %r0, 0, out
 ldxw %r2, [%r0]
-stxw [%r6+76], %r2
+stxw [%r6+76], %r2 # near: stxw [%r10-8], %r2
 mov %r1, %r0
 mov %r2, 0
 call 132

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 18
+# flow: stack
 # opts: held
 mov %r6, %r1
 stdw [%r10-24], 0
@@ -10,7 +11,7 @@ mov %r4, %r10
 add %r4, -16
 call 197
 mov %r1, %r10
-add %r1, -24
+add %r1, -24 # near: add %r1, -32
 mov %r2, 8
 mov %r3, %r10
 add %r3, -16

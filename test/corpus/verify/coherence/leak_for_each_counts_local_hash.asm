@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # How many elements a local map has is local data.
 # expect: reject local_output 11
+# flow: callback
 mov %r6, %r1
 stdw [%r10-8], 0
-lddw map %r1, @seen
+lddw map %r1, @seen # near: lddw map %r1, @counts
 lddw func %r2, cb
 mov %r3, %r10
 add %r3, -8

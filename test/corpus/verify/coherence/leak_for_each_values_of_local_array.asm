@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 11
+# flow: callback
 mov %r6, %r1
 stdw [%r10-8], 0
-lddw map %r1, @counts
+lddw map %r1, @counts # near: lddw map %r1, @limits
 lddw func %r2, cb
 mov %r3, %r10
 add %r3, -8

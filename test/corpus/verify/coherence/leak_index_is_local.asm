@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 6
-ldxw %r2, [%r1+64]
+# flow: map value
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+60]
 lddw map_value %r3, @rodata, 0
 and %r2, 15
 add %r3, %r2

@@ -2,8 +2,9 @@
 # Local data chose which of two iterators was stepped, so what either gives next
 # is local.
 # expect: reject local_output 23
+# flow: loop count
 mov %r6, %r1
-ldxw %r7, [%r6+64]
+ldxw %r7, [%r6+64] # near: ldxw %r7, [%r6+60]
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0

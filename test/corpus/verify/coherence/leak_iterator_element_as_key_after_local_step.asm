@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Some ranks took a number more before all look one up by its place.
 # expect: reject local_output 23
+# flow: loop count
 mov %r6, %r1
 mov %r1, %r10
 add %r1, -8
@@ -13,7 +14,7 @@ call 0x10002
 jeq %r0, 0, out
 mov %r7, %r0
 call 7
-and %r0, 1
+and %r0, 1 # near: and %r0, 0
 jeq %r0, 0, over
 mov %r1, %r10
 add %r1, -8

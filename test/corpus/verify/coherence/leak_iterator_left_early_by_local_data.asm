@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # When the loop is left is local.
 # expect: reject local_output 18
+# flow: loop count
 mov %r7, %r1
 ldxw %r3, [%r1+28]
 mov %r6, 0
@@ -13,7 +14,7 @@ mov %r1, %r10
 add %r1, -8
 call 0x10002
 jeq %r0, 0, done
-call 7
+call 7 # near: mov %r0, 0
 jset %r0, 1, done
 add %r6, 1
 ja next

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Where it starts is local: so is the number it gives.
 # expect: reject local_output 13
+# flow: loop count
 mov %r7, %r1
-ldxw %r2, [%r1+64]
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+60]
 and %r2, 3
 mov %r1, %r10
 add %r1, -8

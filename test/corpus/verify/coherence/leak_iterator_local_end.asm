@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # How many numbers there are is local: so is their count.
 # expect: reject local_output 16
+# flow: loop count
 mov %r7, %r1
-ldxw %r3, [%r1+64]
+ldxw %r3, [%r1+64] # near: ldxw %r3, [%r1+60]
 mov %r6, 0
 mov %r1, %r10
 add %r1, -8

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # An iterator ends early when the turns of the run are used up.
 # expect: reject local_output 46
+# flow: loop count
 mov %r6, %r1
 mov %r7, 0
 ldxw %r1, [%r6+64]
@@ -31,7 +32,7 @@ call 181
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0
-mov %r3, 10000
+mov %r3, 10000 # near: mov %r3, 0
 call 0x10001
 n:
 mov %r1, %r10

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Some ranks take a number more: the pointer of all shows the latest one.
 # expect: reject local_output 18
+# flow: loop count
 mov %r7, %r1
-ldxw %r8, [%r1+64]
+ldxw %r8, [%r1+64] # near: ldxw %r8, [%r1+60]
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Of short iterators only the first of a run give all their numbers.
 # expect: reject local_output 60
+# flow: loop count
 mov %r6, %r1
 mov %r7, 0
 ldxw %r1, [%r6+64]
@@ -31,8 +32,8 @@ call 181
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0
-ldxw %r3, [%r6+28]
-and %r3, 0xff
+ldxw %r3, [%r6+28] # near: mov %r3, 8
+and %r3, 0xff # near:
 call 0x10001
 o:
 mov %r1, %r10

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # How many turns the iterator of local data took says what is left.
 # expect: reject local_output 21
+# flow: loop count
 mov %r6, %r1
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0
-ldxw %r3, [%r6+64]
+ldxw %r3, [%r6+64] # near: ldxw %r3, [%r6+60]
 call 0x10001
 mov %r1, %r10
 add %r1, -8

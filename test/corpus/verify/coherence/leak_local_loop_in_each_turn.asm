@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A local loop in each turn of another one may use up all turns.
 # expect: reject local_output 13
+# flow: loop count
 mov %r6, %r1
 mov %r1, 100
 lddw func %r2, outer
@@ -17,7 +18,7 @@ mov %r0, 0
 exit
 outer:
 mov %r6, %r2
-ldxw %r1, [%r6+64]
+ldxw %r1, [%r6+64] # near: ldxw %r1, [%r6+60]
 lddw func %r2, cb
 mov %r3, 0
 mov %r4, 0

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Both keys are coherent, which of them is looked up is not.
 # expect: reject local_control 12
+# flow: look-up
 mov %r6, %r1
-ldxw %r3, [%r1+64]
+ldxw %r3, [%r1+64] # near: ldxw %r3, [%r1+28]
 and %r3, 8
 stdw [%r10-8], 1
 stdw [%r10-16], 2

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 10
+# flow: look-up
 mov %r6, %r1
-ldxw %r2, [%r1+64]
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+60]
 stxw [%r10-4], %r2
 mov %r2, %r10
 add %r2, -4

@@ -2,8 +2,9 @@
 # A loop in a callback is begun in each turn: 8000 times 8000 turns are more than
 # a run has.
 # expect: reject local_output 17
+# flow: loop count
 mov %r6, %r1
-ldxw %r1, [%r6+64]
+ldxw %r1, [%r6+64] # near: ldxw %r1, [%r6+60]
 and %r1, 255
 lddw func %r2, cb
 mov %r3, 0

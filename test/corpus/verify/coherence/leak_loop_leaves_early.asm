@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 7
-ldxw %r2, [%r1+64]
+# flow: loop count
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+60]
 mov %r3, 0
 l:
 add %r3, 1

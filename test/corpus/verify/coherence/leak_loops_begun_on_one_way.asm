@@ -2,8 +2,9 @@
 # After four loops on one way the last one may be short of turns; after none on
 # the other it is not.
 # expect: reject local_output 47
+# flow: loop count
 mov %r6, %r1
-ldxw %r1, [%r6+64]
+ldxw %r1, [%r6+64] # near: ldxw %r1, [%r6+60]
 and %r1, 255
 lddw func %r2, cb
 mov %r3, 0

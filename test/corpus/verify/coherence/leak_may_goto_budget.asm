@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_control 9
-ldxw %r2, [%r1+64]
+# flow: loop count
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+28]
 mov %r6, %r1
 mov %r0, 0
 jeq %r2, 0, s

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Whether the callback runs at all is local.
 # expect: reject local_control 8
+# flow: callback
 mov %r3, %r1
-ldxw %r1, [%r1+64]
+ldxw %r1, [%r1+64] # near: ldxw %r1, [%r1+60]
 lddw func %r2, cb
 mov %r4, 0
 call 181

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_control 10
+# flow: loop count
 mov %r7, %r1
-ldxw %r3, [%r1+64]
+ldxw %r3, [%r1+64] # near: ldxw %r3, [%r1+60]
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0

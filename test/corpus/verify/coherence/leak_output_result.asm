@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 9
+# flow: map value
 # opts: held
 mov %r6, %r1
 stdw [%r10-8], 1
@@ -9,6 +10,7 @@ add %r2, -8
 mov %r3, 8
 mov %r4, 0
 call 130
+# near: mov %r0, 0
 stxw [%r6+76], %r0
 mov %r0, 0
 exit

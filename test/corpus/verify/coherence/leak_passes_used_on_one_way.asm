@@ -2,8 +2,9 @@
 # A state with passes left for sure says nothing of one where local data used
 # them.
 # expect: reject local_control 11
+# flow: loop count
 ldxw %r2, [%r1+28]
-ldxw %r7, [%r1+64]
+ldxw %r7, [%r1+64] # near: ldxw %r7, [%r1+60]
 mov %r6, %r1
 jeq %r2, 3, used
 ja s

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # programs cannot write it, but the shell can, at any time
 # expect: reject local_output 9
+# flow: map value
 mov %r6, %r1
 stw [%r10-4], 0
 mov %r2, %r10
 add %r2, -4
-lddw map %r1, @config
+lddw map %r1, @config # near: lddw map %r1, @limits
 call 1
 jeq %r0, 0, out
 ldxw %r2, [%r0]

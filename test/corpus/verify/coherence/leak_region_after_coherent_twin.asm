@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # a state outside a region does not answer for one inside
 # expect: reject local_control 5
+# flow: branch
 ldxw %r3, [%r1+28]
-ldxw %r2, [%r1+64]
+ldxw %r2, [%r1+64] # near: ldxw %r2, [%r1+60]
 jeq %r3, 7, b
 ja x
 b:

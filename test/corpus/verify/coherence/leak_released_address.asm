@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 12
+# flow: copy
 # opts: held
 mov %r6, %r1
 mov %r7, 0
@@ -8,7 +9,7 @@ mov %r2, 16
 mov %r3, 0
 call 131
 jeq %r0, 0, out
-mov %r7, %r0
+mov %r7, %r0 # near: mov %r0, %r0
 mov %r1, %r0
 mov %r2, 0
 call 132

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 13
+# flow: stack
 # opts: held
 mov %r6, %r1
 stdw [%r10-8], 0
@@ -8,7 +9,7 @@ mov %r2, 16
 mov %r3, 0
 call 131
 jeq %r0, 0, out
-stxdw [%r10-8], %r0
+stxdw [%r10-8], %r0 # near: stxdw [%r10-16], %r0
 mov %r1, %r0
 mov %r2, 0
 call 132

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 15
+# flow: map value
 # opts: held
 mov %r6, %r1
 lddw map_value %r1, @bss, 0
@@ -15,7 +16,7 @@ mov %r3, 8
 call 203
 jeq %r0, 0, out
 ldxw %r8, [%r0]
-stxw [%r6+76], %r8
+stxw [%r6+76], %r8 # near: stxw [%r10-24], %r8
 out:
 mov %r0, 0
 exit

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_output 7
+# flow: function
 mov %r6, %r1
 ldxw %r2, [%r1+64]
 stdw [%r10-8], 0
 mov %r1, %r10
-jeq %r2, 0, +1
+jeq %r2, 0, +1 # near: jeq %r2, 0, +0
 call local f
 ldxw %r2, [%r10-8]
 stxw [%r6+76], %r2

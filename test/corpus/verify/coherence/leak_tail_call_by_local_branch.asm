@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_tail_call 5
-ldxw %r3, [%r1+64]
+# flow: tail call
+ldxw %r3, [%r1+64] # near: ldxw %r3, [%r1+60]
 jeq %r3, 0, out
 lddw map %r2, @jumps
 mov %r3, 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_tail_call 3
-ldxw %r3, [%r1+64]
+# flow: tail call
+ldxw %r3, [%r1+64] # near: ldxw %r3, [%r1+60]
 lddw map %r2, @jumps
 call 12
 mov %r0, 0

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # As many loops were begun on both ways, but on one they need more turns.
 # expect: reject local_output 27
+# flow: loop count
 mov %r6, %r1
-ldxw %r1, [%r6+64]
+ldxw %r1, [%r6+64] # near: ldxw %r1, [%r6+60]
 and %r1, 255
 lddw func %r2, cb
 mov %r3, 0

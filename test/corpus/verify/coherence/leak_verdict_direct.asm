@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_verdict 1
-ldxw %r0, [%r1+64]
+# flow: copy
+ldxw %r0, [%r1+64] # near: ldxw %r0, [%r1+60]
 exit

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: reject local_control 10
+# flow: branch
 # opts: held
 mov %r6, %r1
 lddw map %r1, @ring
@@ -10,7 +11,7 @@ jeq %r0, 0, out
 mov %r1, %r0
 mov %r2, 0
 call 132
-stw [%r6+76], 4
+stw [%r6+76], 4 # near: mov %r7, 4
 out:
 mov %r0, 0
 exit

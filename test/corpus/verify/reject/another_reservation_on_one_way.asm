@@ -28,7 +28,7 @@ mov %r7, %r6
 jeq %r0, 3, more
 ja s
 more:
-mov %r7, %r8
+mov %r7, %r8 # near: mov %r7, %r6
 s:
 mov %r0, 0
 mov %r6, 0

@@ -5,7 +5,7 @@ mov %r1, 10
 mov %r3, 0
 mov %r4, 0
 call 181
-mov %r0, %r3
+mov %r0, %r3 # near: mov %r0, 0
 exit
 cb:
 mov %r0, 0

@@ -9,7 +9,7 @@ add %r4, -16
 call 198
 mov %r1, %r10
 add %r1, -16
-mov %r2, 4
+mov %r2, 4 # near: mov %r2, 0
 mov %r3, 8
 call 203
 jeq %r0, 0, no

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject stack_partial 2
-stxdw [%r10-8], %r1
+stxdw [%r10-8], %r1 # near: stdw [%r10-8], 1
 mov %r2, 8
 lock add [%r10-8], %r2
-ldxdw %r1, [%r10-8]
-ldxdw %r0, [%r1]
+ldxdw %r1, [%r10-8] # near: ldxdw %r0, [%r10-8]
+ldxdw %r0, [%r1] # near:
 exit

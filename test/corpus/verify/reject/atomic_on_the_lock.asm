@@ -10,7 +10,7 @@ call 1
 jeq %r0, 0, out
 mov %r6, %r0
 mov %r2, 1
-lock add32 [%r6+4], %r2
+lock add32 [%r6+4], %r2 # near: lock add32 [%r6+0], %r2
 out:
 mov %r0, 0
 exit

@@ -7,7 +7,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 mov %r1, 1
-lock add [%r0+64], %r1
+lock add [%r0+64], %r1 # near: lock add [%r0+56], %r1
 out:
 mov %r0, 0
 exit

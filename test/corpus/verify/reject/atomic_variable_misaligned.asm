@@ -7,7 +7,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-and %r1, 7
+and %r1, 7 # near: and %r1, 8
 add %r0, %r1
 mov %r2, 1
 lock add [%r0+8], %r2

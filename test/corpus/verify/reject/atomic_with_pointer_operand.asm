@@ -7,7 +7,8 @@ add %r2, -4
 lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
-lock xchg [%r0], %r10
+# near: mov %r1, 1
+lock xchg [%r0], %r10 # near: lock xchg [%r0], %r1
 out:
 mov %r0, 0
 exit

@@ -12,7 +12,7 @@ and %r2, 3
 stxw [%r10-16], %r2
 mov %r3, %r10
 add %r3, %r2
-stb [%r3-16], 200
+stb [%r3-16], 200 # near: stb [%r3-12], 200
 ldxw %r3, [%r10-16]
 add %r0, %r3
 ldxb %r2, [%r0]

@@ -7,6 +7,6 @@ mov %r3, 0
 mov %r4, %r10
 add %r4, -16
 call 197
-stdw [%r10-16], 0
+stdw [%r10-16], 0 # near: stdw [%r10-8], 0
 ldxdw %r0, [%r10-8]
 exit

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject call_depth 21
-call local f1
-mov %r0, 0
-exit
+call local f1 # near:
+mov %r0, 0 # near:
+exit # near:
 f1:
 call local f2
 mov %r0, 0

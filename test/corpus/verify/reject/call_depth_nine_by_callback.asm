@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject call_depth 19
-call local a
-exit
+call local a # near:
+exit # near:
 a:
 call local b
 exit

@@ -17,7 +17,7 @@ mov %r0, 0
 jeq %r1, 3, more
 ja s
 more:
-mov %r0, 2
+mov %r0, 2 # near: mov %r0, 1
 s:
 mov %r1, 0
 exit

@@ -16,7 +16,7 @@ mov %r1, 1
 lddw func %r2, cb
 mov %r3, %r10
 mov %r4, 0
-call 181
+call 181 # near:
 mov %r1, %r6
 add %r1, 4
 call 94

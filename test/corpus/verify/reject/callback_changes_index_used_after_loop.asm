@@ -23,7 +23,7 @@ mov %r0, 0
 exit
 cb:
 ldxdw %r3, [%r2]
-add %r3, 1
+add %r3, 1 # near: add %r3, 0
 stxdw [%r2], %r3
 mov %r0, 0
 exit

@@ -22,5 +22,8 @@ mov %r6, %r2
 mov %r1, %r6
 add %r1, 4
 call 93
+# near: mov %r1, %r6
+# near: add %r1, 4
+# near: call 94
 mov %r0, 0
 exit

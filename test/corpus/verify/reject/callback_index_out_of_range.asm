@@ -8,7 +8,7 @@ add %r2, -4
 call 1
 jeq %r0, 0, out
 mov %r3, %r0
-mov %r1, 65
+mov %r1, 65 # near: mov %r1, 64
 lddw func %r2, cb
 mov %r4, 0
 call 181

@@ -11,6 +11,6 @@ call 181
 mov %r0, 0
 exit
 cb:
-stxdw [%r2], %r10
+stxdw [%r2], %r10 # near: stdw [%r2], 1
 mov %r0, 0
 exit

@@ -2,9 +2,9 @@
 # Frames are added up where a callback is named, so there it must be used.
 # expect: reject callback 9
 lddw func %r1, cb
-call local f
-mov %r0, 0
-exit
+call local f # near:
+mov %r0, 0 # near:
+exit # near:
 f:
 mov %r2, %r1
 mov %r1, 10

@@ -10,5 +10,5 @@ call 181
 mov %r0, 0
 exit
 cb:
-mov %r0, %r6
+mov %r0, %r6 # near: mov %r0, 0
 exit

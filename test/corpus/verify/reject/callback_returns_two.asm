@@ -9,5 +9,5 @@ call 181
 mov %r0, 0
 exit
 cb:
-mov %r0, 2
+mov %r0, 2 # near: mov %r0, 1
 exit

@@ -10,5 +10,5 @@ mov %r0, 0
 exit
 cb:
 mov %r0, %r1
-lsh %r0, 1
+lsh %r0, 1 # near: lsh %r0, 0
 exit

@@ -24,7 +24,7 @@ ldxdw %r3, [%r2]
 ldxdw %r4, [%r2+16]
 add %r4, %r3
 stb [%r4], 1
-add %r3, 1
+add %r3, 1 # near: add %r3, 0
 stxdw [%r2], %r3
 mov %r0, 1
 jgt %r3, 64, stop

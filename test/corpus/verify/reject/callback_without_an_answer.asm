@@ -10,4 +10,5 @@ call 181
 mov %r0, 0
 exit
 cb:
+# near: mov %r0, 0
 exit

@@ -5,5 +5,5 @@ call local f
 mov %r0, 0
 exit
 f:
-stxdw [%r1-8], %r10
+stxdw [%r1-8], %r10 # near: stxdw [%r10-8], %r10
 exit

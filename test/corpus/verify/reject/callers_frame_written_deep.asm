@@ -8,7 +8,7 @@ call local g
 mov %r0, 0
 exit
 f:
-stdw [%r1-320], 0
+stdw [%r1-320], 0 # near: stdw [%r1-256], 0
 mov %r0, 0
 exit
 g:

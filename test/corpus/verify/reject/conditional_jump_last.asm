@@ -5,3 +5,4 @@ mov %r0, 0
 x:
 add %r0, 1
 jlt %r0, 9, x
+# near: exit

@@ -9,8 +9,9 @@ call 131
 jeq %r0, 0, out
 mov %r6, %r0
 mov %r1, %r0
-call local f
+call local f # near:
 stdw [%r6], 1
+# near: call local f
 out:
 mov %r0, 0
 exit

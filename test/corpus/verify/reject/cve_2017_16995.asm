@@ -9,7 +9,7 @@ call 1
 jeq %r0, 0, out
 mov32 %r1, -1
 jeq %r1, -1, skip
-ldxb %r2, [%r0+64]
+ldxb %r2, [%r0+64] # near: ldxb %r2, [%r0+63]
 skip:
 out:
 mov %r0, 0

@@ -8,7 +8,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-lddw %r2, 0x600000002
+lddw %r2, 0x600000002 # near: lddw %r2, 8
 jge %r1, %r2, out
 jeq %r1, 0, out
 or32 %r1, 0

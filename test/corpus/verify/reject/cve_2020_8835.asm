@@ -9,7 +9,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-jge32 %r1, 2, out
+jge32 %r1, 2, out # near: jge32 %r1, 1, out
 jne32 %r1, 1, out
 add %r0, %r1
 ldxb %r2, [%r0]

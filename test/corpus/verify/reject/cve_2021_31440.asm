@@ -8,7 +8,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-lddw %r2, 0x100000001
+lddw %r2, 0x100000001 # near: lddw %r2, 1
 jgt %r1, %r2, out
 jlt %r1, 1, out
 mov32 %r3, %r1

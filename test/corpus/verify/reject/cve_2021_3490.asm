@@ -8,7 +8,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-lddw %r2, 0x1ffffffff
+lddw %r2, 0x1ffffffff # near: lddw %r2, 8589934592
 and %r1, %r2
 mov32 %r3, %r1
 and32 %r3, -1

@@ -8,7 +8,7 @@ mov %r3, 0
 call 131
 jeq %r0, 0, out
 mov %r1, %r0
-add %r1, 1
+add %r1, 1 # near: add %r1, 0
 mov %r2, 0
 call 132
 out:

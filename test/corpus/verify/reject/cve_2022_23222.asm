@@ -7,6 +7,7 @@ mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts
 call 1
+# near: jeq %r0, 0, out
 add %r0, 1
 jeq %r0, 0, out
 ldxb %r1, [%r0]

@@ -19,7 +19,7 @@ add %r2, -8
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0+8]
-ldxdw %r2, [%r1+0]
+ldxdw %r2, [%r1+0] # near: ldxdw %r2, [%r0+0]
 out:
 mov %r0, 0
 exit

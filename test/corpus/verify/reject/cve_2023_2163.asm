@@ -19,7 +19,7 @@ mov %r9, 0
 jgt %r8, 1, c
 ja d
 c:
-mov %r9, 1
+mov %r9, 1 # near: mov %r9, 0
 d:
 jne %r9, 1, out
 add %r0, %r7

@@ -4,6 +4,6 @@ call local f
 mov %r0, 0
 exit
 f:
-call local f
+call local f # near:
 mov %r0, 0
 exit

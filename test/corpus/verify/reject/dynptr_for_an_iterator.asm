@@ -8,7 +8,7 @@ mov %r4, %r10
 add %r4, -16
 call 197
 mov %r1, %r10
-add %r1, -16
-call 0x10002
+add %r1, -16 # near:
+call 0x10002 # near:
 mov %r0, 0
 exit

@@ -7,5 +7,6 @@ mov %r3, 0
 mov %r4, %r10
 add %r4, -16
 call 197
+# near: stdw [%r10-16], 0
 ldxdw %r0, [%r10-16]
 exit

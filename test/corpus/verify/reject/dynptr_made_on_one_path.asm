@@ -3,8 +3,8 @@
 # expect: reject dynptr_none 13
 # opts: held
 mov %r8, %r1
-ldxw %r9, [%r8+32]
-jgt %r9, 4, join
+ldxw %r9, [%r8+32] # near:
+jgt %r9, 4, join # near:
 lddw map %r1, @ring
 mov %r2, 16
 mov %r3, 0

@@ -2,8 +2,8 @@
 # Where no dynptr was made, none can be read.
 # expect: reject dynptr_none 19
 ldxw %r7, [%r1+28]
-stdw [%r10-32], 0
-jeq %r7, 3, s
+stdw [%r10-32], 0 # near:
+jeq %r7, 3, s # near:
 lddw map_value %r1, @bss, 0
 mov %r2, 32
 mov %r3, 0

@@ -15,5 +15,9 @@ call 199
 mov %r0, 0
 exit
 no:
+# near: mov %r1, %r10
+# near: add %r1, -16
+# near: mov %r2, 0
+# near: call 199
 mov %r0, 0
 exit

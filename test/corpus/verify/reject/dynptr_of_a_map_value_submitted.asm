@@ -11,6 +11,6 @@ call 197
 mov %r1, %r10
 add %r1, -16
 mov %r2, 0
-call 199
+call 199 # near:
 mov %r0, 0
 exit

@@ -7,7 +7,7 @@ mov %r3, 0
 mov %r4, %r10
 add %r4, -16
 call 198
-stb [%r10-1], 0
+stb [%r10-1], 0 # near: stb [%r10-17], 0
 mov %r1, %r10
 add %r1, -16
 mov %r2, 0

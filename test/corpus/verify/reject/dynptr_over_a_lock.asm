@@ -9,7 +9,7 @@ call 1
 jeq %r0, 0, out
 mov %r6, %r0
 mov %r1, %r6
-mov %r2, 16
+mov %r2, 16 # near: mov %r2, 4
 mov %r3, 0
 mov %r4, %r10
 add %r4, -24

@@ -7,7 +7,7 @@ mov %r3, 0
 mov %r4, %r10
 add %r4, -16
 call 198
-stdw [%r10-16], 0
+stdw [%r10-16], 0 # near: stdw [%r10-24], 0
 mov %r1, %r10
 add %r1, -16
 mov %r2, 0

@@ -2,7 +2,7 @@
 # expect: reject object_write 12
 # opts: held
 ldxw %r6, [%r1+32]
-and %r6, 8
+and %r6, 8 # near: and %r6, 0
 lddw map %r1, @ring
 mov %r2, 16
 mov %r3, 0

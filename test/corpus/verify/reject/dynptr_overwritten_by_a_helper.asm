@@ -15,7 +15,7 @@ add %r4, -32
 call 197
 mov %r1, %r10
 add %r1, -16
-mov %r2, 8
+mov %r2, 8 # near: mov %r2, 0
 mov %r3, %r10
 add %r3, -32
 mov %r4, 0

@@ -8,7 +8,7 @@ mov %r4, %r10
 add %r4, -16
 call 198
 mov %r1, %r10
-add %r1, -16
+add %r1, -16 # near: add %r1, -24
 call local f
 mov %r1, %r10
 add %r1, -16

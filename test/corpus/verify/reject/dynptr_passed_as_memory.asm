@@ -10,7 +10,7 @@ call 198
 lddw map %r1, @ring
 mov %r2, %r10
 add %r2, -16
-mov %r3, 16
+mov %r3, 16 # near: mov %r3, 0
 mov %r4, 0
 call 130
 mov %r1, %r10

@@ -8,7 +8,7 @@ mov %r4, %r10
 add %r4, -16
 call 198
 mov %r1, %r10
-add %r1, -8
+add %r1, -8 # near: add %r1, -16
 mov %r2, 0
 mov %r3, 8
 call 203

@@ -7,7 +7,8 @@ mov %r3, 0
 mov %r4, %r10
 add %r4, -16
 call 198
-ldxdw %r0, [%r10-16]
+# near: stdw [%r10-24], 0
+ldxdw %r0, [%r10-16] # near: ldxdw %r0, [%r10-24]
 mov %r1, %r10
 add %r1, -16
 mov %r2, 0

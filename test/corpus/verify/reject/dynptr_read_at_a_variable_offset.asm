@@ -2,7 +2,7 @@
 # expect: reject object_read 13
 # opts: held
 ldxw %r6, [%r1+32]
-and %r6, 8
+and %r6, 8 # near: and %r6, 0
 stdw [%r10-24], 0
 lddw map %r1, @ring
 mov %r2, 16

@@ -2,7 +2,7 @@
 # dynptr read at a variable place
 # expect: reject dynptr_place 17
 ldxw %r7, [%r1+28]
-and %r7, 8
+and %r7, 8 # near: mov %r7, 8
 lddw map_value %r1, @bss, 0
 mov %r2, 32
 mov %r3, 0

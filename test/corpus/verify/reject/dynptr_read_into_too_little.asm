@@ -8,7 +8,7 @@ mov %r4, %r10
 add %r4, -16
 call 197
 mov %r1, %r10
-add %r1, -24
+add %r1, -24 # near: add %r1, -48
 mov %r2, 32
 mov %r3, %r10
 add %r3, -16

@@ -15,11 +15,14 @@ lddw func %r2, cb
 mov %r3, %r6
 mov %r4, 0
 call 181
+# near: mov %r1, %r6
+# near: mov %r2, 0
+# near: call 199
 mov %r0, 0
 exit
 cb:
 mov %r1, %r2
 mov %r2, 0
-call 199
+call 199 # near:
 mov %r0, 0
 exit

@@ -14,6 +14,6 @@ call 199
 mov %r1, %r10
 add %r1, -16
 mov %r2, 0
-call 200
+call 200 # near:
 mov %r0, 0
 exit

@@ -20,7 +20,7 @@ add %r1, -32
 mov %r2, 8
 mov %r3, 10
 mov %r4, %r10
-add %r4, -16
+add %r4, -16 # near: add %r4, -24
 call 105
 mov %r0, 0
 exit

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject lock_access 9
 # opts: held
-lddw map %r1, @locked
+lddw map %r1, @locked # near: lddw map %r1, @counts
 lddw func %r2, cb
 mov %r3, %r10
 mov %r4, 0

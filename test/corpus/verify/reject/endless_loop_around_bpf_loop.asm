@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # while (flag) { flag = 0; bpf_loop(1, set, &flag, 0); } never ends.
 # expect: reject endless_loop 1
-stdw [%r10-8], 1
+stdw [%r10-8], 1 # near: stdw [%r10-8], 0
 again:
 ldxdw %r1, [%r10-8]
 jeq %r1, 0, out

@@ -2,7 +2,7 @@
 # while (flag) { flag = 0; for each number: flag = 1; }
 # expect: reject endless_loop 2
 ldxw %r7, [%r1+28]
-mov %r6, 1
+mov %r6, 1 # near: mov %r6, 0
 again:
 jeq %r6, 0, out
 mov %r6, 0

@@ -21,5 +21,8 @@ out:
 mov %r0, 0
 exit
 early:
+# near: mov %r1, %r6
+# near: add %r1, 4
+# near: call 94
 mov %r0, 0
 exit

@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: MIT
 # expect: reject uninit 0
+# near: mov %r0, 0
 exit

@@ -8,6 +8,7 @@ call 1
 jeq %r0, 0, out
 mov %r1, 1
 lock fetch add [%r0], %r1
+# near: and %r1, 7
 add %r0, %r1
 ldxb %r2, [%r0]
 out:

@@ -24,5 +24,8 @@ out:
 mov %r0, 0
 exit
 one:
+# near: mov %r1, %r6
+# near: mov %r2, 0
+# near: call 132
 mov %r0, 0
 exit

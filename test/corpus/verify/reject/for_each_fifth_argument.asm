@@ -8,7 +8,7 @@ call 164
 mov %r0, 0
 exit
 cb:
-ldxdw %r1, [%r5]
+ldxdw %r1, [%r5] # near: ldxdw %r1, [%r2]
 ldxdw %r2, [%r3+8]
 stxdw [%r3], %r2
 mov %r0, 0

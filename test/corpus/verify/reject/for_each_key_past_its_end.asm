@@ -9,7 +9,7 @@ call 164
 mov %r0, 0
 exit
 cb:
-ldxdw %r1, [%r2+8]
+ldxdw %r1, [%r2+8] # near: ldxdw %r1, [%r2+0]
 ldxdw %r2, [%r3+8]
 stxdw [%r3], %r2
 mov %r0, 0

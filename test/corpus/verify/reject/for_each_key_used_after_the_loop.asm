@@ -8,7 +8,7 @@ stxdw [%r10-8], %r1
 lddw map %r1, @counts
 lddw func %r2, cb
 mov %r3, %r10
-add %r3, -8
+add %r3, -8 # near: add %r3, -16
 mov %r4, 0
 call 164
 ldxdw %r1, [%r10-8]

@@ -9,7 +9,7 @@ call 164
 mov %r0, 0
 exit
 cb:
-stdw [%r2], 1
+stdw [%r2], 1 # near: stdw [%r3], 1
 ldxdw %r2, [%r3+8]
 stxdw [%r3], %r2
 mov %r0, 0

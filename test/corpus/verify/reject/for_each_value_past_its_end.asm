@@ -9,7 +9,7 @@ mov %r0, 0
 exit
 cb:
 ldxdw %r1, [%r2]
-ldxdw %r2, [%r3+16]
+ldxdw %r2, [%r3+16] # near: ldxdw %r2, [%r3+8]
 stxdw [%r3], %r2
 mov %r0, 0
 exit

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject lock_call 17
 # opts: held
+# near: call local f
 stdw [%r10-8], 0
 mov %r2, %r10
 add %r2, -8
@@ -11,7 +12,7 @@ mov %r6, %r0
 mov %r1, %r6
 add %r1, 4
 call 93
-call local f
+call local f # near:
 mov %r1, %r6
 add %r1, 4
 call 94

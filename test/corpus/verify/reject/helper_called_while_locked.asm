@@ -11,7 +11,7 @@ mov %r6, %r0
 mov %r1, %r6
 add %r1, 4
 call 93
-call 5
+call 5 # near:
 mov %r1, %r6
 add %r1, 4
 call 94

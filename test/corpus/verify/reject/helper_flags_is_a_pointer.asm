@@ -8,7 +8,7 @@ mov %r2, %r10
 add %r2, -8
 mov %r3, %r10
 add %r3, -24
-mov %r4, %r10
+mov %r4, %r10 # near: mov %r4, 0
 lddw map %r1, @seen
 call 2
 mov %r0, 0

@@ -2,7 +2,7 @@
 # expect: reject stack_bounds 5
 stw [%r10-4], 0
 mov %r2, %r10
-add %r2, -2
+add %r2, -2 # near: add %r2, -4
 lddw map %r1, @counts
 call 1
 mov %r0, 0

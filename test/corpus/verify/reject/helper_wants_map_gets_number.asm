@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # golden
 # expect: reject arg_map 4
-mov %r1, 0
+mov %r1, 0 # near: lddw map %r1, @counts
 stw [%r10-4], 0
 mov %r2, %r10
 add %r2, -4

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 # expect: reject arg_memory 3
 lddw map %r1, @counts
-mov %r2, 77
+mov %r2, 77 # near: mov %r2, %r10
+# near: add %r2, -4
+# near: stw [%r10-4], 0
 call 1
 mov %r0, 0
 exit

@@ -7,7 +7,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-jgt %r1, 64, out
+jgt %r1, 64, out # near: jgt %r1, 63, out
 add %r0, %r1
 ldxb %r2, [%r0]
 out:

@@ -7,7 +7,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-and %r1, -8
+and %r1, -8 # near: and %r1, 63
 add %r0, %r1
 ldxb %r2, [%r0]
 out:

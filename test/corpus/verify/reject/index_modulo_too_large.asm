@@ -7,7 +7,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-mod %r1, 65
+mod %r1, 65 # near: mod %r1, 64
 add %r0, %r1
 ldxb %r2, [%r0]
 out:

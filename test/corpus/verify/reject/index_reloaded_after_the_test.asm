@@ -8,7 +8,7 @@ call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
 jgt %r1, 63, out
-ldxdw %r1, [%r0]
+ldxdw %r1, [%r0] # near:
 add %r0, %r1
 ldxb %r2, [%r0]
 out:

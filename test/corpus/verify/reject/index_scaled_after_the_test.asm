@@ -7,7 +7,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-jgt %r1, 15, out
+jgt %r1, 15, out # near: jgt %r1, 7, out
 lsh %r1, 3
 add %r0, %r1
 ldxdw %r2, [%r0]

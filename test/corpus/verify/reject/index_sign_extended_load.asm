@@ -8,6 +8,7 @@ call 1
 jeq %r0, 0, out
 ldxsb %r1, [%r0]
 jsgt %r1, 63, out
+# near: jslt %r1, 0, out
 add %r0, %r1
 ldxb %r2, [%r0]
 out:

@@ -10,9 +10,13 @@ call 181
 mov %r0, 0
 exit
 cb:
-mov %r1, %r2
+mov %r1, %r2 # near: mov %r1, %r10
+# near: add %r1, -8
 mov %r2, 0
 mov %r3, 4
 call 0x10001
+# near: mov %r1, %r10
+# near: add %r1, -8
+# near: call 0x10003
 mov %r0, 0
 exit

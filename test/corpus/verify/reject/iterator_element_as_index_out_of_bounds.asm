@@ -12,7 +12,7 @@ jeq %r8, 0, out
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0
-mov %r3, 65
+mov %r3, 65 # near: mov %r3, 64
 call 0x10001
 next:
 mov %r1, %r10

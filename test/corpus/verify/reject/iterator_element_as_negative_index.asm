@@ -11,7 +11,7 @@ mov %r8, %r0
 jeq %r8, 0, out
 mov %r1, %r10
 add %r1, -8
-mov %r2, -1
+mov %r2, -1 # near: mov %r2, 0
 mov %r3, 64
 call 0x10001
 next:

@@ -19,6 +19,7 @@ add %r1, -8
 call 0x10002
 jeq %r0, 0, done
 ldxw %r1, [%r0]
+# near: jgt %r1, 63, next
 mov %r2, %r8
 add %r2, %r1
 stb [%r2], 1

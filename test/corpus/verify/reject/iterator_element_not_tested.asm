@@ -8,7 +8,9 @@ call 0x10001
 mov %r1, %r10
 add %r1, -8
 call 0x10002
+# near: jeq %r0, 0, out
 ldxw %r6, [%r0]
+# near: out:
 mov %r1, %r10
 add %r1, -8
 call 0x10003

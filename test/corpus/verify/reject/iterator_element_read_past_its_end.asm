@@ -9,7 +9,7 @@ mov %r1, %r10
 add %r1, -8
 call 0x10002
 jeq %r0, 0, out
-ldxdw %r6, [%r0]
+ldxdw %r6, [%r0] # near: ldxb %r6, [%r0]
 out:
 mov %r1, %r10
 add %r1, -8

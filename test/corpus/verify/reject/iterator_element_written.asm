@@ -9,7 +9,7 @@ mov %r1, %r10
 add %r1, -8
 call 0x10002
 jeq %r0, 0, out
-stw [%r0], 1
+stw [%r0], 1 # near: ldxw %r6, [%r0]
 out:
 mov %r1, %r10
 add %r1, -8

@@ -7,8 +7,8 @@ mov %r2, 0
 mov %r3, 4
 call 0x10001
 mov %r1, %r10
-add %r1, -8
-call 0x10003
+add %r1, -8 # near:
+call 0x10003 # near:
 mov %r1, %r10
 add %r1, -8
 call 0x10003

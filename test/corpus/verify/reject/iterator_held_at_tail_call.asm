@@ -9,7 +9,7 @@ call 0x10001
 mov %r1, %r6
 lddw map %r2, @loose
 mov %r3, 0
-call 12
+call 12 # near:
 mov %r1, %r10
 add %r1, -8
 call 0x10003

@@ -18,6 +18,6 @@ ja next
 done:
 mov %r1, %r10
 add %r1, -8
-mov %r0, 0
+mov %r0, 0 # near: call 0x10003
 mov %r0, %r6
 exit

@@ -17,7 +17,7 @@ call 0x10002
 jeq %r0, 0, end
 mov %r7, 0
 again:
-add %r7, 1
+add %r7, 1 # near: add %r7, 2
 jne %r7, 5000, again
 ja next
 end:

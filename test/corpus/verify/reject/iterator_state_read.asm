@@ -5,7 +5,7 @@ add %r1, -8
 mov %r2, 0
 mov %r3, 4
 call 0x10001
-ldxw %r6, [%r10-4]
+ldxw %r6, [%r10-4] # near: mov %r6, 0
 mov %r1, %r10
 add %r1, -8
 call 0x10003

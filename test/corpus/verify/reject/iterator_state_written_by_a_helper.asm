@@ -8,7 +8,7 @@ call 0x10001
 stw [%r10-20], 0
 lddw map %r1, @counts
 mov %r2, %r10
-add %r2, -6
+add %r2, -6 # near: add %r2, -20
 call 1
 mov %r1, %r10
 add %r1, -8

@@ -2,7 +2,7 @@
 # One more than those that give all their numbers for sure.
 # expect: reject pointer_range 21
 stdw [%r10-16], 0
-mov %r6, 0
+mov %r6, 0 # near: mov %r6, 1
 again:
 mov %r7, 0
 mov %r1, %r10

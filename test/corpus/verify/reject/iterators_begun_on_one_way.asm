@@ -5,7 +5,7 @@
 mov %r6, %r1
 mov %r8, 0
 ldxw %r7, [%r6+28]
-jeq %r7, 3, more
+jeq %r7, 3, more # near: jeq %r8, 3, more
 ja s
 more:
 mov %r1, %r10

@@ -10,6 +10,10 @@ mov %r2, 16
 mov %r3, 0
 call 131
 mov %r7, %r0
+# near: jeq %r7, 0, join
+# near: mov %r1, %r7
+# near: mov %r2, 0
+# near: call 132
 mov %r0, 0
 join:
 mov %r0, 0

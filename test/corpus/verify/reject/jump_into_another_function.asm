@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject jump_range 1
 call local f
-ja in
+ja in # near: exit
 f:
 mov %r0, 0
 in:

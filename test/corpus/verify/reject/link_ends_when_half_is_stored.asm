@@ -7,7 +7,7 @@ add %r2, -4
 lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
-ldxdw %r2, [%r6+8]
+ldxdw %r2, [%r6+8] # near: ldxb %r2, [%r6+8]
 stxw [%r10-16], %r2
 ldxw %r3, [%r10-16]
 jgt %r3, 4, out

@@ -9,7 +9,7 @@ jeq %r0, 0, out
 ldxdw %r1, [%r0]
 mov %r2, %r1
 mul %r2, 2
-jgt %r2, 63, out
+jgt %r2, 63, out # near: jgt %r1, 63, out
 add %r0, %r1
 ldxb %r2, [%r0]
 out:

@@ -12,7 +12,7 @@ ldxdw %r2, [%r6+8]
 stxdw [%r10-16], %r2
 stw [%r10-16], 0
 ldxw %r3, [%r10-12]
-jgt %r3, 4, out
+jgt %r3, 4, out # near: jgt %r2, 4, out
 add %r0, %r2
 ldxb %r2, [%r0]
 out:

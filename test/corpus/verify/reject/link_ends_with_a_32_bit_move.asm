@@ -10,7 +10,7 @@ call 1
 jeq %r0, 0, out
 ldxdw %r2, [%r6+8]
 mov %r4, %r2
-mov32 %r3, %r2
+mov32 %r3, %r2 # near: mov %r3, %r2
 jgt %r3, 4, out
 add %r0, %r2
 ldxb %r2, [%r0]

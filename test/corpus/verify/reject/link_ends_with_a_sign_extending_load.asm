@@ -9,7 +9,7 @@ call 1
 jeq %r0, 0, out
 ldxw %r2, [%r6+28]
 stxw [%r10-8], %r2
-ldxsw %r3, [%r10-8]
+ldxsw %r3, [%r10-8] # near: ldxw %r3, [%r10-8]
 jsgt %r3, 4, out
 add %r0, %r2
 ldxb %r2, [%r0]

@@ -14,7 +14,7 @@ ja j
 b:
 ldxdw %r2, [%r0+16]
 j:
-jgt %r1, 63, out
+jgt %r1, 63, out # near: jgt %r2, 63, out
 add %r0, %r2
 ldxb %r4, [%r0]
 out:

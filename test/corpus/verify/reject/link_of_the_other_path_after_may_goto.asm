@@ -16,7 +16,7 @@ sub %r8, -4
 mov %r9, %r0
 may_goto out
 jsle %r8, 65535, out
-add %r6, %r8
+add %r6, %r8 # near: add %r0, %r8
 ldxb %r0, [%r6]
 out:
 mov %r0, 0

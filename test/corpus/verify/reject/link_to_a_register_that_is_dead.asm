@@ -11,7 +11,7 @@ jeq %r0, 0, out
 mov %r6, %r0
 call 7
 mov %r8, %r0
-jsge %r8, 7, +1
+jsge %r8, 7, +1 # near: jsge %r8, 7, +4
 add %r8, -4
 sub %r8, -4
 jsle %r8, 65535, out

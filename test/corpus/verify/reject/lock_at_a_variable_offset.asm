@@ -12,8 +12,11 @@ call 1
 jeq %r0, 0, out
 mov %r6, %r0
 mov %r1, %r6
-add %r1, %r7
+add %r1, %r7 # near: add %r1, 4
 call 93
+# near: mov %r1, %r6
+# near: add %r1, 4
+# near: call 94
 out:
 mov %r0, 0
 exit

@@ -18,7 +18,7 @@ ldxdw %r2, [%r6+8]
 add %r2, 1
 stxdw [%r6+8], %r2
 add %r7, 1
-jlt %r7, 20, again
+jlt %r7, 20, again # near: jlt %r7, 1, again
 mov %r1, %r6
 add %r1, 4
 call 94

@@ -8,7 +8,7 @@ lddw map %r1, @locked
 call 1
 jeq %r0, 0, out
 mov %r6, %r0
-ldxw %r0, [%r6+4]
+ldxw %r0, [%r6+4] # near: ldxw %r0, [%r6+0]
 out:
 mov %r0, 0
 exit

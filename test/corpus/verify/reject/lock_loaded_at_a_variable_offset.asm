@@ -6,7 +6,7 @@ and %r7, 8
 stdw [%r10-8], 0
 mov %r2, %r10
 add %r2, -8
-lddw map %r1, @locked
+lddw map %r1, @locked # near: lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 mov %r6, %r0

@@ -7,6 +7,6 @@ add %r2, -8
 lddw map %r1, @locked
 call 1
 mov %r1, %r0
-call 93
+call 93 # near:
 mov %r0, 0
 exit

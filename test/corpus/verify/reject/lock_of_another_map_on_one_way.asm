@@ -8,7 +8,7 @@ lddw map_value %r1, @guarded, 8
 call 93
 ja s
 other:
-lddw map_value %r1, @data, 0
+lddw map_value %r1, @data, 0 # near: lddw map_value %r1, @guarded, 8
 call 93
 s:
 mov %r7, 0

@@ -10,7 +10,7 @@ jeq %r0, 0, out
 mov %r6, %r0
 lddw map %r1, @ring
 mov %r2, %r6
-mov %r3, 16
+mov %r3, 16 # near: mov %r3, 4
 mov %r4, 0
 call 130
 out:

@@ -8,7 +8,7 @@ lddw map %r1, @locked
 call 1
 jeq %r0, 0, out
 mov %r6, %r0
-stw [%r6+4], 0
+stw [%r6+4], 0 # near: stw [%r6+0], 0
 out:
 mov %r0, 0
 exit

@@ -11,7 +11,7 @@ mov %r6, %r0
 mov %r1, %r6
 add %r1, 4
 call 93
-stw [%r6+4], 0
+stw [%r6+4], 0 # near: stw [%r6+0], 0
 mov %r1, %r6
 add %r1, 4
 call 94

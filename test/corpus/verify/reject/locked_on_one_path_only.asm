@@ -11,7 +11,7 @@ call 1
 jeq %r0, 0, out
 mov %r6, %r0
 ldxw %r2, [%r7+32]
-jgt %r2, 4, join
+jgt %r2, 4, join # near: jgt %r2, 4, out
 mov %r1, %r6
 add %r1, 4
 call 93

@@ -13,8 +13,8 @@ add %r1, 4
 call 93
 mov %r2, %r10
 add %r2, -8
-lddw map %r1, @locked
-call 1
+lddw map %r1, @locked # near:
+call 1 # near:
 mov %r1, %r6
 add %r1, 4
 call 94

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject stack_uninit 5
 # A function called with cells of its own in between changes nothing.
+# near: stdw [%r10-8], 0
 ldxw %r2, [%r1+24]
 jeq %r2, 0, join
 stdw [%r10-8], 1

@@ -3,7 +3,7 @@
 # A byte overwritten leaves the others.
 ldxw %r2, [%r1+24]
 mov %r3, 0xff00
-jeq %r2, 0, +1
+jeq %r2, 0, +1 # near: jeq %r2, 0, +0
 mov %r3, 0
 stxw [%r10-8], %r3
 ldxw %r2, [%r1+28]

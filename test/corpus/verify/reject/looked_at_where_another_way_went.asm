@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject stack_uninit 8
 # The way walked first wrote the bytes by another route.
+# near: stdw [%r10-8], 0
 ldxw %r2, [%r1+24]
 jeq %r2, 0, other
 stdw [%r10-8], 1

@@ -3,6 +3,6 @@
 mov %r1, 0
 loop:
 add %r1, 1
-jne %r1, 10000000, loop
+jne %r1, 10000000, loop # near: jne %r1, 8, loop
 mov %r0, 0
 exit

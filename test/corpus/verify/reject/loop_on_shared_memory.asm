@@ -8,7 +8,7 @@ call 1
 jeq %r0, 0, out
 loop:
 ldxdw %r1, [%r0]
-jne %r1, 0, loop
+jne %r1, 0, loop # near: jne %r1, 0, out
 out:
 mov %r0, 0
 exit

@@ -13,7 +13,7 @@ may_goto out
 mov %r1, %r6
 add %r1, %r7
 ldxb %r2, [%r1]
-add %r7, 1
+add %r7, 1 # near: add %r7, 0
 ja l
 out:
 mov %r0, 0

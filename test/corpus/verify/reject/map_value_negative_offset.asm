@@ -6,7 +6,7 @@ add %r2, -4
 lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
-ldxb %r1, [%r0-1]
+ldxb %r1, [%r0-1] # near: ldxb %r1, [%r0+63]
 out:
 mov %r0, 0
 exit

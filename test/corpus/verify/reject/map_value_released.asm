@@ -4,6 +4,6 @@
 # opts: held
 lddw map_value %r1, @bss, 0
 mov %r2, 0
-call 132
+call 132 # near:
 mov %r0, 0
 exit

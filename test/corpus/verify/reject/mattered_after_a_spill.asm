@@ -2,7 +2,7 @@
 # expect: reject map_bounds 9
 # Through the stack.
 ldxw %r2, [%r1+24]
-mov %r3, 400
+mov %r3, 400 # near: mov %r3, 0
 jeq %r2, 0, join
 mov %r3, 4
 join:

@@ -7,7 +7,7 @@ jeq %r2, 0, join
 mov %r3, 4
 join:
 mov %r5, %r3
-lsh %r5, 1
+lsh %r5, 1 # near: lsh %r5, 0
 add %r5, 3
 mov %r3, 0
 lddw map_value %r4, @bss, 0

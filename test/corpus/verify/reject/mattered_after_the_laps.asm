@@ -4,7 +4,7 @@
 mov %r3, 4
 l:
 may_goto done
-add %r3, 60
+add %r3, 60 # near: add %r3, 0
 ja l
 done:
 lddw map_value %r4, @bss, 0

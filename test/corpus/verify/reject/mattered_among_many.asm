@@ -3,7 +3,7 @@
 # More numbers are known on the stack than a stored state keeps apart.
 mov %r6, %r1
 ldxw %r2, [%r1+24]
-mov %r3, 400
+mov %r3, 400 # near: mov %r3, 0
 jeq %r2, 0, join
 mov %r3, 4
 join:

@@ -3,7 +3,7 @@
 # A byte of a spilled number is the whole number only on the way where it is
 # small.
 ldxw %r2, [%r1+24]
-mov %r3, 511
+mov %r3, 511 # near: mov %r3, 512
 jeq %r2, 0, join
 mov %r3, 4
 join:

@@ -15,7 +15,7 @@ and %r2, 31
 stxb [%r10-8], %r2
 join:
 mov %r2, 0
-ldxb %r3, [%r10-8]
+ldxb %r3, [%r10-8] # near: ldxb %r3, [%r10-4]
 add %r0, %r3
 ldxb %r2, [%r0]
 out:

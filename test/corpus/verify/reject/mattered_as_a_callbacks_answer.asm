@@ -14,6 +14,6 @@ jeq %r0, 5, bad
 mov %r0, 0
 ja join
 bad:
-mov %r0, 2
+mov %r0, 2 # near: mov %r0, 1
 join:
 exit

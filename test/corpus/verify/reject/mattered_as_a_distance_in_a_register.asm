@@ -8,7 +8,7 @@ mov %r3, 0
 join:
 ldxdw %r8, [%r1]
 mov %r9, %r8
-add %r9, %r3
+add %r9, %r3 # near: add %r1, %r3
 jgt %r9, 60, out
 lddw map_value %r4, @bss, 0
 add %r4, %r8

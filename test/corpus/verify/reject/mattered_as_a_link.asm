@@ -5,7 +5,7 @@
 ldxdw %r8, [%r1]
 ldxdw %r9, [%r1+8]
 ldxw %r2, [%r1+24]
-jeq %r2, 0, join
+jeq %r2, 0, join # near: jeq %r8, 0, join
 mov %r9, %r8
 join:
 jgt %r9, 60, out

@@ -7,7 +7,7 @@ ldxw %r2, [%r1+24]
 jeq %r2, 0, join
 mov %r9, %r8
 join:
-sub %r9, %r8
+sub %r9, %r8 # near: sub %r9, %r9
 lddw map_value %r4, @bss, 0
 add %r4, %r9
 ldxb %r0, [%r4]

@@ -14,6 +14,6 @@ mov %r0, 0
 exit
 bad:
 lddw map_value %r4, @bss, 0
-ldxb %r0, [%r4+64]
+ldxb %r0, [%r4+64] # near: ldxb %r0, [%r4+63]
 mov %r0, 0
 exit

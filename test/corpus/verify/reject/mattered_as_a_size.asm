@@ -2,7 +2,7 @@
 # expect: reject stack_bounds 8
 # A helper's size.
 ldxw %r2, [%r1+24]
-mov %r3, 400
+mov %r3, 400 # near: mov %r3, 1
 jeq %r2, 0, join
 mov %r3, 4
 join:

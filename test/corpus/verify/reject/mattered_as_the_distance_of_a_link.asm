@@ -4,7 +4,7 @@
 ldxdw %r8, [%r1]
 ldxw %r2, [%r1+24]
 mov %r9, %r8
-add %r9, -100
+add %r9, -100 # near: add %r9, 0
 jeq %r2, 0, join
 mov %r9, %r8
 join:

@@ -4,7 +4,7 @@
 # overwritten after.
 ldxw %r2, [%r1+24]
 mov %r3, 400
-jeq %r2, 0, +1
+jeq %r2, 0, +1 # near: jeq %r2, 0, +0
 mov %r3, 4
 lsh %r3, 32
 stxdw [%r10-8], %r3

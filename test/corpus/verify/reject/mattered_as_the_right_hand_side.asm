@@ -2,7 +2,7 @@
 # expect: reject map_bounds 8
 # What the number is compared with decides.
 ldxw %r2, [%r1+24]
-mov %r3, 2
+mov %r3, 2 # near: mov %r3, 5
 jeq %r2, 0, join
 mov %r3, 10
 join:

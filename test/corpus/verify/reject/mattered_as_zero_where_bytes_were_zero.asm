@@ -15,7 +15,7 @@ mov %r3, 400
 jeq %r2, 0, join
 mov %r3, 0
 join:
-stxw [%r10-8], %r3
+stxw [%r10-8], %r3 # near: stxw [%r10-4], %r3
 common:
 mov %r3, 0
 mov %r2, 0

@@ -2,7 +2,7 @@
 # expect: reject map_bounds 9
 # The same with a comparison of the lower halves.
 ldxw %r2, [%r1+24]
-mov %r3, -1
+mov %r3, -1 # near: mov %r3, 0
 jeq %r2, 0, join
 mov %r3, 6
 join:

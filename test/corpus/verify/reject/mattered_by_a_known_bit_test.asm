@@ -2,7 +2,7 @@
 # expect: reject map_bounds 9
 # The same with a test of bits.
 ldxw %r2, [%r1+24]
-mov %r3, 7
+mov %r3, 7 # near: mov %r3, 6
 jeq %r2, 0, join
 mov %r3, 6
 join:

@@ -2,7 +2,7 @@
 # expect: reject map_bounds 7
 # A jump that one way only decides guards an access.
 ldxw %r2, [%r1+24]
-mov %r3, 1
+mov %r3, 1 # near: mov %r3, 0
 jeq %r2, 0, join
 mov %r3, 0
 join:

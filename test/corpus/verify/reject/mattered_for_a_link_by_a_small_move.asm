@@ -12,7 +12,7 @@ ja next
 join:
 mov %r3, 0
 next:
-mov32 %r5, %r8
+mov32 %r5, %r8 # near: mov %r5, %r8
 jgt %r5, 60, out
 lddw map_value %r4, @bss, 0
 add %r4, %r8

@@ -7,7 +7,7 @@ may_goto done
 lddw map_value %r4, @bss, 0
 add %r4, %r3
 ldxb %r0, [%r4]
-add %r3, 60
+add %r3, 60 # near: add %r3, 0
 ja l
 done:
 mov %r0, 0

@@ -17,7 +17,7 @@ jgt %r1, 5, join
 mov %r4, 0
 join:
 mov %r4, 0
-ldxb %r3, [%r10-8]
+ldxb %r3, [%r10-8] # near: ldxb %r3, [%r10-4]
 add %r0, %r3
 ldxb %r2, [%r0]
 out:

@@ -2,7 +2,7 @@
 # expect: reject map_bounds 10
 # Bytes of the stack are 0 only on the way walked first.
 ldxw %r2, [%r1+24]
-mov %r3, 255
+mov %r3, 255 # near: mov %r3, 256
 jeq %r2, 0, join
 mov %r3, 0
 join:

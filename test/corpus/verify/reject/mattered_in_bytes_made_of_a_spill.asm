@@ -7,7 +7,7 @@ jeq %r2, 0, join
 mov %r3, 0
 join:
 stxw [%r10-8], %r3
-stb [%r10-8], 0
+stb [%r10-8], 0 # near: stb [%r10-7], 0
 ldxw %r5, [%r10-8]
 lddw map_value %r4, @bss, 0
 add %r4, %r5

@@ -2,7 +2,7 @@
 # expect: reject map_bounds 10
 # In a saved register of the caller, across joins in the function called.
 ldxw %r2, [%r1+24]
-mov %r7, 400
+mov %r7, 400 # near: mov %r7, 0
 jeq %r2, 0, join
 mov %r7, 4
 join:

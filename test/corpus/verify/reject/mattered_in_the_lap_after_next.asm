@@ -3,7 +3,7 @@
 # What a lap of may_goto leaves for the next one came from a register that
 # nothing else uses.
 ldxw %r2, [%r1+24]
-mov %r5, 400
+mov %r5, 400 # near: mov %r5, 0
 jeq %r2, 0, join
 mov %r5, 4
 join:

@@ -8,7 +8,7 @@ jeq %r2, 0, other
 ja common
 other:
 ldxw %r2, [%r1+28]
-mov %r3, 400
+mov %r3, 400 # near: mov %r3, 0
 jeq %r2, 0, join
 mov %r3, 4
 join:

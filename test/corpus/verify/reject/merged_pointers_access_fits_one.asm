@@ -8,7 +8,7 @@ call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
 jeq %r1, 0, one
-add %r0, 60
+add %r0, 60 # near: add %r0, 56
 ja +0
 one:
 ldxdw %r2, [%r0]

@@ -26,7 +26,7 @@ call 1
 jne %r0, 0, +2
 mov %r0, 0
 exit
-ldxb %r1, [%r10-16]
+ldxb %r1, [%r10-16] # near: ldxb %r1, [%r10-4]
 add %r0, %r1
 ldxb %r1, [%r0]
 out:

@@ -8,7 +8,7 @@ jeq %r7, 3, bytes
 stxw [%r10-8], %r8
 ja s
 bytes:
-stw [%r10-8], -1
+stw [%r10-8], -1 # near: stw [%r10-8], +0
 stxb [%r10-8], %r8
 s:
 mov %r8, 0

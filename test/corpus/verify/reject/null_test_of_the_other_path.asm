@@ -12,7 +12,7 @@ mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts
 call 1
-mov %r7, %r0
+mov %r7, %r0 # near: mov %r7, %r6
 ldxdw %r3, [%r9+8]
 jeq %r3, 1, b
 mov %r8, %r6

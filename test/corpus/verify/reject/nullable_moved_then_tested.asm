@@ -5,8 +5,9 @@ mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts
 call 1
+# near: jeq %r0, 0, out
 add %r0, 8
-jeq %r0, 0, out
+jeq %r0, 0, out # near:
 ldxdw %r1, [%r0]
 out:
 mov %r0, 0

@@ -2,7 +2,7 @@
 # The iterator says which number it is, not the pointer on the stack.
 # expect: reject map_bounds 28
 ldxw %r7, [%r1+28]
-and %r7, 1023
+and %r7, 1023 # near: and %r7, 1
 stw [%r10-4], 0
 mov %r2, %r10
 add %r2, -4

@@ -27,7 +27,7 @@ mov %r1, %r10
 add %r1, -8
 call 0x10002
 mov %r1, %r10
-add %r1, -16
+add %r1, -16 # near: add %r1, -8
 call 0x10002
 jeq %r0, 0, out
 ldxw %r6, [%r0]

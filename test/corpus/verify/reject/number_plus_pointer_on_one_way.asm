@@ -15,7 +15,7 @@ mov %r7, 0
 jeq %r0, 3, more
 ja s
 more:
-mov %r7, 100
+mov %r7, 100 # near: mov %r7, 50
 s:
 mov %r0, 0
 add %r7, %r6

@@ -3,6 +3,6 @@
 # opts: held
 ldxdw %r1, [%r1+8]
 mov %r2, 0
-call 132
+call 132 # near:
 mov %r0, 0
 exit

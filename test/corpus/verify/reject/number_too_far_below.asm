@@ -10,6 +10,6 @@ jne %r0, 0, +2
 mov %r0, 0
 exit
 add %r0, 10
-add %r0, -536870917
+add %r0, -536870917 # near: add %r0, -536870910
 mov %r0, 0
 exit

@@ -40,7 +40,7 @@ more:
 mov %r1, %r10
 add %r1, -8
 mov %r2, 0
-mov %r3, 4096
+mov %r3, 4096 # near: mov %r3, 1
 call 0x10001
 x:
 mov %r1, %r10

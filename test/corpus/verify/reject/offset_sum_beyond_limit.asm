@@ -6,7 +6,7 @@ add %r2, -4
 lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
-add %r0, 0x1fffffff
+add %r0, 0x1fffffff # near: sub %r0, 0x1fffffff
 add %r0, 0x1fffffff
 ldxb %r2, [%r0]
 out:

@@ -7,7 +7,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 mov %r6, %r0
-add %r0, 60
+add %r0, 60 # near: add %r0, 56
 jgt %r0, %r6, use
 ja out
 use:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Written is the byte in the frame of the caller, not that of its caller.
 # expect: reject stack_uninit 15
-stdw [%r10-8], 0
+stdw [%r10-8], 0 # near: stdw [%r10-16], 0
 ldxw %r2, [%r1+28]
 mov %r1, %r10
 call local f

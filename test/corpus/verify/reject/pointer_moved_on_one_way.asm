@@ -23,7 +23,7 @@ stxdw [%r10-56], %r7
 jeq %r0, 3, more
 ja s
 more:
-add %r6, 60
+add %r6, 60 # near: add %r6, 56
 s:
 mov %r0, 0
 ldxdw %r1, [%r6]

@@ -8,7 +8,7 @@ call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
 jeq %r1, 0, one
-mov %r0, 8
+mov %r0, 8 # near: add %r0, 56
 one:
 ldxdw %r2, [%r0]
 out:

@@ -2,7 +2,7 @@
 # pointer stored at a variable place
 # expect: reject pointer_store 7
 ldxw %r2, [%r1+28]
-and %r2, 8
+and %r2, 8 # near: and %r2, 0
 stdw [%r10-16], 0
 stdw [%r10-8], 0
 mov %r3, %r10

@@ -6,7 +6,7 @@ ldxdw %r6, [%r1]
 jeq %r7, 3, more
 ja s
 more:
-mov %r6, %r10
+mov %r6, %r10 # near: mov %r6, 8
 s:
 mov %r7, 0
 mov %r0, %r6

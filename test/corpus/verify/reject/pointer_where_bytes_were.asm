@@ -14,7 +14,7 @@ stxb [%r10-2], %r2
 stxb [%r10-1], %r2
 ja s
 ptr:
-stxdw [%r10-8], %r10
+stxdw [%r10-8], %r10 # near: stxdw [%r10-8], %r2
 s:
 mov %r2, 0
 mov %r1, 0

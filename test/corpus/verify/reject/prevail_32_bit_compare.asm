@@ -8,7 +8,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-jgt32 %r1, 7, out
+jgt32 %r1, 7, out # near: jgt %r1, 7, out
 add %r0, %r1
 ldxb %r0, [%r0]
 out:

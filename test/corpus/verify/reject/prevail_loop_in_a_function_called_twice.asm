@@ -11,7 +11,7 @@ exit
 f:
 jeq %r1, 0, done
 again:
-ja again
+ja again # near: ja done
 done:
 mov %r0, 0
 exit

@@ -8,7 +8,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-lddw %r2, 0x7fffffff0
+lddw %r2, 0x7fffffff0 # near: lddw %r2, 34359738368
 and %r1, 7
 or %r1, %r2
 movsx3264 %r1, %r1

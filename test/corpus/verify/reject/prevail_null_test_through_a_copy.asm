@@ -7,7 +7,7 @@ add %r2, -4
 lddw map %r1, @counts
 call 1
 mov %r6, %r0
-jne %r6, 0, some
+jne %r6, 0, some # near: jeq %r6, 0, some
 ldxdw %r1, [%r0]
 some:
 mov %r0, 0

@@ -9,7 +9,7 @@ call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
 and %r1, 3
-mov %r2, -1
+mov %r2, -1 # near: mov %r2, 6
 sub %r2, %r1
 mov %r1, 7
 sdiv %r1, %r2

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # an immediate of -1 is stored as 8 bytes of ones
 # expect: reject map_bounds 10
-stdw [%r10-16], -1
+stdw [%r10-16], -1 # near: stdw [%r10-16], +0
 stw [%r10-4], 0
 mov %r2, %r10
 add %r2, -4

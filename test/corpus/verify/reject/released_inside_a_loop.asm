@@ -14,7 +14,7 @@ mov %r1, %r6
 mov %r2, 0
 call 132
 add %r7, 1
-jlt %r7, 50, again
+jlt %r7, 50, again # near: jlt %r7, 1, again
 out:
 mov %r0, 0
 exit

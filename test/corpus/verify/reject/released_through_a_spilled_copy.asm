@@ -10,8 +10,9 @@ mov %r6, %r0
 stxdw [%r10-8], %r0
 ldxdw %r1, [%r10-8]
 mov %r2, 0
-call 132
+call 132 # near:
 stdw [%r6], 1
+# near: call 132
 out:
 mov %r0, 0
 exit

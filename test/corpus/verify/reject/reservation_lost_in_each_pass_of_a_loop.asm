@@ -8,6 +8,9 @@ mov %r2, 16
 mov %r3, 0
 call 131
 jeq %r0, 0, next
+# near: mov %r1, %r0
+# near: mov %r2, 0
+# near: call 132
 next:
 add %r6, 1
 jlt %r6, 100, again

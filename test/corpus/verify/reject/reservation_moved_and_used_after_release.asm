@@ -11,8 +11,9 @@ mov %r7, %r6
 add %r7, 8
 mov %r1, %r6
 mov %r2, 0
-call 132
+call 132 # near:
 ldxb %r2, [%r7]
+# near: call 132
 out:
 mov %r0, 0
 exit

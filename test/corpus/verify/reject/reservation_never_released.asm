@@ -7,6 +7,9 @@ mov %r3, 0
 call 131
 jeq %r0, 0, out
 stdw [%r0], 1
+# near: mov %r1, %r0
+# near: mov %r2, 0
+# near: call 132
 mov %r0, 0
 exit
 out:

@@ -3,7 +3,7 @@
 # expect: reject reserve_size 5
 # opts: held
 ldxw %r2, [%r1+32]
-and %r2, 15
+and %r2, 15 # near: and %r2, 0
 lddw map %r1, @ring
 mov %r3, 0
 call 131

@@ -12,12 +12,15 @@ lddw func %r2, cb
 mov %r3, %r6
 mov %r4, 0
 call 181
+# near: mov %r1, %r6
+# near: mov %r2, 0
+# near: call 132
 out:
 mov %r0, 0
 exit
 cb:
 mov %r1, %r2
 mov %r2, 0
-call 132
+call 132 # near:
 mov %r0, 0
 exit

@@ -16,5 +16,7 @@ out:
 mov %r0, 0
 exit
 out2:
+# near: mov %r2, 0
+# near: call 132
 mov %r0, 0
 exit

@@ -12,7 +12,7 @@ mov %r2, 0
 call 132
 mov %r1, %r6
 mov %r2, 0
-call 133
+call 133 # near:
 out:
 mov %r0, 0
 exit

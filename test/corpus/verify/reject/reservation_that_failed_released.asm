@@ -8,7 +8,7 @@ call 131
 jne %r0, 0, ok
 mov %r1, %r0
 mov %r2, 0
-call 132
+call 132 # near:
 ja out
 ok:
 mov %r1, %r0

@@ -9,8 +9,9 @@ jeq %r0, 0, out
 mov %r6, %r0
 mov %r1, %r6
 mov %r2, 0
-call 132
+call 132 # near:
 ldxdw %r2, [%r6]
+# near: call 132
 out:
 mov %r0, 0
 exit

@@ -5,9 +5,11 @@ lddw map %r1, @ring
 mov %r2, 16
 mov %r3, 0
 call 131
+# near: jeq %r0, 0, out
 stdw [%r0], 1
 mov %r1, %r0
 mov %r2, 0
 call 132
+# near: out:
 mov %r0, 0
 exit

@@ -2,7 +2,7 @@
 # expect: reject memory_bounds 10
 # opts: held
 ldxw %r6, [%r1+32]
-and %r6, 15
+and %r6, 15 # near: and %r6, 8
 lddw map %r1, @ring
 mov %r2, 16
 mov %r3, 0

@@ -6,7 +6,7 @@ mov %r2, 16
 mov %r3, 0
 call 131
 jeq %r0, 0, out
-stb [%r0-1], 1
+stb [%r0-1], 1 # near: stb [%r0-0], 1
 mov %r1, %r0
 mov %r2, 0
 call 132

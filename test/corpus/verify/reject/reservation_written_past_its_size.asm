@@ -2,7 +2,7 @@
 # expect: reject memory_bounds 6
 # opts: held
 lddw map %r1, @ring
-mov %r2, 16
+mov %r2, 16 # near: mov %r2, 20
 mov %r3, 0
 call 131
 jeq %r0, 0, out

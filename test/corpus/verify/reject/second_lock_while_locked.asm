@@ -11,6 +11,9 @@ mov %r6, %r0
 mov %r1, %r6
 add %r1, 4
 call 93
+# near: mov %r1, %r6
+# near: add %r1, 4
+# near: call 94
 mov %r1, %r6
 add %r1, 4
 call 93

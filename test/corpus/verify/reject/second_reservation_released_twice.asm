@@ -18,7 +18,7 @@ mov %r2, 0
 call 132
 mov %r1, %r7
 mov %r2, 0
-call 132
+call 132 # near:
 one:
 mov %r1, %r6
 mov %r2, 0

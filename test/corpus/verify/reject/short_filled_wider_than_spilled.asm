@@ -8,7 +8,7 @@ call 1
 jeq %r0, 0, out
 ldxw %r1, [%r0]
 and %r1, 63
-stw [%r10-8], -1
+stw [%r10-8], -1 # near: stw [%r10-8], +0
 stxb [%r10-8], %r1
 ldxh %r3, [%r10-8]
 add %r0, %r3

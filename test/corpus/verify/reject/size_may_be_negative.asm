@@ -5,7 +5,7 @@ ldxdw %r2, [%r1+8]
 stdw [%r10-8], 0x6869
 mov %r1, %r10
 add %r1, -8
-jsgt %r2, 8, out
+jsgt %r2, 8, out # near: jne %r2, 8, out
 call 6
 out:
 mov %r0, 0

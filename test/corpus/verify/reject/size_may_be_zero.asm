@@ -6,6 +6,7 @@ stdw [%r10-8], 0x6869
 mov %r1, %r10
 add %r1, -8
 jgt %r2, 8, out
+# near: jeq %r2, 0, out
 call 6
 out:
 mov %r0, 0

@@ -17,7 +17,7 @@ call 203
 mov %r6, %r0
 ja s
 odd:
-mov %r2, 1
+mov %r2, 1 # near: mov %r2, 0
 call 203
 mov %r6, %r0
 s:

@@ -17,9 +17,10 @@ stxdw [%r10-24], %r0
 mov %r1, %r10
 add %r1, -16
 mov %r2, 0
-call 199
+call 199 # near:
 ldxdw %r6, [%r10-24]
 ldxdw %r0, [%r6]
+# near: call 199
 mov %r0, 0
 exit
 no:

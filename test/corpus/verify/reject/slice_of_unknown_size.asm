@@ -11,7 +11,7 @@ call 198
 mov %r1, %r10
 add %r1, -16
 mov %r2, 0
-mov %r3, %r6
+mov %r3, %r6 # near: mov %r3, %r2
 call 203
 mov %r1, %r10
 add %r1, -16

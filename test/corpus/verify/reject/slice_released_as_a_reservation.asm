@@ -15,7 +15,7 @@ call 203
 jeq %r0, 0, no
 mov %r1, %r0
 mov %r2, 0
-call 132
+call 132 # near:
 no:
 mov %r1, %r10
 add %r1, -16

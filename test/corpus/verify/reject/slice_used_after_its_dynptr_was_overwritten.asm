@@ -13,7 +13,7 @@ mov %r2, 0
 mov %r3, 8
 call 203
 jeq %r0, 0, out
-stdw [%r10-16], 0
+stdw [%r10-16], 0 # near: stdw [%r10-24], 0
 ldxdw %r1, [%r0]
 out:
 mov %r0, 0

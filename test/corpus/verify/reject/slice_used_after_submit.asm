@@ -16,9 +16,10 @@ mov %r6, %r0
 mov %r1, %r10
 add %r1, -16
 mov %r2, 0
-call 199
+call 199 # near:
 jeq %r6, 0, out
 stdw [%r6], 1
 out:
+# near: call 199
 mov %r0, 0
 exit

@@ -17,7 +17,8 @@ mov %r6, %r0
 mov %r1, %r10
 add %r1, -16
 call local f
-ldxdw %r0, [%r6]
+ldxdw %r0, [%r6] # near: mov %r0, 0
+# near: exit
 no:
 mov %r1, %r10
 add %r1, -16

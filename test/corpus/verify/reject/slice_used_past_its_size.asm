@@ -10,7 +10,7 @@ call 198
 mov %r1, %r10
 add %r1, -16
 mov %r2, 0
-mov %r3, 8
+mov %r3, 8 # near: mov %r3, 9
 call 203
 jeq %r0, 0, no
 stdw [%r0+1], 1

@@ -12,7 +12,9 @@ add %r1, -16
 mov %r2, 0
 mov %r3, 8
 call 203
+# near: jeq %r0, 0, no
 stdw [%r0], 1
+# near: no:
 mov %r1, %r10
 add %r1, -16
 mov %r2, 0

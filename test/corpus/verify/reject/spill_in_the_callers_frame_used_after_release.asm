@@ -10,8 +10,8 @@ stxdw [%r10-8], %r0
 mov %r1, %r10
 add %r1, -8
 call local f
-ldxdw %r1, [%r10-8]
-stdw [%r1], 1
+ldxdw %r1, [%r10-8] # near:
+stdw [%r1], 1 # near:
 out:
 mov %r0, 0
 exit

@@ -9,9 +9,10 @@ jeq %r0, 0, out
 stxdw [%r10-8], %r0
 mov %r1, %r0
 mov %r2, 0
-call 132
+call 132 # near:
 ldxdw %r6, [%r10-8]
 ldxdw %r0, [%r6]
+# near: call 132
 out:
 mov %r0, 0
 exit

@@ -4,4 +4,5 @@
 ldxw %r3, [%r1+28]
 lddw map %r2, @loose
 call 12
+# near: mov %r0, 7
 exit

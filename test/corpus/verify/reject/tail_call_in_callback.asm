@@ -12,6 +12,6 @@ cb:
 mov %r1, %r2
 lddw map %r2, @loose
 mov %r3, 0
-call 12
+call 12 # near:
 mov %r0, 0
 exit

@@ -11,7 +11,7 @@ jeq %r0, 0, out
 mov %r7, %r0
 mov %r1, %r6
 call local f
-add %r7, %r0
+add %r7, %r0 # near: add %r0, %r0
 ldxb %r0, [%r7]
 out:
 mov %r0, 0

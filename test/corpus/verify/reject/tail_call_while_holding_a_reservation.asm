@@ -11,7 +11,7 @@ mov %r6, %r0
 mov %r1, %r7
 lddw map %r2, @jumps
 mov %r3, 0
-call 12
+call 12 # near:
 mov %r1, %r6
 mov %r2, 0
 call 132

@@ -14,8 +14,8 @@ add %r1, 4
 call 93
 mov %r1, %r7
 lddw map %r2, @jumps
-mov %r3, 0
-call 12
+mov %r3, 0 # near:
+call 12 # near:
 mov %r1, %r6
 add %r1, 4
 call 94

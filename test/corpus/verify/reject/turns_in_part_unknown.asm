@@ -10,7 +10,7 @@ call 1
 jeq %r0, 0, out
 mov %r3, %r0
 mov %r1, %r6
-lsh %r1, 5
+lsh %r1, 5 # near: lsh %r1, 37
 lddw func %r2, cb
 mov %r4, 0
 call 181

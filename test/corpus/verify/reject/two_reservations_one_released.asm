@@ -13,6 +13,9 @@ mov %r3, 0
 call 131
 mov %r7, %r0
 jeq %r7, 0, one
+# near: mov %r1, %r0
+# near: mov %r2, 0
+# near: call 132
 mov %r1, %r6
 mov %r2, 0
 call 132

@@ -8,7 +8,7 @@ mov %r2, %r10
 add %r2, -4
 call 1
 jeq %r0, 0, out
-mov %r1, -4
+mov %r1, -4 # near: mov %r1, 0
 add %r0, %r1
 ldxdw %r6, [%r0+0]
 out:

@@ -12,8 +12,9 @@ exit
 cb:
 mov %r1, %r3
 add %r1, 8
+# near: mov %r6, %r1
 call 93
-lddw map_value %r1, @guarded, 8
+lddw map_value %r1, @guarded, 8 # near: mov %r1, %r6
 call 94
 mov %r0, 0
 exit

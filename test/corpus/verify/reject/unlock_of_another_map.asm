@@ -12,7 +12,8 @@ mov %r6, %r0
 mov %r1, %r6
 add %r1, 4
 call 93
-lddw map_value %r1, @data, 0
+lddw map_value %r1, @data, 0 # near: mov %r1, %r6
+# near: add %r1, 4
 call 94
 out:
 mov %r0, 0

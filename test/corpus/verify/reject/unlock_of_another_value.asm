@@ -13,7 +13,7 @@ add %r2, -8
 lddw map %r1, @locked
 call 1
 jeq %r0, 0, out
-mov %r7, %r0
+mov %r7, %r0 # near: mov %r7, %r6
 mov %r1, %r6
 add %r1, 4
 call 93

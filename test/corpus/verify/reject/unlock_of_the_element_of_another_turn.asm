@@ -17,7 +17,7 @@ out:
 mov %r0, 0
 exit
 cb:
-mov %r6, %r3
+mov %r6, %r3 # near: mov %r6, %r4
 mov %r7, %r4
 mov %r1, %r6
 add %r1, 4

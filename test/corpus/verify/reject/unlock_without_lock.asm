@@ -10,6 +10,9 @@ jeq %r0, 0, out
 mov %r6, %r0
 mov %r1, %r6
 add %r1, 4
+# near: call 93
+# near: mov %r1, %r6
+# near: add %r1, 4
 call 94
 out:
 mov %r0, 0

@@ -12,8 +12,8 @@ mov %r1, %r6
 add %r1, 4
 call 93
 mov %r1, %r6
-add %r1, 4
-call 94
+add %r1, 4 # near:
+call 94 # near:
 mov %r1, %r6
 add %r1, 4
 call 94

@@ -2,6 +2,6 @@
 # golden
 # expect: reject unreachable 2
 mov %r0, 0
-exit
+exit # near:
 mov %r0, 1
 exit

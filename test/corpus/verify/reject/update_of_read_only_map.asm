@@ -7,7 +7,7 @@ mov %r2, %r10
 add %r2, -4
 mov %r3, %r10
 add %r3, -24
-lddw map %r1, @config
+lddw map %r1, @config # near: lddw map %r1, @sink
 mov %r4, 0
 call 2
 mov %r0, 0

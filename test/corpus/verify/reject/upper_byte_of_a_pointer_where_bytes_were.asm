@@ -8,7 +8,7 @@ stdw [%r10-8], 0
 stxb [%r10-3], %r2
 ja s
 ptr:
-stxdw [%r10-8], %r10
+stxdw [%r10-8], %r10 # near: stxdw [%r10-8], %r2
 s:
 mov %r2, 0
 mov %r1, 0

@@ -3,7 +3,7 @@
 stdw [%r10-8], 0
 mov %r2, %r10
 add %r2, -8
-lddw map %r1, @seen
+lddw map %r1, @seen # near: lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 mov %r3, %r0

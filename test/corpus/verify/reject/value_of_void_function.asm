@@ -3,5 +3,5 @@
 call local f
 exit
 f:
-mov %r1, 0
+mov %r1, 0 # near: mov %r0, 0
 exit

@@ -7,7 +7,7 @@ lddw map %r1, @counts
 call 1
 jeq %r0, 0, out
 ldxdw %r1, [%r0]
-and %r1, 31
+and %r1, 31 # near: and %r1, 30
 add %r0, %r1
 ldxb %r2, [%r0+33]
 out:

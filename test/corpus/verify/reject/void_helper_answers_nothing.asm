@@ -9,6 +9,7 @@ jeq %r0, 0, out
 mov %r1, %r0
 mov %r2, 0
 call 132
+# near: mov %r0, 0
 exit
 out:
 mov %r0, 0

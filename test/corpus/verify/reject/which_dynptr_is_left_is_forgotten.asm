@@ -17,7 +17,7 @@ call 198
 ldxw %r9, [%r8+32]
 jgt %r9, 4, other
 mov %r1, %r10
-add %r1, -16
+add %r1, -16 # near: add %r1, -32
 mov %r2, 0
 call 199
 ja join

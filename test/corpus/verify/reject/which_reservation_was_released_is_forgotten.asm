@@ -21,7 +21,7 @@ mov %r2, 0
 call 132
 ja join
 other:
-mov %r1, %r7
+mov %r1, %r7 # near: mov %r1, %r6
 mov %r2, 0
 call 132
 join:

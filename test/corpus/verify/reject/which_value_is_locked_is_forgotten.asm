@@ -14,7 +14,7 @@ add %r2, -8
 lddw map %r1, @locked
 call 1
 jeq %r0, 0, out
-mov %r7, %r0
+mov %r7, %r0 # near: mov %r7, %r6
 ldxw %r2, [%r8+32]
 jgt %r2, 4, other
 mov %r1, %r6

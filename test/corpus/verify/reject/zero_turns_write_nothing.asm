@@ -2,6 +2,7 @@
 # The loop may take no turn: then nothing was written.
 # expect: reject stack_uninit 7
 ldxw %r1, [%r1+28]
+# near: stdw [%r10-8], 0
 lddw func %r2, cb
 mov %r3, %r10
 add %r3, -8
