@@ -4,6 +4,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
 local judge = require "ncclbpf.judge"
+local metrics_least = require("ncclbpf.measures").least
 local sandbox = require "ncclbpf.sandbox"
 local units = require "ncclbpf.units"
 
@@ -92,6 +93,71 @@ local function comms(v)
 	return nil, 'a list of at most 16 communicators like {"c0ffee"}, how many (1 to 16), or a share like "34%"'
 end
 
+-- A share, as "34%" or 0.34
+local function share(v)
+	local pct = type(v) == "string" and tonumber(v:match "^([%d.]+)%%$") or math.type(v) == "float" and v * 100
+	if pct and pct == pct and pct > 0 and pct <= 100 then return v end
+	return nil, 'a share like "34%" or 0.34'
+end
+
+-- How many, or a share
+local function part(v)
+	if math.type(v) == "integer" and v >= 1 and v <= 16 then return v end
+	if share(v) and v ~= "100%" and v ~= 1.0 then return v end
+	return nil, 'how many communicators (1 to 16), or a share like "25%"'
+end
+
+local function yes_no(v)
+	if type(v) == "boolean" then return v end
+	return nil, "true or false"
+end
+
+-- The arms take turns in time on the same communicators; what else there could be
+-- compares some with others, which differ in more than the policy.
+local function window(v)
+	if v == "window" then return v end
+	return nil, '"window" (blocks in time, the arms in turns on the same communicators; who is reached is said by scope.comms and steps)'
+end
+
+local check_fields
+
+-- A list of tables, each with the fields @rows; @more(i, t) -> what is wrong.
+local function tables_of(name, rows, most, more)
+	return function(v)
+		if type(v) ~= "table" or #v == 0 or #v > most then return nil, ("a list of 1 to %d tables"):format(most) end
+		local out = core.array {}
+		for k in pairs(v) do
+			if math.type(k) ~= "integer" or k < 1 or k > #v then return nil, ("a list of 1 to %d tables"):format(most) end
+		end
+		for i, x in ipairs(v) do
+			local at = ("%s[%d]"):format(name, i)
+			local t, err = check_fields(rows, x, at .. ".")
+			if not t then return nil, nil, err end
+			local wrong = more(i, t, out)
+			if wrong then return nil, nil, errors.new("bad_argument", at .. wrong) end
+			out[i] = t
+		end
+		return out
+	end
+end
+
+local steps = tables_of("steps", {
+	units = { number(1, 1000, true) }, fraction = { share }, bake = { seconds }, min_samples = { number(1, 1e9, true) },
+}, 20, function(_, s)
+	if (s.units == nil) == (s.fraction == nil) then return ": units or fraction wanted, one of them" end
+end)
+
+local metrics = tables_of("metrics", {
+	name = { text, required = true }, aggregate = { word("p50", "p95", "p99", "mean", "busbw"), "p50" }, direction = { word("increase", "decrease", "either") },
+	min_effect_pct = { number(0, 100) }, critical = { yes_no, true }, must_have_data = { yes_no, true },
+}, 8, function(i, m, before)
+	for k = 1, i - 1 do
+		if before[k].name == m.name then return (".name: %q is that of metrics[%d] as well"):format(m.name, k) end
+	end
+	-- which way is worse
+	m.direction = m.direction or m.aggregate == "busbw" and "decrease" or "increase"
+end)
+
 local names = list_of(function(v) return type(v) == "string" and v:match "^[%w_.%-]+$" or nil end, "names of policies")
 
 local function arm(v)
@@ -119,7 +185,26 @@ local schema = fields {
 	on_fail = { word("rollback", "pause"), "rollback" },
 	on_inconclusive = { word("pause", "rollback"), "pause" },
 	deadline = { seconds, 3600 },
+	steps = { steps },
+	bake = { seconds },
+	holdback = { part },
+	max_units = { number(1, 1e6, true) },
+	metrics = { metrics },
+	unit = { window, "window" },
+	interval = { function(v)
+		local s = seconds(v)
+		if s and s >= 0.01 and s <= 60 then return s end
+		return nil, 'a duration from "10ms" to "60s"'
+	end, 0.05 },
+	failure_limit = { number(0, 20, true), 0 },
+	inconclusive_limit = { number(1, 20, true), 3 },
 	seed = { number(1, 2 ^ 31, true) },
+}
+
+-- What other tools have and is called otherwise here.
+local elsewhere = {
+	warmup = "warmup_pct, a share of each block", progress_deadline = "block_timeout, of a block; deadline, of all", gates = "guards",
+	dry_run = "rollout plan FILE, or rollout start -n FILE", baking = "bake", stages = "steps",
 }
 
 local function allowed(t)
@@ -129,13 +214,12 @@ local function allowed(t)
 	return list
 end
 
-local check_fields
-
 local function check_one(row, v, at)
 	if type(row[1]) == "table" then return check_fields(row[1].fields, v, at .. ".") end
 	local got, want, err = row[1](v)
 	if err then return nil, err end
 	if got == nil then
+		if want == nil then want = "something else" end
 		local shown = type(v) == "string" and ("%q"):format(v) or type(v) == "table" and "a table" or tostring(v)
 		return errors.fail("bad_argument", "%s: %s wanted, found %s", at, want, shown)
 	end
@@ -149,7 +233,7 @@ function check_fields(rows, t, at)
 		if not rows[k] then
 			local list = allowed(rows)
 			return nil, errors.new("bad_argument", ("%s%s: no such field"):format(at, tostring(k)),
-				{ hint = type(k) == "string" and errors.nearest(k, list) or "fields: " .. table.concat(list, ", ") })
+				{ hint = at == "" and elsewhere[k] or type(k) == "string" and errors.nearest(k, list) or "fields: " .. table.concat(list, ", ") })
 		end
 	end
 	for _, k in ipairs(allowed(rows)) do
@@ -168,9 +252,12 @@ function check_fields(rows, t, at)
 	return out
 end
 
+-- The chance of a false alarm of one step and metric: all of them share it.
+function M.alpha(p) return (1 - p.judge.confidence) / (p.steps and #p.steps or 1) / (p.metrics and #p.metrics or 1) end
+
 -- So few blocks an arm that no difference, however large, would be sure.
 function M.least_blocks(p)
-	local alpha = judge.share(1 - p.judge.confidence, p.judge.looks, p.judge.looks)
+	local alpha = judge.share(M.alpha(p), p.judge.looks, p.judge.looks)
 	local n = 2
 	while n < 40 and 2 * core.rank_tail(n, n, 0) > alpha do n = n + 1 end
 	return n
@@ -186,6 +273,16 @@ function M.check(t)
 		return errors.fail("bad_argument", "blocks: %d cannot show anything with confidence %g; %d or more wanted, and more for several kinds", p.blocks,
 			p.judge.confidence, least)
 	end
+	for i, m in ipairs(p.metrics or {}) do
+		local n = metrics_least[m.aggregate]
+		if n and p.samples < n and m.must_have_data then
+			return errors.fail("bad_argument", "metrics[%d]: a block of %d samples has no %s; samples = %d or more wanted", i, p.samples, m.aggregate, n)
+		end
+	end
+	if p.metrics and p.promote == "better" then return errors.fail("bad_argument", 'metrics: promote = "better" goes by the medians of times') end
+	local decide = not p.metrics
+	for _, m in ipairs(p.metrics or {}) do decide = decide or m.critical end
+	if not decide then return errors.fail("bad_argument", "metrics: none is critical, so that none would decide") end
 	if p.judge.looks > p.blocks then
 		return errors.fail("bad_argument", "judge.looks: at most blocks (%d) wanted, found %d", p.blocks, p.judge.looks)
 	end
@@ -244,7 +341,16 @@ function M.steps(p)
 	for k = 1, p.judge.looks do looks[k] = tostring(M.look_at(p, k)) end
 	local seen = math.ceil(p.samples / (1 - p.warmup_pct / 100))
 	local better = p.promote == "better"
-	return {
+	local staged, judged = {}, {}
+	for i, s in ipairs(p.steps or {}) do
+		local n = s.units and units.count(s.units, "communicator") or (type(s.fraction) == "string" and s.fraction or ("%g %%"):format(s.fraction * 100)) .. " of the communicators"
+		local bake = s.bake or p.bake
+		staged[i] = n .. (bake and ", bakes " .. units.seconds(bake) or "") .. (s.min_samples and (", %d collectives of a kind"):format(s.min_samples) or "")
+	end
+	for i, m in ipairs(p.metrics or {}) do
+		judged[i] = ("%s (%s, worse: %s%s)"):format(m.name, m.aggregate, m.direction, m.critical and "" or ", decides nothing")
+	end
+	local list = {
 		{ "baseline", arms(p.baseline) },
 		{ "candidate", arms(p.candidate) },
 		{ "reaches", where and ("%s; promoted: %s"):format(where, p.promote == "all" and "all communicators" or better and "those where it is better" or "the same")
@@ -261,13 +367,19 @@ function M.steps(p)
 			p.guards.slo and ", or that take longer than " .. units.seconds(p.guards.slo) or "", p.guards.refused) },
 		{ "lasts", ("at least %d collectives of the most frequent kind, %d for all blocks; at most %s"):format(seen * 2 * M.look_at(p, first), seen * 2 * p.blocks, units.seconds(p.deadline)) },
 	}
+	local function more(at, what, how) table.insert(list, at, { what, how }) end
+	if #judged > 0 then more(5, "metrics", table.concat(judged, "; ")) end
+	if p.holdback then more(4, "holds back", ("%s of those that a promotion reaches; they keep the baseline"):format(tostring(p.holdback))) end
+	if #staged > 0 then more(4, "steps", table.concat(staged, "; then ") .. "; each is judged, with its share of the confidence") end
+	if p.bake and #staged == 0 then more(4, "bakes", units.seconds(p.bake) .. " with the candidate, before it is promoted") end
+	return list
 end
 
 -- The first look that can be sure of anything.
 function M.first_look(p)
 	for k = 1, p.judge.looks do
 		local n = math.min(M.look_at(p, k), 40)
-		if 2 * core.rank_tail(n, n, 0) <= judge.share(1 - p.judge.confidence, k, p.judge.looks) then return k end
+		if 2 * core.rank_tail(n, n, 0) <= judge.share(M.alpha(p), k, p.judge.looks) then return k end
 	end
 	return p.judge.looks
 end
@@ -283,7 +395,7 @@ M.kit = {
 }
 
 -- Blocks of all of it.
-function M.total(p) return p.blocks * 2 end
+function M.total(p) return p.blocks * 2 * (type(p.steps) == "table" and #p.steps or 1) end
 
 -- After which pair look @k is.
 function M.look_at(p, k) return math.ceil(p.blocks * k / p.judge.looks) end

@@ -7,12 +7,14 @@ local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
 local judge = require "ncclbpf.judge"
 local mapset = require "ncclbpf.mapset"
+local measures = require "ncclbpf.measures"
 local plan = require "ncclbpf.plan"
 local policy = require "ncclbpf.policy"
 local promote = require "ncclbpf.promote"
 local reach = require "ncclbpf.reach"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
+local stages = require "ncclbpf.stages"
 local stats = require "ncclbpf.stats"
 local units = require "ncclbpf.units"
 local witness = require "ncclbpf.witness"
@@ -23,6 +25,7 @@ local POLL_S = 0.05
 local RETRIES = 5 -- of a change that another one is in the way of
 local IDLE_S = 1 -- a communicator that decides nothing for so long is idle
 local GUARD = 10 -- collectives of a kind before it may be called slow
+local BAKED = 50 -- the latest of a kind that count while a candidate bakes
 local LIMIT = 16 << 20
 local PID = select(2, core.ids())
 
@@ -74,7 +77,7 @@ end
 local function write(r)
 	local keep = {}
 	for k, v in pairs(r) do
-		if k ~= "path" and k ~= "group" and k ~= "elsewhere" then keep[k] = v end
+		if k ~= "path" and k ~= "group" and k ~= "elsewhere" and k ~= "asker" then keep[k] = v end
 	end
 	local ok, err = core.write(r.path, core.encode(keep) .. "\n")
 	if not ok then return nil, errors.from_reply(err) end
@@ -93,7 +96,7 @@ end
 
 local function event(r, to, reason, evidence)
 	r.events[#r.events + 1] = {
-		time = core.time(), rollout = r.id, from = r.state, to = to, actor = ("pid %d"):format(r.runner.pid), reason = reason, evidence = evidence,
+		time = core.time(), rollout = r.id, from = r.state, to = to, actor = ("pid %s"):format(r.asker or tostring(r.runner.pid)), reason = reason, evidence = evidence,
 	}
 	r.state, r.why = to, reason
 end
@@ -122,7 +125,7 @@ local function request_path(r) return (r.path:gsub("%.json$", ".request")) end
 M.request_path = request_path
 
 function M.request(r, word)
-	local ok, err = core.write(request_path(r), r.id .. " " .. word .. "\n")
+	local ok, err = core.write(request_path(r), ("%s %s %d\n"):format(r.id, word, PID))
 	if not ok then return nil, errors.from_reply(err) end
 	return true
 end
@@ -131,9 +134,11 @@ local function requested(r)
 	if core.stopped() then return "pause" end
 	local path = request_path(r)
 	if not core.stat(path) then return nil end
-	local id, word = tostring(core.read(path, 200) or ""):match "^(%S+) (%a+)\n"
+	local id, word, pid = tostring(core.read(path, 200) or ""):match "^(%S+) (%a+) ?(%d*)\n"
 	core.unlink(path)
-	return id == r.id and word or nil
+	if id ~= r.id then return nil end
+	r.asker = pid ~= "" and pid or nil
+	return word
 end
 
 -- ---- the job ------------------------------------------------------------------------
@@ -251,7 +256,7 @@ end
 -- communicators, whatever the scope.
 local function line_for(r, arm, all)
 	local words, names = { "policy", "use" }, type(arm) == "table" and arm or arm == "b" and r.candidate or arm == "better" and r.promoted or r.baseline
-	if arm == "a" and r.common and not all then names = { "common" } end
+	if arm == "a" and r.common and r.comms and not all then names = { "common" } end
 	for _, n in ipairs(names) do words[#words + 1] = n end
 	if #names == 0 then words[3] = "none" end
 	return session.line(words) .. (all and "" or reach.words(r.comms))
@@ -431,7 +436,9 @@ end
 
 -- One block of @arm. -> medians by kind, collectives by kind | nil, reason, evidence (a guard) |
 -- nil, nil, word (asked for by another shell)
-local function block(r, arm)
+-- @bake: for so many seconds instead, the guards see the latest alone. -> true,
+-- collectives | as above
+local function block(r, arm, bake)
 	local p = r.plan
 	local normal = arm == "b" and baseline_of(r) or {}
 	local before, other = refused(r)
@@ -440,12 +447,13 @@ local function block(r, arm)
 	for key, n in pairs(in_flight(r)) do from[key] = (from[key] or -1) + n end
 	local seen, times, kept, most = {}, {}, {}, 0
 	local skip = math.ceil(p.samples / (1 - p.warmup_pct / 100)) - p.samples
-	local till = core.mono() + p.block_timeout
-	local count = {}
-	while most < p.samples do
+	local till = core.mono() + (bake or p.block_timeout)
+	local count, all = {}, 0
+	while bake or most < p.samples do
 		local word = requested(r)
 		if word then return nil, nil, word end
 		if core.mono() > till then
+			if bake then return true, all end
 			return nil, nil, "pause", ("only %d collectives of a kind in %g s"):format(most, p.block_timeout)
 		end
 		local new = {}
@@ -457,7 +465,11 @@ local function block(r, arm)
 			local kind = kind_of(x[2])
 			seen[x[1]] = true
 			if r.ran then r.ran(kind, x[2]) end
-			count[kind] = (count[kind] or 0) + 1
+			count[kind], all = (count[kind] or 0) + 1, all + 1
+			if bake and #(times[kind] or {}) >= BAKED then
+				table.remove(times[kind], 1)
+				table.remove(kept[kind], 1)
+			end
 			if count[kind] > skip then
 				times[kind], kept[kind] = times[kind] or {}, kept[kind] or {}
 				table.insert(times[kind], x[2].ns)
@@ -469,7 +481,7 @@ local function block(r, arm)
 		if not now then return nil, nil, "leave", another end
 		local why, evidence = guarded(r, arm, times, normal, now - before)
 		if why then return nil, why, evidence end
-		if most < p.samples then core.sleep(POLL_S) end
+		if bake or most < p.samples then core.sleep(p.interval or POLL_S) end
 	end
 	local medians = {}
 	for kind, list in pairs(times) do
@@ -501,11 +513,17 @@ end
 
 local function look(r, k)
 	local done = plan.look_at(r.plan, k)
-	local strata = M.strata(r.blocks, done)
-	local out = judge.look(strata, k, {
-		confidence = r.plan.judge.confidence, min_effect_pct = r.plan.judge.min_effect_pct, looks = r.plan.judge.looks, least = math.min(done, 4),
+	local blocks, at = stages.blocks(r), stages.now(r)
+	local strata = M.strata(blocks, done)
+	-- all steps share the chance of a false alarm
+	local confidence = 1 - (1 - r.plan.judge.confidence) / (r.steps and #r.steps or 1)
+	local opts = {
+		confidence = confidence, min_effect_pct = r.plan.judge.min_effect_pct, looks = r.plan.judge.looks, least = math.min(done, 4),
 		each = r.plan.promote == "better",
-	})
+	}
+	local out = r.plan.metrics and measures.look(r.plan, table.move(blocks, 1, math.min(done * 2, #blocks), 1, {}), k, opts) or judge.look(strata, k, opts)
+	local few = out.verdict == "pass" and at.min_samples and stages.too_few(blocks, at.min_samples)
+	if few then out.verdict, out.reason = "inconclusive", few end
 	out.look, out.pairs = k, done
 	return out
 end
@@ -528,15 +546,37 @@ end
 
 -- ---- running ----------------------------------------------------------------------------
 
+-- All but those that are held back decide with @arm: several changes, the held
+-- first, so that each has what it shall have from the first one on.
+local function promote_but_held(r, arm)
+	for _, line in ipairs(stages.promotion(r, arm == "b" and r.candidate or r.promoted)) do
+		local done, err = r.group:change(line)
+		if not done then return nil, err end
+		r.generation = done.generation
+	end
+	return true
+end
+
 -- Whoever decides next decides with @arm; that is not waited for.
 local function finish(r, arm, state, reason, evidence)
 	local ok, err = true, nil
+	-- whoever looks while it is done is told
+	local doing = state == "succeeded" and "promoting" or state == "rolled_back" and "aborting"
+	if doing and r.state ~= doing then event(r, doing, reason, evidence) end
+	if state ~= "paused" then r.baking = nil end
+	if state == "succeeded" and r.plan.promote ~= "all" and #(r.steps or {}) > 1 and #(r.whole or {}) ~= #(r.comms or {}) then
+		r.comms, r.arm = r.whole, "none" -- the last step need not have been all of the scope
+	end
+	if state == "succeeded" and r.held and r.plan.promote == "all" then
+		ok, err = promote_but_held(r, arm)
+		if ok then r.arm, r.everywhere = arm, true end
+	end
 	-- promoted to all: also where the scope has it already, and back from there
 	local all = r.comms and (state == "succeeded" and r.plan.promote == "all" or r.everywhere) or nil
-	if r.arm ~= arm or all then ok, err = commit(r, arm, all) end
+	if ok and r.arm ~= arm or all and not (r.held and state == "succeeded") then ok, err = commit(r, arm, all) end
 	if ok then
 		r.arm = arm
-		r.everywhere = all and state == "succeeded" or nil
+		r.everywhere = (all or r.held) and state == "succeeded" or nil
 		if next(r.exposed or {}) and state ~= "succeeded" then
 			local most = 0
 			for _, n in pairs(r.exposed) do most = math.max(most, n) end
@@ -581,9 +621,30 @@ local function conclude(r, verdict)
 	return finish(r, "a", "paused", reason, evidence)
 end
 
+-- No process of the job is left. Connections close a little before their
+-- process ends.
+local function over(r)
+	local till = core.mono() + 2
+	while #r.group:living() == 0 do
+		local dead = true
+		for _, m in ipairs(r.group.members) do dead = dead and not core.alive(m.pid) end
+		if dead or core.mono() > till then return dead end
+		core.sleep(POLL_S)
+	end
+	return false
+end
+
 -- What another shell may ask for.
 local asked = {
-	pause = function(r, why) return finish(r, "a", "paused", why or "asked to") end,
+	pause = function(r, why)
+		if over(r) then
+			event(r, "failed", "the job has ended" .. (why and ": " .. why or ""))
+			local ok, err = save(r)
+			if not ok then return nil, err end
+			return r
+		end
+		return finish(r, "a", "paused", why or "asked to")
+	end,
 	abort = function(r) return finish(r, "a", "rolled_back", "asked to abort") end,
 	promote = function(r) return succeed(r, "asked to promote") end,
 	-- somebody else has changed what the job decides with: that stays
@@ -597,9 +658,79 @@ local asked = {
 	end,
 }
 
+-- The next step: more communicators, from the baseline on, judged anew.
+local function advance(r)
+	local _, i = stages.now(r)
+	if r.arm ~= "a" then
+		local ok, err = commit(r, "a")
+		if not ok and err.code == "stale" then return asked.leave(r, "another generation") end
+		if not ok then return asked.pause(r, err.message) end
+	end
+	r.step, r.first, r.comms, r.looks, r.since = i + 1, #r.blocks, r.steps[i + 1].comms, nil, {}
+	-- what was none of the step before may have another baseline
+	r.arm = r.plan.baseline and "none" or "a"
+	event(r, "progressing", ("step %d of %d: %s"):format(i + 1, #r.steps, r.comms and units.count(#r.comms, "communicator") or "all communicators"), { step = i + 1 })
+	local ok, err = save(r)
+	if not ok then return nil, err end
+end
+
+-- A step has passed: it bakes, then comes the next one, or what the plan has for
+-- the last. -> as step()
+local function passed(r, verdict, baked)
+	local at, i = stages.now(r)
+	if at.bake and not baked then
+		r.baking = { seconds = at.bake, verdict = { verdict = verdict.verdict, reason = verdict.reason, look = verdict.look } }
+		event(r, "progressing", ("bakes %s with the candidate"):format(units.seconds(at.bake)), { step = i, verdict = verdict.verdict, reason = verdict.reason })
+		local ok, err = save(r)
+		if not ok then return nil, err end
+		return nil
+	end
+	if i < #(r.steps or {}) then return advance(r) end
+	return conclude(r, verdict)
+end
+
+-- The candidate stays in place for so long, under the guards.
+local function bake(r)
+	if r.arm ~= "b" then
+		local ok, err = use(r, "b", r.plan.block_timeout)
+		if not ok and err.code == "stale" then return asked.leave(r, "another generation") end
+		if not ok then return asked.pause(r, err.message) end
+		r.arm = "b"
+		ok, err = save(r)
+		if not ok then return nil, err end
+	end
+	local ok, why, evidence, more = block(r, "b", r.baking.seconds)
+	if ok then
+		event(r, "progressing", ("baked %s: %s"):format(units.seconds(r.baking.seconds), units.count(why, "collective")), { collectives = why })
+		if why < GUARD then return asked.pause(r, ("only %s while it baked"):format(units.count(why, "collective"))) end
+		local verdict = r.baking.verdict
+		r.baking = nil
+		return passed(r, verdict, true)
+	elseif why then
+		event(r, "aborting", why, evidence)
+		return finish(r, "a", "rolled_back", why, evidence)
+	end
+	return (asked[evidence] or asked.pause)(r, more)
+end
+
+-- A look that says fail, or nothing, may be borne so often as the plan has it.
+local function settled(r, k, verdict)
+	local limits = r.plan
+	if k == limits.judge.looks or verdict.verdict == "pass" then return true end
+	r.looks = r.looks or { fail = 0, inconclusive = 0 }
+	-- one that could not have been sure is no sign
+	if verdict.verdict == "inconclusive" and k < plan.first_look(limits) then return false end
+	r.looks[verdict.verdict] = r.looks[verdict.verdict] + 1
+	if verdict.verdict == "fail" then return r.looks.fail > (limits.failure_limit or 0) end
+	return r.looks.inconclusive >= (limits.inconclusive_limit or limits.judge.looks)
+end
+
 local function step(r)
+	if r.baking then return bake(r) end
+	local _, at, first = stages.now(r)
+	local here = #r.blocks - first + 1
 	local n = #r.blocks + 1
-	local arm = M.arm_of(r.plan.seed, n)
+	local arm = M.arm_of(r.plan.seed + at - 1, here)
 	if r.arm ~= arm then
 		local ok, err = use(r, arm, r.plan.block_timeout)
 		if not ok and err.code == "stale" then return asked.leave(r, "another generation") end
@@ -616,13 +747,18 @@ local function step(r)
 	elseif not medians then
 		return (asked[evidence] or asked.pause)(r, more)
 	end
-	r.blocks[n] = { arm = arm, generation = r.generation, began = began, time = core.time(), medians = medians }
+	r.blocks[n] = { arm = arm, generation = r.generation, began = began, time = core.time(), medians = medians, metrics = measures.of_block(r.plan, why),
+		step = r.steps and #r.steps > 1 and at or nil }
 	witness.block(r, n, r.blocks[n], why)
 	for k = 1, r.plan.judge.looks do
-		if n == plan.look_at(r.plan, k) * 2 then
+		if here == plan.look_at(r.plan, k) * 2 then
 			r.verdict = look(r, k)
 			event(r, "progressing", ("look %d of %d: %s: %s"):format(k, r.plan.judge.looks, r.verdict.verdict, r.verdict.reason))
-			if r.verdict.verdict ~= "inconclusive" or k == r.plan.judge.looks then return conclude(r, r.verdict) end
+			if settled(r, k, r.verdict) then
+				if r.verdict.verdict == "pass" then return passed(r, r.verdict) end
+				return conclude(r, r.verdict)
+			end
+			break
 		end
 	end
 	local ok, err = save(r)
@@ -679,10 +815,14 @@ function M.start(group, p)
 	p.seed = p.seed or math.random(1 << 30)
 	r.comms, err = comms_of(group, p.scope.comms)
 	if err then return nil, err end
+	local held
+	r.steps, held, r.whole = stages.of(group, p, r.comms)
+	if not r.steps then return nil, held end
+	r.held, r.step, r.first = held, 1, 0
 	local names, generation, common = in_use(group, r.comms, p.promote == "all")
 	if not names then return nil, generation end
 	r.baseline, r.generation, err = names, generation, nil
-	r.common = r.comms and not p.baseline and common or nil
+	r.common = not p.baseline and common or nil
 	if p.baseline then r.baseline, err = names_of(group, p.baseline) end
 	if not r.baseline then return nil, err end
 	r.samples = ("%s.%s.times.csv"):format((path:gsub("%.json$", "")), r.id)
@@ -701,6 +841,7 @@ function M.start(group, p)
 		r.where = witness.where(function(line) return ask(r, line) end)
 	end)
 	if not good then return nil, errors.caught(why) end
+	r.comms = r.steps[1].comms
 	event(r, "progressing", "candidate held by all processes, telemetry on" .. (r.comms and ", on " .. table.concat(r.comms, ", ") or ""))
 	r.arm = p.baseline and "none" or "a"
 	local ok
@@ -720,7 +861,7 @@ function M.adopt(r, group)
 	-- whoever takes over has seen what the job has now
 	r.generation, r.since = s.data.generation, {}
 	core.unlink(request_path(r)) -- what was asked of one that is gone
-	r.group = group
+	r.group, r.asker = group, nil
 	r.runner = { pid = PID, token = token() }
 	r.blocks, r.events = core.array(r.blocks), core.array(r.events)
 	return true
@@ -730,9 +871,11 @@ function M.resume(r, group)
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
 	local ok, err = M.adopt(r, group)
 	if not ok then return nil, err end
-	if #r.blocks >= r.plan.blocks * 2 then
+	local _, _, first = stages.now(r)
+	if not r.baking and #r.blocks - first >= r.plan.blocks * 2 then
 		return nil, errors.new("refused", "all its blocks have been seen, and more looks would make chance a proof", { hint = "rollout promote or rollout abort" })
 	end
+	r.looks = nil
 	event(r, "progressing", "resumed")
 	r.arm = "none" -- whatever the job has now
 	ok, err = write(r)
@@ -740,8 +883,25 @@ function M.resume(r, group)
 	return true
 end
 
+-- Those that were held back get the candidate as well.
+local function release(r, group)
+	local ok, err = M.adopt(r, group)
+	if not ok then return nil, err end
+	ok, err = write(r)
+	if not ok then return nil, err end
+	local arm = r.arm
+	ok, err = commit(r, r.promoted or r.candidate, true)
+	if not ok then return nil, err end
+	r.arm, r.held = arm, nil
+	event(r, "succeeded", "the communicators that were held back have the candidate as well")
+	ok, err = save(r)
+	if not ok then return nil, err end
+	return r
+end
+
 -- promote, abort, pause: by us, or by who runs it. -> r, true when only asked
 function M.tell(r, group, word)
+	if word == "promote" and r.state == "succeeded" and r.held then return release(r, group) end
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
 	if M.runs(r) then
 		local ok, err = M.request(r, word)

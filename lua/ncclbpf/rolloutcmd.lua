@@ -13,9 +13,24 @@ local function bandwidth(v) return type(v) == "number" and v > -100 and (1 / (1 
 local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
 
 -- One row a kind of collectives, as the last look saw it.
-local function verdict_rows(v, promoted)
+local verdict_rows
+function verdict_rows(v, promoted)
 	local rows = {}
 	local strata = type(v) == "table" and v.strata or {}
+	local named = type(v) == "table" and type(v.metrics) == "table" and v.metrics
+	if named then
+		local list = {}
+		for name in pairs(named) do list[#list + 1] = name end
+		table.sort(list)
+		for _, name in ipairs(list) do
+			for _, row in ipairs(verdict_rows { strata = type(named[name]) == "table" and named[name].strata or {} }) do
+				row.metric = name
+				if named[name].critical == false then row.verdict = ("%s, decides nothing"):format(tostring(row.verdict)) end
+				rows[#rows + 1] = row
+			end
+		end
+		return rows
+	end
 	for i, kind in ipairs(rollout.kinds(strata)) do
 		local s = strata[kind]
 		rows[i] = {
@@ -28,9 +43,8 @@ local function verdict_rows(v, promoted)
 end
 
 local columns = {
-	{ "kind" }, { "verdict" }, { "effect_pct", title = "SLOWER %", num = true, show = pct }, { "low_pct", title = "FROM", num = true, show = pct },
-	{ "high_pct", title = "TO", num = true, show = pct }, { "busbw_pct", title = "BANDWIDTH %", num = true, show = pct },
-	{ "promoted", show = function(v) return v == true and "promoted" or v == false and "held back" or nil end }, { "p", num = true, wide = true }, { "blocks_a", title = "A", num = true },
+local verdict_rows
+function verdict_rows(v, promoted)
 	{ "blocks_b", title = "B", num = true }, { "reason", wide = true },
 }
 
@@ -44,7 +58,8 @@ end
 -- What programs get of a rollout.
 function M.status_of(r)
 	return { id = r.id, name = r.plan.name, job = r.job, state = r.state, running = rollout.runs(r), reason = r.why, blocks = #r.blocks, of = plan.total(r.plan),
-		baseline = r.baseline, candidate = r.candidate, promoted = r.promoted, verdict = r.verdict or core.null, plan = r.plan, file = r.path }
+local verdict_rows
+function verdict_rows(v, promoted)
 end
 
 local function result(r, extra)
@@ -111,6 +126,10 @@ local function kept(path)
 	for i, b in ipairs(d.blocks) do
 		local fine = type(b) == "table" and (b.arm == "a" or b.arm == "b") and type(b.medians) == "table"
 		for _, v in pairs(fine and b.medians or {}) do fine = fine and type(v) == "number" and v > 0 and v < math.huge end
+		for _, by in pairs(fine and type(b.metrics) == "table" and b.metrics or {}) do
+			fine = fine and type(by) == "table"
+			for _, v in pairs(fine and by or {}) do fine = fine and type(v) == "number" and v > 0 and v < math.huge end
+		end
 		if not fine then return errors.fail("bad_argument", "%s: block %d: arm a or b and medians above 0 wanted", path, i) end
 	end
 	return d
@@ -198,11 +217,17 @@ function M.cmd_status(ctx)
 		end
 		return { status = ctx.app:run(line, { flags = ctx.flags }) }
 	end
-	local r, err
-	if ctx.opt.data then r, err = shown_of(ctx.opt.data) else r, err = current(ctx) end
-	if not r then return nil, err end
+	local r, g
+	if ctx.opt.data then r, g = shown_of(ctx.opt.data) else r, g = current(ctx) end
+	if not r then return nil, g end
 	local shown = result(r)
 	shown.failure = nil
+	if r.held and r.state == "succeeded" and not r.elsewhere and not ctx.opt.data then
+		local rows = require("ncclbpf.stages").holdback(r, g)
+		for _, line in ipairs(rows and require("ncclbpf.stages").holdback_lines(rows) or {}) do shown.foot[#shown.foot + 1] = line end
+		shown.data.holdback = { comms = r.held, rows = rows or core.null }
+		shown.foot[#shown.foot + 1] = ("next: rollout promote gives it to %s as well, rollout undo takes it back"):format(table.concat(r.held, ", "))
+	end
 	if picture == "yes" then
 		local ok, text = pcall(require("ncclbpf.plotcmd").rollout, r)
 		if not ok then return errors.fail("bad_argument", "%s: not what a rollout keeps: %s", tostring(r.path), tostring(text)) end

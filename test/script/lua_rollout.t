@@ -15,7 +15,7 @@ cp "$B/policies/nvlink_ring_mid.policy" "$B/examples/rollout/one_channel.bpf.o" 
 	grep -v '^#\|^collective' "$TOP/test/vgpu/b300.csv"
 } >times.csv
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=staged timeout 200 "$B/test/host/standin" --ranks 2 --procs --groups 3 --events --seconds 180 \
-	--pause-ms 1 --min 8M --max 8M --table times.csv >job.out 2>&1 &
+	--pause-ms 2 --min 8M --max 8M --contend slow --table times.csv >job.out 2>&1 &
 jobs="$jobs $!"
 await timeout 20 "$S" -q attach staged >/dev/null 2>&1
 lua_run "$TOP/test/script/lua_rollout.lua" >"$T/api.out" 2>"$T/why"
