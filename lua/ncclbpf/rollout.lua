@@ -867,12 +867,17 @@ function M.adopt(r, group)
 	return true
 end
 
+-- Is there anything left to be seen in the step that it is in?
+function M.more(r)
+	local _, _, first = stages.now(r)
+	return type(r.baking) == "table" or #r.blocks - first < r.plan.blocks * 2
+end
+
 function M.resume(r, group)
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
 	local ok, err = M.adopt(r, group)
 	if not ok then return nil, err end
-	local _, _, first = stages.now(r)
-	if not r.baking and #r.blocks - first >= r.plan.blocks * 2 then
+	if not M.more(r) then
 		return nil, errors.new("refused", "all its blocks have been seen, and more looks would make chance a proof", { hint = "rollout promote or rollout abort" })
 	end
 	r.looks = nil

@@ -43,8 +43,9 @@ function verdict_rows(v, promoted)
 end
 
 local columns = {
-local verdict_rows
-function verdict_rows(v, promoted)
+	{ "kind" }, { "verdict" }, { "effect_pct", title = "SLOWER %", num = true, show = pct }, { "low_pct", title = "FROM", num = true, show = pct },
+	{ "high_pct", title = "TO", num = true, show = pct }, { "busbw_pct", title = "BANDWIDTH %", num = true, show = pct },
+	{ "promoted", show = function(v) return v == true and "promoted" or v == false and "held back" or nil end }, { "p", num = true, wide = true }, { "blocks_a", title = "A", num = true },
 	{ "blocks_b", title = "B", num = true }, { "reason", wide = true },
 }
 
@@ -58,8 +59,8 @@ end
 -- What programs get of a rollout.
 function M.status_of(r)
 	return { id = r.id, name = r.plan.name, job = r.job, state = r.state, running = rollout.runs(r), reason = r.why, blocks = #r.blocks, of = plan.total(r.plan),
-local verdict_rows
-function verdict_rows(v, promoted)
+		step = r.step, steps = r.steps, held = r.held, baseline = r.baseline, candidate = r.candidate, promoted = r.promoted, verdict = r.verdict or core.null,
+		plan = r.plan, file = r.path }
 end
 
 local function result(r, extra)
@@ -68,11 +69,16 @@ local function result(r, extra)
 		tostring(r.why or ""))
 	local foot = { extra }
 	if r.state == "paused" then
-		foot[#foot + 1] = #r.blocks < plan.total(r.plan) and "next: rollout resume, rollout promote or rollout abort" or "next: rollout promote or rollout abort"
+		foot[#foot + 1] = rollout.more(r) and "next: rollout resume, rollout promote or rollout abort" or "next: rollout promote or rollout abort"
 	elseif rollout.gone(r) then
 		foot[#foot + 1] = "next: rollout resume or rollout abort"
 	end
 	local rows = verdict_rows(r.verdict, r.promoted and r.state == "succeeded")
+	local shown = columns
+	if r.plan.metrics then
+		shown = table.move(columns, 1, #columns, 1, {})
+		table.insert(shown, 2, { "metric" })
+	end
 	local failure
 	if r.state == "rolled_back" or r.state == "failed" then
 		failure = errors.new("aborted", ("%s: %s"):format(r.state, tostring(r.why)))
@@ -80,7 +86,7 @@ local function result(r, extra)
 	return {
 		schema = "rollout/1",
 		data = M.status_of(r),
-		rows = #rows > 0 and rows or { { kind = "-", verdict = r.state, reason = r.why } }, merged = rows, id = "kind", columns = columns, head = head, foot = foot,
+		rows = #rows > 0 and rows or { { kind = "-", verdict = r.state, reason = r.why } }, merged = rows, id = "kind", columns = shown, head = head, foot = foot,
 		empty = "no look yet", failure = failure,
 	}
 end
