@@ -87,16 +87,19 @@ local function comparer(m)
 	end
 end
 
--- Values by kind of the first blocks: {kind = {a = {}, b = {}}}; kinds without
--- any value stand there, empty, where data are wanted.
-local function strata_of(blocks, m)
+-- Values by kind of the first blocks: {kind = {a = {}, b = {}}}; kinds of which
+-- too few blocks have one stand there only where data are wanted.
+local function strata_of(blocks, m, least)
 	local t = {}
 	for _, b in ipairs(blocks) do
 		local values = type(b.metrics) == "table" and b.metrics[m.name] or {}
 		for kind in pairs(b.medians) do
-			if values[kind] or m.must_have_data then t[kind] = t[kind] or { a = {}, b = {} } end
+			t[kind] = t[kind] or { a = {}, b = {} }
 			if values[kind] then table.insert(t[kind][b.arm], values[kind]) end
 		end
+	end
+	for kind, s in pairs(t) do
+		if not m.must_have_data and math.min(#s.a, #s.b) < least then t[kind] = nil end
 	end
 	return t
 end
@@ -108,7 +111,7 @@ function M.look(p, blocks, k, opts)
 	local share = (1 - opts.confidence) / #p.metrics
 	for i, m in ipairs(p.metrics) do
 		local o = { confidence = 1 - share, min_effect_pct = m.min_effect_pct or opts.min_effect_pct, compare = comparer(m), looks = opts.looks, least = opts.least }
-		local v = judge.look(strata_of(blocks, m), k, o)
+		local v = judge.look(strata_of(blocks, m, opts.least or 2), k, o)
 		if not next(v.strata) and not m.must_have_data then v.verdict, v.reason = "pass", "no data, none wanted" end
 		all[m.name] = { verdict = v.verdict, reason = v.reason, critical = m.critical, aggregate = m.aggregate, strata = v.strata }
 		if i == 1 then out = v end
