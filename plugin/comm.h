@@ -94,10 +94,12 @@ struct nb_comm {
 	char why[160]; /* why it is not in the segment; "" */
 	bool told;     /* that its ranks began differently */
 	bool begun;    /* its thread's: the first decision has come */
-	/* its thread's: the generation behind the fence ahead, and how far
-	 * the way to it has been asked for */
+	/* its thread's: the generation behind the fence ahead, how far the
+	 * way to it has been asked for, and that itself, borrowed as gen is;
+	 * NULL: not found yet */
 	struct {
 		uint32_t number, step;
+		struct nb_gen *gen; /* atomic */
 	} ahead;
 	bool lost; /* the segment has no place for it */
 	bool bars; /* likewise, and while it lives the baseline stays */

@@ -107,6 +107,27 @@ NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
 	ctx->costs = seen->table;
 }
 
+/* Is there nothing to be done but to ask the policies? */
+NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen,
+			const float *table, int coll, uint64_t bytes)
+{
+	return !c->mismatch && !c->timed && !c->chained &&
+	       __builtin_expect(nb_seen_is(seen, table, coll, bytes), 1);
+}
+
+/* Then that. @k: of the decision, as nb_fence_clock has it. */
+NB_INLINE int nb_go_on(struct nb_comm *c, const struct nb_seen *seen,
+		       uint64_t k, int coll, uint64_t bytes, int pipe_ops,
+		       float *table, int reg_buff, int *channels)
+{
+	if (!c->gen->nprogs)
+		return nb_tuner_none(c, seen, bytes, (uint32_t)pipe_ops,
+				     reg_buff != 0);
+	nb_fill(&c->ctx, seen, k, (uint32_t)coll, bytes, (uint32_t)pipe_ops,
+		reg_buff != 0);
+	return nb_tuner_ask(c, seen, table, channels);
+}
+
 /*
  * nb_decide - nb_tuner_decide for questions with a cost table
  *
@@ -130,17 +151,12 @@ NB_INLINE int nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
 				    nproto, reg_buff, channels);
 	same = nb_fence_enter(&c->fence, &k);
 	seen = nb_seen_slot(c->seen, bytes, coll);
-	if (!__builtin_expect(same, 1) || c->mismatch || c->timed ||
-	    c->chained ||
-	    !__builtin_expect(nb_seen_is(seen, table, coll, bytes), 1))
+	if (!__builtin_expect(same, 1) ||
+	    !nb_usual(c, seen, table, coll, bytes))
 		return nb_tuner_rare(c, coll, bytes, pipe_ops, table, nalgo,
 				     nproto, reg_buff, channels);
-	if (!c->gen->nprogs)
-		return nb_tuner_none(c, seen, bytes, (uint32_t)pipe_ops,
-				     reg_buff != 0);
-	nb_fill(&c->ctx, seen, k, (uint32_t)coll, bytes, (uint32_t)pipe_ops,
-		reg_buff != 0);
-	return nb_tuner_ask(c, seen, table, channels);
+	return nb_go_on(c, seen, k, coll, bytes, pipe_ops, table, reg_buff,
+			channels);
 }
 
 #endif

@@ -115,14 +115,24 @@ static bool word_leads_to(const struct nb_runtime *rt, const uint64_t *word,
 	       !memcmp(digest, g->digest, sizeof(digest));
 }
 
+/* What its thread decides with, or found on the way to a fence; the latter is
+ * looked at first, since it goes from there to the former. */
+static bool held_by(const struct nb_comm *c, const struct nb_gen *g)
+{
+	const struct nb_gen *ahead =
+		__atomic_load_n(&c->ahead.gen, __ATOMIC_SEQ_CST);
+
+	return (ahead && nb_gen_whole(ahead) == g) ||
+	       nb_gen_whole(__atomic_load_n(&c->gen, __ATOMIC_SEQ_CST)) == g;
+}
+
 static bool in_use(const struct nb_runtime *rt, const struct nb_gen *g)
 {
 	if (g == rt->first || g == rt->baseline || g == rt->previous ||
 	    g == rt->staged || nb_history_keeps(rt, g))
 		return true;
 	for (const struct nb_comm *c = rt->comms; c; c = c->next)
-		if (nb_gen_whole(__atomic_load_n(&c->gen, __ATOMIC_SEQ_CST)) ==
-			    g ||
+		if (held_by(c, g) ||
 		    (c->seg &&
 		     (word_leads_to(rt, &c->seg->record.word, g) ||
 		      word_leads_to(rt, &c->seg->record.fallback, g))))
@@ -408,6 +418,7 @@ static void after_fork_child(void)
 		c->ring = c->own_ring;
 		c->fence.seen = 0;
 		c->searching = 0; /* its thread stayed behind */
+		c->ahead.gen = NULL;
 		c->seg = NULL;
 		c->entry = NULL;
 	}

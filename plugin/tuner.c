@@ -55,10 +55,12 @@ static void note_mismatch(struct nb_comm *c, uint32_t number)
 }
 
 /*
- * Take the generation of that number. The flag keeps the runtime from freeing
- * what is found before it is seen to be in use (nb_runtime_sweep).
+ * The generation of that number, or NULL; *@to gets it as well. The flag keeps
+ * the runtime from freeing what is found before *@to, where it looks, is seen
+ * to hold it (nb_runtime_sweep).
  */
-static void adopt(struct nb_comm *c, uint32_t number)
+static struct nb_gen *find(struct nb_comm *c, uint32_t number,
+			   struct nb_gen **to)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_gen *g = NULL;
@@ -66,23 +68,49 @@ static void adopt(struct nb_comm *c, uint32_t number)
 	__atomic_store_n(&c->searching, 1, __ATOMIC_SEQ_CST);
 	if (c->seg && nb_segment_digest(c->rt->seg, number, digest))
 		g = search(c, digest);
-	if (!g) {
-		nb_gen_bump(&c->refused[NB_REFUSED_GEN_MISSING]);
-		g = c->rt->empty;
+	if (g) {
+		g = nb_gen_of(g, c->init.comm_id);
+		__atomic_store_n(to, g, __ATOMIC_RELEASE);
 	}
-	g = nb_gen_of(g, c->init.comm_id);
-	nb_gen_count_add(c->gen, &c->count);
 	/* whoever sees the search ended sees what it found */
-	__atomic_store_n(&c->gen, g, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->searching, 0, __ATOMIC_RELEASE);
+	return g;
+}
+
+/* Go on with @g; until then counters are those of the generation before. Not
+ * inlined: who rehearses it has the code at hand. */
+static __attribute__((noinline)) void take(struct nb_comm *c, struct nb_gen *g)
+{
+	nb_gen_count_add(c->gen, &c->count);
+	__atomic_store_n(&c->gen, g, __ATOMIC_RELEASE);
+}
+
+/*
+ * Take the generation of that number: as a rule it has been found on the way
+ * to the fence. Who frees it looks there first, so c->gen has it before.
+ */
+static void adopt(struct nb_comm *c, uint32_t number)
+{
+	struct nb_gen *g = c->ahead.gen;
+
+	if (c->ahead.number == number && g) {
+		take(c, g);
+	} else {
+		nb_gen_count_add(c->gen, &c->count);
+		if (!find(c, number, &c->gen)) {
+			nb_gen_bump(&c->refused[NB_REFUSED_GEN_MISSING]);
+			take(c, nb_gen_of(c->rt->empty, c->init.comm_id));
+		}
+	}
+	__atomic_store_n(&c->ahead.gen, NULL, __ATOMIC_RELEASE);
 	note_mismatch(c, number);
 }
 
 /*
  * A fence is ahead, and maybe another generation behind it, which other CPUs
- * have just written. The last decisions before it each go one more link of the
- * way to its code, and do what adopt will do, so that nothing need be waited
- * for when it is taken. What is found is not kept: it may be gone by then.
+ * have just written. The last decisions before it find it, keep it, and each
+ * go one more link of the way to its code, so that nothing need be waited for
+ * when it is taken.
  */
 enum { AHEAD = 6 };
 
@@ -91,28 +119,23 @@ static void foresee(struct nb_comm *c, uint64_t k)
 	uint64_t word =
 		__atomic_load_n(&c->fence.record->word, __ATOMIC_RELAXED);
 	uint32_t number = nb_fence_word_gen(word);
-	uint8_t digest[NB_SHA256_SIZE];
-	struct nb_gen *g;
 
-	if (number != c->ahead.number)
+	if (number != c->ahead.number) {
+		__atomic_store_n(&c->ahead.gen, NULL, __ATOMIC_RELEASE);
 		c->ahead.number = number, c->ahead.step = 0;
+	}
+	/* what is armed may come to nothing, and nobody would tell */
 	if (number == c->fence.number || !c->seg ||
+	    nb_fence_word_state(word) != NB_FENCE_COMMIT ||
 	    nb_fence_word_seq(word) - k > AHEAD)
 		return;
-	nb_gen_count_add(c->gen, &c->count);
+	take(c, c->gen);
 	if (c->ahead.step == 0) {
 		nb_segment_prefetch(c->rt->seg, number);
 		for (uint32_t i = 0; i < NB_MAX_GENS; i += 8)
 			__builtin_prefetch(&c->rt->gens[i]);
-	} else {
-		__atomic_store_n(&c->searching, 1, __ATOMIC_SEQ_CST);
-		g = nb_segment_digest(c->rt->seg, number, digest)
-			    ? search(c, digest)
-			    : NULL;
-		if (g && c->ahead.step <= NB_GEN_PREFETCHES)
-			nb_gen_prefetch(nb_gen_of(g, c->init.comm_id),
-					c->ahead.step - 1);
-		__atomic_store_n(&c->searching, 0, __ATOMIC_RELEASE);
+	} else if (c->ahead.gen || find(c, number, &c->ahead.gen)) {
+		nb_gen_prefetch(c->ahead.gen, c->ahead.step > 1);
 	}
 	c->ahead.step++;
 }
@@ -566,6 +589,10 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 
 	if (!nb_fence_same(&c->fence))
 		look(c);
+	/* by the way that the decisions before went: nothing on it is cold */
+	if (nb_usual(c, seen, table, coll, bytes))
+		return nb_go_on(c, seen, nb_fence_clock(&c->fence, k), coll,
+				bytes, pipe_ops, table, reg_buff, channels);
 	if (c->chained && !c->mismatch)
 		nb_chain_tuner_ask(c, &ask);
 	if (!nb_seen_is(seen, table, coll, bytes))

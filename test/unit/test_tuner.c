@@ -832,6 +832,65 @@ START_TEST(nothing_is_missing_before_a_fence_or_without_a_policy)
 }
 END_TEST
 
+/* Is a generation of that digest kept, after all that nobody needs is gone? */
+static bool kept(const uint8_t digest[NB_SHA256_SIZE])
+{
+	bool is;
+
+	nb_runtime_lock(rt());
+	nb_runtime_sweep(rt());
+	is = nb_runtime_gen_find(rt(), digest) != NULL;
+	nb_runtime_unlock(rt());
+	return is;
+}
+
+static uint32_t stage_one(const char *name, uint8_t digest[NB_SHA256_SIZE])
+{
+	struct nb_err err = { 0 };
+	uint32_t number;
+
+	ck_assert_msg(!nb_change_stage_use(rt(), &name, 1, digest, &err), "%s",
+		      err.text);
+	ck_assert(!nb_segment_gen(rt()->seg, digest, true, &number, &err));
+	return number;
+}
+
+/* What a rank finds on the way to a fence stays, though nothing else leads to
+ * it, until the rank has taken it or stands before another fence. */
+START_TEST(what_is_behind_a_fence_stays_until_it_is_taken)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	uint8_t ring[NB_SHA256_SIZE], tree[NB_SHA256_SIZE];
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	hold("tree", MADE_CHOOSE(0, 2), NULL, 0);
+	ask(c, 4, 1024);
+	for (int taken = 0; taken < 2; taken++) {
+		const uint64_t before = c->seg->record.word;
+		uint64_t fence = c->fence.seq + 5, to_ring, to_tree;
+
+		to_ring = nb_fence_word(NB_FENCE_COMMIT,
+					stage_one("ring", ring), fence);
+		c->seg->record.word = to_ring;
+		for (int k = 0; k < 4; k++)
+			ck_assert_int_ne(ask(c, 4, 1024).index, 5);
+		to_tree = nb_fence_word(NB_FENCE_COMMIT,
+					stage_one("tree", tree), fence);
+		/* nothing but the rank knows of it now */
+		c->seg->record.word = before;
+		ck_assert(kept(ring));
+		c->seg->record.word = taken ? to_ring : to_tree;
+		ck_assert_int_ne(ask(c, 4, 1024).index, 5);
+		ck_assert_int_eq(kept(ring), taken);
+		ck_assert_int_eq(ask(c, 4, 1024).index, taken ? 5 : 2);
+		c->seg->record.word = before;
+		ck_assert_int_eq(kept(ring), taken);
+	}
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
+	nb_comm_free(c);
+}
+END_TEST
+
 START_TEST(new_communicators_begin_with_the_last_change)
 {
 	struct nb_comm *c = rank_of(1, 1), *d;
@@ -1852,6 +1911,7 @@ UNIT_MAIN(
 	tcase_add_test(tc, change_undo_and_map_change_while_a_job_runs);
 	tcase_add_test(tc,
 		       nothing_is_missing_before_a_fence_or_without_a_policy);
+	tcase_add_test(tc, what_is_behind_a_fence_stays_until_it_is_taken);
 	tcase_add_test(tc, new_communicators_begin_with_the_last_change);
 	tcase_add_test(tc, a_change_reaches_those_that_it_is_for);
 	tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
