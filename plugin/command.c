@@ -139,6 +139,20 @@ static int reply(struct nb_call *call, struct nb_buf *out)
 	return rc;
 }
 
+/* What is done must not go unsaid: memory for the answer comes first. */
+enum { ANSWER = 16 << 10 };
+
+static int reserve(const struct nb_request *req, struct nb_buf *one,
+		   struct nb_buf *out, struct nb_err *err)
+{
+	if (req->spec->role != NB_ROLE_CONTROL ||
+	    (nb_buf_reserve(one, ANSWER) && nb_buf_reserve(out, ANSWER)))
+		return 0;
+	return nb_fail(err, NB_E_NOMEM, 0,
+		       "%s: no memory for the answer; nothing was done",
+		       req->spec->words);
+}
+
 bool nb_command_answer(struct nb_runtime *rt, struct nb_conn *conn,
 		       const struct nb_peer *peer, char *line, size_t size,
 		       struct nb_buf *out, int *fd_out)
@@ -161,8 +175,13 @@ bool nb_command_answer(struct nb_runtime *rt, struct nb_conn *conn,
 	nb_buf_init(&call.text, NB_WIRE_REPLY / 4);
 	rc = nb_request_parse(&req, line, size, &err);
 	if (!rc)
+		rc = reserve(&req, &one, out, &err);
+	if (!rc)
 		rc = reply(&call, &one);
-	if (!rc && !nb_buf_ok(&one))
+	if (!rc && one.no_memory)
+		rc = nb_fail(&err, NB_E_NOMEM, 0,
+			     "%s: no memory for the answer", req.spec->words);
+	else if (!rc && !nb_buf_ok(&one))
 		rc = nb_fail(&err, NB_E_LIMIT, 0,
 			     "%s: the answer is longer than %d bytes, which is "
 			     "what a reply may have",

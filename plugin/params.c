@@ -63,7 +63,8 @@ static bool parse_int(const struct nb_param_spec *s, const char *text,
 	return true;
 }
 
-/* Take @text for parameter @p; false: it is not allowed. */
+/* Take @text for parameter @p; false: it is not allowed, or there is no memory
+ * for it, and then parameter @p has no text at all. */
 static bool take(struct nb_params *out, enum nb_param p, const char *text)
 {
 	const struct nb_param_spec *s = nb_spec_param(p);
@@ -82,11 +83,9 @@ static bool take(struct nb_params *out, enum nb_param p, const char *text)
 		if (strlen(text) > (size_t)s->max)
 			return false;
 		copy = strdup(text);
-		if (!copy)
-			return false;
 		free(out->str[p]);
 		out->str[p] = copy;
-		return true;
+		return copy != NULL;
 	}
 	return false;
 }
@@ -176,8 +175,17 @@ static void complain_all(const struct nb_params *p, const struct say *to)
 	}
 }
 
+static bool complete(const struct nb_params *p)
+{
+	for (int i = 0; i < NB_NPARAMS; i++)
+		if (nb_spec_param((enum nb_param)i)->type == NB_PARAM_STR &&
+		    !p->str[i])
+			return false;
+	return true;
+}
+
 /* All values first: one of them says which complaints are wanted. */
-void nb_params_read(struct nb_params *p, nb_params_say_fn *fn, void *arg)
+int nb_params_read(struct nb_params *p, nb_params_say_fn *fn, void *arg)
 {
 	struct say to = { fn, arg };
 
@@ -188,7 +196,12 @@ void nb_params_read(struct nb_params *p, nb_params_say_fn *fn, void *arg)
 		take(p, (enum nb_param)i, nb_spec_param((enum nb_param)i)->def);
 		p->set[i] = text && take(p, (enum nb_param)i, text);
 	}
+	if (!complete(p)) {
+		say(&to, "no memory for the values of " PREFIX " variables");
+		return NB_E_NOMEM;
+	}
 	complain_all(p, &to);
+	return 0;
 }
 
 void nb_params_free(struct nb_params *p)

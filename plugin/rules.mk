@@ -10,7 +10,7 @@ $(B)/test/unit/steps/%.o: plugin/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DNB_STEPS $(CFLAGS) -c -o $@ $<
 $(addprefix $(B)/test/unit/test_,tuner net_calls loop): $(call o,plugin/*.c plugin/abi/*.c)
-$(addprefix $(B)/test/unit/test_,profiler spans chain_profiler event_soak): \
+$(addprefix $(B)/test/unit/test_,profiler spans chain_profiler event_soak no_memory): \
 	$(call o,plugin/*.c plugin/abi/*.c test/host/prof.c)
 $(B)/test/unit/test_chain_load $(B)/test/unit/test_guard: $(addprefix $(B)/plugin/, \
 	chain_load.o guard.o guard_signals.o guard_locks.o)

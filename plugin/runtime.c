@@ -564,15 +564,28 @@ static void start_control(struct nb_runtime *rt)
 	nb_runtime_unlock(rt);
 }
 
+static void free_all(struct nb_runtime *rt)
+{
+	for (int i = 0; i < NB_MAX_GENS; i++)
+		nb_gen_put(rt->gens[i]);
+	nb_gen_put(rt->empty);
+	for (uint32_t i = 0; i < rt->nheld; i++)
+		nb_policy_put(rt->held[i].policy);
+	nb_segment_detach(rt->seg);
+	nb_place_close(&rt->place);
+	nb_params_free(&rt->params);
+}
+
 static int make(struct nb_runtime *rt)
 {
 	struct nb_err err;
 	int rc;
 
-	nb_params_read(&rt->params, say, rt);
+	rt->place.dirfd = -1;
+	rc = nb_params_read(&rt->params, say, rt);
 	rt->disabled = rt->params.num[NB_P_DISABLE];
-	if (rt->disabled)
-		return NB_E_SETTING;
+	if (rc || rt->disabled)
+		return rc ? rc : NB_E_SETTING;
 	rt->pid = getpid();
 	rt->started_ns = now_ns();
 	rt->nccl_filter = getenv("NCCL_ALGO") || getenv("NCCL_PROTO");
@@ -600,6 +613,17 @@ static int make(struct nb_runtime *rt)
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 	start_control(rt);
 	return 0;
+}
+
+/* What is there of it goes; lines that were kept are still to be written. */
+static void give_up(struct nb_runtime *rt)
+{
+	int64_t level = rt->params.num[NB_P_LOG];
+
+	free_all(rt);
+	rt->empty = rt->baseline = NULL;
+	rt->seg = NULL;
+	rt->params.num[NB_P_LOG] = level;
 }
 
 /* NCCL is called in a child that was forked with a runtime. */
@@ -642,9 +666,11 @@ struct nb_runtime *nb_runtime_get(nb_logger_fn *logger)
 
 	nb_log_to(logger);
 	pthread_mutex_lock(&init_lock);
-	if (made == FRESH)
+	if (made == FRESH) {
 		made = make(rt) ? FAILED : MADE;
-	else if (made == MADE && rt->forked && make_again(rt))
+		if (made == FAILED)
+			give_up(rt);
+	} else if (made == MADE && rt->forked && make_again(rt))
 		made = FAILED;
 	usable = made == MADE;
 	if (logger)
@@ -654,18 +680,6 @@ struct nb_runtime *nb_runtime_get(nb_logger_fn *logger)
 }
 
 /* ---- the end ---- */
-
-static void free_all(struct nb_runtime *rt)
-{
-	for (int i = 0; i < NB_MAX_GENS; i++)
-		nb_gen_put(rt->gens[i]);
-	nb_gen_put(rt->empty);
-	for (uint32_t i = 0; i < rt->nheld; i++)
-		nb_policy_put(rt->held[i].policy);
-	nb_segment_detach(rt->seg);
-	nb_place_close(&rt->place);
-	nb_params_free(&rt->params);
-}
 
 /*
  * At exit or dlclose. Where communicators live on, their threads may still be

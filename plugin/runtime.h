@@ -142,9 +142,10 @@ void nb_log_err(struct nb_runtime *rt, const char *what,
 		const struct nb_err *err);
 
 /* params.c: read the environment once; @say gets a line for each bad value
- * (the default stands) and each unknown NCCLBPF_ name. */
+ * (the default stands) and each unknown NCCLBPF_ name. 0, or NB_E_NOMEM after
+ * a line that says so; @p is to be freed all the same. */
 typedef void nb_params_say_fn(void *arg, const char *line);
-void nb_params_read(struct nb_params *p, nb_params_say_fn *say, void *arg);
+int nb_params_read(struct nb_params *p, nb_params_say_fn *say, void *arg);
 void nb_params_free(struct nb_params *p);
 
 /*

@@ -22,7 +22,7 @@ void nb_buf_fini(struct nb_buf *b)
 void nb_buf_clear(struct nb_buf *b)
 {
 	b->size = 0;
-	b->failed = false;
+	b->failed = b->no_memory = false;
 	if (b->data)
 		b->data[0] = '\0';
 }
@@ -48,12 +48,23 @@ static bool reserve(struct nb_buf *b, size_t more)
 		cap *= 2;
 	p = realloc(b->data, cap);
 	if (!p) {
-		b->failed = true;
+		b->failed = b->no_memory = true;
 		return false;
 	}
 	b->data = p;
 	b->cap = cap;
 	return true;
+}
+
+bool nb_buf_reserve(struct nb_buf *b, size_t more)
+{
+	struct nb_buf before = *b;
+
+	if (reserve(b, more))
+		return true;
+	b->failed = before.failed;
+	b->no_memory = before.no_memory;
+	return false;
 }
 
 void nb_buf_bytes(struct nb_buf *b, const void *p, size_t size)

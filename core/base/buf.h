@@ -18,6 +18,7 @@ struct nb_buf {
 	size_t cap;
 	size_t limit;
 	bool failed;
+	bool no_memory; /* that was why; else the limit */
 };
 
 /* @limit: most bytes it may hold; 0 for 1 GiB. Takes no memory yet. */
@@ -25,6 +26,9 @@ void nb_buf_init(struct nb_buf *b, size_t limit);
 void nb_buf_fini(struct nb_buf *b);
 void nb_buf_clear(struct nb_buf *b);
 bool nb_buf_ok(const struct nb_buf *b);
+/* Memory for @more bytes now, so that they can be appended for certain. False:
+ * there is none, or the limit is below; nothing has changed. */
+bool nb_buf_reserve(struct nb_buf *b, size_t more);
 void nb_buf_bytes(struct nb_buf *b, const void *p, size_t size);
 void nb_buf_zeros(struct nb_buf *b, size_t size);
 void nb_buf_str(struct nb_buf *b, const char *s);

@@ -145,6 +145,9 @@ int nb_loop_pack(struct nb_buf *out, const struct nb_gen *g, struct nb_err *err)
 			if (is_merged(&gp->policy->img->maps[i]))
 				rc = pack_map(out, gp, i, err);
 	}
+	if (!rc && out->no_memory)
+		rc = nb_fail(err, NB_E_NOMEM, 0,
+			     "no memory for the merged maps");
 	if (!rc && !nb_buf_ok(out))
 		rc = nb_fail(err, NB_E_LIMIT, 0,
 			     "the merged maps are over %d bytes",
@@ -325,6 +328,9 @@ int nb_loop_diff(struct nb_buf *out, uint32_t *n, const struct nb_gen *ran,
 			if (is_changeable(&img->maps[i]))
 				rc = diff_one(out, n, ran, g, p, i, err);
 	}
+	if (!rc && out->no_memory)
+		rc = nb_fail(err, NB_E_NOMEM, 0,
+			     "no memory for what a run changed");
 	if (!rc && (!nb_buf_ok(out) || *n > NB_LOOP_CHANGES))
 		rc = nb_fail(err, NB_E_LIMIT, 0,
 			     "a run changed more than %d elements or %d bytes "

@@ -317,7 +317,9 @@ int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 	v->stats.time_ns = now_ns() - start;
 	if (rc) {
 		nb_verdict_free(v);
-		return nb_fail(err, rc, 0, "verifying %s failed",
+		return nb_fail(err, rc, 0,
+			       rc == NB_E_NOMEM ? "no memory to verify %s"
+						: "verifying %s failed",
 			       env.prog->name);
 	}
 	*out = v;

@@ -16,6 +16,16 @@
  */
 enum { MADE_MAP = 0x7000, MADE_SLOTS = 128 };
 
+/* Numbers of maps in the place of MADE_MAP's. */
+static inline void made_maps(struct nb_slot *slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (slots[i].opcode == 0x18 && slots[i].imm >= MADE_MAP) {
+			slots[i].regs |= 1 << 4;
+			slots[i].imm -= MADE_MAP;
+		}
+}
+
 static inline void made_image(struct nb_buf *out, const char *name,
 			      const char *text, const struct nb_map_spec *maps,
 			      uint32_t nmaps)
@@ -26,11 +36,7 @@ static inline void made_image(struct nb_buf *out, const char *name,
 
 	ck_assert_msg(!nb_asm(slots, MADE_SLOTS, &n, text, &err), "%s",
 		      err.text);
-	for (size_t i = 0; i < n; i++)
-		if (slots[i].opcode == 0x18 && slots[i].imm >= MADE_MAP) {
-			slots[i].regs |= 1 << 4;
-			slots[i].imm -= MADE_MAP;
-		}
+	made_maps(slots, n);
 	{
 		const struct nb_func func = { .name = "f", .end = (uint32_t)n };
 		const struct nb_prog prog = { .name = "f",

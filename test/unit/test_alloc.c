@@ -6,7 +6,6 @@
 #include "test/unit/unit.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 
 #include "core/exec/exec.h"
 #include "core/isa/insn.h"
@@ -14,36 +13,8 @@
 #include "core/map/map.h"
 #include "core/ncclbpf.h"
 #include "core/tbl/ctx.h"
+#include "test/unit/fail_alloc.h"
 #include "test/unit/made.h"
-
-/* ---- malloc ---- */
-
-static long live;	/* blocks not freed */
-static long until = -1; /* allocations before one fails; -1: never */
-static bool no_memory;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_reallocarray(void *p, size_t n, size_t size);
-void *__real_aligned_alloc(size_t align, size_t size);
-void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off);
-void __real_free(void *p);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_reallocarray(void *p, size_t n, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off);
-void __wrap_free(void *p);
-
-static bool fails(void)
-{
-	if (until < 0 || until-- > 0)
-		return false;
-	no_memory = true;
-	return true;
-}
 
 /* libcheck allocates itself, so what does not hold is kept for later. */
 static bool wrong;
@@ -51,60 +22,6 @@ static bool wrong;
 static void sure(bool ok)
 {
 	wrong |= !ok;
-}
-
-static void *counted(void *p)
-{
-	live += p != NULL;
-	return p;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : counted(__real_malloc(size));
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : counted(__real_calloc(n, size));
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	void *q;
-
-	if (fails())
-		return NULL;
-	q = __real_realloc(p, size);
-	live += !p && q;
-	return q;
-}
-
-void *__wrap_reallocarray(void *p, size_t n, size_t size)
-{
-	void *q;
-
-	if (fails())
-		return NULL;
-	q = __real_reallocarray(p, n, size);
-	live += !p && q;
-	return q;
-}
-
-void *__wrap_aligned_alloc(size_t align, size_t size)
-{
-	return fails() ? NULL : counted(__real_aligned_alloc(align, size));
-}
-
-void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
-{
-	return fails() ? MAP_FAILED : __real_mmap(at, n, prot, flags, fd, off);
-}
-
-void __wrap_free(void *p)
-{
-	live -= p != NULL;
-	__real_free(p);
 }
 
 /* ---- the work ---- */
@@ -296,7 +213,7 @@ static int link_all(struct nb_exec **x, const struct nb_image *img,
 			rc = nb_exec_publish(x[i], img, i, NB_PUBLISH_GDB, err);
 	}
 	nb_map_put(m);
-	return rc == NB_E_NOTSUP && !no_memory ? 0 : rc;
+	return rc == NB_E_NOTSUP && !alloc_failed ? 0 : rc;
 }
 
 static struct nb_slot linked_slots[LINKED][LINKED_SLOTS];
@@ -380,15 +297,15 @@ struct tried {
 /* Do it with allocation number @k failing; -1: none. */
 static int try(const struct work *w, long k, struct tried *t)
 {
-	long before = live;
+	long before = alloc_live;
 	int rc;
 
 	memset(t, 0, sizeof(*t));
-	no_memory = wrong = false;
-	until = k;
+	wrong = false;
+	alloc_arm(ALLOC_ANY, k);
 	rc = w->work(&t->err);
-	until = -1;
-	t->leaked = live - before;
+	alloc_until = -1;
+	t->leaked = alloc_live - before;
 	return rc;
 }
 
@@ -415,13 +332,13 @@ START_TEST(each_allocation_fails)
 			      works[_i].what, k, t.leaked);
 		ck_assert_msg(!wrong, "%s, %ld: result and error disagree",
 			      works[_i].what, k);
-		ck_assert_msg(!rc || no_memory, "%s: %s", works[_i].what,
+		ck_assert_msg(!rc || alloc_failed, "%s: %s", works[_i].what,
 			      t.err.text);
 		ck_assert_msg(!rc || rc == NB_E_NOMEM, "%s, %ld: error %d: %s",
 			      works[_i].what, k, rc, t.err.text);
 		ck_assert_msg(!rc || *t.err.text, "%s, %ld: no words",
 			      works[_i].what, k);
-		if (!no_memory)
+		if (!alloc_failed)
 			break;
 		ck_assert_msg(!try(&works[_i], -1, &t),
 			      "%s after failure %ld: %s", works[_i].what, k,
