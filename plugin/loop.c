@@ -17,6 +17,7 @@
 #include "plugin/clock.h"
 #include "plugin/runtime.h"
 #include "plugin/segment.h"
+#include "plugin/step.h"
 #include "plugin/wall.h"
 
 #define MS UINT64_C(1000000)
@@ -26,8 +27,9 @@ enum {
 	STAGE_MS = 2000,
 	LOOK_MS = 500, /* is the elected process alive? */
 	BEAT_MS = 500,
-	RESERVE = 4096, /* generation numbers that are left to people */
-	SHARE = 5,	/* a run's part of the thread's time: one of so many */
+	RESERVE = 4096,		/* generation numbers that are left to people */
+	LAST_S = 8 * 7 * 86400, /* see nb_loop_rest_ns */
+	SHARE = 5, /* a run's part of the thread's time: one of so many */
 	QUICK_MS = 20,
 	SLOW_MS = 100
 };
@@ -196,6 +198,7 @@ static void take_office(struct nb_runtime *rt)
 	l->state.elected_us = nb_wall_us();
 	nb_log(rt, NB_LOG_INFO,
 	       "controllers of the job run in this process from now on");
+	NB_STEP(LOOP_ELECTED);
 	post_state(rt);
 }
 
@@ -300,6 +303,7 @@ static void answer(struct nb_runtime *rt, uint64_t request)
 	nb_gen_put(g);
 	nb_runtime_unlock(rt);
 	rt->loop->answered = request;
+	NB_STEP(LOOP_ANSWERED);
 }
 
 static void follow_change(struct nb_runtime *rt, uint32_t elected,
@@ -326,6 +330,7 @@ static void follow_change(struct nb_runtime *rt, uint32_t elected,
 			return; /* it writes: the next turn reads */
 	}
 	l->seen = number;
+	NB_STEP(LOOP_FOLLOWED);
 }
 
 static void follow(struct nb_runtime *rt)
@@ -440,6 +445,7 @@ static void merge_all(struct nb_runtime *rt, struct nb_gen *own,
 		nb_loop_merge(own, b.data, b.size, &l->state.lost);
 		nb_buf_fini(&b);
 	}
+	NB_STEP(LOOP_MERGING);
 	for (int i = 0; i < n; i++) {
 		const struct nb_loop_maps head = head_of(l, &m[i]);
 		const size_t at = sizeof(head);
@@ -532,6 +538,7 @@ static int propose(struct nb_runtime *rt, const struct nb_gen *g,
 	rc = stage(rt, g->digest, change->data, change->size, err);
 	if (rc || alone)
 		return rc;
+	NB_STEP(LOOP_STAGED);
 	memcpy(head.from, g->digest, NB_SHA256_SIZE);
 	memcpy(head.to, l->digest, NB_SHA256_SIZE);
 	nb_buf_init(&all, 0);
@@ -545,6 +552,37 @@ static int propose(struct nb_runtime *rt, const struct nb_gen *g,
 	if (!rc)
 		l->state.change = head.number;
 	return rc;
+}
+
+uint64_t nb_loop_rest_ns(uint64_t next_gen)
+{
+	const uint64_t left =
+		next_gen < NB_FENCE_MAX_GEN ? NB_FENCE_MAX_GEN - next_gen : 1;
+
+	return left > NB_FENCE_MAX_GEN / 2
+		       ? 0
+		       : (uint64_t)LAST_S * 1000 * MS / left;
+}
+
+/* Changes are made more slowly the fewer numbers are left. */
+static void rest(struct nb_runtime *rt)
+{
+	struct nb_loop *l = rt->loop;
+	const uint64_t ns = nb_loop_rest_ns(
+		__atomic_load_n(&rt->seg->mem->next_gen, __ATOMIC_RELAXED));
+	const uint64_t next = nb_clock_system() + ns;
+
+	if (!ns)
+		return;
+	if (!l->rests)
+		nb_log(rt, NB_LOG_WARN,
+		       "controllers have used half of the job's generation "
+		       "numbers: from now on at least %llu ms between two "
+		       "changes",
+		       (unsigned long long)(ns / MS));
+	l->rests = true;
+	if (l->next_ns < next)
+		l->next_ns = next;
 }
 
 /* Whatever came of the change: it is over. */
@@ -575,13 +613,16 @@ static void commit(struct nb_runtime *rt)
 		return;
 	}
 	rt->by_uid = rt->by_pid = 0; /* nobody asked */
+	NB_STEP(LOOP_AGREED);
 	if (nb_change_commit(rt, rt->loop->digest, NB_CHANGE_ANY, c, &err)) {
 		finish(rt, &err);
 	} else {
 		nb_log(rt, NB_LOG_DEBUG, "controllers made generation %llu",
 		       (unsigned long long)c->generation);
+		NB_STEP(LOOP_COMMITTED);
 		finish(rt, NULL);
 	}
+	rest(rt);
 	free(c);
 }
 
@@ -597,7 +638,9 @@ static int run_once(struct nb_runtime *rt, struct nb_gen *g, uint32_t number,
 	if (rc)
 		return rc;
 	merge_all(rt, own, g, m, n);
+	NB_STEP(LOOP_MERGED);
 	run(rt, own, g, number, n);
+	NB_STEP(LOOP_RAN);
 	rc = nb_loop_diff(&change, &elements, own, g, err);
 	nb_gen_put(own);
 	rt->loop->phase = NB_LOOP_IDLE;
@@ -636,6 +679,8 @@ static void gathered(struct nb_runtime *rt, const struct member *m, int n)
 	if (!rc && l->phase == NB_LOOP_STAGE && !n)
 		commit(rt);
 	post_state(rt);
+	if (l->phase == NB_LOOP_STAGE)
+		NB_STEP(LOOP_PROPOSED);
 }
 
 static void begin(struct nb_runtime *rt)
@@ -646,6 +691,7 @@ static void begin(struct nb_runtime *rt)
 	l->phase = NB_LOOP_GATHER;
 	l->until_ns = nb_clock_system() + GATHER_MS * MS;
 	post_state(rt);
+	NB_STEP(LOOP_ASKED);
 }
 
 static void staging(struct nb_runtime *rt)

@@ -49,6 +49,7 @@ struct nb_loop {
 	bool board_failed; /* said once */
 	bool active;	   /* policies in use have controllers */
 	bool elected;
+	bool rests; /* said once: nb_loop_rest_ns is not zero any more */
 	enum nb_loop_phase phase;
 	uint64_t next_ns, until_ns, looked_ns, posted_ns;
 	uint64_t last_run_ns;
@@ -80,6 +81,17 @@ void nb_loop_end(struct nb_runtime *rt);
  */
 bool nb_loop_answered(struct nb_loop *l, uint32_t entry,
 		      const struct nb_loop_maps *head);
+
+/*
+ * nb_loop_rest_ns - least time between two changes of controllers
+ * @next_gen: the number that the job's next generation gets
+ *
+ * None while half of the numbers are left: 11 hours with a change every 20 ms.
+ * Then so long that of what is left two thirds are used in 8 weeks, of the
+ * rest two thirds in 8 more. So controllers alone use up the numbers in no
+ * less than 11 months.
+ */
+uint64_t nb_loop_rest_ns(uint64_t next_gen);
 
 /* What stands, for people. */
 struct nb_loop_info {

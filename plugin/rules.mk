@@ -9,6 +9,8 @@ $(B)/test/unit/test_fence_faults $(B)/test/unit/test_stopped: $(STEPS:%=$(B)/tes
 $(B)/test/unit/steps/%.o: plugin/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DNB_STEPS $(CFLAGS) -c -o $@ $<
+$(B)/test/unit/test_loop_faults: $(STEPS:%=$(B)/test/unit/steps/%.o) $(B)/test/unit/steps/loop.o \
+	$(filter-out $(patsubst %,$(B)/plugin/%.o,$(STEPS) loop),$(call o,plugin/*.c plugin/abi/*.c))
 $(addprefix $(B)/test/unit/test_,tuner net_calls loop): $(call o,plugin/*.c plugin/abi/*.c)
 $(addprefix $(B)/test/unit/test_,profiler spans chain_profiler event_soak no_memory): \
 	$(call o,plugin/*.c plugin/abi/*.c test/host/prof.c)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The steps of the fence protocol have the same names in the model, in the table
-# of steps and in the code, and a fault is injected at each.
+# of steps and in the code, and a fault is injected at each; also at those of the
+# closed loop.
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
 cd "$TOP" || exit 1
@@ -13,7 +14,9 @@ same() { # name, file, file
 		sed 's/^/# /' "$T/diff"
 	fi
 }
-sed -n 's/^\tSTEP(\([A-Z_]*\)).*/\1/p' plugin/step.h | sort >"$T/table"
+sed -n 's/^\tSTEP(\([A-Z_]*\)).*/\1/p' plugin/step.h | sort >"$T/all"
+grep -v ^LOOP_ "$T/all" >"$T/table"
+grep ^LOOP_ "$T/all" >"$T/loop"
 grep -o '@[A-Z_][A-Z_]*' test/model/fence.pml | tr -d @ | grep -vx NAME | sort -u >"$T/model"
 cat plugin/fence.c plugin/change.c | tr '\n' ' ' |
 	grep -oE 'NB_(STEP|DONE)\( *[A-Z_]+' | sed 's/.*( *//' | sort -u >"$T/code"
@@ -26,4 +29,9 @@ grep -o 'NB_STEP_[A-Z_]*' test/unit/test_fence_faults.c | sed 's/NB_STEP_//' | g
 	sort -u >"$T/faults"
 grep -vx 'SWAP\|OVERRUN' "$T/table" >"$T/stops"
 same "a fault is injected at each" "$T/stops" "$T/faults"
+# those of the closed loop
+grep -oE 'NB_STEP\(LOOP_[A-Z]+' plugin/loop.c | sed 's/.*(//' | sort -u >"$T/code"
+same "the closed loop takes its own" "$T/loop" "$T/code"
+grep -o 'NB_STEP_LOOP_[A-Z]*' test/unit/test_loop_faults.c | sed 's/NB_STEP_//' | sort -u >"$T/faults"
+same "and a fault is injected at each" "$T/loop" "$T/faults"
 echo "1..$n"
