@@ -67,6 +67,7 @@ void nb_lua_open_table(lua_State *L);
 void nb_lua_open_made(lua_State *L);
 void nb_lua_open_calls(lua_State *L);
 void nb_lua_open_guardian(lua_State *L);
+void nb_lua_open_limit(lua_State *L);
 
 /* Push @text decoded, or nil and an error; returns how many. */
 int nb_lua_json_push(lua_State *L, const char *text, size_t size);

@@ -270,6 +270,7 @@ __attribute__((visibility("default"))) int luaopen_ncclbpf_core(lua_State *L)
 	nb_lua_open_made(L);
 	nb_lua_open_calls(L);
 	nb_lua_open_guardian(L);
+	nb_lua_open_limit(L);
 	set_str(L, "version", NCCLBPF_VERSION);
 	return 1;
 }

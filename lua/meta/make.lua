@@ -74,7 +74,7 @@ local function type_of(text)
 	return text, ""
 end
 
-local doc, params, returns, fields = {}, {}, {}, nil
+local doc, params, returns, fields, class_of = {}, {}, {}, nil, nil
 local function flush() doc, params, returns = {}, {}, {} end
 
 -- A row of a call: {name, what, gives}; of a field: {name, type, what}.
@@ -92,6 +92,14 @@ for line in meta:gmatch "([^\n]*)\n" do
 		fields = section("`" .. rest:match "^%S+" .. "`")
 		fields.of = "fields"
 		if #doc > 0 then fields.doc = table.concat(doc, " ") end
+		flush()
+		class_of = rest
+	elseif tag == "overload" then
+		-- a class that can be called
+		local want, gives = rest:match "^fun(%b()): ?(.*)$"
+		doc, returns = { fields.doc }, { gives }
+		for name, kind in want:sub(2, -2):gmatch "([%w_?]+): ([^,]+)" do params[#params + 1] = ("`%s`: `%s`"):format(name, kind) end
+		call(class_of .. "(" .. want:sub(2, -2):gsub("%??: [^,]+", "") .. ")")
 		flush()
 	elseif tag == "field" then
 		local name, kind = rest:match "^(%[?[%w_]+%]?%??) (.*)$"

@@ -551,7 +551,7 @@ function series:clear() end
 ---@field name string
 ---@field id? string
 ---@field job? string
----@field state "planned"|"preparing"|"progressing"|"paused"|"promoting"|"succeeded"|"aborting"|"rolled_back"|"failed"
+---@field state string planned, preparing, progressing, paused, promoting, succeeded, aborting, rolled_back or failed
 ---@field reason? string why it is in this state
 ---@field running boolean by another process
 ---@field blocks integer how many there are

@@ -80,6 +80,7 @@ local own = {
 	{ "metrics", "[FILE]", 0, 1, "observe", "the same and how the job stands as Prometheus text, with Inspector's names; FILE: written there at once", metrics.cmd_metrics, files = true },
 	{ "rollout plan", "FILE", 1, 1, "observe", "check a plan and say what it would do", rollout.cmd_plan, files = true },
 	{ "rollout start", "FILE [data=FILE]", 1, 1, "control", "baseline and candidate in turns, judged, then promoted or rolled back; data=FILE: what would have come of another rollout's blocks", rollout.cmd_start, files = true, dry = true },
+	{ "rollout script", "FILE [ARGUMENT...] [data=FILE] [resume=yes]", 1, 64, "control", "a rollout with functions of one's own; ARGUMENT: NAME=VALUE for it; -n data=FILE: a dry run over another rollout's blocks; resume=yes: go on with what it began", rollout.cmd_script, files = true, dry = true },
 	{ "rollout status", "[plot=yes] [data=ROLLOUT]", 0, 0, "observe", "the job's rollout: state, blocks, verdict by kind of collective; plot=yes: as pictures; -w: again every second; data=ROLLOUT: that of a file", rollout.cmd_status },
 	{ "rollout pause", "", 0, 0, "control", "back to the baseline until rollout resume", rollout.cmd_pause },
 	{ "rollout resume", "", 0, 0, "control", "go on, also where the shell that ran it is gone", rollout.cmd_resume },

@@ -724,6 +724,9 @@ nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono
 nb._methods = { target = Target, map = Map, policy = objects.methods.policy, comm = objects.methods.comm, decision = objects.methods.decision,
 	series = series.methods, rollout = require("ncclbpf.rolloutobj").methods }
 
+-- A target of a group that somebody else has and closes, for scripts.
+function nb._target(group) return new_target { app = { group = group } } end
+
 -- The shell's own hook-up: its current target is nb.target.
 function nb._app(app)
 	rawset(nb, "_current", app)

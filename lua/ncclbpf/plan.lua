@@ -307,6 +307,14 @@ local function table_of(path)
 	return t, err
 end
 
+-- A relative file of a policy lies beside the plan.
+function M.beside(p, path)
+	local folder = path:match "^(.*/)" or ""
+	for _, k in ipairs { "baseline", "candidate" } do
+		if type(p[k]) == "string" and not p[k]:match "^/" then p[k] = folder .. p[k] end
+	end
+end
+
 -- M.read(path): such a file. A relative file of a policy lies beside the plan.
 function M.read(path)
 	local t, err = table_of(path)
@@ -317,10 +325,7 @@ function M.read(path)
 		err.object = path
 		return nil, err
 	end
-	local folder = path:match "^(.*/)" or ""
-	for _, k in ipairs { "baseline", "candidate" } do
-		if type(p[k]) == "string" and not p[k]:match "^/" then p[k] = folder .. p[k] end
-	end
+	M.beside(p, path)
 	return p
 end
 

@@ -77,7 +77,7 @@ end
 local function write(r)
 	local keep = {}
 	for k, v in pairs(r) do
-		if k ~= "path" and k ~= "group" and k ~= "elsewhere" and k ~= "asker" then keep[k] = v end
+		if k ~= "path" and k ~= "group" and k ~= "elsewhere" and k ~= "asker" and k ~= "hooks" then keep[k] = v end
 	end
 	local ok, err = core.write(r.path, core.encode(keep) .. "\n")
 	if not ok then return nil, errors.from_reply(err) end
@@ -511,6 +511,14 @@ function M.strata(blocks, pairs_done)
 	return t, n
 end
 
+local function script_lists(strata)
+	local a, b = {}, {}
+	for kind, s in pairs(strata) do
+		a[kind], b[kind] = table.move(s.a, 1, #s.a, 1, {}), table.move(s.b, 1, #s.b, 1, {})
+	end
+	return a, b
+end
+
 local function look(r, k)
 	local done = plan.look_at(r.plan, k)
 	local blocks, at = stages.blocks(r), stages.now(r)
@@ -524,6 +532,7 @@ local function look(r, k)
 	local out = r.plan.metrics and measures.look(r.plan, table.move(blocks, 1, math.min(done * 2, #blocks), 1, {}), k, opts) or judge.look(strata, k, opts)
 	local few = out.verdict == "pass" and at.min_samples and stages.too_few(blocks, at.min_samples)
 	if few then out.verdict, out.reason = "inconclusive", few end
+	if r.hooks and r.hooks.look then out.verdict, out.reason = r.hooks.look(script_lists(strata)) end
 	out.look, out.pairs = k, done
 	return out
 end
@@ -750,6 +759,7 @@ local function step(r)
 	r.blocks[n] = { arm = arm, generation = r.generation, began = began, time = core.time(), medians = medians, metrics = measures.of_block(r.plan, why),
 		step = r.steps and #r.steps > 1 and at or nil }
 	witness.block(r, n, r.blocks[n], why)
+	if r.hooks then r.hooks.step(r) end
 	for k = 1, r.plan.judge.looks do
 		if here == plan.look_at(r.plan, k) * 2 then
 			r.verdict = look(r, k)
@@ -796,8 +806,9 @@ end
 
 local function token() return ("%d.%d.%.0f"):format(PID, math.random(1 << 30), core.mono() * 1e9) end
 
--- M.start(group, p) -> the rollout, begun and saved | nil, err
-function M.start(group, p)
+-- M.start(group, p[, hooks]) -> the rollout, begun and saved | nil, err
+-- hooks: what a script does meanwhile (script.lua)
+function M.start(group, p, hooks)
 	local old, err = M.load(group.job)
 	if err then return nil, err end
 	if old and not ENDED[old.state] and M.is_of(old, group) then
@@ -813,6 +824,7 @@ function M.start(group, p)
 		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"), core.time():gsub("[^%dT]", "")), runner = { pid = PID, token = token() }, arm = "a", pids = pids_of(group),
 	}
 	p.seed = p.seed or math.random(1 << 30)
+	if hooks then r.hooks, r.script = hooks, { file = hooks.file, digest = hooks.digest, words = core.array(hooks.words) } end
 	r.comms, err = comms_of(group, p.scope.comms)
 	if err then return nil, err end
 	local held
@@ -877,6 +889,9 @@ function M.resume(r, group)
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
 	local ok, err = M.adopt(r, group)
 	if not ok then return nil, err end
+	if type(r.script) == "table" and not r.hooks then
+		return nil, errors.new("refused", ("it is run by the script %s"):format(tostring(r.script.file)), { hint = ("rollout script %s resume=yes"):format(tostring(r.script.file)) })
+	end
 	if not M.more(r) then
 		return nil, errors.new("refused", "all its blocks have been seen, and more looks would make chance a proof", { hint = "rollout promote or rollout abort" })
 	end

@@ -190,6 +190,69 @@ function M.cmd_start(ctx)
 	return go(ctx, r)
 end
 
+-- A rollout with a script's functions. -n: over the blocks of data=, no job is asked
+function M.cmd_script(ctx)
+	local script = require "ncclbpf.script"
+	local path, list = ctx.args[1], table.move(ctx.args, 2, #ctx.args, 1, {})
+	local function say(line) io.stderr:write(("%s: %s\n"):format(path:match "[^/]*$", line)) end
+	if ctx.flags.dry_run then
+		if not ctx.opt.data then return nil, errors.new("usage", "-n: data=FILE wanted, the file of a rollout", { hint = "rollout status -o json names the job's" }) end
+		local d, err = kept(ctx.opt.data)
+		if not d then return nil, err end
+		local s
+		s, err = script.open(path, list, { say = say })
+		if not s then return nil, err end
+		local v
+		v, err = s:replay(d.blocks)
+		if not v then return nil, err end
+		local rows = verdict_rows(v)
+		return { schema = "rollout.replay/1", data = { verdict = v, replayed = ctx.opt.data, script = path }, rows = rows, id = "kind", columns = columns,
+			head = ("dry run of %s over %s: %s: %s; then: %s"):format(path, ctx.opt.data, v.verdict, v.reason, s.plan["on_" .. v.verdict]), empty = "no look" }
+	end
+	if ctx.opt.data then return nil, errors.new("usage", "data=FILE: only with -n, a dry run") end
+	local g, err = ctx:session()
+	if not g then return nil, err end
+	return M.run_script(ctx, g, script, path, list, say)
+end
+
+function M.run_script(ctx, g, script, path, list, say)
+	local r, err
+	if ctx.opt.resume and ctx.opt.resume ~= "yes" then return errors.fail("usage", "resume=%s: yes wanted", ctx.opt.resume) end
+	if ctx.opt.resume then
+		r, err = M.load(g)
+		if not r then return nil, err end
+		if type(r.script) ~= "table" then return nil, errors.new("refused", "no script began it", { hint = "rollout resume" }) end
+		if #list == 0 then list = r.script.words end
+	end
+	local s
+	s, err = script.open(path, list, { say = say, target = require "ncclbpf"._target(g) })
+	if not s then return nil, err end
+	if r and r.script.digest ~= s.digest then
+		return nil, errors.new("refused", ("another script began it: %s"):format(tostring(r.script.file)), { hint = "rollout promote or rollout abort" })
+	end
+	local ok
+	ok, err = s:able(g)
+	if not ok then return nil, err end
+	ok, err = s:call("setup", s.ctx)
+	if not ok then return nil, err end
+	if r then
+		r.hooks = script.hooks(s)
+		ok, err = rollout.resume(r, g)
+		if not ok then return nil, err end
+	else
+		r, err = rollout.start(g, s.plan, script.hooks(s))
+		if not r then return nil, err end
+	end
+	local shown
+	shown, err = go(ctx, r)
+	-- told also where it failed: what it has opened may be for this job alone
+	local told, why = s:finish { state = r.state, reason = r.why, blocks = #r.blocks, verdict = r.verdict and r.verdict.verdict }
+	if not told and r.state ~= "paused" then say(tostring(why)) end
+	if shown and s.stopped then shown.failure = shown.failure or s.stopped end
+	if not shown then return nil, s.stopped or err end
+	return shown
+end
+
 -- What a report shows of a file that may come from anywhere.
 local function shown_of(path)
 	local d, err = kept(path)

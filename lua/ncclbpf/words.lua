@@ -311,7 +311,7 @@ end
 -- Positional arguments and name=value options of a command's words.
 function M.arguments(row, words, first, literal)
 	local args, opt = {}, {}
-	local free = row.words == "watch"
+	local free = row.words == "watch" or row.words == "rollout script"
 	for i = first, #words do
 		local w = words[i]
 		local name, value = w:match("^([%a_]+)=(.*)$")
