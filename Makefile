@@ -179,7 +179,7 @@ check-san:
 	@test/setup.sh build check
 	@$(AGAIN) V=asan B=build/asan unit-tests policies $(patsubst $(B)/%,build/asan/%,$(CORPUS))
 	@$(AGAIN) V=tsan B=build/tsan unit-tests
-	@test/run.sh build/tsan "unit-gen unit-chain unit-guard unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace unit-net unit-loop unit-profiler unit-spans" \
+	@test/run.sh build/tsan "unit-gen unit-chain unit-guard unit-live unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace unit-net unit-loop unit-profiler unit-spans" \
 		>build/tsan/tests.out 2>&1 & tsan=$$!; \
 	NOT=unit-verify_domains test/run.sh build/asan "unit- fuzz-"; asan=$$?; \
 	wait $$tsan; tsan=$$?; cat build/tsan/tests.out; [ $$asan$$tsan = 00 ]

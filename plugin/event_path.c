@@ -31,6 +31,8 @@ enum {
 
 /* No message is larger; with all ranks' shares it still fits 64 bits. */
 static const uint64_t MOST_BYTES = UINT64_C(1) << 44;
+/* Slots that are looked at before an event is left out. */
+enum { TRIES = 16 };
 /* A slot that is older than this may be given up for a new event. */
 static const uint64_t OLD_NS = 10000000000;
 /* Proxies begin within this, if at all. */
@@ -248,6 +250,24 @@ static struct nb_op_slot *take(struct nb_pcomm *pc, uint64_t n, uint64_t now)
 	return move(&s->word, &word, n << AT_NUMBER | BUSY) ? s : NULL;
 }
 
+/*
+ * The next number whose slot is free; NULL: there is none among the next few.
+ * One that never ends, or whose thread has lost the CPU, keeps its own slot
+ * and nobody from the next one.
+ */
+static struct nb_op_slot *take_next(struct nb_pcomm *pc, uint64_t *n,
+				    uint64_t now)
+{
+	struct nb_op_slot *s = NULL;
+
+	for (int i = 0; i < TRIES && !s; i++) {
+		*n = __atomic_add_fetch(&pc->next_coll, 1, __ATOMIC_RELAXED) &
+		     NB_HANDLE_NUMBER;
+		s = take(pc, *n, now);
+	}
+	return s;
+}
+
 /* Bytes of the whole collective, as a tuner counts them. */
 static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
 {
@@ -270,12 +290,9 @@ static uint64_t decided(const struct nb_pcomm *pc)
 
 static uint64_t start_coll(struct nb_pcomm *pc, const struct nb_descr *d)
 {
-	uint64_t n = __atomic_add_fetch(&pc->next_coll, 1, __ATOMIC_RELAXED) &
-		     NB_HANDLE_NUMBER;
 	uint32_t need = GET(nb_prof.need);
-	uint64_t now = nb_clock_ns();
-	struct nb_op_slot *s = take(pc, n, now);
-	uint64_t expect = 0;
+	uint64_t n, expect = 0, now = nb_clock_ns();
+	struct nb_op_slot *s = take_next(pc, &n, now);
 
 	if (!s) {
 		nb_events_lose(NB_LOST_FULL);
@@ -420,6 +437,20 @@ static struct nb_child_slot *take_child(struct nb_pcomm *pc, uint64_t n,
 	return move(&c->word, &word, n << AT_NUMBER | BUSY) ? c : NULL;
 }
 
+/* As take_next. */
+static struct nb_child_slot *take_next_child(struct nb_pcomm *pc, uint64_t *n,
+					     uint64_t now)
+{
+	struct nb_child_slot *c = NULL;
+
+	for (int i = 0; i < TRIES && !c; i++) {
+		*n = __atomic_add_fetch(&pc->next_child, 1, __ATOMIC_RELAXED) &
+		     NB_HANDLE_NUMBER;
+		c = take_child(pc, *n, now);
+	}
+	return c;
+}
+
 static bool is_api(uint32_t event)
 {
 	return event == NB_EVENT_GROUP_API || event == NB_EVENT_COLL_API ||
@@ -468,9 +499,7 @@ static uint64_t start_child(struct nb_pcomm *pc, const struct nb_descr *d)
 
 	if (!find_parent(d, &parent, &held))
 		return handle(pc, d->event, 0);
-	n = __atomic_add_fetch(&pc->next_child, 1, __ATOMIC_RELAXED) &
-	    NB_HANDLE_NUMBER;
-	c = take_child(pc, n, now);
+	c = take_next_child(pc, &n, now);
 	if (!c) {
 		struct nb_pcomm *up;
 		struct nb_op_slot *s = slot_of(parent, &up);

@@ -12,7 +12,7 @@ $(B)/test/unit/steps/%.o: plugin/%.c
 $(B)/test/unit/test_loop_faults: $(STEPS:%=$(B)/test/unit/steps/%.o) $(B)/test/unit/steps/loop.o \
 	$(filter-out $(patsubst %,$(B)/plugin/%.o,$(STEPS) loop),$(call o,plugin/*.c plugin/abi/*.c))
 $(addprefix $(B)/test/unit/test_,tuner net_calls loop): $(call o,plugin/*.c plugin/abi/*.c)
-$(addprefix $(B)/test/unit/test_,profiler spans chain_profiler event_soak no_memory): \
+$(addprefix $(B)/test/unit/test_,profiler spans chain_profiler event_soak live no_memory): \
 	$(call o,plugin/*.c plugin/abi/*.c test/host/prof.c)
 $(B)/test/unit/test_chain_load $(B)/test/unit/test_guard: $(addprefix $(B)/plugin/, \
 	chain_load.o guard.o guard_signals.o guard_locks.o)

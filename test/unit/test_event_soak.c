@@ -196,6 +196,8 @@ static void check_all(const struct nb_tel *t, const struct reader *r)
 	ck_assert_uint_eq(nb_events_lost(NB_LOST_TWICE) +
 				  nb_events_lost(NB_LOST_STALE),
 			  m.twice);
+	/* a slot that is not given back keeps nobody from the others */
+	ck_assert_uint_le(m.refused + m.kernels_refused, m.colls / 1000);
 	/* the trace: each collective and each kernel is in it, or lost */
 	ck_assert_uint_eq(r->given + r->lost, whole + m.kernels);
 	ck_assert_uint_le(nb_spans_left_out(), r->lost);
