@@ -64,20 +64,35 @@ static bool of_fences(uint32_t setting)
 	       setting == NB_SETTING_FENCE_TIMEOUT_MS;
 }
 
+/* Its process may have begun others since then, with other settings of the
+ * communicator. */
+static void begun_with(const struct nb_segment *s, const struct nb_seg_comm *c,
+		       uint32_t slot, uint32_t setting[NB_NSETTINGS])
+{
+	memcpy(setting, proc_of(s, &c->slot[slot])->setting,
+	       NB_NSETTINGS * sizeof(*setting));
+	setting[NB_SETTING_ABI] = c->record.abi;
+	setting[NB_SETTING_CHAIN_TUNER] = c->record.chain_tuner;
+}
+
 void nb_begin_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 		      bool same_policies, uint32_t first)
 {
-	const uint32_t *mine = proc_of(s, &c->slot[i])->setting, *other;
-	uint32_t k = 0, n = 0;
+	const uint32_t *mine = proc_of(s, &c->slot[i])->setting;
+	uint32_t k = 0, n = 0, other[NB_NSETTINGS];
 
 	while (k < NB_SEG_SLOTS &&
 	       (k == i || __atomic_load_n(&c->slot[k].state,
 					  __ATOMIC_ACQUIRE) != NB_SLOT_LIVE))
 		k++;
+	if (k == NB_SEG_SLOTS) {
+		c->record.abi = mine[NB_SETTING_ABI];
+		c->record.chain_tuner = mine[NB_SETTING_CHAIN_TUNER];
+	}
 	if (k == NB_SEG_SLOTS ||
 	    __atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
 		return;
-	other = proc_of(s, &c->slot[k])->setting;
+	begun_with(s, c, k, other);
 	while (n < NB_NSETTINGS &&
 	       (mine[n] == other[n] || (c->nnodes > 1 && of_fences(n))))
 		n++;

@@ -294,15 +294,6 @@ void nb_chain_tell(struct nb_runtime *rt)
 	}
 }
 
-uint32_t nb_chain_setting(const struct nb_runtime *rt, enum nb_chain_kind kind)
-{
-	const struct nb_chain *c = &rt->chain[kind];
-
-	return c->state == NB_CHAIN_OPEN || c->state == NB_CHAIN_IN_USE
-		       ? c->file.digest
-		       : 0;
-}
-
 void nb_chain_json(struct nb_json *j, const struct nb_runtime *rt)
 {
 	nb_json_key(j, "chains");

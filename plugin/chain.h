@@ -90,8 +90,6 @@ void nb_chain_count_refused(struct nb_runtime *rt, enum nb_chain_kind kind);
 
 /* Log, once, what was counted. */
 void nb_chain_tell(struct nb_runtime *rt);
-/* What ranks compare (core/tbl/settings.h): 0: none is called. */
-uint32_t nb_chain_setting(const struct nb_runtime *rt, enum nb_chain_kind kind);
 /* "chains": a list of objects, for `status` */
 void nb_chain_json(struct nb_json *j, const struct nb_runtime *rt);
 

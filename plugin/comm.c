@@ -119,7 +119,7 @@ static void join(struct nb_comm *c)
 
 	self->setting[NB_SETTING_ABI] = c->init.abi;
 	self->setting[NB_SETTING_CHAIN_TUNER] =
-		nb_chain_setting(rt, NB_CHAIN_TUNER);
+		c->chained ? rt->chain[NB_CHAIN_TUNER].file.digest : 0;
 	if (beginning_number(c, &number, &err) ||
 	    nb_segment_join(rt->seg, c->init.has_id, c->init.comm_id,
 			    c->init.ranks, c->init.nodes, number, &entry, &slot,

@@ -18,7 +18,7 @@
  * nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 5,
+	NB_SEG_VERSION = 6,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -95,7 +95,10 @@ struct nb_seg_slot {
 struct nb_seg_record {
 	uint64_t word;	   /* atomic: see plugin/fence.h */
 	uint64_t fallback; /* atomic: what abort puts back */
-	uint8_t pad[48];
+	/* what its first rank began with, of the settings that are not the same
+	 * for all communicators of a process */
+	uint32_t abi, chain_tuner;
+	uint8_t pad[40];
 } __attribute__((aligned(64)));
 
 /* In what the ranks of a communicator differed when they began. */

@@ -387,7 +387,7 @@ START_TEST(what_is_no_segment_is_refused)
 	seg->size = sizeof(*seg);
 	write_file(bytes, sizeof(bytes));
 	ck_assert_int_eq(nb_job_read(&job, path, &err), NB_E_VERSION);
-	ck_assert_ptr_nonnull(strstr(err.text, "version 5"));
+	ck_assert_ptr_nonnull(strstr(err.text, "version 6"));
 	ck_assert_int_eq(nb_segment_attach(&shared, dirfd, "t", 0, true, NULL),
 			 0);
 }

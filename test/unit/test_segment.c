@@ -538,6 +538,33 @@ START_TEST(ranks_that_begin_differently_use_no_policy)
 }
 END_TEST
 
+/* A process may ask a tuner for one communicator and not for the next. */
+START_TEST(settings_of_a_communicator_are_its_own)
+{
+	struct nb_segment *s = attach();
+	uint32_t *mine = s->mem->proc[s->proc].setting, slot;
+	struct nb_seg_comm *a, *b;
+
+	mine[NB_SETTING_CHAIN_TUNER] = 1;
+	ck_assert_int_eq(join(s, 7, 3, 0, &a, &slot, NULL), 0);
+	mine[NB_SETTING_CHAIN_TUNER] = 0;
+	ck_assert_int_eq(join(s, 8, 2, 0, &b, &slot, NULL), 0);
+	/* one that began as the first did */
+	mine[NB_SETTING_CHAIN_TUNER] = 1;
+	ck_assert_int_eq(join(s, 7, 3, 0, &a, &slot, NULL), 0);
+	ck_assert_uint_eq(a->mismatch, 0);
+	/* and one that did not, though its process last began like that */
+	mine[NB_SETTING_CHAIN_TUNER] = 0;
+	ck_assert_int_eq(join(s, 7, 3, 0, &a, &slot, NULL), 0);
+	ck_assert_uint_eq(a->mismatch, 1);
+	ck_assert_uint_eq(a->differs,
+			  NB_DIFFER_SETTING + NB_SETTING_CHAIN_TUNER);
+	ck_assert_int_eq(join(s, 8, 2, 0, &b, &slot, NULL), 0);
+	ck_assert_uint_eq(b->mismatch, 0);
+	nb_segment_detach(s);
+}
+END_TEST
+
 START_TEST(everything_has_a_bound)
 {
 	struct nb_segment *s = attach();
@@ -777,6 +804,7 @@ UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, lock_of_the_dead_is_free_and_of_the_living_is_not);
 	  tcase_add_test(tc, ranks_find_their_communicator);
 	  tcase_add_test(tc, ranks_that_begin_differently_use_no_policy);
+	  tcase_add_test(tc, settings_of_a_communicator_are_its_own);
 	  tcase_add_test(tc, everything_has_a_bound);
 	  tcase_add_test(tc, old_generation_numbers_are_forgotten);
 	  tcase_add_test(tc, numbers_that_are_wanted_are_not_forgotten);
