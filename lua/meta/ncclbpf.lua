@@ -628,8 +628,8 @@ function rollout:history() end
 
 ---One HTML file, every time as CSV beside it.
 ---@param path string
----@param options? {label?: string}
----@return {file: string, bytes: integer, csv: string?, samples: integer}? report
+---@param options? {label?: string, svg?: string} svg: a folder for its figures as files
+---@return {file: string, bytes: integer, csv: string?, samples: integer, figures: string[]?}? report
 ---@return ncclbpf.error? err
 function rollout:report(path, options) end
 

@@ -87,7 +87,7 @@ local own = {
 	{ "rollout promote", "", 0, 0, "control", "decide with the candidate from now on, whatever is known", rollout.cmd_promote },
 	{ "rollout abort", "", 0, 0, "control", "back to the baseline, for good", rollout.cmd_abort },
 	{ "rollout undo", "", 0, 0, "control", "after a promotion: back to the baseline", rollout.cmd_undo },
-	{ "rollout report", "FILE [data=ROLLOUT] [label=TEXT]", 1, 1, "observe", "the rollout as one HTML file, every time as CSV beside it; data=ROLLOUT: of the file of another one", rollout.cmd_report, files = true },
+	{ "rollout report", "FILE [data=ROLLOUT] [label=TEXT] [svg=FOLDER]", 1, 1, "observe", "the rollout as one HTML file, every time as CSV beside it; svg=FOLDER: its figures as files too; data=ROLLOUT: of the file of another one", rollout.cmd_report, files = true },
 	{ "rollout history", "", 0, 0, "observe", "every transition with its reason", rollout.cmd_history },
 	{ "sweep", "PLAN|status|abort [-o FILE] [data=FILE] [baseline=COMBINATION]", 1, 1, "control", "try combinations on the job's own traffic in turns, or judge measurements in files; the best table and how sure it is; -o FILE.csv: keep it", sweepcmd.cmd_sweep, files = true, dry = true },
 	{ "status", "", 0, 0, "observe", "the job: versions, policies, generation, communicators, counters", general.cmd_status },

@@ -285,7 +285,7 @@ end
 local function data(r, seen, csv)
 	local keep = {}
 	for k, v in pairs(r) do
-		if k ~= "path" and k ~= "group" and k ~= "runner" and k ~= "elsewhere" and k ~= "samples" then keep[k] = v end
+		if k ~= "path" and k ~= "group" and k ~= "runner" and k ~= "elsewhere" and k ~= "samples" and k ~= "hooks" then keep[k] = v end
 	end
 	keep.seen = seen
 	-- nothing in a text may look like an element
@@ -339,6 +339,19 @@ function M.html(r, opts)
 		("<p class=soft>ncclbpf %s, %s</p><script>%s</script></body></html>\n"):format(esc(core.version), esc(core.time()), SCRIPT),
 	}
 	return table.concat(t, "\n"), seen
+end
+
+-- M.figures(text) -> {name, svg}: the pictures of a report, each to stand alone
+function M.figures(text)
+	local list = {}
+	for attributes, body in text:gmatch "<svg ([^>]*)>(.-)</svg>" do
+		local label_of = attributes:match 'aria%-label="([^"]*)"' or "figure"
+		local name = label_of:gsub("&%w+;", ""):gsub("[^%w.]+", "-"):gsub("^%-+", ""):gsub("%-+$", ""):sub(1, 80):lower()
+		local style = STYLE:gsub("&", "&amp;"):gsub("<", "&lt;")
+		list[#list + 1] = { name = ("%02d-%s.svg"):format(#list + 1, name),
+			svg = ('<?xml version="1.0" encoding="utf-8"?>\n<svg xmlns="http://www.w3.org/2000/svg" %s><style>%s</style>%s</svg>\n'):format(attributes, style, body) }
+	end
+	return list
 end
 
 -- A copy of each time, beside the report. -> true | nil, err

@@ -452,7 +452,7 @@ local function block(r, arm, bake)
 	while bake or most < p.samples do
 		local word = requested(r)
 		if word then return nil, nil, word end
-		if core.mono() > till then
+		if core.mono() > till and not (bake and all < GUARD and core.mono() < till + p.block_timeout) then
 			if bake then return true, all end
 			return nil, nil, "pause", ("only %d collectives of a kind in %g s"):format(most, p.block_timeout)
 		end

@@ -337,7 +337,20 @@ function M.cmd_undo(ctx)
 	return shown
 end
 
--- opts: label, data (the file that it comes from). -> {file, bytes, csv, samples} | nil, err
+-- The report's pictures as files of their own. -> their names | nil, err
+local function write_figures(text, folder)
+	local names = core.array {}
+	if not core.mkdirs(folder) then return errors.fail("cannot_create", "%s cannot be made", folder) end
+	for i, f in ipairs(require("ncclbpf.report").figures(text)) do
+		local path = folder:gsub("/+$", "") .. "/" .. f.name
+		local ok, err = core.write(path, f.svg)
+		if not ok then return nil, errors.from_reply(err) end
+		names[i] = path
+	end
+	return names
+end
+
+-- opts: label, svg (a folder), data (the file that it comes from). -> {file, bytes, csv, samples, figures} | nil, err
 function M.write_report(r, path, opts)
 	local report = require "ncclbpf.report"
 	local beside = r.samples and core.stat(r.samples) and (path:gsub("%.html?$", "")) .. ".csv"
@@ -353,7 +366,12 @@ function M.write_report(r, path, opts)
 		ok, err = report.csv(r, beside)
 		if not ok then return nil, err end
 	end
-	return { file = path, bytes = #text, csv = beside or core.null, samples = seen.samples }
+	local figures
+	if opts.svg then
+		figures, err = write_figures(text, opts.svg)
+		if not figures then return nil, err end
+	end
+	return { file = path, bytes = #text, csv = beside or core.null, samples = seen.samples, figures = figures }
 end
 
 function M.cmd_report(ctx)
@@ -365,7 +383,8 @@ function M.cmd_report(ctx)
 	if not d then return nil, err end
 	return {
 		schema = "rollout.report/1", data = d,
-		text = ("%s: %d bytes%s"):format(d.file, d.bytes, d.csv ~= core.null and (", every time in %s"):format(d.csv) or ""),
+		text = ("%s: %d bytes%s%s"):format(d.file, d.bytes, d.csv ~= core.null and (", every time in %s"):format(d.csv) or "",
+			d.figures and (", %d figures in %s"):format(#d.figures, ctx.opt.svg) or ""),
 	}
 end
 

@@ -186,11 +186,11 @@ function Rollout:history()
 	return core.decode(core.encode(core.array(s.r.events)))
 end
 
--- r:report(path[, {label=}]) -> {file, bytes, csv, samples} | nil, err
+-- r:report(path[, {label=, svg=}]) -> {file, bytes, csv, samples, figures} | nil, err
 function Rollout:report(path, opts)
 	local s = of(self)
 	class.check(path, "string", "rollout:report: path")
-	opts = errors.check_options("rollout:report", opts, { label = "string" })
+	opts = errors.check_options("rollout:report", opts, { label = "string", svg = "string" })
 	local g, err = fresh(s, "report")
 	if not g then return nil, err end
 	return rolloutcmd.write_report(s.r, path, opts)

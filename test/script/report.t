@@ -23,6 +23,23 @@ status 64 "a file that has been tampered with" rollout report odd.html data=odd.
 status 64 "likewise as pictures" rollout status data=odd.json plot=yes
 [ ! -e odd.html ]
 ok "and nothing is written" $?
+status 0 "its figures as files" -o table rollout report plain/f.html data=plain/one.json svg=plain/svg
+lua_run -e 'local n, parts = 0, {}
+	for f in io.popen "ls plain/svg/*.svg":lines() do
+		local text, open = io.open(f):read "a", {}
+		assert(text:find("^<%?xml [^>]*%?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=") and not text:find "<script", f)
+		for close, name, rest in text:gsub("^<%?.-%?>", ""):gmatch "<(/?)(%w+)([^>]*)>" do
+			if close == "/" then assert(table.remove(open) == name, f .. ": " .. name)
+			elseif rest:sub(-1) ~= "/" then open[#open + 1] = name end
+			assert(not rest:gsub("%s+[%w:%-]+=\"[^\"]*\"", ""):find "[^%s/]", f .. ": " .. rest)
+		end
+		assert(#open == 0, f)
+		n = n + 1
+	end
+	local html, whole = io.open "plain/f.html":read "a", 0
+	for _ in html:gmatch "<svg " do whole = whole + 1 end
+	assert(n == whole and n > 3, n)' 2>why
+ok "each a whole picture" $?
 rm plain/one.times.csv
 status 0 "without its times" rollout report plain/medians.html data=plain/one.json
 cp plain/r.csv plain/one.times.csv
