@@ -599,6 +599,16 @@ static void run_programs(const struct nb_pcomm *pc,
 	nb_run_child(pc, c, op, task, now);
 }
 
+/* Hooks at the end of children, not of collectives. */
+static bool child_hooks(void)
+{
+	const uint32_t of = UINT32_C(1) << NB_HOOK_KERNEL_CH |
+			    UINT32_C(1) << NB_HOOK_PROXY_STEP |
+			    UINT32_C(1) << NB_HOOK_GROUP;
+
+	return GET(nb_prof.hooks) & of;
+}
+
 static void stop_child(uint64_t h)
 {
 	struct nb_pcomm *pc;
@@ -620,10 +630,10 @@ static void stop_child(uint64_t h)
 	}
 	/* where the GPU has told both, reading a clock would be half the cost
 	 */
-	now = GET(c->timer_stop) && !GET(nb_prof.hooks) && !nb_spans_wanted()
+	now = GET(c->timer_stop) && !child_hooks() && !nb_spans_wanted()
 		      ? GET(c->start)
 		      : nb_clock_ns();
-	if (GET(nb_prof.hooks))
+	if (child_hooks())
 		run_programs(pc, c, now);
 	if (nb_spans_wanted())
 		nb_span_child(pc, c, n, now);

@@ -107,3 +107,13 @@ void bench_skip(const char *key, const char *text, const char *why)
 	fprintf(f, "%s\t%s\t-\t%s\t0\t0\n", key, text, why);
 	fclose(f);
 }
+
+void bench_anchor(const char *name, double native, double ours)
+{
+	FILE *f = table();
+
+	if (!f)
+		return;
+	fprintf(f, "@\t%s\t%.4f\t%.4f\n", name, native, ours);
+	fclose(f);
+}

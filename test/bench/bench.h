@@ -29,6 +29,9 @@ double bench_unit(void);
  */
 void bench_row(const char *key, const char *text, double value,
 	       const char *unit, double budget);
+/* For the table of anchors: what program @name took natively and by us, ns;
+ * those of which no other runtime's figure is known are left out there. */
+void bench_anchor(const char *name, double native, double ours);
 /* A row that cannot be had here. */
 void bench_skip(const char *key, const char *text, const char *why);
 

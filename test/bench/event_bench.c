@@ -155,7 +155,67 @@ static void measure(const char *key, const char *text, double (*fn)(void),
 	bench_row(key, text, ns, "ns", budget);
 }
 
-static void *policy(const char *path)
+/* ---- with a program attached ---- */
+
+/* One in which the same maps are used by the program alone. */
+static double program_alone(struct nb_gen *g)
+{
+	struct ncclbpf_coll_done c = { .comm_id = 1,
+				       .bytes = 4 << 20,
+				       .coll = 4,
+				       .ranks = 8,
+				       .nodes = 1,
+				       .channels = 1,
+				       .gpu_ns = 1000,
+				       .exec_ns = 1000 };
+	const struct nb_gen_prog *prog = NULL;
+	double start;
+
+	for (uint32_t i = 0; i < g->nevents; i++)
+		if (g->event[i].hook == NB_HOOK_COLL_DONE)
+			prog = &g->event[i];
+	if (!prog) {
+		fprintf(stderr, "event_bench: no profiler/coll_done program\n");
+		exit(1);
+	}
+	start = bench_now();
+	for (int i = 0; i < EACH; i++)
+		nb_exec_run(prog->exec, &c, sizeof(c));
+	return (bench_now() - start) / EACH;
+}
+
+/*
+ * What an attached program adds to a collective and its kernel, over what its
+ * machine code takes by itself. They take turns.
+ */
+static void program_rows(struct nb_gen *g)
+{
+	static const char *const text[] = {
+		"collective and its one kernel, telemetry and latency policy",
+		"what an attached program adds, over its machine code alone",
+	};
+	static double with[ROUNDS], without[ROUNDS], alone[ROUNDS];
+	double ns[3];
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	for (int r = 0; r < ROUNDS; r++) {
+		bench_yardstick();
+		nb_events_use(NULL);
+		without[r] = whole();
+		nb_events_use(g);
+		with[r] = whole();
+		alone[r] = program_alone(g);
+	}
+	ns[0] = bench_median(without, ROUNDS);
+	ns[1] = bench_median(with, ROUNDS);
+	ns[2] = bench_median(alone, ROUNDS);
+	printf("%-60s %8.2f ns\n%-60s %8.2f ns\n", text[0], ns[1],
+	       "of that, its machine code alone", ns[2]);
+	bench_row("event.program", text[0], ns[1], "ns", 0);
+	bench_row("event.attached", text[1], ns[1] - ns[0] - ns[2], "ns", 40);
+}
+
+static struct nb_gen *policy(const char *path)
 {
 	static unsigned char bytes[1 << 20];
 	FILE *f = fopen(path, "rb");
@@ -184,7 +244,7 @@ int main(int argc, char **argv)
 	p->init.v5(&context, 1, &mask, "bench", 1, 8, 0, NULL);
 	printf("%-60s %8d\n", "activation mask while nobody listens", mask);
 	bench_row("event.mask", "activation mask while nobody listens: events",
-		  mask, "asked", 0);
+		  mask, "asked", 0.1);
 	measure("event.pass", "event of no interest, start and stop", pass,
 		NB_TEL_ON, 40);
 	measure("event.coll", "collective with telemetry, start and stop", task,
@@ -194,10 +254,7 @@ int main(int argc, char **argv)
 	measure("event.whole", "collective and its one kernel, telemetry",
 		whole, NB_TEL_ON | NB_TEL_GPU, 0);
 	event_peers(getenv("BENCH_PEER"));
-	nb_events_use(policy(argv[1]));
-	measure("event.program",
-		"collective and its one kernel, telemetry and latency policy",
-		whole, NB_TEL_ON | NB_TEL_GPU, 0);
+	program_rows(policy(argv[1]));
 	p->finalize(context);
 	return 0;
 }

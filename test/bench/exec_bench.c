@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// exec_bench POLICY...: nanoseconds a run of each policy's program takes, as
+// exec_bench POLICY...: nanoseconds a run of each policy's programs takes, as
 // machine code, interpreted, and as the same C compiled for this machine and
 // called directly (test/bench/native.h), all on the same maps and contexts.
 // They take turns in short rounds, so that a noisy machine disturbs all alike;
-// medians are printed, as ratios to native.
+// medians are printed, as ratios to native. A program without a native twin
+// is an error; exec_bench -n POLICY... looks for that and no more. Controllers
+// run in a thread of ours once in a while: they are left out.
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,43 +22,78 @@
 enum { CONTEXTS = 64, EACH = 64 * CONTEXTS, ROUNDS = 101, COLUMNS = 3 };
 
 /* The policies' functions and map variables, as native code. */
-#define POLICY(name) int name(struct ncclbpf_tuner *ctx);
-POLICY(noop)
-POLICY(size_aware)
-POLICY(nvlink_ring_mid)
-POLICY(adaptive_channels)
-POLICY(slo_enforcer)
-POLICY(force_choice)
-extern struct nb_map *channels, *decided, *targets, *model, *outcomes, *force;
+#define TUNER(name) int name(struct ncclbpf_tuner *ctx);
+TUNER(noop)
+TUNER(size_aware)
+TUNER(nvlink_ring_mid)
+TUNER(adaptive_channels)
+TUNER(slo_enforcer)
+TUNER(force_choice)
+TUNER(cheap_ring)
+TUNER(asked)
+#define COLL_DONE(name) int name(struct ncclbpf_coll_done *ctx);
+COLL_DONE(done)
+COLL_DONE(time_class)
+COLL_DONE(measure)
+extern struct nb_map *channels, *decided, *targets, *model, *outcomes, *force,
+	*latency, *took, *limits, *measured;
+
+/* A program by any type of its context. */
+typedef int native_fn(void *ctx);
 
 static const struct {
 	const char *name;
-	int (*fn)(struct ncclbpf_tuner *ctx);
+	native_fn *fn;
 } natives[] = {
-	{ "noop", noop },
-	{ "size_aware", size_aware },
-	{ "nvlink_ring_mid", nvlink_ring_mid },
-	{ "adaptive_channels", adaptive_channels },
-	{ "slo_enforcer", slo_enforcer },
-	{ "force_choice", force_choice },
+#define NATIVE(name)                                       \
+	{                                                  \
+#name, (native_fn *)(void (*)(void))(name) \
+	}
+	NATIVE(noop),
+	NATIVE(size_aware),
+	NATIVE(nvlink_ring_mid),
+	NATIVE(adaptive_channels),
+	NATIVE(slo_enforcer),
+	NATIVE(force_choice),
+	NATIVE(cheap_ring),
+	NATIVE(asked),
+	NATIVE(done),
+	NATIVE(time_class),
+	NATIVE(measure),
 };
 
 static const struct {
 	const char *name;
 	struct nb_map **variable;
-} variables[] = { { "channels", &channels }, { "decided", &decided },
-		  { "targets", &targets },   { "model", &model },
-		  { "outcomes", &outcomes }, { "force", &force } };
+} variables[] = {
+#define VARIABLE(name)         \
+	{                      \
+#name, &(name) \
+	}
+	VARIABLE(channels), VARIABLE(decided),	VARIABLE(targets),
+	VARIABLE(model),    VARIABLE(outcomes), VARIABLE(force),
+	VARIABLE(latency),  VARIABLE(took),	VARIABLE(limits),
+	VARIABLE(measured),
+};
+
+/* Contexts of one hook. */
+struct asked {
+	unsigned char *first;
+	size_t size;
+};
 
 struct row {
-	const char *name;
-	int (*native)(struct ncclbpf_tuner *ctx);
+	const char *name, *policy;
+	native_fn *native;
 	bool maps; /* it has some */
+	struct asked with;
 	struct nb_exec *x;
-	double took[COLUMNS][ROUNDS];
+	double ns[COLUMNS][ROUNDS];
 };
 
 static struct ncclbpf_tuner contexts[CONTEXTS];
+static struct ncclbpf_coll_done samples[CONTEXTS];
+static float costs[NCCL_NUM_ALGOS * NCCL_NUM_PROTOS];
 
 static void die(const char *what, const char *why)
 {
@@ -66,11 +103,13 @@ static void die(const char *what, const char *why)
 
 /* ---- what programs see ---- */
 
-/* AllReduce of 1 KiB to 1 GiB on 8 ranks of one node. */
+/* AllReduce of 1 KiB to 1 GiB on 8 ranks of one node, and what came of it. */
 static void fill_contexts(void)
 {
 	uint64_t x = 1;
 
+	for (unsigned i = 0; i < NCCL_NUM_ALGOS * NCCL_NUM_PROTOS; i++)
+		costs[i] = 100.0f + (float)(i * 5 % 21);
 	for (unsigned i = 0; i < CONTEXTS; i++) {
 		x = x * 6364136223846793005 + 1442695040888963407;
 		contexts[i] = (struct ncclbpf_tuner){
@@ -87,6 +126,14 @@ static void fill_contexts(void)
 			.nccl_proto = NCCL_PROTO_LL,
 			.algo = NCCL_ALGO_UNDEF,
 			.proto = NCCL_PROTO_UNDEF,
+			.costs = costs,
+		};
+		samples[i] = (struct ncclbpf_coll_done){
+			.bytes = contexts[i].bytes,
+			.coll = NCCL_COLL_ALL_REDUCE,
+			.ranks = 8,
+			.nodes = 1,
+			.exec_ns = 5000 + (contexts[i].bytes >> 8),
 		};
 	}
 }
@@ -101,7 +148,11 @@ static void fill_map(struct nb_map *m)
 		uint32_t key[2] = { i, 0 };
 		uint64_t v[4] = { 0 };
 
-		if (!strcmp(name, "targets")) {
+		if (!strcmp(name, "limits")) {
+			key[0] = NCCL_COLL_ALL_REDUCE;
+			key[1] = i;
+			v[0] = 16;
+		} else if (!strcmp(name, "targets")) {
 			key[0] = NCCL_COLL_ALL_REDUCE;
 			key[1] = i < 30 ? i : 64; /* half by class */
 			if (i % 2 && i < 30)
@@ -164,48 +215,69 @@ static void make_maps(const struct nb_image *img, struct nb_map **maps)
 	}
 }
 
-static bool open_row(struct row *r, const char *path)
+static native_fn *native_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(natives) / sizeof(natives[0]); i++)
+		if (!strcmp(name, natives[i].name))
+			return natives[i].fn;
+	die(name, "has no native twin: add it to exec_bench.c");
+	return NULL;
+}
+
+static void open_prog(struct row *r, const struct nb_image *img, uint32_t i,
+		      struct nb_map *const *maps, const struct nb_verdict *v)
+{
+	struct nb_err err;
+
+	r->name = strdup(img->progs[i].name);
+	r->policy = strdup(img->name);
+	r->native = native_of(r->name);
+	r->maps = img->nmaps > 0;
+	r->with =
+		img->progs[i].hook == NB_HOOK_TUNER
+			? (struct asked){ (void *)contexts,
+					  sizeof(contexts[0]) }
+			: (struct asked){ (void *)samples, sizeof(samples[0]) };
+	if (nb_exec_new(&r->x, img, i, maps, NULL, &err) ||
+	    nb_exec_compile(r->x, v->aux, &err))
+		die(img->name, err.text);
+}
+
+/* A row for each program; how many. */
+static int open_rows(struct row *rows, const char *path)
 {
 	struct nb_image *img = read_image(path);
 	struct nb_map *maps[NB_IMAGE_MAX_MAPS];
 	struct nb_verdict *v;
 	struct nb_err err;
+	int n = 0;
 
-	for (size_t i = 0; i < sizeof(natives) / sizeof(natives[0]); i++)
-		if (!strcmp(img->progs[0].name, natives[i].name)) {
-			r->name = natives[i].name;
-			r->native = natives[i].fn;
-		}
-	if (!r->native) { /* it calls helpers that have none */
-		printf("%s: no native twin\n", img->name);
-		nb_image_free(img);
-		return false;
-	}
-	r->maps = img->nmaps > 0;
 	make_maps(img, maps);
-	if (nb_verify(&v, img, 0, NULL, &err))
-		die(path, err.text);
-	if (!v->accepted)
-		die(path, "not accepted by the verifier");
-	if (nb_exec_new(&r->x, img, 0, maps, NULL, &err) ||
-	    nb_exec_compile(r->x, v->aux, &err))
-		die(path, err.text);
-	nb_verdict_free(v);
+	for (uint32_t i = 0; i < img->nprogs; i++) {
+		if (img->progs[i].hook == NB_HOOK_CONTROLLER)
+			continue;
+		if (nb_verify(&v, img, i, NULL, &err))
+			die(path, err.text);
+		if (!v->accepted)
+			die(path, "not accepted by the verifier");
+		open_prog(&rows[n++], img, i, maps, v);
+		nb_verdict_free(v);
+	}
 	for (uint32_t i = 0; i < img->nmaps; i++)
 		nb_map_put(maps[i]);
 	nb_image_free(img);
-	return true;
+	return n;
 }
 
 /* ---- time ---- */
 
 static double native_round(const struct row *r)
 {
-	int (*volatile fn)(struct ncclbpf_tuner *) = r->native;
+	native_fn *volatile fn = r->native;
 	double start = bench_now();
 
 	for (unsigned i = 0; i < EACH; i++)
-		fn(&contexts[i % CONTEXTS]);
+		fn(r->with.first + i % CONTEXTS * r->with.size);
 	return (bench_now() - start) / EACH;
 }
 
@@ -214,7 +286,8 @@ static double jit_round(const struct row *r)
 	double start = bench_now();
 
 	for (unsigned i = 0; i < EACH; i++)
-		nb_exec_run(r->x, &contexts[i % CONTEXTS], sizeof(contexts[0]));
+		nb_exec_run(r->x, r->with.first + i % CONTEXTS * r->with.size,
+			    r->with.size);
 	return (bench_now() - start) / EACH;
 }
 
@@ -223,16 +296,17 @@ static double interpreter_round(const struct row *r)
 	double start = bench_now();
 
 	for (unsigned i = 0; i < EACH / 4; i++)
-		nb_exec_interpret(r->x, &contexts[i % CONTEXTS],
-				  sizeof(contexts[0]));
+		nb_exec_interpret(r->x,
+				  r->with.first + i % CONTEXTS * r->with.size,
+				  r->with.size);
 	return (bench_now() - start) / (EACH / 4);
 }
 
 static void print_row(struct row *r)
 {
-	double native = bench_median(r->took[0], ROUNDS),
-	       jit = bench_median(r->took[1], ROUNDS);
-	double interpreter = bench_median(r->took[2], ROUNDS);
+	double native = bench_median(r->ns[0], ROUNDS),
+	       jit = bench_median(r->ns[1], ROUNDS);
+	double interpreter = bench_median(r->ns[2], ROUNDS);
 
 	printf("%-20s %8.2f %8.2f %8.2f %9.2f %9.2f\n", r->name, native, jit,
 	       interpreter, jit / native, interpreter / native);
@@ -241,51 +315,79 @@ static void print_row(struct row *r)
 /* What a call of machine code may take, and more than a native one's 1.6. */
 #define CALL_NS 2.5
 #define MORE_NS 0.9
+/* What is longer natively is judged by the ratio, without maps too. */
+#define RATIO_NS 5.0
 
 static void table_rows(struct row *r)
 {
-	double native = bench_median(r->took[0], ROUNDS);
-	double jit = bench_median(r->took[1], ROUNDS);
-	double interpreter = bench_median(r->took[2], ROUNDS);
+	double native = bench_median(r->ns[0], ROUNDS);
+	double jit = bench_median(r->ns[1], ROUNDS);
+	double interpreter = bench_median(r->ns[2], ROUNDS);
 	char key[64], text[160];
 
 	snprintf(key, sizeof(key), "jit.%s", r->name);
-	snprintf(text, sizeof(text), "%s, machine code", r->name);
+	snprintf(text, sizeof(text), "%s%s%s, machine code", r->name,
+		 strcmp(r->name, r->policy) ? " of " : "",
+		 strcmp(r->name, r->policy) ? r->policy : "");
 	if (!strcmp(r->name, "noop")) {
 		bench_row(key, text, jit, "ns", CALL_NS);
-	} else if (r->maps) {
+	} else if (r->maps || native > RATIO_NS) {
 		strcat(text, " / the same C natively");
 		bench_row(key, text, jit / native, "x", 1.10);
 	} else {
 		strcat(text, " over the same C natively");
 		bench_row(key, text, jit - native, "ns", MORE_NS);
 	}
+	bench_anchor(r->name, native, jit);
 	if (!strcmp(r->name, "slo_enforcer"))
 		bench_row("interp.slo_enforcer", "slo_enforcer, interpreter",
 			  interpreter, "ns", 300);
 }
 
-int main(int argc, char **argv)
+/* Has each program a twin? */
+static int names_only(char *const *paths, int n)
 {
-	struct row *rows = calloc((size_t)argc, sizeof(*rows));
-	int nrows = 0;
+	for (int i = 0; i < n; i++) {
+		struct nb_image *img = read_image(paths[i]);
 
-	if (!rows || argc < 2)
-		die("usage", "exec_bench POLICY...");
-	fill_contexts();
-	for (int i = 1; i < argc; i++)
-		nrows += open_row(&rows[nrows], argv[i]);
+		for (uint32_t k = 0; k < img->nprogs; k++)
+			if (img->progs[k].hook != NB_HOOK_CONTROLLER &&
+			    native_of(img->progs[k].name))
+				printf("%s\n", img->progs[k].name);
+		nb_image_free(img);
+	}
+	return 0;
+}
+
+static void run_rounds(struct row *rows, int nrows)
+{
 	for (int round = -5; round < ROUNDS; round++) {
 		bench_yardstick();
 		for (int i = 0; i < nrows; i++) {
-			double ns[COLUMNS] = { native_round(&rows[i]),
-					       jit_round(&rows[i]),
-					       interpreter_round(&rows[i]) };
+			double one[COLUMNS] = { native_round(&rows[i]),
+						jit_round(&rows[i]),
+						interpreter_round(&rows[i]) };
 
 			for (int c = 0; round >= 0 && c < COLUMNS; c++)
-				rows[i].took[c][round] = ns[c];
+				rows[i].ns[c][round] = one[c];
 		}
 	}
+}
+
+int main(int argc, char **argv)
+{
+	struct row *rows =
+		calloc((size_t)argc * NB_IMAGE_MAX_PROGS, sizeof(*rows));
+	int nrows = 0;
+
+	if (!rows || argc < 2)
+		die("usage", "exec_bench [-n] POLICY...");
+	if (!strcmp(argv[1], "-n"))
+		return names_only(argv + 2, argc - 2);
+	fill_contexts();
+	for (int i = 1; i < argc; i++)
+		nrows += open_rows(&rows[nrows], argv[i]);
+	run_rounds(rows, nrows);
 	printf("%-20s %8s %8s %8s %9s %9s\n", "ns per run (median)", "native",
 	       "compiled", "interp.", "comp/nat", "int/nat");
 	for (int i = 0; i < nrows; i++) {

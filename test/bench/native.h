@@ -8,6 +8,7 @@
 
 #include "policies/ncclbpf_policy.h"
 
+#include "core/exec/bodies.h"
 #include "core/map/ops.h"
 
 #undef SEC
@@ -16,6 +17,8 @@
 #define __coherent
 #undef __shared
 #define __shared
+#undef __merged
+#define __merged(rule)
 
 static inline struct nb_map *native_map(const void *variable)
 {
@@ -45,5 +48,22 @@ static inline long native_update(const void *map, const void *key,
 
 #define bpf_map_lookup_elem native_lookup
 #define bpf_map_update_elem native_update
+
+/* Helpers that are one body for all engines: called directly. */
+static inline uint64_t native_cost(struct ncclbpf_tuner *ctx, int algo,
+				   int proto)
+{
+	return nb_body_nccl_cost(NULL, (uintptr_t)ctx, (uint64_t)algo,
+				 (uint64_t)proto, 0, 0);
+}
+
+static inline int native_cheapest_proto(struct ncclbpf_tuner *ctx, int algo)
+{
+	return (int)nb_body_nccl_cheapest_proto(NULL, (uintptr_t)ctx,
+						(uint64_t)algo, 0, 0, 0);
+}
+
+#define ncclbpf_cost native_cost
+#define ncclbpf_cheapest_proto native_cheapest_proto
 
 #endif

@@ -348,7 +348,6 @@ static void switch_rows(struct seen *s)
 		"first call of code that another CPU has written, a swapped "
 		"pointer, natively",
 		"decision that takes another program, over others",
-		"the same, less switch.native where that is above its budget",
 		"decision that sees a fence ahead, over others",
 		"decision that waits at a fence until it is decided, over "
 		"others",
@@ -370,14 +369,12 @@ static void switch_rows(struct seen *s)
 		bench_skip("switch.native", text[0], "no executable memory");
 	else
 		bench_row("switch.native", text[0], native, "ns", 0);
-	bench_row("switch.ns", text[1], ns, "ns", 0);
-	bench_row("switch.over", text[2],
-		  has_native && native > 100 ? ns - native : ns, "ns", 100);
-	bench_row("switch.ahead", text[3], ahead, "ns", 0);
+	bench_row("switch.ns", text[1], ns, "ns", 100);
+	bench_row("switch.ahead", text[2], ahead, "ns", 0);
 	if (s->waited.n)
-		bench_row("switch.wait", text[4], wait, "ns", 0);
+		bench_row("switch.wait", text[3], wait, "ns", 0);
 	else
-		bench_skip("switch.wait", text[4], "none did");
+		bench_skip("switch.wait", text[3], "none did");
 	bench_row("switch.lost",
 		  "decisions lost, of 400000 or more across 1000 switches",
 		  (double)s->lost + SWITCHES - s->moved.n - s->waited.n, "lost",

@@ -7,7 +7,9 @@
 #   BENCH_DETAILS=1        print what each benchmark has besides
 #   BENCH_PEER=so[:so]...  other tuners (v5) and profilers (v1 to v6) beside ours
 #
-# Fails where a row is more than 3 times its budget: then something is broken.
+# Fails where a row is far over its budget (table.awk says how far): then
+# something is broken. A benchmark with such a row is run again, twice at most,
+# and the least of what was measured counts: a busy machine is no broken build.
 set -eu
 B=$1
 DOC=${2:-}
@@ -17,6 +19,17 @@ export BENCH_ROWS="$T/rows"
 : >"$BENCH_ROWS"
 
 run() {
+	: >"$T/one"
+	BENCH_ROWS="$T/one" run_once "$@"
+	for again in 1 2; do
+		awk -v names=1 -f test/bench/table.awk "$T/one" >"$T/names" && break
+		echo "again: $(tr '\n' ' ' <"$T/names")" >&2
+		BENCH_ROWS="$T/one" run_once "$@"
+	done
+	cat "$T/one" >>"$BENCH_ROWS"
+}
+
+run_once() {
 	if [ "${BENCH_DETAILS:-}" ]; then
 		echo "-- $*" | sed "s|$B/||g"
 		timeout -k 5 300 "$@"
@@ -56,14 +69,20 @@ machine="$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) CPUs
 	awk -f test/bench/table.awk "$BENCH_ROWS" && rc=0 || rc=$?
 	echo $rc >"$T/rc"
 } >"$T/table"
+awk -f test/bench/anchors.awk "$BENCH_ROWS" >"$T/anchors"
 cat "$T/table"
+echo
+cat "$T/anchors"
 if [ "$DOC" ]; then
-	awk -v table="$T/table" '
-		/^<!-- bench -->$/ { print; print ""
-			while ((getline line <table) > 0) print line
-			print ""; skip = 1 }
-		/^<!-- end of bench -->$/ { skip = 0 }
-		!skip && !/^<!-- bench -->$/' "$DOC" >"$T/doc"
+	awk -v table="$T/table" -v anchors="$T/anchors" '
+		function put(file,   line) {
+			print; print ""; skip = 1
+			while ((getline line <file) > 0) print line
+			print "" }
+		/^<!-- bench -->$/ { put(table) }
+		/^<!-- anchors -->$/ { put(anchors) }
+		/^<!-- end of (bench|anchors) -->$/ { skip = 0 }
+		!skip && !/^<!-- (bench|anchors) -->$/' "$DOC" >"$T/doc"
 	cat "$T/doc" >"$DOC"
 fi
 

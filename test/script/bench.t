@@ -28,6 +28,28 @@ says 1.2 x 1.1 4.0 '| 1.20 x | - | 1.1 x | OVER |' 0
 check "ratios do not" $?
 says 25 ns 8 1.65 '| BROKEN |' 1
 check "three times its budget fails" $?
+says 1.38 x 1.1 0 '| BROKEN |' 1
+check "a ratio fails from 1.25 times its budget on" $?
+says 1.37 x 1.1 0 '| OVER |' 0
+check "and not before" $?
+says 1 asked 0.1 0 '| 1 asked | - | 0 | BROKEN |' 1
+check "an event that nobody wants fails" $?
+printf 'k\tt\t%s\tns\t8\t1.65\n' 30 7 9 >"$T/thrice"
+awk -f test/bench/table.awk "$T/thrice" | grep -q '| 7.00 ns | 7.00 ns | 8 ns | ok |'
+check "of a row measured again the least counts" $?
+printf 'k\tt\t%s\tlost\t0.1\t0\n' 0 1 0 >"$T/thrice"
+awk -f test/bench/table.awk "$T/thrice" | grep -q '| 1 lost | - | 0 | BROKEN |'
+check "but a lost decision is not forgotten" $?
+printf 'bad\tt\t30\tns\t8\t1.65\ngood\tt\t3\tns\t8\t1.65\n' >"$T/two"
+[ "$(awk -v names=1 -f test/bench/table.awk "$T/two")" = bad ]
+check "who is to be measured again is named" $?
+"$B/test/bench/exec_bench" -n "$B"/policies/*.policy >"$T/twins"
+check "each program of policies/ that decides or sees events has a native twin" $?
+printf '@\tnoop\t%s\n' '3.2	4' >"$T/anchors"
+printf '@\tlookup_only\t%s\n' '20	10' >>"$T/anchors"
+awk -f test/bench/anchors.awk "$T/anchors" | grep -q \
+	'^| lookup_only | 10.8 ns | .* | 5.0 ns | 0.50 x | native, LLVM JIT, uBPF JIT, prototype |$'
+check "figures of other runtimes at the same pace" $?
 says 1 lost 0.1 0 '| BROKEN |' 1
 check "a lost decision fails" $?
 says 5 ns 0 1.65 '| 5.00 ns | 5.00 ns | - | - |' 0
@@ -82,7 +104,7 @@ for key in jit.noop interp.slo_enforcer decision.noop decision.size_aware \
 	jit.size_aware jit.nvlink_ring_mid jit.adaptive_channels jit.force_choice \
 	jit.slo_enforcer jit.lookup_only kernel.array map.hash_1m map.misses map.threads \
 	load.us map.array_inlined map.hash map.percpu_update load.ready \
-	load.slo_enforcer switch.native switch.ns switch.over switch.lost kernel.hash once.load \
+	load.slo_enforcer switch.native switch.ns switch.lost event.mask event.attached kernel.hash once.load \
 	once.memory once.size part.fence_ring; do
 	grep -q "^| $key | " docs/performance.md
 	check "docs/performance.md: $key" $?
