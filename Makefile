@@ -75,7 +75,7 @@ help:
 ## make demo-ring       a ring AllReduce over the net plugin, each step's latency (seconds)
 ## make demo-rollout     a good policy is promoted, a bad one rolled back (under 1 min)
 ## make demo-closed-loop   channels follow the latency, 2, 12, 2, 12, on all ranks (under 30 s)
-## make demo-trace   what of a collective was unseen, and a trace (under 20 s)
+## make demo-trace   what of a collective was unseen, and a trace in build/demo-trace (under 20 s)
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make golden     record the words of rejections anew, show what changed
@@ -91,6 +91,7 @@ help:
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
 ## make docs-picture   docs/report.png anew, from a browser
+## make docs-trace     docs/tracing.svg anew, of what make demo-trace measures
 ## make docs, fmt, clean, setup, check-fresh (both commands in an empty Debian 12)
 
 # ---- what is built -------------------------------------------------------
@@ -286,7 +287,7 @@ demo-closed-loop: setup
 .PHONY: demo-trace
 demo-trace: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
-	@examples/trace/demo.sh $(RELEASE)
+	@examples/trace/demo.sh $(RELEASE) build/demo-trace
 
 bench: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies benches >/dev/null
@@ -325,6 +326,11 @@ meta = mkdir -p $(1)/lua/meta $(2)/man && $(1)/ncclbpf-shell -f lua/meta/make.lu
 docs-picture: $(SHELL_BIN) $(LUA_SO)
 	@test/setup.sh browser
 	@PICTURE=$(CURDIR)/docs/report.png test/run.sh $(B) =report
+
+# That of docs/tracing.md, of what the demo measures here.
+.PHONY: docs-trace
+docs-trace: demo-trace
+	cp build/demo-trace/trace.svg docs/tracing.svg
 
 layers:
 	@awk -f layers.awk layers.txt $(shell find core lua plugin shell policies \

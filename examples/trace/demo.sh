@@ -61,4 +61,6 @@ echo '$ ncclbpf-shell trace start trace.json seconds=1'
 (cd "$to" && timeout 60 "$shell" -o table trace start trace.json seconds=1) || fail "trace start"
 timeout 60 "$shell" -f examples/trace/draw.lua "$to/calls.json" "$what" >"$to/trace.svg" || fail "draw.lua"
 echo
-echo "trace.json: for ui.perfetto.dev or the Performance panel of Chrome; trace.svg: the table as a picture"
+echo "In $to:"
+echo "  trace.json: for ui.perfetto.dev or the Performance panel of Chrome's DevTools"
+echo "  trace.svg, calls.json: the table as a picture and as data"

@@ -225,13 +225,16 @@ function M.cmd_calls(ctx)
 			list[i] = { pid = c.pid, start_ns = c.start_ns, end_ns = c.end_ns, cpu_ns = c.end_ns - c.start_ns, off_ns = 0, colls = 1 }
 		end
 	end
+	local rank = {}
+	for _, m in ipairs(s:living()) do rank[m.pid] = m.rank end
 	local rows = clocks(got.colls, finder(list))
 	local slow, n = outliers(list, 5)
 	local foot = {}
 	if p and n > 0 then
 		foot[1] = ("%d of %d calls were off the CPU; the longest:"):format(n, #list)
 		for _, u in ipairs(slow) do
-			foot[#foot + 1] = ("  %s of thread %d: %s us, of which %s us not running (at most %s us at once)"):format(u.func, u.tid, us(u.end_ns - u.start_ns), us(u.off_ns), us(u.longest_off_ns))
+			foot[#foot + 1] = ("  %s of %sthread %d: %s us, of which %s us not running (at most %s us at once)"):format(u.func,
+				rank[u.pid] and ("rank %d, "):format(rank[u.pid]) or "", u.tid, us(u.end_ns - u.start_ns), us(u.off_ns), us(u.longest_off_ns))
 		end
 	end
 	if why then foot[#foot + 1] = "note: no uprobes: " .. why end
@@ -242,7 +245,7 @@ function M.cmd_calls(ctx)
 	end
 	local slowest = core.array {}
 	for i, u in ipairs(slow) do
-		slowest[i] = { func = u.func, pid = u.pid, tid = u.tid, start_ns = u.start_ns, ns = u.end_ns - u.start_ns, off_ns = u.off_ns, longest_off_ns = u.longest_off_ns }
+		slowest[i] = { func = u.func, rank = rank[u.pid], pid = u.pid, tid = u.tid, start_ns = u.start_ns, ns = u.end_ns - u.start_ns, off_ns = u.off_ns, longest_off_ns = u.longest_off_ns }
 	end
 	return {
 		schema = "trace.calls/1", rows = rows, id = "coll", empty = "no collective ended meanwhile", foot = foot,
