@@ -73,7 +73,7 @@ help:
 ## make demo       an 8-rank job, a policy loaded while it runs (under 3 min)
 ## make demo-coherence   a reload with and without a fence (under 1 min)
 ## make demo-ring       a ring AllReduce over the net plugin, each step's latency (seconds)
-## make demo-rollout     a good policy is promoted, a bad one rolled back (under 1 min)
+## make demo-rollout     a policy is promoted where it is better, a bad one rolled back (under 1 min)
 ## make demo-closed-loop   channels follow the latency, 2, 12, 2, 12, on all ranks (under 30 s)
 ## make demo-trace   what of a collective was unseen, and a trace in build/demo-trace (under 20 s)
 ## make check      build everything and run all tests

@@ -7,6 +7,7 @@ B=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
 export NCCLBPF_SOCKET_DIR=$dir NCCLBPF_JOB=demo NO_COLOR=1 XDG_STATE_HOME=$dir/state
+export NCCLBPF_TIMES="replayed from test/vgpu/b300.csv (published figures of 8 x B300)"
 PATH=$B:$B/test/host:$PATH
 job=
 

@@ -72,6 +72,9 @@ int nb_cmd_limit(struct nb_call *call, uint64_t most, uint64_t absent,
 /* key: the profiler's events that do not count, by reason. */
 void nb_cmd_lost_json(struct nb_json *j, const char *key);
 
+/* "times": what they are, where NCCLBPF_TIMES says that nothing is measured. */
+void nb_cmd_times_json(struct nb_json *j, const struct nb_runtime *rt);
+
 /* "net": the object of `status`, null where no net of ours is in use. */
 void nb_cmd_net_json(struct nb_json *j);
 

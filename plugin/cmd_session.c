@@ -262,6 +262,7 @@ int nb_cmd_status(struct nb_call *call)
 	nb_json_ku64(j, "tuner_abi", rt->tuner_abi);
 	nb_json_kstr(j, "coherence",
 		     rt->params.num[NB_P_COHERENCE] ? "off" : "strict");
+	nb_cmd_times_json(j, rt);
 	generation(j, rt);
 	nb_json_kbool(j, "staged", rt->staged != NULL);
 	nb_json_ku64(j, "comms", rt->ncomms);

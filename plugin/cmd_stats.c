@@ -211,6 +211,14 @@ static int options(struct nb_call *call, struct listing *l)
 	return rc;
 }
 
+void nb_cmd_times_json(struct nb_json *j, const struct nb_runtime *rt)
+{
+	const char *times = rt->params.str[NB_P_TIMES];
+
+	if (times && *times)
+		nb_json_kstr(j, "times", times);
+}
+
 int nb_cmd_stats(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
@@ -224,6 +232,7 @@ int nb_cmd_stats(struct nb_call *call)
 		return nb_fail(call->err, NB_E_NOMEM, 0, "stats: no memory");
 	nb_json_obj(j);
 	state(j);
+	nb_cmd_times_json(j, call->rt);
 	nb_json_key(j, "rows");
 	nb_json_arr(j);
 	nb_events_each(rows_of, &l);

@@ -31,6 +31,7 @@ PARAM(NET,              ENUM, "on",     0,  1,           "on|off",          "", 
 PARAM(CHAIN_NET,        STR,  "",       0,  511,         "",                "",   PLUGIN, "net plugin to wrap, where NCCL_NET_PLUGIN names us; empty: our own TCP transport")
 PARAM(CHAIN_PROFILER,   STR,  "",       0,  511,         "",                "",   PLUGIN, "the profiler that NCCL would load without ncclbpf, path or name: gets every event it asks for")
 PARAM(CHAIN_GUARD,      ENUM, "on",     0,  1,           "on|off",          "",   PLUGIN, "off: a plugin called through ncclbpf that crashes as it is opened or in its init takes the process with it, as without ncclbpf; on: it is left out")
+PARAM(TIMES,            STR,  "",       0,  200,         "",                "",   PLUGIN, "what the job's times are, where nothing is measured, as \"replayed from b300.csv\": said wherever the shell shows times")
 PARAM(ENV,              STR,  "",       0,  4096,        "",                "",   PLUGIN, "file of NAME=VALUE lines that NCCL finds in place of the environment's, where NCCL_ENV_PLUGIN names ncclbpf; \"unset NAME\" hides one")
 PARAM(HISTORY,          STR,  "",       0,  4096,        "",                "",   SHELL,  "history file of the prompt; empty: the state directory's")
 PARAM(PAGER,            STR,  "",       0,  4096,        "",                "",   SHELL,  "pager for long output on a terminal; empty: PAGER")

@@ -250,6 +250,12 @@ local function status_text(s, per, verbose)
 			if note then notes[#notes + 1] = "note: " .. note end
 		end
 	end
+	for _, r in ipairs(per) do
+		if read.text(r.data.times) then
+			add("times", r.data.times)
+			break
+		end
+	end
 	add("kept NCCL's", sum_counters(per, "counters"))
 	local seg = per[1].data.segment
 	if type(seg) == "table" and read.text(seg.path) then

@@ -6,6 +6,7 @@
 local chart = require "ncclbpf.chart"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
+local promote = require "ncclbpf.promote"
 local read = require "ncclbpf.read"
 local rollout = require "ncclbpf.rollout"
 local units = require "ncclbpf.units"
@@ -23,12 +24,12 @@ h1{font-size:1.6rem;line-height:1.25;margin:.2rem 0 .6rem}h2{font-size:1.15rem;m
 .why{font-size:1.05rem}.soft{color:var(--soft)}.note{border-left:3px solid var(--inconclusive);padding-left:.7rem}
 .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.6rem;margin:1rem 0}.cards div{background:var(--card);border-radius:.5rem;padding:.6rem .8rem}.cards b{display:block;font-size:1.3rem;font-variant-numeric:tabular-nums}.cards span{color:var(--soft);font-size:.85rem}
 .wide{overflow-x:auto;margin-top:.7rem}table{border-collapse:collapse;width:100%;font-size:.88rem}th,td{text-align:left;padding:.25rem .7rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}th{color:var(--soft);font-weight:600}.wide th,.wide td{white-space:nowrap}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
-.facts th{width:9rem}td.pass,.text.pass{color:var(--pass)}td.fail,.text.fail{color:var(--fail)}td.inconclusive,.text.inconclusive{color:var(--inconclusive)}
+.facts th{width:9rem}td.pass,.text.pass{color:var(--pass)}td.same,.text.same{color:var(--soft)}td.fail,.text.fail{color:var(--fail)}td.inconclusive,.text.inconclusive{color:var(--inconclusive)}
 .grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,24rem),1fr));gap:1rem}figure{margin:0;min-width:0}svg{width:100%;height:auto;display:block}svg text{font:11px system-ui,"DejaVu Sans",sans-serif;fill:var(--soft)}
 .axis{stroke:var(--line)}circle.a{fill:var(--a)}circle.b{fill:var(--b)}.line{fill:none;stroke-width:2}.line.a{stroke:var(--a)}.line.b{stroke:var(--b)}.thin{stroke-width:1.2;opacity:.55}.band{opacity:.16}.band.a{fill:var(--a)}.band.b{fill:var(--b)}
 .key i{display:inline-block;width:.8em;height:.8em;border-radius:50%;margin:0 .2em 0 .9em}.key i.a,.time i.a{background:var(--a)}.key i.b,.time i.b{background:var(--b)}.key i:first-child{margin-left:0}
 .effects>div{display:grid;grid-template-columns:minmax(7rem,14rem) 1fr 9.5rem;gap:0 .9rem;align-items:center;font-size:.9rem}.bar,.scale{position:relative;height:1.5rem}.bar>*,.scale span{position:absolute}.bar s{top:0;bottom:0;width:0;border-left:1px solid var(--line)}.bar .zero{border-color:var(--soft)}.bar .border{border-left:2px dashed var(--fail)}
-.bar i{top:.6rem;height:.3rem;border-radius:.2rem;min-width:2px}.bar b{top:.4rem;width:.7rem;height:.7rem;margin-left:-.35rem;border-radius:50%}.bar .pass{background:var(--pass)}.bar .fail{background:var(--fail)}.bar .inconclusive{background:var(--inconclusive)}.scale span{transform:translateX(-50%);color:var(--soft);font-size:.8rem}.text{font-variant-numeric:tabular-nums}
+.bar i{top:.6rem;height:.3rem;border-radius:.2rem;min-width:2px}.bar b{top:.4rem;width:.7rem;height:.7rem;margin-left:-.35rem;border-radius:50%}.bar .pass{background:var(--pass)}.bar .same{background:var(--soft)}.bar .fail{background:var(--fail)}.bar .inconclusive{background:var(--inconclusive)}.scale span{transform:translateX(-50%);color:var(--soft);font-size:.8rem}.text{font-variant-numeric:tabular-nums}
 .time,.when{position:relative;height:1.6rem;overflow:hidden}.time{background:var(--card);border-radius:.3rem}.time i,.when span{position:absolute;top:0;bottom:0}.when span{color:var(--soft);font-size:.75rem;border-left:1px solid var(--soft);padding-left:2px}
 .ranks{display:flex;gap:1px}.ranks span{flex:1 1 0;min-width:0;height:1.5rem;font-size:.72rem;text-align:center;line-height:1.5rem;overflow:hidden;background:var(--card)}.ranks .slow{background:color-mix(in srgb,var(--fail) var(--w),var(--card))}.ranks .quick{background:color-mix(in srgb,var(--b) var(--w),var(--card))}
 button,a.file{font:inherit;color:var(--ink);background:var(--card);border:1px solid var(--line);border-radius:.4rem;padding:.3rem .8rem;margin-right:.5rem;cursor:pointer;text-decoration:none;display:inline-block}
@@ -48,6 +49,16 @@ local function us(ns) return num(ns and ns / 1000) end
 local function verdict_of(s)
 	local v = s.verdict
 	return (v == "pass" or v == "fail") and v or "inconclusive"
+end
+
+-- What came of a kind, for people, and its class: where kinds stand for
+-- themselves their outcome.
+local CLASS = { better = "pass", worse = "fail", same = "same", open = "inconclusive" }
+local function outcome_of(s)
+	local class = CLASS[s.outcome]
+	if class then return s.outcome, class end
+	local v = verdict_of(s)
+	return v, v
 end
 
 -- A kind's name for people, of the report in hand: where all kinds are of one
@@ -117,22 +128,29 @@ end
 
 local function effects(r, kinds)
 	local rows, lines = {}, {}
+	local promoted = r.promoted and r.state == "succeeded"
 	for i, kind in ipairs(kinds) do
 		local s = r.verdict.strata[kind]
-		local v = verdict_of(s)
+		local v, class = outcome_of(s)
 		local function n(x) return type(x) == "number" and x or nil end
-		rows[i] = { label = label(kind), verdict = v, mid = n(s.effect_pct), low = n(s.low_pct) and n(s.high_pct) and s.low_pct, high = n(s.high_pct),
+		rows[i] = { label = label(kind), verdict = class, mid = n(s.effect_pct), low = n(s.low_pct) and n(s.high_pct) and s.low_pct, high = n(s.high_pct),
 			text = ("%s %s"):format(num(s.effect_pct, "%+.1f %%"), v) }
-		lines[i] = { esc(label(kind)), ('<td class="%s">%s</td>'):format(v, v), num(s.effect_pct, "%+.1f %%"), num(s.low_pct, "%+.1f %%"), num(s.high_pct, "%+.1f %%"),
+		lines[i] = { esc(label(kind)), ('<td class="%s">%s</td>'):format(class, v), num(s.effect_pct, "%+.1f %%"), num(s.low_pct, "%+.1f %%"), num(s.high_pct, "%+.1f %%"),
 			num(s.blocks_a, "%d"), num(s.blocks_b, "%d"), esc(s.reason or "") }
+		if promoted then table.insert(lines[i], 3, s.outcome == "better" and '<td class="pass">promoted</td>' or '<td class="same">held back</td>') end
 	end
+	local columns = { "kind", "verdict", "#slower", "#from", "#to", "#A", "#B", "reason" }
+	if promoted then table.insert(columns, 3, "now") end
 	return ("<h2>How much slower the candidate is</h2><p class=soft>Shift of block medians in per cent, with its interval, %g %% sure in all. Left of 0 is faster; the broken line is what is borne, %+g %%.</p>")
 		:format(r.plan.judge.confidence * 100, r.plan.judge.min_effect_pct) .. chart.effects(rows, r.plan.judge.min_effect_pct) ..
-		"<p></p>" .. table_of({ "kind", "verdict", "#slower", "#from", "#to", "#A", "#B", "reason" }, lines)
+		"<p></p>" .. table_of(columns, lines)
 end
 
 local function facts(r)
 	local rows = { { "job", esc(r.job) }, { "rollout", "<code>" .. esc(r.id) .. "</code>" }, { "baseline", esc(names(r.baseline)) }, { "candidate", esc(names(r.candidate)) } }
+	if r.promoted and r.state == "succeeded" then
+		rows[#rows + 1] = { "promoted", esc(("%s: %s; elsewhere what was there before"):format(names(r.promoted), promote.text(read.record(read.record(r.verdict).strata)))) }
+	end
 	local where = read.record(r.where)
 	if where.version then
 		rows[#rows + 1] = { "ran on", esc(("%s, %s; ncclbpf %s, tuner interface v%s"):format(table.concat(read.record(where.hosts), ", "),
@@ -332,6 +350,7 @@ function M.html(r, opts)
 			esc(r.plan.name), STATE[r.state] or "inconclusive", esc((r.state:gsub("_", " "))), esc(r.why or "")),
 		r.plan.reason and ("<p class=soft>Tried because: %s</p>"):format(esc(r.plan.reason)) or "",
 		opts.label and ("<p class=note>%s</p>"):format(esc(opts.label)) or "",
+		rollout.times(r) and ("<p class=note>Times are not measured: %s.</p>"):format(esc(rollout.times(r))) or "",
 		cards(r, judged, seen),
 		#judged > 0 and effects(r, judged) or "<p class=soft>No look was taken, so there is no verdict on any kind of collective.</p>",
 		facts(r), bandwidth(seen, kinds), percentiles(seen, kinds), timeline(r), #r.blocks > 0 and by_block(r, kinds) or "", ranks(seen, kinds),

@@ -333,6 +333,9 @@ local function in_scope(r, op)
 	return false
 end
 
+-- What the job's times are, where it says that nothing is measured.
+function M.times(r) return read.text(read.record(r.where).times) end
+
 -- ---- a block --------------------------------------------------------------------------
 
 local function kind_of(op)
@@ -854,7 +857,7 @@ function M.start(group, p, hooks)
 	end)
 	if not good then return nil, errors.caught(why) end
 	r.comms = r.steps[1].comms
-	event(r, "progressing", "candidate held by all processes, telemetry on" .. (r.comms and ", on " .. table.concat(r.comms, ", ") or ""))
+	event(r, "progressing", "candidate held by all processes, telemetry on" .. (r.comms and ", on " .. table.concat(r.comms, ", ") or "") .. (r.where.times and "; times are " .. r.where.times or ""))
 	r.arm = p.baseline and "none" or "a"
 	local ok
 	ok, err = write(r)

@@ -67,6 +67,8 @@ local function result(r, extra)
 	local head = ("%s: %s\n%d of %d blocks, baseline %s, candidate %s\n%s"):format(tostring(r.plan.name), state_of(r), #r.blocks, plan.total(r.plan),
 		#r.baseline == 0 and "none" or table.concat(r.baseline, ", "), #r.candidate == 0 and "none" or table.concat(r.candidate, ", "),
 		tostring(r.why or ""))
+	local times = rollout.times(r)
+	if times then head = head .. "\ntimes: " .. times end
 	local foot = { extra }
 	if r.state == "paused" then
 		foot[#foot + 1] = rollout.more(r) and "next: rollout resume, rollout promote or rollout abort" or "next: rollout promote or rollout abort"
@@ -398,6 +400,7 @@ function M.cmd_history(ctx)
 	return {
 		schema = "rollout.history/1", data = { id = r.id, events = core.array(r.events) }, rows = rows, id = "time",
 		columns = { { "time" }, { "from" }, { "to" }, { "actor", wide = true }, { "reason" } }, head = tostring(r.plan.name),
+		foot = rollout.times(r) and { "times: " .. rollout.times(r) } or nil,
 	}
 end
 

@@ -99,6 +99,12 @@ local function foot(per)
 	table.sort(names)
 	for i, k in ipairs(names) do names[i] = ("%s %d"):format(k, lost[k]) end
 	if #names > 0 then t[#t + 1] = "note: events that do not count: " .. table.concat(names, ", ") end
+	for _, r in ipairs(per) do
+		if read.text(r.data.times) then
+			t[#t + 1] = "note: times are " .. r.data.times
+			break
+		end
+	end
 	return t
 end
 

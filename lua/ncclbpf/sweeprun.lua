@@ -410,6 +410,10 @@ local function prepare(group, p)
 	p.seed = p.seed or math.random(1 << 30)
 	r.baseline, r.generation = live.in_use(group)
 	if not r.baseline then return nil, r.generation end
+	-- what the job's times are, where it says that nothing is measured
+	local s = group:ask "status"[1]
+	local times = s.data and read.text(s.data.times)
+	p.label = p.label or times and "Times are not measured: " .. times .. "." or nil
 	r.classes, err = classes_of(group, p)
 	if not r.classes then return nil, err end
 	if #r.classes == 0 then

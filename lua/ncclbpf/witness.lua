@@ -26,6 +26,7 @@ function M.where(ask)
 		local host = read.text(x.data.host) or "unknown"
 		if not hosts[host] then out.hosts[#out.hosts + 1] = host end
 		hosts[host] = true
+		out.times = out.times or read.text(x.data.times)
 	end
 	out.processes, out.version, out.tuner_abi = #status, status[1].data.version, status[1].data.tuner_abi
 	out.policies, out.comms = core.array {}, core.array {}

@@ -377,8 +377,7 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 			tell(&me->prof[at], seq / groups, coll, bytes, &c,
 			     &called[i]);
 		if (me->report && i == 0)
-			report(me->report, loop, coll, bytes, &c,
-			       seq / groups);
+			report(me->report, loop, coll, bytes, &c, seq / groups);
 	}
 	return 0;
 }
@@ -642,6 +641,20 @@ static bool odd(struct odd *to, const char *text)
 	       to->every > 0;
 }
 
+/* What times there are is known wherever they are shown. */
+static void label(const char *table)
+{
+	const char *slash = table ? strrchr(table, '/') : NULL;
+	char text[160];
+
+	snprintf(text, sizeof(text), "%s%.100s (stand-in for NCCL)",
+		 table ? "replayed from " : "of NCCL's cost table",
+		 slash	 ? slash + 1
+		 : table ? table
+			 : "");
+	setenv("NCCLBPF_TIMES", text, 0);
+}
+
 static bool option(const char *o, char *v)
 {
 	if (!strcmp(o, "ranks"))
@@ -685,7 +698,7 @@ static bool option(const char *o, char *v)
 	else if (!strcmp(o, "report"))
 		opt.report = v;
 	else if (!strcmp(o, "table"))
-		return (opt.table = replay_open(v)) != NULL;
+		return label(v), (opt.table = replay_open(v)) != NULL;
 	return true;
 }
 
@@ -792,6 +805,7 @@ int main(int argc, char **argv)
 		usage(stdout);
 		return 0;
 	}
+	label(NULL);
 	meet = mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (meet == MAP_FAILED)

@@ -688,9 +688,9 @@ START_TEST(a_front_is_for_programs_that_run)
 	ck_assert_uint_eq(in->progs[1].nslots, 8);
 	nb_image_free(in);
 	nb_buf_fini(&b);
-	ck_assert_int_eq(nb_image_front(&b, &img, NB_HOOK_COLL_DONE, &front,
-					&err),
-			 NB_E_IMAGE);
+	ck_assert_int_eq(
+		nb_image_front(&b, &img, NB_HOOK_COLL_DONE, &front, &err),
+		NB_E_IMAGE);
 	ck_assert_ptr_nonnull(strstr(err.text, "no program of that hook"));
 	two[0].nslots = NB_IMAGE_MAX_SLOTS - 1;
 	ck_assert_int_eq(nb_image_front(&b, &img, NB_HOOK_TUNER, &front, NULL),

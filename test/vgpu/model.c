@@ -144,6 +144,22 @@ static void table_init(void)
 		       is_busbw ? "bus bandwidth" : "time");
 }
 
+// What times there are is known wherever they are shown (NCCLBPF_TIMES).
+void vg_model_label(void)
+{
+	const char *path = getenv("VGPU_TABLE"), *slash;
+	char text[160];
+
+	if (!path || !*path) {
+		setenv("NCCLBPF_TIMES", "modelled (virtual GPUs)", 0);
+		return;
+	}
+	slash = strrchr(path, '/');
+	snprintf(text, sizeof text, "replayed from %.120s (virtual GPUs)",
+		 slash ? slash + 1 : path);
+	setenv("NCCLBPF_TIMES", text, 0);
+}
+
 void vg_model_init(void)
 {
 	cfg.base_us = vg_envf("VGPU_BASE_US", 6);

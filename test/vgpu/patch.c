@@ -407,6 +407,7 @@ static __attribute__((constructor)) void start(void)
 	skip("virtual GPUs", " run on x86-64 only (the jumps written over the "
 			     "CUDA runtime are its machine code)");
 #endif
+	vg_model_label();
 	scan();
 }
 

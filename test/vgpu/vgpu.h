@@ -207,6 +207,7 @@ struct vg_shape {
 // Reads VGPU_TABLE and the model's numbers; once, before the next two.
 void vg_model_init(void);
 double vg_model_us(struct vg_func f, struct vg_shape s);
+void vg_model_label(void);
 double vg_model_noise(uint64_t seq);
 double vg_model_other_us(void); // a kernel that is not NCCL's
 double vg_model_p2p_us(uint64_t bytes);

@@ -1,0 +1,12 @@
+-- At which sizes is the ring better than what NCCL picks? It gets these, alone.
+return {
+	name = "ring-mid",
+	reason = "published: NCCL's choice of NVLS costs 5 to 27 % in the middle sizes",
+	candidate = { "nvlink_ring_mid" },
+	baseline = "none",
+	scope = { collectives = { "allreduce" } },
+	promote = "better",
+	blocks = 10, samples = 20,
+	judge = { confidence = 0.98, min_effect_pct = 2, looks = 2 },
+	guards = { slower_pct = 50 },
+}
