@@ -80,6 +80,7 @@ help:
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
 ## make golden     record the words of rejections anew, show what changed
 ## make soak       longer hunts with new seeds: SECONDS=600
+## make agree      random programs by both engines, x86-64 and arm64 (qemu): PROGRAMS=1000000
 ## make domains    the verifier's numbers at 4 to 8 bits, all of them (an hour and more)
 ## make fuzz       libFuzzer on each target: SECONDS=120 TARGETS="verify embed"
 ## make soak-events  a million profiler events a second, memory and losses checked: SECONDS=600
@@ -204,10 +205,10 @@ soak:
 	@TABLES=20000 TABLE_SEED=$$(date +%s) EXPRS=20000 EXPR_SEED=$$(date +%s) \
 		LIMIT=7200 test/run.sh $(B) "unit-table expr"
 	@DOMAIN_MORE=$(or $(DOMAIN_MORE),20) CK_FORK=no $(B)/test/unit/test_verify_domains
-	@JIT_SEED=$$(date +%s%N) JIT_PROGRAMS=3000000 ARM64_PROGRAMS=200000 \
-		AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
+	@ARM64_PROGRAMS=200000 $(AGAIN) agree PROGRAMS=3000000
+	@AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
 		CHAIN_SEED=$$(date +%s%N) CHAINS=100000 \
-		test/run.sh $(B) "unit-jit unit-chain unit-agreement arm64"
+		test/run.sh $(B) "unit-chain unit-agreement arm64"
 	@SEED=$$(date +%s) SEQUENCES=20000 LIMIT=7200 \
 		test/run.sh $(B) "map_kernel ring_kernel"
 	@ELEMENTS=100000 test/run.sh $(B) shell_batch
@@ -215,6 +216,13 @@ soak:
 		LIMIT=7200 test/run.sh $(B) =judge
 	@MODEL_SECONDS=$(or $(SECONDS),600) LIMIT=7200 test/run.sh $(B) model
 	@$(AGAIN) soak-faults soak-events
+
+# Interpreter and machine code on PROGRAMS new random programs, on both targets.
+.PHONY: agree
+agree:
+	@test/setup.sh build check
+	@$(AGAIN) unit-tests $(if $(shell command -v $(ARM64_CC)),arm64-tests) >/dev/null
+	@test/agree.sh $(B) $(or $(PROGRAMS),1000000)
 
 # A million events a second for SECONDS: memory bounded, all that is lost counted.
 .PHONY: soak-events

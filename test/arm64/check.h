@@ -64,6 +64,7 @@ enum { CK_SILENT, CK_NORMAL };
 #define ck_assert_uint_lt(a, b) CK_COMPARE(uintmax_t, PRIuMAX, a, <, b)
 #define ck_assert_uint_le(a, b) CK_COMPARE(uintmax_t, PRIuMAX, a, <=, b)
 #define ck_assert_int_eq(a, b) CK_COMPARE(intmax_t, PRIdMAX, a, ==, b)
+#define ck_assert_int_ge(a, b) CK_COMPARE(intmax_t, PRIdMAX, a, >=, b)
 #define ck_assert_int_ne(a, b) CK_COMPARE(intmax_t, PRIdMAX, a, !=, b)
 #define ck_assert_str_eq(a, b) ck_assert_msg(!strcmp(a, b), "%s: %s", #a, a)
 #define ck_assert_ptr_null(a) ck_assert((a) == NULL)

@@ -11,7 +11,8 @@ ARM64_ENGINE := $(call ao,core/base/*.c core/spec/*.c core/isa/*.c core/map/*.c 
 	core/image/*.c core/exec/*.c)
 ARM64_ALL := $(ARM64_ENGINE) $(call ao,core/*.c core/verify/*.c core/hook/*.c \
 	core/wire/*.c)
-ARM64_TESTS := $(addprefix $(ARM64)/test_,interp jit jit_inline chain callbacks symbols) \
+ARM64_TESTS := $(addprefix $(ARM64)/test_,interp jit jit_inline chain callbacks symbols \
+	agreement) \
 	$(ARM64)/conformance_plugin
 
 .PHONY: arm64-tests

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The engines on 64-bit Arm, compiled across and run by qemu-user: unit tests
 # (every lowering over edge values, random programs), callbacks and tail calls,
-# and bpf_conformance's programs by both engines.
+# the corpus, and bpf_conformance's programs by both engines.
 set -u
 A=$B/arm64
 skip() {
@@ -41,6 +41,14 @@ else
 		>"$dir/conformance.out"
 fi
 failed=0
+# The corpus: images for the objects, which the front end reads here.
+mkdir -p "$dir/o/policies" "$dir/o/test/corpus"
+for o in $(find "$B/policies" "$B/test/corpus" "$B/examples" -name '*.bpf.o' 2>/dev/null); do
+	"$B/tools/policy_build" "$o" "$dir/o/test/corpus/$(echo "${o#"$B"/}" | tr / _ | sed 's/\.bpf\.o$//').policy" \
+		2>/dev/null
+done
+B=$dir/o qemu-aarch64 "$A/test_agreement" >"$dir/agreement.out" 2>&1 ||
+	{ failed=1; echo "not ok 1 - agreement" >>"$dir/agreement.out"; }
 for t in interp callbacks symbols chain jit_inline jit; do
 	CHAINS=${ARM64_CHAINS:-300} JIT_PROGRAMS=${ARM64_PROGRAMS:-4000} qemu-aarch64 "$A/test_$t" \
 		>"$dir/$t.out" 2>&1 || { failed=1; echo "not ok 1 - $t" >>"$dir/$t.out"; }
@@ -48,7 +56,7 @@ done
 wait
 grep -q '^not ok' "$dir/conformance.out" && failed=1
 cat "$dir/conformance.out" "$dir/interp.out" "$dir/callbacks.out" "$dir/symbols.out" \
-	"$dir/chain.out" "$dir/jit_inline.out" "$dir/jit.out" | awk '
+	"$dir/agreement.out" "$dir/chain.out" "$dir/jit_inline.out" "$dir/jit.out" | awk '
 	/^(not )?ok /{ n++; sub(/ok [0-9]+/, "ok " n) } /^1\.\./{ next } { print }
 	END { print "1.." n }'
 exit $failed

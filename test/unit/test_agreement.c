@@ -4,7 +4,8 @@
 // objects of the build (policies, test/corpus, examples). Each runs as a
 // policy of its own on each engine, many times with the same contexts, and
 // must leave the same r0, the same contexts and the same maps
-// (AGREEMENT_SEED=N; the seed is printed).
+// (AGREEMENT_SEED=N; the seed is printed). On 64-bit Arm by qemu, without the
+// front end, policy images stand for the objects, each with fewer runs.
 #include "test/unit/unit.h"
 
 #include <dirent.h>
@@ -17,12 +18,29 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef __aarch64__
 #include "core/load/object.h"
+#endif
 #include "core/ncclbpf.h"
 #include "core/tbl/ctx.h"
 #include "test/unit/verify_image.h"
 
-enum { RUNS = 200, MAX = 1 << 20, LIMIT_NS = 50 * 1000 * 1000 };
+#ifdef __aarch64__
+#define OBJECT ".policy"
+enum { RUNS = 20 };
+
+static int nb_object_image(struct nb_buf *b, const void *p, size_t size,
+			   const char *name, struct nb_err *err)
+{
+	(void)name, (void)err;
+	nb_buf_bytes(b, p, size);
+	return 0;
+}
+#else
+#define OBJECT ".bpf.o"
+enum { RUNS = 200 };
+#endif
+enum { MAX = 1 << 20, LIMIT_NS = 50 * 1000 * 1000 };
 
 static uint64_t seed = 0x9e3779b97f4a7c15;
 static unsigned accepted, refused, unrepeatable;
@@ -330,13 +348,14 @@ END_TEST
 START_TEST(on_every_accepted_object)
 {
 	begin();
-	below("B", "build/debug", "policies", ".bpf.o", object);
-	below("B", "build/debug", "test/corpus", ".bpf.o", object);
-	below("B", "build/debug", "examples", ".bpf.o", object);
+	below("B", "build/debug", "policies", OBJECT, object);
+	below("B", "build/debug", "test/corpus", OBJECT, object);
+	below("B", "build/debug", "examples", OBJECT, object);
 	end(15);
 }
 END_TEST
 
+#ifndef __aarch64__
 /* What program arrays name runs when it is called, not by itself. */
 static void tail_calls_of(const char *path)
 {
@@ -381,7 +400,11 @@ START_TEST(tail_calls_go_to_the_policys_programs)
 }
 END_TEST
 
+#define OBJECT_TESTS tcase_add_test(tc, tail_calls_go_to_the_policys_programs);
+#else
+#define OBJECT_TESTS
+#endif
+
 UNIT_MAIN("agreement",
-	  tcase_add_test(tc, tail_calls_go_to_the_policys_programs);
-	  tcase_add_test(tc, on_every_accepted_assembly_file);
+	  OBJECT_TESTS tcase_add_test(tc, on_every_accepted_assembly_file);
 	  tcase_add_test(tc, on_every_accepted_object);)

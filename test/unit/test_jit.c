@@ -1475,6 +1475,121 @@ START_TEST(the_stack_is_aligned_at_calls)
 }
 END_TEST
 
+/* ---- the rows that no test above goes through ---- */
+
+/* One program a row that the loops over kinds leave out. */
+static const struct {
+	enum nb_op op;
+	uint64_t want;
+	const char *text;
+} single[] = {
+	{ NB_OP_JA, 3, "mov %r0, 3\nja over\nmov %r0, 4\nover:\nexit" },
+	{ NB_OP_JA32, 3, "mov %r0, 3\nja32 over\nmov %r0, 4\nover:\nexit" },
+	{ NB_OP_MAY_GOTO, 5,
+	  "mov %r0, 0\nagain:\nadd %r0, 1\njeq %r0, 5, over\n"
+	  "may_goto over\nja again\nover:\nexit" },
+	{ NB_OP_CALL_HELPER, 9,
+	  "mov %r1, 9\nlddw func %r2, f\nmov %r3, 0\nmov %r4, 0\n"
+	  "call 181\nexit\nf:\nmov %r0, 0\nexit" },
+	{ NB_OP_CALL_LOCAL, 8,
+	  "mov %r1, 7\ncall local f\nexit\nf:\nmov %r0, %r1\nadd %r0, 1\n"
+	  "exit" },
+	{ NB_OP_EXIT, 1, "mov %r0, 1\nexit\nmov %r0, 2\nexit" },
+	{ NB_OP_LDDW_IMM, 0x8000000180000001,
+	  "lddw %r0, 0x8000000180000001\nexit" },
+	{ NB_OP_LDDW_MAP, 77,
+	  "stw [%r10-4], 1\nmov %r2, %r10\nadd %r2, -4\n"
+	  "lddw map %r1, 0\ncall 1\njeq %r0, 0, over\n"
+	  "ldxdw %r0, [%r0]\nover:\nexit" },
+	{ NB_OP_LDDW_MAP_VALUE, 77,
+	  "lddw map_value %r1, 0, 8\nldxdw %r0, [%r1]\nexit" },
+	{ NB_OP_LDDW_FUNC, 12,
+	  "mov %r1, 5\nmov %r3, %r10\nadd %r3, -8\nstdw [%r10-8], 2\n"
+	  "lddw func %r2, f\nmov %r4, 0\ncall 181\nldxdw %r0, [%r10-8]\n"
+	  "exit\nf:\nldxdw %r1, [%r2]\nadd %r1, 2\nstxdw [%r2], %r1\n"
+	  "mov %r0, 0\nexit" },
+};
+
+/* Is @op among the instructions of p? */
+static bool has_row(enum nb_op op)
+{
+	static struct nb_insn in[MAX];
+	struct nb_err err = { 0 };
+	bool is = false;
+
+	NEED(!nb_decode(in, p.s, p.n, &err), "%s", err.text);
+	for (size_t pc = 0; pc < p.n; pc++)
+		is |= in[pc].op == op;
+	return is;
+}
+
+static bool run_single(enum nb_op op, struct nb_map *m)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
+		struct both b;
+
+		if (single[i].op != op)
+			continue;
+		found = true;
+		b = assembled(single[i].text, &m, 1);
+		NEED(has_row(op), "%s: not in its program",
+		     nb_spec_insn(op)->name);
+		ck_assert_uint_eq(enter(&b, NULL, 0), single[i].want);
+		ck_assert_uint_eq(nb_exec_interpret(b.x, NULL, 0),
+				  single[i].want);
+		drop(b);
+	}
+	return found;
+}
+
+/* So that a row which is added is noticed: it is of a kind whose rows are all
+ * gone through above with every register and edge values, or it stands here. */
+START_TEST(every_row_has_its_test)
+{
+	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, 8, 3);
+	uint64_t value = 77;
+	uint32_t key = 1;
+	unsigned rows = 0;
+
+	ck_assert(!nb_map_write(m, &key, &value, NB_ANY, NULL));
+	for (unsigned i = 0; i < NB_OP_LDDW_HI; i++, rows++) {
+		enum nb_op op = (enum nb_op)i;
+
+		switch ((int)nb_spec_insn(op)->kind) {
+		case NB_KIND_ALU:
+		case NB_KIND_JMP:
+		case NB_KIND_LDX:
+		case NB_KIND_LDXS:
+		case NB_KIND_ST:
+		case NB_KIND_STX:
+		case NB_KIND_LOAD_ACQ:
+		case NB_KIND_STORE_REL:
+		case NB_KIND_ATOMIC:
+			break;
+		default:
+			NEED(run_single(op, m), "%s has no test",
+			     nb_spec_insn(op)->name);
+		}
+	}
+	for (unsigned dst = 0; dst < NREGS; dst++)
+		for (unsigned i = 0; i < NEDGE; i++) {
+			struct both b;
+
+			p.n = 0;
+			put_const(dst, edge[i]);
+			put(NB_OP_MOV64_X, 0, dst, 0, 0);
+			put(NB_OP_EXIT, 0, 0, 0, 0);
+			b = make(NULL, 0, NULL, (unsigned)ALL);
+			ck_assert_uint_eq(enter(&b, NULL, 0), edge[i]);
+			drop(b);
+		}
+	printf("# %u rows\n", rows);
+	nb_map_put(m);
+}
+END_TEST
+
 /* ---- what the verifier knows ---- */
 
 START_TEST(what_is_never_reached_is_not_there)
@@ -2426,6 +2541,7 @@ UNIT_MAIN("jit", if (!nb_jit_arch()) return no_compiler();
 	  tcase_add_test(tc, helpers_see_the_run_and_keep_r6_to_r9);
 	  tcase_add_test(tc, helpers_write_to_the_programs_trace);
 	  tcase_add_test(tc, the_stack_is_aligned_at_calls);
+	  tcase_add_test(tc, every_row_has_its_test);
 	  tcase_add_test(tc, what_is_never_reached_is_not_there);
 	  tcase_add_test(tc, divisors_known_not_to_be_zero);
 	  tcase_add_test(tc, pages_are_never_writable_and_executable);
