@@ -50,7 +50,7 @@ done
 B=$dir/o qemu-aarch64 "$A/test_agreement" >"$dir/agreement.out" 2>&1 ||
 	{ failed=1; echo "not ok 1 - agreement" >>"$dir/agreement.out"; }
 for t in interp callbacks symbols chain jit_inline jit; do
-	CHAINS=${ARM64_CHAINS:-300} JIT_PROGRAMS=${ARM64_PROGRAMS:-4000} qemu-aarch64 "$A/test_$t" \
+	CHAINS=${ARM64_CHAINS:-300} JIT_PROGRAMS=${ARM64_PROGRAMS:-3000} qemu-aarch64 "$A/test_$t" \
 		>"$dir/$t.out" 2>&1 || { failed=1; echo "not ok 1 - $t" >>"$dir/$t.out"; }
 done
 wait

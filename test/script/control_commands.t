@@ -226,6 +226,10 @@ says "map get" '"key":"00000000","value":"0700000009000000"'
 refuses "map get of a short key" bad_argument "map get hits 0000"
 refuses "map get of no hexadecimal" bad_argument "map get hits 0000000g"
 refuses "map get of a key outside" no_such_key "map get hits 09000000"
+refuses "map set of an index outside" too_big "map set hits 04000000 0000000000000000"
+says "says the last one" "index 4; the last is 3"
+refuses "map set of a long key" bad_argument "map set hits 0400000000 0000000000000000"
+says "says what was found and what is needed" "KEY 1" "10 hexadecimal digits, 8 needed for 4 bytes"
 k1=0100000000000000 k2=0200000000000000
 ask "map set by_size $k1 $k2 $k2 $k1"
 says "map set of several" '"map":"by_size","policy":"tables","changed":2'
@@ -258,6 +262,18 @@ refuses "map set of a key without value" usage "map set by_size $k1 $k1 $k2"
 refuses "map set of a long value" bad_argument "map set by_size $k1 ${k1}00"
 refuses "map set of constants" read_only "map set tables/.rodata 00000000 $k1"
 refuses "map set commit=no on a local map" usage "map set by_size $k1 $k1 commit=no"
+fill=
+for i in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do
+	fill="$fill f${i}00000000000000 $k1"
+done
+refuses "map set of more than there is room for" map_full "map set by_size $fill"
+says "says how many there are" "all 16 entries are in use" "the 14 elements before it are stored"
+ask "map show by_size"
+says "they are" '"count":16'
+ask "map set by_size f000000000000000 $k2"
+says "a full map still replaces" '"changed":1'
+ask "map del by_size$(printf ' f%s00000000000000' 0 1 2 3 4 5 6 7 8 9 a b c d)"
+says "and has room again" '"changed":14'
 ask "map set by_size 0300000000000000 $k1 $k1 $k2 flags=new"
 says "map set says which one failed" '"code":"exists"' '"at":2' '"hint":"the 1 '
 ask "map del by_size $k1"

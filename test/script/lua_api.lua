@@ -130,6 +130,7 @@ test("read, change a field, write", m[0].channels == 9 and m[0].algo == "ring")
 raises("a wrong field raises", 'no field "algoo"', function() m[0] = { algoo = 1 } end)
 test("an element that is not there is nil", m[5] == nil)
 fails("get says why", "no_such_key", m:get(5))
+raises("a key of the wrong size raises", "5 bytes, the map has 4", function() m["hex:0000000000"] = x end)
 local count = 0
 for k, value in pairs(m) do count = count + (k == 0 and value.channels or 0) end
 test("pairs", count == 9, count)

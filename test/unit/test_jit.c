@@ -1808,6 +1808,71 @@ START_TEST(generations_use_what_is_known)
 }
 END_TEST
 
+/* A policy that does this and that, as .rodata says. */
+static struct nb_gen *made_with(uint32_t constant)
+{
+	static const char text[] = "lddw map_value %r2, 0, 0\n"
+				   "ldxw %r3, [%r2]\njeq %r3, 7, seven\n"
+				   "lddw %r4, 0x12fe34dc00001890\n"
+				   "stxw [%r1+76], %r4\nja out\nseven:\n"
+				   "stw [%r1+76], 5\nout:\n"
+				   "mov %r0, 0\nexit\n";
+	unsigned char bytes[sizeof(constant)];
+	const struct nb_map_spec rodata = { .name = ".rodata",
+					    .type = NB_MAP_ARRAY,
+					    .key_size = 4,
+					    .value_size = sizeof(constant),
+					    .max_entries = 1,
+					    .flags = NB_F_RDONLY_PROG,
+					    .origin = NB_ORIGIN_RODATA,
+					    .init = bytes };
+	struct nb_policy *policy;
+	struct nb_err err = { 0 };
+	struct nb_gen *g;
+	struct nb_buf b;
+
+	memcpy(bytes, &constant, sizeof(constant));
+	made_image(&b, "p", text, &rodata, 1);
+	NEED(!nb_policy_new(&policy, b.data, b.size, NULL, &err), "%s",
+	     err.text);
+	NEED(!nb_gen_new(&g, &policy, 1, NULL, &err), "%s", err.text);
+	nb_policy_put(policy);
+	nb_buf_fini(&b);
+	return g;
+}
+
+/* Constants decide branches before there is any code, and nobody writes to
+ * them any more. */
+START_TEST(rodata_is_folded_and_frozen)
+{
+	const uint64_t wide_constant = 0x12fe34dc00001890;
+	const uint32_t key = 0, eight = 8;
+	struct nb_gen *seven = made_with(7), *other = made_with(8);
+	const struct nb_jit *without = seven->prog[0].exec->jit;
+	const struct nb_jit *with = other->prog[0].exec->jit;
+	struct nb_gen_count count = { 0 };
+	struct ncclbpf_tuner ctx = { .algo = -1, .proto = -1 };
+	struct nb_err err = { 0 };
+
+	ck_assert(without && with);
+	ck_assert_uint_lt(without->size, with->size);
+#if defined(__x86_64__)
+	ck_assert(memmem(with->code, with->size, &wide_constant, 8));
+#endif
+	ck_assert(!memmem(without->code, without->size, &wide_constant, 8));
+	ck_assert_int_eq(nb_map_write(seven->policy[0].maps[0], &key, &eight,
+				      NB_ANY, &err),
+			 NB_E_READONLY);
+	ck_assert_msg(strstr(err.text, "frozen"), "%s", err.text);
+	nb_gen_run_tuner(seven, &ctx, &count);
+	ck_assert_uint_eq(ctx.channels, 5);
+	nb_gen_run_tuner(other, &ctx, &count);
+	ck_assert_uint_eq(ctx.channels, 0x1890);
+	nb_gen_put(seven);
+	nb_gen_put(other);
+}
+END_TEST
+
 START_TEST(programs_that_are_not_compiled)
 {
 	static const char *const text[] = {
@@ -2549,5 +2614,6 @@ UNIT_MAIN("jit", if (!nb_jit_arch()) return no_compiler();
 	  tcase_add_test(tc, runs_go_to_the_engine_there_is);
 	  tcase_add_test(tc, generations_are_compiled);
 	  tcase_add_test(tc, generations_use_what_is_known);
+	  tcase_add_test(tc, rodata_is_folded_and_frozen);
 	  tcase_add_test(tc, programs_that_are_not_compiled);
 	  tcase_add_test(tc, random_programs);)

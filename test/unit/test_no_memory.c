@@ -622,7 +622,7 @@ static void until_it_ran(int from)
 	struct nb_runtime *rt = nb_runtime_get(NULL);
 	struct nb_loop_info info;
 
-	for (int i = 0; i < 10000; i++) {
+	for (int i = 0; i < 30000; i++) {
 		nb_runtime_tick(rt);
 		for (int n = 0; n < 100 && channels(rank) == from; n++)
 			;
