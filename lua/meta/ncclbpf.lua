@@ -129,6 +129,12 @@ function nb.sweep(plan) end
 ---@field state? "done"|"stopped"|"interrupted"|"left" of a live one
 ---@field restored? boolean the job has its baseline again
 
+---What NVIDIA's Inspector wrote (a line of JSON each collective and rank), as a series; the second value says what does not count.
+---@param options {file: string}
+---@return ncclbpf.series? series
+---@return string|ncclbpf.error? warning
+function nb.series(options) end
+
 ---@class nb.policy
 nb.policy = {}
 

@@ -716,6 +716,13 @@ setmetatable(nb.rollout, { __metatable = "nb.rollout", __call = function(_, spec
 	return Target.rollout(target, t)
 end })
 
+-- nb.series{file=} -> what NVIDIA's Inspector wrote, as a series; a warning | nil, err
+function nb.series(opts)
+	opts = errors.check_options("nb.series", opts, { file = "string" })
+	if not opts.file then error("nb.series: option file wanted; target:series is of a job", 2) end
+	return series.file(opts.file)
+end
+
 nb.size, nb.duration = units.size, units.duration
 nb.json = { encode = core.encode, decode = core.decode, array = core.array }
 nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono

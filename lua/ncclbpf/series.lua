@@ -104,6 +104,24 @@ function M.live(group_of, opts, from, name, level)
 	return new_series(s)
 end
 
+-- M.file(path) -> a series of what NVIDIA's Inspector wrote | nil, err
+function M.file(path)
+	local text, err = core.read(path, 256 << 20)
+	if not text then return nil, errors.from_reply(err) end
+	local list, warning = require("ncclbpf.sweepdata").inspector(path, text)
+	if not list then return nil, warning end
+	local s = { from = path, kinds = {}, last = {}, samples = {}, count = 0, dropped = 0,
+		group_of = function() return errors.fail("refused", "series: it was read from %s, there is no job to ask", path) end }
+	local ops = {}
+	for i, r in ipairs(list) do
+		local size = r.bytes < 2 and r.bytes or 1
+		while size > 0 and size <= r.bytes // 2 do size = size * 2 end
+		ops[i] = { comm = r.comm, coll = r.coll, size = size, seq = r.seq, ns = math.floor(r.us * 1000), ranks = r.ranks }
+	end
+	take(s, ops, 0)
+	return new_series(s), warning
+end
+
 -- s:sample() -> how many collectives are new since the last | nil, err
 function Series:sample()
 	local s = of(self)

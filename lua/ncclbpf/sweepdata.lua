@@ -288,6 +288,91 @@ local function read_csv(file, text)
 	return out, {}
 end
 
+-- ---- NVIDIA's Inspector ------------------------------------------------------------------------
+
+-- How a time was taken, the best first. One file's collectives are compared by
+-- one of them: what the host saw says little about the GPU.
+local SOURCES = { kernel_gpu = 1, kernel_cpu = 2, collective_cpu = 3 }
+
+local function inspector_row(file, n, d)
+	if type(d) ~= "table" then return bad(file, n, 1, "an object wanted, found %s", type(d)) end
+	local h, c = d.header, d.coll_perf
+	if c == nil then return false end -- a point-to-point operation, or a line of another kind
+	if type(h) ~= "table" or type(c) ~= "table" then return bad(file, n, 1, "header and coll_perf: tables wanted") end
+	local coll = type(c.coll) == "string" and M.collective((c.coll:lower():gsub("_", ""))) or nil
+	if not coll then return bad(file, n, 1, "coll_perf.coll %s: a collective wanted", tostring(c.coll)) end
+	for _, k in ipairs { "coll_sn", "coll_msg_size_bytes" } do
+		if math.type(c[k]) ~= "integer" or c[k] < 0 then return bad(file, n, 1, "coll_perf.%s: a whole number from 0 on wanted, found %s", k, tostring(c[k])) end
+	end
+	local us = c.coll_exec_time_us
+	if type(us) ~= "number" or us ~= us or us < 0 or us == math.huge then return bad(file, n, 1, "coll_perf.coll_exec_time_us: microseconds wanted, found %s", tostring(us)) end
+	local source = c.coll_timing_source
+	if not SOURCES[source] then return bad(file, n, 1, "coll_perf.coll_timing_source %s: kernel_gpu, kernel_cpu or collective_cpu wanted", tostring(source)) end
+	local algo, proto = type(c.coll_algo) == "string" and c.coll_algo:lower(), type(c.coll_proto) == "string" and c.coll_proto:lower()
+	local both = algo and proto and core.nccl("algo", algo) and core.nccl("proto", proto)
+	return { comm = tostring(h.id):gsub("^0x", ""), coll = coll, seq = c.coll_sn, bytes = c.coll_msg_size_bytes, us = us, source = source, line = n,
+		rank = math.tointeger(h.rank), ranks = math.tointeger(h.n_ranks), nodes = math.tointeger(h.nnodes), algo = both and algo or nil, proto = both and proto or nil }
+end
+
+local function better(a, b) return not b or SOURCES[a] < SOURCES[b] end
+
+-- Of each collective the slowest rank, by the best source that there is.
+-- -> {comm, coll, seq, bytes, us, ranks, nodes, line, told}, source, left out
+local function slowest(rows)
+	local by, order, best = {}, {}, nil
+	for _, r in ipairs(rows) do best = better(r.source, best) and r.source or best end
+	local other = 0
+	for _, r in ipairs(rows) do
+		local key = ("%s %s %d"):format(r.comm, r.coll, r.seq)
+		if r.source ~= best or r.us == 0 then
+			other = other + 1
+		elseif not by[key] then
+			by[key], r.told = r, 1
+			order[#order + 1] = r
+		else
+			by[key].us, by[key].told = math.max(by[key].us, r.us), by[key].told + 1
+		end
+	end
+	return order, best, other
+end
+
+-- M.inspector(file, text) -> collectives as above, warning | nil, err
+function M.inspector(file, text)
+	local rows, n = {}, 0
+	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+		n = n + 1
+		if line:match "%S" then
+			local d, err = core.decode(line)
+			if d == nil then return bad(file, n, 1, "not JSON: %s", err and err.message or "an object wanted") end
+			local row
+			row, err = inspector_row(file, n, d)
+			if row == nil then return nil, err end
+			if row then rows[#rows + 1] = row end
+		end
+	end
+	if #rows == 0 then return bad(file, math.max(n, 1), 1, "no coll_perf") end
+	local list, source, other = slowest(rows)
+	local told, all = 0, 0
+	for _, r in ipairs(list) do
+		if r.ranks then told, all = told + r.told, all + r.ranks end
+	end
+	local w = {}
+	if source ~= "kernel_gpu" then w[#w + 1] = ("times are of the source %s, not of the GPU"):format(source) end
+	if other > 0 then w[#w + 1] = ("%d lines of another source than %s, or without a time, do not count"):format(other, source) end
+	if told < all then w[#w + 1] = ("%d of %d ranks' lines are there: a slower rank may be missing"):format(told, all) end
+	return list, #w > 0 and file .. ": " .. table.concat(w, "; ") or nil
+end
+
+local function read_inspector(file, text)
+	local list, warning = M.inspector(file, text)
+	if not list then return nil, warning end
+	local out = {}
+	for i, r in ipairs(list) do
+		out[i] = { bytes = r.bytes, us = r.us, line = r.line, about = { coll = r.coll, ranks = r.ranks, nodes = r.nodes, algo = r.algo, proto = r.proto } }
+	end
+	return out, { warning = warning }
+end
+
 -- ---- any of them -----------------------------------------------------------------------------
 
 -- M.read(entry): entry {file=, coll=, algo=, proto=, channels=, ranks=, nodes=};
@@ -296,7 +381,10 @@ end
 function M.read(entry)
 	local text, err = core.read(entry.file, LIMIT)
 	if not text then return nil, errors.from_reply(err) end
-	local how = text:match "^%s*{" and read_json or text:match "^%s*#.-\n" and text:find("algbw", 1, true) and read_text
+	if text:sub(1, 2) == "\31\139" then
+		return nil, errors.new("malformed", "compressed", { where = { file = entry.file }, hint = "gunzip it first" })
+	end
+	local how = text:match "^%s*{" and (text:find('"coll_perf"', 1, true) and read_inspector or read_json) or text:match "^%s*#.-\n" and text:find("algbw", 1, true) and read_text
 	if not how then how = text:find("algbw", 1, true) and read_text or read_csv end
 	local list, about = how(entry.file, text)
 	if not list then return nil, about end

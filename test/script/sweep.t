@@ -203,6 +203,49 @@ has "the combination from its environment, newer versions with a warning" out "r
 [ "$(table)" = "allreduce,4194304,8388607,ring,ll,-1,2,2 " ]
 ok "nodes and ranks from its devices" $?
 
+# ---- what NVIDIA's Inspector writes ----
+inspector() { # FILE US: eight collectives of two ranks, the second slower by a half
+	for i in 1 2 3 4 5 6 7 8; do
+		for rank in 0 1; do
+			echo '{"header":{"id":"0xabc","rank":'$rank',"n_ranks":2,"nnodes":1},"metadata":{"pid":7},"coll_perf":{"coll":"AllReduce","coll_sn":'$i',"coll_msg_size_bytes":4194304,"coll_exec_time_us":'$(($2 * (2 + rank) / 2 + i))',"coll_timing_source":"kernel_gpu"}}'
+		done
+	done >"$1"
+}
+inspector ring.jsonl 200
+inspector own.jsonl 400
+echo '{"header":{"id":"0xabc","rank":0,"n_ranks":2,"nnodes":1},"coll_perf":{"coll":"AllReduce","coll_sn":9,"coll_msg_size_bytes":4194304,"coll_exec_time_us":1,"coll_timing_source":"collective_cpu"}}' >>own.jsonl
+echo '{"header":{"id":"0xabc","rank":0,"n_ranks":2,"nnodes":1},"p2p_perf":{"p2p":"Send"}}' >>own.jsonl
+echo 'return { data = { { file = "ring.jsonl", algo = "ring", proto = "ll128" }, "own.jsonl" }, confidence = 0.9 }' >insp.lua
+status 0 "Inspector's lines" -o table sweep insp.lua -o out.csv
+has "the slowest rank of each, by one source" out "ring/ll128" "better" "warning: own.jsonl: 1 lines of another source than kernel_gpu"
+[ "$(table)" = "allreduce,4194304,8388607,ring,ll128,-1,1,2 " ]
+ok "with nodes and ranks" $?
+cat >insp_series.lua <<'E'
+local nb = require "ncclbpf"
+local s, warning = assert(nb.series { file = "own.jsonl" })
+assert(#s == 8 and warning:find "1 lines of another source", warning)
+assert(s:times "allreduce 4M of abc"[1] == 601e-6 and s:quantiles { 1 }["allreduce 4M of abc"][1] == 608e-6)
+assert(tostring(s) == "series of own.jsonl: 1 samples, 8 collectives of 1 kind", tostring(s))
+local none, err = s:sample()
+assert(none == nil and err.code == "refused")
+local ring = assert(nb.series { file = "ring.jsonl" })
+assert(ring:compare(s, { block = 1 })["allreduce 4M of abc"].verdict == "fail")
+for text, want in pairs { ['{"coll_perf":3}'] = "header and coll_perf", ['{"coll_perf":'] = "not JSON",
+	['{"header":{},"coll_perf":{"coll":"x"}}'] = "coll_perf.coll x", ['[1]'] = "no coll_perf",
+	['{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":-1}}'] = "coll_sn",
+	['{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":8,"coll_exec_time_us":"1"}}'] = "coll_exec_time_us",
+	['{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":8,"coll_exec_time_us":1,"coll_timing_source":"sun"}}'] = "coll_timing_source sun" } do
+	local f = io.open("bad.jsonl", "w")
+	f:write("\n", text, "\n")
+	f:close()
+	none, err = nb.series { file = "bad.jsonl" }
+	assert(none == nil and err.code == "malformed" and err.message:find(want, 1, true), text .. ": " .. tostring(err))
+	assert(want == "no coll_perf" or err.where.line == 2)
+end
+E
+lua_run insp_series.lua 2>>why
+ok "as a series, each fault with its line" $?
+
 # ---- from Lua ----
 cat >api.lua <<'E'
 local nb = require "ncclbpf"
