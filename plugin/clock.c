@@ -8,6 +8,8 @@
 #include <cpuid.h>
 #endif
 
+enum { MOST_APART_NS = 5000 };
+
 struct nb_clock nb_clock;
 
 uint64_t nb_clock_system(void)
@@ -32,11 +34,37 @@ static bool steady(void)
 #endif
 }
 
+/* Both clocks at one moment, as well as can be told: who loses the processor
+ * between the two reads them apart, so the closest of several counts. Ticks
+ * that they may be apart. */
+static uint64_t read_both(uint64_t *ns, uint64_t *ticks)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 8; i++) {
+		uint64_t before = nb_clock_ticks(), at = nb_clock_system();
+		uint64_t apart = nb_clock_ticks() - before;
+
+		if (apart >= least)
+			continue;
+		least = apart;
+		*ns = at;
+		*ticks = before + apart / 2;
+	}
+	return least;
+}
+
+/* A rate that is wrong moves all times since the beginning: rather an old one.
+ */
 static void set_rate(void)
 {
-	uint64_t ns = nb_clock_system() - nb_clock.ns0;
-	uint64_t ticks = nb_clock_ticks() - nb_clock.ticks0;
+	const uint64_t mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
+	uint64_t ns, ticks, apart = read_both(&ns, &ticks);
 
+	if (mult && (double)apart * (double)mult / 4294967296.0 > MOST_APART_NS)
+		return;
+	ns -= nb_clock.ns0;
+	ticks -= nb_clock.ticks0;
 	if (ticks && ns)
 		__atomic_store_n(
 			&nb_clock.mult,
@@ -50,8 +78,7 @@ void nb_clock_init(void)
 
 	if (nb_clock.ns0 || !steady())
 		return;
-	nb_clock.ns0 = nb_clock_system();
-	nb_clock.ticks0 = nb_clock_ticks();
+	read_both(&nb_clock.ns0, &nb_clock.ticks0);
 	nanosleep(&nap, NULL);
 	set_rate();
 }

@@ -31,6 +31,8 @@ enum {
 
 /* No message is larger; with all ranks' shares it still fits 64 bits. */
 static const uint64_t MOST_BYTES = UINT64_C(1) << 44;
+/* The CPU's clock may go back by that when its rate is taken anew. */
+static const uint64_t CLOCK_STEP_NS = 100000;
 /* Slots that are looked at before an event is left out. */
 enum { TRIES = 16 };
 /* A slot that is older than this may be given up for a new event. */
@@ -110,11 +112,11 @@ static bool span(uint64_t from, uint64_t to, uint64_t *ns)
 {
 	if (from == UINT64_MAX || !to)
 		return false;
-	if (to < from) {
+	if (to < from && from - to > CLOCK_STEP_NS) {
 		nb_events_lose(NB_LOST_CLOCK);
 		return false;
 	}
-	*ns = to - from;
+	*ns = to < from ? 0 : to - from;
 	return true;
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/job/hist.h"
 #include "plugin/abi/profiler_abi.h"
+#include "plugin/clock.h"
 #include "plugin/events.h"
 #include "plugin/runtime.h"
 #include "test/host/prof.h"
@@ -521,6 +522,54 @@ START_TEST(a_gpu_clock_may_be_absurd)
 }
 END_TEST
 
+static uint64_t go_on;
+
+static void *turner(void *arg)
+{
+	(void)arg;
+	while (__atomic_load_n(&go_on, __ATOMIC_RELAXED)) {
+		nb_clock_turn();
+		usleep(100);
+	}
+	return NULL;
+}
+
+/* The events' clock is the system's, whenever its rate is taken and whoever
+ * loses the processor then. */
+START_TEST(the_cpu_clock_does_not_jump)
+{
+	enum { STEP = 100000, READS = 100000 };
+	struct host_prof c = open_rank(5, 0);
+	struct host_event e = coll_event();
+	uint64_t last = 0, n;
+	void *task;
+	pthread_t t;
+
+	go_on = 1;
+	pthread_create(&t, NULL, turner, NULL);
+	for (int i = 0; i < READS; i++) {
+		uint64_t before = nb_clock_system(), now = nb_clock_ns();
+		uint64_t after = nb_clock_system();
+
+		ck_assert_uint_ge(now + STEP, before);
+		ck_assert_uint_le(now, after + STEP);
+		ck_assert_uint_ge(now + STEP, last);
+		last = now;
+	}
+	__atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+	/* the little that it may go back is no time, and no event is lost */
+	nb_events_telemetry(NB_TEL_ON);
+	task = host_prof_start(&c, &e);
+	n = (uint64_t)(uintptr_t)task & NB_HANDLE_NUMBER;
+	comm_of(&c)->coll[n % NB_COLL_SLOTS].start = nb_clock_ns() + STEP / 2;
+	host_prof_stop(&c, task);
+	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count, 1);
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_CLOCK), 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
 START_TEST(parents_of_other_processes_are_not_ours)
 {
 	struct host_prof c = open_rank(5, 0);
@@ -712,7 +761,6 @@ END_TEST
 /* ---- at the same time ---- */
 
 enum { LOOPS = 3000 };
-static uint64_t go_on;
 
 static void *one_rank(void *arg)
 {
@@ -833,6 +881,53 @@ START_TEST(threads_events_switches_and_ends)
 }
 END_TEST
 
+/* A progress thread that serves a communicator which may have ended, and whose
+ * place another may have. */
+static void *late_thread(void *arg)
+{
+	void *const *ctx = arg;
+	struct host_prof c = { .abi = 5, .mask = &mask, .name = "late" };
+
+	c.p = (const struct host_profiler *)(const void *)&ncclProfiler_v5;
+	while (__atomic_load_n(&go_on, __ATOMIC_RELAXED)) {
+		c.ctx = __atomic_load_n(ctx, __ATOMIC_ACQUIRE);
+		host_prof_coll(&c, &ring);
+	}
+	return NULL;
+}
+
+START_TEST(the_end_may_come_in_the_middle)
+{
+	struct host_prof last;
+	uint64_t n = 0;
+	void *ctx = NULL;
+	pthread_t t[3];
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU | NB_TEL_PROXY);
+	go_on = 1;
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, late_thread, &ctx);
+	for (int i = 0; i < 60; i++) {
+		struct host_prof c = open_rank(5, i);
+
+		__atomic_store_n(&ctx, c.ctx, __ATOMIC_RELEASE);
+		host_prof_coll(&c, &ring);
+		nb_events_turn();
+		host_prof_fini(&c); /* the threads go on with it */
+	}
+	__atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	/* the next one in the place has nothing of theirs */
+	last = open_rank(5, 1);
+	host_prof_coll(&last, &ring);
+	nb_events_close(comm_of(&last));
+	nb_events_each(look, &n);
+	ck_assert_uint_eq(n, 1);
+	host_prof_fini(&last);
+}
+END_TEST
+
 /* The same handle is stopped by two threads: one of them counts. */
 static void *stopper(void *arg)
 {
@@ -879,6 +974,7 @@ UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, handles_are_dead_after_their_end);
 	  tcase_add_test(tc, what_is_wrong_is_counted_and_said_once);
 	  tcase_add_test(tc, a_gpu_clock_may_be_absurd);
+	  tcase_add_test(tc, the_cpu_clock_does_not_jump);
 	  tcase_add_test(tc, parents_of_other_processes_are_not_ours);
 	  tcase_add_test(tc, a_fork_has_other_handles);
 	  tcase_add_test(tc, the_end_may_come_first);
@@ -887,4 +983,5 @@ UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, communicators_are_bounded);
 	  tcase_add_test(tc, a_communicator_takes_little_memory);
 	  tcase_add_test(tc, threads_events_switches_and_ends);
+	  tcase_add_test(tc, the_end_may_come_in_the_middle);
 	  tcase_add_test(tc, two_threads_stop_one_event);)
