@@ -72,15 +72,6 @@ bool nb_reg_is_const(const struct nb_reg *r)
 	return r->kind == NB_REG_SCALAR && nb_range_is_const(&r->r);
 }
 
-bool nb_reg_equal(const struct nb_reg *a, const struct nb_reg *b)
-{
-	return a->kind == b->kind && a->label == b->label &&
-	       a->frame == b->frame && a->map == b->map && a->id == b->id &&
-	       a->delta == b->delta &&
-	       (a->kind == NB_REG_SCALAR || a->ref == b->ref) &&
-	       nb_range_equal(&a->r, &b->r);
-}
-
 void nb_frame_extend(struct nb_frame *f, uint32_t cell)
 {
 	if (cell < f->ncells)

@@ -202,7 +202,6 @@ struct nb_reg nb_reg_pointer(enum nb_reg_kind kind);
 bool nb_reg_is_pointer(const struct nb_reg *r);
 /* A scalar known to be exactly one number. */
 bool nb_reg_is_const(const struct nb_reg *r);
-bool nb_reg_equal(const struct nb_reg *a, const struct nb_reg *b);
 
 static inline struct nb_frame *nb_top(struct nb_state *st)
 {

@@ -45,4 +45,5 @@ mutants-table: mutants-build
 # Which test notices each check of the verifier when it is switched off.
 mutants: mutants-table
 	@cut -f2- $(MUTANTS)/table.txt
-	@awk -f test/mutants/check.awk $(MUTANT_LISTS) $(MUTANTS)/table.txt
+	@awk -v ALL=$(filter 1,$(strip $(MUTANT_SAMPLE))) \
+		-f test/mutants/check.awk $(MUTANT_LISTS) $(MUTANTS)/table.txt

@@ -32,6 +32,11 @@ static const struct nb_map_spec maps[] = {
 	  .key_size = 20,
 	  .value_size = 8,
 	  .max_entries = 1000 },
+	{ .name = "large",
+	  .type = NB_MAP_HASH,
+	  .key_size = 8,
+	  .value_size = 8,
+	  .max_entries = 5000000 },
 };
 
 enum { NMAPS = sizeof(maps) / sizeof(maps[0]) };
@@ -113,5 +118,41 @@ START_TEST(a_filter_by_its_hash_functions)
 }
 END_TEST
 
-UNIT_MAIN("weight", tcase_add_test(tc, a_trie_by_the_bits_of_its_keys);
+/* A walk over so large a hash, once in each pass, makes laps too long, also
+ * where the way to the first pass is short. */
+START_TEST(a_lap_has_its_limit)
+{
+	static const char text[] = "again:\n"
+				   "may_goto out\n"
+				   "lddw map %r1, 5\n"
+				   "lddw func %r2, cb\n"
+				   "mov %r3, 0\n"
+				   "mov %r4, 0\n"
+				   "call 164\n"
+				   "ja again\n"
+				   "out:\n"
+				   "mov %r0, 0\n"
+				   "exit\n"
+				   "cb:\n"
+				   "mov %r0, 0\n"
+				   "exit\n";
+	struct nb_verify_opts o = { .coherence_off = true };
+	static struct case_image c;
+	struct nb_verdict *v = NULL;
+	struct nb_err err = { 0 };
+
+	ck_assert_msg(!case_asm(&c, text, &err), "%s", err.text);
+	c.img.maps = maps;
+	c.img.nmaps = NMAPS;
+	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s", err.text);
+	ck_assert(!v->accepted);
+	ck_assert_uint_eq(v->finding.cls, NB_FIND_RUN_LENGTH);
+	ck_assert_uint_lt(v->first, 100);
+	ck_assert_uint_gt(v->lap, NB_LAP_MAX);
+	nb_verdict_free(v);
+}
+END_TEST
+
+UNIT_MAIN("weight", tcase_add_test(tc, a_lap_has_its_limit);
+	  tcase_add_test(tc, a_trie_by_the_bits_of_its_keys);
 	  tcase_add_test(tc, a_filter_by_its_hash_functions);)
