@@ -16,6 +16,7 @@
 #include "core/tbl/ctx.h"
 #include "core/verify/verify.h"
 #include "test/unit/unit.h"
+#include "test/unit/verify_near.h"
 
 enum { MAX = 1 << 20 };
 
@@ -152,6 +153,60 @@ START_TEST(unsafe_policies_are_refused_for_their_reason)
 {
 	ck_assert_uint_ge(check_folder("test/corpus/reject", cpus[_i], NULL),
 			  10);
+}
+END_TEST
+
+/* Beside the refused policy @path stands one that is accepted, and is near:
+ * test/unit/verify_near.h. */
+static void check_twin(const char *path)
+{
+	static char text[1 << 14], twin[1 << 14];
+	const char *name = strrchr(path, '/') + 1;
+	char whole[1024], c[256];
+	FILE *f;
+	size_t n;
+	int fd;
+
+	/* XXXXXX is made another each time; the name is for messages. */
+	snprintf(c, sizeof(c), "/tmp/twin-%.*s-XXXXXX.bpf.c",
+		 (int)strcspn(name, "."), name);
+	fd = mkstemps(c, sizeof(".bpf.c") - 1);
+	ck_assert_int_ge(fd, 0);
+	snprintf(whole, sizeof(whole), "%s/%s", top(), path);
+	f = fopen(whole, "r");
+	ck_assert_ptr_nonnull(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	n = near_policy(twin, sizeof(twin), text);
+	ck_assert_msg(n > 0, "%s: no // near: OLD => NEW", path);
+	n = strlen(twin);
+	ck_assert(write(fd, twin, n) == (ssize_t)n);
+	close(fd);
+	check_verdict(c, "v3", "accepted");
+	unlink(c);
+}
+
+START_TEST(each_unsafe_policy_has_a_safe_twin)
+{
+	char whole[512], path[1024];
+	struct dirent *e;
+	unsigned n = 0;
+	DIR *d;
+
+	snprintf(whole, sizeof(whole), "%s/test/corpus/reject", top());
+	d = opendir(whole);
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d))) {
+		if (!strstr(e->d_name, ".bpf.c"))
+			continue;
+		snprintf(path, sizeof(path), "test/corpus/reject/%s",
+			 e->d_name);
+		check_twin(path);
+		n++;
+	}
+	closedir(d);
+	ck_assert_uint_ge(n, 60);
 }
 END_TEST
 
@@ -498,6 +553,7 @@ UNIT_MAIN("policies",
 	  tcase_add_loop_test(tc, safe_policies_are_accepted, 0, 3);
 	  tcase_add_loop_test(tc, unsafe_policies_are_refused_for_their_reason,
 			      0, 3);
+	  tcase_add_test(tc, each_unsafe_policy_has_a_safe_twin);
 	  tcase_add_test(tc, noop_has_no_opinion);
 	  tcase_add_test(tc, size_aware_goes_by_size);
 	  tcase_add_test(tc, cheap_ring_pays_a_tenth_at_most);

@@ -46,4 +46,50 @@ static inline unsigned near_twin(char *to, size_t size, const char *text)
 	return differ;
 }
 
+/*
+ * The same of a policy in C: lines "// near: OLD => NEW" say what is to be put
+ * in place of what below them. Writes the twin into @to, cut to @size; how
+ * many such lines there are, at most 3 of which count.
+ */
+static inline unsigned near_policy(char *to, size_t size, const char *text)
+{
+	static const char mark[] = "\n// near: ", by[] = " => ";
+	struct {
+		const char *old, *new;
+		size_t nold, nnew;
+	} swap[3];
+	unsigned k = 0;
+	size_t n = 0;
+
+	for (const char *at = text; k < 3 && (at = strstr(at, mark));) {
+		const char *old = at + sizeof(mark) - 1;
+		const char *new = strstr(old, by);
+
+		at = strchr(old, '\n');
+		if (!new || !at || new > at)
+			break;
+		swap[k].old = old;
+		swap[k].nold = (size_t)(new - old);
+		swap[k].new = new + sizeof(by) - 1;
+		swap[k].nnew = (size_t)(at - swap[k].new);
+		k++;
+		text = at;
+	}
+	while (*text && n + 256 < size) {
+		unsigned i = 0;
+
+		while (i < k && strncmp(text, swap[i].old, swap[i].nold))
+			i++;
+		if (i == k) {
+			to[n++] = *text++;
+			continue;
+		}
+		memcpy(to + n, swap[i].new, swap[i].nnew);
+		n += swap[i].nnew;
+		text += swap[i].nold;
+	}
+	to[n] = '\0';
+	return k;
+}
+
 #endif

@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: ctx->reg_buff => ctx->ranks
 // golden
 // Whether buffers are registered is known to one rank alone.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,6 @@
 // EXPECT: lock_call
 // SPDX-License-Identifier: MIT
+// near: bpf_ktime_get_ns() => ctx->bytes
 // The clock is read while the lock is held.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: map_coherent
 // SPDX-License-Identifier: MIT
+// near: .maps") __coherent => .maps")
 // Elements of coherent maps are changed by their keys; a filter has none.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: map_coherent
 // SPDX-License-Identifier: MIT
+// near: .maps") __coherent => .maps")
 // What a run leaves in a coherent map becomes a generation; which map is
 // behind a map of maps is not known, so that one stays as it is.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,6 @@
 // EXPECT: map_read_only
 // SPDX-License-Identifier: MIT
+// near: .maps") __merged(max) => .maps")
 // What a controller sees of a merged map is a copy: nothing is put in there.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: map_coherent
 // SPDX-License-Identifier: MIT
+// near: BPF_F_RDONLY_PROG => 0
 // A controller changes coherent maps, but none that is only to be read.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: map_read_only
 // SPDX-License-Identifier: MIT
+// near: *n = ctx->ranks => return *n & 1
 // What a controller sees of a merged map belongs to all processes.
 #include "ncclbpf_policy.h"
 

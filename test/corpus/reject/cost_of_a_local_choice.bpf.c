@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: bpf_get_smp_processor_id() => ctx->coll
 // The same, but what is asked for differs from rank to rank.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: helper_unknown
 // SPDX-License-Identifier: MIT
+// near: (int)bpf_nccl_cost((void *)ctx, NCCL_ALGO_RING, 0) => 0
 // Costs are a decision's; a collective that is over has none.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: lock_held
 // SPDX-License-Identifier: MIT
+// near: t->calls > 100 => 0
 // An early return keeps the lock.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: div_zero
 // SPDX-License-Identifier: MIT
+// near: r0 /= 0 => r0 /= 1
 // golden
 // A constant divisor of 0 can only be a mistake.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,6 @@
 // EXPECT: ctx_bounds
 // SPDX-License-Identifier: MIT
+// near: ((volatile struct ncclbpf_coll_done *)ctx)->channels => 0
 // A group's context is shorter than a collective's.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,7 @@
 // EXPECT: arg_memory
 // SPDX-License-Identifier: MIT
+// near: fmt[4] = "%u", text => text
+// near: , fmt, => , "%u",
 // A format that could change, and may have no end.
 #include "ncclbpf_policy.h"
 

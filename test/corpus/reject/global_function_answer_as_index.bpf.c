@@ -1,5 +1,6 @@
 // EXPECT: pointer_range
 // SPDX-License-Identifier: MIT
+// near: five()] => five() & 7]
 // Of a global function's answer nothing is known.
 #include "ncclbpf_policy.h"
 

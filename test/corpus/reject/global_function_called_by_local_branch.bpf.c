@@ -1,5 +1,6 @@
 // EXPECT: local_control
 // SPDX-License-Identifier: MIT
+// near: ctx->reg_buff => ctx->ranks
 // It writes an output, and whether it is called is local.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: run_length
 // SPDX-License-Identifier: MIT
+// near: i < 400 => i < 40
 // golden
 // Judged once, but called in each of 400 laps: 1.6 million instructions.
 #include "ncclbpf_policy.h"

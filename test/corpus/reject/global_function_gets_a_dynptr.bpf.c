@@ -1,5 +1,6 @@
 // EXPECT: global_function
 // SPDX-License-Identifier: MIT
+// near: &x.d.opaque[1] => &x.beside[1]
 // It would write into what only helpers may touch.
 #include "ncclbpf_policy.h"
 

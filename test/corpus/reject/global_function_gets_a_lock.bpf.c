@@ -1,5 +1,6 @@
 // EXPECT: lock_access
 // SPDX-License-Identifier: MIT
+// near: struct bpf_spin_lock lock => __u32 lock
 // A global function may write all of the memory that it gets.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: global_function
 // SPDX-License-Identifier: MIT
+// near: ranks(copy) => ranks(ctx)
 // The tag says context: other memory is none, whatever its size.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: ctx->reg_buff => ctx->ranks
 // The answer to a local argument is local.
 #include "ncclbpf_policy.h"
 

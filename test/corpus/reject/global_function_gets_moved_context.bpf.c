@@ -1,5 +1,6 @@
 // EXPECT: global_function
 // SPDX-License-Identifier: MIT
+// near: ctx + 8 => ctx + 0
 // The context is passed as it was got.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: global_function
 // SPDX-License-Identifier: MIT
+// near: (uint64_t *)ctx->bytes => (uint64_t *)0
 // golden
 // A number is no memory.
 #include "ncclbpf_policy.h"

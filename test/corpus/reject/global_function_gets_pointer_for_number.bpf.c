@@ -1,5 +1,6 @@
 // EXPECT: global_function
 // SPDX-License-Identifier: MIT
+// near: (uint64_t)ctx => ctx->bytes
 // An address is no number.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: global_function
 // SPDX-License-Identifier: MIT
+// near: (struct ncclbpf_tuner *)x => ctx
 // Memory of the program is no context.
 #include "ncclbpf_policy.h"
 

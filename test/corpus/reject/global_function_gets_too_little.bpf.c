@@ -1,5 +1,6 @@
 // EXPECT: stack_bounds
 // SPDX-License-Identifier: MIT
+// near: uint64_t one = ctx->bytes => struct pair one = { 1, 2 }
 // The caller has 8 bytes where the signature wants 16.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: global_function
 // SPDX-License-Identifier: MIT
+// near: (void *)0 => &(struct pair){ 1, 2 }
 // golden
 // Who calls has to keep the promise.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,8 @@
 // EXPECT: global_function
 // SPDX-License-Identifier: MIT
+// near: p __arg_nonnull => p
+// near: return *p => return p ? *p : 0
+// near: & 1 => & 0
 // A look-up may find nothing: the promise needs a test first.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: bpf_get_prandom_u32() => ctx->coll
 // The key is local, so is what is found.
 #include "ncclbpf_policy.h"
 

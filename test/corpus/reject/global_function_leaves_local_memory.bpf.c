@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: bpf_get_prandom_u32() => 4
 // It stores local data where the caller reads an answer.
 #include "ncclbpf_policy.h"
 

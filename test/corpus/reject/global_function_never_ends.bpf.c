@@ -1,5 +1,6 @@
 // EXPECT: endless_loop
 // SPDX-License-Identifier: MIT
+// near: while (x != 7) => for (int i = 0; i < 7; i++)
 // It has to end on its own, whoever calls it.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: memory_bounds
 // SPDX-License-Identifier: MIT
+// near: p->a + 2 => p->a + 1
 // The signature says 16 bytes, whatever the caller has.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: bpf_get_prandom_u32() => ctx->coll
 // What it stored there is local when it reads it again.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: bpf_get_prandom_u32() => 1
 // The answer is local whatever the arguments are.
 #include "ncclbpf_policy.h"
 

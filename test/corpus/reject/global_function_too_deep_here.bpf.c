@@ -1,5 +1,6 @@
 // EXPECT: call_depth
 // SPDX-License-Identifier: MIT
+// near: n = f7(n) => n = n + 7
 // It fits alone, in eight frames, but not behind its caller.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: nullable
 // SPDX-License-Identifier: MIT
+// near: *p, uint64_t => *p __arg_nonnull, uint64_t
 // Twin of global_function_tests_its_pointer: this one does not ask.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: lock_call
 // SPDX-License-Identifier: MIT
+// near: twice(t->bytes) => 2 * t->bytes
 // What a global function does is not known where it is called.
 #include "ncclbpf_policy.h"
 

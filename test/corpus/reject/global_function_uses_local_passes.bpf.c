@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: r1 + 64 => r1 + 28
 // The passes that it leaves to its caller are local.
 #include "ncclbpf_policy.h"
 

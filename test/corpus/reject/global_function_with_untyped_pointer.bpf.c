@@ -1,5 +1,6 @@
 // EXPECT: global_function
 // SPDX-License-Identifier: MIT
+// near: __noinline int => static __noinline int
 // Behind such an argument nothing is known.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,8 @@
 // EXPECT: not_pointer
 // SPDX-License-Identifier: MIT
+// near: *p = 0 => *p += 1
+// near: (uint64_t)ctx => ctx->bytes
+// near: (struct ncclbpf_tuner *)kept => ctx
 // What the caller kept in the memory may be another value afterwards.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: ctx->reg_buff => ctx->ranks
 // It writes what it is given into an output, and is given local data.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: arg_null
 // SPDX-License-Identifier: MIT
+// near: v = bpf_map => v = !in ? in : bpf_map
 // A map found in a map may be missing.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: run_length
 // SPDX-License-Identifier: MIT
+// near: ctx->ranks & 4095 => ctx->ranks & 255
 // What weighs is the longest lap of all: that of the callback, here.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: stack_uninit
 // SPDX-License-Identifier: MIT
+// near: struct peer p; => struct peer p = {};
 // golden
 // The padding of a key counts as much as its members.
 #include "ncclbpf_policy.h"

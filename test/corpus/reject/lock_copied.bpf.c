@@ -1,5 +1,6 @@
 // EXPECT: lock_access
 // SPDX-License-Identifier: MIT
+// near: = *t; => = { .calls = t->calls };
 // The whole value is copied, its lock too.
 #include "ncclbpf_policy.h"
 

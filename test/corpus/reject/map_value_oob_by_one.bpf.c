@@ -1,5 +1,6 @@
 // EXPECT: map_bounds
 // SPDX-License-Identifier: MIT
+// near: sizeof(*r) => sizeof(*r) - 1
 // golden
 // The first byte after a value.
 #include "ncclbpf_policy.h"

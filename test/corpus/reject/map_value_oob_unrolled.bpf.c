@@ -1,5 +1,6 @@
 // EXPECT: map_bounds
 // SPDX-License-Identifier: MIT
+// near: i <= 4 => i < 4
 // golden
 // A loop one pass too long, which the compiler has unrolled: the offset is a
 // constant, and the message speaks of the index all the same.

@@ -1,5 +1,6 @@
 // EXPECT: map_bounds
 // SPDX-License-Identifier: MIT
+// near: coll & 7 => coll & 3
 // golden
 // The value has 4 numbers, the index goes to 7.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,6 @@
 // EXPECT: nullable
 // SPDX-License-Identifier: MIT
+// near: ctx->channels = r => if (r) ctx->channels = r
 // golden
 // The look-up may answer NULL; nobody asks.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: 1 + (*n & 7) => 1 + key
 // golden
 // Each rank counts for itself; the answer must not come from that.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: bpf_ktime_get_ns() => ctx->bytes
 // The same, but what is printed is one rank's clock.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: local_output
 // SPDX-License-Identifier: MIT
+// near: bpf_ktime_get_ns() => ctx->bytes
 // golden
 // Clocks differ between ranks; so would the answers.
 #include "ncclbpf_policy.h"

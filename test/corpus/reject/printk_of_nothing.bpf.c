@@ -1,5 +1,6 @@
 // EXPECT: stack_uninit
 // SPDX-License-Identifier: MIT
+// near: format[8]; => format[8] = "";
 // golden
 // The format was never written: a helper that reads memory wants it so.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,6 @@
 // EXPECT: reference_leak
 // SPDX-License-Identifier: MIT
+// near: if (ctx->bytes) => if (1)
 // A record is reserved, and lost where nothing is to be said.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: stack_bounds
 // SPDX-License-Identifier: MIT
+// near: 520 => 512
 // golden
 // A frame has 512 bytes; this store begins 520 below its top.
 #include "ncclbpf_policy.h"

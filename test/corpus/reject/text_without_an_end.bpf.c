@@ -1,5 +1,6 @@
 // EXPECT: arg_memory
 // SPDX-License-Identifier: MIT
+// near: fmt[2] => fmt[3]
 // A constant format, but its NUL is missing.
 #include "ncclbpf_policy.h"
 

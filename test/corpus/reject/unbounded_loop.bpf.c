@@ -1,5 +1,6 @@
 // EXPECT: endless_loop
 // SPDX-License-Identifier: MIT
+// near: while (x != 7) => for (int i = 0; i < 7; i++)
 // golden
 // Nothing is known of when this ends.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,6 @@
 // EXPECT: uninit
 // SPDX-License-Identifier: MIT
+// near: r0 = r6 => r0 = 6
 // golden
 // r6 holds nothing when a program begins.
 #include "ncclbpf_policy.h"

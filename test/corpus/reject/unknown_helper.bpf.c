@@ -1,5 +1,6 @@
 // EXPECT: helper_unknown
 // SPDX-License-Identifier: MIT
+// near: probe_read(&to, sizeof(to), ctx); => to = ctx->bytes;
 // golden
 // Number 4 is probe_read of kernels; no hook here has it.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,6 @@
 // EXPECT: map_bounds
 // SPDX-License-Identifier: MIT
+// near: ranks & 7 => ranks & 3
 // golden
 // An index into an array variable that only three of its bits bound.
 #include "ncclbpf_policy.h"

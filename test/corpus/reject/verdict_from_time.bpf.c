@@ -1,5 +1,6 @@
 // EXPECT: local_verdict
 // SPDX-License-Identifier: MIT
+// near: bpf_ktime_get_ns() => ctx->bytes
 // golden
 // The return value counts as an answer; clocks differ between ranks.
 #include "ncclbpf_policy.h"

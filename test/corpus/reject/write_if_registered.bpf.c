@@ -1,5 +1,6 @@
 // EXPECT: local_control
 // SPDX-License-Identifier: MIT
+// near: ctx->reg_buff => ctx->ranks
 // golden
 // The value is coherent, but whether it is written depends on one rank.
 #include "ncclbpf_policy.h"

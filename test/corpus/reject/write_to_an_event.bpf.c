@@ -1,5 +1,6 @@
 // EXPECT: ctx_read_only
 // SPDX-License-Identifier: MIT
+// near: ctx->gpu_ns = 0 => (void)ctx
 // What has happened cannot be changed.
 #include "ncclbpf_policy.h"
 

@@ -1,5 +1,6 @@
 // EXPECT: map_coherent
 // SPDX-License-Identifier: MIT
+// near: .maps") __coherent => .maps")
 // golden
 // Coherent maps change at a fence, on all ranks at once; never here.
 #include "ncclbpf_policy.h"

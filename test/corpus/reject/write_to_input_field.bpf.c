@@ -1,5 +1,6 @@
 // EXPECT: ctx_read_only
 // SPDX-License-Identifier: MIT
+// near: ctx->bytes = 4096 => ctx->channels = 4
 // golden
 // `bytes` is an input.
 #include "ncclbpf_policy.h"

@@ -1,5 +1,6 @@
 // EXPECT: map_read_only
 // SPDX-License-Identifier: MIT
+// near: const volatile __u32 limit => volatile __u32 limit
 // golden
 // Constants of the object are read-only to its programs as well.
 #include "ncclbpf_policy.h"
