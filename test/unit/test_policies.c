@@ -21,6 +21,8 @@
 enum { MAX = 1 << 20 };
 
 static const char *const cpus[] = { "v1", "v2", "v3" };
+/* v2 is v1 with more jumps, all of which v3 has. */
+static const char *const far_cpus[] = { "v1", "v3" };
 
 static const char *top(void)
 {
@@ -46,7 +48,7 @@ static struct nb_image *image_of(const char *path, const char *cpu)
 	close(fd);
 	snprintf(command, sizeof(command),
 		 "cd '%s' && %s -target bpf -mcpu=%s -O2 -g -I. -Ipolicies "
-		 "-Wall -Wno-unknown-attributes -c -o %s %s",
+		 "-Wall -Wno-unknown-attributes -Wno-unused -c -o %s %s",
 		 top(), clang ? clang : "clang", cpu, o, path);
 	ck_assert_msg(system(command) == 0, "%s", command);
 	f = fopen(o, "rb");
@@ -145,14 +147,15 @@ END_TEST
 START_TEST(safe_policies_are_accepted)
 {
 	ck_assert_uint_ge(
-		check_folder("test/corpus/accept", cpus[_i], "accepted"), 10);
+		check_folder("test/corpus/accept", far_cpus[_i], "accepted"),
+		10);
 }
 END_TEST
 
 START_TEST(unsafe_policies_are_refused_for_their_reason)
 {
-	ck_assert_uint_ge(check_folder("test/corpus/reject", cpus[_i], NULL),
-			  10);
+	ck_assert_uint_ge(
+		check_folder("test/corpus/reject", far_cpus[_i], NULL), 10);
 }
 END_TEST
 
@@ -550,9 +553,9 @@ END_TEST
 
 UNIT_MAIN("policies",
 	  tcase_add_loop_test(tc, shipped_policies_are_accepted, 0, 3);
-	  tcase_add_loop_test(tc, safe_policies_are_accepted, 0, 3);
+	  tcase_add_loop_test(tc, safe_policies_are_accepted, 0, 2);
 	  tcase_add_loop_test(tc, unsafe_policies_are_refused_for_their_reason,
-			      0, 3);
+			      0, 2);
 	  tcase_add_test(tc, each_unsafe_policy_has_a_safe_twin);
 	  tcase_add_test(tc, noop_has_no_opinion);
 	  tcase_add_test(tc, size_aware_goes_by_size);
