@@ -39,17 +39,17 @@
 	STEP(SWAP)	/* anybody: the record's word */
 
 /* Those of the closed loop (loop.c), which the model does not have. */
-#define NB_LOOP_STEP_ROWS(STEP)                                     \
-	STEP(LOOP_ELECTED)   /* the elected process: it knows */    \
-	STEP(LOOP_ASKED)     /* it: all are asked for maps */       \
+#define NB_LOOP_STEP_ROWS(STEP)                                           \
+	STEP(LOOP_ELECTED)   /* the elected process: it knows */          \
+	STEP(LOOP_ASKED)     /* it: all are asked for maps */             \
 	STEP(LOOP_MERGING)   /* it: its own are merged, others to come */ \
-	STEP(LOOP_MERGED)    /* it: before the run */               \
-	STEP(LOOP_RAN)	     /* it: before anybody knows */         \
-	STEP(LOOP_STAGED)    /* it: staged here, not posted */      \
-	STEP(LOOP_PROPOSED)  /* it: posted */                       \
-	STEP(LOOP_AGREED)    /* it: all have staged, no commit */   \
-	STEP(LOOP_COMMITTED) /* it: before it says so */            \
-	STEP(LOOP_ANSWERED)  /* another: its maps are posted */     \
+	STEP(LOOP_MERGED)    /* it: before the run */                     \
+	STEP(LOOP_RAN)	     /* it: before anybody knows */               \
+	STEP(LOOP_STAGED)    /* it: staged here, not posted */            \
+	STEP(LOOP_PROPOSED)  /* it: posted */                             \
+	STEP(LOOP_AGREED)    /* it: all have staged, no commit */         \
+	STEP(LOOP_COMMITTED) /* it: before it says so */                  \
+	STEP(LOOP_ANSWERED)  /* another: its maps are posted */           \
 	STEP(LOOP_FOLLOWED)  /* another: the change is staged */
 
 enum nb_step {

@@ -624,6 +624,8 @@ START_TEST(written_objects_have_tags_and_programs)
 		".values = { [3] = (void *)&a, [1] = (void *)&b } };"
 		"struct { " ARRAY "} h SEC(\".maps\") __merged(sum);"
 		"struct { " ARRAY "} x SEC(\".maps\") __merged(max);"
+		"struct { " ARRAY
+		"} buckets SEC(\".maps\") __merged(histogram);"
 		"struct { " ARRAY "} c SEC(\".maps\") __coherent;"
 		"struct { " ARRAY "} s SEC(\".maps\") __shared;";
 	struct nb_image *img = image_of(source, "-g"), *again;
@@ -638,7 +640,10 @@ START_TEST(written_objects_have_tags_and_programs)
 		"%s", err.text);
 	ck_assert_msg(!nb_image_read(&again, out.data, out.size, &err), "%s",
 		      err.text);
-	ck_assert_uint_eq(img->nmaps, 5);
+	ck_assert_uint_eq(img->nmaps, 6);
+	/* buckets are numbers that are summed */
+	ck_assert_uint_eq(img->maps[nb_image_map(img, "buckets")].tags,
+			  NB_MAPF_SUM);
 	ck_assert_uint_eq(again->nmaps, img->nmaps);
 	for (uint32_t i = 0; i < img->nmaps; i++) {
 		int m = nb_image_map(again, img->maps[i].name);

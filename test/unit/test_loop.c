@@ -148,6 +148,33 @@ static struct nb_gen *own_of(const struct nb_gen *g)
 	return own;
 }
 
+/* A histogram is a sum: bucket by bucket, with nothing between them. */
+START_TEST(histograms_are_merged_bucket_by_bucket)
+{
+	struct process p[2] = { process(), process() };
+	struct nb_gen *own = own_of(p[0].gen);
+	const uint32_t key = 7;
+	struct two v = { UINT32_MAX, 1 };
+	uint64_t lost = 0;
+
+	put(p[0].gen, SUM, key, &v);
+	put(p[1].gen, SUM, key, &(struct two){ 1, UINT64_C(1) << 40 });
+	for (int i = 0; i < 2; i++) {
+		struct nb_buf b = packed(p[i].gen);
+
+		ck_assert(nb_loop_merge(own, b.data, b.size, &lost));
+		nb_buf_fini(&b);
+	}
+	ck_assert_uint_eq(lost, 0);
+	ck_assert_int_eq(nb_map_read(map(own, SUM), &key, &v, NULL), 0);
+	ck_assert_uint_eq(v.n, UINT64_C(1) << 32);
+	ck_assert_uint_eq(v.ns, (UINT64_C(1) << 40) + 1);
+	nb_gen_put(own);
+	process_end(&p[0]);
+	process_end(&p[1]);
+}
+END_TEST
+
 START_TEST(maps_of_processes_are_merged)
 {
 	struct process p[2] = { process(), process() };
@@ -483,6 +510,7 @@ START_TEST(an_answer_is_its_process_s_alone)
 END_TEST
 
 UNIT_MAIN("loop", tcase_add_test(tc, maps_of_processes_are_merged);
+	  tcase_add_test(tc, histograms_are_merged_bucket_by_bucket);
 	  tcase_add_test(tc, damaged_maps_are_survived);
 	  tcase_add_test(tc, what_a_run_changed_makes_the_same_everywhere);
 	  tcase_add_test(tc, damaged_changes_are_survived);
