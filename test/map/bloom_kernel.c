@@ -155,7 +155,7 @@ static bool one(struct run *r, int n, char *why, size_t size)
 
 	r->nadded = 0;
 	if (fd < 0 || nb_map_new(&m, r->def, &err)) {
-		snprintf(why, size, "no map: %d %s", fd, err.text);
+		snprintf(why, size, "no map: %d %.100s", fd, err.text);
 	} else {
 		side_manage(&r->ours, m);
 		side_kernel(&r->theirs, &fd, r->def);

@@ -35,6 +35,8 @@ status 0 "store one" map set routes 10.2.0.0/15 7
 status 0 "read it" -o tsv -q map get routes 0a030000/32
 has "what was stored" out 7
 status 64 "no prefix" map get routes 10.1.2.3/33
+status 64 "a key of another size" map get by_coll hex:000000
+has "says what was found and what is needed" err "3 bytes, the map has 4"
 status 0 "per-CPU values" -o tsv -q map dump by_coll
 has "of each CPU" out "7	0	0"
 status 0 "a map of maps has numbers of maps" -o tsv -q map dump maps
