@@ -55,5 +55,25 @@ run
 rc=$?
 [ $rc -eq 69 ] && grep -q 'no network' "$dir/out"
 say $? "a failed installation says why, status 69 ($rc)"
+
+# unpacked into the tree that the script lies in
+mkdir "$dir/test"
+cp "$dir/setup.sh" "$dir/test/setup.sh"
+tool promtool 'exit 0'
+PATH=$dir/bin:$PATH sh "$dir/test/setup.sh" promtool >"$dir/out" 2>&1
+rc=$?
+[ $rc -eq 0 ] && [ ! -s "$dir/out" ]
+say $? "promtool is there: silent"
+rm "$dir/bin/promtool"
+PATH=$dir/bin:/usr/bin:/bin
+if command -v promtool >/dev/null; then
+	n=$((n + 1))
+	echo "ok $n - promtool cannot be had # SKIP it is installed"
+else
+	sh "$dir/test/setup.sh" promtool >"$dir/out" 2>&1
+	rc=$?
+	[ $rc -eq 0 ] && grep -q 'promtool cannot be had' "$dir/out"
+	say $? "it cannot be had: said, and no reason to stop"
+fi
 echo "1..$n"
 exit $bad
