@@ -41,8 +41,10 @@ static int put_before(struct nb_arena *a, struct nb_prog *p,
 	slots = nb_arena_alloc(a, n * sizeof(*slots));
 	funcs = nb_arena_alloc(a, p->nfuncs * sizeof(*funcs));
 	lines = nb_arena_alloc(a, ((size_t)p->nlines + 1) * sizeof(*lines));
-	if (!slots || !funcs || !lines)
-		return nb_fail(err, NB_E_NOMEM, 0, "no memory for a policy");
+	if (!slots || !funcs || !lines) {
+		nb_fail(err, NB_E_NOMEM, 0, "no memory for a policy");
+		return NB_E_NOMEM;
+	}
 	memcpy(slots, front->slots, front->nslots * sizeof(*slots));
 	memcpy(slots + front->nslots, p->slots, p->nslots * sizeof(*slots));
 	for (uint32_t i = 0; i < p->nfuncs; i++) {
@@ -75,8 +77,11 @@ int nb_image_front(struct nb_buf *out, const struct nb_image *in,
 
 	nb_arena_init(&a, 0);
 	progs = nb_arena_alloc(&a, in->nprogs * sizeof(*progs));
-	if (!progs)
-		rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for a policy");
+	if (!progs) {
+		nb_arena_fini(&a);
+		nb_fail(err, NB_E_NOMEM, 0, "no memory for a policy");
+		return NB_E_NOMEM;
+	}
 	for (uint32_t i = 0; !rc && i < in->nprogs; i++) {
 		progs[i] = in->progs[i];
 		if (progs[i].hook != hook || !nb_image_runs(in, i))

@@ -189,6 +189,13 @@ await decided 8M mixed.8M
 ok "8M is the candidate's" $?
 run check agreement
 ok "all ranks alike" "$rc"
+status 0 "its report" rollout report better.html
+cp better.html why
+grep -q '>better</td><td class="pass">promoted</td>' better.html && grep -q '>worse</td><td class="same">held back</td>' better.html &&
+	grep -q 'mixed.8M: allreduce 8M; elsewhere what was there before' better.html
+ok "says what was promoted and what held back" $?
+grep -q 'Times are not measured: replayed from times.csv (stand-in for NCCL)' better.html
+ok "and that times are replayed" $?
 status 0 "undone" rollout undo
 using ""
 ok "as a whole" $?
