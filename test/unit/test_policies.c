@@ -165,7 +165,7 @@ static void check_twin(const char *path)
 {
 	static char text[1 << 14], twin[1 << 14];
 	const char *name = strrchr(path, '/') + 1;
-	char whole[1024], c[256];
+	char whole[2048], c[256];
 	FILE *f;
 	size_t n;
 	int fd;
