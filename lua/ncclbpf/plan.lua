@@ -370,7 +370,8 @@ function M.steps(p)
 		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
 		{ "stops at once", ("10 collectives of a kind slower by %g %% than the baseline's%s; more than %d answers refused; ranks that differ; a process that is gone"):format(p.guards.slower_pct,
 			p.guards.slo and ", or that take longer than " .. units.seconds(p.guards.slo) or "", p.guards.refused) },
-		{ "lasts", ("at least %d collectives of the most frequent kind, %d for all blocks; at most %s"):format(seen * 2 * M.look_at(p, first), seen * 2 * p.blocks, units.seconds(p.deadline)) },
+		{ "lasts", ("at least %d collectives of the most frequent kind, %d for all blocks; at most %s"):format(seen * 2 * M.look_at(p, first) * math.max(#staged, 1),
+			seen * M.total(p), units.seconds(p.deadline)) },
 	}
 	local function more(at, what, how) table.insert(list, at, { what, how }) end
 	if #judged > 0 then more(5, "metrics", table.concat(judged, "; ")) end

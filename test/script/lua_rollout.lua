@@ -25,7 +25,7 @@ for i, c in ipairs(t:comms()) do ids[i] = c.comm end
 table.sort(ids)
 local function plan(name, candidate, more)
 	local p = { name = name, candidate = { candidate }, blocks = 4, samples = 6, judge = { confidence = 0.8, looks = 1, min_effect_pct = 2 },
-		guards = { slower_pct = 200 }, seed = 7 }
+		guards = { slower_pct = 200 }, seed = 7, interval = "10ms" }
 	for k, v in pairs(more or {}) do p[k] = v end
 	return p
 end
