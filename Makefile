@@ -88,7 +88,8 @@ help:
 ## make check-kernel-corpus   verdicts on the kernel's own tests: LINUX=dir
 ## make bench      what things cost, beside their budgets; DOC=docs/performance.md
 ## make bench-shell   what people wait for: prompt, completion, verdict, report
-## make bench-verify   what a verdict costs, beside the kernel's
+## make bench-verify   what a verdict costs, beside the kernel's; DOC=docs/verifier.md
+## make worst      the programs whose verdict costs most; DOC=docs/verifier.md
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
 ## make docs-picture   docs/report.png anew, from a browser
@@ -308,7 +309,16 @@ bench-shell: setup
 
 bench-verify: setup
 	@$(AGAIN) V=release B=$(RELEASE) policies $(RELEASE)/test/bench/verify_bench >/dev/null
-	@$(RELEASE)/test/bench/verify_bench $(RELEASE)/policies/*.policy
+	@$(RELEASE)/test/bench/verify_bench $(RELEASE)/policies/*.policy >$(RELEASE)/verify.txt; \
+		rc=$$?; cat $(RELEASE)/verify.txt; [ -z "$(DOC)" ] || \
+		awk -f test/bench/verify_speed.awk $(RELEASE)/verify.txt | test/bench/into.sh speed $(DOC); exit $$rc
+
+.PHONY: worst
+worst: setup
+	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/unit/test_verify_worst >/dev/null
+	@WORST=1 $(RELEASE)/test/unit/test_verify_worst >$(RELEASE)/worst.txt; \
+		rc=$$?; cat $(RELEASE)/worst.txt; [ -z "$(DOC)" ] || \
+		awk -f test/bench/verify_worst.awk $(RELEASE)/worst.txt | test/bench/into.sh worst $(DOC); exit $$rc
 
 SOURCES := $(shell find core lua plugin policies shell test examples \
 	\( -name '*.c' -o -name '*.h' \) -not -path '*/tbl/*' 2>/dev/null)

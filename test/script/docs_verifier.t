@@ -4,7 +4,7 @@
 # and its reasons and classes are those of the files that they come from. The
 # numbers are judged where the table is made (make check-kernel-corpus). Errors
 # of other verifiers have cases that are there, and what z3 proves in CI is what
-# the table of proofs says.
+# the table of proofs says. So does what a verdict costs at most.
 cd "$TOP" || exit 70
 n=0
 
@@ -146,4 +146,30 @@ names=$(echo "$never" | tr -s ' ' '\n' | grep -E '[a-z](32|64)$' | sort | tr '\n
 	bad=1
 }
 check "what the table calls proven is proven in proof.t" $bad
+
+# What a verdict costs: programs of the test, inside the limits; and of programs
+# of each size, never more than the kernel's load.
+part worst | awk -F ' *[|] *' '/[|] (accepted|refused) [|]/ { print $2 "|" $3 "|" $7 + 0 "|" $8 + 0 }' >"$B/test/worst.txt"
+bad=0
+while IFS='|' read -r name _; do
+	grep -qF "{ \"$name\", " test/unit/test_verify_worst.c || {
+		echo "# no such program: $name"
+		bad=1
+	}
+done <"$B/test/worst.txt"
+[ "$(grep -c '|accepted|' "$B/test/worst.txt")" -eq "$(grep -c '^	{ "' test/unit/test_verify_worst.c)" ] || bad=1
+check "the costliest programs are those of test_verify_worst.c" $bad
+awk -F'|' '$3 > 65536 || $4 > 2.2 { print "# over a limit: " $0; bad = 1 } END { exit bad || NR < 16 }' "$B/test/worst.txt"
+check "within the memory and the time that are stated" $?
+bad=0
+for shape in branches loops subprograms; do
+	for size in 1 10 100; do
+		part speed | grep -q "^| $shape $size k | .* x | ok |$" || {
+			echo "# no row, or slower than the kernel: $shape $size k"
+			bad=1
+		}
+	done
+done
+part speed | awk -F'|' '/^[|].* k [|]/ && ($11 !~ / ok / || $10 + 0 > 1) { print "# " $0; bad = 1 } END { exit bad }' || bad=1
+check "no verdict takes longer than the kernel's load" $bad
 echo "1..$n"
