@@ -377,6 +377,15 @@ end
 function M.csv(r, path)
 	local from = r.samples and io.open(r.samples)
 	if not from then return nil end
+	-- a table that lies there, such as a candidate's, is not ours to replace
+	local old = io.open(path)
+	local first = old and old:read "l"
+	if old then old:close() end
+	if first and first ~= from:read "l" then
+		from:close()
+		return nil, errors.new("exists", path .. ": holds something else than a rollout's times", { hint = "another name for the report" })
+	end
+	from:seek "set"
 	local to, why = io.open(path, "w")
 	local good = to ~= nil
 	while good do

@@ -362,12 +362,12 @@ function M.write_report(r, path, opts)
 		error(text, 0)
 	end
 	local err
-	ok, err = core.write(path, text)
-	if not ok then return nil, errors.from_reply(err) end
 	if beside then
 		ok, err = report.csv(r, beside)
 		if not ok then return nil, err end
 	end
+	ok, err = core.write(path, text)
+	if not ok then return nil, errors.from_reply(err) end
 	local figures
 	if opts.svg then
 		figures, err = write_figures(text, opts.svg)

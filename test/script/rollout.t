@@ -194,6 +194,11 @@ cp better.html why
 grep -q '>better</td><td class="pass">promoted</td>' better.html && grep -q '>worse</td><td class="same">held back</td>' better.html &&
 	grep -q 'mixed.8M: allreduce 8M; elsewhere what was there before' better.html
 ok "says what was promoted and what held back" $?
+cp mixed.csv kept.csv
+status 1 "a report beside a table of the same name" rollout report mixed.html
+has "is refused" err "mixed.csv: holds something else than a rollout's times"
+cmp -s mixed.csv kept.csv && [ ! -e mixed.html ]
+ok "and the table is left alone" $?
 grep -q 'Times are not measured: replayed from times.csv (stand-in for NCCL)' better.html
 ok "and that times are replayed" $?
 status 0 "undone" rollout undo
