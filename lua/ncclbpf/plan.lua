@@ -280,6 +280,11 @@ function M.check(t)
 		end
 	end
 	if p.metrics and p.promote == "better" then return errors.fail("bad_argument", 'metrics: promote = "better" goes by the medians of times') end
+	local bakes = 0
+	for _, s in ipairs(p.steps or { {} }) do bakes = bakes + (s.bake or p.bake or 0) end
+	if bakes >= p.deadline then
+		return errors.fail("bad_argument", "deadline: more than the %s that it bakes wanted, found %s", units.seconds(bakes), units.seconds(p.deadline))
+	end
 	local decide = not p.metrics
 	for _, m in ipairs(p.metrics or {}) do decide = decide or m.critical end
 	if not decide then return errors.fail("bad_argument", "metrics: none is critical, so that none would decide") end

@@ -113,6 +113,7 @@ bad({ metrics = { { name = "x", min_effect_pct = 0 / 0 } } }, "metrics[1].min_ef
 bad({ metrics = { { name = "x" }, { name = "x" } } }, 'metrics[2].name: "x" is that of metrics[1]')
 bad({ metrics = { { name = "x", aggregate = "p99" } } }, "metrics[1]: a block of 50 samples has no p99; samples = 100 or more wanted")
 bad({ metrics = { { name = "x", critical = false } } }, "none is critical")
+bad({ bake = "30m", steps = { { units = 1 }, { units = 2 } } }, "deadline: more than the 60m that it bakes wanted, found 60m")
 bad({ warmup = "10%" }, "warmup: no such field")
 bad({ blocks = 5, steps = { { units = 1 }, { units = 2 } } }, "blocks: 5 cannot show anything with confidence 0.98; 6 or more wanted")
 local p = assert(t:rollout { candidate = "none" }):plan()
