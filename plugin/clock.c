@@ -41,6 +41,8 @@ static uint64_t read_both(uint64_t *ns, uint64_t *ticks)
 {
 	uint64_t least = UINT64_MAX;
 
+	*ns = nb_clock_system();
+	*ticks = nb_clock_ticks();
 	for (int i = 0; i < 8; i++) {
 		uint64_t before = nb_clock_ticks(), at = nb_clock_system();
 		uint64_t apart = nb_clock_ticks() - before;
