@@ -56,22 +56,27 @@ static uint64_t read_both(uint64_t *ns, uint64_t *ticks)
 	return least;
 }
 
-/* A rate that is wrong moves all times since the beginning: rather an old one.
- */
+/* A rate moves all times since the beginning: one that was taken badly is left,
+ * and one that is better comes in steps. */
 static void set_rate(void)
 {
-	const uint64_t mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
+	const uint64_t was = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
 	uint64_t ns, ticks, apart = read_both(&ns, &ticks);
+	double mult, step;
 
-	if (mult && (double)apart * (double)mult / 4294967296.0 > MOST_APART_NS)
-		return;
 	ns -= nb_clock.ns0;
 	ticks -= nb_clock.ticks0;
-	if (ticks && ns)
-		__atomic_store_n(
-			&nb_clock.mult,
-			(uint64_t)((double)ns / (double)ticks * 4294967296.0),
-			__ATOMIC_RELEASE);
+	if (!ticks || !ns)
+		return;
+	mult = (double)ns / (double)ticks * 4294967296.0;
+	if (was && (double)apart * (double)was / 4294967296.0 > MOST_APART_NS)
+		return;
+	step = was ? (double)was * NB_CLOCK_STEP_NS / (double)ns : mult;
+	if (was && mult > (double)was + step)
+		mult = (double)was + step;
+	if (was && mult < (double)was - step)
+		mult = (double)was - step;
+	__atomic_store_n(&nb_clock.mult, (uint64_t)mult, __ATOMIC_RELEASE);
 }
 
 void nb_clock_init(void)

@@ -31,8 +31,8 @@ enum {
 
 /* No message is larger; with all ranks' shares it still fits 64 bits. */
 static const uint64_t MOST_BYTES = UINT64_C(1) << 44;
-/* The CPU's clock may go back by that when its rate is taken anew. */
-static const uint64_t CLOCK_STEP_NS = 100000;
+/* Turns of the clock in the middle of a span, as far as it may go back. */
+static const uint64_t CLOCK_BACK_NS = 5 * NB_CLOCK_STEP_NS;
 /* Slots that are looked at before an event is left out. */
 enum { TRIES = 16 };
 /* A slot that is older than this may be given up for a new event. */
@@ -112,7 +112,7 @@ static bool span(uint64_t from, uint64_t to, uint64_t *ns)
 {
 	if (from == UINT64_MAX || !to)
 		return false;
-	if (to < from && from - to > CLOCK_STEP_NS) {
+	if (to < from && from - to > CLOCK_BACK_NS) {
 		nb_events_lose(NB_LOST_CLOCK);
 		return false;
 	}
@@ -185,6 +185,12 @@ static bool complete(const struct nb_op_slot *s, uint64_t word)
 	return expect ? kernels_of(word) >= expect : !(what >> W_LATE & 1);
 }
 
+/* Of a communicator that had the place before. */
+static bool is_dead(const struct nb_pcomm *pc, uint64_t word)
+{
+	return number_of(word) <= GET(pc->base_coll);
+}
+
 /*
  * Make the sample if it is complete; who moves the word does it. @word: as
  * just seen.
@@ -195,7 +201,10 @@ static void settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 
 	if (!complete(s, word) || !move(&s->word, &word, n | BUSY))
 		return;
-	sample(pc, s, true);
+	if (is_dead(pc, word))
+		nb_events_lose(NB_LOST_CUT);
+	else
+		sample(pc, s, true);
 	__atomic_store_n(&s->word, n | DONE, __ATOMIC_RELEASE);
 }
 
@@ -204,7 +213,7 @@ static void give_up(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 {
 	uint64_t n = number_of(word) << AT_NUMBER;
 	uint64_t what = GET(s->what);
-	bool stopped = (word & STATE) == STOPPED;
+	bool stopped = (word & STATE) == STOPPED && !is_dead(pc, word);
 	bool whole = !children_of(word) &&
 		     kernels_of(word) >= word_of(what, W_EXPECT);
 
@@ -255,16 +264,20 @@ static struct nb_op_slot *take(struct nb_pcomm *pc, uint64_t n, uint64_t now)
 /*
  * The next number whose slot is free; NULL: there is none among the next few.
  * One that never ends, or whose thread has lost the CPU, keeps its own slot
- * and nobody from the next one.
+ * and nobody from the next one. The communicator may have ended since it was
+ * looked at: numbers up to then are dead (nb_events_finalize), and what comes
+ * later sees it here.
  */
-static struct nb_op_slot *take_next(struct nb_pcomm *pc, uint64_t *n,
-				    uint64_t now)
+static struct nb_op_slot *take_next(struct nb_pcomm *pc, uint64_t token,
+				    uint64_t *n, uint64_t now)
 {
 	struct nb_op_slot *s = NULL;
 
 	for (int i = 0; i < TRIES && !s; i++) {
-		*n = __atomic_add_fetch(&pc->next_coll, 1, __ATOMIC_RELAXED) &
+		*n = __atomic_add_fetch(&pc->next_coll, 1, __ATOMIC_SEQ_CST) &
 		     NB_HANDLE_NUMBER;
+		if (__atomic_load_n(&pc->token, __ATOMIC_SEQ_CST) != token)
+			break;
 		s = take(pc, *n, now);
 	}
 	return s;
@@ -290,17 +303,18 @@ static uint64_t decided(const struct nb_pcomm *pc)
 	return count ? __atomic_load_n(count, __ATOMIC_RELAXED) : 0;
 }
 
-static uint64_t start_coll(struct nb_pcomm *pc, const struct nb_descr *d)
+static uint64_t start_coll(struct nb_pcomm *pc, uint64_t token,
+			   const struct nb_descr *d)
 {
 	uint32_t need = GET(nb_prof.need);
 	uint64_t n, expect = 0, now = nb_clock_ns();
-	struct nb_op_slot *s = take_next(pc, &n, now);
+	struct nb_op_slot *s = take_next(pc, token, &n, now);
 
 	if (!s) {
 		nb_events_lose(NB_LOST_FULL);
 		return handle(pc, d->event, 0);
 	}
-	if (pc->abi >= 4 && need & NB_EVENT_BIT(KERNEL_CH))
+	if (GET(pc->abi) >= 4 && need & NB_EVENT_BIT(KERNEL_CH))
 		expect = d->channels;
 	SET(s->start, now);
 	SET(s->touched, now);
@@ -440,14 +454,16 @@ static struct nb_child_slot *take_child(struct nb_pcomm *pc, uint64_t n,
 }
 
 /* As take_next. */
-static struct nb_child_slot *take_next_child(struct nb_pcomm *pc, uint64_t *n,
-					     uint64_t now)
+static struct nb_child_slot *
+take_next_child(struct nb_pcomm *pc, uint64_t token, uint64_t *n, uint64_t now)
 {
 	struct nb_child_slot *c = NULL;
 
 	for (int i = 0; i < TRIES && !c; i++) {
-		*n = __atomic_add_fetch(&pc->next_child, 1, __ATOMIC_RELAXED) &
+		*n = __atomic_add_fetch(&pc->next_child, 1, __ATOMIC_SEQ_CST) &
 		     NB_HANDLE_NUMBER;
+		if (__atomic_load_n(&pc->token, __ATOMIC_SEQ_CST) != token)
+			break;
 		c = take_child(pc, *n, now);
 	}
 	return c;
@@ -493,7 +509,8 @@ static inline bool find_parent(const struct nb_descr *d, uint64_t *parent,
 	return false;
 }
 
-static uint64_t start_child(struct nb_pcomm *pc, const struct nb_descr *d)
+static uint64_t start_child(struct nb_pcomm *pc, uint64_t token,
+			    const struct nb_descr *d)
 {
 	uint64_t n, parent, now = nb_clock_ns();
 	struct nb_child_slot *c;
@@ -501,7 +518,7 @@ static uint64_t start_child(struct nb_pcomm *pc, const struct nb_descr *d)
 
 	if (!find_parent(d, &parent, &held))
 		return handle(pc, d->event, 0);
-	c = take_next_child(pc, &n, now);
+	c = take_next_child(pc, token, &n, now);
 	if (!c) {
 		struct nb_pcomm *up;
 		struct nb_op_slot *s = slot_of(parent, &up);
@@ -686,13 +703,13 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 	switch (d->event) {
 	case NB_EVENT_COLL:
 	case NB_EVENT_P2P:
-		if (pc->abi < 4)
+		if (GET(pc->abi) < 4)
 			learn(pc, d);
 		if (d->bytes > MOST_BYTES) {
 			nb_events_lose(NB_LOST_SIZE);
 			return handle(pc, d->event, 0);
 		}
-		return start_coll(pc, d);
+		return start_coll(pc, token, d);
 	case NB_EVENT_PROXY_OP:
 	case NB_EVENT_PROXY_STEP:
 	case NB_EVENT_KERNEL_CH:
@@ -700,12 +717,12 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 	case NB_EVENT_GROUP_API:
 	case NB_EVENT_P2P_API:
 	case NB_EVENT_KERNEL_LAUNCH:
-		return start_child(pc, d);
+		return start_child(pc, token, d);
 	case NB_EVENT_COLL_API:
 		count_call(pc);
 		if (!(nb_spans_wanted() >> NB_EVENT_COLL_API & 1))
 			return handle(pc, d->event, 0);
-		return start_child(pc, d);
+		return start_child(pc, token, d);
 	}
 	return handle(pc, d->event, 0);
 }

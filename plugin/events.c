@@ -146,8 +146,11 @@ void nb_events_remask(void *context)
 {
 	struct nb_pcomm *pc = nb_pcomm_of((uint64_t)(uintptr_t)context);
 
-	if (living(pc) && pc->mask && GET(*pc->mask) != (int)asked(pc->abi))
-		SET(*pc->mask, (int)asked(pc->abi));
+	int *mask = living(pc) ? GET(pc->mask) : NULL;
+	int want = mask ? (int)asked(GET(pc->abi)) : 0;
+
+	if (mask && GET(*mask) != want)
+		SET(*mask, want);
 }
 
 /* Is there a communicator that NCCL's events are for? */
@@ -251,8 +254,8 @@ static void set_up(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 	SET(pc->rank, init->rank);
 	SET(pc->ranks, init->ranks);
 	SET(pc->nodes, init->nodes);
-	pc->abi = init->abi;
-	pc->mask = init->mask;
+	SET(pc->abi, init->abi);
+	SET(pc->mask, init->mask);
 	snprintf(pc->name, sizeof(pc->name), "%s",
 		 init->name ? init->name : "");
 }
@@ -318,10 +321,14 @@ void nb_events_finalize(void *context)
 	pthread_mutex_lock(&lock);
 	if (GET(pc->token) == token) {
 		nb_events_close(pc);
-		__atomic_store_n(&pc->token, 0, __ATOMIC_RELEASE);
-		/* handles up to here mean nothing from now on */
-		SET(pc->base_coll, GET(pc->next_coll));
-		SET(pc->base_child, GET(pc->next_child));
+		__atomic_store_n(&pc->token, 0, __ATOMIC_SEQ_CST);
+		/* handles up to here mean nothing from now on: who takes a
+		 * number after this sees that the token is gone */
+		SET(pc->base_coll,
+		    __atomic_load_n(&pc->next_coll, __ATOMIC_SEQ_CST));
+		SET(pc->base_child,
+		    __atomic_load_n(&pc->next_child, __ATOMIC_SEQ_CST));
+		nb_events_close(pc); /* what has begun meanwhile */
 	}
 	pthread_mutex_unlock(&lock);
 	if (last == pc)

@@ -184,6 +184,7 @@ static void check_all(const struct nb_tel *t, const struct reader *r)
 	struct made m = sum();
 	uint64_t whole = m.colls - m.refused - m.open;
 
+	ck_assert_uint_eq(nb_events_lost(NB_LOST_CLOCK), 0);
 	ck_assert_uint_eq(measured(t, NB_TEL_ENQUEUE), whole);
 	ck_assert_uint_eq(measured(t, NB_TEL_EXEC), whole - m.kernels_refused);
 	ck_assert_uint_eq(m.kernels, whole - m.kernels_refused);
