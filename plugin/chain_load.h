@@ -31,9 +31,9 @@ struct nb_chain_file {
  *
  * 0 or NB_E_NOINPUT (no such file, or the loader refuses it: its words),
  * NB_E_SETTING (it is ncclbpf itself, by device and inode), NB_E_ARG (a name
- * that is too long), NB_E_NOTSUP (it crashed: guard.h). On failure @f->handle is NULL and @f->path says what was
- * looked for. Never on a decision path: the file's constructors run. Rules:
- * ABI reference, 6.2.
+ * that is too long), NB_E_NOTSUP (it crashed: guard.h). On failure @f->handle
+ * is NULL and @f->path says what was looked for. Never on a decision path: the
+ * file's constructors run. Rules: ABI reference, 6.2.
  */
 int nb_chain_open(struct nb_chain_file *f, const char *name, const char *prefix,
 		  struct nb_err *err);

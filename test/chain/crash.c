@@ -55,10 +55,11 @@ __attribute__((no_sanitize("undefined,thread"))) static void
 crash(const char *how, host_logger *log)
 {
 	volatile int zero = 0, some = 4711;
+	volatile uintptr_t nowhere = 8;
 	volatile char top = 0;
 
 	if (!strcmp(how, "segv"))
-		*(volatile int *)(uintptr_t)8 = 1;
+		*(volatile int *)nowhere = 1;
 	if (!strcmp(how, "bus"))
 		bus();
 	if (!strcmp(how, "fpe"))

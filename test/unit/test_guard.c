@@ -197,7 +197,9 @@ static void second(int signal, siginfo_t *info, void *context)
 
 __attribute__((no_sanitize("undefined,thread"))) static void fault(void)
 {
-	*(volatile int *)(uintptr_t)16 = 1;
+	static volatile uintptr_t nowhere = 16;
+
+	*(volatile int *)nowhere = 1;
 }
 
 static void *faults(void *arg)
