@@ -201,6 +201,7 @@ soak:
 	@ORACLE_SEED=$$(date +%s) ORACLE_SECONDS=$(or $(SECONDS),600) LIMIT=7200 \
 		test/run.sh $(B) oracle
 	@$(AGAIN) embed
+	@$(AGAIN) worst
 	@$(AGAIN) mutants MUTANT_KINDS="refuse label lax"
 	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run.sh $(B) proof
 	@TABLES=20000 TABLE_SEED=$$(date +%s) EXPRS=20000 EXPR_SEED=$$(date +%s) \
