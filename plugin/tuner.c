@@ -107,6 +107,29 @@ static void adopt(struct nb_comm *c, uint32_t number)
 }
 
 /*
+ * What the decision that takes a generation runs of ours, and others hardly
+ * ever: in the caches again. Lines behind a function's end do no harm.
+ */
+static void look(struct nb_comm *c);
+
+static void warm_code(void)
+{
+	enum { LINE = 64 };
+	const struct {
+		uintptr_t code;
+		uint32_t lines;
+	} warm[] = { { (uintptr_t)look, 16 },
+		     { (uintptr_t)nb_fence_look, 12 },
+		     { (uintptr_t)nb_tuner_rare, 16 },
+		     { (uintptr_t)nb_tuner_ask, 12 } };
+
+	for (size_t i = 0; i < sizeof(warm) / sizeof(warm[0]); i++)
+		for (uintptr_t n = 0; n < warm[i].lines; n++)
+			__builtin_prefetch(
+				(const void *)(warm[i].code + n * LINE));
+}
+
+/*
  * A fence is ahead, and maybe another generation behind it, which other CPUs
  * have just written. The last decisions before it find it, keep it, and each
  * go one more link of the way to its code, so that nothing need be waited for
@@ -130,6 +153,7 @@ static void foresee(struct nb_comm *c, uint64_t k)
 	    nb_fence_word_seq(word) - k > AHEAD)
 		return;
 	take(c, c->gen);
+	warm_code();
 	if (c->ahead.step == 0) {
 		nb_segment_prefetch(c->rt->seg, number);
 		for (uint32_t i = 0; i < NB_MAX_GENS; i += 8)
