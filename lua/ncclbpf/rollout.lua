@@ -275,11 +275,10 @@ local function expose(r, done, arm)
 end
 
 -- Commit: every communicator takes it at a fence of its own, or none is
--- compared with. An arm only where the job still has the generation that was
--- there.
+-- compared with. Only where the job still has the generation that was there:
+-- what somebody else has made meanwhile stays.
 local function commit(r, arm, all)
-	local line, done, err = line_for(r, arm, all), nil, nil
-	if type(arm) == "string" then line = line .. mapset.if_generation(r.generation) end
+	local line, done, err = line_for(r, arm, all) .. mapset.if_generation(r.generation), nil, nil
 	for _ = 1, RETRIES do
 		done, err = r.group:change(line)
 		if done or err.code ~= "busy" and err.code ~= "aborted" then break end
@@ -562,7 +561,7 @@ end
 -- first, so that each has what it shall have from the first one on.
 local function promote_but_held(r, arm)
 	for _, line in ipairs(stages.promotion(r, arm == "b" and r.candidate or r.promoted)) do
-		local done, err = r.group:change(line)
+		local done, err = r.group:change(line .. mapset.if_generation(r.generation))
 		if not done then return nil, err end
 		r.generation = done.generation
 	end

@@ -229,10 +229,16 @@ local function drop(r, arm, why, evidence)
 	end
 end
 
+-- A change that could not be made. -> nil, word, reason
+local function unchanged(err)
+	if err.code == "stale" then return nil, "left", "another generation was made by somebody else and is left in place" end
+	return nil, "stopped", err.message
+end
+
 -- One turn of @arm (nil: the baseline). -> true | nil, word, reason
 local function turn(r, arm)
 	local ok, err = switch(r, arm)
-	if not ok then return nil, "stopped", err.message end
+	if not ok then return unchanged(err) end
 	local ran = watch(r, arm)
 	local medians, why, evidence, more = live.block(r, arm and "b" or "a")
 	r.done = r.done + 1
@@ -242,7 +248,7 @@ local function turn(r, arm)
 		return true
 	elseif why then
 		ok, err = switch(r, nil)
-		if not ok then return nil, "stopped", err.message end
+		if not ok then return unchanged(err) end
 		drop(r, arm, why, evidence)
 		return true, "dropped"
 	end
@@ -330,13 +336,15 @@ local function forget_tables(group, names)
 	for _, name in ipairs(names) do group:ask(session.line { "policy", "discard", name }) end
 end
 
--- The baseline again, on all ranks, and the tables away. -> true | nil, err
+-- The baseline again, on all ranks, and the tables away. -> true, "left" where
+-- somebody else has changed it | nil, err
 local function restore(r)
 	core.hold(true)
 	local fine, ok, err = pcall(live.use, r, r.baseline, PATIENCE_S)
 	if not fine then ok, err = nil, errors.caught(ok) end
 	-- ranks that decide nothing now take it with their next decision
 	if not ok and err.code == "timed_out" then ok = true end
+	if not ok and err.code == "stale" then ok = "left" end
 	pcall(forget_tables, r.group, r.names)
 	core.hold(false)
 	return ok, err
@@ -346,12 +354,12 @@ end
 local function rescue(job, baseline, prefix)
 	local group = session.attach({ job = job }, 5)
 	if not group then return nil end
-	local names = live.in_use(group)
+	local names, generation = live.in_use(group)
 	local ours = false
 	for _, n in ipairs(names or {}) do ours = ours or n:sub(1, #prefix) == prefix end
 	local done, err = true, nil
 	if ours then
-		local r = { group = group, plan = { block_timeout = PATIENCE_S } }
+		local r = { group = group, generation = generation, plan = { block_timeout = PATIENCE_S } }
 		done, err = live.use(r, baseline, PATIENCE_S)
 		if not done and err.code == "timed_out" then done = true end
 	end
@@ -503,6 +511,7 @@ function M.run(group, p, tell)
 	end
 	local back, trouble = true, nil
 	if word ~= "left" then back, trouble = restore(r) else pcall(forget_tables, group, r.names) end
+	if back == "left" then word = "left" end
 	r.state = word == "done" and "done" or word
 	r.why = why
 	local result = sweep.result(r.classes, p, facts(r), {
