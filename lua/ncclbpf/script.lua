@@ -137,6 +137,28 @@ local function map_for(self, m, info)
 	return t
 end
 
+-- What a job has said, as plain data: no object with methods that set something.
+local function plain(v)
+	if type(v) ~= "table" then return v end
+	return core.decode(core.encode(v))
+end
+
+-- t:what(...), with plain data for the result and for whom it follows with
+local function asked(t, what, ...)
+	local args = table.pack(...)
+	for i = 1, args.n do
+		local opts = args[i]
+		if type(opts) == "table" and type(opts.follow) == "function" then
+			local copy = {}
+			for k, v in pairs(opts) do copy[k] = v end
+			copy.follow = function(d, rank) return opts.follow(plain(d), rank) end
+			args[i] = copy
+		end
+	end
+	local v, err = t[what](t, table.unpack(args, 1, args.n))
+	return plain(v), err
+end
+
 -- The context: args, dry_run, and what may be asked. @target: nil in a dry run
 local function context(self, target, values)
 	local ctx = { dry_run = self.dry, args = values, blocks = 0 }
@@ -169,7 +191,7 @@ local function context(self, target, values)
 		ctx[what] = function(...)
 			local t, err = live()
 			if not t then return nil, err end
-			return t[what](t, ...)
+			return asked(t, what, ...)
 		end
 	end
 	return ctx

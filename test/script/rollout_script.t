@@ -133,7 +133,14 @@ has "is said" err "requires policy force"
 run policy load "$B/policies/force.bpf.o"
 cat >live.lua <<END
 return { $P, requires = { 'force' },
-	setup = function(ctx) ctx.log("comms", #ctx.comms(), ctx.dry_run) end,
+	setup = function(ctx)
+		local p, c = ctx.policies()[1], ctx.comms()[1]
+		ctx.log("comms", #ctx.comms(), ctx.dry_run)
+		ctx.log("plain", p.name, p.use, p.add, p.discard, p.refresh, c.use, c.refresh, #c.comm > 0)
+		local sets, why = pcall(function() return p:use() end)
+		ctx.log("use", sets)
+		ctx.decisions { count = 1, follow = function(d) ctx.log("follows", #d.comm > 0, d.changed) return true end }
+	end,
 	step = function(ctx, n)
 		if n ~= 2 then return end
 		local ok, err = ctx.map "force":set(0, { channels = 2 })
@@ -145,6 +152,8 @@ return { $P, requires = { 'force' },
 END
 status 0 "a script runs a rollout" -o table rollout script live.lua
 has "to its own verdict" out "succeeded" "pass at look 1: mine"
+has "what it is given is data, without a method that sets" err "live.lua: plain force nil nil nil nil nil nil true" "live.lua: use false" \
+	"live.lua: follows true nil"
 has "a map it may not change stays" err "live.lua: comms 1 false" "live.lua: change nil not_permitted" "live.lua: done succeeded pass"
 run rollout undo
 sed -e 's/requires = /categories = { "change" }, requires = /' -e 's/return "pass", "mine"/error "no"/' live.lua >change.lua
