@@ -86,14 +86,19 @@ static bool same(const struct sigaction *a, const struct sigaction *b)
  * Whom a level passes on to. Where ours is not the one that the kernel has
  * called, somebody above has, who may have set himself several times, and
  * would be called by us again: then it is the first who is not above. -1:
- * there is nobody.
+ * there is nobody. Where ours has been taken away since the kernel called it,
+ * who is there now is whom it was over; so what is there is read first, and
+ * a level counts while its handler is set, not a moment more.
  */
 static int beneath(int i, int level)
 {
-	int levels = __atomic_load_n(&passed[i].levels, __ATOMIC_RELAXED);
 	struct sigaction top;
+	int levels;
 
 	if (sigaction(signals[i], NULL, &top) || level_of(&top) == level)
+		return level;
+	levels = __atomic_load_n(&passed[i].levels, __ATOMIC_ACQUIRE);
+	if (levels <= level)
 		return level;
 	for (int k = level; k >= 0; k--) {
 		bool above = same(&passed[i].was[k], &top);
@@ -206,8 +211,8 @@ static void set_one(int i)
 	ours.sa_mask = have.sa_mask;
 	ours.sa_flags = SA_SIGINFO | SA_ONSTACK |
 			(have.sa_flags & (SA_RESTART | SA_NODEFER));
-	__atomic_store_n(&passed[i].levels, l + 1, __ATOMIC_RELAXED);
 	sigaction(signals[i], &ours, NULL);
+	__atomic_store_n(&passed[i].levels, l + 1, __ATOMIC_RELEASE);
 }
 
 /* Back to who had it. One that was set meanwhile stays, and may go on to ours:
@@ -222,8 +227,9 @@ static void reset_one(int i)
 	l = level_of(&have);
 	if (l < 0)
 		return;
+	/* a thread may be in ours already: see beneath() */
+	__atomic_store_n(&passed[i].levels, l, __ATOMIC_RELEASE);
 	sigaction(signals[i], &passed[i].was[l], NULL);
-	__atomic_store_n(&passed[i].levels, l, __ATOMIC_RELAXED);
 }
 
 /* Somebody may call a handler of ours from now on: the file stays. */

@@ -14,12 +14,6 @@
 #include "plugin/chain_load.h"
 #include "plugin/guard.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-
 static struct nb_crash crash;
 
 static const char *path(void)
@@ -245,6 +239,30 @@ START_TEST(faults_of_others_go_on)
 }
 END_TEST
 
+static void who_has_it(void *arg)
+{
+	ck_assert_int_eq(sigaction(SIGSEGV, NULL, arg), 0);
+}
+
+/* A thread that the kernel has put in our handler gets no further until the
+ * call has ended and the handler is another's again. */
+START_TEST(a_fault_that_outlasts_the_call_goes_on)
+{
+	siginfo_t info = { .si_signo = SIGSEGV, .si_code = SEGV_MAPERR };
+	struct sigaction ours, now;
+
+	info.si_addr = (void *)16;
+	handle(first, NULL);
+	ck_assert(nb_guard_call(who_has_it, NULL, &ours, &crash));
+	ck_assert(ours.sa_sigaction != first);
+	if (!sigsetjmp(out, 1))
+		ours.sa_sigaction(SIGSEGV, &info, NULL);
+	ck_assert_int_eq(seen, 1);
+	who_has_it(&now);
+	ck_assert(now.sa_sigaction == first);
+}
+END_TEST
+
 static void sets_its_own(void *arg)
 {
 	struct sigaction was;
@@ -332,7 +350,6 @@ static int status_of(void (*fn)(void))
 	if (!pid) {
 		signal(SIGABRT, SIG_DFL); // NOLINT
 		signal(SIGSEGV, SIG_DFL); // NOLINT
-		nb_guard_patience(300);
 		fn();
 		_exit(0);
 	}
@@ -342,6 +359,7 @@ static int status_of(void (*fn)(void))
 
 static void holds_stderr(void)
 {
+	nb_guard_patience(300);
 	set("init", "stderr");
 	nb_guard_call(init, NULL, (void *)(uintptr_t)plugin(), &crash);
 }
@@ -363,6 +381,7 @@ static void tell(void *arg, const struct nb_crash *c)
 
 static void holds_the_logger(void)
 {
+	nb_guard_patience(300);
 	nb_guard_call(in_the_logger, tell, NULL, &crash);
 }
 
@@ -430,6 +449,7 @@ UNIT_MAIN("guard", tcase_add_test(tc, every_crash_comes_back);
 	  tcase_add_loop_test(tc, a_constructor_that_crashes, 0, WAYS);
 	  tcase_add_test(tc, the_mask_is_as_it_was);
 	  tcase_add_test(tc, faults_of_others_go_on);
+	  tcase_add_test(tc, a_fault_that_outlasts_the_call_goes_on);
 	  tcase_add_test(tc, handlers_that_it_sets_stay);
 	  tcase_add_test(tc, several_threads_at_once);
 	  tcase_add_test(tc, what_cannot_be_saved_ends);
