@@ -266,7 +266,7 @@ end
 -- collectives of each communicator the candidate has decided.
 local function expose(r, done, arm)
 	for _, c in ipairs(read.list(done, "comms")) do
-		if not r.comms or has(r.comms, c.comm) then
+		if c.state == "committed" and (not r.comms or has(r.comms, c.comm)) then
 			local from = r.since and r.since[c.comm]
 			if from then r.exposed[c.comm] = (r.exposed[c.comm] or 0) + math.max(0, read.number(c.fence) - from) end
 			r.since[c.comm] = arm ~= "a" and read.number(c.fence) or nil
@@ -274,22 +274,56 @@ local function expose(r, done, arm)
 	end
 end
 
+-- Does @d, a reply to status, have something of the candidate in place?
+local function has_candidate(r, d)
+	local ours, lists = {}, { type(d.policies) == "table" and d.policies or {} }
+	for _, s in ipairs(reach.rows(d)) do lists[#lists + 1] = s.policies end
+	for _, names in ipairs { r.candidate or {}, r.promoted or {} } do
+		for _, n in ipairs(names) do ours[n] = not has(r.baseline, n) or nil end
+	end
+	-- less than the baseline: no name says so
+	if not next(ours) then return true end
+	for _, list in ipairs(lists) do
+		for _, n in ipairs(list) do
+			if ours[n] then return true end
+		end
+	end
+	return false
+end
+
+-- A change was not answered: if it was made, it is ours.
+local function unanswered(r)
+	local s = r.group:ask "status"[1]
+	if s and s.data and s.data.generation ~= r.generation and has_candidate(r, s.data) then r.generation = s.data.generation end
+end
+
 -- Commit: every communicator takes it at a fence of its own, or none is
 -- compared with. Only where the job still has the generation that was there:
 -- what somebody else has made meanwhile stays.
+-- From the request on nobody knows what is in place, until the caller says so:
+-- r.arm is "none" then, or what it was where nothing has moved, or "other".
 local function commit(r, arm, all)
+	local was = r.arm
+	if type(arm) == "string" then r.arm = "none" end
 	local line, done, err = line_for(r, arm, all) .. mapset.if_generation(r.generation), nil, nil
 	for _ = 1, RETRIES do
 		done, err = r.group:change(line)
 		if done or err.code ~= "busy" and err.code ~= "aborted" then break end
 		core.sleep(POLL_S * 4)
 	end
-	if not done then return nil, err end
+	if not done then
+		if type(arm) ~= "string" then return nil, err end
+		if err.code == "busy" or err.code == "aborted" then r.arm = was end
+		if err.code == "stale" then r.arm = "other" end
+		if err.code == "timed_out" or err.code == "no_target" then unanswered(r) end
+		return nil, err
+	end
 	r.generation = done.generation
 	r.since, r.exposed = r.since or {}, r.exposed or {}
 	expose(r, done, arm)
 	for _, c in ipairs(read.list(done, "comms")) do
-		if c.state ~= "committed" and (not r.comms or has(r.comms, c.comm)) then
+		-- one that takes none has never had the candidate
+		if c.state ~= "committed" and arm ~= "a" and (not r.comms or has(r.comms, c.comm)) then
 			return nil, errors.new("refused", ("communicator %s takes no change: %s"):format(tostring(c.comm), read.text(c.why) or tostring(c.state)),
 				{ hint = "a rollout needs all communicators of a job to change" })
 		end
@@ -597,7 +631,8 @@ local function finish(r, arm, state, reason, evidence)
 		end
 		event(r, state, reason, evidence)
 	else
-		event(r, "paused", ("%s; but the %s could not be put in place: %s"):format(reason, arm ~= "a" and "candidate" or "baseline", err.message), evidence)
+		local left = err.code == "stale" and "; that was made by somebody else and is left in place" or ""
+		event(r, "paused", ("%s; but the %s could not be put in place: %s%s"):format(reason, arm ~= "a" and "candidate" or "baseline", err.message, left), evidence)
 	end
 	local saved
 	saved, err = save(r)
@@ -872,6 +907,9 @@ function M.adopt(r, group)
 	end
 	local s = group:ask "status"[1]
 	if s.err then return nil, s.err end
+	-- another generation than was written down: our own, by one that died before
+	-- it could, or somebody else's beside the baseline, which stays
+	if s.data.generation ~= r.generation and (r.arm ~= "a" or has_candidate(r, s.data)) then r.arm = "none" end
 	-- whoever takes over has seen what the job has now
 	r.generation, r.since = s.data.generation, {}
 	core.unlink(request_path(r)) -- what was asked of one that is gone

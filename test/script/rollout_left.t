@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a job is left with where a rollout goes wrong: its runner is killed
+# between a change and the note of it, a change that was made cannot be followed
+# up, one of a promotion's changes fails, somebody else changes something. On a
+# job of the stand-in with three communicators that replays times.
+. "$TOP/test/script/shell_lib.sh"
+[ -x "$B/test/host/standin" ] || skip_all "what a rollout leaves" "the stand-in host was not built"
+[ -e "$B/policies/size_aware.policy" ] || skip_all "what a rollout leaves" "no clang at build time"
+trap finish EXIT
+cd "$T" || exit 1
+export XDG_STATE_HOME="$T/state"
+cp "$B/policies/nvlink_ring_mid.policy" "$B/policies/size_aware.policy" .
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=left timeout 200 "$B/test/host/standin" --ranks 2 --procs --groups 3 --events --seconds 180 \
+	--pause-ms 2 --min 8M --max 8M --table "$TOP/test/vgpu/b300.csv" >job.out 2>&1 &
+jobs="$jobs $!"
+await timeout 20 "$S" -q attach left >/dev/null 2>&1
+cat >killed.lua <<'L'
+local core = require "ncclbpf.core"
+local t = assert(require "ncclbpf".attach { job = "left" })
+assert(t:policy_load { path = "nvlink_ring_mid.policy" })
+local r = assert(t:rollout { candidate = { "nvlink_ring_mid" }, blocks = 8, samples = 5, interval = "10ms", judge = { looks = 1, confidence = 0.5 } })
+assert(r:start())
+local write = core.write
+core.write = function(path, text, ...)
+	-- the candidate is in place, which is about to be written down
+	if text:find('"arm":"b"', 1, true) then os.execute("kill -9 " .. (core.ids and select(2, core.ids()))) end
+	return write(path, text, ...)
+end
+for _ = 1, 8 do assert(r:step()) end
+L
+lua_run killed.lua 2>why
+[ $? -eq 137 ]
+ok "killed before it could write down that the candidate is in place" $?
+with() { # POLICIES: what the job decides with
+	timeout 20 "$S" -J left -o json status >out 2>why && grep -q "\"policies\":\[$1\],\"scopes\":\[\]" out
+}
+"$S" -J left -o json status >out 2>why
+with '"nvlink_ring_mid"'
+ok "which it is" $?
+status 0 "abort" -J left rollout abort
+with ''
+ok "takes it back" $?
+LUA_LIMIT=120 lua_run "$TOP/test/script/rollout_left.lua" $tests >"$T/api.out" 2>"$T/why"
+rc=$?
+cat "$T/api.out"
+tests=$((tests + $(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")))
+wrong=$((wrong + $(grep -c '^not ok' "$T/api.out")))
+ok "the script ran to its end" $rc
