@@ -8,7 +8,7 @@
 #include <cpuid.h>
 #endif
 
-enum { MOST_APART_NS = 5000 };
+enum { MOST_APART_NS = 5000, FIRST_APART_NS = 1000, FIRST_TRIES = 5 };
 
 struct nb_clock nb_clock;
 
@@ -56,38 +56,71 @@ static uint64_t read_both(uint64_t *ns, uint64_t *ticks)
 	return least;
 }
 
+/* What nb_clock.mult is where so many ticks took so long. */
+static double rate(uint64_t ns, uint64_t ticks)
+{
+	return (double)ns / (double)ticks * 4294967296.0;
+}
+
 /* A rate moves all times since the beginning: one that was taken badly is left,
- * and one that is better comes in steps. */
+ * and one that is better comes in steps. They are small, so that what is under
+ * way is measured well; but a clock that is further off, because the system's
+ * is made to run slower or the first rate was bad, loses half of that a turn,
+ * else it might never come back. */
 static void set_rate(void)
 {
 	const uint64_t was = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
 	uint64_t ns, ticks, apart = read_both(&ns, &ticks);
-	double mult, step;
+	double mult, step, half;
 
 	ns -= nb_clock.ns0;
 	ticks -= nb_clock.ticks0;
-	if (!ticks || !ns)
+	if (!ticks || !ns ||
+	    (double)apart * (double)was / 4294967296.0 > MOST_APART_NS)
 		return;
-	mult = (double)ns / (double)ticks * 4294967296.0;
-	if (was && (double)apart * (double)was / 4294967296.0 > MOST_APART_NS)
-		return;
-	step = was ? (double)was * NB_CLOCK_STEP_NS / (double)ns : mult;
-	if (was && mult > (double)was + step)
+	mult = rate(ns, ticks);
+	step = (double)was * NB_CLOCK_STEP_NS / (double)ns;
+	half = (mult > (double)was ? mult - (double)was : (double)was - mult) /
+	       2;
+	if (step < half)
+		step = half;
+	if (mult > (double)was + step)
 		mult = (double)was + step;
-	if (was && mult < (double)was - step)
+	if (mult < (double)was - step)
 		mult = (double)was - step;
 	__atomic_store_n(&nb_clock.mult, (uint64_t)mult, __ATOMIC_RELEASE);
 }
 
+/* Two milliseconds are little to take a rate from: of a few the ones whose ends
+ * are known best, or the first that are known well. */
 void nb_clock_init(void)
 {
 	struct timespec nap = { 0, 2000000 };
+	double mult = 0, least = 0;
 
 	if (nb_clock.ns0 || !steady())
 		return;
-	read_both(&nb_clock.ns0, &nb_clock.ticks0);
-	nanosleep(&nap, NULL);
-	set_rate();
+	for (int i = 0; i < FIRST_TRIES; i++) {
+		uint64_t ns0, ticks0, ns, ticks;
+		uint64_t apart = read_both(&ns0, &ticks0);
+		double now, off;
+
+		nanosleep(&nap, NULL);
+		apart += read_both(&ns, &ticks);
+		if (ns <= ns0 || ticks <= ticks0)
+			continue;
+		now = rate(ns - ns0, ticks - ticks0);
+		off = (double)apart * now / 4294967296.0;
+		if (mult > 0 && off >= least)
+			continue;
+		mult = now;
+		least = off;
+		nb_clock.ns0 = ns0;
+		nb_clock.ticks0 = ticks0;
+		if (off <= FIRST_APART_NS)
+			break;
+	}
+	__atomic_store_n(&nb_clock.mult, (uint64_t)mult, __ATOMIC_RELEASE);
 }
 
 void nb_clock_turn(void)

@@ -22,10 +22,11 @@ struct nb_clock {
 };
 extern struct nb_clock nb_clock;
 
-/* Find out what can be used; once, may sleep two milliseconds. */
+/* Find out what can be used; once, may sleep two milliseconds, ten where the
+ * processor is lost each time. */
 void nb_clock_init(void);
 /* Refine the rate; now and then. The clock moves by NB_CLOCK_STEP_NS at most,
- * which may be back. */
+ * or by half of what it is off where that is more; either may be back. */
 enum { NB_CLOCK_STEP_NS = 20000 };
 void nb_clock_turn(void);
 uint64_t nb_clock_system(void);

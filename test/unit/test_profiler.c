@@ -570,6 +570,44 @@ START_TEST(the_cpu_clock_does_not_jump)
 }
 END_TEST
 
+/* Is it the system's but for so much, as far as can be told? */
+static bool clock_is_near(uint64_t ns)
+{
+	uint64_t before = nb_clock_system(), now = nb_clock_ns();
+	uint64_t after = nb_clock_system();
+
+	return now + ns >= before && now <= after + ns;
+}
+
+/* However far off it is, and however fast it gets there. */
+START_TEST(the_cpu_clock_comes_back)
+{
+	enum { CLOSE = 100000, TURNS = 20, WAIT = 30000 };
+	uint64_t was, mult;
+	bool near = false;
+	int taken = 0;
+
+	nb_events_clock();
+	mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
+	if (!mult)
+		return; /* it is the system's */
+	usleep(50000);
+	/* a tenth is 5 ms by now */
+	__atomic_store_n(&nb_clock.mult, mult - mult / 10, __ATOMIC_RELAXED);
+	for (int i = 0; i < WAIT && taken < TURNS && !near; i++) {
+		was = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
+		nb_clock_turn();
+		/* none is taken where who reads the clocks is interrupted */
+		if (was != __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED))
+			taken++;
+		else
+			usleep(1000);
+		near = clock_is_near(CLOSE);
+	}
+	ck_assert(near);
+}
+END_TEST
+
 START_TEST(parents_of_other_processes_are_not_ours)
 {
 	struct host_prof c = open_rank(5, 0);
@@ -975,6 +1013,7 @@ UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, what_is_wrong_is_counted_and_said_once);
 	  tcase_add_test(tc, a_gpu_clock_may_be_absurd);
 	  tcase_add_test(tc, the_cpu_clock_does_not_jump);
+	  tcase_add_test(tc, the_cpu_clock_comes_back);
 	  tcase_add_test(tc, parents_of_other_processes_are_not_ours);
 	  tcase_add_test(tc, a_fork_has_other_handles);
 	  tcase_add_test(tc, the_end_may_come_first);
