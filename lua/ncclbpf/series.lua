@@ -12,7 +12,7 @@ local witness = require "ncclbpf.witness"
 
 local M = {}
 
-local MOST = 200000 -- times that are kept; the oldest go first
+M.MOST = 200000 -- times that are kept; the oldest go first
 local Series = {}
 M.methods = Series
 
@@ -45,17 +45,35 @@ local function wanted(s, op)
 	return not s.colls or s.colls[op.coll] == true
 end
 
--- The oldest half of the kind with the most times goes when there are too many.
-local function trim(s)
-	local largest
-	for _, k in pairs(s.kinds) do
-		if not largest or #k.ns > #largest.ns then largest = k end
-	end
-	local drop = #largest.ns // 2
+-- The oldest half of a kind's times goes, or its only one and so the kind.
+local function halve(s, name)
+	local k = s.kinds[name]
+	local drop = math.max(1, #k.ns // 2)
 	for _, f in ipairs { "ns", "seq", "at" } do
-		largest[f] = table.move(largest[f], drop + 1, #largest[f], 1, {})
+		k[f] = table.move(k[f], drop + 1, #k[f], 1, {})
 	end
+	if #k.ns == 0 then s.kinds[name] = nil end
 	s.count, s.dropped = s.count - drop, s.dropped + drop
+end
+
+-- Of the kinds with the most times, those whose first is the oldest, until there
+-- are few enough; all of them where that is not enough.
+local function trim(s)
+	local largest, names = 0, {}
+	for name, k in pairs(s.kinds) do
+		if #k.ns > largest then largest, names = #k.ns, {} end
+		if #k.ns == largest then names[#names + 1] = name end
+	end
+	table.sort(names, function(a, b)
+		local x, y = s.kinds[a], s.kinds[b]
+		if x.at[1] ~= y.at[1] then return x.at[1] < y.at[1] end
+		if x.seq[1] ~= y.seq[1] then return x.seq[1] < y.seq[1] end
+		return a < b
+	end)
+	for _, name in ipairs(names) do
+		if s.count <= M.MOST then return end
+		halve(s, name)
+	end
 end
 
 local function take(s, ops, at)
@@ -81,7 +99,7 @@ local function take(s, ops, at)
 	end
 	s.count = s.count + n
 	s.samples[#s.samples + 1] = { time = core.time(), mono = at, new = n }
-	while s.count > MOST do trim(s) end
+	while s.count > M.MOST do trim(s) end
 	return n
 end
 

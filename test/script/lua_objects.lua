@@ -147,6 +147,32 @@ raises("series: a wrong option", "nearest: sizes", function() t:series { size = 
 raises("series: a wrong collective", "no collective allredcue", function() t:series { collectives = { "allredcue" } } end)
 raises("series: watch without an end", "seconds, count or stop wanted", s.watch, s, {})
 raises("series: compare with what is none", "another series wanted", s.compare, s, {})
+-- more kinds than times that are kept: of the longest half, and the oldest alone
+do
+	local series = require "ncclbpf.series"
+	local line = '{"header":{"id":"0x%x","rank":0,"n_ranks":1,"nnodes":1},"coll_perf":{"coll":"AllReduce","coll_sn":%d,'
+		.. '"coll_msg_size_bytes":4096,"coll_exec_time_us":%d,"coll_timing_source":"kernel_gpu"}}\n'
+	local file = assert(io.open("kinds.jsonl", "w"))
+	for i = 1, 8 do file:write(line:format(0xabc, i, 10 + i)) end
+	for i = 1, 14 do file:write(line:format(i, 100 + i, i)) end
+	file:close()
+	local most = series.MOST
+	series.MOST = 15
+	local few = assert(nb.series { file = "kinds.jsonl" })
+	local q = few:quantiles { 0 }
+	local of_all = few:kinds()
+	test("series: the oldest of the longest kind go", #few == 15 and #of_all == 15 and #few:times() == 15, #few)
+	series.MOST = 10
+	few = assert(nb.series { file = "kinds.jsonl" })
+	of_all = table.concat(few:kinds(), " ")
+	local values = few:times()
+	table.sort(values)
+	test("series: and kinds of one time, the oldest first", #few == 10 and #few:kinds() == 10 and values[1] == 5e-6 and values[10] == 14e-6, of_all)
+	local counts = true
+	for kind, row in pairs(few:quantiles { 0, 0.5, 1 }) do counts = counts and row.count == 1 and row[0] == few:times(kind)[1] end
+	test("series: what is left has its quantiles", counts and next(q) ~= nil)
+	series.MOST = most
+end
 s:clear()
 test("series: cleared", #s == 0 and #s:kinds() == 0)
 t:close()
