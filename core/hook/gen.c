@@ -94,7 +94,7 @@ static void set_digest(struct nb_gen *g)
 	};
 	struct nb_sha256 s;
 
-	if (!g->npolicies)
+	if (!g->npolicies && !g->scopes.n)
 		return; /* all zeroes */
 	nb_sha256_init(&s);
 	nb_sha256_add(&s, domain[g->scopes.n > 0], sizeof(domain[0]));

@@ -72,6 +72,14 @@ status 0 "all" policy use nvlink_ring_mid
 three "$R" "$R" "$R"
 run -o json policy list
 has "no scope is left" out '"scopes":[]'
+status 0 "none" policy use none
+status 0 "none for one, while all have none" policy use none comm=$b
+run -o json policy list
+has "is a scope as any other" out "\"comms\":[\"$b\"]"
+status 0 "the others" policy use nvlink_ring_mid comm=others
+three "$R" "" "$R"
+status 0 "all again" policy use nvlink_ring_mid
+three "$R" "$R" "$R"
 
 # ---- refused, and nothing has moved ----
 status 1 "a communicator that is none" policy use one_channel comm=beef
