@@ -8,6 +8,7 @@
 #include "plugin/clock.h"
 #include "plugin/event_progs.h"
 #include "plugin/events.h"
+#include "plugin/hot.h"
 #include "plugin/spans.h"
 
 #include <string.h>
@@ -139,22 +140,22 @@ static void choose_exec(struct nb_sample *s, bool gpu)
 static void sample(struct nb_pcomm *pc, const struct nb_op_slot *s, bool whole)
 {
 	uint64_t what = GET(s->what);
-	struct nb_sample o = {
-		.comm_id = GET(pc->comm_id),
-		.seq = GET(s->seq),
-		.bytes = GET(s->bytes),
-		.start_ns = GET(s->start),
-		.func = word_of(what, W_FUNC),
-		.algo = word_of(what, W_ALGO),
-		.proto = word_of(what, W_PROTO),
-		.channels = word_of(what, W_CHANNELS),
-		.rank = GET(pc->rank),
-		.ranks = GET(pc->ranks),
-		.nodes = GET(pc->nodes),
-		.peer = (int32_t)GET(s->peer),
-	};
+	struct nb_sample o;
 	bool gpu;
 
+	nb_clear(&o, sizeof(o));
+	o.comm_id = GET(pc->comm_id);
+	o.seq = GET(s->seq);
+	o.bytes = GET(s->bytes);
+	o.start_ns = GET(s->start);
+	o.func = word_of(what, W_FUNC);
+	o.algo = word_of(what, W_ALGO);
+	o.proto = word_of(what, W_PROTO);
+	o.channels = word_of(what, W_CHANNELS);
+	o.rank = GET(pc->rank);
+	o.ranks = GET(pc->ranks);
+	o.nodes = GET(pc->nodes);
+	o.peer = (int32_t)GET(s->peer);
 	o.has[NB_TEL_ENQUEUE] =
 		span(o.start_ns, GET(s->stop), &o.ns[NB_TEL_ENQUEUE]);
 	gpu = whole && GET(s->gpu_most);

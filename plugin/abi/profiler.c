@@ -89,6 +89,22 @@ static const struct word *find(const struct word *list, size_t n,
 			return &list[i];
 	return NULL;
 }
+
+/* Types: nearly all begin with "nccl", so what tells them apart is behind it;
+ * all in the list are longer than that. */
+static const struct word *find_type(const char *text)
+{
+	enum { AT = 4 };
+	const size_t n = sizeof(types) / sizeof(types[0]);
+
+	if (!text || strncmp(text, "nccl", AT))
+		return find(types, n, text);
+	for (size_t i = 0; i < n; i++)
+		if (types[i].text[AT] == text[AT] &&
+		    !strcmp(types[i].text, text))
+			return &types[i];
+	return NULL;
+}
 #define FIND(list, text) find(list, sizeof(list) / sizeof((list)[0]), text)
 
 static uint32_t number(const struct word *w)
@@ -100,6 +116,12 @@ static uint32_t number(const struct word *w)
 #define WORD(list, d, v, off)            \
 	((v) == 1 ? read_u8(d, (off)[v]) \
 		  : number(FIND(list, read_text(d, (off)[v]))))
+
+INLINE uint32_t read_type(const char *d, const int16_t *off, int v)
+{
+	return v == 1 ? read_u8(d, off[v])
+		      : number(find_type(read_text(d, off[v])));
+}
 
 static uint32_t type_size(uint32_t type)
 {
@@ -125,7 +147,7 @@ uint32_t nb_profiler_word(enum nb_prof_words list, const char *text)
 	case NB_PROF_FUNCS:
 		return number(FIND(funcs, text));
 	case NB_PROF_TYPES:
-		return number(FIND(types, text));
+		return number(find_type(text));
 	case NB_PROF_ALGOS:
 		return number(FIND(algos, text));
 	case NB_PROF_PROTOS:
@@ -146,7 +168,7 @@ INLINE void read_coll(struct nb_descr *to, const char *d, int v)
 	to->func = WORD(funcs, d, v, offset_COLL_func);
 	to->algo = WORD(algos, d, v, offset_COLL_algo);
 	to->proto = WORD(protos, d, v, offset_COLL_proto);
-	to->datatype = WORD(types, d, v, offset_COLL_datatype);
+	to->datatype = read_type(d, offset_COLL_datatype, v);
 	to->channels = read_u8(d, offset_COLL_channels[v]);
 	to->bytes = bytes_of(read_u64(d, offset_COLL_count[v]), to->datatype);
 	to->peer = read_i32(d, offset_COLL_root[v]);
@@ -156,7 +178,7 @@ INLINE void read_p2p(struct nb_descr *to, const char *d, int v)
 {
 	to->comm = read_u64(d, offset_P2P_comm[v]);
 	to->func = WORD(funcs, d, v, offset_P2P_func);
-	to->datatype = WORD(types, d, v, offset_P2P_datatype);
+	to->datatype = read_type(d, offset_P2P_datatype, v);
 	to->algo = to->proto = NB_WORD_NONE;
 	to->channels = read_u8(d, offset_P2P_channels[v]);
 	to->bytes = bytes_of(read_u64(d, offset_P2P_count[v]), to->datatype);
@@ -168,7 +190,7 @@ INLINE void read_api(struct nb_descr *to, const char *d, const int16_t *func,
 		     const int16_t *count, const int16_t *type, int v)
 {
 	to->func = WORD(funcs, d, v, func);
-	to->datatype = WORD(types, d, v, type);
+	to->datatype = read_type(d, type, v);
 	to->bytes = bytes_of(read_u64(d, count[v]), to->datatype);
 }
 
@@ -237,7 +259,7 @@ INLINE int start_own(void *context, void **to, const char *d, int v)
 		uint32_t event = event_of(d, v);
 
 		if (nb_events_wanted(event)) {
-			memset(&e, 0, sizeof(e));
+			nb_clear(&e, sizeof(e));
 			e.event = event;
 			read_descr(&e, d, v);
 			h = nb_events_start(context, &e);

@@ -998,6 +998,44 @@ START_TEST(two_threads_stop_one_event)
 }
 END_TEST
 
+START_TEST(types_are_known_by_their_whole_name)
+{
+	static const struct {
+		const char *text;
+		uint32_t number, size;
+	} good[] = {
+#define PROF_TYPE(number, name, bytes) { name, number, bytes },
+#include "core/tbl/profiler.h"
+		{ "Unknown", 1, 1 }, /* NCCL's word for ncclUint8 */
+	};
+	static const char *const bad[] = {
+		NULL,	       "",
+		"n",	       "ncc",
+		"nccl",	       "ncclF",
+		"ncclFloat3",  "ncclFloat322",
+		"NcclInt8",    "mcclFloat32",
+		"ncclfloat32", "nccl Int8",
+		"Unknow",      "Unknown1",
+		"ncclUnknown", "Float32",
+	};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		char copy[32];
+
+		/* by what is there, not by where it is */
+		snprintf(copy, sizeof(copy), "%s", good[i].text);
+		ck_assert_uint_eq(nb_profiler_word(NB_PROF_TYPES, copy),
+				  good[i].number);
+		ck_assert_uint_eq(nb_profiler_type_size(copy), good[i].size);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ck_assert_uint_eq(nb_profiler_word(NB_PROF_TYPES, bad[i]),
+				  NB_WORD_NONE);
+		ck_assert_uint_eq(nb_profiler_type_size(bad[i]), 0);
+	}
+}
+END_TEST
+
 UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, quantiles_are_where_they_belong);
 	  tcase_add_loop_test(tc, nobody_listens_the_mask_is_zero, 1, 7);
@@ -1023,4 +1061,5 @@ UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, a_communicator_takes_little_memory);
 	  tcase_add_test(tc, threads_events_switches_and_ends);
 	  tcase_add_test(tc, the_end_may_come_in_the_middle);
-	  tcase_add_test(tc, two_threads_stop_one_event);)
+	  tcase_add_test(tc, two_threads_stop_one_event);
+	  tcase_add_test(tc, types_are_known_by_their_whole_name);)
