@@ -23,6 +23,7 @@ local M = {}
 
 local POLL_S = 0.05
 local RETRIES = 5 -- of a change that another one is in the way of
+local STALE = 50 -- the same, where controllers were there before
 local IDLE_S = 1 -- a communicator that decides nothing for so long is idle
 local GUARD = 10 -- collectives of a kind before it may be called slow
 local BAKED = 50 -- the latest of a kind that count while a candidate bakes
@@ -274,6 +275,25 @@ local function expose(r, done, arm)
 	end
 end
 
+-- The job has another generation than ours: have controllers made it, of the
+-- same policies? Then it is ours from now on. Such a one nobody asked for.
+local function of_controllers(r)
+	local answer = r.group:ask "policy history"[1]
+	local past = read.list(answer and answer.data, "history")
+	local function same(a, b)
+		return table.concat(read.list(a, "policies"), " ") == table.concat(read.list(b, "policies"), " ") and read.text(a.scoped) == read.text(b.scoped)
+	end
+	for i, e in ipairs(past) do
+		if i > 1 and not same(e, past[i - 1]) then return false end
+		if e.generation <= r.generation then
+			r.generation = past[1].generation
+			return true
+		end
+		if math.type(e.pid) == "integer" then return false end
+	end
+	return false
+end
+
 -- Does @d, a reply to status, have something of the candidate in place?
 local function has_candidate(r, d)
 	local ours, lists = {}, { type(d.policies) == "table" and d.policies or {} }
@@ -297,6 +317,27 @@ local function unanswered(r)
 	if s and s.data and s.data.generation ~= r.generation and has_candidate(r, s.data) then r.generation = s.data.generation end
 end
 
+-- Make the change of @line where the job still has the generation that was
+-- there, or controllers have made another one of it. -> as Group:change
+local function change(r, line)
+	local done, err
+	local tries, others = RETRIES, STALE
+	while tries > 0 and others > 0 do
+		done, err = r.group:change(line .. mapset.if_generation(r.generation))
+		if done then return done end
+		if err.code == "stale" then
+			if not of_controllers(r) then return nil, err end
+			others = others - 1
+		elseif err.code == "busy" or err.code == "aborted" then
+			tries = tries - 1
+			core.sleep(POLL_S * 4)
+		else
+			return nil, err
+		end
+	end
+	return nil, err
+end
+
 -- Commit: every communicator takes it at a fence of its own, or none is
 -- compared with. Only where the job still has the generation that was there:
 -- what somebody else has made meanwhile stays.
@@ -305,12 +346,7 @@ end
 local function commit(r, arm, all)
 	local was = r.arm
 	if type(arm) == "string" then r.arm = "none" end
-	local line, done, err = line_for(r, arm, all) .. mapset.if_generation(r.generation), nil, nil
-	for _ = 1, RETRIES do
-		done, err = r.group:change(line)
-		if done or err.code ~= "busy" and err.code ~= "aborted" then break end
-		core.sleep(POLL_S * 4)
-	end
+	local done, err = change(r, line_for(r, arm, all))
 	if not done then
 		if type(arm) ~= "string" then return nil, err end
 		if err.code == "busy" or err.code == "aborted" then r.arm = was end
@@ -407,9 +443,10 @@ end
 
 -- Answers of policies that were refused; nil: another change was made.
 local function refused(r)
-	local n = 0
+	local n, seen = 0, r.generation
 	for _, x in ipairs(ask(r, "policy list")) do
-		if x.data.generation ~= r.generation then return nil, x.data.generation end
+		-- asked one after the other, they may have seen some of several
+		if x.data.generation > r.generation and not of_controllers(r) or x.data.generation < seen then return nil, x.data.generation end
 		for _, p in ipairs(read.list(x.data, "policies")) do
 			-- of others those that other communicators have say nothing
 			local counts = not r.comms or has(r.candidate, p.name)
@@ -592,11 +629,20 @@ end
 -- ---- running ----------------------------------------------------------------------------
 
 -- All but those that are held back decide with @arm: several changes, the held
--- first, so that each has what it shall have from the first one on.
+-- first, so that each has what it shall have from the first one on. Whatever
+-- goes wrong meanwhile, the way back is the baseline for all.
 local function promote_but_held(r, arm)
-	for _, line in ipairs(stages.promotion(r, arm == "b" and r.candidate or r.promoted)) do
-		local done, err = r.group:change(line .. mapset.if_generation(r.generation))
-		if not done then return nil, err end
+	local was = r.everywhere
+	r.everywhere, r.arm = true, "none"
+	local ok, err = save(r)
+	if not ok then return nil, err end
+	for i, line in ipairs(stages.promotion(r, arm == "b" and r.candidate or r.promoted)) do
+		local done
+		done, err = change(r, line)
+		if not done then
+			if i == 1 and err.code == "stale" then r.everywhere = was end
+			return nil, err
+		end
 		r.generation = done.generation
 	end
 	return true
@@ -621,7 +667,7 @@ local function finish(r, arm, state, reason, evidence)
 	if ok and r.arm ~= arm or all and not (r.held and state == "succeeded") then ok, err = commit(r, arm, all) end
 	if ok then
 		r.arm = arm
-		r.everywhere = (all or r.held) and state == "succeeded" or nil
+		r.everywhere = (all or r.held and r.plan.promote == "all") and state == "succeeded" or nil
 		if next(r.exposed or {}) and state ~= "succeeded" then
 			local most = 0
 			for _, n in pairs(r.exposed) do most = math.max(most, n) end
@@ -691,7 +737,9 @@ local asked = {
 		end
 		return finish(r, "a", "paused", why or "asked to")
 	end,
-	abort = function(r) return finish(r, "a", "rolled_back", "asked to abort") end,
+	abort = function(r, _, other)
+		return finish(r, "a", "rolled_back", "asked to abort" .. (other and ("; generation %d was made by somebody else and is left in place"):format(other) or ""))
+	end,
 	promote = function(r) return succeed(r, "asked to promote") end,
 	-- somebody else has changed what the job decides with: that stays
 	leave = function(r, generation)
@@ -707,12 +755,14 @@ local asked = {
 -- The next step: more communicators, from the baseline on, judged anew.
 local function advance(r)
 	local _, i = stages.now(r)
+	r.advancing = true
 	if r.arm ~= "a" then
 		local ok, err = commit(r, "a")
 		if not ok and err.code == "stale" then return asked.leave(r, "another generation") end
 		if not ok then return asked.pause(r, err.message) end
 	end
 	r.step, r.first, r.comms, r.looks, r.since = i + 1, #r.blocks, r.steps[i + 1].comms, nil, {}
+	r.advancing = nil
 	-- what was none of the step before may have another baseline
 	r.arm = r.plan.baseline and "none" or "a"
 	event(r, "progressing", ("step %d of %d: %s"):format(i + 1, #r.steps, r.comms and units.count(#r.comms, "communicator") or "all communicators"), { step = i + 1 })
@@ -764,6 +814,8 @@ local function settled(r, k, verdict)
 	local limits = r.plan
 	if k == limits.judge.looks or verdict.verdict == "pass" then return true end
 	r.looks = r.looks or { fail = 0, inconclusive = 0 }
+	-- kind by kind it is sure at the last one only
+	if verdict.verdict == "inconclusive" and limits.promote == "better" then return false end
 	-- one that could not have been sure is no sign
 	if verdict.verdict == "inconclusive" and k < plan.first_look(limits) then return false end
 	r.looks[verdict.verdict] = r.looks[verdict.verdict] + 1
@@ -773,6 +825,7 @@ end
 
 local function step(r)
 	if r.baking then return bake(r) end
+	if r.advancing then return advance(r) end
 	local _, at, first = stages.now(r)
 	local here = #r.blocks - first + 1
 	local n = #r.blocks + 1
@@ -899,7 +952,8 @@ function M.start(group, p, hooks)
 	return r
 end
 
--- Take over a rollout that is paused or whose runner is gone.
+-- Take over a rollout that is paused or whose runner is gone. -> true, nil, the
+-- generation that somebody else has made since it was paused | nil, err
 function M.adopt(r, group)
 	if M.runs(r) then return errors.fail("busy", "process %d runs it; rollout pause stops it there", r.runner.pid) end
 	if not M.is_of(r, group) then
@@ -907,22 +961,25 @@ function M.adopt(r, group)
 	end
 	local s = group:ask "status"[1]
 	if s.err then return nil, s.err end
-	-- another generation than was written down: our own, by one that died before
-	-- it could, or somebody else's beside the baseline, which stays
-	if s.data.generation ~= r.generation and (r.arm ~= "a" or has_candidate(r, s.data)) then r.arm = "none" end
-	-- whoever takes over has seen what the job has now
-	r.generation, r.since = s.data.generation, {}
 	core.unlink(request_path(r)) -- what was asked of one that is gone
 	r.group, r.asker = group, nil
+	-- another generation than was written down: our own, by one that died before
+	-- it could, or somebody else's after the baseline
+	local other
+	if s.data.generation ~= r.generation then
+		if r.arm ~= "a" or has_candidate(r, s.data) then r.arm = "none" else other = not of_controllers(r) and s.data.generation end
+	end
+	-- whoever takes over has seen what the job has now
+	r.generation, r.since = s.data.generation, {}
 	r.runner = { pid = PID, token = token() }
 	r.blocks, r.events = core.array(r.blocks), core.array(r.events)
-	return true
+	return true, nil, other
 end
 
 -- Is there anything left to be seen in the step that it is in?
 function M.more(r)
 	local _, _, first = stages.now(r)
-	return type(r.baking) == "table" or #r.blocks - first < r.plan.blocks * 2
+	return type(r.baking) == "table" or r.advancing == true or #r.blocks - first < r.plan.blocks * 2
 end
 
 function M.resume(r, group)
@@ -934,6 +991,13 @@ function M.resume(r, group)
 	end
 	if not M.more(r) then
 		return nil, errors.new("refused", "all its blocks have been seen, and more looks would make chance a proof", { hint = "rollout promote or rollout abort" })
+	end
+	if r.everywhere then
+		-- a promotion that came to no end: the baseline for all, as before
+		ok, err = write(r)
+		if ok then ok, err = commit(r, "a", true) end
+		if not ok then return nil, err end
+		r.everywhere = nil
 	end
 	r.looks = nil
 	event(r, "progressing", "resumed")
@@ -947,12 +1011,15 @@ end
 local function release(r, group)
 	local ok, err = M.adopt(r, group)
 	if not ok then return nil, err end
+	-- where the scope was promoted alone, those of it; so also the way back
+	local all = r.plan.promote == "all" or not r.plan.scope.comms
+	if not all then r.comms = core.array(table.move(r.held, 1, #r.held, #r.whole + 1, table.move(r.whole, 1, #r.whole, 1, {}))) end
+	r.arm, r.everywhere = "none", all or nil
 	ok, err = write(r)
 	if not ok then return nil, err end
-	local arm = r.arm
-	ok, err = commit(r, r.promoted or r.candidate, true)
+	ok, err = commit(r, r.promoted or r.candidate, all)
 	if not ok then return nil, err end
-	r.arm, r.held = arm, nil
+	r.arm, r.held = r.promoted and "better" or "b", nil
 	event(r, "succeeded", "the communicators that were held back have the candidate as well")
 	ok, err = save(r)
 	if not ok then return nil, err end
@@ -968,11 +1035,11 @@ function M.tell(r, group, word)
 		if not ok then return nil, err end
 		return r, true
 	end
-	local ok, err = M.adopt(r, group)
+	local ok, err, other = M.adopt(r, group)
 	if not ok then return nil, err end
 	ok, err = write(r)
 	if not ok then return nil, err end
-	return asked[word](r)
+	return asked[word](r, nil, other)
 end
 
 -- After a promotion: the baseline again.

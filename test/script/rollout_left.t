@@ -6,7 +6,7 @@
 # job of the stand-in with three communicators that replays times.
 . "$TOP/test/script/shell_lib.sh"
 [ -x "$B/test/host/standin" ] || skip_all "what a rollout leaves" "the stand-in host was not built"
-[ -e "$B/policies/size_aware.policy" ] || skip_all "what a rollout leaves" "no clang at build time"
+[ -e "$B/policies/size_aware.policy" ] && [ -e "$B/test/corpus/events/loop_hostile.policy" ] || skip_all "what a rollout leaves" "no clang at build time"
 trap finish EXIT
 cd "$T" || exit 1
 export XDG_STATE_HOME="$T/state"
@@ -47,3 +47,46 @@ cat "$T/api.out"
 tests=$((tests + $(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")))
 wrong=$((wrong + $(grep -c '^not ok' "$T/api.out")))
 ok "the script ran to its end" $rc
+
+# ---- controllers that change their maps all the time
+H=test/corpus/events/loop_hostile
+NCCLBPF_POLICY=$B/$H.policy NCCLBPF_CONTROLLER_MS=50 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=loop timeout 200 "$B/test/host/standin" --ranks 2 --procs \
+	--events --seconds 180 --pause-ms 2 --min 8M --max 8M --table "$TOP/test/vgpu/b300.csv" >loop.out 2>&1 &
+jobs="$jobs $!"
+await timeout 20 "$S" -q attach loop >/dev/null 2>&1
+cat >loop.lua <<'L'
+local nb = require "ncclbpf"
+local t = assert(nb.attach { job = "loop" })
+assert(t:policy_load { path = "nvlink_ring_mid.policy" })
+local Group = getmetatable(require "ncclbpf.session".attach({ job = "loop" }, 5)).__index
+local change, ask = Group.change, Group.ask
+local function another() -- until they have made one more
+	local from = t:status().generation
+	for _ = 1, 6000 do
+		if t:status().generation > from then return end
+		nb.sleep(0.01)
+	end
+	error "controllers make no generation"
+end
+local r = assert(t:rollout { candidate = { "loop_hostile", "nvlink_ring_mid" }, blocks = 3, samples = 5, interval = "10ms", seed = 7,
+	judge = { looks = 1, confidence = 0.5, min_effect_pct = 50 } })
+assert(r:start())
+local waits = 0
+Group.change = function(g, line, ...)
+	if line:find "^policy use" and waits < 4 then waits = waits + 1 another() end
+	return change(g, line, ...)
+end
+local lists = 0
+Group.ask = function(g, line, ...)
+	lists = lists + (line == "policy list" and 1 or 0)
+	if line == "policy list" and lists % 4 == 2 and lists < 20 then another() end
+	return ask(g, line, ...)
+end
+r:wait()
+print(r, waits, lists)
+assert(r.state == "succeeded" and r.blocks == 6 and waits == 4)
+assert(table.concat(t:status().policies, ",") == "loop_hostile,nvlink_ring_mid")
+L
+status 0 "a controller is told to change a map at each run" -J loop map set loop_hostile/ask 0 4
+LUA_LIMIT=120 lua_run loop.lua >why 2>&1
+ok "its generations are no reason to pause" $?
