@@ -306,7 +306,7 @@ function M.cmd_status(ctx)
 		columns[i] = { n }
 	end
 	return { schema = "status/1", data = data, rows = rows, columns = columns, id = "pid", failure = failure,
-		text = status_text(ctx.app.group, per, ctx.flags.verbose) }
+		text = status_text(ctx.temporary or ctx.app.group, per, ctx.flags.verbose) }
 end
 
 -- env list, set, unset, forget: all of them answer with the list.
@@ -391,7 +391,7 @@ function M.help_rows(ctx, ask)
 		seen[c.words] = true
 		rows[#rows + 1] = { words = c.words, syntax = c.syntax, role = c.role, help = c.help, where = c.served and "target" or "shell" }
 	end
-	if ask and ctx.app.group then
+	if ask and (ctx.temporary or ctx.app.group) then
 		local d = read.one(ctx, "help")
 		for _, c in ipairs(read.list(d, "commands")) do
 			if type(c.words) == "string" and not commands.hidden[c.words] then

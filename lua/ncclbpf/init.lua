@@ -419,13 +419,12 @@ end
 -- change | nil, err. comm: those communicators alone, a list of identities
 -- (or what one alone begins with), or "others"
 function Target:policy_use(...)
-	local names = type((...)) == "table" and (...) or { ... }
+	local names, opts = errors.names("target:policy_use", { comm = true, if_generation = "integer" }, ...)
 	if #names == 0 then error('target:policy_use: names wanted, or "none"', 2) end
 	local list = { "policy", "use" }
 	for i, n in ipairs(names) do list[#list + 1] = check(n, "string", "target:policy_use: name " .. i) end
 	local g, err = group_of(self)
 	if not g then return nil, err end
-	local opts = type((...)) == "table" and (...) or {}
 	local to
 	to, err = comm_option(g, opts.comm, "target:policy_use")
 	if not to then return nil, err end

@@ -193,8 +193,7 @@ end
 -- with these; c:use "common": with what the others have
 function Comm:use(...)
 	local s = comm_of(self)
-	local names, opts = { ... }, {}
-	if type(names[1]) == "table" then names, opts = names[1], names[1] end
+	local names, opts = errors.names("comm:use", { if_generation = "integer" }, ...)
 	if #names == 0 then error('comm:use: names wanted, "none" or "common"', 2) end
 	for i, n in ipairs(names) do class.check(n, "string", "comm:use: name " .. i) end
 	local t = { comm = s.data.comm, if_generation = opts.if_generation }

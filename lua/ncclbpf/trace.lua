@@ -139,6 +139,17 @@ local function state(ctx, line, opts)
 	})
 end
 
+-- What a trace failed with: the file has what came before.
+local function partial(w, err)
+	if not errors.is(err) then
+		local text = tostring(err)
+		err = errors.new(text:find("not enough memory", 1, true) and "no_memory" or "internal", text)
+	end
+	local note = ("%s is partial: %d events came before"):format(w.path, w.spans)
+	err.cause = err.cause and err.cause .. "; " .. note or note
+	return err
+end
+
 -- ---- commands --------------------------------------------------------------------
 
 local function stream(ctx, o)
@@ -182,9 +193,9 @@ local function stream(ctx, o)
 	end
 	local closed
 	closed, err = w:close()
-	if not ok and not interrupted then error(good, 0) end
-	if ok and not good then return nil, failure end
-	if not closed then return nil, err end
+	if not ok and not interrupted then error(partial(w, good), 0) end
+	if ok and not good then return nil, partial(w, failure) end
+	if not closed then return nil, partial(w, err) end
 	local lost, left_out = losses()
 	return summary(w, why, lost, left_out, notes)
 end
@@ -199,8 +210,9 @@ end
 -- What is in the rings of all processes, each to its end of now.
 local function rings(s, each)
 	local take, losses = taker(each)
-	for _, r in ipairs(s:ask("trace read")) do
-		local m, stop = r.member, false
+	for _, m in ipairs(s.members) do
+		-- one after the other: the pages of all at once are too much to hold
+		local r, stop = s:ask("trace read", { members = { m } })[1], false
 		local bound = nil
 		while r.data and not stop do
 			stop = take(r.data, m)
@@ -227,7 +239,7 @@ function M.cmd_stop(ctx)
 	w, err = tracefile.open(o.file, o.format, o.size, s.job)
 	if not w then return nil, err end
 	local why = "ring"
-	local lost, left_out = rings(s, function(list, member)
+	local ok, lost, left_out = pcall(rings, s, function(list, member)
 		if not w:add(list, member) then
 			why = "size"
 			return true
@@ -235,8 +247,9 @@ function M.cmd_stop(ctx)
 	end)
 	local closed
 	closed, err = w:close()
-	if not lost then return nil, left_out end
-	if not closed then return nil, err end
+	if not ok then error(partial(w, lost), 0) end
+	if not lost then return nil, partial(w, left_out) end
+	if not closed then return nil, partial(w, err) end
 	return summary(w, why, lost, left_out)
 end
 

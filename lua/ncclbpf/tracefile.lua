@@ -20,6 +20,8 @@ local Writer = {}
 Writer.__index = Writer
 
 local KEEP_NS = 500000000
+local MOST = 16384 -- events that are kept, whatever their times
+local BATCH = 256 << 10
 local LANES = 8
 local FOOT = "\n]}\n"
 
@@ -40,6 +42,7 @@ local function flush(w)
 	local ok, why = w.f:seek("set", w.bytes - #text)
 	if ok then ok, why = w.f:write(text .. foot) end
 	if not ok then error(errors.new("io", ("%s: %s"):format(w.path, tostring(why))), 0) end
+	w.flushed = w.bytes
 end
 
 -- One event; false: it does not fit any more.
@@ -61,7 +64,7 @@ local function begin(w)
 	local f, why = io.open(w.path, "w")
 	if not f then error(errors.new("cannot_create", why), 0) end
 	f:setvbuf "no"
-	w.f, w.bytes, w.batch, w.any, w.footed, w.full, w.processes, w.begun = f, 0, {}, nil, nil, nil, {}, {}
+	w.f, w.bytes, w.flushed, w.batch, w.any, w.footed, w.full, w.processes, w.begun = f, 0, 0, {}, nil, nil, nil, {}, {}
 	w.tids, w.arrows = 0, 0
 	w.files = w.files + 1
 	if w.format == "chrome" then
@@ -242,10 +245,10 @@ shape.coll_api, shape.p2p_api = call "call", call "call"
 local function slice(w, e)
 	local p = process_of(w, e.member, e.rank)
 	local lane, from, to, moved = lane_of(w, p, e[1], e[3], e[4])
-	if moved then e[5].moved_us = (from - e[3]) / 1000 end
+	local args = moved and ('{"moved_us":%.3f,'):format((from - e[3]) / 1000) .. e[5]:sub(2) or e[5]
 	local text = ('{"ph":"X","name":%s,"cat":"%s","pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":%s}'):format(core.encode(e[2]), e.cat, p.pid, lane.tid,
-		us(from), us(to - from), core.encode(e[5]))
-	local flow = e.flow and ("%d.%d"):format(p.pid, e[5].id)
+		us(from), us(to - from), args)
+	local flow = e.flow and ("%d.%d"):format(p.pid, e.id)
 	-- an arrow does not lead from one file to the next
 	local arrow = flow and (w.begun[flow] or e.flow == "s" and w.arrows + 1)
 	if arrow then
@@ -263,7 +266,8 @@ local function slice(w, e)
 	return true
 end
 
--- Write those that nothing older can come before.
+-- Write those that nothing older can come before, and what is more than MOST:
+-- an older one then finds a second lane.
 local function settle(w, till)
 	table.sort(w.kept, function(a, b)
 		if a[3] ~= b[3] then return a[3] < b[3] end
@@ -273,12 +277,13 @@ local function settle(w, till)
 	end)
 	local n, rest = 0, {}
 	for i, e in ipairs(w.kept) do
-		if e[3] > till then
+		if e[3] > till and #w.kept - i < MOST then
 			rest = table.move(w.kept, i, #w.kept, 1, {})
 			break
 		end
 		if not roomy(w, function() return slice(w, e) end) then break end
 		n = i
+		if w.bytes - w.flushed > BATCH then flush(w) end
 	end
 	w.skipped = w.skipped + (w.full and #w.kept - n or 0)
 	w.kept = w.full and {} or rest
@@ -304,6 +309,8 @@ local function add_chrome(w, list, member)
 		if make and s.end_ns >= s.start_ns then
 			make(s, function(e)
 				e.member, e.rank, e.cat = member, s.comm_rank, s.event
+				-- as text it takes a fraction of the memory
+				e.id, e[5] = e[5].id, core.encode(e[5])
 				w.kept[#w.kept + 1] = e
 			end)
 			w.spans = w.spans + 1

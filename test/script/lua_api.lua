@@ -116,6 +116,7 @@ test("and was left nowhere", #t:policies() == 1)
 local c = t:policy_use "force"
 test("use: committed", c and c.state == "committed" and c.generation == 1 and c.comms[1].fence > 0, c)
 fails("use of a name that is not there", "not_found", t:policy_use { "nosuch" })
+raises("use with an option that is not there", "nearest: comm", t.policy_use, t, { "force", com = {} })
 raises("use without a name", "names wanted", t.policy_use, t)
 local m = t:map "force"
 test("a map prints", tostring(m) == "map force of job demo", tostring(m))

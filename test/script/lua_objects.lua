@@ -78,6 +78,7 @@ test("comm: explain", c:explain("allreduce", "4M").comm == c.comm and c:explain(
 gone, err = c:explain("allredcue", 1)
 test("comm: explain of what is none", gone == nil and err.code == "bad_argument", err)
 test("comm: its ranks agree", c:agreement().agree == true)
+raises("comm:use: an unknown option", "no option foo", function() c:use { "none", foo = 1 } end)
 change = c:use "none"
 test("comm: policies of its own", change and change.state == "committed" and await(function()
 	return #c:refresh().policies == 0

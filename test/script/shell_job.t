@@ -69,6 +69,8 @@ job other --ranks 1 --procs 1 --rate 100
 status 64 "two jobs: which one?" status
 has "both are named" err "four" "other" "-J"
 status 0 "-J says it" -J other status
+echo status | timeout 30 "$S" -o table -J other >"$T/out" 2>"$T/err"
+has "-J says it for each line of a stream" out "other, 1 process"
 status 0 "-p says it" -p "$(ls "$T/s" | sed -n 's/^other\.[^.]*\.\([0-9]*\)\.sock$/\1/p')" status
 run -o tsv list
 [ "$(grep -c attachable "$T/out")" -eq 4 ]

@@ -216,6 +216,24 @@ rc=$?
 ok "a job that ends ends the trace" $?
 chrome "with a whole file" end.json 'assert(#slices > 0)'
 
+# more events within half a second than the shell has memory for
+status 0 "a trace of very many events at once" -e 'local F = require "ncclbpf.tracefile"
+local w = assert(F.open("many.json", "chrome", 1 << 30, "x"))
+for page = 0, 79 do
+	local list = {}
+	for i = 1, 1000 do
+		local at = (page * 1000 + i) * 4000
+		list[i] = { event = "kernel_ch", comm = "c0ffee0000000001", comm_rank = 0, channel = i % 4, bytes = 4096, id = at,
+			start_ns = at, end_ns = at + 12000, gpu_start_ns = at, gpu_stop_ns = at + 11000 }
+	end
+	assert(w:add(list, { rank = 0, pid = 7 }))
+end
+assert(w:close())
+assert(w.spans == 80000)'
+[ "$(grep -c '"cat":"kernel_ch"' many.json)" -eq 80000 ] && [ "$(tail -n 1 many.json)" = "]}" ]
+ok "is written whole" $?
+rm -f many.json
+
 # a reader that stands still: events come as fast as they can
 standin fast --ranks 2 --threads --nccl 2.30.7 --min 4K --max 4K
 env --default-signal=INT "$S" -J fast -o json trace start slow.json seconds=100 >slow.out 2>&1 &
