@@ -23,6 +23,7 @@ rc=$?
 cat "$T/api.out"
 tests=$(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")
 wrong=$(grep -c '^not ok' "$T/api.out")
+[ $rc -eq 0 ] || sed 's/^/# /' "$T/why"
 ok "the script ran to its end" $rc
 status 0 "the example in steps" rollout plan "$TOP/examples/canary/staged.lua"
 has "says how long it takes at least" out "1 communicator, bakes 2m; then 50% of the communicators, bakes 30s, 500 collectives" "at least 1242 collectives"
