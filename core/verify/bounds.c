@@ -214,6 +214,78 @@ static bool argument(struct nb_env *env, const struct nb_state *st, uint32_t pc,
 	return true;
 }
 
+/* "k" of "bpf_map_lookup_elem(&m, &k)": the variable whose address argument
+ * @number of the call at @pc is, where its line says so; else "". */
+static const char *variable(struct nb_env *env, uint32_t pc, int number)
+{
+	const struct nb_line *l = nb_line_of(env->prog, pc);
+	const char *at = l && l->text ? strstr(l->text, "bpf_") : NULL;
+	size_t n;
+
+	if (!at || strstr(at + 1, "bpf_") || !(at = strchr(at, '(')))
+		return "";
+	for (at++; --number > 0; at++) {
+		at += strcspn(at, ",()");
+		if (*at != ',')
+			return "";
+	}
+	at += strspn(at, " \t");
+	if (*at++ != '&')
+		return "";
+	n = strspn(at, "abcdefghijklmnopqrstuvwxyz"
+		       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+	return n && (at[n] == ',' || at[n] == ')')
+		       ? nb_say(env, "%.*s", (int)n, at)
+		       : "";
+}
+
+/* A key or value of @size bytes at @off, where a frame has @left. */
+static int refuse_short(struct nb_env *env, uint32_t pc, int number,
+			uint32_t map, enum nb_name_part part, uint64_t size,
+			uint64_t left)
+{
+	const char *what = part == NB_NAME_KEY ? "key" : "value";
+	const char *type = nb_say_type(env, map, part);
+	const char *name = variable(env, pc, number);
+
+	return nb_refuse(
+		env, NB_FIND_STACK_BOUNDS, pc, number,
+		nb_say(env, "%s of map %s is %llu bytes%s%s%s", what,
+		       nb_map_name(env, map), (ull)size, *type ? " (" : "",
+		       type, *type ? ")" : ""),
+		nb_say(env,
+		       "%s%s has at most %llu byte%s: r%d points to r10-%llu, "
+		       "and the frame ends at r10",
+		       *name ? name : "what r",
+		       *name ? "" : nb_say(env, "%d points to", number),
+		       (ull)left, left == 1 ? "" : "s", number, (ull)left),
+		*type ? nb_say(env,
+			       "declare the variable with the map's type: "
+			       "%s %s",
+			       type, *name ? name : "k")
+		      : nb_say(env, "give it a type of %llu bytes", (ull)size));
+}
+
+int nb_refuse_frame(struct nb_env *env, const struct nb_state *st, uint32_t pc,
+		    int number, const struct nb_range *off, uint64_t size)
+{
+	enum nb_name_part part;
+	uint32_t map;
+
+	if (nb_range_is_const(off) && off->smin < 0 &&
+	    off->smin >= -NB_STACK_SIZE &&
+	    argument(env, st, pc, number, &map, &part))
+		return refuse_short(env, pc, number, map, part, size,
+				    (uint64_t)-off->smin);
+	return nb_refuse(env, NB_FIND_STACK_BOUNDS, pc, number,
+			 nb_say(env, "%llu byte%s at r10-%d to r10-%llu",
+				(ull)size, size == 1 ? "" : "s", NB_STACK_SIZE,
+				(ull)size),
+			 nb_say(env, "the access is at offset %s from r10",
+				nb_say_span(env, off->smin, off->smax)),
+			 "");
+}
+
 /* Bytes from @bad on that were not written either. */
 static int64_t bad_until(const struct nb_frame *f, int64_t bad, int64_t hi)
 {
@@ -231,6 +303,21 @@ static const char *say_bytes(struct nb_env *env, int64_t lo, int64_t end)
 		return nb_say(env, "byte %lld", (long long)lo);
 	return nb_say(env, "bytes %lld to %lld", (long long)lo,
 		      (long long)end - 1);
+}
+
+/* Only the first bytes were written: the variable may be no longer. */
+static const char *too_small(struct nb_env *env, uint32_t pc, int number,
+			     const char *what, const char *type, uint64_t size,
+			     int64_t lo)
+{
+	const char *name = variable(env, pc, number);
+
+	return nb_say(env,
+		      "the %s is %llu bytes and only the first %lld %s "
+		      "written: is %s%s%s?",
+		      what, (ull)size, (long long)lo, lo == 1 ? "is" : "are",
+		      *name ? name : "the variable",
+		      *type ? " a " : " as long as that", type);
 }
 
 static int refuse_argument(struct nb_env *env, uint32_t pc, int number,
@@ -257,7 +344,9 @@ static int refuse_argument(struct nb_env *env, uint32_t pc, int number,
 				   "padding counts too: clear it first: %s k = "
 				   "{}; or __builtin_memset(&k, 0, sizeof(k));",
 				   *type ? type : "struct key")
-			  : "");
+		: lo && end == (int64_t)size && !*m.text
+			? too_small(env, pc, number, what, type, size, lo)
+			: "");
 }
 
 int nb_refuse_unwritten(struct nb_env *env, const struct nb_state *st,

@@ -334,13 +334,7 @@ int nb_check_frame(const struct at *a, int number, const struct nb_range *off,
 	if (size <= NB_STACK_SIZE && off->smin >= -NB_STACK_SIZE &&
 	    off->smax <= -(int64_t)size)
 		return 0;
-	return nb_refuse(a->env, NB_FIND_STACK_BOUNDS, a->pc, number,
-			 nb_say(a->env, "%llu byte%s at r10-%d to r10-%llu",
-				(unsigned long long)size, size == 1 ? "" : "s",
-				NB_STACK_SIZE, (unsigned long long)size),
-			 nb_say(a->env, "the access is at offset %s from r10",
-				nb_say_span(a->env, off->smin, off->smax)),
-			 "");
+	return nb_refuse_frame(a->env, a->st, a->pc, number, off, size);
 }
 
 int nb_check_written(const struct at *a, int number, const struct nb_range *off,
