@@ -5,7 +5,8 @@
  * a timer's signal arms it then. From that moment every instruction raises,
  * so that a script which catches the error gets no further, and what it
  * returns after all does not count. C functions of Lua's library are not
- * interrupted; the memory they ask for is counted.
+ * interrupted: a pattern may take for ever, and nothing else happens meanwhile
+ * (docs/rollouts.md). The memory they ask for is counted.
  */
 #include "lua/core.h"
 

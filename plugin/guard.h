@@ -48,7 +48,8 @@ void nb_guard_patience(int ms);
 /* "SIGSEGV at libx.so+0x1139, address 0x8", "SIGABRT, raised by itself" */
 void nb_guard_say(const struct nb_crash *crash, char *text, size_t size);
 
-/* After a fork, in the child. */
+/* After a fork, in the child. A call that is under way there is none any more,
+ * and may return. */
 void nb_guard_forked(void);
 
 /* ---- among the guard's own files ---- */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static int patience_ms = 30000;
 
@@ -22,7 +23,7 @@ typedef int unlock_fn(pthread_mutex_t *);
 struct nb_guard_watch {
 	pthread_t thread;
 	sem_t over;
-	pid_t tid;
+	pid_t pid, tid;
 	int signal;	   /* before over; 0: it did not crash */
 	bool mine, its;	   /* atomic: of the thread, of who crashed: is free */
 	char *loader;	   /* where the loader has its locks; NULL: unknown */
@@ -129,6 +130,7 @@ struct nb_guard_watch *nb_guard_watch(pid_t tid)
 
 	if (!w)
 		return NULL;
+	w->pid = getpid();
 	w->tid = tid;
 	find_loader(w);
 	sem_init(&w->over, 0, 0);
@@ -145,8 +147,12 @@ struct nb_guard_watch *nb_guard_watch(pid_t tid)
 
 void nb_guard_unwatch(struct nb_guard_watch *w)
 {
-	sem_post(&w->over);
-	pthread_join(w->thread, NULL);
+	/* where the call has forked and this is the child, the thread is the
+	 * parent's */
+	if (w->pid == getpid()) {
+		sem_post(&w->over);
+		pthread_join(w->thread, NULL);
+	}
 	sem_destroy(&w->over);
 	free(w);
 }

@@ -284,7 +284,8 @@ void nb_guard_end(struct nb_guard *g)
 
 	pthread_mutex_lock(&lock);
 	forget(g->tid);
-	if (!--calls)
+	/* none: of a fork's child, where nb_guard_forked has ended it */
+	if (calls && !--calls)
 		for (int i = 0; i < SIGNALS; i++) {
 			reset_one(i);
 			kept = kept || passed[i].levels;

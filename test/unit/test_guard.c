@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -445,6 +446,52 @@ START_TEST(a_child_is_not_guarded)
 }
 END_TEST
 
+static void returns_in_a_child(void *arg)
+{
+	pid_t *child = arg;
+
+	*child = fork();
+	if (!*child) {
+		alarm(60); /* for what waits in vain */
+		nb_guard_forked();
+	}
+}
+
+/* 0: whatever comes after the call is in order. */
+static int after_it_in_the_child(void)
+{
+	struct nb_guard g = { .tid = (pid_t)syscall(SYS_gettid) };
+	struct sigaction now;
+
+	who_has_it(&now);
+	if (now.sa_sigaction != first)
+		return 1;
+	if (!nb_guard_begin(&g))
+		return 2;
+	who_has_it(&now);
+	if (now.sa_sigaction == first)
+		return 3;
+	nb_guard_end(&g);
+	who_has_it(&now);
+	return now.sa_sigaction == first ? 0 : 4;
+}
+
+START_TEST(a_child_may_return)
+{
+	pid_t child;
+	int status;
+
+	handle(first, NULL);
+	ck_assert(nb_guard_call(returns_in_a_child, NULL, &child, &crash));
+	if (!child)
+		_exit(after_it_in_the_child());
+	ck_assert_int_gt(child, 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
 UNIT_MAIN("guard", tcase_add_test(tc, every_crash_comes_back);
 	  tcase_add_loop_test(tc, a_constructor_that_crashes, 0, WAYS);
 	  tcase_add_test(tc, the_mask_is_as_it_was);
@@ -453,4 +500,5 @@ UNIT_MAIN("guard", tcase_add_test(tc, every_crash_comes_back);
 	  tcase_add_test(tc, handlers_that_it_sets_stay);
 	  tcase_add_test(tc, several_threads_at_once);
 	  tcase_add_test(tc, what_cannot_be_saved_ends);
-	  tcase_add_test(tc, a_child_is_not_guarded);)
+	  tcase_add_test(tc, a_child_is_not_guarded);
+	  tcase_add_test(tc, a_child_may_return);)
