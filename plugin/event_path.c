@@ -408,9 +408,10 @@ static inline bool adopt(struct nb_op_slot *s, uint64_t n, bool kernel,
 }
 
 /* A child is over. @kernel: one that has told its times; @held: it was counted
- * as open. */
-static void let_go(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t n,
-		   bool kernel, bool held, uint64_t now)
+ * as open. Inlined, as all that a kernel needs: a call between two locked
+ * operations is stores that the second waits for. */
+NB_INLINE void let_go(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t n,
+		      bool kernel, bool held, uint64_t now)
 {
 	uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
 
@@ -438,8 +439,8 @@ static inline struct nb_child_slot *child_of(uint64_t h, struct nb_pcomm **pc)
 	return &(*pc)->child[n % NB_CHILD_SLOTS];
 }
 
-static struct nb_child_slot *take_child(struct nb_pcomm *pc, uint64_t n,
-					uint64_t now)
+NB_INLINE struct nb_child_slot *take_child(struct nb_pcomm *pc, uint64_t n,
+					   uint64_t now)
 {
 	struct nb_child_slot *c = &pc->child[n % NB_CHILD_SLOTS];
 	uint64_t word = __atomic_load_n(&c->word, __ATOMIC_ACQUIRE);
@@ -455,7 +456,7 @@ static struct nb_child_slot *take_child(struct nb_pcomm *pc, uint64_t n,
 }
 
 /* As take_next. */
-static struct nb_child_slot *
+NB_INLINE struct nb_child_slot *
 take_next_child(struct nb_pcomm *pc, uint64_t token, uint64_t *n, uint64_t now)
 {
 	struct nb_child_slot *c = NULL;
@@ -476,13 +477,30 @@ static bool is_api(uint32_t event)
 	       event == NB_EVENT_P2P_API || event == NB_EVENT_KERNEL_LAUNCH;
 }
 
-/* Does the parent live here, and take one more? */
+/* Does @of, which lives here, take one more? Then it is the @parent. */
+NB_INLINE bool join(uint64_t of, bool kernel, uint64_t *parent, bool *held)
+{
+	uint64_t n = of & NB_HANDLE_NUMBER;
+	struct nb_pcomm *pc;
+	struct nb_op_slot *s = slot_of(of, &pc);
+
+	if (s && adopt(s, n, kernel, held)) {
+		*parent = of;
+		return true;
+	}
+	if (n)
+		nb_events_lose(
+			s && over(__atomic_load_n(&s->word, __ATOMIC_ACQUIRE),
+				  n)
+				? NB_LOST_ORDER
+				: NB_LOST_STALE);
+	return false;
+}
+
+/* Does the parent live here, and take one more? Not of kernels. */
 static inline bool find_parent(const struct nb_descr *d, uint64_t *parent,
 			       bool *held)
 {
-	struct nb_pcomm *pc;
-	struct nb_op_slot *s;
-
 	*held = false;
 	*parent = 0;
 	if (d->event == NB_EVENT_GROUP || !d->parent)
@@ -495,25 +513,25 @@ static inline bool find_parent(const struct nb_descr *d, uint64_t *parent,
 		*parent = d->parent;
 		return true;
 	}
-	s = slot_of(d->parent, &pc);
-	if (s && adopt(s, d->parent & NB_HANDLE_NUMBER,
-		       d->event == NB_EVENT_KERNEL_CH, held)) {
-		*parent = d->parent;
-		return true;
-	}
-	if (d->parent & NB_HANDLE_NUMBER)
-		nb_events_lose(
-			s && over(__atomic_load_n(&s->word, __ATOMIC_ACQUIRE),
-				  d->parent & NB_HANDLE_NUMBER)
-				? NB_LOST_ORDER
-				: NB_LOST_STALE);
-	return false;
+	return join(d->parent, false, parent, held);
+}
+
+/* There was no slot for a child of @parent. */
+static __attribute__((noinline)) void no_room(uint64_t parent, bool held,
+					      uint64_t now)
+{
+	struct nb_pcomm *up;
+	struct nb_op_slot *s = slot_of(parent, &up);
+
+	nb_events_lose(NB_LOST_FULL);
+	if (s && held)
+		let_go(up, s, parent & NB_HANDLE_NUMBER, false, held, now);
 }
 
 static uint64_t start_child(struct nb_pcomm *pc, uint64_t token,
 			    const struct nb_descr *d)
 {
-	uint64_t n, parent, now = nb_clock_ns();
+	uint64_t n = 0, parent, now = nb_clock_ns();
 	struct nb_child_slot *c;
 	bool held;
 
@@ -521,13 +539,7 @@ static uint64_t start_child(struct nb_pcomm *pc, uint64_t token,
 		return handle(pc, d->event, 0);
 	c = take_next_child(pc, token, &n, now);
 	if (!c) {
-		struct nb_pcomm *up;
-		struct nb_op_slot *s = slot_of(parent, &up);
-
-		nb_events_lose(NB_LOST_FULL);
-		if (s && held)
-			let_go(up, s, parent & NB_HANDLE_NUMBER, false, held,
-			       now);
+		no_room(parent, held, now);
 		return handle(pc, d->event, 0);
 	}
 	SET(c->parent, parent);
@@ -713,12 +725,14 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 		return start_coll(pc, token, d);
 	case NB_EVENT_PROXY_OP:
 	case NB_EVENT_PROXY_STEP:
-	case NB_EVENT_KERNEL_CH:
 	case NB_EVENT_GROUP:
 	case NB_EVENT_GROUP_API:
 	case NB_EVENT_P2P_API:
 	case NB_EVENT_KERNEL_LAUNCH:
 		return start_child(pc, token, d);
+	case NB_EVENT_KERNEL_CH:
+		return nb_events_start_kernel(context, d->parent, d->channel,
+					      d->timer, d->has_timer);
 	case NB_EVENT_COLL_API:
 		count_call(pc);
 		if (!(nb_spans_wanted() >> NB_EVENT_COLL_API & 1))
@@ -726,6 +740,43 @@ uint64_t nb_events_start(void *context, const struct nb_descr *d)
 		return start_child(pc, token, d);
 	}
 	return handle(pc, d->event, 0);
+}
+
+/* As nb_events_start and start_child, but everything stays in registers. */
+NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of,
+				       uint32_t channel, uint64_t timer,
+				       bool has_timer)
+{
+	const uint32_t kind = NB_EVENT_KERNEL_CH;
+	uint64_t token = (uint64_t)(uintptr_t)context;
+	struct nb_pcomm *pc = nb_pcomm_of(token);
+	uint64_t n = 0, parent = 0, now;
+	struct nb_child_slot *c;
+	bool held = false;
+
+	if (!pc || GET(pc->token) != token) {
+		nb_events_lose(NB_LOST_CONTEXT);
+		return 0;
+	}
+	now = nb_clock_ns();
+	if (of && !join(of, true, &parent, &held))
+		return handle(pc, kind, 0);
+	c = take_next_child(pc, token, &n, now);
+	if (!c) {
+		no_room(parent, held, now);
+		return handle(pc, kind, 0);
+	}
+	SET(c->parent, parent);
+	SET(c->start, now);
+	SET(c->timer, timer);
+	SET(c->timer_stop, 0);
+	SET(c->bytes, 0);
+	SET(c->peer, 0);
+	SET(c->what, (uint64_t)kind | (uint64_t)channel << C_CHANNEL |
+			     (uint64_t)has_timer << C_TIMER |
+			     (uint64_t)held << C_HELD);
+	__atomic_store_n(&c->word, n << AT_NUMBER | OPEN, __ATOMIC_RELEASE);
+	return handle(pc, kind, n);
 }
 
 void nb_events_stop(void *eh)

@@ -135,6 +135,10 @@ void nb_events_clock(void);
 void nb_events_finalize(void *context);
 /* The handle of @d; 0: none. No lock, allocation or system call. */
 uint64_t nb_events_start(void *context, const struct nb_descr *d);
+/* The same for the most frequent: a channel's kernel. */
+uint64_t nb_events_start_kernel(void *context, uint64_t parent,
+				uint32_t channel, uint64_t timer,
+				bool has_timer);
 void nb_events_stop(void *handle);
 /* @value: what the version's arguments hold for that state; @has: anything */
 void nb_events_record(void *handle, int state, uint64_t value, bool has);

@@ -227,12 +227,15 @@ INLINE void read_descr(struct nb_descr *to, const char *d, int v)
 	case NB_EVENT_KERNEL_LAUNCH:
 		to->func = NB_WORD_NONE;
 		break;
-	case NB_EVENT_KERNEL_CH:
-		to->channel = read_u8(d, offset_KERNEL_CH_channel[v]);
-		to->timer = read_u64(d, offset_KERNEL_CH_timer[v]);
-		to->has_timer = offset_KERNEL_CH_timer[v] >= 0;
-		break;
 	}
+}
+
+INLINE uint64_t start_kernel(void *context, const char *d, int v)
+{
+	return nb_events_start_kernel(context, read_u64(d, 8),
+				      read_u8(d, offset_KERNEL_CH_channel[v]),
+				      read_u64(d, offset_KERNEL_CH_timer[v]),
+				      offset_KERNEL_CH_timer[v] >= 0);
 }
 
 /* The bit of the type that is set; NB_NEVENTS for none or several. */
@@ -258,13 +261,15 @@ INLINE int start_own(void *context, void **to, const char *d, int v)
 	if (d) {
 		uint32_t event = event_of(d, v);
 
-		if (nb_events_wanted(event)) {
+		if (!nb_events_wanted(event)) {
+			h = nb_events_pass(context, event);
+		} else if (event == NB_EVENT_KERNEL_CH) {
+			h = start_kernel(context, d, v);
+		} else {
 			nb_clear(&e, sizeof(e));
 			e.event = event;
 			read_descr(&e, d, v);
 			h = nb_events_start(context, &e);
-		} else {
-			h = nb_events_pass(context, event);
 		}
 	}
 	/* always: for some events NCCL's variable is not initialised */
