@@ -126,6 +126,7 @@ cat <<END
 
 The job has ended well: no rank hung, no rank differed. To attach by hand:
 
-    NCCL_TUNER_PLUGIN=$B/libncclbpf.so $B/test/host/standin --ranks 8 --procs --seconds 600 --pause-ms 100 &
+    export NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_PROFILER_PLUGIN=$B/libncclbpf.so
+    $B/test/host/standin --ranks 8 --procs --events --seconds 600 --pause-ms 100 &
     $B/ncclbpf-shell
 END

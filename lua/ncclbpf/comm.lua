@@ -322,25 +322,27 @@ local function newest(count, less)
 	end
 end
 
-local function tail(ctx, words, schema, rows_of, columns, id, field, less)
+local function tail(ctx, words, schema, rows_of, columns, id, field, less, comm)
 	local count, err = count_of(ctx, 20)
 	if not count then return nil, err end
 	local f
 	f, err = yes(ctx)
 	if err then return nil, err end
-	local line = ("%s %d"):format(words, count)
+	local line = ("%s %d%s"):format(words, count, comm and " comm=" .. session.quote(comm) or "")
 	if f then return follow(ctx, line .. " follow=yes", rows_of, columns, schema) end
 	return read.command(ctx, { schema = schema, line = line, rows = rows_of, columns = columns, id = id, name = field, empty = "none yet",
 		arrange = less and newest(count, less) })
 end
 
 function M.cmd_decisions(ctx)
-	return tail(ctx, "decision tail", "decision.tail/1", list_of("decisions", decision_row, ctx.flags.comm), decision_columns,
+	local comm = ctx.opt.comm or ctx.flags.comm
+	-- one communicator is asked for; of several whatever is told is sifted
+	return tail(ctx, "decision tail", "decision.tail/1", list_of("decisions", decision_row, comm and comm:lower()), decision_columns,
 		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq",
 		function(a, b)
 			if a.comm ~= b.comm then return tostring(a.comm) < tostring(b.comm) end
 			return read.number(a.seq) < read.number(b.seq)
-		end)
+		end, comm and find_comm(ctx, comm) or nil)
 end
 
 local function stamp(v)

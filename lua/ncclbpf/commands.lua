@@ -64,7 +64,7 @@ local own = {
 	{ "comm show", "[COMM]", 0, 1, "observe", "one communicator: decisions by collective, size and answer", comm.cmd_show, names = "comms" },
 	{ "check agreement", "[comm=ID] [segment=FILE]", 0, 0, "observe", "do the ranks decide alike; of a job that hung or died: from its segment file", check.cmd_agreement, files = true },
 	{ "explain", "COLLECTIVE SIZE [comm=ID]", 2, 2, "observe", "what would be decided for a collective and why", comm.cmd_explain, names = "collectives" },
-	{ "decision tail", "[COUNT] [follow=yes] [count=N]", 0, 1, "observe", "the last decisions; follow=yes: and those to come, until Ctrl-C or count=N", comm.cmd_decisions },
+	{ "decision tail", "[COUNT] [comm=ID] [follow=yes] [count=N]", 0, 1, "observe", "the last decisions; follow=yes: and those to come, until Ctrl-C or count=N", comm.cmd_decisions },
 	{ "trace start", "[FILE] [format=chrome|ndjson] [size=SIZE] [keep=N] [seconds=S] [events=LIST]", 0, 1, "control", "write down what NCCL's profiler tells; with FILE: into it, until Ctrl-C, seconds= or size= (256M), or in the last N files of that size; without: into the processes' rings, until trace stop", trace.cmd_start, files = true },
 	{ "trace stop", "[FILE] [format=chrome|ndjson] [size=SIZE]", 0, 1, "control", "end what trace start began; FILE: write what is in the rings there", trace.cmd_stop, files = true },
 	{ "trace calls", "[seconds=S] [uprobes=no]", 0, 0, "control", "time NCCL's calls, the execution and the wall of each collective for S seconds (3), by uprobes where the kernel permits", calls.cmd_calls },

@@ -488,8 +488,9 @@ local function tail(o, words, opts, field, each)
 	if not opts.follow then
 		local list, err = ask_one(o, line, field)
 		if not list then return nil, err end
-		local t = {}
-		for i, d in ipairs(list) do t[i] = each(d) end
+		-- of each communicator's share a part too many may come
+		local t, skip = {}, math.max(0, #list - (opts.count or 20))
+		for i = skip + 1, #list do t[i - skip] = each(list[i]) end
 		return t
 	end
 	local g, err = group_of(o)

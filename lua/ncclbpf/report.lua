@@ -395,7 +395,10 @@ function M.csv(r, path)
 	end
 	from:close()
 	if to then good = to:close() and good end
-	if not good then return nil, errors.new("cannot_create", ("%s: %s"):format(path, tostring(why))) end
+	if not good then
+		why = tostring(why)
+		return nil, errors.new("cannot_create", why:sub(1, #path) == path and why or ("%s: %s"):format(path, why))
+	end
 	return true
 end
 

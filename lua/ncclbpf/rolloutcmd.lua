@@ -3,6 +3,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
 local plan = require "ncclbpf.plan"
+local profiler = require "ncclbpf.profiler"
 local rollout = require "ncclbpf.rollout"
 
 local M = {}
@@ -187,6 +188,8 @@ function M.cmd_start(ctx)
 		return { schema = "rollout.plan/1", data = p, text = ("rollout %s of job %s\n%s"):format(p.name, tostring(g.job), steps(p)) }
 	end
 	local r
+	r, err = profiler.wanted(g)
+	if not r then return nil, err end
 	r, err = rollout.start(g, p)
 	if not r then return nil, err end
 	return go(ctx, r)
@@ -225,6 +228,10 @@ function M.run_script(ctx, g, script, path, list, say)
 		if not r then return nil, err end
 		if type(r.script) ~= "table" then return nil, errors.new("refused", "no script began it", { hint = "rollout resume" }) end
 		if #list == 0 then list = r.script.words end
+	else
+		local good
+		good, err = profiler.wanted(g)
+		if not good then return nil, err end
 	end
 	local s
 	s, err = script.open(path, list, { say = say, target = require "ncclbpf"._target(g) })
@@ -362,6 +369,9 @@ function M.write_report(r, path, opts)
 		error(text, 0)
 	end
 	local err
+	-- the CSV comes first: where nothing can be written it is not what was named
+	local folder = path:match "^.*/"
+	if folder and not core.stat(folder) then return errors.fail("cannot_create", "%s: no folder %s", path, folder) end
 	if beside then
 		ok, err = report.csv(r, beside)
 		if not ok then return nil, err end

@@ -88,6 +88,8 @@ function Rollout:start()
 	local g, err = s.group_of()
 	if not g then return nil, err end
 	local r
+	r, err = require("ncclbpf.profiler").wanted(g)
+	if not r then return nil, err end
 	r, err = rollout.start(g, s.p)
 	if not r then return nil, err end
 	s.r, s.mine = r, true

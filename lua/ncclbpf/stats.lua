@@ -2,6 +2,7 @@
 -- What telemetry has measured, for people; for Prometheus: metrics.lua.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
+local profiler = require "ncclbpf.profiler"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
 local units = require "ncclbpf.units"
@@ -87,11 +88,8 @@ end
 
 local function foot(per)
 	local on, silent, _, _, lost = state(per)
-	local t = {}
-	if silent > 0 then
-		t[#t + 1] = ("note: NCCL has called no profiler in %d of %d processes"):format(silent, #per)
-		t[#t + 1] = "hint: start the job with NCCL_PROFILER_PLUGIN set like NCCL_TUNER_PLUGIN (NCCL 2.23 or newer)"
-	elseif on == 0 then
+	local t = profiler.notes(silent, #per)
+	if silent == 0 and on == 0 then
 		t[#t + 1] = "hint: telemetry on"
 	end
 	local names = {}

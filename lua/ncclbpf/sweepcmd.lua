@@ -2,6 +2,7 @@
 -- `sweep PLAN|status|abort`, and nb.sweep{...}.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
+local profiler = require "ncclbpf.profiler"
 local sweep = require "ncclbpf.sweep"
 local run = require "ncclbpf.sweeprun"
 local tables = require "ncclbpf.tables"
@@ -130,6 +131,8 @@ function M.cmd_sweep(ctx)
 		local g
 		g, err = ctx:session()
 		if not g then return nil, err end
+		r, err = profiler.wanted(g)
+		if not r then return nil, err end
 		r, err = run.run(g, p, progress(ctx))
 		if core.isatty(2) and not ctx.flags.quiet then io.stderr:write "\r\27[K" end
 	end
@@ -153,6 +156,8 @@ function M.sweep(spec, group_of)
 		local g
 		g, err = group_of(target)
 		if not g then return nil, err end
+		r, err = profiler.wanted(g)
+		if not r then return nil, err end
 		r, err = run.run(g, p, tell and function(x, round) tell(round, x.done) end)
 	end
 	if not r then return nil, err end

@@ -5,6 +5,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.errors"
 local merge = require "ncclbpf.merge"
+local profiler = require "ncclbpf.profiler"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
 local tracefile = require "ncclbpf.tracefile"
@@ -101,13 +102,14 @@ local function summary(w, why, lost, left_out, notes)
 	if left_out > 0 then foot[#foot + 1] = ("note: %d events were left out in the processes"):format(left_out) end
 	if why == "size" then foot[#foot + 1] = ("note: stopped at %s; size= allows more"):format(units.bytes(w.limit)) end
 	if w.files > 1 then
+		local before = math.min(w.files, w.keep) - 1
 		foot[#foot + 1] = ("note: the last of %d files of %s%s"):format(w.files, units.bytes(w.limit),
-			w.keep > 1 and (", those before it are %s.1 to .%d"):format(w.path, math.min(w.files, w.keep) - 1) or "")
+			before > 1 and (", those before it are %s.1 to .%d"):format(w.path, before) or before == 1 and (", the one before it is %s.1"):format(w.path) or "")
 	end
 	for _, n in ipairs(notes or {}) do foot[#foot + 1] = n end
 	return {
 		schema = "trace/1", data = d, rows = { d }, id = "file", foot = foot,
-		text = ("%s: %d events, %s; %s"):format(w.path, w.spans, units.bytes(w.bytes), WHY[why]) .. (#foot > 0 and "\n" .. table.concat(foot, "\n") or ""),
+		text = ("%s: %d events, %s; %s"):format(w.path, w.spans, units.bytes(w.bytes), WHY[why]),
 		columns = { { "file" }, { "format" }, { "spans", num = true }, { "bytes", num = true }, { "lost", num = true }, { "left_out", num = true }, { "ended" } },
 	}
 end
@@ -132,9 +134,7 @@ local function state(ctx, line, opts)
 			for _, r in ipairs(per) do
 				if r.data.profiler_abi == 0 then silent = silent + 1 end
 			end
-			if silent == 0 then return {} end
-			return { ("note: NCCL has called no profiler in %d of %d processes"):format(silent, #per),
-				"hint: start the job with NCCL_PROFILER_PLUGIN set like NCCL_TUNER_PLUGIN (NCCL 2.23 or newer)" }
+			return profiler.notes(silent, #per)
 		end,
 	})
 end
@@ -155,6 +155,8 @@ end
 local function stream(ctx, o)
 	local s, err = ctx:session()
 	if not s then return nil, err end
+	-- it may still come with the next communicator (env set)
+	if profiler.absent(s) then ctx.app:complain("note: NCCL has called no profiler; nothing comes until it does\nhint: " .. profiler.HINT .. "\n") end
 	local w
 	-- at the first reply: of a trace that is refused an older file stays
 	local function open()

@@ -12,7 +12,7 @@ a=c0ffee0000000000 b=c0ffee0000000001 c=c0ffee0000000002
 host() { # NAME OPTIONS...
 	n=$1
 	shift
-	NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=$n timeout 120 "$B/test/host/standin" --ranks 2 --procs --seconds 100 \
+	NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=$n timeout 120 "$B/test/host/standin" --ranks 2 --procs --events --seconds 100 \
 		--pause-ms 2 --min 1M --max 64M --factor 4 "$@" >"$n.out" 2>&1 &
 	jobs="$jobs $!"
 	await timeout 20 "$S" -q attach "$n" >/dev/null 2>&1
@@ -37,6 +37,18 @@ three() {
 R='"nvlink_ring_mid"' O='"one_channel"'
 
 host three --groups 3
+four() {
+	run -r 0 -o tsv "$@"
+	[ "$(grep -c "$b" out)" -eq 4 ] && [ "$(wc -l <out)" -eq 5 ]
+}
+for words in "decision tail 4 comm=$b" "-c $b decision tail 4"; do
+	# shellcheck disable=SC2086
+	await four $words
+	ok "$words: the last four of one communicator" $?
+done
+lua_run -e 'local t = assert(require("ncclbpf").attach { job = "three" })
+	for _, n in ipairs { 1, 2, 4 } do assert(#t:decisions { count = n } == n) end' >"$T/why" 2>&1
+ok "no more decisions than asked for" $?
 status 0 "a policy for one communicator" policy use nvlink_ring_mid --comm $b
 three "" "$R" ""
 status 0 "policy list" -o table policy list

@@ -133,6 +133,7 @@ run -o json stats plot=times
 lua_run -e 'for _, k in ipairs(require "ncclbpf.core".decode(io.read "a").data.kinds) do assert(k.count > 0 and k.p50_ns <= k.p99_ns and k.p99_ns <= k.max_ns) end' <out 2>>why
 ok "their numbers as JSON" $?
 status 73 "a report that cannot be written" rollout report /nowhere/r.html
+has "is named, once" err "/nowhere/r.html: no folder /nowhere/"
 status 0 "what it saw can be judged again" -o table rollout start "$R/ring_mid.lua" data="$XDG_STATE_HOME/ncclbpf/rollouts/one.json"
 has "is called a replay" out "replayed from" "pass" "then: promote"
 sed -e 's/blocks = 10/blocks = 40/' "$R/ring_mid.lua" >longer.lua

@@ -76,6 +76,20 @@ run -o tsv list
 [ "$(grep -c attachable "$T/out")" -eq 4 ]
 ok "list shows four processes" $?
 
+# without a profiler there is nothing to compare: said at once
+echo 'return { candidate = "none" }' >plan.lua
+echo '{"algos": ["ring"], "name": "s"}' >sweep.json
+decided() { run -J other -o json status && grep -q '"decisions":[1-9]' "$T/out"; }
+await decided
+for words in "rollout start plan.lua" "sweep sweep.json"; do
+	# shellcheck disable=SC2086
+	run -J other $words
+	[ "$rc" -ne 0 ] && grep -q "NCCL calls no profiler" "$T/err" && grep -q NCCL_PROFILER_PLUGIN "$T/err"
+	ok "$words: refused without a profiler" $?
+done
+status 0 "a trace begins all the same" -J other trace start none.json seconds=200ms
+has "and says so" err "NCCL has called no profiler" "NCCL_PROFILER_PLUGIN"
+
 # a process that sees another directory: by its own environment and root
 mkdir -m 700 "$T/elsewhere"
 NCCLBPF_SOCKET_DIR=$T/elsewhere job far --ranks 1 --procs 1 --rate 100

@@ -91,6 +91,8 @@ ok "NDJSON, of some events alone" $?
 # a limit
 status 0 "a file with a limit" -J one -o table trace start small.json size=64K
 has "says that it was reached" out "the file's limit is reached" "stopped at 64K"
+[ "$(grep -c "stopped at 64K" out)" -eq 1 ]
+ok "once" $?
 [ "$(wc -c <small.json)" -le 65536 ]
 ok "and kept" $?
 chrome "and the file is whole" small.json 'assert(#slices > 10)'
