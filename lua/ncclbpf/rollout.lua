@@ -281,9 +281,10 @@ local function of_controllers(r)
 	local answer = r.group:ask "policy history"[1]
 	local past = read.list(answer and answer.data, "history")
 	local function same(a, b)
-		return table.concat(read.list(a, "policies"), " ") == table.concat(read.list(b, "policies"), " ") and read.text(a.scoped) == read.text(b.scoped)
+		return core.encode(read.list(a, "policies")) == core.encode(read.list(b, "policies")) and read.text(a.scoped) == read.text(b.scoped)
 	end
 	for i, e in ipairs(past) do
+		if math.type(read.record(e).generation) ~= "integer" then return false end
 		if i > 1 and not same(e, past[i - 1]) then return false end
 		if e.generation <= r.generation then
 			r.generation = past[1].generation
@@ -358,8 +359,9 @@ local function commit(r, arm, all)
 	r.since, r.exposed = r.since or {}, r.exposed or {}
 	expose(r, done, arm)
 	for _, c in ipairs(read.list(done, "comms")) do
-		-- one that takes none has never had the candidate
-		if c.state ~= "committed" and arm ~= "a" and (not r.comms or has(r.comms, c.comm)) then
+		-- one that never takes any has never had the candidate
+		local without = arm == "a" and c.state == "unchangeable"
+		if c.state ~= "committed" and not without and (not r.comms or has(r.comms, c.comm)) then
 			return nil, errors.new("refused", ("communicator %s takes no change: %s"):format(tostring(c.comm), read.text(c.why) or tostring(c.state)),
 				{ hint = "a rollout needs all communicators of a job to change" })
 		end
