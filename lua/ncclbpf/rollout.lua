@@ -278,6 +278,8 @@ end
 -- The job has another generation than ours: have controllers made it, of the
 -- same policies? Then it is ours from now on. Such a one nobody asked for.
 local function of_controllers(r)
+	local there = r.group:ask "controller status"[1]
+	if read.record(there and there.data).controllers ~= true then return false end
 	local answer = r.group:ask "policy history"[1]
 	local past = read.list(answer and answer.data, "history")
 	local function same(a, b)
@@ -312,10 +314,14 @@ local function has_candidate(r, d)
 	return false
 end
 
--- A change was not answered: if it was made, it is ours.
+-- A change was not answered. If the last one is by this process, it was made;
+-- unless another one runs the rollout by now, it is ours.
 local function unanswered(r)
-	local s = r.group:ask "status"[1]
-	if s and s.data and s.data.generation ~= r.generation and has_candidate(r, s.data) then r.generation = s.data.generation end
+	local now = M.load(r.job)
+	if not now or now.id ~= r.id or now.runner.token ~= r.runner.token then return end
+	local answer = r.group:ask "policy history"[1]
+	local last = read.record(read.list(answer and answer.data, "history")[1])
+	if last.pid == PID and math.type(last.generation) == "integer" then r.generation = last.generation end
 end
 
 -- Make the change of @line where the job still has the generation that was

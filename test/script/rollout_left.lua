@@ -43,7 +43,8 @@ local function watched(before, after, f, ...)
 		local err = before and before(line)
 		if err then return nil, err end
 		local done, why = change(g, line, ...)
-		if done and after then after(line) end
+		err = done and after and after(line)
+		if err then return nil, err end
 		return done, why
 	end
 	local results = table.pack(pcall(f, ...))
@@ -70,6 +71,27 @@ test("nobody answers after the candidate's change", fine and done == nil and tos
 r:refresh()
 test("paused, with the baseline", r.state == "paused" and using() == "- - -", tostring(r) .. " " .. using())
 test("aborted", r:abort() == r and r.state == "rolled_back" and using() == "- - -", using())
+
+-- ---- a change that was made, but whose answer was lost ----
+local function lost(also)
+	local once = true
+	return function(line)
+		if not once or not line:find "nvlink_ring_mid" then return end
+		once = false
+		if also then also() end
+		return errors.new("timed_out", "no answer")
+	end
+end
+r = plan()
+r:start()
+watched(nil, lost(), r.wait, r)
+test("the candidate's change is not answered: the baseline again", r.state == "paused" and r.reason == "no answer" and using() == "- - -", tostring(r) .. using())
+r:abort()
+r = plan()
+r:start()
+watched(nil, lost(function() assert(t:rollout():resume()) end), r.wait, r)
+test("unless somebody else runs it by then", using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid", using())
+test("who takes it back", assert(t:rollout()):abort().state == "rolled_back" and using() == "- - -", using())
 
 -- ---- a promotion of several changes, one of which fails ----
 r = plan { holdback = 1 }
