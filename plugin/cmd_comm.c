@@ -210,6 +210,16 @@ static int pick(struct nb_call *call, int coll, uint64_t bytes,
 	return *out ? 0 : NB_E_NOENT;
 }
 
+/* @name, or the number where that is none of NCCL's; -1: no opinion. */
+static void word(struct nb_json *j, const char *key, const char *name,
+		 int number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", number);
+	nb_json_kstr(j, key, name || number == -1 ? name : text);
+}
+
 static void steps(struct nb_json *j, const struct nb_explain *e)
 {
 	nb_json_key(j, "policies");
@@ -219,8 +229,8 @@ static void steps(struct nb_json *j, const struct nb_explain *e)
 
 		nb_json_obj(j);
 		nb_json_kstr(j, "name", s->policy);
-		nb_json_kstr(j, "algo", nb_nccl_algo(s->algo));
-		nb_json_kstr(j, "proto", nb_nccl_proto(s->proto));
+		word(j, "algo", nb_nccl_algo(s->algo), s->algo);
+		word(j, "proto", nb_nccl_proto(s->proto), s->proto);
 		nb_json_ku64(j, "channels", s->channels);
 		nb_json_kbool(j, "changed", s->changed);
 		nb_json_end_obj(j);
@@ -228,20 +238,76 @@ static void steps(struct nb_json *j, const struct nb_explain *e)
 	nb_json_end_arr(j);
 }
 
+/* The policies that had the last word on algorithm, protocol and channels;
+ * NULL: none has said anything. */
+struct said {
+	const char *algo, *proto, *choice, *channels;
+	struct nb_explain_step last;
+};
+
+static struct said said(const struct nb_explain *e)
+{
+	struct said by = { .last = { .algo = -1, .proto = -1 } };
+
+	for (uint32_t i = 0; i < e->order.n; i++) {
+		const struct nb_explain_step *s = &e->step[e->order.at[i]];
+
+		if (!s->changed)
+			continue;
+		if (s->algo != by.last.algo)
+			by.algo = by.choice = s->policy;
+		if (s->proto != by.last.proto)
+			by.proto = by.choice = s->policy;
+		if (s->channels != by.last.channels)
+			by.channels = s->policy;
+		by.last = *s;
+	}
+	return by;
+}
+
+/* Why the answer was refused, who gave it, and what may be answered. */
+static void refusal(char *to, size_t size, const struct nb_comm *c,
+		    const struct nb_explain *e)
+{
+	enum nb_refused why = e->answer.refused;
+	const char *text = nb_refused_text(why);
+	struct said by = said(e);
+
+	if (why == NB_REFUSED_ALGO_RANGE && by.algo)
+		snprintf(to, size, "%s: %s answered %d, allowed are 0 to %d",
+			 text, by.algo, by.last.algo, NCCL_NUM_ALGOS - 1);
+	else if (why == NB_REFUSED_PROTO_RANGE && by.proto)
+		snprintf(to, size, "%s: %s answered %d, allowed are 0 to %d",
+			 text, by.proto, by.last.proto, NCCL_NUM_PROTOS - 1);
+	else if (why == NB_REFUSED_CHANNELS_RANGE && by.channels)
+		snprintf(to, size, "%s: %s answered %u, allowed are 1 to %u",
+			 text, by.channels, by.last.channels, c->max_channels);
+	else if (why == NB_REFUSED_CHANNELS_ALGO && by.channels)
+		snprintf(to, size, "%s: %s answered %u", text, by.channels,
+			 by.last.channels);
+	else if (by.choice)
+		snprintf(to, size, "%s: %s answered it", text, by.choice);
+	else
+		snprintf(to, size, "%s", text);
+}
+
 static void note(struct nb_json *j, const struct nb_comm *c,
 		 const struct nb_explain *e)
 {
 	const char *text = NULL;
+	char refused[400];
 
 	if (__atomic_load_n(&c->mismatch, __ATOMIC_RELAXED))
 		text = "ranks began with different policies: this communicator "
 		       "uses none, whatever they answer";
-	else if (!e->seen)
+	else if (!e->seen && e->answer.refused == NB_REFUSED_NONE)
 		text = "NCCL has not asked about this collective and size yet: "
 		       "what it offers and would choose is not known, and "
 		       "every combination is assumed";
-	else if (e->answer.refused != NB_REFUSED_NONE)
-		text = nb_refused_text(e->answer.refused);
+	else if (e->answer.refused != NB_REFUSED_NONE) {
+		refusal(refused, sizeof(refused), c, e);
+		text = refused;
+	}
 	nb_json_kstr(j, "note", text);
 }
 

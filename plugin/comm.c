@@ -542,6 +542,13 @@ void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 		table[i] = ctx->costs ? ctx->costs[i] : i == last ? 1.0f : 2.0f;
 	a->refused = nb_tuner_check(ctx, &costs, table, c->max_channels, &index,
 				    &channels);
+	if (!out->seen && a->refused == NB_REFUSED_CHANNELS_ALGO &&
+	    index == NB_COSTS_NONE) {
+		/* which algorithm NCCL would choose is not known, and for most
+		 * of them channels can be asked for */
+		a->refused = NB_REFUSED_NONE;
+		channels = ctx->channels;
+	}
 	a->channels = channels;
 	if (index != NB_COSTS_NONE)
 		split(index, &a->algo, &a->proto);

@@ -130,6 +130,7 @@ static void atomic(char *text, size_t size, const struct nb_insn *i)
 static void call(char *text, size_t size, const struct nb_insn *i)
 {
 	const struct nb_helper_spec *h;
+	const char *name;
 
 	if (i->fn == NB_FN_LOCAL) {
 		snprintf(text, size, "call pc%+d", i->off);
@@ -137,8 +138,9 @@ static void call(char *text, size_t size, const struct nb_insn *i)
 	}
 	h = i->imm >= 0 && i->imm <= INT32_MAX ? nb_spec_helper((int32_t)i->imm)
 					       : NULL;
-	snprintf(text, size, "call %s%s#%" PRId64, h ? "bpf_" : "",
-		 h ? h->name : "unknown", i->imm);
+	name = h ? h->name : nb_spec_kernel_helper(i->imm);
+	snprintf(text, size, "call %s%s#%" PRId64, name ? "bpf_" : "",
+		 name ? name : "unknown", i->imm);
 }
 
 static void lddw(char *text, size_t size, const struct nb_insn *i,

@@ -67,6 +67,18 @@ const struct nb_helper_spec *nb_spec_helper(int32_t id)
 	return NULL;
 }
 
+const char *nb_spec_kernel_helper(int64_t id)
+{
+	static const char *const names[] = {
+#define KERNEL_HELPER(id, name) [id] = name,
+#include "core/tbl/kernel_helpers.h"
+	};
+
+	return id > 0 && id < (int64_t)(sizeof(names) / sizeof(names[0]))
+		       ? names[id]
+		       : NULL;
+}
+
 const struct nb_helper_spec *nb_spec_helper_named(const char *name)
 {
 	for (size_t i = 0; i < NHELPERS; i++)

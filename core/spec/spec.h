@@ -264,6 +264,8 @@ struct nb_helper_spec {
 /* NULL when no helper has this number or name. */
 const struct nb_helper_spec *nb_spec_helper(int32_t id);
 const struct nb_helper_spec *nb_spec_helper_named(const char *name);
+/* What kernels call the helper of that number; NULL: not known. */
+const char *nb_spec_kernel_helper(int64_t id);
 /* All of them, in order of their number; *@n gets the count. */
 const struct nb_helper_spec *nb_spec_helpers(size_t *n);
 

@@ -61,9 +61,8 @@ struct nb_extent nb_helper_extent(const struct nb_env *env,
 
 int nb_check_helper(const struct at *a)
 {
-	const char *near[2] = { NULL, NULL };
-
 	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
+	const char *kernel = nb_spec_kernel_helper(a->insn->imm);
 
 	if (h && h->id >= NB_HELPER_TUNER && a->env->hook->id != NB_HOOK_TUNER)
 		return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
@@ -74,13 +73,15 @@ int nb_check_helper(const struct at *a)
 				 "SEC(\"tuner\") program");
 	if (h)
 		return 0;
-	(void)near;
-	return nb_refuse(
-		a->env, NB_FIND_HELPER, a->pc, -1,
-		"a helper that this ncclbpf offers",
-		nb_say(a->env, "helper number %lld", (long long)a->insn->imm),
-		"docs/policies.md lists the helpers; others of the "
-		"kernel do not exist inside a job");
+	return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
+			 "a helper that this ncclbpf offers",
+			 kernel ? nb_say(a->env,
+					 "bpf_%s of kernels, number %lld",
+					 kernel, (long long)a->insn->imm)
+				: nb_say(a->env, "helper number %lld",
+					 (long long)a->insn->imm),
+			 "docs/policies.md lists the helpers; others of the "
+			 "kernel do not exist inside a job");
 }
 
 /* "array, hash": the map types that @h takes. */

@@ -50,7 +50,10 @@ local WORDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto" }
 
 local function value(field, v)
 	if WORDS[field] then return core.nccl(WORDS[field], v) or tostring(v) end
-	if field == "bytes" then return units.bytes(v) end
+	if field == "bytes" then
+		local text = units.bytes(v)
+		return text:find(".", 1, true) and tostring(v) or text -- rounded, a bound could not be told from what misses it
+	end
 	return tostring(v)
 end
 

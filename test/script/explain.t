@@ -41,6 +41,8 @@ status 0 "is explained" -o table explain allreduce 16M
 has "the line that made the answer" out "made made the answer at made.lua:4:  ctx.algo = \"ring\"" "made made the answer at made.lua:5:  ctx.proto = \"simple\""
 has "the comparisons on its way" out "coll (allreduce) == allreduce" "bytes (16M) >= 4M" "bytes (16M) <= 32M" "ranks (2) <" "made.lua:3"
 has "what would change it" out "bytes 4194303 or less: nvls/simple" "bytes 33554433 or more: nvls/simple" "ranks 16 or more: nvls/simple" "coll reducescatter: nvls/simple"
+status 0 "one byte too few" -o table explain allreduce 4194303
+has "a bound and what misses it can be told apart" out "bytes (4194303)" "4M"
 status 0 "in JSON" -o json explain allreduce 16M
 cp out ex.json
 cat >check.lua <<'E'
@@ -156,4 +158,21 @@ if [ -e "$B/policies/nvlink_ring_mid.bpf.o" ]; then
 else
 	ok "an object # SKIP no clang at build time" 0
 fi
+# ---- what cannot be done: whose answer it is, and what may be answered ----
+cat >wrong.lua <<'E'
+for name, f in pairs {
+	chan = function(ctx) ctx.channels = 999 end,
+	nine = function(ctx) ctx.algo = 9 end,
+	ringed = function(ctx) ctx.algo = "ring" ctx.proto = "simple" end,
+} do
+	assert(nb.target:policy_load { policy = assert(nb.policy.fn(f, { name = name })) })
+end
+E
+status 0 "policies that ask for too much" -f wrong.lua
+use chan ringed
+status 0 "too many channels" -o table explain allreduce 16M
+has "are charged to who asked for them" out "chan answered 999, allowed are 1 to"
+use nine
+status 0 "an algorithm that there is not" -o table explain allreduce 16M
+has "is shown as it is" out "9/" "changed it" "nine answered 9, allowed are 0 to"
 status 0 "ranks agree: explaining changed nothing" check agreement

@@ -394,8 +394,11 @@ START_TEST(disassembly_of_signs_and_unknown_names)
 		  "r0 += -1");
 	disasm_is((struct nb_insn){ .op = NB_OP_CALL_HELPER, .imm = 5 },
 		  "call bpf_ktime_get_ns#5");
-	disasm_is((struct nb_insn){ .op = NB_OP_CALL_HELPER, .imm = 99 },
-		  "call unknown#99");
+	disasm_is((struct nb_insn){ .op = NB_OP_CALL_HELPER, .imm = 4242 },
+		  "call unknown#4242");
+	/* none of ours, but one that kernels have */
+	disasm_is((struct nb_insn){ .op = NB_OP_CALL_HELPER, .imm = 14 },
+		  "call bpf_get_current_pid_tgid#14");
 	disasm_is((struct nb_insn){ .op = NB_OP_LDDW_MAP, .imm = 7 },
 		  "r0 = map[#7]");
 	disasm_is((struct nb_insn){ .op = NB_OP_LDDW_IMM, .imm = -1 },

@@ -1165,6 +1165,38 @@ START_TEST(explain_runs_on_copies)
 }
 END_TEST
 
+/* What was not seen: channels alone are as they would be for most of what NCCL
+ * may choose. */
+START_TEST(explain_of_what_was_not_seen_has_the_channels)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	struct nb_explain ex;
+
+	hold("force", "mov %r2, 6\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n",
+	     NULL, 0);
+	hold("many", "mov %r2, 999\nstxw [%r1+76], %r2\nmov %r0, 0\nexit\n",
+	     NULL, 0);
+	use("force");
+	ask(c, 4, 4096);
+	nb_runtime_lock(rt());
+	ck_assert_int_eq(nb_comm_explain(c, 2, 5000, &ex, NULL), 0);
+	ck_assert(!ex.seen);
+	ck_assert_uint_eq(ex.answer.channels, 6);
+	ck_assert_int_eq(ex.answer.by, 0);
+	ck_assert_int_eq(ex.answer.refused, NB_REFUSED_NONE);
+	nb_runtime_unlock(rt());
+	use("many");
+	ask(c, 4, 4096);
+	nb_runtime_lock(rt());
+	ck_assert_int_eq(nb_comm_explain(c, 2, 5000, &ex, NULL), 0);
+	ck_assert_uint_eq(ex.answer.channels, 0);
+	ck_assert_int_eq(ex.answer.by, -1);
+	ck_assert_int_eq(ex.answer.refused, NB_REFUSED_CHANNELS_RANGE);
+	nb_runtime_unlock(rt());
+	nb_comm_free(c);
+}
+END_TEST
+
 START_TEST(explain_counts_as_decisions_do)
 {
 	struct nb_comm *c[2] = { rank_of(1, 1), rank_of(2, 1) };
@@ -1927,6 +1959,7 @@ UNIT_MAIN(
 	tcase_add_test(tc, staged_undo_and_environment_keep_their_policies);
 	tcase_add_test(tc, explain_runs_on_copies);
 	tcase_add_test(tc, explain_counts_as_decisions_do);
+	tcase_add_test(tc, explain_of_what_was_not_seen_has_the_channels);
 	tcase_add_test(tc, policies_see_the_costs_of_their_decision);
 	tcase_add_test(tc, costs_come_in_every_version);
 	tcase_add_test(tc, counters_outlive_generations);
