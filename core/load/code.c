@@ -8,27 +8,38 @@
 
 #include "core/load/front.h"
 
-/* The words of all hooks, for messages. */
-static const char *hooks(char *text, size_t size)
+/*
+ * The words of all hooks, for messages; those that are like @name alone where
+ * some are.
+ */
+static const char *hooks(const char *name, char *text, size_t size)
 {
-	size_t used = 0;
+	const char *words[NB_NHOOKS], *near[2];
+	size_t used;
 
-	text[0] = '\0';
+	for (unsigned i = 0; i < NB_NHOOKS; i++)
+		words[i] = nb_spec_hook((enum nb_hook)i)->word;
+	nb_spec_nearest(name, words, NB_NHOOKS, near);
+	if (near[0]) {
+		snprintf(text, size, "nearest: %s%s%s", near[0],
+			 near[1] ? " or " : "", near[1] ? near[1] : "");
+		return text;
+	}
+	used = (size_t)snprintf(text, size, "known: ");
 	for (unsigned i = 0; i < NB_NHOOKS && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%s%s",
-					 i ? ", " : "",
-					 nb_spec_hook((enum nb_hook)i)->word);
+					 i ? ", " : "", words[i]);
 	return text;
 }
 
 static int check_section(const struct nb_elf_section *s, struct nb_err *err)
 {
-	char known[128];
+	char known[208];
 
 	if (strcmp(s->name, ".text") != 0 && !nb_spec_hook_section(s->name))
 		return nb_fail(err, NB_E_HOOK, s->off,
-			       "section \"%.64s\" names no hook; known: %s",
-			       s->name, hooks(known, sizeof(known)));
+			       "section \"%.64s\" names no hook; %s", s->name,
+			       hooks(s->name, known, sizeof(known)));
 	if (s->size % NB_SLOT_SIZE ||
 	    s->size > (uint64_t)NB_IMAGE_MAX_SLOTS * NB_SLOT_SIZE)
 		return nb_fail(err, NB_E_LIMIT, s->off,

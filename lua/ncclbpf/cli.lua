@@ -325,7 +325,7 @@ function App:run(list, opts)
 	end
 	if ctx.temporary then ctx.temporary:close() end
 	if self.timing then
-		self:complain(("time %.1f ms, %d round trips\n"):format((core.mono() - began) * 1000, (self.group and self.group.trips or 0) - trips))
+		self:complain(("time %.1f ms, %s\n"):format((core.mono() - began) * 1000, units.count((self.group and self.group.trips or 0) - trips, "round trip")))
 	end
 	return status
 end

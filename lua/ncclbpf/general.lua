@@ -33,6 +33,24 @@ function M.list()
 	return rows, problems, gone, unreadable
 end
 
+-- Two processes of one rank: jobs that have a name in common. -> what is
+-- found and the hint, or nil
+local function twice(job, members)
+	local by, ranks, seen = {}, {}, {}
+	for _, m in ipairs(members) do
+		if type(m.rank) == "number" then
+			if by[m.rank] and not seen[m.rank] then
+				seen[m.rank] = true
+				ranks[#ranks + 1] = m.rank
+			end
+			by[m.rank] = true
+		end
+	end
+	if #ranks == 0 then return nil end
+	return ("job %s has several processes of rank%s %s: two jobs seem to share the name"):format(tostring(job), #ranks == 1 and "" or "s", units.ranges(ranks)),
+		"set NCCLBPF_JOB to a name of its own for each job"
+end
+
 function M.cmd_list(ctx)
 	local rows, problems, gone, unreadable = M.list()
 	local jobs, order, foot = {}, {}, {}
@@ -52,6 +70,11 @@ function M.cmd_list(ctx)
 		for i, r in ipairs(list) do
 			members[i] = { rank = r.job_rank, pid = r.pid }
 			pids[i] = r.pid
+		end
+		local found, hint = twice(job, members)
+		if found then
+			foot[#foot + 1] = "note: " .. found
+			foot[#foot + 1] = "hint: " .. hint
 		end
 		merged[#merged + 1] = { job = job, processes = #list, ranks = merge.cell(members), pids = units.ranges(pids), state = "attachable" }
 	end
@@ -270,6 +293,11 @@ local function status_text(s, per, verbose)
 	for i, r in ipairs(per) do nets[i] = read.record(r.data.net) end
 	local line = net.line(nets)
 	if line then add("net", line) end
+	local found, hint = twice(s.job, members)
+	if found then
+		notes[#notes + 1] = "note: " .. found
+		notes[#notes + 1] = "hint: " .. hint
+	end
 	for _, r in ipairs(per) do
 		if read.number(r.data.diverged) > 0 then
 			notes[#notes + 1] = ("note: ranks of %d communicator%s have decided differently"):format(r.data.diverged,
@@ -340,6 +368,12 @@ function M.cmd_doctor(ctx)
 		empty = "nothing to check",
 	})
 	if not result then return nil, err end
+	local s = ctx.temporary or ctx.app.group
+	local found, hint = twice(s.job, s.members)
+	if found then
+		local row = { name = "job", level = "warn", text = found, hint = hint }
+		result.rows[#result.rows + 1], result.merged[#result.merged + 1] = row, row
+	end
 	local seen = {}
 	for _, row in ipairs(result.merged) do
 		if read.text(row.hint) and row.hint ~= "" and row.level ~= "ok" and not seen[row.hint] then

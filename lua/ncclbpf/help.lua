@@ -108,14 +108,14 @@ local function exit()
   0    done; verdict good
   1    a script raised, or a command failed in a way not listed
   2    verdict bad: policy refused, change aborted, ranks disagree, doctor found something bad,
-       rollout rolled back
+       rollout rolled back, simulated answers differ
   3    no verdict: a rollout paused, or is inconclusive
   64   usage                              65   input malformed
   66   input not readable                 69   no target, or it went away
   70   a bug of ncclbpf                   73   output cannot be created
   74   reading or writing failed          75   timed out, or busy: try again
   76   another version, or no protocol    77   not permitted
-  78   a setting is wrong                 130  interrupted]]
+  78   a setting is wrong                 130, 143  interrupted, terminated]]
 end
 
 M.topics = {

@@ -531,7 +531,7 @@ new_target = class.new("target", Target, {
 		local s = state[o]
 		local g = s.app and s.app.group or s.group
 		if not g or g.closed then return "target: not attached" end
-		return ("target: job %s, %d processes"):format(tostring(g.job), #g:living())
+		return ("target: job %s, %s"):format(tostring(g.job), units.count(#g:living(), "process"))
 	end,
 	__close = function(o)
 		local s = state[o]

@@ -110,7 +110,7 @@ end
 -- ---- decisions ---------------------------------------------------------------
 
 local new_decision = class.record("decision", Decision, function(d)
-	return ("decision %s of %s #%s: %s %s: %s%s"):format(tostring(d.coll), tostring(d.comm), tostring(d.seq), tostring(d.coll),
+	return ("decision #%s of %s: %s %s: %s%s"):format(tostring(d.seq), tostring(d.comm), tostring(d.coll),
 		units.bytes(math.type(d.bytes) == "integer" and d.bytes or 0), choice(d.answer), d.by and " by " .. tostring(d.by) or "")
 end)
 
@@ -139,7 +139,7 @@ end
 -- ---- communicators -------------------------------------------------------------
 
 local new_comm = class.record("comm", Comm, function(d)
-	return ("comm %s: %s ranks on %s nodes, %s decisions"):format(tostring(d.comm), tostring(d.ranks), tostring(d.nodes), tostring(d.decisions))
+	return ("comm %s: %s on %s, %s"):format(tostring(d.comm), units.count(d.ranks, "rank"), units.count(d.nodes, "node"), units.count(d.decisions, "decision"))
 end)
 
 function M.comm(target, data) return new_comm { target = target, data = data } end

@@ -53,7 +53,7 @@ local function list_of(check, what)
 		end
 		for i, x in ipairs(v) do
 			local y = check(x)
-			if y == nil then return nil, ("a list of %s; number %d is %s"):format(what, i, tostring(x)) end
+			if y == nil then return nil, "a list of " .. what, nil, ("number %d is %s"):format(i, type(x) == "string" and ("%q"):format(x) or tostring(x)) end
 			out[i] = y
 		end
 		return out
@@ -214,14 +214,21 @@ local function allowed(t)
 	return list
 end
 
+-- What was found in the place of something else.
+local function found(v)
+	if type(v) == "string" then return ("%q"):format(v) end
+	if type(v) ~= "table" then return tostring(v) end
+	local k = next(v)
+	return k == nil and "an empty table" or type(k) == "string" and ("a table with the field %s"):format(k) or "a table"
+end
+
 local function check_one(row, v, at)
 	if type(row[1]) == "table" then return check_fields(row[1].fields, v, at .. ".") end
-	local got, want, err = row[1](v)
+	local got, want, err, wrong = row[1](v)
 	if err then return nil, err end
 	if got == nil then
 		if want == nil then want = "something else" end
-		local shown = type(v) == "string" and ("%q"):format(v) or type(v) == "table" and "a table" or tostring(v)
-		return errors.fail("bad_argument", "%s: %s wanted, found %s", at, want, shown)
+		return errors.fail("bad_argument", "%s: %s wanted, %s", at, want, wrong or "found " .. found(v))
 	end
 	return got
 end
@@ -284,6 +291,10 @@ function M.check(t)
 	for _, s in ipairs(p.steps or { {} }) do bakes = bakes + (s.bake or p.bake or 0) end
 	if bakes >= p.deadline then
 		return errors.fail("bad_argument", "deadline: more than the %s that it bakes wanted, found %s", units.seconds(bakes), units.seconds(p.deadline))
+	end
+	for i = 2, #(p.steps or {}) do
+		local a, b = p.steps[i - 1].units, p.steps[i].units
+		if a and b and b < a then return errors.fail("bad_argument", "steps[%d].units: %d, fewer than the %d of the step before", i, b, a) end
 	end
 	local decide = not p.metrics
 	for _, m in ipairs(p.metrics or {}) do decide = decide or m.critical end
@@ -358,7 +369,13 @@ function M.steps(p)
 		staged[i] = n .. (bake and ", bakes " .. units.seconds(bake) or "") .. (s.min_samples and (", %d collectives of a kind"):format(s.min_samples) or "")
 	end
 	for i, m in ipairs(p.metrics or {}) do
-		judged[i] = ("%s (%s, worse: %s%s)"):format(m.name, m.aggregate, m.direction, m.critical and "" or ", decides nothing")
+		local least = m.min_effect_pct or p.judge.min_effect_pct
+		judged[i] = ("%s (%s, worse: %s by more than %g %%%s)"):format(m.name, m.aggregate, m.direction, least, m.critical and "" or ", decides nothing")
+	end
+	local worse = p.metrics and "worse" or "slower"
+	local less = ("%g %%"):format(p.judge.min_effect_pct)
+	for _, m in ipairs(p.metrics or {}) do
+		if m.min_effect_pct then less = "its metric allows" end
 	end
 	local list = {
 		{ "baseline", arms(p.baseline) },
@@ -369,9 +386,9 @@ function M.steps(p)
 		{ "blocks", ("%d pairs, in random order A B or B A; of a block's %d collectives of a kind the first %g %% do not count"):format(p.blocks, seen, p.warmup_pct) },
 		{ "looks", ("after pair %s"):format(table.concat(looks, ", ")) },
 		better and { "passes", ("when a kind is surely (%g %% in all) faster by more than %g %%; then: %s, for such kinds alone"):format(p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) } or
-			{ "passes", ("when each kind is surely (%g %% in all) not slower by more than %g %%; then: %s"):format(p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) },
+			{ "passes", ("when each kind is surely (%g %% in all) not %s by more than %s; then: %s"):format(p.judge.confidence * 100, worse, less, p.on_pass) },
 		better and { "fails", ("when no kind is faster, and none left open; then: %s"):format(p.on_fail) } or
-			{ "fails", ("when one kind is surely slower, by more than %g %%; then: %s"):format(p.judge.min_effect_pct, p.on_fail) },
+			{ "fails", ("when one kind is surely %s, by more than %s; then: %s"):format(worse, less, p.on_fail) },
 		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
 		{ "stops at once", ("10 collectives of a kind slower by %g %% than the baseline's%s; more than %d answers refused; ranks that differ; a process that is gone"):format(p.guards.slower_pct,
 			p.guards.slo and ", or that take longer than " .. units.seconds(p.guards.slo) or "", p.guards.refused) },

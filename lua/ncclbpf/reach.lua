@@ -2,6 +2,7 @@
 -- Which communicators a change is for: what people write to whole identities,
 -- so that all processes of a job are asked for the same.
 local core = require "ncclbpf.core"
+local units = require "ncclbpf.units"
 local errors = require "ncclbpf.errors"
 local read = require "ncclbpf.read"
 local session = require "ncclbpf.session"
@@ -85,7 +86,7 @@ function M.find(group, words)
 			seen[c.comm] = true
 		end
 	end
-	if #ids > M.MOST then return errors.fail("usage", "%d communicators at once (allowed: %d)", #ids, M.MOST) end
+	if #ids > M.MOST then return errors.fail("usage", "%s at once (allowed: %d)", units.count(#ids, "communicator"), M.MOST) end
 	table.sort(ids)
 	return ids
 end

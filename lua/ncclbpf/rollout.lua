@@ -743,7 +743,7 @@ local asked = {
 			if not ok then return nil, err end
 			return r
 		end
-		return finish(r, "a", "paused", why or "asked to")
+		return finish(r, "a", "paused", why or core.stopped() and "interrupted" or "asked to pause")
 	end,
 	abort = function(r, _, other)
 		return finish(r, "a", "rolled_back", "asked to abort" .. (other and ("; generation %d was made by somebody else and is left in place"):format(other) or ""))

@@ -122,6 +122,15 @@ end
 function M.cmd_plan(ctx)
 	local p, err = plan.read(ctx.args[1])
 	if not p then return nil, err end
+	for _, k in ipairs { "baseline", "candidate" } do
+		local bytes, why = true, nil
+		if type(p[k]) == "string" then bytes, why = core.read(p[k], 64 << 20) end
+		if not bytes then
+			err = errors.from_reply(why)
+			err.message = ("%s: %s"):format(k, err.message)
+			return nil, err
+		end
+	end
 	return { schema = "rollout.plan/1", data = p, text = ("rollout %s\n%s"):format(p.name, steps(p)) }
 end
 

@@ -66,8 +66,8 @@ function M.of(group, p, comms)
 	local list, before = {}, 0
 	for i, s in ipairs(p.steps or { {} }) do
 		local n = s.units or s.fraction and of_share(s.fraction, #whole) or #whole
-		if n > #whole then return errors.fail("refused", "steps[%d].units: %d communicators wanted, there are %d", i, n, #whole) end
-		if n < before then return errors.fail("refused", "steps[%d]: %d communicators, fewer than the %d of the step before", i, n, before) end
+		if n > #whole then return errors.fail("refused", "steps[%d].units: %s wanted, there are %d", i, units.count(n, "communicator"), #whole) end
+		if n < before then return errors.fail("refused", "steps[%d]: %s, fewer than the %d of the step before", i, units.count(n, "communicator"), before) end
 		if p.max_units and n > p.max_units then return errors.fail("refused", "max_units: %d communicators would be reached at once, %d are allowed", n, p.max_units) end
 		before = n
 		-- all of them are no scope: also those to come

@@ -338,6 +338,28 @@ function M.cmd_telemetry(ctx)
 	})
 end
 
+-- The last of each rank's collectives, one by one.
+function M.cmd_samples(ctx)
+	local comm = ctx.opt.comm or ctx.flags.comm
+	return read.command(ctx, {
+		schema = "sample.tail/1", name = "seq", foot = foot, empty = "none yet",
+		line = session.line { "sample", "tail", ctx.args[1] } .. (comm and " comm=" .. session.quote(comm) or ""),
+		id = function(row) return ("%s %s %s"):format(row.comm, row.coll, row.seq) end,
+		rows = function(d)
+			local rows = {}
+			for _, c in ipairs(read.list(d, "comms")) do
+				for _, x in ipairs(read.list(c, "samples")) do
+					rows[#rows + 1] = { comm = c.comm, comm_rank = c.comm_rank, seq = x.seq, coll = x.coll, bytes_from = x.bytes_from, algo = x.algo, proto = x.proto,
+						exec_ns = x.exec_ns }
+				end
+			end
+			return rows
+		end,
+		columns = { { "comm" }, { "comm_rank", flat = true }, { "seq", num = true }, { "coll" }, { "bytes_from", title = "SIZE", num = true, show = units.bytes },
+			{ "algo" }, { "proto" }, { "exec_ns", title = "EXEC us", num = true, merge = "max", show = us } },
+	})
+end
+
 M.hosts, M.add_host, M.row_id, M.line_of = hosts, add_host, row_id, line_of
 
 return M

@@ -36,7 +36,7 @@ local function write(result, to, name)
 end
 
 local function head_of(r)
-	local t = { ("%s: %s%s"):format(r.name, r.job and ("job %s, %d blocks, %s"):format(r.job, r.blocks, r.state) or "from files", r.reason and ": " .. r.reason or "") }
+	local t = { ("%s: %s%s"):format(r.name, r.job and ("job %s, %s, %s"):format(r.job, units.count(r.blocks, "block"), r.state) or "from files", r.reason and ": " .. r.reason or "") }
 	if r.label then t[#t + 1] = r.label end
 	t[#t + 1] = ("%s, the intervals hold for all together; %s"):format(units.count(r.comparisons, "comparison"),
 		#r.table > 0 and units.count(#r.table, "row") .. " to put in a table" or "no row: the baseline stays")

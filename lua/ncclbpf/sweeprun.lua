@@ -253,7 +253,7 @@ local function turn(r, arm)
 		return true, "dropped"
 	end
 	return nil, evidence == "leave" and "left" or evidence == "pause" and not more and "interrupted" or "stopped",
-		evidence == "leave" and ("generation %s was made by somebody else and is left in place"):format(tostring(more)) or more or "asked to"
+		evidence == "leave" and ("generation %s was made by somebody else and is left in place"):format(tostring(more)) or more or core.stopped() and "interrupted" or "asked to end"
 end
 
 -- Who is surely slower by half of the time is not tried any more.

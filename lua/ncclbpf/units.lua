@@ -35,7 +35,7 @@ end
 
 -- 1 -> "1 node", 2 -> "2 nodes"
 function M.count(n, noun)
-	return ("%s %s%s"):format(tostring(n), noun, n == 1 and "" or "s")
+	return ("%s %s%s"):format(tostring(n), noun, n == 1 and "" or noun:find "s$" and "es" or "s")
 end
 
 local times = { ms = 0.001, s = 1, m = 60, h = 3600, [""] = 1 }

@@ -340,6 +340,11 @@ end
 
 -- Is a typed line a command rather than Lua? (docs/shell.md)
 function M.is_command(line)
+	if line:match "^%s*%-%a" then -- options first
+		local list = M.split(line)
+		local flags, rest = M.parse(list or {})
+		return flags ~= nil and rest[1] ~= nil and commands.is_noun(rest[1])
+	end
 	local first, gap, next_char = line:match("^%s*(%a[%w_]*)(%s*)(.?)")
 	if not first or not commands.is_noun(first) then return false end
 	if next_char ~= "" and gap == "" then return false end

@@ -64,7 +64,7 @@ test("policy: all as objects", getmetatable(t:policies()[1]) == "policy" and t:p
 -- ---- communicators ----
 local comms = assert(t:comms())
 local c = comms[1]
-object("comm", c, "^comm %x+: 2 ranks on 1 nodes, %d+ decisions$")
+object("comm", c, "^comm %x+: 2 ranks on 1 node, %d+ decisions$")
 test("comm: fields", #comms == 2 and c.ranks == 2 and c.changeable == true and c.policies[1] == "force" and math.type(c.decisions) == "integer")
 local before = c.decisions
 test("comm: fresh", await(function() return c:refresh().decisions > before end) and type(c.table) == "table")
@@ -94,7 +94,7 @@ end))
 
 -- ---- decisions ----
 local d = list[1]
-object("decision", d, "^decision allreduce of %x+ #%d+: allreduce %d+M: ")
+object("decision", d, "^decision #%d+ of %x+: allreduce %d+M: ")
 test("decision: fields", d.coll == "allreduce" and d.nccl.algo and d.context.ranks == 2)
 test("decision: force has no opinion before it is enabled", d:changed() == false)
 test("decision: explained", d:explain().bytes == d.bytes)

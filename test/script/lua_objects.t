@@ -19,4 +19,4 @@ tests=$(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")
 wrong=$(grep -c '^not ok' "$T/api.out")
 ok "the script ran to its end" $rc
 status 0 "the same from a script of the shell" -J objects -e 'local c = assert(nb.target:comms())[1] return #c.comm == 16 and tostring(c)'
-has "prints in a line" out "comm " " ranks on 1 nodes, "
+has "prints in a line" out "comm " " ranks on 1 node, "

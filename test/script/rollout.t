@@ -39,10 +39,10 @@ bad 'candidate = "none", blocks = 3, judge = { looks = 1 }' "blocks: 3 cannot sh
 bad 'candidate = "none", judge = { confidence = 2 }' "judge.confidence: a number from 0.5 to 0.9999 wanted, found 2"
 bad 'candidate = "none", judge = 7' "judge: a table of fields wanted, found number"
 bad 'candidate = "none", scope = { sizes = "9M..1M" }' "scope.sizes: sizes like" 'found "9M..1M"'
-bad 'candidate = "none", scope = { collectives = { "allredcue" } }' "scope.collectives: a list of collectives; number 1 is allredcue"
-bad 'candidate = { 1 }' "candidate: a list of names of policies; number 1 is 1 wanted"
+bad 'candidate = "none", scope = { collectives = { "allredcue" } }' "scope.collectives: a list of collectives wanted, number 1 is \"allredcue\""
+bad 'candidate = { 1 }' "candidate: a list of names of policies wanted, number 1 is 1"
 bad 'candidate = os.exit()' "there are no functions to call"
-bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most 16 communicators" "found a table"
+bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most 16 communicators" "found an empty table"
 bad 'candidate = "none", scope = { comms = { "no-hex" } }' "scope.comms: a list of at most 16 communicators"
 bad 'candidate = "none", scope = { comms = 17 }' "scope.comms: a list of at most 16 communicators" "found 17"
 bad 'candidate = "none", scope = { comms = "120%" }' "scope.comms: a list of at most 16 communicators"
@@ -56,6 +56,14 @@ has "says which there are" err "on_fail: rollback or pause wanted, found \"cry\"
 echo 'while true do end' >bad.lua
 status 64 "a plan that never ends" rollout plan bad.lua
 has "is stopped" err "runs too long"
+bad 'candidate = "none", steps = { units = 1 }' "steps: a list of 1 to 20 tables wanted, found a table with the field units"
+bad 'candidate = "none", steps = { { units = 2 }, { units = 1 } }' "steps[2].units: 1, fewer than the 2 of the step before"
+echo 'return { candidate = "nothere.policy", metrics = { { name = "m", min_effect_pct = 5 } } }' >bad.lua
+status 66 "a candidate that is not there" rollout plan bad.lua
+has "is named" err "candidate: " "nothere.policy"
+sed -i 's/nothere.policy/none/' bad.lua
+status 0 "a metric with a limit of its own" rollout plan bad.lua
+has "shows it" out "by more than 5 %" "by more than its metric allows"
 status 0 "a good plan" rollout plan "$R/ring_mid.lua"
 has "says what it would do" out "4M to 128M" "10 pairs" "at least 460 collectives"
 

@@ -90,6 +90,19 @@ done
 status 0 "a trace begins all the same" -J other trace start none.json seconds=200ms
 has "and says so" err "NCCL has called no profiler" "NCCL_PROFILER_PLUGIN"
 
+status 0 "samples of a job that has none" -J other -o table sample tail
+echo '-n policy use none' | timeout 30 "$S" -J other -o table >"$T/out" 2>"$T/err"
+has "options may stand first in a line" out "taken back"
+
+# two jobs of one name
+job same --ranks 1 --procs 1 --rate 100
+job same --ranks 1 --procs 1 --rate 100
+for words in list "-J same status" "-J same doctor"; do
+	# shellcheck disable=SC2086
+	run -o table $words
+	has "$words: two jobs of one name are told" out "job same has several processes of rank 0" "set NCCLBPF_JOB"
+done
+
 # a process that sees another directory: by its own environment and root
 mkdir -m 700 "$T/elsewhere"
 NCCLBPF_SOCKET_DIR=$T/elsewhere job far --ranks 1 --procs 1 --rate 100

@@ -16,8 +16,8 @@ bad() { # FIELDS, TEXT...
 }
 bad 'rounds = 2' "rounds: a whole number from 4 to 500 wanted, found 2"
 bad 'roudns = 12' "roudns: no such field" "nearest: rounds"
-bad 'algos = { "rnig" }' "algos: a list of algorithms (tree, ring," "number 1 is rnig"
-bad 'channels = { 8, 65 }' "numbers of channels from 0 (NCCL's own) to 64; number 2 is 65"
+bad 'algos = { "rnig" }' "algos: a list of algorithms (tree, ring," "number 1 is \"rnig\""
+bad 'channels = { 8, 65 }' "numbers of channels from 0 (NCCL's own) to 64 wanted, number 2 is 65"
 bad 'baseline = "ring/ll"' "baseline: only with data"
 bad 'data = "x.csv", baseline = "ring"' "baseline: ALGORITHM/PROTOCOL[xCHANNELS] of tree" 'found "ring"'
 bad 'data = { { fiel = "x" } }' "data[1].fiel: no such field" "nearest: file"

@@ -518,6 +518,8 @@ struct refusal {
 static const struct refusal refusals[] = {
 	{ "SEC(\"kprobe/x\") int f(void *ctx) { return 0; }", "-g", NB_E_HOOK,
 	  "section \"kprobe/x\" names no hook; known: tuner" },
+	{ "SEC(\"tunner\") int f(void *ctx) { return 0; }", "-g", NB_E_HOOK,
+	  "section \"tunner\" names no hook; nearest: tuner" },
 	{ "int f(void *ctx) { return 0; }", "-g", NB_E_HOOK, "no program" },
 	{ "char _license[] SEC(\"license\") = \"MIT\";", "-g", NB_E_HOOK,
 	  "no program" },
