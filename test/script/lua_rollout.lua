@@ -93,7 +93,7 @@ local function bad(fields, text)
 	fields.candidate = fields.candidate or "none"
 	fails("refused: " .. text, "bad_argument", text, t:rollout(fields))
 end
-bad({ steps = {} }, "steps: a list of 1 to 20 tables wanted, found a table")
+bad({ steps = {} }, "steps: a list of 1 to 20 tables wanted, found an empty table")
 bad({ steps = { {} } }, "steps[1]: units or fraction wanted, one of them")
 bad({ steps = { { units = 1, fraction = "50%" } } }, "steps[1]: units or fraction wanted")
 bad({ steps = { { units = 1 }, { units = 0 } } }, "steps[2].units: a whole number from 1 to 1000 wanted, found 0")

@@ -97,6 +97,8 @@ has "options may stand first in a line" out "taken back"
 # two jobs of one name
 job same --ranks 1 --procs 1 --rate 100
 job same --ranks 1 --procs 1 --rate 100
+both() { run -o tsv list && [ "$(grep -c '^same' "$T/out")" -eq 2 ]; }
+await both
 for words in list "-J same status" "-J same doctor"; do
 	# shellcheck disable=SC2086
 	run -o table $words
