@@ -93,6 +93,7 @@ local function bad(fields, text)
 	fields.candidate = fields.candidate or "none"
 	fails("refused: " .. text, "bad_argument", text, t:rollout(fields))
 end
+bad({ steps = { { units = 2 }, { units = 1 } } }, "steps[2].units: 1, fewer than the 2 of the step before")
 bad({ steps = {} }, "steps: a list of 1 to 20 tables wanted, found an empty table")
 bad({ steps = { {} } }, "steps[1]: units or fraction wanted, one of them")
 bad({ steps = { { units = 1, fraction = "50%" } } }, "steps[1]: units or fraction wanted")
@@ -119,7 +120,7 @@ bad({ blocks = 5, steps = { { units = 1 }, { units = 2 } } }, "blocks: 5 cannot 
 local p = assert(t:rollout { candidate = "none" }):plan()
 test("defaults", p.unit == "window" and p.interval == 0.05 and p.failure_limit == 0 and p.inconclusive_limit == 3 and p.metrics == nil and p.steps == nil)
 fails("more than there are", "refused", "steps[1].units: 4 communicators wanted, there are 3", assert(t:rollout(plan("s", "nvlink_ring_mid", { steps = { { units = 4 } } }))):start())
-fails("fewer than before", "refused", "steps[2]: 1 communicators, fewer", assert(t:rollout(plan("s", "nvlink_ring_mid", { blocks = 6, steps = { { units = 2 }, { units = 1 } } }))):start())
+fails("fewer than before", "refused", "steps[2]: 1 communicator, fewer", assert(t:rollout(plan("s", "nvlink_ring_mid", { blocks = 6, steps = { { fraction = "100%" }, { units = 1 } } }))):start())
 fails("more than are allowed", "refused", "max_units: 3 communicators would be reached at once, 2 are allowed",
 	assert(t:rollout(plan("s", "nvlink_ring_mid", { max_units = 2 }))):start())
 fails("all held back", "refused", "nothing is left to try it on", assert(t:rollout(plan("s", "nvlink_ring_mid", { holdback = 3 }))):start())
