@@ -161,20 +161,24 @@ static int word(struct parser *p, uint32_t i, int (*named)(const char *),
 	return rc;
 }
 
-/* Decimal digits; -1: none such, too large ones are UINT64_MAX. */
+enum { TOO_LARGE = -2 };
+
+/* Decimal digits; -1: none such; TOO_LARGE: not below 2^64. */
 static int digits(struct span *s, uint64_t *v)
 {
 	size_t n = 0;
+	bool large = false;
 
 	*v = 0;
 	for (; n < s->n && isdigit((unsigned char)s->p[n]); n++) {
 		uint64_t d = (uint64_t)(s->p[n] - '0');
 
-		*v = *v > (UINT64_MAX - d) / 10 ? UINT64_MAX : *v * 10 + d;
+		large |= *v > (UINT64_MAX - d) / 10;
+		*v = *v * 10 + d;
 	}
 	s->p += n;
 	s->n -= n;
-	return n ? 0 : -1;
+	return !n ? -1 : large ? TOO_LARGE : 0;
 }
 
 static int number(struct parser *p, uint32_t i, int32_t least, int32_t most,
@@ -193,19 +197,22 @@ static int number(struct parser *p, uint32_t i, int32_t least, int32_t most,
 	return 0;
 }
 
-/* "4096", "4K", "4KiB", "4MB"; 0 or -1 */
+/* "4096", "4K", "4KiB", "4MB"; 0, -1 or TOO_LARGE */
 static int size(struct span s, uint64_t *v)
 {
 	static const char units[] = "kmgt";
 	const char *u;
 	unsigned shift;
+	int rc = digits(&s, v);
 
-	if (digits(&s, v))
-		return -1;
+	if (rc == -1)
+		return rc;
 	u = s.n ? strchr(units, tolower((unsigned char)*s.p)) : NULL;
 	if (u && *u) {
 		shift = 10 * (unsigned)(u - units + 1);
-		*v = *v > UINT64_MAX >> shift ? UINT64_MAX : *v << shift;
+		if (*v > UINT64_MAX >> shift)
+			rc = TOO_LARGE;
+		*v <<= shift;
 		s.p++;
 		s.n--;
 		if (s.n && (*s.p == 'i' || *s.p == 'I') && s.n == 2) {
@@ -217,7 +224,7 @@ static int size(struct span s, uint64_t *v)
 		s.p++;
 		s.n--;
 	}
-	return s.n ? -1 : 0;
+	return s.n ? -1 : rc;
 }
 
 #define SIZES "bytes (4194304, 4M, 4MiB)"
@@ -225,13 +232,17 @@ static int size(struct span s, uint64_t *v)
 static int bytes(struct parser *p, uint32_t i, bool upper, int64_t *out)
 {
 	uint64_t v = 0;
+	int rc;
 
 	if (is_any(p, p->field[i])) {
 		*out = upper ? NB_TABLE_MAX_BYTES : 0;
 		return 0;
 	}
-	if (size(p->field[i], &v))
-		return bad(p, i, SIZES " or -1");
+	rc = size(p->field[i], &v);
+	if (rc)
+		return bad(p, i,
+			   rc == TOO_LARGE ? "less than 2^64 bytes"
+					   : SIZES " or -1");
 	if (v > (uint64_t)NB_TABLE_MAX_BYTES) {
 		if (!upper)
 			return bad(p, i, "less than 2^63");

@@ -203,12 +203,15 @@ function M.cmd_stats(ctx)
 		return { status = ctx.app:run(line, { flags = ctx.flags }) }
 	end
 	if ctx.opt.plot then return require("ncclbpf.plotcmd").stats(ctx) end
-	local host = {}
+	local host, cols = {}, columns()
 	local result, err = read.command(ctx, {
 		schema = "stats/1", line = line_of(ctx), opts = { list = "rows" }, rows = rows_of(ctx), name = "coll",
 		id = row_id,
-		empty = "nothing measured yet", head = head, foot = foot, columns = columns(),
+		empty = "nothing measured yet", head = head, foot = foot, columns = cols,
 		arrange = function(merged)
+			for _, row in ipairs(merged) do -- with several, the rows would look alike
+				if row.comm ~= merged[1].comm then cols[1].wide = false end
+			end
 			host = hosts(read.ask(ctx, "sample tail") or {})
 			for _, row in ipairs(merged) do add_host(row, host[row_id(row)]) end
 			table.sort(merged, function(a, b)

@@ -84,6 +84,8 @@ truth "$(cat model.lua)"
 ok "times and bandwidths are the host's" $?
 run -J one -o table stats
 has "for people" out "telemetry is on, with GPU and proxy times" "COLL" "P50 us" "BUS GB/s" "allreduce" "4K" "4M"
+! grep -q COMM out
+ok "of one communicator the table need not say which" $?
 cat >slow.lua <<'L'
 local f = assert(io.open "comm.json")
 local want = {}
@@ -250,6 +252,20 @@ fi
 status 0 "no policy" -J one policy use none
 await asked '"events":\[\]'
 ok "nor any event" $?
+kill $job
+
+# several communicators
+standin several NCCL_DEBUG= "$B/test/host/standin" --ranks 2 --procs --groups 2 --nccl 2.28.9 --min 4K --max 4K
+run -J several telemetry on
+both() {
+	run -J several -o json stats
+	[ "$(grep -oE '"comm": *"[0-9a-f]{16}"' out | sort -u | wc -l)" -eq 2 ]
+}
+await both
+run -J several -o table stats
+has "with several, the table says which" out "COMM"
+[ "$(grep -oE '^[0-9a-f]{16}' out | sort -u | wc -l)" -eq 2 ]
+ok "in each row" $?
 kill $job
 
 # from the start, two nodes, another version

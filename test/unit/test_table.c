@@ -369,6 +369,10 @@ static const struct {
 	  "algorithm \"threee\": tree, ring, collnet_direct, collnet_chain, "
 	  "nvls, nvls_tree, pat, or -1 wanted" },
 	{ "allreduce,0,1,1,ll,2,1,1\n", 1, 15, "algorithm \"1\": tree" },
+	{ "allreduce,0,99999999999999999999,tree,ll,2,1,1\n", 1, 13,
+	  "max_bytes \"99999999999999999999\": less than 2^64 bytes wanted" },
+	{ "allreduce,0,17179869184G,tree,ll,2,1,1\n", 1, 13,
+	  "max_bytes \"17179869184G\": less than 2^64 bytes wanted" },
 	{ "allreduce,0,1,tree,l128,2,1,1\n", 1, 20,
 	  "protocol \"l128\": ll, ll128, simple, or -1 wanted" },
 	{ "allreduce,0,1,tree,ll,0,1,1\n", 1, 23,
