@@ -345,7 +345,7 @@ end
 function M.cmd_samples(ctx)
 	local comm = ctx.opt.comm or ctx.flags.comm
 	return read.command(ctx, {
-		schema = "sample.tail/1", name = "seq", foot = foot, empty = "none yet",
+		schema = "sample.tail/1", name = "seq", empty = "none yet (telemetry on begins it)",
 		line = session.line { "sample", "tail", ctx.args[1] } .. (comm and " comm=" .. session.quote(comm) or ""),
 		id = function(row) return ("%s %s %s"):format(row.comm, row.coll, row.seq) end,
 		rows = function(d)

@@ -61,6 +61,10 @@ full() {
 	truth 'local n = all(function(r) return r.gpu and r.gpu.count > 20 end) assert(n == 8)' 2>/dev/null
 }
 await full
+run -J one -o table sample tail 3
+has "the last collectives one by one" out "EXEC us" "allreduce"
+! grep -q "no profiler" out
+ok "without a word on profilers" $?
 run -J one -o json comm show
 cp out comm.json
 run -J one -o json stats
