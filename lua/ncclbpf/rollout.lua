@@ -1050,9 +1050,16 @@ function M.tell(r, group, word)
 	return asked[word](r, nil, other)
 end
 
--- After a promotion: the baseline again.
+-- After a promotion: the baseline again, but not over what somebody else has
+-- put in the candidate's place.
 function M.undo(r, group)
 	if r.state ~= "succeeded" then return errors.fail("refused", "only what was promoted can be undone; it is %s", r.state) end
+	local now = group:ask "status"[1]
+	if now.err then return nil, now.err end
+	if M.is_of(r, group) and now.data.generation ~= r.generation and not has_candidate(r, now.data) then
+		return nil, errors.new("refused", ("generation %d was made since, and has nothing of the candidate"):format(now.data.generation),
+			{ hint = "policy history has what there was, policy undo to=N goes back to it" })
+	end
 	local ok, err = M.adopt(r, group)
 	if not ok then return nil, err end
 	ok, err = write(r)

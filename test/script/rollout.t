@@ -147,6 +147,10 @@ has "is called a replay" out "replayed from" "pass" "then: promote"
 sed -e 's/blocks = 10/blocks = 40/' "$R/ring_mid.lua" >longer.lua
 run -o table rollout start longer.lua data="$XDG_STATE_HOME/ncclbpf/rollouts/one.json"
 has "a longer plan has not seen enough of it" out "inconclusive"
+status 0 "somebody else takes it away" policy use none
+status 1 "what was put in its place is not undone" rollout undo
+has "which is said" err "was made since, and has nothing of the candidate"
+status 0 "and puts it back" policy undo
 status 0 "undo" rollout undo
 using ""
 ok "is the baseline again" $?
