@@ -607,7 +607,7 @@ function M.cmd_history(ctx)
 				local names = {}
 				for k, n in ipairs(type(h.policies) == "table" and h.policies or {}) do names[k] = tostring(n) end
 				rows[i] = { generation = h.generation, policies = #names > 0 and table.concat(names, ", ") or "none",
-					scoped = read.text(h.scoped), digest = h.digest, time = h.time, uid = h.uid, pid = h.pid,
+					scoped = read.text(h.scoped), digest = h.digest, time = h.time, by_uid = h.uid, by_pid = h.pid,
 					undo = h.generation == d.generation and "in use" or h.kept and "yes" or "no" }
 			end
 			return rows
@@ -615,7 +615,7 @@ function M.cmd_history(ctx)
 		columns = { { "generation", num = true },
 			{ "policies", show = function(v, row) return row.scoped and ("%s; %s"):format(tostring(v), row.scoped) or v end },
 			{ "scoped", flat = true }, { "digest", show = format.short }, { "time" },
-			{ "uid", num = true, wide = true }, { "pid", num = true, wide = true }, { "undo" } },
+			{ "by_uid", num = true, wide = true }, { "by_pid", num = true, wide = true }, { "undo" } },
 		foot = function() return { "policy undo to=GENERATION goes back to one of these" } end,
 	})
 end
