@@ -69,6 +69,8 @@ one() { # name, command...
 	# Death without a failed test, and silence, count as one failure.
 	if [ $rc -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
 	if [ $((p + f + s)) -eq 0 ]; then f=1; fi
+	# A check that is misspelt must not pass for one.
+	if grep -q '\.t: [0-9]*: [a-z_]*: not found$' "$log/$name.log"; then f=$((f + 1)); fi
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	printf '%-44s %4d ok %3d failed %3d skipped %4d s\n' "$name" "$p" "$f" \
 		"$s" $(($(date +%s) - start))

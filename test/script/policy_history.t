@@ -46,8 +46,8 @@ check "in their order" row 2 'ring, tree.*yes'
 ask "policy history"
 says "who made it" "\"uid\":$(id -u)," '"pid":' '"time":"20'
 says "nobody asked for the first" '"uid":null,"pid":null'
-run -o tsv policy history
-has "in lines, too, beside the process that answered" out "by_uid" "by_pid"
+check "in lines, too, beside the process that answered" sh_ 0 -o tsv policy history
+check "by other names" told "by_uid.*by_pid"
 
 check "back by two" go policy undo to=1
 check "to what it was" told "policies tree"
