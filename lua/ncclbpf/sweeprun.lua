@@ -20,6 +20,7 @@ local M = {}
 
 local live = rollout.parts
 local PID = select(2, core.ids())
+local FORGET_S = 5 -- until a table that was in use can be thrown away
 local PATIENCE_S = 30 -- until the baseline is in place everywhere, at the end
 
 -- ---- the file ------------------------------------------------------------------
@@ -332,8 +333,17 @@ end
 
 -- ---- begin and end -----------------------------------------------------------------
 
+-- One that a rank still decides with goes away when that has come to the fence.
 local function forget_tables(group, names)
-	for _, name in ipairs(names) do group:ask(session.line { "policy", "discard", name }) end
+	local till = core.mono() + FORGET_S
+	for _, name in ipairs(names) do
+		local busy
+		repeat
+			if busy then core.sleep(0.05) end
+			busy = false
+			for _, r in ipairs(group:ask(session.line { "policy", "discard", name })) do busy = busy or r.err and r.err.code == "busy" end
+		until not busy or core.mono() > till
+	end
 end
 
 -- The baseline again, on all ranks, and the tables away. -> true, "left" where
