@@ -2,22 +2,9 @@
 -- Run by lua_api.t in a folder with the policies' objects; LIVE=1: a job of
 -- four processes called demo runs.
 local nb = require "ncclbpf"
-local n = 0
-local function test(name, ok, why)
-	n = n + 1
-	print(("%sok %d - %s"):format(ok and "" or "not ", n, name))
-	if not ok and why ~= nil then print("# " .. tostring(why):gsub("\n", "\n# ")) end
-	return ok
-end
-local function fails(name, code, v, err)
-	test(name, v == nil and type(err) == "table" and err.code == code and #err.message > 0, err or v)
-	return err or {}
-end
-local function raises(name, text, f, ...)
-	local ok, e = pcall(f, ...)
-	test(name, not ok and tostring(e):find(text, 1, true) ~= nil, e)
-	return e
-end
+local tap = dofile(os.getenv "TOP" .. "/test/script/tap.lua")
+local test, raises = tap.test, tap.raises
+local function fails(name, code, ...) return tap.fails(name, code, nil, ...) end
 
 -- files
 local bytes, info = nb.build { path = "force.bpf.o" }
@@ -88,7 +75,7 @@ fails("attach to a process that is not there", "no_target", nb.attach { pid = 99
 fails("attach to a socket that is not there", "no_target", nb.attach { socket = "/nonexistent/x.sock" })
 
 if os.getenv "LIVE" ~= "1" then
-	print(("ok %d - a running job # SKIP no plugin or no stand-in host in the build"):format(n + 1))
+	print(("ok %d - a running job # SKIP no plugin or no stand-in host in the build"):format(tap.n + 1))
 	return
 end
 

@@ -1,17 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Run by lua_objects.t: a job called objects runs, two ranks, two communicators.
 local nb = require "ncclbpf"
-local n = 0
-local function test(name, ok, why)
-	n = n + 1
-	print(("%sok %d - %s"):format(ok and "" or "not ", n, name))
-	if not ok and why ~= nil then print("# " .. tostring(why):gsub("\n", "\n# ")) end
-	return ok
-end
-local function raises(name, text, f, ...)
-	local ok, e = pcall(f, ...)
-	test(name, not ok and tostring(e):find(text, 1, true) ~= nil, e)
-end
+local tap = dofile(os.getenv "TOP" .. "/test/script/tap.lua")
+local test, raises = tap.test, tap.raises
 -- What all objects are: one line, a name, a locked metatable, read-only fields.
 local function object(kind, o, pattern)
 	test(kind .. ": prints in one line", tostring(o):find(pattern) ~= nil and not tostring(o):find "\n", tostring(o))

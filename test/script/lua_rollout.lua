@@ -2,45 +2,20 @@
 -- Run by lua_rollout.t: a job called staged runs, two ranks, three communicators
 -- at once; nvlink_ring_mid is faster there, one_channel 20 times slower.
 local nb = require "ncclbpf"
-local n = 0
-local function test(name, ok, why)
-	n = n + 1
-	print(("%sok %d - %s"):format(ok and "" or "not ", n, name))
-	if not ok and why ~= nil then print("# " .. tostring(why):gsub("\n", "\n# ")) end
-	return ok
-end
-local function raises(name, text, f, ...)
-	local ok, e = pcall(f, ...)
-	test(name, not ok and tostring(e):find(text, 1, true) ~= nil, e)
-end
-local function fails(name, code, text, v, err)
-	test(name, v == nil and type(err) == "table" and err.code == code and tostring(err):find(text, 1, true) ~= nil, err or v)
-end
+local tap = dofile(os.getenv "TOP" .. "/test/script/tap.lua")
+local test, raises, fails = tap.test, tap.raises, tap.fails
 
 local t <close> = assert(nb.attach { job = "staged" })
 assert(t:policy_load { path = "nvlink_ring_mid.policy" })
 assert(t:policy_load { path = "one_channel.bpf.o" })
-local ids = {}
-for i, c in ipairs(t:comms()) do ids[i] = c.comm end
-table.sort(ids)
+local ids = tap.comms(t)
 local function plan(name, candidate, more)
 	local p = { name = name, candidate = { candidate }, blocks = 4, samples = 6, judge = { confidence = 0.8, looks = 1, min_effect_pct = 2 },
 		guards = { slower_pct = 200 }, seed = 7, interval = "10ms" }
 	for k, v in pairs(more or {}) do p[k] = v end
 	return p
 end
--- which policies each communicator decides with
-local function using()
-	local s = assert(t:status())
-	local by = {}
-	for _, id in ipairs(ids) do by[id] = table.concat(s.policies, ",") end
-	for _, x in ipairs(s.scopes) do
-		for _, id in ipairs(x.comms) do by[id] = table.concat(x.policies, ",") end
-	end
-	local list = {}
-	for i, id in ipairs(ids) do list[i] = by[id] == "" and "-" or by[id] end
-	return table.concat(list, " ")
-end
+local function using() return tap.using(t, ids) end
 
 -- ---- the object ----
 fails("no rollout yet", "not_found", "this job has no rollout", t:rollout())

@@ -4,35 +4,18 @@
 local nb = require "ncclbpf"
 local errors = require "ncclbpf.errors"
 local session = require "ncclbpf.session"
-local n = math.tointeger(arg[1])
-local function test(name, ok, why)
-	n = n + 1
-	print(("%sok %d - %s"):format(ok and "" or "not ", n, name))
-	if not ok and why ~= nil then print("# " .. tostring(why):gsub("\n", "\n# ")) end
-	return ok
-end
+local tap = dofile(os.getenv "TOP" .. "/test/script/tap.lua")
+tap.n = math.tointeger(arg[1])
+local test = tap.test
 
 local t <close> = assert(nb.attach { job = "left" })
-local ids = {}
-for i, c in ipairs(t:comms()) do ids[i] = c.comm end
-table.sort(ids)
+local ids = tap.comms(t)
 local function plan(more)
 	local p = { candidate = { "nvlink_ring_mid" }, blocks = 3, samples = 5, judge = { confidence = 0.5, looks = 1, min_effect_pct = 50 }, seed = 7, interval = "10ms" }
 	for k, v in pairs(more or {}) do p[k] = v end
 	return assert(t:rollout(p))
 end
--- which policies each communicator decides with
-local function using()
-	local s = assert(t:status())
-	local by = {}
-	for _, id in ipairs(ids) do by[id] = table.concat(s.policies, ",") end
-	for _, x in ipairs(s.scopes) do
-		for _, id in ipairs(x.comms) do by[id] = table.concat(x.policies, ",") end
-	end
-	local list = {}
-	for i, id in ipairs(ids) do list[i] = by[id] == "" and "-" or by[id] end
-	return table.concat(list, " ")
-end
+local function using() return tap.using(t, ids) end
 -- Run @f while @before(line) is asked of each change and @after(line) told of
 -- each that was made; either may return an error.
 local group <close> = assert(session.attach({ job = "left" }, 5))
