@@ -30,6 +30,7 @@
 #include "plugin/segment.h"
 #include "plugin/step.h"
 #include "test/unit/made.h"
+#include "test/unit/step_here.h"
 
 enum { PROCS = 3, DECISIONS = 4096, WAIT_S = 60, SLOTS = 128 };
 enum { LIMITS, COUNTED, SAW, NMAPS };
@@ -40,9 +41,6 @@ static const char *const names[NB_NSTEPS_ALL] = {
 #undef STEP
 };
 
-static uint32_t stop_at = NB_NSTEPS_ALL;
-static int fault;
-
 /* The clock of all: it goes on with their turns alone. */
 enum { TURN_NS = 5000000 };
 static uint64_t *clock_ns;
@@ -51,23 +49,6 @@ uint64_t __wrap_nb_clock_system(void);
 uint64_t __wrap_nb_clock_system(void)
 {
 	return __atomic_load_n(clock_ns, __ATOMIC_SEQ_CST);
-}
-
-void nb_step_at(enum nb_step step)
-{
-	if (step != stop_at)
-		return;
-	stop_at = NB_NSTEPS_ALL;
-	raise(fault);
-}
-
-void nb_step_begin(void)
-{
-}
-
-void nb_step_end(enum nb_step step, uint64_t a, uint64_t b)
-{
-	(void)step, (void)a, (void)b;
 }
 
 /* ---- the policy ---- */
@@ -275,7 +256,7 @@ static int obey(const struct order *o, void *c)
 	static uint8_t digest[NB_SHA256_SIZE];
 
 	stop_at = o->step;
-	fault = o->fault;
+	stop_by = o->fault;
 	switch (o->what) {
 	case 'w':
 		return decide(c);

@@ -66,18 +66,6 @@ static const struct nb_map_spec maps[] = {
 };
 enum { NMAPS = sizeof(maps) / sizeof(maps[0]) };
 
-/* Channels are want[0]. */
-#define BY_MAP                 \
-	"mov %r6, %r1\n"       \
-	"stw [%r10-8], 0\n"    \
-	"mov %r2, %r10\n"      \
-	"add %r2, -8\n"        \
-	"lddw %r1, 0x7000\n"   \
-	"call 1\n"             \
-	"jeq %r0, 0, +2\n"     \
-	"ldxw %r1, [%r0]\n"    \
-	"stxw [%r6+76], %r1\n" \
-	"mov %r0, 0\nexit\n"
 #define ALWAYS_5 "stw [%r1+76], 5\nmov %r0, 0\nexit\n"
 
 static char dir[64], lines[64 << 10];
@@ -120,7 +108,8 @@ static void set_up(const char *policy)
 
 	strcpy(dir, "/tmp/nbnomemXXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
-	write_policy("by_map", BY_MAP);
+	/* channels are want[0] */
+	write_policy("by_map", MADE_CHANNELS_FROM_MAP);
 	write_policy("five", ALWAYS_5);
 	snprintf(path, sizeof(path), "%s/%s.policy", dir, policy);
 	setenv("NCCLBPF_SOCKET_DIR", dir, 1);
@@ -580,7 +569,7 @@ END_TEST
 
 static void write_controller(void)
 {
-	static const char *const text[] = { BY_MAP, ONE_MORE };
+	static const char *const text[] = { MADE_CHANNELS_FROM_MAP, ONE_MORE };
 	struct nb_slot slots[2][MADE_SLOTS];
 	struct nb_func func[2];
 	struct nb_prog prog[2] = { 0 };

@@ -24,6 +24,7 @@
 #include "plugin/segment.h"
 #include "plugin/step.h"
 #include "test/unit/made.h"
+#include "test/unit/step_here.h"
 
 enum { COORDINATOR, EARLY, LATE, PROCS };
 enum { OLD_WORLD = 77, NEW_WORLD = 78, NONE = -1 };
@@ -35,25 +36,6 @@ static const uint32_t steps[] = {
 	NB_STEP_NONE_PAST, NB_STEP_COMMITTED, NB_STEP_BASELINE
 };
 enum { NSTEPS = sizeof(steps) / sizeof(steps[0]) };
-
-static uint32_t stop_at = NB_NSTEPS;
-
-void nb_step_at(enum nb_step step)
-{
-	if (step != stop_at)
-		return;
-	stop_at = NB_NSTEPS;
-	raise(SIGSTOP);
-}
-
-void nb_step_begin(void)
-{
-}
-
-void nb_step_end(enum nb_step step, uint64_t a, uint64_t b)
-{
-	(void)step, (void)a, (void)b;
-}
 
 /* ---- a process ---- */
 
