@@ -43,29 +43,34 @@ CFLAGS += -std=c11 -D_GNU_SOURCE -g -fPIC -fvisibility=hidden \
 
 # The decision path: words put together for one wide store come apart again to
 # be used, and that costs more than it saves.
-$(B)/plugin/tuner.o $(B)/plugin/abi/%.o: CFLAGS += -fno-tree-slp-vectorize
+$(B)/plugin/tuner/tuner.o $(B)/plugin/abi/%.o: CFLAGS += -fno-tree-slp-vectorize
+
+# Tests run on stacks of their own; sanitizers make frames larger.
+$(B)/test/unit/%.o: CFLAGS += -Wframe-larger-than=16384
 
 # Object files of wildcard patterns.
 o = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
 
-CORE := $(filter-out $(B)/core/load/%,$(call o,core/*.c core/*/*.c))
+CORE := $(filter-out $(B)/core/load/%,$(call o,core/*.c core/*/*.c core/*/*/*.c))
 LOAD := $(call o,core/load/*.c)
+PLUGIN := $(call o,plugin/*/*.c plugin/*/*/*.c)
 PLUGIN_SO := $(B)/libncclbpf.so
 LOAD_SO := $(B)/libncclbpf-load.so
 SHELL_BIN := $(B)/ncclbpf-shell
 LUA_SO := $(B)/lua/ncclbpf.so
 POLICIES := $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard policies/*.bpf.c))
 CORPUS := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(shell find test/corpus -name '*.bpf.c' 2>/dev/null))
-EXAMPLES := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard examples/*/*.bpf.c)) $(B)/examples/ring-allreduce/ring_allreduce
+EXAMPLES := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard examples/*/*.bpf.c)) $(B)/examples/ring-allreduce/ring_allreduce \
+	$(B)/examples/embed/embed
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
-LUA_FILES := $(wildcard lua/ncclbpf/*.lua)
-CONFORMANCE := $(B)/test/conformance_plugin $(B)/test/conformance_run
+LUA_FILES := $(wildcard lua/ncclbpf/*.lua lua/ncclbpf/*/*.lua)
+CONFORMANCE := $(B)/test/differential/conformance/plugin $(B)/test/differential/conformance/run
 
 .PHONY: all help lib
 all: lib policies tests
-lib: $(if $(wildcard plugin/*.c),$(PLUGIN_SO)) $(if $(wildcard core/load/*.c),$(LOAD_SO)) \
-	$(if $(wildcard lua/*.c),$(LUA_SO)) $(if $(wildcard shell/*.c),$(SHELL_BIN))
+lib: $(if $(PLUGIN),$(PLUGIN_SO)) $(if $(wildcard core/load/*.c),$(LOAD_SO)) \
+	$(if $(wildcard lua/core/*.c),$(LUA_SO)) $(if $(wildcard shell/*.c),$(SHELL_BIN))
 
 help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
@@ -85,6 +90,8 @@ help:
 ## make fuzz       libFuzzer on each target: SECONDS=120 TARGETS="verify embed"
 ## make soak-events  a million profiler events a second, memory and losses checked: SECONDS=600
 ## make embed      random programs, run inside the verifier's states: PROGRAMS=1000000 SEED=n
+## make embed-small   the same with budgets that runs use up, ranks compared
+## make check-conformance     bpf_conformance's own runner: RUNNER=path TESTS=dir
 ## make check-kernel-corpus   verdicts on the kernel's own tests: LINUX=dir
 ## make bench      what things cost, beside their budgets; DOC=docs/performance.md
 ## make bench-shell   what people wait for: prompt, completion, verdict, report
@@ -105,7 +112,7 @@ $(B)/%.o: %.c
 $(B)/lua/%.o $(B)/shell/%.o: CFLAGS += $(LUA_CFLAGS)
 
 # Symbols: a version script lets NCCL's names out and hides all others.
-$(PLUGIN_SO): $(call o,plugin/*.c plugin/abi/*.c) $(CORE) plugin/ncclbpf.map
+$(PLUGIN_SO): $(PLUGIN) $(CORE) plugin/ncclbpf.map
 	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=plugin/ncclbpf.map \
 		-Wl,-soname,libncclbpf.so -Wl,-z,relro,-z,now -Wl,--no-undefined \
 		-Wl,--gc-sections -o $@ $(filter %.o,$^) -lpthread
@@ -148,11 +155,15 @@ $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/re
 $(B)/examples/ring-allreduce/ring_allreduce: $(B)/examples/ring-allreduce/ring_allreduce.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $< -ldl
 
+# An example that links the core.
+$(B)/examples/embed/embed: $(B)/examples/embed/embed.o $(CORE)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
+
 .SECONDARY:
 
 # Parts with rules of their own; each file says what it adds.
 -include $(wildcard core/*/rules.mk lua/rules.mk shell/rules.mk plugin/rules.mk \
-	test/*/rules.mk)
+	test/*/rules.mk test/*/*/rules.mk)
 
 # What the demo and the benchmarks need beside the libraries.
 .PHONY: hosts benches
@@ -182,7 +193,7 @@ check-san:
 	@test/setup.sh build check
 	@$(AGAIN) V=asan B=build/asan unit-tests policies $(patsubst $(B)/%,build/asan/%,$(CORPUS))
 	@$(AGAIN) V=tsan B=build/tsan unit-tests
-	@test/run.sh build/tsan "unit-gen unit-chain unit-guard unit-live unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace unit-net unit-loop unit-profiler unit-spans" \
+	@test/run.sh build/tsan "unit-gen unit-chain unit-live unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace unit-net unit-loop unit-profiler unit-spans" \
 		>build/tsan/tests.out 2>&1 & tsan=$$!; \
 	NOT=unit-verify_domains test/run.sh build/asan "unit- fuzz-"; asan=$$?; \
 	wait $$tsan; tsan=$$?; cat build/tsan/tests.out; [ $$asan$$tsan = 00 ]
@@ -191,8 +202,8 @@ check-san:
 .PHONY: golden
 golden: $(B)/test/unit/test_verify_golden $(CORPUS)
 	@GOLDEN=record TOP=$(CURDIR) B=$(B) $< >/dev/null || GOLDEN=record TOP=$(CURDIR) B=$(B) $<
-	@git --no-pager diff --stat -- test/golden/verify
-	@git status --short -- test/golden/verify
+	@git --no-pager diff --stat -- test/corpus/golden/verify
+	@git status --short -- test/corpus/golden/verify
 
 # Longer hunts with new seeds: SECONDS each (default 600).
 soak:
@@ -224,7 +235,7 @@ soak:
 agree:
 	@test/setup.sh build check
 	@$(AGAIN) unit-tests $(if $(shell command -v $(ARM64_CC)),arm64-tests) >/dev/null
-	@test/agree.sh $(B) $(or $(PROGRAMS),1000000)
+	@test/differential/agree.sh $(B) $(or $(PROGRAMS),1000000)
 
 # A million events a second for SECONDS: memory bounded, all that is lost counted.
 .PHONY: soak-events
@@ -253,6 +264,13 @@ embed: setup
 	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/unit/test_verify_embedding >/dev/null
 	@EMBED_SEED=$(or $(SEED),$(shell date +%s)000000) EMBED_RUNS=$(or $(PROGRAMS),1000000) \
 		CK_FORK=no $(RELEASE)/test/unit/test_verify_embedding
+
+# The same with small budgets: two ranks agree whatever local data spends.
+.PHONY: embed-small
+embed-small: setup
+	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/unit/test_verify_embedding_small >/dev/null
+	@EMBED_SEED=$(or $(SEED),$(shell date +%s)000000) EMBED_RUNS=$(or $(PROGRAMS),1000000) \
+		CK_FORK=no $(RELEASE)/test/unit/test_verify_embedding_small
 
 # All that is known of numbers of 4 to 8 bits, against brute force.
 .PHONY: domains
@@ -322,23 +340,24 @@ worst: setup
 		awk -f test/bench/verify_worst.awk $(RELEASE)/worst.txt | test/bench/into.sh worst $(DOC); exit $$rc
 
 SOURCES := $(shell find core lua plugin policies shell test examples \
-	\( -name '*.c' -o -name '*.h' \) -not -path '*/tbl/*' 2>/dev/null)
+	\( -name '*.c' -o -name '*.h' \) -not -path '*/defs/*' 2>/dev/null)
 C_SOURCES := $(filter-out %.bpf.c policies/%,$(filter %.c,$(SOURCES)))
 
 fmt:
 	clang-format -i $(SOURCES)
 
-# What is made of tables: those of docs/policies.md (core/tbl/), the Lua reference
-# and the manual pages. The types for editors go to the build folder.
+# What is made of tables: those of docs/policies.md (core/defs/), the picture of
+# docs/architecture.md, the Lua reference and the manual pages. The types for editors go to the build folder.
 .PHONY: docs
 docs: $(SHELL_BIN)
 	awk -f docs/tables.awk docs/policies.md >docs/policies.md.new
 	mv docs/policies.md.new docs/policies.md
+	awk -f docs/rooms.awk layers.txt >docs/architecture.svg
 	$(call meta,$(B),docs)
 
 meta = mkdir -p $(1)/lua/meta $(2)/man && $(1)/ncclbpf-shell -f lua/meta/make.lua \
 	lua/meta/ncclbpf.lua $(1)/lua/meta/ncclbpf.lua $(2)/lua-reference.md $(2)/man/ncclbpf.3lua && \
-	$(1)/ncclbpf-shell -f lua/meta/man.lua $(2)/man
+	$(1)/ncclbpf-shell -f lua/meta/man.lua $(2)/man $(2)/shell.md
 
 # The picture of docs/rollouts.md, by the test that looks at it in a browser.
 .PHONY: docs-picture
@@ -352,17 +371,20 @@ docs-trace: demo-trace
 	cp build/demo-trace/trace.svg docs/tracing.svg
 
 layers:
-	@awk -f layers.awk layers.txt $(shell find core lua plugin shell policies \
+	@awk -f layers.awk layers.txt $(shell find core lua plugin shell policies examples/embed \
 		-name '*.[ch]' -not -path '*/tool/*')
 
 lint:
 	@test/setup.sh build check lint
-	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-tidy lint-cppcheck layers
+	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lua lint-tidy lint-cppcheck layers
 
-.PHONY: lint-format lint-tidy lint-cppcheck
+.PHONY: lint-format lint-lua lint-tidy lint-cppcheck
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 	@echo "format: $(words $(SOURCES)) files"
+
+lint-lua:
+	@lua5.4 lua/lint.lua $(LUA_FILES) $(wildcard lua/*.lua lua/meta/*.lua shell/*.lua)
 
 TIDY := $(patsubst %.c,$(B)/tidy/%.ok,$(filter core/% lua/% plugin/% shell/%,$(C_SOURCES)))
 lint-tidy: $(TIDY)
@@ -376,13 +398,13 @@ $(B)/tidy/%.ok: %.c .clang-tidy
 lint-cppcheck:
 	@cppcheck -q --std=c11 --inline-suppr --error-exitcode=1 -j$(JOBS) \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
-		--suppress=missingInclude --suppress=arrayIndexOutOfBoundsCond:plugin/abi/chain_profiler.c \
+		--suppress=missingInclude --suppress=arrayIndexOutOfBoundsCond:plugin/abi/wrapped_profiler.c \
 		-D__x86_64__ -I. $(filter core/% lua/% plugin/% shell/%,$(C_SOURCES))
 	@echo "cppcheck: clean"
 
 # Both README commands in an empty Debian 12 (root, debootstrap).
 check-fresh:
-	@test/fresh.sh $(CURDIR)/build/fresh
+	@test/packaging/fresh.sh $(CURDIR)/build/fresh
 
 # ---- install -------------------------------------------------------------
 
@@ -392,18 +414,20 @@ LUADIR = $(PREFIX)/share/lua/5.4
 MANDIR = $(PREFIX)/share/man
 KINDS := tuner profiler net env
 
+install_lua = for f in $(LUA_FILES:lua/%=%); do install -D -m 644 lua/$$f $(1)/$$f || exit 1; done
+
 .PHONY: install uninstall
 install: setup
 	@$(AGAIN) V=release B=$(RELEASE) WERROR= lib policies >/dev/null
-	install -d $(D)$(LIBDIR)/lua/5.4 $(D)$(PREFIX)/bin $(D)$(LUADIR)/ncclbpf \
-		$(INC)/core/tbl $(D)$(PREFIX)/share/ncclbpf/policies \
+	install -d $(D)$(LIBDIR)/lua/5.4 $(D)$(PREFIX)/bin \
+		$(INC)/core/defs $(D)$(PREFIX)/share/ncclbpf/policies \
 		$(D)$(LIBDIR)/pkgconfig $(D)$(PREFIX)/share/bash-completion/completions
 	install -s -m 755 $(RELEASE)/libncclbpf.so $(D)$(LIBDIR)/
 	install -s -m 755 $(RELEASE)/libncclbpf-load.so $(D)$(LIBDIR)/
 	for k in $(KINDS); do ln -sf libncclbpf.so $(D)$(LIBDIR)/libnccl-$$k-ncclbpf.so; done
 	install -s -m 755 $(RELEASE)/ncclbpf-shell $(D)$(PREFIX)/bin/
 	install -s -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
-	install -m 644 lua/ncclbpf/*.lua $(D)$(LUADIR)/ncclbpf/
+	$(call install_lua,$(D)$(LUADIR))
 	$(call meta,$(RELEASE),$(RELEASE)/docs)
 	install -d $(D)$(PREFIX)/share/ncclbpf/meta $(addprefix $(D)$(MANDIR)/man,1 3 5)
 	install -m 644 $(RELEASE)/lua/meta/ncclbpf.lua $(RELEASE)/docs/lua-reference.md $(D)$(PREFIX)/share/ncclbpf/meta/
@@ -411,7 +435,7 @@ install: setup
 	install -m 644 $(RELEASE)/docs/man/ncclbpf.3lua $(D)$(MANDIR)/man3/
 	install -m 644 $(RELEASE)/docs/man/ncclbpf-rollout.5 $(D)$(MANDIR)/man5/
 	install -m 644 policies/ncclbpf_policy.h policies/ncclbpf_math.h $(INC)/
-	install -m 644 $(addprefix core/tbl/,ctx.h helpers.h hook_tuner.h hook_coll_done.h hook_p2p_done.h hook_proxy_step.h hook_kernel_ch.h hook_group.h hook_net_listen.h hook_net_connect.h hook_net_accept.h hook_net_isend.h hook_net_irecv.h hook_net_test.h hook_net_close.h hook_controller.h hook_env.h maps.h nccl.h) $(INC)/core/tbl/
+	install -m 644 $(addprefix core/defs/,ctx.h helpers.h hook_tuner.h hook_coll_done.h hook_p2p_done.h hook_proxy_step.h hook_kernel_ch.h hook_group.h hook_net_listen.h hook_net_connect.h hook_net_accept.h hook_net_isend.h hook_net_irecv.h hook_net_test.h hook_net_close.h hook_controller.h hook_env.h maps.h nccl.h) $(INC)/core/defs/
 	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy $(D)$(PREFIX)/share/ncclbpf/policies/
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LUADIR@|$(LUADIR)|g' \
 		-e 's|@VERSION@|$(VERSION)|g' plugin/ncclbpf.pc.in >$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc
@@ -421,8 +445,8 @@ install: setup
 .PHONY: lua-module install-lua
 lua-module: $(LUA_SO)
 install-lua: lua-module
-	install -d $(INST_LUADIR)/ncclbpf $(INST_LIBDIR)
-	install -m 644 lua/ncclbpf/*.lua $(INST_LUADIR)/ncclbpf/
+	install -d $(INST_LIBDIR)
+	$(call install_lua,$(INST_LUADIR))
 	install -m 755 $(LUA_SO) $(INST_LIBDIR)/ncclbpf.so
 
 uninstall:

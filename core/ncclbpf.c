@@ -21,65 +21,83 @@ static int keep_aux(uint8_t **aux, const struct nb_verdict *v,
 	return 0;
 }
 
-/* Judge one program and note what it took; @aux: NULL, or freed by the caller.
- */
+struct nb_policy_effort nb_policy_effort_of(const struct nb_verdict *v)
+{
+	return (struct nb_policy_effort){
+		.insns_walked = v->stats.insns_walked,
+		.states_peak = v->stats.states_peak,
+		.stack_bytes = v->stats.stack_depth,
+		.lap = v->lap,
+		.first = v->first,
+		.numbers = v->numbers,
+		.turns = v->turns,
+		.constant_turns = v->constant_turns,
+		.lap_pc = v->lap_pc,
+		.passes = v->passes,
+		.loops = v->loops,
+		.time_ns = v->stats.time_ns,
+	};
+}
+
+/* Judge one program and note what it took. @opts->verify.policy_spent grows by
+ * its work; *@aux is freed by the caller. */
 static int verify_one(const struct nb_image *img, uint32_t prog,
-		      const struct nb_policy_opts *opts,
+		      struct nb_policy_opts *opts,
 		      struct nb_policy_effort *effort, uint8_t **aux,
 		      struct nb_err *err)
 {
 	struct nb_verdict *v;
 	int rc;
 
-	rc = nb_verify(&v, img, prog, opts ? &opts->verify : NULL, err);
+	rc = nb_verify(&v, img, prog, &opts->verify, err);
 	if (rc)
 		return rc;
-	if (effort)
-		*effort = (struct nb_policy_effort){
-			.insns_walked = v->stats.insns_walked,
-			.states_peak = v->stats.states_peak,
-			.stack_bytes = v->stats.stack_depth,
-			.lap = v->lap,
-			.numbers = v->numbers,
-			.time_ns = v->stats.time_ns,
-		};
+	opts->verify.policy_spent += v->stats.work;
+	*effort = nb_policy_effort_of(v);
 	if (!v->accepted) {
 		rc = nb_verdict_err(v, img, prog, err);
-		if (opts && opts->finding_text)
+		if (opts->finding_text)
 			nb_verdict_text(v, img, prog, opts->finding_text);
-		if (opts && opts->finding_json) {
+		if (opts->finding_json) {
 			struct nb_json j;
 
 			nb_json_init(&j, opts->finding_json);
 			nb_verdict_json(v, img, prog, &j);
 		}
-	} else if (aux) {
+	} else {
 		rc = keep_aux(aux, v, &img->progs[prog], err);
 	}
 	nb_verdict_free(v);
 	return rc;
 }
 
-static int verify_all(const struct nb_image *img,
-		      const struct nb_policy_opts *opts,
-		      struct nb_policy_effort *effort, uint8_t **aux,
-		      struct nb_err *err)
+/* First what takes no time: a policy whose maps do not fit is not verified. */
+static int judge(const struct nb_image *img, struct nb_policy_opts *opts,
+		 struct nb_policy_effort *effort, uint8_t **aux,
+		 struct nb_err *err)
 {
-	for (uint32_t i = 0; i < img->nprogs; i++) {
-		int rc = verify_one(img, i, opts, effort ? &effort[i] : NULL,
-				    aux ? &aux[i] : NULL, err);
+	uint64_t bytes;
+	int rc = nb_policy_memory(&bytes, img, opts->max_memory, err);
 
-		if (rc)
-			return rc;
-	}
-	return 0;
+	for (uint32_t i = 0; !rc && i < img->nprogs; i++)
+		rc = verify_one(img, i, opts, &effort[i], &aux[i], err);
+	return rc;
 }
 
-int nb_policy_verify(const struct nb_image *img,
-		     const struct nb_policy_opts *opts,
-		     struct nb_policy_effort *effort, struct nb_err *err)
+static uint64_t default_of(enum nb_param p)
 {
-	return verify_all(img, opts, effort, NULL, err);
+	int64_t n = 0;
+
+	nb_spec_param_int(p, nb_spec_param(p)->def, &n);
+	return (uint64_t)n;
+}
+
+void nb_policy_limits(struct nb_policy_opts *opts)
+{
+	if (!opts->max_insns)
+		opts->max_insns = (uint32_t)default_of(NB_P_MAX_VERIFY);
+	if (!opts->max_memory)
+		opts->max_memory = default_of(NB_P_MAX_POLICY_MEMORY) << 20;
 }
 
 int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
@@ -87,28 +105,32 @@ int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 {
 	struct nb_policy_effort effort[NB_IMAGE_MAX_PROGS] = { 0 };
 	uint8_t *aux[NB_IMAGE_MAX_PROGS] = { NULL };
+	struct nb_policy_opts o = { 0 };
 	struct nb_image *img;
 	int rc;
 
 	*out = NULL;
+	if (opts)
+		o = *opts;
+	nb_policy_limits(&o);
+	o.verify.policy_insns = o.max_insns;
 	rc = nb_image_read(&img, bytes, size, err);
 	if (rc)
 		return rc;
-	rc = verify_all(img, opts, effort, aux, err);
+	rc = judge(img, &o, effort, aux, err);
 	if (!rc)
-		rc = nb_policy_make(out, img, effort, opts ? opts->peers : NULL,
-				    opts ? opts->npeers : 0, err);
+		rc = nb_policy_make(out, img, effort, o.peers, o.npeers, err);
 	else
 		nb_image_free(img);
 	for (uint32_t i = 0; rc && i < NB_IMAGE_MAX_PROGS; i++)
 		free(aux[i]);
-	if (!rc)
-		memcpy((*out)->aux, aux, sizeof(aux));
-	if (!rc && opts) {
-		(*out)->interpret = opts->interpret;
-		(*out)->publish = opts->publish;
-	}
-	return rc;
+	if (rc)
+		return rc;
+	memcpy((*out)->aux, aux, sizeof(aux));
+	(*out)->interpret = o.interpret;
+	(*out)->publish = o.publish;
+	(*out)->max_run = o.max_run;
+	return 0;
 }
 
 int nb_policy_map(const struct nb_policy *p, const char *map)

@@ -9,8 +9,8 @@
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
-#include "core/hook/gen.h"
-#include "core/hook/policy.h"
+#include "core/generation/generation.h"
+#include "core/generation/policy.h"
 #include "core/image/image.h"
 #include "core/verify/verify.h"
 
@@ -23,12 +23,17 @@
  */
 
 struct nb_policy_opts {
-	struct nb_verify_opts verify;
+	struct nb_verify_opts verify; /* policy_insns and _spent are set here */
+	/* of the whole policy; 0: the default of NCCLBPF_MAX_VERIFY and of
+	 * NCCLBPF_MAX_POLICY_MEMORY */
+	uint32_t max_insns;
+	uint64_t max_memory; /* bytes of maps */
 	/* policies whose shared maps may be joined; see nb_policy_make */
 	struct nb_policy *const *peers;
 	uint32_t npeers;
 	bool interpret;	  /* run by the interpreter, not as machine code */
 	unsigned publish; /* NB_PUBLISH_*: tell perf or gdb of machine code */
+	uint32_t max_run; /* see run_limit.h; 0: the default */
 	/* On NB_E_VERIFY these get the finding, as text of several lines and
 	 * as one JSON object; NULL: not wanted. Untouched otherwise. */
 	struct nb_buf *finding_text;
@@ -42,21 +47,18 @@ struct nb_policy_opts {
  *
  * The result has one reference (nb_policy_put). NULL on failure: NB_E_VERIFY
  * (err says program, instruction, what was required and known), the errors of
- * nb_image_read, NB_E_NOMEM, NB_E_MAPDEF, NB_E_LIMIT. Pure but for memory;
+ * nb_image_read, NB_E_NOMEM, NB_E_MAPDEF, NB_E_LIMIT (nb_policy_memory, before
+ * anything is verified or allocated). Pure but for memory;
  * any thread. Not for a decision path.
  */
 int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 		  const struct nb_policy_opts *opts, struct nb_err *err);
 
-/*
- * nb_policy_verify - the verification stage alone
- *
- * Verifies the programs of @img in order up to the first refused one.
- * @effort: img->nprogs elements to fill, or NULL. 0, NB_E_VERIFY, NB_E_NOMEM.
- */
-int nb_policy_verify(const struct nb_image *img,
-		     const struct nb_policy_opts *opts,
-		     struct nb_policy_effort *effort, struct nb_err *err);
+/* Put the defaults in place of limits of the policy that are 0. */
+void nb_policy_limits(struct nb_policy_opts *opts);
+
+/* What is kept of a verdict. */
+struct nb_policy_effort nb_policy_effort_of(const struct nb_verdict *v);
 
 /* Map @map of the policy, by name; its index, or -1. */
 int nb_policy_map(const struct nb_policy *p, const char *map);

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Rewrites the tables of docs/policies.md from the rows of core/tbl/:
+# Rewrites the tables of docs/policies.md from the rows of core/defs/:
 #
 #	awk -f docs/tables.awk docs/policies.md
 #
 # A table stands between "<!-- table NAME -->" and "<!-- end -->"; NAME is that
-# of a file of core/tbl without .h. Run from the top of the tree; `make docs`
-# does, and test/script/docs_tables.t compares.
+# of a file of core/defs without .h. Run from the top of the tree; `make docs`
+# does, and test/packaging/docs_tables.t compares.
 
 # Arguments of a row "NAME(a, b, "c, d")" into arg[1..]; returns their number.
 function arguments(row,    i, c, n, quoted, text) {
@@ -41,9 +41,17 @@ function words(first, last,    i, s) {
 	return s == "" ? "–" : s
 }
 
-function head(a, b, c, d, e) {
-	print "| " a " | " b " | " c (d == "" ? "" : " | " d) (e == "" ? "" : " | " e) " |"
-	print "|---|---|---" (d == "" ? "" : "|---") (e == "" ? "" : "|---") "|"
+function head(a, b, c, d, e, f) {
+	print "| " a " | " b " | " c (d == "" ? "" : " | " d) (e == "" ? "" : " | " e) (f == "" ? "" : " | " f) " |"
+	print "|---|---|---" (d == "" ? "" : "|---") (e == "" ? "" : "|---") (f == "" ? "" : "|---") "|"
+}
+
+# What decides, besides the arguments, whether a helper succeeds.
+BEGIN {
+	success["ARGS"] = "nothing else"
+	success["ELEMENTS"] = "elements of the map"
+	success["CPUS"] = "CPUs of the host"
+	success["PROCESS"] = "the process"
 }
 
 function flags(text) {
@@ -58,7 +66,7 @@ function heading(name) {
 	if (name ~ /^hook_/)
 		head("field", "type", "", "unit", "meaning")
 	else if (name == "helpers")
-		head("call", "arguments", "answer", "coherent", "meaning")
+		head("call", "arguments", "answer", "coherent", "success also depends on", "meaning")
 	else if (name == "maps")
 		head("type", "number", "word", "map_flags", "meaning")
 	else if (name == "hooks")
@@ -72,9 +80,9 @@ function row(name) {
 		printf "| `%s` | %s | %s, %s | %s | %s |\n", arg[1], arg[2], arg[3] == "OUT" ? "**output**" : "input",
 			tolower(arg[4]), arg[5] == "1" ? "" : arg[5], arg[6]
 	else if (name == "helpers")
-		printf "| `bpf_%s` (%s) | %s | %s | %s | %s |\n", arg[2], arg[1], words(4, 8),
+		printf "| `bpf_%s` (%s) | %s | %s | %s | %s | %s |\n", arg[2], arg[1], words(4, 8),
 			arg[3] == "SCALAR" ? "number" : arg[3] == "VOID" ? "–" : "pointer or NULL",
-			arg[10] == "COHERENT" ? "yes" : arg[10] == "MAP" ? "as the map" : "no", arg[12]
+			arg[10] == "COHERENT" ? "yes" : arg[10] == "MAP" ? "as the map" : "no", success[arg[11]], arg[13]
 	else if (name == "maps")
 		printf "| `BPF_MAP_TYPE_%s` | %s | %s | %s | %s |\n", arg[1], arg[2], arg[3], flags(arg[7]), arg[8]
 	else if (name == "hooks")
@@ -84,7 +92,7 @@ function row(name) {
 }
 
 function table(name,    file, line) {
-	file = "core/tbl/" name ".h"
+	file = "core/defs/" name ".h"
 	heading(name)
 	while ((getline line < file) > 0)
 		if (line ~ /^[A-Z]+\(/ && arguments(line) > 2)

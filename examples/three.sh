@@ -7,8 +7,8 @@ B=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
 export NCCLBPF_SOCKET_DIR=$dir NCCLBPF_JOB=demo NO_COLOR=1 XDG_STATE_HOME=$dir/state
-export NCCLBPF_TIMES="replayed from test/vgpu/b300.csv (published figures of 8 x B300)"
-PATH=$B:$B/test/host:$PATH
+export NCCLBPF_TIMES="replayed from test/fakes/vgpu/b300.csv (published figures of 8 x B300)"
+PATH=$B:$B/test/fakes/host:$PATH
 job=
 
 finish() {
@@ -46,9 +46,9 @@ decides() {
 
 # The published times, and a twentieth of the bandwidth with one channel.
 {
-	grep '^collective' test/vgpu/b300.csv
-	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' test/vgpu/b300.csv
-	grep -v '^#\|^collective' test/vgpu/b300.csv
+	grep '^collective' test/fakes/vgpu/b300.csv
+	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' test/fakes/vgpu/b300.csv
+	grep -v '^#\|^collective' test/fakes/vgpu/b300.csv
 } >"$dir/times.csv"
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so standin --ranks 2 --procs --groups 3 --events --seconds 300 --pause-ms 5 \
 	--min 4M --max 64M --factor 4 --table "$dir/times.csv" >"$dir/log" 2>&1 &

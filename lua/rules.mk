@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The Lua module: $(LUA_SO) exports luaopen_ncclbpf_core alone; the Lua half
 # (lua/ncclbpf) is found beside it, in $(B)/lua/share for tests.
-LUA_OBJ := $(call o,lua/*.c) $(B)/lua/bpf/embed.o
+LUA_OBJ := $(call o,lua/core/*.c) $(B)/lua/bpf/embed.o
 
 # The programs of `trace calls`, as bytes.
 $(B)/lua/bpf/embed.c: $(B)/lua/bpf/calls.bpf.o lua/rules.mk

@@ -14,7 +14,7 @@
  *	clang -target bpf -O2 -g -mcpu=v3 $(pkg-config --cflags ncclbpf) \
  *		-c ring.bpf.c -o ring.bpf.o
  *
- * The tables that it is made of (core/tbl/) are installed beside it, so one
+ * The tables that it is made of (core/defs/) are installed beside it, so one
  * -I for this file's folder finds them. docs/policies.md explains the hooks,
  * fields, helpers, maps and what the verifier asks of a policy.
  */
@@ -48,7 +48,7 @@ typedef long long __s64;
 
 /* ---- contexts and NCCL's numbers ---- */
 
-#include "core/tbl/ctx.h"
+#include "core/defs/ctx.h"
 
 /* ---- programs and maps ---- */
 
@@ -87,7 +87,7 @@ typedef long long __s64;
 enum ncclbpf_map_type {
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	BPF_MAP_TYPE_##name = id,
-#include "core/tbl/maps.h"
+#include "core/defs/maps.h"
 };
 
 /* Flags of a map and of bpf_map_update_elem, with Linux's values. */
@@ -120,7 +120,7 @@ struct bpf_iter_num {
 	uint64_t opaque[1];
 } __attribute__((aligned(8)));
 
-/* ---- helpers: bpf_<name>, one for each row of core/tbl/helpers.h ---- */
+/* ---- helpers: bpf_<name>, one for each row of core/defs/helpers.h ---- */
 
 #define NB_RETURN_SCALAR long
 #define NB_RETURN_VALUE_OR_NULL void *
@@ -163,6 +163,7 @@ struct bpf_iter_num {
 #define NB_NEXT_KEY , const void *key
 #define NB_NEXT_VALUE , const void *value
 #define NB_NEXT_MEM , const void *mem
+#define NB_NEXT_MEM0 , const void *mem
 #define NB_NEXT_OUT , void *out
 #define NB_NEXT_OUT8 , void *number
 #define NB_NEXT_FILL , void *value
@@ -172,14 +173,15 @@ struct bpf_iter_num {
 #define NB_NEXT_NEW_DYNPTR , struct bpf_dynptr *d
 #define NB_NEXT_NEW_RECORD , struct bpf_dynptr *d
 
-#define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, effect, doc)   \
+#define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, success,       \
+	       effect, doc)                                                   \
 	static NB_RETURN_##ret (*const bpf_##name)(                           \
 		NB_FIRST_##a1 NB_NEXT_##a2 NB_THIRD_##a3 NB_NEXT_##a4         \
 			NB_NEXT_##a5) __attribute__((unused)) =               \
 		(NB_RETURN_##ret(*const)(                                     \
 			NB_FIRST_##a1 NB_NEXT_##a2 NB_THIRD_##a3 NB_NEXT_##a4 \
 				NB_NEXT_##a5))id;
-#include "core/tbl/helpers.h"
+#include "core/defs/helpers.h"
 
 /*
  * bpf_printk(format, up to three numbers): a line in the policy's trace ring;

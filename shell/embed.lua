@@ -5,12 +5,13 @@
 local list = {}
 io.write '#include "shell/embed.h"\n'
 for i, path in ipairs(arg) do
-	local name = path:match "([%w_]+)%.lua$"
-	local module = name == "init" and "ncclbpf" or "ncclbpf." .. name
+	local module = path:match("^lua/(.+)%.lua$"):gsub("/init$", ""):gsub("/", ".")
 	local f = assert(io.open(path))
 	local code = string.dump(assert(load(f:read "a", "=" .. module, "t")))
 	f:close()
-	local bytes = code:gsub(".", function(c) return c:byte() .. "," end):gsub(("[^,]*,"):rep(20), "%0\n")
+	local bytes = code:gsub(".", function(c)
+		return c:byte() .. ","
+	end):gsub(("[^,]*,"):rep(20), "%0\n")
 	io.write(("static const unsigned char lua_%d[] = {\n%s\n};\n"):format(i, bytes))
 	list[i] = ('{ "%s", lua_%d, sizeof(lua_%d) },\n'):format(module, i, i)
 end

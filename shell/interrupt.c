@@ -4,6 +4,10 @@
  * the hook is armed from nowhere else, because an armed hook slows a script
  * down by half. It stays armed until the prompt clears it: a script's pcall
  * can eat one error, but the next instruction raises it again.
+ *
+ * A hook belongs to one coroutine, so the handler arms it in each coroutine
+ * that runs or waits for one it resumed. coroutine.resume and coroutine.wrap
+ * are replaced by functions that keep the list of these.
  */
 #include "shell/shell.h"
 
@@ -13,9 +17,15 @@
 
 #include <lauxlib.h>
 
-#include "lua/core.h"
+#include "lua/core/core.h"
 
-static lua_State *state;
+/* The coroutines that run now, the innermost first. */
+struct running {
+	lua_State *L;
+	struct running *outer;
+};
+static struct running first;
+static struct running *volatile running = &first;
 static volatile sig_atomic_t twice;
 static volatile time_t last;
 
@@ -24,6 +34,15 @@ static void stop(lua_State *L, lua_Debug *ar)
 	(void)ar;
 	if (nb_lua_stopped())
 		nb_lua_interrupted(L);
+	if (!nb_lua_stop) /* armed in a coroutine that outlived the stop */
+		lua_sethook(L, NULL, 0, 0);
+}
+
+static void arm(lua_State *L)
+{
+	lua_sethook(L, stop,
+		    LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT,
+		    1);
 }
 
 static void on_interrupt(int sig)
@@ -41,16 +60,72 @@ static void on_interrupt(int sig)
 	last = now.tv_sec;
 	nb_edit_interrupted();
 	nb_lua_stop = 1;
-	lua_sethook(state, stop,
-		    LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT,
-		    1);
+	for (const struct running *r = running; r; r = r->outer)
+		arm(r->L);
+}
+
+/* Call the function below @nargs arguments, which resumes @co. */
+static int call_resume(lua_State *L, lua_State *co, int nargs)
+{
+	struct running frame = { .L = co, .outer = running };
+	int rc;
+
+	if (nb_lua_stop)
+		arm(co);
+	running = &frame;
+	rc = lua_pcall(L, nargs, LUA_MULTRET, 0);
+	running = frame.outer;
+	return rc ? lua_error(L) : lua_gettop(L);
+}
+
+/* coroutine.resume; upvalue 1: Lua's own */
+static int resume(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TTHREAD);
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_insert(L, 1);
+	return call_resume(L, lua_tothread(L, 2), lua_gettop(L) - 1);
+}
+
+/* What coroutine.wrap gives; upvalues: Lua's own such function, its coroutine
+ */
+static int resume_wrapped(lua_State *L)
+{
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_insert(L, 1);
+	return call_resume(L, lua_tothread(L, lua_upvalueindex(2)),
+			   lua_gettop(L) - 1);
+}
+
+/* coroutine.wrap; upvalue 1: Lua's own */
+static int wrap(lua_State *L)
+{
+	luaL_checktype(L, 1, LUA_TFUNCTION);
+	lua_settop(L, 1);
+	lua_pushvalue(L, lua_upvalueindex(1));
+	lua_insert(L, 1);
+	lua_call(L, 1, 1);
+	lua_getupvalue(L, -1, 1); /* Lua keeps the coroutine there */
+	lua_pushcclosure(L, resume_wrapped, 2);
+	return 1;
+}
+
+static void replace(lua_State *L, const char *name, lua_CFunction f)
+{
+	lua_getfield(L, -1, name);
+	lua_pushcclosure(L, f, 1);
+	lua_setfield(L, -2, name);
 }
 
 void nb_interrupt_install(lua_State *L)
 {
 	struct sigaction sa = { .sa_handler = on_interrupt };
 
-	state = L;
+	first.L = L;
+	lua_getglobal(L, "coroutine");
+	replace(L, "resume", resume);
+	replace(L, "wrap", wrap);
+	lua_pop(L, 1);
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGINT, &sa, NULL); /* no SA_RESTART: waits must end */
 }

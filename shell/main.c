@@ -2,7 +2,7 @@
 /*
  * ncclbpf-shell: a Lua state with a memory limit, the module and the Lua
  * files of lua/ncclbpf built in, Ctrl-C, and the line editor. Everything else
- * (options, commands, output) is Lua: ncclbpf.cli.
+ * (options, commands, output) is Lua: ncclbpf.cli.main.
  */
 #include "shell/shell.h"
 
@@ -15,7 +15,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "lua/core.h"
+#include "lua/core/core.h"
 #include "shell/embed.h"
 
 enum { MEMORY_LIMIT = 64 << 20, EX_BUG = 70 };
@@ -71,12 +71,40 @@ static int memory(lua_State *L)
 	return 2;
 }
 
-/* Run ncclbpf.host.main(arguments, {clear, twice, memory}) -> status */
+/*
+ * page(command, text) -> true | nil (the command cannot be started). The pager
+ * has the terminal: Ctrl-C is the pager's, and it may end before it has read
+ * all.
+ */
+static int page(lua_State *L)
+{
+	const char *command = luaL_checkstring(L, 1);
+	size_t size;
+	const char *text = luaL_checklstring(L, 2, &size);
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, pipe_was, int_was;
+	/* $PAGER is a command line by POSIX. NOLINTNEXTLINE(cert-env33-c) */
+	FILE *f = popen(command, "w");
+
+	if (!f)
+		return 0;
+	sigaction(SIGPIPE, &ignore, &pipe_was);
+	sigaction(SIGINT, &ignore, &int_was);
+	fwrite(text, 1, size, f);
+	pclose(f);
+	sigaction(SIGINT, &int_was, NULL);
+	sigaction(SIGPIPE, &pipe_was, NULL);
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+/* Run ncclbpf.cli.host.main(arguments, {clear, twice, memory, page}) -> status
+ */
 static int run(lua_State *L)
 {
 	static const luaL_Reg host[] = { { "clear", clear },
 					 { "twice", twice },
 					 { "memory", memory },
+					 { "page", page },
 					 { NULL, NULL } };
 	int argc = (int)lua_tointeger(L, 1);
 	char **argv = lua_touserdata(L, 2);
@@ -86,7 +114,7 @@ static int run(lua_State *L)
 	lua_gc(L, LUA_GCGEN, 0, 0);
 	nb_interrupt_install(L);
 	lua_getglobal(L, "require");
-	lua_pushliteral(L, "ncclbpf.host");
+	lua_pushliteral(L, "ncclbpf.cli.host");
 	lua_call(L, 1, 1);
 	lua_getfield(L, -1, "main");
 	lua_createtable(L, argc, 0);

@@ -94,7 +94,7 @@ everything() {
 		[ -x "$t" ] && one "fuzz-$(basename "$t" | sed 's/fuzz_//')" "$t" \
 			"$TOP/test/corpus/fuzz/$(basename "$t" | sed 's/fuzz_//')"
 	done
-	for t in "$TOP"/test/script/*.t; do
+	for t in "$TOP"/test/*/*.t "$TOP"/test/*/*/*.t; do
 		[ -x "$t" ] && one "$(basename "$t" .t)" "$t"
 	done
 }

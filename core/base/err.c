@@ -15,7 +15,7 @@ static const struct {
 	const char *text;
 } rows[] = {
 #define ERR(name, number, word, status, text) { -(number), word, status, text },
-#include "core/tbl/errors.h"
+#include "core/defs/errors.h"
 };
 
 #define NROWS (sizeof(rows) / sizeof(rows[0]))

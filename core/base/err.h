@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-/* Negative error numbers; the rows are in core/tbl/errors.h. */
+/* Negative error numbers; the rows are in core/defs/errors.h. */
 enum nb_errno {
 	NB_OK = 0,
 #define ERR(name, number, word, status, text) NB_E_##name = -(number),
-#include "core/tbl/errors.h"
+#include "core/defs/errors.h"
 };
 
 /*

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What must hold of an image's content, for writer and reader alike: limits,
-// names, map definitions, functions that tile their program, calls and map
-// references that hit something. Whether a program is safe to run is the
-// verifier's question; it may rely on all that is checked here.
+// Checks the content of an image, for writer and reader: limits, names, map
+// definitions, functions that cover their program without gaps, targets of
+// calls and map references. The verifier relies on these checks and decides
+// whether programs are safe.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/image/check.h"
 #include "core/image/format.h"
+#include "core/image/prepend.h"
 
 enum { TEXT_MAX = 255, CTX_FIELDS_MAX = 1024, CTX_BYTES_MAX = 65536 };
 
@@ -17,7 +19,7 @@ struct check {
 	struct nb_err *err;
 };
 
-/* Where record @i of section @sec lies, for err->at. */
+/* Byte offset of record @i of section @sec, for err->at. */
 static uint32_t where(const struct check *c, enum nb_section sec, uint32_t i)
 {
 	return c->at ? c->at[sec] + i * nb_record_size[sec] : i;
@@ -29,7 +31,7 @@ static bool name_char(char c)
 	       (c >= '0' && c <= '9') || (c && strchr("_.-$/", c));
 }
 
-/* A name may be typed as one word in the shell. */
+/* Check a name: it must be one word in the shell. */
 static int check_name(const struct check *c, const char *name, const char *what,
 		      uint32_t at)
 {
@@ -51,7 +53,7 @@ static int check_name(const struct check *c, const char *name, const char *what,
 	return 0;
 }
 
-/* Bytes of the UTF-8 sequence at @s that is fit to print; 0: none is. */
+/* Length of the printable UTF-8 sequence at @s; 0: it is not printable. */
 static size_t printable(const unsigned char *s)
 {
 	if (s[0] == '\t' || (s[0] >= 0x20 && s[0] < 0x7f))
@@ -121,7 +123,7 @@ static int check_policy_name(const struct check *c)
 		       NB_IMAGE_NAME - 1);
 }
 
-/* What a map of maps holds; other types name nothing. */
+/* Check the inner definition: maps of maps name one, other types none. */
 static int check_inner(const struct check *c, const struct nb_map_spec *m,
 		       uint32_t at)
 {
@@ -193,7 +195,8 @@ static int check_map(const struct check *c, uint32_t i)
 	return check_inner(c, m, at);
 }
 
-/* Elements ascend, so that each is there once, and hit what they name. */
+/* Check initial element @i: elements ascend without duplicates, and name
+ * programs or maps that exist. */
 static int check_elem(const struct check *c, uint32_t i)
 {
 	const struct nb_map_elem *e = &c->img->elems[i], *before = e - 1;
@@ -225,6 +228,15 @@ static int check_elem(const struct check *c, uint32_t i)
 			       "policy image: map %s: initial element %u is "
 			       "number %u of %u",
 			       m->name, e->key, e->value, most);
+	if (t->traits & NB_TRAIT_PROGS &&
+	    !(nb_image_callable(c->img, e->map) >> e->value & 1))
+		return nb_fail(
+			c->err, NB_E_MAPDEF, at,
+			"map %s: element %u is program %s of hook %s; "
+			"tail calls stay within the hook of the "
+			"programs that use the map",
+			m->name, e->key, c->img->progs[e->value].name,
+			nb_spec_hook(c->img->progs[e->value].hook)->word);
 	if (t->traits & NB_TRAIT_MAPS &&
 	    c->img->maps[e->value].tags & NB_MAPF_MERGED)
 		return nb_fail(c->err, NB_E_MAPDEF, at,
@@ -270,7 +282,8 @@ static int check_sig(const struct check *c, const struct nb_func *f,
 	return 0;
 }
 
-/* Functions tile the program in order. @base: number of the first one. */
+/* Check that functions cover the program in order and without gaps. @base:
+ * number of the first one. */
 static int check_funcs(const struct check *c, const struct nb_prog *p,
 		       uint32_t base)
 {

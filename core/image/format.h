@@ -47,23 +47,4 @@ static const uint32_t nb_record_size[NB_NSECTIONS] = {
 	[NB_SEC_ELEMS] = 12, [NB_SEC_NAMES] = 28,
 };
 
-/*
- * nb_image_check - everything that can be said about an image's content
- * without running it (see nb_image_read)
- * @at: offset of each section for err->at, or NULL: the record's number
- */
-int nb_image_check(const struct nb_image *img, const uint32_t *at,
-		   struct nb_err *err);
-
-/* Is @text fit for a line record: printable UTF-8, tabs, at most 255 bytes? */
-bool nb_image_text_ok(const char *text);
-
-/* Is @name fit for a policy: 1 to 63 letters, digits, _ - . and neither of
- * the last two first? */
-bool nb_image_name_ok(const char *name);
-
-/* nb_image_write without the check. */
-int nb_image_put(struct nb_buf *out, const struct nb_image *in,
-		 struct nb_err *err);
-
 #endif

@@ -11,6 +11,7 @@
 #include "core/base/err.h"
 #include "core/base/sha256.h"
 #include "core/isa/insn.h"
+#include "core/map/map.h"
 #include "core/spec/spec.h"
 
 /*
@@ -238,9 +239,14 @@ const struct nb_func *nb_prog_func(const struct nb_prog *p, uint32_t pc);
  */
 bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i);
 
+/* The definition of the map itself: what nb_map_new takes. */
+struct nb_map_def nb_map_spec_def(const struct nb_map_spec *s);
+
 /*
- * Definition checks shared by writer, reader and loader: type known, sizes
- * and flags as the kernel demands of that type. 0, NB_E_MAPDEF, NB_E_LIMIT.
+ * nb_map_spec_check - may an image define this map?
+ *
+ * For writer, reader and loader: nb_map_def_check, then the limits of images,
+ * tags, data sections and locks. 0, NB_E_MAPDEF, NB_E_LIMIT.
  */
 int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err);
 

@@ -1,134 +1,32 @@
 // SPDX-License-Identifier: MIT
-// Whether a map definition can be had: the kernel's rules for each type
-// (map_alloc_check of array, per-CPU array and hash), then ours: sizes, tags
-// and what a data section must look like. Every refusal names the map.
-#include <stdio.h>
-
+// Which maps an image may define: those that exist (nb_map_def_check), within
+// the limits of images, and with tags, data sections and locks that make sense
+// together. Every refusal names the map.
 #include "core/image/image.h"
-#include "core/map/map.h"
 
-/* A value of a per-CPU map lies in one unit of the per-CPU allocator. */
-enum { PERCPU_MAX_VALUE = 32 << 10 };
-
-static int check_type(const struct nb_map_spec *m, struct nb_err *err)
+struct nb_map_def nb_map_spec_def(const struct nb_map_spec *s)
 {
-	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
-	char known[320] = "";
-	size_t n, used = 0;
-
-	if (t)
-		return 0;
-	t = nb_spec_map_types(&n);
-	for (size_t i = 0; i < n && used < sizeof(known); i++)
-		used += (size_t)snprintf(known + used, sizeof(known) - used,
-					 "%s%s (%u)", i ? ", " : "", t[i].word,
-					 t[i].id);
-	return nb_fail(err, NB_E_MAPDEF, 0,
-		       "map %s: type %u is not supported; known: %s", m->name,
-		       m->type, known);
+	return (struct nb_map_def){
+		.name = s->name,
+		.type = s->type,
+		.key_size = s->key_size,
+		.value_size = s->value_size,
+		.max_entries = s->max_entries,
+		.flags = s->flags,
+	};
 }
 
-static int check_flags(const struct nb_map_spec *m, struct nb_err *err)
+static int check_def(const struct nb_map_spec *m, struct nb_err *err)
 {
-	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
-	const uint32_t both = NB_F_RDONLY_PROG | NB_F_WRONLY_PROG;
+	struct nb_map_def def = nb_map_spec_def(m);
 
-	if (m->flags & ~t->flags)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: map_flags 0x%x: a map of type %s takes "
-			       "only 0x%x",
-			       m->name, m->flags, t->word, t->flags);
-	if ((m->flags & both) == both)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: map_flags 0x%x: BPF_F_RDONLY_PROG and "
-			       "BPF_F_WRONLY_PROG exclude each other",
-			       m->name, m->flags);
-	return 0;
-}
-
-/* Kernel: ringbuf_map_alloc; its page is taken to be of 4096 bytes. */
-static int check_ring(const struct nb_map_spec *m, struct nb_err *err)
-{
-	if (m->key_size || m->value_size)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: key of %u and value of %u bytes; a "
-			       "ring buffer has neither",
-			       m->name, m->key_size, m->value_size);
-	if (m->max_entries < 4096 || m->max_entries & (m->max_entries - 1))
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: max_entries %u is the ring buffer's "
-			       "size in bytes: a power of two, 4096 or more",
-			       m->name, m->max_entries);
-	if (m->max_entries > NB_MAP_MAX_BYTES / 4)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "map %s: a ring buffer of %u bytes; at most %d",
-			       m->name, m->max_entries, NB_MAP_MAX_BYTES / 4);
-	return 0;
-}
-
-/* Kernel: trie_alloc. */
-static int check_prefix(const struct nb_map_spec *m, struct nb_err *err)
-{
-	if (m->key_size < 5 || m->key_size > 260)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: key of %u bytes; a number of bits in 4 "
-			       "bytes and 1 to 256 bytes of them",
-			       m->name, m->key_size);
-	if (!m->value_size)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: value of 0 bytes; 1 or more are needed",
-			       m->name);
-	if (!(m->flags & NB_F_NO_PREALLOC))
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: map_flags lack BPF_F_NO_PREALLOC (1), "
-			       "which type lpm_trie demands",
-			       m->name);
-	return 0;
-}
-
-static int check_sizes(const struct nb_map_spec *m, struct nb_err *err)
-{
-	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
-	const char *type = t->word;
-
-	if (!m->max_entries)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: max_entries is 0; a map of type %s "
-			       "needs 1 or more",
-			       m->name, type);
-	if (t->keys == NB_KEYS_RING)
-		return check_ring(m, err);
-	if (t->keys == NB_KEYS_INDEX && m->key_size != 4)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: key of %u bytes; the key of type %s is "
-			       "an index of 4 bytes",
-			       m->name, m->key_size, type);
-	if (t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS) && m->value_size != 4)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: value of %u bytes; the value of type "
-			       "%s is the number of a %s, 4 bytes",
-			       m->name, m->value_size, type,
-			       t->traits & NB_TRAIT_MAPS ? "map" : "program");
-	if (t->keys == NB_KEYS_PREFIX)
-		return check_prefix(m, err);
-	if (t->keys == NB_KEYS_NONE && m->key_size)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: key of %u bytes; the values of type %s "
-			       "have no keys",
-			       m->name, m->key_size, type);
-	if ((!m->key_size && t->keys != NB_KEYS_NONE) || !m->value_size)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: %s of 0 bytes; 1 or more are needed",
-			       m->name, m->value_size ? "key" : "value");
-	return 0;
+	return nb_map_def_check(&def, err);
 }
 
 static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
 {
-	bool percpu = nb_spec_map_type(m->type)->traits & NB_TRAIT_PERCPU;
-	uint32_t most = percpu				? PERCPU_MAX_VALUE
-			: m->origin == NB_ORIGIN_RODATA ? NB_IMAGE_MAX_DATA
-							: NB_IMAGE_MAX_VALUE;
+	uint32_t most = m->origin == NB_ORIGIN_RODATA ? NB_IMAGE_MAX_DATA
+						      : NB_IMAGE_MAX_VALUE;
 	uint64_t total =
 		((uint64_t)m->key_size + m->value_size) * m->max_entries;
 
@@ -140,16 +38,21 @@ static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
 		return nb_fail(err, NB_E_LIMIT, 0,
 			       "map %s: value of %u bytes; at most %u", m->name,
 			       m->value_size, most);
+	if (nb_spec_map_type(m->type)->keys == NB_KEYS_RING &&
+	    m->max_entries > NB_MAP_MAX_BYTES / 4)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "map %s: a ring buffer of %u bytes; at most %d",
+			       m->name, m->max_entries, NB_MAP_MAX_BYTES / 4);
 	if (total > NB_MAP_MAX_BYTES)
 		return nb_fail(err, NB_E_LIMIT, 0,
-			       "map %s: %u elements of %u + %u bytes are over "
-			       "the limit of %d bytes",
+			       "map %s: %u elements of %u + %u bytes; at most "
+			       "%d bytes in all",
 			       m->name, m->max_entries, m->key_size,
 			       m->value_size, NB_MAP_MAX_BYTES);
 	return 0;
 }
 
-/* What controllers see of all processes together. */
+/* Check a map that controllers see merged over all processes. */
 static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 {
 	static const uint32_t types =
@@ -284,8 +187,7 @@ int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err)
 {
 	static int (*const checks[])(const struct nb_map_spec *,
 				     struct nb_err *) = {
-		check_type, check_flags, check_sizes, check_limits,
-		check_tags, check_data,	 check_lock,
+		check_def, check_limits, check_tags, check_data, check_lock,
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "core/base/view.h"
+#include "core/image/check.h"
 #include "core/image/format.h"
+#include "core/image/write.h"
 
 /* Longest string, NUL included; bounds what a hostile image makes us scan. */
 enum { STRING_MAX = 256 };

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/image/check.h"
 #include "core/image/format.h"
+#include "core/image/write.h"
 
 /* The strings of an image. */
 struct strings {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Assembler for the text of bpf_conformance's data files. A line's mnemonic
-// and the shape of its operands choose a row of core/tbl/isa.h; the row's kind
+// and the shape of its operands choose a row of core/defs/isa.h; the row's kind
 // says where each operand goes. Labels are collected in a first pass. It takes
 // no memory but its frame.
 #include "core/isa/insn.h"
@@ -244,16 +244,11 @@ static const char *shape(const struct nb_insn_spec *row)
 	case NB_KIND_EXIT:
 	case NB_KIND_LDDW_HI:
 		return "";
-	case NB_KIND_LDX:
-	case NB_KIND_LDXS:
-	case NB_KIND_LOAD_ACQ:
+	case NB_KIND_LOAD:
 		return "rn";
-	case NB_KIND_ST:
-		return "mi";
-	case NB_KIND_STX:
+	case NB_KIND_STORE:
 	case NB_KIND_ATOMIC:
-	case NB_KIND_STORE_REL:
-		return "ms";
+		return k ? "mi" : "ms";
 	case NB_KIND_LDDW:
 		break;
 	}

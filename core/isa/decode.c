@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Slots to decoded instructions, driven by the rows of core/tbl/isa.h: a slot
+// Slots to decoded instructions, driven by the rows of core/defs/isa.h: a slot
 // is the row whose exact fields it carries. Whatever no row matches is
 // refused here with the field, the value found and the values allowed, so
 // that every later stage may trust each field of struct nb_insn.
@@ -133,8 +133,7 @@ static struct value value(const struct nb_insn_spec *row, enum field f,
 			  int32_t v)
 {
 	bool bits = f == IMM && (row->kind == NB_KIND_ATOMIC ||
-				 row->kind == NB_KIND_LOAD_ACQ ||
-				 row->kind == NB_KIND_STORE_REL);
+				 row->traits & NB_INSN_ORDERED);
 	struct value r;
 
 	if (bits)
@@ -239,7 +238,10 @@ static void fill(struct nb_insn *in, unsigned op, const struct nb_slot *s)
 				.kind = (uint8_t)row->kind,
 				.fn = (uint8_t)row->fn,
 				.width = row->width,
-				.operand = (uint8_t)row->operand };
+				.operand = (uint8_t)row->operand,
+				.reads = row->reads,
+				.writes = row->writes,
+				.traits = row->traits };
 	if (row->dst == NB_FIELD_ANY)
 		in->dst = s->regs & 15;
 	if (row->src == NB_FIELD_ANY)
@@ -248,9 +250,7 @@ static void fill(struct nb_insn *in, unsigned op, const struct nb_slot *s)
 		in->off = s->off;
 	if (row->imm == NB_FIELD_ANY)
 		in->imm = s->imm;
-	/* these keep their distance in imm; off is its one place from here */
-	if (op == NB_OP_JA32 || op == NB_OP_CALL_LOCAL ||
-	    op == NB_OP_LDDW_FUNC) {
+	if (row->traits & NB_INSN_FAR) { /* from here on always in off */
 		in->off = s->imm;
 		in->imm = 0;
 	}

@@ -23,48 +23,7 @@ static struct reg reg(unsigned width, unsigned n)
 
 static const char *fn_text(unsigned fn)
 {
-	static const char *const text[] = {
-		[NB_FN_ADD] = "+=",
-		[NB_FN_SUB] = "-=",
-		[NB_FN_MUL] = "*=",
-		[NB_FN_DIV] = "/=",
-		[NB_FN_OR] = "|=",
-		[NB_FN_AND] = "&=",
-		[NB_FN_LSH] = "<<=",
-		[NB_FN_RSH] = ">>=",
-		[NB_FN_MOD] = "%=",
-		[NB_FN_XOR] = "^=",
-		[NB_FN_MOV] = "=",
-		[NB_FN_ARSH] = "s>>=",
-		[NB_FN_SDIV] = "s/=",
-		[NB_FN_SMOD] = "s%=",
-		[NB_FN_MOVSX8] = "s8",
-		[NB_FN_MOVSX16] = "s16",
-		[NB_FN_MOVSX32] = "s32",
-		[NB_FN_LE] = "le",
-		[NB_FN_BE] = "be",
-		[NB_FN_BSWAP] = "bswap",
-		[NB_FN_JEQ] = "==",
-		[NB_FN_JGT] = ">",
-		[NB_FN_JGE] = ">=",
-		[NB_FN_JSET] = "&",
-		[NB_FN_JNE] = "!=",
-		[NB_FN_JSGT] = "s>",
-		[NB_FN_JSGE] = "s>=",
-		[NB_FN_JLT] = "<",
-		[NB_FN_JLE] = "<=",
-		[NB_FN_JSLT] = "s<",
-		[NB_FN_JSLE] = "s<=",
-		[NB_FN_FETCH_ADD] = "fetch_add",
-		[NB_FN_FETCH_OR] = "fetch_or",
-		[NB_FN_FETCH_AND] = "fetch_and",
-		[NB_FN_FETCH_XOR] = "fetch_xor",
-		[NB_FN_XCHG] = "xchg",
-		[NB_FN_CMPXCHG] = "cmpxchg",
-		[NB_FN_FUNC] = NULL,
-	};
-
-	return fn < sizeof(text) / sizeof(text[0]) && text[fn] ? text[fn] : "?";
+	return nb_spec_fn(fn)->text;
 }
 
 /* The second operand of an ALU instruction or jump. */
@@ -172,31 +131,28 @@ static void lddw(char *text, size_t size, const struct nb_insn *i,
 			 name, (uint32_t)((uint64_t)i->imm >> 32));
 }
 
-/* Loads and stores that are not atomic arithmetic. */
-static void memory(char *text, size_t size, const struct nb_insn *i)
+static void load(char *text, size_t size, const struct nb_insn *i)
 {
-	switch (i->kind) {
-	case NB_KIND_LDX:
-	case NB_KIND_LDXS:
-		snprintf(text, size, "r%u = *(%c%u *)(r%u %+d)", i->dst,
-			 i->kind == NB_KIND_LDX ? 'u' : 's', i->width, i->src,
-			 i->off);
-		return;
-	case NB_KIND_ST:
-		snprintf(text, size, "*(u%u *)(r%u %+d) = %" PRId64, i->width,
-			 i->dst, i->off, i->imm);
-		return;
-	case NB_KIND_STX:
-		snprintf(text, size, "*(u%u *)(r%u %+d) = r%u", i->width,
-			 i->dst, i->off, i->src);
-		return;
-	case NB_KIND_LOAD_ACQ:
+	if (i->traits & NB_INSN_ORDERED)
 		snprintf(text, size, "r%u = load_acquire((u%u *)(r%u %+d))",
 			 i->dst, i->width, i->src, i->off);
-		return;
-	}
-	snprintf(text, size, "store_release((u%u *)(r%u %+d), r%u)", i->width,
-		 i->dst, i->off, i->src);
+	else
+		snprintf(text, size, "r%u = *(%c%u *)(r%u %+d)", i->dst,
+			 i->traits & NB_INSN_SIGNED ? 's' : 'u', i->width,
+			 i->src, i->off);
+}
+
+static void store(char *text, size_t size, const struct nb_insn *i)
+{
+	if (i->traits & NB_INSN_ORDERED)
+		snprintf(text, size, "store_release((u%u *)(r%u %+d), r%u)",
+			 i->width, i->dst, i->off, i->src);
+	else if (i->operand == NB_OPND_IMM)
+		snprintf(text, size, "*(u%u *)(r%u %+d) = %" PRId64, i->width,
+			 i->dst, i->off, i->imm);
+	else
+		snprintf(text, size, "*(u%u *)(r%u %+d) = r%u", i->width,
+			 i->dst, i->off, i->src);
 }
 
 static void jump(char *text, size_t size, const struct nb_insn *i)
@@ -231,13 +187,11 @@ void nb_disasm(char *text, size_t size, const struct nb_insn *insn,
 	case NB_KIND_EXIT:
 		snprintf(text, size, "exit");
 		return;
-	case NB_KIND_LDX:
-	case NB_KIND_LDXS:
-	case NB_KIND_ST:
-	case NB_KIND_STX:
-	case NB_KIND_LOAD_ACQ:
-	case NB_KIND_STORE_REL:
-		memory(text, size, insn);
+	case NB_KIND_LOAD:
+		load(text, size, insn);
+		return;
+	case NB_KIND_STORE:
+		store(text, size, insn);
 		return;
 	case NB_KIND_ATOMIC:
 		atomic(text, size, insn);

@@ -2,10 +2,12 @@
 #ifndef NB_ISA_INSN_H
 #define NB_ISA_INSN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/isa/budgets.h"
 #include "core/spec/spec.h"
 
 enum {
@@ -13,34 +15,8 @@ enum {
 	NB_NREGS = 11,
 	NB_R10 = 10,
 	NB_STACK_SIZE = 512,
-	/* the first iterators of a run come to their end for sure, if they
-	 * have so few numbers; of others the end may come early */
-	NB_ITERS_SURE = 64,
-	NB_ITER_SURE = 4096,
-	NB_MAX_FRAMES = 8,
-	/* turns of helpers' loops and numbers of iterators in a run */
-	NB_TURNS_MAX = 1 << 25
+	NB_MAX_FRAMES = 8
 };
-
-/*
- * What bounds a run. A lap are the instructions from one pass of a may_goto,
- * end of a callback's turn or number of an iterator to the next one or the
- * program's end; the verifier knows how many they are at most. Of passes, of
- * turns, and of numbers that come for sure, a run has as many as make
- * NB_RUN_BUDGET instructions by the longest lap of its programs. Each tail call
- * adds two laps at most, so that a run ends within NB_RUN_MAX instructions:
- * after 3 * NB_RUN_BUDGET + NB_LAP_MAX, or, where there are tail calls and
- * nothing comes for sure, 2 * NB_RUN_BUDGET + 67 * NB_LAP_MAX.
- */
-enum { NB_LAP_MAX = 1000000, NB_RUN_BUDGET = 1 << 25, NB_RUN_MAX = 1 << 27 };
-
-/* How often a run may do what @lap instructions follow, of @most times. */
-static inline uint32_t nb_laps(uint32_t lap, uint32_t most)
-{
-	uint32_t n = lap ? (uint32_t)NB_RUN_BUDGET / lap : most;
-
-	return n < most ? n : most;
-}
 
 /* One slot as it stands in objects and images (RFC 9669, section 3). */
 struct nb_slot {
@@ -56,13 +32,13 @@ struct nb_slot {
  * people and jump offsets count; the second slot of an LDDW is NB_OP_LDDW_HI
  * and is never executed.
  *
- * @op:     enum nb_op; @kind, @fn, @width, @operand: copied from its row
+ * @op:     enum nb_op; @kind to @traits: copied from its row
  * @dst @src: register numbers, 0 where unused
- * @off:    LDX, ST, STX, atomics: byte offset of the access.
+ * @off:    LOAD, STORE, ATOMIC: byte offset of the access.
  *          JMP, JA, MAY_GOTO: slots to add to pc + 1 when taken.
  *          CALL_LOCAL: slots to add to pc + 1.
  *          LDDW_FUNC: slots to add to pc + 1 (the callback's first slot)
- * @imm:    ALU, JMP, ST: the immediate, sign-extended to 64 bits.
+ * @imm:    ALU, JMP, STORE: the immediate, sign-extended to 64 bits.
  *          CALL_HELPER: the helper's number.
  *          LDDW_IMM: all 64 bits.
  *          LDDW_MAP: map index. LDDW_MAP_VALUE: map index in the low and
@@ -72,9 +48,44 @@ struct nb_insn {
 	uint16_t op;
 	uint8_t kind, fn, width, operand;
 	uint8_t dst, src;
+	uint8_t reads, writes, traits; /* NB_REGS_*, NB_INSN_* */
 	int32_t off;
 	int64_t imm;
 };
+
+/* The registers of NB_REGS_* @set, bit r for register r. */
+static inline uint16_t nb_regs(unsigned set, unsigned dst, unsigned src)
+{
+	return (uint16_t)((set & NB_REGS_D ? 1u << dst : 0) |
+			  (set & NB_REGS_S ? 1u << src : 0) |
+			  (set & NB_REGS_R0 ? 1u : 0) |
+			  (set & NB_REGS_ARGS ? 0x3eu : 0));
+}
+
+static inline uint16_t nb_insn_reads(const struct nb_insn *insn)
+{
+	return nb_regs(insn->reads, insn->dst, insn->src);
+}
+
+static inline uint16_t nb_insn_writes(const struct nb_insn *insn)
+{
+	return nb_regs(insn->writes, insn->dst, insn->src);
+}
+
+/* A call of a function of the program, or the address of a callback. */
+static inline bool nb_insn_names_func(const struct nb_insn *insn)
+{
+	return insn->fn == NB_FN_LOCAL || insn->fn == NB_FN_FUNC;
+}
+
+/* The slot that the instruction at @pc jumps to, calls or names. */
+static inline int64_t nb_insn_target(const struct nb_insn *insn, uint32_t pc)
+{
+	return (int64_t)pc + 1 + insn->off;
+}
+
+/* Does a jump compare so? @fn: NB_FN_J*; @width: 32 or 64 */
+bool nb_jump_holds(unsigned fn, unsigned width, uint64_t a, uint64_t b);
 
 /* Facts about a slot that nb_verify finds and execution may use. */
 enum {
@@ -107,7 +118,7 @@ int nb_encode(struct nb_slot *out, const struct nb_insn *in, size_t n,
 
 /*
  * nb_asm - assemble text (the syntax of bpf_conformance's data files:
- * mnemonics of core/tbl/isa.h, %r0..%r10, [%r1+4], labels, +N targets, #
+ * mnemonics of core/defs/isa.h, %r0..%r10, [%r1+4], labels, +N targets, #
  * comments, one instruction a line) to slots
  * @out: up to @max slots; *@n gets the count
  *

@@ -170,22 +170,19 @@ const struct nb_helper_spec *nb_front_extern(const char *name)
 	return h && h->id >= NB_HELPER_EXTERN ? h : NULL;
 }
 
-/* ", did you mean ...?", or all the names there are. */
+/* "; did you mean ...?", of all helpers, or the names of all externs. */
 static const char *near_externs(const char *name, char *text, size_t size)
 {
-	enum { MAX = 32, LEN = 48 };
+	enum { MAX = 64, LEN = 48 };
 	char names[MAX][LEN];
 	const char *list[MAX], *near[2];
 	const struct nb_helper_spec *h;
 	size_t n, k = 0, used = 0;
 
 	h = nb_spec_helpers(&n);
-	for (size_t i = 0; i < n && k < MAX; i++) {
-		if (h[i].id < NB_HELPER_EXTERN)
-			continue;
-		snprintf(names[k], LEN, "bpf_%s", h[i].name);
+	for (; k < n && k < MAX; k++) {
+		snprintf(names[k], LEN, "bpf_%s", h[k].name);
 		list[k] = names[k];
-		k++;
 	}
 	nb_spec_nearest(name, list, k, near);
 	if (near[0]) {
@@ -195,8 +192,10 @@ static const char *near_externs(const char *name, char *text, size_t size)
 	}
 	text[0] = '\0';
 	for (size_t i = 0; i < k && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s",
-					 i ? ", " : "; known: ", list[i]);
+		if (h[i].id >= NB_HELPER_EXTERN)
+			used += (size_t)snprintf(
+				text + used, size - used, "%s%s",
+				used ? ", " : "; known: ", list[i]);
 	return text;
 }
 

@@ -232,7 +232,7 @@ static int read_map(struct nb_map_spec *m, const struct bpf_map *from,
 			       "map %s: pinning, map_extra, numa_node and "
 			       "ifindex have no meaning here; leave them out",
 			       m->name);
-	return nb_map_spec_check(m, err);
+	return 0;
 }
 
 static int next_map(struct nb_front *f, struct nb_err *err)

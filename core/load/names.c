@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/image/check.h"
 #include "core/image/format.h"
 #include "core/load/front.h"
 

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "core/image/check.h"
 #include "core/image/format.h"
 #include "core/load/btf.h"
 #include "core/load/front.h"

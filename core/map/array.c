@@ -4,29 +4,16 @@
 // lock: a look-up is one compare and one multiplication. Checks and their
 // order follow kernel/bpf/arraymap.c. Data sections of policies are such
 // maps with one element.
-#include "core/map/ops.h"
+#include "core/map/array.h"
 
 #include <errno.h>
 #include <limits.h>
 
-int nb_array_check(const struct nb_map_def *def, struct nb_err *err)
-{
-	if (def->key_size != 4)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": key_size is %u; an array's key is "
-			       "its index, 4 bytes",
-			       def->name, def->key_size);
-	if (def->value_size > INT_MAX)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": value_size is %u; at most %d",
-			       def->name, def->value_size, INT_MAX);
-	return 0;
-}
-
-static bool plan(const struct nb_map_def *def, uint64_t *size)
+static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
 {
 	uint64_t all;
 
+	(void)ncpus;
 	if (__builtin_mul_overflow((uint64_t)nb_round8(def->value_size),
 				   (uint64_t)def->max_entries, &all))
 		return false;
@@ -137,7 +124,6 @@ static void copy(struct nb_map *to, const struct nb_map *from)
 }
 
 const struct nb_map_ops nb_map_array_ops = {
-	.check = nb_array_check,
 	.plan = plan,
 	.init = init,
 	.lookup = lookup,

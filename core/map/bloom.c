@@ -9,27 +9,13 @@
 
 #include "core/map/ops.h"
 
-enum { HASHES = 5, VALUE_MAX = 4 << 20 };
+enum { HASHES = 5 };
 
 struct bloom {
 	struct nb_map map;
 	uint32_t mask; /* bits - 1 */
 	_Alignas(NB_CACHE_LINE) uint64_t word[];
 };
-
-static int check(const struct nb_map_def *def, struct nb_err *err)
-{
-	if (def->key_size)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": key_size is %u; its values have no "
-			       "keys: 0",
-			       def->name, def->key_size);
-	if (def->value_size > VALUE_MAX)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": value_size is %u; at most %d",
-			       def->name, def->value_size, VALUE_MAX);
-	return 0;
-}
 
 /* ln 2 is about 5 / 7; over 2^31 the kernel takes all 2^32 bits. */
 static uint64_t nbits(const struct nb_map_def *def)
@@ -41,8 +27,9 @@ static uint64_t nbits(const struct nb_map_def *def)
 	return n;
 }
 
-static bool plan(const struct nb_map_def *def, uint64_t *size)
+static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
 {
+	(void)ncpus;
 	*size = sizeof(struct bloom) + nbits(def) / 8;
 	return true;
 }
@@ -178,7 +165,6 @@ static void copy(struct nb_map *to, const struct nb_map *from)
 }
 
 const struct nb_map_ops nb_map_bloom_ops = {
-	.check = check,
 	.plan = plan,
 	.init = init,
 	.lookup = nb_no_lookup,

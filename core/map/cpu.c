@@ -65,18 +65,6 @@ static uint32_t possible_cpus(void)
 	return n;
 }
 
-uint32_t nb_ncpus(void)
-{
-	static uint32_t known;
-	uint32_t n = __atomic_load_n(&known, __ATOMIC_RELAXED);
-
-	if (n == 0) { /* threads that race here find the same number */
-		n = possible_cpus();
-		__atomic_store_n(&known, n, __ATOMIC_RELAXED);
-	}
-	return n;
-}
-
 static int32_t area(void)
 {
 	ptrdiff_t at;
@@ -93,7 +81,13 @@ void nb_cpu_find(void)
 	if (nb_cpu_limit())
 		return;
 	__atomic_store_n(&nb_cpu_known.area, area(), __ATOMIC_RELAXED);
-	__atomic_store_n(&nb_cpu_known.n, nb_ncpus(), __ATOMIC_RELAXED);
+	__atomic_store_n(&nb_cpu_known.n, possible_cpus(), __ATOMIC_RELAXED);
+}
+
+uint32_t nb_ncpus(void)
+{
+	nb_cpu_find();
+	return nb_cpu_limit();
 }
 
 uint32_t nb_cpu_ask(void)

@@ -18,7 +18,8 @@ uint32_t nb_ncpus(void);
 /*
  * What is known once nb_cpu_find was called; read it through the functions.
  * @area: where the number is, in bytes from the thread pointer; 0: nowhere
- * @n:    nb_ncpus()
+ * @n:    nb_ncpus(). Tests store another number before they make maps, to
+ *        pretend that they run on another host.
  */
 struct nb_cpu_known {
 	int32_t area;

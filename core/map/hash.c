@@ -17,8 +17,6 @@
 #include <time.h>
 
 enum {
-	/* Kernel: KMALLOC_MAX_SIZE less its element header, on x86-64. */
-	ELEM_MAX = (4 << 20) - 64,
 	/* A spin is about 10 us: a writer holds a bucket for 0.1 us unless it
 	 * is preempted, and then there is no point in spinning longer. */
 	LOCK_SPINS = 256,
@@ -45,34 +43,17 @@ static uint64_t whole_lines(uint64_t n)
 	return (n + NB_CACHE_LINE - 1) & ~(uint64_t)(NB_CACHE_LINE - 1);
 }
 
-int nb_hash_check(const struct nb_map_def *def, struct nb_err *err)
-{
-	if (def->key_size == 0)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": key_size is 0; at least 1",
-			       def->name);
-	if ((uint64_t)def->key_size + def->value_size >= ELEM_MAX)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": key_size %u and value_size %u are "
-			       "%llu bytes together; below %d",
-			       def->name, def->key_size, def->value_size,
-			       (unsigned long long)def->key_size +
-				       def->value_size,
-			       ELEM_MAX);
-	return 0;
-}
-
 /*
  * One element more for each update in flight: it fills its element before it
  * knows whether it replaces one, so a full map can still be updated.
  */
-static uint32_t spares(void)
+static uint32_t spares(uint32_t ncpus)
 {
-	return nb_ncpus() > 16 ? nb_ncpus() : 16;
+	return ncpus > 16 ? ncpus : 16;
 }
 
 /* All below 2^63: check has bounded the element, max_entries is 32 bits. */
-static struct plan layout(const struct nb_map_def *def)
+static struct plan layout(const struct nb_map_def *def, uint32_t ncpus)
 {
 	struct plan p = { .buckets = 2 };
 
@@ -82,7 +63,7 @@ static struct plan layout(const struct nb_map_def *def)
 	p.elem_size = p.value_off;
 	if (!is_percpu(def))
 		p.elem_size += nb_round8(def->value_size);
-	p.elems = (uint64_t)def->max_entries + spares();
+	p.elems = (uint64_t)def->max_entries + spares(ncpus);
 	p.bucket_bytes = whole_lines(p.buckets * sizeof(uint64_t));
 	p.used_bytes = is_lru(def) ? whole_lines(p.elems) : 0;
 	if (is_percpu(def))
@@ -90,12 +71,12 @@ static struct plan layout(const struct nb_map_def *def)
 	return p;
 }
 
-bool nb_hash_plan(const struct nb_map_def *def, uint64_t *size)
+bool nb_hash_plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
 {
-	struct plan p = layout(def);
+	struct plan p = layout(def, ncpus);
 
 	*size = sizeof(struct hash) + p.bucket_bytes + p.used_bytes +
-		whole_lines(p.elems * p.elem_size) + p.row_bytes * nb_ncpus();
+		whole_lines(p.elems * p.elem_size) + p.row_bytes * ncpus;
 	return p.elems * p.elem_size / 8 < NIL;
 }
 
@@ -192,7 +173,7 @@ bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out)
 	    (m->def.key_size != 4 && m->def.key_size != 8))
 		return false;
 	*out = (struct nb_hash_places){ (uintptr_t)h->bucket,
-					(uintptr_t)h->elem, h->shift,
+					(uintptr_t)h->elem, h->factor, h->shift,
 					(uint32_t)h->value_off };
 	return true;
 }
@@ -246,13 +227,14 @@ void nb_hash_unlock(uint64_t *b, uint64_t word)
 struct place nb_hash_find(const struct hash *h, uint64_t word,
 			  const unsigned char *key)
 {
-	struct place p = { (uint32_t)word, NIL };
+	struct place p = { (uint32_t)word, NIL, 0 };
 
 	while (p.at != NIL) {
 		unsigned char *e = element(h, p.at);
 
 		if (key_is(key_of(e), key, h->map.def.key_size))
 			break;
+		p.n++;
 		p.before = p.at;
 		p.at = __atomic_load_n(next_of(e), __ATOMIC_RELAXED);
 	}
@@ -298,6 +280,8 @@ static int refuse(struct hash *h, struct place p, uint64_t flags)
 		return flags == NB_NOEXIST ? -EEXIST : 0;
 	if (flags == NB_EXIST)
 		return -ENOENT;
+	if (p.n >= NB_MAP_CHAIN_MAX)
+		return -ENOSPC;
 	return nb_hash_reserve(h) ? 0 : -E2BIG;
 }
 
@@ -501,11 +485,11 @@ static bool each_of_bucket(const struct hash *h, const uint64_t *b,
 	return false;
 }
 
-/* What the verifier counts with (most_turns, core/verify/callback.c) is no less
- * on any host, however many CPUs it has. */
+/* What the verifier counts with (most_turns, core/verify/feature/callback.c) is
+ * no less on any host, however many CPUs it has. */
 static uint64_t most_visits(const struct nb_map *m)
 {
-	uint32_t extra = spares();
+	uint32_t extra = spares(nb_ncpus());
 
 	return (uint64_t)m->max_entries +
 	       (extra < m->max_entries ? extra : m->max_entries);
@@ -614,6 +598,9 @@ void nb_hash_copy(struct nb_map *to, const struct nb_map *from)
 	const struct hash *f = const_hash_of(from);
 	uint64_t n = (uint64_t)1 << (64 - f->shift);
 
+	/* Elements stay in their buckets, so none finds its bucket full. */
+	hash_of(to)->factor = f->factor;
+	hash_of(to)->fold = f->fold;
 	for (uint64_t i = 0; i < n; i++)
 		for (int r = 0; r < READ_ROUNDS; r++) {
 			if (copy_bucket(hash_of(to), f, &f->bucket[i]))
@@ -623,10 +610,80 @@ void nb_hash_copy(struct nb_map *to, const struct nb_map *from)
 		}
 }
 
+/* ---- the hash function -------------------------------------------------- */
+
+/* 2^64 over the golden ratio: of hashes that are not seeded. */
+#define FACTOR UINT64_C(0x9e3779b97f4a7c15)
+#define FOLD UINT64_C(0xa0761d6478bd642f)
+
+enum { SPREAD = 8 };
+
+/*
+ * Do keys in equal steps, which move by @step / 2^64 of all @buckets each,
+ * fill buckets evenly? They do not if they come round after q steps, few
+ * against the buckets, and miss their start by so little that SPREAD rounds
+ * end in one bucket. Such q are denominators of the continued fraction.
+ */
+static bool hash_spreads(uint64_t step, uint64_t buckets)
+{
+	uint64_t part = UINT64_MAX / step, a = step, b = 0 - part * step;
+	uint64_t before = 1, q = part;
+
+	if (part > SPREAD * buckets)
+		return false;
+	while (b && q <= buckets / SPREAD) {
+		uint64_t rest = a % b, next;
+
+		part = a / b;
+		if (part > SPREAD * buckets / q)
+			return false;
+		next = part * q + before;
+		before = q;
+		q = next;
+		a = b;
+		b = rest;
+	}
+	return true;
+}
+
+/* The same of steps of each power of two: indices, sizes, addresses. */
+static bool hash_factor_is_good(uint64_t factor, uint64_t buckets)
+{
+	for (unsigned i = 0; i < 64 && UINT64_MAX >> i >= buckets; i++)
+		if (!hash_spreads(factor << i, buckets))
+			return false;
+	return true;
+}
+
+/* splitmix64 */
+static uint64_t hash_random(uint64_t *state)
+{
+	uint64_t x = *state += FACTOR;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+void nb_hash_seed(struct nb_map *m, uint64_t random)
+{
+	struct hash *h = hash_of(m);
+	uint64_t buckets = (uint64_t)1 << (64 - h->shift);
+
+	h->fold = hash_random(&random) | 1;
+	/* Two of five are good. */
+	for (int n = 0; n < 64; n++) {
+		h->factor = hash_random(&random) | 1;
+		if (hash_factor_is_good(h->factor, buckets))
+			return;
+	}
+	h->factor = FACTOR;
+}
+
 void nb_hash_init(struct nb_map *m)
 {
 	struct hash *h = hash_of(m);
-	struct plan p = layout(&m->def);
+	struct plan p = layout(&m->def, nb_ncpus());
 	uint32_t step, end;
 
 	h->bucket = (uint64_t *)(void *)(h + 1);
@@ -639,6 +696,8 @@ void nb_hash_init(struct nb_map *m)
 	h->nelems = (uint32_t)p.elems;
 	m->cpu_size = p.row_bytes;
 	h->shift = 64 - (uint32_t)__builtin_ctzll(p.buckets);
+	h->factor = FACTOR;
+	h->fold = FOLD;
 	h->value_off = p.value_off;
 	m->elem_size = p.elem_size;
 	for (uint64_t i = 0; i < p.buckets; i++)
@@ -663,7 +722,6 @@ static void init(struct nb_map *m)
 }
 
 const struct nb_map_ops nb_map_hash_ops = {
-	.check = nb_hash_check,
 	.plan = nb_hash_plan,
 	.init = init,
 	.lookup = lookup,

@@ -31,6 +31,7 @@ struct hash {
 	unsigned char *elem;
 	uint32_t shift; /* 64 - log2 of the number of buckets */
 	uint32_t nelems;
+	uint64_t factor, fold; /* of the hash function, odd */
 	size_t value_off;
 	/* per-CPU types: CPU 0's row; each has map.cpu_size bytes, a value
 	 * takes value_size of them */
@@ -47,11 +48,11 @@ struct hash {
 enum { NB_USED_NOT, NB_USED_YES, NB_USED_LATELY };
 
 /*
- * Where a key is in a locked chain: its element (NIL: absent)
- * and of the one before it (NIL: the bucket).
+ * Where a key is in a locked chain: its element (NIL: absent), the one before
+ * it (NIL: the bucket), and how many are before it.
  */
 struct place {
-	uint32_t at, before;
+	uint32_t at, before, n;
 };
 
 static inline struct hash *hash_of(struct nb_map *m)
@@ -142,18 +143,37 @@ key_word(const unsigned char *key, size_t at, size_t size)
 	return w;
 }
 
+__extension__ typedef unsigned __int128 hash_wide;
+
+/* All words of a key but its last one, as one word. */
+static inline __attribute__((always_inline)) uint64_t
+hash_word(const struct hash *h, uint64_t sum, uint64_t word)
+{
+	hash_wide p = (hash_wide)(sum ^ word) * h->fold;
+
+	return (uint64_t)p ^ (uint64_t)(p >> 64);
+}
+
 /*
- * Multiplicative hashing, by the upper bits. The odd constant is 2^64 over
- * the golden ratio; one multiplication a word is what an 8-byte key costs.
+ * Multiplicative hashing, by the upper bits: one multiplication is what an
+ * 8-byte key costs. Who does not know the factor cannot choose keys that share
+ * a bucket (docs/adr/0011-hash-seeds.md).
  */
+static inline __attribute__((always_inline)) uint64_t *
+hash_bucket(const struct hash *h, uint64_t sum, uint64_t last)
+{
+	return &h->bucket[((sum ^ last) * h->factor) >> h->shift];
+}
+
 static inline __attribute__((always_inline)) uint64_t *
 bucket_of(const struct hash *h, const unsigned char *key, size_t size)
 {
 	uint64_t sum = 0;
+	size_t at = 0;
 
-	for (size_t at = 0; at < size; at += 8)
-		sum = (sum + key_word(key, at, size)) * NB_HASH_FACTOR;
-	return &h->bucket[sum >> h->shift];
+	for (; at + 8 < size; at += 8)
+		sum = hash_word(h, sum, key_word(key, at, size));
+	return hash_bucket(h, sum, key_word(key, at, size));
 }
 
 /* The same of a key in an element, which another thread may be filling. */
@@ -163,9 +183,9 @@ static inline uint64_t *bucket_of_slot(const struct hash *h,
 	const uint64_t *s = (const uint64_t *)(const void *)slot;
 	uint64_t sum = 0;
 
-	for (size_t at = 0; at < h->map.def.key_size; at += 8)
-		sum = (sum + load(s++)) * NB_HASH_FACTOR;
-	return &h->bucket[sum >> h->shift];
+	for (size_t at = 8; at < h->map.def.key_size; at += 8)
+		sum = hash_word(h, sum, load(s++));
+	return hash_bucket(h, sum, load(s));
 }
 
 static inline __attribute__((always_inline)) bool
@@ -234,9 +254,9 @@ find_words(const struct hash *h, const uint64_t *key, size_t n)
 	const uint64_t *b;
 	uint64_t sum = 0;
 
-	for (size_t w = 0; w < n; w++)
-		sum = (sum + key[w]) * NB_HASH_FACTOR;
-	b = &h->bucket[sum >> h->shift];
+	for (size_t w = 0; w + 1 < n; w++)
+		sum = hash_word(h, sum, key[w]);
+	b = hash_bucket(h, sum, key[n - 1]);
 	for (int rounds = 0; rounds < READ_ROUNDS; rounds++) {
 		uint64_t start = load(b);
 		uint32_t i = (uint32_t)start;
@@ -280,8 +300,7 @@ bool nb_hash_reserve(struct hash *h);
 void nb_hash_note(struct hash *h, uint32_t i, uint8_t used);
 
 /* Operations that the types share; see ops.h. */
-int nb_hash_check(const struct nb_map_def *def, struct nb_err *err);
-bool nb_hash_plan(const struct nb_map_def *def, uint64_t *size);
+bool nb_hash_plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size);
 void nb_hash_init(struct nb_map *m);
 int nb_hash_write(struct nb_map *m, const void *key, const void *value,
 		  uint64_t flags);
@@ -291,12 +310,5 @@ int nb_hash_next(const struct nb_map *m, const void *key, void *to);
 bool nb_hash_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu);
 uint32_t nb_hash_count(const struct nb_map *m);
 void nb_hash_copy(struct nb_map *to, const struct nb_map *from);
-
-/* Per-CPU types, in hash_percpu.c; @cpu NB_ALL_CPUS: a value for each. */
-enum { NB_ALL_CPUS = UINT32_MAX };
-int nb_hash_percpu_check(const struct nb_map_def *def, struct nb_err *err);
-int nb_hash_percpu_write(struct nb_map *m, const void *key, const void *value,
-			 uint64_t flags, uint32_t cpu);
-int nb_hash_percpu_read(const struct nb_map *m, const void *key, void *value);
 
 #endif

@@ -14,12 +14,13 @@
 // (kernel/bpf/bpf_lru_list.c; it may also drop elements while there is room,
 // which this does not).
 #include "core/map/hash.h"
+#include "core/map/hash_percpu.h"
 
 #include <errno.h>
 
 enum {
-	HAND_MOST = 1024, /* steps for one update, below 2 us */
-	TRIES = 16	  /* others may take the room that was made */
+	HAND_MOST = NB_MAP_LRU_STEPS, /* for one update, below 2 us */
+	TRIES = 16 /* others may take the room that was made */
 };
 
 /* Take element number @n out; false: it is in no chain, or that is busy. */
@@ -32,7 +33,7 @@ static bool drop(struct hash *h, uint32_t n)
 
 	if (!nb_hash_lock(b, &word))
 		return false;
-	p = (struct place){ (uint32_t)word, NIL };
+	p = (struct place){ (uint32_t)word, NIL, 0 };
 	while (p.at != NIL && p.at != i) {
 		p.before = p.at;
 		p.at = __atomic_load_n(next_of(element(h, p.at)),
@@ -132,7 +133,6 @@ static void init(struct nb_map *m)
 }
 
 const struct nb_map_ops nb_map_lru_hash_ops = {
-	.check = nb_hash_check,
 	.plan = nb_hash_plan,
 	.init = init,
 	.lookup = lookup,
@@ -176,7 +176,6 @@ static int percpu_write(struct nb_map *m, const void *key, const void *value,
 }
 
 const struct nb_map_ops nb_map_lru_percpu_hash_ops = {
-	.check = nb_hash_percpu_check,
 	.plan = nb_hash_plan,
 	.init = nb_hash_init,
 	.lookup = percpu_lookup,

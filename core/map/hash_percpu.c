@@ -3,21 +3,9 @@
 // An update of a key that is there changes the values in place, under the
 // bucket's lock, as in the kernel: programs that hold a pointer to one see it
 // change. A key that a program adds begins with zeros on the other CPUs.
-#include "core/map/hash.h"
+#include "core/map/hash_percpu.h"
 
 #include <errno.h>
-
-enum { VALUE_MAX = 32 << 10 /* kernel: PCPU_MIN_UNIT_SIZE */ };
-
-int nb_hash_percpu_check(const struct nb_map_def *def, struct nb_err *err)
-{
-	if (nb_round8(def->value_size) > VALUE_MAX)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": value_size is %u; a per-CPU value "
-			       "has at most %d bytes",
-			       def->name, def->value_size, VALUE_MAX);
-	return nb_hash_check(def, err);
-}
 
 static inline __attribute__((always_inline)) void *
 lookup_sized(struct nb_map *m, const void *key, size_t size, uint32_t cpu)
@@ -72,16 +60,16 @@ static void fill(const struct hash *h, const unsigned char *e,
  * follows from the copy: it may lie in memory that another thread changes, and
  * then it may be another bucket's, or a key that is there.
  */
-static int add(struct hash *h, uint64_t *b, uint64_t word, const void *key,
-	       const unsigned char *value, uint32_t cpu)
+static int add(struct hash *h, uint64_t *b, uint64_t word, struct place p,
+	       const void *key, const unsigned char *value, uint32_t cpu)
 {
 	size_t size = h->map.def.key_size;
 	unsigned char *e;
 	uint32_t i;
 
-	if (!nb_hash_reserve(h)) {
+	if (p.n >= NB_MAP_CHAIN_MAX || !nb_hash_reserve(h)) {
 		nb_hash_unlock(b, word);
-		return -E2BIG;
+		return p.n >= NB_MAP_CHAIN_MAX ? -ENOSPC : -E2BIG;
 	}
 	i = nb_hash_pop(h);
 	e = i == NIL ? NULL : element(h, i);
@@ -116,7 +104,7 @@ int nb_hash_percpu_write(struct nb_map *m, const void *key, const void *value,
 		return -EBUSY;
 	p = nb_hash_find(h, word, key);
 	if (p.at == NIL && flags != NB_EXIST)
-		return add(h, b, word, key, value, cpu);
+		return add(h, b, word, p, key, value, cpu);
 	if (p.at == NIL)
 		rc = -ENOENT;
 	else if (flags == NB_NOEXIST)
@@ -167,7 +155,6 @@ static void init(struct nb_map *m)
 }
 
 const struct nb_map_ops nb_map_percpu_hash_ops = {
-	.check = nb_hash_percpu_check,
 	.plan = nb_hash_plan,
 	.init = init,
 	.lookup = lookup,

@@ -17,8 +17,6 @@
 
 enum {
 	HEAD = 4, /* bytes of a key before its data */
-	DATA_MAX = 256,
-	VALUE_MAX = (4 << 20) - 512,
 	LOCK_SPINS = 256,
 	READ_ROUNDS = 1 << 16,
 	COPY_TRIES = 16,
@@ -54,25 +52,6 @@ static const struct lpm *const_lpm_of(const struct nb_map *m)
 	return (const struct lpm *)m;
 }
 
-static int check(const struct nb_map_def *def, struct nb_err *err)
-{
-	if (def->key_size < HEAD + 1 || def->key_size > HEAD + DATA_MAX)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": key_size is %u; a number of bits "
-			       "in 4 bytes and 1 to %d bytes of them",
-			       def->name, def->key_size, DATA_MAX);
-	if (def->value_size > VALUE_MAX)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": value_size is %u; at most %d",
-			       def->name, def->value_size, VALUE_MAX);
-	if (!(def->flags & NB_F_NO_PREALLOC))
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": map_flags lack BPF_F_NO_PREALLOC "
-			       "(1), which this type demands",
-			       def->name);
-	return 0;
-}
-
 static uint64_t node_size(const struct nb_map_def *def)
 {
 	return sizeof(struct node) + nb_round8(def->key_size - HEAD) +
@@ -85,8 +64,9 @@ static uint64_t node_count(const struct nb_map_def *def)
 	return 2 * (uint64_t)def->max_entries + 1;
 }
 
-static bool plan(const struct nb_map_def *def, uint64_t *size)
+static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
 {
+	(void)ncpus;
 	*size = sizeof(struct lpm) + node_count(def) * node_size(def);
 	return node_count(def) < NIL;
 }
@@ -157,14 +137,18 @@ static uint32_t slot_bit(struct node *n, uint32_t i)
 	return (uint32_t)(__builtin_bswap64(w) >> (63 - i % 64) & 1);
 }
 
-/* Bits that node and key have in common, at most @limit. */
+/*
+ * Bits that node and key have in common, at most @limit; the first @known are
+ * equal. A walk that hands on what it knows compares each word of a key once.
+ */
 static uint32_t common(const struct lpm *t, struct node *n,
-		       const unsigned char *data, uint32_t limit)
+		       const unsigned char *data, uint32_t known,
+		       uint32_t limit)
 {
 	size_t size = t->map.def.key_size - HEAD;
-	const uint64_t *slot = slot_of(n);
+	const uint64_t *slot = slot_of(n) + known / 64;
 
-	for (uint32_t at = 0; at < limit; at += 64) {
+	for (uint32_t at = known & ~63u; at < limit; at += 64) {
 		uint64_t w = 0, diff;
 		size_t left = size - at / 8;
 
@@ -190,15 +174,15 @@ static uint32_t least(uint32_t a, uint32_t b)
 static bool walk(const struct lpm *t, const void *key, uint64_t seen,
 		 uint32_t *found)
 {
-	uint32_t want = prefix_of(key), i = load32(&t->root);
+	uint32_t want = prefix_of(key), i = load32(&t->root), match = 0;
 	const unsigned char *data = data_of(key);
 
 	*found = NIL;
 	while (i != NIL) {
 		struct node *n = node_at(t, i);
 		uint32_t has = load32(&n->prefix);
-		uint32_t match = common(t, n, data, least(has, want));
 
+		match = common(t, n, data, match, least(has, want));
 		if (match < has)
 			break;
 		if (!load32(&n->inner))
@@ -334,7 +318,7 @@ static struct path follow(struct lpm *t, const unsigned char *data,
 	while (p.at != NIL) {
 		struct node *n = node_at(t, p.at);
 
-		p.match = common(t, n, data, least(n->prefix, prefix));
+		p.match = common(t, n, data, p.match, least(n->prefix, prefix));
 		if (n->prefix != p.match || n->prefix == prefix)
 			break;
 		p.parent = p.at;
@@ -416,7 +400,7 @@ static int write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags)
 {
 	struct lpm *t = lpm_of(m);
-	unsigned char mine[HEAD + DATA_MAX];
+	unsigned char mine[HEAD + NB_PREFIX_MAX];
 	int rc;
 
 	if (flags > NB_EXIST)
@@ -465,7 +449,7 @@ static void cut(struct lpm *t, struct path p)
 static int take_out(struct nb_map *m, const void *key)
 {
 	struct lpm *t = lpm_of(m);
-	unsigned char mine[HEAD + DATA_MAX];
+	unsigned char mine[HEAD + NB_PREFIX_MAX];
 	struct path p;
 	int rc = -ENOENT;
 
@@ -520,13 +504,13 @@ static uint32_t first(const struct lpm *t, uint32_t i)
 static uint32_t after(const struct lpm *t, const void *key)
 {
 	const unsigned char *data = data_of(key);
-	uint32_t want = prefix_of(key), i = t->root, best = NIL;
+	uint32_t want = prefix_of(key), i = t->root, best = NIL, match = 0;
 
 	while (i != NIL) {
 		struct node *n = node_at(t, i);
-		uint32_t limit = least(n->prefix, want);
-		uint32_t match = common(t, n, data, limit), side;
+		uint32_t limit = least(n->prefix, want), side;
 
+		match = common(t, n, data, match, limit);
 		if (match < limit) /* they part here */
 			return slot_bit(n, match) ? first(t, i) : best;
 		if (n->prefix >= want) /* the key itself, or below it */
@@ -611,7 +595,6 @@ static void copy(struct nb_map *to, const struct nb_map *from)
 }
 
 const struct nb_map_ops nb_map_lpm_ops = {
-	.check = check,
 	.plan = plan,
 	.init = init,
 	.lookup = lookup,

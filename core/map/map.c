@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What all map types have in common: the definition's checks, one block of
-// memory for the whole map, references, and the management side's errors in
-// words. The types do the rest; see ops.h.
+// Code that all map types share: one block of memory for each map, references,
+// and errors of the management side in words. ops.h lists the operations of a
+// type.
 #include "core/map/ops.h"
 
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <time.h>
 
 /* ---- making and unmaking ------------------------------------------------ */
@@ -19,55 +20,46 @@ static const struct nb_map_ops *ops_of(uint32_t type)
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	case id:                                               \
 		return &nb_map_##ops##_ops;
-#include "core/tbl/maps.h"
+#include "core/defs/maps.h"
 	}
 	return NULL;
 }
 
-static int check_flags(const struct nb_map_def *def, struct nb_err *err)
-{
-	const struct nb_map_type_spec *spec = nb_spec_map_type(def->type);
-	const uint32_t both = NB_F_RDONLY_PROG | NB_F_WRONLY_PROG;
+/*
+ * Large maps use huge pages, which save TLB misses in look-ups. Small maps do
+ * not: most of a huge page would be wasted.
+ */
+enum { HUGE_PAGE = 2 << 20, LARGE = 2 * HUGE_PAGE };
 
-	if (def->flags & ~spec->flags)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": map_flags are %#" PRIx32
-			       "; a map of type %s may have %#" PRIx32,
-			       def->name, def->flags, spec->word, spec->flags);
-	if ((def->flags & both) == both)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": map_flags %#" PRIx32
-			       " make it read-only and write-only at once",
-			       def->name, def->flags);
-	return 0;
+static uint64_t whole_pages(uint64_t size)
+{
+	return (size + HUGE_PAGE - 1) & ~(uint64_t)(HUGE_PAGE - 1);
 }
 
-static int check_def(const struct nb_map_ops *ops, const struct nb_map_def *def,
-		     struct nb_err *err)
+static uint64_t whole_lines(uint64_t size)
 {
-	const struct nb_map_type_spec *spec;
+	return (size + NB_CACHE_LINE - 1) & ~(uint64_t)(NB_CACHE_LINE - 1);
+}
+
+int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
+		struct nb_err *err)
+{
+	const struct nb_map_ops *ops;
+	struct nb_map_def d = *def;
 	int rc;
 
-	if (!ops)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": type %" PRIu32 " is not supported",
-			       def->name, def->type);
-	if (strlen(def->name) >= sizeof(((struct nb_map *)0)->name))
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%.40s...\": the name has %zu bytes; at "
-			       "most 63",
-			       def->name, strlen(def->name));
-	rc = check_flags(def, err);
+	d.name = def->name ? def->name : "";
+	rc = nb_map_def_check(&d, err);
 	if (rc)
 		return rc;
-	spec = nb_spec_map_type(def->type);
-	if (def->max_entries == 0 ||
-	    (def->value_size == 0 && spec->keys != NB_KEYS_RING))
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": max_entries is %" PRIu32
-			       ", value_size %" PRIu32 "; each at least 1",
-			       def->name, def->max_entries, def->value_size);
-	return ops->check(def, err);
+	ops = ops_of(d.type);
+	if (!ops->plan(&d, ncpus, size) || *size > UINT64_MAX - HUGE_PAGE)
+		*size = UINT64_MAX;
+	else if (*size < LARGE)
+		*size = whole_lines(*size);
+	else
+		*size = whole_pages(*size);
+	return 0;
 }
 
 static int plan_size(const struct nb_map_ops *ops, const struct nb_map_def *def,
@@ -75,27 +67,20 @@ static int plan_size(const struct nb_map_ops *ops, const struct nb_map_def *def,
 {
 	uint64_t n;
 
-	if (!ops->plan(def, &n) || n > NB_MAP_MAX_BYTES)
+	if (!ops->plan(def, nb_ncpus(), &n) || n > NB_MAP_MAX_BYTES)
 		return nb_fail(err, NB_E_LIMIT, 0,
 			       "map \"%s\": %" PRIu32 " entries of %" PRIu32
 			       " + %" PRIu32
 			       " bytes are over the limit of %d MiB a map",
 			       def->name, def->max_entries, def->key_size,
 			       def->value_size, NB_MAP_MAX_BYTES >> 20);
-	*size = ((size_t)n + NB_CACHE_LINE - 1) & ~(size_t)(NB_CACHE_LINE - 1);
+	*size = (size_t)whole_lines(n);
 	return 0;
 }
 
-/*
- * Large maps ask for huge pages: a look-up that misses the caches then does not
- * also wait for the tables that say where a page lies. Small ones must not: a
- * page would be most of the memory they take.
- */
-enum { HUGE_PAGE = 2 << 20, LARGE = 2 * HUGE_PAGE };
-
 static void *allocate(size_t size)
 {
-	size_t whole = (size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+	size_t whole = (size_t)whole_pages(size);
 	void *p;
 
 	if (size < LARGE)
@@ -109,7 +94,7 @@ static void *allocate(size_t size)
 int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 	       struct nb_err *err)
 {
-	const struct nb_map_ops *ops = ops_of(def->type);
+	const struct nb_map_ops *ops;
 	struct nb_map_def d = *def;
 	struct nb_map *m;
 	size_t size = 0;
@@ -117,9 +102,11 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 
 	*out = NULL;
 	d.name = def->name ? def->name : "";
-	rc = check_def(ops, &d, err);
-	if (!rc)
-		rc = plan_size(ops, &d, &size, err);
+	rc = nb_map_def_check(&d, err);
+	if (rc)
+		return rc;
+	ops = ops_of(d.type);
+	rc = plan_size(ops, &d, &size, err);
 	if (rc)
 		return rc;
 	m = allocate(size);
@@ -156,6 +143,22 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 	from->ops->copy(m, from);
 	m->frozen = from->frozen;
 	return 0;
+}
+
+void nb_map_seed(struct nb_map *m)
+{
+	struct timespec now;
+	uint64_t random;
+
+	if (nb_spec_map_type(m->def.type)->keys != NB_KEYS_BYTES)
+		return;
+	/* Early at boot, or where a sandbox forbids it, there is none. */
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) !=
+	    sizeof(random)) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		random = (uint64_t)now.tv_nsec << 32 ^ (uintptr_t)m;
+	}
+	nb_hash_seed(m, random);
 }
 
 struct nb_map *nb_map_get(struct nb_map *m)
@@ -197,7 +200,7 @@ void *nb_map_array_base(struct nb_map *m)
 	return m->def.type == NB_MAP_ARRAY ? m->base : NULL;
 }
 
-/* ---- what some types do not do ------------------------------------------ */
+/* ---- operations that some types lack ------------------------------------ */
 
 void *nb_no_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 {
@@ -288,11 +291,22 @@ static void name_key(char text[64], const struct nb_map *m, const void *key)
 		snprintf(text + at, 64 - (size_t)at, "...");
 }
 
-/* @rc is what the type answered: a negative errno. */
+/* "0, 2, 5"; "none" */
+static void list_bits(char *text, size_t size, uint32_t bits)
+{
+	size_t n = (size_t)snprintf(text, size, "%s", bits ? "" : "none");
+
+	for (unsigned i = 0; i < 32 && n < size; i++)
+		if (bits >> i & 1)
+			n += (size_t)snprintf(text + n, size - n, "%s%u",
+					      n ? ", " : "", i);
+}
+
+/* Put the negative errno @rc of an operation into words. */
 static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 		   int rc, struct nb_err *err)
 {
-	char k[64];
+	char k[64], programs[160];
 
 	if (rc == -NB_ENOTSUPP || rc == -EOPNOTSUPP)
 		return nb_fail(err, NB_E_NOTSUP, 0,
@@ -313,6 +327,15 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 		return nb_fail(err, NB_E_EXISTS, 0, "map \"%s\" has %s already",
 			       m->name, k);
 	case -ENOSPC:
+		if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_BYTES)
+			return nb_fail(err, NB_E_FULL, 0,
+				       "map \"%s\": no room for %s: %d keys "
+				       "share its bucket, at most %d may; "
+				       "delete one of them or raise "
+				       "max_entries",
+				       m->name, k, NB_MAP_CHAIN_MAX,
+				       NB_MAP_CHAIN_MAX);
+		/* fall through */
 	case -E2BIG:
 		if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_INDEX)
 			return nb_fail(err, NB_E_BIG, 0,
@@ -329,10 +352,11 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 				       "number of a map of the policy that is "
 				       "like the inner definition",
 				       m->name, k);
+		list_bits(programs, sizeof(programs), m->programs);
 		return nb_fail(err, NB_E_ARG, 0,
 			       "map \"%s\": %s: the value is the number of a "
-			       "program of the policy, 0 to %" PRIu32,
-			       m->name, k, m->nprogs - 1);
+			       "program that its tail calls can reach: %s",
+			       m->name, k, programs);
 	case -EBUSY:
 		return nb_fail(err, NB_E_BUSY, 0,
 			       "map \"%s\": %s stays busy; try again", m->name,
@@ -356,7 +380,7 @@ int nb_map_read(const struct nb_map *m, const void *key, void *value,
 	return rc ? refused(m, key, 0, rc, err) : 0;
 }
 
-/* This side may sleep: a busy bucket is tried for some two seconds. */
+/* The management side may sleep: it retries a busy bucket for two seconds. */
 enum { BUSY_TRIES = 2000 };
 
 static void pause_1ms(void)
@@ -489,9 +513,9 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 	return rc ? refused(m, key, 0, rc, err) : 0;
 }
 
-void nb_map_set_programs(struct nb_map *m, uint32_t n)
+void nb_map_set_programs(struct nb_map *m, uint32_t programs)
 {
-	m->nprogs = n;
+	m->programs = programs;
 }
 
 void nb_map_set_maps(struct nb_map *m, struct nb_map *const *maps, uint32_t n)

@@ -12,6 +12,11 @@
 
 struct nb_map;
 
+/* Bounds of the work that an operation on one key does: keys that share a
+ * bucket of a hash (one more is refused with -ENOSPC), elements that an update
+ * of a full LRU hash passes. The verifier's costs follow from them. */
+enum { NB_MAP_CHAIN_MAX = 32, NB_MAP_LRU_STEPS = 1024 };
+
 /* Flags of an update (values of linux/bpf.h). */
 enum { NB_ANY = 0, NB_NOEXIST = 1, NB_EXIST = 2 };
 
@@ -21,6 +26,28 @@ struct nb_map_def {
 	uint32_t type;	  /* enum nb_map_type */
 	uint32_t key_size, value_size, max_entries, flags;
 };
+
+/*
+ * nb_map_def_check - is there such a map?
+ *
+ * The rules of each type, for images and maps alike; limits of images are
+ * narrower. 0 or NB_E_MAPDEF, with words that name the map. Pure.
+ */
+enum {
+	NB_MAP_NAME = 64,   /* bytes, with the NUL */
+	NB_PREFIX_MAX = 256 /* bytes of an LPM trie's prefix */
+};
+int nb_map_def_check(const struct nb_map_def *def, struct nb_err *err);
+
+/*
+ * nb_map_plan - bytes of memory that nb_map_new takes for @def on a host with
+ * @ncpus possible CPUs
+ *
+ * Allocates nothing. UINT64_MAX where they do not fit in 64 bits. Errors of
+ * nb_map_new, but for its limits.
+ */
+int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
+		struct nb_err *err);
 
 /*
  * nb_map_new - make an empty map (arrays: all elements present, zeroed)
@@ -39,6 +66,13 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
  */
 int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 		 struct nb_err *err);
+/*
+ * Give a hash a random hash function, so that nobody can choose keys that share
+ * a bucket; before its first key. Other types ignore it, clones inherit it.
+ * Hashes that are not seeded have one function for all, and elements of equal
+ * maps come in one order everywhere (docs/adr/0011-hash-seeds.md).
+ */
+void nb_map_seed(struct nb_map *m);
 struct nb_map *nb_map_get(struct nb_map *m); /* NULL gives NULL */
 void nb_map_put(struct nb_map *m);	     /* NULL is fine */
 
@@ -133,10 +167,11 @@ int nb_map_next(const struct nb_map *m, const void *key, void *next);
 void nb_map_freeze(struct nb_map *m);
 
 /*
- * Program arrays: values are numbers of programs, below @n; 0 before this.
+ * Program arrays: values are numbers of programs, bit i of @programs for
+ * program i; none before this.
  * Whoever makes the map calls it, before others see it; clones inherit it.
  */
-void nb_map_set_programs(struct nb_map *m, uint32_t n);
+void nb_map_set_programs(struct nb_map *m, uint32_t programs);
 /* The program at @index, -1: none. For bpf_tail_call; any thread, no lock. */
 int64_t nb_prog_array_at(const struct nb_map *m, uint32_t index);
 

@@ -8,17 +8,8 @@
 // (fd_array_*) and hashtab.c (htab_of_map_*).
 #include <errno.h>
 
+#include "core/map/array.h"
 #include "core/map/hash.h"
-
-static int check_value(const struct nb_map_def *def, struct nb_err *err)
-{
-	if (def->value_size == 4)
-		return 0;
-	return nb_fail(err, NB_E_MAPDEF, 0,
-		       "map \"%s\": value_size is %u; a map's number has 4 "
-		       "bytes",
-		       def->name, def->value_size);
-}
 
 static size_t table_size(void)
 {
@@ -51,15 +42,10 @@ static void copy_table(struct nb_map *to, const struct nb_map *from)
 
 /* ---- by index ----------------------------------------------------------- */
 
-static int array_check(const struct nb_map_def *def, struct nb_err *err)
+static bool array_plan(const struct nb_map_def *def, uint32_t ncpus,
+		       uint64_t *size)
 {
-	int rc = nb_array_check(def, err);
-
-	return rc ? rc : check_value(def, err);
-}
-
-static bool array_plan(const struct nb_map_def *def, uint64_t *size)
-{
+	(void)ncpus;
 	*size = sizeof(struct nb_map) + 8 * (uint64_t)def->max_entries +
 		table_size() + NB_CACHE_LINE;
 	return true;
@@ -145,7 +131,6 @@ static void array_copy(struct nb_map *to, const struct nb_map *from)
 }
 
 const struct nb_map_ops nb_map_array_of_maps_ops = {
-	.check = array_check,
 	.plan = array_plan,
 	.init = array_init,
 	.lookup = array_lookup,
@@ -160,16 +145,10 @@ const struct nb_map_ops nb_map_array_of_maps_ops = {
 
 /* ---- by key ------------------------------------------------------------- */
 
-static int hash_check(const struct nb_map_def *def, struct nb_err *err)
+static bool hash_plan(const struct nb_map_def *def, uint32_t ncpus,
+		      uint64_t *size)
 {
-	int rc = nb_hash_check(def, err);
-
-	return rc ? rc : check_value(def, err);
-}
-
-static bool hash_plan(const struct nb_map_def *def, uint64_t *size)
-{
-	bool fits = nb_hash_plan(def, size);
+	bool fits = nb_hash_plan(def, ncpus, size);
 
 	*size += table_size() + NB_CACHE_LINE;
 	return fits;
@@ -215,7 +194,6 @@ static void hash_copy(struct nb_map *to, const struct nb_map *from)
 }
 
 const struct nb_map_ops nb_map_hash_of_maps_ops = {
-	.check = hash_check,
 	.plan = hash_plan,
 	.init = hash_init,
 	.lookup = hash_lookup,

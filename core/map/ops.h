@@ -24,18 +24,16 @@ struct nb_map_cursor {
 
 /*
  * What a map type is: one const struct each, named by its row in
- * core/tbl/maps.h. Private to core/map and to the helper bodies, which call
+ * core/defs/maps.h. Private to core/map and to the helper bodies, which call
  * the operations without a hop in between. Results are 0 or a negative errno
  * of the kernel's; map.c turns them into NB_E_* for the management side.
  */
 struct nb_map_ops {
-	/* Is the definition one the kernel takes? 0 or NB_E_MAPDEF. The
-	 * caller has checked flags, and that max_entries and value_size are
-	 * not 0. */
-	int (*check)(const struct nb_map_def *def, struct nb_err *err);
-	/* Bytes of the type's struct and everything in it, after check; false
-	 * when they do not fit in 64 bits. */
-	bool (*plan)(const struct nb_map_def *def, uint64_t *size);
+	/* Bytes of the type's struct and everything in it, of a checked
+	 * definition; false when they do not fit in 64 bits. On a host with
+	 * @ncpus possible CPUs. */
+	bool (*plan)(const struct nb_map_def *def, uint32_t ncpus,
+		     uint64_t *size);
 	/* @m: zeroed memory of plan's size at a cache line, def filled in. */
 	void (*init)(struct nb_map *m);
 
@@ -83,12 +81,12 @@ struct nb_map {
 	bool percpu;	      /* does lookup look at its cpu? */
 	uint32_t lock;	      /* offset of the value's lock plus 1; 0: none */
 	bool frozen;	      /* the management side only reads */
-	uint32_t nprogs;      /* program arrays: values are below it */
+	uint32_t programs;    /* program arrays: bit i: i may be a value */
 	/* maps of maps: what the values mean, NB_MAP_MAX_INNER of them */
 	struct nb_map **inner;
 	struct nb_map_def def;
 	size_t memory;
-	char name[64];
+	char name[NB_MAP_NAME];
 	/* a line of its own: the decision path reads the rest */
 	_Alignas(NB_CACHE_LINE) uint32_t refs;
 };
@@ -213,14 +211,6 @@ int nb_no_update(struct nb_map *m, const void *key, const void *value,
 int nb_no_remove(struct nb_map *m, const void *key);
 int nb_no_next(const struct nb_map *m, const void *key, void *next);
 
-/* What array types share; in array.c. */
-int nb_array_check(const struct nb_map_def *def, struct nb_err *err);
-int nb_array_refuse(const struct nb_map *m, uint32_t index, uint64_t flags);
-int nb_array_remove(struct nb_map *m, const void *key);
-int nb_array_next(const struct nb_map *m, const void *key, void *next);
-bool nb_array_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu);
-uint32_t nb_array_count(const struct nb_map *m);
-
 static inline uint32_t nb_array_index(const void *key)
 {
 	uint32_t index;
@@ -251,14 +241,16 @@ static inline void *nb_percpu_array_lookup(const struct nb_map *m,
  */
 struct nb_hash_places {
 	uint64_t bucket, elem; /* addresses */
+	uint64_t factor;       /* of the map's hash function */
 	uint32_t shift, value_off;
 };
 bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out);
-#define NB_HASH_FACTOR 0x9e3779b97f4a7c15
+/* A hash function of the map's own, made of @random; before the first key. */
+void nb_hash_seed(struct nb_map *m, uint64_t random);
 enum { NB_HASH_KEY = 8, NB_HASH_SEQ_BIT = 33 };
 
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	extern const struct nb_map_ops nb_map_##ops##_ops;
-#include "core/tbl/maps.h"
+#include "core/defs/maps.h"
 
 #endif

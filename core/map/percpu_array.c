@@ -4,26 +4,10 @@
 // see the array of the CPU they run on; a thread that is moved meanwhile may
 // share it with another for a moment, so values still want atomic adds where
 // every count matters. The management side sees all CPUs' values at once.
+#include "core/map/array.h"
 #include "core/map/ops.h"
 
 #include <errno.h>
-
-/* Kernel: PCPU_MIN_UNIT_SIZE, the most a per-CPU allocation can be. */
-enum { VALUE_MAX = 32 << 10 };
-
-static int check(const struct nb_map_def *def, struct nb_err *err)
-{
-	int rc = nb_array_check(def, err);
-
-	if (rc)
-		return rc;
-	if (def->value_size > VALUE_MAX)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": value_size is %u; a per-CPU value "
-			       "has at most %d bytes",
-			       def->name, def->value_size, VALUE_MAX);
-	return 0;
-}
 
 /* Bytes of one CPU's array: below 2^47, values being small. */
 static uint64_t cpu_size(const struct nb_map_def *def)
@@ -33,11 +17,11 @@ static uint64_t cpu_size(const struct nb_map_def *def)
 	return (n + NB_CACHE_LINE - 1) & ~(uint64_t)(NB_CACHE_LINE - 1);
 }
 
-static bool plan(const struct nb_map_def *def, uint64_t *size)
+static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
 {
 	uint64_t all;
 
-	if (__builtin_mul_overflow(cpu_size(def), (uint64_t)nb_ncpus(), &all))
+	if (__builtin_mul_overflow(cpu_size(def), (uint64_t)ncpus, &all))
 		return false;
 	return !__builtin_add_overflow(all, sizeof(struct nb_map), size);
 }
@@ -100,7 +84,6 @@ static void copy(struct nb_map *to, const struct nb_map *from)
 }
 
 const struct nb_map_ops nb_map_percpu_array_ops = {
-	.check = check,
 	.plan = plan,
 	.init = init,
 	.lookup = lookup,

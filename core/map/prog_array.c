@@ -4,26 +4,14 @@
 // side reads, writes and empties elements. An element is one word, the number
 // plus one and 0 for none, so that whoever jumps needs one load. Checks and
 // their order follow kernel/bpf/arraymap.c (prog_array_map_ops, fd_array_*).
+#include "core/map/array.h"
 #include "core/map/ops.h"
 
 #include <errno.h>
 
-static int check(const struct nb_map_def *def, struct nb_err *err)
+static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
 {
-	int rc = nb_array_check(def, err);
-
-	if (rc)
-		return rc;
-	if (def->value_size != 4)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": value_size is %u; a program's "
-			       "number has 4 bytes",
-			       def->name, def->value_size);
-	return 0;
-}
-
-static bool plan(const struct nb_map_def *def, uint64_t *size)
-{
+	(void)ncpus;
 	*size = sizeof(struct nb_map) + 8 * (uint64_t)def->max_entries;
 	return true;
 }
@@ -57,7 +45,7 @@ static int write(struct nb_map *m, const void *key, const void *value,
 	if (index >= m->max_entries)
 		return -E2BIG;
 	memcpy(&prog, value, sizeof(prog));
-	if (prog >= m->nprogs)
+	if (prog > 31 || !(m->programs >> prog & 1))
 		return -EBADF;
 	__atomic_store_n(element(m, index), (uint64_t)prog + 1,
 			 __ATOMIC_RELAXED);
@@ -97,12 +85,11 @@ static uint32_t count(const struct nb_map *m)
 
 static void copy(struct nb_map *to, const struct nb_map *from)
 {
-	to->nprogs = from->nprogs;
+	to->programs = from->programs;
 	nb_slot_copy(to->base, from->base, from->elem_size * from->max_entries);
 }
 
 const struct nb_map_ops nb_map_prog_array_ops = {
-	.check = check,
 	.plan = plan,
 	.init = init,
 	.lookup = nb_no_lookup, /* the verifier keeps programs away */

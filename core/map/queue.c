@@ -11,11 +11,7 @@
 
 #include "core/map/ops.h"
 
-enum {
-	VALUE_MAX = 4 << 20, /* kernel: KMALLOC_MAX_SIZE */
-	LOCK_SPINS = 256,
-	READ_ROUNDS = 1 << 16
-};
+enum { LOCK_SPINS = 256, READ_ROUNDS = 1 << 16 };
 
 #define LOCK ((uint64_t)1)
 #define SEQ ((uint64_t)2)
@@ -38,22 +34,9 @@ static const struct queue *const_queue_of(const struct nb_map *m)
 	return (const struct queue *)m;
 }
 
-static int check(const struct nb_map_def *def, struct nb_err *err)
+static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
 {
-	if (def->key_size)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": key_size is %u; its values have no "
-			       "keys: 0",
-			       def->name, def->key_size);
-	if (def->value_size > VALUE_MAX)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": value_size is %u; at most %d",
-			       def->name, def->value_size, VALUE_MAX);
-	return 0;
-}
-
-static bool plan(const struct nb_map_def *def, uint64_t *size)
-{
+	(void)ncpus;
 	*size = sizeof(struct queue) +
 		(uint64_t)nb_round8(def->value_size) * def->max_entries;
 	return true; /* below 2^55 */
@@ -238,7 +221,6 @@ static void copy(struct nb_map *to, const struct nb_map *from)
 }
 
 const struct nb_map_ops nb_map_queue_ops = {
-	.check = check,
 	.plan = plan,
 	.init = init,
 	.lookup = nb_no_lookup,

@@ -261,24 +261,9 @@ int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
 
 /* ---- as a map ----------------------------------------------------------- */
 
-static int check(const struct nb_map_def *def, struct nb_err *err)
+static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
 {
-	if (def->key_size || def->value_size)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": key_size %u, value_size %u; a ring "
-			       "buffer has neither keys nor values",
-			       def->name, def->key_size, def->value_size);
-	if (def->max_entries < 4096 ||
-	    def->max_entries & (def->max_entries - 1))
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map \"%s\": max_entries is %u; a ring buffer's "
-			       "size in bytes, a power of two from 4096 on",
-			       def->name, def->max_entries);
-	return 0;
-}
-
-static bool plan(const struct nb_map_def *def, uint64_t *size)
-{
+	(void)ncpus;
 	*size = sizeof(struct ring) + 2 * (uint64_t)def->max_entries;
 	return true;
 }
@@ -350,7 +335,6 @@ static void copy(struct nb_map *to, const struct nb_map *from)
 }
 
 const struct nb_map_ops nb_map_ringbuf_ops = {
-	.check = check,
 	.plan = plan,
 	.init = init,
 	.lookup = nb_no_lookup,

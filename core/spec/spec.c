@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: MIT
-// The tables of core/tbl as const arrays. This is the only file that turns
+// The tables of core/defs as const arrays. This is the only file that turns
 // rows into data; everything else asks here.
 #include "core/spec/spec.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "core/tbl/ctx.h"
+#include "core/defs/ctx.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	      "policies, images and contexts are little-endian");
 
+/* The words of core/defs/isa.h. */
 #define ANY NB_FIELD_ANY
+#define NONE 0
+#define MOVE NB_INSN_MOVE
+#define SHIFT NB_INSN_SHIFT
+#define DIVIDE NB_INSN_DIVIDE
+#define SIGNED NB_INSN_SIGNED
+#define ORDERED NB_INSN_ORDERED
+#define FETCH NB_INSN_FETCH
+#define JUMP NB_INSN_JUMP
+#define FAR NB_INSN_FAR
 
 static const struct nb_insn_spec insns[NB_NOPS] = {
 #define INSN(name, opcode, dst, src, off, imm, kind, fn, width, operand, \
-	     group, isa, mnemonic)                                       \
+	     reads, writes, traits, group, isa, mnemonic)                \
 	[NB_OP_##name] = { #name,                                        \
 			   opcode,                                       \
 			   dst,                                          \
@@ -27,16 +39,28 @@ static const struct nb_insn_spec insns[NB_NOPS] = {
 			   NB_FN_##fn,                                   \
 			   width,                                        \
 			   NB_OPND_##operand,                            \
+			   NB_REGS_##reads,                              \
+			   NB_REGS_##writes,                             \
+			   traits,                                       \
 			   NB_GROUP_##group,                             \
 			   isa,                                          \
 			   mnemonic },
-#include "core/tbl/isa.h"
+#include "core/defs/isa.h"
 	[NB_OP_LDDW_HI] = { "LDDW_HI", 0, 0, 0, 0, ANY, NB_KIND_LDDW_HI,
-			    NB_FN_NONE, 64, NB_OPND_NONE, NB_GROUP_BASE64, 1,
-			    "" },
+			    NB_FN_NONE, 64, NB_OPND_NONE, 0, 0, 0,
+			    NB_GROUP_BASE64, 1, "" },
 };
 
 #undef ANY
+#undef NONE
+#undef MOVE
+#undef SHIFT
+#undef DIVIDE
+#undef SIGNED
+#undef ORDERED
+#undef FETCH
+#undef JUMP
+#undef FAR
 
 const struct nb_insn_spec *nb_spec_insn(enum nb_op op)
 {
@@ -44,17 +68,30 @@ const struct nb_insn_spec *nb_spec_insn(enum nb_op op)
 	return &insns[op];
 }
 
+static const struct nb_fn_spec fns[NB_NFNS] = {
+#define FN(name, text, inverse) { text, NB_FN_##inverse },
+#include "core/defs/fns.h"
+};
+
+const struct nb_fn_spec *nb_spec_fn(unsigned fn)
+{
+	assert(fn < NB_NFNS);
+	return &fns[fn];
+}
+
 static const struct nb_helper_spec helpers[] = {
-#define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, effect, doc)    \
+#define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, success,        \
+	       effect, doc)                                                    \
 	{ id,                                                                  \
 	  #name,                                                               \
 	  NB_RET_##ret,                                                        \
 	  { NB_ARG_##a1, NB_ARG_##a2, NB_ARG_##a3, NB_ARG_##a4, NB_ARG_##a5 }, \
 	  NB_MAPS_##maps,                                                      \
 	  NB_LABEL_##label,                                                    \
+	  NB_SUCCESS_##success,                                                \
 	  NB_EFFECT_##effect,                                                  \
 	  doc },
-#include "core/tbl/helpers.h"
+#include "core/defs/helpers.h"
 };
 
 #define NHELPERS (sizeof(helpers) / sizeof(helpers[0]))
@@ -71,7 +108,7 @@ const char *nb_spec_kernel_helper(int64_t id)
 {
 	static const char *const names[] = {
 #define KERNEL_HELPER(id, name) [id] = name,
-#include "core/tbl/kernel_helpers.h"
+#include "core/defs/kernel_helpers.h"
 	};
 
 	return id > 0 && id < (int64_t)(sizeof(names) / sizeof(names[0]))
@@ -96,7 +133,7 @@ const struct nb_helper_spec *nb_spec_helpers(size_t *n)
 static const struct nb_map_type_spec map_types[] = {
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	{ id, word, NB_KEYS_##keys, traits, flags, doc },
-#include "core/tbl/maps.h"
+#include "core/defs/maps.h"
 };
 
 #define NMAPTYPES (sizeof(map_types) / sizeof(map_types[0]))
@@ -123,101 +160,101 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n)
 static const struct nb_field_spec fields_tuner[] = {
 #define FIELD(name, type, access, label, unit, doc, source) \
 	FIELD_OF(ncclbpf_tuner, name, type, access, label, unit, doc, source)
-#include "core/tbl/hook_tuner.h"
+#include "core/defs/hook_tuner.h"
 };
 
 static const struct nb_field_spec fields_coll_done[] = {
 #define FIELD(name, type, access, label, unit, doc, source)               \
 	FIELD_OF(ncclbpf_coll_done, name, type, access, label, unit, doc, \
 		 source)
-#include "core/tbl/hook_coll_done.h"
+#include "core/defs/hook_coll_done.h"
 };
 
 static const struct nb_field_spec fields_p2p_done[] = {
 #define FIELD(name, type, access, label, unit, doc, source) \
 	FIELD_OF(ncclbpf_p2p_done, name, type, access, label, unit, doc, source)
-#include "core/tbl/hook_p2p_done.h"
+#include "core/defs/hook_p2p_done.h"
 };
 
 static const struct nb_field_spec fields_proxy_step[] = {
 #define FIELD(name, type, access, label, unit, doc, source)                \
 	FIELD_OF(ncclbpf_proxy_step, name, type, access, label, unit, doc, \
 		 source)
-#include "core/tbl/hook_proxy_step.h"
+#include "core/defs/hook_proxy_step.h"
 };
 
 static const struct nb_field_spec fields_kernel_ch[] = {
 #define FIELD(name, type, access, label, unit, doc, source)               \
 	FIELD_OF(ncclbpf_kernel_ch, name, type, access, label, unit, doc, \
 		 source)
-#include "core/tbl/hook_kernel_ch.h"
+#include "core/defs/hook_kernel_ch.h"
 };
 
 static const struct nb_field_spec fields_group[] = {
 #define FIELD(name, type, access, label, unit, doc, source) \
 	FIELD_OF(ncclbpf_group, name, type, access, label, unit, doc, source)
-#include "core/tbl/hook_group.h"
+#include "core/defs/hook_group.h"
 };
 
 static const struct nb_field_spec fields_net_listen[] = {
 #define FIELD(name, type, access, label, unit, doc, source)                \
 	FIELD_OF(ncclbpf_net_listen, name, type, access, label, unit, doc, \
 		 source)
-#include "core/tbl/hook_net_listen.h"
+#include "core/defs/hook_net_listen.h"
 };
 
 static const struct nb_field_spec fields_net_connect[] = {
 #define FIELD(name, type, access, label, unit, doc, source)                 \
 	FIELD_OF(ncclbpf_net_connect, name, type, access, label, unit, doc, \
 		 source)
-#include "core/tbl/hook_net_connect.h"
+#include "core/defs/hook_net_connect.h"
 };
 
 static const struct nb_field_spec fields_net_accept[] = {
 #define FIELD(name, type, access, label, unit, doc, source)                \
 	FIELD_OF(ncclbpf_net_accept, name, type, access, label, unit, doc, \
 		 source)
-#include "core/tbl/hook_net_accept.h"
+#include "core/defs/hook_net_accept.h"
 };
 
 static const struct nb_field_spec fields_net_isend[] = {
 #define FIELD(name, type, access, label, unit, doc, source)               \
 	FIELD_OF(ncclbpf_net_isend, name, type, access, label, unit, doc, \
 		 source)
-#include "core/tbl/hook_net_isend.h"
+#include "core/defs/hook_net_isend.h"
 };
 
 static const struct nb_field_spec fields_net_irecv[] = {
 #define FIELD(name, type, access, label, unit, doc, source)               \
 	FIELD_OF(ncclbpf_net_irecv, name, type, access, label, unit, doc, \
 		 source)
-#include "core/tbl/hook_net_irecv.h"
+#include "core/defs/hook_net_irecv.h"
 };
 
 static const struct nb_field_spec fields_net_test[] = {
 #define FIELD(name, type, access, label, unit, doc, source) \
 	FIELD_OF(ncclbpf_net_test, name, type, access, label, unit, doc, source)
-#include "core/tbl/hook_net_test.h"
+#include "core/defs/hook_net_test.h"
 };
 
 static const struct nb_field_spec fields_net_close[] = {
 #define FIELD(name, type, access, label, unit, doc, source)               \
 	FIELD_OF(ncclbpf_net_close, name, type, access, label, unit, doc, \
 		 source)
-#include "core/tbl/hook_net_close.h"
+#include "core/defs/hook_net_close.h"
 };
 
 static const struct nb_field_spec fields_controller[] = {
 #define FIELD(name, type, access, label, unit, doc, source)                \
 	FIELD_OF(ncclbpf_controller, name, type, access, label, unit, doc, \
 		 source)
-#include "core/tbl/hook_controller.h"
+#include "core/defs/hook_controller.h"
 };
 
 static const struct nb_field_spec fields_env[] = {
 #define FIELD(name, type, access, label, unit, doc, source) \
 	FIELD_OF(ncclbpf_env, name, type, access, label, unit, doc, source)
-#include "core/tbl/hook_env.h"
+#include "core/defs/hook_env.h"
 };
 
 /* Bytes that programs may see. */
@@ -251,7 +288,7 @@ static const struct nb_hook_spec hooks[NB_NHOOKS] = {
 			     sizeof(fields_##ctx) / sizeof(fields_##ctx[0]), \
 			     coherent,                                       \
 			     doc },
-#include "core/tbl/hooks.h"
+#include "core/defs/hooks.h"
 };
 
 const struct nb_hook_spec *nb_spec_hook(enum nb_hook hook)
@@ -288,7 +325,7 @@ static const struct nb_param_spec params[NB_NPARAMS] = {
 #define PARAM(name, type, def, min, max, choices, unit, who, doc)         \
 	[NB_P_##name] = { #name, NB_PARAM_##type, def, min, max, choices, \
 			  unit,	 NB_PARAM_##who,  doc },
-#include "core/tbl/params.h"
+#include "core/defs/params.h"
 };
 
 const struct nb_param_spec *nb_spec_param(enum nb_param p)
@@ -297,10 +334,24 @@ const struct nb_param_spec *nb_spec_param(enum nb_param p)
 	return &params[p];
 }
 
+bool nb_spec_param_int(enum nb_param p, const char *text, int64_t *out)
+{
+	const struct nb_param_spec *s = nb_spec_param(p);
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	if (errno || end == text || *end || v < s->min || v > s->max)
+		return false;
+	*out = v;
+	return true;
+}
+
 static const struct nb_cmd_spec cmds[NB_NCMDS] = {
 #define CMD(name, words, syntax, least, most, role, help) \
 	[NB_CMD_##name] = { words, syntax, least, most, NB_ROLE_##role, help },
-#include "core/tbl/commands.h"
+#include "core/defs/commands.h"
 };
 
 const struct nb_cmd_spec *nb_spec_cmd(enum nb_cmd c)
@@ -311,17 +362,17 @@ const struct nb_cmd_spec *nb_spec_cmd(enum nb_cmd c)
 
 static const char *const colls[] = {
 #define NCCL_COLL(name, value, word) [value] = word,
-#include "core/tbl/nccl.h"
+#include "core/defs/nccl.h"
 };
 
 static const char *const algos[] = {
 #define NCCL_ALGO(name, value, word) [value] = word,
-#include "core/tbl/nccl.h"
+#include "core/defs/nccl.h"
 };
 
 static const char *const protos[] = {
 #define NCCL_PROTO(name, value, word) [value] = word,
-#include "core/tbl/nccl.h"
+#include "core/defs/nccl.h"
 };
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))

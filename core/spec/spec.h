@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * The tables of core/tbl as const arrays, with look-up by number and by
+ * The tables of core/defs as const arrays, with look-up by number and by
  * name. Facts only; no behaviour. Everything returned is static.
  */
 
@@ -15,7 +15,7 @@
 
 enum nb_op {
 #define INSN(name, ...) NB_OP_##name,
-#include "core/tbl/isa.h"
+#include "core/defs/isa.h"
 	NB_OP_LDDW_HI, /* second slot of an LDDW; never executed */
 	NB_NOPS
 };
@@ -27,71 +27,52 @@ enum nb_kind {
 	NB_KIND_MAY_GOTO,
 	NB_KIND_CALL,
 	NB_KIND_EXIT,
-	NB_KIND_LDX,
-	NB_KIND_LDXS,
-	NB_KIND_ST,
-	NB_KIND_STX,
+	NB_KIND_LOAD,
+	NB_KIND_STORE,
 	NB_KIND_ATOMIC,
-	NB_KIND_LOAD_ACQ,
-	NB_KIND_STORE_REL,
 	NB_KIND_LDDW,
 	NB_KIND_LDDW_HI
 };
 
 enum nb_fn {
-	NB_FN_NONE,
-	/* ALU */
-	NB_FN_ADD,
-	NB_FN_SUB,
-	NB_FN_MUL,
-	NB_FN_DIV,
-	NB_FN_OR,
-	NB_FN_AND,
-	NB_FN_LSH,
-	NB_FN_RSH,
-	NB_FN_MOD,
-	NB_FN_XOR,
-	NB_FN_MOV,
-	NB_FN_ARSH,
-	NB_FN_SDIV,
-	NB_FN_SMOD,
-	NB_FN_MOVSX8,
-	NB_FN_MOVSX16,
-	NB_FN_MOVSX32,
-	NB_FN_NEG,
-	NB_FN_LE,
-	NB_FN_BE,
-	NB_FN_BSWAP,
-	/* JMP */
-	NB_FN_JEQ,
-	NB_FN_JGT,
-	NB_FN_JGE,
-	NB_FN_JSET,
-	NB_FN_JNE,
-	NB_FN_JSGT,
-	NB_FN_JSGE,
-	NB_FN_JLT,
-	NB_FN_JLE,
-	NB_FN_JSLT,
-	NB_FN_JSLE,
-	/* ATOMIC, beside ADD OR AND XOR */
-	NB_FN_FETCH_ADD,
-	NB_FN_FETCH_OR,
-	NB_FN_FETCH_AND,
-	NB_FN_FETCH_XOR,
-	NB_FN_XCHG,
-	NB_FN_CMPXCHG,
-	/* CALL */
-	NB_FN_HELPER,
-	NB_FN_LOCAL,
-	/* LDDW */
-	NB_FN_IMM,
-	NB_FN_MAP,
-	NB_FN_MAP_VALUE,
-	NB_FN_FUNC
+#define FN(name, text, inverse) NB_FN_##name,
+#include "core/defs/fns.h"
+	NB_NFNS
 };
 
+struct nb_fn_spec {
+	const char *text;   /* "+=", "s>"; "" where it has none */
+	enum nb_fn inverse; /* of a jump; NB_FN_NONE */
+};
+
+/* @fn below NB_NFNS. */
+const struct nb_fn_spec *nb_spec_fn(unsigned fn);
+
 enum nb_opnd { NB_OPND_NONE, NB_OPND_IMM, NB_OPND_REG };
+
+/* Sets of registers that an instruction reads or writes. */
+enum {
+	NB_REGS_NONE = 0,
+	NB_REGS_D = 1,
+	NB_REGS_S = 2,
+	NB_REGS_DS = NB_REGS_D | NB_REGS_S,
+	NB_REGS_R0 = 4,
+	NB_REGS_DS0 = NB_REGS_DS | NB_REGS_R0,
+	NB_REGS_ARGS = 8,
+	NB_REGS_CALLER = NB_REGS_R0 | NB_REGS_ARGS
+};
+
+/* Traits of an instruction; see core/defs/isa.h. */
+enum {
+	NB_INSN_MOVE = 1,
+	NB_INSN_SHIFT = 2,
+	NB_INSN_DIVIDE = 4,
+	NB_INSN_SIGNED = 8,
+	NB_INSN_ORDERED = 16,
+	NB_INSN_FETCH = 32,
+	NB_INSN_JUMP = 64,
+	NB_INSN_FAR = 128
+};
 
 enum nb_group {
 	NB_GROUP_BASE32,
@@ -114,6 +95,8 @@ struct nb_insn_spec {
 	enum nb_fn fn;
 	uint8_t width;
 	enum nb_opnd operand;
+	uint8_t reads, writes; /* NB_REGS_* */
+	uint8_t traits;	       /* NB_INSN_* */
 	enum nb_group group;
 	uint8_t isa;
 	const char *mnemonic;
@@ -128,7 +111,7 @@ enum nb_label { NB_LABEL_COHERENT, NB_LABEL_LOCAL, NB_LABEL_MAP };
 
 /* ---- map types ---- */
 
-/* Linux's map flags (linux/bpf.h) that some type here knows. */
+/* Map flags of linux/bpf.h that at least one map type accepts. */
 enum {
 	NB_F_NO_PREALLOC = 0x1,
 	NB_F_NO_COMMON_LRU = 0x2,
@@ -140,10 +123,10 @@ enum {
 enum nb_map_type {
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	NB_MAP_##name = id,
-#include "core/tbl/maps.h"
+#include "core/defs/maps.h"
 };
 
-/* What names an element; see core/tbl/maps.h. */
+/* How elements are named; see core/defs/maps.h. */
 enum nb_map_keys {
 	NB_KEYS_INDEX,
 	NB_KEYS_BYTES,
@@ -225,7 +208,15 @@ enum nb_effect {
 	NB_EFFECT_ITER_END
 };
 
-/* Sets of map types, for the column "maps" of core/tbl/helpers.h. */
+/* What decides whether a call succeeds, besides its arguments. */
+enum nb_success {
+	NB_SUCCESS_ARGS,
+	NB_SUCCESS_ELEMENTS,
+	NB_SUCCESS_CPUS,
+	NB_SUCCESS_PROCESS
+};
+
+/* Sets of map types, for the column "maps" of core/defs/helpers.h. */
 #define NB_MAP_BIT(name) (1u << NB_MAP_##name)
 enum {
 	NB_MAPS_NONE = 0, /* the helper takes no map */
@@ -243,11 +234,11 @@ enum {
 	NB_MAPS_RINGBUF = NB_MAP_BIT(RINGBUF)
 };
 
-/* Numbers from here on are ours: functions that objects name as externs. */
+/* From this number on: our own helpers, which objects declare as externs. */
 enum { NB_HELPER_EXTERN = 0x10001 };
-/* And these ask about the decision of a tuner's context. */
+/* From this number on: helpers that read the decision of a tuner context. */
 enum { NB_HELPER_TUNER = 0x20001 };
-/* What controllers may call on coherent maps. */
+/* The helpers that controllers may call on coherent maps. */
 enum { NB_HELPER_UPDATE = 2, NB_HELPER_DELETE = 3 };
 
 struct nb_helper_spec {
@@ -257,6 +248,7 @@ struct nb_helper_spec {
 	enum nb_arg arg[5];
 	uint32_t maps; /* types its map may have: bits 1 << enum nb_map_type */
 	enum nb_label label;
+	enum nb_success success;
 	enum nb_effect effect;
 	const char *doc;
 };
@@ -264,7 +256,7 @@ struct nb_helper_spec {
 /* NULL when no helper has this number or name. */
 const struct nb_helper_spec *nb_spec_helper(int32_t id);
 const struct nb_helper_spec *nb_spec_helper_named(const char *name);
-/* What kernels call the helper of that number; NULL: not known. */
+/* The name of Linux's helper with that number; NULL: unknown. */
 const char *nb_spec_kernel_helper(int64_t id);
 /* All of them, in order of their number; *@n gets the count. */
 const struct nb_helper_spec *nb_spec_helpers(size_t *n);
@@ -273,7 +265,7 @@ const struct nb_helper_spec *nb_spec_helpers(size_t *n);
 
 enum nb_hook {
 #define HOOK(name, ...) NB_HOOK_##name,
-#include "core/tbl/hooks.h"
+#include "core/defs/hooks.h"
 	NB_NHOOKS
 };
 
@@ -316,7 +308,7 @@ enum nb_param_who {
 
 enum nb_param {
 #define PARAM(name, ...) NB_P_##name,
-#include "core/tbl/params.h"
+#include "core/defs/params.h"
 	NB_NPARAMS
 };
 
@@ -332,6 +324,8 @@ struct nb_param_spec {
 };
 
 const struct nb_param_spec *nb_spec_param(enum nb_param p);
+/* The number that @text gives parameter @p; false: not one that is allowed. */
+bool nb_spec_param_int(enum nb_param p, const char *text, int64_t *out);
 
 /* ---- commands of the control socket ---- */
 
@@ -339,7 +333,7 @@ enum nb_role { NB_ROLE_OBSERVE, NB_ROLE_CONTROL };
 
 enum nb_cmd {
 #define CMD(name, ...) NB_CMD_##name,
-#include "core/tbl/commands.h"
+#include "core/defs/commands.h"
 	NB_NCMDS
 };
 

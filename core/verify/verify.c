@@ -9,14 +9,16 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/verify/callback.h"
-#include "core/verify/env.h"
-#include "core/verify/explore.h"
-#include "core/verify/global.h"
-#include "core/verify/iter.h"
-#include "core/verify/path.h"
-#include "core/verify/region.h"
-#include "core/verify/report.h"
+#include "core/verify/coherence/control_dep.h"
+#include "core/verify/engine/explore.h"
+#include "core/verify/feature/global.h"
+#include "core/verify/feature/iter.h"
+#include "core/verify/flow/calls.h"
+#include "core/verify/flow/cfg.h"
+#include "core/verify/report/report.h"
+#include "core/verify/state/budget.h"
+#include "core/verify/state/env.h"
+#include "core/verify/witness/witness.h"
 
 enum { MAX_INSNS = 1000000, MAX_MEMORY = 64 << 20 };
 
@@ -91,7 +93,7 @@ static int prepare(struct nb_env *env)
 	env->depth = nb_arena_array(env->arena, env->cfg.nfuncs,
 				    sizeof(*env->depth));
 	if (!env->aux || !env->zero_divisor || !env->writes || !env->depth ||
-	    !nb_globals_init(env))
+	    !nb_globals_init(env) || !nb_budget_init(env))
 		return NB_E_NOMEM;
 	return 0;
 }
@@ -107,33 +109,59 @@ static bool has_bounded_loops(const struct nb_env *env)
 	return false;
 }
 
-/*
- * Walk. Loops that only a may_goto or a helper bounds need widening to come to
- * an end, others may need exact values: what either way accepts is safe.
- */
-static int walk_both(struct nb_env *env)
+static int walk_as(struct nb_env *env, enum nb_walk mode)
 {
-	struct nb_finding first;
+	env->mode = mode;
+	env->failed = false;
+	memset(&env->v->finding, 0, sizeof(env->v->finding));
+	return nb_explore(env);
+}
+
+static bool is_cost(const struct nb_finding *f)
+{
+	return f->cls == NB_FIND_COMPLEXITY || f->cls == NB_FIND_MEMORY;
+}
+
+/* The same finding of a walk that widens less names the numbers of a run. */
+static bool names_cause(const struct nb_finding *old,
+			const struct nb_finding *now)
+{
+	return !is_cost(now) &&
+	       (is_cost(old) || (old->cls == now->cls && old->pc == now->pc));
+}
+
+/*
+ * Walk. Loops that only the run time bounds need widening to come to an end,
+ * others need exact values: what any way of walking accepts is safe.
+ */
+static int walk_modes(struct nb_env *env)
+{
+	static const enum nb_walk others[] = { NB_WALK_EXACT, NB_WALK_LATE };
+	struct nb_finding told;
+	enum nb_walk by = NB_WALK_WIDEN;
 	int rc;
 
-	env->widen = has_bounded_loops(env);
-	rc = nb_explore(env);
-	if (rc != NB_E_VERIFY || !env->widen)
-		return rc;
-	first = env->v->finding;
-	env->failed = env->widen = false;
-	memset(&env->v->finding, 0, sizeof(env->v->finding));
-	rc = nb_explore(env);
+	if (!has_bounded_loops(env))
+		return walk_as(env, NB_WALK_EXACT);
+	rc = walk_as(env, NB_WALK_WIDEN);
+	told = env->v->finding;
+	for (unsigned i = 0; i < 2 && rc == NB_E_VERIFY; i++) {
+		rc = walk_as(env, others[i]);
+		if (rc == NB_E_VERIFY && names_cause(&told, &env->v->finding)) {
+			told = env->v->finding;
+			by = others[i];
+		}
+	}
 	if (rc == NB_E_VERIFY) {
-		env->v->finding = first;
-		env->failed = env->widen = true;
+		env->v->finding = told;
+		env->mode = by;
 	}
 	return rc;
 }
 
 static int walk(struct nb_env *env)
 {
-	int rc = walk_both(env);
+	int rc = walk_modes(env);
 
 	if (rc == NB_E_VERIFY)
 		nb_path_explain(env);
@@ -164,6 +192,25 @@ static int check_stack_sum(struct nb_env *env)
 			 nb_say(env, "%u bytes: %s", bytes, names), "");
 }
 
+/* What loops that only the run bounds need of it. */
+static void note_loops(struct nb_env *env)
+{
+	struct nb_verdict *v = env->v;
+	uint8_t uses = env->budget.tails ? env->budget.of_targets : 0;
+	uint64_t turns = 0;
+
+	for (uint32_t pc = 0; pc < env->n; pc++) {
+		uses |= nb_budget_of(&env->insns[pc]);
+		if (env->constant_turns)
+			turns += env->constant_turns[pc];
+	}
+	v->passes = uses & NB_BUDGET_PASSES;
+	v->loops = uses & NB_BUDGET_TURNS;
+	v->turns = env->budget.few_turns ? 0 : env->budget.turns;
+	v->constant_turns = turns < UINT32_MAX ? (uint32_t)turns : UINT32_MAX;
+	v->lap_pc = env->lap ? env->lap_pc : NB_NO_LOOP;
+}
+
 /* The pieces that a run is made of are of a bounded length, all together. */
 static int check_length(struct nb_env *env)
 {
@@ -174,7 +221,8 @@ static int check_length(struct nb_env *env)
 	/* What follows a call may be the rest of a lap of the function's. */
 	if (env->counts && v->lap < v->first)
 		v->lap = v->first;
-	v->numbers = env->numbers;
+	v->numbers = env->budget.numbers;
+	note_loops(env);
 	if (v->lap > NB_LAP_MAX || v->first > NB_LAP_MAX)
 		return nb_refuse(
 			env, NB_FIND_RUN_LENGTH, env->call_pc, -1,
@@ -187,7 +235,7 @@ static int check_length(struct nb_env *env)
 			"");
 	if (v->numbers > nb_laps(v->lap, v->numbers))
 		return nb_refuse(
-			env, NB_FIND_RUN_LENGTH, env->numbers_pc, -1,
+			env, NB_FIND_RUN_LENGTH, env->budget.numbers_pc, -1,
 			nb_say(env,
 			       "at most %u numbers of iterators, where up to "
 			       "%u instructions follow each",
@@ -217,8 +265,7 @@ static int walk_labels(struct nb_env *env)
 
 static int judge(struct nb_env *env)
 {
-	bool coherent = env->hook->coherent && !env->opts.coherence_off &&
-			!env->opts.plain_mem;
+	bool coherent = nb_env_is_coherent(env);
 	int rc;
 
 	if ((rc = decode(env)) || (rc = nb_cfg_build(env)) ||
@@ -232,8 +279,8 @@ static int judge(struct nb_env *env)
 	env->labels = true;
 	rc = walk_labels(env);
 	/* With laps so long loops need more turns than a run has. */
-	if (!rc && env->turns > nb_laps(env->v->lap, NB_TURNS_MAX)) {
-		env->few_turns = true;
+	if (!rc && nb_budget_needs_more(env)) {
+		env->budget.few_turns = true;
 		rc = walk_labels(env);
 	}
 	return rc ? rc : check_verdict(env);
@@ -243,12 +290,9 @@ static void fill_aux(struct nb_env *env)
 {
 	for (uint32_t pc = 0; pc < env->n; pc++) {
 		const struct nb_insn *insn = &env->insns[pc];
-		bool div = insn->kind == NB_KIND_ALU &&
-			   (insn->fn == NB_FN_DIV || insn->fn == NB_FN_MOD ||
-			    insn->fn == NB_FN_SDIV || insn->fn == NB_FN_SMOD);
 
-		if (div && env->aux[pc] & NB_AUX_REACHED &&
-		    !env->zero_divisor[pc])
+		if (insn->traits & NB_INSN_DIVIDE &&
+		    env->aux[pc] & NB_AUX_REACHED && !env->zero_divisor[pc])
 			env->aux[pc] |= NB_AUX_NONZERO;
 	}
 	env->v->aux = env->aux;

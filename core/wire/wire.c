@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Request lines and replies of the control protocol. The grammar of a command
-// is its row in core/tbl/commands.h: words, number of arguments, and the
+// is its row in core/defs/commands.h: words, number of arguments, and the
 // options that its syntax text names; nothing is said twice. Whatever bytes
 // come in, a request is either within every bound or an error.
 #include "core/wire/wire.h"

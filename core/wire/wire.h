@@ -13,7 +13,7 @@
 
 /*
  * The control protocol's lines (docs/protocol.md) as values and back: no
- * I/O, no state. A request line becomes a command of core/tbl/commands.h
+ * I/O, no state. A request line becomes a command of core/defs/commands.h
  * with arguments and options; a reply is JSON in an envelope.
  */
 enum {

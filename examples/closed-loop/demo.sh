@@ -44,12 +44,12 @@ start() {
 	return 1
 }
 host=standin
-if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/vgpu/job" ] &&
-	start env LD_PRELOAD="$B/test/vgpu/libvgpu.so" VGPU_CLOCK=virtual VGPU_GPU=h100 \
-		VGPU_CONTEND="$dir/contend" "$B/test/vgpu/job"; then
+if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/fakes/vgpu/job" ] &&
+	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual VGPU_GPU=h100 \
+		VGPU_CONTEND="$dir/contend" "$B/test/fakes/vgpu/job"; then
 	host=real
 else
-	start "$B/test/host/standin" --events --contend "$dir/contend" || fail "the job does not start"
+	start "$B/test/fakes/host/standin" --events --contend "$dir/contend" || fail "the job does not start"
 fi
 echo "$ranks ranks, one process a rank, AllReduce of 64 MiB:"
 if [ $host = real ]; then

@@ -79,13 +79,13 @@ start() { # command and options of the job
 # disagree reach the GPUs; a hang is reported and goes on, as in life.
 real() {
 	# shellcheck disable=SC2086
-	start env LD_PRELOAD="$B/test/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 \
-		VGPU_CLOCK=virtual VGPU_TABLE=test/vgpu/b300.csv VGPU_HANG_S=0 VGPU_REPORT_S=2 \
-		NCCL_RUNTIME_CONNECT=0 "$B/test/vgpu/job" $options
+	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 \
+		VGPU_CLOCK=virtual VGPU_TABLE=test/fakes/vgpu/b300.csv VGPU_HANG_S=0 VGPU_REPORT_S=2 \
+		NCCL_RUNTIME_CONNECT=0 "$B/test/fakes/vgpu/job" $options
 }
 standin() {
 	# shellcheck disable=SC2086
-	start "$B/test/host/standin" --hang --table test/vgpu/b300.csv $options
+	start "$B/test/fakes/host/standin" --hang --table test/fakes/vgpu/b300.csv $options
 }
 load() {
 	timeout 30 ncclbpf-shell policy load "$B/policies/size_aware.policy" >/dev/null ||
@@ -122,7 +122,7 @@ gpus() {
 }
 
 host=standin
-if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/vgpu/job" ] && real; then
+if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/fakes/vgpu/job" ] && real; then
 	host=real
 else
 	standin || fail "the job does not start"
@@ -143,13 +143,13 @@ hung=
 for i in $(seq 20); do
 	for what in size_aware none; do
 		timeout 10 ncclbpf-shell -f examples/coherence/stage.lua "$what" || break
-		"$B/test/host/naive" "$dir" demo >"$dir/naive" || fail "the naive reload does not work"
+		"$B/test/fakes/host/naive" "$dir" demo >"$dir/naive" || fail "the naive reload does not work"
 		sleep 0.1
 	done
 	timeout 10 ncclbpf-shell check agreement >/dev/null 2>&1 || { hung=1 && break; }
 done
 [ "$hung" ] || fail "20 reloads in and out, and the ranks still agree"
-say "\$ test/host/naive (in and out, turn $i)"
+say "\$ test/fakes/host/naive (in and out, turn $i)"
 cat "$dir/naive"
 stands_still || fail "ranks that disagree go on"
 say "The job stands still and NCCL says nothing."

@@ -70,9 +70,9 @@ start() {
 	return $rc
 }
 real() {
-	[ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/vgpu/job" ] &&
-		start LD_PRELOAD="$B/test/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_CLOCK=virtual \
-			VGPU_TABLE=test/vgpu/b300.csv "$B/test/vgpu/job"
+	[ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/fakes/vgpu/job" ] &&
+		start LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_CLOCK=virtual \
+			VGPU_TABLE=test/fakes/vgpu/b300.csv "$B/test/fakes/vgpu/job"
 }
 if real; then
 	echo "An 8-rank job, one process a rank: the real NCCL 2.28.9 on virtual GPUs."
@@ -83,7 +83,7 @@ else
 	else
 		echo "the plugin, no transport. There is no libnccl 2.28.9 with CUDA headers here."
 	fi
-	start "$B/test/host/standin" --table test/vgpu/b300.csv || { cat "$dir/log" >&2; exit 1; }
+	start "$B/test/fakes/host/standin" --table test/fakes/vgpu/b300.csv || { cat "$dir/log" >&2; exit 1; }
 fi
 echo "Times are replayed from published bandwidths of 8 x B300, not measured here."
 
@@ -127,6 +127,6 @@ cat <<END
 The job has ended well: no rank hung, no rank differed. To attach by hand:
 
     export NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_PROFILER_PLUGIN=$B/libncclbpf.so
-    $B/test/host/standin --ranks 8 --procs --events --seconds 600 --pause-ms 100 &
+    $B/test/fakes/host/standin --ranks 8 --procs --events --seconds 600 --pause-ms 100 &
     $B/ncclbpf-shell
 END

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
 mkdir -m 700 "$dir/s"
 export NCCLBPF_SOCKET_DIR="$dir/s" NCCLBPF_JOB=night NO_COLOR=1 XDG_STATE_HOME="$dir/state"
-export NCCLBPF_TIMES="replayed from test/vgpu/b300.csv (published figures of 8 x B300)"
+export NCCLBPF_TIMES="replayed from test/fakes/vgpu/b300.csv (published figures of 8 x B300)"
 PATH=$B:$PATH
 job=
 finish() {
@@ -17,8 +17,8 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so "$B/test/host/standin" --ranks 8 --procs --events --seconds 200 \
-	--pause-ms 1 --min 1M --max 64M --factor 4 --table test/vgpu/b300.csv >"$dir/log" 2>&1 &
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so "$B/test/fakes/host/standin" --ranks 8 --procs --events --seconds 200 \
+	--pause-ms 1 --min 1M --max 64M --factor 4 --table test/fakes/vgpu/b300.csv >"$dir/log" 2>&1 &
 job=$!
 turn=0
 until timeout 20 ncclbpf-shell -q attach night >/dev/null 2>&1; do

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
 export NCCLBPF_SOCKET_DIR=$dir NCCLBPF_JOB=demo NO_COLOR=1 XDG_STATE_HOME=$dir/state
 export NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_PROFILER_PLUGIN=$B/libncclbpf.so
-PATH=$B:$B/test/host:$PATH
+PATH=$B:$B/test/fakes/host:$PATH
 blocks=${2:-10} samples=${3:-20}
 ranks=8
 within=5000 # collectives that the bad policy may decide
@@ -46,11 +46,11 @@ do_() {
 # The published times, and a twentieth of the bandwidth with one channel.
 table=$dir/times.csv
 {
-	grep '^collective' test/vgpu/b300.csv
-	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' test/vgpu/b300.csv
-	grep -v '^#\|^collective' test/vgpu/b300.csv
+	grep '^collective' test/fakes/vgpu/b300.csv
+	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' test/fakes/vgpu/b300.csv
+	grep -v '^#\|^collective' test/fakes/vgpu/b300.csv
 } >"$table"
-export NCCLBPF_TIMES="replayed from test/vgpu/b300.csv (published figures of 8 x B300), 1 % of chance added"
+export NCCLBPF_TIMES="replayed from test/fakes/vgpu/b300.csv (published figures of 8 x B300), 1 % of chance added"
 
 # Until all sizes have been seen twice; true when the job runs. Eight sizes: NCCL
 # keeps the GPU's times of 64 kernels a channel, and where its thread that reads
@@ -73,12 +73,12 @@ start() {
 	return 1
 }
 host=standin
-if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/vgpu/job" ] &&
-	start env LD_PRELOAD="$B/test/vgpu/libvgpu.so" VGPU_CLOCK=virtual VGPU_GPU=b300 VGPU_MULTICAST=1 \
-		VGPU_TABLE="$table" VGPU_NOISE_PCT=1 "$B/test/vgpu/job"; then
+if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/fakes/vgpu/job" ] &&
+	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual VGPU_GPU=b300 VGPU_MULTICAST=1 \
+		VGPU_TABLE="$table" VGPU_NOISE_PCT=1 "$B/test/fakes/vgpu/job"; then
 	host=real
 else
-	start "$B/test/host/standin" --events --table "$table" --noise 1 --rank-us 0 || fail "the job does not start"
+	start "$B/test/fakes/host/standin" --events --table "$table" --noise 1 --rank-us 0 || fail "the job does not start"
 fi
 title "Eight ranks, one process a rank, AllReduce from 2 MiB to 256 MiB"
 if [ $host = real ]; then
@@ -102,8 +102,8 @@ do_ 0 rollout status plot=yes
 do_ 0 rollout history
 report=${1%/}/rollout.html
 do_ 0 rollout report "$report"
-printf '\n$ ncclbpf-shell -f examples/rollout/found.lua test/vgpu/b300.csv\n'
-timeout 120 ncclbpf-shell -f examples/rollout/found.lua test/vgpu/b300.csv || fail "that is not what was published"
+printf '\n$ ncclbpf-shell -f examples/rollout/found.lua test/fakes/vgpu/b300.csv\n'
+timeout 120 ncclbpf-shell -f examples/rollout/found.lua test/fakes/vgpu/b300.csv || fail "that is not what was published"
 do_ 0 check agreement
 
 title "A bad policy: one channel"

@@ -37,13 +37,13 @@ start() {
 	runs
 }
 what=
-if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/vgpu/job" ]; then
-	start env LD_PRELOAD="$B/test/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_TABLE=test/vgpu/b300.csv "$B/test/vgpu/job" &&
+if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/fakes/vgpu/job" ]; then
+	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_TABLE=test/fakes/vgpu/b300.csv "$B/test/fakes/vgpu/job" &&
 		what="the real NCCL on virtual GPUs: calls are real, kernels take the time of published tables"
 fi
 if [ -z "$what" ]; then
 	[ "$job" ] && kill "$job" 2>/dev/null
-	start "$B/test/host/standin" --events || fail "no job runs"
+	start "$B/test/fakes/host/standin" --events || fail "no job runs"
 	what="the stand-in for NCCL: no libnccl here, all times are modelled"
 fi
 echo "2 ranks, AllReduce, $what"

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- man.lua: manual pages in mdoc, made of the shell's tables and of what make.lua
--- has read from the types. Run by itself (man.lua FOLDER) it writes the shell's
--- and that of plans.
+-- has read from the types. Run by itself (man.lua FOLDER FILE) it writes the pages of
+-- the shell and of plans, and FILE: docs/shell.md with its table of commands.
 local core = require "ncclbpf.core"
+local commands = require "ncclbpf.cli.commands"
 
 local M = {}
 
@@ -27,17 +28,22 @@ end
 
 -- One argument of a macro.
 local function word(s)
-	return '"' .. s:gsub("\\", "\\e"):gsub('"', "\\(dq"):gsub("%-", "\\-"):gsub("[?.:;,!)%]]$", "%0\\&") .. '"'
+	return '"' .. s:gsub("\\", "\\e"):gsub('"', "\\(dq"):gsub("%-", "\\-"):gsub(
+		"[?.:;,!)%]]$", "%0\\&") .. '"'
 end
 
 local function literal(t, s)
 	t[#t + 1] = ".Bd -literal -offset indent"
-	for line in (s .. "\n"):gmatch "([^\n]*)\n" do t[#t + 1] = (line:gsub("\\", "\\e"):gsub("^[.']", "\\&%0")) end
+	for line in (s .. "\n"):gmatch "([^\n]*)\n" do
+		t[#t + 1] = (line:gsub("\\", "\\e"):gsub("^[.']", "\\&%0"))
+	end
 	t[#t + 1] = ".Ed"
 end
 
 local function head(title, section, name, what)
-	return { ".\\\" Made by lua/meta/man.lua; `make docs` makes it anew.", ".\\\" SPDX-License-Identifier: MIT", ".Dd " .. DATE, (".Dt %s %s"):format(title, section), ".Os", ".Sh NAME",
+	return { ".\\\" Made by lua/meta/man.lua; `make docs` makes it anew.",
+		".\\\" SPDX-License-Identifier: MIT", ".Dd " .. DATE,
+		(".Dt %s %s"):format(title, section), ".Os", ".Sh NAME",
 		".Nm " .. name, ".Nd " .. what }
 end
 
@@ -50,65 +56,93 @@ end
 -- ---- ncclbpf-shell(1) --------------------------------------------------------------
 
 local function options(t)
-	local words = require "ncclbpf.words"
+	local words = require "ncclbpf.cli.words"
 	local names = {}
 	for name in pairs(words.options) do names[#names + 1] = name end
-	local function key(name) return ((words.options[name][1] or name):lower() .. " " .. name) end
+	local function key(name)
+		return ((words.options[name][1] or name):lower() .. " " .. name)
+	end
 	table.sort(names, function(a, b) return key(a) < key(b) end)
-	add(t, { ".Sh OPTIONS", "They may stand anywhere before", ".Fl Fl ,", "also in a line of the prompt.", LIST })
+	add(t, { ".Sh OPTIONS", "They may stand anywhere before", ".Fl Fl ,",
+		"also in a line of the prompt.", LIST })
 	for _, name in ipairs(names) do
 		local o = words.options[name]
-		local short = o[1] and ("Fl %s%s , "):format(o[1], o.value and " Ar " .. o.value or "") or ""
-		t[#t + 1] = (".It %sFl Fl %s%s"):format(short, name, o.value and " Ns = Ns Ar " .. o.value or "")
+		local short = o[1] and ("Fl %s%s , "):format(
+			o[1], o.value and " Ar " .. o.value or "") or ""
+		t[#t + 1] = (".It %sFl Fl %s%s"):format(
+			short, name, o.value and " Ns = Ns Ar " .. o.value or "")
 		add(t, lines(o.help))
 	end
 	t[#t + 1] = ".El"
 end
 
 local function all_commands(t)
-	local help = require "ncclbpf.help"
 	add(t, { ".Sh COMMANDS", "Commands that a newer target adds appear when attached.", LIST })
-	for _, row in ipairs(require("ncclbpf.commands").all()) do
-		t[#t + 1] = (".It Ic %s%s"):format(word(row.words), row.syntax ~= "" and " " .. word(row.syntax) or "")
+	for _, row in ipairs(commands.all()) do
+		t[#t + 1] = (".It Ic %s%s"):format(word(row.words), row.syntax ~= ""
+			and " " .. word(row.syntax) or "")
 		add(t, lines(row.help .. (row.role == "control" and " (needs control)" or "")))
-		if help.details[row.words] then literal(t, help.details[row.words]) end
+		for _, o in ipairs(commands.options(row)) do
+			t[#t + 1] = (".br\n.Cm %s= :"):format(o[1])
+			add(t, lines(o[2]))
+		end
+		if row.details then literal(t, row.details) end
 	end
 	t[#t + 1] = ".El"
 end
 
 local function environment(t)
-	add(t, { ".Sh ENVIRONMENT", "Of the job, read once by the plugin when it is loaded, and of the shell:", LIST })
+	add(t, { ".Sh ENVIRONMENT",
+		"Of the job, read once by the plugin when it is loaded, and of the shell:", LIST })
 	for _, p in ipairs(core.params()) do
 		t[#t + 1] = ".It Ev NCCLBPF_" .. p.name
-		add(t, lines((p.choices ~= "" and p.choices .. "; " or "") .. p.doc .. (p.default ~= "" and "; " .. p.default .. " unless said otherwise" or "")))
+		add(t, lines((p.choices ~= "" and p.choices .. "; " or "") .. p.doc
+			.. (p.default ~= "" and "; " .. p.default .. " unless said otherwise"
+			or "")))
 	end
-	for _, p in ipairs { { "PAGER", "for output that is longer than the terminal" }, { "NO_COLOR", "no colours" }, { "XDG_RUNTIME_DIR", "where sockets are looked for" },
-		{ "TMPDIR", "likewise, where there is no XDG_RUNTIME_DIR" }, { "XDG_STATE_HOME", "history and rollouts" }, { "XDG_CONFIG_HOME", "ncclbpf/init.lua, run at the prompt" } } do
+	for _, p in ipairs { { "PAGER", "for output that is longer than the terminal" },
+		{ "NO_COLOR", "no colours" }, { "TMPDIR", "where sockets are looked for" },
+		{ "XDG_STATE_HOME", "history and rollouts" },
+			{ "XDG_CONFIG_HOME", "ncclbpf/init.lua, run at the prompt" } } do
 		add(t, { ".It Ev " .. p[1], p[2] })
 	end
 	t[#t + 1] = ".El"
 end
 
 local STATUS = {
-	{ "0", "done; the verdict is good" }, { "1", "a script raised, or a command failed in a way not listed" },
-	{ "2", "the verdict is bad: policy refused, change aborted, ranks disagree, doctor found something bad, rollout rolled back" },
-	{ "3", "no verdict: a rollout paused, or is inconclusive" }, { "64", "usage" }, { "65", "input malformed" }, { "66", "input not readable" },
-	{ "69", "no target, or it went away" }, { "70", "a bug of ncclbpf" }, { "73", "output cannot be created" }, { "74", "reading or writing failed" },
-	{ "75", "timed out, or busy: try again" }, { "76", "another version, or no protocol" }, { "77", "not permitted" }, { "78", "a setting is wrong" }, { "130", "interrupted" },
+	{ "0", "done; the verdict is good" },
+	{ "1", "a script raised, or a command failed in a way not listed" },
+	{ "2", "the verdict is bad: policy refused, change refused or aborted, ranks "
+		.. "disagree, doctor found something bad, rollout rolled back" },
+	{ "3", "no verdict: a rollout paused, or is inconclusive" }, { "64", "usage" },
+	{ "65", "input malformed" }, { "66", "input not readable" },
+	{ "69", "no target, or it went away" }, { "70", "a bug of ncclbpf" },
+	{ "73", "output cannot be created" }, { "74", "reading or writing failed" },
+	{ "75", "timed out, or busy: try again" }, { "76", "another version, or no protocol" },
+	{ "77", "not permitted" }, { "78", "a setting is wrong" }, { "130", "interrupted" },
 }
 
 function M.shell()
-	local t = head("NCCLBPF-SHELL", "1", "ncclbpf-shell", "look into running NCCL jobs and change what they decide")
-	add(t, { ".Sh SYNOPSIS", ".Nm", ".Op Ar options", ".Op Ar command ...", ".Nm", ".Fl f Ar FILE", ".Op Ar words ...", ".Sh DESCRIPTION", ".Nm",
-		"attaches to running NCCL jobs that have loaded ncclbpf, shows what is", "decided and why, and changes it while the job runs.",
-		"The job never waits for the shell, and goes on when the shell ends.", ".Pp",
-		"Without a command: a prompt on a terminal, else commands from standard input.", "At the prompt a line that is no command is Lua;", ".Xr ncclbpf 3lua",
-		"has its functions.", "Without an option that names a job, the only one on this host is attached to." })
+	local t = head("NCCLBPF-SHELL", "1", "ncclbpf-shell",
+		"look into running NCCL jobs and change what they decide")
+	add(t, { ".Sh SYNOPSIS", ".Nm", ".Op Ar options", ".Op Ar command ...", ".Nm",
+		".Fl f Ar FILE", ".Op Ar words ...", ".Sh DESCRIPTION", ".Nm",
+		"attaches to running NCCL jobs that have loaded ncclbpf, shows what is",
+		"decided and why, and changes it while the job runs.",
+		"The job goes on when the shell ends.", ".Pp",
+		"Without a command: a prompt on a terminal, else commands from standard input.",
+		"At the prompt a line that is no command is Lua;", ".Xr ncclbpf 3lua",
+		"has its functions.",
+			"Without an option that names a job, the only one on this host is "
+			.. "attached to." })
 	options(t)
 	all_commands(t)
 	environment(t)
-	add(t, { ".Sh FILES", LIST, ".It Pa $XDG_CONFIG_HOME/ncclbpf/init.lua", "Lua, run when the prompt begins", ".It Pa $XDG_STATE_HOME/ncclbpf/history",
-		"lines of the prompt, unless", ".Ev NCCLBPF_HISTORY", "names another file", ".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB.json", "a rollout; its times are beside it", ".El",
+	add(t, { ".Sh FILES", LIST, ".It Pa $XDG_CONFIG_HOME/ncclbpf/init.lua",
+		"Lua, run when the prompt begins", ".It Pa $XDG_STATE_HOME/ncclbpf/history",
+		"lines of the prompt, unless", ".Ev NCCLBPF_HISTORY", "names another file",
+		".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB@HOST.json",
+		"a rollout; its times are beside it", ".El",
 		".Sh EXIT STATUS", LIST })
 	for _, s in ipairs(STATUS) do
 		t[#t + 1] = ".It " .. s[1]
@@ -122,18 +156,25 @@ ncclbpf-shell policy load x.bpf.o             in every process of the job
 ncclbpf-shell policy use x                    from a fence on, on all ranks
 echo 'map dump limits' | ncclbpf-shell        commands from a pipe
 ncclbpf-shell -f rollout.lua size=4M          a Lua script, its words in arg]])
-	add(t, { ".Sh SEE ALSO", ".Xr lua5.4 1 ,", ".Xr ncclbpf 3lua ,", ".Xr editrc 5 ,", ".Xr ncclbpf-rollout 5" })
+	add(t, { ".Sh SEE ALSO", ".Xr lua5.4 1 ,", ".Xr ncclbpf 3lua ,", ".Xr editrc 5 ,",
+		".Xr ncclbpf-rollout 5" })
 	return finish(t)
 end
 
 -- ---- ncclbpf(3lua) -----------------------------------------------------------------
 
 function M.lua(order, sections)
-	local t = head("NCCLBPF", "3", "ncclbpf", "look into NCCL jobs and change what they decide, from Lua")
+	local t = head("NCCLBPF", "3", "ncclbpf",
+		"look into NCCL jobs and change what they decide, from Lua")
 	t[#t + 1] = ".Sh SYNOPSIS"
-	literal(t, 'local nb = require "ncclbpf"\nlocal job = assert(nb.attach { job = "train" })\nassert(job:policy_load { path = "size_aware.bpf.o" })\nassert(job:policy_use "size_aware")')
-	add(t, { ".Sh DESCRIPTION", "The module is the global", ".Va nb", "in", ".Xr ncclbpf-shell 1", "and comes of",
-		".Ic require", "in a plain", ".Xr lua5.4 1 .", "Times are seconds, sizes bytes, counters integers.", ".Sh FUNCTIONS" })
+	literal(t,
+		'local nb = require "ncclbpf"\nlocal job = assert(nb.attach { job = "train" '
+		.. '})\nassert(job:policy_load { path = "size_aware.bpf.o" '
+		.. '})\nassert(job:policy_use "size_aware")')
+	add(t, { ".Sh DESCRIPTION", "The module is the global", ".Va nb", "in",
+		".Xr ncclbpf-shell 1", "and comes of",
+		".Ic require", "in a plain", ".Xr lua5.4 1 .",
+			"Times are seconds, sizes bytes, counters integers.", ".Sh FUNCTIONS" })
 	for _, title in ipairs(order) do
 		local s = sections[title]
 		if #s > 0 then
@@ -147,14 +188,20 @@ function M.lua(order, sections)
 					if r[3] ~= "" then add(t, lines(r[3])) end
 				else
 					if r[2] ~= "" then add(t, lines(r[2])) end
-					if r[3] ~= "" then add(t, { (r[2] ~= "" and ".Pp\n" or "") .. "Gives", ".Em " .. word(r[3]) .. " ." }) end
+					if r[3] ~= "" then
+						add(t, { (r[2] ~= "" and ".Pp\n" or "") .. "Gives",
+							".Em " .. word(r[3]) .. " ." })
+					end
 				end
 			end
 			t[#t + 1] = ".El"
 		end
 	end
-	add(t, { ".Sh ERRORS", "An expected failure is", ".Dv nil", "and an error with", ".Va code ,", ".Va message", "and perhaps", ".Va hint ,", "which prints as the shell shows it.",
-		"Misuse raises at the caller.", ".Sh SEE ALSO", ".Xr lua5.4 1 ,", ".Xr ncclbpf-shell 1" })
+	add(t, { ".Sh ERRORS", "An expected failure is", ".Dv nil", "and an error with",
+		".Va code ,", ".Va message", "and perhaps", ".Va hint ,",
+		"which prints as the shell shows it.",
+		"Misuse raises at the caller.", ".Sh SEE ALSO", ".Xr lua5.4 1 ,",
+			".Xr ncclbpf-shell 1" })
 	return finish(t)
 end
 
@@ -163,10 +210,11 @@ end
 -- Fields and example are those of docs/rollouts.md.
 function M.plan(doc)
 	local t = head("NCCLBPF-ROLLOUT", "5", "ncclbpf-rollout", "plan of a rollout")
-	add(t, { ".Sh DESCRIPTION", "What", ".Xr ncclbpf-shell 1", "takes as", ".Ic rollout start Ar FILE :",
-		"a Lua file that returns a table, without functions to call, or JSON." })
-	local intro = doc:match "A Lua file that returns a table [^.]*%.%s*(Whatever.-)\n\n" or doc:match "%(no functions are there to be called%), or JSON%. (.-)\n\n"
-	add(t, lines(intro))
+	add(t, { ".Sh DESCRIPTION", "What", ".Xr ncclbpf-shell 1", "takes as",
+		".Ic rollout start Ar FILE ." })
+	-- the paragraph between the example and the table of fields
+	add(t, lines((assert(doc:match "## The plan\n\n    .-\n\n(%u.-)\n\n|",
+		"docs/rollouts.md: no text about the plan"))))
 	add(t, { "Fields of a table within the plan have its name before a dot.", LIST })
 	for line in doc:gmatch "[^\n]+" do
 		local field, default, what = line:match "^| (`[^|]*) |([^|]*)|(.*)|$"
@@ -174,16 +222,35 @@ function M.plan(doc)
 			t[#t + 1] = ".It Va " .. word((field:gsub("`", "")))
 			add(t, lines(what))
 			default = default:gsub("`", ""):gsub("^ ", ""):gsub(" $", "")
-			if default ~= "" then add(t, { ".Pp", "Unless said otherwise:", ".Li " .. word(default) .. " ." }) end
+			if default ~= "" then
+				add(t, { ".Pp", "Unless said otherwise:",
+					".Li " .. word(default) .. " ." })
+			end
 		end
 	end
 	t[#t + 1] = ".El"
-	add(t, { ".Sh FILES", LIST, ".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB.json", "the job's rollout: plan, blocks, verdict, events", ".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB.ID.times.csv",
-		"every time that counted", ".El", ".Sh EXIT STATUS", ".Ic rollout start", "and", ".Ic rollout resume", "give 0 where the candidate was promoted, 2 where it was rolled back,",
+	add(t, { ".Sh FILES", LIST, ".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB@HOST.json",
+		"the job's rollout: plan, blocks, verdict, events",
+		".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB@HOST.ID.times.csv",
+		"every time that counted", ".El", ".Sh EXIT STATUS", ".Ic rollout start", "and",
+		".Ic rollout resume",
+		"give 0 where the candidate was promoted, 2 where it was rolled back,",
 		"3 where the rollout paused and 130 after Ctrl-C.", ".Sh EXAMPLES" })
 	literal(t, (doc:match "## The plan\n\n(    .-)\n\n%u":gsub("%f[^\n%z]    ", "")))
 	add(t, { ".Sh SEE ALSO", ".Xr ncclbpf-shell 1" })
 	return finish(t)
+end
+
+-- @doc: docs/shell.md. Its table of commands is made of theirs.
+function M.shell_page(doc)
+	local t = { "| command | what it does |", "|---|---|" }
+	local function cell(text) return (text:gsub("|", "\\|")) end
+	for _, row in ipairs(commands.all()) do
+		t[#t + 1] = ("| `%s` | %s |"):format(cell(
+			(row.words .. " " .. row.syntax):gsub(" $", "")), cell(row.help))
+	end
+	local from, to = doc:find "| command | what it does |.-\n\n"
+	return doc:sub(1, from - 1) .. table.concat(t, "\n") .. doc:sub(to - 1)
 end
 
 if arg and arg[0] and arg[0]:match "man%.lua$" then
@@ -195,6 +262,7 @@ if arg and arg[0] and arg[0]:match "man%.lua$" then
 	local doc = assert(io.open "docs/rollouts.md"):read "a"
 	write(arg[1] .. "/ncclbpf-shell.1", M.shell())
 	write(arg[1] .. "/ncclbpf-rollout.5", M.plan(doc))
+	write(arg[2], M.shell_page(assert(io.open "docs/shell.md"):read "a"))
 end
 
 return M

@@ -92,13 +92,15 @@ function nb.json.decode(text) end
 ---@return table
 function nb.json.array(list) end
 
----How much longer times b are than times a, and how sure that is: a rank-sum test on medians of blocks.
+---How much longer times b are than times a, and how sure that is: a rank-sum test on medians of
+---blocks.
 ---@param options {a: number[], b: number[], block?: integer, confidence?: number, min_effect_pct?: number, least?: integer}
 ---@return ncclbpf.judgement? judgement
 ---@return ncclbpf.error? err
 function nb.judge(options) end
 
----A rollout, planned: nb.rollout{target=, ...fields of a plan...}, nb.rollout "plan.lua", or the job's: nb.rollout(). As target:rollout.
+---A rollout, planned: nb.rollout{target=, ...fields of a plan...}, nb.rollout "plan.lua", or the
+---job's: nb.rollout(). As target:rollout.
 ---@class nb.rollout
 ---@overload fun(plan?: table|string): ncclbpf.rollout?, ncclbpf.error?
 nb.rollout = {}
@@ -115,7 +117,8 @@ nb.rollout = {}
 ---@field blocks_b integer
 ---@field block integer samples of a block
 
----Combinations in turns on a job's own traffic, or from measurements; the best table and how sure it is (docs/sweep.md).
+---Combinations in turns on a job's own traffic, or from measurements; the best table and how sure
+---it is (docs/sweep.md).
 ---@param plan {target?: ncclbpf.target, data?: table, baseline?: string, scope?: table, algos?: string[], protos?: string[], channels?: integer[], rounds?: integer, samples?: integer, confidence?: number, min_effect_pct?: number, hysteresis_pct?: number, progress?: fun(round: integer, blocks: integer)}
 ---@return ncclbpf.sweep? result
 ---@return ncclbpf.error? err
@@ -129,7 +132,8 @@ function nb.sweep(plan) end
 ---@field state? "done"|"stopped"|"interrupted"|"left" of a live one
 ---@field restored? boolean the job has its baseline again
 
----What NVIDIA's Inspector wrote (a line of JSON each collective and rank), as a series; the second value says what does not count.
+---What NVIDIA's Inspector wrote (a line of JSON each collective and rank), as a series; the
+---second value says what does not count.
 ---@param options {file: string}
 ---@return ncclbpf.series? series
 ---@return string|ncclbpf.error? warning
@@ -179,7 +183,8 @@ function nb.policy.fn(f, options) end
 ---@return ncclbpf.error? err
 function nb.policy.expr(text, options) end
 
----A policy that decides for some collectives and sizes alone, and elsewhere leaves what was answered before it.
+---A policy that decides for some collectives and sizes alone, and elsewhere leaves what was
+---answered before it.
 ---@param policy ncclbpf.made|string one that was made here, or a file
 ---@param rows {coll: string, bytes?: string, comm?: string}[]
 ---@param options? {name?: string}
@@ -228,7 +233,8 @@ function made:run(contexts, maps) end
 ---@return ncclbpf.error? err
 function made:save(path) end
 
----The processes of a job that are attached to. Reading asks the lowest rank; changes go to all processes or to none.
+---The processes of a job that are attached to. Reading asks the lowest rank; changes go to all
+---processes or to none.
 ---@class ncclbpf.target
 local target = {}
 
@@ -339,7 +345,8 @@ function target:decisions(options) end
 ---@return ncclbpf.series series
 function target:series(options) end
 
----A rollout, planned and not begun: of a plan's fields or its file. Without a plan: the one that the job has.
+---A rollout, planned and not begun: of a plan's fields or its file. Without a plan: the one that
+---the job has.
 ---@param plan? table|string
 ---@return ncclbpf.rollout? rollout
 ---@return ncclbpf.error? err
@@ -362,7 +369,8 @@ function target:processes() end
 
 function target:close() end
 
----A policy of the job, with the fields that it had when it was asked for (`policy list` of docs/protocol.md).
+---A policy of the job, with the fields that it had when it was asked for (`policy list` of
+---docs/protocol.md).
 ---@class ncclbpf.policy
 ---@field name string
 ---@field digest string
@@ -426,7 +434,8 @@ function policy:verdict(options) end
 ---@return ncclbpf.error? err
 function policy:dump() end
 
----A communicator, with the fields that it had when it was asked for (`comm list` of docs/protocol.md).
+---A communicator, with the fields that it had when it was asked for (`comm list` of
+---docs/protocol.md).
 ---@class ncclbpf.comm
 ---@field comm string identity
 ---@field ranks integer
@@ -467,7 +476,8 @@ function comm:explain(collective, bytes) end
 ---@return ncclbpf.error? err
 function comm:agreement() end
 
----This communicator alone decides with these; "none": no policy; "common": with what the others have.
+---This communicator alone decides with these; "none": no policy; "common": with what the others
+---have.
 ---@param ... string | {[integer]: string, if_generation?: integer}
 ---@return table? change
 ---@return ncclbpf.error? err
@@ -500,7 +510,8 @@ function decision:explain() end
 ---@return boolean
 function decision:changed() end
 
----Times of a job's collectives, the slowest rank's, by kind ("allreduce 4M of COMM"). `#series` is how many there are,
+---Times of a job's collectives, the slowest rank's, by kind ("allreduce 4M of COMM"). `#series`
+---is how many there are,
 ---pairs(series) gives kinds with lists of nanoseconds. The last 200,000 are kept.
 ---@class ncclbpf.series
 local series = {}
@@ -592,7 +603,8 @@ function rollout:step() end
 ---@return ncclbpf.error? err
 function rollout:wait(options) end
 
----The baseline, until resume. Where another process runs it, that is asked; then the second value is true.
+---The baseline, until resume. Where another process runs it, that is asked; then the second value
+---is true.
 ---@return ncclbpf.rollout? rollout
 ---@return true|ncclbpf.error? asked
 function rollout:pause() end
@@ -639,7 +651,8 @@ function rollout:history() end
 ---@return ncclbpf.error? err
 function rollout:report(path, options) end
 
----A map of the job: m[key], m[key] = value, m[key] = nil, pairs(m) raise where these return nil, err.
+---A map of the job: m[key], m[key] = value, m[key] = nil, pairs(m) raise where these return nil,
+---err.
 ---@class ncclbpf.map
 ---@field [any] any
 local map = {}

@@ -2,22 +2,22 @@
 -- The Lua interface: `local nb = require "ncclbpf"`, the same in the shell
 -- and in a plain lua5.4. Expected failures return nil, err (err.code,
 -- err.message, err.hint); misuse raises. docs/lua.md describes it.
-local class = require "ncclbpf.class"
+local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
-local errors = require "ncclbpf.errors"
-local session = require "ncclbpf.session"
-local format = require "ncclbpf.format"
-local maps = require "ncclbpf.map"
-local mapset = require "ncclbpf.mapset"
-local objects = require "ncclbpf.objects"
-local plan = require "ncclbpf.plan"
-local policy = require "ncclbpf.policy"
-local reach = require "ncclbpf.reach"
-local series = require "ncclbpf.series"
-local tables = require "ncclbpf.tables"
-local comm = require "ncclbpf.comm"
-local units = require "ncclbpf.units"
-local vars = require "ncclbpf.vars"
+local errors = require "ncclbpf.base.errors"
+local session = require "ncclbpf.job.session"
+local format = require "ncclbpf.base.format"
+local maps = require "ncclbpf.map.map"
+local mapset = require "ncclbpf.map.write"
+local objects = require "ncclbpf.api.objects"
+local plan = require "ncclbpf.rollout.plan"
+local policy = require "ncclbpf.policy.policy"
+local reach = require "ncclbpf.job.selector"
+local series = require "ncclbpf.api.series"
+local tables = require "ncclbpf.policy.table"
+local comm = require "ncclbpf.commands.comm"
+local units = require "ncclbpf.base.units"
+local vars = require "ncclbpf.map.variables"
 
 local nb = { version = core.version, null = core.null }
 local state, self_of, check = class.state, class.self, class.check
@@ -75,7 +75,8 @@ local function map_get(s, key)
 	local members
 	members, err = first(s.group)
 	if not members then return nil, err end
-	local r = s.group:ask(session.line { "map", "get", s.name, maps.hex(k) }, { members = members })[1]
+	local r = s.group:ask(session.line { "map", "get", s.name, maps.hex(k) },
+		{ members = members })[1]
 	if r.err then return nil, maps.name_key(r.err, format.value(key), s.name) end
 	local list = maps.values(c, r.data.value, r.data.ncpus, false)
 	if not list then return errors.fail("protocol", "the value is not hexadecimal") end
@@ -128,7 +129,8 @@ end
 function Map:update(values, opts)
 	local s = self_of(self, "map")
 	check(values, "table", "map:update")
-	opts = errors.check_options("map:update", opts, { remove = "table", flags = "string", if_generation = "integer" })
+	opts = errors.check_options("map:update", opts,
+		{ remove = "table", flags = "string", if_generation = "integer" })
 	local c, err = maps.describe(s.group, s.name)
 	if not c then return nil, err end
 	local list = {}
@@ -153,10 +155,12 @@ end
 -- -> the next value (count: a list of them; nil: empty) | nil, err
 function Map:pop(opts)
 	local s = self_of(self, "map")
-	opts = errors.check_options("map:pop", opts, { count = "integer", as = "string", follow = "function" })
-	local mappop = require "ncclbpf.mappop"
+	opts = errors.check_options("map:pop", opts, { count = "integer", as = "string",
+		follow = "function" })
+	local mappop = require "ncclbpf.map.pop"
 	if opts.follow then
-		return mappop.pop(s.group, s.name, { as = opts.as, follow = function(entries, member, dropped)
+		return mappop.pop(s.group, s.name, { as = opts.as,
+			follow = function(entries, member, dropped)
 			for _, e in ipairs(entries) do
 				if opts.follow(e.value, member.rank, dropped) then return true end
 			end
@@ -164,7 +168,8 @@ function Map:pop(opts)
 	end
 	local members, err = first(s.group)
 	if not members then return nil, err end
-	local per, failures = mappop.pop(s.group, s.name, { as = opts.as, count = opts.count, members = members })
+	local per, failures = mappop.pop(s.group, s.name,
+		{ as = opts.as, count = opts.count, members = members })
 	if not per then return nil, failures end
 	if #failures > 0 then return nil, session.sum_up(failures) end
 	if not opts.count then return per[1].entries[1] and per[1].entries[1].value end
@@ -204,7 +209,9 @@ function Map:entries(opts)
 	if #failures > 0 then return nil, session.sum_up(failures) end
 	if not opts.all then return per[1].entries end
 	local t = {}
-	for i, p in ipairs(per) do t[i] = { rank = p.member.rank, pid = p.member.pid, entries = p.entries } end
+	for i, p in ipairs(per) do
+		t[i] = { rank = p.member.rank, pid = p.member.pid, entries = p.entries }
+	end
 	return t
 end
 
@@ -252,7 +259,8 @@ local function group_of(o)
 		-- command does, it attaches to the only job there is
 		if s.app.group then return s.app.group end
 		local f = s.app.flags
-		return s.app:attach({ pid = f.pid, job = f.job, socket = f.socket, ranks = f.ranks }, f.timeout or 5)
+		return s.app:attach({ pid = f.pid, job = f.job, socket = f.socket,
+			ranks = f.ranks }, f.timeout or 5)
 	end
 	if s.group.closed then return nil, errors.new("no_target", "the target is closed") end
 	return s.group
@@ -277,7 +285,9 @@ function Target:request(line)
 	local g, err = group_of(self)
 	if not g then return nil, err end
 	local t = {}
-	for i, r in ipairs(g:ask(line)) do t[i] = { rank = r.member.rank, pid = r.member.pid, data = r.data, err = r.err } end
+	for i, r in ipairs(g:ask(line)) do
+		t[i] = { rank = r.member.rank, pid = r.member.pid, data = r.data, err = r.err }
+	end
 	return t
 end
 
@@ -294,7 +304,8 @@ function Target:processes()
 	if not g then return nil, err end
 	local t = {}
 	for i, m in ipairs(g.members) do
-		t[i] = { rank = m.rank, pid = m.pid, job = m.job, host = m.hello and m.hello.host, attached = m.conn ~= nil, err = m.lost }
+		t[i] = { rank = m.rank, pid = m.pid, job = m.job, host = m.hello and m.hello.host,
+			attached = m.conn ~= nil, err = m.lost }
 	end
 	return t
 end
@@ -357,7 +368,8 @@ local new_vars = class.new("vars", {}, {
 		local s = self_of(o, "vars")
 		local c, where = section_of(s.group, s.name, check(path, "string", "vars: name"))
 		if not c then error(where, 2) end
-		local r = s.group:ask(session.line { "map", "get", where, maps.hex(vars.KEY) }, { members = first(s.group) })[1]
+		local r = s.group:ask(session.line { "map", "get", where, maps.hex(vars.KEY) },
+			{ members = first(s.group) })[1]
 		if r.err then error(r.err, 2) end
 		return (vars.value(c, path, maps.unhex(r.data.value), false))
 	end,
@@ -387,10 +399,14 @@ end
 
 -- t:policy_load{path=|policy=, name=} -> {name, digest, ...} | nil, err
 function Target:policy_load(opts)
-	opts = errors.check_options("target:policy_load", opts, { path = "string", name = "string", policy = "table" })
-	if not opts.path == not opts.policy then error("target:policy_load: option path or policy wanted", 2) end
+	opts = errors.check_options("target:policy_load", opts,
+		{ path = "string", name = "string", policy = "table" })
+	if not opts.path == not opts.policy then
+		error("target:policy_load: option path or policy wanted", 2)
+	end
 	if opts.policy and not tables.is_made(opts.policy) then
-		error("target:policy_load: option policy: what nb.policy.table and the like return wanted", 2)
+		error("target:policy_load: option policy: what nb.policy.table and the like "
+			.. "return wanted", 2)
 	end
 	local g, err = group_of(self)
 	if not g then return nil, err end
@@ -419,10 +435,13 @@ end
 -- change | nil, err. comm: those communicators alone, a list of identities
 -- (or what one alone begins with), or "others"
 function Target:policy_use(...)
-	local names, opts = errors.names("target:policy_use", { comm = true, if_generation = "integer" }, ...)
+	local names, opts = errors.names("target:policy_use",
+		{ comm = true, if_generation = "integer" }, ...)
 	if #names == 0 then error('target:policy_use: names wanted, or "none"', 2) end
 	local list = { "policy", "use" }
-	for i, n in ipairs(names) do list[#list + 1] = check(n, "string", "target:policy_use: name " .. i) end
+	for i, n in ipairs(names) do
+		list[#list + 1] = check(n, "string", "target:policy_use: name " .. i)
+	end
 	local g, err = group_of(self)
 	if not g then return nil, err end
 	local to
@@ -432,19 +451,21 @@ function Target:policy_use(...)
 end
 
 -- t:policy_add(name[, {before=, first=true, last=true, comm=}]) -> change | nil, err
--- t:policy_move(name, {before=, first=true, last=true, comm=}), t:policy_remove(name[, {comm=}]): the same
+-- t:policy_move(name, {before=, first=true, last=true, comm=}), t:policy_remove(name[,
+-- {comm=}]): the same
 for _, verb in ipairs { "add", "move", "remove" } do
 	local what = "target:policy_" .. verb
 	Target["policy_" .. verb] = function(self, name, place)
 		check(name, "string", what)
-		place = errors.check_options(what, place, verb ~= "remove" and { before = "string", first = "boolean", last = "boolean", comm = true }
+		place = errors.check_options(what, place, verb ~= "remove"
+			and { before = "string", first = "boolean", last = "boolean", comm = true }
 			or { comm = true })
 		local g, err = group_of(self)
 		if not g then return nil, err end
 		local to
 		to, err = comm_option(g, place.comm, what)
 		if not to then return nil, err end
-		return g:change(policy.edit_line(verb, name, place) .. to)
+		return g:change(require("ncclbpf.policy.change").edit_line(verb, name, place) .. to)
 	end
 end
 
@@ -463,10 +484,12 @@ end
 
 -- t:undo([{to=generation, if_generation=}]) -> change | nil, err
 function Target:undo(opts)
-	opts = errors.check_options("target:undo", opts, { to = "integer", if_generation = "integer" })
+	opts = errors.check_options("target:undo", opts,
+		{ to = "integer", if_generation = "integer" })
 	local g, err = group_of(self)
 	if not g then return nil, err end
-	return g:change("policy undo" .. (opts.to and " to=" .. opts.to or "") .. mapset.if_generation(opts.if_generation))
+	return g:change("policy undo" .. (opts.to and " to=" .. opts.to or "")
+		.. mapset.if_generation(opts.if_generation))
 end
 
 -- t:history() -> list of {generation, digest, policies, time, uid, pid, kept},
@@ -484,7 +507,8 @@ end
 
 -- words: a stream's request; each(item) makes of an item what is given out
 local function tail(o, words, opts, field, each)
-	local line = ("%s %d%s"):format(words, opts.count or 20, opts.comm and " comm=" .. session.quote(opts.comm) or "")
+	local line = ("%s %d%s"):format(words, opts.count or 20, opts.comm
+		and " comm=" .. session.quote(opts.comm) or "")
 	if not opts.follow then
 		local list, err = ask_one(o, line, field)
 		if not list then return nil, err end
@@ -504,12 +528,16 @@ end
 
 -- t:decisions{count=20, comm=, follow=function(d, rank) return stop end}
 function Target:decisions(opts)
-	opts = errors.check_options("target:decisions", opts, { count = "integer", comm = "string", follow = "function" })
-	return tail(self, "decision tail", opts, "decisions", function(d) return objects.decision(self, d) end)
+	opts = errors.check_options("target:decisions", opts,
+		{ count = "integer", comm = "string", follow = "function" })
+	return tail(self, "decision tail", opts, "decisions", function(d)
+		return objects.decision(self, d)
+	end)
 end
 
 function Target:trace(opts)
-	opts = errors.check_options("target:trace", opts, { count = "integer", follow = "function" })
+	opts = errors.check_options("target:trace", opts,
+		{ count = "integer", follow = "function" })
 	return tail(self, "trace tail", opts, "lines", function(d) return d end)
 end
 
@@ -517,7 +545,8 @@ end
 local function new_series(o, opts, name)
 	local s = self_of(o, "target", 3)
 	local g = s.app and s.app.group or s.group
-	return series.live(function() return group_of(o) end, opts, "job " .. tostring(g and g.job or "?"), name, 3)
+	return series.live(function() return group_of(o) end, opts,
+		"job " .. tostring(g and g.job or "?"), name, 3)
 end
 function Target:series(opts) return new_series(self, opts, "target:series") end
 
@@ -531,7 +560,8 @@ new_target = class.new("target", Target, {
 		local s = state[o]
 		local g = s.app and s.app.group or s.group
 		if not g or g.closed then return "target: not attached" end
-		return ("target: job %s, %s"):format(tostring(g.job), units.count(#g:living(), "process"))
+		return ("target: job %s, %s"):format(tostring(g.job),
+			units.count(#g:living(), "process"))
 	end,
 	__close = function(o)
 		local s = state[o]
@@ -547,7 +577,7 @@ new_target = class.new("target", Target, {
 -- that the job has | nil, err
 function Target:rollout(spec)
 	self_of(self, "target")
-	local rolloutobj = require "ncclbpf.rolloutobj"
+	local rolloutobj = require "ncclbpf.api.rollout"
 	local function group() return group_of(self) end
 	if spec == nil then return rolloutobj.current(group) end
 	if type(spec) ~= "string" then check(spec, "table", "target:rollout: plan") end
@@ -566,17 +596,20 @@ end }
 -- ---- the module ------------------------------------------------------------------------------
 
 -- nb.judge{a=, b=, block=, ...} -> verdict on two lists of samples
-nb.judge = require("ncclbpf.judge").judge
+nb.judge = require("ncclbpf.rollout.judge").judge
 
 -- nb.list() -> processes: {state, job, job_rank, pid, socket | reason, hint}
 function nb.list()
-	return (require("ncclbpf.general").list())
+	return (require("ncclbpf.commands.general").list())
 end
 
 -- nb.attach{pid=|job=|socket=, ranks={...}, timeout=} -> target | nil, err
 function nb.attach(opts)
-	opts = errors.check_options("nb.attach", opts, { pid = "integer", job = "string", socket = "string", ranks = "table", timeout = "number" })
-	local group, err = session.attach({ pid = opts.pid, job = opts.job, socket = opts.socket, ranks = opts.ranks }, opts.timeout)
+	opts = errors.check_options("nb.attach", opts, {
+		pid = "integer", job = "string", socket = "string", ranks = "table",
+		timeout = "number" })
+	local group, err = session.attach({ pid = opts.pid, job = opts.job, socket = opts.socket,
+		ranks = opts.ranks }, opts.timeout)
 	if not group then return nil, err end
 	local failure = group:failure()
 	if failure then
@@ -597,7 +630,8 @@ end
 
 -- nb.verify{path=} -> {accepted, programs, ...} | nil, err
 function nb.verify(opts)
-	opts = errors.check_options("nb.verify", opts, { path = "string", coherence_off = "boolean" })
+	opts = errors.check_options("nb.verify", opts, {
+		path = "string", coherence_off = "boolean" })
 	if not opts.path then error("nb.verify: option path wanted", 2) end
 	local image, info = policy.open(opts.path)
 	if not image then return nil, info end
@@ -617,7 +651,7 @@ end
 -- that attaches to the only job there is.
 local function app_of()
 	if not nb._current then
-		local app = require("ncclbpf.cli").new { format = "json" }
+		local app = require("ncclbpf.cli.main").new { format = "json" }
 		app.keeps = true
 		rawset(nb, "_current", app)
 	end
@@ -647,7 +681,7 @@ end
 function nb.run(line, opts)
 	check(line, "string", "nb.run")
 	opts = errors.check_options("nb.run", opts, { format = "string" })
-	local list, err = require("ncclbpf.words").split(line)
+	local list, err = require("ncclbpf.cli.words").split(line)
 	if not list then return nil, err end
 	local flags = setmetatable({ format = opts.format }, { __index = app_of().flags })
 	local status, text, failure = run(list, { flags = flags })
@@ -659,13 +693,17 @@ end
 -- command of the shell under its words. -> data of its JSON form | nil, err
 local function command(words)
 	return function(arguments)
-		if arguments ~= nil then check(arguments, "table", "nb." .. words:gsub(" ", ".")) end
+		if arguments ~= nil then
+			check(arguments, "table", "nb." .. words:gsub(" ", "."))
+		end
 		local list = {}
 		for w in words:gmatch("%S+") do list[#list + 1] = w end
 		for _, v in ipairs(arguments or {}) do list[#list + 1] = tostring(v) end
 		local literal = {}
 		for k, v in pairs(arguments or {}) do
-			if type(k) == "string" then literal[#literal + 1] = ("%s=%s"):format(k, tostring(v)) end
+			if type(k) == "string" then
+				literal[#literal + 1] = ("%s=%s"):format(k, tostring(v))
+			end
 		end
 		table.sort(literal)
 		table.move(literal, 1, #literal, #list + 1, list)
@@ -677,7 +715,7 @@ local function command(words)
 end
 
 do
-	for _, row in ipairs(require("ncclbpf.commands").all()) do
+	for _, row in ipairs(require("ncclbpf.cli.commands").all()) do
 		local noun, verb = row.words:match("^(%S+) (%S+)$")
 		if noun then
 			nb[noun] = nb[noun] or {}
@@ -689,15 +727,17 @@ do
 end
 
 nb.policy.table, nb.policy.csv = tables.table, tables.csv
-nb.policy.expr = function(...) return require("ncclbpf.expr").expr(...) end
-nb.policy.fn = function(...) return require("ncclbpf.expr").fn(...) end
-nb.policy.within = function(...) return require("ncclbpf.within").within(...) end
+nb.policy.expr = function(...) return require("ncclbpf.policy.compile").expr(...) end
+nb.policy.fn = function(...) return require("ncclbpf.policy.compile").fn(...) end
+nb.policy.within = function(...) return require("ncclbpf.policy.restrict").within(...) end
 
 
 -- nb.sweep{scope=, algos=, ..., data=, target=} -> result | nil, err (docs/sweep.md)
 function nb.sweep(spec)
-	return require("ncclbpf.sweepcmd").sweep(spec, function(target)
-		return group_of(target or rawget(nb, "target") or error("nb.sweep: field target: what nb.attach returns wanted, or data", 4))
+	return require("ncclbpf.commands.sweep").sweep(spec, function(target)
+		return group_of(target or rawget(nb, "target")
+			or error("nb.sweep: field target: what nb.attach returns wanted, or data",
+			4))
 	end)
 end
 
@@ -711,15 +751,20 @@ setmetatable(nb.rollout, { __metatable = "nb.rollout", __call = function(_, spec
 			if k ~= "target" then t[k] = v end
 		end
 	end
-	target = target or rawget(nb, "target") or error("nb.rollout: field target: what nb.attach returns wanted", 2)
-	if class.state[target] == nil or class.state[target].kind ~= "target" then error("nb.rollout: field target: what nb.attach returns wanted", 2) end
+	target = target or rawget(nb, "target") or error(
+		"nb.rollout: field target: what nb.attach returns wanted", 2)
+	if class.state[target] == nil or class.state[target].kind ~= "target" then
+		error("nb.rollout: field target: what nb.attach returns wanted", 2)
+	end
 	return Target.rollout(target, t)
 end })
 
 -- nb.series{file=} -> what NVIDIA's Inspector wrote, as a series; a warning | nil, err
 function nb.series(opts)
 	opts = errors.check_options("nb.series", opts, { file = "string" })
-	if not opts.file then error("nb.series: option file wanted; target:series is of a job", 2) end
+	if not opts.file then
+		error("nb.series: option file wanted; target:series is of a job", 2)
+	end
 	return series.file(opts.file)
 end
 
@@ -728,8 +773,9 @@ nb.json = { encode = core.encode, decode = core.decode, array = core.array }
 nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono
 
 -- What objects can do, for the test of the meta file.
-nb._methods = { target = Target, map = Map, policy = objects.methods.policy, comm = objects.methods.comm, decision = objects.methods.decision,
-	series = series.methods, rollout = require("ncclbpf.rolloutobj").methods }
+nb._methods = { target = Target, map = Map, policy = objects.methods.policy,
+	comm = objects.methods.comm, decision = objects.methods.decision,
+	series = series.methods, rollout = require("ncclbpf.api.rollout").methods }
 
 -- A target of a group that somebody else has and closes, for scripts.
 function nb._target(group) return new_target { app = { group = group } } end

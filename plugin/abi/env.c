@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Env v1 (NCCL 2.28.7) and v2 (2.30.7). NCCL loads it before anything else and
 // asks it from within its own locks, its logger's too. So nothing is logged
-// from here, not even while the runtime is made: v2's logger is taken once
+// from here, not even while the process starts: v2's logger is taken once
 // that is done, and lines that were written by then wait for it.
 #include "plugin/abi/env_abi.h"
-
-#include "plugin/override.h"
-#include "plugin/runtime.h"
+#include "plugin/env/override.h"
+#include "plugin/process/process.h"
+#include "plugin/runtime/log.h"
 
 static int init_v1(uint8_t major, uint8_t minor, uint8_t patch,
 		   const char *suffix)
 {
 	(void)major, (void)minor, (void)patch, (void)suffix;
-	if (nb_runtime_get(NULL))
+	if (nb_process_ready(NULL))
 		nb_override_on();
 	return NB_NCCL_SUCCESS; /* an error would be ncclGetUniqueId's */
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The net plugin's entry points for all versions: arguments become those of
-// the newest shape (plugin/net.h). What NCCL needs not have is NULL in the
+// the newest shape (plugin/net/net.h). What NCCL needs not have is NULL in the
 // tables until init has found that the transport has it.
 #include <limits.h>
 #include <string.h>
 
 #include "plugin/abi/net_abi.h"
+#include "plugin/process/process.h"
 
 static void shape(void);
 
@@ -14,7 +15,7 @@ static void shape(void);
 static int init_v10(nb_net_logger *log, void *prof)
 {
 	struct nb_net_init init = { 0, NB_NET_CLASS_NONE, log, prof };
-	int rc = nb_net_init(NULL, &init);
+	int rc = nb_net_init(NULL, &init, nb_process_ready(log));
 
 	shape();
 	return rc;
@@ -36,7 +37,7 @@ static int init_v11(void **ctx, uint64_t comm_id, struct nb_net_config *config,
 
 	if (!ctx)
 		return NB_NET_ARGUMENT;
-	rc = nb_net_init(ctx, &init);
+	rc = nb_net_init(ctx, &init, nb_process_ready(log));
 	shape();
 	return rc;
 }

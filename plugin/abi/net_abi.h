@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "plugin/abi/tuner_abi.h"
-#include "plugin/net.h"
+#include "plugin/net/net.h"
 
 /*
  * NCCL's net ABI, versions 5 to 12, declared by us (ABI reference, section 3).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The profiler's entry points for all versions: from NCCL's descriptors, whose
-// layout is rows of core/tbl/profiler.h, to ours. Each version's functions are
+// layout is rows of core/defs/profiler.h, to ours. Each version's functions are
 // compiled by themselves, so that its offsets are constants. Nothing fails
 // towards NCCL, which ignores the results anyway.
 #include "plugin/abi/profiler_abi.h"
@@ -8,10 +8,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/tbl/ctx.h"
-#include "plugin/abi/chain_profiler.h"
-#include "plugin/events.h"
-#include "plugin/hot.h"
+#include "core/defs/ctx.h"
+#include "plugin/abi/wrapped_profiler.h"
+#include "plugin/process/process.h"
+#include "plugin/profiler/events.h"
+#include "plugin/runtime/hot.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -19,7 +20,7 @@
 #define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6)                     \
 	static const int16_t offset_##event##_##field[7] = { -1, v1, v2, v3, \
 							     v4, v5, v6 };
-#include "core/tbl/profiler.h"
+#include "core/defs/profiler.h"
 
 /* ---- reading descriptors, which may lie anywhere ---- */
 
@@ -61,24 +62,24 @@ struct word {
 static const struct word funcs[] = {
 	{ "AllReduce", 4, 0 }, /* the most frequent first */
 #define PROF_FUNC(number, name, word, coll) { name, number, 0 },
-#include "core/tbl/profiler.h"
+#include "core/defs/profiler.h"
 };
 
 static const struct word types[] = {
 #define PROF_TYPE(number, name, bytes) { name, number, bytes },
-#include "core/tbl/profiler.h"
+#include "core/defs/profiler.h"
 	/* what NCCL says of ncclUint8 */
 	{ "Unknown", 1, 1 },
 };
 
 static const struct word algos[] = {
 #define NCCL_ALGO(name, value, text) { #name, value, 0 },
-#include "core/tbl/nccl.h"
+#include "core/defs/nccl.h"
 };
 
 static const struct word protos[] = {
 #define NCCL_PROTO(name, value, text) { #name, value, 0 },
-#include "core/tbl/nccl.h"
+#include "core/defs/nccl.h"
 };
 
 static const struct word *find(const struct word *list, size_t n,
@@ -283,7 +284,7 @@ INLINE int start(void *context, void **to, const char *d, int v,
 	if (!to)
 		return NB_NCCL_SUCCESS;
 	if (d && nb_events_chained()) {
-		nb_chained_start(context, to, d, v, own);
+		nb_wrapped_prof_start(context, to, d, v, own);
 		return NB_NCCL_SUCCESS;
 	}
 	return start_own(context, to, d, v);
@@ -291,7 +292,7 @@ INLINE int start(void *context, void **to, const char *d, int v,
 
 static int stop_event(void *handle)
 {
-	if (!nb_events_chained() || !nb_chained_stop(handle))
+	if (!nb_events_chained() || !nb_wrapped_prof_stop(handle))
 		nb_events_stop(handle);
 	return NB_NCCL_SUCCESS;
 }
@@ -299,7 +300,8 @@ static int stop_event(void *handle)
 /* In all versions what is used of the arguments are their first 8 bytes. */
 static int record_event_state(void *handle, int state, void *args)
 {
-	if (!nb_events_chained() || !nb_chained_record(handle, state, args))
+	if (!nb_events_chained() ||
+	    !nb_wrapped_prof_record(handle, state, args))
 		nb_events_record(handle, state, args ? read_u64(args, 0) : 0,
 				 args != NULL);
 	return NB_NCCL_SUCCESS;
@@ -308,7 +310,7 @@ static int record_event_state(void *handle, int state, void *args)
 static int finalize(void *context)
 {
 	if (nb_events_chained())
-		nb_chained_finalize(context);
+		nb_wrapped_prof_finalize(context);
 	nb_events_finalize(context);
 	return NB_NCCL_SUCCESS;
 }
@@ -316,9 +318,11 @@ static int finalize(void *context)
 static void init(void **context, const struct nb_pcomm_init *what,
 		 nb_nccl_logger *logger)
 {
-	nb_events_init(context, what, logger);
-	if (context)
-		nb_chained_init(*context, what, logger);
+	const bool usable = nb_process_ready(logger);
+
+	nb_events_init(context, what, usable);
+	if (usable && context)
+		nb_wrapped_prof_init(*context, what, logger);
 }
 
 static int init_v1(void **context, int *mask, uint32_t abi)

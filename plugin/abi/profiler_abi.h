@@ -11,7 +11,7 @@
 /*
  * NCCL's profiler ABI, versions 1 to 6, declared by us (ABI reference, section
  * 2). The six tables of functions have one layout; they differ in init and in
- * the descriptors of events, whose fields are rows of core/tbl/profiler.h.
+ * the descriptors of events, whose fields are rows of core/defs/profiler.h.
  */
 typedef int nb_profiler_init_v1(void **context, int *mask);
 typedef int nb_profiler_init_v4(void **context, int *mask, const char *name,

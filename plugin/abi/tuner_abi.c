@@ -5,10 +5,11 @@
 // chained tuner's init may, for a communicator of several hosts.
 #include "plugin/abi/tuner_abi.h"
 
-#include "plugin/abi/chain_tuner.h"
-#include "plugin/comm.h"
-#include "plugin/events.h"
-#include "plugin/runtime.h"
+#include "plugin/abi/wrapped_tuner.h"
+#include "plugin/comm/comm.h"
+#include "plugin/process/process.h"
+#include "plugin/profiler/events.h"
+#include "plugin/tuner/register.h"
 
 static uint32_t clamp32(size_t n)
 {
@@ -29,7 +30,6 @@ int nb_tuner_init(void **context, const struct nb_tuner_init *init)
 		.nodes = clamp32(init->nodes),
 		.abi = init->abi,
 	};
-	struct nb_runtime *rt;
 	int rc;
 
 	if (!context)
@@ -40,12 +40,11 @@ int nb_tuner_init(void **context, const struct nb_tuner_init *init)
 		c.nvl_min_ranks = positive(init->nvl->min_ranks);
 		c.nvl_max_ranks = positive(init->nvl->max_ranks);
 	}
-	rt = nb_runtime_get(init->logger);
-	if (rt) {
-		rc = nb_chained_begin(rt, &c.peer, init);
+	if (nb_process_ready(init->logger)) {
+		rc = nb_wrapped_tuner_init(&c.peer, init);
 		if (rc)
 			return rc;
-		*context = nb_comm_new(rt, &c);
+		*context = nb_comm_new(&c);
 		if (!*context && c.peer.ask)
 			c.peer.end(&c.peer);
 	}

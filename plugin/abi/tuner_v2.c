@@ -4,7 +4,7 @@
 // 2.21 uses them unchecked if both are set.
 #include "plugin/abi/tuner_v2.h"
 
-#include "plugin/tuner.h"
+#include "plugin/tuner/tuner.h"
 
 static int init(size_t ranks, size_t nodes, nb_nccl_logger *logger,
 		void **context)

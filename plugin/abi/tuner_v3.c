@@ -3,7 +3,7 @@
 // identity yet, and nothing is said of registered buffers.
 #include "plugin/abi/tuner_v3.h"
 
-#include "plugin/decide.h"
+#include "plugin/tuner/decide.h"
 
 static int init(size_t ranks, size_t nodes, nb_nccl_logger *logger,
 		void **context)

@@ -3,7 +3,7 @@
 // fact of this rank alone, labelled local in the context.
 #include "plugin/abi/tuner_v4.h"
 
-#include "plugin/decide.h"
+#include "plugin/tuner/decide.h"
 
 static int init(size_t ranks, size_t nodes, nb_nccl_logger *logger,
 		void **context)

@@ -3,7 +3,7 @@
 // and the model's constants, which are left as they are by us.
 #include "plugin/abi/tuner_v5.h"
 
-#include "plugin/decide.h"
+#include "plugin/tuner/decide.h"
 
 static int init(void **context, uint64_t comm_id, size_t ranks, size_t nodes,
 		nb_nccl_logger *logger, struct nb_nvl_domain_info *nvl,

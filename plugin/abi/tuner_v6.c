@@ -4,7 +4,7 @@
 // through us may have.
 #include "plugin/abi/tuner_v6.h"
 
-#include "plugin/decide.h"
+#include "plugin/tuner/decide.h"
 
 static int init(void **context, uint64_t comm_id, size_t ranks, size_t nodes,
 		nb_nccl_logger *logger, struct nb_nvl_domain_info *nvl,
@@ -36,8 +36,8 @@ static int get_chunk_size(void *context, int coll, size_t bytes, int algo,
 	struct nb_comm *c = context;
 
 	if (c && c->peer.chunk && chunk_size)
-		nb_chain_tuner_chunk(c, coll, bytes, algo, proto, channels,
-				     chunk_size);
+		nb_wrapped_tuner_chunk(c, coll, bytes, algo, proto, channels,
+				       chunk_size);
 	return NB_NCCL_SUCCESS;
 }
 

@@ -21,9 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/job/agree.h"
+#include "core/jobseg/agree.h"
 #include "test/bench/bench.h"
-#include "test/host/nccl.h"
+#include "test/fakes/host/nccl.h"
 
 enum {
 	MOST = 512,

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "test/bench/bench.h"
-#include "test/host/nccl.h"
+#include "test/fakes/host/nccl.h"
 
 enum { BATCH = 256, ROUNDS = 4000, MAX_VARIANTS = 16, ALLREDUCE = 4 };
 

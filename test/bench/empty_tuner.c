@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The least a native tuner plugin can do: the yardstick of decision.c.
-#include "test/host/nccl.h"
+#include "test/fakes/host/nccl.h"
 
 static int init(void **ctx, uint64_t id, size_t ranks, size_t nodes,
 		host_logger *log, struct host_nvl_domain_info *nvl,

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "plugin/abi/profiler_abi.h"
-#include "plugin/events.h"
+#include "plugin/profiler/events.h"
 #include "test/bench/bench.h"
-#include "test/host/prof.h"
+#include "test/fakes/host/prof.h"
 
 enum { EACH = 200, ROUNDS = 301, NEWEST = 6, MAX_PEERS = 16 };
 

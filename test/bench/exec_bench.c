@@ -13,9 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/exec/code.h"
-#include "core/hook/policy.h"
-#include "core/tbl/ctx.h"
+#include "core/exec/run/code.h"
+#include "core/generation/policy.h"
+#include "core/defs/ctx.h"
+#include "core/exec/run/interp.h"
 #include "core/verify/verify.h"
 #include "test/bench/bench.h"
 

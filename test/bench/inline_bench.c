@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/chain.h"
+#include "core/exec/jit/chain.h"
+#include "core/exec/jit/compile.h"
 #include "core/isa/insn.h"
 #include "core/map/ringbuf.h"
 #include "test/bench/bench.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "test/bench/bench.h"
-#include "test/host/nccl.h"
+#include "test/fakes/host/nccl.h"
 
 enum { ROUNDS = 21 };
 

@@ -14,11 +14,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/exec/exec.h"
+#include "core/exec/run/exec.h"
 #include "core/image/image.h"
 #include "core/map/map.h"
 #include "core/map/ops.h"
-#include "core/tbl/ctx.h"
+#include "core/defs/ctx.h"
+#include "core/exec/jit/compile.h"
 #include "core/verify/verify.h"
 #include "test/bench/bench.h"
 

@@ -14,7 +14,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "core/exec/exec.h"
+#include "core/exec/run/exec.h"
+#include "core/exec/run/helpers.h"
 #include "core/map/map.h"
 #include "core/map/ringbuf.h"
 #include "test/bench/bench.h"

@@ -8,7 +8,7 @@
 
 #include "policies/ncclbpf_policy.h"
 
-#include "core/exec/bodies.h"
+#include "core/exec/run/bodies.h"
 #include "core/map/ops.h"
 
 #undef SEC
@@ -53,14 +53,14 @@ static inline long native_update(const void *map, const void *key,
 static inline uint64_t native_cost(struct ncclbpf_tuner *ctx, int algo,
 				   int proto)
 {
-	return nb_body_nccl_cost(NULL, (uintptr_t)ctx, (uint64_t)algo,
-				 (uint64_t)proto, 0, 0);
+	return helper_nccl_cost(NULL, (uintptr_t)ctx, (uint64_t)algo,
+				(uint64_t)proto, 0, 0);
 }
 
 static inline int native_cheapest_proto(struct ncclbpf_tuner *ctx, int algo)
 {
-	return (int)nb_body_nccl_cheapest_proto(NULL, (uintptr_t)ctx,
-						(uint64_t)algo, 0, 0, 0);
+	return (int)helper_nccl_cheapest_proto(NULL, (uintptr_t)ctx,
+					       (uint64_t)algo, 0, 0, 0);
 }
 
 #define ncclbpf_cost native_cost

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "test/bench/bench.h"
-#include "test/host/net.h"
+#include "test/fakes/host/net.h"
 
 enum { ROUNDS = 41, MIB64 = 64 << 20 };
 

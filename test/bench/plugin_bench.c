@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // plugin_bench A.policy B.policy SLO.policy: what a caller sees of parts of the
 // plugin, which is linked in here: the fence check and the writing down of a
-// decision by themselves (the inlined functions of plugin/decide.h), the
+// decision by themselves (the inlined functions of plugin/tuner/decide.h), the
 // decision that takes another generation, and the way from a file to a program
 // that is ready to run.
 #include <dirent.h>
@@ -14,14 +14,17 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/hook/gen.h"
+#include "core/generation/generation.h"
 #include "core/ncclbpf.h"
 #include "plugin/abi/tuner_v5.h"
-#include "plugin/change.h"
-#include "plugin/decide.h"
-#include "plugin/runtime.h"
+#include "plugin/change/change.h"
+#include "plugin/change/stage.h"
+#include "plugin/tuner/decide.h"
 #include "test/bench/bench.h"
 #include "test/bench/switch_native.h"
+#include "plugin/runtime/lock.h"
+#include "plugin/policies/held.h"
+#include "plugin/comm/comm.h"
 
 enum {
 	EACH = 4096,
@@ -197,29 +200,29 @@ static void measure_ready(const char *path)
 
 /* ---- the decision that takes another generation ------------------------- */
 
-static void hold(struct nb_runtime *rt, const char *path, const char **name)
+static void hold(const char *path, const char **name)
 {
 	size_t n = read_file(path, bytes, sizeof(bytes));
 	struct nb_held *held;
 	struct nb_err err;
 
-	nb_runtime_lock(rt);
-	if (nb_runtime_policy_add(rt, bytes, n, NULL, NB_SOURCE_SHELL, NULL,
-				  NULL, &held, &err))
+	nb_lock(NB_LOCK_STATE);
+	if (nb_held_add(bytes, n, NULL, NB_SOURCE_SHELL, NULL, NULL, &held,
+			&err))
 		die(path, err.text);
 	*name = strdup(held->policy->img->name);
-	nb_runtime_unlock(rt);
+	nb_unlock(NB_LOCK_STATE);
 }
 
 /* False: the communicator ran past every fence; as it was before. */
-static bool change(struct nb_runtime *rt, const char *name, uint32_t *number)
+static bool change(const char *name, uint32_t *number)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	static struct nb_change done;
 	struct nb_err err;
 
-	if (nb_change_stage_use(rt, &name, 1, digest, &err) ||
-	    nb_change_commit(rt, digest, NB_CHANGE_ANY, &done, &err))
+	if (nb_change_stage_use(&name, 1, digest, &err) ||
+	    nb_change_commit(digest, NB_CHANGE_ANY, &done, &err))
 		die(name, err.text);
 	*number = (uint32_t)done.generation;
 	return done.comm[0].state == NB_CHANGE_COMMITTED;
@@ -251,7 +254,6 @@ static struct seen {
 } seen;
 
 static struct {
-	struct nb_runtime *rt;
 	const char *name[2];
 	bench_native_fn *native; /* atomic; NULL: it cannot be had */
 	unsigned done;		 /* atomic */
@@ -333,7 +335,7 @@ static void *change_all(void *unused)
 	for (unsigned n = 0; n < SWITCHES; n++) {
 		uint32_t number;
 
-		while (!change(changes.rt, changes.name[n % 2], &number))
+		while (!change(changes.name[n % 2], &number))
 			;
 		await(&changes.taken, n + 1);
 		swap_native(n + 1);
@@ -386,10 +388,9 @@ static void measure_switch(struct nb_comm *c, const char *const paths[2])
 	struct seen *s = &seen;
 	pthread_t changer;
 
-	changes.rt = c->rt;
 	changes.native = bench_native_fresh();
 	for (int i = 0; i < 2; i++)
-		hold(c->rt, paths[i], &changes.name[i]);
+		hold(paths[i], &changes.name[i]);
 	if (pthread_create(&changer, NULL, change_all, NULL))
 		die("switch", "no thread");
 	while (s->made < (uint64_t)SWITCHES * PER_SWITCH ||

@@ -5,16 +5,16 @@ BENCH_NAMES := change_bench decision event_bench load_bench exec_bench inline_be
 	net_bench plugin_bench table_bench verify_bench
 BENCHES := $(addprefix $(B)/test/bench/,$(BENCH_NAMES) empty_tuner.so)
 tests: $(BENCHES)
-benches: $(B)/test/host/net_plugin_v12.so
+benches: $(B)/test/fakes/host/net_plugin_v12.so
 
 $(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lpthread $(BENCH_LIBS)
 
 $(addprefix $(B)/test/bench/,event_bench exec_bench inline_bench lookup_bench map_bench plugin_bench table_bench verify_bench): $(CORE)
-$(B)/test/bench/decision: $(B)/test/host/nccl.o
-$(B)/test/bench/change_bench: $(B)/test/host/nccl.o $(CORE)
-$(B)/test/bench/event_bench $(B)/test/bench/plugin_bench: $(call o,plugin/*.c plugin/abi/*.c) $(B)/test/bench/switch_native.o
-$(B)/test/bench/event_bench: $(B)/test/bench/event_peer.o $(B)/test/host/prof.o
+$(B)/test/bench/decision: $(B)/test/fakes/host/nccl.o
+$(B)/test/bench/change_bench: $(B)/test/fakes/host/nccl.o $(CORE)
+$(B)/test/bench/event_bench $(B)/test/bench/plugin_bench: $(PLUGIN) $(B)/test/bench/switch_native.o
+$(B)/test/bench/event_bench: $(B)/test/bench/event_peer.o $(B)/test/fakes/host/prof.o
 $(B)/test/bench/verify_bench: BENCH_LIBS = $(LOAD_LIBS)
 $(B)/test/bench/verify_bench: $(B)/test/bench/verify_made.o $(B)/test/bench/verify_kernel.o
 

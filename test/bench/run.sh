@@ -48,7 +48,7 @@ run "$B/test/bench/decision" "$B/test/bench/empty_tuner.so" \
 run "$B/test/bench/plugin_bench" "$B/policies/noop.policy" \
 	"$B/policies/size_aware.policy" "$B/policies/slo_enforcer.policy"
 run "$B/test/bench/event_bench" "$B/policies/latency.policy"
-run "$B/test/bench/net_bench" "$B/libncclbpf.so" "$B/test/host/net_plugin_v12.so"
+run "$B/test/bench/net_bench" "$B/libncclbpf.so" "$B/test/fakes/host/net_plugin_v12.so"
 run "$B/test/bench/map_bench"
 run "$B/test/bench/lookup_bench"
 run "$B/test/bench/table_bench"

@@ -71,7 +71,7 @@ def measured(folder):
     command("policy", "load", f"{B}/policies/force.policy")
     command("policy", "use", "force")
     rows.append(("shell complete", "a completion of names that the 8 processes hold, shell started for it", rounds(complete), "ms", 100, "%.0f"))
-    judge = lua("""local core, judge = require "ncclbpf.core", require "ncclbpf.judge"
+    judge = lua("""local core, judge = require "ncclbpf.core", require "ncclbpf.rollout.judge"
         local a, b = {}, {}
         for i = 1, 500000 do a[i], b[i] = 100 + i * 7919 % 1000 / 100, 100 + i * 104729 % 1000 / 100 end
         local t = {}
@@ -83,7 +83,7 @@ def measured(folder):
         table.sort(t)
         print(t[4] * 1000)""")
     rows.append(("judge million", "nb.judge over a million times, half of them each arm's", float(judge), "ms", 1000, "%.0f"))
-    lua("", f"{TOP}/test/script/report_make.lua", folder, "1000020")
+    lua("", f"{TOP}/test/integration/report_make.lua", folder, "1000020")
     report = f"{folder}/r.html"
     took = rounds(lambda: command("rollout", "report", report, f"data={folder}/one.json")[0], 3)
     rows.append(("report million", "a rollout's report of a million times, all of them as CSV beside it", took / 1e3, "s", 5, "%.2f"))
@@ -97,7 +97,7 @@ def main():
     for name in ("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "NCCLBPF_JOB"):
         os.environ.pop(name, None)
     os.environ.update(NCCLBPF_SOCKET_DIR=folder + "/s", HOME=folder, TERM="xterm", NO_COLOR="1", LC_ALL="C.UTF-8")
-    job = subprocess.Popen([f"{B}/test/host/standin", "--ranks", "8", "--procs", "--seconds", "300", "--pause-ms", "5"],
+    job = subprocess.Popen([f"{B}/test/fakes/host/standin", "--ranks", "8", "--procs", "--seconds", "300", "--pause-ms", "5"],
                            env=dict(os.environ, NCCL_TUNER_PLUGIN=f"{B}/libncclbpf.so", NCCLBPF_JOB="bench"), stdout=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 60

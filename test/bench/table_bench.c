@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/ncclbpf.h"
-#include "core/table/table.h"
+#include "core/csvpolicy/table.h"
 #include "test/bench/bench.h"
 
 enum { CONTEXTS = 1 << 10, ROUNDS = 41, LIVE_ROUNDS = 15 };

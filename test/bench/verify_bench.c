@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/exec/code.h"
-#include "core/hook/policy.h"
+#include "core/exec/run/code.h"
+#include "core/generation/policy.h"
 #include "core/verify/verify.h"
 #include "test/bench/bench.h"
 #include "test/bench/verify_kernel.h"

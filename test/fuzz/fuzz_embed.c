@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Bytes as a program, as for fuzz_verify: what is accepted runs in the machine
-// that trusts nothing (test/embed), with every state held against those that
-// were walked. A promise that does not hold ends the process.
+// that trusts nothing (test/differential/embedding), with every state held
+// against those that were walked. A promise that does not hold ends the
+// process.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/embed/embed.h"
+#include "test/differential/embedding/embed.h"
 #include "test/unit/verify_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/jit.h"
+#include "core/exec/jit/jit.h"
+#include "core/exec/run/exec.h"
 #include "core/map/map.h"
 #include "test/unit/verify_image.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/exec.h"
+#include "core/exec/run/exec.h"
 #include "core/map/map.h"
 #include "test/unit/verify_image.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fence protocol as plugin/fence.c, change.c and segment.c have it, for
+ * The fence protocol as plugin/job/fence.c, change.c and segment.c have it, for
  * one communicator: RANKS ranks take DECISIONS decisions each while
  * COORDINATORS processes make CHANGES changes each. Steps carry the names of
  * the functions that take them.
@@ -33,10 +33,10 @@
  * -DNO_LOOK_AGAIN, -DNO_FALLBACK, -DANNOUNCED_IS_PASSED, -DNO_CAS,
  * -DMARK_LAST, -DLATE_IS_BELOW, -DDEAD_DO_NOT_COUNT, or of the beginning by
  * -DNO_MARK, -DNO_BEGINNING, -DBEGIN_BY_STORE or -DOWN_VIEW, spin finds two
- * ranks that disagree (test/script/model.t).
+ * ranks that disagree (test/model/model.t).
  *
  * @NAME marks where the plugin has NB_STEP(NAME) or NB_DONE(NAME): the steps of
- * plugin/step.h (test/script/model_steps.t holds the two lists together).
+ * plugin/job/step.h (test/model/model_steps.t holds the two lists together).
  */
 #ifndef RANKS
 #define RANKS 2
@@ -224,7 +224,7 @@ proctype rank(byte i)
 			ahead_announced[i] = k + 1
 		}
 #if BEGINNING
-		/* begin (plugin/tuner.c): have all of them registered? */
+		/* begin (plugin/tuner/tuner.c): have all of them registered? */
 		if
 		:: k == 0 ->
 			apart = APART;
@@ -254,7 +254,7 @@ look:		/* nb_fence_look @ANNOUNCED */
 			fi
 		}
 #endif
-		/* begin (plugin/fence.c) @BEGIN */
+		/* begin (plugin/job/fence.c) @BEGIN */
 		if
 		:: begins && w == 0 ->
 			d_step {

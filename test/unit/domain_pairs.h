@@ -30,9 +30,9 @@
 
 #define NB_DOM_FN static __attribute__((unused))
 #define make tnum_make
-#include "core/verify/tnum.c"
+#include "core/verify/domain/tnum.c"
 #undef make
-#include "core/verify/range.c"
+#include "core/verify/domain/range.c"
 
 typedef struct nb_range range;
 

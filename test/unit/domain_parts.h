@@ -160,7 +160,7 @@ static bool branch_part(enum nb_fn fn, bool taken, range *a, range *b)
 
 	if (fn == NB_FN_JSET)
 		return test_bits(a, b, BITS, taken);
-	fn = taken ? fn : opposite(fn);
+	fn = taken ? fn : nb_spec_fn(fn)->inverse;
 	if (fn == NB_FN_JEQ)
 		return equal(a, b, BITS);
 	if (fn == NB_FN_JNE)

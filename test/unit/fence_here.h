@@ -3,7 +3,7 @@
 #define NB_TEST_FENCE_HERE_H
 
 /* test_fence.c's record: this host's segment, as in the plugin. */
-#include "plugin/fence.h"
+#include "plugin/job/fence.h"
 
 #define BACK_END "fence"
 enum { SECONDS = 3 };
@@ -35,7 +35,7 @@ static struct nb_record back_end_record(const struct nb_segment *s,
 }
 
 /* From its return on a coordinator sees what ranks have announced before. */
-static void back_end_settle(const struct nb_record *r)
+static inline void back_end_settle(const struct nb_record *r)
 {
 	(void)r;
 }

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "plugin/fence.h"
+#include "plugin/job/fence.h"
 
 #define BACK_END "fence_remote"
 enum { SECONDS = 1, HOSTS = 2 };

@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "plugin/step.h"
+#include "plugin/job/step.h"
 
 /*
- * What plugin/step.h wants of a test whose processes are stopped or killed,
+ * What plugin/job/step.h wants of a test whose processes are stopped or killed,
  * once each: stop_at is the step, NB_NSTEPS_ALL none of them, and stop_by the
  * signal. One file of a test program includes this.
  */

@@ -11,9 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/job/agree.h"
-#include "core/tbl/ctx.h"
-#include "plugin/segment.h"
+#include "core/jobseg/agree.h"
+#include "core/defs/ctx.h"
+#include "core/jobseg/report.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/registry.h"
 
 enum { COMM = 0x77, ALLREDUCE = NCCL_COLL_ALL_REDUCE };
 
@@ -59,7 +61,7 @@ static void join(uint32_t n)
 	}
 }
 
-/* What a rank writes down of one decision (plugin/decide.h). */
+/* What a rank writes down of one decision (plugin/tuner/decide.h). */
 static void decide(uint32_t rank, uint64_t bytes, uint32_t entry)
 {
 	struct nb_seg_slot *slot = &comm->slot[rank];
@@ -369,6 +371,7 @@ static void write_file(const void *bytes, size_t n)
 
 START_TEST(what_is_no_segment_is_refused)
 {
+	char version[16];
 	static _Alignas(64) char bytes[sizeof(struct nb_seg)];
 	struct nb_seg *seg = (void *)bytes;
 	struct nb_err err;
@@ -387,7 +390,8 @@ START_TEST(what_is_no_segment_is_refused)
 	seg->size = sizeof(*seg);
 	write_file(bytes, sizeof(bytes));
 	ck_assert_int_eq(nb_job_read(&job, path, &err), NB_E_VERSION);
-	ck_assert_ptr_nonnull(strstr(err.text, "version 6"));
+	snprintf(version, sizeof(version), "version %d", NB_SEG_VERSION);
+	ck_assert_ptr_nonnull(strstr(err.text, version));
 	ck_assert_int_eq(nb_segment_attach(&shared, dirfd, "t", 0, true, NULL),
 			 0);
 }

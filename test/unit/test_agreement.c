@@ -4,7 +4,9 @@
 // objects of the build (policies, test/corpus, examples). Each runs as a
 // policy of its own on each engine, many times with the same contexts, and
 // must leave the same r0, the same contexts and the same maps
-// (AGREEMENT_SEED=N; the seed is printed). On 64-bit Arm by qemu, without the
+// (AGREEMENT_SEED=N; the seed is printed). What is accepted as coherent also
+// runs on two pretended hosts, which differ in their CPUs and in all local
+// data: the answers must be the same. On 64-bit Arm by qemu, without the
 // front end, policy images stand for the objects, each with fewer runs.
 #include "test/unit/unit.h"
 
@@ -22,7 +24,7 @@
 #include "core/load/object.h"
 #endif
 #include "core/ncclbpf.h"
-#include "core/tbl/ctx.h"
+#include "core/defs/ctx.h"
 #include "test/unit/verify_image.h"
 
 #ifdef __aarch64__
@@ -98,6 +100,7 @@ static bool coherence = true;
 static bool make_side(struct side *s, const struct nb_buf *b, bool interpret)
 {
 	const struct nb_policy_opts opts = { .verify.coherence_off = !coherence,
+					     .max_run = UINT32_MAX,
 					     .interpret = interpret };
 	struct nb_err err = { 0 };
 
@@ -180,10 +183,13 @@ static void run_both(const struct side *a, const struct side *b,
 			ck_assert_msg(!memcmp(&x, &y, sizeof(x)),
 				      "%s: contexts differ", name);
 		}
+	same_maps(a, b, name);
 }
 
 /* In a process of its own: what loops for millions of turns is let go. */
-static void in_time(const struct side *a, const struct side *b,
+static void in_time(void (*run)(const struct side *a, const struct side *b,
+				const char *name),
+		    const struct side *a, const struct side *b,
 		    const char *name)
 {
 	int status = 0;
@@ -193,8 +199,7 @@ static void in_time(const struct side *a, const struct side *b,
 	if (pid == 0) {
 		signal(SIGALRM, SIG_DFL); /* Check has its own */
 		alarm(2);
-		run_both(a, b, name);
-		same_maps(a, b, name);
+		run(a, b, name);
 		_exit(0);
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -203,6 +208,108 @@ static void in_time(const struct side *a, const struct side *b,
 	else
 		ck_assert_msg(status == 0, "%s: status %#x", name,
 			      (unsigned)status);
+}
+
+/* ---- two hosts ---- */
+
+/* Pretend to run on a host with @n possible CPUs. */
+static void become_host(uint32_t n)
+{
+	__atomic_store_n(&nb_cpu_known.n, n, __ATOMIC_RELAXED);
+}
+
+/* Random elements in the maps that are not coherent. */
+static void fill_local_maps(const struct side *s)
+{
+	static unsigned char key[NB_IMAGE_MAX_KEY], value[MAX];
+
+	for (uint32_t m = 0; m < s->policy->img->nmaps; m++) {
+		const struct nb_map_spec *spec = &s->policy->img->maps[m];
+		struct nb_map *map = s->gen->policy->maps[m];
+		size_t n;
+
+		if (!map || spec->tags & NB_MAPF_COHERENT || spec->inner ||
+		    spec->type == NB_MAP_PROG_ARRAY ||
+		    (n = nb_map_user_value_size(map)) > MAX)
+			continue;
+		for (int i = 0; i < 4; i++) {
+			for (size_t b = 0; b < n; b++)
+				value[b] = (unsigned char)rnd();
+			memset(key, 0, sizeof(key));
+			key[0] = (unsigned char)(rnd() & 7);
+			/* refused where it is constant data, or full */
+			nb_map_write(map, key, value, NB_ANY, NULL);
+		}
+	}
+}
+
+/* Fields that may differ between ranks do. */
+static void change_local_fields(struct ncclbpf_tuner *ctx)
+{
+	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);
+
+	for (size_t f = 0; f < h->nfields; f++)
+		if (h->fields[f].access == NB_IN &&
+		    h->fields[f].label == NB_LABEL_LOCAL)
+			for (uint32_t b = 0; b < h->fields[f].size; b++)
+				((unsigned char *)ctx)[h->fields[f].off + b] =
+					(unsigned char)rnd();
+}
+
+static void run_on_host(const struct side *s, uint32_t ncpus, uint32_t prog,
+			struct ncclbpf_tuner *ctx)
+{
+	become_host(ncpus);
+	fill_local_maps(s);
+	change_local_fields(ctx);
+	nb_exec_run(s->gen->prog[prog].exec, ctx, sizeof(*ctx));
+	(*runs)++;
+}
+
+enum { FEW_CPUS = 1, MANY_CPUS = 64 };
+
+static void run_on_hosts(const struct side *a, const struct side *b,
+			 const char *name)
+{
+	double start = now_ns();
+
+	for (int i = 0; i < RUNS && now_ns() - start < LIMIT_NS; i++)
+		for (uint32_t p = 0; p < a->gen->nprogs; p++) {
+			struct ncclbpf_tuner x, y;
+
+			memset(&x, 0, sizeof(x));
+			random_context(&x);
+			y = x;
+			run_on_host(a, FEW_CPUS, p, &x);
+			run_on_host(b, MANY_CPUS, p, &y);
+			ck_assert_msg(x.algo == y.algo && x.proto == y.proto &&
+					      x.channels == y.channels,
+				      "%s: hosts decide %d %d %d and %d %d %d",
+				      name, x.algo, x.proto, x.channels, y.algo,
+				      y.proto, y.channels);
+		}
+}
+
+static bool make_on_host(struct side *s, uint32_t ncpus, const struct nb_buf *b)
+{
+	become_host(ncpus);
+	return make_side(s, b, ncpus == FEW_CPUS);
+}
+
+/* Machine code on the large host, the interpreter on the small one. */
+static void alike(const struct nb_buf *b, const char *name)
+{
+	struct side few, many;
+
+	if (!make_on_host(&few, FEW_CPUS, b)) {
+		refused++;
+		return;
+	}
+	ck_assert(make_on_host(&many, MANY_CPUS, b));
+	accepted++;
+	in_time(run_on_hosts, &few, &many, name);
+	drop(&few);
+	drop(&many);
 }
 
 /* An image's bytes; those that are refused do not count. */
@@ -226,13 +333,15 @@ static void agree(const struct nb_buf *b, const char *name)
 			x = theirs.gen->prog[p].exec;
 			ck_assert_uint_eq(nb_exec_compiled(x), 0);
 		}
-		in_time(&mine, &theirs, name);
+		in_time(run_both, &mine, &theirs, name);
 	}
 	drop(&mine);
 	drop(&theirs);
 }
 
 /* ---- files ---- */
+
+static void (*judge)(const struct nb_buf *b, const char *name) = agree;
 
 static char *read_file(const char *path, size_t *n)
 {
@@ -257,7 +366,7 @@ static void assembly(const char *path)
 		      err.text);
 	nb_buf_init(&b, 0);
 	if (!nb_image_write(&b, &c.img, &err))
-		agree(&b, path);
+		judge(&b, path);
 	nb_buf_fini(&b);
 }
 
@@ -270,7 +379,7 @@ static void object(const char *path)
 
 	nb_buf_init(&b, 0);
 	if (!nb_object_image(&b, bytes, n, "object", &err))
-		agree(&b, path);
+		judge(&b, path);
 	nb_buf_fini(&b);
 }
 
@@ -328,7 +437,7 @@ static void begin(void)
 
 static void end(unsigned least)
 {
-	printf("# %u programs run %lu times on each engine; %u refused, %u "
+	printf("# %u programs run %lu times on each side; %u refused, %u "
 	       "with time or random numbers, %u too long to end\n",
 	       accepted, (unsigned long)*runs, refused, unrepeatable, endless);
 	fflush(stdout);
@@ -342,6 +451,19 @@ START_TEST(on_every_accepted_assembly_file)
 	coherence = false;
 	below("TOP", ".", "test/corpus/verify/accept", ".asm", assembly);
 	end(100);
+}
+END_TEST
+
+START_TEST(of_two_hosts_on_what_is_coherent)
+{
+	begin();
+	judge = alike;
+	below("TOP", ".", "test/corpus/verify/coherence", ".asm", assembly);
+	below("TOP", ".", "test/corpus/verify/accept", ".asm", assembly);
+	below("B", "build/debug", "policies", OBJECT, object);
+	below("B", "build/debug", "test/corpus", OBJECT, object);
+	below("B", "build/debug", "examples", OBJECT, object);
+	end(200);
 }
 END_TEST
 
@@ -407,4 +529,5 @@ END_TEST
 
 UNIT_MAIN("agreement",
 	  OBJECT_TESTS tcase_add_test(tc, on_every_accepted_assembly_file);
-	  tcase_add_test(tc, on_every_accepted_object);)
+	  tcase_add_test(tc, on_every_accepted_object);
+	  tcase_add_test(tc, of_two_hosts_on_what_is_coherent);)

@@ -7,12 +7,12 @@
 
 #include <stdio.h>
 
-#include "core/exec/exec.h"
+#include "core/exec/run/exec.h"
 #include "core/isa/insn.h"
 #include "core/load/object.h"
 #include "core/map/map.h"
 #include "core/ncclbpf.h"
-#include "core/tbl/ctx.h"
+#include "core/defs/ctx.h"
 #include "test/unit/fail_alloc.h"
 #include "test/unit/made.h"
 
@@ -206,7 +206,7 @@ static int link_all(struct nb_exec **x, const struct nb_image *img,
 	for (uint32_t i = 0; !rc && i < LINKED; i++)
 		rc = nb_exec_new(&x[i], img, i, &m, NULL, err);
 	if (!rc)
-		rc = nb_exec_link(x, LINKED, err);
+		rc = nb_exec_link(x, LINKED, UINT32_MAX, err);
 	for (uint32_t i = 0; !rc && i < LINKED; i++) {
 		rc = nb_exec_compile(x[i], NULL, err);
 		if (!rc)

@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/exec/code.h"
-#include "core/exec/exec.h"
-#include "core/exec/jit.h"
+#include "core/exec/jit/compile.h"
+#include "core/exec/run/code.h"
+#include "core/exec/run/exec.h"
+#include "core/exec/jit/jit.h"
 #include "core/image/image.h"
 #include "core/map/ops.h"
 
@@ -49,6 +50,9 @@ static uint32_t functions(struct nb_func *f, const struct nb_slot *s, size_t n)
 	return k;
 }
 
+/* How the programs made next are bound: 0: not at all; and linked. */
+static uint32_t lap, targets = UINT32_MAX;
+
 static void make(struct made *m, const char *const *text, uint32_t n,
 		 struct nb_map *const *maps, uint32_t nmaps, bool jit)
 {
@@ -78,7 +82,9 @@ static void make(struct made *m, const char *const *text, uint32_t n,
 		ck_assert_msg(
 			!nb_exec_new(&m->x[i], &m->img, i, maps, NULL, &err),
 			"%s", err.text);
-	ck_assert(!nb_exec_link(m->x, n, &err));
+	for (uint32_t i = 0; lap && i < n; i++)
+		nb_exec_bound(m->x[i], lap, NB_ITER_SURE);
+	ck_assert(!nb_exec_link(m->x, n, targets, &err));
 	for (uint32_t i = 0; jit && i < n; i++)
 		ck_assert_msg(!nb_exec_compile(m->x[i], NULL, &err), "%s",
 			      err.text);
@@ -505,7 +511,7 @@ static struct nb_map *program_array(const uint32_t *programs, uint32_t n)
 	struct nb_map *m = map_new(NB_MAP_PROG_ARRAY, 4, 4, n);
 	struct nb_err err;
 
-	nb_map_set_programs(m, NONE_SUCH + 1);
+	nb_map_set_programs(m, (2u << NONE_SUCH) - 1);
 	for (uint32_t i = 0; i < n; i++)
 		if (programs[i] != EMPTY)
 			ck_assert(!nb_map_write(m, &i, &programs[i], 0, &err));
@@ -570,6 +576,43 @@ START_TEST(tail_calls_without_programs_go_on)
 		ck_assert_uint_eq(nb_exec_run(made.x[0], NULL, 0), 5);
 		nb_exec_free(made.x[0]);
 	}
+	nb_map_put(m);
+}
+END_TEST
+
+/* Numbers that a run keeps apart for its first iterators are its first
+ * program's: those of a target come out of the turns, here one. */
+START_TEST(tail_call_leaves_no_numbers)
+{
+#define COUNT                                                           \
+	"mov %r7, 0\nmov %r1, %r10\nadd %r1, -8\nmov %r2, 0\n"          \
+	"mov %r3, 5\ncall 0x10001\nnext:\nmov %r1, %r10\nadd %r1, -8\n" \
+	"call 0x10002\njeq %r0, 0, end\nadd %r7, 1\nja next\nend:\n"    \
+	"mov %r0, %r7\nexit"
+	static const char *const text[] = { TAIL("1") COUNT, COUNT };
+	struct nb_map *there = program_array((uint32_t[]){ 0, 1 }, 2);
+	struct nb_map *empty = program_array((uint32_t[]){ 0, EMPTY }, 2);
+
+	lap = NB_RUN_BUDGET;
+	ck_assert_uint_eq(run_progs(text, 2, &there, 1, NULL), 1);
+	ck_assert_uint_eq(run_progs(text, 2, &empty, 1, NULL), 5);
+	lap = 0;
+	nb_map_put(there);
+	nb_map_put(empty);
+}
+END_TEST
+
+START_TEST(tail_call_to_what_is_no_target_goes_on)
+{
+	static const char *const text[] = { TAIL("1") "mov %r0, 5\nexit",
+					    "mov %r0, 7\nexit" };
+	struct nb_map *m = program_array((uint32_t[]){ 0, 1 }, 2);
+
+	targets = 2;
+	ck_assert_uint_eq(run_progs(text, 2, &m, 1, NULL), 7);
+	targets = 1;
+	ck_assert_uint_eq(run_progs(text, 2, &m, 1, NULL), 5);
+	targets = UINT32_MAX;
 	nb_map_put(m);
 }
 END_TEST
@@ -714,6 +757,8 @@ UNIT_MAIN("callbacks", tcase_add_test(tc, loop_runs_its_callback);
 	  tcase_add_test(tc, tail_call_goes_to_the_program);
 	  tcase_add_test(tc, tail_call_that_finds_none_goes_on);
 	  tcase_add_test(tc, tail_calls_without_programs_go_on);
+	  tcase_add_test(tc, tail_call_leaves_no_numbers);
+	  tcase_add_test(tc, tail_call_to_what_is_no_target_goes_on);
 	  tcase_add_test(tc, tail_calls_of_a_run_are_limited);
 	  tcase_add_test(tc, tail_call_in_a_function);
 	  tcase_add_test(tc, tail_calls_stay_within_the_frames);

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/exec/chain.h"
-#include "core/exec/code.h"
-#include "core/exec/jit.h"
+#include "core/exec/jit/chain.h"
+#include "core/exec/run/code.h"
+#include "core/exec/jit/jit.h"
 #include "core/ncclbpf.h"
-#include "core/tbl/ctx.h"
+#include "core/defs/ctx.h"
 #include "test/unit/made.h"
 
 enum { MOST = 8, ROOM = 128, RUNS = 6 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A displaced profiler beside ours: two masks, two handles an event, and what
 // NCCL may do with handles that mean nothing any more. What it is told is
-// compared, version by version, in test/script/chain.t.
+// compared, version by version, in test/integration/chain.t.
 #include "test/unit/unit.h"
 
 #include <dlfcn.h>
@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "plugin/abi/profiler_abi.h"
-#include "plugin/chain_events.h"
-#include "plugin/events.h"
-#include "plugin/runtime.h"
-#include "test/host/prof.h"
+#include "plugin/profiler/event_pairs.h"
+#include "plugin/profiler/events.h"
+#include "test/fakes/host/prof.h"
+#include "plugin/wrap/wrapped.h"
 
 static int mask = 0x55;
 static void *peer;
@@ -40,7 +40,7 @@ static struct host_prof open_rank(int rank)
 			       .rank = rank };
 	char path[400];
 
-	snprintf(path, sizeof(path), "%s/test/chain/profiler_v6.so",
+	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/profiler_v6.so",
 		 build ? build : "build/debug");
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_JOB", "chain_profiler", 1);
@@ -61,7 +61,7 @@ static unsigned its(const char *counter)
 
 static uint64_t refused(void)
 {
-	return nb_runtime_get(NULL)->chain[NB_CHAIN_PROFILER].refused;
+	return nb_wrapped[NB_WRAPPED_PROFILER].refused;
 }
 
 static void *begin(struct host_prof *c, uint64_t type, void *parent)
@@ -161,12 +161,12 @@ START_TEST(parents_may_have_ended_long_ago)
 	host_prof_stop(&c, api);
 	host_prof_stop(&c, coll);
 	/* as many as there are places less some: it is still known */
-	for (int i = 0; i < NB_CHAIN_PAIRS - 10; i++)
+	for (int i = 0; i < NB_EVENT_PAIRS - 10; i++)
 		host_prof_stop(&c, begin(&c, HOST_GROUP, NULL));
 	op = begin(&c, HOST_PROXY_OP, coll);
 	host_prof_stop(&c, op);
 	ck_assert_uint_eq(its("peer_bad"), 0);
-	for (int i = 0; i < NB_CHAIN_PAIRS; i++)
+	for (int i = 0; i < NB_EVENT_PAIRS; i++)
 		host_prof_stop(&c, begin(&c, HOST_GROUP, NULL));
 	/* now it means nothing, and is never another's */
 	op = begin(&c, HOST_PROXY_OP, coll);
@@ -182,13 +182,13 @@ START_TEST(events_that_never_stop_are_bounded)
 	struct host_prof c = open_rank(0);
 	void *first = begin(&c, HOST_GROUP_API, NULL), *last = NULL;
 
-	for (int i = 1; i < NB_CHAIN_PAIRS; i++)
+	for (int i = 1; i < NB_EVENT_PAIRS; i++)
 		begin(&c, HOST_GROUP, NULL);
 	ck_assert_uint_eq(refused(), 0);
 	for (int i = 0; i < 1000; i++)
 		last = begin(&c, HOST_GROUP, NULL);
 	ck_assert_uint_eq(refused(), 1000);
-	ck_assert_uint_eq(its("peer_started"), NB_CHAIN_PAIRS + 1000);
+	ck_assert_uint_eq(its("peer_started"), NB_EVENT_PAIRS + 1000);
 	/* the first has lost its place, the last has it */
 	host_prof_stop(&c, first);
 	ck_assert_uint_eq(its("peer_stopped"), 0);

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "plugin/abi/profiler_abi.h"
-#include "plugin/clock.h"
-#include "plugin/events.h"
-#include "plugin/spans.h"
-#include "test/host/prof.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/profiler/events.h"
+#include "plugin/profiler/trace_ring.h"
+#include "test/fakes/host/prof.h"
 
 enum { WRITERS = 2, RATE = 1000000, BATCH = 500, WARM = 60000 };
 
@@ -106,15 +106,15 @@ struct reader {
 
 static void read_on(struct reader *r)
 {
-	uint64_t end = nb_spans_next();
-	struct nb_span s;
+	uint64_t end = nb_trace_ring_next();
+	struct nb_trace_span s;
 
 	if (end - r->next > NB_SPANS) {
 		r->lost += end - NB_SPANS - r->next;
 		r->next = end - NB_SPANS;
 	}
 	for (; r->next < end; r->next++)
-		*(nb_spans_read(r->next, &s) ? &r->given : &r->lost) += 1;
+		*(nb_trace_ring_read(r->next, &s) ? &r->given : &r->lost) += 1;
 }
 
 static uint64_t resident(void)
@@ -173,8 +173,8 @@ static void open_comm(void)
 	ck_assert_int_eq(host_prof_init(&comm, NULL), 0);
 	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
 	ck_assert_int_eq(
-		nb_spans_open(NB_EVENT_BIT(COLL) | NB_EVENT_BIT(KERNEL_CH),
-			      NULL),
+		nb_trace_ring_open(NB_EVENT_BIT(COLL) | NB_EVENT_BIT(KERNEL_CH),
+				   NULL),
 		0);
 }
 
@@ -201,14 +201,14 @@ static void check_all(const struct nb_tel *t, const struct reader *r)
 	ck_assert_uint_le(m.refused + m.kernels_refused, m.colls / 1000);
 	/* the trace: each collective and each kernel is in it, or lost */
 	ck_assert_uint_eq(r->given + r->lost, whole + m.kernels);
-	ck_assert_uint_le(nb_spans_left_out(), r->lost);
+	ck_assert_uint_le(nb_trace_ring_left_out(), r->lost);
 }
 
 START_TEST(a_million_events_a_second)
 {
 	const char *text = getenv("EVENT_SOAK");
 	double seconds = text ? atof(text) : 1, took;
-	struct reader r = { .next = nb_spans_next() };
+	struct reader r = { .next = nb_trace_ring_next() };
 	uint64_t began, before, after, warmed;
 	pthread_t t[WRITERS];
 	struct nb_pcomm *pc;

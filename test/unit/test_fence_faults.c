@@ -25,11 +25,14 @@
 #include <unistd.h>
 
 #define NB_STEPS
-#include "plugin/change.h"
-#include "plugin/fence.h"
-#include "plugin/runtime.h"
-#include "plugin/segment.h"
-#include "plugin/step.h"
+#include "plugin/change/change.h"
+#include "plugin/job/fence.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/registry.h"
+#include "plugin/job/self.h"
+#include "plugin/policies/generations.h"
+#include "plugin/job/step.h"
+#include "plugin/runtime/params.h"
 #include "test/unit/unit.h"
 
 enum {
@@ -203,30 +206,27 @@ static void rank(int dirfd)
 	_exit(0);
 }
 
-/* What plugin/change.c needs of a runtime. */
-static struct nb_runtime *runtime(struct nb_segment *s)
+/* What plugin/change/change.c finds in a process. */
+static void make_process(struct nb_segment *s)
 {
-	static struct nb_runtime rt = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-	rt.seg = s;
-	rt.params.num[NB_P_FENCE_MARGIN] = 16;
-	rt.params.num[NB_P_FENCE_TIMEOUT_MS] = 5;
-	if (nb_gen_new(&rt.empty, NULL, 0, NULL, NULL))
+	nb_self.seg = s;
+	nb_params.num[NB_P_FENCE_MARGIN] = 16;
+	nb_params.num[NB_P_FENCE_TIMEOUT_MS] = 5;
+	if (nb_gen_new(&nb_gens.empty, NULL, 0, NULL, NULL))
 		_exit(92);
-	rt.baseline = rt.first = rt.empty;
-	return &rt;
+	nb_gens.baseline = nb_gens.first = nb_gens.empty;
 }
 
 static void coordinator(int dirfd)
 {
 	static struct nb_change change;
 	struct nb_segment *s = attach(dirfd);
-	struct nb_runtime *rt = runtime(s);
 
+	make_process(s);
 	while (GET(sh->ready) < RANKS)
 		usleep(200);
 	while (!GET(sh->over)) {
-		if (!nb_change_baseline(rt, &change, NULL))
+		if (!nb_change_baseline(&change, NULL))
 			__atomic_fetch_add(&sh->commits[self - RANKS], 1,
 					   __ATOMIC_SEQ_CST);
 		usleep(300);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/ncclbpf.h"
-#include "core/tbl/ctx.h"
+#include "core/defs/ctx.h"
 #include "test/unit/made.h"
 
 static struct nb_policy *policy(const char *name, const char *text,

@@ -7,9 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/exec/exec.h"
+#include "core/exec/run/exec.h"
 #include "core/spec/spec.h"
-#include "core/tbl/ctx.h"
+#include "core/defs/ctx.h"
+#include "core/exec/run/helpers.h"
 #include "test/unit/unit.h"
 
 static uint64_t call(const char *name, uint64_t a, uint64_t b, uint64_t c,
@@ -267,6 +268,8 @@ START_TEST(snprintf_counts_what_has_no_room)
 	ck_assert_int_eq(print(out, 0, "%u", arg, 8), 2);
 	ck_assert_int_eq(out[0], '5');
 	ck_assert_int_eq(print(out, 16, "", arg, 0), 1);
+	ck_assert_int_eq(print(out, 16, "ring", NULL, 0), 5);
+	ck_assert_str_eq(out, "ring");
 	ck_assert_int_eq(print(out, 16, "%u%u%u%u%u%u%u%u%u%u%u%u", arg, 96),
 			 24);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image/front.h"
+#include "core/image/prepend.h"
 #include "core/image/image.h"
 #include "test/unit/unit.h"
 
@@ -337,6 +337,62 @@ START_TEST(initial_elements_ascend_and_hit_programs)
 }
 END_TEST
 
+/* A tail call to a program of another hook would fall through, unseen. */
+START_TEST(program_arrays_hold_programs_of_their_users_hook)
+{
+	const struct nb_slot uses[] = {
+		{ .opcode = 0x18, .regs = 1 | 1 << 4, .imm = 2 },
+		{ .opcode = 0 },
+		{ .opcode = 0xb7 },
+		{ .opcode = 0x95 }
+	};
+	struct nb_func func = { .name = "f", .end = 4 };
+	struct nb_map_elem elem = { .map = 2, .key = 0, .value = 1 };
+	struct nb_map_spec all[3];
+	struct nb_prog two[2];
+	struct nb_err err = { .text = "" };
+
+	fresh();
+	memcpy(all, maps, sizeof(maps[0]) * 2);
+	all[2] = (struct nb_map_spec){ .name = "jump",
+				       .type = NB_MAP_PROG_ARRAY,
+				       .key_size = 4,
+				       .value_size = 4,
+				       .max_entries = 4 };
+	two[0] = (struct nb_prog){ .name = "first",
+				   .section = "tuner",
+				   .hook = NB_HOOK_TUNER,
+				   .slots = uses,
+				   .nslots = 4,
+				   .funcs = &func,
+				   .nfuncs = 1 };
+	two[1] = two[0];
+	two[1].name = "second";
+	img.maps = all;
+	img.nmaps = 3;
+	img.progs = two;
+	img.nprogs = 2;
+	img.elems = &elem;
+	img.nelems = 1;
+	ck_assert_msg(!refused(&err), "%s", err.text);
+	/* the only target is the program that an array names */
+	ck_assert_uint_eq(nb_image_callable(&img, 2), 2);
+	two[1].hook = NB_HOOK_GROUP;
+	two[1].section = "profiler/group";
+	/* used by programs of both hooks: either may be named */
+	ck_assert_msg(!refused(&err), "%s", err.text);
+	two[1].slots = uses + 2;
+	two[1].nslots = 2;
+	two[1].funcs = &(struct nb_func){ .name = "g", .end = 2 };
+	ck_assert_int_eq(refused(&err), NB_E_MAPDEF);
+	ck_assert_str_eq(err.text,
+			 "map jump: element 0 is program second of hook "
+			 "profiler/group; tail calls stay within the hook of "
+			 "the programs that use the map");
+	ck_assert_uint_eq(nb_image_callable(&img, 2), 0);
+}
+END_TEST
+
 START_TEST(names_nest_in_what_they_name)
 {
 	/* of a map of keys of 8 and values of 16 bytes */
@@ -534,7 +590,7 @@ static const struct map_case map_cases[] = {
 	{ M(NB_MAP_HASH, 513, 1, 1, 0), NB_E_LIMIT },
 	{ M(NB_MAP_HASH, 8, 8, 1, NB_F_MMAPABLE), NB_E_MAPDEF },
 	{ M(NB_MAP_PERCPU_ARRAY, 4, 32768, 1, 0), 0 },
-	{ M(NB_MAP_PERCPU_ARRAY, 4, 32769, 1, 0), NB_E_LIMIT },
+	{ M(NB_MAP_PERCPU_ARRAY, 4, 32769, 1, 0), NB_E_MAPDEF },
 	{ M(NB_MAP_PERCPU_ARRAY, 4, 8, 1, NB_F_MMAPABLE), NB_E_MAPDEF },
 	{ M(0, 4, 8, 1, 0), NB_E_MAPDEF },
 	{ M(NB_MAP_RINGBUF, 0, 0, 4096, 0), 0 },
@@ -747,6 +803,7 @@ UNIT_MAIN("image", tcase_add_test(tc, what_is_written_is_read_back);
 	  tcase_add_test(tc, another_version_is_said_to_be_one);
 	  tcase_add_test(tc, references_must_hit_something);
 	  tcase_add_test(tc, initial_elements_ascend_and_hit_programs);
+	  tcase_add_test(tc, program_arrays_hold_programs_of_their_users_hook);
 	  tcase_add_test(tc, names_nest_in_what_they_name);
 	  tcase_add_test(tc, functions_tile_the_program);
 	  tcase_add_test(tc, lines_ascend_and_are_printable);

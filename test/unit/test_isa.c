@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Decoding, encoding, assembling and disassembling, over every row of
-// core/tbl/isa.h and over the forms that must be refused.
+// core/defs/isa.h and over the forms that must be refused.
 #include "test/unit/unit.h"
 
 #include <stdio.h>

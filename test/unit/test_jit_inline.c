@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/jit.h"
-#include "core/exec/spin.h"
+#include "core/exec/jit/jit.h"
+#include "core/exec/run/exec.h"
+#include "core/exec/run/spin.h"
 #include "core/map/ops.h"
 #include "core/map/ringbuf.h"
 #include "test/unit/made.h"
@@ -306,6 +307,7 @@ static struct nb_map *map_new(enum nb_map_type type, uint32_t entries)
 	struct nb_map *m;
 
 	ck_assert_msg(!nb_map_new(&m, &def, &err), "%s", err.text);
+	nb_map_seed(m);
 	return m;
 }
 
@@ -443,6 +445,7 @@ static struct nb_map *hash_of_size(uint32_t key_size, uint32_t entries)
 	struct nb_map *m;
 
 	ck_assert(!nb_map_new(&m, &def, NULL));
+	nb_map_seed(m);
 	return m;
 }
 

@@ -17,9 +17,9 @@
 #include "core/base/buf.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/abi/tuner_v6.h"
-#include "plugin/events.h"
-#include "test/host/nccl.h"
-#include "test/host/prof.h"
+#include "plugin/profiler/events.h"
+#include "test/fakes/host/nccl.h"
+#include "test/fakes/host/prof.h"
 #include "test/unit/made.h"
 
 enum { COMMS = 2, RANKS = 2, AHEAD = 8, MOST = 1 << 20, REPLY = 1 << 22 };

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/hook/loop.h"
+#include "core/generation/controller.h"
 #include "core/ncclbpf.h"
-#include "core/tbl/ctx.h"
-#include "plugin/board.h"
-#include "plugin/loop.h"
+#include "core/defs/ctx.h"
+#include "plugin/controller/mailbox.h"
+#include "plugin/controller/controller.h"
 #include "test/unit/made.h"
 
 enum { SUM, MOST, WANT, TABLE, NMAPS };
@@ -135,7 +135,7 @@ static struct nb_buf packed(const struct nb_gen *g)
 	struct nb_err err = { 0 };
 	struct nb_buf b;
 
-	ck_assert_msg(!nb_loop_pack(&b, g, &err), "%s", err.text);
+	ck_assert_msg(!nb_controllers_pack(&b, g, &err), "%s", err.text);
 	return b;
 }
 
@@ -144,7 +144,7 @@ static struct nb_gen *own_of(const struct nb_gen *g)
 	struct nb_err err = { 0 };
 	struct nb_gen *own;
 
-	ck_assert_msg(!nb_loop_gen(&own, g, &err), "%s", err.text);
+	ck_assert_msg(!nb_gen_for_controllers(&own, g, &err), "%s", err.text);
 	return own;
 }
 
@@ -162,7 +162,7 @@ START_TEST(histograms_are_merged_bucket_by_bucket)
 	for (int i = 0; i < 2; i++) {
 		struct nb_buf b = packed(p[i].gen);
 
-		ck_assert(nb_loop_merge(own, b.data, b.size, &lost));
+		ck_assert(nb_controllers_merge(own, b.data, b.size, &lost));
 		nb_buf_fini(&b);
 	}
 	ck_assert_uint_eq(lost, 0);
@@ -190,7 +190,7 @@ START_TEST(maps_of_processes_are_merged)
 	for (int i = 0; i < 2; i++) {
 		struct nb_buf b = packed(p[i].gen);
 
-		ck_assert(nb_loop_merge(own, b.data, b.size, &lost));
+		ck_assert(nb_controllers_merge(own, b.data, b.size, &lost));
 		nb_buf_fini(&b);
 	}
 	/* of five keys one finds no room among four */
@@ -252,7 +252,7 @@ START_TEST(damaged_maps_are_survived)
 		void *cut = exactly(b.data, n);
 
 		lost = 0;
-		whole += nb_loop_merge(own, cut, n, &lost);
+		whole += nb_controllers_merge(own, cut, n, &lost);
 		ck_assert_uint_eq(lost, 0);
 		ck_assert_uint_le(sum_of(own, 1), 5);
 		free(cut);
@@ -265,7 +265,7 @@ START_TEST(damaged_maps_are_survived)
 		uint8_t *bad = exactly(b.data, b.size);
 
 		scribble(bad, b.size);
-		nb_loop_merge(own, bad, b.size, &lost);
+		nb_controllers_merge(own, bad, b.size, &lost);
 		free(bad);
 		nb_gen_put(own);
 	}
@@ -286,7 +286,8 @@ static struct nb_buf a_change(const struct process *p, uint32_t elements)
 	put(own, WANT, 3, &(uint64_t){ 4 });
 	put(own, TABLE, 5, "twelve bytes");
 	nb_map_erase(map(own, TABLE), &key, NULL);
-	ck_assert_msg(!nb_loop_diff(&b, &n, own, p->gen, &err), "%s", err.text);
+	ck_assert_msg(!nb_controllers_diff(&b, &n, own, p->gen, &err), "%s",
+		      err.text);
 	ck_assert_uint_eq(n, elements);
 	nb_gen_put(own);
 	return b;
@@ -306,9 +307,9 @@ START_TEST(what_a_run_changed_makes_the_same_everywhere)
 	for (int i = 0; i < 2; i++) {
 		struct nb_err err = { 0 };
 
-		ck_assert_msg(
-			!nb_loop_apply(&g[i], p[i].gen, b.data, b.size, &err),
-			"%s", err.text);
+		ck_assert_msg(!nb_controllers_apply(&g[i], p[i].gen, b.data,
+						    b.size, &err),
+			      "%s", err.text);
 		ck_assert_int_eq(nb_map_read(map(g[i], WANT), &key, &v, NULL),
 				 0);
 		ck_assert_uint_eq(v, 4);
@@ -338,7 +339,7 @@ START_TEST(damaged_changes_are_survived)
 
 	for (size_t n = 0; n < b.size; n++) {
 		void *cut = exactly(b.data, n);
-		int rc = nb_loop_apply(&g, p.gen, cut, n, &err);
+		int rc = nb_controllers_apply(&g, p.gen, cut, n, &err);
 
 		if (!rc)
 			made++;
@@ -353,7 +354,7 @@ START_TEST(damaged_changes_are_survived)
 		uint8_t *bad = exactly(b.data, b.size);
 
 		scribble(bad, b.size);
-		nb_loop_apply(&g, p.gen, bad, b.size, NULL);
+		nb_controllers_apply(&g, p.gen, bad, b.size, NULL);
 		nb_gen_put(g);
 		free(bad);
 	}
@@ -366,19 +367,19 @@ END_TEST
 
 static char dir[] = "/tmp/nb_loop_XXXXXX";
 static int dirfd;
-static struct nb_board board;
+static struct nb_mailbox board;
 
 static void open_board(void)
 {
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	dirfd = open(dir, O_RDONLY | O_DIRECTORY);
-	ck_assert_int_eq(nb_board_open(&board, dirfd, "b", NULL), 0);
+	ck_assert_int_eq(nb_mailbox_open(&board, dirfd, "b", NULL), 0);
 }
 
 static void close_board(void)
 {
-	nb_board_close(&board);
-	nb_board_close(&board);
+	nb_mailbox_close(&board);
+	nb_mailbox_close(&board);
 	unlinkat(dirfd, "b", 0);
 	close(dirfd);
 	rmdir(dir);
@@ -387,7 +388,7 @@ static void close_board(void)
 static void post(uint32_t place, enum nb_sheet sheet, const char *text)
 {
 	ck_assert_int_eq(
-		nb_board_post(&board, place, sheet, text, strlen(text), NULL),
+		nb_mailbox_post(&board, place, sheet, text, strlen(text), NULL),
 		0);
 }
 
@@ -396,7 +397,7 @@ static bool is(uint32_t place, enum nb_sheet sheet, const char *text)
 	struct nb_buf b;
 	bool fine;
 
-	if (!nb_board_read(&board, place, sheet, &b))
+	if (!nb_mailbox_read(&board, place, sheet, &b))
 		return !text;
 	fine = text && b.size == strlen(text) &&
 	       (!b.size || !memcmp(b.data, text, b.size));
@@ -421,11 +422,12 @@ START_TEST(sheets_are_read_whole_or_not_at_all)
 	ck_assert(is(511, NB_SHEET_MAPS, "the last place"));
 	post(3, NB_SHEET_CHANGE, "shorter");
 	ck_assert(is(3, NB_SHEET_CHANGE, "shorter"));
-	ck_assert(nb_board_begins(&board, 3, NB_SHEET_CHANGE, "short", 5));
-	ck_assert(nb_board_begins(&board, 3, NB_SHEET_CHANGE, "shorter", 7));
-	ck_assert(!nb_board_begins(&board, 3, NB_SHEET_CHANGE, "shorter!", 8));
-	ck_assert(!nb_board_begins(&board, 3, NB_SHEET_CHANGE, "shart", 5));
-	ck_assert(!nb_board_begins(&board, 4, NB_SHEET_CHANGE, "", 0));
+	ck_assert(nb_mailbox_begins(&board, 3, NB_SHEET_CHANGE, "short", 5));
+	ck_assert(nb_mailbox_begins(&board, 3, NB_SHEET_CHANGE, "shorter", 7));
+	ck_assert(
+		!nb_mailbox_begins(&board, 3, NB_SHEET_CHANGE, "shorter!", 8));
+	ck_assert(!nb_mailbox_begins(&board, 3, NB_SHEET_CHANGE, "shart", 5));
+	ck_assert(!nb_mailbox_begins(&board, 4, NB_SHEET_CHANGE, "", 0));
 	/* any byte of head or text that is another one is seen */
 	for (off_t at = 0; at < 56 + 7; at++) {
 		off_t place = 3 * ((off_t)1 << 21) + 4096 + at;
@@ -449,61 +451,61 @@ END_TEST
 
 START_TEST(what_is_no_board_of_ours_is_refused)
 {
-	static char much[NB_LOOP_MAPS_BYTES + 65];
-	struct nb_board other;
+	static char much[NB_CONTROLLER_MAPS_BYTES + 65];
+	struct nb_mailbox other;
 	struct nb_err err = { 0 };
 
 	open_board();
-	ck_assert_int_eq(nb_board_post(&board, 0, NB_SHEET_MAPS, much,
-				       sizeof(much), &err),
+	ck_assert_int_eq(nb_mailbox_post(&board, 0, NB_SHEET_MAPS, much,
+					 sizeof(much), &err),
 			 NB_E_LIMIT);
 	ck_assert_ptr_nonnull(strstr(err.text, "1048641 bytes"));
 	ck_assert_int_eq(mkfifoat(dirfd, "fifo", 0600), 0);
-	ck_assert_int_eq(nb_board_open(&other, dirfd, "fifo", &err), NB_E_IO);
+	ck_assert_int_eq(nb_mailbox_open(&other, dirfd, "fifo", &err), NB_E_IO);
 	ck_assert_int_eq(symlinkat("b", dirfd, "link"), 0);
-	ck_assert_int_eq(nb_board_open(&other, dirfd, "link", &err), NB_E_IO);
+	ck_assert_int_eq(nb_mailbox_open(&other, dirfd, "link", &err), NB_E_IO);
 	ck_assert_int_eq(other.fd, -1);
-	ck_assert_int_ne(nb_board_post(&other, 0, NB_SHEET_STATE, "", 0, NULL),
-			 0);
+	ck_assert_int_ne(
+		nb_mailbox_post(&other, 0, NB_SHEET_STATE, "", 0, NULL), 0);
 	unlinkat(dirfd, "fifo", 0);
 	unlinkat(dirfd, "link", 0);
 	close_board();
 }
 END_TEST
 
-static void answer_of(uint32_t place, const struct nb_loop_maps *head)
+static void answer_of(uint32_t place, const struct nb_controllers_maps *head)
 {
 	char bytes[sizeof(*head) + 4] = "";
 
 	memcpy(bytes, head, sizeof(*head));
-	ck_assert_int_eq(nb_board_post(&board, place, NB_SHEET_MAPS, bytes,
-				       sizeof(bytes), NULL),
+	ck_assert_int_eq(nb_mailbox_post(&board, place, NB_SHEET_MAPS, bytes,
+					 sizeof(bytes), NULL),
 			 0);
 }
 
 /* An entry may be another process's before all have answered. */
 START_TEST(an_answer_is_its_process_s_alone)
 {
-	static struct nb_loop l;
-	const struct nb_loop_maps one = { 100, 7, 1 };
-	const struct nb_loop_maps other[] = { { 200, 7, 1 },
-					      { 100, 8, 1 },
-					      { 100, 7, 2 } };
+	static struct nb_controllers l;
+	const struct nb_controllers_maps one = { 100, 7, 1 };
+	const struct nb_controllers_maps other[] = { { 200, 7, 1 },
+						     { 100, 8, 1 },
+						     { 100, 7, 2 } };
 
 	open_board();
 	l.board = board;
-	ck_assert(!nb_loop_answered(&l, 5, &one));
+	ck_assert(!nb_controllers_answered(&l, 5, &one));
 	answer_of(5, &one);
-	ck_assert(!nb_loop_answered(&l, 4, &one));
-	ck_assert(nb_loop_answered(&l, 5, &one));
+	ck_assert(!nb_controllers_answered(&l, 4, &one));
+	ck_assert(nb_controllers_answered(&l, 5, &one));
 	for (int i = 0; i < 3; i++) {
-		ck_assert(!nb_loop_answered(&l, 5, &other[i]));
-		ck_assert(nb_loop_answered(&l, 5, &one));
+		ck_assert(!nb_controllers_answered(&l, 5, &other[i]));
+		ck_assert(nb_controllers_answered(&l, 5, &one));
 	}
 	for (int i = 0; i < 3; i++) {
 		answer_of(5, &other[i]);
-		ck_assert(nb_loop_answered(&l, 5, &other[i]));
-		ck_assert(!nb_loop_answered(&l, 5, &one));
+		ck_assert(nb_controllers_answered(&l, 5, &other[i]));
+		ck_assert(!nb_controllers_answered(&l, 5, &one));
 	}
 	close_board();
 }

@@ -3,12 +3,12 @@
 // stopped when it has just been elected, before all have answered, in the midst
 // of merging, between the run and the commit, in the fence; so is another one
 // when it has answered or staged. Three processes with the plugin's own code,
-// which has its steps (plugin/step.h) in place; their turns are given by the
-// test. Afterwards, each time: somebody is elected and runs controllers, these
-// change the map as before, what all decided is the same number by number,
-// the map has never been seen half changed, and the merged map is the sum of
-// those that live. And: where the generation numbers of the job come to their
-// end, controllers are refused and people are not.
+// which has its steps (plugin/job/step.h) in place; their turns are given by
+// the test. Afterwards, each time: somebody is elected and runs controllers,
+// these change the map as before, what all decided is the same number by
+// number, the map has never been seen half changed, and the merged map is the
+// sum of those that live. And: where the generation numbers of the job come to
+// their end, controllers are refused and people are not.
 #include "test/unit/unit.h"
 
 #include <fcntl.h>
@@ -23,12 +23,17 @@
 #include <unistd.h>
 
 #define NB_STEPS
-#include "core/base/buf.h"
 #include "plugin/abi/tuner_v5.h"
-#include "plugin/loop.h"
-#include "plugin/runtime.h"
-#include "plugin/segment.h"
-#include "plugin/step.h"
+#include "plugin/controller/controller.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/step.h"
+#include "plugin/runtime/lock.h"
+#include "plugin/job/self.h"
+#include "plugin/policies/generations.h"
+#include "plugin/process/process.h"
+#include "plugin/change/change.h"
+#include "plugin/change/stage.h"
+#include "core/base/buf.h"
 #include "test/unit/made.h"
 #include "test/unit/step_here.h"
 
@@ -197,11 +202,6 @@ static void quiet(int level, unsigned long flags, const char *file, int line,
 	(void)level, (void)flags, (void)file, (void)line, (void)fmt;
 }
 
-static struct nb_runtime *rt(void)
-{
-	return nb_runtime_get(NULL);
-}
-
 static int decide(void *c)
 {
 	float t[21];
@@ -225,17 +225,16 @@ static uint64_t element(const struct nb_gen *g, uint32_t map, uint32_t key)
 
 static void report(struct report *r)
 {
-	struct nb_runtime *self = rt();
-	struct nb_loop_info i;
+	struct nb_controllers_info i;
 
-	nb_loop_status(self, &i);
-	nb_runtime_lock(self);
-	r->value = element(self->baseline, LIMITS, 0);
-	r->whole = element(self->baseline, LIMITS, 1) == r->value;
-	r->saw = element(self->baseline, SAW, 0);
-	r->counted = element(self->baseline, COUNTED, 0);
-	r->generation = self->baseline_number;
-	nb_runtime_unlock(self);
+	nb_controllers_status(&i);
+	nb_lock(NB_LOCK_STATE);
+	r->value = element(nb_gens.baseline, LIMITS, 0);
+	r->whole = element(nb_gens.baseline, LIMITS, 1) == r->value;
+	r->saw = element(nb_gens.baseline, SAW, 0);
+	r->counted = element(nb_gens.baseline, COUNTED, 0);
+	r->generation = nb_gens.baseline_number;
+	nb_unlock(NB_LOCK_STATE);
 	r->elected = i.pid;
 	r->runs = i.state.runs;
 	r->changes = i.state.changes;
@@ -245,9 +244,9 @@ static void report(struct report *r)
 
 static void few_numbers(void)
 {
-	ck_assert_int_eq(nb_segment_lock(rt()->seg, 5000, NULL), 0);
-	rt()->seg->mem->next_gen = NB_FENCE_MAX_GEN - 100;
-	nb_segment_unlock(rt()->seg);
+	ck_assert_int_eq(nb_segment_lock(nb_self.seg, 5000, NULL), 0);
+	nb_self.seg->mem->next_gen = NB_FENCE_MAX_GEN - 100;
+	nb_segment_unlock(nb_self.seg);
 }
 
 static int obey(const struct order *o, void *c)
@@ -261,16 +260,15 @@ static int obey(const struct order *o, void *c)
 	case 'w':
 		return decide(c);
 	case 't':
-		nb_runtime_tick(rt());
+		nb_process_tick();
 		return 0;
 	case 'n':
 		few_numbers();
 		return 0;
 	case 's':
-		return nb_change_stage_use(rt(), NULL, 0, digest, NULL);
+		return nb_change_stage_use(NULL, 0, digest, NULL);
 	case 'c':
-		return nb_change_commit(rt(), digest, NB_CHANGE_ANY, &change,
-					NULL);
+		return nb_change_commit(digest, NB_CHANGE_ANY, &change, NULL);
 	default:
 		return 1;
 	}
@@ -635,16 +633,16 @@ START_TEST(controllers_do_not_use_up_the_numbers_for_months)
 	double ns = 0;
 
 	for (uint64_t n = 1; n < NB_FENCE_MAX_GEN - 4096; n++) {
-		const uint64_t rest = nb_loop_rest_ns(n);
+		const uint64_t rest = nb_controllers_rest_ns(n);
 
 		ns += rest > 20000000 ? (double)rest : 20e6;
 	}
 	ck_assert(ns / day_ns > 300);
 	/* and in the first hours nobody waits */
-	ck_assert_uint_eq(nb_loop_rest_ns(1), 0);
-	ck_assert_uint_eq(nb_loop_rest_ns(NB_FENCE_MAX_GEN / 2), 0);
-	ck_assert_uint_gt(nb_loop_rest_ns(NB_FENCE_MAX_GEN), 0);
-	ck_assert_uint_gt(nb_loop_rest_ns(UINT64_MAX), 0);
+	ck_assert_uint_eq(nb_controllers_rest_ns(1), 0);
+	ck_assert_uint_eq(nb_controllers_rest_ns(NB_FENCE_MAX_GEN / 2), 0);
+	ck_assert_uint_gt(nb_controllers_rest_ns(NB_FENCE_MAX_GEN), 0);
+	ck_assert_uint_gt(nb_controllers_rest_ns(UINT64_MAX), 0);
 	printf("# a change every 20 ms: %.0f days\n", ns / day_ns);
 }
 END_TEST

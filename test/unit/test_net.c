@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "plugin/net.h"
-#include "plugin/net_tcp.h"
+#include "plugin/net/net.h"
+#include "plugin/net/tcp.h"
 
 static const struct nb_net_ops *const t = &nb_tcp_ops;
 static char said[4096];

@@ -9,8 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "plugin/net_list.h"
-#include "plugin/net_tcp.h"
+#include "plugin/net/list.h"
+#include "plugin/process/process.h"
+#include "plugin/net/tcp.h"
 
 static void set_up(void)
 {
@@ -28,7 +29,7 @@ static void *open_net(void)
 	int n = 0;
 
 	set_up();
-	ck_assert_int_eq(nb_net_init(&ctx, &init), 0);
+	ck_assert_int_eq(nb_net_init(&ctx, &init, nb_process_ready(NULL)), 0);
 	ck_assert_int_eq(nb_net_devices(&n), 0);
 	return n ? ctx : NULL; /* no loopback in this container */
 }

@@ -16,14 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/defs/ctx.h"
 #include "core/map/map.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/abi/tuner_v5.h"
-#include "plugin/control.h"
-#include "plugin/loop.h"
-#include "plugin/runtime.h"
-#include "plugin/spans.h"
-#include "test/host/prof.h"
+#include "plugin/control/socket.h"
+#include "plugin/controller/controller.h"
+#include "plugin/process/process.h"
+#include "plugin/profiler/trace_ring.h"
+#include "test/fakes/host/prof.h"
 #include "test/unit/fail_alloc.h"
 #include "test/unit/made.h"
 
@@ -197,7 +198,7 @@ static const char *profile(void)
 					       .gpu_to = 51000 };
 	static int mask;
 	struct nb_err err = { .text = "" };
-	int rc = nb_spans_open(1, &err);
+	int rc = nb_trace_ring_open(1, &err);
 	struct host_prof p = { .abi = 5,
 			       .mask = &mask,
 			       .name = "world",
@@ -213,7 +214,7 @@ static const char *profile(void)
 	host_prof_coll(&p, &coll);
 	host_prof_fini(&p);
 	if (!rc)
-		nb_spans_close(1);
+		nb_trace_ring_close(1);
 	return NULL;
 }
 
@@ -282,14 +283,12 @@ static char reply[1 << 20];
 
 static void connect_client(void)
 {
-	struct nb_runtime *rt = nb_runtime_get(NULL);
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
 	if (client >= 0)
 		close(client);
 	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	snprintf(a.sun_path, sizeof(a.sun_path), "%s",
-		 nb_control_path(rt->control));
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", nb_process_socket());
 	ck_assert(!connect(client, (struct sockaddr *)&a, sizeof(a)));
 }
 
@@ -608,18 +607,17 @@ static void write_controller(void)
  * an allocation has failed; 30 s are for ever. */
 static void until_it_ran(int from)
 {
-	struct nb_runtime *rt = nb_runtime_get(NULL);
-	struct nb_loop_info info;
+	struct nb_controllers_info info;
 
 	for (int i = 0; i < 30000; i++) {
-		nb_runtime_tick(rt);
+		nb_process_tick();
 		for (int n = 0; n < 100 && channels(rank) == from; n++)
 			;
 		if (alloc_failed || channels(rank) != from)
 			return;
 		usleep(1000);
 	}
-	nb_loop_status(rt, &info);
+	nb_controllers_status(&info);
 	ck_abort_msg("the controller changes nothing: want %d, runs %llu, "
 		     "changes %llu, failures %llu, %s, %s",
 		     channels(rank), (unsigned long long)info.state.runs,

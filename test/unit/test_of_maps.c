@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hook/gen.h"
-#include "core/hook/policy.h"
+#include "core/generation/generation.h"
+#include "core/generation/policy.h"
 #include "core/map/map.h"
-#include "core/tbl/ctx.h"
+#include "core/defs/ctx.h"
 #include "core/verify/verify.h"
 #include "test/unit/made.h"
 

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/exec/path.h"
+#include "core/exec/explain/path.h"
 #include "core/isa/insn.h"
-#include "core/tbl/ctx.h"
+#include "core/defs/ctx.h"
 
 enum { MAX = 64, BYTES = 1, COLL = 3, ALGO = 14, PROTO = 15, CHANNELS = 16 };
 
@@ -306,7 +306,7 @@ START_TEST(jumps_compare_as_the_interpreter_does)
 			uint64_t two[2] = { v[i / N], v[i % N] };
 
 			ck_assert_msg(nb_exec_run(x, two, sizeof(two)) ==
-					      nb_path_holds(jumps[j / 2].fn,
+					      nb_jump_holds(jumps[j / 2].fn,
 							    width, two[0],
 							    two[1]),
 				      "%s%u %" PRIx64 " %" PRIx64,

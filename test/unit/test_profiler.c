@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The profiler from NCCL's side: every version and every event type, and each
-// of the traps that profilers fell into (ABI reference, 2.12 and 8.3).
-#include "test/unit/unit.h"
+// The profiler as NCCL calls it: every version, what is measured, and events
+// that are late, missing, foreign or too many.
+#include "test/unit/profiler_rank.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -11,98 +11,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "core/job/hist.h"
-#include "plugin/abi/profiler_abi.h"
-#include "plugin/clock.h"
-#include "plugin/events.h"
-#include "plugin/runtime.h"
-#include "test/host/prof.h"
-
-static int mask = 0x55;
-
-static const struct nb_profiler *const tables[7] = { NULL,
-						     &ncclProfiler_v1,
-						     &ncclProfiler_v2,
-						     &ncclProfiler_v3,
-						     &ncclProfiler_v4,
-						     &ncclProfiler_v5,
-						     &ncclProfiler_v6 };
-
-static void set_up(void)
-{
-	setenv("NCCLBPF_CONTROL", "off", 1);
-	setenv("NCCLBPF_JOB", "test_profiler", 1);
-}
-
-static struct host_prof open_rank(int abi, int rank)
-{
-	struct host_prof c = { .abi = abi,
-			       .mask = &mask,
-			       .name = "world",
-			       .id = 0xabc,
-			       .nodes = 1,
-			       .ranks = 8,
-			       .rank = rank };
-
-	set_up();
-	c.p = (const struct host_profiler *)(const void *)tables[abi];
-	ck_assert_int_eq(host_prof_init(&c, NULL), 0);
-	ck_assert_ptr_nonnull(c.ctx);
-	return c;
-}
-
-static struct nb_pcomm *comm_of(const struct host_prof *c)
-{
-	struct nb_pcomm *pc = nb_pcomm_of((uint64_t)(uintptr_t)c->ctx);
-
-	ck_assert_ptr_nonnull(pc);
-	return pc;
-}
-
-/* The only row that there is. */
-static const struct nb_tel_row *row_of(const struct host_prof *c)
-{
-	const struct nb_tel *t = &comm_of(c)->tel;
-	const struct nb_tel_row *r = NULL;
-
-	for (int i = 0; i < NB_TEL_ROWS; i++)
-		if (t->row[i].key) {
-			ck_assert_ptr_null(r);
-			r = &t->row[i];
-		}
-	return r;
-}
-
-static const struct host_coll ring = { .func = 4,
-				       .algo = 1,
-				       .proto = 2,
-				       .datatype = 7,
-				       .channels = 4,
-				       .ops = 4,
-				       .steps = 3,
-				       .count = 1 << 20,
-				       .gpu_from = 1000,
-				       .gpu_to = 51000 };
-
-static struct host_event coll_event(void)
-{
-	return (struct host_event){ .type = HOST_COLL,
-				    .func = 4,
-				    .algo = 1,
-				    .proto = 2,
-				    .datatype = 7,
-				    .channels = 2,
-				    .count = 256 };
-}
-
-static void *kernel(struct host_prof *c, void *task, int channel, uint64_t at)
-{
-	return host_prof_start(c, &(struct host_event){ .type = HOST_KERNEL_CH,
-							.parent = task,
-							.channel = channel,
-							.timer = at });
-}
 
 /* ---- histograms ---- */
 
@@ -436,10 +344,10 @@ START_TEST(what_is_wrong_is_counted_and_said_once)
 {
 	struct host_prof c = open_rank(5, 0), gone;
 	struct host_event e = coll_event(), big = e;
-	struct nb_runtime *rt = nb_runtime_get(hear);
 	pthread_t t;
 	void *task, *k;
 
+	ck_assert(nb_process_ready(hear));
 	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
 	e.channels = 1;
 	for (int i = 0; i < 3; i++) {
@@ -462,7 +370,7 @@ START_TEST(what_is_wrong_is_counted_and_said_once)
 		gone = open_rank(5, 1);
 		host_prof_fini(&gone);
 		host_prof_start(&gone, &e);
-		nb_events_tell(rt);
+		nb_events_tell();
 	}
 	/* threads that NCCL has never named are as good as any */
 	nb_events_telemetry(NB_TEL_ON);
@@ -478,7 +386,7 @@ START_TEST(what_is_wrong_is_counted_and_said_once)
 	host_prof_start(&c, &e);
 	host_prof_fini(&c);
 	ck_assert_uint_eq(nb_events_lost(NB_LOST_CUT), 1);
-	nb_events_tell(rt);
+	nb_events_tell();
 	ck_assert_msg(times("(stats: stopped_twice)") == 1, "%s", said);
 	ck_assert_msg(times("2 ncclbpf: profiler: 2 events stopped") == 1, "%s",
 		      said);
@@ -521,8 +429,6 @@ START_TEST(a_gpu_clock_may_be_absurd)
 	host_prof_fini(&c);
 }
 END_TEST
-
-static uint64_t go_on;
 
 static void *turner(void *arg)
 {
@@ -796,208 +702,6 @@ START_TEST(communicators_are_bounded)
 }
 END_TEST
 
-/* ---- at the same time ---- */
-
-enum { LOOPS = 3000 };
-
-static void *one_rank(void *arg)
-{
-	struct host_prof *c = arg;
-	struct host_coll k = ring;
-
-	for (int i = 0; i < LOOPS; i++) {
-		k.seq = (uint64_t)i;
-		host_prof_coll(c, &k);
-	}
-	return NULL;
-}
-
-static void look(struct nb_pcomm *pc, void *arg)
-{
-	uint64_t *sum = arg;
-
-	for (int i = 0; i < NB_TEL_ROWS; i++)
-		*sum += __atomic_load_n(
-			&pc->tel.row[i].time[NB_TEL_ENQUEUE].count,
-			__ATOMIC_RELAXED);
-}
-
-static void *switcher(void *arg)
-{
-	uint64_t sum = 0;
-
-	(void)arg;
-	for (unsigned i = 0; __atomic_load_n(&go_on, __ATOMIC_RELAXED); i++) {
-		nb_events_telemetry(NB_TEL_ON | (i & 1 ? NB_TEL_GPU : 0) |
-				    (i & 2 ? NB_TEL_PROXY : 0));
-		nb_events_each(look, &sum);
-		nb_events_turn();
-	}
-	return NULL;
-}
-
-static void *opener(void *arg)
-{
-	(void)arg;
-	while (__atomic_load_n(&go_on, __ATOMIC_RELAXED)) {
-		struct host_prof c = open_rank(6, 7);
-
-		host_prof_coll(&c, &ring);
-		host_prof_fini(&c);
-	}
-	return NULL;
-}
-
-/* Sanitizers keep notes of what is read and allocated. */
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-#define MEMORY_IS_OURS
-#endif
-
-#if defined(MEMORY_IS_OURS)
-/* Of this process, private and in use. */
-static long anonymous_kb(void)
-{
-	FILE *f = fopen("/proc/self/status", "re");
-	char line[128];
-	long kb = -1;
-
-	while (f && kb < 0 && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "RssAnon:", 8))
-			kb = strtol(line + 8, NULL, 10);
-	if (f)
-		fclose(f);
-	return kb;
-}
-#endif
-
-/* As long as nothing is measured. */
-START_TEST(a_communicator_takes_little_memory)
-{
-#if defined(MEMORY_IS_OURS)
-	struct host_prof c[16];
-	long before;
-
-	c[0] = open_rank(6, 0);
-	before = anonymous_kb();
-	for (int i = 1; i < 16; i++)
-		c[i] = open_rank(6, i);
-	if (before >= 0)
-		ck_assert_int_lt(anonymous_kb() - before, 15 * 256);
-	for (int i = 0; i < 16; i++)
-		host_prof_fini(&c[i]);
-#endif
-}
-END_TEST
-
-START_TEST(threads_events_switches_and_ends)
-{
-	struct host_prof c[2] = { open_rank(5, 0), open_rank(5, 1) };
-	uint64_t n = 0;
-	pthread_t t[6];
-
-	nb_events_telemetry(NB_TEL_ON);
-	go_on = 1;
-	for (int i = 0; i < 4; i++) /* two threads a communicator */
-		pthread_create(&t[i], NULL, one_rank, &c[i % 2]);
-	pthread_create(&t[4], NULL, switcher, NULL);
-	pthread_create(&t[5], NULL, opener, NULL);
-	for (int i = 0; i < 4; i++)
-		pthread_join(t[i], NULL);
-	__atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
-	pthread_join(t[4], NULL);
-	pthread_join(t[5], NULL);
-	nb_events_close(comm_of(&c[0]));
-	nb_events_close(comm_of(&c[1]));
-	nb_events_each(look, &n);
-	/* each was counted once, or there was no slot for it */
-	ck_assert_uint_le(n, 4 * LOOPS);
-	ck_assert_uint_ge(n + nb_events_lost(NB_LOST_FULL) +
-				  nb_events_lost(NB_LOST_CUT),
-			  4 * LOOPS);
-	host_prof_fini(&c[0]);
-	host_prof_fini(&c[1]);
-}
-END_TEST
-
-/* A progress thread that serves a communicator which may have ended, and whose
- * place another may have. */
-static void *late_thread(void *arg)
-{
-	void *const *ctx = arg;
-	struct host_prof c = { .abi = 5, .mask = &mask, .name = "late" };
-
-	c.p = (const struct host_profiler *)(const void *)&ncclProfiler_v5;
-	while (__atomic_load_n(&go_on, __ATOMIC_RELAXED)) {
-		c.ctx = __atomic_load_n(ctx, __ATOMIC_ACQUIRE);
-		host_prof_coll(&c, &ring);
-	}
-	return NULL;
-}
-
-START_TEST(the_end_may_come_in_the_middle)
-{
-	struct host_prof last;
-	uint64_t n = 0;
-	void *ctx = NULL;
-	pthread_t t[3];
-
-	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU | NB_TEL_PROXY);
-	go_on = 1;
-	for (int i = 0; i < 3; i++)
-		pthread_create(&t[i], NULL, late_thread, &ctx);
-	for (int i = 0; i < 60; i++) {
-		struct host_prof c = open_rank(5, i);
-
-		__atomic_store_n(&ctx, c.ctx, __ATOMIC_RELEASE);
-		host_prof_coll(&c, &ring);
-		nb_events_turn();
-		host_prof_fini(&c); /* the threads go on with it */
-	}
-	__atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
-	for (int i = 0; i < 3; i++)
-		pthread_join(t[i], NULL);
-	/* the next one in the place has nothing of theirs */
-	last = open_rank(5, 1);
-	host_prof_coll(&last, &ring);
-	nb_events_close(comm_of(&last));
-	nb_events_each(look, &n);
-	ck_assert_uint_eq(n, 1);
-	host_prof_fini(&last);
-}
-END_TEST
-
-/* The same handle is stopped by two threads: one of them counts. */
-static void *stopper(void *arg)
-{
-	void **shared = arg;
-
-	for (int i = 0; i < LOOPS; i++)
-		ncclProfiler_v5.stop_event(
-			__atomic_load_n(shared, __ATOMIC_RELAXED));
-	return NULL;
-}
-
-START_TEST(two_threads_stop_one_event)
-{
-	struct host_prof c = open_rank(5, 0);
-	struct host_event e = coll_event();
-	void *shared = NULL;
-	pthread_t t;
-
-	nb_events_telemetry(NB_TEL_ON);
-	pthread_create(&t, NULL, stopper, &shared);
-	for (int i = 0; i < LOOPS; i++) {
-		void *h = host_prof_start(&c, &e);
-
-		__atomic_store_n(&shared, h, __ATOMIC_RELAXED);
-		host_prof_stop(&c, h);
-	}
-	pthread_join(t, NULL);
-	ck_assert_uint_eq(row_of(&c)->time[NB_TEL_ENQUEUE].count, LOOPS);
-	host_prof_fini(&c);
-}
-END_TEST
-
 START_TEST(types_are_known_by_their_whole_name)
 {
 	static const struct {
@@ -1005,7 +709,7 @@ START_TEST(types_are_known_by_their_whole_name)
 		uint32_t number, size;
 	} good[] = {
 #define PROF_TYPE(number, name, bytes) { name, number, bytes },
-#include "core/tbl/profiler.h"
+#include "core/defs/profiler.h"
 		{ "Unknown", 1, 1 }, /* NCCL's word for ncclUint8 */
 	};
 	static const char *const bad[] = {
@@ -1058,8 +762,4 @@ UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, slots_are_bounded);
 	  tcase_add_test(tc, what_began_later_is_not_given_up);
 	  tcase_add_test(tc, communicators_are_bounded);
-	  tcase_add_test(tc, a_communicator_takes_little_memory);
-	  tcase_add_test(tc, threads_events_switches_and_ends);
-	  tcase_add_test(tc, the_end_may_come_in_the_middle);
-	  tcase_add_test(tc, two_threads_stop_one_event);
 	  tcase_add_test(tc, types_are_known_by_their_whole_name);)

@@ -10,8 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/exec/exec.h"
-#include "core/exec/spin.h"
+#include "core/exec/jit/compile.h"
+#include "core/exec/run/exec.h"
+#include "core/exec/run/spin.h"
 #include "core/map/map.h"
 #include "core/map/ringbuf.h"
 #include "test/unit/verify_image.h"

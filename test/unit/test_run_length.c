@@ -10,14 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/exec/exec.h"
-#include "core/exec/jit.h"
+#include "core/exec/jit/compile.h"
+#include "core/exec/run/exec.h"
+#include "core/exec/jit/jit.h"
 #include "core/image/image.h"
 #include "core/map/map.h"
 #include "core/verify/verify.h"
 
-enum { SLOTS = 1024, FUNCS = 10, PROGS = 3, MAPS = 3, ELEMS = 1 << 16 };
-enum { COUNT, JUMPS, MANY };
+enum { SLOTS = 1024, FUNCS = 10, PROGS = 3, MAPS = 4, ELEMS = 1 << 16 };
+enum { COUNT, JUMPS, MANY, TEXT };
+enum { LONG_TEXT = 3000 };
+
+static unsigned char letters[LONG_TEXT + 1]; /* filled before the tests */
 
 static const struct nb_map_spec spec[MAPS] = {
 	[COUNT] = { .name = "count",
@@ -37,6 +41,14 @@ static const struct nb_map_spec spec[MAPS] = {
 		   .key_size = 4,
 		   .value_size = 8,
 		   .max_entries = ELEMS },
+	[TEXT] = { .name = ".rodata",
+		   .type = NB_MAP_ARRAY,
+		   .key_size = 4,
+		   .value_size = sizeof(letters),
+		   .max_entries = 1,
+		   .flags = NB_F_MMAPABLE | NB_F_RDONLY_PROG,
+		   .origin = NB_ORIGIN_RODATA,
+		   .init = letters },
 };
 
 /* ---- programs as text ---- */
@@ -164,7 +176,9 @@ static void make_maps(void)
 		ck_assert_msg(!nb_map_new(&im.maps[i], &def, &err), "%s",
 			      err.text);
 	}
-	nb_map_set_programs(im.maps[JUMPS], PROGS);
+	ck_assert(!nb_map_write(im.maps[TEXT], &(uint32_t){ 0 }, letters, 0,
+				&err));
+	nb_map_set_programs(im.maps[JUMPS], (1u << PROGS) - 1);
 	for (uint32_t i = 0; i < nprogs; i++)
 		ck_assert(!nb_map_write(im.maps[JUMPS], &i, &i, 0, &err));
 }
@@ -218,7 +232,7 @@ static uint64_t length(bool compiled)
 			"%s", err.text);
 		nb_exec_bound(x[i], im.verdict[i]->lap, im.verdict[i]->numbers);
 	}
-	ck_assert(!nb_exec_link(x, nprogs, &err));
+	ck_assert(!nb_exec_link(x, nprogs, UINT32_MAX, &err));
 	for (unsigned i = 0; compiled && i < nprogs; i++)
 		ck_assert_msg(!nb_exec_compile(x[i], im.verdict[i]->aux, &err),
 			      "%s", err.text);
@@ -277,6 +291,39 @@ START_TEST(long_turns)
 	plain(3000, 0);
 	end();
 	ends("turns of a long loop", false);
+}
+END_TEST
+
+/* A format weighs what it takes to read it; the characters are counted. */
+START_TEST(long_formats)
+{
+	begin();
+	loop(1 << 23, "f", 0);
+	end();
+	put("f0:\n");
+	count(LONG_TEXT);
+	put("mov %%r1, %%r10\nadd %%r1, -8\nmov %%r2, 8\n"
+	    "lddw map_value %%r3, %d, 0\nstdw [%%r10-16], 0\n"
+	    "mov %%r4, %%r10\nadd %%r4, -16\nmov %%r5, 0\ncall 165\n",
+	    TEXT);
+	end();
+	ends("turns of a long format", false);
+}
+END_TEST
+
+/* Digits, likewise. */
+START_TEST(long_numbers)
+{
+	begin();
+	loop(1 << 23, "f", 0);
+	end();
+	put("f0:\n");
+	count(LONG_TEXT);
+	put("lddw map_value %%r1, %d, 0\nmov %%r2, %d\nmov %%r3, 16\n"
+	    "mov %%r4, %%r10\nadd %%r4, -8\ncall 106\n",
+	    TEXT, LONG_TEXT);
+	end();
+	ends("turns of a long number", false);
 }
 END_TEST
 
@@ -428,8 +475,9 @@ START_TEST(tail_calls)
 END_TEST
 
 UNIT_MAIN("run length", tcase_set_timeout(tc, 900);
-	  tcase_add_test(tc, loops_in_loops); tcase_add_test(tc, long_turns);
-	  tcase_add_test(tc, may_goto);
+	  memset(letters, 'a', LONG_TEXT); tcase_add_test(tc, loops_in_loops);
+	  tcase_add_test(tc, long_turns); tcase_add_test(tc, long_formats);
+	  tcase_add_test(tc, long_numbers); tcase_add_test(tc, may_goto);
 	  tcase_add_test(tc, may_goto_in_may_goto);
 	  tcase_add_test(tc, iterators_in_iterators);
 	  tcase_add_test(tc, short_iterators_first);

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "plugin/abi/profiler_abi.h"
-#include "plugin/spans.h"
-#include "test/host/prof.h"
+#include "plugin/profiler/trace_ring.h"
+#include "test/fakes/host/prof.h"
+#include "plugin/policies/held.h"
 
 static int mask = 0x55;
 
@@ -47,29 +48,29 @@ START_TEST(the_mask_follows_the_traces)
 	uint32_t api = _i >= 5 ? HOST_COLL_API : 0;
 
 	ck_assert_int_eq(mask, 0);
-	ck_assert_int_eq(nb_spans_open(NB_EVENT_BIT(KERNEL_CH), NULL), 0);
+	ck_assert_int_eq(nb_trace_ring_open(NB_EVENT_BIT(KERNEL_CH), NULL), 0);
 	ck_assert_int_eq(mask, (int)(tasks | kernel));
-	ck_assert_int_eq(nb_spans_open(NB_EVENT_BIT(COLL_API), NULL), 0);
+	ck_assert_int_eq(nb_trace_ring_open(NB_EVENT_BIT(COLL_API), NULL), 0);
 	ck_assert_int_eq(mask, (int)(tasks | kernel | api));
-	ck_assert_uint_eq(nb_spans_traces(), 2);
-	nb_spans_close(NB_EVENT_BIT(KERNEL_CH));
+	ck_assert_uint_eq(nb_trace_ring_traces(), 2);
+	nb_trace_ring_close(NB_EVENT_BIT(KERNEL_CH));
 	ck_assert_int_eq(mask, (int)api);
-	nb_spans_close(NB_EVENT_BIT(COLL_API));
+	nb_trace_ring_close(NB_EVENT_BIT(COLL_API));
 	ck_assert_int_eq(mask, 0);
 	/* the one that lives by itself: one, whatever it is asked for */
-	ck_assert_int_eq(nb_spans_record(NB_EVENT_BIT(COLL), NULL), 0);
-	ck_assert_int_eq(nb_spans_record(NB_EVENT_BIT(P2P), NULL), 0);
+	ck_assert_int_eq(nb_trace_ring_record(NB_EVENT_BIT(COLL), NULL), 0);
+	ck_assert_int_eq(nb_trace_ring_record(NB_EVENT_BIT(P2P), NULL), 0);
 	ck_assert_int_eq(mask, HOST_P2P);
-	ck_assert_uint_eq(nb_spans_traces(), 1);
-	ck_assert_int_eq(nb_spans_record(0, NULL), 0);
-	ck_assert_int_eq(nb_spans_record(0, NULL), 0);
+	ck_assert_uint_eq(nb_trace_ring_traces(), 1);
+	ck_assert_int_eq(nb_trace_ring_record(0, NULL), 0);
+	ck_assert_int_eq(nb_trace_ring_record(0, NULL), 0);
 	ck_assert_int_eq(mask, 0);
-	ck_assert_uint_eq(nb_spans_traces(), 0);
+	ck_assert_uint_eq(nb_trace_ring_traces(), 0);
 	host_prof_fini(&c);
 }
 END_TEST
 
-static uint64_t event_of(const struct nb_span *s)
+static uint64_t event_of(const struct nb_trace_span *s)
 {
 	return s->word[NB_SPAN_WHAT] & 255;
 }
@@ -89,15 +90,15 @@ START_TEST(a_collective_and_its_parts)
 			       .gpu_from = 1000,
 			       .gpu_to = 51000 };
 	uint32_t n[NB_NEVENTS] = { 0 };
-	uint64_t task = 0, from = nb_spans_next();
-	struct nb_span s;
+	uint64_t task = 0, from = nb_trace_ring_next();
+	struct nb_trace_span s;
 
-	ck_assert_int_eq(nb_spans_open(0xfff, NULL), 0);
+	ck_assert_int_eq(nb_trace_ring_open(0xfff, NULL), 0);
 	host_prof_coll(&c, &k);
-	nb_spans_close(0xfff);
+	nb_trace_ring_close(0xfff);
 	host_prof_coll(&c, &k); /* nobody wants it */
-	for (uint64_t i = from; i < nb_spans_next(); i++) {
-		ck_assert(nb_spans_read(i, &s));
+	for (uint64_t i = from; i < nb_trace_ring_next(); i++) {
+		ck_assert(nb_trace_ring_read(i, &s));
 		n[event_of(&s)]++;
 		ck_assert_uint_eq(s.word[NB_SPAN_COMM], 0xabc);
 		ck_assert_uint_eq(s.word[NB_SPAN_WHO] & UINT32_MAX, 3);
@@ -118,8 +119,8 @@ START_TEST(a_collective_and_its_parts)
 	ck_assert_uint_eq(n[NB_EVENT_GROUP], 1);
 	ck_assert_uint_eq(n[NB_EVENT_GROUP_API], 1);
 	ck_assert_uint_eq(n[NB_EVENT_COLL_API], 1);
-	for (uint64_t i = from; i < nb_spans_next(); i++) {
-		ck_assert(nb_spans_read(i, &s));
+	for (uint64_t i = from; i < nb_trace_ring_next(); i++) {
+		ck_assert(nb_trace_ring_read(i, &s));
 		if (event_of(&s) == NB_EVENT_KERNEL_CH)
 			ck_assert_uint_eq(s.word[NB_SPAN_PARENT], task);
 	}
@@ -136,17 +137,17 @@ static void *writer(void *arg)
 	uint64_t who = (uint64_t)(uintptr_t)arg;
 
 	for (uint64_t i = 0; i < EACH; i++) {
-		struct nb_span s;
+		struct nb_trace_span s;
 
 		for (uint64_t w = 0; w < NB_SPAN_WORDS; w++)
 			s.word[w] = who << 40 | i << 8 | w;
-		nb_spans_add(&s);
+		nb_trace_ring_add(&s);
 	}
 	return NULL;
 }
 
 /* All words are of one writer's one span. */
-static void whole(const struct nb_span *s)
+static void whole(const struct nb_trace_span *s)
 {
 	for (uint64_t w = 0; w < NB_SPAN_WORDS; w++)
 		ck_assert_uint_eq(s->word[w], (s->word[0] & ~255ull) | w);
@@ -154,32 +155,36 @@ static void whole(const struct nb_span *s)
 
 START_TEST(a_span_is_never_of_two)
 {
-	uint64_t from = nb_spans_next(), left = nb_spans_left_out(), have = 0;
+	uint64_t from = nb_trace_ring_next(), left = nb_trace_ring_left_out(),
+		 have = 0;
 	pthread_t t[WRITERS];
-	struct nb_span s;
+	struct nb_trace_span s;
 
-	ck_assert_int_eq(nb_spans_open(1, NULL), 0);
+	ck_assert_int_eq(nb_trace_ring_open(1, NULL), 0);
 	for (uintptr_t i = 0; i < WRITERS; i++)
 		pthread_create(&t[i], NULL, writer, (void *)(i + 1));
 	/* a reader that looks here and there, also where none is yet */
 	for (int i = 0; i < 200000; i++)
-		if (nb_spans_read(from + (uint64_t)i * 7 % (2 * NB_SPANS), &s))
+		if (nb_trace_ring_read(from + (uint64_t)i * 7 % (2 * NB_SPANS),
+				       &s))
 			whole(&s);
 	for (int i = 0; i < WRITERS; i++)
 		pthread_join(t[i], NULL);
-	ck_assert_uint_eq(nb_spans_next() - from, WRITERS * EACH);
-	for (uint64_t i = nb_spans_next() - NB_SPANS; i < nb_spans_next(); i++)
-		if (nb_spans_read(i, &s)) {
+	ck_assert_uint_eq(nb_trace_ring_next() - from, WRITERS * EACH);
+	for (uint64_t i = nb_trace_ring_next() - NB_SPANS;
+	     i < nb_trace_ring_next(); i++)
+		if (nb_trace_ring_read(i, &s)) {
 			whole(&s);
 			have++;
 		}
 	/* what is not there was left out and counted, or written over by one
 	 * that was */
-	ck_assert_uint_le(NB_SPANS - have, nb_spans_left_out() - left);
-	ck_assert(!nb_spans_read(nb_spans_next() - NB_SPANS - 1, &s) ||
-		  nb_spans_left_out() > left);
-	ck_assert(!nb_spans_read(nb_spans_next(), &s));
-	nb_spans_close(1);
+	ck_assert_uint_le(NB_SPANS - have, nb_trace_ring_left_out() - left);
+	ck_assert(
+		!nb_trace_ring_read(nb_trace_ring_next() - NB_SPANS - 1, &s) ||
+		nb_trace_ring_left_out() > left);
+	ck_assert(!nb_trace_ring_read(nb_trace_ring_next(), &s));
+	nb_trace_ring_close(1);
 }
 END_TEST
 

@@ -53,7 +53,7 @@ START_TEST(words_and_codes_of_errors_are_one_to_one)
 {
 	static const int codes[] = {
 #define ERR(name, number, word, status, text) NB_E_##name,
-#include "core/tbl/errors.h"
+#include "core/defs/errors.h"
 	};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {

@@ -3,7 +3,8 @@
 // being made, for longer than ranks wait for it, and goes on. Whatever some
 // of the new communicator's ranks do meanwhile and the others do later, all of
 // them decide alike. Three processes with the plugin's own code, which has its
-// steps (plugin/step.h) in place: the coordinator stops itself at one of them.
+// steps (plugin/job/step.h) in place: the coordinator stops itself at one of
+// them.
 #include "test/unit/unit.h"
 
 #include <fcntl.h>
@@ -16,13 +17,16 @@
 #include <unistd.h>
 
 #define NB_STEPS
-#include "core/base/buf.h"
 #include "plugin/abi/tuner_v4.h"
 #include "plugin/abi/tuner_v5.h"
-#include "plugin/begin.h"
-#include "plugin/runtime.h"
-#include "plugin/segment.h"
-#include "plugin/step.h"
+#include "plugin/job/startup.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/step.h"
+#include "plugin/tuner/register.h"
+#include "plugin/process/process.h"
+#include "plugin/change/change.h"
+#include "plugin/change/stage.h"
+#include "core/base/buf.h"
 #include "test/unit/made.h"
 #include "test/unit/step_here.h"
 
@@ -86,7 +90,7 @@ static void *make(uint64_t id, size_t ranks, bool has_id)
 /* Stage "no policy", and commit it: 0 or the error. */
 static int stage(uint8_t digest[NB_SHA256_SIZE])
 {
-	return nb_change_stage_use(nb_runtime_get(NULL), NULL, 0, digest, NULL);
+	return nb_change_stage_use(NULL, 0, digest, NULL);
 }
 
 static int commit(void)
@@ -94,8 +98,7 @@ static int commit(void)
 	static struct nb_change change;
 	uint8_t digest[NB_SHA256_SIZE] = { 0 };
 
-	return nb_change_commit(nb_runtime_get(NULL), digest, NB_CHANGE_ANY,
-				&change, NULL);
+	return nb_change_commit(digest, NB_CHANGE_ANY, &change, NULL);
 }
 
 struct order {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Machine code by name: perf's map of the process and what debuggers are told,
 // for programs with functions, source lines and calls. With SYMBOLS_RUN set it
-// runs the program once instead, for test/script/symbols.t to look at.
+// runs the program once instead, for test/integration/symbols.t to look at.
 #include "test/unit/unit.h"
 
 #include <elf.h>
@@ -12,11 +12,12 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "core/exec/chain.h"
-#include "core/exec/code.h"
-#include "core/exec/exec.h"
-#include "core/exec/jit.h"
-#include "core/exec/symbols.h"
+#include "core/exec/jit/chain.h"
+#include "core/exec/jit/compile.h"
+#include "core/exec/run/code.h"
+#include "core/exec/run/exec.h"
+#include "core/exec/jit/jit.h"
+#include "core/exec/jit/symbols.h"
 #include "core/image/image.h"
 
 enum { MAX = 64 };

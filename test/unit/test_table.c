@@ -9,7 +9,7 @@
 #include "core/load/object.h"
 #include "core/load/write.h"
 #include "core/ncclbpf.h"
-#include "core/table/table.h"
+#include "core/csvpolicy/table.h"
 #include "test/unit/unit.h"
 
 static uint64_t seed = 1;

@@ -12,8 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/exec/exec.h"
-#include "core/exec/trace.h"
+#include "core/exec/run/exec.h"
+#include "core/exec/run/helpers.h"
+#include "core/exec/run/trace.h"
 #include "core/map/map.h"
 
 /* ---- formats ------------------------------------------------------------ */

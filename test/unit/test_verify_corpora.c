@@ -2,7 +2,7 @@
 // State embedding on programs that people wrote: those of the corpora that are
 // accepted, the policies of the tree, what the fuzzers keep, and, where they
 // are there, the programs of bpf_conformance. Each runs in the machine of
-// test/embed with every state held against the walk; see
+// test/differential/embedding with every state held against the walk; see
 // test_verify_embedding.c for random programs.
 #include "test/unit/unit.h"
 
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "core/load/object.h"
-#include "test/embed/embed.h"
+#include "test/differential/embedding/embed.h"
 #include "test/unit/verify_image.h"
 
 enum { MOST = 1 << 20, TIMES = 4, FEW = 2, ROOM = 100000 };

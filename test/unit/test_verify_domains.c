@@ -22,9 +22,9 @@ static unsigned dom_bits = 4;
 #define NB_DOM_BITS dom_bits
 #define NB_DOM_FN static __attribute__((unused))
 #define make tnum_make
-#include "core/verify/tnum.c"
+#include "core/verify/domain/tnum.c"
 #undef make
-#include "core/verify/range.c"
+#include "core/verify/domain/range.c"
 
 typedef struct nb_range range;
 

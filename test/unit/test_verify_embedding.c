@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: MIT
 // Is the verifier right? Random programs that it accepts run in the machine of
-// test/embed, which trusts nothing. At each instruction registers, stack and
-// what is held must lie inside one of the abstract states that the verifier
-// walked there, if it walked with opts.exact. Global functions run on any
-// arguments as well as from their callers. And of programs accepted as
-// coherent, two runs that differ in local data alone (time, random numbers,
-// local maps, addresses) must give the same answer.
-// EMBED_RUNS=N sets the number of programs, EMBED_SEED=N the first seed.
+// test/differential/embedding, which trusts nothing. At each instruction
+// registers, stack and what is held must lie inside one of the abstract states
+// that the verifier walked there, if it walked with opts.exact. Global
+// functions run on any arguments as well as from their callers. And of programs
+// accepted as coherent, two runs that differ in local data alone (time, random
+// numbers, local maps, addresses) must give the same answer. EMBED_RUNS=N sets
+// the number of programs, EMBED_SEED=N the first seed. A second build has small
+// budgets, which runs use up (make embed-small).
 #include "test/unit/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/embed/embed.h"
+#include "test/differential/embedding/embed.h"
 
-enum { RUNS = 3 };
+#ifdef NB_SMALL_BUDGETS
+enum { RUNS = 3, MAX_INSNS = 4000, PROGRAMS = 2000 };
+#else
+enum { RUNS = 3, MAX_INSNS = 20000, PROGRAMS = 6000 };
+#endif
 
 static uint64_t setting(const char *name, uint64_t otherwise)
 {
@@ -31,7 +36,7 @@ static struct tally {
 
 static void judge(uint64_t p)
 {
-	struct em_trial t = { .max_insns = 20000, .times = RUNS };
+	struct em_trial t = { .max_insns = MAX_INSNS, .times = RUNS };
 
 	all.programs++;
 	em_forget();
@@ -72,12 +77,13 @@ static void report(void)
 START_TEST(accepted_programs_keep_their_promises)
 {
 	uint64_t first = setting("EMBED_SEED", 1);
-	uint64_t runs = setting("EMBED_RUNS", 6000);
+	uint64_t runs = setting("EMBED_RUNS", PROGRAMS);
 
 	for (uint64_t p = first; p < first + runs; p++)
 		judge(p);
+	printf("# EMBED_SEED=%llu\n", (unsigned long long)first);
 	report();
-	if (runs < 6000)
+	if (runs < PROGRAMS)
 		return;
 	ck_assert_msg(all.safe * 2 > runs,
 		      "the generator makes too few good ones");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The words of every class of rejection, whole. A program of the corpus with
 // the line "golden" in a comment (# golden, // golden) has its text with
-// notes and its JSON in test/golden/verify/<program>.txt and .json; a row of
-// core/tbl/findings.h that none of them meets fails. GOLDEN=record in the
-// environment writes the files (make golden).
+// notes and its JSON in test/corpus/golden/verify/<program>.txt and .json; a
+// row of core/defs/findings.h that none of them meets fails. GOLDEN=record in
+// the environment writes the files (make golden).
 #include "test/unit/unit.h"
 
 #include <dirent.h>
@@ -30,6 +30,7 @@ static const struct {
 	{ NB_FIND_ENCODING, "the assembler writes none; see test_verify.c" },
 	{ NB_FIND_FUNCS, "over 256 functions; the image reader is first" },
 	{ NB_FIND_MEMORY, "depends on a limit; see test_verify.c" },
+	{ NB_FIND_POLICY_WORK, "of many programs; see test_policy_budget.c" },
 };
 
 static const char *top(void)
@@ -231,8 +232,8 @@ static void compare(const struct file *f, const char *suffix,
 	char path[512], *want;
 	FILE *to;
 
-	snprintf(path, sizeof(path), "%s/test/golden/verify/%s.%s", top(),
-		 f->name, suffix);
+	snprintf(path, sizeof(path), "%s/test/corpus/golden/verify/%s.%s",
+		 top(), f->name, suffix);
 	if (record && !strcmp(record, "record")) {
 		to = fopen(path, "w");
 		ck_assert_msg(to != NULL, "%s cannot be written", path);
@@ -278,7 +279,7 @@ START_TEST(every_class_has_its_words)
 	static const char *const rows[] = {
 		[NB_FIND_NONE] = "",
 #define FINDING(name, word, text, hint) [NB_FIND_##name] = word,
-#include "core/tbl/findings.h"
+#include "core/defs/findings.h"
 	};
 	char missing[2048] = "";
 
@@ -312,7 +313,7 @@ START_TEST(every_golden_file_has_its_program)
 	struct dirent *e;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "%.200s/test/golden/verify", top());
+	snprintf(path, sizeof(path), "%.200s/test/corpus/golden/verify", top());
 	d = opendir(path);
 	ck_assert_ptr_nonnull(d);
 	while ((e = readdir(d))) {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 // How long helpers of each kind of map take, in instructions, for the length
-// of laps: what core/verify/weight.c says, as the first lap of a program that
-// calls one. See also weight_*.asm in test/corpus/verify/accept.
+// of laps: what core/verify/feature/helper_cost.c says, as the first lap of a
+// program that calls one. See also weight_*.asm in test/corpus/verify/accept.
 #include "test/unit/unit.h"
 
 #include "test/unit/verify_image.h"
+
+enum { LETTERS = 1000, MANY_LETTERS = 1 << 20 };
+
+/* MANY_LETTERS of them, and a NUL; filled before the tests. */
+static unsigned char letters[MANY_LETTERS + 1];
 
 static const struct nb_map_spec maps[] = {
 	{ .name = "prefixes",
@@ -37,7 +42,22 @@ static const struct nb_map_spec maps[] = {
 	  .key_size = 8,
 	  .value_size = 8,
 	  .max_entries = 5000000 },
+	{ .name = ".rodata",
+	  .type = NB_MAP_ARRAY,
+	  .key_size = 4,
+	  .value_size = sizeof(letters),
+	  .max_entries = 1,
+	  .flags = NB_F_MMAPABLE | NB_F_RDONLY_PROG,
+	  .origin = NB_ORIGIN_RODATA,
+	  .init = letters },
+	{ .name = "each_cpu",
+	  .type = NB_MAP_PERCPU_HASH,
+	  .key_size = 20,
+	  .value_size = 8,
+	  .max_entries = 8 },
 };
+
+enum { TEXT = 6, EACH_CPU = 7 };
 
 enum { NMAPS = sizeof(maps) / sizeof(maps[0]) };
 
@@ -100,9 +120,16 @@ START_TEST(a_trie_by_the_bits_of_its_keys)
 	ck_assert_uint_eq(weight(by_key, 0, LOOKUP, BY_KEY), 8 * 16 + 1);
 	ck_assert_uint_eq(weight(by_key, 0, DELETE, BY_KEY), 8 * 16 + 1);
 	ck_assert_uint_eq(weight(by_key, 1, LOOKUP, BY_KEY), 8);
-	/* a hash with the same keys: its bytes alone, however large */
-	ck_assert_uint_eq(weight(by_key, 4, LOOKUP, BY_KEY), 1);
-	ck_assert_uint_eq(weight(by_key, 4, DELETE, BY_KEY), 1);
+}
+END_TEST
+
+/* As many keys as a bucket may have are compared, however large the map. */
+START_TEST(a_hash_by_the_keys_of_a_bucket)
+{
+	enum { LOOKUP = 1, DELETE = 3, KEY = 20, CHAIN = 32 * 2 };
+
+	ck_assert_uint_eq(weight(by_key, 4, LOOKUP, BY_KEY), KEY / 16 + CHAIN);
+	ck_assert_uint_eq(weight(by_key, 4, DELETE, BY_KEY), KEY / 16 + CHAIN);
 }
 END_TEST
 
@@ -153,6 +180,78 @@ START_TEST(a_lap_has_its_limit)
 }
 END_TEST
 
-UNIT_MAIN("weight", tcase_add_test(tc, a_lap_has_its_limit);
+/* Judge bpf_snprintf with the last @n letters as its format. */
+static struct nb_verdict *formatted(uint32_t n)
+{
+	struct nb_verify_opts o = { .coherence_off = true };
+	static struct case_image c;
+	struct nb_verdict *v = NULL;
+	struct nb_err err = { 0 };
+	char src[256];
+
+	snprintf(src, sizeof(src),
+		 "mov %%r1, %%r10\n"
+		 "add %%r1, -8\n"
+		 "mov %%r2, 8\n"
+		 "lddw map_value %%r3, %d, %u\n"
+		 "stdw [%%r10-16], 0\n"
+		 "mov %%r4, %%r10\n"
+		 "add %%r4, -16\n"
+		 "mov %%r5, 8\n"
+		 "call 165\n"
+		 "mov %%r0, 0\n"
+		 "exit\n",
+		 TEXT, MANY_LETTERS - n);
+	ck_assert_msg(!case_asm(&c, src, &err), "%s", err.text);
+	c.img.maps = maps;
+	c.img.nmaps = NMAPS;
+	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s", err.text);
+	return v;
+}
+
+/* Each character, and each number that a format may have. */
+START_TEST(a_format_by_its_length)
+{
+	enum { INSNS = 11, NUMBERS = 12 * 32 };
+	struct nb_verdict *v = formatted(LETTERS);
+
+	ck_assert(v->accepted);
+	ck_assert_uint_eq(v->first, INSNS + NUMBERS + LETTERS);
+	nb_verdict_free(v);
+	v = formatted(NB_LAP_MAX - INSNS - NUMBERS);
+	ck_assert(v->accepted);
+	ck_assert_uint_eq(v->first, NB_LAP_MAX);
+	nb_verdict_free(v);
+	v = formatted(NB_LAP_MAX - INSNS - NUMBERS + 1);
+	ck_assert(!v->accepted);
+	ck_assert_uint_eq(v->finding.cls, NB_FIND_RUN_LENGTH);
+	nb_verdict_free(v);
+}
+END_TEST
+
+/* A new element clears its values of the other CPUs; a look-up does not. */
+START_TEST(a_value_of_each_cpu)
+{
+	static const char by_both[] = "mov %r1, 0\n"
+				      "stxdw [%r10-24], %r1\n"
+				      "stxdw [%r10-16], %r1\n"
+				      "stxdw [%r10-8], %r1\n"
+				      "mov %r2, %r10\n"
+				      "add %r2, -24\n"
+				      "mov %r3, %r2\n"
+				      "mov %r4, 0\n";
+	enum { LOOKUP = 1, UPDATE = 2 };
+
+	ck_assert_uint_lt(weight(by_key, EACH_CPU, LOOKUP, BY_KEY), 128);
+	ck_assert_uint_ge(weight(by_both, EACH_CPU, UPDATE, BY_KEY + 2), 1024);
+	ck_assert_uint_lt(weight(by_both, 4, UPDATE, BY_KEY + 2), 128);
+}
+END_TEST
+
+UNIT_MAIN("weight", memset(letters, 'a', MANY_LETTERS);
+	  tcase_add_test(tc, a_lap_has_its_limit);
+	  tcase_add_test(tc, a_format_by_its_length);
+	  tcase_add_test(tc, a_value_of_each_cpu);
+	  tcase_add_test(tc, a_hash_by_the_keys_of_a_bucket);
 	  tcase_add_test(tc, a_trie_by_the_bits_of_its_keys);
 	  tcase_add_test(tc, a_filter_by_its_hash_functions);)

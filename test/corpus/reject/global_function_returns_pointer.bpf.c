@@ -1,5 +1,6 @@
 // EXPECT: global_function
 // SPDX-License-Identifier: MIT
+// golden
 // near: __noinline void => static __noinline void
 // What it returns would be trusted by nobody.
 #include "ncclbpf_policy.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A large map that changes all the while, a coherent one, a ring buffer, a
-// queue and variables, for test/script/shell_batch.t and shell_pop.t.
+// queue and variables, for test/integration/shell_batch.t and shell_pop.t.
 #include "policies/ncclbpf_policy.h"
 
 struct limit {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A map of each type, used once a decision, for test/script/shell_maps.t.
+// A map of each type, used once a decision, for test/integration/shell_maps.t.
 #include "policies/ncclbpf_policy.h"
 
 struct prefix {

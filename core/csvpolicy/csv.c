@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: MIT
+// The text of tables: NVIDIA's tuner files (8 to 10 columns in a known order)
+// and, behind a line that names the columns, any of the columns below. Where
+// the original skips what it does not understand, this stops and says what
+// stands where and what may.
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/spec/spec.h"
+#include "core/csvpolicy/part.h"
+#include "core/defs/ctx.h"
+
+enum { MAX_FIELDS = 16, LEAST_FIELDS = 8, MAX_FIELD = 64 };
+
+/* Columns; the first ten are NVIDIA's, in their order. */
+enum column {
+	COLL,
+	MIN,
+	MAX,
+	ALGO,
+	PROTO,
+	CHANNELS,
+	NODES,
+	RANKS,
+	PIPE_OPS,
+	REG_BUFF,
+	NVIDIA,
+	BYTES = NVIDIA,
+	RANK_MIN,
+	RANK_MAX,
+	RANK_BYTES,
+	NCOLUMNS
+};
+
+/* What each is called: for people, and in headers, where case and _ do not
+ * matter. */
+static const struct {
+	const char *name;
+	const char *spellings[4];
+} columns[NCOLUMNS] = {
+	[COLL] = { "collective",
+		   { "coll", "collective", "colltype", "collectivetype" } },
+	[MIN] = { "min_bytes", { "minbytes" } },
+	[MAX] = { "max_bytes", { "maxbytes" } },
+	[ALGO] = { "algorithm", { "algo", "algorithm" } },
+	[PROTO] = { "protocol", { "proto", "protocol" } },
+	[CHANNELS] = { "channels", { "channels", "nchannels" } },
+	[NODES] = { "nodes", { "nodes", "nnodes" } },
+	[RANKS] = { "ranks", { "ranks", "nranks" } },
+	[PIPE_OPS] = { "pipe_ops", { "pipeops", "numpipeops" } },
+	[REG_BUFF] = { "reg_buff", { "regbuff", "regbuf" } },
+	[BYTES] = { "bytes", { "bytes" } },
+	[RANK_MIN] = { "min_bytes_per_rank", { "minbytesperrank" } },
+	[RANK_MAX] = { "max_bytes_per_rank", { "maxbytesperrank" } },
+	[RANK_BYTES] = { "bytes_per_rank", { "bytesperrank" } },
+};
+
+struct span {
+	const char *p;
+	size_t n;
+};
+
+struct parser {
+	struct nb_table *t;
+	struct nb_table_where *where;
+	struct nb_err *err;
+	uint32_t line;
+	struct span text; /* of the line */
+	struct span field[MAX_FIELDS];
+	uint32_t nfields;
+	enum column column[MAX_FIELDS];
+	uint32_t ncolumns;
+	bool named; /* by a header line */
+};
+
+#define ARGS(s) (int)(s).n, (s).p
+
+static struct span trim(struct span s)
+{
+	while (s.n && (*s.p == ' ' || *s.p == '\t')) {
+		s.p++;
+		s.n--;
+	}
+	while (s.n && strchr(" \t\r", s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+/* Fail at field @i of the line; the text is there already. */
+static int at(struct parser *p, uint32_t i, int rc)
+{
+	p->where->line = p->line;
+	p->where->col = 1;
+	p->where->field = "";
+	if (i < p->nfields)
+		p->where->col = (uint32_t)(p->field[i].p - p->text.p) + 1;
+	if (i < p->nfields && i < p->ncolumns)
+		p->where->field = columns[p->column[i]].name;
+	return rc;
+}
+
+/* ---- values ---- */
+
+/* Fails with "NAME "value": ALLOWED wanted". */
+static int bad(struct parser *p, uint32_t i, const char *allowed)
+{
+	struct span f = p->field[i];
+
+	return at(p, i,
+		  nb_fail(p->err, NB_E_FORMAT, 0, "%s \"%.*s\": %s wanted",
+			  columns[p->column[i]].name,
+			  (int)(f.n < MAX_FIELD ? f.n : MAX_FIELD), f.p,
+			  allowed));
+}
+
+static bool is(struct span s, const char *word)
+{
+	return s.n == strlen(word) && !strncasecmp(s.p, word, s.n);
+}
+
+static bool is_any(const struct parser *p, struct span s)
+{
+	return is(s, "-1") || is(s, "any") || (p->named && !s.n);
+}
+
+static int word(struct parser *p, uint32_t i, int (*named)(const char *),
+		const char *(*name)(int), int32_t *out)
+{
+	const char *words[8], *near[2];
+	char text[MAX_FIELD];
+	struct nb_buf list;
+	struct span f = p->field[i];
+	size_t n = 0;
+	int v = -1, rc;
+
+	if (is_any(p, f)) {
+		*out = -1;
+		return 0;
+	}
+	if (f.n < sizeof(text)) {
+		memcpy(text, f.p, f.n);
+		text[f.n] = '\0';
+		v = strlen(text) == f.n ? named(text) : -1;
+	}
+	*out = v;
+	if (v >= 0)
+		return 0;
+	nb_buf_init(&list, 0);
+	while (n < 8 && (words[n] = name((int)n)))
+		nb_buf_printf(&list, "%s, ", words[n++]);
+	nb_buf_str(&list, "or -1");
+	rc = bad(p, i, nb_buf_text(&list));
+	nb_buf_fini(&list);
+	if (f.n < sizeof(text)) {
+		nb_spec_nearest(text, words, n, near);
+		if (near[0])
+			nb_hint(p->err, "nearest: %s%s%s", near[0],
+				near[1] ? " or " : "", near[1] ? near[1] : "");
+	}
+	return rc;
+}
+
+enum { TOO_LARGE = -2 };
+
+/* Decimal digits; -1: none such; TOO_LARGE: not below 2^64. */
+static int digits(struct span *s, uint64_t *v)
+{
+	size_t n = 0;
+	bool large = false;
+
+	*v = 0;
+	for (; n < s->n && isdigit((unsigned char)s->p[n]); n++) {
+		uint64_t d = (uint64_t)(s->p[n] - '0');
+
+		large |= *v > (UINT64_MAX - d) / 10;
+		*v = *v * 10 + d;
+	}
+	s->p += n;
+	s->n -= n;
+	return !n ? -1 : large ? TOO_LARGE : 0;
+}
+
+static int number(struct parser *p, uint32_t i, int32_t least, int32_t most,
+		  const char *allowed, int32_t *out)
+{
+	struct span f = p->field[i];
+	uint64_t v;
+
+	if (is_any(p, f)) {
+		*out = -1;
+		return 0;
+	}
+	if (digits(&f, &v) || f.n || v < (uint64_t)least || v > (uint64_t)most)
+		return bad(p, i, allowed);
+	*out = (int32_t)v;
+	return 0;
+}
+
+/* "4096", "4K", "4KiB", "4MB"; 0, -1 or TOO_LARGE */
+static int size(struct span s, uint64_t *v)
+{
+	static const char units[] = "kmgt";
+	const char *u;
+	unsigned shift;
+	int rc = digits(&s, v);
+
+	if (rc == -1)
+		return rc;
+	u = s.n ? strchr(units, tolower((unsigned char)*s.p)) : NULL;
+	if (u && *u) {
+		shift = 10 * (unsigned)(u - units + 1);
+		if (*v > UINT64_MAX >> shift)
+			rc = TOO_LARGE;
+		*v <<= shift;
+		s.p++;
+		s.n--;
+		if (s.n && (*s.p == 'i' || *s.p == 'I') && s.n == 2) {
+			s.p++;
+			s.n--;
+		}
+	}
+	if (s.n && (*s.p == 'b' || *s.p == 'B')) {
+		s.p++;
+		s.n--;
+	}
+	return s.n ? -1 : rc;
+}
+
+#define SIZES "bytes (4194304, 4M, 4MiB)"
+
+static int bytes(struct parser *p, uint32_t i, bool upper, int64_t *out)
+{
+	uint64_t v = 0;
+	int rc;
+
+	if (is_any(p, p->field[i])) {
+		*out = upper ? NB_TABLE_MAX_BYTES : 0;
+		return 0;
+	}
+	rc = size(p->field[i], &v);
+	if (rc)
+		return bad(p, i,
+			   rc == TOO_LARGE ? "less than 2^64 bytes"
+					   : SIZES " or -1");
+	if (v > (uint64_t)NB_TABLE_MAX_BYTES) {
+		if (!upper)
+			return bad(p, i, "less than 2^63");
+		v = (uint64_t)NB_TABLE_MAX_BYTES;
+	}
+	*out = (int64_t)v;
+	return 0;
+}
+
+/* "4M..32M", "4M..", "..32M", "4M" */
+static int interval(struct parser *p, uint32_t i, int64_t *min, int64_t *max)
+{
+	static const char form[] =
+		"an interval of bytes (4M..32M, 4M.., ..32M, 4M) or -1";
+	struct span f = p->field[i], a = f, b = f;
+	const char *dots = memmem(f.p, f.n, "..", 2);
+	uint64_t lo = 0, hi = (uint64_t)NB_TABLE_MAX_BYTES;
+
+	*min = 0;
+	*max = NB_TABLE_MAX_BYTES;
+	if (is_any(p, f))
+		return 0;
+	if (dots) {
+		a.n = (size_t)(dots - f.p);
+		b.p = dots + 2;
+		b.n = f.n - a.n - 2;
+		a = trim(a);
+		b = trim(b);
+	}
+	if ((!a.n && !b.n) || (a.n && size(a, &lo)) || (b.n && size(b, &hi)))
+		return bad(p, i, form);
+	if (hi > (uint64_t)NB_TABLE_MAX_BYTES)
+		hi = (uint64_t)NB_TABLE_MAX_BYTES;
+	if (lo > hi)
+		return bad(p, i, "the smaller size first");
+	*min = (int64_t)lo;
+	*max = (int64_t)hi;
+	return 0;
+}
+
+/* ---- rows ---- */
+
+/* A row in the making; sizes for each rank are told apart by max. */
+struct reading {
+	struct nb_table_row row;
+	int64_t rank_min, rank_max;
+	bool per_rank, whole;
+};
+
+static int value(struct parser *p, uint32_t i, struct reading *r)
+{
+	struct nb_table_row *row = &r->row;
+
+	r->per_rank |= p->column[i] >= RANK_MIN && p->field[i].n;
+	switch (p->column[i]) {
+	case COLL:
+		return word(p, i, nb_nccl_coll_named, nb_nccl_coll, &row->coll);
+	case MIN:
+		return bytes(p, i, false, &row->min);
+	case MAX:
+		return bytes(p, i, true, &row->max);
+	case ALGO:
+		return word(p, i, nb_nccl_algo_named, nb_nccl_algo, &row->algo);
+	case PROTO:
+		return word(p, i, nb_nccl_proto_named, nb_nccl_proto,
+			    &row->proto);
+	case CHANNELS:
+		return number(p, i, 1, NB_TABLE_MAX_CHANNELS,
+			      "1 to 64, or -1 for NCCL's own,", &row->channels);
+	case NODES:
+		return number(p, i, 1, NB_TABLE_MAX_COUNT,
+			      "a number from 1 on, or -1,", &row->nodes);
+	case RANKS:
+		return number(p, i, 1, NB_TABLE_MAX_COUNT,
+			      "a number from 1 on, or -1,", &row->ranks);
+	case PIPE_OPS:
+		return number(p, i, 1, NB_TABLE_MAX_COUNT,
+			      "a number from 1 on, or -1,", &row->pipe_ops);
+	case REG_BUFF:
+		return number(p, i, 0, 1, "0, 1 or -1", &row->reg_buff);
+	case BYTES:
+		return interval(p, i, &row->min, &row->max);
+	case RANK_MIN:
+		return bytes(p, i, false, &r->rank_min);
+	case RANK_MAX:
+		return bytes(p, i, true, &r->rank_max);
+	case RANK_BYTES:
+		return interval(p, i, &r->rank_min, &r->rank_max);
+	case NCOLUMNS:
+		break;
+	}
+	return 0;
+}
+
+static uint32_t field_of(const struct parser *p, enum column a, enum column b)
+{
+	for (uint32_t i = 0; i < p->nfields; i++)
+		if (p->column[i] == a || p->column[i] == b)
+			return i;
+	return 0;
+}
+
+/* Sizes for each rank become sizes of the whole. */
+static int times_ranks(struct parser *p, struct reading *r)
+{
+	uint32_t i = field_of(p, RANK_BYTES, RANK_MAX);
+	int64_t ranks = r->row.ranks;
+
+	if (!r->per_rank)
+		return 0;
+	if (ranks < 0)
+		return at(p, i,
+			  nb_fail(p->err, NB_E_FORMAT, 0,
+				  "sizes per rank need the number of ranks in "
+				  "the same row"));
+	if (__builtin_mul_overflow(r->rank_min, ranks, &r->row.min))
+		return bad(p, i, "less than 2^63 over all ranks");
+	if (r->rank_max == NB_TABLE_MAX_BYTES ||
+	    __builtin_mul_overflow(r->rank_max + 1, ranks, &r->row.max))
+		r->row.max = NB_TABLE_MAX_BYTES;
+	else
+		r->row.max--;
+	return 0;
+}
+
+static int add(struct parser *p, const struct nb_table_row *row)
+{
+	struct nb_table *t = p->t;
+	uint32_t cap = t->cap ? t->cap * 2 : 64;
+	struct nb_table_row *rows;
+
+	if (t->n == NB_TABLE_MAX_ROWS)
+		return at(p, 0,
+			  nb_fail(p->err, NB_E_LIMIT, 0, "more than %d rows",
+				  NB_TABLE_MAX_ROWS));
+	if (t->n == t->cap) {
+		rows = reallocarray(t->rows, cap, sizeof(*rows));
+		if (!rows)
+			return nb_fail(p->err, NB_E_NOMEM, 0,
+				       "table: out of memory");
+		t->rows = rows;
+		t->cap = cap;
+	}
+	t->rows[t->n++] = *row;
+	return 0;
+}
+
+static int count_fields(struct parser *p)
+{
+	if (p->named ? p->nfields == p->ncolumns
+		     : p->nfields >= LEAST_FIELDS && p->nfields <= NVIDIA)
+		return 0;
+	if (p->named)
+		return at(p, p->nfields,
+			  nb_fail(p->err, NB_E_FORMAT, 0,
+				  "%u fields; the header names %u", p->nfields,
+				  p->ncolumns));
+	nb_fail(p->err, NB_E_FORMAT, 0,
+		"%u fields; 8 to 10 wanted: collective, min_bytes, max_bytes, "
+		"algorithm, protocol, channels, nodes, ranks, pipe_ops, "
+		"reg_buff",
+		p->nfields);
+	return at(p, p->nfields, NB_E_FORMAT);
+}
+
+static int row(struct parser *p)
+{
+	struct reading r = {
+		.row = { 0, NB_TABLE_MAX_BYTES, -1, -1, -1, -1, -1, -1, -1, -1,
+			 p->line },
+		.rank_max = NB_TABLE_MAX_BYTES,
+	};
+	const char *field = "";
+	int rc = count_fields(p);
+
+	for (uint32_t i = 0; !rc && i < p->nfields; i++)
+		rc = value(p, i, &r);
+	if (!rc)
+		rc = times_ranks(p, &r);
+	if (rc)
+		return rc;
+	rc = nb_table_check_row(&r.row, &field, p->err);
+	if (rc)
+		return at(p,
+			  !strcmp(field, "max_bytes")
+				  ? field_of(p, MAX, RANK_MAX)
+				  : field_of(p, ALGO, ALGO),
+			  rc);
+	return add(p, &r.row);
+}
+
+/* ---- the header ---- */
+
+/* Which column a word of the header is; NCOLUMNS: none. */
+static enum column column_named(struct span s)
+{
+	char word[MAX_FIELD];
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n && n + 1 < sizeof(word); i++)
+		if (s.p[i] != '_')
+			word[n++] = (char)tolower((unsigned char)s.p[i]);
+	word[n] = '\0';
+	for (int c = 0; c < NCOLUMNS; c++)
+		for (int i = 0; i < 4 && columns[c].spellings[i]; i++)
+			if (!strcmp(word, columns[c].spellings[i]))
+				return (enum column)c;
+	return NCOLUMNS;
+}
+
+static int header_fault(struct parser *p, uint32_t i, const char *what)
+{
+	char word[MAX_FIELD] = "";
+	const char *names[NCOLUMNS], *near[2];
+	struct span f = p->field[i];
+	int rc = nb_fail(p->err, NB_E_FORMAT, 0, "column \"%.*s\": %s",
+			 (int)(f.n < MAX_FIELD ? f.n : MAX_FIELD), f.p, what);
+
+	p->ncolumns = 0;
+	for (int c = 0; c < NCOLUMNS; c++)
+		names[c] = columns[c].name;
+	if (f.n < sizeof(word))
+		memcpy(word, f.p, f.n);
+	nb_spec_nearest(word, names, NCOLUMNS, near);
+	if (near[0])
+		nb_hint(p->err, "nearest: %s%s%s", near[0],
+			near[1] ? " or " : "", near[1] ? near[1] : "");
+	return at(p, i, rc);
+}
+
+/* Columns that say the same: sizes may be given in one way only. */
+static uint32_t meaning(enum column c)
+{
+	switch (c) {
+	case MIN:
+		return 1;
+	case MAX:
+		return 2;
+	case BYTES:
+	case RANK_BYTES:
+		return 3;
+	case RANK_MIN:
+		return 5;
+	case RANK_MAX:
+		return 6;
+	case COLL:
+	case ALGO:
+	case PROTO:
+	case CHANNELS:
+	case NODES:
+	case RANKS:
+	case PIPE_OPS:
+	case REG_BUFF:
+	case NCOLUMNS:
+		break;
+	}
+	return 0;
+}
+
+static bool clash(enum column a, enum column b)
+{
+	uint32_t x = meaning(a), y = meaning(b);
+
+	return a == b || x & y & 3 || (x && y && (x ^ y) & 4);
+}
+
+static int header(struct parser *p)
+{
+	for (uint32_t i = 0; i < p->nfields; i++) {
+		enum column c = column_named(p->field[i]);
+
+		if (c == NCOLUMNS)
+			return header_fault(p, i, "no such column");
+		for (uint32_t k = 0; k < i; k++)
+			if (clash(p->column[k], c))
+				return header_fault(
+					p, i, "the header says that already");
+		p->column[i] = c;
+	}
+	p->ncolumns = p->nfields;
+	p->named = true;
+	return 0;
+}
+
+/* ---- lines ---- */
+
+static int split(struct parser *p)
+{
+	struct span rest = p->text;
+	const char *comma;
+
+	p->nfields = 0;
+	do {
+		struct span f = rest;
+
+		if (p->nfields == MAX_FIELDS)
+			return at(p, MAX_FIELDS,
+				  nb_fail(p->err, NB_E_FORMAT, 0,
+					  "more than %d fields", MAX_FIELDS));
+		comma = memchr(rest.p, ',', rest.n);
+		if (comma) {
+			f.n = (size_t)(comma - rest.p);
+			rest.n -= f.n + 1;
+			rest.p = comma + 1;
+		}
+		p->field[p->nfields++] = trim(f);
+	} while (comma);
+	return 0;
+}
+
+/* A byte that no table has; -1: all are fine. */
+static int strange(struct span s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		if ((unsigned char)s.p[i] < 32 && s.p[i] != '\t' &&
+		    s.p[i] != '\r')
+			return (int)i;
+	return -1;
+}
+
+static int one_line(struct parser *p, bool *began)
+{
+	struct span s = trim(p->text);
+	int where = strange(p->text), rc;
+
+	p->nfields = 0;
+	if (p->text.n > NB_TABLE_MAX_LINE)
+		return at(p, 0,
+			  nb_fail(p->err, NB_E_LIMIT, 0,
+				  "a line of %zu bytes; at most %d", p->text.n,
+				  NB_TABLE_MAX_LINE));
+	if (where >= 0) {
+		rc = nb_fail(p->err, NB_E_FORMAT, 0, "byte 0x%02x: not text",
+			     (uint8_t)p->text.p[where]);
+		at(p, 0, rc);
+		p->where->col = (uint32_t)where + 1;
+		return rc;
+	}
+	if (!s.n || *s.p == '#')
+		return 0;
+	rc = split(p);
+	if (rc)
+		return rc;
+	if (!*began) {
+		*began = true;
+		if (column_named(p->field[0]) != NCOLUMNS)
+			return header(p);
+	}
+	return row(p);
+}
+
+int nb_table_parse(struct nb_table *t, const char *text, size_t size_,
+		   struct nb_table_where *where, struct nb_err *err)
+{
+	struct parser p = { .t = t, .where = where, .err = err };
+	struct span rest = { text, size_ };
+	bool began = false;
+	int rc = 0;
+
+	*where = (struct nb_table_where){ 0, 0, "" };
+	for (uint32_t c = 0; c < NVIDIA; c++)
+		p.column[c] = (enum column)c;
+	p.ncolumns = NVIDIA;
+	if (rest.n >= 3 && !memcmp(rest.p, "\xef\xbb\xbf", 3)) {
+		rest.p += 3; /* byte order mark */
+		rest.n -= 3;
+	}
+	while (!rc && rest.n) {
+		const char *end = memchr(rest.p, '\n', rest.n);
+
+		p.line++;
+		p.text = rest;
+		p.text.n = end ? (size_t)(end - rest.p) : rest.n;
+		rest.p += p.text.n + !!end;
+		rest.n -= p.text.n + !!end;
+		rc = one_line(&p, &began);
+	}
+	if (!rc && !t->n)
+		return nb_fail(err, NB_E_FORMAT, 0, "a table without rows");
+	return rc;
+}
+
+/* ---- and back ---- */
+
+static const char *or_any(const char *word)
+{
+	return word ? word : "-1";
+}
+
+void nb_table_csv(const struct nb_table *t, struct nb_buf *out)
+{
+	nb_buf_str(out, "# collective,min_bytes,max_bytes,algorithm,protocol,"
+			"channels,nodes,ranks,pipe_ops,reg_buff\n");
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct nb_table_row *r = &t->rows[i];
+
+		nb_buf_printf(out, "%s,%lld,", or_any(nb_nccl_coll(r->coll)),
+			      (long long)r->min);
+		if (r->max == NB_TABLE_MAX_BYTES)
+			nb_buf_str(out, "18446744073709551615");
+		else
+			nb_buf_printf(out, "%lld", (long long)r->max);
+		nb_buf_printf(out, ",%s,%s,%d,%d,%d,%d,%d\n",
+			      or_any(nb_nccl_algo(r->algo)),
+			      or_any(nb_nccl_proto(r->proto)), r->channels,
+			      r->nodes, r->ranks, r->pipe_ops, r->reg_buff);
+	}
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: MIT
+// From a search tree to a policy image: one straight program that walks the
+// tree, whatever its size, and a read-only section with tree and answers. A
+// level of the tree compares the key with seven numbers at once and without a
+// branch, since sizes come in no order that a processor could foresee; the one
+// branch of a level bounds the number of the next node, and goes the same way
+// nearly always.
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/csvpolicy/part.h"
+#include "core/defs/ctx.h"
+
+enum { MAX_INSNS = 4096, NODE_SHIFT = 6, ANSWER_SHIFT = 3, MAX_JUMPS = 256 };
+_Static_assert(sizeof(struct nb_table_node) == 1 << NODE_SHIFT,
+	       "a node's size");
+
+/* What registers hold. 0 and 4 to 8 are for work. */
+enum { R0, R_KEY, R_NODE, R_AT, R4, R5, R6, R7, R8, R_CTX };
+
+/* Jumps to places that come later. */
+enum label { L_ANSWER, L_TAKE, L_OUT, NLABELS };
+
+struct emit {
+	struct nb_insn insns[MAX_INSNS];
+	struct nb_slot slots[MAX_INSNS];
+	uint32_t n;
+	struct {
+		uint32_t pc;
+		enum label to;
+	} jumps[MAX_JUMPS];
+	uint32_t njumps;
+	uint32_t label[NLABELS];
+	const struct nb_table_tree *tree;
+};
+
+#define CTX(field) ((int32_t)offsetof(struct ncclbpf_tuner, field))
+
+static void put(struct emit *e, enum nb_op op, int dst, int src, int32_t off,
+		int64_t imm)
+{
+	const struct nb_insn_spec *s = nb_spec_insn(op);
+
+	if (e->n < MAX_INSNS)
+		e->insns[e->n++] = (struct nb_insn){
+			.op = (uint16_t)op,
+			.kind = (uint8_t)s->kind,
+			.fn = (uint8_t)s->fn,
+			.width = s->width,
+			.operand = (uint8_t)s->operand,
+			.dst = (uint8_t)dst,
+			.src = (uint8_t)src,
+			.off = off,
+			.imm = imm,
+		};
+}
+
+static void alu(struct emit *e, enum nb_op op, int dst, int64_t imm)
+{
+	put(e, op, dst, 0, 0, imm);
+}
+
+static void alux(struct emit *e, enum nb_op op, int dst, int src)
+{
+	put(e, op, dst, src, 0, 0);
+}
+
+static void load(struct emit *e, enum nb_op op, int dst, int src, int32_t off)
+{
+	put(e, op, dst, src, off, 0);
+}
+
+static void jump(struct emit *e, enum nb_op op, int dst, int64_t imm,
+		 enum label to)
+{
+	if (e->njumps < MAX_JUMPS) {
+		e->jumps[e->njumps].pc = e->n;
+		e->jumps[e->njumps++].to = to;
+	}
+	put(e, op, dst, 0, 0, imm);
+}
+
+static void here(struct emit *e, enum label l)
+{
+	e->label[l] = e->n;
+}
+
+static void lddw(struct emit *e, enum nb_op op, int dst, int64_t imm)
+{
+	put(e, op, dst, 0, 0, imm);
+	put(e, NB_OP_LDDW_HI, 0, 0, 0, 0);
+}
+
+/* R_AT = address of element @index, 1 << @shift bytes each, behind @off. */
+static void element(struct emit *e, int index, int shift, uint32_t off)
+{
+	alu(e, NB_OP_LSH64_K, index, shift);
+	lddw(e, NB_OP_LDDW_MAP_VALUE, R_AT, (int64_t)((uint64_t)off << 32));
+	alux(e, NB_OP_ADD64_X, R_AT, index);
+}
+
+/* @reg = 1 where the key is above the node's number @i, else 0 */
+static void compare(struct emit *e, int reg, int i)
+{
+	load(e, NB_OP_LDX64, reg, R_AT, 8 * i);
+	alux(e, NB_OP_SUB64_X, reg, R_KEY);
+	alu(e, NB_OP_RSH64_K, reg, 63);
+}
+
+/* From a node to its child. Both are below 2^63, so differences are exact. */
+static void level(struct emit *e, enum label beyond)
+{
+	element(e, R_NODE, NODE_SHIFT, 0);
+	load(e, NB_OP_LDX64, R_NODE, R_AT, 8 * NB_TABLE_KEYS);
+	compare(e, R0, 0);
+	compare(e, R4, 1);
+	compare(e, R5, 2);
+	compare(e, R6, 3);
+	compare(e, R7, 4);
+	compare(e, R8, 5);
+	alux(e, NB_OP_ADD64_X, R0, R4);
+	alux(e, NB_OP_ADD64_X, R5, R6);
+	compare(e, R4, 6);
+	alux(e, NB_OP_ADD64_X, R7, R8);
+	alux(e, NB_OP_ADD64_X, R_NODE, R4);
+	alux(e, NB_OP_ADD64_X, R0, R5);
+	alux(e, NB_OP_ADD64_X, R_NODE, R7);
+	alux(e, NB_OP_ADD64_X, R_NODE, R0);
+	jump(e, NB_OP_JGE64_K, R_NODE, e->tree->nnodes, beyond);
+}
+
+static void walk(struct emit *e)
+{
+	static const int32_t at[] = { CTX(nodes), CTX(ranks), CTX(pipe_ops),
+				      CTX(reg_buff) };
+	const struct nb_table_tree *tree = e->tree;
+
+	alux(e, NB_OP_MOV64_X, R_CTX, 1);
+	load(e, NB_OP_LDX32, R_NODE, R_CTX, CTX(coll));
+	jump(e, NB_OP_JGE64_K, R_NODE, NCCL_NUM_COLLS, L_OUT);
+	alu(e, NB_OP_ADD64_K, R_NODE, tree->root);
+	for (int dim = 0; dim < NB_TABLE_BYTES; dim++) {
+		if (tree->depth[dim])
+			load(e, NB_OP_LDX32, R_KEY, R_CTX, at[dim]);
+		for (uint32_t d = 0; d < tree->depth[dim]; d++)
+			level(e, L_OUT);
+	}
+	load(e, NB_OP_LDX64, R_KEY, R_CTX, CTX(bytes));
+	put(e, NB_OP_JSGE64_K, R_KEY, 0, 2, 0);
+	lddw(e, NB_OP_LDDW_IMM, R_KEY, NB_TABLE_MAX_BYTES);
+	for (uint32_t d = 0; d < tree->depth[NB_TABLE_BYTES]; d++)
+		level(e, L_ANSWER);
+}
+
+/* R6 = @bits bits of the answer from @shift on */
+static void part(struct emit *e, int shift, int64_t mask)
+{
+	alux(e, NB_OP_MOV64_X, R6, R4);
+	alu(e, NB_OP_RSH64_K, R6, shift);
+	alu(e, NB_OP_AND64_K, R6, mask);
+}
+
+/* What the answer says goes to the context, what it does not stays. */
+static void tell(struct emit *e, int shift, int64_t mask, int32_t off,
+		 int64_t minus)
+{
+	part(e, shift, mask);
+	put(e, NB_OP_JEQ64_K, R6, 0, minus ? 2 : 1, 0);
+	if (minus)
+		alu(e, NB_OP_ADD64_K, R6, -minus);
+	put(e, NB_OP_STX32, R_CTX, R6, off, 0);
+}
+
+static void answer(struct emit *e)
+{
+	const struct nb_table_tree *tree = e->tree;
+	uint32_t at = tree->nnodes << NODE_SHIFT;
+
+	here(e, L_ANSWER);
+	alu(e, NB_OP_SUB64_K, R_NODE, tree->nnodes);
+	jump(e, NB_OP_JGE64_K, R_NODE, tree->nanswers, L_OUT);
+	element(e, R_NODE, ANSWER_SHIFT, at);
+	load(e, NB_OP_LDX64, R4, R_AT, 0);
+	load(e, NB_OP_LDX32, R5, R_CTX, CTX(usable));
+	alu(e, NB_OP_OR64_K, R5, NB_ANSWER_ALWAYS);
+	at += tree->nanswers << ANSWER_SHIFT;
+	for (uint32_t i = 0;; i++) {
+		alux(e, NB_OP_MOV64_X, R6, R4);
+		alu(e, NB_OP_RSH64_K, R6, NB_ANSWER_NEED);
+		alux(e, NB_OP_AND64_X, R6, R5);
+		jump(e, NB_OP_JNE64_K, R6, 0, L_TAKE);
+		if (i + 1 >= tree->chain)
+			break;
+		alu(e, NB_OP_AND64_K, R4, (1 << NB_ANSWER_NEXT_BITS) - 1);
+		jump(e, NB_OP_JEQ64_K, R4, 0, L_OUT);
+		jump(e, NB_OP_JGE64_K, R4, tree->nalts, L_OUT);
+		element(e, R4, ANSWER_SHIFT, at);
+		load(e, NB_OP_LDX64, R4, R_AT, 0);
+	}
+	here(e, L_OUT);
+	alu(e, NB_OP_MOV64_K, R0, 0);
+	put(e, NB_OP_EXIT, 0, 0, 0, 0);
+	here(e, L_TAKE);
+	tell(e, NB_ANSWER_ALGO, 7, CTX(algo), 1);
+	tell(e, NB_ANSWER_PROTO, 3, CTX(proto), 1);
+	tell(e, NB_ANSWER_CHANNELS, 0x3ff, CTX(channels), 0);
+	alu(e, NB_OP_MOV64_K, R0, 0);
+	put(e, NB_OP_EXIT, 0, 0, 0, 0);
+}
+
+static int make_code(struct emit *e, struct nb_err *err)
+{
+	walk(e);
+	answer(e);
+	if (e->n == MAX_INSNS || e->njumps == MAX_JUMPS)
+		return nb_fail(err, NB_E_BUG, 0,
+			       "table: a program of more than %d instructions",
+			       MAX_INSNS);
+	for (uint32_t i = 0; i < e->njumps; i++)
+		e->insns[e->jumps[i].pc].off =
+			(int32_t)(e->label[e->jumps[i].to] - e->jumps[i].pc -
+				  1);
+	return nb_encode(e->slots, e->insns, e->n, err);
+}
+
+/* ---- the image ---- */
+
+static struct nb_map_spec section(const char *name, const struct nb_buf *data)
+{
+	return (struct nb_map_spec){
+		.name = name,
+		.type = NB_MAP_ARRAY,
+		.key_size = 4,
+		.value_size = (uint32_t)data->size,
+		.max_entries = 1,
+		.flags = NB_F_RDONLY_PROG,
+		.origin = NB_ORIGIN_RODATA,
+		.init = (const unsigned char *)data->data,
+	};
+}
+
+/* Fields of the context as this program knows it. */
+static uint32_t context_fields(struct nb_ctx_field *out, uint32_t max)
+{
+	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);
+	uint32_t n = 0;
+
+	for (; n < h->nfields && n < max; n++)
+		out[n] = (struct nb_ctx_field){
+			.hook = NB_HOOK_TUNER,
+			.name = h->fields[n].name,
+			.off = h->fields[n].off,
+			.size = h->fields[n].size,
+		};
+	return n;
+}
+
+static int write_image(struct nb_buf *out, const struct emit *e,
+		       const struct nb_table *t, const struct nb_buf *data,
+		       const struct nb_buf *rows,
+		       const struct nb_table_opts *opts, struct nb_err *err)
+{
+	char text[64];
+	struct nb_buf sized;
+	struct nb_line line = { 0, t->rows[0].line, 0, opts->file, text };
+	struct nb_func func = { .name = "table",
+				.end = e->n,
+				.linkage = NB_FUNC_GLOBAL };
+	struct nb_prog prog = { .name = "table",
+				.section = "tuner",
+				.hook = NB_HOOK_TUNER,
+				.slots = e->slots,
+				.nslots = e->n,
+				.funcs = &func,
+				.nfuncs = 1,
+				.lines = &line,
+				.nlines = 1 };
+	struct nb_map_spec maps[] = { section(".rodata", data),
+				      section(NB_TABLE_ROWS, rows) };
+	struct nb_ctx_field fields[64];
+	struct nb_image img = { .name = opts->name,
+				.maps = maps,
+				.nmaps = 2,
+				.progs = &prog,
+				.nprogs = 1,
+				.ctx_fields = fields,
+				.nctx_fields = context_fields(fields, 64) };
+
+	nb_buf_init(&sized, sizeof(text));
+	nb_buf_printf(&sized, "a table of %u row%s", t->n,
+		      t->n == 1 ? "" : "s");
+	memcpy(text, nb_buf_text(&sized), sized.size + 1);
+	nb_buf_fini(&sized);
+	return nb_image_write(out, &img, err);
+}
+
+static int make_image(struct nb_buf *out, const struct nb_table *t,
+		      const struct nb_table_tree *tree,
+		      const struct nb_table_opts *opts, struct nb_err *err)
+{
+	struct emit *e = calloc(1, sizeof(*e));
+	struct nb_buf data, rows;
+	int rc = e ? 0 : NB_E_NOMEM;
+
+	nb_buf_init(&data, NB_IMAGE_MAX_DATA);
+	nb_buf_init(&rows, NB_IMAGE_MAX_DATA);
+	nb_buf_bytes(&data, tree->nodes, tree->nnodes * sizeof(*tree->nodes));
+	nb_buf_bytes(&data, tree->answers,
+		     tree->nanswers * sizeof(*tree->answers));
+	nb_buf_bytes(&data, tree->alts, tree->nalts * sizeof(*tree->alts));
+	nb_table_pack(t, &rows);
+	if (rc || !nb_buf_ok(&data) || !nb_buf_ok(&rows)) {
+		rc = nb_fail(err, NB_E_NOMEM, 0, "table: out of memory");
+		goto out;
+	}
+	e->tree = tree;
+	rc = make_code(e, err);
+	if (!rc)
+		rc = write_image(out, e, t, &data, &rows, opts, err);
+out:
+	nb_buf_fini(&data);
+	nb_buf_fini(&rows);
+	free(e);
+	return rc;
+}
+
+/* ---- rows that cannot be meant ---- */
+
+/* Does @a hold wherever @b does, and want no more of NCCL? */
+static bool covers(const struct nb_table_row *a, const struct nb_table_row *b)
+{
+	const int32_t x[] = { a->coll, a->nodes, a->ranks, a->pipe_ops,
+			      a->reg_buff };
+	const int32_t y[] = { b->coll, b->nodes, b->ranks, b->pipe_ops,
+			      b->reg_buff };
+	uint32_t need = nb_table_need(a->algo, a->proto);
+
+	for (size_t i = 0; i < sizeof(x) / sizeof(x[0]); i++)
+		if (x[i] != NB_TABLE_ANY && x[i] != y[i])
+			return false;
+	return a->min <= b->min && a->max >= b->max &&
+	       (need == NB_ANSWER_ALWAYS ||
+		!(nb_table_need(b->algo, b->proto) & ~need));
+}
+
+static int hidden(const struct nb_table *t, uint32_t i,
+		  struct nb_table_where *where, struct nb_err *err)
+{
+	uint32_t by = 0;
+
+	*where = (struct nb_table_where){ t->rows[i].line, 1, "" };
+	while (by < i && !covers(&t->rows[by], &t->rows[i]))
+		by++;
+	if (by < i && t->rows[by].line)
+		nb_fail(err, NB_E_FORMAT, 0,
+			"this row never wins: the one of line %u comes first "
+			"wherever it holds",
+			t->rows[by].line);
+	else
+		nb_fail(err, NB_E_FORMAT, 0,
+			"this row never wins: those before it come first "
+			"wherever it holds");
+	return nb_hint(err, "the first row that holds wins; put the narrower "
+			    "one first, or leave this one out");
+}
+
+static int check_rows(const struct nb_table *t,
+		      const struct nb_table_tree *tree,
+		      const struct nb_table_opts *opts,
+		      struct nb_table_where *where, struct nb_err *err)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		if (!opts->keep_hidden && !(tree->won[i / 64] >> i % 64 & 1))
+			return hidden(t, i, where, err);
+	return 0;
+}
+
+static int check_local(const struct nb_table *t,
+		       const struct nb_table_opts *opts,
+		       struct nb_table_where *where, struct nb_err *err)
+{
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (opts->local || t->rows[i].reg_buff == NB_TABLE_ANY)
+			continue;
+		*where = (struct nb_table_where){ t->rows[i].line, 0,
+						  "reg_buff" };
+		nb_fail(err, NB_E_FORMAT, 0,
+			"reg_buff %d: buffers may be registered on one rank "
+			"and not on another; -1 wanted",
+			t->rows[i].reg_buff);
+		return nb_hint(err, "coherence=off compiles it, for jobs that "
+				    "run with NCCLBPF_COHERENCE=off");
+	}
+	return 0;
+}
+
+int nb_table_image(struct nb_buf *out, const struct nb_table *t,
+		   const struct nb_table_opts *opts,
+		   struct nb_table_where *where, struct nb_err *err)
+{
+	struct nb_table_tree tree;
+	int rc;
+
+	*where = (struct nb_table_where){ 0, 0, "" };
+	if (!t->n)
+		return nb_fail(err, NB_E_FORMAT, 0, "a table without rows");
+	rc = check_local(t, opts, where, err);
+	if (rc)
+		return rc;
+	rc = nb_table_flatten(&tree, t, err);
+	if (rc)
+		return rc;
+	rc = check_rows(t, &tree, opts, where, err);
+	if (!rc)
+		rc = make_image(out, t, &tree, opts, err);
+	nb_table_tree_fini(&tree);
+	return rc;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_CSVPOLICY_PART_H
+#define NB_CSVPOLICY_PART_H
+
+#include "core/csvpolicy/table.h"
+
+/*
+ * Between the files of this folder: the search tree that flat.c makes of the
+ * rows and emit.c makes a program of.
+ *
+ * A node has 8 children: child c is the one for keys above last[0..c-1] and up
+ * to last[c]. Its number is first + c. Numbers from nnodes on are answers.
+ */
+enum { NB_TABLE_KEYS = 7 };
+
+struct nb_table_node {
+	int64_t last[NB_TABLE_KEYS];
+	uint64_t first;
+};
+
+/* What is asked about, one after the other; bytes at the end. */
+enum nb_table_dim {
+	NB_TABLE_NODES,
+	NB_TABLE_RANKS,
+	NB_TABLE_PIPE_OPS,
+	NB_TABLE_REG_BUFF,
+	NB_TABLE_BYTES,
+	NB_TABLE_NDIMS
+};
+
+/*
+ * An answer, 64 bits: which entries of the cost table it needs (21 bits, or
+ * ALWAYS), channels (10), algo + 1 (3), proto + 1 (2), and the number in
+ * alts of the answer to take where NCCL offers none of these; 0: none.
+ */
+enum {
+	NB_ANSWER_NEED = 42,
+	NB_ANSWER_ALWAYS = 1 << 21,
+	NB_ANSWER_CHANNELS = 32,
+	NB_ANSWER_ALGO = 29,
+	NB_ANSWER_PROTO = 27,
+	NB_ANSWER_NEXT_BITS = 27
+};
+
+struct nb_table_tree {
+	struct nb_table_node *nodes;
+	uint64_t *answers, *alts; /* alts: those that others name as next */
+	uint32_t nnodes, nanswers, nalts;
+	uint32_t cap_nodes, cap_answers;
+	uint32_t root; /* node of collective 0; the others follow */
+	uint32_t depth[NB_TABLE_NDIMS]; /* levels; of bytes: at most */
+	uint32_t chain;			/* most answers one after the other */
+	uint64_t *won;			/* a bit a row: it wins somewhere */
+};
+
+int nb_table_flatten(struct nb_table_tree *tree, const struct nb_table *t,
+		     struct nb_err *err);
+void nb_table_tree_fini(struct nb_table_tree *tree);
+
+/* Entries that a row's answer needs, as in an answer. */
+uint32_t nb_table_need(int32_t algo, int32_t proto);
+
+/* The rows, packed; what nb_table_of_image reads. */
+#define NB_TABLE_ROWS ".rodata.rows"
+void nb_table_pack(const struct nb_table *t, struct nb_buf *out);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_CSVPOLICY_TABLE_H
+#define NB_CSVPOLICY_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/image/image.h"
+
+/*
+ * Decision tables: rows of conditions and an answer, as NVIDIA's tuner files
+ * have them, made into a policy image without a compiler. Of the rows whose
+ * conditions hold, the first one wins whose algorithm and protocol NCCL offers
+ * at that decision; where none does, NCCL's own choice stands.
+ */
+enum {
+	NB_TABLE_MAX_ROWS = 20000,
+	NB_TABLE_MAX_CHANNELS = 64,   /* NCCL's MAXCHANNELS */
+	NB_TABLE_MAX_COUNT = 1 << 30, /* of nodes, ranks, operations */
+	NB_TABLE_MAX_LINE = 1024,
+	NB_TABLE_ANY = -1
+};
+
+/* Sizes from here on are not told apart; as an upper bound: none. */
+#define NB_TABLE_MAX_BYTES INT64_MAX
+
+struct nb_table_row {
+	int64_t min, max; /* bytes, both inclusive */
+	int32_t coll;	  /* NCCL_COLL_*, or NB_TABLE_ANY */
+	int32_t algo;	  /* NCCL_ALGO_*; -1: no opinion */
+	int32_t proto;	  /* NCCL_PROTO_*; -1: no opinion */
+	int32_t channels; /* 1 to NB_TABLE_MAX_CHANNELS; -1: NCCL's */
+	int32_t nodes, ranks, pipe_ops, reg_buff; /* or NB_TABLE_ANY */
+	uint32_t line; /* of the source, from 1; 0: unknown */
+};
+
+struct nb_table {
+	struct nb_table_row *rows; /* malloc'ed */
+	uint32_t n, cap;
+};
+
+void nb_table_fini(struct nb_table *t);
+
+/* Where an error is: line and column from 1, 0: nowhere in particular; the
+ * name of the field or "". */
+struct nb_table_where {
+	uint32_t line, col;
+	const char *field;
+};
+
+/*
+ * nb_table_parse - read a table's text: NVIDIA's columns or named ones
+ * @t:     zeroes; nb_table_fini whatever the result
+ * @where: filled on failure; may not be NULL
+ *
+ * docs/tables.md has the format. All of it or nothing is used: the first
+ * error ends it. 0, NB_E_FORMAT, NB_E_LIMIT, NB_E_NOMEM. Pure.
+ */
+int nb_table_parse(struct nb_table *t, const char *text, size_t size,
+		   struct nb_table_where *where, struct nb_err *err);
+
+/* Text of a table that nb_table_parse reads back as the same rows, in
+ * NVIDIA's columns. */
+void nb_table_csv(const struct nb_table *t, struct nb_buf *out);
+
+/*
+ * nb_table_check_row - are a row's values allowed?
+ *
+ * 0 or NB_E_FORMAT with *@field, the name of the field.
+ */
+int nb_table_check_row(const struct nb_table_row *row, const char **field,
+		       struct nb_err *err);
+
+struct nb_table_opts {
+	const char *name; /* of the policy */
+	const char *file; /* for messages and source lines; "" if none */
+	/* rows that never win, because of those before them, are no error */
+	bool keep_hidden;
+	/* rows may ask for reg_buff, which differs between ranks: then no job
+	 * takes the policy that insists on coherence */
+	bool local;
+};
+
+/*
+ * nb_table_image - compile a table
+ * @out: gets the image's bytes; unchanged on failure
+ *
+ * The program finds its answer in a tree of nodes with 8 children each, so
+ * that the work grows with the logarithm of the rows. The rows themselves go
+ * along for nb_table_of_image. 0, NB_E_FORMAT (a hidden row: @where), NB_E_ARG
+ * (the name), NB_E_LIMIT (rows that overlap in too many ways), NB_E_NOMEM.
+ */
+int nb_table_image(struct nb_buf *out, const struct nb_table *t,
+		   const struct nb_table_opts *opts,
+		   struct nb_table_where *where, struct nb_err *err);
+
+/*
+ * nb_table_of_image - the rows that an image was compiled from
+ * @t: zeroes; nb_table_fini whatever the result
+ *
+ * Trusts nothing in the image. 0, NB_E_NOENT (it is no table's), NB_E_IMAGE,
+ * NB_E_NOMEM.
+ */
+int nb_table_of_image(struct nb_table *t, const struct nb_image *img,
+		      struct nb_err *err);
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One row a command that a target serves over its control socket
+ * (docs/protocol.md). The shell takes grammar, help and completion from the
+ * target's answer to `help`, so an older shell serves a newer plugin.
+ *
+ * name    enumerator NB_CMD_<name>
+ * words   one or two words, as typed
+ * syntax  arguments: UPPER CASE required, [optional], name= an option
+ * least most  positional arguments after the words
+ * role    NB_ROLE_OBSERVE or NB_ROLE_CONTROL
+ * help    one line
+ */
+/*  name            words              syntax                                     least most role    help */
+CMD(HELLO,          "hello",           "VERSION",                                 1, 1, OBSERVE, "Open a conversation: protocol version 1; says who the target is and the role of the caller")
+CMD(HELP,           "help",            "[WORD] [WORD]",                           0, 2, OBSERVE, "List the commands, or explain one")
+CMD(CANCEL,         "cancel",          "ID",                                      1, 1, OBSERVE, "Stop the stream of request ID")
+CMD(STATUS,         "status",          "",                                        0, 0, OBSERVE, "Show the process: versions, policies, generation, communicators, counters")
+CMD(DOCTOR,         "doctor",          "",                                        0, 0, OBSERVE, "Look for settings and states that keep policies from working")
+CMD(POLICY_LIST,    "policy list",     "",                                        0, 0, OBSERVE, "List the policies that are held, and which are in use")
+CMD(POLICY_SHOW,    "policy show",     "NAME",                                    1, 1, OBSERVE, "Show one policy: hooks, maps, engine, runs, answers changed and refused, mean time")
+CMD(POLICY_TIME,    "policy time",     "on|off",                                  1, 1, CONTROL, "Enable or disable timing of every 64th policy run")
+CMD(POLICY_LOAD,    "policy load",     "NAME",                                    1, 1, CONTROL, "Verify the image in the accompanying file descriptor and hold it; decisions do not change")
+CMD(POLICY_GET,     "policy get",      "NAME",                                    1, 1, OBSERVE, "Send the image of the policy as a file descriptor beside the reply")
+CMD(POLICY_DUMP,    "policy dump",     "NAME [limit=N] [after=N]",                1, 1, OBSERVE, "Disassemble a policy, with source lines")
+CMD(POLICY_USE,     "policy use",      "NAME... [comm=ID,ID|others] [if_generation=N] [commit=no]", 1, 16, CONTROL, "Decide with these policies, in this order, from a fence on; none: NCCL's own choice")
+CMD(POLICY_ADD,     "policy add",      "NAME [before=NAME] [first=yes] [last=yes] [comm=ID,ID|others] [if_generation=N] [commit=no]", 1, 1, CONTROL, "Append a policy, or insert it at a position, from a fence on")
+CMD(POLICY_REMOVE,  "policy remove",   "NAME [comm=ID,ID|others] [if_generation=N] [commit=no]",    1, 1, CONTROL, "Decide without that policy from a fence on; the others stay")
+CMD(POLICY_MOVE,    "policy move",     "NAME [before=NAME] [first=yes] [last=yes] [comm=ID,ID|others] [if_generation=N] [commit=no]", 1, 1, CONTROL, "Change the position of a policy in use, from a fence on")
+CMD(POLICY_UNDO,    "policy undo",     "[to=N] [if_generation=N] [commit=no]",    0, 0, CONTROL, "Return to the generation before, or to generation N of policy history, at a fence")
+CMD(POLICY_HISTORY, "policy history",  "",                                        0, 0, OBSERVE, "List the last 16 generations: time, user, and which can be returned to")
+CMD(POLICY_DISCARD, "policy discard",  "NAME [commit=no]",                         1, 1, CONTROL, "Discard a policy that is not in use")
+CMD(MAP_LIST,       "map list",        "",                                        0, 0, OBSERVE, "List the maps of the policies in use")
+CMD(MAP_SHOW,       "map show",        "MAP",                                     1, 1, OBSERVE, "Show the definition and fill of one map")
+CMD(MAP_DUMP,       "map dump",        "MAP [limit=N] [after=KEY]",               1, 1, OBSERVE, "List elements as hexadecimal bytes")
+CMD(MAP_GET,        "map get",         "MAP KEY...",                              2, 64, OBSERVE, "Show elements; KEY is hexadecimal bytes")
+CMD(MAP_SET,        "map set",         "MAP KEY VALUE... [flags=any|new|old] [at=N] [if_generation=N] [commit=no]", 3, 64, CONTROL, "Store elements (KEY VALUE pairs, hexadecimal); a coherent map changes at a fence; at=N: only these bytes of a local array's value")
+CMD(MAP_DEL,        "map del",         "MAP KEY... [if_generation=N] [commit=no]",                  2, 64, CONTROL, "Remove elements; a coherent map drops all of them at one fence")
+CMD(MAP_LOAD,       "map load",        "MAP [flags=any|new|old] [if_generation=N] [commit=no]",     1, 1, CONTROL, "Store and remove the elements in the accompanying file descriptor; a coherent map changes at one fence")
+CMD(MAP_POP,        "map pop",         "MAP [COUNT] [follow=yes]",                1, 2, CONTROL, "Take the next values out of a queue, stack or ring buffer")
+CMD(CONTROLLER_STATUS, "controller status", "",                                   0, 0, OBSERVE, "Show who runs the controllers of this host, their runs and changes, and the last error")
+CMD(CONTROLLER_PAUSE, "controller pause", "",                                     0, 0, CONTROL, "Run no controllers in this job until controller resume")
+CMD(CONTROLLER_RESUME, "controller resume", "",                                   0, 0, CONTROL, "Run controllers again")
+CMD(CHANGE_STATUS,  "change status",   "",                                        0, 0, OBSERVE, "Show the staged change, if any, and the fences of the last one")
+CMD(CHANGE_CHECK,   "change check",    "DIGEST [if_generation=N]",                1, 1, CONTROL, "Run every check of change commit, and commit nothing")
+CMD(CHANGE_COMMIT,  "change commit",   "DIGEST [if_generation=N]",                1, 1, CONTROL, "Commit a change that every process of the job has staged")
+CMD(CHANGE_ABORT,   "change abort",    "DIGEST",                                  1, 1, CONTROL, "Drop a staged change")
+CMD(COMM_LIST,      "comm list",       "[limit=N] [after=N]",                     0, 0, OBSERVE, "List communicators: ranks, nodes, decisions, generation")
+CMD(COMM_SHOW,      "comm show",       "COMM [slot=N]",                           1, 1, OBSERVE, "Show one communicator: decisions by collective, size and answer")
+CMD(CHECK_AGREEMENT, "check agreement", "[comm=ID]",                         0, 0, OBSERVE, "Compare the decisions of the ranks of each communicator on this host, and name the first that differs")
+CMD(EXPLAIN,        "explain",         "COLLECTIVE SIZE [comm=ID]",               2, 2, OBSERVE, "Show what would be decided for a collective, and why")
+CMD(DECISION_TAIL,  "decision tail",   "[COUNT] [follow=yes] [comm=ID]",          0, 1, OBSERVE, "Show the last decisions")
+CMD(ENV_LIST,       "env list",        "",                                        0, 0, OBSERVE, "List overridden variables, and whether NCCL has read them")
+CMD(ENV_SET,        "env set",         "NAME VALUE",                              2, 2, CONTROL, "Override a variable for future reads; values NCCL has cached do not change")
+CMD(ENV_UNSET,      "env unset",       "NAME",                                    1, 1, CONTROL, "Hide a variable from future reads of NCCL")
+CMD(ENV_FORGET,     "env forget",      "NAME",                                    1, 1, CONTROL, "Remove an override")
+CMD(NET,            "net",             "[limit=N] [after=N]",                     0, 0, OBSERVE, "Show the transport of the net plugin, its counters and its connections")
+CMD(TELEMETRY,      "telemetry",       "on|off|clear [gpu=yes|no] [proxy=yes|no]", 1, 1, CONTROL, "Enable, disable or clear the measurement of every collective")
+CMD(STATS,          "stats",           "[comm=ID] [limit=N] [after=N]",           0, 0, OBSERVE, "Show what telemetry has measured, by collective, size, algorithm and protocol")
+CMD(SAMPLE_TAIL,    "sample tail",     "[COUNT] [comm=ID]",                       0, 1, OBSERVE, "Show how long the last collectives of each communicator took")
+CMD(TRACE_START,    "trace start",     "[events=LIST] [follow=yes]",              0, 0, CONTROL, "Start recording events into the ring of the process; follow=yes: send them until the stream ends")
+CMD(TRACE_STOP,     "trace stop",      "",                                        0, 0, CONTROL, "Stop recording events; those in the ring stay")
+CMD(TRACE_STATUS,   "trace status",    "",                                        0, 0, OBSERVE, "Show which events are recorded, how many were, and how many were left out")
+CMD(TRACE_READ,     "trace read",      "[after=N]",                               0, 0, OBSERVE, "Read the events in the ring, oldest first")
+CMD(TRACE_TAIL,     "trace tail",      "[COUNT] [follow=yes]",                    0, 1, OBSERVE, "Show what policies printed with bpf_trace_printk")
+
+#undef CMD

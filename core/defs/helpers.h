@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One row a helper; numbers are those of bpf-helpers(7), so that objects of
+ * any BPF compiler mean the same here.
+ *
+ * id, name   number and name (policies call bpf_<name>)
+ * ret        what r0 holds: NB_RET_<ret> (VALUE_OR_NULL: of the map in r1;
+ *            VOID: nothing; ELEM: a number to read, NULL at the end;
+ *            SAMPLE_OR_NULL: ALLOC bytes to give back; SLICE_OR_NULL: ALLOC
+ *            bytes of the DYNPTR, as long as that lasts)
+ * a1..a5     NB_ARG_<a>:
+ *            NONE   not an argument, may hold anything
+ *            ANY    an initialised scalar
+ *            OPT    anything, also nothing: the caller may leave it out
+ *            MAP    a map handle
+ *            KEY    readable memory of the map's key size
+ *            VALUE  readable memory of the map's value size
+ *            FILL   writable memory of the map's value size, need not be
+ *                   initialised; of a bloom filter like VALUE
+ *            MEM    readable memory, as many bytes as the next argument says
+ *            MEM0   like MEM; NULL where the size is 0
+ *            OUT    writable memory, likewise; need not be initialised
+ *            OUT8   writable memory of 8 bytes, likewise
+ *            STR    a constant string with its NUL, in read-only data
+ *            SIZE   a bounded size of 1 byte or more for the argument before
+ *            SIZE0  the same, 0 allowed
+ *            CTX    the hook's context
+ *            FUNC   a callback: the address of a static function
+ *            PASS   anything initialised, handed to the callback
+ *            ITER0  8 aligned bytes of stack that become an iterator
+ *            ITER   such an iterator
+ *            ALLOC  a constant size
+ *            SAMPLE the pointer a reservation answered: given back
+ *            KEEP   memory of a map's value, as many bytes as the next
+ *                   argument says, that a dynptr will refer to
+ *            DYNPTR a dynptr on the stack
+ *            DYNPTR_END  one of a ring buffer's record: given back
+ *            NEW_DYNPTR  16 aligned bytes of stack that become one
+ *            NEW_RECORD  the same, of a record to give back
+ *            LOCK   the struct bpf_spin_lock of a map's value
+ * maps       map types that the MAP argument may have: NB_MAPS_<maps> of
+ *            core/spec/spec.h; NONE where there is no such argument
+ * label      coherence of r0: NB_LABEL_COHERENT, NB_LABEL_LOCAL, or MAP: as
+ *            the map is (a local map's content is local data)
+ * success    what decides, besides the arguments, whether the call succeeds:
+ *            NB_SUCCESS_<success>. Success is NULL or not, 0 or an error, or
+ *            whether callbacks run. r0 is local where this is local:
+ *            ARGS      the arguments alone, on every host alike
+ *            ELEMENTS  the elements of the map; local if the map is local
+ *                      and programs add elements to it
+ *            CPUS      the number of possible CPUs of the host
+ *            PROCESS   this process: its other threads, how full a ring
+ *                      buffer is, whether there is a trace ring
+ * effect     NB_EFFECT_NONE, NB_EFFECT_WRITES_MAP (refused on read-only and
+ *            coherent maps); LOCKS, UNLOCKS: the LOCK; CALLS: runs the FUNC any number of times, TAIL:
+ *            goes on in another program; ITER_NEW, ITER_NEXT, ITER_END:
+ *            begin, step and end an iterator. Engines lower CALLS and TAIL
+ *            themselves; the others have bodies in core/exec/run/helpers.c
+ * doc        one line for the reference page
+ */
+/*     id name                  ret            a1   a2     a3     a4   a5   maps    label     success   effect      doc */
+HELPER(1, map_lookup_elem,      VALUE_OR_NULL, MAP, KEY,   NONE,  NONE, NONE, LOOKUP,  MAP,      ELEMENTS, NONE,       "pointer to the element's value, or NULL")
+HELPER(2, map_update_elem,      SCALAR,        MAP, KEY,   VALUE, ANY,  NONE, UPDATE,  LOCAL,    PROCESS,  WRITES_MAP, "store an element; flags BPF_ANY, BPF_NOEXIST, BPF_EXIST; 0 or a negative errno")
+HELPER(3, map_delete_elem,      SCALAR,        MAP, KEY,   NONE,  NONE, NONE, UPDATE,  LOCAL,    PROCESS,  WRITES_MAP, "remove an element; 0 or -ENOENT")
+HELPER(5, ktime_get_ns,         SCALAR,        NONE, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    ARGS,     NONE,       "CLOCK_MONOTONIC in nanoseconds")
+HELPER(6, trace_printk,         SCALAR,        MEM, SIZE,  OPT,   OPT,  OPT,  NONE,    LOCAL,    PROCESS,  NONE,       "format at most three values into the policy's trace ring; %d %u %x %p with l or ll, %%; length or a negative errno")
+HELPER(7, get_prandom_u32,      SCALAR,        NONE, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    ARGS,     NONE,       "pseudo-random 32 bits")
+HELPER(8, get_smp_processor_id, SCALAR,        NONE, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    ARGS,     NONE,       "CPU the program runs on; fixed for one run")
+HELPER(12, tail_call,           VOID,          CTX,  MAP,  ANY,   NONE, NONE, PROGS,   LOCAL,    ELEMENTS, TAIL,       "go on in the program that the program array names, and never return; without such an element, go on here")
+HELPER(87, map_push_elem,       SCALAR,        MAP, VALUE, ANY,   NONE, NONE, PUSH,    LOCAL,    PROCESS,  WRITES_MAP, "add a value; flags BPF_ANY, BPF_EXIST: in place of the oldest when full; 0, -E2BIG, -EBUSY")
+HELPER(88, map_pop_elem,        SCALAR,        MAP, FILL,  NONE,  NONE, NONE, POP,     LOCAL,    PROCESS,  WRITES_MAP, "take a value out; 0, -ENOENT (empty, the value is zeroed), -EBUSY")
+HELPER(89, map_peek_elem,       SCALAR,        MAP, FILL,  NONE,  NONE, NONE, PUSH,    MAP,      ELEMENTS, NONE,       "copy the value that pop would take, or ask a bloom filter for one; 0, -ENOENT")
+HELPER(93, spin_lock,           VOID,          LOCK, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    ARGS,     LOCKS,      "take the lock of a map's value, one at a time; until bpf_spin_unlock no helper may be called; after 100 ms with one holder it is taken over")
+HELPER(94, spin_unlock,         VOID,          LOCK, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    ARGS,     UNLOCKS,    "give the lock back")
+HELPER(105, strtol,             SCALAR,        MEM,  SIZE, ANY,   OUT8, NONE, NONE,    COHERENT, ARGS,     NONE,      "read a signed number; flags is the base: 0 (as C writes it), 8, 10 or 16; blanks before it are skipped; characters used, -EINVAL (no number) or -ERANGE, and then the number is 0")
+HELPER(106, strtoul,            SCALAR,        MEM,  SIZE, ANY,   OUT8, NONE, NONE,    COHERENT, ARGS,     NONE,      "the same for an unsigned number; a sign is -EINVAL")
+HELPER(130, ringbuf_output,     SCALAR,        MAP,  MEM,  SIZE0, ANY,  NONE, RINGBUF, LOCAL,    PROCESS,  NONE,       "append a record; flags 0, BPF_RB_NO_WAKEUP or BPF_RB_FORCE_WAKEUP; 0, -EAGAIN (full) or -EINVAL")
+HELPER(131, ringbuf_reserve,    SAMPLE_OR_NULL, MAP, ALLOC, ANY,  NONE, NONE, RINGBUF, LOCAL,    PROCESS,  NONE,       "room for a record of constant size, or NULL; flags 0; to be submitted or discarded on every path")
+HELPER(132, ringbuf_submit,     VOID,          SAMPLE, ANY, NONE, NONE, NONE, NONE,    LOCAL,    ARGS,     NONE,       "the reserved record is complete; flags as for bpf_ringbuf_output")
+HELPER(133, ringbuf_discard,    VOID,          SAMPLE, ANY, NONE, NONE, NONE, NONE,    LOCAL,    ARGS,     NONE,       "the reserved record shall not be read; flags as for bpf_ringbuf_output")
+HELPER(134, ringbuf_query,      SCALAR,        MAP,  ANY,  NONE,  NONE, NONE, RINGBUF, LOCAL,    ARGS,     NONE,       "BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS or BPF_RB_PROD_POS: that number of bytes; 0 for other flags")
+HELPER(164, for_each_map_elem,  SCALAR,        MAP,  FUNC, PASS,  ANY,  NONE, EACH,    COHERENT, ELEMENTS, CALLS,      "call fn(map, key, value, ctx) for each element until it returns 1; flags 0; number of calls or a negative errno")
+HELPER(165, snprintf,           SCALAR,        OUT,  SIZE0, STR,  MEM0, SIZE0, NONE,   COHERENT, ARGS,     NONE,      "format at most 12 numbers of 8 bytes into text; formats of bpf_trace_printk; length with the NUL, also where only a part had room, or -EINVAL")
+HELPER(181, loop,               SCALAR,        ANY,  FUNC, PASS,  ANY,  NONE, NONE,    COHERENT, ARGS,     CALLS,      "call fn(i, ctx) for i from 0 to n - 1 until it returns 1; flags 0; number of calls, -E2BIG (n over 2^23) or -EINVAL")
+HELPER(195, map_lookup_percpu_elem, VALUE_OR_NULL, MAP, KEY, ANY,  NONE, NONE, PERCPU,  MAP,      CPUS,     NONE,       "pointer to the element's value of a CPU, or NULL, also where there is no such CPU")
+HELPER(197, dynptr_from_mem,    SCALAR,        KEEP, SIZE0, ANY, NEW_DYNPTR, NONE, NONE, LOCAL,  ARGS,     NONE,       "a dynptr to that part of a map's value; flags 0; 0, -E2BIG (16 MiB or more) or -EINVAL, and then it is empty")
+HELPER(198, ringbuf_reserve_dynptr, SCALAR,    MAP,  ANY,  ANY, NEW_RECORD, NONE, RINGBUF, LOCAL, PROCESS,  NONE,      "reserve a record of any size behind a dynptr; flags 0; 0, -E2BIG or -EINVAL, and then it is empty; always to be submitted or discarded")
+HELPER(199, ringbuf_submit_dynptr, VOID,       DYNPTR_END, ANY, NONE, NONE, NONE, NONE, LOCAL,   ARGS,     NONE,       "the record behind the dynptr is complete")
+HELPER(200, ringbuf_discard_dynptr, VOID,      DYNPTR_END, ANY, NONE, NONE, NONE, NONE, LOCAL,   ARGS,     NONE,       "the record behind the dynptr shall not be read")
+HELPER(201, dynptr_read,        SCALAR,        OUT,  SIZE0, DYNPTR, ANY, ANY, NONE,    LOCAL,    PROCESS,  NONE,       "copy size bytes out of a dynptr from an offset on; flags 0; 0, -E2BIG (not that many) or -EINVAL")
+HELPER(202, dynptr_write,       SCALAR,        DYNPTR, ANY, MEM, SIZE0, ANY,  NONE,    LOCAL,    PROCESS,  NONE,       "copy size bytes into a dynptr at an offset; flags 0; 0, -E2BIG (not that many) or -EINVAL")
+HELPER(203, dynptr_data,        SLICE_OR_NULL, DYNPTR, ANY, ALLOC, NONE, NONE, NONE,   LOCAL,    PROCESS,  NONE,       "pointer to a part of constant size of a dynptr, from an offset on; NULL: there is no such part")
+/* Kernel functions of open-coded iterators; the numbers are ours. */
+HELPER(0x10001, iter_num_new,     SCALAR,      ITER0, ANY, ANY,   NONE, NONE, NONE,    COHERENT, ARGS,     ITER_NEW,   "begin an iterator over the numbers from start to end - 1; 0, -EINVAL or -E2BIG, and then it is empty; always ended by bpf_iter_num_destroy")
+HELPER(0x10002, iter_num_next,    ELEM,        ITER, NONE, NONE,  NONE, NONE, NONE,    COHERENT, ARGS,     ITER_NEXT,  "pointer to the next number, or NULL")
+HELPER(0x10003, iter_num_destroy, VOID,        ITER, NONE, NONE,  NONE, NONE, NONE,    COHERENT, ARGS,     ITER_END,   "end an iterator")
+/* NCCL's costs and wide arithmetic; the numbers are ours. */
+HELPER(0x20001, nccl_cost,        SCALAR,      CTX,  ANY, ANY,    NONE, NONE, NONE,    COHERENT, ARGS,     NONE,      "NCCL's predicted time of (algorithm, protocol) for the collective at hand, in ns; -1: not offered, or not known")
+HELPER(0x20002, nccl_cheapest_proto, SCALAR,   CTX,  ANY, NONE,   NONE, NONE, NONE,    COHERENT, ARGS,     NONE,      "protocol of least cost of an algorithm; -1: none is offered, or costs are not known")
+HELPER(0x20003, nccl_cheapest_algo, SCALAR,    CTX,  ANY, NONE,   NONE, NONE, NONE,    COHERENT, ARGS,     NONE,      "algorithm of least cost with a protocol, -1 for any; -1: none is offered, or costs are not known")
+HELPER(0x20004, mul_div,          SCALAR,      ANY,  ANY, ANY,    NONE, NONE, NONE,    COHERENT, ARGS,     NONE,      "a * b / c with a product of 128 bits, rounded down; 2^64 - 1 where it does not fit or c is 0")
+
+#undef HELPER

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context of SEC("profiler/coll_done"): struct ncclbpf_coll_done. This is ABI:
+ * rows are only ever added at the end, and the order keeps every field aligned
+ * without padding. Columns as in core/defs/hook_tuner.h. A time of 0 is not
+ * known. Clocks: start_ns is CLOCK_MONOTONIC's.
+ */
+/*    name            type      access label     unit   doc                                                            source */
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity",                                     "profiler init commId; v1-v3: Coll commHash")
+FIELD(seq,            uint64_t, IN,    LOCAL,    "1",   "number of the collective among those of its kind, from 0",    "Coll seqNumber")
+FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",   "bytes of the whole collective (AllGather, ReduceScatter: times ranks)", "Coll count, datatype")
+FIELD(start_ns,       uint64_t, IN,    LOCAL,    "ns",  "when NCCL began to enqueue it",                               "Coll start")
+FIELD(enqueue_ns,     uint64_t, IN,    LOCAL,    "ns",  "how long NCCL enqueued it",                                   "Coll start to stop")
+FIELD(gpu_ns,         uint64_t, IN,    LOCAL,    "ns",  "the longest channel of its kernels",                      "KernelCh pTimer")
+FIELD(proxy_ns,       uint64_t, IN,    LOCAL,    "ns",  "first start to last end of its network operations",           "ProxyOp start to stop")
+FIELD(exec_ns,        uint64_t, IN,    LOCAL,    "ns",  "how long it took: gpu_ns, or proxy_ns where that is not known", "see source")
+FIELD(coll,           uint32_t, IN,    LOCAL,    "1",   "collective, NCCL_COLL_*",                                     "Coll func")
+FIELD(ranks,          uint32_t, IN,    LOCAL,    "1",   "ranks of the communicator; 0: not known",                     "profiler init nRanks; v1-v3: the tuner's")
+FIELD(nodes,          uint32_t, IN,    LOCAL,    "1",   "nodes of the communicator; 0: not known",                     "profiler init nNodes; v1-v3: the tuner's")
+FIELD(channels,       uint32_t, IN,    LOCAL,    "1",   "channels it ran on (v1-v3: at most)",                         "Coll nChannels")
+FIELD(algo,           int32_t,  IN,    LOCAL,    "1",   "algorithm that ran, NCCL_ALGO_*; -1: not known",              "Coll algo")
+FIELD(proto,          int32_t,  IN,    LOCAL,    "1",   "protocol that ran, NCCL_PROTO_*; -1: not known",              "Coll proto")
+FIELD(rank,           int32_t,  IN,    LOCAL,    "1",   "rank in the communicator",                                    "profiler init rank")
+FIELD(source,         uint32_t, IN,    LOCAL,    "1",   "of exec_ns: 0 none, 1 the GPU's clock, 2 kernels as the CPU saw them, 3 proxies", "the plugin")
+
+#undef FIELD

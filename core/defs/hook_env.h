@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context of SEC("env"): struct ncclbpf_env: NCCL looks a variable up. Texts
+ * end in zero bytes and fill their field with them; words are eight characters,
+ * the first in the lowest byte. As in core/defs/hook_tuner.h.
+ */
+/*    name            type                    access label     unit   doc                                                            source */
+FIELD(name,           struct ncclbpf_text64,  IN,    LOCAL,    "",    "the variable's name",                                         "getEnv name")
+FIELD(value,          struct ncclbpf_text128, IN,    LOCAL,    "",    "its value, overridden or the process's; cut to 127 characters", "getenv, env set")
+FIELD(length,         uint32_t,               IN,    LOCAL,    "B",   "characters of the whole value; 0 where it is not set too",    "getenv, env set")
+FIELD(is_set,         uint32_t,               IN,    LOCAL,    "1",   "1: the variable is set",                                      "getenv, env set")
+FIELD(answer,         uint32_t,               OUT,   LOCAL,    "1",   "0: as it is, 1: NCCL gets answer0 to answer7, 2: NCCL finds it not set", "becomes getEnv's result")
+FIELD(pad,            uint32_t,               IN,    LOCAL,    "",    "0",                                                           "")
+FIELD(answer0,        uint64_t,               OUT,   LOCAL,    "",    "characters 0 to 7 of the new value",                          "becomes getEnv's result")
+FIELD(answer1,        uint64_t,               OUT,   LOCAL,    "",    "characters 8 to 15",                                          "becomes getEnv's result")
+FIELD(answer2,        uint64_t,               OUT,   LOCAL,    "",    "characters 16 to 23",                                         "becomes getEnv's result")
+FIELD(answer3,        uint64_t,               OUT,   LOCAL,    "",    "characters 24 to 31",                                         "becomes getEnv's result")
+FIELD(answer4,        uint64_t,               OUT,   LOCAL,    "",    "characters 32 to 39",                                         "becomes getEnv's result")
+FIELD(answer5,        uint64_t,               OUT,   LOCAL,    "",    "characters 40 to 47",                                         "becomes getEnv's result")
+FIELD(answer6,        uint64_t,               OUT,   LOCAL,    "",    "characters 48 to 55",                                         "becomes getEnv's result")
+FIELD(answer7,        uint64_t,               OUT,   LOCAL,    "",    "characters 56 to 62, and a zero byte",                        "becomes getEnv's result")
+
+#undef FIELD

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context of SEC("profiler/group"): struct ncclbpf_group: one kernel plan. As
+ * in core/defs/hook_coll_done.h.
+ */
+/*    name            type      access label     unit   doc                                                            source */
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity; 0: not known yet (v1-v3)",           "profiler init commId")
+FIELD(start_ns,       uint64_t, IN,    LOCAL,    "ns",  "when it began",                                               "Group start")
+FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",  "how long NCCL took to enqueue it",                            "Group start to stop")
+FIELD(rank,           int32_t,  IN,    LOCAL,    "1",   "rank in the communicator",                                    "profiler init rank")
+FIELD(ranks,          uint32_t, IN,    LOCAL,    "1",   "ranks of the communicator; 0: not known",                     "profiler init nRanks")
+
+#undef FIELD

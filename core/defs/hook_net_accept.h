@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context of SEC("net/accept"): struct ncclbpf_net_accept. As in core/defs/hook_net_listen.h.
+ */
+/*    name            type      access label     unit      doc and source */
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known (before v11)", "net init commId")
+FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
+FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "since the listener was made", "the plugin")
+FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection", "the plugin")
+FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (a wrapped plugin)", "the transport")
+FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "the connection's number at both ends; 0: not known", "the transport")
+FIELD(listener,       uint64_t, IN,    LOCAL,    "1",      "number of the listener", "the plugin")
+FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "listen dev")
+FIELD(speed,          uint32_t, IN,    LOCAL,    "Mbit/s", "speed of the device", "getProperties speed")
+
+#undef FIELD

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context of SEC("net/close"): struct ncclbpf_net_close. As in core/defs/hook_net_listen.h.
+ */
+/*    name            type      access label     unit      doc and source */
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known (before v11)", "net init commId")
+FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
+FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "its life", "the plugin")
+FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection or listener", "the plugin")
+FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known", "the transport")
+FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "the connection's number at both ends; 0: not known", "the transport")
+FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of its requests that are done", "the plugin")
+FIELD(requests,       uint64_t, IN,    LOCAL,    "1",      "its requests", "the plugin")
+FIELD(errors,         uint32_t, IN,    LOCAL,    "1",      "calls on it that failed", "the plugin")
+FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "requests that are not done", "the plugin")
+FIELD(kind,           uint32_t, IN,    LOCAL,    "1",      "0: receiving, 1: sending, 2: a listener", "the plugin")
+FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "connect or listen dev")
+
+#undef FIELD

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context of SEC("net/connect"): struct ncclbpf_net_connect. As in core/defs/hook_net_listen.h. The
+ * program runs twice: as it begins, when traffic_class may be set, and when it
+ * is done.
+ */
+/*    name            type      access label     unit      doc and source */
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known (before v11)", "net init commId")
+FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
+FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "since it began; 0 as it begins", "the plugin")
+FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection", "the plugin")
+FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (a wrapped plugin; as it begins)", "the transport")
+FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "the connection's number at both ends; 0: not known", "the transport")
+FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "connect dev")
+FIELD(speed,          uint32_t, IN,    LOCAL,    "Mbit/s", "speed of the device", "getProperties speed")
+FIELD(done,           uint32_t, IN,    LOCAL,    "1",      "1: connected; 0: it begins", "connect")
+FIELD(traffic_class,  int32_t,  OUT,   LOCAL,    "1",      "traffic class wanted, as it begins; -1: as NCCL's configuration says", "connect or init CommConfig")
+
+#undef FIELD

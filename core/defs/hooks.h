@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One row a hook: a point where policy programs run.
+ *
+ * name      enumerator NB_HOOK_<name>
+ * word      its name, and the ELF section of its programs: SEC("word") or
+ *           SEC("word/anything")
+ * ctx       struct ncclbpf_<ctx>, rows in core/defs/hook_<ctx>.h
+ * coherent  NB_COHERENT: outputs and verdict must not depend on local data; 0:
+ *           there are none
+ * doc       one line
+ */
+HOOK(TUNER, "tuner", tuner, NB_COHERENT, "before each collective: choose algorithm, protocol and number of channels")
+HOOK(COLL_DONE, "profiler/coll_done", coll_done, 0, "after each collective: how long it took, where that is known")
+HOOK(P2P_DONE, "profiler/p2p_done", p2p_done, 0, "after each send or receive")
+HOOK(PROXY_STEP, "profiler/proxy_step", proxy_step, 0, "after each chunk that went over the network")
+HOOK(KERNEL_CH, "profiler/kernel_ch", kernel_ch, 0, "after each channel of a kernel")
+HOOK(GROUP, "profiler/group", group, 0, "after each plan of a group was enqueued")
+HOOK(NET_LISTEN, "net/listen", net_listen, 0, "after the net plugin made a listener")
+HOOK(NET_CONNECT, "net/connect", net_connect, 0, "as a connection is begun, and when it is made")
+HOOK(NET_ACCEPT, "net/accept", net_accept, 0, "when a peer's connection was taken")
+HOOK(NET_ISEND, "net/isend", net_isend, 0, "after a send was posted")
+HOOK(NET_IRECV, "net/irecv", net_irecv, 0, "after a receive was posted")
+HOOK(NET_TEST, "net/test", net_test, 0, "when a send, receive or flush is done")
+HOOK(NET_CLOSE, "net/close", net_close, 0, "before a connection or listener is closed")
+HOOK(CONTROLLER, "controller", controller, 0, "at an interval, in one process of the host: reads merged local maps, changes coherent maps")
+HOOK(ENV, "env", env, 0, "when NCCL looks a variable up, where NCCL_ENV_PLUGIN names ncclbpf: leave it, replace it, hide it")
+
+#undef HOOK

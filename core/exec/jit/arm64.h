@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_EXEC_JIT_ARM64_H
+#define NB_EXEC_JIT_ARM64_H
+
+/*
+ * Lowering for 64-bit Arm in its procedure call standard. Registers stand
+ * where helpers want them: run in x0, r1 to r5 in x1 to x5; r0 is x7, r6 to
+ * r9 and r10 are registers that calls keep. So a helper call is one move, the
+ * call and a move of its answer. x9 to x12 and x16 are scratch; x23 points to
+ * the run's own data where local calls move the stack.
+ *
+ * Stack of a program without local calls, from SP up: the run's data, the
+ * frame of 512 bytes, saved registers. With local calls the entry is a stub
+ * that calls slot 0, and each call site saves r6 to r9 and makes the callee's
+ * frame, whatever code functions share: 512 bytes, and above them the address
+ * to return to, which EXIT takes from there.
+ */
+#include "core/exec/jit/enc_arm64.h"
+
+#if defined(__aarch64__)
+
+enum { FEATURE_LSE = 1 };
+
+/* Bit of AT_HWCAP (asm/hwcap.h: HWCAP_ATOMICS). */
+enum { HWCAP_LSE = 1 << 8 };
+
+/* Scratch registers, the run's data, r0. */
+enum {
+	T0 = 9,
+	T1 = 10,
+	T2 = 11,
+	T3 = 12,
+	FN = 16,
+	R0 = 7,
+	RUN = 23,
+	FRAME = 24
+};
+
+/* The run's own data. */
+enum {
+	RUN_TRACE = offsetof(struct nb_run, trace),
+	RUN_CPU = offsetof(struct nb_run, cpu),
+	RUN_TAILS = offsetof(struct nb_run, tails),
+	RUN_DEPTH = offsetof(struct nb_run, depth),
+	RUN_TURNS = offsetof(struct nb_run, turns),
+	RUN_NUMBERS = offsetof(struct nb_run, numbers),
+	RUN_PASSES = NB_JIT_RUN_PASSES,
+	RUN_CTX = NB_JIT_RUN_CTX,
+	RUN_SIZE = NB_JIT_RUN_SIZE
+};
+
+/* Above a callee's frame: the return address. */
+enum { RETURN = 16 };
+
+static const uint8_t reg_of[NB_NREGS] = { R0, 1,  2,  3,  4,	5,
+					  19, 20, 21, 22, FRAME };
+
+static inline uint32_t run_size(const struct nb_jit_ctx *c)
+{
+	return nb_jit_wants_run(c) ? RUN_SIZE : 0;
+}
+
+static inline unsigned run_base(const struct nb_jit_ctx *c)
+{
+	return c->needs.calls_local ? RUN : SP;
+}
+
+static inline void move_sp(struct nb_jit_ctx *c, uint32_t op, uint32_t by)
+{
+	if (by)
+		a_add_imm(c, true, op, SP, SP, by);
+}
+
+unsigned nb_arm_changed(const struct nb_jit_ctx *c, unsigned list[4]);
+void nb_arm_call_slot(struct nb_jit_ctx *c, uint32_t slot);
+void nb_arm_trap(struct nb_jit_ctx *c);
+
+#endif
+#endif

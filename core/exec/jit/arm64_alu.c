@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+// Jumps and arithmetic on 64-bit Arm. Immediates that no instruction takes go
+// through T0.
+#include "core/exec/jit/arm64_alu.h"
+
+#if defined(__aarch64__)
+
+/* ---- jumps ------------------------------------------------------------- */
+
+/* @cc: a condition, or CC_ALWAYS. The long form jumps over a branch. */
+enum { CC_ALWAYS = 14 };
+
+static void jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
+{
+	int64_t to = c->off[nb_jit_target(c, pc)];
+
+	if (cc == CC_ALWAYS) {
+		a_b(c, A_B, to - c->pos);
+	} else if (c->shorter[pc]) {
+		a_b19(c, A_BCOND | cc, to - c->pos);
+	} else {
+		a_b19(c, A_BCOND | (cc ^ 1), 8);
+		a_b(c, A_B, to - c->pos);
+	}
+	c->jump_end[pc] = c->pos;
+}
+
+bool nb_arm_reaches(int64_t distance)
+{
+	return distance > -(1 << 20) + 16 && distance < (1 << 20) - 16;
+}
+
+static unsigned condition(enum nb_fn fn)
+{
+	switch ((int)fn) {
+	case NB_FN_JEQ:
+		return CC_EQ;
+	case NB_FN_JGT:
+		return CC_HI;
+	case NB_FN_JGE:
+		return CC_HS;
+	case NB_FN_JLT:
+		return CC_LO;
+	case NB_FN_JLE:
+		return CC_LS;
+	case NB_FN_JSGT:
+		return CC_GT;
+	case NB_FN_JSGE:
+		return CC_GE;
+	case NB_FN_JSLT:
+		return CC_LT;
+	case NB_FN_JSLE:
+		return CC_LE;
+	}
+	return CC_NE; /* JNE, JSET */
+}
+
+/* The operands' second as a register: src, or the immediate in T0. */
+static unsigned second(struct nb_jit_ctx *c, const struct nb_code *i,
+		       const struct nb_insn_spec *row)
+{
+	if (row->operand == NB_OPND_REG)
+		return reg_of[i->src];
+	a_mov_imm(c, T0,
+		  row->width == 64 ? (uint64_t)i->imm : (uint32_t)i->imm);
+	return T0;
+}
+
+/* dst op imm, without a register for it where that can be. */
+static void logical(struct nb_jit_ctx *c, const struct nb_code *i,
+		    const struct nb_insn_spec *row, uint32_t op, unsigned rd)
+{
+	bool w = row->width == 64;
+	uint32_t fields;
+
+	if (row->operand == NB_OPND_IMM &&
+	    bitmask((uint64_t)i->imm, w, &fields))
+		a_logical_imm(c, w, op, rd, reg_of[i->dst], fields);
+	else
+		a_rrr(c, w, op, rd, reg_of[i->dst], second(c, i, row));
+}
+
+static void compare(struct nb_jit_ctx *c, const struct nb_code *i,
+		    const struct nb_insn_spec *row)
+{
+	bool w = row->width == 64;
+
+	if (row->operand == NB_OPND_IMM && i->imm >= 0 &&
+	    fits12((uint64_t)i->imm))
+		a_add_imm(c, w, A_SUBS, ZR, reg_of[i->dst], (uint32_t)i->imm);
+	else
+		a_rrr(c, w, A_SUBS, ZR, reg_of[i->dst], second(c, i, row));
+}
+
+void nb_arm_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
+			     const struct nb_insn_spec *row)
+{
+	const struct nb_code *i = &c->code[pc];
+
+	if (row->fn == NB_FN_JSET)
+		logical(c, i, row, A_ANDS, ZR);
+	else
+		compare(c, i, row);
+	jump_if(c, pc, condition(row->fn));
+}
+
+void nb_arm_may_goto(struct nb_jit_ctx *c, uint32_t pc)
+{
+	a_mem(c, A_LOAD, 2, T0, run_base(c), RUN_PASSES);
+	a_add_imm(c, false, A_SUBS, ZR, T0, 0);
+	jump_if(c, pc, CC_EQ);
+	a_add_imm(c, false, A_SUB, T0, T0, 1);
+	a_mem(c, A_STORE, 2, T0, run_base(c), RUN_PASSES);
+}
+
+void nb_arm_jump(struct nb_jit_ctx *c, uint32_t pc)
+{
+	jump_if(c, pc, CC_ALWAYS);
+}
+
+/* ---- arithmetic -------------------------------------------------------- */
+
+/* dst = src + imm, or - imm for A_SUB. */
+void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
+		      unsigned src, int64_t imm)
+{
+	if (imm < 0) { /* as its opposite, if that is shorter */
+		uint64_t minus = -(uint64_t)imm;
+
+		if (fits12(minus)) {
+			a_add_imm(c, w, op == A_ADD ? A_SUB : A_ADD, dst, src,
+				  (uint32_t)minus);
+			return;
+		}
+	} else if (fits12((uint64_t)imm)) {
+		a_add_imm(c, w, op, dst, src, (uint32_t)imm);
+		return;
+	}
+	a_mov_imm(c, T0, w ? (uint64_t)imm : (uint32_t)imm);
+	a_rrr(c, w, op, dst, src, T0);
+}
+
+static void add(struct nb_jit_ctx *c, const struct nb_code *i,
+		const struct nb_insn_spec *row, uint32_t op)
+{
+	unsigned dst = reg_of[i->dst];
+	bool w = row->width == 64;
+
+	if (row->operand == NB_OPND_REG)
+		a_rrr(c, w, op, dst, dst, reg_of[i->src]);
+	else
+		nb_arm_add_const(c, w, op, dst, dst,
+				 w ? i->imm : (int32_t)i->imm);
+}
+
+/*
+ * The machine divides as BPF does: by zero gives 0, and so the remainder by
+ * zero is the dividend; the least number by -1 is itself, remainder 0.
+ */
+static void divide(struct nb_jit_ctx *c, const struct nb_code *i,
+		   const struct nb_insn_spec *row)
+{
+	bool with_sign = row->traits & NB_INSN_SIGNED;
+	bool mod = row->fn == NB_FN_MOD || row->fn == NB_FN_SMOD;
+	unsigned dst = reg_of[i->dst], by;
+	bool w = row->width == 64;
+	uint64_t k = w ? (uint64_t)i->imm : (uint32_t)i->imm;
+	uint32_t fields;
+
+	if (row->operand == NB_OPND_IMM && !with_sign &&
+	    nb_jit_power_of_two(k)) {
+		if (!mod)
+			a_shift_imm(c, w, A_LSR, dst, dst,
+				    (unsigned)__builtin_ctzll(k));
+		else if (bitmask(k - 1, w, &fields))
+			a_logical_imm(c, w, A_AND, dst, dst, fields);
+		else /* by 1 */
+			a_mov(c, true, dst, ZR);
+		return;
+	}
+	by = second(c, i, row);
+	a_rrr(c, w, with_sign ? A_SDIV : A_UDIV, mod ? T1 : dst, dst, by);
+	if (mod)
+		a_msub(c, w, dst, T1, by, dst);
+}
+
+static void shift(struct nb_jit_ctx *c, const struct nb_code *i,
+		  const struct nb_insn_spec *row)
+{
+	uint32_t op = row->fn == NB_FN_LSH   ? A_LSL
+		      : row->fn == NB_FN_RSH ? A_LSR
+					     : A_ASR;
+	unsigned dst = reg_of[i->dst];
+	bool w = row->width == 64;
+
+	if (row->operand == NB_OPND_REG)
+		a_rrr(c, w, op, dst, dst, reg_of[i->src]);
+	else
+		a_shift_imm(c, w, op, dst, dst,
+			    (unsigned)i->imm & (row->width - 1u));
+}
+
+static void move(struct nb_jit_ctx *c, const struct nb_code *i,
+		 const struct nb_insn_spec *row)
+{
+	unsigned dst = reg_of[i->dst];
+	bool w = row->width == 64;
+
+	if (row->operand == NB_OPND_IMM)
+		a_mov_imm(c, dst, w ? (uint64_t)i->imm : (uint32_t)i->imm);
+	else if (!w || i->dst != i->src)
+		a_mov(c, w, dst, reg_of[i->src]);
+}
+
+/* LE cuts off, BE and BSWAP swap; 16 and 32 bits are zero-extended. */
+static void swap(struct nb_jit_ctx *c, const struct nb_code *i,
+		 const struct nb_insn_spec *row)
+{
+	unsigned dst = reg_of[i->dst];
+	bool le = row->fn == NB_FN_LE;
+
+	if (row->width == 16) {
+		if (!le)
+			a_rr(c, false, A_REV16, dst, dst);
+		a_bitfield(c, false, A_UBFM, dst, dst, 0, 15);
+	} else if (row->width == 32 && le) {
+		a_mov(c, false, dst, dst);
+	} else if (!le) {
+		a_rr(c, row->width == 64, row->width == 64 ? A_REV64 : A_REV32,
+		     dst, dst);
+	}
+}
+
+void nb_arm_alu(struct nb_jit_ctx *c, uint32_t pc,
+		const struct nb_insn_spec *row)
+{
+	const struct nb_code *i = &c->code[pc];
+	unsigned dst = reg_of[i->dst], src = reg_of[i->src];
+	bool w = row->width == 64;
+
+	switch ((int)row->fn) {
+	case NB_FN_ADD:
+		add(c, i, row, A_ADD);
+		break;
+	case NB_FN_SUB:
+		add(c, i, row, A_SUB);
+		break;
+	case NB_FN_OR:
+		logical(c, i, row, A_ORR, dst);
+		break;
+	case NB_FN_AND:
+		logical(c, i, row, A_AND, dst);
+		break;
+	case NB_FN_XOR:
+		logical(c, i, row, A_EOR, dst);
+		break;
+	case NB_FN_MUL:
+		a_madd(c, w, dst, dst, second(c, i, row), ZR);
+		break;
+	case NB_FN_DIV:
+	case NB_FN_MOD:
+	case NB_FN_SDIV:
+	case NB_FN_SMOD:
+		divide(c, i, row);
+		break;
+	case NB_FN_LSH:
+	case NB_FN_RSH:
+	case NB_FN_ARSH:
+		shift(c, i, row);
+		break;
+	case NB_FN_MOV:
+		move(c, i, row);
+		break;
+	case NB_FN_MOVSX8:
+		a_bitfield(c, w, A_SBFM, dst, src, 0, 7);
+		break;
+	case NB_FN_MOVSX16:
+		a_bitfield(c, w, A_SBFM, dst, src, 0, 15);
+		break;
+	case NB_FN_MOVSX32:
+		a_bitfield(c, w, A_SBFM, dst, src, 0, 31);
+		break;
+	case NB_FN_NEG:
+		a_rrr(c, w, A_SUB, dst, ZR, dst);
+		break;
+	case NB_FN_LE:
+	case NB_FN_BE:
+	case NB_FN_BSWAP:
+		swap(c, i, row);
+		break;
+	}
+}
+
+void nb_arm_constant(struct nb_jit_ctx *c, unsigned reg, uint64_t v)
+{
+	a_mov_imm(c, reg_of[reg], v);
+}
+
+/* One addition. */
+bool nb_arm_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
+			 int64_t k)
+{
+	nb_arm_add_const(c, true, A_ADD, reg_of[i->dst], reg_of[i->src], k);
+	return true;
+}
+
+#endif

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Chains: the programs of a generation compiled together, and the code that
+// runs them in order. Its meaning is interpret() below, which is also what
+// runs where nothing is compiled; a chain of compiled and interpreted programs
+// is compiled and calls the interpreter for the latter.
+#include "core/exec/jit/chain.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/exec/run/code.h"
+#include "core/exec/jit/compile.h"
+#include "core/exec/jit/jit.h"
+#include "core/exec/jit/symbols.h"
+
+struct nb_chain {
+	struct nb_chain_head head;
+	struct nb_jit *jit; /* NULL: interpreted */
+	struct nb_symbols *symbols;
+	struct nb_chain_shape shape;
+	uint32_t n;
+	const struct nb_exec *x[]; /* those that run */
+};
+
+static int interpret(const struct nb_chain *c, void *ctx, uint64_t *overrides)
+{
+	const unsigned char *answer = (unsigned char *)ctx + c->shape.answer;
+	unsigned char before[NB_CHAIN_ANSWER];
+	int by = -1;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		memcpy(before, answer, sizeof(before));
+		nb_exec_run(c->x[i], ctx, c->shape.ctx_size);
+		if (!memcmp(before, answer, sizeof(before)))
+			continue;
+		__atomic_store_n(
+			&overrides[i],
+			__atomic_load_n(&overrides[i], __ATOMIC_RELAXED) + 1,
+			__ATOMIC_RELAXED);
+		by = (int)i;
+	}
+	return by;
+}
+
+/* Compile all that want it, and the chain; refused: interpret all. */
+static void compile(struct nb_chain *c, struct nb_jit_link *link,
+		    const struct nb_chain_prog *prog, uint32_t n)
+{
+	const struct nb_jit_chain chain = { .link = link,
+					    .n = n,
+					    .ctx_size = c->shape.ctx_size,
+					    .answer = c->shape.answer };
+	bool any = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		link[i] = (struct nb_jit_link){ .x = prog[i].x,
+						.aux = prog[i].aux,
+						.compile = !prog[i].interpret,
+						.runs = prog[i].runs };
+		any |= link[i].compile;
+	}
+	if (!any || nb_jit_compile_chain(&c->jit, link, &chain, NULL))
+		return;
+	memcpy(&c->head.run, &c->jit->entry, sizeof(c->head.run));
+	memcpy(&c->head.touch, &c->jit->pages->code, sizeof(c->head.touch));
+	for (uint32_t i = 0; i < n; i++)
+		if (link[i].jit)
+			nb_exec_set_code(prog[i].x, link[i].jit);
+}
+
+int nb_chain_new(struct nb_chain **out, const struct nb_chain_prog *prog,
+		 uint32_t n, const struct nb_chain_shape *shape,
+		 struct nb_err *err)
+{
+	struct nb_chain *c =
+		calloc(1, sizeof(*c) + n * sizeof(const struct nb_exec *));
+	struct nb_jit_link *link = calloc((size_t)n + 1, sizeof(*link));
+
+	*out = NULL;
+	if (!c || !link) {
+		free(c);
+		free(link);
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for a chain of %" PRIu32 " programs",
+			       n);
+	}
+	c->head.run = interpret;
+	c->shape = *shape;
+	for (uint32_t i = 0; i < n; i++)
+		if (prog[i].runs)
+			c->x[c->n++] = prog[i].x;
+	compile(c, link, prog, n);
+	free(link);
+	*out = c;
+	return 0;
+}
+
+void nb_chain_free(struct nb_chain *c)
+{
+	if (!c)
+		return;
+	nb_symbols_free(c->symbols);
+	nb_jit_free(c->jit);
+	free(c);
+}
+
+int nb_chain_publish(struct nb_chain *c, unsigned how, struct nb_err *err)
+{
+	static const struct nb_func func = { .start = 0 };
+	static const struct nb_prog prog = { .name = "chain",
+					     .funcs = &func,
+					     .nfuncs = 1 };
+	static const struct nb_image img = { .name = "ncclbpf",
+					     .progs = &prog,
+					     .nprogs = 1 };
+	int rc = 0;
+
+	if (!c->jit)
+		return 0;
+	if (how & NB_PUBLISH_PERF)
+		rc = nb_symbols_perf(c->jit, &img, 0, err);
+	if (!rc && how & NB_PUBLISH_GDB && !c->symbols)
+		rc = nb_symbols_gdb(&c->symbols, c->jit, &img, 0, err);
+	return rc;
+}
+
+size_t nb_chain_compiled(const struct nb_chain *c)
+{
+	return c->jit ? c->jit->size : 0;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Machine code of a bound program: made, named for debuggers, taken away. A
+// program that has none is interpreted.
+#include "core/exec/jit/compile.h"
+
+#include <assert.h>
+
+#include "core/exec/jit/jit.h"
+#include "core/exec/jit/symbols.h"
+#include "core/exec/run/interp.h"
+
+static void exec_unload(struct nb_exec *x)
+{
+	nb_symbols_free(x->symbols);
+	nb_jit_free(x->jit);
+	x->symbols = NULL;
+	x->jit = NULL;
+}
+
+int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
+{
+	int rc;
+
+	assert(!x->jit);
+	rc = nb_jit_compile(&x->jit, x, aux, err);
+	if (!rc)
+		nb_exec_set_code(x, x->jit);
+	return rc;
+}
+
+void nb_exec_set_code(struct nb_exec *x, struct nb_jit *jit)
+{
+	x->jit = jit;
+	x->unload = exec_unload;
+	x->head.run = jit->entry;
+	if (x->links)
+		x->links->link[x->number].body = jit->body;
+}
+
+int nb_exec_publish(struct nb_exec *x, const struct nb_image *img,
+		    uint32_t prog, unsigned how, struct nb_err *err)
+{
+	int rc = 0;
+
+	if (!x->jit)
+		return 0;
+	if (how & NB_PUBLISH_PERF)
+		rc = nb_symbols_perf(x->jit, img, prog, err);
+	if (!rc && how & NB_PUBLISH_GDB && !x->symbols)
+		rc = nb_symbols_gdb(&x->symbols, x->jit, img, prog, err);
+	return rc;
+}
+
+void nb_exec_interpret_again(struct nb_exec *x)
+{
+	exec_unload(x);
+	x->head.run = nb_exec_interpret;
+	if (x->links)
+		x->links->link[x->number].body = NULL;
+}
+
+size_t nb_exec_compiled(const struct nb_exec *x)
+{
+	return x->jit ? x->jit->size : 0;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_EXEC_FACTS_H
+#define NB_EXEC_FACTS_H
+
+#include "core/exec/jit/jit.h"
+
+/*
+ * nb_jit_analyse - fill in @c's facts, needs, callbacks and number of calls
+ * @aux: as nb_jit_compile's
+ *
+ * Once, before anything is emitted. 0; NB_E_NOTSUP: not a program to compile.
+ */
+int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux,
+		   struct nb_err *err);
+
+#endif

@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: MIT
+// Drives compilation. facts.c analyses the program. Then the target emits it
+// several times. The first pass computes sizes with all jumps in the long form;
+// later passes use the short form for jumps whose target is near. Code only
+// shrinks, so a short jump stays valid. When sizes are stable, the last pass
+// writes the code to new pages, which become executable when they are no longer
+// writable.
+#include "core/exec/jit/jit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/exec/jit/facts.h"
+#include "core/map/ops.h"
+
+/* Most passes; jumps that are still long then stay long. */
+enum { MAX_PASSES = 24 };
+
+/* ---- slots -------------------------------------------------------------- */
+
+static void conditional(struct nb_jit_ctx *c, uint32_t pc,
+			const struct nb_insn_spec *row)
+{
+	const uint8_t flags = c->fact[pc].flags;
+
+	if (flags & NB_JIT_TAKEN)
+		c->arch->jump(c, pc);
+	else if (!(flags & NB_JIT_FALLS))
+		c->arch->compare_and_jump(c, pc, row);
+}
+
+static void call(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc];
+
+	switch ((enum nb_jit_inline)c->fact[pc].inlined) {
+	case NB_JIT_INLINE_NONE:
+		if (i->op == NB_OP_CALL_LOCAL)
+			c->arch->call_local(c, pc);
+		else
+			c->arch->call_helper(c, i);
+		break;
+	case NB_JIT_INLINE_CPU:
+		c->arch->cpu(c, i);
+		break;
+	case NB_JIT_INLINE_SPIN_LOCK:
+		c->arch->spin_lock(c, i);
+		break;
+	case NB_JIT_INLINE_SPIN_UNLOCK:
+		c->arch->spin_unlock(c, i);
+		break;
+	case NB_JIT_INLINE_RING_SUBMIT:
+		c->arch->ring_finish(c, false);
+		break;
+	case NB_JIT_INLINE_RING_DISCARD:
+		c->arch->ring_finish(c, true);
+		break;
+	}
+}
+
+static void lookup(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_jit_fact *f = &c->fact[pc];
+
+	switch ((enum nb_jit_lookup)f->lookup) {
+	case NB_JIT_LOOKUP_HELPER:
+		c->arch->call_helper(c, &c->code[pc]);
+		break;
+	case NB_JIT_LOOKUP_CONST:
+		c->arch->constant(c, 0, f->value);
+		break;
+	case NB_JIT_LOOKUP_ARRAY:
+		c->arch->lookup_array(c, f->map);
+		break;
+	case NB_JIT_LOOKUP_PERCPU:
+	case NB_JIT_LOOKUP_PERCPU_AT:
+		c->arch->lookup_percpu(c, pc);
+		break;
+	case NB_JIT_LOOKUP_DIRECT:
+		c->arch->lookup_direct(c, pc);
+		break;
+	}
+}
+
+/* A slot of the instruction set. */
+static void plain(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc];
+	const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)i->op);
+	const struct nb_jit_arch *a = c->arch;
+
+	switch (row->kind) {
+	case NB_KIND_ALU:
+		a->alu(c, pc, row);
+		break;
+	case NB_KIND_JMP:
+		conditional(c, pc, row);
+		break;
+	case NB_KIND_JA:
+		a->jump(c, pc);
+		break;
+	case NB_KIND_MAY_GOTO:
+		a->may_goto(c, pc);
+		break;
+	case NB_KIND_CALL:
+		call(c, pc);
+		break;
+	case NB_KIND_EXIT:
+		a->leave(c);
+		break;
+	case NB_KIND_LOAD:
+		(row->traits & NB_INSN_ORDERED ? a->load_acquire
+					       : a->load)(c, i, row);
+		break;
+	case NB_KIND_STORE:
+		(row->traits & NB_INSN_ORDERED ? a->store_release
+		 : row->operand == NB_OPND_IMM ? a->store_imm
+					       : a->store)(c, i, row);
+		break;
+	case NB_KIND_ATOMIC:
+		a->atomic(c, i, row);
+		break;
+	case NB_KIND_LDDW:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+}
+
+/* Fuse "dst = src; dst += k", unless a jump leads between them. */
+static bool copy_and_add(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc], *next = i + 1;
+
+	return i->op == NB_OP_MOV64_X && pc + 1 < c->n &&
+	       next->op == NB_OP_ADD64_K && next->dst == i->dst &&
+	       !(c->fact[pc + 1].flags & (NB_JIT_TARGET | NB_JIT_DEAD)) &&
+	       c->arch->copy_and_add(c, i, next->imm);
+}
+
+/* Emit slot @pc, perhaps fused with the next; returns the slots emitted. */
+static uint32_t slot(struct nb_jit_ctx *c, uint32_t pc)
+{
+	const struct nb_code *i = &c->code[pc];
+
+	if (copy_and_add(c, pc))
+		return 2;
+	switch (i->op) {
+	case NB_CODE_CONST:
+	case NB_CODE_FUNC:
+		c->arch->constant(c, i->dst, (uint64_t)i->imm);
+		return 2;
+	case NB_CODE_LOOKUP:
+		lookup(c, pc);
+		return 1;
+	case NB_CODE_LOOP:
+		c->arch->loop(c, pc);
+		return 1;
+	case NB_CODE_EACH:
+		c->arch->each(c, pc);
+		return 1;
+	case NB_CODE_TAIL:
+		if (c->needs.links)
+			c->arch->tail_call(c, i);
+		else
+			c->arch->constant(c, 0, 0);
+		return 1;
+	}
+	plain(c, pc);
+	return 1;
+}
+
+/* Emit the whole program once; c->off gets the offset of each slot. */
+static void pass(struct nb_jit_ctx *c)
+{
+	uint32_t pc = 0;
+
+	c->pos = 0;
+	if (c->chain) {
+		c->arch->chain(c);
+		return;
+	}
+	c->arch->begin(c);
+	while (pc < c->n) {
+		uint32_t at = c->pos, done = 1;
+
+		if (!(c->fact[pc].flags & NB_JIT_DEAD))
+			done = slot(c, pc);
+		else if (pc == 0 || !(c->fact[pc - 1].flags & NB_JIT_DEAD))
+			c->arch->trap(c);
+		for (uint32_t i = 0; i < done; i++)
+			c->off[pc + i] = at;
+		pc += done;
+	}
+	c->off[c->n] = c->pos;
+	c->arch->trap(c);
+}
+
+/* Use the short form for jumps whose target has come near; false: no change. */
+static bool shorten(struct nb_jit_ctx *c)
+{
+	bool changed = false;
+
+	for (uint32_t pc = 0; pc < c->n; pc++) {
+		uint32_t to = (uint32_t)((int64_t)pc + 1 + c->code[pc].off);
+
+		if (!c->jump_end[pc] || c->shorter[pc])
+			continue;
+		if (c->arch->reaches((int64_t)c->off[to] - c->jump_end[pc])) {
+			c->shorter[pc] = true;
+			changed = true;
+		}
+	}
+	return changed;
+}
+
+/* ---- pages -------------------------------------------------------------- */
+
+static void put_pages(struct nb_jit_pages *p)
+{
+	if (--p->refs)
+		return;
+	munmap(p->code, p->mapped);
+	free(p);
+}
+
+/* Alignment of each program in the pages, in bytes. */
+enum { ALIGN = 16 };
+
+/* Writable pages for @size bytes from ALIGN on; one reference. */
+static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
+{
+	const struct nb_jit_arch *arch = nb_jit_arch();
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct nb_jit_pages *p = calloc(1, sizeof(*p));
+	void *code = MAP_FAILED;
+
+	*out = NULL;
+	size = (ALIGN + size + page - 1) & ~(page - 1);
+	if (p)
+		code = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (code == MAP_FAILED) {
+		free(p);
+		nb_fail(err, NB_E_NOMEM, 0,
+			"no memory for %zu bytes of machine code", size);
+		return NB_E_NOMEM;
+	}
+	*p = (struct nb_jit_pages){ code, size, 1 };
+	memcpy(p->code, arch->nothing, sizeof(arch->nothing));
+	arch->flush(p->code, sizeof(arch->nothing));
+	*out = p;
+	return 0;
+}
+
+static int seal(const struct nb_jit_pages *p, struct nb_err *err)
+{
+	int rc;
+
+	if (!mprotect(p->code, p->mapped, PROT_READ | PROT_EXEC))
+		return 0;
+	rc = errno;
+	return nb_fail(err, NB_E_NOTSUP, 0,
+		       "the system refuses executable memory: mprotect of %zu "
+		       "bytes: %s",
+		       p->mapped, strerror(rc));
+}
+
+/* ---- one piece of code: planned, then emitted --------------------------- */
+
+static void drop(struct nb_jit_ctx *c)
+{
+	if (c->jit)
+		free(c->jit->frames.note);
+	free(c->jit);
+	free(c->fact);
+	free(c->off);
+	free(c->jump_end);
+	free(c->shorter);
+	free(c);
+}
+
+static int allocate(struct nb_jit_ctx *c)
+{
+	c->fact = calloc(c->n, sizeof(c->fact[0]));
+	c->off = calloc((size_t)c->n + 1, sizeof(c->off[0]));
+	c->jump_end = calloc(c->n, sizeof(c->jump_end[0]));
+	c->shorter = calloc(c->n, sizeof(c->shorter[0]));
+	return c->fact && c->off && c->jump_end && c->shorter ? 0 : NB_E_NOMEM;
+}
+
+/* Allocate the result with room for notes on frames, and run the first pass,
+ * which computes the most bytes that the code can take. */
+static int first_pass(struct nb_jit_ctx *c, struct nb_err *err)
+{
+	size_t most = 2 * (size_t)c->ncalls + 2;
+
+	c->jit = calloc(1, sizeof(*c->jit));
+	if (c->jit)
+		c->jit->frames.note =
+			calloc(most, sizeof(c->jit->frames.note[0]));
+	if (!c->jit || !c->jit->frames.note) {
+		nb_fail(err, NB_E_NOMEM, 0,
+			"no memory for %zu notes of machine code", most);
+		return NB_E_NOMEM;
+	}
+	c->frames = &c->jit->frames;
+	pass(c);
+	if (c->pos > NB_JIT_MAX_CODE)
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "%" PRIu32 " instructions take %" PRIu32
+			       " bytes of machine code; at most %d",
+			       c->n, c->pos, NB_JIT_MAX_CODE);
+	return 0;
+}
+
+/* Analyse @x and compute its largest size, c->pos, before it has an address. */
+static int plan(struct nb_jit_ctx **out, const struct nb_exec *x,
+		const uint8_t *aux, unsigned features, struct nb_err *err)
+{
+	struct nb_jit_ctx *c = calloc(1, sizeof(*c));
+	int rc = NB_E_NOMEM;
+
+	*out = c;
+	if (c) {
+		c->arch = nb_jit_arch();
+		c->x = x;
+		c->code = x->code;
+		c->n = x->ncodes;
+		c->features = features;
+		rc = allocate(c);
+	}
+	if (rc) {
+		nb_fail(err, rc, 0,
+			"no memory to compile %" PRIu32 " instructions",
+			x->ncodes);
+		return rc;
+	}
+	rc = nb_jit_analyse(c, aux, err);
+	return rc ? rc : first_pass(c, err);
+}
+
+static int plan_chain(struct nb_jit_ctx **out, const struct nb_jit_chain *chain,
+		      struct nb_err *err)
+{
+	struct nb_jit_ctx *c = calloc(1, sizeof(*c));
+
+	*out = c;
+	if (!c) {
+		nb_fail(err, NB_E_NOMEM, 0,
+			"no memory to compile a chain of %" PRIu32 " programs",
+			chain->n);
+		return NB_E_NOMEM;
+	}
+	c->arch = nb_jit_arch();
+	c->chain = chain;
+	return first_pass(c, err);
+}
+
+/* Relax jumps until sizes are stable, then emit the code @at bytes into @p. */
+static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at,
+		struct nb_err *err)
+{
+	unsigned char *code = p->code + at;
+	uint32_t size;
+
+	c->base = code;
+	for (int i = 0; i < MAX_PASSES; i++) {
+		pass(c);
+		if (!shorten(c))
+			break;
+	}
+	pass(c);
+	size = c->pos;
+	c->out = code;
+	c->room = p->mapped - at;
+	pass(c);
+	if (c->pos != size || size > c->room)
+		return nb_fail(err, NB_E_BUG, 0,
+			       "machine code took %" PRIu32
+			       " bytes, planned were %" PRIu32,
+			       c->pos, size);
+	c->arch->flush(code, size);
+	return 0;
+}
+
+/* Emit a planned program @at bytes into @p; *@out keeps a reference to @p. */
+static int place(struct nb_jit **out, struct nb_jit_ctx *c,
+		 struct nb_jit_pages *p, size_t at, struct nb_err *err)
+{
+	unsigned char *code = p->code + at;
+	/* plan_all has made every plan that is placed */
+	// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
+	struct nb_jit *j = c->jit;
+	int rc = emit(c, p, at, err);
+
+	if (rc)
+		return rc;
+	j->code = code;
+	j->size = c->pos;
+	/* ISO C has no cast from data to functions; POSIX has the idea. */
+	memcpy(&j->entry, &code, sizeof(code));
+	j->body = code + c->body;
+	j->off = c->off;
+	c->off = NULL;
+	j->pages = p;
+	p->refs++;
+	c->jit = NULL;
+	*out = j;
+	return 0;
+}
+
+/* ---- the interface ------------------------------------------------------ */
+
+const struct nb_jit_arch *nb_jit_arch(void)
+{
+	const struct nb_jit_arch *arch = nb_jit_arch_x86_64();
+
+	return arch ? arch : nb_jit_arch_arm64();
+}
+
+static int no_compiler(struct nb_err *err)
+{
+	return nb_fail(err, NB_E_NOTSUP, 0, "no compiler for this machine");
+}
+
+int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
+		       const uint8_t *aux, unsigned features,
+		       struct nb_err *err)
+{
+	struct nb_jit_pages *p = NULL;
+	struct nb_jit_ctx *c;
+	int rc;
+
+	*out = NULL;
+	if (!nb_jit_arch())
+		return no_compiler(err);
+	rc = plan(&c, x, aux, features, err);
+	if (!rc)
+		rc = get_pages(&p, c->pos, err);
+	if (!rc)
+		rc = place(out, c, p, ALIGN, err);
+	if (!rc)
+		rc = seal(p, err);
+	if (rc) {
+		nb_jit_free(*out);
+		*out = NULL;
+	}
+	if (p)
+		put_pages(p);
+	if (c)
+		drop(c);
+	return rc;
+}
+
+int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
+		   const uint8_t *aux, struct nb_err *err)
+{
+	const struct nb_jit_arch *arch = nb_jit_arch();
+
+	return nb_jit_compile_for(out, x, aux, arch ? arch->features() : 0,
+				  err);
+}
+
+void nb_jit_free(struct nb_jit *j)
+{
+	if (!j)
+		return;
+	put_pages(j->pages);
+	free(j->off);
+	free(j->frames.note);
+	free(j);
+}
+
+/* ---- chains ------------------------------------------------------------- */
+
+/* The programs' plans, and last the chain's. */
+static int plan_all(struct nb_jit_ctx **c, const struct nb_jit_link *link,
+		    const struct nb_jit_chain *chain, size_t *size,
+		    struct nb_err *err)
+{
+	const unsigned features = nb_jit_arch()->features();
+	int rc = 0;
+
+	*size = 0;
+	for (uint32_t i = 0; !rc && i < chain->n; i++) {
+		if (!link[i].compile)
+			continue;
+		rc = plan(&c[i], link[i].x, link[i].aux, features, err);
+		if (!rc)
+			*size += c[i]->pos + ALIGN;
+	}
+	if (!rc)
+		rc = plan_chain(&c[chain->n], chain, err);
+	if (!rc)
+		*size += c[chain->n]->pos;
+	return rc;
+}
+
+/*
+ * One after another: where a piece begins is known when all before it are
+ * done, so what it shrinks by moves nobody. The chain is the last, since it
+ * calls the others.
+ */
+static int place_all(struct nb_jit **out, struct nb_jit_ctx **c,
+		     struct nb_jit_link *link, uint32_t n,
+		     struct nb_jit_pages *p, struct nb_err *err)
+{
+	size_t at = ALIGN;
+	int rc;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!c[i])
+			continue;
+		rc = place(&link[i].jit, c[i], p, at, err);
+		if (rc)
+			return rc;
+		at = (at + link[i].jit->size + ALIGN - 1) / ALIGN * ALIGN;
+	}
+	rc = place(out, c[n], p, at, err);
+	return rc ? rc : seal(p, err);
+}
+
+int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
+			 const struct nb_jit_chain *chain, struct nb_err *err)
+{
+	struct nb_jit_pages *p = NULL;
+	struct nb_jit_ctx **c;
+	size_t size;
+	int rc;
+
+	*out = NULL;
+	if (!nb_jit_arch())
+		return no_compiler(err);
+	c = calloc((size_t)chain->n + 1, sizeof(struct nb_jit_ctx *));
+	if (!c) {
+		nb_fail(err, NB_E_NOMEM, 0,
+			"no memory to compile %" PRIu32 " programs", chain->n);
+		return NB_E_NOMEM;
+	}
+	rc = plan_all(c, link, chain, &size, err);
+	if (!rc)
+		rc = get_pages(&p, size, err);
+	if (!rc)
+		rc = place_all(out, c, link, chain->n, p, err);
+	for (uint32_t i = 0; rc && i < chain->n; i++) {
+		nb_jit_free(link[i].jit);
+		link[i].jit = NULL;
+	}
+	if (rc) {
+		nb_jit_free(*out);
+		*out = NULL;
+	}
+	if (p)
+		put_pages(p);
+	for (uint32_t i = 0; i <= chain->n; i++)
+		if (c[i])
+			drop(c[i]);
+	free(c);
+	return rc;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_EXEC_JIT_JIT_H
+#define NB_EXEC_JIT_JIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/exec/run/code.h"
+#include "core/exec/run/helpers.h"
+#include "core/exec/run/interp.h"
+#include "core/image/image.h"
+
+/* Bytes of machine code that a program may take: what both targets' branches
+ * and calls are made for. */
+enum { NB_JIT_MAX_CODE = 16 << 20 };
+
+/* From byte @at on a function's caller had SP @size bytes above ours, or above
+ * what the base register holds. */
+struct nb_jit_note {
+	uint32_t at, size;
+};
+
+/* A register of the caller, and where it is: so many words below what SP was
+ * there. */
+struct nb_jit_saved {
+	uint8_t reg, words;
+};
+
+/* How to leave frames of machine code, for debuggers. Numbers of registers are
+ * DWARF's. What is saved holds from the first note on. */
+struct nb_jit_frames {
+	uint16_t machine; /* ELF's e_machine */
+	uint8_t sp_reg, return_reg;
+	uint8_t base_reg;   /* notes count from it; 0: from SP */
+	uint8_t entry_size; /* bytes that a call pushes: the return address */
+	struct nb_jit_saved saved[12];
+	uint32_t nsaved;
+	uint32_t nnotes; /* 0: nothing is known */
+	struct nb_jit_note *note;
+};
+
+static inline void nb_jit_save(struct nb_jit_frames *f, unsigned reg,
+			       unsigned words)
+{
+	f->saved[f->nsaved++] =
+		(struct nb_jit_saved){ (uint8_t)reg, (uint8_t)words };
+}
+
+/* Pages that are executable and read-only, with the code of one or more. */
+struct nb_jit_pages {
+	unsigned char *code; /* begins with nb_jit_arch.nothing */
+	size_t mapped;	     /* bytes of pages */
+	uint32_t refs;	     /* of code in them; one thread frees all of it */
+};
+
+/* A program as machine code; or a chain, which has no slots. */
+struct nb_jit {
+	nb_engine_fn *entry; /* for the program that was compiled */
+	const void *body;    /* past its set-up: where tail calls go */
+	unsigned char *code;
+	size_t size; /* bytes of code */
+	struct nb_jit_pages *pages;
+	uint32_t *off; /* of each slot, and of the end; NULL: a chain */
+	struct nb_jit_frames frames;
+};
+
+/*
+ * nb_jit_compile - machine code of a bound program
+ * @x:   borrowed; its maps' addresses go into the code, so it must outlive it
+ * @aux: NB_AUX_* for each slot as nb_verify found them; NULL: nothing known.
+ *       Wrong facts make wrong code.
+ *
+ * What the code does is what the interpreter does, for programs that nb_verify
+ * accepts: registers that a program never set, and r1 to r5 after a call, may
+ * differ. 0, NB_E_NOMEM, or NB_E_NOTSUP where there is no compiler for this
+ * machine, where the system refuses executable memory, or for programs that
+ * write r10 or take more than NB_JIT_MAX_CODE. nb_exec_compile is the same for
+ * callers outside this folder. Any thread.
+ */
+int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
+		   const uint8_t *aux, struct nb_err *err);
+void nb_jit_free(struct nb_jit *j); /* NULL is fine */
+
+/* A program of a chain. */
+struct nb_jit_link {
+	const struct nb_exec *x;
+	const uint8_t *aux; /* as above */
+	bool compile;	    /* else the interpreter runs it */
+	bool runs;	    /* in the chain; else it is there for tail calls */
+	struct nb_jit *jit; /* answer: its code; NULL: interpreted */
+};
+
+/* What a chain runs with; core/exec/jit/chain.h. */
+struct nb_jit_chain {
+	const struct nb_jit_link *link;
+	uint32_t n;
+	uint32_t ctx_size, answer; /* bytes; where the answer begins */
+};
+
+/*
+ * nb_jit_compile_chain - programs and what runs them in order, side by side
+ * @link: @chain->n of them
+ *
+ * *@out is the code that runs them, nb_chain_fn. 0 or an error as above: then
+ * nothing is compiled.
+ */
+int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
+			 const struct nb_jit_chain *chain, struct nb_err *err);
+
+/* ---- between the driver and its targets --------------------------------- */
+
+/* What is known of a slot before anything is emitted. */
+enum {
+	NB_JIT_DEAD = 1,   /* never executed */
+	NB_JIT_TARGET = 2, /* some jump, call or callback leads here */
+	NB_JIT_TAKEN = 4,  /* a jump that always jumps */
+	NB_JIT_FALLS = 8,  /* a jump that never does */
+	NB_JIT_NONZERO = 16,
+	NB_JIT_CALLBACK = 32, /* its callback is known: value */
+	NB_JIT_ADDRESS = 64   /* the program takes the slot's address */
+};
+
+enum nb_jit_lookup {
+	NB_JIT_LOOKUP_HELPER,	 /* nothing known: call the helper */
+	NB_JIT_LOOKUP_CONST,	 /* the answer is known: value */
+	NB_JIT_LOOKUP_ARRAY,	 /* in array map @map */
+	NB_JIT_LOOKUP_PERCPU,	 /* in array map @map of the CPU's */
+	NB_JIT_LOOKUP_PERCPU_AT, /* the same, element @key, which is there */
+	NB_JIT_LOOKUP_DIRECT	 /* in @map, by its operation */
+};
+
+/* Helpers that have a lowering of their own. */
+enum nb_jit_inline {
+	NB_JIT_INLINE_NONE,
+	NB_JIT_INLINE_CPU,	 /* ...or the helper, if it is not known */
+	NB_JIT_INLINE_SPIN_LOCK, /* ...or the helper, if it is taken */
+	NB_JIT_INLINE_SPIN_UNLOCK,
+	NB_JIT_INLINE_RING_SUBMIT,
+	NB_JIT_INLINE_RING_DISCARD
+};
+
+struct nb_jit_fact {
+	uint8_t flags;
+	uint8_t lookup;	 /* enum nb_jit_lookup, for NB_CODE_LOOKUP */
+	uint8_t inlined; /* enum nb_jit_inline, for NB_OP_CALL_HELPER */
+	uint32_t key;
+	union {
+		struct nb_map *map;
+		uint64_t value;
+	};
+};
+
+/* How a program uses what costs something at its entry. */
+struct nb_jit_needs {
+	uint16_t written; /* bit r: register r */
+	bool frame;	  /* r10 is read at all... */
+	bool frame_value; /* ...other than as an address or to be copied */
+	bool run;	  /* helpers are called that want struct nb_run */
+	bool calls_out;	  /* anything outside is called */
+	bool calls_local;
+	bool may_goto;
+	bool turns; /* it counts what is left of its turns */
+	bool links; /* programs call one another */
+};
+
+struct nb_jit_ctx;
+
+/*
+ * A target machine. The functions emit at ctx->pos; in the first passes
+ * nothing is stored and only sizes count, so what they emit may depend on
+ * ctx->base, ctx->off and ctx->shorter only in ways that make code shorter
+ * from pass to pass. The driver says what comes where; a target knows how.
+ */
+struct nb_jit_arch {
+	const char *name;
+	/* What this processor has, for ctx->features. */
+	unsigned (*features)(void);
+	/* A function that returns at once. */
+	unsigned char nothing[8];
+	/* Does a short jump reach @distance bytes from its end? */
+	bool (*reaches)(int64_t distance);
+	/* Make stored code visible to instruction fetch. */
+	void (*flush)(unsigned char *code, size_t size);
+
+	/* All of c->chain: an nb_chain_fn. */
+	void (*chain)(struct nb_jit_ctx *c);
+	/* Before a program's first slot. */
+	void (*begin)(struct nb_jit_ctx *c);
+	/* Something that stops a program which comes here. */
+	void (*trap)(struct nb_jit_ctx *c);
+
+	/* Slots: one function a kind, @i is the slot, @pc its number. */
+	void (*alu)(struct nb_jit_ctx *c, uint32_t pc,
+		    const struct nb_insn_spec *row);
+	void (*constant)(struct nb_jit_ctx *c, unsigned reg, uint64_t v);
+	/* dst = src; dst += k as one; false: not here. */
+	bool (*copy_and_add)(struct nb_jit_ctx *c, const struct nb_code *i,
+			     int64_t k);
+	void (*jump)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*compare_and_jump)(struct nb_jit_ctx *c, uint32_t pc,
+				 const struct nb_insn_spec *row);
+	void (*may_goto)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*leave)(struct nb_jit_ctx *c);
+	void (*load)(struct nb_jit_ctx *c, const struct nb_code *i,
+		     const struct nb_insn_spec *row);
+	void (*store)(struct nb_jit_ctx *c, const struct nb_code *i,
+		      const struct nb_insn_spec *row);
+	void (*store_imm)(struct nb_jit_ctx *c, const struct nb_code *i,
+			  const struct nb_insn_spec *row);
+	void (*load_acquire)(struct nb_jit_ctx *c, const struct nb_code *i,
+			     const struct nb_insn_spec *row);
+	void (*store_release)(struct nb_jit_ctx *c, const struct nb_code *i,
+			      const struct nb_insn_spec *row);
+	void (*atomic)(struct nb_jit_ctx *c, const struct nb_code *i,
+		       const struct nb_insn_spec *row);
+	void (*call_local)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*call_helper)(struct nb_jit_ctx *c, const struct nb_code *i);
+	void (*lookup_array)(struct nb_jit_ctx *c, const struct nb_map *m);
+	void (*lookup_percpu)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*lookup_direct)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*cpu)(struct nb_jit_ctx *c, const struct nb_code *i);
+	void (*loop)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*each)(struct nb_jit_ctx *c, uint32_t pc);
+	void (*tail_call)(struct nb_jit_ctx *c, const struct nb_code *i);
+	void (*spin_lock)(struct nb_jit_ctx *c, const struct nb_code *i);
+	void (*spin_unlock)(struct nb_jit_ctx *c, const struct nb_code *i);
+	/* The record's header at r1 - 8: not busy any more. */
+	void (*ring_finish)(struct nb_jit_ctx *c, bool discard);
+};
+
+struct nb_jit_ctx {
+	const struct nb_jit_arch *arch;
+	const struct nb_exec *x;
+	const struct nb_jit_chain *chain; /* instead of a program, or NULL */
+	const struct nb_code *code;	  /* n slots */
+	uint32_t n;
+	unsigned features;
+	struct nb_jit_needs needs;
+	struct nb_jit_fact *fact;  /* of each slot */
+	uint32_t *off;		   /* n + 1: where a slot began, last pass */
+	uint32_t *jump_end;	   /* of each slot's jump; 0: has none */
+	bool *shorter;		   /* its jump takes the short form */
+	const unsigned char *base; /* where the code will lie; NULL: unknown */
+	unsigned char *out;	   /* NULL: only sizes are asked for */
+	size_t room;		   /* bytes at out */
+	uint32_t pos;
+	struct nb_jit *jit; /* what comes of it, until it is handed out */
+	struct nb_jit_frames *frames; /* of jit */
+	uint32_t ncalls;	      /* of functions of the program */
+	uint32_t body;	     /* where begin() says that tail calls enter */
+	uint32_t ncallbacks; /* slots whose address is taken, each once */
+	uint32_t callback[NB_IMAGE_MAX_FUNCS];
+};
+
+/* What is known of SP from here on; in the last pass only. There is room for
+ * two notes a call and two more. */
+static inline void nb_jit_note(struct nb_jit_ctx *c, uint32_t size)
+{
+	struct nb_jit_frames *f = c->frames;
+
+	if (c->out && f->nnotes < 2 * c->ncalls + 2)
+		f->note[f->nnotes++] = (struct nb_jit_note){ c->pos, size };
+}
+
+/* The run's own data in its frame: struct nb_run, and what engines add. */
+enum {
+	NB_JIT_RUN_PASSES = 32,
+	NB_JIT_RUN_CTX = 40, /* r1 while a tail call looks for a program */
+	NB_JIT_RUN_SIZE = 48
+};
+_Static_assert(sizeof(struct nb_run) <= NB_JIT_RUN_PASSES, "run grew");
+
+static inline bool nb_jit_wants_run(const struct nb_jit_ctx *c)
+{
+	return c->needs.run || c->needs.may_goto || c->needs.turns;
+}
+
+/* The slot that the jump or call at @pc leads to. */
+static inline uint32_t nb_jit_target(const struct nb_jit_ctx *c, uint32_t pc)
+{
+	return (uint32_t)((int64_t)pc + 1 + c->code[pc].off);
+}
+
+static inline bool nb_jit_power_of_two(uint64_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+/* NULL on other machines. */
+const struct nb_jit_arch *nb_jit_arch_x86_64(void);
+const struct nb_jit_arch *nb_jit_arch_arm64(void);
+/* This machine's; NULL where there is none. */
+const struct nb_jit_arch *nb_jit_arch(void);
+
+/* nb_jit_compile with less than the processor's features (for tests). */
+int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
+		       const uint8_t *aux, unsigned features,
+		       struct nb_err *err);
+
+#endif

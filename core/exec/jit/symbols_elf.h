@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_EXEC_SYMBOLS_ELF_H
+#define NB_EXEC_SYMBOLS_ELF_H
+
+#include "core/exec/jit/symbols.h"
+
+/* Write the object file for debuggers: names, lines and unwinding of @j. */
+void nb_symbols_elf(struct nb_buf *out, const struct nb_jit *j,
+		    const struct nb_image *img, uint32_t prog);
+
+#endif

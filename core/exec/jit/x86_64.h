@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_EXEC_JIT_X86_64_H
+#define NB_EXEC_JIT_X86_64_H
+
+/*
+ * Lowering for x86-64 in the System V calling convention. Registers stand
+ * where helpers want them: run in RDI, r1 to r5 in the next five argument
+ * registers, r0 in RAX, r6 to r9 and r10 in registers that calls keep. So a
+ * helper call is one move and the call. RDI, R10 and R11 are scratch; R13
+ * points to the run's own data where local calls move the stack.
+ *
+ * Stack of a program without local calls, from RSP up: the run's data, the
+ * frame of 512 bytes, saved registers. With local calls the entry is a stub
+ * that calls slot 0, every EXIT is a return, and each call site saves r6 to r9
+ * and makes the callee's frame: that holds whatever code functions share.
+ */
+#include "core/exec/jit/enc_x86_64.h"
+
+#if defined(__x86_64__)
+
+enum { FEATURE_BMI2 = 1 };
+
+/* The run's own data. */
+enum {
+	RUN_TRACE = offsetof(struct nb_run, trace),
+	RUN_CPU = offsetof(struct nb_run, cpu),
+	RUN_TAILS = offsetof(struct nb_run, tails),
+	RUN_DEPTH = offsetof(struct nb_run, depth),
+	RUN_TURNS = offsetof(struct nb_run, turns),
+	RUN_NUMBERS = offsetof(struct nb_run, numbers),
+	RUN_PASSES = NB_JIT_RUN_PASSES,
+	RUN_CTX = NB_JIT_RUN_CTX,
+	RUN_SIZE = NB_JIT_RUN_SIZE
+};
+
+static const uint8_t reg_of[NB_NREGS] = { RAX, RSI, RDX, RCX, R8, R9,
+					  RBX, R14, R15, R12, RBP };
+
+/* r10 is a register only where it is more than a base; otherwise it is a
+ * distance from RSP. */
+static inline bool frame_in_rbp(const struct nb_jit_ctx *c)
+{
+	return c->needs.calls_local || (c->needs.frame && c->needs.frame_value);
+}
+
+static inline int32_t run_size(const struct nb_jit_ctx *c)
+{
+	return nb_jit_wants_run(c) ? RUN_SIZE : 0;
+}
+
+static inline struct mem run_data(const struct nb_jit_ctx *c, int32_t off)
+{
+	return (struct mem){ c->needs.calls_local ? R13 : RSP, off };
+}
+
+static inline struct mem address(const struct nb_jit_ctx *c, unsigned reg,
+				 int32_t off)
+{
+	if (reg == NB_R10 && !frame_in_rbp(c))
+		return (struct mem){ RSP, run_size(c) + NB_STACK_SIZE + off };
+	return (struct mem){ reg_of[reg], off };
+}
+
+static inline void move_rsp(struct nb_jit_ctx *c, unsigned op, int32_t by)
+{
+	if (by)
+		x_alu_imm(c, true, op, RSP, by);
+}
+
+unsigned nb_x86_saved(const struct nb_jit_ctx *c, unsigned list[4]);
+void nb_x86_push_saved(struct nb_jit_ctx *c);
+void nb_x86_pop_saved(struct nb_jit_ctx *c);
+void nb_x86_call_rel(struct nb_jit_ctx *c, uint32_t to);
+void nb_x86_trap(struct nb_jit_ctx *c);
+
+#endif
+#endif

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+// Binding: translates slots to the codes that engines run and inserts the
+// addresses of maps, map values and helper bodies. nb_verify has accepted the
+// program; binding fails only without memory, or if this build lacks a helper
+// or map type.
+#include "core/exec/run/exec.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/exec/run/code.h"
+#include "core/exec/run/helpers.h"
+#include "core/exec/run/interp.h"
+
+enum { HELPER_LOOKUP = 1 };
+
+/* The code of a helper that the engines execute themselves. */
+static uint16_t engine_code(int64_t helper)
+{
+	switch (helper) {
+	case NB_HELPER_TAIL_CALL:
+		return NB_CODE_TAIL;
+	case NB_HELPER_EACH:
+		return NB_CODE_EACH;
+	case NB_HELPER_LOOP:
+		return NB_CODE_LOOP;
+	}
+	return NB_OP_CALL_HELPER;
+}
+
+static int bind_helper(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
+		       struct nb_exec *x, struct nb_err *err)
+{
+	nb_helper_fn *body;
+
+	c->op = engine_code(in->imm);
+	c->imm = (int64_t)(uintptr_t)x;
+	x->tails |= c->op == NB_CODE_TAIL;
+	if (c->op != NB_OP_CALL_HELPER)
+		return 0;
+	body = nb_helper_body((int32_t)in->imm);
+	if (!body)
+		return nb_fail(err, NB_E_NOTSUP, pc,
+			       "instruction %" PRIu32 ": no helper has number "
+			       "%" PRId64,
+			       pc, in->imm);
+	if (in->imm == HELPER_LOOKUP)
+		c->op = NB_CODE_LOOKUP;
+	c->imm = (int64_t)(uintptr_t)body;
+	return 0;
+}
+
+static int bind_map(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
+		    const struct nb_exec *x, struct nb_err *err)
+{
+	uint32_t index = (uint32_t)in->imm;
+	uint64_t off = (uint64_t)in->imm >> 32;
+	unsigned char *base;
+
+	if (index >= x->nmaps)
+		return nb_fail(err, NB_E_NOTSUP, pc,
+			       "instruction %" PRIu32 ": map %" PRIu32
+			       " of %" PRIu32,
+			       pc, index, x->nmaps);
+	c->imm = (int64_t)(uintptr_t)x->maps[index];
+	if (in->fn == NB_FN_MAP)
+		return 0;
+	base = nb_map_array_base(x->maps[index]);
+	if (!base)
+		return nb_fail(err, NB_E_NOTSUP, pc,
+			       "instruction %" PRIu32
+			       ": address of a value of map \"%s\", which is "
+			       "not an array",
+			       pc, nb_map_definition(x->maps[index])->name);
+	c->imm = (int64_t)((uintptr_t)base + off);
+	return 0;
+}
+
+static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
+		struct nb_exec *x, struct nb_err *err)
+{
+	*c = (struct nb_code){ in->op, in->dst, in->src, in->off, in->imm };
+	if (in->op == NB_OP_CALL_HELPER)
+		return bind_helper(c, in, pc, x, err);
+	if (in->kind != NB_KIND_LDDW)
+		return 0;
+	c->op = NB_CODE_CONST;
+	if (in->fn == NB_FN_FUNC) {
+		c->op = NB_CODE_FUNC;
+		c->imm = (int64_t)pc + 1 + in->off;
+	}
+	return in->fn == NB_FN_MAP || in->fn == NB_FN_MAP_VALUE
+		       ? bind_map(c, in, pc, x, err)
+		       : 0;
+}
+
+/* The number of the function that begins at slot @pc; nfuncs: none does. */
+static uint32_t func_at(const struct nb_prog *p, int64_t pc)
+{
+	uint32_t lo = 0, hi = p->nfuncs;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (p->funcs[mid].start == pc)
+			return mid;
+		if (p->funcs[mid].start < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return p->nfuncs;
+}
+
+/* Frames that function @f needs: one more than its deepest callee. A call into
+ * the middle of a function counts as the maximum. */
+static uint32_t height_of(const struct nb_prog *p, const struct nb_insn *in,
+			  const uint32_t *height, uint32_t f)
+{
+	uint32_t most = 0, to;
+
+	for (uint32_t pc = p->funcs[f].start; pc < p->funcs[f].end; pc++) {
+		if (in[pc].op != NB_OP_CALL_LOCAL &&
+		    in[pc].op != NB_OP_LDDW_FUNC)
+			continue;
+		to = func_at(p, (int64_t)pc + 1 + in[pc].off);
+		if (to == p->nfuncs)
+			return NB_MAX_FRAMES;
+		if (height[to] > most)
+			most = height[to];
+	}
+	return most < NB_MAX_FRAMES ? most + 1 : NB_MAX_FRAMES;
+}
+
+/* Frames of the deepest call chain from the entry, at most NB_MAX_FRAMES. */
+static uint32_t depth_of(const struct nb_prog *p, const struct nb_insn *in)
+{
+	uint32_t height[NB_IMAGE_MAX_FUNCS] = { 1 };
+
+	for (uint32_t f = 0; f < p->nfuncs; f++)
+		height[f] = 1;
+	for (int round = 1; round < NB_MAX_FRAMES; round++)
+		for (uint32_t f = 0; f < p->nfuncs; f++)
+			height[f] = height_of(p, in, height, f);
+	return height[0];
+}
+
+/* Has the image program arrays? Without them there are no tail calls, and
+ * nobody needs the depth. */
+static bool has_program_arrays(const struct nb_image *img)
+{
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		if (img->maps[i].type == NB_MAP_PROG_ARRAY)
+			return true;
+	return false;
+}
+
+/* Take a reference to each of @n maps; false: out of memory. */
+static bool take_maps(struct nb_exec *x, struct nb_map *const *maps, uint32_t n)
+{
+	x->maps = calloc((size_t)n + 1, sizeof(struct nb_map *));
+	if (!x->maps)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		x->maps[i] = nb_map_get(maps[i]);
+	x->nmaps = n;
+	return true;
+}
+
+int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
+		struct nb_map *const *maps, struct nb_trace *trace,
+		struct nb_err *err)
+{
+	const struct nb_prog *p = &img->progs[prog];
+	struct nb_insn *insns;
+	struct nb_exec *x;
+	int rc = 0;
+
+	assert(prog < img->nprogs);
+	*out = NULL;
+	nb_cpu_find();
+	insns = calloc(p->nslots, sizeof(*insns));
+	x = calloc(1, sizeof(*x) + p->nslots * sizeof(x->code[0]));
+	if (!insns || !x || !take_maps(x, maps, img->nmaps)) {
+		rc = nb_fail(err, NB_E_NOMEM, 0,
+			     "no memory to bind program \"%s\" of %" PRIu32
+			     " instructions",
+			     p->name, p->nslots);
+		goto out;
+	}
+	x->trace = trace;
+	x->head.run = nb_exec_interpret;
+	x->ncodes = p->nslots;
+	rc = nb_decode(insns, p->slots, p->nslots, err);
+	for (uint32_t pc = 0; !rc && pc < p->nslots; pc++)
+		rc = bind(&x->code[pc], &insns[pc], pc, x, err);
+	if (rc)
+		goto out;
+	x->number = prog;
+	nb_exec_bound(x, 0, 0);
+	x->depth = NB_MAX_FRAMES;
+	if (has_program_arrays(img))
+		x->depth = depth_of(p, insns);
+	*out = x;
+	x = NULL;
+out:
+	nb_exec_free(x);
+	free(insns);
+	return rc;
+}
+
+void nb_exec_free(struct nb_exec *x)
+{
+	if (!x)
+		return;
+	for (uint32_t i = 0; i < x->nmaps; i++)
+		nb_map_put(x->maps[i]);
+	free(x->maps);
+	if (x->unload)
+		x->unload(x);
+	if (x->links && --x->links->refs == 0)
+		free(x->links);
+	free(x);
+}
+
+void nb_exec_bound(struct nb_exec *x, uint32_t lap, uint32_t numbers)
+{
+	x->lap = lap;
+	x->turns = nb_laps(lap, NB_TURNS_MAX);
+	x->passes = nb_laps(lap, NB_MAY_GOTO_PASSES);
+	x->numbers = lap ? numbers : NB_NUMBERS_MAX;
+}
+
+static uint32_t least(uint64_t a, uint32_t b)
+{
+	return a < b ? (uint32_t)a : b;
+}
+
+void nb_exec_limit(struct nb_exec *x, uint64_t turns, uint64_t passes)
+{
+	assert(!x->jit && x->lap);
+	x->turns = least(turns / x->lap, x->turns);
+	x->passes = least(passes / x->lap, x->passes);
+}
+
+uint32_t nb_exec_lap(const struct nb_exec *x)
+{
+	return x->lap;
+}
+
+bool nb_exec_jumps(const struct nb_exec *x)
+{
+	return x->tails;
+}
+
+/* May a run go through @x and another program? */
+static bool is_linked(const struct nb_exec *x, uint32_t i, uint32_t targets)
+{
+	return x && (x->tails || targets >> i & 1);
+}
+
+/* A run may go through all linked programs: the longest lap bounds it. */
+static void bound_all(struct nb_exec *const *x, uint32_t n, uint32_t targets)
+{
+	uint32_t lap = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (is_linked(x[i], i, targets) && x[i]->lap > lap)
+			lap = x[i]->lap;
+	for (uint32_t i = 0; i < n; i++)
+		if (is_linked(x[i], i, targets))
+			nb_exec_bound(x[i], lap, x[i]->numbers);
+}
+
+int nb_exec_link(struct nb_exec *const *x, uint32_t n, uint32_t targets,
+		 struct nb_err *err)
+{
+	struct nb_links *links;
+	bool wanted = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		wanted |= x[i] && x[i]->tails;
+	if (!wanted)
+		return 0;
+	links = calloc(1, sizeof(*links) + n * sizeof(links->link[0]));
+	if (!links)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory to link %" PRIu32 " programs", n);
+	links->n = n;
+	for (uint32_t i = 0; i < n; i++) {
+		links->link[i].x = targets >> i & 1 ? x[i] : NULL;
+		if (!x[i])
+			continue;
+		assert(!x[i]->links && !x[i]->jit);
+		x[i]->links = links;
+		x[i]->number = i;
+		links->refs++;
+	}
+	bound_all(x, n, targets);
+	return 0;
+}

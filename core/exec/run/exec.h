@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_EXEC_RUN_EXEC_H
+#define NB_EXEC_RUN_EXEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/exec/run/run.h"
+#include "core/image/image.h"
+#include "core/map/map.h"
+
+/*
+ * A program ready to run: decoded, maps and helpers bound. Immutable; it
+ * holds references to its maps.
+ */
+struct nb_exec;
+
+/*
+ * nb_exec_new - bind program @prog of @img
+ * @maps:  one for each of the image's maps, in order; references are taken
+ * @trace: may be NULL (bpf_trace_printk then answers -EINVAL); borrowed
+ *
+ * The program must have been accepted by nb_verify: this does not check it
+ * again. The image may be freed afterwards. 0, NB_E_NOMEM, NB_E_NOTSUP.
+ */
+int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
+		struct nb_map *const *maps, struct nb_trace *trace,
+		struct nb_err *err);
+void nb_exec_free(struct nb_exec *x);
+
+/*
+ * nb_exec_bound - how long runs may take
+ * @lap, @numbers: of the program's verdict; 0, 0: not known, and runs may take
+ *       more than NB_RUN_MAX instructions
+ *
+ * Once, before it is linked or compiled.
+ */
+void nb_exec_bound(struct nb_exec *x, uint32_t lap, uint32_t numbers);
+
+/*
+ * nb_exec_limit - how much of a run its loops may take
+ * @turns, @passes: weighted instructions for turns of helpers' loops and of
+ *       iterators, and for passes of may_goto
+ *
+ * Never more than nb_exec_bound allows. Once, after it was linked and before it
+ * is compiled.
+ */
+void nb_exec_limit(struct nb_exec *x, uint64_t turns, uint64_t passes);
+/* The longest lap of a run: of linked programs that of all; 0: not known. */
+uint32_t nb_exec_lap(const struct nb_exec *x);
+/* Does it make tail calls? */
+bool nb_exec_jumps(const struct nb_exec *x);
+
+/*
+ * nb_exec_link - let the programs of an image call one another
+ * @x: @n elements: program i of the image, or NULL where none is bound
+ * @targets: bit i: a tail call may go to program i (nb_image_targets); to
+ *       others it falls through
+ *
+ * Once, before any is compiled; the programs share a table from then on, and
+ * none may run after one of them was freed. Where no program makes tail
+ * calls this does nothing. Without it a tail call falls through. Linked
+ * programs must all be compiled or all be interpreted. 0, NB_E_NOMEM.
+ */
+int nb_exec_link(struct nb_exec *const *x, uint32_t n, uint32_t targets,
+		 struct nb_err *err);
+
+/*
+ * nb_exec_run - run it once
+ * @ctx: the hook's context (r1)
+ * @ctx_size: goes to r2 (bpf_conformance wants it there; policies ignore it)
+ *
+ * Returns r0. Any thread, concurrently; no lock, allocation or system call
+ * besides those of a helper's contract. Stack use is under 8 KiB.
+ */
+static inline uint64_t nb_exec_run(const struct nb_exec *x, void *ctx,
+				   uint64_t ctx_size)
+{
+	return ((const struct nb_exec_head *)x)->run(x, ctx, ctx_size);
+}
+
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// The bodies of core/defs/helpers.h, one function a row. The verifier has
+// checked the arguments: map handles are struct nb_map pointers, keys and
+// values point to as many readable bytes as the map says. Bodies run on the
+// decision path of any thread: no lock, no allocation, and no system call
+// where the vDSO answers. Semantics: bpf-helpers(7).
+#include "core/exec/run/helpers.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "core/exec/run/bodies.h"
+#include "core/exec/run/code.h"
+#include "core/exec/run/trace.h"
+#include "core/map/ops.h"
+
+/* All map types but per-CPU arrays. Not inlined, so that look-ups in per-CPU
+ * arrays, mostly counters, set up no stack frame. */
+static __attribute__((noinline)) uint64_t
+lookup_other(struct nb_run *run, struct nb_map *m, const void *key)
+{
+	return (uintptr_t)m->lookup(m, key, nb_run_cpu_for(run, m));
+}
+
+uint64_t helper_map_lookup_elem(NB_HELPER_ARGS)
+{
+	struct nb_map *m = nb_body_ptr(r1);
+
+	if (m->ops == &nb_map_percpu_array_ops && run->cpu < nb_cpu_limit())
+		return (uintptr_t)nb_percpu_array_lookup(m, nb_body_ptr(r2),
+							 run->cpu);
+	return lookup_other(run, m, nb_body_ptr(r2));
+}
+
+static __attribute__((noinline)) uint64_t
+update_other(struct nb_run *run, struct nb_map *m, const void *key,
+	     const void *value, uint64_t flags)
+{
+	return nb_body_errno(
+		m->ops->update(m, key, value, flags, nb_run_cpu_for(run, m)));
+}
+
+uint64_t helper_map_update_elem(NB_HELPER_ARGS)
+{
+	struct nb_map *m = nb_body_ptr(r1);
+	uint32_t cpu = run->cpu, index;
+
+	if (m->ops == &nb_map_percpu_array_ops && m->def.value_size == 8 &&
+	    r4 == NB_ANY && cpu < nb_cpu_limit()) {
+		index = nb_array_index(
+			nb_body_ptr(r2)); /* may change: one load */
+		if (index < m->max_entries) {
+			nb_slot_store(nb_array_element(m, index, cpu),
+				      nb_body_ptr(r3), 8);
+			return 0;
+		}
+	}
+	return update_other(run, m, nb_body_ptr(r2), nb_body_ptr(r3), r4);
+}
+
+uint64_t helper_map_delete_elem(NB_HELPER_ARGS)
+{
+	struct nb_map *m = nb_body_ptr(r1);
+
+	return nb_body_errno(m->ops->remove(m, nb_body_ptr(r2)));
+}
+
+uint64_t helper_map_lookup_percpu_elem(NB_HELPER_ARGS)
+{
+	struct nb_map *m = nb_body_ptr(r1);
+
+	if ((uint32_t)r3 >= nb_ncpus()) /* a u32, as in the kernel */
+		return 0;
+	return (uintptr_t)m->lookup(m, nb_body_ptr(r2), (uint32_t)r3);
+}
+
+uint64_t helper_map_push_elem(NB_HELPER_ARGS)
+{
+	struct nb_map *m = nb_body_ptr(r1);
+
+	return nb_body_errno(m->ops->push(m, nb_body_ptr(r2), r3));
+}
+
+uint64_t helper_map_pop_elem(NB_HELPER_ARGS)
+{
+	struct nb_map *m = nb_body_ptr(r1);
+
+	return nb_body_errno(m->ops->pop(m, nb_body_ptr(r2)));
+}
+
+uint64_t helper_map_peek_elem(NB_HELPER_ARGS)
+{
+	struct nb_map *m = nb_body_ptr(r1);
+
+	return nb_body_errno(m->ops->peek(m, nb_body_ptr(r2)));
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t helper_ktime_get_ns(NB_HELPER_ARGS)
+{
+	return now_ns();
+}
+
+uint64_t helper_trace_printk(NB_HELPER_ARGS)
+{
+	const uint64_t arg[3] = { r3, r4, r5 };
+	char text[NB_TRACE_TEXT];
+	int n;
+
+	if (!run->trace)
+		return nb_body_errno(-EINVAL);
+	n = nb_trace_format(text, sizeof(text), nb_body_ptr(r1), r2, arg);
+	if (n >= 0)
+		nb_trace_put(run->trace, text, (size_t)n);
+	return nb_body_errno(n);
+}
+
+/*
+ * Counters stepped by an odd constant and mixed: every call gets another
+ * state, with one wait-free addition. Not thread-local storage: an object
+ * that is opened at run time would allocate it on a thread's first use, or
+ * claim some of the little that the loader keeps. @run lies on the caller's
+ * stack, so its address spreads threads over cache lines.
+ */
+static struct {
+	_Alignas(NB_CACHE_LINE) uint64_t state;
+} streams[16];
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111eb;
+	return x ^ x >> 31;
+}
+
+uint64_t helper_get_prandom_u32(NB_HELPER_ARGS)
+{
+	const uint64_t step = 0x9e3779b97f4a7c15;
+	uint64_t *state = &streams[(uintptr_t)run * step >> 60].state;
+	uint64_t x = __atomic_fetch_add(state, step, __ATOMIC_RELAXED);
+
+	if (x == 0) /* first use of this stream: start somewhere else */
+		x = __atomic_add_fetch(state, mix(now_ns() ^ (uintptr_t)run),
+				       __ATOMIC_RELAXED);
+	return mix(x) >> 32;
+}
+
+uint64_t helper_get_smp_processor_id(NB_HELPER_ARGS)
+{
+	return nb_run_cpu(run);
+}
+
+/*
+ * The state of an iterator over numbers, in a program's stack. What next
+ * answers points to cur. How many are left, and whether they are given
+ * although the run has no turns left; 0 is the empty one, and the last of each.
+ */
+struct numbers {
+	int32_t cur;
+	uint32_t left : 31, sure : 1;
+};
+
+_Static_assert(sizeof(struct numbers) == 8, "as policies declare it");
+
+uint64_t helper_iter_num_new(NB_HELPER_ARGS)
+{
+	struct numbers *it = nb_body_ptr(r1);
+	int32_t start = (int32_t)r2, end = (int32_t)r3;
+
+	*it = (struct numbers){ 0 };
+	if (start > end)
+		return nb_body_errno(-EINVAL);
+	if ((int64_t)end - start > NB_LOOP_MAX)
+		return nb_body_errno(-E2BIG);
+	/* one before the first, which may wrap; next adds one first */
+	it->cur = (int32_t)((uint32_t)start - 1);
+	it->left = ((uint32_t)end - (uint32_t)start) & INT32_MAX;
+	if (it->left <= NB_ITER_SURE && it->left <= run->numbers) {
+		run->numbers -= it->left;
+		it->sure = true;
+	}
+	return 0;
+}
+
+uint64_t helper_iter_num_next(NB_HELPER_ARGS)
+{
+	struct numbers *it = nb_body_ptr(r1);
+
+	if (!it->left || (!it->sure && !run->turns)) {
+		*it = (struct numbers){ 0 };
+		return 0;
+	}
+	if (!it->sure)
+		run->turns--;
+	it->left--;
+	it->cur = (int32_t)((uint32_t)it->cur + 1);
+	return (uintptr_t)&it->cur;
+}
+
+uint64_t helper_iter_num_destroy(NB_HELPER_ARGS)
+{
+	struct numbers *it = nb_body_ptr(r1);
+
+	*it = (struct numbers){ 0 };
+	return 0;
+}
+
+__extension__ typedef unsigned __int128 wide;
+
+uint64_t helper_mul_div(NB_HELPER_ARGS)
+{
+	wide q = (wide)r1 * r2;
+
+	if (!r3)
+		return UINT64_MAX;
+	q /= r3;
+	return q > UINT64_MAX ? UINT64_MAX : (uint64_t)q;
+}
+
+/* The engines execute these themselves. */
+#define helper_tail_call NULL
+#define helper_for_each_map_elem NULL
+#define helper_loop NULL
+
+nb_helper_fn *nb_helper_body(int32_t id)
+{
+	/* The first call reads a file; programs are bound off the decision
+	 * path, their first run is on it. */
+	nb_cpu_find();
+	switch (id) {
+#define HELPER(number, name, ...) \
+	case number:              \
+		return helper_##name;
+#include "core/defs/helpers.h"
+	}
+	return NULL;
+}

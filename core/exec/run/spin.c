@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// bpf_spin_lock and bpf_spin_unlock: a word of 4 bytes in a map's value, 0
+// when free, else a number that tells holders apart. One compare-and-swap
+// each where nobody contends, which machine code does in line.
+//
+// A decision must never hang on a lock: a holder that does not answer for
+// HOLDER_NS (stopped, or lost when the process forked) loses it to whoever
+// waits, and its own unlock then changes nothing. Nobody waits longer than
+// TOTAL_NS in all. Both are counted, and said in the policy's trace ring.
+#include "core/exec/run/spin.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "core/exec/run/bodies.h"
+#include "core/exec/run/trace.h"
+#include "core/map/ops.h"
+
+#define HOLDER_NS UINT64_C(100000000)
+#define TOTAL_NS UINT64_C(1000000000)
+
+/* Some 10 us; a holder that takes longer was preempted: let it run. */
+enum { SPINS = 256 };
+
+static uint64_t takeovers;
+
+uint64_t nb_spin_takeovers(void)
+{
+	return __atomic_load_n(&takeovers, __ATOMIC_RELAXED);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* @seen: what the word held; tells what it holds now. */
+static bool swap(uint32_t *word, uint32_t *seen, uint32_t to)
+{
+	return __atomic_compare_exchange_n(word, seen, to, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void note_takeover(struct nb_run *run)
+{
+	static const char text[] =
+		"bpf_spin_lock: a holder did not give the lock back in time; "
+		"taken over";
+
+	__atomic_fetch_add(&takeovers, 1, __ATOMIC_RELAXED);
+	if (run->trace)
+		nb_trace_put(run->trace, text, sizeof(text) - 1);
+}
+
+/* Until it is free, or its holder's time is over. */
+static void wait(struct nb_run *run, uint32_t *word, uint32_t mine)
+{
+	uint64_t start = now_ns(), since = start, now;
+	uint32_t holder = __atomic_load_n(word, __ATOMIC_RELAXED), seen;
+
+	for (;;) {
+		for (int i = 0; i < SPINS; i++) {
+			seen = 0;
+			if (swap(word, &seen, mine))
+				return;
+			nb_cpu_relax();
+		}
+		now = now_ns();
+		if (seen != holder) {
+			holder = seen;
+			since = now;
+		}
+		if ((now - since >= HOLDER_NS || now - start >= TOTAL_NS) &&
+		    swap(word, &seen, mine)) {
+			note_takeover(run);
+			return;
+		}
+		sched_yield();
+	}
+}
+
+uint64_t helper_spin_lock(NB_HELPER_ARGS)
+{
+	uint32_t *word = nb_body_ptr(r1), mine = nb_spin_number(run), seen = 0;
+
+	if (!swap(word, &seen, mine))
+		wait(run, word, mine);
+	return 0;
+}
+
+uint64_t helper_spin_unlock(NB_HELPER_ARGS)
+{
+	uint32_t *word = nb_body_ptr(r1), mine = nb_spin_number(run);
+
+	__atomic_compare_exchange_n(word, &mine, 0, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+	return 0;
+}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+// Controllers: packs merged maps into bytes, merges such bytes, and packs the
+// changes of a run. Bytes of other processes are bounds-checked, and each index
+// in them is compared with its limit before use.
+#include "core/generation/controller.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/view.h"
+
+/*
+ * Merged maps: for each map a struct packed_map, then its elements, a key and
+ * a value each, without padding. A change: for each map a struct packed_change,
+ * then its elements: a word (1: erase), the key, and the value if it stays.
+ */
+struct packed_map {
+	uint8_t policy[NB_SHA256_SIZE];
+	uint32_t map, key_size, value_size, n;
+};
+
+struct packed_change {
+	uint32_t policy, map, n;
+};
+
+bool nb_controllers_wanted(const struct nb_gen *g)
+{
+	return g->hooks >> NB_HOOK_CONTROLLER & 1;
+}
+
+static bool is_merged(const struct nb_map_spec *s)
+{
+	return s->tags & NB_MAPF_MERGED;
+}
+
+/* Coherent maps whose values are bytes. */
+static bool is_changeable(const struct nb_map_spec *s)
+{
+	return s->tags & NB_MAPF_COHERENT && s->origin == NB_ORIGIN_DEFINED &&
+	       !(nb_spec_map_type(s->type)->traits &
+		 (NB_TRAIT_PROGS | NB_TRAIT_MAPS)) &&
+	       nb_spec_map_type(s->type)->keys != NB_KEYS_NONE;
+}
+
+static bool is_percpu(const struct nb_map_spec *s)
+{
+	return nb_spec_map_type(s->type)->traits & NB_TRAIT_PERCPU;
+}
+
+static void merge_words(const struct nb_map_spec *s, void *to, const void *from)
+{
+	for (uint32_t at = 0; at < s->value_size; at += 8) {
+		uint64_t a, b;
+
+		memcpy(&a, (char *)to + at, 8);
+		memcpy(&b, (const char *)from + at, 8);
+		if (s->tags & NB_MAPF_SUM)
+			a += b;
+		else if (b > a)
+			a = b;
+		memcpy((char *)to + at, &a, 8);
+	}
+}
+
+/* ---- memory for an element ---- */
+
+struct element {
+	unsigned char *key, *value, *other;
+};
+
+static int element_new(struct element *e, const struct nb_map *m,
+		       struct nb_err *err)
+{
+	size_t key = nb_map_definition(m)->key_size + 1;
+	size_t value = nb_map_user_value_size(m) + 1;
+
+	e->key = malloc(key + 2 * value);
+	if (!e->key) {
+		nb_fail(err, NB_E_NOMEM, 0, "no memory for an element");
+		return NB_E_NOMEM;
+	}
+	e->value = e->key + key;
+	e->other = e->value + value;
+	return 0;
+}
+
+/* ---- merged maps to bytes ---- */
+
+/* Is it an array's element of zeroes, which changes no sum and no maximum? */
+static bool is_nothing(const struct nb_map_spec *s, const unsigned char *value)
+{
+	if (nb_spec_map_type(s->type)->keys != NB_KEYS_INDEX)
+		return false;
+	for (uint32_t i = 0; i < s->value_size; i++)
+		if (value[i])
+			return false;
+	return true;
+}
+
+static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp,
+		    uint32_t map, struct nb_err *err)
+{
+	const struct nb_map_spec *s = &gp->policy->img->maps[map];
+	const struct nb_map *m = gp->maps[map];
+	struct packed_map head = { { 0 }, map, s->key_size, s->value_size, 0 };
+	uint32_t ncpus = is_percpu(s) ? nb_ncpus() : 1;
+	size_t at = out->size;
+	struct element e;
+	int rc = element_new(&e, m, err);
+
+	if (rc)
+		return rc;
+	memcpy(head.policy, gp->policy->img->digest, NB_SHA256_SIZE);
+	nb_buf_bytes(out, &head, sizeof(head));
+	for (int end = nb_map_next(m, NULL, e.key); !end;
+	     end = nb_map_next(m, e.key, e.key)) {
+		if (!nb_buf_ok(out))
+			break;
+		if (nb_map_read(m, e.key, e.value, NULL))
+			continue;
+		for (uint32_t c = 1; c < ncpus; c++)
+			merge_words(s, e.value,
+				    e.value + (size_t)c * s->value_size);
+		if (is_nothing(s, e.value))
+			continue;
+		nb_buf_bytes(out, e.key, s->key_size);
+		nb_buf_bytes(out, e.value, s->value_size);
+		head.n++;
+	}
+	free(e.key);
+	if (nb_buf_ok(out))
+		memcpy(out->data + at, &head, sizeof(head));
+	return 0;
+}
+
+int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
+			struct nb_err *err)
+{
+	int rc = 0;
+
+	nb_buf_init(out, NB_CONTROLLER_MAPS_BYTES);
+	for (uint32_t p = 0; !rc && p < g->npolicies; p++) {
+		const struct nb_gen_policy *gp = &g->policy[p];
+
+		for (uint32_t i = 0; !rc && i < gp->policy->img->nmaps; i++)
+			if (is_merged(&gp->policy->img->maps[i]))
+				rc = pack_map(out, gp, i, err);
+	}
+	if (!rc && out->no_memory)
+		rc = nb_fail(err, NB_E_NOMEM, 0,
+			     "no memory for the merged maps");
+	if (!rc && !nb_buf_ok(out))
+		rc = nb_fail(err, NB_E_LIMIT, 0,
+			     "the merged maps are over %d bytes",
+			     NB_CONTROLLER_MAPS_BYTES);
+	if (rc)
+		nb_buf_fini(out);
+	return rc;
+}
+
+/* ---- bytes to merged maps ---- */
+
+/* Copy the merged value to each CPU: a program sees it on any of them. */
+static void spread(const struct nb_map_spec *s, unsigned char *value)
+{
+	uint32_t n = is_percpu(s) ? nb_ncpus() : 1;
+
+	for (uint32_t c = 1; c < n; c++)
+		memcpy(value + (size_t)c * s->value_size, value, s->value_size);
+}
+
+static bool merge_map(struct nb_map *m, const struct nb_map_spec *s,
+		      struct nb_view in, uint32_t n, uint64_t *lost)
+{
+	size_t one = (size_t)s->key_size + s->value_size;
+	struct element e;
+
+	if (element_new(&e, m, NULL))
+		return true;
+	for (uint32_t i = 0; i < n; i++) {
+		const unsigned char *key = in.p + i * one;
+
+		memcpy(e.key, key, s->key_size);
+		if (nb_map_read(m, e.key, e.value, NULL))
+			memset(e.value, 0, nb_map_user_value_size(m));
+		merge_words(s, e.value, key + s->key_size);
+		spread(s, e.value);
+		*lost += nb_map_write(m, e.key, e.value, NB_ANY, NULL) != 0;
+	}
+	free(e.key);
+	return true;
+}
+
+static const struct nb_gen_policy *policy_of(const struct nb_gen *g,
+					     const uint8_t *digest)
+{
+	for (uint32_t i = 0; i < g->npolicies; i++)
+		if (!memcmp(g->policy[i].policy->img->digest, digest,
+			    NB_SHA256_SIZE))
+			return &g->policy[i];
+	return NULL;
+}
+
+bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size,
+			  uint64_t *lost)
+{
+	struct nb_view all = nb_view(bytes, size);
+	uint64_t at = 0;
+
+	while (at < size) {
+		const struct nb_gen_policy *gp;
+		const struct nb_map_spec *s;
+		struct packed_map head;
+		uint64_t body;
+
+		if (!nb_view_get(all, at, &head, sizeof(head)))
+			return false;
+		at += sizeof(head);
+		body = head.n * ((uint64_t)head.key_size + head.value_size);
+		if (head.n > NB_CONTROLLER_MAPS_BYTES ||
+		    head.key_size > NB_CONTROLLER_MAPS_BYTES ||
+		    head.value_size > NB_CONTROLLER_MAPS_BYTES ||
+		    !nb_view_has(all, at, body))
+			return false;
+		gp = policy_of(g, head.policy);
+		s = gp && head.map < gp->policy->img->nmaps
+			    ? &gp->policy->img->maps[head.map]
+			    : NULL;
+		if (s && is_merged(s) && s->key_size == head.key_size &&
+		    s->value_size == head.value_size)
+			merge_map(gp->maps[head.map], s,
+				  nb_view_sub(all, at, body), head.n, lost);
+		at += body;
+	}
+	return true;
+}
+
+/* ---- a run ---- */
+
+void nb_controllers_run(struct nb_gen *g, struct ncclbpf_controller *ctx)
+{
+	nb_gen_run_event(g, NB_HOOK_CONTROLLER, ctx, sizeof(*ctx));
+}
+
+/* ---- the changes of a run, as bytes ---- */
+
+struct diff {
+	struct nb_buf *out;
+	uint32_t n; /* of this map */
+	uint32_t *all;
+};
+
+static void put_erase(struct diff *d, uint32_t erase, const void *key,
+		      size_t size)
+{
+	nb_buf_bytes(d->out, &erase, sizeof(erase));
+	nb_buf_bytes(d->out, key, size);
+	d->n++;
+	++*d->all;
+}
+
+static bool more(const struct diff *d)
+{
+	return nb_buf_ok(d->out) && *d->all <= NB_CONTROLLER_CHANGES;
+}
+
+/* Pack the elements that were deleted since @before, then those that are new
+ * or changed in @now. */
+static int diff_map(struct diff *d, const struct nb_map *now,
+		    const struct nb_map *before, struct nb_err *err)
+{
+	size_t key = nb_map_definition(now)->key_size;
+	size_t value = nb_map_user_value_size(now);
+	struct element e;
+	int rc = element_new(&e, now, err), end;
+
+	if (rc)
+		return rc;
+	for (end = nb_map_next(before, NULL, e.key); !end && more(d);
+	     end = nb_map_next(before, e.key, e.key))
+		if (nb_map_read(now, e.key, e.value, NULL))
+			put_erase(d, 1, e.key, key);
+	for (end = nb_map_next(now, NULL, e.key); !end && more(d);
+	     end = nb_map_next(now, e.key, e.key)) {
+		if (nb_map_read(now, e.key, e.value, NULL) ||
+		    (!nb_map_read(before, e.key, e.other, NULL) &&
+		     !memcmp(e.value, e.other, value)))
+			continue;
+		put_erase(d, 0, e.key, key);
+		nb_buf_bytes(d->out, e.value, value);
+	}
+	free(e.key);
+	return 0;
+}
+
+static int diff_one(struct nb_buf *out, uint32_t *all, const struct nb_gen *ran,
+		    const struct nb_gen *g, uint32_t policy, uint32_t map,
+		    struct nb_err *err)
+{
+	struct packed_change head = { policy, map, 0 };
+	struct diff d = { out, 0, all };
+	size_t at = out->size;
+	int rc;
+
+	nb_buf_bytes(out, &head, sizeof(head));
+	rc = diff_map(&d, ran->policy[policy].maps[map],
+		      g->policy[policy].maps[map], err);
+	if (rc || !nb_buf_ok(out))
+		return rc;
+	head.n = d.n;
+	if (d.n)
+		memcpy(out->data + at, &head, sizeof(head));
+	else
+		out->size = at;
+	return 0;
+}
+
+int nb_controllers_diff(struct nb_buf *out, uint32_t *n,
+			const struct nb_gen *ran, const struct nb_gen *g,
+			struct nb_err *err)
+{
+	int rc = 0;
+
+	*n = 0;
+	nb_buf_init(out, NB_CONTROLLER_CHANGE_BYTES);
+	for (uint32_t p = 0; p < g->npolicies; p++) {
+		const struct nb_image *img = g->policy[p].policy->img;
+
+		for (uint32_t i = 0; !rc && i < img->nmaps; i++)
+			if (is_changeable(&img->maps[i]))
+				rc = diff_one(out, n, ran, g, p, i, err);
+	}
+	if (!rc && out->no_memory)
+		rc = nb_fail(err, NB_E_NOMEM, 0,
+			     "no memory for what a run changed");
+	if (!rc && (!nb_buf_ok(out) || *n > NB_CONTROLLER_CHANGES))
+		rc = nb_fail(err, NB_E_LIMIT, 0,
+			     "a run changed more than %d elements or %d bytes "
+			     "of coherent maps",
+			     NB_CONTROLLER_CHANGES, NB_CONTROLLER_CHANGE_BYTES);
+	if (rc)
+		nb_buf_fini(out);
+	return rc;
+}
+
+/* ---- a generation from these bytes ---- */
+
+struct reader {
+	struct nb_view in;
+	uint64_t at;
+	const struct nb_gen *parent;
+	struct nb_gen_change change[NB_GEN_MAX_CHANGES];
+	uint32_t nchanges, nops;
+	struct nb_map_op op[NB_CONTROLLER_CHANGES];
+};
+
+static bool read_op(struct reader *r, const struct nb_map *m)
+{
+	size_t key = nb_map_definition(m)->key_size;
+	size_t value = nb_map_user_value_size(m);
+	struct nb_map_op *op = &r->op[r->nops];
+	uint32_t erase;
+
+	if (r->nops == NB_CONTROLLER_CHANGES ||
+	    !nb_view_u32(r->in, r->at, &erase) || erase > 1 ||
+	    !nb_view_has(r->in, r->at + 4, key))
+		return false;
+	*op = (struct nb_map_op){ .erase = erase, .key = r->in.p + r->at + 4 };
+	r->at += 4 + key;
+	r->nops++;
+	if (erase)
+		return true;
+	op->value = nb_view_sub(r->in, r->at, value).p;
+	r->at += value;
+	return op->value;
+}
+
+static bool read_change(struct reader *r)
+{
+	struct nb_gen_change *c = &r->change[r->nchanges];
+	const struct nb_gen_policy *gp;
+	struct packed_change head;
+
+	if (r->nchanges == NB_GEN_MAX_CHANGES ||
+	    !nb_view_get(r->in, r->at, &head, sizeof(head)) ||
+	    head.policy >= r->parent->npolicies)
+		return false;
+	gp = &r->parent->policy[head.policy];
+	if (head.map >= gp->policy->img->nmaps ||
+	    !is_changeable(&gp->policy->img->maps[head.map]))
+		return false;
+	r->at += sizeof(head);
+	*c = (struct nb_gen_change){ head.policy, head.map, &r->op[r->nops],
+				     head.n };
+	r->nchanges++;
+	for (uint32_t i = 0; i < head.n; i++)
+		if (!read_op(r, gp->maps[head.map]))
+			return false;
+	return true;
+}
+
+int nb_controllers_apply(struct nb_gen **out, const struct nb_gen *parent,
+			 const void *bytes, size_t size, struct nb_err *err)
+{
+	struct reader *r = malloc(sizeof(*r));
+	bool fine = r;
+	int rc;
+
+	*out = NULL;
+	if (!r)
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for a change");
+	r->in = nb_view(bytes, size);
+	r->at = 0;
+	r->parent = parent;
+	r->nchanges = r->nops = 0;
+	while (fine && r->at < size)
+		fine = read_change(r);
+	if (fine)
+		rc = nb_gen_changes(out, parent, r->change, r->nchanges, err);
+	else
+		rc = nb_fail(err, NB_E_IMAGE, 0,
+			     "a controller's change is damaged at byte %llu",
+			     (unsigned long long)r->at);
+	free(r);
+	return rc;
+}

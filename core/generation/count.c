@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// What programs of a generation did, counted: by one thread for each user, then
+// summed up in the generation.
+#include "core/generation/count.h"
+
+#include <time.h>
+
+#include "core/generation/generation.h"
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Single writer, read by others. */
+static void add_ns(int64_t *to, int64_t ns)
+{
+	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + ns,
+			 __ATOMIC_RELAXED);
+}
+
+const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1] = { 50,   100,	  200,	 500,
+						     1000, 10000, 100000 };
+
+static void took(struct nb_gen_count *count, uint32_t i, int64_t ns)
+{
+	uint32_t k = 0;
+
+	while (k + 1 < NB_GEN_TIMES && ns > (int64_t)nb_gen_times_ns[k])
+		k++;
+	nb_gen_bump(&count->times[i].n[k]);
+	add_ns(&count->time_ns[i], ns);
+}
+
+int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
+		     struct nb_gen_count *count)
+{
+	int by = -1;
+
+	if (count->runs % NB_GEN_SAMPLE)
+		return nb_gen_run_tuner(g, ctx, count);
+	nb_gen_bump(&count->runs);
+	nb_gen_bump(&count->samples);
+	for (uint32_t i = 0; i < g->nprogs; i++) {
+		int64_t before = now_ns(), begin = now_ns();
+
+		if (nb_gen_step(g, i, ctx, count))
+			by = (int)i;
+		took(count, i, now_ns() - begin - (begin - before));
+	}
+	return by;
+}
+
+static uint64_t get(const uint64_t *n)
+{
+	return __atomic_load_n(n, __ATOMIC_RELAXED);
+}
+
+void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,
+		     struct nb_gen_sum *sum)
+{
+	sum->runs += get(&count->runs);
+	sum->overrides += get(&count->overrides[i]);
+	sum->refused += get(&count->refused[i]);
+	sum->samples += get(&count->samples);
+	sum->time_ns += __atomic_load_n(&count->time_ns[i], __ATOMIC_RELAXED);
+}
+
+void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more)
+{
+	to->runs += get(&more->runs);
+	to->overrides += get(&more->overrides);
+	to->refused += get(&more->refused);
+	to->samples += get(&more->samples);
+	to->time_ns += __atomic_load_n(&more->time_ns, __ATOMIC_RELAXED);
+}
+
+void nb_gen_times_add(struct nb_gen_times *to, const struct nb_gen_times *more)
+{
+	for (int k = 0; k < NB_GEN_TIMES; k++)
+		to->n[k] += get(&more->n[k]);
+}
+
+/* Mostly there is nothing to add. */
+static void add(uint64_t *to, uint64_t n)
+{
+	if (n)
+		__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
+}
+
+static void move_times(struct nb_gen_times *to, struct nb_gen_times *from)
+{
+	for (int k = 0; k < NB_GEN_TIMES; k++) {
+		add(&to->n[k], get(&from->n[k]));
+		__atomic_store_n(&from->n[k], 0, __ATOMIC_RELAXED);
+	}
+}
+
+void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
+{
+	const bool timed = get(&count->samples) != 0;
+
+	for (uint32_t i = 0; i < g->nprogs; i++) {
+		struct nb_gen_sum more = { 0 }, *to = &g->prog[i].sum;
+
+		nb_gen_count_of(count, i, &more);
+		__atomic_store_n(&count->overrides[i], 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&count->refused[i], 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&count->time_ns[i], 0, __ATOMIC_RELAXED);
+		add(&to->runs, more.runs);
+		add(&to->overrides, more.overrides);
+		add(&to->refused, more.refused);
+		add(&to->samples, more.samples);
+		if (timed)
+			move_times(&g->times[i], &count->times[i]);
+		if (more.time_ns)
+			__atomic_fetch_add(&to->time_ns, more.time_ns,
+					   __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&count->runs, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&count->samples, 0, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_GENERATION_COUNT_H
+#define NB_GENERATION_COUNT_H
+
+#include <stdint.h>
+
+struct nb_gen;
+struct ncclbpf_tuner;
+
+/* Programs of a generation, at most. */
+enum { NB_GEN_MAX_PROGS = 64 };
+
+/* What is counted of a program. */
+struct nb_gen_sum {
+	uint64_t runs;
+	uint64_t overrides; /* answers that it changed */
+	uint64_t refused;   /* answers, last set by it, that NCCL cannot run */
+	uint64_t samples;   /* measured runs... */
+	int64_t time_ns;    /* ...and their total time */
+};
+
+/* Measured runs by duration: up to 50, 100, 200, 500 ns, 1, 10, 100 us, and
+ * longer. */
+enum { NB_GEN_TIMES = 8 };
+struct nb_gen_times {
+	uint64_t n[NB_GEN_TIMES];
+};
+/* Upper bounds in ns; the last class has none. */
+extern const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1];
+
+/*
+ * Counters of one user (a communicator), written by its thread alone with
+ * relaxed stores, so that counting costs the decision nothing. runs is the
+ * same for each program of a generation.
+ */
+struct nb_gen_count {
+	uint64_t runs;
+	uint64_t overrides[NB_GEN_MAX_PROGS];
+	/* rarely written */
+	uint64_t refused[NB_GEN_MAX_PROGS];
+	uint64_t samples;
+	int64_t time_ns[NB_GEN_MAX_PROGS];
+	struct nb_gen_times times[NB_GEN_MAX_PROGS];
+};
+
+/* Single writer, read by others; x86-64 has an instruction for it. */
+static inline void nb_gen_bump(uint64_t *n)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+	__asm__("addq $1, %0" : "+m"(*n) : : "cc");
+#else
+	__atomic_store_n(n, __atomic_load_n(n, __ATOMIC_RELAXED) + 1,
+			 __ATOMIC_RELAXED);
+#endif
+}
+
+/*
+ * nb_gen_run_timed - nb_gen_run_tuner that measures every NB_GEN_SAMPLE-th run
+ *
+ * A measured run adds the time of each program, without that of the clock.
+ */
+enum { NB_GEN_SAMPLE = 64 };
+int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
+		     struct nb_gen_count *count);
+
+/* Add the counters of program @i to @sum. Any thread. */
+void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,
+		     struct nb_gen_sum *sum);
+void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more);
+void nb_gen_times_add(struct nb_gen_times *to, const struct nb_gen_times *more);
+
+/* Add a user's counters to the generation's, and zero them. Any thread. */
+void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count);
+
+#endif

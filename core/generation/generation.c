@@ -1,0 +1,737 @@
+// SPDX-License-Identifier: MIT
+// Makes generations: policies in order, bound to their maps and compiled. A
+// generation never changes. Changing a coherent map clones it into a new one.
+// The digest depends on requests only, so processes that received the same
+// requests compute the same digest.
+#include "core/generation/generation.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/exec/jit/compile.h"
+#include "core/generation/run_limit.h"
+#include "core/image/prepend.h"
+#include "core/defs/ctx.h"
+
+_Static_assert(offsetof(struct ncclbpf_tuner, proto) ==
+			       offsetof(struct ncclbpf_tuner, algo) + 4 &&
+		       offsetof(struct ncclbpf_tuner, channels) ==
+			       offsetof(struct ncclbpf_tuner, algo) + 8,
+	       "the answer is in one piece");
+
+static void destroy(struct nb_gen *g)
+{
+	for (uint32_t i = 0; i < g->nviews; i++)
+		destroy(g->view[i]);
+	nb_chain_free(g->chain);
+	for (uint32_t i = 0; i < g->nprogs; i++)
+		nb_exec_free(g->prog[i].exec);
+	for (uint32_t i = 0; i < g->nevents; i++)
+		nb_exec_free(g->event[i].exec);
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		struct nb_gen_policy *gp = &g->policy[i];
+
+		for (uint32_t k = 0; gp->targets && k < gp->policy->img->nprogs;
+		     k++)
+			nb_exec_free(gp->targets[k]);
+		free(gp->targets);
+		if (g->whole)
+			continue; /* the rest is borrowed */
+		if (gp->maps)
+			for (uint32_t m = 0; m < gp->policy->img->nmaps; m++)
+				nb_map_put(gp->maps[m]);
+		free(gp->maps);
+		nb_policy_put(gp->policy);
+	}
+	free(g);
+}
+
+struct nb_gen *nb_gen_get(struct nb_gen *g)
+{
+	__atomic_fetch_add(&g->refs, 1, __ATOMIC_RELAXED);
+	return g;
+}
+
+void nb_gen_put(struct nb_gen *g)
+{
+	if (g && __atomic_fetch_sub(&g->refs, 1, __ATOMIC_ACQ_REL) == 1)
+		destroy(g);
+}
+
+/* The first @n cache lines of an object of unknown size. */
+static void prefetch(const void *p, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		__builtin_prefetch((const char *)p + (size_t)64 * i);
+}
+
+void nb_gen_prefetch(const struct nb_gen *g, unsigned step)
+{
+	const void *run = g->chain, *code;
+
+	if (!g->nprogs)
+		return;
+	if (g->nprogs == 1)
+		run = g->prog[0].exec;
+	if (step == 0) {
+		prefetch(run, 1);
+		prefetch(g->chain, 1);
+		return;
+	}
+	/* both begin with a pointer to what runs them */
+	memcpy(&code, run, sizeof(code));
+	prefetch(code, 4);
+	nb_chain_touch(g->chain);
+}
+
+static void set_digest(struct nb_gen *g)
+{
+	static const char domain[2][sizeof("ncclbpf generation 1")] = {
+		"ncclbpf generation 1", "ncclbpf generation 2"
+	};
+	struct nb_sha256 s;
+
+	if (!g->npolicies && !g->scopes.n)
+		return; /* all zeroes */
+	nb_sha256_init(&s);
+	nb_sha256_add(&s, domain[g->scopes.n > 0], sizeof(domain[0]));
+	nb_scopes_digest(&s, &g->order, &g->scopes);
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		nb_sha256_add(&s, g->policy[i].policy->img->digest,
+			      NB_SHA256_SIZE);
+		nb_sha256_add(&s, g->policy[i].history, NB_SHA256_SIZE);
+	}
+	nb_sha256_end(&s, g->digest);
+	for (uint32_t i = 0; i < g->nviews; i++)
+		memcpy(g->view[i]->digest, g->digest, NB_SHA256_SIZE);
+}
+
+static const struct nb_gen_policy *find(const struct nb_gen *g,
+					const struct nb_policy *p)
+{
+	for (uint32_t i = 0; g && i < g->npolicies; i++)
+		if (!memcmp(g->policy[i].policy->img->digest, p->img->digest,
+			    NB_SHA256_SIZE))
+			return &g->policy[i];
+	return NULL;
+}
+
+enum which { COHERENT, ALL };
+
+/*
+ * Give maps of maps the table from numbers to maps: the coherent ones, which
+ * belong to this generation, or all. @fresh: also write the initial contents.
+ */
+static int link_maps(const struct nb_gen_policy *gp, enum which which,
+		     bool fresh, struct nb_err *err)
+{
+	const struct nb_image *img = gp->policy->img;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < img->nmaps; i++)
+		if (img->maps[i].inner && gp->maps[i] &&
+		    (which == ALL || img->maps[i].tags & NB_MAPF_COHERENT))
+			rc = nb_policy_map_link(gp->maps, img, i, fresh, err);
+	return rc;
+}
+
+/*
+ * Add @p with its local maps. Coherent maps come from @from, or are new if it
+ * is NULL; maps of maps are cloned, because the maps inside may differ. Each
+ * part enters @g at once, so that destroy frees it.
+ */
+static int add_policy(struct nb_gen *g, struct nb_policy *p,
+		      const struct nb_gen_policy *from, struct nb_err *err)
+{
+	struct nb_gen_policy *gp = &g->policy[g->npolicies];
+	const struct nb_image *img = p->img;
+
+	gp->policy = nb_policy_get(p);
+	g->npolicies++;
+	gp->maps = calloc(img->nmaps + 1, sizeof(struct nb_map *));
+	gp->targets = calloc(img->nprogs, sizeof(struct nb_exec *));
+	if (!gp->maps || !gp->targets)
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s",
+			       img->name);
+	if (from)
+		memcpy(gp->history, from->history, NB_SHA256_SIZE);
+	for (uint32_t i = 0; i < img->nmaps; i++) {
+		int rc;
+
+		if (p->maps[i]) {
+			gp->maps[i] = nb_map_get(p->maps[i]);
+			continue;
+		}
+		if (from && !img->maps[i].inner) {
+			gp->maps[i] = nb_map_get(from->maps[i]);
+			continue;
+		}
+		rc = from ? nb_map_clone(&gp->maps[i], from->maps[i], err)
+			  : nb_policy_map_new(&gp->maps[i], img, i, err);
+		if (rc)
+			return rc;
+	}
+	return link_maps(gp, COHERENT, !from, err);
+}
+
+/* Limit the runs of @x to the bounds of its verdict. */
+static void bound(struct nb_exec *x, const struct nb_policy *p, uint32_t prog)
+{
+	nb_exec_bound(x, p->effort[prog].lap, p->effort[prog].numbers);
+}
+
+/* Bind a program and store it among those that run, or among targets. */
+static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
+		    struct nb_exec **x, struct nb_err *err)
+{
+	struct nb_gen_policy *gp = &g->policy[i];
+	const struct nb_image *img = gp->policy->img;
+	struct nb_trace *trace = traced ? gp->policy->trace : NULL;
+	bool tuner = img->progs[k].hook == NB_HOOK_TUNER;
+	uint32_t *n = tuner ? &g->nprogs : &g->nevents;
+	struct nb_gen_prog *gr = tuner ? &g->prog[*n] : &g->event[*n];
+	int rc;
+
+	if (!nb_image_runs(img, k)) {
+		rc = nb_exec_new(&gp->targets[k], img, k, gp->maps, trace, err);
+		if (!rc)
+			bound(gp->targets[k], gp->policy, k);
+		*x = gp->targets[k];
+		return rc;
+	}
+	if (*n == NB_GEN_MAX_PROGS)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "policy %s: more than %d %s programs in one "
+			       "generation",
+			       img->name, NB_GEN_MAX_PROGS,
+			       tuner ? "tuner" : "other");
+	rc = nb_exec_new(&gr->exec, img, k, gp->maps, trace, err);
+	if (rc)
+		return rc;
+	bound(gr->exec, gp->policy, k);
+	*x = gr->exec;
+	gr->policy = (uint16_t)i;
+	gr->prog = (uint16_t)k;
+	gr->hook = (uint16_t)img->progs[k].hook;
+	if (!tuner)
+		g->hooks |= 1u << gr->hook;
+	(*n)++;
+	return 0;
+}
+
+/*
+ * Bind the programs of one hook and link them to each other only: a tail call
+ * never reaches a program that expects another context.
+ */
+static int bind_hook(struct nb_gen *g, uint32_t i, enum nb_hook hook,
+		     bool traced, struct nb_err *err)
+{
+	const struct nb_policy *p = g->policy[i].policy;
+	struct nb_exec *by_number[NB_IMAGE_MAX_PROGS] = { NULL };
+	bool any = false;
+	int rc = 0;
+
+	for (uint32_t k = 0; !rc && k < p->img->nprogs; k++)
+		if (p->img->progs[k].hook == hook) {
+			rc = bind_one(g, i, k, traced, &by_number[k], err);
+			any = true;
+		}
+	if (!rc && any)
+		rc = nb_exec_link(by_number, p->img->nprogs,
+				  nb_image_targets(p->img), err);
+	return rc;
+}
+
+/* Does the context of @hook name a communicator? */
+static bool knows_comm(enum nb_hook hook)
+{
+	return hook != NB_HOOK_CONTROLLER && hook != NB_HOOK_ENV;
+}
+
+/* Bind the programs of policy @i. @traced: they print to its trace ring. */
+static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
+{
+	bool here = nb_order_has(&g->order, i);
+	int rc = 0;
+
+	for (unsigned h = 0; !rc && h < NB_NHOOKS; h++)
+		if (knows_comm((enum nb_hook)h) ? here : !g->whole)
+			rc = bind_hook(g, i, (enum nb_hook)h, traced, err);
+	return rc;
+}
+
+/* Program @prog of @p in @g or its views; NULL: it is not bound. */
+static struct nb_exec *find_exec(const struct nb_gen *g,
+				 const struct nb_policy *p, uint32_t prog)
+{
+	for (uint32_t i = 0; i < g->nprogs; i++)
+		if (g->policy[g->prog[i].policy].policy == p &&
+		    g->prog[i].prog == prog)
+			return g->prog[i].exec;
+	for (uint32_t i = 0; i < g->nevents; i++)
+		if (g->policy[g->event[i].policy].policy == p &&
+		    g->event[i].prog == prog)
+			return g->event[i].exec;
+	for (uint32_t i = 0; i < g->npolicies; i++)
+		if (g->policy[i].policy == p && prog < p->img->nprogs &&
+		    g->policy[i].targets[prog])
+			return g->policy[i].targets[prog];
+	for (uint32_t i = 0; i < g->nviews; i++) {
+		struct nb_exec *x = find_exec(g->view[i], p, prog);
+
+		if (x)
+			return x;
+	}
+	return NULL;
+}
+
+const struct nb_exec *nb_gen_exec(const struct nb_gen *g,
+				  const struct nb_policy *p, uint32_t prog)
+{
+	return find_exec(g, p, prog);
+}
+
+/* List the bound programs, tuner programs first; returns their number. */
+static uint32_t collect(const struct nb_gen *g, struct nb_chain_prog *prog)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->nprogs; i++) {
+		const struct nb_policy *p = g->policy[g->prog[i].policy].policy;
+
+		prog[n++] = (struct nb_chain_prog){ g->prog[i].exec,
+						    p->aux[g->prog[i].prog],
+						    p->interpret, true };
+	}
+	for (uint32_t i = 0; i < g->nevents; i++) {
+		const struct nb_policy *p =
+			g->policy[g->event[i].policy].policy;
+
+		prog[n++] = (struct nb_chain_prog){ g->event[i].exec,
+						    p->aux[g->event[i].prog],
+						    p->interpret, false };
+	}
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		const struct nb_gen_policy *gp = &g->policy[i];
+
+		for (uint32_t k = 0; k < gp->policy->img->nprogs; k++)
+			if (gp->targets[k])
+				prog[n++] = (struct nb_chain_prog){
+					gp->targets[k], gp->policy->aux[k],
+					gp->policy->interpret, false
+				};
+	}
+	return n;
+}
+
+/* Name the machine code for perf and gdb; errors are ignored. */
+static void publish(struct nb_gen *g)
+{
+	unsigned how = 0;
+
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		const struct nb_policy *p = g->policy[i].policy;
+
+		how |= p->publish;
+		for (uint32_t k = 0; p->publish && k < p->img->nprogs; k++) {
+			struct nb_exec *x = find_exec(g, p, k);
+
+			if (x)
+				nb_exec_publish(x, p->img, k, p->publish, NULL);
+		}
+	}
+	if (how)
+		nb_chain_publish(g->chain, how, NULL);
+}
+
+/*
+ * Compile all programs and the targets of their tail calls. If that fails, the
+ * interpreter runs them.
+ */
+static int compile(struct nb_gen *g, struct nb_err *err)
+{
+	static const struct nb_chain_shape shape = {
+		sizeof(struct ncclbpf_tuner),
+		offsetof(struct ncclbpf_tuner, algo)
+	};
+	struct nb_chain_prog *prog = calloc(
+		NB_GEN_MAX_PROGS + g->npolicies * (size_t)NB_IMAGE_MAX_PROGS,
+		sizeof(*prog));
+	int rc;
+
+	if (!prog)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory to compile %" PRIu32 " policies",
+			       g->npolicies);
+	rc = nb_chain_new(&g->chain, prog, collect(g, prog), &shape, err);
+	free(prog);
+	if (!rc)
+		publish(g);
+	return rc;
+}
+
+static struct nb_gen *make(struct nb_err *err)
+{
+	struct nb_gen *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		nb_fail(err, NB_E_NOMEM, 0,
+			"no memory for a generation (%zu bytes)", sizeof(*g));
+	else
+		g->refs = 1;
+	return g;
+}
+
+static int check_policies(struct nb_policy *const *policies, uint32_t n,
+			  struct nb_err *err)
+{
+	if (n > NB_GEN_MAX_POLICIES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "%u policies at once, at most %d are allowed", n,
+			       NB_GEN_MAX_POLICIES);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (!memcmp(policies[i]->img->digest,
+				    policies[j]->img->digest, NB_SHA256_SIZE))
+				return nb_fail(err, NB_E_EXISTS, i,
+					       "policy %s is named twice "
+					       "(places %u and %u)",
+					       policies[i]->img->name, j + 1,
+					       i + 1);
+	return 0;
+}
+
+static int bind_part(struct nb_gen *g, bool traced, struct nb_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < g->order.n; i++)
+		if (g->order.at[i] < g->npolicies)
+			rc = bind(g, g->order.at[i], traced, err);
+	for (uint32_t i = 0; !rc && i < g->npolicies; i++)
+		if (!nb_order_has(&g->order, i))
+			rc = bind(g, i, traced, err);
+	if (!rc)
+		rc = nb_run_limit(g, err);
+	return rc ? rc : compile(g, err);
+}
+
+/* Make the view of scope @i of @g. */
+static int add_view(struct nb_gen *g, uint32_t i, bool traced,
+		    struct nb_err *err)
+{
+	struct nb_gen *v = make(err);
+	int rc;
+
+	if (!v)
+		return NB_E_NOMEM;
+	v->whole = g;
+	v->order = g->scopes.scope[i].order;
+	g->view[g->nviews++] = v;
+	for (uint32_t k = 0; k < g->npolicies; k++) {
+		struct nb_gen_policy *to = &v->policy[k];
+
+		*to = g->policy[k];
+		v->npolicies++;
+		to->targets = calloc(to->policy->img->nprogs,
+				     sizeof(struct nb_exec *));
+		if (!to->targets)
+			return nb_fail(err, NB_E_NOMEM, 0,
+				       "no memory for policy %s",
+				       to->policy->img->name);
+	}
+	rc = bind_part(v, traced, err);
+	g->hooks |= v->hooks;
+	return rc;
+}
+
+static int bind_all(struct nb_gen *g, bool traced, struct nb_err *err)
+{
+	int rc = bind_part(g, traced, err);
+
+	for (uint32_t i = 0; !rc && i < g->scopes.n; i++)
+		rc = add_view(g, i, traced, err);
+	return rc;
+}
+
+int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
+		  uint32_t n, const struct nb_order *common,
+		  const struct nb_scopes *scopes, const struct nb_gen *parent,
+		  struct nb_err *err)
+{
+	static const struct nb_scopes none;
+	struct nb_gen *g;
+	int rc;
+
+	*out = NULL;
+	rc = check_policies(policies, n, err);
+	if (!rc)
+		rc = nb_scopes_check(common, scopes ? scopes : &none, n, err);
+	if (rc)
+		return rc;
+	g = make(err);
+	if (!g)
+		return NB_E_NOMEM;
+	g->order = *common;
+	g->scopes = scopes ? *scopes : none;
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = add_policy(g, policies[i], find(parent, policies[i]), err);
+	if (!rc)
+		rc = bind_all(g, true, err);
+	if (rc) {
+		destroy(g);
+		return rc;
+	}
+	set_digest(g);
+	*out = g;
+	return 0;
+}
+
+int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
+	       uint32_t n, const struct nb_gen *parent, struct nb_err *err)
+{
+	struct nb_order all =
+		nb_order_all(n < NB_GEN_MAX_POLICIES ? n : NB_GEN_MAX_POLICIES);
+
+	return nb_gen_scoped(out, policies, n, &all, NULL, parent, err);
+}
+
+/* Copy the policies and maps of @from; bind no program. */
+static int copy_unbound(struct nb_gen **out, const struct nb_gen *from,
+			struct nb_err *err)
+{
+	struct nb_gen *g = make(err);
+
+	*out = NULL;
+	if (!g)
+		return NB_E_NOMEM;
+	g->order = from->order;
+	g->scopes = from->scopes;
+	for (uint32_t i = 0; i < from->npolicies; i++) {
+		int rc = add_policy(g, from->policy[i].policy, &from->policy[i],
+				    err);
+
+		if (rc) {
+			destroy(g);
+			return rc;
+		}
+	}
+	*out = g;
+	return 0;
+}
+
+static int replace_by_clone(struct nb_map **slot, struct nb_err *err)
+{
+	struct nb_map *clone;
+	int rc;
+
+	if (!*slot)
+		return 0; /* an inner definition */
+	rc = nb_map_clone(&clone, *slot, err);
+	if (rc)
+		return rc;
+	nb_map_put(*slot);
+	*slot = clone;
+	return 0;
+}
+
+static int apply(struct nb_map *m, const struct nb_map_op *ops, uint32_t nops,
+		 struct nb_err *err)
+{
+	for (uint32_t i = 0; i < nops; i++) {
+		int rc = ops[i].erase
+				 ? nb_map_erase(m, ops[i].key, err)
+				 : nb_map_write(m, ops[i].key, ops[i].value,
+						ops[i].flags, err);
+
+		if (rc) {
+			if (err)
+				err->at = i + 1;
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static void add_u64(struct nb_sha256 *s, uint64_t v)
+{
+	nb_sha256_add(s, &v, sizeof(v));
+}
+
+/* history = SHA-256(history, the change in canonical bytes) */
+static void extend_history(struct nb_gen_policy *gp, uint32_t map,
+			   const struct nb_map_op *ops, uint32_t nops)
+{
+	const struct nb_map *m = gp->maps[map];
+	const struct nb_map_def *def = nb_map_definition(m);
+	struct nb_sha256 s;
+
+	nb_sha256_init(&s);
+	nb_sha256_add(&s, gp->history, NB_SHA256_SIZE);
+	add_u64(&s, map);
+	add_u64(&s, nops);
+	for (uint32_t i = 0; i < nops; i++) {
+		add_u64(&s, ops[i].erase);
+		add_u64(&s, ops[i].erase ? 0 : ops[i].flags);
+		nb_sha256_add(&s, ops[i].key, def->key_size);
+		if (!ops[i].erase)
+			nb_sha256_add(&s, ops[i].value,
+				      nb_map_user_value_size(m));
+	}
+	nb_sha256_end(&s, gp->history);
+}
+
+static int check_change(const struct nb_gen *g, uint32_t policy, uint32_t map,
+			uint32_t nops, struct nb_err *err)
+{
+	const struct nb_image *img;
+
+	if (policy >= g->npolicies)
+		return nb_fail(err, NB_E_ARG, policy,
+			       "policy %u of a generation of %u", policy,
+			       g->npolicies);
+	img = g->policy[policy].policy->img;
+	if (map >= img->nmaps)
+		return nb_fail(err, NB_E_ARG, map,
+			       "map %u of policy %s, which has %u", map,
+			       img->name, img->nmaps);
+	if (!(img->maps[map].tags & NB_MAPF_COHERENT))
+		return nb_fail(err, NB_E_READONLY, map,
+			       "map %s of policy %s is not coherent: only "
+			       "coherent maps change with a generation",
+			       img->maps[map].name, img->name);
+	if (!nops)
+		return nb_fail(err, NB_E_ARG, 0, "map %s: nothing to change",
+			       img->maps[map].name);
+	return 0;
+}
+
+static int change_one(struct nb_gen *g, const struct nb_gen_change *c,
+		      struct nb_err *err)
+{
+	struct nb_gen_policy *gp = &g->policy[c->policy];
+	int rc = replace_by_clone(&gp->maps[c->map], err);
+
+	if (!rc)
+		rc = apply(gp->maps[c->map], c->ops, c->nops, err);
+	if (!rc)
+		rc = link_maps(gp, COHERENT, false, err);
+	if (!rc)
+		extend_history(gp, c->map, c->ops, c->nops);
+	return rc;
+}
+
+int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
+		   const struct nb_gen_change *changes, uint32_t n,
+		   struct nb_err *err)
+{
+	struct nb_gen *g;
+	int rc = 0;
+
+	*out = NULL;
+	if (!n || n > NB_GEN_MAX_CHANGES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "%u changes of maps at once (allowed: 1 to %d)",
+			       n, NB_GEN_MAX_CHANGES);
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = check_change(parent, changes[i].policy, changes[i].map,
+				  changes[i].nops, err);
+	if (!rc)
+		rc = copy_unbound(&g, parent, err);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = change_one(g, &changes[i], err);
+	if (!rc)
+		rc = bind_all(g, true, err);
+	if (rc) {
+		destroy(g);
+		return rc;
+	}
+	set_digest(g);
+	*out = g;
+	return 0;
+}
+
+int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
+		      uint32_t policy, uint32_t map,
+		      const struct nb_map_op *ops, uint32_t nops,
+		      struct nb_err *err)
+{
+	const struct nb_gen_change c = { policy, map, ops, nops };
+
+	return nb_gen_changes(out, parent, &c, 1, err);
+}
+
+/* Copies of the coherent maps, merged ones made anew. */
+static int own_maps(struct nb_gen_policy *gp, struct nb_err *err)
+{
+	const struct nb_image *img = gp->policy->img;
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < img->nmaps; i++) {
+		if (img->maps[i].tags & NB_MAPF_COHERENT)
+			rc = replace_by_clone(&gp->maps[i], err);
+		if (!(img->maps[i].tags & NB_MAPF_MERGED))
+			continue;
+		nb_map_put(gp->maps[i]);
+		rc = nb_policy_map_new(&gp->maps[i], img, i, err);
+	}
+	return rc ? rc : link_maps(gp, COHERENT, false, err);
+}
+
+int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
+			   struct nb_err *err)
+{
+	struct nb_gen *own;
+	int rc;
+
+	*out = NULL;
+	rc = copy_unbound(&own, g, err);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; !rc && i < own->npolicies; i++) {
+		rc = own_maps(&own->policy[i], err);
+		if (!rc)
+			rc = bind_hook(own, i, NB_HOOK_CONTROLLER, true, err);
+	}
+	if (!rc)
+		rc = compile(own, err);
+	if (rc) {
+		destroy(own);
+		return rc;
+	}
+	*out = own;
+	return 0;
+}
+
+int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
+		     struct nb_err *err)
+{
+	struct nb_gen *g;
+	int rc;
+
+	*out = NULL;
+	rc = copy_unbound(&g, gen, err);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; !rc && i < g->npolicies; i++) {
+		uint32_t n = g->policy[i].policy->img->nmaps;
+
+		for (uint32_t m = 0; !rc && m < n; m++)
+			rc = replace_by_clone(&g->policy[i].maps[m], err);
+		if (!rc)
+			rc = link_maps(&g->policy[i], ALL, false, err);
+	}
+	if (!rc) /* the part that is asked about */
+		rc = bind_part(g, false, err);
+	if (rc) {
+		destroy(g);
+		return rc;
+	}
+	memcpy(g->digest, gen->digest, NB_SHA256_SIZE);
+	*out = g;
+	return 0;
+}

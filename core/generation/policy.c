@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// Makes a policy of a verified image: creates its local maps and trace ring.
+// A map tagged "shared" joins the shared map of the same name in another
+// policy. Each generation binds the programs to maps later.
+#include "core/generation/policy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/image/prepend.h"
+
+/* Rounded up: what is over a limit must not look as if it were not. */
+static uint64_t to_mib(uint64_t bytes)
+{
+	return (bytes >> 20) + (bytes % (1 << 20) != 0);
+}
+
+/* Possible CPUs that per-CPU maps count for: the same on every host. */
+enum { COUNTED_CPUS = 256 };
+
+int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
+		     struct nb_err *err)
+{
+	uint64_t size, largest = 0;
+	const char *name = "";
+
+	*bytes = 0;
+	for (uint32_t i = 0; i < img->nmaps; i++) {
+		struct nb_map_def def = nb_map_spec_def(&img->maps[i]);
+		int rc;
+
+		if (img->maps[i].origin == NB_ORIGIN_INNER)
+			continue;
+		rc = nb_map_plan(&size, &def, COUNTED_CPUS, err);
+		if (rc)
+			return rc;
+		if (__builtin_add_overflow(*bytes, size, bytes))
+			*bytes = UINT64_MAX;
+		if (size >= largest) {
+			largest = size;
+			name = def.name;
+		}
+	}
+	if (*bytes <= most)
+		return 0;
+	nb_fail(err, NB_E_LIMIT, 0,
+		"policy %s: its maps take %" PRIu64 " MiB, the largest, %s, "
+		"%" PRIu64 " MiB; at most %" PRIu64 " MiB",
+		img->name, to_mib(*bytes), name, to_mib(largest), most >> 20);
+	return nb_hint(err,
+		       "give maps fewer elements, or set "
+		       "NCCLBPF_MAX_POLICY_MEMORY to more MiB (per-CPU maps "
+		       "count for %d CPUs)",
+		       COUNTED_CPUS);
+}
+
+/* Write the initial elements of map number @map. */
+static int fill(struct nb_map *m, const struct nb_image *img, uint32_t map,
+		struct nb_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < img->nelems; i++)
+		if (img->elems[i].map == map)
+			rc = nb_map_write(m, &img->elems[i].key,
+					  &img->elems[i].value, NB_ANY, err);
+	return rc;
+}
+
+int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
+		      uint32_t map, struct nb_err *err)
+{
+	const struct nb_map_spec *spec = &img->maps[map];
+	struct nb_map_def def = nb_map_spec_def(spec);
+	uint32_t zero = 0;
+	int rc;
+
+	*out = NULL;
+	if (spec->origin == NB_ORIGIN_INNER)
+		return 0;
+	rc = nb_map_new(out, &def, err);
+	if (rc)
+		return rc;
+	nb_map_set_programs(*out, nb_image_callable(img, map));
+	nb_map_set_lock(*out, spec->lock);
+	/* Coherent maps have their elements in one order on all ranks. */
+	if (!(spec->tags & NB_MAPF_COHERENT))
+		nb_map_seed(*out);
+	if (spec->init)
+		rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
+	else if (!spec->inner)
+		rc = fill(*out, img, map, err);
+	if (spec->origin == NB_ORIGIN_RODATA)
+		nb_map_freeze(*out);
+	if (rc) {
+		nb_map_put(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+int nb_policy_map_link(struct nb_map *const *maps, const struct nb_image *img,
+		       uint32_t map, bool fresh, struct nb_err *err)
+{
+	struct nb_map *may[NB_IMAGE_MAX_MAPS] = { NULL };
+
+	_Static_assert((int)NB_IMAGE_MAX_MAPS <= (int)NB_MAP_MAX_INNER,
+		       "any map of an image can be inside another");
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		if (nb_image_may_hold(img, map, i))
+			may[i] = maps[i];
+	nb_map_set_maps(maps[map], may, img->nmaps);
+	return fresh ? fill(maps[map], img, map, err) : 0;
+}
+
+static bool same_shape(const struct nb_map_spec *a, const struct nb_map_spec *b)
+{
+	return a->type == b->type && a->key_size == b->key_size &&
+	       a->value_size == b->value_size &&
+	       a->max_entries == b->max_entries && a->flags == b->flags &&
+	       a->lock == b->lock;
+}
+
+static bool shareable(const struct nb_map_spec *s)
+{
+	return (s->tags & NB_MAPF_SHARED) && !(s->tags & NB_MAPF_COHERENT) &&
+	       s->origin == NB_ORIGIN_DEFINED;
+}
+
+/* The shared map of another policy that @spec joins, or NULL. */
+static struct nb_map *joined(const struct nb_map_spec *spec,
+			     struct nb_policy *const *peers, uint32_t npeers)
+{
+	if (!shareable(spec))
+		return NULL;
+	for (uint32_t i = 0; i < npeers; i++) {
+		const struct nb_image *img = peers[i]->img;
+		int m = nb_image_map(img, spec->name);
+
+		if (m >= 0 && shareable(&img->maps[m]) &&
+		    same_shape(spec, &img->maps[m]))
+			return nb_map_get(peers[i]->maps[m]);
+	}
+	return NULL;
+}
+
+static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
+		     uint32_t npeers, struct nb_err *err)
+{
+	for (uint32_t i = 0; i < p->img->nmaps; i++) {
+		const struct nb_map_spec *s = &p->img->maps[i];
+		int rc;
+
+		if (s->tags & NB_MAPF_COHERENT)
+			continue; /* made by each first generation */
+		p->maps[i] = joined(s, peers, npeers);
+		if (p->maps[i])
+			continue;
+		rc = nb_policy_map_new(&p->maps[i], p->img, i, err);
+		if (rc)
+			return rc;
+	}
+	for (uint32_t i = 0; i < p->img->nmaps; i++) {
+		int rc = 0;
+
+		if (p->img->maps[i].inner && p->maps[i])
+			rc = nb_policy_map_link(p->maps, p->img, i, true, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static void destroy(struct nb_policy *p)
+{
+	if (p->maps)
+		for (uint32_t i = 0; i < p->img->nmaps; i++)
+			nb_map_put(p->maps[i]);
+	free(p->maps);
+	free(p->effort);
+	for (uint32_t i = 0; i < NB_IMAGE_MAX_PROGS; i++)
+		free(p->aux[i]);
+	nb_trace_free(p->trace);
+	nb_image_free(p->img);
+	free(p);
+}
+
+int nb_policy_make(struct nb_policy **out, struct nb_image *img,
+		   const struct nb_policy_effort *effort,
+		   struct nb_policy *const *peers, uint32_t npeers,
+		   struct nb_err *err)
+{
+	struct nb_policy *p;
+	int rc;
+
+	*out = NULL;
+	p = calloc(1, sizeof(*p));
+	if (!p) {
+		nb_image_free(img);
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for a policy (%zu bytes)",
+			       sizeof(*p));
+	}
+	p->img = img;
+	p->refs = 1;
+	p->maps = calloc(img->nmaps + 1, sizeof(struct nb_map *));
+	p->effort = calloc(img->nprogs, sizeof(*p->effort));
+	p->trace = nb_trace_new();
+	if (!p->maps || !p->effort || !p->trace) {
+		rc = nb_fail(err, NB_E_NOMEM, 0, "no memory for policy %s",
+			     img->name);
+		goto fail;
+	}
+	if (effort)
+		memcpy(p->effort, effort, img->nprogs * sizeof(*effort));
+	rc = make_maps(p, peers, npeers, err);
+	if (rc)
+		goto fail;
+	*out = p;
+	return 0;
+fail:
+	destroy(p);
+	return rc;
+}
+
+struct nb_policy *nb_policy_get(struct nb_policy *p)
+{
+	__atomic_fetch_add(&p->refs, 1, __ATOMIC_RELAXED);
+	return p;
+}
+
+void nb_policy_put(struct nb_policy *p)
+{
+	if (p && __atomic_fetch_sub(&p->refs, 1, __ATOMIC_ACQ_REL) == 1)
+		destroy(p);
+}
+
+uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t lap,
+			uint64_t tails)
+{
+	uint64_t laps = (uint64_t)e->numbers + e->passes + e->loops + tails;
+
+	return laps ? e->first + lap * (laps + 1) : e->first;
+}
+
+uint64_t nb_effort_turns(const struct nb_policy_effort *e, uint64_t lap)
+{
+	return lap *
+	       (e->turns > e->constant_turns ? e->turns : e->constant_turns);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// The length of a decision: what the programs on one hook take together.
+#include "core/generation/run_limit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/exec/run/exec.h"
+#include "core/generation/generation.h"
+
+enum {
+	/* A tail call adds two laps at most, and a run makes 33 of them. */
+	TAIL_LAPS = 67
+};
+
+/* A program on the hook. */
+struct member {
+	struct nb_exec *x;
+	const struct nb_policy *policy;
+	const struct nb_policy_effort *effort;
+	uint32_t prog;
+	uint64_t sure, turns; /* weighted; turns are part of sure */
+};
+
+struct chain {
+	struct member m[NB_GEN_MAX_PROGS];
+	uint32_t n, kinds; /* of loops that share what is left */
+	uint64_t sure, limit;
+};
+
+static uint32_t most(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Programs that tail calls may lead to may each add their longest piece. */
+static uint32_t longest_piece(const struct nb_policy *p, uint32_t lap,
+			      uint32_t hook)
+{
+	for (uint32_t i = 0; i < p->img->nprogs; i++)
+		if (p->img->progs[i].hook == hook)
+			lap = most(lap,
+				   most(p->effort[i].lap, p->effort[i].first));
+	return lap;
+}
+
+static void add_member(struct chain *c, const struct nb_gen *g,
+		       const struct nb_gen_prog *gp)
+{
+	const struct nb_policy *p = g->policy[gp->policy].policy;
+	struct member *m = &c->m[c->n];
+	uint32_t lap = nb_exec_lap(gp->exec);
+	uint64_t tails = 0;
+
+	if (!lap)
+		return; /* never verified: a test's */
+	*m =
+		(struct member){ gp->exec, p, &p->effort[gp->prog],
+				 gp->prog, 0, 0 };
+	if (nb_exec_jumps(gp->exec)) {
+		tails = TAIL_LAPS;
+		lap = longest_piece(p, lap, gp->hook);
+	}
+	m->turns = nb_effort_turns(m->effort, lap);
+	m->sure = nb_effort_path(m->effort, lap, tails) + m->turns;
+	c->sure += m->sure;
+	c->kinds += m->effort->passes + m->effort->loops;
+	c->limit = p->max_run ? p->max_run : NB_RUN_LIMIT;
+	c->n++;
+}
+
+/* "; its longest loop, at ring.bpf.c:31, takes up to 90 a turn", or nothing. */
+static void name_loop(char *text, size_t size, const struct nb_prog *p,
+		      const struct nb_policy_effort *e)
+{
+	const struct nb_line *line;
+	char where[80];
+
+	text[0] = '\0';
+	if (e->lap_pc >= p->nslots)
+		return;
+	line = nb_prog_line(p, e->lap_pc);
+	if (line)
+		snprintf(where, sizeof(where), "%.64s:%" PRIu32, line->file,
+			 line->line);
+	else
+		snprintf(where, sizeof(where), "slot %" PRIu32, e->lap_pc);
+	snprintf(text, size,
+		 "; its longest loop, at %s, takes up to %" PRIu32 " a turn",
+		 where, e->lap);
+}
+
+static int refuse(const struct chain *c, uint32_t hook, struct nb_err *err)
+{
+	const struct member *worst = &c->m[0];
+	const struct nb_prog *p;
+	char loop[128];
+
+	for (uint32_t i = 1; i < c->n; i++)
+		if (c->m[i].sure > worst->sure)
+			worst = &c->m[i];
+	p = &worst->policy->img->progs[worst->prog];
+	name_loop(loop, sizeof(loop), p, worst->effort);
+	nb_fail(err, NB_E_LIMIT, 0,
+		"the policies on hook %s may take %" PRIu64
+		" weighted instructions (about %" PRIu64
+		" us) together, at most %" PRIu64
+		" are allowed; policy %.64s, program %.64s, takes %" PRIu64
+		"%s",
+		nb_spec_hook((enum nb_hook)hook)->word, c->sure, c->sure / 1000,
+		c->limit, worst->policy->img->name, p->name, worst->sure, loop);
+	return nb_hint(err, "make its loops shorter, use fewer policies, or "
+			    "raise NCCLBPF_MAX_RUN on all ranks");
+}
+
+static int limit_hook(const struct nb_gen *g, uint32_t hook, struct nb_err *err)
+{
+	struct chain c = { .limit = NB_RUN_LIMIT };
+	uint64_t rest;
+
+	for (uint32_t i = 0; hook == NB_HOOK_TUNER && i < g->nprogs; i++)
+		add_member(&c, g, &g->prog[i]);
+	for (uint32_t i = 0; hook != NB_HOOK_TUNER && i < g->nevents; i++)
+		if (g->event[i].hook == hook)
+			add_member(&c, g, &g->event[i]);
+	if (c.sure > c.limit)
+		return refuse(&c, hook, err);
+	rest = c.kinds ? (c.limit - c.sure) / c.kinds : 0;
+	/* At least one turn: nb_effort_path has a lap for each kind of loop. */
+	for (uint32_t i = 0; i < c.n; i++)
+		nb_exec_limit(c.m[i].x,
+			      nb_exec_lap(c.m[i].x) + c.m[i].turns + rest,
+			      nb_exec_lap(c.m[i].x) + rest);
+	return 0;
+}
+
+int nb_run_limit(struct nb_gen *g, struct nb_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t h = 0; !rc && h < NB_NHOOKS; h++)
+		if (h != NB_HOOK_CONTROLLER)
+			rc = limit_hook(g, h, err);
+	return rc;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_GENERATION_SCOPE_H
+#define NB_GENERATION_SCOPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/sha256.h"
+
+/*
+ * Which policies of a generation decide for which communicators. All have the
+ * common order but those that a scope names; a communicator stands in one
+ * scope at most. Part of the generation's digest, so ranks that decide with
+ * one generation look the same communicator up in the same scopes.
+ */
+enum {
+	NB_GEN_MAX_POLICIES = 16,
+	NB_GEN_MAX_SCOPES = 8,
+	NB_SCOPE_MAX_COMMS = 16
+};
+
+/* Policies by their number in the generation, in the order of running. */
+struct nb_order {
+	uint32_t n;
+	uint8_t at[NB_GEN_MAX_POLICIES];
+};
+
+struct nb_scope {
+	struct nb_order order;
+	uint32_t ncomms;
+	uint64_t comm[NB_SCOPE_MAX_COMMS]; /* identities */
+};
+
+struct nb_scopes {
+	uint32_t n;
+	struct nb_scope scope[NB_GEN_MAX_SCOPES];
+};
+
+/* Policies 0 to @n - 1. */
+struct nb_order nb_order_all(uint32_t n);
+bool nb_order_same(const struct nb_order *a, const struct nb_order *b);
+bool nb_order_has(const struct nb_order *o, uint32_t policy);
+
+/* The number of the scope that @comm stands in, -1: none. Any thread. */
+int nb_scopes_find(const struct nb_scopes *s, uint64_t comm);
+bool nb_scopes_same(const struct nb_scopes *a, const struct nb_scopes *b);
+
+/* Take @comm out of whichever scope it stands in; one that is empty goes. */
+void nb_scopes_drop(struct nb_scopes *s, uint64_t comm);
+
+/*
+ * nb_scopes_put - communicators @comm[0..n) have @order from now on
+ *
+ * They leave the scopes that they stood in. 0, NB_E_LIMIT.
+ */
+int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,
+		  const struct nb_order *order, struct nb_err *err);
+
+/* Numbers below @npolicies, none twice in an order, no communicator twice or
+ * without identity? 0, NB_E_ARG, NB_E_LIMIT. */
+int nb_scopes_check(const struct nb_order *common, const struct nb_scopes *s,
+		    uint32_t npolicies, struct nb_err *err);
+
+/* Into a digest; nothing where all communicators have all policies. */
+void nb_scopes_digest(struct nb_sha256 *to, const struct nb_order *common,
+		      const struct nb_scopes *s);
+
+#endif

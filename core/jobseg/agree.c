@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: MIT
+// The comparison. Ranks stand at different decisions, so the hash of the one
+// that is ahead is taken back, decision by decision from its ring, to where
+// the other stands. Where the hashes differ there, the rings are searched for
+// the first decision that does.
+#include "core/jobseg/agree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/jobseg/bycalls.h"
+
+static const char *const words[] = {
+	[NB_AGREED] = "agreed",
+	[NB_DIVERGED] = "diverged",
+	[NB_DIVERGED_BEFORE] = "diverged_before",
+	[NB_MISMATCHED] = "mismatched",
+	[NB_TUNER_CALLS_DIFFER] = "tuner_calls_differ",
+	[NB_API_CALLS_DIFFER] = "api_calls_differ",
+	[NB_TOO_FAR] = "too_far_apart",
+	[NB_ALONE] = "alone",
+};
+
+const char *nb_agreement_word(enum nb_agreement a)
+{
+	return words[a];
+}
+
+/* ---- reading a file ---- */
+
+static int read_all(int fd, char *to, size_t size)
+{
+	size_t at = 0;
+
+	memset(to, 0, size);
+	while (at < size) {
+		ssize_t n = pread(fd, to + at, size - at, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (!n)
+			break; /* it became shorter: the rest is zeroes */
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+static int judge(const struct nb_job *job, const char *path, struct nb_err *err)
+{
+	const struct nb_seg *seg = job->seg;
+
+	if (seg->magic != NB_SEG_MAGIC)
+		return nb_fail(err, NB_E_IMAGE, 0, "%.200s: no job segment",
+			       path);
+	if (seg->version != NB_SEG_VERSION || seg->size != sizeof(*seg))
+		return nb_fail(err, NB_E_VERSION, 0,
+			       "%.200s: a job segment of version %u (this "
+			       "ncclbpf reads version %d)",
+			       path, seg->version, NB_SEG_VERSION);
+	return 0;
+}
+
+int nb_job_read(struct nb_job *out, const char *path, struct nb_err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc = 0;
+	struct stat st = { 0 };
+
+	*out = (struct nb_job){ 0 };
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		rc = nb_fail(err, NB_E_NOINPUT, 0, "%.200s: %s", path,
+			     fd < 0 ? strerror(errno) : "not a file");
+	} else if ((uint64_t)st.st_size < sizeof(struct nb_seg) ||
+		   (uint64_t)st.st_size > NB_SEG_SPAN) {
+		rc = nb_fail(err, NB_E_IMAGE, 0,
+			     "%.200s: %lld bytes are no job segment "
+			     "(allowed: %zu to %llu)",
+			     path, (long long)st.st_size, sizeof(struct nb_seg),
+			     (unsigned long long)NB_SEG_SPAN);
+	} else {
+		out->size = (size_t)st.st_size;
+		out->memory = aligned_alloc(NB_SEG_PAGE,
+					    (out->size + NB_SEG_PAGE - 1) /
+						    NB_SEG_PAGE * NB_SEG_PAGE);
+		out->seg = out->memory;
+		if (!out->memory)
+			rc = nb_fail(err, NB_E_NOMEM, 0,
+				     "no memory for %.200s (%zu bytes)", path,
+				     out->size);
+		else if (read_all(fd, out->memory, out->size))
+			rc = nb_fail(err, NB_E_NOINPUT, 0, "%.200s: %s", path,
+				     strerror(errno));
+		else
+			rc = judge(out, path, err);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (rc)
+		nb_job_free(out);
+	return rc;
+}
+
+void nb_job_free(struct nb_job *job)
+{
+	free(job->memory);
+	*job = (struct nb_job){ 0 };
+}
+
+/* ---- what is in it ---- */
+
+const struct nb_seg_comm *nb_job_comm(const struct nb_job *job, uint32_t index)
+{
+	const struct nb_seg_comm *c;
+
+	if (index >= NB_SEG_COMMS)
+		return NULL;
+	c = &job->seg->comm[index];
+	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ? c : NULL;
+}
+
+const struct nb_packed *nb_job_ring(const struct nb_job *job,
+				    const struct nb_seg_slot *slot)
+{
+	uint32_t ring = slot->ring - 1;
+	uint64_t at = NB_SEG_RINGS_AT + ring * NB_SEG_RING_SIZE;
+
+	if (ring >= NB_SEG_RINGS || at + NB_SEG_RING_SIZE > job->size)
+		return NULL;
+	return (const void *)((const char *)job->seg + at);
+}
+
+/* The number that @hash says by its tag, given what was announced. */
+static uint64_t decisions_in(uint64_t hash, uint64_t announced)
+{
+	uint64_t behind = (announced - (hash >> 48)) & 0xffff;
+
+	return behind <= announced ? announced - behind : 0;
+}
+
+/* Begun; where fences go by calls of the API it is told apart from them. */
+static uint64_t begun(const struct nb_seg_slot *slot)
+{
+	uint64_t n = __atomic_load_n(&slot->decisions, __ATOMIC_ACQUIRE);
+
+	return n ? n : __atomic_load_n(&slot->announced, __ATOMIC_ACQUIRE);
+}
+
+uint64_t nb_job_decisions(const struct nb_seg_slot *slot)
+{
+	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
+
+	return decisions_in(hash, begun(slot));
+}
+
+bool nb_job_undecided(const struct nb_seg_slot *slot, uint64_t *seq)
+{
+	uint64_t n = begun(slot);
+	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
+
+	*seq = n - 1;
+	return n && decisions_in(hash, n) != n;
+}
+
+void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text,
+		     size_t size)
+{
+	const struct nb_seg_gen *g = &job->seg->gen[generation % NB_SEG_GENS];
+	size_t n = 0;
+
+	if (generation &&
+	    __atomic_load_n(&g->number, __ATOMIC_ACQUIRE) == generation)
+		for (; n + 1 < size && n < sizeof(g->names) && g->names[n]; n++)
+			text[n] = g->names[n] < ' ' ? '?' : g->names[n];
+	text[n] = '\0';
+}
+
+/* ---- comparing ---- */
+
+struct ring {
+	const struct nb_packed *ring; /* NULL: none */
+	uint64_t decisions, hash;
+};
+
+/* Words 0 and 2 of decision @seq; false: they are not there. */
+static bool words_of(const struct ring *r, uint64_t seq, uint64_t w[2])
+{
+	const struct nb_packed *p = &r->ring[seq % NB_RING];
+
+	w[0] = __atomic_load_n(&p->word[0], __ATOMIC_ACQUIRE);
+	w[1] = __atomic_load_n(&p->word[2], __ATOMIC_ACQUIRE);
+	return !((w[0] ^ nb_packed_tag(seq)) >> 48) &&
+	       !((w[1] ^ nb_packed_tag(seq)) >> 48);
+}
+
+/* The hash of @r as it was after @n decisions; false: that is lost. */
+static bool hash_at(const struct ring *r, uint64_t n, uint64_t *hash)
+{
+	uint64_t w[2];
+
+	*hash = r->hash & NB_HASH_MASK;
+	if (r->decisions - n > NB_RING)
+		return false;
+	for (uint64_t k = r->decisions; k > n; k--) {
+		if (!words_of(r, k - 1, w))
+			return false;
+		*hash = nb_hash_back(*hash, w[0], w[1]);
+	}
+	return true;
+}
+
+/* The first decision in [from, to) that @a and @b made differently; @to: none
+ * that both still have. */
+static uint64_t first_difference(const struct ring *a, const struct ring *b,
+				 uint64_t from, uint64_t to)
+{
+	for (uint64_t k = from; k < to; k++) {
+		uint64_t x[2], y[2];
+
+		if (words_of(a, k, x) && words_of(b, k, y) &&
+		    nb_hash_step(x[0], x[1]) != nb_hash_step(y[0], y[1]))
+			return k;
+	}
+	return to;
+}
+
+/* Had the two decided alike until @k? */
+static bool same_before(const struct ring *a, const struct ring *b, uint64_t k)
+{
+	uint64_t x, y;
+
+	return hash_at(a, k, &x) && hash_at(b, k, &y) && x == y;
+}
+
+static uint64_t oldest(const struct ring *r)
+{
+	return r->decisions > NB_RING ? r->decisions - NB_RING : 0;
+}
+
+/* Does @a go on at @k + @by as @b does at @k? */
+static bool shifted(const struct ring *a, const struct ring *b, uint64_t k,
+		    uint32_t by)
+{
+	uint32_t same = 0;
+
+	for (uint64_t i = k; i < k + 16; i++) {
+		uint64_t x[2], y[2];
+
+		if (i + by >= a->decisions || i >= b->decisions)
+			break;
+		if (!words_of(a, i + by, x) || !words_of(b, i, y) ||
+		    nb_hash_step(x[0], x[1]) != nb_hash_step(y[0], y[1]))
+			return false;
+		same++;
+	}
+	return same >= 2;
+}
+
+struct court {
+	struct ring ring[NB_SEG_SLOTS];
+	struct nb_agree *out;
+};
+
+/*
+ * Take down where a rank stands. Hash and announcement are two words: what the
+ * hash says of itself is what counts.
+ */
+static void hear(struct court *c, const struct nb_job *job,
+		 const struct nb_seg_comm *comm, uint32_t i)
+{
+	const struct nb_seg_slot *slot = &comm->slot[i];
+	struct nb_agree_rank *r = &c->out->rank[c->out->n];
+	struct ring *ring = &c->ring[c->out->n];
+	uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+
+	if (state == NB_SLOT_FREE)
+		return;
+	*r = (struct nb_agree_rank){
+		.slot = i,
+		.pid = slot->pid,
+		.live = state == NB_SLOT_LIVE,
+		.generation =
+			__atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE),
+		.waits = __atomic_load_n(&slot->waiting, __ATOMIC_ACQUIRE) != 0,
+	};
+	ring->ring = nb_job_ring(job, slot);
+	ring->hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
+	ring->decisions = decisions_in(ring->hash, begun(slot));
+	r->calls = __atomic_load_n(&slot->calls, __ATOMIC_ACQUIRE);
+	r->calls -= r->calls != 0;
+	r->decisions = ring->decisions;
+	r->hash = ring->hash & NB_HASH_MASK;
+	c->out->n++;
+}
+
+/* Index of the rank that is furthest ahead among those with a ring. */
+static uint32_t furthest(const struct court *c)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < c->out->n; i++)
+		if (c->ring[i].ring &&
+		    (!c->ring[best].ring ||
+		     c->ring[i].decisions > c->ring[best].decisions))
+			best = i;
+	return best;
+}
+
+static struct nb_called called(const struct ring *r)
+{
+	return (struct nb_called){ r->ring, nb_seg_clocks(r->ring),
+				   r->decisions };
+}
+
+/* What rank @i decided as its decision @seq, for people. */
+static void lay_out_one(struct court *c, uint32_t i, uint64_t seq, bool differs)
+{
+	struct nb_agree_rank *r = &c->out->rank[i];
+
+	r->has = nb_unpack(&c->ring[i].ring[seq % NB_RING], seq, &r->decision);
+	r->differs = differs;
+}
+
+/* Did both come to the last decision that they have in common after the same
+ * calls? */
+static bool same_clocks(const struct nb_called *a, const struct nb_called *b)
+{
+	struct nb_called then = *a;
+
+	if (b->decisions < then.decisions)
+		then.decisions = b->decisions;
+	if (a->decisions - then.decisions >= NB_RING)
+		return true;
+	return nb_called_last(&then) == nb_called_last(b);
+}
+
+/*
+ * Hold rank @i against rank @ahead where fences go by calls of NCCL's API:
+ * their decisions may differ in number. @alike: those of the same number do
+ * not differ.
+ */
+static void compare_calls(struct court *c, uint32_t ahead, uint32_t i,
+			  bool alike)
+{
+	const struct nb_called a = called(&c->ring[ahead]);
+	const struct nb_called b = called(&c->ring[i]);
+	struct nb_agree *out = c->out;
+	struct nb_bycalls by;
+
+	if (alike && same_clocks(&a, &b))
+		return;
+	nb_bycalls(&a, &b, &by);
+	if (by.differ && out->verdict != NB_DIVERGED) {
+		out->verdict = alike ? NB_API_CALLS_DIFFER : NB_DIVERGED;
+		out->seq = by.seq[0];
+		out->aligned = !alike && !by.questions;
+		lay_out_one(c, ahead, by.seq[0], false);
+		lay_out_one(c, i, by.seq[1], true);
+	} else if (!by.compared) {
+		if (out->verdict == NB_AGREED)
+			out->verdict = NB_TOO_FAR;
+	} else if (!by.differ && (out->verdict == NB_AGREED ||
+				  out->verdict == NB_TUNER_CALLS_DIFFER)) {
+		out->verdict = NB_TUNER_CALLS_DIFFER;
+		if (!out->extra && (by.extra[0] || by.extra[1])) {
+			bool first = by.extra[0] >= by.extra[1];
+
+			out->extra = by.extra[!first];
+			out->extra_slot = out->rank[first ? ahead : i].slot;
+			out->seq = by.extra_seq;
+		}
+	}
+}
+
+/* Hold rank @i against rank @ahead. */
+static void compare(struct court *c, uint32_t ahead, uint32_t i)
+{
+	const struct ring *a = &c->ring[ahead], *b = &c->ring[i];
+	struct nb_agree *out = c->out;
+	uint64_t hash, from, k;
+
+	if (i == ahead || !b->decisions || !b->ring)
+		return;
+	if (out->clock == NB_CLOCK_CALLS) {
+		bool alike = b->decisions <= a->decisions &&
+			     hash_at(a, b->decisions, &hash) &&
+			     hash == (b->hash & NB_HASH_MASK);
+
+		if (b->decisions < out->to)
+			out->to = b->decisions;
+		compare_calls(c, ahead, i, alike);
+		return;
+	}
+	if (!hash_at(a, b->decisions, &hash)) {
+		if (out->verdict == NB_AGREED)
+			out->verdict = NB_TOO_FAR;
+		return;
+	}
+	if (b->decisions < out->to)
+		out->to = b->decisions;
+	if (hash == (b->hash & NB_HASH_MASK))
+		return;
+	from = oldest(a) > oldest(b) ? oldest(a) : oldest(b);
+	k = first_difference(a, b, from, b->decisions);
+	if (k < b->decisions) {
+		if (out->verdict != NB_DIVERGED || k < out->seq)
+			out->seq = k;
+		out->verdict = NB_DIVERGED;
+		out->earlier = out->earlier || !same_before(a, b, k);
+	} else if (out->verdict != NB_DIVERGED) {
+		out->verdict = NB_DIVERGED_BEFORE;
+		out->seq = from;
+	}
+}
+
+static bool same_decision(const struct nb_decision *a,
+			  const struct nb_decision *b)
+{
+	return a->coll == b->coll && a->bytes == b->bytes &&
+	       a->algo == b->algo && a->proto == b->proto &&
+	       a->channels == b->channels;
+}
+
+/* Ranks that have the decision in question, and which of them stand alone. */
+static void lay_out(struct court *c)
+{
+	struct nb_agree *out = c->out;
+	uint32_t most = 0, best = 0;
+
+	for (uint32_t i = 0; i < out->n; i++)
+		out->rank[i].has =
+			c->ring[i].ring && out->seq < c->ring[i].decisions &&
+			nb_unpack(&c->ring[i].ring[out->seq % NB_RING],
+				  out->seq, &out->rank[i].decision);
+	for (uint32_t i = 0; i < out->n; i++) {
+		uint32_t like = 0;
+
+		for (uint32_t j = 0; j < out->n; j++)
+			like += out->rank[i].has && out->rank[j].has &&
+				same_decision(&out->rank[i].decision,
+					      &out->rank[j].decision);
+		if (like > most)
+			most = like, best = i;
+	}
+	for (uint32_t i = 0; i < out->n; i++)
+		out->rank[i].differs =
+			out->rank[i].has &&
+			!same_decision(&out->rank[i].decision,
+				       &out->rank[best].decision);
+}
+
+/* Has one of the two made decisions that the other knows nothing of? */
+static void find_extra(struct court *c)
+{
+	struct nb_agree *out = c->out;
+
+	for (uint32_t i = 0; i < out->n; i++)
+		for (uint32_t j = 0; j < out->n; j++)
+			for (uint32_t by = 1; by <= 16; by++) {
+				if (!out->rank[i].has || !out->rank[j].has ||
+				    out->rank[i].differs ==
+					    out->rank[j].differs ||
+				    !shifted(&c->ring[i], &c->ring[j], out->seq,
+					     by))
+					continue;
+				out->extra = by;
+				out->extra_slot = out->rank[i].slot;
+				return;
+			}
+}
+
+/* Were @a and @b asked the same from @from on, as far as both are kept? */
+static bool same_questions(const struct ring *a, const struct ring *b,
+			   uint64_t from)
+{
+	const uint64_t coll = UINT64_C(15) << NB_PACKED_AT_COLL;
+
+	for (uint64_t k = from; k < a->decisions && k < b->decisions; k++) {
+		uint64_t x[2], y[2];
+
+		if (words_of(a, k, x) && words_of(b, k, y) &&
+		    (((x[0] ^ y[0]) & NB_PACKED_BYTES) ||
+		     ((x[1] ^ y[1]) & coll)))
+			return false;
+	}
+	return true;
+}
+
+static bool aligned(const struct court *c, uint32_t ahead)
+{
+	for (uint32_t i = 0; i < c->out->n; i++)
+		if (c->ring[i].ring &&
+		    !same_questions(&c->ring[ahead], &c->ring[i], c->out->seq))
+			return false;
+	return !c->out->extra && !c->out->earlier;
+}
+
+bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
+{
+	const struct nb_seg_comm *comm = nb_job_comm(job, index);
+	struct court c = { .out = out };
+	uint32_t ahead, with = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (!comm || !comm->has_id)
+		return false;
+	out->comm_id = comm->comm_id;
+	out->ranks = comm->nranks;
+	out->clock = __atomic_load_n(&comm->clock, __ATOMIC_ACQUIRE) ==
+				     NB_CLOCK_CALLS
+			     ? NB_CLOCK_CALLS
+			     : NB_CLOCK_DECISIONS;
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
+		hear(&c, job, comm, i);
+	out->here = out->n;
+	for (uint32_t i = 0; i < out->n; i++)
+		with += c.ring[i].ring && c.ring[i].decisions;
+	out->verdict = NB_ALONE;
+	if (with < 2)
+		return true;
+	ahead = furthest(&c);
+	out->verdict = NB_AGREED;
+	out->to = c.ring[ahead].decisions;
+	for (uint32_t i = 0; i < out->n; i++)
+		compare(&c, ahead, i);
+	if (out->verdict == NB_DIVERGED && out->clock == NB_CLOCK_DECISIONS) {
+		lay_out(&c);
+		find_extra(&c);
+		out->aligned = aligned(&c, ahead);
+	}
+	if (out->verdict == NB_AGREED &&
+	    __atomic_load_n(&comm->mismatch, __ATOMIC_ACQUIRE))
+		out->verdict = NB_MISMATCHED;
+	return true;
+}

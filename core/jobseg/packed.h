@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_JOBSEG_PACKED_H
+#define NB_JOBSEG_PACKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * A decision as readers get it. algo, proto -1: none; the answer equals
+ * NCCL's choice where no policy had an opinion. Costs are NCCL's prediction
+ * in microseconds, negative where there is none.
+ */
+struct nb_decision {
+	uint64_t seq;	/* decision number of the communicator */
+	uint64_t count; /* nb_comm_latest: decisions of that bucket */
+	uint64_t bytes;
+	uint32_t usable; /* as in struct ncclbpf_tuner */
+	uint32_t generation;
+	uint32_t pipe_ops;
+	int coll;
+	int nccl_algo, nccl_proto;
+	int algo, proto;
+	uint32_t channels; /* 0: NCCL's own number */
+	int by;		   /* index of the policy in the generation; -1: NCCL */
+	uint32_t refused;  /* enum nb_refused */
+	double cost_us, nccl_cost_us;
+	bool reg_buff;
+};
+
+/*
+ * A decision in four 64-bit words, as its thread writes it and others read it
+ * meanwhile, also from the memory of a process that died. Each word carries
+ * the low 16 bits of the decision's number + 1, so words that do not belong
+ * together show it; there is no lock and no stamp to wait for.
+ *
+ *	0  bytes 48 (clamped)
+ *	1  generation 22, usable 21, registered buffers 1
+ *	2  pipe operations 12 (clamped), collective 4, NCCL's choice 6,
+ *	   entry chosen 6, policy 5, reason 5, channels 7
+ *	3  cost of the entry 24, of NCCL's choice 24: floats less 8 low bits
+ *
+ * from bit 0 up; the tag is in bits 48 to 63.
+ */
+enum { NB_PACKED_WORDS = 4 };
+
+struct nb_packed {
+	uint64_t word[NB_PACKED_WORDS]; /* atomic */
+};
+
+#define NB_PACKED_BYTES ((UINT64_C(1) << 48) - 1)
+
+enum {
+	NB_PACKED_PIPE = 4095,
+	NB_PACKED_COLL = 15,	/* none of those we know */
+	NB_PACKED_ENTRIES = 21, /* 7 algorithms, 3 protocols */
+	NB_PACKED_ENTRY = 63,	/* none */
+	NB_PACKED_POLICY = 31,	/* none */
+	/* where the parts of words 1 and 2 begin */
+	NB_PACKED_AT_USABLE = 22,
+	NB_PACKED_AT_REG_BUFF = 43,
+	NB_PACKED_AT_COLL = 12,
+	NB_PACKED_AT_BEST = 16,
+	NB_PACKED_AT_INDEX = 22,
+	NB_PACKED_AT_BY = 28,
+	NB_PACKED_AT_REFUSED = 33,
+	NB_PACKED_AT_CHANNELS = 38,
+	NB_PACKED_AT_BEST_COST = 24
+};
+
+/* What ranks have to agree on in word 2: collective, entry, channels. */
+#define NB_PACKED_AGREED                      \
+	(UINT64_C(15) << NB_PACKED_AT_COLL |  \
+	 UINT64_C(63) << NB_PACKED_AT_INDEX | \
+	 UINT64_C(127) << NB_PACKED_AT_CHANNELS)
+
+static inline uint64_t nb_packed_tag(uint64_t seq)
+{
+	return (seq + 1) << 48;
+}
+
+static inline uint64_t nb_packed_float(float f)
+{
+	union {
+		float f;
+		uint32_t u;
+	} v = { .f = f };
+
+	return v.u >> 8;
+}
+
+/* The part of word 2 that says what came out. */
+static inline uint64_t nb_packed_outcome(uint32_t index, uint32_t by,
+					 uint32_t refused, uint32_t channels)
+{
+	return (uint64_t)index << NB_PACKED_AT_INDEX |
+	       (uint64_t)by << NB_PACKED_AT_BY |
+	       (uint64_t)refused << NB_PACKED_AT_REFUSED |
+	       (uint64_t)channels << NB_PACKED_AT_CHANNELS;
+}
+
+/*
+ * Store two words. x86-64 does it by one instruction, which may be seen half
+ * done but never a word of it, and that is all that a reader of tagged words
+ * needs; the thread checker knows only what C knows.
+ */
+static inline void nb_packed_two(uint64_t to[2], uint64_t a, uint64_t b)
+{
+#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
+	typedef uint64_t two __attribute__((vector_size(16), aligned(8)));
+
+	*(volatile two *)to = (two){ a, b };
+#else
+	__atomic_store_n(&to[0], a, __ATOMIC_RELAXED);
+	__atomic_store_n(&to[1], b, __ATOMIC_RELAXED);
+#endif
+}
+
+/* Put words @w, each with the tag of @seq, into @to. */
+static inline void nb_packed_store(struct nb_packed *to, uint64_t seq,
+				   uint64_t w0, uint64_t w1, uint64_t w2,
+				   uint64_t w3)
+{
+	uint64_t tag = nb_packed_tag(seq);
+
+	nb_packed_two(&to->word[0], tag | w0, tag | w1);
+	nb_packed_two(&to->word[2], tag | w2, tag | w3);
+}
+
+/*
+ * The running hash over what ranks must agree on: 48 bits, and above them the
+ * tag of the last decision in it. A step can be taken back, so that hashes of
+ * ranks that stand at different decisions can be compared.
+ */
+#define NB_HASH_MASK ((UINT64_C(1) << 48) - 1)
+#define NB_HASH_TIMES UINT64_C(0x9e3779b97f4a7c15)
+#define NB_HASH_BACK UINT64_C(0xf1de83e19937733d) /* the inverse, mod 2^64 */
+
+static inline uint64_t nb_hash_step(uint64_t word0, uint64_t word2)
+{
+	return (word0 & NB_PACKED_BYTES) ^
+	       (word2 & NB_PACKED_AGREED) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+/* @hash with decision @seq and its step. What lies above the 48 bits of
+ * either is shifted out by the factor. */
+static inline uint64_t nb_hash_add(uint64_t hash, uint64_t seq, uint64_t step)
+{
+	uint64_t h = (hash ^ step) * (NB_HASH_TIMES << 16);
+
+	return (h >> 16 ^ h >> 41) | nb_packed_tag(seq);
+}
+
+/* @hash with decision @seq of these words (packed, with or without tag). */
+static inline uint64_t nb_hash_extend(uint64_t hash, uint64_t seq,
+				      uint64_t word0, uint64_t word2)
+{
+	return nb_hash_add(hash, seq, nb_hash_step(word0, word2));
+}
+
+/* The same backwards, without tags. */
+static inline uint64_t nb_hash_back(uint64_t hash, uint64_t word0,
+				    uint64_t word2)
+{
+	uint64_t h = hash & NB_HASH_MASK;
+
+	h = (h ^ h >> 25) * NB_HASH_BACK;
+	return (h ^ nb_hash_step(word0, word2)) & NB_HASH_MASK;
+}
+
+/*
+ * Read decision @seq; false: @from does not hold it, or it is being written.
+ * @out->count is left 0. Any thread.
+ */
+bool nb_unpack(const struct nb_packed *from, uint64_t seq,
+	       struct nb_decision *out);
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_JOBSEG_REPORT_H
+#define NB_JOBSEG_REPORT_H
+
+#include <stdbool.h>
+
+#include "core/base/json.h"
+#include "core/jobseg/agree.h"
+
+/*
+ * nb_job_json - agreement of the communicators of a job, as one JSON object
+ * @path:  the segment's file, NULL: none
+ * @only:  a communicator's identity, with @one; else all
+ *
+ *	{"segment":path,"agree":bool,"comms":[{"comm","verdict","ranks",
+ *	"here","clock","compared_to","seq","earlier","extra","extra_slot","members":[{"slot",
+ *	"pid","live","decisions","calls","generation","policies","hash","waits",
+ *	"differs","decision":{"coll","bytes","algo","proto","channels",
+ *	"generation","by"} or null}]}],"left_out":n}
+ *
+ * The same from a running process and from a file. Members are listed where
+ * something is to be said of them, or where @one is asked for. left_out:
+ * communicators for which @room bytes did not suffice.
+ */
+void nb_job_json(const struct nb_job *job, const char *path, bool one,
+		 uint64_t only, size_t room, struct nb_json *out);
+
+/*
+ * nb_agree_text - name the first diverged decision, in one sentence
+ *
+ * "the first decision that differs is number 300: slot 0 (pid 7) all_reduce
+ * 4096 bytes ring/ll, slot 1 ...". @a is broken (nb_agree_broken). Cut to
+ * @size.
+ */
+void nb_agree_text(const struct nb_agree *a, char *text, size_t size);
+
+#endif

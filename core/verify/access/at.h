@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_INSN_CHECK_AT_H
+#define NB_VERIFY_INSN_CHECK_AT_H
+
+#include "core/verify/state/env.h"
+#include "core/verify/report/report.h"
+
+/*
+ * What the files that check one instruction share, access.c's own. Where a
+ * check stands: passed down instead of four arguments.
+ */
+struct at {
+	struct nb_env *env;
+	const struct nb_state *st;
+	const struct nb_frame *f;
+	const struct nb_insn *insn;
+	uint32_t pc;
+};
+
+/* Pointers may not be moved farther than this: the kernel's limit. */
+enum { MAX_MOVE = 1 << 29 };
+
+enum access { LOAD, STORE };
+
+static inline const struct nb_reg *reg(const struct at *a, int number)
+{
+	return &a->f->regs[number];
+}
+
+/* nb_refuse with the register as what is known; @number -1: none. */
+static inline int refuse(const struct at *a, enum nb_finding_class cls,
+			 int number, const char *required, const char *hint)
+{
+	const char *known =
+		number >= 0 ? nb_say_reg(a->env, reg(a, number), number) : "";
+
+	return nb_refuse(a->env, cls, a->pc, number, required, known, hint);
+}
+
+/* All of these: 0, or NB_E_VERIFY with the finding filled. */
+
+/* Register @number holds something. */
+int nb_check_init(const struct at *a, int number);
+/* @size bytes at @off of the map value or memory behind @number. */
+int nb_check_span(const struct at *a, int number, const struct nb_range *off,
+		  uint64_t size);
+/* Programs may read or write the map behind @number. */
+int nb_check_map_access(const struct at *a, int number, enum access acc);
+/* Read-only memory is not written. */
+int nb_check_rdonly(const struct at *a, int number, enum access acc);
+/* @size bytes at @off lie in a frame; they all were written. */
+int nb_check_frame(const struct at *a, int number, const struct nb_range *off,
+		   uint64_t size);
+int nb_check_written(const struct at *a, int number, const struct nb_range *off,
+		     uint64_t size);
+
+/* Deepest byte used, for the sum over call chains. */
+void nb_note_depth(const struct at *a, const struct nb_reg *r,
+		   const struct nb_range *off);
+
+enum { NB_LOCK_SIZE = 4 };
+
+/* Bytes [off, off + size) of the value behind @number do not touch its lock.
+ */
+int nb_check_lock_bytes(const struct at *a, int number,
+			const struct nb_range *off, uint64_t size);
+
+#endif

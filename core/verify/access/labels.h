@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_ACCESS_LABELS_H
+#define NB_VERIFY_ACCESS_LABELS_H
+
+#include "core/verify/state/env.h"
+
+/* Local data comes in here; a walk without labels only notes that it does. */
+static inline uint8_t nb_label_source(struct nb_env *env)
+{
+	env->saw_local = true;
+	return env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
+}
+
+static inline void nb_label_taint(struct nb_reg *r, uint32_t from)
+{
+	if (r->label == NB_LABEL_LOCAL)
+		return;
+	r->label = NB_LABEL_LOCAL;
+	r->from = from;
+}
+
+static inline void nb_label_unlink(struct nb_reg *r)
+{
+	r->id = 0;
+	r->delta = 0;
+}
+
+#endif

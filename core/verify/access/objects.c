@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Objects on the stack: cells that no load, store or memory argument may
+// touch, each with what it stands for. An object that holds a reference stays
+// until a helper ends it; others end when the program writes over them.
+#include "core/verify/access/objects.h"
+
+#include <string.h>
+
+#include "core/verify/access/refs.h"
+#include "core/verify/access/stack.h"
+
+const struct nb_cell *nb_object_at(const struct nb_state *st,
+				   const struct nb_reg *r)
+{
+	const struct nb_frame *f;
+	int64_t off = r->r.smin;
+	uint32_t c;
+
+	if (r->kind != NB_REG_STACK || !nb_range_is_const(&r->r) ||
+	    off < -NB_STACK_SIZE || off >= 0 || off & 7)
+		return NULL;
+	f = &st->frames[r->frame];
+	c = nb_cell_at(off);
+	return c < f->ncells && f->cells[c].kind == NB_CELL_OBJECT
+		       ? &f->cells[c]
+		       : NULL;
+}
+
+/* The first cell of the object that holds cell @c. */
+static uint32_t first_of(const struct nb_frame *f, uint32_t c)
+{
+	while (f->cells[c].kind == NB_CELL_OBJECT_HI)
+		c++;
+	return c;
+}
+
+const struct nb_cell *nb_object_in(const struct nb_frame *f, int64_t lo,
+				   int64_t hi)
+{
+	if (lo < -NB_STACK_SIZE)
+		lo = -NB_STACK_SIZE;
+	for (int64_t off = lo & ~3ll; off < hi && off < 0; off += 4) {
+		uint32_t c = nb_cell_at(off);
+
+		if (c < f->ncells && nb_cell_is_object(&f->cells[c]))
+			return &f->cells[first_of(f, c)];
+	}
+	return NULL;
+}
+
+void nb_object_make(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		    const struct nb_reg *at, uint32_t size, struct nb_object o)
+{
+	struct nb_frame *f = &st->frames[at->frame];
+	int64_t off = at->r.smin;
+	uint32_t c = nb_cell_at(off);
+
+	nb_object_end(env, st, pc, at->frame, off, off + size);
+	nb_frame_extend(f, c);
+	for (uint32_t i = 0; i < size / 4; i++) {
+		nb_stack_split(env, f, c - i);
+		nb_stack_note_write(env, pc, at->frame, c - i);
+		memset(&f->cells[c - i], 0, sizeof(f->cells[0]));
+		f->cells[c - i].kind = i ? NB_CELL_OBJECT_HI : NB_CELL_OBJECT;
+	}
+	f->cells[c].reg.map = o.kind;
+	f->cells[c].reg.ref = o.ref;
+	f->cells[c].reg.align = o.align;
+}
+
+void nb_object_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		   uint32_t frame, int64_t lo, int64_t hi)
+{
+	struct nb_frame *f = &st->frames[frame];
+	const struct nb_cell *first;
+
+	while ((first = nb_object_in(f, lo, hi))) {
+		uint32_t c = (uint32_t)(first - f->cells);
+		uint32_t ref = first->reg.ref;
+
+		do {
+			nb_stack_note_write(env, pc, frame, c);
+			memset(&f->cells[c], 0, sizeof(f->cells[0]));
+		} while (c-- && f->cells[c].kind == NB_CELL_OBJECT_HI);
+		nb_ref_end(env, st, pc, ref);
+	}
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+// The stack in abstract states: stores, loads, and writes at unknown places.
+#include "core/verify/access/stack.h"
+
+#include <string.h>
+
+#include "core/verify/access/labels.h"
+#include "core/verify/access/objects.h"
+#include "core/verify/state/marks.h"
+
+void nb_stack_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
+			 uint32_t cell)
+{
+	struct nb_writes *w = env->writes[pc];
+
+	if (env->labels)
+		return;
+	if (!w)
+		w = env->writes[pc] = nb_arena_alloc(env->arena, sizeof(*w));
+	if (!w) {
+		env->nomem = true;
+		return;
+	}
+	w->cells[frame][cell / 64] |= (uint64_t)1 << cell % 64;
+}
+
+/* The cell's four bytes as a number. */
+static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
+{
+	struct nb_range by = nb_range_const(32), v;
+	struct nb_tnum t = { 0, 0 };
+	unsigned narrow;
+
+	if (c >= f->ncells)
+		return nb_range_u(0, UINT32_MAX);
+	narrow = nb_cell_narrow(&f->cells[c]);
+	if (f->cells[c].kind == NB_CELL_SPILL4)
+		return f->cells[c].reg.r;
+	if (f->cells[c].kind == NB_CELL_SPILL8 &&
+	    f->cells[c].reg.kind == NB_REG_SCALAR)
+		return nb_range_zext(&f->cells[c].reg.r, 32);
+	if (f->cells[c].kind == NB_CELL_SPILL8_HI &&
+	    f->cells[c + 1].reg.kind == NB_REG_SCALAR) {
+		v = f->cells[c + 1].reg.r;
+		return nb_range_alu(NB_FN_RSH, 64, &v, &by);
+	}
+	if (f->cells[c].kind != NB_CELL_BYTES && !narrow)
+		return nb_range_u(0, UINT32_MAX);
+	for (unsigned i = narrow; i < 4; i++)
+		if (!(f->cells[c].zero & 1u << i))
+			t.mask |= (uint64_t)0xff << i * 8;
+	v = nb_range_t(t);
+	return narrow ? nb_range_alu(NB_FN_OR, 64, &f->cells[c].reg.r, &v) : v;
+}
+
+/* What is known of the cell's bytes came from there. */
+static uint64_t cell_deps(const struct nb_frame *f, uint32_t c)
+{
+	if (c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8_HI)
+		c++;
+	return c < f->ncells && f->cells[c].kind != NB_CELL_BYTES
+		       ? f->cells[c].reg.deps
+		       : 0;
+}
+
+static uint8_t known_zero(struct nb_range r)
+{
+	uint8_t zero = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		if (!((r.t.value | r.t.mask) >> i * 8 & 0xff))
+			zero |= (uint8_t)(1u << i);
+	return zero;
+}
+
+/* Turn a spill into plain bytes, keeping what is known of them. */
+static void to_bytes(struct nb_env *env, struct nb_frame *f, uint32_t c)
+{
+	struct nb_cell *x = &f->cells[c];
+
+	if (x->kind == NB_CELL_BYTES)
+		return;
+	x->zero = known_zero(cell_range(f, c));
+	/* Bytes do not say what they came from. */
+	if (x->zero)
+		nb_mark(env, cell_deps(f, c));
+	/* Bytes of an address are as random as the address space. */
+	if (x->kind == NB_CELL_SPILL8 || x->kind == NB_CELL_SPILL8_HI) {
+		const struct nb_cell *low =
+			x->kind == NB_CELL_SPILL8 ? x : &f->cells[c + 1];
+
+		if (nb_reg_is_pointer(&low->reg))
+			x->local = 0xf;
+	}
+	x->kind = NB_CELL_BYTES;
+}
+
+void nb_stack_split(struct nb_env *env, struct nb_frame *f, uint32_t c)
+{
+	uint32_t low = f->cells[c].kind == NB_CELL_SPILL8_HI ? c + 1 : c;
+	struct nb_cell *x = &f->cells[low], *y;
+	struct nb_range lo, hi;
+
+	if (x->kind != NB_CELL_SPILL8)
+		return;
+	y = &f->cells[low - 1];
+	if (nb_reg_is_pointer(&x->reg)) {
+		to_bytes(env, f, low - 1);
+		to_bytes(env, f, low);
+		return;
+	}
+	lo = cell_range(f, low);
+	hi = cell_range(f, low - 1);
+	y->reg = x->reg;
+	y->reg.r = hi;
+	x->reg.r = lo;
+	nb_label_unlink(&y->reg);
+	nb_label_unlink(&x->reg);
+	x->kind = y->kind = NB_CELL_SPILL4;
+}
+
+static void store_wide(struct nb_env *env, struct nb_frame *f, uint32_t c,
+		       const struct nb_reg *v)
+{
+	struct nb_cell *x = &f->cells[c], *y = &f->cells[c - 1];
+
+	nb_stack_split(env, f, c);
+	x->kind = NB_CELL_SPILL8;
+	y->kind = NB_CELL_SPILL8_HI;
+	x->init = y->init = 0xf;
+	x->zero = y->zero = 0;
+	x->local = y->local = v->label == NB_LABEL_LOCAL ? 0xf : 0;
+	x->from = y->from = v->from;
+	x->reg = *v;
+	memset(&y->reg, 0, sizeof(y->reg));
+}
+
+static void store_half(struct nb_env *env, struct nb_frame *f, uint32_t c,
+		       struct nb_reg v)
+{
+	struct nb_cell *x = &f->cells[c];
+
+	nb_stack_split(env, f, c);
+	if (v.r.umax > UINT32_MAX) {
+		nb_label_unlink(&v);
+		v.r = nb_range_zext(&v.r, 32);
+	}
+	x->kind = NB_CELL_SPILL4;
+	x->init = 0xf;
+	x->zero = 0;
+	x->local = v.label == NB_LABEL_LOCAL ? 0xf : 0;
+	x->from = v.from;
+	x->reg = v;
+}
+
+/* Is more known of @v than bytes say? */
+static bool worth_keeping(const struct nb_reg *v, uint32_t size)
+{
+	struct nb_range any = nb_range_u(0, nb_ones(size * 8));
+
+	return v->kind == NB_REG_SCALAR && v->r.umax &&
+	       (v->id || !nb_range_equal(&any, &v->r));
+}
+
+/* Bytes of cell @c, at its beginning, are @v: also a number. */
+static void keep_narrow(struct nb_frame *f, uint32_t c, uint32_t size,
+			struct nb_reg v)
+{
+	struct nb_cell *x = &f->cells[c];
+
+	if (v.kind == NB_REG_SCALAR && v.r.umax > nb_ones(size * 8)) {
+		nb_label_unlink(&v);
+		v.r = nb_range_zext(&v.r, size * 8);
+	}
+	if (!worth_keeping(&v, size))
+		return;
+	x->kind = size == 1 ? NB_CELL_SPILL1 : NB_CELL_SPILL2;
+	x->zero &= (uint8_t)~nb_ones(size);
+	x->reg = v;
+}
+
+static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
+			uint32_t size, const struct nb_reg *v)
+{
+	uint32_t c = nb_cell_at(off);
+	uint8_t mask = (uint8_t)(nb_ones(size) << (off & 3));
+	struct nb_cell *x = &f->cells[c];
+
+	nb_stack_split(env, f, c);
+	/* A narrow spill stays where its neighbours are written. */
+	if (!nb_cell_narrow(x) || (off & 3) < nb_cell_narrow(x))
+		to_bytes(env, f, c);
+	x->init |= mask;
+	x->zero &= (uint8_t)~mask;
+	x->local &= (uint8_t)~mask;
+	for (unsigned i = 0; i < size; i++)
+		if (!((v->r.t.value | v->r.t.mask) >> i * 8 & 0xff))
+			x->zero |= (uint8_t)(1u << ((off & 3) + i));
+	if (v->label == NB_LABEL_LOCAL) {
+		x->local |= mask;
+		x->from = v->from;
+	}
+	if (!(off & 3))
+		keep_narrow(f, c, size, *v);
+}
+
+/* Is a pointer about to be overwritten in part? Its bytes become data. */
+static void note_scatter(struct nb_env *env, const struct nb_frame *f,
+			 uint32_t c)
+{
+	uint32_t low = f->cells[c].kind == NB_CELL_SPILL8_HI ? c + 1 : c;
+
+	if (f->cells[low].kind == NB_CELL_SPILL8 &&
+	    nb_reg_is_pointer(&f->cells[low].reg))
+		nb_label_source(env);
+}
+
+/* Store at a known place. */
+void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		    struct nb_place at, const struct nb_reg *v)
+{
+	struct nb_frame *f = &st->frames[at.frame];
+	uint32_t c = nb_cell_at(at.off);
+
+	nb_object_end(env, st, pc, at.frame, at.off, at.off + at.size);
+	nb_frame_extend(f, c);
+	nb_stack_note_write(env, pc, at.frame, c);
+	if (at.size >= 4)
+		nb_cells_add(&f->written, c);
+	if (at.size == 8) {
+		nb_cells_add(&f->written, c - 1);
+		nb_stack_note_write(env, pc, at.frame, c - 1);
+		store_wide(env, f, c, v);
+		return;
+	}
+	note_scatter(env, f, c);
+	if (at.size == 4) {
+		store_half(env, f, c, *v);
+	} else {
+		store_bytes(env, f, at.off, at.size, v);
+	}
+}
+
+/*
+ * Bytes [off, off + size) may or may not change: what they held before is
+ * possible still. @v NULL: they become unknown data.
+ */
+void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		    struct nb_place at, const struct nb_reg *v)
+{
+	struct nb_frame *f = &st->frames[at.frame];
+	bool zero = v && nb_reg_is_const(v) && !v->r.t.value;
+
+	if (zero)
+		nb_mark(env, v->deps);
+	nb_object_end(env, st, pc, at.frame, at.off, at.off + at.size);
+	for (int64_t off = at.off; off < at.off + at.size; off++) {
+		uint32_t c = nb_cell_at(off);
+		uint8_t bit = (uint8_t)(1u << (off & 3));
+
+		nb_stack_note_write(env, pc, at.frame, c);
+		if (c >= f->ncells)
+			continue; /* still not written for certain */
+		note_scatter(env, f, c);
+		nb_stack_split(env, f, c);
+		to_bytes(env, f, c);
+		if (!zero)
+			f->cells[c].zero &= (uint8_t)~bit;
+		if (v && v->label == NB_LABEL_LOCAL) {
+			f->cells[c].local |= bit;
+			f->cells[c].from = v->from;
+		}
+	}
+}
+
+/* A local address: on other ranks the store may hit what it hit on any path */
+void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			  uint32_t from)
+{
+	const struct nb_writes *w = env->writes[pc];
+
+	if (!w)
+		return;
+	for (uint32_t i = 0; i < st->nframes; i++) {
+		struct nb_frame *f = &st->frames[i];
+
+		env->work += f->ncells / 16;
+		for (uint32_t c = 0; c < f->ncells; c++) {
+			if (!(w->cells[i][c / 64] >> c % 64 & 1))
+				continue;
+			f->cells[c].local = 0xf;
+			f->cells[c].from = from;
+			nb_label_taint(&f->cells[c].reg, from);
+			if (f->cells[c].kind == NB_CELL_SPILL8_HI)
+				nb_label_taint(&f->cells[c + 1].reg, from);
+		}
+	}
+}
+
+static struct nb_range load_number(const struct nb_frame *f, int64_t off,
+				   uint32_t size)
+{
+	uint32_t c = nb_cell_at(off);
+	struct nb_range v = cell_range(f, c), hi, by;
+
+	if (size == 8) {
+		by = nb_range_const(32);
+		hi = cell_range(f, c - 1);
+		hi = nb_range_alu(NB_FN_LSH, 64, &hi, &by);
+		return nb_range_alu(NB_FN_OR, 64, &hi, &v);
+	}
+	by = nb_range_const((uint64_t)(off & 3) * 8);
+	v = nb_range_alu(NB_FN_RSH, 64, &v, &by);
+	return nb_range_zext(&v, size * 8);
+}
+
+/* The register spilled exactly here, or NULL. */
+static struct nb_reg *spilled(struct nb_frame *f, int64_t off, uint32_t size)
+{
+	struct nb_cell *x = &f->cells[nb_cell_at(off)];
+
+	if (nb_cell_at(off) >= f->ncells || off & 3)
+		return NULL;
+	if (x->kind == NB_CELL_SPILL8)
+		return size == 8 || (x->reg.kind == NB_REG_SCALAR &&
+				     x->reg.r.umax <= nb_ones(size * 8))
+			       ? &x->reg
+			       : NULL;
+	if ((x->kind == NB_CELL_SPILL4 && size <= 4) ||
+	    size <= nb_cell_narrow(x))
+		return x->reg.r.umax <= nb_ones(size * 8) ? &x->reg : NULL;
+	return NULL;
+}
+
+void nb_stack_label(const struct nb_frame *f, int64_t lo, int64_t hi,
+		    struct nb_reg *r)
+{
+	for (int64_t off = lo; off < hi; off++) {
+		uint32_t c = nb_cell_at(off);
+
+		if (c < f->ncells && f->cells[c].local & 1u << (off & 3))
+			nb_label_taint(r, f->cells[c].from);
+	}
+}
+
+struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_reg *ptr,
+			    const struct nb_range *off, uint32_t size)
+{
+	struct nb_frame *f = &st->frames[ptr->frame];
+	struct nb_range any = nb_range_unknown();
+	struct nb_reg v = nb_reg_scalar(nb_range_zext(&any, size * 8));
+	const struct nb_reg *whole = NULL;
+
+	if (nb_range_is_const(off)) {
+		whole = spilled(f, off->smin, size);
+		if (whole)
+			v = *whole;
+		else
+			v.r = load_number(f, off->smin, size);
+		if (!whole)
+			v.deps = cell_deps(f, nb_cell_at(off->smin)) |
+				 cell_deps(f, nb_cell_at(off->smin + size - 1));
+	}
+	nb_stack_label(f, off->smin, off->smax + size, &v);
+	return v;
+}
+
+void nb_stack_smear_argument(struct nb_env *env, struct nb_state *st,
+			     uint32_t pc, int number, uint32_t size,
+			     const struct nb_reg *v)
+{
+	const struct nb_reg *r = &nb_top(st)->regs[number];
+	struct nb_place at = { r->frame, r->r.smin,
+			       (uint32_t)(r->r.smax - r->r.smin) + size };
+
+	if (r->label == NB_LABEL_LOCAL)
+		nb_stack_smear_paths(env, st, pc, r->from);
+	if (r->kind == NB_REG_STACK)
+		nb_stack_smear(env, st, pc, at, v);
+}

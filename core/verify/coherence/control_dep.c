@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// Regions of local control. A nested branch needs no region of its own: all
+// its ways meet inside the outer one. What a region may write is collected
+// once from its slots, using the stores that the walk without labels saw, and
+// kept.
+#include "core/verify/coherence/control_dep.h"
+
+#include <string.h>
+
+#include "core/verify/flow/calls.h"
+#include "core/verify/flow/cfg.h"
+
+struct nb_effects {
+	uint16_t regs;
+	uint8_t budget; /* NB_BUDGET_*: used inside */
+	struct nb_writes stack;
+};
+
+/* Slots that may be looked at for all regions of a verification. */
+enum { WORK = 20000000, CELLS_A_UNIT = 16 };
+
+bool nb_region_init(struct nb_env *env)
+{
+	env->effects =
+		nb_arena_array(env->arena, env->n, sizeof(*env->effects));
+	env->scratch_seen = nb_arena_array(env->arena, env->n, 1);
+	env->scratch_todo =
+		nb_arena_array(env->arena, env->n, sizeof(uint32_t));
+	env->region_work = WORK;
+	return env->effects && env->scratch_seen && env->scratch_todo;
+}
+
+void nb_region_open(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	if (st->region.open)
+		return;
+	st->region.open = true;
+	st->region.frame = (uint8_t)(st->nframes - 1);
+	st->region.pc = pc;
+	st->region.end = nb_cfg_join(env, pc);
+}
+
+/* One walk over a region's slots. */
+struct visit {
+	struct nb_env *env;
+	struct nb_effects *e;
+	uint8_t *seen;
+	uint32_t *todo, n;
+	bool called; /* inside a function that the region calls */
+};
+
+static void add(struct visit *v, uint32_t pc)
+{
+	if (v->seen[pc] || !(v->env->aux[pc] & NB_AUX_REACHED))
+		return;
+	v->seen[pc] = 1;
+	v->todo[v->n++] = pc;
+}
+
+static void collect_slot(struct visit *v, uint32_t pc)
+{
+	const struct nb_insn *insn = &v->env->insns[pc];
+	const struct nb_writes *w = v->env->writes[pc];
+
+	/* A function called leaves r6-r9 of the region as they are; its own
+	 * registers are gone at its end. */
+	if (!v->called)
+		v->e->regs |= nb_insn_writes(insn);
+	v->e->budget |= nb_budget_of(insn);
+	for (unsigned f = 0; w && f < NB_MAX_FRAMES; f++)
+		for (unsigned i = 0; i < NB_NCELLS / 64; i++)
+			v->e->stack.cells[f][i] |= w->cells[f][i];
+}
+
+static void add_next(struct visit *v, uint32_t pc, uint32_t end)
+{
+	uint32_t next[2];
+	unsigned k = nb_cfg_next(v->env, pc, next);
+
+	for (unsigned i = 0; i < k; i++)
+		if (v->called || next[i] != end)
+			add(v, next[i]);
+}
+
+/* What the instruction calls, directly or through a helper. */
+static void add_called(struct visit *v, uint32_t pc)
+{
+	const struct nb_insn *insn = &v->env->insns[pc];
+
+	/* Of a global function its caller writes down what it may write. */
+	if (insn->kind == NB_KIND_CALL && insn->fn == NB_FN_LOCAL) {
+		int64_t to = (int64_t)pc + 1 + insn->off;
+		const struct nb_global *g = nb_global_at(v->env, to);
+
+		if (g)
+			v->e->budget |= g->uses;
+		else
+			add(v, (uint32_t)to);
+	}
+	for (const struct nb_callee *c = nb_callees(v->env, pc); c; c = c->next)
+		add(v, c->start);
+}
+
+/* Slots of the region itself first, then of the functions it calls. It may
+ * begin at a helper that calls back. */
+static void walk(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
+{
+	uint32_t first = 0, own;
+
+	if (nb_calls_back(&v->env->insns[pc]))
+		v->e->budget |= nb_budget_of(&v->env->insns[pc]);
+	add_next(v, pc, end);
+	while (first < v->n && *work) {
+		--*work;
+		collect_slot(v, v->todo[first]);
+		add_next(v, v->todo[first++], end);
+	}
+	own = v->n;
+	v->called = true;
+	add_called(v, pc);
+	for (uint32_t i = 0; i < v->n && *work; i++) {
+		--*work;
+		if (i >= own) {
+			collect_slot(v, v->todo[i]);
+			add_next(v, v->todo[i], end);
+		}
+		add_called(v, v->todo[i]);
+	}
+}
+
+static const struct nb_effects *effects_of(struct nb_env *env,
+					   const struct nb_region *r)
+{
+	struct visit v = { env, NULL, NULL, NULL, 0, false };
+	uint64_t was;
+
+	if (env->effects[r->pc])
+		return env->effects[r->pc];
+	v.e = nb_arena_alloc(env->arena, sizeof(*v.e));
+	if (!v.e) {
+		env->nomem = true;
+		return NULL;
+	}
+	env->effects[r->pc] = v.e;
+	v.seen = env->scratch_seen;
+	v.todo = env->scratch_todo;
+	was = env->region_work;
+	walk(&v, r->pc, r->end, &env->region_work);
+	for (uint32_t i = 0; i < v.n; i++)
+		v.seen[v.todo[i]] = 0;
+	if (was && env->region_work)
+		return v.e;
+	/* Too much to look at: anything may have been written. */
+	v.e->regs = 0x3ff;
+	v.e->budget = NB_BUDGET_PASSES | NB_BUDGET_TURNS;
+	memset(&v.e->stack, 0xff, sizeof(v.e->stack));
+	return v.e;
+}
+
+static void taint(struct nb_reg *r, uint32_t from)
+{
+	if (r->kind == NB_REG_UNINIT || r->label == NB_LABEL_LOCAL)
+		return;
+	r->label = NB_LABEL_LOCAL;
+	r->from = from;
+}
+
+static void taint_stack(struct nb_env *env, struct nb_state *st,
+			const struct nb_effects *e, uint32_t from)
+{
+	for (uint32_t i = 0; i < st->nframes; i++) {
+		struct nb_frame *f = &st->frames[i];
+
+		env->work += f->ncells / CELLS_A_UNIT;
+		for (uint32_t c = 0; c < f->ncells; c++) {
+			if (!(e->stack.cells[i][c / 64] >> c % 64 & 1))
+				continue;
+			f->cells[c].local = 0xf;
+			f->cells[c].from = from;
+			taint(&f->cells[c].reg, from);
+			/* Half of a spilled number changed: all of it did. */
+			if (f->cells[c].kind == NB_CELL_SPILL8_HI) {
+				taint(&f->cells[c + 1].reg, from);
+				f->cells[c + 1].local = 0xf;
+				f->cells[c + 1].from = from;
+			}
+		}
+	}
+}
+
+void nb_region_close(struct nb_env *env, struct nb_state *st)
+{
+	const struct nb_effects *e = effects_of(env, &st->region);
+	struct nb_frame *f = nb_top(st);
+	uint32_t from = st->region.pc;
+
+	memset(&st->region, 0, sizeof(st->region));
+	if (!e)
+		return;
+	for (unsigned i = 0; i < NB_R10; i++)
+		if (e->regs & 1u << i)
+			taint(&f->regs[i], from);
+	taint_stack(env, st, e, from);
+	nb_budget_spend_locally(env, st, e->budget);
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+// What mattered of a stored state, so that a later state need not be inside
+// it where it did not.
+//
+// Each scalar of a stored state of which something is known has a slot; each
+// value made later on the way says in nb_reg.deps from which slots its range
+// (or link) came. When a conclusion is drawn from a value, its slots are
+// precise, and so are the slots of the state before that they came from, back
+// to the start. Nothing is re-walked backwards: what a value came from is
+// carried with it, through moves, arithmetic, spills, calls and refinement by
+// jumps, links included.
+//
+// A conclusion is whatever the walk did because of a range that it would not
+// have done for a number nobody knows: a jump with one way closed, an offset
+// added to a pointer, an argument of a helper (all of them, whatever the
+// helper), a divisor that is not 0, bytes of the stack known to be 0, two
+// linked numbers whose difference is 0, the constant that all exits return.
+// Pointers carry no slots: what moves one is relied on at once. Labels are
+// never excused: what could change one is relied on at once, too.
+//
+// Why that is sound: let S be stored and finished, T later at the same place,
+// inside S but for scalars that are not precise. Take any run from T and
+// follow the walk from S with it. Each value whose slots are all precise lies
+// in the range the walk has for it, because its range was computed from
+// ranges that hold; each check passed and each way was closed because of such
+// values only; a value with another slot may be any number, and nothing was
+// concluded from it. So the run takes a way that was walked, up to an exit or
+// to a state that was found inside an older finished one, U. Being inside U
+// was a conclusion from all values that are precise in U: they were marked
+// then. And a state still being walked (a lap of may_goto) is only ever
+// answered by one that holds all of it, and then all of it is marked, as
+// nobody knows yet what will matter.
+//
+// Cells of the stack that nothing looked at before they were overwritten need
+// not be inside either. Cells of kinds unknown here always count as looked at.
+#include "core/verify/engine/precision.h"
+
+#include <string.h>
+
+#include "core/verify/flow/calls.h"
+#include "core/verify/state/operands.h"
+
+enum { BYTES_A_UNIT = 8 };
+
+void nb_marks_skip(struct nb_marks *m, const struct nb_marks *up)
+{
+	for (uint32_t i = 0; i < m->nslots; i++) {
+		uint64_t from = 0;
+
+		for (uint64_t d = m->deps[i]; d; d &= d - 1)
+			from |= up->deps[nb_slot_lowest(d)];
+		m->deps[i] = from;
+	}
+	for (uint32_t f = 0; f < m->nframes && f < up->nframes; f++)
+		for (unsigned i = 0; i < NB_CELL_WORDS; i++)
+			m->written[f].at[i] |= up->written[f].at[i];
+	m->up = up->up;
+}
+
+void nb_mark_cells(struct nb_env *env, const struct nb_state *st,
+		   uint32_t frame, struct nb_cells cells)
+{
+	const struct nb_cells *written = &st->frames[frame].written;
+	struct nb_marks *m = env->marks;
+
+	/* A frame entered since counts as overwritten, so m has it. */
+	while (m) {
+		uint64_t any = 0;
+
+		for (unsigned i = 0; i < NB_CELL_WORDS; i++)
+			any |= cells.at[i] &= ~written->at[i];
+		if (!any || frame >= m->nframes)
+			return;
+		any = 0;
+		for (unsigned i = 0; i < NB_CELL_WORDS; i++) {
+			any |= cells.at[i] &= ~m->read[frame].at[i];
+			m->read[frame].at[i] |= cells.at[i];
+		}
+		if (!any)
+			return;
+		written = &m->written[frame];
+		m = m->up;
+	}
+}
+
+void nb_mark_read(struct nb_env *env, const struct nb_state *st, uint32_t frame,
+		  int64_t lo, int64_t hi)
+{
+	struct nb_cells cells = { { 0 } };
+
+	lo = lo < -NB_STACK_SIZE ? -NB_STACK_SIZE : lo;
+	hi = hi > 0 ? 0 : hi;
+	for (int64_t off = lo; off < hi; off = (off | 3) + 1)
+		nb_cells_add(&cells, nb_cell_at(off));
+	nb_mark_cells(env, st, frame, cells);
+}
+
+void nb_mark_all(struct nb_env *env, const struct nb_state *st)
+{
+	nb_mark(env, UINT64_MAX);
+	for (uint32_t i = 0; i < st->nframes; i++)
+		nb_mark_read(env, st, i, -NB_STACK_SIZE, 0);
+}
+
+/* ---- stored states ---- */
+
+static bool holds_number(const struct nb_cell *c)
+{
+	return c->kind == NB_CELL_SPILL4 || c->kind == NB_CELL_SPILL8 ||
+	       nb_cell_narrow(c);
+}
+
+/* Would a number nobody knows say less? */
+static bool says_something(const struct nb_reg *r)
+{
+	return r->kind == NB_REG_SCALAR &&
+	       (r->id || !nb_range_is_unknown(&r->r));
+}
+
+static uint32_t count_slots(const struct nb_state *st)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < st->nframes; i++) {
+		const struct nb_frame *f = &st->frames[i];
+
+		for (unsigned r = 0; r < NB_R10; r++)
+			n += f->regs[r].kind == NB_REG_SCALAR;
+		for (uint32_t c = 0; c < f->ncells; c++)
+			n += holds_number(&f->cells[c]);
+	}
+	return n < NB_MAX_SLOTS ? n : NB_MAX_SLOTS;
+}
+
+size_t nb_marks_size(const struct nb_state *st)
+{
+	return count_slots(st) * sizeof(uint64_t) +
+	       2 * st->nframes * sizeof(struct nb_cells);
+}
+
+static void give_slot(struct nb_env *env, struct nb_marks *m, uint32_t room,
+		      struct nb_reg *r)
+{
+	uint64_t deps = r->deps;
+
+	r->deps = 0;
+	if (!says_something(r))
+		return;
+	if (m->nslots == room) {
+		nb_mark(env, deps); /* always compared */
+		return;
+	}
+	m->deps[m->nslots] = deps;
+	r->deps = (uint64_t)1 << m->nslots++;
+}
+
+void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
+		    void *mem)
+{
+	uint32_t room = count_slots(st);
+
+	m->up = env->marks;
+	m->precise = 0;
+	m->nslots = 0;
+	m->nframes = st->nframes;
+	m->deps = mem;
+	m->read = (struct nb_cells *)(m->deps + room);
+	m->written = m->read + st->nframes;
+	for (uint32_t i = 0; i < st->nframes; i++) {
+		struct nb_frame *f = &st->frames[i];
+
+		m->written[i] = f->written;
+		memset(&m->read[i], 0, sizeof(m->read[i]));
+		memset(&f->written, 0, sizeof(f->written));
+		for (unsigned r = 0; r < NB_R10; r++)
+			give_slot(env, m, room, &f->regs[r]);
+		for (uint32_t c = 0; c < f->ncells; c++)
+			if (holds_number(&f->cells[c]))
+				give_slot(env, m, room, &f->cells[c].reg);
+			else
+				f->cells[c].reg.deps = 0;
+	}
+	env->marks = m;
+}
+
+/* ---- conclusions ---- */
+
+/* Bytes of the stack are looked at one by one. */
+static void charge(struct nb_env *env, int64_t size)
+{
+	env->work += size > 0 ? (uint64_t)size / BYTES_A_UNIT : 0;
+}
+
+static void mark_reg(struct nb_env *env, const struct nb_reg *r)
+{
+	if (r->deps)
+		nb_mark(env, r->deps);
+}
+
+/* Memory that a helper gets: what is behind the pointer it may look at. */
+static void mark_memory(struct nb_env *env, const struct nb_state *st,
+			const struct nb_helper_spec *h, unsigned arg)
+{
+	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[arg + 1];
+	enum nb_arg kind = h ? h->arg[arg] : NB_ARG_NONE;
+	int64_t hi = 0;
+
+	if (r->kind != NB_REG_STACK || (h && h->arg[arg] == NB_ARG_PASS))
+		return; /* looked at by the callback itself */
+	if (kind == NB_ARG_KEY || kind == NB_ARG_VALUE || kind == NB_ARG_MEM ||
+	    kind == NB_ARG_MEM0 || kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
+		hi = (int64_t)nb_helper_extent(env, st, h, arg).max;
+		if (!hi) /* nothing is read, and where was not checked */
+			return;
+	}
+	if (kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
+		charge(env, 4 * hi);
+		return;
+	}
+	if (hi)
+		hi += r->r.smax;
+	charge(env, hi - r->r.smin);
+	nb_mark_read(env, st, r->frame, r->r.smin, hi);
+}
+
+static void mark_call(struct nb_env *env, const struct nb_state *st,
+		      const struct nb_insn *insn)
+{
+	/* NULL: any, for one that is lent, or a global function. */
+	const struct nb_helper_spec *h =
+		insn->fn == NB_FN_LOCAL ? NULL
+					: nb_spec_helper((int32_t)insn->imm);
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+
+	for (unsigned i = 0; i < 5; i++) {
+		mark_reg(env, &f->regs[i + 1]);
+		mark_memory(env, st, h, i);
+	}
+}
+
+static void mark_alu(struct nb_env *env, const struct nb_frame *f,
+		     const struct nb_insn *insn)
+{
+	const struct nb_reg *a = &f->regs[insn->dst], *b = &f->regs[insn->src];
+
+	if (insn->operand != NB_OPND_REG || insn->fn == NB_FN_MOV)
+		return;
+	/* How far a pointer moves; and that equal numbers cancel out. */
+	if (nb_reg_is_pointer(a) || nb_reg_is_pointer(b) ||
+	    (insn->src != insn->dst && a->id && a->id == b->id)) {
+		mark_reg(env, a);
+		mark_reg(env, b);
+	}
+	/* A divisor: the machine code may leave out the test for 0. */
+	if (insn->traits & NB_INSN_DIVIDE)
+		mark_reg(env, b);
+}
+
+static void mark_load(struct nb_env *env, const struct nb_state *st,
+		      const struct nb_reg *ptr, const struct nb_insn *insn)
+{
+	struct nb_range off;
+
+	if (ptr->kind != NB_REG_STACK)
+		return;
+	off = nb_access_offset(ptr, insn->off);
+	charge(env, off.smax - off.smin);
+	nb_mark_read(env, st, ptr->frame, off.smin, off.smax + insn->width / 8);
+}
+
+static void charge_store(struct nb_env *env, const struct nb_reg *ptr)
+{
+	if (ptr->kind == NB_REG_STACK)
+		charge(env, 4 * (ptr->r.smax - ptr->r.smin));
+}
+
+void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
+{
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+	const struct nb_insn *insn = &env->insns[pc];
+
+	switch ((enum nb_kind)insn->kind) {
+	case NB_KIND_ALU:
+		mark_alu(env, f, insn);
+		break;
+	case NB_KIND_LOAD:
+		mark_load(env, st, &f->regs[insn->src], insn);
+		break;
+	case NB_KIND_ATOMIC:
+		mark_load(env, st, &f->regs[insn->dst], insn);
+		break;
+	case NB_KIND_STORE:
+		/* Which of its bytes are 0 may be kept. */
+		if (insn->operand == NB_OPND_REG &&
+		    (insn->width < 32 ||
+		     !nb_range_is_const(&f->regs[insn->dst].r)))
+			mark_reg(env, &f->regs[insn->src]);
+		charge_store(env, &f->regs[insn->dst]);
+		break;
+	case NB_KIND_CALL:
+		/* A global function's arguments are checked here, once. */
+		if (insn->fn != NB_FN_LOCAL ||
+		    nb_global_at(env, (int64_t)pc + 1 + insn->off))
+			mark_call(env, st, insn);
+		break;
+	case NB_KIND_EXIT:
+		/* A callback says whether there is one more turn. */
+		if (f->callback)
+			mark_reg(env, &f->regs[0]);
+		break;
+	case NB_KIND_JMP:
+	case NB_KIND_MAY_GOTO:
+	case NB_KIND_JA:
+	case NB_KIND_LDDW:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+}

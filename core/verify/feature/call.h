@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_FEATURE_CALL_H
+#define NB_VERIFY_FEATURE_CALL_H
+
+#include "core/verify/state/env.h"
+
+/* Enter the function that the local call at @pc names, and leave it again. */
+void nb_call_enter(struct nb_state *st, uint32_t pc);
+void nb_call_leave(struct nb_env *env, struct nb_state *st);
+
+#endif

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// Helpers that call back. What a callback does to memory is seen by walking
+// it; what the loop around it does is here: its arguments, how many turns
+// there are, what its end tells.
+//
+// How the walk ends: a state before a turn that is covered by an earlier state
+// before a turn *of the same call of the helper* need not be walked, although
+// the earlier one is not finished: each turn uses up one of those that the
+// helper allows, so a cycle of such steps ends. That it is the same call must
+// be part of every comparison (struct nb_frame, @loop): a state inside another
+// call of the helper is finished only under the condition that *that* call
+// ends, and would lend this to an endless loop around the call:
+//
+//	while (flag) { flag = 0; bpf_loop(1, set_flag, &flag, 0); }
+//
+// Coherence: r0 of the callback, and what decides how many turns there are,
+// decide whether the next turn is taken. Is it local data, then a region of
+// local control spans the rest of the call; all that callbacks write is local
+// at its end (control_dep.c). So is a loop that may find too few turns left in
+// the run, where local data decided how many were spent (budget.c).
+#include "core/verify/feature/callback.h"
+
+#include <string.h>
+
+#include "core/verify/access/at.h"
+#include "core/verify/access/refs.h"
+#include "core/verify/coherence/control_dep.h"
+#include "core/verify/feature/resources.h"
+#include "core/verify/report/report.h"
+
+/* Turns that are worth counting one by one. */
+enum { COUNTED = 4096 };
+
+static const struct nb_helper_spec *helper(const struct nb_insn *insn)
+{
+	return nb_spec_helper((int32_t)insn->imm);
+}
+
+/* Argument @kind of the helper: its register in the top frame. */
+static struct nb_reg *arg(const struct nb_env *env, struct nb_state *st,
+			  uint32_t pc, enum nb_arg kind)
+{
+	const struct nb_helper_spec *h = helper(&env->insns[pc]);
+
+	for (unsigned i = 0; i < 5; i++)
+		if (h->arg[i] == kind)
+			return &nb_top(st)->regs[i + 1];
+	return NULL;
+}
+
+/* The map whose elements are walked; NULL: turns are numbered. */
+static const struct nb_map_spec *map_of(const struct nb_env *env,
+					struct nb_state *st, uint32_t pc)
+{
+	const struct nb_reg *map = arg(env, st, pc, NB_ARG_MAP);
+
+	return map ? &env->img->maps[map->map] : NULL;
+}
+
+/* ---- checks ---- */
+
+static bool is_global(const struct nb_prog *p, uint32_t start)
+{
+	for (uint32_t i = 0; i < p->nfuncs; i++)
+		if (p->funcs[i].start == start)
+			return p->funcs[i].linkage == NB_FUNC_GLOBAL;
+	return false;
+}
+
+int nb_check_callback(const struct at *a, const struct nb_helper_spec *h,
+		      int number)
+{
+	const struct nb_reg *r = reg(a, number);
+	const char *want = nb_say(a->env,
+				  "a function of the program in r%d "
+				  "for bpf_%s",
+				  number, h->name);
+
+	if (r->kind != NB_REG_FUNC)
+		return refuse(a, NB_FIND_CALLBACK, number, want, "");
+	/* Call chains are added up along the code: see nb_cfg_stack. */
+	if (r->r.t.value != a->env->cfg.func_of[a->pc])
+		return refuse(a, NB_FIND_CALLBACK, number,
+			      nb_say(a->env,
+				     "a callback that is named in the function "
+				     "that calls bpf_%s",
+				     h->name),
+			      "name the callback where the helper is called, "
+			      "not in a caller");
+	if (is_global(a->env->prog, r->map))
+		return refuse(a, NB_FIND_CALLBACK, number,
+			      "a static function as callback",
+			      "declare the callback static");
+	if (a->st->nframes == NB_MAX_FRAMES)
+		return nb_refuse(
+			a->env, NB_FIND_CALL_DEPTH, a->pc, -1,
+			nb_say(a->env, "at most %d frames", NB_MAX_FRAMES),
+			"the callback's would be one more", "");
+	return 0;
+}
+
+int nb_check_callback_return(const struct at *a)
+{
+	const struct nb_reg *r = reg(a, 0);
+	int rc = nb_check_all_returned(a, a->st->nframes - 1);
+
+	if (!rc)
+		rc = nb_check_init(a, 0);
+	if (rc)
+		return rc;
+	if (r->kind == NB_REG_SCALAR && r->r.umax <= 1)
+		return 0;
+	return refuse(a, NB_FIND_CALLBACK_RETURN, 0,
+		      "0 (go on) or 1 (stop) in r0 at a callback's exit", "");
+}
+
+/* ---- turns ---- */
+
+/* Are the elements there from the start, and in the order of their index? */
+static bool is_array(const struct nb_map_spec *m)
+{
+	return m->type == NB_MAP_ARRAY || m->type == NB_MAP_PERCPU_ARRAY;
+}
+
+/* Most turns of the call; UINT32_MAX where that is not worth knowing. */
+static uint32_t limit(const struct nb_env *env, struct nb_state *st,
+		      uint32_t pc)
+{
+	const struct nb_map_spec *m = map_of(env, st, pc);
+	const struct nb_reg *n = &nb_top(st)->regs[1];
+
+	/* Programs may add to other maps while they are walked; one found in
+	 * a map may be larger than its definition, unless it is an array. */
+	if (m && m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
+		return UINT32_MAX;
+	if (m)
+		return is_array(m) ? m->max_entries : UINT32_MAX;
+	return n->r.umax32 < NB_LOOP_MAX ? n->r.umax32 : NB_LOOP_MAX;
+}
+
+/* Of a walk over @m, elements that come and go included. */
+static uint64_t most_turns(const struct nb_map_spec *m)
+{
+	if (m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
+		return UINT64_MAX;
+	return m->max_entries * (is_array(m) ? 1ull : 2);
+}
+
+/* Note the number of turns where it is a constant: the run must have them. */
+static void note_constant(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_map_spec *m = map_of(env, st, pc);
+	uint32_t most = limit(env, st, pc);
+
+	if (most == UINT32_MAX ||
+	    (!m && !nb_range_is_const(&nb_top(st)->regs[1].r)))
+		return;
+	if (!env->constant_turns)
+		env->constant_turns =
+			nb_arena_array(env->arena, env->n, sizeof(uint32_t));
+	if (!env->constant_turns)
+		env->nomem = true;
+	else if (env->constant_turns[pc] < most)
+		env->constant_turns[pc] = most;
+}
+
+void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_map_spec *m = map_of(env, st, pc);
+
+	note_constant(env, st, pc);
+	nb_budget_loop(env, st, m ? most_turns(m) : limit(env, st, pc));
+	nb_top(st)->loop = ++env->ids;
+	nb_top(st)->turns = 0;
+	nb_top(st)->counted =
+		env->mode != NB_WALK_WIDEN && limit(env, st, pc) <= COUNTED;
+}
+
+/* Does the number of elements, or which ones, differ between ranks? */
+static bool is_local(const struct nb_map_spec *m)
+{
+	return !(m->tags & NB_MAPF_COHERENT) && !is_array(m);
+}
+
+static bool decided_locally(struct nb_env *env, struct nb_state *st,
+			    uint32_t pc)
+{
+	const struct nb_helper_spec *h = helper(&env->insns[pc]);
+	const struct nb_map_spec *m = map_of(env, st, pc);
+	bool local = false;
+
+	/* How many, what is called, and the flags; not what is passed on. */
+	for (unsigned i = 0; i < 5; i++)
+		if (h->arg[i] != NB_ARG_NONE && h->arg[i] != NB_ARG_PASS)
+			local |=
+				nb_top(st)->regs[i + 1].label == NB_LABEL_LOCAL;
+	if (m && is_local(m)) {
+		env->saw_local = true;
+		local = true;
+	}
+	return (env->labels && local) || nb_budget_is_short(env, st);
+}
+
+void nb_callback_turn(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	if (decided_locally(env, st, pc))
+		nb_region_open(env, st, pc);
+}
+
+bool nb_callback_more(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	uint32_t most = limit(env, st, pc);
+
+	return nb_top(st)->counted ? nb_top(st)->turns < most : most > 0;
+}
+
+/* A value that the helper makes up for the callback. */
+static struct nb_reg made(const struct nb_state *st, struct nb_reg r)
+{
+	if (st->region.open && r.label != NB_LABEL_LOCAL) {
+		r.label = NB_LABEL_LOCAL;
+		r.from = st->region.pc;
+	}
+	return r;
+}
+
+/* r1: the number of the turn, r2: what was passed. */
+static void number_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			struct nb_frame *to)
+{
+	uint32_t most = limit(env, st, pc);
+	struct nb_range at = nb_range_u(0, most - 1);
+
+	if (nb_top(st)->counted)
+		at = nb_range_const(nb_top(st)->turns);
+	to->regs[1] = made(st, nb_reg_scalar(at));
+	to->regs[2] = *arg(env, st, pc, NB_ARG_PASS);
+}
+
+/*
+ * r1: the map, r2: the key, r3: the value, r4: what was passed. In which order
+ * the elements of a hash come differs between ranks, whatever they hold.
+ */
+static void element_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			 struct nb_frame *to)
+{
+	const struct nb_map_spec *m = map_of(env, st, pc);
+	struct nb_reg key = nb_reg_pointer(NB_REG_RDONLY), value;
+
+	/* It may lie in the helper's frame, and last as long as that. */
+	key.size = m->key_size;
+	key.ref = nb_top(st)->loop;
+	value = nb_reg_pointer(NB_REG_VALUE);
+	value.map = nb_top(st)->regs[1].map;
+	if (m->lock)
+		value.id = ++env->ids; /* another value than any before */
+	if (!is_array(m)) {
+		env->saw_local = true;
+		key.label = env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
+		key.from = pc;
+		value.label = key.label;
+		value.from = pc;
+	}
+	to->regs[1] = nb_top(st)->regs[1];
+	to->regs[2] = made(st, key);
+	to->regs[3] = made(st, value);
+	to->regs[4] = *arg(env, st, pc, NB_ARG_PASS);
+}
+
+uint32_t nb_callback_enter(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	struct nb_frame *caller = nb_top(st), *to = &st->frames[st->nframes];
+	uint32_t start = arg(env, st, pc, NB_ARG_FUNC)->map;
+
+	nb_callee_note(env, pc, start);
+	to->ret = pc + 1;
+	to->ncells = 0;
+	to->callback = true;
+	to->counted = false;
+	to->loop = to->turns = 0;
+	memset(&to->written, 0xff, sizeof(to->written));
+	memset(to->regs, 0, sizeof(to->regs));
+	if (map_of(env, st, pc))
+		element_turn(env, st, pc, to);
+	else
+		number_turn(env, st, pc, to);
+	to->regs[NB_R10] = nb_reg_pointer(NB_REG_STACK);
+	to->regs[NB_R10].frame = (uint8_t)st->nframes;
+	caller->turns++;
+	st->nframes++;
+	return start;
+}
+
+bool nb_callback_return(struct nb_env *env, struct nb_state *st)
+{
+	uint32_t pc = nb_top(st)->ret - 1;
+	struct nb_reg r0;
+
+	if (st->region.open && st->region.frame + 1u == st->nframes)
+		nb_region_close(env, st);
+	r0 = nb_top(st)->regs[0];
+	st->nframes--;
+	if (env->labels && r0.label == NB_LABEL_LOCAL)
+		nb_region_open(env, st, pc);
+	return !nb_reg_is_const(&r0) || !r0.r.t.value;
+}
+
+/* -EINVAL (flags), -E2BIG, or the number of turns. */
+void nb_callback_leave(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	uint32_t most = limit(env, st, pc);
+	struct nb_frame *f = nb_top(st);
+
+	if (map_of(env, st, pc))
+		nb_ref_end(env, st, pc, f->loop);
+	memset(f->regs, 0, 6 * sizeof(f->regs[0]));
+	f->regs[0] = made(st, nb_reg_scalar(nb_range_s(-22, most)));
+	f->counted = false;
+	f->loop = f->turns = 0;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Rules of dynptrs, as the kernel has them: 16 aligned bytes of stack at a
+// known place, made and used by helpers alone. One that stands for a record
+// of a ring buffer stays until it is submitted or discarded; another ends
+// when the program writes over it.
+#include "core/verify/feature/check_dynptr.h"
+
+#include "core/verify/access/at.h"
+#include "core/verify/access/objects.h"
+#include "core/verify/access/refs.h"
+#include "core/verify/feature/check_refs.h"
+#include "core/verify/report/report.h"
+
+static int refuse_place(const struct at *a, const struct nb_helper_spec *h,
+			int number)
+{
+	return refuse(a, NB_FIND_DYNPTR_PLACE, number,
+		      nb_say(a->env,
+			     "in r%d for bpf_%s the address of a struct "
+			     "bpf_dynptr variable: %d bytes of stack at a "
+			     "known multiple of 8",
+			     number, h->name, NB_DYNPTR_SIZE),
+		      "");
+}
+
+/* A dynptr copied, or its address: only where it was made it is one. */
+static int refuse_none(const struct at *a, const struct nb_helper_spec *h,
+		       int number)
+{
+	return refuse(a, NB_FIND_DYNPTR_NONE, number,
+		      nb_say(a->env,
+			     "in r%d for bpf_%s the address of a dynptr that "
+			     "was made and not ended",
+			     number, h->name),
+		      "");
+}
+
+int nb_check_new_dynptr(const struct at *a, const struct nb_helper_spec *h,
+			int number)
+{
+	const struct nb_reg *r = reg(a, number);
+	int64_t off = r->r.smin;
+	int rc;
+
+	if (r->kind != NB_REG_STACK || !nb_range_is_const(&r->r) || off & 7)
+		return refuse_place(a, h, number);
+	rc = nb_check_frame(a, number, &r->r, NB_DYNPTR_SIZE);
+	if (rc)
+		return rc;
+	nb_note_depth(a, r, &r->r);
+	return nb_check_objects(a, number, &a->st->frames[r->frame], off,
+				off + NB_DYNPTR_SIZE, true);
+}
+
+int nb_check_dynptr(const struct at *a, const struct nb_helper_spec *h,
+		    int number, bool end)
+{
+	const struct nb_reg *r = reg(a, number);
+	const struct nb_cell *d = nb_object_at(a->st, r);
+	const struct nb_ref *ref;
+
+	if (r->kind != NB_REG_STACK || !nb_range_is_const(&r->r))
+		return refuse_place(a, h, number);
+	if (!d)
+		return refuse_none(a, h, number);
+	if (d->reg.map != NB_OBJECT_DYNPTR_MEM &&
+	    d->reg.map != NB_OBJECT_DYNPTR_RING)
+		return refuse_none(a, h, number);
+	if (end && d->reg.map != NB_OBJECT_DYNPTR_RING)
+		return nb_refuse(a->env, NB_FIND_DYNPTR_KIND, a->pc, number,
+				 "a dynptr made by bpf_ringbuf_reserve_dynptr",
+				 nb_say(a->env, "r%d points to %s", number,
+					nb_say_object(d)),
+				 "");
+	ref = nb_ref_find(a->st, d->reg.ref);
+	return end && ref ? nb_check_own(a, ref, number) : 0;
+}
+
+int nb_check_keep(const struct at *a, const struct nb_helper_spec *h,
+		  int number, uint64_t size)
+{
+	const struct nb_reg *r = reg(a, number);
+	int rc;
+
+	if (r->kind != NB_REG_VALUE)
+		return refuse(a, NB_FIND_DYNPTR_MEMORY, number,
+			      nb_say(a->env,
+				     "in r%d for bpf_%s a pointer into a "
+				     "map's value",
+				     number, h->name),
+			      r->kind == NB_REG_VALUE_OR_NULL
+				      ? "test it first: if (!v) return 0;"
+				      : "");
+	rc = nb_check_span(a, number, &r->r, size);
+	if (rc)
+		return rc;
+	/* bpf_dynptr_read and bpf_dynptr_write never see the map. */
+	rc = nb_check_map_access(a, number, STORE);
+	return rc ? rc : nb_check_map_access(a, number, LOAD);
+}
+
+int nb_check_objects(const struct at *a, int number, const struct nb_frame *f,
+		     int64_t lo, int64_t hi, bool store)
+{
+	const struct nb_cell *o = nb_object_in(f, lo, hi);
+	const struct nb_ref *ref = o ? nb_ref_find(a->st, o->reg.ref) : NULL;
+
+	if (!o || (store && !ref))
+		return 0;
+	return nb_refuse(
+		a->env, store ? NB_FIND_OBJECT_WRITE : NB_FIND_OBJECT_READ,
+		a->pc, number,
+		store ? "the bytes left alone until a helper ends what they "
+			"stand for"
+		      : "other bytes than those that helpers keep",
+		nb_say(a->env, "the bytes from r10%lld on are part of %s%s%s",
+		       (long long)lo, nb_say_object(o), ref ? ", " : "",
+		       ref ? nb_say_ref(a->env, ref) : ""),
+		"");
+}
+
+int nb_check_objects_arg(const struct at *a, int number,
+			 const struct nb_frame *f, int64_t lo, int64_t hi)
+{
+	return nb_check_objects(a, number, f, lo, hi, false);
+}

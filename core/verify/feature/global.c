@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: MIT
+// Global functions. One is walked once, from a state that holds for every call
+// which keeps to its signature: numbers unknown, the context untouched, memory
+// of a known size or NULL. A call then checks the arguments, forgets what the
+// function may have changed and takes any number for the answer.
+//
+// Coherence. The function is walked with labels as if its arguments and what
+// is behind them were coherent, and as if it were called by all ranks. That
+// walk finds every leak which needs nothing of the caller, and whether what it
+// returns or stores is local all the same (from the time, a local map, a local
+// branch). Memory behind arguments is not followed: once something local was
+// stored in any of it, the walk is repeated with all of it local.
+//   A call that keeps to this (arguments and memory coherent, no local control,
+// a budget of may_goto that is coherent or not used) has just those effects.
+//   Any other call is a call with local data. For that the function must write
+// no output and make no tail call, whatever the way through it, and neither may
+// what it calls; its answer, the memory of its arguments, and the passes it
+// used are local afterwards. More is not needed: ranks can differ only in
+// outputs, verdicts and tail calls, and it has none of the first and the last;
+// the second is its caller's, by the answer.
+#include "core/verify/feature/global.h"
+
+#include <string.h>
+
+#include "core/verify/access/at.h"
+#include "core/verify/access/objects.h"
+#include "core/verify/access/stack.h"
+#include "core/verify/coherence/control_dep.h"
+#include "core/verify/feature/lock.h"
+#include "core/verify/feature/tail.h"
+#include "core/verify/report/report.h"
+#include "core/verify/state/operands.h"
+
+/* The signature of the function at @start if it is verified alone. */
+static const struct nb_func *global_func(const struct nb_prog *p,
+					 uint32_t start)
+{
+	for (uint32_t i = 1; i < p->nfuncs; i++)
+		if (p->funcs[i].start == start)
+			return p->funcs[i].linkage == NB_FUNC_GLOBAL &&
+					       p->funcs[i].has_sig
+				       ? &p->funcs[i]
+				       : NULL;
+	return NULL;
+}
+
+bool nb_globals_init(struct nb_env *env)
+{
+	const struct nb_cfg *cfg = &env->cfg;
+
+	env->globals = nb_arena_array(env->arena, cfg->nfuncs,
+				      sizeof(struct nb_global *));
+	if (!env->globals)
+		return false;
+	for (uint32_t i = 1; i < cfg->nfuncs; i++) {
+		const struct nb_func *f =
+			global_func(env->prog, cfg->funcs[i].start);
+
+		if (!f)
+			continue;
+		env->globals[i] =
+			nb_arena_alloc(env->arena, sizeof(*env->globals[i]));
+		if (!env->globals[i])
+			return false;
+		env->globals[i]->func = f;
+	}
+	return true;
+}
+
+/* ---- the walks ---- */
+
+/* The function walked now; NULL: the program. */
+static struct nb_global *current(const struct nb_env *env)
+{
+	return env->globals[env->root];
+}
+
+static int walk_one(struct nb_env *env, uint32_t f,
+		    int (*walk)(struct nb_env *env))
+{
+	struct nb_global *g = env->globals[f];
+	int rc;
+
+	env->root = f;
+	env->budget.uses = 0;
+	rc = walk(env);
+	if (!rc && env->labels && g && g->local) {
+		g->memory_local = true;
+		rc = walk(env);
+	}
+	if (!rc && g) {
+		g->lap = env->lap > env->first ? env->lap : env->first;
+		g->counts = env->counts || env->lap;
+		g->uses = env->budget.uses;
+	}
+	return rc;
+}
+
+/* Depth-first; calls make no cycle. */
+static int visit(struct nb_env *env, uint32_t f, bool *seen,
+		 int (*walk)(struct nb_env *env))
+{
+	const struct nb_cfg_func *fn = &env->cfg.funcs[f];
+	int rc = 0;
+
+	if (seen[f])
+		return 0;
+	seen[f] = true;
+	for (uint32_t pc = fn->start; !rc && pc < fn->end; pc++) {
+		const struct nb_insn *insn = &env->insns[pc];
+		int64_t to = (int64_t)pc + 1 + insn->off;
+
+		if ((insn->kind == NB_KIND_CALL && insn->fn == NB_FN_LOCAL) ||
+		    (insn->kind == NB_KIND_LDDW && insn->fn == NB_FN_FUNC))
+			rc = visit(env, env->cfg.func_of[to], seen, walk);
+	}
+	if (!rc && (!f || env->globals[f]))
+		rc = walk_one(env, f, walk);
+	return rc;
+}
+
+int nb_globals_walk(struct nb_env *env, int (*walk)(struct nb_env *env))
+{
+	bool seen[NB_IMAGE_MAX_FUNCS] = { false };
+
+	return visit(env, 0, seen, walk);
+}
+
+void nb_global_begin(struct nb_env *env, struct nb_state *st)
+{
+	const struct nb_func_sig *sig = &env->globals[env->root]->func->sig;
+	struct nb_reg *r = st->frames[0].regs;
+
+	memset(&r[1], 0, 5 * sizeof(*r));
+	for (unsigned i = 0; i < sig->nargs; i++)
+		switch ((enum nb_func_arg)sig->arg[i]) {
+		case NB_FARG_SCALAR:
+			r[i + 1] = nb_reg_scalar(nb_range_unknown());
+			break;
+		case NB_FARG_CTX:
+			r[i + 1] = nb_reg_pointer(NB_REG_CTX);
+			break;
+		case NB_FARG_MEM:
+			r[i + 1] = nb_reg_pointer(NB_REG_MEM_OR_NULL);
+			r[i + 1].size = sig->mem_size[i];
+			r[i + 1].align = 1;
+			r[i + 1].id = ++env->ids;
+			break;
+		case NB_FARG_NONNULL:
+			r[i + 1] = nb_reg_pointer(NB_REG_MEM);
+			r[i + 1].size = sig->mem_size[i];
+			r[i + 1].align = 1;
+			break;
+		case NB_FARG_OTHER:
+		case NB_NFARGS:
+			break;
+		}
+}
+
+/* ---- notes ---- */
+
+void nb_global_note_frames(struct nb_env *env, uint32_t frames)
+{
+	struct nb_global *g = current(env);
+
+	if (g && frames > g->frames)
+		g->frames = frames;
+}
+
+void nb_global_note_outputs(struct nb_env *env)
+{
+	if (current(env))
+		current(env)->outputs = true;
+}
+
+/* The target writes outputs, and spends what it likes by local data. */
+void nb_global_note_tail(struct nb_env *env)
+{
+	struct nb_global *g = current(env);
+
+	if (!g)
+		return;
+	g->outputs = g->tails = true;
+	env->budget.uses |= env->budget.of_targets;
+	g->local_uses |= env->budget.of_targets;
+	env->saw_local |= env->budget.of_targets != 0;
+}
+
+static bool is_argument(const struct nb_env *env, const struct nb_reg *r)
+{
+	return current(env) && !r->ref &&
+	       (r->kind == NB_REG_MEM || r->kind == NB_REG_MEM_OR_NULL);
+}
+
+void nb_global_note_store(struct nb_env *env, const struct nb_state *st,
+			  const struct nb_reg *ptr, const struct nb_reg *v)
+{
+	if (!is_argument(env, ptr))
+		return;
+	/* An address differs between processes. */
+	env->saw_local |= nb_reg_is_pointer(v);
+	current(env)->local |=
+		env->labels &&
+		(nb_reg_is_pointer(v) || st->region.open ||
+		 v->label == NB_LABEL_LOCAL || ptr->label == NB_LABEL_LOCAL);
+}
+
+bool nb_global_memory_coherent(const struct nb_env *env, const struct nb_reg *r)
+{
+	return is_argument(env, r) &&
+	       !(env->labels && current(env)->memory_local);
+}
+
+void nb_global_exit(struct nb_env *env, struct nb_state *st)
+{
+	struct nb_global *g = current(env);
+
+	if (st->region.open && !st->region.frame)
+		nb_region_close(env, st);
+	g->local |= g->func->sig.returns_scalar &&
+		    nb_top(st)->regs[0].label == NB_LABEL_LOCAL;
+	g->local_uses |= st->budget.local;
+}
+
+int nb_check_global_return(const struct at *a)
+{
+	const struct nb_global *g = current(a->env);
+	const struct nb_reg *r = reg(a, 0);
+	const struct nb_func_sig *sig = &g->func->sig;
+	int rc;
+
+	/* Of a function without an answer callers see nothing in r0. */
+	if (!sig->returns_scalar && !sig->returns_other)
+		return 0;
+	rc = nb_check_init(a, 0);
+	if (rc || (r->kind == NB_REG_SCALAR && sig->returns_scalar))
+		return rc;
+	if (sig->returns_other)
+		return nb_refuse(
+			a->env, NB_FIND_GLOBAL, a->pc, 0,
+			"a global function that is declared to return a number "
+			"or void",
+			nb_say(a->env, "%s returns a pointer or a struct",
+			       g->func->name),
+			"declare it static, so that the verifier follows each "
+			"call, or return a number");
+	return refuse(a, NB_FIND_GLOBAL, 0,
+		      "a number in r0 at the exit of a global function",
+		      "an address must not leave a global function");
+}
+
+/* ---- calls ---- */
+
+static const char *number_word(unsigned i)
+{
+	static const char *const words[] = { "first", "second", "third",
+					     "fourth", "fifth" };
+
+	return words[i];
+}
+
+static int refuse_arg(const struct at *a, const struct nb_global *g, unsigned i,
+		      const char *what)
+{
+	return refuse(a, NB_FIND_GLOBAL, (int)i + 1,
+		      nb_say(a->env,
+			     "%s as %s argument of the global function "
+			     "%s",
+			     what, number_word(i), g->func->name),
+		      "");
+}
+
+static int check_stack_memory(const struct at *a, int number, uint32_t size)
+{
+	const struct nb_reg *r = reg(a, number);
+	struct nb_range off = nb_access_offset(r, 0);
+	const struct nb_cell *c;
+	int rc = nb_check_frame(a, number, &off, size);
+
+	if (rc)
+		return rc;
+	nb_note_depth(a, r, &off);
+	c = nb_object_in(&a->st->frames[r->frame], off.smin, off.smax + size);
+	if (c)
+		return nb_refuse(
+			a->env, NB_FIND_GLOBAL, a->pc, number,
+			"memory that the program may write",
+			nb_say(a->env, "there is %s", nb_say_object(c)), "");
+	return nb_check_written(a, number, &off, size);
+}
+
+static bool may_be_null(const struct nb_reg *r)
+{
+	return r->kind == NB_REG_VALUE_OR_NULL ||
+	       r->kind == NB_REG_MEM_OR_NULL ||
+	       (nb_reg_is_const(r) && !r->r.t.value);
+}
+
+static int check_memory(const struct at *a, const struct nb_global *g,
+			unsigned i)
+{
+	int number = (int)i + 1, rc;
+	const struct nb_reg *r = reg(a, number);
+	uint32_t size = g->func->sig.mem_size[i];
+	struct nb_range off = nb_access_offset(r, 0);
+	bool null = g->func->sig.arg[i] == NB_FARG_MEM;
+
+	if (!null && may_be_null(r))
+		return refuse_arg(a, g, i,
+				  nb_say(a->env,
+					 "memory of %u bytes, tested against "
+					 "NULL,",
+					 size));
+	switch ((enum nb_reg_kind)r->kind) {
+	case NB_REG_STACK:
+		return check_stack_memory(a, number, size);
+	case NB_REG_VALUE:
+	case NB_REG_VALUE_OR_NULL:
+		if ((rc = nb_check_span(a, number, &off, size)) ||
+		    (rc = nb_check_map_access(a, number, LOAD)))
+			return rc;
+		return nb_check_map_access(a, number, STORE);
+	case NB_REG_MEM:
+	case NB_REG_MEM_OR_NULL:
+		return nb_check_span(a, number, &off, size);
+	case NB_REG_RDONLY:
+		return nb_check_rdonly(a, number, STORE);
+	case NB_REG_SCALAR:
+		if (nb_reg_is_const(r) && !r->r.t.value)
+			return 0;
+		break;
+	case NB_REG_UNINIT:
+	case NB_REG_CTX:
+	case NB_REG_MAP:
+	case NB_REG_MAP_OR_NULL:
+	case NB_REG_FUNC:
+		break;
+	}
+	return refuse_arg(a, g, i,
+			  nb_say(a->env, "memory of %u bytes, or NULL,", size));
+}
+
+static int check_arg(const struct at *a, const struct nb_global *g, unsigned i)
+{
+	const struct nb_reg *r = reg(a, (int)i + 1);
+	int rc = nb_check_init(a, (int)i + 1);
+
+	if (rc)
+		return rc;
+	switch ((enum nb_func_arg)g->func->sig.arg[i]) {
+	case NB_FARG_SCALAR:
+		return r->kind == NB_REG_SCALAR
+			       ? 0
+			       : refuse_arg(a, g, i, "a number");
+	case NB_FARG_CTX:
+		return r->kind == NB_REG_CTX && nb_range_is_const(&r->r) &&
+				       !r->r.t.value
+			       ? 0
+			       : refuse_arg(a, g, i, "the context");
+	case NB_FARG_MEM:
+	case NB_FARG_NONNULL:
+		return check_memory(a, g, i);
+	case NB_FARG_OTHER:
+	case NB_NFARGS:
+		break;
+	}
+	return nb_refuse(a->env, NB_FIND_GLOBAL, a->pc, (int)i + 1,
+			 "numbers, the context and pointers to memory of a "
+			 "known size as arguments of a global function",
+			 nb_say(a->env,
+				"the %s argument of %s is none of these",
+				number_word(i), g->func->name),
+			 "declare the function static");
+}
+
+/* Is there local data in the stack behind @r? */
+static bool local_stack(struct nb_env *env, const struct nb_state *st,
+			const struct nb_reg *r, uint32_t size)
+{
+	const struct nb_frame *f = &st->frames[r->frame];
+	bool local = false;
+
+	for (int64_t off = r->r.smin; off < r->r.smax + size; off++) {
+		uint32_t c = nb_cell_at(off);
+
+		if (c >= f->ncells)
+			continue;
+		local |= f->cells[c].local >> (off & 3) & 1;
+		if (f->cells[c].kind == NB_CELL_SPILL8_HI)
+			c++;
+		/* The bytes of an address differ between processes. */
+		if (f->cells[c].kind == NB_CELL_SPILL8 &&
+		    nb_reg_is_pointer(&f->cells[c].reg))
+			local = env->saw_local = true;
+	}
+	return local;
+}
+
+/* Is the argument, or what is behind it, local data? */
+static bool local_arg(struct nb_env *env, const struct nb_state *st,
+		      const struct nb_func_sig *sig, unsigned i)
+{
+	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[i + 1];
+	bool local = r->label == NB_LABEL_LOCAL;
+
+	if (r->kind == NB_REG_STACK)
+		return local_stack(env, st, r, sig->mem_size[i]) || local;
+	if (!nb_func_takes_memory(sig, i) || r->kind == NB_REG_SCALAR)
+		return local;
+	/* A program writes only maps that are local; of other memory only
+	 * that of a global function's own arguments is known better. */
+	if (nb_global_memory_coherent(env, r))
+		return local;
+	env->saw_local = true;
+	return true;
+}
+
+/* Is this a call with local data, in the sense of the comment above? */
+static bool local_call(struct nb_env *env, const struct nb_state *st,
+		       const struct nb_global *g)
+{
+	bool local = st->region.open || nb_budget_local(st, g->uses);
+
+	for (unsigned i = 0; i < g->func->sig.nargs; i++)
+		local |= local_arg(env, st, &g->func->sig, i);
+	return env->labels && local;
+}
+
+static int refuse_local(const struct at *a, const struct nb_global *g)
+{
+	const struct nb_region *r = &a->st->region;
+	uint8_t spent = nb_budget_local(a->st, g->uses);
+
+	return nb_refuse(
+		a->env, r->open ? NB_FIND_LOCAL_CONTROL : NB_FIND_LOCAL_OUTPUT,
+		a->pc, -1,
+		nb_say(a->env,
+		       "coherent arguments for %s, which writes outputs, "
+		       "called on all ranks",
+		       g->func->name),
+		r->open ? nb_say(a->env,
+				 "the branch at %s depends on local data and "
+				 "decides whether this is reached",
+				 nb_say_where(a->env, r->pc))
+		: spent ? nb_say_spent(spent)
+			: "an argument, or memory behind one, is local data",
+		"write outputs in the program itself, or declare the function "
+		"static");
+}
+
+int nb_check_global_call(const struct at *a, struct nb_global *g)
+{
+	const struct nb_func_sig *sig = &g->func->sig;
+	int rc = nb_check_locked_global(a, g->func->name);
+
+	if (!rc && g->tails)
+		rc = nb_check_tail_place(a);
+	for (unsigned i = 0; !rc && i < sig->nargs; i++)
+		rc = check_arg(a, g, i);
+	if (rc)
+		return rc;
+	if (a->st->nframes + g->frames > NB_MAX_FRAMES)
+		return nb_refuse(
+			a->env, NB_FIND_CALL_DEPTH, a->pc, -1,
+			nb_say(a->env, "at most %d frames", NB_MAX_FRAMES),
+			nb_say(a->env, "%u here, and %s needs %u more",
+			       a->st->nframes, g->func->name, g->frames),
+			"");
+	if (g->outputs && local_call(a->env, a->st, g))
+		return refuse_local(a, g);
+	return 0;
+}
+
+/* Notes for the function that makes the call. */
+static void pass_on(struct nb_env *env, const struct nb_state *st,
+		    const struct nb_global *g, bool local)
+{
+	const struct nb_reg *r = st->frames[st->nframes - 1].regs;
+	struct nb_global *me = current(env);
+
+	if (!me)
+		return;
+	me->outputs |= g->outputs;
+	me->tails |= g->tails;
+	for (unsigned i = 0; i < g->func->sig.nargs; i++)
+		me->local |= local && is_argument(env, &r[i + 1]);
+}
+
+void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		    struct nb_global *g)
+{
+	const struct nb_func_sig *sig = &g->func->sig;
+	bool local = local_call(env, st, g), own = env->labels && g->local;
+	struct nb_reg byte = nb_reg_scalar(nb_range_u(0, 0xff));
+	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());
+
+	if (local || own) {
+		byte.label = r0.label = NB_LABEL_LOCAL;
+		byte.from = r0.from = pc;
+	}
+	for (unsigned i = 0; i < sig->nargs; i++)
+		if (nb_func_takes_memory(sig, i))
+			nb_stack_smear_argument(env, st, pc, (int)i + 1,
+						sig->mem_size[i], &byte);
+	nb_budget_spend(env, st, g->uses, local ? g->uses : g->local_uses);
+	if (g->tails)
+		nb_budget_lose_numbers(st);
+	nb_global_note_frames(env, st->nframes + g->frames);
+	pass_on(env, st, g, local || own);
+	memset(nb_top(st)->regs, 0, 6 * sizeof(r0));
+	if (sig->returns_scalar)
+		nb_top(st)->regs[0] = r0;
+}

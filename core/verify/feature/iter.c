@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// Iterators over numbers. Of the object's first cell (struct nb_cell) @reg.r
+// holds the numbers that next may still give, or, where they are counted, the
+// last one it gave; @reg.id then is where they end, and @reg.delta says which.
+//
+// How the walk ends: as with callbacks (callback.c). A state after a step that
+// is covered by an earlier one after a step of the *same* iterator need not be
+// walked, although that is not finished: each step takes one of the numbers
+// that this iterator has. That it is the same one is part of every comparison:
+// iterators stand for each other only if they are the same (compare_held in
+// state.c), or a loop that begins a new one in each lap would seem to end.
+//
+// Iterators end early when the run has no turns left, except the first short
+// ones (budget.c). Only of these the walk counts numbers, and only their end is
+// known to be the same on all ranks. An iterator inside another loop's turn is
+// not among the first: it begins again and again.
+//
+// Coherence. The object is local if its bounds are, or if it was made or
+// stepped under local control: so is what next answers, and with it the number
+// behind each pointer it gave, since all of them point into the object.
+#include "core/verify/feature/iter.h"
+
+#include "core/verify/access/at.h"
+#include "core/verify/access/objects.h"
+#include "core/verify/access/refs.h"
+#include "core/verify/access/stack.h"
+#include "core/verify/feature/check_refs.h"
+#include "core/verify/report/report.h"
+
+enum { ITER_SIZE = 8, COUNTED = NB_ITER_SURE };
+
+/* What @reg.delta of an iterator says. */
+enum { OPEN, ENDED, EXACT, SURE };
+
+static enum nb_effect effect(const struct nb_insn *insn)
+{
+	const struct nb_helper_spec *h;
+
+	if (insn->kind != NB_KIND_CALL || insn->fn != NB_FN_HELPER)
+		return NB_EFFECT_NONE;
+	h = nb_spec_helper((int32_t)insn->imm);
+	return h ? h->effect : NB_EFFECT_NONE;
+}
+
+bool nb_is_iter_next(const struct nb_insn *insn)
+{
+	return effect(insn) == NB_EFFECT_ITER_NEXT;
+}
+
+bool nb_is_iter(const struct nb_insn *insn)
+{
+	enum nb_effect e = effect(insn);
+
+	return e == NB_EFFECT_ITER_NEW || e == NB_EFFECT_ITER_NEXT ||
+	       e == NB_EFFECT_ITER_END;
+}
+
+/* ---- checks ---- */
+
+int nb_check_iter_place(const struct at *a, const struct nb_helper_spec *h,
+			int number)
+{
+	const struct nb_reg *r = reg(a, number);
+	struct nb_range off = r->r;
+	const struct nb_cell *c;
+	int rc;
+
+	if (r->kind != NB_REG_STACK || !nb_range_is_const(&off) || off.smin & 7)
+		return refuse(a, NB_FIND_ITER, number,
+			      nb_say(a->env,
+				     "8 aligned bytes of stack for bpf_%s in "
+				     "r%d",
+				     h->name, number),
+			      "");
+	rc = nb_check_frame(a, number, &off, ITER_SIZE);
+	if (rc)
+		return rc;
+	nb_note_depth(a, r, &off);
+	c = nb_object_in(&a->st->frames[r->frame], off.smin,
+			 off.smin + ITER_SIZE);
+	if (c)
+		return nb_refuse(
+			a->env, NB_FIND_ITER, a->pc, number,
+			"bytes of stack that hold nothing else",
+			nb_say(a->env, "there is %s", nb_say_object(c)),
+			"end it first");
+	return nb_check_room(a);
+}
+
+int nb_check_iter(const struct at *a, const struct nb_helper_spec *h,
+		  int number)
+{
+	const struct nb_cell *c = nb_object_at(a->st, reg(a, number));
+
+	if (c && c->reg.map == NB_OBJECT_NUMBERS)
+		return 0;
+	return refuse(a, NB_FIND_ITER, number,
+		      nb_say(a->env, "an iterator for bpf_%s in r%d", h->name,
+			     number),
+		      "begin it with bpf_iter_num_new on every path, and end "
+		      "it once");
+}
+
+/* ---- the object ---- */
+
+static const struct nb_cell *const_cell(const struct nb_state *st)
+{
+	return nb_object_at(st, &st->frames[st->nframes - 1].regs[1]);
+}
+
+/* Of the iterator in r1, which is checked. */
+static struct nb_cell *cell(struct nb_state *st)
+{
+	const struct nb_reg *r = &nb_top(st)->regs[1];
+
+	return &st->frames[r->frame].cells[nb_cell_at(r->r.smin)];
+}
+
+static void make_local(struct nb_cell *c, uint32_t from)
+{
+	if (!c->local)
+		c->from = from;
+	c->local = 0xf;
+}
+
+static struct nb_reg labelled(struct nb_reg r, const struct nb_cell *c)
+{
+	if (c->local && r.label != NB_LABEL_LOCAL) {
+		r.label = NB_LABEL_LOCAL;
+		r.from = c->from;
+	}
+	return r;
+}
+
+static struct nb_range int_of(const struct nb_reg *r)
+{
+	struct nb_range v = nb_range_zext(&r->r, 32);
+
+	return nb_range_sext(&v, 32);
+}
+
+/* Is the iterator in @c of a number of turns that the walk does not count? */
+static bool is_uncounted(const struct nb_cell *c)
+{
+	return c->kind == NB_CELL_OBJECT && c->reg.map == NB_OBJECT_NUMBERS &&
+	       (c->reg.delta == OPEN || c->reg.delta == SURE);
+}
+
+static bool in_a_turn(const struct nb_state *st)
+{
+	for (uint32_t i = 0; i < st->nframes; i++) {
+		const struct nb_frame *f = &st->frames[i];
+
+		if (f->callback)
+			return true;
+		for (uint32_t k = 0; k < f->ncells; k++)
+			if (is_uncounted(&f->cells[k]))
+				return true;
+	}
+	return false;
+}
+
+static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	struct nb_reg *regs = nb_top(st)->regs, at = regs[1];
+	struct nb_range start = int_of(&regs[2]), end = int_of(&regs[3]);
+	uint32_t ref = nb_ref_take(env, st, pc, NB_REF_ITER);
+	bool sure = nb_budget_iterator(env, st, end.smax - start.smin,
+				       in_a_turn(st), pc);
+	struct nb_cell *c;
+
+	nb_object_make(
+		env, st, pc, &at, ITER_SIZE,
+		(struct nb_object){ .kind = NB_OBJECT_NUMBERS, .ref = ref });
+	c = cell(st);
+	for (int i = 1; i <= 3; i++)
+		if (regs[i].label == NB_LABEL_LOCAL)
+			make_local(c, regs[i].from);
+	if (st->region.open)
+		make_local(c, st->region.pc);
+	/* It may take of the numbers that come for sure. */
+	if (c->local)
+		nb_budget_spend_locally(env, st, NB_BUDGET_TURNS);
+	if (start.smin >= end.smax) {
+		c->reg.delta = ENDED;
+	} else if (env->mode != NB_WALK_WIDEN && nb_range_is_const(&start) &&
+		   nb_range_is_const(&end) && sure) {
+		c->reg.delta = EXACT;
+		c->reg.r = nb_range_s(start.smin - 1, start.smin - 1);
+		c->reg.id = (uint32_t)end.smin;
+	} else {
+		c->reg.delta = sure ? SURE : OPEN;
+		c->reg.r = nb_range_s(start.smin, end.smax - 1);
+	}
+	nb_budget_loop(env, st, (uint64_t)(end.smax - start.smin));
+	/* 0, -E2BIG or -EINVAL */
+	regs[0] = labelled(nb_reg_scalar(nb_range_s(-22, 0)), c);
+}
+
+static void clear_args(struct nb_state *st, int first)
+{
+	for (int i = first; i <= 5; i++)
+		nb_top(st)->regs[i] = (struct nb_reg){ .kind = NB_REG_UNINIT };
+}
+
+void nb_iter_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_reg *r = &nb_top(st)->regs[1];
+
+	if (effect(&env->insns[pc]) == NB_EFFECT_ITER_NEW) {
+		begin(env, st, pc);
+		clear_args(st, 1);
+		return;
+	}
+	nb_object_end(env, st, pc, r->frame, r->r.smin, r->r.smin + ITER_SIZE);
+	clear_args(st, 0);
+}
+
+uint32_t nb_iter_ref(const struct nb_state *st)
+{
+	return const_cell(st)->reg.ref;
+}
+
+static bool at_last(const struct nb_cell *c)
+{
+	return c->reg.r.smax + 1 >= (int32_t)c->reg.id;
+}
+
+bool nb_iter_may_go_on(const struct nb_state *st)
+{
+	const struct nb_cell *c = const_cell(st);
+
+	return c->reg.delta == OPEN || c->reg.delta == SURE ||
+	       (c->reg.delta == EXACT && !at_last(c));
+}
+
+bool nb_iter_may_end(const struct nb_state *st)
+{
+	const struct nb_cell *c = const_cell(st);
+
+	return c->reg.delta != EXACT || at_last(c);
+}
+
+void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		  bool more)
+{
+	const struct nb_reg at = nb_top(st)->regs[1];
+	uint32_t low = nb_cell_at(at.r.smin);
+	struct nb_reg r0 = nb_reg_scalar(nb_range_const(0));
+	struct nb_cell *c = cell(st);
+
+	nb_stack_note_write(env, pc, at.frame, low);
+	nb_stack_note_write(env, pc, at.frame, low - 1);
+	if (at.label == NB_LABEL_LOCAL)
+		make_local(c, at.from);
+	if (st->region.open)
+		make_local(c, st->region.pc);
+	if (nb_budget_is_short(env, st) && c->reg.delta == OPEN)
+		make_local(c, pc);
+	if (c->local)
+		nb_budget_spend_locally(env, st, NB_BUDGET_TURNS);
+	if (!more) {
+		c->reg.delta = ENDED;
+		c->reg.r = nb_range_const(0);
+		c->reg.id = 0;
+	} else {
+		if (c->reg.delta == EXACT)
+			c->reg.r = nb_range_s(c->reg.r.smin + 1,
+					      c->reg.r.smin + 1);
+		r0 = nb_reg_pointer(NB_REG_RDONLY);
+		r0.size = 4;
+		r0.align = ITER_SIZE;
+		r0.ref = c->reg.ref;
+		nb_ref_turn(st, c->reg.ref);
+	}
+	clear_args(st, 0);
+	nb_top(st)->regs[0] = labelled(r0, c);
+}
+
+struct nb_reg nb_iter_load(const struct nb_state *st, const struct nb_reg *ptr,
+			   const struct nb_range *off, uint32_t size)
+{
+	struct nb_range any = nb_range_unknown();
+	struct nb_reg v = nb_reg_scalar(nb_range_zext(&any, size * 8));
+
+	for (uint32_t i = 0; i < st->nframes; i++)
+		for (uint32_t k = 0; k < st->frames[i].ncells; k++) {
+			const struct nb_cell *c = &st->frames[i].cells[k];
+
+			if (c->kind != NB_CELL_OBJECT || c->reg.ref != ptr->ref)
+				continue;
+			if (size == 4 && nb_range_is_const(off) && !off->smin &&
+			    c->reg.delta != ENDED)
+				v.r = nb_range_zext(&c->reg.r, 32);
+			return labelled(v, c);
+		}
+	return v;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// Tail calls. The target is one of the programs of the same image; each of
+// them is verified on its own, with a fresh context pointer and nothing else,
+// so nothing of it is walked here. What this file owes it:
+//
+// It never comes back into the function that jumped: whatever that function
+// holds would stay held, so it must hold nothing, and no helper may be in the
+// middle of calling back. It may come back into that function's caller, as if
+// the function had returned any number. Memory of the callers is out of its
+// reach. Frames need no rule of their own: at run time a call for which too
+// few of them are left falls through (core/exec).
+//
+// Coherence. The target writes outputs and returns a verdict; its own
+// verification shows that these are the same on all ranks *if* all ranks run
+// it at the same place. So which program runs, if any, has to be coherent: the
+// index, the array (programs cannot change one; it is coherent only if its tag
+// says that it changes at fences), the context pointer, and the way that leads
+// here. So has the rest of each budget that targets spend, since the target
+// continues with it. Under local control every
+// tail call is refused, whatever its targets write: which they are is not
+// known. Then the verdict and the outputs are those of a coherent program, and
+// what comes back to a caller is a coherent number.
+#include "core/verify/feature/tail.h"
+
+#include "core/verify/access/at.h"
+#include "core/verify/access/refs.h"
+#include "core/verify/feature/call.h"
+#include "core/verify/report/report.h"
+
+bool nb_is_tail_call(const struct nb_insn *insn)
+{
+	const struct nb_helper_spec *h;
+
+	if (insn->kind != NB_KIND_CALL || insn->fn != NB_FN_HELPER)
+		return false;
+	h = nb_spec_helper((int32_t)insn->imm);
+	return h && h->effect == NB_EFFECT_TAIL;
+}
+
+static int refuse_local(const struct at *a, int number, const char *known)
+{
+	return nb_refuse(a->env, NB_FIND_LOCAL_TAIL, a->pc, number,
+			 "a tail call that is the same on all ranks", known,
+			 "");
+}
+
+const char *nb_say_spent(uint8_t budgets)
+{
+	return budgets & NB_BUDGET_PASSES
+		       ? "how often may_goto can still pass depends on local "
+			 "data"
+		       : "how many turns of loops are left depends on local "
+			 "data";
+}
+
+static int check_coherent(const struct at *a)
+{
+	struct nb_env *env = a->env;
+	const struct nb_map_spec *m = &env->img->maps[reg(a, 2)->map];
+	uint8_t spent = nb_budget_local(a->st, env->budget.of_targets);
+
+	if (!(m->tags & NB_MAPF_COHERENT))
+		env->saw_local = true;
+	if (!env->labels)
+		return 0;
+	if (a->st->region.open)
+		return refuse_local(
+			a, -1,
+			nb_say(env,
+			       "the branch at %s depends on local "
+			       "data and decides whether this is "
+			       "reached",
+			       nb_say_where(env, a->st->region.pc)));
+	for (int i = 1; i <= 3; i++)
+		if (reg(a, i)->label == NB_LABEL_LOCAL)
+			return refuse_local(
+				a, i,
+				nb_say(env, "%s; local since %s",
+				       nb_say_reg(env, reg(a, i), i),
+				       nb_say_where(env, reg(a, i)->from)));
+	if (spent)
+		return refuse_local(a, -1, nb_say_spent(spent));
+	if (m->tags & NB_MAPF_COHERENT)
+		return 0;
+	return nb_refuse(env, NB_FIND_LOCAL_TAIL, a->pc, 2,
+			 "a program array tagged __coherent",
+			 nb_say(env,
+				"map %s is not coherent: a process may "
+				"change it alone",
+				nb_map_name(env, reg(a, 2)->map)),
+			 "");
+}
+
+/* As the kernel, nothing at all, though a caller could give it back. */
+static int check_nothing_held(const struct at *a)
+{
+	if (!a->st->nrefs)
+		return 0;
+	return nb_refuse(a->env, NB_FIND_TAIL_CALL, a->pc, -1,
+			 "everything that was reserved given back before a "
+			 "tail call",
+			 nb_say(a->env, "%s, still held here",
+				nb_say_ref(a->env, &a->st->refs[0])),
+			 "");
+}
+
+int nb_check_tail_place(const struct at *a)
+{
+	int rc = check_nothing_held(a);
+
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < a->st->nframes; i++)
+		if (a->st->frames[i].callback)
+			return nb_refuse(
+				a->env, NB_FIND_TAIL_CALL, a->pc, -1,
+				"a tail call outside of callbacks",
+				nb_say(a->env,
+				       "the helper at %s is calling back",
+				       nb_say_where(a->env,
+						    a->st->frames[i].ret - 1)),
+				"");
+	return 0;
+}
+
+int nb_check_tail_call(const struct at *a)
+{
+	int rc = nb_check_tail_place(a);
+
+	return rc ? rc : check_coherent(a);
+}
+
+void nb_tail_return(struct nb_env *env, struct nb_state *st)
+{
+	nb_top(st)->regs[0] = nb_reg_scalar(nb_range_unknown());
+	nb_call_leave(env, st);
+	nb_budget_spend_tail(env, st);
+}

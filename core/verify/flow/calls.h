@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_FLOW_CALLS_H
+#define NB_VERIFY_FLOW_CALLS_H
+
+#include "core/verify/state/env.h"
+
+/* Does the instruction call a helper that calls back (effect CALLS)? */
+bool nb_calls_back(const struct nb_insn *insn);
+
+/* Record that the call at @pc calls back the function at @start. */
+void nb_callee_note(struct nb_env *env, uint32_t pc, uint32_t start);
+
+/* Functions that the call at @pc was seen to call back. */
+const struct nb_callee *nb_callees(const struct nb_env *env, uint32_t pc);
+
+/*
+ * Global functions: verified once, by their signature alone, whoever calls
+ * them. What their walks found out for their callers:
+ */
+struct nb_global {
+	const struct nb_func *func;
+	uint32_t frames; /* used at most, its own included */
+	uint32_t lap;	 /* its instructions up to where a lap ends, at most */
+	bool counts;	 /* one ends in it */
+	bool outputs;	 /* it may write outputs, or tail-call what may */
+	bool tails;	 /* it, or what it calls, makes tail calls */
+	uint8_t uses;	 /* NB_BUDGET_*: it, or what it tail-calls, spends */
+	/* of a walk with labels and coherent arguments: what it returns or
+	 * leaves in memory is local; so is how much it used of these */
+	bool local;
+	uint8_t local_uses;
+	/* that walk assumes that the memory of its arguments became local */
+	bool memory_local;
+};
+
+/* The global function that begins at @pc; NULL: none does. */
+struct nb_global *nb_global_at(const struct nb_env *env, int64_t pc);
+
+#endif

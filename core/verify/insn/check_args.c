@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT
+// Does a state grant what a helper's row asks of its arguments? One function
+// a kind of argument; the state is only read.
+#include "core/verify/insn/check_args.h"
+
+#include <string.h>
+
+#include "core/verify/access/at.h"
+#include "core/verify/feature/callback.h"
+#include "core/verify/feature/check_dynptr.h"
+#include "core/verify/feature/check_refs.h"
+#include "core/verify/feature/iter.h"
+#include "core/verify/feature/resources.h"
+#include "core/verify/feature/tail.h"
+#include "core/verify/report/report.h"
+#include "core/verify/state/operands.h"
+
+int nb_check_helper(const struct at *a)
+{
+	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
+	const char *kernel = nb_spec_kernel_helper(a->insn->imm);
+
+	if (h && h->id >= NB_HELPER_TUNER && a->env->hook->id != NB_HOOK_TUNER)
+		return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
+				 "a helper of this hook",
+				 nb_say(a->env, "bpf_%s on %s", h->name,
+					a->env->hook->word),
+				 "it asks about the decision of a "
+				 "SEC(\"tuner\") program");
+	if (h)
+		return 0;
+	return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
+			 "a helper that this ncclbpf offers",
+			 kernel ? nb_say(a->env,
+					 "bpf_%s of kernels, number %lld",
+					 kernel, (long long)a->insn->imm)
+				: nb_say(a->env, "helper number %lld",
+					 (long long)a->insn->imm),
+			 "docs/policies.md lists the helpers; others of the "
+			 "kernel do not exist inside a job");
+}
+
+/* "array, hash": the map types that @h takes. */
+static const char *map_types(const struct at *a, const struct nb_helper_spec *h)
+{
+	size_t n;
+	const struct nb_map_type_spec *t = nb_spec_map_types(&n);
+	const char *list = "";
+
+	for (size_t i = 0; i < n; i++)
+		if (h->maps >> t[i].id & 1)
+			list = *list ? nb_say(a->env, "%s, %s", list, t[i].word)
+				     : t[i].word;
+	return list;
+}
+
+/* Does the helper work on maps of this type? */
+static int check_map_kind(const struct at *a, const struct nb_helper_spec *h,
+			  int number)
+{
+	uint32_t map = reg(a, number)->map;
+	uint32_t type = a->env->img->maps[map].type;
+
+	if (h->maps >> type & 1)
+		return 0;
+	return nb_refuse(a->env, NB_FIND_MAP_KIND, a->pc, number,
+			 nb_say(a->env, "a map of type %s in r%d for bpf_%s",
+				map_types(a, h), number, h->name),
+			 nb_say(a->env, "map %s is of type %s",
+				nb_map_name(a->env, map),
+				nb_spec_map_type(type)->word),
+			 "");
+}
+
+/*
+ * Controllers change elements of coherent maps: what a run leaves there becomes
+ * a generation, so that all ranks see it at the same decision. Of merged maps
+ * they have a copy that is thrown away.
+ */
+static int check_map_write(const struct at *a, const struct nb_helper_spec *h,
+			   int number)
+{
+	uint32_t map = reg(a, number)->map;
+	const struct nb_map_spec *m = &a->env->img->maps[map];
+
+	if (a->env->hook->id != NB_HOOK_CONTROLLER)
+		return nb_check_map_access(a, number, STORE);
+	if (m->tags & NB_MAPF_COHERENT && m->origin == NB_ORIGIN_DEFINED &&
+	    !(m->flags & NB_F_RDONLY_PROG) &&
+	    (h->id == NB_HELPER_UPDATE || h->id == NB_HELPER_DELETE))
+		return 0;
+	return nb_check_map_access(a, number, STORE);
+}
+
+static bool has_arg(const struct nb_helper_spec *h, enum nb_arg kind)
+{
+	for (unsigned i = 0; i < 5; i++)
+		if (h->arg[i] == kind)
+			return true;
+	return false;
+}
+
+static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
+			 int number)
+{
+	const struct nb_reg *r = reg(a, number);
+	int rc;
+
+	if (r->kind == NB_REG_MAP_OR_NULL)
+		return refuse(a, NB_FIND_ARG_NULL, number,
+			      nb_say(a->env,
+				     "a map in r%d for bpf_%s, tested against "
+				     "NULL",
+				     number, h->name),
+			      "");
+	if (r->kind != NB_REG_MAP)
+		return refuse(a, NB_FIND_ARG_MAP, number,
+			      nb_say(a->env, "a map in r%d for bpf_%s", number,
+				     h->name),
+			      "");
+	rc = check_map_kind(a, h, number);
+	if (!rc && h->effect == NB_EFFECT_WRITES_MAP)
+		rc = check_map_write(a, h, number);
+	/* The helper copies a value of the map into the program's memory. */
+	if (!rc && has_arg(h, NB_ARG_FILL))
+		rc = nb_check_map_access(a, number, LOAD);
+	return rc;
+}
+
+static const char *arg_words(enum nb_arg arg)
+{
+	switch (arg) {
+	case NB_ARG_KEY:
+		return "the key";
+	case NB_ARG_VALUE:
+		return "the value";
+	case NB_ARG_MEM:
+	case NB_ARG_MEM0:
+		return "memory to read";
+	case NB_ARG_OUT:
+	case NB_ARG_OUT8:
+		return "memory to write";
+	case NB_ARG_FILL:
+		return "memory for the value";
+	case NB_ARG_NONE:
+	case NB_ARG_ANY:
+	case NB_ARG_OPT:
+	case NB_ARG_MAP:
+	case NB_ARG_SIZE:
+	case NB_ARG_SIZE0:
+	case NB_ARG_STR:
+	case NB_ARG_CTX:
+	case NB_ARG_FUNC:
+	case NB_ARG_PASS:
+	case NB_ARG_ITER0:
+	case NB_ARG_ITER:
+	case NB_ARG_ALLOC:
+	case NB_ARG_SAMPLE:
+	case NB_ARG_KEEP:
+	case NB_ARG_DYNPTR:
+	case NB_ARG_DYNPTR_END:
+	case NB_ARG_NEW_DYNPTR:
+	case NB_ARG_NEW_RECORD:
+	case NB_ARG_LOCK:
+		break;
+	}
+	return "an argument";
+}
+
+static int check_stack_arg(const struct at *a, int number, uint64_t size,
+			   enum access acc)
+{
+	const struct nb_reg *r = reg(a, number);
+	struct nb_range off = nb_access_offset(r, 0);
+	int rc = nb_check_frame(a, number, &off, size);
+
+	if (rc)
+		return rc;
+	nb_note_depth(a, r, &off);
+	rc = nb_check_objects_arg(a, number, &a->st->frames[r->frame], off.smin,
+				  off.smax + (int64_t)size);
+	if (rc)
+		return rc;
+	return acc == LOAD ? nb_check_written(a, number, &off, size) : 0;
+}
+
+static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
+			 unsigned arg)
+{
+	int number = (int)arg + 1, rc;
+	const struct nb_reg *r = reg(a, number);
+	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
+	enum nb_arg kind = nb_helper_arg(a->env, a->st, h, arg);
+	enum access acc =
+		kind == NB_ARG_OUT || kind == NB_ARG_OUT8 || kind == NB_ARG_FILL
+			? STORE
+			: LOAD;
+	struct nb_range off = nb_access_offset(r, 0);
+	bool null = false;
+
+	if (h->arg[arg] == NB_ARG_KEEP)
+		return nb_check_keep(a, h, number, size.max);
+	if (!size.max && r->kind == NB_REG_STACK)
+		return 0;
+	switch ((enum nb_reg_kind)r->kind) {
+	case NB_REG_STACK:
+		return check_stack_arg(a, number, size.max, acc);
+	case NB_REG_VALUE:
+		rc = nb_check_span(a, number, &off, size.max);
+		return rc ? rc : nb_check_map_access(a, number, acc);
+	case NB_REG_MEM:
+		return nb_check_span(a, number, &off, size.max);
+	case NB_REG_RDONLY:
+		rc = nb_check_span(a, number, &off, size.max);
+		return rc ? rc : nb_check_rdonly(a, number, acc);
+	case NB_REG_VALUE_OR_NULL:
+	case NB_REG_MEM_OR_NULL:
+		null = true;
+		break;
+	case NB_REG_SCALAR:
+		null = nb_reg_is_const(r) && !r->r.t.value;
+		if (null && kind == NB_ARG_MEM0 && !size.max)
+			return 0;
+		rc = null ? 0 : nb_check_ended(a, number);
+		if (rc)
+			return rc;
+		break;
+	case NB_REG_UNINIT:
+	case NB_REG_CTX:
+	case NB_REG_MAP:
+	case NB_REG_MAP_OR_NULL:
+	case NB_REG_FUNC:
+		break;
+	}
+	return refuse(a, null ? NB_FIND_ARG_NULL : NB_FIND_ARG_MEM, number,
+		      nb_say(a->env,
+			     "%s for bpf_%s in r%d: a pointer to "
+			     "%llu bytes",
+			     arg_words(kind), h->name, number,
+			     (unsigned long long)size.max),
+		      "");
+}
+
+/* The size itself; whether the memory has it, check_mem_arg asks. */
+static int check_size_arg(const struct at *a, const struct nb_helper_spec *h,
+			  unsigned arg)
+{
+	int number = (int)arg + 1;
+	const struct nb_reg *r = reg(a, number);
+
+	if (r->kind != NB_REG_SCALAR)
+		return refuse(a, NB_FIND_ARG_SCALAR, number,
+			      nb_say(a->env, "a size in r%d for bpf_%s", number,
+				     h->name),
+			      "");
+	if (r->r.smin < 0 || r->r.umax >= MAX_MOVE)
+		return refuse(a, NB_FIND_ARG_SIZE, number,
+			      nb_say(a->env,
+				     "a size with a known upper bound "
+				     "in r%d for bpf_%s",
+				     number, h->name),
+			      r->r.smin < 0 && r->r.smax < MAX_MOVE
+				      ? "it may be negative: use an unsigned "
+					"type"
+				      : "bound it by the size of the memory "
+					"first");
+	if (h->arg[arg] == NB_ARG_SIZE && !r->r.umin)
+		return refuse(a, NB_FIND_ARG_ZERO, number,
+			      nb_say(a->env,
+				     "a size of 1 or more in r%d for "
+				     "bpf_%s",
+				     number, h->name),
+			      "test it first: if (!size) return 0;");
+	return 0;
+}
+
+/* A string that never changes: in constant data, with its end. */
+static int check_string(const struct at *a, const struct nb_helper_spec *h,
+			int number)
+{
+	const struct nb_reg *r = reg(a, number);
+	const struct nb_map_spec *m =
+		r->kind == NB_REG_VALUE ? &a->env->img->maps[r->map] : NULL;
+	int64_t off = (int64_t)r->r.t.value;
+
+	if (m && m->origin == NB_ORIGIN_RODATA && nb_range_is_const(&r->r) &&
+	    off >= 0 && off < (int64_t)m->value_size &&
+	    (!m->init || memchr(m->init + off, 0, m->value_size - (size_t)off)))
+		return 0;
+	return refuse(a, NB_FIND_ARG_MEM, number,
+		      nb_say(a->env,
+			     "a constant string with its NUL in r%d for "
+			     "bpf_%s",
+			     number, h->name),
+		      "write it as static const char fmt[] = \"...\";");
+}
+
+static int check_arg(const struct at *a, const struct nb_helper_spec *h,
+		     unsigned arg)
+{
+	int number = (int)arg + 1, rc;
+
+	if (h->arg[arg] == NB_ARG_NONE)
+		return 0;
+	if (h->arg[arg] == NB_ARG_OPT && reg(a, number)->kind == NB_REG_UNINIT)
+		return 0;
+	if ((rc = nb_check_init(a, number)))
+		return rc;
+	if (nb_is_resource(h->arg[arg]))
+		return nb_check_resource(a, h, arg);
+	switch (h->arg[arg]) {
+	case NB_ARG_MAP:
+		return check_map_arg(a, h, number);
+	case NB_ARG_SIZE:
+	case NB_ARG_SIZE0:
+		return check_size_arg(a, h, arg);
+	case NB_ARG_ANY:
+		if (reg(a, number)->kind != NB_REG_SCALAR)
+			return refuse(a, NB_FIND_ARG_SCALAR, number,
+				      nb_say(a->env,
+					     "a number in r%d for bpf_%s",
+					     number, h->name),
+				      "");
+		return 0;
+	case NB_ARG_CTX:
+		if (reg(a, number)->kind != NB_REG_CTX ||
+		    !nb_range_is_const(&reg(a, number)->r) ||
+		    reg(a, number)->r.t.value)
+			return refuse(a, NB_FIND_ARG_CTX, number,
+				      nb_say(a->env,
+					     "the context in r%d for bpf_%s",
+					     number, h->name),
+				      "");
+		return 0;
+	case NB_ARG_STR:
+		return check_string(a, h, number);
+	case NB_ARG_FUNC:
+		return nb_check_callback(a, h, number);
+	case NB_ARG_ITER0:
+		return nb_check_iter_place(a, h, number);
+	case NB_ARG_ITER:
+		return nb_check_iter(a, h, number);
+	case NB_ARG_PASS:
+	case NB_ARG_NONE:
+	case NB_ARG_OPT:
+	case NB_ARG_KEY:
+	case NB_ARG_VALUE:
+	case NB_ARG_MEM:
+	case NB_ARG_MEM0:
+	case NB_ARG_OUT:
+	case NB_ARG_OUT8:
+	case NB_ARG_FILL:
+	case NB_ARG_ALLOC:
+	case NB_ARG_SAMPLE:
+	case NB_ARG_KEEP:
+	case NB_ARG_DYNPTR:
+	case NB_ARG_DYNPTR_END:
+	case NB_ARG_NEW_DYNPTR:
+	case NB_ARG_NEW_RECORD:
+	case NB_ARG_LOCK:
+		break;
+	}
+	return 0;
+}
+
+static bool is_memory(enum nb_arg arg)
+{
+	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
+	       arg == NB_ARG_MEM0 || arg == NB_ARG_OUT || arg == NB_ARG_OUT8 ||
+	       arg == NB_ARG_FILL || arg == NB_ARG_KEEP;
+}
+
+/* First what stands alone, then memory, whose size other arguments say. */
+int nb_check_args(const struct at *a)
+{
+	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
+	int rc = nb_check_call_held(a, h);
+
+	for (unsigned i = 0; !rc && i < 5; i++)
+		rc = check_arg(a, h, i);
+	for (unsigned i = 0; !rc && i < 5; i++)
+		if (is_memory(h->arg[i]))
+			rc = check_mem_arg(a, h, i);
+	if (!rc && h->effect == NB_EFFECT_TAIL)
+		rc = nb_check_tail_call(a);
+	return rc;
+}

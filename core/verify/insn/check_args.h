@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_INSN_CHECK_ARGS_H
+#define NB_VERIFY_INSN_CHECK_ARGS_H
+
+#include "core/verify/state/env.h"
+
+struct at;
+
+/* 0, or NB_E_VERIFY with the finding filled: the helper exists; r1-r5 fit. */
+int nb_check_helper(const struct at *a);
+int nb_check_args(const struct at *a);
+
+#endif

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+// Names of the source for what a program touches: context fields from the
+// tables, members of map values and variables from the image.
+#include "core/verify/report/names.h"
+
+#include "core/verify/report/report.h"
+
+typedef unsigned long long ull;
+
+static const char *ctx_place(struct nb_env *env, const struct nb_range *off)
+{
+	const struct nb_field_spec *f;
+
+	if (!nb_range_is_const(off) || off->smin < 0 ||
+	    off->smin >= env->hook->ctx_size)
+		return "";
+	f = nb_spec_field(env->hook, (uint32_t)off->smin);
+	return f ? nb_say(env, "ctx->%s", f->name) : "";
+}
+
+static const char *ctx_place_of(struct nb_env *env, const struct nb_reg *r,
+				const struct nb_insn *in)
+{
+	struct nb_range by = nb_range_const((uint64_t)(int64_t)in->off);
+	struct nb_range off = nb_range_alu(NB_FN_ADD, 64, &r->r, &by);
+
+	return ctx_place(env, &off);
+}
+
+/* ---- keys and values ---- */
+
+static const struct nb_name *whole(const struct nb_image *img, uint32_t map,
+				   enum nb_name_part part)
+{
+	for (uint32_t i = 0; i < img->nnames; i++)
+		if (img->names[i].map == map && img->names[i].part == part)
+			return &img->names[i];
+	return NULL;
+}
+
+/* The part of @of that holds byte @off of an element of it. */
+static const struct nb_name *inside(const struct nb_image *img,
+				    const struct nb_name *of, uint64_t off)
+{
+	const struct nb_name *end = img->names + img->nnames;
+
+	for (const struct nb_name *n = of + 1; n < end && n->level > of->level;
+	     n++)
+		if (n->level == of->level + 1 && off >= n->off &&
+		    off - n->off < n->size)
+			return n;
+	return NULL;
+}
+
+static bool has_parts(const struct nb_image *img, const struct nb_name *of)
+{
+	const struct nb_name *n = of + 1;
+
+	return n < img->names + img->nnames && n->level > of->level;
+}
+
+/* Go from an array into one element of it. */
+static void into_element(struct nb_env *env, struct nb_member *m,
+			 const struct nb_name *at, uint64_t *lo, uint64_t *hi)
+{
+	uint64_t i = *lo / at->elem, j = *hi / at->elem;
+
+	if (i == j)
+		m->text = nb_say(env, "%s[%llu]", m->text, (ull)i);
+	else
+		m->text = nb_say(env, "%s[%llu to %llu]", m->text, (ull)i,
+				 (ull)j);
+	if (i != j && !m->array)
+		m->array = at;
+	*lo %= at->elem;
+	*hi = i == j ? *hi % at->elem : *lo;
+}
+
+struct nb_member nb_member_at(struct nb_env *env, uint32_t map,
+			      enum nb_name_part part, uint64_t lo, uint64_t hi)
+{
+	const struct nb_image *img = env->img;
+	const struct nb_name *at = whole(img, map, part), *next;
+	struct nb_member m = { "", NULL, at, false };
+
+	for (; at; at = next) {
+		m.last = at;
+		if (at->elem < at->size)
+			into_element(env, &m, at, &lo, &hi);
+		next = inside(img, at, lo);
+		m.padding = !next && has_parts(img, at) && lo < at->elem;
+		if (!next)
+			break;
+		m.text = nb_say(env, "%s%s%s", m.text,
+				*m.text && *next->name ? "." : "", next->name);
+		lo -= next->off;
+		hi -= next->off;
+	}
+	/* Over several members: none of their names is right. */
+	if (lo != hi)
+		m.text = "";
+	return m;
+}
+
+struct nb_member nb_member_beyond(struct nb_env *env, uint32_t map,
+				  enum nb_name_part part, uint64_t off)
+{
+	const struct nb_image *img = env->img;
+	const struct nb_name *at = whole(img, map, part);
+	struct nb_member m = { "", NULL, at, false };
+	uint64_t start = 0;
+
+	for (const char *text = ""; at;) {
+		if (at->elem < at->size) {
+			m.array = m.last = at;
+			m.text = nb_say(env, "%s[%llu]", text,
+					(ull)((off - start) / at->elem));
+			return m;
+		}
+		at = inside(img, at, at->size - 1);
+		if (at) {
+			text = nb_say(env, "%s%s%s", text, *text ? "." : "",
+				      at->name);
+			start += at->off;
+		}
+	}
+	return m;
+}
+
+const char *nb_say_type(struct nb_env *env, uint32_t map,
+			enum nb_name_part part)
+{
+	const struct nb_name *n = whole(env->img, map, part);
+
+	return n ? n->name : "";
+}
+
+static const char *value_place(struct nb_env *env, const struct nb_reg *r,
+			       const struct nb_range *off)
+{
+	const char *map = nb_map_name(env, r->map);
+	struct nb_member m;
+
+	if (off->smin < 0 || off->smax > NB_IMAGE_MAX_VALUE ||
+	    !whole(env->img, r->map, NB_NAME_VALUE))
+		return "";
+	m = nb_member_at(env, r->map, NB_NAME_VALUE, (uint64_t)off->smin,
+			 (uint64_t)off->smax);
+	if (m.padding)
+		return "";
+	if (*map == '.') /* a section: what counts is the variable */
+		return m.text;
+	if (*m.text)
+		return nb_say(env, "%s%s%s", map, *m.text == '[' ? "" : ".",
+			      m.text);
+	return off->smin == 0 && off->smax == 0 ? nb_say(env, "%s's value", map)
+						: "";
+}
+
+const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
+			 const struct nb_range *off)
+{
+	if (r->kind == NB_REG_CTX)
+		return ctx_place(env, off);
+	return r->kind == NB_REG_VALUE ? value_place(env, r, off) : "";
+}
+
+/* The pointer that an instruction reads local data through; NULL: none. */
+static const struct nb_reg *read_through(const struct nb_insn *in,
+					 const struct nb_reg *regs)
+{
+	if (in->kind == NB_KIND_LOAD)
+		return &regs[in->src];
+	return in->kind == NB_KIND_ATOMIC ? &regs[in->dst] : NULL;
+}
+
+static const struct nb_helper_spec *called(const struct nb_insn *in)
+{
+	return in->kind == NB_KIND_CALL && in->fn == NB_FN_HELPER
+		       ? nb_spec_helper((int32_t)in->imm)
+		       : NULL;
+}
+
+/* The map whose content an instruction brings in; -1: none. */
+static int64_t local_map(const struct nb_insn *in, const struct nb_reg *regs)
+{
+	const struct nb_reg *r = read_through(in, regs);
+	const struct nb_helper_spec *h = called(in);
+
+	if (r)
+		return r->kind == NB_REG_VALUE ? (int64_t)r->map : -1;
+	return h && h->label == NB_LABEL_MAP && regs[1].kind == NB_REG_MAP
+		       ? (int64_t)regs[1].map
+		       : -1;
+}
+
+const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
+			      uint32_t pc)
+{
+	const struct nb_insn *in = &env->insns[pc];
+	const struct nb_reg *r = read_through(in, regs);
+	int64_t map = local_map(in, regs);
+
+	if (called(in) && called(in)->success == NB_SUCCESS_CPUS)
+		return "hosts differ in their CPUs: whether the element exists "
+		       "may be recorded in a map, not decide";
+	if (map >= 0 && env->img->maps[map].origin != NB_ORIGIN_DEFINED)
+		return "variables are of one rank; keep what decides in a map "
+		       "tagged __coherent, or make it const";
+	if (map >= 0 && env->img->maps[map].type == NB_MAP_PERCPU_ARRAY)
+		return "what a per-CPU map answers depends on the CPU; keep "
+		       "what decides in an array or hash tagged __coherent";
+	if (map >= 0)
+		return nb_say(
+			env,
+			"tag map %s __coherent (programs then only read "
+			"it, the shell changes it for all ranks at once), "
+			"or decide by coherent context fields",
+			nb_map_name(env, (uint32_t)map));
+	if (called(in))
+		return nb_say(env,
+			      "bpf_%s may be recorded in a map, not decide; "
+			      "ctx->seq counts decisions alike on all ranks",
+			      called(in)->name);
+	if (r && r->kind == NB_REG_CTX)
+		return nb_say(env,
+			      "%s may be recorded in a map, not decide: ranks "
+			      "that answer differently hang the job; decide by "
+			      "fields that are equal on all ranks",
+			      ctx_place_of(env, r, in));
+	return "";
+}
+
+static const char *local_load(struct nb_env *env, const struct nb_reg *r,
+			      const struct nb_insn *in)
+{
+	struct nb_range by = nb_range_const((uint64_t)(int64_t)in->off);
+	struct nb_range off = nb_range_alu(NB_FN_ADD, 64, &r->r, &by);
+	const char *place = nb_say_place(env, r, &off);
+
+	if (r->kind == NB_REG_CTX)
+		return nb_say(env, "%s, which is of this rank alone", place);
+	if (r->kind == NB_REG_VALUE && *nb_map_name(env, r->map) == '.')
+		return nb_say(env, "%s%svariables are of this rank alone",
+			      place, *place ? ": " : "");
+	if (r->kind == NB_REG_VALUE)
+		return nb_say(env, "%s%smap %s is not __coherent", place,
+			      *place ? ": " : "", nb_map_name(env, r->map));
+	return "memory of this rank alone";
+}
+
+const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
+			 uint32_t pc)
+{
+	const struct nb_insn *in = &env->insns[pc];
+	const struct nb_helper_spec *h;
+
+	switch ((enum nb_kind)in->kind) {
+	case NB_KIND_LOAD:
+		return local_load(env, &regs[in->src], in);
+	case NB_KIND_ATOMIC:
+		return local_load(env, &regs[in->dst], in);
+	case NB_KIND_CALL:
+		h = in->fn == NB_FN_HELPER ? nb_spec_helper((int32_t)in->imm)
+					   : NULL;
+		if (h && h->success == NB_SUCCESS_CPUS)
+			return nb_say(env,
+				      "bpf_%s finds no element where the host "
+				      "has no such CPU",
+				      h->name);
+		if (h && h->label == NB_LABEL_MAP && regs[1].kind == NB_REG_MAP)
+			return nb_say(env,
+				      "map %s is not __coherent: each rank "
+				      "has its own elements",
+				      nb_map_name(env, regs[1].map));
+		return h ? nb_say(env, "bpf_%s answers each rank differently",
+				  h->name)
+			 : "local data";
+	case NB_KIND_JMP:
+	case NB_KIND_MAY_GOTO:
+		return "decided by local data";
+	case NB_KIND_ALU:
+		return "an address, which differs between processes";
+	case NB_KIND_JA:
+	case NB_KIND_EXIT:
+	case NB_KIND_STORE:
+	case NB_KIND_LDDW:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+	return "local data";
+}

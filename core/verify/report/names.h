@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_REPORT_NAMES_H
+#define NB_VERIFY_REPORT_NAMES_H
+
+#include "core/verify/state/env.h"
+
+/*
+ * What bytes [lo, hi] of a map's key or value are called.
+ *
+ * @text:    "channels[0 to 7].x"; "" when they have no one name
+ * @array:   the first array whose index is not one number; NULL: none
+ * @last:    the smallest thing that holds byte lo; NULL: nothing is known
+ * @padding: lo lies between its members
+ */
+struct nb_member {
+	const char *text;
+	const struct nb_name *array, *last;
+	bool padding;
+};
+
+struct nb_member nb_member_at(struct nb_env *env, uint32_t map,
+			      enum nb_name_part part, uint64_t lo, uint64_t hi);
+
+/*
+ * The same of byte @off, which lies beyond the key or value: the array at its
+ * end, as if that went on ("algo[16]"); @array NULL: it ends in none.
+ */
+struct nb_member nb_member_beyond(struct nb_env *env, uint32_t map,
+				  enum nb_name_part part, uint64_t off);
+
+/* "struct row"; "" when nobody says. */
+const char *nb_say_type(struct nb_env *env, uint32_t map,
+			enum nb_name_part part);
+
+#endif

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+// The finding as data, and the words for it. Everything that is said of a
+// register, a map or a place in the source is said here, so that it is said
+// alike everywhere, offline and in the job.
+#include "core/verify/report/report.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/verify/report/names.h"
+
+enum { MARGIN = 64 << 10 };
+
+static const struct nb_finding_words classes[NB_NFINDINGS] = {
+	[NB_FIND_NONE] = { "none", "", "" },
+#define FINDING(name, word, text, hint) [NB_FIND_##name] = { word, text, hint },
+#include "core/defs/findings.h"
+};
+
+const struct nb_finding_words *nb_finding_words(enum nb_finding_class cls)
+{
+	return &classes[cls];
+}
+
+/* ---- words ---- */
+
+const char *nb_say(struct nb_env *env, const char *fmt, ...)
+{
+	char text[600];
+	const char *p;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	p = nb_arena_str(env->arena, text, sizeof(text));
+	return p ? p : "";
+}
+
+const char *nb_map_name(const struct nb_env *env, uint32_t map)
+{
+	return map < env->img->nmaps && env->img->maps[map].name
+		       ? env->img->maps[map].name
+		       : "?";
+}
+
+const char *nb_say_span(struct nb_env *env, int64_t min, int64_t max)
+{
+	if (min == max)
+		return nb_say(env, "%" PRId64, min);
+	if (min == INT64_MIN && max == INT64_MAX)
+		return "anything";
+	if (min == INT64_MIN)
+		return nb_say(env, "anything up to %" PRId64, max);
+	if (max == INT64_MAX)
+		return nb_say(env, "%" PRId64 " or more", min);
+	return nb_say(env, "%" PRId64 " to %" PRId64, min, max);
+}
+
+const char *nb_base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "";
+}
+
+/* The record that covers @pc; in tests images have none. */
+const struct nb_line *nb_line_of(const struct nb_prog *p, uint32_t pc)
+{
+	const struct nb_line *found = NULL;
+
+	for (uint32_t i = 0; i < p->nlines && p->lines[i].pc <= pc; i++)
+		found = &p->lines[i];
+	return found && found->line ? found : NULL;
+}
+
+const char *nb_say_where(struct nb_env *env, uint32_t pc)
+{
+	const struct nb_line *l = nb_line_of(env->prog, pc);
+
+	if (!l)
+		return nb_say(env, "slot %u", pc);
+	return nb_say(env, "slot %u (%s:%u)", pc, nb_base_name(l->file),
+		      l->line);
+}
+
+/* "scalar 0 to 255, multiple of 8" */
+static const char *say_number(struct nb_env *env, const struct nb_range *r)
+{
+	uint64_t any = r->t.value | r->t.mask;
+	const char *step = "";
+
+	if (nb_range_is_const(r))
+		return nb_say(env, "number %" PRId64, r->smin);
+	if (nb_range_is_unknown(r))
+		return "number, nothing known";
+	if (!r->umin && r->umax == UINT32_MAX && any == UINT32_MAX)
+		return "any number of 32 bits";
+	if (any && !(any & 1))
+		step = nb_say(env, ", a multiple of %" PRIu64, any & -any);
+	if (r->smin >= 0)
+		return nb_say(env, "number %" PRIu64 " to %" PRIu64 "%s",
+			      r->umin, r->umax, step);
+	if (r->umin > 0 && r->smin == INT64_MIN)
+		return nb_say(env,
+			      "number %" PRIu64 " to %" PRIu64 " unsigned%s",
+			      r->umin, r->umax, step);
+	if (r->smin > INT64_MIN || r->smax < INT64_MAX)
+		return nb_say(env, "number %s, signed%s",
+			      nb_say_span(env, r->smin, r->smax), step);
+	if (r->umin32 || r->umax32 != UINT32_MAX)
+		return nb_say(env,
+			      "number, low half %u to %u, high half "
+			      "unknown",
+			      r->umin32, r->umax32);
+	return nb_say(env, "number, unknown%s", step);
+}
+
+static const char *say_pointer(struct nb_env *env, const struct nb_reg *r,
+			       const char *span)
+{
+	const char *name = nb_map_name(env, r->map);
+	const char *type = nb_say_type(env, r->map, NB_NAME_VALUE);
+	const char *place = nb_say_place(env, r, &r->r);
+
+	if (*name == '.')
+		return nb_say(env, "pointer into %s, offset %s%s%s", name, span,
+			      *place ? ": " : "", place);
+	return nb_say(env,
+		      "pointer to a value of map %s (%s%s%u bytes), "
+		      "offset %s",
+		      name, type, *type ? ", " : "",
+		      env->img->maps[r->map].value_size, span);
+}
+
+static const char *say_value(struct nb_env *env, const struct nb_reg *r)
+{
+	const char *span = nb_say_span(env, r->r.smin, r->r.smax);
+
+	switch ((enum nb_reg_kind)r->kind) {
+	case NB_REG_UNINIT:
+		return "never written";
+	case NB_REG_SCALAR:
+		return say_number(env, &r->r);
+	case NB_REG_CTX:
+		return nb_say(env, "pointer to the context, offset %s", span);
+	case NB_REG_STACK:
+		return nb_say(env,
+			      "pointer to the stack of frame %d, offset "
+			      "%s",
+			      r->frame, span);
+	case NB_REG_MAP:
+		return nb_say(env, "map %s", nb_map_name(env, r->map));
+	case NB_REG_MAP_OR_NULL:
+		return nb_say(env, "map %s, or NULL", nb_map_name(env, r->map));
+	case NB_REG_VALUE:
+		return say_pointer(env, r, span);
+	case NB_REG_VALUE_OR_NULL:
+		return nb_say(env, "pointer to a value of map %s, or NULL",
+			      nb_map_name(env, r->map));
+	case NB_REG_MEM:
+		return nb_say(env, "pointer to memory (%u bytes), offset %s",
+			      r->size, span);
+	case NB_REG_RDONLY:
+		return nb_say(env,
+			      "pointer to memory (%u bytes) that is only read, "
+			      "offset %s",
+			      r->size, span);
+	case NB_REG_MEM_OR_NULL:
+		return nb_say(env, "pointer to memory (%u bytes), or NULL",
+			      r->size);
+	case NB_REG_FUNC:
+		return nb_say(env, "address of the function at slot %u",
+			      r->map);
+	}
+	return "";
+}
+
+const char *nb_say_reg(struct nb_env *env, const struct nb_reg *r, int number)
+{
+	const char *label = r->label == NB_LABEL_LOCAL ? ", local data" : "";
+
+	if (number < 0)
+		return nb_say(env, "%s%s", say_value(env, r), label);
+	return nb_say(env, "r%d: %s%s", number, say_value(env, r), label);
+}
+
+const char *nb_say_object(const struct nb_cell *c)
+{
+	switch ((enum nb_object_kind)c->reg.map) {
+	case NB_OBJECT_DYNPTR_MEM:
+		return "a dynptr into a map's value";
+	case NB_OBJECT_DYNPTR_RING:
+		return "a dynptr of a ring buffer's record";
+	case NB_OBJECT_NUMBERS:
+		return "an iterator";
+	}
+	return "";
+}
+
+/* ---- the finding ---- */
+
+static const char *map_name_cb(void *arg, uint32_t index)
+{
+	return nb_map_name(arg, index);
+}
+
+const char *nb_say_insn(struct nb_env *env, uint32_t pc)
+{
+	char text[160];
+
+	if (!env->insns || pc >= env->n)
+		return "";
+	nb_disasm(text, sizeof(text), &env->insns[pc], map_name_cb, env);
+	return nb_say(env, "%s", text);
+}
+
+const char *nb_say_func(struct nb_env *env, uint32_t pc)
+{
+	const char *name = env->prog->name;
+
+	if (env->cfg.func_of && pc < env->n && env->cfg.funcs)
+		name = env->cfg.funcs[env->cfg.func_of[pc]].name;
+	return name ? name : "";
+}
+
+void nb_more_words(struct nb_env *env)
+{
+	if (env->arena->limit - env->arena->used < MARGIN)
+		env->arena->limit = env->arena->used + MARGIN;
+}
+
+/* In a second walk: is this the finding, and are its words wanted? */
+static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls,
+			   uint32_t pc)
+{
+	struct nb_seek *k = env->seek;
+
+	if (cls != k->cls || pc != k->pc) {
+		k->over |= cls == NB_FIND_MEMORY || cls == NB_FIND_COMPLEXITY;
+		return false;
+	}
+	k->found = true;
+	if (k->follow)
+		return false;
+	env->failed = false;
+	memset(&env->v->finding, 0, sizeof(env->v->finding));
+	return true;
+}
+
+int nb_refuse(struct nb_env *env, enum nb_finding_class cls, uint32_t pc,
+	      int reg, const char *required, const char *known,
+	      const char *hint)
+{
+	struct nb_finding *f = &env->v->finding;
+
+	if (env->seek && !finding_wanted(env, cls, pc))
+		return NB_E_VERIFY;
+	if (env->failed)
+		return NB_E_VERIFY;
+	nb_more_words(env);
+	env->failed = true;
+	f->cls = cls;
+	f->pc = pc;
+	f->reg = reg;
+	f->insn = nb_say_insn(env, pc);
+	f->required = required;
+	f->known = known;
+	f->hint = hint && *hint ? hint : classes[cls].hint;
+	f->func = nb_say_func(env, pc);
+	f->line = nb_line_of(env->prog, pc);
+	return NB_E_VERIFY;
+}
+
+int nb_refuse_verdict(struct nb_env *env, uint32_t pc, uint32_t from)
+{
+	return nb_refuse(env, NB_FIND_LOCAL_VERDICT, pc, 0,
+			 "a return value that is equal on all ranks",
+			 nb_say(env,
+				"what exit returns depends on local data "
+				"since %s",
+				nb_say_where(env, from)),
+			 "");
+}
+
+/* ---- trace ---- */
+
+static void trace_cells(struct nb_env *env, const struct nb_frame *f)
+{
+	for (uint32_t c = 0; c < f->ncells; c++) {
+		const struct nb_cell *x = &f->cells[c];
+		int off = -(int)(c + 1) * 4;
+
+		if (x->kind == NB_CELL_OBJECT)
+			nb_buf_printf(env->opts.trace, "    r10%d: %s\n", off,
+				      nb_say_object(x));
+		if (x->kind == NB_CELL_SPILL8_HI || nb_cell_is_object(x) ||
+		    (x->kind == NB_CELL_BYTES && !x->init))
+			continue;
+		if (x->kind == NB_CELL_BYTES)
+			nb_buf_printf(env->opts.trace,
+				      "    r10%d: bytes %x written, %x zero\n",
+				      off, x->init, x->zero);
+		else
+			nb_buf_printf(env->opts.trace, "    r10%d: %s\n", off,
+				      nb_say_reg(env, &x->reg, -1));
+	}
+}
+
+void nb_trace_state(struct nb_env *env, const struct nb_state *st, uint32_t pc)
+{
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+
+	nb_buf_printf(env->opts.trace, "%u: %s\n", pc, nb_say_insn(env, pc));
+	for (int i = 0; i < NB_R10; i++)
+		if (f->regs[i].kind != NB_REG_UNINIT)
+			nb_buf_printf(env->opts.trace, "    %s\n",
+				      nb_say_reg(env, &f->regs[i], i));
+	trace_cells(env, f);
+}

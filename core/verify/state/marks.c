@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The one mark that every room makes: something was concluded from a value.
+// What marks mean is said in engine/precision.c.
+#include "core/verify/state/marks.h"
+
+void nb_mark(struct nb_env *env, uint64_t deps)
+{
+	struct nb_marks *m = env->marks;
+
+	while (m && (deps &= ~m->precise)) {
+		uint64_t up = 0;
+
+		m->precise |= deps;
+		for (uint64_t d = deps; d; d &= d - 1)
+			if (nb_slot_lowest(d) < m->nslots)
+				up |= m->deps[nb_slot_lowest(d)];
+		deps = up;
+		m = m->up;
+	}
+}

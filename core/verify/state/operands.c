@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// What the operands of an instruction refer to: the offset of an access, the
+// bytes of a frame, the map and the memory among the arguments of a helper.
+#include "core/verify/state/operands.h"
+
+struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off)
+{
+	struct nb_range by = nb_range_const((uint64_t)(int64_t)off);
+
+	return nb_range_alu(NB_FN_ADD, 64, &r->r, &by);
+}
+
+uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
+		       uint32_t frame, uint32_t pc)
+{
+	if (frame + 1 < st->nframes)
+		pc = st->frames[frame + 1].ret - 1;
+	return env->cfg.func_of[pc];
+}
+
+bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi,
+		      int64_t *bad)
+{
+	for (int64_t off = lo; off < hi; off++) {
+		uint32_t c = nb_cell_at(off);
+
+		if (c < f->ncells && f->cells[c].init & 1u << (off & 3))
+			continue;
+		*bad = off;
+		return false;
+	}
+	return true;
+}
+
+const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
+					const struct nb_state *st,
+					const struct nb_helper_spec *h)
+{
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+
+	for (unsigned i = 0; i < 5; i++)
+		if (h->arg[i] == NB_ARG_MAP &&
+		    f->regs[i + 1].kind == NB_REG_MAP)
+			return &env->img->maps[f->regs[i + 1].map];
+	return NULL;
+}
+
+enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,
+			  const struct nb_helper_spec *h, unsigned arg)
+{
+	const struct nb_map_spec *m;
+
+	if (h->arg[arg] != NB_ARG_FILL)
+		return h->arg[arg];
+	m = nb_helper_map(env, st, h);
+	return m && m->type == NB_MAP_BLOOM_FILTER ? NB_ARG_VALUE : NB_ARG_FILL;
+}
+
+struct nb_extent nb_helper_extent(const struct nb_env *env,
+				  const struct nb_state *st,
+				  const struct nb_helper_spec *h, unsigned arg)
+{
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+	const struct nb_map_spec *m = nb_helper_map(env, st, h);
+	uint64_t size = 0;
+
+	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_MEM0 ||
+	    h->arg[arg] == NB_ARG_OUT || h->arg[arg] == NB_ARG_KEEP) {
+		const struct nb_reg *r = &f->regs[arg + 2 <= 5 ? arg + 2 : 5];
+
+		return (struct nb_extent){ r->r.umin, r->r.umax };
+	}
+	if (h->arg[arg] == NB_ARG_OUT8)
+		size = 8;
+	else if (m)
+		size = h->arg[arg] == NB_ARG_KEY ? m->key_size : m->value_size;
+	return (struct nb_extent){ size, size };
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_STATE_OPERANDS_H
+#define NB_VERIFY_STATE_OPERANDS_H
+
+#include "core/verify/state/env.h"
+
+/* Offset of an access through @r at constant @off, all of it. */
+struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off);
+
+/* Do bytes [lo, hi) of a frame's stack hold only written data? */
+bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi,
+		      int64_t *bad);
+
+/* Function of frame @frame when the top frame is at @pc. */
+uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
+		       uint32_t frame, uint32_t pc);
+
+/* The map among a helper's arguments, or NULL. */
+const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
+					const struct nb_state *st,
+					const struct nb_helper_spec *h);
+
+/* What argument @arg (0 to 4) of @h is with the map that is given: peek reads
+ * the value of a bloom filter, and writes that of other maps. */
+enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,
+			  const struct nb_helper_spec *h, unsigned arg);
+
+/* Most and least bytes that memory argument @arg (0 to 4) of @h has. */
+struct nb_extent {
+	uint64_t min, max;
+};
+struct nb_extent nb_helper_extent(const struct nb_env *env,
+				  const struct nb_state *st,
+				  const struct nb_helper_spec *h, unsigned arg);
+
+#endif

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_STATE_STATE_H
+#define NB_VERIFY_STATE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/isa/insn.h"
+#include "core/spec/spec.h"
+#include "core/verify/domain/range.h"
+#include "core/verify/state/budget.h"
+#include "core/verify/state/steps.h"
+
+enum nb_reg_kind {
+	NB_REG_UNINIT,
+	NB_REG_SCALAR,
+	NB_REG_CTX,
+	NB_REG_STACK,	      /* into the stack of frame @frame */
+	NB_REG_MAP,	      /* handle of map @map */
+	NB_REG_MAP_OR_NULL,   /* the same, or NULL; copies share @id */
+	NB_REG_VALUE,	      /* into a value of map @map */
+	NB_REG_VALUE_OR_NULL, /* the same, or NULL; copies share @id */
+	NB_REG_MEM,	      /* into @size bytes that live as long as @ref */
+	NB_REG_MEM_OR_NULL,   /* the same, or NULL; copies share @id */
+	NB_REG_RDONLY,	      /* into @size bytes, only to be read */
+	NB_REG_FUNC	      /* code address, slot @map */
+};
+
+/*
+ * One value. Of pointers @r is the byte offset: into the context, the value,
+ * the memory, or from the frame pointer of frame @frame; it wraps as the
+ * machine's addition does, so what it says always holds.
+ *
+ * Scalars with the same @id (not 0) are linked: each is a common number plus
+ * its own @delta, modulo 2^64. A pointer that may be NULL and is what a
+ * reference stands for has that reference as its @id. A pointer into a value
+ * with a lock keeps its @id: it tells values apart.
+ */
+struct nb_reg {
+	uint8_t kind;
+	uint8_t label; /* NB_LABEL_COHERENT or NB_LABEL_LOCAL */
+	union {
+		uint8_t frame;
+		uint8_t align; /* of MEM: of its first byte, 1 or 8 */
+	};
+	uint32_t id;
+	union {
+		uint32_t map;
+		uint32_t size; /* of MEM: bytes */
+	};
+	/* slot where a LOCAL label came in, or MEM was asked for; for messages
+	 */
+	uint32_t from;
+	int32_t delta;
+	/* MEM: the reference that keeps it, 0: the program's whole run.
+	 * Scalars, for messages: slot after the one where what this pointed
+	 * to was given back. */
+	uint32_t ref;
+	uint64_t deps;	   /* scalars: what @r, @id and @delta came from */
+	struct nb_range r; /* the last member */
+};
+
+/* Four bytes of stack. */
+enum nb_cell_kind {
+	NB_CELL_BYTES,	   /* data, told apart by the masks alone */
+	NB_CELL_SPILL1,	   /* @reg, a scalar, in the lowest byte; the others */
+	NB_CELL_SPILL2,	   /* or two lowest bytes: as with NB_CELL_BYTES */
+	NB_CELL_SPILL4,	   /* @reg, a scalar of 4 bytes */
+	NB_CELL_SPILL8,	   /* low half of @reg */
+	NB_CELL_SPILL8_HI, /* high half of the cell below */
+	NB_CELL_OBJECT,	   /* first of an object, which @reg describes */
+	NB_CELL_OBJECT_HI  /* the rest of it */
+};
+
+/*
+ * What a helper keeps on the stack for the program, which never sees the
+ * bytes: no byte of it counts as written. Of its first cell's @reg: map is
+ * the kind, ref its identity, align that of the memory behind it.
+ */
+enum nb_object_kind {
+	NB_OBJECT_DYNPTR_MEM,  /* into a value of a map */
+	NB_OBJECT_DYNPTR_RING, /* a record of a ring buffer, or nothing */
+	NB_OBJECT_NUMBERS      /* an iterator; see iter.c for its @reg */
+};
+
+struct nb_cell {
+	uint8_t kind;
+	uint8_t init;  /* bytes written, bit 0 the lowest address */
+	uint8_t zero;  /* bytes known to be 0, apart from those of @reg */
+	uint8_t local; /* bytes that hold local data */
+	uint32_t from;
+	struct nb_reg reg; /* the last member */
+};
+
+enum { NB_NCELLS = NB_STACK_SIZE / 4, NB_CELL_WORDS = NB_NCELLS / 64 };
+
+/* Cells of a frame. */
+struct nb_cells {
+	uint64_t at[NB_CELL_WORDS];
+};
+
+static inline void nb_cells_add(struct nb_cells *s, uint32_t c)
+{
+	s->at[c / 64] |= (uint64_t)1 << c % 64;
+}
+
+static inline bool nb_cells_has(const struct nb_cells *s, uint32_t c)
+{
+	return s->at[c / 64] >> c % 64 & 1;
+}
+
+#define NB_NO_PC UINT32_MAX /* no slot */
+
+/*
+ * A function's registers and stack. Cell 0 is the one right below the frame
+ * pointer; cells from @ncells on were never written.
+ */
+struct nb_frame {
+	uint32_t ret; /* slot to return to; NB_NO_PC in the entry */
+	uint32_t ncells;
+	bool callback; /* called by the helper before @ret, see callback.h */
+	/* a helper that calls back is at work for this frame: which call of
+	 * it, the turns it took, and whether their number tells states apart */
+	uint32_t loop, turns;
+	bool counted;
+	/* overwritten since the last stored state; all of a new frame's */
+	struct nb_cells written;
+	struct nb_reg regs[NB_NREGS];
+	struct nb_cell cells[NB_NCELLS];
+};
+
+/*
+ * A region of local control: from the branch on local data at @pc in frame
+ * @frame to @end, where all its ways meet (NB_NO_PC: the function's end).
+ */
+struct nb_region {
+	bool open;
+	uint8_t frame;
+	uint32_t pc, end;
+};
+
+/* What is held and has to be given back, in the order it was taken. */
+enum nb_ref_kind {
+	NB_REF_SAMPLE, /* a record of a ring buffer, by its pointer */
+	NB_REF_DYNPTR, /* the same behind an object on the stack */
+	NB_REF_ITER    /* an iterator on the stack */
+};
+
+enum { NB_MAX_REFS = 32 };
+
+struct nb_ref {
+	uint32_t id, pc; /* pc: where it was taken */
+	uint8_t kind, frame;
+	uint32_t turns; /* iterators: numbers taken, see explore.c */
+};
+
+/* The lock that is held: of the value of map @map that has identity @id. */
+struct nb_held {
+	bool held;
+	uint32_t map, id, pc;
+};
+
+struct nb_state {
+	uint32_t nframes; /* at least 1 */
+	uint32_t nrefs;
+	struct nb_ref refs[NB_MAX_REFS];
+	struct nb_held lock;
+	struct nb_region region;
+	struct nb_budget budget;
+	struct nb_frame frames[NB_MAX_FRAMES];
+};
+
+/* A stored state: no dead registers, no stack cells beyond the used ones. */
+struct nb_saved;
+
+/* Registers that matter in each frame, bit i for ri. */
+struct nb_live {
+	uint16_t regs[NB_MAX_FRAMES];
+};
+
+struct nb_reg nb_reg_scalar(struct nb_range r);
+struct nb_reg nb_reg_pointer(enum nb_reg_kind kind);
+bool nb_reg_is_pointer(const struct nb_reg *r);
+/* A scalar known to be exactly one number. */
+bool nb_reg_is_const(const struct nb_reg *r);
+
+static inline struct nb_frame *nb_top(struct nb_state *st)
+{
+	return &st->frames[st->nframes - 1];
+}
+
+static inline bool nb_cell_is_object(const struct nb_cell *c)
+{
+	return c->kind == NB_CELL_OBJECT || c->kind == NB_CELL_OBJECT_HI;
+}
+
+/* Bytes of a scalar that a cell holds in @reg alone; 0: none. */
+static inline uint32_t nb_cell_narrow(const struct nb_cell *c)
+{
+	return c->kind == NB_CELL_SPILL1   ? 1
+	       : c->kind == NB_CELL_SPILL2 ? 2
+					   : 0;
+}
+
+/* Cell that holds byte @off (-512 .. -1) of a frame. */
+static inline uint32_t nb_cell_at(int64_t off)
+{
+	return (uint32_t)((-off - 1) / 4);
+}
+
+/* Make cells up to @cell exist. */
+void nb_frame_extend(struct nb_frame *f, uint32_t cell);
+
+/*
+ * Make the registers outside @live NB_REG_UNINIT. A state that is stored has
+ * to forget them: what is known of a dead register may tell, by a link, on a
+ * live one, and the stored state would not say so.
+ */
+void nb_state_forget(struct nb_state *st, const struct nb_live *live);
+
+/* Bytes nb_state_save needs. */
+size_t nb_state_size(const struct nb_state *st, const struct nb_live *live);
+void nb_state_save(struct nb_saved *to, const struct nb_state *st,
+		   const struct nb_live *live);
+/* Registers that were dead come back as NB_REG_UNINIT. */
+void nb_state_restore(struct nb_state *st, const struct nb_saved *from);
+
+/* Which parts of a stored state count, and what being inside them took. */
+struct nb_inside {
+	bool all;	  /* all do; else scalars with these nb_reg.deps, */
+	uint64_t precise; /* or with none, and cells that were looked at */
+	uint64_t deps;	  /* out: of the values that were compared */
+	struct nb_cells cells[NB_MAX_FRAMES]; /* out: those compared */
+	size_t size;			      /* out: bytes looked at */
+};
+
+/*
+ * Registers of the top frame that are constants, hashed to six bits each.
+ * A state can lie in a stored one only where the bits of @mask are the same.
+ */
+struct nb_key {
+	uint64_t value, mask;
+};
+
+uint64_t nb_state_key(const struct nb_state *st);
+/* Of these the ones that count by @precise, see struct nb_inside. */
+struct nb_key nb_saved_key(const struct nb_saved *saved, uint64_t precise);
+
+/*
+ * The first register of the top frame whose value differs: its number, and
+ * what @old and @now know of it; -1: none.
+ */
+int nb_saved_change(const struct nb_saved *old, const struct nb_saved *now,
+		    struct nb_reg *was, struct nb_reg *is);
+
+/* From now on @saved tells which of its cells were looked at. */
+void nb_state_note_read(struct nb_saved *saved, const struct nb_cells *read);
+
+/*
+ * nb_state_covers - does @old hold every behaviour of @st?
+ *
+ * Registers outside @live are ignored; they are the same for both. With
+ * @in->all the answer "yes" is exact set inclusion: nothing is skipped as
+ * unimportant. Else what did not matter may lie outside: see precision.c.
+ */
+bool nb_state_covers(const struct nb_saved *old, const struct nb_state *st,
+		     const struct nb_live *live, struct nb_inside *in);
+/* Are they the same but for the numbering of ids? */
+bool nb_state_same(const struct nb_saved *old, const struct nb_state *st,
+		   const struct nb_live *live, struct nb_inside *in);
+
+/*
+ * nb_state_widen - grow the scalars of @st until they hold those of @old
+ * @steps: NULL: no more than that
+ *
+ * A bound that moved since @old goes to the next step, and a link whose
+ * distance moved goes, so only so many rounds of a loop can differ.
+ */
+void nb_state_widen(struct nb_state *st, const struct nb_saved *old,
+		    const struct nb_live *live, const struct nb_steps *steps);
+
+/* Call @fn for each register and spilled register of @st. */
+typedef void nb_reg_fn(void *arg, struct nb_reg *r);
+void nb_state_each(struct nb_state *st, nb_reg_fn *fn, void *arg);
+
+#endif

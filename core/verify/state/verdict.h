@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_STATE_VERDICT_H
+#define NB_VERIFY_STATE_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "core/base/arena.h"
+#include "core/base/buf.h"
+#include "core/image/image.h"
+
+/*
+ * Class of a rejection, one row each in core/defs/findings.h: a stable word,
+ * what was required in general, and the hint.
+ */
+enum nb_finding_class {
+	NB_FIND_NONE,
+#define FINDING(name, word, text, hint) NB_FIND_##name,
+#include "core/defs/findings.h"
+	NB_NFINDINGS
+};
+
+enum { NB_MAX_PATH = 64 };
+
+/* A branch on the way to the finding, and what it meant there. */
+struct nb_branch {
+	uint32_t pc;
+	bool taken;
+	bool open;	  /* the other way was possible too */
+	const char *text; /* "ctx->ranks > 16"; "" where nothing is known */
+};
+
+/* A step that made what the finding is about what it is. */
+struct nb_note {
+	uint32_t pc;
+	const char *text;
+};
+
+/*
+ * Why a program is refused: one finding, the first on the way explored, with
+ * the shortest way that leads to it. Strings live as long as the verdict.
+ */
+struct nb_finding {
+	enum nb_finding_class cls;
+	uint32_t pc;	      /* slot */
+	int reg;	      /* register concerned, -1 if none */
+	const char *insn;     /* disassembly */
+	const char *required; /* "offset 0..7 of map limits' value (8 bytes)" */
+	const char *known;    /* "r2: scalar 0..255" */
+	const char *hint;     /* "add: if (i >= 16) return 0;" or "" */
+	const char *func;     /* name of the function */
+	const struct nb_line *line;   /* of the image; NULL: no line info */
+	const struct nb_branch *path; /* the last ones, at most NB_MAX_PATH */
+	uint32_t npath;
+	const struct nb_note *notes;
+	uint32_t nnotes;
+};
+
+struct nb_verify_stats {
+	uint32_t insns_walked, states_kept, states_peak;
+	/* instructions of all walks, other work counted as instructions */
+	uint32_t work;
+	uint32_t stack_depth; /* bytes, deepest call chain */
+	uint64_t time_ns;
+	size_t memory; /* bytes of the arena */
+};
+
+/* Private to the verifier. */
+struct nb_env;
+struct nb_state;
+
+/* Options that change what is accepted... */
+struct nb_verify_opts {
+	bool coherence_off; /* NCCLBPF_COHERENCE=off */
+	uint32_t max_insns; /* walked; 0: 1,000,000 */
+	size_t max_memory;  /* bytes; 0: 64 MiB */
+	/* walked for all programs of the policy, 0: no limit; and walked for
+	 * its programs before this one (nb_verify_stats.work) */
+	uint32_t policy_insns, policy_spent;
+	/* a test harness: r1 points to this many bytes of plain memory and r2
+	 * holds the number, as in bpf_conformance; 0: the hook's context */
+	uint32_t plain_mem;
+	/* a test harness: this context instead of the hook's own, NULL; rows
+	 * for helpers that are not ours, NULL; what the kernel allows the
+	 * privileged and we allow nobody: to return an address, and to read
+	 * unwritten stack bytes as data. Nothing judged so may run. */
+	const struct nb_hook_spec *hook;
+	const struct nb_helper_spec *(*helper)(int32_t id);
+	bool privileged;
+	bool allow_wide_shift; /* immediates outside the width, masked */
+	/* a walk ends only at states that lie inside a stored one in all they
+	 * say, also where it did not matter: the states walked then hold
+	 * every state of every run */
+	bool exact;
+	/* ...and apart from them: text of every state along the way, may be
+	 * NULL */
+	struct nb_buf *trace;
+	/* called with every state walked, before its instruction; may be
+	 * NULL. For tests that hold the states against real runs. */
+	void (*observe)(void *arg, const struct nb_env *env,
+			const struct nb_state *st, uint32_t pc);
+	void *observe_arg;
+};
+
+enum { NB_NO_LOOP = UINT32_MAX >> 1 };
+
+struct nb_verdict {
+	bool accepted;
+	struct nb_finding finding; /* when not */
+	struct nb_verify_stats stats;
+	const uint8_t *aux; /* NB_AUX_* for each slot */
+	/* of an accepted program, what bounds its runs (NB_RUN_BUDGET):
+	 * instructions of the longest lap, not 0, and of the first one; numbers
+	 * of short iterators, the first of a run, that have to come */
+	uint32_t lap, first, numbers;
+	/* turns that loops must have for the verdict to hold; turns of the
+	 * loops whose number is a constant, added up */
+	uint32_t turns, constant_turns;
+	bool passes, loops; /* it or what it jumps to has loops of that kind */
+	/* the loop with the longest lap, NB_NO_LOOP: none */
+	uint32_t lap_pc;
+	struct nb_arena arena; /* private */
+};
+
+#endif

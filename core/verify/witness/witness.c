@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// The way to a finding: searched for by a walk that takes ways in the order
+// of their branches, then repeated alone and recorded. Both walks are those
+// of explore.c, told by env->seek what they are for. Nothing here can change
+// a verdict: what these walks refuse for other reasons is not looked at.
+#include "core/verify/witness/witness.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/verify/engine/explore.h"
+#include "core/verify/report/report.h"
+
+enum {
+	MAX_TURNS = 65536, /* branches of a way that can be repeated */
+	MIN_STEPS = 2000,  /* of a search; more where the walk took more */
+	MAX_STEPS = 100000,
+	RING = 1024 /* steps whose registers are kept */
+};
+
+/* What the walks below must not change. */
+struct kept {
+	struct nb_verify_stats stats;
+	struct nb_verify_opts opts;
+	bool nomem;
+};
+
+/* One more walk, with @k. */
+static void walk(struct nb_env *env, struct nb_seek *k, uint32_t steps)
+{
+	struct kept kept = { env->v->stats, env->opts, env->nomem };
+
+	env->seek = k;
+	env->opts.max_insns = steps;
+	env->opts.trace = NULL;
+	if (!k->follow)
+		env->opts.observe = NULL;
+	nb_explore(env);
+	env->seek = NULL;
+	env->v->stats = kept.stats;
+	env->opts = kept.opts;
+	env->nomem = kept.nomem;
+	env->failed = true;
+}
+
+/* ---- the shortest way ---- */
+
+/* A copy of the way that the last walk ended on; NULL: too long. */
+static struct nb_turn *copy_way(const struct nb_env *env, uint32_t *n)
+{
+	struct nb_turn *to;
+
+	*n = env->nhistory;
+	if (*n > MAX_TURNS)
+		return NULL;
+	to = malloc((*n + 1) * sizeof(*to));
+	if (to && *n)
+		memcpy(to, env->history, *n * sizeof(*to));
+	return to;
+}
+
+/* The same out of a search, where the history is a tree. */
+static struct nb_turn *copy_branch(const struct nb_env *env, uint32_t *n)
+{
+	struct nb_turn *to;
+
+	*n = 0;
+	for (uint32_t at = env->nhistory; at; at = env->history[at - 1].before)
+		++*n;
+	to = malloc((*n + 1) * sizeof(*to));
+	for (uint32_t at = env->nhistory, i = *n; to && at;
+	     at = env->history[at - 1].before)
+		to[--i] = env->history[at - 1];
+	return to;
+}
+
+static uint32_t open_turns(const struct nb_turn *t, uint32_t n)
+{
+	uint32_t open = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		open += t[i].open;
+	return open;
+}
+
+/* Findings about the walk itself have no other way. */
+static bool has_ways(const struct nb_finding *f)
+{
+	return f->cls != NB_FIND_LOOP && f->cls != NB_FIND_COMPLEXITY &&
+	       f->cls != NB_FIND_MEMORY && f->cls != NB_FIND_POLICY_WORK;
+}
+
+static uint32_t search_steps(const struct nb_env *env)
+{
+	uint32_t steps = env->v->stats.insns_walked;
+
+	steps = steps > MAX_STEPS / 4 ? MAX_STEPS : steps * 4;
+	return steps < MIN_STEPS ? MIN_STEPS : steps;
+}
+
+/* Replace *@way by the shortest one, if that is found. */
+static void shorten(struct nb_env *env, struct nb_turn **way, uint32_t *n)
+{
+	struct nb_finding was = env->v->finding;
+	struct nb_seek k = { .cls = was.cls, .pc = was.pc };
+	struct nb_turn *best;
+	uint32_t nbest;
+
+	if (!*way || open_turns(*way, *n) < 2 || !has_ways(&was))
+		return;
+	walk(env, &k, search_steps(env));
+	if (!k.found) {
+		env->v->finding = was;
+		return;
+	}
+	best = copy_branch(env, &nbest);
+	if (!best) {
+		env->v->finding = was;
+		return;
+	}
+	free(*way);
+	*way = best;
+	*n = nbest;
+}
+
+/* ---- the way, recorded ---- */
+
+struct record {
+	struct nb_trail trail;
+	struct nb_branch *path; /* of the last npath turns */
+	uint32_t nturns, npath;
+};
+
+const struct nb_trail_step *nb_trail_at(const struct nb_trail *t, uint32_t i)
+{
+	return &t->ring[i % RING];
+}
+
+static void note_branch(struct record *r, uint32_t pc)
+{
+	const struct nb_env *env = r->trail.env;
+	uint32_t at = env->nhistory - 1, skip = r->nturns - r->npath;
+	const struct nb_turn *t = &env->history[at];
+	struct nb_branch *b;
+
+	if (at < skip || at >= r->nturns || t->pc != pc)
+		return;
+	b = &r->path[at - skip];
+	b->pc = t->pc;
+	b->taken = t->taken;
+	b->open = t->open;
+	b->text = nb_trail_branch(&r->trail, r->trail.n - 1);
+}
+
+static void record(void *arg, const struct nb_env *env,
+		   const struct nb_state *st, uint32_t pc)
+{
+	struct record *r = arg;
+	struct nb_trail *t = &r->trail;
+	struct nb_trail_step *to = &t->ring[t->n % RING];
+	uint32_t before = t->n ? nb_trail_at(t, t->n - 1)->pc : 0;
+	bool branched = t->n && env->nhistory &&
+			(env->insns[before].kind == NB_KIND_JMP ||
+			 env->insns[before].kind == NB_KIND_CALL ||
+			 env->insns[before].kind == NB_KIND_MAY_GOTO);
+
+	to->pc = pc;
+	to->nframes = st->nframes;
+	to->region = st->region;
+	memcpy(to->regs, st->frames[st->nframes - 1].regs, sizeof(to->regs));
+	t->n++;
+	if (t->n - t->first > RING)
+		t->first = t->n - RING;
+	if (branched)
+		note_branch(r, before);
+}
+
+/* Branches without words, for when the way could not be repeated. */
+static void fill_plain(struct record *r, const struct nb_turn *way)
+{
+	const struct nb_turn *from = way + (r->nturns - r->npath);
+
+	for (uint32_t i = 0; i < r->npath; i++)
+		r->path[i] = (struct nb_branch){ from[i].pc, from[i].taken,
+						 from[i].open, "" };
+}
+
+static void repeat(struct nb_env *env, const struct nb_turn *way, uint32_t n)
+{
+	struct nb_finding *f = &env->v->finding;
+	struct nb_seek k = { .cls = f->cls,
+			     .pc = f->pc,
+			     .follow = true,
+			     .turns = way,
+			     .nturns = n };
+	struct record r = { { env, NULL, 0, 0 }, NULL, n, n };
+	struct nb_verify_opts was = env->opts;
+
+	if (n > NB_MAX_PATH)
+		r.npath = NB_MAX_PATH;
+	r.path = nb_arena_array(env->arena, r.npath, sizeof(*r.path));
+	r.trail.ring = calloc(RING, sizeof(*r.trail.ring));
+	if (r.path && r.trail.ring) {
+		fill_plain(&r, way);
+		env->opts.observe = record;
+		env->opts.observe_arg = &r;
+		walk(env, &k, search_steps(env) + was.max_insns);
+		env->opts = was;
+		f->path = r.path;
+		f->npath = r.npath;
+		if (k.found)
+			nb_trail_notes(&r.trail, f);
+	}
+	free(r.trail.ring);
+}
+
+void nb_path_explain(struct nb_env *env)
+{
+	const struct nb_finding *f = &env->v->finding;
+	struct nb_turn *way;
+	uint32_t n;
+
+	if (f->cls == NB_FIND_COMPLEXITY || f->cls == NB_FIND_MEMORY ||
+	    f->cls == NB_FIND_POLICY_WORK)
+		return;
+	nb_more_words(env);
+	way = copy_way(env, &n);
+	shorten(env, &way, &n);
+	nb_more_words(env);
+	if (way)
+		repeat(env, way, n);
+	free(way);
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Policies that Lua compiles: from instructions to an image, with type
+ * information for their maps; and runs of a policy here, on contexts that a
+ * script makes.
+ */
+#include "lua/core/core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/image/prepend.h"
+#include "core/image/image.h"
+#include "core/load/object.h"
+#include "core/load/write.h"
+#include "core/ncclbpf.h"
+
+#define RUN "ncclbpf.run"
+
+static lua_Integer integer(lua_State *L, int table, const char *name)
+{
+	lua_Integer v;
+	int ok;
+
+	lua_getfield(L, table, name);
+	v = lua_tointegerx(L, -1, &ok);
+	if (!ok)
+		luaL_error(L, "field %s: a whole number wanted", name);
+	lua_pop(L, 1);
+	return v;
+}
+
+/* The same where 32 bits must hold it. */
+static uint32_t integer32(lua_State *L, int table, const char *name)
+{
+	lua_Integer v = integer(L, table, name);
+
+	if (v < 0 || v > UINT32_MAX)
+		luaL_error(L, "field %s: at most 2^32-1 wanted", name);
+	return (uint32_t)v;
+}
+
+/* Text of a field; the table keeps it alive. */
+static const char *text(lua_State *L, int table, const char *name)
+{
+	const char *s;
+
+	lua_getfield(L, table, name);
+	s = lua_tostring(L, -1);
+	if (!s)
+		luaL_error(L, "field %s: text wanted", name);
+	lua_pop(L, 1);
+	return s;
+}
+
+/* ---- fields of a context ---- */
+
+/* fields(hook) -> [{name type off size access}] */
+static int fields(lua_State *L)
+{
+	const struct nb_hook_spec *h =
+		nb_spec_hook_section(luaL_checkstring(L, 1));
+
+	luaL_argcheck(L, h != NULL, 1, "no such hook");
+	lua_createtable(L, (int)h->nfields, 0);
+	for (size_t i = 0; i < h->nfields; i++) {
+		const struct nb_field_spec *f = &h->fields[i];
+
+		lua_createtable(L, 0, 6);
+		lua_pushstring(L, f->name);
+		lua_setfield(L, -2, "name");
+		lua_pushstring(L, f->type);
+		lua_setfield(L, -2, "type");
+		lua_pushinteger(L, f->off);
+		lua_setfield(L, -2, "off");
+		lua_pushinteger(L, f->size);
+		lua_setfield(L, -2, "size");
+		lua_pushstring(L, f->access == NB_OUT ? "out" : "in");
+		lua_setfield(L, -2, "access");
+		lua_pushboolean(L, f->label == NB_LABEL_COHERENT);
+		lua_setfield(L, -2, "coherent");
+		lua_rawseti(L, -2, (lua_Integer)i + 1);
+	}
+	return 1;
+}
+
+/* ---- an image ---- */
+
+static struct nb_line *to_lines(lua_State *L, const char *file, uint32_t *n)
+{
+	struct nb_line *lines;
+	int t;
+
+	lua_getfield(L, 1, "lines");
+	t = lua_gettop(L);
+	*n = (uint32_t)lua_rawlen(L, t);
+	lines = lua_newuserdatauv(L, (*n + 1) * sizeof(*lines), 0);
+	for (uint32_t i = 0; i < *n; i++) {
+		lua_rawgeti(L, t, (lua_Integer)i + 1);
+		lines[i] = (struct nb_line){
+			.pc = integer32(L, lua_gettop(L), "pc"),
+			.line = integer32(L, lua_gettop(L), "line"),
+			.col = integer32(L, lua_gettop(L), "col"),
+			.file = file,
+			.text = text(L, lua_gettop(L), "text"),
+		};
+		lua_pop(L, 1);
+	}
+	return lines;
+}
+
+static struct nb_map_spec *to_maps(lua_State *L, uint32_t *n)
+{
+	struct nb_map_spec *maps;
+	int t;
+
+	lua_getfield(L, 1, "maps");
+	t = lua_gettop(L);
+	*n = (uint32_t)lua_rawlen(L, t);
+	maps = lua_newuserdatauv(L, (*n + 1) * sizeof(*maps), 0);
+	for (uint32_t i = 0; i < *n; i++) {
+		int m;
+
+		lua_rawgeti(L, t, (lua_Integer)i + 1);
+		m = lua_gettop(L);
+		maps[i] = (struct nb_map_spec){
+			.name = text(L, m, "name"),
+			.type = NB_MAP_HASH,
+			.key_size = integer32(L, m, "key_size"),
+			.value_size = integer32(L, m, "value_size"),
+			.max_entries = integer32(L, m, "entries"),
+			.tags = NB_MAPF_COHERENT,
+			.origin = NB_ORIGIN_DEFINED,
+		};
+		lua_pop(L, 1);
+	}
+	return maps;
+}
+
+/* The types of the maps: as the front end reads them from an object. */
+static int with_types(struct nb_image *img, struct nb_map_spec *maps,
+		      struct nb_buf *out, struct nb_err *err)
+{
+	struct nb_image *typed = NULL;
+	struct nb_buf object, image;
+	int rc;
+
+	nb_buf_init(&object, 0);
+	nb_buf_init(&image, 0);
+	rc = nb_object_write(&object, img, err);
+	if (!rc)
+		rc = nb_object_image(&image, object.data, object.size,
+				     img->name, err);
+	if (!rc)
+		rc = nb_image_read(&typed, image.data, image.size, err);
+	for (uint32_t i = 0; !rc && i < img->nmaps; i++) {
+		int m = nb_image_map(typed, maps[i].name);
+
+		maps[i].btf_key = m < 0 ? 0 : typed->maps[m].btf_key;
+		maps[i].btf_value = m < 0 ? 0 : typed->maps[m].btf_value;
+	}
+	if (!rc) {
+		img->btf = typed->btf;
+		img->btf_size = typed->btf_size;
+		rc = nb_image_write(out, img, err);
+	}
+	nb_image_free(typed);
+	nb_buf_fini(&object);
+	nb_buf_fini(&image);
+	return rc;
+}
+
+static uint32_t context_fields(struct nb_ctx_field *out, uint32_t max)
+{
+	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);
+	uint32_t n = 0;
+
+	for (; n < h->nfields && n < max; n++)
+		out[n] =
+			(struct nb_ctx_field){ NB_HOOK_TUNER, h->fields[n].name,
+					       h->fields[n].off,
+					       h->fields[n].size };
+	return n;
+}
+
+/* image_make{name=, program=, file=, slots=, lines=, maps=} -> image | nil,
+ * err; a tuner program, its maps coherent hashes */
+static int image_make(lua_State *L)
+{
+	const char *name =
+		(luaL_checktype(L, 1, LUA_TTABLE), text(L, 1, "name"));
+	size_t size = (lua_getfield(L, 1, "slots"), lua_rawlen(L, -1));
+	struct nb_func func = { .name = text(L, 1, "program"),
+				.end = (uint32_t)(size / NB_SLOT_SIZE),
+				.linkage = NB_FUNC_GLOBAL };
+	struct nb_prog prog = { .name = func.name,
+				.section = "tuner",
+				.hook = NB_HOOK_TUNER,
+				.nslots = func.end,
+				.funcs = &func,
+				.nfuncs = 1 };
+	struct nb_ctx_field known[64];
+	struct nb_image img = { .name = name,
+				.progs = &prog,
+				.nprogs = 1,
+				.ctx_fields = known,
+				.nctx_fields = context_fields(known, 64) };
+	struct nb_slot *slots = lua_newuserdatauv(L, size + 1, 0);
+	struct nb_err err = { .code = 0 };
+	struct nb_map_spec *maps;
+	struct nb_buf *out;
+
+	memcpy(slots, lua_tostring(L, -2), size);
+	prog.slots = slots;
+	prog.lines = to_lines(L, text(L, 1, "file"), &prog.nlines);
+	img.maps = maps = to_maps(L, &img.nmaps);
+	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
+	if (img.nmaps ? with_types(&img, maps, out, &err)
+		      : nb_image_write(out, &img, &err))
+		return nb_lua_fail(L, &err);
+	lua_pushlstring(L, nb_buf_text(out), out->size);
+	return 1;
+}
+
+/* image_front{image=, name=, text=, slots=} -> image | nil, err; the slots come
+ * before each tuner program that runs */
+static int image_front(lua_State *L)
+{
+	struct nb_err err = { .code = 0 };
+	struct nb_image *img = NULL;
+	struct nb_front front;
+	size_t size, slots_size;
+	struct nb_slot *slots;
+	struct nb_buf *out;
+	const char *bytes;
+	int rc;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	lua_settop(L, 1);
+	lua_getfield(L, 1, "image");
+	bytes = luaL_checklstring(L, 2, &size);
+	lua_getfield(L, 1, "slots");
+	luaL_checklstring(L, 3, &slots_size);
+	slots = lua_newuserdatauv(L, slots_size + 1, 0);
+	memcpy(slots, lua_tostring(L, 3), slots_size);
+	front = (struct nb_front){ .name = text(L, 1, "name"),
+				   .text = text(L, 1, "text"),
+				   .slots = slots,
+				   .nslots = (uint32_t)(slots_size /
+							NB_SLOT_SIZE) };
+	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
+	rc = nb_image_read(&img, bytes, size, &err);
+	if (!rc)
+		rc = nb_image_front(out, img, NB_HOOK_TUNER, &front, &err);
+	nb_image_free(img);
+	if (rc)
+		return nb_lua_fail(L, &err);
+	lua_pushlstring(L, nb_buf_text(out), out->size);
+	return 1;
+}
+
+/* ---- runs ---- */
+
+struct run {
+	struct nb_policy *policy;
+	struct nb_gen *gen;
+};
+
+static int run_gc(lua_State *L)
+{
+	struct run *r = luaL_checkudata(L, 1, RUN);
+
+	nb_gen_put(r->gen);
+	nb_policy_put(r->policy);
+	*r = (struct run){ NULL, NULL };
+	return 0;
+}
+
+/* The context that the table at the top says; what it lacks is zero, answers
+ * "no opinion". */
+static struct ncclbpf_tuner to_context(lua_State *L)
+{
+	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);
+	struct ncclbpf_tuner ctx = { .algo = -1, .proto = -1 };
+
+	luaL_checktype(L, -1, LUA_TTABLE);
+	for (size_t i = 0; i < h->nfields; i++) {
+		lua_Integer v;
+
+		if (lua_getfield(L, -1, h->fields[i].name) != LUA_TNIL) {
+			v = luaL_checkinteger(L, -1);
+			memcpy((char *)&ctx + h->fields[i].off, &v,
+			       h->fields[i].size);
+		}
+		lua_pop(L, 1);
+	}
+	return ctx;
+}
+
+static void push_answer(lua_State *L, const struct ncclbpf_tuner *ctx)
+{
+	lua_createtable(L, 0, 3);
+	lua_pushinteger(L, ctx->algo);
+	lua_setfield(L, -2, "algo");
+	lua_pushinteger(L, ctx->proto);
+	lua_setfield(L, -2, "proto");
+	lua_pushinteger(L, ctx->channels);
+	lua_setfield(L, -2, "channels");
+}
+
+/* Elements of integers: {map = {[key] = value}}. Raises where they do not
+ * fit. */
+static void fill_map(lua_State *L, struct nb_map *m)
+{
+	const struct nb_map_def *s = nb_map_definition(m);
+	struct nb_err err = { .code = 0 };
+
+	if (s->key_size > 8 || s->value_size > 8)
+		luaL_error(L, "map %s: keys and values of 8 bytes at most",
+			   s->name);
+	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+		lua_Integer key = luaL_checkinteger(L, -2);
+		lua_Integer value = luaL_checkinteger(L, -1);
+
+		if (nb_map_write(m, &key, &value, NB_ANY, &err))
+			luaL_error(L, "%s", err.text);
+	}
+}
+
+static void fill_maps(lua_State *L, int maps, const struct run *r)
+{
+	for (uint32_t i = 0; i < r->policy->img->nmaps; i++) {
+		if (lua_getfield(L, maps, r->policy->img->maps[i].name) ==
+		    LUA_TTABLE)
+			fill_map(L, r->gen->policy[0].maps[i]);
+		lua_pop(L, 1);
+	}
+}
+
+/* policy_run(image, {contexts}, {map = {[key] = value}}[, coherence_off]) ->
+ * {{algo proto channels}} | nil, err */
+static int policy_run(lua_State *L)
+{
+	struct nb_policy_opts opts = { .verify.coherence_off =
+					       lua_toboolean(L, 4) };
+	size_t size, n;
+	const char *bytes = luaL_checklstring(L, 1, &size);
+	struct nb_gen_count count = { 0 };
+	struct nb_err err = { .code = 0 };
+	struct run *r;
+
+	luaL_checktype(L, 2, LUA_TTABLE);
+	luaL_checktype(L, 3, LUA_TTABLE);
+	n = lua_rawlen(L, 2);
+	r = lua_newuserdatauv(L, sizeof(*r), 0);
+	*r = (struct run){ NULL, NULL };
+	luaL_setmetatable(L, RUN);
+	nb_lua_policy_limits(&opts);
+	if (nb_policy_new(&r->policy, bytes, size, &opts, &err) ||
+	    nb_gen_new(&r->gen, &r->policy, 1, NULL, &err))
+		return nb_lua_fail(L, &err);
+	fill_maps(L, 3, r);
+	lua_createtable(L, (int)n, 0);
+	for (size_t i = 1; i <= n; i++) {
+		struct ncclbpf_tuner ctx;
+
+		lua_rawgeti(L, 2, (lua_Integer)i);
+		ctx = to_context(L);
+		lua_pop(L, 1);
+		if (r->gen->nprogs)
+			nb_gen_run_tuner(r->gen, &ctx, &count);
+		push_answer(L, &ctx);
+		lua_rawseti(L, -2, (lua_Integer)i);
+	}
+	return 1;
+}
+
+void nb_lua_open_code(lua_State *L)
+{
+	static const luaL_Reg fns[] = { { "fields", fields },
+					{ "image_make", image_make },
+					{ "image_front", image_front },
+					{ "policy_run", policy_run },
+					{ NULL, NULL } };
+
+	luaL_newmetatable(L, RUN);
+	lua_pushcfunction(L, run_gc);
+	lua_setfield(L, -2, "__gc");
+	lua_pop(L, 1);
+	luaL_setfuncs(L, fns, 0);
+}

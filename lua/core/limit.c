@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A call of a script's function with a deadline and a cap on memory. No hook
+ * is armed before the deadline, because an armed one halves the speed of Lua:
+ * a timer's signal arms it then. From that moment every instruction raises,
+ * so that a script which catches the error gets no further, and what it
+ * returns after all does not count. C functions of Lua's library are not
+ * interrupted: a pattern may take for ever, and nothing else happens meanwhile
+ * (docs/rollouts.md). The memory they ask for is counted.
+ */
+#include "lua/core/core.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/time.h>
+
+static struct limit {
+	lua_State *L;
+	volatile sig_atomic_t late;
+	lua_Alloc alloc;
+	void *ud;
+	size_t used, most;
+	bool running;
+} limit;
+
+/* Lua counts what it frees; blocks from before the call may go as well. */
+static void *limited_alloc(void *ud, void *p, size_t old, size_t size)
+{
+	struct limit *l = ud;
+	size_t had = p ? old : 0;
+
+	if (size > had && size - had > l->most - l->used)
+		return NULL;
+	void *q = l->alloc(l->ud, p, old, size);
+
+	if (q || !size) {
+		if (size >= had)
+			l->used += size - had;
+		else
+			l->used -= had - size < l->used ? had - size : l->used;
+	}
+	return q;
+}
+
+static void stop(lua_State *L, lua_Debug *ar)
+{
+	(void)ar;
+	lua_sethook(L, stop, LUA_MASKCOUNT, 1);
+	luaL_error(L, "runs too long");
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+	limit.late = 1;
+	/* a Ctrl-C has armed its own, which stops as well */
+	if (limit.L && !lua_gethook(limit.L))
+		lua_sethook(limit.L, stop,
+			    LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE |
+				    LUA_MASKCOUNT,
+			    1);
+}
+
+static void arm(double seconds, struct itimerval *old)
+{
+	struct itimerval t = { .it_value = {
+				       .tv_sec = (time_t)seconds,
+				       .tv_usec =
+					       (suseconds_t)(fmod(seconds, 1) *
+							     1e6),
+			       } };
+
+	setitimer(ITIMER_REAL, &t, old);
+}
+
+/* 0, or what is wrong as text */
+static const char *told(int rc)
+{
+	if (limit.late)
+		return "runs too long";
+	if (rc == LUA_ERRMEM)
+		return "takes too much memory";
+	return NULL;
+}
+
+/*
+ * limited(seconds, bytes, f, ...) -> true, results | false, what it raised |
+ * false, text, true where it is a limit that was passed. Not within itself.
+ */
+static int do_limited(lua_State *L)
+{
+	double seconds = luaL_checknumber(L, 1);
+	lua_Integer bytes = luaL_checkinteger(L, 2);
+	struct sigaction sa = { .sa_handler = on_alarm }, old;
+	struct itimerval timer;
+	const char *why;
+	int rc;
+
+	luaL_argcheck(L, seconds >= 0.001 && seconds <= 3600, 1,
+		      "out of range");
+	luaL_argcheck(L, bytes > 0, 2, "out of range");
+	luaL_checktype(L, 3, LUA_TFUNCTION);
+	if (limit.running)
+		return luaL_error(L, "limited: within itself");
+	lua_pushboolean(L, 0);
+	lua_replace(L, 1); /* the result goes here: no memory is needed later */
+	memset(&limit, 0, sizeof(limit));
+	limit.running = true;
+	limit.L = L;
+	limit.most = (size_t)bytes;
+	limit.alloc = lua_getallocf(L, &limit.ud);
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGALRM, &sa, &old);
+	lua_setallocf(L, limited_alloc, &limit);
+	arm(seconds, &timer);
+	rc = lua_pcall(L, lua_gettop(L) - 3, LUA_MULTRET, 0);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	sigaction(SIGALRM, &old, NULL);
+	limit.L = NULL;
+	if (lua_gethook(L) == stop)
+		lua_sethook(L, NULL, 0, 0);
+	lua_setallocf(L, limit.alloc, limit.ud);
+	limit.running = false;
+	why = told(rc);
+	if (why) {
+		lua_settop(L, 1);
+		lua_pushstring(L, why);
+		lua_pushboolean(L, 1);
+		return 3;
+	}
+	lua_pushboolean(L, rc == LUA_OK);
+	lua_replace(L, 2);
+	return lua_gettop(L) - 1;
+}
+
+void nb_lua_open_limit(lua_State *L)
+{
+	static const luaL_Reg fns[] = { { "limited", do_limited },
+					{ NULL, NULL } };
+
+	luaL_setfuncs(L, fns, 0);
+}

@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The client's end of the control socket (docs/protocol.md): connect and
+ * learn who is on the other side, send lines with a sealed memory file
+ * beside them, receive lines bounded at 1 MiB. Nothing blocks for longer
+ * than the caller's time-out and a peer that sends rubbish costs bounded
+ * memory.
+ */
+#include "lua/core/core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	MAX_LINE = (1 << 20) + 1, /* of a reply, with its newline */
+	MAX_OBJECT = 8 << 20,	  /* bytes of a memory file */
+	MAX_FDS = 8		  /* received and not fetched yet */
+};
+
+#define CONN "ncclbpf.conn"
+
+struct conn {
+	int fd; /* -1: closed */
+	bool eof;
+	struct ucred peer;
+	char *in; /* bytes received and not taken */
+	size_t size, cap, scanned;
+	int fds[MAX_FDS];
+	unsigned nfds;
+};
+
+volatile sig_atomic_t nb_lua_stop;
+volatile sig_atomic_t nb_lua_held;
+volatile sig_atomic_t nb_lua_guarded;
+
+bool nb_lua_stopped(void)
+{
+	return nb_lua_stop && nb_lua_guarded && !nb_lua_held;
+}
+
+void nb_lua_push_interrupted(lua_State *L)
+{
+	lua_createtable(L, 0, 2);
+	lua_pushstring(L, "interrupted");
+	lua_setfield(L, -2, "code");
+	lua_pushstring(L, "interrupted");
+	lua_setfield(L, -2, "message");
+	luaL_setmetatable(L, NB_LUA_ERROR);
+}
+
+int nb_lua_interrupted(lua_State *L)
+{
+	nb_lua_push_interrupted(L);
+	return lua_error(L);
+}
+
+double nb_lua_mono(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/*
+ * SIGINT is blocked between the look at the flag and the wait, so that a
+ * Ctrl-C in between is not slept over.
+ */
+int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout)
+{
+	double end = nb_lua_mono() + timeout;
+	sigset_t block, old;
+	int rc;
+
+	sigemptyset(&block);
+	sigaddset(&block, SIGINT);
+	for (;;) {
+		double left = timeout < 0 ? 3600 : end - nb_lua_mono();
+		struct timespec t;
+
+		left = left < 0 ? 0 : left > 3600 ? 3600 : left;
+		t.tv_sec = (time_t)left;
+		t.tv_nsec = (long)((left - (double)t.tv_sec) * 1e9);
+		pthread_sigmask(SIG_BLOCK, &block, &old);
+		if (nb_lua_stopped()) {
+			pthread_sigmask(SIG_SETMASK, &old, NULL);
+			errno = EINTR;
+			return -1;
+		}
+		rc = ppoll(fds, n, &t, &old);
+		int e = errno;
+
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+		errno = e;
+		if (rc > 0 || (rc < 0 && errno != EINTR))
+			return rc;
+		if (timeout >= 0 && nb_lua_mono() >= end && !nb_lua_stopped())
+			return 0;
+	}
+}
+
+static struct conn *to_conn(lua_State *L)
+{
+	return luaL_checkudata(L, 1, CONN);
+}
+
+static void shut(struct conn *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	for (unsigned i = 0; i < c->nfds; i++)
+		close(c->fds[i]);
+	c->nfds = 0;
+	free(c->in);
+	c->in = NULL;
+	c->size = c->cap = c->scanned = 0;
+}
+
+static int conn_close(lua_State *L)
+{
+	shut(to_conn(L));
+	return 0;
+}
+
+/* A path of more than 107 bytes goes through a descriptor of its folder. */
+static int address(struct sockaddr_un *to, const char *path, int *dir)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[4096];
+
+	memset(to, 0, sizeof(*to));
+	to->sun_family = AF_UNIX;
+	*dir = -1;
+	if (strlen(path) < sizeof(to->sun_path)) {
+		memcpy(to->sun_path, path, strlen(path));
+		return 0;
+	}
+	if (!slash || (size_t)(slash - path) >= sizeof(folder))
+		return -ENAMETOOLONG;
+	memcpy(folder, path, (size_t)(slash - path));
+	folder[slash - path] = '\0';
+	*dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*dir < 0)
+		return -errno;
+	int n = snprintf(to->sun_path, sizeof(to->sun_path),
+			 "/proc/self/fd/%d/%s", *dir, slash + 1);
+
+	return (size_t)n < sizeof(to->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+/* 0 or -errno. A full backlog (EAGAIN) is waited for. */
+static int do_connect(int fd, const char *path, double timeout)
+{
+	double end = nb_lua_mono() + timeout;
+	struct sockaddr_un to;
+	int dir, rc = address(&to, path, &dir);
+
+	while (!rc) {
+		if (!connect(fd, (struct sockaddr *)&to, sizeof(to)))
+			break;
+		rc = -errno;
+		if (rc == -EAGAIN && nb_lua_mono() < end) {
+			rc = nb_lua_poll(NULL, 0, 0.01) < 0 ? -EINTR : 0;
+			continue;
+		}
+		if (rc == -EAGAIN)
+			rc = -ETIMEDOUT;
+	}
+	if (dir >= 0)
+		close(dir);
+	return rc;
+}
+
+static int connect_error(lua_State *L, int e, const char *path)
+{
+	switch (e) {
+	case EACCES:
+	case EPERM:
+		return nb_lua_failf(L, NB_E_PERM, "%s: %s", path, strerror(e));
+	case ETIMEDOUT:
+		return nb_lua_failf(L, NB_E_TIMEOUT,
+				    "%s: nobody accepts the connection", path);
+	default:
+		nb_lua_failf(L, NB_E_NOTARGET, "%s: %s", path, strerror(e));
+		lua_pushboolean(L, e == ECONNREFUSED);
+		lua_setfield(L, -2, "refused");
+		return 2;
+	}
+}
+
+/* connect(path, timeout) -> conn | nil, err */
+static int do_open(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	double timeout = luaL_checknumber(L, 2);
+	struct conn *c = lua_newuserdatauv(L, sizeof(*c), 0);
+	socklen_t size = sizeof(c->peer);
+	int rc;
+
+	memset(c, 0, sizeof(*c));
+	c->fd = -1;
+	luaL_setmetatable(L, CONN);
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->fd < 0)
+		return nb_lua_failf(L, NB_E_IO, "no socket: %s",
+				    strerror(errno));
+	rc = do_connect(c->fd, path, timeout < 0 ? 1e9 : timeout);
+	if (rc == -EINTR)
+		return nb_lua_interrupted(L);
+	if (rc) {
+		shut(c);
+		return connect_error(L, -rc, path);
+	}
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size)) {
+		shut(c);
+		return connect_error(L, errno, path);
+	}
+	return 1;
+}
+
+/* ---- sending ---- */
+
+/* A memory file that nobody can change any more; -1 and errno on failure. */
+static int sealed(const char *bytes, size_t size)
+{
+	int fd =
+		memfd_create("ncclbpf-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -1;
+	for (size_t done = 0; done < size;) {
+		ssize_t n = write(fd, bytes + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			goto fail;
+		done += (size_t)n;
+	}
+	if (!fcntl(fd, F_ADD_SEALS,
+		   F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
+		return fd;
+fail:
+	close(fd);
+	return -1;
+}
+
+static ssize_t send_some(int sock, const char *p, size_t size, int fd)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)p,
+			     .iov_len = size };
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} ctl = { .bytes = { 0 } };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		m.msg_control = ctl.bytes;
+		m.msg_controllen = sizeof(ctl.bytes);
+		ctl.head.cmsg_level = SOL_SOCKET;
+		ctl.head.cmsg_type = SCM_RIGHTS;
+		ctl.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&ctl.head), &fd, sizeof(fd));
+	}
+	return sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* 0, NB_E_TIMEOUT, NB_E_NOTARGET, or 1 after an interruption */
+static int send_all(struct conn *c, const char *p, size_t size, int fd,
+		    double timeout)
+{
+	double end = nb_lua_mono() + timeout;
+
+	while (size) {
+		ssize_t n = send_some(c->fd, p, size, fd);
+
+		if (n > 0) {
+			p += n;
+			size -= (size_t)n;
+			fd = -1; /* it went with the first byte */
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN)
+			return NB_E_NOTARGET;
+		struct pollfd w = { .fd = c->fd, .events = POLLOUT };
+		double left = timeout < 0 ? -1 : end - nb_lua_mono();
+
+		if (timeout >= 0 && left <= 0)
+			return NB_E_TIMEOUT;
+		if (nb_lua_poll(&w, 1, left) < 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* conn:send(line, timeout[, object]) -> true | nil, err */
+static int conn_send(lua_State *L)
+{
+	struct conn *c = to_conn(L);
+	size_t size, object_size = 0;
+	const char *object, *line = luaL_checklstring(L, 2, &size);
+	double timeout = luaL_checknumber(L, 3);
+	int rc, fd = -1;
+
+	object = luaL_optlstring(L, 4, NULL, &object_size);
+	if (memchr(line, '\n', size) || size >= 65536)
+		return nb_lua_failf(L, NB_E_ARG,
+				    "a request is one line of at most 65535 "
+				    "bytes, found %zu",
+				    size);
+	if (object_size > MAX_OBJECT)
+		return nb_lua_failf(L, NB_E_LIMIT,
+				    "object of %zu bytes, at most %d allowed",
+				    object_size, MAX_OBJECT);
+	if (c->fd < 0)
+		return nb_lua_failf(L, NB_E_NOTARGET, "connection is closed");
+	lua_pushvalue(L, 2);
+	lua_pushliteral(L, "\n");
+	lua_concat(L, 2);
+	if (object) {
+		fd = sealed(object, object_size);
+		if (fd < 0)
+			return nb_lua_failf(L, NB_E_IO, "memory file: %s",
+					    strerror(errno));
+	}
+	line = lua_tolstring(L, -1, &size);
+	rc = send_all(c, line, size, fd, timeout);
+	if (fd >= 0)
+		close(fd);
+	if (rc == 1)
+		return nb_lua_interrupted(L);
+	if (rc == NB_E_TIMEOUT)
+		return nb_lua_failf(L, rc, "the target does not read");
+	if (rc) {
+		c->eof = true;
+		return nb_lua_failf(L, rc, "the connection was lost");
+	}
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+/* ---- receiving ---- */
+
+static void keep_fds(struct conn *c, struct msghdr *m)
+{
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(h) + i * sizeof(int), sizeof(fd));
+			if (c->nfds < MAX_FDS)
+				c->fds[c->nfds++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+static bool room(struct conn *c)
+{
+	char *p;
+
+	if (c->cap - c->size >= 4096)
+		return true;
+	size_t cap = c->cap ? c->cap * 2 : 65536;
+
+	p = realloc(c->in, cap);
+	if (!p)
+		return false;
+	c->in = p;
+	c->cap = cap;
+	return true;
+}
+
+static bool has_line(struct conn *c)
+{
+	if (c->size == c->scanned)
+		return false;
+	if (memchr(c->in + c->scanned, '\n', c->size - c->scanned))
+		return true;
+	c->scanned = c->size;
+	return false;
+}
+
+/*
+ * conn:fill() -> true, or false when nothing more will come
+ * Reads what is there, without waiting, until a line is complete.
+ */
+static int conn_fill(lua_State *L)
+{
+	struct conn *c = to_conn(L);
+
+	while (c->fd >= 0 && !c->eof && !has_line(c) && c->size < MAX_LINE) {
+		union {
+			struct cmsghdr head;
+			char bytes[CMSG_SPACE(MAX_FDS * sizeof(int))];
+		} ctl;
+		struct iovec iov;
+		struct msghdr m = { .msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = ctl.bytes,
+				    .msg_controllen = sizeof(ctl.bytes) };
+
+		if (!room(c))
+			return luaL_error(L, "not enough memory");
+		iov.iov_base = c->in + c->size;
+		iov.iov_len = c->cap - c->size;
+		ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n <= 0) {
+			c->eof = true;
+			break;
+		}
+		keep_fds(c, &m);
+		c->size += (size_t)n;
+	}
+	lua_pushboolean(L, c->fd >= 0 && !c->eof);
+	return 1;
+}
+
+/* conn:line() -> line | nil (none yet) | nil, err (line too long) */
+static int conn_line(lua_State *L)
+{
+	struct conn *c = to_conn(L);
+	char *nl = c->size ? memchr(c->in, '\n', c->size) : NULL;
+
+	/* also where its end came with the last bytes read */
+	if (nl ? nl - c->in >= MAX_LINE : c->size >= MAX_LINE)
+		return nb_lua_failf(
+			L, NB_E_PROTOCOL,
+			"reply of more than %d bytes, at most %d allowed",
+			MAX_LINE - 1, MAX_LINE - 1);
+	if (!nl) {
+		lua_pushnil(L);
+		return 1;
+	}
+	size_t n = (size_t)(nl - c->in);
+
+	lua_pushlstring(L, c->in, n);
+	c->size -= n + 1;
+	memmove(c->in, nl + 1, c->size);
+	c->scanned = 0;
+	return 1;
+}
+
+static int read_sealed(lua_State *L, int fd)
+{
+	int want = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+	luaL_Buffer b;
+	size_t done = 0;
+
+	if (seals < 0 || (seals & want) != want || fstat(fd, &st))
+		return nb_lua_failf(L, NB_E_PROTOCOL,
+				    "the target sent a descriptor that is no "
+				    "sealed memory file");
+	if (st.st_size < 0 || st.st_size > MAX_OBJECT)
+		return nb_lua_failf(L, NB_E_PROTOCOL,
+				    "the target sent an object of %lld bytes, "
+				    "at most %d allowed",
+				    (long long)st.st_size, MAX_OBJECT);
+	char *p = luaL_buffinitsize(L, &b, (size_t)st.st_size);
+
+	while (done < (size_t)st.st_size) {
+		ssize_t n = pread(fd, p + done, (size_t)st.st_size - done,
+				  (off_t)done);
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	luaL_pushresultsize(&b, done);
+	return 1;
+}
+
+static int object_call(lua_State *L)
+{
+	struct conn *c = lua_touserdata(L, 1);
+
+	return read_sealed(L, c->fds[0]);
+}
+
+/* conn:object() -> bytes of the oldest descriptor received | nil, err */
+static int conn_object(lua_State *L)
+{
+	struct conn *c = to_conn(L);
+	int rc, top = lua_gettop(L);
+
+	if (!c->nfds)
+		return nb_lua_failf(L, NB_E_PROTOCOL,
+				    "the target sent no descriptor");
+	lua_pushcfunction(L, object_call);
+	lua_pushvalue(L, 1);
+	rc = lua_pcall(L, 1, LUA_MULTRET, 0);
+	close(c->fds[0]);
+	c->nfds--;
+	memmove(c->fds, c->fds + 1, c->nfds * sizeof(c->fds[0]));
+	if (rc != LUA_OK)
+		return lua_error(L);
+	return lua_gettop(L) - top;
+}
+
+static int conn_peer(lua_State *L)
+{
+	struct conn *c = to_conn(L);
+
+	lua_pushinteger(L, c->peer.pid);
+	lua_pushinteger(L, c->peer.uid);
+	return 2;
+}
+
+static int conn_fd(lua_State *L)
+{
+	struct conn *c = to_conn(L);
+
+	if (c->fd < 0)
+		lua_pushnil(L);
+	else
+		lua_pushinteger(L, c->fd);
+	return 1;
+}
+
+/* poll({conn or descriptor...}, timeout) -> {indices that are readable} */
+static int do_poll(lua_State *L)
+{
+	double timeout = luaL_checknumber(L, 2);
+	struct pollfd *p;
+	lua_Integer n, out = 0;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	n = (lua_Integer)lua_rawlen(L, 1);
+	luaL_argcheck(L, n < 65536, 1, "too many");
+	p = lua_newuserdatauv(L, (size_t)(n + 1) * sizeof(*p), 0);
+	for (lua_Integer i = 0; i < n; i++) {
+		lua_rawgeti(L, 1, i + 1);
+		struct conn *c = luaL_testudata(L, -1, CONN);
+
+		p[i] = (struct pollfd){ .events = POLLIN };
+		p[i].fd = c ? c->fd : (int)lua_tointeger(L, -1);
+		lua_pop(L, 1);
+	}
+	if (nb_lua_poll(p, (unsigned)n, timeout) < 0) {
+		if (errno == EINTR)
+			return nb_lua_interrupted(L);
+		return luaL_error(L, "poll: %s", strerror(errno));
+	}
+	lua_newtable(L);
+	for (lua_Integer i = 0; i < n; i++)
+		if (p[i].revents) {
+			lua_pushinteger(L, i + 1);
+			lua_rawseti(L, -2, ++out);
+		}
+	return 1;
+}
+
+void nb_lua_open_socket(lua_State *L)
+{
+	static const luaL_Reg methods[] = {
+		{ "send", conn_send },	   { "fill", conn_fill },
+		{ "line", conn_line },	   { "object", conn_object },
+		{ "peer", conn_peer },	   { "fd", conn_fd },
+		{ "close", conn_close },   { "__gc", conn_close },
+		{ "__close", conn_close }, { NULL, NULL }
+	};
+	static const luaL_Reg fns[] = { { "connect", do_open },
+					{ "poll", do_poll },
+					{ NULL, NULL } };
+
+	luaL_newmetatable(L, CONN);
+	luaL_setfuncs(L, methods, 0);
+	lua_pushvalue(L, -1);
+	lua_setfield(L, -2, "__index");
+	lua_pushboolean(L, 0);
+	lua_setfield(L, -2, "__metatable");
+	lua_pop(L, 1);
+	luaL_setfuncs(L, fns, 0);
+}

@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What scripts need of the system and Lua's library lacks: bounded reading
+ * and atomic writing of files, folders, file status, time, terminal, and
+ * whether a process lives. Failures come back as error tables.
+ */
+#include "lua/core/core.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "core/base/sha256.h"
+
+static int read_fd(lua_State *L, int fd, const char *path, size_t max)
+{
+	struct nb_buf *b = nb_lua_buf(L, max + 1);
+	char part[4096];
+	ssize_t n;
+
+	for (;;) {
+		n = read(fd, part, sizeof(part));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		nb_buf_bytes(b, part, (size_t)n);
+		if (!nb_buf_ok(b) || b->size > max)
+			return nb_lua_failf(L, NB_E_LIMIT,
+					    "%s: more than %zu bytes", path,
+					    max);
+	}
+	if (n < 0)
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path,
+				    strerror(errno));
+	lua_pushlstring(L, nb_buf_text(b), b->size);
+	return 1;
+}
+
+struct reading {
+	int fd;
+	const char *path;
+	size_t max;
+};
+
+static int read_call(lua_State *L)
+{
+	struct reading *r = lua_touserdata(L, 1);
+
+	return read_fd(L, r->fd, r->path, r->max);
+}
+
+/* read(path[, max]) -> bytes | nil, err. Never waits for a pipe's writer. */
+static int do_read(lua_State *L)
+{
+	struct reading r = { .path = luaL_checkstring(L, 1) };
+	lua_Integer max = luaL_optinteger(L, 2, 64 << 20);
+	struct stat st;
+	int rc, top = lua_gettop(L);
+
+	luaL_argcheck(L, max >= 0, 2, "bytes wanted");
+	r.max = (size_t)max;
+	r.fd = open(r.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (r.fd < 0)
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", r.path,
+				    strerror(errno));
+	if (fstat(r.fd, &st) || S_ISDIR(st.st_mode)) {
+		close(r.fd);
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: not a file", r.path);
+	}
+	lua_pushcfunction(L, read_call);
+	lua_pushlightuserdata(L, &r);
+	rc = lua_pcall(L, 1, LUA_MULTRET, 0);
+	close(r.fd);
+	if (rc != LUA_OK)
+		return lua_error(L);
+	return lua_gettop(L) - top;
+}
+
+static int write_error(lua_State *L, const char *path, bool create)
+{
+	int e = errno;
+
+	nb_lua_failf(L, NB_E_IO, "%s: %s", path, strerror(e));
+	if (create) {
+		lua_pushstring(L, "cannot_create");
+		lua_setfield(L, -2, "code");
+	}
+	return 2;
+}
+
+/* Create @tmp anew with the mode and owner of @old, or the umask's mode if
+ * @old is NULL. A link is never followed, a left file is replaced. */
+static int create_beside(const char *tmp, const struct stat *old)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	mode_t first = old ? 0600 : 0666, mode;
+	int fd = open(tmp, flags, first);
+
+	if (fd < 0 && errno == EEXIST && !unlink(tmp))
+		fd = open(tmp, flags, first);
+	if (fd < 0 || !old)
+		return fd;
+	mode = old->st_mode & 0777;
+	/* without the owner or group, their rights would be somebody else's */
+	if ((old->st_uid != geteuid() || old->st_gid != getegid()) &&
+	    fchown(fd, old->st_uid, old->st_gid))
+		mode &= 0700;
+	(void)!fchmod(fd, mode);
+	return fd;
+}
+
+/* write(path, bytes) -> true | nil, err. Whole or not at all; a file that
+ * exists keeps its mode. */
+static int do_write(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	size_t size, done = 0;
+	const char *bytes = luaL_checklstring(L, 2, &size);
+	const char *tmp = lua_pushfstring(L, "%s.%d.tmp", path, (int)getpid());
+	struct stat st;
+	int fd;
+
+	bool exists = !stat(path, &st);
+	/* devices and pipes cannot be replaced by a rename */
+	bool direct = exists && !S_ISREG(st.st_mode);
+
+	fd = direct ? open(path, O_WRONLY | O_CLOEXEC)
+		    : create_beside(tmp, exists ? &st : NULL);
+	if (fd < 0)
+		return write_error(L, path, true);
+	while (done < size) {
+		ssize_t n = write(fd, bytes + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		done += (size_t)n;
+	}
+	if (done < size || (!direct && fsync(fd) && errno != EINVAL)) {
+		int n = write_error(L, path, false);
+
+		close(fd);
+		if (!direct)
+			unlink(tmp);
+		return n;
+	}
+	if (close(fd) || (!direct && rename(tmp, path))) {
+		int n = write_error(L, path, true);
+
+		if (!direct)
+			unlink(tmp);
+		return n;
+	}
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+/* append(path, text) -> true | nil, err; the file gets mode 0600 */
+static int do_append(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	size_t size;
+	const char *text = luaL_checklstring(L, 2, &size);
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return write_error(L, path, true);
+	ssize_t n = write(fd, text, size); /* one write: shells do not mix */
+	int rc = n == (ssize_t)size ? 0 : write_error(L, path, false);
+
+	close(fd);
+	if (rc)
+		return rc;
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+static int dir_gc(lua_State *L)
+{
+	DIR **d = lua_touserdata(L, 1);
+
+	if (*d)
+		closedir(*d);
+	*d = NULL;
+	return 0;
+}
+
+/* list(path) -> names without . and .. | nil, err */
+static int do_list(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	DIR **d = lua_newuserdatauv(L, sizeof(*d), 0);
+	struct dirent *e;
+	lua_Integer n = 0;
+
+	*d = NULL;
+	if (luaL_newmetatable(L, "ncclbpf.dir")) {
+		lua_pushcfunction(L, dir_gc);
+		lua_setfield(L, -2, "__gc");
+	}
+	lua_setmetatable(L, -2);
+	*d = opendir(path);
+	if (!*d)
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path,
+				    strerror(errno));
+	lua_newtable(L);
+	while ((e = readdir(*d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		lua_pushstring(L, e->d_name);
+		lua_rawseti(L, -2, ++n);
+	}
+	closedir(*d);
+	*d = NULL;
+	return 1;
+}
+
+static const char *kind(mode_t m)
+{
+	return S_ISREG(m)    ? "file"
+	       : S_ISDIR(m)  ? "directory"
+	       : S_ISLNK(m)  ? "link"
+	       : S_ISSOCK(m) ? "socket"
+			     : "other";
+}
+
+/* stat(path) -> {kind, mode, uid, size, mtime} | nil, err; no link followed */
+static int do_stat(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	struct stat st;
+
+	if (lstat(path, &st))
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path,
+				    strerror(errno));
+	lua_createtable(L, 0, 5);
+	lua_pushstring(L, kind(st.st_mode));
+	lua_setfield(L, -2, "kind");
+	lua_pushinteger(L, st.st_mode & 07777);
+	lua_setfield(L, -2, "mode");
+	lua_pushinteger(L, st.st_uid);
+	lua_setfield(L, -2, "uid");
+	lua_pushinteger(L, st.st_size);
+	lua_setfield(L, -2, "size");
+	lua_pushnumber(L, (double)st.st_mtim.tv_sec +
+				  (double)st.st_mtim.tv_nsec / 1e9);
+	lua_setfield(L, -2, "mtime");
+	return 1;
+}
+
+#define LOCK "ncclbpf.lock"
+
+static int lock_drop(lua_State *L)
+{
+	int *fd = luaL_checkudata(L, 1, LOCK);
+
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	return 0;
+}
+
+/* lock(path, seconds) -> a lock that __close and the collector drop | nil, err
+ */
+static int do_lock(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	double end = nb_lua_mono() + luaL_checknumber(L, 2);
+	int *fd = lua_newuserdatauv(L, sizeof(*fd), 0);
+
+	*fd = -1;
+	luaL_setmetatable(L, LOCK);
+	*fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (*fd < 0)
+		return write_error(L, path, true);
+	while (flock(*fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return write_error(L, path, false);
+		if (nb_lua_mono() > end)
+			return nb_lua_failf(L, NB_E_BUSY,
+					    "%s: another process holds the "
+					    "lock",
+					    path);
+		if (nb_lua_poll(NULL, 0, 0.01) < 0)
+			return nb_lua_interrupted(L);
+	}
+	return 1;
+}
+
+static int do_readlink(lua_State *L)
+{
+	char to[4096];
+	ssize_t n = readlink(luaL_checkstring(L, 1), to, sizeof(to));
+
+	if (n < 0)
+		lua_pushnil(L);
+	else
+		lua_pushlstring(L, to, (size_t)n);
+	return 1;
+}
+
+static int do_unlink(lua_State *L)
+{
+	lua_pushboolean(L, !unlink(luaL_checkstring(L, 1)));
+	return 1;
+}
+
+/* mkdirs(path): each missing folder, mode 0700 -> did it work */
+static int do_mkdirs(lua_State *L)
+{
+	char path[4096];
+	size_t n = strlen(luaL_checkstring(L, 1));
+
+	if (n >= sizeof(path))
+		return lua_pushboolean(L, 0), 1;
+	memcpy(path, lua_tostring(L, 1), n + 1);
+	for (size_t i = 1; i <= n; i++)
+		if (path[i] == '/' || !path[i]) {
+			char c = path[i];
+
+			path[i] = '\0';
+			if (mkdir(path, 0700) && errno != EEXIST)
+				return lua_pushboolean(L, 0), 1;
+			path[i] = c;
+		}
+	lua_pushboolean(L, 1);
+	return 1;
+}
+
+/* alive(pid): is there such a process that is not a zombie? And is it stopped?
+ */
+static int do_alive(lua_State *L)
+{
+	lua_Integer pid = luaL_checkinteger(L, 1);
+	bool alive = pid > 0 && (!kill((pid_t)pid, 0) || errno == EPERM);
+	bool stopped = false;
+	char path[64], text[256];
+
+	if (alive) {
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+		if (fd >= 0)
+			close(fd);
+		text[n > 0 ? n : 0] = '\0';
+		char *p = strrchr(text, ')');
+
+		alive = !p || (p[1] && p[2] != 'Z' && p[2] != 'X');
+		stopped = p && p[1] && (p[2] == 'T' || p[2] == 't');
+	}
+	lua_pushboolean(L, alive);
+	lua_pushboolean(L, stopped);
+	return 2;
+}
+
+static int do_ids(lua_State *L)
+{
+	lua_pushinteger(L, geteuid());
+	lua_pushinteger(L, getpid());
+	return 2;
+}
+
+static int do_mono(lua_State *L)
+{
+	lua_pushnumber(L, nb_lua_mono());
+	return 1;
+}
+
+/* time([ns]) -> "2026-01-31T12:00:00.123Z", now or of CLOCK_REALTIME ns */
+static int do_time(lua_State *L)
+{
+	struct timespec t;
+	struct tm tm;
+	char day[32], text[48];
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (!lua_isnoneornil(L, 1)) {
+		lua_Integer ns = luaL_checkinteger(L, 1);
+
+		t.tv_sec = (time_t)(ns / 1000000000);
+		t.tv_nsec = (long)(ns % 1000000000);
+	}
+	if (!gmtime_r(&t.tv_sec, &tm))
+		return luaL_error(L, "time out of range");
+	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text, sizeof(text), "%s.%03ldZ", day,
+		 t.tv_nsec < 0 ? 0 : t.tv_nsec / 1000000);
+	lua_pushstring(L, text);
+	return 1;
+}
+
+static int do_sleep(lua_State *L)
+{
+	if (nb_lua_poll(NULL, 0, luaL_checknumber(L, 1)) < 0)
+		return nb_lua_interrupted(L);
+	return 0;
+}
+
+static int do_isatty(lua_State *L)
+{
+	lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+	return 1;
+}
+
+/* winsize() -> columns, rows of the terminal on stdout; nil if none */
+static int do_winsize(lua_State *L)
+{
+	struct winsize w;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col)
+		return 0;
+	lua_pushinteger(L, w.ws_col);
+	lua_pushinteger(L, w.ws_row);
+	return 2;
+}
+
+/* width(text): columns it takes; a byte that is no character takes one */
+static int do_width(lua_State *L)
+{
+	size_t size;
+	const char *s = luaL_checklstring(L, 1, &size);
+	lua_Integer columns = 0;
+	mbstate_t st = { 0 };
+
+	while (size) {
+		wchar_t c;
+		size_t n = mbrtowc(&c, s, size, &st);
+
+		if (n == (size_t)-1 || n == (size_t)-2 || n == 0) {
+			memset(&st, 0, sizeof(st));
+			/* without a locale: count the starts of characters */
+			columns += ((unsigned char)*s & 0xc0) != 0x80;
+			n = 1;
+		} else {
+			int w = wcwidth(c);
+
+			columns += w < 0 ? 1 : w;
+		}
+		s += n;
+		size -= n;
+	}
+	lua_pushinteger(L, columns);
+	return 1;
+}
+
+/* utf8(): does the locale say that the terminal takes UTF-8? */
+static int do_utf8(lua_State *L)
+{
+	lua_pushboolean(L, !strcmp(nl_langinfo(CODESET), "UTF-8"));
+	return 1;
+}
+
+static int do_sha256(lua_State *L)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	char text[65];
+	size_t size;
+	const char *p = luaL_checklstring(L, 1, &size);
+
+	nb_sha256(p, size, digest);
+	nb_sha256_text(digest, text);
+	lua_pushstring(L, text);
+	return 1;
+}
+
+/* hold(boolean): until it is lifted, a Ctrl-C waits */
+static int do_hold(lua_State *L)
+{
+	nb_lua_held = nb_lua_held + (lua_toboolean(L, 1) ? 1 : -1);
+	if (nb_lua_held < 0)
+		nb_lua_held = 0;
+	return 0;
+}
+
+/*
+ * held(f, ...) -> as pcall, and from its end on held: a Ctrl-C that it raised
+ * would be raised anew by whatever comes next
+ */
+static int do_held(lua_State *L)
+{
+	int rc = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+
+	nb_lua_held = nb_lua_held + 1;
+	lua_pushboolean(L, rc == LUA_OK);
+	lua_insert(L, 1);
+	return lua_gettop(L);
+}
+
+/* settled(f, ...) -> was there a Ctrl-C, then as pcall: it has done what it was
+ * for, and is taken back */
+static int do_settled(lua_State *L)
+{
+	int rc = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+	bool stopped = nb_lua_stopped();
+
+	if (stopped) {
+		lua_sethook(L, NULL, 0, 0);
+		nb_lua_stop = 0;
+	}
+	lua_pushboolean(L, rc == LUA_OK);
+	lua_insert(L, 1);
+	lua_pushboolean(L, stopped);
+	lua_insert(L, 1);
+	return lua_gettop(L);
+}
+
+/* stopped() -> has Ctrl-C been pressed, for who holds it (hold) */
+static int do_stopped(lua_State *L)
+{
+	lua_pushboolean(L, nb_lua_stop != 0);
+	return 1;
+}
+
+static int with_trace(lua_State *L)
+{
+	if (lua_type(L, 1) == LUA_TSTRING)
+		luaL_traceback(L, L, lua_tostring(L, 1), 1);
+	return 1;
+}
+
+/*
+ * guard(trace, f, ...) -> as pcall(f, ...); with a trace of the stack behind
+ * a string error if trace is true. Only within a guard does Ctrl-C stop
+ * anything. A script's pcall may have eaten the stop, so it is looked at
+ * again at the end; the outermost guard takes it back.
+ */
+static int do_guard(lua_State *L)
+{
+	int trace = lua_toboolean(L, 1), rc, held = nb_lua_held;
+
+	luaL_checktype(L, 2, LUA_TFUNCTION);
+	lua_pushcfunction(L, with_trace);
+	lua_replace(L, 1);
+	nb_lua_guarded = nb_lua_guarded + 1;
+	rc = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, trace ? 1 : 0);
+	nb_lua_guarded = nb_lua_guarded - 1;
+	nb_lua_held = held; /* an error may have jumped over its end */
+	if (nb_lua_stop && !nb_lua_held) {
+		if (!nb_lua_guarded) {
+			lua_sethook(L, NULL, 0, 0);
+			nb_lua_stop = 0;
+		}
+		lua_settop(L, 1);
+		nb_lua_push_interrupted(L);
+		rc = LUA_ERRRUN;
+	}
+	lua_pushboolean(L, rc == LUA_OK);
+	lua_replace(L, 1);
+	return lua_gettop(L);
+}
+
+/* Every instruction from now on, so that nothing can go on. */
+static void too_long(lua_State *L, lua_Debug *ar)
+{
+	(void)ar;
+	lua_sethook(L, too_long, LUA_MASKCOUNT, 1);
+	luaL_error(L, "runs too long");
+}
+
+/* bounded(f, steps): pcall(f), which fails after so many instructions. An
+ * interrupt has a hook of its own, and goes first. */
+static int do_bounded(lua_State *L)
+{
+	lua_Integer steps = luaL_checkinteger(L, 2);
+	int rc;
+
+	luaL_argcheck(L, steps > 0 && steps < INT_MAX, 2, "out of range");
+	lua_settop(L, 1);
+	if (!lua_gethook(L))
+		lua_sethook(L, too_long, LUA_MASKCOUNT, (int)steps);
+	rc = lua_pcall(L, 0, LUA_MULTRET, 0);
+	if (lua_gethook(L) == too_long)
+		lua_sethook(L, NULL, 0, 0);
+	lua_pushboolean(L, rc == LUA_OK);
+	lua_insert(L, 1);
+	return lua_gettop(L);
+}
+
+void nb_lua_open_sys(lua_State *L)
+{
+	static const luaL_Reg lock[] = { { "__gc", lock_drop },
+					 { "__close", lock_drop },
+					 { NULL, NULL } };
+	static const luaL_Reg fns[] = {
+		{ "read", do_read },	     { "write", do_write },
+		{ "append", do_append },     { "list", do_list },
+		{ "stat", do_stat },	     { "lock", do_lock },
+		{ "readlink", do_readlink }, { "unlink", do_unlink },
+		{ "mkdirs", do_mkdirs },     { "alive", do_alive },
+		{ "ids", do_ids },	     { "mono", do_mono },
+		{ "time", do_time },	     { "sleep", do_sleep },
+		{ "isatty", do_isatty },     { "winsize", do_winsize },
+		{ "width", do_width },	     { "utf8", do_utf8 },
+		{ "sha256", do_sha256 },     { "hold", do_hold },
+		{ "guard", do_guard },	     { "held", do_held },
+		{ "settled", do_settled },   { "stopped", do_stopped },
+		{ "bounded", do_bounded },   { NULL, NULL }
+	};
+
+	luaL_setfuncs(L, fns, 0);
+	luaL_newmetatable(L, LOCK);
+	luaL_setfuncs(L, lock, 0);
+	lua_pop(L, 1);
+}

@@ -1,0 +1,227 @@
+-- SPDX-License-Identifier: MIT
+-- What a target gives out beside maps: policies, communicators, decisions. An
+-- object has the fields that the reply had when it was asked for; `refresh`
+-- asks again, all other methods are requests of their own.
+local class = require "ncclbpf.base.class"
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local policy = require "ncclbpf.policy.policy"
+local session = require "ncclbpf.job.session"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local Policy, Comm, Decision = {}, {}, {}
+M.methods = { policy = Policy, comm = Comm, decision = Decision }
+
+-- What init.lua lends: ask_one(target, line, field), group_of(target),
+-- vars(target, name).
+local lib
+function M.bind(t) lib = t end
+
+local function choice(t)
+	if type(t) ~= "table" or not (t.algo or t.proto) then return "NCCL's own" end
+	local text = ("%s/%s"):format(tostring(t.algo), tostring(t.proto))
+	return math.type(t.channels) == "integer" and t.channels > 0
+		and ("%s x%d"):format(text, t.channels) or text
+end
+
+-- ---- policies ----------------------------------------------------------------
+
+local new_policy = class.record("policy", Policy, function(d)
+	local where = d.in_use == true and (math.type(d.position) == "integer"
+		and ("in use, number %d"):format(d.position + 1) or "in use") or "not in use"
+	return ("policy %s %s: %s"):format(tostring(d.name), tostring(d.digest):sub(1, 8), where)
+end)
+
+function M.policy(target, data)
+	return new_policy { target = target, data = data, more = { vars = function(s)
+		return lib.vars(s.target, s.data.name)
+	end } }
+end
+
+local function policy_of(o) return class.self(o, "policy", 3) end
+
+-- p:refresh() -> p, with the fields as they are now | nil, err
+function Policy:refresh()
+	local s = policy_of(self)
+	local d, err = lib.ask_one(s.target, session.line { "policy", "show", s.data.name })
+	if not d then return nil, err end
+	s.data = d
+	return self
+end
+
+-- p:use([{comm=, if_generation=}]) -> change | nil, err: it alone decides
+function Policy:use(opts)
+	local s = policy_of(self)
+	opts = errors.check_options("policy:use", opts, { comm = true, if_generation = "integer" })
+	return s.target:policy_use { s.data.name, comm = opts.comm,
+		if_generation = opts.if_generation }
+end
+
+-- p:add([{before=, first=, last=, comm=}]), p:move(place), p:remove([{comm=}])
+for _, verb in ipairs { "add", "move", "remove" } do
+	local allowed = verb ~= "remove" and { before = "string", first = "boolean",
+		last = "boolean", comm = true } or { comm = true }
+	Policy[verb] = function(self, place)
+		local s = policy_of(self)
+		place = errors.check_options("policy:" .. verb, place, allowed)
+		return s.target["policy_" .. verb](s.target, s.data.name, place)
+	end
+end
+
+function Policy:discard()
+	local s = policy_of(self)
+	return s.target:policy_discard(s.data.name)
+end
+
+-- p:image() -> the bytes of its image, as the job holds it | nil, err
+function Policy:image()
+	local s = policy_of(self)
+	local g, err = lib.group_of(s.target)
+	if not g then return nil, err end
+	local member = g:living()[1]
+	if not member then return nil, g:failure() or errors.new("no_target", "not attached") end
+	local r = g:ask("policy get " .. session.quote(tostring(s.data.name)),
+		{ members = { member }, want_object = true })[1]
+	if r.err then return nil, r.err end
+	return r.object
+end
+
+local function opened(o)
+	local bytes, err = Policy.image(o)
+	if not bytes then return nil, err end
+	local image
+	image, err = core.image(bytes)
+	if not image then return nil, errors.from_reply(err) end
+	return image
+end
+
+-- p:verdict([{coherence_off=}]) -> {accepted, programs} | nil, err: judged here
+function Policy:verdict(opts)
+	policy_of(self)
+	opts = errors.check_options("policy:verdict", opts, { coherence_off = "boolean" })
+	local image, err = opened(self)
+	if not image then return nil, err end
+	return policy.verdict(image, image:info(), { coherence_off = opts.coherence_off })
+end
+
+-- p:dump() -> {name, digest, programs = {{name, section, lines}}} | nil, err
+function Policy:dump()
+	policy_of(self)
+	local image, err = opened(self)
+	if not image then return nil, err end
+	return policy.dump(image, image:info())
+end
+
+-- ---- decisions ---------------------------------------------------------------
+
+local new_decision = class.record("decision", Decision, function(d)
+	return ("decision #%s of %s: %s %s: %s%s"):format(
+		tostring(d.seq), tostring(d.comm), tostring(d.coll),
+		units.bytes(math.type(d.bytes) == "integer" and d.bytes or 0), choice(d.answer),
+			d.by and " by " .. tostring(d.by) or "")
+end)
+
+function M.decision(target, data) return new_decision { target = target, data = data } end
+
+-- d:explain() -> why such a collective is decided as it is, now | nil, err
+function Decision:explain()
+	local s = class.self(self, "decision")
+	return s.target:explain(tostring(s.data.coll), s.data.bytes,
+		{ comm = tostring(s.data.comm) })
+end
+
+-- d:changed(): is the answer another than NCCL's own?
+function Decision:changed()
+	local d = class.self(self, "decision").data
+	local a, n = d.answer or {}, d.nccl or {}
+	return a.algo ~= n.algo or a.proto ~= n.proto or (
+		math.type(a.channels) == "integer" and a.channels > 0)
+end
+
+-- Decisions of a list, or of a stream's function.
+function M.decisions(target, list)
+	local t = {}
+	for i, d in ipairs(list) do t[i] = type(d) == "table" and M.decision(target, d) or d end
+	return t
+end
+
+-- ---- communicators -------------------------------------------------------------
+
+local new_comm = class.record("comm", Comm, function(d)
+	return ("comm %s: %s on %s, %s"):format(tostring(d.comm), units.count(d.ranks, "rank"),
+		units.count(d.nodes, "node"), units.count(d.decisions, "decision"))
+end)
+
+function M.comm(target, data) return new_comm { target = target, data = data } end
+
+local function comm_of(o) return class.self(o, "comm", 3) end
+
+-- c:refresh() -> c, with the fields as they are now and its table | nil, err
+function Comm:refresh()
+	local s = comm_of(self)
+	local d, err = lib.ask_one(s.target, session.line { "comm", "show", s.data.comm })
+	if not d then return nil, err end
+	s.data = d
+	return self
+end
+
+-- c:tail{count=, follow=}: as target:decisions, of this communicator (the field
+-- decisions says how many it has made)
+function Comm:tail(opts)
+	local s = comm_of(self)
+	opts = errors.check_options("comm:tail", opts, { count = "integer", follow = "function" })
+	return s.target:decisions { count = opts.count, follow = opts.follow, comm = s.data.comm }
+end
+
+-- c:stats() -> what telemetry has of it: the rows of `stats` | nil, err
+function Comm:stats()
+	local s = comm_of(self)
+	local rows, after = {}, nil
+	repeat
+		local d, err = lib.ask_one(s.target, "stats comm="
+			.. session.quote(tostring(s.data.comm))
+			.. (after and " after=" .. tostring(after) or ""))
+		if not d then return nil, err end
+		local list = type(d.rows) == "table" and d.rows or {}
+		for _, x in ipairs(list) do rows[#rows + 1] = x end
+		after = d.more and #list > 0 and d.next or nil
+	until after == nil
+	return rows
+end
+
+function Comm:explain(coll, bytes)
+	local s = comm_of(self)
+	class.check(coll, "string", "comm:explain: collective")
+	return s.target:explain(coll, bytes, { comm = s.data.comm })
+end
+
+-- c:agreement() -> do its ranks decide alike: the data of `check agreement` | nil, err
+function Comm:agreement()
+	local s = comm_of(self)
+	return lib.ask_one(s.target, session.line { "check", "agreement" } .. " comm="
+		.. session.quote(tostring(s.data.comm)))
+end
+
+-- c:use("a", "b") or c:use{"a", if_generation=}: this communicator alone decides
+-- with these; c:use "common": with what the others have
+function Comm:use(...)
+	local s = comm_of(self)
+	local names, opts = errors.names("comm:use", { if_generation = "integer" }, ...)
+	if #names == 0 then error('comm:use: names wanted, "none" or "common"', 2) end
+	for i, n in ipairs(names) do class.check(n, "string", "comm:use: name " .. i) end
+	local t = { comm = s.data.comm, if_generation = opts.if_generation }
+	return s.target:policy_use(table.move(names, 1, #names, 1, t))
+end
+
+-- c:series{...}: as target:series, of this communicator
+function Comm:series(opts)
+	local s = comm_of(self)
+	if opts ~= nil then class.check(opts, "table", "comm:series") end
+	local t = { comm = s.data.comm }
+	for k, v in pairs(opts or {}) do t[k] = v end
+	return lib.series(s.target, t, "comm:series")
+end
+
+return M

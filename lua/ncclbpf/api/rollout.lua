@@ -1,0 +1,212 @@
+-- SPDX-License-Identifier: MIT
+-- A rollout as an object: planned here, or the one that a job has. Its fields
+-- are what was known after its last method; the file of the rollout is what
+-- it stands on, as for the commands (rollout/run.lua).
+local class = require "ncclbpf.base.class"
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local plan = require "ncclbpf.rollout.plan"
+local rollout = require "ncclbpf.rollout.run"
+local rolloutcmd = require "ncclbpf.commands.rollout"
+
+local M = {}
+
+local Rollout = {}
+M.methods = Rollout
+
+-- s: group_of(), data (fields), p (plan), r (the record, where there is one),
+-- mine (this process runs it)
+local new_rollout = class.record("rollout", Rollout, function(d)
+	return ("rollout %s: %s, %d of %d blocks%s"):format(
+		tostring(d.name), tostring(d.state), d.blocks, d.of, d.reason and ": " .. d.reason
+		or "")
+end)
+
+local function of(o) return class.self(o, "rollout", 3) end
+
+local function refresh(s)
+	if s.r then
+		s.data = rolloutcmd.status_of(s.r)
+	else
+		s.data = { name = s.p.name, state = "planned", running = false, blocks = 0,
+			of = plan.total(s.p), plan = s.p }
+	end
+end
+
+-- M.planned(group_of, p): checked, nothing is asked of the job
+function M.planned(group_of, p)
+	local s = { group_of = group_of, p = p }
+	refresh(s)
+	return new_rollout(s)
+end
+
+-- M.current(group_of) -> the job's rollout | nil, err
+function M.current(group_of)
+	local g, err = group_of()
+	if not g then return nil, err end
+	local r
+	r, err = rolloutcmd.load(g)
+	if not r then return nil, err end
+	local s = { group_of = group_of, r = r, p = r.plan }
+	refresh(s)
+	return new_rollout(s)
+end
+
+-- What the file says now, unless this process is who writes it.
+-- -> group | nil, err
+local function fresh(s, what)
+	local g, err = s.group_of()
+	if not g then return nil, err end
+	if not s.r then
+		return nil, errors.new("refused", ("%s: it has not been started"):format(what),
+			{ hint = "rollout:start()" })
+	end
+	local r
+	r, err = rolloutcmd.load(g)
+	if not r then return nil, err end
+	if r.id ~= s.r.id then
+		s.mine = false
+		return nil, errors.new(
+			"refused", ("another rollout of this job began after %s: %s"):format(
+			s.r.id, r.id), { hint = "target:rollout()" })
+	end
+	if not (s.mine and r.runner.token == s.r.runner.token) then s.r, s.mine = r, false end
+	return g
+end
+
+-- r:plan() -> the plan, complete; r:steps() -> {{what, how}, ...} for people
+function Rollout:plan() return of(self).p end
+function Rollout:steps() return plan.steps(of(self).p) end
+
+-- r:refresh() -> r | nil, err
+function Rollout:refresh()
+	local s = of(self)
+	if s.r then
+		local g, err = fresh(s, "refresh")
+		if not g then return nil, err end
+	end
+	refresh(s)
+	return self
+end
+
+-- r:start() -> r, progressing, without a block yet | nil, err
+function Rollout:start()
+	local s = of(self)
+	if s.r then return errors.fail("refused", "start: it has been started: %s", s.r.state) end
+	local g, err = s.group_of()
+	if not g then return nil, err end
+	local r
+	r, err = require("ncclbpf.commands.profiler").wanted(g)
+	if not r then return nil, err end
+	r, err = rollout.start(g, s.p)
+	if not r then return nil, err end
+	s.r, s.mine = r, true
+	refresh(s)
+	return self
+end
+
+local function run(self, s, opts)
+	if rollout.ended[s.r.state] or s.r.state == "paused" then return self end
+	if not s.mine then
+		return nil, errors.new("busy", ("process %s runs it"):format(
+			tostring(s.r.runner.pid)), { hint = rollout.runs(s.r)
+			and "rollout:refresh() says how it stands" or "rollout:resume()" })
+	end
+	local done, err = rollout.run(s.r, opts.progress and function(r)
+		s.r = r
+		refresh(s)
+		opts.progress(self)
+	end, opts.blocks)
+	refresh(s)
+	if not done then return nil, err end
+	return self
+end
+
+-- r:step() -> r, one block on | nil, err. Where it has ended or paused: as it is
+function Rollout:step()
+	local s = of(self)
+	local g, err = fresh(s, "step")
+	if not g then return nil, err end
+	return run(self, s, { blocks = 1 })
+end
+
+-- r:wait([{progress=f, blocks=N}]) -> r, when it has ended or paused (or made N
+-- blocks); f(r) after each block | nil, err
+function Rollout:wait(opts)
+	local s = of(self)
+	opts = errors.check_options("rollout:wait", opts,
+		{ progress = "function", blocks = "integer" })
+	local g, err = fresh(s, "wait")
+	if not g then return nil, err end
+	return run(self, s, opts)
+end
+
+-- r:resume() -> r, progressing, run by this process from then on | nil, err
+function Rollout:resume()
+	local s = of(self)
+	local g, err = fresh(s, "resume")
+	if not g then return nil, err end
+	local ok
+	ok, err = rollout.resume(s.r, g)
+	if not ok then return nil, err end
+	s.mine = true
+	refresh(s)
+	return self
+end
+
+-- r:pause(), r:promote(), r:abort() -> r; true: it was asked of who runs it | nil, err
+for _, word in ipairs { "pause", "promote", "abort" } do
+	Rollout[word] = function(self)
+		local s = of(self)
+		local g, err = fresh(s, word)
+		if not g then return nil, err end
+		local done, asked = rollout.tell(s.r, g, word)
+		if not done then return nil, asked end
+		refresh(s)
+		return self, asked == true or nil
+	end
+end
+
+-- r:undo() -> r, with the baseline again after a promotion | nil, err
+function Rollout:undo()
+	local s = of(self)
+	local g, err = fresh(s, "undo")
+	if not g then return nil, err end
+	local done
+	done, err = rollout.undo(s.r, g)
+	if not done then return nil, err end
+	refresh(s)
+	return self
+end
+
+-- r:status() -> a table of its own: what `rollout status -o json` has | nil, err
+function Rollout:status()
+	local s = of(self)
+	if s.r then
+		local g, err = fresh(s, "status")
+		if not g then return nil, err end
+	end
+	refresh(s)
+	return core.decode(core.encode(s.data))
+end
+
+-- r:history() -> list of {time, rollout, from, to, actor, reason, evidence}
+function Rollout:history()
+	local s = of(self)
+	if not s.r then return {} end
+	local g, err = fresh(s, "history")
+	if not g then return nil, err end
+	return core.decode(core.encode(core.array(s.r.events)))
+end
+
+-- r:report(path[, {label=, svg=}]) -> {file, bytes, csv, samples, figures} | nil, err
+function Rollout:report(path, opts)
+	local s = of(self)
+	class.check(path, "string", "rollout:report: path")
+	opts = errors.check_options("rollout:report", opts, { label = "string", svg = "string" })
+	local g, err = fresh(s, "report")
+	if not g then return nil, err end
+	return rolloutcmd.write_report(s.r, path, opts)
+end
+
+return M

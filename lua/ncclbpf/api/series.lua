@@ -1,0 +1,316 @@
+-- SPDX-License-Identifier: MIT
+-- Telemetry over time: each sample takes what a job's collectives took since the
+-- one before (a collective takes as long as its slowest rank here), by kind as
+-- rollouts have them; rates, quantiles and a judgement come of that.
+local class = require "ncclbpf.base.class"
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local session = require "ncclbpf.job.session"
+local stats = require "ncclbpf.commands.stats"
+local units = require "ncclbpf.base.units"
+local witness = require "ncclbpf.rollout.evidence"
+
+local M = {}
+
+M.MOST = 200000 -- times that are kept; the oldest go first
+local Series = {}
+M.methods = Series
+
+local function kind_of(op) return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm) end
+
+local new_series = class.new("series", Series, {
+	__tostring = function(o)
+		local s = class.state[o]
+		local n = 0
+		for _ in pairs(s.kinds) do n = n + 1 end
+		return ("series of %s: %d samples, %s of %s"):format(
+			s.from, #s.samples, units.count(s.count, "collective"),
+			units.count(n, "kind"))
+	end,
+	__len = function(o) return class.state[o].count end,
+	-- for kind, times in pairs(series)
+	__pairs = function(o)
+		local s = class.state[o]
+		local k, i = Series.kinds(o), 0
+		return function()
+			i = i + 1
+			if k[i] then return k[i], s.kinds[k[i]].ns end
+		end
+	end,
+})
+
+local function of(o) return class.self(o, "series", 3) end
+
+local function wanted(s, op)
+	if s.comm and op.comm:sub(1, #s.comm) ~= s.comm then return false end
+	if s.from_bytes and (op.size * 2 <= s.from_bytes or op.size > s.to_bytes) then
+		return false
+	end
+	return not s.colls or s.colls[op.coll] == true
+end
+
+-- The oldest half of a kind's times goes, or its only one and so the kind.
+local function halve(s, name)
+	local k = s.kinds[name]
+	local drop = math.max(1, #k.ns // 2)
+	for _, f in ipairs { "ns", "seq", "at" } do
+		k[f] = table.move(k[f], drop + 1, #k[f], 1, {})
+	end
+	if #k.ns == 0 then s.kinds[name] = nil end
+	s.count, s.dropped = s.count - drop, s.dropped + drop
+end
+
+-- Of the kinds with the most times, those whose first is the oldest, until there
+-- are few enough; all of them where that is not enough.
+local function trim(s)
+	local largest, names = 0, {}
+	for name, k in pairs(s.kinds) do
+		if #k.ns > largest then largest, names = #k.ns, {} end
+		if #k.ns == largest then names[#names + 1] = name end
+	end
+	table.sort(names, function(a, b)
+		local x, y = s.kinds[a], s.kinds[b]
+		if x.at[1] ~= y.at[1] then return x.at[1] < y.at[1] end
+		if x.seq[1] ~= y.seq[1] then return x.seq[1] < y.seq[1] end
+		return a < b
+	end)
+	for _, name in ipairs(names) do
+		if s.count <= M.MOST then return end
+		halve(s, name)
+	end
+end
+
+local function take(s, ops, at)
+	local list, n = {}, 0
+	for _, op in pairs(ops) do
+		if op.ns > 0 and wanted(s, op) then list[#list + 1] = op end
+	end
+	table.sort(list, function(a, b) return a.seq < b.seq end)
+	for _, op in ipairs(list) do
+		-- NCCL numbers the collectives of a communicator by their kind
+		local line = op.comm .. " " .. op.coll
+		if op.seq > (s.last[line] or -1) then
+			local kind = kind_of(op)
+			local k = s.kinds[kind] or { ns = {}, seq = {}, at = {}, coll = op.coll,
+				size = op.size, comm = op.comm, ranks = op.ranks }
+			s.kinds[kind] = k
+			k.ns[#k.ns + 1], k.seq[#k.seq + 1], k.at[#k.at + 1] = op.ns, op.seq,
+				#s.samples + 1
+			n = n + 1
+		end
+	end
+	for _, op in ipairs(list) do
+		local line = op.comm .. " " .. op.coll
+		s.last[line] = math.max(s.last[line] or -1, op.seq)
+	end
+	s.count = s.count + n
+	s.samples[#s.samples + 1] = { time = core.time(), mono = at, new = n }
+	while s.count > M.MOST do trim(s) end
+	return n
+end
+
+-- M.live(group_of, options, from, name): nothing is asked yet.
+-- options: comm, collectives, sizes
+function M.live(group_of, opts, from, name, level)
+	level = (level or 2) + 1
+	opts = errors.check_options(name, opts, { comm = "string", collectives = "table",
+		sizes = "string" }, level)
+	local s = { group_of = group_of, from = from, kinds = {}, last = {}, samples = {},
+		count = 0, dropped = 0, comm = opts.comm }
+	for _, c in ipairs(opts.collectives or {}) do
+		if type(c) ~= "string" or not core.nccl("coll", c) then
+			error(("%s: option collectives: no collective %s"):format(
+				name, tostring(c)), level)
+		end
+		s.colls = s.colls or {}
+		s.colls[c] = true
+	end
+	if opts.sizes then
+		local a, b = opts.sizes:match "^(.-)%.%.(.*)$"
+		s.from_bytes, s.to_bytes = a and units.size(a), b and units.size(b)
+		if not (s.from_bytes and s.to_bytes and s.from_bytes <= s.to_bytes) then
+			error(('%s: option sizes: "4M..128M" wanted'):format(name), level)
+		end
+	end
+	return new_series(s)
+end
+
+-- M.file(path) -> a series of what NVIDIA's Inspector wrote | nil, err
+function M.file(path)
+	local text, err = core.read(path, 256 << 20)
+	if not text then return nil, errors.from_reply(err) end
+	local list, warning = require("ncclbpf.sweep.measurements").inspector(path, text)
+	if not list then return nil, warning end
+	local s = { from = path, kinds = {}, last = {}, samples = {}, count = 0, dropped = 0,
+		group_of = function()
+			return errors.fail(
+				"refused", "series: it was read from %s, there is no job to ask",
+				path)
+		end }
+	local ops = {}
+	for i, r in ipairs(list) do
+		local size = r.bytes < 2 and r.bytes or 1
+		while size > 0 and size <= r.bytes // 2 do size = size * 2 end
+		ops[i] = { comm = r.comm, coll = r.coll, size = size, seq = r.seq,
+			ns = math.floor(r.us * 1000), ranks = r.ranks }
+	end
+	take(s, ops, 0)
+	return new_series(s), warning
+end
+
+-- s:sample() -> how many collectives are new since the last | nil, err
+function Series:sample()
+	local s = of(self)
+	local g, err = s.group_of()
+	if not g then return nil, err end
+	local results, failures = g:ask "sample tail 1024", {}
+	for _, r in ipairs(results) do
+		if r.err then failures[#failures + 1] = r end
+	end
+	if #failures > 0 then return nil, session.sum_up(failures, #results) end
+	return take(s, stats.collectives(results), core.mono())
+end
+
+-- s:watch{seconds=, every=, count=, until_=}: samples until the time is over, so
+-- many collectives are there, or f(series) returns true -> s | nil, err
+function Series:watch(opts)
+	local s = of(self)
+	opts = errors.check_options("series:watch", opts,
+		{ seconds = "number", every = "number", count = "integer", stop = "function" })
+	local every = opts.every or 0.2
+	if not (every >= 0.01 and every <= 3600) then
+		error("series:watch: option every: 0.01 to 3600 seconds wanted", 2)
+	end
+	if not (opts.seconds or opts.count or opts.stop) then
+		error("series:watch: option seconds, count or stop wanted", 2)
+	end
+	local till = opts.seconds and core.mono() + opts.seconds
+	while true do
+		local n, err = self:sample()
+		if not n then return nil, err end
+		if opts.count and s.count >= opts.count or opts.stop and opts.stop(self) then
+			return self
+		end
+		local left = till and till - core.mono() or every
+		if left <= 0 then return self end
+		core.sleep(math.min(every, left))
+	end
+end
+
+-- s:kinds() -> names, by collective, size, communicator
+function Series:kinds()
+	return require("ncclbpf.rollout.run").kinds(of(self).kinds)
+end
+
+-- s:times(kind) -> times in seconds, oldest first; all of them where kind is nil
+function Series:times(kind)
+	local s = of(self)
+	if kind ~= nil and not s.kinds[kind] then
+		return nil, errors.new("not_found", ("series: nothing of %s"):format(
+			tostring(kind)),
+			{ hint = type(kind) == "string" and errors.nearest(kind, self:kinds())
+				or nil })
+	end
+	local t = {}
+	for _, name in ipairs(kind and { kind } or self:kinds()) do
+		for _, ns in ipairs(s.kinds[name].ns) do t[#t + 1] = ns / 1e9 end
+	end
+	return t
+end
+
+-- s:quantiles([{0.5, 0.99}]) -> {kind = {count, [0.5] = seconds, ...}}
+function Series:quantiles(list)
+	local s = of(self)
+	list = list or { 0.5, 0.9, 0.99 }
+	class.check(list, "table", "series:quantiles")
+	for i, q in ipairs(list) do
+		if type(q) ~= "number" or not (q >= 0 and q <= 1) then
+			error(("series:quantiles: number %d: 0 to 1 wanted, found %s"):format(
+				i, tostring(q)), 2)
+		end
+	end
+	local out = {}
+	for kind, k in pairs(s.kinds) do
+		local sorted = table.move(k.ns, 1, #k.ns, 1, {})
+		table.sort(sorted)
+		local row = { count = #sorted }
+		for _, q in ipairs(list) do
+			row[q] = sorted[math.max(1, math.ceil(q * #sorted))] / 1e9
+		end
+		out[kind] = row
+	end
+	return out
+end
+
+-- s:rates() -> {kind = {per_second, bytes_per_second, busbw_gbs}}, between the
+-- first sample and the last; {} before there are two
+function Series:rates()
+	local s = of(self)
+	local out, n = {}, #s.samples
+	local seconds = n > 1 and s.samples[n].mono - s.samples[1].mono or 0
+	if seconds <= 0 then return out end
+	for kind, k in pairs(s.kinds) do
+		local count, sum = 0, 0
+		for i, ns in ipairs(k.ns) do
+			sum = sum + ns
+			-- what the first sample found lies before the time that is counted
+			if k.at[i] > 1 then count = count + 1 end
+		end
+		out[kind] = { per_second = count / seconds,
+			bytes_per_second = count * k.size / seconds,
+			busbw_gbs = witness.bandwidth(k.coll, k.size, k.ranks, sum / #k.ns) }
+	end
+	return out
+end
+
+-- s:compare(other[, {kind=, confidence=, min_effect_pct=, block=}]) -> {kind =
+-- judgement}: how much longer the other's times are, by what both have
+function Series:compare(other, opts)
+	local s = of(self)
+	local o = class.state[other]
+	if not o or o.kind ~= "series" then error("series:compare: another series wanted", 2) end
+	opts = errors.check_options("series:compare", opts,
+		{ confidence = "number", min_effect_pct = "number", block = "integer" })
+	local out = {}
+	for kind, k in pairs(s.kinds) do
+		if o.kinds[kind] then
+			out[kind] = require("ncclbpf.rollout.judge").judge {
+				a = k.ns, b = o.kinds[kind].ns, block = opts.block,
+				confidence = opts.confidence,
+				min_effect_pct = opts.min_effect_pct }
+		end
+	end
+	return out
+end
+
+-- s:samples() -> list of {time, new}
+function Series:samples()
+	local t = {}
+	for i, x in ipairs(of(self).samples) do t[i] = { time = x.time, new = x.new } end
+	return t
+end
+
+-- s:csv(path) -> how many lines | nil, err
+function Series:csv(path)
+	local s = of(self)
+	class.check(path, "string", "series:csv")
+	local lines = { "sample,comm,collective,size_bytes,seq,time_ns" }
+	for _, kind in ipairs(self:kinds()) do
+		local k = s.kinds[kind]
+		for i, ns in ipairs(k.ns) do
+			lines[#lines + 1] = ("%d,%s,%s,%d,%d,%d"):format(
+				k.at[i], k.comm, k.coll, k.size, k.seq[i], ns)
+		end
+	end
+	local ok, err = core.write(path, table.concat(lines, "\n") .. "\n")
+	if not ok then return nil, errors.from_reply(err) end
+	return #lines - 1
+end
+
+-- s:clear(): as if nothing had been sampled; what was seen stays seen
+function Series:clear()
+	local s = of(self)
+	s.kinds, s.samples, s.count = {}, {}, 0
+end
+
+return M

@@ -1,0 +1,64 @@
+-- SPDX-License-Identifier: MIT
+-- Objects of the Lua interface: what a script holds is an empty table with a
+-- locked metatable, so that fields are read-only and methods cannot be put in
+-- another's place; what it stands for lies here, out of reach.
+local M = {}
+
+-- State of each object: {kind = its class, ...}
+local state = setmetatable({}, { __mode = "k" })
+M.state = state
+
+-- A class: objects are empty tables, methods are read-only. -> new(state)
+function M.new(name, methods, meta)
+	meta = meta or {}
+	meta.__name = name
+	meta.__metatable = name
+	meta.__index = meta.__index or methods
+	meta.methods = methods -- for completion
+	meta.__newindex = meta.__newindex or function(_, k)
+		error(("%s: field %s cannot be set"):format(name, tostring(k)), 2)
+	end
+	return function(s)
+		s.kind = name
+		local o = setmetatable({}, meta)
+		state[o] = s
+		return o
+	end
+end
+
+-- The state of a method's object; raises at the method's caller.
+function M.self(o, name, level)
+	local s = state[o]
+	if not s or s.kind ~= name then
+		error(("%s wanted, called with %s; use object:method()"):format(name, type(o)),
+			(level or 2) + 1)
+	end
+	return s
+end
+
+-- A class whose objects have fields: those of s.data. A method goes before a
+-- field of its name. They can be walked (pairs) and written as JSON.
+function M.record(name, methods, text)
+	return M.new(name, methods, {
+		__index = function(o, k)
+			if methods[k] then return methods[k] end
+			local s = state[o]
+			local v = s.data[k]
+			if v == nil and s.more and s.more[k] then return s.more[k](s) end
+			return v
+		end,
+		__pairs = function(o) return pairs(state[o].data) end,
+		__data = function(o) return state[o].data end,
+		__tostring = function(o) return (text(state[o].data, state[o]):gsub("%c", "?")) end,
+	})
+end
+
+function M.check(v, want, what, level)
+	local ok = want == "integer" and math.type(v) == "integer" or type(v) == want
+	if not ok then
+		error(("%s: %s wanted, found %s"):format(what, want, type(v)), (level or 2) + 1)
+	end
+	return v
+end
+
+return M

@@ -1,0 +1,152 @@
+-- SPDX-License-Identifier: MIT
+-- Errors as values. An expected failure is `nil, err`; err has code, message,
+-- hint, where and prints as people read it. The words of the codes and their
+-- exit statuses are rows of core/defs/errors.h.
+local core = require "ncclbpf.core"
+
+local M = {}
+local rows = core.errors()
+local meta = core.error_meta
+core.error_meta = nil
+
+-- Codes that only the shell has.
+rows.interrupted = { status = 130, text = "stopped by Ctrl-C" }
+rows.script_failed = { status = 1, text = "a script raised an error" }
+rows.lua_syntax = { status = 65, text = "not Lua" }
+rows.cannot_create = { status = 73, text = "a file cannot be created" }
+rows.aborted = { status = 2, text = "the change was aborted; nothing has moved" }
+
+function M.new(code, message, fields)
+	local e = fields or {}
+	e.code, e.message = code, message
+	return setmetatable(e, meta)
+end
+
+-- nil and an error, for `return errors.fail(...)`.
+function M.fail(code, fmt, ...)
+	return nil, M.new(code, select("#", ...) > 0 and fmt:format(...) or fmt)
+end
+
+function M.is(e)
+	return getmetatable(e) == "ncclbpf.error"
+end
+
+-- Whatever pcall caught, as an error value.
+function M.caught(e)
+	if M.is(e) then return e end
+	return M.new("script_failed", tostring(e))
+end
+
+function M.status(e)
+	local row = rows[e.code]
+	return row and row.status or 1
+end
+
+function M.meaning(code)
+	return rows[code] and rows[code].text
+end
+
+local function place(where)
+	if type(where) ~= "table" then return tostring(where) end
+	local text = where.file or "?"
+	if where.line then text = text .. ":" .. where.line end
+	if where.col and where.col > 0 then text = text .. ":" .. where.col end
+	return text
+end
+
+local function indent(text)
+	return "\n    " .. text:gsub("\n+$", ""):gsub("\n", "\n    ")
+end
+
+-- Words of others must not steer the terminal: no control characters (also
+-- not U+0080 to U+009F), none that turn the direction of writing.
+function M.tame(text)
+	text = text:gsub("[%z\1-\8\11-\31\127]", "?")
+	if not text:find "[\194\226]" then return text end
+	return (text:gsub("\194[\128-\159]", "?"):gsub("\226\128[\170-\174]", "?"):gsub(
+		"\226\129[\166-\169]", "?"))
+end
+
+-- The text form, without the name of the program.
+function M.text(e)
+	local t = {}
+	if e.command then t[#t + 1] = e.command .. ": " end
+	if e.object then t[#t + 1] = e.object .. ": " end
+	-- a detail says it all again, in lines: its first one is the head
+	local head, detail = e.message, e.detail
+	if detail then head, detail = detail:match("^([^\n]*)\n?(.*)$") end
+	t[#t + 1] = head
+	if e.where then t[#t + 1] = indent("at " .. place(e.where)) end
+	if e.cause then t[#t + 1] = indent("because " .. tostring(e.cause)) end
+	if detail and detail ~= "" then t[#t + 1] = indent(detail) end
+	if e.hint and e.hint ~= "" and not (e.detail and e.detail:find("hint:", 1, true)) then
+		t[#t + 1] = indent("hint: " .. e.hint)
+	end
+	return M.tame(table.concat(t))
+end
+
+meta.__name = "ncclbpf.error"
+meta.__tostring = M.text
+meta.__metatable = "ncclbpf.error"
+meta.order = { "code", "message", "command", "object", "where", "line", "at", "cause", "hint",
+	"finding", "detail" }
+
+-- An error of a reply, which has its words from the target.
+function M.from_reply(t)
+	if type(t) ~= "table" then
+		return M.new("protocol", "the target sent an error without fields")
+	end
+	local e = {}
+	for k, v in pairs(t) do e[k] = v end
+	e.code = type(e.code) == "string" and e.code or "protocol"
+	e.message = type(e.message) == "string" and e.message or e.code
+	if type(e.hint) ~= "string" then e.hint = nil end
+	return setmetatable(e, meta)
+end
+
+-- "nearest: a or b" for a wrong word, or nil.
+function M.nearest(word, list)
+	local a, b = core.nearest(word, list)
+	if a and b then return "nearest: " .. a .. " or " .. b end
+	return a and "nearest: " .. a
+end
+
+-- Check a table of named options: raise at the caller's caller on misuse.
+function M.check_options(what, options, allowed, level)
+	if options == nil then return {} end
+	if type(options) ~= "table" then
+		error(("%s: a table of options wanted, found %s"):format(what, type(options)),
+			(level or 2) + 1)
+	end
+	for k, v in pairs(options) do
+		local want = allowed[k]
+		if not want then
+			local names = {}
+			for name in pairs(allowed) do names[#names + 1] = name end
+			table.sort(names)
+			local near = type(k) == "string" and M.nearest(k, names)
+			error(("%s: no option %s, %s"):format(what, tostring(k),
+				near or "allowed: " .. table.concat(names, ", ")), (level or 2) + 1)
+		end
+		if want ~= true and type(v) ~= want and not (
+			want == "integer" and math.type(v) == "integer") then
+			error(("%s: option %s: %s wanted, found %s"):format(what, k, want, type(v)),
+				(level or 2) + 1)
+		end
+	end
+	return options
+end
+
+-- Names as f(a, b) or f{a, b, option=}: -> the list, the options alone.
+function M.names(what, allowed, ...)
+	local first = ...
+	if type(first) ~= "table" then return { ... }, {} end
+	local list, options = {}, {}
+	for k, v in pairs(first) do
+		if math.type(k) ~= "integer" then options[k] = v end
+	end
+	for i, n in ipairs(first) do list[i] = n end
+	return list, M.check_options(what, options, allowed, 3)
+end
+
+return M

@@ -1,0 +1,48 @@
+-- SPDX-License-Identifier: MIT
+-- Identities of processes. A PID alone is used again, means another process in
+-- another PID namespace, and says nothing on another host; an identity is boot,
+-- namespace, PID and start time.
+local core = require "ncclbpf.core"
+
+local M = {}
+
+local function boot()
+	return (core.read("/proc/sys/kernel/random/boot_id", 64) or ""):match "^%S+" or "?"
+end
+local function namespace() return (core.readlink "/proc/self/ns/pid" or ""):match "%d+" or "?" end
+
+local here
+local function prefix()
+	here = here or ("%s/%s"):format(boot(), namespace())
+	return here
+end
+
+-- Clock ticks from boot to the start of @pid (proc(5), field 22), or nil.
+local function start_of(pid)
+	local stat = core.read(("/proc/%d/stat"):format(pid), 4096)
+	local fields = stat and stat:match "^.*%) (.*)"
+	if not fields then return nil end
+	local n = 2
+	for field in fields:gmatch "%S+" do
+		n = n + 1
+		if n == 22 then return field end
+	end
+end
+
+-- "BOOT/NAMESPACE/PID/START"; nil: there is no such process here.
+function M.identity(pid)
+	local start = start_of(pid)
+	return start and ("%s/%d/%s"):format(prefix(), pid, start)
+end
+
+-- Does the process of @identity live, and is it stopped? nil: it is of another
+-- namespace of this boot, which cannot be asked.
+function M.alive(identity)
+	local boot_id, ns, pid = tostring(identity):match "^([^/]+)/([^/]+)/(%d+)/%d+$"
+	if not boot_id or boot_id ~= boot() then return false end
+	if ns ~= namespace() then return nil end
+	if M.identity(math.tointeger(pid)) ~= identity then return false end
+	return core.alive(math.tointeger(pid))
+end
+
+return M

@@ -1,0 +1,37 @@
+-- SPDX-License-Identifier: MIT
+-- Lua files that stand for data, plans and policies: they get nothing that
+-- reads, writes, asks or waits, and so many steps.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+
+local M = {}
+
+local function copy(t, but)
+	local c = {}
+	for k, v in pairs(t) do
+		if not (but or {})[k] then c[k] = v end
+	end
+	return c
+end
+
+-- What is pure, in tables of their own: nothing of it is seen elsewhere.
+function M.pure()
+	local env = { math = copy(math), string = copy(string, { dump = true }),
+		table = copy(table), utf8 = copy(utf8) }
+	for _, name in ipairs { "assert", "error", "ipairs", "next", "pairs", "select", "tonumber",
+		"tostring", "type", "_VERSION" } do
+		env[name] = _G[name]
+	end
+	return env
+end
+
+-- M.run(text, name, env, steps) -> what the file returns | nil, err
+function M.run(text, name, env, steps)
+	local f, why = load((text:gsub("^#[^\n]*", "")), name, "t", env)
+	if not f then return nil, errors.new("lua_syntax", why) end
+	local r = table.pack(core.bounded(f, steps))
+	if not r[1] then return nil, errors.caught(r[2]) end
+	return table.unpack(r, 2, r.n)
+end
+
+return M

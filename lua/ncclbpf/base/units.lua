@@ -1,0 +1,88 @@
+-- SPDX-License-Identifier: MIT
+-- Sizes, durations and sets of ranks, as text and back.
+local M = {}
+
+local factors = { [""] = 1, k = 1 << 10, m = 1 << 20, g = 1 << 30, t = 1 << 40 }
+
+-- Bytes of "4M", "1.5GiB", "512"; nil when it is no size.
+function M.size(text)
+	local number, unit = tostring(text):match("^(%d+%.?%d*)([kKmMgGtT]?)")
+	if not number then return nil end
+	local rest = tostring(text):sub(#number + #unit + 1)
+	if rest ~= "" and rest ~= "iB" and rest ~= "ib" and rest ~= "B" and rest ~= "b" then
+		return nil
+	end
+	if rest:sub(1, 1) == "i" and unit == "" then return nil end
+	local factor = factors[unit:lower()]
+	local whole = math.tointeger(tonumber(number))
+	if whole and not number:find(".", 1, true) then
+		if whole > math.maxinteger // factor then return nil end
+		return whole * factor
+	end
+	return math.tointeger(tonumber(number) * factor)
+end
+
+-- 4194304 -> "4M"; not a whole number of a unit: "4.1M".
+function M.bytes(n)
+	if math.type(n) ~= "integer" then return tostring(n) end
+	local names = { "", "K", "M", "G", "T" }
+	local i, x = 1, n
+	while x >= 1024 and x % 1024 == 0 and i < #names do x, i = x // 1024, i + 1 end
+	if x < 10240 then return x .. names[i] end
+	local f = n
+	i = 1
+	while f >= 1024 and i < #names do f, i = f / 1024, i + 1 end
+	return ("%.1f%s"):format(f, names[i])
+end
+
+-- 1 -> "1 node", 2 -> "2 nodes"
+function M.count(n, noun)
+	return ("%s %s%s"):format(tostring(n), noun, n == 1 and "" or noun:find "s$" and "es"
+		or "s")
+end
+
+local times = { ms = 0.001, s = 1, m = 60, h = 3600, [""] = 1 }
+
+-- Seconds of "200ms", "2", "1.5m"; nil when it is no duration.
+function M.duration(text)
+	local number, unit = tostring(text):match("^(%d+%.?%d*)(%a*)$")
+	if not number or not times[unit] then return nil end
+	return tonumber(number) * times[unit]
+end
+
+function M.seconds(s)
+	if type(s) ~= "number" then return tostring(s) end
+	if s > 0 and s < 1 then return ("%gms"):format(s * 1000) end
+	if s < 120 then return ("%.0fs"):format(s) end
+	if s < 7200 then return ("%.0fm"):format(s / 60) end
+	return ("%.1fh"):format(s / 3600)
+end
+
+-- "0-3,7" -> {0,1,2,3,7}; nil when it is no set.
+function M.ranks(text)
+	local set = {}
+	for part in (tostring(text) .. ","):gmatch("([^,]*),") do
+		local a, b = part:match("^(%d+)%-(%d+)$")
+		if not a then a = part:match("^%d+$") b = a end
+		a, b = math.tointeger(tonumber(a)), math.tointeger(tonumber(b))
+		if not a or not b or a > b or b - a > 65535 then return nil end
+		for r = a, b do set[#set + 1] = r end
+	end
+	return set
+end
+
+-- {0,1,2,3,7} -> "0-3,7"
+function M.ranges(list)
+	table.sort(list)
+	local out, i = {}, 1
+	while i <= #list do
+		local j = i
+		while list[j + 1] and list[j + 1] <= list[j] + 1 do j = j + 1 end
+		out[#out + 1] = list[i] == list[j] and tostring(list[i])
+			or list[i] .. "-" .. list[j]
+		i = j + 1
+	end
+	return table.concat(out, ",")
+end
+
+return M

@@ -1,0 +1,99 @@
+-- SPDX-License-Identifier: MIT
+-- The commands of the shell by their words: the rows of commands/table.lua, completed
+-- from those that targets serve (core/defs/commands.h).
+local core = require "ncclbpf.core"
+local described = require "ncclbpf.commands.table"
+
+local M = {}
+
+-- Parts of a conversation or of a change that people do not type.
+M.hidden = { hello = true, cancel = true, ["trace read"] = true, ["change check"] = true }
+
+local rows, by, nouns
+
+-- "module:function" as a function that loads its module when it is called.
+local function handler(run)
+	local module, name = (run or ""):match "^(.+):(.+)$"
+	if not module then return run end
+	return function(ctx) return require("ncclbpf." .. module)[name](ctx) end
+end
+
+-- Names of the options in a row's syntax, with what they are for.
+local function options_of(row)
+	local options = {}
+	for name in row.syntax:gmatch "%f[%a]([%l_]+)=" do
+		options[name] = described.options[name] or ""
+	end
+	if row.words == "watch" then options.count = described.options.count end
+	return options
+end
+
+local function build()
+	rows, by, nouns = {}, {}, {}
+	local served = {}
+	for _, c in ipairs(core.commands()) do served[c.words] = c end
+	for _, t in ipairs(described.rows) do
+		local c = served[t[1]] or {}
+		by[t[1]] = { words = t[1], syntax = t.syntax or c.syntax or "", least = t.least
+			or c.least or 0,
+			most = t.most or c.most or 0, role = t.role or c.role, help = t.help
+				or c.help,
+			details = t.details, run = handler(t.run), files = t.files, names = t.names,
+			dry = t.dry,
+			served = c.words and (t.syntax or c.syntax) == c.syntax or nil }
+	end
+	for words, c in pairs(served) do
+		if not by[words] and not M.hidden[words] then
+			c.served, by[words] = true, c
+		end
+	end
+	for words, r in pairs(by) do
+		rows[#rows + 1] = r
+		nouns[words:match "^%S+"] = true
+		r.options = options_of(r)
+	end
+	table.sort(rows, function(a, b) return a.words < b.words end)
+end
+
+-- The options of a row, sorted: {name, what it is for}.
+function M.options(row)
+	local list = {}
+	for name, help in pairs(row.options) do list[#list + 1] = { name, help } end
+	table.sort(list, function(a, b) return a[1] < b[1] end)
+	return list
+end
+
+function M.all()
+	if not rows then build() end
+	return rows
+end
+
+function M.find(words)
+	if not rows then build() end
+	return by[words]
+end
+
+function M.is_noun(word)
+	if not rows then build() end
+	return nouns[word] == true
+end
+
+-- First words, and second words of one.
+function M.nouns()
+	if not rows then build() end
+	local t = {}
+	for n in pairs(nouns) do t[#t + 1] = n end
+	table.sort(t)
+	return t
+end
+
+function M.verbs(noun)
+	local t = {}
+	for _, r in ipairs(M.all()) do
+		local n, v = r.words:match("^(%S+) (%S+)$")
+		if n == noun then t[#t + 1] = v end
+	end
+	return t
+end
+
+return M

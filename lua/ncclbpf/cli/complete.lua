@@ -1,0 +1,276 @@
+-- SPDX-License-Identifier: MIT
+-- Completion: grammar, live names, files, Lua globals. The prompt asks it
+-- with a session; the user's shell through `ncclbpf-shell __complete WORDS`.
+local core = require "ncclbpf.core"
+local commands = require "ncclbpf.cli.commands"
+local words = require "ncclbpf.cli.words"
+local format = require "ncclbpf.base.format"
+local read = require "ncclbpf.job.read"
+local target = require "ncclbpf.job.target"
+
+local M = {}
+
+local CACHE_SECONDS = 2
+local PATIENCE = 0.1
+
+local function starting(list, prefix)
+	local t, seen = {}, {}
+	for _, w in ipairs(list) do
+		if w:sub(1, #prefix) == prefix and not seen[w] then
+			seen[w] = true
+			t[#t + 1] = w
+		end
+	end
+	table.sort(t)
+	return t
+end
+
+-- ---- names that live in the target --------------------------------------------------
+
+local lines = { policies = "policy list", maps = "map list", comms = "comm list" }
+
+local function names_in(kind, data)
+	local t = {}
+	if kind == "policies" then
+		for _, p in ipairs(read.list(data, "policies")) do t[#t + 1] = tostring(p.name) end
+	elseif kind == "maps" then
+		local count = {}
+		for _, m in ipairs(read.list(data, "maps")) do
+			m.map = tostring(m.map)
+			count[m.map] = (count[m.map] or 0) + 1
+		end
+		for _, m in ipairs(read.list(data, "maps")) do
+			t[#t + 1] = count[m.map] > 1 and tostring(m.policy) .. "/" .. m.map or m.map
+		end
+	else
+		for _, c in ipairs(read.list(data, "comms")) do t[#t + 1] = tostring(c.comm) end
+	end
+	return t
+end
+
+-- Names of a kind from the attached group, cached; {} when it does not
+-- answer at once.
+local function live(group, kind)
+	if kind == "collectives" then
+		local t = {}
+		for i = 0, 10 do t[#t + 1] = core.nccl("coll", i) end
+		return t
+	end
+	if not group or group.closed then return {} end
+	group.caches.names = group.caches.names or {}
+	local known = group.caches.names[kind]
+	if known and core.mono() - known.at < CACHE_SECONDS then return known.list end
+	local m = group:living()[1]
+	if not m then return {} end
+	local was = group.timeout
+	group.timeout = PATIENCE
+	local ok, r = pcall(group.ask, group, lines[kind], { members = { m } })
+	group.timeout = was
+	local list = ok and r[1].data and names_in(kind, r[1].data) or {}
+	group.caches.names[kind] = { at = core.mono(), list = list }
+	return list
+end
+
+-- ---- files and Lua -------------------------------------------------------------------
+
+local function files(prefix)
+	local dir, name = prefix:match("^(.*/)([^/]*)$")
+	if not dir then dir, name = "", prefix end
+	local t = {}
+	for _, f in ipairs(core.list(dir == "" and "." or dir) or {}) do
+		if f:sub(1, #name) == name and (name ~= "" or f:sub(1, 1) ~= ".") then
+			local st = core.stat(dir .. f)
+			t[#t + 1] = dir .. f .. (st and st.kind == "directory" and "/" or "")
+		end
+	end
+	table.sort(t)
+	return t
+end
+
+local function members(value)
+	local t = {}
+	local function add(x)
+		if type(x) ~= "table" then return end
+		for k in next, x do
+			if type(k) == "string" and k:match("^[%a_][%w_]*$")
+				and k:sub(1, 1) ~= "_" then
+				t[#t + 1] = k
+			end
+		end
+	end
+	local mt = debug.getmetatable(value)
+	local methods = type(mt) == "table" and (rawget(mt, "methods") or rawget(mt, "__index"))
+	if type(value) == "table" and not (type(mt) == "table" and rawget(mt, "__metatable")) then
+		add(value)
+	end
+	if type(methods) == "table" then add(methods) end
+	return t
+end
+
+-- "nb.target:pol" -> candidates for the last name
+local function lua_names(text)
+	local path, last = text:match("([%a_][%w_.:]*[.:])([%w_]*)$")
+	if not path then
+		last = text:match("([%a_][%w_]*)$")
+		if not last then return {}, "" end
+		local t = {}
+		for k in pairs(_G) do
+			if type(k) == "string" then t[#t + 1] = k end
+		end
+		return starting(t, last), last
+	end
+	local value = _G
+	for name in path:gmatch("[^.:]+") do
+		if type(value) ~= "table" then return {}, last end
+		local ok, v = pcall(rawget, value, name)
+		if not ok or v == nil then return {}, last end
+		value = v
+	end
+	return starting(members(value), last), last
+end
+
+-- ---- a command line --------------------------------------------------------------------
+
+-- Candidates for the last of @list (may be ""). -> candidates
+function M.words(list, group)
+	local current = list[#list] or ""
+	local before = {}
+	local skip = false
+	for i = 1, #list - 1 do
+		local w = list[i]
+		if skip then
+			skip = false
+		elseif w:match("^%-") and not w:match("^%-%d") then
+			skip = w:match("^%-[pJrcSToef]$") ~= nil
+		else
+			before[#before + 1] = w
+		end
+	end
+	local prev = #list > 1 and list[#list - 1] or ""
+	if prev == "-o" and not (before[1] == "policy" and (
+		before[2] == "build" or before[2] == "get")) then
+		return starting(format.formats, current)
+	end
+	if prev == "-f" or prev == "-S" or prev == "-o" then return files(current) end
+	if prev == "-J" or prev == "-p" then
+		local t = {}
+		for _, s in ipairs((target.sockets())) do
+			t[#t + 1] = prev == "-J" and s.job or tostring(s.pid)
+		end
+		return starting(t, current)
+	end
+	if current:match("^%-") then
+		local t = {}
+		for name in pairs(words.options) do t[#t + 1] = "--" .. name end
+		return starting(t, current)
+	end
+	if before[1] == "watch" and #before >= 2 then
+		table.remove(before, 1)
+		table.remove(before, 1)
+	end
+	if before[1] == "help" then table.remove(before, 1) end
+	if #before == 0 then return starting(commands.nouns(), current) end
+	local noun = before[1]
+	local verbs = commands.verbs(noun)
+	if #before == 1 and #verbs > 0 then return starting(verbs, current) end
+	local row = commands.find(#verbs > 0 and noun .. " " .. before[2] or noun)
+	if not row then return {} end
+	if noun == "attach" then
+		local t = {}
+		for _, s in ipairs((target.sockets())) do
+			t[#t + 1] = s.job
+			t[#t + 1] = tostring(s.pid)
+		end
+		return starting(t, current)
+	end
+	local t = {}
+	if row.names and (row.names ~= "maps" or #before == 2)
+		and (row.names ~= "collectives" or #before == 1) then
+		for _, n in ipairs(live(group, row.names)) do t[#t + 1] = n end
+		if row.words == "policy use" then t[#t + 1] = "none" end
+	end
+	for name in pairs(row.options) do t[#t + 1] = name .. "=" end
+	t = starting(t, current)
+	-- where names are what is mostly meant, files are offered to a path
+	if row.files and (row.files ~= "paths" or current:find("/", 1, true)) then
+		for _, f in ipairs(files(current)) do t[#t + 1] = f end
+	end
+	return t
+end
+
+-- ---- the prompt --------------------------------------------------------------------------
+
+local function common(list)
+	local p = list[1]
+	for _, w in ipairs(list) do
+		while w:sub(1, #p) ~= p do p = p:sub(1, -2) end
+	end
+	-- never half a character
+	return (p:gsub("[\192-\255][\128-\191]*$", function(c) return utf8.len(c) and c or "" end))
+end
+
+-- For the text before the cursor: what to insert, and what to show.
+function M.line(text, group, columns)
+	local typed = text:gsub("^%s*:?%s*", "")
+	local list, _, open = words.split(typed)
+	list = list or open
+	local candidates, last
+	if words.is_command(typed) or not typed:find("[=(.%[:{ ]") then
+		if typed == "" or typed:match("%s$") then list[#list + 1] = "" end
+		candidates = M.words(list, group)
+		last = list[#list] or ""
+		if #candidates == 0 and #list == 1 then candidates, last = lua_names(text) end
+	else
+		candidates, last = lua_names(text)
+	end
+	if #candidates == 0 then return nil end
+	local whole = common(candidates)
+	if #candidates == 1 then
+		local tail = whole:sub(-1)
+		local insert = whole:sub(#last + 1)
+		-- a finished word of a command is followed by a blank
+		local blank = tail ~= "/" and tail ~= "="
+			and words.is_command(typed .. insert .. " ")
+		return insert .. (blank and " " or "")
+	end
+	if #whole > #last then return whole:sub(#last + 1) end
+	local shown, width = {}, 0
+	for i, c in ipairs(candidates) do
+		shown[i] = c:match("([^/]+/?)$") or c
+		width = math.max(width, core.width(shown[i]))
+	end
+	local per = math.max(1, (columns or 80) // (width + 2))
+	local out = {}
+	for i = 1, #shown do
+		out[#out + 1] = shown[i] .. ((i % per == 0 or i == #shown)
+			and (i < #shown and "\n" or "")
+			or (" "):rep(width + 2 - core.width(shown[i])))
+	end
+	return nil, table.concat(out)
+end
+
+-- ---- for the user's shell ------------------------------------------------------------------
+
+-- `__complete WORDS...`: candidates, one a line; nothing when it would take
+-- longer than people wait.
+function M.main(app, list)
+	if #list == 0 then list = { "" } end
+	local group
+	local row = commands.find((list[1] or "") .. " " .. (list[2] or ""))
+		or commands.find(list[1] or "")
+	if row and row.names and row.names ~= "collectives" then
+		local session = require "ncclbpf.job.session"
+		local sockets = target.sockets()
+		if sockets[1] then
+			local ok, g = pcall(session.attach, { socket = sockets[1].path },
+				PATIENCE / 2)
+			group = ok and g or nil
+		end
+	end
+	local t = M.words(list, group)
+	if group then group:close() end
+	if #t > 0 then app:write(table.concat(t, "\n") .. "\n") end
+	return 0
+end
+
+return M

@@ -1,0 +1,80 @@
+-- SPDX-License-Identifier: MIT
+-- What `help` says beyond one line a command: how each is used, and topics.
+local core = require "ncclbpf.core"
+
+local M = {}
+
+local function environment()
+	local t = {
+		"Of the job (the plugin reads them once, when it is loaded) and of this shell:" }
+	for _, p in ipairs(core.params()) do
+		local may = p.choices ~= "" and p.choices or nil
+		t[#t + 1] = ("  NCCLBPF_%s%s"):format(p.name, p.default ~= ""
+			and " (" .. p.default .. ")" or "")
+		t[#t + 1] = ("      %s%s"):format(may and may .. "; " or "", p.doc)
+	end
+	t[#t + 1] = [[
+Of this shell alone:
+  PAGER, NO_COLOR, TMPDIR (sockets), XDG_STATE_HOME (history, rollouts),
+  XDG_CONFIG_HOME (ncclbpf/init.lua), HOME
+Of NCCL: NCCL_TUNER_PLUGIN names libncclbpf.so; NCCL_ALGO and NCCL_PROTO outrank policies.]]
+	return table.concat(t, "\n")
+end
+
+local function exit()
+	return [[
+  0    done; verdict good
+  1    a script raised, or a command failed in a way not listed
+  2    verdict bad: policy refused, change refused or aborted, ranks disagree,
+       doctor found something bad, rollout rolled back, simulated answers differ
+  3    no verdict: a rollout paused, or is inconclusive
+  64   usage                              65   input malformed
+  66   input not readable                 69   no target, or it went away
+  70   a bug of ncclbpf                   73   output cannot be created
+  74   reading or writing failed          75   timed out, or busy: try again
+  76   another version, or no protocol    77   not permitted
+  78   a setting is wrong                 130, 143  interrupted, terminated]]
+end
+
+M.topics = {
+	{ "environment", "environment variables", environment },
+	{ "values", "keys and values of maps", function()
+		return [[
+A key or value is a number, a word, a table of fields, a list, or bytes:
+  7   0x1f   ring   {algo=ring, channels=8}   {1, 2, 3}   hex:01000000
+Fields that are left out are zero. Enumerators go by name; algorithms, protocols and
+collectives by NCCL's words, also in plain integer fields called algo, proto and coll.
+map show MAP says which fields there are.]]
+	end },
+	{ "exit", "exit statuses", exit },
+	{ "lua", "Lua at the prompt and in scripts", function()
+		return [[
+A line that is no command is Lua; = in front prints an expression, : forces a command.
+  nb.target:status().generation
+  for _, d in ipairs(nb.target:decisions { count = 5 }) do print(d.coll, d.bytes, d.by) end
+  nb.policy.list {}            each command under its words: the data of its JSON form
+ncclbpf-shell -f FILE words... runs a file, -e CODE a chunk. docs/lua.md has the rest.]]
+	end },
+	{ "keys", "keys of the prompt", function()
+		return [[
+Tab completes commands, live names, files, Lua names. ^R searches the history.
+Ctrl-C stops the running command or clears the line; on an empty line, a second one within
+two seconds ends the shell. Ctrl-D leaves. None of them touches the job. ~/.editrc has the
+keys (editrc(5)).]]
+	end },
+}
+
+-- The topic of a word: its text, or nil.
+function M.topic(word)
+	for _, t in ipairs(M.topics) do
+		if word == t[1] then return t[3]() end
+	end
+end
+
+function M.words()
+	local list = {}
+	for i, t in ipairs(M.topics) do list[i] = t[1] end
+	return list
+end
+
+return M

@@ -1,0 +1,40 @@
+-- SPDX-License-Identifier: MIT
+-- What the shell's binary adds to ncclbpf.cli: scripts without the means to
+-- start programs or load machine code, and the prompt.
+local cli = require "ncclbpf.cli.main"
+
+local M = {}
+
+-- Chunks are text, never bytecode: Lua does not verify bytecode.
+local function text_only()
+	local load_, loadfile_ = load, loadfile
+	function load(chunk, name, _, ...)
+		return load_(chunk, name, "t", ...)
+	end
+	function loadfile(path, _, ...)
+		return loadfile_(path, "t", ...)
+	end
+	function dofile(path)
+		local f, why = loadfile_(path, "t")
+		if not f then error(why, 2) end
+		return f()
+	end
+end
+
+local function sandbox(unsafe)
+	text_only()
+	if unsafe then return end
+	os.execute, io.popen, package.loadlib = nil, nil, nil
+	-- the searchers of C modules
+	package.searchers[4], package.searchers[3] = nil, nil
+	debug.sethook = nil -- Ctrl-C needs it
+end
+
+function M.main(list, host)
+	return cli.main(list, {
+		sandbox = sandbox,
+		interactive = function(app) return require("ncclbpf.cli.prompt").run(app, host) end,
+	})
+end
+
+return M

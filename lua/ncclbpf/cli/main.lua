@@ -1,0 +1,589 @@
+-- SPDX-License-Identifier: MIT
+-- The shell without its prompt: options, commands, scripts, standard input,
+-- what is printed where, and the exit status (docs/shell.md).
+local core = require "ncclbpf.core"
+local commands = require "ncclbpf.cli.commands"
+local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
+local session = require "ncclbpf.job.session"
+local units = require "ncclbpf.base.units"
+local words = require "ncclbpf.cli.words"
+local read = require "ncclbpf.job.read"
+
+local M = {}
+local PROGRAM = "ncclbpf-shell"
+
+-- ---- the application ----------------------------------------------------------
+
+local App = {}
+App.__index = App
+
+function M.new(flags)
+	return setmetatable({ flags = flags or {}, worst = 0 }, App)
+end
+
+function App:write(text)
+	if self.capture then
+		self.capture[#self.capture + 1] = text
+		return
+	end
+	local ok, err = io.stdout:write(text)
+	if ok then ok, err = io.stdout:flush() end
+	if not ok then error(errors.new("io", "standard output: " .. tostring(err)), 0) end
+end
+
+function App:complain(text)
+	if self.capture_err then
+		self.capture_err[#self.capture_err + 1] = text
+		return
+	end
+	io.stdout:flush()
+	io.stderr:write(text)
+end
+
+function App:attach(wish, timeout)
+	local group, err = session.attach(wish, timeout)
+	if not group then return nil, err end
+	self:detach()
+	self.group = group
+	if self.on_attach then self.on_attach() end
+	return group
+end
+
+function App:detach()
+	if self.group then self.group:close() end
+	self.group = nil
+end
+
+-- ---- the context of one command ------------------------------------------------
+
+local Context = {}
+Context.__index = Context
+
+function Context:wish()
+	local f = self.flags
+	return { pid = f.pid, job = f.job, socket = f.socket, ranks = f.ranks }
+end
+
+function Context:timeout()
+	return self.flags.timeout or 5
+end
+
+-- The processes to talk to: those the flags of this line name, else those
+-- attached, else those that the shell's own flags or the only job give.
+function Context:session()
+	if self.temporary then return self.temporary end
+	local o = self.own
+	if (o.pid or o.job or o.socket or o.ranks) and not self.first then
+		local wish = self:wish()
+		if o.ranks and not (o.pid or o.job or o.socket) and self.app.group then
+			wish.job = self.app.group.job
+		end
+		local group, err = session.attach(wish, self:timeout())
+		if not group then return nil, err end
+		self.temporary = group
+		return group
+	end
+	local app = self.app
+	if app.group then
+		app.group.timeout = self:timeout()
+		if app.keeps then app.group:refresh() end
+		if #app.group:living() > 0 then return app.group end
+		local err = app.group:failure() or errors.new("no_target", "the target went away")
+		err.hint = err.hint or "attach again: attach JOB"
+		return nil, err
+	end
+	return app:attach(self:wish(), self:timeout())
+end
+
+-- @prose: text for people, also in a pipe.
+local function environment(ctx, prose)
+	local f, app = ctx.flags, ctx.app
+	local tty = app.tty and not app.capture
+	local columns = tty and core.winsize() or nil
+	local color = f.color == "always" or (f.color ~= "never" and tty
+		and not os.getenv "NO_COLOR" and os.getenv "TERM" ~= "dumb")
+	local group = ctx.temporary or app.group
+	local label = group and not group.closed and #group.members > 0 and group:label() or nil
+	return {
+		format = f.format or (tty or prose) and "table" or "tsv", quiet = f.quiet,
+		pretty = f.pretty,
+		width = columns, color = color, target = label,
+	}
+end
+
+function Context:format()
+	return environment(self).format
+end
+
+-- A piece of a stream: printed at once, JSON always line by line.
+function Context:emit(result, go_on)
+	local env = environment(self)
+	if env.format == "json" then env.format = "ndjson" end
+	if go_on then env.quiet = true end
+	self.app:write(format.render(result, env))
+end
+
+-- ---- errors ----------------------------------------------------------------------
+
+local function format_of(app, flags)
+	return flags.format or app.flags.format or ""
+end
+
+function App:report(err, command, flags)
+	err = errors.caught(err)
+	local status = errors.status(err)
+	self.worst = math.max(self.worst, status)
+	if command and not err.command and err.message:sub(1, #command + 1) ~= command .. ":" then
+		err.command = command
+	end
+	err.line = self.at_line
+	if format.is_json(format_of(self, flags or {})) then
+		local text = core.encode { error = err }
+		if (flags or {}).pretty then text = format.indent_json(text) end
+		self:write(text .. "\n")
+	else
+		-- a line of standard input is named, by Lua or here
+		local place = err.line and not err.message:find("^stdin:%d+:")
+			and ("stdin:%d: "):format(err.line) or ""
+		self:complain(("%s: %s%s\n"):format(PROGRAM, place, errors.text(err)))
+	end
+	return status
+end
+
+-- ---- running commands ------------------------------------------------------------
+
+local function page(app, text)
+	local pager = os.getenv "NCCLBPF_PAGER" or os.getenv "PAGER"
+	local _, rows = core.winsize()
+	local _, lines = text:gsub("\n", "")
+	local paged = app.page and app.tty and not app.capture and rows and lines >= rows and pager
+		and pager ~= ""
+	if not paged or not app.page(pager, text) then app:write(text) end
+end
+
+local function print_result(ctx, result)
+	local env = environment(ctx, result.prose)
+	if result.schema then
+		page(ctx.app, format.render(result, env))
+	end
+	local status = result.status or 0
+	if result.failure then
+		local s = errors.status(result.failure)
+		if format.is_json(env.format) and result.data then
+			ctx.app.worst = math.max(ctx.app.worst, s)
+		else
+			ctx.app:report(result.failure, ctx.row and ctx.row.words, ctx.flags)
+		end
+		status = math.max(status, s)
+	end
+	ctx.app.worst = math.max(ctx.app.worst, status)
+	return status
+end
+
+-- A command that only a newer target knows: its row from `help`, its reply
+-- shown as it came.
+local function foreign(ctx, list)
+	local app = ctx.app
+	if not app.group or ctx.flags.dry_run then return nil end
+	local d = read.one(ctx, "help")
+	for _, c in ipairs(read.list(d, "commands")) do
+		local w = type(c.words) == "string" and c.words
+		if w and (w == list[1] or list[2] and w == list[1] .. " " .. list[2])
+			and not commands.hidden[w] then
+			local per, data, failure = read.ask(ctx, session.line(list))
+			if not per then return nil, data end
+			return { schema = w:gsub(" ", ".") .. "/1", data = data,
+				text = format.indent_json(core.encode(data)), failure = failure },
+				nil, w
+		end
+	end
+end
+
+local builtin = {}
+
+function builtin.timing(ctx)
+	local want = ctx.args[1]
+	if want and want ~= "on" and want ~= "off" then
+		return errors.fail("usage", "timing %s: on or off wanted", want)
+	end
+	if want then ctx.app.timing = want == "on" else ctx.app.timing = not ctx.app.timing end
+	return { schema = "timing/1", data = { timing = ctx.app.timing },
+		text = "timing is " .. (ctx.app.timing and "on" or "off") }
+end
+
+function builtin.quit(ctx)
+	ctx.app.leave = true
+	return {}
+end
+
+function builtin.watch(ctx)
+	local every = units.duration(ctx.args[1])
+	if not every or every < 0.05 then
+		return errors.fail("usage", "%s: seconds between two rounds wanted, from 50ms on",
+			ctx.args[1])
+	end
+	local rounds = ctx.opt.count and math.tointeger(tonumber(ctx.opt.count))
+	if ctx.opt.count and (not rounds or rounds < 1) then
+		return errors.fail("usage", "count=%s: a whole number from 1 on wanted",
+			ctx.opt.count)
+	end
+	local list = table.move(ctx.args, 2, #ctx.args, 1, {})
+	if list[1] == "watch" then return errors.fail("usage", "watch does not watch itself") end
+	local n = 0
+	while true do
+		local env = environment(ctx)
+		local json = format.is_json(env.format)
+		if ctx.app.tty and not ctx.app.capture and not json then
+			ctx.app:write("\27[H\27[2J")
+		end
+		if not json and not env.quiet then
+			ctx.app:write(("%s  %s\n"):format(core.time(), table.concat(list, " ")))
+		end
+		local status = ctx.app:run(list, { flags = ctx.flags })
+		if status ~= 0 and not ctx.flags.keep_going then return { status = status } end
+		n = n + 1
+		if rounds and n >= rounds then return {} end
+		core.sleep(every)
+	end
+end
+
+local function confirm(ctx)
+	local w = ctx.row.words
+	local drastic = w == "policy discard" or w == "policy use" and ctx.args[1] == "none"
+	local app = ctx.app
+	if not drastic or ctx.flags.yes or ctx.flags.dry_run or not app.keeps or not app.tty
+		or not app.ask then
+		return true
+	end
+	return app.ask(("%s %s: go on? [y/N] "):format(w, table.concat(ctx.args, " ")))
+end
+
+local function prepare(ctx, list, literal, people)
+	local row, taken = words.command(list, people)
+	if not row then return nil, taken end
+	ctx.row = row
+	local args, opt = words.arguments(row, list, taken + 1, literal)
+	if not args then return nil, opt end
+	ctx.args, ctx.opt = args, opt
+	local dry = ctx.flags.dry_run and row.dry
+	if row.role == "control" and ctx.flags.dry_run and not dry then
+		return errors.fail("usage", "-n: %s cannot be tried, there is no dry run of it",
+			row.words)
+	end
+	if row.role == "control" and ctx.flags.role == "observe" and not dry then
+		return errors.fail(
+			"not_permitted",
+			"needs the role control, this shell was asked to be in observe")
+	end
+	if not confirm(ctx) then
+		return errors.fail("interrupted", "not confirmed, nothing done")
+	end
+	return row
+end
+
+local function generic(ctx)
+	-- served by the target and not known better here
+	local line = ctx.row.words
+	local tail = session.line(ctx.args)
+	if tail ~= "" then line = line .. " " .. tail end
+	for k, v in pairs(ctx.opt) do line = line .. " " .. k .. "=" .. session.quote(v) end
+	local per, data, failure = read.ask(ctx, line)
+	if not per then return nil, data end
+	return { schema = ctx.row.words:gsub(" ", ".") .. "/1", data = data,
+		text = format.indent_json(core.encode(data)), failure = failure }
+end
+
+local function execute(ctx, list, literal, people)
+	local row, err = prepare(ctx, list, literal, people)
+	if not row then
+		if err.code == "usage" and not ctx.row then
+			local result, err2, name = foreign(ctx, list)
+			if result then
+				ctx.row = { words = name }
+				return result
+			end
+			err = err2 or err
+		end
+		return nil, err
+	end
+	local run = row.run or generic
+	return (builtin[run] or run)(ctx)
+end
+
+-- Run the words of one command. @opts.take: gets the result instead of a
+-- print. -> exit status
+function App:run(list, opts)
+	opts = opts or {}
+	local began, trips = core.mono(), self.group and self.group.trips or 0
+	local own, rest, literal = words.parse(list)
+	if not own then return self:report(rest, nil, { format = words.format_of(list) }) end
+	local flags = setmetatable(own, { __index = opts.flags or self.flags })
+	if rawget(own, "help") then rest = words.explained(rest) end
+	if #rest == 0 then return 0 end
+	local ctx = setmetatable({ app = self, flags = flags, own = own, first = opts.first,
+		take = opts.take }, Context)
+	local ok, result, err = core.guard(false, execute, ctx, rest, literal, self.keeps
+		and self.tty)
+	local status
+	if not ok then
+		if not errors.is(result) then
+			-- raised by our own code: either a bug or a target of
+			-- another mind about the protocol
+			result = errors.new("internal", tostring(result),
+				{ hint = "this is a bug of ncclbpf-shell, unless the target "
+				.. "is not ncclbpf" })
+		end
+		status = self:report(result, ctx.row and ctx.row.words, flags)
+	elseif not result then
+		status = self:report(err, ctx.row and ctx.row.words, flags)
+	elseif opts.take then
+		opts.take(result)
+		status = result.failure and errors.status(result.failure) or result.status or 0
+	else
+		local fine, e = pcall(print_result, ctx, result)
+		status = fine and e or self:report(e, ctx.row and ctx.row.words, flags)
+	end
+	if ctx.temporary then ctx.temporary:close() end
+	if self.timing then
+		self:complain(("time %.1f ms, %s\n"):format(
+			(core.mono() - began) * 1000, units.count(
+			(self.group and self.group.trips or 0) - trips, "round trip")))
+	end
+	return status
+end
+
+-- ---- Lua ---------------------------------------------------------------------------
+
+-- A chunk of a typed line: function; or nil, message, unfinished.
+function M.compile(text, name)
+	local f = load("return " .. text, name, "t")
+	if f then return f end
+	local why
+	f, why = load(text, name, "t")
+	if f then return f end
+	return nil, why, why:sub(-5) == "<eof>" or why:sub(-6) == "'<eof>'"
+		or why:find("near <eof>$") ~= nil
+end
+
+local function show(v)
+	if errors.is(v) then return tostring(v) end
+	local mt = getmetatable(v)
+	if type(v) == "table" and not (type(mt) == "table" and mt.__tostring)
+		and type(mt) ~= "string" then
+		return format.value(v)
+	end
+	return tostring(v)
+end
+
+function App:call(f, ...)
+	return table.pack(core.guard(self.flags.verbose, f, ...))
+end
+
+-- Run a compiled chunk and print what it returns. -> status
+function App:evaluate(f)
+	local r = self:call(f)
+	if not r[1] then return self:report(r[2]) end
+	if r[2] == nil and errors.is(r[3]) then return self:report(r[3]) end
+	if r.n > 1 then
+		local t = {}
+		for i = 2, r.n do t[#t + 1] = show(r[i]) end
+		self:write(table.concat(t, "\t") .. "\n")
+	end
+	return 0
+end
+
+local function not_lua(self, line, why)
+	local first = line:match("^%s*([%a_][%w_%-]*)")
+	local near = first and errors.nearest(first, commands.nouns())
+	local list = not line:find("[=(.%[:,{}\"'\n]") and words.split(line)
+	if list and list[2] then
+		-- bare words one after the other were meant as a command
+		local row, err = words.command(list, self.keeps and self.tty)
+		if not row then return self:report(err) end
+	end
+	if not self.at_line then
+		why = why:gsub('^%[string ".-"%]:', "line "):gsub("^=?stdin:", "line ")
+	end
+	return self:report(errors.new("lua_syntax", why,
+		{ hint = near and ("no command %s, %s"):format(first, near) or nil }))
+end
+
+-- One typed line, perhaps with the lines before it. -> status, or nil when
+-- the chunk is unfinished
+function App:line(text)
+	if text:match("^%s*$") or text:match("^%s*#") then return 0 end
+	local command = text:match("^%s*:%s*(.*)$")
+	if not command and words.is_command(text) then command = text end
+	if not command and self.keeps and self.tty and not text:find("[=(.%[:,{}\"']") then
+		-- people may write unique beginnings of words
+		local list = words.split(text)
+		if list and list[1] and words.command(list, true) then command = text end
+	end
+	if command then
+		local list, err, _ = words.split(command)
+		if not list then return self:report(err) end
+		return self:run(list)
+	end
+	local name = text:match("^%s*([%a_][%w_]*)%s*$")
+	if name and rawget(_G, name) == nil and load("return " .. name) then
+		-- a lone word that stands for nothing was meant as a command
+		return self:report(errors.new("usage", ("no command %s, and no variable"):format(
+			name),
+			{ hint = errors.nearest(name, commands.nouns()) }))
+	end
+	local expression = text:match("^%s*=%s*(.*)$")
+	-- Lua counts the lines of a stream as its reader does
+	local before = ("\n"):rep((self.at_line or 1) - 1)
+	local f, why, unfinished = M.compile(before .. (
+		expression and "return " .. expression or text), "=stdin")
+	if f then return self:evaluate(f) end
+	if unfinished then return nil, why end
+	return not_lua(self, text, why)
+end
+
+-- Commands and Lua from a stream.
+function App:stream(input)
+	local status, pending, began = 0, nil, nil
+	local n = 0
+	for line in input:lines() do
+		n = n + 1
+		began = pending and began or n
+		local text = pending and pending .. "\n" .. line or line
+		self.at_line = began
+		local s = self:line(text)
+		if s == nil then
+			pending = text
+		else
+			pending = nil
+			status = math.max(status, s)
+			if (s ~= 0 and not self.flags.keep_going) or self.leave or s == 130 then
+				return status
+			end
+		end
+	end
+	if pending then
+		local _, why = M.compile(("\n"):rep(began - 1) .. pending, "=stdin")
+		return math.max(status, not_lua(self, pending, why or "unfinished"))
+	end
+	return status
+end
+
+-- A Lua file; the words are in arg and are its parameters.
+function App:file(path, list)
+	local text, err = core.read(path, 16 << 20)
+	if not text then return self:report(errors.from_reply(err)) end
+	local f, why = load((text:gsub("^#[^\n]*", "")), "@" .. path, "t")
+	if not f then return self:report(errors.new("lua_syntax", why)) end
+	local old = arg
+	arg = { [0] = path, table.unpack(list) }
+	local r = self:call(f, table.unpack(list))
+	arg = old
+	if not r[1] then return self:report(r[2]) end
+	if r[2] == nil and errors.is(r[3]) then return self:report(r[3]) end
+	return math.type(r[2]) == "integer" and r[2] & 0xff or 0
+end
+
+-- ---- the command line ----------------------------------------------------------------
+
+local function option_lines()
+	local t = {}
+	local names = {}
+	for name in pairs(words.options) do names[#names + 1] = name end
+	local function key(name) return (words.options[name][1] or name):lower() .. " " .. name end
+	table.sort(names, function(a, b) return key(a) < key(b) end)
+	for _, name in ipairs(names) do
+		local o = words.options[name]
+		t[#t + 1] = ("  %-3s --%-15s %s"):format(
+			o[1] and "-" .. o[1] or "", name .. (o[3] and "=" .. o.value or ""), o.help)
+	end
+	return table.concat(t, "\n")
+end
+
+function M.usage()
+	local rows = {}
+	for _, c in ipairs(commands.all()) do
+		rows[#rows + 1] = ("  %s %s"):format(c.words, c.syntax):gsub("%s+$", "")
+	end
+	return ([[
+usage: %s [options] [command...]
+
+Attaches to running NCCL jobs that have loaded ncclbpf. Without a command: a
+prompt on a terminal, else commands from standard input.
+
+options
+%s
+
+commands (help WORD explains one)
+%s
+]]):format(PROGRAM, option_lines(), table.concat(rows, "\n"))
+end
+
+local function version(app, flags)
+	app:write(("%s %s\n"):format(PROGRAM, core.version))
+	if flags.verbose then
+		app:write(("%s\n"):format(_VERSION))
+		for _, l in ipairs(core.libraries and core.libraries() or {}) do
+			app:write(l .. "\n")
+		end
+		app:write("control protocol 1, tuner interfaces v2 to v6\n")
+	end
+	return 0
+end
+
+-- The whole program. @host: what shell/main.c gives: interactive(app) and
+-- sandbox(unsafe). -> exit status
+function M.main(list, host)
+	host = host or {}
+	local app = M.new {}
+	app.tty = core.isatty(1)
+	if list[1] == "__complete" then
+		return require("ncclbpf.cli.complete").main(app, table.move(list, 2, #list, 1, {}))
+	end
+	local flags, rest, literal = words.parse(list, true)
+	if not flags then
+		rest.hint = (rest.hint and rest.hint .. "; " or "") .. PROGRAM
+			.. " --help lists the options"
+		return app:report(rest, nil, { format = words.format_of(list) })
+	end
+	if flags.help and #rest == 0 then
+		app:write(M.usage())
+		return 0
+	end
+	if flags.help then
+		rest = words.explained(rest)
+		flags.help = nil
+	end
+	if flags.version then return version(app, flags) end
+	app.flags = flags
+	if host.sandbox then host.sandbox(flags.unsafe) end
+	local nb = require "ncclbpf"
+	nb._app(app)
+	_G.nb = nb
+	local status = 0
+	for _, code in ipairs(flags.eval or {}) do
+		local f, why = M.compile(code, "=(command line)")
+		status = f and app:evaluate(f) or not f
+			and app:report(errors.new("lua_syntax", why)) or 0
+		if status ~= 0 then return status end
+	end
+	if flags.file then
+		app.keeps = true
+		status = app:file(flags.file, rest)
+	elseif #rest > 0 then
+		if literal then table.insert(rest, literal, "--") end
+		status = app:run(rest, { first = true })
+	elseif flags.eval then
+		status = 0
+	elseif core.isatty(0) and host.interactive then
+		app.keeps = true
+		status = host.interactive(app)
+	else
+		app.keeps = true
+		status = app:stream(io.stdin)
+	end
+	app:detach()
+	return status
+end
+
+return M

@@ -1,0 +1,400 @@
+-- SPDX-License-Identifier: MIT
+-- A typed line to words, words to options and a command. No input or output
+-- here, so that prompt, script, completion and tests share it.
+local errors = require "ncclbpf.base.errors"
+local commands = require "ncclbpf.cli.commands"
+local format = require "ncclbpf.base.format"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+-- Words of a line: blanks separate, quotes of both kinds group, backslash
+-- quotes the next character, {...} stays together. nil, err, "unfinished".
+-- The second result is where each word begins.
+function M.split(line)
+	local words, starts = {}, {}
+	local word, start, quote, depth = nil, nil, nil, 0
+	local i = 1
+	while i <= #line do
+		local c = line:sub(i, i)
+		local blank = c == " " or c == "\t" or c == "\n"
+		if quote then
+			if c == quote then
+				quote = nil
+				if depth > 0 then word = word .. c end
+			elseif c == "\\" and quote == '"' and i < #line then
+				i = i + 1
+				word = word .. (depth > 0 and c or "") .. line:sub(i, i)
+			else
+				word = word .. c
+			end
+		elseif (c == '"' or c == "'") then
+			start, word, quote = start or i, (word or "") .. (depth > 0 and c or ""), c
+		elseif c == "\\" and i < #line then
+			i = i + 1
+			start, word = start or i - 1, (word or "") .. line:sub(i, i)
+		elseif blank and depth == 0 then
+			if word then
+				words[#words + 1], starts[#words + 1] = word, start
+				word, start = nil, nil
+			end
+		else
+			if c == "{" then
+				depth = depth + 1
+			elseif c == "}" then
+				depth = math.max(0, depth - 1)
+			end
+			start, word = start or i, (word or "") .. c
+		end
+		i = i + 1
+	end
+	if word then words[#words + 1], starts[#words + 1] = word, start end
+	if quote or depth > 0 then
+		return nil, errors.new("usage", quote and "a quote is not closed"
+			or "a brace is not closed"), words, starts
+	end
+	return words, starts
+end
+
+-- ---- options --------------------------------------------------------------------
+
+-- long name -> {short, field, takes a value}; those marked start belong to
+-- the beginning of the shell, not to a command.
+M.options = {
+	pid = { "p", "pid", true, value = "PID", help = "the process PID" },
+	job = { "J", "job", true, value = "JOB", help = "the processes of a job" },
+	ranks = { "r", "ranks", true, value = "RANKS", help = "only these ranks: 0-7,12" },
+	comm = { "c", "comm", true, value = "COMM", help = "only this communicator" },
+	segment = { nil, "segment", true, value = "FILE",
+		help = "a job's segment file, for check agreement without a living process" },
+	socket = { "S", "socket", true, value = "SOCKET", help = "the process behind this socket" },
+	timeout = { "T", "timeout", true, value = "SECONDS",
+		help = "wait so many seconds for answers (5; 0: for ever)" },
+	output = { "o", "format", true, value = "FORMAT",
+		help = "table, wide, tsv, csv, json, ndjson or name" },
+	json = { "j", "json", false, help = "-o json; -jp: indented" },
+	quiet = { "q", "quiet", false, help = "no header and no remarks" },
+	verbose = { "v", "verbose", false,
+		help = "more: all outliers, how a refused program got there; -vv: every step" },
+	watch = { "w", "watch", false, help = "stats: again every second" },
+	["dry-run"] = { "n", "dry_run", false,
+		help = "make every check of a change, and drop the change" },
+	yes = { "y", "yes", false, help = "ask for no confirmation" },
+	color = { nil, "color", true, value = "WHEN", help = "auto, always or never" },
+	role = { nil, "role", true, value = "ROLE",
+		help = "observe: refuse what would change the job; or control" },
+	file = { "f", "file", true, value = "FILE", start = true,
+		help = "run a Lua file; the words after it are in arg" },
+	eval = { "e", "eval", true, value = "CODE", start = true,
+		help = "run Lua code (may be repeated)" },
+	["no-rc"] = { nil, "no_rc", false, start = true, help = "do not run init.lua" },
+	["keep-going"] = { nil, "keep_going", false, start = true,
+		help = "go on after a failed command of standard input" },
+	unsafe = { nil, "unsafe", false, start = true,
+		help = "give scripts os.execute, io.popen and C modules" },
+	help = { "h", "help", false, help = "this text; behind a command: what that does" },
+	version = { nil, "version", false, start = true,
+		help = "version; with -v also of libraries" },
+}
+
+local short = {}
+for name, o in pairs(M.options) do
+	if o[1] then short[o[1]] = name end
+end
+
+local function usage(fmt, ...)
+	return nil, errors.new("usage", fmt:format(...))
+end
+
+local function set(flags, name, value)
+	local field = M.options[name][2]
+	if field == "eval" then
+		flags.eval = flags.eval or {}
+		table.insert(flags.eval, value)
+	elseif field == "json" then
+		flags.format = "json"
+	elseif field == "verbose" then
+		flags.verbose = (flags.verbose or 0) + 1
+	else
+		flags[field] = value == nil and true or value
+	end
+end
+
+local checks = {
+	pid = function(v)
+		local n = math.tointeger(tonumber(v))
+		if not n or n <= 0 then return usage("-p %s: a process number wanted", v) end
+		return n
+	end,
+	ranks = function(v)
+		local t = units.ranks(v)
+		if not t or #t == 0 then return usage("-r %s: ranks as 0-7,12 wanted", v) end
+		return t
+	end,
+	timeout = function(v)
+		local t = units.duration(v)
+		if not t then return usage("-T %s: seconds wanted, 0 to wait for ever", v) end
+		return t
+	end,
+	format = function(v)
+		for _, f in ipairs(format.formats) do
+			if f == v then return v end
+		end
+		return nil, errors.new("usage", ("-o %s: %s wanted"):format(
+			v, table.concat(format.formats, ", ")),
+			{ hint = errors.nearest(v, format.formats) })
+	end,
+	comm = function(v)
+		if not v:match("^%x+$") or #v > 16 then
+			return usage("-c %s: up to 16 hexadecimal digits wanted, see comm list", v)
+		end
+		return v:lower()
+	end,
+	color = function(v)
+		if v ~= "auto" and v ~= "always" and v ~= "never" then
+			return usage("--color=%s: auto, always or never wanted", v)
+		end
+		return v
+	end,
+	role = function(v)
+		if v ~= "observe" and v ~= "control" then
+			return usage("--role=%s: observe or control wanted", v)
+		end
+		return v
+	end,
+}
+
+-- With these -o names the file to write, unless it is the word of a format.
+local function writes_file(words, value)
+	if words[1] ~= "sweep" and (words[1] ~= "policy" or words[2] ~= "build"
+		and words[2] ~= "get" and words[2] ~= "compile" and words[2] ~= "export") then
+		return false
+	end
+	for _, f in ipairs(format.formats) do
+		if f == value then return false end
+	end
+	return true
+end
+
+local function long_option(word)
+	local name, value = word:match("^%-%-([%w%-]+)=?(.*)$")
+	local has = word:find("=", 1, true) ~= nil
+	if not name or not M.options[name] then
+		local names = {}
+		for n in pairs(M.options) do names[#names + 1] = n end
+		local near = name and errors.nearest(name, names)
+		return nil, errors.new("usage", ("unknown option %s"):format(word),
+			{ hint = near and near:gsub("(%a[%w%-]*)", function(w)
+			return M.options[w] and "--" .. w or nil
+		end) })
+	end
+	return name, has and value or nil
+end
+
+-- The format that words ask for, also when they cannot be understood: even
+-- then a program gets its JSON.
+function M.format_of(list)
+	for i, w in ipairs(list) do
+		if w == "--" then return nil end
+		if w:match("^%-%a*j") or w == "--json" then return "json" end
+		local f = w:match("^%-%-output=(.*)$") or w:match("^%-o(.+)$")
+			or (w == "-o" or w == "--output") and list[i + 1]
+		if f == "json" or f == "ndjson" then return f end
+	end
+end
+
+-- Split words into flags and the rest. @start: also the options of the
+-- shell's beginning. -> flags, words, literal (index of the first word
+-- after "--")
+function M.parse(list, start)
+	local flags, words, literal = {}, {}, nil
+	local i = 1
+	local function value_of(name, inline)
+		if inline and inline ~= "" then return inline end
+		i = i + 1
+		if list[i] == nil then
+			return nil, errors.new("usage", ("option %s needs a value"):format(name))
+		end
+		return list[i]
+	end
+	local function take(name, inline, shown)
+		local o = M.options[name]
+		if o.start and not start then
+			return usage("option %s belongs to the start of the shell", shown)
+		end
+		if not o[3] then
+			if inline then return usage("option %s takes no value", shown) end
+			set(flags, name)
+			return true
+		end
+		local v, err = value_of(shown, inline)
+		if not v then return nil, err end
+		if name == "output" and writes_file(words, v) then
+			flags.output = v
+			return true
+		end
+		local check = checks[o[2]]
+		if check then
+			v, err = check(v)
+			if v == nil then return nil, err end
+		end
+		set(flags, name, v)
+		return true
+	end
+	while i <= #list do
+		local w = list[i]
+		if literal then
+			words[#words + 1] = w
+		elseif w == "--" then
+			literal = #words + 1
+		elseif w == "-jp" then
+			flags.format, flags.pretty = "json", true
+		elseif w:match("^%-%-.") then
+			local name, value = long_option(w)
+			if not name then return nil, value end
+			local ok, err = take(name, value, "--" .. name)
+			if not ok then return nil, err end
+		elseif w:match("^%-%a") then
+			local k = 2
+			while k <= #w do
+				local c = w:sub(k, k)
+				local name = short[c]
+				if not name then return usage("unknown option -%s", c) end
+				local takes = M.options[name][3]
+				local ok, err = take(name, takes and k < #w and w:sub(k + 1) or nil,
+					"-" .. c)
+				if not ok then return nil, err end
+				k = takes and #w + 1 or k + 1
+			end
+			if flags.file and start then
+				-- the words after a script are the script's
+				for j = i + 1, #list do words[#words + 1] = list[j] end
+				return flags, words, literal
+			end
+		else
+			words[#words + 1] = w
+		end
+		i = i + 1
+	end
+	return flags, words, literal
+end
+
+-- ---- commands -------------------------------------------------------------------
+
+local function expand(word, list)
+	local found
+	for _, w in ipairs(list) do
+		if w == word then return word end
+		if w:sub(1, #word) == word then
+			if found then return nil end
+			found = w
+		end
+	end
+	return found
+end
+
+local function wrong(word, list, what)
+	return nil, errors.new("usage", ("no %s %s"):format(what, word),
+		{ hint = errors.nearest(word, list) or (
+			"there are: " .. table.concat(list, ", ")) })
+end
+
+-- Beginnings that fit more than one word.
+local function several(word, list)
+	local t = {}
+	for _, w in ipairs(list) do
+		if w:sub(1, #word) == word then t[#t + 1] = w end
+	end
+	return #t > 1 and t or nil
+end
+
+-- The row that words begin with. @people: unique prefixes count.
+-- -> row, how many words it took
+function M.command(words, people)
+	local noun, verb = words[1], words[2]
+	local nouns = commands.nouns()
+	if not commands.is_noun(noun) then
+		local full = people and expand(noun, nouns)
+		local t = people and not full and several(noun, nouns)
+		if t then return usage("%s: which one? %s", noun, table.concat(t, ", ")) end
+		if not full then return wrong(noun, nouns, "command") end
+		noun = full
+	end
+	local verbs = commands.verbs(noun)
+	if #verbs == 0 then return commands.find(noun), 1 end
+	if not verb then
+		return nil, errors.new("usage", ("%s: which one? %s"):format(
+			noun, table.concat(verbs, ", ")))
+	end
+	local row = commands.find(noun .. " " .. verb)
+	if row then return row, 2 end
+	local full = people and expand(verb, verbs)
+	if full then return commands.find(noun .. " " .. full), 2 end
+	local t = people and several(verb, verbs)
+	if t then return usage("%s %s: which one? %s", noun, verb, table.concat(t, ", ")) end
+	return wrong(noun .. " " .. verb, (function()
+		local t = {}
+		for i, v in ipairs(verbs) do t[i] = noun .. " " .. v end
+		return t
+	end)(), "command")
+end
+
+-- What `COMMAND --help` asks for: help on the words that name the command.
+function M.explained(words)
+	local verbs = words[1] and commands.verbs(words[1]) or {}
+	return { "help", words[1], #verbs > 0 and words[2] or nil }
+end
+
+-- Positional arguments and name=value options of a command's words.
+function M.arguments(row, words, first, literal)
+	local args, opt = {}, {}
+	local free = row.words == "watch" or row.words == "rollout script"
+	for i = first, #words do
+		local w = words[i]
+		local name, value = w:match("^([%a_]+)=(.*)$")
+		local variable = row.words == "map set" and #args > 0 and not row.options[name]
+		if name and (not literal or i < literal)
+			and (row.options[name] or not free and not variable) then
+			if not row.options[name] then
+				local names = {}
+				for n in pairs(row.options) do names[#names + 1] = n end
+				table.sort(names)
+				local fields = row.words:match("^map [gsd]")
+				return nil, errors.new("usage", ("no option %s="):format(name), {
+					hint = fields and (
+						"a table of fields is one word: {%s=%s}"):format(
+						name, value) or errors.nearest(name, names)
+						or (#names > 0 and "there are: "
+						.. table.concat(names, "=, ") .. "="
+						or "it has no options; put -- before a word "
+						.. "that holds ="),
+				})
+			end
+			opt[name] = value
+		else
+			args[#args + 1] = w
+		end
+	end
+	if #args < row.least or #args > row.most then
+		local what = #args < row.least and "too few words"
+			or "too many words, the first is " .. args[row.most + 1]
+		return nil, errors.new("usage", what, {
+			hint = ("usage: %s %s"):format(row.words, row.syntax):gsub(" $", "") })
+	end
+	return args, opt
+end
+
+-- Is a typed line a command rather than Lua? (docs/shell.md)
+function M.is_command(line)
+	if line:match "^%s*%-%a" then -- options first
+		local list = M.split(line)
+		local flags, rest = M.parse(list or {})
+		return flags ~= nil and rest[1] ~= nil and commands.is_noun(rest[1])
+	end
+	local first, gap, next_char = line:match("^%s*(%a[%w_]*)(%s*)(.?)")
+	if not first or not commands.is_noun(first) then return false end
+	if next_char ~= "" and gap == "" then return false end
+	return not next_char:find("^[=(.%[:,]")
+end
+
+return M

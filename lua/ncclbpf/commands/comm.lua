@@ -1,0 +1,436 @@
+-- SPDX-License-Identifier: MIT
+-- Communicators, decisions and why they were made.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local merge = require "ncclbpf.job.merge"
+local stats = require "ncclbpf.commands.stats"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local function answer(a)
+	if type(a) ~= "table" then return "-" end
+	local t = {}
+	if read.text(a.algo) or read.text(a.proto) then
+		t[1] = (read.text(a.algo) or "?") .. "/" .. (read.text(a.proto) or "?")
+	end
+	if read.number(a.channels) ~= 0 then t[#t + 1] = "x" .. a.channels end
+	return #t > 0 and table.concat(t, " ") or "-"
+end
+M.answer = answer
+
+local function list_rows(comm)
+	return function(d)
+		local rows = {}
+		for _, c in ipairs(read.list(d, "comms")) do
+			if not comm or tostring(c.comm):sub(1, #comm) == comm then
+				local row = {}
+				for k, v in pairs(c) do row[k] = v end
+				row.id = c.comm
+				row.policies = type(c.policies) == "table" and c.policies or {}
+				rows[#rows + 1] = row
+			end
+		end
+		return rows
+	end
+end
+
+local function policies(v)
+	return type(v) == "table" and #v > 0 and format.plain(v) or "-"
+end
+
+function M.cmd_list(ctx)
+	return read.command(ctx, {
+		schema = "comm.list/1", line = "comm list", opts = { list = "comms" },
+		rows = list_rows(ctx.flags.comm), name = "comm",
+		-- one process may hold several ranks of a communicator: count them all
+		id = function(row) return tostring(row.comm) end,
+		empty = "no communicators yet",
+		columns = {
+			{ "comm" }, { "slot", num = true, wide = true, merge = "first" },
+			{ "ranks", num = true },
+			{ "local_ranks", title = "HERE", num = true, merge = "max" },
+			{ "nodes", num = true },
+			{ "tuner_abi", title = "TUNER", num = true, wide = true },
+			{ "decisions", num = true, merge = "range" },
+			{ "generation", title = "GEN", num = true, ahead = true },
+			{ "policies", show = policies },
+			{ "changeable", title = "CHANGE", show = function(v, row)
+				return v and "yes" or "no"
+					.. (read.text(row.why) and ": " .. row.why or "")
+			end },
+		},
+	})
+end
+
+local function table_rows(d)
+	local rows = {}
+	for i, t in ipairs(read.list(d, "table")) do
+		local n, a = read.record(t.nccl), read.record(t.answer)
+		rows[i] = {
+			comm = d.comm, coll = t.coll, bytes_from = t.bytes_from,
+			bytes_to = t.bytes_to, bytes_last = t.bytes_last,
+			count = t.count, nccl = answer(t.nccl), nccl_algo = n.algo,
+			nccl_proto = n.proto,
+			answer = answer(t.answer), algo = a.algo, proto = a.proto,
+			channels = a.channels, by = t.by,
+			cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us,
+			generation = t.generation,
+		}
+	end
+	return rows
+end
+
+local function us(v)
+	if type(v) ~= "number" or v < 0 then return nil end
+	return v < 100 and ("%.1f"):format(v) or ("%.0f"):format(v)
+end
+
+local function gain(_, row)
+	local a, b = row.cost_us, row.nccl_cost_us
+	if type(a) ~= "number" or type(b) ~= "number" or a <= 0 or b <= 0
+		or row.answer == row.nccl then
+		return nil
+	end
+	return ("%+.0f%%"):format((b / a - 1) * 100)
+end
+
+-- The communicator that a word means: all digits, a unique beginning, or
+-- the only one there is.
+local function find_comm(ctx, word)
+	if word and word:match("^%x+$") and #word == 16 then return word end
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local ids, seen = {}, {}
+	for _, r in ipairs(s:ask("comm list")) do
+		for _, c in ipairs(read.list(r.data, "comms")) do
+			local id = tostring(c.comm)
+			if not seen[id] and (not word or id:sub(1, #word) == word:lower()) then
+				seen[id] = true
+				ids[#ids + 1] = id
+			end
+		end
+	end
+	if #ids == 1 then return ids[1] end
+	if #ids == 0 then
+		return nil, errors.new("not_found", word and "no communicator " .. word
+			or "no communicators yet", { hint = "comm list shows them" })
+	end
+	return nil, errors.new("usage", ("%d communicators%s: %s"):format(
+		#ids, word and " begin with " .. word or "",
+		table.concat(ids, ", ", 1, math.min(#ids, 4))),
+		{ hint = "say which: comm show COMM" })
+end
+
+function M.cmd_show(ctx)
+	local comm, bad = find_comm(ctx, ctx.args[1] or ctx.flags.comm)
+	if not comm then return nil, bad end
+	local measured, any = stats.measured(ctx, comm)
+	local result, err = read.command(ctx, {
+		opts = { absent = "not_found", map = function(d, member)
+			d.measured = measured[member.pid] and measured[member.pid].list
+			return d
+		end },
+		schema = "comm.show/1", line = session.line { "comm", "show", comm }, name = "coll",
+		rows = function(d, member)
+			return stats.join(table_rows(d), measured[member.pid], d.comm)
+		end,
+		id = function(row)
+			return ("%s %s%s"):format(row.coll, units.bytes(row.bytes_from), row.alone
+				and " " .. row.ran or "")
+		end,
+		empty = "no decisions yet",
+		head = function(per)
+			local d = per[1].data
+			return ("comm %s: %s on %s, tuner v%s, generation %s, policies %s"):format(
+				tostring(d.comm),
+				units.count(d.ranks, "rank"), units.count(d.nodes, "node"),
+					tostring(d.tuner_abi), tostring(d.generation),
+					policies(d.policies))
+		end,
+		columns = stats.measured_columns(any, {
+			{ "coll" }, { "bytes_from", title = "SIZE", num = true,
+				show = units.bytes },
+			{ "bytes_last", title = "LAST", num = true, wide = true, merge = "first",
+				show = units.bytes },
+			{ "count", num = true, merge = "range" },
+			{ "nccl", title = "NCCL" }, { "answer", title = "ANSWER" }, { "by" },
+			{ "cost_us", title = "COST us", num = true, merge = "first", show = us },
+			{ "nccl_cost_us", title = "NCCL us", num = true, merge = "first",
+				show = us },
+			{ "gain", title = "GAIN", num = true, people = true, merge = "first",
+				show = gain },
+			{ "generation", title = "GEN", num = true, ahead = true },
+			{ "bytes_to", flat = true }, { "nccl_algo", flat = true },
+			{ "nccl_proto", flat = true }, { "algo", flat = true },
+			{ "proto", flat = true }, { "channels", flat = true },
+		}),
+	})
+	return result, err
+end
+
+-- The nearest collective for a wrong word, else nil.
+local function collective(word)
+	if core.nccl("coll", word) then return word:lower() end
+	local names = {}
+	for i = 0, 10 do names[#names + 1] = core.nccl("coll", i) end
+	return nil, errors.new("bad_argument", ("no collective %s, there are: %s"):format(
+		word, table.concat(names, ", ")),
+		{ hint = errors.nearest(word:lower(), names) })
+end
+
+function M.explain_line(coll, size, comm)
+	local c, err = collective(tostring(coll))
+	if not c then return nil, err end
+	local bytes = math.type(size) == "integer" and size or units.size(size)
+	if not bytes or bytes < 0 then
+		return nil, errors.new("bad_argument", (
+			"size %s: bytes wanted, with K, M or G if you like"):format(tostring(size)))
+	end
+	return session.line { "explain", c, bytes } .. (
+		comm and " comm=" .. session.quote(comm) or "")
+end
+
+local function explain_text(d, who)
+	local t = {}
+	t[#t + 1] = ("%s of %s, comm %s%s%s"):format(tostring(d.coll), units.bytes(d.bytes),
+		tostring(d.comm),
+		d.generation and ", generation " .. tostring(d.generation) or "", who)
+	local rows = { { step = "nccl", algo = answer(d.nccl), note = "NCCL's own choice" } }
+	local n, other = read.record(d.nccl), false
+	for _, p in ipairs(read.list(d, "policies")) do
+		local note = "left it"
+		if p.changed then
+			-- an answer that is NCCL's own says so, unless one before was not
+			local same = (p.algo == nil or p.algo == n.algo)
+				and (p.proto == nil or p.proto == n.proto)
+				and (p.channels or 0) == 0
+			note = not same and "changed it" or other and "back to NCCL's choice"
+				or "kept NCCL's choice"
+			other = not same
+		end
+		rows[#rows + 1] = { step = tostring(p.name), algo = answer(p), note = note }
+	end
+	rows[#rows + 1] = { step = "answer", algo = answer(d.answer),
+		note = "by " .. (read.text(d.by) or "NCCL") }
+	for _, l in ipairs(format.table({ { "step" }, { "algo", title = "CHOICE" },
+		{ "note", title = "" } }, rows, {})) do
+		t[#t + 1] = l
+	end
+	if d.seen == false then t[#t + 1] = "not seen yet: computed for this size" end
+	if read.text(d.note) then t[#t + 1] = d.note end
+	return table.concat(t, "\n")
+end
+
+-- A change that is committed and waits at its fence: what is explained is
+-- what stands until then.
+local function pending(ctx, d)
+	local last = read.record(read.record(read.one(ctx, "change status")).last)
+	if read.number(last.generation) <= read.number(d.generation) then return nil end
+	for _, c in ipairs(read.list(last, "comms")) do
+		if c.comm == d.comm and c.state == "committed" then
+			local s = read.record(read.one(ctx, "status"))
+			return { generation = last.generation, fence = c.fence, ranks = c.ranks,
+				passed = c.passed,
+				policies = s.generation == last.generation and s.policies or nil }
+		end
+	end
+end
+
+local function pending_text(p)
+	return ("pending: generation %s%s, from decision %s on, which %s of %s have reached; "
+		.. "this is what stands until then"):format(
+		tostring(p.generation), p.policies and " (policies " .. policies(p.policies) .. ")"
+			or "", tostring(p.fence),
+		tostring(p.passed), units.count(p.ranks, "rank"))
+end
+
+function M.cmd_explain(ctx)
+	local line, err = M.explain_line(ctx.args[1], ctx.args[2], ctx.opt.comm or ctx.flags.comm)
+	if not line then return nil, err end
+	local per, data, failure = read.ask(ctx, line)
+	if not per then return nil, data end
+	local items, rows = {}, {}
+	for i, r in ipairs(per) do
+		items[i] = { member = r.member, value = explain_text(r.data, "") }
+		local d = r.data
+		local a, n = read.record(d.answer), read.record(d.nccl)
+		rows[i] = { rank = r.member.rank, pid = r.member.pid, coll = d.coll,
+			bytes = d.bytes, comm = d.comm, seen = d.seen,
+			nccl_algo = n.algo, nccl_proto = n.proto, algo = a.algo, proto = a.proto,
+			channels = a.channels, by = d.by,
+			generation = d.generation }
+	end
+	local text = {}
+	local groups = merge.groups(items)
+	for _, g in ipairs(groups) do
+		text[#text + 1] = (#groups > 1 and "on " .. merge.who(g.members) .. ":\n" or "")
+			.. g.value
+	end
+	local why, made = require("ncclbpf.policy.explain").why(ctx, per[1].data)
+	if #why > 0 then text[#text + 1] = table.concat(why, "\n") end
+	data.tables = made
+	data.pending = pending(ctx, per[1].data)
+	if data.pending then text[#text + 1] = pending_text(data.pending) end
+	local columns = {}
+	for i, name in ipairs { "rank", "pid", "coll", "bytes", "comm", "seen", "nccl_algo",
+		"nccl_proto", "algo", "proto", "channels", "by", "generation" } do
+		columns[i] = { name }
+	end
+	return { schema = "explain/1", data = data, rows = rows, columns = columns,
+		text = table.concat(text, "\n\n"), id = "algo",
+		failure = failure }
+end
+
+-- ---- decisions and traces ------------------------------------------------------------
+
+local function count_of(ctx, default)
+	local text = ctx.args[1]
+	if not text then return default end
+	local n = math.tointeger(tonumber(text))
+	if not n or n < 1 then
+		return nil, errors.new(
+			"usage", ("count %s: a whole number from 1 on wanted"):format(text))
+	end
+	return n
+end
+
+local decision_columns = {
+	{ "comm" }, { "seq", num = true }, { "coll" }, {
+		"bytes", title = "SIZE", num = true, show = units.bytes },
+	{ "nccl", title = "NCCL" }, { "answer", title = "ANSWER" }, { "by" }, { "refused" },
+	{ "cost_us", title = "COST us", num = true, merge = "first", show = us },
+	{ "nccl_cost_us", title = "NCCL us", num = true, wide = true, merge = "first", show = us },
+	{ "generation", title = "GEN", num = true, wide = true },
+	{ "nccl_algo", flat = true }, { "nccl_proto", flat = true }, { "algo", flat = true },
+	{ "proto", flat = true }, { "channels", flat = true },
+}
+
+local function decision_row(t)
+	local n, a = read.record(t.nccl), read.record(t.answer)
+	return {
+		comm = t.comm, slot = t.slot, seq = t.seq, coll = t.coll, bytes = t.bytes,
+		nccl = answer(t.nccl), answer = answer(t.answer),
+		nccl_algo = n.algo, nccl_proto = n.proto, algo = a.algo, proto = a.proto,
+		channels = a.channels, by = t.by,
+		refused = t.refused, cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us,
+		generation = t.generation,
+		context = t.context, costs_us = t.costs_us, -- for policy simulate
+	}
+end
+
+local function list_of(field, make, comm)
+	return function(d)
+		local rows = {}
+		for _, t in ipairs(read.list(d, field)) do
+			if not comm or tostring(t.comm):sub(1, #comm) == comm then
+				rows[#rows + 1] = make(t)
+			end
+		end
+		return rows
+	end
+end
+
+-- Lines as they come, from all processes.
+local function follow(ctx, line, rows_of, columns, schema)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local many = #s.members > 1
+	local cols = {}
+	if many then cols[1] = { "rank", num = true } end
+	for _, c in ipairs(columns) do cols[#cols + 1] = c end
+	local ok
+	local left = ctx.opt.count and tonumber(ctx.opt.count)
+	local first = true
+	ok, err = s:follow(line, function(data, member, lost)
+		local rows = rows_of(data)
+		while left and #rows > left do rows[#rows] = nil end
+		for _, row in ipairs(rows) do row.rank, row.pid = member.rank, member.pid end
+		if #rows > 0 or lost then
+			ctx:emit({ schema = schema, rows = rows, columns = cols,
+				foot = lost and {
+					("lost %s lines: %s was faster than this shell"):format(
+					lost, merge.who { member }) } or nil,
+				data = { rows = rows, lost = lost, rank = member.rank,
+					pid = member.pid } }, not first)
+			first = false
+		end
+		if left then
+			left = left - #rows
+			return left <= 0
+		end
+	end)
+	if not ok then return nil, err end
+	return {}
+end
+
+local function yes(ctx)
+	local v = ctx.opt.follow
+	if v and v ~= "yes" and v ~= "no" then
+		return nil, errors.new("usage", ("follow=%s: yes or no wanted"):format(v))
+	end
+	return v == "yes"
+end
+
+-- Processes answer a moment apart: the last COUNT in order, and who has a
+-- line says nothing.
+local function newest(count, less)
+	return function(merged)
+		table.sort(merged, less)
+		local out = table.move(merged, math.max(1, #merged - count + 1), #merged, 1, {})
+		for _, row in ipairs(out) do row.on = nil end
+		return out
+	end
+end
+
+local function tail(ctx, words, schema, rows_of, columns, id, field, less, comm)
+	local count, err = count_of(ctx, 20)
+	if not count then return nil, err end
+	local f
+	f, err = yes(ctx)
+	if err then return nil, err end
+	local line = ("%s %d%s"):format(words, count, comm and " comm=" .. session.quote(comm)
+		or "")
+	if f then return follow(ctx, line .. " follow=yes", rows_of, columns, schema) end
+	return read.command(ctx, { schema = schema, line = line, rows = rows_of, columns = columns,
+		id = id, name = field, empty = "none yet",
+		arrange = less and newest(count, less) })
+end
+
+function M.cmd_decisions(ctx)
+	local comm = ctx.opt.comm or ctx.flags.comm
+	-- one communicator is asked for; of several whatever is told is sifted
+	return tail(ctx, "decision tail", "decision.tail/1",
+		list_of("decisions", decision_row, comm and comm:lower()), decision_columns,
+		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq",
+		function(a, b)
+			if a.comm ~= b.comm then return tostring(a.comm) < tostring(b.comm) end
+			return read.number(a.seq) < read.number(b.seq)
+		end, comm and find_comm(ctx, comm) or nil)
+end
+
+local function stamp(v)
+	if type(v) == "number" then return core.time(math.tointeger(v) or 0):sub(12, 23) end
+	return v
+end
+
+function M.cmd_trace(ctx)
+	local make = function(t)
+		return { policy = t.policy, number = t.number, time = t.time, text = t.text }
+	end
+	local result, err = tail(ctx, "trace tail", "trace.tail/1", list_of("lines", make), {
+		{ "time", show = stamp, merge = "first" }, { "policy" },
+		{ "number", num = true, wide = true }, { "text" },
+	}, function(row) return ("%s %s %s"):format(row.policy, row.number, row.text) end, "text")
+	if result and result.merged then
+		table.sort(result.merged, function(a, b)
+			return tostring(a.time) < tostring(b.time)
+		end)
+	end
+	return result, err
+end
+
+return M

@@ -1,0 +1,321 @@
+-- SPDX-License-Identifier: MIT
+-- metrics: what is measured and how the job stands, as Prometheus text. What
+-- NVIDIA's Inspector measures too has its names and units; ours (ncclbpf_) are
+-- in seconds and bytes.
+local errors = require "ncclbpf.base.errors"
+local read = require "ncclbpf.job.read"
+local rollout = require "ncclbpf.rollout.run"
+local stats = require "ncclbpf.commands.stats"
+
+local M = {}
+
+local function escaped(v)
+	return (tostring(v):gsub("\\", "\\\\"):gsub("\"", "\\\""):gsub("\n", "\\n"))
+end
+
+local function labels(list)
+	local t = {}
+	for i, l in ipairs(list) do t[i] = ('%s="%s"'):format(l[1], escaped(l[2])) end
+	return table.concat(t, ",")
+end
+
+-- Inspector's names: "AllReduce", "RING_SIMPLE", "1-2MB".
+local NAMES = { broadcast = "Broadcast", reduce = "Reduce", allgather = "AllGather",
+	reducescatter = "ReduceScatter",
+	allreduce = "AllReduce", sendrecv = "SendRecv", send = "Send", recv = "Recv" }
+
+local function message_size(from)
+	local names, n, i = { "B", "KB", "MB", "GB", "TB" }, math.max(read.number(from), 1), 1
+	while n >= 1024 and i < #names do n, i = n // 1024, i + 1 end
+	return ("%d-%d%s"):format(n, n * 2, names[i])
+end
+
+local families = {
+	{ "nccl_bus_bandwidth_gbs", "gauge", "NCCL bus bandwidth for collective operations in GB/s",
+		"busbw_gbs", 1, false },
+	{ "nccl_collective_algobw_gbs", "gauge",
+		"NCCL algorithm bandwidth for collective operations in GB/s", "algbw_gbs", 1,
+		false },
+	{ "nccl_collective_exec_time_microseconds", "gauge",
+		"NCCL collective execution time, the mean", "exec_mean_ns", 1e-3, false },
+	{ "nccl_p2p_bus_bandwidth_gbs", "gauge",
+		"NCCL bus bandwidth for sends and receives in GB/s", "busbw_gbs", 1, true },
+	{ "nccl_p2p_exec_time_microseconds", "gauge",
+		"NCCL send or receive execution time, the mean", "exec_mean_ns", 1e-3, true },
+	{ "ncclbpf_collectives_total", "counter", "Operations measured", "count", 1 },
+}
+
+-- Of the host: one series where the ranks have one each.
+local host_families = {
+	{ "ncclbpf_host_collective_exec_seconds",
+		"NCCL collective execution time, the slowest rank of this host",
+		{ p50 = "host_p50_ns", p99 = "host_p99_ns", max = "host_max_ns" }, 1e-9 },
+	{ "ncclbpf_host_bus_bandwidth_gbs",
+		"NCCL bus bandwidth in GB/s at the pace of the slowest rank of this host",
+		"host_busbw_gbs" },
+}
+
+local function row_labels(row, p2p)
+	local l = { { "comm_id", "0x" .. tostring(row.comm) },
+		{ "comm_name", read.text(row.name) or "unknown" }, { "n_nodes", row.nodes },
+		{ "nranks", row.ranks }, { p2p and "p2p_operation" or "collective", NAMES[row.coll]
+			or "unknown" },
+		{ "message_size", message_size(row.bytes_from) } }
+	if not p2p then
+		l[#l + 1] = { "algo_proto", ("%s_%s"):format(
+			read.text(row.algo) or "?", read.text(row.proto) or "?"):upper() }
+	end
+	return l
+end
+
+-- ---- text ------------------------------------------------------------------------------
+
+local Text = {}
+Text.__index = Text
+
+local function new_text() return setmetatable({ out = {} }, Text) end
+
+-- One family: its samples, { {labels, value, suffix} }; none: it is left out.
+function Text:family(name, kind, help, samples)
+	if #samples == 0 then return end
+	local out = self.out
+	out[#out + 1] = ("# HELP %s %s"):format(name, help)
+	out[#out + 1] = ("# TYPE %s %s"):format(name, kind)
+	for _, s in ipairs(samples) do
+		out[#out + 1] = ("%s%s{%s} %s"):format(
+			name, s[3] or "", labels(s[1]), math.type(s[2]) == "integer"
+			and tostring(s[2]) or ("%.9g"):format(s[2]))
+	end
+end
+
+local function with(list, ...)
+	local l = table.move(list, 1, #list, 1, {})
+	for _, x in ipairs { ... } do l[#l + 1] = x end
+	return l
+end
+
+local function keys(t)
+	local names = {}
+	for k in pairs(t) do names[#names + 1] = k end
+	table.sort(names)
+	return names
+end
+
+-- ---- what telemetry has measured -------------------------------------------------------
+
+local function measured(text, now, f)
+	local lines = {}
+	for _, r in ipairs(now.stats) do
+		for _, t in ipairs(read.list(r.data, "rows")) do
+			local row = stats.flat(t)
+			local p2p = row.coll == "send" or row.coll == "recv"
+				or row.coll == "sendrecv"
+			local v = row[f[4]]
+			if type(v) == "number" and (f[6] == nil or f[6] == p2p) then
+				local l = with(now.base(r), { "rank", row.comm_rank },
+					table.unpack(row_labels(row, p2p)))
+				lines[#lines + 1] = { with(
+					l, { "coll_timing_source", read.text(row.source)
+					or "none" }), f[5] == 1 and v or v * f[5] }
+			end
+		end
+	end
+	text:family(f[1], f[2], f[3], lines)
+end
+
+-- Of each row of the host, once: { {row, labels} }
+local function host_rows(now)
+	local host, told = stats.hosts(now.samples), {}
+	for _, r in ipairs(now.stats) do
+		for _, t in ipairs(read.list(r.data, "rows")) do
+			local row = stats.flat(t)
+			local id = stats.row_id(row)
+			if host[id] and not told[id] then
+				stats.add_host(row, host[id])
+				told[id] = true
+				told[#told + 1] = { row,
+					with(now.job(r), table.unpack(row_labels(row))) }
+			end
+		end
+	end
+	return told
+end
+
+local function of_host(text, told, f)
+	local lines = {}
+	for _, x in ipairs(told) do
+		local row = x[1]
+		if type(f[3]) == "string" then
+			if type(row[f[3]]) == "number" then
+				lines[#lines + 1] = { x[2], row[f[3]] }
+			end
+		else
+			for _, q in ipairs { "p50", "p99", "max" } do
+				lines[#lines + 1] = { with(x[2], { "stat", q }),
+					row[f[3][q]] * f[4] }
+			end
+		end
+	end
+	text:family(f[1], "gauge", f[2], lines)
+end
+
+-- ---- how the job stands ----------------------------------------------------------------
+
+-- A number of each process's status.
+local function of_status(text, now, name, kind, help, value)
+	local lines = {}
+	for _, r in ipairs(now.status) do
+		for _, x in ipairs(value(r.data)) do
+			lines[#lines + 1] = { with(now.base(r), table.unpack(x, 2)), x[1] }
+		end
+	end
+	text:family(name, kind, help, lines)
+end
+
+local function number_of(key)
+	return function(d) return type(d[key]) == "number" and { { d[key] } } or {} end
+end
+
+local function by_reason(key)
+	return function(d)
+		local t = {}
+		local all = read.record(d[key])
+		for _, k in ipairs(keys(all)) do t[#t + 1] = { all[k], { "reason", k } } end
+		return t
+	end
+end
+
+-- How long the timed runs of each tuner program took (policy time on).
+local function run_seconds(text, now)
+	local lines = {}
+	for _, r in ipairs(now.policies) do
+		for _, p in ipairs(read.list(r.data, "policies")) do
+			for _, g in ipairs(read.list(p, "programs")) do
+				if g.hook == "tuner" then
+					local l = with(now.base(r), { "policy", p.name },
+						{ "program", g.name })
+					local n, samples = 0, read.number(g.samples)
+					for _, b in ipairs(read.list(g, "times")) do
+						n = n + read.number(b.count)
+						local le = type(b.le_ns) == "number"
+							and ("%.9g"):format(b.le_ns / 1e9) or "+Inf"
+						lines[#lines + 1] = {
+							with(l, { "le", le }), n, "_bucket" }
+					end
+					if #read.list(g, "times") == 0 then
+						lines[#lines + 1] = {
+							with(l, { "le", "+Inf" }), 0, "_bucket" }
+					end
+					lines[#lines + 1] = {
+						l, samples * read.number(g.mean_ns) / 1e9, "_sum" }
+					lines[#lines + 1] = { l, n, "_count" }
+				end
+			end
+		end
+	end
+	text:family("ncclbpf_policy_run_seconds", "histogram",
+		"Time of the tuner programs, of the runs that were timed (policy time on)", lines)
+end
+
+-- Verdicts that are not yet one: nothing is said of that communicator.
+local OPEN = { too_far_apart = true, alone = true }
+local FINE = { agreed = true, tuner_calls_differ = true }
+
+local function agreement(text, now)
+	local lines, seen = {}, {}
+	for _, r in ipairs(now.agreement) do
+		for _, c in ipairs(read.list(r.data, "comms")) do
+			if not OPEN[c.verdict] and not seen[c.comm] then
+				seen[c.comm] = true
+				lines[#lines + 1] = { with(
+					now.job(r), { "comm_id", "0x" .. tostring(c.comm) }),
+					FINE[c.verdict] and 1 or 0 }
+			end
+		end
+	end
+	text:family("ncclbpf_agreement", "gauge",
+		"1: the ranks of the communicator on this host decide alike, 0: they do not", lines)
+end
+
+local function rollout_state(text, now)
+	local lines = {}
+	if not now.stats[1] then return end
+	for _, word in ipairs(rollout.states) do
+		lines[#lines + 1] = { with(now.job(now.stats[1]), { "state", word }),
+			now.rollout == word and 1 or 0 }
+	end
+	text:family("ncclbpf_rollout_state", "gauge",
+		"1: the job's rollout is in this state; none: it has no rollout", lines)
+end
+
+-- @now: stats, status, policies, agreement: { {member, data} }; samples: of
+-- sample tail; rollout: its state. -> text
+function M.text(now)
+	local text, by = new_text(), {}
+	for _, r in ipairs(now.status) do by[r.member.pid] = r.data end
+	function now.job(r)
+		local s = read.record(by[r.member.pid])
+		return { { "slurm_job_id", read.text(s.job) or "unknown" },
+			{ "node", read.text(s.host) or "unknown" } }
+	end
+	function now.base(r) return with(now.job(r), { "pid", r.member.pid }) end
+	for _, f in ipairs(families) do measured(text, now, f) end
+	local told = host_rows(now)
+	for _, f in ipairs(host_families) do of_host(text, told, f) end
+	of_status(text, now, "ncclbpf_events_lost_total", "counter",
+		"Profiler events that do not count", by_reason "events_lost")
+	of_status(text, now, "ncclbpf_decisions_total", "counter", "Decisions of the tuner",
+		number_of "decisions")
+	of_status(text, now, "ncclbpf_policy_faults_total", "counter",
+		"Answers of policies that were not to be done, and decisions without a policy",
+		by_reason "counters")
+	run_seconds(text, now)
+	of_status(text, now, "ncclbpf_generation", "gauge",
+		"Generation that new communicators begin with", number_of "generation")
+	agreement(text, now)
+	rollout_state(text, now)
+	of_status(text, now, "ncclbpf_build_info", "gauge", "Version of the plugin", function(d)
+		return { { 1, { "version", read.text(d.version) or "unknown" } } }
+	end)
+	return table.concat(text.out, "\n") .. "\n"
+end
+
+-- ---- the command -----------------------------------------------------------------------
+
+-- Written beside and renamed: a collector never reads half of it.
+local function replace(file, text)
+	local f, why = io.open(file .. ".new", "w")
+	if not f then return nil, errors.new("cannot_create", ("%s: %s"):format(file, why)) end
+	local good = f:write(text)
+	good = f:close() and good
+	if good then good, why = os.rename(file .. ".new", file) end
+	if good then return true end
+	os.remove(file .. ".new")
+	return nil, errors.new("cannot_create", ("%s: %s"):format(file, why or "cannot be written"))
+end
+
+function M.cmd_metrics(ctx)
+	local per, data, failure = read.ask(ctx, stats.line_of(ctx), { list = "rows" })
+	if not per then return nil, data end
+	local group = ctx:session()
+	local r = group and rollout.load(group.job)
+	local text = M.text {
+		stats = per, status = read.ask(ctx, "status") or {},
+		policies = read.ask(ctx, "policy list") or {},
+		agreement = read.ask(ctx, "check agreement") or {},
+		samples = read.ask(ctx, "sample tail") or {},
+		rollout = r and rollout.is_of(r, group) and r.state or "none",
+	}
+	local file = ctx.args[1]
+	if not file then
+		return { schema = "metrics/1", data = { text = text }, text = text:gsub("\n$", ""),
+			failure = failure, prose = true }
+	end
+	local ok, err = replace(file, text)
+	if not ok then return nil, err end
+	local _, lines = text:gsub("\n", "")
+	return { schema = "metrics/1", data = { file = file, lines = lines }, failure = failure,
+		text = ("%s: %d lines"):format(file, lines) }
+end
+
+return M

@@ -1,0 +1,91 @@
+-- SPDX-License-Identifier: MIT
+-- What the net plugin does: `net`, and its line in `status`.
+local read = require "ncclbpf.job.read"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+-- What went wrong, as counters of an answer call it.
+local WRONG = { "errors", "lost", "garbage", "oversized", "stalls", "strangers", "silent" }
+
+local function size(n) return units.bytes(read.number(n)) end
+
+-- One line of what all processes' nets have done: list of answers -> text,
+-- nil where none is in use.
+function M.line(list)
+	local sum, names, seen = {}, {}, {}
+	for _, n in ipairs(list) do
+		local name = read.text(n.transport)
+		if name then
+			if not seen[name] then names[#names + 1] = name end
+			seen[name] = true
+			local live = read.record(n.live)
+			sum.conns = (sum.conns or 0) + read.number(live.send) + read.number(
+				live.recv)
+			for _, k in ipairs { "sent_bytes", "received_bytes",
+				table.unpack(WRONG) } do
+				sum[k] = (sum[k] or 0) + read.number(n[k])
+			end
+		end
+	end
+	if #names == 0 then return nil end
+	table.sort(names)
+	local wrong = {}
+	for _, k in ipairs(WRONG) do
+		if sum[k] > 0 then wrong[#wrong + 1] = ("%s %d"):format(k, sum[k]) end
+	end
+	return ("%s, %s, %s sent, %s received%s"):format(
+		table.concat(names, " and "), units.count(sum.conns, "connection"),
+		size(sum.sent_bytes), size(sum.received_bytes), #wrong > 0
+			and "; " .. table.concat(wrong, ", ") or "")
+end
+
+local function data_of(per)
+	local t = {}
+	for i, r in ipairs(per) do t[i] = r.data end
+	return t
+end
+
+function M.cmd_net(ctx)
+	return read.command(ctx, {
+		schema = "net/1", line = "net", opts = { list = "connections" }, name = "conn",
+		rows = function(d, member)
+			local rows = {}
+			for i, c in ipairs(read.list(d, "connections")) do
+				local row = {}
+				for k, v in pairs(c) do row[k] = v end
+				row.pid = member.pid
+				rows[i] = row
+			end
+			return rows
+		end,
+		-- a connection is one process's
+		id = function(row) return ("%s %s"):format(row.pid, row.conn) end,
+		arrange = function(merged)
+			table.sort(merged, function(a, b)
+				if a.on ~= b.on then return tostring(a.on) < tostring(b.on) end
+				return read.number(a.conn) < read.number(b.conn)
+			end)
+			return merged
+		end,
+		head = function(per)
+			return M.line(data_of(per)) and "net: " .. M.line(data_of(per))
+		end,
+		empty = "no connections: NCCL uses no net plugin of ours, or its ranks need none",
+		columns = {
+			{ "conn", num = true, merge = "first" }, { "kind" },
+			{ "comm", wide = true, merge = "first" },
+			{ "dev", num = true, merge = "first" },
+			{ "peer", merge = "first" }, { "link", wide = true, merge = "first" },
+			{ "age_ms", title = "AGE", num = true, merge = "first", show = function(v)
+				return units.seconds(read.number(v) // 1000)
+			end },
+			{ "requests", num = true, merge = "first" },
+			{ "bytes", num = true, merge = "first", show = size },
+			{ "outstanding", title = "OPEN", num = true, merge = "first" },
+			{ "errors", num = true, merge = "first" },
+		},
+	})
+end
+
+return M

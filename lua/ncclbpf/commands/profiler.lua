@@ -1,0 +1,40 @@
+-- SPDX-License-Identifier: MIT
+-- Does NCCL call a profiler? All times come from it.
+local errors = require "ncclbpf.base.errors"
+local read = require "ncclbpf.job.read"
+
+local M = {}
+
+M.HINT = "start the job with NCCL_PROFILER_PLUGIN set like NCCL_TUNER_PLUGIN (NCCL 2.23 or newer)"
+
+-- What is said where @silent of @all processes have heard of no profiler.
+function M.notes(silent, all)
+	if silent == 0 then return {} end
+	return { ("note: NCCL has called no profiler in %d of %d processes"):format(silent, all),
+		"hint: " .. M.HINT }
+end
+
+-- Is NCCL at work and calls none in any process of the group @g?
+function M.absent(g)
+	local at_work = false
+	for _, r in ipairs(g:ask "status") do
+		at_work = at_work or r.data and read.number(r.data.decisions) > 0
+	end
+	if not at_work then return false end
+	local n = 0
+	for _, r in ipairs(g:ask "stats") do
+		if r.data and r.data.profiler_abi ~= 0 then return false end
+		n = n + (r.data and 1 or 0)
+	end
+	return n > 0
+end
+
+-- -> true | nil, err: there will be no time to go by
+function M.wanted(g)
+	if not M.absent(g) then return true end
+	return nil, errors.new(
+		"refused", "NCCL calls no profiler, so there are no times to compare",
+		{ hint = M.HINT })
+end
+
+return M

@@ -1,0 +1,519 @@
+-- SPDX-License-Identifier: MIT
+-- The commands of rollouts: `rollout plan|start|status|...`.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local plan = require "ncclbpf.rollout.plan"
+local profiler = require "ncclbpf.commands.profiler"
+local rollout = require "ncclbpf.rollout.run"
+
+local M = {}
+
+-- Bandwidth, where time changes by @v per cent.
+local function bandwidth(v)
+	return type(v) == "number" and v > -100 and (1 / (1 + v / 100) - 1) * 100 or nil
+end
+
+local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
+
+-- One row a kind of collectives, as the last look saw it.
+local verdict_rows
+function verdict_rows(v, promoted)
+	local rows = {}
+	local strata = type(v) == "table" and v.strata or {}
+	local named = type(v) == "table" and type(v.metrics) == "table" and v.metrics
+	if named then
+		local list = {}
+		for name in pairs(named) do list[#list + 1] = name end
+		table.sort(list)
+		for _, name in ipairs(list) do
+			for _, row in ipairs(verdict_rows {
+				strata = type(named[name]) == "table" and named[name].strata
+				or {} }) do
+				row.metric = name
+				if named[name].critical == false then
+					row.verdict = ("%s, decides nothing"):format(
+						tostring(row.verdict))
+				end
+				rows[#rows + 1] = row
+			end
+		end
+		return rows
+	end
+	for i, kind in ipairs(rollout.kinds(strata)) do
+		local s = strata[kind]
+		rows[i] = {
+			kind = kind, verdict = s.outcome or s.verdict,
+			busbw_pct = bandwidth(s.effect_pct), effect_pct = s.effect_pct,
+			low_pct = s.low_pct, high_pct = s.high_pct, p = s.p,
+			blocks_a = s.blocks_a, blocks_b = s.blocks_b, reason = s.reason,
+		}
+		if promoted then rows[i].promoted = s.outcome == "better" end
+	end
+	return rows
+end
+
+local columns = {
+	{ "kind" }, { "verdict" }, { "effect_pct", title = "SLOWER %", num = true, show = pct },
+	{ "low_pct", title = "FROM", num = true, show = pct },
+	{ "high_pct", title = "TO", num = true, show = pct },
+	{ "busbw_pct", title = "BANDWIDTH %", num = true, show = pct },
+	{ "promoted", show = function(v) return v == true and "promoted" or v == false
+		and "held back" or nil end }, { "p", num = true, wide = true },
+		{ "blocks_a", title = "A", num = true },
+	{ "blocks_b", title = "B", num = true }, { "reason", wide = true },
+}
+
+local function state_of(r)
+	if r.elsewhere then return r.state .. ", of an earlier job of this name" end
+	local gone = rollout.gone(r)
+	if gone then
+		return ("%s, but process %s that ran it %s"):format(
+			r.state, tostring(r.runner.pid), gone)
+	end
+	return r.state
+end
+
+-- What programs get of a rollout.
+function M.status_of(r)
+	return { id = r.id, name = r.plan.name, job = r.job, state = r.state,
+		running = rollout.runs(r), reason = r.why, blocks = #r.blocks,
+		of = plan.total(r.plan),
+		step = r.step, steps = r.steps, held = r.held, baseline = r.baseline,
+		candidate = r.candidate, promoted = r.promoted, verdict = r.verdict or core.null,
+		plan = r.plan, file = r.path }
+end
+
+local function result(r, extra)
+	local head = ("%s: %s\n%d of %d blocks, baseline %s, candidate %s\n%s"):format(
+		tostring(r.plan.name), state_of(r), #r.blocks, plan.total(r.plan),
+		#r.baseline == 0 and "none" or table.concat(r.baseline, ", "), #r.candidate == 0
+			and "none" or table.concat(r.candidate, ", "),
+		tostring(r.why or ""))
+	local times = rollout.times(r)
+	if times then head = head .. "\ntimes: " .. times end
+	local foot = { extra }
+	if r.state == "paused" then
+		foot[#foot + 1] = rollout.more(r)
+			and "next: rollout resume, rollout promote or rollout abort"
+			or "next: rollout promote or rollout abort"
+	elseif rollout.gone(r) then
+		foot[#foot + 1] = "next: rollout resume or rollout abort"
+	end
+	local rows = verdict_rows(r.verdict, r.promoted and r.state == "succeeded")
+	local shown = columns
+	if r.plan.metrics then
+		shown = table.move(columns, 1, #columns, 1, {})
+		table.insert(shown, 2, { "metric" })
+	end
+	local failure
+	if r.state == "rolled_back" or r.state == "failed" then
+		failure = errors.new("aborted", ("%s: %s"):format(r.state, tostring(r.why)))
+	end
+	return {
+		schema = "rollout/1",
+		data = M.status_of(r),
+		rows = #rows > 0 and rows or { { kind = "-", verdict = r.state, reason = r.why } },
+		merged = rows, id = "kind", columns = shown, head = head, foot = foot,
+		empty = "no look yet", failure = failure,
+	}
+end
+
+-- The rollout of a group's job. -> r | nil, err
+function M.load(g)
+	local r, err = rollout.load(g.job)
+	if err then return nil, err end
+	if not r then
+		return nil, errors.new("not_found", "this job has no rollout",
+			{ hint = "rollout start PLAN" })
+	end
+	r.elsewhere = not rollout.is_of(r, g) or nil
+	return r
+end
+
+-- -> r, group | nil, err
+local function current(ctx)
+	local g, err = ctx:session()
+	if not g then return nil, err end
+	local r
+	r, err = M.load(g)
+	if not r then return nil, err end
+	return r, g
+end
+
+local function steps(p)
+	local t = {}
+	for _, s in ipairs(plan.steps(p)) do t[#t + 1] = ("%-14s %s"):format(s[1], s[2]) end
+	return table.concat(t, "\n")
+end
+
+function M.cmd_plan(ctx)
+	local p, err = plan.read(ctx.args[1])
+	if not p then return nil, err end
+	for _, k in ipairs { "baseline", "candidate" } do
+		local bytes, why = true, nil
+		if type(p[k]) == "string" then bytes, why = core.read(p[k], 64 << 20) end
+		if not bytes then
+			err = errors.from_reply(why)
+			err.message = ("%s: %s"):format(k, err.message)
+			return nil, err
+		end
+	end
+	return { schema = "rollout.plan/1", data = p, text = ("rollout %s\n%s"):format(
+		p.name, steps(p)) }
+end
+
+-- A rollout's file from anywhere: its blocks are what they must be.
+local function kept(path)
+	local bytes, err = core.read(path, 16 << 20)
+	if not bytes then return nil, errors.from_reply(err) end
+	local d
+	d, err = core.decode(bytes)
+	if not d or type(d.blocks) ~= "table" then
+		return errors.fail("bad_argument", "%s: blocks of a rollout wanted", path)
+	end
+	for i, b in ipairs(d.blocks) do
+		local fine = type(b) == "table" and (b.arm == "a" or b.arm == "b")
+			and type(b.medians) == "table"
+		for _, v in pairs(fine and b.medians or {}) do
+			fine = fine and type(v) == "number" and v > 0 and v < math.huge
+		end
+		for _, by in pairs(fine and type(b.metrics) == "table" and b.metrics or {}) do
+			fine = fine and type(by) == "table"
+			for _, v in pairs(fine and by or {}) do
+				fine = fine and type(v) == "number" and v > 0 and v < math.huge
+			end
+		end
+		if not fine then
+			return errors.fail("bad_argument",
+				"%s: block %d: arm a or b and medians above 0 wanted", path, i)
+		end
+	end
+	return d
+end
+
+-- What the plan would have concluded from another rollout's blocks.
+local function replay(p, path)
+	local d, err = kept(path)
+	if not d then return nil, err end
+	local v = { verdict = "inconclusive", reason = "no look: too few blocks" }
+	for k = 1, p.judge.looks do
+		if #d.blocks < plan.look_at(p, k) * 2 then break end
+		v = rollout.look({ plan = p, blocks = d.blocks }, k)
+		if v.verdict ~= "inconclusive" then break end
+	end
+	local rows = verdict_rows(v)
+	return {
+		schema = "rollout.replay/1", data = { verdict = v, replayed = path }, rows = rows,
+		id = "kind", columns = columns,
+		head = ("replayed from %s: %s: %s; then: %s"):format(
+			path, v.verdict, v.reason, p["on_" .. v.verdict]), empty = "no look",
+	}
+end
+
+local function progress(ctx)
+	if not core.isatty(2) or ctx.flags.quiet then return nil end
+	return function(r)
+		io.stderr:write(("\r\27[K%s: %s, %d of %d blocks"):format(
+			r.plan.name, r.state, #r.blocks, plan.total(r.plan)))
+		if r.state ~= "progressing" then io.stderr:write "\n" end
+	end
+end
+
+local function go(ctx, r)
+	local done, err = rollout.run(r, progress(ctx))
+	if not done then return nil, err end
+	local shown = result(done)
+	if done.state == "paused" then shown.status = 3 end -- the verdict is open
+	return shown
+end
+
+function M.cmd_start(ctx)
+	local p, err = plan.read(ctx.args[1])
+	if not p then return nil, err end
+	if ctx.opt.data then return replay(p, ctx.opt.data) end
+	local g
+	g, err = ctx:session()
+	if not g then return nil, err end
+	if ctx.flags.dry_run then
+		return { schema = "rollout.plan/1", data = p,
+			text = ("rollout %s of job %s\n%s"):format(
+			p.name, tostring(g.job), steps(p)) }
+	end
+	local r
+	r, err = profiler.wanted(g)
+	if not r then return nil, err end
+	r, err = rollout.start(g, p)
+	if not r then return nil, err end
+	return go(ctx, r)
+end
+
+-- A rollout with a script's functions. -n: over the blocks of data=, no job is asked
+function M.cmd_script(ctx)
+	local script = require "ncclbpf.rollout.script"
+	local path, list = ctx.args[1], table.move(ctx.args, 2, #ctx.args, 1, {})
+	local function say(line) io.stderr:write(("%s: %s\n"):format(path:match "[^/]*$", line)) end
+	if ctx.flags.dry_run then
+		if not ctx.opt.data then
+			return nil, errors.new("usage",
+				"-n: data=FILE wanted, the file of a rollout",
+				{ hint = "rollout status -o json names the job's" })
+		end
+		local d, err = kept(ctx.opt.data)
+		if not d then return nil, err end
+		local s
+		s, err = script.open(path, list, { say = say })
+		if not s then return nil, err end
+		local v
+		v, err = s:replay(d.blocks)
+		if not v then return nil, err end
+		local rows = verdict_rows(v)
+		return { schema = "rollout.replay/1", data = {
+			verdict = v, replayed = ctx.opt.data, script = path }, rows = rows,
+			id = "kind", columns = columns,
+			head = ("dry run of %s over %s: %s: %s; then: %s"):format(
+				path, ctx.opt.data, v.verdict, v.reason,
+				s.plan["on_" .. v.verdict]), empty = "no look" }
+	end
+	if ctx.opt.data then
+		return nil, errors.new("usage", "data=FILE: only with -n, a dry run")
+	end
+	local g, err = ctx:session()
+	if not g then return nil, err end
+	return M.run_script(ctx, g, script, path, list, say)
+end
+
+function M.run_script(ctx, g, script, path, list, say)
+	local r, err
+	if ctx.opt.resume and ctx.opt.resume ~= "yes" then
+		return errors.fail("usage", "resume=%s: yes wanted", ctx.opt.resume)
+	end
+	if ctx.opt.resume then
+		r, err = M.load(g)
+		if not r then return nil, err end
+		if type(r.script) ~= "table" then
+			return nil, errors.new("refused", "no script began it",
+				{ hint = "rollout resume" })
+		end
+		if #list == 0 then list = r.script.words end
+	else
+		local good
+		good, err = profiler.wanted(g)
+		if not good then return nil, err end
+	end
+	local s
+	s, err = script.open(path, list, { say = say, target = require "ncclbpf"._target(g) })
+	if not s then return nil, err end
+	if r and r.script.digest ~= s.digest then
+		return nil, errors.new("refused", ("another script began it: %s"):format(
+			tostring(r.script.file)), { hint = "rollout promote or rollout abort" })
+	end
+	local ok
+	ok, err = s:able(g)
+	if not ok then return nil, err end
+	ok, err = s:call("setup", s.ctx)
+	if not ok then return nil, err end
+	if r then
+		r.hooks = script.hooks(s)
+		ok, err = rollout.resume(r, g)
+		if not ok then return nil, err end
+	else
+		r, err = rollout.start(g, s.plan, script.hooks(s))
+		if not r then return nil, err end
+	end
+	local shown
+	shown, err = go(ctx, r)
+	-- told also where it failed: what it has opened may be for this job alone
+	local told, why = s:finish { state = r.state, reason = r.why, blocks = #r.blocks,
+		verdict = r.verdict and r.verdict.verdict }
+	if not told and r.state ~= "paused" then say(tostring(why)) end
+	if shown and s.stopped then shown.failure = shown.failure or s.stopped end
+	if not shown then return nil, s.stopped or err end
+	return shown
+end
+
+-- What a report shows of a file that may come from anywhere.
+local function shown_of(path)
+	local d, err = kept(path)
+	if not d then return nil, err end
+	local judge = type(d.plan) == "table" and d.plan.judge
+	local fine = type(judge) == "table" and type(judge.confidence) == "number"
+		and type(judge.min_effect_pct) == "number" and type(d.plan.blocks) == "number" and
+		type(d.state) == "string" and type(d.baseline) == "table"
+			and type(d.candidate) == "table" and type(d.events) == "table"
+	for _, list in ipairs(fine and { d.baseline, d.candidate } or {}) do
+		for _, name in ipairs(list) do fine = fine and type(name) == "string" end
+	end
+	for _, e in ipairs(fine and d.events or {}) do fine = fine and type(e) == "table" end
+	local strata = type(d.verdict) == "table" and d.verdict.strata
+	for _, s in pairs(fine and type(strata) == "table" and strata or {}) do
+		fine = fine and type(s) == "table"
+	end
+	if not fine then
+		return errors.fail(
+			"bad_argument",
+			"%s: plan, state, arms, events and verdict of a rollout wanted", path)
+	end
+	if type(strata) ~= "table" then d.verdict = nil end
+	d.path = path
+	-- its times lie beside it, wherever they were written
+	local name = type(d.samples) == "string" and d.samples:match "[^/]+$"
+	d.samples = name and (path:match "^(.*/)" or "") .. name or nil
+	return d
+end
+
+function M.cmd_status(ctx)
+	local picture = ctx.opt.plot
+	if picture and picture ~= "yes" and picture ~= "no" then
+		return nil, errors.new("usage", ("plot=%s: yes or no wanted"):format(picture))
+	end
+	if ctx.flags.watch then
+		ctx.flags.watch = false
+		local line = { "watch", "1", "rollout", "status" }
+		for _, k in ipairs { "plot", "data" } do
+			if ctx.opt[k] then line[#line + 1] = k .. "=" .. ctx.opt[k] end
+		end
+		return { status = ctx.app:run(line, { flags = ctx.flags }) }
+	end
+	local r, g
+	if ctx.opt.data then r, g = shown_of(ctx.opt.data) else r, g = current(ctx) end
+	if not r then return nil, g end
+	local shown = result(r)
+	shown.failure = nil
+	if r.held and r.state == "succeeded" and not r.elsewhere and not ctx.opt.data then
+		local rows = require("ncclbpf.rollout.stages").holdback(r, g)
+		for _, line in ipairs(rows and require("ncclbpf.rollout.stages").holdback_lines(
+			rows) or {}) do
+			shown.foot[#shown.foot + 1] = line
+		end
+		shown.data.holdback = { comms = r.held, rows = rows or core.null }
+		shown.foot[#shown.foot + 1] = (
+			"next: rollout promote gives it to %s as well, rollout "
+			.. "undo takes it back"):format(table.concat(r.held, ", "))
+	end
+	if picture == "yes" then
+		local ok, text = pcall(require("ncclbpf.commands.plot").rollout, r)
+		if not ok then
+			return errors.fail("bad_argument", "%s: not what a rollout keeps: %s",
+				tostring(r.path), tostring(text))
+		end
+		shown.text, shown.prose = text, true
+	end
+	return shown
+end
+
+function M.cmd_resume(ctx)
+	local r, g = current(ctx)
+	if not r then return nil, g end
+	local ok, err = rollout.resume(r, g)
+	if not ok then return nil, err end
+	return go(ctx, r)
+end
+
+local function tell(word)
+	return function(ctx)
+		local r, g = current(ctx)
+		if not r then return nil, g end
+		local done, asked = rollout.tell(r, g, word)
+		if not done then return nil, asked end
+		local shown = result(done, asked == true
+			and ("process %d was asked to %s it"):format(done.runner.pid, word) or nil)
+		if word == "abort" then shown.failure = nil end
+		return shown
+	end
+end
+
+M.cmd_pause, M.cmd_abort, M.cmd_promote = tell "pause", tell "abort", tell "promote"
+
+function M.cmd_undo(ctx)
+	local r, g = current(ctx)
+	if not r then return nil, g end
+	local done, err = rollout.undo(r, g)
+	if not done then return nil, err end
+	local shown = result(done)
+	shown.failure = nil
+	return shown
+end
+
+-- The report's pictures as files of their own. -> their names | nil, err
+local function write_figures(text, folder)
+	local names = core.array {}
+	if not core.mkdirs(folder) then
+		return errors.fail("cannot_create", "%s cannot be made", folder)
+	end
+	for i, f in ipairs(require("ncclbpf.report.html").figures(text)) do
+		local path = folder:gsub("/+$", "") .. "/" .. f.name
+		local ok, err = core.write(path, f.svg)
+		if not ok then return nil, errors.from_reply(err) end
+		names[i] = path
+	end
+	return names
+end
+
+-- opts: label, svg (a folder), data (the file that it comes from). -> {file, bytes,
+-- csv, samples, figures} | nil, err
+function M.write_report(r, path, opts)
+	local report = require "ncclbpf.report.html"
+	local beside = r.samples and core.stat(r.samples) and (path:gsub("%.html?$", "")) .. ".csv"
+	local ok, text, seen = pcall(report.html, r, { label = opts.label, csv = beside
+		and beside:match "[^/]+$" })
+	if not ok then
+		if opts.data then
+			return errors.fail("bad_argument", "%s: not what a rollout keeps: %s",
+				opts.data, tostring(text))
+		end
+		error(text, 0)
+	end
+	local err
+	-- the CSV comes first: where nothing can be written it is not what was named
+	local folder = path:match "^.*/"
+	if folder and not core.stat(folder) then
+		return errors.fail("cannot_create", "%s: no folder %s", path, folder)
+	end
+	if beside then
+		ok, err = report.csv(r, beside)
+		if not ok then return nil, err end
+	end
+	ok, err = core.write(path, text)
+	if not ok then return nil, errors.from_reply(err) end
+	local figures
+	if opts.svg then
+		figures, err = write_figures(text, opts.svg)
+		if not figures then return nil, err end
+	end
+	return { file = path, bytes = #text, csv = beside or core.null, samples = seen.samples,
+		figures = figures }
+end
+
+function M.cmd_report(ctx)
+	local r, err
+	if ctx.opt.data then r, err = shown_of(ctx.opt.data) else r, err = current(ctx) end
+	if not r then return nil, err end
+	local d
+	d, err = M.write_report(r, ctx.args[1], ctx.opt)
+	if not d then return nil, err end
+	return {
+		schema = "rollout.report/1", data = d,
+		text = ("%s: %d bytes%s%s"):format(d.file, d.bytes, d.csv ~= core.null
+			and (", every time in %s"):format(d.csv) or "",
+			d.figures and (", %d figures in %s"):format(#d.figures, ctx.opt.svg) or ""),
+	}
+end
+
+function M.cmd_history(ctx)
+	local r, err = current(ctx)
+	if not r then return nil, err end
+	local rows = {}
+	for i, e in ipairs(r.events) do
+		rows[i] = { time = e.time, from = e.from, to = e.to, actor = e.actor,
+			reason = e.reason }
+	end
+	return {
+		schema = "rollout.history/1", data = { id = r.id, events = core.array(r.events) },
+		rows = rows, id = "time",
+		columns = { { "time" }, { "from" }, { "to" }, { "actor", wide = true },
+			{ "reason" } }, head = tostring(r.plan.name),
+		foot = rollout.times(r) and { "times: " .. rollout.times(r) } or nil,
+	}
+end
+
+return M

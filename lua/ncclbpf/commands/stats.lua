@@ -1,0 +1,422 @@
+-- SPDX-License-Identifier: MIT
+-- What telemetry has measured, for people; for Prometheus: commands/metrics.lua.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local profiler = require "ncclbpf.commands.profiler"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local TIMES = { "enqueue", "gpu", "proxy", "exec" }
+local PARTS = { "count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns" }
+local HOST = { "host_count", "host_mean_ns", "host_p50_ns", "host_p99_ns", "host_max_ns",
+	"host_busbw_gbs" }
+
+local function us(v)
+	if type(v) ~= "number" then return nil end
+	return v < 100000 and ("%.1f"):format(v / 1000) or ("%.0f"):format(v / 1000)
+end
+
+local function gbs(v)
+	if type(v) ~= "number" then return nil end
+	return v < 10 and ("%.2f"):format(v) or ("%.1f"):format(v)
+end
+
+local function choice(t)
+	local a, p = read.text(t.algo), read.text(t.proto)
+	return (a or p) and ("%s/%s"):format(a or "?", p or "?") or "-"
+end
+
+-- One flat row: exec = {p50_ns=1} becomes exec_p50_ns = 1.
+local function flat(t)
+	local row = {}
+	for k, v in pairs(t) do
+		if type(v) ~= "table" then row[k] = v end
+	end
+	for _, name in ipairs(TIMES) do
+		local time = read.record(t[name])
+		for _, part in ipairs(PARTS) do row[name .. "_" .. part] = time[part] end
+	end
+	row.ran = choice(t)
+	-- several ranks in one process are told apart by their rank
+	row.slot = t.comm_rank
+	return row
+end
+M.flat = flat
+
+local function rows_of(ctx)
+	local want = ctx.args[1] and ctx.args[1]:lower()
+	return function(d)
+		local rows = {}
+		for _, t in ipairs(read.list(d, "rows")) do
+			if not want or t.coll == want then rows[#rows + 1] = flat(t) end
+		end
+		return rows
+	end
+end
+
+local function line_of(ctx)
+	local comm = ctx.opt.comm or ctx.flags.comm
+	return "stats" .. (comm and " comm=" .. session.quote(comm) or "")
+end
+
+local function state(per)
+	local on, silent, gpu, proxy, lost = 0, 0, 0, 0, {}
+	for _, r in ipairs(per) do
+		local d = r.data
+		if d.telemetry == true then on = on + 1 end
+		if d.gpu == true then gpu = gpu + 1 end
+		if d.proxy == true then proxy = proxy + 1 end
+		if read.number(d.profiler_abi) == 0 then silent = silent + 1 end
+		for k, v in pairs(read.record(d.lost)) do
+			if type(v) == "number" and v > 0 then lost[k] = (lost[k] or 0) + v end
+		end
+	end
+	return on, silent, gpu, proxy, lost
+end
+
+local function head(per)
+	local on, _, gpu, proxy = state(per)
+	if on == 0 then return "telemetry is off" end
+	local with = {}
+	if gpu > 0 then with[#with + 1] = "GPU" end
+	if proxy > 0 then with[#with + 1] = "proxy" end
+	return ("telemetry is on%s%s; times within 6.25 %%"):format(
+		on < #per and (" in %d of %d processes"):format(on, #per) or "",
+		#with > 0 and ", with " .. table.concat(with, " and ") .. " times" or "")
+end
+
+local function foot(per)
+	local on, silent, _, _, lost = state(per)
+	local t = profiler.notes(silent, #per)
+	if silent == 0 and on == 0 then
+		t[#t + 1] = "hint: telemetry on"
+	end
+	local names = {}
+	for k in pairs(lost) do names[#names + 1] = k end
+	table.sort(names)
+	for i, k in ipairs(names) do names[i] = ("%s %d"):format(k, lost[k]) end
+	if #names > 0 then
+		t[#t + 1] = "note: events that do not count: " .. table.concat(names, ", ")
+	end
+	for _, r in ipairs(per) do
+		if read.text(r.data.times) then
+			t[#t + 1] = "note: times are " .. r.data.times
+			break
+		end
+	end
+	return t
+end
+
+local function columns()
+	local c = {
+		{ "comm", wide = true }, { "coll" }, { "bytes_from", title = "SIZE", num = true,
+			show = units.bytes },
+		{ "bytes_last", title = "LAST", num = true, wide = true, merge = "max",
+			show = units.bytes },
+		{ "ran", title = "RAN", people = true },
+		{ "channels", title = "CH", num = true, merge = "max" },
+		{ "count", num = true, merge = "range" },
+		-- the slowest rank is what the others wait for
+		{ "enqueue_mean_ns", title = "ENQUEUE us", num = true, merge = "max", show = us },
+		{ "gpu_p50_ns", title = "GPU us", num = true, merge = "max", show = us },
+		{ "proxy_p50_ns", title = "PROXY us", num = true, merge = "max", show = us },
+		{ "exec_p50_ns", title = "P50 us", num = true, merge = "max", show = us },
+		{ "exec_p99_ns", title = "P99 us", num = true, merge = "max", show = us },
+		{ "host_p50_ns", title = "MAX P50 us", num = true, show = us },
+		{ "host_p99_ns", title = "MAX P99 us", num = true, wide = true, show = us },
+		{ "algbw_gbs", title = "ALG GB/s", num = true, wide = true, merge = "min",
+			show = gbs },
+		{ "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs },
+	}
+	local shown = {}
+	for _, x in ipairs(c) do shown[x[1]] = true end
+	for _, name in ipairs { "bytes_to", "algo", "proto", "comm_rank", "ranks", "nodes",
+		"source" } do
+		c[#c + 1] = { name, flat = true, merge = "first" }
+	end
+	for _, name in ipairs(HOST) do
+		if not shown[name] then
+			c[#c + 1] = { name, num = true, flat = true, merge = "first" }
+		end
+	end
+	for _, name in ipairs(TIMES) do
+		for _, part in ipairs(PARTS) do
+			local field = name .. "_" .. part
+			if not shown[field] then
+				c[#c + 1] = { field, num = true, flat = true, merge = "first" }
+			end
+		end
+	end
+	return c
+end
+
+-- The last collectives that all ranks here have told, from their answers to
+-- `sample tail`: {id = {comm, coll, size, ran, seq, ns}}. A collective takes as
+-- long as its slowest rank, so that is its ns.
+function M.collectives(results)
+	local ranks, ops = {}, {}
+	for _, r in ipairs(results) do
+		for _, c in ipairs(read.list(r.data, "comms")) do
+			ranks[c.comm] = (ranks[c.comm] or 0) + 1
+			for _, s in ipairs(read.list(c, "samples")) do
+				local id = ("%s %s %s"):format(c.comm, s.coll, s.seq)
+				local op = ops[id] or {
+					comm = c.comm, coll = s.coll,
+					size = read.number(s.bytes_from), ran = choice(s),
+					seq = read.number(s.seq), n = 0, ns = 0, by = {},
+					ranks = math.tointeger(c.ranks) }
+				op.by[read.number(c.comm_rank)] = read.number(s.exec_ns)
+				op.n, op.ns = op.n + 1, math.max(op.ns, read.number(s.exec_ns))
+				ops[id] = op
+			end
+		end
+	end
+	for id, op in pairs(ops) do
+		if op.n < ranks[op.comm] then ops[id] = nil end
+	end
+	return ops
+end
+
+local function row_id(row)
+	return ("%s %s %s %s"):format(row.comm, row.coll, row.bytes_from, row.ran)
+end
+
+-- A collective of this host takes as long as its slowest rank: by row of
+-- `stats`, { id = {host_count=, host_p50_ns=, …} }, over the last that all
+-- ranks here have told.
+local function hosts(results)
+	local out = {}
+	for _, op in pairs(M.collectives(results)) do
+		local id = ("%s %s %s %s"):format(op.comm, op.coll, op.size, op.ran)
+		out[id] = out[id] or {}
+		table.insert(out[id], op.ns)
+	end
+	for id, list in pairs(out) do
+		local sum = 0
+		table.sort(list)
+		for _, ns in ipairs(list) do sum = sum + ns end
+		out[id] = { host_count = #list, host_mean_ns = sum // #list,
+			host_p50_ns = list[(#list + 1) // 2],
+			host_p99_ns = list[math.ceil(#list * 0.99)], host_max_ns = list[#list] }
+	end
+	return out
+end
+
+-- Into a rank's row: the same for all ranks of the host.
+local function add_host(row, host)
+	if not host then return end
+	for k, v in pairs(host) do row[k] = v end
+	if type(row.busbw_gbs) == "number" and type(row.exec_mean_ns) == "number"
+		and host.host_mean_ns > 0 then
+		row.host_busbw_gbs = row.busbw_gbs * row.exec_mean_ns / host.host_mean_ns
+	end
+end
+
+function M.cmd_stats(ctx)
+	if ctx.flags.watch then
+		ctx.flags.watch = false
+		local line = { "watch", "1", "stats" }
+		line[#line + 1] = ctx.args[1]
+		for _, k in ipairs { "comm", "plot", "count" } do
+			if ctx.opt[k] then
+				table.insert(line, k == "count" and 3 or #line + 1,
+					k .. "=" .. ctx.opt[k])
+			end
+		end
+		return { status = ctx.app:run(line, { flags = ctx.flags }) }
+	end
+	if ctx.opt.plot then return require("ncclbpf.commands.plot").stats(ctx) end
+	local host, cols = {}, columns()
+	local result, err = read.command(ctx, {
+		schema = "stats/1", line = line_of(ctx), opts = { list = "rows" },
+		rows = rows_of(ctx), name = "coll",
+		id = row_id,
+		empty = "nothing measured yet", head = head, foot = foot, columns = cols,
+		arrange = function(merged)
+			for _, row in ipairs(merged) do -- with several, the rows would look alike
+				if row.comm ~= merged[1].comm then cols[1].wide = false end
+			end
+			host = hosts(read.ask(ctx, "sample tail") or {})
+			for _, row in ipairs(merged) do add_host(row, host[row_id(row)]) end
+			table.sort(merged, function(a, b)
+				if a.comm ~= b.comm then
+					return tostring(a.comm) < tostring(b.comm)
+				end
+				if a.coll ~= b.coll then
+					return tostring(a.coll) < tostring(b.coll)
+				end
+				if a.bytes_from ~= b.bytes_from then
+					return read.number(a.bytes_from) < read.number(b.bytes_from)
+				end
+				return a.ran < b.ran
+			end)
+			return merged
+		end,
+	})
+	if not result then return nil, err end
+	for _, row in ipairs(result.rows) do add_host(row, host[row_id(row)]) end
+	return result
+end
+
+-- ---- beside decisions: comm show --------------------------------------------------------
+
+local function pair(name)
+	return function(_, row)
+		local a, b = us(row[name .. "_p50_ns"]), us(row[name .. "_p99_ns"])
+		return a and b and a .. "/" .. b or nil
+	end
+end
+
+-- What telemetry has of a communicator: { pid = {list=} }, and whether there
+-- is anything.
+function M.measured(ctx, comm)
+	local out, any = {}, false
+	for _, r in ipairs(read.ask(ctx, "stats comm=" .. session.quote(comm), { list = "rows" })
+		or {}) do
+		local rows = read.list(r.data, "rows")
+		out[r.member.pid] = { list = core.array(rows) }
+		any = any or #rows > 0
+	end
+	return out, any
+end
+
+-- Of several ranks in one process the slowest.
+local function slower(old, new)
+	if not old then return new end
+	for k, v in pairs(new) do
+		if type(v) == "number" and type(old[k]) == "number" then
+			old[k] = k:find "bw_gbs$" and math.min(old[k], v) or math.max(old[k], v)
+		elseif type(old[k]) ~= "number" then
+			old[k] = v
+		end
+	end
+	return old
+end
+
+-- Beside each decision what came of it. What ran and was not decided so last,
+-- and sends, which nobody decides, stand behind, each on a line of its own.
+function M.join(rows, measured, comm)
+	local by, order = {}, {}
+	for _, t in ipairs(measured and measured.list or {}) do
+		local row = flat(t)
+		local key = ("%s %s %s"):format(row.coll, row.bytes_from, row.ran)
+		if not by[key] then order[#order + 1] = key end
+		by[key] = slower(by[key], row)
+	end
+	local function take(row, m)
+		row.ran, row.measured, row.source = m.ran, m.count, m.source
+		for _, name in ipairs(TIMES) do
+			for _, part in ipairs(PARTS) do
+				row[name .. "_" .. part] = m[name .. "_" .. part]
+			end
+		end
+		row.algbw_gbs, row.busbw_gbs = m.algbw_gbs, m.busbw_gbs
+		return row
+	end
+	for _, row in ipairs(rows) do
+		local key = ("%s %s %s"):format(row.coll, row.bytes_from, choice(row))
+		if by[key] then
+			take(row, by[key])
+			by[key] = nil
+		end
+	end
+	for _, key in ipairs(order) do
+		local m = by[key]
+		if m then
+			rows[#rows + 1] = take({ comm = comm, coll = m.coll,
+				bytes_from = m.bytes_from, bytes_to = m.bytes_to,
+				bytes_last = m.bytes_last,
+				algo = m.algo, proto = m.proto, channels = m.channels,
+					alone = true }, m)
+		end
+	end
+	return rows
+end
+
+-- @columns, and those of what was measured where there is @any.
+function M.measured_columns(any, c)
+	if not any then return c end
+	local shown = {}
+	c[#c + 1] = { "ran", title = "RAN", people = true, merge = "first" }
+	c[#c + 1] = { "measured", num = true, wide = true, merge = "range" }
+	for _, name in ipairs { "enqueue", "gpu", "proxy" } do
+		c[#c + 1] = { name .. "_p50_ns", title = (name == "gpu" and "GPU" or name:upper())
+			.. " us 50/99%", num = true, merge = "max", show = pair(name) }
+		shown[name .. "_p50_ns"] = true
+	end
+	c[#c + 1] = { "algbw_gbs", title = "ALG GB/s", num = true, merge = "min", show = gbs }
+	c[#c + 1] = { "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs }
+	c[#c + 1] = { "source", flat = true, merge = "first" }
+	for _, name in ipairs(TIMES) do
+		for _, part in ipairs(PARTS) do
+			local field = name .. "_" .. part
+			if not shown[field] then
+				c[#c + 1] = { field, num = true, flat = true, merge = "max" }
+			end
+		end
+	end
+	return c
+end
+
+function M.cmd_telemetry(ctx)
+	local word = ctx.args[1]
+	if word ~= "on" and word ~= "off" and word ~= "clear" then
+		return nil, errors.new("usage", ("telemetry %s: on, off or clear wanted"):format(
+			word))
+	end
+	local line = session.line { "telemetry", word }
+	for _, k in ipairs { "gpu", "proxy" } do
+		local v = ctx.opt[k]
+		if v and v ~= "yes" and v ~= "no" then
+			return nil, errors.new("usage", ("%s=%s: yes or no wanted"):format(k, v))
+		end
+		if v then line = line .. (" %s=%s"):format(k, v) end
+	end
+	return read.command(ctx, {
+		schema = "telemetry/1", line = line, id = "telemetry", foot = foot,
+		columns = { { "telemetry" }, { "gpu", title = "GPU" }, { "proxy" }, { "events" } },
+		rows = function(d)
+			local function word_of(v) return v == true and "on" or "off" end
+			return { { telemetry = word_of(d.telemetry), gpu = word_of(d.gpu),
+				proxy = word_of(d.proxy),
+				events = table.concat(type(d.events) == "table" and d.events or {},
+					" ") } }
+		end,
+	})
+end
+
+-- The last of each rank's collectives, one by one.
+function M.cmd_samples(ctx)
+	local comm = ctx.opt.comm or ctx.flags.comm
+	return read.command(ctx, {
+		schema = "sample.tail/1", name = "seq", empty = "none yet (telemetry on begins it)",
+		line = session.line { "sample", "tail", ctx.args[1] }
+			.. (comm and " comm=" .. session.quote(comm) or ""),
+		id = function(row) return ("%s %s %s"):format(row.comm, row.coll, row.seq) end,
+		rows = function(d)
+			local rows = {}
+			for _, c in ipairs(read.list(d, "comms")) do
+				for _, x in ipairs(read.list(c, "samples")) do
+					rows[#rows + 1] = {
+						comm = c.comm, comm_rank = c.comm_rank, seq = x.seq,
+						coll = x.coll, bytes_from = x.bytes_from,
+						algo = x.algo, proto = x.proto,
+						exec_ns = x.exec_ns }
+				end
+			end
+			return rows
+		end,
+		columns = { { "comm" }, { "comm_rank", flat = true }, { "seq", num = true },
+			{ "coll" }, { "bytes_from", title = "SIZE", num = true,
+			show = units.bytes },
+			{ "algo" }, { "proto" }, { "exec_ns", title = "EXEC us", num = true,
+				merge = "max", show = us } },
+	})
+end
+
+M.hosts, M.add_host, M.row_id, M.line_of = hosts, add_host, row_id, line_of
+
+return M

@@ -1,0 +1,197 @@
+-- SPDX-License-Identifier: MIT
+-- `sweep PLAN|status|abort`, and nb.sweep{...}.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local profiler = require "ncclbpf.commands.profiler"
+local sweep = require "ncclbpf.sweep.choose"
+local run = require "ncclbpf.sweep.run"
+local tables = require "ncclbpf.policy.table"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
+
+local columns = {
+	{ "coll" }, { "bytes_from", title = "SIZE", num = true, show = units.bytes },
+	{ "nodes", num = true, wide = true }, { "ranks", num = true, wide = true },
+	{ "verdict" }, { "answer" }, { "candidate", wide = true },
+	{ "effect_pct", title = "SLOWER %", num = true, show = pct },
+	{ "low_pct", title = "FROM", num = true, show = pct },
+	{ "high_pct", title = "TO", num = true, show = pct }, { "p", num = true, wide = true },
+	{ "blocks_a", title = "A", num = true }, { "blocks_b", title = "B", num = true },
+	{ "reason" }, { "bytes_to", flat = true }, { "candidates", flat = true },
+}
+
+-- The table to a file: CSV as it is, else a policy.
+local function write(result, to, name)
+	if #result.table == 0 then return nil, "no row, nothing written" end
+	if to:find "%.csv$" then
+		local ok, err = core.write(to, result.csv)
+		if not ok then return nil, nil, errors.from_reply(err) end
+		return true
+	end
+	local image, err = tables.compile(result.csv, { name = name })
+	if not image then return nil, nil, err end
+	local ok
+	ok, err = tables.save(image, to)
+	if not ok then return nil, nil, err end
+	return true
+end
+
+local function head_of(r)
+	local t = { ("%s: %s%s"):format(r.name, r.job and ("job %s, %s, %s"):format(
+		r.job, units.count(r.blocks, "block"), r.state) or "from files", r.reason
+		and ": " .. r.reason or "") }
+	if r.label then t[#t + 1] = r.label end
+	t[#t + 1] = ("%s, the intervals hold for all together; %s"):format(
+		units.count(r.comparisons, "comparison"),
+		#r.table > 0 and units.count(#r.table, "row") .. " to put in a table"
+			or "no row: the baseline stays")
+	return table.concat(t, "\n")
+end
+
+local function foot_of(r, to, note)
+	local t = {}
+	for _, w in ipairs(r.warnings or {}) do t[#t + 1] = "warning: " .. w end
+	for _, s in ipairs(r.stopped or {}) do
+		t[#t + 1] = ("left out: %s %s %s: %s"):format(
+			s.coll, units.bytes(s.bytes_from), s.candidate, s.reason)
+	end
+	if r.left_out and r.left_out > 0 then
+		t[#t + 1] = ("note: %d combinations more than most= allows were not tried"):format(
+			r.left_out)
+	end
+	if r.restored then t[#t + 1] = "the job has its baseline again" end
+	if note then
+		t[#t + 1] = note
+	elseif to then
+		t[#t + 1] = ("written: %s; next: policy load %s"):format(to, to)
+	elseif #r.table > 0 then
+		t[#t + 1] = "next: the same with -o FILE.csv"
+	end
+	return t
+end
+
+local function shown(ctx, r)
+	local to, note = ctx.flags.output, nil
+	if to then
+		local ok, err
+		ok, note, err = write(r, to, r.name)
+		if err then return nil, err end
+		if ok then r.file = to end
+	end
+	local status
+	if r.job and r.state ~= "done" then status = 3 end
+	return { schema = "sweep/1", data = r, rows = r.rows, id = "coll", columns = columns,
+		head = head_of(r), foot = foot_of(r, r.file, note), empty = "nothing measured",
+		status = status }
+end
+
+local function dry(ctx, p)
+	local g, err = ctx:session()
+	if not g then return nil, err end
+	local steps, r = run.steps(g, p)
+	if not steps then return nil, r end
+	local t = { ("sweep %s of job %s"):format(p.name, tostring(g.job)) }
+	for _, s in ipairs(steps) do t[#t + 1] = ("%-18s %s"):format(s[1], s[2]) end
+	return { schema = "sweep.plan/1", data = p, text = table.concat(t, "\n") }
+end
+
+local function progress(ctx)
+	if not core.isatty(2) or ctx.flags.quiet then return nil end
+	return function(r, round)
+		io.stderr:write(("\r\27[K%s: round %d of %d, %d blocks"):format(
+			r.plan.name, round, r.plan.rounds, r.done))
+	end
+end
+
+local function status(ctx)
+	local g, err = ctx:session()
+	if not g then return nil, err end
+	local s
+	s, err = run.load(g.job)
+	if err then return nil, err end
+	if not s then
+		return nil, errors.new("not_found", "this job has no sweep",
+			{ hint = "sweep PLAN" })
+	end
+	local running = run.runs(s)
+	local gone = s.state == "running" and not running
+	local text = ("%s: %s%s"):format(tostring(s.id), gone
+		and ("process %s that ran it is gone; sweep abort puts the baseline back"):format(
+		tostring(s.runner.pid)) or s.state,
+		s.reason and ": " .. s.reason or "")
+	return { schema = "sweep.status/1", data = { id = s.id, state = s.state, running = running,
+		reason = s.reason, baseline = s.baseline, pid = s.runner.pid, file = s.path },
+		text = text }
+end
+
+local function abort(ctx)
+	local g, err = ctx:session()
+	if not g then return nil, err end
+	local what
+	what, err = run.abort(g)
+	if not what then return nil, err end
+	return { schema = "sweep.abort/1", data = { done = what }, text = what }
+end
+
+function M.cmd_sweep(ctx)
+	local word = ctx.args[1]
+	if word == "status" then return status(ctx) end
+	if word == "abort" then return abort(ctx) end
+	local p, err = sweep.read(word)
+	if not p then return nil, err end
+	if ctx.opt.data then p.data = core.array { { file = ctx.opt.data } } end
+	if ctx.opt.baseline then p.baseline = ctx.opt.baseline end
+	p, err = sweep.check(p)
+	if not p then return nil, err end
+	local r
+	if p.data then
+		r, err = sweep.offline(p)
+	elseif ctx.flags.dry_run then
+		return dry(ctx, p)
+	else
+		local g
+		g, err = ctx:session()
+		if not g then return nil, err end
+		r, err = profiler.wanted(g)
+		if not r then return nil, err end
+		r, err = run.run(g, p, progress(ctx))
+		if core.isatty(2) and not ctx.flags.quiet then io.stderr:write "\r\27[K" end
+	end
+	if not r then return nil, err end
+	return shown(ctx, r)
+end
+
+-- nb.sweep{...} -> result with policy (made, nil: no row) | nil, err
+function M.sweep(spec, group_of)
+	if type(spec) ~= "table" then
+		error("nb.sweep: a table of fields wanted, found " .. type(spec), 3)
+	end
+	local t, target, tell = {}, spec.target, spec.progress
+	for k, v in pairs(spec) do
+		if k ~= "target" and k ~= "progress" then t[k] = v end
+	end
+	local p, err = sweep.check(t)
+	if not p then return nil, err end
+	local r
+	if p.data then
+		r, err = sweep.offline(p)
+	else
+		local g
+		g, err = group_of(target)
+		if not g then return nil, err end
+		r, err = profiler.wanted(g)
+		if not r then return nil, err end
+		r, err = run.run(g, p, tell and function(x, round) tell(round, x.done) end)
+	end
+	if not r then return nil, err end
+	if #r.table > 0 then
+		r.policy, err = tables.csv { text = r.csv, name = p.name }
+		if not r.policy then return nil, err end
+	end
+	return r
+end
+
+return M

@@ -1,0 +1,195 @@
+-- SPDX-License-Identifier: MIT
+-- Like with like over the processes of a job: equal values are said once,
+-- and only the ranks that differ are named (docs/shell.md, "Many ranks").
+local units = require "ncclbpf.base.units"
+local format = require "ncclbpf.base.format"
+
+local M = {}
+
+-- Members as people say them: "rank 3", "ranks 0-3,7", else by process.
+function M.who(members)
+	local ranks, pids, slots = {}, {}, {}
+	for _, m in ipairs(members) do
+		if m.slot then
+			slots[#slots + 1] = m.slot
+		elseif m.rank then
+			ranks[#ranks + 1] = m.rank
+		else
+			pids[#pids + 1] = m.pid
+		end
+	end
+	local t = {}
+	if #ranks > 0 then t[1] = (#ranks > 1 and "ranks " or "rank ") .. units.ranges(ranks) end
+	if #pids > 0 then
+		table.sort(pids)
+		t[#t + 1] = (#pids > 1 and "pids " or "pid ") .. table.concat(pids, ",")
+	end
+	if #slots > 0 then
+		t[#t + 1] = (#slots > 1 and "slots " or "slot ") .. units.ranges(slots)
+	end
+	return table.concat(t, " and ")
+end
+
+-- The same for a cell: "0-3,7" or "pid 4711".
+function M.cell(members)
+	return (M.who(members):gsub("^ranks? ", ""):gsub("^slots? ", "slot "))
+end
+
+-- Groups of equal values, the largest first: { {value, members} }
+function M.groups(items, text)
+	local by, list = {}, {}
+	for _, it in ipairs(items) do
+		local key = (text or format.plain)(it.value)
+		local g = by[key]
+		if not g then
+			g = { value = it.value, text = key, members = {} }
+			by[key] = g
+			list[#list + 1] = g
+		end
+		g.members[#g.members + 1] = it.member
+	end
+	for i, g in ipairs(list) do g.at = i end
+	table.sort(list, function(a, b)
+		if #a.members ~= #b.members then return #a.members > #b.members end
+		return a.at < b.at
+	end)
+	return list
+end
+
+-- A sentence on the groups after the first, or nil when all agree.
+-- @ahead: larger is further, so that those behind are named.
+function M.outliers(what, groups, opts)
+	if #groups < 2 then return nil end
+	opts = opts or {}
+	local all, rest = 0, 0
+	for i, g in ipairs(groups) do
+		all = all + #g.members
+		if i > 1 then rest = rest + #g.members end
+	end
+	local main = groups[1]
+	local bound = opts.verbose and all // 2 or math.min(10, all // 4)
+	if rest > math.max(bound, 1) then
+		local t = {}
+		for i = 1, math.min(#groups, opts.verbose and #groups or 4) do
+			t[i] = ("%s (%d of %d)"):format(
+				groups[i].text == "" and "-" or groups[i].text, #groups[i].members,
+				all)
+		end
+		return ("%s differs: %s%s"):format(what, table.concat(t, ", "), #groups > #t
+			and ", ..." or "")
+	end
+	local function number(g) return tonumber(g.text) end
+	if opts.ahead and number(main) then
+		local ahead = true
+		for i = 2, #groups do
+			ahead = ahead and number(groups[i]) and number(groups[i]) > number(main)
+		end
+		if ahead then
+			return ("%s: %s behind at %s, %s at %s"):format(
+				what, M.who(main.members)
+				.. (#main.members > 1 and " are" or " is"),
+				main.text, M.who(groups[2].members), groups[2].text)
+		end
+	end
+	local t = {}
+	for i = 2, #groups do
+		t[#t + 1] = ("%s %s"):format(M.who(groups[i].members), groups[i].text == "" and "-"
+			or groups[i].text)
+	end
+	return ("%s: %s, all others %s"):format(what, table.concat(t, "; "), main.text == "" and "-"
+		or main.text)
+end
+
+local function key_of(id, row)
+	if type(id) == "function" then return id(row) end
+	return format.plain(row[id])
+end
+
+local function merged_value(column, items)
+	local how = column.merge
+	if how == "sum" or how == "max" or how == "min" or how == "range" then
+		local lo, hi, sum
+		for _, it in ipairs(items) do
+			local v = it.value
+			if type(v) == "number" then
+				lo = lo and math.min(lo, v) or v
+				hi = hi and math.max(hi, v) or v
+				sum = (sum or 0) + v
+			end
+		end
+		if how == "sum" then return sum end
+		if how == "max" then return hi end
+		if how == "min" then return lo end
+		if lo == hi then return lo end
+		return ("%s..%s"):format(lo, hi)
+	end
+	if how == "first" then return items[1].value end
+	local groups = M.groups(items)
+	return groups[1].value, groups
+end
+
+-- One process may hold several ranks, told apart by the slot of their row:
+-- then these are what is merged.
+local function by_slot(per, id)
+	local seen, twice = {}, false
+	for _, row in ipairs(per.rows) do
+		local key = key_of(id, row)
+		twice = twice or seen[key] and row.slot ~= nil
+		seen[key] = true
+	end
+	if not twice then return nil end
+	local slots, list = {}, {}
+	for _, row in ipairs(per.rows) do
+		local slot = row.slot or 0
+		if not slots[slot] then
+			slots[slot] = { member = { slot = slot, pid = per.member.pid }, rows = {} }
+			list[#list + 1] = slots[slot]
+		end
+		table.insert(slots[slot].rows, row)
+	end
+	return list
+end
+
+-- Merge rows of many processes. @per: { {member=, rows=} }
+-- -> rows for people, notes on what differs
+function M.rows(per, columns, id, opts)
+	if #per == 1 then per = by_slot(per[1], id) or per end
+	if #per <= 1 then return per[1] and per[1].rows or {}, {} end
+	local order, by = {}, {}
+	for _, p in ipairs(per) do
+		for _, row in ipairs(p.rows) do
+			local key = key_of(id, row)
+			if not by[key] then
+				by[key] = { key = key }
+				order[#order + 1] = by[key]
+			end
+			table.insert(by[key], { member = p.member, row = row })
+		end
+	end
+	local out, notes = {}, {}
+	for _, g in ipairs(order) do
+		local row, members = {}, {}
+		for k, v in pairs(g[1].row) do row[k] = v end
+		for i, x in ipairs(g) do members[i] = x.member end
+		for _, c in ipairs(columns) do
+			local items = {}
+			for i, x in ipairs(g) do
+				items[i] = { member = x.member, value = x.row[c[1]] }
+			end
+			local value, groups = merged_value(c, items)
+			row[c[1]] = value
+			if groups and #groups > 1 then
+				local what = ("%s of %s"):format(
+					c.title and c.title:lower() or (c[1]:gsub("_", " ")), g.key)
+				notes[#notes + 1] = M.outliers(
+					what, groups, { ahead = c.ahead, verbose = opts
+					and opts.verbose })
+			end
+		end
+		row.on = #members == #per and "all" or M.cell(members)
+		out[#out + 1] = row
+	end
+	return out, notes
+end
+
+return M

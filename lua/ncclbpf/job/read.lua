@@ -1,0 +1,150 @@
+-- SPDX-License-Identifier: MIT
+-- What all reading commands share: ask every process, keep what each said
+-- for programs, merge it for people, and carry along who did not answer.
+local core = require "ncclbpf.core"
+local merge = require "ncclbpf.job.merge"
+local session = require "ncclbpf.job.session"
+
+local M = {}
+
+-- A field of a reply that ought to be a list of tables; what is not one is
+-- left out, since a target may be of any version or none.
+function M.list(d, field)
+	local t = {}
+	local v = type(d) == "table" and d[field]
+	for _, x in ipairs(type(v) == "table" and v or {}) do
+		if type(x) == "table" then t[#t + 1] = x end
+	end
+	return t
+end
+
+-- A value that ought to be a table, a number, a text.
+function M.record(v) return type(v) == "table" and v or {} end
+function M.number(v) return type(v) == "number" and v or 0 end
+function M.text(v) return type(v) == "string" and v or nil end
+
+local RANK = { "rank", num = true, flat = true }
+local NOTES = 3 -- differences told one by one
+local PID = { "pid", num = true, flat = true }
+
+-- JSON data of all replies: {"processes":[{pid, rank, data | error}]}
+local function everything(results, map)
+	local list = core.array {}
+	for i, r in ipairs(results) do
+		list[i] = setmetatable({
+			pid = r.member.pid, rank = r.member.rank,
+			data = r.data and (map and map(r.data, r.member) or r.data), error = r.err,
+		}, { order = { "pid", "rank", "data", "error" } })
+	end
+	return { processes = list }
+end
+
+-- The rest of a list that does not fit one reply.
+local function pages(s, r, line, field)
+	local d = r.data
+	while d.more and d.next ~= nil and type(d[field]) == "table" do
+		local n = s:ask(line .. " after=" .. tostring(d.next),
+			{ members = { r.member } })[1]
+		if n.err or type(n.data[field]) ~= "table" or #n.data[field] == 0 then
+			r.err, r.data = n.err, nil
+			return
+		end
+		for _, x in ipairs(n.data[field]) do d[field][#d[field] + 1] = x end
+		d.more, d.next = n.data.more, n.data.next
+	end
+end
+
+-- Ask @line of all processes. -> answers { {member, data} }, JSON data,
+-- failure (an error, or nil); or nil, err when nobody answered.
+-- opts.results: they have been asked already.
+function M.ask(ctx, line, opts)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local results = opts and opts.results or s:ask(line, opts)
+	local per, failures, absent = {}, {}, {}
+	for _, r in ipairs(results) do
+		if r.data and opts and opts.list then pages(s, r, line, opts.list) end
+		if r.err and opts and r.err.code == opts.absent then
+			absent[#absent + 1] = r
+		elseif r.err then
+			failures[#failures + 1] = r
+		else
+			per[#per + 1] = r
+		end
+	end
+	-- what one process does not know is fine when another one does
+	if #per == 0 then
+		for _, r in ipairs(absent) do failures[#failures + 1] = r end
+	end
+	local failure = session.sum_up(failures, #results)
+	if #per == 0 then return nil, failure end
+	if failure then
+		failure.cause = (failure.cause and failure.cause .. "; " or "") ..
+			("shown is what %s said"):format(merge.who((function()
+				local t = {}
+				for i, r in ipairs(per) do t[i] = r.member end
+				return t
+			end)()))
+	end
+	return per, everything(results, opts and opts.map), failure
+end
+
+-- A whole reading command. spec: schema, line, rows(data, member), columns,
+-- id (field or function that tells rows apart), name (field for -o name),
+-- head(per), foot(per, merged), empty, arrange(merged), opts
+function M.command(ctx, spec)
+	local per, data, failure = M.ask(ctx, spec.line, spec.opts)
+	if not per then return nil, data end
+	local flat, lists = {}, {}
+	for i, r in ipairs(per) do
+		local rows = spec.rows(r.data, r.member) or {}
+		lists[i] = { member = r.member, rows = rows }
+		for _, row in ipairs(rows) do
+			local x = {}
+			for k, v in pairs(row) do x[k] = v end
+			x.rank, x.pid = r.member.rank, r.member.pid
+			flat[#flat + 1] = x
+		end
+	end
+	local merged, notes = merge.rows(lists, spec.columns, spec.id,
+		{ verbose = ctx.flags.verbose })
+	local columns = { RANK, PID }
+	for _, c in ipairs(spec.columns) do columns[#columns + 1] = c end
+	if spec.arrange then merged = spec.arrange(merged) end
+	for _, row in ipairs(merged) do
+		if row.on and row.on ~= "all" then
+			columns[#columns + 1] = { "on", title = "ON", people = true }
+			break
+		end
+	end
+	local foot = spec.foot and spec.foot(per, merged) or {}
+	-- ranks some decisions apart may differ in every row: that is one thing
+	-- to know, not one for each row
+	local shown = (ctx.flags.verbose or #notes <= NOTES + 1) and #notes or NOTES
+	for i = 1, shown do foot[#foot + 1] = "note: " .. notes[i] end
+	if shown < #notes then
+		foot[#foot + 1] = ("note: %d more differences between ranks; -v shows all"):format(
+			#notes - shown)
+	end
+	return {
+		schema = spec.schema, data = data, rows = flat, merged = merged, columns = columns,
+		id = spec.name or (type(spec.id) == "string" and spec.id) or nil,
+		head = spec.head and spec.head(per), foot = foot, empty = spec.empty,
+		failure = failure,
+	}
+end
+
+-- The answer of one process, for what is equal everywhere by design.
+function M.one(ctx, line, opts)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local member = s:living()[1]
+	if not member then return nil, s.members[1] and s.members[1].lost end
+	opts = opts or {}
+	opts.members = { member }
+	local r = s:ask(line, opts)[1]
+	if r.err then return nil, r.err end
+	return r.data, r.object, member
+end
+
+return M

@@ -1,0 +1,140 @@
+-- SPDX-License-Identifier: MIT
+-- Which communicators a change is for: what people write to whole identities,
+-- so that all processes of a job are asked for the same.
+local core = require "ncclbpf.core"
+local units = require "ncclbpf.base.units"
+local errors = require "ncclbpf.base.errors"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+
+local M = {}
+
+M.MOST = 16 -- as the target has it
+
+-- The communicators of all processes, by identity:
+-- -> list of {comm, ranks, nodes} | nil, err
+function M.comms(group)
+	local seen, list, failures = {}, {}, {}
+	local results = group:ask "comm list"
+	for _, r in ipairs(results) do
+		if r.err then failures[#failures + 1] = r end
+		for _, c in ipairs(read.list(r.data, "comms")) do
+			local id = tostring(c.comm)
+			if not seen[id] and id ~= ("0"):rep(16) then
+				seen[id] = true
+				list[#list + 1] = { comm = id, ranks = read.number(c.ranks),
+					nodes = read.number(c.nodes) }
+			end
+		end
+	end
+	if #failures > 0 and #list == 0 then return nil, session.sum_up(failures, #results) end
+	table.sort(list, function(a, b) return a.comm < b.comm end)
+	return list
+end
+
+local function names(list)
+	local t = {}
+	for i, c in ipairs(list) do
+		if i > 6 then
+			t[7] = ("and %d more"):format(#list - 6)
+			break
+		end
+		t[i] = c.comm
+	end
+	return table.concat(t, ", ")
+end
+
+-- Those that one word means: digits that one alone begins with, "ranks:N",
+-- "nodes:N".
+local function matches(list, word)
+	local what, n = word:match "^(%a+):(%d+)$"
+	local found = {}
+	for _, c in ipairs(list) do
+		if what and c[what] == math.tointeger(tonumber(n)) or not what
+			and c.comm:sub(1, #word) == word:lower() then
+			found[#found + 1] = c
+		end
+	end
+	if what and what ~= "ranks" and what ~= "nodes" or not what and not word:match "^%x+$"
+		or #word > 16 and not what then
+		return nil, errors.new("bad_argument", (
+			"comm=%s: digits of a communicator, ranks:N, nodes:N "
+			.. "or others wanted"):format(word),
+			{ hint = "comm list shows the communicators" })
+	end
+	if #found == 0 then
+		-- one that is gone may still have policies of its own
+		if not what and #word == 16 then return { { comm = word:lower() } } end
+		return nil, errors.new("not_found", ("no communicator %s%s"):format(
+			word, #list > 0 and "; the job has " .. names(list) or ""),
+			{ hint = "comm list shows them" })
+	end
+	if not what and #found > 1 then
+		return nil, errors.new("usage", ("%d communicators begin with %s: %s"):format(
+			#found, word, names(found)), { hint = "more digits" })
+	end
+	return found
+end
+
+-- M.find(group, words): a list of words, or one with commas -> identities | nil, err
+function M.find(group, words)
+	if type(words) == "string" then
+		local t = {}
+		for w in (words .. ","):gmatch "([^,]*)," do t[#t + 1] = w end
+		words = t
+	end
+	local list, err = M.comms(group)
+	if not list then return nil, err end
+	local seen, ids = {}, core.array {}
+	for _, w in ipairs(words) do
+		local found
+		found, err = matches(list, w)
+		if not found then return nil, err end
+		for _, c in ipairs(found) do
+			if not seen[c.comm] then ids[#ids + 1] = c.comm end
+			seen[c.comm] = true
+		end
+	end
+	if #ids > M.MOST then
+		return errors.fail("usage", "%s at once (allowed: %d)",
+			units.count(#ids, "communicator"), M.MOST)
+	end
+	table.sort(ids)
+	return ids
+end
+
+function M.words(ids)
+	return ids and " comm=" .. session.quote(type(ids) == "table" and table.concat(ids, ",")
+		or ids) or ""
+end
+
+-- M.option(group, text): the option for a line, "" for nil -> text | nil, err
+function M.option(group, text)
+	if not text then return "" end
+	if text == "others" then return M.words(text) end
+	local ids, err = M.find(group, text)
+	if not ids then return nil, err end
+	return M.words(ids)
+end
+
+-- The scopes of a reply as rows for people: {comms, policies}
+function M.rows(d)
+	local rows = {}
+	for i, s in ipairs(read.list(d, "scopes")) do
+		local p = type(s.policies) == "table" and s.policies or {}
+		rows[i] = { comms = type(s.comms) == "table" and s.comms or {}, policies = p,
+			text = #p > 0 and table.concat(p, ", ") or "none" }
+	end
+	return rows
+end
+
+-- The same as lines
+function M.lines(d)
+	local t = {}
+	for i, s in ipairs(M.rows(d)) do
+		t[i] = ("only %s: %s"):format(table.concat(s.comms, ", "), s.text)
+	end
+	return t
+end
+
+return M

@@ -1,0 +1,582 @@
+-- SPDX-License-Identifier: MIT
+-- A conversation with the processes of one job: requests to all of them at
+-- once, replies within one time-out, and changes in two phases so that all
+-- processes move or none (docs/protocol.md, "Changes").
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local merge = require "ncclbpf.job.merge"
+local process = require "ncclbpf.base.process"
+local target = require "ncclbpf.job.target"
+
+local M = {}
+local Group = {}
+Group.__index = Group
+Group.__name = "ncclbpf.session"
+
+local uid = core.ids()
+local FOREVER = 1e9
+
+-- Words of a request line.
+function M.quote(word)
+	word = tostring(word)
+	if word:find("[%z\n\r]") then
+		error(errors.new("bad_argument", "a word of a request holds no line breaks"), 0)
+	end
+	if word:match("^[%w_./:=,+@%%%-]+$") then return word end
+	return '"' .. word:gsub('[\\"]', "\\%0") .. '"'
+end
+
+function M.line(words)
+	local t = {}
+	for i, w in ipairs(words) do t[i] = M.quote(w) end
+	return table.concat(t, " ")
+end
+
+-- ---- one member -------------------------------------------------------------
+
+local function lose(m, err)
+	if m.conn then m.conn:close() end
+	m.conn = nil
+	m.lost = m.lost or err
+	return err
+end
+
+local function gone_error(m)
+	local what = core.alive(m.pid) and "closed the connection" or "is gone"
+	return errors.new("no_target", ("%s (pid %d) %s"):format(merge.who { m }, m.pid, what))
+end
+
+local function connect(s, timeout)
+	local m = { path = s.path, job = s.job, rank = s.rank, pid = s.pid, streams = {} }
+	local conn, err = core.connect(s.path, timeout)
+	if not conn then
+		m.lost = errors.from_reply(err)
+		if err.code == "not_permitted" then
+			m.lost.cause = (
+				"the socket belongs to uid %d, this shell has uid %d; control "
+				.. "needs the owner or root"):format(s.uid or -1, uid)
+		end
+		return m
+	end
+	local pid, peer = conn:peer()
+	if peer ~= uid and uid ~= 0 or s.uid and peer ~= s.uid then
+		conn:close()
+		m.lost = errors.new(
+			"not_permitted", ("%s: the peer has uid %d, expected %d"):format(
+			s.path, peer, s.uid or uid))
+		return m
+	end
+	m.conn, m.process = conn, process.identity(pid) or s.path
+	if m.pid == 0 then m.pid = pid end
+	return m
+end
+
+-- A line from the target, as its reply; an error when it is none.
+local function parse(line)
+	local reply, err = core.decode(line)
+	if not reply then
+		return nil, errors.new("protocol", "the target sent a line that is no reply: "
+			.. err.message)
+	end
+	if type(reply) ~= "table" or type(reply.ok) ~= "boolean" then
+		return nil, errors.new("protocol", "the target sent JSON that is no reply")
+	end
+	return reply
+end
+
+-- Take complete lines of a member. Stream lines go to their streams, the
+-- reply to @want is returned.
+local function take(m, want)
+	while m.conn do
+		local line, err = m.conn:line()
+		if err then return nil, lose(m, errors.from_reply(err)) end
+		if not line then return nil end
+		local reply
+		reply, err = parse(line)
+		if not reply then return nil, lose(m, err) end
+		local stream = m.streams[reply.id]
+		if reply.id == want then
+			return reply
+		elseif stream then
+			stream(reply, m)
+		elseif reply.id == nil and not reply.ok then
+			-- refused before the line was understood, e.g. over a limit
+			return nil, lose(m, errors.from_reply(reply.error))
+		end
+	end
+end
+
+-- ---- the group ----------------------------------------------------------------
+
+local function new_group(wish, timeout)
+	return setmetatable({ members = {}, wish = wish, timeout = timeout, next_id = 1, trips = 0,
+		caches = {} }, Group)
+end
+
+function Group:__tostring()
+	return ("ncclbpf.session: job %s, %d processes"):format(self.job or "?", #self.members)
+end
+
+function Group:__close() self:close() end
+function Group:__gc() self:close() end
+
+function Group:close()
+	for _, m in ipairs(self.members) do
+		if m.conn then m.conn:close() end
+		m.conn = nil
+	end
+	self.closed = true
+end
+
+function Group:living()
+	local t = {}
+	for _, m in ipairs(self.members) do
+		if m.conn then t[#t + 1] = m end
+	end
+	return t
+end
+
+function Group:seconds()
+	return self.timeout == 0 and FOREVER or self.timeout
+end
+
+local function timed_out(self, m, what)
+	return errors.new("timed_out", ("%s (pid %d) did not answer %s within %g s"):format(
+		merge.who { m }, m.pid, what, self.timeout))
+end
+
+-- Wait for the replies of all @pending (id -> index of results).
+local function collect(self, results, pending, what)
+	local deadline = core.mono() + self:seconds()
+	while next(pending) do
+		local conns, of = {}, {}
+		for i, r in pairs(pending) do
+			local reply, err = take(r.member, r.id)
+			if reply then
+				if reply.ok then
+					r.data = reply.data == nil and {} or reply.data
+				else
+					r.err = errors.from_reply(reply.error)
+				end
+				pending[i] = nil
+			elseif err or not r.member.conn then
+				r.err = err or gone_error(r.member)
+				pending[i] = nil
+			else
+				conns[#conns + 1] = r.member.conn
+				of[#conns] = r
+			end
+		end
+		if #conns == 0 then return end
+		local left = deadline - core.mono()
+		local ready = core.poll(conns, math.max(0, left))
+		if #ready == 0 and left <= 0 then
+			for i, r in pairs(pending) do
+				r.err = timed_out(self, r.member, what)
+				pending[i] = nil
+			end
+		end
+		for _, k in ipairs(ready) do
+			local r = of[k]
+			if not r.member.conn:fill() then
+				-- what came before the end still counts
+				local reply = take(r.member, r.id)
+				if reply then
+					if reply.ok then
+						r.data = reply.data == nil and {} or reply.data
+					else
+						r.err = errors.from_reply(reply.error)
+					end
+				else
+					r.err = lose(r.member, r.member.lost
+						or gone_error(r.member))
+				end
+				for i, p in pairs(pending) do
+					if p == r then pending[i] = nil end
+				end
+			end
+		end
+	end
+end
+
+-- Send @line (or line(member)) to @members and wait for the replies.
+-- -> { {member=, data=, err=, object=} } in the order of members
+function Group:ask(line, opts)
+	opts = opts or {}
+	local results, pending = {}, {}
+	local what = opts.what or (type(line) == "string" and line:match("^%a+ ?%a*"))
+		or "the request"
+	self.trips = self.trips + 1
+	for i, m in ipairs(opts.members or self.members) do
+		local r = { member = m }
+		results[i] = r
+		if not m.conn then
+			r.err = m.lost or gone_error(m)
+		else
+			r.id = self.next_id
+			self.next_id = self.next_id + 1
+			local text = type(line) == "function" and line(m) or line
+			local ok, err = m.conn:send(("@%d %s"):format(r.id, text), self:seconds(),
+				opts.object)
+			if ok then
+				pending[i] = r
+			else
+				r.err = errors.from_reply(err)
+				if err.code == "no_target" then r.err = lose(m, gone_error(m)) end
+			end
+		end
+	end
+	collect(self, results, pending, what)
+	if opts.want_object then
+		for _, r in ipairs(results) do
+			if r.data then
+				local object, err = r.member.conn:object()
+				r.object = object
+				if not object then r.data, r.err = nil, errors.from_reply(err) end
+			end
+		end
+	end
+	return results
+end
+
+-- ---- attaching ----------------------------------------------------------------
+
+local function greet(self, members)
+	for _, r in ipairs(self:ask("hello 1", { members = members, what = "hello" })) do
+		local m = r.member
+		if r.data then
+			m.hello = r.data
+			if type(r.data.rank) == "number" then m.rank = r.data.rank end
+			if type(r.data.pid) == "number" then m.pid = r.data.pid end
+			if type(r.data.job) == "string" then m.job = r.data.job end
+		else
+			if r.err.code == "timed_out" then
+				r.err.hint = "the process may be stopped: its state is in /proc/"
+					.. m.pid .. "/status"
+			end
+			lose(m, r.err)
+		end
+	end
+end
+
+-- One error for many members' failures. @all: how many were asked; when all
+-- say the same, who they are says nothing.
+function M.sum_up(failures, all)
+	if #failures == 0 then return nil end
+	local groups = merge.groups((function()
+		local t = {}
+		for i, f in ipairs(failures) do
+			t[i] = { member = f.member, value = f.err.code .. "\0" .. f.err.message }
+		end
+		return t
+	end)())
+	local first
+	for _, f in ipairs(failures) do
+		if f.member == groups[1].members[1] then first = f.err break end
+	end
+	if #groups == 1 and (#failures == 1 or #failures == all) then return first end
+	local fields = {}
+	for k, v in pairs(first) do fields[k] = v end
+	local message = first.message
+	if #failures > 1 and #groups > 1 then
+		local t = {}
+		for i = 1, math.min(#groups, 4) do
+			local text = groups[i].text:match("%z(.*)$")
+			local who = merge.who(groups[i].members)
+			t[i] = text:find(who, 1, true) and text or who .. ": " .. text
+		end
+		message = table.concat(t, "; ") .. (#groups > 4 and "; ..." or "")
+	elseif #failures > 1 then
+		message = ("%s: %s"):format(merge.who(groups[1].members), message)
+	end
+	return errors.new(first.code, message, fields)
+end
+
+-- Attach: {pid=, job=, socket=, ranks=}, timeout in seconds (0: for ever).
+-- The group may hold members that are lost (hung, dead); nil only if all are.
+function M.attach(wish, timeout)
+	local list, err = target.choose(wish)
+	if not list then return nil, err end
+	local self = new_group(wish, timeout or 5)
+	for i, s in ipairs(list) do self.members[i] = connect(s, self:seconds()) end
+	local up = self:living()
+	greet(self, up)
+	local failures = {}
+	for _, m in ipairs(self.members) do
+		if not m.conn then failures[#failures + 1] = { member = m, err = m.lost } end
+	end
+	if #failures == #self.members then return nil, M.sum_up(failures) end
+	self.job = self:living()[1].job
+	return self
+end
+
+-- Who of the members cannot be asked, as one error; nil when all can.
+function Group:failure()
+	local failures = {}
+	for _, m in ipairs(self.members) do
+		if not m.conn then
+			failures[#failures + 1] = { member = m, err = m.lost or gone_error(m) }
+		end
+	end
+	return M.sum_up(failures)
+end
+
+-- New processes of the job join, those reported as gone are dropped. For
+-- the prompt, before a command.
+function Group:refresh()
+	if self.closed or self.wish.socket or self.wish.pid then return end
+	local list = target.choose { job = self.job, ranks = self.wish.ranks }
+	local known, keep, new = {}, {}, {}
+	for _, m in ipairs(self.members) do
+		if m.conn or core.alive(m.pid) then
+			keep[#keep + 1] = m
+			known[m.path] = true
+		end
+	end
+	for _, s in ipairs(list or {}) do
+		if not known[s.path] then
+			local m = connect(s, self:seconds())
+			keep[#keep + 1] = m
+			if m.conn then new[#new + 1] = m end
+		end
+	end
+	self.members = keep
+	if #new > 0 then greet(self, new) end
+	table.sort(self.members, function(a, b)
+		if a.rank ~= b.rank then return (a.rank or 1 << 40) < (b.rank or 1 << 40) end
+		return a.pid < b.pid
+	end)
+end
+
+-- The state of the connections without asking: reads what has come.
+function Group:drain()
+	for _, m in ipairs(self.members) do
+		if m.conn and not m.conn:fill() then
+			take(m, -1)
+			lose(m, gone_error(m))
+		elseif m.conn then
+			take(m, -1)
+		end
+	end
+	return #self:living()
+end
+
+function Group:label()
+	local living = self:living()
+	local t = { job = self.job, host = living[1] and living[1].hello.host, processes = {} }
+	core.array(t.processes)
+	for i, m in ipairs(self.members) do
+		t.processes[i] = setmetatable({ pid = m.pid, rank = m.rank, role = m.hello
+			and m.hello.role }, { order = { "pid", "rank", "role" } })
+	end
+	return setmetatable(t, { order = { "job", "host", "processes" } })
+end
+
+-- ---- changes ------------------------------------------------------------------
+
+local function failures_of(results)
+	local t = {}
+	for _, r in ipairs(results) do
+		if r.err then t[#t + 1] = r end
+	end
+	return t
+end
+
+local function abort(self, digest, results)
+	local members = {}
+	for _, r in ipairs(results) do
+		if r.data and r.member.conn then members[#members + 1] = r.member end
+	end
+	if #members > 0 and digest then
+		self:ask("change abort " .. digest, { members = members })
+	end
+	return members
+end
+
+local function unchanged(err, members)
+	if #members > 0 then
+		err.cause = (err.cause and err.cause .. "; " or "") .. "nothing has moved: "
+			.. merge.who(members) .. " took the change back"
+	end
+	return err
+end
+
+local function stage(self, line, object)
+	local results = self:ask(line .. " commit=no", {
+		what = line:match("^%a+ ?%a*"), object = object })
+	local digest
+	local differ = {}
+	for _, r in ipairs(results) do
+		if r.data then
+			if type(r.data.change) ~= "string" or r.data.state ~= "staged" then
+				r.err = errors.new("protocol",
+					"the reply to a change names no staged change")
+				r.data = nil
+			else
+				digest = digest or r.data.change
+				if r.data.change ~= digest then differ[#differ + 1] = r end
+			end
+		end
+	end
+	local failures = failures_of(results)
+	local err = M.sum_up(failures, #results)
+	if not err and #differ > 0 then
+		err = errors.new(
+			"ranks_disagree",
+			("%s prepared another change (%s) than the others (%s)"):format(
+			merge.who { differ[1].member }, differ[1].data.change:sub(1, 8),
+			digest:sub(1, 8)),
+			{ hint = "compare policy list of the processes: the same name may "
+				.. "stand for different policies" })
+	end
+	if err then
+		local t = {}
+		for _, r in ipairs(results) do
+			-- each its own: they may have prepared different ones
+			if r.data then
+				for _, m in ipairs(abort(self, r.data.change, { r })) do
+					t[#t + 1] = m
+				end
+			end
+		end
+		return nil, unchanged(err, t)
+	end
+	return digest, results
+end
+
+-- @expected: option if_generation of the line, compared again at the commit
+local function commit(self, digest, results, expected)
+	local first = results[1].member
+	local answer = self:ask("change commit " .. digest .. (expected or ""),
+		{ members = { first } })[1]
+	if answer.err then
+		local err = answer.err
+		if err.code == "timed_out" or err.code == "no_target" then
+			abort(self, digest, results)
+			err.cause =
+				"it was to commit the change for all; whether it did is said "
+				.. "by: change status"
+			return nil, err
+		end
+		return nil, unchanged(err, abort(self, digest, results))
+	end
+	return answer.data
+end
+
+local function two_phase(self, line, opts)
+	for _, m in ipairs(self.members) do
+		if not m.conn then
+			local err = M.sum_up { { member = m, err = m.lost or gone_error(m) } }
+			err.cause = (err.cause and err.cause .. "; " or "")
+				.. "all processes of a job change together, so nothing has moved"
+			return nil, err
+		end
+	end
+	if #self.members == 1 and not opts.dry_run then
+		local r = self:ask(line, { object = opts.object })[1]
+		return r.data, r.err
+	end
+	local digest, results = stage(self, line, opts.object)
+	if not digest then return nil, results end
+	local expected = line:match(" if_generation=%d+")
+	if not opts.dry_run then return commit(self, digest, results, expected) end
+	local answer = self:ask("change check " .. digest .. (expected or ""),
+		{ members = { results[1].member } })[1]
+	abort(self, digest, results)
+	if answer.data then answer.data.state, answer.data.generation = "checked", nil end
+	return answer.data, answer.err
+end
+
+-- A change of all processes: `line` without commit=no. opts: object (bytes that
+-- go beside the line), dry_run (make every check of the change, then drop it).
+-- -> the change's data, or nil, err. A Ctrl-C waits until it is decided.
+function Group:change(line, opts)
+	core.hold(true)
+	local ok, data, err = pcall(two_phase, self, line, opts or {})
+	core.hold(false)
+	if not ok then return nil, errors.caught(data) end
+	if data and data.state == "aborted" then
+		return nil, errors.new("aborted", "the change was aborted, nothing has moved",
+			{ change = data.change,
+			hint = "a rank reached the fence before the decision; try again" })
+	end
+	return data, err
+end
+
+-- ---- streams ------------------------------------------------------------------
+
+-- Send @line to all and call each(data, member) for every line of the
+-- streams, until each() returns true or all have ended. -> true | nil, err
+-- opts.till: on the clock of core.mono, the end; opts.gone(member, err): one
+-- went away, and the others go on.
+function Group:follow(line, each, opts)
+	opts = opts or {}
+	local open, stop, failure = 0, false, nil
+	local function went(m, err)
+		if opts.gone then
+			open = open - 1
+			opts.gone(m, err)
+		else
+			failure = failure or err
+		end
+	end
+	local members = {}
+	for _, m in ipairs(self:living()) do
+		local id = self.next_id
+		self.next_id = self.next_id + 1
+		members[#members + 1] = { m = m, id = id }
+		open = open + 1
+		m.streams[id] = function(reply)
+			if not reply.ok then
+				failure = failure or errors.from_reply(reply.error)
+				m.streams[id] = nil
+				open = open - 1
+			elseif reply["end"] then
+				m.streams[id] = nil
+				open = open - 1
+			elseif not stop and each(reply.data or {}, m, reply.lost) then
+				stop = true
+			end
+		end
+		local ok, err = m.conn:send(("@%d %s"):format(id, line), self:seconds())
+		if not ok then return nil, errors.from_reply(err) end
+	end
+	local function pump()
+		while open > 0 and not stop do
+			local conns, of = {}, {}
+			for _, x in ipairs(members) do
+				if x.m.conn and x.m.streams[x.id] then
+					local _, err = take(x.m, -1)
+					if err then went(x.m, err) end
+					if x.m.conn then
+						conns[#conns + 1] = x.m.conn
+						of[#conns] = x.m
+					end
+				end
+			end
+			if stop or failure or #conns == 0 then return end
+			local left = opts.till and opts.till - core.mono()
+			if left and left <= 0 then return end
+			for _, k in ipairs(core.poll(conns, left or -1)) do
+				if not of[k].conn:fill() then
+					take(of[k], -1)
+					went(of[k], lose(of[k], gone_error(of[k])))
+				end
+			end
+		end
+	end
+	-- held from the moment something raises: a Ctrl-C raises again and again
+	local ok, err = core.held(pump)
+	for _, x in ipairs(members) do
+		if x.m.conn and x.m.streams[x.id] then
+			self:ask("cancel " .. x.id, { members = { x.m } })
+			x.m.streams[x.id] = nil
+		end
+	end
+	core.hold(false)
+	if not ok then error(err, 0) end
+	if failure then return nil, failure end
+	return true
+end
+
+return M

@@ -1,0 +1,383 @@
+-- SPDX-License-Identifier: MIT
+-- Which processes can be attached to: sockets in the directories of
+-- docs/protocol.md, stale ones removed; then processes that have NCCL mapped
+-- but no socket, each with the reason.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+
+local M = {}
+local uid = core.ids()
+
+local function env(name)
+	local v = os.getenv(name)
+	return v ~= "" and v or nil
+end
+
+-- Directories where sockets may be, in the order of the protocol. One that
+-- is set by NCCLBPF_SOCKET_DIR is meant and is the only one.
+function M.directories()
+	local set = env "NCCLBPF_SOCKET_DIR"
+	if set then return { set } end
+	local list = {}
+	local function add(path)
+		for _, p in ipairs(list) do
+			if p == path then return end
+		end
+		list[#list + 1] = path
+	end
+	add("/run/ncclbpf/" .. uid)
+	add((env "TMPDIR" or "/tmp") .. "/ncclbpf-" .. uid)
+	add("/dev/shm/ncclbpf-" .. uid)
+	if uid == 0 then
+		for _, name in ipairs(core.list("/run/ncclbpf") or {}) do
+			if name:match("^%d+$") then add("/run/ncclbpf/" .. name) end
+		end
+		for _, parent in ipairs { "/tmp/", "/dev/shm/" } do
+			for _, name in ipairs(core.list(parent) or {}) do
+				if name:match("^ncclbpf%-%d+$") then add(parent .. name) end
+			end
+		end
+	end
+	return list
+end
+
+-- May sockets in this directory be trusted? true, or nil and why not.
+function M.check_directory(path)
+	local st = core.stat(path)
+	if not st then return nil, nil end
+	local why
+	if st.kind ~= "directory" then
+		why = "is a " .. st.kind .. ", a directory is needed"
+	elseif st.uid ~= uid and uid ~= 0 then
+		why = ("belongs to uid %d, this shell has uid %d"):format(st.uid, uid)
+	elseif st.mode & 0x3f ~= 0 then
+		why = ("has mode %04o, 0700 is needed"):format(st.mode)
+	end
+	if why then
+		return nil, errors.new("not_permitted",
+			("socket directory %s %s"):format(path, why))
+	end
+	return true
+end
+
+-- "job.rank.pid.sock" -> its parts; rank nil where it is unknown
+function M.parse(name)
+	local job, rank, pid = name:match("^([%w_%-]+)%.([%w_%-]+)%.(%d+)%.sock$")
+	if not job then return nil end
+	return job, math.tointeger(tonumber(rank)), math.tointeger(tonumber(pid))
+end
+
+local function numeric(list)
+	table.sort(list, function(a, b)
+		if a.job ~= b.job then return a.job < b.job end
+		if a.rank ~= b.rank then return (a.rank or 1 << 40) < (b.rank or 1 << 40) end
+		return a.pid < b.pid
+	end)
+	return list
+end
+
+-- Sockets of one directory. A socket whose process is gone is removed after
+-- a connection was refused; @gone collects them.
+local function sockets_in(dir, list, gone)
+	for _, name in ipairs(core.list(dir) or {}) do
+		local job, rank, pid = M.parse(name)
+		local path = dir .. "/" .. name
+		local st = job and core.stat(path)
+		if st and st.kind == "socket" then
+			local s = { path = path, job = job, rank = rank, pid = pid, uid = st.uid }
+			if core.alive(pid) then
+				list[#list + 1] = s
+			else
+				local conn, err = core.connect(path, 0.2)
+				if conn then
+					-- another pid namespace: somebody does listen
+					conn:close()
+					list[#list + 1] = s
+				elseif err.refused then
+					core.unlink(path)
+					gone[#gone + 1] = s
+				end
+			end
+		end
+	end
+end
+
+-- All sockets that can be seen: list, problems, stale ones removed.
+function M.sockets()
+	local list, gone, problems = {}, {}, {}
+	for _, dir in ipairs(M.directories()) do
+		local ok, err = M.check_directory(dir)
+		if ok then
+			sockets_in(dir, list, gone)
+		elseif err then
+			problems[#problems + 1] = err
+		end
+	end
+	return numeric(list), problems, gone
+end
+
+-- ---- processes that have NCCL but no socket --------------------------------
+
+local function environ(pid)
+	local text = core.read("/proc/" .. pid .. "/environ", 4 << 20)
+	if not text then return nil end
+	local t = {}
+	for k, v in text:gmatch("([^=%z]+)=([^%z]*)%z") do t[k] = v end
+	return t
+end
+
+local function exists(pid, path)
+	return core.stat("/proc/" .. pid .. "/root" .. path) ~= nil
+end
+
+-- The socket of one process where that process itself sees it: through its
+-- root in procfs (containers) and by its own environment.
+local function of_process(pid)
+	local e = environ(pid) or {}
+	local status = core.read("/proc/" .. pid .. "/status", 65536) or ""
+	local inner = math.tointeger(tonumber(status:match("\nNSpid:[^\n]-(%d+)\n"))) or pid
+	local owner = status:match("\nUid:%s+%d+%s+(%d+)") or uid
+	for _, seen in ipairs { "/run/ncclbpf/" .. owner,
+		(e.TMPDIR or "/tmp") .. "/ncclbpf-" .. owner,
+		"/dev/shm/ncclbpf-" .. owner, e.NCCLBPF_SOCKET_DIR } do
+		local dir = "/proc/" .. pid .. "/root" .. seen
+		if seen:sub(1, 1) == "/" and M.check_directory(dir) then
+			for _, name in ipairs(core.list(dir) or {}) do
+				local job, rank, p = M.parse(name)
+				local st = p == inner and core.stat(dir .. "/" .. name)
+				if st and st.kind == "socket" then
+					return { path = dir .. "/" .. name, job = job, rank = rank,
+						pid = pid, uid = st.uid }
+				end
+			end
+		end
+	end
+end
+
+-- Why a process with NCCL cannot be attached to, and what to do.
+local function reason(pid, maps)
+	local e = environ(pid)
+	local ours = maps:find("libncclbpf.so", 1, true) or maps:find("ncclbpf.so", 1, true)
+	if not e then return "its environment cannot be read", "run the shell as its user" end
+	if e.NCCLBPF_DISABLE == "1" then
+		return "NCCLBPF_DISABLE=1", "unset NCCLBPF_DISABLE and restart the job"
+	end
+	if e.NCCLBPF_CONTROL == "off" then
+		return "NCCLBPF_CONTROL=off", "set NCCLBPF_CONTROL=on and restart the job"
+	end
+	if ours then
+		return "the plugin is loaded but its socket is not in the directories searched",
+			"set NCCLBPF_SOCKET_DIR as the job has it"
+				.. (e.NCCLBPF_SOCKET_DIR and ": " .. e.NCCLBPF_SOCKET_DIR or "")
+	end
+	local set = e.NCCL_TUNER_PLUGIN
+	if not set then
+		return "NCCL_TUNER_PLUGIN is not set",
+			"start the job with NCCL_TUNER_PLUGIN=/path/to/libncclbpf.so"
+	end
+	if set:sub(1, 1) == "/" and not exists(pid, set) then
+		return ("NCCL_TUNER_PLUGIN=%s: no such file"):format(set),
+			"correct the path and restart the job"
+	end
+	if set:find("ncclbpf", 1, true) then
+		return ("it has made no communicator yet, or NCCL did not accept "
+			.. "NCCL_TUNER_PLUGIN=%s"):format(set),
+			"if it has: look at the job's log with NCCL_DEBUG=INFO "
+				.. "NCCL_DEBUG_SUBSYS=INIT,TUNING"
+	end
+	return ("NCCL_TUNER_PLUGIN=%s is another plugin"):format(set),
+		"set it to libncclbpf.so and restart the job"
+end
+
+-- Processes that started one of @known, by pid: the job of those children.
+local function launchers(known)
+	local t = {}
+	for pid, job in pairs(known) do
+		local at = pid
+		for _ = 1, 8 do
+			local stat = core.read("/proc/" .. at .. "/stat", 4096)
+			at = stat and math.tointeger(tonumber(stat:match("^.*%) %S (%d+)")))
+			if not at or at <= 1 then break end
+			t[at] = t[at] or job
+		end
+	end
+	return t
+end
+
+-- Processes with NCCL mapped, without those of @known (set of pids):
+-- { {pid, command, reason, hint} } and sockets that only they see.
+function M.others(known)
+	local list, unreadable, found = {}, 0, {}
+	local started = launchers(known)
+	for _, name in ipairs(core.list("/proc") or {}) do
+		local pid = math.tointeger(tonumber(name:match("^%d+$")))
+		if pid and not known[pid] then
+			local maps = core.read("/proc/" .. pid .. "/maps", 16 << 20)
+			if not maps then
+				unreadable = unreadable + 1
+			elseif maps:find("/libnccl%.so") and not env "NCCLBPF_SOCKET_DIR"
+				and of_process(pid) then
+				found[#found + 1] = of_process(pid)
+			elseif maps:find("/libnccl%.so") then
+				local why, hint = reason(pid, maps)
+				local comm = core.read("/proc/" .. pid .. "/comm", 256) or "?"
+				local job = started[pid]
+				if job then
+					why, hint = (
+						"it started job %s and makes no communicators "
+						.. "itself"):format(job), nil
+				end
+				list[#list + 1] = { pid = pid, command = comm:gsub("\n", ""),
+					reason = why, hint = hint, launched = job }
+			end
+		end
+	end
+	table.sort(list, function(a, b) return a.pid < b.pid end)
+	return list, unreadable, found
+end
+
+-- ---- choosing ---------------------------------------------------------------
+
+local function jobs_of(list)
+	local jobs, seen = {}, {}
+	for _, s in ipairs(list) do
+		if not seen[s.job] then
+			seen[s.job] = true
+			jobs[#jobs + 1] = s.job
+		end
+	end
+	return jobs
+end
+M.jobs_of = jobs_of
+
+local function nothing(problems)
+	local others, unreadable = M.others({})
+	local hint =
+		"nccl-tests or a training job with NCCL_TUNER_PLUGIN=libncclbpf.so would "
+		.. "appear here; see list"
+	local cause
+	if #others > 0 then
+		cause = ("%d process%s NCCL without ncclbpf: pid %d: %s"):format(#others,
+			#others == 1 and " uses" or "es use", others[1].pid, others[1].reason)
+		hint = others[1].hint
+	elseif problems[1] then
+		cause = problems[1].message
+	elseif unreadable > 0 then
+		cause = ("%d processes of other users were not looked at"):format(unreadable)
+		hint = "a job of another user: run the shell as that user or as root"
+	end
+	local dirs = table.concat(M.directories(), ", ")
+	return nil, errors.new(problems[1] and #others == 0 and "not_permitted" or "no_target",
+		("no process to attach to: no socket in %s, %d processes with NCCL seen"):format(
+			dirs, #others),
+		{ cause = cause, hint = hint })
+end
+
+-- Whose folder keeps this user from a socket.
+local function owner(path)
+	local dir = path:match("^(.*)/[^/]*$")
+	local st = dir and dir ~= "" and core.stat(dir)
+	return st and ("its folder is of user %d, this shell runs as user %d"):format(st.uid, uid)
+		or nil
+end
+
+-- Sockets that the wish names: {pid=, job=, socket=, ranks={...}}. Without
+-- a wish: the only job there is.
+function M.choose(wish)
+	if wish.socket then
+		local job, rank, pid = M.parse(wish.socket:match("[^/]*$"))
+		local st, why = core.stat(wish.socket)
+		if not st then
+			local denied = why.message:find("Permission denied", 1, true)
+			return nil, errors.new(denied and "not_permitted" or "no_target",
+				"socket " .. why.message,
+				{ cause = denied and owner(wish.socket), hint = denied
+					and "run the shell as the job's user or as root" or nil })
+		end
+		if st.kind ~= "socket" then
+			return errors.fail("no_target", "socket %s: a %s, a socket is needed",
+				wish.socket, st.kind)
+		end
+		return { { path = wish.socket, job = job or "?", rank = rank, pid = pid or 0,
+			uid = st.uid } }
+	end
+	local list, problems = M.sockets()
+	local function pick(test)
+		local t = {}
+		for _, s in ipairs(list) do
+			if test(s) then t[#t + 1] = s end
+		end
+		return t
+	end
+	if wish.pid then
+		local own = of_process(wish.pid)
+		if own and #pick(function(s) return s.pid == wish.pid end) == 0 then
+			list[#list + 1] = own
+		end
+	elseif #list == 0 or wish.job and #pick(function(s) return s.job == wish.job end) == 0 then
+		local known = {}
+		for _, s in ipairs(list) do known[s.pid] = true end
+		local _, _, found = M.others(known)
+		table.move(found, 1, #found, #list + 1, list)
+		numeric(list)
+	end
+	if #list == 0 then return nothing(problems) end
+	local chosen = list
+	if wish.pid then
+		chosen = pick(function(s) return s.pid == wish.pid end)
+		if #chosen == 0 then
+			local maps = core.read("/proc/" .. wish.pid .. "/maps", 16 << 20)
+			local why, hint = "there is no such process", nil
+			if core.alive(wish.pid) then
+				why = "it does not use NCCL"
+				if maps and maps:find("/libnccl%.so") then
+					why, hint = reason(wish.pid, maps)
+				end
+			end
+			return nil, errors.new("no_target",
+				("no socket of process %d: %s"):format(wish.pid, why),
+				{ hint = hint })
+		end
+	elseif wish.job then
+		chosen = pick(function(s) return s.job == wish.job end)
+		if #chosen == 0 then
+			local jobs = jobs_of(list)
+			return nil, errors.new("no_target",
+				("no process of job %s, there are: %s"):format(
+				wish.job, table.concat(jobs, ", ")),
+				{ hint = errors.nearest(wish.job, jobs) })
+		end
+	else
+		local jobs = jobs_of(list)
+		if #jobs > 1 then
+			return nil, errors.new("usage",
+				("several jobs run here: %s"):format(table.concat(jobs, ", ")),
+				{ hint = "say which: -J JOB or -p PID" })
+		end
+	end
+	if wish.ranks then
+		local set = {}
+		for _, r in ipairs(wish.ranks) do set[r] = true end
+		local all = chosen
+		local t, have = {}, {}
+		for _, s in ipairs(all) do
+			if s.rank then have[s.rank] = true end
+			if s.rank and set[s.rank] then t[#t + 1] = s end
+		end
+		for _, r in ipairs(wish.ranks) do
+			if not have[r] then
+				local ranks = {}
+				for k in pairs(have) do ranks[#ranks + 1] = k end
+				return nil, errors.new(
+					"no_target",
+					("no process of rank %d, there are: %s"):format(r,
+					#ranks > 0 and require("ncclbpf.base.units").ranges(ranks)
+						or "none with a known rank"))
+			end
+		end
+		chosen = t
+	end
+	return chosen
+end
+
+return M

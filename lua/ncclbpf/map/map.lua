@@ -1,0 +1,623 @@
+-- SPDX-License-Identifier: MIT
+-- Maps of policies, typed: keys and values travel as hexadecimal bytes and
+-- become tables by the type information of the policy's image.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
+local merge = require "ncclbpf.job.merge"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local units = require "ncclbpf.base.units"
+local values = require "ncclbpf.map.values"
+
+local M = {}
+
+local line_formats = { tsv = true, csv = true, ndjson = true, name = true }
+local DUMP_LIMIT, DUMP_MOST = 10000, 1 << 20
+
+for name, f in pairs(values) do M[name] = f end
+
+-- ---- dumping ---------------------------------------------------------------------
+
+local entry_meta = { order = { "key", "value", "values" } }
+
+local function line_of(words, opts)
+	local t = session.line(words)
+	for _, o in ipairs(opts) do t = t .. " " .. o end
+	return t
+end
+
+-- The entries of a reply, decoded, appended to @entries.
+local function decode_entries(c, d, entries, exact)
+	for _, e in ipairs(read.list(d, "entries")) do
+		local key, list = values.unhex(e.key), values.values(c, e.value, d.ncpus, exact)
+		if key and list then
+			local x = { key = values.decode(c, c.key, key, exact) }
+			if read.number(d.ncpus) > 1 then
+				x.values = core.array(list)
+			else
+				x.value = list[1]
+			end
+			entries[#entries + 1] = setmetatable(x, entry_meta)
+		end
+	end
+	local n = #read.list(d, "entries")
+	d.entries = nil
+	return n
+end
+
+-- Elements of one process, as many at a time as a reply or @page holds,
+-- whatever is stored and removed meanwhile. opts: limit, after, exact, page,
+-- first (a reply there is already). A function that gives {member, data,
+-- codec, entries}, nil at the end; errors are raised.
+local function pages(s, name, member, opts)
+	local left, after, reply, c, ended = opts.limit or DUMP_MOST, opts.after, opts.first, nil,
+		false
+	return function()
+		if ended then return nil end
+		if not reply then
+			local words = { "limit=" .. math.min(left, opts.page or left) }
+			if after then words[2] = "after=" .. after end
+			local r = s:ask(line_of({ "map", "dump", name }, words),
+				{ what = "map dump", members = { member } })[1]
+			if r.err then error(r.err, 0) end
+			reply = r.data
+		end
+		local d, err = reply, nil
+		reply = nil
+		if not c then c, err = values.codec(s, member, d) end
+		if not c then error(err, 0) end
+		local entries = core.array {}
+		local n = decode_entries(c, d, entries, opts.exact)
+		left = left - n
+		after = d.more and d.next
+		ended = type(after) ~= "string" or n == 0 or left <= 0
+		return { member = member, data = d, codec = c, entries = entries }
+	end
+end
+
+-- Entries of all members, decoded.
+-- -> { {member, data, codec, entries: [{key, value | values, raw}]} }, failures
+function M.dump(s, name, opts)
+	opts = opts or {}
+	local limit = opts.limit or DUMP_LIMIT
+	local words = { "limit=" .. limit }
+	if opts.after then words[2] = "after=" .. opts.after end
+	local per, failures = {}, {}
+	local function all(r)
+		local whole
+		for p in pages(s, name, r.member, { limit = limit, exact = opts.exact,
+			first = r.data }) do
+			if whole then
+				table.move(p.entries, 1, #p.entries, #whole.entries + 1,
+					whole.entries)
+			end
+			whole = whole or p
+			whole.data.more, whole.data.next = p.data.more, p.data.next
+		end
+		return whole
+	end
+	for _, r in ipairs(s:ask(line_of({ "map", "dump", name }, words),
+		{ what = "map dump", members = opts.members })) do
+		local ok, p = r.data ~= nil, r.err
+		if ok then ok, p = pcall(all, r) end
+		if ok then
+			per[#per + 1] = p
+		else
+			failures[#failures + 1] = { member = r.member, err = errors.caught(p) }
+		end
+	end
+	return per, failures
+end
+
+-- Elements of one process one by one: as many as the map has, some asked for
+-- at a time. A function that gives key, value (or values); errors are raised.
+local PAGE = 1024
+function M.each(s, name, member, exact)
+	local next_page, p, at = pages(s, name, member, { page = PAGE, exact = exact }), nil, 0
+	return function()
+		while true do
+			at = at + 1
+			local e = p and p.entries[at]
+			if e then return e.key, e.value == nil and e.values or e.value end
+			p, at = next_page(), 0
+			if not p then return nil end
+		end
+	end
+end
+
+local function entry_rows(p)
+	local rows = {}
+	for i, e in ipairs(p.entries) do
+		if e.values then
+			for cpu, v in ipairs(e.values) do
+				rows[#rows + 1] = { key = format.value(e.key), cpu = cpu - 1,
+					value = format.value(v), at = i }
+			end
+		else
+			rows[#rows + 1] = { key = format.value(e.key),
+				value = format.value(e.value), at = i }
+		end
+	end
+	return rows
+end
+
+-- For people: per-CPU elements that are all zero are left out.
+local function is_zero(v)
+	if type(v) == "table" then
+		for _, x in pairs(v) do
+			if not is_zero(x) then return false end
+		end
+		return true
+	end
+	return v == 0 or v == "" or v == false or type(v) == "string" and v:match("^hex:0*$") ~= nil
+end
+
+local function short_rows(p)
+	local rows = {}
+	for i, e in ipairs(p.entries) do
+		local quiet = 0
+		for cpu, v in ipairs(e.values or {}) do
+			if is_zero(v) then
+				quiet = quiet + 1
+			else
+				rows[#rows + 1] = { key = format.value(e.key), cpu = cpu - 1,
+					value = format.value(v), at = i }
+			end
+		end
+		if e.values and quiet == #e.values then
+			rows[#rows + 1] = { key = format.value(e.key), cpu = "all",
+				value = format.value(e.values[1]), at = i }
+		elseif not e.values then
+			rows[#rows + 1] = { key = format.value(e.key),
+				value = format.value(e.value), at = i }
+		end
+	end
+	return rows
+end
+
+local function head_of(p)
+	local d = p.data
+	local key = p.codec.btf and p.codec.key.id > 0 and p.codec.btf:name(p.codec.key.id)
+		or d.key_size .. " bytes"
+	local value = p.codec.btf and p.codec.value.id > 0 and p.codec.btf:name(p.codec.value.id)
+		or d.value_size .. " bytes"
+	return ("%s/%s: %s, %s -> %s, %s%s of %s entries"):format(
+		tostring(d.policy), tostring(d.map), tostring(d.type), key, value,
+		d.coherent and "coherent, " or "", tostring(d.count or #p.entries),
+			tostring(d.max_entries))
+end
+
+local function flat_columns(percpu)
+	local columns = { { "rank", num = true, flat = true }, { "pid", num = true, flat = true },
+		{ "key" }, { "value" } }
+	if percpu then table.insert(columns, 4, { "cpu", num = true }) end
+	return columns
+end
+
+local function flat_rows(per)
+	local flat = {}
+	for _, p in ipairs(per) do
+		for _, row in ipairs(entry_rows(p)) do
+			row.rank, row.pid = p.member.rank, p.member.pid
+			flat[#flat + 1] = row
+		end
+	end
+	return flat
+end
+
+-- Rows of all processes for people, in the order of the first one's dump.
+local function merged_rows(per, columns)
+	local lists = {}
+	for i, p in ipairs(per) do lists[i] = { member = p.member, rows = short_rows(p) } end
+	local merged = merge.rows(lists, { { "key" }, { "value" } }, function(row)
+		return row.key .. "\0" .. tostring(row.cpu) .. "\0" .. row.value
+	end)
+	for i, row in ipairs(merged) do row.n = i end
+	table.sort(merged, function(a, b)
+		if a.at ~= b.at then return a.at < b.at end
+		return a.n < b.n
+	end)
+	for _, row in ipairs(merged) do
+		if row.on and row.on ~= "all" then
+			columns[#columns + 1] = { "on", title = "ON", people = true }
+			break
+		end
+	end
+	return merged
+end
+
+-- A result from decoded dumps. Rows are made when the format wants them.
+local function dump_result(ctx, per, failures, schema)
+	local list = core.array {}
+	for i, p in ipairs(per) do
+		local d = {}
+		for k, v in pairs(p.data) do d[k] = v end
+		d.entries = p.entries
+		list[i] = setmetatable({ pid = p.member.pid, rank = p.member.rank,
+			data = setmetatable(d, getmetatable(p.data)) },
+			{ order = { "pid", "rank", "data" } })
+	end
+	for _, f in ipairs(failures) do
+		list[#list + 1] = { pid = f.member.pid, rank = f.member.rank, error = f.err }
+	end
+	local foot = {}
+	for _, p in ipairs(per) do
+		if p.data.more then
+			foot[1] = ("more entries; limit=N or limit=all shows more than %d"):format(
+				#p.entries)
+		end
+	end
+	local columns = flat_columns(per[1] and read.number(per[1].data.ncpus) > 1)
+	return setmetatable({
+		schema = schema, data = { processes = list }, columns = columns, id = "key",
+		head = per[1] and head_of(per[1]), foot = foot, empty = "no entries",
+		failure = session.sum_up(failures),
+	}, { __index = function(t, k)
+		if k == "rows" then t.rows = flat_rows(per) end
+		if k == "merged" then t.merged = merged_rows(per, columns) end
+		return rawget(t, k)
+	end })
+end
+
+-- A dump of more than fits comfortably: line formats page by page.
+local function stream(ctx, s, name, opts)
+	local failures, began, answered = {}, false, 0
+	local function one(member)
+		for p in pages(s, name, member, opts) do
+			local percpu = read.number(p.data.ncpus) > 1
+			ctx:emit({ schema = "map.dump/1", rows = flat_rows { p },
+				columns = flat_columns(percpu), id = "key" }, began)
+			began = true
+		end
+		answered = answered + 1
+	end
+	for _, member in ipairs(s.members) do
+		local ok, err = member.conn ~= nil, member.lost
+		if ok then ok, err = pcall(one, member) end
+		if not ok then
+			failures[#failures + 1] = { member = member, err = errors.caught(err) }
+		end
+	end
+	local failure = session.sum_up(failures, #s.members)
+	if answered == 0 then return nil, failure end
+	return { failure = failure }
+end
+
+-- ---- commands --------------------------------------------------------------------
+
+local map_columns = {
+	{ "map" }, { "policy" }, { "type" }, { "key_size", title = "KEY", num = true },
+	{ "value_size", title = "VALUE", num = true },
+	{ "count", title = "USED", num = true, merge = "range" },
+	{ "max_entries", title = "ENTRIES", num = true }, { "coherent" }, { "shared" },
+	{ "origin", wide = true }, { "flags", num = true, wide = true },
+	{ "memory_bytes", title = "MEMORY", num = true, wide = true, merge = "first",
+	show = format.bytes },
+	{ "policy_digest", title = "DIGEST", wide = true, show = format.short },
+}
+
+local function map_row(m)
+	local row = {}
+	for k, v in pairs(m) do row[k] = v end
+	row.name = tostring(m.policy) .. "/" .. tostring(m.map)
+	return row
+end
+
+function M.cmd_list(ctx)
+	return read.command(ctx, {
+		schema = "map.list/1", line = "map list", columns = map_columns, id = "name",
+		empty = "no maps",
+		rows = function(d)
+			local t = {}
+			for i, m in ipairs(read.list(d, "maps")) do t[i] = map_row(m) end
+			return t
+		end,
+	})
+end
+
+function M.cmd_show(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local result
+	result, err = read.command(ctx, {
+		schema = "map.show/1", line = session.line { "map", "show", ctx.args[1] },
+		columns = map_columns, id = "name",
+		rows = function(d) return { map_row(d) } end,
+	})
+	if not result then return nil, err end
+	local first = result.data.processes[1]
+	local m = first and first.data
+	if m then
+		local c = values.codec(s, s:living()[1], m)
+		if c and c.btf then
+			result.foot[#result.foot + 1] = ("key %s, value %s"):format(
+				c.key.id > 0 and c.btf:name(c.key.id) or m.key_size .. " bytes",
+				c.value.id > 0 and c.btf:name(c.value.id)
+					or m.value_size .. " bytes")
+			local fields = c.value.id > 0 and c.btf:order(c.value.id)
+			if fields then
+				result.foot[#result.foot + 1] = "fields: "
+					.. table.concat(fields, ", ")
+			end
+		end
+	end
+	return result
+end
+
+local function whole(ctx, name, low)
+	local text = ctx.opt[name]
+	if not text then return nil end
+	local n = math.tointeger(tonumber(text))
+	if not n or n < low then
+		return nil, errors.new("usage", ("%s=%s: a whole number from %d on wanted"):format(
+			name, text, low))
+	end
+	return n
+end
+
+function M.cmd_dump(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local limit
+	if ctx.opt.limit == "all" then
+		limit = DUMP_MOST
+	else
+		limit, err = whole(ctx, "limit", 1)
+	end
+	if err then return nil, err end
+	local after = ctx.opt.after
+	if after then
+		local key
+		key, err = M.key_bytes(s, ctx.args[1], after)
+		if not key then return nil, err end
+		after = values.hex(key)
+	end
+	local opts = { limit = limit, after = after, exact = true }
+	if (limit or 0) > DUMP_LIMIT and not ctx.take and line_formats[ctx:format()] then
+		return stream(ctx, s, ctx.args[1], opts)
+	end
+	local per, failures = M.dump(s, ctx.args[1], opts)
+	if #per == 0 then return nil, session.sum_up(failures, #failures) end
+	return dump_result(ctx, per, failures, "map.dump/1")
+end
+
+-- The map as each process has it; codec of the first.
+function M.describe(s, name)
+	local results = s:ask(session.line { "map", "show", name }, { what = "map show" })
+	local first, failures = nil, {}
+	for _, r in ipairs(results) do
+		if r.err then failures[#failures + 1] = r else first = first or r end
+	end
+	if not first then return nil, session.sum_up(failures, #results) end
+	local c, err = values.codec(s, first.member, first.data)
+	if not c then return nil, err end
+	return c, results
+end
+
+function M.key_bytes(s, name, text)
+	local c, err = M.describe(s, name)
+	if not c then return nil, err end
+	return values.typed(c, c.key, text, "key " .. text)
+end
+
+-- A word where a data section's index belongs is the name of a variable, or
+-- a path in one.
+local function variable(c, text)
+	local name = c.map.origin ~= "defined" and text:match("^([%a_][%w_]*)[%w_%.%[%]]*$")
+	local order = name and c.btf and c.value.id > 0 and c.btf:order(c.value.id)
+	for _, field in ipairs(order or {}) do
+		if field == name then return text end
+	end
+end
+
+-- Values of @keys ({bytes, text}) of each process, in requests that fit.
+-- -> per (as M.dump gives), failures, texts of keys that nobody has
+local GET_KEYS = 63
+local function get_many(s, name, keys, members)
+	local per, failures, of, missing = {}, {}, {}, {}
+	local from = 1
+	while from <= #keys do
+		local words = { "map", "get", name }
+		for i = from, math.min(#keys, from + GET_KEYS - 1) do
+			words[#words + 1] = values.hex(keys[i][1])
+		end
+		-- a second word makes it a list
+		if #words == 4 then words[5] = words[4] end
+		local left = 0
+		for _, r in ipairs(s:ask(session.line(words),
+			{ what = "map get", members = members })) do
+			local c
+			if r.data then c, r.err = values.codec(s, r.member, r.data) end
+			local p = of[r.member]
+			if c and not p then
+				p = { member = r.member, data = r.data, codec = c,
+					entries = core.array {} }
+				of[r.member] = p
+				per[#per + 1] = p
+			end
+			for i, e in ipairs(c and read.list(r.data, "entries") or {}) do
+				local k = keys[from + i - 1]
+				local list = k and (from == i or k ~= keys[from + i - 2])
+					and type(e.value) == "string"
+					and values.values(c, e.value, r.data.ncpus, true)
+				if list then
+					local x = { key = values.decode(c, c.key, k[1], true) }
+					if read.number(r.data.ncpus) > 1 then
+						x.values = core.array(list)
+					else
+						x.value = list[1]
+					end
+					p.entries[#p.entries + 1] = setmetatable(x, entry_meta)
+					k.found = true
+				end
+			end
+			left = math.max(left, c and math.tointeger(read.number(r.data.left)) or 0)
+			if not c then failures[#failures + 1] = r end
+		end
+		from = from + math.max(1, math.min(GET_KEYS, #keys - from + 1) - left)
+	end
+	for _, k in ipairs(keys) do
+		if not k.found and #per > 0 then missing[#missing + 1] = k[2] end
+	end
+	return per, failures, missing
+end
+M.get_many = get_many
+
+-- The target names bytes; people typed something else.
+function M.name_key(err, text, name)
+	if err.code == "no_such_key" then
+		err.object, err.message = "key " .. text,
+			("map %s has no such element"):format(name)
+	elseif err.code == "exists" then
+		err.object, err.message = "key " .. text, ("map %s has it already"):format(name)
+	elseif err.code == "map_full" or err.code == "too_big" or err.code == "bad_flags" then
+		err.object = "key " .. text
+	end
+	return err
+end
+
+local function get_several(ctx, s, c)
+	local keys, err = {}, nil
+	for i = 2, #ctx.args do
+		local key
+		key, err = values.typed(c, c.key, ctx.args[i], "key " .. ctx.args[i])
+		if not key then return nil, err end
+		keys[i - 1] = { key, ctx.args[i] }
+	end
+	local per, failures, missing = get_many(s, ctx.args[1], keys)
+	if #per == 0 then return nil, session.sum_up(failures, #failures) end
+	local result = dump_result(ctx, per, failures, "map.get/1")
+	result.head = nil
+	if #missing > 0 then
+		result.failure = result.failure or errors.new(
+			"no_such_key", ("map %s has no element of %s %s"):format(
+			ctx.args[1], #missing == 1 and "key" or "the keys",
+				table.concat(missing, ", ", 1, math.min(#missing, 10))))
+	end
+	return result
+end
+
+function M.cmd_get(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local key, name
+	key, err = M.describe(s, ctx.args[1])
+	if not key then return nil, err end
+	if #ctx.args > 2 then return get_several(ctx, s, key) end
+	name = variable(key, ctx.args[2])
+	if name then
+		key = ("\0"):rep(4)
+	else
+		key, err = values.typed(key, key.key, ctx.args[2], "key " .. ctx.args[2])
+	end
+	if not key then return nil, err end
+	local per, failures = {}, {}
+	for _, r in ipairs(s:ask(session.line { "map", "get", ctx.args[1], values.hex(key) },
+		{ what = "map get" })) do
+		local c
+		if r.data then c, r.err = values.codec(s, r.member, r.data) end
+		local list = c and values.values(c, r.data.value, r.data.ncpus, true)
+		if list and name then
+			list[1], r.err = require("ncclbpf.map.variables").value(
+				c, name, values.unhex(r.data.value), true)
+			if list[1] == nil then list = nil end
+		end
+		if list then
+			local e = { key = name or values.decode(c, c.key, key, true) }
+			if read.number(r.data.ncpus) > 1 then
+				e.values = core.array(list)
+			else
+				e.value = list[1]
+			end
+			per[#per + 1] = { member = r.member, data = r.data, codec = c,
+				entries = core.array { e } }
+		else
+			r.err = r.err or errors.new("protocol", "the value is not hexadecimal")
+			r.err = M.name_key(r.err, ctx.args[2], ctx.args[1])
+			failures[#failures + 1] = r
+		end
+	end
+	if #per == 0 then return nil, session.sum_up(failures, #failures) end
+	local result = dump_result(ctx, per, failures, "map.get/1")
+	result.head = nil
+	return result
+end
+
+-- ---- watching ----------------------------------------------------------------------
+
+local function snapshot(per)
+	local t = {}
+	for _, p in ipairs(per) do
+		for _, row in ipairs(entry_rows(p)) do
+			local who = #per > 1 and merge.who { p.member } or ""
+			local key = who .. "\0" .. row.key .. "\0" .. tostring(row.cpu or "")
+			t[#t + 1] = key
+			t[key] = { who = who, rank = p.member.rank, pid = p.member.pid,
+				key = row.key, cpu = row.cpu, value = row.value }
+		end
+	end
+	return t
+end
+
+local function changes(old, new)
+	local rows = {}
+	for _, k in ipairs(new) do
+		local was, is = old[k], new[k]
+		if not was then
+			rows[#rows + 1] = { row = is, old = nil, new = is.value }
+		elseif was.value ~= is.value then
+			rows[#rows + 1] = { row = is, old = was.value, new = is.value }
+		end
+	end
+	for _, k in ipairs(old) do
+		if not new[k] then
+			rows[#rows + 1] = { row = old[k], old = old[k].value, new = nil }
+		end
+	end
+	local out = {}
+	for i, c in ipairs(rows) do
+		out[i] = { rank = c.row.rank, pid = c.row.pid, who = c.row.who, key = c.row.key,
+			cpu = c.row.cpu, old = c.old, new = c.new }
+	end
+	return out
+end
+
+function M.cmd_watch(ctx)
+	local interval = units.duration(ctx.args[2] or "1")
+	if not interval or interval < 0.05 then
+		return nil, errors.new(
+			"usage", ("interval %s: a duration from 50ms on wanted"):format(
+			ctx.args[2]))
+	end
+	local count, bad = whole(ctx, "count", 1)
+	if bad then return nil, bad end
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local old, rounds = nil, 0
+	local columns = { { "time" }, { "who", title = "RANK", people = true },
+		{ "rank", num = true, flat = true },
+		{ "pid", num = true, flat = true }, { "key" }, { "cpu" }, { "old" }, { "new" } }
+	while true do
+		local per, failures = M.dump(s, ctx.args[1], { exact = true })
+		if #failures > 0 then return nil, session.sum_up(failures) end
+		local new = snapshot(per)
+		if not old then
+			ctx:emit(dump_result(ctx, per, {}, "map.dump/1"))
+		else
+			local rows = changes(old, new)
+			local now = core.time()
+			for _, row in ipairs(rows) do row.time = now end
+			if #rows > 0 then
+				ctx:emit { schema = "map.watch/1", data = rows, rows = rows,
+					columns = columns }
+			end
+		end
+		old = new
+		rounds = rounds + 1
+		if count and rounds > count then return {} end
+		core.sleep(interval)
+	end
+end
+
+return M

@@ -1,0 +1,164 @@
+-- SPDX-License-Identifier: MIT
+-- map pop: what is taken out of queues, stacks and ring buffers, typed where a
+-- type is known: a queue's value type; of a ring buffer's records the type
+-- called <map>_record, or the one that as= names.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local map = require "ncclbpf.map.map"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+
+local M = {}
+
+-- The type of a ring buffer's records: {id=, size=} | nil | nil, err
+local function record_type(c, as)
+	if c.map.type ~= "ringbuf" then
+		if as then
+			return errors.fail(
+				"usage", "as=%s: the values of a %s have a type of their own", as,
+				tostring(c.map.type))
+		end
+		return nil
+	end
+	local id, size
+	if c.btf then id, size = c.btf:find(as or c.map.map .. "_record") end
+	if as and not id then
+		return errors.fail(
+			"not_found",
+			"as=%s: the policy's type information has no type of that name", as)
+	end
+	return id and size >= 0 and { id = id, size = size } or nil
+end
+
+-- The elements of a reply as {key, value}; a record shorter than its type, or
+-- of none, is hexadecimal.
+local function decode(c, kind, d, exact)
+	local out = core.array {}
+	for _, e in ipairs(read.list(d, "entries")) do
+		local bytes, key = map.unhex(e.value), map.unhex(e.key)
+		if bytes and key then
+			local v
+			if kind and #bytes >= kind.size then
+				v = c.btf:decode(kind.id, bytes:sub(1, kind.size), exact)
+			end
+			if v == nil then v = map.decode(c, c.value, bytes, exact) end
+			local cut = math.tointeger(e.size) and e.size > #bytes and e.size or nil
+			out[#out + 1] = setmetatable({ key = map.decode(c, c.key, key, exact),
+				value = v, size = cut }, { order = { "key", "value", "size" } })
+		end
+	end
+	return out
+end
+
+-- Ask one or all members. opts: count, as, follow=function(entries, member,
+-- dropped), exact, members. -> { {member, entries, dropped} }, failures | nil, err
+function M.pop(s, name, opts)
+	local c, err = map.describe(s, name)
+	if not c then return nil, err end
+	local kind
+	kind, err = record_type(c, opts.as)
+	if err then return nil, err end
+	local line = session.line { "map", "pop", name, opts.count or 1 }
+	if opts.follow then
+		line = session.line { "map", "pop", name } .. " follow=yes"
+		return s:follow(line, function(d, m)
+			return opts.follow(decode(c, kind, d, opts.exact), m,
+				read.number(d.dropped))
+		end)
+	end
+	local per, failures = {}, {}
+	for _, r in ipairs(s:ask(line, { what = "map pop", members = opts.members })) do
+		if r.err then
+			failures[#failures + 1] = r
+		else
+			per[#per + 1] = { member = r.member,
+				entries = decode(c, kind, r.data, opts.exact),
+				dropped = read.number(r.data.dropped) }
+		end
+	end
+	return per, failures
+end
+
+local columns = { { "rank", num = true }, { "pid", num = true, flat = true },
+	{ "key", title = "NUMBER", num = true }, { "value" } }
+
+local function rows_of(entries, member)
+	local rows = {}
+	local format = require "ncclbpf.base.format"
+	for i, e in ipairs(entries) do
+		local text = format.value(e.value)
+		if e.size then text = ("%s... (%d bytes)"):format(text, e.size) end
+		rows[i] = { rank = member.rank, pid = member.pid, key = e.key, value = text }
+	end
+	return rows
+end
+
+local function dropped_note(dropped, member)
+	return ("note: rank %s: %d record%s dropped for want of room"):format(
+		tostring(member.rank or "?"), dropped, dropped == 1 and " was" or "s were")
+end
+
+local function count_of(text, what)
+	local n = math.tointeger(tonumber(text))
+	if not n or n < 1 or n > 65536 then
+		return errors.fail("usage", "%s%s: a whole number from 1 to 65536 wanted", what,
+			text)
+	end
+	return n
+end
+
+-- Records as they come, until Ctrl-C or count=N of them.
+local function follow(ctx, s, most)
+	local seen, began, drops = 0, false, {}
+	local ok, err = M.pop(s, ctx.args[1], { as = ctx.opt.as, exact = true,
+		follow = function(entries, member, dropped)
+		local rows = rows_of(entries, member)
+		if #rows > 0 then
+			ctx:emit({ schema = "map.pop/1", rows = rows, columns = columns,
+				id = "key" }, began)
+			began = true
+		end
+		if dropped > (drops[member] or 0) and began and not ctx.flags.quiet then
+			ctx.app:complain(dropped_note(dropped, member) .. "\n")
+		end
+		drops[member] = dropped
+		seen = seen + #rows
+		return most and seen >= most
+	end })
+	if not ok then return nil, err end
+	return {}
+end
+
+function M.cmd_pop(ctx)
+	local count, most, s, err
+	if ctx.args[2] then
+		count, err = count_of(ctx.args[2], "COUNT ")
+		if not count then return nil, err end
+	end
+	if ctx.opt.count then
+		most, err = count_of(ctx.opt.count, "count=")
+		if not most then return nil, err end
+	end
+	s, err = ctx:session()
+	if not s then return nil, err end
+	if ctx.flags.dry_run then return require("ncclbpf.map.map").cmd_dump(ctx) end
+	if ctx.opt.follow == "yes" then return follow(ctx, s, most) end
+	local per, failures = M.pop(s, ctx.args[1], { count = count, as = ctx.opt.as,
+		exact = true })
+	if not per then return nil, failures end
+	local failure = session.sum_up(failures, #failures + #per)
+	if #per == 0 then return nil, failure end
+	local list, rows, foot = core.array {}, {}, {}
+	for i, p in ipairs(per) do
+		list[i] = setmetatable({ pid = p.member.pid, rank = p.member.rank,
+			dropped = p.dropped, entries = p.entries },
+			{ order = { "pid", "rank", "dropped", "entries" } })
+		table.move(rows_of(p.entries, p.member), 1, #p.entries, #rows + 1, rows)
+		if p.dropped > 0 then foot[#foot + 1] = dropped_note(p.dropped, p.member) end
+	end
+	return { schema = "map.pop/1", data = { processes = list }, rows = rows, columns = columns,
+		id = "key", foot = foot,
+		empty = "empty", failure = failure }
+end
+
+return M

@@ -1,0 +1,276 @@
+-- SPDX-License-Identifier: MIT
+-- Keys and values of maps: bytes to tables and back by the type information of a
+-- policy image, and as people type them.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local byte_of, hex_of = {}, {}
+for i = 0, 255 do
+	local h = ("%02x"):format(i)
+	byte_of[h], byte_of[h:upper()], hex_of[string.char(i)] = string.char(i), string.char(i), h
+end
+
+local function unhex(text)
+	if type(text) ~= "string" or #text % 2 ~= 0 or text:find("%X") then return nil end
+	return (text:gsub("%x%x", function(h)
+		return byte_of[h] or string.char(tonumber(h, 16))
+	end))
+end
+
+local function hex(bytes)
+	return (bytes:gsub(".", hex_of))
+end
+M.hex, M.unhex = hex, unhex
+
+local function names_of(list)
+	local names = {}
+	for i, x in ipairs(list) do names[i] = x.name end
+	return names
+end
+
+-- What a policy's image tells of its types and names, fetched once per session.
+-- -> {btf, programs: [name], maps: [name]}
+local function image_of(s, member, digest)
+	if type(digest) ~= "string" or digest == "" then return {} end
+	s.caches.images = s.caches.images or {}
+	local known = s.caches.images[digest]
+	if known then return known end
+	local r = s:ask("policy get " .. session.quote(digest),
+		{ members = { member }, want_object = true })[1]
+	known = {}
+	local image = r.data and core.image(r.object)
+	if image then
+		local blob, info = image:btf(), image:info()
+		known.btf = blob and core.btf(blob) or nil
+		known.programs, known.maps = names_of(info.programs), names_of(info.maps)
+	elseif r.err and (r.err.code == "timed_out" or r.err.code == "no_target") then
+		return known -- try again with the next command
+	end
+	s.caches.images[digest] = known
+	return known
+end
+
+-- How to convert a map's keys and values: {key_size, value_size, btf, ...}
+local function codec(s, member, m)
+	if math.type(m.key_size) ~= "integer" or math.type(m.value_size) ~= "integer"
+		or m.key_size < 0 or m.value_size < 0
+		or m.key_size > 1 << 20 or m.value_size > 1 << 20 then
+		return nil, errors.new("protocol", "the target describes a map without its sizes")
+	end
+	local image = image_of(s, member, m.policy_digest)
+	return {
+		map = m, btf = image.btf,
+		key = {
+			size = m.key_size, id = read.number(m.btf_key),
+			-- positions in a queue, stack or ring buffer are numbers as well
+			index = tostring(m.type):find("array", 1, true) ~= nil or m.key_size == 0,
+			prefix = m.type == "lpm_trie",
+		},
+		value = {
+			size = m.value_size, id = read.number(m.btf_value),
+			-- values are numbers of these
+			names = m.type == "prog_array" and image.programs
+				or tostring(m.type):find("_of_maps", 1, true) and image.maps or nil,
+			noun = m.type == "prog_array" and "program" or "map",
+		},
+	}
+end
+
+-- A prefix: hexadecimal bytes (those that count), a slash, bits.
+local function show_prefix(bytes)
+	local bits = string.unpack("<I4", bytes)
+	local n = math.min((bits + 7) // 8, #bytes - 4)
+	return ("%s/%d"):format(hex(bytes:sub(5, 4 + n)), bits)
+end
+
+-- The same, or an address: "0a01/16", "10.1.0.0/16".
+local function read_prefix(part, text, what)
+	local data, bits = text:match("^([%x.]*)/(%d+)$")
+	local bytes = ""
+	if data and data:find(".", 1, true) then
+		for byte in data:gmatch("%d+") do
+			bytes = bytes .. string.char(math.min(tonumber(byte), 255))
+		end
+	elseif data then
+		bytes = unhex(data)
+	end
+	bits = math.tointeger(tonumber(bits))
+	if not bits or not bytes or bits > (part.size - 4) * 8 or #bytes > part.size - 4 then
+		return errors.fail(
+			"bad_argument",
+			"%s: a prefix is bytes/bits, such as 0a01/16 or 10.1.0.0/16, at most "
+			.. "%d bits",
+			what, (part.size - 4) * 8)
+	end
+	return string.pack("<I4", bits) .. bytes .. ("\0"):rep(part.size - 4 - #bytes)
+end
+
+local function decode(c, part, bytes, exact)
+	if part.prefix and #bytes == part.size and part.size > 4 then return show_prefix(bytes) end
+	if c.btf and part.id > 0 then
+		local v, err = c.btf:decode(part.id, bytes, exact)
+		if err then return "hex:" .. hex(bytes) end
+		return v
+	end
+	local n = part.names and #bytes == 4 and string.unpack("<I4", bytes)
+	if n then return part.names[n + 1] or n end
+	if part.index and #bytes == 4 then return (string.unpack("<I4", bytes)) end
+	if part.index and #bytes == 8 then return (string.unpack("<i8", bytes)) end
+	return "hex:" .. hex(bytes)
+end
+
+-- Sizes within a table, outside quotes, as numbers: {bytes=4M} -> {bytes=4194304}
+local function numbers_for_sizes(text)
+	if not text:find("%d[%d.]*[kKmMgGtT]") then return text end
+	local out, at = {}, 1
+	while at <= #text do
+		local quoted = text:match("^([\"']).-%1", at) and text:match("^[\"'].-[\"']", at)
+		local word = not quoted and text:match("^[%w_.]+", at)
+		local piece = quoted or word or text:sub(at, at)
+		local size = word and word:match("^%d") and word:match("%a")
+			and not word:match("^0[xX]") and units.size(word)
+		out[#out + 1] = size or piece
+		at = at + #piece
+	end
+	return table.concat(out)
+end
+
+-- Text typed by a person, as a Lua value: a number, a word, a Lua table in
+-- which words stand for themselves. Nothing else is within reach of it.
+local function evaluate(text)
+	if text:match("^0[xX]%x+$") or text:match("^%-?%d+$") then
+		return math.tointeger(tonumber(text)) and not (#text > 18)
+			and math.tointeger(tonumber(text)) or text
+	end
+	if text:match("^[%a_][%w_]*$") then
+		if text == "true" then return true end
+		if text == "false" then return false end
+		return text
+	end
+	local size = text:match("^%d") and units.size(text)
+	if size then return size end
+	text = numbers_for_sizes(text)
+	-- Lua would make floats of numbers above 2^63-1
+	if not text:find("[\"']") then
+		text = text:gsub("%f[%w_.]%d+%f[^%w_.]", function(n)
+			return #n > 18 and '"' .. n .. '"' or nil
+		end)
+	end
+	local f, why = load("return " .. text, "=value", "t",
+		setmetatable({}, { __index = function(_, k)
+		return k
+	end }))
+	if not f then
+		return nil, errors.new("bad_argument", ("%s: not a value: %s"):format(
+			text, why:gsub("^value:%d+: ", "")),
+			{ hint = "write a number, a word, a table like {algo=ring, "
+				.. "channels=8}, or hex:00112233" })
+	end
+	local ok, v = pcall(f)
+	if not ok then
+		return nil, errors.new("bad_argument", ("%s: not a value: %s"):format(
+			text, tostring(v)))
+	end
+	return v
+end
+
+-- Programs and maps are numbered from 0, in the order of the image.
+local function number_of(names, name)
+	for i, n in ipairs(names) do
+		if n == name then return i - 1 end
+	end
+end
+
+local function numbered(names)
+	local list = {}
+	for i, n in ipairs(names) do list[i] = ("%s (%d)"):format(n, i - 1) end
+	return table.concat(list, ", ")
+end
+
+local function encode(c, part, v, what)
+	if type(v) == "string" and v:sub(1, 4) == "hex:" then
+		local bytes = unhex(v:sub(5))
+		if not bytes then
+			return errors.fail("bad_argument",
+				"%s: hex: wants pairs of hexadecimal digits", what)
+		end
+		if #bytes ~= part.size then
+			return errors.fail("bad_argument", "%s: %d bytes, the map has %d", what,
+				#bytes, part.size)
+		end
+		return bytes
+	end
+	if c.btf and part.id > 0 then
+		local bytes, err = c.btf:encode(part.id, v, part.size, part.name)
+		if not bytes then
+			err = errors.from_reply(err)
+			err.message = what .. ": " .. err.message
+			err.hint = ("its type is %s"):format(c.btf:name(part.id))
+			return nil, err
+		end
+		return bytes
+	end
+	local n = math.tointeger(tonumber(v)) or part.names and number_of(part.names, v)
+	if n and part.size <= 8 then
+		local fits = part.size == 8 or (n >= -(1 << (part.size * 8 - 1))
+			and n < 1 << (part.size * 8))
+		if not fits then
+			return errors.fail("bad_argument", "%s: %d does not fit %d bytes", what, n,
+				part.size)
+		end
+		return string.pack("<i8", n):sub(1, part.size)
+	end
+	if part.names then
+		return nil, errors.new("bad_argument",
+			("%s: %s is no %s of the policy"):format(what, tostring(v), part.noun),
+			{ hint = "write a name or its number: " .. numbered(part.names) })
+	end
+	return nil, errors.new(
+		"bad_argument", (
+		"%s: the policy has no type information, %d plain bytes are needed"):format(
+		what, part.size),
+		{ hint = "write hex: and " .. 2 * part.size
+			.. " digits, or compile the policy with -g" })
+end
+
+-- @enc: encodes instead, for values of each CPU.
+local function typed(c, part, text, what, enc)
+	if text:sub(1, 4) == "hex:" then
+		if enc then return enc(c, text, what) end
+		return encode(c, part, text, what)
+	end
+	if part.prefix then return read_prefix(part, text:match('^"(.*)"$') or text, what) end
+	if part.size == 0 and (text == "" or text == "-") then return "" end -- types without keys
+	local v, err = evaluate(text)
+	if v == nil then
+		return nil, err or errors.new("bad_argument", what .. ": nil is no value")
+	end
+	if enc then return enc(c, v, what) end
+	return encode(c, part, v, what)
+end
+
+M.codec, M.encode, M.decode, M.typed, M.evaluate = codec, encode, decode, typed, evaluate
+
+-- The values of a reply: one, or one a CPU.
+local function values(c, text, ncpus, exact)
+	local bytes = unhex(text)
+	if not bytes then return nil end
+	local list, step = {}, (c.value.size + 7) // 8 * 8
+	ncpus = math.tointeger(read.number(ncpus)) or 1
+	if c.value.size == 0 then return { "hex:" .. text } end -- a record of any size
+	if ncpus <= 1 then return { decode(c, c.value, bytes:sub(1, c.value.size), exact) } end
+	for cpu = 0, ncpus - 1 do
+		local part = bytes:sub(cpu * step + 1, cpu * step + c.value.size)
+		if #part < c.value.size then break end
+		list[cpu + 1] = decode(c, c.value, part, exact)
+	end
+	return list
+end
+M.values = values
+
+return M

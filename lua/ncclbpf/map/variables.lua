@@ -1,0 +1,79 @@
+-- SPDX-License-Identifier: MIT
+-- Variables of a policy's data sections by name and path, such as
+-- limits[2].bytes: found by the section's type information, stored alone, so
+-- that what policies store in others meanwhile is not lost. They are local:
+-- each process has its own, and no answer of a tuner may depend on them.
+local errors = require "ncclbpf.base.errors"
+local map = require "ncclbpf.map.map"
+local session = require "ncclbpf.job.session"
+
+local M = {}
+local KEY = ("\0"):rep(4)
+
+-- "a.b[3].c" -> {"a", "b", 3, "c"}; nil when it is no path
+function M.path(text)
+	local steps, at = {}, 1
+	while at <= #text do
+		local name, e = text:match("^%.?([%a_][%w_]*)()", at)
+		if name and (at == 1) == (text:sub(at, at) ~= ".") then
+			steps[#steps + 1], at = name, e
+		else
+			name, e = text:match("^%[(%d+)%]()", at)
+			if not name or at == 1 then return nil end
+			steps[#steps + 1], at = math.tointeger(tonumber(name)), e
+		end
+	end
+	return #steps > 0 and steps or nil
+end
+
+-- The field or variable that a path ends in; "" for an element.
+local function last(text)
+	return text:match("([%a_][%w_]*)$") or ""
+end
+
+function M.is_section(c)
+	return c.map.origin == "data" or c.map.origin == "bss" or c.map.origin == "rodata"
+end
+
+-- Where the variable is: id, offset, size | nil, err
+function M.find(c, text)
+	local steps = M.path(text)
+	if not steps then
+		return errors.fail(
+			"bad_argument", "%s: not a variable; name, name.field or name[0]", text)
+	end
+	if not c.btf or c.value.id == 0 then
+		return nil, errors.new("bad_argument", (
+			"%s: the policy has no type information"):format(text),
+			{ hint = "compile the policy with -g" })
+	end
+	local id, at, size = c.btf:at(c.value.id, steps)
+	if not id then
+		local err = errors.from_reply(at)
+		err.object = text
+		return nil, err
+	end
+	return id, at, size
+end
+
+-- The value of a variable in the section's bytes.
+function M.value(c, text, bytes, exact)
+	local id, at, size = M.find(c, text)
+	if not id then return nil, at end
+	return c.btf:decode(id, bytes:sub(at + 1, at + size), exact or false, last(text))
+end
+
+-- The request that stores @v (a Lua value). -> line | nil, err
+function M.line(c, name, text, v)
+	local id, at, size = M.find(c, text)
+	if not id then return nil, at end
+	local bytes, err = map.encode({ btf = c.btf, map = c.map },
+		{ id = id, size = size, name = last(text) }, v, text)
+	if not bytes then return nil, err end
+	return ("%s at=%d"):format(session.line { "map", "set", name, map.hex(KEY),
+		map.hex(bytes) }, at)
+end
+
+M.KEY = KEY
+
+return M

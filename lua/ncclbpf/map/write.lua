@@ -1,0 +1,453 @@
+-- SPDX-License-Identifier: MIT
+-- What changes the elements of maps: map set, del and load, one request for
+-- all elements of a command. A coherent map changes as a whole, at a fence on
+-- all ranks; a local one element by element, in each process at once.
+local core = require "ncclbpf.core"
+local csv = require "ncclbpf.base.csv"
+local errors = require "ncclbpf.base.errors"
+local map = require "ncclbpf.map.map"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local vars = require "ncclbpf.map.variables"
+
+local M = {}
+
+-- What a request line carries; more goes as a memory file beside it.
+local LINE_SETS, LINE_DELS, LINE_BYTES = 31, 63, 60000
+local OBJECT_BYTES = 4 << 20
+local FILE_BYTES = 64 << 20
+
+-- ---- elements to requests ------------------------------------------------------------
+
+-- Elements as the memory file of `map load` has them.
+local function pack(list, from, to)
+	local t = {}
+	for i = from, to do
+		local e = list[i]
+		t[#t + 1] = e.value and "\0" .. e.key .. e.value or "\1" .. e.key
+	end
+	return table.concat(t)
+end
+
+-- The request that stores elements @from to @to of @list: {key=, value=,
+-- text=}, bytes; without value one is removed. @tail: more options.
+-- -> line, object
+local function request(name, list, from, to, flags, tail)
+	local sets, bytes = 0, 0
+	for i = from, to do
+		local e = list[i]
+		if e.value then sets = sets + 1 end
+		bytes = bytes + 2 * (#e.key + #(e.value or "")) + 2
+	end
+	local n = to - from + 1
+	local words, object
+	if bytes < LINE_BYTES and sets == n and n <= LINE_SETS then
+		words = { "map", "set", name }
+		for i = from, to do
+			words[#words + 1] = map.hex(list[i].key)
+			words[#words + 1] = map.hex(list[i].value)
+		end
+	elseif bytes < LINE_BYTES and sets == 0 and n <= LINE_DELS then
+		words = { "map", "del", name }
+		for i = from, to do words[#words + 1] = map.hex(list[i].key) end
+	else
+		words, object = { "map", "load", name }, pack(list, from, to)
+	end
+	return session.line(words) .. (flags and sets > 0 and " flags=" .. flags or "")
+		.. (tail or ""), object
+end
+
+-- Element after which a memory file is full.
+local function fitting(list, from)
+	local bytes, to = 0, from - 1
+	while list[to + 1] do
+		bytes = bytes + 1 + #list[to + 1].key + #(list[to + 1].value or "")
+		if bytes > OBJECT_BYTES then break end
+		to = to + 1
+	end
+	return to
+end
+
+-- Say which of the elements an error is about, as it was typed.
+local function name_error(err, list, from, name)
+	local e = err and math.tointeger(err.at)
+	e = e and list[from + e - 1]
+	if not e then return err end
+	local before = from - 1
+	map.name_key(err, e.text, name)
+	if before > 0 then err.cause = ("the first %d elements are stored"):format(before) end
+	err.at = nil
+	return err
+end
+
+-- The option as a request has it; @v: a number or its text, or nil.
+function M.if_generation(v)
+	return v and " if_generation=" .. session.quote(v) or ""
+end
+
+-- Store (or remove) elements in all processes. opts: flags, dry_run,
+-- if_generation.
+-- -> the change (coherent), or results of each process (local); nil, err
+function M.apply(s, c, name, list, opts)
+	opts = opts or {}
+	local to = fitting(list, 1)
+	if to == 0 then
+		return errors.fail(
+			"over_limit", "an element is larger than the %d bytes of a request",
+			OBJECT_BYTES)
+	end
+	if c.map.coherent then
+		if to < #list then
+			return errors.fail("over_limit",
+				"%d elements do not fit one request of %d bytes, %d do; a "
+				.. "coherent map changes as a whole",
+				#list, OBJECT_BYTES, to)
+		end
+		local line, object = request(name, list, 1, #list, opts.flags,
+			M.if_generation(opts.if_generation))
+		local data, err = s:change(line, { dry_run = opts.dry_run, object = object })
+		if not data then return nil, name_error(err, list, 1, name) end
+		return data
+	end
+	if opts.if_generation then
+		return errors.fail(
+			"usage", "map %s is local and changes at once; if_generation is for "
+			.. "coherent maps", name)
+	end
+	local from, all = 1, nil
+	while from <= #list do
+		local line, object = request(name, list, from, to, opts.flags, opts.dry_run
+			and " commit=no")
+		local results = s:ask(line, { object = object, what = line:match("^%a+ %a+") })
+		local failed = false
+		for i, r in ipairs(results) do
+			if r.err then
+				r.err, failed = name_error(r.err, list, from, name), true
+			elseif all and all[i].data then
+				r.data.changed = read.number(r.data.changed) + read.number(
+					all[i].data.changed)
+			end
+		end
+		all = results
+		if failed then break end
+		from, to = to + 1, fitting(list, to + 1)
+	end
+	return all
+end
+
+-- The bytes of a value: of each CPU where there is one for each, the same for
+-- all unless it is a list.
+function M.value_bytes(c, v, what)
+	local n = math.tointeger(read.number(c.map.ncpus)) or 1
+	if n <= 1 then return map.encode(c, c.value, v, what) end
+	local pad, t = (8 - c.value.size % 8) % 8, {}
+	local list = type(v) == "table" and #v > 0 and v
+	if list and #list ~= n then
+		return errors.fail("bad_argument", "%s: %d values, there are %d CPUs", what, #list,
+			n)
+	end
+	for cpu = 1, n do
+		local bytes, err = map.encode(c, c.value, list and list[cpu] or v, what)
+		if not bytes then return nil, err end
+		t[cpu] = bytes .. ("\0"):rep(pad)
+	end
+	return table.concat(t)
+end
+
+-- ---- commands ------------------------------------------------------------------------
+
+-- A result from what M.apply gave.
+local function result_of(ctx, c, got, verb)
+	if c.map.coherent then
+		return require("ncclbpf.policy.change").change_result(ctx, got, verb)
+	end
+	return read.command(ctx, {
+		schema = "map.change/1", id = "map",
+		rows = function(d)
+			return { { map = d.map, policy = d.policy, changed = d.changed } }
+		end,
+		columns = { { "map" }, { "policy" }, { "changed", num = true } },
+		opts = { results = got },
+		foot = ctx.flags.dry_run and function() return {
+			"dry run: every process could store them; nothing has changed" } end or nil,
+	})
+end
+
+local function finish(ctx, s, c, list, opts)
+	local name = ctx.args[1]
+	opts = opts or {}
+	opts.dry_run = ctx.flags.dry_run
+	opts.if_generation = ctx.opt.if_generation
+	local got, err = M.apply(s, c, name, list, opts)
+	if not got then return nil, err end
+	return result_of(ctx, c, got, ctx.row.words .. " " .. name)
+end
+
+local function flags_of(ctx)
+	local flags = ctx.opt.flags
+	if flags and flags ~= "any" and flags ~= "new" and flags ~= "old" then
+		return nil, errors.new("usage", ("flags=%s: any, new or old wanted"):format(flags))
+	end
+	return flags
+end
+
+-- One element as typed.
+local function element(c, key_text, value_text)
+	local what = "key " .. key_text
+	local key, err = map.typed(c, c.key, key_text, what)
+	if not key then return nil, err end
+	local e = { key = key, text = key_text }
+	if value_text then
+		e.value, err = map.typed(c, c.value, value_text, "value", M.value_bytes)
+		if not e.value then return nil, err end
+	end
+	return e
+end
+
+-- Variables of a data section, each alone. @list: {path, value as typed}
+local function set_variables(ctx, s, c, list)
+	local lines, err = {}, nil
+	for i, x in ipairs(list) do
+		local v
+		v, err = map.evaluate(x[2])
+		if v == nil then
+			return nil, err or errors.new("bad_argument", x[1] .. ": nil is no value")
+		end
+		lines[i], err = vars.line(c, ctx.args[1], x[1], v)
+		if not lines[i] then return nil, err end
+	end
+	local all
+	for i, line in ipairs(lines) do
+		local results = s:ask(line .. (ctx.flags.dry_run and " commit=no" or ""),
+			{ what = "map set" })
+		for k, r in ipairs(results) do
+			if r.data and all and all[k].data and not ctx.flags.dry_run then
+				r.data.changed = i
+			end
+			if r.err and i > 1 then
+				r.err.cause = ("the %d before %s are stored"):format(
+					i - 1, list[i][1])
+			end
+		end
+		all = results
+		local failed = false
+		for _, r in ipairs(results) do failed = failed or r.err ~= nil end
+		if failed then break end
+	end
+	return result_of(ctx, c, all, "map set")
+end
+
+-- The arguments as variables of a data section: {path, value} each; nil: they
+-- are keys and values.
+local function variables(ctx, c)
+	local list = {}
+	for i = 2, #ctx.args do
+		local path, value = ctx.args[i]:match("^([%a_][%w_%.%[%]]*)=(.*)$")
+		if not path then
+			if i > 2 then
+				return nil, errors.new(
+					"usage", ctx.args[i]
+					.. ": VARIABLE=VALUE wanted, as before")
+			end
+			path, value = ctx.args[2]:match("^[%a_][%w_%.%[%]]*$"), ctx.args[3]
+			if path and #ctx.args == 3 and vars.is_section(c) then
+				return { { path, value } }
+			end
+			return nil
+		end
+		list[i - 1] = { path, value }
+	end
+	if vars.is_section(c) then return list end
+	return nil, errors.new("usage", ("%s is no data section and has no variables"):format(
+		ctx.args[1]),
+		{ hint = ("a table of fields is one word: {%s}"):format(
+			table.concat(ctx.args, ", ", 2)) })
+end
+
+function M.cmd_set(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local c, list
+	c, err = map.describe(s, ctx.args[1])
+	if not c then return nil, err end
+	list, err = variables(ctx, c)
+	if list and ctx.opt.if_generation then
+		return errors.fail(
+			"usage", "map %s is local and changes at once; if_generation is for "
+			.. "coherent maps", ctx.args[1])
+	end
+	if list then return set_variables(ctx, s, c, list) end
+	if err then return nil, err end
+	if #ctx.args % 2 == 0 then
+		return nil, errors.new(
+			"usage", ("keys and values come in pairs, %s has no value"):format(
+			ctx.args[#ctx.args]),
+			{ hint = ("usage: %s %s"):format(ctx.row.words, ctx.row.syntax) })
+	end
+	local flags
+	flags, err = flags_of(ctx)
+	if err then return nil, err end
+	list = {}
+	for i = 2, #ctx.args, 2 do
+		list[#list + 1], err = element(c, ctx.args[i], ctx.args[i + 1])
+		if err then return nil, err end
+	end
+	return finish(ctx, s, c, list, { flags = flags })
+end
+
+function M.cmd_del(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local c
+	c, err = map.describe(s, ctx.args[1])
+	if not c then return nil, err end
+	local list = {}
+	for i = 2, #ctx.args do
+		list[i - 1], err = element(c, ctx.args[i])
+		if err then return nil, err end
+	end
+	return finish(ctx, s, c, list)
+end
+
+-- ---- map load ------------------------------------------------------------------------
+
+-- Records {key, value, rank, cpu, line} of a table with a header line.
+local function of_table(text, each)
+	local columns, n, fields = nil, 0, nil
+	for line in (text:gsub("\n$", "") .. "\n"):gmatch("(.-)\r?\n") do
+		n = n + 1
+		if line ~= "" and not line:find("^#") then
+			if not columns then
+				fields = line:find("\t", 1, true) and csv.tab_fields or csv.fields
+				columns = {}
+				for i, name in ipairs((fields(line))) do
+					columns[name] = i
+				end
+				if not columns.key or not columns.value then
+					return errors.fail(
+						"malformed",
+						"line %d: a header with the columns key and "
+						.. "value wanted, found: %s", n, line:sub(1, 80))
+				end
+			else
+				local f = fields(line)
+				local ok, err = each { key = f[columns.key] or "",
+					value = f[columns.value], line = n,
+					rank = columns.rank and f[columns.rank], cpu = columns.cpu
+						and f[columns.cpu] }
+				if not ok then return nil, err end
+			end
+		end
+	end
+	return true
+end
+
+-- Records of JSON: what -o json and -o ndjson write, or a list of {key, value}.
+local function of_json(text, each)
+	local function entries(d, n)
+		if type(d) ~= "table" then
+			return errors.fail("malformed", "line %d: not an element {key, value}", n)
+		end
+		if d.data ~= nil then return entries(d.data, n) end
+		for _, p in ipairs(read.list(d, "processes")) do
+			for _, e in ipairs(read.list(p.data, "entries")) do
+				local ok, err = each { key = e.key, value = e.value == nil
+					and e.values or e.value, rank = p.rank, line = n,
+					data = true }
+				if not ok then return nil, err end
+			end
+		end
+		if d.processes then return true end
+		if d.key ~= nil then
+			return each { key = d.key, value = d.value, rank = d.rank, cpu = d.cpu,
+				line = n, data = type(d.value) ~= "string" }
+		end
+		for _, e in ipairs(d) do
+			local ok, err = entries(e, n)
+			if not ok then return nil, err end
+		end
+		return true
+	end
+	local whole = core.decode(text)
+	if whole then return entries(whole, 1) end
+	local n = 0
+	for line in text:gmatch("[^\n]+") do
+		n = n + 1
+		local d, err = core.decode(line)
+		if not d then
+			err.message = ("line %d: %s"):format(n, err.message)
+			return nil, err
+		end
+		local ok
+		ok, err = entries(d, n)
+		if not ok then return nil, err end
+	end
+	return true
+end
+
+-- Elements of a file that a dump wrote. Of several ranks' rows those of the
+-- first count; @c: the map.
+local function elements(c, text, path)
+	local list, rank, by = {}, nil, {}
+	local function each(rec)
+		if rank == nil then rank = rec.rank end
+		if rec.rank ~= rank then return true end
+		if rec.cpu and rec.cpu ~= "" then
+			return errors.fail("not_supported",
+				"line %d: values of single CPUs cannot be stored; write json, "
+				.. "which has a list", rec.line)
+		end
+		local e, err
+		if rec.data then
+			local key
+			key, err = type(rec.key) == "string" and map.typed(c, c.key, rec.key, "key")
+				or map.encode(c, c.key, rec.key, "key")
+			e = key and { key = key, text = tostring(rec.key) }
+			if e then e.value, err = M.value_bytes(c, rec.value, "value") end
+		else
+			e, err = element(c, tostring(rec.key), rec.value)
+		end
+		if not e or rec.value ~= nil and not e.value then
+			err.where = { file = path, line = rec.line }
+			return nil, err
+		end
+		if rec.value == nil then
+			return errors.fail("malformed", "line %d: no value", rec.line)
+		end
+		if by[e.key] then
+			if by[e.key].value ~= e.value then
+				return errors.fail("malformed",
+					"line %d: key %s again, with another value", rec.line,
+					e.text)
+			end
+			return true
+		end
+		by[e.key] = e
+		list[#list + 1] = e
+		return true
+	end
+	local ok, err = (text:find("^%s*[{%[]") and of_json or of_table)(text, each)
+	if not ok then
+		err.where = err.where or { file = path }
+		return nil, err
+	end
+	return list
+end
+
+function M.cmd_load(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local flags, text, c, list
+	flags, err = flags_of(ctx)
+	if err then return nil, err end
+	text, err = core.read(ctx.args[2], FILE_BYTES)
+	if not text then return nil, errors.from_reply(err) end
+	c, err = map.describe(s, ctx.args[1])
+	if not c then return nil, err end
+	list, err = elements(c, text, ctx.args[2])
+	if not list then return nil, err end
+	if #list == 0 then return errors.fail("malformed", "%s: no elements", ctx.args[2]) end
+	return finish(ctx, s, c, list, { flags = flags })
+end
+
+return M

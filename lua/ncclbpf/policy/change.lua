@@ -1,0 +1,185 @@
+-- SPDX-License-Identifier: MIT
+-- Policies in use: the commands that change which ones decide, and the history.
+local format = require "ncclbpf.base.format"
+local mapset = require "ncclbpf.map.write"
+local policy = require "ncclbpf.policy.policy"
+local reach = require "ncclbpf.job.selector"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+
+local M = {}
+
+-- What a change did, as a result.
+function M.change_result(ctx, data, verb)
+	local rows = {}
+	for i, c in ipairs(read.list(data, "comms")) do
+		rows[i] = { comm = c.comm, state = c.state, fence = c.fence, ranks = c.ranks,
+			passed = c.passed,
+			generation = data.generation, change = data.change }
+	end
+	local head = ("%s: %s%s"):format(verb, tostring(data.state or "done"), data.generation
+		and ", generation " .. tostring(data.generation) or "")
+	local foot = {}
+	for _, c in ipairs(rows) do
+		if c.state == "unchangeable" then
+			foot[#foot + 1] =
+				"note: communicators without an identity do not change; new "
+				.. "communicators use the change"
+			break
+		end
+	end
+	if ctx.flags.dry_run then
+		foot[#foot + 1] = "dry run: every check passed; nothing has changed"
+	end
+	return {
+		schema = "change/1", data = data, rows = #rows > 0 and rows
+			or { { change = data.change, generation = data.generation,
+			state = data.state } },
+		merged = rows, id = "change", head = head, foot = foot,
+		empty = not ctx.flags.dry_run and "no communicators yet; new ones use it" or nil,
+		columns = { { "comm" }, { "state" }, { "fence", num = true },
+			{ "ranks", num = true }, { "passed", num = true },
+			{ "generation", num = true, flat = true }, { "change", flat = true } },
+	}
+end
+
+local function change(ctx, line, verb)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local data, to
+	-- undo and maps are for all: they have no such option
+	to, err = reach.option(s, ctx.row and ctx.row.options.comm
+		and (ctx.opt.comm or ctx.flags.comm) or nil)
+	if not to then return nil, err end
+	data, err = s:change(line .. to .. mapset.if_generation(
+		ctx.opt.if_generation), { dry_run = ctx.flags.dry_run })
+	if not data then return nil, err end
+	return M.change_result(ctx, data, verb)
+end
+
+-- The name of @word; a file is held first, as `policy load` does it.
+-- -> name, nil or what unloads the file | nil, err
+local function held(ctx, word)
+	if not policy.is_file(word) then return word end
+	local image, info, bytes = policy.open(word)
+	if not image then return nil, info end
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local results, before = policy.load(s, info.name, bytes, image, info)
+	if not results then
+		before.object = word
+		return nil, before
+	end
+	return read.record(results[1].data).name or info.name, function()
+		policy.unload(s, info.digest, results, before)
+	end
+end
+
+-- A dry run leaves no file loaded.
+local function after(ctx, loaded)
+	for _, unload_it in ipairs(ctx.flags.dry_run and loaded or {}) do unload_it() end
+end
+
+function M.cmd_use(ctx)
+	local names, loaded, err = {}, {}, nil
+	for i, w in ipairs(ctx.args) do
+		local unload_it
+		names[i], unload_it = held(ctx, w)
+		if not names[i] then
+			err = unload_it
+			break
+		end
+		loaded[#loaded + 1] = unload_it
+	end
+	local result
+	if not err then
+		result, err = change(ctx, session.line { "policy", "use", table.unpack(names) },
+			"policy use " .. table.concat(names, " "))
+	end
+	after(ctx, loaded)
+	return result, err
+end
+
+-- policy add, remove, move; the line of one: words, name, place
+function M.edit_line(verb, name, place)
+	local words = { "policy", verb, name }
+	for _, k in ipairs { "before", "first", "last" } do
+		local v = place and place[k]
+		if v then words[#words + 1] = k .. "=" .. (v == true and "yes" or v) end
+	end
+	return session.line(words)
+end
+
+function M.cmd_edit(ctx)
+	local verb = ctx.row.words:match "%S+$"
+	local name, unload_it = ctx.args[1], nil
+	if verb == "add" then name, unload_it = held(ctx, name) end
+	if not name then return nil, unload_it end
+	local result, err = change(ctx, M.edit_line(verb, name, ctx.opt),
+		ctx.row.words .. " " .. name)
+	after(ctx, { unload_it })
+	return result, err
+end
+
+function M.cmd_undo(ctx)
+	local line = "policy undo" .. (ctx.opt.to and " to=" .. session.quote(ctx.opt.to) or "")
+	local result, err = change(ctx, line, line)
+	if not result or ctx.flags.dry_run then return result, err end
+	-- what it has gone back to
+	local d = read.one(ctx, "status")
+	if d and d.generation == result.data.generation and type(d.policies) == "table" then
+		result.head = ("%s, policies %s"):format(
+			result.head, #d.policies > 0 and table.concat(d.policies, ", ") or "none")
+	end
+	return result
+end
+
+function M.cmd_history(ctx)
+	return read.command(ctx, {
+		schema = "policy.history/1", line = "policy history", id = "generation",
+		rows = function(d)
+			local rows = {}
+			for i, h in ipairs(read.list(d, "history")) do
+				local names = {}
+				for k, n in ipairs(type(h.policies) == "table" and h.policies
+					or {}) do
+					names[k] = tostring(n)
+				end
+				rows[i] = { generation = h.generation, policies = #names > 0
+					and table.concat(names, ", ") or "none",
+					scoped = read.text(h.scoped), digest = h.digest,
+					time = h.time, by_uid = h.uid, by_pid = h.pid,
+					undo = h.generation == d.generation and "in use" or h.kept
+						and "yes" or "no" }
+			end
+			return rows
+		end,
+		columns = { { "generation", num = true },
+			{ "policies", show = function(v, row)
+				return row.scoped and ("%s; %s"):format(tostring(v), row.scoped)
+					or v
+			end },
+			{ "scoped", flat = true }, { "digest", show = format.short }, { "time" },
+			{ "by_uid", num = true, wide = true },
+			{ "by_pid", num = true, wide = true }, { "undo" } },
+		foot = function()
+			return { "policy undo to=GENERATION goes back to one of these" }
+		end,
+	})
+end
+
+function M.cmd_discard(ctx)
+	local dry = ctx.flags.dry_run
+	return read.command(ctx, {
+		schema = "policy.discard/1", line = session.line {
+			"policy", "discard", ctx.args[1] } .. (dry and " commit=no" or ""),
+			id = "digest", name = "name",
+		rows = function(d)
+			return { { name = d.name, digest = d.digest, state = dry
+				and "would be discarded" or "discarded" } }
+		end,
+		columns = { { "name" }, { "digest", show = format.short }, { "state" } },
+	})
+end
+
+return M

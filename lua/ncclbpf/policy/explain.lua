@@ -1,0 +1,307 @@
+-- SPDX-License-Identifier: MIT
+-- `explain`, the part that says why: NCCL's cost table, the line that made the
+-- answer, the comparisons on the way, the row of a table, and what would change
+-- it. The job has run its policies and tells what it saw (plugin/tuner/explain.c); rows
+-- of tables are found here.
+local core = require "ncclbpf.core"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local tables = require "ncclbpf.policy.table"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local function us(v) return v < 100 and ("%.1f"):format(v) or ("%.0f"):format(v) end
+
+local function answer(a)
+	a = read.record(a)
+	local t = (read.text(a.algo) or read.text(a.proto))
+		and ("%s/%s"):format(read.text(a.algo) or "?", read.text(a.proto) or "?")
+		or "NCCL's"
+	return t .. (read.number(a.channels) > 0 and " x" .. a.channels or "")
+end
+
+-- ---- NCCL's table ---------------------------------------------------------------
+
+-- {{combination, us}} cheapest first; nil: not known
+local function costs(d)
+	if type(d.costs_us) ~= "table" then return nil end
+	local t = {}
+	for i = 0, 20 do
+		local v = d.costs_us[i + 1]
+		if type(v) == "number" and v >= 0 then
+			t[#t + 1] = { ("%s/%s"):format(
+				core.nccl("algo", i // 3), core.nccl("proto", i % 3)), v }
+		end
+	end
+	table.sort(t, function(a, b) return a[2] < b[2] end)
+	return t
+end
+
+local function cost_lines(t, d)
+	local list = costs(d)
+	if not list then
+		t[#t + 1] = "NCCL's cost table: not known"
+		return
+	end
+	local parts = {}
+	for i, x in ipairs(list) do parts[i] = ("%s %s"):format(x[1], us(x[2])) end
+	t[#t + 1] = "NCCL's cost table, predicted us: "
+		.. (#parts > 0 and table.concat(parts, ", ") or "nothing is offered")
+end
+
+-- ---- values as people know them -----------------------------------------------------
+
+local WORDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto" }
+
+local function value(field, v)
+	if WORDS[field] then return core.nccl(WORDS[field], v) or tostring(v) end
+	if field == "bytes" then
+		local text = units.bytes(v)
+		-- rounded, a bound could not be told from what misses it
+		return text:find(".", 1, true) and tostring(v) or text
+	end
+	return tostring(v)
+end
+
+-- One side of a comparison: "bytes (16M)", "4M", "bytes - 4M (12M)".
+local function operand(o, other)
+	local field, v = read.text(o.field), read.number(o.value)
+	if not field then
+		local of = {}
+		for i, name in ipairs(type(o.of) == "table" and o.of or {}) do
+			of[i] = tostring(name)
+		end
+		if #of > 0 then
+			return ("a value from %s%s (%d)"):format(
+				table.concat(of, ", "), o.memory and " and memory" or "", v)
+		end
+		local text = value(read.text(other.field), v)
+		return o.memory and ("%s, from a map"):format(text) or text
+	end
+	local plus = math.tointeger(o.plus) or 0
+	local name = plus == 0 and field or ("%s %s %s"):format(
+		field, plus < 0 and "-" or "+", value(field, math.abs(plus)))
+	return ("%s (%s)"):format(name, value(field, v))
+end
+
+-- "bytes - 4M (12M) <= 28M" is what compilers make of a range; say the range.
+-- A bit of usable is a combination.
+local function comparison(b)
+	local l, r = read.record(b.left), read.record(b.right)
+	local of, bit = type(l.of) == "table" and l.of or {}, math.tointeger(l.value) or 0
+	if #of == 1 and of[1] == "usable" and b.op == "!=" and r.value == 0 and bit > 0
+		and bit & (bit - 1) == 0 and bit < 1 << 21 then
+		local i = 0
+		while bit >> i > 1 do i = i + 1 end
+		return ("NCCL offers %s/%s"):format(core.nccl("algo", i // 3),
+			core.nccl("proto", i % 3))
+	end
+	local plus, op = math.tointeger(l.plus), tostring(b.op)
+	if read.text(l.field) and plus and plus < 0 and not read.text(r.field)
+		and math.type(r.value) == "integer" and r.value >= 0 then
+		local low, high = -plus, -plus + r.value
+		local inside, outside = op == "<=" or op == "<", op == ">" or op == ">="
+		if op == "<" or op == ">=" then high = high - 1 end
+		if inside or outside then
+			return ("%s (%s) %s %s to %s"):format(
+				l.field, value(l.field, l.value - plus), inside and "in"
+				or "not in", value(l.field, low), value(l.field, high))
+		end
+	end
+	return ("%s %s %s"):format(operand(l, r), op, operand(r, l))
+end
+
+local function place(at)
+	at = read.record(at)
+	if not read.text(at.file) then
+		return ("instruction %s of %s"):format(tostring(at.pc), tostring(at.program))
+	end
+	return ("%s:%s"):format(at.file:gsub("^%./", ""), tostring(at.line))
+end
+
+local function source(at)
+	local text = read.text(read.record(at).text)
+	return text and text ~= "" and "  " .. text:match "^%s*(.-)%s*$" or ""
+end
+
+-- ---- rows of tables ----------------------------------------------------------------------
+
+-- Rows as numbers; -1: any. The text is our own.
+local function rows_of(csv)
+	local rows = {}
+	for line in csv:gmatch "[^\n]+" do
+		if line:sub(1, 1) ~= "#" then
+			local f = {}
+			for x in (line .. ","):gmatch "([^,]*)," do f[#f + 1] = x end
+			local function number(i)
+				return math.tointeger(tonumber(f[i] or "")) or -1
+			end
+			rows[#rows + 1] = { text = line, coll = f[1], min = number(2),
+				max = number(3), algo = core.nccl("algo", f[4] or "") or -1,
+				proto = core.nccl("proto", f[5] or "") or -1,
+				nodes = number(7), ranks = number(8), pipe_ops = number(9),
+					reg_buff = number(10) }
+		end
+	end
+	return rows
+end
+
+local function offered(usable, r)
+	if r.algo < 0 and r.proto < 0 then return true end
+	for i = 0, 20 do
+		if usable >> i & 1 == 1 and (r.algo < 0 or r.algo == i // 3)
+			and (r.proto < 0 or r.proto == i % 3) then
+			return true
+		end
+	end
+	return false
+end
+
+-- Number of the row that answers @bytes; nil: none. skipped: rows before it
+-- whose answer NCCL does not offer.
+local function match(rows, d, bytes)
+	local x, skipped = read.record(d.context), {}
+	for i, r in ipairs(rows) do
+		local holds = (r.coll == "-1" or r.coll == d.coll) and bytes >= r.min
+			and (r.max < 0 or bytes <= r.max)
+		for _, k in ipairs { "nodes", "ranks", "pipe_ops", "reg_buff" } do
+			holds = holds and (r[k] < 0 or r[k] == x[k])
+		end
+		if holds and offered(read.number(x.usable), r) then return i, skipped end
+		if holds then skipped[#skipped + 1] = i end
+	end
+	return nil, skipped
+end
+
+-- The nearest sizes below and above at which another row answers.
+local function edges(rows, d, now)
+	local below, above
+	local function try(bytes)
+		if bytes < 0 or match(rows, d, bytes) == now then return end
+		if bytes < d.bytes and (not below or bytes > below) then below = bytes end
+		if bytes > d.bytes and (not above or bytes < above) then above = bytes end
+	end
+	for _, r in ipairs(rows) do
+		if (r.coll == "-1" or r.coll == d.coll) then
+			try(r.min - 1)
+			try(r.min)
+			if r.max >= 0 then
+				try(r.max)
+				try(r.max + 1)
+			end
+		end
+	end
+	return below, above
+end
+
+local function row_word(rows, i)
+	return i and ("row %d (%s)"):format(i, rows[i].text) or "no row"
+end
+
+-- Of each policy in use that was made of a table: the row. -> list for JSON
+local function table_rows(ctx, d)
+	local out = core.array {}
+	for _, p in ipairs(read.list(d, "policies")) do
+		local data, object = read.one(ctx, "policy get " .. session.quote(tostring(p.name)),
+			{ want_object = true })
+		local csv = data and tables.csv_of(object)
+		if csv then
+			local rows = rows_of(csv)
+			local i, skipped = match(rows, d, d.bytes)
+			local below, above = edges(rows, d, i)
+			out[#out + 1] = { policy = p.name, row = i, text = i and rows[i].text,
+				rows = #rows, not_offered = core.array(skipped),
+				below = below and { bytes = below, row = match(rows, d, below) },
+					above = above and {
+					bytes = above, row = match(rows, d, above) }, list = rows }
+		end
+	end
+	return out
+end
+
+local function table_lines(t, x)
+	t[#t + 1] = ("table %s: %s of %d"):format(tostring(x.policy), row_word(x.list, x.row),
+		x.rows)
+	for _, i in ipairs(x.not_offered) do
+		t[#t + 1] = ("    before it, not offered by NCCL: %s"):format(row_word(x.list, i))
+	end
+	if x.below then
+		t[#t + 1] = ("    bytes %d or less: %s"):format(
+			x.below.bytes, row_word(x.list, x.below.row))
+	end
+	if x.above then
+		t[#t + 1] = ("    bytes %d or more: %s"):format(
+			x.above.bytes, row_word(x.list, x.above.row))
+	end
+end
+
+-- ---- the text ------------------------------------------------------------------------------
+
+-- Who wrote the answer, and by which way. @quiet: its table's row says it.
+local function policy_lines(t, p, by, quiet)
+	local writes, branches = read.list(p, "writes"), read.list(p, "branches")
+	if #writes == 0 and #branches == 0 or quiet then return end
+	local seen = {}
+	if #writes == 0 then
+		t[#t + 1] = ("%s wrote no answer; on its way:"):format(tostring(p.name))
+	end
+	for _, w in ipairs(writes) do
+		local where = place(w.at)
+		if not seen[where] then
+			seen[where] = true
+			t[#t + 1] = ("%s %s %s:%s"):format(
+				tostring(p.name), p.name == by and "made the answer at"
+				or "wrote at", where, source(w.at))
+		end
+	end
+	local lines, wide = {}, 0
+	for _, b in ipairs(branches) do
+		local text = comparison(b)
+		lines[#lines + 1] = { text, place(b.at) }
+		wide = math.max(wide, #text)
+	end
+	if #lines > 0 and #writes > 0 then t[#t + 1] = "  on its way:" end
+	for _, l in ipairs(lines) do
+		t[#t + 1] = ("    %-" .. math.min(wide, 60) .. "s  %s"):format(l[1], l[2])
+	end
+	if read.number(p.left_out) > 0 then
+		t[#t + 1] = ("    and %d more comparisons"):format(p.left_out)
+	end
+end
+
+local function would_lines(t, d)
+	local list = read.list(d, "would")
+	if #list == 0 and d.would_stopped ~= true then return end
+	t[#t + 1] = "what would change it, all else as it is:"
+	for _, x in ipairs(list) do
+		local v, field = value(x.field, x.value), tostring(x.field)
+		if field == "bytes" then v = ("%d"):format(x.value) end
+		local words = WORDS[field] ~= nil
+		t[#t + 1] = ("    %s %s%s: %s  (%s, %s)"):format(
+			field, v, words and "" or x.or_more and " or more" or " or less",
+			answer(x.answer), tostring(x.policy), place(x.at))
+	end
+	if d.would_stopped == true then
+		t[#t + 1] = "    (not all was tried: it would take the job too long)"
+	end
+end
+
+-- Lines for people, and what JSON gets beside what the job said.
+function M.why(ctx, d)
+	local t = {}
+	if type(d.why) ~= "table" then return t end
+	cost_lines(t, d)
+	local rows, by = table_rows(ctx, d), read.text(d.by)
+	local is_table = {}
+	for _, x in ipairs(rows) do
+		is_table[x.policy] = true
+		table_lines(t, x)
+		x.list = nil
+	end
+	for _, p in ipairs(read.list(d, "why")) do policy_lines(t, p, by, is_table[p.name]) end
+	would_lines(t, d)
+	return t, rows
+end
+
+return M

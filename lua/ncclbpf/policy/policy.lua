@@ -1,0 +1,644 @@
+-- SPDX-License-Identifier: MIT
+-- Policies: offline (build, verify, disassemble, compare) and in the job
+-- (load, use, undo, discard). An object is made into an image here, outside
+-- the job, and travels as a sealed memory file.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
+local merge = require "ncclbpf.job.merge"
+local reach = require "ncclbpf.job.selector"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local tables = require "ncclbpf.policy.table"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local MAX_FILE = 64 << 20
+
+-- ---- files --------------------------------------------------------------------
+
+-- The name that a file gives its policy: without folder and suffix.
+function M.name_of(path)
+	local name = path:match("[^/]*$")
+	name = name:gsub("%.policy$", ""):gsub("%.bpf%.o$", ""):gsub("%.o$", ""):gsub(
+		"%.csv$", ""):gsub("%.lua$", "")
+	name = name:gsub("[^%w_.%-]", "_"):sub(1, 63)
+	return name ~= "" and name or "policy"
+end
+
+-- Image bytes of a file, which is an object, a table or an image already.
+function M.image_bytes(path, name)
+	if tables.is_source(path) then
+		return tables.open(path, { name = name or M.name_of(path) })
+	end
+	local bytes, err = core.read(path, MAX_FILE)
+	if not bytes then return nil, errors.from_reply(err) end
+	if core.is_image(bytes) then return bytes end
+	local image
+	image, err = core.object_image(bytes, name or M.name_of(path))
+	if not image then
+		err = errors.from_reply(err)
+		err.object = path
+		if bytes:sub(1, 4) ~= "\127ELF" then
+			err.hint =
+				"a policy is a BPF object (clang -target bpf -c) or an image "
+				.. "(policy build)"
+		end
+		return nil, err
+	end
+	return image
+end
+
+-- Image, its facts and its bytes; from a file.
+function M.open(path, name)
+	local bytes, err = M.image_bytes(path, name)
+	if not bytes then return nil, err end
+	local image
+	image, err = core.image(bytes)
+	if not image then
+		err = errors.from_reply(err)
+		err.object = path
+		return nil, err
+	end
+	return image, image:info(), bytes
+end
+
+-- Does the word mean a file rather than a policy in the job?
+function M.is_file(word)
+	return word:find("/", 1, true) ~= nil or word:find("%.o$") ~= nil
+		or word:find("%.policy$") ~= nil or tables.is_source(word)
+end
+
+-- ---- verdicts -----------------------------------------------------------------
+
+local function decode_finding(v)
+	if v.finding_json then v.finding = core.decode(v.finding_json) end
+	v.finding_json = nil
+	return v
+end
+
+-- Nothing checks that programs of SEC("env") answer alike on all ranks: each
+-- call of a helper whose number differs between ranks is a warning.
+local RANDOM = { bpf_ktime_get_ns = true, bpf_get_prandom_u32 = true,
+	bpf_get_smp_processor_id = true }
+
+local function env_warnings(image, number)
+	local list, at = core.array {}, {}
+	for _, l in ipairs(image:disasm(number) or {}) do
+		if l.line then at = l end
+		local helper = l.insn:match("^call (bpf_[%w_]+)")
+		if RANDOM[helper] then
+			list[#list + 1] = { pc = l.pc, file = at.file, line = at.line,
+				text = helper .. " differs between ranks, and so may the variable "
+					.. "that NCCL finds",
+				hint = "answer alike on all ranks: most variables must agree" }
+		end
+	end
+	return list
+end
+
+local function warning_line(p, w)
+	return ("warning: %s: program %s: %s; %s"):format(
+		w.line and ("%s:%d"):format(w.file or "?", w.line) or "slot " .. w.pc,
+		p.name, w.text, w.hint)
+end
+
+-- {accepted, programs: [{name, section, hook, accepted, stats, finding, text, notes}],
+-- budget: {work, work_max, memory_bytes, memory_max_bytes}}
+-- opts.spent: the work that the programs so far took of the policy's budget.
+function M.verdict(image, info, opts)
+	local list, accepted = core.array {}, true
+	local budget, err = image:budget()
+	if not budget then return nil, errors.from_reply(err) end
+	opts = opts or {}
+	opts.spent = 0
+	for i, p in ipairs(info.programs) do
+		local v
+		v, err = image:verify(i, opts)
+		if not v then return nil, errors.from_reply(err) end
+		opts.spent = opts.spent + v.stats.work
+		decode_finding(v)
+		v.name, v.section, v.hook, v.insns = p.name, p.section, p.hook, p.insns
+		if p.hook == "env" and v.accepted then v.warnings = env_warnings(image, i) end
+		accepted = accepted and v.accepted
+		list[i] = v
+	end
+	budget.work = opts.spent
+	return { name = info.name, digest = info.digest, accepted = accepted, programs = list,
+		budget = budget }
+end
+
+-- The error of a refused verdict: the first program that is.
+-- @notes: with how it got there, step by step.
+function M.refusal(verdict, path, notes)
+	for _, p in ipairs(verdict.programs) do
+		if not p.accepted then
+			local detail = p.text
+			if notes and p.notes ~= "" then
+				detail = detail .. "  notes:\n" .. p.notes
+			end
+			return errors.new("verify_rejected", p.message, {
+				object = path, hint = p.hint, at = p.at, finding = p.finding,
+				detail = detail,
+			})
+		end
+	end
+end
+
+-- A refusal that came from the job has no text, only the finding; the same
+-- program judged here has both, and it is the same code.
+local function explain_refusal(err, image, info)
+	if err.code ~= "verify_rejected" or err.detail then return err end
+	local v = M.verdict(image, info)
+	local same = v and M.refusal(v)
+	if same and (not err.finding or not same.finding or err.finding.pc == same.finding.pc) then
+		err.detail = same.detail
+		err.hint = err.hint or same.hint
+	end
+	return err
+end
+
+-- ---- offline commands -----------------------------------------------------------
+
+function M.cmd_build(ctx)
+	local path = ctx.args[1]
+	local image, info, bytes = M.open(path, ctx.opt.name)
+	if not image then return nil, info end
+	local to = ctx.flags.output or path:gsub("%.bpf%.o$", ""):gsub("%.o$", "") .. ".policy"
+	if to == path then
+		return errors.fail("usage", "%s is an image already; say where to write: -o FILE",
+			path)
+	end
+	if not ctx.flags.dry_run then
+		local ok, err = core.write(to, bytes)
+		if not ok then return nil, errors.from_reply(err) end
+	end
+	local row = { name = info.name, digest = info.digest, size_bytes = info.size, file = to,
+		programs = #info.programs, maps = #info.maps }
+	return {
+		schema = "policy.build/1", data = row, rows = { row }, id = "file",
+		columns = { { "name" }, { "digest", show = format.short },
+			{ "size_bytes", num = true }, { "programs", num = true },
+			{ "maps", num = true }, { "file" } },
+		foot = ctx.flags.dry_run and { "dry run: nothing written" } or nil,
+	}
+end
+
+local function verdict_rows(v)
+	local rows = {}
+	for i, p in ipairs(v.programs) do
+		rows[i] = {
+			program = p.name, hook = p.hook, verdict = p.accepted and "accepted"
+				or "refused", insns = p.insns,
+			insns_walked = p.stats.insns_walked, states_peak = p.stats.states_peak,
+			stack_bytes = p.stats.stack_bytes, time_us = p.stats.time_us,
+			run = p.stats.run,
+		}
+	end
+	return rows
+end
+
+-- What the policy takes of its limits; said where asked for, or where it is much.
+local function budget_line(b, asked)
+	if not asked and b.work * 2 < b.work_max and b.memory_bytes * 2 < b.memory_max_bytes then
+		return
+	end
+	return ("budget: %d of %d instructions to verify it; maps take %s of %s"):format(
+		b.work, b.work_max, units.bytes(b.memory_bytes), units.bytes(b.memory_max_bytes))
+end
+
+-- Where the longest loop of a program is, and what runs may take.
+local function run_lines(v)
+	local t, most = {}, tonumber(os.getenv "NCCLBPF_MAX_RUN") or 1048576
+	for _, p in ipairs(v.programs) do
+		local s = p.stats
+		if p.accepted and s.loop_pc then
+			local where = s.loop_line and ("%s:%d"):format(s.loop_file, s.loop_line)
+				or "slot " .. s.loop_pc
+			local text = "program %s: its longest loop, at %s, takes up to %d weighted "
+				.. "instructions a turn%s"
+			t[#t + 1] = text:format(p.name, where, s.lap,
+				s.loops and "; loops end early after " .. most .. " in a decision"
+					or "")
+		end
+		if p.accepted and s.run > most then
+			local text =
+				"note: program %s takes up to %d weighted instructions (%.1f ms); "
+				.. "a job refuses more than %d (NCCLBPF_MAX_RUN)"
+			t[#t + 1] = text:format(p.name, s.run, s.run / 1e6, most)
+		end
+	end
+	return t
+end
+
+function M.cmd_verify(ctx)
+	local path = ctx.args[1]
+	local coherence = ctx.opt.coherence
+	if coherence and coherence ~= "strict" and coherence ~= "off" then
+		return errors.fail("usage", "coherence=%s: strict or off wanted", coherence)
+	end
+	local image, info = M.open(path)
+	if not image then return nil, info end
+	local v, err = M.verdict(image, info, { coherence_off = ctx.opt.coherence == "off",
+		trace = (ctx.flags.verbose or 0) > 1 })
+	if not v then return nil, err end
+	local foot, failure = run_lines(v), M.refusal(v, path, ctx.flags.verbose)
+	for _, p in ipairs(v.programs) do
+		if p.trace then foot[#foot + 1] = (p.trace:gsub("\n$", "")) end
+		p.notes = nil -- finding has them
+		for _, w in ipairs(p.warnings or {}) do foot[#foot + 1] = warning_line(p, w) end
+	end
+	foot[#foot + 1] = budget_line(v.budget, ctx.flags.verbose)
+	return {
+		schema = "policy.verify/1", data = v, rows = verdict_rows(v), id = "program",
+		foot = foot,
+		columns = { { "program" }, { "hook" }, { "verdict" }, { "insns", num = true },
+			{ "insns_walked", title = "WALKED", num = true },
+			{ "states_peak", title = "STATES", num = true },
+			{ "stack_bytes", title = "STACK", num = true },
+			{ "time_us", title = "TIME us", num = true },
+			{ "run", title = "RUN ns", num = true } },
+		failure = failure, failure_in_data = true,
+	}
+end
+
+local function dump_text(programs)
+	local t = {}
+	for _, p in ipairs(programs) do
+		if p.err then
+			t[#t + 1] = ("program %s: %s"):format(p.name, p.err)
+		else
+			t[#t + 1] = ("program %s, section %s"):format(p.name, p.section)
+		end
+		local file, at_line
+		for _, l in ipairs(p.lines or {}) do
+			if l.func and l.pc > 0 then t[#t + 1] = ("function %s"):format(l.func) end
+			if l.source and l.source ~= "" and (
+				l.file ~= file or l.line ~= at_line) then
+				at_line = l.line
+				local at = l.file ~= file and l.file and l.file .. ":" or ""
+				file = l.file or file
+				t[#t + 1] = ("      ; %s%s %s"):format(
+					at, l.line or "?", (l.source:gsub("^%s+", "")))
+			end
+			t[#t + 1] = ("%5d: %s"):format(l.pc, l.insn)
+		end
+	end
+	return table.concat(t, "\n")
+end
+
+-- {name, digest, programs: [{name section lines}]} of an image
+function M.dump(image, info)
+	local programs = core.array {}
+	for i, p in ipairs(info.programs) do
+		local lines, err = image:disasm(i)
+		if not lines then return nil, errors.from_reply(err) end
+		programs[i] = { name = p.name, section = p.section, lines = core.array(lines) }
+	end
+	return { name = info.name, digest = info.digest, programs = programs }
+end
+
+-- Image of a word: a file, or a policy in the job.
+function M.resolve(ctx, word)
+	if M.is_file(word) or (core.stat(word) or {}).kind == "file" then return M.open(word) end
+	local data, object = read.one(ctx, "policy get " .. session.quote(word),
+		{ want_object = true })
+	if not data then return nil, object end
+	local image, err = core.image(object)
+	if not image then return nil, errors.from_reply(err) end
+	return image, image:info(), object
+end
+
+function M.cmd_dump(ctx)
+	local image, info = M.resolve(ctx, ctx.args[1])
+	if not image then return nil, info end
+	local d, err = M.dump(image, info)
+	if not d then return nil, err end
+	local rows = {}
+	for _, p in ipairs(d.programs) do
+		for _, l in ipairs(p.lines) do
+			rows[#rows + 1] = { program = p.name, pc = l.pc, insn = l.insn,
+				file = l.file, line = l.line, source = l.source }
+		end
+	end
+	return {
+		schema = "policy.dump/1", data = d, rows = rows, text = dump_text(d.programs),
+		id = "program",
+		columns = { { "program" }, { "pc", num = true }, { "insn" }, { "file" },
+			{ "line", num = true }, { "source" } },
+	}
+end
+
+function M.cmd_get(ctx)
+	local image, info, bytes = M.resolve(ctx, ctx.args[1])
+	if not image then return nil, info end
+	local to = ctx.args[2] or ctx.flags.output or info.name .. ".policy"
+	local ok, err = core.write(to, bytes)
+	if not ok then return nil, errors.from_reply(err) end
+	local row = { name = info.name, digest = info.digest, size_bytes = info.size, file = to }
+	return { schema = "policy.get/1", data = row, rows = { row }, id = "file",
+		columns = { { "name" }, { "digest", show = format.short },
+			{ "size_bytes", num = true }, { "file" } } }
+end
+
+-- ---- differences ----------------------------------------------------------------
+
+-- Longest common subsequence of two lists of text -> list of {sign, text}.
+-- Equal ends are cut off first; the rest is bounded by 4 million cells.
+local function compare(a, b)
+	local first, out = 1, {}
+	while first <= #a and first <= #b and a[first] == b[first] do first = first + 1 end
+	local la, lb = #a, #b
+	while la >= first and lb >= first and a[la] == b[lb] do la, lb = la - 1, lb - 1 end
+	for i = 1, first - 1 do out[#out + 1] = { " ", a[i] } end
+	local n, m = la - first + 1, lb - first + 1
+	if n * m > 4000000 then
+		for i = first, la do out[#out + 1] = { "-", a[i] } end
+		for i = first, lb do out[#out + 1] = { "+", b[i] } end
+	else
+		local t = {}
+		for i = n + 1, 1, -1 do
+			t[i] = {}
+			for j = m + 1, 1, -1 do
+				if i > n or j > m then
+					t[i][j] = 0
+				elseif a[first + i - 1] == b[first + j - 1] then
+					t[i][j] = t[i + 1][j + 1] + 1
+				else
+					t[i][j] = math.max(t[i + 1][j], t[i][j + 1])
+				end
+			end
+		end
+		local i, j = 1, 1
+		while i <= n or j <= m do
+			if i <= n and j <= m and a[first + i - 1] == b[first + j - 1] then
+				out[#out + 1] = { " ", a[first + i - 1] }
+				i, j = i + 1, j + 1
+			elseif i <= n and (j > m or t[i + 1][j] >= t[i][j + 1]) then
+				out[#out + 1] = { "-", a[first + i - 1] }
+				i = i + 1
+			else
+				out[#out + 1] = { "+", b[first + j - 1] }
+				j = j + 1
+			end
+		end
+	end
+	for i = la + 1, #a do out[#out + 1] = { " ", a[i] } end
+	return out
+end
+
+local function map_text(m)
+	return ("%s: %s, key %d, value %d, entries %d, flags %d%s%s"):format(
+		m.name, m.type, m.key_size, m.value_size,
+		m.max_entries, m.flags, m.coherent and ", coherent" or "", m.shared and ", shared"
+			or "")
+end
+
+-- Lines of an image that a comparison looks at: maps, then programs. Jump
+-- offsets are relative, so an insertion does not move everything after it.
+local function listing(image, info)
+	local t = {}
+	for _, m in ipairs(info.maps) do
+		t[#t + 1] = "map " .. map_text(m) .. (m.init
+			and ", content " .. core.sha256(m.init):sub(1, 8) or "")
+	end
+	for i, p in ipairs(info.programs) do
+		t[#t + 1] = ("program %s, section %s"):format(p.name, p.section)
+		local lines, err = image:disasm(i)
+		if not lines then return nil, errors.from_reply(err) end
+		for _, l in ipairs(lines) do
+			if l.func and l.pc > 0 then t[#t + 1] = "function " .. l.func end
+			t[#t + 1] = "  " .. l.insn
+		end
+	end
+	return t
+end
+
+-- Three unchanged lines around each change, like diff -u.
+local function hunks(lines)
+	local keep, out, last = {}, {}, 0
+	for i, l in ipairs(lines) do
+		if l[1] ~= " " then
+			for k = math.max(1, i - 3), math.min(#lines, i + 3) do keep[k] = true end
+		end
+	end
+	for i, l in ipairs(lines) do
+		if keep[i] then
+			if last > 0 and i > last + 1 then out[#out + 1] = "..." end
+			out[#out + 1] = l[1] .. l[2]
+			last = i
+		end
+	end
+	return out
+end
+
+-- Two tables differ in rows, others in maps and instructions.
+function M.diff(ia, a, ib, b, bytes_a, bytes_b)
+	local ra, rb = tables.listings(bytes_a, bytes_b)
+	if ra then return compare(ra, rb) end
+	local la, err = listing(ia, a)
+	if not la then return nil, err end
+	local lb
+	lb, err = listing(ib, b)
+	if not lb then return nil, err end
+	return compare(la, lb)
+end
+
+function M.cmd_diff(ctx)
+	local ia, a, bytes_a = M.resolve(ctx, ctx.args[1])
+	if not ia then return nil, a end
+	local ib, b, bytes_b = M.resolve(ctx, ctx.args[2])
+	if not ib then return nil, b end
+	local lines, err = M.diff(ia, a, ib, b, bytes_a, bytes_b)
+	if not lines then return nil, err end
+	local rows = {}
+	for _, l in ipairs(lines) do
+		if l[1] ~= " " then
+			rows[#rows + 1] = { change = l[1] == "-" and "removed" or "added",
+				text = l[2] }
+		end
+	end
+	local head = ("- %s %s\n+ %s %s"):format(a.name, a.digest:sub(1, 8), b.name,
+		b.digest:sub(1, 8))
+	local text = #rows > 0 and head .. "\n" .. table.concat(hunks(lines), "\n")
+		or a.digest == b.digest and "equal: " .. a.name .. " " .. a.digest:sub(1, 8)
+		or head .. "\nequal in maps and instructions; names or source lines differ"
+	return {
+		schema = "policy.diff/1", rows = rows, columns = { { "change" }, { "text" } },
+		text = text,
+		data = { a = { name = a.name, digest = a.digest },
+			b = { name = b.name, digest = b.digest },
+			equal = #rows == 0, changes = core.array(rows) },
+	}
+end
+
+-- ---- in the job -------------------------------------------------------------------
+
+local list_columns = {
+	{ "name" }, { "digest", show = format.short },
+	{ "in_use", title = "IN USE", show = function(v, row)
+		local some = type(row.comms) == "table" and #row.comms or 0
+		if not v then return "no" end
+		return "yes" .. (row.position and ", #" .. read.number(row.position) + 1 or "")
+			.. (some > 0 and ", in " .. units.count(some, "communicator") or "")
+	end },
+	{ "comms", wide = true, show = function(v)
+		return type(v) == "table" and #v > 0 and table.concat(v, ",") or "-"
+	end },
+	{ "source", wide = true }, { "hooks" }, { "maps", num = true, wide = true },
+	{ "insns", num = true, wide = true },
+	{ "engine", wide = true }, { "code_bytes", title = "CODE", num = true, wide = true },
+	{ "runs", num = true, merge = "sum" }, { "overrides", num = true, merge = "sum" },
+	{ "refused", num = true, wide = true, merge = "sum" },
+	{ "mean_ns", title = "MEAN ns", num = true, wide = true, merge = "max" },
+	{ "stack_bytes", title = "STACK", num = true, wide = true },
+	{ "time_us", title = "VERIFY us", num = true, wide = true, merge = "max" },
+}
+
+local function list_rows(d)
+	local rows = {}
+	for i, p in ipairs(read.list(d, "policies")) do
+		local hooks, runs, overrides, insns, code, engine = {}, 0, 0, 0, 0, nil
+		local refused, mean = 0, nil
+		for j, g in ipairs(read.list(p, "programs")) do
+			hooks[j] = tostring(g.hook)
+			runs = runs + read.number(g.runs)
+			overrides = overrides + read.number(g.overrides)
+			refused = refused + read.number(g.refused)
+			if type(g.mean_ns) == "number" then mean = (mean or 0) + g.mean_ns end
+			insns = insns + read.number(g.insns)
+			code = code + (tonumber(g.code_bytes) or 0)
+			engine = engine or (type(g.engine) == "string" and g.engine or nil)
+		end
+		local v = read.record(p.verify)
+		rows[i] = { name = p.name, digest = p.digest, source = p.source, in_use = p.in_use,
+			position = p.position, comms = p.comms,
+			maps = type(p.maps) == "table" and #p.maps or p.maps,
+			hooks = table.concat(hooks, ","), runs = runs,
+			overrides = overrides, refused = refused, mean_ns = mean, insns = insns,
+				engine = engine, code_bytes = code, stack_bytes = v.stack_bytes,
+				time_us = v.time_us }
+	end
+	return rows
+end
+
+function M.cmd_list(ctx)
+	return read.command(ctx, {
+		schema = "policy.list/1", line = "policy list", rows = list_rows,
+		columns = list_columns, id = "digest", name = "name",
+		empty = "no policies; NCCL decides alone",
+		foot = function(per) return reach.lines(per[1] and per[1].data) end,
+	})
+end
+
+local show_columns = {}
+for i, c in ipairs(list_columns) do
+	local t = {}
+	for k, v in pairs(c) do t[k] = v end
+	t.wide = nil
+	show_columns[i] = t
+end
+
+function M.cmd_show(ctx)
+	return read.command(ctx, {
+		schema = "policy.show/1", line = session.line { "policy", "show", ctx.args[1] },
+		columns = show_columns, id = "digest", name = "name",
+		rows = function(d) return list_rows { policies = { d } } end,
+		foot = function(per)
+			local names = {}
+			for _, m in ipairs(read.record(per[1] and read.record(per[1].data).maps)) do
+				names[#names + 1] = tostring(m)
+			end
+			return { "maps: " .. (#names > 0 and table.concat(names, ", ") or "none") }
+		end,
+	})
+end
+
+function M.cmd_time(ctx)
+	return read.command(ctx, {
+		schema = "policy.time/1", line = session.line { "policy", "time", ctx.args[1] },
+		id = "timed",
+		columns = { { "timed" }, { "sample", num = true } },
+		rows = function(d)
+			return { { timed = d.on and "on" or "off", sample = d.sample } }
+		end,
+		foot = function()
+			return { "policy show NAME and policy list -o wide have the mean of "
+				.. "the samples" }
+		end,
+	})
+end
+
+-- Discard a policy where it is new. @before: replies to policy list before the
+-- load. -> the members that discarded it
+function M.unload(s, digest, results, before)
+	local back = {}
+	for i, r in ipairs(results) do
+		local had = false
+		for _, p in ipairs(read.list(before[i] and before[i].data, "policies")) do
+			had = had or p.digest == digest
+		end
+		if r.data and not had then back[#back + 1] = r.member end
+	end
+	if #back > 0 then s:ask("policy discard " .. digest, { members = back }) end
+	return back
+end
+
+-- -> results, the replies to policy list before | nil, err
+function M.load(s, name, bytes, image, info)
+	local before = s:ask("policy list")
+	local results = s:ask("policy load " .. session.quote(name),
+		{ object = bytes, what = "policy load" })
+	local failures = {}
+	for _, r in ipairs(results) do
+		if r.err then failures[#failures + 1] = r end
+	end
+	if #failures == 0 then return results, before end
+	local back = M.unload(s, info.digest, results, before)
+	local err = session.sum_up(failures, #results)
+	if #back > 0 then
+		err.cause = (err.cause and err.cause .. "; " or "") .. merge.who(back)
+			.. " loaded it and rolled back"
+	end
+	return nil, explain_refusal(err, image, info)
+end
+
+function M.cmd_load(ctx)
+	local path = ctx.args[1]
+	local image, info, bytes = M.open(path, ctx.opt.name)
+	if not image then return nil, info end
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local name = ctx.opt.name or info.name
+	local results, before
+	results, before = M.load(s, name, bytes, image, info)
+	if not results then
+		before.object = path
+		return nil, before
+	end
+	if ctx.flags.dry_run then M.unload(s, info.digest, results, before) end
+	local d = results[1].data
+	local v = read.record(d.verify)
+	local row = { name = d.name or name, digest = d.digest or info.digest, verdict = "accepted",
+		insns_walked = v.insns_walked,
+		stack_bytes = v.stack_bytes, time_us = v.time_us, processes = #results }
+	local list = core.array {}
+	for i, r in ipairs(results) do
+		list[i] = { pid = r.member.pid, rank = r.member.rank, data = r.data }
+	end
+	return {
+		schema = "policy.load/1", data = { name = row.name, digest = row.digest,
+			verdict = "accepted", processes = list },
+		rows = { row }, id = "name",
+		columns = { { "name" }, { "digest", show = format.short }, { "verdict" },
+			{ "insns_walked", title = "WALKED", num = true },
+			{ "stack_bytes", title = "STACK", num = true },
+			{ "time_us", title = "VERIFY us", num = true },
+			{ "processes", num = true } },
+		foot = { ctx.flags.dry_run and "dry run: every process accepts it; none holds it"
+			or "held, not in use; next: policy use " .. tostring(row.name) },
+	}
+end
+
+return M

@@ -1,0 +1,174 @@
+-- SPDX-License-Identifier: MIT
+-- A policy limited to some collectives and sizes: the same program with a
+-- question in front of it. Elsewhere it leaves what was answered before it, so
+-- that behind another policy it decides there and nowhere else.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local tables = require "ncclbpf.policy.table"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+M.MOST = 256 -- rows
+
+local LDX32, LDX64, LDDW, ST32, MOV, EXIT, JA = 0x61, 0x79, 0x18, 0x62, 0xb7, 0x95, 0x05
+local JNE, JNE_X, JLT_X, JGT_X = 0x55, 0x5d, 0xad, 0x2d
+local COLL, BYTES, COMM, SCRATCH = 2, 3, 4, 5 -- registers; the context is in 1
+
+local function offsets()
+	local at = {}
+	for _, f in ipairs(core.fields "tuner") do at[f.name] = f.off end
+	return at
+end
+
+local function slot(op, dst, src, off, imm)
+	return { op, dst or 0, src or 0, off or 0, imm or 0 }
+end
+
+local function lddw(code, reg, v)
+	code[#code + 1] = slot(LDDW, reg, 0, 0, v & 0xffffffff)
+	code[#code + 1] = slot(0, 0, 0, 0, v >> 32 & 0xffffffff)
+end
+
+-- Is this row's? Else on to the next one; both places are filled in later.
+local function question(code, row, out)
+	local misses = {}
+	local function unless(op, dst, src, imm)
+		code[#code + 1] = slot(op, dst, src, 0, imm)
+		misses[#misses + 1] = #code
+	end
+	unless(JNE, COLL, 0, row.coll)
+	if row.min > 0 then
+		lddw(code, SCRATCH, row.min)
+		unless(JLT_X, BYTES, SCRATCH)
+	end
+	if row.max < math.maxinteger then
+		lddw(code, SCRATCH, row.max)
+		unless(JGT_X, BYTES, SCRATCH)
+	end
+	if row.comm then
+		lddw(code, SCRATCH, row.comm)
+		unless(JNE_X, COMM, SCRATCH)
+	end
+	code[#code + 1] = slot(JA)
+	out[#out + 1] = #code
+	for _, at in ipairs(misses) do code[at][4] = #code - at end
+end
+
+-- The instructions before a program: rows {coll=, min=, max=, comm=}, all
+-- numbers. @fresh: forget what was answered before.
+local function front(rows, fresh)
+	local at, code, out, comms = offsets(), {}, {}, false
+	for _, row in ipairs(rows) do comms = comms or row.comm ~= nil end
+	code[1] = slot(LDX32, COLL, 1, at.coll)
+	code[2] = slot(LDX64, BYTES, 1, at.bytes)
+	if comms then code[3] = slot(LDX64, COMM, 1, at.comm_id) end
+	for _, row in ipairs(rows) do question(code, row, out) end
+	code[#code + 1] = slot(MOV)
+	code[#code + 1] = slot(EXIT)
+	for _, from in ipairs(out) do code[from][4] = #code - from end
+	if fresh then
+		code[#code + 1] = slot(ST32, 1, 0, at.algo, -1)
+		code[#code + 1] = slot(ST32, 1, 0, at.proto, -1)
+		code[#code + 1] = slot(ST32, 1, 0, at.channels, 0)
+	end
+	for i, s in ipairs(code) do
+		local imm = s[5]
+		if imm > 0x7fffffff then imm = imm - 0x100000000 end
+		code[i] = string.pack("<BBi2i4", s[1], s[3] << 4 | s[2], s[4], imm)
+	end
+	return table.concat(code)
+end
+
+-- A policy that has no opinion.
+local function nothing()
+	return core.image_make { name = "none", program = "none", file = "none",
+		slots = string.pack("<BBi2i4BBi2i4", MOV, 0, 0, 0, EXIT, 0, 0, 0), lines = {},
+		maps = {} }
+end
+
+-- M.image(image or nil: one without an opinion, name, rows, text, fresh) ->
+-- image | nil, err. @text: for people, where the source line stands.
+function M.image(image, name, rows, text, fresh)
+	local err
+	if not image then
+		image, err = nothing()
+		if not image then return nil, errors.from_reply(err) end
+	end
+	if #rows > M.MOST then
+		return errors.fail("over_limit", "%d conditions (allowed: %d)", #rows, M.MOST)
+	end
+	image, err = core.image_front { image = image, name = name, text = text,
+		slots = front(rows, fresh) }
+	if not image then return nil, errors.from_reply(err) end
+	return image
+end
+
+-- Rows for people: "allreduce 4M..128M"; @row.sizes: what to say of the sizes.
+function M.text(rows)
+	local t = {}
+	for i, row in ipairs(rows) do
+		t[i] = ("%s %s%s"):format(core.nccl("coll", row.coll), row.sizes
+			or units.bytes(row.min) .. ".."
+			.. (row.max < math.maxinteger and units.bytes(row.max) or ""),
+			row.comm and (" of %016x"):format(row.comm) or "")
+	end
+	return table.concat(t, ", ")
+end
+
+local function bad(i, field, v, want)
+	return errors.fail("malformed", "row %d: %s %s: %s wanted", i, field, tostring(v), want)
+end
+
+-- {coll=, bytes=, comm=} as people write them, to numbers.
+local function row_of(i, row)
+	if type(row) ~= "table" then
+		error(("nb.policy.within: row %d: a table wanted, found %s"):format(i, type(row)),
+			3)
+	end
+	errors.check_options(("nb.policy.within: row %d"):format(i), row,
+		{ coll = "string", bytes = "string", comm = "string" }, 4)
+	local coll = row.coll and core.nccl("coll", row.coll)
+	if not coll then return bad(i, "coll", row.coll, "a collective") end
+	local a, b = (row.bytes or "0.."):match "^%s*(.-)%s*%.%.%s*(.-)%s*$"
+	local min, max = a and units.size(a), b == "" and math.maxinteger or b and units.size(b)
+	if not min or not max or min > max then
+		return bad(i, "bytes", row.bytes, 'sizes like "4M..128M" or "4M.."')
+	end
+	local comm = row.comm and #row.comm <= 16 and row.comm:match "^%x+$"
+		and math.tointeger("0x" .. row.comm) or nil
+	if row.comm and not comm then
+		return bad(i, "comm", row.comm, "a communicator's whole identity")
+	end
+	return { coll = coll, min = min, max = max, comm = comm }
+end
+
+-- nb.policy.within(policy, {{coll=, bytes=, comm=}}[, {name=}]) -> policy | nil, err
+-- @policy: one that was made here, or a file
+function M.within(policy, rows, opts)
+	opts = errors.check_options("nb.policy.within", opts, { name = "string" })
+	local name, image, err
+	if tables.is_made(policy) then
+		name, image = policy:name(), policy:image()
+	elseif type(policy) == "string" then
+		local _, info, bytes = require("ncclbpf.policy.policy").open(policy)
+		if not bytes then return nil, info end
+		name, image = info.name, bytes
+	else
+		error("nb.policy.within: a policy made by nb.policy, or a file, wanted", 2)
+	end
+	if type(rows) ~= "table" or #rows == 0 then
+		error("nb.policy.within: a list of rows wanted", 2)
+	end
+	local list = {}
+	for i, row in ipairs(rows) do
+		list[i], err = row_of(i, row)
+		if not list[i] then return nil, err end
+	end
+	name = opts.name or name .. ".within"
+	image, err = M.image(image, name, list, "only for " .. M.text(list))
+	if not image then return nil, err end
+	return tables.new(name, image)
+end
+
+return M

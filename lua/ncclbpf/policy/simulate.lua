@@ -1,0 +1,417 @@
+-- SPDX-License-Identifier: MIT
+-- `policy simulate`: recorded decisions, once more with other policies, here:
+-- from a job's rings, from the segment of a dead one, or from what `decision
+-- tail` printed. Nothing is asked of a job but what it recorded.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local policy = require "ncclbpf.policy.policy"
+local read = require "ncclbpf.job.read"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local FIRST = 10 -- differing decisions that are shown one by one
+local LIMIT = 256 << 20
+
+-- ---- records ----------------------------------------------------------------------
+
+local function bad(where, fmt, ...)
+	return nil, errors.new("malformed", fmt:format(...), { where = where })
+end
+
+local function whole(v, least) return math.type(v) == "integer" and v >= (least or 0) end
+
+-- NCCL's number of a word, -1 where there is none; nil: the word is none.
+local function number_of(kind, v)
+	if v == nil or v == core.null then return -1 end
+	return type(v) == "string" and core.nccl(kind, v) or nil
+end
+
+local function flat_choice(t, key, prefix)
+	local c = t[key]
+	if type(c) == "table" then return c.algo, c.proto, c.channels end
+	return t[prefix .. "algo"], t[prefix .. "proto"], t[prefix .. "channels"]
+end
+
+-- One decision, whichever way it was written down. -> record | nil, err
+local function record(t, where)
+	local x = type(t.context) == "table" and t.context
+	if not x then
+		return nil, errors.new("malformed", "context: missing",
+			{ where = where,
+			hint = "an older plugin or shell wrote this; what policies "
+			.. "saw is not in it" })
+	end
+	if number_of("coll", t.coll) == -1 or not number_of("coll", t.coll) then
+		return bad(where, "coll: the name of a collective wanted, found %s",
+			tostring(t.coll))
+	end
+	for _, k in ipairs { "bytes", "seq" } do
+		if not whole(t[k]) then
+			return bad(where, "%s: a whole number from 0 on wanted, found %s", k,
+				tostring(t[k]))
+		end
+	end
+	for _, k in ipairs { "ranks", "nodes", "pipe_ops", "reg_buff", "usable" } do
+		if not whole(x[k]) then
+			return bad(where, "context.%s: a whole number from 0 on wanted, found %s",
+				k, tostring(x[k]))
+		end
+	end
+	local na, np = flat_choice(t, "nccl", "nccl_")
+	local a, p, channels = flat_choice(t, "answer", "")
+	local ctx = { coll = number_of("coll", t.coll), bytes = t.bytes, seq = t.seq,
+		ranks = x.ranks, nodes = x.nodes, pipe_ops = x.pipe_ops,
+		reg_buff = x.reg_buff, usable = x.usable, nvl_domains = whole(x.nvl_domains)
+			and x.nvl_domains or 0,
+		nvl_min_ranks = whole(x.nvl_min_ranks) and x.nvl_min_ranks or 0,
+		nvl_max_ranks = whole(x.nvl_max_ranks) and x.nvl_max_ranks or 0,
+		nccl_algo = number_of("algo", na), nccl_proto = number_of("proto", np),
+			comm_id = tonumber("0x" .. tostring(t.comm)) or 0 }
+	local was = { algo = number_of("algo", a), proto = number_of("proto", p),
+		channels = channels == nil and 0 or channels }
+	if not (ctx.nccl_algo and ctx.nccl_proto and was.algo and was.proto
+		and whole(was.channels)) then
+		return bad(where, "a word for algorithm or protocol that is none")
+	end
+	return { comm = tostring(t.comm), seq = t.seq, coll = t.coll, bytes = t.bytes, ctx = ctx,
+		was = was, costs = type(t.costs_us) == "table" and t.costs_us or nil,
+		cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us }
+end
+
+-- Ranks decide alike: of each decision one is enough.
+local function collect(list, where_of, comm)
+	local out, seen = {}, {}
+	for i, t in ipairs(list) do
+		if type(t) ~= "table" then
+			return bad(where_of(i), "a decision wanted, found %s", type(t))
+		end
+		local key = ("%s %s"):format(tostring(t.comm), tostring(t.seq))
+		if not seen[key] and (not comm or tostring(t.comm):sub(1, #comm) == comm) then
+			local r, err = record(t, where_of(i))
+			if not r then return nil, err end
+			seen[key], out[#out + 1] = true, r
+		end
+	end
+	table.sort(out, function(a, b)
+		if a.comm ~= b.comm then return a.comm < b.comm end
+		return a.seq < b.seq
+	end)
+	return out
+end
+
+local function of_json(d, list)
+	local data = type(d) == "table" and type(d.data) == "table" and d.data or d
+	if type(data.processes) == "table" then
+		for _, p in ipairs(data.processes) do
+			for _, t in ipairs(read.list(p.data, "decisions")) do
+				list[#list + 1] = t
+			end
+		end
+	elseif type(data.decisions) == "table" then
+		for _, t in ipairs(data.decisions) do list[#list + 1] = t end
+	else
+		list[#list + 1] = data
+	end
+end
+
+local function of_file(path, comm)
+	local text, err = core.read(path, LIMIT)
+	if not text then return nil, errors.from_reply(err) end
+	local list, lines, n = {}, {}, 0
+	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+		n = n + 1
+		if line:match "%S" then
+			local d
+			d, err = core.decode(line)
+			if type(d) ~= "table" then
+				return bad({ file = path, line = n }, "not JSON: %s", err
+					and err.message or "an object wanted")
+			end
+			local before = #list
+			of_json(d, list)
+			for i = before + 1, #list do lines[i] = n end
+		end
+	end
+	if #list == 0 then
+		return bad({ file = path },
+			"no decision in it; what decision tail -o ndjson prints wanted")
+	end
+	return collect(list, function(i) return { file = path, line = lines[i] } end, comm)
+end
+
+local function of_job(ctx, comm)
+	local per, err = read.ask(ctx, "decision tail 1024")
+	if not per then return nil, err end
+	local list = {}
+	for _, r in ipairs(per) do
+		for _, t in ipairs(read.list(r.data, "decisions")) do list[#list + 1] = t end
+	end
+	return collect(list, function() return nil end, comm)
+end
+
+-- ---- what an answer comes to --------------------------------------------------------
+
+local BOUNDED = { [0] = true, [1] = true, [5] = true, [6] = true } -- tree, ring, nvls_tree, pat
+local NVLS = 4
+
+-- The cheapest that is offered with this algorithm or protocol, the other -1.
+local function partner(r, a)
+	local best
+	for i = 0, 20 do
+		local fits = r.ctx.usable >> i & 1 == 1 and (a.algo < 0 or a.algo == i // 3)
+			and (a.proto < 0 or a.proto == i % 3)
+		local cost = fits and r.costs and type(r.costs[i + 1]) == "number"
+			and r.costs[i + 1] or nil
+		if fits and (not best or cost and best.cost and cost < best.cost) then
+			best = { i = i, cost = cost }
+		end
+	end
+	return best and best.i
+end
+
+-- As the plugin does it (plugin/tuner/tuner.c): an answer that NCCL does not offer
+-- leaves NCCL's own choice. -> {algo, proto, channels}, why something was refused
+local function final(r, a)
+	local own = { algo = r.ctx.nccl_algo, proto = r.ctx.nccl_proto, channels = 0 }
+	if a.algo < -1 or a.algo > 6 or a.proto < -1 or a.proto > 2 then
+		return own, "no such algorithm or protocol"
+	end
+	local out = { algo = own.algo, proto = own.proto, channels = 0 }
+	if a.algo >= 0 or a.proto >= 0 then
+		local i = a.algo >= 0 and a.proto >= 0 and a.algo * 3 + a.proto or partner(r, a)
+		if not i or r.ctx.usable >> i & 1 == 0 then return own, "NCCL does not offer it" end
+		out.algo, out.proto = i // 3, i % 3
+	end
+	if a.channels == 0 then return out end
+	if a.channels > 64 then return out, "more channels than NCCL takes" end
+	if not (BOUNDED[out.algo] or out.algo == NVLS and r.ctx.nodes == 1) then
+		return out, "channels of an algorithm that does not bound them"
+	end
+	out.channels = a.channels
+	return out
+end
+
+local function shown(a)
+	local t = a.algo >= 0 and a.proto >= 0 and ("%s/%s"):format(
+		core.nccl("algo", a.algo), core.nccl("proto", a.proto)) or "NCCL's"
+	return t .. (a.channels > 0 and " x" .. a.channels or "")
+end
+
+-- NCCL's prediction for an answer where the record holds it.
+local function estimate(r, a)
+	local i = a.algo >= 0 and a.proto >= 0 and a.algo * 3 + a.proto
+	local v = i and r.costs and r.costs[i + 1]
+	if type(v) == "number" and v > 0 then return v end
+	if i and a.algo == r.was.algo and a.proto == r.was.proto and type(r.cost_us) == "number"
+		and r.cost_us > 0 then
+		return r.cost_us
+	end
+	if i and a.algo == r.ctx.nccl_algo and a.proto == r.ctx.nccl_proto
+		and type(r.nccl_cost_us) == "number" and r.nccl_cost_us > 0 then
+		return r.nccl_cost_us
+	end
+end
+
+-- ---- runs -----------------------------------------------------------------------------
+
+-- Maps whose contents are the job's, not the image's: what is here is fresh.
+local function maps_of(info)
+	local t = {}
+	for _, m in ipairs(info.maps) do
+		if m.origin ~= "rodata" and m.origin ~= "inner" then
+			t[#t + 1] = { policy = info.name, map = m.name, kind = m.coherent
+				and "coherent" or m.merged and "merged" or "local" }
+		end
+	end
+	return t
+end
+
+-- M.run(policies, records) -> answers, refusals | nil, err. policies: list of
+-- {bytes, info}, in order; each sees the answer so far.
+function M.run(policies, records, coherence_off)
+	local contexts = {}
+	for i, r in ipairs(records) do
+		contexts[i] = { algo = -1, proto = -1, channels = 0 }
+		for k, v in pairs(r.ctx) do contexts[i][k] = v end
+	end
+	for _, p in ipairs(policies) do
+		local answers, err = core.policy_run(p.bytes, contexts, {}, coherence_off)
+		if not answers then
+			err = errors.from_reply(err)
+			err.object = p.info.name
+			return nil, err
+		end
+		for i, a in ipairs(answers) do
+			contexts[i].algo, contexts[i].proto, contexts[i].channels = a.algo, a.proto,
+				a.channels
+		end
+	end
+	return contexts
+end
+
+local function group_of(r, by, order)
+	local from = 0
+	if r.bytes >= 2 then
+		from = 1
+		while from <= r.bytes // 2 do from = from * 2 end
+	end
+	local key = ("%s %020d"):format(r.coll, from)
+	if not by[key] then
+		by[key] = { key = key, coll = r.coll, bytes_from = from, decisions = 0, differ = 0,
+			refused = 0, ways = {}, recorded = 0, candidate = 0, estimated = 0 }
+		order[#order + 1] = by[key]
+	end
+	return by[key]
+end
+
+local function ways_of(g)
+	local t = {}
+	for way, n in pairs(g.ways) do t[#t + 1] = { way = way, n = n } end
+	table.sort(t, function(a, b)
+		if a.n ~= b.n then return a.n > b.n end
+		return a.way < b.way
+	end)
+	for i, x in ipairs(t) do t[i] = ("%s (%d)"):format(x.way, x.n) end
+	return table.concat(t, ", ")
+end
+
+-- The difference between what was answered and @answers. -> data, differing
+local function compare(records, answers, most)
+	local by, order, first = {}, {}, core.array {}
+	local d = { decisions = #records, differ = 0, refused = 0, recorded_us = 0.0,
+		candidate_us = 0.0, estimated = 0 }
+	for i, r in ipairs(records) do
+		local g = group_of(r, by, order)
+		local now, why = final(r, answers[i])
+		g.decisions = g.decisions + 1
+		if why then g.refused, d.refused = g.refused + 1, d.refused + 1 end
+		local a, b = estimate(r, r.was), estimate(r, now)
+		if a and b then
+			g.estimated, g.recorded, g.candidate = g.estimated + 1, g.recorded + a,
+				g.candidate + b
+			d.estimated, d.recorded_us, d.candidate_us = d.estimated + 1,
+				d.recorded_us + a, d.candidate_us + b
+		end
+		if now.algo ~= r.was.algo or now.proto ~= r.was.proto
+			or now.channels ~= r.was.channels then
+			g.differ, d.differ = g.differ + 1, d.differ + 1
+			local way = ("%s -> %s"):format(shown(r.was), shown(now))
+			g.ways[way] = (g.ways[way] or 0) + 1
+			if #first < most then
+				first[#first + 1] = { comm = r.comm, seq = r.seq, coll = r.coll,
+					bytes = r.bytes, recorded = shown(r.was),
+					candidate = shown(now), refused = why,
+					recorded_us = a, candidate_us = b }
+			end
+		end
+	end
+	table.sort(order, function(a, b) return a.key < b.key end)
+	local rows = core.array {}
+	for i, g in ipairs(order) do
+		rows[i] = { coll = g.coll, bytes_from = g.bytes_from, decisions = g.decisions,
+			differ = g.differ, refused = g.refused, change = ways_of(g),
+			estimated = g.estimated, recorded_us = g.estimated > 0 and g.recorded
+				or nil, candidate_us = g.estimated > 0 and g.candidate or nil }
+	end
+	d.rows, d.first = rows, first
+	return d
+end
+
+-- ---- the command -------------------------------------------------------------------------
+
+local function pct(a, b) return a and b and a > 0 and ("%+.1f"):format((b / a - 1) * 100) or nil end
+
+local columns = {
+	{ "coll" }, { "bytes_from", title = "SIZE", num = true, show = units.bytes },
+	{ "decisions", num = true }, { "differ", num = true },
+	{ "refused", num = true, wide = true }, { "estimated", num = true, wide = true },
+	{ "recorded_us", num = true, wide = true }, { "candidate_us", num = true, wide = true },
+	{ "estimate", title = "ESTIMATE %", num = true, people = true, show = function(_, row)
+		return pct(row.recorded_us, row.candidate_us)
+	end },
+	{ "change" },
+}
+
+local function lines_of(d)
+	local t = {}
+	for i, f in ipairs(d.first) do
+		t[i] = ("%s #%d %s %s: %s -> %s%s"):format(
+			f.comm, f.seq, f.coll, units.bytes(f.bytes), f.recorded, f.candidate,
+			f.refused and " (" .. f.refused .. ")" or "")
+	end
+	if d.differ > #d.first and #d.first > 0 then
+		t[#t + 1] = ("and %d more; first=N shows more"):format(d.differ - #d.first)
+	end
+	for _, m in ipairs(d.maps) do
+		t[#t + 1] = (
+			"note: policy %s has the %s map %s: here it begins as the policy "
+			.. "brings it, in a job it has the job's contents, and "
+			.. "answers may differ"):format(m.policy, m.kind, m.map)
+	end
+	if d.estimated > 0 then
+		t[#t + 1] = (
+			"estimate, by NCCL's cost table, not measured: %.1f us recorded, %.1f "
+			.. "us with the candidate (%s %%), of %d decisions; %d have none"):format(
+			d.recorded_us, d.candidate_us, pct(d.recorded_us, d.candidate_us) or "0",
+				d.estimated, d.decisions - d.estimated)
+	end
+	return t
+end
+
+local function records_of(ctx)
+	if ctx.opt.data and ctx.opt.segment then
+		return errors.fail("usage", "data= or segment=: one of them wanted")
+	end
+	local comm = ctx.opt.comm or ctx.flags.comm
+	if ctx.opt.data then return of_file(ctx.opt.data, comm) end
+	if not ctx.opt.segment then return of_job(ctx, comm) end
+	local list, err = core.job_decisions(ctx.opt.segment)
+	if not list then return nil, errors.from_reply(err) end
+	return collect(list, function() return { file = ctx.opt.segment } end, comm)
+end
+
+function M.cmd_simulate(ctx)
+	local most = ctx.opt.first and math.tointeger(tonumber(ctx.opt.first)) or not ctx.opt.first
+		and FIRST
+	if not most or most < 0 then
+		return errors.fail("usage", "first=%s: a whole number from 0 on wanted",
+			ctx.opt.first)
+	end
+	local coherence = ctx.opt.coherence
+	if coherence and coherence ~= "strict" and coherence ~= "off" then
+		return errors.fail("usage", "coherence=%s: strict or off wanted", coherence)
+	end
+	local policies, maps, names = {}, core.array {}, core.array {}
+	for _, word in ipairs(ctx.args) do
+		if word ~= "none" or #ctx.args > 1 then
+			local image, info, bytes = policy.resolve(ctx, word)
+			if not image then return nil, info end
+			policies[#policies + 1] = { bytes = bytes, info = info }
+			names[#names + 1] = info.name
+			for _, m in ipairs(maps_of(info)) do maps[#maps + 1] = m end
+		end
+	end
+	local records, err = records_of(ctx)
+	if not records then return nil, err end
+	if #records == 0 then
+		return nil, errors.new("not_found", "no decision was recorded",
+			{ hint = "comm list shows who has decided" })
+	end
+	local answers
+	answers, err = M.run(policies, records, coherence == "off")
+	if not answers then return nil, err end
+	local d = compare(records, answers, most)
+	d.policies, d.maps, d.estimate = names, maps, "NCCL's cost table, not measured"
+	return {
+		schema = "policy.simulate/1", data = d, rows = d.rows, id = "coll",
+		columns = columns, status = d.differ > 0 and 2 or 0,
+		head = ("%s with %s: %s"):format(units.count(d.decisions, "recorded decision"),
+			#names > 0 and table.concat(names, ", ") or "no policy (NCCL's own choice)",
+			d.differ == 0 and "the same answers"
+				or ("%d answers differ"):format(d.differ)),
+		foot = lines_of(d),
+	}
+end
+
+return M

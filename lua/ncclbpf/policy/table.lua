@@ -1,0 +1,475 @@
+-- SPDX-License-Identifier: MIT
+-- Policies that are made here, without a compiler: decision tables, written
+-- in Lua or in the columns of NVIDIA's tuner files (docs/tables.md). What is
+-- made is an object with its image; from then on it is a policy like others.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+-- ---- policies made here ------------------------------------------------------
+
+local Made = {}
+local made_meta = { __name = "ncclbpf.made", __metatable = "ncclbpf.made", __index = Made }
+made_meta.__newindex = function(_, k)
+	error(("policy: field %s cannot be set"):format(tostring(k)), 2)
+end
+local state = setmetatable({}, { __mode = "k" })
+
+-- coherence: "off": judged and run without the rule that decisions are alike
+function M.new(name, image, coherence)
+	local o = setmetatable({}, made_meta)
+	state[o] = { name = name, image = image, coherence_off = coherence == "off" }
+	return o
+end
+
+M.methods = Made
+
+function M.is_made(o) return state[o] ~= nil end
+
+local function of(o)
+	local s = state[o]
+	if not s then error("a policy made by nb.policy wanted; use policy:method()", 3) end
+	return s
+end
+
+made_meta.__tostring = function(o)
+	local s = state[o]
+	return ("policy %s %s"):format(s.name, core.sha256(s.image):sub(1, 8))
+end
+
+-- p:image() -> the bytes of its image
+function Made:image() return of(self).image end
+
+function Made:name() return of(self).name end
+
+-- p:object() -> the bytes of a .bpf.o that libbpf opens | nil, err
+function Made:object()
+	local bytes, err = core.image_object(of(self).image)
+	if not bytes then return nil, errors.from_reply(err) end
+	return bytes
+end
+
+-- p:csv() -> its rows as NVIDIA's tuner file | nil, err
+function Made:csv()
+	return M.csv_of(of(self).image)
+end
+
+-- p:info() -> {name, digest, size, maps, programs}
+function Made:info()
+	return core.image(of(self).image):info()
+end
+
+-- p:verify() -> {accepted, programs} as nb.verify | nil, err
+function Made:verify()
+	local s = of(self)
+	local image = core.image(s.image)
+	return require("ncclbpf.policy.policy").verdict(
+		image, image:info(), { coherence_off = s.coherence_off })
+end
+
+-- A context as policies see it: words and sizes may stand for numbers.
+local KINDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto", algo = "algo",
+	proto = "proto" }
+local function context(i, c)
+	if type(c) ~= "table" then
+		error(("policy:run: context %d: a table of fields wanted, found %s"):format(
+			i, type(c)), 3)
+	end
+	local known, t = {}, {}
+	for _, f in ipairs(core.fields "tuner") do known[f.name] = true end
+	for k, v in pairs(c) do
+		if not known[k] then
+			local names = {}
+			for name in pairs(known) do names[#names + 1] = name end
+			error(("policy:run: context %d: no field %s, %s"):format(
+				i, tostring(k), errors.nearest(tostring(k), names)
+				or "see docs/policies.md"), 3)
+		end
+		local n = type(v) == "string" and (KINDS[k] and core.nccl(KINDS[k], v)
+			or units.size(v)) or math.type(v) == "integer" and v
+		if not n then
+			error(("policy:run: context %d: field %s: %s is no number or word"):format(
+				i, k, format.value(v)), 3)
+		end
+		t[k] = n
+	end
+	if t.usable == nil then t.usable = (1 << 21) - 1 end
+	return t
+end
+
+-- p:run(context or {contexts}[, {map = {[key] = value}}]) -> {algo, proto, channels},
+-- or a list of them
+-- | nil, err; numbers as in the context, -1 and 0: no opinion
+function Made:run(contexts, maps)
+	local s = of(self)
+	if type(contexts) ~= "table" then
+		error("policy:run: a context or a list of them wanted", 2)
+	end
+	local list = #contexts > 0 and contexts or { contexts }
+	local t = {}
+	for i, c in ipairs(list) do t[i] = context(i, c) end
+	local answers, err = core.policy_run(s.image, t, maps or {}, s.coherence_off)
+	if not answers then return nil, errors.from_reply(err) end
+	if list ~= contexts then return answers[1] end
+	return answers
+end
+
+-- p:save(path): an object where the path ends with .o, else an image | nil, err
+function Made:save(path)
+	local s = of(self)
+	if type(path) ~= "string" then error("policy:save: a path wanted", 2) end
+	return M.save(s.image, path)
+end
+
+function M.save(image, path)
+	local bytes, err = image, nil
+	if path:find "%.o$" then
+		bytes, err = core.image_object(image)
+		if not bytes then return nil, errors.from_reply(err) end
+	end
+	local ok
+	ok, err = core.write(path, bytes)
+	if not ok then return nil, errors.from_reply(err) end
+	return true
+end
+
+-- ---- text -----------------------------------------------------------------------
+
+-- The rows that an image was made from, as CSV. -> text, how many | nil, err
+function M.csv_of(image)
+	local text, n = core.table_csv(image)
+	if not text then return nil, errors.from_reply(n) end
+	return text, n
+end
+
+-- Image of a table's text. opts: name, file, hidden="keep", coherence="off"
+function M.compile(text, opts)
+	local image, err = core.table_image(text, {
+		name = opts.name, file = opts.file, keep_hidden = opts.hidden == "keep",
+		reg_buff = opts.coherence == "off",
+	})
+	if image then return image end
+	err = errors.from_reply(err)
+	if err.line and opts.file then
+		err.where = { file = opts.file, line = err.line, col = err.col }
+		err.line, err.col = nil, nil
+	end
+	if err.field == "" then err.field = nil end
+	return nil, err
+end
+
+-- ---- rows in Lua ----------------------------------------------------------------
+
+local FIELDS = { coll = true, bytes = true, min_bytes = true, max_bytes = true,
+	bytes_per_rank = true, algo = true,
+	proto = true, channels = true, nodes = true, ranks = true, pipe_ops = true,
+		reg_buff = true }
+local ORDER = { "algo", "proto", "channels", "nodes", "ranks", "pipe_ops", "reg_buff" }
+
+local function bad(i, field, v, want)
+	return nil, errors.new("malformed", ("row %d: %s %s: %s wanted"):format(
+		i, field, format.value(v), want),
+		{ field = field, row = i })
+end
+
+local function check_fields(i, row, level)
+	if type(row) ~= "table" then
+		error(("nb.policy.table: row %d: a table of fields wanted, found %s"):format(
+			i, type(row)), level + 1)
+	end
+	for k in pairs(row) do
+		if not FIELDS[k] then
+			local names = {}
+			for name in pairs(FIELDS) do names[#names + 1] = name end
+			table.sort(names)
+			error(("nb.policy.table: row %d: no field %s, %s"):format(i, tostring(k),
+				type(k) == "string" and errors.nearest(k, names)
+					or "there are: " .. table.concat(names, ", ")), level + 1)
+		end
+	end
+end
+
+-- A value as the text that the compiler reads; it judges the rest.
+local function plain(v)
+	if math.type(v) == "integer" then return tostring(v) end
+	if type(v) == "number" and math.tointeger(v) then return tostring(math.tointeger(v)) end
+	if type(v) == "string" and v:match "^[%w_%-%. ]+$" then return v end
+end
+
+-- The two ends of "4M..32M", 4096, {4096, 8191}; nil: neither.
+local function interval(v)
+	if type(v) == "table" then
+		if #v ~= 2 then return nil end
+		return plain(v[1]), plain(v[2])
+	end
+	local text = plain(v)
+	if not text then return nil end
+	local a, b = text:match "^%s*(.-)%s*%.%.%s*(.-)%s*$"
+	if not a then return text, text end
+	if a == "" and b == "" then return nil end
+	return a == "" and "0" or a, b == "" and "-1" or b
+end
+
+local INTERVAL = 'an interval of bytes ("4M..32M", "4M..", {4096, 8191}, 4096)'
+
+-- Sizes for each rank, as sizes of the whole.
+local function times_ranks(i, row, lo, hi)
+	local ranks = row.ranks
+	if math.type(ranks) ~= "integer" or ranks < 1 then
+		return bad(i, "bytes_per_rank", row.bytes_per_rank, "ranks in the same row")
+	end
+	local a, b = units.size(lo), hi == "-1" and -1 or units.size(hi)
+	if not a or not b then return bad(i, "bytes_per_rank", row.bytes_per_rank, INTERVAL) end
+	if a > math.maxinteger // ranks or b > math.maxinteger // ranks - 1 then
+		return bad(i, "bytes_per_rank", row.bytes_per_rank, "less than 2^63 over all ranks")
+	end
+	return tostring(a * ranks), b < 0 and "-1" or tostring((b + 1) * ranks - 1)
+end
+
+-- Both ends of a row's sizes as text. -> lo, hi | nil, err
+local function sizes(i, row)
+	local ways = (row.bytes ~= nil and 1 or 0) + (row.bytes_per_rank ~= nil and 1 or 0)
+		+ ((row.min_bytes ~= nil or row.max_bytes ~= nil) and 1 or 0)
+	if ways > 1 then
+		return bad(i, "bytes", row.bytes or row.min_bytes or row.max_bytes,
+			"sizes in one way only")
+	end
+	if ways == 0 then return "0", "-1" end
+	local name = row.bytes ~= nil and "bytes" or "bytes_per_rank"
+	local lo, hi
+	if row.bytes ~= nil or row.bytes_per_rank ~= nil then
+		lo, hi = interval(row[name])
+		if not lo or not hi then return bad(i, name, row[name], INTERVAL) end
+	else
+		lo = row.min_bytes == nil and "0" or plain(row.min_bytes)
+		hi = row.max_bytes == nil and "-1" or plain(row.max_bytes)
+		if not lo then return bad(i, "min_bytes", row.min_bytes, "bytes") end
+		if not hi then return bad(i, "max_bytes", row.max_bytes, "bytes") end
+	end
+	if row.bytes_per_rank ~= nil then return times_ranks(i, row, lo, hi) end
+	return lo, hi
+end
+
+local function row_text(i, row)
+	local lo, hi = sizes(i, row)
+	if not lo then return nil, hi end
+	local t = { plain(row.coll == nil and -1 or row.coll), lo, hi }
+	if not t[1] then return bad(i, "coll", row.coll, "the name of a collective") end
+	for k, name in ipairs(ORDER) do
+		local v = row[name]
+		if v == nil then v = -1 end
+		t[3 + k] = plain(v)
+		if not t[3 + k] then return bad(i, name, v, "a word or a whole number") end
+	end
+	return table.concat(t, ",")
+end
+
+-- nb.policy.table{ {coll=, bytes=, algo=, ...}, ..., name=, hidden="keep",
+-- coherence="off" } -> policy | nil, err
+function M.table(spec)
+	if type(spec) ~= "table" then
+		error("nb.policy.table: a table of rows wanted, found " .. type(spec), 2)
+	end
+	local opts = {}
+	for k, v in pairs(spec) do
+		if math.type(k) ~= "integer" then opts[k] = v end
+	end
+	errors.check_options("nb.policy.table", opts, {
+		name = "string", hidden = "string", coherence = "string" })
+	local lines = {}
+	for i, row in ipairs(spec) do
+		check_fields(i, row, 2)
+		local text, err = row_text(i, row)
+		if not text then return nil, err end
+		lines[i] = text
+	end
+	local name = opts.name or "table"
+	local image, err = M.compile(table.concat(lines, "\n"),
+		{ name = name, hidden = opts.hidden, coherence = opts.coherence })
+	if not image then
+		if err.line then
+			err.row = err.line
+			err.message = ("row %d: %s"):format(err.line, err.message):gsub(
+				"of line (%d+)", "of row %1")
+			err.line, err.col = nil, nil
+		end
+		return nil, err
+	end
+	return M.new(name, image, opts.coherence)
+end
+
+-- nb.policy.csv{path=|text=, name=, hidden="keep", coherence="off"} -> policy | nil, err
+function M.csv(opts)
+	opts = errors.check_options("nb.policy.csv", opts,
+		{ path = "string", text = "string", name = "string", hidden = "string",
+			coherence = "string" })
+	if not opts.path == not opts.text then
+		error("nb.policy.csv: either path or text wanted", 2)
+	end
+	local text, err = opts.text, nil
+	if opts.path then
+		text, err = core.read(opts.path, M.MAX_TEXT)
+		if not text then return nil, errors.from_reply(err) end
+	end
+	local name = opts.name or opts.path and require("ncclbpf.policy.policy").name_of(opts.path)
+		or "table"
+	local image
+	image, err = M.compile(text, { name = name, file = opts.path or "text",
+		hidden = opts.hidden, coherence = opts.coherence })
+	if not image then return nil, err end
+	return M.new(name, image, opts.coherence)
+end
+
+M.MAX_TEXT = 16 << 20
+
+-- ---- files that are compiled when they are opened --------------------------------
+
+function M.is_source(path) return path:find "%.csv$" ~= nil or path:find "%.lua$" ~= nil end
+
+local STEPS = 100000000 -- some seconds
+
+-- What makes policies, and nothing that acts.
+local function environment()
+	local sandbox, expr = require "ncclbpf.base.sandbox", require "ncclbpf.policy.compile"
+	local env = sandbox.pure()
+	env.nb = { policy = { table = M.table, csv = M.csv, expr = expr.expr, fn = expr.fn },
+		size = require("ncclbpf.base.units").size }
+	function env.require(name)
+		if name == "ncclbpf" then return env.nb end
+		error(("%s: no such module for a policy's file (allowed: ncclbpf)"):format(
+			tostring(name)), 2)
+	end
+	return env
+end
+
+local function run_lua(path, text, opts)
+	local ok
+	local made, err = require("ncclbpf.base.sandbox").run(
+		text, "@" .. path, environment(), STEPS)
+	if made == nil and errors.is(err) then return nil, err end
+	if type(made) == "table" and not state[made] then
+		if opts.name and made.name == nil then made.name = opts.name end
+		if opts.coherence and made.coherence == nil then made.coherence = opts.coherence end
+		ok, made, err = pcall(M.table, made)
+		if not ok then return nil, errors.new("malformed", tostring(made)) end
+		if not made then return nil, err end
+	end
+	if not state[made] then
+		return errors.fail(
+			"malformed", "the file returned %s; a policy or a table of rows wanted",
+			type(made))
+	end
+	return state[made].image
+end
+
+-- Image of a .csv or .lua file. opts: name, hidden, coherence
+function M.open(path, opts)
+	local text, err = core.read(path, M.MAX_TEXT)
+	if not text then return nil, errors.from_reply(err) end
+	local image
+	if path:find "%.lua$" then
+		image, err = run_lua(path, text, opts)
+	else
+		image, err = M.compile(text, { name = opts.name, file = path, hidden = opts.hidden,
+			coherence = opts.coherence })
+	end
+	if not image and not err.where then err.object = err.object or path end
+	return image, err
+end
+
+-- ---- commands --------------------------------------------------------------------
+
+local function one_of(ctx, name, words)
+	local v = ctx.opt[name]
+	if v == nil then return true end
+	for _, w in ipairs(words) do
+		if v == w then return true end
+	end
+	return errors.fail("usage", "%s=%s: %s wanted", name, v, table.concat(words, " or "))
+end
+
+function M.cmd_compile(ctx)
+	local policy = require "ncclbpf.policy.policy"
+	local path = ctx.args[1]
+	local ok, err = one_of(ctx, "hidden", { "error", "keep" })
+	if ok then ok, err = one_of(ctx, "coherence", { "strict", "off" }) end
+	if not ok then return nil, err end
+	if not M.is_source(path) then
+		return errors.fail(
+			"usage", "%s: a .csv or .lua file wanted; policy build takes objects", path)
+	end
+	local began = core.mono()
+	local image
+	image, err = M.open(path, { name = ctx.opt.name or policy.name_of(path),
+		hidden = ctx.opt.hidden, coherence = ctx.opt.coherence })
+	if not image then return nil, err end
+	local took = core.mono() - began
+	local object = core.image(image)
+	local info = object:info()
+	local verdict
+	verdict, err = policy.verdict(object, info, { coherence_off = ctx.opt.coherence == "off" })
+	if not verdict then return nil, err end
+	local failure = policy.refusal(verdict, path, ctx.flags.verbose)
+	local to = ctx.flags.output or path:gsub("%.%w+$", "") .. ".policy"
+	if not failure and not ctx.flags.dry_run then
+		ok, err = M.save(image, to)
+		if not ok then return nil, err end
+	end
+	local _, rows = M.csv_of(image)
+	local row = { name = info.name, digest = info.digest, rows = math.type(rows) == "integer"
+		and rows or nil, size_bytes = #image,
+		verdict = verdict.accepted and "accepted" or "refused",
+			time_us = math.floor(took * 1e6), file = not failure and to or nil }
+	return {
+		schema = "policy.compile/1", data = row, rows = { row }, id = "file",
+		failure = failure,
+		columns = { { "name" }, { "digest", show = format.short }, { "rows", num = true },
+			{ "size_bytes", num = true }, { "verdict" },
+			{ "time_us", title = "TIME us", num = true }, { "file" } },
+		foot = ctx.flags.dry_run and { "dry run: nothing written" } or nil,
+	}
+end
+
+function M.cmd_export(ctx)
+	local policy = require "ncclbpf.policy.policy"
+	local image, info, bytes = policy.resolve(ctx, ctx.args[1])
+	if not image then return nil, info end
+	local text, n = M.csv_of(bytes)
+	if not text then
+		n.hint = "tables alone go back to CSV; policy get writes any policy's image"
+		return nil, n
+	end
+	local to = ctx.args[2] or ctx.flags.output
+	local data = { name = info.name, digest = info.digest, rows = n, file = to, csv = not to
+		and text or nil }
+	if not to then
+		return { schema = "policy.export/1", data = data, text = text:gsub("\n$", ""),
+			prose = true }
+	end
+	local ok, err = core.write(to, text)
+	if not ok then return nil, errors.from_reply(err) end
+	return {
+		schema = "policy.export/1", data = data, rows = { data }, id = "file",
+		columns = { { "name" }, { "digest", show = format.short }, { "rows", num = true },
+			{ "file" } },
+	}
+end
+
+-- Lines that a comparison of two tables looks at; nil: one is none.
+function M.listings(a, b)
+	local x, y = M.csv_of(a), M.csv_of(b)
+	if not x or not y then return nil end
+	local function lines(text)
+		local t = {}
+		for line in text:gmatch "[^\n]+" do
+			if line:sub(1, 1) ~= "#" then t[#t + 1] = line end
+		end
+		return t
+	end
+	return lines(x), lines(y)
+end
+
+return M

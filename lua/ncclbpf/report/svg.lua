@@ -1,0 +1,275 @@
+-- SPDX-License-Identifier: MIT
+-- Pictures of a report: small SVG that keeps its text readable at any width,
+-- and strips of plain elements. Numbers and texts in, text out; all text is
+-- escaped here. Arms are a (baseline) and b (candidate).
+local M = {}
+
+function M.esc(v)
+	v = tostring(v):gsub("[%z\1-\8\11\12\14-\31\127]", "?")
+	return (v:gsub("[&<>\"']", { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
+		['"'] = "&quot;", ["'"] = "&#39;" }))
+end
+local esc = M.esc
+
+local W, H, LEFT, BOTTOM, TOP = 420, 220, 52, 26, 10
+
+-- A round step that cuts @span into about @n.
+local function step_of(span, n)
+	local rough = span / n
+	local unit = 10 ^ math.floor(math.log(rough, 10))
+	for _, m in ipairs { 1, 2, 5 } do
+		if unit * m >= rough then return unit * m end
+	end
+	return unit * 10
+end
+M.step_of = step_of
+
+-- Round values within @low to @high.
+local function ticks(low, high, n)
+	local t, step = {}, step_of(high - low, n)
+	for i = math.ceil(low / step), math.floor(high / step) do t[#t + 1] = i * step end
+	return t
+end
+M.ticks = ticks
+
+-- A picture with axes. @xs, @ys: {low, high}; marks: {{value, text}}.
+-- -> lines to add to, x(v), y(v), finish()
+local function frame(label, xs, ys, xmarks, ymarks, unit)
+	local function x(v) return LEFT + (v - xs[1]) / (xs[2] - xs[1]) * (W - LEFT - 12) end
+	local function y(v)
+		return TOP + (ys[2] - math.min(math.max(v, ys[1]), ys[2])) / (ys[2] - ys[1]) * (
+			H - TOP - BOTTOM)
+	end
+	local t = { ('<svg viewBox="0 0 %d %d" role="img" aria-label="%s">'):format(
+		W, H, esc(label)) }
+	for _, m in ipairs(ymarks) do
+		t[#t + 1] = (
+			'<line class="axis" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" '
+			.. 'y="%.1f" text-anchor="end">%s</text>'):format(
+			LEFT, W - 12, y(m[1]), y(m[1]), LEFT - 5, y(m[1]) + 4, esc(m[2]))
+	end
+	for _, m in ipairs(xmarks) do
+		t[#t + 1] = ('<text x="%.1f" y="%d" text-anchor="%s">%s</text>'):format(
+			x(m[1]), H - 8, m[3] or "middle", esc(m[2]))
+	end
+	if unit then t[#t + 1] = ('<text x="2" y="%d">%s</text>'):format(H - 8, esc(unit)) end
+	return t, x, y, function()
+		t[#t + 1] = "</svg>"
+		return table.concat(t)
+	end
+end
+
+local function marks(values, fmt)
+	local t = {}
+	for i, v in ipairs(values) do t[i] = { v, fmt:format(v) } end
+	return t
+end
+
+local function path(points)
+	local t = {}
+	for i, p in ipairs(points) do
+		t[i] = ("%s%.1f %.1f"):format(i == 1 and "M" or "L", p[1], p[2])
+	end
+	return table.concat(t)
+end
+
+-- @rows: {{size, text, a = {p10, p50, p90}, b = }} by size: a line an arm, its
+-- spread as a band and as whiskers.
+function M.bandwidth(label, rows)
+	local high = 0
+	for _, r in ipairs(rows) do
+		for _, arm in ipairs { "a", "b" } do
+			if r[arm] then high = math.max(high, r[arm].p90) end
+		end
+	end
+	local function at(r) return math.log(math.max(r.size, 1), 2) end
+	local first, last = at(rows[1]), at(rows[#rows])
+	local xm, every = {}, math.max(1, math.ceil(#rows / 8))
+	for i, r in ipairs(rows) do
+		if (i - 1) % every == 0 then xm[#xm + 1] = { at(r), r.text } end
+	end
+	high = high > 0 and high * 1.08 or 1
+	local t, x, y, finish = frame(label, { first - 0.6, last + 0.6 }, { 0, high }, xm,
+		marks(ticks(0, high, 5), "%g"), "GB/s")
+	for k, arm in ipairs { "a", "b" } do
+		local up, down, line, shift = {}, {}, {}, k * 6 - 9
+		for _, r in ipairs(rows) do
+			local v = r[arm]
+			if v then
+				up[#up + 1] = { x(at(r)), y(v.p90) }
+				table.insert(down, 1, { x(at(r)), y(v.p10) })
+				line[#line + 1] = { x(at(r)), y(v.p50), v, r.text }
+			end
+		end
+		table.move(down, 1, #down, #up + 1, up)
+		if #line > 1 then
+			t[#t + 1] = (
+				'<path class="band %s" d="%sZ"/><path '
+				.. 'class="line %s" d="%s"/>'):format(
+				arm, path(up), arm, path(line))
+		end
+		for _, p in ipairs(line) do
+			t[#t + 1] = (
+				'<line class="line %s" x1="%.1f" x2="%.1f" y1="%.1f" '
+				.. 'y2="%.1f"/><circle class="%s" cx="%.1f" cy="%.1f" '
+				.. 'r="3.5"><title>%s, %s: %.1f GB/s (%.1f to '
+				.. '%.1f)</title></circle>'):format(
+				arm, p[1] + shift, p[1] + shift, y(p[3].p10), y(p[3].p90), arm,
+					p[1], p[2], M.arm(arm), esc(p[4]), p[3].p50, p[3].p10,
+					p[3].p90)
+		end
+	end
+	return finish()
+end
+
+function M.arm(arm) return arm == "a" and "baseline" or "candidate" end
+
+-- A range that holds what is between @low and @high with some room.
+local function room(low, high)
+	local pad = math.max((high - low) * 0.1, high * 0.01, 1e-9)
+	return { math.max(low - pad, 0), high + pad }
+end
+
+-- The times that a share of all does not exceed, an arm a line. Beyond 99 % a
+-- single one would flatten all others: it is cut off here, and in the table.
+function M.quantiles(label, a, b)
+	local low, high = math.huge, 0
+	for _, q in ipairs { a, b } do
+		if #q > 0 then low, high = math.min(low, q[1]), math.max(high, q[100]) end
+	end
+	if high == 0 then return "" end
+	local ys = room(low / 1000, high / 1000)
+	local t, x, y, finish = frame(label, { 0, 100 }, ys,
+		{ { 10, "10" }, { 50, "50" }, { 90, "90" }, { 99, "99 %" } },
+		marks(ticks(ys[1], ys[2], 5), "%g"), "us")
+	for _, p in ipairs { 10, 50, 90, 99 } do
+		t[#t + 1] = ('<line class="axis" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>'):format(
+			x(p), x(p), TOP, H - BOTTOM)
+	end
+	for arm, q in pairs { a = a, b = b } do
+		local points = {}
+		for i = 1, math.min(#q, 100) do points[i] = { x(i - 1), y(q[i] / 1000) } end
+		t[#t + 1] = ('<path class="line %s" d="%s"/>'):format(arm, path(points))
+	end
+	return finish()
+end
+
+-- One kind's medians, block by block in the order in which they ran, with what
+-- 80 % of a block's times lay between. @list: {{n, arm, ns, low, high, generation}}
+function M.blocks(label, list, total)
+	local low, high = math.huge, 0
+	for _, b in ipairs(list) do
+		low, high = math.min(low, b.low or b.ns, b.ns), math.max(high, b.high or b.ns, b.ns)
+	end
+	if #list == 0 then return "" end
+	local ys = room(low / 1000, high / 1000)
+	local t, x, y, finish = frame(label, { 0.5, total + 0.5 }, ys,
+		{ { 1, "block 1", "start" }, { total, tostring(total), "end" } },
+		marks(ticks(ys[1], ys[2], 4), "%g"), "us")
+	for _, b in ipairs(list) do
+		if b.low then
+			t[#t + 1] = (
+				'<line class="line thin %s" x1="%.1f" x2="%.1f" y1="%.1f" '
+				.. 'y2="%.1f"/>'):format(
+				b.arm, x(b.n), x(b.n), y(b.low / 1000), y(b.high / 1000))
+		end
+		t[#t + 1] = ('<circle class="%s" cx="%.1f" cy="%.1f" r="%s"'):format(
+			b.arm, x(b.n), y(b.ns / 1000), total > 100 and "2" or "3.5")
+		t[#t + 1] = total > 200 and "/>"
+			or ("><title>block %d, %s, generation %s: %.1f us</title></circle>"):format(
+			b.n, M.arm(b.arm), esc(b.generation), b.ns / 1000)
+	end
+	return finish()
+end
+
+-- ---- strips ------------------------------------------------------------------------
+
+local function share(v, low, high)
+	return math.min(math.max((v - low) / (high - low) * 100, 0), 100)
+end
+
+-- @rows: {{label, verdict, mid, low, high, text}} on one scale of per cent, with
+-- what is borne as a broken line.
+function M.effects(rows, border)
+	local low, high = 0, border
+	for _, r in ipairs(rows) do
+		for _, k in ipairs { "mid", "low", "high" } do
+			if r[k] then low, high = math.min(low, r[k]), math.max(high, r[k]) end
+		end
+	end
+	local pad = (high - low) * 0.06
+	low, high = low - pad, high + pad
+	local lines = {}
+	for _, v in ipairs(ticks(low, high, 5)) do
+		lines[#lines + 1] = ('<s class=%s style="left:%.2f%%"></s>'):format(
+			v == 0 and "zero" or "tick", share(v, low, high))
+	end
+	lines[#lines + 1] = ('<s class=border style="left:%.2f%%"></s>'):format(
+		share(border, low, high))
+	local grid = table.concat(lines)
+	local t = { "<div class=effects>" }
+	for _, r in ipairs(rows) do
+		t[#t + 1] = ('<div><div class=label>%s</div><div class=bar>%s'):format(
+			esc(r.label), grid)
+		if r.low then
+			t[#t + 1] = ('<i class=%s style="left:%.2f%%;width:%.2f%%"></i>'):format(
+				r.verdict, share(r.low, low, high),
+				share(r.high, low, high) - share(r.low, low, high))
+		end
+		if r.mid then
+			t[#t + 1] = ('<b class=%s style="left:%.2f%%"></b>'):format(
+				r.verdict, share(r.mid, low, high))
+		end
+		t[#t + 1] = ('</div><div class="text %s">%s</div></div>'):format(
+			r.verdict, esc(r.text))
+	end
+	t[#t + 1] = "<div><div></div><div class=scale>"
+	for _, v in ipairs(ticks(low, high, 5)) do
+		t[#t + 1] = ('<span style="left:%.2f%%">%s</span>'):format(
+			share(v, low, high), v == 0 and "0" or ("%+g"):format(v))
+	end
+	t[#t + 1] = "</div><div></div></div></div>"
+	return table.concat(t)
+end
+
+-- Turns of the arms in time: @blocks {{from, to, arm, title}}, @events {{at, n,
+-- title}}, seconds from 0 to @span.
+function M.timeline(blocks, events, span)
+	local t = { "<div class=time>" }
+	for _, b in ipairs(blocks) do
+		t[#t + 1] = ('<i class=%s style="left:%.3f%%;width:%.3f%%" title="%s"></i>'):format(
+			b.arm, share(b.from, 0, span), math.max(
+			share(b.to, 0, span) - share(b.from, 0, span), 0.1), esc(b.title))
+	end
+	t[#t + 1] = "</div><div class=when>"
+	local last = -10
+	for _, e in ipairs(events) do
+		local at = math.min(share(e.at, 0, span), 97)
+		-- numbers that would lie upon each other: the first of them stands
+		if at - last >= 3 then
+			t[#t + 1] = ('<span style="left:%.2f%%" title="%s">%d</span>'):format(
+				at, esc(e.title), e.n)
+			last = at
+		end
+	end
+	t[#t + 1] = "</div>"
+	return table.concat(t)
+end
+
+-- Ranks of a kind: how far each lies from the median of them, in per cent.
+-- @cells: {{rank, pct}}
+function M.ranks(cells)
+	local t = { "<div class=ranks>" }
+	for _, c in ipairs(cells) do
+		local strength = math.min(math.abs(c.pct) / 10, 1) * 0.8
+		t[#t + 1] = (
+			'<span class=%s style="--w:%.0f%%" title="rank %d: '
+			.. '%+.1f %%">%s</span>'):format(
+			c.pct >= 0 and "slow" or "quick", strength * 100, c.rank, c.pct,
+			#cells <= 16 and ("%+.1f"):format(c.pct) or "")
+	end
+	t[#t + 1] = "</div>"
+	return table.concat(t)
+end
+
+return M

@@ -1,0 +1,198 @@
+-- SPDX-License-Identifier: MIT
+-- A block: the collectives of a job while one arm is in place, until there are enough
+-- samples or a guard stops it.
+local core = require "ncclbpf.core"
+local plan = require "ncclbpf.rollout.plan"
+local read = require "ncclbpf.job.read"
+local units = require "ncclbpf.base.units"
+local record = require "ncclbpf.rollout.record"
+local job = require "ncclbpf.rollout.job"
+
+local M = {}
+
+local POLL_S = 0.05
+local GUARD = 10 -- collectives of a kind before it may be called slow
+local BAKED = 50 -- the latest of a kind that count while a candidate bakes
+
+function M.kind_of(op)
+	return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm)
+end
+
+-- Kinds in the order in which people read them: by collective, size,
+-- communicator.
+function M.kinds(t)
+	local list, key = {}, {}
+	for kind in pairs(t) do
+		local coll, size, comm = tostring(kind):match "^(%S+) (%S+) of (%S+)$"
+		list[#list + 1] = kind
+		key[kind] = coll and ("%s %020d %s"):format(coll, units.size(size) or 0, comm)
+			or tostring(kind)
+	end
+	table.sort(list, function(a, b) return key[a] < key[b] end)
+	return list
+end
+
+local function median(list)
+	return core.block_medians(list, #list)[1]
+end
+
+-- What the baseline's blocks have come to, by kind.
+local function baseline_of(r)
+	local by, out = {}, {}
+	for _, b in ipairs(r.blocks) do
+		for kind, v in pairs(b.arm == "a" and b.medians or {}) do
+			by[kind] = by[kind] or {}
+			table.insert(by[kind], v)
+		end
+	end
+	for kind, list in pairs(by) do out[kind] = median(list) end
+	return out
+end
+
+-- Answers of policies that were refused; nil: another change was made.
+local function refused(r)
+	local n, seen = 0, r.generation
+	for _, x in ipairs(job.ask(r, "policy list")) do
+		-- asked one after the other, they may have seen some of several
+		if x.data.generation > r.generation and not job.is_own(r)
+			or x.data.generation < seen then
+			return nil, x.data.generation
+		end
+		for _, p in ipairs(read.list(x.data, "policies")) do
+			-- of others those that other communicators have say nothing
+			local counts = not r.comms or job.has(r.candidate, p.name)
+			for _, prog in ipairs(read.list(p, "programs")) do
+				n = n + (counts and read.number(prog.refused) or 0)
+			end
+		end
+	end
+	return n
+end
+
+-- A reason to stop at once, or nil.
+local function guarded(r, arm, times, normal, refused_now)
+	for kind, list in pairs(times) do
+		if normal[kind] and #list >= GUARD then
+			local pct = (median(list) / normal[kind] - 1) * 100
+			if pct > r.plan.guards.slower_pct then
+				return ("%s: slower by %.0f %% after %d collectives"):format(
+					kind, pct, #list),
+					{ guard = "slower_pct", kind = kind, effect_pct = pct,
+						collectives = #list }
+			end
+		end
+	end
+	for kind, list in pairs(arm == "b" and r.plan.guards.slo and times or {}) do
+		local ns = #list >= GUARD and median(list) or 0
+		if ns > r.plan.guards.slo * 1e9 then
+			return ("%s: takes %s, longer than %s, after %d collectives"):format(
+				kind, units.seconds(ns / 1e9), units.seconds(r.plan.guards.slo),
+				#list),
+				{ guard = "slo", kind = kind, time_us = ns / 1e3,
+					slo_us = r.plan.guards.slo * 1e6, collectives = #list }
+		end
+	end
+	if arm == "b" and refused_now > r.plan.guards.refused then
+		local n = refused_now
+		return ("%d answers of policies were refused"):format(n),
+			{ guard = "refused", refused = n }
+	end
+	local a = job.ask(r, "check agreement")[1].data
+	if a.agree == false then return "ranks do not agree", { guard = "agreement" } end
+end
+
+-- NCCL numbers the collectives of a communicator by their kind.
+local function line_of(op) return op.comm .. " " .. op.coll end
+
+local function highest(ops)
+	local seq = {}
+	for _, op in pairs(ops) do seq[line_of(op)] = math.max(seq[line_of(op)] or -1, op.seq) end
+	return seq
+end
+
+-- Collectives that were enqueued before the fence and have not ended count for
+-- nobody: how many, at most, of each kind.
+local function in_flight(r)
+	local open = {}
+	for _, x in ipairs(job.ask(r, "stats")) do
+		local here = {}
+		for _, row in ipairs(read.list(x.data, "rows")) do
+			local n = read.number(read.record(row.enqueue).count) - read.number(
+				read.record(row.exec).count)
+			local key = line_of(row)
+			here[key] = (here[key] or 0) + math.max(n, 0)
+		end
+		for key, n in pairs(here) do
+			open[key] = math.min(math.max(open[key] or 0, n), 1024)
+		end
+	end
+	return open
+end
+
+-- One block of @arm. -> medians by kind, collectives by kind | nil, reason, evidence (a guard) |
+-- nil, nil, word (asked for by another shell)
+-- @bake: for so many seconds instead, the guards see the latest alone. -> true,
+-- collectives | as above
+function M.block(r, arm, bake)
+	local p = r.plan
+	local normal = arm == "b" and baseline_of(r) or {}
+	local before, other = refused(r)
+	if not before then return nil, nil, "leave", other end
+	local from = highest(job.samples(r))
+	for key, n in pairs(in_flight(r)) do from[key] = (from[key] or -1) + n end
+	local seen, times, kept, most = {}, {}, {}, 0
+	local skip = math.ceil(p.samples / (1 - p.warmup_pct / 100)) - p.samples
+	local till = core.mono() + (bake or p.block_timeout)
+	local count, all = {}, 0
+	while bake or most < p.samples do
+		local word = record.requested(r)
+		if word then return nil, nil, word end
+		if core.mono() > till and not (bake and all < GUARD
+			and core.mono() < till + p.block_timeout) then
+			if bake then return true, all end
+			return nil, nil, "pause", ("only %d collectives of a kind in %g s"):format(
+				most, p.block_timeout)
+		end
+		local new = {}
+		for id, op in pairs(job.samples(r)) do
+			if not seen[id] and op.ns > 0 and op.seq > (from[line_of(op)] or -1)
+				and job.in_scope(r, op) then
+				new[#new + 1] = { id, op }
+			end
+		end
+		table.sort(new, function(x, y) return x[2].seq < y[2].seq end)
+		for _, x in ipairs(new) do
+			local kind = M.kind_of(x[2])
+			seen[x[1]] = true
+			if r.ran then r.ran(kind, x[2]) end
+			count[kind], all = (count[kind] or 0) + 1, all + 1
+			if bake and #(times[kind] or {}) >= BAKED then
+				table.remove(times[kind], 1)
+				table.remove(kept[kind], 1)
+			end
+			if count[kind] > skip then
+				times[kind], kept[kind] = times[kind] or {}, kept[kind] or {}
+				table.insert(times[kind], x[2].ns)
+				table.insert(kept[kind], x[2])
+				most = math.max(most, #times[kind])
+			end
+		end
+		local now, another = refused(r)
+		if not now then return nil, nil, "leave", another end
+		local why, evidence = guarded(r, arm, times, normal, now - before)
+		if why then return nil, why, evidence end
+		if bake or most < p.samples then core.sleep(p.interval or POLL_S) end
+	end
+	local medians = {}
+	for kind, list in pairs(times) do
+		-- a few collectives of a rare kind say nothing
+		if #list * 5 >= p.samples then
+			medians[kind] = median(list)
+		else
+			kept[kind] = nil
+		end
+	end
+	return medians, kept
+end
+
+return M

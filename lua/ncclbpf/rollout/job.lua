@@ -1,0 +1,320 @@
+-- SPDX-License-Identifier: MIT
+-- A rollout and its job: which communicators it is for, what they decide with, and
+-- changes of that at a fence.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local mapset = require "ncclbpf.map.write"
+local plan = require "ncclbpf.rollout.plan"
+local policy = require "ncclbpf.policy.policy"
+local promote = require "ncclbpf.rollout.promote"
+local reach = require "ncclbpf.job.selector"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local stats = require "ncclbpf.commands.stats"
+local record = require "ncclbpf.rollout.record"
+
+local M = {}
+
+local POLL_S = 0.05
+local RETRIES = 5 -- of a change that another one is in the way of
+local STALE = 50 -- the same, where controllers were there before
+local IDLE_S = 1 -- a communicator that decides nothing for so long is idle
+
+-- One answer of all processes; any that is gone ends the rollout.
+function M.ask(r, line)
+	local results = r.group:ask(line)
+	local failures = {}
+	for _, x in ipairs(results) do
+		if x.err then failures[#failures + 1] = x end
+	end
+	local err = session.sum_up(failures, #results) or r.group:failure()
+	if err then error(err, 0) end
+	return results
+end
+
+-- An arm that is a file becomes the name of a policy that all processes hold.
+function M.names_of(group, arm)
+	if type(arm) ~= "string" then
+		for _, name in ipairs(arm) do
+			local results = group:ask(session.line { "policy", "show", name })
+			local failures = {}
+			for _, x in ipairs(results) do
+				if x.err then failures[#failures + 1] = x end
+			end
+			local err = session.sum_up(failures, #results)
+			if err then return nil, err end
+		end
+		return arm
+	end
+	local image, info, bytes = policy.open(arm)
+	if not image then return nil, info end
+	local ok, err = policy.load(group, info.name, bytes, image, info)
+	if not ok then
+		err.object = arm
+		return nil, err
+	end
+	return core.array { info.name }
+end
+
+function M.has(list, v)
+	for _, x in ipairs(list) do
+		if x == v then return true end
+	end
+	return false
+end
+
+-- The communicators that a plan means, by identity; nil: all. -> nil, err
+function M.comms_of(group, want)
+	if not want then return nil end
+	if type(want) == "table" then return reach.find(group, want) end
+	local list, err = reach.comms(group)
+	if not list then return nil, err end
+	local n = math.type(want) == "integer" and want
+		or math.max(1, #list * tonumber(want:match "%d+") // 100)
+	if n > #list then
+		return errors.fail(
+			"refused",
+			"scope.comms: %d communicators wanted, the job has %d that can be "
+			.. "told apart", n, #list)
+	end
+	local ids = core.array {}
+	for i = 1, math.min(n, reach.MOST) do ids[i] = list[i].comm end
+	return ids
+end
+
+-- What the communicators @ids (nil: all) decide with.
+-- -> the names, their generation, whether that is what the others have | nil, err
+function M.in_use(group, ids, all)
+	local r = group:ask "status"[1]
+	if r.err then return nil, r.err end
+	local names, common = r.data.policies, true
+	local mine, others = {}, 0
+	for _, s in ipairs(reach.rows(r.data)) do
+		local n = 0
+		for _, c in ipairs(s.comms) do n = n + (ids and M.has(ids, c) and 1 or 0) end
+		if n > 0 then mine[#mine + 1] = { n = n, names = s.policies } end
+		if n < #s.comms then others = others + 1 end
+	end
+	if not ids and others > 0 then
+		return nil, errors.new(
+			"refused",
+			"some communicators have policies of their own, which a rollout for "
+			.. "all would take away",
+			{ hint = "scope.comms in the plan, or policy use common comm=ID" })
+	elseif all and others > 0 then
+		return nil, errors.new(
+			"refused",
+			"other communicators have policies of their own, which a promotion to "
+			.. "all would take away", { hint = 'promote = "scope" in the plan' })
+	end
+	if #mine > 1 or mine[1] and mine[1].n < #ids then
+		return errors.fail(
+			"refused", "the communicators of the scope have different policies")
+	end
+	if mine[1] then names, common = mine[1].names, false end
+	return core.array(type(names) == "table" and names or {}), r.data.generation, common
+end
+
+-- Identities of the job's processes.
+function M.processes_of(group)
+	local list = core.array {}
+	for _, m in ipairs(group.members) do list[#list + 1] = m.process end
+	return list
+end
+
+-- Is it this very job's? One of another job with the same name has none of its
+-- processes.
+function M.is_of(r, group)
+	for _, m in ipairs(group.members) do
+		for _, p in ipairs(type(r.processes) == "table" and r.processes or {}) do
+			if p == m.process then return true end
+		end
+	end
+	return false
+end
+
+-- How many decisions each communicator has made, and whether all its ranks
+-- have passed the last change's fence.
+function M.standing(r)
+	local made, passed = {}, {}
+	for _, c in ipairs(read.list(M.ask(r, "comm list")[1].data, "comms")) do
+		made[c.comm] = read.number(c.decisions)
+	end
+	for _, c in ipairs(read.list(read.record(M.ask(r, "change status")[1].data).last,
+		"comms")) do
+		passed[c.comm] = read.number(c.passed) >= read.number(c.ranks)
+	end
+	return made, passed
+end
+
+-- The line that puts @arm in place: "a", "b", "better" (what rollout/promote.lua made
+-- of both), or a list of names. @all: for all
+-- communicators, whatever the scope.
+local function line_for(r, arm, all)
+	local words, names = { "policy", "use" }, type(arm) == "table" and arm or arm == "b"
+		and r.candidate or arm == "better" and r.promoted or r.baseline
+	if arm == "a" and r.common and r.comms and not all then names = { "common" } end
+	for _, n in ipairs(names) do words[#words + 1] = n end
+	if #names == 0 then words[3] = "none" end
+	return session.line(words) .. (all and "" or reach.words(r.comms))
+end
+
+-- From the candidate's fence to the fence of what came after it: so many
+-- collectives of each communicator the candidate has decided.
+local function expose(r, done, arm)
+	for _, c in ipairs(read.list(done, "comms")) do
+		if c.state == "committed" and (not r.comms or M.has(r.comms, c.comm)) then
+			local from = r.since and r.since[c.comm]
+			if from then
+				r.exposed[c.comm] = (r.exposed[c.comm] or 0) + math.max(
+					0, read.number(c.fence) - from)
+			end
+			r.since[c.comm] = arm ~= "a" and read.number(c.fence) or nil
+		end
+	end
+end
+
+-- The job has another generation than r.generation. Was each one since made by
+-- this process (a change that was committed after its answer timed out), by a
+-- runner that died, or by controllers of the same policies? Then the newest is ours.
+function M.is_own(r)
+	local there = r.group:ask "controller status"[1]
+	local controllers = read.record(there and there.data).controllers == true
+	local answer = r.group:ask "policy history"[1]
+	local past = read.list(answer and answer.data, "history")
+	local now = r.unanswered and r.path and record.load(r.job)
+	-- where this process has taken it over by another object, the change is that one's
+	local late = r.unanswered and (not now or now.id == r.id
+		and now.runner.token == r.runner.token)
+	local function same(a, b)
+		return core.encode(read.list(a, "policies")) == core.encode(
+			read.list(b, "policies")) and read.text(a.scoped) == read.text(b.scoped)
+	end
+	for i, e in ipairs(past) do
+		if math.type(read.record(e).generation) ~= "integer" then return false end
+		if e.generation <= r.generation then
+			r.generation = past[1].generation
+			return true
+		end
+		local by_controllers = controllers and math.type(e.pid) ~= "integer" and past[i + 1]
+			and same(e, past[i + 1])
+		local mine = e.pid and (e.pid == r.before or late
+			and e.pid == select(2, core.ids()))
+		if not by_controllers and not mine then return false end
+	end
+	return false
+end
+
+-- Does @d, a reply to status, have something of the candidate in place?
+function M.has_candidate(r, d)
+	local ours, lists = {}, { type(d.policies) == "table" and d.policies or {} }
+	for _, s in ipairs(reach.rows(d)) do lists[#lists + 1] = s.policies end
+	for _, names in ipairs { r.candidate or {}, r.promoted or {} } do
+		for _, n in ipairs(names) do ours[n] = not M.has(r.baseline, n) or nil end
+	end
+	-- less than the baseline: no name says so
+	if not next(ours) then return true end
+	for _, list in ipairs(lists) do
+		for _, n in ipairs(list) do
+			if ours[n] then return true end
+		end
+	end
+	return false
+end
+
+-- Make the change of @line where the job still has the generation that was
+-- there, or an own one that came of it. -> as Group:change
+function M.change(r, line)
+	local done, err
+	local tries, others = RETRIES, STALE
+	while tries > 0 and others > 0 do
+		done, err = r.group:change(line .. mapset.if_generation(r.generation))
+		if done then return done end
+		if err.code == "stale" then
+			if not M.is_own(r) then return nil, err end
+			others = others - 1
+		elseif err.code == "busy" or err.code == "aborted" then
+			tries = tries - 1
+			core.sleep(POLL_S * 4)
+		else
+			return nil, err
+		end
+	end
+	return nil, err
+end
+
+-- Commit: every communicator takes it at a fence of its own, or none is
+-- compared with. Only where the job still has the generation that was there:
+-- what somebody else has made meanwhile stays.
+-- From the request on nobody knows what is in place, until the caller says so:
+-- r.arm is "none" then, or what it was where nothing has moved, or "other".
+function M.commit(r, arm, all)
+	local was = r.arm
+	if type(arm) == "string" then r.arm = "none" end
+	local done, err = M.change(r, line_for(r, arm, all))
+	if not done then
+		if type(arm) ~= "string" then return nil, err end
+		if err.code == "busy" or err.code == "aborted" then r.arm = was end
+		if err.code == "stale" then r.arm = "other" end
+		if err.code == "timed_out" or err.code == "no_target" then r.unanswered = true end
+		return nil, err
+	end
+	r.generation, r.unanswered = done.generation, nil
+	r.since, r.exposed = r.since or {}, r.exposed or {}
+	expose(r, done, arm)
+	for _, c in ipairs(read.list(done, "comms")) do
+		-- one that never takes any has never had the candidate
+		local without = arm == "a" and c.state == "unchangeable"
+		if c.state ~= "committed" and not without
+			and (not r.comms or M.has(r.comms, c.comm)) then
+			return nil, errors.new("refused",
+				("communicator %s takes no change: %s"):format(
+				tostring(c.comm), read.text(c.why) or tostring(c.state)),
+				{ hint = "a rollout needs all communicators of a job to change" })
+		end
+	end
+	return true
+end
+
+-- All ranks decide with @arm; returns when they do. A communicator that
+-- decides nothing meanwhile takes it with its next decision.
+function M.use(r, arm, patience)
+	local ok, err = M.commit(r, arm)
+	if not ok then return nil, err end
+	local began, first = core.mono(), nil
+	repeat
+		local made, passed = M.standing(r)
+		local waits = false
+		first = first or made
+		for comm, done in pairs(passed) do
+			local idle = made[comm] == first[comm] and core.mono() - began >= IDLE_S
+			waits = waits or not done and not idle
+		end
+		if not waits then return true end
+		core.sleep(POLL_S / 5)
+	until core.mono() - began > patience
+	return errors.fail(
+		"timed_out",
+		"no rank of a communicator that decides has come to the fence of generation %s",
+		tostring(r.generation))
+end
+
+function M.samples(r)
+	return stats.collectives(M.ask(r, "sample tail 1024"))
+end
+
+function M.in_scope(r, op)
+	local s = r.plan.scope
+	if r.comms and not M.has(r.comms, op.comm) then return false end
+	if s.sizes and (op.size * 2 <= s.sizes[1] or op.size > s.sizes[2]) then return false end
+	if not s.collectives then return true end
+	for _, c in ipairs(s.collectives) do
+		if c == op.coll then return true end
+	end
+	return false
+end
+
+-- What the job's times are, where it says that nothing is measured.
+function M.times(r) return read.text(read.record(r.where).times) end
+
+return M

@@ -1,0 +1,167 @@
+-- SPDX-License-Identifier: MIT
+-- Is B slower than A? Medians of blocks, so that samples which lie close in
+-- time count once; a rank-sum test, which no outlier moves; a shift with its
+-- interval, in per cent; and an answer of three, never `pass` for want of data.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+
+local M = {}
+
+-- Where nothing else is said. A true slowdown of min_effect_pct is told in
+-- half the cases only, so it is less than what is to be found (3 %).
+M.defaults = {
+	confidence = 0.98, -- of all looks and strata together
+	min_effect_pct = 1, -- less than that is no harm
+	blocks = 20, -- an arm
+	looks = 4,
+}
+
+-- The share of alpha that the first @t of the data may spend, as O'Brien and
+-- Fleming do: little early, when little is known (Lan and DeMets 1983).
+local function spent(alpha, t)
+	if t <= 0 then return 0 end
+	return 2 * core.normal_tail(core.normal_point(alpha / 2) / math.sqrt(math.min(t, 1)))
+end
+
+-- What look @k of @n may spend, not counting what the ones before did. The sum
+-- is alpha; that the looks are not independent makes it less, never more.
+function M.share(alpha, k, n)
+	return spent(alpha, k / n) - spent(alpha, (k - 1) / n)
+end
+
+local function logs(list)
+	local t = {}
+	for i, v in ipairs(list) do
+		if type(v) ~= "number" or v ~= v or v <= 0 or v == math.huge then
+			error(("judge: value %d is %s; times above 0 wanted"):format(
+				i, tostring(v)), 3)
+		end
+		t[i] = math.log(v)
+	end
+	return t
+end
+
+local function percent(x) return x and (math.exp(x) - 1) * 100 end
+
+-- One stratum: block medians of times under A and under B.
+-- opts: alpha (for this look at this stratum), min_effect_pct, least (blocks an arm)
+-- -> {verdict, effect_pct, low_pct, high_pct, p, blocks_a, blocks_b, reason}
+--
+-- effect_pct: how much longer B takes. `fail`: surely longer, and by more than
+-- min_effect_pct as far as can be told. `pass`: the whole interval lies below
+-- min_effect_pct. `better` says that B is surely shorter.
+function M.compare(a, b, opts)
+	local r = { blocks_a = #a, blocks_b = #b, verdict = "inconclusive" }
+	local least = math.max(opts.least or 1, 2)
+	if #a < least or #b < least then
+		r.reason = ("%d and %d blocks; %d each wanted"):format(#a, #b, least)
+		return r
+	end
+	local t = core.rank_sum(logs(b), logs(a), opts.alpha)
+	r.effect_pct, r.low_pct, r.high_pct, r.p = percent(t.shift), percent(t.low),
+		percent(t.high), t.p
+	r.better = t.p <= opts.alpha and t.shift < 0
+	if t.p <= opts.alpha and r.effect_pct > opts.min_effect_pct then
+		r.verdict = "fail"
+		r.reason = ("slower by %.1f %%"):format(r.effect_pct)
+	elseif not r.high_pct then
+		r.reason = "too few blocks for this confidence"
+	elseif r.high_pct <= opts.min_effect_pct then
+		r.verdict = "pass"
+		r.reason = r.better and ("faster by %.1f %%"):format(-r.effect_pct) or
+			("slower by at most %.1f %%"):format(math.max(r.high_pct, 0))
+	else
+		r.reason = ("may be slower by up to %.1f %%"):format(r.high_pct)
+	end
+	return r
+end
+
+-- Of strata that were compared: what came of each, and of all.
+local function each(out, names, last, min_effect_pct)
+	local n = { better = 0, worse = 0, same = 0, open = 0 }
+	for _, name in ipairs(names) do
+		local r = out.strata[name]
+		r.outcome = r.verdict == "fail" and "worse" or r.verdict == "inconclusive"
+			and "open" or
+			r.better and -r.effect_pct > min_effect_pct and "better" or "same"
+		n[r.outcome] = n[r.outcome] + 1
+	end
+	out.verdict = "inconclusive"
+	if n.better > 0 and (last or n.better + n.worse == #names) then
+		out.verdict = "pass"
+	elseif n.worse == #names or last and n.better == 0 and n.open == 0 then
+		out.verdict = "fail"
+	end
+	out.counts = n
+	out.reason = (
+		"better in %d of %d kinds of collectives, worse in %d, the same "
+		.. "in %d, open in %d"):format(n.better, #names, n.worse, n.same, n.open)
+	return out
+end
+
+-- All strata at look @k: {name = {a = {...}, b = {...}}} (block medians).
+-- -> {verdict, reason, strata = {name = as of compare}, alpha}
+--
+-- opts.each: kinds stand for themselves (promote = "better"): each has an
+-- outcome, better, worse, same or open, and the verdict is whether any is better;
+-- before the last look only where nothing is left to be seen.
+--
+-- One that fails fails all; all must pass to pass. Alpha is shared among looks
+-- and strata alike, so that the chance of one false alarm in all stays below.
+function M.look(strata, k, opts)
+	opts = setmetatable(opts or {}, { __index = M.defaults })
+	local names, out = {}, { strata = {}, verdict = "inconclusive" }
+	for name in pairs(strata) do names[#names + 1] = name end
+	table.sort(names)
+	if #names == 0 then
+		out.reason = "no data"
+		return out
+	end
+	out.alpha = M.share(1 - opts.confidence, k, opts.looks)
+	local count, worst = { pass = 0, fail = 0, inconclusive = 0 }, {}
+	for _, name in ipairs(names) do
+		local r = (opts.compare or M.compare)(strata[name].a, strata[name].b, {
+			alpha = out.alpha / #names, min_effect_pct = opts.min_effect_pct,
+			least = opts.least,
+		})
+		out.strata[name] = r
+		count[r.verdict] = count[r.verdict] + 1
+		worst[r.verdict] = worst[r.verdict] or ("%s: %s"):format(name, r.reason)
+	end
+	if opts.each then return each(out, names, k >= opts.looks, opts.min_effect_pct) end
+	out.verdict = count.fail > 0 and "fail" or count.inconclusive > 0 and "inconclusive"
+		or "pass"
+	out.reason = worst[out.verdict]
+	if out.verdict == "pass" and #names > 1 then
+		out.reason = ("%d kinds of collectives, none slower"):format(#names)
+	end
+	return out
+end
+
+-- nb.judge{a = {...}, b = {...}, block=, confidence=, min_effect_pct=, least=}: two
+-- lists of samples, looked at once. block: so many samples a median.
+function M.judge(opts)
+	opts = errors.check_options("nb.judge", opts, {
+		a = "table", b = "table", block = "integer", confidence = "number",
+		min_effect_pct = "number", least = "integer",
+	})
+	if not opts.a or not opts.b then error("nb.judge: options a and b wanted", 2) end
+	local confidence = opts.confidence or M.defaults.confidence
+	if confidence <= 0 or confidence >= 1 then
+		error("nb.judge: option confidence: above 0 and below 1 wanted", 2)
+	end
+	local block = opts.block or 50
+	local a, b = core.block_medians(opts.a, block), core.block_medians(opts.b, block)
+	-- many samples: longer blocks, not more of them
+	local longest = math.max(#a, #b)
+	if longest > 1024 then
+		block = block * ((longest + 1023) // 1024)
+		a, b = core.block_medians(opts.a, block), core.block_medians(opts.b, block)
+	end
+	local r = M.compare(a, b, { alpha = 1 - confidence, min_effect_pct = opts.min_effect_pct
+		or M.defaults.min_effect_pct, least = opts.least })
+	r.block = block
+	return r
+end
+
+return M

@@ -1,0 +1,542 @@
+-- SPDX-License-Identifier: MIT
+-- Rollout plans: read, checked field by field, completed. docs/rollouts.md
+-- describes the fields.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local judge = require "ncclbpf.rollout.judge"
+local metrics_least = require("ncclbpf.rollout.measures").least
+local sandbox = require "ncclbpf.base.sandbox"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local STEPS = 1000000 -- a table of ten thousand fields takes a tenth
+
+-- ---- what the fields may be -------------------------------------------------------
+
+local function number(least, most, whole)
+	return function(v)
+		if type(v) == "number" and v == v and v >= least and v <= most
+			and (not whole or math.tointeger(v)) then
+			return whole and math.tointeger(v) or v
+		end
+		return nil, ("%s from %s to %s"):format(
+			whole and "a whole number" or "a number", tostring(least), tostring(most))
+	end
+end
+
+local function word(...)
+	local list = { ... }
+	return function(v)
+		for _, w in ipairs(list) do
+			if v == w then return v end
+		end
+		return nil, table.concat(list, " or ")
+	end
+end
+
+local function text(v)
+	if type(v) == "string" and v ~= "" and #v <= 400 and not v:find "%c" then return v end
+	return nil, "a text of one line"
+end
+
+local function seconds(v)
+	local s = type(v) == "number" and v or type(v) == "string" and units.duration(v)
+	if s and s == s and s > 0 and s < 1e7 then return s end
+	return nil, 'a duration like "30s" or a number of seconds'
+end
+
+local function list_of(check, what)
+	return function(v)
+		local out = core.array {}
+		if type(v) ~= "table" or #v == 0 then return nil, "a list of " .. what end
+		for k in pairs(v) do
+			if math.type(k) ~= "integer" or k < 1 or k > #v then
+				return nil, "a list of " .. what
+			end
+		end
+		for i, x in ipairs(v) do
+			local y = check(x)
+			if y == nil then
+				return nil, "a list of " .. what, nil,
+					("number %d is %s"):format(
+					i, type(x) == "string" and ("%q"):format(x) or tostring(x))
+			end
+			out[i] = y
+		end
+		return out
+	end
+end
+
+local function collective(v)
+	if type(v) == "string" and core.nccl("coll", v) then return v end
+end
+
+local function size(v)
+	if math.type(v) == "integer" and v >= 0 then return v end
+	return type(v) == "string" and units.size(v) or nil
+end
+
+-- {"4M", "128M"} or "4M..128M"
+local function range(v)
+	local a, b
+	if type(v) == "string" then
+		a, b = v:match "^(.-)%.%.(.*)$"
+	elseif type(v) == "table" and #v == 2 then
+		a, b = v[1], v[2]
+	end
+	a, b = size(a), size(b)
+	if a and b and a <= b then return core.array { a, b } end
+	return nil, 'sizes like "4M..128M", the lesser first'
+end
+
+-- {"c0ffee"}, 1, or "34%": which communicators, how many, or what share
+local function comms(v)
+	if math.type(v) == "integer" and v >= 1 and v <= 16 then return v end
+	local pct = type(v) == "string" and tonumber(v:match "^(%d+)%%$")
+	if pct and pct >= 1 and pct <= 100 then return v end
+	local list = type(v) == "table" and list_of(function(x)
+		return type(x) == "string" and (x:match "^%x+$" and #x <= 16 or x:match "^%a+:%d+$")
+			and x:lower() or nil
+	end,
+		"")(v)
+	if list and #list <= 16 then return list end
+	return nil,
+		'a list of at most 16 communicators like {"c0ffee"}, how many (1 to 16), or a '
+		.. 'share like "34%"'
+end
+
+-- A share, as "34%" or 0.34
+local function share(v)
+	local pct = type(v) == "string" and tonumber(v:match "^([%d.]+)%%$")
+		or math.type(v) == "float" and v * 100
+	if pct and pct == pct and pct > 0 and pct <= 100 then return v end
+	return nil, 'a share like "34%" or 0.34'
+end
+
+-- How many, or a share
+local function part(v)
+	if math.type(v) == "integer" and v >= 1 and v <= 16 then return v end
+	if share(v) and v ~= "100%" and v ~= 1.0 then return v end
+	return nil, 'how many communicators (1 to 16), or a share like "25%"'
+end
+
+local function yes_no(v)
+	if type(v) == "boolean" then return v end
+	return nil, "true or false"
+end
+
+-- The arms take turns in time on the same communicators; what else there could be
+-- compares some with others, which differ in more than the policy.
+local function window(v)
+	if v == "window" then return v end
+	return nil,
+		'"window" (blocks in time, the arms in turns on the same communicators; who '
+		.. 'is reached is said by scope.comms and steps)'
+end
+
+local check_fields
+
+-- A list of tables, each with the fields @rows; @more(i, t) -> what is wrong.
+local function tables_of(name, rows, most, more)
+	return function(v)
+		if type(v) ~= "table" or #v == 0 or #v > most then
+			return nil, ("a list of 1 to %d tables"):format(most)
+		end
+		local out = core.array {}
+		for k in pairs(v) do
+			if math.type(k) ~= "integer" or k < 1 or k > #v then
+				return nil, ("a list of 1 to %d tables"):format(most)
+			end
+		end
+		for i, x in ipairs(v) do
+			local at = ("%s[%d]"):format(name, i)
+			local t, err = check_fields(rows, x, at .. ".")
+			if not t then return nil, nil, err end
+			local wrong = more(i, t, out)
+			if wrong then return nil, nil, errors.new("bad_argument", at .. wrong) end
+			out[i] = t
+		end
+		return out
+	end
+end
+
+local steps = tables_of("steps", {
+	units = { number(1, 1000, true) }, fraction = { share }, bake = { seconds },
+	min_samples = { number(1, 1e9, true) },
+}, 20, function(_, s)
+	if (s.units == nil) == (s.fraction == nil) then
+		return ": units or fraction wanted, one of them"
+	end
+end)
+
+local metrics = tables_of("metrics", {
+	name = { text, required = true }, aggregate = {
+		word("p50", "p95", "p99", "mean", "busbw"), "p50" },
+		direction = { word("increase", "decrease", "either") },
+	min_effect_pct = { number(0, 100) }, critical = { yes_no, true },
+	must_have_data = { yes_no, true },
+}, 8, function(i, m, before)
+	for k = 1, i - 1 do
+		if before[k].name == m.name then
+			return (".name: %q is that of metrics[%d] as well"):format(m.name, k)
+		end
+	end
+	-- which way is worse
+	m.direction = m.direction or m.aggregate == "busbw" and "decrease" or "increase"
+end)
+
+local names = list_of(function(v) return type(v) == "string" and v:match "^[%w_.%-]+$" or nil end,
+	"names of policies")
+
+local function arm(v)
+	if v == "none" then return core.array {} end
+	if type(v) == "string" then return text(v) end
+	return names(v)
+end
+
+local function fields(t) return { fields = t } end
+
+local schema = fields {
+	name = { text, "rollout" },
+	reason = { text },
+	scope = { fields { collectives = { list_of(collective, "collectives") }, sizes = { range },
+		comms = { comms } } },
+	baseline = { arm },
+	candidate = { arm, required = true },
+	blocks = { number(2, 500, true), 20 },
+	samples = { number(5, 1000, true), 50 },
+	warmup_pct = { number(0, 90), 10 },
+	block_timeout = { seconds, 30 },
+	judge = { fields { confidence = { number(0.5, 0.9999), 0.98 },
+		min_effect_pct = { number(0, 100), 1 }, looks = { number(1, 20, true), 4 } } },
+	guards = { fields { slower_pct = { number(5, 10000), 100 },
+		refused = { number(0, 1e9, true), 0 }, slo = { seconds } } },
+	on_pass = { word("promote", "pause"), "promote" },
+	promote = { word("all", "scope", "better"), "all" },
+	on_fail = { word("rollback", "pause"), "rollback" },
+	on_inconclusive = { word("pause", "rollback"), "pause" },
+	deadline = { seconds, 3600 },
+	steps = { steps },
+	bake = { seconds },
+	holdback = { part },
+	max_units = { number(1, 1e6, true) },
+	metrics = { metrics },
+	unit = { window, "window" },
+	interval = { function(v)
+		local s = seconds(v)
+		if s and s >= 0.01 and s <= 60 then return s end
+		return nil, 'a duration from "10ms" to "60s"'
+	end, 0.05 },
+	failure_limit = { number(0, 20, true), 0 },
+	inconclusive_limit = { number(1, 20, true), 3 },
+	seed = { number(1, 2 ^ 31, true) },
+}
+
+-- What other tools have and is called otherwise here.
+local elsewhere = {
+	warmup = "warmup_pct, a share of each block", progress_deadline =
+		"block_timeout, of a block; deadline, of all", gates = "guards",
+	dry_run = "rollout plan FILE, or rollout start -n FILE", baking = "bake", stages = "steps",
+}
+
+local function allowed(t)
+	local list = {}
+	for k in pairs(t) do list[#list + 1] = k end
+	table.sort(list)
+	return list
+end
+
+-- What was found in the place of something else.
+local function found(v)
+	if type(v) == "string" then return ("%q"):format(v) end
+	if type(v) ~= "table" then return tostring(v) end
+	local k = next(v)
+	return k == nil and "an empty table" or type(k) == "string"
+		and ("a table with the field %s"):format(k) or "a table"
+end
+
+local function check_one(row, v, at)
+	if type(row[1]) == "table" then return check_fields(row[1].fields, v, at .. ".") end
+	local got, want, err, wrong = row[1](v)
+	if err then return nil, err end
+	if got == nil then
+		if want == nil then want = "something else" end
+		return errors.fail("bad_argument", "%s: %s wanted, %s", at, want, wrong
+			or "found " .. found(v))
+	end
+	return got
+end
+
+function check_fields(rows, t, at)
+	if type(t) ~= "table" then
+		return errors.fail("bad_argument", "%s a table of fields wanted, found %s", at == ""
+			and "plan:" or at:sub(1, -2) .. ":", type(t))
+	end
+	local out = {}
+	for k in pairs(t) do
+		if not rows[k] then
+			local list = allowed(rows)
+			return nil, errors.new("bad_argument",
+				("%s%s: no such field"):format(at, tostring(k)),
+				{ hint = at == "" and elsewhere[k] or type(k) == "string"
+					and errors.nearest(k, list)
+					or "fields: " .. table.concat(list, ", ") })
+		end
+	end
+	for _, k in ipairs(allowed(rows)) do
+		local row, err = rows[k], nil
+		if t[k] ~= nil and t[k] ~= core.null then
+			out[k], err = check_one(row, t[k], at .. k)
+			if err then return nil, err end
+		elseif row.required then
+			return errors.fail("bad_argument", "%s%s: missing", at, k)
+		elseif type(row[1]) == "table" then
+			out[k] = check_fields(row[1].fields, {}, at .. k .. ".")
+		else
+			out[k] = row[2]
+		end
+	end
+	return out
+end
+
+-- The chance of a false alarm of one step and metric: all of them share it.
+function M.alpha(p)
+	return (1 - p.judge.confidence) / (p.steps and #p.steps or 1) / (
+		p.metrics and #p.metrics or 1)
+end
+
+-- So few blocks an arm that no difference, however large, would be sure.
+function M.least_blocks(p)
+	local alpha = judge.share(M.alpha(p), p.judge.looks, p.judge.looks)
+	local n = 2
+	while n < 40 and 2 * core.rank_tail(n, n, 0) > alpha do n = n + 1 end
+	return n
+end
+
+-- M.check(t) -> plan, complete | nil, err that names the field, what was found
+-- and what is allowed
+function M.check(t)
+	local p, err = check_fields(schema.fields, t, "")
+	if not p then return nil, err end
+	local least = M.least_blocks(p)
+	if p.blocks < least then
+		return errors.fail(
+			"bad_argument",
+			"blocks: %d cannot show anything with confidence %g; %d or more "
+			.. "wanted, and more for several kinds", p.blocks,
+			p.judge.confidence, least)
+	end
+	for i, m in ipairs(p.metrics or {}) do
+		local n = metrics_least[m.aggregate]
+		if n and p.samples < n and m.must_have_data then
+			return errors.fail("bad_argument",
+				"metrics[%d]: a block of %d samples has no %s; samples = %d "
+				.. "or more wanted", i, p.samples, m.aggregate, n)
+		end
+	end
+	if p.metrics and p.promote == "better" then
+		return errors.fail(
+			"bad_argument", 'metrics: promote = "better" goes by the medians of times')
+	end
+	local bakes = 0
+	for _, s in ipairs(p.steps or { {} }) do bakes = bakes + (s.bake or p.bake or 0) end
+	if bakes >= p.deadline then
+		return errors.fail(
+			"bad_argument", "deadline: more than the %s that it bakes wanted, found %s",
+			units.seconds(bakes), units.seconds(p.deadline))
+	end
+	for i = 2, #(p.steps or {}) do
+		local a, b = p.steps[i - 1].units, p.steps[i].units
+		if a and b and b < a then
+			return errors.fail("bad_argument",
+				"steps[%d].units: %d, fewer than the %d of the step before", i, b,
+				a)
+		end
+	end
+	local decide = not p.metrics
+	for _, m in ipairs(p.metrics or {}) do decide = decide or m.critical end
+	if not decide then
+		return errors.fail(
+			"bad_argument", "metrics: none is critical, so that none would decide")
+	end
+	if p.judge.looks > p.blocks then
+		return errors.fail(
+			"bad_argument", "judge.looks: at most blocks (%d) wanted, found %d",
+			p.blocks, p.judge.looks)
+	end
+	return p
+end
+
+-- A Lua file that returns a table, without functions to call, or JSON.
+-- -> table | nil, err
+local function table_of(path)
+	local bytes, err = core.read(path, 1 << 20)
+	if not bytes then return nil, errors.from_reply(err) end
+	local t
+	if bytes:match "^%s*{" then
+		t, err = core.decode(bytes)
+		if not t then
+			return nil, errors.new("bad_argument", ("%s: %s"):format(path, err.message))
+		end
+		return t
+	end
+	t, err = sandbox.run(bytes, "=" .. path:match "[^/]*$", {}, STEPS)
+	if errors.is(err) and err.code ~= "lua_syntax" then
+		return nil, errors.new("bad_argument", err.message,
+			{ hint = "a plan is a table; there are no functions to call" })
+	end
+	return t, err
+end
+
+-- A relative file of a policy lies beside the plan.
+function M.beside(p, path)
+	local folder = path:match "^(.*/)" or ""
+	for _, k in ipairs { "baseline", "candidate" } do
+		if type(p[k]) == "string" and not p[k]:match "^/" then p[k] = folder .. p[k] end
+	end
+end
+
+-- M.read(path): such a file. A relative file of a policy lies beside the plan.
+function M.read(path)
+	local t, err = table_of(path)
+	if err then return nil, err end
+	local p
+	p, err = M.check(t)
+	if not p then
+		err.object = path
+		return nil, err
+	end
+	M.beside(p, path)
+	return p
+end
+
+-- What a plan would do, for people: list of {what, how}
+function M.steps(p)
+	local arms = function(a)
+		if a == nil then return "what the job has when it starts" end
+		if type(a) == "string" then return a end
+		return #a == 0 and "none (NCCL's own choice)" or table.concat(a, ", ")
+	end
+	local scope = {}
+	if p.scope.collectives then scope[#scope + 1] = table.concat(p.scope.collectives, ", ") end
+	local where = p.scope.comms
+	where = type(where) == "table" and "communicators " .. table.concat(where, ", ") or where
+		and tostring(where) .. " of the job's communicators"
+	if p.scope.sizes then
+		scope[#scope + 1] = ("%s to %s"):format(
+			units.bytes(p.scope.sizes[1]), units.bytes(p.scope.sizes[2]))
+	end
+	local first = M.first_look(p)
+	local looks = {}
+	for k = 1, p.judge.looks do looks[k] = tostring(M.look_at(p, k)) end
+	local seen = math.ceil(p.samples / (1 - p.warmup_pct / 100))
+	local better = p.promote == "better"
+	local staged, judged = {}, {}
+	for i, s in ipairs(p.steps or {}) do
+		local n = s.units and units.count(s.units, "communicator")
+			or (type(s.fraction) == "string" and s.fraction
+			or ("%g %%"):format(s.fraction * 100)) .. " of the communicators"
+		local bake = s.bake or p.bake
+		staged[i] = n .. (bake and ", bakes " .. units.seconds(bake) or "")
+			.. (s.min_samples and (", %d collectives of a kind"):format(s.min_samples)
+			or "")
+	end
+	for i, m in ipairs(p.metrics or {}) do
+		local least = m.min_effect_pct or p.judge.min_effect_pct
+		judged[i] = ("%s (%s, worse: %s by more than %g %%%s)"):format(
+			m.name, m.aggregate, m.direction, least, m.critical and ""
+			or ", decides nothing")
+	end
+	local worse = p.metrics and "worse" or "slower"
+	local less = ("%g %%"):format(p.judge.min_effect_pct)
+	for _, m in ipairs(p.metrics or {}) do
+		if m.min_effect_pct then less = "its metric allows" end
+	end
+	local list = {
+		{ "baseline", arms(p.baseline) },
+		{ "candidate", arms(p.candidate) },
+		{ "reaches", where and ("%s; promoted: %s"):format(
+			where, p.promote == "all" and "all communicators" or better
+			and "those where it is better" or "the same")
+			or "all communicators of the job, one generation at a time" },
+		{ "judged by", #scope > 0 and table.concat(scope, "; ")
+			or "all collectives and sizes" },
+		{ "blocks",
+			("%d pairs, in random order A B or B A; of a block's %d collectives "
+			.. "of a kind the first %g %% do not count"):format(
+			p.blocks, seen, p.warmup_pct) },
+		{ "looks", ("after pair %s"):format(table.concat(looks, ", ")) },
+		better and { "passes",
+			("when a kind is surely (%g %% in all) faster by more than %g %%; "
+			.. "then: %s, for such kinds alone"):format(
+			p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) } or
+			{ "passes",
+				("when each kind is surely (%g %% in all) not %s by more than "
+				.. "%s; then: %s"):format(
+				p.judge.confidence * 100, worse, less, p.on_pass) },
+		better and { "fails",
+			("when no kind is faster, and none left open; then: %s"):format(p.on_fail) }
+			or
+			{ "fails", ("when one kind is surely %s, by more than %s; then: %s"):format(
+				worse, less, p.on_fail) },
+		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
+		{ "stops at once",
+			("10 collectives of a kind slower by %g %% than the baseline's%s; "
+			.. "more than %d answers refused; ranks that differ; a "
+			.. "process that is gone"):format(p.guards.slower_pct,
+			p.guards.slo and ", or that take longer than "
+				.. units.seconds(p.guards.slo) or "", p.guards.refused) },
+		{ "lasts",
+			("at least %d collectives of the most frequent kind, %d for all "
+			.. "blocks; at most %s"):format(
+			seen * 2 * M.look_at(p, first) * math.max(#staged, 1),
+			seen * M.total(p), units.seconds(p.deadline)) },
+	}
+	local function more(at, what, how) table.insert(list, at, { what, how }) end
+	if #judged > 0 then more(5, "metrics", table.concat(judged, "; ")) end
+	if p.holdback then
+		more(4, "holds back",
+			("%s of those that a promotion reaches; they keep the baseline"):format(
+			tostring(p.holdback)))
+	end
+	if #staged > 0 then
+		more(4, "steps", table.concat(staged, "; then ")
+			.. "; each is judged, with its share of the confidence")
+	end
+	if p.bake and #staged == 0 then
+		more(4, "bakes",
+			units.seconds(p.bake) .. " with the candidate, before it is promoted")
+	end
+	return list
+end
+
+-- The first look that can be sure of anything.
+function M.first_look(p)
+	for k = 1, p.judge.looks do
+		local n = math.min(M.look_at(p, k), 40)
+		if 2 * core.rank_tail(n, n, 0) <= judge.share(M.alpha(p), k, p.judge.looks) then
+			return k
+		end
+	end
+	return p.judge.looks
+end
+
+-- What plans of other kinds (sweep/choose.lua) are checked with.
+local function name(v)
+	if type(v) == "string" and v:match "^[%w_.%-]+$" and #v <= 32 then return v end
+	return nil, "letters, digits, _, . and -, 32 at most"
+end
+M.kit = {
+	number = number, word = word, text = text, name = name, seconds = seconds,
+	list_of = list_of, collective = collective, range = range, fields = fields,
+	check_fields = check_fields, table_of = table_of,
+}
+
+-- Blocks of all of it.
+function M.total(p) return p.blocks * 2 * (type(p.steps) == "table" and #p.steps or 1) end
+
+-- After which pair look @k is.
+function M.look_at(p, k) return math.ceil(p.blocks * k / p.judge.looks) end
+
+return M

@@ -1,0 +1,178 @@
+-- SPDX-License-Identifier: MIT
+-- promote = "better": of a candidate's kinds of collectives those that were
+-- surely better get it, and the others keep what they have. The candidate is
+-- limited to these (policy/restrict.lua) and stands behind the baseline.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local policy = require "ncclbpf.policy.policy"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local units = require "ncclbpf.base.units"
+local within = require "ncclbpf.policy.restrict"
+
+local M = {}
+
+-- ---- images of the candidate ---------------------------------------------------
+
+-- -> {name, image} of each of @names | nil, err
+local function images(group, names)
+	local list = {}
+	for i, name in ipairs(names) do
+		local member = group:living()[1]
+		local r = member and group:ask("policy get " .. session.quote(name),
+			{ want_object = true, members = { member } })[1]
+		if not r or r.err then return nil, r and r.err or group:failure() end
+		list[i] = { name = name, image = r.object }
+	end
+	return list
+end
+
+local function decides(info)
+	for _, p in ipairs(info.programs) do
+		if p.hook == "tuner" then return true end
+	end
+	return false
+end
+
+-- May @names be limited? Their maps would begin anew. -> true | nil, err
+function M.check(group, names)
+	local list, err = images(group, names)
+	if not list then return nil, err end
+	for _, x in ipairs(list) do
+		for _, m in ipairs(core.image(x.image):info().maps) do
+			if m.origin ~= "rodata" and not m.shared then
+				return nil, errors.new(
+					"refused",
+					("policy %s has a map %s, which would begin anew in a "
+					.. "policy for some sizes alone"):format(x.name, m.name),
+					{ hint = 'promote = "all" or "scope"' })
+			end
+		end
+	end
+	return true
+end
+
+-- ---- which kinds ------------------------------------------------------------------
+
+local function parts(kind)
+	local coll, size, comm = tostring(kind):match "^(%S+) (%S+) of (%S+)$"
+	return coll, size and units.size(size), comm
+end
+
+-- {coll, size, comm, better} by collective and size, ascending
+local function sizes_of(strata)
+	local by, list = {}, {}
+	for kind, s in pairs(strata) do
+		local coll, size, comm = parts(kind)
+		local key = ("%s %d"):format(coll, size)
+		local x = by[key]
+		if not x then
+			x = { coll = coll, size = size, better = {}, judged = 0 }
+			by[key], list[#list + 1] = x, x
+		end
+		x.judged = x.judged + 1
+		if s.outcome == "better" then x.better[#x.better + 1] = comm end
+	end
+	for _, x in ipairs(list) do
+		table.sort(x.better)
+		-- the same everywhere: also for communicators yet to come
+		x.where = #x.better == x.judged and "" or table.concat(x.better, ",")
+	end
+	table.sort(list, function(a, b)
+		return a.coll < b.coll or a.coll == b.coll and a.size < b.size
+	end)
+	return list
+end
+
+-- Neighbours with the same answer become one: {coll, from, to, where, comms}
+local function spans(strata)
+	local out, last = {}, nil
+	for _, x in ipairs(sizes_of(strata)) do
+		if #x.better == 0 then
+			last = nil
+		elseif last and last.coll == x.coll and last.where == x.where
+			and last.to * 2 == x.size then
+			last.to = x.size
+		else
+			last = { coll = x.coll, from = x.size, to = x.size, where = x.where,
+				comms = x.where ~= "" and x.better or nil }
+			out[#out + 1] = last
+		end
+	end
+	return out
+end
+
+local function span_text(s)
+	return s.from == s.to and units.bytes(s.from) or units.bytes(s.from) .. ".."
+		.. units.bytes(s.to)
+end
+
+-- Conditions for policy/restrict.lua. A size stands for those up to the next power of
+-- two; @scope's ends hold.
+local function rows_of(strata, scope)
+	local rows = {}
+	for _, s in ipairs(spans(strata)) do
+		local min, max = s.from, s.to > 0 and s.to * 2 - 1 or 0
+		if scope then min, max = math.max(min, scope[1]), math.min(max, scope[2]) end
+		for _, comm in ipairs(s.comms or { false }) do
+			rows[#rows + 1] = { coll = core.nccl("coll", s.coll), min = min, max = max,
+				sizes = span_text(s), comm = comm and math.tointeger("0x" .. comm)
+				or nil }
+		end
+	end
+	return rows
+end
+M.rows = rows_of
+
+-- M.text(strata): "allreduce 4M..128M"; where only some communicators: "of ID"
+function M.text(strata)
+	local t = {}
+	for i, s in ipairs(spans(strata)) do
+		t[i] = ("%s %s%s"):format(s.coll, span_text(s), s.comms and " of " .. s.where or "")
+	end
+	return table.concat(t, ", ")
+end
+
+-- Says where it decides, so that every listing does.
+local function name_of(name, rows, strata)
+	local list = spans(strata)
+	local tail = #list == 1 and not list[1].comms and span_text(list[1]):gsub("%.%.", "-")
+		or "some-" .. core.sha256(within.text(rows)):sub(1, 6)
+	return name:sub(1, 62 - #tail) .. "." .. tail
+end
+
+-- ---- doing it ------------------------------------------------------------------------
+
+-- M.make(group, r, strata) -> the names to decide with: the baseline's, then the
+-- candidate's, limited; all processes hold them | nil, err
+function M.make(group, r, strata)
+	local rows = rows_of(strata, read.record(r.plan.scope).sizes)
+	if #rows == 0 then
+		return errors.fail("refused", "no kind of collectives was found better")
+	end
+	local list, err = images(group, r.candidate)
+	if not list then return nil, err end
+	if #list == 0 then list[1] = { name = "none" } end
+	local names = core.array {}
+	for i, name in ipairs(r.baseline) do names[i] = name end
+	local fresh = #names > 0
+	for _, x in ipairs(list) do
+		local bytes, name = x.image, x.name
+		if not bytes or decides(core.image(bytes):info()) then
+			name = name_of(name, rows, strata)
+			bytes, err = within.image(bytes, name, rows,
+				("%s, by rollout %s"):format(within.text(rows), tostring(r.id)),
+				fresh)
+			if not bytes then return nil, err end
+			local image = core.image(bytes)
+			local done
+			done, err = policy.load(group, name, bytes, image, image:info())
+			if not done then return nil, err end
+			fresh = false
+		end
+		names[#names + 1] = name
+	end
+	return names
+end
+
+return M

@@ -1,0 +1,97 @@
+-- SPDX-License-Identifier: MIT
+-- A rollout as its file has it: reading, saving, its events, and who runs it.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local store = require "ncclbpf.rollout.store"
+
+local M = {}
+
+-- states that end a rollout
+local ENDED = { succeeded = true, rolled_back = true, failed = true }
+M.ended = ENDED
+-- all there are, and what a job without a rollout has
+M.states = { "none", "planned", "preparing", "progressing", "paused", "promoting", "aborting",
+	"succeeded", "rolled_back", "failed" }
+
+local function file_of(job) return store.path(job, "rollouts") end
+
+local function valid(r)
+	return type(r.state) == "string" and type(r.plan) == "table" and type(r.blocks) == "table"
+		and type(r.events) == "table" and type(r.runner) == "table"
+end
+
+-- M.load(job) -> the job's rollout | nil (there is none) | nil, err
+function M.load(job)
+	local path, err = file_of(job)
+	if not path then return nil, err end
+	return store.read(path, "rollout", valid)
+end
+
+-- Fields of this process alone. taken: the token of the runner it took over from;
+-- before: the PID of one that died; unanswered: a change may still be committed.
+local LIVE = { path = true, group = true, elsewhere = true, asker = true, hooks = true,
+	taken = true, before = true, unanswered = true }
+
+local function write(r)
+	local keep = {}
+	for k, v in pairs(r) do
+		if not LIVE[k] then keep[k] = v end
+	end
+	return store.write(r.path, keep)
+end
+
+-- Replace the file if the rollout in it is still that of @was (nil: none).
+function M.replace(r, was)
+	return store.locked(r.path, function()
+		local now, err = M.load(r.job)
+		if err then return nil, err end
+		if now and not (was and now.id == was.id and now.runner.token == was.token) then
+			return errors.fail("busy", "process %s has %s", tostring(now.runner.pid),
+				was and now.id == was.id and "taken this rollout over"
+				or "started another rollout")
+		end
+		local ok
+		ok, err = write(r)
+		if not ok then return nil, err end
+		return true
+	end)
+end
+
+-- Save, if this process still runs it, or takes it over.
+function M.save(r)
+	local ok, err = M.replace(r, { id = r.id, token = r.taken or r.runner.token })
+	if not ok then return nil, err end
+	r.taken = nil
+	return true
+end
+
+function M.event(r, to, reason, evidence)
+	r.events[#r.events + 1] = {
+		time = core.time(), rollout = r.id, from = r.state, to = to,
+		actor = ("pid %s"):format(r.asker or tostring(r.runner.pid)), reason = reason,
+		evidence = evidence,
+	}
+	r.state, r.why = to, reason
+end
+
+function M.runs(r)
+	return not ENDED[r.state] and r.state ~= "paused" and store.active(r.runner)
+		and not store.is_this_process(r.runner)
+end
+
+-- Nobody runs it, though nobody has paused or ended it: "is gone", "stands
+-- still", or nil.
+function M.gone(r)
+	if ENDED[r.state] or r.state == "paused" then return nil end
+	local runs, alive = store.active(r.runner)
+	return not runs and (alive and "stands still" or "is gone") or nil
+end
+
+function M.requested(r)
+	if core.stopped() then return "pause" end
+	local word
+	word, r.asker = store.requested(r.path, r.id)
+	return word
+end
+
+return M

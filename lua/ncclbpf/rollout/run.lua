@@ -1,0 +1,660 @@
+-- SPDX-License-Identifier: MIT
+-- A rollout: baseline and candidate in turns on a live job (a switchback), each
+-- turn a change at a fence; judged, then promoted or rolled back. All that is
+-- known is in a file that is replaced as a whole after each step, so that any
+-- shell can show it, and go on when the one that ran it is gone.
+local blocks = require "ncclbpf.rollout.block"
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local guard = require "ncclbpf.rollout.guard"
+local job = require "ncclbpf.rollout.job"
+local judge = require "ncclbpf.rollout.judge"
+local measures = require "ncclbpf.rollout.measures"
+local plan = require "ncclbpf.rollout.plan"
+local promote = require "ncclbpf.rollout.promote"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local stages = require "ncclbpf.rollout.stages"
+local record = require "ncclbpf.rollout.record"
+local store = require "ncclbpf.rollout.store"
+local units = require "ncclbpf.base.units"
+local witness = require "ncclbpf.rollout.evidence"
+
+local M = {}
+local POLL_S = 0.05
+local GUARD = 10 -- collectives of a kind before it may be called slow
+
+local ENDED = record.ended
+M.ended, M.states, M.load, M.runs, M.gone = record.ended, record.states, record.load, record.runs,
+	record.gone
+M.is_of, M.times, M.kinds = job.is_of, job.times, blocks.kinds
+-- What a sweep is made of as well (sweep/run.lua). Of its r they want plan
+-- (samples, warmup_pct, block_timeout, scope, guards), group, blocks, path, id.
+M.parts = { ask = job.ask, use = job.use, commit = job.commit, in_use = job.in_use,
+	block = blocks.block, kind_of = blocks.kind_of }
+
+-- ---- the judge ------------------------------------------------------------------------
+
+-- Block medians by kind: {kind = {a = {...}, b = {...}}}
+function M.strata(blocks, pairs_done)
+	local t, n = {}, 0
+	for i, b in ipairs(blocks) do
+		if i > pairs_done * 2 then break end
+		for kind, v in pairs(b.medians) do
+			t[kind] = t[kind] or { a = {}, b = {} }
+			table.insert(t[kind][b.arm], v)
+			n = n + 1
+		end
+	end
+	return t, n
+end
+
+local function script_lists(strata)
+	local a, b = {}, {}
+	for kind, s in pairs(strata) do
+		a[kind], b[kind] = table.move(s.a, 1, #s.a, 1, {}), table.move(s.b, 1, #s.b, 1, {})
+	end
+	return a, b
+end
+
+local function look(r, k)
+	local done = plan.look_at(r.plan, k)
+	local blocks, at = stages.blocks(r), stages.now(r)
+	local strata = M.strata(blocks, done)
+	-- all steps share the chance of a false alarm
+	local confidence = 1 - (1 - r.plan.judge.confidence) / (r.steps and #r.steps or 1)
+	local opts = {
+		confidence = confidence, min_effect_pct = r.plan.judge.min_effect_pct,
+		looks = r.plan.judge.looks, least = math.min(done, 4),
+		each = r.plan.promote == "better",
+	}
+	local out = r.plan.metrics and measures.look(r.plan,
+		table.move(blocks, 1, math.min(done * 2, #blocks), 1, {}), k, opts)
+		or judge.look(strata, k, opts)
+	local few = out.verdict == "pass" and at.min_samples
+		and stages.too_few(blocks, at.min_samples)
+	if few then out.verdict, out.reason = "inconclusive", few end
+	if r.hooks and r.hooks.look then
+		out.verdict, out.reason = r.hooks.look(script_lists(strata))
+	end
+	out.look, out.pairs = k, done
+	return out
+end
+M.look = look
+
+-- A or B first in pair @i, by the seed; the first pair begins with A, which
+-- the guards compare with.
+local function first_arm(seed, i)
+	if i == 1 then return "a" end
+	local x = (seed * 2654435761 + i * 40503) & 0xffffffff
+	for _ = 1, 3 do
+		x = (x ~ (x << 13) & 0xffffffff)
+		x = x ~ (x >> 17)
+		x = (x ~ (x << 5)) & 0xffffffff
+	end
+	return x & 1 == 0 and "a" or "b"
+end
+
+function M.arm_of(seed, n)
+	local first = first_arm(seed, (n + 1) // 2)
+	if n % 2 == 1 then return first end
+	return first == "a" and "b" or "a"
+end
+
+-- ---- running ----------------------------------------------------------------------------
+
+-- All but those that are held back decide with @arm: several changes, the held
+-- first, so that each has what it shall have from the first one on. Whatever
+-- goes wrong meanwhile, the way back is the baseline for all.
+local function promote_but_held(r, arm)
+	local was = r.everywhere
+	r.everywhere, r.arm = true, "none"
+	local ok, err = record.save(r)
+	if not ok then return nil, err end
+	for i, line in ipairs(stages.promotion(r, arm == "b" and r.candidate or r.promoted)) do
+		local done
+		done, err = job.change(r, line)
+		if not done then
+			if i == 1 and err.code == "stale" then r.everywhere = was end
+			return nil, err
+		end
+		r.generation = done.generation
+	end
+	return true
+end
+
+-- Whoever decides next decides with @arm; that is not waited for.
+local function finish(r, arm, state, reason, evidence)
+	local ok, err = true, nil
+	-- whoever looks while it is done is told
+	local doing = state == "succeeded" and "promoting" or state == "rolled_back" and "aborting"
+	if doing and r.state ~= doing then record.event(r, doing, reason, evidence) end
+	if state ~= "paused" then r.baking = nil end
+	if state == "succeeded" and r.plan.promote ~= "all" and #(r.steps or {}) > 1
+		and #(r.whole or {}) ~= #(r.comms or {}) then
+		-- the last step need not have been all of the scope
+		r.comms, r.arm = r.whole, "none"
+	end
+	if state == "succeeded" and r.held and r.plan.promote == "all" then
+		ok, err = promote_but_held(r, arm)
+		if ok then r.arm, r.everywhere = arm, true end
+	end
+	-- promoted to all: also where the scope has it already, and back from there
+	local all = r.comms and (state == "succeeded" and r.plan.promote == "all" or r.everywhere)
+		or nil
+	if ok and r.arm ~= arm or all and not (r.held and state == "succeeded") then
+		ok, err = job.commit(r, arm, all)
+	end
+	if ok then
+		r.arm = arm
+		r.everywhere = (all or r.held and r.plan.promote == "all") and state == "succeeded"
+			or nil
+		if next(r.exposed or {}) and state ~= "succeeded" then
+			local most = 0
+			for _, n in pairs(r.exposed) do most = math.max(most, n) end
+			evidence = evidence or {}
+			evidence.exposed = most
+			if state == "rolled_back" then
+				reason = (
+					"%s; %d collectives of a communicator were decided by "
+					.. "the candidate"):format(reason, most)
+			end
+		end
+		record.event(r, state, reason, evidence)
+	else
+		local left = err.code == "stale"
+			and "; that was made by somebody else and is left in place" or ""
+		record.event(r, "paused", ("%s; but the %s could not be put in place: %s%s"):format(
+			reason, arm ~= "a" and "candidate" or "baseline", err.message, left),
+			evidence)
+	end
+	local saved
+	saved, err = record.save(r)
+	if not saved then return nil, err end
+	return r
+end
+
+-- Promote as the plan has it: the whole candidate, or, where kinds stand for
+-- themselves, what was found better.
+local function succeed(r, reason, evidence)
+	if r.plan.promote ~= "better" then return finish(r, "b", "succeeded", reason, evidence) end
+	local names, err = promote.make(r.group, r, read.record(read.record(r.verdict).strata))
+	if not names then
+		return finish(r, "a", "paused", ("%s; but %s"):format(reason, err.message),
+			evidence)
+	end
+	r.promoted = names
+	evidence = evidence or {}
+	evidence.promoted, evidence.to = names, promote.text(r.verdict.strata)
+	return finish(r, "better", "succeeded", ("%s; promoted for %s, held back elsewhere"):format(
+		reason, evidence.to), evidence)
+end
+
+-- By the plan, what comes of a verdict.
+local function conclude(r, verdict)
+	local way = r.plan["on_" .. verdict.verdict]
+	local evidence = { look = verdict.look, verdict = verdict.verdict, reason = verdict.reason }
+	local reason = ("%s at look %d: %s"):format(verdict.verdict, verdict.look, verdict.reason)
+	if way == "promote" then
+		record.event(r, "promoting", reason, evidence)
+		return succeed(r, reason, evidence)
+	elseif way == "rollback" then
+		record.event(r, "aborting", reason, evidence)
+		return finish(r, "a", "rolled_back", reason, evidence)
+	end
+	return finish(r, "a", "paused", reason, evidence)
+end
+
+-- No process of the job is left. Connections close a little before their
+-- process ends.
+local function over(r)
+	local till = core.mono() + 2
+	while #r.group:living() == 0 do
+		local dead = true
+		for _, m in ipairs(r.group.members) do dead = dead and not core.alive(m.pid) end
+		if dead or core.mono() > till then return dead end
+		core.sleep(POLL_S)
+	end
+	return false
+end
+
+-- What another shell may ask for.
+local asked = {
+	pause = function(r, why)
+		if over(r) then
+			record.event(r, "failed", "the job has ended"
+				.. (why and ": " .. why or ""))
+			local ok, err = record.save(r)
+			if not ok then return nil, err end
+			return r
+		end
+		return finish(r, "a", "paused", why or core.stopped() and "interrupted"
+			or "asked to pause")
+	end,
+	abort = function(r, _, other)
+		return finish(r, "a", "rolled_back", "asked to abort"
+			.. (other
+			and ("; generation %d was made by somebody else and "
+			.. "is left in place"):format(other) or ""))
+	end,
+	promote = function(r) return succeed(r, "asked to promote") end,
+	-- somebody else has changed what the job decides with: that stays
+	leave = function(r, generation)
+		r.arm = "other"
+		generation = type(generation) == "number" and ("generation %d"):format(generation)
+			or tostring(generation)
+		record.event(r, "paused",
+			("%s was made by somebody else and is left in place"):format(
+			generation))
+		local ok, err = record.save(r)
+		if not ok then return nil, err end
+		return r
+	end,
+}
+
+-- The next step: more communicators, from the baseline on, judged anew.
+local function advance(r)
+	local _, i = stages.now(r)
+	r.advancing = true
+	if r.arm ~= "a" then
+		local ok, err = job.commit(r, "a")
+		if not ok and err.code == "stale" then
+			return asked.leave(r, "another generation")
+		end
+		if not ok then return asked.pause(r, err.message) end
+	end
+	r.step, r.first, r.comms, r.looks, r.since = i + 1, #r.blocks, r.steps[i + 1].comms, nil, {}
+	r.advancing = nil
+	-- what was none of the step before may have another baseline
+	r.arm = r.plan.baseline and "none" or "a"
+	record.event(r, "progressing", ("step %d of %d: %s"):format(
+		i + 1, #r.steps, r.comms and units.count(#r.comms, "communicator")
+		or "all communicators"), { step = i + 1 })
+	local ok, err = record.save(r)
+	if not ok then return nil, err end
+end
+
+-- A step has passed: it bakes, then comes the next one, or what the plan has for
+-- the last. -> as step()
+local function passed(r, verdict, baked)
+	local at, i = stages.now(r)
+	if at.bake and not baked then
+		r.baking = { seconds = at.bake, verdict = {
+			verdict = verdict.verdict, reason = verdict.reason, look = verdict.look } }
+		record.event(r, "progressing", ("bakes %s with the candidate"):format(
+			units.seconds(at.bake)), { step = i, verdict = verdict.verdict,
+			reason = verdict.reason })
+		local ok, err = record.save(r)
+		if not ok then return nil, err end
+		return nil
+	end
+	if i < #(r.steps or {}) then return advance(r) end
+	return conclude(r, verdict)
+end
+
+-- The candidate stays in place for so long, under the guards.
+local function bake(r)
+	if r.arm ~= "b" then
+		local ok, err = job.use(r, "b", r.plan.block_timeout)
+		if not ok and err.code == "stale" then
+			return asked.leave(r, "another generation")
+		end
+		if not ok then return asked.pause(r, err.message) end
+		r.arm = "b"
+		ok, err = record.save(r)
+		if not ok then return nil, err end
+	end
+	local ok, why, evidence, more = blocks.block(r, "b", r.baking.seconds)
+	if ok then
+		record.event(r, "progressing", ("baked %s: %s"):format(
+			units.seconds(r.baking.seconds), units.count(why, "collective")),
+			{ collectives = why })
+		if why < GUARD then
+			return asked.pause(r, ("only %s while it baked"):format(
+				units.count(why, "collective")))
+		end
+		local verdict = r.baking.verdict
+		r.baking = nil
+		return passed(r, verdict, true)
+	elseif why then
+		record.event(r, "aborting", why, evidence)
+		return finish(r, "a", "rolled_back", why, evidence)
+	end
+	return (asked[evidence] or asked.pause)(r, more)
+end
+
+-- A look that says fail, or nothing, may be borne so often as the plan has it.
+local function settled(r, k, verdict)
+	local limits = r.plan
+	if k == limits.judge.looks or verdict.verdict == "pass" then return true end
+	r.looks = r.looks or { fail = 0, inconclusive = 0 }
+	-- kind by kind it is sure at the last one only
+	if verdict.verdict == "inconclusive" and limits.promote == "better" then return false end
+	-- one that could not have been sure is no sign
+	if verdict.verdict == "inconclusive" and k < plan.first_look(limits) then return false end
+	r.looks[verdict.verdict] = r.looks[verdict.verdict] + 1
+	if verdict.verdict == "fail" then return r.looks.fail > (limits.failure_limit or 0) end
+	return r.looks.inconclusive >= (limits.inconclusive_limit or limits.judge.looks)
+end
+
+local function step(r)
+	if r.baking then return bake(r) end
+	if r.advancing then return advance(r) end
+	local _, at, first = stages.now(r)
+	local here = #r.blocks - first + 1
+	local n = #r.blocks + 1
+	local arm = M.arm_of(r.plan.seed + at - 1, here)
+	if r.arm ~= arm then
+		local ok, err = job.use(r, arm, r.plan.block_timeout)
+		if not ok and err.code == "stale" then
+			return asked.leave(r, "another generation")
+		end
+		if not ok then return asked.pause(r, err.message) end
+		r.arm = arm
+		ok, err = record.save(r)
+		if not ok then return nil, err end
+	end
+	local began = core.time()
+	local medians, why, evidence, more = blocks.block(r, arm)
+	if not medians and why then
+		record.event(r, "aborting", why, evidence)
+		return finish(r, "a", "rolled_back", why, evidence)
+	elseif not medians then
+		return (asked[evidence] or asked.pause)(r, more)
+	end
+	r.blocks[n] = { arm = arm, generation = r.generation, began = began, time = core.time(),
+		medians = medians, metrics = measures.of_block(r.plan, why),
+		step = r.steps and #r.steps > 1 and at or nil }
+	witness.block(r, n, r.blocks[n], why)
+	if r.hooks then r.hooks.step(r) end
+	for k = 1, r.plan.judge.looks do
+		if here == plan.look_at(r.plan, k) * 2 then
+			r.verdict = look(r, k)
+			record.event(r, "progressing", ("look %d of %d: %s: %s"):format(
+				k, r.plan.judge.looks, r.verdict.verdict, r.verdict.reason))
+			if settled(r, k, r.verdict) then
+				if r.verdict.verdict == "pass" then return passed(r, r.verdict) end
+				return conclude(r, r.verdict)
+			end
+			break
+		end
+	end
+	local ok, err = record.save(r)
+	if not ok then return nil, err end
+end
+
+-- Pause the rollout of @id with the baseline, unless another process runs it, or it has
+-- paused or ended. @token: the runner that died; its process may still be exiting.
+-- -> true when nothing is left to do
+local function rescue(name, id, token)
+	local r = record.load(name)
+	if not r or r.id ~= id or ENDED[r.state] or r.state == "paused" then return true end
+	if record.runs(r) then return r.runner.token ~= token end
+	local group = session.attach({ job = name }, 5)
+	if not group then return false end
+	local ok = M.adopt(r, group)
+	if ok then ok = record.save(r) end
+	if ok then
+		ok = asked.pause(
+			r, "the process that ran it died; its supervisor put the baseline back")
+	end
+	group:close()
+	return ok ~= nil
+end
+
+local function supervise(r)
+	local name, id, token, group = r.job, r.id, r.runner.token, r.group
+	return guard.start(function()
+		group:close() -- the connections of the process that died
+		return rescue(name, id, token)
+	end)
+end
+
+-- Go on until it ends or pauses, or has made @most blocks. @tell(r): after each
+-- block. Ctrl-C is held meanwhile and asks for a pause. -> r | nil, err
+function M.run(r, tell, most)
+	local till = core.mono() + r.plan.deadline
+	local ok, done, err
+	local last = most and #r.blocks + most
+	local supervisor
+	supervisor, err = supervise(r)
+	if not supervisor then return nil, errors.from_reply(err) end
+	core.hold(true)
+	repeat
+		ok, done, err = pcall(step, r)
+		if ok and not done and not err and core.mono() > till then
+			ok, done, err = pcall(asked.pause, r,
+				("the deadline of %g s has passed"):format(r.plan.deadline))
+		end
+		if tell then tell(r) end
+	until not ok or done or err or last and #r.blocks >= last
+	if ok and not done and not err then done = r end
+	if not ok then
+		-- a process that does not answer, most likely
+		err = errors.caught(done)
+		local fine, result = pcall(asked.pause, r, err.message)
+		if not fine or not result then
+			record.event(r, "paused", err.message .. "; the job was left as it is")
+			pcall(record.save, r)
+		end
+		done = nil
+	end
+	supervisor:done()
+	core.hold(false)
+	return done, err
+end
+
+-- M.start(group, p[, hooks]) -> the rollout, begun and saved | nil, err
+-- hooks: what a script does meanwhile (rollout/script.lua)
+function M.start(group, p, hooks)
+	local old, err = record.load(group.job)
+	if err then return nil, err end
+	if old and not ENDED[old.state] and store.active(old.runner) == nil then
+		return nil, errors.new(
+			"busy", (
+			"rollout %s of a job of this name is %s in another PID namespace"):format(
+			tostring(old.plan.name), old.state),
+			{ hint = "end it there, or move away " .. old.path })
+	end
+	if old and not ENDED[old.state] and job.is_of(old, group) then
+		return nil, errors.new("busy", ("rollout %s of this job is %s%s"):format(
+			tostring(old.plan.name), old.state, record.runs(old)
+			and ", process " .. old.runner.pid .. " runs it" or ""),
+			{ hint = "rollout status; rollout resume or rollout abort ends it" })
+	end
+	local path
+	path, err = store.path(group.job, "rollouts")
+	if not path then return nil, err end
+	local r = {
+		version = 1, job = group.job, plan = p, state = "planned", blocks = core.array {},
+		events = core.array {}, path = path, group = group,
+		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"),
+			core.time():gsub("[^%dT]", "")), runner = store.runner(), arm = "a",
+			processes = job.processes_of(group),
+	}
+	p.seed = p.seed or math.random(1 << 30)
+	if hooks then
+		r.hooks, r.script = hooks, { file = hooks.file, digest = hooks.digest,
+			words = core.array(hooks.words) }
+	end
+	r.comms, err = job.comms_of(group, p.scope.comms)
+	if err then return nil, err end
+	local held
+	r.steps, held, r.whole = stages.of(group, p, r.comms)
+	if not r.steps then return nil, held end
+	r.held, r.step, r.first = held, 1, 0
+	local names, generation, common = job.in_use(group, r.comms, p.promote == "all")
+	if not names then return nil, generation end
+	r.baseline, r.generation, err = names, generation, nil
+	r.common = not p.baseline and common or nil
+	if p.baseline then r.baseline, err = job.names_of(group, p.baseline) end
+	if not r.baseline then return nil, err end
+	r.samples = ("%s.%s.times.csv"):format((path:gsub("%.json$", "")), r.id)
+	r.candidate, err = job.names_of(group, p.candidate)
+	if not r.candidate then return nil, err end
+	if p.promote == "better" then
+		local able
+		able, err = promote.check(group, r.candidate)
+		if not able then return nil, err end
+	end
+	record.event(r, "preparing", "started" .. (p.reason and ": " .. p.reason or ""))
+	local good, why = pcall(function()
+		job.ask(r, "telemetry on")
+		local a = job.ask(r, "check agreement")[1].data
+		if a.agree == false then
+			error(errors.new("ranks_disagree",
+				"ranks do not agree before anything has changed"), 0)
+		end
+		r.where = witness.where(function(line) return job.ask(r, line) end)
+	end)
+	if not good then return nil, errors.caught(why) end
+	r.comms = r.steps[1].comms
+	record.event(r, "progressing", "candidate held by all processes, telemetry on"
+		.. (r.comms and ", on " .. table.concat(r.comms, ", ") or "")
+		.. (r.where.times and "; times are " .. r.where.times or ""))
+	r.arm = p.baseline and "none" or "a"
+	local written
+	written, err = record.replace(r, old and { id = old.id, token = old.runner.token })
+	if not written then return nil, err end
+	if old then
+		old.path = nil
+		store.write(("%s.%s.old.json"):format((path:gsub("%.json$", "")), old.id), old)
+	end
+	return r
+end
+
+-- Take over a rollout that is paused or whose runner is gone. -> true, nil, the
+-- generation that somebody else has made since it was paused | nil, err
+function M.adopt(r, group)
+	if record.runs(r) then
+		return errors.fail("busy", "process %s runs it; rollout pause stops it there",
+			r.runner.pid)
+	end
+	if not job.is_of(r, group) then
+		return nil, errors.new("refused", "it was a rollout of an earlier job of this name",
+			{ hint = "rollout start begins a new one, and keeps its file" })
+	end
+	local s = group:ask "status"[1]
+	if s.err then return nil, s.err end
+	store.forget_requests(r.path) -- of the runner that is gone
+	r.group, r.asker = group, nil
+	-- another generation than was written down: our own, by one that died before
+	-- it could, or somebody else's after the baseline
+	local other
+	r.before = r.state ~= "paused" and r.runner.pid or nil
+	if s.data.generation ~= r.generation then
+		if r.arm ~= "a" or job.has_candidate(r, s.data) then
+			r.arm = "none"
+		else
+			other = not job.is_own(r) and s.data.generation
+		end
+	end
+	-- whoever takes over has seen what the job has now
+	r.generation, r.since = s.data.generation, {}
+	r.taken, r.runner = r.runner.token, store.runner()
+	r.blocks, r.events = core.array(r.blocks), core.array(r.events)
+	return true, nil, other
+end
+
+-- Is there anything left to be seen in the step that it is in?
+function M.more(r)
+	local _, _, first = stages.now(r)
+	return type(r.baking) == "table" or r.advancing == true
+		or #r.blocks - first < r.plan.blocks * 2
+end
+
+function M.resume(r, group)
+	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
+	local ok, err = M.adopt(r, group)
+	if not ok then return nil, err end
+	if type(r.script) == "table" and not r.hooks then
+		return nil, errors.new("refused", ("it is run by the script %s"):format(
+			tostring(r.script.file)), { hint = ("rollout script %s resume=yes"):format(
+			tostring(r.script.file)) })
+	end
+	if not M.more(r) then
+		return nil, errors.new(
+			"refused",
+			"all its blocks have been seen, and more looks would make chance a proof",
+			{ hint = "rollout promote or rollout abort" })
+	end
+	if r.everywhere then
+		-- a promotion that came to no end: the baseline for all, as before
+		ok, err = record.save(r)
+		if ok then ok, err = job.commit(r, "a", true) end
+		if not ok then return nil, err end
+		r.everywhere = nil
+	end
+	r.looks = nil
+	record.event(r, "progressing", "resumed")
+	r.arm = "none" -- whatever the job has now
+	ok, err = record.save(r)
+	if not ok then return nil, err end
+	return true
+end
+
+-- Those that were held back get the candidate as well.
+local function release(r, group)
+	local ok, err = M.adopt(r, group)
+	if not ok then return nil, err end
+	-- where the scope was promoted alone, those of it; so also the way back
+	local all = r.plan.promote == "all" or not r.plan.scope.comms
+	if not all then
+		r.comms = core.array(table.move(r.held, 1, #r.held, #r.whole + 1,
+			table.move(r.whole, 1, #r.whole, 1, {})))
+	end
+	r.arm, r.everywhere = "none", all or nil
+	ok, err = record.save(r)
+	if not ok then return nil, err end
+	ok, err = job.commit(r, r.promoted or r.candidate, all)
+	if not ok then return nil, err end
+	r.arm, r.held = r.promoted and "better" or "b", nil
+	record.event(r, "succeeded",
+		"the communicators that were held back have the candidate as well")
+	ok, err = record.save(r)
+	if not ok then return nil, err end
+	return r
+end
+
+-- promote, abort, pause: by us, or by who runs it. -> r, true when only asked
+function M.tell(r, group, word)
+	if word == "promote" and r.state == "succeeded" and r.held then return release(r, group) end
+	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
+	if record.runs(r) then
+		local ok, err = store.request(r.path, r.id, word)
+		if not ok then return nil, err end
+		return r, true
+	end
+	local ok, err, other = M.adopt(r, group)
+	if not ok then return nil, err end
+	ok, err = record.save(r)
+	if not ok then return nil, err end
+	return asked[word](r, nil, other)
+end
+
+-- After a promotion: the baseline again, but not over what somebody else has
+-- put in the candidate's place.
+function M.undo(r, group)
+	if r.state ~= "succeeded" then
+		return errors.fail("refused", "only what was promoted can be undone; it is %s",
+			r.state)
+	end
+	local now = group:ask "status"[1]
+	if now.err then return nil, now.err end
+	if job.is_of(r, group) and now.data.generation ~= r.generation
+		and not job.has_candidate(r, now.data) then
+		return nil, errors.new(
+			"refused",
+			("generation %d was made since, and has nothing of the candidate"):format(
+			now.data.generation),
+			{ hint = "policy history has what there was, policy undo to=N goes "
+				.. "back to it" })
+	end
+	local ok, err = M.adopt(r, group)
+	if not ok then return nil, err end
+	ok, err = record.save(r)
+	if not ok then return nil, err end
+	return finish(r, "a", "rolled_back", "undone")
+end
+
+return M

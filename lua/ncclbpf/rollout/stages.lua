@@ -1,0 +1,210 @@
+-- SPDX-License-Identifier: MIT
+-- The steps of a rollout over communicators: which ones each step reaches, how
+-- long the candidate bakes after it, and who keeps the baseline at the end
+-- (holdback). A plan without steps has one, its scope.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local reach = require "ncclbpf.job.selector"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local stats = require "ncclbpf.commands.stats"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+-- A share ("34%", 0.34) or a number of @n, at least one.
+local function of_share(v, n)
+	if math.type(v) == "integer" then return v end
+	local pct = type(v) == "string" and tonumber(v:match "^([%d.]+)%%$") or v * 100
+	-- 50 % of 3 are 2: more are tried before all are
+	return math.max(1, math.ceil(n * pct / 100 - 1e-9))
+end
+
+local function ids_of(group)
+	local list, err = reach.comms(group)
+	if not list then return nil, err end
+	local ids = core.array {}
+	for i, c in ipairs(list) do ids[i] = c.comm end
+	return ids
+end
+
+local function without(list, gone)
+	local t, set = core.array {}, {}
+	for _, id in ipairs(gone) do set[id] = true end
+	for _, id in ipairs(list) do
+		if not set[id] then t[#t + 1] = id end
+	end
+	return t
+end
+
+local function first(list, n) return core.array(table.move(list, 1, n, 1, {})) end
+
+-- Who keeps the baseline: the last ones by identity, of those that a promotion
+-- would reach. -> identities or nil | nil, err
+local function held_of(p, all, scope)
+	if not p.holdback then return nil end
+	local from = p.promote == "all" and all or scope or all
+	local n = of_share(p.holdback, #from)
+	if n >= #from then
+		return errors.fail(
+			"refused",
+			"holdback: %d of %d communicators would keep the baseline, nothing is "
+			.. "left to try it on", n, #from)
+	end
+	if n > reach.MOST then
+		return errors.fail(
+			"refused",
+			"holdback: %d communicators, at most %d can have policies of their own", n,
+			reach.MOST)
+	end
+	return core.array(table.move(from, #from - n + 1, #from, 1, {}))
+end
+
+-- M.of(group, p, comms) -> steps {{comms=, bake=, min_samples=}}, held, the
+-- scope without them | nil, err. @comms: what the plan's scope means, nil: all.
+-- comms of a step nil: all.
+function M.of(group, p, comms)
+	if not (p.steps or p.holdback or p.max_units) then
+		return { { comms = comms, bake = p.bake } }
+	end
+	local all, err = ids_of(group)
+	if not all then return nil, err end
+	local held
+	held, err = held_of(p, all, comms)
+	if err then return nil, err end
+	local whole = comms or all
+	if held then whole = without(whole, held) end
+	if #whole == 0 then
+		return errors.fail(
+			"refused", "holdback: nothing is left to try it on, of the scope")
+	end
+	local list, before = {}, 0
+	for i, s in ipairs(p.steps or { {} }) do
+		local n = s.units or s.fraction and of_share(s.fraction, #whole) or #whole
+		if n > #whole then
+			return errors.fail("refused", "steps[%d].units: %s wanted, there are %d", i,
+				units.count(n, "communicator"), #whole)
+		end
+		if n < before then
+			return errors.fail(
+				"refused", "steps[%d]: %s, fewer than the %d of the step before", i,
+				units.count(n, "communicator"), before)
+		end
+		if p.max_units and n > p.max_units then
+			return errors.fail(
+				"refused",
+				"max_units: %d communicators would be reached at once, %d are "
+				.. "allowed", n, p.max_units)
+		end
+		before = n
+		-- all of them are no scope: also those to come
+		local everyone = n == #all and not comms
+		if not everyone and n > reach.MOST then
+			return errors.fail(
+				"refused",
+				"steps[%d]: %d communicators, at most %d, or all, can be "
+				.. "reached at once", i, n, reach.MOST)
+		end
+		list[i] = { comms = not everyone and first(whole, n) or nil, units = n,
+			bake = s.bake or p.bake, min_samples = s.min_samples }
+	end
+	return list, held, (comms or held) and whole or nil
+end
+
+-- The first block of the step that a rollout is in, and the step.
+function M.now(r)
+	local i = math.type(r.step) == "integer" and r.step or 1
+	return type(r.steps) == "table" and r.steps[i] or {}, i, math.type(r.first) == "integer"
+		and r.first or 0
+end
+
+-- Blocks of the step that a rollout is in.
+function M.blocks(r)
+	local _, _, from = M.now(r)
+	return from == 0 and r.blocks or table.move(r.blocks, from + 1, #r.blocks, 1, {})
+end
+
+-- Too few collectives for @least of each kind and arm? -> a reason, or nil
+function M.too_few(blocks, least)
+	local n = {}
+	for _, b in ipairs(blocks) do
+		for kind in pairs(b.medians) do
+			n[kind] = n[kind] or { a = 0, b = 0 }
+			n[kind][b.arm] = n[kind][b.arm] + read.number(
+				read.record(read.record(b.spread)[kind]).n)
+		end
+	end
+	local names = {}
+	for kind in pairs(n) do names[#names + 1] = kind end
+	table.sort(names)
+	for _, kind in ipairs(names) do
+		local x = n[kind]
+		if math.min(x.a, x.b) < least then
+			return ("%s: %d and %d collectives; %d each wanted"):format(
+				kind, x.a, x.b, least)
+		end
+	end
+end
+
+-- ---- those that keep the baseline ---------------------------------------------------
+
+-- The lines of a promotion to all but the held: these first get the baseline as
+-- their own, so that no decision of theirs is the candidate's; the scope has
+-- what the others have in the end.
+function M.promotion(r, names)
+	local function line(list, to)
+		local words = { "policy", "use" }
+		for _, n in ipairs(list) do words[#words + 1] = n end
+		if #list == 0 then words[3] = "none" end
+		return session.line(words) .. to
+	end
+	return { line(r.baseline, reach.words(r.held)), line(names, reach.words(r.comms)),
+		line(names, reach.words "others"), line({ "common" }, reach.words(r.comms)) }
+end
+
+local function median(list) return core.block_medians(list, #list)[1] end
+
+-- What the held and the others took lately: {{coll, bytes_from, held_us,
+-- promoted_us, held_count, promoted_count}} | nil, err
+function M.holdback(r, group)
+	if type(r.held) ~= "table" then return core.array {} end
+	local results, failures = group:ask "sample tail 1024", {}
+	for _, x in ipairs(results) do
+		if x.err then failures[#failures + 1] = x end
+	end
+	if #failures > 0 then return nil, session.sum_up(failures, #results) end
+	local set, by, rows = {}, {}, core.array {}
+	for _, id in ipairs(r.held) do set[id] = true end
+	for _, op in pairs(stats.collectives(results)) do
+		local key = ("%s %020d"):format(op.coll, op.size)
+		if not by[key] then
+			by[key] = { key = key, coll = op.coll, size = op.size, held = {},
+				promoted = {} }
+			rows[#rows + 1] = by[key]
+		end
+		if op.ns > 0 then
+			table.insert(set[op.comm] and by[key].held or by[key].promoted, op.ns)
+		end
+	end
+	table.sort(rows, function(a, b) return a.key < b.key end)
+	for i, x in ipairs(rows) do
+		rows[i] = { coll = x.coll, bytes_from = x.size, held_us = #x.held > 0
+			and median(x.held) / 1e3 or nil,
+			promoted_us = #x.promoted > 0 and median(x.promoted) / 1e3 or nil,
+				held_count = #x.held, promoted_count = #x.promoted }
+	end
+	return rows
+end
+
+-- The same for people.
+function M.holdback_lines(rows)
+	local t = {}
+	for i, x in ipairs(rows) do
+		local function us(v) return v and ("%.1f us"):format(v) or "nothing" end
+		t[i] = ("held back: %s %s: %s with the baseline, %s with the candidate"):format(
+			x.coll, units.bytes(x.bytes_from), us(x.held_us), us(x.promoted_us))
+	end
+	return t
+end
+
+return M

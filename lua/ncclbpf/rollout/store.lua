@@ -1,0 +1,116 @@
+-- SPDX-License-Identifier: MIT
+-- Files of rollouts and sweeps: where they lie, which process runs one, and what
+-- other shells ask of it. A name holds job and host, because hosts share homes. A
+-- file is replaced as a whole, and compared and replaced under its lock.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local process = require "ncclbpf.base.process"
+
+local M = {}
+
+local LIMIT = 16 << 20
+local LOCK_S = 5
+-- Not a constant: a supervisor is a fork of the process that loaded this file.
+local function own_pid() return select(2, core.ids()) end
+
+local function folder(kind)
+	local state = os.getenv "XDG_STATE_HOME"
+	if not state or state == "" then
+		local home = os.getenv "HOME"
+		if not home or home == "" then
+			return errors.fail("cannot_create",
+				"neither XDG_STATE_HOME nor HOME says where to keep %s", kind)
+		end
+		state = home .. "/.local/state"
+	end
+	local dir = state .. "/ncclbpf/" .. kind
+	if not core.mkdirs(dir) then
+		return errors.fail("cannot_create", "%s cannot be made", dir)
+	end
+	return dir
+end
+
+local function plain(name) return (tostring(name):gsub("[^%w_.%-]", "_")) end
+
+local function host()
+	return (core.read("/proc/sys/kernel/hostname", 256) or ""):match "%S+" or "localhost"
+end
+
+-- @kind: "rollouts" or "sweeps". -> path | nil, err
+function M.path(job, kind)
+	local dir, err = folder(kind)
+	if not dir then return nil, err end
+	return ("%s/%s@%s.json"):format(dir, plain(job), plain(host()))
+end
+
+-- The table in the file, with its path | nil (no file) | nil, err. @what: for
+-- the message; @valid(table): has it what it must have?
+function M.read(path, what, valid)
+	if not core.stat(path) then return nil end
+	local bytes, err = core.read(path, LIMIT)
+	if not bytes then return nil, errors.from_reply(err) end
+	local t
+	t, err = core.decode(bytes)
+	if type(t) ~= "table" or not valid(t) then
+		return nil, errors.new("bad_argument", ("%s: not a %s's file%s"):format(
+			path, what, err and ": " .. err.message or ""),
+			{ hint = "move it away to begin anew" })
+	end
+	t.path = path
+	return t
+end
+
+function M.write(path, t)
+	local ok, err = core.write(path, core.encode(t) .. "\n")
+	if not ok then return nil, errors.from_reply(err) end
+	return true
+end
+
+-- f() with the lock of @path, which other processes and hosts respect.
+-- -> what f returns | nil, err
+function M.locked(path, f)
+	local lock <close>, err = core.lock(path .. ".lock", LOCK_S)
+	if not lock then return nil, errors.from_reply(err) end
+	return f()
+end
+
+-- This process as the runner of something new.
+function M.runner()
+	local pid = own_pid()
+	return { pid = pid, process = process.identity(pid),
+		token = ("%d.%d.%.0f"):format(pid, math.random(1 << 30), core.mono() * 1e9) }
+end
+
+-- Does @runner run, and does it live? A stopped process does not run: when it
+-- goes on, its saves are refused. nil: a process of another PID namespace.
+function M.active(runner)
+	if type(runner) ~= "table" then return false, false end
+	local alive, stopped = process.alive(runner.process)
+	return alive and not stopped, alive
+end
+
+function M.is_this_process(runner) return runner.process == process.identity(own_pid()) end
+
+-- ---- requests to the runner ----------------------------------------------------
+
+local function request_path(path) return (path:gsub("%.json$", ".request")) end
+
+function M.request(path, id, word)
+	local ok, err = core.write(request_path(path), ("%s %s %d\n"):format(id, word, own_pid()))
+	if not ok then return nil, errors.from_reply(err) end
+	return true
+end
+
+-- The word that another process has asked for, and its PID; nil: none.
+function M.requested(path, id)
+	path = request_path(path)
+	if not core.stat(path) then return nil end
+	local of, word, pid = tostring(core.read(path, 200) or ""):match "^(%S+) (%a+) ?(%d*)\n"
+	core.unlink(path)
+	if of ~= id then return nil end
+	return word, pid ~= "" and pid or nil
+end
+
+function M.forget_requests(path) core.unlink(request_path(path)) end
+
+return M

@@ -1,0 +1,523 @@
+-- SPDX-License-Identifier: MIT
+-- From measurements of combinations (algorithm, protocol, channels) to the
+-- best decision table: what is surely faster, by a least effect; neighbouring
+-- sizes keep one answer where another is not worth the change; and for each size
+-- how sure that is. No job and no files here.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local judge = require "ncclbpf.rollout.judge"
+local plan = require "ncclbpf.rollout.plan"
+local data = require "ncclbpf.sweep.measurements"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+-- ---- the plan -----------------------------------------------------------------
+
+local kit = plan.kit
+
+local function known(kind)
+	return function(v)
+		return type(v) == "string" and core.nccl(kind, v:lower()) and v:lower() or nil
+	end
+end
+
+local function channels(v) return math.type(v) == "integer" and v >= 0 and v <= 64 and v or nil end
+
+local function one_of(check, want)
+	return function(v)
+		local x = check(v)
+		if x == nil then return nil, want end
+		return x
+	end
+end
+
+local ALGOS, PROTOS = table.concat(data.words_of "algo", ", "),
+	table.concat(data.words_of "proto", ", ")
+
+local source = {
+	file = { kit.text, required = true },
+	coll = { one_of(kit.collective, table.concat(data.words_of "coll", ", ")) },
+	algo = { one_of(known "algo", ALGOS) },
+	proto = { one_of(known "proto", PROTOS) },
+	channels = { kit.number(0, 64, true) },
+	ranks = { kit.number(1, 1 << 30, true) },
+	nodes = { kit.number(1, 1 << 30, true) },
+}
+
+local function sources(v)
+	if type(v) == "string" then v = { v } end
+	if type(v) ~= "table" or #v == 0 then
+		return nil, "a file, or a list of files or { file = ... }"
+	end
+	local out = core.array {}
+	for i, x in ipairs(v) do
+		local t, err = kit.check_fields(source, type(x) == "string" and { file = x } or x,
+			("data[%d]."):format(i))
+		if not t then return nil, nil, err end
+		if (t.algo == nil) ~= (t.proto == nil) then
+			return nil, nil, errors.new("bad_argument",
+				("data[%d]: algo and proto: both, or neither (NCCL's own "
+				.. "choice), wanted"):format(i))
+		end
+		out[i] = t
+	end
+	return out
+end
+
+local function combination(v)
+	if v == "none" then return v end
+	local a, p = data.combination(v)
+	if not a then return nil, p end
+	return tostring(v):lower()
+end
+
+M.schema = {
+	name = { kit.name, "sweep" },
+	reason = { kit.text },
+	scope = { kit.fields { collectives = { kit.list_of(kit.collective, "collectives") },
+		sizes = { kit.range } } },
+	algos = { kit.list_of(known "algo", "algorithms (" .. ALGOS .. ")") },
+	protos = { kit.list_of(known "proto", "protocols (" .. PROTOS .. ")") },
+	channels = { kit.list_of(channels, "numbers of channels from 0 (NCCL's own) to 64") },
+	most = { kit.number(1, 64, true), 16 },
+	rounds = { kit.number(4, 500, true), 12 },
+	samples = { kit.number(5, 1000, true), 20 },
+	warmup_pct = { kit.number(0, 90), 10 },
+	block_timeout = { kit.seconds, 30 },
+	confidence = { kit.number(0.5, 0.9999), 0.98 },
+	min_effect_pct = { kit.number(0, 100), 3 },
+	hysteresis_pct = { kit.number(0, 100), 2 },
+	gaps = { kit.word("leave", "fill"), "leave" },
+	guards = { kit.fields { slower_pct = { kit.number(5, 10000), 100 },
+		refused = { kit.number(0, 1e9, true), 0 } } },
+	deadline = { kit.seconds, 3600 },
+	seed = { kit.number(1, 2 ^ 31, true) },
+	data = { sources },
+	baseline = { combination },
+	label = { kit.text },
+}
+
+-- M.check(t) -> plan, complete | nil, err with field, what was found, what may be
+function M.check(t)
+	local p, err = kit.check_fields(M.schema, t, "")
+	if not p then return nil, err end
+	if p.baseline and not p.data then
+		return errors.fail(
+			"bad_argument", "baseline: only with data; on a job it is what the job has")
+	end
+	return p
+end
+
+-- M.read(path): as plans of rollouts are read; files of data lie beside it.
+function M.read(path)
+	local t, err = kit.table_of(path)
+	if not t then return nil, err end
+	local p
+	p, err = M.check(t)
+	if not p then
+		err.object = err.object or path
+		return nil, err
+	end
+	local folder = path:match "^(.*/)" or ""
+	for _, d in ipairs(p.data or {}) do
+		if not d.file:match "^/" then d.file = folder .. d.file end
+	end
+	return p
+end
+
+-- ---- classes: what is decided about -------------------------------------------
+
+function M.label(c)
+	return ("%s/%s%s"):format(c.algo, c.proto, c.channels and c.channels > 0
+		and "x" .. c.channels or "")
+end
+
+-- {coll, from, to, nodes, ranks}: sizes from one power of two to the next.
+function M.class_key(coll, from, nodes, ranks)
+	return ("%s %020d %s %s"):format(coll, from, nodes or -1, ranks or -1)
+end
+
+function M.class_of(bytes)
+	local from = 0
+	if bytes >= 2 then
+		from = 1
+		while from * 2 <= bytes and from < 1 << 62 do from = from * 2 end
+	end
+	return from, from == 0 and 1 or from * 2 - 1
+end
+
+local function wanted(list, v)
+	if not list then return true end
+	for _, x in ipairs(list) do
+		if x == v then return true end
+	end
+	return false
+end
+
+function M.in_scope(p, coll, from)
+	local s = p.scope
+	if s.sizes and (math.max(from * 2, 2) <= s.sizes[1] or from > s.sizes[2]) then
+		return false
+	end
+	return wanted(s.collectives, coll)
+end
+
+-- NCCL bounds the channels of these itself; of others they are not to be set.
+local BOUNDED = { tree = true, ring = true, nvls_tree = true, pat = true }
+
+-- The combinations of a mask that the plan wants, in NCCL's order.
+function M.offered(p, usable, nodes, most_channels)
+	local out = {}
+	for i = 0, 20 do
+		local algo, proto = core.nccl("algo", i // 3), core.nccl("proto", i % 3)
+		if usable >> i & 1 == 1 and wanted(p.algos, algo) and wanted(p.protos, proto) then
+			for _, n in ipairs(p.channels or { 0 }) do
+				local fine = n == 0 or (
+					n <= (most_channels or 64)
+					and (BOUNDED[algo] or algo == "nvls" and nodes == 1))
+				if fine then
+					out[#out + 1] = { algo = algo, proto = proto, channels = n }
+				end
+			end
+		end
+	end
+	return out
+end
+
+-- ---- judging ---------------------------------------------------------------------
+
+-- One candidate in one class, of all its strata (communicators, placements) the
+-- worst: what is better is so in each of them.
+local function compare(strata, label, alpha, p)
+	local worst
+	for _, s in pairs(strata) do
+		if s.base and s[label] then
+			local r = judge.compare(s.base, s[label],
+				{ alpha = alpha, min_effect_pct = judge.defaults.min_effect_pct,
+				least = 4 })
+			r.sure = r.better and r.effect_pct <= -p.min_effect_pct
+			r.fine = r.sure or r.verdict == "pass"
+			local less = worst and (not r.effect_pct or worst.effect_pct
+				and r.effect_pct > worst.effect_pct)
+			if not worst then
+				worst = r
+			else
+				local sure, fine = worst.sure and r.sure, worst.fine and r.fine
+				worst = less and r or worst
+				worst.sure, worst.fine = sure, fine
+			end
+		elseif s.base then
+			return nil -- not seen in each
+		end
+	end
+	return worst
+end
+
+local function comparisons(classes)
+	local n = 0
+	for _, c in ipairs(classes) do
+		for _, s in pairs(c.strata) do
+			for label in pairs(s) do
+				if label ~= "base" and s.base then n = n + 1 end
+			end
+		end
+	end
+	return n
+end
+M.comparisons = comparisons
+
+-- So few blocks an arm that no difference, however large, would be sure.
+function M.least_rounds(alpha)
+	local n = 2
+	while n < 40 and 2 * core.rank_tail(n, n, 0) > alpha do n = n + 1 end
+	return n
+end
+
+-- Each class gets results: {label, effect_pct, low_pct, high_pct, p, sure, fine, ...}
+function M.judge(classes, p)
+	local n = comparisons(classes)
+	local alpha = (1 - p.confidence) / math.max(n, 1)
+	for _, c in ipairs(classes) do
+		c.results = {}
+		for label, cand in pairs(c.candidates) do
+			local r = not (c.dropped and c.dropped[label])
+				and compare(c.strata, label, alpha, p)
+			if r then
+				r.label, r.candidate = label, cand
+				table.insert(c.results, r)
+			end
+		end
+		table.sort(c.results, function(a, b)
+			local x, y = a.effect_pct or math.huge, b.effect_pct or math.huge
+			if x ~= y then return x < y end
+			return a.label < b.label
+		end)
+	end
+	return n, alpha
+end
+
+-- ---- choosing ------------------------------------------------------------------
+
+local function log_of(pct) return math.log(1 + math.max(pct, -99.9) / 100) end
+
+-- What a class may get and what that costs: the baseline 0; what is surely
+-- faster its effect; what is surely not slower next to nothing, so that it can
+-- bridge two neighbours but never be chosen for itself.
+local BRIDGE = 1e-9
+local function choices(c)
+	local t = { { label = "", cost = 0 } }
+	for _, r in ipairs(c.results) do
+		if r.fine then
+			t[#t + 1] = { label = r.label, cost = r.sure and log_of(r.effect_pct)
+				or math.max(0, log_of(r.effect_pct)) + BRIDGE, result = r }
+		end
+	end
+	return t
+end
+
+-- The cheapest way through the sizes of one collective, a change of the answer
+-- counted as hysteresis_pct; before the first and behind the last size is the
+-- baseline.
+local function path(list, p)
+	local change = log_of(p.hysteresis_pct)
+	local best = {}
+	for i, c in ipairs(list) do
+		best[i] = choices(c)
+		for _, x in ipairs(best[i]) do
+			x.total, x.before = x.cost + (x.label == "" and 0 or change), nil
+			if i > 1 then
+				x.total = math.huge
+				for _, y in ipairs(best[i - 1]) do
+					local total = y.total + x.cost + (
+						y.label == x.label and 0 or change)
+					if total < x.total then x.total, x.before = total, y end
+				end
+			end
+		end
+	end
+	local last
+	for _, x in ipairs(best[#list]) do
+		x.total = x.total + (x.label == "" and 0 or change)
+		if not last or x.total < last.total then last = x end
+	end
+	for i = #list, 1, -1 do
+		list[i].choice, last = last, last.before
+	end
+end
+
+local function groups(classes)
+	local by, order = {}, {}
+	table.sort(classes, function(a, b)
+		return M.class_key(a.coll, a.from, a.nodes, a.ranks) < M.class_key(
+			b.coll, b.from, b.nodes, b.ranks)
+	end)
+	for _, c in ipairs(classes) do
+		local k = ("%s %s %s"):format(c.coll, c.nodes or -1, c.ranks or -1)
+		if not by[k] then
+			by[k] = {}
+			order[#order + 1] = by[k]
+		end
+		table.insert(by[k], c)
+	end
+	return order
+end
+
+local function say(r)
+	return r and r.effect_pct and ("%s: %+.1f %%"):format(r.label, r.effect_pct) or nil
+end
+
+-- Words for what became of a class.
+local function verdict(c, p)
+	local best = c.results[1]
+	if c.choice.result then
+		c.shown = c.choice.result
+		if c.shown.sure then
+			return "better", ("faster by %.1f %%"):format(-c.shown.effect_pct)
+		end
+		return "bridged", ("not slower; as its neighbours (%s)"):format(c.shown.reason)
+	end
+	c.shown = best
+	if not best then
+		local n = 0
+		for _ in pairs(c.dropped or {}) do n = n + 1 end
+		return n > 0 and "baseline" or "no data", n > 0
+			and ("all %d candidates stopped by the guard"):format(n)
+			or "nothing to compare"
+	end
+	if best.sure then
+		return "hysteresis", ("%s is not worth two changes of the answer"):format(say(best))
+	end
+	for _, r in ipairs(c.results) do
+		-- what was given up as slower needs no more data
+		local slower = c.out and c.out[r.label] or r.verdict == "fail"
+		if not slower and (not r.effect_pct or not r.high_pct or r.verdict == "inconclusive"
+			and r.low_pct <= -p.min_effect_pct) then
+			return "inconclusive", ("%s: %s"):format(
+				r.label, r.effect_pct and (
+				"%+.1f %%, too little data to be sure"):format(r.effect_pct)
+				or r.reason)
+		end
+	end
+	return "baseline", ("nothing faster by %g %%; nearest %s"):format(
+		p.min_effect_pct, say(best) or best.label)
+end
+
+-- M.choose(classes, p): after M.judge. -> rows of classes, rows of the table
+function M.choose(classes, p)
+	local rows, table_rows = core.array {}, core.array {}
+	for _, list in ipairs(groups(classes)) do
+		path(list, p)
+		local open
+		for i, c in ipairs(list) do
+			local word, why = verdict(c, p)
+			local r, pick = c.shown or {}, c.choice.result and c.choice.result.candidate
+			rows[#rows + 1] = {
+				coll = c.coll, bytes_from = c.from, bytes_to = c.to,
+				nodes = c.nodes, ranks = c.ranks, verdict = word,
+				answer = pick and M.label(pick) or nil, candidate = r.label,
+				effect_pct = r.effect_pct, low_pct = r.low_pct,
+				high_pct = r.high_pct, p = r.p, blocks_a = r.blocks_a,
+				blocks_b = r.blocks_b, candidates = #c.results, reason = why,
+			}
+			local near = open and (p.gaps == "fill" or list[i - 1].to + 1 == c.from)
+			if pick and near and open.label == c.choice.label then
+				open.to = c.to
+			elseif pick then
+				open = { label = c.choice.label, coll = c.coll, from = c.from,
+					to = c.to, nodes = c.nodes, ranks = c.ranks,
+					algo = pick.algo,
+					proto = pick.proto, channels = pick.channels,
+						first = #rows }
+				table_rows[#table_rows + 1] = open
+			else
+				open = nil
+			end
+			if open then open.last = #rows end
+		end
+	end
+	return rows, table_rows
+end
+
+-- ---- the table as text ------------------------------------------------------------
+
+local function how_sure(r)
+	local head = ("# %s %s: %s"):format(r.coll, units.bytes(r.bytes_from), r.answer
+		or r.verdict)
+	if not r.effect_pct or not r.answer then return head .. ": " .. r.reason end
+	return ("%s: %+.1f %% [%s, %s], %d and %d blocks, %s"):format(
+		head, r.effect_pct, r.low_pct and ("%+.1f"):format(r.low_pct) or "?",
+		r.high_pct and ("%+.1f"):format(r.high_pct) or "?", r.blocks_a, r.blocks_b,
+			r.verdict)
+end
+
+-- In NVIDIA's columns, with a line for each class. facts: lines of the head.
+function M.csv(rows, table_rows, facts)
+	local t = {}
+	for _, f in ipairs(facts) do t[#t + 1] = "# " .. f:gsub("[\r\n]", " ") end
+	t[#t + 1] =
+		"# times against the baseline, less is faster, with the interval that holds "
+		.. "for all together"
+	local shown = 0
+	local function comments(to)
+		while shown < to do
+			shown = shown + 1
+			t[#t + 1] = how_sure(rows[shown])
+		end
+	end
+	for _, x in ipairs(table_rows) do
+		comments(x.last)
+		t[#t + 1] = ("%s,%d,%d,%s,%s,%d,%d,%d"):format(
+			x.coll, x.from, x.to, x.algo, x.proto, x.channels > 0 and x.channels or -1,
+			x.nodes or -1, x.ranks or -1)
+	end
+	comments(#rows)
+	return table.concat(t, "\n") .. "\n"
+end
+
+-- ---- from files --------------------------------------------------------------------------
+
+local function same(a, label) return label ~= nil and a == label end
+
+-- Classes of samples as sweepdata.read gives them. -> classes | nil, err
+function M.classes_of_samples(list, p)
+	local by, classes, base = {}, {}, p.baseline and p.baseline ~= "none" and p.baseline or nil
+	for _, s in ipairs(list) do
+		local from, to = M.class_of(s.bytes)
+		if M.in_scope(p, s.coll, from) then
+			local key = M.class_key(s.coll, from, s.nodes, s.ranks)
+			local c = by[key]
+			if not c then
+				c = { coll = s.coll, from = from, to = to, nodes = s.nodes,
+					ranks = s.ranks, strata = {}, candidates = {} }
+				by[key], classes[#classes + 1] = c, c
+			end
+			local stratum = ("%d %s"):format(s.bytes, s.place or "")
+			local label = s.algo and M.label(s) or "base"
+			if same(label, base) then label = "base" end
+			if label == "base" or wanted(p.algos, s.algo) and wanted(p.protos, s.proto)
+				and wanted(p.channels, s.channels) then
+				c.strata[stratum] = c.strata[stratum] or {}
+				local x = c.strata[stratum]
+				x[label] = x[label] or {}
+				table.insert(x[label], s.us)
+				if label ~= "base" then
+					c.candidates[label] = {
+						algo = s.algo, proto = s.proto,
+						channels = s.channels }
+				end
+			end
+		end
+	end
+	if #classes == 0 then
+		return errors.fail("malformed", "no measurement lies in the scope")
+	end
+	for _, c in ipairs(classes) do
+		for _, s in pairs(c.strata) do
+			if s.base then return classes end
+		end
+	end
+	return nil, errors.new("bad_argument", "nothing says what the baseline is",
+		{ hint = 'measurements without algorithm and protocol are NCCL\'s own choice; '
+			.. 'or baseline = "ring/simple"' })
+end
+
+-- M.offline(p) -> result | nil, err
+function M.offline(p)
+	local list, warnings = {}, core.array {}
+	for _, d in ipairs(p.data) do
+		local samples, warning = data.read(d)
+		if not samples then return nil, warning end
+		table.move(samples, 1, #samples, #list + 1, list)
+		warnings[#warnings + 1] = warning
+	end
+	local classes, err = M.classes_of_samples(list, p)
+	if not classes then return nil, err end
+	return M.result(classes, p, { "from " .. #list .. " measurements in "
+		.. units.count(#p.data, "file"),
+		"baseline: " .. (p.baseline or "NCCL's own choice") }, { warnings = warnings })
+end
+
+-- What a sweep hands back.
+function M.result(classes, p, facts, more)
+	local n, alpha = M.judge(classes, p)
+	local rows, table_rows = M.choose(classes, p)
+	table.insert(facts, 1, ("made by ncclbpf sweep %s, %s"):format(p.name, core.time()))
+	if p.label then table.insert(facts, 2, p.label) end
+	facts[#facts + 1] = (
+		"%d comparisons, confidence %g of all together, at least %g %% faster, %g %% "
+		.. "for a change of the answer"):format(
+		n, p.confidence, p.min_effect_pct, p.hysteresis_pct)
+	local r = more or {}
+	r.name, r.rows, r.comparisons, r.alpha = p.name, rows, n, alpha
+	r.label = p.label
+	r.table = core.array {}
+	for i, x in ipairs(table_rows) do
+		r.table[i] = { coll = x.coll, min_bytes = x.from, max_bytes = x.to, algo = x.algo,
+			proto = x.proto, channels = x.channels, nodes = x.nodes, ranks = x.ranks }
+	end
+	r.csv = M.csv(rows, table_rows, facts)
+	return r
+end
+
+return M

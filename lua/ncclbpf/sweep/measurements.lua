@@ -1,0 +1,516 @@
+-- SPDX-License-Identifier: MIT
+-- Measurements from files: what nccl-tests prints, its JSON, and CSV with
+-- the columns of NVIDIA's tuner tools. What cannot be read is an error with file,
+-- line, column, what stands there and what may; nothing is skipped in silence
+-- but lines of logs between nccl-tests' own.
+local core = require "ncclbpf.core"
+local csv = require "ncclbpf.base.csv"
+local errors = require "ncclbpf.base.errors"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local LIMIT = 64 << 20
+
+local function bad(file, line, col, fmt, ...)
+	return nil, errors.new("malformed", fmt:format(...),
+		{ where = { file = file, line = line, col = col } })
+end
+
+-- ---- words ------------------------------------------------------------------
+
+local PROGRAMS = {
+	all_reduce = "allreduce", all_gather = "allgather", reduce_scatter = "reducescatter",
+	broadcast = "broadcast", reduce = "reduce",
+}
+
+-- "all_reduce_perf", "allreduce", a path that ends so; nil: none of ours
+function M.collective(text)
+	local word = tostring(text):lower():match "[^/\\]*$"
+	word = word:gsub("%.exe$", ""):gsub("_perf.*$", ""):gsub("_mpi$", "")
+	return PROGRAMS[word] or core.nccl("coll", word) and word or nil
+end
+
+local function words_of(kind)
+	local t, i = {}, 0
+	while core.nccl(kind, i) do
+		t[#t + 1] = core.nccl(kind, i)
+		i = i + 1
+	end
+	return t
+end
+M.words_of = words_of
+
+-- "ring/ll128", "ring/ll128x8" -> algo, proto, channels | nil, what is wanted
+function M.combination(text)
+	local a, p = tostring(text):lower():match "^([%w_]+)/([%w_]+)$"
+	local n = 0
+	if p and not core.nccl("proto", p) then
+		local c
+		p, c = p:match "^(.-)x(%d+)$"
+		n = math.tointeger(tonumber(c)) or 0
+	end
+	if a and p and core.nccl("algo", a) and core.nccl("proto", p) and n <= 64 then
+		return a, p, n
+	end
+	return nil, ("ALGORITHM/PROTOCOL[xCHANNELS] of %s and %s"):format(
+		table.concat(words_of "algo", ", "), table.concat(words_of "proto", ", "))
+end
+
+-- ---- what nccl-tests prints ----------------------------------------------------
+
+local function tokens(text)
+	local t = {}
+	for at, word in text:gmatch "()(%S+)" do t[#t + 1] = { word = word, col = at } end
+	return t
+end
+
+-- Launchers put who said it before each line: "[1,0]<stdout>:", "0: ", "node7: ".
+local function untagged(line)
+	local rest = line:match "^%[%d+,%d+%]<std%a+>:?%s?(.*)$"
+		or line:match "^%s*[%w_.%-]*%d+:%s(.*)$"
+	if rest and (rest:match "^%s*#" or rest:match "^%s*%d+%s") then
+		return rest, #line - #rest
+	end
+	return line, 0
+end
+
+local function header_of(line)
+	local names, times, n = tokens(line:gsub("^%s*#", " ")), {}, 0
+	for i, t in ipairs(names) do
+		if t.word == "time" or t.word == "cputime" then times[#times + 1] = i end
+		if t.word == "size" then n = i end
+	end
+	if n == 0 or #times == 0 then return nil end
+	return { size = n, times = times, fields = #names, more = names[#names].word == "timestamp"
+		and 1 or 0 }
+end
+
+local PLACES = { "out-of-place", "in-place" }
+
+local function row_of(out, file, n, line, shift, head, about)
+	local t = tokens(line)
+	if #t ~= head.fields + head.more then
+		return bad(file, n, shift + 1, "%d fields; %d as in the header of line %d wanted",
+			#t, head.fields + head.more, head.line)
+	end
+	local size = math.tointeger(tonumber(t[head.size].word))
+	if not size or size < 0 then
+		return bad(file, n, shift + t[head.size].col,
+			"size %q: a whole number of bytes wanted", t[head.size].word)
+	end
+	for k, at in ipairs(head.times) do
+		local word = t[at].word
+		local us = tonumber(word)
+		if word ~= "N/A" and (not us or us ~= us or us <= 0 or us == math.huge) then
+			return bad(file, n, shift + t[at].col,
+				"time %q: microseconds above 0, or N/A, wanted", word)
+		end
+		if us then
+			out[#out + 1] = { bytes = size, us = us, place = PLACES[k] or tostring(k),
+				line = n, about = about }
+		end
+	end
+	return true
+end
+
+-- -> list of {bytes, us, place}, about {coll, ranks, nodes} | nil, err
+local function read_text(file, text)
+	local out, about, head, n = {}, { ranks = 0 }, nil, 0
+	local hosts, nhosts = {}, 0
+	for whole in (text .. "\n"):gmatch "([^\n]*)\n" do
+		n = n + 1
+		local line, shift = untagged((whole:gsub("\r$", "")))
+		if line:match "^%s*#" then
+			local h = header_of(line)
+			if h then
+				h.line, head = n, h
+			end
+			about.coll = about.coll or M.collective(
+				line:match "Collective test starting:%s*(%S+)" or "")
+			local rank, host = line:match "^%s*#%s+Rank%s+(%d+).-%son%s+(%S+)%s+device"
+			if rank then
+				about.ranks = math.max(about.ranks, tonumber(rank) + 1)
+				if not hosts[host] then hosts[host], nhosts = true, nhosts + 1 end
+			end
+		elseif line:match "^%s*%d+%s+%d+%s" then
+			if not head then
+				return bad(file, n, 1,
+					"a row before any header; a line with # size ... time "
+					.. "... wanted")
+			end
+			local ok, err = row_of(out, file, n, line, shift, head, about)
+			if not ok then return nil, err end
+		end
+	end
+	if not head then return bad(file, 1, 1, "no header of nccl-tests (# size ... time ...)") end
+	if #out == 0 then return bad(file, n, 1, "no row with a time") end
+	about.ranks = about.ranks > 0 and math.tointeger(about.ranks) or nil
+	about.nodes = nhosts > 0 and nhosts or nil
+	return out, about
+end
+
+-- ---- its JSON ------------------------------------------------------------------------
+
+local function at_result(file, i, fmt, ...)
+	return nil, errors.new("malformed", ("results[%d]: "):format(i) .. fmt:format(...),
+		{ where = { file = file } })
+end
+
+-- The time of one placement: the median of the iterations where they were
+-- written down. Iterations of one run are no samples of their own.
+local function json_times(file, i, r, key)
+	local list = type(r[key .. "_per_iter"]) == "table" and r[key .. "_per_iter"].times_us
+	if type(list) ~= "table" or #list == 0 then
+		local body = r[key]
+		if type(body) ~= "table" then return {} end
+		list = { body.time == nil and body.cpu_time or body.time }
+	end
+	for _, us in ipairs(list) do
+		if type(us) ~= "number" or us ~= us or us <= 0 or us == math.huge then
+			return at_result(file, i, "%s: microseconds above 0 wanted, found %s", key,
+				tostring(us))
+		end
+	end
+	return core.block_medians(list, #list)
+end
+
+local function json_about(d)
+	local about, env = {}, {}
+	about.coll = type(d.args) == "table" and M.collective(d.args[1] or "") or nil
+	for _, e in ipairs(type(d.env) == "table" and d.env or {}) do
+		local k, v = tostring(e):match "^(NCCL_%u+)=(.*)$"
+		if k then env[k] = v:lower() end
+	end
+	if core.nccl("algo", env.NCCL_ALGO or "-") and core.nccl(
+		"proto", env.NCCL_PROTO or "-") then
+		about.algo, about.proto, about.channels = env.NCCL_ALGO, env.NCCL_PROTO, 0
+	end
+	local devices = type(d.config) == "table" and type(d.config.devices) == "table"
+		and d.config.devices or d.devices
+	local hosts, n = {}, 0
+	for _, x in ipairs(type(devices) == "table" and devices or {}) do
+		about.ranks = (about.ranks or 0) + 1
+		if type(x) == "table" and x.hostname and not hosts[x.hostname] then
+			hosts[x.hostname], n = true, n + 1
+		end
+	end
+	about.nodes = n > 0 and n or nil
+	return about
+end
+
+local function read_json(file, text)
+	local d, err = core.decode(text)
+	if not d then
+		return nil, errors.new("malformed", "not JSON: " .. err.message,
+			{ where = { file = file } })
+	end
+	if type(d) ~= "table" or type(d.results) ~= "table" then
+		return nil, errors.new(
+			"malformed", "no field results; the JSON of nccl-tests wanted",
+			{ where = { file = file } })
+	end
+	if math.type(d.version) ~= "integer" or d.version < 1 then
+		return nil, errors.new(
+			"malformed", ("version: a whole number from 1 on wanted, found %s"):format(
+			tostring(d.version)), { where = { file = file } })
+	end
+	local about, out = json_about(d), {}
+	about.warning = d.version > 3
+		and ("%s: version %d of nccl-tests' JSON is newer than 3, which is what is "
+		.. "known here"):format(file, d.version) or nil
+	for i, r in ipairs(d.results) do
+		local size = type(r) == "table" and math.tointeger(r.size)
+		if not size or size < 0 then
+			return at_result(file, i, "size: bytes wanted, found %s", type(r) == "table"
+				and tostring(r.size) or type(r))
+		end
+		for k, key in ipairs { "out_of_place", "in_place" } do
+			local list, why = json_times(file, i, r, key)
+			if not list then return nil, why end
+			for _, us in ipairs(list) do
+				out[#out + 1] = { bytes = size, us = us, place = PLACES[k],
+					about = about }
+			end
+		end
+	end
+	if #out == 0 then
+		return nil, errors.new("malformed", "no result with a time",
+			{ where = { file = file } })
+	end
+	return out, about
+end
+
+-- ---- measurement CSV ---------------------------------------------------------------------
+
+local COLUMNS = { "collective", "size_bytes", "algorithm", "protocol", "channels", "nodes", "ranks",
+	"pipeOps", "regBuff", "cost_metric", "bandwidth_gbps", "latency_us" }
+local KNOWN = {}
+for _, c in ipairs(COLUMNS) do KNOWN[c:lower()] = c end
+
+-- Fields without blanks around them: {word, col}.
+local function split_csv(line)
+	local t = {}
+	local texts, columns = csv.fields(line)
+	for i, text in ipairs(texts) do
+		t[i] = { word = text:match "^%s*(.-)%s*$", col = columns[i] + #text:match "^%s*" }
+	end
+	return t
+end
+
+local function csv_header(file, n, line)
+	local head = { line = n }
+	local t = split_csv(line)
+	for i, f in ipairs(t) do
+		local name = f.word:lower()
+		if not KNOWN[name] then
+			return bad(file, n, f.col, "column %q: %s wanted", f.word,
+				table.concat(COLUMNS, ", "))
+		end
+		if head[name] then
+			return bad(file, n, f.col, "column %q stands here twice", f.word)
+		end
+		head[name] = i
+	end
+	head.fields = #t
+	for _, c in ipairs { "collective", "size_bytes" } do
+		if not head[c] then return bad(file, n, 1, "no column %s", c) end
+	end
+	if not head.latency_us and not head.cost_metric then
+		return bad(file, n, 1,
+			"no column latency_us or cost_metric: nothing that says how long it took")
+	end
+	return head
+end
+
+local function whole(text)
+	local v = math.tointeger(tonumber(text))
+	return v and v >= 0 and v or nil
+end
+
+-- How a field is read, and what it may be.
+local READ = {
+	collective = { M.collective, function() return table.concat(words_of "coll", ", ") end },
+	size_bytes = { units.size, function() return "bytes (4194304, 4M)" end },
+	algorithm = { function(w) return core.nccl("algo", w:lower()) and w:lower() end,
+		function() return table.concat(words_of "algo", ", ") .. ", or default" end },
+	protocol = { function(w) return core.nccl("proto", w:lower()) and w:lower() end,
+		function() return table.concat(words_of "proto", ", ") .. ", or default" end },
+	channels = { function(w) local v = whole(w) return v and v <= 64 and v end,
+		function() return "0 to 64, or -1" end },
+	nodes = { whole, function() return "a whole number, or -1" end },
+	ranks = { whole, function() return "a whole number, or -1" end },
+	latency_us = { function(w) local v = tonumber(w) return v and v == v and v > 0
+		and v < math.huge and v end, function() return "microseconds above 0" end },
+}
+READ.cost_metric = READ.latency_us
+local NONE = { [""] = true, ["-1"] = true, default = true, any = true, none = true }
+local MUST = { collective = true, size_bytes = true, latency_us = true }
+
+local function csv_row(file, n, line, head)
+	local t, v = split_csv(line), {}
+	if #t ~= head.fields then
+		return bad(file, n, 1, "%d fields; %d as in the header of line %d wanted", #t,
+			head.fields, head.line)
+	end
+	for name, how in pairs(READ) do
+		local f = head[name] and t[head[name]]
+		if f and not (NONE[f.word:lower()] and not MUST[name]) then
+			v[name] = how[1](f.word) or nil
+			if v[name] == nil then
+				return bad(file, n, f.col, "%s %q: %s wanted", KNOWN[name], f.word,
+					how[2]())
+			end
+		elseif MUST[name] and f then
+			return bad(file, n, f.col, "%s: a value wanted", KNOWN[name])
+		end
+	end
+	if (v.algorithm == nil) ~= (v.protocol == nil) then
+		return bad(file, n, 1,
+			"algorithm and protocol: both, or neither (NCCL's own choice), wanted")
+	end
+	local us = v.latency_us or v.cost_metric
+	if not us then return bad(file, n, 1, "neither latency_us nor cost_metric has a value") end
+	return { bytes = v.size_bytes, us = us, line = n, about = {
+		coll = v.collective, algo = v.algorithm, proto = v.protocol, channels = v.channels
+			or 0, nodes = v.nodes, ranks = v.ranks } }
+end
+
+local function read_csv(file, text)
+	local out, head, n, err = {}, nil, 0, nil
+	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+		n = n + 1
+		line = line:gsub("\r$", "")
+		if line:match "%S" and not line:match "^%s*#" then
+			if not head then
+				head, err = csv_header(file, n, line)
+				if not head then return nil, err end
+			else
+				out[#out + 1], err = csv_row(file, n, line, head)
+				if err then return nil, err end
+			end
+		end
+	end
+	if #out == 0 then return bad(file, math.max(n, 1), 1, "no measurement") end
+	return out, {}
+end
+
+-- ---- NVIDIA's Inspector ------------------------------------------------------------------------
+
+-- How a time was taken, the best first. One file's collectives are compared by
+-- one of them: what the host saw says little about the GPU.
+local SOURCES = { kernel_gpu = 1, kernel_cpu = 2, collective_cpu = 3 }
+
+local function inspector_row(file, n, d)
+	if type(d) ~= "table" then return bad(file, n, 1, "an object wanted, found %s", type(d)) end
+	local h, c = d.header, d.coll_perf
+	if c == nil then return false end -- a point-to-point operation, or a line of another kind
+	if type(h) ~= "table" or type(c) ~= "table" then
+		return bad(file, n, 1, "header and coll_perf: tables wanted")
+	end
+	local coll = type(c.coll) == "string" and M.collective((c.coll:lower():gsub("_", "")))
+		or nil
+	if not coll then
+		return bad(file, n, 1, "coll_perf.coll %s: a collective wanted", tostring(c.coll))
+	end
+	for _, k in ipairs { "coll_sn", "coll_msg_size_bytes" } do
+		if math.type(c[k]) ~= "integer" or c[k] < 0 then
+			return bad(file, n, 1,
+				"coll_perf.%s: a whole number from 0 on wanted, found %s", k,
+				tostring(c[k]))
+		end
+	end
+	local us = c.coll_exec_time_us
+	if type(us) ~= "number" or us ~= us or us < 0 or us == math.huge then
+		return bad(file, n, 1, "coll_perf.coll_exec_time_us: microseconds wanted, found %s",
+			tostring(us))
+	end
+	local source = c.coll_timing_source
+	if not SOURCES[source] then
+		return bad(file, n, 1,
+			"coll_perf.coll_timing_source %s: kernel_gpu, kernel_cpu or "
+			.. "collective_cpu wanted", tostring(source))
+	end
+	local algo, proto = type(c.coll_algo) == "string" and c.coll_algo:lower(),
+		type(c.coll_proto) == "string" and c.coll_proto:lower()
+	local both = algo and proto and core.nccl("algo", algo) and core.nccl("proto", proto)
+	return { comm = tostring(h.id):gsub("^0x", ""), coll = coll, seq = c.coll_sn,
+		bytes = c.coll_msg_size_bytes, us = us, source = source, line = n,
+		rank = math.tointeger(h.rank), ranks = math.tointeger(h.n_ranks),
+			nodes = math.tointeger(h.nnodes), algo = both and algo or nil, proto = both
+			and proto or nil }
+end
+
+local function better(a, b) return not b or SOURCES[a] < SOURCES[b] end
+
+-- Of each collective the slowest rank, by the best source that there is.
+-- -> {comm, coll, seq, bytes, us, ranks, nodes, line, told}, source, left out
+local function slowest(rows)
+	local by, order, best = {}, {}, nil
+	for _, r in ipairs(rows) do best = better(r.source, best) and r.source or best end
+	local other = 0
+	for _, r in ipairs(rows) do
+		local key = ("%s %s %d"):format(r.comm, r.coll, r.seq)
+		if r.source ~= best or r.us == 0 then
+			other = other + 1
+		elseif not by[key] then
+			by[key], r.told = r, 1
+			order[#order + 1] = r
+		else
+			by[key].us, by[key].told = math.max(by[key].us, r.us), by[key].told + 1
+		end
+	end
+	return order, best, other
+end
+
+-- M.inspector(file, text) -> collectives as above, warning | nil, err
+function M.inspector(file, text)
+	local rows, n = {}, 0
+	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+		n = n + 1
+		if line:match "%S" then
+			local d, err = core.decode(line)
+			if d == nil then
+				return bad(file, n, 1, "not JSON: %s", err and err.message
+					or "an object wanted")
+			end
+			local row
+			row, err = inspector_row(file, n, d)
+			if row == nil then return nil, err end
+			if row then rows[#rows + 1] = row end
+		end
+	end
+	if #rows == 0 then return bad(file, math.max(n, 1), 1, "no coll_perf") end
+	local list, source, other = slowest(rows)
+	local told, all = 0, 0
+	for _, r in ipairs(list) do
+		if r.ranks then told, all = told + r.told, all + r.ranks end
+	end
+	local w = {}
+	if source ~= "kernel_gpu" then
+		w[#w + 1] = ("times are of the source %s, not of the GPU"):format(source)
+	end
+	if other > 0 then
+		w[#w + 1] = (
+			"%d lines of another source than %s, or without a "
+			.. "time, do not count"):format(other, source)
+	end
+	if told < all then
+		w[#w + 1] = (
+			"%d of %d ranks' lines are there: a slower rank may be missing"):format(
+			told, all)
+	end
+	return list, #w > 0 and file .. ": " .. table.concat(w, "; ") or nil
+end
+
+local function read_inspector(file, text)
+	local list, warning = M.inspector(file, text)
+	if not list then return nil, warning end
+	local out = {}
+	for i, r in ipairs(list) do
+		out[i] = { bytes = r.bytes, us = r.us, line = r.line,
+			about = { coll = r.coll, ranks = r.ranks, nodes = r.nodes, algo = r.algo,
+			proto = r.proto } }
+	end
+	return out, { warning = warning }
+end
+
+-- ---- any of them -----------------------------------------------------------------------------
+
+-- M.read(entry): entry {file=, coll=, algo=, proto=, channels=, ranks=, nodes=};
+-- what it says stands for what the file does not.
+-- -> list of {coll, bytes, us, place, algo, proto, channels, ranks, nodes, run}, warning | nil, err
+function M.read(entry)
+	local text, err = core.read(entry.file, LIMIT)
+	if not text then return nil, errors.from_reply(err) end
+	if text:sub(1, 2) == "\31\139" then
+		return nil, errors.new("malformed", "compressed",
+			{ where = { file = entry.file }, hint = "gunzip it first" })
+	end
+	local how = text:match "^%s*{" and (text:find('"coll_perf"', 1, true) and read_inspector
+		or read_json) or text:match "^%s*#.-\n" and text:find("algbw", 1, true)
+		and read_text
+	if not how then how = text:find("algbw", 1, true) and read_text or read_csv end
+	local list, about = how(entry.file, text)
+	if not list then return nil, about end
+	for _, s in ipairs(list) do
+		for _, k in ipairs { "coll", "algo", "proto", "channels", "ranks", "nodes" } do
+			s[k] = s.about[k]
+			if s[k] == nil then s[k] = entry[k] end
+			if (k == "algo" or k == "proto" or k == "channels") and entry.algo then
+				s[k] = entry[k]
+			end
+		end
+		s.about = nil
+		s.channels = s.channels or 0
+		if not s.coll then
+			return nil, errors.new("malformed",
+				"nothing says which collective was measured",
+				{ where = { file = entry.file, line = s.line },
+				hint = 'data = { { file = ..., coll = "allreduce" } }' })
+		end
+	end
+	return list, about.warning
+end
+
+return M

@@ -1,0 +1,641 @@
+-- SPDX-License-Identifier: MIT
+-- A sweep on a live job: baseline and candidates take turns, each turn a
+-- change at a fence and a block of the job's own collectives. All kinds of
+-- collectives are tried at once, each with a candidate of its own, in one table
+-- that is put behind the policies in use. Whatever ends it, the job has its
+-- baseline again: the shell puts it back, also after Ctrl-C and errors; where the
+-- shell itself dies, its guardian does (core.guardian).
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local guard = require "ncclbpf.rollout.guard"
+local judge = require "ncclbpf.rollout.judge"
+local policy = require "ncclbpf.policy.policy"
+local read = require "ncclbpf.job.read"
+local rollout = require "ncclbpf.rollout.run"
+local session = require "ncclbpf.job.session"
+local store = require "ncclbpf.rollout.store"
+local sweep = require "ncclbpf.sweep.choose"
+local tables = require "ncclbpf.policy.table"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local live = rollout.parts
+local PID = select(2, core.ids())
+local FORGET_S = 5 -- until a table that was in use can be thrown away
+local PATIENCE_S = 30 -- until the baseline is in place everywhere, at the end
+
+-- ---- the file ------------------------------------------------------------------
+
+local function file_of(job) return store.path(job, "sweeps") end
+
+local function valid(s)
+	return type(s.state) == "string" and type(s.baseline) == "table"
+		and type(s.prefix) == "string" and type(s.runner) == "table"
+end
+
+-- M.load(job) -> the job's last sweep | nil (none) | nil, err
+function M.load(job)
+	local path, err = file_of(job)
+	if not path then return nil, err end
+	return store.read(path, "sweep", valid)
+end
+
+local function save(r)
+	local keep = { version = 1, job = r.job, id = r.id, state = r.state, reason = r.why,
+		runner = r.runner, baseline = r.baseline, prefix = r.prefix,
+		blocks = r.done, of = r.of, plan = r.plan, result = r.result }
+	return store.write(r.path, keep)
+end
+
+-- Begin the file, unless another sweep has begun meanwhile.
+local function claim(r, old)
+	return store.locked(r.path, function()
+		local now, err = M.load(r.job)
+		if err then return nil, err end
+		if now and not (old and now.id == old.id) then
+			return errors.fail("busy", "process %s sweeps this job",
+				tostring(now.runner.pid))
+		end
+		return save(r)
+	end)
+end
+
+function M.runs(s)
+	if s.state ~= "running" then return false end
+	local _, alive = store.active(s.runner)
+	return alive
+end
+
+-- ---- what the job does -----------------------------------------------------------
+
+local function member_tables(group)
+	local ids, seen = {}, {}
+	for _, x in ipairs(group:ask "comm list") do
+		for _, c in ipairs(read.list(x.data, "comms")) do
+			if not seen[c.comm] then
+				seen[c.comm], ids[#ids + 1] = true, tostring(c.comm)
+			end
+		end
+	end
+	local out = {}
+	for _, id in ipairs(ids) do
+		for _, x in ipairs(group:ask(session.line { "comm", "show", id })) do
+			if x.data then out[#out + 1] = x.data end
+		end
+	end
+	return out
+end
+
+-- Classes of what has been decided, with what NCCL offers on all ranks.
+local function classes_of(group, p)
+	local by, classes = {}, {}
+	for _, d in ipairs(member_tables(group)) do
+		for _, t in ipairs(read.list(d, "table")) do
+			local from = read.number(t.bytes_from)
+			if math.type(t.usable) ~= "integer" then
+				return nil, errors.new(
+					"protocol", "the job does not tell what NCCL offers",
+					{ hint = "its plugin is older than this shell" })
+			end
+			if sweep.in_scope(p, t.coll, from) then
+				local key = sweep.class_key(t.coll, from, d.nodes, d.ranks)
+				local c = by[key]
+				if not c then
+					c = { coll = t.coll, from = from, to = t.bytes_to,
+						nodes = d.nodes, ranks = d.ranks, usable = t.usable,
+						comms = {}, strata = {},
+						candidates = {}, dropped = {}, out = {},
+							most_channels = read.number(
+							d.max_channels) }
+					by[key], classes[#classes + 1] = c, c
+				end
+				c.usable = c.usable & t.usable
+				c.comms[d.comm] = true
+				local a = read.record(t.answer)
+				c.now = c.now or { algo = a.algo, proto = a.proto,
+					channels = read.number(a.channels) }
+			end
+		end
+	end
+	table.sort(classes, function(a, b)
+		return sweep.class_key(a.coll, a.from, a.nodes, a.ranks) < sweep.class_key(
+			b.coll, b.from, b.nodes, b.ranks)
+	end)
+	return classes
+end
+
+-- Give each class its candidates, without what it has already.
+local function candidates(classes, p)
+	local left_out = 0
+	for _, c in ipairs(classes) do
+		c.list = {}
+		for _, x in ipairs(sweep.offered(p, c.usable, c.nodes, c.most_channels > 0
+			and c.most_channels or nil)) do
+			local label = sweep.label(x)
+			if not (c.now and c.now.algo and label == sweep.label(c.now)) then
+				if #c.list < p.most then
+					c.list[#c.list + 1] = label
+					c.candidates[label] = x
+				else
+					left_out = left_out + 1
+				end
+			end
+		end
+	end
+	return left_out
+end
+
+-- ---- arms -----------------------------------------------------------------------------
+
+-- Candidate number @i of each class that still has one, as a table of the job.
+-- -> arm {name, of = {class = label}} | nil (nothing is left) | nil, err
+local function make_arm(r, i)
+	local lines, of = {}, {}
+	for _, c in ipairs(r.classes) do
+		local label = c.live[i]
+		local x = label and not c.dropped[label] and c.candidates[label]
+		if x then
+			of[c] = label
+			lines[#lines + 1] = ("%s,%d,%d,%s,%s,%d,%d,%d"):format(
+				c.coll, c.from, c.to, x.algo, x.proto, x.channels > 0 and x.channels
+				or -1, c.nodes, c.ranks)
+		end
+	end
+	if #lines == 0 then return nil end
+	r.made = r.made + 1
+	local name = r.prefix .. r.made
+	local bytes, err = tables.compile(table.concat(lines, "\n") .. "\n", { name = name })
+	if not bytes then return nil, err end
+	local image = core.image(bytes)
+	local ok
+	ok, err = policy.load(r.group, name, bytes, image, image:info())
+	if not ok then return nil, err end
+	r.names[#r.names + 1] = name
+	return { name = name, of = of, number = i }
+end
+
+-- What is still to be tried, packed into as few arms as can be.
+local function make_arms(r)
+	local most = 0
+	for _, c in ipairs(r.classes) do
+		c.live = {}
+		for _, label in ipairs(c.list) do
+			if not c.dropped[label] and not c.out[label] then
+				c.live[#c.live + 1] = label
+			end
+		end
+		most = math.max(most, #c.live)
+	end
+	r.arms = {}
+	for i = 1, most do
+		local arm, err = make_arm(r, i)
+		if err then return nil, err end
+		r.arms[#r.arms + 1] = arm
+	end
+	return true
+end
+
+-- ---- blocks -------------------------------------------------------------------------
+
+local function names_with(r, arm)
+	local t = core.array(table.move(r.baseline, 1, #r.baseline, 1, {}))
+	if arm then t[#t + 1] = arm.name end
+	return t
+end
+
+local function switch(r, arm)
+	if r.now == (arm or "base") then return true end
+	local ok, err = live.use(r, names_with(r, arm), r.plan.block_timeout)
+	if ok then r.now = arm or "base" end
+	return ok, err
+end
+
+local function record(r, arm, medians, ran)
+	for kind, ns in pairs(medians) do
+		local at = r.kinds[kind]
+		local label = at and (not arm and "base" or arm.of[at.class])
+		if label then
+			local asked, n = at.class.candidates[label], ran[kind]
+			if arm and n and n.other > n.right then
+				at.class.dropped[label] = ("NCCL ran %s, not %s/%s"):format(
+					n.what, asked.algo, asked.proto)
+			else
+				local s = at.class.strata
+				s[at.comm] = s[at.comm] or {}
+				s[at.comm][label] = s[at.comm][label] or {}
+				table.insert(s[at.comm][label], ns / 1000)
+			end
+		end
+	end
+end
+
+-- Watch what ran: a filter of NCCL's may stand above any answer.
+local function watch(r, arm)
+	local ran = {}
+	r.ran = function(kind, op)
+		local at = r.kinds[kind]
+		local x = arm and at and at.class.candidates[arm.of[at.class] or ""]
+		if not x then return end
+		ran[kind] = ran[kind] or { right = 0, other = 0 }
+		local n = ran[kind]
+		if op.ran == x.algo .. "/" .. x.proto then
+			n.right = n.right + 1
+		else
+			n.other, n.what = n.other + 1, op.ran
+		end
+	end
+	return ran
+end
+
+-- A guard has stopped a block: that candidate is not tried again there.
+local function drop(r, arm, why, evidence)
+	r.stops[#r.stops + 1] = { policy = arm and arm.name or nil, reason = why,
+		guard = evidence.guard, collectives = evidence.collectives }
+	if not arm or evidence.guard == "agreement" then
+		error(errors.new("ranks_disagree", why), 0)
+	end
+	local at = evidence.kind and r.kinds[evidence.kind]
+	for c, label in pairs(arm.of) do
+		if not at or at.class == c then c.dropped[label] = why end
+	end
+end
+
+-- A change that could not be made. -> nil, word, reason
+local function unchanged(err)
+	if err.code == "stale" then
+		return nil, "left",
+			"another generation was made by somebody else and is left in place"
+	end
+	return nil, "stopped", err.message
+end
+
+-- One turn of @arm (nil: the baseline). -> true | nil, word, reason
+local function turn(r, arm)
+	local ok, err = switch(r, arm)
+	if not ok then return unchanged(err) end
+	local ran = watch(r, arm)
+	local medians, why, evidence, more = live.block(r, arm and "b" or "a")
+	r.done = r.done + 1
+	if medians then
+		record(r, arm, medians, ran)
+		if not arm then r.blocks[#r.blocks + 1] = { arm = "a", medians = medians } end
+		return true
+	elseif why then
+		ok, err = switch(r, nil)
+		if not ok then return unchanged(err) end
+		drop(r, arm, why, evidence)
+		return true, "dropped"
+	end
+	return nil, evidence == "leave" and "left" or evidence == "pause" and not more
+		and "interrupted" or "stopped",
+		evidence == "leave"
+			and ("generation %s was made by somebody else and is left in place"):format(
+			tostring(more)) or more or core.stopped() and "interrupted"
+			or "asked to end"
+end
+
+-- Who is surely slower by half of the time is not tried any more.
+local function halfway(r)
+	for _, c in ipairs(r.classes) do
+		for label in pairs(c.candidates) do
+			for _, s in pairs(c.strata) do
+				if s.base and s[label] and judge.compare(
+					s.base, s[label],
+					{ alpha = 1 - r.plan.confidence,
+					min_effect_pct = judge.defaults.min_effect_pct,
+					least = 4 }).verdict == "fail" then
+					c.out[label] = true
+				end
+			end
+		end
+	end
+	return make_arms(r)
+end
+
+local function shuffled(n, random)
+	local t = {}
+	for i = 0, n do t[#t + 1] = i end
+	for i = #t, 2, -1 do
+		local j = random(i)
+		t[i], t[j] = t[j], t[i]
+	end
+	return t
+end
+
+-- The same order from the same seed, on any machine.
+local function generator(seed)
+	local x = seed & 0xffffffff
+	if x == 0 then x = 1 end
+	return function(n)
+		x = (x ~ (x << 13)) & 0xffffffff
+		x = x ~ (x >> 17)
+		x = (x ~ (x << 5)) & 0xffffffff
+		return x % n + 1
+	end
+end
+
+-- All rounds. -> "done" | word, reason
+local function rounds(r, tell)
+	local random, till = generator(r.plan.seed), core.mono() + r.plan.deadline
+	for round = 1, r.plan.rounds do
+		-- the guards compare with the baseline, so that it is first once
+		local order = shuffled(#r.arms, random)
+		if round == 1 then
+			for i, a in ipairs(order) do
+				if a == 0 then order[i], order[1] = order[1], 0 end
+			end
+		end
+		for _, i in ipairs(order) do
+			local arm = r.arms[i]
+			if i == 0 or arm then
+				local ok, word, why = turn(r, arm)
+				if not ok then return word, why end
+				if word == "dropped" then
+					-- the rest of that table goes on without it
+					local again, err = make_arm(r, arm.number)
+					if err then return "stopped", err.message end
+					r.arms[i] = again or false
+					order[#order + 1] = again and i or nil
+				end
+				if tell then tell(r, round) end
+			end
+			if core.mono() > till then
+				return "stopped", ("the deadline of %g s has passed"):format(
+					r.plan.deadline)
+			end
+		end
+		if round == r.plan.rounds // 2 then
+			local ok, err = halfway(r)
+			if not ok then return "stopped", err.message end
+		end
+		local any = false
+		for _, arm in ipairs(r.arms) do any = any or arm end
+		if not any then return "done" end
+	end
+	return "done"
+end
+
+-- ---- begin and end -----------------------------------------------------------------
+
+-- One that a rank still decides with goes away when that has come to the fence.
+local function forget_tables(group, names)
+	local till = core.mono() + FORGET_S
+	for _, name in ipairs(names) do
+		local busy
+		repeat
+			if busy then core.sleep(0.05) end
+			busy = false
+			for _, r in ipairs(group:ask(session.line { "policy", "discard", name })) do
+				busy = busy or r.err and r.err.code == "busy"
+			end
+		until not busy or core.mono() > till
+	end
+end
+
+-- The baseline again, on all ranks, and the tables away. -> true, "left" where
+-- somebody else has changed it | nil, err
+local function restore(r)
+	core.hold(true)
+	local fine, ok, err = pcall(live.use, r, r.baseline, PATIENCE_S)
+	if not fine then ok, err = nil, errors.caught(ok) end
+	-- ranks that decide nothing now take it with their next decision
+	if not ok and err.code == "timed_out" then ok = true end
+	if not ok and err.code == "stale" then ok = "left" end
+	pcall(forget_tables, r.group, r.names)
+	core.hold(false)
+	return ok, err
+end
+
+-- What the guardian does where the shell is gone: by a connection of its own.
+local function rescue(job, baseline, prefix)
+	local group = session.attach({ job = job }, 5)
+	if not group then return nil end
+	local names, generation = live.in_use(group)
+	local ours = false
+	for _, n in ipairs(names or {}) do ours = ours or n:sub(1, #prefix) == prefix end
+	local done, err = true, nil
+	if ours then
+		local r = { group = group, generation = generation,
+			plan = { block_timeout = PATIENCE_S } }
+		done, err = live.use(r, baseline, PATIENCE_S)
+		if not done and err.code == "timed_out" then done = true end
+	end
+	for _, p in ipairs(read.list(group:ask "policy list"[1].data, "policies")) do
+		if p.name and p.name:sub(1, #prefix) == prefix then
+			forget_tables(group, { p.name })
+		end
+	end
+	group:close()
+	return done, err
+end
+M.rescue = rescue
+
+local function guardian(r)
+	local job, baseline, prefix, path = r.job, r.baseline, r.prefix, r.path
+	return guard.start(function() return rescue(job, baseline, prefix) end, function(done)
+		local s = M.load(job)
+		if not s or s.path ~= path or s.prefix ~= prefix then return end
+		s.state, s.reason, s.path = "abandoned",
+			"the process that ran it died; its supervisor "
+			.. (done and "put the baseline back"
+				or "could not put the baseline back: sweep abort"), nil
+		store.write(path, s)
+	end)
+end
+
+local function busy(group)
+	local old, err = rollout.load(group.job)
+	if err then return err end
+	if old and not rollout.ended[old.state] and rollout.is_of(old, group) then
+		return errors.new("busy", ("rollout %s of this job is %s"):format(
+			tostring(old.plan.name), old.state), { hint = "rollout abort ends it" })
+	end
+	old, err = M.load(group.job)
+	if err then return err end
+	if old and M.runs(old) and not store.is_this_process(old.runner) then
+		return errors.new("busy", ("process %s sweeps this job"):format(
+			tostring(old.runner.pid)), { hint = "sweep abort ends that" })
+	end
+	return nil, old
+end
+
+-- Everything before the first change. -> r | nil, err
+local function prepare(group, p)
+	local err, old = busy(group)
+	if err then return nil, err end
+	local r = { old = old, runner = store.runner(), group = group, job = group.job, plan = p,
+		names = {}, made = 0, blocks = {}, done = 0, state = "running",
+		stops = core.array {}, kinds = {}, now = "base",
+		id = ("%s-%s"):format(p.name, core.time():gsub("[^%dT]", "")),
+			prefix = ("sweep-%d-%d-"):format(
+			PID, math.floor(core.mono() * 1000) % 100000) }
+	r.path, err = file_of(group.job)
+	if not r.path then return nil, err end
+	p.seed = p.seed or math.random(1 << 30)
+	r.baseline, r.generation = live.in_use(group)
+	if not r.baseline then return nil, r.generation end
+	-- what the job's times are, where it says that nothing is measured
+	local s = group:ask "status"[1]
+	local times = s.data and read.text(s.data.times)
+	p.label = p.label or times and "Times are not measured: " .. times .. "." or nil
+	r.classes, err = classes_of(group, p)
+	if not r.classes then return nil, err end
+	if #r.classes == 0 then
+		return nil, errors.new(
+			"not_found", "the job has decided nothing yet that lies in the scope",
+			{ hint = "comm show says what it has" })
+	end
+	r.left_out = candidates(r.classes, p)
+	local n = 0
+	for _, c in ipairs(r.classes) do
+		for comm in pairs(c.comms) do
+			r.kinds[live.kind_of { coll = c.coll, size = c.from, comm = comm }] = {
+				class = c, comm = comm }
+			n = n + #c.list
+		end
+	end
+	if n == 0 then
+		return nil, errors.new("refused", "NCCL offers nothing there but what the job has",
+			{ hint = "other algos, protos or channels in the plan" })
+	end
+	local least = sweep.least_rounds((1 - p.confidence) / n)
+	if p.rounds < least then
+		return nil, errors.new("bad_argument", (
+			"rounds: %d cannot show anything with confidence %g and %d "
+			.. "comparisons; %d or more wanted"):format(
+			p.rounds, p.confidence, n, least))
+	end
+	r.comparisons = n
+	return r
+end
+
+-- What it would do, for -n. -> list of {what, how} | nil, err
+function M.steps(group, p)
+	local r, err = prepare(group, p)
+	if not r then return nil, err end
+	local most, t = 0, {}
+	for _, c in ipairs(r.classes) do
+		most = math.max(most, #c.list)
+		t[#t + 1] = { ("%s %s"):format(c.coll, units.bytes(c.from)),
+			("%s; now %s"):format(#c.list > 0 and table.concat(c.list, ", ")
+			or "nothing else is offered",
+			c.now and c.now.algo and sweep.label(c.now) or "not known") }
+	end
+	t[#t + 1] = { "baseline", #r.baseline > 0 and table.concat(r.baseline, ", ")
+		or "none (NCCL's own choice)" }
+	t[#t + 1] = { "blocks",
+		("%d rounds of up to %d, in random order, %d collectives each of the most "
+		.. "frequent kind"):format(p.rounds, most + 1,
+		math.ceil(p.samples / (1 - p.warmup_pct / 100))) }
+	t[#t + 1] = { "stops a candidate",
+		("10 collectives slower by %g %% than the baseline's; more than %d "
+		.. "answers refused"):format(p.guards.slower_pct, p.guards.refused) }
+	t[#t + 1] = { "at the end",
+		"the baseline again, also after Ctrl-C and when the shell dies" }
+	return t, r
+end
+
+local function work(r, tell)
+	live.ask(r, "telemetry on")
+	local a = live.ask(r, "check agreement")[1].data
+	if a.agree == false then
+		error(errors.new(
+			"ranks_disagree", "ranks do not agree before anything has changed"), 0)
+	end
+	local ok, err = make_arms(r)
+	if not ok then error(err, 0) end
+	r.of = r.plan.rounds * (#r.arms + 1)
+	return rounds(r, tell)
+end
+
+local function facts(r)
+	return {
+		("job %s, %d blocks of %d collectives"):format(
+			tostring(r.job), r.done, r.plan.samples),
+		"baseline: " .. (#r.baseline > 0 and table.concat(r.baseline, ", ")
+			.. "; put this behind: policy add" or "NCCL's own choice"),
+	}
+end
+
+-- Why a candidate was left: for people.
+local function stopped(r)
+	local t = core.array {}
+	for _, c in ipairs(r.classes) do
+		for label, why in pairs(c.dropped) do
+			t[#t + 1] = { coll = c.coll, bytes_from = c.from, candidate = label,
+				reason = why }
+		end
+	end
+	table.sort(t, function(a, b)
+		if a.coll ~= b.coll then return a.coll < b.coll end
+		if a.bytes_from ~= b.bytes_from then return a.bytes_from < b.bytes_from end
+		return a.candidate < b.candidate
+	end)
+	return t
+end
+
+-- M.run(group, p[, tell(r, round)]) -> result | nil, err. tell: after each block.
+-- Ctrl-C is held meanwhile and ends the sweep with the baseline in place.
+function M.run(group, p, tell)
+	local r, err = prepare(group, p)
+	if not r then return nil, err end
+	local ok
+	ok, err = claim(r, r.old)
+	if not ok then return nil, err end
+	store.forget_requests(r.path)
+	local supervisor = guardian(r)
+	core.hold(true)
+	local fine, word, why = pcall(work, r, tell)
+	if not fine then
+		err = errors.caught(word)
+		word, why = "stopped", err.message
+	end
+	local back, trouble = true, nil
+	if word ~= "left" then
+		back, trouble = restore(r)
+	else
+		pcall(forget_tables, group, r.names)
+	end
+	if back == "left" then word = "left" end
+	r.state = word == "done" and "done" or word
+	r.why = why
+	local result = sweep.result(r.classes, p, facts(r), {
+		state = r.state, reason = why, job = r.job, baseline = r.baseline, blocks = r.done,
+		stopped = stopped(r), guards = r.stops, left_out = r.left_out,
+		restored = back and word ~= "left", seed = p.seed })
+	r.result = { rows = result.rows, table = result.table }
+	save(r)
+	if back then supervisor:done() else supervisor:close() end
+	core.hold(false)
+	if not back then
+		return nil, errors.new("aborted", "the baseline could not be put back: "
+			.. trouble.message,
+			{ hint = "its supervisor goes on trying; sweep status, sweep abort" })
+	end
+	if not fine and err.code ~= "interrupted" then return nil, err end
+	return result
+end
+
+-- Ask the one that runs to end, or put the baseline back where none does.
+-- -> what was done | nil, err
+function M.abort(group)
+	local s, err = M.load(group.job)
+	if err then return nil, err end
+	if not s then
+		return nil, errors.new("not_found", "this job has no sweep",
+			{ hint = "sweep PLAN" })
+	end
+	if M.runs(s) then
+		local ok
+		ok, err = store.request(s.path, s.id, "pause")
+		if not ok then return nil, err end
+		return ("process %d was asked to end it"):format(s.runner.pid), s
+	end
+	local ok
+	ok, err = rescue(group.job, s.baseline, s.prefix)
+	if not ok then return nil, err or errors.new("no_target", "the job does not answer") end
+	return "the job has its baseline", s
+end
+
+return M

@@ -1,0 +1,312 @@
+-- SPDX-License-Identifier: MIT
+-- trace calls: three clocks of each collective side by side: the CPU's time in
+-- NCCL's call, the execution on GPU or network, and the wall. The call is timed
+-- by uprobes where the kernel permits, else by NCCL's own events of it; the rest
+-- comes from the profiler.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local read = require "ncclbpf.job.read"
+local trace = require "ncclbpf.trace.trace"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+-- ---- uprobes ---------------------------------------------------------------------
+
+-- The libnccl that a process has mapped, as seen through its root.
+local function library(pid)
+	local text = core.read(("/proc/%d/maps"):format(pid), 16 << 20)
+	local path = text and text:match "(/[^\n]*libnccl%.so[^\n]*)\n"
+	return path and ("/proc/%d/root%s"):format(pid, path)
+end
+
+-- What keeps uprobes from us, in the words of who could change it.
+local function missing()
+	local status = core.read("/proc/self/status", 1 << 16) or ""
+	local caps = tonumber(status:match "CapEff:%s*(%x+)" or "0", 16)
+	local t = {}
+	local function has(bit) return caps >> bit & 1 == 1 end
+	if not has(21) then -- CAP_SYS_ADMIN has both of the others
+		if not has(39) then t[#t + 1] = "CAP_BPF" end
+		if not has(38) then t[#t + 1] = "CAP_PERFMON" end
+	end
+	local function setting(name, path)
+		local v = core.read(path, 64)
+		return v and #t > 0 and ("%s is %s"):format(name, v:match "%S+") or nil
+	end
+	local s = { setting("kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid") }
+	s[#s + 1] = setting("kernel.unprivileged_bpf_disabled",
+		"/proc/sys/kernel/unprivileged_bpf_disabled")
+	if #t == 0 then return nil end
+	return ("missing: %s%s"):format(table.concat(t, " and "), #s > 0
+		and " (" .. table.concat(s, ", ") .. ")" or "")
+end
+
+-- -> probes or nil, why not
+local function probes(s)
+	local list, not_ours = {}, missing()
+	if not_ours then return nil, not_ours end
+	for _, m in ipairs(s:living()) do
+		local path = library(m.pid)
+		if not path then
+			return nil, ("pid %d has no libnccl.so that can be seen"):format(m.pid)
+		end
+		list[#list + 1] = { m.pid, path }
+	end
+	local p, err = core.calls(list)
+	if p then return p end
+	return nil, err.message
+end
+
+-- ---- calls ---------------------------------------------------------------------
+
+local GROUP = { ncclGroupStart = 1, ncclGroupEnd = -1 }
+
+-- Calls of a thread to units: one by itself, or a group from its start to
+-- its end. { start_ns, end_ns, cpu_ns, off_ns, colls, func }
+local function units_of(calls)
+	table.sort(calls, function(a, b) return a.start_ns < b.start_ns end)
+	local threads, out = {}, {}
+	for _, c in ipairs(calls) do
+		local key = ("%d.%d"):format(c.pid, c.tid)
+		local t = threads[key] or { depth = 0 }
+		threads[key] = t
+		if t.depth == 0 then
+			t.unit = { pid = c.pid, tid = c.tid, start_ns = c.start_ns, cpu_ns = 0,
+				off_ns = 0, longest_off_ns = 0, colls = 0, func = c.func }
+		end
+		local u = t.unit
+		u.end_ns, u.cpu_ns, u.off_ns = c.end_ns, u.cpu_ns + c.end_ns - c.start_ns,
+			u.off_ns + c.off_ns
+		u.longest_off_ns = math.max(u.longest_off_ns, c.longest_off_ns)
+		if not GROUP[c.func] then u.colls, u.func = u.colls + 1, c.func end
+		t.depth = math.max(0, t.depth + (GROUP[c.func] or 0))
+		if t.depth == 0 then out[#out + 1] = u end
+	end
+	return out
+end
+
+-- The same from NCCL's events: the outermost group is one.
+local function units_of_events(spans)
+	local out, groups = {}, {}
+	for _, s in ipairs(spans) do
+		if s.event == "group_api" or s.event == "coll_api" and not groups[s.parent] then
+			local u = { pid = s.pid, tid = s.seq, start_ns = s.start_ns,
+				end_ns = s.end_ns, cpu_ns = s.end_ns - s.start_ns, off_ns = 0,
+				colls = 0 }
+			if s.event == "group_api" then groups[s.id] = u end
+			out[#out + 1] = u
+		end
+	end
+	table.sort(out, function(a, b) return a.start_ns < b.start_ns end)
+	return out
+end
+
+-- The unit of a process within which a collective was enqueued.
+local function finder(list)
+	local by = {}
+	for _, u in ipairs(list) do
+		by[u.pid] = by[u.pid] or {}
+		table.insert(by[u.pid], u)
+	end
+	return function(s)
+		local t = by[s.pid] or {}
+		local lo, hi = 1, #t
+		while lo <= hi do
+			local mid = (lo + hi) // 2
+			if t[mid].start_ns <= s.start_ns then lo = mid + 1 else hi = mid - 1 end
+		end
+		-- several threads may be at it: some steps back at the most
+		for i = hi, math.max(1, hi - 16), -1 do
+			if t[i].end_ns >= s.start_ns then return t[i] end
+		end
+	end
+end
+
+-- ---- three clocks ------------------------------------------------------------------
+
+local function pick(list, q)
+	table.sort(list)
+	return list[math.max(1, math.ceil(#list * q))]
+end
+
+local function clocks(colls, find)
+	local rows, order, matched = {}, {}, {}
+	for _, s in ipairs(colls) do
+		local u = find(s)
+		if u then
+			matched[s] = u
+			u.found = (u.found or 0) + 1
+		end
+	end
+	for _, s in ipairs(colls) do
+		local u = matched[s]
+		if u and s.exec_ns then
+			local cpu = u.cpu_ns // math.max(u.found, 1)
+			local wall = math.max(s.done_ns - u.start_ns, s.exec_ns, cpu)
+			-- both, less where they lie over one another
+			local both = math.max(0, math.min(u.end_ns, s.done_ns) - math.max(
+				u.start_ns, s.done_ns - s.exec_ns))
+			local seen = math.min(wall, math.max(
+				cpu + s.exec_ns - both, s.exec_ns, cpu))
+			local key = ("%s %d"):format(s.coll or "?", s.bytes)
+			local r = rows[key]
+			if not r then
+				r = { coll = s.coll, bytes = s.bytes, count = 0, wall = {},
+					cpu = {}, exec = {}, before = {}, now = {},
+					source = s.source }
+				rows[key] = r
+				order[#order + 1] = r
+			end
+			r.count = r.count + 1
+			r.wall[r.count], r.cpu[r.count], r.exec[r.count] = wall, cpu, s.exec_ns
+			r.before[r.count], r.now[r.count] = 1 - cpu / wall, seen / wall
+		end
+	end
+	table.sort(order, function(a, b)
+		if a.coll ~= b.coll then return tostring(a.coll) < tostring(b.coll) end
+		return a.bytes < b.bytes
+	end)
+	local out = {}
+	for i, r in ipairs(order) do
+		out[i] = { coll = r.coll, bytes = r.bytes, count = r.count,
+			wall_p50_ns = pick(r.wall, 0.5), cpu_p50_ns = pick(r.cpu, 0.5),
+			cpu_p99_ns = pick(r.cpu, 0.99),
+			exec_p50_ns = pick(r.exec, 0.5), source = r.source,
+				unseen_before_pct = 100 * pick(r.before, 0.5),
+				seen_now_pct = 100 * pick(r.now, 0.5) }
+	end
+	return out
+end
+
+-- The calls that were off the CPU for longest.
+local function outliers(list, most)
+	local t = {}
+	for _, u in ipairs(list) do
+		if u.off_ns > 0 then t[#t + 1] = u end
+	end
+	table.sort(t, function(a, b) return a.off_ns > b.off_ns end)
+	return table.move(t, 1, math.min(#t, most), 1, {}), #t
+end
+
+local function us(v) return v and ("%.1f"):format(v / 1000) end
+local function pct(v) return v and ("%.2f"):format(v) end
+
+local function collect(ctx, s, seconds, p)
+	local colls, events, calls = {}, {}, {}
+	local take, losses = trace.taker(function(list, member)
+		for _, x in ipairs(list) do
+			x.pid = member.pid
+			local to = x.event == "coll" and colls
+				or (x.event == "group_api" or x.event == "coll_api") and events
+			if to then to[#to + 1] = x end
+		end
+		if p then
+			for _, c in ipairs(p:read()) do calls[#calls + 1] = c end
+		end
+		return #colls > 200000
+	end)
+	local interrupted, ok, good, failure = core.settled(
+		s.follow, s,
+		"trace start events=coll,kernel_ch,proxy_op,group_api,coll_api follow=yes", take,
+		{ till = core.mono() + seconds, gone = function() end })
+	if not ok and not interrupted then error(good, 0) end
+	if ok and not good then return nil, failure end
+	if p then
+		for _, c in ipairs(p:read()) do calls[#calls + 1] = c end
+	end
+	return { colls = colls, events = events, calls = calls, lost = losses() }
+end
+
+function M.cmd_calls(ctx)
+	local seconds = units.duration(ctx.opt.seconds or "3")
+	if not seconds or seconds <= 0 then
+		return nil, errors.new("usage", ("seconds=%s: a duration wanted"):format(
+			ctx.opt.seconds))
+	end
+	if ctx.opt.uprobes and ctx.opt.uprobes ~= "yes" and ctx.opt.uprobes ~= "no" then
+		return nil, errors.new("usage", ("uprobes=%s: yes or no wanted"):format(
+			ctx.opt.uprobes))
+	end
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	local p, why
+	if ctx.opt.uprobes ~= "no" then p, why = probes(s) end
+	local got
+	got, err = collect(ctx, s, seconds, p)
+	local dropped = p and p:dropped() or 0
+	if p then p:close() end
+	if not got then return nil, err end
+	local list, clock
+	if p and #got.calls > 0 then
+		list, clock = units_of(got.calls), "uprobes"
+	elseif #got.events > 0 then
+		list, clock = units_of_events(got.events), "NCCL's events of the call"
+	else
+		list, clock = {}, "NCCL's events of the enqueuing"
+		for i, c in ipairs(got.colls) do
+			list[i] = { pid = c.pid, start_ns = c.start_ns, end_ns = c.end_ns,
+				cpu_ns = c.end_ns - c.start_ns, off_ns = 0, colls = 1 }
+		end
+	end
+	local rank = {}
+	for _, m in ipairs(s:living()) do rank[m.pid] = m.rank end
+	local rows = clocks(got.colls, finder(list))
+	local slow, n = outliers(list, 5)
+	local foot = {}
+	if p and n > 0 then
+		foot[1] = ("%d of %d calls were off the CPU; the longest:"):format(n, #list)
+		for _, u in ipairs(slow) do
+			foot[#foot + 1] = (
+				"  %s of %sthread %d: %s us, of which %s us not running (at "
+				.. "most %s us at once)"):format(u.func,
+				rank[u.pid] and ("rank %d, "):format(rank[u.pid]) or "", u.tid,
+					us(u.end_ns - u.start_ns), us(u.off_ns),
+					us(u.longest_off_ns))
+		end
+	end
+	if why then foot[#foot + 1] = "note: no uprobes: " .. why end
+	if dropped > 0 then
+		foot[#foot + 1] = ("note: %d calls did not fit the kernel's ring"):format(dropped)
+	end
+	if got.lost > 0 then
+		foot[#foot + 1] = (
+			"note: %d events were written over before this shell read them"):format(
+			got.lost)
+	end
+	if #rows == 0 and #got.colls > 0 then
+		foot[#foot + 1] = (
+			"note: of %d collectives none was timed together with its call"):format(
+			#got.colls)
+	end
+	local slowest = core.array {}
+	for i, u in ipairs(slow) do
+		slowest[i] = { func = u.func, rank = rank[u.pid], pid = u.pid, tid = u.tid,
+			start_ns = u.start_ns, ns = u.end_ns - u.start_ns, off_ns = u.off_ns,
+			longest_off_ns = u.longest_off_ns }
+	end
+	return {
+		schema = "trace.calls/1", rows = rows, id = "coll",
+		empty = "no collective ended meanwhile", foot = foot,
+		head = ("CPU calls timed by %s; wall from the call to the end; medians"):format(
+			clock),
+		data = { clock = p and #got.calls > 0 and "uprobes" or #got.events > 0
+			and "api_events" or "enqueue", why = why, rows = core.array(rows),
+			calls = #list,
+			off_cpu = { calls = n, longest = slowest }, dropped = dropped,
+			lost = got.lost },
+		columns = {
+			{ "coll" }, { "bytes", title = "SIZE", num = true, show = units.bytes },
+			{ "count", num = true },
+			{ "wall_p50_ns", title = "WALL us", num = true, show = us },
+			{ "cpu_p50_ns", title = "CPU CALL us", num = true, show = us },
+			{ "cpu_p99_ns", title = "CPU P99 us", num = true, wide = true, show = us },
+			{ "exec_p50_ns", title = "EXECUTION us", num = true, show = us },
+			{ "source" },
+			{ "unseen_before_pct", title = "UNSEEN BEFORE %", num = true, show = pct },
+			{ "seen_now_pct", title = "SEEN NOW %", num = true, show = pct },
+		},
+	}
+end
+
+return M

@@ -1,0 +1,381 @@
+-- SPDX-License-Identifier: MIT
+-- Spans into a file: the Trace Event Format that Chrome and Perfetto load, or
+-- a JSON object a line. A process is a rank, a thread a communicator's calls,
+-- its collectives, a channel's kernels, its network. The file is whole at any
+-- moment: its end is written after each batch, and the next goes over it.
+--
+-- Events of a thread must lie in one another or apart, and come by their
+-- beginning. So they are kept for half a second, sorted, and one that does
+-- not fit goes to a second thread of the same name.
+--
+-- For Perfetto (its importer of JSON): arrows have numbers, no thread has the
+-- number of another process's, and there is no displayTimeUnit, which some
+-- versions take for the unit of the timestamps.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+local Writer = {}
+Writer.__index = Writer
+
+local KEEP_NS = 500000000
+local MOST = 16384 -- events that are kept, whatever their times
+local BATCH = 256 << 10
+local LANES = 8
+local FOOT = "\n]}\n"
+
+-- ---- the file --------------------------------------------------------------------
+
+local function put(w, text)
+	w.batch[#w.batch + 1] = text
+	w.bytes = w.bytes + #text
+end
+
+-- What was put, with the end behind it in one write, so that the file is
+-- whole for whoever looks, and if this is the last.
+local function flush(w)
+	local foot = w.format == "chrome" and FOOT or ""
+	local text = table.concat(w.batch)
+	if #text == 0 and w.footed then return end
+	w.batch, w.footed = {}, true
+	local ok, why = w.f:seek("set", w.bytes - #text)
+	if ok then ok, why = w.f:write(text .. foot) end
+	if not ok then error(errors.new("io", ("%s: %s"):format(w.path, tostring(why))), 0) end
+	w.flushed = w.bytes
+end
+
+-- One event; false: it does not fit any more.
+local function line(w, text)
+	if w.full then return false end
+	local comma = w.format == "chrome" and (w.any and ",\n" or "\n") or ""
+	if w.format == "ndjson" then text = text .. "\n" end
+	if w.bytes + #comma + #text + #FOOT > w.limit then
+		w.full = true
+		return false
+	end
+	put(w, comma .. text)
+	w.any = true
+	return true
+end
+
+-- An empty file; raises what making it fails with.
+local function begin(w)
+	local f, why = io.open(w.path, "w")
+	if not f then error(errors.new("cannot_create", why), 0) end
+	f:setvbuf "no"
+	w.f, w.bytes, w.flushed, w.batch, w.any, w.footed, w.full, w.processes, w.begun = f, 0, 0,
+		{}, nil, nil, nil, {}, {}
+	w.tids, w.arrows = 0, 0
+	w.files = w.files + 1
+	if w.format == "chrome" then
+		put(w, ('{"otherData":%s,"traceEvents":['):format(core.encode {
+			producer = "ncclbpf " .. core.version, job = w.job or "",
+				clock = "CLOCK_MONOTONIC", started = core.time() }))
+	end
+	flush(w)
+end
+
+-- The file is full: it becomes PATH.1, the one before PATH.2, and the last of
+-- those that are kept goes. Each is whole in itself.
+local function turn(w)
+	w.full = nil
+	flush(w)
+	local good, why = w.f:close()
+	w.f = nil
+	for i = w.keep - 1, 1, -1 do
+		local from = i == 1 and w.path or ("%s.%d"):format(w.path, i - 1)
+		if good then os.rename(from, ("%s.%d"):format(w.path, i)) end
+	end
+	if not good then error(errors.new("io", ("%s: %s"):format(w.path, tostring(why))), 0) end
+	begin(w)
+end
+
+-- @write(): false where the file has no room. With keep= the next file has.
+local function roomy(w, write)
+	if write() then return true end
+	if not w.keep then return false end
+	turn(w)
+	return write()
+end
+
+-- @keep: so many files of @limit bytes, the oldest goes; nil: one, then it ends
+function M.open(path, format, limit, job, keep)
+	local w = setmetatable({ path = path, format = format, limit = limit, job = job,
+		keep = keep, spans = 0, skipped = 0, files = 0,
+		kept = {}, newest = 0, npids = 0 }, Writer)
+	local ok, err = pcall(begin, w)
+	if not ok then
+		if w.f then w.f:close() end
+		return nil, err
+	end
+	return w
+end
+
+-- ---- Chrome's format ---------------------------------------------------------------
+
+local function us(ns) return ("%d.%03d"):format(ns // 1000, ns % 1000) end
+
+local function process_of(w, member, rank)
+	-- a process is a rank; one that holds several is several
+	local number = member.rank or rank
+	local key = member.rank and tostring(member) or tostring(member) .. "/" .. rank
+	local p = w.processes[key]
+	if p then return p end
+	p = { pid = number and number >= 0 and number or member.pid, tracks = {} }
+	w.processes[key] = p
+	local name = number and number >= 0 and ("rank %d (pid %d)"):format(number, member.pid)
+		or ("pid %d"):format(member.pid)
+	line(w, core.encode { ph = "M", name = "process_name", pid = p.pid, tid = 0,
+		args = { name = name } })
+	line(w, core.encode { ph = "M", name = "process_sort_index", pid = p.pid, tid = 0,
+		args = { sort_index = p.pid } })
+	return p
+end
+
+local function new_lane(w, p, t)
+	w.tids = w.tids + 1
+	local lane = { tid = w.tids, last = 0, stack = {} }
+	t.lanes[#t.lanes + 1] = lane
+	local name = #t.lanes == 1 and t.name or ("%s (%d)"):format(t.name, #t.lanes)
+	line(w, core.encode { ph = "M", name = "thread_name", pid = p.pid, tid = lane.tid,
+		args = { name = name } })
+	line(w, core.encode { ph = "M", name = "thread_sort_index", pid = p.pid, tid = lane.tid,
+		args = { sort_index = t.order * 64 + #t.lanes } })
+	return lane
+end
+
+-- Does [from, to] lie behind or within what the lane has?
+local function fits(lane, from, to)
+	if from < lane.last then return false end
+	local s = lane.stack
+	while #s > 0 and s[#s] <= from do s[#s] = nil end
+	return #s == 0 or to <= s[#s]
+end
+
+local function lane_of(w, p, track, from, to)
+	local t = p.tracks[track.name]
+	if not t then
+		t = { name = track.name, order = track.order, lanes = {} }
+		p.tracks[track.name] = t
+	end
+	for _, lane in ipairs(t.lanes) do
+		if fits(lane, from, to) then return lane, from, to end
+	end
+	if #t.lanes < LANES then return new_lane(w, p, t), from, to end
+	-- more at once than there are lanes: it begins where there is room
+	local best = t.lanes[1]
+	local free = math.huge
+	for _, lane in ipairs(t.lanes) do
+		local at = math.max(lane.last, lane.stack[1] or 0)
+		if at < free then best, free = lane, at end
+	end
+	best.stack = {}
+	return best, free, math.max(free, to), true
+end
+
+local function comm_name(s) return "comm " .. s.comm end
+
+local function size_name(s)
+	return s.coll and ("%s %s"):format(s.coll, units.bytes(s.bytes)) or nil
+end
+
+local function ran(s)
+	return s.algo and s.proto and ("%s/%s"):format(s.algo, s.proto) or nil
+end
+
+local function common(s)
+	return { comm = s.comm, bytes = s.bytes > 0 and s.bytes or nil, id = s.id }
+end
+
+local function task_args(s)
+	local a = common(s)
+	a.coll, a.algo, a.proto, a.channels, a.seq, a.decision = s.coll, s.algo, s.proto, s.channel,
+		s.seq, s.decision
+	a.source = s.source
+	a.exec_us = s.exec_ns and s.exec_ns / 1000
+	a.enqueue_us = (s.end_ns - s.start_ns) / 1000
+	a.until_done_us = s.done_ns > s.start_ns and (s.done_ns - s.start_ns) / 1000 or nil
+	if s.event == "p2p" then a.peer, a.seq, a.decision = s.peer, nil, nil end
+	return a
+end
+
+-- What one span becomes: { track, name, from, to, args, flow }
+local shape = {}
+
+function shape.coll(s, out)
+	local calls = { name = comm_name(s) .. " calls", order = 1 }
+	local whole = { name = comm_name(s), order = 2 }
+	out { calls, "enqueue " .. (size_name(s) or s.event), s.start_ns, s.end_ns, s.exec_ns
+		and common(s) or task_args(s), flow = s.exec_ns and "s" }
+	if not s.exec_ns then return end
+	-- it ended when the last was heard of it; a GPU that is only
+	-- modelled may have taken longer than there was time
+	local from = math.max(s.done_ns - s.exec_ns, s.start_ns)
+	out { whole, ("%s%s"):format(size_name(s) or s.event, ran(s) and " " .. ran(s) or ""), from,
+		from + s.exec_ns, task_args(s), flow = "f" }
+end
+shape.p2p = shape.coll
+
+function shape.kernel_ch(s, out)
+	local args = common(s)
+	local from, to = s.start_ns, s.end_ns
+	args.channel = s.channel
+	if s.gpu_stop_ns and s.gpu_stop_ns >= s.gpu_start_ns then
+		args.gpu_start_ns, args.gpu_us = s.gpu_start_ns,
+			(s.gpu_stop_ns - s.gpu_start_ns) / 1000
+		from = math.max(to - (s.gpu_stop_ns - s.gpu_start_ns), 0)
+	end
+	out { { name = ("%s kernels %d"):format(comm_name(s), s.channel), order = 10 + s.channel },
+		"kernel", from, to, args }
+end
+
+function shape.proxy_op(s, out)
+	local args = common(s)
+	args.peer, args.channel = s.peer, s.channel
+	out { { name = ("%s network %d %s"):format(comm_name(s), s.channel, s.send and "send"
+		or "receive"), order = 300 + s.channel * 2 },
+		("%s rank %d"):format(s.send and "to" or "from", s.peer), s.start_ns, s.end_ns,
+			args }
+end
+
+function shape.proxy_step(s, out)
+	local args = common(s)
+	args.step = s.seq
+	for _, k in ipairs { "gpu", "peer", "net", "flush" } do
+		local v = s[k .. "_wait_ns"]
+		if v and v > 0 then args[k .. "_wait_us"] = v / 1000 end
+	end
+	out { { name = comm_name(s) .. " steps", order = 200 }, ("step %d"):format(s.seq),
+		s.start_ns, s.end_ns, args }
+end
+
+local function call(name)
+	return function(s, out)
+		out { { name = comm_name(s) .. " calls", order = 1 },
+			name .. (s.coll and " " .. size_name(s) or ""), s.start_ns, s.end_ns,
+			common(s) }
+	end
+end
+shape.group, shape.group_api, shape.kernel_launch = call "plan", call "group", call "launch"
+shape.coll_api, shape.p2p_api = call "call", call "call"
+
+local SLICE = '{"ph":"X","name":%s,"cat":"%s","pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":%s}'
+local ARROW = ',\n{"ph":"%s","name":"runs","cat":"flow","id":%d,%s"pid":%d,"tid":%d,"ts":%s}'
+
+local function slice(w, e)
+	local p = process_of(w, e.member, e.rank)
+	local lane, from, to, moved = lane_of(w, p, e[1], e[3], e[4])
+	local args = moved and ('{"moved_us":%.3f,'):format((from - e[3]) / 1000) .. e[5]:sub(2)
+		or e[5]
+	local text = SLICE:format(core.encode(e[2]), e.cat, p.pid, lane.tid, us(from),
+		us(to - from),
+		args)
+	local flow = e.flow and ("%d.%d"):format(p.pid, e.id)
+	-- an arrow does not lead from one file to the next
+	local arrow = flow and (w.begun[flow] or e.flow == "s" and w.arrows + 1)
+	if arrow then
+		text = text .. ARROW:format(e.flow, arrow, e.flow == "f" and '"bp":"e",' or "",
+			p.pid,
+			lane.tid, us(from))
+	end
+	if not line(w, text) then return false end
+	if flow and e.flow == "s" then
+		w.arrows, w.begun[flow] = arrow, arrow
+	elseif flow then
+		w.begun[flow] = nil
+	end
+	lane.last = from
+	lane.stack[#lane.stack + 1] = to
+	return true
+end
+
+-- Write those that nothing older can come before, and what is more than MOST:
+-- an older one then finds a second lane.
+local function settle(w, till)
+	table.sort(w.kept, function(a, b)
+		if a[3] ~= b[3] then return a[3] < b[3] end
+		-- the longer one holds the other; a flow ends behind its beginning
+		if (a.flow == "f") ~= (b.flow == "f") then return b.flow == "f" end
+		return a[4] > b[4]
+	end)
+	local n, rest = 0, {}
+	for i, e in ipairs(w.kept) do
+		if e[3] > till and #w.kept - i < MOST then
+			rest = table.move(w.kept, i, #w.kept, 1, {})
+			break
+		end
+		if not roomy(w, function() return slice(w, e) end) then break end
+		n = i
+		if w.bytes - w.flushed > BATCH then flush(w) end
+	end
+	w.skipped = w.skipped + (w.full and #w.kept - n or 0)
+	w.kept = w.full and {} or rest
+end
+
+-- ---- adding ------------------------------------------------------------------------
+
+local ORDER = { "schema", "job", "rank", "pid", "event", "comm", "comm_rank", "coll", "bytes",
+	"seq", "start_ns", "end_ns" }
+
+local function add_ndjson(w, list, member)
+	for _, s in ipairs(list) do
+		s.schema, s.job, s.rank, s.pid = "ncclbpf.trace/1", w.job, member.rank
+			or s.comm_rank, member.pid
+		local text = core.encode(setmetatable(s, { order = w.order }))
+		if not roomy(w, function() return line(w, text) end) then return false end
+		w.spans = w.spans + 1
+	end
+	return true
+end
+
+local function add_chrome(w, list, member)
+	for _, s in ipairs(list) do
+		local make = shape[s.event]
+		if make and s.end_ns >= s.start_ns then
+			make(s, function(e)
+				e.member, e.rank, e.cat = member, s.comm_rank, s.event
+				-- as text it takes a fraction of the memory
+				e.id, e[5] = e[5].id, core.encode(e[5])
+				w.kept[#w.kept + 1] = e
+			end)
+			w.spans = w.spans + 1
+			w.newest = math.max(w.newest, s.end_ns)
+		end
+	end
+	settle(w, w.newest - KEEP_NS)
+	return not w.full
+end
+
+-- @list: spans of one process. False: the file is full. Raises what writing
+-- fails with.
+function Writer:add(list, member)
+	if self.full then return false end
+	local good
+	if self.format == "ndjson" then
+		good = add_ndjson(self, list, member)
+	else
+		good = add_chrome(self, list, member)
+	end
+	flush(self)
+	return good
+end
+
+-- -> true | nil, err
+function Writer:close()
+	if not self.f then return true end
+	local ok, err = pcall(function()
+		if self.format == "chrome" then settle(self, math.maxinteger) end
+		flush(self)
+		if self.format == "chrome" then self.bytes = self.bytes + #FOOT end
+	end)
+	local good, why = self.f:close()
+	self.f = nil
+	if not ok then return nil, err end
+	if not good then
+		return nil, errors.new("io", ("%s: %s"):format(self.path, tostring(why)))
+	end
+	return true
+end
+
+return M

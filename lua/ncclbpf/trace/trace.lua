@@ -1,0 +1,314 @@
+-- SPDX-License-Identifier: MIT
+-- trace start, stop, status: what NCCL's profiler tells, into a file. The
+-- processes send (plugin/control/commands/trace.c), this end writes: Chrome's trace format
+-- by trace/file.lua, or a JSON object a line.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local merge = require "ncclbpf.job.merge"
+local profiler = require "ncclbpf.commands.profiler"
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local tracefile = require "ncclbpf.trace.file"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+-- An array of the wire as a table by the names of its fields; some of the
+-- last mean other things with each event.
+local function span_of(fields, a)
+	local s = {}
+	for i, name in ipairs(fields) do s[name] = a[i] end
+	for k, v in pairs(s) do
+		if v == core.null then s[k] = nil end
+	end
+	if s.event == "coll" or s.event == "p2p" then
+		s.exec_ns = read.number(s.x0) > 0 and s.x0 - 1 or nil
+		s.source, s.done_ns = s.exec_ns and s.x1 or nil, s.x2
+	elseif s.event == "kernel_ch" then
+		if read.number(s.x1) > 0 then s.gpu_start_ns, s.gpu_stop_ns = s.x0, s.x1 end
+	elseif s.event == "proxy_step" then
+		s.gpu_wait_ns, s.peer_wait_ns, s.net_wait_ns, s.flush_wait_ns = s.x0, s.x1, s.x2,
+			s.x3
+	end
+	s.x0, s.x1, s.x2, s.x3 = nil, nil, nil, nil
+	return s
+end
+
+-- Takes the lines of one process's stream; keeps its fields and its losses.
+local function taker(each)
+	local of = {}
+	return function(data, member)
+		local st = of[member]
+		if not st then
+			st = { lost = 0, left_out = 0 }
+			of[member] = st
+		end
+		st.fields = type(data.fields) == "table" and data.fields or st.fields
+		st.lost, st.left_out = read.number(data.lost), read.number(data.left_out)
+		if not st.fields then return end
+		local list = {}
+		for i, a in ipairs(read.list(data, "spans")) do list[i] = span_of(st.fields, a) end
+		return each(list, member)
+	end, function()
+		local lost, left_out = 0, 0
+		for _, st in pairs(of) do
+			lost, left_out = lost + st.lost, left_out + st.left_out
+		end
+		return lost, left_out
+	end
+end
+M.taker = taker
+
+-- ---- options ---------------------------------------------------------------------
+
+local FORMATS = { "chrome", "ndjson" }
+
+local function options(ctx)
+	local o = { file = ctx.args[1], format = ctx.opt.format or "chrome", size = 256 << 20 }
+	if o.format ~= "chrome" and o.format ~= "ndjson" then
+		return nil, errors.new("usage", ("format=%s: chrome or ndjson wanted"):format(
+			o.format), { hint = errors.nearest(o.format, FORMATS) })
+	end
+	if ctx.opt.size then
+		o.size = units.size(ctx.opt.size)
+		if not o.size or o.size < 4096 then
+			return nil, errors.new("usage",
+				("size=%s: bytes wanted, 4K or more"):format(ctx.opt.size))
+		end
+	end
+	if ctx.opt.keep then
+		o.keep = math.tointeger(tonumber(ctx.opt.keep))
+		if not o.keep or o.keep < 1 or o.keep > 1000 then
+			return nil, errors.new("usage",
+				("keep=%s: 1 to 1000 files wanted"):format(ctx.opt.keep))
+		end
+	end
+	if ctx.opt.seconds then
+		o.seconds = units.duration(ctx.opt.seconds)
+		if not o.seconds or o.seconds <= 0 then
+			return nil, errors.new("usage",
+				("seconds=%s: a duration wanted"):format(ctx.opt.seconds))
+		end
+	end
+	if not o.file then
+		for _, k in ipairs { "format", "size", "seconds", "keep" } do
+			if ctx.opt[k] then
+				return nil, errors.new(
+					"usage", ("%s= goes with a file to write"):format(k))
+			end
+		end
+	end
+	return o
+end
+
+local function line_of(words, ctx)
+	return words .. (ctx.opt.events and " events=" .. session.quote(ctx.opt.events) or "")
+end
+
+-- ---- what is told ------------------------------------------------------------------
+
+local WHY = {
+	size = "the file's limit is reached", seconds = "traced for the time asked for",
+	interrupted = "interrupted", gone = "the job has ended", ring = "all that was in the rings",
+}
+
+local function summary(w, why, lost, left_out, notes)
+	local d = { file = w.path, format = w.format, files = w.files, spans = w.spans,
+		bytes = w.bytes, skipped = w.skipped, lost = lost, left_out = left_out,
+		ended = why }
+	local foot = {}
+	if lost > 0 then
+		foot[#foot + 1] = (
+			"note: %d events were written over before this shell read them"):format(
+			lost)
+	end
+	if left_out > 0 then
+		foot[#foot + 1] = ("note: %d events were left out in the processes"):format(
+			left_out)
+	end
+	if why == "size" then
+		foot[#foot + 1] = ("note: stopped at %s; size= allows more"):format(
+			units.bytes(w.limit))
+	end
+	if w.files > 1 then
+		local before = math.min(w.files, w.keep) - 1
+		foot[#foot + 1] = ("note: the last of %d files of %s%s"):format(
+			w.files, units.bytes(w.limit),
+			before > 1 and (", those before it are %s.1 to .%d"):format(w.path, before)
+				or before == 1 and (", the one before it is %s.1"):format(w.path)
+				or "")
+	end
+	for _, n in ipairs(notes or {}) do foot[#foot + 1] = n end
+	return {
+		schema = "trace/1", data = d, rows = { d }, id = "file", foot = foot,
+		text = ("%s: %d events, %s; %s"):format(
+			w.path, w.spans, units.bytes(w.bytes), WHY[why]),
+		columns = { { "file" }, { "format" }, { "spans", num = true },
+			{ "bytes", num = true }, { "lost", num = true }, { "left_out", num = true },
+			{ "ended" } },
+	}
+end
+
+local state_columns = {
+	{ "recording", show = function(v) return v and "yes" or "no" end },
+	{ "traces", num = true, merge = "range" },
+	{ "events", show = function(v)
+		return type(v) == "table" and #v > 0 and table.concat(v, " ") or "none"
+	end },
+	{ "written", num = true, merge = "range" }, { "in_ring", title = "IN RING", num = true,
+		merge = "range" },
+	{ "left_out", title = "LEFT OUT", num = true, merge = "range" },
+	{ "room", num = true, flat = true },
+}
+
+local function state(ctx, line, opts)
+	return read.command(ctx, {
+		schema = ctx.row.words:gsub(" ", ".") .. "/1", line = line,
+		id = function() return "trace" end, name = "written", opts = opts,
+		columns = state_columns,
+		rows = function(d)
+			return { { recording = d.recording == true, traces = d.traces,
+				events = type(d.events) == "table" and d.events or {},
+				written = d.written, in_ring = d.in_ring,
+				left_out = d.left_out, room = d.room } }
+		end,
+		foot = function(per)
+			local silent = 0
+			for _, r in ipairs(per) do
+				if r.data.profiler_abi == 0 then silent = silent + 1 end
+			end
+			return profiler.notes(silent, #per)
+		end,
+	})
+end
+
+-- What a trace failed with: the file has what came before.
+local function partial(w, err)
+	if not errors.is(err) then
+		local text = tostring(err)
+		err = errors.new(text:find("not enough memory", 1, true) and "no_memory"
+			or "internal", text)
+	end
+	local note = ("%s is partial: %d events came before"):format(w.path, w.spans)
+	err.cause = err.cause and err.cause .. "; " .. note or note
+	return err
+end
+
+-- ---- commands --------------------------------------------------------------------
+
+local function stream(ctx, o)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	-- it may still come with the next communicator (env set)
+	if profiler.absent(s) then
+		ctx.app:complain(
+			"note: NCCL has called no profiler; nothing comes until it does\nhint: "
+			.. profiler.HINT .. "\n")
+	end
+	local w
+	-- at the first reply: of a trace that is refused an older file stays
+	local function open()
+		if w then return end
+		local why
+		w, why = tracefile.open(o.file, o.format, o.size, s.job, o.keep)
+		if not w then error(why, 0) end
+	end
+	local why, notes = "seconds", {}
+	local take, losses = taker(function(list, member)
+		-- a Ctrl-C waits until the file is whole
+		core.hold(true)
+		local fine, room = pcall(function()
+			open()
+			return w:add(list, member)
+		end)
+		core.hold(false)
+		if not fine then error(room, 0) end
+		if not room then
+			why = "size"
+			return true
+		end
+	end)
+	-- a Ctrl-C is how a trace without an end ends
+	local interrupted, ok, good, failure = core.settled(
+		s.follow, s, line_of("trace start", ctx) .. " follow=yes", take, {
+		till = o.seconds and core.mono() + o.seconds,
+		gone = function(m)
+			notes[#notes + 1] = ("note: %s went away"):format(merge.who { m })
+		end,
+	})
+	if ok and good and not o.seconds and why ~= "size" then why = "gone" end
+	if ok and good and #notes > 0 and #s:living() == 0 and why ~= "size" then why = "gone" end
+	if interrupted then why = "interrupted" end
+	if not w then
+		if not ok and not interrupted then error(good, 0) end
+		if ok and not good then return nil, failure end
+		open()
+	end
+	local closed
+	closed, err = w:close()
+	if not ok and not interrupted then error(partial(w, good), 0) end
+	if ok and not good then return nil, partial(w, failure) end
+	if not closed then return nil, partial(w, err) end
+	local lost, left_out = losses()
+	return summary(w, why, lost, left_out, notes)
+end
+
+function M.cmd_start(ctx)
+	local o, err = options(ctx)
+	if not o then return nil, err end
+	if o.file then return stream(ctx, o) end
+	return state(ctx, line_of("trace start", ctx))
+end
+
+-- What is in the rings of all processes, each to its end of now.
+local function rings(s, each)
+	local take, losses = taker(each)
+	for _, m in ipairs(s.members) do
+		-- one after the other: the pages of all at once are too much to hold
+		local r, stop = s:ask("trace read", { members = { m } })[1], false
+		local bound = nil
+		while r.data and not stop do
+			stop = take(r.data, m)
+			bound = bound or read.number(r.data.next) + 32768
+			if r.data.more ~= true or read.number(r.data.next) > bound then break end
+			r = s:ask("trace read after=" .. tostring(r.data.next),
+				{ members = { m } })[1]
+		end
+		if r.err then return nil, r.err end
+	end
+	return losses()
+end
+M.rings = rings
+
+function M.cmd_stop(ctx)
+	local o, err = options(ctx)
+	if not o then return nil, err end
+	local result
+	result, err = state(ctx, "trace stop")
+	if not result or not o.file then return result, err end
+	local s
+	s, err = ctx:session()
+	if not s then return nil, err end
+	local w
+	w, err = tracefile.open(o.file, o.format, o.size, s.job)
+	if not w then return nil, err end
+	local why = "ring"
+	local ok, lost, left_out = pcall(rings, s, function(list, member)
+		if not w:add(list, member) then
+			why = "size"
+			return true
+		end
+	end)
+	local closed
+	closed, err = w:close()
+	if not ok then error(partial(w, lost), 0) end
+	if not lost then return nil, partial(w, left_out) end
+	if not closed then return nil, partial(w, err) end
+	return summary(w, why, lost, left_out)
+end
+
+function M.cmd_status(ctx)
+	return state(ctx, "trace status")
+end
+
+return M

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// The displaced tuner, called as NCCL would call its version. One that is
+// older than NCCL gets what NCCL's own adapters would give it (ABI reference,
+// 1.6 and 1.7).
+#include "plugin/abi/wrapped_tuner.h"
+
+#include "core/defs/ctx.h"
+#include "plugin/abi/tuner_v2.h"
+#include "plugin/abi/tuner_v3.h"
+#include "plugin/abi/tuner_v4.h"
+#include "plugin/abi/tuner_v5.h"
+#include "plugin/abi/tuner_v6.h"
+#include "plugin/runtime/log.h"
+#include "plugin/tuner/tuner.h"
+#include "plugin/wrap/wrapped.h"
+
+/* ---- v2: flags in place of the table ---- */
+
+static bool offers(const struct nb_ask *ask, int algo)
+{
+	return algo < ask->nalgo &&
+	       ask->table[algo * NCCL_NUM_PROTOS + NCCL_PROTO_SIMPLE] >= 0.0f;
+}
+
+static int ask_v2(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
+{
+	const struct nb_tuner_v2 *t = p->table;
+	int collnet = ask->collnet, nvls = ask->nvls, rc;
+
+	if (ask->table) {
+		nvls = offers(ask, NCCL_ALGO_NVLS) ||
+		       offers(ask, NCCL_ALGO_NVLS_TREE);
+		collnet = offers(ask, NCCL_ALGO_COLLNET_CHAIN);
+	}
+	rc = t->get_coll_info(p->context, ask->coll, ask->bytes, collnet, nvls,
+			      ask->pipe_ops, ask->algo, ask->proto,
+			      ask->channels);
+	if (!rc && ask->table && *ask->algo >= 0 && *ask->algo < ask->nalgo &&
+	    *ask->proto >= 0 && *ask->proto < ask->nproto) {
+		float *cost =
+			&ask->table[*ask->algo * ask->nproto + *ask->proto];
+
+		if (*cost >= 0.0f)
+			*cost = 0.0f;
+	}
+	return rc;
+}
+
+static void end_v2(const struct nb_wrapped_tuner *p)
+{
+	const struct nb_tuner_v2 *t = p->table;
+
+	t->destroy(p->context);
+}
+
+/* ---- v3 and later: the table, which is declared as rows ---- */
+
+static int ask_v3(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
+{
+	const struct nb_tuner_v3 *t = p->table;
+
+	return t->get_coll_info(p->context, ask->coll, ask->bytes,
+				ask->pipe_ops, (float **)(void *)ask->table,
+				ask->nalgo, ask->nproto, ask->channels);
+}
+
+/* v4, v5 and v6 have one getCollInfo, at one place. */
+static int ask_v4(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
+{
+	const struct nb_tuner_v4 *t = p->table;
+
+	return t->get_coll_info(p->context, ask->coll, ask->bytes,
+				ask->pipe_ops, (float **)(void *)ask->table,
+				ask->nalgo, ask->nproto, ask->reg_buff,
+				ask->channels);
+}
+
+static int chunk_v6(const struct nb_wrapped_tuner *p, int coll, size_t bytes,
+		    int algo, int proto, int channels, size_t *chunk)
+{
+	const struct nb_tuner_v6 *t = p->table;
+
+	return t->get_chunk_size(p->context, coll, bytes, algo, proto, channels,
+				 chunk);
+}
+
+/* ---- init ---- */
+
+static int init_old(struct nb_wrapped_tuner *p, uint32_t version,
+		    const struct nb_tuner_init *in)
+{
+	/* init is the same in v2, v3 and v4 */
+	const struct nb_tuner_v2 *t = p->table;
+
+	p->ask = version == 2 ? ask_v2 : version == 3 ? ask_v3 : ask_v4;
+	return t->init(in->ranks, in->nodes, in->logger, &p->context);
+}
+
+static int init_new(struct nb_wrapped_tuner *p, uint32_t version,
+		    const struct nb_tuner_init *in)
+{
+	/* v6 adds one function at the end */
+	const struct nb_tuner_v6 *t = p->table;
+	struct nb_tuner_constants was;
+	int rc;
+
+	p->ask = ask_v4;
+	if (version >= 6 && t->get_chunk_size)
+		p->chunk = chunk_v6;
+	if (in->constants)
+		was = *in->constants;
+	rc = t->init(&p->context, in->comm_id, in->ranks, in->nodes, in->logger,
+		     in->nvl, in->constants);
+	if (rc && in->constants)
+		*in->constants = was; /* NCCL's own, which it may have edited */
+	return rc;
+}
+
+/* All versions have these three where v2 has them. */
+static bool complete(const void *table)
+{
+	const struct nb_tuner_v2 *t = table;
+
+	return t->init && t->get_coll_info && t->destroy;
+}
+
+static int call_init(struct nb_wrapped_tuner *p, uint32_t version,
+		     const struct nb_tuner_init *in)
+{
+	return version < 5 ? init_old(p, version, in)
+			   : init_new(p, version, in);
+}
+
+/* Its init has failed. Other hosts cannot learn that this one goes without. */
+static int init_failed(const struct nb_tuner_init *in, int rc)
+{
+	if (in->nodes > 1) {
+		nb_log(NB_LOG_WARN,
+		       "communicator of %zu hosts: the chained tuner's init "
+		       "returned %d, and so does ours, as without ncclbpf",
+		       in->nodes, rc);
+		return rc;
+	}
+	nb_wrapped_count_error(NB_WRAPPED_TUNER);
+	nb_wrapped_leave_out(NB_WRAPPED_TUNER, "its init returned %d", rc);
+	return 0;
+}
+
+int nb_wrapped_tuner_init(struct nb_wrapped_tuner *p,
+			  const struct nb_tuner_init *in)
+{
+	uint32_t version;
+	int rc;
+
+	*p = (struct nb_wrapped_tuner){
+		.table = nb_wrapped_use(NB_WRAPPED_TUNER, in->abi, &version)
+	};
+	if (!p->table)
+		return 0;
+	if (!complete(p->table)) {
+		*p = (struct nb_wrapped_tuner){ .ask = NULL };
+		nb_wrapped_leave_out(
+			NB_WRAPPED_TUNER,
+			"its table of interface v%u lacks functions", version);
+		return 0;
+	}
+	p->end = end_v2; /* the same in all versions */
+	rc = call_init(p, version, in);
+	if (!rc)
+		return 0;
+	*p = (struct nb_wrapped_tuner){ .ask = NULL };
+	return init_failed(in, rc);
+}

@@ -1,0 +1,658 @@
+// SPDX-License-Identifier: MIT
+// A commit: one process moves the whole job to a staged generation. It holds
+// the segment's lock from its checks to its end, so that no process joins,
+// leaves or stages meanwhile, and no lock that a status query needs.
+#include "plugin/change/change.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/jobseg/agree.h"
+#include "core/jobseg/report.h"
+#include "plugin/change/last.h"
+#include "plugin/comm/comm.h"
+#include "plugin/job/fence.h"
+#include "plugin/job/registry.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/self.h"
+#include "plugin/job/startup.h"
+#include "plugin/job/step.h"
+#include "plugin/policies/generations.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/lock.h"
+#include "plugin/runtime/params.h"
+
+enum {
+	LOCK_MS = 3000,
+	JOIN_MS = 1000, /* wait for ranks whose communicator is being made */
+	POLL_MS = 20,
+	REST_MS = 1, /* a rank that begins nothing for so long is at rest */
+	/* All fences of a change together, under the segment's lock: well
+	 * below what a process that starts, or a rank that joins, waits for it
+	 * (nb_segment_attach, nb_comm_new). One that gave up would begin with
+	 * another generation than its peers. */
+	COMMIT_MS = 1500,
+	DECIDE_US = 100 /* a fence is decided in less, unless CPUs are busy */
+};
+
+/* Whose change is committed; the control thread's. */
+static struct {
+	uint32_t uid, pid; /* pid 0: nobody asked */
+} by;
+
+void nb_change_by(uint32_t uid, uint32_t pid)
+{
+	by.uid = uid;
+	by.pid = pid;
+}
+
+const char *nb_change_state_word(enum nb_change_state s)
+{
+	static const char *const words[] = { "staged", "committed", "aborted",
+					     "unchangeable" };
+
+	return words[s];
+}
+
+static uint64_t now_us(void)
+{
+	return nb_clock_system() / 1000;
+}
+
+static void sleep_ms(long ms)
+{
+	struct timespec ts = { 0, ms * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* ---- commit: may it be? ---- */
+
+static int check_staged_here(const uint8_t digest[NB_SHA256_SIZE],
+			     struct nb_err *err)
+{
+	bool fits;
+
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	fits = nb_gens.staged &&
+	       !memcmp(nb_gens.staged->digest, digest, NB_SHA256_SIZE);
+	nb_unlock(NB_LOCK_STATE);
+	return fits ? 0
+		    : nb_fail(err, NB_E_REFUSED, 0,
+			      "no change of that digest is staged in this "
+			      "process");
+}
+
+static int check_procs(const struct nb_seg *mem,
+		       const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	for (int i = 0; i < NB_SEG_PROCS; i++) {
+		const struct nb_seg_proc *p = &mem->proc[i];
+
+		if (!p->pid ||
+		    (p->staged && !memcmp(p->digest, digest, NB_SHA256_SIZE)))
+			continue;
+		if (!(p->flags & NB_SEG_PROC_CONTROL))
+			return nb_fail(err, NB_E_REFUSED, 0,
+				       "process %llu of the job has no control "
+				       "socket and takes no changes",
+				       (unsigned long long)p->pid);
+		return nb_fail(err, NB_E_REFUSED, 0,
+			       "process %llu of the job has not staged this "
+			       "change",
+			       (unsigned long long)p->pid);
+	}
+	return 0;
+}
+
+int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
+{
+	int rc = nb_segment_lock(nb_self.seg, LOCK_MS, err);
+
+	if (rc)
+		return rc;
+	nb_segment_reap(nb_self.seg);
+	rc = check_procs(nb_self.seg->mem, digest, err);
+	nb_segment_unlock(nb_self.seg);
+	return rc;
+}
+
+/* The record of @c, for who does not arm it. */
+static struct nb_record record_of(const struct nb_segment *s,
+				  struct nb_seg_comm *c)
+{
+	return nb_record_here(s, c, false);
+}
+
+static bool in_use(const struct nb_seg_comm *c)
+{
+	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
+}
+
+static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here,
+			   struct nb_err *err)
+{
+	if (c->has_id)
+		return nb_fail(err, NB_E_REFUSED, 0,
+			       "%u of %u ranks of communicator %016llx are not "
+			       "on this host, or their processes have no "
+			       "ncclbpf",
+			       c->nranks - here, c->nranks,
+			       (unsigned long long)c->comm_id);
+	return nb_fail(err, NB_E_REFUSED, 0,
+		       "%u of %u ranks of a communicator without identity are "
+		       "still to come, not on this host, or their processes "
+		       "have no ncclbpf",
+		       c->nranks - here, c->nranks);
+}
+
+/*
+ * Communicators of one host that are not complete. Those of several begin with
+ * NCCLBPF_POLICY whatever changes here; one that could be changed must not
+ * move on this host alone.
+ */
+static int check_complete(const struct nb_segment *s, struct nb_err *err)
+{
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &s->mem->comm[i];
+		uint32_t here = in_use(c) ? nb_seg_registered(c) : 0;
+
+		if (nb_startup_for_good(c) ||
+		    nb_startup_apart(s, c) != NB_DIFFER_NOT)
+			continue; /* it takes no policies */
+		if (here && here < c->nranks && (c->has_id || c->nnodes < 2))
+			return fail_incomplete(c, here, err);
+	}
+	return 0;
+}
+
+static int check_ready(const struct nb_segment *s, struct nb_err *err)
+{
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &s->mem->comm[i];
+		const struct nb_record r = record_of(s, c);
+
+		if (in_use(c) && !nb_fence_ready(&r))
+			return nb_fail(err, NB_E_BUSY, 0,
+				       "some ranks of communicator %016llx "
+				       "have not reached the fence of the "
+				       "change before; try again",
+				       (unsigned long long)c->comm_id);
+	}
+	return 0;
+}
+
+static bool needs_membarrier(const struct nb_seg *mem)
+{
+	for (int i = 0; i < NB_SEG_PROCS; i++)
+		if (mem->proc[i].pid &&
+		    (mem->proc[i].flags & NB_SEG_PROC_MEMBARRIER))
+			return true;
+	return false;
+}
+
+static int check_barrier(const struct nb_segment *s, struct nb_err *err)
+{
+	if (!needs_membarrier(s->mem) || nb_segment_membarrier(s))
+		return 0;
+	return nb_fail(err, NB_E_REFUSED, 0,
+		       "membarrier(2) is refused to this process, and other "
+		       "processes of the job rely on it: commit from another "
+		       "one");
+}
+
+/*
+ * A fence is a decision number: it is one place for all ranks only while they
+ * count alike. Ranks that differ are moved no more, but back to NCCL's own
+ * choice (@empty) where only their answers differ.
+ */
+static int check_agreement(const struct nb_segment *s, bool empty,
+			   struct nb_err *err)
+{
+	static struct nb_agree a; /* large; the segment's lock guards it */
+	const struct nb_job job = nb_segment_job(s);
+	char text[320];
+
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		if (!in_use(&s->mem->comm[i]) || !nb_agree(&job, i, &a) ||
+		    !nb_agree_broken(&a) || (empty && a.aligned))
+			continue;
+		nb_agree_text(&a, text, sizeof(text));
+		nb_fail(err, NB_E_DISAGREE, 0, "communicator %016llx: %s",
+			(unsigned long long)a.comm_id, text);
+		return nb_hint(err, "%s",
+			       a.aligned
+				       ? "policy use none is possible; check "
+					 "agreement shows all ranks"
+				       : "no fence is safe where ranks do "
+					 "not count alike: check agreement "
+					 "shows all ranks, a new communicator "
+					 "counts anew");
+	}
+	return 0;
+}
+
+/* The generation that the job has: the one committed last, or before the first
+ * change what this process began with. */
+static uint64_t generation(void)
+{
+	uint32_t n = nb_seg_baseline(
+		__atomic_load_n(&nb_self.seg->mem->baseline, __ATOMIC_ACQUIRE));
+
+	return n ? n : nb_gens.baseline_number;
+}
+
+/* With the segment's lock it is the answer, without a forecast. */
+static int check_expected(uint64_t expected, struct nb_err *err)
+{
+	uint64_t found = generation();
+
+	if (expected == NB_CHANGE_ANY || expected == found)
+		return 0;
+	nb_fail(err, NB_E_STALE, 0,
+		"the job has generation %llu (allowed: %llu, as "
+		"if_generation says)",
+		(unsigned long long)found, (unsigned long long)expected);
+	return nb_hint(err, "somebody else has made a change: look again, and "
+			    "name the generation that was looked at");
+}
+
+int nb_change_expect(uint64_t expected, struct nb_err *err)
+{
+	int rc;
+
+	nb_lock(NB_LOCK_STATE);
+	rc = check_expected(expected, err);
+	nb_unlock(NB_LOCK_STATE);
+	return rc;
+}
+
+static bool is_empty(const uint8_t digest[NB_SHA256_SIZE])
+{
+	static const uint8_t none[NB_SHA256_SIZE];
+
+	return !memcmp(digest, none, NB_SHA256_SIZE);
+}
+
+/* With the segment's lock. @staged: every process must have said so. */
+static int check_once(struct nb_segment *s,
+		      const uint8_t digest[NB_SHA256_SIZE], bool staged,
+		      struct nb_err *err)
+{
+	int rc = 0;
+
+	NB_STEP(LOCKED);
+	nb_segment_reap(s);
+	NB_STEP(REAPED);
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_record r = record_of(s, &s->mem->comm[i]);
+
+		if (in_use(r.comm))
+			nb_fence_recover(&r);
+	}
+	if (staged)
+		rc = check_procs(s->mem, digest, err);
+	if (!rc)
+		rc = check_barrier(s, err);
+	if (!rc)
+		rc = check_complete(s, err);
+	if (!rc)
+		rc = check_agreement(s, is_empty(digest), err);
+	if (!rc)
+		rc = check_ready(s, err);
+	return rc;
+}
+
+/*
+ * Check until all is well or time is up; with the lock on success. What is
+ * being made (ranks joining one after the other) or under way (ranks nearing
+ * a fence) is given some time, without the lock.
+ */
+static int lock_when_ready(const uint8_t digest[NB_SHA256_SIZE],
+			   uint64_t expected, struct nb_err *err)
+{
+	struct nb_segment *s = nb_self.seg;
+	uint64_t deadline = now_us() + JOIN_MS * 1000;
+
+	for (;;) {
+		int rc = nb_segment_lock(s, LOCK_MS, err);
+
+		if (rc)
+			return rc;
+		rc = check_expected(expected, err);
+		if (!rc)
+			rc = check_once(s, digest, true, err);
+		if (!rc)
+			return 0;
+		nb_segment_unlock(s);
+		if (now_us() >= deadline || rc == NB_E_DISAGREE ||
+		    rc == NB_E_STALE || check_procs(s->mem, digest, NULL))
+			return rc;
+		sleep_ms(POLL_MS);
+	}
+}
+
+/* ---- commit ---- */
+
+static void commit_comm(const struct nb_record *record, uint32_t number,
+			const struct nb_fence_opts *opts,
+			struct nb_change_comm *out)
+{
+	struct nb_seg_comm *c = record->comm;
+	struct nb_fence_result r = { 0, 0 };
+	const char *why = "";
+
+	out->state = NB_CHANGE_ABORTED;
+	switch (nb_fence_commit(record, number, opts, &r)) {
+	case NB_FENCE_COMMITTED:
+		NB_STEP(COMMITTED);
+		out->state = NB_CHANGE_COMMITTED;
+		__atomic_store_n(&c->mismatch, 0, __ATOMIC_RELEASE);
+		break;
+	case NB_FENCE_OVERRUN:
+		why = "ranks ran past every fence that was tried, the last "
+		      "one NCCLBPF_FENCE_MARGIN decisions ahead";
+		break;
+	case NB_FENCE_PENDING:
+		why = "some ranks have not reached the fence of the change "
+		      "before";
+		break;
+	case NB_FENCE_EXHAUSTED:
+		why = "its decision numbers are beyond 2^40";
+		break;
+	case NB_FENCE_NO_BARRIER:
+		why = "membarrier(2) is refused to this process";
+		break;
+	}
+	out->comm_id = c->comm_id;
+	out->ranks = c->nranks;
+	out->fence = r.fence;
+	out->tries = r.tries;
+	out->passed = nb_fence_passed(record, r.fence);
+	out->behind = nb_fence_behind(record, r.fence);
+	snprintf(out->why, sizeof(out->why), "%s", why);
+}
+
+/* Are @c's ranks left to NCCL? Also where they are incomplete: they were apart
+ * when they were checked. */
+static bool is_left_out(const struct nb_segment *s, struct nb_seg_comm *c)
+{
+	return nb_startup_for_good(c) ||
+	       nb_startup_apart(s, c) != NB_DIFFER_NOT ||
+	       nb_seg_registered(c) < c->nranks;
+}
+
+/* Ranks that differ in more than their policies are left to NCCL. */
+static void leave_out(const struct nb_segment *s, const struct nb_seg_comm *c,
+		      struct nb_change_comm *out)
+{
+	out->comm_id = c->comm_id;
+	out->ranks = c->nranks;
+	out->state = NB_CHANGE_UNCHANGEABLE;
+	nb_startup_text(s, c, out->why, sizeof(out->why));
+	if (!out->why[0])
+		snprintf(out->why, sizeof(out->why),
+			 "its ranks begin differently");
+}
+
+/* Communicators of this process that are not in the segment. */
+static void list_unchangeable(struct nb_change *out)
+{
+	nb_lock(NB_LOCK_STATE);
+	for (const struct nb_comm *c = nb_comms.first;
+	     c && out->ncomms < NB_CHANGE_COMMS; c = c->next) {
+		struct nb_change_comm *to = &out->comm[out->ncomms];
+		const char *why;
+
+		if (c->seg || nb_comm_changeable(c, &why))
+			continue;
+		to->comm_id = c->init.comm_id;
+		to->ranks = c->init.ranks;
+		to->state = NB_CHANGE_UNCHANGEABLE;
+		snprintf(to->why, sizeof(to->why), "%s", why);
+		out->ncomms++;
+	}
+	nb_unlock(NB_LOCK_STATE);
+}
+
+static void count(const struct nb_change *c, uint32_t *committed,
+		  uint32_t *aborted)
+{
+	*committed = *aborted = 0;
+	for (uint32_t i = 0; i < c->ncomms; i++) {
+		*committed += c->comm[i].state == NB_CHANGE_COMMITTED;
+		*aborted += c->comm[i].state == NB_CHANGE_ABORTED;
+	}
+}
+
+/*
+ * New communicators begin with it; nobody has it staged any more. False: a
+ * rank that could not wait for this commit has begun with what was there
+ * @before, and its peers must too.
+ */
+static bool set_baseline(struct nb_seg *mem, uint64_t before, uint32_t number)
+{
+	for (int i = 0; i < NB_SEG_PROCS; i++)
+		mem->proc[i].staged = 0;
+	return __atomic_compare_exchange_n(
+		&mem->baseline, &before,
+		(before & ~(uint64_t)UINT32_MAX) | number, false,
+		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/* The baseline as it is, which no rank holds fast. */
+static int check_barred(const struct nb_segment *s, uint64_t *before,
+			struct nb_err *err)
+{
+	*before = __atomic_load_n(&s->mem->baseline, __ATOMIC_SEQ_CST);
+	if (!nb_startup_barred(s))
+		return 0;
+	return nb_fail(err, NB_E_REFUSED, 0,
+		       "a rank of a communicator without identity could not "
+		       "register in time: what its peers begin with must not "
+		       "change while it lives");
+}
+
+static int fail_held_fast(uint32_t number, uint32_t committed,
+			  struct nb_err *err)
+{
+	if (!committed)
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "a rank of a communicator without identity "
+			       "could not wait for the change; nothing has "
+			       "moved");
+	return nb_fail(err, NB_E_BUSY, 0,
+		       "a rank of a communicator without identity could not "
+		       "wait for the change: communicators that live have "
+		       "moved to generation %u, those made from now on begin "
+		       "as before",
+		       number);
+}
+
+/* What the furthest rank decides in the time that deciding a fence takes, by
+ * @n decisions in @us: nobody need wait at a fence beyond that. */
+static uint32_t near_margin(uint64_t n, uint64_t us)
+{
+	uint64_t near = us ? n * DECIDE_US / us : 0;
+
+	return near < UINT32_MAX ? (uint32_t)near : UINT32_MAX;
+}
+
+/*
+ * The fences, one communicator after the other. What is left when the time is
+ * up gets a single try each, without waiting for ranks to pass another fence.
+ */
+static void commit_comms(uint32_t number, struct nb_change *out)
+{
+	const bool membarrier = needs_membarrier(nb_self.seg->mem);
+	struct nb_seg_comm *comm = nb_self.seg->mem->comm;
+	uint64_t begun[NB_SEG_COMMS], began = now_us(), deadline;
+	struct nb_fence_opts opts = { .idle = false };
+
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_record r = record_of(nb_self.seg, &comm[i]);
+
+		begun[i] = nb_fence_announced(&r);
+	}
+	sleep_ms(REST_MS);
+	deadline = now_us() + COMMIT_MS * UINT64_C(1000);
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_record r =
+			nb_record_here(nb_self.seg, &comm[i], membarrier);
+		uint64_t now = now_us();
+		uint64_t left = now < deadline ? (deadline - now) / 1000 : 0;
+		uint64_t wait = (uint64_t)nb_params.num[NB_P_FENCE_TIMEOUT_MS];
+
+		if (!in_use(&comm[i]) || !comm[i].has_id ||
+		    out->ncomms == NB_CHANGE_COMMS)
+			continue;
+		if (is_left_out(nb_self.seg, &comm[i])) {
+			leave_out(nb_self.seg, &comm[i],
+				  &out->comm[out->ncomms++]);
+			continue;
+		}
+		opts.timeout_ms = (uint32_t)(wait < left ? wait : left);
+		opts.once = !left;
+		opts.margin = (uint32_t)nb_params.num[NB_P_FENCE_MARGIN];
+		begun[i] = nb_fence_announced(&r) - begun[i];
+		opts.idle = begun[i] == 0;
+		opts.near = near_margin(begun[i], now - began);
+		commit_comm(&r, number, &opts, &out->comm[out->ncomms++]);
+	}
+}
+
+/* With the segment's lock, all checks passed. */
+static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
+		      struct nb_change *out, struct nb_err *err)
+{
+	uint32_t number, committed, aborted;
+	uint64_t before;
+	int rc = check_barred(nb_self.seg, &before, err);
+
+	if (!rc)
+		rc = nb_segment_gen(nb_self.seg, digest, true, &number, err);
+	if (rc)
+		return rc;
+	NB_STEP(NUMBERED);
+	nb_lock(NB_LOCK_STATE);
+	nb_gens_publish(number, nb_gens_find(digest));
+	nb_segment_sign(nb_self.seg, number, by.uid, by.pid);
+	nb_unlock(NB_LOCK_STATE);
+	commit_comms(number, out);
+	count(out, &committed, &aborted);
+	list_unchangeable(out);
+	if (aborted && !committed)
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "communicator %016llx: %.120s; nothing has "
+			       "moved",
+			       (unsigned long long)out->comm[0].comm_id,
+			       out->comm[0].why);
+	if (!set_baseline(nb_self.seg->mem, before, number))
+		return fail_held_fast(number, committed, err);
+	NB_STEP(BASELINE);
+	out->generation = number;
+	out->state = NB_CHANGE_COMMITTED;
+	return 0;
+}
+
+/* What a commit would do to each communicator. */
+static void forecast_comms(struct nb_change *out)
+{
+	struct nb_seg_comm *comm = nb_self.seg->mem->comm;
+
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_change_comm *to = &out->comm[out->ncomms];
+
+		if (!in_use(&comm[i]) || !comm[i].has_id ||
+		    out->ncomms == NB_CHANGE_COMMS)
+			continue;
+		if (is_left_out(nb_self.seg, &comm[i])) {
+			leave_out(nb_self.seg, &comm[i], to);
+		} else {
+			to->comm_id = comm[i].comm_id;
+			to->ranks = comm[i].nranks;
+			to->state = NB_CHANGE_STAGED;
+		}
+		out->ncomms++;
+	}
+}
+
+/* With the segment's lock on success. */
+static int begin_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
+			struct nb_change *out, struct nb_err *err)
+{
+	int rc = nb_change_expect(expected, err);
+
+	memset(out, 0, sizeof(*out));
+	memcpy(out->digest, digest, NB_SHA256_SIZE);
+	out->state = NB_CHANGE_ABORTED;
+	if (!rc)
+		rc = check_staged_here(digest, err);
+	return rc ? rc : lock_when_ready(digest, expected, err);
+}
+
+int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
+		    struct nb_change *out, struct nb_err *err)
+{
+	uint64_t before;
+	int rc = begin_commit(digest, expected, out, err);
+
+	if (rc)
+		return rc;
+	rc = check_barred(nb_self.seg, &before, err);
+	if (!rc) {
+		forecast_comms(out);
+		list_unchangeable(out);
+		out->state = NB_CHANGE_STAGED;
+	}
+	nb_segment_unlock(nb_self.seg);
+	return rc;
+}
+
+int nb_change_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
+		     struct nb_change *out, struct nb_err *err)
+{
+	uint64_t began = now_us();
+	int rc = begin_commit(digest, expected, out, err);
+
+	if (rc)
+		return rc;
+	rc = commit_all(digest, out, err);
+	out->time_us = now_us() - began;
+	nb_lock(NB_LOCK_STATE);
+	nb_last.change = *out;
+	nb_last.known = true;
+	if (!rc)
+		nb_change_sync();
+	nb_gens_sweep();
+	nb_unlock(NB_LOCK_STATE);
+	nb_segment_unlock(nb_self.seg);
+	return rc;
+}
+
+int nb_change_baseline(struct nb_change *out, struct nb_err *err)
+{
+	uint64_t began = now_us();
+	int rc = nb_segment_lock(nb_self.seg, LOCK_MS, err);
+
+	if (rc)
+		return rc;
+	memset(out, 0, sizeof(*out));
+	out->state = NB_CHANGE_ABORTED;
+	nb_change_by(0, 0);
+	rc = check_once(nb_self.seg, out->digest, false, err);
+	if (!rc)
+		rc = commit_all(out->digest, out, err);
+	out->time_us = now_us() - began;
+	if (!rc) {
+		nb_lock(NB_LOCK_STATE);
+		nb_last.change = *out;
+		nb_last.known = true;
+		nb_change_sync();
+		nb_unlock(NB_LOCK_STATE);
+	}
+	nb_segment_unlock(nb_self.seg);
+	return rc;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// The order of policies, one step further: a list of those in use with a policy
+// added, removed or moved. What comes of it is staged like any other list.
+#include "plugin/change/compose.h"
+
+#include <string.h>
+
+#include "plugin/policies/held.h"
+
+struct order {
+	struct nb_policy **at;
+	uint32_t n;
+};
+
+static uint32_t place_of(const struct order *o, const struct nb_policy *p)
+{
+	uint32_t i = 0;
+
+	while (i < o->n && o->at[i] != p)
+		i++;
+	return i;
+}
+
+/* Of those in use, by name or digest; o->n: it is none of them. */
+static uint32_t find_used(const struct order *o, const char *name,
+			  struct nb_err *err)
+{
+	struct nb_held *h;
+	uint32_t i;
+
+	/* the name first: a newer policy of that name may be held as well */
+	for (i = 0; i < o->n; i++)
+		if (!strcmp(o->at[i]->img->name, name))
+			return i;
+	h = nb_held_find(name, err);
+	if (!h)
+		return o->n;
+	i = place_of(o, h->policy);
+	if (i == o->n) {
+		nb_fail(err, NB_E_NOENT, 0, "policy %.64s is not in use", name);
+		nb_hint(err, "policy list shows which are, in their order");
+	}
+	return i;
+}
+
+static struct nb_policy *take_out(struct order *o, uint32_t i)
+{
+	struct nb_policy *p = o->at[i];
+
+	o->n--;
+	memmove(&o->at[i], &o->at[i + 1],
+		(o->n - i) * sizeof(struct nb_policy *));
+	return p;
+}
+
+static int put_in(struct order *o, const struct nb_edit *edit,
+		  struct nb_policy *p, struct nb_err *err)
+{
+	uint32_t i = edit->first ? 0 : o->n;
+
+	if (edit->before) {
+		struct nb_err why = { 0 };
+
+		i = find_used(o, edit->before, &why);
+		if (i == o->n) {
+			if (err)
+				*err = why;
+			return why.code;
+		}
+	}
+	memmove(&o->at[i + 1], &o->at[i],
+		(o->n - i) * sizeof(struct nb_policy *));
+	o->at[i] = p;
+	o->n++;
+	return 0;
+}
+
+static int add(struct order *o, const struct nb_edit *edit, struct nb_err *err)
+{
+	struct nb_err why = { 0 };
+	struct nb_held *h = nb_held_find(edit->name, &why);
+
+	if (!h) {
+		if (err)
+			*err = why;
+		return why.code;
+	}
+	if (place_of(o, h->policy) < o->n) {
+		nb_fail(err, NB_E_EXISTS, 0, "policy %.64s is in use already",
+			edit->name);
+		return nb_hint(err, "policy move %.64s puts it elsewhere",
+			       edit->name);
+	}
+	if (o->n == NB_GEN_MAX_POLICIES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "%d policies are in use, and no more than that "
+			       "are allowed",
+			       NB_GEN_MAX_POLICIES);
+	return put_in(o, edit, h->policy, err);
+}
+
+static int remove_or_move(struct order *o, const struct nb_edit *edit,
+			  struct nb_err *err)
+{
+	struct nb_err why = { 0 };
+	uint32_t i = find_used(o, edit->name, &why);
+	struct nb_policy *p;
+
+	if (i == o->n) {
+		if (err)
+			*err = why;
+		return why.code;
+	}
+	if (edit->before && find_used(o, edit->before, NULL) == i)
+		return nb_fail(err, NB_E_ARG, 0,
+			       "policy %.64s cannot go before itself",
+			       edit->name);
+	p = take_out(o, i);
+	return edit->what == NB_COMPOSE_REMOVE ? 0 : put_in(o, edit, p, err);
+}
+
+int nb_compose_apply(const struct nb_edit *edit,
+		     struct nb_policy *policies[NB_GEN_MAX_POLICIES],
+		     uint32_t *n, struct nb_err *err)
+{
+	struct order o = { policies, *n };
+	int rc;
+
+	rc = edit->what == NB_COMPOSE_ADD ? add(&o, edit, err)
+					  : remove_or_move(&o, edit, err);
+	*n = o.n;
+	return rc;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// The watch: each process of a job compares what the ranks on this host have
+// decided. While they keep step that is a look at a few words a rank. What is
+// found stays in the segment, also when the rings have gone on.
+#include "plugin/change/divergence.h"
+
+#include <stdlib.h>
+
+#include "core/jobseg/agree.h"
+#include "core/jobseg/report.h"
+#include "plugin/change/change.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/self.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/log.h"
+#include "plugin/runtime/params.h"
+
+/* What the watch remembers of the segment's entries; the control thread's. */
+static struct {
+	uint64_t next_ns; /* CLOCK_MONOTONIC; when to look again */
+	struct watched {
+		uint64_t comm_id;
+		uint64_t sum; /* of announcements at the last look */
+		bool told;
+		bool reset; /* to NCCL's own choice, still to be had */
+	} comm[NB_SEG_COMMS];
+} watch;
+
+/* Has anything been decided since the last look? */
+static bool moved(struct watched *w, const struct nb_seg_comm *c)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
+		sum += __atomic_load_n(&c->slot[i].announced, __ATOMIC_RELAXED);
+	if (w->comm_id == c->comm_id && w->sum == sum)
+		return false;
+	if (w->comm_id != c->comm_id || sum < w->sum)
+		*w = (struct watched){ .comm_id = c->comm_id };
+	w->sum = sum;
+	return true;
+}
+
+static void tell(struct watched *w, const struct nb_agree *a)
+{
+	char text[320];
+
+	if (w->told)
+		return;
+	w->told = true;
+	nb_agree_text(a, text, sizeof(text));
+	nb_log(NB_LOG_WARN,
+	       "communicator %016llx: RANKS DISAGREE: %s; ncclbpf-shell check "
+	       "agreement tells more",
+	       (unsigned long long)a->comm_id, text);
+}
+
+/*
+ * All ranks back to NCCL's own choice, at one decision. Where ranks near
+ * another fence it is tried again at the next look.
+ */
+static void reset(struct watched *w)
+{
+	struct nb_change *out = calloc(1, sizeof(*out));
+	struct nb_err err;
+	int rc = out ? nb_change_baseline(out, &err) : NB_E_BUSY;
+
+	w->reset = rc == NB_E_BUSY;
+	if (!rc)
+		nb_log(NB_LOG_WARN,
+		       "NCCLBPF_ON_DIVERGENCE=baseline: NCCL decides by itself "
+		       "in all communicators from generation %llu on",
+		       (unsigned long long)out->generation);
+	else if (!w->reset)
+		nb_log_err("NCCLBPF_ON_DIVERGENCE=baseline cannot be done",
+			   &err);
+	free(out);
+}
+
+static void look(uint32_t index, struct nb_agree *a)
+{
+	struct nb_seg_comm *c = &nb_self.seg->mem->comm[index];
+	struct watched *w = &watch.comm[index];
+	const struct nb_job job = nb_segment_job(nb_self.seg);
+	uint64_t none = 0;
+
+	if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) || !moved(w, c) ||
+	    !nb_agree(&job, index, a) || !nb_agree_broken(a))
+		return;
+	tell(w, a);
+	/* whoever sees it first acts */
+	if (__atomic_compare_exchange_n(&c->diverged, &none, a->seq + 1, false,
+					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		w->reset = nb_params.num[NB_P_ON_DIVERGENCE];
+	if (w->reset)
+		reset(w);
+}
+
+void nb_divergence_turn(void)
+{
+	uint64_t now = nb_clock_system();
+	struct nb_agree *a;
+
+	if (!nb_self.seg || !nb_self.seg->shared || now < watch.next_ns)
+		return;
+	watch.next_ns = now + 1000000000;
+	a = malloc(sizeof(*a));
+	for (uint32_t i = 0; a && i < NB_SEG_COMMS; i++)
+		look(i, a);
+	free(a);
+}

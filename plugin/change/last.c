@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// The last change: one that this process made, or one that another process
+// committed and this one has seen in the segment since.
+#include "plugin/change/last.h"
+
+#include <string.h>
+
+#include "core/generation/controller.h"
+#include "plugin/job/fence.h"
+#include "plugin/job/registry.h"
+#include "plugin/job/self.h"
+#include "plugin/policies/generations.h"
+#include "plugin/policies/history.h"
+#include "plugin/profiler/hooks.h"
+#include "plugin/runtime/lock.h"
+
+struct nb_last nb_last;
+
+/* ---- seeing what others committed ---- */
+
+static void note_foreign_change(uint32_t number, const struct nb_gen *g)
+{
+	struct nb_change *last = &nb_last.change;
+
+	if (nb_last.known && last->generation == number)
+		return; /* our own, written down with more detail */
+	memset(last, 0, sizeof(*last));
+	memcpy(last->digest, g->digest, NB_SHA256_SIZE);
+	last->state = NB_CHANGE_COMMITTED;
+	last->generation = number;
+	nb_last.known = true;
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
+		uint64_t w = __atomic_load_n(&c->record.word, __ATOMIC_ACQUIRE);
+		struct nb_change_comm *to = &last->comm[last->ncomms];
+		struct nb_record r;
+
+		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
+		    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
+		    nb_fence_word_gen(w) != number || c->first == number)
+			continue; /* it began with it */
+		to->comm_id = c->comm_id;
+		to->fence = nb_fence_word_seq(w);
+		to->state = NB_CHANGE_COMMITTED;
+		to->ranks = c->nranks;
+		r = nb_record_here(nb_self.seg, c, false);
+		to->passed = nb_fence_passed(&r, to->fence);
+		to->behind = nb_fence_behind(&r, to->fence);
+		last->ncomms++;
+	}
+}
+
+static bool same_policies(const struct nb_gen *a, const struct nb_gen *b)
+{
+	if (a->npolicies != b->npolicies ||
+	    !nb_order_same(&a->order, &b->order) ||
+	    !nb_scopes_same(&a->scopes, &b->scopes))
+		return false;
+	for (uint32_t i = 0; i < a->npolicies; i++)
+		if (a->policy[i].policy != b->policy[i].policy)
+			return false;
+	return true;
+}
+
+/* Nobody asked for it, and it has the policies that there were: controllers
+ * made it, maybe many a second. People go back to what people did. */
+static bool by_controllers(uint32_t number, const struct nb_gen *g)
+{
+	uint32_t uid, pid;
+	uint64_t at_s;
+
+	return nb_controllers_wanted(g) && same_policies(g, nb_gens.baseline) &&
+	       nb_segment_signed(nb_self.seg, number, &at_s, &uid, &pid) &&
+	       !pid;
+}
+
+void nb_change_sync(void)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_gen *g;
+	bool loop;
+	uint64_t n;
+
+	if (!nb_self.seg)
+		return;
+	n = nb_seg_baseline(
+		__atomic_load_n(&nb_self.seg->mem->baseline, __ATOMIC_SEQ_CST));
+	if (!n || n == nb_gens.baseline_number || n > NB_FENCE_MAX_GEN ||
+	    !nb_segment_digest(nb_self.seg, (uint32_t)n, digest))
+		return;
+	/* a process that came after the change does not hold it, and keeps
+	 * what it began with */
+	g = nb_gens_find(digest);
+	if (!g)
+		return;
+	loop = by_controllers((uint32_t)n, g);
+	if (g != nb_gens.baseline && !loop)
+		nb_gens.previous = nb_gens.baseline;
+	nb_gens.baseline = g;
+	nb_gens.baseline_number = (uint32_t)n;
+	nb_events_use(g);
+	if (nb_gens.staged == g)
+		nb_gens.staged = NULL;
+	nb_gens_remember((uint32_t)n, g);
+	nb_history_note((uint32_t)n, g, loop);
+	note_foreign_change((uint32_t)n, g);
+}
+
+/* ---- status ---- */
+
+static struct nb_seg_comm *entry_of(uint64_t comm_id)
+{
+	for (int i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
+
+		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) &&
+		    c->has_id && c->comm_id == comm_id)
+			return c;
+	}
+	return NULL;
+}
+
+void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE],
+		      bool *has_last, struct nb_change *out)
+{
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	*has_staged = nb_gens.staged != NULL;
+	if (nb_gens.staged)
+		memcpy(staged, nb_gens.staged->digest, NB_SHA256_SIZE);
+	*has_last = nb_last.known;
+	*out = nb_last.change;
+	for (uint32_t i = 0; nb_self.seg && i < out->ncomms; i++) {
+		struct nb_change_comm *c = &out->comm[i];
+		struct nb_seg_comm *e = c->state == NB_CHANGE_COMMITTED
+						? entry_of(c->comm_id)
+						: NULL;
+
+		if (e) {
+			const struct nb_record r =
+				nb_record_here(nb_self.seg, e, false);
+
+			c->passed = nb_fence_passed(&r, c->fence);
+			c->behind = nb_fence_behind(&r, c->fence);
+		}
+	}
+	nb_unlock(NB_LOCK_STATE);
+}

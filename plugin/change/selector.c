@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+// Changes of policies for some communicators: the baseline's lists of policies
+// are taken apart, one of them becomes another, and what is used by any list
+// is numbered anew, the common list's first.
+#include "plugin/change/selector.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/wire/wire.h"
+#include "plugin/change/compose.h"
+#include "plugin/comm/comm.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/self.h"
+#include "plugin/policies/generations.h"
+
+/* ---- which communicators ---- */
+
+static int add_comm(struct nb_selector *r, const char *text, struct nb_err *err)
+{
+	uint64_t id;
+	int rc = nb_wire_id(&id, text, "option comm=", err);
+
+	if (rc)
+		return rc;
+	if (r->n == NB_SCOPE_MAX_COMMS)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "option comm=: more than %d communicators",
+			       NB_SCOPE_MAX_COMMS);
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->comm[i] == id)
+			return nb_fail(err, NB_E_ARG, 0,
+				       "option comm=: communicator %016" PRIx64
+				       " is named twice",
+				       id);
+	r->comm[r->n++] = id;
+	return 0;
+}
+
+int nb_selector_parse(struct nb_selector *out, const char *text,
+		      struct nb_err *err)
+{
+	char one[24];
+	int rc = 0;
+
+	*out = (struct nb_selector){ .what = NB_SELECT_ALL };
+	if (!text)
+		return 0;
+	out->what = NB_SELECT_OTHERS;
+	if (!strcmp(text, "others"))
+		return 0;
+	out->what = NB_SELECT_SOME;
+	for (const char *p = text; !rc && p; p = *p ? p + 1 : NULL) {
+		size_t n = strcspn(p, ",");
+
+		snprintf(one, sizeof(one), "%.*s", n < 20 ? (int)n : 20, p);
+		rc = add_comm(out, one, err);
+		p += n;
+	}
+	return rc;
+}
+
+static bool in_job(const struct nb_segment *s, uint64_t comm)
+{
+	for (int i = 0; s && i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &s->mem->comm[i];
+
+		if (__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) &&
+		    c->has_id && c->comm_id == comm)
+			return true;
+	}
+	return false;
+}
+
+/* Those that can be named, as text; how many there are. */
+static uint32_t list_comms(const struct nb_segment *s, char *text, size_t size)
+{
+	uint32_t n = 0;
+	size_t at = 0;
+
+	*text = '\0';
+	for (int i = 0; s && i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &s->mem->comm[i];
+
+		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
+		    !c->has_id)
+			continue;
+		if (++n <= 6 && at < size)
+			at += (size_t)snprintf(text + at, size - at,
+					       "%s%016" PRIx64,
+					       n > 1 ? ", " : "", c->comm_id);
+	}
+	if (n > 6 && at < size)
+		snprintf(text + at, size - at, " and %" PRIu32 " more", n - 6);
+	return n;
+}
+
+static int fail_no_comm(uint64_t comm, struct nb_err *err)
+{
+	const struct nb_comm *c = nb_comms.first;
+	char text[200];
+
+	if (!list_comms(nb_self.seg, text, sizeof(text)) && c)
+		return nb_fail(err, NB_E_NOTSUP, 0,
+			       "NCCL tells a tuner v%u no identities of "
+			       "communicators (allowed: v5 and later), so a "
+			       "change cannot be for some of them",
+			       c->init.abi);
+	nb_fail(err, NB_E_NOENT, 0,
+		"the job has no communicator %016" PRIx64 "%s%s", comm,
+		*text ? "; it has " : "", text);
+	return nb_hint(err, "comm list shows them");
+}
+
+int nb_selector_check(const struct nb_selector *reach, struct nb_err *err)
+{
+	for (uint32_t i = 0; i < reach->n; i++)
+		if (!in_job(nb_self.seg, reach->comm[i]) &&
+		    nb_scopes_find(&nb_gens.baseline->scopes, reach->comm[i]) <
+			    0)
+			return fail_no_comm(reach->comm[i], err);
+	return 0;
+}
+
+/* ---- lists of policies ---- */
+
+/* The baseline's lists while one of them changes: its policies, and no more
+ * new ones than a list has. */
+struct lists {
+	struct nb_policy *policy[2 * NB_GEN_MAX_POLICIES];
+	uint32_t n;
+	struct nb_order common;
+	struct nb_scopes scopes;
+};
+
+static void begin(struct lists *l, const struct nb_gen *g)
+{
+	*l = (struct lists){ .n = g->npolicies,
+			     .common = g->order,
+			     .scopes = g->scopes };
+	for (uint32_t i = 0; i < g->npolicies; i++)
+		l->policy[i] = g->policy[i].policy;
+}
+
+static int number(struct lists *l, struct nb_policy *p, uint8_t *out,
+		  struct nb_err *err)
+{
+	uint32_t i = 0;
+
+	while (i < l->n && l->policy[i] != p)
+		i++;
+	if (i == 2 * NB_GEN_MAX_POLICIES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "more than %d policies in all lists together",
+			       NB_GEN_MAX_POLICIES);
+	l->policy[i] = p;
+	l->n += i == l->n;
+	*out = (uint8_t)i;
+	return 0;
+}
+
+static int make_order(struct lists *l, struct nb_order *o,
+		      struct nb_policy *const *policies, uint32_t n,
+		      struct nb_err *err)
+{
+	int rc = 0;
+
+	o->n = n;
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = number(l, policies[i], &o->at[i], err);
+	return rc;
+}
+
+static struct nb_order *order_of(struct lists *l, int scope)
+{
+	return scope < 0 ? &l->common : &l->scopes.scope[scope].order;
+}
+
+/* What is used, in the order of the lists. */
+static int end(struct nb_gen **out, struct lists *l, struct nb_err *err)
+{
+	struct nb_policy *used[NB_GEN_MAX_POLICIES];
+	uint8_t to[2 * NB_GEN_MAX_POLICIES] = { 0 };
+	uint32_t n = 0, seen = 0;
+
+	for (int s = -1; s < (int)l->scopes.n; s++) {
+		struct nb_order *o = order_of(l, s);
+
+		for (uint32_t i = 0; i < o->n; i++) {
+			uint8_t from = o->at[i];
+
+			if (!(seen >> from & 1) && n == NB_GEN_MAX_POLICIES)
+				return nb_fail(err, NB_E_LIMIT, 0,
+					       "more than %d policies in all "
+					       "lists together",
+					       NB_GEN_MAX_POLICIES);
+			if (!(seen >> from & 1)) {
+				used[n] = l->policy[from];
+				to[from] = (uint8_t)n++;
+			}
+			seen |= UINT32_C(1) << from;
+			o->at[i] = to[from];
+		}
+	}
+	return nb_gen_scoped(out, used, n, &l->common, &l->scopes,
+			     nb_gens.baseline, err);
+}
+
+/* ---- changes ---- */
+
+int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
+		    struct nb_policy *const *policies, uint32_t n,
+		    struct nb_err *err)
+{
+	struct nb_order order;
+	struct lists l;
+	int rc;
+
+	*out = NULL;
+	if (reach->what == NB_SELECT_ALL)
+		return nb_gen_new(out, policies, n, nb_gens.baseline, err);
+	begin(&l, nb_gens.baseline);
+	rc = make_order(&l, &order, policies, n, err);
+	if (!rc && reach->what == NB_SELECT_OTHERS)
+		l.common = order;
+	else if (!rc)
+		rc = nb_scopes_put(&l.scopes, reach->comm, reach->n, &order,
+				   err);
+	return rc ? rc : end(out, &l, err);
+}
+
+int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach,
+		       struct nb_err *err)
+{
+	struct lists l;
+
+	*out = NULL;
+	if (reach->what != NB_SELECT_SOME)
+		return nb_fail(err, NB_E_ARG, 0,
+			       "policy use common: which communicators? "
+			       "comm=ID says it");
+	begin(&l, nb_gens.baseline);
+	for (uint32_t i = 0; i < reach->n; i++)
+		nb_scopes_drop(&l.scopes, reach->comm[i]);
+	return end(out, &l, err);
+}
+
+static int edit_order(struct lists *l, const struct nb_edit *edit,
+		      struct nb_order *o, struct nb_err *err)
+{
+	struct nb_policy *policies[NB_GEN_MAX_POLICIES];
+	uint32_t n = o->n;
+	int rc;
+
+	for (uint32_t i = 0; i < n; i++)
+		policies[i] = l->policy[o->at[i]];
+	rc = nb_compose_apply(edit, policies, &n, err);
+	return rc ? rc : make_order(l, o, policies, n, err);
+}
+
+/* In each list where it can be done; nowhere: why not in the first. */
+static int edit_all(struct lists *l, const struct nb_edit *edit,
+		    struct nb_err *err)
+{
+	bool done = false;
+	int first = 0;
+
+	for (int s = -1; s < (int)l->scopes.n; s++) {
+		int rc =
+			edit_order(l, edit, order_of(l, s), first ? NULL : err);
+
+		if (rc && rc != NB_E_NOENT && rc != NB_E_EXISTS)
+			return first ? edit_order(l, edit, order_of(l, s), err)
+				     : rc;
+		first = first ? first : rc;
+		done |= !rc;
+	}
+	return done ? 0 : first;
+}
+
+/* The list that all of @reach have, for its communicators alone. */
+static int edit_some(struct lists *l, const struct nb_selector *reach,
+		     const struct nb_edit *edit, struct nb_err *err)
+{
+	int scope = nb_scopes_find(&l->scopes, reach->comm[0]);
+	struct nb_order order = *order_of(l, scope);
+	int rc;
+
+	for (uint32_t i = 1; i < reach->n; i++)
+		if (nb_scopes_find(&l->scopes, reach->comm[i]) != scope)
+			return nb_fail(err, NB_E_ARG, 0,
+				       "communicators %016" PRIx64
+				       " and %016" PRIx64
+				       " have different policies: one at a "
+				       "time, or policy use",
+				       reach->comm[0], reach->comm[i]);
+	rc = edit_order(l, edit, &order, err);
+	return rc ? rc
+		  : nb_scopes_put(&l->scopes, reach->comm, reach->n, &order,
+				  err);
+}
+
+int nb_selector_edit(struct nb_gen **out, const struct nb_selector *reach,
+		     const struct nb_edit *edit, struct nb_err *err)
+{
+	struct lists l;
+	int rc;
+
+	*out = NULL;
+	begin(&l, nb_gens.baseline);
+	if (reach->what == NB_SELECT_ALL)
+		rc = edit_all(&l, edit, err);
+	else if (reach->what == NB_SELECT_OTHERS)
+		rc = edit_order(&l, edit, &l.common, err);
+	else
+		rc = edit_some(&l, reach, edit, err);
+	return rc ? rc : end(out, &l, err);
+}

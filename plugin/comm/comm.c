@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// The communicators of this process, and what other threads read of one while
+// its thread decides.
+#include "plugin/comm/comm.h"
+
+#include <stdio.h>
+
+#include "plugin/job/registry.h"
+#include "plugin/job/self.h"
+#include "plugin/job/startup.h"
+#include "plugin/runtime/log.h"
+
+struct nb_comms nb_comms;
+
+static const struct {
+	const char *word, *text;
+} reasons[NB_NREFUSED] = {
+#define REFUSED(name, word, text) [NB_REFUSED_##name] = { word, text },
+#include "plugin/comm/refusals.h"
+};
+
+const char *nb_refused_word(enum nb_refused why)
+{
+	return why < NB_NREFUSED ? reasons[why].word : NULL;
+}
+
+const char *nb_refused_text(enum nb_refused why)
+{
+	return why < NB_NREFUSED ? reasons[why].text : NULL;
+}
+
+/* ---- readers ---- */
+
+uint64_t nb_comm_decisions(const struct nb_comm *c)
+{
+	return __atomic_load_n(&c->fence.seq, __ATOMIC_RELAXED);
+}
+
+struct nb_seg_slot *nb_comm_slot(const struct nb_comm *c)
+{
+	return c && c->seg ? c->fence.slot : NULL;
+}
+
+uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why)
+{
+	return __atomic_load_n(&c->refused[why], __ATOMIC_RELAXED);
+}
+
+const struct nb_gen *nb_comm_gen(const struct nb_comm *c, uint32_t *number)
+{
+	*number = __atomic_load_n(&c->fence.number, __ATOMIC_RELAXED);
+	return __atomic_load_n(&c->gen, __ATOMIC_ACQUIRE);
+}
+
+uint32_t nb_comm_local_ranks(const struct nb_comm *c)
+{
+	uint32_t n = 0;
+
+	if (c->seg)
+		return nb_seg_registered(c->seg);
+	for (const struct nb_comm *i = nb_comms.first; i; i = i->next)
+		n += i->init.has_id && c->init.has_id &&
+		     i->init.comm_id == c->init.comm_id;
+	return n ? n : 1;
+}
+
+bool nb_comm_changeable(const struct nb_comm *c, const char **why)
+{
+	*why = c->why[0] ? c->why : NULL;
+	if (!c->seg) {
+		if (!*why)
+			*why = "it was made before this process was forked";
+		return false;
+	}
+	if (nb_seg_registered(c->seg) < c->init.ranks) {
+		*why = "not all of its ranks are on this host";
+		return false;
+	}
+	return true;
+}
+
+bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
+		      struct nb_decision *out)
+{
+	return seq < nb_comm_decisions(c) &&
+	       nb_unpack(&c->ring[seq % NB_RING], seq, out);
+}
+
+bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
+		    struct nb_decision *out)
+{
+	const struct nb_latest *l;
+
+	if (coll < 0 || coll >= NCCL_NUM_COLLS || bucket >= NB_SIZE_BUCKETS)
+		return false;
+	l = &c->latest[(uint32_t)coll * NB_SIZE_BUCKETS + bucket];
+	/* a writer needs nanoseconds; a few tries are enough */
+	for (int i = 0; i < 100; i++) {
+		uint64_t n = __atomic_load_n(&l->count, __ATOMIC_ACQUIRE);
+
+		if (!n)
+			return false;
+		if (nb_unpack(&l->decision,
+			      __atomic_load_n(&l->seq, __ATOMIC_ACQUIRE),
+			      out)) {
+			out->count = n;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- ranks that began differently ---- */
+
+static void tell_lost(struct nb_comm *c)
+{
+	if (!c->told)
+		nb_log(NB_LOG_WARN,
+		       "communicator %016llx: this rank could not register in "
+		       "the job segment (%s), so all of its ranks leave it to "
+		       "NCCL",
+		       (unsigned long long)c->init.comm_id, c->why);
+	c->told = true;
+}
+
+void nb_comm_tell_mismatch(struct nb_comm *c)
+{
+	bool good = c->seg && nb_startup_for_good(c->seg);
+	char text[400];
+
+	if (c->lost)
+		tell_lost(c);
+	if (c->told || !c->seg ||
+	    !__atomic_load_n(&c->seg->mismatch, __ATOMIC_ACQUIRE))
+		return;
+	c->told = true;
+	nb_startup_text(nb_self.seg, c->seg, text, sizeof(text));
+	nb_log(NB_LOG_WARN,
+	       "communicator %016llx: its ranks began with different %s (%s), "
+	       "so it uses none of the policies and NCCL decides; make %s "
+	       "equal in all processes%s",
+	       (unsigned long long)c->init.comm_id,
+	       good ? "settings" : "policies", text,
+	       good ? "them" : "NCCLBPF_POLICY",
+	       good ? "" : ", or change the policy for all of them");
+}
+
+/* ---- all of them ---- */
+
+uint64_t nb_comms_decisions(void)
+{
+	uint64_t n = nb_comms.old_decisions;
+
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
+		n += nb_comm_decisions(c);
+	return n;
+}
+
+uint64_t nb_comms_refused(enum nb_refused why)
+{
+	uint64_t n = nb_comms.old_refused[why];
+
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
+		n += nb_comm_refused(c, why);
+	if (why == NB_REFUSED_NO_CONTEXT)
+		n += __atomic_load_n(&nb_comms.lost, __ATOMIC_RELAXED);
+	return n;
+}
+
+void nb_comms_time(bool on)
+{
+	nb_comms.timed = on;
+	for (struct nb_comm *c = nb_comms.first; c; c = c->next)
+		__atomic_store_n(&c->timed, on, __ATOMIC_RELAXED);
+}
+
+void nb_comms_forked(void)
+{
+	for (struct nb_comm *c = nb_comms.first; c; c = c->next) {
+		c->fence.slot = &c->own_slot;
+		c->fence.odd &= ~(uint32_t)NB_FENCE_CALLS;
+		c->fence.record = &c->own_record;
+		c->ring = c->own_ring;
+		c->fence.seen = 0;
+		c->searching = 0; /* its thread stayed behind */
+		c->ahead.gen = NULL;
+		c->seg = NULL;
+		c->entry = NULL;
+	}
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_COMM_COMM_H
+#define NB_PLUGIN_COMM_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/defs/ctx.h"
+#include "core/generation/generation.h"
+#include "core/jobseg/packed.h"
+#include "plugin/comm/costs.h"
+#include "plugin/comm/overdue.h"
+#include "plugin/job/fence.h"
+#include "plugin/wrap/wrapped_tuner.h"
+
+/* Why an answer was not taken; rows in plugin/comm/refusals.h. */
+enum nb_refused {
+	NB_REFUSED_NONE,
+#define REFUSED(name, word, text) NB_REFUSED_##name,
+#include "plugin/comm/refusals.h"
+	NB_NREFUSED
+};
+
+/* Stable word and sentence of a reason; NULL for NB_REFUSED_NONE. */
+const char *nb_refused_word(enum nb_refused why);
+const char *nb_refused_text(enum nb_refused why);
+
+enum {
+	NB_SIZE_BUCKETS = 64, /* bucket b: 2^b to 2^(b+1)-1 bytes; 0 also 0 */
+	NB_LATEST_NONE = NCCL_NUM_COLLS * NB_SIZE_BUCKETS /* no collective */
+};
+
+/* The latest decision of a collective and size bucket, and how many there
+ * were. The words say whether they are those of seq. */
+struct nb_latest {
+	uint64_t seq, count; /* atomic */
+	struct nb_packed decision;
+	uint64_t pad[2];
+};
+
+static inline uint32_t nb_comm_bucket(uint64_t bytes)
+{
+	return 63 - (uint32_t)__builtin_clzll(bytes | 1);
+}
+
+/* What NCCL says of a communicator when it is made. */
+struct nb_comm_init {
+	uint64_t comm_id; /* 0: the ABI gives none */
+	bool has_id;
+	uint32_t ranks, nodes;
+	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks; /* 0: not said */
+	uint32_t abi;					    /* 2..6 */
+	struct nb_wrapped_tuner peer; /* the tuner that is asked first; taken */
+};
+
+/*
+ * One NCCL context: one rank of one communicator. The first part is the
+ * deciding thread's alone (NCCL never decides twice at once for one
+ * communicator); others read it through the functions below.
+ */
+struct nb_comm {
+	/* ---- the decision path ---- */
+	struct nb_fence_rank fence;
+	struct nb_gen *gen; /* atomic; borrowed: nb_gens_sweep frees it. A view
+			     * where the communicator stands in a scope */
+	bool mismatch;	    /* atomic: ranks began differently */
+	bool timed;	    /* atomic: some runs of policies take the time */
+	bool chained;	    /* another tuner is asked first */
+	uint32_t max_channels;
+	uint32_t abi;
+	struct ncclbpf_tuner base; /* constants and "no opinion" */
+	/* of the decision going on */
+	struct ncclbpf_tuner ctx __attribute__((aligned(64)));
+	struct nb_packed *ring;	  /* NB_RING; in the segment if it can be */
+	struct nb_latest *latest; /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
+	struct nb_seen *seen;	  /* NB_SEEN: cost tables met */
+	uint64_t refused[NB_NREFUSED]; /* atomic, this thread writes */
+	struct nb_gen_count count;
+
+	/* ---- everybody, constant or with NB_LOCK_STATE ---- */
+	struct nb_comm *next;
+	struct nb_comm_init init;
+	struct nb_wrapped_tuner peer;
+	struct nb_seg_comm *seg; /* NULL: no fence reaches it */
+	uint32_t slot_index;	 /* in seg; else a number of our own */
+	/* Its place in the segment, to be given back; seg, or where NCCL gives
+	 * no identity an entry that nobody arms. NULL: none. */
+	struct nb_seg_comm *entry;
+	uint32_t entry_slot;
+	char why[160]; /* why it is not in the segment; "" */
+	bool told;     /* that its ranks began differently */
+	struct nb_overdue overdue;
+	bool begun; /* its thread's: the first decision has come */
+	/* its thread's: the generation behind the fence ahead, how far the
+	 * way to it has been asked for, and that itself, borrowed as gen is;
+	 * NULL: not found yet */
+	struct {
+		uint32_t number, step;
+		struct nb_gen *gen; /* atomic */
+	} ahead;
+	bool lost; /* the segment has no place for it */
+	bool bars; /* likewise, and while it lives the baseline stays */
+	uint32_t searching;	    /* atomic: the slow path looks for a gen */
+	struct nb_packed *own_ring; /* used where the segment has none */
+	struct nb_seg_record own_record; /* where there is no entry */
+	struct nb_seg_slot own_slot;
+};
+
+/* The communicators of this process. With NB_LOCK_STATE, except as marked. */
+struct nb_comms {
+	struct nb_comm *first;
+	uint32_t n;
+	uint32_t abi; /* version of the tuner interface NCCL called; 0: none */
+	bool timed;   /* policies' runs are sampled */
+	/* of communicators that are freed */
+	uint64_t old_decisions;
+	uint64_t old_refused[NB_NREFUSED];
+	uint64_t lost; /* atomic: decisions asked for without a context */
+};
+extern struct nb_comms nb_comms;
+
+/* Decisions of all communicators, freed ones included. */
+uint64_t nb_comms_decisions(void);
+/* Counter of one reason, likewise. */
+uint64_t nb_comms_refused(enum nb_refused why);
+/* Enable or disable timing of policy runs in all communicators. */
+void nb_comms_time(bool on);
+
+/* In a forked child: no communicator writes into the parent's slots. */
+void nb_comms_forked(void);
+
+/*
+ * Log, once, that ranks of @c began differently, and in what, if they did. A
+ * rank of another process may have come later: the control thread asks again
+ * and again. With NB_LOCK_STATE, or before others know @c.
+ */
+void nb_comm_tell_mismatch(struct nb_comm *c);
+/*
+ * Readers, any thread that holds NB_LOCK_STATE (it keeps the
+ * communicator alive; the deciding thread never takes it).
+ */
+
+/* Decisions made so far: those numbered below this. */
+uint64_t nb_comm_decisions(const struct nb_comm *c);
+/* Its slot in the segment, which stays when @c is gone; NULL: it has none, or
+ * @c is NULL. */
+struct nb_seg_slot *nb_comm_slot(const struct nb_comm *c);
+/* Copy decision @seq; false: not there any more, or not yet. */
+bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
+		      struct nb_decision *out);
+/* Copy the latest decision for @coll with 2^bucket <= bytes < 2^(bucket+1);
+ * false: none yet. */
+bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
+		    struct nb_decision *out);
+uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why);
+/* The generation it decides with, or its view of it: a borrowed pointer, valid
+ * under the lock. *@number gets the generation's number. */
+const struct nb_gen *nb_comm_gen(const struct nb_comm *c, uint32_t *number);
+/* Ranks of this communicator that this host's segment knows. */
+uint32_t nb_comm_local_ranks(const struct nb_comm *c);
+/* Can a change reach it? If not, *@why gets the sentence (static or the
+ * communicator's). */
+bool nb_comm_changeable(const struct nb_comm *c, const char **why);
+
+#endif

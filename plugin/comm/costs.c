@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// One pass over NCCL's cost table: which entries are offered, and which one
+// NCCL would take. On x86-64 it goes four entries at a time without branches,
+// since this is the largest part of a decision that does nothing.
+#include "plugin/comm/costs.h"
+
+#include <float.h>
+
+#include "core/defs/ctx.h"
+#include "core/jobseg/packed.h"
+
+#define LIMIT 3.6e9f
+
+static void none(struct nb_costs *out)
+{
+	out->usable = 0;
+	out->best = NB_COSTS_NONE;
+	out->best_cost = -1.0f;
+}
+
+void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out)
+{
+	float best = LIMIT;
+
+	none(out);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!(table[i] >= 0.0f && table[i] < LIMIT))
+			continue;
+		if (i < NB_COSTS_KNOWN)
+			out->usable |= UINT32_C(1) << i;
+		if (table[i] < best) {
+			best = table[i];
+			out->best = i;
+			out->best_cost = best;
+		}
+	}
+}
+
+#ifdef __SSE2__
+
+/*
+ * A table of 7 algorithms is six vectors: entries 0 to 19, and 17 to 20 once
+ * more, which changes neither the set nor the minimum. Bit @i of the result is
+ * the mask's element of entry @i.
+ */
+static inline uint32_t bits_of(const __m128 mask[6])
+{
+	__m128i m[6], low, high;
+	uint32_t last;
+
+#pragma GCC unroll 6
+	for (int v = 0; v < 6; v++)
+		m[v] = _mm_castps_si128(mask[v]);
+	low = _mm_packs_epi16(_mm_packs_epi32(m[0], m[1]),
+			      _mm_packs_epi32(m[2], m[3]));
+	high = _mm_packs_epi16(_mm_packs_epi32(m[4], m[5]),
+			       _mm_setzero_si128());
+	last = (uint32_t)_mm_movemask_epi8(high);
+	return (uint32_t)_mm_movemask_epi8(low) | (last & 0x0f) << 16 |
+	       (last & 0x80) << 13;
+}
+
+/* -0.0 becomes 0; what is negative becomes NaN, and NaN is neither below the
+ * limit nor taken as the minimum where it is the first operand. */
+static inline __m128 read_four(const float *table)
+{
+	__m128 c = _mm_add_ps(_mm_loadu_ps(table), _mm_setzero_ps());
+	__m128i sign = _mm_srai_epi32(_mm_castps_si128(c), 31);
+
+	return _mm_or_ps(c, _mm_castsi128_ps(sign));
+}
+
+static inline void scan_seven(const float *table, struct nb_costs *out)
+{
+	static const uint8_t at[6] = { 0, 4, 8, 12, 16, 17 };
+	const __m128 limit = _mm_set1_ps(LIMIT);
+	__m128 cost[6], mask[6], least = limit;
+	uint32_t usable, equal;
+
+#pragma GCC unroll 6
+	for (int v = 0; v < 6; v++) {
+		cost[v] = read_four(table + at[v]);
+		mask[v] = _mm_cmplt_ps(cost[v], limit);
+		least = _mm_min_ps(cost[v], least);
+	}
+	usable = bits_of(mask);
+	least = _mm_min_ps(least, _mm_shuffle_ps(least, least, 0x4e));
+	least = _mm_min_ps(least, _mm_shuffle_ps(least, least, 0xb1));
+#pragma GCC unroll 6
+	for (int v = 0; v < 6; v++)
+		mask[v] = _mm_cmpeq_ps(cost[v], least);
+	equal = bits_of(mask) & usable;
+	out->usable = usable;
+	out->best = equal ? (uint32_t)__builtin_ctz(equal) : NB_COSTS_NONE;
+	out->best_cost = equal ? _mm_cvtss_f32(least) : -1.0f;
+}
+
+#endif
+
+bool nb_costs_read(const float *table, int nalgo, int nproto,
+		   struct nb_costs *out)
+{
+	if (!table || nproto != NB_COSTS_PROTOS || nalgo < 1 ||
+	    nalgo > NB_COSTS_MAX_ALGOS) {
+		none(out);
+		return false;
+	}
+#ifdef __SSE2__
+	if (nalgo == 7) { /* from NCCL 2.23 on */
+		scan_seven(table, out);
+		return true;
+	}
+#endif
+	nb_costs_scan(table, (uint32_t)(nalgo * nproto), out);
+	return true;
+}
+
+void nb_costs_choose(float *table, uint32_t index, const struct nb_costs *was)
+{
+	if (was->best_cost <= 0.0f)
+		for (uint32_t i = 0; i < index; i++)
+			if (table[i] >= 0.0f && table[i] <= 0.0f)
+				table[i] = FLT_MIN;
+	table[index] = 0.0f;
+}
+
+/* What follows from the costs. */
+void nb_seen_derive(struct nb_seen *s)
+{
+	uint64_t cost = nb_packed_float(s->costs.best_cost);
+	uint64_t coll = (uint32_t)s->coll < NCCL_NUM_COLLS ? (uint32_t)s->coll
+							   : NB_PACKED_COLL;
+
+	s->nccl_algo = s->nccl_proto = -1;
+	if (s->costs.best < NB_COSTS_KNOWN) {
+		s->nccl_algo = (int32_t)(s->costs.best / NB_COSTS_PROTOS);
+		s->nccl_proto = (int32_t)(s->costs.best % NB_COSTS_PROTOS);
+	}
+	s->offered = s->costs.usable;
+	s->usable = (uint64_t)s->costs.usable << NB_PACKED_AT_USABLE;
+	s->asked = coll << NB_PACKED_AT_COLL | (uint64_t)s->costs.best
+						       << NB_PACKED_AT_BEST;
+	s->outcome = s->asked |
+		     nb_packed_outcome(s->costs.best, NB_PACKED_POLICY, 0, 0);
+	s->both_costs = cost << NB_PACKED_AT_BEST_COST | cost;
+	s->step = nb_hash_step(s->bytes, s->outcome);
+}
+
+/*
+ * Words, as other threads may be copying. Each is released after the odd
+ * version and acquired before the version is read again: who copies any word
+ * of a new table sees that the version has moved.
+ */
+static void store_table(struct nb_seen *s, const float *table, uint32_t n)
+{
+	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++) {
+		float none = -1.0f;
+
+		__atomic_store(&s->table[i], i < n ? &table[i] : &none,
+			       __ATOMIC_RELEASE);
+	}
+}
+
+void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
+		  int coll, uint64_t bytes)
+{
+	uint32_t version = s->version;
+
+	s->known = nb_costs_read(table, nalgo, nproto, &s->costs);
+	s->filled = s->known && nalgo * nproto == NB_COSTS_KNOWN &&
+		    (uint32_t)coll < NCCL_NUM_COLLS && bytes <= NB_PACKED_BYTES;
+	__atomic_store_n(&s->version, version + 1, __ATOMIC_RELAXED);
+	store_table(s, table, s->known ? (uint32_t)(nalgo * nproto) : 0);
+	__atomic_store_n(&s->coll, coll, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->bytes, bytes, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->version, version + 2, __ATOMIC_RELEASE);
+	nb_seen_derive(s);
+}
+
+bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes,
+		  float table[NB_COSTS_KNOWN])
+{
+	uint32_t version = __atomic_load_n(&s->version, __ATOMIC_ACQUIRE);
+	bool same;
+
+	if (!version || version % 2)
+		return false;
+	same = __atomic_load_n(&s->coll, __ATOMIC_ACQUIRE) == coll &&
+	       __atomic_load_n(&s->bytes, __ATOMIC_ACQUIRE) == bytes;
+	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++)
+		__atomic_load(&s->table[i], &table[i], __ATOMIC_ACQUIRE);
+	return same &&
+	       __atomic_load_n(&s->version, __ATOMIC_RELAXED) == version;
+}

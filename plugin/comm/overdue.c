@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Decisions that take long, as the control thread sees them.
+#include "plugin/comm/overdue.h"
+
+#include <time.h>
+
+#include "core/jobseg/agree.h"
+#include "plugin/comm/comm.h"
+#include "plugin/runtime/log.h"
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Is the rank inside a decision that policies or NCCL's tables take up? */
+static bool is_inside(const struct nb_comm *c, uint64_t *seq)
+{
+	const struct nb_seg_slot *slot = c->fence.slot;
+
+	return !__atomic_load_n(&slot->waiting, __ATOMIC_ACQUIRE) &&
+	       nb_job_undecided(slot, seq);
+}
+
+uint64_t nb_overdue_s(const struct nb_comm *c, uint64_t *seq)
+{
+	if (!c->overdue.since_ns || !is_inside(c, seq) ||
+	    *seq != c->overdue.seq)
+		return 0;
+	return (now_ns() - c->overdue.since_ns) / 1000000000;
+}
+
+void nb_overdue_look(struct nb_comm *c)
+{
+	struct nb_overdue *o = &c->overdue;
+	uint64_t seq, seconds;
+
+	if (!is_inside(c, &seq)) {
+		*o = (struct nb_overdue){ 0 };
+		return;
+	}
+	if (!o->since_ns || o->seq != seq) {
+		*o = (struct nb_overdue){ .seq = seq, .since_ns = now_ns() };
+		return;
+	}
+	seconds = nb_overdue_s(c, &seq);
+	if (!seconds || o->told)
+		return;
+	o->told = true;
+	nb_log(NB_LOG_WARN,
+	       "communicator %016llx rank slot %u: decision %llu has taken "
+	       "over %llu s; ncclbpf-shell doctor shows whether it goes on",
+	       (unsigned long long)c->init.comm_id, c->slot_index,
+	       (unsigned long long)seq, (unsigned long long)seconds);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// change status|check|commit|abort: the second half of a change that several
+// processes take part in.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "plugin/change/change.h"
+#include "plugin/change/last.h"
+#include "plugin/change/stage.h"
+#include "plugin/control/reply.h"
+#include "plugin/runtime/digest.h"
+
+int nb_cmd_change_status(struct nb_call *call)
+{
+	struct nb_change *last = calloc(1, sizeof(*last));
+	uint8_t staged[NB_SHA256_SIZE] = { 0 };
+	bool has_staged, has_last;
+
+	if (!last)
+		return nb_fail(call->err, NB_E_NOMEM, 0,
+			       "change status: no memory");
+	nb_change_status(&has_staged, staged, &has_last, last);
+	nb_json_obj(call->out);
+	if (has_staged) {
+		nb_cmd_digest(call->out, "staged", staged);
+	} else {
+		nb_json_kstr(call->out, "staged", NULL);
+	}
+	nb_json_key(call->out, "last");
+	if (has_last)
+		nb_cmd_change(call->out, last);
+	else
+		nb_json_null(call->out);
+	nb_json_end_obj(call->out);
+	free(last);
+	return 0;
+}
+
+typedef int change_fn(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
+		      struct nb_change *out, struct nb_err *err);
+
+static int run_change(struct nb_call *call, change_fn *run)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_change *change;
+	uint64_t expected;
+	int rc = nb_digest_parse(digest, call->req->arg[0], call->err);
+
+	if (!rc)
+		rc = nb_cmd_expected(call, &expected);
+	if (rc)
+		return rc;
+	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid);
+	change = calloc(1, sizeof(*change));
+	if (!change)
+		return nb_fail(call->err, NB_E_NOMEM, 0, "%s: no memory",
+			       call->req->spec->words);
+	rc = run(digest, expected, change, call->err);
+	if (!rc) {
+		snprintf(call->note, sizeof(call->note), "generation %llu",
+			 (unsigned long long)change->generation);
+		nb_cmd_change(call->out, change);
+	}
+	free(change);
+	return rc;
+}
+
+int nb_cmd_change_commit(struct nb_call *call)
+{
+	return run_change(call, nb_change_commit);
+}
+
+int nb_cmd_change_check(struct nb_call *call)
+{
+	return run_change(call, nb_change_check);
+}
+
+int nb_cmd_change_abort(struct nb_call *call)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	int rc = nb_digest_parse(digest, call->req->arg[0], call->err);
+
+	if (!rc)
+		rc = nb_change_abort(digest, call->err);
+	if (rc)
+		return rc;
+	nb_json_obj(call->out);
+	nb_cmd_digest(call->out, "change", digest);
+	nb_json_kstr(call->out, "state",
+		     nb_change_state_word(NB_CHANGE_ABORTED));
+	nb_json_end_obj(call->out);
+	return 0;
+}

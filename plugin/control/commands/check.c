@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// check agreement: the job segment holds what every process of the job on this
+// host decided, so any one of them can tell.
+#include <stdio.h>
+
+#include "core/jobseg/report.h"
+#include "plugin/control/reply.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/self.h"
+
+int nb_cmd_check_agreement(struct nb_call *call)
+{
+	const char *text = nb_request_opt(call->req, "comm");
+	const struct nb_segment *s = nb_self.seg;
+	char path[sizeof(nb_self.dir.dir) + sizeof(s->name) + 1];
+	struct nb_job job;
+	uint64_t id = 0;
+	int rc = text ? nb_wire_id(&id, text, "option comm=", call->err) : 0;
+
+	if (rc)
+		return rc;
+	if (!s)
+		return nb_fail(call->err, NB_E_NOENT, 0,
+			       "%s: NCCL has made no communicator here",
+			       call->req->spec->words);
+	job = nb_segment_job(s);
+	snprintf(path, sizeof(path), "%s/%s", nb_self.dir.dir, s->name);
+	nb_job_json(&job, s->shared ? path : NULL, text != NULL, id,
+		    NB_CMD_ROOM, call->out);
+	return 0;
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+// comm list|show, explain. A process may hold several ranks of one
+// communicator, each a slot of its own with decisions of its own; they agree
+// unless something is wrong, and then the difference must be visible.
+#include <stdio.h>
+#include <string.h>
+
+#include "core/defs/ctx.h"
+#include "plugin/change/last.h"
+#include "plugin/comm/comm.h"
+#include "plugin/control/commands/explain.h"
+#include "plugin/control/reply.h"
+#include "plugin/policies/generations.h"
+#include "plugin/runtime/lock.h"
+#include "plugin/tuner/explain.h"
+
+/* Members of one rank of a communicator; the object is open. */
+static void members(struct nb_json *j, const struct nb_comm *c)
+{
+	const char *why = NULL;
+	uint32_t number = 0;
+	const struct nb_gen *gen = nb_comm_gen(c, &number);
+	bool changeable = nb_comm_changeable(c, &why);
+
+	nb_json_kid(j, "comm", c->init.comm_id);
+	nb_json_ku64(j, "slot", c->slot_index);
+	nb_json_ku64(j, "ranks", c->init.ranks);
+	nb_json_ku64(j, "local_ranks", nb_comm_local_ranks(c));
+	nb_json_ku64(j, "nodes", c->init.nodes);
+	nb_json_ku64(j, "tuner_abi", c->init.abi);
+	nb_json_ku64(j, "decisions", nb_comm_decisions(c));
+	nb_json_ku64(j, "generation", number);
+	nb_cmd_gen_names(j, gen);
+	nb_json_ku64(j, "max_channels", c->max_channels);
+	nb_json_kbool(j, "mismatch",
+		      __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED));
+	nb_json_kbool(j, "changeable", changeable);
+	nb_json_kstr(j, "why", changeable ? NULL : why);
+}
+
+int nb_cmd_comm_list(struct nb_call *call)
+{
+	const char *text = nb_request_opt(call->req, "after");
+	uint64_t limit, after = 0, at = 0;
+	struct nb_json *j = call->out;
+	const struct nb_comm *c;
+	int rc = nb_cmd_limit(call, UINT32_MAX, UINT32_MAX, &limit);
+
+	if (!rc && text)
+		rc = nb_wire_number(&after, text, 0, UINT32_MAX,
+				    "option after=", call->err);
+	if (rc)
+		return rc;
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	nb_json_obj(j);
+	nb_json_key(j, "comms");
+	nb_json_arr(j);
+	for (c = nb_comms.first; c; c = c->next, at++) {
+		if (at < after)
+			continue;
+		if (at - after == limit || !nb_cmd_room(j))
+			break;
+		nb_json_obj(j);
+		members(j, c);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+	nb_json_kbool(j, "more", c != NULL);
+	nb_json_key(j, "next");
+	if (c)
+		nb_json_u64(j, at);
+	else
+		nb_json_null(j);
+	nb_json_end_obj(j);
+	nb_unlock(NB_LOCK_STATE);
+	return 0;
+}
+
+/* ---- comm show ---- */
+
+static void no_comm(struct nb_call *call, const char *text)
+{
+	if (!nb_comms.first) {
+		nb_fail(call->err, NB_E_NOENT, 0,
+			"%s: NCCL has made no communicator here",
+			call->req->spec->words);
+		return;
+	}
+	nb_fail(call->err, NB_E_NOENT, 1,
+		"%s: no rank of communicator %.40s is in this process",
+		call->req->spec->words, text);
+	nb_hint(call->err, "comm list shows the %u that are", nb_comms.n);
+}
+
+/* The rank meant by COMM and slot=; the lowest slot without the option. */
+static int find(struct nb_call *call, const struct nb_comm **out)
+{
+	const char *text = call->req->arg[0];
+	const char *slot = nb_request_opt(call->req, "slot");
+	uint64_t id, want = 0;
+	int rc = nb_wire_id(&id, text, "COMM", call->err);
+
+	*out = NULL;
+	if (!rc && slot)
+		rc = nb_wire_number(&want, slot, 0, UINT32_MAX,
+				    "option slot=", call->err);
+	if (rc)
+		return rc;
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
+		if (c->init.comm_id == id && (!slot || c->slot_index == want) &&
+		    (!*out || c->slot_index < (*out)->slot_index))
+			*out = c;
+	if (!*out)
+		no_comm(call, text);
+	return *out ? 0 : NB_E_NOENT;
+}
+
+static void row(struct nb_json *j, const struct nb_decision *d, uint32_t bucket)
+{
+	nb_json_obj(j);
+	nb_json_kstr(j, "coll", nb_nccl_coll(d->coll));
+	nb_json_ku64(j, "bytes_from", bucket ? 1ull << bucket : 0);
+	nb_json_ku64(j, "bytes_to",
+		     bucket == NB_SIZE_BUCKETS - 1 ? UINT64_MAX
+						   : (2ull << bucket) - 1);
+	nb_json_ku64(j, "bytes_last", d->bytes);
+	nb_json_ku64(j, "count", d->count);
+	nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
+	nb_cmd_answer(j, "answer", d->algo, d->proto, d->channels);
+	nb_json_kstr(j, "by", nb_gens_policy_name(d->generation, d->by));
+	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
+	nb_cmd_cost(j, "cost_us", d->cost_us);
+	nb_cmd_cost(j, "nccl_cost_us", d->nccl_cost_us);
+	nb_json_ku64(j, "generation", d->generation);
+	nb_json_ku64(j, "usable", d->usable);
+	nb_json_end_obj(j);
+}
+
+int nb_cmd_comm_show(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+	const struct nb_comm *c;
+	struct nb_decision d;
+	int rc;
+
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	rc = find(call, &c);
+	if (!rc) {
+		nb_json_obj(j);
+		members(j, c);
+		nb_json_key(j, "table");
+		nb_json_arr(j);
+		for (int coll = 0; coll < NCCL_NUM_COLLS; coll++)
+			for (uint32_t b = 0; b < NB_SIZE_BUCKETS; b++)
+				if (nb_comm_latest(c, coll, b, &d))
+					row(j, &d, b);
+		nb_json_end_arr(j);
+		nb_json_end_obj(j);
+	}
+	nb_unlock(NB_LOCK_STATE);
+	return rc;
+}
+
+/* ---- explain ---- */
+
+static int collective(struct nb_call *call, int *coll)
+{
+	const char *word = call->req->arg[0], *words[NCCL_NUM_COLLS], *near[2];
+
+	*coll = nb_nccl_coll_named(word);
+	if (*coll >= 0)
+		return 0;
+	for (int i = 0; i < NCCL_NUM_COLLS; i++)
+		words[i] = nb_nccl_coll(i);
+	nb_spec_nearest(word, words, NCCL_NUM_COLLS, near);
+	nb_fail(call->err, NB_E_ARG, 1,
+		"explain: \"%.40s\" is no collective; allowed: %s, %s, %s, %s, "
+		"%s",
+		word, words[0], words[1], words[2], words[3], words[4]);
+	if (near[0])
+		nb_hint(call->err, "did you mean %s?", near[0]);
+	return call->err->code;
+}
+
+/* Without comm=: the one that has decided such a case, else the busiest. */
+static int pick(struct nb_call *call, int coll, uint64_t bytes,
+		const struct nb_comm **out)
+{
+	const char *text = nb_request_opt(call->req, "comm");
+	uint32_t bucket = nb_comm_bucket(bytes);
+	uint64_t id = 0, best = 0;
+	int rc = text ? nb_wire_id(&id, text, "option comm=", call->err) : 0;
+
+	*out = NULL;
+	if (rc)
+		return rc;
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
+		uint64_t score = 1 + nb_comm_decisions(c) / 2;
+		struct nb_decision d;
+
+		if (text && c->init.comm_id != id)
+			continue;
+		if (nb_comm_latest(c, coll, bucket, &d))
+			score += UINT64_MAX / 2;
+		if (score > best) {
+			best = score;
+			*out = c;
+		}
+	}
+	if (!*out)
+		no_comm(call, text ? text : "");
+	return *out ? 0 : NB_E_NOENT;
+}
+
+/* @name, or the number where that is none of NCCL's; -1: no opinion. */
+static void word(struct nb_json *j, const char *key, const char *name,
+		 int number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", number);
+	nb_json_kstr(j, key, name || number == -1 ? name : text);
+}
+
+static void steps(struct nb_json *j, const struct nb_explain *e)
+{
+	nb_json_key(j, "policies");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < e->order.n; i++) {
+		const struct nb_explain_step *s = &e->step[e->order.at[i]];
+
+		nb_json_obj(j);
+		nb_json_kstr(j, "name", s->policy);
+		word(j, "algo", nb_nccl_algo(s->algo), s->algo);
+		word(j, "proto", nb_nccl_proto(s->proto), s->proto);
+		nb_json_ku64(j, "channels", s->channels);
+		nb_json_kbool(j, "changed", s->changed);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
+/* The policies that had the last word on algorithm, protocol and channels;
+ * NULL: none has said anything. */
+struct said {
+	const char *algo, *proto, *choice, *channels;
+	struct nb_explain_step last;
+};
+
+static struct said said(const struct nb_explain *e)
+{
+	struct said by = { .last = { .algo = -1, .proto = -1 } };
+
+	for (uint32_t i = 0; i < e->order.n; i++) {
+		const struct nb_explain_step *s = &e->step[e->order.at[i]];
+
+		if (!s->changed)
+			continue;
+		if (s->algo != by.last.algo)
+			by.algo = by.choice = s->policy;
+		if (s->proto != by.last.proto)
+			by.proto = by.choice = s->policy;
+		if (s->channels != by.last.channels)
+			by.channels = s->policy;
+		by.last = *s;
+	}
+	return by;
+}
+
+/* Why the answer was refused, who gave it, and what may be answered. */
+static void refusal(char *to, size_t size, const struct nb_comm *c,
+		    const struct nb_explain *e)
+{
+	enum nb_refused why = e->answer.refused;
+	const char *text = nb_refused_text(why);
+	struct said by = said(e);
+
+	if (why == NB_REFUSED_ALGO_RANGE && by.algo)
+		snprintf(to, size, "%s: %s answered %d, allowed are 0 to %d",
+			 text, by.algo, by.last.algo, NCCL_NUM_ALGOS - 1);
+	else if (why == NB_REFUSED_PROTO_RANGE && by.proto)
+		snprintf(to, size, "%s: %s answered %d, allowed are 0 to %d",
+			 text, by.proto, by.last.proto, NCCL_NUM_PROTOS - 1);
+	else if (why == NB_REFUSED_CHANNELS_RANGE && by.channels)
+		snprintf(to, size, "%s: %s answered %u, allowed are 1 to %u",
+			 text, by.channels, by.last.channels, c->max_channels);
+	else if (why == NB_REFUSED_CHANNELS_ALGO && by.channels)
+		snprintf(to, size, "%s: %s answered %u", text, by.channels,
+			 by.last.channels);
+	else if (by.choice)
+		snprintf(to, size, "%s: %s answered it", text, by.choice);
+	else
+		snprintf(to, size, "%s", text);
+}
+
+static void note(struct nb_json *j, const struct nb_comm *c,
+		 const struct nb_explain *e)
+{
+	const char *text = NULL;
+	char refused[400];
+
+	if (__atomic_load_n(&c->mismatch, __ATOMIC_RELAXED))
+		text = "ranks began with different policies: this communicator "
+		       "uses none, whatever they answer";
+	else if (!e->seen && e->answer.refused == NB_REFUSED_NONE)
+		text = "NCCL has not asked about this collective and size yet: "
+		       "what it offers and would choose is not known, and "
+		       "every combination is assumed";
+	else if (e->answer.refused != NB_REFUSED_NONE) {
+		refusal(refused, sizeof(refused), c, e);
+		text = refused;
+	}
+	nb_json_kstr(j, "note", text);
+}
+
+static int explanation(struct nb_call *call, const struct nb_comm *c, int coll,
+		       uint64_t bytes, const struct nb_explain *e)
+{
+	const struct nb_decision *d = &e->answer;
+	struct nb_json *j = call->out;
+	int rc;
+
+	nb_json_obj(j);
+	nb_json_kstr(j, "coll", nb_nccl_coll(coll));
+	nb_json_ku64(j, "bytes", bytes);
+	nb_json_kid(j, "comm", c->init.comm_id);
+	nb_json_ku64(j, "slot", c->slot_index);
+	nb_json_kbool(j, "seen", e->seen);
+	nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
+	nb_cmd_answer(j, "answer", d->algo, d->proto, d->channels);
+	nb_json_kstr(j, "by",
+		     d->by >= 0 && d->by < NB_GEN_MAX_POLICIES
+			     ? e->step[d->by].policy
+			     : NULL);
+	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
+	steps(j, e);
+	nb_json_ku64(j, "generation", e->generation);
+	note(j, c, e);
+	rc = nb_explain_json(j, c, e, bytes, call->err);
+	nb_json_end_obj(j);
+	return rc;
+}
+
+int nb_cmd_explain(struct nb_call *call)
+{
+	const struct nb_comm *c;
+	struct nb_explain e;
+	uint64_t bytes;
+	int coll, rc = collective(call, &coll);
+
+	if (!rc)
+		rc = nb_wire_size(&bytes, call->req->arg[1], "explain SIZE",
+				  call->err);
+	if (rc)
+		return rc;
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	rc = pick(call, coll, bytes, &c);
+	if (!rc)
+		rc = nb_comm_explain(c, coll, bytes, &e, call->err);
+	if (!rc)
+		rc = explanation(call, c, coll, bytes, &e);
+	nb_unlock(NB_LOCK_STATE);
+	return rc;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// policy add|remove|move: the order of policies on the hook, one at a time.
+// Each is a change as policy use is, worked out from the baseline here, so
+// that every process of a job comes to the same generation.
+#include "plugin/change/change.h"
+#include "plugin/change/compose.h"
+#include "plugin/change/selector.h"
+#include "plugin/change/stage.h"
+#include "plugin/control/reply.h"
+
+static int finish(struct nb_call *call, const struct nb_edit *edit)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_selector reach;
+	int rc = nb_selector_parse(&reach, nb_request_opt(call->req, "comm"),
+				   call->err);
+
+	if (!rc)
+		rc = nb_change_stage_edit(edit, &reach, digest, call->err);
+	return rc ? rc : nb_cmd_finish_change(call, digest);
+}
+
+/* Where it goes, by the options; one of them at most. */
+static int place(struct nb_call *call, struct nb_edit *edit, bool wanted)
+{
+	bool last = nb_request_yes(call->req, "last", false);
+
+	edit->name = call->req->arg[0];
+	edit->before = nb_request_opt(call->req, "before");
+	edit->first = nb_request_yes(call->req, "first", false);
+	if (!!edit->before + edit->first + last > 1)
+		return nb_fail(call->err, NB_E_ARG, 0,
+			       "%s: one place at a time: before=, first= or "
+			       "last=",
+			       call->req->spec->words);
+	if (wanted && !edit->before && !edit->first && !last)
+		return nb_fail(call->err, NB_E_ARG, 0,
+			       "%s: where to? before=NAME, first=yes or "
+			       "last=yes",
+			       call->req->spec->words);
+	return 0;
+}
+
+int nb_cmd_policy_add(struct nb_call *call)
+{
+	struct nb_edit edit = { .what = NB_COMPOSE_ADD };
+	int rc = place(call, &edit, false);
+
+	return rc ? rc : finish(call, &edit);
+}
+
+int nb_cmd_policy_remove(struct nb_call *call)
+{
+	struct nb_edit edit = { .what = NB_COMPOSE_REMOVE,
+				.name = call->req->arg[0] };
+
+	return finish(call, &edit);
+}
+
+int nb_cmd_policy_move(struct nb_call *call)
+{
+	struct nb_edit edit = { .what = NB_COMPOSE_MOVE };
+	int rc = place(call, &edit, true);
+
+	return rc ? rc : finish(call, &edit);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// controller status|pause|resume: the closed loop of the job on this host.
+#include <stdio.h>
+
+#include "plugin/control/reply.h"
+#include "plugin/controller/controller.h"
+
+static void state(struct nb_json *j, const struct nb_controllers_info *i)
+{
+	const struct nb_controllers_state *s = &i->state;
+
+	nb_json_ku64(j, "runs", s->runs);
+	nb_json_ku64(j, "changes", s->changes);
+	nb_json_ku64(j, "failures", s->failures);
+	nb_json_ku64(j, "incomplete", s->incomplete);
+	nb_json_ku64(j, "missing", s->missing);
+	nb_json_ku64(j, "lost", s->lost);
+	nb_json_ku64(j, "interval_us", s->interval_ns / 1000);
+	nb_json_ku64(j, "run_ns", s->run_ns);
+	nb_json_ku64(j, "elected_us", s->elected_us);
+	nb_json_kstr(j, "error", s->error[0] ? s->error : NULL);
+}
+
+static int show(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+	struct nb_controllers_info i;
+
+	nb_controllers_status(&i);
+	nb_json_obj(j);
+	nb_json_kbool(j, "controllers", i.wanted);
+	nb_json_kbool(j, "paused", i.paused);
+	nb_json_key(j, "elected");
+	if (i.pid)
+		nb_json_u64(j, i.pid);
+	else
+		nb_json_null(j);
+	nb_json_kbool(j, "here", i.here);
+	nb_json_kbool(j, "known", i.known);
+	state(j, &i);
+	nb_json_end_obj(j);
+	return 0;
+}
+
+int nb_cmd_controller_status(struct nb_call *call)
+{
+	return show(call);
+}
+
+int nb_cmd_controller_pause(struct nb_call *call)
+{
+	nb_controllers_pause(true);
+	snprintf(call->note, sizeof(call->note), "controllers paused");
+	return show(call);
+}
+
+int nb_cmd_controller_resume(struct nb_call *call)
+{
+	nb_controllers_pause(false);
+	snprintf(call->note, sizeof(call->note), "controllers go on");
+	return show(call);
+}

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: MIT
+// map list|show|dump|get: what looks and changes nothing. Keys and values are
+// hexadecimal bytes of exactly the map's sizes.
+#include "plugin/control/commands/map.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/map/ringbuf.h"
+#include "plugin/change/last.h"
+#include "plugin/policies/generations.h"
+#include "plugin/policies/maps.h"
+#include "plugin/runtime/lock.h"
+
+enum { DUMP_DEFAULT = 1024, DUMP_MOST = 1 << 20 };
+
+static const char *origin_word(enum nb_map_origin o)
+{
+	switch (o) {
+	case NB_ORIGIN_DEFINED:
+		return "defined";
+	case NB_ORIGIN_RODATA:
+		return "rodata";
+	case NB_ORIGIN_DATA:
+		return "data";
+	case NB_ORIGIN_BSS:
+		return "bss";
+	case NB_ORIGIN_INNER:
+		return "inner";
+	}
+	return "unknown";
+}
+
+/* Members of one map; the object is open. @object may be NULL. */
+void nb_map_members(struct nb_json *j, const struct nb_policy *p,
+		    const struct nb_map_spec *s, const struct nb_map *object,
+		    bool coherent, bool in_use)
+{
+	const struct nb_map_type_spec *type = nb_spec_map_type(s->type);
+
+	nb_json_kstr(j, "map", s->name);
+	nb_json_kstr(j, "policy", p->img->name);
+	nb_cmd_digest(j, "policy_digest", p->img->digest);
+	nb_json_kstr(j, "type", type ? type->word : NULL);
+	nb_json_ku64(j, "key_size", s->key_size);
+	nb_json_ku64(j, "value_size", s->value_size);
+	nb_json_ku64(j, "max_entries", s->max_entries);
+	nb_json_ku64(j, "ncpus",
+		     type && type->traits & NB_TRAIT_PERCPU ? nb_ncpus() : 1);
+	nb_json_ku64(j, "flags", s->flags);
+	nb_json_kbool(j, "coherent", coherent);
+	nb_json_kbool(j, "shared", (s->tags & NB_MAPF_SHARED) != 0);
+	if (s->tags & NB_MAPF_MERGED)
+		nb_json_kstr(j, "merged",
+			     s->tags & NB_MAPF_SUM ? "sum" : "max");
+	nb_json_kstr(j, "origin", origin_word(s->origin));
+	nb_json_kbool(j, "in_use", in_use);
+	nb_json_key(j, "count");
+	if (object)
+		nb_json_u64(j, nb_map_count(object));
+	else
+		nb_json_null(j);
+	nb_json_ku64(j, "memory_bytes", object ? nb_map_memory(object) : 0);
+	nb_json_ku64(j, "btf_key", s->btf_key);
+	nb_json_ku64(j, "btf_value", s->btf_value);
+}
+
+/* ---- map list, map show ---- */
+
+static void list_policy(struct nb_json *j, struct nb_policy *p)
+{
+	for (uint32_t i = 0; i < p->img->nmaps; i++) {
+		struct nb_map_ref r;
+
+		if (p->img->maps[i].origin == NB_ORIGIN_INNER)
+			continue;
+		nb_held_map(p, i, &r);
+		nb_json_obj(j);
+		nb_map_members(j, p, r.spec, r.object, r.coherent, r.in_use);
+		nb_json_end_obj(j);
+	}
+}
+
+int nb_cmd_map_list(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	nb_json_obj(j);
+	nb_json_key(j, "maps");
+	nb_json_arr(j);
+	for (uint32_t i = 0;
+	     nb_gens.baseline && i < nb_gens.baseline->npolicies; i++)
+		list_policy(j, nb_gens.baseline->policy[i].policy);
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+	nb_unlock(NB_LOCK_STATE);
+	return 0;
+}
+
+int nb_cmd_map_show(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+	struct nb_map_ref r;
+	int rc;
+
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	rc = nb_held_map_find(call->req->arg[0], &r, call->err);
+	if (!rc) {
+		nb_json_obj(j);
+		nb_map_members(j, r.policy, r.spec, r.object, r.coherent,
+			       r.in_use);
+		nb_json_end_obj(j);
+	}
+	nb_unlock(NB_LOCK_STATE);
+	return rc;
+}
+
+/* ---- finding ---- */
+
+static int take(struct nb_call *call, struct nb_map_target *t)
+{
+	struct nb_map_ref r;
+	int rc;
+
+	*t = (struct nb_map_target){ .policy = NULL };
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	rc = nb_held_map_find(call->req->arg[0], &r, call->err);
+	if (!rc) {
+		t->policy = nb_policy_get(r.policy);
+		t->spec = r.spec;
+		t->coherent = r.coherent;
+		t->in_use = r.in_use;
+		t->object = r.object ? nb_map_get(r.object) : NULL;
+		snprintf(t->name, sizeof(t->name), "%s/%s", r.policy->img->name,
+			 r.spec->name);
+	}
+	nb_unlock(NB_LOCK_STATE);
+	return rc;
+}
+
+void nb_map_target_drop(struct nb_map_target *t)
+{
+	nb_map_put(t->object);
+	nb_policy_put(t->policy);
+}
+
+/* The same, and there is content to look at. */
+int nb_map_target_take(struct nb_call *call, struct nb_map_target *t)
+{
+	int rc = take(call, t);
+
+	if (rc || t->object)
+		return rc;
+	nb_fail(call->err, NB_E_REFUSED, 1,
+		"map %s is coherent and its policy is not in use: it has no "
+		"content",
+		t->name);
+	nb_hint(call->err, "policy use %s", t->policy->img->name);
+	nb_map_target_drop(t);
+	return call->err->code;
+}
+
+size_t nb_map_target_value_size(const struct nb_map_target *t)
+{
+	return t->object ? nb_map_user_value_size(t->object)
+			 : t->spec->value_size;
+}
+
+/* ---- map dump, map get ---- */
+
+enum nb_map_keys nb_map_target_keys(const struct nb_map_target *t)
+{
+	return nb_spec_map_type(t->spec->type)->keys;
+}
+
+static void entry(struct nb_json *j, const struct nb_map_target *t,
+		  const void *key, const void *value)
+{
+	nb_json_khex(j, "key", key, t->spec->key_size);
+	nb_json_khex(j, "value", value, nb_map_target_value_size(t));
+}
+
+/* Two bytes of text for each, and they must fit one reply together. */
+int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err)
+{
+	size_t size = 2 * (nb_map_target_value_size(t) + t->spec->key_size);
+
+	if (size + 4096 <= NB_WIRE_REPLY - NB_CMD_ROOM)
+		return 0;
+	return nb_fail(err, NB_E_LIMIT, 0,
+		       "map %s: an element is %zu bytes for all CPUs, which is "
+		       "more than a reply can carry",
+		       t->name, nb_map_target_value_size(t));
+}
+
+struct dump {
+	unsigned char *key, *next, *value; /* of one allocation, key first */
+	uint64_t limit;
+	bool have_key; /* key holds where to go on after */
+	bool more;
+};
+
+static int dump_options(struct nb_call *call, const struct nb_map_target *t,
+			struct dump *d)
+{
+	const char *after = nb_request_opt(call->req, "after");
+	size_t key = t->spec->key_size;
+	int rc = nb_cmd_limit(call, DUMP_MOST, DUMP_DEFAULT, &d->limit);
+
+	if (!rc)
+		rc = nb_map_target_fits(t, call->err);
+	if (rc)
+		return rc;
+	if (nb_map_target_keys(t) > NB_KEYS_PREFIX && after)
+		return nb_fail(call->err, NB_E_USAGE, 0,
+			       "map dump: a map of type %s has no keys to go "
+			       "on after",
+			       nb_spec_map_type(t->spec->type)->word);
+	d->key = calloc(1,
+			2 * key + nb_map_target_value_size(t) + NB_MAP_RECORD);
+	if (!d->key)
+		return nb_fail(call->err, NB_E_NOMEM, 0, "map dump: no memory");
+	d->next = d->key + key;
+	d->value = d->next + key;
+	d->have_key = after != NULL;
+	if (after)
+		rc = nb_wire_hex(d->key, key, after,
+				 "option after=", call->err);
+	return rc;
+}
+
+void nb_map_numbered(struct nb_json *j, uint64_t number, size_t bytes,
+		     const void *value, size_t size)
+{
+	nb_json_obj(j);
+	nb_json_khex(j, "key", &number, bytes); /* little-endian */
+	nb_json_khex(j, "value", value, size);
+	nb_json_end_obj(j);
+}
+
+/* Values of a queue or stack, the next one to be taken first; they stay. */
+static void dump_values(struct nb_json *j, const struct nb_map_target *t,
+			struct dump *d)
+{
+	uint32_t i = 0;
+
+	for (; i < d->limit && !nb_map_nth(t->object, i, d->value); i++) {
+		if (!nb_cmd_room(j)) {
+			d->more = true;
+			return;
+		}
+		nb_map_numbered(j, i, 4, d->value, nb_map_target_value_size(t));
+	}
+	d->more = i == d->limit && !nb_map_nth(t->object, i, d->value);
+}
+
+/* Complete records of a ring buffer, the oldest first; they stay. The key is
+ * where a record begins; of one over NB_MAP_RECORD nothing else is shown. */
+static void dump_records(struct nb_json *j, const struct nb_map_target *t,
+			 struct dump *d)
+{
+	uint64_t at = 0, pos, given = 0;
+	size_t size;
+
+	for (;;) {
+		int rc = nb_ringbuf_peek(t->object, &at, &pos, d->value,
+					 NB_MAP_RECORD, &size);
+
+		if (rc == -EAGAIN)
+			return;
+		if (given++ == d->limit || !nb_cmd_room(j)) {
+			d->more = true;
+			return;
+		}
+		nb_map_numbered(j, pos, 8, d->value, rc ? 0 : size);
+	}
+}
+
+/*
+ * Elements that vanish while we walk are skipped; the walk ends even if
+ * programs keep adding (nb_map_next's promise, and the bound on steps).
+ */
+static void dump_entries(struct nb_json *j, const struct nb_map_target *t,
+			 struct dump *d)
+{
+	uint64_t steps = 2ull * t->spec->max_entries + 16, given = 0;
+
+	while (steps-- &&
+	       !nb_map_next(t->object, d->have_key ? d->key : NULL, d->next)) {
+		if (given == d->limit || !nb_cmd_room(j)) {
+			d->more = true;
+			return;
+		}
+		memcpy(d->key, d->next, t->spec->key_size);
+		d->have_key = true;
+		if (nb_map_read(t->object, d->key, d->value, NULL))
+			continue;
+		nb_json_obj(j);
+		entry(j, t, d->key, d->value);
+		nb_json_end_obj(j);
+		given++;
+	}
+}
+
+void nb_map_target_members(struct nb_json *j, const struct nb_map_target *t)
+{
+	nb_map_members(j, t->policy, t->spec, t->object, t->coherent,
+		       t->in_use);
+}
+
+static void positions(struct nb_json *j, const struct nb_map_target *t)
+{
+	if (nb_map_target_keys(t) != NB_KEYS_RING)
+		return;
+	nb_json_ku64(j, "consumed",
+		     nb_ringbuf_query(t->object, NB_RB_CONS_POS));
+	nb_json_ku64(j, "produced",
+		     nb_ringbuf_query(t->object, NB_RB_PROD_POS));
+}
+
+int nb_cmd_map_dump(struct nb_call *call)
+{
+	static void (*const dumps[])(struct nb_json *,
+				     const struct nb_map_target *,
+				     struct dump *) = {
+		[NB_KEYS_INDEX] = dump_entries,	 [NB_KEYS_BYTES] = dump_entries,
+		[NB_KEYS_PREFIX] = dump_entries, [NB_KEYS_NONE] = dump_values,
+		[NB_KEYS_RING] = dump_records,
+	};
+	struct dump d = { .key = NULL };
+	struct nb_json *j = call->out;
+	struct nb_map_target t;
+	int rc = nb_map_target_take(call, &t);
+
+	if (rc)
+		return rc;
+	rc = dump_options(call, &t, &d);
+	if (!rc) {
+		nb_json_obj(j);
+		nb_map_target_members(j, &t);
+		positions(j, &t);
+		nb_json_key(j, "entries");
+		nb_json_arr(j);
+		dumps[nb_map_target_keys(&t)](j, &t, &d);
+		nb_json_end_arr(j);
+		nb_json_kbool(j, "more", d.more);
+		nb_json_key(j, "next");
+		if (d.more && nb_map_target_keys(&t) <= NB_KEYS_PREFIX)
+			nb_json_hex(j, d.key, t.spec->key_size);
+		else
+			nb_json_null(j);
+		nb_json_end_obj(j);
+	}
+	free(d.key);
+	nb_map_target_drop(&t);
+	return rc;
+}
+
+/* One of several keys: an element that is not there has the value null. */
+static int get_one(struct nb_json *j, const struct nb_map_target *t,
+		   const char *text, unsigned i, unsigned char *key,
+		   struct nb_err *err)
+{
+	size_t size = t->spec->key_size;
+	char what[24];
+	int rc;
+
+	snprintf(what, sizeof(what), "KEY %u", i);
+	rc = nb_wire_hex(key, size, text, what, err);
+	if (rc)
+		return rc;
+	rc = nb_map_read(t->object, key, key + size, err);
+	if (rc && rc != NB_E_NOKEY)
+		return rc;
+	nb_json_obj(j);
+	nb_json_khex(j, "key", key, size);
+	nb_json_key(j, "value");
+	if (rc)
+		nb_json_null(j);
+	else
+		nb_json_hex(j, key + size, nb_map_target_value_size(t));
+	nb_json_end_obj(j);
+	return 0;
+}
+
+/* As many as a reply has room for; the number of those left out is "left". */
+static int get_several(struct nb_call *call, const struct nb_map_target *t,
+		       unsigned char *key)
+{
+	struct nb_json *j = call->out;
+	unsigned i = 1;
+	int rc = 0;
+
+	nb_json_obj(j);
+	nb_map_target_members(j, t);
+	nb_json_key(j, "entries");
+	nb_json_arr(j);
+	for (; i < call->req->narg && !rc && nb_cmd_room(j); i++)
+		rc = get_one(j, t, call->req->arg[i], i, key, call->err);
+	nb_json_end_arr(j);
+	nb_json_ku64(j, "left", call->req->narg - i);
+	nb_json_end_obj(j);
+	return rc;
+}
+
+static int get(struct nb_call *call, const struct nb_map_target *t,
+	       unsigned char *key)
+{
+	size_t size = t->spec->key_size;
+	struct nb_json *j = call->out;
+	int rc = nb_wire_hex(key, size, call->req->arg[1], "KEY", call->err);
+
+	if (!rc)
+		rc = nb_map_read(t->object, key, key + size, call->err);
+	if (rc)
+		return rc;
+	nb_json_obj(j);
+	nb_map_target_members(j, t);
+	entry(j, t, key, key + size);
+	nb_json_end_obj(j);
+	return 0;
+}
+
+int nb_cmd_map_get(struct nb_call *call)
+{
+	struct nb_map_target t;
+	unsigned char *key;
+	int rc = nb_map_target_take(call, &t);
+
+	if (rc)
+		return rc;
+	key = calloc(1, t.spec->key_size + nb_map_target_value_size(&t) + 1);
+	if (!key)
+		rc = nb_fail(call->err, NB_E_NOMEM, 0, "map get: no memory");
+	if (!rc)
+		rc = nb_map_target_fits(&t, call->err);
+	if (!rc)
+		rc = call->req->narg > 2 ? get_several(call, &t, key)
+					 : get(call, &t, key);
+	free(key);
+	nb_map_target_drop(&t);
+	return rc;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// net: what the net plugin moves the data with, what came of it, and the
+// connections that live; `status` has the first two.
+#include <limits.h>
+
+#include "plugin/control/reply.h"
+#include "plugin/net/list.h"
+#include "plugin/net/tcp.h"
+#include "plugin/runtime/clock.h"
+
+static const char *kind_word(enum nb_net_kind kind)
+{
+	switch (kind) {
+	case NB_NET_RECV:
+		return "recv";
+	case NB_NET_SEND:
+		return "send";
+	case NB_NET_LISTENER:
+		return "listen";
+	}
+	return NULL;
+}
+
+static void by_kind(struct nb_json *j, const char *key, const uint64_t n[3])
+{
+	nb_json_key(j, key);
+	nb_json_obj(j);
+	for (int k = 0; k < 3; k++)
+		nb_json_ku64(j, kind_word((enum nb_net_kind)k), n[k]);
+	nb_json_end_obj(j);
+}
+
+static void members(struct nb_json *j, const char *transport, int devices)
+{
+	struct nb_net_sums s;
+
+	nb_net_list_sums(&s);
+	nb_json_kstr(j, "transport", transport);
+	nb_json_ki64(j, "devices", devices);
+	by_kind(j, "live", s.live);
+	by_kind(j, "opened", s.opened);
+	nb_json_ku64(j, "sends", s.requests[NB_NET_SEND]);
+	nb_json_ku64(j, "sent_bytes", s.bytes[NB_NET_SEND]);
+	nb_json_ku64(j, "receives", s.requests[NB_NET_RECV]);
+	nb_json_ku64(j, "received_bytes", s.bytes[NB_NET_RECV]);
+	nb_json_ku64(j, "errors", s.errors);
+	nb_json_ku64(j, "lost", nb_tcp_counted(NB_TCP_LOST));
+	nb_json_ku64(j, "garbage", nb_tcp_counted(NB_TCP_GARBAGE));
+	nb_json_ku64(j, "oversized", nb_tcp_counted(NB_TCP_OVERSIZED));
+	nb_json_ku64(j, "stalls", nb_tcp_counted(NB_TCP_STALLS));
+	nb_json_ku64(j, "strangers", nb_tcp_counted(NB_TCP_STRANGERS));
+	nb_json_ku64(j, "silent", nb_tcp_counted(NB_TCP_LATE));
+}
+
+void nb_cmd_net_json(struct nb_json *j)
+{
+	int devices;
+	const char *transport = nb_net_used(&devices);
+
+	nb_json_key(j, "net");
+	if (!transport) {
+		nb_json_null(j);
+		return;
+	}
+	nb_json_obj(j);
+	members(j, transport, devices);
+	nb_json_end_obj(j);
+}
+
+struct listing {
+	struct nb_json *j;
+	uint64_t at, after, limit, now;
+	bool more;
+};
+
+static bool connection(const struct nb_net_conn *c, void *arg)
+{
+	struct listing *l = arg;
+	struct nb_json *j = l->j;
+
+	if (l->at++ < l->after)
+		return true;
+	if (l->at - l->after > l->limit || !nb_cmd_room(j)) {
+		l->more = true;
+		l->at--;
+		return false;
+	}
+	nb_json_obj(j);
+	nb_json_ku64(j, "conn", c->id);
+	nb_json_kstr(j, "kind", kind_word(c->kind));
+	nb_json_kid(j, "comm", c->comm_id);
+	nb_json_ku64(j, "dev", c->dev);
+	nb_json_kstr(j, "peer", c->peer.text[0] ? c->peer.text : NULL);
+	nb_json_kid(j, "link", c->peer.link);
+	nb_json_ku64(j, "age_ms", (l->now - c->born_ns) / 1000000);
+	nb_json_ku64(j, "requests", NB_NET_COUNTED(c->requests));
+	nb_json_ku64(j, "bytes", NB_NET_COUNTED(c->bytes));
+	nb_json_ku64(j, "outstanding", NB_NET_COUNTED(c->outstanding));
+	nb_json_ku64(j, "errors", NB_NET_COUNTED(c->errors));
+	nb_json_end_obj(j);
+	return true;
+}
+
+int nb_cmd_net(struct nb_call *call)
+{
+	struct listing l = { .j = call->out, .now = nb_clock_ns() };
+	const char *after = nb_request_opt(call->req, "after");
+	int devices, rc = nb_cmd_limit(call, UINT32_MAX, UINT32_MAX, &l.limit);
+
+	if (!rc && after)
+		rc = nb_wire_number(&l.after, after, 0, UINT32_MAX,
+				    "option after=", call->err);
+	if (rc)
+		return rc;
+	nb_json_obj(l.j);
+	members(l.j, nb_net_used(&devices), devices);
+	nb_json_key(l.j, "connections");
+	nb_json_arr(l.j);
+	nb_net_list_each(connection, &l);
+	nb_json_end_arr(l.j);
+	nb_json_kbool(l.j, "more", l.more);
+	nb_json_key(l.j, "next");
+	if (l.more)
+		nb_json_u64(l.j, l.at);
+	else
+		nb_json_null(l.j);
+	nb_json_end_obj(l.j);
+	return 0;
+}

@@ -1,0 +1,596 @@
+// SPDX-License-Identifier: MIT
+// policy list|show|time|load|get|dump|use|undo|discard. Images come and go as
+// sealed memory files: sealed, nobody can change or shorten the bytes while we
+// read them.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/isa/insn.h"
+#include "plugin/change/change.h"
+#include "plugin/change/last.h"
+#include "plugin/change/selector.h"
+#include "plugin/change/stage.h"
+#include "plugin/comm/comm.h"
+#include "plugin/control/reply.h"
+#include "plugin/control/sealed.h"
+#include "plugin/policies/generations.h"
+#include "plugin/policies/held.h"
+#include "plugin/policies/history.h"
+#include "plugin/runtime/lock.h"
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
+
+/* ---- policy list ---- */
+
+/* What runs it now; null where no communicator's generation has it. */
+static void engine(struct nb_json *j, const struct nb_policy *p, uint32_t i)
+{
+	const struct nb_exec *x =
+		nb_gens.baseline ? nb_gen_exec(nb_gens.baseline, p, i) : NULL;
+
+	nb_json_key(j, "engine");
+	if (!x)
+		nb_json_null(j);
+	else
+		nb_json_str(j, nb_exec_compiled(x) ? "machine code"
+						   : "interpreter");
+	nb_json_ku64(j, "code_bytes", x ? nb_exec_compiled(x) : 0);
+}
+
+/* Reading the clock takes longer than some policies: not below zero. */
+static uint64_t mean_ns(const struct nb_gen_sum *sum)
+{
+	return sum->time_ns > 0 ? (uint64_t)sum->time_ns / sum->samples : 0;
+}
+
+/* The histogram of what was timed, for metrics. */
+static void times(struct nb_json *j, const struct nb_policy *p, uint32_t i)
+{
+	const struct nb_gen_times t = nb_held_times(p, i);
+
+	nb_json_arr(j);
+	for (int k = 0; k < NB_GEN_TIMES; k++) {
+		nb_json_obj(j);
+		nb_json_key(j, "le_ns");
+		if (k + 1 < NB_GEN_TIMES)
+			nb_json_u64(j, nb_gen_times_ns[k]);
+		else
+			nb_json_null(j);
+		nb_json_ku64(j, "count", t.n[k]);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
+static void program(struct nb_json *j, const struct nb_policy *p, uint32_t i)
+{
+	const struct nb_prog *prog = &p->img->progs[i];
+	struct nb_gen_sum sum = nb_held_counts(p, i);
+
+	nb_json_obj(j);
+	nb_json_kstr(j, "name", prog->name);
+	nb_json_kstr(j, "section", prog->section);
+	nb_json_kstr(j, "hook", nb_spec_hook(prog->hook)->word);
+	nb_json_ku64(j, "insns", prog->nslots);
+	engine(j, p, i);
+	nb_json_ku64(j, "runs", sum.runs);
+	nb_json_ku64(j, "overrides", sum.overrides);
+	nb_json_ku64(j, "refused", sum.refused);
+	nb_json_ku64(j, "samples", sum.samples);
+	nb_json_key(j, "mean_ns");
+	if (sum.samples)
+		nb_json_u64(j, mean_ns(&sum));
+	else
+		nb_json_null(j);
+	nb_json_key(j, "times");
+	if (sum.samples)
+		times(j, p, i);
+	else
+		nb_json_null(j);
+	nb_json_end_obj(j);
+}
+
+/* Sums of what verifying its programs took; the deepest stack, the longest
+ * lap and the most numbers of all. */
+static void effort(struct nb_json *j, const struct nb_policy *p)
+{
+	uint32_t states = 0, stack = 0, lap = 0, numbers = 0;
+	uint64_t insns = 0, time_ns = 0;
+
+	for (uint32_t i = 0; i < p->img->nprogs; i++) {
+		const struct nb_policy_effort *e = &p->effort[i];
+
+		insns += e->insns_walked;
+		time_ns += e->time_ns;
+		states = e->states_peak > states ? e->states_peak : states;
+		stack = e->stack_bytes > stack ? e->stack_bytes : stack;
+		lap = e->lap > lap ? e->lap : lap;
+		numbers = e->numbers > numbers ? e->numbers : numbers;
+	}
+	nb_json_key(j, "verify");
+	nb_json_obj(j);
+	nb_json_ku64(j, "insns_walked", insns);
+	nb_json_ku64(j, "states_peak", states);
+	nb_json_ku64(j, "stack_bytes", stack);
+	nb_json_ku64(j, "lap", lap);
+	nb_json_ku64(j, "numbers", numbers);
+	nb_json_ku64(j, "time_us", time_ns / 1000);
+	nb_json_end_obj(j);
+}
+
+/* Its place among those that run, -1: it does not run there. */
+static int place(const struct nb_gen *g, const struct nb_policy *p)
+{
+	for (uint32_t i = 0; i < g->order.n; i++)
+		if (g->policy[g->order.at[i]].policy == p)
+			return (int)i;
+	return -1;
+}
+
+/* The communicators that have it in a list of their own. */
+static void comms(struct nb_json *j, const struct nb_gen *g,
+		  const struct nb_policy *p)
+{
+	nb_json_key(j, "comms");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < g->nviews; i++)
+		for (uint32_t k = 0; k < g->scopes.scope[i].ncomms; k++)
+			if (place(g->view[i], p) >= 0)
+				nb_json_id(j, g->scopes.scope[i].comm[k]);
+	nb_json_end_arr(j);
+}
+
+static void policy(struct nb_json *j, const struct nb_held *h)
+{
+	const struct nb_policy *p = h->policy;
+	int position = place(nb_gens.baseline, p);
+
+	nb_json_obj(j);
+	nb_json_kstr(j, "name", p->img->name);
+	nb_cmd_digest(j, "digest", p->img->digest);
+	nb_json_kstr(j, "source", h->source == NB_SOURCE_ENV ? "env" : "shell");
+	nb_json_ku64(j, "size", p->img->size);
+	nb_json_kbool(j, "in_use", nb_held_in_use(p));
+	nb_json_key(j, "position");
+	if (position >= 0)
+		nb_json_u64(j, (uint64_t)position);
+	else
+		nb_json_null(j);
+	comms(j, nb_gens.baseline, p);
+	nb_json_key(j, "maps");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < p->img->nmaps; i++)
+		nb_json_str(j, p->img->maps[i].name);
+	nb_json_end_arr(j);
+	nb_json_key(j, "programs");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < p->img->nprogs; i++)
+		program(j, p, i);
+	nb_json_end_arr(j);
+	effort(j, p);
+	nb_json_end_obj(j);
+}
+
+int nb_cmd_policy_list(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	nb_json_obj(j);
+	nb_json_ku64(j, "generation", nb_gens.baseline_number);
+	nb_cmd_scopes(j, nb_gens.baseline);
+	nb_json_key(j, "policies");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < nb_held.n; i++)
+		policy(j, &nb_held.at[i]);
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+	nb_unlock(NB_LOCK_STATE);
+	return 0;
+}
+
+int nb_cmd_policy_show(struct nb_call *call)
+{
+	struct nb_held *h;
+
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	h = nb_held_find(call->req->arg[0], call->err);
+	if (h)
+		policy(call->out, h);
+	nb_unlock(NB_LOCK_STATE);
+	return h ? 0 : call->err->code;
+}
+
+/* ---- policy time ---- */
+
+int nb_cmd_policy_time(struct nb_call *call)
+{
+	const char *word = call->req->arg[0];
+	bool on = !strcmp(word, "on");
+
+	if (!on && strcmp(word, "off"))
+		return nb_fail(call->err, NB_E_ARG, 1,
+			       "policy time %.40s (allowed: on, off)", word);
+	nb_lock(NB_LOCK_STATE);
+	nb_comms_time(on);
+	nb_unlock(NB_LOCK_STATE);
+	nb_json_obj(call->out);
+	nb_json_kbool(call->out, "on", on);
+	nb_json_ku64(call->out, "sample", NB_GEN_SAMPLE);
+	nb_json_end_obj(call->out);
+	return 0;
+}
+
+/* ---- policy load ---- */
+
+/* Names stand in commands and paths like "policy/map". */
+static int check_name(const char *name, struct nb_err *err)
+{
+	if (!strcmp(name, "common"))
+		return nb_fail(err, NB_E_ARG, 1,
+			       "a policy cannot be named \"common\": policy "
+			       "use common means those that the other "
+			       "communicators have");
+	if (!strcmp(name, "none"))
+		return nb_fail(err, NB_E_ARG, 1,
+			       "a policy cannot be named \"none\": policy use "
+			       "none means no policy");
+	return 0;
+}
+
+static int load(struct nb_call *call, const void *bytes, size_t size)
+{
+	char text[NB_CMD_SHORT];
+	struct nb_held *held;
+	int rc;
+
+	nb_lock(NB_LOCK_STATE);
+	rc = nb_held_add(bytes, size, call->req->arg[0], NB_SOURCE_SHELL,
+			 &call->text, &call->finding, &held, call->err);
+	if (!rc) {
+		nb_cmd_short(text, held->policy->img->digest);
+		snprintf(call->note, sizeof(call->note),
+			 "digest %s, verdict good", text);
+		policy(call->out, held);
+	}
+	nb_unlock(NB_LOCK_STATE);
+	return rc;
+}
+
+int nb_cmd_policy_load(struct nb_call *call)
+{
+	void *bytes = NULL;
+	size_t size = 0;
+	int rc = nb_sealed_take(call, "the image", &bytes, &size);
+
+	if (!rc)
+		rc = check_name(call->req->arg[0], call->err);
+	if (!rc)
+		rc = load(call, bytes, size);
+	free(bytes);
+	return rc;
+}
+
+/* ---- policy get ---- */
+
+static int seal(const struct nb_image *img, int *out, struct nb_err *err)
+{
+	int fd =
+		memfd_create("ncclbpf-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t done = 0;
+	ssize_t n = 0;
+
+	while (fd >= 0 && done < img->size) {
+		n = pwrite(fd, img->bytes + done, img->size - done,
+			   (off_t)done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	if (fd < 0 || done < img->size ||
+	    fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)) {
+		int rc = nb_fail(err, NB_E_IO, 0,
+				 "memory file for policy %s: %s", img->name,
+				 strerror(errno));
+
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	*out = fd;
+	return 0;
+}
+
+/* A reference to a held policy, so that work on it needs no lock; NULL: there
+ * is none, and the error says so. */
+static struct nb_policy *take(struct nb_call *call)
+{
+	struct nb_policy *p;
+	struct nb_held *h;
+
+	nb_lock(NB_LOCK_STATE);
+	h = nb_held_find(call->req->arg[0], call->err);
+	p = h ? nb_policy_get(h->policy) : NULL;
+	nb_unlock(NB_LOCK_STATE);
+	return p;
+}
+
+int nb_cmd_policy_get(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+	struct nb_policy *p = take(call);
+	int rc;
+
+	if (!p)
+		return call->err->code;
+	rc = seal(p->img, &call->fd_out, call->err);
+	if (!rc) {
+		nb_json_obj(j);
+		nb_json_kstr(j, "name", p->img->name);
+		nb_cmd_digest(j, "digest", p->img->digest);
+		nb_json_ku64(j, "size", p->img->size);
+		nb_json_end_obj(j);
+	}
+	nb_policy_put(p);
+	return rc;
+}
+
+/* ---- policy dump ---- */
+
+/* Which instructions of all programs, counted together, are wanted. */
+struct page {
+	uint64_t after, limit; /* skip, then give at most */
+	uint64_t at, given;
+	bool more;
+};
+
+/* @arg: address of a pointer to the image */
+static const char *map_name(void *arg, uint32_t index)
+{
+	const struct nb_image *img = *(const struct nb_image **)arg;
+
+	return index < img->nmaps ? img->maps[index].name : NULL;
+}
+
+static void line(struct nb_json *j, const struct nb_image *img,
+		 const struct nb_prog *prog, const struct nb_insn *insn,
+		 uint32_t pc)
+{
+	const struct nb_line *l = nb_prog_line(prog, pc);
+	const struct nb_func *f = nb_prog_func(prog, pc);
+	char text[160];
+
+	nb_disasm(text, sizeof(text), insn, map_name, &img);
+	nb_json_obj(j);
+	nb_json_ku64(j, "pc", pc);
+	nb_json_kstr(j, "insn", text);
+	nb_json_kstr(j, "func",
+		     f && f->start == pc && f->name ? f->name : NULL);
+	nb_json_kstr(j, "file", l ? l->file : NULL);
+	nb_json_ku64(j, "line", l ? l->line : 0);
+	nb_json_kstr(j, "source", l && l->text && l->text[0] ? l->text : NULL);
+	nb_json_end_obj(j);
+}
+
+static int dump_program(struct nb_json *j, const struct nb_image *img,
+			const struct nb_prog *prog, struct page *page,
+			struct nb_err *err)
+{
+	struct nb_insn *insns = calloc(prog->nslots, sizeof(*insns));
+	int rc;
+
+	if (!insns)
+		return nb_fail(err, NB_E_NOMEM, 0, "policy dump: no memory");
+	rc = nb_decode(insns, prog->slots, prog->nslots, err);
+	nb_json_obj(j);
+	nb_json_kstr(j, "name", prog->name);
+	nb_json_kstr(j, "section", prog->section);
+	nb_json_key(j, "lines");
+	nb_json_arr(j);
+	for (uint32_t pc = 0; !rc && pc < prog->nslots; pc++, page->at++) {
+		if (page->at < page->after)
+			continue;
+		page->more = page->given == page->limit || !nb_cmd_room(j);
+		if (page->more)
+			break;
+		page->given++;
+		if (insns[pc].op != NB_OP_LDDW_HI)
+			line(j, img, prog, &insns[pc], pc);
+	}
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+	free(insns);
+	return rc;
+}
+
+static int dump_page(struct nb_call *call, struct page *page)
+{
+	const char *after = nb_request_opt(call->req, "after");
+	int rc = nb_cmd_limit(call, UINT32_MAX, UINT32_MAX, &page->limit);
+
+	if (!rc && after)
+		rc = nb_wire_number(&page->after, after, 0, UINT32_MAX,
+				    "option after=", call->err);
+	return rc;
+}
+
+int nb_cmd_policy_dump(struct nb_call *call)
+{
+	struct page page = { .after = 0 };
+	struct nb_json *j = call->out;
+	struct nb_policy *p;
+	int rc = dump_page(call, &page);
+
+	if (rc)
+		return rc;
+	p = take(call);
+	if (!p)
+		return call->err->code;
+	nb_json_obj(j);
+	nb_json_kstr(j, "name", p->img->name);
+	nb_cmd_digest(j, "digest", p->img->digest);
+	nb_json_key(j, "programs");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < p->img->nprogs && !rc && !page.more; i++) {
+		const struct nb_prog *prog = &p->img->progs[i];
+
+		if (page.at + prog->nslots <= page.after)
+			page.at += prog->nslots;
+		else
+			rc = dump_program(j, p->img, prog, &page, call->err);
+	}
+	nb_json_end_arr(j);
+	nb_json_kbool(j, "more", page.more);
+	nb_json_key(j, "next");
+	if (page.more)
+		nb_json_u64(j, page.at);
+	else
+		nb_json_null(j);
+	nb_json_end_obj(j);
+	nb_policy_put(p);
+	return rc;
+}
+
+/* ---- policy use, undo, discard ---- */
+
+/* Is the only name @word? NB_E_ARG: it stands beside others. */
+static int alone(struct nb_call *call, const char *word, bool *is)
+{
+	const struct nb_request *req = call->req;
+
+	*is = req->narg == 1 && !strcmp(req->arg[0], word);
+	for (uint32_t i = 0; !*is && i < req->narg; i++)
+		if (!strcmp(req->arg[i], word))
+			return nb_fail(call->err, NB_E_ARG, i + 1,
+				       "policy use: \"%s\" stands alone, here "
+				       "with %u names",
+				       word, req->narg - 1);
+	return 0;
+}
+
+int nb_cmd_policy_use(struct nb_call *call)
+{
+	const struct nb_request *req = call->req;
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_selector reach;
+	bool none, common;
+	int rc = nb_selector_parse(&reach, nb_request_opt(req, "comm"),
+				   call->err);
+
+	if (!rc)
+		rc = alone(call, "none", &none);
+	if (!rc)
+		rc = alone(call, "common", &common);
+	if (rc)
+		return rc;
+	if (common)
+		rc = nb_change_stage_common(&reach, digest, call->err);
+	else
+		rc = nb_change_stage_for(&reach, req->arg, none ? 0 : req->narg,
+					 digest, call->err);
+	return rc ? rc : nb_cmd_finish_change(call, digest);
+}
+
+int nb_cmd_policy_undo(struct nb_call *call)
+{
+	const char *text = nb_request_opt(call->req, "to");
+	uint8_t digest[NB_SHA256_SIZE];
+	uint64_t to = NB_CHANGE_ANY;
+	int rc = text ? nb_wire_number(&to, text, 0, UINT32_MAX,
+				       "option to=", call->err)
+		      : 0;
+
+	if (!rc)
+		rc = nb_change_stage_undo(to, digest, call->err);
+	return rc ? rc : nb_cmd_finish_change(call, digest);
+}
+
+static void past(struct nb_json *j, const struct nb_history_entry *e)
+{
+	char text[NB_HISTORY_NAMES], when[32];
+	time_t at = (time_t)e->at_s;
+	char *rest = text;
+	struct tm tm;
+
+	gmtime_r(&at, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	nb_json_obj(j);
+	nb_json_ku64(j, "generation", e->number);
+	nb_cmd_digest(j, "digest", e->digest);
+	nb_json_key(j, "policies");
+	nb_json_arr(j);
+	snprintf(text, sizeof(text), "%s", e->names);
+	for (char *p; (p = strsep(&rest, " ")) != NULL;)
+		if (*p)
+			nb_json_str(j, p);
+	nb_json_end_arr(j);
+	nb_json_kstr(j, "scoped", e->scoped[0] ? e->scoped : NULL);
+	nb_json_kstr(j, "time", when);
+	nb_json_key(j, "uid");
+	if (e->pid)
+		nb_json_u64(j, e->uid);
+	else
+		nb_json_null(j);
+	nb_json_key(j, "pid");
+	if (e->pid)
+		nb_json_u64(j, e->pid);
+	else
+		nb_json_null(j);
+	nb_json_kbool(j, "kept", e->gen != NULL);
+	nb_json_end_obj(j);
+}
+
+int nb_cmd_policy_history(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	nb_json_obj(j);
+	nb_json_ku64(j, "generation", nb_gens.baseline_number);
+	nb_json_key(j, "history");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < nb_history.n; i++)
+		past(j, &nb_history.entry[i]);
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+	nb_unlock(NB_LOCK_STATE);
+	return 0;
+}
+
+int nb_cmd_policy_discard(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+	char text[NB_CMD_SHORT];
+	struct nb_policy *p = take(call);
+	int rc;
+
+	if (!p)
+		return call->err->code;
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	rc = nb_held_discard(call->req->arg[0],
+			     !nb_request_yes(call->req, "commit", true),
+			     call->err);
+	nb_unlock(NB_LOCK_STATE);
+	if (!rc) {
+		nb_cmd_short(text, p->img->digest);
+		snprintf(call->note, sizeof(call->note), "digest %s", text);
+		nb_json_obj(j);
+		nb_json_kstr(j, "name", p->img->name);
+		nb_cmd_digest(j, "digest", p->img->digest);
+		nb_json_end_obj(j);
+	}
+	nb_policy_put(p);
+	return rc;
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// hello, help, cancel, status: the conversation itself and the process at a
+// glance.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/exec/run/spin.h"
+#include "plugin/change/divergence.h"
+#include "plugin/change/last.h"
+#include "plugin/comm/comm.h"
+#include "plugin/control/connection.h"
+#include "plugin/control/reply.h"
+#include "plugin/control/socket.h"
+#include "plugin/controller/controller.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/self.h"
+#include "plugin/policies/generations.h"
+#include "plugin/policies/load.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/lock.h"
+#include "plugin/runtime/params.h"
+#include "plugin/wrap/wrapped.h"
+
+static const char *role_word(enum nb_role role)
+{
+	return role == NB_ROLE_CONTROL ? "control" : "observe";
+}
+
+static void rank(struct nb_json *j)
+{
+	nb_json_key(j, "rank");
+	if (nb_self.dir.rank >= 0)
+		nb_json_u64(j, (uint64_t)nb_self.dir.rank);
+	else
+		nb_json_null(j);
+}
+
+int nb_cmd_hello(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+	uint64_t version;
+	int rc = nb_wire_number(&version, call->req->arg[0], 0, UINT32_MAX,
+				"hello VERSION", call->err);
+
+	if (rc)
+		return rc;
+	if (version != NB_WIRE_VERSION) {
+		nb_fail(call->err, NB_E_VERSION, 0,
+			"protocol version %llu is asked for, this process "
+			"speaks %d",
+			(unsigned long long)version, NB_WIRE_VERSION);
+		return nb_hint(call->err, "%s",
+			       version > NB_WIRE_VERSION
+				       ? "the plugin is older than the shell: "
+					 "update the plugin"
+				       : "the shell is older than the plugin: "
+					 "update the shell");
+	}
+	nb_conn_greet(call->conn);
+	nb_lock(NB_LOCK_STATE);
+	nb_json_obj(j);
+	nb_json_ku64(j, "protocol", NB_WIRE_VERSION);
+	nb_json_kstr(j, "version", NCCLBPF_VERSION);
+	nb_json_ku64(j, "pid", (uint64_t)getpid());
+	nb_json_ku64(j, "uid", geteuid());
+	nb_json_kstr(j, "host", nb_self.host);
+	nb_json_kstr(j, "job", nb_self.dir.job);
+	rank(j);
+	nb_json_kstr(j, "role", role_word(NB_ROLE_CONTROL));
+	nb_json_ku64(j, "tuner_abi", nb_comms.abi);
+	nb_json_end_obj(j);
+	nb_unlock(NB_LOCK_STATE);
+	return 0;
+}
+
+/* Does the row stand for these words: "policy", "policy load", "status"? */
+static bool asked(const struct nb_cmd_spec *s, const struct nb_request *req)
+{
+	const char *gap = strchr(s->words, ' ');
+	size_t first = gap ? (size_t)(gap - s->words) : strlen(s->words);
+
+	if (!req->narg)
+		return true;
+	if (strlen(req->arg[0]) != first ||
+	    memcmp(s->words, req->arg[0], first) != 0)
+		return false;
+	return req->narg == 1 || (gap && !strcmp(gap + 1, req->arg[1]));
+}
+
+static void command(struct nb_json *j, const struct nb_cmd_spec *s)
+{
+	nb_json_obj(j);
+	nb_json_kstr(j, "words", s->words);
+	nb_json_kstr(j, "syntax", s->syntax);
+	nb_json_ku64(j, "least", s->least);
+	nb_json_ku64(j, "most", s->most);
+	nb_json_kstr(j, "role", role_word(s->role));
+	nb_json_kstr(j, "help", s->help);
+	nb_json_end_obj(j);
+}
+
+static int no_help(struct nb_call *call)
+{
+	const struct nb_request *req = call->req;
+	const char *all[NB_NCMDS], *near[2];
+	char text[64];
+
+	for (unsigned c = 0; c < NB_NCMDS; c++)
+		all[c] = nb_spec_cmd((enum nb_cmd)c)->words;
+	snprintf(text, sizeof(text), "%.30s%s%.30s", req->arg[0],
+		 req->narg > 1 ? " " : "", req->narg > 1 ? req->arg[1] : "");
+	nb_spec_nearest(text, all, NB_NCMDS, near);
+	return nb_fail(call->err, NB_E_NOENT, 1,
+		       "help: there is no command \"%s\"%s%s%s%s", text,
+		       near[0] ? "; the nearest: " : "", near[0] ? near[0] : "",
+		       near[1] ? ", " : "", near[1] ? near[1] : "");
+}
+
+int nb_cmd_help(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+	unsigned n = 0;
+
+	nb_json_obj(j);
+	nb_json_key(j, "commands");
+	nb_json_arr(j);
+	for (unsigned c = 0; c < NB_NCMDS; c++) {
+		const struct nb_cmd_spec *s = nb_spec_cmd((enum nb_cmd)c);
+
+		if (!asked(s, call->req))
+			continue;
+		command(j, s);
+		n++;
+	}
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+	return n ? 0 : no_help(call);
+}
+
+int nb_cmd_cancel(struct nb_call *call)
+{
+	uint64_t id;
+	int rc = nb_wire_number(&id, call->req->arg[0], 0, NB_WIRE_MAX_ID,
+				"cancel ID", call->err);
+
+	if (!rc)
+		rc = nb_conn_cancel(call->conn, id, call->err);
+	if (rc)
+		return rc;
+	nb_json_obj(call->out);
+	nb_json_ku64(call->out, "cancelled", id);
+	nb_json_end_obj(call->out);
+	return 0;
+}
+
+/* ---- status ---- */
+
+static uint64_t uptime_s(void)
+{
+	return (nb_clock_system() - nb_self.started_ns) / 1000000000;
+}
+
+static void generation(struct nb_json *j)
+{
+	static const uint8_t none[NB_SHA256_SIZE];
+
+	nb_json_ku64(j, "generation", nb_gens.baseline_number);
+	nb_cmd_digest(j, "digest",
+		      nb_gens.baseline ? nb_gens.baseline->digest : none);
+	nb_cmd_gen_names(j, nb_gens.baseline);
+	nb_cmd_scopes(j, nb_gens.baseline);
+}
+
+static void counters(struct nb_json *j)
+{
+	nb_json_key(j, "counters");
+	nb_json_obj(j);
+	for (int w = 1; w < NB_NREFUSED; w++)
+		nb_json_ku64(j, nb_refused_word((enum nb_refused)w),
+			     nb_comms_refused((enum nb_refused)w));
+	nb_json_end_obj(j);
+}
+
+static void load_error(struct nb_json *j)
+{
+	nb_json_key(j, "error");
+	if (!nb_load.err.code) {
+		nb_json_null(j);
+		return;
+	}
+	nb_json_obj(j);
+	nb_json_kstr(j, "code", nb_err_word(nb_load.err.code));
+	nb_json_kstr(j, "message", nb_load.err.text);
+	nb_json_kstr(j, "hint", nb_load.err.hint);
+	nb_json_kstr(j, "what", nb_load.what);
+	nb_json_end_obj(j);
+}
+
+static void segment(struct nb_json *j)
+{
+	struct nb_segment_info info;
+
+	nb_self_segment(&info);
+	nb_json_key(j, "segment");
+	nb_json_obj(j);
+	nb_json_kstr(j, "path", info.path[0] ? info.path : NULL);
+	nb_json_kbool(j, "shared", info.shared);
+	nb_json_ku64(j, "processes", info.processes);
+	nb_json_kstr(j, "why", info.why[0] ? info.why : NULL);
+	nb_json_end_obj(j);
+}
+
+/* Communicators of the job whose ranks were seen to differ. */
+static uint64_t diverged(void)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; nb_self.seg && i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
+
+		n += __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) &&
+		     nb_divergence_diverged(c);
+	}
+	return n;
+}
+
+/* Ranks of this process that have been inside one decision for a second. */
+static void overdue(struct nb_json *j)
+{
+	nb_json_key(j, "overdue");
+	nb_json_arr(j);
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
+		uint64_t seq, seconds = nb_overdue_s(c, &seq);
+
+		if (!seconds)
+			continue;
+		nb_json_obj(j);
+		nb_json_kid(j, "comm", c->init.comm_id);
+		nb_json_ku64(j, "slot", c->slot_index);
+		nb_json_ku64(j, "decision", seq);
+		nb_json_ku64(j, "seconds", seconds);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
+/* null: no policy in use has controllers. */
+static void controllers(struct nb_json *j, const struct nb_controllers_info *i)
+{
+	nb_json_key(j, "controllers");
+	if (!i->wanted) {
+		nb_json_null(j);
+		return;
+	}
+	nb_json_obj(j);
+	nb_json_kbool(j, "paused", i->paused);
+	nb_json_ku64(j, "elected", i->pid);
+	nb_json_ku64(j, "runs", i->state.runs);
+	nb_json_ku64(j, "changes", i->state.changes);
+	nb_json_ku64(j, "failures", i->state.failures);
+	nb_json_kstr(j, "error", i->state.error[0] ? i->state.error : NULL);
+	nb_json_end_obj(j);
+}
+
+int nb_cmd_status(struct nb_call *call)
+{
+	struct nb_control *control = nb_conn_control(call->conn);
+	struct nb_json *j = call->out;
+	struct nb_controllers_info loop;
+
+	nb_controllers_status(&loop);
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	nb_json_obj(j);
+	nb_json_kstr(j, "version", NCCLBPF_VERSION);
+	nb_json_ku64(j, "pid", (uint64_t)getpid());
+	nb_json_kstr(j, "host", nb_self.host);
+	nb_json_kstr(j, "job", nb_self.dir.job);
+	rank(j);
+	nb_json_kstr(j, "socket", nb_control_path(control));
+	nb_json_ku64(j, "uptime_s", uptime_s());
+	nb_json_ku64(j, "tuner_abi", nb_comms.abi);
+	nb_json_kstr(j, "coherence",
+		     nb_params.num[NB_P_COHERENCE] ? "off" : "strict");
+	nb_cmd_times_json(j);
+	generation(j);
+	nb_json_kbool(j, "staged", nb_gens.staged != NULL);
+	nb_json_ku64(j, "comms", nb_comms.n);
+	nb_json_ku64(j, "decisions", nb_comms_decisions());
+	nb_json_ku64(j, "diverged", diverged());
+	overdue(j);
+	nb_json_ku64(j, "lock_takeovers", nb_spin_takeovers());
+	counters(j);
+	load_error(j);
+	segment(j);
+	nb_wrapped_json(j);
+	controllers(j, &loop);
+	nb_cmd_net_json(j);
+	nb_cmd_lost_json(j, "events_lost");
+	nb_json_end_obj(j);
+	nb_unlock(NB_LOCK_STATE);
+	return 0;
+}

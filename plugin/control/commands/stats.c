@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+// telemetry and stats: switching the profiler's measurements, and what they
+// have come to.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/jobseg/hist.h"
+#include "plugin/control/reply.h"
+#include "plugin/profiler/events.h"
+#include "plugin/runtime/params.h"
+
+#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
+
+static const char *func_word(uint32_t func)
+{
+	switch (func) {
+#define PROF_FUNC(number, name, word, coll) \
+	case number:                        \
+		return word;
+#include "core/defs/profiler.h"
+	}
+	return NULL;
+}
+
+void nb_cmd_lost_json(struct nb_json *j, const char *key)
+{
+	nb_json_key(j, key);
+	nb_json_obj(j);
+	for (int i = 0; i < NB_NLOST; i++)
+		nb_json_ku64(j, nb_lost_word((enum nb_lost)i),
+			     nb_events_lost((enum nb_lost)i));
+	nb_json_end_obj(j);
+}
+
+static void state(struct nb_json *j)
+{
+	unsigned tel = nb_events_telemetry_now(), mask = nb_events_mask();
+
+	nb_json_kbool(j, "telemetry", tel & NB_TEL_ON);
+	nb_json_kbool(j, "gpu", tel & NB_TEL_GPU);
+	nb_json_kbool(j, "proxy", tel & NB_TEL_PROXY);
+	nb_json_ku64(j, "profiler_abi", nb_events_abi());
+	nb_json_key(j, "events");
+	nb_json_arr(j);
+	for (unsigned i = 0; i < NB_NEVENTS; i++)
+		if (mask >> i & 1)
+			nb_json_str(j, nb_event_word(i));
+	nb_json_end_arr(j);
+	nb_cmd_lost_json(j, "lost");
+}
+
+static void clear_one(struct nb_pcomm *pc, void *arg)
+{
+	(void)arg;
+	nb_tel_clear(&pc->tel);
+}
+
+static int bad_word(struct nb_call *call)
+{
+	return nb_fail(call->err, NB_E_ARG, 1,
+		       "telemetry %.40s: on, off or clear is wanted",
+		       call->req->arg[0]);
+}
+
+int nb_cmd_telemetry(struct nb_call *call)
+{
+	const char *word = call->req->arg[0];
+	unsigned what = NB_TEL_ON;
+
+	if (nb_request_yes(call->req, "gpu", true))
+		what |= NB_TEL_GPU;
+	if (nb_request_yes(call->req, "proxy", true))
+		what |= NB_TEL_PROXY;
+	if (!strcmp(word, "on"))
+		nb_events_telemetry(what);
+	else if (!strcmp(word, "off"))
+		nb_events_telemetry(0);
+	else if (!strcmp(word, "clear"))
+		nb_events_each(clear_one, NULL);
+	else
+		return bad_word(call);
+	nb_json_obj(call->out);
+	state(call->out);
+	nb_json_end_obj(call->out);
+	return 0;
+}
+
+/* ---- stats ---- */
+
+struct listing {
+	struct nb_json *j;
+	uint64_t at, after, limit, comm, full;
+	bool one, more;
+	uint64_t *hist; /* NB_HIST_BUCKETS */
+};
+
+static void times(struct listing *l, const char *key,
+		  const struct nb_tel_time *t)
+{
+	uint64_t count = 0, sum = GET(t->sum_ns);
+	struct nb_json *j = l->j;
+
+	for (uint32_t i = 0; i < NB_HIST_BUCKETS; i++) {
+		l->hist[i] = GET(t->hist[i]);
+		count += l->hist[i];
+	}
+	nb_json_key(j, key);
+	if (!count) {
+		nb_json_null(j);
+		return;
+	}
+	nb_json_obj(j);
+	nb_json_ku64(j, "count", count);
+	nb_json_ku64(j, "sum_ns", sum);
+	nb_json_ku64(j, "mean_ns", sum / count);
+	nb_json_ku64(j, "p50_ns", nb_hist_quantile(l->hist, 0.5));
+	nb_json_ku64(j, "p90_ns", nb_hist_quantile(l->hist, 0.9));
+	nb_json_ku64(j, "p99_ns", nb_hist_quantile(l->hist, 0.99));
+	nb_json_ku64(j, "max_ns", GET(t->max_ns));
+	nb_json_end_obj(j);
+}
+
+static void bandwidth(struct nb_json *j, const struct nb_tel_row *r,
+		      uint32_t func, int32_t ranks)
+{
+	double ns = (double)GET(r->time[NB_TEL_EXEC].sum_ns);
+	double alg = ns > 0 ? (double)GET(r->bytes_sum) / ns : -1;
+	double factor = nb_tel_bus_factor(func, ranks);
+
+	nb_json_key(j, "algbw_gbs");
+	if (alg >= 0)
+		nb_json_f64(j, alg);
+	else
+		nb_json_null(j);
+	nb_json_key(j, "busbw_gbs");
+	if (alg >= 0 && ranks > 0)
+		nb_json_f64(j, alg * factor);
+	else
+		nb_json_null(j);
+}
+
+static void whose(struct nb_json *j, const struct nb_pcomm *pc)
+{
+	nb_json_kid(j, "comm", GET(pc->comm_id));
+	nb_json_kstr(j, "name", pc->name[0] ? pc->name : NULL);
+	nb_json_ki64(j, "comm_rank", GET(pc->rank));
+	nb_json_ki64(j, "ranks", GET(pc->ranks));
+	nb_json_ki64(j, "nodes", GET(pc->nodes));
+}
+
+static void row(struct listing *l, const struct nb_pcomm *pc,
+		const struct nb_tel_row *r)
+{
+	uint64_t key = GET(r->key), bucket = key >> 16 & 63;
+	uint32_t func = (uint32_t)(key >> 24) & 255;
+	struct nb_json *j = l->j;
+
+	nb_json_obj(j);
+	whose(j, pc);
+	nb_json_kstr(j, "coll", func_word(func));
+	nb_json_ku64(j, "bytes_from", bucket ? UINT64_C(1) << bucket : 0);
+	nb_json_ku64(j, "bytes_to", (UINT64_C(2) << bucket) - 1);
+	nb_json_ku64(j, "bytes_last", GET(r->bytes_last));
+	nb_json_kstr(j, "algo", nb_nccl_algo((int)(key >> 8 & 255)));
+	nb_json_kstr(j, "proto", nb_nccl_proto((int)(key & 255)));
+	nb_json_ku64(j, "channels", GET(r->channels_last));
+	nb_json_ku64(j, "count", GET(r->time[NB_TEL_ENQUEUE].count));
+	times(l, "enqueue", &r->time[NB_TEL_ENQUEUE]);
+	times(l, "gpu", &r->time[NB_TEL_KERNEL]);
+	times(l, "proxy", &r->time[NB_TEL_NETWORK]);
+	times(l, "exec", &r->time[NB_TEL_EXEC]);
+	nb_json_kstr(j, "source", nb_tel_source_word((unsigned)GET(r->source)));
+	bandwidth(j, r, func, GET(pc->ranks));
+	nb_json_end_obj(j);
+}
+
+static void rows_of(struct nb_pcomm *pc, void *arg)
+{
+	struct listing *l = arg;
+
+	if (l->one && GET(pc->comm_id) != l->comm)
+		return;
+	l->full += GET(pc->tel.full);
+	for (uint32_t i = 0; i < NB_TEL_ROWS && !l->more; i++) {
+		const struct nb_tel_row *r = &pc->tel.row[i];
+
+		if (!GET(r->key) || !GET(r->time[NB_TEL_ENQUEUE].count))
+			continue;
+		if (l->at++ < l->after)
+			continue;
+		if (l->at - l->after > l->limit || !nb_cmd_room(l->j)) {
+			l->more = true;
+			l->at--;
+			return;
+		}
+		row(l, pc, r);
+	}
+}
+
+static int options(struct nb_call *call, struct listing *l)
+{
+	const char *after = nb_request_opt(call->req, "after");
+	const char *comm = nb_request_opt(call->req, "comm");
+	int rc = nb_cmd_limit(call, UINT32_MAX, UINT32_MAX, &l->limit);
+
+	if (!rc && after)
+		rc = nb_wire_number(&l->after, after, 0, UINT32_MAX,
+				    "option after=", call->err);
+	l->one = comm != NULL;
+	if (!rc && comm)
+		rc = nb_wire_id(&l->comm, comm, "option comm=", call->err);
+	return rc;
+}
+
+void nb_cmd_times_json(struct nb_json *j)
+{
+	const char *times = nb_params.str[NB_P_TIMES];
+
+	if (times && *times)
+		nb_json_kstr(j, "times", times);
+}
+
+int nb_cmd_stats(struct nb_call *call)
+{
+	struct nb_json *j = call->out;
+	struct listing l = { .j = j };
+	int rc = options(call, &l);
+
+	if (rc)
+		return rc;
+	l.hist = calloc(NB_HIST_BUCKETS, sizeof(*l.hist));
+	if (!l.hist)
+		return nb_fail(call->err, NB_E_NOMEM, 0, "stats: no memory");
+	nb_json_obj(j);
+	state(j);
+	nb_cmd_times_json(j);
+	nb_json_key(j, "rows");
+	nb_json_arr(j);
+	nb_events_each(rows_of, &l);
+	nb_json_end_arr(j);
+	nb_json_ku64(j, "rows_missing", l.full);
+	nb_json_kbool(j, "more", l.more);
+	nb_json_key(j, "next");
+	if (l.more)
+		nb_json_u64(j, l.at);
+	else
+		nb_json_null(j);
+	nb_json_end_obj(j);
+	free(l.hist);
+	return 0;
+}
+
+/* ---- sample tail ---- */
+
+static void sample(struct nb_json *j, const struct nb_tel_recent *r)
+{
+	uint64_t bucket = r->key >> 16 & 63;
+
+	nb_json_obj(j);
+	nb_json_kstr(j, "coll", func_word((uint32_t)(r->key >> 24) & 255));
+	nb_json_ku64(j, "bytes_from", bucket ? UINT64_C(1) << bucket : 0);
+	nb_json_kstr(j, "algo", nb_nccl_algo((int)(r->key >> 8 & 255)));
+	nb_json_kstr(j, "proto", nb_nccl_proto((int)(r->key & 255)));
+	nb_json_ku64(j, "seq", r->seq);
+	nb_json_ku64(j, "exec_ns", r->ns);
+	nb_json_end_obj(j);
+}
+
+static void samples_of(struct nb_pcomm *pc, void *arg)
+{
+	struct listing *l = arg;
+	uint64_t end = GET(pc->tel.next);
+	uint64_t n = end > l->limit ? end - l->limit : 0;
+	struct nb_json *j = l->j;
+
+	if ((l->one && GET(pc->comm_id) != l->comm) || !nb_cmd_room(j))
+		return;
+	nb_json_obj(j);
+	whose(j, pc);
+	nb_json_key(j, "samples");
+	nb_json_arr(j);
+	for (; n < end && nb_cmd_room(j); n++) {
+		struct nb_tel_recent r;
+
+		if (nb_tel_recent(&pc->tel, n, &r))
+			sample(j, &r);
+	}
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+}
+
+int nb_cmd_sample_tail(struct nb_call *call)
+{
+	const char *comm = nb_request_opt(call->req, "comm");
+	struct listing l = { .j = call->out, .limit = NB_TEL_RECENT };
+	int rc = 0;
+
+	if (call->req->narg)
+		rc = nb_wire_number(&l.limit, call->req->arg[0], 1,
+				    NB_TEL_RECENT, "sample tail COUNT",
+				    call->err);
+	l.one = comm != NULL;
+	if (!rc && comm)
+		rc = nb_wire_id(&l.comm, comm, "option comm=", call->err);
+	if (rc)
+		return rc;
+	nb_json_obj(l.j);
+	nb_json_key(l.j, "comms");
+	nb_json_arr(l.j);
+	nb_events_each(samples_of, &l);
+	nb_json_end_arr(l.j);
+	nb_json_end_obj(l.j);
+	return 0;
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+// trace start, stop, status, read: the ring of spans over the control socket.
+// A stream is a trace of its own: it ends with its connection, however that
+// ends, and with the last trace NCCL is asked for nothing more. A span goes
+// out as an array, as there are many; `fields` of the first line names its
+// elements.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/comm/comm.h"
+#include "plugin/control/connection.h"
+#include "plugin/control/reply.h"
+#include "plugin/policies/generations.h"
+#include "plugin/profiler/trace_ring.h"
+#include "plugin/runtime/lock.h"
+
+static const char *const fields[] = {
+	"event", "start_ns", "end_ns", "comm",	  "comm_rank",
+	"peer",	 "id",	     "parent", "seq",	  "bytes",
+	"coll",	 "algo",     "proto",  "channel", "send",
+	"x0",	 "x1",	     "x2",     "x3",	  "decision"
+};
+
+static const char *func_word(uint64_t func)
+{
+	switch (func) {
+#define PROF_FUNC(number, name, word, coll) \
+	case number:                        \
+		return word;
+#include "core/defs/profiler.h"
+	}
+	return NULL;
+}
+
+/* ---- a span ---- */
+
+static uint64_t part(const struct nb_trace_span *s, int at)
+{
+	return s->word[NB_SPAN_WHAT] >> at & 255;
+}
+
+/*
+ * The decision that a collective came from: the latest for its function and
+ * size that was made when it began. Those of one group lie close together.
+ */
+static bool decision_of(const struct nb_comm *c, const struct nb_trace_span *s,
+			struct nb_decision *out)
+{
+	enum { BACK = 64 };
+	uint64_t n = s->word[NB_SPAN_DECIDED];
+	bool near = false;
+	struct nb_decision d;
+
+	for (int i = 0; i < BACK && n > 0; i++) {
+		if (!nb_comm_decision(c, --n, &d))
+			break;
+		if ((uint64_t)d.coll != part(s, NB_SPAN_AT_FUNC))
+			continue;
+		if (d.bytes == s->word[NB_SPAN_BYTES]) {
+			*out = d;
+			return true;
+		}
+		/* of several that were merged into one decision */
+		if (!near && d.bytes > s->word[NB_SPAN_BYTES]) {
+			*out = d;
+			near = true;
+		}
+	}
+	return near;
+}
+
+static const struct nb_comm *comm_of(const struct nb_trace_span *s)
+{
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
+		const struct nb_seg_slot *slot = nb_comm_slot(c);
+		uint64_t of = s->word[NB_SPAN_SLOT];
+
+		if (slot && (of == (uint64_t)(uintptr_t)&slot->announced ||
+			     of == (uint64_t)(uintptr_t)&slot->decisions))
+			return c;
+	}
+	return NULL;
+}
+
+static void decision(struct nb_json *j, const struct nb_trace_span *s)
+{
+	const struct nb_comm *c = s->word[NB_SPAN_DECIDED] ? comm_of(s) : NULL;
+	struct nb_decision d;
+
+	if (!c || !decision_of(c, s, &d)) {
+		nb_json_null(j);
+		return;
+	}
+	nb_json_obj(j);
+	nb_json_ku64(j, "seq", d.seq);
+	nb_json_ku64(j, "bytes", d.bytes);
+	nb_cmd_choice(j, "nccl", d.nccl_algo, d.nccl_proto);
+	nb_cmd_answer(j, "answer", d.algo, d.proto, d.channels);
+	nb_json_kstr(j, "by", nb_gens_policy_name(d.generation, d.by));
+	nb_json_ku64(j, "generation", d.generation);
+	nb_cmd_cost(j, "cost_us", d.cost_us);
+	nb_json_end_obj(j);
+}
+
+static bool is_task(uint64_t event)
+{
+	return event == NB_EVENT_COLL || event == NB_EVENT_P2P;
+}
+
+static void span(struct nb_json *j, const struct nb_trace_span *s)
+{
+	uint64_t event = part(s, NB_SPAN_AT_EVENT);
+	char comm[24];
+
+	snprintf(comm, sizeof(comm), "%016llx",
+		 (unsigned long long)s->word[NB_SPAN_COMM]);
+	nb_json_arr(j);
+	nb_json_str(j, nb_event_word((unsigned)event));
+	nb_json_u64(j, s->word[NB_SPAN_START]);
+	nb_json_u64(j, s->word[NB_SPAN_END]);
+	nb_json_str(j, comm);
+	nb_json_i64(j, (int32_t)s->word[NB_SPAN_WHO]);
+	nb_json_i64(j, (int32_t)(s->word[NB_SPAN_WHO] >> 32));
+	nb_json_u64(j, s->word[NB_SPAN_ID]);
+	nb_json_u64(j, s->word[NB_SPAN_PARENT]);
+	nb_json_u64(j, s->word[NB_SPAN_SEQ]);
+	nb_json_u64(j, s->word[NB_SPAN_BYTES]);
+	nb_json_str(j, func_word(part(s, NB_SPAN_AT_FUNC)));
+	nb_json_str(j, nb_nccl_algo((int)part(s, NB_SPAN_AT_ALGO)));
+	nb_json_str(j, nb_nccl_proto((int)part(s, NB_SPAN_AT_PROTO)));
+	nb_json_u64(j, part(s, NB_SPAN_AT_CHANNELS));
+	nb_json_bool(j, s->word[NB_SPAN_WHAT] >> NB_SPAN_AT_SEND & 1);
+	nb_json_u64(j, s->word[NB_SPAN_EXEC]);
+	if (is_task(event)) {
+		nb_json_str(j, nb_tel_source_word(
+				       (unsigned)s->word[NB_SPAN_SOURCE]));
+		nb_json_u64(j, s->word[NB_SPAN_DONE]);
+		nb_json_u64(j, s->word[NB_SPAN_DECIDED]);
+		decision(j, s);
+	} else {
+		for (int i = 1; i < 4; i++)
+			nb_json_u64(j, s->word[NB_SPAN_EXEC + i]);
+		nb_json_null(j);
+	}
+	nb_json_end_arr(j);
+}
+
+/* ---- the ring from a number on ---- */
+
+struct reader {
+	uint32_t events; /* of a trace of its own; 0: none */
+	uint64_t next, lost, left_out;
+	bool told; /* the names of the fields */
+};
+
+static void names(struct nb_json *j)
+{
+	nb_json_key(j, "fields");
+	nb_json_arr(j);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		nb_json_str(j, fields[i]);
+	nb_json_end_arr(j);
+}
+
+/* The spans from @r->next on, as many as fit: {"spans":[…],…}. */
+static void news(struct nb_json *j, struct reader *r)
+{
+	uint64_t end = nb_trace_ring_next(), given = 0, gone = 0;
+	uint64_t left_out = nb_trace_ring_left_out();
+
+	if (end - r->next > NB_SPANS) {
+		gone = end - NB_SPANS - r->next;
+		r->next = end - NB_SPANS;
+	}
+	nb_json_obj(j);
+	if (!r->told)
+		names(j);
+	r->told = true;
+	nb_json_key(j, "spans");
+	nb_json_arr(j);
+	for (; r->next < end && nb_cmd_room(j); r->next++) {
+		struct nb_trace_span s;
+
+		if (!nb_trace_ring_read(r->next, &s)) {
+			/* one that is being written comes at once */
+			gone++;
+			continue;
+		}
+		if (r->events && !(r->events >> part(&s, NB_SPAN_AT_EVENT) & 1))
+			continue;
+		span(j, &s);
+		given++;
+	}
+	nb_json_end_arr(j);
+	r->lost += gone;
+	nb_json_ku64(j, "given", given);
+	nb_json_ku64(j, "lost", r->lost);
+	nb_json_ku64(j, "left_out", left_out - r->left_out);
+	nb_json_kbool(j, "more", r->next < end);
+	nb_json_ku64(j, "next", r->next);
+	nb_json_end_obj(j);
+}
+
+static int poll_spans(void *state, struct nb_json *out, struct nb_err *err)
+{
+	(void)err;
+	nb_lock(NB_LOCK_STATE);
+	news(out, state);
+	nb_unlock(NB_LOCK_STATE);
+	return 1; /* also where nothing happens: readers have clocks */
+}
+
+static void free_reader(void *state)
+{
+	struct reader *r = state;
+
+	if (r->events)
+		nb_trace_ring_close(r->events);
+	free(r);
+}
+
+/* ---- commands ---- */
+
+static int event_of(const char *word, size_t n)
+{
+	for (unsigned i = 0; i < NB_NEVENTS; i++) {
+		const char *w = nb_event_word(i);
+
+		if (w && strlen(w) == n && !memcmp(w, word, n))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* Those that we take down. */
+static const uint32_t can = NB_EVENT_BIT(GROUP) | NB_EVENT_BIT(COLL) |
+			    NB_EVENT_BIT(P2P) | NB_EVENT_BIT(PROXY_OP) |
+			    NB_EVENT_BIT(PROXY_STEP) | NB_EVENT_BIT(KERNEL_CH) |
+			    NB_EVENT_BIT(GROUP_API) | NB_EVENT_BIT(COLL_API) |
+			    NB_EVENT_BIT(P2P_API) | NB_EVENT_BIT(KERNEL_LAUNCH);
+
+static int events_of(const char *list, uint32_t *out, struct nb_err *err)
+{
+	uint32_t bits = 0;
+
+	*out = can;
+	if (!list)
+		return 0;
+	for (const char *w = list; *w;) {
+		size_t n = strcspn(w, ",");
+		int e = event_of(w, n);
+
+		if (e < 0 || !(can >> e & 1))
+			return nb_fail(err, NB_E_ARG, 0,
+				       "option events=: %.*s: group, coll, "
+				       "p2p, proxy_op, proxy_step, kernel_ch, "
+				       "group_api, coll_api, p2p_api and "
+				       "kernel_launch are known",
+				       (int)(n < 40 ? n : 40), w);
+		bits |= 1u << e;
+		w += n + (w[n] == ',');
+	}
+	if (!bits)
+		return nb_fail(err, NB_E_ARG, 0, "option events=: no event");
+	*out = bits;
+	return 0;
+}
+
+static void event_list(struct nb_json *j, const char *key, uint32_t bits)
+{
+	nb_json_key(j, key);
+	nb_json_arr(j);
+	for (unsigned i = 0; i < NB_NEVENTS; i++)
+		if (bits >> i & 1)
+			nb_json_str(j, nb_event_word(i));
+	nb_json_end_arr(j);
+}
+
+static void state(struct nb_json *j)
+{
+	uint64_t next = nb_trace_ring_next();
+
+	nb_json_obj(j);
+	nb_json_kbool(j, "recording", nb_trace_ring_recorded() != 0);
+	nb_json_ku64(j, "traces", nb_trace_ring_traces());
+	event_list(j, "events", nb_trace_ring_wanted());
+	event_list(j, "asked", nb_events_mask());
+	nb_json_ku64(j, "profiler_abi", nb_events_abi());
+	nb_json_ku64(j, "written", next);
+	nb_json_ku64(j, "in_ring", next < NB_SPANS ? next : NB_SPANS);
+	nb_json_ku64(j, "room", NB_SPANS);
+	nb_json_ku64(j, "left_out", nb_trace_ring_left_out());
+	nb_json_end_obj(j);
+}
+
+static int follow(struct nb_call *call, uint32_t events)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return nb_fail(call->err, NB_E_NOMEM, 0,
+			       "trace start: no memory");
+	r->next = nb_trace_ring_next();
+	r->left_out = nb_trace_ring_left_out();
+	rc = nb_trace_ring_open(events, call->err);
+	if (!rc) {
+		r->events = events;
+		rc = nb_conn_follow(call->conn, call->req, poll_spans, r,
+				    free_reader, call->err);
+	}
+	if (rc)
+		free_reader(r);
+	else
+		news(call->out, r);
+	return rc;
+}
+
+int nb_cmd_trace_start(struct nb_call *call)
+{
+	uint32_t events;
+	int rc = events_of(nb_request_opt(call->req, "events"), &events,
+			   call->err);
+
+	if (rc)
+		return rc;
+	if (nb_request_yes(call->req, "follow", false)) {
+		nb_lock(NB_LOCK_STATE);
+		rc = follow(call, events);
+		nb_unlock(NB_LOCK_STATE);
+		return rc;
+	}
+	rc = nb_trace_ring_record(events, call->err);
+	if (!rc)
+		state(call->out);
+	return rc;
+}
+
+int nb_cmd_trace_stop(struct nb_call *call)
+{
+	int rc = nb_trace_ring_record(0, call->err);
+
+	if (!rc)
+		state(call->out);
+	return rc;
+}
+
+int nb_cmd_trace_status(struct nb_call *call)
+{
+	state(call->out);
+	return 0;
+}
+
+int nb_cmd_trace_read(struct nb_call *call)
+{
+	const char *after = nb_request_opt(call->req, "after");
+	struct reader r = { .left_out = 0 };
+	int rc = 0;
+
+	if (after)
+		rc = nb_wire_number(&r.next, after, 0, UINT64_MAX >> 1,
+				    "option after=", call->err);
+	if (rc)
+		return rc;
+	if (r.next > nb_trace_ring_next())
+		r.next = nb_trace_ring_next();
+	nb_lock(NB_LOCK_STATE);
+	news(call->out, &r);
+	nb_unlock(NB_LOCK_STATE);
+	return 0;
+}

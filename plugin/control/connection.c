@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: MIT
+// A connection of the control socket. The peer is of our own user but may be
+// broken, slow, gone or hostile: nothing here waits, and nothing grows
+// without a bound. Descriptors that come along are kept until the buffered
+// lines are done, since a stream socket does not say to which line of one
+// read they belong; the line that wants one takes the oldest.
+#include "plugin/control/connection.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct stream {
+	bool used, ending;
+	struct nb_request req; /* id alone matters */
+	nb_stream_poll_fn *poll;
+	void *state;
+	void (*free_state)(void *state);
+};
+
+struct nb_conn {
+	struct nb_control *control;
+	struct nb_peer peer;
+	int fd;
+	bool open, eof, closing;
+	bool owes; /* what is unsent holds a reply, not stream lines alone */
+
+	char *in;	     /* NB_WIRE_LINE + 1 bytes */
+	size_t nin, scanned; /* no line feed before scanned */
+	int fds[NB_CONN_FDS];
+	unsigned nfds;
+
+	struct nb_buf out;
+	size_t sent;
+	int fd_out; /* goes with the first byte of out */
+
+	uint64_t born_ms, line_ms, progress_ms, polled_ms, now_ms;
+	struct stream streams[NB_CONN_STREAMS];
+};
+
+struct nb_conn *nb_conn_new(struct nb_control *control, int fd,
+			    const struct nb_peer *peer, uint64_t now_ms)
+{
+	struct nb_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->in = malloc(NB_WIRE_LINE + 1);
+	if (!c->in) {
+		free(c);
+		return NULL;
+	}
+	c->control = control;
+	c->fd = fd;
+	c->fd_out = -1;
+	c->peer = *peer;
+	c->born_ms = c->progress_ms = c->polled_ms = c->now_ms = now_ms;
+	/* a reply, and the end lines of the streams it may stop */
+	nb_buf_init(&c->out, NB_WIRE_REPLY + 4096);
+	return c;
+}
+
+static void close_fds(struct nb_conn *c)
+{
+	while (c->nfds)
+		close(c->fds[--c->nfds]);
+}
+
+static void stream_fini(struct stream *s)
+{
+	if (s->used && s->free_state)
+		s->free_state(s->state);
+	*s = (struct stream){ .used = false };
+}
+
+void nb_conn_free(struct nb_conn *c)
+{
+	if (!c)
+		return;
+	for (unsigned i = 0; i < NB_CONN_STREAMS; i++)
+		stream_fini(&c->streams[i]);
+	close_fds(c);
+	if (c->fd_out >= 0)
+		close(c->fd_out);
+	nb_buf_fini(&c->out);
+	free(c->in);
+	free(c);
+}
+
+int nb_conn_fd(const struct nb_conn *c)
+{
+	return c->fd;
+}
+
+struct nb_control *nb_conn_control(const struct nb_conn *c)
+{
+	return c->control;
+}
+
+bool nb_conn_open(const struct nb_conn *c)
+{
+	return c->open;
+}
+
+void nb_conn_greet(struct nb_conn *c)
+{
+	c->open = true;
+}
+
+static bool pending(const struct nb_conn *c)
+{
+	return c->sent < c->out.size;
+}
+
+static bool streaming(const struct nb_conn *c)
+{
+	for (unsigned i = 0; i < NB_CONN_STREAMS; i++)
+		if (c->streams[i].used)
+			return true;
+	return false;
+}
+
+/* Length of the first whole line, or -1. */
+static ssize_t whole_line(struct nb_conn *c)
+{
+	char *lf = c->nin > c->scanned ? memchr(c->in + c->scanned, '\n',
+						c->nin - c->scanned)
+				       : NULL;
+
+	if (!lf) {
+		c->scanned = c->nin;
+		return -1;
+	}
+	c->scanned = (size_t)(lf - c->in);
+	return lf - c->in;
+}
+
+static bool wants_input(const struct nb_conn *c)
+{
+	return !c->closing && !c->eof && !pending(c) && c->nin < NB_WIRE_LINE &&
+	       c->scanned == c->nin;
+}
+
+short nb_conn_events(const struct nb_conn *c)
+{
+	return (short)((wants_input(c) ? POLLIN : 0) |
+		       (pending(c) ? POLLOUT : 0));
+}
+
+int nb_conn_patience(const struct nb_conn *c)
+{
+	/* lines left over from the last turn */
+	if (!pending(c) && !c->closing && c->scanned < c->nin)
+		return 0;
+	if (streaming(c) && !pending(c))
+		return NB_CONN_POLL_MS;
+	return 500; /* for the time limits */
+}
+
+/* ---- out ---- */
+
+/* False when the peer is gone. */
+static bool flush(struct nb_conn *c)
+{
+	while (pending(c)) {
+		struct iovec v = { c->out.data + c->sent,
+				   c->out.size - c->sent };
+		union {
+			struct cmsghdr align;
+			char space[CMSG_SPACE(sizeof(int))];
+		} u = { .space = { 0 } };
+		struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+		ssize_t n;
+
+		if (c->fd_out >= 0) {
+			struct cmsghdr *h = &u.align;
+
+			m.msg_control = u.space;
+			m.msg_controllen = sizeof(u.space);
+			h->cmsg_level = SOL_SOCKET;
+			h->cmsg_type = SCM_RIGHTS;
+			h->cmsg_len = CMSG_LEN(sizeof(int));
+			memcpy(CMSG_DATA(h), &c->fd_out, sizeof(int));
+		}
+		n = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ||
+			       errno == ENOBUFS || errno == ENOMEM;
+		if (c->fd_out >= 0)
+			close(c->fd_out);
+		c->fd_out = -1;
+		c->sent += (size_t)n;
+		c->progress_ms = c->now_ms;
+	}
+	nb_buf_clear(&c->out);
+	c->sent = 0;
+	c->owes = false;
+	return true;
+}
+
+/* One last error line; the connection ends when it is out. */
+static void refuse(struct nb_conn *c, const struct nb_err *err)
+{
+	nb_reply_error(&c->out, NULL, err, NULL, NULL);
+	c->owes = true;
+	c->closing = true;
+	c->progress_ms = c->now_ms;
+}
+
+static void refuse_long(struct nb_conn *c)
+{
+	struct nb_err err;
+
+	nb_fail(&err, NB_E_LIMIT, 0,
+		"a request line of more than %d bytes: no more are allowed",
+		NB_WIRE_LINE);
+	refuse(c, &err);
+}
+
+static void refuse_late(struct nb_conn *c, const char *what, int allowed_ms)
+{
+	struct nb_err err;
+
+	nb_fail(&err, NB_E_TIMEOUT, 0, "%s within %d ms", what, allowed_ms);
+	refuse(c, &err);
+}
+
+/* ---- in ---- */
+
+/* Keep the descriptors of a message, as many as may be kept. */
+static void take_fds(struct nb_conn *c, struct msghdr *m)
+{
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
+			if (c->nfds < NB_CONN_FDS)
+				c->fds[c->nfds++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+/* False when the peer is gone. */
+static bool fill(struct nb_conn *c)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(16 * sizeof(int))];
+	} u;
+	struct iovec v = { c->in + c->nin, NB_WIRE_LINE - c->nin };
+	struct msghdr m = { .msg_iov = &v,
+			    .msg_iovlen = 1,
+			    .msg_control = u.space,
+			    .msg_controllen = sizeof(u.space) };
+	ssize_t n = recvmsg(c->fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	take_fds(c, &m);
+	if (n == 0)
+		c->eof = true;
+	if (!c->nin)
+		c->line_ms = c->now_ms;
+	c->nin += (size_t)n;
+	return true;
+}
+
+int nb_conn_take_fd(struct nb_conn *c)
+{
+	int fd;
+
+	if (!c->nfds)
+		return -1;
+	fd = c->fds[0];
+	memmove(c->fds, c->fds + 1, --c->nfds * sizeof(c->fds[0]));
+	return fd;
+}
+
+static void end_streams(struct nb_conn *c)
+{
+	for (unsigned i = 0; i < NB_CONN_STREAMS; i++)
+		if (c->streams[i].used && c->streams[i].ending) {
+			nb_reply_end(&c->out, &c->streams[i].req);
+			stream_fini(&c->streams[i]);
+		}
+}
+
+/* Answer the first line, which is @size bytes and a line feed. */
+static bool answer(struct nb_conn *c, size_t size)
+{
+	bool good = nb_command_answer(c, &c->peer, c->in, size, &c->out,
+				      &c->fd_out);
+
+	c->nin -= size + 1;
+	memmove(c->in, c->in + size + 1, c->nin);
+	c->scanned = 0;
+	c->line_ms = c->now_ms;
+	c->owes = true;
+	c->progress_ms = c->now_ms;
+	end_streams(c);
+	return good && nb_buf_ok(&c->out);
+}
+
+/* At most a few lines a turn, so that others get theirs. */
+static bool lines(struct nb_conn *c)
+{
+	ssize_t size;
+
+	for (int i = 0; i < 16 && !pending(c) && !c->closing; i++) {
+		size = whole_line(c);
+		if (size < 0)
+			break;
+		if (!answer(c, (size_t)size) || !flush(c))
+			return false;
+	}
+	if (!pending(c) && !c->closing && c->nin == NB_WIRE_LINE &&
+	    whole_line(c) < 0)
+		refuse_long(c);
+	if (!c->nin)
+		close_fds(c);
+	return true;
+}
+
+/* ---- streams ---- */
+
+int nb_conn_follow(struct nb_conn *c, const struct nb_request *req,
+		   nb_stream_poll_fn *poll, void *state,
+		   void (*free_state)(void *state), struct nb_err *err)
+{
+	struct stream *slot = NULL;
+
+	if (!req->has_id)
+		return nb_fail(err, NB_E_USAGE, 0,
+			       "%s follow=yes: the request needs an id "
+			       "(@7 %s …), or nothing could stop it",
+			       req->spec->words, req->spec->words);
+	for (unsigned i = 0; i < NB_CONN_STREAMS; i++) {
+		if (!c->streams[i].used)
+			slot = &c->streams[i];
+		else if (c->streams[i].req.id == req->id)
+			return nb_fail(err, NB_E_EXISTS, 0,
+				       "id %llu is a stream already",
+				       (unsigned long long)req->id);
+	}
+	if (!slot)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "%d streams run on this connection, %d allowed",
+			       NB_CONN_STREAMS, NB_CONN_STREAMS);
+	*slot = (struct stream){ .used = true,
+				 .req = { .has_id = true, .id = req->id },
+				 .poll = poll,
+				 .state = state,
+				 .free_state = free_state };
+	return 0;
+}
+
+int nb_conn_cancel(struct nb_conn *c, uint64_t id, struct nb_err *err)
+{
+	for (unsigned i = 0; i < NB_CONN_STREAMS; i++)
+		if (c->streams[i].used && c->streams[i].req.id == id) {
+			c->streams[i].ending = true;
+			return 0;
+		}
+	return nb_fail(err, NB_E_NOENT, 0,
+		       "no stream of this connection has id %llu",
+		       (unsigned long long)id);
+}
+
+/* The news of one stream, if there are any, as one line. */
+static void stream_line(struct nb_conn *c, struct stream *s)
+{
+	size_t mark = c->out.size;
+	struct nb_err err = { .code = 0 };
+	struct nb_json j;
+	int rc;
+
+	nb_reply_open(&j, &c->out, &s->req);
+	rc = s->poll(s->state, &j, &err);
+	if (rc == 1 && nb_buf_ok(&c->out)) {
+		nb_reply_close(&j);
+		return;
+	}
+	c->out.failed = false;
+	c->out.size = mark;
+	if (rc < 0) {
+		nb_reply_error(&c->out, &s->req, &err, NULL, NULL);
+		stream_fini(s);
+	}
+}
+
+static bool streams(struct nb_conn *c)
+{
+	if (c->now_ms - c->polled_ms < NB_CONN_POLL_MS)
+		return true;
+	c->polled_ms = c->now_ms;
+	for (unsigned i = 0; i < NB_CONN_STREAMS; i++) {
+		if (pending(c) || c->closing)
+			return true;
+		if (!c->streams[i].used)
+			continue;
+		stream_line(c, &c->streams[i]);
+		if (!flush(c))
+			return false;
+	}
+	return true;
+}
+
+/* ---- a turn ---- */
+
+/* False when its time is up without more words. */
+static bool in_time(struct nb_conn *c)
+{
+	uint64_t now = c->now_ms;
+
+	if (pending(c))
+		return !c->owes || now - c->progress_ms < NB_CONN_READ_MS;
+	if (c->closing)
+		return true;
+	if (!c->open && now - c->born_ms >= NB_CONN_GREET_MS)
+		refuse_late(c, "no hello came", NB_CONN_GREET_MS);
+	else if (c->nin && whole_line(c) < 0 &&
+		 now - c->line_ms >= NB_CONN_LINE_MS)
+		refuse_late(c, "a request line was begun and not ended",
+			    NB_CONN_LINE_MS);
+	return true;
+}
+
+bool nb_conn_turn(struct nb_conn *c, short revents, uint64_t now_ms)
+{
+	c->now_ms = now_ms;
+	if (revents & (POLLERR | POLLNVAL))
+		return false;
+	if (pending(c) && (revents & (POLLOUT | POLLHUP)) && !flush(c))
+		return false;
+	if (wants_input(c) && (revents & (POLLIN | POLLHUP)) && !fill(c))
+		return false;
+	if (!lines(c) || !streams(c) || !in_time(c) || !flush(c))
+		return false;
+	if (pending(c))
+		return true;
+	/* Both directions shut, nothing left to read: nobody is there. */
+	if (c->eof && (revents & POLLHUP))
+		return false;
+	if (c->eof && whole_line(c) < 0 && !streaming(c))
+		return false;
+	return !c->closing;
+}

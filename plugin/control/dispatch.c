@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// From a request line to its reply: take it apart, find the handler, put its
+// answer or its error into the envelope, and write the log line of a request
+// that may change something.
+#include "plugin/control/dispatch.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/control/connection.h"
+#include "plugin/runtime/log.h"
+
+static nb_handler_fn *const handlers[] = {
+	[NB_CMD_HELLO] = nb_cmd_hello,
+	[NB_CMD_HELP] = nb_cmd_help,
+	[NB_CMD_CANCEL] = nb_cmd_cancel,
+	[NB_CMD_STATUS] = nb_cmd_status,
+	[NB_CMD_DOCTOR] = nb_cmd_doctor,
+	[NB_CMD_POLICY_LIST] = nb_cmd_policy_list,
+	[NB_CMD_POLICY_SHOW] = nb_cmd_policy_show,
+	[NB_CMD_POLICY_TIME] = nb_cmd_policy_time,
+	[NB_CMD_POLICY_LOAD] = nb_cmd_policy_load,
+	[NB_CMD_POLICY_GET] = nb_cmd_policy_get,
+	[NB_CMD_POLICY_DUMP] = nb_cmd_policy_dump,
+	[NB_CMD_POLICY_USE] = nb_cmd_policy_use,
+	[NB_CMD_POLICY_ADD] = nb_cmd_policy_add,
+	[NB_CMD_POLICY_REMOVE] = nb_cmd_policy_remove,
+	[NB_CMD_POLICY_MOVE] = nb_cmd_policy_move,
+	[NB_CMD_POLICY_UNDO] = nb_cmd_policy_undo,
+	[NB_CMD_POLICY_HISTORY] = nb_cmd_policy_history,
+	[NB_CMD_POLICY_DISCARD] = nb_cmd_policy_discard,
+	[NB_CMD_MAP_LIST] = nb_cmd_map_list,
+	[NB_CMD_MAP_SHOW] = nb_cmd_map_show,
+	[NB_CMD_MAP_DUMP] = nb_cmd_map_dump,
+	[NB_CMD_MAP_GET] = nb_cmd_map_get,
+	[NB_CMD_MAP_SET] = nb_cmd_map_set,
+	[NB_CMD_MAP_DEL] = nb_cmd_map_del,
+	[NB_CMD_MAP_LOAD] = nb_cmd_map_load,
+	[NB_CMD_MAP_POP] = nb_cmd_map_pop,
+	[NB_CMD_CHANGE_STATUS] = nb_cmd_change_status,
+	[NB_CMD_CHANGE_CHECK] = nb_cmd_change_check,
+	[NB_CMD_CHANGE_COMMIT] = nb_cmd_change_commit,
+	[NB_CMD_CHANGE_ABORT] = nb_cmd_change_abort,
+	[NB_CMD_CONTROLLER_STATUS] = nb_cmd_controller_status,
+	[NB_CMD_CONTROLLER_PAUSE] = nb_cmd_controller_pause,
+	[NB_CMD_CONTROLLER_RESUME] = nb_cmd_controller_resume,
+	[NB_CMD_COMM_LIST] = nb_cmd_comm_list,
+	[NB_CMD_COMM_SHOW] = nb_cmd_comm_show,
+	[NB_CMD_CHECK_AGREEMENT] = nb_cmd_check_agreement,
+	[NB_CMD_EXPLAIN] = nb_cmd_explain,
+	[NB_CMD_DECISION_TAIL] = nb_cmd_decision_tail,
+	[NB_CMD_ENV_LIST] = nb_cmd_env_list,
+	[NB_CMD_ENV_SET] = nb_cmd_env_set,
+	[NB_CMD_ENV_UNSET] = nb_cmd_env_unset,
+	[NB_CMD_ENV_FORGET] = nb_cmd_env_forget,
+	[NB_CMD_NET] = nb_cmd_net,
+	[NB_CMD_TELEMETRY] = nb_cmd_telemetry,
+	[NB_CMD_STATS] = nb_cmd_stats,
+	[NB_CMD_SAMPLE_TAIL] = nb_cmd_sample_tail,
+	[NB_CMD_TRACE_START] = nb_cmd_trace_start,
+	[NB_CMD_TRACE_STOP] = nb_cmd_trace_stop,
+	[NB_CMD_TRACE_STATUS] = nb_cmd_trace_status,
+	[NB_CMD_TRACE_READ] = nb_cmd_trace_read,
+	[NB_CMD_TRACE_TAIL] = nb_cmd_trace_tail,
+};
+
+static_assert(sizeof(handlers) / sizeof(handlers[0]) == NB_NCMDS,
+	      "each row of core/defs/commands.h has its handler");
+
+/* Members of an error beside its code and text. */
+static void extra(struct nb_json *j, void *arg)
+{
+	struct nb_call *call = arg;
+
+	if (call->finding.size && nb_buf_ok(&call->finding)) {
+		nb_json_key(j, "finding");
+		nb_json_raw(j, nb_buf_text(&call->finding));
+	}
+	if (call->text.size && nb_buf_ok(&call->text))
+		nb_json_kstr(j, "text", nb_buf_text(&call->text));
+}
+
+/* What was asked, for the log: words and arguments, cut short. */
+static void describe(const struct nb_request *req, char *text, size_t size)
+{
+	size_t n = (size_t)snprintf(text, size, "%s", req->spec->words);
+
+	for (unsigned i = 0; i < req->narg && n < size; i++)
+		n += (size_t)snprintf(text + n, size - n, " %.40s",
+				      req->arg[i]);
+	for (unsigned i = 0; i < req->nopt && n < size; i++)
+		n += (size_t)snprintf(text + n, size - n, " %s=%.20s",
+				      req->opt[i].name, req->opt[i].value);
+}
+
+static void log_change(const struct nb_call *call, int rc)
+{
+	char what[160];
+
+	describe(call->req, what, sizeof(what));
+	if (rc)
+		nb_log(NB_LOG_WARN,
+		       "control: uid %u pid %d asked \"%s\": %s: %.200s",
+		       (unsigned)call->peer->uid, (int)call->peer->pid, what,
+		       nb_err_word(rc), call->err->text);
+	else
+		nb_log(NB_LOG_INFO,
+		       "control: uid %u pid %d asked \"%s\": done%s%s",
+		       (unsigned)call->peer->uid, (int)call->peer->pid, what,
+		       call->note[0] ? ", " : "", call->note);
+}
+
+static int run(struct nb_call *call)
+{
+	const struct nb_request *req = call->req;
+
+	if (!nb_conn_open(call->conn) && req->cmd != NB_CMD_HELLO) {
+		nb_fail(call->err, NB_E_PROTOCOL, 0,
+			"\"%s\" before hello: the first request must be "
+			"\"hello %d\"",
+			req->spec->words, NB_WIRE_VERSION);
+		return call->err->code;
+	}
+	return handlers[req->cmd](call);
+}
+
+/* The reply of a request that could be taken apart. */
+static int reply(struct nb_call *call, struct nb_buf *out)
+{
+	int rc;
+
+	nb_reply_open(call->out, out, call->req);
+	rc = run(call);
+	if (!rc)
+		nb_reply_close(call->out);
+	if (call->req->spec->role == NB_ROLE_CONTROL)
+		log_change(call, rc);
+	return rc;
+}
+
+/* What is done must not go unsaid: memory for the answer comes first. */
+enum { ANSWER = 16 << 10 };
+
+static int reserve(const struct nb_request *req, struct nb_buf *one,
+		   struct nb_buf *out, struct nb_err *err)
+{
+	if (req->spec->role != NB_ROLE_CONTROL ||
+	    (nb_buf_reserve(one, ANSWER) && nb_buf_reserve(out, ANSWER)))
+		return 0;
+	return nb_fail(err, NB_E_NOMEM, 0,
+		       "%s: no memory for the answer; nothing was done",
+		       req->spec->words);
+}
+
+bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer,
+		       char *line, size_t size, struct nb_buf *out, int *fd_out)
+{
+	struct nb_request req;
+	struct nb_err err = { .code = 0 };
+	struct nb_json json;
+	struct nb_call call = { .conn = conn,
+				.req = &req,
+				.peer = peer,
+				.out = &json,
+				.err = &err,
+				.fd_out = -1 };
+	struct nb_buf one;
+	int rc;
+
+	nb_buf_init(&one, NB_WIRE_REPLY);
+	nb_buf_init(&call.finding, NB_WIRE_REPLY / 4);
+	nb_buf_init(&call.text, NB_WIRE_REPLY / 4);
+	rc = nb_request_parse(&req, line, size, &err);
+	if (!rc)
+		rc = reserve(&req, &one, out, &err);
+	if (!rc)
+		rc = reply(&call, &one);
+	if (!rc && one.no_memory)
+		rc = nb_fail(&err, NB_E_NOMEM, 0,
+			     "%s: no memory for the answer", req.spec->words);
+	else if (!rc && !nb_buf_ok(&one))
+		rc = nb_fail(&err, NB_E_LIMIT, 0,
+			     "%s: the answer is longer than %d bytes, which is "
+			     "what a reply may have",
+			     req.spec->words, NB_WIRE_REPLY);
+	if (rc) {
+		nb_buf_fini(&one);
+		nb_buf_init(&one, NB_WIRE_REPLY);
+		nb_reply_error(&one, &req, &err, extra, &call);
+		if (call.fd_out >= 0)
+			close(call.fd_out);
+		call.fd_out = -1;
+	}
+	*fd_out = call.fd_out;
+	nb_buf_bytes(out, one.data, nb_buf_ok(&one) ? one.size : 0);
+	rc = nb_buf_ok(&one) ? 0 : NB_E_NOMEM;
+	nb_buf_fini(&one);
+	nb_buf_fini(&call.finding);
+	nb_buf_fini(&call.text);
+	return !rc;
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// JSON forms that several commands answer with, and the end that all changing
+// commands have in common: stage, then commit unless told not to.
+#include "plugin/control/reply.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "plugin/change/change.h"
+#include "plugin/change/stage.h"
+
+bool nb_cmd_room(const struct nb_json *j)
+{
+	return j->out->size < NB_CMD_ROOM;
+}
+
+void nb_cmd_digest(struct nb_json *j, const char *key,
+		   const uint8_t digest[NB_SHA256_SIZE])
+{
+	nb_json_khex(j, key, digest, NB_SHA256_SIZE);
+}
+
+void nb_cmd_short(char text[NB_CMD_SHORT], const uint8_t digest[NB_SHA256_SIZE])
+{
+	for (unsigned i = 0; i < NB_CMD_SHORT / 2; i++)
+		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+}
+
+void nb_cmd_gen_names(struct nb_json *j, const struct nb_gen *g)
+{
+	nb_json_key(j, "policies");
+	nb_json_arr(j);
+	for (uint32_t i = 0; g && i < g->order.n; i++)
+		nb_json_str(j, g->policy[g->order.at[i]].policy->img->name);
+	nb_json_end_arr(j);
+}
+
+void nb_cmd_scopes(struct nb_json *j, const struct nb_gen *g)
+{
+	nb_json_key(j, "scopes");
+	nb_json_arr(j);
+	for (uint32_t i = 0; g && i < g->nviews; i++) {
+		const struct nb_scope *s = &g->scopes.scope[i];
+
+		nb_json_obj(j);
+		nb_json_key(j, "comms");
+		nb_json_arr(j);
+		for (uint32_t k = 0; k < s->ncomms; k++)
+			nb_json_id(j, s->comm[k]);
+		nb_json_end_arr(j);
+		nb_cmd_gen_names(j, g->view[i]);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
+void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto)
+{
+	nb_json_key(j, key);
+	nb_json_obj(j);
+	nb_json_kstr(j, "algo", nb_nccl_algo(algo));
+	nb_json_kstr(j, "proto", nb_nccl_proto(proto));
+	nb_json_end_obj(j);
+}
+
+void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
+		   uint32_t channels)
+{
+	nb_json_key(j, key);
+	nb_json_obj(j);
+	nb_json_kstr(j, "algo", nb_nccl_algo(algo));
+	nb_json_kstr(j, "proto", nb_nccl_proto(proto));
+	nb_json_ku64(j, "channels", channels);
+	nb_json_end_obj(j);
+}
+
+void nb_cmd_cost(struct nb_json *j, const char *key, double us)
+{
+	nb_json_key(j, key);
+	if (us >= 0)
+		nb_json_f64(j, us);
+	else
+		nb_json_null(j);
+}
+
+void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
+		    const struct nb_decision *d)
+{
+	float table[NB_COSTS_KNOWN];
+
+	nb_json_key(j, "context");
+	nb_json_obj(j);
+	nb_json_ku64(j, "ranks", c->base.ranks);
+	nb_json_ku64(j, "nodes", c->base.nodes);
+	nb_json_ku64(j, "pipe_ops", d->pipe_ops);
+	nb_json_ku64(j, "reg_buff", d->reg_buff);
+	nb_json_ku64(j, "usable", d->usable);
+	nb_json_ku64(j, "nvl_domains", c->base.nvl_domains);
+	nb_json_ku64(j, "nvl_min_ranks", c->base.nvl_min_ranks);
+	nb_json_ku64(j, "nvl_max_ranks", c->base.nvl_max_ranks);
+	nb_json_end_obj(j);
+	nb_json_key(j, "costs_us");
+	if (d->coll < 0 ||
+	    !nb_seen_copy(nb_seen_slot(c->seen, d->bytes, d->coll), d->coll,
+			  d->bytes, table)) {
+		nb_json_null(j);
+		return;
+	}
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < NB_COSTS_KNOWN; i++) {
+		bool offered = d->usable >> i & 1 && table[i] >= 0;
+
+		nb_json_f64(j, offered ? (double)table[i] : -1.0);
+	}
+	nb_json_end_arr(j);
+}
+
+static void change_comm(struct nb_json *j, const struct nb_change_comm *c)
+{
+	nb_json_obj(j);
+	nb_json_kid(j, "comm", c->comm_id);
+	nb_json_ku64(j, "fence", c->fence);
+	nb_json_kstr(j, "state", nb_change_state_word(c->state));
+	nb_json_ku64(j, "ranks", c->ranks);
+	nb_json_ku64(j, "passed", c->passed);
+	nb_json_key(j, "behind");
+	nb_json_arr(j);
+	for (unsigned i = 0; c->state == NB_CHANGE_COMMITTED && i < 64; i++)
+		if (c->behind >> i & 1)
+			nb_json_u64(j, i);
+	nb_json_end_arr(j);
+	nb_json_ku64(j, "tries", c->tries);
+	nb_json_kstr(j, "why", c->why[0] ? c->why : NULL);
+	nb_json_end_obj(j);
+}
+
+void nb_cmd_change(struct nb_json *j, const struct nb_change *change)
+{
+	nb_json_obj(j);
+	nb_cmd_digest(j, "change", change->digest);
+	nb_json_kstr(j, "state", nb_change_state_word(change->state));
+	nb_json_ku64(j, "generation", change->generation);
+	nb_json_ku64(j, "time_us", change->time_us);
+	nb_json_key(j, "comms");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < change->ncomms && i < NB_CHANGE_COMMS; i++)
+		change_comm(j, &change->comm[i]);
+	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+}
+
+int nb_cmd_finish_change(struct nb_call *call,
+			 const uint8_t digest[NB_SHA256_SIZE])
+{
+	char text[NB_CMD_SHORT];
+	struct nb_change *change;
+	uint64_t expected;
+	int rc;
+
+	nb_cmd_short(text, digest);
+	rc = nb_cmd_expected(call, &expected);
+	if (!rc)
+		rc = nb_change_expect(expected, call->err);
+	if (rc) {
+		nb_change_abort(digest, NULL);
+		return rc;
+	}
+	if (!nb_request_yes(call->req, "commit", true)) {
+		snprintf(call->note, sizeof(call->note), "staged %s", text);
+		nb_json_obj(call->out);
+		nb_cmd_digest(call->out, "change", digest);
+		nb_json_kstr(call->out, "state",
+			     nb_change_state_word(NB_CHANGE_STAGED));
+		nb_json_end_obj(call->out);
+		return 0;
+	}
+	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid);
+	change = calloc(1, sizeof(*change));
+	if (!change) {
+		nb_change_abort(digest, NULL);
+		return nb_fail(call->err, NB_E_NOMEM, 0,
+			       "%s: no memory for the change's record",
+			       call->req->spec->words);
+	}
+	rc = nb_change_commit(digest, expected, change, call->err);
+	if (!rc) {
+		snprintf(call->note, sizeof(call->note),
+			 "digest %s generation %llu", text,
+			 (unsigned long long)change->generation);
+		nb_cmd_change(call->out, change);
+	} else {
+		/* One command, one outcome: nothing stays behind. */
+		nb_change_abort(digest, NULL);
+	}
+	free(change);
+	return rc;
+}
+
+int nb_cmd_expected(struct nb_call *call, uint64_t *out)
+{
+	const char *text = nb_request_opt(call->req, "if_generation");
+
+	*out = NB_CHANGE_ANY;
+	return text ? nb_wire_number(out, text, 0, UINT32_MAX,
+				     "option if_generation=", call->err)
+		    : 0;
+}
+
+int nb_cmd_limit(struct nb_call *call, uint64_t most, uint64_t absent,
+		 uint64_t *out)
+{
+	const char *text = nb_request_opt(call->req, "limit");
+
+	*out = absent;
+	return text ? nb_wire_number(out, text, 1, most,
+				     "option limit=", call->err)
+		    : 0;
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT
+// The control thread: listens, checks peers, gives each connection its
+// turn and the process its tick. It holds no lock while it waits, blocks all
+// signals, and never writes where a signal could be raised. Everything it
+// opens is close-on-exec; a forked child closes it all, and no fork comes
+// between the closing of a descriptor and its removal from the list.
+#include "plugin/control/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "plugin/control/connection.h"
+#include "plugin/controller/controller.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/log.h"
+
+enum { BACKLOG = 32, STACK = 2 << 20, ACCEPT_PAUSE_MS = 1000 };
+
+struct nb_control {
+	nb_tick_fn *tick;
+	const struct nb_jobdir *place;
+	pthread_t thread;
+	pid_t pid;
+	atomic_bool stop;
+	int listener, wake;
+	char name[NB_JOBDIR_JOB + 40];
+	char path[PATH_MAX + NB_JOBDIR_JOB + 42];
+	struct nb_env env;
+	ino_t inode; /* of the socket file, so that only ours is unlinked */
+	uint64_t deaf_until_ms; /* accept(2) failed for want of something */
+	struct nb_conn *conn[NB_CONTROL_CONNS];
+	unsigned nconn;
+	pthread_mutex_t fds_lock;      /* what the forked child closes: */
+	int conn_fd[NB_CONTROL_CONNS]; /* with listener and wake; -1: none */
+};
+
+static uint64_t now_ms(void)
+{
+	return nb_clock_system() / 1000000;
+}
+
+/* ---- who connects ---- */
+
+/* One error line and good-bye; what does not fit the socket is dropped. */
+static void turn_away(int fd, const struct nb_err *err)
+{
+	struct nb_buf b;
+
+	nb_buf_init(&b, 4096);
+	nb_reply_error(&b, NULL, err, NULL, NULL);
+	if (nb_buf_ok(&b))
+		(void)!send(fd, b.data, b.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	nb_buf_fini(&b);
+	close(fd);
+}
+
+static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer,
+			struct nb_err *err)
+{
+	struct ucred cred;
+	socklen_t n = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &n)) {
+		nb_fail(err, NB_E_IO, 0, "SO_PEERCRED: %s", strerror(errno));
+		return false;
+	}
+	*peer = (struct nb_peer){ cred.pid, cred.uid, cred.gid };
+	if (cred.uid != geteuid() && cred.uid != 0) {
+		nb_fail(err, NB_E_PERM, 0,
+			"this socket belongs to uid %u and serves that uid and "
+			"root; uid %u asks",
+			(unsigned)geteuid(), (unsigned)cred.uid);
+		nb_log(NB_LOG_WARN,
+		       "control: uid %u pid %d was turned away: only uid %u "
+		       "and root may connect",
+		       (unsigned)cred.uid, (int)cred.pid, (unsigned)geteuid());
+		return false;
+	}
+	if (c->nconn == NB_CONTROL_CONNS) {
+		nb_fail(err, NB_E_BUSY, 0,
+			"%d connections are open, %d allowed: close one",
+			NB_CONTROL_CONNS, NB_CONTROL_CONNS);
+		return false;
+	}
+	return true;
+}
+
+static void add_conn(struct nb_control *c, int fd, uint64_t now)
+{
+	struct nb_err err = { .code = 0 };
+	struct nb_peer peer;
+	struct nb_conn *conn;
+
+	if (!may_connect(c, fd, &peer, &err)) {
+		turn_away(fd, &err);
+		return;
+	}
+	conn = nb_conn_new(c, fd, &peer, now);
+	if (!conn) {
+		nb_fail(&err, NB_E_NOMEM, 0, "no memory for a connection");
+		turn_away(fd, &err);
+		return;
+	}
+	c->conn_fd[c->nconn] = fd;
+	c->conn[c->nconn++] = conn;
+}
+
+static void accept_all(struct nb_control *c, uint64_t now)
+{
+	for (int i = 0; i < BACKLOG; i++) {
+		int fd = accept4(c->listener, NULL, NULL,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			add_conn(c, fd, now);
+			continue;
+		}
+		/* Out of descriptors or memory: the job needs them more. */
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			c->deaf_until_ms = now + ACCEPT_PAUSE_MS;
+		return;
+	}
+}
+
+static void drop_conn(struct nb_control *c, unsigned i)
+{
+	nb_conn_free(c->conn[i]);
+	c->conn[i] = c->conn[--c->nconn];
+	pthread_mutex_lock(&c->fds_lock);
+	close(c->conn_fd[i]);
+	c->conn_fd[i] = c->conn_fd[c->nconn];
+	c->conn_fd[c->nconn] = -1;
+	pthread_mutex_unlock(&c->fds_lock);
+}
+
+/* ---- the loop ---- */
+
+static int patience(const struct nb_control *c)
+{
+	int ms = nb_controllers_patience();
+
+	for (unsigned i = 0; i < c->nconn; i++) {
+		int one = nb_conn_patience(c->conn[i]);
+
+		if (one < ms)
+			ms = one;
+	}
+	return ms;
+}
+
+static void turn(struct nb_control *c)
+{
+	struct pollfd p[2 + NB_CONTROL_CONNS];
+	unsigned n = c->nconn;
+	uint64_t now = now_ms();
+
+	p[0] = (struct pollfd){ .fd = c->wake, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = now < c->deaf_until_ms ? -1 : c->listener,
+				.events = POLLIN };
+	for (unsigned i = 0; i < n; i++)
+		p[2 + i] =
+			(struct pollfd){ .fd = nb_conn_fd(c->conn[i]),
+					 .events = nb_conn_events(c->conn[i]) };
+	if (poll(p, 2 + n, patience(c)) < 0)
+		for (unsigned i = 0; i < 2 + n; i++)
+			p[i].revents = 0;
+	if (p[0].revents) {
+		uint64_t count;
+
+		(void)!read(c->wake, &count, sizeof(count));
+	}
+	now = now_ms();
+	/* backwards: dropping one moves the last into its place */
+	for (unsigned i = n; i-- > 0;)
+		if (!nb_conn_turn(c->conn[i], p[2 + i].revents, now))
+			drop_conn(c, i);
+	if (p[1].revents)
+		accept_all(c, now);
+}
+
+static void *serve(void *arg)
+{
+	struct nb_control *c = arg;
+	uint64_t ticked = 0;
+
+	pthread_setname_np(pthread_self(), "ncclbpf");
+	while (!atomic_load(&c->stop)) {
+		turn(c);
+		if (now_ms() - ticked >= (uint64_t)nb_controllers_patience()) {
+			c->tick();
+			ticked = now_ms();
+		}
+	}
+	while (c->nconn)
+		drop_conn(c, c->nconn - 1);
+	return NULL;
+}
+
+/* ---- start and stop ---- */
+
+static int bind_here(struct nb_control *c, struct nb_err *err)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	if (!nb_jobdir_address(c->place, c->name, a.sun_path))
+		return nb_fail(err, NB_E_IO, 0,
+			       "control socket %s: the path has more than %d "
+			       "bytes",
+			       c->path, NB_JOBDIR_SUN - 1);
+	if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))
+		return 0;
+	if (errno == EADDRINUSE) {
+		if (nb_jobdir_served(c->place, c->name) == 1)
+			return nb_fail(err, NB_E_BUSY, 0,
+				       "control socket %s: another process "
+				       "serves it",
+				       c->path);
+		/* left by a process that had our pid */
+		unlinkat(c->place->dirfd, c->name, 0);
+		if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))
+			return 0;
+	}
+	return nb_fail(err, NB_E_IO, 0, "control socket %s: bind: %s", c->path,
+		       strerror(errno));
+}
+
+static int open_socket(struct nb_control *c, struct nb_err *err)
+{
+	struct stat st;
+	int rc;
+
+	c->listener =
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->listener < 0 || c->wake < 0)
+		return nb_fail(err, NB_E_IO, 0, "control socket: %s",
+			       strerror(errno));
+	/* The file takes the socket's own mode: never wider, not even at
+	 * first, and without touching the process's umask. */
+	if (fchmod(c->listener, 0600))
+		return nb_fail(err, NB_E_IO, 0, "control socket: fchmod: %s",
+			       strerror(errno));
+	rc = bind_here(c, err);
+	if (rc)
+		return rc;
+	/* bind follows the path anew: is this the directory that was checked?
+	 */
+	if (fstatat(c->place->dirfd, c->name, &st, AT_SYMLINK_NOFOLLOW) ||
+	    listen(c->listener, BACKLOG)) {
+		rc = nb_fail(err, NB_E_IO, 0, "control socket %s: %s", c->path,
+			     strerror(errno));
+		unlinkat(c->place->dirfd, c->name, 0);
+		return rc;
+	}
+	c->inode = st.st_ino;
+	return 0;
+}
+
+static void remove_socket(const struct nb_control *c)
+{
+	struct stat st;
+
+	if (c->inode &&
+	    !fstatat(c->place->dirfd, c->name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    st.st_ino == c->inode)
+		unlinkat(c->place->dirfd, c->name, 0);
+}
+
+static int start_thread(struct nb_control *c, struct nb_err *err)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	rc = pthread_create(&c->thread, &attr, serve, c);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (rc)
+		return nb_fail(err, NB_E_IO, 0, "control thread: %s",
+			       strerror(rc));
+	return 0;
+}
+
+static void close_all(struct nb_control *c)
+{
+	pthread_mutex_lock(&c->fds_lock);
+	if (c->listener >= 0)
+		close(c->listener);
+	if (c->wake >= 0)
+		close(c->wake);
+	c->listener = c->wake = -1;
+	pthread_mutex_unlock(&c->fds_lock);
+}
+
+int nb_control_start(struct nb_control **out, nb_tick_fn *tick,
+		     const struct nb_jobdir *place, struct nb_err *err)
+{
+	struct nb_control *c = calloc(1, sizeof(*c));
+	char rank[16] = "-";
+	int rc;
+
+	*out = NULL;
+	if (!c)
+		return nb_fail(err, NB_E_NOMEM, 0, "control socket: no memory");
+	c->tick = tick;
+	c->place = place;
+	c->pid = getpid();
+	c->listener = c->wake = -1;
+	pthread_mutex_init(&c->fds_lock, NULL);
+	for (unsigned i = 0; i < NB_CONTROL_CONNS; i++)
+		c->conn_fd[i] = -1;
+	if (place->rank >= 0)
+		snprintf(rank, sizeof(rank), "%d", place->rank);
+	snprintf(c->name, sizeof(c->name), "%s.%s.%d.sock", place->job, rank,
+		 (int)c->pid);
+	snprintf(c->path, sizeof(c->path), "%s/%s", place->dir, c->name);
+	nb_env_read(&c->env);
+	nb_jobdir_clean(place);
+	rc = open_socket(c, err);
+	if (!rc)
+		rc = start_thread(c, err);
+	if (rc) {
+		remove_socket(c);
+		close_all(c);
+		free(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+void nb_control_stop(struct nb_control *c)
+{
+	if (!c)
+		return;
+	if (c->pid == getpid()) {
+		atomic_store(&c->stop, true);
+		nb_control_wake(c);
+		pthread_join(c->thread, NULL);
+		remove_socket(c);
+	}
+	close_all(c);
+	free(c);
+}
+
+void nb_control_fork_begin(struct nb_control *c)
+{
+	if (c)
+		pthread_mutex_lock(&c->fds_lock);
+}
+
+void nb_control_fork_end(struct nb_control *c)
+{
+	if (c)
+		pthread_mutex_unlock(&c->fds_lock);
+}
+
+void nb_control_forked(struct nb_control *c)
+{
+	if (!c)
+		return;
+	close_all(c);
+	for (unsigned i = 0; i < NB_CONTROL_CONNS; i++)
+		if (c->conn_fd[i] >= 0)
+			close(c->conn_fd[i]);
+}
+
+const char *nb_control_path(const struct nb_control *c)
+{
+	return c->path;
+}
+
+const struct nb_env *nb_control_env(const struct nb_control *c)
+{
+	return &c->env;
+}
+
+void nb_control_wake(struct nb_control *c)
+{
+	uint64_t one = 1;
+
+	(void)!write(c->wake, &one, sizeof(one));
+}

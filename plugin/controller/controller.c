@@ -1,0 +1,788 @@
+// SPDX-License-Identifier: MIT
+// The closed loop, in turns of the control thread. One process is elected by
+// a compare-and-swap on a word of the segment, and another when it is gone.
+// It goes round: idle until it is time; gather, until all have posted their
+// merged maps; run; stage, until all have staged what the run changed; commit.
+// Nothing here is needed for what is right: two that take themselves for
+// elected stage different digests, and a commit wants one in all processes.
+#include "plugin/controller/controller.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/generation/controller.h"
+#include "plugin/change/change.h"
+#include "plugin/change/last.h"
+#include "plugin/change/stage.h"
+#include "plugin/controller/election.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/self.h"
+#include "plugin/job/step.h"
+#include "plugin/policies/generations.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/lock.h"
+#include "plugin/runtime/log.h"
+#include "plugin/runtime/params.h"
+#include "plugin/runtime/wall_clock.h"
+
+#define MS UINT64_C(1000000)
+
+enum {
+	GATHER_MS = 500, /* for maps of processes that do not answer */
+	STAGE_MS = 2000,
+	BEAT_MS = 500,
+	RESERVE = 4096,		/* generation numbers that are left to people */
+	LAST_S = 8 * 7 * 86400, /* see nb_controllers_rest_ns */
+	SHARE = 5, /* a run's part of the thread's time: one of so many */
+	QUICK_MS = 20,
+	SLOW_MS = 100
+};
+
+static const uint64_t interval_least = 20 * MS;
+static const uint64_t interval_most = UINT64_C(3600000) * MS;
+
+static struct nb_controllers *loop; /* NULL: no controllers so far */
+
+/* ---- the board ---- */
+
+static const struct nb_seg_proc *self_of(void)
+{
+	return &nb_self.seg->mem->proc[nb_self.seg->proc];
+}
+
+static bool open_board(void)
+{
+	struct nb_controllers *l = loop;
+	char name[sizeof(nb_self.dir.job) + 8];
+	struct nb_err err;
+
+	if (l->board.fd >= 0)
+		return true;
+	snprintf(name, sizeof(name), "%s.loop", nb_self.dir.job);
+	if (!nb_mailbox_open(&l->board, nb_self.dir.dirfd, name, &err))
+		return true;
+	if (!l->board_failed)
+		nb_log_err("controllers see the maps of their process alone",
+			   &err);
+	l->board_failed = true;
+	return false;
+}
+
+static void fail(const struct nb_err *err)
+{
+	struct nb_controllers *l = loop;
+
+	l->state.failures++;
+	if (strcmp(l->state.error, err->text) != 0)
+		nb_log_err("controller", err);
+	snprintf(l->state.error, sizeof(l->state.error), "%.190s", err->text);
+}
+
+static void post_state(void)
+{
+	struct nb_controllers *l = loop;
+	struct nb_err err;
+
+	l->state.pid = self_of()->pid;
+	l->state.start = self_of()->start;
+	l->state.beat++;
+	l->posted_ns = nb_clock_system();
+	if (nb_self.seg->shared && open_board() &&
+	    nb_mailbox_post(&l->board, nb_self.seg->proc, NB_SHEET_STATE,
+			    &l->state, sizeof(l->state), &err))
+		fail(&err);
+}
+
+/* The state that entry @i posted, if it is that process's. */
+static bool read_state(uint32_t i, struct nb_controllers_state *out)
+{
+	const struct nb_seg_proc *p = &nb_self.seg->mem->proc[i];
+	struct nb_buf b;
+	bool fine = nb_mailbox_read(&loop->board, i, NB_SHEET_STATE, &b) &&
+		    b.size == sizeof(*out);
+
+	if (fine) {
+		memcpy(out, b.data, sizeof(*out));
+		out->error[sizeof(out->error) - 1] = '\0';
+		fine = out->pid == p->pid && out->start == p->start;
+	}
+	nb_buf_fini(&b);
+	return fine;
+}
+
+/* ---- what stands before a sheet's bytes ---- */
+
+struct sheet_change {
+	uint64_t number;
+	uint8_t from[NB_SHA256_SIZE], to[NB_SHA256_SIZE];
+};
+
+static int post_maps(const struct nb_gen *g, uint64_t request,
+		     struct nb_err *err)
+{
+	const struct nb_controllers_maps head = { self_of()->pid,
+						  self_of()->start, request };
+	struct nb_buf maps, all;
+	int rc = nb_controllers_pack(&maps, g, err);
+
+	nb_buf_init(&all, 0);
+	nb_buf_bytes(&all, &head, sizeof(head));
+	if (!rc) {
+		nb_buf_bytes(&all, maps.data ? maps.data : "", maps.size);
+		nb_buf_fini(&maps);
+	}
+	/* where there are too many, nobody waits for them */
+	if (nb_mailbox_post(&loop->board, nb_self.seg->proc, NB_SHEET_MAPS,
+			    all.data, all.size, rc ? NULL : err))
+		rc = NB_E_IO;
+	nb_buf_fini(&all);
+	return rc;
+}
+
+/* ---- election ---- */
+
+static void take_office(void)
+{
+	struct nb_controllers *l = loop;
+
+	l->elected = true;
+	l->phase = NB_CONTROLLERS_IDLE;
+	l->next_ns = nb_clock_system();
+	l->last_run_ns = 0;
+	memset(l->have, 0, sizeof(l->have));
+	memset(&l->state, 0, sizeof(l->state));
+	l->state.interval_ns = (uint64_t)nb_params.num[NB_P_CONTROLLER_MS] * MS;
+	l->state.elected_us = nb_wall_us();
+	nb_log(NB_LOG_INFO,
+	       "controllers of the job run in this process from now on");
+	NB_STEP(LOOP_ELECTED);
+	post_state();
+}
+
+/* Who is it? Elects this process where nobody is. */
+static void elect(void)
+{
+	const enum nb_election_result r =
+		nb_election_run(nb_self.seg, &loop->looked_ns);
+
+	if (r == NB_ELECTION_WON || (r == NB_ELECTION_HELD && !loop->elected))
+		take_office();
+	else if (r == NB_ELECTION_OTHER)
+		loop->elected = false;
+}
+
+static void resign(void)
+{
+	nb_election_resign(nb_self.seg);
+	loop->elected = false;
+}
+
+/* ---- staging, in every process ---- */
+
+/* Is something staged here that is not @l's? */
+static bool others_staged(void)
+{
+	const struct nb_controllers *l = loop;
+
+	return nb_gens.staged &&
+	       (!l->staged ||
+		memcmp(nb_gens.staged->digest, l->digest, NB_SHA256_SIZE) != 0);
+}
+
+static void unstage(void)
+{
+	struct nb_controllers *l = loop;
+
+	if (l->staged && nb_gens.staged &&
+	    !memcmp(nb_gens.staged->digest, l->digest, NB_SHA256_SIZE))
+		nb_change_abort(l->digest, NULL);
+	l->staged = false;
+}
+
+/* Stage what @bytes make of @from; the digest they make in l->digest. */
+static int stage(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
+		 size_t size, struct nb_err *err)
+{
+	struct nb_controllers *l = loop;
+	struct nb_gen *g = NULL;
+	uint8_t digest[NB_SHA256_SIZE];
+	int rc;
+
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	if (memcmp(nb_gens.baseline->digest, from, NB_SHA256_SIZE) != 0)
+		rc = nb_fail(err, NB_E_BUSY, 0,
+			     "another change came first: the next run sees it");
+	else if (others_staged())
+		rc = nb_fail(err, NB_E_BUSY, 0,
+			     "another change is staged: change status shows "
+			     "it");
+	else
+		rc = nb_controllers_apply(&g, nb_gens.baseline, bytes, size,
+					  err);
+	nb_unlock(NB_LOCK_STATE);
+	if (!rc)
+		rc = nb_change_stage_gen(g, digest, err);
+	if (rc)
+		return rc;
+	memcpy(l->digest, digest, sizeof(digest));
+	l->staged = true;
+	return 0;
+}
+
+/* ---- processes that are not elected ---- */
+
+static void answer(uint64_t request)
+{
+	struct nb_err err;
+	struct nb_gen *g;
+
+	nb_lock(NB_LOCK_STATE);
+	g = nb_gen_get(nb_gens.baseline);
+	nb_unlock(NB_LOCK_STATE);
+	if (post_maps(g, request, &err))
+		fail(&err);
+	nb_lock(NB_LOCK_STATE);
+	nb_gen_put(g);
+	nb_unlock(NB_LOCK_STATE);
+	loop->answered = request;
+	NB_STEP(LOOP_ANSWERED);
+}
+
+static void follow_change(uint32_t elected, uint64_t number)
+{
+	struct nb_controllers *l = loop;
+	struct sheet_change head;
+	struct nb_err err = { 0 };
+	struct nb_buf b;
+
+	unstage();
+	if (number &&
+	    nb_mailbox_read(&l->board, elected, NB_SHEET_CHANGE, &b)) {
+		bool whole = b.size >= sizeof(head);
+
+		if (whole) {
+			memcpy(&head, b.data, sizeof(head));
+			whole = head.number == number;
+		}
+		if (whole && stage(head.from, b.data + sizeof(head),
+				   b.size - sizeof(head), &err))
+			fail(&err);
+		nb_buf_fini(&b);
+		if (!whole)
+			return; /* it writes: the next turn reads */
+	}
+	l->seen = number;
+	NB_STEP(LOOP_FOLLOWED);
+}
+
+static void follow(void)
+{
+	struct nb_controllers *l = loop;
+	const struct nb_election e = nb_election_read(nb_self.seg);
+	struct nb_controllers_state s;
+
+	if (e.entry == NB_SEG_PROCS || !open_board() ||
+	    !read_state(e.entry, &s))
+		return;
+	if (e.word != l->word) { /* another one, who counts anew */
+		l->word = e.word;
+		l->answered = l->seen = 0;
+		unstage();
+	}
+	if (s.request != l->answered)
+		answer(s.request);
+	if (s.change != l->seen)
+		follow_change(e.entry, s.change);
+}
+
+/* ---- the elected process ---- */
+
+struct member {
+	uint32_t entry;
+	uint64_t pid, start;
+};
+
+/* The other living processes that take part; -1: the segment is busy. */
+static int members(struct member *out)
+{
+	int n = 0;
+
+	if (nb_segment_lock(nb_self.seg, QUICK_MS, NULL))
+		return -1;
+	nb_segment_reap(nb_self.seg);
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		const struct nb_seg_proc *p = &nb_self.seg->mem->proc[i];
+
+		if (p->pid && i != nb_self.seg->proc)
+			out[n++] = (struct member){ i, p->pid, p->start };
+	}
+	nb_segment_unlock(nb_self.seg);
+	return n;
+}
+
+static bool same_head(const void *bytes, const struct nb_controllers_maps *head)
+{
+	return !memcmp(bytes, head, sizeof(*head));
+}
+
+static bool read_maps(const struct nb_controllers *l, uint32_t entry,
+		      const struct nb_controllers_maps *head,
+		      struct nb_buf *out)
+{
+	if (!nb_mailbox_read(&l->board, entry, NB_SHEET_MAPS, out))
+		return false;
+	if (out->size >= sizeof(*head) && same_head(out->data, head))
+		return true;
+	nb_buf_fini(out);
+	return false;
+}
+
+bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
+			     const struct nb_controllers_maps *head)
+{
+	struct nb_buf b;
+
+	if (same_head(&l->have[entry], head))
+		return true;
+	if (!nb_mailbox_begins(&l->board, entry, NB_SHEET_MAPS, head,
+			       sizeof(*head)) ||
+	    !read_maps(l, entry, head, &b))
+		return false;
+	nb_buf_fini(&b);
+	l->have[entry] = *head;
+	return true;
+}
+
+/* What the answer of @m to the request that stands begins with. */
+static struct nb_controllers_maps head_of(const struct nb_controllers *l,
+					  const struct member *m)
+{
+	return (struct nb_controllers_maps){ m->pid, m->start,
+					     l->state.request };
+}
+
+/* How many have not answered yet. */
+static int waits_for(const struct member *m, int n)
+{
+	int missing = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct nb_controllers_maps head = head_of(loop, &m[i]);
+
+		missing += !nb_controllers_answered(loop, m[i].entry, &head);
+	}
+	return missing;
+}
+
+static void merge_all(struct nb_gen *own, const struct nb_gen *g,
+		      const struct member *m, int n)
+{
+	struct nb_controllers *l = loop;
+	struct nb_err err;
+	struct nb_buf b;
+
+	l->state.missing = 0;
+	if (nb_controllers_pack(&b, g, &err)) {
+		fail(&err);
+	} else {
+		nb_controllers_merge(own, b.data, b.size, &l->state.lost);
+		nb_buf_fini(&b);
+	}
+	NB_STEP(LOOP_MERGING);
+	for (int i = 0; i < n; i++) {
+		const struct nb_controllers_maps head = head_of(l, &m[i]);
+		const size_t at = sizeof(head);
+
+		if (read_maps(l, m[i].entry, &head, &b)) {
+			nb_controllers_merge(own, b.data + at, b.size - at,
+					     &l->state.lost);
+			nb_buf_fini(&b);
+		} else {
+			l->state.missing++;
+		}
+	}
+	l->state.incomplete += l->state.missing != 0;
+}
+
+static void count_ranks(const struct nb_seg *mem,
+			struct ncclbpf_controller *ctx)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &mem->comm[i];
+
+		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE))
+			continue;
+		ctx->comms++;
+		for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
+			ctx->ranks += __atomic_load_n(&c->slot[k].state,
+						      __ATOMIC_RELAXED) ==
+				      NB_SLOT_LIVE;
+	}
+}
+
+/* `policy show` counts what runs, whichever generation it ran in. */
+static void count_runs(struct nb_gen *g, const struct nb_gen *own)
+{
+	for (uint32_t i = 0; i < own->nevents; i++)
+		for (uint32_t k = 0; k < g->nevents; k++)
+			if (g->event[k].policy == own->event[i].policy &&
+			    g->event[k].prog == own->event[i].prog)
+				__atomic_fetch_add(&g->event[k].sum.runs, 1,
+						   __ATOMIC_RELAXED);
+}
+
+static void run(struct nb_gen *own, struct nb_gen *g, uint32_t number,
+		int others)
+{
+	struct nb_controllers *l = loop;
+	uint64_t now = nb_clock_system(), took;
+	struct ncclbpf_controller ctx = {
+		.now_ns = now,
+		.since_ns = l->last_run_ns ? now - l->last_run_ns : 0,
+		.run = l->state.runs,
+		.generation = number,
+		.changes = l->state.changes,
+		.failures = l->state.failures,
+		.processes = (uint32_t)others + 1,
+		.missing = (uint32_t)l->state.missing,
+		.interval_ns = l->state.interval_ns,
+	};
+
+	count_ranks(nb_self.seg->mem, &ctx);
+	nb_controllers_run(own, &ctx);
+	took = nb_clock_system() - now;
+	count_runs(g, own);
+	l->last_run_ns = now;
+	l->state.runs++;
+	l->state.run_ns = took;
+	if (ctx.interval_ns < interval_least)
+		ctx.interval_ns = interval_least;
+	if (ctx.interval_ns > interval_most)
+		ctx.interval_ns = interval_most;
+	l->state.interval_ns = ctx.interval_ns;
+	l->next_ns = now + (ctx.interval_ns > took * SHARE ? ctx.interval_ns
+							   : took * SHARE);
+}
+
+/* What the run changed, staged here and posted for all. */
+static int propose(const struct nb_gen *g, const struct nb_buf *change,
+		   bool alone, struct nb_err *err)
+{
+	struct nb_controllers *l = loop;
+	struct sheet_change head = { l->state.runs, { 0 }, { 0 } };
+	struct nb_buf all;
+	int rc;
+
+	if (nb_self.seg->mem->next_gen > NB_FENCE_MAX_GEN - RESERVE)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "the last %d generation numbers of the job are "
+			       "for other changes than controllers'",
+			       RESERVE);
+	rc = stage(g->digest, change->data, change->size, err);
+	if (rc || alone)
+		return rc;
+	NB_STEP(LOOP_STAGED);
+	memcpy(head.from, g->digest, NB_SHA256_SIZE);
+	memcpy(head.to, l->digest, NB_SHA256_SIZE);
+	nb_buf_init(&all, 0);
+	nb_buf_bytes(&all, &head, sizeof(head));
+	nb_buf_bytes(&all, change->data, change->size);
+	rc = nb_buf_ok(&all)
+		     ? nb_mailbox_post(&l->board, nb_self.seg->proc,
+				       NB_SHEET_CHANGE, all.data, all.size, err)
+		     : nb_fail(err, NB_E_NOMEM, 0, "no memory");
+	nb_buf_fini(&all);
+	if (!rc)
+		l->state.change = head.number;
+	return rc;
+}
+
+uint64_t nb_controllers_rest_ns(uint64_t next_gen)
+{
+	const uint64_t left =
+		next_gen < NB_FENCE_MAX_GEN ? NB_FENCE_MAX_GEN - next_gen : 1;
+
+	return left > NB_FENCE_MAX_GEN / 2
+		       ? 0
+		       : (uint64_t)LAST_S * 1000 * MS / left;
+}
+
+/* Changes are made more slowly the fewer numbers are left. */
+static void rest(void)
+{
+	struct nb_controllers *l = loop;
+	const uint64_t ns = nb_controllers_rest_ns(
+		__atomic_load_n(&nb_self.seg->mem->next_gen, __ATOMIC_RELAXED));
+	const uint64_t next = nb_clock_system() + ns;
+
+	if (!ns)
+		return;
+	if (!l->rests)
+		nb_log(NB_LOG_WARN,
+		       "controllers have used half of the job's generation "
+		       "numbers: from now on at least %llu ms between two "
+		       "changes",
+		       (unsigned long long)(ns / MS));
+	l->rests = true;
+	if (l->next_ns < next)
+		l->next_ns = next;
+}
+
+/* Whatever came of the change: it is over. */
+static void finish(const struct nb_err *why)
+{
+	struct nb_controllers *l = loop;
+
+	if (why) {
+		unstage();
+		fail(why);
+	} else {
+		l->state.changes++;
+		l->state.error[0] = '\0';
+	}
+	l->staged = false;
+	l->state.change = 0;
+	l->phase = NB_CONTROLLERS_IDLE;
+}
+
+static void commit(void)
+{
+	struct nb_change *c = calloc(1, sizeof(*c));
+	struct nb_err err;
+
+	if (!c) {
+		nb_fail(&err, NB_E_NOMEM, 0, "no memory for a change");
+		finish(&err);
+		return;
+	}
+	nb_change_by(0, 0);
+	NB_STEP(LOOP_AGREED);
+	if (nb_change_commit(loop->digest, NB_CHANGE_ANY, c, &err)) {
+		finish(&err);
+	} else {
+		nb_log(NB_LOG_DEBUG, "controllers made generation %llu",
+		       (unsigned long long)c->generation);
+		NB_STEP(LOOP_COMMITTED);
+		finish(NULL);
+	}
+	rest();
+	free(c);
+}
+
+/* Run them on what has come; then there may be something to stage. */
+static int run_once(struct nb_gen *g, uint32_t number, const struct member *m,
+		    int n, struct nb_err *err)
+{
+	struct nb_buf change;
+	struct nb_gen *own;
+	uint32_t elements;
+	int rc = nb_gen_for_controllers(&own, g, err);
+
+	if (rc)
+		return rc;
+	merge_all(own, g, m, n);
+	NB_STEP(LOOP_MERGED);
+	run(own, g, number, n);
+	NB_STEP(LOOP_RAN);
+	rc = nb_controllers_diff(&change, &elements, own, g, err);
+	nb_gen_put(own);
+	loop->phase = NB_CONTROLLERS_IDLE;
+	if (rc)
+		return rc;
+	if (elements) {
+		rc = propose(g, &change, !n, err);
+		if (!rc)
+			loop->phase = NB_CONTROLLERS_STAGE;
+	}
+	nb_buf_fini(&change);
+	return rc;
+}
+
+static void gathered(const struct member *m, int n)
+{
+	struct nb_controllers *l = loop;
+	struct nb_err err = { 0 };
+	struct nb_gen *g;
+	uint32_t number;
+	int rc;
+
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	g = nb_gen_get(nb_gens.baseline);
+	number = nb_gens.baseline_number;
+	nb_unlock(NB_LOCK_STATE);
+	l->next_ns = nb_clock_system() + l->state.interval_ns;
+	rc = run_once(g, number, m, n, &err);
+	nb_lock(NB_LOCK_STATE);
+	nb_gen_put(g);
+	nb_unlock(NB_LOCK_STATE);
+	if (rc)
+		finish(&err);
+	l->until_ns = nb_clock_system() + STAGE_MS * MS;
+	if (!rc && l->phase == NB_CONTROLLERS_STAGE && !n)
+		commit();
+	post_state();
+	if (l->phase == NB_CONTROLLERS_STAGE)
+		NB_STEP(LOOP_PROPOSED);
+}
+
+static void begin(void)
+{
+	struct nb_controllers *l = loop;
+
+	l->state.request++;
+	l->phase = NB_CONTROLLERS_GATHER;
+	l->until_ns = nb_clock_system() + GATHER_MS * MS;
+	post_state();
+	NB_STEP(LOOP_ASKED);
+}
+
+static void staging(void)
+{
+	struct nb_controllers *l = loop;
+	struct nb_err err = { 0 };
+	int rc = nb_change_staged(l->digest, &err);
+
+	if (rc && nb_clock_system() < l->until_ns)
+		return;
+	if (rc)
+		finish(&err);
+	else
+		commit();
+	post_state();
+}
+
+static void lead(void)
+{
+	struct nb_controllers *l = loop;
+	struct member *m;
+	int n;
+
+	if (l->phase == NB_CONTROLLERS_STAGE) {
+		staging();
+		return;
+	}
+	if (l->phase == NB_CONTROLLERS_IDLE) {
+		if (nb_clock_system() < l->next_ns) {
+			if (nb_clock_system() > l->posted_ns + BEAT_MS * MS)
+				post_state();
+			return;
+		}
+		begin();
+	}
+	m = calloc(NB_SEG_PROCS, sizeof(*m));
+	n = m ? members(m) : -1;
+	if (n >= 0 && (!waits_for(m, n) || nb_clock_system() >= l->until_ns))
+		gathered(m, n);
+	free(m);
+}
+
+/* ---- a turn ---- */
+
+static bool wanted(void)
+{
+	bool is;
+
+	nb_lock(NB_LOCK_STATE);
+	is = nb_self.seg && nb_controllers_wanted(nb_gens.baseline);
+	nb_unlock(NB_LOCK_STATE);
+	return is;
+}
+
+static struct nb_controllers *have_loop(void)
+{
+	if (!loop) {
+		loop = calloc(1, sizeof(*loop));
+		if (loop)
+			loop->board.fd = -1;
+	}
+	return loop;
+}
+
+void nb_controllers_turn(void)
+{
+	if (!wanted()) {
+		if (loop)
+			loop->active = false;
+		if (loop && nb_self.seg && loop->elected) {
+			unstage();
+			resign();
+		}
+		return;
+	}
+	if (!have_loop())
+		return;
+	loop->active = true;
+	elect();
+	if (!loop->elected) {
+		follow();
+	} else if (nb_election_read(nb_self.seg).paused) {
+		if (loop->phase == NB_CONTROLLERS_STAGE) {
+			unstage();
+			loop->state.change = 0;
+		}
+		loop->phase = NB_CONTROLLERS_IDLE;
+		if (nb_clock_system() > loop->posted_ns + BEAT_MS * MS)
+			post_state();
+	} else {
+		lead();
+	}
+}
+
+int nb_controllers_patience(void)
+{
+	return loop && loop->active ? QUICK_MS : SLOW_MS;
+}
+
+void nb_controllers_forked(void)
+{
+	if (!loop)
+		return;
+	nb_mailbox_close(&loop->board);
+	memset(loop, 0, sizeof(*loop));
+	loop->board.fd = -1;
+}
+
+/* The file goes with the segment's (nb_segment_detach). */
+void nb_controllers_end(void)
+{
+	if (!loop)
+		return;
+	if (nb_self.seg)
+		resign();
+	nb_mailbox_close(&loop->board);
+	free(loop);
+	loop = NULL;
+}
+
+/* ---- for people ---- */
+
+void nb_controllers_status(struct nb_controllers_info *out)
+{
+	struct nb_election e;
+
+	memset(out, 0, sizeof(*out));
+	if (!nb_self.seg)
+		return;
+	e = nb_election_read(nb_self.seg);
+	out->wanted = wanted();
+	out->paused = e.paused;
+	out->pid = e.pid;
+	out->here = loop && loop->elected;
+	if (out->here) {
+		out->known = true;
+		out->state = loop->state;
+	} else if (e.entry < NB_SEG_PROCS && have_loop() &&
+		   nb_self.seg->shared && open_board()) {
+		out->known = read_state(e.entry, &out->state);
+	}
+}
+
+void nb_controllers_pause(bool pause)
+{
+	if (nb_self.seg)
+		nb_election_pause(nb_self.seg, pause);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// The election's word: bits 0-15 entry + 1, 16-47 pid, 63 paused.
+#include "plugin/controller/election.h"
+
+#include "plugin/runtime/clock.h"
+
+#define PAUSED (UINT64_C(1) << 63)
+
+enum { LOOK_MS = 500, LOCK_MS = 20 };
+
+static uint64_t word_of(const struct nb_segment *s, uint32_t entry)
+{
+	return (uint64_t)(entry + 1) | (s->mem->proc[entry].pid & 0xffffffff)
+					       << 16;
+}
+
+static uint64_t load_word(const struct nb_segment *s)
+{
+	return __atomic_load_n(&s->mem->loop, __ATOMIC_SEQ_CST);
+}
+
+static bool swap_word(struct nb_segment *s, uint64_t from, uint64_t to)
+{
+	return __atomic_compare_exchange_n(&s->mem->loop, &from, to, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/* NB_SEG_PROCS: nobody. */
+static uint32_t entry_of(uint64_t word)
+{
+	uint32_t e = (uint32_t)(word & 0xffff);
+
+	return e && e <= NB_SEG_PROCS ? e - 1 : NB_SEG_PROCS;
+}
+
+struct nb_election nb_election_read(const struct nb_segment *s)
+{
+	const uint64_t word = load_word(s);
+
+	return (struct nb_election){ .word = word & ~PAUSED,
+				     .entry = entry_of(word),
+				     .pid = (word & ~PAUSED) >> 16,
+				     .paused = word & PAUSED };
+}
+
+/* Is the process that @word names in the segment, and does it live? */
+static bool is_alive(struct nb_segment *s, uint64_t word)
+{
+	uint32_t e = entry_of(word);
+	bool alive;
+
+	if (e == NB_SEG_PROCS)
+		return false;
+	if (nb_segment_lock(s, LOCK_MS, NULL))
+		return true; /* somebody is busy: asked again later */
+	nb_segment_reap(s);
+	alive = s->mem->proc[e].pid && word_of(s, e) == (word & ~PAUSED);
+	nb_segment_unlock(s);
+	return alive;
+}
+
+enum nb_election_result nb_election_run(struct nb_segment *s,
+					uint64_t *looked_ns)
+{
+	const uint64_t word = load_word(s), now = nb_clock_system();
+	const uint64_t mine = word_of(s, s->proc);
+
+	if ((word & ~PAUSED) == mine)
+		return NB_ELECTION_HELD;
+	if (word & ~PAUSED) {
+		if (now < *looked_ns + LOOK_MS * UINT64_C(1000000))
+			return NB_ELECTION_OTHER;
+		*looked_ns = now;
+		if (is_alive(s, word))
+			return NB_ELECTION_OTHER;
+	}
+	return swap_word(s, word, mine | (word & PAUSED)) ? NB_ELECTION_WON
+							  : NB_ELECTION_OTHER;
+}
+
+void nb_election_resign(struct nb_segment *s)
+{
+	const uint64_t word = load_word(s);
+
+	if ((word & ~PAUSED) == word_of(s, s->proc))
+		swap_word(s, word, word & PAUSED);
+}
+
+void nb_election_pause(struct nb_segment *s, bool pause)
+{
+	uint64_t word;
+
+	do
+		word = load_word(s);
+	while (!swap_word(s, word, pause ? word | PAUSED : word & ~PAUSED));
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_CONTROLLER_ELECTION_H
+#define NB_PLUGIN_CONTROLLER_ELECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plugin/job/segment.h"
+
+/*
+ * Which process of the job runs its controllers: one word of the segment,
+ * changed by compare-and-swap. Control thread; nothing waits.
+ */
+struct nb_election {
+	uint64_t word;	/* differs for each holder; 0: nobody */
+	uint32_t entry; /* in the segment; NB_SEG_PROCS: nobody */
+	uint64_t pid;
+	bool paused; /* the whole job's controllers are */
+};
+struct nb_election nb_election_read(const struct nb_segment *s);
+
+enum nb_election_result {
+	NB_ELECTION_OTHER,
+	NB_ELECTION_HELD,
+	NB_ELECTION_WON
+};
+
+/*
+ * Take the office where nobody holds it, or its holder is dead. @looked_ns:
+ * when the holder was last found alive; it is looked at now and then.
+ */
+enum nb_election_result nb_election_run(struct nb_segment *s,
+					uint64_t *looked_ns);
+void nb_election_resign(struct nb_segment *s);
+void nb_election_pause(struct nb_segment *s, bool pause);
+
+#endif

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// The board: sheets in a file, each with a digest of its own.
+#include "plugin/controller/mailbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/sha256.h"
+#include "core/generation/controller.h"
+
+#define MAGIC UINT64_C(0x31647262666263) /* "cbfbrd1" */
+
+struct head {
+	uint64_t magic, seq, size;
+	uint8_t digest[NB_SHA256_SIZE]; /* of seq, size and the bytes */
+};
+
+enum { MAPS_MOST = NB_CONTROLLER_MAPS_BYTES + 64 };
+enum { CHANGE_MOST = NB_CONTROLLER_CHANGE_BYTES + 128 };
+
+/* Sparse: what is not written takes no room. */
+static const struct {
+	uint64_t at, most;
+} sheets[NB_NSHEETS] = {
+	[NB_SHEET_STATE] = { 0, 4096 - sizeof(struct head) },
+	[NB_SHEET_CHANGE] = { 4096, CHANGE_MOST },
+	[NB_SHEET_MAPS] = { 1 << 19, MAPS_MOST },
+};
+static const uint64_t place_bytes = UINT64_C(1) << 21;
+
+static off_t offset(uint32_t place, enum nb_sheet sheet)
+{
+	return (off_t)(place * place_bytes + sheets[sheet].at);
+}
+
+static void sum(const struct head *h, const void *bytes,
+		uint8_t digest[NB_SHA256_SIZE])
+{
+	struct nb_sha256 s;
+
+	nb_sha256_init(&s);
+	nb_sha256_add(&s, &h->seq, sizeof(h->seq));
+	nb_sha256_add(&s, &h->size, sizeof(h->size));
+	nb_sha256_add(&s, bytes, h->size);
+	nb_sha256_end(&s, digest);
+}
+
+int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name,
+		    struct nb_err *err)
+{
+	struct stat st;
+
+	*b = (struct nb_mailbox){ .fd = -1 };
+	b->fd = openat(dirfd, name,
+		       O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		       0600);
+	if (b->fd < 0)
+		return nb_fail(err, NB_E_IO, 0, "%s cannot be opened: %s", name,
+			       strerror(errno));
+	if (!fstat(b->fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+		return 0;
+	nb_mailbox_close(b);
+	return nb_fail(err, NB_E_IO, 0, "%s is not a file of ours", name);
+}
+
+void nb_mailbox_close(struct nb_mailbox *b)
+{
+	if (b->fd >= 0)
+		close(b->fd);
+	b->fd = -1;
+}
+
+static int put(int fd, const char *p, size_t size, off_t at)
+{
+	while (size) {
+		ssize_t n = pwrite(fd, p, size, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? errno : EIO;
+		p += n;
+		at += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
+		    const void *bytes, size_t size, struct nb_err *err)
+{
+	struct head h = { MAGIC, ++b->seq[sheet], size, { 0 } };
+	struct nb_buf all;
+	int rc;
+
+	if (b->fd < 0 || size > sheets[sheet].most)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "%zu bytes for the board (allowed: %llu)", size,
+			       (unsigned long long)sheets[sheet].most);
+	sum(&h, bytes, h.digest);
+	nb_buf_init(&all, 0);
+	nb_buf_bytes(&all, &h, sizeof(h));
+	nb_buf_bytes(&all, bytes, size);
+	if (!nb_buf_ok(&all)) {
+		nb_buf_fini(&all);
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for %zu bytes",
+			       size);
+	}
+	rc = put(b->fd, all.data, all.size, offset(place, sheet));
+	nb_buf_fini(&all);
+	if (rc)
+		return nb_fail(err, NB_E_IO, 0, "the board: %s", strerror(rc));
+	return 0;
+}
+
+/* One pread: pieces read one by one would be torn more often. */
+static bool get(int fd, struct nb_buf *out, size_t size, off_t at)
+{
+	ssize_t n;
+
+	nb_buf_zeros(out, size);
+	if (!nb_buf_ok(out))
+		return false;
+	do
+		n = pread(fd, out->data, size, at);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)size;
+}
+
+bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
+		       enum nb_sheet sheet, const void *bytes, size_t size)
+{
+	struct {
+		struct head head;
+		char bytes[64];
+	} is;
+	size_t n = sizeof(is.head) + size;
+
+	return b->fd >= 0 && size <= sizeof(is.bytes) &&
+	       pread(b->fd, &is, n, offset(place, sheet)) == (ssize_t)n &&
+	       is.head.magic == MAGIC && is.head.size >= size &&
+	       !memcmp(is.bytes, bytes, size);
+}
+
+bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place,
+		     enum nb_sheet sheet, struct nb_buf *out)
+{
+	off_t at = offset(place, sheet);
+	uint8_t digest[NB_SHA256_SIZE];
+	struct head h;
+
+	nb_buf_init(out, 0);
+	if (b->fd < 0 || pread(b->fd, &h, sizeof(h), at) != sizeof(h) ||
+	    h.magic != MAGIC || h.size > sheets[sheet].most)
+		return false;
+	if (get(b->fd, out, h.size, at + (off_t)sizeof(h))) {
+		sum(&h, out->data ? out->data : "", digest);
+		if (!memcmp(digest, h.digest, sizeof(digest)))
+			return true;
+	}
+	nb_buf_fini(out);
+	return false;
+}

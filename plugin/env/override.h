@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_ENV_OVERRIDE_H
+#define NB_PLUGIN_ENV_OVERRIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+
+/*
+ * What NCCL finds in place of the process's environment, where it asks us
+ * (NCCL_ENV_PLUGIN): variables of a file and of the shell, and then whatever
+ * SEC("env") programs answer. Texts that NCCL was given stay where they are
+ * until the library is unloaded.
+ */
+struct nb_json;
+
+enum {
+	NB_OVERRIDES = 128,	   /* variables */
+	NB_OVERRIDE_ANSWERS = 256, /* different answers of programs */
+	NB_OVERRIDE_NAME = 64,	   /* with the zero byte */
+	NB_OVERRIDE_VALUE = 1024,
+	NB_OVERRIDE_TEXTS = 1 << 16 /* all values there ever were */
+};
+
+enum nb_override_by { NB_OVERRIDE_FILE, NB_OVERRIDE_SHELL, NB_OVERRIDE_POLICY };
+
+/*
+ * nb_override_get - what NCCL gets for a variable
+ * @name: may be NULL
+ *
+ * NULL: it is not set. Any thread, at any time, with any lock of NCCL's held:
+ * takes no lock, allocates nothing, writes nothing to the log (NCCL's logger
+ * may be what asks). getenv(3) is called for what is not overridden.
+ */
+const char *nb_override_get(const char *name);
+/* NCCL asks from now on; there is a runtime, whose programs may answer. */
+void nb_override_on(void);
+
+/* ---- with NB_LOCK_STATE, or while the process starts ---- */
+
+/*
+ * nb_override_set - override a variable
+ * @value: NULL: NCCL finds it not set
+ *
+ * 0, NB_E_ARG (no name of a variable; control characters), NB_E_LIMIT (too
+ * long), NB_E_FULL (NB_OVERRIDES variables, or NB_OVERRIDE_TEXTS bytes).
+ */
+int nb_override_set(const char *name, const char *value, enum nb_override_by by,
+		    struct nb_err *err);
+/* 0 or NB_E_NOENT: it is not overridden. */
+int nb_override_forget(const char *name, struct nb_err *err);
+/* All lines of a file, or where one is wrong none; said. */
+void nb_override_file(const char *path);
+
+/* Log, once each, the overrides that NCCL has met. */
+void nb_override_tell(void);
+/* An object: whether NCCL asks, how often, and the list. */
+void nb_override_json(struct nb_json *j);
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_JOB_FENCE_H
+#define NB_PLUGIN_JOB_FENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plugin/job/fence_record.h"
+#include "plugin/job/segment.h"
+
+/*
+ * The fence (design, section 7): how the ranks of a communicator on one host
+ * come to decide number k with the same generation, whoever dies when.
+ *
+ * A communicator's record is one word: state, generation G, fence F. ARMED:
+ * somebody asks whether G may begin at F. COMMIT: decisions from F on are made
+ * with G. NONE: nothing yet. A rank announces k, then reads the word; the
+ * coordinator writes ARMED, then reads what ranks announced. If nobody has
+ * announced F by then, or only ranks that wait for the outcome, whoever
+ * announces it later finds ARMED or what it became, so the coordinator may
+ * write COMMIT; else it puts the word before ARMED back (the fallback). A rank
+ * that waits at F for too long puts it back itself; compare-and-swap makes one
+ * of them the one who decides.
+ */
+
+/* ---- a rank ---- */
+
+/* What a decision does besides announcing its number and reading the word. */
+enum {
+	NB_FENCE_FULL = 1, /* no membarrier: a fence in each decision */
+	NB_FENCE_CALLS = 2 /* fences are numbers of calls of the API */
+};
+
+/* The deciding thread's alone, but for seq and number, which others read. */
+struct nb_fence_rank {
+	uint64_t seq; /* atomic: number of the next decision */
+	struct nb_seg_slot *slot;
+	struct nb_seg_record *record;
+	uint64_t seen;	     /* a word that needs no more looking at */
+	uint32_t number;     /* atomic: generation it decides with */
+	uint32_t timeout_ms; /* longest wait at an undecided fence */
+	uint32_t odd;	     /* NB_FENCE_FULL, NB_FENCE_CALLS; 0 as a rule */
+	/* where the record is kept of which *record is this host's copy;
+	 * NULL: *record is the record */
+	const struct nb_record *store;
+	/* its first decision is still to come: whichever rank comes to it
+	 * first makes its @first the one that all begin with */
+	bool begins;
+	uint32_t first;
+	/* decisions that came to nb_fence_look, and those that waited there */
+	uint64_t looks, waits;
+	/* with NB_FENCE_CALLS: of the decision that goes on, and what was
+	 * announced before it */
+	uint64_t clock, before;
+	uint32_t *clocks; /* NB_RING: those of the last decisions */
+};
+
+/* nb_fence_rank.seen of a rank that begins: it looks at what is there. */
+#define NB_FENCE_UNSEEN UINT64_MAX
+
+/* Calls of the API that the rank has seen. */
+static inline uint64_t nb_fence_calls(const struct nb_fence_rank *f)
+{
+	return __atomic_load_n(&f->slot->calls, __ATOMIC_ACQUIRE) - 1;
+}
+
+/*
+ * Announce decision @n where something is odd; the record's word. By calls,
+ * several decisions may announce the same, and the next more than one above.
+ */
+static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
+{
+	uint64_t to = n + 1;
+
+	if (f->odd & NB_FENCE_CALLS) {
+		uint64_t calls = nb_fence_calls(f);
+
+		f->before = f->clock + 1;
+		if (n == 0 || calls > f->clock) /* it never goes back */
+			f->clock = calls;
+		if (n == 0)
+			f->before = 0;
+		__atomic_store_n(&f->clocks[n % NB_RING], (uint32_t)f->clock,
+				 __ATOMIC_RELAXED);
+		__atomic_store_n(&f->slot->decisions, to, __ATOMIC_RELAXED);
+		to = f->clock + 1;
+	}
+	if (f->odd & NB_FENCE_FULL) {
+		__atomic_exchange_n(&f->slot->announced, to, __ATOMIC_SEQ_CST);
+	} else {
+		__atomic_store_n(&f->slot->announced, to, __ATOMIC_RELEASE);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	}
+	return __atomic_load_n(&f->record->word, __ATOMIC_SEQ_CST);
+}
+
+/* What fences are compared with, of decision @k that goes on. */
+static inline uint64_t nb_fence_clock(const struct nb_fence_rank *f, uint64_t k)
+{
+	return f->odd & NB_FENCE_CALLS ? f->clock : k;
+}
+
+/*
+ * Begin a decision; *@k: where it stands to fences, as a rule its number, which
+ * is f->seq - 1 in any case. True: decide with what you have. False:
+ * nb_fence_look tells the generation. No lock, no system call.
+ */
+static inline bool nb_fence_enter(struct nb_fence_rank *f, uint64_t *k)
+{
+	uint64_t n = f->seq, word;
+
+	*k = n;
+	__atomic_store_n(&f->seq, n + 1, __ATOMIC_RELAXED);
+	if (__builtin_expect(f->odd, 0)) {
+		word = nb_fence_announce(f, n);
+		*k = nb_fence_clock(f, n);
+	} else {
+		__atomic_store_n(&f->slot->announced, n + 1, __ATOMIC_RELEASE);
+		/* order for the compiler; for the CPU the coordinator's
+		 * membarrier gives it */
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		word = __atomic_load_n(&f->record->word, __ATOMIC_ACQUIRE);
+	}
+	return __builtin_expect(word == f->seen, 1);
+}
+
+/* Again, later in the same decision. */
+static inline bool nb_fence_same(const struct nb_fence_rank *f)
+{
+	return __atomic_load_n(&f->record->word, __ATOMIC_ACQUIRE) == f->seen;
+}
+
+/*
+ * Before the rank's first decision: from now on its clock, which fences are
+ * numbers of, counts the calls of the API that its slot counts. @clocks:
+ * NB_RING.
+ */
+void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks);
+
+/*
+ * nb_fence_look - the generation that decision @k must be made with
+ * @k: as nb_fence_clock has it
+ *
+ * Waits, at most about f->timeout_ms, where @k is at an undecided fence.
+ * *@timed_out: this rank decided abort. f->number is the answer afterwards,
+ * and so is the slot's.
+ */
+uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out);
+
+/* ---- the coordinator; with the segment's lock ---- */
+
+struct nb_fence_opts {
+	uint32_t margin; /* largest distance of the fence to try */
+	uint32_t near;	 /* least: what a rank decides while one is decided */
+	uint32_t timeout_ms; /* wait for ranks to pass an earlier fence */
+	bool idle; /* the ranks seem to be at rest: try a fence right before
+		    * the next decision, so that the change is seen at once */
+	bool once; /* one try, farther off */
+};
+
+enum nb_fence_outcome {
+	NB_FENCE_COMMITTED,
+	NB_FENCE_OVERRUN,   /* ranks ran past every fence, or decided abort */
+	NB_FENCE_PENDING,   /* some but not all ranks passed the last fence */
+	NB_FENCE_EXHAUSTED, /* decision numbers beyond 2^40 */
+	NB_FENCE_NO_BARRIER /* no barrier was to be had */
+};
+
+struct nb_fence_result {
+	uint64_t fence;
+	uint32_t tries;
+};
+
+/*
+ * nb_fence_commit - move the communicator of @r to generation @number at a
+ * fence
+ *
+ * Tries fences ever farther off. @number is registered in the segment and not
+ * in use by this communicator. Seconds at worst.
+ */
+enum nb_fence_outcome nb_fence_commit(const struct nb_record *r,
+				      uint32_t number,
+				      const struct nb_fence_opts *opts,
+				      struct nb_fence_result *result);
+
+/*
+ * Its two halves. Arm: choose a fence @margin above the furthest rank (at the
+ * last one where nobody has reached that yet) and publish it; *@word gets what
+ * was written. Decide: commit if no rank has gone past the fence, else put
+ * back what was there.
+ */
+enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
+				   uint64_t margin, uint64_t *word);
+enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word);
+/*
+ * Can another fence be armed? Not while some but not all ranks have taken the
+ * generation that was committed last.
+ */
+bool nb_fence_ready(const struct nb_record *r);
+/* Undo an arming whose coordinator died. */
+void nb_fence_recover(const struct nb_record *r);
+
+/* Greatest number of decisions that a rank has begun. */
+uint64_t nb_fence_announced(const struct nb_record *r);
+/* Ranks that have begun decision @fence, or are gone. */
+uint32_t nb_fence_passed(const struct nb_record *r, uint64_t fence);
+/* Live ranks that have not begun it: bit i is rank slot i, of the first 64. */
+uint64_t nb_fence_behind(const struct nb_record *r, uint64_t fence);
+
+#endif

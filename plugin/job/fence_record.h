@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_JOB_FENCE_RECORD_H
+#define NB_PLUGIN_JOB_FENCE_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/jobseg/format.h"
+
+struct nb_segment;
+struct nb_record;
+
+/*
+ * Where a communicator's decision record lies: all that the fence protocol
+ * (plugin/job/fence.c) asks of it. The back end as built is this host's
+ * segment; one for ranks on several hosts gives the same functions over a store
+ * that they share (docs/adr/0004-record-back-end.md).
+ *
+ * A decision itself calls none of them. It announces its number in its own
+ * host's slot and reads one word of its own host, nb_seg_record.word: the
+ * segment's back end has the record there; another one's agent on each host
+ * keeps it a copy, which may lag behind but never goes back.
+ */
+
+/* What is known of a rank: it may be old, but is never ahead of the rank. */
+struct nb_standing {
+	uint64_t announced;  /* decisions that it has begun */
+	uint64_t waiting;    /* the ARMED word that it waits for, or 0 */
+	uint32_t generation; /* it decides with */
+	uint32_t state;	     /* enum nb_seg_slot_state */
+};
+
+/* Any thread of any rank or coordinator may call them, at once. */
+struct nb_record_ops {
+	/* The word as all hosts have it, and compare-and-swap on it. */
+	uint64_t (*load)(const struct nb_record *r);
+	bool (*swap)(const struct nb_record *r, uint64_t from, uint64_t to);
+
+	/* What an arming goes back to. It is set before the arming, and
+	 * whoever loads the arming reads it or a later one. */
+	uint64_t (*fallback)(const struct nb_record *r);
+	void (*set_fallback)(const struct nb_record *r, uint64_t word);
+
+	/*
+	 * From its return on each rank's decision sees the word that stood
+	 * when it was called, or a later one; what ranks had announced before
+	 * that is told by standing(). False: that cannot be had now.
+	 */
+	bool (*barrier)(const struct nb_record *r);
+	/* Of rank 0..nranks-1; its state is FREE where there is none. */
+	void (*standing)(const struct nb_record *r, uint32_t rank,
+			 struct nb_standing *out);
+
+	/* A rank has changed what it waits for: coordinators should know. */
+	void (*publish)(const struct nb_record *r);
+	/* Give others time; @turn counts the calls of one wait. */
+	void (*wait)(const struct nb_record *r, unsigned turn);
+};
+
+struct nb_record {
+	const struct nb_record_ops *ops;
+	uint32_t nranks; /* standings there are */
+	/* this host's segment */
+	const struct nb_segment *seg;
+	struct nb_seg_comm *comm;
+	struct nb_seg_record *word; /* comm's */
+	bool membarrier;	    /* some rank relies on a coordinator's */
+	void *store;		    /* another back end's own */
+};
+
+/*
+ * nb_record_here - the record of @comm in this host's segment
+ * @seg, @comm: borrowed for as long as the result is used
+ * @membarrier: false: every rank has a full fence in each decision
+ */
+struct nb_record nb_record_here(const struct nb_segment *seg,
+				struct nb_seg_comm *comm, bool membarrier);
+/* The same for a rank, which neither orders nor surveys others. */
+struct nb_record nb_record_word(struct nb_seg_record *word);
+
+#endif

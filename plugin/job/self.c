@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// This process in its job: where it meets the others, and what it tells them.
+#include "plugin/job/self.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/job/startup.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/log.h"
+#include "plugin/runtime/params.h"
+
+struct nb_self nb_self = { .dir.dirfd = -1 };
+
+static void log_line(void *arg, const char *line)
+{
+	(void)arg;
+	nb_log(NB_LOG_INFO, "%s", line);
+}
+
+void nb_self_open(void)
+{
+	nb_self.pid = getpid();
+	nb_self.started_ns = nb_clock_system();
+	if (gethostname(nb_self.host, sizeof(nb_self.host) - 1))
+		snprintf(nb_self.host, sizeof(nb_self.host), "localhost");
+	if (nb_jobdir_open(&nb_self.dir, nb_params.str[NB_P_SOCKET_DIR],
+			   nb_params.str[NB_P_JOB], log_line, NULL,
+			   &nb_self.dir_err))
+		nb_log_err("no control socket, no shared segment",
+			   &nb_self.dir_err);
+}
+
+/* What the ranks of all processes must have alike, for others to compare. Our
+ * entry is read by those alone who find a rank of ours, and that comes later.
+ */
+static void publish_settings(void)
+{
+	struct nb_seg_proc *self = &nb_self.seg->mem->proc[nb_self.seg->proc];
+	const int64_t *num = nb_params.num;
+
+	self->rank = nb_self.dir.rank;
+	self->setting[NB_SETTING_VERSION] = nb_startup_version(NCCLBPF_VERSION);
+	self->setting[NB_SETTING_COHERENCE] = (uint32_t)num[NB_P_COHERENCE];
+	self->setting[NB_SETTING_MAX_CHANNELS] =
+		(uint32_t)num[NB_P_MAX_CHANNELS];
+	self->setting[NB_SETTING_MAX_RUN] = (uint32_t)num[NB_P_MAX_RUN];
+	self->setting[NB_SETTING_FENCE_MARGIN] =
+		(uint32_t)num[NB_P_FENCE_MARGIN];
+	self->setting[NB_SETTING_FENCE_TIMEOUT_MS] =
+		(uint32_t)num[NB_P_FENCE_TIMEOUT_MS];
+}
+
+int nb_self_attach(bool control, struct nb_err *err)
+{
+	struct nb_segment *s;
+	int rc = nb_segment_attach(
+		&nb_self.seg, nb_self.dir.dirfd, nb_self.dir.job,
+		control ? NB_SEG_PROC_CONTROL : 0, true, err);
+
+	if (rc)
+		return rc;
+	s = nb_self.seg;
+	if (!s->shared)
+		nb_log(s->stranger ? NB_LOG_WARN : NB_LOG_INFO,
+		       "the job segment is not shared (%s): policies can be "
+		       "changed only in communicators that live in this "
+		       "process alone",
+		       s->why);
+	publish_settings();
+	return 0;
+}
+
+void nb_self_no_control(void)
+{
+	struct nb_segment *s = nb_self.seg;
+
+	if (nb_segment_lock(s, 3000, NULL))
+		return;
+	s->mem->proc[s->proc].flags &= ~(uint32_t)NB_SEG_PROC_CONTROL;
+	nb_segment_unlock(s);
+}
+
+void nb_self_close(void)
+{
+	nb_segment_detach(nb_self.seg);
+	nb_self.seg = NULL;
+	nb_jobdir_close(&nb_self.dir);
+}
+
+void nb_self_segment(struct nb_segment_info *out)
+{
+	const struct nb_segment *s = nb_self.seg;
+
+	memset(out, 0, sizeof(*out));
+	if (!s) {
+		snprintf(out->why, sizeof(out->why),
+			 "NCCL has made no communicator yet");
+		return;
+	}
+	out->shared = s->shared;
+	out->membarrier = s->membarrier;
+	out->processes = nb_segment_procs(nb_self.seg);
+	snprintf(out->why, sizeof(out->why), "%s", s->why);
+	if (out->shared)
+		snprintf(out->path, sizeof(out->path), "%s/%s.seg",
+			 nb_self.dir.dir, nb_self.dir.job);
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+// Start-up agreement. What processes have set is compared as they register a
+// rank; those who cannot register leave a mark that their peers read before
+// their first decision (nb_tuner_look). Everything here may be scribbled over
+// by others and is only ever compared or shown.
+#include "plugin/job/startup.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/jobseg/agree.h"
+#include "plugin/job/registry.h"
+#include "plugin/job/segment.h"
+
+static const struct {
+	const char *text, *values;
+} settings[NB_NSETTINGS] = {
+#define SETTING(name, text, values) { text, values },
+#include "core/defs/settings.h"
+};
+
+uint32_t nb_startup_version(const char *text)
+{
+	uint32_t v = 0;
+
+	for (int i = 0; i < 3; i++) {
+		char *end;
+		unsigned long n = strtoul(text, &end, 10);
+
+		v = v << 10 | (uint32_t)(n < 1023 ? n : 1023);
+		text = *end == '.' ? end + 1 : "0";
+	}
+	return v;
+}
+
+/* ---- what was compared ---- */
+
+static void mark(struct nb_seg_comm *c, uint32_t why, uint32_t a, uint32_t b)
+{
+	uint64_t none = 0;
+
+	c->differ_slot[0] = a;
+	c->differ_slot[1] = b;
+	__atomic_store_n(&c->differs, why, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->mismatch, 1, __ATOMIC_RELEASE);
+	/* generation 0 from decision 0 on, for all of its ranks */
+	__atomic_compare_exchange_n(&c->record.word, &none,
+				    nb_fence_word(NB_FENCE_COMMIT, 0, 0), false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static const struct nb_seg_proc *proc_of(const struct nb_segment *s,
+					 const struct nb_seg_slot *slot)
+{
+	return &s->mem->proc[slot->proc % NB_SEG_PROCS];
+}
+
+/* Those say how a change is made: none reaches several hosts. */
+static bool of_fences(uint32_t setting)
+{
+	return setting == NB_SETTING_FENCE_MARGIN ||
+	       setting == NB_SETTING_FENCE_TIMEOUT_MS;
+}
+
+/* Its process may have begun others since then, with other settings of the
+ * communicator. */
+static void begun_with(const struct nb_segment *s, const struct nb_seg_comm *c,
+		       uint32_t slot, uint32_t setting[NB_NSETTINGS])
+{
+	memcpy(setting, proc_of(s, &c->slot[slot])->setting,
+	       NB_NSETTINGS * sizeof(*setting));
+	setting[NB_SETTING_ABI] = c->record.abi;
+	setting[NB_SETTING_CHAIN_TUNER] = c->record.chain_tuner;
+}
+
+void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
+			bool same_policies, uint32_t first)
+{
+	const uint32_t *mine = proc_of(s, &c->slot[i])->setting;
+	uint32_t k = 0, n = 0, other[NB_NSETTINGS];
+
+	while (k < NB_SEG_SLOTS &&
+	       (k == i || __atomic_load_n(&c->slot[k].state,
+					  __ATOMIC_ACQUIRE) != NB_SLOT_LIVE))
+		k++;
+	if (k == NB_SEG_SLOTS) {
+		c->record.abi = mine[NB_SETTING_ABI];
+		c->record.chain_tuner = mine[NB_SETTING_CHAIN_TUNER];
+	}
+	if (k == NB_SEG_SLOTS ||
+	    __atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
+		return;
+	begun_with(s, c, k, other);
+	while (n < NB_NSETTINGS &&
+	       (mine[n] == other[n] || (c->nnodes > 1 && of_fences(n))))
+		n++;
+	c->differ_value[0] = n < NB_NSETTINGS ? other[n] : c->first;
+	c->differ_value[1] = n < NB_NSETTINGS ? mine[n] : first;
+	if (n < NB_NSETTINGS)
+		mark(c, NB_DIFFER_SETTING + n, k, i);
+	else if (!same_policies)
+		mark(c, NB_DIFFER_POLICIES, k, i);
+}
+
+void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
+		       uint32_t b)
+{
+	if (__atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
+		return;
+	c->differ_value[0] = c->differ_value[1] = 0;
+	mark(c, NB_DIFFER_SETTING + (uint32_t)what, a, b);
+}
+
+bool nb_startup_by_calls(struct nb_seg_comm *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		const struct nb_seg_slot *s = &c->slot[i];
+
+		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) ==
+		    NB_SLOT_FREE)
+			continue;
+		if (!__atomic_load_n(&s->calls, __ATOMIC_ACQUIRE))
+			return false;
+		n++;
+	}
+	if (n != c->nranks)
+		return false;
+	__atomic_store_n(&c->clock, NB_CLOCK_CALLS, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* ---- those who could not register ---- */
+
+enum { CLAIMED = 1 }; /* no process of ours has that pid */
+
+void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
+{
+	for (int i = 0; i < NB_SEG_LOST; i++) {
+		struct nb_seg_lost *l = &s->mem->lost[i];
+		uint64_t none = 0;
+
+		if (!__atomic_compare_exchange_n(&l->pid, &none, CLAIMED, false,
+						 __ATOMIC_SEQ_CST,
+						 __ATOMIC_SEQ_CST))
+			continue;
+		__atomic_store_n(&l->comm_id, comm_id, __ATOMIC_SEQ_CST);
+		l->ns = s->mem->proc[s->proc % NB_SEG_PROCS].ns;
+		__atomic_store_n(&l->pid, (uint64_t)getpid(), __ATOMIC_SEQ_CST);
+		return;
+	}
+	__atomic_fetch_or(&s->mem->all_lost, comm_id == NB_SEG_UNNAMED ? 2 : 1,
+			  __ATOMIC_SEQ_CST);
+}
+
+/* The mark first: a coordinator that finds the baseline as we leave it finds
+ * the mark too, and one that found it before us cannot change it any more. */
+void nb_startup_bar(struct nb_segment *s)
+{
+	nb_startup_lose(s, NB_SEG_UNNAMED);
+	__atomic_fetch_add(&s->mem->baseline, UINT64_C(1) << 32,
+			   __ATOMIC_SEQ_CST);
+}
+
+void nb_startup_lost_is_gone(struct nb_segment *s, uint64_t comm_id)
+{
+	for (int i = 0; i < NB_SEG_LOST; i++) {
+		struct nb_seg_lost *l = &s->mem->lost[i];
+
+		if (__atomic_load_n(&l->pid, __ATOMIC_SEQ_CST) !=
+			    (uint64_t)getpid() ||
+		    __atomic_load_n(&l->comm_id, __ATOMIC_SEQ_CST) != comm_id)
+			continue;
+		__atomic_store_n(&l->pid, 0, __ATOMIC_SEQ_CST);
+		return;
+	}
+}
+
+void nb_startup_reap(struct nb_segment *s)
+{
+	for (int i = 0; i < NB_SEG_LOST; i++) {
+		struct nb_seg_lost *l = &s->mem->lost[i];
+		uint64_t pid = __atomic_load_n(&l->pid, __ATOMIC_SEQ_CST);
+
+		if (pid > CLAIMED &&
+		    l->ns == s->mem->proc[s->proc % NB_SEG_PROCS].ns &&
+		    !nb_process_alive(pid, 0))
+			__atomic_store_n(&l->pid, 0, __ATOMIC_SEQ_CST);
+	}
+}
+
+static bool put(int fd, uint64_t v, size_t at)
+{
+	return pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
+}
+
+/* Is nobody else there who lives, or may live in another container? */
+static bool only_stranger(int fd, uint64_t ns)
+{
+	uint64_t had[2]; /* pid, namespace */
+
+	if (pread(fd, had, sizeof(had), offsetof(struct nb_seg, stranger)) !=
+	    (ssize_t)sizeof(had))
+		return false;
+	return !had[0] || (had[1] == ns && (had[0] == (uint64_t)getpid() ||
+					    !nb_process_alive(had[0], 0)));
+}
+
+/* The places are the same in all versions. */
+void nb_startup_stranger(int fd, uint64_t ns)
+{
+	struct flock one = {
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = offsetof(struct nb_seg, stranger),
+		.l_len = sizeof(uint64_t),
+	};
+
+	/* the death of one must not hide another: remembered for good */
+	if (fcntl(fd, F_OFD_SETLK, &one) || !only_stranger(fd, ns))
+		(void)put(fd, 1, offsetof(struct nb_seg, strangers));
+	/* where it cannot be written the others do not learn of us */
+	if (put(fd, ns, offsetof(struct nb_seg, stranger_ns)))
+		(void)put(fd, (uint64_t)getpid(),
+			  offsetof(struct nb_seg, stranger));
+	one.l_type = F_UNLCK;
+	(void)fcntl(fd, F_OFD_SETLK, &one);
+}
+
+/* One whose pid means nothing here cannot be told dead. */
+static bool stranger_lives(const struct nb_segment *s)
+{
+	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
+	uint64_t ns = __atomic_load_n(&s->mem->stranger_ns, __ATOMIC_SEQ_CST);
+	uint64_t here = s->mem->proc[s->proc % NB_SEG_PROCS].ns;
+
+	if (__atomic_load_n(&s->mem->strangers, __ATOMIC_SEQ_CST))
+		return true;
+	if (!pid)
+		return false;
+	return (ns && here && ns != here) || nb_process_alive(pid, 0);
+}
+
+static bool is_lost(const struct nb_seg *mem, uint64_t comm_id)
+{
+	uint64_t more = __atomic_load_n(&mem->all_lost, __ATOMIC_SEQ_CST);
+
+	if (more & (comm_id == NB_SEG_UNNAMED ? 2 : 1))
+		return true;
+	for (int i = 0; i < NB_SEG_LOST; i++)
+		if (__atomic_load_n(&mem->lost[i].pid, __ATOMIC_SEQ_CST) >
+			    CLAIMED &&
+		    __atomic_load_n(&mem->lost[i].comm_id, __ATOMIC_SEQ_CST) ==
+			    comm_id)
+			return true;
+	return false;
+}
+
+bool nb_startup_barred(const struct nb_segment *s)
+{
+	return is_lost(s->mem, NB_SEG_UNNAMED);
+}
+
+bool nb_startup_missing(const struct nb_seg_comm *c)
+{
+	return c->has_id && c->nnodes < 2 && nb_seg_registered(c) < c->nranks;
+}
+
+enum nb_differ nb_startup_apart(const struct nb_segment *s,
+				const struct nb_seg_comm *c)
+{
+	/* other hosts know nothing of this one: all begin alike without it */
+	if (!c->has_id || c->nranks < 2 || c->nnodes > 1)
+		return NB_DIFFER_NOT;
+	if (is_lost(s->mem, c->comm_id))
+		return NB_DIFFER_LOST;
+	if (s->stranger || stranger_lives(s))
+		return NB_DIFFER_STRANGER;
+	return NB_DIFFER_NOT;
+}
+
+void nb_startup_mark(struct nb_seg_comm *c, enum nb_differ why)
+{
+	uint32_t none = 0;
+
+	__atomic_compare_exchange_n(&c->differs, &none, (uint32_t)why, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->mismatch, 1, __ATOMIC_RELEASE);
+}
+
+bool nb_startup_for_good(const struct nb_seg_comm *c)
+{
+	return __atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&c->differs, __ATOMIC_ACQUIRE) >
+		       NB_DIFFER_POLICIES;
+}
+
+/* ---- in words ---- */
+
+static void say_rank(const struct nb_seg_slot *slot, char *text, size_t size)
+{
+	if (slot->rank >= 0)
+		snprintf(text, size, "rank %d (process %u)", slot->rank,
+			 slot->pid);
+	else
+		snprintf(text, size, "process %u", slot->pid);
+}
+
+static void say_value(const char *how, uint32_t v, char *text, size_t size)
+{
+	if (!strcmp(how, "v")) {
+		snprintf(text, size, "%u.%u.%u", v >> 20, v >> 10 & 1023,
+			 v & 1023);
+		return;
+	}
+	if (!strcmp(how, "x")) {
+		snprintf(text, size, v ? "%08x" : "none", v);
+		return;
+	}
+	if (!*how) {
+		snprintf(text, size, "%u", v);
+		return;
+	}
+	for (; v && strchr(how, '|'); v--)
+		how = strchr(how, '|') + 1;
+	snprintf(text, size, "%.*s", (int)strcspn(how, "|"), how);
+}
+
+static void say_policies(const struct nb_segment *s, uint32_t number,
+			 char *text, size_t size)
+{
+	const struct nb_job job = nb_segment_job(s);
+	uint8_t digest[NB_SHA256_SIZE];
+	char names[96];
+
+	nb_job_policies(&job, number, names, sizeof(names));
+	if (!number || !nb_segment_digest(s, number, digest))
+		snprintf(text, size, "%s", number ? "others" : "none");
+	else
+		snprintf(text, size, "%s (%02x%02x%02x%02x)", names, digest[0],
+			 digest[1], digest[2], digest[3]);
+}
+
+static void say_difference(const struct nb_segment *s,
+			   const struct nb_seg_comm *c, uint32_t why,
+			   char *text, size_t size)
+{
+	uint32_t n = (why - NB_DIFFER_SETTING) % NB_NSETTINGS;
+	const char *what = "policies";
+	char who[2][40], value[2][128];
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t v = c->differ_value[i];
+
+		say_rank(&c->slot[c->differ_slot[i] % NB_SEG_SLOTS], who[i],
+			 sizeof(who[i]));
+		if (why == NB_DIFFER_POLICIES)
+			say_policies(s, v, value[i], sizeof(value[i]));
+		else
+			say_value(settings[n].values, v, value[i],
+				  sizeof(value[i]));
+	}
+	if (why != NB_DIFFER_POLICIES)
+		what = settings[n].text;
+	snprintf(text, size, "%s of %s: %s; of %s: %s", what, who[0], value[0],
+		 who[1], value[1]);
+}
+
+void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
+		     char *text, size_t size)
+{
+	uint32_t why = __atomic_load_n(&c->differs, __ATOMIC_ACQUIRE);
+	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
+
+	*text = '\0';
+	if (!__atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
+		return;
+	if (why == NB_DIFFER_LOST)
+		snprintf(text, size,
+			 "one of its ranks could not register in the job "
+			 "segment");
+	else if (why == NB_DIFFER_MISSING)
+		snprintf(text, size,
+			 "%u of %u ranks had not registered before the first "
+			 "decision: their processes have no ncclbpf, "
+			 "NCCLBPF_DISABLE=1, another NCCLBPF_JOB or "
+			 "NCCLBPF_SOCKET_DIR, or could not share the job "
+			 "segment",
+			 c->nranks - nb_seg_registered(c), c->nranks);
+	else if (why == NB_DIFFER_STRANGER && s->stranger)
+		snprintf(text, size, "%s", s->why);
+	else if (why == NB_DIFFER_STRANGER)
+		snprintf(text, size,
+			 "process %llu of the job shares no segment with "
+			 "the others: it runs another version of ncclbpf, or "
+			 "could not register",
+			 (unsigned long long)pid);
+	else if (why != NB_DIFFER_NOT)
+		say_difference(s, c, why, text, size);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_JOB_STEP_H
+#define NB_PLUGIN_JOB_STEP_H
+
+/*
+ * The steps of the fence protocol, named as in test/model/fence.pml, for a
+ * test that stops or kills a process at each of them and checks what was
+ * done against the model's rules. Nothing at all unless NB_STEPS is defined,
+ * which only test/unit/test_fence_faults.c does.
+ *
+ * NB_STEP(name): the process stands between two operations.
+ * NB_DONE(name, a, b, what): @what happens, and is written down in the order
+ * in which all processes do such things.
+ */
+#ifdef NB_STEPS
+#include <stdint.h>
+
+/*   name          taken by */
+#define NB_STEP_ROWS(STEP)                                    \
+	STEP(ANNOUNCED) /* rank */                            \
+	STEP(BEGIN)	/* rank: before its first decision */ \
+	STEP(WAITING)	/* rank */                            \
+	STEP(PATIENCE)	/* rank: its patience has ended */    \
+	STEP(RELEASED)	/* rank: the word has changed */      \
+	STEP(ADOPT)	/* rank */                            \
+	STEP(ADOPTED)	/* rank */                            \
+	STEP(LOCKED)	/* coordinator */                     \
+	STEP(REAPED)	/* coordinator */                     \
+	STEP(RECOVER)	/* coordinator */                     \
+	STEP(NUMBERED)	/* coordinator */                     \
+	STEP(READY)	/* coordinator */                     \
+	STEP(FALLBACK)	/* coordinator */                     \
+	STEP(ARMED)	/* coordinator */                     \
+	STEP(BARRIER)	/* coordinator */                     \
+	STEP(NONE_PAST) /* coordinator */                     \
+	STEP(OVERRUN)	/* coordinator */                     \
+	STEP(COMMITTED) /* coordinator */                     \
+	STEP(BASELINE)	/* coordinator */                     \
+	STEP(SWAP)	/* anybody: the record's word */
+
+/* Those of the closed loop (loop.c), which the model does not have. */
+#define NB_LOOP_STEP_ROWS(STEP)                                           \
+	STEP(LOOP_ELECTED)   /* the elected process: it knows */          \
+	STEP(LOOP_ASKED)     /* it: all are asked for maps */             \
+	STEP(LOOP_MERGING)   /* it: its own are merged, others to come */ \
+	STEP(LOOP_MERGED)    /* it: before the run */                     \
+	STEP(LOOP_RAN)	     /* it: before anybody knows */               \
+	STEP(LOOP_STAGED)    /* it: staged here, not posted */            \
+	STEP(LOOP_PROPOSED)  /* it: posted */                             \
+	STEP(LOOP_AGREED)    /* it: all have staged, no commit */         \
+	STEP(LOOP_COMMITTED) /* it: before it says so */                  \
+	STEP(LOOP_ANSWERED)  /* another: its maps are posted */           \
+	STEP(LOOP_FOLLOWED)  /* another: the change is staged */
+
+enum nb_step {
+#define STEP(name) NB_STEP_##name,
+	NB_STEP_ROWS(STEP) NB_NSTEPS,
+	NB_LOOP_STEP_ROWS(STEP)
+#undef STEP
+		NB_NSTEPS_ALL
+};
+
+void nb_step_at(enum nb_step step);
+void nb_step_begin(void);
+void nb_step_end(enum nb_step step, uint64_t a, uint64_t b);
+
+#define NB_STEP(name) nb_step_at(NB_STEP_##name)
+#define NB_DONE(name, a, b, what)                  \
+	do {                                       \
+		nb_step_begin();                   \
+		what;                              \
+		nb_step_end(NB_STEP_##name, a, b); \
+	} while (0)
+#else
+#define NB_STEP(name) ((void)0)
+#define NB_DONE(name, a, b, what) what
+#endif
+
+#endif

@@ -1,0 +1,697 @@
+// SPDX-License-Identifier: MIT
+// Between NCCL and a transport: connections and requests as policies see them.
+// What NCCL holds are our objects, which lead to the transport's; requests are
+// places in their connection, taken in turn, so that one that is done stays
+// readable for irecvConsumed until long after. Nothing here locks or allocates
+// but where connections come and go.
+#include "plugin/net/net.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/net/list.h"
+#include "plugin/net/tcp.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/log.h"
+#include "plugin/runtime/params.h"
+#include "plugin/wrap/wrapped.h"
+
+enum { TRIPS = 64 };
+
+/*
+ * Connects under way: their state is the transport's, in the handle, so ours
+ * is found by the handle's place and thread. Under the lock; the oldest makes
+ * room.
+ */
+struct trip {
+	const void *handle;
+	pthread_t thread;
+	struct nb_net_conn *conn;
+	int traffic_class;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	bool chosen;
+	const struct nb_net_ops *ops; /* NULL: no device */
+	bool wrapped;		      /* ops are a wrapped plugin's */
+	int devices;		      /* atomic: as NCCL was told */
+	unsigned next_trip;
+	struct trip trip[TRIPS];
+	unsigned inits; /* that went well; under NCCL's lock */
+	uint64_t conns; /* atomic */
+} net = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* What versions before 11 have instead of a context. */
+static struct nb_net_ctx nobody = { .traffic_class = NB_NET_CLASS_NONE };
+
+/* ---- which transport ---- */
+
+static void say_tcp(bool warn, const char *line)
+{
+	nb_log(warn ? NB_LOG_WARN : NB_LOG_INFO, "%s", line);
+}
+
+static const struct nb_net_ops *chain(void)
+{
+	const struct nb_net_ops *ops;
+	const char *theirs = NULL;
+	int version = 0;
+
+	if (nb_wrapped_open_late(NB_WRAPPED_NET))
+		return NULL;
+	ops = nb_net_wrap(nb_wrapped[NB_WRAPPED_NET].file.handle, &version,
+			  &theirs);
+	if (!ops) {
+		nb_wrapped_leave_out(NB_WRAPPED_NET,
+				     "it has no whole net plugin of versions 5 "
+				     "to 12");
+		return NULL;
+	}
+	if (!nb_wrapped_take(NB_WRAPPED_NET, (uint32_t)version, theirs))
+		return NULL;
+	net.wrapped = true;
+	return ops;
+}
+
+/* Were we meant? NCCL also looks into libnccl-net.so, which may be us. */
+static bool named(void)
+{
+	const char *v = getenv("NCCL_NET_PLUGIN");
+
+	return v && *v;
+}
+
+static void choose(bool usable)
+{
+	const char *path;
+
+	if (!usable || nb_params.num[NB_P_NET] || !named())
+		return;
+	nb_events_clock();
+	path = nb_params.str[NB_P_CHAIN_NET];
+	nb_tcp_conf.say = say_tcp;
+	net.ops = *path ? chain() : &nb_tcp_ops;
+	if (net.ops == &nb_tcp_ops)
+		nb_log(NB_LOG_INFO,
+		       "net: our own TCP transport moves the data");
+	else if (!net.ops)
+		nb_log(NB_LOG_WARN, "net: NCCL takes its own network");
+}
+
+const char *nb_net_used(int *devices)
+{
+	*devices = __atomic_load_n(&net.devices, __ATOMIC_RELAXED);
+	if (!__atomic_load_n(&net.chosen, __ATOMIC_ACQUIRE) || !net.ops)
+		return NULL;
+	return net.wrapped ? nb_wrapped[NB_WRAPPED_NET].name : "tcp";
+}
+
+/* The lock may have been another thread's. Who was about to choose starts
+ * again; the connects under way are copies of the parent's. */
+void nb_net_forked(void)
+{
+	pthread_mutex_init(&net.lock, NULL);
+	memset(net.trip, 0, sizeof(net.trip));
+	nb_net_list_forked();
+}
+
+/* A wrapped plugin's error, before NCCL gets it. */
+static int result(const char *what, int rc)
+{
+	if (__builtin_expect(rc != NB_NET_OK, 0) && net.wrapped)
+		nb_wrapped_count_failure(NB_WRAPPED_NET, what, rc);
+	return rc;
+}
+
+/* ...of a call that has no connection to count it. */
+static int lone_result(const char *what, int rc)
+{
+	if (rc)
+		nb_net_list_error();
+	return result(what, rc);
+}
+
+const struct nb_net_ops *nb_net_ops_used(void)
+{
+	return net.ops;
+}
+
+/* ---- contexts ---- */
+
+/*
+ * At first that is no device: NCCL takes its own network, where an error would
+ * end the communicator, and old releases would crash. Later it is an error.
+ */
+static int init_failed(void **to, struct nb_net_ctx *c, int rc)
+{
+	if (!net.inits) {
+		if (net.wrapped)
+			nb_wrapped_leave_out(NB_WRAPPED_NET,
+					     "its init returned %d, NCCL takes "
+					     "its own network",
+					     rc);
+		__atomic_store_n(&net.ops, NULL, __ATOMIC_RELAXED);
+		return NB_NET_OK;
+	}
+	if (to) {
+		*to = NULL;
+		free(c);
+	}
+	return rc;
+}
+
+int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
+{
+	struct nb_net_ctx *c;
+	int rc = NB_NET_OK;
+
+	pthread_mutex_lock(&net.lock);
+	if (!net.chosen)
+		choose(usable);
+	__atomic_store_n(&net.chosen, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&net.lock);
+	c = to ? calloc(1, sizeof(*c)) : &nobody;
+	if (to)
+		*to = c;
+	if (!c || !net.ops)
+		return NB_NET_OK; /* devices says that there is nothing */
+	c->comm_id = init->comm_id;
+	c->traffic_class = init->traffic_class;
+	rc = lone_result("init", net.ops->init(&c->inner, init));
+	net.inits += !rc;
+	return rc ? init_failed(to, c, rc) : NB_NET_OK;
+}
+
+int nb_net_finalize(void *ctx)
+{
+	struct nb_net_ctx *c = ctx;
+	int rc = NB_NET_OK;
+
+	if (!c)
+		return NB_NET_OK;
+	if (net.ops && net.ops->finalize)
+		rc = lone_result("finalize", net.ops->finalize(c->inner));
+	free(c);
+	return rc;
+}
+
+static struct nb_net_ctx *ctx_of(void *ctx)
+{
+	return ctx ? ctx : &nobody;
+}
+
+int nb_net_devices(int *n)
+{
+	int rc;
+
+	if (!n)
+		return NB_NET_ARGUMENT;
+	*n = 0;
+	if (!net.ops)
+		return NB_NET_OK;
+	rc = lone_result("devices", net.ops->devices(n));
+	__atomic_store_n(&net.devices, rc ? 0 : *n, __ATOMIC_RELAXED);
+	return rc;
+}
+
+int nb_net_get_properties(int dev, struct nb_net_props *props)
+{
+	memset(props, 0, sizeof(*props));
+	return net.ops ? result("getProperties",
+				net.ops->get_properties(dev, props))
+		       : NB_NET_ARGUMENT;
+}
+
+int nb_net_make_vdevice(int *dev, struct nb_net_vprops *props)
+{
+	return net.ops && net.ops->make_vdevice
+		       ? lone_result("makeVDevice",
+				     net.ops->make_vdevice(dev, props))
+		       : NB_NET_INTERNAL;
+}
+
+int nb_net_set_net_attr(void *ctx, void *attr)
+{
+	return net.ops && net.ops->set_net_attr
+		       ? lone_result("setNetAttr",
+				     net.ops->set_net_attr(ctx_of(ctx)->inner,
+							   attr))
+		       : NB_NET_OK;
+}
+
+/* ---- connections ---- */
+
+static struct nb_net_conn *conn_new(enum nb_net_kind kind, int dev,
+				    uint64_t comm_id)
+{
+	size_t n = kind == NB_NET_LISTENER ? 0 : NB_NET_REQUESTS;
+	struct nb_net_conn *c;
+	struct nb_net_props p;
+
+	c = calloc(1, sizeof(*c) + n * sizeof(c->request[0]));
+	if (!c)
+		return NULL;
+	c->kind = kind;
+	c->dev = (uint32_t)dev;
+	if (!nb_net_get_properties(dev, &p))
+		c->speed = (uint32_t)p.speed;
+	c->comm_id = comm_id;
+	c->id = __atomic_add_fetch(&net.conns, 1, __ATOMIC_RELAXED);
+	c->born_ns = nb_clock_ns();
+	for (size_t i = 0; i < n; i++)
+		c->request[i].conn = c;
+	return c;
+}
+
+int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm)
+{
+	const struct nb_net_ctx *x = ctx_of(ctx);
+	struct nb_net_conn *c;
+	int rc;
+
+	if (!net.ops || !handle || !listen_comm)
+		return NB_NET_ARGUMENT;
+	*listen_comm = NULL;
+	c = conn_new(NB_NET_LISTENER, dev, x->comm_id);
+	if (!c)
+		return NB_NET_SYSTEM;
+	rc = lone_result("listen",
+			 net.ops->listen(x->inner, dev, handle, &c->inner));
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	nb_net_list_add(c);
+	*listen_comm = c;
+	if (nb_events_hooked(NB_HOOK_NET_LISTEN))
+		nb_net_run_listen(c);
+	return NB_NET_OK;
+}
+
+/* With the lock. */
+static struct trip *trip_of(const void *handle, int dev, uint64_t comm_id)
+{
+	for (int i = 0; i < TRIPS; i++)
+		if (net.trip[i].conn && net.trip[i].handle == handle &&
+		    net.trip[i].conn->dev == (uint32_t)dev &&
+		    net.trip[i].conn->comm_id == comm_id &&
+		    pthread_equal(net.trip[i].thread, pthread_self()))
+			return &net.trip[i];
+	return NULL;
+}
+
+/* Takes the connection out of its trip, or makes one for a trip that begins. */
+static struct nb_net_conn *begin_connect(const struct nb_net_ctx *x, int dev,
+					 const void *handle, int *traffic_class)
+{
+	struct nb_net_conn *c = NULL;
+	struct trip *t;
+
+	pthread_mutex_lock(&net.lock);
+	t = trip_of(handle, dev, x->comm_id);
+	if (t) {
+		c = t->conn;
+		*traffic_class = t->traffic_class;
+		t->conn = NULL;
+	}
+	pthread_mutex_unlock(&net.lock);
+	if (c)
+		return c;
+	c = conn_new(NB_NET_SEND, dev, x->comm_id);
+	if (c && nb_events_hooked(NB_HOOK_NET_CONNECT)) {
+		int wanted = nb_net_run_connect(c, false);
+
+		if (wanted >= 0 && net.ops->takes_class)
+			*traffic_class = wanted;
+	}
+	return c;
+}
+
+/* The connect goes on with another call. */
+static void put_trip(const void *handle, struct nb_net_conn *c,
+		     int traffic_class)
+{
+	struct trip *t;
+
+	pthread_mutex_lock(&net.lock);
+	t = &net.trip[net.next_trip++ % TRIPS];
+	free(t->conn); /* NCCL has given it up, or it is told anew */
+	*t = (struct trip){ handle, pthread_self(), c, traffic_class };
+	pthread_mutex_unlock(&net.lock);
+}
+
+static void meet(struct nb_net_conn *c)
+{
+	if (net.ops->peer)
+		net.ops->peer(c->inner, &c->peer);
+}
+
+int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
+		   void **send_comm, void **dev_handle)
+{
+	const struct nb_net_ctx *x = ctx_of(ctx);
+	struct nb_net_conn *c;
+	int rc;
+
+	if (!net.ops || !handle || !send_comm)
+		return NB_NET_ARGUMENT;
+	*send_comm = NULL;
+	if (traffic_class ==
+	    NB_NET_CLASS_NONE) /* v11 and later: as init said */
+		traffic_class = x->traffic_class;
+	c = begin_connect(x, dev, handle, &traffic_class);
+	if (!c)
+		return NB_NET_SYSTEM;
+	rc = lone_result("connect",
+			 net.ops->connect(x->inner, dev, traffic_class, handle,
+					  &c->inner, dev_handle));
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	if (!c->inner) {
+		put_trip(handle, c, traffic_class);
+		return NB_NET_OK;
+	}
+	meet(c);
+	nb_net_list_add(c);
+	*send_comm = c;
+	if (nb_events_hooked(NB_HOOK_NET_CONNECT))
+		nb_net_run_connect(c, true);
+	return NB_NET_OK;
+}
+
+int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)
+{
+	struct nb_net_conn *l = listen_comm, *c;
+	void *inner = NULL;
+	int rc;
+
+	if (!net.ops || !l || !recv_comm)
+		return NB_NET_ARGUMENT;
+	*recv_comm = NULL;
+	rc = result("accept", net.ops->accept(l->inner, &inner, dev_handle));
+	if (rc || !inner) {
+		NB_NET_COUNT(l->errors, rc != 0);
+		return rc;
+	}
+	c = conn_new(NB_NET_RECV, (int)l->dev, l->comm_id);
+	if (!c) {
+		net.ops->close_recv(inner);
+		return NB_NET_SYSTEM;
+	}
+	c->inner = inner;
+	c->listener = l->id;
+	meet(c);
+	nb_net_list_add(c);
+	*recv_comm = c;
+	if (nb_events_hooked(NB_HOOK_NET_ACCEPT))
+		nb_net_run_accept(c, l->born_ns);
+	return NB_NET_OK;
+}
+
+static int close_with(void *comm, const char *what, int (*fn)(void *))
+{
+	struct nb_net_conn *c = comm;
+	int rc;
+
+	if (nb_events_hooked(NB_HOOK_NET_CLOSE))
+		nb_net_run_close(c);
+	rc = lone_result(what, fn(c->inner));
+	nb_net_list_remove(c);
+	free(c);
+	return rc;
+}
+
+int nb_net_close_send(void *comm)
+{
+	return comm && net.ops
+		       ? close_with(comm, "closeSend", net.ops->close_send)
+		       : 0;
+}
+
+int nb_net_close_recv(void *comm)
+{
+	return comm && net.ops
+		       ? close_with(comm, "closeRecv", net.ops->close_recv)
+		       : 0;
+}
+
+int nb_net_close_listen(void *comm)
+{
+	return comm && net.ops
+		       ? close_with(comm, "closeListen", net.ops->close_listen)
+		       : 0;
+}
+
+/* ---- memory ---- */
+
+static void *inner_of(void *comm)
+{
+	return comm ? ((struct nb_net_conn *)comm)->inner : NULL;
+}
+
+int nb_net_reg_mr(void *comm, void *data, size_t size, int type, void **mhandle)
+{
+	return net.ops && comm
+		       ? lone_result("regMr",
+				     net.ops->reg_mr(inner_of(comm), data, size,
+						     type, mhandle))
+		       : NB_NET_ARGUMENT;
+}
+
+int nb_net_reg_mr_dmabuf(void *comm, void *data, size_t size, int type,
+			 uint64_t offset, int fd, void **mhandle)
+{
+	return net.ops && net.ops->reg_mr_dmabuf && comm
+		       ? lone_result("regMrDmaBuf",
+				     net.ops->reg_mr_dmabuf(
+					     inner_of(comm), data, size, type,
+					     offset, fd, mhandle))
+		       : NB_NET_ARGUMENT;
+}
+
+int nb_net_dereg_mr(void *comm, void *mhandle)
+{
+	return net.ops && comm
+		       ? lone_result("deregMr",
+				     net.ops->dereg_mr(inner_of(comm), mhandle))
+		       : NB_NET_ARGUMENT;
+}
+
+int nb_net_get_device_mr(void *comm, void *mhandle, void **dptr)
+{
+	return net.ops && net.ops->get_device_mr && comm
+		       ? lone_result("getDeviceMr",
+				     net.ops->get_device_mr(inner_of(comm),
+							    mhandle, dptr))
+		       : NB_NET_INTERNAL;
+}
+
+/* ---- requests ---- */
+
+enum {
+	HOOKED_POST = 1u << NB_HOOK_NET_ISEND | 1u << NB_HOOK_NET_IRECV |
+		      1u << NB_HOOK_NET_TEST
+};
+
+/* A free place, in turn; NULL: NCCL holds more than it may, try again. */
+static struct nb_net_request *place(struct nb_net_conn *c)
+{
+	for (uint64_t i = 0; i < NB_NET_REQUESTS; i++) {
+		struct nb_net_request *r =
+			&c->request[(c->requests + i) % NB_NET_REQUESTS];
+
+		if (!r->busy)
+			return r;
+	}
+	return NULL;
+}
+
+/* The transport has taken it: @r->inner is not NULL. */
+static void posted(struct nb_net_request *r, uint32_t kind, uint64_t bytes,
+		   uint32_t tag, uint32_t buffers)
+{
+	struct nb_net_conn *c = r->conn;
+
+	r->busy = true;
+	r->kind = kind;
+	r->bytes = bytes;
+	r->tag = tag;
+	r->buffers = buffers;
+	r->polls = 0;
+	r->failed = false;
+	r->start_ns = 0;
+	r->number = c->requests;
+	NB_NET_COUNT(c->requests, 1);
+	NB_NET_COUNT(c->outstanding, 1);
+	if (__builtin_expect(__atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) &
+				     HOOKED_POST,
+			     0))
+		nb_net_run_posted(r);
+}
+
+int nb_net_isend(void *send_comm, void *data, size_t size, int tag,
+		 void *mhandle, void *phandle, void **request)
+{
+	struct nb_net_conn *c = send_comm;
+	struct nb_net_request *r;
+	int rc;
+
+	if (!request)
+		return NB_NET_ARGUMENT;
+	*request = NULL;
+	if (!c || c->kind != NB_NET_SEND)
+		return NB_NET_ARGUMENT;
+	r = place(c);
+	if (!r)
+		return NB_NET_OK;
+	r->inner = NULL;
+	rc = result("isend", net.ops->isend(c->inner, data, size, tag, mhandle,
+					    phandle, &r->inner));
+	if (rc || !r->inner) {
+		NB_NET_COUNT(c->errors, rc != 0);
+		return rc;
+	}
+	posted(r, NB_NET_SEND, size, (uint32_t)tag, 1);
+	*request = r;
+	return NB_NET_OK;
+}
+
+static uint64_t sum(const size_t *sizes, int n)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < n; i++)
+		all += sizes[i];
+	return all;
+}
+
+int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags,
+		 void **mhandles, void **phandles, void **request)
+{
+	struct nb_net_conn *c = recv_comm;
+	struct nb_net_request *r;
+	void *inner;
+	int rc;
+
+	if (!request)
+		return NB_NET_ARGUMENT;
+	inner = *request; /* NULL, or NCCL's hint */
+	*request = NULL;
+	if (!c || c->kind != NB_NET_RECV || n < 1 || !sizes)
+		return NB_NET_ARGUMENT;
+	r = place(c);
+	if (!r)
+		return NB_NET_OK;
+	rc = result("irecv", net.ops->irecv(c->inner, n, data, sizes, tags,
+					    mhandles, phandles, &inner));
+	if (rc || !inner) {
+		NB_NET_COUNT(c->errors, rc != 0);
+		return rc;
+	}
+	r->inner = inner;
+	posted(r, NB_NET_RECV, sum(sizes, n), tags ? (uint32_t)tags[0] : 0,
+	       (uint32_t)n);
+	*request = r;
+	return NB_NET_OK;
+}
+
+int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
+		  void **mhandles, void **request)
+{
+	struct nb_net_conn *c = recv_comm;
+	struct nb_net_request *r;
+	uint64_t bytes = 0;
+	int rc;
+
+	if (!request)
+		return NB_NET_ARGUMENT;
+	*request = NULL;
+	if (!c || c->kind != NB_NET_RECV)
+		return NB_NET_ARGUMENT;
+	if (!net.ops->iflush)
+		return NB_NET_OK;
+	r = place(c);
+	if (!r)
+		return NB_NET_SYSTEM; /* NULL would mean that it is done */
+	r->inner = NULL;
+	rc = result("iflush", net.ops->iflush(c->inner, n, data, sizes,
+					      mhandles, &r->inner));
+	if (rc || !r->inner) {
+		NB_NET_COUNT(c->errors, rc != 0);
+		return rc;
+	}
+	for (int i = 0; sizes && i < n; i++)
+		bytes += (uint64_t)sizes[i];
+	posted(r, NB_NET_LISTENER, bytes, 0, (uint32_t)n);
+	*request = r;
+	return NB_NET_OK;
+}
+
+/* It is over; the place may be taken again. */
+static void over(struct nb_net_request *r, const int *sizes)
+{
+	struct nb_net_conn *c = r->conn;
+
+	if (r->kind == NB_NET_RECV && sizes) {
+		r->bytes = 0;
+		for (uint32_t i = 0; i < r->buffers; i++)
+			r->bytes += (uint64_t)sizes[i];
+	}
+	NB_NET_COUNT(c->outstanding, -1u);
+	if (r->kind != NB_NET_LISTENER) /* a flush moves nothing */
+		NB_NET_COUNT(c->bytes, r->bytes);
+	r->busy = false;
+	if (nb_events_hooked(NB_HOOK_NET_TEST))
+		nb_net_run_test(r, NB_NET_OK);
+}
+
+/* Its place stays taken: NCCL may ask again, and gets the same answer. */
+static void failed(struct nb_net_request *r, int error)
+{
+	NB_NET_COUNT(r->conn->errors, 1);
+	r->bytes = 0;
+	if (!r->failed && nb_events_hooked(NB_HOOK_NET_TEST))
+		nb_net_run_test(r, error);
+	r->failed = true;
+}
+
+int nb_net_test(void *request, int *done, int *sizes)
+{
+	struct nb_net_request *r = request;
+	int own[NB_NET_MAX_RECVS];
+	int rc;
+
+	if (!done)
+		return NB_NET_ARGUMENT;
+	*done = 0;
+	if (!r || !r->busy)
+		return NB_NET_ARGUMENT;
+	r->polls++;
+	/* NCCL may leave it out; a receive's bytes are counted all the same */
+	if (!sizes && r->kind == NB_NET_RECV &&
+	    r->buffers <= NB_NET_MAX_RECVS) {
+		memset(own, 0, r->buffers * sizeof(own[0]));
+		sizes = own;
+	}
+	rc = result("test", net.ops->test(r->inner, done, sizes));
+	if (rc)
+		failed(r, rc);
+	else if (*done)
+		over(r, sizes);
+	return rc;
+}
+
+int nb_net_irecv_consumed(void *recv_comm, int n, void *request)
+{
+	struct nb_net_request *r = request;
+
+	if (!net.ops || !net.ops->irecv_consumed || !recv_comm || !r)
+		return NB_NET_OK;
+	return lone_result(
+		"irecvConsumed",
+		net.ops->irecv_consumed(inner_of(recv_comm), n, r->inner));
+}

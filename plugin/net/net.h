@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_NET_NET_H
+#define NB_PLUGIN_NET_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The net plugin. NCCL's versions (plugin/abi/net.c) come down to the calls
+ * nb_net_*: they keep what policies are told of connections and requests, run
+ * the programs of the hooks net/..., and leave moving bytes to a transport:
+ * our own TCP (tcp.c) or a plugin of somebody else's (wrapped_net.c).
+ */
+
+/* ncclResult_t, as far as a net plugin has reason to say it. */
+enum nb_net_result {
+	NB_NET_OK = 0,
+	NB_NET_SYSTEM = 2,   /* this machine failed */
+	NB_NET_INTERNAL = 3, /* ...or this plugin */
+	NB_NET_ARGUMENT = 4,
+	NB_NET_USAGE = 5,  /* ranks disagree about a transfer */
+	NB_NET_REMOTE = 6, /* the peer failed or went away */
+};
+
+enum {
+	NB_NET_HANDLE = 128, /* bytes of a connection handle */
+	NB_NET_HOST_MEMORY = 1,
+	NB_NET_CUDA_MEMORY = 2,
+	NB_NET_DMABUF = 4,
+	NB_NET_MAX_VDEVS = 8,
+	NB_NET_MAX_RECVS = 32, /* of one irecv */
+	NB_NET_CLASS_NONE = -1,
+};
+
+struct nb_net_vprops {
+	int ndevs;
+	int devs[NB_NET_MAX_VDEVS];
+};
+
+/* Properties of a device, in the newest version's shape. */
+struct nb_net_props {
+	char *name;	/* unique; lives as long as the library */
+	char *pci_path; /* or NULL */
+	uint64_t guid;
+	int ptr_support; /* NB_NET_HOST_MEMORY | ... */
+	int reg_is_global, force_flush;
+	int speed; /* Mbit/s */
+	int port;
+	float latency; /* microseconds */
+	int max_comms, max_recvs;
+	int device_type, device_version;
+	struct nb_net_vprops v;
+	size_t max_p2p_bytes, max_coll_bytes;
+	int max_multi_request;
+	int16_t rail_id, plane_id; /* -1: undefined */
+};
+
+typedef void nb_net_logger(int level, unsigned long flags, const char *file,
+			   int line, const char *fmt, ...);
+
+/* What NCCL gives init besides; pointers that are only passed on. */
+struct nb_net_init {
+	uint64_t comm_id; /* 0 before v11 */
+	int traffic_class;
+	nb_net_logger *logger;
+	void *profiler_callback;
+};
+
+/* What a transport knows of the other end. */
+struct nb_net_peer {
+	uint64_t address; /* hash of its address; 0: not known */
+	uint64_t link;	  /* the same number at both ends; 0: not known */
+	char text[64];	  /* "address:port"; "": not known */
+};
+
+/*
+ * A transport: NCCL's newest shape in words of ours. Semantics as in NCCL's
+ * interface: nothing blocks; a connection not there yet is NULL and NB_NET_OK;
+ * a request that cannot be taken now is NULL. Functions marked "or NULL" may
+ * be missing. Threads: as NCCL's; one connection's data path has one thread.
+ */
+struct nb_net_ops {
+	int (*init)(void **ctx, const struct nb_net_init *init);
+	int (*finalize)(void *ctx);
+	int (*devices)(int *n);
+	int (*get_properties)(int dev, struct nb_net_props *props);
+	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
+	/* @traffic_class: NB_NET_CLASS_NONE: as init said */
+	int (*connect)(void *ctx, int dev, int traffic_class, void *handle,
+		       void **send_comm, void **dev_handle);
+	int (*accept)(void *listen_comm, void **recv_comm, void **dev_handle);
+	int (*reg_mr)(void *comm, void *data, size_t size, int type,
+		      void **mhandle);
+	/* or NULL */
+	int (*reg_mr_dmabuf)(void *comm, void *data, size_t size, int type,
+			     uint64_t offset, int fd, void **mhandle);
+	int (*dereg_mr)(void *comm, void *mhandle);
+	int (*isend)(void *send_comm, void *data, size_t size, int tag,
+		     void *mhandle, void *phandle, void **request);
+	int (*irecv)(void *recv_comm, int n, void **data, size_t *sizes,
+		     int *tags, void **mhandles, void **phandles,
+		     void **request);
+	/* or NULL */
+	int (*iflush)(void *recv_comm, int n, void **data, int *sizes,
+		      void **mhandles, void **request);
+	int (*test)(void *request, int *done, int *sizes);
+	int (*close_send)(void *comm);
+	int (*close_recv)(void *comm);
+	int (*close_listen)(void *comm);
+	/* or NULL, all of these */
+	int (*get_device_mr)(void *comm, void *mhandle, void **dptr);
+	int (*irecv_consumed)(void *recv_comm, int n, void *request);
+	int (*make_vdevice)(int *dev, struct nb_net_vprops *props);
+	int (*set_net_attr)(void *ctx, void *attr);
+	void (*peer)(void *comm, struct nb_net_peer *peer);
+	/* does connect's traffic class mean anything? */
+	bool takes_class;
+};
+
+/* ---- what NCCL calls, all versions; anything may be NULL ---- */
+
+/*
+ * The transport in use is chosen by the first init: the plugin that
+ * NCCLBPF_CHAIN_NET names, or our own; NULL, and no device, where neither is
+ * to be had or nobody named us (NCCL_NET_PLUGIN). Never an error: NCCL then
+ * takes its own. Not @usable: there is no device. nb_net_ops_used tells the ABI
+ * what optional functions it has.
+ */
+int nb_net_init(void **ctx, const struct nb_net_init *init, bool usable);
+const struct nb_net_ops *nb_net_ops_used(void);
+int nb_net_finalize(void *ctx);
+int nb_net_devices(int *n);
+int nb_net_get_properties(int dev, struct nb_net_props *props);
+int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm);
+int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
+		   void **send_comm, void **dev_handle);
+int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle);
+int nb_net_reg_mr(void *comm, void *data, size_t size, int type,
+		  void **mhandle);
+int nb_net_reg_mr_dmabuf(void *comm, void *data, size_t size, int type,
+			 uint64_t offset, int fd, void **mhandle);
+int nb_net_dereg_mr(void *comm, void *mhandle);
+int nb_net_isend(void *send_comm, void *data, size_t size, int tag,
+		 void *mhandle, void *phandle, void **request);
+int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags,
+		 void **mhandles, void **phandles, void **request);
+int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
+		  void **mhandles, void **request);
+int nb_net_test(void *request, int *done, int *sizes);
+int nb_net_close_send(void *comm);
+int nb_net_close_recv(void *comm);
+int nb_net_close_listen(void *comm);
+int nb_net_get_device_mr(void *comm, void *mhandle, void **dptr);
+int nb_net_irecv_consumed(void *recv_comm, int n, void *request);
+int nb_net_make_vdevice(int *dev, struct nb_net_vprops *props);
+int nb_net_set_net_attr(void *ctx, void *attr);
+
+/* ---- the rest of the plugin ---- */
+
+/* For people: the name of the transport in use, NULL: none; devices as NCCL
+ * was told last. */
+const char *nb_net_used(int *devices);
+/* After a fork, in the child. */
+void nb_net_forked(void);
+
+/* ---- a plugin of somebody else's: plugin/abi/wrapped_net.c ---- */
+
+/*
+ * nb_net_wrap - the transport that an external net plugin is
+ * @lib:     its library, from dlopen
+ * @version: set to the version of its interface that is used
+ *
+ * NULL: it has no ncclNetPlugin_v5 to _v12. One in a process, and for ever.
+ */
+const struct nb_net_ops *nb_net_wrap(void *lib, int *version,
+				     const char **name);
+
+/* FNV-1a, for addresses. */
+static inline uint64_t nb_net_hash(const void *p, size_t n)
+{
+	const unsigned char *b = (const unsigned char *)p;
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+	return h ? h : 1;
+}
+
+#endif

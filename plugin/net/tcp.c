@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: MIT
+// The data path of our TCP transport. Requests of a connection stand in a ring
+// in NCCL's order; whoever calls moves on the first one that is not done, as
+// far as the socket lets. A message is a header and its bytes; what comes
+// behind the bytes that a receive waits for goes through a small buffer, so
+// that short messages cost one system call.
+#include "plugin/net/tcp.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REQUESTS = 64, AHEAD = 4096, LOOK = 1024 };
+
+enum phase { FREE, WAITS, DONE };
+
+struct request {
+	struct nb_tcp_comm *comm;
+	enum phase phase;
+	char *data;
+	size_t posted; /* what the caller gave room for, or sends */
+	size_t size;   /* of the message, once known */
+	size_t moved;  /* of it */
+};
+
+struct nb_tcp_comm {
+	int fd;
+	bool send;
+	int error; /* NCCL's; for ever */
+	uint64_t link;
+	uint32_t first, last; /* requests that wait: [first, last) */
+	uint32_t number;      /* of the message that is moved */
+	size_t head_moved;
+	struct nb_tcp_head head;
+	/* stalls: looked at now and then */
+	uint32_t idle;
+	bool stalled;
+	uint64_t moved_ns;
+	union nb_tcp_addr peer;
+	struct request request[REQUESTS];
+	size_t ahead_at, ahead_end;
+	char ahead[AHEAD];
+};
+
+struct nb_tcp_conf nb_tcp_conf = { NULL, UINT64_C(10000000000),
+				   UINT64_C(30000000000),
+				   UINT64_C(10000000000) };
+static uint64_t counts[NB_TCP_NCOUNTS]; /* atomic */
+
+void nb_tcp_count(enum nb_tcp_count what)
+{
+	__atomic_fetch_add(&counts[what], 1, __ATOMIC_RELAXED);
+}
+
+uint64_t nb_tcp_counted(enum nb_tcp_count what)
+{
+	return __atomic_load_n(&counts[what], __ATOMIC_RELAXED);
+}
+
+void nb_tcp_say(bool warn, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	if (!nb_tcp_conf.say)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	nb_tcp_conf.say(warn, line);
+}
+
+uint64_t nb_tcp_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+int nb_tcp_result(int error)
+{
+	switch (error) {
+	case 0:
+		return NB_NET_OK;
+	case ECONNRESET:
+	case ECONNREFUSED:
+	case ECONNABORTED:
+	case EPIPE:
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+	case ENETRESET:
+		return NB_NET_REMOTE;
+	default:
+		return NB_NET_SYSTEM;
+	}
+}
+
+/* ---- connections ---- */
+
+struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
+				    const union nb_tcp_addr *peer)
+{
+	struct nb_tcp_comm *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		close(fd);
+		return NULL;
+	}
+	c->fd = fd;
+	c->send = send;
+	c->link = link;
+	c->peer = *peer;
+	for (int i = 0; i < REQUESTS; i++)
+		c->request[i].comm = c;
+	return c;
+}
+
+static int close_comm(void *comm)
+{
+	struct nb_tcp_comm *c = comm;
+
+	if (!c)
+		return NB_NET_OK;
+	close(c->fd);
+	free(c);
+	return NB_NET_OK;
+}
+
+static void peer_of(void *comm, struct nb_net_peer *to)
+{
+	const struct nb_tcp_comm *c = comm;
+	const union nb_tcp_addr *a = &c->peer;
+
+	to->link = c->link;
+	to->address = a->any.sa_family == AF_INET6
+			      ? nb_net_hash(&a->v6.sin6_addr, 16)
+			      : nb_net_hash(&a->v4.sin_addr, 4);
+	nb_tcp_addr_text(a, to->text, sizeof(to->text));
+}
+
+/* The connection is of no use any more; said once. */
+static int broken(struct nb_tcp_comm *c, int result, const char *why)
+{
+	const struct request *r = &c->request[c->first % REQUESTS];
+	char text[80];
+
+	if (c->error)
+		return c->error;
+	c->error = result;
+	nb_tcp_addr_text(&c->peer, text, sizeof(text));
+	nb_tcp_say(true,
+		   "net: the connection %s %s is broken after %u messages and "
+		   "%zu bytes of the next one: %s",
+		   c->send ? "to" : "from", text, c->number, r->moved, why);
+	return result;
+}
+
+static int broken_by(struct nb_tcp_comm *c, int error)
+{
+	int result = nb_tcp_result(error);
+
+	if (result == NB_NET_REMOTE)
+		nb_tcp_count(NB_TCP_LOST);
+	return broken(c, result, strerror(error));
+}
+
+/* ---- moving ---- */
+
+static struct request *current(struct nb_tcp_comm *c)
+{
+	return &c->request[c->first % REQUESTS];
+}
+
+static void complete(struct nb_tcp_comm *c)
+{
+	current(c)->phase = DONE;
+	c->first++;
+	c->number++;
+	c->head_moved = 0;
+}
+
+/* @n bytes of the current message have been sent. */
+static void sent(struct nb_tcp_comm *c, struct request *r, size_t n)
+{
+	size_t head = sizeof(c->head) - c->head_moved;
+
+	if (n < head)
+		head = n;
+	c->head_moved += head;
+	r->moved += n - head;
+	if (c->head_moved == sizeof(c->head) && r->moved == r->size)
+		complete(c);
+}
+
+static int move_send(struct nb_tcp_comm *c, bool *moved)
+{
+	while (c->first != c->last) {
+		struct request *r = current(c);
+		struct iovec iov[2];
+		struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
+		ssize_t n;
+
+		if (!c->head_moved)
+			c->head = (struct nb_tcp_head){ r->size, c->number,
+							NB_TCP_HEAD_MAGIC };
+		iov[0].iov_base = (char *)&c->head + c->head_moved;
+		iov[0].iov_len = sizeof(c->head) - c->head_moved;
+		iov[1].iov_base = r->data + r->moved;
+		iov[1].iov_len = r->size - r->moved;
+		n = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return NB_NET_OK;
+		if (n < 0)
+			return broken_by(c, errno);
+		*moved = true;
+		sent(c, r, (size_t)n);
+	}
+	return NB_NET_OK;
+}
+
+/* Bytes that came ahead, to where they belong. */
+static size_t take_ahead(struct nb_tcp_comm *c, void *to, size_t want)
+{
+	size_t have = c->ahead_end - c->ahead_at;
+
+	if (have > want)
+		have = want;
+	if (have)
+		memcpy(to, c->ahead + c->ahead_at, have);
+	c->ahead_at += have;
+	return have;
+}
+
+/* The header is whole: what does it say? */
+static int read_head(struct nb_tcp_comm *c, struct request *r)
+{
+	char why[160];
+
+	if (c->head.magic != NB_TCP_HEAD_MAGIC || c->head.number != c->number) {
+		nb_tcp_count(NB_TCP_GARBAGE);
+		return broken(c, NB_NET_REMOTE,
+			      "what came is no message's header");
+	}
+	if (c->head.size > r->posted) {
+		nb_tcp_count(NB_TCP_OVERSIZED);
+		snprintf(why, sizeof(why),
+			 "a message of %llu bytes came where %zu are "
+			 "expected: do the ranks agree about sizes, algorithm "
+			 "and protocol?",
+			 (unsigned long long)c->head.size, r->posted);
+		return broken(c, NB_NET_USAGE, why);
+	}
+	r->size = (size_t)c->head.size;
+	return NB_NET_OK;
+}
+
+/* Use what came ahead, as far as it goes. */
+static int digest(struct nb_tcp_comm *c)
+{
+	while (c->first != c->last) {
+		struct request *r = current(c);
+		size_t head = sizeof(c->head) - c->head_moved;
+
+		if (head) {
+			c->head_moved += take_ahead(
+				c, (char *)&c->head + c->head_moved, head);
+			if (c->head_moved < sizeof(c->head))
+				return NB_NET_OK;
+			if (read_head(c, r))
+				return c->error;
+		}
+		r->moved +=
+			take_ahead(c, r->data + r->moved, r->size - r->moved);
+		if (r->moved < r->size)
+			return NB_NET_OK;
+		complete(c);
+	}
+	return NB_NET_OK;
+}
+
+/* One read: into the message, and what follows it into the buffer, which is
+ * empty. */
+static ssize_t fill(struct nb_tcp_comm *c)
+{
+	struct request *r = current(c);
+	bool inside = c->head_moved == sizeof(c->head);
+	size_t rest = inside ? r->size - r->moved : 0;
+	struct iovec iov[2] = { { r->data + r->moved, rest },
+				{ c->ahead, AHEAD } };
+	struct msghdr m = { .msg_iov = rest ? iov : iov + 1,
+			    .msg_iovlen = rest ? 2 : 1 };
+	ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT);
+
+	if (n <= 0)
+		return n;
+	if (rest > (size_t)n)
+		rest = (size_t)n;
+	r->moved += rest;
+	c->ahead_at = 0;
+	c->ahead_end = (size_t)n - rest;
+	return n;
+}
+
+static int move_recv(struct nb_tcp_comm *c, bool *moved)
+{
+	uint32_t first = c->first;
+
+	if (digest(c))
+		return c->error;
+	while (c->first != c->last) {
+		ssize_t n = fill(c);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			break;
+		if (n < 0)
+			return broken_by(c, errno);
+		if (!n) {
+			nb_tcp_count(NB_TCP_LOST);
+			return broken(c, NB_NET_REMOTE,
+				      "the peer closed it while a message was "
+				      "awaited");
+		}
+		*moved = true;
+		if (digest(c))
+			return c->error;
+	}
+	*moved |= first != c->first;
+	return NB_NET_OK;
+}
+
+/* Nothing moves; is that so for long? */
+static void idle(struct nb_tcp_comm *c)
+{
+	uint64_t now;
+	char text[80];
+
+	if (c->stalled || c->first == c->last || c->idle++ % LOOK)
+		return;
+	now = nb_tcp_now();
+	if (!c->moved_ns)
+		c->moved_ns = now;
+	if (now - c->moved_ns < nb_tcp_conf.stall_ns)
+		return;
+	c->stalled = true;
+	nb_tcp_count(NB_TCP_STALLS);
+	nb_tcp_addr_text(&c->peer, text, sizeof(text));
+	nb_tcp_say(true,
+		   "net: nothing has moved on the connection %s %s for %.1f s "
+		   "(message %u, %zu of %zu bytes)",
+		   c->send ? "to" : "from", text,
+		   (double)(now - c->moved_ns) / 1e9, c->number,
+		   current(c)->moved, current(c)->size);
+}
+
+static int move(struct nb_tcp_comm *c)
+{
+	bool moved = false;
+	int rc;
+
+	if (c->error)
+		return c->error;
+	rc = c->send ? move_send(c, &moved) : move_recv(c, &moved);
+	if (moved) {
+		c->idle = 0;
+		c->moved_ns = 0;
+		c->stalled = false;
+	} else if (!rc) {
+		idle(c);
+	}
+	return rc;
+}
+
+/* ---- NCCL's calls ---- */
+
+/* A place in the ring; NULL: full, or the one before has not been asked for. */
+static struct request *post(struct nb_tcp_comm *c, void *data, size_t size)
+{
+	struct request *r = &c->request[c->last % REQUESTS];
+
+	if (r->phase != FREE)
+		return NULL;
+	r->phase = WAITS;
+	r->data = data;
+	r->posted = r->size = size;
+	r->moved = 0;
+	c->last++;
+	return r;
+}
+
+static int isend(void *comm, void *data, size_t size, int tag, void *mhandle,
+		 void *phandle, void **request)
+{
+	struct nb_tcp_comm *c = comm;
+
+	(void)tag, (void)mhandle, (void)phandle;
+	*request = NULL;
+	if (!c || !c->send)
+		return NB_NET_ARGUMENT;
+	if (c->error)
+		return c->error;
+	*request = post(c, data, size);
+	return *request ? move(c) : NB_NET_OK;
+}
+
+static int irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
+		 void **mhandles, void **phandles, void **request)
+{
+	struct nb_tcp_comm *c = comm;
+
+	(void)tags, (void)mhandles, (void)phandles;
+	*request = NULL;
+	if (!c || c->send || n != 1)
+		return NB_NET_ARGUMENT;
+	if (c->error)
+		return c->error;
+	/* nothing is read yet: it is likely not there */
+	*request = post(c, data[0], sizes[0]);
+	return NB_NET_OK;
+}
+
+static int test(void *request, int *done, int *sizes)
+{
+	struct request *r = request;
+	struct nb_tcp_comm *c;
+	int rc = NB_NET_OK;
+
+	*done = 0;
+	if (!r || r->phase == FREE)
+		return NB_NET_ARGUMENT;
+	c = r->comm;
+	if (r->phase == WAITS)
+		rc = move(c);
+	if (r->phase != DONE)
+		return rc;
+	/* what was whole before the connection broke is good */
+	*done = 1;
+	if (sizes)
+		sizes[0] = (int)r->size;
+	r->phase = FREE;
+	return NB_NET_OK;
+}
+
+static int iflush(void *comm, int n, void **data, int *sizes, void **mhandles,
+		  void **request)
+{
+	(void)comm, (void)n, (void)data, (void)sizes, (void)mhandles;
+	*request = NULL;
+	return NB_NET_OK;
+}
+
+static int reg_mr(void *comm, void *data, size_t size, int type, void **mhandle)
+{
+	(void)data, (void)size;
+	*mhandle = NULL;
+	if (type != NB_NET_HOST_MEMORY)
+		return NB_NET_ARGUMENT;
+	*mhandle = comm; /* anything but NULL */
+	return NB_NET_OK;
+}
+
+static int dereg_mr(void *comm, void *mhandle)
+{
+	(void)comm, (void)mhandle;
+	return NB_NET_OK;
+}
+
+const struct nb_net_ops nb_tcp_ops = {
+	.init = nb_tcp_init,
+	.finalize = nb_tcp_finalize,
+	.devices = nb_tcp_devices,
+	.get_properties = nb_tcp_get_properties,
+	.listen = nb_tcp_listen,
+	.connect = nb_tcp_connect,
+	.accept = nb_tcp_accept,
+	.reg_mr = reg_mr,
+	.dereg_mr = dereg_mr,
+	.isend = isend,
+	.irecv = irecv,
+	.iflush = iflush,
+	.test = test,
+	.close_send = close_comm,
+	.close_recv = close_comm,
+	.close_listen = nb_tcp_close_listen,
+	.peer = peer_of,
+	.takes_class = true,
+};

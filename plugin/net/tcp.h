@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_NET_TCP_H
+#define NB_PLUGIN_NET_TCP_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "plugin/net/net.h"
+
+/*
+ * Our own transport: one TCP connection for each of NCCL's, a header before
+ * each message, everything non-blocking and moved on by NCCL's own calls.
+ * Knows nothing of the rest of the plugin.
+ */
+extern const struct nb_net_ops nb_tcp_ops;
+
+/* What happened that people may want to know; counted for the process. */
+enum nb_tcp_count {
+	NB_TCP_STRANGERS, /* connections that were not for us: dropped */
+	NB_TCP_LATE,	  /* ...that said nothing in time: dropped */
+	NB_TCP_STALLS,	  /* requests that did not move for stall_ns */
+	NB_TCP_LOST,	  /* connections that the peer ended too early */
+	NB_TCP_GARBAGE,	  /* ...on which came what is no message */
+	NB_TCP_OVERSIZED, /* ...or a message larger than its receiver's room */
+	NB_TCP_NCOUNTS
+};
+
+/* Set before init; defaults are good. */
+struct nb_tcp_conf {
+	/* One line; @warn: something is wrong. Any thread; may be NULL. */
+	void (*say)(bool warn, const char *line);
+	uint64_t stall_ns;   /* without progress: said once a connection */
+	uint64_t connect_ns; /* a refused connect is tried again so long */
+	uint64_t hello_ns;   /* whoever connects says who it is in this time */
+};
+extern struct nb_tcp_conf nb_tcp_conf;
+uint64_t nb_tcp_counted(enum nb_tcp_count what);
+void nb_tcp_count(enum nb_tcp_count what);
+void nb_tcp_say(bool warn, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- tcp_devices.c: devices ---- */
+
+enum { NB_TCP_MAX_DEVS = 32 };
+
+union nb_tcp_addr {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+struct nb_tcp_dev {
+	char name[32]; /* of the interface */
+	char pci[256]; /* "": not a PCI device */
+	union nb_tcp_addr addr;
+	int speed; /* Mbit/s */
+};
+
+/*
+ * nb_tcp_find_devs - the interfaces that NCCL_SOCKET_IFNAME and
+ * NCCL_SOCKET_FAMILY let, one device each
+ * @ifname: value of NCCL_SOCKET_IFNAME, or NULL: all but loopback and
+ *          containers' bridges; those only where nothing else is
+ * @family: AF_UNSPEC: IPv4 where an interface has it, else IPv6
+ *
+ * Returns how many, at most @most.
+ */
+int nb_tcp_find_devs(const char *ifname, int family, struct nb_tcp_dev *devs,
+		     int most);
+/* Does @name satisfy a value of NCCL_SOCKET_IFNAME: prefixes separated by
+ * commas, "^" excludes, "=" wants the whole name. */
+bool nb_tcp_ifname_lets(const char *value, const char *name);
+/* "address:port" */
+void nb_tcp_addr_text(const union nb_tcp_addr *a, char *text, size_t size);
+socklen_t nb_tcp_addr_size(const union nb_tcp_addr *a);
+
+/* ---- tcp_link.c and tcp.c share ---- */
+
+struct nb_tcp_comm;
+/*
+ * nb_tcp_comm_new - a connection that is made
+ * @fd: taken, also on failure
+ *
+ * NULL: no memory.
+ */
+struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
+				    const union nb_tcp_addr *peer);
+/* errno in NCCL's words. */
+int nb_tcp_result(int error);
+uint64_t nb_tcp_now(void);
+
+int nb_tcp_init(void **ctx, const struct nb_net_init *init);
+int nb_tcp_finalize(void *ctx);
+int nb_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm);
+int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
+		   void **send_comm, void **dev_handle);
+int nb_tcp_accept(void *listen_comm, void **recv_comm, void **dev_handle);
+int nb_tcp_close_listen(void *listen_comm);
+int nb_tcp_devices(int *n);
+int nb_tcp_get_properties(int dev, struct nb_net_props *props);
+/* The device's address; NULL: no such device. */
+const struct nb_tcp_dev *nb_tcp_dev(int dev);
+
+/* What a connector says first; both ends have the same byte order, or the
+ * magic is wrong. */
+struct nb_tcp_hello {
+	uint64_t magic, cookie, link;
+	uint32_t version, zero;
+};
+/* Before each message. */
+struct nb_tcp_head {
+	uint64_t size;
+	uint32_t number; /* of the message, from 0 */
+	uint32_t magic;
+};
+/* NCCL's 128 bytes. */
+struct nb_tcp_handle {
+	uint64_t magic, cookie;
+	uint16_t family, port; /* port: network order */
+	uint32_t version;
+	uint8_t addr[16];
+	void *state; /* the connector's; NULL as it comes */
+};
+#define NB_TCP_HELLO_MAGIC UINT64_C(0x6e63636c62706631)
+#define NB_TCP_HANDLE_MAGIC UINT64_C(0x6e63636c62706668)
+enum { NB_TCP_HEAD_MAGIC = 0x6e62746d, NB_TCP_VERSION = 1 };
+
+#endif

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// The TCP transport's devices: network interfaces, chosen by NCCL's rules, so
+// that what people have set for NCCL's Socket transport means the same here.
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/net/tcp.h"
+
+enum { DEFAULT_SPEED = 10000 };
+
+static struct nb_tcp_dev found[NB_TCP_MAX_DEVS];
+static int nfound;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+socklen_t nb_tcp_addr_size(const union nb_tcp_addr *a)
+{
+	return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
+}
+
+void nb_tcp_addr_text(const union nb_tcp_addr *a, char *text, size_t size)
+{
+	char ip[INET6_ADDRSTRLEN] = "?";
+	bool v6 = a->any.sa_family == AF_INET6;
+
+	if (v6)
+		inet_ntop(AF_INET6, &a->v6.sin6_addr, ip, sizeof(ip));
+	else
+		inet_ntop(AF_INET, &a->v4.sin_addr, ip, sizeof(ip));
+	snprintf(text, size, v6 ? "[%s]:%u" : "%s:%u", ip,
+		 ntohs(v6 ? a->v6.sin6_port : a->v4.sin_port));
+}
+
+bool nb_tcp_ifname_lets(const char *value, const char *name)
+{
+	bool except = *value == '^', whole;
+	bool any = false;
+
+	value += except;
+	whole = *value == '=';
+	value += whole;
+	while (*value) {
+		size_t n = strcspn(value, ",");
+
+		if (n && !strncmp(name, value, n) && (!whole || !name[n]))
+			any = true;
+		value += n;
+		value += *value == ',';
+	}
+	return any != except;
+}
+
+/* Mbit/s, as the driver says it. */
+static int speed_of(const char *name)
+{
+	char path[96];
+	int speed = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
+	f = fopen(path, "re");
+	if (f) {
+		if (fscanf(f, "%d", &speed) != 1)
+			speed = 0;
+		fclose(f);
+	}
+	return speed > 0 ? speed : DEFAULT_SPEED;
+}
+
+static void pci_of(struct nb_tcp_dev *d)
+{
+	char path[96], real[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/device", d->name);
+	if (realpath(path, real) && strlen(real) < sizeof(d->pci))
+		memcpy(d->pci, real, strlen(real) + 1);
+}
+
+/* 0: a network; 1: containers' and machines' bridges; 2: loopback. */
+static int rank_of(const struct ifaddrs *a)
+{
+	if (a->ifa_flags & IFF_LOOPBACK)
+		return 2;
+	return !strncmp(a->ifa_name, "docker", 6) ||
+	       !strncmp(a->ifa_name, "virbr", 5);
+}
+
+static bool usable(const struct ifaddrs *a, const char *ifname, int family,
+		   int rank)
+{
+	if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) ||
+	    strlen(a->ifa_name) >= sizeof(found[0].name))
+		return false;
+	if (a->ifa_addr->sa_family != family)
+		return false;
+	if (family == AF_INET6) {
+		const struct sockaddr_in6 *v6 =
+			(const struct sockaddr_in6 *)(const void *)a->ifa_addr;
+
+		/* its scope means nothing on another machine */
+		if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
+			return false;
+	}
+	return ifname ? nb_tcp_ifname_lets(ifname, a->ifa_name)
+		      : rank_of(a) == rank;
+}
+
+static bool have(const struct nb_tcp_dev *devs, int n, const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(devs[i].name, name))
+			return true;
+	return false;
+}
+
+static int add(const struct ifaddrs *a, struct nb_tcp_dev *d)
+{
+	memset(d, 0, sizeof(*d));
+	snprintf(d->name, sizeof(d->name), "%s", a->ifa_name);
+	if (a->ifa_addr->sa_family == AF_INET)
+		memcpy(&d->addr.v4, a->ifa_addr, sizeof(d->addr.v4));
+	else
+		memcpy(&d->addr.v6, a->ifa_addr, sizeof(d->addr.v6));
+	d->speed = speed_of(d->name);
+	pci_of(d);
+	return 1;
+}
+
+int nb_tcp_find_devs(const char *ifname, int family, struct nb_tcp_dev *devs,
+		     int most)
+{
+	struct ifaddrs *all = NULL;
+	int n = 0;
+
+	if (ifname && !*ifname)
+		ifname = NULL;
+	if (getifaddrs(&all))
+		return 0;
+	for (int rank = 0; rank < 3 && !n; rank++)
+		for (int six = 0; six < 2; six++) {
+			int f = six ? AF_INET6 : AF_INET;
+
+			if (family != AF_UNSPEC && family != f)
+				continue;
+			for (struct ifaddrs *a = all; a; a = a->ifa_next)
+				if (n < most && usable(a, ifname, f, rank) &&
+				    !have(devs, n, a->ifa_name))
+					n += add(a, &devs[n]);
+		}
+	freeifaddrs(all);
+	return n;
+}
+
+static void find(void)
+{
+	const char *family = getenv("NCCL_SOCKET_FAMILY");
+	int f = !family			      ? AF_UNSPEC
+		: !strcmp(family, "AF_INET")  ? AF_INET
+		: !strcmp(family, "AF_INET6") ? AF_INET6
+					      : AF_UNSPEC;
+
+	nfound = nb_tcp_find_devs(getenv("NCCL_SOCKET_IFNAME"), f, found,
+				  NB_TCP_MAX_DEVS);
+	for (int i = 0; i < nfound; i++) {
+		char text[80];
+
+		nb_tcp_addr_text(&found[i].addr, text, sizeof(text));
+		*strrchr(text, ':') = '\0';
+		nb_tcp_say(false, "net: device %d is %s, %s, %d Mbit/s", i,
+			   found[i].name, text, found[i].speed);
+	}
+}
+
+int nb_tcp_devices(int *n)
+{
+	pthread_once(&once, find);
+	*n = nfound;
+	return NB_NET_OK;
+}
+
+const struct nb_tcp_dev *nb_tcp_dev(int dev)
+{
+	pthread_once(&once, find);
+	return dev >= 0 && dev < nfound ? &found[dev] : NULL;
+}
+
+int nb_tcp_get_properties(int dev, struct nb_net_props *p)
+{
+	pthread_once(&once, find);
+	memset(p, 0, sizeof(*p));
+	if (dev < 0 || dev >= nfound)
+		return NB_NET_ARGUMENT;
+	p->name = found[dev].name;
+	p->pci_path = found[dev].pci[0] ? found[dev].pci : NULL;
+	p->guid = (uint64_t)dev;
+	p->ptr_support = NB_NET_HOST_MEMORY;
+	p->speed = found[dev].speed;
+	p->max_comms = 65536;
+	p->max_recvs = 1;
+	p->v.ndevs = 1;
+	p->v.devs[0] = dev;
+	p->max_p2p_bytes = p->max_coll_bytes = (size_t)1 << 30;
+	p->max_multi_request = 1;
+	p->rail_id = p->plane_id = -1;
+	return NB_NET_OK;
+}

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: MIT
+// How TCP connections come to be: listen, connect, accept, none of which
+// waits. Whoever connects says a number that only the handle has; anything
+// else that comes to the port is dropped, and delays nobody.
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "plugin/net/tcp.h"
+
+enum { GUESTS = 64 };
+static const uint64_t AGAIN_NS = 100000000; /* between tries to connect */
+
+/* One communicator's init; connects that are under way hang on it. */
+struct ctx {
+	int traffic_class;
+	pthread_mutex_t lock;
+	struct trip *trips;
+};
+
+/* A connect under way. The handle points to it. */
+struct trip {
+	struct trip *next;
+	struct ctx *ctx; /* NULL: hangs on none */
+	int fd;		 /* -1: to be tried again */
+	bool there;	 /* connected */
+	int traffic_class;
+	uint64_t began, again;
+	size_t said; /* bytes of hello */
+	struct nb_tcp_hello hello;
+	union nb_tcp_addr to;
+};
+
+/* Somebody who has connected and not said yet who it is. */
+struct guest {
+	int fd;
+	uint64_t came;
+	size_t got;
+	struct nb_tcp_hello hello;
+	union nb_tcp_addr from;
+};
+
+struct listener {
+	int fd, traffic_class;
+	uint64_t cookie;
+	unsigned n;
+	struct guest guest[GUESTS]; /* the oldest first */
+};
+
+static_assert(sizeof(struct nb_tcp_handle) <= NB_NET_HANDLE, "ABI ref., 3.2");
+static_assert(sizeof(struct nb_tcp_hello) == 32, "the same everywhere");
+
+/* ---- contexts ---- */
+
+int nb_tcp_init(void **to, const struct nb_net_init *init)
+{
+	struct ctx *c = calloc(1, sizeof(*c));
+
+	*to = c;
+	if (!c)
+		return NB_NET_SYSTEM;
+	c->traffic_class = init->traffic_class;
+	pthread_mutex_init(&c->lock, NULL);
+	return NB_NET_OK;
+}
+
+/* Off its context, and away. */
+static void end_trip(struct trip *t)
+{
+	if (t->ctx) {
+		pthread_mutex_lock(&t->ctx->lock);
+		for (struct trip **at = &t->ctx->trips; *at; at = &(*at)->next)
+			if (*at == t) {
+				*at = t->next;
+				break;
+			}
+		pthread_mutex_unlock(&t->ctx->lock);
+	}
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t);
+}
+
+int nb_tcp_finalize(void *ctx)
+{
+	struct ctx *c = ctx;
+
+	if (!c)
+		return NB_NET_OK;
+	while (c->trips)
+		end_trip(c->trips);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+	return NB_NET_OK;
+}
+
+/* ---- sockets ---- */
+
+static void set_class(int fd, int family, int traffic_class)
+{
+	if (traffic_class < 0 || traffic_class > 255)
+		return;
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class,
+			   sizeof(traffic_class));
+	else
+		setsockopt(fd, IPPROTO_IP, IP_TOS, &traffic_class,
+			   sizeof(traffic_class));
+}
+
+/* What a connection's socket is like; a host that died is noticed. */
+static void set_up(int fd, int family, int traffic_class)
+{
+	int one = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	set_class(fd, family, traffic_class);
+}
+
+static int fail(const char *what, int error)
+{
+	nb_tcp_say(true, "net: %s: %s", what, strerror(error));
+	return nb_tcp_result(error);
+}
+
+/* ---- listen ---- */
+
+int nb_tcp_close_listen(void *listen_comm)
+{
+	struct listener *l = listen_comm;
+
+	if (!l)
+		return NB_NET_OK;
+	for (unsigned i = 0; i < l->n; i++)
+		close(l->guest[i].fd);
+	close(l->fd);
+	free(l);
+	return NB_NET_OK;
+}
+
+static void fill_handle(struct nb_tcp_handle *h, const struct listener *l,
+			const union nb_tcp_addr *a)
+{
+	memset(h, 0, sizeof(*h));
+	h->magic = NB_TCP_HANDLE_MAGIC;
+	h->cookie = l->cookie;
+	h->version = NB_TCP_VERSION;
+	h->family = a->any.sa_family;
+	if (a->any.sa_family == AF_INET6) {
+		h->port = a->v6.sin6_port;
+		memcpy(h->addr, &a->v6.sin6_addr, 16);
+	} else {
+		h->port = a->v4.sin_port;
+		memcpy(h->addr, &a->v4.sin_addr, 4);
+	}
+}
+
+/* A port of the device's address, bound and listening; its number in @a. */
+static int open_port(struct listener *l, union nb_tcp_addr *a)
+{
+	socklen_t size = nb_tcp_addr_size(a);
+
+	l->fd = socket(a->any.sa_family,
+		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (l->fd < 0 || bind(l->fd, &a->any, size) ||
+	    listen(l->fd, SOMAXCONN) || getsockname(l->fd, &a->any, &size))
+		return errno;
+	return 0;
+}
+
+int nb_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
+{
+	const struct nb_tcp_dev *d = nb_tcp_dev(dev);
+	struct listener *l = calloc(1, sizeof(*l));
+	union nb_tcp_addr a;
+	int error;
+
+	*listen_comm = NULL;
+	if (!d || !l) {
+		free(l);
+		return d ? NB_NET_SYSTEM : NB_NET_ARGUMENT;
+	}
+	l->traffic_class =
+		ctx ? ((struct ctx *)ctx)->traffic_class : NB_NET_CLASS_NONE;
+	a = d->addr;
+	if (a.any.sa_family == AF_INET6)
+		a.v6.sin6_port = 0;
+	else
+		a.v4.sin_port = 0;
+	error = open_port(l, &a);
+	if (!error && getrandom(&l->cookie, sizeof(l->cookie), 0) !=
+			      (ssize_t)sizeof(l->cookie))
+		error = errno;
+	if (error) {
+		if (l->fd >= 0)
+			close(l->fd);
+		free(l);
+		return fail("cannot listen", error);
+	}
+	fill_handle(handle, l, &a);
+	*listen_comm = l;
+	return NB_NET_OK;
+}
+
+/* ---- connect ---- */
+
+/* The address in a handle; false: nobody's. */
+static bool address_of(const struct nb_tcp_handle *h, union nb_tcp_addr *a)
+{
+	memset(a, 0, sizeof(*a));
+	if (h->magic != NB_TCP_HANDLE_MAGIC || h->version != NB_TCP_VERSION)
+		return false;
+	a->any.sa_family = h->family;
+	if (h->family == AF_INET) {
+		a->v4.sin_port = h->port;
+		memcpy(&a->v4.sin_addr, h->addr, 4);
+	} else if (h->family == AF_INET6) {
+		a->v6.sin6_port = h->port;
+		memcpy(&a->v6.sin6_addr, h->addr, 16);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static struct trip *begin_trip(struct ctx *c, int traffic_class,
+			       const struct nb_tcp_handle *h)
+{
+	struct trip *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->fd = -1;
+	t->began = nb_tcp_now();
+	t->hello.magic = NB_TCP_HELLO_MAGIC;
+	t->hello.cookie = h->cookie;
+	t->hello.version = NB_TCP_VERSION;
+	if (!address_of(h, &t->to) ||
+	    getrandom(&t->hello.link, sizeof(t->hello.link), 0) < 0) {
+		free(t);
+		return NULL;
+	}
+	t->traffic_class = traffic_class;
+	if (c) {
+		if (traffic_class == NB_NET_CLASS_NONE)
+			t->traffic_class = c->traffic_class;
+		t->ctx = c;
+		pthread_mutex_lock(&c->lock);
+		t->next = c->trips;
+		c->trips = t;
+		pthread_mutex_unlock(&c->lock);
+	}
+	return t;
+}
+
+/* Nobody listens yet, or the way is bad: worth another try for a while. */
+static bool passing(int error)
+{
+	return error == ECONNREFUSED || error == ETIMEDOUT ||
+	       error == ECONNRESET || error == EHOSTUNREACH ||
+	       error == ENETUNREACH || error == EADDRNOTAVAIL;
+}
+
+/* 0, EAGAIN: later; else errno. */
+static int set_out(struct trip *t)
+{
+	if (nb_tcp_now() < t->again)
+		return EAGAIN;
+	t->fd = socket(t->to.any.sa_family,
+		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (t->fd < 0)
+		return errno;
+	set_up(t->fd, t->to.any.sa_family, t->traffic_class);
+	if (connect(t->fd, &t->to.any, nb_tcp_addr_size(&t->to)))
+		return errno == EINPROGRESS || errno == EINTR ? 0 : errno;
+	return 0;
+}
+
+/* Has the connect come through? */
+static int arrived(struct trip *t)
+{
+	union nb_tcp_addr peer;
+	socklen_t size = sizeof(peer);
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &error, &n))
+		return errno;
+	if (error)
+		return error;
+	if (getpeername(t->fd, &peer.any, &size))
+		return errno == ENOTCONN ? EAGAIN : errno;
+	t->there = true;
+	return 0;
+}
+
+static int say_hello(struct trip *t)
+{
+	while (t->said < sizeof(t->hello)) {
+		ssize_t n = send(t->fd, (const char *)&t->hello + t->said,
+				 sizeof(t->hello) - t->said,
+				 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0)
+			return errno == EWOULDBLOCK || errno == EINTR ? EAGAIN
+								      : errno;
+		t->said += (size_t)n;
+	}
+	return 0;
+}
+
+static int step(struct trip *t)
+{
+	int error = 0;
+
+	if (t->fd < 0)
+		error = set_out(t);
+	if (!error && !t->there)
+		error = arrived(t);
+	return error ? error : say_hello(t);
+}
+
+int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
+		   void **send_comm, void **dev_handle)
+{
+	struct nb_tcp_handle h;
+	struct trip *t;
+	char text[80];
+	int error;
+
+	(void)dev;
+	*send_comm = NULL;
+	if (dev_handle)
+		*dev_handle = NULL;
+	memcpy(&h, handle, sizeof(h));
+	t = h.state;
+	if (h.magic != NB_TCP_HANDLE_MAGIC)
+		t = NULL;
+	if (!t)
+		t = begin_trip(ctx, traffic_class, &h);
+	if (!t) {
+		nb_tcp_say(true, "net: a connection's handle is not ours: do "
+				 "all ranks use the same net plugin?");
+		return NB_NET_ARGUMENT;
+	}
+	h.state = t;
+	error = step(t);
+	if (error && passing(error) &&
+	    nb_tcp_now() - t->began < nb_tcp_conf.connect_ns) {
+		if (t->fd >= 0)
+			close(t->fd);
+		t->fd = -1;
+		t->there = false;
+		t->said = 0;
+		t->again = nb_tcp_now() + AGAIN_NS;
+		error = EAGAIN;
+	}
+	if (error != EAGAIN) {
+		h.state = NULL;
+		if (!error) {
+			*send_comm = nb_tcp_comm_new(t->fd, true, t->hello.link,
+						     &t->to);
+			t->fd = -1;
+			error = *send_comm ? 0 : ENOMEM;
+		}
+		nb_tcp_addr_text(&t->to, text, sizeof(text));
+		end_trip(t);
+	}
+	memcpy(handle, &h, sizeof(h));
+	if (!error || error == EAGAIN)
+		return NB_NET_OK;
+	nb_tcp_say(true, "net: cannot connect to %s: %s", text,
+		   strerror(error));
+	return nb_tcp_result(error);
+}
+
+/* ---- accept ---- */
+
+static void take_out(struct listener *l, unsigned i)
+{
+	l->n--;
+	memmove(&l->guest[i], &l->guest[i + 1],
+		(l->n - i) * sizeof(l->guest[0]));
+}
+
+static void turn_away(struct listener *l, unsigned i, enum nb_tcp_count why)
+{
+	char text[80];
+
+	nb_tcp_addr_text(&l->guest[i].from, text, sizeof(text));
+	nb_tcp_count(why);
+	if (nb_tcp_counted(why) == 1)
+		nb_tcp_say(true,
+			   "net: a connection from %s is dropped: it %s. More "
+			   "of them are only counted",
+			   text,
+			   why == NB_TCP_LATE ? "says nothing"
+					      : "does not come from a rank of "
+						"this communicator");
+	close(l->guest[i].fd);
+	take_out(l, i);
+}
+
+/* Let in who has come. 0 or errno. */
+static int let_in(struct listener *l)
+{
+	for (;;) {
+		struct guest g = { .came = nb_tcp_now() };
+		socklen_t size = sizeof(g.from);
+
+		g.fd = accept4(l->fd, &g.from.any, &size,
+			       SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (g.fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return 0;
+		if (g.fd < 0 &&
+		    (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+		     errno == ENOMEM || errno == EBADF || errno == EINVAL))
+			return errno;
+		if (g.fd < 0)
+			continue; /* gone again already */
+		if (l->n == GUESTS)
+			turn_away(l, 0, NB_TCP_LATE);
+		l->guest[l->n++] = g;
+	}
+}
+
+/* 1: it is one of ours; 0: not yet; -1: it is none. */
+static int hear(const struct listener *l, struct guest *g)
+{
+	while (g->got < sizeof(g->hello)) {
+		ssize_t n = recv(g->fd, (char *)&g->hello + g->got,
+				 sizeof(g->hello) - g->got, MSG_DONTWAIT);
+
+		if (n < 0 &&
+		    (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+			return 0;
+		if (n <= 0)
+			return -1;
+		g->got += (size_t)n;
+	}
+	return g->hello.magic == NB_TCP_HELLO_MAGIC &&
+			       g->hello.cookie == l->cookie &&
+			       g->hello.version == NB_TCP_VERSION
+		       ? 1
+		       : -1;
+}
+
+int nb_tcp_accept(void *listen_comm, void **recv_comm, void **dev_handle)
+{
+	struct listener *l = listen_comm;
+	uint64_t now = nb_tcp_now();
+	int error = let_in(l);
+
+	*recv_comm = NULL;
+	if (dev_handle)
+		*dev_handle = NULL;
+	if (error)
+		return fail("cannot accept a connection", error);
+	for (unsigned i = 0; i < l->n;) {
+		struct guest *g = &l->guest[i];
+		int heard = hear(l, g);
+
+		if (heard > 0) {
+			set_up(g->fd, g->from.any.sa_family, l->traffic_class);
+			*recv_comm = nb_tcp_comm_new(g->fd, false,
+						     g->hello.link, &g->from);
+			take_out(l, i);
+			return *recv_comm ? NB_NET_OK : NB_NET_SYSTEM;
+		}
+		if (heard < 0)
+			turn_away(l, i, NB_TCP_STRANGERS);
+		else if (now - g->came > nb_tcp_conf.hello_ns && now > g->came)
+			turn_away(l, i, NB_TCP_LATE);
+		else
+			i++;
+	}
+	return NB_NET_OK;
+}

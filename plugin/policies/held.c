@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+// The policies that a process holds, and how commands name them.
+// All of it under NB_LOCK_STATE.
+#include "plugin/policies/held.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ncclbpf.h"
+#include "plugin/comm/comm.h"
+#include "plugin/policies/generations.h"
+#include "plugin/policies/history.h"
+#include "plugin/runtime/lock.h"
+#include "plugin/runtime/log.h"
+#include "plugin/runtime/params.h"
+
+struct nb_held_list nb_held;
+
+/* ---- finding ---- */
+
+enum { LEAST_DIGITS = 8 };
+
+static bool is_prefix(const char *name, size_t *digits)
+{
+	*digits = strspn(name, "0123456789abcdefABCDEF");
+	return !name[*digits] && *digits >= LEAST_DIGITS && *digits <= 64;
+}
+
+static bool digest_begins(const struct nb_policy *p, const char *hex, size_t n)
+{
+	char text[65];
+
+	nb_sha256_text(p->img->digest, text);
+	return !strncasecmp(text, hex, n);
+}
+
+static struct nb_held *by_digest(const char *hex, size_t n, uint32_t *matches)
+{
+	struct nb_held *found = NULL;
+
+	*matches = 0;
+	for (uint32_t i = 0; i < nb_held.n; i++)
+		if (digest_begins(nb_held.at[i].policy, hex, n)) {
+			found = &nb_held.at[i];
+			++*matches;
+		}
+	return found;
+}
+
+/* The policy with a program of that name, in place of its own. */
+static const char *with_program(const char *name)
+{
+	for (uint32_t i = nb_held.n; i-- > 0;) {
+		const struct nb_image *img = nb_held.at[i].policy->img;
+
+		for (uint32_t k = 0; k < img->nprogs; k++)
+			if (!strcmp(img->progs[k].name, name))
+				return img->name;
+	}
+	return NULL;
+}
+
+static void hint_names(const char *name, struct nb_err *err)
+{
+	const char *names[NB_MAX_HELD] = { NULL }, *near[2];
+	const char *owner = with_program(name);
+
+	for (uint32_t i = 0; i < nb_held.n; i++)
+		names[i] = nb_held.at[i].policy->img->name;
+	nb_spec_nearest(name, names, nb_held.n, near);
+	if (owner)
+		nb_hint(err, "%.64s is a program of the policy %s", name,
+			owner);
+	else if (near[0])
+		nb_hint(err, "did you mean %s?", near[0]);
+	else if (nb_held.n)
+		nb_hint(err, "policy list shows what is held");
+	else
+		nb_hint(err, "no policy is held: policy load first");
+}
+
+struct nb_held *nb_held_find(const char *name, struct nb_err *err)
+{
+	struct nb_held *found;
+	uint32_t matches;
+	size_t digits;
+
+	for (uint32_t i = nb_held.n; i-- > 0;) /* newest first */
+		if (!strcmp(nb_held.at[i].policy->img->name, name))
+			return &nb_held.at[i];
+	if (is_prefix(name, &digits)) {
+		found = by_digest(name, digits, &matches);
+		if (matches == 1)
+			return found;
+		if (matches > 1) {
+			nb_fail(err, NB_E_ARG, 0,
+				"%u policies have a digest that begins with "
+				"%.64s: give more digits",
+				matches, name);
+			return NULL;
+		}
+	}
+	nb_fail(err, NB_E_NOENT, 0, "no policy %.64s is held", name);
+	hint_names(name, err);
+	return NULL;
+}
+
+/* Is it kept for undo, or as what the process began with, and nothing else? */
+static bool kept_only(const struct nb_gen *g)
+{
+	return g != nb_gens.baseline && g != nb_gens.staged &&
+	       (g == nb_gens.previous || g == nb_gens.first ||
+		nb_history_keeps(g));
+}
+
+bool nb_held_in_use(const struct nb_policy *p)
+{
+	for (int i = 0; i < NB_MAX_GENS; i++)
+		if (nb_gens.kept[i] && !kept_only(nb_gens.kept[i]) &&
+		    nb_gen_has(nb_gens.kept[i], p))
+			return true;
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
+		uint32_t number;
+
+		if (nb_gen_has(nb_comm_gen(c, &number), p))
+			return true;
+	}
+	return false;
+}
+
+/* ---- adding ---- */
+
+static struct nb_held *held_of_digest(const uint8_t digest[NB_SHA256_SIZE])
+{
+	for (uint32_t i = 0; i < nb_held.n; i++)
+		if (!memcmp(nb_held.at[i].policy->img->digest, digest,
+			    NB_SHA256_SIZE))
+			return &nb_held.at[i];
+	return NULL;
+}
+
+static void drop(struct nb_held *h)
+{
+	size_t i = (size_t)(h - nb_held.at);
+
+	nb_policy_put(h->policy);
+	nb_held.n--;
+	memmove(h, h + 1, (nb_held.n - i) * sizeof(*h));
+}
+
+/* Older policies of that name that nothing needs any more. */
+static void drop_older(const char *name)
+{
+	for (uint32_t i = nb_held.n; i-- > 0;) {
+		const struct nb_policy *p = nb_held.at[i].policy;
+
+		if (!strcmp(p->img->name, name) && !nb_held_in_use(p) &&
+		    !nb_gen_has(nb_gens.previous, p) &&
+		    !nb_gen_has(nb_gens.first, p) && !nb_history_has(p))
+			drop(&nb_held.at[i]);
+	}
+}
+
+/* A helper that the program calls and whose number differs between ranks. */
+static const char *random_helper(const struct nb_prog *p)
+{
+	enum { CALL = 0x85 };
+
+	for (uint32_t pc = 0; pc < p->nslots; pc++) {
+		const struct nb_slot *s = &p->slots[pc];
+		const struct nb_helper_spec *h =
+			s->opcode == CALL && !(s->regs >> 4)
+				? nb_spec_helper(s->imm)
+				: NULL;
+
+		if (h && h->label == NB_LABEL_LOCAL &&
+		    h->ret == NB_RET_SCALAR && h->arg[0] == NB_ARG_NONE)
+			return h->name;
+	}
+	return NULL;
+}
+
+/* Nothing checks that programs of SEC("env") answer alike on all ranks. */
+static void warn_of_env(const struct nb_policy *p)
+{
+	for (uint32_t i = 0; i < p->img->nprogs; i++) {
+		const struct nb_prog *prog = &p->img->progs[i];
+		const char *helper =
+			prog->hook == NB_HOOK_ENV ? random_helper(prog) : NULL;
+
+		if (helper)
+			nb_log(NB_LOG_WARN,
+			       "policy %s: program %s of SEC(\"env\") calls "
+			       "bpf_%s: ranks may find different variables",
+			       p->img->name, prog->name, helper);
+	}
+}
+
+/* Verify and make, without the lock; peers are kept alive meanwhile. */
+static int make_policy(const void *bytes, size_t size,
+		       struct nb_buf *finding_text, struct nb_buf *finding_json,
+		       struct nb_policy **out, struct nb_err *err)
+{
+	struct nb_policy *peers[NB_MAX_HELD];
+	struct nb_policy_opts opts = {
+		.verify.coherence_off = nb_params.num[NB_P_COHERENCE] != 0,
+		.max_insns = (uint32_t)nb_params.num[NB_P_MAX_VERIFY],
+		.max_memory = (uint64_t)nb_params.num[NB_P_MAX_POLICY_MEMORY]
+			      << 20,
+		.peers = peers,
+		.npeers = nb_held.n,
+		.interpret = nb_params.num[NB_P_JIT] != 0,
+		.max_run = (uint32_t)nb_params.num[NB_P_MAX_RUN],
+		.publish =
+			(nb_params.num[NB_P_PERF_MAP] ? NB_PUBLISH_PERF : 0) |
+			(nb_params.num[NB_P_GDB] ? NB_PUBLISH_GDB : 0),
+		.finding_text = finding_text,
+		.finding_json = finding_json,
+	};
+	int rc;
+
+	for (uint32_t i = 0; i < opts.npeers; i++)
+		peers[i] = nb_policy_get(nb_held.at[i].policy);
+	nb_unlock(NB_LOCK_STATE);
+	rc = nb_policy_new(out, bytes, size, &opts, err);
+	if (!rc)
+		warn_of_env(*out);
+	nb_lock(NB_LOCK_STATE);
+	for (uint32_t i = 0; i < opts.npeers; i++)
+		nb_policy_put(peers[i]);
+	return rc;
+}
+
+static int add(struct nb_policy *p, const char *name,
+	       enum nb_policy_source source, struct nb_held **out,
+	       struct nb_err *err)
+{
+	if (name && strcmp(p->img->name, name))
+		return nb_fail(err, NB_E_ARG, 1,
+			       "the image is of policy %s, not of %.64s",
+			       p->img->name, name);
+	*out = held_of_digest(p->img->digest);
+	if (*out)
+		return 0;
+	nb_gens_sweep();
+	drop_older(p->img->name);
+	if (nb_held.n == NB_MAX_HELD)
+		return nb_fail(err, NB_E_FULL, 0,
+			       "%d policies are held (allowed: %d): policy "
+			       "discard one",
+			       NB_MAX_HELD, NB_MAX_HELD);
+	*out = &nb_held.at[nb_held.n++];
+	memset(*out, 0, sizeof(**out));
+	(*out)->policy = nb_policy_get(p);
+	(*out)->source = source;
+	return 0;
+}
+
+int nb_held_add(const void *bytes, size_t size, const char *name,
+		enum nb_policy_source source, struct nb_buf *finding_text,
+		struct nb_buf *finding_json, struct nb_held **out,
+		struct nb_err *err)
+{
+	struct nb_policy *p;
+	int rc;
+
+	*out = NULL;
+	rc = make_policy(bytes, size, finding_text, finding_json, &p, err);
+	if (rc)
+		return rc;
+	rc = add(p, name, source, out, err);
+	nb_policy_put(p);
+	return rc;
+}
+
+static int check_unused(const struct nb_held *h, struct nb_err *err)
+{
+	nb_gens_sweep();
+	if (nb_held_in_use(h->policy))
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "policy %s is in use by a generation that "
+			       "communicators decide with or that is staged",
+			       h->policy->img->name);
+	if (nb_gen_has(nb_gens.first, h->policy))
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "policy %s is of NCCLBPF_POLICY, which "
+			       "communicators of several hosts begin with",
+			       h->policy->img->name);
+	return 0;
+}
+
+int nb_held_discard(const char *name, bool dry, struct nb_err *err)
+{
+	struct nb_held *h = nb_held_find(name, err);
+	int rc;
+
+	if (!h)
+		return err ? err->code : NB_E_NOENT;
+	rc = check_unused(h, err);
+	if (rc || dry)
+		return rc;
+	if (nb_gen_has(nb_gens.previous, h->policy))
+		nb_gens.previous = NULL;
+	nb_history_forget(h->policy);
+	nb_gens_sweep();
+	drop(h);
+	return 0;
+}
+
+/* ---- counters ---- */
+
+/* Index of the program in the generation, or -1. */
+static int prog_of(const struct nb_gen *g, const struct nb_policy *p,
+		   uint32_t prog)
+{
+	for (uint32_t i = 0; i < g->nprogs; i++)
+		if (g->prog[i].prog == prog &&
+		    g->policy[g->prog[i].policy].policy == p)
+			return (int)i;
+	return -1;
+}
+
+/* What was counted of it in one part of a generation. */
+static void add_part(const struct nb_gen *g, const struct nb_policy *p,
+		     uint32_t prog, struct nb_gen_sum *sum)
+{
+	int k = prog_of(g, p, prog);
+
+	if (k >= 0)
+		nb_gen_sum_add(sum, &g->prog[k].sum);
+	for (uint32_t e = 0; e < g->nevents; e++)
+		if (g->event[e].prog == prog &&
+		    g->policy[g->event[e].policy].policy == p)
+			nb_gen_sum_add(sum, &g->event[e].sum);
+}
+
+struct nb_gen_sum nb_held_counts(const struct nb_policy *p, uint32_t prog)
+{
+	struct nb_gen_sum sum = { 0 };
+
+	for (uint32_t h = 0; h < nb_held.n && prog < NB_IMAGE_MAX_PROGS; h++)
+		if (nb_held.at[h].policy == p)
+			nb_gen_sum_add(&sum, &nb_held.at[h].old[prog]);
+	for (int i = 0; i < NB_MAX_GENS; i++) {
+		const struct nb_gen *g = nb_gens.kept[i], *part;
+
+		for (uint32_t k = 0; g && (part = nb_gen_part(g, k)); k++)
+			add_part(part, p, prog, &sum);
+	}
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
+		uint32_t number;
+		int k = prog_of(nb_comm_gen(c, &number), p, prog);
+
+		if (k >= 0)
+			nb_gen_count_of(&c->count, (uint32_t)k, &sum);
+	}
+	return sum;
+}
+
+struct nb_gen_times nb_held_times(const struct nb_policy *p, uint32_t prog)
+{
+	struct nb_gen_times all = { { 0 } };
+	int k;
+
+	for (uint32_t h = 0; h < nb_held.n && prog < NB_IMAGE_MAX_PROGS; h++)
+		if (nb_held.at[h].policy == p)
+			nb_gen_times_add(&all, &nb_held.at[h].old_times[prog]);
+	for (int i = 0; i < NB_MAX_GENS; i++) {
+		const struct nb_gen *g = nb_gens.kept[i], *part;
+
+		for (uint32_t n = 0; g && (part = nb_gen_part(g, n)); n++)
+			if ((k = prog_of(part, p, prog)) >= 0)
+				nb_gen_times_add(&all, &part->times[k]);
+	}
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
+		uint32_t number;
+
+		k = prog_of(nb_comm_gen(c, &number), p, prog);
+		if (k >= 0)
+			nb_gen_times_add(&all, &c->count.times[k]);
+	}
+	return all;
+}
+
+void nb_held_free(void)
+{
+	for (uint32_t i = 0; i < nb_held.n; i++)
+		nb_policy_put(nb_held.at[i].policy);
+	nb_held.n = 0;
+}

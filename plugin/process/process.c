@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// The plugin's part of a process from NCCL's first call to the end: which
+// rooms are made in which order, what is done in turns, and what a forked
+// child keeps.
+#include "plugin/process/process.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/change/divergence.h"
+#include "plugin/change/last.h"
+#include "plugin/comm/comm.h"
+#include "plugin/control/socket.h"
+#include "plugin/controller/controller.h"
+#include "plugin/env/override.h"
+#include "plugin/job/self.h"
+#include "plugin/net/net.h"
+#include "plugin/policies/generations.h"
+#include "plugin/policies/held.h"
+#include "plugin/policies/load.h"
+#include "plugin/profiler/events.h"
+#include "plugin/profiler/hooks.h"
+#include "plugin/runtime/lock.h"
+#include "plugin/runtime/log.h"
+#include "plugin/runtime/params.h"
+#include "plugin/wrap/wrapped.h"
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static enum { FRESH, MADE, FAILED } made; /* under start_lock */
+static bool forked; /* a child that NCCL's init has not called yet */
+static struct nb_control *control; /* NULL: no socket */
+
+/* ---- housekeeping ---- */
+
+void nb_process_tick(void)
+{
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	nb_gens_sweep();
+	nb_events_use(nb_gens.baseline);
+	for (struct nb_comm *c = nb_comms.first; c; c = c->next) {
+		nb_comm_tell_mismatch(c);
+		nb_overdue_look(c);
+	}
+	nb_wrapped_log();
+	nb_override_tell();
+	nb_unlock(NB_LOCK_STATE);
+	nb_divergence_turn();
+	nb_controllers_turn();
+	nb_events_turn();
+	nb_events_tell();
+}
+
+const char *nb_process_socket(void)
+{
+	return control ? nb_control_path(control) : NULL;
+}
+
+/* ---- fork ---- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&start_lock);
+	nb_lock_all();
+	nb_control_fork_begin(control);
+}
+
+static void after_fork_parent(void)
+{
+	nb_control_fork_end(control);
+	nb_unlock_all();
+	pthread_mutex_unlock(&start_lock);
+}
+
+/*
+ * The child has copies of everything but the control thread and no rank: its
+ * communicators must not write into the parent's slots.
+ */
+static void after_fork_child(void)
+{
+	nb_comms_forked();
+	nb_segment_abandon(nb_self.seg);
+	nb_self.seg = NULL;
+	nb_control_fork_end(control);
+	nb_control_forked(control);
+	nb_controllers_forked();
+	forked = made == MADE;
+	nb_events_forked();
+	nb_net_forked();
+	nb_unlock_all();
+	pthread_mutex_unlock(&start_lock);
+}
+
+/* ---- start ---- */
+
+static bool wants_control(void)
+{
+	return !nb_params.num[NB_P_CONTROL] && nb_self.dir.dirfd >= 0;
+}
+
+/* The first generation, from NCCLBPF_POLICY; the empty one if that fails. */
+static void load_first(void)
+{
+	const char *list = nb_params.str[NB_P_POLICY];
+	struct nb_gen *g = NULL;
+	struct nb_err err;
+
+	nb_lock(NB_LOCK_STATE);
+	if (*list && !nb_load_policies(list, &g, &err))
+		g = nb_gens_keep(g, &err);
+	if (g)
+		nb_gens.baseline = g;
+	nb_gens.first = nb_gens.baseline;
+	nb_events_use(nb_gens.baseline);
+	nb_unlock(NB_LOCK_STATE);
+}
+
+static void log_policies(void)
+{
+	const struct nb_gen *g = nb_gens.baseline;
+
+	if (nb_load.err.code) {
+		nb_log_err("NCCLBPF_POLICY cannot be had, NCCL decides",
+			   &nb_load.err);
+		return;
+	}
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		const struct nb_image *img = g->policy[i].policy->img;
+		char digest[65];
+
+		nb_sha256_text(img->digest, digest);
+		nb_log(NB_LOG_INFO, "policy %s (%.16s) decides", img->name,
+		       digest);
+	}
+	if (nb_params.num[NB_P_COHERENCE])
+		nb_log(NB_LOG_WARN,
+		       "NCCLBPF_COHERENCE=off: policies may answer differently "
+		       "on different ranks, which hangs a job of more than one "
+		       "process");
+}
+
+static void start_control(void)
+{
+	struct nb_control *made_now = NULL;
+	struct nb_err err;
+
+	if (!wants_control())
+		return;
+	if (nb_control_start(&made_now, nb_process_tick, &nb_self.dir, &err)) {
+		nb_log_err("no control socket", &err);
+		nb_self_no_control();
+	}
+	control = made_now;
+}
+
+static int attach(void)
+{
+	struct nb_err err;
+	int rc = nb_self_attach(wants_control(), &err);
+
+	if (rc)
+		nb_log_err("ncclbpf does nothing in this process", &err);
+	return rc;
+}
+
+static int make(void)
+{
+	struct nb_err err;
+	int rc = nb_params_read();
+
+	if (rc || nb_params.num[NB_P_DISABLE])
+		return rc ? rc : NB_E_SETTING;
+	if (*nb_params.str[NB_P_ENV])
+		nb_override_file(nb_params.str[NB_P_ENV]);
+	nb_wrapped_open_all();
+	nb_self_open();
+	rc = nb_gen_new(&nb_gens.empty, NULL, 0, NULL, &err);
+	if (rc)
+		nb_log_err("ncclbpf does nothing in this process", &err);
+	else
+		rc = attach();
+	if (rc)
+		return rc;
+	nb_gens.baseline = nb_gens.empty;
+	load_first();
+	nb_gens_number();
+	log_policies();
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	start_control();
+	return 0;
+}
+
+static void free_all(void)
+{
+	nb_gens_free();
+	nb_held_free();
+	nb_self_close();
+	nb_params_free();
+}
+
+/* NCCL calls in a child of a process that was made. */
+static int make_again(void)
+{
+	int rc;
+
+	nb_control_stop(control);
+	control = NULL;
+	forked = false;
+	nb_gens.staged = NULL; /* the parent's, not said in our entry */
+	nb_jobdir_close(&nb_self.dir);
+	nb_self_open();
+	rc = attach();
+	if (rc)
+		return rc;
+	nb_gens_number();
+	start_control();
+	return 0;
+}
+
+bool nb_process_ready(nb_logger_fn *logger)
+{
+	bool usable;
+
+	nb_log_to(logger);
+	pthread_mutex_lock(&start_lock);
+	if (made == FRESH) {
+		made = make() ? FAILED : MADE;
+		if (made == FAILED)
+			free_all();
+	} else if (made == MADE && forked && make_again())
+		made = FAILED;
+	usable = made == MADE;
+	if (logger)
+		nb_log_kept();
+	pthread_mutex_unlock(&start_lock);
+	return usable;
+}
+
+/* ---- the end ---- */
+
+/*
+ * At exit or dlclose. Where communicators live on, their threads may still be
+ * deciding (an exiting process): then nothing that they use is freed, and the
+ * segment learns from the pid that we are gone.
+ */
+static __attribute__((destructor)) void process_end(void)
+{
+	if (made != MADE || nb_self.pid != getpid())
+		return;
+	nb_control_stop(control);
+	control = NULL;
+	nb_controllers_end();
+	nb_events_end();
+	if (!nb_comms.first)
+		free_all();
+	made = FAILED;
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+// Pairs of handles for a displaced profiler. Free places wait in a queue (a
+// bounded ring whose cells carry their turn, so that several threads may come
+// and go), new ones are taken first. A place belongs to the thread that took
+// it until its tag is stored; readers look at the tag before and after.
+#include "plugin/profiler/event_pairs.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "plugin/profiler/events.h"
+
+#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+
+enum { PLACE_BITS = 16, NUMBER_BITS = NB_HANDLE_KIND + 4 };
+enum { STEALS = 8 };
+#define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
+
+/* A tag: the pair's number, from bit 1 on, and whether its event is open. */
+enum { TAG_OPEN = 1 };
+
+struct place {
+	uint64_t tag;	      /* atomic; 0: nobody's, or being written */
+	uint64_t turn;	      /* of its number; who has the place */
+	uint64_t ours, owner; /* atomic */
+	void *its;	      /* atomic */
+};
+
+struct cell {
+	uint64_t turn; /* atomic */
+	uint32_t place;
+};
+
+struct pool {
+	struct place place[NB_EVENT_PAIRS];
+	struct cell cell[NB_EVENT_PAIRS];
+	uint64_t fresh; /* atomic: places taken for the first time */
+	uint64_t hand;	/* atomic: the next to be stolen from */
+	uint64_t head __attribute__((aligned(64))); /* atomic */
+	uint64_t tail __attribute__((aligned(64))); /* atomic */
+};
+
+static struct pool *pool; /* atomic; made once */
+static struct {
+	uint64_t context; /* atomic; 0: none */
+	void *its;	  /* atomic */
+} comms[NB_MAX_PCOMMS];
+
+static bool have_pool(void)
+{
+	return __atomic_load_n(&pool, __ATOMIC_ACQUIRE) != NULL;
+}
+
+/* Handles of pairs differ from all others in the bits of the process. */
+static uint64_t nonce(void)
+{
+	return GET(nb_prof.nonce) ^ UINT64_C(1) << NUMBER_BITS;
+}
+
+bool nb_event_pair_is(uint64_t handle)
+{
+	return have_pool() && GET(nb_prof.nonce) &&
+	       !((handle ^ nonce()) >> NUMBER_BITS);
+}
+
+/* ---- communicators ---- */
+
+static uint32_t index_of(uint64_t context)
+{
+	return context >> NB_HANDLE_COMM & (NB_MAX_PCOMMS - 1);
+}
+
+static bool make_pool(void)
+{
+	struct pool *none = NULL, *p;
+
+	if (have_pool())
+		return true;
+	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	for (uint32_t i = 0; i < NB_EVENT_PAIRS; i++)
+		p->cell[i].turn = i;
+	if (!__atomic_compare_exchange_n(&pool, &none, p, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		munmap(p, sizeof(*p));
+	return true;
+}
+
+bool nb_event_pair_comm(uint64_t context, void *its)
+{
+	uint32_t i = index_of(context);
+
+	if (!nb_pcomm_of(context) || !make_pool())
+		return false;
+	SET(comms[i].its, its);
+	__atomic_store_n(&comms[i].context, context, __ATOMIC_RELEASE);
+	SET(nb_prof.chained, 1);
+	return true;
+}
+
+bool nb_event_pair_context(uint64_t context, void **its)
+{
+	uint32_t i = index_of(context);
+
+	if (!context ||
+	    __atomic_load_n(&comms[i].context, __ATOMIC_ACQUIRE) != context)
+		return false;
+	*its = GET(comms[i].its);
+	return true;
+}
+
+bool nb_event_pair_comm_end(uint64_t context, void **its)
+{
+	uint64_t was = context;
+
+	if (!nb_event_pair_context(context, its))
+		return false;
+	return __atomic_compare_exchange_n(&comms[index_of(context)].context,
+					   &was, 0, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+/* ---- places ---- */
+
+static bool push(struct pool *p, uint32_t place)
+{
+	uint64_t at = GET(p->tail);
+
+	for (;;) {
+		struct cell *c = &p->cell[at % NB_EVENT_PAIRS];
+		uint64_t turn = __atomic_load_n(&c->turn, __ATOMIC_ACQUIRE);
+
+		if (turn == at) {
+			if (!__atomic_compare_exchange_n(&p->tail, &at, at + 1,
+							 true, __ATOMIC_RELAXED,
+							 __ATOMIC_RELAXED))
+				continue;
+			SET(c->place, place);
+			__atomic_store_n(&c->turn, at + 1, __ATOMIC_RELEASE);
+			return true;
+		}
+		if ((int64_t)(turn - at) < 0)
+			return false; /* full: not more places than cells */
+		at = GET(p->tail);
+	}
+}
+
+static bool pop(struct pool *p, uint32_t *place)
+{
+	uint64_t at = GET(p->head);
+
+	for (;;) {
+		struct cell *c = &p->cell[at % NB_EVENT_PAIRS];
+		uint64_t turn = __atomic_load_n(&c->turn, __ATOMIC_ACQUIRE);
+
+		if (turn == at + 1) {
+			if (!__atomic_compare_exchange_n(&p->head, &at, at + 1,
+							 true, __ATOMIC_RELAXED,
+							 __ATOMIC_RELAXED))
+				continue;
+			*place = GET(c->place);
+			__atomic_store_n(&c->turn, at + NB_EVENT_PAIRS,
+					 __ATOMIC_RELEASE);
+			return true;
+		}
+		if ((int64_t)(turn - (at + 1)) < 0)
+			return false; /* empty */
+		at = GET(p->head);
+	}
+}
+
+/* An event that was never stopped loses its place. */
+static bool steal(struct pool *p, uint32_t *place)
+{
+	for (int i = 0; i < STEALS; i++) {
+		uint32_t at = (uint32_t)__atomic_fetch_add(&p->hand, 1,
+							   __ATOMIC_RELAXED) %
+			      NB_EVENT_PAIRS;
+		uint64_t tag = GET(p->place[at].tag);
+
+		if (!(tag & TAG_OPEN) ||
+		    !__atomic_compare_exchange_n(&p->place[at].tag, &tag, 0,
+						 false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			continue;
+		*place = at;
+		return true;
+	}
+	return false;
+}
+
+uint32_t nb_event_pair_take(bool *stolen)
+{
+	struct pool *p = pool;
+	uint32_t place;
+
+	*stolen = false;
+	if (GET(p->fresh) < NB_EVENT_PAIRS) {
+		uint64_t n = __atomic_fetch_add(&p->fresh, 1, __ATOMIC_RELAXED);
+
+		if (n < NB_EVENT_PAIRS)
+			return (uint32_t)n;
+	}
+	if (pop(p, &place)) {
+		/* from here on its old number means nothing */
+		__atomic_store_n(&p->place[place].tag, 0, __ATOMIC_RELEASE);
+		return place;
+	}
+	*stolen = steal(p, &place);
+	return *stolen ? place : NB_EVENT_PAIRS;
+}
+
+void nb_event_pair_drop(uint32_t place)
+{
+	push(pool, place);
+}
+
+uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *pair)
+{
+	struct place *p = &pool->place[place];
+	uint64_t number;
+
+	p->turn++;
+	number = (p->turn << PLACE_BITS | place) & NUMBER_MASK;
+	/* released after the tag was taken away: who reads one of these sees
+	 * that the tag has moved */
+	__atomic_store_n(&p->ours, pair->ours, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->owner, pair->owner, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->its, pair->its, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->tag, number << 1 | TAG_OPEN, __ATOMIC_RELEASE);
+	return nonce() | number;
+}
+
+bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
+		       struct nb_event_pair *out)
+{
+	uint64_t number = handle & NUMBER_MASK, tag;
+	struct place *p;
+	void *its;
+
+	if (!nb_event_pair_is(handle))
+		return false;
+	p = &pool->place[number & (NB_EVENT_PAIRS - 1)];
+	tag = __atomic_load_n(&p->tag, __ATOMIC_ACQUIRE);
+	if (tag >> 1 != number || !number || (open && !(tag & TAG_OPEN)))
+		return false;
+	out->ours = __atomic_load_n(&p->ours, __ATOMIC_ACQUIRE);
+	out->owner = __atomic_load_n(&p->owner, __ATOMIC_ACQUIRE);
+	out->its = __atomic_load_n(&p->its, __ATOMIC_ACQUIRE);
+	if (stop) {
+		if (!__atomic_compare_exchange_n(&p->tag, &tag, number << 1,
+						 false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			return false;
+		push(pool, (uint32_t)number & (NB_EVENT_PAIRS - 1));
+	} else if (GET(p->tag) >> 1 != number) {
+		return false; /* taken for another meanwhile */
+	}
+	if (!nb_event_pair_context(out->owner, &its))
+		out->its = NULL;
+	return true;
+}
+
+/* ---- which events ---- */
+
+uint32_t nb_event_pair_delivered(uint32_t mask)
+{
+	uint32_t before;
+
+	do {
+		before = mask;
+#define PROF_ABOVE(event, above)        \
+	if (mask & NB_EVENT_BIT(event)) \
+		mask |= NB_EVENT_BIT(above);
+#include "core/defs/profiler.h"
+	} while (mask != before);
+	return mask;
+}
+
+void nb_event_pair_forked(void)
+{
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
+		SET(comms[i].context, 0);
+}
+
+void nb_event_pair_end(void)
+{
+	struct pool *p = pool;
+
+	SET(nb_prof.chained, 0);
+	__atomic_store_n(&pool, NULL, __ATOMIC_RELEASE);
+	if (p)
+		munmap(p, sizeof(*p));
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+// Profiler programs: from slots to contexts, and which generation runs. A
+// thread that runs programs counts itself in before it looks which generation
+// that is, so one that was replaced may be freed when each count has been
+// seen at zero since.
+#include "plugin/profiler/hooks.h"
+
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "core/defs/ctx.h"
+#include "core/generation/generation.h"
+
+#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+
+/* PATIENCE: looks for a place before a switch is put off. */
+enum { READERS = 64, LEAVING = 8, PATIENCE = 64 };
+
+static struct {
+	uint64_t in; /* atomic: threads running programs */
+	uint64_t pad[7];
+} reader[READERS];
+
+/* With NB_LOCK_STATE. */
+static struct {
+	struct nb_gen *gen;
+	uint64_t idle; /* bits of reader: seen at zero since it was replaced */
+} leaving[LEAVING];
+
+/* Threads have stacks of their own, so mostly a count of their own. */
+static uint64_t *my_count(void)
+{
+	char here;
+	uint64_t at = (uint64_t)(uintptr_t)&here >> 16;
+
+	return &reader[(at * UINT64_C(0x9e3779b97f4a7c15)) >> 58].in;
+}
+
+/* What a program of some communicators alone is chosen by. */
+#define FIRST(ctx)                                                   \
+	_Static_assert(offsetof(struct ncclbpf_##ctx, comm_id) == 0, \
+		       "the communicator comes first")
+FIRST(coll_done);
+FIRST(p2p_done);
+FIRST(proxy_step);
+FIRST(kernel_ch);
+FIRST(group);
+FIRST(net_listen);
+FIRST(net_connect);
+FIRST(net_accept);
+FIRST(net_isend);
+FIRST(net_irecv);
+FIRST(net_test);
+FIRST(net_close);
+#undef FIRST
+
+/* The generation, or the part of it that this context's communicator has. */
+static struct nb_gen *part(struct nb_gen *g, enum nb_hook hook, const void *ctx)
+{
+	uint64_t comm;
+
+	if (!g->nviews || hook == NB_HOOK_ENV)
+		return g;
+	memcpy(&comm, ctx, sizeof(comm));
+	return nb_gen_of(g, comm);
+}
+
+void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size)
+{
+	uint64_t *in = my_count();
+	struct nb_gen *g;
+
+	__atomic_fetch_add(in, 1, __ATOMIC_SEQ_CST);
+	g = __atomic_load_n(&nb_prof.gen, __ATOMIC_SEQ_CST);
+	if (g)
+		nb_gen_run_event(part(g, hook, ctx), hook, ctx, size);
+	__atomic_fetch_sub(in, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- which generation ---- */
+
+uint32_t nb_events_of_hooks(uint32_t hooks)
+{
+	uint32_t tasks = NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
+	uint32_t times = NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP);
+	uint32_t need = 0;
+
+	if (hooks >> NB_HOOK_COLL_DONE & 1)
+		need |= NB_EVENT_BIT(COLL) | times;
+	if (hooks >> NB_HOOK_P2P_DONE & 1)
+		need |= NB_EVENT_BIT(P2P) | times;
+	if (hooks >> NB_HOOK_KERNEL_CH & 1)
+		need |= tasks | NB_EVENT_BIT(KERNEL_CH);
+	if (hooks >> NB_HOOK_PROXY_STEP & 1)
+		need |= tasks | NB_EVENT_BIT(PROXY_OP) |
+			NB_EVENT_BIT(PROXY_STEP);
+	if (hooks >> NB_HOOK_GROUP & 1)
+		need |= NB_EVENT_BIT(GROUP);
+	return need;
+}
+
+void nb_events_drain(void)
+{
+	for (int i = 0; i < LEAVING; i++) {
+		if (!leaving[i].gen)
+			continue;
+		for (int r = 0; r < READERS; r++)
+			if (!__atomic_load_n(&reader[r].in, __ATOMIC_SEQ_CST))
+				leaving[i].idle |= UINT64_C(1) << r;
+		if (leaving[i].idle != UINT64_MAX)
+			continue;
+		nb_gen_put(leaving[i].gen);
+		leaving[i].gen = NULL;
+	}
+}
+
+/* A place for one that leaves; -1: threads still run all that left. */
+static int place_to_leave(void)
+{
+	for (int n = 0; n < PATIENCE; n++) {
+		for (int i = 0; i < LEAVING; i++)
+			if (!leaving[i].gen)
+				return i;
+		sched_yield();
+		nb_events_drain();
+	}
+	return -1;
+}
+
+bool nb_events_use(struct nb_gen *gen)
+{
+	struct nb_gen *old = nb_prof.gen;
+	int place = 0;
+
+	if (gen && !gen->hooks)
+		gen = NULL;
+	if (gen != old && old)
+		place = place_to_leave();
+	if (place < 0)
+		return false;
+	if (gen != old) {
+		if (gen)
+			nb_gen_get(gen);
+		__atomic_store_n(&nb_prof.gen, gen, __ATOMIC_SEQ_CST);
+		SET(nb_prof.hooks, gen ? gen->hooks : 0);
+		nb_events_ask();
+		if (old) {
+			leaving[place].gen = old;
+			leaving[place].idle = 0;
+		}
+	}
+	nb_events_drain();
+	return true;
+}
+
+void nb_event_progs_forked(void)
+{
+	for (int r = 0; r < READERS; r++)
+		SET(reader[r].in, 0);
+}
+
+void nb_event_progs_end(void)
+{
+	for (int i = 0; i < LEAVING; i++) {
+		nb_gen_put(leaving[i].gen);
+		leaving[i].gen = NULL;
+	}
+	nb_gen_put(nb_prof.gen);
+	nb_prof.gen = NULL;
+	SET(nb_prof.hooks, 0);
+}
+
+/* ---- contexts ---- */
+
+static uint32_t at(uint64_t what, int bit)
+{
+	return (uint32_t)(what >> bit) & 255;
+}
+
+/* NCCL's number, -1 where there is none. */
+static int32_t number(uint32_t word)
+{
+	return word == NB_WORD_NONE ? -1 : (int32_t)word;
+}
+
+static uint32_t known(int32_t n)
+{
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+void nb_run_sample(const struct nb_sample *s, bool p2p)
+{
+	if (p2p && nb_events_hooked(NB_HOOK_P2P_DONE)) {
+		struct ncclbpf_p2p_done c = {
+			.comm_id = s->comm_id,
+			.bytes = s->bytes,
+			.start_ns = s->start_ns,
+			.enqueue_ns = s->ns[NB_TEL_ENQUEUE],
+			.gpu_ns = s->ns[NB_TEL_KERNEL],
+			.proxy_ns = s->ns[NB_TEL_NETWORK],
+			.exec_ns = s->ns[NB_TEL_EXEC],
+			.send = s->func == 6,
+			.peer = s->peer,
+			.ranks = known(s->ranks),
+			.channels = s->channels,
+			.rank = s->rank,
+			.source = s->source,
+		};
+
+		nb_events_run(NB_HOOK_P2P_DONE, &c, sizeof(c));
+	} else if (!p2p && nb_events_hooked(NB_HOOK_COLL_DONE)) {
+		struct ncclbpf_coll_done c = {
+			.comm_id = s->comm_id,
+			.seq = s->seq,
+			.bytes = s->bytes,
+			.start_ns = s->start_ns,
+			.enqueue_ns = s->ns[NB_TEL_ENQUEUE],
+			.gpu_ns = s->ns[NB_TEL_KERNEL],
+			.proxy_ns = s->ns[NB_TEL_NETWORK],
+			.exec_ns = s->ns[NB_TEL_EXEC],
+			.coll = s->func,
+			.ranks = known(s->ranks),
+			.nodes = known(s->nodes),
+			.channels = s->channels,
+			.algo = number(s->algo),
+			.proto = number(s->proto),
+			.rank = s->rank,
+			.source = s->source,
+		};
+
+		nb_events_run(NB_HOOK_COLL_DONE, &c, sizeof(c));
+	}
+}
+
+void nb_run_env(struct ncclbpf_env *c)
+{
+	nb_events_run(NB_HOOK_ENV, c, sizeof(*c));
+}
+
+static void kernel(const struct nb_pcomm *pc, const struct nb_child_slot *c,
+		   const struct nb_op_slot *task, uint64_t now)
+{
+	uint64_t what = task ? GET(task->what) : UINT64_MAX;
+	uint64_t from = GET(c->timer), to = GET(c->timer_stop);
+	struct ncclbpf_kernel_ch ctx = {
+		.comm_id = GET(pc->comm_id),
+		.seq = task ? GET(task->seq) : 0,
+		.bytes = task ? GET(task->bytes) : 0,
+		.start_ns = GET(c->start),
+		.cpu_ns = now - GET(c->start),
+		.gpu_start = from,
+		.gpu_ns = to > from ? to - from : 0,
+		.func = at(what, W_FUNC),
+		.channel = at(GET(c->what), C_CHANNEL),
+		.algo = number(at(what, W_ALGO)),
+		.proto = number(at(what, W_PROTO)),
+		.rank = GET(pc->rank),
+		.ranks = known(GET(pc->ranks)),
+	};
+
+	nb_events_run(NB_HOOK_KERNEL_CH, &ctx, sizeof(ctx));
+}
+
+static void step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
+		 const struct nb_child_slot *op, const struct nb_op_slot *task,
+		 uint64_t now)
+{
+	uint64_t what = op ? GET(op->what) : UINT64_MAX;
+	struct ncclbpf_proxy_step ctx = {
+		.comm_id = GET(pc->comm_id),
+		.bytes = GET(c->bytes),
+		.start_ns = GET(c->start),
+		.ns = now - GET(c->start),
+		.gpu_wait_ns = GET(c->waits[0]),
+		.peer_wait_ns = GET(c->waits[1]),
+		.net_wait_ns = GET(c->waits[2]),
+		.flush_wait_ns = GET(c->waits[3]),
+		.func = task ? at(GET(task->what), W_FUNC) : NB_WORD_NONE,
+		.channel = at(what, C_CHANNEL),
+		.step = (uint32_t)(GET(c->what) >> C_STEP),
+		.send = op ? what >> C_SEND & 1 : 0,
+		.peer = op ? (int32_t)GET(op->peer) : -1,
+		.rank = GET(pc->rank),
+	};
+
+	nb_events_run(NB_HOOK_PROXY_STEP, &ctx, sizeof(ctx));
+}
+
+static void group(const struct nb_pcomm *pc, const struct nb_child_slot *c,
+		  uint64_t now)
+{
+	struct ncclbpf_group ctx = {
+		.comm_id = GET(pc->comm_id),
+		.start_ns = GET(c->start),
+		.ns = now - GET(c->start),
+		.rank = GET(pc->rank),
+		.ranks = known(GET(pc->ranks)),
+	};
+
+	nb_events_run(NB_HOOK_GROUP, &ctx, sizeof(ctx));
+}
+
+void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,
+		  const struct nb_child_slot *op, const struct nb_op_slot *task,
+		  uint64_t now)
+{
+	switch (at(GET(c->what), C_KIND)) {
+	case NB_EVENT_KERNEL_CH:
+		if (nb_events_hooked(NB_HOOK_KERNEL_CH))
+			kernel(pc, c, task, now);
+		break;
+	case NB_EVENT_PROXY_STEP:
+		if (nb_events_hooked(NB_HOOK_PROXY_STEP))
+			step(pc, c, op, task, now);
+		break;
+	case NB_EVENT_GROUP:
+		if (nb_events_hooked(NB_HOOK_GROUP))
+			group(pc, c, now);
+		break;
+	}
+}

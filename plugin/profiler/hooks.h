@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_PROFILER_HOOKS_H
+#define NB_PLUGIN_PROFILER_HOOKS_H
+
+#include "core/spec/spec.h"
+#include "plugin/profiler/events.h"
+
+/*
+ * Programs on the profiler's hooks. They run in whichever thread brings the
+ * event, those of the generation that new communicators begin with.
+ */
+struct nb_gen;
+
+/*
+ * nb_events_use - run the programs of @gen from now on; it may have none
+ *
+ * With NB_LOCK_STATE. The one before is let go when no thread runs it
+ * any more: nb_events_drain. false: threads still run eight that left, and
+ * the one before runs on; nb_process_tick asks again.
+ */
+bool nb_events_use(struct nb_gen *gen);
+void nb_events_drain(void);
+/* After a fork, in the child: nobody runs anything. */
+void nb_event_progs_forked(void);
+void nb_event_progs_end(void);
+
+/* Does a hook have programs? enum nb_hook. */
+static inline bool nb_events_hooked(unsigned hook)
+{
+	return __atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) >> hook & 1;
+}
+/* Run the programs of a hook of events; any thread. */
+void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size);
+/* Bits of events that hooks @hooks need. */
+uint32_t nb_events_of_hooks(uint32_t hooks);
+
+/* Run them; NCCL's threads. */
+void nb_run_sample(const struct nb_sample *s, bool p2p);
+/* NCCL looks a variable up; any thread, whatever it holds. */
+struct ncclbpf_env;
+void nb_run_env(struct ncclbpf_env *c);
+/* The child is the caller's alone; @op, @task: its ProxyOp's and its
+ * collective's slots, which others may be writing; may be NULL. */
+void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,
+		  const struct nb_child_slot *op, const struct nb_op_slot *task,
+		  uint64_t now);
+
+/* A slot's "what". */
+enum {
+	W_FUNC = 0,
+	W_ALGO = 8,
+	W_PROTO = 16,
+	W_CHANNELS = 24,
+	W_EXPECT = 32,
+	W_LATE = 40,
+	W_P2P = 41
+};
+/* And a child's; held: its parent counts it as open. */
+enum {
+	C_KIND = 0,
+	C_CHANNEL = 8,
+	C_SEND = 16,
+	C_TIMER = 17,
+	C_HELD = 18,
+	C_FUNC = 24, /* of an API call */
+	C_STEP = 32
+};
+
+#endif

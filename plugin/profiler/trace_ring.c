@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+// The ring behind `trace start`. A place's stamp is twice the number of the
+// span in it + 2, odd while it is written; a writer that finds it odd, or ahead
+// of its own number, leaves its span out. Stores are releases and loads
+// acquires, as there is no fence that thread sanitizers know.
+#include "plugin/profiler/trace_ring.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "plugin/profiler/hooks.h"
+#include "plugin/runtime/clock.h"
+
+#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+
+struct place {
+	uint64_t stamp;
+	uint64_t word[NB_SPAN_WORDS];
+};
+
+static struct place *ring; /* atomic; NB_SPANS, or NULL */
+static uint64_t next __attribute__((aligned(64)));
+static uint64_t left_out __attribute__((aligned(64)));
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Under the lock. */
+static uint32_t opens[NB_NEVENTS], traces, recorded;
+
+/* ---- writers ---- */
+
+void nb_trace_ring_add(const struct nb_trace_span *s)
+{
+	struct place *r = __atomic_load_n(&ring, __ATOMIC_ACQUIRE), *p;
+	uint64_t n, have;
+
+	if (!r)
+		return;
+	n = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
+	p = &r[n % NB_SPANS];
+	have = GET(p->stamp);
+	if (have & 1 || have > 2 * n ||
+	    !__atomic_compare_exchange_n(&p->stamp, &have, 2 * n + 1, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		__atomic_fetch_add(&left_out, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	for (int i = 0; i < NB_SPAN_WORDS; i++)
+		__atomic_store_n(&p->word[i], s->word[i], __ATOMIC_RELEASE);
+	__atomic_store_n(&p->stamp, 2 * n + 2, __ATOMIC_RELEASE);
+}
+
+/* What is in a handle but the process's nonce. */
+static uint64_t id_of(uint64_t h)
+{
+	return h & ((UINT64_C(1) << (NB_HANDLE_KIND + 4)) - 1);
+}
+
+static uint64_t make_id(const struct nb_pcomm *pc, uint64_t kind, uint64_t n)
+{
+	return kind << NB_HANDLE_KIND | (uint64_t)pc->index << NB_HANDLE_COMM |
+	       n;
+}
+
+static uint64_t who(const struct nb_pcomm *pc, uint64_t peer)
+{
+	return (uint64_t)(uint32_t)GET(pc->rank) | peer << 32;
+}
+
+/* The last that was heard of it. Where the GPU has told its times, that is now;
+ * else it may be long ago. */
+static uint64_t done(const struct nb_op_slot *s, const struct nb_sample *o)
+{
+	uint64_t t = GET(s->stop), kernel = GET(s->cpu_last);
+	uint64_t proxy = GET(s->proxy_last);
+
+	if (o->source == NB_SOURCE_GPU)
+		return nb_clock_ns();
+	t = kernel > t ? kernel : t;
+	return proxy > t ? proxy : t;
+}
+
+void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
+			const struct nb_sample *o, uint64_t n)
+{
+	uint64_t what = GET(s->what);
+	uint64_t event = what >> W_P2P & 1 ? NB_EVENT_P2P : NB_EVENT_COLL;
+	uint64_t exec = o->has[NB_TEL_EXEC] ? o->ns[NB_TEL_EXEC] + 1 : 0;
+	struct nb_trace_span p;
+
+	if (!(nb_trace_ring_wanted() >> event & 1))
+		return;
+	p = (struct
+	     nb_trace_span){ .word = {
+				     [NB_SPAN_WHAT] =
+					     event |
+					     (uint64_t)o->func
+						     << NB_SPAN_AT_FUNC |
+					     (uint64_t)o->algo
+						     << NB_SPAN_AT_ALGO |
+					     (uint64_t)o->proto
+						     << NB_SPAN_AT_PROTO |
+					     (uint64_t)o->channels
+						     << NB_SPAN_AT_CHANNELS,
+				     [NB_SPAN_START] = o->start_ns,
+				     [NB_SPAN_END] = GET(s->stop),
+				     [NB_SPAN_COMM] = o->comm_id,
+				     [NB_SPAN_WHO] = who(pc, (uint32_t)o->peer),
+				     [NB_SPAN_ID] = make_id(pc, event, n),
+				     [NB_SPAN_PARENT] = id_of(GET(s->parent)),
+				     [NB_SPAN_SEQ] = o->seq,
+				     [NB_SPAN_BYTES] = o->bytes,
+				     [NB_SPAN_EXEC] = exec,
+				     [NB_SPAN_SOURCE] = o->source,
+				     [NB_SPAN_DONE] = done(s, o),
+				     [NB_SPAN_DECIDED] = GET(s->decided),
+				     [NB_SPAN_SLOT] = (uint64_t)(uintptr_t)GET(
+					     pc->decided),
+			     } };
+	nb_trace_ring_add(&p);
+}
+
+/* The calling thread, for those whose start and stop are one thread's. */
+static uint64_t thread(void)
+{
+	static __thread uint64_t tid;
+	static __thread pid_t of;
+
+	if (of != nb_prof.pid) {
+		of = nb_prof.pid;
+		tid = (uint64_t)syscall(SYS_gettid);
+	}
+	return tid;
+}
+
+static void details(struct nb_trace_span *p, const struct nb_child_slot *c,
+		    uint64_t event)
+{
+	switch (event) {
+	case NB_EVENT_KERNEL_CH:
+		p->word[NB_SPAN_GPU_START] = GET(c->timer);
+		p->word[NB_SPAN_GPU_STOP] = GET(c->timer_stop);
+		break;
+	case NB_EVENT_PROXY_STEP:
+		p->word[NB_SPAN_SEQ] = GET(c->what) >> C_STEP;
+		for (int i = 0; i < 4; i++)
+			p->word[NB_SPAN_WAITS + i] = GET(c->waits[i]);
+		break;
+	case NB_EVENT_GROUP_API:
+	case NB_EVENT_COLL_API:
+	case NB_EVENT_P2P_API:
+	case NB_EVENT_KERNEL_LAUNCH:
+		p->word[NB_SPAN_SEQ] = thread();
+		break;
+	default:
+		break;
+	}
+}
+
+void nb_trace_span_child(const struct nb_pcomm *pc,
+			 const struct nb_child_slot *c, uint64_t n,
+			 uint64_t now)
+{
+	uint64_t what = GET(c->what), event = what >> C_KIND & 255;
+	bool api = event >= NB_EVENT_GROUP_API;
+	struct nb_trace_span p;
+
+	if (!(nb_trace_ring_wanted() >> event & 1))
+		return;
+	p = (struct
+	     nb_trace_span){ .word = {
+				     [NB_SPAN_WHAT] =
+					     event |
+					     (api ? what >> C_FUNC & 255
+						  : (uint64_t)NB_WORD_NONE)
+						     << NB_SPAN_AT_FUNC |
+					     (uint64_t)NB_WORD_NONE
+						     << NB_SPAN_AT_ALGO |
+					     (uint64_t)NB_WORD_NONE
+						     << NB_SPAN_AT_PROTO |
+					     (what >> C_CHANNEL & 255)
+						     << NB_SPAN_AT_CHANNELS |
+					     (what >> C_SEND & 1)
+						     << NB_SPAN_AT_SEND |
+					     (what >> C_TIMER & 1)
+						     << NB_SPAN_AT_GPU,
+				     [NB_SPAN_START] = GET(c->start),
+				     [NB_SPAN_END] = now,
+				     [NB_SPAN_COMM] = GET(pc->comm_id),
+				     [NB_SPAN_WHO] = who(pc, GET(c->peer)),
+				     [NB_SPAN_ID] = make_id(pc, event, n),
+				     [NB_SPAN_PARENT] = id_of(GET(c->parent)),
+				     [NB_SPAN_BYTES] = GET(c->bytes),
+			     } };
+	details(&p, c, event);
+	nb_trace_ring_add(&p);
+}
+
+/* ---- readers ---- */
+
+uint64_t nb_trace_ring_next(void)
+{
+	return GET(next);
+}
+
+uint64_t nb_trace_ring_left_out(void)
+{
+	return GET(left_out);
+}
+
+bool nb_trace_ring_read(uint64_t n, struct nb_trace_span *out)
+{
+	struct place *r = __atomic_load_n(&ring, __ATOMIC_ACQUIRE), *p;
+
+	if (!r)
+		return false;
+	p = &r[n % NB_SPANS];
+	if (__atomic_load_n(&p->stamp, __ATOMIC_ACQUIRE) != 2 * n + 2)
+		return false;
+	for (int i = 0; i < NB_SPAN_WORDS; i++)
+		out->word[i] = __atomic_load_n(&p->word[i], __ATOMIC_ACQUIRE);
+	return GET(p->stamp) == 2 * n + 2;
+}
+
+/* ---- traces ---- */
+
+uint32_t nb_trace_ring_needs(uint32_t events)
+{
+	uint32_t times = NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP) |
+			 NB_EVENT_BIT(PROXY_STEP);
+
+	if (events & times)
+		events |= NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
+	if (events & NB_EVENT_BIT(PROXY_STEP))
+		events |= NB_EVENT_BIT(PROXY_OP);
+	return events;
+}
+
+/* With the lock. */
+static void count(void)
+{
+	uint32_t bits = 0;
+
+	for (int i = 0; i < NB_NEVENTS; i++)
+		if (opens[i])
+			bits |= 1u << i;
+	SET(nb_prof.traced, bits);
+}
+
+static bool make(void)
+{
+	void *p;
+
+	if (ring)
+		return true;
+	p = mmap(NULL, NB_SPANS * sizeof(struct place), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	__atomic_store_n(&ring, p, __ATOMIC_RELEASE);
+	return true;
+}
+
+int nb_trace_ring_open(uint32_t events, struct nb_err *err)
+{
+	bool good;
+
+	pthread_mutex_lock(&lock);
+	good = make();
+	if (good) {
+		for (int i = 0; i < NB_NEVENTS; i++)
+			opens[i] += events >> i & 1;
+		SET(traces, traces + 1);
+		count();
+	}
+	pthread_mutex_unlock(&lock);
+	if (!good)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for a ring of %d events", NB_SPANS);
+	nb_events_ask();
+	return 0;
+}
+
+void nb_trace_ring_close(uint32_t events)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < NB_NEVENTS; i++)
+		opens[i] -= events >> i & 1;
+	SET(traces, traces - 1);
+	count();
+	pthread_mutex_unlock(&lock);
+	nb_events_ask();
+}
+
+int nb_trace_ring_record(uint32_t events, struct nb_err *err)
+{
+	uint32_t was;
+	int rc = events ? nb_trace_ring_open(events, err) : 0;
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&lock);
+	was = recorded;
+	recorded = events;
+	pthread_mutex_unlock(&lock);
+	if (was)
+		nb_trace_ring_close(was);
+	return 0;
+}
+
+uint32_t nb_trace_ring_recorded(void)
+{
+	uint32_t bits;
+
+	pthread_mutex_lock(&lock);
+	bits = recorded;
+	pthread_mutex_unlock(&lock);
+	return bits;
+}
+
+uint32_t nb_trace_ring_traces(void)
+{
+	return GET(traces);
+}
+
+void nb_trace_ring_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	for (int i = 0; i < NB_NEVENTS; i++)
+		opens[i] = 0;
+	SET(traces, 0);
+	recorded = 0;
+	count();
+}
+
+void nb_trace_ring_end(void)
+{
+	struct place *r = ring;
+
+	SET(nb_prof.traced, 0);
+	__atomic_store_n(&ring, NULL, __ATOMIC_RELEASE);
+	if (r)
+		munmap(r, NB_SPANS * sizeof(*r));
+}

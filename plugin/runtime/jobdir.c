@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+// The directory in which sockets and the job segment lie. Other users may
+// write to its parents (/tmp), so it is opened without following a link and
+// checked through the descriptor, and everything later goes through that
+// descriptor: what was checked is what is used.
+#include "plugin/runtime/jobdir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+struct search {
+	struct nb_jobdir *place;
+	nb_jobdir_say_fn *say;
+	void *arg;
+};
+
+static void pass_over(const struct search *s, const char *dir, const char *why)
+{
+	char line[512];
+
+	if (!s->say)
+		return;
+	snprintf(line, sizeof(line), "control directory %.300s: %s", dir, why);
+	s->say(s->arg, line);
+}
+
+/*
+ * File systems whose files only processes of this kernel map. Others may be
+ * shared between hosts: their pids and sockets look dead here, and a mapping
+ * may differ from the file. FUSE and virtiofs cannot be told apart by type.
+ */
+bool nb_jobdir_shares_memory(long type)
+{
+	static const unsigned long types[] = {
+		TMPFS_MAGIC,
+		RAMFS_MAGIC,
+		EXT4_SUPER_MAGIC,
+		XFS_SUPER_MAGIC,
+		BTRFS_SUPER_MAGIC,
+		F2FS_SUPER_MAGIC,
+		OVERLAYFS_SUPER_MAGIC,
+		0x2fc12fc1, /* zfs */
+		0xca451a4e, /* bcachefs */
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (((unsigned long)type & 0xffffffff) == types[i])
+			return true;
+	return false;
+}
+
+/* Why the open directory may not be used; NULL when it may. */
+static const char *unfit(int fd, char *text, size_t size)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstatfs(fd, &fs) || fstat(fd, &st)) {
+		snprintf(text, size, "cannot be read: %s", strerror(errno));
+		return text;
+	}
+	if (!nb_jobdir_shares_memory((long)fs.f_type)) {
+		snprintf(text, size,
+			 "file system type 0x%lx may be shared with other "
+			 "hosts; tmpfs, ext4, xfs, btrfs, f2fs, zfs, bcachefs "
+			 "and overlay are known to be local",
+			 (unsigned long)fs.f_type & 0xffffffff);
+		return text;
+	}
+	if (st.st_uid != geteuid()) {
+		snprintf(text, size, "belongs to uid %u, not to uid %u",
+			 (unsigned)st.st_uid, (unsigned)geteuid());
+		return text;
+	}
+	if (st.st_mode & 077) {
+		snprintf(text, size, "mode %04o lets others in; 0700 is needed",
+			 (unsigned)st.st_mode & 07777);
+		return text;
+	}
+	return NULL;
+}
+
+/* Bytes of "/<job>.<rank>.<pid>.sock" at most, so that all ranks of a job use
+ * the same directory. */
+static size_t longest_name(const struct nb_jobdir *p)
+{
+	return strlen(p->job) + sizeof("/.999999999.2147483647.sock") - 1;
+}
+
+/* @quiet: a missing parent is the rule and not worth a line. */
+static bool try_dir(const struct search *s, const char *dir, bool quiet)
+{
+	struct nb_jobdir *p = s->place;
+	size_t n = strlen(dir);
+	char text[240];
+	const char *why;
+	int fd;
+
+	if (!n || dir[0] != '/' || n >= sizeof(p->dir)) {
+		pass_over(s, dir,
+			  n < sizeof(p->dir) ? "is not an absolute path"
+					     : "is too long");
+		return false;
+	}
+	memcpy(p->dir, dir, n + 1);
+	while (n > 1 && p->dir[n - 1] == '/') /* or a link would be followed */
+		p->dir[--n] = '\0';
+	if (n + longest_name(p) > NB_JOBDIR_SUN - 1) {
+		snprintf(text, sizeof(text),
+			 "%zu bytes are too long for socket addresses: job %s "
+			 "allows %zu",
+			 n, p->job, NB_JOBDIR_SUN - 1 - longest_name(p));
+		pass_over(s, p->dir, text);
+		return false;
+	}
+	if (mkdir(p->dir, 0700) && errno != EEXIST) {
+		snprintf(text, sizeof(text), "cannot be made: %s",
+			 strerror(errno));
+		if (!quiet || errno != ENOENT)
+			pass_over(s, p->dir, text);
+		return false;
+	}
+	fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		snprintf(text, sizeof(text), "cannot be opened: %s",
+			 errno == ELOOP || errno == ENOTDIR
+				 ? "it is a link or no directory"
+				 : strerror(errno));
+		pass_over(s, p->dir, text);
+		return false;
+	}
+	why = unfit(fd, text, sizeof(text));
+	if (why) {
+		pass_over(s, p->dir, why);
+		close(fd);
+		return false;
+	}
+	/* systemd-tmpfiles leaves a locked directory and its files alone */
+	(void)flock(fd, LOCK_SH | LOCK_NB);
+	p->dirfd = fd;
+	return true;
+}
+
+/* Not XDG_RUNTIME_DIR: it disappears at logout, and ranks that start later
+ * would share no segment with those that run. */
+static bool find_dir(const struct search *s, const char *socket_dir)
+{
+	const char *tmp = getenv("TMPDIR");
+	char dir[PATH_MAX];
+	unsigned uid = (unsigned)geteuid();
+
+	if (socket_dir[0] && try_dir(s, socket_dir, false))
+		return true;
+	snprintf(dir, sizeof(dir), "/run/ncclbpf/%u", uid);
+	if (try_dir(s, dir, true))
+		return true;
+	if ((size_t)snprintf(dir, sizeof(dir), "%s/ncclbpf-%u",
+			     tmp && tmp[0] ? tmp : "/tmp", uid) < sizeof(dir) &&
+	    try_dir(s, dir, false))
+		return true;
+	snprintf(dir, sizeof(dir), "/dev/shm/ncclbpf-%u", uid);
+	return try_dir(s, dir, false);
+}
+
+static bool plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+static void name_job(struct nb_jobdir *p, const char *job)
+{
+	static const char *const vars[] = { "SLURM_JOB_ID",
+					    "TORCHELASTIC_RUN_ID",
+					    "PMIX_NAMESPACE" };
+	size_t n;
+
+	for (size_t i = 0; !job[0] && i < sizeof(vars) / sizeof(vars[0]); i++) {
+		const char *v = getenv(vars[i]);
+
+		job = v ? v : "";
+	}
+	if (!job[0])
+		job = "local";
+	for (n = 0; job[n] && n + 1 < sizeof(p->job); n++)
+		p->job[n] = plain(job[n]) ? job[n] : '_';
+	p->job[n] = '\0';
+}
+
+/* The first variable that holds a number; others are passed over. */
+static void name_rank(struct nb_jobdir *p)
+{
+	static const char *const vars[] = { "RANK", "SLURM_PROCID",
+					    "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+					    "JOB_COMPLETION_INDEX" };
+
+	p->rank = -1;
+	for (size_t i = 0; i < sizeof(vars) / sizeof(vars[0]); i++) {
+		const char *v = getenv(vars[i]);
+		size_t n = v ? strspn(v, "0123456789") : 0;
+
+		if (n && n <= 9 && !v[n]) {
+			p->rank = (int)strtol(v, NULL, 10);
+			return;
+		}
+	}
+}
+
+int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
+		   const char *job, nb_jobdir_say_fn *say, void *arg,
+		   struct nb_err *err)
+{
+	struct search s = { out, say, arg };
+
+	memset(out, 0, sizeof(*out));
+	out->dirfd = -1;
+	name_job(out, job);
+	name_rank(out);
+	if (find_dir(&s, socket_dir))
+		return 0;
+	out->dir[0] = '\0';
+	nb_fail(err, NB_E_IO, 0,
+		"no directory for the control socket: NCCLBPF_SOCKET_DIR, "
+		"/run/ncclbpf/%u, TMPDIR/ncclbpf-%u and /dev/shm/ncclbpf-%u "
+		"cannot be used",
+		(unsigned)geteuid(), (unsigned)geteuid(), (unsigned)geteuid());
+	return nb_hint(err, "set NCCLBPF_SOCKET_DIR to a short local directory "
+			    "of yours with mode 0700");
+}
+
+void nb_jobdir_close(struct nb_jobdir *p)
+{
+	if (p->dir[0] && p->dirfd >= 0)
+		close(p->dirfd);
+	p->dirfd = -1;
+	p->dir[0] = '\0';
+}
+
+bool nb_jobdir_address(const struct nb_jobdir *p, const char *name, char *path)
+{
+	int n = snprintf(path, NB_JOBDIR_SUN, "%s/%s", p->dir, name);
+
+	return n > 0 && n < NB_JOBDIR_SUN;
+}
+
+int nb_jobdir_served(const struct nb_jobdir *p, const char *name)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd, rc;
+
+	if (!nb_jobdir_address(p, name, a.sun_path))
+		return 1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return 1;
+	rc = connect(fd, (struct sockaddr *)&a, sizeof(a));
+	rc = !rc ? 1 : errno == ENOENT ? -1 : errno == ECONNREFUSED ? 0 : 1;
+	close(fd);
+	return rc;
+}
+
+/* The pid in "<job>.<rank>.<pid>.sock"; 0 when it is no such name. */
+static pid_t pid_of(const char *name)
+{
+	const char *dot = strchr(name, '.');
+	char *end;
+	long pid;
+
+	dot = dot ? strchr(dot + 1, '.') : NULL;
+	if (!dot || dot[1] < '1' || dot[1] > '9')
+		return 0;
+	pid = strtol(dot + 1, &end, 10);
+	return !strcmp(end, ".sock") && pid > 0 && pid <= INT_MAX ? (pid_t)pid
+								  : 0;
+}
+
+unsigned nb_jobdir_clean(const struct nb_jobdir *p)
+{
+	int fd = openat(p->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+	unsigned n = 0;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	while ((e = readdir(dir))) {
+		pid_t pid = pid_of(e->d_name);
+
+		if (pid && kill(pid, 0) && errno == ESRCH &&
+		    nb_jobdir_served(p, e->d_name) == 0 &&
+		    unlinkat(p->dirfd, e->d_name, 0) == 0)
+			n++;
+	}
+	closedir(dir);
+	return n;
+}

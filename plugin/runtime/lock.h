@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_RUNTIME_LOCK_H
+#define NB_PLUGIN_RUNTIME_LOCK_H
+
+/*
+ * The locks of the process, in the order in which a thread takes them:
+ *
+ *	process start    process.c, while the process object is made
+ *	job segment      nb_segment_lock, between processes
+ *	NB_LOCK_STATE    policies, generations, changes and communicators
+ *	NB_LOCK_WRAP     the table of wrapped plugins
+ *	profiler, net    their files' own; nothing else is taken inside
+ *
+ * No decision takes any of them. A debug build asserts the order of the
+ * NB_LOCK_ ones.
+ */
+enum nb_lock { NB_LOCK_STATE, NB_LOCK_WRAP, NB_NLOCKS };
+
+void nb_lock(enum nb_lock which);
+void nb_unlock(enum nb_lock which);
+
+/* Around fork(2): take all, release all in the parent, and in the child. */
+void nb_lock_all(void);
+void nb_unlock_all(void);
+
+#endif

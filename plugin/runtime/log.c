@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Lines for people, through NCCL's logger alone: it knows where they go. Until
+// NCCL has given one the first few are kept for it; what must not be lost is
+// where `status` and `doctor` find it.
+#include "plugin/runtime/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "plugin/runtime/params.h"
+
+/* NCCL's numbers (ABI reference, section 0). */
+enum { NCCL_WARN = 2, NCCL_INFO = 3 };
+enum { NCCL_INIT = 0x1, NCCL_TUNING = 0x40 };
+
+static bool wanted(enum nb_log_level level)
+{
+	return (int64_t)level <= nb_params.num[NB_P_LOG];
+}
+
+static nb_logger_fn *log_target; /* atomic; NULL: lines are kept */
+
+/* Lines from before there was a logger. */
+enum { EARLY = 16 };
+static struct {
+	uint32_t ready; /* atomic: 1: to be written */
+	enum nb_log_level level;
+	char text[400];
+} early[EARLY];
+static uint32_t nearly; /* atomic: places taken */
+
+static void keep(enum nb_log_level level, const char *text)
+{
+	uint32_t n = __atomic_fetch_add(&nearly, 1, __ATOMIC_RELAXED);
+
+	if (n >= EARLY) {
+		__atomic_fetch_sub(&nearly, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	early[n].level = level;
+	snprintf(early[n].text, sizeof(early[n].text), "%.399s", text);
+	__atomic_store_n(&early[n].ready, 1, __ATOMIC_RELEASE);
+}
+
+static void put(nb_logger_fn *logger, enum nb_log_level level, const char *text)
+{
+	logger(level == NB_LOG_WARN ? NCCL_WARN : NCCL_INFO,
+	       level == NB_LOG_DEBUG ? NCCL_TUNING : NCCL_INIT | NCCL_TUNING,
+	       "ncclbpf", 0, "ncclbpf: %s", text);
+}
+
+void nb_log_kept(void)
+{
+	nb_logger_fn *logger = __atomic_load_n(&log_target, __ATOMIC_ACQUIRE);
+
+	for (int i = 0; logger && i < EARLY; i++)
+		if (__atomic_load_n(&early[i].ready, __ATOMIC_RELAXED) &&
+		    __atomic_exchange_n(&early[i].ready, 0, __ATOMIC_ACQUIRE))
+			put(logger, early[i].level, early[i].text);
+}
+
+void nb_log(enum nb_log_level level, const char *fmt, ...)
+{
+	nb_logger_fn *logger = __atomic_load_n(&log_target, __ATOMIC_ACQUIRE);
+	char text[1024];
+	va_list ap;
+
+	if (level == NB_LOG_OFF || !wanted(level))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!logger) {
+		keep(level, text);
+		return;
+	}
+	nb_log_kept();
+	put(logger, level, text);
+}
+
+void nb_log_err(const char *what, const struct nb_err *err)
+{
+	nb_log(NB_LOG_WARN, "%s: %s%s%s", what, err->text,
+	       err->hint[0] ? "; " : "", err->hint);
+}
+
+void nb_log_to(nb_logger_fn *logger)
+{
+	nb_logger_fn *none = NULL;
+
+	if (logger)
+		__atomic_compare_exchange_n(&log_target, &none, logger, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}

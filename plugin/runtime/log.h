@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_RUNTIME_LOG_H
+#define NB_PLUGIN_RUNTIME_LOG_H
+
+#include "core/base/err.h"
+
+/* NCCLBPF_LOG's choices, in order. */
+enum nb_log_level { NB_LOG_OFF, NB_LOG_WARN, NB_LOG_INFO, NB_LOG_DEBUG };
+
+/* NCCL's logger, as ABI reference section 0 has it. */
+typedef void nb_logger_fn(int level, unsigned long flags, const char *file,
+			  int line, const char *fmt, ...);
+
+/*
+ * Write one line through NCCL's logger, if NCCLBPF_LOG permits. Before NCCL
+ * gives a logger the first lines are kept. Warnings get NCCL's WARN level, all
+ * others INFO. Any thread, with or without locks; never on the decision path.
+ */
+void nb_log(enum nb_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The error as one warning line, "<what>: <text>; <hint>". */
+void nb_log_err(const char *what, const struct nb_err *err);
+
+/* Use @logger from now on, unless there is one; NULL is ignored. */
+void nb_log_to(nb_logger_fn *logger);
+/* Write the lines kept from before there was a logger. */
+void nb_log_kept(void);
+
+#endif

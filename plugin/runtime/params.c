@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// NCCLBPF_* variables, as the rows of core/defs/params.h say. A bad value
+// leaves the default and a warning; so does a name that nobody knows, with the
+// nearest that exist. The environment is read once, before any thread of ours.
+#include "plugin/runtime/params.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/runtime/log.h"
+
+#define PREFIX "NCCLBPF_"
+
+extern char **environ;
+
+struct nb_params nb_params;
+
+/* Index of @word among "a|b|c", or -1. */
+static int choice(const char *choices, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (int i = 0; *choices; i++) {
+		size_t len = strcspn(choices, "|");
+
+		if (len == n && !strncmp(choices, word, n))
+			return i;
+		choices += len + (choices[len] == '|');
+	}
+	return -1;
+}
+
+/* Take @text for parameter @p; false: it is not allowed, or there is no memory
+ * for it, and then parameter @p has no text at all. */
+static bool take(struct nb_params *out, enum nb_param p, const char *text)
+{
+	const struct nb_param_spec *s = nb_spec_param(p);
+	char *copy;
+	int i;
+
+	switch (s->type) {
+	case NB_PARAM_INT:
+		return nb_spec_param_int(p, text, &out->num[p]);
+	case NB_PARAM_ENUM:
+		i = choice(s->choices, text);
+		if (i >= 0)
+			out->num[p] = i;
+		return i >= 0;
+	case NB_PARAM_STR:
+		if (strlen(text) > (size_t)s->max)
+			return false;
+		copy = strdup(text);
+		free(out->str[p]);
+		out->str[p] = copy;
+		return copy != NULL;
+	}
+	return false;
+}
+
+static void complain(const struct nb_param_spec *s, const char *text)
+{
+	switch (s->type) {
+	case NB_PARAM_INT:
+		nb_log(NB_LOG_WARN,
+		       PREFIX
+		       "%s=%.100s: allowed are whole numbers from %lld to "
+		       "%lld%s%s; %s stands",
+		       s->name, text, (long long)s->min, (long long)s->max,
+		       s->unit[0] && s->unit[0] != '1' ? " " : "",
+		       s->unit[0] != '1' ? s->unit : "", s->def);
+		break;
+	case NB_PARAM_ENUM:
+		nb_log(NB_LOG_WARN,
+		       PREFIX "%s=%.100s: allowed are %s; %s stands", s->name,
+		       text, s->choices, s->def);
+		break;
+	case NB_PARAM_STR:
+		nb_log(NB_LOG_WARN,
+		       PREFIX "%s: %zu bytes, allowed are at most %lld; it is "
+			      "ignored",
+		       s->name, strlen(text), (long long)s->max);
+		break;
+	}
+}
+
+static bool known(const char *name, size_t size)
+{
+	for (int p = 0; p < NB_NPARAMS; p++) {
+		const char *have = nb_spec_param((enum nb_param)p)->name;
+
+		if (strlen(have) == size && !strncmp(have, name, size))
+			return true;
+	}
+	return false;
+}
+
+static void warn_unknown(const char *name, size_t size)
+{
+	const char *names[NB_NPARAMS], *near[2];
+	char word[64];
+
+	for (int p = 0; p < NB_NPARAMS; p++)
+		names[p] = nb_spec_param((enum nb_param)p)->name;
+	snprintf(word, sizeof(word), "%.*s", (int)(size < 60 ? size : 60),
+		 name);
+	nb_spec_nearest(word, names, NB_NPARAMS, near);
+	if (near[0])
+		nb_log(NB_LOG_WARN,
+		       PREFIX
+		       "%s is no variable of ncclbpf; did you mean " PREFIX
+		       "%s?",
+		       word, near[0]);
+	else
+		nb_log(NB_LOG_WARN, PREFIX "%s is no variable of ncclbpf",
+		       word);
+}
+
+static const char *in_environment(enum nb_param p)
+{
+	const struct nb_param_spec *s = nb_spec_param(p);
+	char name[64];
+
+	if (!(s->who & NB_PARAM_PLUGIN))
+		return NULL;
+	snprintf(name, sizeof(name), PREFIX "%s", s->name);
+	return getenv(name);
+}
+
+static void complain_all(const struct nb_params *p)
+{
+	const size_t skip = strlen(PREFIX);
+
+	for (int i = 0; i < NB_NPARAMS; i++) {
+		const char *text = in_environment((enum nb_param)i);
+
+		if (text && !p->set[i])
+			complain(nb_spec_param((enum nb_param)i), text);
+	}
+	for (char **e = environ; e && *e; e++) {
+		size_t size = strcspn(*e, "=");
+
+		if (!strncmp(*e, PREFIX, skip) &&
+		    !known(*e + skip, size - skip))
+			warn_unknown(*e + skip, size - skip);
+	}
+}
+
+static bool complete(const struct nb_params *p)
+{
+	for (int i = 0; i < NB_NPARAMS; i++)
+		if (nb_spec_param((enum nb_param)i)->type == NB_PARAM_STR &&
+		    !p->str[i])
+			return false;
+	return true;
+}
+
+/* All values first: NCCLBPF_LOG says which complaints are written. */
+int nb_params_read(void)
+{
+	struct nb_params *p = &nb_params;
+
+	memset(p, 0, sizeof(*p));
+	p->nccl_filter = getenv("NCCL_ALGO") || getenv("NCCL_PROTO");
+	for (int i = 0; i < NB_NPARAMS; i++) {
+		const char *text = in_environment((enum nb_param)i);
+
+		take(p, (enum nb_param)i, nb_spec_param((enum nb_param)i)->def);
+		p->set[i] = text && take(p, (enum nb_param)i, text);
+	}
+	if (!complete(p)) {
+		nb_log(NB_LOG_WARN,
+		       "no memory for the values of " PREFIX " variables");
+		return NB_E_NOMEM;
+	}
+	complain_all(p);
+	return 0;
+}
+
+void nb_params_free(void)
+{
+	const int64_t level = nb_params.num[NB_P_LOG];
+
+	for (int i = 0; i < NB_NPARAMS; i++)
+		free(nb_params.str[i]);
+	memset(&nb_params, 0, sizeof(nb_params));
+	nb_params.num[NB_P_LOG] = level;
+}

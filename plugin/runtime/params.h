@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_RUNTIME_PARAMS_H
+#define NB_PLUGIN_RUNTIME_PARAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/spec/spec.h"
+
+/* Values of NCCLBPF_* variables; rows in core/defs/params.h. */
+struct nb_params {
+	char *str[NB_NPARAMS];	 /* STR: the text, "" by default; else NULL */
+	int64_t num[NB_NPARAMS]; /* INT: the value; ENUM: the choice's index */
+	bool set[NB_NPARAMS];	 /* the environment has a valid value */
+	bool nccl_filter;	 /* NCCL_ALGO or NCCL_PROTO is set */
+};
+
+/* The process's values. Constant after nb_params_read. */
+extern struct nb_params nb_params;
+
+/*
+ * nb_params_read - read the environment into nb_params, once
+ *
+ * Logs each invalid value (the default applies) and each unknown NCCLBPF_
+ * name. 0, or NB_E_NOMEM, which is logged.
+ */
+int nb_params_read(void);
+/* Free the texts; NCCLBPF_LOG stays, for lines that are kept. */
+void nb_params_free(void);
+
+#endif

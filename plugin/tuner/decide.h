@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_TUNER_DECIDE_H
+#define NB_PLUGIN_TUNER_DECIDE_H
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "core/exec/run/exec.h"
+#include "core/jobseg/packed.h"
+#include "plugin/runtime/hot.h"
+#include "plugin/tuner/tuner.h"
+
+/*
+ * The decision path, inlined into each version's entry point: what every
+ * decision does. What a decision does rarely is in tuner.c. Its cost is
+ * counted in single nanoseconds (`make bench`), so there is no call but those
+ * into policies, and no pass over the cost table while NCCL repeats itself.
+ */
+
+/* What came of a decision, as parts of its packed form. */
+struct nb_outcome {
+	uint64_t word2, costs;
+};
+
+/* ---- the rest, in tuner.c ---- */
+
+/* The policies are asked: the context is filled, and nothing about it rare. */
+int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *table,
+		 int *channels);
+
+/* There are none. */
+int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
+		  uint32_t pipe, bool reg_buff);
+/* nb_decide in any case, from the beginning and from the fence on. */
+int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
+		 float *table, int nalgo, int nproto, int reg_buff,
+		 int *channels);
+int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
+		  float *table, int nalgo, int nproto, int reg_buff,
+		  int *channels);
+
+/* ---- counting and writing down ---- */
+
+/*
+ * @asked: pipe operations, as packed, @reg_buff: 0 or 1
+ * @step: nb_hash_step of @bytes and @o->word2
+ */
+NB_INLINE void nb_write_down(struct nb_comm *c, const struct nb_seen *seen,
+			     uint64_t k, uint64_t bytes, uint64_t pipe,
+			     uint64_t reg_buff, const struct nb_outcome *o,
+			     uint64_t step)
+{
+	uint64_t tag = nb_packed_tag(k);
+	uint64_t w0 = tag | bytes;
+	uint64_t w1 = tag | c->fence.number | seen->usable |
+		      reg_buff << NB_PACKED_AT_REG_BUFF;
+	uint64_t w2 = tag | o->word2 | pipe, w3 = tag | o->costs;
+	struct nb_packed *ring = &c->ring[k % NB_RING];
+	struct nb_seg_slot *slot = c->fence.slot;
+	struct nb_latest *l = &c->latest[seen->latest];
+	uint64_t hash = __atomic_load_n(&slot->hash, __ATOMIC_RELAXED);
+
+	nb_packed_two(&ring->word[0], w0, w1);
+	nb_packed_two(&ring->word[2], w2, w3);
+	nb_packed_two(&l->decision.word[0], w0, w1);
+	nb_packed_two(&l->decision.word[2], w2, w3);
+	__atomic_store_n(&l->seq, k, __ATOMIC_RELAXED);
+	nb_gen_bump(&l->count);
+	__atomic_store_n(&slot->hash, nb_hash_add(hash, k, step),
+			 __ATOMIC_RELEASE);
+}
+
+/* ---- the decision ---- */
+
+/* Four fields of the context at once. */
+typedef uint32_t nb_four __attribute__((vector_size(16), may_alias));
+
+static_assert(offsetof(struct ncclbpf_tuner, nvl_max_ranks) == 48 &&
+		      offsetof(struct ncclbpf_tuner, usable) == 52 &&
+		      offsetof(struct ncclbpf_tuner, nccl_algo) == 56 &&
+		      offsetof(struct ncclbpf_tuner, nccl_proto) == 60 &&
+		      offsetof(struct ncclbpf_tuner, reg_buff) == 64 &&
+		      offsetof(struct ncclbpf_tuner, algo) == 68 &&
+		      offsetof(struct ncclbpf_tuner, proto) == 72 &&
+		      offsetof(struct ncclbpf_tuner, channels) == 76 &&
+		      offsetof(struct nb_seen, ranks) == 96 &&
+		      offsetof(struct nb_seen, offered) == 100 &&
+		      offsetof(struct nb_seen, nccl_algo) == 104 &&
+		      offsetof(struct nb_seen, nccl_proto) == 108,
+	      "fields that nb_fill sets four at a time");
+
+/* The context of this decision, with "no opinion"; what never changes is in
+ * @ctx already. */
+NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
+		       uint64_t k, uint32_t coll, uint64_t bytes, uint32_t pipe,
+		       bool reg_buff)
+{
+	char *to = __builtin_assume_aligned(ctx, 16);
+
+	ctx->bytes = bytes;
+	ctx->seq = k;
+	ctx->coll = coll;
+	ctx->pipe_ops = pipe;
+	*(nb_four *)(to + 48) = *(const nb_four *)&seen->ranks;
+	/* NCCL_ALGO_UNDEF, NCCL_PROTO_UNDEF, no number of channels */
+	*(nb_four *)(to + 64) = (nb_four){ reg_buff, UINT32_MAX, UINT32_MAX };
+	ctx->costs = seen->table;
+}
+
+/* Is there nothing to be done but to ask the policies? */
+NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen,
+			const float *table, int coll, uint64_t bytes)
+{
+	return !c->mismatch && !c->timed && !c->chained &&
+	       __builtin_expect(nb_seen_is(seen, table, coll, bytes), 1);
+}
+
+/* Then that. @k: of the decision, as nb_fence_clock has it. */
+NB_INLINE int nb_go_on(struct nb_comm *c, const struct nb_seen *seen,
+		       uint64_t k, int coll, uint64_t bytes, int pipe_ops,
+		       float *table, int reg_buff, int *channels)
+{
+	if (!c->gen->nprogs)
+		return nb_tuner_none(c, seen, bytes, (uint32_t)pipe_ops,
+				     reg_buff != 0);
+	nb_fill(&c->ctx, seen, k, (uint32_t)coll, bytes, (uint32_t)pipe_ops,
+		reg_buff != 0);
+	return nb_tuner_ask(c, seen, table, channels);
+}
+
+/*
+ * nb_decide - nb_tuner_decide for questions with a cost table
+ *
+ * The arguments are NCCL's, untrusted. Always 0, which is ncclSuccess. All
+ * that is left to do is in functions called last, so that here no register
+ * need be saved.
+ */
+NB_INLINE int nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
+			int pipe_ops, float *table, int nalgo, int nproto,
+			int reg_buff, int *channels)
+{
+	const struct nb_seen *seen;
+	uint64_t k;
+	bool same;
+
+	if (__builtin_expect(!c || !table || nalgo != NCCL_NUM_ALGOS ||
+				     nproto != NCCL_NUM_PROTOS ||
+				     (uint32_t)pipe_ops > NB_PACKED_PIPE,
+			     0))
+		return nb_tuner_any(c, coll, bytes, pipe_ops, table, nalgo,
+				    nproto, reg_buff, channels);
+	same = nb_fence_enter(&c->fence, &k);
+	seen = nb_seen_slot(c->seen, bytes, coll);
+	if (!__builtin_expect(same, 1) ||
+	    !nb_usual(c, seen, table, coll, bytes))
+		return nb_tuner_rare(c, coll, bytes, pipe_ops, table, nalgo,
+				     nproto, reg_buff, channels);
+	return nb_go_on(c, seen, k, coll, bytes, pipe_ops, table, reg_buff,
+			channels);
+}
+
+#endif

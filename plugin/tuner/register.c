@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+// A rank's context comes and goes: it is entered in the list of communicators
+// and in the job segment. Without the segment the communicator decides all the
+// same, with a slot and a record of its own that no change reaches.
+#include "plugin/tuner/register.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "plugin/change/last.h"
+#include "plugin/comm/comm.h"
+#include "plugin/env/override.h"
+#include "plugin/job/registry.h"
+#include "plugin/job/self.h"
+#include "plugin/job/startup.h"
+#include "plugin/policies/generations.h"
+#include "plugin/profiler/events.h"
+#include "plugin/runtime/lock.h"
+#include "plugin/runtime/log.h"
+#include "plugin/runtime/params.h"
+#include "plugin/wrap/wrapped.h"
+
+enum {
+	LOCK_MS = 5000, /* at the end, when nothing depends on it */
+	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
+	NLATEST = NB_LATEST_NONE + 1, /* and one that nobody reads */
+	BLOCK = HEAD + NB_SEG_RING_SIZE + NLATEST * sizeof(struct nb_latest) +
+		NB_SEEN * sizeof(struct nb_seen)
+};
+
+/* Zeroed pages that cost memory only once they are touched. */
+static struct nb_comm *allocate(void)
+{
+	char *p = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct nb_comm *c;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	c = (struct nb_comm *)(void *)p;
+	c->ring = c->own_ring = (struct nb_packed *)(void *)(p + HEAD);
+	c->latest = (struct nb_latest *)(void *)(p + HEAD + NB_SEG_RING_SIZE);
+	c->seen = (struct nb_seen *)(void *)(c->latest + NLATEST);
+	return c;
+}
+
+static void fill_base(struct nb_comm *c)
+{
+	c->base = (struct ncclbpf_tuner){
+		.comm_id = c->init.comm_id,
+		.ranks = c->init.ranks,
+		.nodes = c->init.nodes,
+		.nvl_domains = c->init.nvl_domains,
+		.nvl_min_ranks = c->init.nvl_min_ranks,
+		.nvl_max_ranks = c->init.nvl_max_ranks,
+		.nccl_algo = NCCL_ALGO_UNDEF,
+		.nccl_proto = NCCL_PROTO_UNDEF,
+		.algo = NCCL_ALGO_UNDEF,
+		.proto = NCCL_PROTO_UNDEF,
+	};
+	c->ctx = c->base;
+}
+
+/*
+ * What a new rank decides with. A change reaches one host, so a communicator
+ * of several begins, on all of them, with what NCCLBPF_POLICY says.
+ */
+static struct nb_gen *beginning(const struct nb_comm *c)
+{
+	struct nb_gen *g = c->init.nodes > 1 ? nb_gens.first : nb_gens.baseline;
+
+	return nb_gen_of(g, c->init.comm_id);
+}
+
+/* The number under which that is known in the segment. */
+static int beginning_number(const struct nb_comm *c, uint32_t *number,
+			    struct nb_err *err)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+
+	*number = nb_gens.baseline_number;
+	if (nb_segment_digest(nb_self.seg, *number, digest) &&
+	    !memcmp(digest, c->gen->digest, sizeof(digest)))
+		return 0;
+	return nb_segment_gen(nb_self.seg, c->gen->digest, false, number, err);
+}
+
+/*
+ * With the segment's lock and NB_LOCK_STATE. Without an identity the entry is
+ * there to be counted alone: a change waits until communicators that are being
+ * made are complete, or their ranks would begin with different generations.
+ */
+static void join(struct nb_comm *c)
+{
+	struct nb_seg_proc *self = &nb_self.seg->mem->proc[nb_self.seg->proc];
+	struct nb_seg_comm *entry;
+	struct nb_packed *ring;
+	struct nb_err err;
+	uint32_t number, slot;
+
+	self->setting[NB_SETTING_ABI] = c->init.abi;
+	self->setting[NB_SETTING_CHAIN_TUNER] =
+		c->chained ? nb_wrapped[NB_WRAPPED_TUNER].file.digest : 0;
+	if (beginning_number(c, &number, &err) ||
+	    nb_segment_join(nb_self.seg, c->init.has_id, c->init.comm_id,
+			    c->init.ranks, c->init.nodes, number, &entry, &slot,
+			    &err)) {
+		snprintf(c->why, sizeof(c->why), "%.150s", err.text);
+		return;
+	}
+	number = entry->slot[slot].generation;
+	nb_gens_publish(number, c->gen);
+	c->fence.number = number;
+	c->entry = entry;
+	c->entry_slot = slot;
+	if (!c->init.has_id)
+		return;
+	ring = nb_segment_ring(nb_self.seg, entry, slot);
+	if (ring)
+		c->ring = ring;
+	c->seg = entry;
+	c->slot_index = slot;
+	c->fence.slot = &entry->slot[slot];
+	c->fence.record = &entry->record;
+}
+
+/* Peers of a communicator without identity cannot be told to leave it to NCCL:
+ * what they begin with must not change from now on. */
+static void hold_baseline(struct nb_comm *c)
+{
+	if (!c->bars)
+		nb_startup_bar(nb_self.seg);
+	c->bars = true;
+}
+
+/*
+ * It could not be registered, and may begin with something else than its
+ * peers: all of them leave it to NCCL. A rank alone has no peers, and those of
+ * several hosts begin with what no change has touched.
+ */
+static void lose(struct nb_comm *c)
+{
+	if (c->init.ranks < 2 || c->init.nodes > 1)
+		return;
+	if (!c->init.has_id) {
+		hold_baseline(c);
+		return;
+	}
+	nb_startup_lose(nb_self.seg, c->init.comm_id);
+	c->lost = true;
+	c->mismatch = true;
+}
+
+/*
+ * A tuner that is asked first has failed for one rank of this process and not
+ * for another: all of the communicator's leave it to NCCL. Between processes
+ * that is a setting, compared when they join.
+ */
+static void compare_peers(struct nb_comm *c)
+{
+	for (struct nb_comm *o = nb_comms.first; o; o = o->next) {
+		if (o->chained == c->chained || !o->init.has_id ||
+		    !c->init.has_id || o->init.comm_id != c->init.comm_id)
+			continue;
+		if (c->seg && c->seg == o->seg)
+			nb_startup_differ(c->seg, NB_SETTING_CHAIN_TUNER,
+					  o->slot_index, c->slot_index);
+		__atomic_store_n(&o->mismatch, true, __ATOMIC_RELAXED);
+		c->mismatch = true;
+	}
+}
+
+static void add_to_list(struct nb_comm *c)
+{
+
+	nb_change_sync();
+	c->gen = beginning(c);
+	c->fence.number = nb_gens.baseline_number;
+	c->slot_index = nb_comms.n;
+	if (!c->why[0])
+		join(c);
+	if (!c->entry)
+		lose(c);
+	compare_peers(c);
+	if (!c->init.has_id)
+		snprintf(c->why, sizeof(c->why),
+			 "NCCL tells a tuner v%u no identity of the "
+			 "communicator (allowed: v5 and later)",
+			 c->init.abi);
+	c->timed = nb_comms.timed;
+	c->next = nb_comms.first;
+	nb_comms.first = c;
+	nb_comms.n++;
+}
+
+/* Who holds the lock stands still, maybe in the middle of a commit. Before the
+ * baseline is looked at. */
+static void go_without_lock(struct nb_comm *c, const struct nb_err *err)
+{
+	snprintf(c->why, sizeof(c->why), "%.150s", err->text);
+	if (!c->init.has_id)
+		lose(c);
+}
+
+/* With NB_LOCK_STATE: the communicator is known to others. */
+static void tell(struct nb_comm *c)
+{
+	nb_comm_tell_mismatch(c);
+	nb_log(NB_LOG_DEBUG,
+	       "communicator %016llx: %u ranks, %u nodes, tuner v%u, "
+	       "generation %u%s%s",
+	       (unsigned long long)c->init.comm_id, c->init.ranks,
+	       c->init.nodes, c->init.abi, c->fence.number,
+	       c->why[0] ? "; not changed while it lives: " : "", c->why);
+}
+
+struct nb_comm *nb_comm_new(const struct nb_comm_init *init)
+{
+	struct nb_comm *c = allocate();
+	struct nb_err err;
+	bool locked;
+
+	if (!c) {
+		nb_log(NB_LOG_WARN,
+		       "no memory for a communicator (%d bytes): NCCL decides "
+		       "alone",
+		       (int)BLOCK);
+		return NULL;
+	}
+	c->fence.seen = NB_FENCE_UNSEEN;
+	c->init = *init;
+	c->abi = init->abi;
+	c->peer = init->peer;
+	c->chained = init->peer.ask != NULL;
+	c->max_channels = (uint32_t)nb_params.num[NB_P_MAX_CHANNELS];
+	c->fence.slot = &c->own_slot;
+	c->fence.record = &c->own_record;
+	c->fence.timeout_ms = (uint32_t)nb_params.num[NB_P_FENCE_TIMEOUT_MS];
+	c->fence.odd = nb_self.seg->membarrier ? 0 : NB_FENCE_FULL;
+	fill_base(c);
+	locked = !nb_segment_lock(nb_self.seg,
+				  (uint32_t)nb_params.num[NB_P_LOCK_TIMEOUT_MS],
+				  &err);
+	if (!locked)
+		go_without_lock(c, &err);
+	nb_lock(NB_LOCK_STATE);
+	nb_comms.abi = init->abi;
+	add_to_list(c);
+	tell(c);
+	nb_unlock(NB_LOCK_STATE);
+	if (locked)
+		nb_segment_unlock(nb_self.seg);
+	return c;
+}
+
+static void remove_from_list(struct nb_comm *c)
+{
+	struct nb_comm **p = &nb_comms.first;
+
+	while (*p && *p != c)
+		p = &(*p)->next;
+	if (!*p)
+		return;
+	*p = c->next;
+	nb_comms.n--;
+	nb_comms.old_decisions += nb_comm_decisions(c);
+	for (int i = 0; i < NB_NREFUSED; i++)
+		nb_comms.old_refused[i] +=
+			nb_comm_refused(c, (enum nb_refused)i);
+	nb_gen_count_add(c->gen, &c->count);
+}
+
+void nb_comm_free(struct nb_comm *c)
+{
+	bool locked;
+
+	if (!c)
+		return;
+	if (c->chained)
+		c->peer.end(&c->peer);
+	nb_events_untell(c->fence.slot);
+	locked = nb_self.seg && !nb_segment_lock(nb_self.seg, LOCK_MS, NULL);
+	if (c->lost && nb_self.seg)
+		nb_startup_lost_is_gone(nb_self.seg, c->init.comm_id);
+	if (c->bars && nb_self.seg)
+		nb_startup_lost_is_gone(nb_self.seg, NB_SEG_UNNAMED);
+	nb_lock(NB_LOCK_STATE);
+	nb_comm_tell_mismatch(c); /* a short life may see no tick */
+	nb_wrapped_log();
+	nb_override_tell();
+	remove_from_list(c);
+	if (c->entry && locked)
+		nb_segment_leave(nb_self.seg, c->entry, c->entry_slot);
+	else if (c->entry) /* whoever reaps frees the entry */
+		__atomic_store_n(&c->entry->slot[c->entry_slot].state,
+				 NB_SLOT_GONE, __ATOMIC_RELEASE);
+	nb_unlock(NB_LOCK_STATE);
+	if (locked)
+		nb_segment_unlock(nb_self.seg);
+	munmap(c, BLOCK);
+}

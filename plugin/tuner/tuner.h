@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_TUNER_TUNER_H
+#define NB_PLUGIN_TUNER_TUNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plugin/comm/comm.h"
+#include "plugin/comm/costs.h"
+
+/*
+ * What NCCL asks, in the form that all versions of the ABI come down to.
+ * Everything is untrusted; pointers may be NULL.
+ */
+struct nb_ask {
+	uint64_t bytes;
+	int coll, pipe_ops, reg_buff;
+	/* v3 to v6: the cost table, @nalgo * @nproto floats */
+	float *table;
+	int nalgo, nproto;
+	int *channels;
+	/* v2: no table but these flags, and the answer goes into these two */
+	bool flags_only;
+	int collnet, nvls;
+	int *algo, *proto;
+};
+
+/*
+ * nb_tuner_decide - one decision: context, fence, policies, checks, ring
+ * @c: NULL (memory was short at init): NCCL's own choice stands
+ *
+ * Never fails; what cannot be done is counted. No lock, no allocation, no
+ * system call, but for the wait at an undecided fence. One thread at a time
+ * for one @c. Source: design, sections 6 to 8; ABI reference, 1.6 to 1.8.
+ */
+void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask);
+
+/*
+ * nb_tuner_check - make an answer of policies into one that NCCL can have
+ * @ctx:   as the policies left it
+ * @costs: of the table the question came with; @table that table, or NULL
+ * @index: gets the entry to choose, or NB_COSTS_NONE: NCCL's own choice
+ * @channels: gets the channels to ask for, 0: NCCL's number
+ *
+ * Returns why something was dropped, NB_REFUSED_NONE if nothing was. Pure.
+ */
+enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
+			       const struct nb_costs *costs, const float *table,
+			       uint32_t max_channels, uint32_t *index,
+			       uint32_t *channels);
+
+#endif

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// The files of plugins that are called through us: found by NCCL's rules,
+// opened with NCCL's flags, told from our own file, and named by a digest, so
+// that ranks that run another build of one can be told apart.
+#include "plugin/wrap/library.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/sha256.h"
+
+enum { NEWEST_EVER = 32 };
+
+/* A file name of the form lib*.so is taken as it is. */
+static bool is_library_name(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 6 && !strncmp(name, "lib", 3) &&
+	       !strcmp(name + n - 3, ".so");
+}
+
+static void *open_as_nccl(const char *name, const char *prefix, char words[256])
+{
+	void *h = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	char file[NB_LIBRARY_PATH + 64];
+	const char *why;
+
+	if (h)
+		return h;
+	why = dlerror();
+	snprintf(words, 256, "%.255s", why ? why : "it cannot be opened");
+	if (strchr(name, '/') || is_library_name(name))
+		return NULL;
+	snprintf(file, sizeof(file), "%s-%s.so", prefix, name);
+	h = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+	if (!h && (why = dlerror()))
+		snprintf(words, 256, "%.255s", why);
+	return h;
+}
+
+/* The path of the file behind a handle; false: the loader does not say. */
+static bool path_of(void *handle, char path[NB_LIBRARY_PATH])
+{
+	struct link_map *map = NULL;
+
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) || !map || !map->l_name ||
+	    !*map->l_name || strlen(map->l_name) >= NB_LIBRARY_PATH)
+		return false;
+	snprintf(path, NB_LIBRARY_PATH, "%s", map->l_name);
+	return true;
+}
+
+/* Is that our own file, by whatever name? */
+static bool is_self(const char *path)
+{
+	static const char here;
+	struct stat a, b;
+	Dl_info info;
+
+	return dladdr(&here, &info) && info.dli_fname && !stat(path, &a) &&
+	       !stat(info.dli_fname, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* Beginning of the digest; 1 where the file cannot be read any more. */
+static uint32_t digest_of(const char *path)
+{
+	uint8_t out[NB_SHA256_SIZE];
+	struct nb_sha256 sha;
+	char bytes[4096];
+	uint32_t v;
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 1;
+	nb_sha256_init(&sha);
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+		nb_sha256_add(&sha, bytes, (size_t)n);
+	close(fd);
+	nb_sha256_end(&sha, out);
+	v = (uint32_t)out[0] << 24 | (uint32_t)out[1] << 16 |
+	    (uint32_t)out[2] << 8 | out[3];
+	return v ? v : 1;
+}
+
+int nb_library_open(struct nb_library *f, const char *name, const char *prefix,
+		    struct nb_err *err)
+{
+	char words[256] = "";
+
+	memset(f, 0, sizeof(*f));
+	if (strlen(name) >= NB_LIBRARY_PATH)
+		return nb_fail(err, NB_E_ARG, 0,
+			       "the name has %zu characters, %d are allowed",
+			       strlen(name), NB_LIBRARY_PATH - 1);
+	snprintf(f->path, sizeof(f->path), "%s", name);
+	f->handle = open_as_nccl(name, prefix, words);
+	if (!f->handle)
+		return nb_fail(err, NB_E_NOINPUT, 0, "%s", words);
+	path_of(f->handle, f->path);
+	if (is_self(f->path)) {
+		nb_library_close(f);
+		nb_fail(err, NB_E_SETTING, 0, "%.300s is ncclbpf itself",
+			f->path);
+		return nb_hint(err, "name the plugin that NCCL would load "
+				    "without ncclbpf");
+	}
+	f->digest = digest_of(f->path);
+	return 0;
+}
+
+void nb_library_close(struct nb_library *f)
+{
+	if (f->handle)
+		dlclose(f->handle);
+	f->handle = NULL;
+	f->digest = 0;
+}
+
+static const void *find(const struct nb_library *f, const char *stem,
+			unsigned version)
+{
+	char symbol[64];
+
+	snprintf(symbol, sizeof(symbol), "%.50s%u", stem, version);
+	return f->handle ? dlsym(f->handle, symbol) : NULL;
+}
+
+const void *nb_library_find(const struct nb_library *f, const char *stem,
+			    unsigned newest, unsigned oldest, unsigned *version)
+{
+	for (unsigned v = newest; v >= oldest && v > 0; v--) {
+		const void *table = find(f, stem, v);
+
+		*version = v;
+		if (table)
+			return table;
+	}
+	for (unsigned v = NEWEST_EVER; v > newest; v--) {
+		*version = v;
+		if (find(f, stem, v))
+			return NULL;
+	}
+	*version = 0;
+	return NULL;
+}

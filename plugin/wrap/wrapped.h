@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_WRAP_WRAPPED_H
+#define NB_PLUGIN_WRAP_WRAPPED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plugin/wrap/library.h"
+
+/*
+ * Plugins that ours has displaced and calls in NCCL's place: one of each row of
+ * core/defs/chains.h. Whatever one of them does wrong is counted here and told
+ * once; it never becomes an error of ours.
+ */
+struct nb_json;
+
+enum nb_wrapped_kind {
+#define CHAIN(name, word, noun, late, prefix, stem, oldest, error, refused) \
+	NB_WRAPPED_##name,
+#include "core/defs/chains.h"
+	NB_NWRAPPED
+};
+
+enum nb_wrapped_state {
+	NB_WRAPPED_NONE,    /* no variable names one */
+	NB_WRAPPED_OPEN,    /* opened; NCCL has not called yet */
+	NB_WRAPPED_IN_USE,  /* called before us */
+	NB_WRAPPED_LEFT_OUT /* for good: why says it */
+};
+
+struct nb_wrapped {
+	struct nb_library file;
+	enum nb_wrapped_state state;
+	uint32_t version; /* of its interface; 0: not known yet */
+	char name[64];	  /* as it calls itself */
+	struct nb_err why;
+	uint64_t errors;  /* atomic: calls that returned an error */
+	const char *what; /* atomic: the call that failed first, or NULL */
+	uint64_t refused; /* atomic: answers that were not taken */
+	bool told;
+};
+
+/* NB_LOCK_WRAP protects what is not atomic. */
+extern struct nb_wrapped nb_wrapped[NB_NWRAPPED];
+
+/* Open what the variables name; failures are logged. While the process
+ * starts. */
+void nb_wrapped_open_all(void);
+
+/*
+ * nb_wrapped_use - the table of functions to call
+ * @abi: version of the interface with which NCCL calls us
+ * @version: gets that of the table
+ *
+ * The newest that NCCL would have taken. NULL: there is none; where it was
+ * named, that has been said. Takes NB_LOCK_WRAP.
+ */
+const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
+			   uint32_t *version);
+/*
+ * nb_wrapped_open_late - open one whose row says late
+ *
+ * 0, or an error that has been said and stands in nb_wrapped[]. Without the
+ * lock: the file's constructors run.
+ */
+int nb_wrapped_open_late(enum nb_wrapped_kind kind);
+/* Interface @version of what that has opened, which calls itself @name, is
+ * called from now on. False: it is ourselves, and left out. Takes NB_LOCK_WRAP.
+ */
+bool nb_wrapped_take(enum nb_wrapped_kind kind, uint32_t version,
+		     const char *name);
+/* It failed before it was of use: never called again by communicators that
+ * are made from now on. Logged once. Takes NB_LOCK_WRAP. */
+void nb_wrapped_leave_out(enum nb_wrapped_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Count what one did; any thread, on a decision path too. */
+void nb_wrapped_count_error(enum nb_wrapped_kind kind);
+/* The same of a named call (@what is a constant), the first said at once. */
+void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what,
+			      int result);
+void nb_wrapped_count_refused(enum nb_wrapped_kind kind);
+
+/* Log, once, what was counted. */
+void nb_wrapped_log(void);
+/* "chains": a list of objects, for `status` */
+void nb_wrapped_json(struct nb_json *j);
+
+const char *nb_wrapped_word(enum nb_wrapped_kind kind);
+const char *nb_wrapped_noun(enum nb_wrapped_kind kind);
+const char *nb_wrapped_state_word(enum nb_wrapped_state state);
+
+#endif

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# The engines' tests for 64-bit Arm, compiled across and run by qemu-user
+# (test/differential/arm64/arm64.t). Static, and with a header in the place of libcheck.
+# Without the compiler there is nothing to build.
+
+ARM64_CC ?= aarch64-linux-gnu-gcc
+ARM64 := $(B)/arm64
+ARM64_CFLAGS = $(filter-out -fsanitize=% --coverage -O% -fPIC,$(CFLAGS)) -O1
+ao = $(patsubst %.c,$(ARM64)/%.o,$(wildcard $(1)))
+ARM64_ENGINE := $(call ao,core/base/*.c core/spec/*.c core/isa/*.c core/map/*.c \
+	core/image/*.c core/exec/*/*.c)
+ARM64_ALL := $(ARM64_ENGINE) $(call ao,core/*.c core/verify/*.c core/verify/*/*.c core/generation/*.c \
+	core/wire/*.c)
+ARM64_TESTS := $(addprefix $(ARM64)/test_,interp interp_calls jit jit_control jit_inline jit_maps jit_pages jit_random chain callbacks symbols \
+	agreement) \
+	$(ARM64)/conformance_plugin
+
+.PHONY: arm64-tests
+arm64-tests: $(ARM64_TESTS)
+ifneq ($(shell command -v $(ARM64_CC)),)
+ifeq ($(V),debug)
+tests: arm64-tests
+endif
+endif
+
+$(ARM64)/%.o: %.c
+	@mkdir -p $(@D)
+	$(ARM64_CC) -Itest/differential/arm64 $(CPPFLAGS) $(ARM64_CFLAGS) -c -o $@ $<
+
+$(ARM64)/test_%: $(ARM64)/test/unit/test_%.o $(ARM64_ALL)
+	$(ARM64_CC) -static -o $@ $^ -lpthread
+
+$(ARM64)/conformance_plugin: $(ARM64)/test/differential/conformance/plugin.o $(ARM64_ENGINE)
+	$(ARM64_CC) -static -o $@ $^ -lpthread
+
+# The encodings beside the assembler's; runs here.
+tests: $(B)/test/differential/arm64/enc
+$(B)/test/differential/arm64/enc: $(B)/test/differential/arm64/enc.o
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^

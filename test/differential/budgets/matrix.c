@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT
+// Every way to spend a budget of the run, by every transfer of control, with
+// everything that can be held meanwhile, crossed with every way to make an
+// output of what is left. Budgets are small (NB_SMALL_BUDGETS). Policies that
+// are accepted as coherent run on two ranks that differ in ctx->reg_buff
+// alone: their answers must be equal, by both engines.
+#include "test/unit/unit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/defs/ctx.h"
+#include "core/exec/jit/compile.h"
+#include "core/exec/jit/jit.h"
+#include "core/exec/run/exec.h"
+#include "core/image/prepend.h"
+#include "core/verify/verify.h"
+
+enum budget { PASSES, TURNS, ELEMENTS, NUMBERS, NBUDGETS };
+enum via { INLINE, STATIC, GLOBAL, CALLBACK, STATIC_TAIL, GLOBAL_TAIL, NVIAS };
+enum held { NOTHING, LOCK, RECORD, DYNPTR, ITERATOR, NHELD };
+enum { JUMPS, FOUR, RING, LOCKED, NMAPS };
+enum { PROGS = 3, SLOTS = 512, FUNCS = 8, LOCAL = 64, COHERENT = 28 };
+
+static const struct nb_map_spec specs[NMAPS] = {
+	[JUMPS] = { .name = "jumps",
+		    .type = NB_MAP_PROG_ARRAY,
+		    .key_size = 4,
+		    .value_size = 4,
+		    .max_entries = 2,
+		    .tags = NB_MAPF_COHERENT },
+	[FOUR] = { .name = "four",
+		   .type = NB_MAP_ARRAY,
+		   .key_size = 4,
+		   .value_size = 8,
+		   .max_entries = NB_LOOP_MAX },
+	[RING] = { .name = "ring",
+		   .type = NB_MAP_RINGBUF,
+		   .max_entries = 4096 },
+	[LOCKED] = { .name = "locked",
+		     .type = NB_MAP_ARRAY,
+		     .key_size = 4,
+		     .value_size = 8,
+		     .max_entries = 1,
+		     .lock = 4 + 1 },
+};
+static const struct nb_map_elem elems[] = { { JUMPS, 0, 1 }, { JUMPS, 1, 2 } };
+
+/* ---- the text of a program ---- */
+
+static char text[16384], funcs[8192];
+static size_t ntext, nfuncs;
+static unsigned labels;
+static struct nb_slot slots[PROGS][SLOTS];
+static struct nb_func func[PROGS][FUNCS];
+static struct nb_prog prog[PROGS];
+
+__attribute__((format(printf, 3, 4))) static void put(char *to, size_t *n,
+						      const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	*n += (size_t)vsnprintf(to + *n, 8192 - *n, fmt, ap);
+	va_end(ap);
+	ck_assert_uint_lt(*n, 8192);
+}
+
+/* An iterator from 0 to r3 on the stack; r7: numbers it gave. */
+static void iterate(char *to, size_t *n)
+{
+	unsigned l = ++labels;
+
+	put(to, n,
+	    "mov %%r2, 0\nmov %%r1, %%r10\nadd %%r1, -16\ncall 0x10001\n"
+	    "mov %%r7, 0\nn%u:\nmov %%r1, %%r10\nadd %%r1, -16\n"
+	    "call 0x10002\njeq %%r0, 0, e%u\nadd %%r7, 1\nja n%u\ne%u:\n"
+	    "mov %%r1, %%r10\nadd %%r1, -16\ncall 0x10003\n",
+	    l, l, l, l);
+}
+
+static const char go_on[] = "mov %r0, 0\nexit\n";
+
+/* Spend @b by the field at @field of the context in r6. */
+static void spend(char *to, size_t *n, enum budget b, int field)
+{
+	unsigned l = ++labels;
+
+	if (b == PASSES) {
+		put(to, n, "ldxw %%r1, [%%r6+%d]\njeq %%r1, 0, s%u\n", field,
+		    l);
+		for (int i = 0; i < NB_MAY_GOTO_PASSES; i++)
+			put(to, n, "may_goto +0\n");
+		put(to, n, "s%u:\n", l);
+		return;
+	}
+	for (int i = 0; i < 3; i++) {
+		put(to, n, "ldxw %%r3, [%%r6+%d]\nand %%r3, 1\nmul %%r3, %d\n",
+		    field, NB_LOOP_MAX);
+		if (b == NUMBERS) {
+			iterate(to, n);
+			continue;
+		}
+		if (b == ELEMENTS)
+			put(to, n, "jeq %%r3, 0, z%u\nlddw map %%r1, %d\n",
+			    ++labels, FOUR);
+		else
+			put(to, n, "mov %%r1, %%r3\n");
+		put(to, n,
+		    "lddw func %%r2, nothing\nmov %%r3, 0\nmov %%r4, 0\n"
+		    "call %d\n",
+		    b == ELEMENTS ? 164 : 181);
+		if (b == ELEMENTS)
+			put(to, n, "z%u:\n", labels);
+	}
+}
+
+/* Make an output of what is left of @b. */
+static void observe(char *to, size_t *n, enum budget b)
+{
+	unsigned l = ++labels;
+
+	if (b == PASSES)
+		put(to, n,
+		    "mov %%r7, 0\no%u:\nmay_goto d%u\nadd %%r7, 1\nja o%u\n"
+		    "d%u:\n",
+		    l, l, l, l);
+	else if (b == NUMBERS)
+		put(to, n, "mov %%r3, %d\n", NB_ITER_SURE);
+	else
+		put(to, n,
+		    b == TURNS ? "mov %%r1, %d\n" : "lddw map %%r1, %d\n",
+		    b == TURNS ? NB_LOOP_MAX : FOUR);
+	if (b == NUMBERS)
+		iterate(to, n);
+	else if (b != PASSES)
+		put(to, n,
+		    "lddw func %%r2, nothing\nmov %%r3, 0\nmov %%r4, 0\n"
+		    "call %d\nmov %%r7, %%r0\n",
+		    b == TURNS ? 181 : 164);
+	put(to, n, "and %%r7, 0xff\nstxw [%%r6+76], %%r7\n");
+}
+
+static void part(char *to, size_t *n, bool spends, enum budget b, int field)
+{
+	if (spends)
+		spend(to, n, b, field);
+	else
+		observe(to, n, b);
+}
+
+/* The part by a transfer of control; programs 1 and 2 are targets. */
+static void transfer(enum via via, bool spends, enum budget b, int field)
+{
+	const char *name = spends ? "spends" : "observes";
+	bool tail = via == STATIC_TAIL || via == GLOBAL_TAIL;
+
+	if (via == INLINE) {
+		part(text, &ntext, spends, b, field);
+		return;
+	}
+	if (via == CALLBACK)
+		put(text, &ntext,
+		    "mov %%r1, 1\nlddw func %%r2, %s\nmov %%r3, %%r6\n"
+		    "mov %%r4, 0\ncall 181\n",
+		    name);
+	else
+		put(text, &ntext, "mov %%r1, %%r6\ncall local %s\n", name);
+	put(funcs, &nfuncs, "%s:\nmov %%r6, %%r%d\n", name,
+	    via == CALLBACK ? 2 : 1);
+	if (tail)
+		put(funcs, &nfuncs,
+		    "mov %%r1, %%r6\nlddw map %%r2, %d\nmov %%r3, %d\n"
+		    "call 12\n",
+		    JUMPS, !spends);
+	else
+		part(funcs, &nfuncs, spends, b, field);
+	put(funcs, &nfuncs, "%s", go_on);
+}
+
+static void hold(enum held h)
+{
+	static const char *const how[NHELD] = {
+		[LOCK] = "stw [%r10-4], 0\nmov %r2, %r10\nadd %r2, -4\n"
+			 "lddw map %r1, 3\ncall 1\njeq %r0, 0, out\n"
+			 "mov %r8, %r0\nmov %r1, %r8\nadd %r1, 4\ncall 93\n",
+		[RECORD] = "lddw map %r1, 2\nmov %r2, 8\nmov %r3, 0\ncall 131\n"
+			   "mov %r8, %r0\njeq %r8, 0, out\n",
+		[DYNPTR] = "lddw map %r1, 2\nmov %r2, 8\nmov %r3, 0\n"
+			   "mov %r4, %r10\nadd %r4, -48\ncall 198\n",
+		[ITERATOR] = "mov %r1, %r10\nadd %r1, -24\nmov %r2, 0\n"
+			     "mov %r3, 2\ncall 0x10001\n",
+	};
+
+	if (how[h])
+		put(text, &ntext, "%s", how[h]);
+}
+
+static void release(enum held h)
+{
+	static const char *const how[NHELD] = {
+		[LOCK] = "mov %r1, %r8\nadd %r1, 4\ncall 94\n",
+		[RECORD] = "mov %r1, %r8\nmov %r2, 0\ncall 133\n",
+		[DYNPTR] =
+			"mov %r1, %r10\nadd %r1, -48\nmov %r2, 0\ncall 200\n",
+		[ITERATOR] = "mov %r1, %r10\nadd %r1, -24\ncall 0x10003\n",
+	};
+
+	if (how[h])
+		put(text, &ntext, "%s", how[h]);
+}
+
+static int64_t target_of(const struct nb_slot *s, uint32_t pc)
+{
+	bool call = s->opcode == 0x85 && s->regs >> 4 == 1;
+	bool address = s->opcode == 0x18 && s->regs >> 4 == 4;
+
+	return call || address ? (int64_t)pc + 1 + s->imm : -1;
+}
+
+/* The slots of program @i, whose functions called @global are global. */
+static void assemble(unsigned i, bool global_spends, bool global_observes)
+{
+	bool starts[SLOTS] = { [0] = true }, global[SLOTS] = { false };
+	struct nb_err err = { 0 };
+	unsigned k = 0, calls = 0;
+	size_t n;
+
+	put(text, &ntext, "%s%s", funcs,
+	    strstr(text, "nothing") || strstr(funcs, "nothing")
+		    ? "nothing:\nmov %r0, 0\nexit\n"
+		    : "");
+	ck_assert_msg(!nb_asm(slots[i], SLOTS, &n, text, &err), "%s\n%s",
+		      err.text, text);
+	for (uint32_t pc = 0; pc < n; pc++) {
+		int64_t to = target_of(&slots[i][pc], pc);
+
+		if (to < 0)
+			continue;
+		starts[to] = true;
+		if (slots[i][pc].opcode == 0x85)
+			global[to] = calls++ || !strstr(text, "local spends")
+					     ? global_observes
+					     : global_spends;
+	}
+	for (uint32_t pc = 0; pc < n; pc++) {
+		if (starts[pc])
+			func[i][k++] = (struct nb_func){
+				.name = "f",
+				.start = pc,
+				.linkage = global[pc] ? NB_FUNC_GLOBAL
+						      : NB_FUNC_STATIC,
+				.has_sig = global[pc],
+				.sig = { .nargs = 1,
+					 .arg = { NB_FARG_CTX },
+					 .returns_scalar = true },
+			};
+		func[i][k - 1].end = pc + 1;
+	}
+	prog[i] = (struct nb_prog){ .name = "p",
+				    .section = "tuner",
+				    .hook = NB_HOOK_TUNER,
+				    .slots = slots[i],
+				    .nslots = (uint32_t)n,
+				    .funcs = func[i],
+				    .nfuncs = k };
+	ntext = nfuncs = 0;
+	*text = *funcs = '\0';
+}
+
+static void assemble_target(unsigned i, bool spends, enum budget b, int field)
+{
+	put(text, &ntext, "mov %%r6, %%r1\n");
+	part(text, &ntext, spends, b, field);
+	put(text, &ntext, "%s", go_on);
+	assemble(i, false, false);
+}
+
+/* ---- judged and run ---- */
+
+static const struct nb_image img = { .name = "matrix",
+				     .maps = specs,
+				     .nmaps = NMAPS,
+				     .progs = prog,
+				     .nprogs = PROGS,
+				     .elems = elems,
+				     .nelems = 2 };
+static struct nb_map *maps[NMAPS];
+static struct nb_exec *exec[PROGS];
+
+static void make_maps(void)
+{
+	struct nb_err err;
+
+	for (uint32_t i = 0; i < NMAPS; i++) {
+		const struct nb_map_def def = { .name = specs[i].name,
+						.type = specs[i].type,
+						.key_size = specs[i].key_size,
+						.value_size =
+							specs[i].value_size,
+						.max_entries =
+							specs[i].max_entries };
+
+		ck_assert_msg(!nb_map_new(&maps[i], &def, &err), "%s",
+			      err.text);
+		nb_map_set_programs(maps[i], (1u << PROGS) - 1);
+		nb_map_set_lock(maps[i], specs[i].lock);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		ck_assert(!nb_map_write(maps[JUMPS], &elems[i].key,
+					&elems[i].value, NB_ANY, &err));
+}
+
+/* All programs are, and are bound. */
+static bool accepted(void)
+{
+	const struct nb_verify_opts opts = { .max_insns = 4000 };
+	struct nb_err err;
+	bool all = true;
+
+	for (uint32_t i = 0; all && i < PROGS; i++) {
+		struct nb_verdict *v;
+
+		ck_assert(!nb_verify(&v, &img, i, &opts, &err));
+		all = v->accepted;
+		if (all) {
+			ck_assert(!nb_exec_new(&exec[i], &img, i, maps, NULL,
+					       &err));
+			nb_exec_bound(exec[i], v->lap, v->numbers);
+		}
+		nb_verdict_free(v);
+	}
+	return all;
+}
+
+static uint64_t rank(uint32_t local, struct ncclbpf_tuner *ctx)
+{
+	memset(ctx, 0, sizeof(*ctx));
+	ctx->ranks = 1;
+	ctx->reg_buff = local;
+	return nb_exec_run(exec[0], ctx, sizeof(*ctx));
+}
+
+static bool ranks_agree(void)
+{
+	struct ncclbpf_tuner a, b;
+	uint64_t one = rank(0, &a), two = rank(1, &b);
+
+	a.reg_buff = b.reg_buff;
+	return one == two && !memcmp(&a, &b, sizeof(a));
+}
+
+static unsigned programs, taken, taken_local;
+
+static void cell(enum budget s, enum via by, enum budget o, enum via then,
+		 enum held h, int field)
+{
+	bool agree, all;
+
+	ntext = nfuncs = labels = 0;
+	*text = *funcs = '\0';
+	put(text, &ntext, "mov %%r6, %%r1\n");
+	hold(h);
+	transfer(by, true, s, field);
+	release(h);
+	transfer(then, false, o, field);
+	put(text, &ntext, "%s%s", h == LOCK || h == RECORD ? "out:\n" : "",
+	    go_on);
+	assemble(0, by == GLOBAL || by == GLOBAL_TAIL,
+		 then == GLOBAL || then == GLOBAL_TAIL);
+	assemble_target(1, true, s, field);
+	assemble_target(2, false, o, field);
+	memset(exec, 0, sizeof(exec));
+	all = accepted();
+	ck_assert(!all ||
+		  !nb_exec_link(exec, PROGS, nb_image_targets(&img), NULL));
+	programs++;
+	taken += all;
+	taken_local += all && field == LOCAL;
+	for (int jit = 0; all && jit < (nb_jit_arch() ? 2 : 1); jit++) {
+		for (uint32_t i = 0; jit && i < PROGS; i++)
+			ck_assert(!nb_exec_compile(exec[i], NULL, NULL));
+		agree = ranks_agree();
+		ck_assert_msg(agree,
+			      "ranks disagree (engine %d): spends %d by %d, "
+			      "observes %d by %d, holds %d, field %d",
+			      jit, s, by, o, then, h, field);
+	}
+	for (uint32_t i = 0; i < PROGS; i++)
+		nb_exec_free(exec[i]);
+}
+
+/* With nothing held by local and by coherent data, else by one of them. */
+static void spend_and_observe(enum budget s, enum via by, enum budget o,
+			      enum via then)
+{
+	static const int fields[] = { LOCAL, COHERENT };
+
+	cell(s, by, o, then, NOTHING, COHERENT);
+	cell(s, by, o, then, NOTHING, LOCAL);
+	for (unsigned h = NOTHING + 1; h < NHELD; h++)
+		cell(s, by, o, then, (enum held)h,
+		     fields[((unsigned)s + by + o + then + h) & 1]);
+}
+
+START_TEST(every_feature_with_every_other)
+{
+	make_maps();
+	for (unsigned i = 0; i < NBUDGETS * NVIAS * NBUDGETS * NVIAS; i++)
+		spend_and_observe(i % NBUDGETS, i / NBUDGETS % NVIAS,
+				  i / (NBUDGETS * NVIAS) % NBUDGETS,
+				  i / (NBUDGETS * NVIAS * NBUDGETS));
+	for (uint32_t i = 0; i < NMAPS; i++)
+		nb_map_put(maps[i]);
+	printf("# %u policies, %u accepted, %u of these spend by local data\n",
+	       programs, taken, taken_local);
+	ck_assert_uint_gt(taken * 8, programs);
+	ck_assert_uint_gt(taken_local, 100);
+}
+END_TEST
+
+UNIT_MAIN("budget matrix", tcase_add_test(tc, every_feature_with_every_other);)

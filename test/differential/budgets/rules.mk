@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# Core and tests once more with small budgets (core/isa/budgets.h), which
+# programs of a few instructions use up.
+SMALL := $(B)/small
+small = $(patsubst $(B)/%,$(SMALL)/%,$(1))
+
+$(SMALL)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -DNB_SMALL_BUDGETS $(CFLAGS) -c -o $@ $<
+
+BUDGET_MATRIX := $(B)/test/unit/test_budget_matrix
+tests unit-tests: $(BUDGET_MATRIX)
+
+$(BUDGET_MATRIX): $(call small,$(B)/test/differential/budgets/matrix.o $(CORE))
+	@mkdir -p $(@D)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(CHECK_LIBS) -lpthread

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_TEST_EMBED_GEN_H
+#define NB_TEST_EMBED_GEN_H
+
+#include "test/differential/embedding/embed.h"
+
+/*
+ * The generator's parts. In a function r6 is the context (where there is
+ * one), r9 a value of some map, the other registers hold numbers; statements
+ * leave it so. Bytes 1 to 64 below r10 are data, the 8 below them keys, then
+ * what statements take for as long as they last.
+ */
+enum { G_CTX = 6, G_PTR = 9, G_DATA = 64, G_KEY = -72, G_DEPTH = 3 };
+
+/* Do runs use up what they may spend? Else statements about it tell nothing. */
+enum { G_SMALL = NB_TURNS_MAX < 100 };
+
+enum g_kind { G_STATIC, G_GLOBAL, G_TURN, G_ELEMENT, G_COUNT, G_NOTHING };
+
+/* A function to be made, and the call or address that waits for it. */
+struct g_func {
+	enum g_kind kind;
+	uint32_t call; /* slot */
+	bool ctx;      /* it gets the context */
+	unsigned level;
+	struct nb_func_sig sig;
+};
+
+struct gen {
+	uint64_t seed;
+	int sp;	  /* bytes of the frame that are taken */
+	int held; /* things that have to be given back: no exits */
+	bool ctx;
+	bool budgets;	/* the program is about budgets alone */
+	unsigned level; /* of calls */
+	struct g_func funcs[EM_FUNCS];
+	uint32_t nfuncs;
+};
+
+extern struct gen g;
+
+uint64_t g_rnd(void);
+unsigned g_below(unsigned n);
+static inline bool g_chance(unsigned percent)
+{
+	return g_below(100) < percent;
+}
+void g_slot(uint8_t opcode, unsigned dst, unsigned src, int off, int64_t imm);
+void g_lddw(unsigned dst, unsigned src, uint32_t lo, uint32_t hi);
+void g_helper(int32_t id);
+static inline void g_mov(unsigned dst, unsigned src)
+{
+	g_slot(0xbf, dst, src, 0, 0);
+}
+static inline void g_imm(unsigned dst, int32_t v)
+{
+	g_slot(0xb7, dst, 0, 0, v);
+}
+/* r@dst: the address r10 + @off */
+void g_frame(unsigned dst, int off);
+/* A jump to be aimed: its slot; aim it at what comes next. */
+uint32_t g_jump(uint8_t opcode, unsigned dst, unsigned src, int64_t imm);
+void g_aim(uint32_t at);
+int32_t g_constant(void);
+unsigned g_number(void);
+void g_numbers(unsigned first, unsigned last);
+/* Bound a number below @limit by one of the ways people do. */
+void g_bound(unsigned r, unsigned limit);
+void g_alu(void);
+void g_block(unsigned n, unsigned depth);
+/* Bytes of the frame for a statement; 0: there are none left. */
+int g_take(int size);
+void g_return(int size);
+/* A function to be made later; slot g_at() calls it or takes its address. */
+bool g_want(struct g_func f);
+uint32_t g_at(void);
+
+/* gen_use.c: statements that use what the verifier knows besides memory. */
+void g_resource(unsigned depth);
+void g_calls(unsigned depth);
+
+/* gen_budget.c: spend what a run has by local data; let an output depend on
+ * what is left of it; a target for the tail calls. */
+void g_spend(void);
+void g_observe(void);
+void g_budgets(void);
+void g_target(void);
+
+#endif

@@ -1,0 +1,696 @@
+// SPDX-License-Identifier: MIT
+// The machine: instructions and calls. Written from RFC 9669 and apart from
+// core/exec; every register knows whether it was set.
+#include "test/differential/embedding/embed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/verify/feature/callback.h"
+#include "core/verify/feature/iter.h"
+#include "core/verify/feature/tail.h"
+
+enum { BUDGET = 64, TURNS = 48 };
+
+struct em_machine em;
+
+void em_charge(void)
+{
+	em.charged = true;
+	em.since = 0;
+}
+
+/* ---- numbers ---- */
+
+static uint64_t alu(const struct nb_insn *in, uint64_t a, uint64_t b)
+{
+	bool w = in->width == 64;
+	uint32_t a32 = (uint32_t)a, b32 = (uint32_t)b;
+	int64_t sa = w ? (int64_t)a : (int32_t)a,
+		sb = w ? (int64_t)b : (int32_t)b;
+	uint64_t r = 0;
+
+	switch ((int)in->fn) {
+	case NB_FN_ADD:
+		r = a + b;
+		break;
+	case NB_FN_SUB:
+		r = a - b;
+		break;
+	case NB_FN_MUL:
+		r = a * b;
+		break;
+	case NB_FN_DIV:
+		r = w ? (b ? a / b : 0) : (b32 ? a32 / b32 : 0);
+		break;
+	case NB_FN_MOD:
+		r = w ? (b ? a % b : a) : (b32 ? a32 % b32 : a32);
+		break;
+	case NB_FN_SDIV:
+		r = !sb ? 0 : sb == -1 ? 0 - (uint64_t)sa : (uint64_t)(sa / sb);
+		break;
+	case NB_FN_SMOD:
+		r = !sb ? (uint64_t)sa : sb == -1 ? 0 : (uint64_t)(sa % sb);
+		break;
+	case NB_FN_OR:
+		r = a | b;
+		break;
+	case NB_FN_AND:
+		r = a & b;
+		break;
+	case NB_FN_XOR:
+		r = a ^ b;
+		break;
+	case NB_FN_LSH:
+		r = w ? a << (b & 63) : (uint64_t)a32 << (b & 31);
+		break;
+	case NB_FN_RSH:
+		r = w ? a >> (b & 63) : a32 >> (b & 31);
+		break;
+	case NB_FN_ARSH:
+		r = w ? (uint64_t)(sa >> (b & 63))
+		      : (uint64_t)((int32_t)a32 >> (b & 31));
+		break;
+	case NB_FN_NEG:
+		r = 0 - a;
+		break;
+	case NB_FN_MOV:
+		r = b;
+		break;
+	case NB_FN_MOVSX8:
+		r = (uint64_t)(int8_t)b;
+		break;
+	case NB_FN_MOVSX16:
+		r = (uint64_t)(int16_t)b;
+		break;
+	case NB_FN_MOVSX32:
+		r = (uint64_t)(int32_t)b;
+		break;
+	case NB_FN_LE:
+		return in->width == 16	 ? (uint16_t)a
+		       : in->width == 32 ? a32
+					 : a;
+	case NB_FN_BE:
+	case NB_FN_BSWAP:
+		return in->width == 16	 ? __builtin_bswap16((uint16_t)a)
+		       : in->width == 32 ? __builtin_bswap32(a32)
+					 : __builtin_bswap64(a);
+	default:
+		abort();
+	}
+	return w ? r : (uint32_t)r;
+}
+
+static bool jumps(const struct nb_insn *in, uint64_t a, uint64_t b)
+{
+	int64_t sa = (int64_t)a, sb = (int64_t)b;
+
+	if (in->width == 32) {
+		a = (uint32_t)a;
+		b = (uint32_t)b;
+		sa = (int32_t)a;
+		sb = (int32_t)b;
+	}
+	switch ((int)in->fn) {
+	case NB_FN_JEQ:
+		return a == b;
+	case NB_FN_JNE:
+		return a != b;
+	case NB_FN_JGT:
+		return a > b;
+	case NB_FN_JGE:
+		return a >= b;
+	case NB_FN_JLT:
+		return a < b;
+	case NB_FN_JLE:
+		return a <= b;
+	case NB_FN_JSGT:
+		return sa > sb;
+	case NB_FN_JSGE:
+		return sa >= sb;
+	case NB_FN_JSLT:
+		return sa < sb;
+	case NB_FN_JSLE:
+		return sa <= sb;
+	default:
+		return (a & b) != 0;
+	}
+}
+
+/* ---- memory ---- */
+
+static bool atomic(const struct nb_insn *in, struct em_frame *f)
+{
+	unsigned size = in->width / 8u;
+	uint64_t a = f->reg[in->dst] + (uint64_t)(int64_t)in->off, old, v;
+	uint64_t s = f->reg[in->src];
+
+	if (a % size || !em_load(a, size, &old))
+		return em.fault ? false : em_fault("misaligned atomic");
+	if (size == 4)
+		s = (uint32_t)s;
+	switch ((int)in->fn) {
+	case NB_FN_ADD:
+	case NB_FN_FETCH_ADD:
+		v = old + s;
+		break;
+	case NB_FN_OR:
+	case NB_FN_FETCH_OR:
+		v = old | s;
+		break;
+	case NB_FN_AND:
+	case NB_FN_FETCH_AND:
+		v = old & s;
+		break;
+	case NB_FN_XOR:
+	case NB_FN_FETCH_XOR:
+		v = old ^ s;
+		break;
+	case NB_FN_XCHG:
+		v = s;
+		break;
+	default:
+		v = (size == 4 ? (uint32_t)f->reg[0] : f->reg[0]) == old ? s
+									 : old;
+		if (!(f->written & 1))
+			return em_fault("read of r0");
+		break;
+	}
+	if (!em_store(a, size, v))
+		return false;
+	em.ran[EM_F_ATOMIC] = true;
+	if (in->fn == NB_FN_CMPXCHG)
+		f->reg[0] = old;
+	else if (in->fn >= NB_FN_FETCH_ADD)
+		f->reg[in->src] = old;
+	return true;
+}
+
+static bool load(const struct nb_insn *in, uint64_t a)
+{
+	uint64_t v;
+
+	if (!em_load(a + (uint64_t)(int64_t)in->off, in->width / 8u, &v))
+		return false;
+	if (in->traits & NB_INSN_SIGNED)
+		v = (uint64_t)nb_sext(v, in->width);
+	em_set(in->dst, v);
+	return true;
+}
+
+/* ---- calls ---- */
+
+static const struct nb_func *func_at(uint32_t pc)
+{
+	for (uint32_t i = 0; i < em_prog.nfuncs; i++)
+		if (em_prog.funcs[i].start == pc)
+			return &em_prog.funcs[i];
+	return NULL;
+}
+
+static struct em_frame *enter(uint32_t to, uint32_t ret)
+{
+	struct em_frame *f = &em.frames[em.nframes];
+
+	if (em.nframes == NB_MAX_FRAMES) {
+		em_fault("too many frames");
+		return NULL;
+	}
+	memset(f, 0, sizeof(*f));
+	f->ret = ret;
+	f->start = to;
+	em.nframes++;
+	em_set(NB_R10, em_address(EM_R_STACK + em.nframes - 1, NB_STACK_SIZE));
+	em.pc = to;
+	return f;
+}
+
+static bool local_call(uint32_t to)
+{
+	struct em_frame *up = em_top(), *f = enter(to, em.pc + 1);
+	const struct nb_func *fn = func_at(to);
+
+	if (!f || !fn)
+		return em_fault("no function there");
+	memcpy(&f->reg[1], &up->reg[1], 5 * sizeof(f->reg[0]));
+	f->written |= up->written & 0x3e;
+	up->written &= ~0x3fu;
+	em.ran[fn->linkage == NB_FUNC_GLOBAL ? EM_F_GLOBAL : EM_F_CALL] = true;
+	if (fn->linkage == NB_FUNC_GLOBAL && fn->has_sig) {
+		f->global = true;
+		memcpy(f->arg, &f->reg[1], sizeof(f->arg));
+		/* Others than those it is declared with are not there. */
+		for (unsigned i = fn->sig.nargs; i < 5; i++)
+			f->written &= ~(2u << i);
+	}
+	return true;
+}
+
+/* Turns of a helper that calls back: one more, or its end. */
+
+static bool end_calls(uint64_t r0)
+{
+	struct em_frame *f = em_top();
+
+	if (f->looping && f->key)
+		em.lent[f->key - 1].live = false;
+	f->looping = false;
+	f->written &= ~0x3fu;
+	em_set(0, r0);
+	em.pc++;
+	return true;
+}
+
+/* Element to call back with; false: no more. */
+static bool next_element(struct em_frame *f, uint32_t map)
+{
+	const struct nb_map_spec *s = &em_maps[map];
+	bool array = s->type == NB_MAP_ARRAY || s->type == NB_MAP_PERCPU_ARRAY;
+
+	for (; f->cursor < EM_ELEMS; f->cursor++) {
+		const struct em_value *v = em_element(map, f->cursor);
+
+		if (array ? f->cursor < s->max_entries : v->used) {
+			uint64_t key = array ? f->cursor : v->key;
+
+			memcpy(f->key_bytes, &key, 8);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void each_args(struct em_frame *up, uint32_t map)
+{
+	uint64_t value =
+		em_address(EM_R_VALUE + map * EM_ELEMS + up->cursor, 0);
+
+	if (!up->key)
+		up->key = em_lend(EM_KEY, up->key_bytes, em_maps[map].key_size,
+				  UINT32_MAX) +
+			  1;
+	em_set(1, up->reg[1]);
+	em_set(2, em_address(EM_R_LENT + up->key - 1, 0));
+	em_set(3, value);
+	em_set(4, up->reg[3]);
+	up->cursor++;
+	em.ran[EM_F_EACH] = true;
+}
+
+static bool call_back(bool each)
+{
+	struct em_frame *f = em_top();
+	uint32_t region = em_region(f->reg[2]);
+	uint32_t map = em_region(f->reg[1]) - EM_R_HANDLE, at = f->turns;
+	uint32_t n = (uint32_t)f->reg[1];
+	bool more;
+
+	for (unsigned r = 1; r <= 4; r++)
+		if (!em_need(r))
+			return false;
+	if (region < EM_R_CODE || region >= EM_R_CODE + em_prog.nfuncs)
+		return em_fault("no function to call back");
+	if (each && map >= em_nmaps)
+		return em_fault("no map to walk");
+	if (f->looping)
+		em_charge();
+	if (!f->looping) {
+		f->turns = f->cursor = f->key = at = 0;
+		if (f->reg[4])
+			return end_calls((uint64_t)-22);
+		if (!each && n > NB_LOOP_MAX)
+			return end_calls((uint64_t)-7);
+	}
+	more = each ? next_element(f, map) : at < n;
+	if (!more || !em.turns)
+		return end_calls(at);
+	em.turns--;
+	f->looping = true;
+	f->turns++;
+	if (!enter(em_prog.funcs[region - EM_R_CODE].start, em.pc + 1))
+		return false;
+	em_top()->callback = true;
+	if (each) {
+		each_args(f, map);
+		return !em.over;
+	}
+	em.ran[EM_F_LOOP] = true;
+	em_set(1, at);
+	em_set(2, f->reg[3]);
+	return true;
+}
+
+static bool end_turn(uint64_t r0)
+{
+	struct em_frame *f;
+
+	em.nframes--;
+	f = em_top();
+	em.pc = em.frames[em.nframes].ret - 1;
+	if (r0 > 1)
+		return em_fault("a callback answers neither 0 nor 1");
+	if (!r0)
+		return true;
+	em_charge();
+	return end_calls(f->turns);
+}
+
+static bool leave(void)
+{
+	struct em_frame *f = em_top();
+	uint64_t r0 = f->reg[0];
+	bool set = f->written & 1, last = em.nframes == 1;
+
+	if (!em_leave_frame(em.nframes - 1, last || f->callback))
+		return false;
+	if (last) {
+		em.ended = true;
+		return false;
+	}
+	if (f->callback)
+		return em_need(0) && end_turn(r0);
+	em.nframes--;
+	em_keep();
+	em.pc = f->ret;
+	em_top()->reg[0] = r0;
+	em_top()->written |= set;
+	return true;
+}
+
+static bool in_a_callback(void)
+{
+	for (uint32_t i = 0; i < em.nframes; i++)
+		if (em.frames[i].callback)
+			return true;
+	return false;
+}
+
+/* What a target finds of the budgets that it spends: it may decide by that. */
+static uint64_t left_for_target(void)
+{
+	uint64_t left = 0;
+
+	if (em_prog.targets_spend & NB_BUDGET_PASSES)
+		left = em_mix(left, em.budget);
+	if (em_prog.targets_spend & NB_BUDGET_TURNS)
+		left = em_mix(left, em.turns);
+	return left;
+}
+
+/* How much of them it spends, may depend on local data. */
+static void spend_as_target(void)
+{
+	if (em_prog.targets_spend & NB_BUDGET_PASSES)
+		em.budget -= (uint32_t)(em_local() >> 8) % (em.budget + 1);
+	if (em_prog.targets_spend & NB_BUDGET_TURNS)
+		em.turns -= (uint32_t)(em_local() >> 8) % (em.turns + 1);
+	em.numbers = 0;
+}
+
+/* Another program takes the place of this function's, or there is none. */
+static bool tail_call(void)
+{
+	struct em_frame *f = em_top();
+	uint32_t map = em_region(f->reg[2]) - EM_R_HANDLE;
+	uint64_t how;
+
+	for (unsigned r = 1; r <= 3; r++)
+		if (!em_need(r))
+			return false;
+	if (map >= em_nmaps || em_maps[map].type != NB_MAP_PROG_ARRAY ||
+	    f->reg[1] != em_address(EM_R_CTX, 0))
+		return em_fault("not the arguments of a tail call");
+	if (em.lock || em.nheld)
+		return em_fault("a tail call, and something is held");
+	if (in_a_callback())
+		return em_fault("a tail call in a callback");
+	em.ran[EM_F_TAIL] = true;
+	how = em_map_is_local(map)
+		      ? em_local()
+		      : em_mix(em.shared + 77, (uint32_t)f->reg[3]);
+	if ((uint32_t)f->reg[3] >= em_maps[map].max_entries || how % 3 == 0) {
+		f->written &= ~0x3fu;
+		em.pc++;
+		return true;
+	}
+	how = em_mix(how, left_for_target());
+	for (size_t i = 0; i < em_prog.hook->nfields; i++) {
+		const struct nb_field_spec *o = &em_prog.hook->fields[i];
+
+		if (o->access == NB_OUT && how >> (8 + i % 12) & 1)
+			memset(em.ctx + o->off, (int)(how >> 20 & 3), o->size);
+	}
+	em_set(0, em_mix(how, 1));
+	spend_as_target();
+	return leave();
+}
+
+static bool call(const struct nb_insn *in)
+{
+	uint32_t to = (uint32_t)((int64_t)em.pc + 1 + in->off);
+
+	if (in->fn == NB_FN_LOCAL) {
+		if (em.lock && func_at(to) &&
+		    func_at(to)->linkage == NB_FUNC_GLOBAL)
+			return em_fault("a call under a lock");
+		return local_call(to);
+	}
+	if (em.lock && in->imm != 94)
+		return em_fault("a helper under a lock");
+	if (in->imm == 181 || in->imm == 164)
+		return call_back(in->imm == 164);
+	if (in->imm == 12)
+		return tail_call();
+	if (!em_helper(in->imm))
+		return false;
+	em.pc++;
+	return true;
+}
+
+/* ---- one instruction ---- */
+
+static bool lddw(const struct nb_insn *in)
+{
+	uint64_t v = (uint64_t)in->imm;
+	const struct nb_func *fn;
+
+	switch (in->fn) {
+	case NB_FN_MAP:
+		v = em_address(EM_R_HANDLE + (uint32_t)in->imm, 0);
+		break;
+	case NB_FN_MAP_VALUE:
+		v = em_address(EM_R_VALUE + (uint32_t)in->imm * EM_ELEMS,
+			       (uint64_t)in->imm >> 32);
+		break;
+	case NB_FN_FUNC:
+		fn = func_at((uint32_t)((int64_t)em.pc + 1 + in->off));
+		if (!fn)
+			return em_fault("no function there");
+		v = em_address(EM_R_CODE + (uint32_t)(fn - em_prog.funcs), 0);
+		break;
+	default:
+		break;
+	}
+	em_set(in->dst, v);
+	em.pc += 2;
+	return true;
+}
+
+static bool compute(const struct nb_insn *in, uint64_t b)
+{
+	bool moves = in->fn == NB_FN_MOV || in->fn == NB_FN_MOVSX8 ||
+		     in->fn == NB_FN_MOVSX16 || in->fn == NB_FN_MOVSX32;
+
+	if (in->dst == NB_R10)
+		return em_fault("r10 is written");
+	if (!moves && !em_need(in->dst))
+		return false;
+	em_set(in->dst, alu(in, em_top()->reg[in->dst], b));
+	return true;
+}
+
+static bool jump(const struct nb_insn *in, uint64_t b)
+{
+	uint32_t at = em.pc, to = (uint32_t)((int64_t)at + 1 + in->off);
+	bool pass;
+
+	if (in->kind == NB_KIND_JMP) {
+		if (!em_need(in->dst))
+			return false;
+		em.pc = jumps(in, em_top()->reg[in->dst], b) ? to : em.pc + 1;
+		return true;
+	}
+	em.pc = to;
+	if (in->kind != NB_KIND_MAY_GOTO)
+		return true;
+	em.ran[EM_F_MAY_GOTO] = true;
+	pass = em.budget != 0;
+	em.budget -= pass;
+	if (pass) {
+		em.pc = at + 1;
+		em_charge();
+	}
+	return true;
+}
+
+static void note_length(void)
+{
+	uint32_t *most = em.charged ? &em.lap : &em.first;
+
+	if (++em.since > *most)
+		*most = em.since;
+}
+
+bool em_step(void)
+{
+	const struct nb_insn *in = &em_prog.insns[em.pc];
+	struct em_frame *f = em_top();
+	uint64_t b = (uint64_t)in->imm;
+	bool ok = true;
+
+	note_length();
+	if (in->operand == NB_OPND_REG && in->kind != NB_KIND_CALL) {
+		if (!em_need(in->src))
+			return false;
+		b = f->reg[in->src];
+	}
+	switch ((enum nb_kind)in->kind) {
+	case NB_KIND_JMP:
+	case NB_KIND_JA:
+	case NB_KIND_MAY_GOTO:
+		return jump(in, b);
+	case NB_KIND_CALL:
+		return call(in);
+	case NB_KIND_EXIT:
+		if (em.nframes == 1 && !f->global && !em_need(0))
+			return false;
+		return leave();
+	case NB_KIND_LDDW:
+		return lddw(in);
+	case NB_KIND_ALU:
+		ok = compute(in, b);
+		break;
+	case NB_KIND_LOAD:
+		ok = load(in, b);
+		break;
+	case NB_KIND_STORE:
+		ok = em_need(in->dst) &&
+		     em_store(f->reg[in->dst] + (uint64_t)(int64_t)in->off,
+			      in->width / 8u, b);
+		break;
+	case NB_KIND_ATOMIC:
+		ok = em_need(in->dst) && atomic(in, f);
+		break;
+	case NB_KIND_LDDW_HI:
+		return em_fault("in the middle of an instruction");
+	}
+	em.pc++;
+	return ok;
+}
+
+/* ---- what a run begins with ---- */
+
+static uint64_t shared_state;
+
+static uint64_t shared(void)
+{
+	return em_mix(shared_state++, em.shared);
+}
+
+/* Coherent content is the same whenever it is looked at. */
+struct em_value *em_element(uint32_t map, uint32_t e)
+{
+	struct em_value *v = &em.maps[map][e];
+	bool here = em_map_is_local(map);
+	uint64_t state = em_mix(em.shared, map * 64 + e);
+
+	if (em.filled[map] >> e & 1)
+		return v;
+	em.filled[map] |= (uint16_t)(1u << e);
+	v->used = (here ? em_local() : state) >> 9 & 1;
+	v->key = e % 8;
+	for (unsigned i = 0; i < em_maps[map].value_size; i += 8) {
+		uint64_t r = here ? em_local() : em_mix(state, i);
+
+		if (r % 4 == 0)
+			r = r >> 8 & 0xff;
+		memcpy(v->bytes + i, &r, 8);
+	}
+	if (em_maps[map].origin == NB_ORIGIN_RODATA && em_maps[map].init && !e)
+		memcpy(v->bytes, em_maps[map].init, em_maps[map].value_size);
+	return v;
+}
+
+static void begin(uint32_t start)
+{
+	em.nframes = 1;
+	em.pc = start;
+	memset(&em.frames[0], 0, sizeof(em.frames[0]));
+	em.frames[0].start = start;
+	em_set(NB_R10, em_address(EM_R_STACK, NB_STACK_SIZE));
+}
+
+void em_prepare(uint64_t coherent, uint64_t local)
+{
+	uint64_t v;
+
+	memset(&em, 0, offsetof(struct em_machine, maps));
+	em.steps = em.nlent = em.nobjects = em.nheld = em.pool_used = 0;
+	em.lock = 0;
+	em.over = em.lacks = em.ended = false;
+	em.fault = NULL;
+	em.shared = em_mix(coherent, 1);
+	shared_state = 0;
+	for (unsigned i = 0; i < EM_CTX; i++) {
+		v = shared();
+		em.ctx[i] = v & 1 ? (uint8_t)(v >> 8 & 3) : (uint8_t)(v >> 8);
+	}
+	em.local = em_mix(local, 2) | 1;
+	em.salt = em_local() % 1024 * 4096;
+	for (size_t i = 0; i < em_prog.hook->nfields; i++) {
+		const struct nb_field_spec *f = &em_prog.hook->fields[i];
+
+		v = em_local() % 3;
+		if (f->label == NB_LABEL_LOCAL)
+			memcpy(em.ctx + f->off, &v, f->size);
+	}
+	for (unsigned i = 0; i < em_prog.plain; i++)
+		em.plain[i] = (uint8_t)(shared() >> 9);
+	em.budget = BUDGET;
+	em.turns = (uint32_t)(shared() % TURNS);
+	em.numbers = em_numbers;
+	em.since = em.lap = em.first = 0;
+	em.charged = false;
+	begin(0);
+	em_set(1, em_address(em_prog.plain ? EM_R_PLAIN : EM_R_CTX, 0));
+	if (em_prog.plain)
+		em_set(2, em_prog.plain);
+}
+
+void em_prepare_alone(uint32_t n, uint64_t coherent, uint64_t local)
+{
+	const struct nb_func *fn = &em_prog.funcs[n];
+	struct em_frame *f = &em.frames[0];
+
+	em_prepare(coherent, local);
+	em.numbers = (uint32_t)coherent % 2 * NB_ITER_SURE;
+	begin(fn->start);
+	f->global = true;
+	for (unsigned i = 0; i < fn->sig.nargs; i++) {
+		bool null = fn->sig.arg[i] == NB_FARG_MEM && shared() % 3 == 0;
+		uint64_t v = shared();
+
+		if (fn->sig.arg[i] == NB_FARG_CTX)
+			v = em_address(EM_R_CTX, 0);
+		else if (nb_func_takes_memory(&fn->sig, i))
+			v = null ? 0 : em_address(EM_R_ARG + i, 1);
+		else if (v % 3 == 0)
+			v = v >> 8 & 0xff;
+		em.arg_size[i] = fn->sig.mem_size[i];
+		for (unsigned b = 0; b < 64; b++)
+			em.arg[i][b] = (uint8_t)shared();
+		em_set(i + 1, v);
+	}
+	memcpy(f->arg, &f->reg[1], sizeof(f->arg));
+	em.ran[EM_F_ALONE] = true;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// The maps of generated programs: one or more of each kind.
+#include "test/differential/embedding/embed.h"
+
+#include <string.h>
+
+#include "core/image/prepend.h"
+
+static const unsigned char rodata[64] = { 32, 0, 0, 0, 7, 8, 9 };
+
+#define LIKE_INNER \
+	.type = NB_MAP_HASH, .key_size = 4, .value_size = 32, .max_entries = 8
+
+const struct nb_map_spec em_made_maps[EM_MAPS] = {
+	[EM_COUNTS] = { .name = "counts",
+			.type = NB_MAP_ARRAY,
+			.key_size = 4,
+			.value_size = 64,
+			.max_entries = 4 },
+	[EM_LIMITS] = { .name = "limits",
+			.type = NB_MAP_ARRAY,
+			.key_size = 4,
+			.value_size = 64,
+			.max_entries = 4,
+			.tags = NB_MAPF_COHERENT },
+	[EM_SEEN] = { .name = "seen",
+		      .type = NB_MAP_HASH,
+		      .key_size = 8,
+		      .value_size = 16,
+		      .max_entries = 8 },
+	[EM_CHOSEN] = { .name = "chosen",
+			.type = NB_MAP_HASH,
+			.key_size = 8,
+			.value_size = 16,
+			.max_entries = 8,
+			.tags = NB_MAPF_COHERENT },
+	[EM_RODATA] = { .name = "rodata",
+			.type = NB_MAP_ARRAY,
+			.key_size = 4,
+			.value_size = 64,
+			.max_entries = 1,
+			.flags = NB_F_MMAPABLE | NB_F_RDONLY_PROG,
+			.origin = NB_ORIGIN_RODATA,
+			.init = rodata },
+	[EM_BSS] = { .name = "bss",
+		     .type = NB_MAP_ARRAY,
+		     .key_size = 4,
+		     .value_size = 64,
+		     .max_entries = 1,
+		     .flags = NB_F_MMAPABLE,
+		     .origin = NB_ORIGIN_BSS },
+	[EM_CONFIG] = { .name = "config",
+			.type = NB_MAP_ARRAY,
+			.key_size = 4,
+			.value_size = 16,
+			.max_entries = 4,
+			.flags = NB_F_RDONLY_PROG },
+	[EM_PERCPU] = { .name = "percpu",
+			.type = NB_MAP_PERCPU_ARRAY,
+			.key_size = 4,
+			.value_size = 64,
+			.max_entries = 4 },
+	[EM_PERCPU_HASH] = { .name = "percpu_hash",
+			     .type = NB_MAP_PERCPU_HASH,
+			     .key_size = 8,
+			     .value_size = 24,
+			     .max_entries = 8 },
+	[EM_LRU] = { .name = "recent",
+		     .type = NB_MAP_LRU_HASH,
+		     .key_size = 4,
+		     .value_size = 32,
+		     .max_entries = 8 },
+	[EM_LRU_PERCPU] = { .name = "recent_percpu",
+			    .type = NB_MAP_LRU_PERCPU_HASH,
+			    .key_size = 4,
+			    .value_size = 16,
+			    .max_entries = 8 },
+	[EM_TRIE] = { .name = "trie",
+		      .type = NB_MAP_LPM_TRIE,
+		      .key_size = 8,
+		      .value_size = 16,
+		      .max_entries = 8,
+		      .flags = NB_F_NO_PREALLOC },
+	[EM_ROUTES] = { .name = "routes",
+			.type = NB_MAP_LPM_TRIE,
+			.key_size = 8,
+			.value_size = 40,
+			.max_entries = 8,
+			.flags = NB_F_NO_PREALLOC,
+			.tags = NB_MAPF_COHERENT },
+	[EM_QUEUE] = { .name = "queue",
+		       .type = NB_MAP_QUEUE,
+		       .value_size = 16,
+		       .max_entries = 8 },
+	[EM_STACK] = { .name = "pile",
+		       .type = NB_MAP_STACK,
+		       .value_size = 8,
+		       .max_entries = 8 },
+	[EM_BLOOM] = { .name = "bloom",
+		       .type = NB_MAP_BLOOM_FILTER,
+		       .value_size = 8,
+		       .max_entries = 64 },
+	[EM_KNOWN] = { .name = "known",
+		       .type = NB_MAP_BLOOM_FILTER,
+		       .value_size = 4,
+		       .max_entries = 64,
+		       .tags = NB_MAPF_COHERENT },
+	[EM_INNER] = { .name = "inner", LIKE_INNER, .origin = NB_ORIGIN_INNER },
+	[EM_ONE] = { .name = "one", LIKE_INNER },
+	[EM_TWO] = { .name = "two", LIKE_INNER },
+	[EM_BY_INDEX] = { .name = "by_index",
+			  .type = NB_MAP_ARRAY_OF_MAPS,
+			  .key_size = 4,
+			  .value_size = 4,
+			  .max_entries = 4,
+			  .inner = EM_INNER + 1 },
+	[EM_BY_KEY] = { .name = "by_key",
+			.type = NB_MAP_HASH_OF_MAPS,
+			.key_size = 4,
+			.value_size = 4,
+			.max_entries = 4,
+			.inner = EM_INNER + 1 },
+	[EM_JUMPS] = { .name = "jumps",
+		       .type = NB_MAP_PROG_ARRAY,
+		       .key_size = 4,
+		       .value_size = 4,
+		       .max_entries = 4,
+		       .tags = NB_MAPF_COHERENT },
+	[EM_LOOSE] = { .name = "loose",
+		       .type = NB_MAP_PROG_ARRAY,
+		       .key_size = 4,
+		       .value_size = 4,
+		       .max_entries = 4 },
+	[EM_RING] = { .name = "ring",
+		      .type = NB_MAP_RINGBUF,
+		      .max_entries = 4096 },
+	[EM_LOCKED] = { .name = "locked",
+			.type = NB_MAP_HASH,
+			.key_size = 8,
+			.value_size = 16,
+			.max_entries = 8,
+			.lock = 4 + 1 },
+	[EM_GUARDED] = { .name = "guarded",
+			 .type = NB_MAP_ARRAY,
+			 .key_size = 4,
+			 .value_size = 64,
+			 .max_entries = 4,
+			 .lock = 8 + 1 },
+	[EM_DATA] = { .name = "data",
+		      .type = NB_MAP_ARRAY,
+		      .key_size = 4,
+		      .value_size = 64,
+		      .max_entries = 1,
+		      .flags = NB_F_MMAPABLE,
+		      .origin = NB_ORIGIN_BSS,
+		      .lock = 0 + 1 },
+};
+
+const struct nb_map_spec *em_maps = em_made_maps;
+uint32_t em_nmaps = EM_MAPS;
+
+const char *const em_feature_words[EM_NFEATURES] = {
+#define FEATURE(name, word) word,
+#include "test/differential/embedding/features.h"
+};
+
+bool em_map_is_local(uint32_t map)
+{
+	return !(em_maps[map].tags & NB_MAPF_COHERENT) &&
+	       em_maps[map].origin != NB_ORIGIN_RODATA;
+}
+
+bool em_map_is_a(uint32_t map, uint32_t inner)
+{
+	return map == inner ||
+	       (em_maps[inner].origin == NB_ORIGIN_INNER && map < em_nmaps &&
+		em_maps[map].type == em_maps[inner].type &&
+		em_maps[map].key_size == em_maps[inner].key_size &&
+		em_maps[map].value_size == em_maps[inner].value_size &&
+		em_maps[map].flags == em_maps[inner].flags);
+}
+
+static bool fits(const struct nb_map_spec *s)
+{
+	return s->key_size <= EM_KEY_SIZE && s->value_size <= EM_VALUE;
+}
+
+/* Functions that nobody declared begin where calls lead. */
+static bool find_functions(struct em_prog *p)
+{
+	for (uint32_t pc = 0; pc < p->n; pc++) {
+		int64_t to = (int64_t)pc + 1 + p->insns[pc].off;
+		uint32_t f = 0;
+
+		if (p->insns[pc].op != NB_OP_CALL_LOCAL &&
+		    p->insns[pc].op != NB_OP_LDDW_FUNC)
+			continue;
+		while (f < p->nfuncs && p->funcs[f].start != to)
+			f++;
+		if (f == EM_FUNCS)
+			return false;
+		if (f == p->nfuncs)
+			p->funcs[p->nfuncs++] =
+				(struct nb_func){ .name = "?",
+						  .start = (uint32_t)to };
+	}
+	return true;
+}
+
+/* What programs of this hook spend that tail calls of the image may go to. */
+static uint8_t spent_by_targets(const struct nb_image *img, uint16_t hook)
+{
+	static struct nb_insn insns[EM_SLOTS];
+	uint8_t spent = 0;
+
+	for (uint32_t i = 0; i < img->nprogs; i++) {
+		const struct nb_prog *p = &img->progs[i];
+
+		if (p->hook != hook || p->nslots > EM_SLOTS ||
+		    !(nb_image_targets(img) >> i & 1) ||
+		    nb_decode(insns, p->slots, p->nslots, NULL))
+			continue;
+		for (uint32_t pc = 0; pc < p->nslots; pc++)
+			spent |= nb_budget_of(&insns[pc]);
+	}
+	return spent;
+}
+
+bool em_take(const struct nb_image *img, uint32_t prog, uint32_t plain)
+{
+	const struct nb_prog *from = &img->progs[prog];
+	struct em_prog *p = &em_prog;
+	struct nb_err err;
+
+	if (from->nslots > EM_SLOTS || from->nfuncs > EM_FUNCS ||
+	    img->nmaps > EM_MOST_MAPS || plain > EM_PLAIN)
+		return false;
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		if (!fits(&img->maps[i]))
+			return false;
+	em_forget();
+	memcpy(p->slots, from->slots, from->nslots * sizeof(p->slots[0]));
+	memcpy(p->funcs, from->funcs, from->nfuncs * sizeof(p->funcs[0]));
+	p->n = from->nslots;
+	p->nfuncs = from->nfuncs;
+	p->prog = *from;
+	p->prog.slots = p->slots;
+	p->img = *img;
+	p->targets_spend = spent_by_targets(img, (uint16_t)from->hook);
+	p->hook = nb_spec_hook(from->hook);
+	p->plain = plain;
+	em_maps = img->maps;
+	em_nmaps = img->nmaps;
+	return p->hook->ctx_size <= EM_CTX &&
+	       !nb_decode(p->insns, p->slots, p->n, &err) && find_functions(p);
+}

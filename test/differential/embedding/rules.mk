@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# State embedding: tests and a fuzz target with its generator and machine.
+$(B)/test/unit/test_verify_embedding: $(call o,test/differential/embedding/*.c)
+$(B)/test/unit/test_verify_corpora: $(call o,test/differential/embedding/*.c)
+$(B)/test/fuzz/fuzz_embed: $(call o,test/differential/embedding/*.c)
+
+# The same with small budgets: two ranks must agree all the same.
+EMBEDDING_SMALL := $(B)/test/unit/test_verify_embedding_small
+tests unit-tests: $(EMBEDDING_SMALL)
+
+$(EMBEDDING_SMALL): $(call small,$(B)/test/unit/test_verify_embedding.o \
+		$(call o,test/differential/embedding/*.c) $(CORE))
+	@mkdir -p $(@D)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(CHECK_LIBS) -lpthread

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# The kernel's own verifier tests as a corpus: run, never kept here.
+KCORPUS := $(B)/test/differential/kcorpus/kcorpus
+
+$(KCORPUS): $(filter-out %/arrays.o,$(call o,test/differential/kcorpus/*.c)) $(B)/test/differential/oracle/kernel.o \
+		$(B)/test/differential/oracle/gen.o $(CORE) $(LOAD)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
+
+tests: $(KCORPUS)
+
+.PHONY: check-kernel-corpus
+check-kernel-corpus:
+	@test/setup.sh build check
+	@test/setup.sh corpus || :
+	@$(AGAIN) $(KCORPUS)
+	@LINUX="$(LINUX)" DOC="$(DOC)" MUTANTS="$(MUTANTS)" SHOW="$(SHOW)" \
+		test/differential/kcorpus/run.sh $(B)

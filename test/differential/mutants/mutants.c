@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+// Does a test notice when a check of the verifier is switched off? This
+// program is linked with the mutated copies that mutate.py makes. Each mutant
+// runs in a process of its own over the hand-written programs (assembly, and
+// the compiled policies of test/corpus), the quick ones first, then as the
+// unit tests given as arguments, then over the slow programs; a verdict that
+// differs, a crash and a run without end notice it.
+//
+//   mutants MUTANTS.TXT OUT [KINDS [UNIT...]]
+//
+// MUTANT_QUICK=1 leaves the slow programs out. What noticed a mutant is tried
+// first on the next one, which stands near it in the source.
+//
+// OUT gets a line a mutant: number, kind, file, function, text, and who
+// noticed it, or SURVIVED.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/differential/mutants/mutant.h"
+
+/* The reading of cases is that of the unit test, outside of libcheck. */
+#define NB_TEST_UNIT_H
+#include <stdlib.h>
+#define START_TEST(name) \
+	static __attribute__((unused)) void name(__attribute__((unused)) int _i)
+#define END_TEST
+#define UNIT_MAIN(...)
+#define ck_assert_ptr_nonnull(p) holds((p) != NULL)
+#define ck_assert_int_ge(a, b) holds((a) >= (b))
+#define ck_assert_uint_ge(a, b) holds((a) >= (b))
+#define ck_assert_msg(ok, ...) holds(ok)
+
+static void holds(bool ok)
+{
+	if (!ok)
+		_exit(1);
+}
+
+#include "test/unit/test_verify_programs.c"
+
+#include "core/load/object.h"
+
+enum { NAME = 160, SECONDS = 10, OBJECT = 1 << 20 };
+
+/* A compiled policy has an image and one word; a program's file has its own. */
+struct timed {
+	struct file file;
+	struct nb_image *img;
+	char want[64];
+	double time;
+};
+
+static struct timed timed[MAX_FILES + 256];
+static int ntimed;
+
+/* Slower programs than this come after the unit tests. */
+static const double slow = 0.1;
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* ---- compiled policies ---- */
+
+static const char *word(const struct nb_verdict *v)
+{
+	static const char *const words[] = {
+		[NB_FIND_NONE] = "accepted",
+#define FINDING(name, word, text, hint) [NB_FIND_##name] = word,
+#include "core/defs/findings.h"
+	};
+
+	return v->accepted ? words[NB_FIND_NONE] : words[v->finding.cls];
+}
+
+/* A program has the expected verdict, and the others have it or are accepted.
+ */
+static bool object_as_expected(const struct timed *t)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < t->img->nprogs; i++) {
+		struct nb_verdict *v;
+		bool same, accepted;
+
+		if (nb_verify(&v, t->img, i, NULL, NULL))
+			return false;
+		same = !strcmp(word(v), t->want);
+		accepted = v->accepted;
+		nb_verdict_free(v);
+		if (!same && !accepted)
+			return false;
+		found |= same;
+	}
+	return found;
+}
+
+static struct nb_image *read_object(const char *path, const char *name)
+{
+	static unsigned char bytes[OBJECT];
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(bytes, 1, sizeof(bytes), f) : 0;
+	struct nb_image *img = NULL;
+	struct nb_buf out;
+	struct nb_err err;
+
+	if (!f)
+		return NULL;
+	fclose(f);
+	nb_buf_init(&out, 0);
+	if (nb_object_image(&out, bytes, n, name, &err) ||
+	    nb_image_read(&img, out.data, out.size, &err))
+		img = NULL;
+	nb_buf_fini(&out);
+	return img;
+}
+
+/* The policies of test/corpus/@folder that were compiled. */
+static void list_objects(const char *folder)
+{
+	const char *top = getenv("TOP"), *b = getenv("B");
+	char path[512];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/test/corpus/%s", top ? top : ".",
+		 folder);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		struct timed *t = &timed[ntimed];
+		size_t n = strcspn(e->d_name, ".");
+
+		if (strcmp(e->d_name + n, ".bpf.c") != 0 || n > 100)
+			continue;
+		snprintf(path, sizeof(path), "%.200s/test/corpus/%s/%.*s.bpf.o",
+			 b ? b : "build/debug", folder, (int)n, e->d_name);
+		t->img = read_object(path, "test");
+		if (!t->img)
+			continue;
+		snprintf(t->file.name, sizeof(t->file.name), "%.100s",
+			 e->d_name);
+		snprintf(path, sizeof(path), "%.200s/test/corpus/%s/%.100s",
+			 top ? top : ".", folder, e->d_name);
+		if (!strcmp(folder, "accept"))
+			snprintf(t->want, sizeof(t->want), "accepted");
+		else
+			sscanf(read_file(path), "// EXPECT: %63s", t->want);
+		ntimed++;
+	}
+	if (d)
+		closedir(d);
+}
+
+/* ---- programs ---- */
+
+static bool file_as_expected(const struct file *f)
+{
+	const char *line = strstr(read_file(f->path), "# expect: ");
+	char want[128] = "", found[128];
+	struct nb_buf text;
+
+	if (!line)
+		return true;
+	snprintf(want, sizeof(want), "%.*s", (int)strcspn(line + 10, "\n"),
+		 line + 10);
+	nb_buf_init(&text, 0);
+	judge(f, found, sizeof(found), &text);
+	nb_buf_fini(&text);
+	return !strcmp(want, found);
+}
+
+/* Does the verdict come out as it should? */
+static bool as_expected(const struct timed *t)
+{
+	return t->img ? object_as_expected(t) : file_as_expected(&t->file);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	double x = ((const struct timed *)a)->time;
+	double y = ((const struct timed *)b)->time;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Time every case without a mutant; all of them hold. */
+static bool baseline(void)
+{
+	bool ok = true;
+
+	for (int i = 0; i < nfiles; i++)
+		timed[ntimed++].file = files[i];
+	for (int i = 0; i < ntimed; i++) {
+		double start = now();
+
+		if (!as_expected(&timed[i])) {
+			printf("not ok 1 - %s without a mutant\n",
+			       timed[i].file.name);
+			ok = false;
+		}
+		timed[i].time = now() - start;
+	}
+	qsort(timed, (size_t)ntimed, sizeof(timed[0]), by_time);
+	return ok;
+}
+
+/* In the child: run until something differs, its name goes to @to. */
+static void hunt(int to, bool slow_ones)
+{
+	for (int i = 0; i < ntimed; i++) {
+		if ((timed[i].time > slow) != slow_ones)
+			continue;
+		if (write(to, timed[i].file.name,
+			  strlen(timed[i].file.name) + 1) < 0)
+			_exit(2);
+		if (!as_expected(&timed[i]))
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static void limits(void)
+{
+	struct rlimit core = { 0, 0 }, mem = { 1u << 30, 1u << 30 };
+	struct rlimit cpu = { SECONDS, SECONDS };
+	int null = open("/dev/null", O_WRONLY);
+
+	setrlimit(RLIMIT_CORE, &core);
+	setrlimit(RLIMIT_AS, &mem);
+	dup2(null, 1);
+	dup2(null, 2);
+	/* A run without end. libcheck answers alarms by killing its group. */
+	setrlimit(RLIMIT_CPU, &cpu);
+}
+
+/* The last name that came through the pipe. */
+static void last_name(int from, char *name)
+{
+	size_t n = 0;
+	char c;
+
+	while (read(from, &c, 1) == 1) {
+		if (n < NAME - 1)
+			name[n] = c;
+		if (c)
+			n++;
+		else
+			n = 0;
+	}
+}
+
+static bool noticed(pid_t pid)
+{
+	int status;
+
+	waitpid(pid, &status, 0);
+	return !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+static bool by_programs(int mutant, bool slow_ones, char *name)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe(ends))
+		return false;
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		nb_mutant_on = mutant;
+		limits();
+		hunt(ends[1], slow_ones);
+	}
+	close(ends[1]);
+	last_name(ends[0], name);
+	close(ends[0]);
+	return noticed(pid);
+}
+
+/* The program @name comes first from now on. */
+static void to_front(const char *name)
+{
+	for (int i = 0; i < ntimed; i++)
+		if (!strcmp(timed[i].file.name, name) &&
+		    timed[i].time <= slow) {
+			struct timed t = timed[i];
+
+			memmove(&timed[1], &timed[0], sizeof(t) * (size_t)i);
+			timed[0] = t;
+			return;
+		}
+}
+
+static bool by_unit(int mutant, char *path)
+{
+	pid_t pid;
+	char text[16];
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		snprintf(text, sizeof(text), "%d", mutant);
+		setenv("NB_MUTANT", text, 1);
+		setenv("CK_FORK", "no", 1);
+		limits();
+		execl(path, path, (char *)NULL);
+		_exit(2);
+	}
+	return noticed(pid);
+}
+
+/* Who notices the mutant? Into @name: a program, or a path; NULL: nobody. */
+static const char *who(int mutant, char **units, char *name)
+{
+	if (by_programs(mutant, false, name)) {
+		to_front(name);
+		return name;
+	}
+	for (; *units; units++)
+		if (by_unit(mutant, *units))
+			return strrchr(*units, '/') ? strrchr(*units, '/') + 1
+						    : *units;
+	if (getenv("MUTANT_QUICK"))
+		return NULL;
+	return by_programs(mutant, true, name) ? name : NULL;
+}
+
+/* Is @kind, a field of a line, among @kinds? NULL, "": all are. */
+static bool among(const char *kinds, const char *kind)
+{
+	char word[32];
+
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(kind, "\t"), kind);
+	return !kinds || !*kinds || strstr(kinds, word);
+}
+
+static void each(FILE *in, FILE *out, const char *kinds, char **units)
+{
+	static char line[4096];
+
+	while (fgets(line, sizeof(line), in)) {
+		char *kind = strchr(line, '\t'), name[NAME] = "";
+		const char *by;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (!kind || !among(kinds, kind + 1))
+			continue;
+		by = who(atoi(line), units, name);
+		fprintf(out, "%s\t%s\n", line, by ? by : "SURVIVED");
+		fflush(out);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	FILE *in = argc > 2 ? fopen(argv[1], "r") : NULL;
+	FILE *out = argc > 2 ? fopen(argv[2], "w") : NULL;
+	char **units = argv + (argc > 4 ? 4 : argc), name[NAME] = "";
+	const char *by;
+
+	if (!in || !out)
+		return 64;
+	list_objects("reject");
+	list_objects("accept");
+	list("reject");
+	list("accept");
+	list("coherence");
+	if (!baseline())
+		return 1;
+	by = who(0, units, name);
+	if (by) {
+		printf("not ok 1 - %s without a mutant\n", by);
+		return 1;
+	}
+	each(in, out, argc > 3 ? argv[3] : NULL, units);
+	fclose(in);
+	return fclose(out) ? 74 : 0;
+}

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+# The verifier with switches at its checks, and the tests linked with it.
+MUTANTS := $(B)/test/differential/mutants
+MUTANT_SRC := $(wildcard core/verify/*.c core/verify/*/*.c)
+MUTANT_OBJ := $(patsubst %.c,$(MUTANTS)/verify/%.o,$(notdir $(MUTANT_SRC)))
+MUTANT_REST = $(filter-out $(B)/core/verify/%,$(CORE) $(LOAD)) \
+	$(MUTANT_OBJ) $(MUTANTS)/mutant.o
+MUTANT_UNITS := $(addprefix $(MUTANTS)/,test_verify test_verify_limits \
+	test_callbacks test_of_maps test_weight)
+MUTANT_KINDS ?= refuse label
+MUTANT_SAMPLE ?= 1# of the kind lax only each so many
+MUTANT_LISTS := test/differential/mutants/survivors.txt test/differential/mutants/lax.txt
+
+$(MUTANTS)/verify/mutants.txt: test/differential/mutants/mutate.py $(MUTANT_SRC)
+	@mkdir -p $(@D)
+	/usr/bin/python3 $< $(@D) $(MUTANT_SRC)
+
+$(MUTANT_OBJ): $(MUTANTS)/verify/%.o: $(MUTANTS)/verify/mutants.txt
+	$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -g0 -w -c -o $@ $(@:.o=.c)
+
+$(MUTANTS)/mutants.o: CFLAGS += -Wno-unused-function
+$(MUTANTS)/mutants: $(MUTANTS)/mutants.o $(MUTANT_REST)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
+
+$(MUTANT_UNITS): $(MUTANTS)/%: $(B)/test/unit/%.o $(MUTANT_REST)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
+
+.PHONY: mutants-build mutants-table mutants
+mutants-build: $(MUTANTS)/mutants $(MUTANT_UNITS) \
+	$(filter $(B)/test/corpus/accept/% $(B)/test/corpus/reject/%,$(CORPUS))
+
+# In as many parts as there are processors.
+MUTANT_PARTS := $(foreach n,$(shell seq $$(nproc)),$(MUTANTS)/part$(n))
+mutants-table: mutants-build
+	@rm -f $(MUTANTS)/part*
+	@i=0; for p in $(MUTANT_PARTS); do i=$$((i + 1)); \
+		awk -F'\t' -v n=$(words $(MUTANT_PARTS)) -v i=$$i \
+			'$$2 == "lax" && lax++ % $(strip $(MUTANT_SAMPLE)) { next } \
+			 at++ % n == i % n' \
+			$(MUTANTS)/verify/mutants.txt >$$p.txt; \
+		B=$(B) TOP=. $(MUTANTS)/mutants $$p.txt $$p.out \
+			"$(MUTANT_KINDS)" $(MUTANT_UNITS) & \
+	done; wait; sort -n $(MUTANT_PARTS:=.out) >$(MUTANTS)/table.txt
+
+# Which test notices each check of the verifier when it is switched off.
+mutants: mutants-table
+	@cut -f2- $(MUTANTS)/table.txt
+	@awk -v ALL=$(filter 1,$(strip $(MUTANT_SAMPLE))) \
+		-f test/differential/mutants/check.awk $(MUTANT_LISTS) $(MUTANTS)/table.txt

@@ -1,0 +1,6 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What must be given back: each corpus program about ring buffers, dynptrs and
+# locks has the verdict of the running kernel, but for reasons that have a
+# name.
+exec timeout 120 "$B/test/differential/oracle/oracle_held" "$TOP/test/corpus/verify"

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// The stand-in host: does with a tuner plugin what each release of NCCL
+// does, from finding the file to reading the answer back. After the ABI
+// reference, sections 1 and 6; it launches nothing.
+#include "test/fakes/host/nccl.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { BROADCAST, REDUCE, ALLGATHER, REDUCESCATTER, ALLREDUCE };
+enum { TREE, RING, COLLNET_DIRECT, COLLNET_CHAIN, NVLS, NVLS_TREE, PAT };
+enum { LL, LL128, SIMPLE };
+enum { SUCCESS = 0, INTERNAL = 3, INVALID_USAGE = 5 };
+
+static void *open_file(const char *name)
+{
+	char file[512];
+	void *h = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	size_t n = strlen(name);
+
+	if (h || strchr(name, '/'))
+		return h;
+	if (!strncmp(name, "lib", 3) && n > 3 && !strcmp(name + n - 3, ".so"))
+		return NULL;
+	snprintf(file, sizeof(file), "libnccl-tuner-%s.so", name);
+	return dlopen(file, RTLD_NOW | RTLD_LOCAL);
+}
+
+int host_open(struct host_plugin *p, int abi)
+{
+	const char *name = getenv("NCCL_TUNER_PLUGIN");
+	char symbol[40];
+
+	memset(p, 0, sizeof(*p));
+	if (!name || !*name)
+		name = "libnccl-tuner.so";
+	if (!strcasecmp(name, "none"))
+		return 0;
+	p->handle = open_file(name);
+	if (!p->handle) {
+		fprintf(stderr, "stand-in: %s: %s\n", name, dlerror());
+		return -1;
+	}
+	for (int v = abi; v >= 2; v--) {
+		snprintf(symbol, sizeof(symbol), "ncclTunerPlugin_v%d", v);
+		p->u.sym = dlsym(p->handle, symbol);
+		p->abi = v;
+		if (p->u.sym)
+			return 0;
+	}
+	fprintf(stderr, "stand-in: %s: no ncclTunerPlugin_v2..v%d\n", name,
+		abi);
+	p->abi = 0;
+	return -1;
+}
+
+/* NCCL's defaults are in the constants before init: any numbers will do. */
+static int init_v5(struct host_comm *c, host_logger *log)
+{
+	double constants[144];
+	int rc, per_node = (int)(c->ranks / c->nodes);
+	struct host_nvl_domain_info nvl = { (int)c->nodes, per_node, per_node };
+
+	for (int i = 0; i < 144; i++)
+		constants[i] = 1.0 + i;
+	rc = c->plugin->u.v5->init(&c->ctx, c->id, c->ranks, c->nodes, log,
+				   &nvl, constants);
+	for (int i = 0; i < 144; i++)
+		if (constants[i] != 1.0 + i)
+			fprintf(stderr, "stand-in: constant %d edited\n", i);
+	return rc;
+}
+
+int host_init(struct host_comm *c, host_logger *log)
+{
+	switch (c->plugin->abi) {
+	case 0:
+		return SUCCESS;
+	case 2:
+		return c->plugin->u.v2->init(c->ranks, c->nodes, log, &c->ctx);
+	case 3:
+		return c->plugin->u.v3->init(c->ranks, c->nodes, log, &c->ctx);
+	case 4:
+		return c->plugin->u.v4->init(c->ranks, c->nodes, log, &c->ctx);
+	}
+	return init_v5(c, log);
+}
+
+int host_fini(struct host_comm *c)
+{
+	switch (c->plugin->abi) {
+	case 0:
+		return SUCCESS;
+	case 2:
+		return c->plugin->u.v2->destroy(c->ctx);
+	case 3:
+		return c->plugin->u.v3->destroy(c->ctx);
+	case 4:
+		return c->plugin->u.v4->destroy(c->ctx);
+	}
+	return c->plugin->u.v5->finalize(c->ctx);
+}
+
+static bool usable(const struct host_comm *c, int coll, int algo, int proto)
+{
+	switch (algo) {
+	case RING:
+		return true;
+	case TREE:
+		return coll == ALLREDUCE;
+	case NVLS:
+		return c->nvls && proto == SIMPLE && coll != BROADCAST &&
+		       coll != REDUCE && c->nodes == 1;
+	case NVLS_TREE:
+		return c->nvls && proto == SIMPLE && coll == ALLREDUCE &&
+		       c->nodes > 1;
+	case PAT:
+		return proto == SIMPLE && c->nodes > 1 &&
+		       (coll == ALLGATHER || coll == REDUCESCATTER);
+	}
+	return false;
+}
+
+float host_cost(const struct host_comm *c, int coll, size_t bytes, int algo,
+		int proto)
+{
+	/* microseconds a step, bus GB/s; a step is a hop of the pattern */
+	static const float step[HOST_PROTOS] = { 0.6f, 1.0f, 3.5f };
+	static const float gbs[HOST_PROTOS] = { 90, 260, 330 };
+	float n = (float)c->ranks, steps = n - 1, bw = gbs[proto];
+
+	if (!usable(c, coll, algo, proto))
+		return -1.0f;
+	if (algo == TREE) {
+		steps = 2 * log2f(n);
+		bw *= 0.6f;
+	} else if (algo != RING) {
+		steps = 3;
+		bw = 520;
+	}
+	if (coll == ALLREDUCE)
+		steps *= 2;
+	return 6.0f + step[proto] * steps + (float)bytes / (bw * 1000.0f);
+}
+
+static void fill(const struct host_comm *c, int coll, size_t bytes,
+		 float table[HOST_TABLE])
+{
+	for (int a = 0; a < c->algos; a++)
+		for (int p = 0; p < HOST_PROTOS; p++)
+			table[a * HOST_PROTOS + p] =
+				host_cost(c, coll, bytes, a, p);
+}
+
+/* The reference, 1.7: how NCCL reads the table back. */
+static void cheapest(const struct host_comm *c, const float *table, int *algo,
+		     int *proto)
+{
+	float best = c->plugin->abi >= 6 ? 3.4e38f : 3.6e9f;
+
+	*algo = *proto = -1;
+	for (int a = 0; a < c->algos; a++)
+		for (int p = 0; p < HOST_PROTOS; p++) {
+			float t = table[a * HOST_PROTOS + p];
+
+			if (t >= 0.0f && t < best) {
+				best = t;
+				*algo = a;
+				*proto = p;
+			}
+		}
+}
+
+/* The plugin's v2 has no table: it gets flags and sets both or nothing. */
+static int ask_v2(struct host_comm *c, int coll, size_t bytes, float *table,
+		  int *channels, struct host_choice *out)
+{
+	int algo = -1, proto = -1, rc;
+
+	rc = c->plugin->u.v2->get(c->ctx, coll, bytes, 0, c->nvls, 1, &algo,
+				  &proto, channels);
+	if (rc)
+		return rc;
+	cheapest(c, table, &out->algo, &out->proto);
+	if (algo != -1 && proto != -1) {
+		/* used without any check by 2.21 */
+		out->algo = algo;
+		out->proto = proto;
+	}
+	return SUCCESS;
+}
+
+static int ask(struct host_comm *c, int coll, size_t bytes, int reg_buff,
+	       float *table, int *channels, struct host_choice *out)
+{
+	float **t = (float **)(void *)table; /* NCCL's own cast */
+	int rc;
+
+	switch (c->plugin->abi) {
+	case 0:
+		rc = SUCCESS;
+		break;
+	case 2:
+		return ask_v2(c, coll, bytes, table, channels, out);
+	case 3:
+		rc = c->plugin->u.v3->get(c->ctx, coll, bytes, 1, t, c->algos,
+					  HOST_PROTOS, channels);
+		break;
+	case 4:
+		rc = c->plugin->u.v4->get(c->ctx, coll, bytes, 1, t, c->algos,
+					  HOST_PROTOS, reg_buff, channels);
+		break;
+	default:
+		rc = c->plugin->u.v5->get(c->ctx, coll, bytes, 1, t, c->algos,
+					  HOST_PROTOS, reg_buff, channels);
+	}
+	cheapest(c, table, &out->algo, &out->proto);
+	return rc;
+}
+
+/* The reference, 1.8: what n becomes; 0 keeps NCCL's number. */
+static int clamp_channels(const struct host_comm *c, size_t bytes, int n)
+{
+	size_t by_size = bytes / (16 << 10) + 1;
+	int most = n > 0 && n < c->max_channels ? n : c->max_channels;
+
+	return by_size < (size_t)most ? (int)by_size : most;
+}
+
+/* The reference, 1.9: NCCL rounds down what it is told, and does not look. */
+static int ask_chunk(struct host_comm *c, int coll, size_t bytes,
+		     const struct host_choice *choice)
+{
+	size_t chunk = 128 << 10;
+	int rc;
+
+	if (c->plugin->abi < 6 || !c->plugin->u.v6->chunk)
+		return SUCCESS;
+	rc = c->plugin->u.v6->chunk(c->ctx, coll, bytes, choice->algo,
+				    choice->proto, choice->channels, &chunk);
+	if (!rc && chunk / 2048 == 0) {
+		fprintf(stderr, "stand-in: chunks of %zu bytes\n", chunk);
+		return INTERNAL;
+	}
+	return rc;
+}
+
+int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff,
+		struct host_choice *out)
+{
+	float table[HOST_TABLE], plain[HOST_TABLE];
+	int channels = 0, rc;
+
+	fill(c, coll, bytes, table);
+	memcpy(plain, table, sizeof(plain));
+	cheapest(c, plain, &out->nccl_algo, &out->nccl_proto);
+	rc = ask(c, coll, bytes, reg_buff, table, &channels, out);
+	if (rc)
+		return rc;
+	if (out->algo < 0)
+		return getenv("NCCL_ALGO") ? INVALID_USAGE : INTERNAL;
+	if (out->algo >= c->algos || out->proto < 0 ||
+	    out->proto >= HOST_PROTOS ||
+	    plain[out->algo * HOST_PROTOS + out->proto] < 0.0f) {
+		fprintf(stderr, "stand-in: the answer %d/%d cannot be run\n",
+			out->algo, out->proto);
+		return INTERNAL;
+	}
+	if (channels < 0) {
+		fprintf(stderr, "stand-in: %d channels\n", channels);
+		return INTERNAL;
+	}
+	out->channels = clamp_channels(c, bytes, channels);
+	out->us = plain[out->algo * HOST_PROTOS + out->proto];
+	out->nccl_us = plain[out->nccl_algo * HOST_PROTOS + out->nccl_proto];
+	return ask_chunk(c, coll, bytes, out);
+}

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+# The stand-in for NCCL, and the check of every tuner interface against it.
+
+HOST := $(addprefix $(B)/test/fakes/host/,standin abi_check naive env_host)
+tests: $(HOST)
+
+$(B)/test/fakes/host/standin: $(call o,test/fakes/host/standin.c test/fakes/host/nccl.c test/fakes/host/prof.c test/fakes/host/replay.c core/spec/spec.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
+
+$(B)/test/fakes/host/abi_check: $(call o,test/fakes/host/abi_check.c test/fakes/host/nccl.c core/spec/spec.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
+
+$(B)/test/fakes/host/env_host: $(B)/test/fakes/host/env_host.o
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl
+
+$(B)/test/fakes/host/naive: $(call o,test/fakes/host/naive.c plugin/job/startup.c plugin/job/segment.c plugin/job/registry.c core/jobseg/agree.c core/jobseg/bycalls.c core/jobseg/packed.c core/base/err.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+
+# Policies that answer well, impossibly and absurdly.
+tests: $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard test/corpus/answers/*.bpf.c test/corpus/events/*.bpf.c))
+
+# Net plugins of each version over our TCP, and the host that calls them.
+NET_PLUGINS := $(foreach v,5 6 7 8 9 10 11 12,$(B)/test/fakes/host/net_plugin_v$v.so)
+HOST += $(NET_PLUGINS) $(B)/test/fakes/host/net_check
+tests: $(NET_PLUGINS) $(B)/test/fakes/host/net_check
+
+$(B)/test/fakes/host/net_check: $(B)/test/fakes/host/net_check.o
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -ldl
+
+$(NET_PLUGINS:.so=.o): $(B)/test/fakes/host/net_plugin_v%.o: test/fakes/host/net_plugin.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -DABI=$* -c -o $@ $<
+$(NET_PLUGINS): %.so: %.o $(call o,plugin/net/tcp.c plugin/net/tcp_link.c plugin/net/tcp_devices.c)
+	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+tests: $(B)/test/fakes/host/net_class.bpf.o

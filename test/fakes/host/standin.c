@@ -1,0 +1,821 @@
+// SPDX-License-Identifier: MIT
+// A training job without GPUs: ranks that ask a tuner plugin for each
+// collective as one release of NCCL does, compare their answers, and replay
+// a table of times. Where libnccl or CUDA is missing, the demo and the tests
+// run this in place of the real NCCL, and say so.
+//
+//	standin --ranks 8 [--procs | --threads] [--nccl 2.28.9] [--coll LIST]
+//	        [--min 1K] [--max 256M] [--factor 2] [--seconds S | --loops N]
+//	        [--pause-ms MS between loops] [--ahead W] [--table CSV]
+//	        [--noise PCT] [--rank-us US]
+//[--report FILE]
+//	        [--contend FILE] [--nodes N] [--no-nvls] [--comms N] [--groups
+// N | --split]
+//[--hang]
+//[--events]
+//	        [--rank-env R:NAME=VALUE]... [--probe R:N]
+//
+// --probe: rank R asks the tuner once more before each N-th collective and does
+// nothing with the answer, as NCCL 2.29 may; --calls-only R:N: it calls NCCL's
+// API before that and the tuner is not asked.
+//
+// --events: the library is a profiler as well, and gets the events of each
+// collective as that release tells them.
+//
+// --groups: so many communicators at once, each with all ranks, which take
+// turns.
+//
+// --split: each rank is in two communicators, which take turns: that of all
+// ranks, and that of the ranks of its own parity, as after ncclCommSplit. Odd
+// ranks ask twice in theirs, so that the halves do not count alike.
+//
+// --noise: times vary by so much, at random but in every run alike. --rank-us:
+// each rank takes so much longer than the one before, that they can be told
+// apart (1).
+//
+// --contend: times are multiplied by the number in FILE, read before each loop:
+// somebody else on the links.
+//
+// --rank-env: one process of --procs begins with another environment.
+// --hang: ranks that took different decisions stand still until SIGTERM, as
+// real ones do, in place of ending.
+//
+// Exit status: 0; 1 a call failed; 3 ranks took different decisions (real
+// GPUs would hang); 64 usage.
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/spec/spec.h"
+#include "test/fakes/host/nccl.h"
+#include "test/fakes/host/prof.h"
+#include "test/fakes/host/replay.h"
+
+enum { MAX_RANKS = 64, RING = 4096, MAX_COLLS = 5, MAX_ENV = 8 };
+
+static const uint64_t FIRST_ID = 0xc0ffee0000000000;
+
+/* What a rank decided for collective number seq - 1; seq is stored last. */
+struct answer {
+	uint64_t seq;
+	int algo, proto, channels;
+};
+
+/* Shared by all ranks, threads or processes. */
+struct meeting {
+	pthread_barrier_t all;
+	volatile int stop, failed, diverged, hung;
+	uint64_t done[MAX_RANKS]; /* collectives decided */
+	struct answer ring[MAX_RANKS][RING];
+};
+
+static struct {
+	int ranks, nodes, abi, comms, groups;
+	bool procs, threads, nvls, hang, events, split, help;
+	int prof_abi;
+	int colls[MAX_COLLS], ncolls;
+	size_t min, max, factor;
+	double seconds, noise, rank_us;
+	long loops;
+	int pause_ms;
+	uint64_t ahead;
+	char *rank_env[MAX_ENV];
+	int nrank_env;
+	const char *report, *contend;
+	struct replay *table;
+	struct odd {
+		int rank, every; /* 0: nothing odd */
+	} probe, calls_only;
+} opt = { .ranks = 8,
+	  .nodes = 1,
+	  .abi = 5,
+	  .prof_abi = 5,
+	  .comms = 1,
+	  .groups = 1,
+	  .nvls = true,
+	  .colls = { 4 },
+	  .ncolls = 1,
+	  .min = 1 << 10,
+	  .max = 256 << 20,
+	  .factor = 2,
+	  .seconds = 0,
+	  .rank_us = 1,
+	  .loops = 1,
+	  .ahead = 8 };
+
+static struct meeting *meet;
+static struct host_plugin plugin;
+static int prof_mask; /* one for the process, as NCCL has it */
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void nap(long us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000 };
+
+	nanosleep(&t, NULL);
+}
+
+static void logger(int level, unsigned long flags, const char *file, int line,
+		   const char *fmt, ...)
+{
+	const char *debug = getenv("NCCL_DEBUG");
+	char text[1024];
+	va_list ap;
+
+	(void)flags;
+	if (!debug || (level > 2 && strcmp(debug, "INFO")))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "stand-in: [%d] %s:%d %s\n", getpid(), file, line,
+		text);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	meet->stop = 1;
+}
+
+static const char *name(const char *s)
+{
+	return s ? s : "none";
+}
+
+/* Is the collective one of the halves, not of all? */
+static bool of_half(uint64_t seq)
+{
+	return opt.split && seq % 2;
+}
+
+/* Every pair of ranks is compared: by whichever of the two comes second. */
+static void compare(int rank, uint64_t seq, const struct host_choice *c)
+{
+	for (int r = 0; r < opt.ranks; r++) {
+		struct answer *a = &meet->ring[r][seq % RING];
+
+		if (of_half(seq) && (r ^ rank) & 1)
+			continue;
+		if (__atomic_load_n(&a->seq, __ATOMIC_SEQ_CST) != seq + 1)
+			continue;
+		if (a->algo == c->algo && a->proto == c->proto &&
+		    a->channels == c->channels)
+			continue;
+		meet->diverged = 1;
+		if (opt.hang)
+			meet->hung = 1;
+		else
+			meet->stop = 1;
+		fprintf(stderr,
+			"stand-in: DIVERGENCE at collective %llu: rank %d "
+			"%s/%s %d channels, rank %d %s/%s %d channels\n",
+			(unsigned long long)seq, r, name(nb_nccl_algo(a->algo)),
+			name(nb_nccl_proto(a->proto)), a->channels, rank,
+			name(nb_nccl_algo(c->algo)),
+			name(nb_nccl_proto(c->proto)), c->channels);
+		return;
+	}
+}
+
+static void publish(int rank, uint64_t seq, const struct host_choice *c)
+{
+	struct answer *a = &meet->ring[rank][seq % RING];
+
+	a->algo = c->algo;
+	a->proto = c->proto;
+	a->channels = c->channels;
+	__atomic_store_n(&a->seq, seq + 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&meet->done[rank], seq + 1, __ATOMIC_RELEASE);
+	compare(rank, seq, c);
+}
+
+/* A rank may run ahead of the slowest by opt.ahead collectives. */
+static void keep_step(uint64_t seq)
+{
+	for (;;) {
+		uint64_t least = UINT64_MAX;
+
+		for (int r = 0; r < opt.ranks; r++) {
+			uint64_t d = __atomic_load_n(&meet->done[r],
+						     __ATOMIC_ACQUIRE);
+
+			least = d < least ? d : least;
+		}
+		if (seq < least + opt.ahead || meet->stop)
+			return;
+		nap(20);
+	}
+}
+
+static double contention = 1;
+
+/* What is not a number, or not there, is no contention. */
+static void read_contention(void)
+{
+	FILE *f = opt.contend ? fopen(opt.contend, "re") : NULL;
+	double x;
+
+	if (!f || fscanf(f, "%lf", &x) != 1 || !(x > 0))
+		x = 1;
+	__atomic_store(&contention, &x, __ATOMIC_RELAXED);
+	if (f)
+		fclose(f);
+}
+
+/* Between 1 - opt.noise and 1 + opt.noise; equal on all ranks. */
+static double noise(uint64_t seq)
+{
+	uint64_t x = seq * 0x9e3779b97f4a7c15;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return 1 + opt.noise * ((double)(x >> 12) / (double)(1ull << 51) - 1);
+}
+
+static double time_us(const struct host_choice *c, int coll, size_t bytes,
+		      uint64_t seq)
+{
+	double us = -1, x;
+
+	__atomic_load(&contention, &x, __ATOMIC_RELAXED);
+	if (opt.table)
+		us = replay_us(opt.table, nb_nccl_coll(coll), c->algo, c->proto,
+			       c->channels, bytes, opt.ranks);
+	return (us >= 0 ? us : (double)c->us) * x * noise(seq);
+}
+
+static void report(FILE *f, long loop, int coll, size_t bytes,
+		   const struct host_choice *c, uint64_t seq)
+{
+	double us = time_us(c, coll, bytes, seq);
+	const char *word = nb_nccl_coll(coll);
+
+	fprintf(f,
+		"{\"loop\":%ld,\"coll\":\"%s\",\"bytes\":%zu,"
+		"\"time_us\":%.3f,\"busbw_gbs\":%.3f,\"channels\":%d}\n",
+		loop, word, bytes, us, replay_busbw(word, bytes, opt.ranks, us),
+		c->channels);
+	fflush(f);
+}
+
+struct rank {
+	int first, count; /* ranks of this thread */
+	/* of each rank one a group, side by side */
+	struct host_comm comm[MAX_RANKS];
+	struct host_prof prof[MAX_RANKS];
+	FILE *report;
+	int rc;
+};
+
+/* Elements of a rank's call: one byte each. */
+static size_t count_of(int coll, size_t bytes)
+{
+	return coll == 2 || coll == 3 ? bytes / (size_t)opt.ranks : bytes;
+}
+
+static bool is_odd(const struct odd *o, int rank, uint64_t seq)
+{
+	return o->every && o->rank == rank &&
+	       seq % (uint64_t)o->every == (uint64_t)o->every - 1;
+}
+
+/* The call of the API, before the tuner is asked. */
+static void call(struct rank *me, int i, uint64_t seq, int coll, size_t bytes,
+		 struct host_coll *k)
+{
+	uint64_t groups = (uint64_t)opt.groups;
+	struct host_prof *p = &me->prof[i * opt.groups + (int)(seq % groups)];
+
+	*k = (struct host_coll){ .func = coll,
+				 .datatype = 1,
+				 .count = count_of(coll, bytes) };
+	if (is_odd(&opt.calls_only, me->first + i, seq)) {
+		struct host_coll more = *k;
+
+		host_prof_call(p, &more);
+		if (more.group_api)
+			host_prof_stop(p, more.group_api);
+	}
+	host_prof_call(p, k);
+}
+
+/* What the profiler is told of it: the GPU's clock goes on by the time. */
+static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
+		 const struct host_choice *c, const struct host_coll *called)
+{
+	/* more with each rank, so that they can be told apart */
+	uint64_t ns = (uint64_t)(time_us(c, coll, bytes, seq) * 1000) +
+		      (uint64_t)(p->rank * opt.rank_us * 1000);
+	struct host_coll k = { .func = coll,
+			       .algo = c->algo,
+			       .proto = c->proto,
+			       .datatype = 1,
+			       .channels =
+				       c->channels < 255 ? c->channels : 255,
+			       .ops = opt.nodes > 1 ? 2 : 0,
+			       .steps = 2,
+			       .seq = seq,
+			       .count = count_of(coll, bytes),
+			       .gpu_from = 1 + seq * 1000000000,
+			       .gpu_to = 1 + seq * 1000000000 + ns,
+			       .called = called->called,
+			       .group_api = called->group_api,
+			       .coll_api = called->coll_api };
+
+	host_prof_coll(p, &k);
+}
+
+/* One collective on all ranks of this thread, as a group call makes it; the
+ * communicators take turns. */
+static int collective(struct rank *me, uint64_t seq, long loop, int coll,
+		      size_t bytes)
+{
+	struct host_coll called[MAX_RANKS];
+
+	keep_step(seq);
+	while (meet->hung && !meet->stop)
+		nap(1000);
+	for (int i = 0; i < me->count && opt.events; i++)
+		call(me, i, seq, coll, bytes, &called[i]);
+	for (int i = 0; i < me->count; i++) {
+		uint64_t groups = (uint64_t)opt.groups;
+		int at = i * opt.groups + (int)(seq % groups);
+		struct host_choice c;
+		int rc = 0;
+
+		if (is_odd(&opt.probe, me->first + i, seq) ||
+		    (of_half(seq) && (me->first + i) & 1))
+			rc = host_decide(&me->comm[at], coll, bytes, 0, &c);
+		if (!rc)
+			rc = host_decide(&me->comm[at], coll, bytes, 0, &c);
+		if (rc) {
+			fprintf(stderr, "stand-in: rank %d: result %d\n",
+				me->first + i, rc);
+			return rc;
+		}
+		publish(me->first + i, seq, &c);
+		if (opt.events)
+			tell(&me->prof[at], seq / groups, coll, bytes, &c,
+			     &called[i]);
+		if (me->report && i == 0)
+			report(me->report, loop, coll, bytes, &c, seq / groups);
+	}
+	return 0;
+}
+
+static int one_loop(struct rank *me, uint64_t *seq, long loop)
+{
+	if (me->first == 0 || opt.procs)
+		read_contention();
+	for (int k = 0; k < opt.ncolls; k++)
+		for (size_t b = opt.min; b <= opt.max; b *= opt.factor)
+			for (int g = 0; g < opt.groups; g++) {
+				if (meet->stop)
+					return 0;
+				if (collective(me, (*seq)++, loop, opt.colls[k],
+					       b))
+					return 1;
+			}
+	if (opt.pause_ms)
+		nap(opt.pause_ms * 1000L);
+	return 0;
+}
+
+/* Which one a rank is in as its @group-th, @ranks of it, and as which @rank. */
+static uint64_t member(int group, int *rank, int *ranks)
+{
+	int half = *rank & 1;
+
+	*ranks = opt.ranks;
+	if (!opt.split || group == 0)
+		return (uint64_t)group;
+	*ranks = (opt.ranks + 1 - half) / 2;
+	*rank /= 2;
+	return (uint64_t)(group + half);
+}
+
+/* @id: of the first group. */
+static int create(struct rank *me, uint64_t id)
+{
+	for (int i = 0; i < me->count * opt.groups; i++) {
+		int rank = me->first + i / opt.groups, ranks;
+		uint64_t group = member(i % opt.groups, &rank, &ranks);
+
+		me->comm[i] = (struct host_comm){
+			.plugin = &plugin,
+			.id = id + group,
+			.ranks = (size_t)ranks,
+			.nodes = (size_t)opt.nodes,
+			.max_channels = 32,
+			.nvls = opt.nvls,
+			.algos = plugin.abi == 2 ? 6 : HOST_ALGOS
+		};
+		if (opt.events) {
+			me->prof[i] = (struct host_prof){
+				.mask = &prof_mask,
+				.name = "world",
+				.id = id + group,
+				.nodes = opt.nodes,
+				.ranks = ranks,
+				.rank = rank,
+			};
+			if (!host_prof_open(&me->prof[i], plugin.handle,
+					    opt.prof_abi) ||
+			    host_prof_init(&me->prof[i], logger))
+				return 1;
+		}
+		if (host_init(&me->comm[i], logger))
+			return 1;
+	}
+	/* NCCL's own node barrier, which follows the tuner's init */
+	if (opt.procs || opt.threads)
+		pthread_barrier_wait(&meet->all);
+	return 0;
+}
+
+static void *run(void *arg)
+{
+	struct rank *me = arg;
+	double start = now();
+	uint64_t seq = 0;
+	long loop = 0;
+
+	for (int c = 0; c < opt.comms && !me->rc; c++) {
+		me->rc = create(me, FIRST_ID + (uint64_t)(c * (opt.groups +
+							       opt.split)));
+		for (; !me->rc && !meet->stop; loop++) {
+			if (opt.seconds > 0) {
+				/* all end with the first whose time is up:
+				 * nobody waits for one that has left */
+				if (now() - start > opt.seconds)
+					meet->stop = 1;
+			} else if (loop >= opt.loops * (c + 1)) {
+				break;
+			}
+			me->rc = one_loop(me, &seq, loop);
+		}
+		for (int i = 0; i < me->count * opt.groups; i++) {
+			me->rc |= host_fini(&me->comm[i]);
+			if (opt.events)
+				host_prof_fini(&me->prof[i]);
+		}
+	}
+	if (me->rc)
+		meet->failed = meet->stop = 1;
+	return NULL;
+}
+
+/* Opened here, after the fork: each process has a plugin of its own. */
+static int work(int first, int count)
+{
+	static struct rank ranks[MAX_RANKS];
+	pthread_t threads[MAX_RANKS];
+	int n = opt.threads ? count : 1;
+
+	if (host_open(&plugin, opt.abi))
+		return 1;
+	for (int i = 0; i < n; i++) {
+		ranks[i].first = first + i;
+		ranks[i].count = opt.threads ? 1 : count;
+		if (ranks[i].first == 0 && opt.report)
+			ranks[i].report = fopen(opt.report, "a");
+	}
+	for (int i = 1; i < n; i++)
+		if (pthread_create(&threads[i], NULL, run, &ranks[i]))
+			return 1;
+	run(&ranks[0]);
+	for (int i = 1; i < n; i++)
+		pthread_join(threads[i], NULL);
+	return meet->failed;
+}
+
+/* Leave so many descriptors to be opened. */
+static void spare_files(int n)
+{
+	int next = dup(0);
+	struct rlimit most = { (rlim_t)(next + n), (rlim_t)(next + n) };
+
+	close(next);
+	setrlimit(RLIMIT_NOFILE, &most);
+}
+
+static void set_environment(int rank)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", rank);
+	setenv("RANK", text, 1);
+	for (int i = 0; i < opt.nrank_env; i++) {
+		char *end;
+
+		if (strtol(opt.rank_env[i], &end, 10) != rank || *end != ':')
+			continue;
+		if (!strncmp(end + 1, "SPARE_FILES=", 12))
+			spare_files(atoi(end + 13));
+		else
+			putenv(end + 1);
+	}
+}
+
+static pid_t pids[MAX_RANKS];
+
+/* After a rank has died the others get three seconds to end by themselves. */
+static void on_alarm(int sig)
+{
+	(void)sig;
+	for (int r = 0; r < opt.ranks; r++)
+		kill(pids[r], SIGKILL);
+}
+
+static int processes(void)
+{
+	int status, bad = 0;
+
+	signal(SIGALRM, on_alarm);
+
+	for (int r = 0; r < opt.ranks; r++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			return 1;
+		pids[r] = pid;
+		if (pid)
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		set_environment(r);
+		exit(work(r, 1));
+	}
+	for (;;) {
+		if (wait(&status) < 0) {
+			if (errno == EINTR)
+				continue;
+			break;
+		}
+		if (status && !bad) {
+			bad = 1;
+			meet->stop = 1;
+			alarm(3);
+		}
+	}
+	return bad;
+}
+
+static size_t size(const char *s)
+{
+	char *end;
+	size_t v = strtoull(s, &end, 10);
+
+	return v << (*end == 'K'   ? 10
+		     : *end == 'M' ? 20
+		     : *end == 'G' ? 30
+				   : 0);
+}
+
+static bool collectives(char *list)
+{
+	char *save = NULL;
+
+	opt.ncolls = 0;
+	for (char *w = strtok_r(list, ",", &save); w;
+	     w = strtok_r(NULL, ",", &save)) {
+		int c = nb_nccl_coll_named(w);
+
+		if (c < 0 || opt.ncolls == MAX_COLLS)
+			return false;
+		opt.colls[opt.ncolls++] = c;
+	}
+	return opt.ncolls > 0;
+}
+
+/* Newest tuner interface that a release looks up; the reference, 6.1. */
+static int abi_of(const char *release)
+{
+	int minor = 0;
+
+	if (sscanf(release, "2.%d", &minor) != 1 || minor < 21)
+		return 0;
+	return minor >= 30   ? 6
+	       : minor >= 28 ? 5
+	       : minor >= 24 ? 4
+	       : minor >= 22 ? 3
+			     : 2;
+}
+
+/* And the profiler's. */
+static int prof_abi_of(const char *release)
+{
+	int minor = 0;
+
+	if (sscanf(release, "2.%d", &minor) != 1)
+		return 0;
+	return minor >= 29   ? 6
+	       : minor >= 28 ? 5
+	       : minor >= 27 ? 4
+	       : minor >= 26 ? 3
+	       : minor >= 24 ? 2
+			     : 1;
+}
+
+static bool odd(struct odd *to, const char *text)
+{
+	return sscanf(text, "%d:%d", &to->rank, &to->every) == 2 &&
+	       to->every > 0;
+}
+
+/* What times there are is known wherever they are shown. */
+static void label(const char *table)
+{
+	const char *slash = table ? strrchr(table, '/') : NULL;
+	char text[160];
+
+	snprintf(text, sizeof(text), "%s%.100s (stand-in for NCCL)",
+		 table ? "replayed from " : "of NCCL's cost table",
+		 slash	 ? slash + 1
+		 : table ? table
+			 : "");
+	setenv("NCCLBPF_TIMES", text, 0);
+}
+
+static bool option(const char *o, char *v)
+{
+	if (!strcmp(o, "ranks"))
+		opt.ranks = atoi(v);
+	else if (!strcmp(o, "nodes"))
+		opt.nodes = atoi(v);
+	else if (!strcmp(o, "comms"))
+		opt.comms = atoi(v);
+	else if (!strcmp(o, "groups"))
+		opt.groups = atoi(v);
+	else if (!strcmp(o, "nccl"))
+		opt.abi = abi_of(v), opt.prof_abi = prof_abi_of(v);
+	else if (!strcmp(o, "coll"))
+		return collectives(v);
+	else if (!strcmp(o, "min"))
+		opt.min = size(v);
+	else if (!strcmp(o, "max"))
+		opt.max = size(v);
+	else if (!strcmp(o, "factor"))
+		opt.factor = size(v);
+	else if (!strcmp(o, "seconds"))
+		opt.seconds = atof(v);
+	else if (!strcmp(o, "loops"))
+		opt.loops = atol(v);
+	else if (!strcmp(o, "pause-ms"))
+		opt.pause_ms = atoi(v);
+	else if (!strcmp(o, "ahead"))
+		opt.ahead = strtoull(v, NULL, 10);
+	else if (!strcmp(o, "rank-env") && opt.nrank_env < MAX_ENV)
+		opt.rank_env[opt.nrank_env++] = v;
+	else if (!strcmp(o, "probe"))
+		return odd(&opt.probe, v);
+	else if (!strcmp(o, "calls-only"))
+		return odd(&opt.calls_only, v);
+	else if (!strcmp(o, "contend"))
+		opt.contend = v;
+	else if (!strcmp(o, "noise"))
+		opt.noise = atof(v) / 100;
+	else if (!strcmp(o, "rank-us"))
+		opt.rank_us = atof(v);
+	else if (!strcmp(o, "report"))
+		opt.report = v;
+	else if (!strcmp(o, "table"))
+		return label(v), (opt.table = replay_open(v)) != NULL;
+	return true;
+}
+
+static void usage(FILE *f)
+{
+	fputs("usage: standin [options], with NCCL_TUNER_PLUGIN naming the "
+	      "library\n"
+	      "  --ranks N        ranks of the job (8)\n"
+	      "  --procs          one process a rank; --threads: one thread\n"
+	      "  --nodes N        nodes that NCCL is told of (1)\n"
+	      "  --comms N        communicators, one after the other (1)\n"
+	      "  --groups N       communicators at once (1)\n"
+	      "  --split          a communicator of all and one of each "
+	      "parity\n"
+	      "  --nccl RELEASE   ask as this release does (2.28.9)\n"
+	      "  --coll LIST      collectives in turn, as allreduce,broadcast\n"
+	      "  --min, --max S   sizes (1K to 256M), each --factor N (2) "
+	      "times the last\n"
+	      "  --seconds S      go on for so long; --loops N: so many "
+	      "rounds (1)\n"
+	      "  --pause-ms MS    between two rounds\n"
+	      "  --ahead W        a rank may be so many decisions ahead (8)\n"
+	      "  --table CSV      replay these times; --report FILE: write "
+	      "them\n"
+	      "  --noise PCT      times vary by so much; --rank-us US: each "
+	      "rank takes\n"
+	      "                   so much longer than the one before (1)\n"
+	      "  --contend FILE   times are multiplied by the number in it\n"
+	      "  --probe R:N      rank R asks the tuner once more before each "
+	      "N-th\n"
+	      "                   collective; --calls-only R:N: it calls the "
+	      "API once more\n"
+	      "  --no-nvls        NCCL offers no NVLS\n"
+	      "  --events         profiler events as well\n"
+	      "  --hang           ranks that differ stand still until SIGTERM\n"
+	      "  --rank-env R:NAME=VALUE   environment of one rank; "
+	      "SPARE_FILES=N\n"
+	      "                   leaves it so many descriptors\n",
+	      f);
+}
+
+static bool options(int argc, char **argv)
+{
+	static const struct option names[] = { { "ranks", 1, NULL, 'x' },
+					       { "nodes", 1, NULL, 'x' },
+					       { "comms", 1, NULL, 'x' },
+					       { "nccl", 1, NULL, 'x' },
+					       { "groups", 1, NULL, 'x' },
+					       { "coll", 1, NULL, 'x' },
+					       { "min", 1, NULL, 'x' },
+					       { "max", 1, NULL, 'x' },
+					       { "factor", 1, NULL, 'x' },
+					       { "seconds", 1, NULL, 'x' },
+					       { "loops", 1, NULL, 'x' },
+					       { "pause-ms", 1, NULL, 'x' },
+					       { "ahead", 1, NULL, 'x' },
+					       { "report", 1, NULL, 'x' },
+					       { "table", 1, NULL, 'x' },
+					       { "contend", 1, NULL, 'x' },
+					       { "noise", 1, NULL, 'x' },
+					       { "rank-us", 1, NULL, 'x' },
+					       { "rank-env", 1, NULL, 'x' },
+					       { "probe", 1, NULL, 'x' },
+					       { "calls-only", 1, NULL, 'x' },
+					       { "procs", 0, NULL, 'p' },
+					       { "threads", 0, NULL, 't' },
+					       { "no-nvls", 0, NULL, 'n' },
+					       { "hang", 0, NULL, 'h' },
+					       { "events", 0, NULL, 'e' },
+					       { "split", 0, NULL, 's' },
+					       { "help", 0, NULL, 'H' },
+					       { NULL, 0, NULL, 0 } };
+	int o, at;
+
+	while ((o = getopt_long(argc, argv, "", names, &at)) != -1) {
+		if (o == '?' || (o == 'x' && !option(names[at].name, optarg)))
+			return false;
+		opt.help |= o == 'H';
+		opt.procs |= o == 'p';
+		opt.threads |= o == 't';
+		opt.hang |= o == 'h';
+		opt.events |= o == 'e';
+		opt.nvls &= o != 'n';
+		opt.split |= o == 's';
+	}
+	if (opt.split)
+		opt.groups = 2;
+	return optind == argc && opt.ranks > 0 && opt.groups > 0 &&
+	       opt.ranks * opt.groups <= MAX_RANKS && opt.nodes > 0 &&
+	       opt.abi && opt.factor > 1 && opt.ahead > 0 && opt.ahead < RING &&
+	       opt.min > 0;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_barrierattr_t attr;
+	int rc;
+
+	if (!options(argc, argv)) {
+		usage(stderr);
+		return 64;
+	}
+	if (opt.help) {
+		usage(stdout);
+		return 0;
+	}
+	label(NULL);
+	meet = mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (meet == MAP_FAILED)
+		return 1;
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&meet->all, &attr, (unsigned)opt.ranks);
+	signal(SIGTERM, on_signal);
+	signal(SIGINT, on_signal);
+	rc = opt.procs ? processes() : work(0, opt.ranks);
+	replay_close(opt.table);
+	return meet->diverged ? 3 : rc;
+}

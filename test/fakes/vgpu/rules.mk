@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+# Virtual GPUs (libvgpu.so), the job that uses them, and the plugins its tests
+# need. Included by the top Makefile; built where the CUDA headers and libnccl
+# are, else VGPU_TARGETS is empty. The results are never sanitized: libvgpu.so
+# is preloaded into programs that are not.
+
+CUDA ?= /usr/local/cuda
+VGPU_HAVE := $(and $(wildcard $(CUDA)/include/nccl.h),\
+	$(wildcard $(CUDA)/include/cuda_runtime_api.h),\
+	$(wildcard $(CUDA)/lib64/libnccl.so))
+VGPU_TARGETS := $(if $(VGPU_HAVE),$(addprefix $(B)/test/fakes/vgpu/,\
+	libvgpu.so job tuner_force.so profiler_count.so))
+
+VGPU_LIB_O := $(patsubst %,$(B)/test/fakes/vgpu/%.o,\
+	agent conf driver gpu launch mem model nvml patch rdv runtime stub)
+VGPU_CFLAGS = $(filter-out -fsanitize=% -fno-sanitize% --coverage,$(CFLAGS))
+
+$(B)/test/fakes/vgpu/%.o: test/fakes/vgpu/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -isystem $(CUDA)/include $(VGPU_CFLAGS) -c -o $@ $<
+
+$(B)/test/fakes/vgpu/libvgpu.so: $(VGPU_LIB_O)
+	$(CC) -shared $(LDFLAGS) -Wl,-soname,libvgpu.so -Wl,--no-undefined \
+	    -o $@ $^ -lpthread -ldl -lm
+
+$(B)/test/fakes/vgpu/job: $(B)/test/fakes/vgpu/job.o
+	$(CC) $(LDFLAGS) -o $@ $^ -L$(CUDA)/lib64 \
+	    -Wl,-rpath,$(CUDA)/lib64 -lnccl -lcudart -lm
+
+$(B)/test/fakes/vgpu/tuner_force.so: $(B)/test/fakes/vgpu/tuner_force.o
+	$(CC) -shared $(LDFLAGS) -o $@ $^
+
+$(B)/test/fakes/vgpu/profiler_count.so: $(B)/test/fakes/vgpu/profiler_count.o
+	$(CC) -shared $(LDFLAGS) -o $@ $^
+
+tests: $(VGPU_TARGETS)

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Fences by calls of NCCL's API: a rank whose tuner is asked more often than
+# its peers' (as NCCL 2.29 may) takes part in changes where the profiler sees
+# the calls, and is named; without, or where the calls themselves differ, no
+# change is made. The host ends with status 3 where ranks decided differently.
+. "$TOP/test/integration/shell_lib.sh"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "fences by calls of the API" "the stand-in host was not built"
+trap finish EXIT
+cd "$T" || exit 1
+
+start() { # JOB ARGS...
+	this=$1
+	shift
+	NCCLBPF_JOB=$this NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INFO timeout 300 "$B/test/fakes/host/standin" \
+		--procs --ranks 3 --seconds 280 --pause-ms 2 --min 1K --max 64M --factor 4 "$@" >"$T/$this.out" 2>&1 &
+	jobs="$jobs $!"
+	job=$!
+	await timeout 20 "$S" -q attach "$this" >/dev/null 2>&1
+}
+stop() {
+	kill -TERM "$job" 2>/dev/null
+	wait "$job"
+}
+verdict() { # of the job's communicator, and what its clock counts
+	timeout 10 "$S" -q -J "$this" -o json check agreement 2>/dev/null |
+		sed -n 's/.*"verdict":"\([a-z_]*\)".*"clock":"\([a-z_]*\)".*/\1 \2/p'
+}
+is() { [ "$(verdict)" = "$1" ]; }
+used() { # POLICY: a busy machine's ranks may run past every fence that is tried
+	for _ in 1 2 3 4 5 6; do
+		timeout 30 "$S" -q -J "$this" policy use "$1" >>"$T/use" 2>&1 && return
+	done
+	cat "$T/use" >"$T/why"
+	return 1
+}
+changes() { # in and out
+	timeout 30 "$S" -q -J "$this" policy load "$B/policies/size_aware.policy" >"$T/why" 2>&1 &&
+		used size_aware && used none && used size_aware && used none
+}
+
+# the answer depends on the number of the decision
+NCCLBPF_POLICY=$B/test/corpus/accept/output_from_decision_number.bpf.o
+if [ -e "$NCCLBPF_POLICY" ]; then
+	export NCCLBPF_POLICY
+else
+	unset NCCLBPF_POLICY
+fi
+start probe --nccl 2.29.3 --events --probe 2:50
+await is "tuner_calls_differ api_calls"
+ok "NCCL 2.29: a rank that is asked more often is found" $?
+status 0 "and nothing is wrong" -J probe check agreement
+run -J probe -o table check agreement
+has "it is named" out "agree at each call of NCCL's API" "more than others among the decisions kept" "decisions after"
+if [ -n "${NCCLBPF_POLICY:-}" ]; then
+	run -J probe -o json policy list
+	grep -q 'output_from_decision_number' out
+	ok "a policy is in use whose answers depend on the number of the decision" $?
+fi
+changes
+ok "policies change" $?
+stop
+ok "and all ranks decided alike at each collective" $?
+unset NCCLBPF_POLICY
+
+start without --nccl 2.29.3 --probe 2:50
+await is "diverged decisions"
+ok "without the profiler the ranks do not count alike" $?
+run -J without policy load "$B/policies/size_aware.policy"
+status 2 "and no change is made" -J without policy use size_aware
+has "for that reason" err "that others did not"
+stop
+
+start calls --nccl 2.29.3 --events --calls-only 2:50
+await is "api_calls_differ api_calls"
+ok "a rank that calls the API more often is found" $?
+run -J calls policy load "$B/policies/size_aware.policy"
+status 2 "and no change is made: no call is the same place for all" -J calls policy use size_aware
+has "for that reason" err "after different calls of NCCL's API"
+stop
+
+start old --nccl 2.28.9 --events
+await is "agreed decisions"
+ok "before NCCL 2.29 the tuner's calls are counted" $?
+run -J old -o json trace status
+grep -q '"asked":\[\]' out
+ok "and NCCL is asked for no events" $?
+stop
+
+start one --nccl 2.29.3 --events --rank-env 1:NCCLBPF_API_CLOCK=off
+await is "agreed decisions"
+ok "and where one rank does not see calls" $?
+changes
+ok "with changes" $?
+stop
+ok "which all ranks took at once" $?
+
+NCCLBPF_API_CLOCK=on
+export NCCLBPF_API_CLOCK
+start on --nccl 2.28.9 --events --probe 0:30
+await is "tuner_calls_differ api_calls"
+ok "NCCLBPF_API_CLOCK=on: NCCL 2.28 too" $?
+changes
+ok "with changes, too" $?
+stop
+ok "on all ranks at once" $?

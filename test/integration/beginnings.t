@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Ranks that begin with other policies, settings or versions than their peers:
+# found before the first decision, all of them take NCCL's choice, and the log
+# of each says in what they differ, both sides named.
+set -u
+dir=$(mktemp -d)
+job=
+trap '[ "$job" ] && kill $job 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
+export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INFO
+sh=$B/ncclbpf-shell
+tree=$B/test/corpus/answers/only_tree.policy
+ring=$B/test/corpus/answers/ring_ll_four.policy
+n=0
+is() { # status, name
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		grep -v 'policy .* decides' "$dir/log" | tail -20 | sed 's/^/# /'
+	fi
+}
+# job NAME LIBRARIES...: four processes with what follows, to their end
+run() {
+	export NCCLBPF_JOB=$1
+	shift
+	timeout 100 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
+		--loops 20 "$@" >"$dir/log" 2>&1
+}
+found() { # times, text: how often it is in the log
+	[ "$(grep -c -- "$2" "$dir/log")" -eq "$1" ]
+}
+# differs WHAT TEXT OPTIONS...: rank 2 of four begins otherwise
+differs() {
+	what=$1 text=$2
+	shift 2
+	run "job$n" "$@"
+	is $? "$what of one rank: all four take the same choice"
+	found 4 "its ranks began with different [a-z]* ($text)"
+	is $? "$what: each process says so, both sides named"
+}
+
+export NCCLBPF_POLICY=$tree
+run alike
+is $? "four ranks that begin alike"
+found 0 "began with different"
+is $? "nothing is said"
+run jit --rank-env 1:NCCLBPF_JIT=off --rank-env 2:NCCLBPF_LOG=debug
+is $? "the interpreter and the log's level need not be the same"
+found 0 "began with different"
+is $? "nothing is said of them"
+
+who='of rank [013] (process [0-9]*)' odd='of rank 2 (process [0-9]*)'
+pair() { # what, the others' value, rank 2's: rank 2 may have come first
+	echo "$1 \($who: $2; $odd: $3\|$odd: $3; $who: $2\)"
+}
+differs "another policy" \
+	"$(pair policies 'only_tree ([0-9a-f]*)' 'ring_ll_four ([0-9a-f]*)')" \
+	--rank-env "2:NCCLBPF_POLICY=$ring"
+differs "no policy" "$(pair policies 'only_tree ([0-9a-f]*)' none)" \
+	--rank-env 2:NCCLBPF_POLICY=
+NCCLBPF_POLICY=$tree:$ring
+differs "another order" \
+	"$(pair policies 'only_tree ring_ll_four ([0-9a-f]*)' 'ring_ll_four only_tree ([0-9a-f]*)')" \
+	--rank-env "2:NCCLBPF_POLICY=$ring:$tree"
+NCCLBPF_POLICY=$tree
+differs "NCCLBPF_MAX_CHANNELS" "$(pair NCCLBPF_MAX_CHANNELS 64 16)" \
+	--rank-env 2:NCCLBPF_MAX_CHANNELS=16
+differs "NCCLBPF_COHERENCE" "$(pair NCCLBPF_COHERENCE strict off)" \
+	--rank-env 2:NCCLBPF_COHERENCE=off
+differs "NCCLBPF_FENCE_MARGIN" "$(pair NCCLBPF_FENCE_MARGIN 4096 7)" \
+	--rank-env 2:NCCLBPF_FENCE_MARGIN=7
+differs "NCCLBPF_FENCE_TIMEOUT_MS" "$(pair NCCLBPF_FENCE_TIMEOUT_MS 2000 50)" \
+	--rank-env 2:NCCLBPF_FENCE_TIMEOUT_MS=50
+
+differs "a policy that cannot be loaded" "$(pair policies 'only_tree ([0-9a-f]*)' none)" \
+	--rank-env "2:NCCLBPF_POLICY=$dir/nosuch.policy"
+
+# A rank that the others do not find: no ncclbpf, or not theirs.
+missing() { # times said, what, options
+	times=$1 what=$2
+	shift 2
+	run "job$n" --rank-env "$@"
+	is $? "$what on one rank: all four take the same choice"
+	found "$times" 'its ranks began with different settings ([13] of 4 ranks had not registered'
+	is $? "$what: each of $times says that ranks are missing"
+}
+missing 3 "NCCLBPF_DISABLE=1" 2:NCCLBPF_DISABLE=1
+missing 3 "NCCLBPF_DISABLE=1 (the first)" 0:NCCLBPF_DISABLE=1
+missing 4 "another NCCLBPF_JOB" 2:NCCLBPF_JOB=another
+mkdir -m 700 "$dir/other"
+missing 4 "another NCCLBPF_SOCKET_DIR" "2:NCCLBPF_SOCKET_DIR=$dir/other"
+# one is enough for the library, the directory stays open
+missing 4 "no descriptor for the segment" 2:SPARE_FILES=1
+missing 4 "no descriptor for the segment's own" 2:SPARE_FILES=2
+NCCLBPF_DISABLE=1 run disabled
+is $? "NCCLBPF_DISABLE=1 on all ranks"
+[ ! -e "$dir/disabled.seg" ]
+is $? "leaves nothing behind"
+
+# Another version of ncclbpf, by its name alone.
+have=$(timeout 20 "$sh" --version | sed -n 's/.* \([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p' | head -1)
+last=${have##*.}
+other=${have%.*}.$(((last + 1) % 10))
+LC_ALL=C sed "s/${have}\\x00/${other}\\x00/g" "$B/libncclbpf.so" >"$dir/other.so"
+differs "another version" "$(pair "ncclbpf's version" "$have" "$other")" \
+	--rank-env "2:NCCL_TUNER_PLUGIN=$dir/other.so"
+
+# A job whose segment is of a version that this ncclbpf does not share.
+export NCCLBPF_JOB=old
+timeout 100 "$B/test/fakes/host/standin" --procs --ranks 2 --seconds 90 --pause-ms 5 >"$dir/old.log" 2>&1 &
+job=$!
+for i in $(seq 400); do
+	[ "$(ls "$dir" | grep -c '^old.*sock$')" -ge 2 ] && break
+	sleep 0.05
+done
+printf '\143' | dd of="$dir/old.seg" bs=1 seek=8 conv=notrunc 2>/dev/null
+run old
+is $? "beside a job of another segment version"
+found 4 "its ranks began with different settings (old.seg is in use by processes with another version"
+is $? "each rank says so and takes NCCL's choice"
+[ "$(od -An -tu8 -j32 -N8 "$dir/old.seg" | tr -d ' ')" -gt 1 ]
+is $? "and leaves a mark for the others"
+kill $job
+wait $job 2>/dev/null
+job=
+echo "1..$n"

@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The wall clock of all processes jumps by years, to and fro, while a policy is
+# changed under load: every wait is by the monotonic clock.
+. "$TOP/test/integration/control/lib.sh"
+SH=$B/ncclbpf-shell
+export NCCLBPF_SOCKET_DIR="$T/s"
+
+# Only what people read may have the wall clock.
+wall() {
+	! grep -nE 'CLOCK_REALTIME|gettimeofday|\b(time|alarm|setitimer)\(|pthread_cond_timedwait|pthread_mutex_timedlock|sem_timedwait|TIMER_ABSTIME' \
+		"$TOP"/plugin/*/*.[ch] "$TOP"/plugin/*/*/*.[ch] "$TOP"/core/generation/*.[ch] "$TOP"/core/jobseg/*.[ch] |
+		grep -v '/plugin/runtime/wall_clock\.h:'
+}
+check "the plugin never asks for the wall clock" wall
+
+cat >"$T/jump.c" <<'EOF'
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static time_t jump(void)
+{
+	static unsigned n;
+	return ((time_t)(__atomic_fetch_add(&n, 1, __ATOMIC_RELAXED) % 3) - 1) *
+	       300000000;
+}
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	int rc = (int)syscall(SYS_clock_gettime, id, t);
+	if (!rc && id == CLOCK_REALTIME)
+		t->tv_sec += jump();
+	return rc;
+}
+int gettimeofday(struct timeval *restrict v, void *restrict z)
+{
+	struct timespec t;
+	(void)z;
+	clock_gettime(CLOCK_REALTIME, &t);
+	v->tv_sec = t.tv_sec;
+	v->tv_usec = t.tv_nsec / 1000;
+	return 0;
+}
+time_t time(time_t *out)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (out)
+		*out = t.tv_sec;
+	return t.tv_sec;
+}
+EOF
+if ! cc -shared -fPIC -O1 -w -o "$T/jump.so" "$T/jump.c" 2>"$T/cc"; then
+	skip "changes while the clock jumps" "no compiler for the shim"
+	done_testing
+	exit
+fi
+jumps() { [ "$(LD_PRELOAD="$T/jump.so" date +%Y)" -lt $(($(date +%Y) - 5)) ]; }
+check "the clock jumps" jumps
+
+sh_() {
+	LD_PRELOAD="$T/jump.so" timeout 60 "$SH" --no-rc -o table -J t "$@"
+}
+host LD_PRELOAD="$T/jump.so" --ranks 4 --procs 4 --rate 200
+check "a policy for all processes" sh_ policy load "$P/tree.policy"
+rounds() {
+	for i in 1 2 3 4 5; do
+		sh_ policy use tree || return 1
+		settle
+		sh_ policy use none || return 1
+		settle
+	done
+}
+check "ten changes while it jumps" rounds
+check "ranks agree" sh_ check agreement
+check "the state is told" sh_ status
+stop "a clock that jumps"
+done_testing

@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# 200 communicators come and go while policies are exchanged; a job that is
+# killed is followed at once by another of the same name.
+set -u
+dir=$(mktemp -d)
+job=
+trap '[ "$job" ] && kill $job 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
+export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=churn
+sh=$B/ncclbpf-shell
+n=0
+is() { # status, name
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		tail -20 "$dir/log" | sed 's/^/# /'
+	fi
+}
+dead= # killed, though somebody may still have to wait for them
+start() { # options of the stand-in
+	timeout 100 "$B/test/fakes/host/standin" --procs --min 4M --max 32M "$@" >"$dir/log" 2>&1 &
+	job=$!
+	for i in $(seq 1200); do # those of the dead may still be there
+		up=0
+		for s in "$dir"/*.sock; do
+			s=${s%.sock}
+			case " $dead " in *" ${s##*.} "*) continue ;; esac
+			kill -0 "${s##*.}" 2>/dev/null && up=$((up + 1))
+		done
+		[ $up -ge 4 ] && break
+		sleep 0.05
+	done
+	timeout 20 "$sh" policy load "$B/policies/size_aware.policy" >>"$dir/log" 2>&1
+}
+
+# On a busy machine the job may be over before three changes are.
+done_=0 refused=0
+for turn in 1 2 3 4 5; do
+	start --ranks 4 --comms 200 --loops 10 --pause-ms 3
+	rc=$?
+	[ $turn -eq 1 ] && is $rc "a policy is loaded"
+	while kill -0 $job 2>/dev/null; do
+		for p in size_aware none; do
+			if timeout 20 "$sh" policy use $p >"$dir/use" 2>&1; then
+				done_=$((done_ + 1))
+			else
+				refused=$((refused + 1))
+			fi
+		done
+	done
+	wait $job
+	rc=$?
+	job=
+	[ $rc -ne 0 ] && break
+	[ $done_ -ge 3 ] && break
+done
+is $rc "200 communicators come and go while policies change: no rank differs"
+[ $done_ -ge 3 ]
+is $? "changes are committed meanwhile"
+echo "# $done_ changes committed, $refused refused"
+
+# The same name again, right after the first one's death.
+start --ranks 4 --seconds 90
+timeout 20 "$sh" policy use size_aware >>"$dir/log" 2>&1
+dead=$(ls "$dir" | sed -n 's/.*\.\([0-9]*\)\.sock$/\1/p' | tr '\n' ' ')
+kill -KILL -$job # timeout leads a process group
+wait $job 2>/dev/null
+job=
+start --ranks 4 --seconds 90
+timeout 20 "$sh" -o table status >"$dir/status" 2>&1
+grep -q 'none, NCCL decides' "$dir/status"
+is $? "a new job of that name begins anew"
+# The ranks may have run past every fence that was tried: once more, then.
+for turn in $(seq 10); do
+	timeout 20 "$sh" policy use size_aware >>"$dir/log" 2>&1 && break
+done
+is $? "and can be changed"
+timeout 20 "$sh" check agreement >>"$dir/log" 2>&1
+is $? "and its ranks agree"
+timeout 20 "$sh" status >>"$dir/log" 2>&1
+is $? "and it tells its state"
+kill -TERM $job
+wait $job
+is $? "to its end"
+job=
+echo "1..$n"

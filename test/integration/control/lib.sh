@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+# For the scripts that test the control socket: a process to talk to, a
+# client, TAP lines. Sourced; expects B and TOP as test/run.sh sets them.
+set -u
+C=$B/test/integration/control
+P=$C
+T=$(mktemp -d)
+chmod 700 "$T"
+tests=0 failures=0 HOST=
+mkdir -m 700 "$T/s"
+
+cleanup() {
+	[ -n "$HOST" ] && kill -9 "$HOST" 2>/dev/null
+	rm -rf "$T"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+ok() { tests=$((tests + 1)); echo "ok $tests - $1"; }
+not_ok() { # name, file of evidence
+	tests=$((tests + 1)) failures=$((failures + 1))
+	echo "not ok $tests - $1"
+	cut -c1-600 "$2" | sed 's/^/# /'
+}
+skip() { tests=$((tests + 1)); echo "ok $tests - $1 # SKIP $2"; }
+check() { # name, command...: does it succeed?
+	name=$1
+	shift
+	if "$@" >"$T/check" 2>&1; then ok "$name"; else
+		echo "status $?: $*" >>"$T/check"
+		not_ok "$name" "$T/check"
+	fi
+}
+done_testing() {
+	echo "1..$tests"
+	[ "$failures" -eq 0 ]
+}
+
+# Start a host: environment as VAR=VALUE words, then its options. Sets HOST,
+# S (its first socket) and the files $T/host.out and $T/host.err.
+host() {
+	set -- "$@"
+	vars=
+	while [ $# -gt 0 ]; do
+		case $1 in *=*) vars="$vars $1"; shift ;; *) break ;; esac
+	done
+	: >"$T/host.out" # or the last one's "ready" would do
+	env NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/s" \
+		NCCLBPF_JOB=t $vars "$C/host" "$@" \
+		>"$T/host.out" 2>"$T/host.err" &
+	HOST=$!
+	for i in $(seq 1200); do
+		grep -q '^ready' "$T/host.out" && break
+		kill -0 $HOST 2>/dev/null || break
+		sleep 0.05
+	done
+	S=$(awk '/^socket \// { print $2; exit }' "$T/host.out")
+	if [ -z "$S" ] && ! grep -q '^ready' "$T/host.out"; then
+		cat "$T/host.err" >>"$T/host.out"
+		not_ok "the host starts" "$T/host.out"
+		done_testing
+		exit 1
+	fi
+}
+
+# End it; it must have decided alike on all ranks up to its end.
+stop() {
+	kill -TERM "$HOST" 2>/dev/null
+	wait "$HOST"
+	rc=$?
+	HOST=
+	if [ $rc -eq 0 ] && grep -q 'diverged 0$' "$T/host.out"; then
+		ok "$1: ranks decided alike to the end"
+	else
+		{ echo "status $rc"; tail -3 "$T/host.out"
+		  grep -v '^log' "$T/host.err" | tail -20; } >"$T/why"
+		not_ok "$1: ranks decided alike to the end" "$T/why"
+	fi
+}
+
+# Decisions made so far, by status.
+decisions() {
+	echo status | timeout 30 "$C/client" "$S" |
+		sed 's/.*"decisions":\([0-9]*\).*/\1/'
+}
+
+# await COMMAND...: until it succeeds, for a minute at the most.
+await() {
+	turn=0
+	until "$@"; do
+		turn=$((turn + 1))
+		[ $turn -gt 600 ] && return 1
+		sleep 0.1
+	done
+}
+
+# Decisions go on.
+more_than() {
+	b=$(decisions)
+	[ -n "$1" ] && [ -n "$b" ] && [ "$b" -gt "$1" ]
+}
+alive() {
+	a=$(decisions)
+	if await more_than "$a"; then
+		ok "$1: decisions go on"
+	else
+		{ echo "from '$a' to '$b'"; tail -5 "$T/host.err"; } >"$T/why"
+		not_ok "$1: decisions go on" "$T/why"
+	fi
+}
+
+# ask LINE...: requests to $S; the replies go to $T/r, the last to R.
+ask() {
+	for LINE; do :; done # the last one
+	printf '%s\n' "$@" | timeout 60 "$C/client" "$S" >"$T/r" 2>"$T/r.err"
+	R=$(tail -n 1 "$T/r")
+}
+
+# says NAME TEXT...: each occurs in the last reply.
+says() {
+	name=$1
+	shift
+	for text; do
+		case $R in
+		*"$text"*) ;;
+		*)
+			{ printf 'not found: %s\n%s\n' "$text" "$R"
+			  cat "$T/r.err"; } >"$T/why" 2>&1
+			not_ok "$name" "$T/why"
+			return
+			;;
+		esac
+	done
+	ok "$name"
+}
+
+# soon NAME TEXT...: each occurs in a reply to the last line that was asked,
+# within half a minute: for what ranks do next.
+holds() {
+	for text; do
+		case $R in *"$text"*) ;; *) return 1 ;; esac
+	done
+}
+soon() {
+	name=$1
+	shift
+	for turn in $(seq 300); do
+		holds "$@" && break
+		sleep 0.1
+		ask "$LINE"
+	done
+	says "$name" "$@"
+}
+
+# refuses NAME CODE LINE...: an error of that code with a message.
+refuses() {
+	name=$1 code=$2
+	shift 2
+	ask "$@"
+	says "$name" '"ok":false,"error":{"code":"'"$code"'","message":"'
+}
+
+# Wait until every rank has passed the fences of the last change.
+settle() {
+	for i in $(seq 1200); do
+		ask "change status"
+		printf '%s' "$R" | grep -o '"ranks":[0-9]*,"passed":[0-9]*' |
+			awk -F '[:,]' '$2 != $4 { bad = 1 } END { exit bad }' && break
+		sleep 0.05
+	done
+}
+
+load() { # policy names
+	for p; do
+		ask "!fd $P/$p.policy" "policy load $p"
+		case $R in *'"ok":true'*) ;; *) echo "# load $p: $R" ;; esac
+	done
+}

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# Tests of the control socket: processes that hold the plugin, a client, and
+# a maker of policy images that needs neither clang nor the front end.
+
+CONTROL := $(addprefix $(B)/test/integration/control/,host client stress corpus images.stamp)
+tests: $(CONTROL)
+
+$(B)/test/integration/control/host: $(call o,test/integration/control/host.c test/fakes/host/nccl.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
+
+$(B)/test/integration/control/client: $(call o,test/integration/control/client.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
+
+$(B)/test/integration/control/stress: $(call o,test/integration/control/stress.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+
+$(B)/test/integration/control/image: $(call o,test/integration/control/image.c core/image/*.c core/isa/*.c core/base/*.c core/spec/*.c core/map/def.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+
+$(B)/test/integration/control/corpus: $(call o,test/integration/control/corpus.c core/image/*.c core/isa/*.c core/base/*.c core/spec/*.c core/map/def.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+
+$(B)/test/integration/control/images.stamp: $(B)/test/integration/control/image
+	$< $(@D)
+	@touch $@

@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Ranks that part while a job runs: a change is refused and says where, the
+# watch reports it, and NCCLBPF_ON_DIVERGENCE=baseline ends it where the ranks
+# still count alike.
+. "$TOP/test/integration/control/lib.sh"
+SH=$B/ncclbpf-shell
+export NCCLBPF_SOCKET_DIR="$T/s"
+
+sh_() { # status wanted, then the words
+	want=$1
+	shift
+	timeout 20 "$SH" --no-rc -o table -J t "$@" >"$T/out" 2>"$T/err"
+	rc=$?
+	[ $rc -eq "$want" ] && return 0
+	echo "status $rc, wanted $want"
+	cat "$T/out" "$T/err"
+	return 1
+}
+told() { cat "$T/out" "$T/err" | grep -q -- "$1" || { cat "$T/out" "$T/err"; return 1; }; }
+logged() { # times wanted, text; within a minute
+	for i in $(seq 600); do
+		n=$(grep -c -- "$2" "$T/host.err")
+		[ "$n" -ge "$1" ] && break
+		sleep 0.1
+	done
+	[ "$n" -eq "$1" ] || { echo "$n times"; grep -- "^log" "$T/host.err" | tail; return 1; }
+}
+last_pid() { pgrep -P "$HOST" | tail -1; }
+
+# One rank asks more than the others (ncclGroupSimulateEnd on a subset).
+host --ranks 4 --procs 4 --rate 100 --extra 2
+check "a policy for all processes" sh_ 0 policy load "$P/tree.policy"
+check "a change while ranks agree" sh_ 0 policy use tree
+settle
+kill -USR1 $(last_pid)
+await sh_ 2 check agreement >"$T/await"
+check "extra questions of one rank: the change is refused" sh_ 2 policy use none
+check "it names the decision and who made more" \
+	told 'from decision [0-9]* on slot [0-3] has made 2 decisions that others did not'
+check "and what to do" told "a new communicator counts anew"
+check "check agreement says who made extra decisions" sh_ 2 check agreement
+check "by its slot" told 'slot [0-3] made 2 decisions that the others did not'
+check "nothing has moved" sh_ 0 status
+check "the policy is still in use" told "policies *tree"
+check "each process reports it once" logged 4 "RANKS DISAGREE: from decision"
+check "status says so" sh_ 0 status
+check "in a line of its own" told "ranks of 1 communicator have decided differently"
+check "doctor: bad" sh_ 2 doctor
+check "doctor names the communicator" told "ab00000000000000: its ranks decided differently"
+alive "ranks that do not count alike"
+kill -TERM "$HOST"; wait "$HOST"; HOST=
+
+# The same with baseline: no fence is safe, so it only reports.
+host NCCLBPF_ON_DIVERGENCE=baseline NCCLBPF_POLICY="$P/tree.policy" \
+	--ranks 4 --procs 2 --rate 100 --extra 3
+kill -USR1 $(last_pid)
+check "shifted ranks are not moved" logged 1 "ON_DIVERGENCE=baseline cannot be done"
+check "they keep their policy" sh_ 0 status
+check "as status says" told "policies *tree"
+kill -TERM "$HOST"; wait "$HOST"; HOST=
+
+# Only answers differ: NCCL's own choice at one decision ends it.
+host NCCLBPF_ON_DIVERGENCE=baseline NCCLBPF_COHERENCE=off \
+	NCCLBPF_POLICY="$B/test/corpus/shell/differs.bpf.o" --ranks 4 --procs 4 --rate 100
+check "answers that differ: all ranks back to NCCL" \
+	logged 1 "NCCLBPF_ON_DIVERGENCE=baseline: NCCL decides by itself"
+settle
+check "no policy is in use" sh_ 0 status
+check "NCCL decides" told "none, NCCL decides"
+moved() {
+	"$SH" --no-rc -J t -j comm list >"$T/comms" 2>&1 &&
+		! grep -o '"policies":\[[^]]*differs' "$T/comms"
+}
+check "every rank has moved" await moved
+alive "after it"
+kill -TERM "$HOST"; wait "$HOST"; HOST=
+done_testing

@@ -1,0 +1,178 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# explain in full: the line that made an answer, the comparisons on its way, the
+# row of a table, NCCL's cost table, and what would change it; each such claim
+# is tried.
+. "$TOP/test/integration/shell_lib.sh"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "explain" "the stand-in host was not built"
+trap finish EXIT
+cd "$T" || exit 1
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=ex timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --seconds 180 \
+	--pause-ms 20 --min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >ex.out 2>&1 &
+jobs="$jobs $!"
+export NCCLBPF_JOB=ex
+enough() { "$S" -q -o json decision tail 64 | grep -qE '"seq":([89]|[1-9][0-9]+),'; } # or any later one
+await enough
+use() { # NAMES...: and all ranks decide with them
+	timeout 20 "$S" policy use "$@" >/dev/null
+	await settled ex
+}
+
+# ---- no policy ----
+status 0 "no policy" -o table explain allreduce 16M
+has "NCCL's cost table, the cheapest first" out "NCCL's cost table, predicted us: nvls/simple" "ring/ll128"
+status 0 "a size that was not seen" -o table explain allreduce 1K
+has "has no table" out "NCCL's cost table: not known"
+
+# ---- a function: its lines ----
+cat >made.lua <<'E'
+local least = 4 << 20
+local p = assert(nb.policy.fn(function(ctx)
+	if ctx.coll == "allreduce" and ctx.bytes >= least and ctx.bytes <= "32M" and ctx.ranks < 16 then
+		ctx.algo = "ring"
+		ctx.proto = "simple"
+	end
+end, { name = "made" }))
+assert(nb.target:policy_load { policy = p })
+E
+status 0 "a function as a policy" -f made.lua
+use made
+status 0 "is explained" -o table explain allreduce 16M
+has "the line that made the answer" out "made made the answer at made.lua:4:  ctx.algo = \"ring\"" "made made the answer at made.lua:5:  ctx.proto = \"simple\""
+has "the comparisons on its way" out "coll (allreduce) == allreduce" "bytes (16M) >= 4M" "bytes (16M) <= 32M" "ranks (2) <" "made.lua:3"
+has "what would change it" out "bytes 4194303 or less: nvls/simple" "bytes 33554433 or more: nvls/simple" "ranks 16 or more: nvls/simple" "coll reducescatter: nvls/simple"
+status 0 "one byte too few" -o table explain allreduce 4194303
+has "a bound and what misses it can be told apart" out "bytes (4194303)" "4M"
+status 0 "in JSON" -o json explain allreduce 16M
+cp out ex.json
+cat >check.lua <<'E'
+local core = require "ncclbpf.core"
+local d = assert(core.decode(io.read "a")).data.processes[1].data
+assert(d.context.ranks == 2 and d.context.usable > 0 and #d.costs_us == 21)
+local best
+for i, v in ipairs(d.costs_us) do
+	assert((v >= 0) == (d.context.usable >> (i - 1) & 1 == 1))
+	if v >= 0 and (not best or v < d.costs_us[best]) then best = i end
+end
+assert(core.nccl("algo", (best - 1) // 3) == d.nccl.algo and core.nccl("proto", (best - 1) % 3) == d.nccl.proto, "NCCL's choice is the cheapest")
+assert(#d.why == 1 and d.why[1].name == "made" and d.why[1].left_out == 0)
+for _, b in ipairs(d.why[1].branches) do assert(b.at.file == "made.lua" and b.at.line == 3 and b.op) end
+for _, w in ipairs(d.why[1].writes) do assert((w.field == "algo" and w.at.line == 4) or (w.field == "proto" and w.at.line == 5)) end
+for _, x in ipairs(d.would) do
+	if x.field == "bytes" then print(x.now, x.value, x.or_more and 1 or 0, x.answer.algo, x.answer.proto) end
+end
+E
+lua_run check.lua <ex.json >would.tsv 2>why
+ok "context, costs, lines" $?
+[ "$(wc -l <would.tsv)" -eq 2 ]
+ok "two sizes at which the answer is another one" $?
+# tried: from there on it is so, one byte before it is not
+lua_run -e 'local nb = require "ncclbpf"
+local t = assert(nb.attach { job = "ex" })
+for line in io.lines "would.tsv" do
+	local now, v, more, algo, proto = line:match "(%d+)\t(%d+)\t(%d)\t(%S+)\t(%S+)"
+	now, v = math.tointeger(now), math.tointeger(v)
+	local function answer(bytes)
+		local a = assert(t:explain("allreduce", bytes)).policies[1]
+		return a.changed and a.algo .. "/" .. a.proto or "left"
+	end
+	assert(answer(v) == "left" and algo .. "/" .. proto == "nvls/simple", "at " .. v .. ": " .. answer(v))
+	assert(answer(more == "1" and v - 1 or v + 1) == "ring/simple", "beside " .. v)
+end' 2>why
+ok "and that is so" $?
+
+# ---- a table: its row ----
+cat >rows.csv <<'E'
+allreduce,1048576,-1,pat,simple,-1,-1,-1
+allreduce,0,4194304,tree,ll,-1,-1,2
+allreduce,4194305,33554431,ring,ll128,-1,1,-1
+allreduce,33554432,-1,ring,simple,-1,1,-1
+E
+status 0 "a table" policy load rows.csv
+use rows
+status 0 "is explained" -o table explain allreduce 16M
+has "by its row" out "table rows: row 3 (allreduce,4194305,33554431,ring,ll128,-1,1,-1,-1,-1) of 4" "before it, not offered by NCCL: row 1 (allreduce,1048576,"
+has "and the nearest sizes with another one" out "bytes 4194304 or less: row 2" "bytes 33554432 or more: row 4"
+status 0 "a size between" -o table explain allreduce 4M
+has "has its own" out "row 2" "bytes 4194305 or more: row 3"
+status 0 "a collective that no row is about" -o table explain broadcast 4M
+has "no row" out "table rows: no row of 4"
+status 0 "both" policy use made rows
+await settled ex
+run -o json explain allreduce 16M
+lua_run -e 'local d = assert(require "ncclbpf.core".decode(io.read "a")).data
+	assert(#d.tables == 1 and d.tables[1].policy == "rows" and d.tables[1].row == 3 and d.tables[1].not_offered[1] == 1)
+	assert(d.tables[1].below.bytes == 4194304 and d.tables[1].below.row == 2 and d.tables[1].above.bytes == 33554432 and d.tables[1].above.row == 4)
+	local p = d.processes[1].data
+	assert(p.by == "rows" and #p.why == 2 and p.answer.algo == "ring" and p.answer.proto == "ll128")' <out 2>why
+ok "the table's row in JSON, beside the other's lines" $?
+
+# ---- maps ----
+cat >maps.lua <<'E'
+local p = assert(nb.policy.fn(function(ctx)
+	if ctx.bytes >= (maps.limits[1] or 1048577) then
+		ctx.algo = "ring"
+		ctx.proto = "ll128"
+	end
+end, { name = "mapped", maps = { limits = { key = "u32", value = "u64" } } }))
+assert(nb.target:policy_load { policy = p })
+E
+status 0 "a policy with a map" -f maps.lua
+use mapped
+run map set limits 1 8M
+await settled ex
+status 0 "is explained" -o table explain allreduce 16M
+has "with the value that the job's map has" out "bytes (16M) >= 8M, from a map" "bytes 8388607 or less: nvls/simple"
+
+# ---- what is tried has an end ----
+# many NAME N STEP: N comparisons that change nothing, of limits that far
+# apart, and one of ranks that does
+many() {
+	awk -v name="$1" -v n="$2" -v step="$3" 'BEGIN {
+		print "local p = assert(nb.policy.fn(function(ctx)"
+		for (i = 0; i < n; i++) print "\tif ctx.bytes < " 33554432 + i * step " then ctx.channels = 0 end"
+		print "\tif ctx.ranks < 16 then\n\t\tctx.algo = \"ring\"\n\t\tctx.proto = \"simple\"\n\tend"
+		print "end, { name = \"" name "\" }))"
+		print "assert(nb.target:policy_load { policy = p })"
+	}' >"$1.lua"
+	status 0 "many comparisons: $1" -f "$1.lua"
+	use "$1"
+}
+many same 40 0
+status 0 "with one value" -o table explain allreduce 16M
+has "are tried once" out "ranks 16 or more: nvls/simple"
+! grep -q "not all was tried" out
+ok "so all was tried" $?
+many differ 40 4096
+status 0 "with a value each" -o table explain allreduce 16M
+has "are not all tried, which is said" out "(not all was tried"
+run -o json explain allreduce 16M
+has "in JSON too" out '"would_stopped":true'
+
+# ---- objects ----
+if [ -e "$B/policies/nvlink_ring_mid.bpf.o" ]; then
+	run policy load "$B/policies/nvlink_ring_mid.bpf.o"
+	use nvlink_ring_mid
+	status 0 "an object" -o table explain allreduce 16M
+	has "by the lines of its source" out "nvlink_ring_mid.bpf.c:" "NCCL offers ring/ll128" "bytes (16M) in 4M to 32M" "bytes 4194303 or less" "bytes 33554433 or more" "nodes 2 or more"
+else
+	ok "an object # SKIP no clang at build time" 0
+fi
+# ---- what cannot be done: whose answer it is, and what may be answered ----
+cat >wrong.lua <<'E'
+for name, f in pairs {
+	chan = function(ctx) ctx.channels = 999 end,
+	nine = function(ctx) ctx.algo = 9 end,
+	ringed = function(ctx) ctx.algo = "ring" ctx.proto = "simple" end,
+} do
+	assert(nb.target:policy_load { policy = assert(nb.policy.fn(f, { name = name })) })
+end
+E
+status 0 "policies that ask for too much" -f wrong.lua
+use chan ringed
+status 0 "too many channels" -o table explain allreduce 16M
+has "are charged to who asked for them" out "chan answered 999, allowed are 1 to"
+use nine
+status 0 "an algorithm that there is not" -o table explain allreduce 16M
+has "is shown as it is" out "9/" "changed it" "nine answered 9, allowed are 0 to"
+status 0 "ranks agree: explaining changed nothing" check agreement

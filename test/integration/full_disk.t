@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A full file system under the job segment, before a job starts and while it
+# is changed: the job goes on, says why, and nobody dies of a SIGBUS.
+set -u
+if [ -z "${FULL_DISK:-}" ]; then # the mount goes with its namespace
+	if ! unshare -rm sh -c 'mount -t tmpfs x /mnt' 2>/dev/null; then
+		printf "ok 1 - a full file system # SKIP no mount namespace of our own\n1..1\n"
+		exit 0
+	fi
+	FULL_DISK=1 exec unshare -rm sh "$0"
+fi
+top=$(mktemp -d)
+job=
+trap '[ "$job" ] && kill $job 2>/dev/null; wait 2>/dev/null; umount -l "$top/m"; rm -rf "$top"' EXIT
+dir=$top/m log=$top/log
+mkdir "$dir"
+mount -t tmpfs -o size=16m,mode=0700 x "$dir" || exit 1
+export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so
+export NCCL_DEBUG=INFO
+sh=$B/ncclbpf-shell
+n=0
+is() { # status, name
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		grep -v 'policy .* decides' "$log" | tail -20 | sed 's/^/# /'
+	fi
+}
+fill() {
+	cat /dev/zero >"$dir/fill" 2>/dev/null
+	! echo more >"$dir/more" 2>/dev/null
+}
+change() { # policy: ranks may run past a fence, then once more
+	for turn in $(seq 20); do
+		timeout 20 "$sh" policy use "$1" >>"$log" 2>&1 && return 0
+	done
+	return 1
+}
+
+fill
+is $? "the file system is full"
+NCCLBPF_JOB=early NCCLBPF_POLICY=$B/policies/size_aware.policy timeout 100 \
+	"$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M --loops 20 \
+	>"$log" 2>&1
+is $? "full before the start: all ranks take the same choice to the end"
+[ "$(grep -c 'cannot reserve the segment file: No space left' "$log")" -ge 4 ]
+is $? "each process says why it shares no segment"
+rm -f "$dir/fill" "$dir/more"
+
+export NCCLBPF_JOB=late
+timeout 100 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
+	--comms 200 --loops 10 --pause-ms 3 >"$log" 2>&1 &
+job=$!
+for i in $(seq 1200); do
+	[ "$(ls "$dir" | grep -c '^late.*sock$')" -ge 4 ] && break
+	sleep 0.05
+done
+fill
+is $? "full while communicators come and go"
+timeout 20 "$sh" policy load "$B/policies/size_aware.policy" >>"$log" 2>&1
+while kill -0 $job 2>/dev/null; do
+	for p in size_aware none; do
+		timeout 20 "$sh" policy use $p >>"$log" 2>&1
+	done
+done
+wait $job
+is $? "no rank dies or differs while policies change"
+job=
+rm -f "$dir/fill" "$dir/more"
+
+timeout 100 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
+	--seconds 90 >"$log" 2>&1 &
+job=$!
+for i in $(seq 1200); do
+	[ "$(ls "$dir" | grep -c '^late.*sock$')" -ge 4 ] && break
+	sleep 0.05
+done
+fill
+timeout 20 "$sh" policy load "$B/policies/size_aware.policy" >>"$log" 2>&1
+change size_aware
+is $? "a change is committed on a full file system"
+change none
+is $? "and another"
+timeout 20 "$sh" check agreement >>"$log" 2>&1
+is $? "the ranks agree"
+timeout 20 "$sh" status >>"$log" 2>&1
+is $? "the state is told"
+kill -TERM $job
+wait $job
+is $? "the job goes on to its end"
+job=
+echo "1..$n"

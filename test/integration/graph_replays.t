@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# CUDA graphs are replayed without a call of the tuner: ranks stand still for
+# as long as the job likes. Changes are made meanwhile, wait for nobody, and
+# are there at the next call on all ranks alike. Questions that some ranks ask
+# and others do not are found.
+. "$TOP/test/integration/control/lib.sh"
+SH=$B/ncclbpf-shell
+export NCCLBPF_SOCKET_DIR="$T/s"
+
+sh_() { # status wanted, then the words
+	want=$1
+	shift
+	timeout 60 "$SH" --no-rc -o table -J t "$@" >"$T/out" 2>"$T/err"
+	rc=$?
+	[ $rc -eq "$want" ] && return 0
+	echo "status $rc, wanted $want"
+	cat "$T/out" "$T/err"
+	return 1
+}
+told() { cat "$T/out" "$T/err" | grep -q -- "$1" || { cat "$T/out" "$T/err"; return 1; }; }
+halted() { [ "$(grep -c '^halted' "$T/host.out")" -ge "$1" ]; }
+last_pid() { pgrep -P "$HOST" | tail -1; }
+all() { # decisions of all ranks
+	"$SH" --no-rc -J t -o tsv -q comm list 2>/dev/null
+}
+
+host --ranks 4 --procs 4 --rate 500 --extra 2
+check "policies for all" sh_ 0 policy load "$P/tree.policy"
+check "one more" sh_ 0 policy load "$P/ring.policy"
+check "one is in use" sh_ 0 policy use tree
+settle
+
+# ---- replays: nobody calls
+kill -USR2 "$HOST"
+check "all ranks stand still" await halted 1
+all >"$T/before"
+check "a change is committed meanwhile" sh_ 0 policy use ring
+ask "change status"
+says "at a fence that nobody has reached" '"state":"committed"' '"passed":0'
+check "another one takes its place" sh_ 0 policy use none
+check "and one more" sh_ 0 policy use ring
+ask "change status"
+says "which nobody has reached either" '"state":"committed"' '"passed":0'
+check "ranks agree" sh_ 0 check agreement
+all >"$T/after"
+check "nobody has decided anything" cmp "$T/before" "$T/after"
+check "status is answered" sh_ 0 status
+check "it is in use for who begins now" told "policies *ring"
+kill -USR2 "$HOST"
+check "at the next call all ranks take the last one, at its fence" \
+	timeout 90 "$SH" --no-rc -f "$TOP/test/integration/graph_replays.lua" t ring
+check "and agree" sh_ 0 check agreement
+alive "after replays"
+
+# ---- once more, with questions of one rank alone
+kill -USR2 "$HOST"
+check "they stand still again" await halted 2
+kill -USR1 $(last_pid)
+kill -USR2 "$HOST"
+check "questions of one rank between replays are found" await sh_ 2 check agreement
+check "by what they are" told 'slot [0-3] made 2 decisions that the others did not'
+check "no change is made any more" sh_ 2 policy use none
+check "and why" told "from decision [0-9]* on slot [0-3] has made 2 decisions that others did not"
+check "nothing has moved" sh_ 0 status
+check "as status says" told "policies *ring"
+alive "ranks that do not count alike"
+kill -TERM "$HOST"; wait "$HOST"; HOST=
+done_testing

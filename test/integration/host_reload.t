@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Policies exchanged under load on the stand-in for NCCL: every interface, as
+# threads and as processes. No two ranks may ever differ, and nobody hangs.
+set -u
+dir=$(mktemp -d)
+trap 'kill $job 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
+job=
+export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so
+sh=$B/ncclbpf-shell
+n=0
+bad=0
+say() { # status, name
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		tail -20 "$dir/log" | sed 's/^/# /'
+		bad=1
+	fi
+}
+
+# A change is refused where the ranks run past every fence that is tried, as
+# on a busy machine they may: once more, then.
+use() {
+	for turn in 1 2 3 4 5 6; do
+		timeout 20 "$sh" -J $NCCLBPF_JOB policy use "$@" >>"$dir/log" 2>&1 && return
+	done
+}
+# Wait until so many processes of the job can be attached to.
+attachable() {
+	for i in $(seq 600); do
+		[ "$(ls "$dir" | grep -c "^$NCCLBPF_JOB\..*sock$")" -ge "$1" ] && break
+		sleep 0.1
+	done
+}
+
+run() { # name, release, processes, options...
+	name=$1 release=$2 procs=$3
+	shift 3
+	export NCCLBPF_JOB=reload$n
+	timeout 250 "$B/test/fakes/host/standin" --nccl "$release" --ranks 8 --seconds 240 "$@" >"$dir/log" 2>&1 &
+	job=$!
+	attachable $procs
+	for p in size_aware nvlink_ring_mid noop; do
+		timeout 20 "$sh" -J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1 ||
+			{ say 1 "$name: load $p"; kill $job; wait $job; return; }
+	done
+	moved=0
+	for i in 1 2 3 4 5 6 7 8; do
+		for p in size_aware nvlink_ring_mid "noop size_aware" none; do
+			# shellcheck disable=SC2086
+			use $p && moved=$((moved + 1))
+		done
+	done
+	kill -TERM $job
+	wait $job
+	rc=$?
+	[ $rc -eq 0 ]
+	say $? "$name: no rank differed, none hung (status $rc)"
+	echo "# $moved of 32 changes" >>"$dir/log"
+	[ $moved -eq 32 ]
+	say $? "$name: every change was taken ($moved of 32)"
+	job=
+}
+
+# Communicators come and go while policies change: all ranks of each must begin
+# with the same one, also where NCCL tells no identity.
+churn() { # name, release
+	name=$1
+	moved=0
+	# a busy machine may get few changes into the life of one job
+	for round in 1 2 3 4 5; do
+		churn_once "$2"
+		[ $rc -ne 0 ] && break
+		[ $moved -ge 10 ] && break
+	done
+	say $rc "$name: no rank of 1000 communicators differed (status $rc)"
+	echo "# $moved changes" >>"$dir/log"
+	[ $moved -ge 10 ]
+	say $? "$name: changes were taken meanwhile"
+}
+churn_once() { # release
+	export NCCLBPF_JOB=churn${n}_$round
+	timeout 100 "$B/test/fakes/host/standin" --nccl "$1" --procs --ranks 4 \
+		--comms 1000 --loops 3 --pause-ms 2 --ahead 20 >"$dir/log" 2>&1 &
+	job=$!
+	attachable 4
+	for p in size_aware nvlink_ring_mid; do
+		timeout 20 "$sh" -J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1
+	done
+	while kill -0 $job 2>/dev/null; do
+		for p in size_aware none nvlink_ring_mid none; do
+			timeout 20 "$sh" -J $NCCLBPF_JOB policy use $p >>"$dir/log" 2>&1 &&
+				moved=$((moved + 1))
+		done
+	done
+	wait $job
+	rc=$?
+	job=
+}
+
+run "v5, 8 processes" 2.28.9 8 --procs --ahead 200
+run "v5, 8 threads" 2.28.9 1 --threads --ahead 200
+run "v5, 8 ranks on one thread" 2.28.9 1 --ahead 8
+run "v6, 8 processes" 2.30.7 8 --procs --ahead 50
+run "v4, 8 processes" 2.24.3 8 --procs
+run "v3, 8 threads" 2.22.3 1 --threads
+run "v2, 8 ranks on one thread" 2.21.5 1
+churn "v5, new communicators" 2.28.9
+churn "v4, new communicators" 2.24.3
+echo "1..$n"
+exit $bad

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The Lua interface from a plain lua5.4: files, targets, maps, changes,
+# errors as values, misuse raised at the caller.
+. "$TOP/test/integration/shell_lib.sh"
+trap finish EXIT
+cd "$T" || exit 1
+for p in force noop size_aware; do cp "$B/policies/$p.bpf.o" .; done
+cp "$B/test/corpus/shell/refused.bpf.o" "$B/test/corpus/shell/types.bpf.o" .
+# One file, one TAP test a check; the shell's script only counts them.
+live=0
+if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
+	live=1
+	job demo --ranks 4 --procs 4 --rate 300
+fi
+LIVE=$live HOST=$job lua_run "$TOP/test/integration/lua_api.lua" >"$T/api.out" 2>"$T/why"
+rc=$?
+cat "$T/api.out"
+tests=$(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")
+wrong=$(grep -c '^not ok' "$T/api.out")
+ok "the script ran to its end" $rc
+lua_run -e 'assert(require("ncclbpf").version and package.loaded["ncclbpf.core"])' 2>"$T/why"
+ok "require ncclbpf from a plain Lua" $?

@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The report of a rollout, looked at in headless Chromium: no word in its
+# console, every number that of the data, no name an element, nothing beyond
+# the edge of a narrow screen; and one of a million times. PICTURE=FILE writes
+# the docs' picture (make docs-picture).
+. "$TOP/test/integration/shell_lib.sh"
+trap finish EXIT
+cd "$T" || exit 1
+mkdir plain bad million
+lua_run "$TOP/test/integration/report_make.lua" plain && lua_run "$TOP/test/integration/report_make.lua" bad 5600 hostile
+ok "a rollout's file" $?
+status 0 "a report without a job" -o table rollout report plain/r.html data=plain/one.json label="Times are made by arithmetic, nothing was measured."
+has "says what it wrote" out "plain/r.html: " "every time in plain/r.csv"
+cmp -s plain/r.csv plain/one.times.csv
+ok "every time lies beside it" $?
+status 0 "a report of hostile names" rollout report bad/r.html data=bad/one.json label="<script>document.title='owned'</script>"
+sed -e 's/"state":"succeeded"/"state":7/' plain/one.json >odd.json
+status 64 "a file that is no rollout's" rollout report odd.html data=odd.json
+has "is refused" err "odd.json: plan, state, arms, events and verdict of a rollout wanted"
+sed -e 's/"rank":3/"rank":null/' plain/one.json >odd.json
+status 64 "a file that has been tampered with" rollout report odd.html data=odd.json
+status 64 "likewise as pictures" rollout status data=odd.json plot=yes
+[ ! -e odd.html ]
+ok "and nothing is written" $?
+status 0 "its figures as files" -o table rollout report plain/f.html data=plain/one.json svg=plain/svg
+lua_run -e 'local n, parts = 0, {}
+	for f in io.popen "ls plain/svg/*.svg":lines() do
+		local text, open = io.open(f):read "a", {}
+		assert(text:find("^<%?xml [^>]*%?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=") and not text:find "<script", f)
+		for close, name, rest in text:gsub("^<%?.-%?>", ""):gmatch "<(/?)(%w+)([^>]*)>" do
+			if close == "/" then assert(table.remove(open) == name, f .. ": " .. name)
+			elseif rest:sub(-1) ~= "/" then open[#open + 1] = name end
+			assert(not rest:gsub("%s+[%w:%-]+=\"[^\"]*\"", ""):find "[^%s/]", f .. ": " .. rest)
+		end
+		assert(#open == 0, f)
+		n = n + 1
+	end
+	local html, whole = io.open "plain/f.html":read "a", 0
+	for _ in html:gmatch "<svg " do whole = whole + 1 end
+	assert(n == whole and n > 3, n)' 2>why
+ok "each a whole picture" $?
+rm plain/one.times.csv
+status 0 "without its times" rollout report plain/medians.html data=plain/one.json
+cp plain/r.csv plain/one.times.csv
+grep -q 'block medians, for single times were not kept' plain/medians.html && ! grep -q medians.csv plain/medians.html
+ok "block medians stand for them, and it is said" $?
+
+# A million times: as large as one of a thousand.
+lua_run "$TOP/test/integration/report_make.lua" million 1000020
+LIMIT_S=120 status 0 "a million times" -o json rollout report million/r.html data=million/one.json
+lua_run -e 'local core = require "ncclbpf.core" local d = core.decode(io.read "a").data
+	assert(d.samples == 1000020 and d.bytes < 5e6, d.bytes) print("# " .. d.bytes .. " bytes")' <out 2>>why
+ok "make a file of less than 5 MB" $?
+[ "$(wc -l <million/r.csv)" -eq 1000021 ]
+ok "with every one beside it" $?
+rm -rf million
+
+browser=$(command -v chromium || command -v chromium-browser)
+if [ -z "$browser" ]; then
+	tests=$((tests + 1))
+	echo "ok $tests - looked at in a browser # SKIP chromium is not installed (test/setup.sh browser)"
+	exit
+fi
+# look FILE ARGS...: the DOM in $T/dom, what went to the console in $T/console.
+# A browser that does not end on a busy machine is begun again, twice.
+look() {
+	page=$1
+	shift
+	for try in 1 2 3; do
+		rm -rf profile
+		HOME=$T timeout -k 5 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --hide-scrollbars \
+			--disable-extensions --disable-background-networking --disable-component-update --disable-sync --disable-breakpad \
+			--user-data-dir="$T/profile" --enable-logging=stderr --allow-file-access-from-files "$@" "file://$T/$page" >dom 2>log
+		rc=$?
+		[ $rc -eq 0 ] && break
+		echo "# $page: try $try ended with $rc"
+	done
+	grep -a 'CONSOLE' log >console
+	return $rc
+}
+echo '<script>console.log("a word"); throw new Error("wrong")</script>' >wrong.html
+look wrong.html --dump-dom
+grep -q 'a word' console && grep -q 'Uncaught Error: wrong' console
+ok "what a page says to its console is seen" $?
+for which in plain bad; do
+	look $which/r.html --dump-dom
+	rc=$?
+	[ $rc -eq 0 ] && [ ! -s console ]
+	ok "$which: opens without a word" $?
+	cp console why
+	lua_run "$TOP/test/integration/report_check.lua" dom $which/one.json 2>>why
+	ok "$which: what stands there is the data" $?
+	grep -q '<title>rollout x\{0,1\}.*: succeeded</title>' dom
+	ok "$which: no name is an element" $?
+done
+# Our own script runs, and no other: a name's would have been stopped twice.
+sed 's#</body>#<script>document.title="owned"</script></body>#' plain/r.html >plain/other.html
+look plain/other.html --dump-dom
+grep -q 'Content Security Policy' console && ! grep -q '<title>owned' dom
+ok "another script in the file is not run" $?
+for width in 400 1000; do
+	cat >frame.html <<F
+<iframe id=f src=plain/r.html width=$width height=600 style="border:0"></iframe><pre id=p></pre>
+<script>onload=function(){var d=document.getElementById("f").contentDocument,w=d.documentElement,b=d.getElementById("save");
+b.click();document.getElementById("p").textContent="width "+w.scrollWidth+" of "+w.clientWidth+" height "+(w.scrollHeight>3000)}</script>
+F
+	look frame.html --dump-dom
+	cp dom why
+	grep -q "width $width of $width height true" dom && [ ! -s console ]
+	ok "$width pixels wide: nothing lies beyond the edge" $?
+done
+for mode in 1 0; do
+	look plain/r.html --blink-settings=preferredColorScheme=$mode --window-size=900,1230 --screenshot="$T/$mode.png"
+	[ $? -eq 0 ] && head -c 8 $mode.png | grep -qa PNG
+	ok "a picture, colours $mode" $?
+done
+! cmp -s 0.png 1.png
+ok "light and dark differ" $?
+[ -z "${PICTURE:-}" ] || cp 1.png "$PICTURE"

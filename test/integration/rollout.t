@@ -1,0 +1,312 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Rollouts on a job of the stand-in that replays times: promoted, rolled back
+# by a guard, paused, asked from another shell, taken over from a dead one.
+. "$TOP/test/integration/shell_lib.sh"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "rollout" "the stand-in host was not built"
+[ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "rollout" "no clang at build time"
+trap finish EXIT
+cd "$T" || exit 1
+export XDG_STATE_HOME="$T/state"
+R=$TOP/examples/rollout
+{
+	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' "$TOP/test/fakes/vgpu/b300.csv"
+	grep -v '^#' "$TOP/test/fakes/vgpu/b300.csv"
+} | awk '/^collective/ && !n++ { head = $0 } !/^collective/ { body = body $0 "\n" } END { print head; printf "%s", body }' >times.csv
+
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one timeout 300 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 280 \
+	--pause-ms 1 --min 1M --max 64M --factor 8 --table times.csv >one.out 2>&1 &
+jobs="$jobs $!"
+await timeout 20 "$S" -q attach one >/dev/null 2>&1
+export NCCLBPF_JOB=one
+using() { # NAME: the policies in use are these
+	run -o json status
+	grep -q "\"policies\":\[$1\]" out
+}
+
+# ---- plans that are none ----
+bad() { # FIELDS, TEXT...
+	echo "return { $1 }" >bad.lua
+	shift
+	run rollout plan bad.lua
+	[ "$rc" -eq 64 ] || echo "status $rc" >>why
+	has "refused: $1" err "$@"
+}
+bad 'name = "x"' "candidate: missing"
+bad 'candidate = "none", blcks = 3' "blcks: no such field" "nearest: blocks"
+bad 'candidate = "none", blocks = 0/0' "blocks: a whole number from 2 to 500 wanted, found"
+bad 'candidate = "none", blocks = 3, judge = { looks = 1 }' "blocks: 3 cannot show anything with confidence 0.98; 5 or more wanted"
+bad 'candidate = "none", judge = { confidence = 2 }' "judge.confidence: a number from 0.5 to 0.9999 wanted, found 2"
+bad 'candidate = "none", judge = 7' "judge: a table of fields wanted, found number"
+bad 'candidate = "none", scope = { sizes = "9M..1M" }' "scope.sizes: sizes like" 'found "9M..1M"'
+bad 'candidate = "none", scope = { collectives = { "allredcue" } }' "scope.collectives: a list of collectives wanted, number 1 is \"allredcue\""
+bad 'candidate = { 1 }' "candidate: a list of names of policies wanted, number 1 is 1"
+bad 'candidate = os.exit()' "there are no functions to call"
+bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most 16 communicators" "found an empty table"
+bad 'candidate = "none", scope = { comms = { "no-hex" } }' "scope.comms: a list of at most 16 communicators"
+bad 'candidate = "none", scope = { comms = 17 }' "scope.comms: a list of at most 16 communicators" "found 17"
+bad 'candidate = "none", scope = { comms = "120%" }' "scope.comms: a list of at most 16 communicators"
+bad 'candidate = "none", promote = "some"' "promote: all or scope or better wanted"
+bad 'candidate = "none", guards = { slo = "soon" }' "guards.slo: a duration"
+echo 'return { candidate = "none" } }' >bad.lua
+status 65 "not Lua" rollout plan bad.lua
+echo '{ "candidate": "none", "on_fail": "cry" }' >bad.json
+status 64 "a word that is none, in JSON" rollout plan bad.json
+has "says which there are" err "on_fail: rollback or pause wanted, found \"cry\""
+echo 'while true do end' >bad.lua
+status 64 "a plan that never ends" rollout plan bad.lua
+has "is stopped" err "runs too long"
+bad 'candidate = "none", steps = { units = 1 }' "steps: a list of 1 to 20 tables wanted, found a table with the field units"
+bad 'candidate = "none", steps = { { units = 2 }, { units = 1 } }' "steps[2].units: 1, fewer than the 2 of the step before"
+echo 'return { candidate = "nothere.policy", metrics = { { name = "m", min_effect_pct = 5 } } }' >bad.lua
+status 66 "a candidate that is not there" rollout plan bad.lua
+has "is named" err "candidate: " "nothere.policy"
+sed -i 's/nothere.policy/none/' bad.lua
+status 0 "a metric with a limit of its own" rollout plan bad.lua
+has "shows it" out "by more than 5 %" "by more than its metric allows"
+status 0 "a good plan" rollout plan "$R/ring_mid.lua"
+has "says what it would do" out "4M to 128M" "10 pairs" "at least 460 collectives"
+
+# ---- nothing there ----
+status 1 "no rollout yet" rollout status
+has "and says how one begins" err "this job has no rollout" "rollout start PLAN"
+status 1 "a candidate that nobody holds" rollout start "$R/ring_mid.lua"
+using ""
+ok "has changed nothing" $?
+
+echo 'return { candidate = "none", scope = { comms = { "beef" } } }' >none.lua
+status 1 "communicators that the job has not" rollout start none.lua
+has "and which it has" err "no communicator beef; the job has c0ffee0000000000"
+echo 'return { candidate = "none", scope = { comms = 5 } }' >many.lua
+status 2 "more than there are" rollout start many.lua
+has "and how many" err "5 communicators wanted, the job has 1"
+using ""
+ok "nothing has changed" $?
+
+# ---- promoted ----
+run policy load "$B/policies/nvlink_ring_mid.policy"
+run policy load "$B/examples/rollout/one_channel.bpf.o"
+LIMIT_S=120 run -o table rollout start "$R/ring_mid.lua"
+[ "$rc" -eq 0 ]
+ok "a better policy" $?
+has "is promoted" out "ring-mid: succeeded" "allreduce 64M" "pass"
+using '"nvlink_ring_mid"'
+ok "and in use" $?
+status 0 "history" -o json rollout history
+for s in preparing progressing promoting succeeded; do
+	grep -q "\"to\":\"$s\"" out
+	ok "tells when it was $s" $?
+done
+run check agreement
+ok "ranks agree" "$rc"
+status 0 "a report" rollout report r.html label="<replayed>"
+lua_run -e 'local core = require "ncclbpf.core"
+	local text = assert(core.read "r.html")
+	local d = assert(core.decode((text:match "<script type=\"application/json\" id=data>(.-)</script>")))
+	assert(text:find("<p class=note>&lt;replayed&gt;</p>", 1, true))
+	local kinds, dots = 0, 0
+	for kind, s in pairs(d.verdict.strata) do
+		kinds = kinds + 1
+		local row = ("<td>%s</td><td class=\"%s\">%s</td><td class=n>%+.1f %%</td><td class=n>%+.1f %%</td><td class=n>%+.1f %%</td><td class=n>%d</td>")
+			:format((kind:gsub(" of .*$", "")), s.verdict, s.verdict, s.effect_pct, s.low_pct, s.high_pct, s.blocks_a)
+		assert(text:find(row, 1, true), row)
+		for i, b in ipairs(d.blocks) do
+			local dot = ("<title>block %d, %s, generation %d: %.1f us</title>"):format(i, b.arm == "a" and "baseline" or "candidate", b.generation, b.medians[kind] / 1000)
+			assert(text:find(dot, 1, true), dot)
+			dots = dots + 1
+		end
+	end
+	assert(kinds == 2 and dots == 40)
+	-- what counted is kept: 20 of the most frequent kind in each block, with who ran what
+	assert(d.seen.of == "collectives" and d.seen.samples >= 20 * 20 and #d.where.hosts == 1 and d.where.comms[1].ranks == 4)
+	local lines = 0
+	for _ in io.lines "r.csv" do lines = lines + 1 end
+	assert(lines == d.seen.samples + 1, lines)
+	for kind, k in pairs(d.seen.kinds) do
+		assert(#k.ranks_a == 4 and #k.ranks_b == 4, kind)
+		for ran, n in pairs(k.ran) do assert(text:find(("<td>%s</td><td class=n>%d</td><td class=n>%d</td>"):format(ran, n.a, n.b), 1, true), ran) end
+	end
+	for _, e in ipairs(d.events) do assert(text:find(e.time, 1, true)) end
+	assert(not text:find("https?://"), "needs something else")' 2>>why
+ok "whose numbers are those of its data" $?
+status 0 "the arms as pictures" rollout status plot=yes
+has "bandwidth and effects" out "GB/s" "○ candidate" "how much slower the candidate is; +1 % are borne" "allreduce 8M"
+status 0 "what was measured last, as a histogram" stats plot=times
+has "of each kind" out "allreduce 8M of c0ffee0000000000, " "the slowest rank of each; p50" ") us"
+status 0 "and as bandwidth over size" stats allreduce plot=bandwidth
+has "with a mark for each choice" out "● allreduce " "└──" "1M"
+status 64 "another picture" stats plot=cake
+has "says which there are" err "plot=cake: times or bandwidth wanted"
+run -o json stats plot=times
+lua_run -e 'for _, k in ipairs(require "ncclbpf.core".decode(io.read "a").data.kinds) do assert(k.count > 0 and k.p50_ns <= k.p99_ns and k.p99_ns <= k.max_ns) end' <out 2>>why
+ok "their numbers as JSON" $?
+status 73 "a report that cannot be written" rollout report /nowhere/r.html
+has "is named, once" err "/nowhere/r.html: no folder /nowhere/"
+status 0 "what it saw can be judged again" -o table rollout start "$R/ring_mid.lua" data="$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
+has "is called a replay" out "replayed from" "pass" "then: promote"
+sed -e 's/blocks = 10/blocks = 40/' "$R/ring_mid.lua" >longer.lua
+run -o table rollout start longer.lua data="$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
+has "a longer plan has not seen enough of it" out "inconclusive"
+status 0 "somebody else takes it away" policy use none
+status 2 "what was put in its place is not undone" rollout undo
+has "which is said" err "was made since, and has nothing of the candidate"
+status 0 "and puts it back" policy undo
+status 0 "undo" rollout undo
+using ""
+ok "is the baseline again" $?
+status 2 "once" rollout undo
+
+# ---- rolled back ----
+status 2 "a bad policy" rollout start "$R/one_channel.lua"
+has "is stopped by its guard" err "rolled_back" "slower by"
+using ""
+ok "and is not in use" $?
+run -o json rollout status
+lua_run -e 'local d = require "ncclbpf.core".decode(io.read "a").data
+	assert(d.state == "rolled_back" and d.blocks == 1)
+	local n = tonumber(d.reason:match "after (%d+) collectives") assert(n >= 10 and n < 1000)' <out 2>>why
+ok "within so many collectives" $?
+
+# ---- promoted where it is better, alone ----
+cat >mixed.csv <<C
+allreduce,8388608,16777215,ring,ll128,-1,-1,-1
+allreduce,67108864,134217727,ring,ll,-1,-1,-1
+C
+cat >mixed.lua <<P
+return { name = "mixed", candidate = "mixed.csv", promote = "better", scope = { collectives = { "allreduce" } },
+	blocks = 8, samples = 10, judge = { looks = 1 }, guards = { slower_pct = 10000 } }
+P
+status 0 "a plan that promotes what is better" rollout plan mixed.lua
+has "says so" out "faster by more than 1 %; then: promote, for such kinds alone" "when no kind is faster"
+LIMIT_S=120 run -o table rollout start mixed.lua
+[ "$rc" -eq 0 ]
+ok "better in one size, worse in another, the same in the third" $?
+has "is promoted for the one" out "better in 1 of 3 kinds of collectives, worse in 1, the same in 1, open in 0; promoted for allreduce 8M, held back elsewhere"
+grep -Eq '^allreduce 8M .* better .*\+2[0-9]\.. +promoted' out && grep -Eq '^allreduce 64M .* worse .* held back' out && grep -Eq '^allreduce 1M .* same .* held back' out
+ok "and each kind says what came of it" $?
+using '"mixed.8M"'
+ok "what is in use names its size" $?
+await settled one
+for size in 1M 64M; do
+	run explain allreduce $size
+	cp out why
+	! grep -q mixed out
+	ok "$size is NCCL's own" $?
+done
+decided() { # SIZE TEXT
+	run explain allreduce "$1"
+	cp out why
+	grep -q "$2" out
+}
+await decided 8M mixed.8M
+ok "8M is the candidate's" $?
+run check agreement
+ok "all ranks alike" "$rc"
+status 0 "its report" rollout report better.html
+cp better.html why
+grep -q '>better</td><td class="pass">promoted</td>' better.html && grep -q '>worse</td><td class="same">held back</td>' better.html &&
+	grep -q 'mixed.8M: allreduce 8M; elsewhere what was there before' better.html
+ok "says what was promoted and what held back" $?
+cp mixed.csv kept.csv
+status 1 "a report beside a table of the same name" rollout report mixed.html
+has "is refused" err "mixed.csv: holds something else than a rollout's times"
+cmp -s mixed.csv kept.csv && [ ! -e mixed.html ]
+ok "and the table is left alone" $?
+grep -q 'Times are not measured: replayed from times.csv (stand-in for NCCL)' better.html
+ok "and that times are replayed" $?
+status 0 "undone" rollout undo
+using ""
+ok "as a whole" $?
+sed -e 's/allreduce,8388608.*//' mixed.csv >worse.csv
+sed -e 's/mixed.csv/worse.csv/' mixed.lua >worse.lua
+LIMIT_S=120 status 2 "better nowhere" rollout start worse.lua
+has "is rolled back" err "rolled_back: fail at look 1: better in 0 of 3 kinds"
+run policy load "$B/policies/force.policy"
+sed -e 's/candidate = "mixed.csv"/candidate = { "force" }/' mixed.lua >map.lua
+status 2 "a candidate with maps" rollout start map.lua
+has "would lose their content" err "policy force has a map force, which would begin anew"
+
+# ---- paused, taken over ----
+sed -e 's/blocks = 10/blocks = 200/' "$R/ring_mid.lua" >long.lua
+"$S" rollout start long.lua >long.out 2>&1 &
+runner=$!
+seen() { # N blocks or more
+	timeout 20 "$S" -o json rollout status 2>/dev/null | grep -q "\"state\":\"$2\"" &&
+		timeout 20 "$S" -o json rollout status | lua_run -e 'assert(require "ncclbpf.core".decode(io.read "a").data.blocks >= '"$1"')' 2>/dev/null
+}
+await seen 2 progressing
+ok "a long one goes on" $?
+status 75 "no second one beside it" rollout start "$R/ring_mid.lua"
+has "and says who runs it" err "is progressing, process $runner runs it"
+status 0 "pause, from another shell" -o table rollout pause
+has "is asked for" out "process $runner was asked to pause it"
+wait $runner
+run -o json rollout status
+grep -q '"state":"paused"' out
+ok "paused" $?
+using ""
+ok "with the baseline" $?
+"$S" rollout resume >long.out 2>&1 &
+runner=$!
+await seen 4 progressing
+ok "resumed" $?
+kill -STOP $runner
+stands() {
+	run -o table rollout status
+	grep -q "process $runner that ran it stands still" out
+}
+await stands
+ok "a shell that is stopped is told" $?
+"$S" rollout resume >other.out 2>&1 &
+other=$!
+taken() {
+	run -o json rollout status
+	grep -q '"running":true' out
+}
+await taken
+run -o json rollout status
+had=$(lua_run -e 'print(require "ncclbpf.core".decode(io.read "a").data.blocks)' <out)
+await seen $((had + 1)) progressing
+ok "another one takes over from it" $?
+kill -CONT $runner
+wait $runner
+[ $? -ne 0 ]
+ok "it ends when it goes on" $?
+taken
+ok "and leaves the other one alone" $?
+runner=$other
+kill -9 $runner
+wait $runner 2>/dev/null
+await seen 0 paused
+ok "a shell that is killed has a supervisor, which pauses" $?
+run -o table rollout status
+has "and says why" out "the process that ran it died; its supervisor put the baseline back"
+using ""
+ok "no rank has the candidate" $?
+run -o json rollout status
+had=$(lua_run -e 'print(require "ncclbpf.core".decode(io.read "a").data.blocks)' <out)
+"$S" rollout resume >long.out 2>&1 &
+runner=$!
+await seen $((had + 1)) progressing
+ok "another one takes over, with the blocks there were" $?
+kill -INT $runner
+wait $runner
+[ $? -eq 130 ]
+ok "Ctrl-C" $?
+run -o json rollout status
+grep -q '"state":"paused"' out
+ok "pauses" $?
+using ""
+ok "and leaves the baseline" $?
+status 0 "promote without a verdict" rollout promote
+using '"nvlink_ring_mid"'
+ok "is a decision of one's own" $?
+run -o json rollout history
+grep -q 'asked to promote' out
+ok "which is written down" $?
+status 2 "what has ended does not go on" rollout resume
+
+# ---- a file that is none ----
+echo '{"half":' >"$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
+status 64 "a broken file" rollout status
+has "is named" err "rollouts/one@" "move it away"

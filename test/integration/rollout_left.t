@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a job is left with where a rollout goes wrong: its runner is killed
+# between a change and the note of it, a change that was made cannot be followed
+# up, one of a promotion's changes fails, somebody else changes something. On a
+# job of the stand-in with three communicators that replays times.
+. "$TOP/test/integration/shell_lib.sh"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "what a rollout leaves" "the stand-in host was not built"
+[ -e "$B/policies/size_aware.policy" ] && [ -e "$B/test/corpus/events/loop_hostile.policy" ] || skip_all "what a rollout leaves" "no clang at build time"
+trap finish EXIT
+cd "$T" || exit 1
+export XDG_STATE_HOME="$T/state"
+cp "$B/policies/nvlink_ring_mid.policy" "$B/policies/size_aware.policy" .
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=left timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --groups 3 --events --seconds 180 \
+	--pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
+jobs="$jobs $!"
+await timeout 20 "$S" -q attach left >/dev/null 2>&1
+cat >killed.lua <<'L'
+local core = require "ncclbpf.core"
+local t = assert(require "ncclbpf".attach { job = "left" })
+assert(t:policy_load { path = "nvlink_ring_mid.policy" })
+local r = assert(t:rollout { candidate = { "nvlink_ring_mid" }, blocks = 8, samples = 5, interval = "10ms", judge = { looks = 1, confidence = 0.5 } })
+assert(r:start())
+local write = core.write
+core.write = function(path, text, ...)
+	-- the candidate is in place, which is about to be written down
+	if text:find('"arm":"b"', 1, true) then os.execute("kill -9 " .. (core.ids and select(2, core.ids()))) end
+	return write(path, text, ...)
+end
+for _ = 1, 8 do assert(r:step()) end
+L
+lua_run killed.lua 2>why
+[ $? -eq 137 ]
+ok "killed before it could write down that the candidate is in place" $?
+with() { # POLICIES: what the job decides with
+	timeout 20 "$S" -J left -o json status >out 2>why && grep -q "\"policies\":\[$1\],\"scopes\":\[\]" out
+}
+paused() { timeout 20 "$S" -J left -o json rollout status >out 2>why && grep -q '"state":"paused"' out; }
+await paused
+ok "its supervisor pauses the rollout" $?
+await with ''
+ok "with the baseline" $?
+status 0 "abort" -J left rollout abort
+with ''
+ok "keeps it" $?
+LUA_LIMIT=120 lua_run "$TOP/test/integration/rollout_left.lua" $tests >"$T/api.out" 2>"$T/why"
+rc=$?
+cat "$T/api.out"
+tests=$((tests + $(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")))
+wrong=$((wrong + $(grep -c '^not ok' "$T/api.out")))
+ok "the script ran to its end" $rc
+
+# ---- controllers that change their maps all the time
+H=test/corpus/events/loop_hostile
+NCCLBPF_POLICY=$B/$H.policy NCCLBPF_CONTROLLER_MS=50 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=loop timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs \
+	--events --seconds 180 --pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >loop.out 2>&1 &
+jobs="$jobs $!"
+await timeout 20 "$S" -q attach loop >/dev/null 2>&1
+cat >loop.lua <<'L'
+local nb = require "ncclbpf"
+local t = assert(nb.attach { job = "loop" })
+assert(t:policy_load { path = "nvlink_ring_mid.policy" })
+local Group = getmetatable(require "ncclbpf.job.session".attach({ job = "loop" }, 5)).__index
+local change, ask = Group.change, Group.ask
+local function another() -- until they have made one more
+	local from = t:status().generation
+	for _ = 1, 6000 do
+		if t:status().generation > from then return end
+		nb.sleep(0.01)
+	end
+	error "controllers make no generation"
+end
+local r = assert(t:rollout { candidate = { "loop_hostile", "nvlink_ring_mid" }, blocks = 3, samples = 5, interval = "10ms", seed = 7,
+	judge = { looks = 1, confidence = 0.5, min_effect_pct = 50 } })
+assert(r:start())
+local waits = 0
+Group.change = function(g, line, ...)
+	if line:find "^policy use" and waits < 4 then waits = waits + 1 another() end
+	return change(g, line, ...)
+end
+local lists = 0
+Group.ask = function(g, line, ...)
+	lists = lists + (line == "policy list" and 1 or 0)
+	if line == "policy list" and lists % 4 == 2 and lists < 20 then another() end
+	return ask(g, line, ...)
+end
+r:wait()
+print(r, waits, lists)
+assert(r.state == "succeeded" and r.blocks == 6 and waits == 4)
+assert(table.concat(t:status().policies, ",") == "loop_hostile,nvlink_ring_mid")
+L
+status 0 "a controller is told to change a map at each run" -J loop map set loop_hostile/ask 0 4
+LUA_LIMIT=120 lua_run loop.lua >why 2>&1
+ok "its generations are no reason to pause" $?

@@ -1,0 +1,84 @@
+-- SPDX-License-Identifier: MIT
+-- Files of rollouts: who runs one, who may replace one, and whose a generation is.
+local core = require "ncclbpf.core"
+local process = require "ncclbpf.base.process"
+local run = require "ncclbpf.rollout.run"
+local store = require "ncclbpf.rollout.store"
+local errors = require "ncclbpf.base.errors"
+
+local n = 0
+local function test(name, good, ...)
+	n = n + 1
+	print(("%s %d - %s"):format(good and "ok" or "not ok", n, name))
+	if not good then print("# " .. table.concat({ tostring((...)) }, " ")) end
+end
+
+-- ---- processes
+local _, pid = core.ids()
+local me = process.identity(pid)
+test("a process that lives", process.alive(me) == true, me)
+test("the same PID, started at another time", process.alive((me:gsub("%d+$", "1"))) == false)
+test("the same PID after a boot", process.alive((me:gsub("^[^/]+", "00000000-0000"))) == false)
+test("another PID namespace is not known", process.alive((me:gsub("^([^/]+)/[^/]+", "%1/1"))) == nil)
+test("no process", process.identity(1 << 22) == nil)
+test("a runner that is this process", store.active(store.runner()) == true)
+local old = store.runner()
+old.process = old.process:gsub("%d+$", "1")
+test("a runner with a PID that is used again", store.active(old) == false)
+
+-- ---- the file
+local path = assert(store.path("a/b", "rollouts"))
+local host = core.read("/proc/sys/kernel/hostname", 256):match "%S+"
+test("its name holds job and host", path:find("/a_b@" .. host .. ".json", 1, true), path)
+local function valid(t) return t.count ~= nil end
+assert(store.write(path, { count = 0 }))
+local times, workers = 25, 4
+local script = ([[local store = require "ncclbpf.rollout.store"
+for _ = 1, %d do
+	assert(store.locked(%q, function()
+		local t = assert(store.read(%q, "test", function() return true end))
+		return store.write(t.path, { count = t.count + 1 })
+	end))
+end]]):format(times, path, path)
+local pipes = {}
+for i = 1, workers do
+	pipes[i] = io.popen("lua5.4 -", "w")
+	pipes[i]:write(script)
+end
+for i = 1, workers do pipes[i]:close() end
+local t = assert(store.read(path, "test", valid))
+test("no process replaces what another has just written", t.count == times * workers, t.count)
+
+-- ---- generations
+-- A job whose first commit is answered too late: @by made the generation.
+local function late(by, answer)
+	local generation, calls = 5, 0
+	local group = { members = {} }
+	function group:change(line)
+		calls = calls + 1
+		local expected = math.tointeger(line:match "if_generation=(%d+)")
+		if calls == 1 then
+			generation = 6
+			return nil, errors.new(answer, "late")
+		end
+		if expected ~= generation then return nil, errors.new("stale", "another generation") end
+		generation = generation + 1
+		return { generation = generation, comms = {} }
+	end
+	function group:ask(line)
+		local data = line == "policy history" and { history = { { generation = 6, pid = by, policies = {} }, { generation = 5, policies = {} } } } or {}
+		return { { data = data } }
+	end
+	local r = { group = group, generation = 5, arm = "a", baseline = {}, candidate = { "b" }, job = "x", runner = store.runner() }
+	local first, why = run.parts.commit(r, "b")
+	assert(not first and why.code == answer)
+	local ok, err = run.parts.commit(r, "a")
+	return ok, err, r
+end
+local ok, err, r = late(pid, "timed_out")
+test("a change of its own that was answered too late is its own", ok and r.generation == 7, err)
+ok, err = late(pid + 1, "timed_out")
+test("that of another process is not", not ok and err.code == "stale")
+ok, err = late(pid, "refused")
+test("nor one of this process beside a refused change", not ok and err.code == "stale")
+print("1.." .. n)

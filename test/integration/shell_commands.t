@@ -1,0 +1,193 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Each command on a running job of eight processes: what people see and what
+# programs get, of its answer and of its error.
+. "$TOP/test/integration/shell_lib.sh"
+need_host "commands on a running job"
+trap finish EXIT
+cd "$T" || exit 1
+for p in force size_aware noop; do cp "$B/policies/$p.bpf.o" .; done
+cp "$B/test/corpus/shell/refused.bpf.o" "$B/test/corpus/shell/types.bpf.o" .
+job demo --ranks 8 --procs 8 --rate 400
+
+# other jobs of this machine may be there as well: only ours counts
+status 0 "list" -o table list
+has "shows the job, its ranks and that it can be attached to" out "JOB " "demo " "0-7" "attachable"
+run -o json list
+lua_run -e 'local n, d = 0, require "ncclbpf.core".decode(io.read "a")
+assert(d.schema == "ncclbpf.list/1")
+for _, p in ipairs(d.data.processes) do
+	if p.job == "demo" and p.state == "attachable" and p.pid > 0 and p.job_rank and p.socket:match("/demo%.%d%.%d+%.sock$") then n = n + 1 end
+end
+assert(n == 8, n)' <"$T/out" 2>"$T/why"
+ok "list in JSON has each process" $?
+golden attach -o table attach demo
+shape attach_json -o json attach demo
+golden attach_wrong attach dema
+golden attach_wrong_json -o json attach dema
+golden detach_wrong detach
+golden status -o table status
+shape status_json -o json status
+status 0 "doctor" -o table doctor
+has "has a line for each check" out "CHECK " "LEVEL" "tuner " "segment "
+shape doctor_json -o json doctor
+golden policy_list_empty -o table policy list
+golden load -o table policy load force.bpf.o
+shape load_json -o json policy load size_aware.bpf.o
+status 2 "a refused policy" -o table policy load refused.bpf.o
+has "the refusal of the job shows line, caret, hint" err "l->bytes" "^" "required:" "hint:"
+shape load_refused_json -o json policy load refused.bpf.o
+golden load_dry -o table -n policy load noop.bpf.o
+status 1 "use of a policy that is not there" policy use nosuch
+has "names it" err "ncclbpf-shell: policy use: " "nosuch"
+status 1 "the same in JSON" -o json policy use nosuch
+has "has the code" out '{"error":{"code":"not_found"' '"command":"policy use"'
+status 1 "a program's name" policy use force_choice
+has "leads to the policy" err "force_choice is a program of the policy force"
+golden use_dry -o table -n policy use force size_aware
+golden use -o table policy use force size_aware
+shape use_json -o json policy use force size_aware
+await settled demo
+golden policy_list -o table policy list
+shape policy_list_json -o json policy list
+golden remove -o table policy remove force
+golden add_dry -o table -n policy add force first=yes
+golden add -o table policy add force before=size_aware
+golden move_wrong policy move force
+golden move -o table policy move force first=yes
+golden policy_time -o table policy time on
+sampled() {
+	run -o json policy show force
+	grep -q '"samples":' "$T/out" && ! grep -q '"samples":0' "$T/out"
+}
+await sampled
+status 0 "policy show" -o table policy show force
+has "has engine, counters, mean time and maps" out "machine code" "OVERRIDES" "REFUSED" "MEAN ns" "maps: force"
+shape policy_show_json -o json policy show force
+status 0 "policy time off" -o table policy time off
+golden map_list -o table map list
+golden map_list_wide -o wide map list
+shape map_list_json -o json map list
+golden map_list_name -o name map list
+golden map_show -o table map show force
+shape map_show_json -o json map show force
+golden map_dump -o table map dump force
+shape map_dump_json -o json map dump force
+golden map_dump_tsv -r 0 -o tsv map dump force
+golden map_dump_csv -r 0 -o csv map dump force
+golden map_get -o table map get force 0
+status 1 "an element that is not there" map get force 7
+has "names map and key" err "ncclbpf-shell: map get: key 7: " "force"
+status 1 "the same in JSON" -o json map get force 7
+has "has the code" out '{"error":{"code":"no_such_key"' '"object":"key 7"'
+golden map_set -o table map set force 0 '{algo=ring, proto=simple, channels=4, enabled=1}'
+run -o name -q map dump force
+run -r 0 -q -o tsv map get force 0
+has "the typed value arrived" out "{algo=ring, proto=simple, channels=4, enabled=1}"
+shape map_set_json -o json map set force 0 '{algo=tree, enabled=0}'
+golden map_set_field map set force 0 '{algoo=1}'
+golden map_set_range map set force 0 '{channels=-1}'
+golden map_set_word map set force 0 '{algo=rung}'
+golden map_set_hex map set force 0 hex:0011
+golden map_set_syntax map set force 0 '{algo='
+golden map_set_pairs map set force 0
+run -r 0 -o json explain allreduce 4M
+own=$(sed 's/.*"nccl":{"algo":"\([a-z0-9_]*\)","proto":"\([a-z0-9]*\)".*/algo=\1, proto=\2/' "$T/out")
+status 0 "force what NCCL would take" map set force 0 "{$own, enabled=1}"
+i=0
+until run -r 0 -o table explain allreduce 4M && grep -q kept "$T/out" || [ $i -gt 300 ]; do
+	i=$((i + 1))
+	sleep 0.05
+done
+has "explain says that NCCL's choice is kept" out "kept NCCL's choice"
+status 0 "undo" policy undo
+golden map_set_dry -o table -n map set force 0 '{algo=ring}'
+status 1 "a map that is not there" map dump nosuch
+has "is named" err "ncclbpf-shell: map dump: " "nosuch"
+status 1 "the same in JSON" -o json map dump nosuch
+has "has the code" out '{"error":{"code":"not_found"' '"command":"map dump"'
+golden map_watch -o table map watch force 100ms count=2
+golden comm_list -o table comm list
+shape comm_list_json -o json comm list
+status 0 "comm show" -o table comm show
+has "has sizes, choices, costs and who decided" out "8 ranks on 1 node," "SIZE" "NCCL" "ANSWER" "COST us" "GAIN" "allreduce" "size_aware"
+shape comm_show_json -o json comm show
+golden comm_show_wrong comm show abcd
+status 0 "explain" -o table explain allreduce 4M
+has "goes step by step" out "allreduce of 4M" "STEP" "NCCL's own choice" "force" "size_aware" "by "
+shape explain_json -o json explain allreduce 4M
+status 0 "nb.target attaches as a command does" -e 'assert(#nb.target:decisions() > 0)'
+golden explain_wrong explain allreduc 4M
+golden explain_size explain allreduce 4X
+status 0 "explain takes sizes with units" -o json explain AllReduce 4MiB
+has "4MiB is 4194304 bytes" out '"bytes":4194304'
+shape decision_json -o json -r 0 decision tail 1
+status 0 "decision tail in a table" -o table decision tail 5
+[ "$(wc -l <"$T/out")" -eq 6 ]
+ok "five decisions and a header" $?
+status 0 "decision tail that goes on" -o ndjson -r 0 decision tail 1 follow=yes count=4
+[ "$(wc -l <"$T/out")" -eq 4 ]
+ok "four lines" $?
+golden decision_wrong decision tail none
+golden trace -o table trace tail
+shape trace_json -o json trace tail
+status 0 "policy dump of a name" -o table policy dump force
+has "has instructions and source" out "section tuner" "map[force]" "force.bpf.c:" "exit"
+status 0 "policy diff of two names" -o table policy diff force size_aware
+has "has lines that went and came" out "- force " "+ size_aware " "-map force: array"
+status 0 "policy get" policy get force got.policy
+cmp -s got.policy got.policy && timeout 10 "$S" policy diff got.policy force >/dev/null
+ok "gives the image that was loaded" $?
+golden undo -o table policy undo
+shape change_status_json -o json change status
+status 2 "use of a file that is refused" policy use ./refused.bpf.o
+status 2 "as in a dry run" -n policy use ./refused.bpf.o
+status 0 "a dry run of a file" -n policy use ./noop.bpf.o
+status 1 "holds nothing afterwards" policy show noop
+status 0 "a file is loaded, then used" -o table policy use ./noop.bpf.o force
+has "by its name" out "policy use noop force: committed"
+await settled demo
+status 0 "and added" policy add ./size_aware.bpf.o
+await settled demo
+golden use_none -o table -y policy use none
+await settled demo
+for c in "env set NCCL_ALGO Ring" "env forget NCCL_ALGO" "controller pause" "telemetry on" "trace start x.json" "policy time on" "rollout abort"; do
+	# shellcheck disable=SC2086
+	status 64 "no dry run of $c" -n $c
+	has "is said" err "cannot be tried, there is no dry run of it"
+done
+[ ! -e x.json ] && run -o json env list && ! grep -q NCCL_ALGO "$T/out"
+ok "and nothing is done" $?
+status 77 "the role stays what it is" --role=observe telemetry on
+status 77 "for maps too" --role=observe map set force 0 '{enabled=0}'
+status 0 "what would be done needs no more than observe" --role=observe -n policy load force.bpf.o
+golden discard_dry -o table -n policy discard force
+golden discard -o table policy discard force
+status 1 "discard of what is gone" policy discard force
+has "names it" err "force"
+status 0 "watch repeats" -o tsv -q watch 100ms comm list count=3
+[ "$(grep -c '  comm list$' "$T/out")" -le 3 ] && [ "$(grep -c "$(timeout 5 "$S" -o name comm list)" "$T/out")" -eq 24 ]
+ok "three rounds of eight lines" $?
+printf 'timing on\ncomm list\n' | timeout 10 "$S" >"$T/out" 2>"$T/err"
+has "timing says time and round trips" err "time " "round trips"
+golden ranks_wrong -r 9 status
+golden pid_wrong -p 1 status
+
+# elements of every kind of type, over the wire and back
+status 0 "load a policy with many types" policy load types.bpf.o
+status 0 "use it" policy use types
+status 0 "store a structure" map set everything '{low=-1,high=2}' '{u64=18446744073709551615, s32=-5, text=abc, mode=mode_on, algo=nvls, three=7, five=-16, pair={{low=-1}}, number={whole=258}, hidden=9, flag=true}'
+run -q -r 0 -o tsv map dump everything
+has "and read it" out "{low=-1, high=2}" "u64=18446744073709551615" "s32=-5" "text=abc" "mode=MODE_ON" "algo=nvls" "three=7, five=-16" "hidden=9, flag=true"
+run -r 0 -o json map get everything '{low=-1,high=2}'
+has "64 bits are exact in JSON" out '"u64":18446744073709551615'
+status 1 "flags=new on an element that is there" map set everything '{low=-1,high=2}' '{}' flags=new
+status 0 "remove it" map del everything '{low=-1,high=2}'
+status 1 "it is gone" map get everything '{low=-1,high=2}'
+await settled demo
+status 0 "a per-CPU map" -o table map dump counts
+has "has a column of CPUs, and says which are all zero" out "KEY  CPU  VALUE" "types/counts: percpu_array, __u32 -> __u64" " all "
+shape percpu_json -o json map dump counts
+status 0 "plain integers as keys" map set plain 77 5
+run -q -r 3 -o tsv map get plain 77
+has "and values" out "77	5"

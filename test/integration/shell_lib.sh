@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+# Sourced by shell_*.t: TAP lines, golden files, a socket directory of its
+# own, a job of the stand-in host.
+S=$B/ncclbpf-shell
+T=$(mktemp -d "${TMPDIR:-/tmp}/nbsh.XXXXXX")
+mkdir -m 700 "$T/s"
+export NCCLBPF_SOCKET_DIR="$T/s" NCCLBPF_HISTORY="$T/history" HOME="$T" TERM=xterm LC_ALL=C.UTF-8
+unset XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_STATE_HOME NCCLBPF_JOB RANK SLURM_JOB_ID NO_COLOR PAGER
+tests=0 wrong=0
+jobs=
+
+finish() {
+	for p in $jobs; do kill "$p" 2>/dev/null; done
+	for p in $jobs; do wait "$p" 2>/dev/null; done
+	rm -rf "$T"
+	echo "1..$tests"
+	[ "$wrong" -eq 0 ]
+}
+
+# ok NAME STATUS: one test; the status of what was tried
+ok() {
+	tests=$((tests + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $tests - $1"
+	else
+		wrong=$((wrong + 1))
+		echo "not ok $tests - $1"
+		[ -s "$T/why" ] && sed 's/^/# /' "$T/why" | head -40
+	fi
+	: >"$T/why"
+}
+
+skip_all() {
+	echo "ok 1 - $1 # SKIP $2"
+	echo "1..1"
+	rm -rf "$T"
+	exit 0
+}
+
+# run ARGS...: the shell, its output in $T/out and $T/err, status in $rc
+run() {
+	timeout "${LIMIT_S:-30}" "$S" "$@" >"$T/out" 2>"$T/err" </dev/null
+	rc=$?
+	{
+		echo "status $rc of: $*"
+		cat "$T/out" "$T/err"
+	} >"$T/why"
+}
+
+# status WANT NAME ARGS...
+status() {
+	want=$1 name=$2
+	shift 2
+	run "$@"
+	[ "$rc" -eq "$want" ]
+	ok "$name" $?
+}
+
+# has NAME FILE TEXT...: does $T/FILE contain each text
+has() {
+	name=$1 file=$2 miss=0
+	shift 2
+	for text; do
+		grep -qF -e "$text" "$T/$file" || {
+			miss=1
+			echo "missing: $text" >>"$T/why"
+		}
+	done
+	ok "$name" $miss
+}
+
+# What differs between two runs becomes a word: numbers, digests, places.
+plain() {
+	sed -E -e "s#$T#DIR#g; s#$B#BUILD#g; s#$TOP#TOP#g" \
+		-e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z/TIME/g' \
+		-e 's/[0-9a-f]{64}/DIGEST/g; s/[0-9a-f]{40}/DIGEST/g; s/\b[0-9a-f]{16}\b/COMM/g' \
+		-e 's/\b[0-9a-f]*[0-9][0-9a-f]{0,7}\b/&/g; s/\b[0-9a-f]{8}\b/DIGEST/g' \
+		-e 's/[0-9]+(\.[0-9]+)?/N/g; s/N(\.\.|-)N/N/g; s/(N,)+N/N/g' \
+		-e 's/[ \t]+/ /g; s/ $//' \
+		-e '/^note: communicator COMM: .* not passed fence/d' # a matter of time
+}
+
+# golden FILE ARGS...: output, errors and status are what the file says.
+# GOLDEN=write makes the file.
+golden() {
+	file=$TOP/test/corpus/golden/shell/$1
+	shift
+	run "$@"
+	{
+		plain <"$T/out"
+		plain <"$T/err" | sed 's/^/stderr: /'
+		echo "status: $rc"
+	} >"$T/got"
+	[ "${GOLDEN:-}" = write ] && cp "$T/got" "$file"
+	diff -u "$file" "$T/got" >"$T/why" 2>&1
+	ok "golden $(basename "$file"): $*" $?
+}
+
+# shape FILE ARGS...: the fields and their kinds of a JSON answer. More
+# fields than the file has are compatible; one that is missing is not.
+shape() {
+	file=$TOP/test/corpus/golden/shell/$1
+	shift
+	run "$@"
+	{
+		lua_run "$TOP/test/integration/shell_shape.lua" <"$T/out"
+		echo "status: $rc"
+	} >"$T/got" 2>&1
+	[ "${GOLDEN:-}" = write ] && cp "$T/got" "$file"
+	awk 'NR == FNR { have[$0]; next } !($0 in have) { print "missing: " $0; bad = 1 } END { exit bad }' \
+		"$T/got" "$file" >"$T/why" 2>&1
+	ok "shape $(basename "$file"): $*" $?
+}
+
+# A plain Lua with the module of this build; a sanitized module wants its
+# library first.
+lua_run() {
+	preload=
+	for lib in asan tsan; do
+		nm -D "$B/lua/ncclbpf.so" 2>/dev/null | grep -q "__${lib}_init" && preload=$(gcc -print-file-name=lib$lib.so)
+	done
+	LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 \
+	LUA_PATH="$TOP/lua/?.lua;$TOP/lua/?/init.lua;;" LUA_CPATH="$B/lua/?.so;;" timeout "${LUA_LIMIT:-60}" lua5.4 "$@"
+}
+
+# job NAME ARGS...: start the stand-in host as a job; pids in $T/NAME.pids
+job() {
+	name=$1
+	shift
+	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_JOB="$name" timeout 240 \
+		"$B/test/integration/control/host" "$@" >"$T/$name.out" 2>"$T/$name.err" &
+	jobs="$jobs $!"
+	job=$!
+	await grep -q '^ready' "$T/$name.out"
+}
+
+# await COMMAND...: until it succeeds, for a minute at the most
+await() {
+	turn=0
+	until "$@"; do
+		turn=$((turn + 1))
+		if [ $turn -gt 600 ]; then
+			echo "# it never came: $*"
+			return 1
+		fi
+		sleep 0.1
+	done
+}
+
+# settled JOB: have all its ranks passed the fence of the last change?
+settled() {
+	NCCLBPF_JOB=$1 timeout 30 "$S" -q -f "$TOP/examples/demo/passed.lua" >/dev/null 2>&1
+}
+
+# pid of a rank of a job
+rank_pid() {
+	ls "$T/s" | sed -n "s/^$1\.$2\.\([0-9]*\)\.sock\$/\1/p"
+}
+
+need_host() {
+	[ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ] ||
+		skip_all "$1" "no plugin or no stand-in host in the build"
+}

@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Maps of all types as the shell shows and changes them.
+. "$TOP/test/integration/shell_lib.sh"
+need_host "maps of all types"
+trap finish EXIT
+cd "$T" || exit 1
+[ -e "$B/test/corpus/shell/map_types.bpf.o" ] || skip_all "maps of all types" "no clang"
+cp "$B/test/corpus/shell/map_types.bpf.o" .
+job maps --ranks 1 --procs 1 --rate 200
+status 0 "load" policy load map_types.bpf.o
+status 0 "use" policy use map_types
+queued() {
+	run -o tsv map dump queue
+	[ "$(grep -c 41 "$T/out")" -eq 3 ]
+}
+await queued
+
+status 0 "list" -o tsv map list
+has "with every type" out array_of_maps queue bloom_filter lpm_trie percpu_hash lru_hash ringbuf
+! grep -q inner "$T/out"
+ok "and without the inner definition" $?
+status 0 "a queue's values in the order of taking" -o tsv map dump queue
+[ "$(grep -c 41 "$T/out")" -eq 3 ]
+ok "all three" $?
+status 0 "a ring buffer's records" -o json map dump ring limit=2
+has "as bytes, and the positions" out "hex:2900000000000000" '"produced"' '"consumed":0'
+status 0 "they are not taken: once more" -o tsv -q map dump ring limit=1
+has "the same" out "hex:2900000000000000"
+status 0 "prefixes" -o tsv -q map dump routes
+has "as bytes and bits" out "0a01/16"
+status 0 "a look-up by an address" -o tsv -q map get routes 10.1.2.3/32
+has "finds the prefix" out 41
+status 0 "store one" map set routes 10.2.0.0/15 7
+status 0 "read it" -o tsv -q map get routes 0a030000/32
+has "what was stored" out 7
+status 64 "no prefix" map get routes 10.1.2.3/33
+status 64 "a key of another size" map get by_coll hex:000000
+has "says what was found and what is needed" err "3 bytes, the map has 4"
+status 0 "per-CPU values" -o tsv -q map dump by_coll
+has "of each CPU" out "7	0	0"
+status 0 "a map of maps" -o tsv -q map dump maps
+has "has names of maps" out one
+status 0 "the inner map" -o tsv -q map get one 1
+has "was written through it" out 99
+status 0 "a map by its name" map set maps 1 two
+status 64 "a map that is not there" map set maps 1 nosuch
+has "says which there are" err "value: nosuch is no map of the policy" "two ("
+status 0 "take the element out" map del maps 1
+status 1 "and it is gone" map get maps 1
+status 64 "a map that does not fit" map set maps 0 50
+has "is refused" err "inner definition"
+status 0 "variables by their names" -o tsv -q map dump .bss
+has "and values" out counter 5
+status 0 "one variable" -o tsv -q map get .bss counter
+has "alone" out 5
+cp "$B/test/corpus/accept/tail_calls.bpf.o" .
+status 0 "load a policy with tail calls" policy load tail_calls.bpf.o
+status 0 "use it" policy use tail_calls
+status 0 "a program by its name" map set by_size 3 few
+status 0 "its element" -o tsv -q map get by_size 3
+has "is the program's name" out few
+status 64 "a program that is not there" map set by_size 3 nosuch
+has "says which there are" err "value: nosuch is no program of the policy" "many ("
+! grep -q -e -g "$T/err"
+ok "and asks for no -g" $?
+status 64 "a program that no tail call reaches" map set by_size 3 tail_calls
+has "says which ones are reached" err "its tail calls can reach: 0, 1"

@@ -1,0 +1,189 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Commands that need no job: build, verify, dump, diff, help, version, and
+# each of their errors, for people and for programs.
+. "$TOP/test/integration/shell_lib.sh"
+trap finish EXIT
+P=$B/policies/force.bpf.o
+Q=$B/policies/noop.bpf.o
+R=$B/test/corpus/shell/refused.bpf.o
+cd "$T" || exit 1
+cp "$P" force.bpf.o
+cp "$Q" noop.bpf.o
+cp "$R" refused.bpf.o
+head -c 3000 "$P" >damaged.bpf.o
+echo hello >text.bpf.o
+
+golden version --version
+status 0 "help on standard output" --help
+has "help names options and commands" out "--dry-run" "policy load" "usage:"
+golden help_words -o table help policy use
+golden help_wrong help polcy
+shape help_json help -o json
+
+golden verify_good -o table policy verify force.bpf.o
+shape verify_good_json -o json policy verify force.bpf.o
+status 0 "a verdict with -v" -v -o table policy verify force.bpf.o
+has "says what the policy takes of its budgets" out "budget: " " of 2000000 instructions to verify it; maps take " " of 256M"
+export NCCLBPF_MAX_POLICY_MEMORY=1
+status 65 "a policy whose maps take more than the operator allows" policy verify "$B/test/corpus/shell/batch.bpf.o"
+has "says the sum, the largest map, the limit and the variable" err \
+	"its maps take 4 MiB, the largest, many, 4 MiB; at most 1 MiB" NCCLBPF_MAX_POLICY_MEMORY
+export NCCLBPF_MAX_POLICY_MEMORY=5
+status 0 "and is accepted within the limit" policy verify "$B/test/corpus/shell/batch.bpf.o"
+unset NCCLBPF_MAX_POLICY_MEMORY
+L=$B/test/corpus/accept/callbacks.bpf.o
+status 0 "a policy with loops" -o table policy verify "$L"
+has "has the line of the longest one" out "program callbacks: its longest loop, at " "callbacks.bpf.c:" \
+	"loops end early after 1048576 in a decision"
+export NCCLBPF_MAX_RUN=400
+status 0 "a policy that takes longer than the operator allows" -o table policy verify "$L"
+has "says so, the limit and the variable" out "note: program callbacks takes up to " \
+	"a job refuses more than 400 (NCCLBPF_MAX_RUN)"
+unset NCCLBPF_MAX_RUN
+status 0 "a variable at random" -o table policy verify "$B/test/corpus/shell/env_random.bpf.o"
+has "is accepted with a warning that names line and helper" out \
+	"warning: " "env_random.bpf.c:8: program on_env: bpf_get_prandom_u32 differs between ranks"
+status 0 "the same in JSON" -o json policy verify "$B/test/corpus/shell/env_random.bpf.o"
+has "is a record" out '"warnings":[{' '"line":8'
+status 0 "a variable that is the same on all ranks" -o table policy verify "$B/test/corpus/events/env.bpf.o"
+! grep -q warning "$T/out"
+ok "has no warning" $?
+status 2 "a refused policy" -o table policy verify refused.bpf.o
+has "has its line in the table" out "refused  tuner  refused"
+has "the refusal shows the line, a caret and a hint" err "l->bytes" "^" "required:" "hint:"
+! grep -q "notes:" "$T/err"
+ok "and no notes without -v" $?
+status 2 "a refused policy with -v" -v -o table policy verify refused.bpf.o
+has "has notes that tell how it got there" err "notes:" "call bpf_map_lookup_elem#1; now r0 = bpf_map_lookup_elem(&limits), pointer to"
+! grep -q "^0: " "$T/out"
+ok "and not every state" $?
+status 2 "a refused policy with -vv" -vv -o table policy verify refused.bpf.o
+has "has every state of the walk" out "8: r1 = *(u64 *)(r0 +0)" "    r0: pointer to a value of map limits, or NULL"
+shape verify_refused_json -o json policy verify refused.bpf.o
+run -o json policy verify refused.bpf.o
+[ "$(wc -l <"$T/out")" -eq 1 ] && [ ! -s "$T/err" ]
+ok "a refusal in JSON is one line and nothing on standard error" $?
+status 65 "a text is no object" policy verify text.bpf.o
+has "what it is and what is wanted" err "text.bpf.o: not an ELF file" "hint:" "policy build"
+status 65 "the same in JSON" -o json policy verify text.bpf.o
+has "has the code" out '{"error":{"code":"bad_elf"' '"object":"text.bpf.o"'
+status 65 "a damaged object" policy verify damaged.bpf.o
+golden verify_missing policy verify nosuch.bpf.o
+golden verify_missing_json -j policy verify nosuch.bpf.o
+
+golden build -o table policy build force.bpf.o
+[ -f force.policy ]
+ok "build writes beside the object" $?
+status 0 "build -o FILE" policy build force.bpf.o -o other.policy
+cmp -s force.policy other.policy
+ok "equal input gives an equal image" $?
+status 0 "build -o json gives JSON" policy build force.bpf.o -o json
+has "and it is the envelope" out '"schema":"ncclbpf.policy.build/1"'
+status 0 "build --dry-run" -n policy build noop.bpf.o
+[ ! -e noop.policy ]
+ok "writes nothing" $?
+status 73 "build into a folder that is not there" policy build force.bpf.o -o /nonexistent/x.policy
+golden verify_image -o table policy verify force.policy
+printf 'x' | dd of=other.policy bs=1 seek=200 conv=notrunc 2>/dev/null
+run policy verify other.policy
+[ "$rc" -eq 65 ] || [ "$rc" -eq 0 ] || [ "$rc" -eq 2 ]
+ok "an image with a flipped byte gets a verdict or an error" $?
+
+status 0 "dump of an image" -o table policy dump force.policy
+has "has instructions and source" out "section tuner" "map[force]" "force.bpf.c:" "exit"
+shape dump_json -o json policy dump force.policy
+status 0 "diff of two objects" -o table policy diff noop.bpf.o force.bpf.o
+has "has lines that went and came" out "- noop " "+ force " "+map force: array"
+shape diff_json -o json policy diff noop.bpf.o force.bpf.o
+golden diff_equal -o table policy diff force.bpf.o force.policy
+# other jobs of this machine may be there: they have no socket in our folder
+status 0 "list without a job" -o tsv -q list
+! grep -q attachable "$T/out"
+ok "has nothing to attach to" $?
+status 69 "no target" status
+has "says where it looked and how many processes there are" err "no process to attach to: no socket in $T/s" "processes with NCCL seen"
+status 69 "no target, in JSON" -o json status
+has "the same as an error object" out '{"error":{"code":"no_target","message":"no process to attach to' '"command":"status"'
+
+# help: topics, a command's own, and the nearest of what was meant
+status 0 "help environment" help environment
+has "names settings, defaults and choices" out "NCCLBPF_POLICY" "NCCLBPF_COHERENCE (strict)" "on|off"
+status 0 "help behind a command" policy use --help
+has "is that command's, with examples, as text in a pipe" out "policy use NAME|FILE...|none" "policy use none "
+status 64 "an option misspelt" --dryrun
+has "names the nearest with its dashes" err "nearest: --dry-run"
+status 64 "an option like no other" --foo
+! grep -q nearest "$T/err"
+ok "names none" $?
+status 64 "a verdict of another kind" policy verify noop.bpf.o coherence=of
+has "says which there are" err "coherence=of: strict or off wanted"
+printf 'polcy list\n' >"$T/line"
+"$S" <"$T/line" >"$T/out" 2>"$T/err"
+[ $? -eq 64 ]
+ok "a misspelt command of two words is no Lua error" $?
+has "names the nearest" err "no command polcy" "nearest: policy"
+
+# errors of standard input say which line
+printf 'x = 1\n\npolicy lod x\n' | "$S" >"$T/out" 2>"$T/err"
+has "the line of a command" err "stdin:3: no command policy lod"
+printf 'x = 1\ny = = 2\n' | "$S" >"$T/out" 2>"$T/err"
+has "of what is not Lua" err "ncclbpf-shell: stdin:2: unexpected"
+printf '\nfunction f()\nnosuch.x = 1\nend\nf()\n' | "$S" >"$T/out" 2>"$T/err"
+has "of a chunk over several" err "ncclbpf-shell: stdin:3: attempt"
+printf '\npolicy lod x\n' | "$S" -j >"$T/out" 2>"$T/err"
+has "in JSON" out '"line":2'
+
+# a change that waits at its fence
+cat >"$T/pending.lua" <<'END'
+local comm = require "ncclbpf.commands.comm"
+local member, passed = { rank = 0, pid = 1 }, 0
+local last = { generation = 4, state = "committed", comms = { { comm = "c0", state = "committed", fence = 90, ranks = 2, passed = passed } } }
+local replies = {
+	explain = { coll = "allreduce", bytes = 4, comm = "c0", generation = 3, policies = {} },
+	["change status"] = { last = last },
+	status = { generation = 4, policies = { "force" } },
+}
+local function text()
+	local result = comm.cmd_explain { args = { "allreduce", "4" }, opt = {}, flags = {}, session = function()
+		return { living = function() return { member } end, ask = function(_, line)
+			return { { member = member, data = replies[line:match "^explain" or line] } }
+		end }
+	end }
+	print(result.text:match "pending: [^\n]*" or "nothing pending")
+end
+text()
+replies.explain.generation = 4
+text()
+END
+status 0 "explain before a fence" -f "$T/pending.lua"
+has "says what is to come, and when" out "pending: generation 4 (policies force), from decision 90 on, which 0 of 2 ranks have reached" "nothing pending"
+
+# ranks that differ in every row: a few notes, all with -v
+cat >"$T/notes.lua" <<'END'
+local read = require "ncclbpf.job.read"
+local replies = {}
+for rank = 0, 7 do
+	local rows = {}
+	for i = 1, 12 do rows[i] = { k = "row" .. i, v = rank < 3 and 1 or 2 } end
+	replies[rank + 1] = { member = { rank = rank, pid = 100 + rank }, data = { rows = rows } }
+end
+for _, verbose in ipairs { false, true } do
+	local result = read.command({ flags = { verbose = verbose }, session = function()
+		return { ask = function() return replies end }
+	end }, { schema = "x/1", line = "x", rows = function(d) return d.rows end, columns = { { "k" }, { "v" } }, id = "k" })
+	print(#result.foot, result.foot[#result.foot])
+end
+END
+status 0 "differences in every row" -f "$T/notes.lua"
+has "are told in a few notes, all with -v" out "4	note: 9 more differences between ranks; -v shows all" "12	note: v of row12"
+
+# every format of one answer
+for f in table wide tsv csv json ndjson name; do
+	golden "format_$f" -o $f policy verify force.bpf.o
+done
+run -jp policy verify force.bpf.o
+lua_run -e 'local c = require "ncclbpf.core" assert(c.decode(io.read "a").data.accepted)' <"$T/out" 2>"$T/why"
+ok "-jp is JSON too" $?
+[ "$(wc -l <"$T/out")" -gt 10 ]
+ok "and indented" $?

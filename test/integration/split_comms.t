@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Split communicators: each rank is in one with all ranks and in one with half
+# of them, which count otherwise. Each change is committed at all of them.
+set -u
+dir=$(mktemp -d)
+job=
+trap '[ "$job" ] && kill $job 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
+export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so
+n=0
+is() { # status, name
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		tail -25 "$dir/log" | sed 's/^/# /'
+	fi
+}
+sh_() { # words: what the shell says goes to out and to the log
+	timeout 20 "$B/ncclbpf-shell" --no-rc -o tsv -J "$NCCLBPF_JOB" "$@" >"$dir/out" 2>>"$dir/log"
+	rc=$?
+	sed 's/^/# /' "$dir/out" >>"$dir/log"
+	return $rc
+}
+await() { # command...: for a minute at the most
+	end=$(($(date +%s) + 60))
+	until "$@"; do
+		[ "$(date +%s)" -ge $end ] && return 1
+		sleep 0.05
+	done
+}
+processes() { [ "$(ls "$dir" | grep -c "^$NCCLBPF_JOB\..*sock$")" -ge "$1" ]; }
+# comm state fence ranks passed generation change: of the whole and two halves
+committed() {
+	awk -F '\t' '$2 == "committed" && $4 == ($1 ~ /0$/ ? 4 : 2) { n++ } END { exit n != 3 }' "$dir/out"
+}
+# A busy machine's ranks may run past every fence that is tried: once more, then.
+use() { sh_ policy use "$1" && committed; }
+# ... comm fence ranks passed fence_state, of each process: all have come past
+passed() {
+	sh_ change status && awk -F '\t' 'NR > 1 { n++; bad += $9 != $10 } END { exit bad || n < 3 }' "$dir/out"
+}
+
+run() { # name, processes, options
+	name=$1 procs=$2
+	shift 2
+	export NCCLBPF_JOB=split$n
+	timeout 250 "$B/test/fakes/host/standin" --split --ranks 4 --min 4M --max 32M --seconds 240 "$@" >"$dir/log" 2>&1 &
+	job=$!
+	await processes $procs
+	await sh_ policy load "$B/policies/size_aware.policy"
+	await sh_ policy load "$B/policies/nvlink_ring_mid.policy"
+	moved=0
+	for p in size_aware nvlink_ring_mid none size_aware none nvlink_ring_mid \
+		size_aware none size_aware nvlink_ring_mid; do
+		await use $p && await passed || break
+		moved=$((moved + 1))
+	done
+	[ $moved -eq 10 ]
+	is $? "$name: $moved of 10 changes, each at all three"
+	sh_ check agreement && [ "$(grep -c agree "$dir/out")" -ge 3 ]
+	is $? "$name: the ranks of each agree"
+	kill -TERM $job
+	wait $job
+	is $? "$name: and the host saw none differ"
+	job=
+}
+run "four processes" 4 --procs
+run "one process, four threads" 1 --threads
+run "one process, one thread" 1
+echo "1..$n"

@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Sweeps on a job of the stand-in that replays times: the best table found, a
+# candidate stopped by the guard, the baseline again after the end, an abort from
+# another shell, Ctrl-C and a shell that was killed.
+. "$TOP/test/integration/shell_lib.sh"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "sweep on a job" "the stand-in host was not built"
+trap finish EXIT
+cd "$T" || exit 1
+export XDG_STATE_HOME="$T/state"
+# one channel is 20 times slower from 4 MiB on
+{
+	echo collective,algorithm,protocol,channels,bytes,busbw_gbs
+	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' "$TOP/test/fakes/vgpu/b300.csv"
+	grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
+} >times.csv
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one timeout 300 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 280 \
+	--pause-ms 1 --min 1M --max 64M --factor 8 --table times.csv >one.out 2>&1 &
+jobs="$jobs $!"
+await timeout 20 "$S" -q attach one >/dev/null 2>&1
+export NCCLBPF_JOB=one
+using() { # NAMES: the policies in use are these, and no table of a sweep is held
+	run -o json status
+	grep -q "\"policies\":\[$1\]" out || return 1
+	run -q -o name policy list
+	! grep -q '^sweep-' out
+}
+
+status 1 "no sweep yet" sweep status
+has "which is said" err "this job has no sweep"
+cat >plan.lua <<'E'
+return { scope = { collectives = { "allreduce" }, sizes = "8M..64M" }, algos = { "ring" }, protos = { "ll128", "simple" }, channels = { 0, 1 },
+	rounds = 8, samples = 10, guards = { slower_pct = 100 }, label = "times are replayed" }
+E
+decided() { "$S" -o json comm show | grep -q '"bytes_from":67108864'; }
+await decided
+status 0 "a dry run" -n sweep plan.lua
+has "says what would be tried, of what NCCL offers" out "ring/ll128, ring/ll128x1, ring/simple, ring/simplex1" "now nvls/simple" "8 rounds of up to 5" "the baseline again"
+sed 's/rounds = 8/rounds = 4/' plan.lua >short.lua
+status 64 "too few rounds to be sure of anything" sweep short.lua
+has "says how many it takes" err "rounds: 4 cannot show anything with confidence 0.98 and 8 comparisons;" "or more wanted"
+sed 's/"ring"/"pat"/' plan.lua >pat.lua
+status 2 "what NCCL does not offer" sweep pat.lua
+has "is not tried" err "NCCL offers nothing there but what the job has"
+
+LIMIT_S=120 run -o table sweep plan.lua -o best.csv
+[ "$rc" -eq 0 ]
+ok "a sweep" $?
+has "finds what is replayed" out "better" "ring/" "faster by" "times are replayed" "the job has its baseline again"
+has "drops one channel by the guard" out "left out: allreduce 64M ring/simplex1: allreduce 64M of" "slower by" "collectives"
+grep -q '^allreduce,8388608,.*,ring,' best.csv && ! grep -v '^#' best.csv | grep -q ',1,1,4$'
+ok "a table of it" $?
+using ""
+ok "the baseline is in use, no table is held" $?
+status 0 "ranks agree" check agreement
+status 0 "policy load takes the table" policy load best.csv
+status 0 "and use" policy use best
+status 0 "status" sweep status
+has "says it is done" out "done"
+
+# ---- behind what is in use; ended in each way ----
+sed -e 's/rounds = 8/rounds = 300/' -e 's/, "simple" }, channels = { 0, 1 }/ }, channels = { 0, 2 }/' plan.lua >long.lua
+started() { # with a table of its own in use
+	"$S" -o json status | grep -q "\"policies\":\[\"best\",\"sweep-"
+}
+"$S" sweep long.lua >long.out 2>&1 &
+runner=$!
+await started
+ok "a table behind the baseline" $?
+status 75 "no second one beside it" sweep plan.lua
+has "and who runs it" err "process $runner sweeps this job"
+status 0 "abort, from another shell" sweep abort
+has "is asked for" out "process $runner was asked to end it"
+wait $runner
+[ $? -eq 3 ]
+ok "it ends without a verdict" $?
+using '"best"'
+ok "with the baseline" $?
+
+"$S" sweep long.lua >long.out 2>&1 &
+runner=$!
+await started
+kill -INT $runner
+wait $runner
+[ $? -eq 130 ]
+ok "Ctrl-C" $?
+using '"best"'
+ok "puts the baseline back" $?
+
+"$S" sweep long.lua >long.out 2>&1 &
+runner=$!
+await started
+kill -9 $runner
+wait $runner 2>/dev/null
+rescued() { "$S" sweep status | grep -q 'its supervisor put the baseline back'; }
+await rescued
+ok "a shell that was killed has a supervisor" $?
+using '"best"'
+ok "which puts the baseline back" $?
+status 0 "abort where nobody runs it" sweep abort
+has "is harmless" out "the job has its baseline"
+
+"$S" -o table sweep long.lua >long.out 2>&1 &
+runner=$!
+await started
+# the sweep may be in the middle of a change of its own: then this one is refused
+ours() { run policy use none && [ "$rc" -eq 0 ]; }
+await ours
+wait $runner
+[ $? -eq 3 ]
+ok "a change by somebody else ends it" $?
+using ""
+ok "and stays" $?
+grep -q 'made by somebody else and is left in place' long.out
+ok "which is said" $?
+status 0 "ranks agree at the end" check agreement
+
+# ---- the example ----
+kill $jobs 2>/dev/null
+sh "$TOP/examples/nightly-sweep/demo.sh" "$B" >night.out 2>&1
+ok "two nights of the example" $?
+has "its table says that the times are replayed" night.out "# Times are not measured: replayed from test/fakes/vgpu/b300.csv (published figures of 8 x B300)." "allreduce,16777216,33554431,ring,ll128,-1,1,8" "night two"
+has "which the second night finds again" night.out "equal in maps and instructions"

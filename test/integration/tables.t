@@ -1,0 +1,140 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Decision tables from CSV and Lua: compiled, verified, compared, exported,
+# written as objects; used in a job; every fault with its place, and nothing
+# written or loaded then.
+. "$TOP/test/integration/shell_lib.sh"
+trap finish EXIT
+cd "$T" || exit 1
+cat >tuner.csv <<'E'
+# NVIDIA's columns
+allreduce,0,65536,tree,ll,2,1,-1
+allreduce,65537,4194304,ring,simple,1,-1,-1
+allreduce,0,-1,ring,ll,-1,-1,-1
+E
+cat >tuner.lua <<'E'
+return nb.policy.table {
+	name = "fromlua",
+	{ coll = "allreduce", bytes = "..64K", nodes = 1, algo = "tree", proto = "ll", channels = 2 },
+	{ coll = "allreduce", bytes = { 65537, "4M" }, algo = "ring", proto = "simple", channels = 1 },
+	{ coll = "allreduce", algo = "ring", proto = "ll" },
+}
+E
+printf 'return { { algo = "ring", bytes_per_rank = "1K..2K", ranks = 8 } }\n' >rows.lua
+
+status 0 "compile CSV" -q policy compile tuner.csv
+has "rows and verdict" out "accepted" "tuner.policy"
+status 0 "compile Lua to an object" policy compile tuner.lua -o x.bpf.o
+status 0 "the object is a policy like others" policy verify x.bpf.o
+status 0 "a table of rows is enough" policy export rows.lua
+has "sizes per rank times ranks" out "-1,8192,16391,ring,-1,-1,-1,8,-1,-1"
+status 0 "CSV and Lua make the same rows" -o table policy diff tuner.csv tuner.lua
+has "and the same instructions" out "equal in maps and instructions"
+sed 's/ring,simple/ring,ll128/' tuner.csv >other.csv
+status 0 "a difference is one of rows" -o table policy diff tuner.policy other.csv
+has "both lines" out "-allreduce,65537,4194304,ring,simple,1" "+allreduce,65537,4194304,ring,ll128,1"
+status 0 "export to a file" policy export tuner.policy back.csv
+status 0 "what was exported compiles" policy compile back.csv -o again.policy name=tuner
+run -q policy diff tuner.policy again.policy
+[ "$rc" -eq 0 ] && [ ! -s "$T/out" ]
+ok "to the same rows" $?
+status 0 "an object goes back to rows, too" policy export x.bpf.o
+has "as they were" out "allreduce,0,65536,tree,ll,2,1,-1,-1,-1"
+cp "$B/policies/noop.bpf.o" .
+status 1 "a policy that no table made has none" policy export noop.bpf.o
+has "which is said" err "not made from a table"
+
+# every fault: place, value, what is allowed; nothing written
+fault() { # line of CSV, column, words
+	rm -f bad.policy
+	printf '# one\n%s\n' "$1" >bad.csv
+	run policy compile bad.csv
+	[ "$rc" -eq 65 ] && [ ! -e bad.policy ] && grep -qF "at bad.csv:2$2" "$T/err" && grep -qF -e "$3" "$T/err"
+	ok "fault: $3" $?
+}
+fault 'allreduze,0,1,tree,ll,2,1,1' :1 'nearest: allreduce'
+fault 'allreduce,x,1,tree,ll,2,1,1' :11 'min_bytes "x": bytes (4194304, 4M, 4MiB) or -1 wanted'
+fault 'allreduce,9,1,tree,ll,2,1,1' :13 'max_bytes 1: at least min_bytes, 9, wanted'
+fault 'allreduce,0,1,rign,ll,2,1,1' :15 'algorithm "rign": tree, ring,'
+fault 'allreduce,0,1,ring,ll,0,1,1' :23 'channels "0": 1 to 64'
+fault 'allreduce,0,1,ring' :1 '4 fields; 8 to 10 wanted'
+fault 'allreduce,0,1,ring,ll,1,1,1,1,1' '' 'registered on one rank and not on another'
+printf 'allreduce,0,9,ring,ll,1,-1,-1\nallreduce,2,3,ring,ll,1,-1,-1\n' >hidden.csv
+status 65 "a row that never wins" policy compile hidden.csv
+has "names the one before it" err "at hidden.csv:2:1" "the one of line 1 comes first"
+status 0 "hidden=keep" policy compile hidden.csv hidden=keep
+printf 'allreduce,0,9,ring,ll,1,-1,-1,-1,1\n' >reg.csv
+status 0 "coherence=off takes reg_buff" policy compile reg.csv coherence=off
+status 2 "and the verifier does not, otherwise" policy verify reg.policy
+has "as it depends on the rank" err "reg_buff"
+lua_run -e 'local nb = require "ncclbpf"
+local rows = { { coll = "allreduce", algo = "ring", proto = "ll", reg_buff = 1 }, coherence = "off" }
+for _, p in ipairs { assert(nb.policy.table(rows)), assert(nb.policy.csv { path = "reg.csv", coherence = "off" }) } do
+	local a = assert(p:run { coll = "allreduce", bytes = 8, reg_buff = 1 })
+	assert(a.algo == 1 and p:run { coll = "allreduce", bytes = 8 }.algo == -1)
+	assert(p:verify().accepted)
+end' >"$T/why" 2>&1
+ok "and such a policy runs and is verified as it was made" $?
+printf 'return 7\n' >seven.lua
+echo 'while true do end' >ever.lua
+status 1 "a Lua file that never ends" policy verify ever.lua
+has "is stopped" err "runs too long"
+echo 'io.open("made", "w") return {}' >io.lua
+status 1 "one that would write" policy verify io.lua
+has "finds no io" err "global 'io'"
+[ ! -e made ]
+ok "and has written nothing" $?
+echo 'return require "os"' >require.lua
+status 1 "one that would load more" policy verify require.lua
+has "has this module alone" err "os: no such module for a policy's file (allowed: ncclbpf)"
+status 65 "a Lua file that returns no policy" policy verify seven.lua
+printf 'return {\n{ algo = "ring" }, { algoo = 1 } }\n' >typo.lua
+status 65 "an unknown field" policy verify typo.lua
+has "its row and the nearest" err "row 2: no field algoo, nearest: algo"
+status 64 "neither" policy compile noop.bpf.o
+has "says what is" err "a .csv or .lua file wanted"
+cat >api.lua <<'E'
+local nb = require "ncclbpf"
+local p = assert(nb.policy.table { name = "t", { coll = "allreduce", algo = "ring", proto = "ll", bytes = 4096 } })
+assert(tostring(p):match "^policy t %x+$" and p:info().name == "t" and p:verify().accepted)
+assert(p:csv():find("allreduce,4096,4096,ring,ll,-1,-1,-1,-1,-1", 1, true))
+assert(p:object():sub(1, 4) == "\127ELF")
+assert(p:save "saved.policy" and p:save "saved.bpf.o")
+assert(nb.build { path = "saved.policy" } == p:image())
+local q, err = nb.policy.table { { algo = "ring" }, { algo = "ring", channels = 99 } }
+assert(not q and err.code == "malformed" and err.row == 2 and err.field == "channels" and tostring(err):find("row 2: channels \"99\": 1 to 64", 1, true), err)
+q, err = nb.policy.table { { algo = "ring" }, { coll = "reduce", algo = "ring" } }
+assert(not q and err.row == 2 and err.message:find("the one of row 1", 1, true), err)
+for _, row in ipairs { { bytes = "x" }, { bytes = { 1 } }, { bytes = {} }, { bytes = 1.5 }, { nodes = true }, { coll = "a,b" }, { coll = 7 },
+	{ bytes = "1", min_bytes = 2 }, { bytes_per_rank = "1K" }, { bytes_per_rank = "4T..", ranks = 9999999 }, { algo = "a\nb" } } do
+	row.proto = "ll"
+	q, err = nb.policy.table { row }
+	assert(not q and err.code == "malformed" and err.row == 1, err)
+end
+assert(not pcall(nb.policy.table, 7) and not pcall(nb.policy.table, { 7 }) and not pcall(nb.policy.table, { nam = "x" }))
+q, err = nb.policy.csv { text = "allreduce,0,1,tree,ll,2,1,x" }
+assert(not q and err.where.line == 1 and err.where.col == 27 and err.field == "ranks", err)
+assert(nb.policy.csv { path = "tuner.csv" }:name() == "tuner")
+assert(not pcall(nb.policy.csv, {}))
+E
+lua_run api.lua >"$T/why" 2>&1
+ok "the same from a plain Lua" $?
+
+if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
+	job demo --ranks 2 --procs 2 --rate 300
+	status 65 "a broken table does not reach the job" policy load bad.csv
+	status 0 "load CSV" policy load tuner.csv
+	run -q -o name policy list
+	[ "$(cat "$T/out")" = tuner ]
+	ok "the job holds it, and no other" $?
+	status 0 "use" policy use tuner
+	await settled demo
+	status 0 "explain" -o table explain allreduce 32K
+	has "the row's answer" out "tree" "tuner"
+	status 0 "export from the job" policy export tuner
+	has "its rows" out "allreduce,0,65536,tree,ll,2,1,-1,-1,-1"
+	status 0 "a target takes a policy made in Lua" -e 'local p = assert(nb.policy.table { name = "made", { algo = "ring" } })
+assert(nb.target:policy_load { policy = p }.name == "made")'
+else
+	ok "a running job # SKIP no plugin or no stand-in host in the build" 0
+fi

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# trace calls: three clocks by NCCL's own events in the stand-in host, by
+# uprobes in the real libnccl where the kernel lets us; and the demo of it.
+. "$TOP/test/integration/shell_lib.sh"
+[ -x "$B/test/fakes/host/standin" ] || skip_all "trace calls" "the stand-in host was not built"
+trap finish EXIT
+cd "$T" || exit 1
+P=$B/libncclbpf.so
+standin() { # JOB ARGS...
+	name=$1
+	shift
+	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name timeout 100 "$B/test/fakes/host/standin" --events \
+		--seconds 90 --ranks 2 --procs --min 4K --max 4M --factor 1024 --pause-ms 5 "$@" >"$T/$name.out" 2>&1 &
+	jobs="$jobs $!"
+	job=$!
+	await timeout 20 "$S" -q attach "$name" >/dev/null 2>&1
+}
+truth() { # CODE: over d, the data of the JSON answer in $T/out
+	cp "$T/out" "$T/truth.in"
+	lua_run -e 'local ok, d = pcall(function() return require "ncclbpf.core".decode(io.read "a") end) assert(ok, d) if d.data then d = d.data end
+		'"$1" <"$T/truth.in" 2>>"$T/why"
+}
+clocks='assert(#d.rows == 2, "rows")
+	for _, r in ipairs(d.rows) do
+		assert(r.coll == "allreduce" and (r.bytes == 4096 or r.bytes == 4 << 20) and r.count > 0 and r.source == "kernel_gpu")
+		assert(r.wall_p50_ns >= r.exec_p50_ns and r.wall_p50_ns >= r.cpu_p50_ns and r.cpu_p50_ns > 0)
+		assert(r.unseen_before_pct >= 0 and r.unseen_before_pct < 100 and r.seen_now_pct > 0 and r.seen_now_pct <= 100)
+	end'
+timed() { # JOB: until collectives were timed
+	run -J "$1" -o json trace calls seconds=500ms uprobes=no
+	truth 'assert(#d.rows == 2)' 2>/dev/null
+}
+standin five --nccl 2.28.9
+await timed five
+truth "assert(d.clock == 'api_events') $clocks"
+ok "by NCCL's events of the call" $?
+table() {
+	run -J five -o table trace calls seconds=500ms uprobes=no
+	grep -q 'WALL us' out
+}
+await table
+has "for people" out "CPU calls timed by NCCL's events of the call" "WALL us" "UNSEEN BEFORE %" "SEEN NOW %"
+if command -v setpriv >/dev/null && setpriv --bounding-set=-all --inh-caps=-all true 2>/dev/null; then
+	setpriv --bounding-set=-all --inh-caps=-all timeout 30 "$S" -J five -o table trace calls seconds=500ms >out 2>err
+	has "without permission what is missing is named" out "no uprobes: missing: CAP_BPF and CAP_PERFMON" "CPU calls timed by NCCL's events"
+fi
+run -J five -o json trace status
+truth 'for _, p in ipairs(d.processes) do assert(#p.data.asked == 0 and p.data.traces == 0) end'
+ok "NCCL is asked for nothing afterwards" $?
+status 64 "a wrong duration" -J five trace calls seconds=soon
+kill $job
+standin four --nccl 2.27.3
+await timed four
+truth "assert(d.clock == 'enqueue') $clocks"
+ok "where there are none, by those of the enqueuing" $?
+kill $job
+
+# the demo, with the real NCCL where it is at hand
+mkdir demo
+TMPDIR=$T timeout 200 "$TOP/examples/trace/demo.sh" "$B" "$T/demo" >demo.out 2>&1
+rc=$?
+cp demo.out why
+ok "the demo runs to its end" $rc
+has "and shows what was measured" demo.out "CPU calls timed by" "trace.json: "
+cp demo/calls.json out
+truth 'assert(#d.rows == 3 and d.rows[1].count > 0 and d.rows[1].bytes == 1 << 20)'
+ok "of three sizes" $?
+if grep -q '"clock":"uprobes"' demo/calls.json; then
+	truth 'assert(d.calls > 0 and d.why == nil)
+		for _, r in ipairs(d.rows) do assert(r.cpu_p50_ns > 0 and r.cpu_p99_ns >= r.cpu_p50_ns) end'
+	ok "by uprobes in the real libnccl" $?
+else
+	tests=$((tests + 1))
+	echo "ok $tests - by uprobes in the real libnccl # SKIP $(grep -o 'no uprobes: .*' demo.out | head -1)"
+fi
+lua_run "$TOP/test/integration/trace_check.lua" demo/trace.json 'assert(#events > 0)' >"$T/why" 2>&1
+ok "its trace is in Chrome's format" $?
+[ "$(grep -c '<rect' demo/trace.svg)" -ge 12 ] && grep -q '^</svg>' demo/trace.svg && ! grep -q 'nan\|inf' demo/trace.svg
+ok "its picture is drawn" $?
+finish
+trap - EXIT

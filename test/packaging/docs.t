@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every command in README.md and docs/*.md is run: the ```sh blocks of a page,
+# in order, in one shell, in a folder of its own, beside a live job (the
+# stand-in for NCCL). `make install` installs there; /usr/local means that
+# place; torchrun starts the stand-in. C blocks are saved under the name that
+# the text gives them.
+set -u
+dir=$(mktemp -d)
+job=
+trap 'kill $job 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
+unset V MAKEFLAGS
+prefix=$dir/prefix
+n=0
+bad=0
+say() { # status, name, log
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		tail -15 "$3" | sed 's/^/# /'
+		bad=1
+	fi
+}
+
+env -u B make -C "$TOP" install PREFIX="$prefix" >"$dir/install.log" 2>&1
+say $? "make install" "$dir/install.log"
+
+export NCCLBPF_SOCKET_DIR=$dir/run NCCL_TUNER_PLUGIN=$prefix/lib/libncclbpf.so
+mkdir -m 700 "$dir/run"
+timeout 500 "$B/test/fakes/host/standin" --ranks 8 --procs --seconds 480 --pause-ms 2 >"$dir/job.log" 2>&1 &
+job=$!
+for i in $(seq 300); do
+	[ "$(ls "$dir/run" | grep -c 'sock$')" -ge 8 ] && break
+	sleep 0.1
+done
+
+# What stands for commands that cannot run inside a test.
+cat >"$dir/functions" <<'F'
+make() {
+	case "${1:-}" in
+	install) return 0 ;; # done before, with the prefix of this test
+	*) (unset B; command make -C "$TOP" -n "$@" >/dev/null) ;;
+	esac
+}
+torchrun() {
+	NCCLBPF_JOB=torchrun timeout 20 "$B/test/fakes/host/standin" --ranks 8 --procs --loops 2
+}
+F
+
+page() { # file
+	name=$(basename "$1" .md)
+	mkdir -p "$dir/$name"
+	cp "$dir/functions" "$dir/$name/run.sh"
+	awk -v d="$dir/$name" '
+		match($0, /`[a-z_0-9]+\.bpf\.c`/) && !block { file = substr($0, RSTART + 1, RLENGTH - 2) }
+		/^```/ && block { if (block == "c" && code) codes[++nc] = code; block = ""; code = ""; next }
+		/^```/ { block = substr($0, 4); next }
+		block == "c" { code = code $0 "\n" }
+		block == "sh" { print >>(d "/commands") }
+		match($0, /Save it as `[^`]*`/) { f = substr($0, RSTART + 12, RLENGTH - 13); printf "%s", codes[nc] >(d "/" f) }
+	' "$1"
+	[ -s "$dir/$name/commands" ] || return
+	sed "s#/usr/local#$prefix#g" "$dir/$name/commands" | while IFS= read -r line; do
+		case $line in
+		'' | '#'*) echo "$line" ;;
+		*) printf '%s\n' "$line || { echo 'failed: $(printf '%s' "$line" | sed "s/'/ /g")'; exit 1; }" ;;
+		esac
+	done >>"$dir/$name/run.sh"
+	(cd "$dir/$name" && PATH="$prefix/bin:$PATH" timeout 120 sh run.sh) >"$dir/$name.log" 2>&1 </dev/null
+	say $? "$(grep -cv '^$' "$dir/$name/commands") lines of $(basename "$1")" "$dir/$name.log"
+}
+
+for f in "$TOP"/README.md "$TOP"/CONTRIBUTING.md "$TOP"/docs/*.md "$TOP"/examples/*/README.md; do
+	[ -f "$f" ] && page "$f"
+done
+loose=$(grep -nE '^    (ncclbpf-shell|make|clang) ' "$TOP"/README.md "$TOP"/docs/*.md)
+echo "$loose" >"$dir/loose.log"
+[ -z "$loose" ]
+say $? "no command stands outside an sh block" "$dir/loose.log"
+echo "1..$n"
+exit $bad

@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The tables of docs/policies.md are those that core/defs/ makes, every row of
+# a table file has a line, and a changed row would be noticed.
+set -u
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$TOP" || exit 1
+n=0
+bad=0
+say() { # status, name
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		sed 's/^/# /' "$dir/log" | tail -15
+		bad=1
+	fi
+}
+
+awk -f docs/tables.awk docs/policies.md >"$dir/now"
+diff docs/policies.md "$dir/now" >"$dir/log"
+say $? "docs/policies.md is what make docs writes"
+
+for t in hooks hook_tuner hook_coll_done hook_p2p_done hook_proxy_step hook_kernel_ch hook_group hook_net_listen hook_net_connect hook_net_accept hook_net_isend hook_net_irecv hook_net_test hook_net_close hook_controller hook_env maps helpers findings; do
+	rows=$(grep -cE '^[A-Z]+\([A-Za-z0-9]' "core/defs/$t.h")
+	lines=$(awk -v t="<!-- table $t -->" '$0 == t { on = 1; next } /<!-- end -->/ { on = 0 } on' docs/policies.md | wc -l)
+	echo "$rows rows, $lines lines with the heading" >"$dir/log"
+	[ "$lines" -eq $((rows + 2)) ]
+	say $? "each row of core/defs/$t.h has its line"
+done
+
+mkdir -p "$dir/core/defs"
+cp core/defs/*.h "$dir/core/defs/"
+sed 's/FIELD(bytes, /FIELD(octets, /' core/defs/hook_tuner.h >"$dir/core/defs/hook_tuner.h"
+(cd "$dir" && awk -f "$TOP/docs/tables.awk" "$TOP/docs/policies.md") | grep -q '`octets`' >"$dir/log"
+say $? "a renamed field changes the page"
+echo "1..$n"
+exit $bad

@@ -1,0 +1,56 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# transcript.sh BUILD [--record]: run the demo on both hosts of the job and
+# compare the one with the real NCCL with the transcript in README.md, process
+# numbers, identities and clocks apart. --record writes it there. TAP.
+set -u
+TOP=$(cd "$(dirname "$0")/../.." && pwd)
+B=$(cd "$1" && pwd)
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+n=0
+bad=0
+say() { # status, name, log
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		tail -20 "$3" | sed 's/^/# /'
+		bad=1
+	fi
+}
+# What differs from run to run, and the width of columns that follows from it.
+plain() {
+	sed -E -e "s#$B#BUILD#g; s#build/[a-z]+/#BUILD/#g" \
+		-e 's/\b[0-9a-f]{16}\b/c0ffee0000000000/g' \
+		-e 's/^(c0ffee0000000000 +committed +)[0-9]+( +8 +)[0-8]$/\1N\2N/' \
+		-e 's/^(demo +8  0-7 +)[0-9,-]+ +/\1PIDS  /; s/^JOB +PROC.*/JOB/' \
+		-e 's/^(-  +1  - +)[0-9]+ +/\1PID  /; s/pid [0-9]+/pid PID/' \
+		-e 's/^([a-z_]+ +[0-9a-f]{8}  accepted +[0-9]+ +[0-9]+) +[0-9]+( +8)$/\1 N\2/' \
+		-e 's/ +/ /g; s/ $//' "$1"
+}
+seconds=$(date +%s)
+DEMO_HOST=standin timeout 180 "$TOP/examples/demo/demo.sh" "$B" >"$dir/standin" 2>&1
+say $? "the demo on the stand-in for NCCL, under three minutes" "$dir/standin"
+timeout 180 "$TOP/examples/demo/demo.sh" "$B" >"$dir/real" 2>&1
+say $? "the demo, under three minutes ($(($(date +%s) - seconds)) s both)" "$dir/real"
+[ "$(grep -c '+10.9%  nvlink_ring_mid' "$dir/real")" -eq 1 ]
+say $? "the published gain at 4 MiB is shown" "$dir/real"
+if grep -q 'stand-in for NCCL' "$dir/real"; then
+	echo "ok $((n + 1)) - README's transcript # SKIP it is of the real libnccl"
+	echo "1..$((n + 1))"
+	exit $bad
+fi
+if [ "${2:-}" = --record ]; then
+	awk -v t="$dir/real" '/transcript: begin/ { print; print "```text"
+			while ((getline line <t) > 0) print line; print "```"; skip = 1 }
+		/transcript: end/ { skip = 0 } !skip && !/transcript: begin/' "$TOP/README.md" >"$dir/readme" &&
+		sed -E "s#$B/#build/release/#g; s#$TOP/##g; s#build/debug/#build/release/#g" "$dir/readme" >"$TOP/README.md"
+fi
+sed -n '/transcript: begin/,/transcript: end/p' "$TOP/README.md" | sed '1,2d;$d' | sed '$d' >"$dir/recorded"
+plain "$dir/recorded" >"$dir/want"
+sed "s#$TOP/##g" "$dir/real" >"$dir/shown"
+plain "$dir/shown" >"$dir/got"
+diff "$dir/want" "$dir/got" >"$dir/diff"
+say $? "README's transcript is the demo's (test/packaging/transcript.sh BUILD --record renews it)" "$dir/diff"
+echo "1..$n"
+exit $bad

@@ -1,4 +1,0 @@
-#!/bin/sh
-# SPDX-License-Identifier: MIT
-# The demo, and its transcript in the README.
-exec "$TOP/test/transcript.sh" "$B"

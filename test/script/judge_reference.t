@@ -1,6 +1,0 @@
-#!/bin/sh
-# SPDX-License-Identifier: MIT
-# The judge's test against R's values and published tables.
-. "$TOP/test/script/shell_lib.sh"
-trap 'rm -rf "$T"' EXIT
-lua_run "$TOP/test/script/judge_reference.lua"

@@ -1,6 +1,0 @@
-#!/bin/sh
-# SPDX-License-Identifier: MIT
-# Random sequences of ring buffer calls, each a program: the same answers,
-# positions and records as the kernel's ring, by both engines.
-export SEED=${SEED:-1}
-exec timeout "${LIMIT:-120}" "$B/test/map/ring_kernel" "${SEQUENCES:-2000}"

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The process's locks: the stated order is accepted, the reverse is asserted
+// against, and a forked child can take all of them.
+#include "test/unit/unit.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plugin/runtime/lock.h"
+
+START_TEST(stated_order_is_accepted)
+{
+	for (int i = 0; i < 2; i++) {
+		nb_lock(NB_LOCK_STATE);
+		nb_lock(NB_LOCK_WRAP);
+		nb_unlock(NB_LOCK_WRAP);
+		nb_unlock(NB_LOCK_STATE);
+	}
+	nb_lock(NB_LOCK_WRAP);
+	nb_unlock(NB_LOCK_WRAP);
+}
+END_TEST
+
+START_TEST(reverse_order_aborts)
+{
+	nb_lock(NB_LOCK_WRAP);
+	nb_lock(NB_LOCK_STATE);
+}
+END_TEST
+
+START_TEST(second_taking_aborts)
+{
+	nb_lock(NB_LOCK_STATE);
+	nb_lock(NB_LOCK_STATE);
+}
+END_TEST
+
+START_TEST(forked_child_takes_all)
+{
+	int status;
+	pid_t pid;
+
+	nb_lock_all();
+	pid = fork();
+	nb_unlock_all();
+	nb_lock_all();
+	nb_unlock_all();
+	if (!pid)
+		_exit(7);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+END_TEST
+
+UNIT_MAIN("lock", tcase_add_test(tc, stated_order_is_accepted);
+	  tcase_add_test_raise_signal(tc, reverse_order_aborts, SIGABRT);
+	  tcase_add_test_raise_signal(tc, second_taking_aborts, SIGABRT);
+	  tcase_add_test(tc, forked_child_takes_all);)

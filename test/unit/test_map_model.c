@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+// Random sequences of operations on each map type beside a model of it, and
+// with allocations that fail one after the other.
+#include "test/unit/map_alloc.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* ---- against a model ---------------------------------------------------- */
+
+/* As plain as can be: elements in a list, searched from the start. */
+struct model {
+	const struct nb_map_def *def;
+	size_t value_size;
+	uint32_t n;
+	unsigned char *key, *value; /* n of them, max_entries at most */
+};
+
+static bool is_array(const struct model *m)
+{
+	return shape_keys(m->def) == NB_KEYS_INDEX;
+}
+
+static void model_init(struct model *m, const struct nb_map_def *def)
+{
+	m->def = def;
+	m->value_size = side_value_size(def);
+	m->n = 0;
+	m->key = calloc(def->max_entries, def->key_size + 1u);
+	m->value = calloc(def->max_entries, m->value_size);
+	for (uint32_t i = 0; is_array(m) && i < def->max_entries; i++)
+		memcpy(m->key + 4 * m->n++, &i, 4);
+}
+
+/* Queues and stacks: value i is the i-th oldest. */
+static bool keyless(const struct model *m)
+{
+	return shape_keys(m->def) == NB_KEYS_NONE;
+}
+
+static unsigned char *model_oldest(const struct model *m, uint32_t i)
+{
+	return m->value + i * m->value_size;
+}
+
+static uint32_t model_turn(const struct model *m)
+{
+	return m->def->type == NB_MAP_STACK ? m->n - 1 : 0;
+}
+
+static void model_drop(struct model *m, uint32_t i)
+{
+	m->n--;
+	memmove(model_oldest(m, i), model_oldest(m, i + 1),
+		(m->n - i) * m->value_size);
+}
+
+static int model_push(struct model *m, const void *value, uint64_t flags)
+{
+	if (flags != 0 && flags != 2)
+		return -EINVAL;
+	if (m->n == m->def->max_entries && flags == 0)
+		return -E2BIG;
+	if (m->n == m->def->max_entries)
+		model_drop(m, 0);
+	memcpy(model_oldest(m, m->n++), value, m->value_size);
+	return 0;
+}
+
+static int model_take(void *self, void *value)
+{
+	struct model *m = self;
+
+	if (!m->n)
+		return -ENOENT;
+	memcpy(value, model_oldest(m, model_turn(m)), m->value_size);
+	model_drop(m, model_turn(m));
+	return 0;
+}
+
+/* Prefix tries: keys are equal as far as they go. */
+static bool prefixed(const struct model *m)
+{
+	return shape_keys(m->def) == NB_KEYS_PREFIX;
+}
+
+static uint32_t model_bits(const void *key)
+{
+	uint32_t n;
+
+	memcpy(&n, key, 4);
+	return n;
+}
+
+static bool begins(const unsigned char *a, const unsigned char *b, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if ((a[4 + i / 8] ^ b[4 + i / 8]) >> (7 - i % 8) & 1)
+			return false;
+	return true;
+}
+
+/* The longest prefix of @key, at least @least bits long. */
+static uint32_t model_longest(const struct model *m, const void *key,
+			      uint32_t least)
+{
+	uint32_t best = UINT32_MAX, have = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const unsigned char *k = m->key + i * m->def->key_size;
+		uint32_t n = model_bits(k);
+
+		if (n > model_bits(key) || n < least || !begins(k, key, n) ||
+		    (best != UINT32_MAX && n < have))
+			continue;
+		best = i;
+		have = n;
+	}
+	return best;
+}
+
+static uint32_t model_find(const struct model *m, const void *key)
+{
+	if (shape_keys(m->def) == NB_KEYS_PREFIX)
+		return model_longest(m, key, model_bits(key));
+	for (uint32_t i = 0; i < m->n; i++)
+		if (memcmp(m->key + i * m->def->key_size, key,
+			   m->def->key_size) == 0)
+			return i;
+	return UINT32_MAX;
+}
+
+static bool too_long(const struct model *m, const void *key)
+{
+	return prefixed(m) && model_bits(key) > (m->def->key_size - 4) * 8;
+}
+
+static int model_lookup(void *self, const void *key, void *value)
+{
+	const struct model *m = self;
+	uint32_t i = keyless(m) ? UINT32_MAX : model_find(m, key);
+
+	if (keyless(m) && m->n)
+		i = model_turn(m);
+	if (prefixed(m))
+		i = too_long(m, key) ? UINT32_MAX : model_longest(m, key, 0);
+	if (i == UINT32_MAX)
+		return -ENOENT;
+	memcpy(value, m->value + i * m->value_size, m->value_size);
+	return 0;
+}
+
+static int model_update(void *self, const void *key, const void *value,
+			uint64_t flags)
+{
+	struct model *m = self;
+	uint32_t i;
+
+	if (keyless(m))
+		return model_push(m, value, flags);
+	if (flags > 2 || too_long(m, key))
+		return -EINVAL;
+	i = model_find(m, key);
+	if (i != UINT32_MAX && flags == 1)
+		return -EEXIST;
+	if (i == UINT32_MAX && is_array(m))
+		return -E2BIG;
+	if (i == UINT32_MAX && flags == 2)
+		return -ENOENT;
+	if (i == UINT32_MAX) {
+		if (m->n == m->def->max_entries)
+			return prefixed(m) ? -ENOSPC : -E2BIG;
+		i = m->n++;
+		memcpy(m->key + i * m->def->key_size, key, m->def->key_size);
+	}
+	memcpy(m->value + i * m->value_size, value, m->value_size);
+	return 0;
+}
+
+static int model_remove(void *self, const void *key)
+{
+	struct model *m = self;
+	uint32_t i, k = m->def->key_size;
+
+	if (is_array(m) || keyless(m) || too_long(m, key))
+		return -EINVAL;
+	i = model_find(m, key);
+	if (i == UINT32_MAX)
+		return -ENOENT;
+	m->n--;
+	memmove(m->key + i * k, m->key + m->n * k, k);
+	memmove(m->value + i * m->value_size, m->value + m->n * m->value_size,
+		m->value_size);
+	return 0;
+}
+
+static int model_next(void *self, const void *key, void *next)
+{
+	const struct model *m = self;
+	uint32_t i;
+
+	if (keyless(m))
+		return -ENOENT;
+	i = key ? model_find(m, key) + 1 : 0; /* absent: wraps to 0 */
+	if (i >= m->n)
+		return -ENOENT;
+	memcpy(next, m->key + i * m->def->key_size, m->def->key_size);
+	return 0;
+}
+
+static void against_model(void (*side)(struct side *, struct nb_map *),
+			  int steps)
+{
+	uint64_t seed = sequence_seed();
+
+	for (size_t i = 0; i < nshapes; i++) {
+		struct model model;
+		struct side ours,
+			theirs = { "model",	 &model,       model_lookup,
+				   model_update, model_remove, model_next,
+				   model_take };
+		struct nb_map *m;
+		char why[512];
+
+		model_init(&model, &shapes[i].def);
+		ck_assert_int_eq(nb_map_new(&m, &shapes[i].def, NULL), 0);
+		side(&ours, m);
+		ck_assert_msg(sequence_run(&shapes[i], seed + i, steps, &ours,
+					   &theirs, why, sizeof(why)) == 0,
+			      "SEED=%llu: %s", (unsigned long long)seed, why);
+		ck_assert_uint_eq(nb_map_count(m), model.n);
+		nb_map_put(m);
+		free(model.key);
+		free(model.value);
+	}
+}
+
+START_TEST(management_calls_act_as_the_model)
+{
+	against_model(side_manage, 5000);
+}
+END_TEST
+
+START_TEST(program_calls_act_as_the_model)
+{
+	against_model(side_program, 5000);
+}
+END_TEST
+
+/* ---- memory that runs out ----------------------------------------------- */
+
+/* 0, or NB_E_NOMEM as it has to be; anything else is a failed test. */
+static int make_and_clone(const struct nb_map_def *def, struct nb_err *err)
+{
+	struct nb_map *m, *copy = NULL;
+	int rc = nb_map_new(&m, def, err);
+
+	if (rc)
+		return m ? NB_E_BUG : rc;
+	rc = nb_map_clone(&copy, m, err);
+	if (rc && copy)
+		rc = NB_E_BUG;
+	nb_map_put(copy);
+	nb_map_put(m);
+	return rc;
+}
+
+START_TEST(failed_allocation_is_an_error_and_leaks_nothing)
+{
+	for (size_t i = 0; i < nshapes; i++) {
+		int rc = NB_E_NOMEM, k;
+
+		for (k = 0; rc; k++) {
+			struct nb_err err = { 0 };
+
+			watch(k);
+			rc = make_and_clone(&shapes[i].def, &err);
+			unwatch();
+			ck_assert_int_eq(live, 0);
+			if (!rc)
+				break;
+			ck_assert_int_eq(rc, NB_E_NOMEM);
+			ck_assert_ptr_nonnull(strstr(err.text, "no memory"));
+			ck_assert_int_lt(k, 100);
+		}
+		ck_assert_int_ge(k, 2); /* one of each, at least, did fail */
+	}
+}
+END_TEST
+
+/* Nothing but making a map allocates. */
+START_TEST(operations_never_allocate)
+{
+	for (size_t i = 0; i < nshapes; i++) {
+		struct side a;
+		struct nb_map *m;
+		unsigned char key[600] = { 0 }, *value;
+
+		value = calloc(1, side_value_size(&shapes[i].def));
+		ck_assert_int_eq(nb_map_new(&m, &shapes[i].def, NULL), 0);
+		watch(0); /* the first one would fail and be counted */
+		for (int side = 0; side < 2; side++) {
+			(side ? side_program : side_manage)(&a, m);
+			for (uint32_t k = 0; k < 300; k++) {
+				memcpy(key, &k,
+				       shapes[i].def.key_size < 4 ? 1 : 4);
+				a.update(a.self, key, value, 0);
+				a.lookup(a.self, key, value);
+				a.next(a.self, key, key);
+				if (k % 2 && a.take(a.self, value) == 0)
+					continue;
+				if (k % 3 == 0)
+					a.remove(a.self, key);
+			}
+		}
+		unwatch();
+		ck_assert_int_eq(fail_at, 0);
+		nb_map_put(m);
+		free(value);
+	}
+}
+END_TEST
+
+UNIT_MAIN("map_model", tcase_add_test(tc, management_calls_act_as_the_model);
+	  tcase_add_test(tc, program_calls_act_as_the_model);
+	  tcase_add_test(tc, failed_allocation_is_an_error_and_leaks_nothing);
+	  tcase_add_test(tc, operations_never_allocate);)

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// A rank that stays inside one decision is named once; one that goes on, waits
+// at a fence or has finished is not.
+#include "test/unit/unit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/jobseg/packed.h"
+#include "plugin/comm/comm.h"
+#include "plugin/runtime/log.h"
+#include "plugin/runtime/params.h"
+
+static struct nb_comm comm;
+static unsigned lines;
+static char last[512];
+
+static void logger(int level, unsigned long flags, const char *file, int line,
+		   const char *fmt, ...)
+{
+	va_list args;
+
+	(void)level, (void)flags, (void)file, (void)line;
+	va_start(args, fmt);
+	vsnprintf(last, sizeof(last), fmt, args);
+	va_end(args);
+	lines++;
+}
+
+static struct nb_seg_slot *slot(void)
+{
+	nb_log_to(logger);
+	nb_params.num[NB_P_LOG] = NB_LOG_DEBUG;
+	comm.init.comm_id = 0xab;
+	comm.slot_index = 5;
+	comm.fence.slot = &comm.own_slot;
+	return &comm.own_slot;
+}
+
+static void begin(uint64_t seq)
+{
+	slot()->announced = seq + 1;
+}
+
+static void finish(uint64_t seq)
+{
+	slot()->hash = nb_hash_add(slot()->hash, seq, 7);
+}
+
+/* Until the rank counts as overdue, or ten seconds are over. */
+static uint64_t wait_until_overdue(uint64_t *seq)
+{
+	const struct timespec pause = { .tv_nsec = 50000000 };
+	uint64_t s = 0;
+
+	for (int n = 0; !s && n < 200; n++) {
+		nanosleep(&pause, NULL);
+		nb_overdue_look(&comm);
+		s = nb_overdue_s(&comm, seq);
+	}
+	return s;
+}
+
+START_TEST(a_rank_inside_one_decision_is_named_once)
+{
+	uint64_t seq = 0;
+
+	for (uint64_t k = 0; k < 7; k++) {
+		begin(k);
+		finish(k);
+	}
+	begin(7);
+	nb_overdue_look(&comm);
+	ck_assert_uint_eq(nb_overdue_s(&comm, &seq), 0);
+	ck_assert_uint_eq(lines, 0);
+	ck_assert_uint_ge(wait_until_overdue(&seq), 1);
+	ck_assert_uint_eq(seq, 7);
+	ck_assert_uint_eq(lines, 1);
+	ck_assert_msg(strstr(last, "rank slot 5: decision 7"), "%s", last);
+	nb_overdue_look(&comm);
+	ck_assert_uint_eq(lines, 1);
+	finish(7);
+	ck_assert_uint_eq(nb_overdue_s(&comm, &seq), 0);
+	nb_overdue_look(&comm);
+	begin(8);
+	nb_overdue_look(&comm);
+	ck_assert_uint_eq(nb_overdue_s(&comm, &seq), 0);
+	ck_assert_uint_eq(lines, 1);
+}
+END_TEST
+
+START_TEST(ranks_that_go_on_or_wait_are_not_named)
+{
+	const struct timespec pause = { .tv_nsec = 50000000 };
+	uint64_t seq = 0;
+
+	slot()->waiting = 1;
+	begin(0);
+	for (uint64_t k = 0; k < 25; k++) { /* at a fence */
+		nb_overdue_look(&comm);
+		nanosleep(&pause, NULL);
+	}
+	ck_assert_uint_eq(nb_overdue_s(&comm, &seq), 0);
+	slot()->waiting = 0;
+	for (uint64_t k = 0; k < 25; k++) { /* inside another one each time */
+		nb_overdue_look(&comm);
+		ck_assert_uint_eq(nb_overdue_s(&comm, &seq), 0);
+		nanosleep(&pause, NULL);
+		finish(k);
+		begin(k + 1);
+	}
+	ck_assert_uint_eq(lines, 0);
+}
+END_TEST
+
+UNIT_MAIN("overdue",
+	  tcase_add_test(tc, a_rank_inside_one_decision_is_named_once);
+	  tcase_add_test(tc, ranks_that_go_on_or_wait_are_not_named);)

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+// Changes of policies and maps while a job decides: who takes part, when they
+// take effect, and which policies are kept.
+#include "test/unit/tuner_job.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+START_TEST(change_undo_and_map_change_while_a_job_runs)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	uint8_t digest[NB_SHA256_SIZE];
+	uint32_t key = 0, value = 6;
+	struct nb_map_op op = { .key = &key, .value = &value };
+	struct nb_err err = { 0 };
+	bool staged, has_last;
+	struct got before = ask(c, 4, 1024);
+
+	ck_assert_int_eq(nb_change_stage_undo(NB_CHANGE_ANY, digest, &err),
+			 NB_E_NOENT);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	hold("chan", MADE_CHANNELS_FROM_MAP, &made_coherent, 1);
+	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
+	use("ring");
+	ck_assert_int_eq(last.state, NB_CHANGE_COMMITTED);
+	ck_assert_uint_eq(last.ncomms, 1);
+	ck_assert_uint_eq(last.comm[0].fence, 2); /* idle: at once */
+	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
+	use("chan");
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
+	ck_assert_int_eq(nb_change_stage_map("limits", &op, 1, digest, &err),
+			 0);
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
+	ck_assert_int_eq(commit(digest, &err), 0);
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 6);
+	ck_assert_int_eq(nb_change_stage_undo(NB_CHANGE_ANY, digest, &err), 0);
+	ck_assert_int_eq(commit(digest, &err), 0);
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
+	ck_assert_int_eq(nb_change_stage_undo(NB_CHANGE_ANY, digest, &err), 0);
+	ck_assert_int_eq(commit(digest, &err), 0);
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 6);
+	use(NULL);
+	ck_assert_int_eq(ask(c, 4, 1024).channels, 0);
+	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
+	nb_change_status(&staged, digest, &has_last, &last);
+	ck_assert(!staged && has_last);
+	ck_assert_uint_eq(last.comm[0].passed, 1);
+	/* many more changes than generations can be kept */
+	for (int i = 0; i < 3 * NB_MAX_GENS; i++) {
+		use(i % 2 ? "ring" : "chan");
+		ck_assert_int_eq(ask(c, 4, 1024).index,
+				 i % 2 ? 5 : before.index);
+	}
+	nb_comm_free(c);
+}
+END_TEST
+
+/* A rank looks at the record at each decision from the arming of a fence to
+ * the fence. Nothing is missing then, nor where the change is to no policy. */
+START_TEST(nothing_is_missing_before_a_fence_or_without_a_policy)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+	uint32_t number;
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(nb_change_stage_use(&name, 1, digest, &err), 0);
+	ck_assert_int_eq(
+		nb_segment_gen(nb_self.seg, digest, true, &number, NULL), 0);
+	c->seg->record.word = nb_fence_word(NB_FENCE_COMMIT, number, 5);
+	for (int k = 0; k < 5; k++)
+		ck_assert_int_ne(ask(c, 4, 1024).index, 5);
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
+	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
+	use(NULL);
+	ck_assert_int_ne(ask(c, 4, 1024).index, 5);
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
+	/* and one that is not held by this process is counted, once */
+	memset(digest, 7, sizeof(digest));
+	ck_assert_int_eq(
+		nb_segment_gen(nb_self.seg, digest, true, &number, NULL), 0);
+	c->seg->record.word = nb_fence_word(NB_FENCE_COMMIT, number, 0);
+	for (int k = 0; k < 5; k++)
+		ck_assert_int_ne(ask(c, 4, 1024).index, 5);
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 1);
+	nb_comm_free(c);
+}
+END_TEST
+
+/* Is a generation of that digest kept, after all that nobody needs is gone? */
+static bool kept(const uint8_t digest[NB_SHA256_SIZE])
+{
+	bool is;
+
+	nb_lock(NB_LOCK_STATE);
+	nb_gens_sweep();
+	is = nb_gens_find(digest) != NULL;
+	nb_unlock(NB_LOCK_STATE);
+	return is;
+}
+
+static uint32_t stage_one(const char *name, uint8_t digest[NB_SHA256_SIZE])
+{
+	struct nb_err err = { 0 };
+	uint32_t number;
+
+	ck_assert_msg(!nb_change_stage_use(&name, 1, digest, &err), "%s",
+		      err.text);
+	ck_assert(!nb_segment_gen(nb_self.seg, digest, true, &number, &err));
+	return number;
+}
+
+/* What a rank finds on the way to a fence stays, though nothing else leads to
+ * it, until the rank has taken it or stands before another fence. */
+START_TEST(what_is_behind_a_fence_stays_until_it_is_taken)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	uint8_t ring[NB_SHA256_SIZE], tree[NB_SHA256_SIZE];
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	hold("tree", MADE_CHOOSE(0, 2), NULL, 0);
+	ask(c, 4, 1024);
+	for (int taken = 0; taken < 2; taken++) {
+		const uint64_t before = c->seg->record.word;
+		uint64_t fence = c->fence.seq + 5, to_ring, to_tree;
+
+		to_ring = nb_fence_word(NB_FENCE_COMMIT,
+					stage_one("ring", ring), fence);
+		c->seg->record.word = to_ring;
+		for (int k = 0; k < 4; k++)
+			ck_assert_int_ne(ask(c, 4, 1024).index, 5);
+		to_tree = nb_fence_word(NB_FENCE_COMMIT,
+					stage_one("tree", tree), fence);
+		/* nothing but the rank knows of it now */
+		c->seg->record.word = before;
+		ck_assert(kept(ring));
+		c->seg->record.word = taken ? to_ring : to_tree;
+		ck_assert_int_ne(ask(c, 4, 1024).index, 5);
+		ck_assert_int_eq(kept(ring), taken);
+		ck_assert_int_eq(ask(c, 4, 1024).index, taken ? 5 : 2);
+		c->seg->record.word = before;
+		ck_assert_int_eq(kept(ring), taken);
+	}
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
+	nb_comm_free(c);
+}
+END_TEST
+
+START_TEST(new_communicators_begin_with_the_last_change)
+{
+	struct nb_comm *c = rank_of(1, 1), *d;
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	d = rank_of(2, 1);
+	ck_assert_int_eq(ask(d, 4, 1024).index, 5);
+	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
+	nb_comm_free(c);
+	nb_comm_free(d);
+}
+END_TEST
+
+/* Policies for one communicator alone; those that come later have what no
+ * scope names. */
+START_TEST(a_change_reaches_those_that_it_is_for)
+{
+	struct nb_comm *c = rank_of(0xaa, 1), *d = rank_of(0xbb, 1), *e;
+	const struct nb_selector one = { NB_SELECT_SOME, 1, { 0xbb } },
+				 none = { NB_SELECT_SOME, 1, { 0xcc } };
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+	struct got before = ask(c, 4, 1024);
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(nb_change_stage_for(&none, &name, 1, digest, &err),
+			 NB_E_NOENT);
+	ck_assert_ptr_nonnull(strstr(err.text, "00000000000000bb"));
+	ck_assert_msg(!nb_change_stage_for(&one, &name, 1, digest, &err), "%s",
+		      err.text);
+	ck_assert_msg(!commit(digest, &err), "%s", err.text);
+	e = rank_of(0xcc, 1);
+	ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
+	ck_assert_int_eq(ask(d, 4, 1024).index, 5);
+	ck_assert_int_eq(ask(e, 4, 1024).index, before.index);
+	ck_assert_ptr_eq(nb_gen_whole(c->gen), nb_gen_whole(d->gen));
+	nb_comm_free(d);
+	/* gone, and still named: one that has its identity begins so */
+	d = rank_of(0xbb, 1);
+	ck_assert_int_eq(ask(d, 4, 1024).index, 5);
+	nb_comm_free(d);
+	ck_assert_msg(!nb_change_stage_common(&one, digest, &err), "%s",
+		      err.text);
+	ck_assert_msg(!commit(digest, &err), "%s", err.text);
+	d = rank_of(0xbb, 1);
+	ck_assert_int_eq(ask(d, 4, 1024).index, before.index);
+	/* what a view counted is not lost with it */
+	for (int i = 0; i < 3 * NB_MAX_GENS; i++) {
+		name = i % 2 ? "ring" : "chan";
+		hold("chan", MADE_CHANNELS_FROM_MAP, &made_coherent, 1);
+		ck_assert_msg(
+			!nb_change_stage_for(&one, &name, 1, digest, &err),
+			"%s", err.text);
+		ck_assert_msg(!commit(digest, &err), "%s", err.text);
+		ck_assert_int_eq(ask(c, 4, 1024).index, before.index);
+		ck_assert_int_eq(ask(d, 4, 1024).index,
+				 i % 2 ? 5 : before.index);
+		ask(e, 4, 1024);
+	}
+	nb_lock(NB_LOCK_STATE);
+	ck_assert_uint_eq(
+		nb_held_counts(nb_held_find("ring", NULL)->policy, 0).runs,
+		2 + 3 * NB_MAX_GENS / 2);
+	nb_unlock(NB_LOCK_STATE);
+	nb_comm_free(c);
+	nb_comm_free(d);
+	nb_comm_free(e);
+}
+END_TEST
+
+START_TEST(ranks_elsewhere_refuse_a_change)
+{
+	struct nb_comm *c = rank_of(0xabc, 4), *d = rank_of(0xabc, 4);
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+	float t[21];
+
+	table(t);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(nb_change_stage_use(&name, 1, digest, &err), 0);
+	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(err.text, "2 of 4 ranks"));
+	ck_assert_ptr_nonnull(strstr(err.text, "0abc"));
+	ck_assert_int_eq(nb_change_abort(digest, &err), 0);
+	ck_assert_int_eq(nb_change_abort(digest, &err), NB_E_NOENT);
+	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
+	/* once it has decided without them they do not come any more */
+	ck_assert_int_eq(ask(c, 4, 1024).index, pick(t, 21, 3.6e9f));
+	use("ring");
+	ck_assert_int_eq(last.comm[0].state, NB_CHANGE_UNCHANGEABLE);
+	ck_assert_ptr_nonnull(strstr(last.comm[0].why, "2 of 4 ranks"));
+	ck_assert_int_eq(ask(c, 4, 1024).index, pick(t, 21, 3.6e9f));
+	ck_assert_int_eq(ask(d, 4, 1024).index, pick(t, 21, 3.6e9f));
+	nb_comm_free(c);
+	nb_comm_free(d);
+}
+END_TEST
+
+START_TEST(communicators_without_identity_keep_what_they_have)
+{
+	struct got got = { -1, 0 };
+	float t[21];
+	void *c;
+
+	ncclTunerPlugin_v4.init(1, 1, logger, &c);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	ck_assert_uint_eq(last.ncomms, 1);
+	ck_assert_int_eq(last.comm[0].state, NB_CHANGE_UNCHANGEABLE);
+	ck_assert_ptr_nonnull(strstr(last.comm[0].why, "v4"));
+	table(t);
+	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
+					 0, &got.channels);
+	ck_assert_int_ne(pick(t, 21, 3.6e9f), 5);
+	ncclTunerPlugin_v4.destroy(c);
+	ncclTunerPlugin_v4.init(1, 1, logger, &c);
+	table(t);
+	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
+					 0, &got.channels);
+	ck_assert_int_eq(pick(t, 21, 3.6e9f), 5);
+	ncclTunerPlugin_v4.destroy(c);
+}
+END_TEST
+
+/* Were the baseline to move between two of its ranks, they would differ. */
+START_TEST(change_waits_for_a_communicator_that_is_being_made)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+	void *one, *two;
+
+	ncclTunerPlugin_v4.init(2, 1, logger, &one);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(nb_change_stage_use(&name, 1, digest, &err), 0);
+	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
+	ck_assert_ptr_nonnull(strstr(err.text, "1 of 2 ranks"));
+	ncclTunerPlugin_v4.init(2, 1, logger, &two);
+	ck_assert_msg(!commit(digest, &err), "%s", err.text);
+	ncclTunerPlugin_v4.destroy(one);
+	ncclTunerPlugin_v4.destroy(two);
+	for (int i = 0; i < NB_SEG_COMMS; i++)
+		ck_assert_uint_eq(nb_self.seg->mem->comm[i].in_use, 0);
+}
+END_TEST
+
+/* A change reaches this host alone: what spans several must not see it. */
+START_TEST(communicators_of_several_hosts_begin_as_the_environment_says)
+{
+	struct nb_comm *c;
+	void *v4, *v5;
+
+	begin_with(MADE_CHOOSE(0, 2));
+	c = rank_of(1, 1);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
+	nb_comm_free(c);
+	ncclTunerPlugin_v5.init(&v5, 3, 16, 2, logger, NULL, NULL);
+	ck_assert_int_eq(ask(v5, 4, 1024).index, 2);
+	ncclTunerPlugin_v5.finalize(v5);
+	ncclTunerPlugin_v4.init(16, 2, logger, &v4);
+	ck_assert_int_eq(ask(v4, 4, 1024).index, 2);
+	/* a later change does not move it, and is not held up by it */
+	use(NULL);
+	ck_assert_int_eq(ask(v4, 4, 1024).index, 2);
+	ncclTunerPlugin_v4.destroy(v4);
+}
+END_TEST
+
+START_TEST(policy_in_use_is_not_discarded)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	struct nb_err err = { 0 };
+
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	ask(c, 4, 1);
+	nb_lock(NB_LOCK_STATE);
+	ck_assert_int_eq(nb_held_discard("ring", false, &err), NB_E_BUSY);
+	nb_unlock(NB_LOCK_STATE);
+	use(NULL);
+	ask(c, 4, 1);
+	nb_lock(NB_LOCK_STATE);
+	ck_assert_msg(!nb_held_discard("ring", false, &err), "%s", err.text);
+	ck_assert_uint_eq(nb_held.n, 0);
+	ck_assert_int_eq(nb_held_discard("ring", false, &err), NB_E_NOENT);
+	nb_unlock(NB_LOCK_STATE);
+	nb_comm_free(c);
+}
+END_TEST
+
+static int discard(const char *name, struct nb_err *err)
+{
+	int rc;
+
+	nb_lock(NB_LOCK_STATE);
+	rc = nb_held_discard(name, false, err);
+	nb_unlock(NB_LOCK_STATE);
+	return rc;
+}
+
+/* An undo that is staged uses what it goes back to; what the environment named
+ * stays for communicators of several hosts. */
+START_TEST(staged_undo_and_environment_keep_their_policies)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	struct nb_comm *c;
+
+	begin_with(MADE_CHOOSE(0, 2));
+	c = rank_of(1, 1);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("ring");
+	use(NULL);
+	ask(c, 4, 1);
+	ck_assert_int_eq(nb_change_stage_undo(NB_CHANGE_ANY, digest, &err), 0);
+	ck_assert_int_eq(discard("ring", &err), NB_E_BUSY);
+	ck_assert_int_eq(nb_change_abort(digest, &err), 0);
+	ck_assert_int_eq(discard("ring", &err), 0);
+	ck_assert_int_eq(discard("first", &err), NB_E_BUSY);
+	ck_assert_ptr_nonnull(strstr(err.text, "NCCLBPF_POLICY"));
+	nb_comm_free(c);
+}
+END_TEST
+
+UNIT_MAIN("tuner_changes", tcase_set_timeout(tc, 300);
+	  tcase_add_checked_fixture(tc, set_up, tear_down);
+
+	  tcase_add_test(tc, change_undo_and_map_change_while_a_job_runs);
+	  tcase_add_test(tc,
+			 nothing_is_missing_before_a_fence_or_without_a_policy);
+	  tcase_add_test(tc, what_is_behind_a_fence_stays_until_it_is_taken);
+	  tcase_add_test(tc, new_communicators_begin_with_the_last_change);
+	  tcase_add_test(tc, a_change_reaches_those_that_it_is_for);
+	  tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
+	  tcase_add_test(tc,
+			 communicators_without_identity_keep_what_they_have);
+	  tcase_add_test(tc,
+			 change_waits_for_a_communicator_that_is_being_made);
+	  tcase_add_test(
+		  tc,
+		  communicators_of_several_hosts_begin_as_the_environment_says);
+	  tcase_add_test(tc, policy_in_use_is_not_discarded);
+	  tcase_add_test(tc, staged_undo_and_environment_keep_their_policies);)
