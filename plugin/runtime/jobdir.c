@@ -28,7 +28,7 @@ struct search {
 
 static void pass_over(const struct search *s, const char *dir, const char *why)
 {
-	char line[512];
+	char line[640];
 
 	if (!s->say)
 		return;
