@@ -42,7 +42,8 @@ static void add_insn(struct nb_steps *s, const struct nb_insn *insn, bool first)
 	} else if (alu && insn->fn == NB_FN_RSH && first) {
 		/* A count beyond the width is refused where it is reached. */
 		if (insn->imm >= 0 && insn->imm < insn->width)
-			add_step(s, (int64_t)(nb_ones(insn->width) >> insn->imm));
+			add_step(s,
+				 (int64_t)(nb_ones(insn->width) >> insn->imm));
 	} else if ((alu && insn->fn == NB_FN_MOD && first) ||
 		   (number && !first && insn->imm > 1)) {
 		add_step(s, insn->imm - 1);

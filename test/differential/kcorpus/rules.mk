@@ -3,7 +3,7 @@
 KCORPUS := $(B)/test/differential/kcorpus/kcorpus
 
 $(KCORPUS): $(filter-out %/arrays.o,$(call o,test/differential/kcorpus/*.c)) $(B)/test/differential/oracle/kernel.o \
-		$(B)/test/differential/oracle/gen.o $(CORE) $(LOAD)
+		$(call o,test/differential/oracle/gen*.c) $(CORE) $(LOAD)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
 
 tests: $(KCORPUS)

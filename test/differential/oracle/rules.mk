@@ -2,17 +2,18 @@
 # The verifier against a shadow interpreter, and against the kernel's.
 ORACLE_CORE := $(call o,core/base/*.c core/spec/*.c core/isa/*.c core/map/*.c \
 	core/image/*.c core/verify/*.c core/verify/*/*.c)
-ORACLE_GEN := $(B)/test/differential/oracle/gen.o
+ORACLE_GEN := $(call o,test/differential/oracle/gen*.c)
+ORACLE_SHADOW := $(call o,test/differential/oracle/shadow*.c)
 
 tests: $(B)/test/differential/oracle/oracle_shadow $(B)/test/differential/oracle/oracle_kernel \
 	$(B)/test/differential/oracle/oracle_held
 
 $(B)/test/differential/oracle/oracle_shadow: $(B)/test/differential/oracle/oracle_shadow.o \
-		$(B)/test/differential/oracle/shadow.o $(ORACLE_GEN) $(ORACLE_CORE)
+		$(ORACLE_SHADOW) $(ORACLE_GEN) $(ORACLE_CORE)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 $(B)/test/differential/oracle/oracle_kernel: $(B)/test/differential/oracle/oracle_kernel.o \
-		$(B)/test/differential/oracle/kernel.o $(B)/test/differential/oracle/shadow.o \
+		$(B)/test/differential/oracle/kernel.o $(ORACLE_SHADOW) \
 		$(ORACLE_GEN) $(ORACLE_CORE)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
