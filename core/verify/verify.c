@@ -109,7 +109,7 @@ static bool has_bounded_loops(const struct nb_env *env)
 	return false;
 }
 
-static int walk_as(struct nb_env *env, enum nb_walk mode)
+static int walk_as(struct nb_env *env, enum nb_walk_mode mode)
 {
 	env->mode = mode;
 	env->failed = false;
@@ -136,9 +136,10 @@ static bool names_cause(const struct nb_finding *old,
  */
 static int walk_modes(struct nb_env *env)
 {
-	static const enum nb_walk others[] = { NB_WALK_EXACT, NB_WALK_LATE };
+	static const enum nb_walk_mode others[] = { NB_WALK_EXACT,
+						    NB_WALK_LATE };
 	struct nb_finding told;
-	enum nb_walk by = NB_WALK_WIDEN;
+	enum nb_walk_mode by = NB_WALK_WIDEN;
 	int rc;
 
 	if (!has_bounded_loops(env))

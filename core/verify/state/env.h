@@ -30,7 +30,7 @@ struct nb_writes {
  * iterations) exactly or not, and where scalars grow. EXACT: those of
  * may_goto never; LATE: all exactly at first, for an index that wraps.
  */
-enum nb_walk { NB_WALK_EXACT, NB_WALK_WIDEN, NB_WALK_LATE, NB_NWALKS };
+enum nb_walk_mode { NB_WALK_EXACT, NB_WALK_WIDEN, NB_WALK_LATE, NB_NWALKS };
 
 /* A branch on a way. */
 struct nb_turn {
@@ -79,7 +79,7 @@ struct nb_env {
 	bool saw_local; /* some value had a local source */
 	bool failed;	/* v->finding is filled */
 	bool nomem;
-	enum nb_walk mode;
+	enum nb_walk_mode mode;
 	struct nb_writes **writes;
 	struct nb_callee **callees; /* by slot; NULL: no callbacks yet */
 	/* verdicts: the one constant all exits return, and where a local

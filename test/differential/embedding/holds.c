@@ -23,7 +23,7 @@ static struct {
 	uint32_t tail[EM_SLOTS];
 	/* a function walked twice: only the latest walk counts */
 	uint32_t walks, latest[EM_SLOTS], root;
-	enum nb_walk mode;
+	enum nb_walk_mode mode;
 	uint16_t live[EM_SLOTS];
 	char *arena;
 	size_t used;

@@ -21,9 +21,9 @@ LABEL = re.compile(
     r"\b(nb_stack_smear\w*|taint\w*|follow\w*|source|smear_\w+|note_\w+|label_\w+|unlink|"
     r"link_scalar|forget|split|to_bytes|nb_region_(?:open|close)|"
     r"nb_state_forget|nb_\w*(?:taint|label|release|clear)\w*)\(")
-REFUSE = re.compile(r"\b(nb_refuse|refuse(?:_\w+)?|over_\w+)\(")
+REFUSE = re.compile(r"\b(nb_refuse|refuse(?:_\w+)?|(?:nb_)?over_\w+)\(")
 WORDS = {"hints.c"}
-NO_MEMORY = re.compile(r"\{?\s*(return NB_E_NOMEM|return over_memory|"
+NO_MEMORY = re.compile(r"\{?\s*(return NB_E_NOMEM|return nb_over_memory|"
                        r"env->nomem = true)")
 SKIP = {"report.c", "text.c", "names.c", "notes.c", "witness.c", "range.c", "tnum.c"}
 
@@ -168,7 +168,7 @@ class File:
             if NO_MEMORY.match(body):
                 continue
             grants = re.match(
-                r"return (0|true|GO_ON|COVERED|\w+ == \w+);", body)
+                r"return (0|true|\w+ == \w+);", body)
             context = "if"
             lax = 1 if grants else 0
             spans = atoms(self.code, at + 1, stop - 1)

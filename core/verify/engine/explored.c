@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+// Explored states and pruning. A path is pruned where an explored state
+// subsumes the current one and all paths from that state have ended. While
+// some are open the two states are on one path, so pruning would accept a
+// loop; that is right only where the run time counts its iterations. Therefore
+// every accepted program ends. An explored state that prunes nothing is
+// dropped: a long loop costs time, which is bounded, rather than memory.
+#include "core/verify/engine/explored.h"
+
+#include <string.h>
+
+#include "core/verify/engine/limits.h"
+#include "core/verify/engine/memory.h"
+#include "core/verify/engine/precision.h"
+#include "core/verify/engine/run_length.h"
+#include "core/verify/report/report.h"
+
+enum {
+	JOINS = 2,  /* iterations that join before bounds grow in steps */
+	LATE = 160, /* iterations before the mode NB_WALK_LATE widens */
+	/* failed comparisons a state may have for each one that prunes; and
+	 * those that its key alone decided, while paths are open that may come
+	 * to it and states use less than 1/PATIENCE of the memory */
+	MISSES = 3,
+	KEY_MISSES = 256,
+	PATIENCE = 32,
+	KEY_MISSES_A_UNIT = 32 /* of work */
+};
+
+/* The explored states to compare with at one slot. */
+struct candidates {
+	struct nb_explored **head;
+	bool counted;  /* the run time counts each arrival at this slot */
+	uint32_t loop; /* see struct nb_explored */
+	uint32_t round;
+	const struct nb_explored *latest; /* out: before the last iteration */
+	struct nb_live live;
+};
+
+/* ---- the explored states of the current path ---- */
+
+void nb_walk_continue_from(struct nb_walk *w, struct nb_explored *n)
+{
+	w->latest = n;
+	w->env->marks = n && n->mem ? &n->marks : NULL;
+}
+
+void nb_path_end(struct nb_walk *w)
+{
+	struct nb_explored *n = w->latest;
+
+	while (n && !--n->open) {
+		struct nb_explored *parent = n->parent;
+
+		nb_length_pass_up(w, n);
+		if (n->saved && n->mem) {
+			nb_state_note_read(n->saved, n->marks.read);
+			n->key = nb_saved_key(n->saved, n->marks.precise);
+		}
+		nb_block_give(w, n->mem, n->mem_size);
+		n->mem = NULL;
+		if (parent)
+			parent->child = NULL;
+		if (!n->saved)
+			nb_block_give(w, n, sizeof(*n));
+		n = parent;
+	}
+	nb_walk_continue_from(w, NULL);
+}
+
+/*
+ * A dropped ancestor only passes precision marks to its parent. With one open
+ * path it leaves the chain, which would grow by thousands in a long loop.
+ */
+static void splice(struct nb_walk *w, struct nb_explored *n)
+{
+	struct nb_explored *c = n->child;
+
+	if (n->open != 1 || !c || c->parent != n || w->env->seek)
+		return;
+	/* Every iteration that leads back to @n ends after the same length,
+	 * which is known when all paths from @n have ended. */
+	if (n->loop && !n->iterated)
+		return;
+	if (n->mem)
+		nb_marks_skip(&c->marks, &n->marks);
+	nb_length_skip(w, n, c);
+	c->parent = n->parent;
+	if (n->parent)
+		n->parent->child = c;
+	nb_block_give(w, n->mem, n->mem_size);
+	nb_block_give(w, n, sizeof(*n));
+}
+
+static void drop(struct nb_walk *w, struct nb_explored **link)
+{
+	struct nb_explored *n = *link;
+
+	*link = n->next;
+	nb_block_give(w, n->saved, n->size);
+	n->saved = NULL;
+	w->kept -= n->size;
+	w->env->v->stats.states_kept--;
+	if (!n->open)
+		nb_block_give(w, n, sizeof(*n));
+	else
+		splice(w, n);
+}
+
+/* ---- comparing ---- */
+
+static int refuse_loop(struct nb_walk *w)
+{
+	return nb_refuse(w->env, NB_FIND_LOOP, w->pc, -1,
+			 "something that changes on every pass of the loop and "
+			 "brings it to its end",
+			 nb_say(w->env,
+				"after one pass everything known is as before "
+				"at %s",
+				nb_say_where(w->env, w->pc)),
+			 "");
+}
+
+/* Iterations on this path that the run time counts: of may_goto, of active
+ * helper calls, of iterators. */
+static uint32_t counted_iterations(const struct nb_walk *w)
+{
+	uint32_t n = w->may_gotos;
+
+	for (uint32_t i = 0; i < w->st->nframes; i++)
+		n += w->st->frames[i].turns;
+	for (uint32_t i = 0; i < w->st->nrefs; i++)
+		n += w->st->refs[i].turns;
+	return n;
+}
+
+/* Must an explored state subsume the whole state, also what is not precise? */
+static bool compares_all(const struct nb_walk *w)
+{
+	return w->env->opts.exact || w->env->seek;
+}
+
+/* Pruned by @n: what is precise in @n is precise on this path. */
+static void inherit_precision(struct nb_walk *w, const struct nb_explored *n,
+			      const struct nb_inside *in)
+{
+	if (n->open) {
+		nb_mark_all(w->env, w->st);
+		return;
+	}
+	nb_mark(w->env, in->deps);
+	for (uint32_t i = 0; i < w->st->nframes; i++)
+		nb_mark_cells(w->env, w->st, i, in->cells[i]);
+}
+
+/*
+ * nb_prune_at_join's result for one explored state. An ancestor that is equal
+ * to the current state is an endless loop, unless the run time counted an
+ * iteration between the two.
+ */
+static int compare_with(struct nb_walk *w, const struct nb_explored *n,
+			const struct candidates *l, bool *more)
+{
+	bool may_prune = !n->open || l->counted || nb_walk_searches(w);
+	struct nb_inside in;
+	bool found;
+
+	in.all = compares_all(w) || n->open;
+	in.precise = n->marks.precise;
+	if (!may_prune && n->counted != counted_iterations(w))
+		return 0;
+	found = may_prune ? nb_state_covers(n->saved, w->st, &l->live, &in)
+			  : nb_state_same(n->saved, w->st, &l->live, &in);
+	nb_walk_charge(w, in.size);
+	if (!found)
+		return 0;
+	if (!may_prune)
+		return refuse_loop(w);
+	*more = false;
+	inherit_precision(w, n, &in);
+	/* From an ancestor on, this path was a whole iteration. */
+	nb_iteration_end(w, n->open ? 0 : n->length_after);
+	return 0;
+}
+
+/*
+ * Is @n not worth its memory? To reject it by its key costs little, and open
+ * paths may come to it: a search for the best of 64 elements comes back to
+ * each state after about 128 others.
+ */
+static bool is_useless(const struct nb_walk *w, const struct nb_explored *n)
+{
+	bool patient = w->nopen > w->oldest &&
+		       w->kept < w->env->opts.max_memory / PATIENCE;
+	uint32_t key_misses = patient ? KEY_MISSES : MISSES;
+
+	return n->misses > MISSES * (n->hits + 1) ||
+	       n->key_misses > key_misses * (n->hits + 1);
+}
+
+static int find_covering(struct nb_walk *w, struct candidates *l, bool *more)
+{
+	const uint64_t key = nb_state_key(w->st);
+	struct nb_explored **link = l->head;
+	uint32_t key_misses = 0;
+
+	while (*link) {
+		struct nb_explored *n = *link;
+		bool key_miss = (n->key.value ^ key) & n->key.mask;
+		int rc = key_miss ? 0 : compare_with(w, n, l, more);
+
+		if (rc || !*more) {
+			n->hits++;
+			return rc;
+		}
+		key_misses += key_miss;
+		n->key_misses += key_miss;
+		n->misses += !key_miss;
+		if (is_useless(w, n)) {
+			drop(w, link);
+			continue;
+		}
+		if (n->open && n->loop == l->loop && !l->latest)
+			l->latest = n;
+		link = &n->next;
+	}
+	w->env->work += key_misses / KEY_MISSES_A_UNIT;
+	return 0;
+}
+
+/* ---- adding ---- */
+
+/* Record from here on which values come from which scalar of @n. */
+static bool begin_marks(struct nb_walk *w, struct nb_explored *n)
+{
+	if (compares_all(w))
+		return true;
+	n->mem_size = (uint32_t)nb_marks_size(w->st);
+	n->mem = nb_block_take(w, n->mem_size);
+	if (n->mem)
+		nb_marks_begin(w->env, &n->marks, w->st, n->mem);
+	return n->mem;
+}
+
+static int store_state(struct nb_walk *w, const struct candidates *l)
+{
+	struct nb_verify_stats *stats = &w->env->v->stats;
+	struct nb_explored *n = nb_block_take(w, sizeof(*n));
+
+	if (!n)
+		return nb_over_memory(w);
+	memset(n, 0, sizeof(*n));
+	if (begin_marks(w, n))
+		n->saved = nb_walk_save(w, w->pc, &n->size);
+	if (!n->saved) {
+		nb_block_give(w, n, sizeof(*n));
+		return nb_over_memory(w);
+	}
+	w->kept += n->size;
+	n->open = 1;
+	n->key = nb_saved_key(n->saved, UINT64_MAX);
+	n->counted = counted_iterations(w);
+	n->loop = l->loop;
+	n->round = l->round;
+	n->length = w->length;
+	n->iterated = w->iterated;
+	w->length = 0;
+	w->iterated = false;
+	n->parent = w->latest;
+	if (n->parent)
+		n->parent->child = n;
+	n->next = *l->head;
+	*l->head = n;
+	nb_walk_continue_from(w, n);
+	if (++stats->states_kept > stats->states_peak)
+		stats->states_peak = stats->states_kept;
+	return 0;
+}
+
+static int prune_or_store(struct nb_walk *w, struct candidates *l, bool widen,
+			  bool *more)
+{
+	uint32_t exact = w->env->mode == NB_WALK_LATE ? LATE : 0;
+	int rc;
+
+	nb_walk_live(w, w->pc, &l->live);
+	nb_state_forget(w->st, &l->live);
+	if (nb_walk_replays(w))
+		return 0;
+	rc = find_covering(w, l, more);
+	if (rc || !*more)
+		return rc;
+	l->round = l->latest ? l->latest->round + 1 : 0;
+	if (widen && l->round > exact)
+		nb_state_widen(w->st, l->latest->saved, &l->live,
+			       l->round <= exact + JOINS ? NULL : &w->steps);
+	return store_state(w, l);
+}
+
+int nb_prune_at_join(struct nb_walk *w, bool *more)
+{
+	struct candidates l = { .head = &w->joins[w->pc] };
+
+	w->visits[w->pc]++;
+	return prune_or_store(w, &l, false, more);
+}
+
+int nb_prune_at_iteration(struct nb_walk *w, uint32_t pc, uint32_t loop,
+			  bool widen, bool *more)
+{
+	struct candidates l = { .head = &w->counted[pc],
+				.counted = true,
+				.loop = loop };
+
+	return prune_or_store(w, &l, widen, more);
+}

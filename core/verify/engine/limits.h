@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_ENGINE_LIMITS_H
+#define NB_VERIFY_ENGINE_LIMITS_H
+
+#include "core/verify/engine/walk.h"
+
+/* Instructions, and other work counted as instructions, the walk may do. */
+uint32_t nb_walk_allowance(const struct nb_env *env);
+/* Has the walk used up its allowance? */
+bool nb_walk_is_over(const struct nb_walk *w);
+/* After the walk: charge the verification and the policy for it. */
+void nb_walk_spend(const struct nb_walk *w);
+
+/* A limit is reached: NB_E_VERIFY with the finding, or NB_E_NOMEM. */
+int nb_over_memory(struct nb_walk *w);
+int nb_over_steps(struct nb_walk *w);
+int nb_over_paths(struct nb_walk *w);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Lengths of loop iterations in instructions. The run time counts iterations,
+// not instructions, so the verdict says how long one may be (NB_RUN_BUDGET):
+// the most instructions between two counted iterations, and from the start to
+// the first one. A length that is not known yet, because paths from an
+// explored state are still open, is passed up once they ended.
+#include "core/verify/engine/run_length.h"
+
+#include "core/verify/feature/helper_cost.h"
+
+static uint32_t add_length(uint32_t a, uint32_t b)
+{
+	return a < NB_LAP_FAR - b ? a + b : NB_LAP_FAR;
+}
+
+static void raise_to(uint32_t *a, uint32_t b)
+{
+	if (*a < b)
+		*a = b;
+}
+
+/*
+ * An iteration ends. @iterated: it is @length instructions long. Otherwise it
+ * began before explored state @from (NULL: the start of the program), and
+ * @length counts from there.
+ */
+static void note_iteration(struct nb_walk *w, struct nb_explored *from,
+			   bool iterated, uint32_t length)
+{
+	if (iterated && w->env->lap < length) {
+		w->env->lap = length;
+		w->env->lap_pc = w->pc;
+	}
+	if (!iterated)
+		raise_to(from ? &from->length_after : &w->env->first, length);
+}
+
+void nb_iteration_end(struct nb_walk *w, uint32_t after)
+{
+	note_iteration(w, w->latest, w->iterated, add_length(w->length, after));
+}
+
+void nb_length_add_insn(struct nb_walk *w)
+{
+	w->length = add_length(w->length, 1);
+}
+
+void nb_length_add_call(struct nb_walk *w, uint32_t n)
+{
+	w->length = add_length(w->length, n);
+	if (w->env->call < n) {
+		w->env->call = n;
+		w->env->call_pc = w->pc;
+	}
+}
+
+void nb_length_add_helper(struct nb_walk *w)
+{
+	nb_length_add_call(w, nb_helper_weight(w->env, w->st, w->pc));
+}
+
+void nb_iteration_count(struct nb_walk *w)
+{
+	nb_iteration_end(w, 0);
+	w->length = 0;
+	w->iterated = true;
+}
+
+void nb_length_pass_up(struct nb_walk *w, const struct nb_explored *n)
+{
+	if (n->loop)
+		note_iteration(w, NULL, true, n->length_after);
+	note_iteration(w, n->parent, n->iterated,
+		       add_length(n->length, n->length_after));
+}
+
+void nb_length_skip(struct nb_walk *w, const struct nb_explored *n,
+		    struct nb_explored *child)
+{
+	nb_length_pass_up(w, n);
+	if (child->iterated)
+		return;
+	child->length = add_length(child->length, n->length);
+	child->iterated = n->iterated;
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+// Control flow: which slots may follow an instruction, and with which states.
+#include "core/verify/engine/transfer.h"
+
+#include "core/verify/coherence/control_dep.h"
+#include "core/verify/engine/explored.h"
+#include "core/verify/engine/limits.h"
+#include "core/verify/engine/memory.h"
+#include "core/verify/engine/precision.h"
+#include "core/verify/engine/run_length.h"
+#include "core/verify/engine/worklist.h"
+#include "core/verify/feature/call.h"
+#include "core/verify/feature/callback.h"
+#include "core/verify/feature/global.h"
+#include "core/verify/feature/helper_cost.h"
+#include "core/verify/feature/iter.h"
+#include "core/verify/feature/tail.h"
+#include "core/verify/flow/calls.h"
+#include "core/verify/insn/step.h"
+#include "core/verify/report/report.h"
+
+/* What the program returns: do all ranks return the same? */
+static int note_exit(struct nb_walk *w)
+{
+	struct nb_env *env = w->env;
+	const struct nb_reg *r0 = &nb_top(w->st)->regs[0];
+	bool local = r0->label == NB_LABEL_LOCAL || w->st->region.open;
+	uint32_t from =
+		r0->label == NB_LABEL_LOCAL ? r0->from : w->st->region.pc;
+
+	if (env->seek)
+		return local ? nb_refuse_verdict(env, w->pc, from) : 0;
+
+	if (!nb_reg_is_const(r0) ||
+	    (env->exit_seen && env->exit_value != r0->r.t.value))
+		env->exit_mixed = true;
+	/* "All exits return this constant" is concluded from its value. */
+	if (!env->exit_mixed)
+		nb_mark(env, r0->deps);
+	env->exit_seen = true;
+	env->exit_value = r0->r.t.value;
+	if (local && env->exit_local == NB_NO_PC) {
+		env->exit_local = w->pc;
+		env->exit_from = from;
+	}
+	return 0;
+}
+
+/* A jump with one possible outcome is a conclusion from its operands. */
+static void mark_operands(struct nb_walk *w)
+{
+	const struct nb_insn *insn = &w->env->insns[w->pc];
+	const struct nb_reg *regs = nb_top(w->st)->regs;
+
+	nb_mark(w->env, regs[insn->dst].deps);
+	if (insn->operand == NB_OPND_REG)
+		nb_mark(w->env, regs[insn->src].deps);
+}
+
+static void note_outcomes(struct nb_walk *w, bool taken, bool falls)
+{
+	nb_history_set(w, !falls, taken && falls);
+	w->env->aux[w->pc] |= (uint8_t)((taken ? NB_AUX_BRANCH_TAKEN : 0) |
+					(falls ? NB_AUX_BRANCH_FALLS : 0));
+}
+
+/* If local data decides at w->pc, what follows is under local control. */
+static void begin_branch(struct nb_walk *w)
+{
+	uint32_t from;
+
+	if (nb_step_branch_local(w->env, w->st, w->pc, &from))
+		nb_region_open(w->env, w->st, w->pc);
+	nb_history_add(w, w->pc);
+}
+
+/* Both outcomes of a jump whose operands do not decide it. */
+static int fork(struct nb_walk *w, uint32_t to)
+{
+	struct nb_env *env = w->env;
+	bool pointers = nb_step_branch_pointers(env, w->st, w->pc);
+	struct nb_saved *before;
+	bool taken, falls;
+	uint32_t size;
+	int rc;
+
+	before = nb_walk_save_all(w, &size);
+	if (!before)
+		return nb_over_memory(w);
+	if (pointers)
+		mark_operands(w);
+	taken = nb_step_branch(env, w->st, w->pc, true);
+	rc = taken ? nb_worklist_push(w, to) : 0;
+	nb_state_restore(w->st, before);
+	falls = nb_step_branch(env, w->st, w->pc, false);
+	if (!rc && !taken && !falls) {
+		/* Contradicting facts prove nothing: walk both, unrefined. */
+		nb_state_restore(w->st, before);
+		rc = nb_worklist_push(w, to);
+		taken = falls = true;
+	}
+	nb_block_give(w, before, size);
+	if (rc)
+		return rc;
+	/* A linked scalar excluded one outcome, which is rare. */
+	if (taken != falls && !pointers)
+		nb_mark_all(env, w->st);
+	note_outcomes(w, taken, falls);
+	if (falls) {
+		w->pc++;
+		return 0;
+	}
+	/* The only outcome is on the worklist: continue with it. */
+	if (w->latest)
+		w->latest->open--;
+	nb_worklist_pop(w);
+	return 0;
+}
+
+static int branch(struct nb_walk *w)
+{
+	uint32_t to = (uint32_t)nb_insn_target(&w->env->insns[w->pc], w->pc);
+	bool taken;
+
+	begin_branch(w);
+	if (!nb_step_branch_known(w->env, w->st, w->pc, &taken))
+		return fork(w, to);
+	mark_operands(w);
+	note_outcomes(w, taken, !taken);
+	w->pc = taken ? to : w->pc + 1;
+	return 0;
+}
+
+/* Taken: the budget is used up. Falls through: one pass less is left. */
+static int may_goto(struct nb_walk *w, bool *more)
+{
+	uint32_t pc = w->pc;
+	int rc;
+
+	begin_branch(w);
+	note_outcomes(w, true, true);
+	nb_budget_pass(w->env, w->st);
+	rc = nb_worklist_push(w,
+			      (uint32_t)nb_insn_target(&w->env->insns[pc], pc));
+	if (rc)
+		return rc;
+	w->pc++;
+	w->may_gotos++;
+	nb_iteration_count(w);
+	return nb_prune_at_iteration(w, pc, 0, w->env->mode != NB_WALK_EXACT,
+				     more);
+}
+
+/* Push the path that continues at @to after @step; keep the current state. */
+typedef void step_fn(struct nb_env *env, struct nb_state *st, uint32_t pc);
+
+static int push_after(struct nb_walk *w, step_fn *step, uint32_t pc,
+		      uint32_t to)
+{
+	struct nb_saved *before;
+	uint32_t size;
+	int rc;
+
+	before = nb_walk_save_all(w, &size);
+	if (!before)
+		return nb_over_memory(w);
+	step(w->env, w->st, pc);
+	rc = nb_worklist_push(w, to);
+	nb_state_restore(w->st, before);
+	nb_block_give(w, before, size);
+	return rc;
+}
+
+/* Before an iteration of a helper that calls back: leave the loop or enter
+ * the callback once more. */
+static int call_back(struct nb_walk *w, bool *more)
+{
+	bool again = nb_top(w->st)->loop != 0;
+	uint32_t pc = w->pc;
+	int rc;
+
+	if (!again) {
+		nb_length_add_helper(w);
+		nb_callback_begin(w->env, w->st, pc);
+	} else {
+		nb_iteration_count(w);
+	}
+	nb_length_add_call(w, nb_turn_weight(w->env, w->st, pc));
+	nb_history_add(w, pc);
+	nb_callback_turn(w->env, w->st, pc);
+	rc = nb_prune_at_iteration(w, pc, nb_top(w->st)->loop,
+				   again && !nb_top(w->st)->counted, more);
+	if (rc || !*more)
+		return rc;
+	w->pc++;
+	if (!nb_callback_more(w->env, w->st, pc)) {
+		nb_history_set(w, true, false);
+		nb_callback_leave(w->env, w->st, pc);
+		return 0;
+	}
+	nb_history_set(w, false, true);
+	rc = push_after(w, nb_callback_leave, pc, w->pc);
+	if (!rc)
+		w->pc = nb_callback_enter(w->env, w->st, pc);
+	return rc;
+}
+
+static void return_from_callback(struct nb_walk *w)
+{
+	w->pc = nb_top(w->st)->ret - 1;
+	if (nb_callback_return(w->env, w->st))
+		return;
+	nb_iteration_count(w);
+	nb_callback_leave(w->env, w->st, w->pc);
+	w->pc++;
+}
+
+static void end_iterator(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	nb_iter_next(env, st, pc, false);
+}
+
+/* bpf_iter_num_next finds one more number, or the end. */
+static int step_iterator(struct nb_walk *w, bool *more)
+{
+	bool on = nb_iter_may_go_on(w->st), end = nb_iter_may_end(w->st);
+	uint32_t pc = w->pc++, ref = nb_iter_ref(w->st);
+	int rc = 0;
+
+	nb_history_add(w, pc);
+	nb_history_set(w, !on, on && end);
+	if (on && end)
+		rc = push_after(w, end_iterator, pc, w->pc);
+	nb_iter_next(w->env, w->st, pc, on);
+	if (on)
+		nb_iteration_count(w);
+	/* Known numbers are walked one by one, as any loop's iterations are. */
+	if (rc || !on || !end)
+		return rc;
+	return nb_prune_at_iteration(w, pc, ref, true, more);
+}
+
+static int call_local(struct nb_walk *w)
+{
+	int64_t to = nb_insn_target(&w->env->insns[w->pc], w->pc);
+	struct nb_global *g = nb_global_at(w->env, to);
+
+	if (g) {
+		nb_length_add_call(w, g->lap);
+		w->env->counts |= g->counts;
+		nb_global_call(w->env, w->st, w->pc++, g);
+		return 0;
+	}
+	nb_call_enter(w->st, w->pc);
+	w->pc = (uint32_t)to;
+	return 0;
+}
+
+static void return_from_tail(struct nb_env *env, struct nb_state *st,
+			     uint32_t pc)
+{
+	(void)pc;
+	nb_tail_return(env, st);
+}
+
+/* The target runs and returns to this function's caller; or the slot of the
+ * program array is empty, and the path continues. */
+static int tail_call(struct nb_walk *w)
+{
+	uint32_t pc = w->pc;
+	int rc = 0;
+
+	nb_global_note_tail(w->env);
+	if (w->st->nframes > 1) {
+		nb_history_add(w, pc);
+		nb_history_set(w, false, true);
+		rc = push_after(w, return_from_tail, pc, nb_top(w->st)->ret);
+	}
+	nb_step(w->env, w->st, w->pc++);
+	return rc;
+}
+
+static int leave_function(struct nb_walk *w, bool *more)
+{
+	struct nb_state *st = w->st;
+
+	if (st->nframes == 1) {
+		*more = false;
+		nb_iteration_end(w, 0);
+		if (!w->env->root)
+			return note_exit(w);
+		nb_global_exit(w->env, st);
+		return 0;
+	}
+	if (nb_top(st)->callback) {
+		return_from_callback(w);
+		return 0;
+	}
+	w->pc = nb_top(st)->ret;
+	nb_call_leave(w->env, st);
+	return 0;
+}
+
+int nb_advance(struct nb_walk *w, bool *more)
+{
+	struct nb_env *env = w->env;
+	const struct nb_insn *insn = &env->insns[w->pc];
+
+	switch ((enum nb_kind)insn->kind) {
+	case NB_KIND_JMP:
+		return branch(w);
+	case NB_KIND_MAY_GOTO:
+		return may_goto(w, more);
+	case NB_KIND_JA:
+		w->pc = (uint32_t)nb_insn_target(insn, w->pc);
+		return 0;
+	case NB_KIND_EXIT:
+		return leave_function(w, more);
+	case NB_KIND_CALL:
+		if (insn->fn == NB_FN_LOCAL)
+			return call_local(w);
+		if (nb_calls_back(insn))
+			return call_back(w, more);
+		if (nb_is_tail_call(insn))
+			return tail_call(w);
+		if (nb_is_iter_next(insn))
+			return step_iterator(w, more);
+		nb_length_add_helper(w);
+		break;
+	case NB_KIND_ALU:
+	case NB_KIND_LOAD:
+	case NB_KIND_STORE:
+	case NB_KIND_ATOMIC:
+	case NB_KIND_LDDW:
+	case NB_KIND_LDDW_HI:
+		break;
+	}
+	nb_step(env, w->st, w->pc);
+	w->pc += insn->kind == NB_KIND_LDDW ? 2 : 1;
+	return 0;
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Paths still to be walked, and the branches on the current one.
+#include "core/verify/engine/worklist.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/verify/engine/explored.h"
+#include "core/verify/engine/limits.h"
+#include "core/verify/engine/memory.h"
+
+/*
+ * Depth first, the history is the list of branches on the current path. A
+ * search is breadth first: there it is a tree, and env->nhistory is the number
+ * of the path's last branch plus one.
+ */
+void nb_history_add(struct nb_walk *w, uint32_t pc)
+{
+	struct nb_env *env = w->env;
+	uint32_t cap = env->history_cap ? env->history_cap * 2 : 256;
+	uint32_t at = nb_walk_searches(w) ? env->nturns : env->nhistory;
+	struct nb_turn *p;
+
+	if (at == env->history_cap) {
+		p = realloc(env->history, cap * sizeof(*p));
+		if (!p) {
+			env->nomem = true;
+			return;
+		}
+		env->history = p;
+		env->history_cap = cap;
+	}
+	env->history[at] =
+		(struct nb_turn){ .pc = pc, .before = env->nhistory };
+	env->nturns = env->nhistory = at + 1;
+}
+
+void nb_history_set(struct nb_walk *w, bool taken, bool open)
+{
+	struct nb_env *env = w->env;
+
+	if (!env->nhistory)
+		return;
+	env->history[env->nhistory - 1].taken = taken;
+	env->history[env->nhistory - 1].open = open;
+}
+
+/* The path just resumed takes the branch that the path before fell through. */
+static void take_branch(struct nb_walk *w)
+{
+	struct nb_env *env = w->env;
+	struct nb_turn *t =
+		env->nhistory ? &env->history[env->nhistory - 1] : NULL;
+	bool open = t && t->open;
+
+	if (!t)
+		return;
+	if (nb_walk_searches(w)) {
+		env->nhistory = t->before;
+		nb_history_add(w, t->pc);
+	}
+	nb_history_set(w, true, open);
+}
+
+int nb_worklist_push(struct nb_walk *w, uint32_t pc)
+{
+	struct nb_open_path *p = &w->worklist[w->nopen];
+
+	if (w->nopen == NB_MAX_OPEN_PATHS)
+		return nb_over_paths(w);
+	p->saved = nb_walk_save(w, pc, &p->size);
+	if (!p->saved)
+		return nb_over_memory(w);
+	p->pc = pc;
+	p->parent = w->latest;
+	p->nhistory = w->env->nhistory;
+	p->may_gotos = w->may_gotos;
+	p->length = w->length;
+	p->iterated = w->iterated;
+	p->taken = true;
+	if (w->latest)
+		w->latest->open++;
+	w->nopen++;
+	return 0;
+}
+
+static void resume(struct nb_walk *w, const struct nb_open_path *p)
+{
+	nb_state_restore(w->st, p->saved);
+	nb_walk_charge(w, p->size);
+	nb_block_give(w, p->saved, p->size);
+	w->pc = p->pc;
+	nb_walk_continue_from(w, p->parent);
+	w->env->nhistory = p->nhistory;
+	w->may_gotos = p->may_gotos;
+	w->length = p->length;
+	w->iterated = p->iterated;
+	if (p->taken)
+		take_branch(w);
+}
+
+bool nb_worklist_pop(struct nb_walk *w)
+{
+	if (w->nopen == w->oldest)
+		return false;
+	resume(w, &w->worklist[--w->nopen]);
+	return true;
+}
+
+bool nb_worklist_pop_oldest(struct nb_walk *w)
+{
+	if (w->nopen == w->oldest)
+		return false;
+	resume(w, &w->worklist[w->oldest++]);
+	if (w->oldest < NB_MAX_OPEN_PATHS / 2)
+		return true;
+	w->nopen -= w->oldest;
+	memmove(w->worklist, w->worklist + w->oldest,
+		w->nopen * sizeof(*w->worklist));
+	w->oldest = 0;
+	return true;
+}
