@@ -23,6 +23,35 @@ test("an error prints as people read it", tostring(err):find("hint:", 1, true) ~
 test("an error has a locked metatable", getmetatable(err) == "ncclbpf.error" and not pcall(setmetatable, err, {}))
 test("assert shows the message", select(2, pcall(assert, nb.build { path = "none" })).code == "no_input")
 
+-- type information from anywhere
+do
+	local core = require "ncclbpf.core"
+	local blob = core.image(assert(nb.build { path = "types.bpf.o" })):btf()
+	local types = core.btf(blob)
+	test("type information opens", types and types:find "everything", types)
+	local refused = 0
+	for size = 0, #blob - 1 do
+		local cut, why = core.btf(blob:sub(1, size))
+		refused = refused + (not cut and why.code == "bad_btf" and 1 or 0)
+	end
+	test("cut off anywhere it is refused", refused == #blob, refused)
+	math.randomseed(7)
+	local opened = 0
+	for _ = 1, 2000 do
+		local at = math.random(25, #blob)
+		local changed = core.btf(blob:sub(1, at - 1) .. string.char(math.random(0, 255)) .. blob:sub(at + 1))
+		opened = opened + (changed and 1 or 0)
+		for id = 1, changed and 80 or 0 do
+			local v = changed:decode(id, ("\1\2\3\255"):rep(64))
+			changed:name(id)
+			changed:order(id)
+			changed:at(id, { 0, "low" })
+			if v ~= nil then changed:encode(id, v, 16) end
+		end
+	end
+	test("changed anywhere it is refused or read within its bounds", opened > 100 and opened < 2000, opened)
+end
+
 -- a policy for some sizes alone
 local p = nb.policy.within("size_aware.bpf.o", { { coll = "allreduce", bytes = "4M..8M" }, { coll = "broadcast", comm = "c0ffee0000000001" } }, { name = "part" })
 local all = { { coll = "allreduce", bytes = 4 << 20 }, { coll = "allreduce", bytes = (8 << 20) + 1 }, { coll = "broadcast", bytes = 64, comm_id = 0xc0ffee0000000001 },
