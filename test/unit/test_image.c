@@ -8,88 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image/prepend.h"
 #include "core/image/image.h"
+#include "core/image/prepend.h"
+#include "test/unit/image_sample.h"
 #include "test/unit/unit.h"
-
-enum { CALL = 0x85, EXIT = 0x95, LDDW = 0x18, MOV_K = 0xb7 };
-
-/* r1 = map 0; r2 = &.rodata[4]; call f; exit; f: r0 = 1; exit */
-static struct nb_slot slots[] = {
-	{ LDDW, 0x11, 0, 0 },  { 0, 0, 0, 0 },	     { LDDW, 0x22, 0, 1 },
-	{ 0, 0, 0, 4 },	       { CALL, 0x10, 0, 1 }, { EXIT, 0, 0, 0 },
-	{ MOV_K, 0x00, 0, 1 }, { EXIT, 0, 0, 0 },
-};
-static struct nb_func funcs[2];
-static struct nb_line lines[2];
-static struct nb_map_spec maps[2];
-static struct nb_prog prog;
-static struct nb_ctx_field field;
-static const unsigned char rodata[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
-static struct nb_image img;
-
-/* The same small, complete image each time. */
-static void fresh(void)
-{
-	static struct nb_slot keep[8];
-	static int have;
-
-	if (!have)
-		memcpy(keep, slots, sizeof(keep));
-	have = 1;
-	memcpy(slots, keep, sizeof(keep));
-	maps[0] = (struct nb_map_spec){ .name = "counts",
-					.type = NB_MAP_HASH,
-					.key_size = 8,
-					.value_size = 16,
-					.max_entries = 100,
-					.btf_key = 1,
-					.btf_value = 2 };
-	maps[1] = (struct nb_map_spec){ .name = ".rodata",
-					.type = NB_MAP_ARRAY,
-					.key_size = 4,
-					.value_size = sizeof(rodata),
-					.max_entries = 1,
-					.flags = NB_F_RDONLY_PROG,
-					.origin = NB_ORIGIN_RODATA,
-					.init = rodata };
-	funcs[0] = (struct nb_func){ .name = "entry", .start = 0, .end = 6 };
-	funcs[1] = (struct nb_func){
-		.name = "f",
-		.start = 6,
-		.end = 8,
-		.linkage = NB_FUNC_GLOBAL,
-		.has_sig = true,
-		.sig = { .nargs = 2,
-			 .arg = { NB_FARG_CTX, NB_FARG_MEM },
-			 .mem_size = { 0, 24 },
-			 .returns_scalar = true },
-	};
-	lines[0] = (struct nb_line){ 0, 7, 2, "a.c", "\tint x = 1;" };
-	lines[1] = (struct nb_line){ 5, 9, 0, "a.c", "" };
-	prog = (struct nb_prog){ "entry", "tuner", NB_HOOK_TUNER, slots, 8,
-				 funcs,	  2,	   lines,	  2 };
-	field = (struct nb_ctx_field){ NB_HOOK_TUNER, "bytes", 8, 8 };
-	img = (struct nb_image){ .name = "example",
-				 .maps = maps,
-				 .nmaps = 2,
-				 .progs = &prog,
-				 .nprogs = 1,
-				 .ctx_fields = &field,
-				 .nctx_fields = 1,
-				 .btf = (const unsigned char *)"BTFblob",
-				 .btf_size = 7 };
-}
-
-static struct nb_buf written(void)
-{
-	struct nb_buf b;
-	struct nb_err err;
-
-	nb_buf_init(&b, 0);
-	ck_assert_msg(!nb_image_write(&b, &img, &err), "%s", err.text);
-	return b;
-}
 
 /* Code of writing the image as it is now. */
 static int refused(struct nb_err *err)
@@ -671,90 +593,6 @@ START_TEST(many_long_strings_take_little_time)
 }
 END_TEST
 
-/* r0 = 0; exit */
-static const struct nb_slot before[] = { { MOV_K, 0, 0, 0 },
-					 { EXIT, 0, 0, 0 } };
-static const struct nb_front front = { .name = "other",
-				       .text = "what comes first",
-				       .slots = before,
-				       .nslots = 2 };
-
-START_TEST(a_front_moves_what_it_stands_before)
-{
-	struct nb_err err = { .text = "" };
-	const struct nb_prog *p;
-	struct nb_image *in;
-	struct nb_buf b;
-
-	fresh();
-	nb_buf_init(&b, 0);
-	ck_assert_msg(!nb_image_front(&b, &img, NB_HOOK_TUNER, &front, &err),
-		      "%s", err.text);
-	ck_assert_msg(!nb_image_read(&in, b.data, b.size, &err), "%s",
-		      err.text);
-	ck_assert_str_eq(in->name, "other");
-	p = &in->progs[0];
-	ck_assert_uint_eq(p->nslots, 10);
-	ck_assert_mem_eq(p->slots, before, sizeof(before));
-	ck_assert_mem_eq(p->slots + 2, slots, sizeof(slots));
-	ck_assert_uint_eq(p->funcs[0].start, 0);
-	ck_assert_uint_eq(p->funcs[0].end, 8);
-	ck_assert_uint_eq(p->funcs[1].start, 8);
-	ck_assert_uint_eq(p->funcs[1].end, 10);
-	ck_assert_str_eq(nb_prog_line(p, 1)->text, front.text);
-	ck_assert_uint_eq(nb_prog_line(p, 2)->line, 7);
-	ck_assert_uint_eq(nb_prog_line(p, 7)->line, 9);
-	ck_assert_uint_eq(in->nmaps, 2);
-	ck_assert_mem_eq(in->btf, "BTFblob", 7);
-	nb_image_free(in);
-	nb_buf_fini(&b);
-}
-END_TEST
-
-START_TEST(a_front_is_for_programs_that_run)
-{
-	struct nb_prog two[2];
-	struct nb_map_elem elem = { .map = 2, .key = 0, .value = 1 };
-	struct nb_map_spec with[3];
-	struct nb_err err = { .text = "" };
-	struct nb_image *in;
-	struct nb_buf b;
-
-	fresh();
-	memcpy(with, maps, sizeof(maps));
-	with[2] = (struct nb_map_spec){ .name = "calls",
-					.type = NB_MAP_PROG_ARRAY,
-					.key_size = 4,
-					.value_size = 4,
-					.max_entries = 4 };
-	two[0] = two[1] = prog;
-	two[1].name = "target";
-	img.maps = with;
-	img.nmaps = 3;
-	img.progs = two;
-	img.nprogs = 2;
-	img.elems = &elem;
-	img.nelems = 1;
-	ck_assert(nb_image_runs(&img, 0) && !nb_image_runs(&img, 1));
-	nb_buf_init(&b, 0);
-	ck_assert_msg(!nb_image_front(&b, &img, NB_HOOK_TUNER, &front, &err),
-		      "%s", err.text);
-	ck_assert(!nb_image_read(&in, b.data, b.size, NULL));
-	ck_assert_uint_eq(in->progs[0].nslots, 10);
-	ck_assert_uint_eq(in->progs[1].nslots, 8);
-	nb_image_free(in);
-	nb_buf_fini(&b);
-	ck_assert_int_eq(
-		nb_image_front(&b, &img, NB_HOOK_COLL_DONE, &front, &err),
-		NB_E_IMAGE);
-	ck_assert_ptr_nonnull(strstr(err.text, "no program of that hook"));
-	two[0].nslots = NB_IMAGE_MAX_SLOTS - 1;
-	ck_assert_int_eq(nb_image_front(&b, &img, NB_HOOK_TUNER, &front, NULL),
-			 NB_E_LIMIT);
-	ck_assert_uint_eq(b.size, 0);
-}
-END_TEST
-
 /* As many slots as a program may have, and one more. */
 START_TEST(the_largest_program_is_read_back)
 {
@@ -813,6 +651,4 @@ UNIT_MAIN("image", tcase_add_test(tc, what_is_written_is_read_back);
 			      sizeof(map_cases) / sizeof(map_cases[0]));
 	  tcase_add_test(tc, coherent_maps_answer_alike_everywhere);
 	  tcase_add_test(tc, many_long_strings_take_little_time);
-	  tcase_add_test(tc, a_front_moves_what_it_stands_before);
-	  tcase_add_test(tc, a_front_is_for_programs_that_run);
 	  tcase_add_test(tc, the_largest_program_is_read_back);)

@@ -20,6 +20,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "test/fakes/vgpu/runtime.h"
+
 // The signatures are CUDA's; much of what they pass means nothing here.
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -27,8 +29,7 @@ enum { PAGE = 4096, PUNCH_FROM = 65536 };
 
 static _Thread_local cudaError_t last_error;
 
-// Remember an error as cudaGetLastError reports it; "not ready" is none.
-static cudaError_t result(int rc)
+cudaError_t vg_result(int rc)
 {
 	if (rc && rc != cudaErrorNotReady)
 		last_error = (cudaError_t)rc;
@@ -51,7 +52,7 @@ VG_API cudaError_t cudaGetDeviceCount(int *n)
 VG_API cudaError_t cudaSetDevice(int dev)
 {
 	if (!good_device(dev))
-		return result(cudaErrorInvalidDevice);
+		return vg_result(cudaErrorInvalidDevice);
 	vg_dev = dev;
 	return cudaSuccess;
 }
@@ -77,7 +78,7 @@ VG_API cudaError_t cudaRuntimeGetVersion(int *v)
 VG_API cudaError_t cudaDeviceGetPCIBusId(char *id, int size, int dev)
 {
 	if (!good_device(dev) || size < 13)
-		return result(cudaErrorInvalidValue);
+		return vg_result(cudaErrorInvalidValue);
 	snprintf(id, (size_t)size, "%04X:%02X:00.0", (unsigned)VG_PCI_DOMAIN,
 		 (unsigned)vg_bus(dev));
 	return cudaSuccess;
@@ -88,14 +89,14 @@ VG_API cudaError_t cudaDeviceGetByPCIBusId(int *dev, const char *id)
 	unsigned domain, bus;
 
 	if (sscanf(id, "%x:%x", &domain, &bus) != 2)
-		return result(cudaErrorInvalidValue);
+		return vg_result(cudaErrorInvalidValue);
 	for (int i = 0; i < vg_count(); i++) {
 		if ((unsigned)vg_bus(i) == bus) {
 			*dev = i;
 			return cudaSuccess;
 		}
 	}
-	return result(cudaErrorInvalidDevice);
+	return vg_result(cudaErrorInvalidDevice);
 }
 
 // Attributes that are the same for every kind; the runtime numbers them as
@@ -141,7 +142,7 @@ VG_API cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
 					  int dev)
 {
 	if (!good_device(dev))
-		return result(cudaErrorInvalidDevice);
+		return vg_result(cudaErrorInvalidDevice);
 	*value = 0;
 	switch ((int)attr) {
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
@@ -177,7 +178,7 @@ VG_API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int dev)
 	const struct vg_kind *k = vg_kind();
 
 	if (!good_device(dev))
-		return result(cudaErrorInvalidDevice);
+		return vg_result(cudaErrorInvalidDevice);
 	memset(p, 0, sizeof *p);
 	snprintf(p->name, sizeof p->name, "%s", k->title);
 	p->major = k->major;
@@ -227,7 +228,7 @@ VG_API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 
 VG_API cudaError_t cudaDeviceSynchronize(void)
 {
-	return result(vg_device_sync(vg_dev));
+	return vg_result(vg_device_sync(vg_dev));
 }
 
 // ---- errors
@@ -308,27 +309,27 @@ static void fill(void *dst, int byte, size_t n)
 
 VG_API cudaError_t cudaMalloc(void **p, size_t n)
 {
-	return result(vg_mem_alloc(p, n, VG_MEM_DEVICE));
+	return vg_result(vg_mem_alloc(p, n, VG_MEM_DEVICE));
 }
 
 VG_API cudaError_t cudaFree(void *p)
 {
-	return result(vg_mem_free(p));
+	return vg_result(vg_mem_free(p));
 }
 
 VG_API cudaError_t cudaHostAlloc(void **p, size_t n, unsigned flags)
 {
-	return result(vg_mem_alloc(p, n, VG_MEM_HOST));
+	return vg_result(vg_mem_alloc(p, n, VG_MEM_HOST));
 }
 
 VG_API cudaError_t cudaMallocHost(void **p, size_t n)
 {
-	return result(vg_mem_alloc(p, n, VG_MEM_HOST));
+	return vg_result(vg_mem_alloc(p, n, VG_MEM_HOST));
 }
 
 VG_API cudaError_t cudaFreeHost(void *p)
 {
-	return result(vg_mem_free(p));
+	return vg_result(vg_mem_free(p));
 }
 
 VG_API cudaError_t cudaHostRegister(void *p, size_t n, unsigned flags)
@@ -348,7 +349,7 @@ VG_API cudaError_t cudaHostUnregister(void *p)
 	vg_mem_hold();
 	bool found = vg_mem_take((uintptr_t)p, &r);
 	vg_mem_release();
-	return result(found ? 0 : cudaErrorInvalidValue);
+	return vg_result(found ? 0 : cudaErrorInvalidValue);
 }
 
 VG_API cudaError_t cudaHostGetDevicePointer(void **dev, void *host,
@@ -474,7 +475,7 @@ VG_API cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *h, void *p)
 	struct vg_region r;
 
 	if (!vg_mem_find((uintptr_t)p, &r) || r.fd < 0)
-		return result(cudaErrorInvalidValue);
+		return vg_result(cudaErrorInvalidValue);
 	struct ipc i = { .pid = (int)getpid(),
 			 .fd = r.fd,
 			 .dev = r.dev,
@@ -495,12 +496,12 @@ VG_API cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t h,
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", i.pid, i.fd);
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return result(cudaErrorInvalidValue);
+		return vg_result(cudaErrorInvalidValue);
 	char *at =
 		mmap(NULL, i.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED) {
 		close(fd);
-		return result(cudaErrorMemoryAllocation);
+		return vg_result(cudaErrorMemoryAllocation);
 	}
 	vg_mem_add((struct vg_region){ .base = (uintptr_t)at,
 				       .size = i.size,
@@ -516,8 +517,8 @@ VG_API cudaError_t cudaIpcCloseMemHandle(void *p)
 	struct vg_region r;
 
 	if (!vg_mem_find((uintptr_t)p, &r))
-		return result(cudaErrorInvalidValue);
-	return result(vg_mem_free((void *)r.base));
+		return vg_result(cudaErrorInvalidValue);
+	return vg_result(vg_mem_free((void *)r.base));
 }
 
 // ---- streams and events
@@ -547,12 +548,12 @@ VG_API cudaError_t cudaStreamDestroy(cudaStream_t s)
 
 VG_API cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
-	return result(vg_stream_sync(vg_stream(s)));
+	return vg_result(vg_stream_sync(vg_stream(s)));
 }
 
 VG_API cudaError_t cudaStreamQuery(cudaStream_t s)
 {
-	return result(vg_stream_query(vg_stream(s)));
+	return vg_result(vg_stream_query(vg_stream(s)));
 }
 
 VG_API cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e,
@@ -632,18 +633,18 @@ VG_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s,
 
 VG_API cudaError_t cudaEventQuery(cudaEvent_t e)
 {
-	return result(vg_event_query((struct vg_event *)e));
+	return vg_result(vg_event_query((struct vg_event *)e));
 }
 
 VG_API cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
-	return result(vg_event_sync((struct vg_event *)e));
+	return vg_result(vg_event_sync((struct vg_event *)e));
 }
 
 VG_API cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
 {
-	return result(vg_event_elapsed(ms, (struct vg_event *)a,
-				       (struct vg_event *)b));
+	return vg_result(vg_event_elapsed(ms, (struct vg_event *)a,
+					  (struct vg_event *)b));
 }
 
 VG_API cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t fn,
@@ -651,175 +652,6 @@ VG_API cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t fn,
 {
 	vg_stream_host(vg_stream(s), fn, arg);
 	return cudaSuccess;
-}
-
-// ---- kernels: a function's handle is the address of its host stub
-
-int vg_launch_on(const void *func, unsigned grid, void *stream, void **params,
-		 void **extra)
-{
-	const void *args = params ? params[0] : NULL;
-	const size_t *size = NULL;
-
-	for (void **e = extra; e && *e != CU_LAUNCH_PARAM_END; e += 2) {
-		if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
-			args = e[1];
-		else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
-			size = e[1];
-	}
-	vg_stream_launch(vg_stream(stream),
-			 vg_launch_new(vg_kernel_name(func), grid, args, size));
-	return 0;
-}
-
-// Not in the public headers; nvcc's code calls them.
-VG_API cudaError_t __cudaGetKernel(cudaKernel_t *k, const void *symbol);
-VG_API cudaError_t __cudaLaunchKernel(cudaKernel_t f, dim3 g, dim3 b,
-				      void **args, size_t shared,
-				      cudaStream_t s);
-VG_API unsigned __cudaPushCallConfiguration(dim3 g, dim3 b, size_t shared,
-					    struct CUstream_st *s);
-VG_API cudaError_t __cudaPopCallConfiguration(dim3 *g, dim3 *b, size_t *shared,
-					      void *s);
-VG_API void **__cudaRegisterFatBinary(void *image);
-VG_API void __cudaRegisterFatBinaryEnd(void **h);
-VG_API void __cudaUnregisterFatBinary(void **h);
-VG_API char __cudaInitModule(void **h);
-VG_API void __cudaUnregisterBinaryUtil(void *h);
-VG_API void __cudaRegisterVar(void **h, char *host, char *dev, const char *name,
-			      int ext, size_t size, int constant, int global);
-VG_API void __cudaRegisterFunction(void **h, const char *host, char *dev,
-				   const char *name, int limit, void *tid,
-				   void *bid, void *bdim, void *gdim,
-				   int *wsize);
-
-VG_API cudaError_t cudaGetFuncBySymbol(cudaFunction_t *f, const void *symbol)
-{
-	memcpy(f, &symbol, sizeof *f);
-	return cudaSuccess;
-}
-
-VG_API cudaError_t __cudaGetKernel(cudaKernel_t *k, const void *symbol)
-{
-	memcpy(k, &symbol, sizeof *k);
-	return cudaSuccess;
-}
-
-static unsigned blocks(dim3 g)
-{
-	return g.x * g.y * g.z;
-}
-
-VG_API cudaError_t cudaLaunchKernel(const void *f, dim3 g, dim3 b, void **args,
-				    size_t shared, cudaStream_t s)
-{
-	return result(vg_launch_on(f, blocks(g), s, args, NULL));
-}
-
-VG_API cudaError_t __cudaLaunchKernel(cudaKernel_t f, dim3 g, dim3 b,
-				      void **args, size_t shared,
-				      cudaStream_t s)
-{
-	return cudaLaunchKernel(f, g, b, args, shared, s);
-}
-
-VG_API cudaError_t cudaLaunchCooperativeKernel(const void *f, dim3 g, dim3 b,
-					       void **args, size_t shared,
-					       cudaStream_t s)
-{
-	return cudaLaunchKernel(f, g, b, args, shared, s);
-}
-
-VG_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c,
-				       const void *f, void **args)
-{
-	return result(
-		vg_launch_on(f, blocks(c->gridDim), c->stream, args, NULL));
-}
-
-static _Thread_local struct {
-	dim3 g, b;
-	size_t shared;
-	void *stream;
-} call;
-
-VG_API unsigned __cudaPushCallConfiguration(dim3 g, dim3 b, size_t shared,
-					    struct CUstream_st *s)
-{
-	call.g = g;
-	call.b = b;
-	call.shared = shared;
-	call.stream = s;
-	return 0;
-}
-
-VG_API cudaError_t __cudaPopCallConfiguration(dim3 *g, dim3 *b, size_t *shared,
-					      void *s)
-{
-	*g = call.g;
-	*b = call.b;
-	*shared = call.shared;
-	memcpy(s, &call.stream, sizeof call.stream);
-	return cudaSuccess;
-}
-
-VG_API cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a,
-					 const void *f)
-{
-	memset(a, 0, sizeof *a);
-	a->maxThreadsPerBlock = 640;
-	a->numRegs = 96;
-	a->binaryVersion = a->ptxVersion =
-		10 * vg_kind()->major + vg_kind()->minor;
-	a->maxDynamicSharedSizeBytes = 232448;
-	return cudaSuccess;
-}
-
-VG_API cudaError_t cudaFuncSetAttribute(const void *f,
-					enum cudaFuncAttribute attr, int value)
-{
-	return cudaSuccess;
-}
-
-// ---- nvcc's registration calls: only the kernels' names matter
-
-VG_API void **__cudaRegisterFatBinary(void *image)
-{
-	static void *handle[1];
-
-	return handle;
-}
-
-VG_API void __cudaRegisterFatBinaryEnd(void **h)
-{
-}
-
-VG_API void __cudaUnregisterFatBinary(void **h)
-{
-}
-
-VG_API char __cudaInitModule(void **h)
-{
-	return 1;
-}
-
-VG_API void __cudaUnregisterBinaryUtil(void *h)
-{
-}
-
-// NOLINTNEXTLINE(readability-function-size): the signature is nvcc's
-VG_API void __cudaRegisterVar(void **h, char *host, char *dev, const char *name,
-			      int ext, size_t size, int constant, int global)
-{
-}
-
-// NOLINTNEXTLINE(readability-function-size): the signature is nvcc's
-VG_API void __cudaRegisterFunction(void **h, const char *host, char *dev,
-				   const char *name, int limit, void *tid,
-				   void *bid, void *bdim, void *gdim,
-				   int *wsize)
-{
-	vg_kernel_add(host, name);
 }
 
 // ---- the way to the driver

@@ -15,12 +15,8 @@ member, however often it runs, so operations are followed up to that step.
 Tests in TAP; a proof that takes too long is a failure, so the list says
 which ones end.
 """
-import ctypes
 import os
-import random
-import subprocess
 import sys
-import tempfile
 import time
 
 import z3
@@ -28,90 +24,10 @@ import z3
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import csym  # noqa: E402
 import facts  # noqa: E402
+from compiled import agree  # noqa: E402
 from csym import Num, Ref  # noqa: E402
-
-FIELDS = [("umin", 64, False), ("umax", 64, False), ("smin", 64, True),
-          ("smax", 64, True), ("umin32", 32, False), ("umax32", 32, False),
-          ("smin32", 32, True), ("smax32", 32, True)]
-SOURCES = ["core/verify/domain/tnum.c", "core/verify/domain/range.c"]
-
-
-def tnum(name):
-    return {f: Num(z3.BitVec(name + "." + f, 64), 64, False)
-            for f in ("value", "mask")}
-
-
-def range_(name):
-    r = {f: Num(z3.BitVec(name + "." + f, bits), bits, s)
-         for f, bits, s in FIELDS}
-    r["t"] = tnum(name)
-    return r
-
-
-def member(name):
-    return Num(z3.BitVec(name, 64), 64, False)
-
-
-def at(v):
-    """A pointer to a value."""
-    return Ref({"": v}, "")
-
-
-def bv(v, bits=64):
-    return z3.BitVecVal(v, bits)
-
-
-# ---- what the machine does, from RFC 9669, apart from the code under proof
-
-def half(x):
-    return z3.Extract(31, 0, x)
-
-
-def wide(x):
-    return z3.ZeroExt(32, x)
-
-
-def divide(x, y):
-    return z3.If(y == 0, bv(0, y.size()), z3.UDiv(x, y))
-
-
-def modulo(x, y):
-    return z3.If(y == 0, x, z3.URem(x, y))
-
-
-def sdivide(x, y):
-    return z3.If(y == 0, bv(0, y.size()), z3.If(y == -1, -x, x / y))
-
-
-def smodulo(x, y):
-    return z3.If(y == 0, x, z3.If(y == -1, bv(0, y.size()), z3.SRem(x, y)))
-
-
-def count(y):
-    return y & (y.size() - 1)
-
-
-ALU = {
-    "ADD": lambda x, y: x + y, "SUB": lambda x, y: x - y,
-    "MUL": lambda x, y: x * y, "AND": lambda x, y: x & y,
-    "OR": lambda x, y: x | y, "XOR": lambda x, y: x ^ y,
-    "MOV": lambda x, y: y, "NEG": lambda x, y: -x,
-    "LSH": lambda x, y: x << count(y),
-    "RSH": lambda x, y: z3.LShR(x, count(y)),
-    "ARSH": lambda x, y: x >> count(y),
-    "DIV": divide, "MOD": modulo, "SDIV": sdivide, "SMOD": smodulo,
-}
-JUMP = {
-    "JEQ": lambda x, y: x == y, "JNE": lambda x, y: x != y,
-    "JGT": z3.UGT, "JGE": z3.UGE, "JLT": z3.ULT, "JLE": z3.ULE,
-    "JSGT": lambda x, y: x > y, "JSGE": lambda x, y: x >= y,
-    "JSLT": lambda x, y: x < y, "JSLE": lambda x, y: x <= y,
-    "JSET": lambda x, y: (x & y) != 0,
-}
-
-# Proven from the proofs of their parts.
-QUOTIENTS = ("DIV", "MOD", "SDIV", "SMOD")
-COMPOSED = ("MUL",) + QUOTIENTS
+from machine import (ALU, COMPOSED, JUMP, QUOTIENTS, SOURCES, at, bv, count,
+                     half, member, range_, tnum, wide)  # noqa: E402
 
 
 class Prover:
@@ -729,106 +645,6 @@ class Prover:
             self.check("%s of %d bits %s" % (
                 name, bits, "taken" if taken else "not taken"),
                 z3.And(given, is_ if taken else z3.Not(is_)), wanted)
-
-
-# ---- the interpreter against the compiled code
-
-
-class CTnum(ctypes.Structure):
-    _fields_ = [("value", ctypes.c_uint64), ("mask", ctypes.c_uint64)]
-
-
-class CRange(ctypes.Structure):
-    _fields_ = [("t", CTnum), ("umin", ctypes.c_uint64),
-                ("umax", ctypes.c_uint64), ("smin", ctypes.c_int64),
-                ("smax", ctypes.c_int64), ("umin32", ctypes.c_uint32),
-                ("umax32", ctypes.c_uint32), ("smin32", ctypes.c_int32),
-                ("smax32", ctypes.c_int32)]
-
-
-def to_c(r):
-    c = CRange(CTnum(r["t"]["value"].v, r["t"]["mask"].v))
-    for f, _, _ in FIELDS:
-        setattr(c, f, r[f].value())
-    return c
-
-
-def of_c(c):
-    r = {f: Num(getattr(c, f), bits, s) for f, bits, s in FIELDS}
-    r["t"] = {"value": Num(c.t.value, 64, False),
-              "mask": Num(c.t.mask, 64, False)}
-    return r
-
-
-def plain(r):
-    return [r["t"]["value"].v, r["t"]["mask"].v] + [r[f].v
-                                                    for f, _, _ in FIELDS]
-
-
-def edge(rnd):
-    v = rnd.choice([0, 1, 5, 31, 63, 255, 0x7fffffff, 0x80000000, 0xffffffff,
-                    1 << 32, 1 << 63, (1 << 64) - 1, rnd.getrandbits(64),
-                    rnd.getrandbits(rnd.randrange(1, 64))])
-    return (v + rnd.randrange(-2, 3)) & ((1 << 64) - 1)
-
-
-def sample(lib, rnd):
-    """An abstract value that the code itself makes, by a few branches."""
-    a = CRange()
-    lib.nb_range_unknown.restype = CRange
-    a = lib.nb_range_unknown()
-    for _ in range(rnd.randrange(4)):
-        lib.nb_range_const.restype = CRange
-        b = lib.nb_range_const(ctypes.c_uint64(edge(rnd)))
-        c = CRange.from_buffer_copy(a)
-        if lib.nb_range_branch(rnd.choice(sample.jumps),
-                               rnd.choice((32, 64)), rnd.randrange(2),
-                               ctypes.byref(c), ctypes.byref(b)):
-            a = c
-    return a
-
-
-def agree(top, p, runs):
-    """The same calls, compiled and interpreted, end the same."""
-    rnd = random.Random(5)
-    p.n += 1
-    with tempfile.TemporaryDirectory() as d:
-        so = os.path.join(d, "domains.so")
-        subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC",
-                        "-w", "-I", top, "-o", so] +
-                       [os.path.join(top, s) for s in SOURCES], check=True)
-        lib = ctypes.CDLL(so)
-    lib.nb_range_alu.restype = CRange
-    lib.nb_range_branch.restype = ctypes.c_bool
-    fns = list(ALU) + ["MOVSX8", "MOVSX16", "MOVSX32", "BSWAP", "LE"]
-    sample.jumps = [p.fn(j).v for j in JUMP]
-    bad = None
-    for _ in range(runs):
-        a, b = sample(lib, rnd), sample(lib, rnd)
-        bits = rnd.choice((32, 64))
-        fn = p.fn(rnd.choice(fns))
-        want = lib.nb_range_alu(fn.v, bits, ctypes.byref(a), ctypes.byref(b))
-        got = p.run("nb_range_alu", fn, Num(bits, 32, False), at(of_c(a)),
-                    at(of_c(b)), contracts={})
-        if plain(of_c(want)) != plain(got):
-            bad = "alu %d of %d bits" % (fn.v, bits)
-            break
-        fn, taken = p.fn(rnd.choice(list(JUMP))), rnd.randrange(2)
-        x, y = at(of_c(a)), at(of_c(b))
-        ok = lib.nb_range_branch(fn.v, bits, taken, ctypes.byref(a),
-                                 ctypes.byref(b))
-        mine = p.run("nb_range_branch", fn, Num(bits, 32, False), bool(taken),
-                     x, y, contracts={})
-        if ok != csym.truth(mine) or ok and (
-                plain(of_c(a)) != plain(x.box[""]) or
-                plain(of_c(b)) != plain(y.box[""])):
-            bad = "jump %d of %d bits" % (fn.v, bits)
-            break
-    print("%sok %d - interpreted and compiled alike, %d calls each" %
-          ("not " if bad else "", p.n, runs))
-    if bad:
-        print("# " + bad)
-        p.failed += 1
 
 
 # What ends within seconds; the rest takes up to minutes.

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_TEST_VGPU_JOB_H
+#define NB_TEST_VGPU_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+	MAX_RANKS = 64,
+	MAX_LOCAL = 28,	   // what one process of virtual GPUs can have
+	STOP_GRACE_S = 20, // after a signal, for the loop to end
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 64,
+	STOP = 1 << 30, // in shared.go: no loop after those counted there
+};
+
+enum coll { ALLREDUCE, ALLGATHER, REDUCESCATTER, BROADCAST, REDUCE };
+
+enum { NCOLL = REDUCE + 1 };
+
+extern const char *const job_coll_name[NCOLL];
+
+struct opts {
+	int nranks, per_node, factor;
+	bool procs, check;
+	enum coll colls[NCOLL];
+	int ncoll;
+	size_t min, max;
+	double seconds;
+	long loops, pause_ms;
+	const char *report;
+	int rank, shared_fd; // given to a process of --procs by the first one
+};
+
+// Read the arguments; a wrong one ends the process with EXIT_USAGE.
+void job_options(struct opts *o, int argc, char **argv);
+
+#endif

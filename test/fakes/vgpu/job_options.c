@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// Options of the training job.
+#include "test/fakes/vgpu/job.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: job [--ranks N] [--procs [--per-node N]] [--coll NAME,...]\n"
+	"           [--min SIZE] [--max SIZE] [--factor N]\n"
+	"           [--seconds S] [--loops N] [--pause-ms MS] [--report FILE]\n"
+	"           [--check]\n"
+	"  --ranks N      ranks of the job (8)\n"
+	"  --procs        one process per rank; RANK is in its environment\n"
+	"  --per-node N   with --procs: N ranks on each pretended node\n"
+	"  --coll         allreduce, allgather, reducescatter, broadcast,\n"
+	"                 reduce (allreduce)\n"
+	"  --min, --max   bytes, with K, M or G (1K, 256M)\n"
+	"  --factor N     from one size to the next (2)\n"
+	"  --seconds, --loops  when to end; one loop if neither is given\n"
+	"  --pause-ms MS  between loops (0)\n"
+	"  --report FILE  append a JSON line for each collective of rank 0\n"
+	"  --check        look at every sum of allreduce; on real GPUs alone,\n"
+	"                 virtual ones move no data\n";
+
+const char *const job_coll_name[NCOLL] = {
+	"allreduce", "allgather", "reducescatter", "broadcast", "reduce",
+};
+
+static __attribute__((noreturn, format(printf, 1, 2))) void
+bad_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "job: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n%s", usage);
+	exit(EXIT_USAGE);
+}
+
+static long number(const char *name, const char *s, long least, long most)
+{
+	char *end;
+
+	errno = 0;
+	long v = strtol(s, &end, 10);
+	if (errno || end == s || *end || v < least || v > most)
+		bad_usage("--%s: \"%s\" is not a number in %ld..%ld", name, s,
+			  least, most);
+	return v;
+}
+
+static size_t size(const char *name, const char *s)
+{
+	enum { MOST_G = 64 };
+	char *end;
+
+	errno = 0;
+	unsigned long long v = strtoull(s, &end, 10);
+	int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+	unsigned long long most = (unsigned long long)MOST_G << 30 >> shift;
+	bool complete = *end == 0 || (shift && end[1] == 0);
+	if (errno || end == s || *s == '-' || !complete || v > most ||
+	    v << shift < sizeof(float))
+		bad_usage("--%s: \"%s\" is not a size in 4..%dG (bytes, or "
+			  "with K, M, G)",
+			  name, s, MOST_G);
+	return (size_t)v << shift;
+}
+
+static double seconds(const char *s)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	if (end == s || *end || !(v > 0 && v <= 1e6))
+		bad_usage("--seconds: \"%s\" is not a number above 0, at most "
+			  "1000000",
+			  s);
+	return v;
+}
+
+static void add_coll(struct opts *o, const char *s, size_t len)
+{
+	for (int i = 0; i < NCOLL; i++) {
+		if (strlen(job_coll_name[i]) != len ||
+		    memcmp(job_coll_name[i], s, len) != 0)
+			continue;
+		if (o->ncoll == NCOLL)
+			bad_usage("--coll: more than %d names", NCOLL);
+		o->colls[o->ncoll++] = (enum coll)i;
+		return;
+	}
+	bad_usage("--coll: \"%.*s\" is none of allreduce, allgather, "
+		  "reducescatter, broadcast, reduce",
+		  (int)len, s);
+}
+
+static void parse_colls(struct opts *o, const char *s)
+{
+	o->ncoll = 0;
+	for (;;) {
+		size_t len = strcspn(s, ",");
+
+		add_coll(o, s, len);
+		if (!s[len])
+			return;
+		s += len + 1;
+	}
+}
+
+enum opt {
+	RANKS,
+	PROCS,
+	PER_NODE,
+	COLL,
+	MIN,
+	MAX,
+	FACTOR,
+	SECONDS,
+	LOOPS,
+	PAUSE_MS,
+	REPORT,
+	CHECK,
+	RANK,
+	SHARED,
+	HELP
+};
+
+static const struct option long_opts[] = {
+	{ "ranks", required_argument, NULL, RANKS },
+	{ "procs", no_argument, NULL, PROCS },
+	{ "per-node", required_argument, NULL, PER_NODE },
+	{ "coll", required_argument, NULL, COLL },
+	{ "min", required_argument, NULL, MIN },
+	{ "max", required_argument, NULL, MAX },
+	{ "factor", required_argument, NULL, FACTOR },
+	{ "seconds", required_argument, NULL, SECONDS },
+	{ "loops", required_argument, NULL, LOOPS },
+	{ "pause-ms", required_argument, NULL, PAUSE_MS },
+	{ "report", required_argument, NULL, REPORT },
+	{ "check", no_argument, NULL, CHECK },
+	{ "rank", required_argument, NULL, RANK },
+	{ "shared", required_argument, NULL, SHARED },
+	{ "help", no_argument, NULL, HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void parse_one(struct opts *o, enum opt which, const char *arg)
+{
+	const char *name = long_opts[which].name;
+
+	switch (which) {
+	case RANKS:
+		o->nranks = (int)number(name, arg, 1, MAX_RANKS);
+		break;
+	case PROCS:
+		o->procs = true;
+		break;
+	case PER_NODE:
+		o->per_node = (int)number(name, arg, 1, MAX_LOCAL);
+		break;
+	case COLL:
+		parse_colls(o, arg);
+		break;
+	case MIN:
+		o->min = size(name, arg);
+		break;
+	case MAX:
+		o->max = size(name, arg);
+		break;
+	case FACTOR:
+		o->factor = (int)number(name, arg, 2, 1 << 20);
+		break;
+	case SECONDS:
+		o->seconds = seconds(arg);
+		break;
+	case LOOPS:
+		o->loops = number(name, arg, 1, STOP - 1);
+		break;
+	case PAUSE_MS:
+		o->pause_ms = number(name, arg, 0, 3600000);
+		break;
+	case REPORT:
+		o->report = arg;
+		break;
+	case CHECK:
+		o->check = true;
+		break;
+	case RANK:
+		o->rank = (int)number(name, arg, 0, MAX_RANKS - 1);
+		break;
+	case SHARED:
+		o->shared_fd = (int)number(name, arg, 0, 1 << 20);
+		break;
+	case HELP:
+		fputs(usage, stdout);
+		exit(0);
+	}
+}
+
+static void check_opts(struct opts *o)
+{
+	if (o->min > o->max)
+		bad_usage("--min %zu is more than --max %zu", o->min, o->max);
+	if (!o->procs && o->nranks > MAX_LOCAL)
+		bad_usage("--ranks %d: at most %d without --procs", o->nranks,
+			  MAX_LOCAL);
+	if (!o->procs && o->per_node)
+		bad_usage("--per-node needs --procs");
+	for (int i = 0; i < o->ncoll; i++) {
+		if (o->check && o->colls[i] != ALLREDUCE)
+			bad_usage("--check: sums of allreduce alone, not of %s",
+				  job_coll_name[o->colls[i]]);
+	}
+	for (int i = 0; i < o->ncoll; i++) {
+		size_t least = 4 * (size_t)o->nranks; // a float for each rank
+
+		if ((o->colls[i] == ALLGATHER ||
+		     o->colls[i] == REDUCESCATTER) &&
+		    o->min < least)
+			bad_usage("--min %zu: %s on %d ranks needs at least "
+				  "%zu bytes",
+				  o->min, job_coll_name[o->colls[i]], o->nranks,
+				  least);
+	}
+	if (!o->loops && o->seconds <= 0)
+		o->loops = 1;
+}
+
+void job_options(struct opts *o, int argc, char **argv)
+{
+	int c;
+
+	*o = (struct opts){ .nranks = 8,
+			    .factor = 2,
+			    .ncoll = 1,
+			    .min = 1 << 10,
+			    .max = 256 << 20,
+			    .rank = -1,
+			    .shared_fd = -1 };
+	while ((c = getopt_long(argc, argv, "", long_opts, NULL)) != -1) {
+		if (c == '?')
+			bad_usage("see above");
+		parse_one(o, (enum opt)c, optarg);
+	}
+	if (optind < argc)
+		bad_usage("\"%s\": no arguments are taken but options",
+			  argv[optind]);
+	check_opts(o);
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Instructions put before the programs of an image (core/image/prepend.h).
+#include <string.h>
+
+#include "core/image/prepend.h"
+#include "test/unit/image_sample.h"
+
+/* r0 = 0; exit */
+static const struct nb_slot before[] = { { MOV_K, 0, 0, 0 },
+					 { EXIT, 0, 0, 0 } };
+static const struct nb_front front = { .name = "other",
+				       .text = "what comes first",
+				       .slots = before,
+				       .nslots = 2 };
+
+START_TEST(a_front_moves_what_it_stands_before)
+{
+	struct nb_err err = { .text = "" };
+	const struct nb_prog *p;
+	struct nb_image *in;
+	struct nb_buf b;
+
+	fresh();
+	nb_buf_init(&b, 0);
+	ck_assert_msg(!nb_image_front(&b, &img, NB_HOOK_TUNER, &front, &err),
+		      "%s", err.text);
+	ck_assert_msg(!nb_image_read(&in, b.data, b.size, &err), "%s",
+		      err.text);
+	ck_assert_str_eq(in->name, "other");
+	p = &in->progs[0];
+	ck_assert_uint_eq(p->nslots, 10);
+	ck_assert_mem_eq(p->slots, before, sizeof(before));
+	ck_assert_mem_eq(p->slots + 2, slots, sizeof(slots));
+	ck_assert_uint_eq(p->funcs[0].start, 0);
+	ck_assert_uint_eq(p->funcs[0].end, 8);
+	ck_assert_uint_eq(p->funcs[1].start, 8);
+	ck_assert_uint_eq(p->funcs[1].end, 10);
+	ck_assert_str_eq(nb_prog_line(p, 1)->text, front.text);
+	ck_assert_uint_eq(nb_prog_line(p, 2)->line, 7);
+	ck_assert_uint_eq(nb_prog_line(p, 7)->line, 9);
+	ck_assert_uint_eq(in->nmaps, 2);
+	ck_assert_mem_eq(in->btf, "BTFblob", 7);
+	nb_image_free(in);
+	nb_buf_fini(&b);
+}
+END_TEST
+
+START_TEST(a_front_is_for_programs_that_run)
+{
+	struct nb_prog two[2];
+	struct nb_map_elem elem = { .map = 2, .key = 0, .value = 1 };
+	struct nb_map_spec with[3];
+	struct nb_err err = { .text = "" };
+	struct nb_image *in;
+	struct nb_buf b;
+
+	fresh();
+	memcpy(with, maps, sizeof(maps));
+	with[2] = (struct nb_map_spec){ .name = "calls",
+					.type = NB_MAP_PROG_ARRAY,
+					.key_size = 4,
+					.value_size = 4,
+					.max_entries = 4 };
+	two[0] = two[1] = prog;
+	two[1].name = "target";
+	img.maps = with;
+	img.nmaps = 3;
+	img.progs = two;
+	img.nprogs = 2;
+	img.elems = &elem;
+	img.nelems = 1;
+	ck_assert(nb_image_runs(&img, 0) && !nb_image_runs(&img, 1));
+	nb_buf_init(&b, 0);
+	ck_assert_msg(!nb_image_front(&b, &img, NB_HOOK_TUNER, &front, &err),
+		      "%s", err.text);
+	ck_assert(!nb_image_read(&in, b.data, b.size, NULL));
+	ck_assert_uint_eq(in->progs[0].nslots, 10);
+	ck_assert_uint_eq(in->progs[1].nslots, 8);
+	nb_image_free(in);
+	nb_buf_fini(&b);
+	ck_assert_int_eq(
+		nb_image_front(&b, &img, NB_HOOK_COLL_DONE, &front, &err),
+		NB_E_IMAGE);
+	ck_assert_ptr_nonnull(strstr(err.text, "no program of that hook"));
+	two[0].nslots = NB_IMAGE_MAX_SLOTS - 1;
+	ck_assert_int_eq(nb_image_front(&b, &img, NB_HOOK_TUNER, &front, NULL),
+			 NB_E_LIMIT);
+	ck_assert_uint_eq(b.size, 0);
+}
+END_TEST
+
+UNIT_MAIN("image prepend",
+	  tcase_add_test(tc, a_front_moves_what_it_stands_before);
+	  tcase_add_test(tc, a_front_is_for_programs_that_run);)
