@@ -8,6 +8,7 @@ Python's while they are known and z3's bit vectors otherwise; both ways of an
 unknown condition are taken and merged, so a call gives one formula.
 """
 import os
+import re
 import subprocess
 import tempfile
 
@@ -163,6 +164,7 @@ class Program:
         self.opaque = None  # stands for * / % of unknown numbers
         self.guard, self.frame = True, None
         self.undefined = []  # conditions under which C says nothing
+        self.inverse = dict(self.inverses(top))
         ast = c_parser.CParser().parse(self.read(top, sources, defines))
         for node in ast.ext:
             self.declare(node)
@@ -186,6 +188,15 @@ class Program:
                 ["-D" + x for x in defines] + [os.path.join(d, "all.c")],
                 check=True, stdout=subprocess.PIPE,
                 universal_newlines=True).stdout
+
+    @staticmethod
+    def inverses(top):
+        """Of a row of the instructions' families: its name, its inverse."""
+        with open(os.path.join(top, "core/defs/fns.h")) as f:
+            for line in f:
+                row = re.match(r'FN\((\w+), *".*", *(\w+)\)', line)
+                if row:
+                    yield row.groups()
 
     # ---- declarations
 
@@ -461,6 +472,8 @@ class Program:
             return self.contracts[name](self, *args)
         if name.startswith("__builtin_"):
             return getattr(self, name[2:])(*args)
+        if name == "nb_spec_fn":
+            return self.spec_fn(*args)
         node, frame = self.funcs[name], Frame()
         params = node.decl.type.args.params if node.decl.type.args else []
         for p, a in zip(params, args):
@@ -476,6 +489,13 @@ class Program:
         t = self.type_of(node.decl.type.type)
         return self.convert(frame.ret, t) if t and frame.ret is not None \
             else frame.ret
+
+    def spec_fn(self, n):
+        """core/spec/spec.c: a pointer to the row of a known family."""
+        name = next(k for k in self.inverse
+                    if self.consts["NB_FN_" + k].v == n.value())
+        return Ref({"": {"inverse": self.consts[
+            "NB_FN_" + self.inverse[name]]}}, "")
 
     def builtin_clzll(self, n):
         v = Num(64, 32, True)
