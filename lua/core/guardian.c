@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * A guardian: a copy of this process that waits for its end, and then does
- * what was agreed before. It waits on a socket whose other end only we have, so
- * it needs no signal and no look at the clock, and no way of dying goes past
- * it. It has a session of its own, for what ends the shell's ends not it, and
- * it holds neither terminal nor output.
+ * Processes that outlive this one, both copies of it in a session of their own.
+ * A guardian waits until this process has ended and then calls a function. It
+ * reads from a socket whose other end only this process holds, so it notices
+ * every way of dying and needs neither signal nor clock. A detached process
+ * calls its function at once. Neither keeps the terminal or an inherited pipe
+ * open. The process that forks must have one thread only.
  */
 #include "lua/core/core.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,34 +26,57 @@ struct guardian {
 	pid_t pid;
 };
 
-static void silence(void)
+/* Standard output and error go to @out (-1: nowhere). A descriptor that would
+ * survive exec was inherited, such as the pipe of $(...), whose reader would
+ * wait for us. It is replaced, not closed: a Lua file may hold its number. */
+static void replace_files(int out)
 {
-	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	DIR *dir = opendir("/proc/self/fd");
 
-	for (int i = 0; fd >= 0 && i < 3; i++)
-		dup2(fd, i);
+	if (null < 0)
+		_exit(1);
+	for (int fd = 0; fd < 3; fd++)
+		dup2(fd && out >= 0 ? out : null, fd);
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		int fd = atoi(e->d_name);
+		int flags = fcntl(fd, F_GETFD);
+
+		if (fd >= 3 && flags >= 0 && !(flags & FD_CLOEXEC))
+			dup2(null, fd);
+	}
+	if (dir)
+		closedir(dir);
+	if (null >= 3)
+		close(null);
 }
 
-/* Never returns. @fd: a byte: all is well; the end of the stream: we are
- * alone. The function is at the top of the stack. */
-static _Noreturn void guard(lua_State *L, int fd)
+/* Ctrl-C is for the shell; other signals end this process as usual. */
+static void leave_session(int out)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT,
 				       SIGTSTP };
-	char byte;
-	ssize_t n;
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		signal(signals[i], i ? SIG_DFL : SIG_IGN);
 	setsid();
-	silence();
+	replace_files(out);
+	nb_lua_stop = 0;
+}
+
+/* Call the function at the top of the stack when @fd is at its end: our parent
+ * has died. A byte says that there is nothing to do. */
+static _Noreturn void guard(lua_State *L, int fd)
+{
+	char byte;
+	ssize_t n;
+
+	leave_session(-1);
 	do
 		n = read(fd, &byte, 1);
 	while (n < 0 && errno == EINTR);
-	if (n == 0) {
-		nb_lua_stop = 0;
+	if (n == 0)
 		lua_pcall(L, 0, 0, 0);
-	}
 	_exit(0);
 }
 
@@ -60,8 +87,8 @@ static void close_both(const int fds[2])
 			close(fds[i]);
 }
 
-/* Two ends, none of them where standard files are: these may be closed, and
- * then somebody writes to that number, or silence replaces it. */
+/* A pair of sockets. Their numbers are above those of the standard files, which
+ * replace_files() overwrites even if they were closed. */
 static int connected(int fds[2])
 {
 	int low[2];
@@ -77,8 +104,8 @@ static int connected(int fds[2])
 	return -1;
 }
 
-/* guardian(f) -> one that calls f when this process has ended | nil, err.
- * Only processes of one thread. */
+/* guardian(f) -> guardian, which calls f when this process has ended | nil, err
+ */
 static int guardian(lua_State *L)
 {
 	struct guardian *g;
@@ -106,12 +133,12 @@ static int guardian(lua_State *L)
 	return 1;
 }
 
-/* It acts as if we had ended, unless @well. */
-static void leave(struct guardian *g, bool well)
+/* End the guardian (@well), or let it act as if this process had ended. */
+static void guardian_leave(struct guardian *g, bool well)
 {
 	if (g->fd < 0)
 		return;
-	if (well) { /* where it is gone already there is nothing to say */
+	if (well) { /* fails if the guardian was killed: nothing to do */
 		while (send(g->fd, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR)
 			;
 	}
@@ -121,22 +148,22 @@ static void leave(struct guardian *g, bool well)
 		;
 }
 
-/* g:done(): all is well, it goes away */
-static int done(lua_State *L)
+/* g:done(): end the guardian without calling its function */
+static int guardian_done(lua_State *L)
 {
-	leave(luaL_checkudata(L, 1, GUARDIAN), true);
+	guardian_leave(luaL_checkudata(L, 1, GUARDIAN), true);
 	return 0;
 }
 
-/* g:close(): it does now what it is for; not waited for */
-static int done_not(lua_State *L)
+/* g:close(): the guardian calls its function now; we do not wait for it */
+static int guardian_close(lua_State *L)
 {
-	leave(luaL_checkudata(L, 1, GUARDIAN), false);
+	guardian_leave(luaL_checkudata(L, 1, GUARDIAN), false);
 	return 0;
 }
 
 /* g:pid() */
-static int pid(lua_State *L)
+static int guardian_pid(lua_State *L)
 {
 	struct guardian *g = luaL_checkudata(L, 1, GUARDIAN);
 
@@ -144,19 +171,92 @@ static int pid(lua_State *L)
 	return 1;
 }
 
+/* The detached process. Its parent ends at once, so that init reaps it and no
+ * zombie is left to the shell. The PID goes to @fd. */
+static _Noreturn void run_detached(lua_State *L, int fd, int out)
+{
+	pid_t pid;
+	int rc;
+
+	leave_session(out);
+	pid = fork();
+	if (pid)
+		_exit(write(fd, &pid, sizeof(pid)) != sizeof(pid));
+	close(fd);
+	close(out);
+	rc = lua_pcall(L, 0, 0, 0);
+	if (rc)
+		(void)!dprintf(STDERR_FILENO, "%s\n",
+			       luaL_tolstring(L, -1, NULL));
+	_exit(rc != 0);
+}
+
+/* The log, above the standard files as in connected() */
+static int open_log(const char *path)
+{
+	int fd = open(path,
+		      O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+		      0600);
+	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (fd >= 0)
+		close(fd);
+	return high;
+}
+
+/* detach(f, log) -> PID of a process that calls f and ends; what it prints is
+ * appended to the file log | nil, err */
+static int detach(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 2);
+	pid_t child, pid = -1;
+	ssize_t n;
+	int fds[2], out;
+
+	luaL_checktype(L, 1, LUA_TFUNCTION);
+	out = open_log(path);
+	if (out < 0)
+		return nb_lua_failf(L, NB_E_IO, "%s: %s", path,
+				    strerror(errno));
+	lua_settop(L, 1);
+	if (connected(fds)) {
+		close(out);
+		return nb_lua_failf(L, NB_E_IO, "no socket for a new process");
+	}
+	child = fork();
+	if (!child) {
+		close(fds[0]);
+		run_detached(L, fds[1], out);
+	}
+	close(fds[1]);
+	close(out);
+	do
+		n = read(fds[0], &pid, sizeof(pid));
+	while (n < 0 && errno == EINTR);
+	close(fds[0]);
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (child < 0 || n != sizeof(pid) || pid < 0)
+		return nb_lua_failf(L, NB_E_NOMEM, "no new process");
+	lua_pushinteger(L, pid);
+	return 1;
+}
+
 void nb_lua_open_guardian(lua_State *L)
 {
-	static const luaL_Reg methods[] = { { "done", done },
-					    { "close", done_not },
-					    { "pid", pid },
+	static const luaL_Reg methods[] = { { "done", guardian_done },
+					    { "close", guardian_close },
+					    { "pid", guardian_pid },
 					    { NULL, NULL } };
 
 	luaL_newmetatable(L, GUARDIAN);
 	luaL_newlib(L, methods);
 	lua_setfield(L, -2, "__index");
-	lua_pushcfunction(L, done_not);
+	lua_pushcfunction(L, guardian_close);
 	lua_setfield(L, -2, "__gc");
 	lua_pop(L, 1);
 	lua_pushcfunction(L, guardian);
 	lua_setfield(L, -2, "guardian");
+	lua_pushcfunction(L, detach);
+	lua_setfield(L, -2, "detach");
 }

@@ -228,57 +228,65 @@ has "would lose their content" err "policy force has a map force, which would be
 
 # ---- paused, taken over ----
 sed -e 's/blocks = 10/blocks = 200/' "$R/ring_mid.lua" >long.lua
+runner() { # the PID of the process that runs it
+	run -o json rollout status
+	lua_run -e 'print(require "ncclbpf.core".decode(io.read "a").data.pid)' <out
+}
+lives() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status"; }
+dead() { ! lives "$1"; }
 "$S" rollout start long.lua >long.out 2>&1 &
-runner=$!
+shell=$!
 seen() { # N blocks or more
 	timeout 20 "$S" -o json rollout status 2>/dev/null | grep -q "\"state\":\"$2\"" &&
 		timeout 20 "$S" -o json rollout status | lua_run -e 'assert(require "ncclbpf.core".decode(io.read "a").data.blocks >= '"$1"')' 2>/dev/null
 }
 await seen 2 progressing
 ok "a long one goes on" $?
+runner=$(runner)
+[ "$runner" != $shell ] && lives "$runner"
+ok "in a process of its own" $?
 status 75 "no second one beside it" rollout start "$R/ring_mid.lua"
 has "and says who runs it" err "is progressing, process $runner runs it"
 status 0 "pause, from another shell" -o table rollout pause
 has "is asked for" out "process $runner was asked to pause it"
-wait $runner
+wait $shell
+[ $? -eq 3 ]
+ok "the shell that started it says that it paused" $?
 run -o json rollout status
 grep -q '"state":"paused"' out
 ok "paused" $?
 using ""
 ok "with the baseline" $?
 "$S" rollout resume >long.out 2>&1 &
-runner=$!
+shell=$!
 await seen 4 progressing
 ok "resumed" $?
-kill -STOP $runner
+first=$(runner)
+kill -STOP "$first"
 stands() {
 	run -o table rollout status
-	grep -q "process $runner that ran it stands still" out
+	grep -q "process $first that ran it stands still" out
 }
 await stands
-ok "a shell that is stopped is told" $?
-"$S" rollout resume >other.out 2>&1 &
-other=$!
-taken() {
-	run -o json rollout status
-	grep -q '"running":true' out
-}
-await taken
+ok "a runner that is stopped is told" $?
 run -o json rollout status
 had=$(lua_run -e 'print(require "ncclbpf.core".decode(io.read "a").data.blocks)' <out)
+status 0 "another one takes over from it" -o table rollout resume watch=no
+has "and this shell does not wait for it" out "rollout watch follows it"
 await seen $((had + 1)) progressing
-ok "another one takes over from it" $?
-kill -CONT $runner
-wait $runner
-[ $? -ne 0 ]
-ok "it ends when it goes on" $?
-taken
+ok "and goes on" $?
+runner=$(runner)
+kill -CONT "$first"
+await dead "$first"
+ok "the first ends when it goes on" $?
+[ "$(runner)" = "$runner" ] && lives "$runner"
 ok "and leaves the other one alone" $?
-runner=$other
-kill -9 $runner
-wait $runner 2>/dev/null
+kill -9 "$runner"
 await seen 0 paused
-ok "a shell that is killed has a supervisor, which pauses" $?
+ok "a runner that is killed has a supervisor, which pauses" $?
+wait $shell
+[ $? -eq 3 ]
+ok "the shell that still follows the rollout ends" $?
 run -o table rollout status
 has "and says why" out "the process that ran it died; its supervisor put the baseline back"
 using ""
@@ -286,11 +294,11 @@ ok "no rank has the candidate" $?
 run -o json rollout status
 had=$(lua_run -e 'print(require "ncclbpf.core".decode(io.read "a").data.blocks)' <out)
 "$S" rollout resume >long.out 2>&1 &
-runner=$!
+shell=$!
 await seen $((had + 1)) progressing
 ok "another one takes over, with the blocks there were" $?
-kill -INT $runner
-wait $runner
+kill -INT $shell
+wait $shell
 [ $? -eq 130 ]
 ok "Ctrl-C" $?
 run -o json rollout status
@@ -305,6 +313,29 @@ run -o json rollout history
 grep -q 'asked to promote' out
 ok "which is written down" $?
 status 2 "what has ended does not go on" rollout resume
+
+# ---- the shell that started it is killed ----
+sed -e 's/samples = [0-9]*/samples = 20/' "$R/ring_mid.lua" >orphan.lua
+"$S" rollout start orphan.lua >orphan.out 2>&1 &
+shell=$!
+await seen 1 progressing
+kill -9 $shell
+wait $shell 2>/dev/null
+LIMIT_S=120 run -o table rollout watch
+[ "$rc" -eq 0 ]
+ok "the rollout goes on, and another shell follows it" $?
+has "to its verdict" out "ring-mid: succeeded" "pass"
+using '"nvlink_ring_mid"'
+ok "and to the promotion" $?
+! ls "$XDG_STATE_HOME"/ncclbpf/rollouts/*.log >why 2>&1
+ok "its runner had nothing to say" $?
+run rollout undo
+sed -e 's/slower_pct = [0-9]*/slower_pct = 100/' "$R/one_channel.lua" >slow.lua
+status 0 "one that nobody follows" rollout start slow.lua watch=no
+await seen 0 rolled_back
+ok "is guarded all the same" $?
+using ""
+ok "and rolled back" $?
 
 # ---- a file that is none ----
 echo '{"half":' >"$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"

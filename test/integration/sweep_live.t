@@ -63,50 +63,67 @@ sed -e 's/rounds = 8/rounds = 300/' -e 's/, "simple" }, channels = { 0, 1 }/ }, 
 started() { # with a table of its own in use
 	"$S" -o json status | grep -q "\"policies\":\[\"best\",\"sweep-"
 }
+runner() { # the PID of the process that sweeps
+	run -o json sweep status
+	lua_run -e 'print(require "ncclbpf.core".decode(io.read "a").data.pid)' <out
+}
 "$S" sweep long.lua >long.out 2>&1 &
-runner=$!
+shell=$!
 await started
 ok "a table behind the baseline" $?
+runner=$(runner)
+[ "$runner" != $shell ]
+ok "by a process of its own" $?
 status 75 "no second one beside it" sweep plan.lua
 has "and who runs it" err "process $runner sweeps this job"
 status 0 "abort, from another shell" sweep abort
 has "is asked for" out "process $runner was asked to end it"
-wait $runner
+wait $shell
 [ $? -eq 3 ]
 ok "it ends without a verdict" $?
 using '"best"'
 ok "with the baseline" $?
 
 "$S" sweep long.lua >long.out 2>&1 &
-runner=$!
+shell=$!
 await started
-kill -INT $runner
-wait $runner
+kill -INT $shell
+wait $shell
 [ $? -eq 130 ]
 ok "Ctrl-C" $?
 using '"best"'
 ok "puts the baseline back" $?
 
 "$S" sweep long.lua >long.out 2>&1 &
-runner=$!
+shell=$!
 await started
-kill -9 $runner
-wait $runner 2>/dev/null
+kill -9 $shell
+wait $shell 2>/dev/null
+run -o json sweep status
+has "a sweep goes on without the shell that started it" out '"state":"running"' '"running":true'
+kill -9 "$(runner)"
 rescued() { "$S" sweep status | grep -q 'its supervisor put the baseline back'; }
 await rescued
-ok "a shell that was killed has a supervisor" $?
+ok "a runner that was killed has a supervisor" $?
 using '"best"'
 ok "which puts the baseline back" $?
 status 0 "abort where nobody runs it" sweep abort
 has "is harmless" out "the job has its baseline"
 
+sed 's/rounds = 300/rounds = 12/' long.lua >short.lua
+status 0 "a sweep that nobody follows" sweep short.lua watch=no
+LIMIT_S=120 status 0 "is followed later" -o table sweep watch
+has "to its end" out "comparisons" "the job has its baseline again"
+using '"best"'
+ok "and leaves the baseline" $?
+
 "$S" -o table sweep long.lua >long.out 2>&1 &
-runner=$!
+shell=$!
 await started
 # the sweep may be in the middle of a change of its own: then this one is refused
 ours() { run policy use none && [ "$rc" -eq 0 ]; }
 await ours
-wait $runner
+wait $shell
 [ $? -eq 3 ]
 ok "a change by somebody else ends it" $?
 using ""

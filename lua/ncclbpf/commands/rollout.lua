@@ -79,7 +79,7 @@ function M.status_of(r)
 		running = rollout.runs(r), reason = r.why, blocks = #r.blocks,
 		of = plan.total(r.plan),
 		step = r.step, steps = r.steps, held = r.held, baseline = r.baseline,
-		candidate = r.candidate, promoted = r.promoted, verdict = r.verdict or core.null,
+		candidate = r.candidate, pid = r.runner.pid, promoted = r.promoted, verdict = r.verdict or core.null,
 		plan = r.plan, file = r.path }
 end
 
@@ -219,16 +219,43 @@ local function progress(ctx)
 	end
 end
 
-local function go(ctx, r)
-	local done, err = rollout.run(r, progress(ctx))
+-- Follow the rollout to its end; @pid: of the runner that this command has started
+local function follow(ctx, r, pid)
+	local done, err = rollout.follow(r, progress(ctx), pid)
 	if not done then return nil, err end
 	local shown = result(done)
 	if done.state == "paused" then shown.status = 3 end -- the verdict is open
 	return shown
 end
 
+-- Start the runner. @after(r): called in it at the end.
+local function run(ctx, r, after)
+	local pid, err = rollout.detach(r, after)
+	if not pid then return nil, err end
+	if ctx.opt.watch == "no" then
+		return result(r, ("process %d runs it; rollout watch follows it"):format(pid))
+	end
+	return follow(ctx, r, pid)
+end
+
+-- Option watch=no; anything else is a mistake.
+function M.in_background(ctx)
+	local word = ctx.opt.watch
+	if word == nil or word == "no" then return word == "no" end
+	return errors.fail("usage", "watch=%s: only watch=no", word)
+end
+
+function M.cmd_watch(ctx)
+	local r, g = current(ctx)
+	if not r then return nil, g end
+	return follow(ctx, r)
+end
+
 function M.cmd_start(ctx)
-	local p, err = plan.read(ctx.args[1])
+	local known, err = M.in_background(ctx)
+	if known == nil then return nil, err end
+	local p
+	p, err = plan.read(ctx.args[1])
 	if not p then return nil, err end
 	if ctx.opt.data then return replay(p, ctx.opt.data) end
 	local g
@@ -244,7 +271,7 @@ function M.cmd_start(ctx)
 	if not r then return nil, err end
 	r, err = rollout.start(g, p)
 	if not r then return nil, err end
-	return go(ctx, r)
+	return run(ctx, r)
 end
 
 -- A rollout with a script's functions. -n: over the blocks of data=, no job is asked
@@ -320,15 +347,13 @@ function M.run_script(ctx, g, script, path, list, say)
 		r, err = rollout.start(g, s.plan, script.hooks(s))
 		if not r then return nil, err end
 	end
-	local shown
-	shown, err = go(ctx, r)
-	-- told also where it failed: what it has opened may be for this job alone
-	local told, why = s:finish { state = r.state, reason = r.why, blocks = #r.blocks,
-		verdict = r.verdict and r.verdict.verdict }
-	if not told and r.state ~= "paused" then say(tostring(why)) end
-	if shown and s.stopped then shown.failure = shown.failure or s.stopped end
-	if not shown then return nil, s.stopped or err end
-	return shown
+	return run(ctx, r, function(now)
+		-- also where it failed: what the script has opened may be for this job alone
+		local told, why = s:finish { state = now.state, reason = now.why,
+			blocks = #now.blocks, verdict = now.verdict and now.verdict.verdict }
+		if not told and now.state ~= "paused" then say(tostring(why)) end
+		if s.stopped then rollout.fail(now, s.stopped) end
+	end)
 end
 
 -- What a report shows of a file that may come from anywhere.
@@ -406,7 +431,7 @@ function M.cmd_resume(ctx)
 	if not r then return nil, g end
 	local ok, err = rollout.resume(r, g)
 	if not ok then return nil, err end
-	return go(ctx, r)
+	return run(ctx, r)
 end
 
 local function tell(word)

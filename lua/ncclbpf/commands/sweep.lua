@@ -3,6 +3,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local profiler = require "ncclbpf.commands.profiler"
+local rollout = require "ncclbpf.commands.rollout"
 local sweep = require "ncclbpf.sweep.choose"
 local run = require "ncclbpf.sweep.run"
 local tables = require "ncclbpf.policy.table"
@@ -100,13 +101,27 @@ end
 
 local function progress(ctx)
 	if not core.isatty(2) or ctx.flags.quiet then return nil end
-	return function(r, round)
+	return function(r)
 		io.stderr:write(("\r\27[K%s: round %d of %d, %d blocks"):format(
-			r.plan.name, round, r.plan.rounds, r.done))
+			r.plan.name, r.round or 1, r.plan.rounds, r.blocks))
 	end
 end
 
-local function status(ctx)
+-- Follow the sweep to its end. -> its result | nil, err
+local function follow(ctx, s, pid)
+	local done, err = run.follow(s, progress(ctx), pid)
+	if core.isatty(2) and not ctx.flags.quiet then io.stderr:write "\r\27[K" end
+	if not done then return nil, err end
+	if done.failure then
+		return nil, errors.new(done.failure.code, done.failure.message,
+			{ hint = done.failure.hint })
+	end
+	if not done.result then return nil, errors.new("aborted", tostring(done.reason)) end
+	return done.result
+end
+
+-- -> the job's sweep | nil, err
+local function current(ctx)
 	local g, err = ctx:session()
 	if not g then return nil, err end
 	local s
@@ -116,6 +131,12 @@ local function status(ctx)
 		return nil, errors.new("not_found", "this job has no sweep",
 			{ hint = "sweep PLAN" })
 	end
+	return s
+end
+
+local function status(ctx)
+	local s, err = current(ctx)
+	if not s then return nil, err end
 	local running = run.runs(s)
 	local gone = s.state == "running" and not running
 	local text = ("%s: %s%s"):format(tostring(s.id), gone
@@ -125,6 +146,15 @@ local function status(ctx)
 	return { schema = "sweep.status/1", data = { id = s.id, state = s.state, running = running,
 		reason = s.reason, baseline = s.baseline, pid = s.runner.pid, file = s.path },
 		text = text }
+end
+
+local function watch(ctx)
+	local s, err = current(ctx)
+	if not s then return nil, err end
+	local r
+	r, err = follow(ctx, s)
+	if not r then return nil, err end
+	return shown(ctx, r)
 end
 
 local function abort(ctx)
@@ -140,7 +170,11 @@ function M.cmd_sweep(ctx)
 	local word = ctx.args[1]
 	if word == "status" then return status(ctx) end
 	if word == "abort" then return abort(ctx) end
-	local p, err = sweep.read(word)
+	if word == "watch" then return watch(ctx) end
+	local known, err = rollout.in_background(ctx)
+	if known == nil then return nil, err end
+	local p
+	p, err = sweep.read(word)
 	if not p then return nil, err end
 	if ctx.opt.data then p.data = core.array { { file = ctx.opt.data } } end
 	if ctx.opt.baseline then p.baseline = ctx.opt.baseline end
@@ -157,8 +191,14 @@ function M.cmd_sweep(ctx)
 		if not g then return nil, err end
 		r, err = profiler.wanted(g)
 		if not r then return nil, err end
-		r, err = run.run(g, p, progress(ctx))
-		if core.isatty(2) and not ctx.flags.quiet then io.stderr:write "\r\27[K" end
+		local s
+		s, err = run.start(g, p)
+		if not s then return nil, err end
+		local pid
+		pid, err = run.detach(s)
+		if not pid then return nil, err end
+		if ctx.opt.watch == "no" then return status(ctx) end
+		r, err = follow(ctx, s, pid)
 	end
 	if not r then return nil, err end
 	return shown(ctx, r)

@@ -128,6 +128,19 @@ function Group:close()
 	self.closed = true
 end
 
+-- After a fork: connections of this process instead of those shared with the other.
+function Group:reconnect()
+	local wish = self.wish
+	if not (wish.pid or wish.socket or wish.job) then
+		wish = { job = self.job, ranks = wish.ranks }
+	end
+	self:close()
+	local fresh, err = M.attach(wish, self.timeout)
+	if not fresh then return nil, err end
+	self.members, fresh.members, self.closed = fresh.members, {}, nil
+	return true
+end
+
 function Group:living()
 	local t = {}
 	for _, m in ipairs(self.members) do

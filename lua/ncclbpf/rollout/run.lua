@@ -6,7 +6,6 @@
 local blocks = require "ncclbpf.rollout.block"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
-local guard = require "ncclbpf.rollout.guard"
 local job = require "ncclbpf.rollout.job"
 local judge = require "ncclbpf.rollout.judge"
 local measures = require "ncclbpf.rollout.measures"
@@ -16,6 +15,7 @@ local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local stages = require "ncclbpf.rollout.stages"
 local record = require "ncclbpf.rollout.record"
+local runner = require "ncclbpf.rollout.runner"
 local store = require "ncclbpf.rollout.store"
 local units = require "ncclbpf.base.units"
 local witness = require "ncclbpf.rollout.evidence"
@@ -402,24 +402,17 @@ local function rescue(name, id, token)
 	return ok ~= nil
 end
 
-local function supervise(r)
-	local name, id, token, group = r.job, r.id, r.runner.token, r.group
-	return guard.start(function()
-		group:close() -- the connections of the process that died
-		return rescue(name, id, token)
-	end)
+-- Keep why the run ended without a verdict, for whoever follows it.
+function M.fail(r, err)
+	r.failure = { code = err.code, message = err.message, hint = err.hint, cause = err.cause }
+	return record.save(r)
 end
 
--- Go on until it ends or pauses, or has made @most blocks. @tell(r): after each
--- block. Ctrl-C is held meanwhile and asks for a pause. -> r | nil, err
-function M.run(r, tell, most)
+-- The steps until it ends or pauses, or has made @last blocks. -> as M.run
+local function steps(r, tell, last)
 	local till = core.mono() + r.plan.deadline
 	local ok, done, err
-	local last = most and #r.blocks + most
-	local supervisor
-	supervisor, err = supervise(r)
-	if not supervisor then return nil, errors.from_reply(err) end
-	core.hold(true)
+	r.failure = nil
 	repeat
 		ok, done, err = pcall(step, r)
 		if ok and not done and not err and core.mono() > till then
@@ -428,20 +421,57 @@ function M.run(r, tell, most)
 		end
 		if tell then tell(r) end
 	until not ok or done or err or last and #r.blocks >= last
-	if ok and not done and not err then done = r end
-	if not ok then
-		-- a process that does not answer, most likely
-		err = errors.caught(done)
-		local fine, result = pcall(asked.pause, r, err.message)
-		if not fine or not result then
-			record.event(r, "paused", err.message .. "; the job was left as it is")
-			pcall(record.save, r)
-		end
-		done = nil
+	if ok then return done or not err and r or nil, err end
+	-- most likely a process did not answer
+	err = errors.caught(done)
+	r.failure = { code = err.code, message = err.message, hint = err.hint, cause = err.cause }
+	local fine, result = pcall(asked.pause, r, err.message)
+	if not fine or not result then
+		record.event(r, "paused", err.message .. "; the job was left as it is")
+		pcall(record.save, r)
 	end
-	supervisor:done()
-	core.hold(false)
-	return done, err
+	return nil, err
+end
+
+-- Continue in this process until it ends or pauses, or has made @most blocks. @tell(r):
+-- after each block. Ctrl-C waits meanwhile and asks for a pause. -> r | nil, err
+function M.run(r, tell, most)
+	local name, id, token, group = r.job, r.id, r.runner.token, r.group
+	local last = most and #r.blocks + most
+	return runner.supervised(function()
+		group:close() -- the connections of the process that died
+		return rescue(name, id, token)
+	end, nil, function() return true, steps(r, tell, last) end)
+end
+
+-- Continue in a process of its own; after(r) is called there at the end. -> its PID | nil, err
+function M.detach(r, after)
+	r.failure = nil
+	return runner.detach(r, record.save, function(_, trouble)
+		local done, err
+		if trouble then
+			record.event(r, "paused", trouble.message)
+			done, err = record.save(r)
+		else
+			done, err = M.run(r)
+		end
+		if after then after(r) end
+		return done, err
+	end)
+end
+
+-- Follow rollout @r of any process. -> the rollout as its file has it | nil, err
+function M.follow(r, tell, pid)
+	local job_name = r.job
+	local done, err = runner.follow(r.path, r.id, { pid = pid, tell = tell,
+		load = function() return record.load(job_name) end,
+		ended = function(now) return ENDED[now.state] or now.state == "paused" end })
+	if not done then return nil, err end
+	if pid and done.failure then
+		return nil, errors.new(done.failure.code, done.failure.message,
+			{ hint = done.failure.hint, cause = done.failure.cause })
+	end
+	return done
 end
 
 -- M.start(group, p[, hooks]) -> the rollout, begun and saved | nil, err

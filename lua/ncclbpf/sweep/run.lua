@@ -2,16 +2,16 @@
 -- A sweep on a live job: baseline and candidates take turns, each turn a
 -- change at a fence and a block of the job's own collectives. All kinds of
 -- collectives are tried at once, each with a candidate of its own, in one table
--- that is put behind the policies in use. Whatever ends it, the job has its
--- baseline again: the shell puts it back, also after Ctrl-C and errors; where the
--- shell itself dies, its guardian does (core.guardian).
+-- that is appended to the policies in use. However it ends, the job gets its baseline
+-- back: from the process that runs the sweep, also after a request to end and after errors,
+-- or from that process's supervisor (rollout/runner.lua).
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
-local guard = require "ncclbpf.rollout.guard"
 local judge = require "ncclbpf.rollout.judge"
 local policy = require "ncclbpf.policy.policy"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
+local runner = require "ncclbpf.rollout.runner"
 local session = require "ncclbpf.job.session"
 local store = require "ncclbpf.rollout.store"
 local sweep = require "ncclbpf.sweep.choose"
@@ -43,8 +43,9 @@ end
 
 local function save(r)
 	local keep = { version = 1, job = r.job, id = r.id, state = r.state, reason = r.why,
-		runner = r.runner, baseline = r.baseline, prefix = r.prefix,
-		blocks = r.done, of = r.of, plan = r.plan, result = r.result }
+		runner = r.runner, baseline = r.baseline, prefix = r.prefix, round = r.round,
+		blocks = r.done, of = r.of, plan = r.plan, result = r.result,
+		failure = r.failure }
 	return store.write(r.path, keep)
 end
 
@@ -407,7 +408,7 @@ local function restore(r)
 	return ok, err
 end
 
--- What the guardian does where the shell is gone: by a connection of its own.
+-- What the supervisor does, by a connection of its own.
 local function rescue(job, baseline, prefix)
 	local group = session.attach({ job = job }, 5)
 	if not group then return nil end
@@ -431,9 +432,9 @@ local function rescue(job, baseline, prefix)
 end
 M.rescue = rescue
 
-local function guardian(r)
+local function supervised(r, f)
 	local job, baseline, prefix, path = r.job, r.baseline, r.prefix, r.path
-	return guard.start(function() return rescue(job, baseline, prefix) end, function(done)
+	return runner.supervised(function() return rescue(job, baseline, prefix) end, function(done)
 		local s = M.load(job)
 		if not s or s.path ~= path or s.prefix ~= prefix then return end
 		s.state, s.reason, s.path = "abandoned",
@@ -441,7 +442,7 @@ local function guardian(r)
 			.. (done and "put the baseline back"
 				or "could not put the baseline back: sweep abort"), nil
 		store.write(path, s)
-	end)
+	end, f)
 end
 
 local function busy(group)
@@ -575,18 +576,18 @@ local function stopped(r)
 	return t
 end
 
--- M.run(group, p[, tell(r, round)]) -> result | nil, err. tell: after each block.
--- Ctrl-C is held meanwhile and ends the sweep with the baseline in place.
-function M.run(group, p, tell)
-	local r, err = prepare(group, p)
-	if not r then return nil, err end
-	local ok
-	ok, err = claim(r, r.old)
-	if not ok then return nil, err end
-	store.forget_requests(r.path)
-	local supervisor = guardian(r)
-	core.hold(true)
+-- What came of the blocks of @r; @back: the baseline is in place.
+local function result_of(r, back)
+	return sweep.result(r.classes, r.plan, facts(r), {
+		state = r.state, reason = r.why, job = r.job, baseline = r.baseline,
+		blocks = r.done, stopped = stopped(r), guards = r.stops, left_out = r.left_out,
+		restored = back and r.state ~= "left", seed = r.plan.seed })
+end
+
+-- All of it, up to the saved result. -> can the supervisor go, result | nil, err
+local function run(r, tell)
 	local fine, word, why = pcall(work, r, tell)
+	local err
 	if not fine then
 		err = errors.caught(word)
 		word, why = "stopped", err.message
@@ -595,26 +596,63 @@ function M.run(group, p, tell)
 	if word ~= "left" then
 		back, trouble = restore(r)
 	else
-		pcall(forget_tables, group, r.names)
+		pcall(forget_tables, r.group, r.names)
 	end
 	if back == "left" then word = "left" end
-	r.state = word == "done" and "done" or word
-	r.why = why
-	local result = sweep.result(r.classes, p, facts(r), {
-		state = r.state, reason = why, job = r.job, baseline = r.baseline, blocks = r.done,
-		stopped = stopped(r), guards = r.stops, left_out = r.left_out,
-		restored = back and word ~= "left", seed = p.seed })
-	r.result = { rows = result.rows, table = result.table }
-	save(r)
-	if back then supervisor:done() else supervisor:close() end
-	core.hold(false)
+	r.state, r.why = word, why
 	if not back then
-		return nil, errors.new("aborted", "the baseline could not be put back: "
+		err = errors.new("aborted", "the baseline could not be put back: "
 			.. trouble.message,
 			{ hint = "its supervisor goes on trying; sweep status, sweep abort" })
+	elseif err and err.code == "interrupted" then
+		err = nil
 	end
-	if not fine and err.code ~= "interrupted" then return nil, err end
-	return result
+	r.failure = err and { code = err.code, message = err.message, hint = err.hint }
+	r.result = result_of(r, back)
+	save(r)
+	return back, not err and r.result or nil, err
+end
+
+-- The file and no change yet. -> r | nil, err
+function M.start(group, p)
+	local r, err = prepare(group, p)
+	if not r then return nil, err end
+	local ok
+	ok, err = claim(r, r.old)
+	if not ok then return nil, err end
+	store.forget_requests(r.path)
+	return r
+end
+
+-- M.run(group, p[, tell(r, round)]) -> result | nil, err. tell: after each block. Ctrl-C
+-- waits meanwhile and ends the sweep with the baseline in place.
+function M.run(group, p, tell)
+	local r, err = M.start(group, p)
+	if not r then return nil, err end
+	return supervised(r, function() return run(r, tell) end)
+end
+
+-- The same in a process of its own. -> its PID | nil, err
+function M.detach(r)
+	local function tell(_, round)
+		r.round = round
+		save(r)
+	end
+	return runner.detach(r, save, function(_, trouble)
+		if not trouble then
+			return supervised(r, function() return run(r, tell) end)
+		end
+		r.state, r.why = "stopped", trouble.message
+		return save(r)
+	end)
+end
+
+-- Follow sweep @r of any process. -> the sweep as its file has it | nil, err
+function M.follow(r, tell, pid)
+	local job = r.job
+	return runner.follow(r.path, r.id, { pid = pid, tell = tell,
+		load = function() return M.load(job) end,
+		ended = function(now) return now.state ~= "running" end })
 end
 
 -- Ask the one that runs to end, or put the baseline back where none does.

@@ -1,0 +1,141 @@
+-- SPDX-License-Identifier: MIT
+-- The runner of a rollout or sweep. The shell starts it as a process of its own, so that the
+-- run continues when the shell ends; the shell then only follows the file of the run. Each
+-- runner has a supervisor (core.guardian), which puts the baseline back if the runner dies.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local store = require "ncclbpf.rollout.store"
+
+local M = {}
+
+local TRIES, PAUSE_S = 20, 0.5
+local POLL_S = 0.1
+local RESCUE_S = 30 -- until the supervisor of a dead runner has changed the file
+
+-- Calls rescue() after the death of this process until it returns true, then @after(done).
+local function supervisor(rescue, after)
+	return core.guardian(function()
+		local done = false
+		for _ = 1, TRIES do
+			local fine, ok = pcall(rescue)
+			done = fine and ok and true or false
+			if done then break end
+			core.sleep(PAUSE_S)
+		end
+		if after then after(done) end
+	end)
+end
+
+-- Call work() under a supervisor, while Ctrl-C waits. work() -> can the supervisor go, then
+-- what this returns. Otherwise the supervisor calls rescue() at once.
+function M.supervised(rescue, after, work)
+	local guardian, err = supervisor(rescue, after)
+	if not guardian then return nil, errors.from_reply(err) end
+	core.hold(true)
+	local results = table.pack(pcall(work))
+	local fine, safe = results[1], results[2]
+	if fine and safe then guardian:done() else guardian:close() end
+	core.hold(false)
+	if not fine then error(safe, 0) end
+	return table.unpack(results, 3, results.n)
+end
+
+local function log_of(r) return (r.path:gsub("%.json$", "")) .. ".log" end
+
+function drop_empty(log)
+	local st = core.stat(log)
+	if st and st.size == 0 then core.unlink(log) end
+end
+
+-- Call run(r, err) in a process of its own, which becomes the runner of @r by save(r); what it
+-- prints goes to a log beside the file. @err: the job cannot be reached. -> its PID | nil, err
+function M.detach(r, save, run)
+	local log = log_of(r)
+	core.unlink(log)
+	local pid, err = core.detach(function()
+		local ok, why = r.group:reconnect()
+		r.taken, r.runner = r.runner.token, store.runner()
+		local saved, trouble = save(r)
+		if not saved then error(trouble, 0) end
+		ok, why = run(r, not ok and why or nil)
+		if not ok then io.stderr:write(errors.text(errors.caught(why)), "\n") end
+		drop_empty(log)
+	end, log)
+	if not pid then return nil, errors.from_reply(err) end
+	return pid
+end
+
+-- What the runner has printed since the last call, to standard error.
+local function copy_log(path, from)
+	local f <close> = io.open(path)
+	if not f then return from end
+	f:seek("set", from)
+	local text = f:read "a"
+	io.stderr:write(text)
+	return from + #text
+end
+
+-- -> is the runner dead, though its supervisor had the time to change the file; and the time
+-- @since which it is dead
+local function is_lost(r, pid, since)
+	-- the runner that this shell has started died before it became the runner
+	if pid and store.is_this_process(r.runner) then return not core.alive(pid) end
+	local _, alive = store.active(r.runner)
+	if alive ~= false then return false end
+	since = since or core.mono()
+	return core.mono() - since > RESCUE_S, since
+end
+
+-- Follow run @id until it has ended or paused. opts: load() -> its file, ended(r),
+-- tell(r) after each change of the file, pid of the runner if this shell has started it.
+-- Then Ctrl-C asks the runner for a pause and waits for it; else it only ends the following.
+-- -> the run | nil, err
+function M.follow(path, id, opts)
+	local seen, read, asked, gone, r = nil, 0, false, nil, nil
+	local log = log_of { path = path }
+	local function step()
+		local st = core.stat(path)
+		local stamp = st and ("%.9f %d"):format(st.mtime, st.size)
+		if stamp ~= seen then
+			local now, err = opts.load()
+			if not now then return nil, err or errors.new("not_found", path .. " was removed") end
+			if now.id ~= id then
+				return nil, errors.new("busy", ("%s has replaced %s"):format(now.id, id))
+			end
+			r, seen, gone = now, stamp, nil
+			if opts.tell then opts.tell(r) end
+		end
+		if opts.pid then read = copy_log(log, read) end
+		if opts.ended(r) and not (opts.pid and core.alive(opts.pid)) then return r end
+		local lost
+		lost, gone = is_lost(r, opts.pid, gone)
+		if lost then
+			return nil, errors.new("no_target",
+				("process %s that ran it has died"):format(tostring(r.runner.pid)),
+				{ hint = core.stat(log) and log .. " has what it printed" or nil })
+		end
+		if opts.pid and core.stopped() and not asked then
+			asked = true
+			local ok, err = store.request(path, id, "pause")
+			if not ok then return nil, err end
+		end
+		return false
+	end
+	local function loop()
+		local done, err
+		repeat
+			done, err = step()
+			if done == false then core.sleep(POLL_S) end
+		until done ~= false
+		return done, err
+	end
+	if not opts.pid then return loop() end
+	core.hold(true)
+	local results = table.pack(pcall(loop))
+	pcall(copy_log, log, read)
+	core.hold(false)
+	if not results[1] then error(results[2], 0) end
+	return results[2], results[3]
+end
+
+return M
