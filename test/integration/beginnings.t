@@ -71,6 +71,8 @@ differs "NCCLBPF_FENCE_MARGIN" "$(pair NCCLBPF_FENCE_MARGIN 4096 7)" \
 	--rank-env 2:NCCLBPF_FENCE_MARGIN=7
 differs "NCCLBPF_FENCE_TIMEOUT_MS" "$(pair NCCLBPF_FENCE_TIMEOUT_MS 2000 50)" \
 	--rank-env 2:NCCLBPF_FENCE_TIMEOUT_MS=50
+differs "NCCLBPF_MAX_RUN" "$(pair NCCLBPF_MAX_RUN 1048576 65536)" \
+	--rank-env 2:NCCLBPF_MAX_RUN=65536
 
 differs "a policy that cannot be loaded" "$(pair policies 'only_tree ([0-9a-f]*)' none)" \
 	--rank-env "2:NCCLBPF_POLICY=$dir/nosuch.policy"

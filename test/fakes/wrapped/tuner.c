@@ -3,13 +3,16 @@
 // CHAIN_DOES: "ring" (Ring with LL, or v2: Ring with Simple, and 4 channels),
 // "fail_init", "abort_open", "abort_init", "fail" (answers, and returns an
 // error), "hostile" (offers what NCCL does not, and absurd channels), "mute"
-// (nothing is left), "nan". A name after a colon is that of a rank, as RANK has
-// it, which alone does so. At its end it says how often it was asked, and
-// checks what it is given.
+// (nothing is left), "nan", "hang" (no answer while the file CHAIN_HANGS
+// exists). A name after a colon is that of a rank, as RANK has it, which alone
+// does so. At its end it says how often it was asked, and checks what it is
+// given.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "test/fakes/host/nccl.h"
 
@@ -74,6 +77,15 @@ static int end(void *ctx)
 }
 
 #if V > 2
+static void hang(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	const char *file = getenv("CHAIN_HANGS");
+
+	while (file && !access(file, F_OK))
+		nanosleep(&pause, NULL);
+}
+
 static int answer(void *ctx, float **rows, int algos, int protos, int *channels)
 {
 	float *table = (float *)(void *)rows;
@@ -81,6 +93,8 @@ static int answer(void *ctx, float **rows, int algos, int protos, int *channels)
 	const char *what = does();
 
 	t->asked++;
+	if (!strcmp(what, "hang"))
+		hang();
 	if (!strcmp(what, "hostile") || !strcmp(what, "fail")) {
 		for (int i = 0; i < algos * protos; i++)
 			table[i] = i == NVLS_LL ? 0.0f : 1.0f;

@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Decisions that take too long. A change whose policies may run longer than
+# NCCLBPF_MAX_RUN is refused, and the job keeps its policies. A rank that stays
+# inside one decision is named by doctor, status and its own log; a change that
+# is made meanwhile names the ranks that have not passed its fence.
+. "$TOP/test/integration/control/lib.sh"
+SH=$B/ncclbpf-shell
+export NCCLBPF_SOCKET_DIR="$T/s" NCCLBPF_JOB=t
+tree=$B/test/corpus/answers/only_tree.policy
+ring=$B/test/corpus/answers/ring_ll_four.policy
+long=$B/test/corpus/shell/long_run.bpf.o
+
+sh_() { # status wanted, then the words
+	want=$1
+	shift
+	timeout 30 "$SH" --no-rc -J t "$@" >"$T/out" 2>"$T/err"
+	rc=$?
+	[ $rc -eq "$want" ] && return 0
+	echo "status $rc, wanted $want"
+	cat "$T/out" "$T/err"
+	return 1
+}
+told() { # each text, a pattern, is in what the shell said last
+	for text; do
+		cat "$T/out" "$T/err" | grep -q -- "$text" || {
+			echo "not found: $text"
+			cat "$T/out" "$T/err"
+			return 1
+		}
+	done
+}
+not_told() { ! told "$1" >"$T/found"; }
+
+# Rank 2 of four processes hangs in the tuner behind ours while $T/hang is there.
+# The others may be far ahead of it, so that they pass fences meanwhile.
+CHAIN_HANGS=$T/hang
+export CHAIN_HANGS
+NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCL_DEBUG=INFO NCCLBPF_POLICY=$tree \
+	NCCLBPF_MAX_RUN=4096 NCCLBPF_CHAIN_TUNER="$B/test/fakes/wrapped/tuner_v5.so" \
+	CHAIN_DOES=hang:2 timeout 200 "$B/test/fakes/host/standin" --procs --ranks 4 \
+	--min 4M --max 4M --pause-ms 10 --ahead 4000 --seconds 180 >"$T/log" 2>&1 &
+HOST=$!
+begun() { sh_ 0 -j comm list && told '"decisions":[1-9]'; }
+await begun >"$T/await"
+
+# ---- the length of a run
+check "a policy that one program alone could run" sh_ 0 policy load "$long"
+check "its use is refused" sh_ 65 -o table policy use long_run
+check "the message names hook, weight, and limit" told \
+	'the policies on hook tuner may take [0-9]* weighted instructions (about [0-9]* us) together, at most 4096 are allowed'
+check "the policy, its program, and the loop by its line" told \
+	'policy long_run, program long_run, takes [0-9]*; its longest loop, at .*long_run.bpf.c:[0-9]*, takes up to [0-9]* a turn'
+check "the variable, and where to set it" told 'raise NCCLBPF_MAX_RUN on all ranks'
+check "status: the job keeps its policy" sh_ 0 -o table status
+check "which is the one that it began with" told 'only_tree'
+check "and no other" not_told long_run
+check "a chain with it is refused as well" sh_ 65 policy add long_run
+check "nothing was changed" sh_ 0 -j change status
+check "no change is left over" told '"staged":null'
+
+# ---- a rank inside one decision
+check "doctor before: no rank is late" sh_ 0 doctor
+: >"$T/hang"
+late() { sh_ 2 -o table doctor && told "rank slot [0-3] has been inside decision"; }
+check "doctor: a rank has been inside one decision" await late
+slot=$(sed -n 's/.*rank slot \([0-3]\) has been inside decision.*/\1/p' "$T/out" "$T/err" | head -1)
+check "status says so" sh_ 0 -o table status
+check "with the same slot" told "rank slot $slot has been inside decision [0-9]* for [0-9]* s"
+[ "$(cat "$T/out" "$T/err" | grep -c 'has been inside decision')" -eq 1 ]
+check "of this one alone" test $? -eq 0
+for rank in 0 1 3; do
+	check "doctor of rank $rank alone: nothing" sh_ 0 -r $rank doctor
+done
+check "doctor of rank 2 alone" sh_ 2 -r 2 -o table doctor
+check "is the one that says it" told "rank slot $slot has been inside decision"
+logged() { [ "$(grep -c 'decision [0-9]* has taken over [0-9]* s' "$T/log")" -eq 1 ]; }
+check "one process logs it, once" await logged
+grep 'has taken over' "$T/log" >"$T/line"
+check "with the same slot" grep -q "rank slot $slot: decision" "$T/line"
+
+# ---- a change meanwhile
+check "a policy for a change" sh_ 0 policy load "$ring"
+check "the change is made" sh_ 0 -j policy use ring_ll_four
+check "its reply names the rank among those that have not passed" told \
+	"\"behind\":\[[0-9,]*$slot[0-9,]*\]"
+only() { sh_ 0 -j change status && told "\"passed\":3,\"behind\":\[$slot\]"; }
+check "the others pass the fence, and it is the only one behind" await only
+check "change status -o wide" sh_ 0 -o wide change status
+check "has a column for it" told "PASSED *BEHIND" " 4  *3  *$slot\( \|\$\)"
+
+# ---- it goes on
+rm -f "$T/hang"
+passed() { sh_ 0 -j change status && told '"passed":4' '"behind":\[\]'; }
+check "the rank goes on: all have passed, nobody is behind" await passed
+fine() { sh_ 0 -o table doctor && not_told "has been inside decision"; }
+check "doctor: no rank is late" await fine
+check "status" sh_ 0 -o table status
+check "says nothing more" not_told "has been inside decision"
+kill -TERM "$HOST"
+wait "$HOST"
+rc=$?
+HOST=
+check "all ranks took the same choices to the end" test $rc -eq 0
+done_testing
