@@ -15,7 +15,7 @@
 #include "core/verify/feature/iter.h"
 #include "core/verify/flow/calls.h"
 #include "core/verify/flow/cfg.h"
-#include "core/verify/report/report.h"
+#include "core/verify/report/refusal.h"
 #include "core/verify/state/budget.h"
 #include "core/verify/state/env.h"
 #include "core/verify/witness/witness.h"
@@ -40,21 +40,20 @@ static int check_operands(struct nb_env *env)
 		    (insn->fn != NB_FN_MAP && insn->fn != NB_FN_MAP_VALUE))
 			continue;
 		if ((uint32_t)insn->imm >= env->img->nmaps)
-			return nb_refuse(env, NB_FIND_ENCODING, pc, insn->dst,
-					 nb_say(env, "a map index below %u",
-						env->img->nmaps),
-					 nb_say(env, "map index %u",
-						(uint32_t)insn->imm),
-					 "");
+			return nb_refuse(
+				env, NB_RULE_MAP_INDEX,
+				&(struct nb_refusal){
+					.pc = pc,
+					.reg = insn->dst,
+					.limit = env->img->nmaps,
+					.count = (uint32_t)insn->imm });
 		if (insn->fn == NB_FN_MAP_VALUE &&
 		    env->img->maps[(uint32_t)insn->imm].type != NB_MAP_ARRAY)
-			return nb_refuse(
-				env, NB_FIND_ENCODING, pc, insn->dst,
-				"the address of a value in an array "
-				"map",
-				nb_say(env, "map %s is of another type",
-				       nb_map_name(env, (uint32_t)insn->imm)),
-				"");
+			return nb_refuse(env, NB_RULE_MAP_ADDRESS,
+					 &(struct nb_refusal){
+						 .pc = pc,
+						 .reg = insn->dst,
+						 .map = (uint32_t)insn->imm });
 	}
 	return 0;
 }
@@ -67,17 +66,20 @@ static int decode(struct nb_env *env)
 
 	if (!env->prog->nslots || env->prog->nslots > NB_IMAGE_MAX_SLOTS)
 		return nb_refuse(
-			env, NB_FIND_ENCODING, 0, -1,
-			nb_say(env, "1 to %d slots", NB_IMAGE_MAX_SLOTS),
-			nb_say(env, "%u slots", env->prog->nslots), "");
+			env, NB_RULE_SLOTS,
+			&(struct nb_refusal){ .reg = -1,
+					      .limit = NB_IMAGE_MAX_SLOTS,
+					      .count = env->prog->nslots });
 	insns = nb_arena_array(env->arena, env->prog->nslots, sizeof(*insns));
 	if (!insns)
 		return NB_E_NOMEM;
 	rc = nb_decode(insns, env->prog->slots, env->prog->nslots, &err);
 	if (rc == NB_E_INSN)
-		return nb_refuse(env, NB_FIND_ENCODING, err.at, -1,
-				 "an instruction of RFC 9669 or of Linux",
-				 nb_say(env, "%s", err.text), err.hint);
+		return nb_refuse(env, NB_RULE_INSN,
+				 &(struct nb_refusal){ .pc = err.at,
+						       .reg = -1,
+						       .name = err.text,
+						       .text = err.hint });
 	if (rc)
 		return rc;
 	env->insns = insns;
@@ -172,25 +174,19 @@ static int walk(struct nb_env *env)
 static int check_stack_sum(struct nb_env *env)
 {
 	uint32_t chain[NB_MAX_FRAMES], n, bytes;
-	const char *names = "";
 
 	bytes = nb_cfg_stack(env, chain, &n);
 	env->v->stats.stack_depth = bytes;
 	if (bytes <= NB_STACK_SIZE)
 		return 0;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct nb_cfg_func *f = &env->cfg.funcs[chain[i]];
-
-		names = nb_say(env, "%s%s%s (%u)", names, i ? " > " : "",
-			       f->name ? f->name : "?", env->depth[chain[i]]);
-	}
-	return nb_refuse(env, NB_FIND_STACK_DEPTH,
-			 env->cfg.funcs[chain[n - 1]].start, -1,
-			 nb_say(env,
-				"at most %d bytes for the frames of a call "
-				"chain",
-				NB_STACK_SIZE),
-			 nb_say(env, "%u bytes: %s", bytes, names), "");
+	return nb_refuse(
+		env, NB_RULE_STACK_DEPTH,
+		&(struct nb_refusal){ .pc = env->cfg.funcs[chain[n - 1]].start,
+				      .reg = -1,
+				      .limit = NB_STACK_SIZE,
+				      .size = bytes,
+				      .chain = chain,
+				      .count = n });
 }
 
 /* What loops that only the run bounds need of it. */
@@ -225,23 +221,19 @@ static int check_length(struct nb_env *env)
 	v->numbers = env->budget.numbers;
 	note_loops(env);
 	if (v->lap > NB_LAP_MAX || v->first > NB_LAP_MAX)
-		return nb_refuse(
-			env, NB_FIND_RUN_LENGTH, env->call_pc, -1,
-			nb_say(env,
-			       "at most %d instructions, calls included, up to "
-			       "the next turn of a loop that the run counts",
-			       NB_LAP_MAX),
-			nb_say(env, "calls of %u instructions add up to more",
-			       env->call),
-			"");
+		return nb_refuse(env, NB_RULE_RUN_FIRST,
+				 &(struct nb_refusal){ .pc = env->call_pc,
+						       .reg = -1,
+						       .limit = NB_LAP_MAX,
+						       .count = env->call });
 	if (v->numbers > nb_laps(v->lap, v->numbers))
-		return nb_refuse(
-			env, NB_FIND_RUN_LENGTH, env->budget.numbers_pc, -1,
-			nb_say(env,
-			       "at most %u numbers of iterators, where up to "
-			       "%u instructions follow each",
-			       nb_laps(v->lap, v->numbers), v->lap),
-			nb_say(env, "up to %u numbers", v->numbers), "");
+		return nb_refuse(env, NB_RULE_RUN_NUMBERS,
+				 &(struct nb_refusal){
+					 .pc = env->budget.numbers_pc,
+					 .reg = -1,
+					 .limit = nb_laps(v->lap, v->numbers),
+					 .size = v->lap,
+					 .count = v->numbers });
 	return 0;
 }
 
@@ -250,7 +242,9 @@ static int check_verdict(struct nb_env *env)
 {
 	if (!env->labels || env->exit_local == NB_NO_PC || !env->exit_mixed)
 		return 0;
-	nb_refuse_verdict(env, env->exit_local, env->exit_from);
+	nb_refuse(env, NB_RULE_LOCAL_VERDICT,
+		  &(struct nb_refusal){ .pc = env->exit_local,
+					.where = env->exit_from });
 	nb_path_explain(env);
 	return NB_E_VERIFY;
 }
@@ -320,9 +314,10 @@ static int run(struct nb_env *env)
 	if (rc == NB_E_NOMEM && env->arena->at_limit)
 		/* The stated limit, not the machine's memory, was reached. */
 		rc = nb_refuse(
-			env, NB_FIND_MEMORY, 0, -1,
-			nb_say(env, "at most %zu bytes", env->opts.max_memory),
-			nb_say(env, "%u slots", env->prog->nslots), "");
+			env, NB_RULE_MEMORY,
+			&(struct nb_refusal){ .reg = -1,
+					      .limit = env->opts.max_memory,
+					      .count = env->prog->nslots });
 	if (rc && rc != NB_E_VERIFY)
 		return rc;
 	env->v->accepted = !rc;

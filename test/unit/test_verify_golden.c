@@ -2,25 +2,27 @@
 // The words of every class of rejection, whole. A program of the corpus with
 // the line "golden" in a comment (# golden, // golden) has its text with
 // notes and its JSON in test/corpus/golden/verify/<program>.txt and .json; a
-// row of core/defs/findings.h that none of them meets fails. GOLDEN=record in
+// row of core/defs/findings.h that none of them meets fails, and so does a row
+// of core/defs/rules.h that no program of the corpus breaks. GOLDEN=record in
 // the environment writes the files (make golden).
 #include "test/unit/unit.h"
 
 #include <dirent.h>
 
 #include "core/load/object.h"
+#include "core/verify/report/refusal.h"
 #include "test/unit/verify_image.h"
 
-enum { MAX_FILES = 512, MAX_BYTES = 1 << 20 };
+enum { MAX_FILES = 2048, MAX_BYTES = 1 << 20 };
 
 struct file {
 	char path[512], name[128];
-	bool coherent, object;
+	bool coherent, object, golden;
 };
 
 static struct file files[MAX_FILES];
-static int nfiles;
-static bool met[NB_NFINDINGS];
+static int nfiles, ngolden; /* golden ones first */
+static bool met[NB_NFINDINGS], broken[NB_NRULES];
 
 /* Classes that no program of the corpus can meet, and why. */
 static const struct {
@@ -31,6 +33,24 @@ static const struct {
 	{ NB_FIND_FUNCS, "over 256 functions; the image reader is first" },
 	{ NB_FIND_MEMORY, "depends on a limit; see test_verify.c" },
 	{ NB_FIND_POLICY_WORK, "of many programs; see test_policy_budget.c" },
+};
+
+/* Rules that no program of the corpus can break, and why. */
+static const struct {
+	enum nb_rule rule;
+	const char *why;
+} unbroken[] = {
+	{ NB_RULE_INSN, "the assembler writes none; see test_verify.c" },
+	{ NB_RULE_SLOTS, "the image reader is first" },
+	{ NB_RULE_MAP_INDEX, "the image reader is first" },
+	{ NB_RULE_MAP_ADDRESS, "the image reader is first" },
+	{ NB_RULE_FUNCS, "over 256 functions; the image reader is first" },
+	{ NB_RULE_CTX_PADDING, "contexts have none" },
+	{ NB_RULE_OPEN_PATHS, "thousands of branches in a row" },
+	{ NB_RULE_STEPS_STACK, "depends on a limit; see test_verify_worst.c" },
+	{ NB_RULE_POLICY_WORK, "of many programs; see test_policy_budget.c" },
+	{ NB_RULE_MEMORY, "depends on a limit; see test_verify.c" },
+	{ NB_RULE_MEMORY_STATES, "depends on a limit; see test_verify.c" },
 };
 
 static const char *top(void)
@@ -54,8 +74,11 @@ static char *read_file(const char *path, size_t *size)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct file *)a)->name,
-		      ((const struct file *)b)->name);
+	const struct file *x = a, *y = b;
+
+	if (x->golden != y->golden)
+		return x->golden ? -1 : 1;
+	return strcmp(x->name, y->name);
 }
 
 static bool marked(const char *path)
@@ -82,8 +105,8 @@ static void list(const char *folder, const char *suffix)
 			continue;
 		snprintf(f->path, sizeof(f->path), "%s/%.100s", path,
 			 e->d_name);
-		if (!marked(f->path))
-			continue;
+		f->golden = marked(f->path);
+		ngolden += f->golden;
 		snprintf(f->name, sizeof(f->name), "%.*s", (int)(n - k),
 			 e->d_name);
 		f->object = suffix[1] == 'b';
@@ -141,6 +164,7 @@ static void set_options(struct nb_verify_opts *o, const char *text)
 
 struct words {
 	struct nb_buf text, json;
+	enum nb_rule rule;
 };
 
 /* The verdict's words; its class. */
@@ -155,6 +179,7 @@ static enum nb_finding_class judge(const struct nb_image *img,
 	for (uint32_t i = 0; i < img->nprogs && cls == NB_FIND_NONE; i++) {
 		ck_assert(!nb_verify(&v, img, i, o, NULL));
 		cls = v->finding.cls;
+		w->rule = v->finding.rule;
 		if (cls != NB_FIND_NONE) {
 			nb_verdict_text(v, img, i, &w->text);
 			nb_buf_str(&w->text, "  notes:\n");
@@ -283,7 +308,7 @@ START_TEST(every_class_has_its_words)
 	};
 	char missing[2048] = "";
 
-	for (int i = 0; i < nfiles; i++) {
+	for (int i = 0; i < ngolden; i++) {
 		struct words w;
 		enum nb_finding_class cls = judge_file(&files[i], &w);
 
@@ -306,6 +331,68 @@ START_TEST(every_class_has_its_words)
 }
 END_TEST
 
+/* A word in braces that nothing fills would be shown as it stands. */
+START_TEST(templates_name_known_words)
+{
+	static const char *const rows[][4] = {
+#define RULE(name, cls, required, known, hint) { #name, required, known, hint },
+#include "core/defs/rules.h"
+	};
+	size_t n;
+
+	ck_assert_str_eq(nb_rule_unknown_word("a {r} and {nothing}", &n),
+			 "nothing}");
+	ck_assert_uint_eq(n, strlen("nothing"));
+	for (unsigned i = 0; i < NB_NRULES; i++)
+		for (unsigned k = 1; k < 4; k++) {
+			const char *bad = nb_rule_unknown_word(rows[i][k], &n);
+
+			ck_assert_msg(!bad, "%s: {%.*s} is no word", rows[i][0],
+				      (int)n, bad ? bad : "");
+			ck_assert_msg(k == 3 || *rows[i][k], "%s: no text",
+				      rows[i][0]);
+		}
+}
+END_TEST
+
+START_TEST(every_rule_is_broken_by_a_program)
+{
+	static const char *const rows[] = {
+#define RULE(name, cls, required, known, hint) #name,
+#include "core/defs/rules.h"
+	};
+	char missing[4096] = "";
+	bool objects = true;
+
+	for (int i = 0; i < nfiles; i++) {
+		struct words w;
+		enum nb_finding_class cls = judge_file(&files[i], &w);
+
+		if (cls == NB_NFINDINGS)
+			objects = false;
+		else if (cls != NB_FIND_NONE)
+			broken[w.rule] = true;
+		nb_buf_fini(&w.text);
+		nb_buf_fini(&w.json);
+	}
+	for (size_t i = 0; i < sizeof(unbroken) / sizeof(unbroken[0]); i++) {
+		ck_assert_msg(!broken[unbroken[i].rule],
+			      "%s is broken after all", rows[unbroken[i].rule]);
+		broken[unbroken[i].rule] = true;
+	}
+	for (unsigned i = 0; objects && i < NB_NRULES; i++)
+		if (!broken[i])
+			snprintf(missing + strlen(missing),
+				 sizeof(missing) - strlen(missing), " %s",
+				 rows[i]);
+	ck_assert_msg(
+		!*missing,
+		"no program of the corpus breaks:%s (write one, or say in "
+		"this file why there is none)",
+		missing);
+}
+END_TEST
+
 /* A golden file whose program is gone says nothing. */
 START_TEST(every_golden_file_has_its_program)
 {
@@ -317,7 +404,7 @@ START_TEST(every_golden_file_has_its_program)
 	d = opendir(path);
 	ck_assert_ptr_nonnull(d);
 	while ((e = readdir(d))) {
-		struct file key;
+		struct file key = { .golden = true };
 		size_t n = strcspn(e->d_name, ".");
 
 		if (*e->d_name == '.' || !strcmp(e->d_name, "README.md"))
@@ -336,6 +423,8 @@ UNIT_MAIN("verify golden", list("test/corpus/verify/reject", ".asm");
 	  list("test/corpus/verify/coherence", ".asm");
 	  list("test/corpus/reject", ".bpf.c");
 	  qsort(files, (size_t)nfiles, sizeof(files[0]), by_name);
-	  tcase_add_loop_test(tc, words, 0, nfiles);
+	  tcase_add_loop_test(tc, words, 0, ngolden);
+	  tcase_add_test(tc, templates_name_known_words);
+	  tcase_add_test(tc, every_rule_is_broken_by_a_program);
 	  tcase_add_test(tc, every_class_has_its_words);
 	  tcase_add_test(tc, every_golden_file_has_its_program);)

@@ -4,7 +4,6 @@
 // only read.
 #include "core/verify/access/at.h"
 #include "core/verify/report/hints.h"
-#include "core/verify/report/report.h"
 #include "core/verify/state/env.h"
 #include "core/verify/state/operands.h"
 
@@ -23,32 +22,19 @@ int nb_check_lock_bytes(const struct at *a, int number,
 	lo = m->lock - 1;
 	if (off->smin >= lo + NB_LOCK_SIZE || off->smax + (int64_t)size <= lo)
 		return 0;
-	return nb_refuse(a->env, NB_FIND_LOCK_ACCESS, a->pc, number,
-			 nb_say(a->env,
-				"other bytes of map %s's value than %lld to "
-				"%lld, its lock",
-				nb_map_name(a->env, r->map), (long long)lo,
-				(long long)lo + NB_LOCK_SIZE - 1),
-			 nb_say(a->env,
-				"the access is at offset %s, %llu byte%s",
-				nb_say_span(a->env, off->smin, off->smax),
-				(unsigned long long)size, size == 1 ? "" : "s"),
-			 "");
+	return refuse(a, NB_RULE_LOCK_ACCESS, .reg = number, .map = r->map,
+		      .number = lo, .to = lo + NB_LOCK_SIZE - 1, .off = off,
+		      .size = size);
 }
 
 int nb_check_init(const struct at *a, int number)
 {
 	if (reg(a, number)->kind != NB_REG_UNINIT)
 		return 0;
-	return nb_refuse(
-		a->env, NB_FIND_UNINIT, a->pc, number,
-		nb_say(a->env, "r%d written before it is read", number),
-		nb_say(a->env, "r%d: never written on this path%s", number,
-		       number >= 1 && number <= 5
-			       ? ", or lost by a call (r1-r5 do not "
-				 "survive calls)"
-			       : ""),
-		"");
+	return refuse(a,
+		      number >= 1 && number <= 5 ? NB_RULE_UNINIT_CALL
+						 : NB_RULE_UNINIT,
+		      .reg = number);
 }
 
 /* Bytes behind a pointer to a value or to memory. */
@@ -63,8 +49,7 @@ int nb_check_rdonly(const struct at *a, int number, enum access acc)
 {
 	if (acc == LOAD)
 		return 0;
-	return refuse(a, NB_FIND_RDONLY, number,
-		      "memory that the program may write", "");
+	return refuse(a, NB_RULE_RDONLY, .reg = number);
 }
 
 int nb_check_span(const struct at *a, int number, const struct nb_range *off,
@@ -72,49 +57,43 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 {
 	const struct nb_reg *r = reg(a, number);
 	uint64_t limit = span_of(a, r);
+	enum nb_rule rule;
 
 	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
 	    size <= limit - (uint64_t)off->smax)
 		return nb_check_lock_bytes(a, number, off, size);
-	return nb_refuse_span(a->env, a->pc, number, r, off, size, limit);
+	if (r->kind == NB_REG_VALUE)
+		rule = size > limit ? NB_RULE_MAP_TOO_LARGE
+				    : NB_RULE_MAP_BOUNDS;
+	else
+		rule = size > limit ? NB_RULE_MEM_TOO_LARGE
+				    : NB_RULE_MEM_BOUNDS;
+	return refuse(a, rule, .reg = number, .off = off, .size = size,
+		      .limit = limit);
 }
 
 int nb_check_map_access(const struct at *a, int number, enum access acc)
 {
 	const struct nb_reg *r = reg(a, number);
 	const struct nb_map_spec *m = &a->env->img->maps[r->map];
-	const char *name = nb_map_name(a->env, r->map);
 
 	if (acc == LOAD && m->flags & NB_F_WRONLY_PROG)
-		return nb_refuse(
-			a->env, NB_FIND_MAP_WRITEONLY, a->pc, number,
-			nb_say(a->env, "a map that programs may read"),
-			nb_say(a->env, "map %s has BPF_F_WRONLY_PROG", name),
-			"");
+		return refuse(a, NB_RULE_MAP_WRITEONLY, .reg = number,
+			      .map = r->map);
 	if (acc == LOAD)
 		return 0;
 	if (m->tags & NB_MAPF_COHERENT)
-		return nb_refuse(a->env, NB_FIND_MAP_COHERENT, a->pc, number,
-				 "a map that programs may write",
-				 nb_say(a->env, "map %s is coherent", name),
-				 "");
+		return refuse(a, NB_RULE_MAP_COHERENT, .reg = number,
+			      .map = r->map);
 	if (m->tags & NB_MAPF_MERGED && a->env->hook->id == NB_HOOK_CONTROLLER)
-		return nb_refuse(a->env, NB_FIND_MAP_READONLY, a->pc, number,
-				 "a map that programs may write",
-				 nb_say(a->env,
-					"map %s is merged over the processes: "
-					"controllers only read it",
-					name),
-				 "");
+		return refuse(a, NB_RULE_MAP_MERGED, .reg = number,
+			      .map = r->map);
 	if (m->flags & NB_F_RDONLY_PROG || m->origin == NB_ORIGIN_RODATA)
-		return nb_refuse(a->env, NB_FIND_MAP_READONLY, a->pc, number,
-				 "a map that programs may write",
-				 nb_say(a->env, "map %s is read-only (%s)",
-					name,
-					m->origin == NB_ORIGIN_RODATA
-						? "constant data"
-						: "BPF_F_RDONLY_PROG"),
-				 "");
+		return refuse(a,
+			      m->origin == NB_ORIGIN_RODATA
+				      ? NB_RULE_MAP_CONSTANT
+				      : NB_RULE_MAP_READONLY,
+			      .reg = number, .map = r->map);
 	return 0;
 }
 
@@ -124,7 +103,11 @@ int nb_check_frame(const struct at *a, int number, const struct nb_range *off,
 	if (size <= NB_STACK_SIZE && off->smin >= -NB_STACK_SIZE &&
 	    off->smax <= -(int64_t)size)
 		return 0;
-	return nb_refuse_frame(a->env, a->st, a->pc, number, off, size);
+	return nb_refuse_frame(a->env, &(struct nb_refusal){ .pc = a->pc,
+							     .reg = number,
+							     .st = a->st,
+							     .off = off,
+							     .size = size });
 }
 
 int nb_check_written(const struct at *a, int number, const struct nb_range *off,
@@ -136,7 +119,12 @@ int nb_check_written(const struct at *a, int number, const struct nb_range *off,
 	if (a->env->opts.privileged ||
 	    nb_stack_written(&a->st->frames[r->frame], off->smin, hi, &bad))
 		return 0;
-	return nb_refuse_unwritten(a->env, a->st, a->pc, number, off, size,
+	return nb_refuse_unwritten(a->env,
+				   &(struct nb_refusal){ .pc = a->pc,
+							 .reg = number,
+							 .st = a->st,
+							 .off = off,
+							 .size = size },
 				   bad);
 }
 

@@ -3,7 +3,7 @@
 #define NB_VERIFY_INSN_CHECK_AT_H
 
 #include "core/verify/state/env.h"
-#include "core/verify/report/report.h"
+#include "core/verify/report/refusal.h"
 
 /*
  * What the files that check one instruction share, access.c's own. Where a
@@ -27,15 +27,12 @@ static inline const struct nb_reg *reg(const struct at *a, int number)
 	return &a->f->regs[number];
 }
 
-/* nb_refuse with the register as what is known; @number -1: none. */
-static inline int refuse(const struct at *a, enum nb_finding_class cls,
-			 int number, const char *required, const char *hint)
-{
-	const char *known =
-		number >= 0 ? nb_say_reg(a->env, reg(a, number), number) : "";
-
-	return nb_refuse(a->env, cls, a->pc, number, required, known, hint);
-}
+/* nb_refuse where @a stands; the rest are members of struct nb_refusal, @reg
+ * at least. */
+#define refuse(a, rule, ...)            \
+	nb_refuse((a)->env, rule,       \
+		  &(struct nb_refusal){ \
+			  .pc = (a)->pc, .st = (a)->st, __VA_ARGS__ })
 
 /* All of these: 0, or NB_E_VERIFY with the finding filled. */
 

@@ -6,8 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/verify/report/report.h"
-
 const struct nb_ref *nb_ref_find(const struct nb_state *st, uint32_t id)
 {
 	for (uint32_t i = 0; id && i < st->nrefs; i++)
@@ -103,28 +101,4 @@ void nb_ref_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			    lives_on(&f->cells[c].reg, id))
 				end_cell(f, c, &n);
 	}
-}
-
-const char *nb_say_ref(struct nb_env *env, const struct nb_ref *ref)
-{
-	return nb_say(env, "%s at %s",
-		      ref->kind == NB_REF_ITER ? "begun" : "reserved",
-		      nb_say_where(env, ref->pc));
-}
-
-const char *nb_say_null_hint(struct nb_env *env, const struct nb_state *st,
-			     const struct nb_reg *r)
-{
-	const struct nb_ref *ref = nb_ref_find(st, r->ref);
-
-	if (ref && ref->id == r->id)
-		return nb_say(env,
-			      "the reservation at %s answers NULL when the "
-			      "ring buffer is full: add if (!e) return 0;",
-			      nb_say_where(env, ref->pc));
-	if (env->root && !r->ref)
-		return "anybody may call a global function with NULL: add if "
-		       "(!p) return 0;";
-	return "bpf_dynptr_data answers NULL when the dynptr has no such "
-	       "part: add if (!p) return 0;";
 }

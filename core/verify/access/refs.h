@@ -33,11 +33,4 @@ void nb_ref_drop(struct nb_state *st, uint32_t id);
 void nb_ref_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		uint32_t id);
 
-/* "reserved at slot 12 (x.bpf.c:31)" */
-const char *nb_say_ref(struct nb_env *env, const struct nb_ref *ref);
-
-/* Why @r, memory or NULL, may be NULL, as a hint. */
-const char *nb_say_null_hint(struct nb_env *env, const struct nb_state *st,
-			     const struct nb_reg *r);
-
 #endif

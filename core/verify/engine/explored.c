@@ -13,7 +13,7 @@
 #include "core/verify/engine/memory.h"
 #include "core/verify/engine/precision.h"
 #include "core/verify/engine/run_length.h"
-#include "core/verify/report/report.h"
+#include "core/verify/report/refusal.h"
 
 enum {
 	JOINS = 2,  /* iterations that join before bounds grow in steps */
@@ -111,14 +111,9 @@ static void drop(struct nb_walk *w, struct nb_explored **link)
 
 static int refuse_loop(struct nb_walk *w)
 {
-	return nb_refuse(w->env, NB_FIND_LOOP, w->pc, -1,
-			 "something that changes on every pass of the loop and "
-			 "brings it to its end",
-			 nb_say(w->env,
-				"after one pass everything known is as before "
-				"at %s",
-				nb_say_where(w->env, w->pc)),
-			 "");
+	return nb_refuse(
+		w->env, NB_RULE_LOOP,
+		&(struct nb_refusal){ .pc = w->pc, .reg = -1, .where = w->pc });
 }
 
 /* Iterations on this path that the run time counts: of may_goto, of active

@@ -2,7 +2,7 @@
 // What a walk may cost, and the findings where it would cost more.
 #include "core/verify/engine/limits.h"
 
-#include "core/verify/report/report.h"
+#include "core/verify/report/refusal.h"
 
 /* Work that is no instruction, as a multiple of opts.max_insns. */
 enum { WORK = 16 };
@@ -12,14 +12,13 @@ int nb_over_memory(struct nb_walk *w)
 	/* malloc failed below the limit: no verdict on the program. */
 	if (!w->env->arena->at_limit)
 		return NB_E_NOMEM;
-	return nb_refuse(w->env, NB_FIND_MEMORY, w->pc, -1,
-			 nb_say(w->env, "at most %zu bytes for states",
-				w->env->opts.max_memory),
-			 nb_say(w->env,
-				"%u instructions walked, %u states "
-				"kept",
-				w->walked, w->env->v->stats.states_kept),
-			 "");
+	return nb_refuse(
+		w->env, NB_RULE_MEMORY_STATES,
+		&(struct nb_refusal){ .pc = w->pc,
+				      .reg = -1,
+				      .limit = w->env->opts.max_memory,
+				      .size = w->walked,
+				      .count = w->env->v->stats.states_kept });
 }
 
 /* Is @head the target of a back edge? */
@@ -52,37 +51,28 @@ static uint32_t busiest(const struct nb_walk *w)
 	return loop == NB_NO_PC ? head : loop;
 }
 
-/* The register that differs between the last two states at @head, or "". */
-static const char *say_change(struct nb_walk *w, uint32_t head)
-{
-	const struct nb_explored *n = w->joins[head];
-	struct nb_env *env = w->env;
-	struct nb_reg was, is;
-	int number;
-
-	if (!n || !n->next)
-		return "";
-	number = nb_saved_change(n->next->saved, n->saved, &was, &is);
-	if (number < 0)
-		return "";
-	return nb_say(env, "; still changing: %s, then %s",
-		      nb_say_reg(env, &was, number),
-		      nb_say_reg(env, &is, number));
-}
-
 /* Name the loop that took most visits, and what keeps changing in it. */
-static int refuse_complexity(struct nb_walk *w, const char *required)
+static int refuse_complexity(struct nb_walk *w, enum nb_rule rule,
+			     uint64_t limit)
 {
 	uint32_t head = busiest(w);
-	struct nb_env *env = w->env;
+	const struct nb_explored *n = w->joins[head];
+	struct nb_reg was, is;
+	struct nb_refusal x = { .pc = head,
+				.reg = -1,
+				.limit = limit,
+				.where = head,
+				.loop = is_loop(w->env, head),
+				.count = w->visits[head] };
 
-	return nb_refuse(
-		env, NB_FIND_COMPLEXITY, head, -1, required,
-		nb_say(env, "the walk passed %s %s %u times%s",
-		       is_loop(env, head) ? "the loop at" : "the join at",
-		       nb_say_where(env, head), w->visits[head],
-		       say_change(w, head)),
-		"");
+	x.number = n && n->next ? nb_saved_change(n->next->saved, n->saved,
+						  &was, &is)
+				: -1;
+	if (x.number >= 0) {
+		x.was = &was;
+		x.is = &is;
+	}
+	return nb_refuse(w->env, rule, &x);
 }
 
 /* Instructions left for this program of the policy's total. */
@@ -101,17 +91,12 @@ static int over_policy(struct nb_walk *w, uint32_t head)
 {
 	struct nb_env *env = w->env;
 
-	return nb_refuse(env, NB_FIND_POLICY_WORK, head, -1,
-			 nb_say(env,
-				"verdicts on all programs of the policy within "
-				"%u instructions walked",
-				env->opts.policy_insns),
-			 nb_say(env,
-				"%u were walked for the programs before it; "
-				"this one took the rest and was at %s",
-				env->opts.policy_spent,
-				nb_say_where(env, head)),
-			 "");
+	return nb_refuse(env, NB_RULE_POLICY_WORK,
+			 &(struct nb_refusal){ .pc = head,
+					       .reg = -1,
+					       .limit = env->opts.policy_insns,
+					       .count = env->opts.policy_spent,
+					       .where = head });
 }
 
 int nb_over_steps(struct nb_walk *w)
@@ -120,12 +105,10 @@ int nb_over_steps(struct nb_walk *w)
 
 	if (!env->seek && w->allowance == policy_rest(env))
 		return over_policy(w, busiest(w));
-	return refuse_complexity(
-		w, nb_say(env, "a verdict within %u instructions%s",
-			  env->opts.max_insns,
-			  w->walked > w->allowance ? ""
-						   : ", or fewer with much on "
-						     "the stack"));
+	return refuse_complexity(w,
+				 w->walked > w->allowance ? NB_RULE_STEPS
+							  : NB_RULE_STEPS_STACK,
+				 env->opts.max_insns);
 }
 
 /*
@@ -162,7 +145,5 @@ void nb_walk_spend(const struct nb_walk *w)
 
 int nb_over_paths(struct nb_walk *w)
 {
-	return refuse_complexity(w, nb_say(w->env,
-					   "at most %d open paths at a time",
-					   NB_MAX_OPEN_PATHS));
+	return refuse_complexity(w, NB_RULE_OPEN_PATHS, NB_MAX_OPEN_PATHS);
 }

@@ -17,7 +17,7 @@
 #include "core/verify/feature/tail.h"
 #include "core/verify/flow/calls.h"
 #include "core/verify/insn/step.h"
-#include "core/verify/report/report.h"
+#include "core/verify/report/refusal.h"
 
 /* What the program returns: do all ranks return the same? */
 static int note_exit(struct nb_walk *w)
@@ -29,7 +29,10 @@ static int note_exit(struct nb_walk *w)
 		r0->label == NB_LABEL_LOCAL ? r0->from : w->st->region.pc;
 
 	if (env->seek)
-		return local ? nb_refuse_verdict(env, w->pc, from) : 0;
+		return local ? nb_refuse(env, NB_RULE_LOCAL_VERDICT,
+					 &(struct nb_refusal){ .pc = w->pc,
+							       .where = from })
+			     : 0;
 
 	if (!nb_reg_is_const(r0) ||
 	    (env->exit_seen && env->exit_value != r0->r.t.value))

@@ -26,7 +26,6 @@
 #include "core/verify/access/refs.h"
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/feature/resources.h"
-#include "core/verify/report/report.h"
 
 /* Turns that are worth counting one by one. */
 enum { COUNTED = 4096 };
@@ -71,31 +70,18 @@ int nb_check_callback(const struct at *a, const struct nb_helper_spec *h,
 		      int number)
 {
 	const struct nb_reg *r = reg(a, number);
-	const char *want = nb_say(a->env,
-				  "a function of the program in r%d "
-				  "for bpf_%s",
-				  number, h->name);
 
 	if (r->kind != NB_REG_FUNC)
-		return refuse(a, NB_FIND_CALLBACK, number, want, "");
+		return refuse(a, NB_RULE_CALLBACK, .reg = number, .helper = h);
 	/* Call chains are added up along the code: see nb_cfg_stack. */
 	if (r->r.t.value != a->env->cfg.func_of[a->pc])
-		return refuse(a, NB_FIND_CALLBACK, number,
-			      nb_say(a->env,
-				     "a callback that is named in the function "
-				     "that calls bpf_%s",
-				     h->name),
-			      "name the callback where the helper is called, "
-			      "not in a caller");
+		return refuse(a, NB_RULE_CALLBACK_PLACE, .reg = number,
+			      .helper = h);
 	if (is_global(a->env->prog, r->map))
-		return refuse(a, NB_FIND_CALLBACK, number,
-			      "a static function as callback",
-			      "declare the callback static");
+		return refuse(a, NB_RULE_CALLBACK_GLOBAL, .reg = number);
 	if (a->st->nframes == NB_MAX_FRAMES)
-		return nb_refuse(
-			a->env, NB_FIND_CALL_DEPTH, a->pc, -1,
-			nb_say(a->env, "at most %d frames", NB_MAX_FRAMES),
-			"the callback's would be one more", "");
+		return refuse(a, NB_RULE_CALLBACK_DEPTH, .reg = -1,
+			      .limit = NB_MAX_FRAMES);
 	return 0;
 }
 
@@ -110,8 +96,7 @@ int nb_check_callback_return(const struct at *a)
 		return rc;
 	if (r->kind == NB_REG_SCALAR && r->r.umax <= 1)
 		return 0;
-	return refuse(a, NB_FIND_CALLBACK_RETURN, 0,
-		      "0 (go on) or 1 (stop) in r0 at a callback's exit", "");
+	return refuse(a, NB_RULE_CALLBACK_RETURN, .reg = 0);
 }
 
 /* ---- turns ---- */

@@ -9,30 +9,19 @@
 #include "core/verify/access/objects.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/check_refs.h"
-#include "core/verify/report/report.h"
 
 static int refuse_place(const struct at *a, const struct nb_helper_spec *h,
 			int number)
 {
-	return refuse(a, NB_FIND_DYNPTR_PLACE, number,
-		      nb_say(a->env,
-			     "in r%d for bpf_%s the address of a struct "
-			     "bpf_dynptr variable: %d bytes of stack at a "
-			     "known multiple of 8",
-			     number, h->name, NB_DYNPTR_SIZE),
-		      "");
+	return refuse(a, NB_RULE_DYNPTR_PLACE, .reg = number, .helper = h,
+		      .limit = NB_DYNPTR_SIZE);
 }
 
 /* A dynptr copied, or its address: only where it was made it is one. */
 static int refuse_none(const struct at *a, const struct nb_helper_spec *h,
 		       int number)
 {
-	return refuse(a, NB_FIND_DYNPTR_NONE, number,
-		      nb_say(a->env,
-			     "in r%d for bpf_%s the address of a dynptr that "
-			     "was made and not ended",
-			     number, h->name),
-		      "");
+	return refuse(a, NB_RULE_DYNPTR_NONE, .reg = number, .helper = h);
 }
 
 int nb_check_new_dynptr(const struct at *a, const struct nb_helper_spec *h,
@@ -67,11 +56,8 @@ int nb_check_dynptr(const struct at *a, const struct nb_helper_spec *h,
 	    d->reg.map != NB_OBJECT_DYNPTR_RING)
 		return refuse_none(a, h, number);
 	if (end && d->reg.map != NB_OBJECT_DYNPTR_RING)
-		return nb_refuse(a->env, NB_FIND_DYNPTR_KIND, a->pc, number,
-				 "a dynptr made by bpf_ringbuf_reserve_dynptr",
-				 nb_say(a->env, "r%d points to %s", number,
-					nb_say_object(d)),
-				 "");
+		return refuse(a, NB_RULE_DYNPTR_KIND, .reg = number,
+			      .object = d);
 	ref = nb_ref_find(a->st, d->reg.ref);
 	return end && ref ? nb_check_own(a, ref, number) : 0;
 }
@@ -83,14 +69,11 @@ int nb_check_keep(const struct at *a, const struct nb_helper_spec *h,
 	int rc;
 
 	if (r->kind != NB_REG_VALUE)
-		return refuse(a, NB_FIND_DYNPTR_MEMORY, number,
-			      nb_say(a->env,
-				     "in r%d for bpf_%s a pointer into a "
-				     "map's value",
-				     number, h->name),
+		return refuse(a,
 			      r->kind == NB_REG_VALUE_OR_NULL
-				      ? "test it first: if (!v) return 0;"
-				      : "");
+				      ? NB_RULE_DYNPTR_NULLABLE
+				      : NB_RULE_DYNPTR_MEMORY,
+			      .reg = number, .helper = h);
 	rc = nb_check_span(a, number, &r->r, size);
 	if (rc)
 		return rc;
@@ -104,19 +87,16 @@ int nb_check_objects(const struct at *a, int number, const struct nb_frame *f,
 {
 	const struct nb_cell *o = nb_object_in(f, lo, hi);
 	const struct nb_ref *ref = o ? nb_ref_find(a->st, o->reg.ref) : NULL;
+	enum nb_rule rule;
 
 	if (!o || (store && !ref))
 		return 0;
-	return nb_refuse(
-		a->env, store ? NB_FIND_OBJECT_WRITE : NB_FIND_OBJECT_READ,
-		a->pc, number,
-		store ? "the bytes left alone until a helper ends what they "
-			"stand for"
-		      : "other bytes than those that helpers keep",
-		nb_say(a->env, "the bytes from r10%lld on are part of %s%s%s",
-		       (long long)lo, nb_say_object(o), ref ? ", " : "",
-		       ref ? nb_say_ref(a->env, ref) : ""),
-		"");
+	if (store)
+		rule = NB_RULE_OBJECT_WRITE;
+	else
+		rule = ref ? NB_RULE_OBJECT_READ_HELD : NB_RULE_OBJECT_READ;
+	return refuse(a, rule, .reg = number, .number = lo, .object = o,
+		      .ref = ref);
 }
 
 int nb_check_objects_arg(const struct at *a, int number,

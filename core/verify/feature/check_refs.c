@@ -5,7 +5,6 @@
 
 #include "core/verify/access/at.h"
 #include "core/verify/access/refs.h"
-#include "core/verify/report/report.h"
 
 int nb_check_alloc(const struct at *a, const struct nb_helper_spec *h,
 		   int number)
@@ -14,25 +13,10 @@ int nb_check_alloc(const struct at *a, const struct nb_helper_spec *h,
 
 	if (nb_reg_is_const(r) && r->r.t.value < MAX_MOVE)
 		return 0;
-	return refuse(a, NB_FIND_RESERVE_SIZE, number,
-		      nb_say(a->env, "a constant size in r%d for bpf_%s",
-			     number, h->name),
-		      h->ret == NB_RET_SLICE_OR_NULL
-			      ? "ask for a part of constant size; bpf_"
-				"dynptr_read and bpf_dynptr_write take sizes "
-				"known at run time"
-			      : "");
-}
-
-static int refuse_release(const struct at *a, enum nb_finding_class cls,
-			  const struct nb_helper_spec *h, int number)
-{
-	return refuse(a, cls, number,
-		      nb_say(a->env,
-			     "in r%d for bpf_%s the pointer that "
-			     "bpf_ringbuf_reserve answered, not NULL",
-			     number, h->name),
-		      "");
+	return refuse(a,
+		      h->ret == NB_RET_SLICE_OR_NULL ? NB_RULE_SLICE_SIZE
+						     : NB_RULE_RESERVE_SIZE,
+		      .reg = number, .helper = h);
 }
 
 /* The slot where what this number pointed to was given back, or NB_NO_PC. */
@@ -47,13 +31,7 @@ int nb_check_ended(const struct at *a, int number)
 
 	if (pc == NB_NO_PC)
 		return 0;
-	return nb_refuse(a->env, NB_FIND_RELEASED_USE, a->pc, number,
-			 nb_say(a->env,
-				"memory in r%d that is not given back yet",
-				number),
-			 nb_say(a->env, "r%d: what it pointed to ended at %s",
-				number, nb_say_where(a->env, pc)),
-			 "");
+	return refuse(a, NB_RULE_RELEASED_USE, .reg = number, .where = pc);
 }
 
 /* A pointer that stands for no reservation, or a number. */
@@ -64,26 +42,20 @@ static int refuse_other(const struct at *a, const struct nb_helper_spec *h,
 	uint32_t pc = ended_at(r);
 
 	if (pc != NB_NO_PC)
-		return nb_refuse(a->env, NB_FIND_RELEASE_TWICE, a->pc, number,
-				 "a reservation given back once",
-				 nb_say(a->env, "r%d: given back before, at %s",
-					number, nb_say_where(a->env, pc)),
-				 "");
+		return refuse(a, NB_RULE_RELEASE_TWICE, .reg = number,
+			      .where = pc);
 	if (nb_reg_is_const(r) && !r->r.t.value)
-		return refuse_release(a, NB_FIND_RELEASE_NULL, h, number);
-	return refuse_release(a, NB_FIND_RELEASE_OTHER, h, number);
+		return refuse(a, NB_RULE_RELEASE_NULL, .reg = number,
+			      .helper = h);
+	return refuse(a, NB_RULE_RELEASE_OTHER, .reg = number, .helper = h);
 }
 
 int nb_check_own(const struct at *a, const struct nb_ref *ref, int number)
 {
 	for (uint32_t i = a->st->nframes; i-- > 1u + ref->frame;)
 		if (a->st->frames[i].callback)
-			return nb_refuse(
-				a->env, NB_FIND_REF_CALLBACK, a->pc, number,
-				"a reservation made in the same turn",
-				nb_say(a->env, "r%d: %s, outside the callback",
-				       number, nb_say_ref(a->env, ref)),
-				"");
+			return refuse(a, NB_RULE_REF_CALLBACK, .reg = number,
+				      .ref = ref);
 	return 0;
 }
 
@@ -96,27 +68,19 @@ int nb_check_sample(const struct at *a, const struct nb_helper_spec *h,
 	if (!nb_reg_is_pointer(r) || !ref || ref->kind != NB_REF_SAMPLE)
 		return refuse_other(a, h, number);
 	if (r->kind == NB_REG_MEM_OR_NULL)
-		return refuse_release(a, NB_FIND_RELEASE_NULL, h, number);
+		return refuse(a, NB_RULE_RELEASE_NULL, .reg = number,
+			      .helper = h);
 	if (nb_range_is_const(&r->r) && !r->r.t.value)
 		return nb_check_own(a, ref, number);
-	return nb_refuse(a->env, NB_FIND_RELEASE_MOVED, a->pc, number,
-			 nb_say(a->env, "r%d as it was %s", number,
-				nb_say_ref(a->env, ref)),
-			 nb_say_reg(a->env, r, number), "");
+	return refuse(a, NB_RULE_RELEASE_MOVED, .reg = number, .ref = ref);
 }
 
 int nb_check_room(const struct at *a)
 {
 	if (a->st->nrefs < NB_MAX_REFS)
 		return 0;
-	return nb_refuse(
-		a->env, NB_FIND_REF_COUNT, a->pc, -1,
-		nb_say(a->env, "at most %d things held at a time", NB_MAX_REFS),
-		nb_say(a->env,
-		       "this would be one more; the first "
-		       "was %s",
-		       nb_say_ref(a->env, &a->st->refs[0])),
-		"");
+	return refuse(a, NB_RULE_REF_COUNT, .reg = -1, .limit = NB_MAX_REFS,
+		      .ref = &a->st->refs[0]);
 }
 
 int nb_check_no_refs(const struct at *a, uint32_t frame)
@@ -129,18 +93,13 @@ int nb_check_no_refs(const struct at *a, uint32_t frame)
 			ref = &a->st->refs[i];
 	if (!ref)
 		return 0;
-	return nb_refuse(
-		a->env,
-		ref->kind == NB_REF_DYNPTR ? NB_FIND_DYNPTR_LEAK
-		: ref->kind == NB_REF_ITER ? NB_FIND_ITER_LEAK
-					   : NB_FIND_REF_LEAK,
-		a->pc, -1,
-		ref->kind == NB_REF_ITER ? "every iterator ended with "
-					   "bpf_iter_num_destroy before"
-		: frame ? "everything that a callback reserved given "
-			  "back before its end"
-			: "everything that was reserved given back "
-			  "before",
-		nb_say(a->env, "%s, still held here", nb_say_ref(a->env, ref)),
-		"");
+	if (ref->kind == NB_REF_ITER)
+		return refuse(a, NB_RULE_ITER_LEAK, .reg = -1, .ref = ref);
+	if (ref->kind == NB_REF_DYNPTR)
+		return refuse(a,
+			      frame ? NB_RULE_DYNPTR_LEAK_CALLBACK
+				    : NB_RULE_DYNPTR_LEAK,
+			      .reg = -1, .ref = ref);
+	return refuse(a, frame ? NB_RULE_REF_LEAK_CALLBACK : NB_RULE_REF_LEAK,
+		      .reg = -1, .ref = ref);
 }

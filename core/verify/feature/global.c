@@ -28,7 +28,6 @@
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/feature/lock.h"
 #include "core/verify/feature/tail.h"
-#include "core/verify/report/report.h"
 #include "core/verify/state/operands.h"
 
 /* The signature of the function at @start if it is verified alone. */
@@ -236,38 +235,18 @@ int nb_check_global_return(const struct at *a)
 	if (rc || (r->kind == NB_REG_SCALAR && sig->returns_scalar))
 		return rc;
 	if (sig->returns_other)
-		return nb_refuse(
-			a->env, NB_FIND_GLOBAL, a->pc, 0,
-			"a global function that is declared to return a number "
-			"or void",
-			nb_say(a->env, "%s returns a pointer or a struct",
-			       g->func->name),
-			"declare it static, so that the verifier follows each "
-			"call, or return a number");
-	return refuse(a, NB_FIND_GLOBAL, 0,
-		      "a number in r0 at the exit of a global function",
-		      "an address must not leave a global function");
+		return refuse(a, NB_RULE_GLOBAL_POINTER, .reg = 0,
+			      .name = g->func->name);
+	return refuse(a, NB_RULE_GLOBAL_ADDRESS, .reg = 0);
 }
 
 /* ---- calls ---- */
 
-static const char *number_word(unsigned i)
+static int refuse_arg(const struct at *a, enum nb_rule rule,
+		      const struct nb_global *g, unsigned i)
 {
-	static const char *const words[] = { "first", "second", "third",
-					     "fourth", "fifth" };
-
-	return words[i];
-}
-
-static int refuse_arg(const struct at *a, const struct nb_global *g, unsigned i,
-		      const char *what)
-{
-	return refuse(a, NB_FIND_GLOBAL, (int)i + 1,
-		      nb_say(a->env,
-			     "%s as %s argument of the global function "
-			     "%s",
-			     what, number_word(i), g->func->name),
-		      "");
+	return refuse(a, rule, .reg = (int)i + 1, .name = g->func->name,
+		      .count = i, .size = g->func->sig.mem_size[i]);
 }
 
 static int check_stack_memory(const struct at *a, int number, uint32_t size)
@@ -282,10 +261,8 @@ static int check_stack_memory(const struct at *a, int number, uint32_t size)
 	nb_note_depth(a, r, &off);
 	c = nb_object_in(&a->st->frames[r->frame], off.smin, off.smax + size);
 	if (c)
-		return nb_refuse(
-			a->env, NB_FIND_GLOBAL, a->pc, number,
-			"memory that the program may write",
-			nb_say(a->env, "there is %s", nb_say_object(c)), "");
+		return refuse(a, NB_RULE_GLOBAL_OBJECT, .reg = number,
+			      .object = c);
 	return nb_check_written(a, number, &off, size);
 }
 
@@ -306,11 +283,7 @@ static int check_memory(const struct at *a, const struct nb_global *g,
 	bool null = g->func->sig.arg[i] == NB_FARG_MEM;
 
 	if (!null && may_be_null(r))
-		return refuse_arg(a, g, i,
-				  nb_say(a->env,
-					 "memory of %u bytes, tested against "
-					 "NULL,",
-					 size));
+		return refuse_arg(a, NB_RULE_GLOBAL_NONNULL, g, i);
 	switch ((enum nb_reg_kind)r->kind) {
 	case NB_REG_STACK:
 		return check_stack_memory(a, number, size);
@@ -336,8 +309,7 @@ static int check_memory(const struct at *a, const struct nb_global *g,
 	case NB_REG_FUNC:
 		break;
 	}
-	return refuse_arg(a, g, i,
-			  nb_say(a->env, "memory of %u bytes, or NULL,", size));
+	return refuse_arg(a, NB_RULE_GLOBAL_MEMORY, g, i);
 }
 
 static int check_arg(const struct at *a, const struct nb_global *g, unsigned i)
@@ -351,12 +323,12 @@ static int check_arg(const struct at *a, const struct nb_global *g, unsigned i)
 	case NB_FARG_SCALAR:
 		return r->kind == NB_REG_SCALAR
 			       ? 0
-			       : refuse_arg(a, g, i, "a number");
+			       : refuse_arg(a, NB_RULE_GLOBAL_SCALAR, g, i);
 	case NB_FARG_CTX:
 		return r->kind == NB_REG_CTX && nb_range_is_const(&r->r) &&
 				       !r->r.t.value
 			       ? 0
-			       : refuse_arg(a, g, i, "the context");
+			       : refuse_arg(a, NB_RULE_GLOBAL_CTX, g, i);
 	case NB_FARG_MEM:
 	case NB_FARG_NONNULL:
 		return check_memory(a, g, i);
@@ -364,13 +336,7 @@ static int check_arg(const struct at *a, const struct nb_global *g, unsigned i)
 	case NB_NFARGS:
 		break;
 	}
-	return nb_refuse(a->env, NB_FIND_GLOBAL, a->pc, (int)i + 1,
-			 "numbers, the context and pointers to memory of a "
-			 "known size as arguments of a global function",
-			 nb_say(a->env,
-				"the %s argument of %s is none of these",
-				number_word(i), g->func->name),
-			 "declare the function static");
+	return refuse_arg(a, NB_RULE_GLOBAL_PARAMETER, g, i);
 }
 
 /* Is there local data in the stack behind @r? */
@@ -428,24 +394,16 @@ static bool local_call(struct nb_env *env, const struct nb_state *st,
 
 static int refuse_local(const struct at *a, const struct nb_global *g)
 {
-	const struct nb_region *r = &a->st->region;
 	uint8_t spent = nb_budget_local(a->st, g->uses);
+	enum nb_rule rule = NB_RULE_GLOBAL_LOCAL;
 
-	return nb_refuse(
-		a->env, r->open ? NB_FIND_LOCAL_CONTROL : NB_FIND_LOCAL_OUTPUT,
-		a->pc, -1,
-		nb_say(a->env,
-		       "coherent arguments for %s, which writes outputs, "
-		       "called on all ranks",
-		       g->func->name),
-		r->open ? nb_say(a->env,
-				 "the branch at %s depends on local data and "
-				 "decides whether this is reached",
-				 nb_say_where(a->env, r->pc))
-		: spent ? nb_say_spent(spent)
-			: "an argument, or memory behind one, is local data",
-		"write outputs in the program itself, or declare the function "
-		"static");
+	if (a->st->region.open)
+		rule = NB_RULE_GLOBAL_CONTROL;
+	else if (spent)
+		rule = spent & NB_BUDGET_PASSES ? NB_RULE_GLOBAL_PASSES
+						: NB_RULE_GLOBAL_TURNS;
+	return refuse(a, rule, .reg = -1, .name = g->func->name,
+		      .where = a->st->region.pc);
 }
 
 int nb_check_global_call(const struct at *a, struct nb_global *g)
@@ -460,12 +418,9 @@ int nb_check_global_call(const struct at *a, struct nb_global *g)
 	if (rc)
 		return rc;
 	if (a->st->nframes + g->frames > NB_MAX_FRAMES)
-		return nb_refuse(
-			a->env, NB_FIND_CALL_DEPTH, a->pc, -1,
-			nb_say(a->env, "at most %d frames", NB_MAX_FRAMES),
-			nb_say(a->env, "%u here, and %s needs %u more",
-			       a->st->nframes, g->func->name, g->frames),
-			"");
+		return refuse(a, NB_RULE_GLOBAL_DEPTH, .reg = -1,
+			      .limit = NB_MAX_FRAMES, .count = a->st->nframes,
+			      .size = g->frames, .name = g->func->name);
 	if (g->outputs && local_call(a->env, a->st, g))
 		return refuse_local(a, g);
 	return 0;

@@ -25,7 +25,6 @@
 #include "core/verify/access/refs.h"
 #include "core/verify/access/stack.h"
 #include "core/verify/feature/check_refs.h"
-#include "core/verify/report/report.h"
 
 enum { ITER_SIZE = 8, COUNTED = NB_ITER_SURE };
 
@@ -66,12 +65,8 @@ int nb_check_iter_place(const struct at *a, const struct nb_helper_spec *h,
 	int rc;
 
 	if (r->kind != NB_REG_STACK || !nb_range_is_const(&off) || off.smin & 7)
-		return refuse(a, NB_FIND_ITER, number,
-			      nb_say(a->env,
-				     "8 aligned bytes of stack for bpf_%s in "
-				     "r%d",
-				     h->name, number),
-			      "");
+		return refuse(a, NB_RULE_ITER_PLACE, .reg = number,
+			      .helper = h);
 	rc = nb_check_frame(a, number, &off, ITER_SIZE);
 	if (rc)
 		return rc;
@@ -79,11 +74,8 @@ int nb_check_iter_place(const struct at *a, const struct nb_helper_spec *h,
 	c = nb_object_in(&a->st->frames[r->frame], off.smin,
 			 off.smin + ITER_SIZE);
 	if (c)
-		return nb_refuse(
-			a->env, NB_FIND_ITER, a->pc, number,
-			"bytes of stack that hold nothing else",
-			nb_say(a->env, "there is %s", nb_say_object(c)),
-			"end it first");
+		return refuse(a, NB_RULE_ITER_TAKEN, .reg = number,
+			      .object = c);
 	return nb_check_room(a);
 }
 
@@ -94,11 +86,7 @@ int nb_check_iter(const struct at *a, const struct nb_helper_spec *h,
 
 	if (c && c->reg.map == NB_OBJECT_NUMBERS)
 		return 0;
-	return refuse(a, NB_FIND_ITER, number,
-		      nb_say(a->env, "an iterator for bpf_%s in r%d", h->name,
-			     number),
-		      "begin it with bpf_iter_num_new on every path, and end "
-		      "it once");
+	return refuse(a, NB_RULE_ITER, .reg = number, .helper = h);
 }
 
 /* ---- the object ---- */

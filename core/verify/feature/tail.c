@@ -25,7 +25,6 @@
 #include "core/verify/access/at.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/call.h"
-#include "core/verify/report/report.h"
 
 bool nb_is_tail_call(const struct nb_insn *insn)
 {
@@ -35,22 +34,6 @@ bool nb_is_tail_call(const struct nb_insn *insn)
 		return false;
 	h = nb_spec_helper((int32_t)insn->imm);
 	return h && h->effect == NB_EFFECT_TAIL;
-}
-
-static int refuse_local(const struct at *a, int number, const char *known)
-{
-	return nb_refuse(a->env, NB_FIND_LOCAL_TAIL, a->pc, number,
-			 "a tail call that is the same on all ranks", known,
-			 "");
-}
-
-const char *nb_say_spent(uint8_t budgets)
-{
-	return budgets & NB_BUDGET_PASSES
-		       ? "how often may_goto can still pass depends on local "
-			 "data"
-		       : "how many turns of loops are left depends on local "
-			 "data";
 }
 
 static int check_coherent(const struct at *a)
@@ -64,31 +47,20 @@ static int check_coherent(const struct at *a)
 	if (!env->labels)
 		return 0;
 	if (a->st->region.open)
-		return refuse_local(
-			a, -1,
-			nb_say(env,
-			       "the branch at %s depends on local "
-			       "data and decides whether this is "
-			       "reached",
-			       nb_say_where(env, a->st->region.pc)));
+		return refuse(a, NB_RULE_TAIL_CONTROL, .reg = -1,
+			      .where = a->st->region.pc);
 	for (int i = 1; i <= 3; i++)
 		if (reg(a, i)->label == NB_LABEL_LOCAL)
-			return refuse_local(
-				a, i,
-				nb_say(env, "%s; local since %s",
-				       nb_say_reg(env, reg(a, i), i),
-				       nb_say_where(env, reg(a, i)->from)));
+			return refuse(a, NB_RULE_TAIL_LOCAL, .reg = i,
+				      .where = reg(a, i)->from);
 	if (spent)
-		return refuse_local(a, -1, nb_say_spent(spent));
+		return refuse(a,
+			      spent & NB_BUDGET_PASSES ? NB_RULE_TAIL_PASSES
+						       : NB_RULE_TAIL_TURNS,
+			      .reg = -1);
 	if (m->tags & NB_MAPF_COHERENT)
 		return 0;
-	return nb_refuse(env, NB_FIND_LOCAL_TAIL, a->pc, 2,
-			 "a program array tagged __coherent",
-			 nb_say(env,
-				"map %s is not coherent: a process may "
-				"change it alone",
-				nb_map_name(env, reg(a, 2)->map)),
-			 "");
+	return refuse(a, NB_RULE_TAIL_MAP, .reg = 2, .map = reg(a, 2)->map);
 }
 
 /* As the kernel, nothing at all, though a caller could give it back. */
@@ -96,12 +68,7 @@ static int check_nothing_held(const struct at *a)
 {
 	if (!a->st->nrefs)
 		return 0;
-	return nb_refuse(a->env, NB_FIND_TAIL_CALL, a->pc, -1,
-			 "everything that was reserved given back before a "
-			 "tail call",
-			 nb_say(a->env, "%s, still held here",
-				nb_say_ref(a->env, &a->st->refs[0])),
-			 "");
+	return refuse(a, NB_RULE_TAIL_HELD, .reg = -1, .ref = &a->st->refs[0]);
 }
 
 int nb_check_tail_place(const struct at *a)
@@ -112,14 +79,8 @@ int nb_check_tail_place(const struct at *a)
 		return rc;
 	for (uint32_t i = 0; i < a->st->nframes; i++)
 		if (a->st->frames[i].callback)
-			return nb_refuse(
-				a->env, NB_FIND_TAIL_CALL, a->pc, -1,
-				"a tail call outside of callbacks",
-				nb_say(a->env,
-				       "the helper at %s is calling back",
-				       nb_say_where(a->env,
-						    a->st->frames[i].ret - 1)),
-				"");
+			return refuse(a, NB_RULE_TAIL_CALLBACK, .reg = -1,
+				      .where = a->st->frames[i].ret - 1);
 	return 0;
 }
 

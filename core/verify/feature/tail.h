@@ -20,9 +20,6 @@ int nb_check_tail_call(const struct at *a);
 /* The same but for coherence; also for a global function that makes one. */
 int nb_check_tail_place(const struct at *a);
 
-/* Why a coherent tail call is impossible: local data spent @budgets. */
-const char *nb_say_spent(uint8_t budgets);
-
 /*
  * The other program ran and ended: the function that made the call returns
  * what it returned. The state after that, in the caller; only where there is

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "core/verify/report/report.h"
+#include "core/verify/report/refusal.h"
 
 enum {
 	MAX_FUNCS = 256,
@@ -42,24 +42,18 @@ int nb_cfg_func_at(const struct nb_env *env, uint32_t pc)
 
 /* ---- functions ---- */
 
-static int refuse_target(struct nb_env *env, uint32_t pc, int64_t to,
-			 const char *what)
+static int refuse_target(struct nb_env *env, uint32_t pc, int64_t to)
 {
-	if (to >= 0 && to < env->n)
-		return nb_refuse(env, NB_FIND_JUMP_LDDW, pc, -1,
-				 nb_say(env,
-					"%s to the first slot of an "
-					"instruction",
-					what),
-				 nb_say(env,
-					"slot %lld is the second half of "
-					"the 16-byte load at slot %lld",
-					(long long)to, (long long)to - 1),
-				 "");
-	return nb_refuse(
-		env, NB_FIND_JUMP_RANGE, pc, -1,
-		nb_say(env, "%s to a slot from 0 to %u", what, env->n - 1),
-		nb_say(env, "it goes to slot %lld", (long long)to), "");
+	struct nb_refusal x = { .pc = pc,
+				.reg = -1,
+				.number = to,
+				.to = to - 1,
+				.limit = env->n - 1 };
+
+	return nb_refuse(env,
+			 to >= 0 && to < env->n ? NB_RULE_JUMP_MIDDLE
+						: NB_RULE_JUMP_RANGE,
+			 &x);
 }
 
 static bool lands(const struct nb_env *env, int64_t to)
@@ -75,9 +69,10 @@ static int mark_entry(struct nb_env *env, uint8_t *entry, uint32_t *n,
 		return 0;
 	entry[pc] = 1;
 	if (++*n > MAX_FUNCS)
-		return nb_refuse(env, NB_FIND_FUNCS, pc, -1,
-				 nb_say(env, "at most %d functions", MAX_FUNCS),
-				 "the program has more", "");
+		return nb_refuse(env, NB_RULE_FUNCS,
+				 &(struct nb_refusal){ .pc = pc,
+						       .reg = -1,
+						       .limit = MAX_FUNCS });
 	return 0;
 }
 
@@ -116,13 +111,12 @@ static int find_funcs(struct nb_env *env)
 			continue;
 		if (!lands(env, nb_insn_target(insn, pc)))
 			return nb_refuse(
-				env, NB_FIND_CALL_TARGET, pc, -1,
-				nb_say(env,
-				       "a call to a function in slots 0 to %u",
-				       env->n - 1),
-				nb_say(env, "it calls slot %lld",
-				       (long long)nb_insn_target(insn, pc)),
-				"");
+				env, NB_RULE_CALL_TARGET,
+				&(struct nb_refusal){
+					.pc = pc,
+					.reg = -1,
+					.limit = env->n - 1,
+					.number = nb_insn_target(insn, pc) });
 		if (mark_entry(env, entry, &n,
 			       (uint32_t)nb_insn_target(insn, pc)))
 			return NB_E_VERIFY;
@@ -153,15 +147,11 @@ static int check_jump(struct nb_env *env, uint32_t pc)
 	int64_t to = nb_insn_target(insn, pc);
 
 	if (!lands(env, to))
-		return refuse_target(env, pc, to, "a jump");
+		return refuse_target(env, pc, to);
 	if (env->cfg.func_of[to] != env->cfg.func_of[pc])
-		return nb_refuse(env, NB_FIND_JUMP_RANGE, pc, -1,
-				 "a jump inside its own function",
-				 nb_say(env,
-					"it goes to slot %lld, which is "
-					"in another function",
-					(long long)to),
-				 "");
+		return nb_refuse(env, NB_RULE_JUMP_FUNC,
+				 &(struct nb_refusal){
+					 .pc = pc, .reg = -1, .number = to });
 	return 0;
 }
 
@@ -181,13 +171,9 @@ static int check_edges(struct nb_env *env)
 		n = nb_cfg_next(env, pc, next);
 		if (n && insn->kind != NB_KIND_JA && next[0] >= f->end)
 			return nb_refuse(
-				env, NB_FIND_FALL_OFF, pc, -1,
-				"exit or a jump as the function's last "
-				"instruction",
-				nb_say(env,
-				       "after slot %u the function %s ends", pc,
-				       f->name ? f->name : ""),
-				"");
+				env, NB_RULE_FALL_OFF,
+				&(struct nb_refusal){
+					.pc = pc, .reg = -1, .name = f->name });
 	}
 	return 0;
 }
@@ -228,11 +214,8 @@ static int check_reached(struct nb_env *env)
 		if (cfg->mark[pc] & NB_MARK_REACHED ||
 		    at(env, pc)->kind == NB_KIND_LDDW_HI)
 			continue;
-		return nb_refuse(env, NB_FIND_UNREACHABLE, pc, -1,
-				 "a way from the program's start to every "
-				 "instruction",
-				 nb_say(env, "nothing leads to slot %u", pc),
-				 "");
+		return nb_refuse(env, NB_RULE_UNREACHABLE,
+				 &(struct nb_refusal){ .pc = pc, .reg = -1 });
 	}
 	return 0;
 }
@@ -274,13 +257,11 @@ static int check_call(struct nb_env *env, uint32_t pc, uint8_t *color)
 	uint32_t to = env->cfg.func_of[nb_insn_target(at(env, pc), pc)];
 
 	if (color[to] == GREY)
-		return nb_refuse(
-			env, NB_FIND_RECURSION, pc, -1,
-			"calls that do not lead back to their function",
-			nb_say(env, "function %s is called while it runs",
-			       env->cfg.funcs[to].name ? env->cfg.funcs[to].name
-						       : ""),
-			"");
+		return nb_refuse(env, NB_RULE_RECURSION,
+				 &(struct nb_refusal){
+					 .pc = pc,
+					 .reg = -1,
+					 .name = env->cfg.funcs[to].name });
 	return check_calls(env, to, color);
 }
 

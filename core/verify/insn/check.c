@@ -14,7 +14,6 @@
 #include "core/verify/flow/calls.h"
 #include "core/verify/insn/check_args.h"
 #include "core/verify/insn/require.h"
-#include "core/verify/report/report.h"
 #include "core/verify/state/operands.h"
 
 /* ---- registers ---- */
@@ -23,16 +22,14 @@ static int check_number(const struct at *a, int number)
 {
 	if (reg(a, number)->kind == NB_REG_SCALAR)
 		return 0;
-	return refuse(a, NB_FIND_ATOMIC_VALUE, number,
-		      nb_say(a->env, "a number in r%d", number), "");
+	return refuse(a, NB_RULE_ATOMIC_VALUE, .reg = number);
 }
 
 static int check_writable(const struct at *a, int number)
 {
 	if (number != NB_R10)
 		return 0;
-	return refuse(a, NB_FIND_FRAME_POINTER, NB_R10,
-		      "r10 only read: it is the frame pointer", "");
+	return refuse(a, NB_RULE_FRAME_POINTER, .reg = NB_R10);
 }
 
 /* ---- arithmetic ---- */
@@ -42,12 +39,8 @@ static int check_count(const struct at *a)
 	if (a->env->opts.allow_wide_shift ||
 	    (uint64_t)a->insn->imm < a->insn->width)
 		return 0;
-	return nb_refuse(
-		a->env, NB_FIND_SHIFT, a->pc, a->insn->dst,
-		nb_say(a->env, "a shift count from 0 to %d",
-		       a->insn->width - 1),
-		nb_say(a->env, "the constant is %lld", (long long)a->insn->imm),
-		"");
+	return refuse(a, NB_RULE_SHIFT, .reg = a->insn->dst,
+		      .limit = a->insn->width - 1u, .number = a->insn->imm);
 }
 
 static bool is_move(const struct nb_insn *insn)
@@ -64,29 +57,18 @@ static bool sane(int64_t v)
 static int check_move(const struct at *a, const struct nb_reg *ptr,
 		      const struct nb_range *by, int number)
 {
-	struct nb_env *env = a->env;
 	struct nb_range to = nb_range_alu(a->insn->fn, 64, &ptr->r, by);
-	const char *known;
+	enum nb_rule rule = NB_RULE_MOVE;
 
 	if (ptr->kind == NB_REG_CTX && !nb_range_is_const(by))
-		return refuse(a, NB_FIND_CTX_VARIABLE, number,
-			      "a constant offset into the context", "");
+		return refuse(a, NB_RULE_CTX_VARIABLE, .reg = number);
 	if (sane(by->smin) && sane(to.smin))
 		return 0;
-	known = number >= 0 ? nb_say_reg(env, reg(a, number), number)
-			    : nb_say(env, "it is moved by %lld to offset %lld",
-				     (long long)by->smin, (long long)to.smin);
-	return nb_refuse(
-		env, NB_FIND_PTR_RANGE, a->pc, number,
-		nb_say(env,
-		       "%s moved by a number with a minimum (signed) between "
-		       "-2^29 and 2^29",
-		       nb_say_reg(env, ptr, -1)),
-		known,
-		number >= 0 && by->smin < 0 && by->smax < MAX_MOVE
-			? "it may be negative: use an unsigned type, or test "
-			  "i >= 0 too"
-			: "");
+	if (by->smin < 0 && by->smax < MAX_MOVE)
+		rule = NB_RULE_MOVE_NEGATIVE;
+	return refuse(a, number < 0 ? NB_RULE_MOVE_CONSTANT : rule,
+		      .reg = number, .pointer = ptr, .number = by->smin,
+		      .to = to.smin);
 }
 
 static int pointer_operand(const struct at *a, int number)
@@ -97,16 +79,10 @@ static int pointer_operand(const struct at *a, int number)
 	case NB_REG_MAP_OR_NULL:
 	case NB_REG_VALUE_OR_NULL:
 	case NB_REG_MEM_OR_NULL:
-		return refuse(a, NB_FIND_NULL_ARITH, number,
-			      nb_say(a->env,
-				     "r%d tested against NULL before it is "
-				     "moved",
-				     number),
-			      "");
+		return refuse(a, NB_RULE_NULL_ARITH, .reg = number);
 	case NB_REG_MAP:
 	case NB_REG_FUNC:
-		return refuse(a, NB_FIND_HANDLE_ARITH, number,
-			      nb_say(a->env, "r%d left as it is", number), "");
+		return refuse(a, NB_RULE_HANDLE_ARITH, .reg = number);
 	case NB_REG_UNINIT:
 	case NB_REG_SCALAR:
 	case NB_REG_CTX:
@@ -119,11 +95,6 @@ static int pointer_operand(const struct at *a, int number)
 	return 0;
 }
 
-static const char *fn_word(const struct nb_insn *insn)
-{
-	return nb_spec_insn(insn->op)->mnemonic;
-}
-
 static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
 {
 	const struct nb_insn *insn = a->insn;
@@ -132,29 +103,17 @@ static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
 	int rc;
 
 	if (insn->width != 64)
-		return refuse(a, NB_FIND_PTR_32, ptr,
-			      nb_say(a->env,
-				     "a number in r%d for the %d-bit "
-				     "operation %s",
-				     ptr, insn->width, fn_word(insn)),
-			      "");
+		return refuse(a, NB_RULE_PTR_32, .reg = ptr);
 	if (dst_ptr && (rc = pointer_operand(a, insn->dst)))
 		return rc;
 	if (src_ptr && (rc = pointer_operand(a, insn->src)))
 		return rc;
 	if ((insn->fn != NB_FN_ADD && insn->fn != NB_FN_SUB) ||
 	    (insn->fn == NB_FN_SUB && !dst_ptr))
-		return refuse(a, NB_FIND_PTR_OP, ptr,
-			      nb_say(a->env, "a number in r%d for %s", ptr,
-				     fn_word(insn)),
-			      "");
+		return refuse(a, NB_RULE_PTR_OP, .reg = ptr);
 	if (dst_ptr && src_ptr && insn->fn == NB_FN_ADD)
-		return refuse(a, NB_FIND_PTR_PTR, insn->src,
-			      nb_say(a->env,
-				     "a number in r%d to add to the "
-				     "pointer in r%d",
-				     insn->src, insn->dst),
-			      "");
+		return refuse(a, NB_RULE_PTR_PTR, .reg = insn->src,
+			      .number = insn->dst);
 	if (dst_ptr && src_ptr)
 		return 0; /* their difference is just a number */
 	if (insn->operand == NB_OPND_IMM) {
@@ -178,14 +137,9 @@ static int check_arith(const struct at *a)
 		return dst || src ? check_pointers(a, dst, src) : 0;
 	/* A pointer moves whole; half of one is just a number. */
 	if (src && insn->fn != NB_FN_MOV)
-		return refuse(a, NB_FIND_PTR_OP, insn->src,
-			      nb_say(a->env, "a number in r%d for %s",
-				     insn->src, fn_word(insn)),
-			      "");
+		return refuse(a, NB_RULE_PTR_OP, .reg = insn->src);
 	return 0;
 }
-
-/* ---- maps and plain memory ---- */
 
 /* ---- stack ---- */
 
@@ -222,16 +176,8 @@ static int check_stack_load(const struct at *a, int number,
 			continue;
 		if (fixed && size == 8 && f->cells[c].kind == NB_CELL_SPILL8)
 			return 0;
-		return nb_refuse(
-			a->env, NB_FIND_STACK_PARTIAL, a->pc, number,
-			nb_say(a->env,
-			       "8 bytes at a known offset to read the "
-			       "pointer at r10%lld",
-			       (long long)(at & ~7ll)),
-			nb_say(a->env, "%llu bytes are read at offset %s",
-			       (unsigned long long)size,
-			       nb_say_span(a->env, off->smin, off->smax)),
-			"");
+		return refuse(a, NB_RULE_STACK_PARTIAL, .reg = number,
+			      .number = at & ~7ll, .off = off, .size = size);
 	}
 	return rc;
 }
@@ -247,21 +193,10 @@ static int check_stack_store(const struct at *a, int number,
 		return 0;
 	v = reg(a, value);
 	if (size != 8 || !nb_range_is_const(off))
-		return nb_refuse(
-			a->env, NB_FIND_POINTER_STORE, a->pc, value,
-			nb_say(a->env,
-			       "8 bytes at a known offset to store "
-			       "the pointer in r%d",
-			       value),
-			nb_say(a->env, "%llu bytes are stored at offset %s",
-			       (unsigned long long)size,
-			       nb_say_span(a->env, off->smin, off->smax)),
-			"");
+		return refuse(a, NB_RULE_POINTER_SPILL, .reg = value,
+			      .off = off, .size = size);
 	if (v->kind == NB_REG_STACK && v->frame > r->frame)
-		return nb_refuse(
-			a->env, NB_FIND_STACK_ESCAPE, a->pc, value,
-			"a pointer that lives as long as the caller's frame",
-			nb_say_reg(a->env, v, value), "");
+		return refuse(a, NB_RULE_STACK_ESCAPE, .reg = value);
 	return 0;
 }
 
@@ -282,13 +217,8 @@ static int check_stack(const struct at *a, const struct nb_need *n,
 	if (rc)
 		return rc;
 	if (!aligned(off, n->size))
-		return nb_refuse(
-			a->env, NB_FIND_STACK_ALIGN, a->pc, n->reg,
-			nb_say(a->env, "an offset that is a multiple of %d",
-			       n->size),
-			nb_say(a->env, "the access is at offset %s from r10",
-			       nb_say_span(a->env, off->smin, off->smax)),
-			"");
+		return refuse(a, NB_RULE_STACK_ALIGN, .reg = n->reg, .off = off,
+			      .size = n->size);
 	nb_note_depth(a, reg(a, n->reg), off);
 	return acc == LOAD
 		       ? check_stack_load(a, n->reg, off, n->size)
@@ -313,60 +243,32 @@ static const struct nb_ctx_field *newer_field(const struct at *a, int64_t off)
 
 static int refuse_ctx_end(const struct at *a, int number, int64_t off)
 {
-	struct nb_env *env = a->env;
+	const struct nb_hook_spec *h = a->env->hook;
 	const struct nb_ctx_field *f = off >= 0 ? newer_field(a, off) : NULL;
 
 	if (f)
-		return nb_refuse(
-			env, NB_FIND_CTX_NEWER, a->pc, number,
-			nb_say(env,
-			       "a field of struct %s as this ncclbpf has "
-			       "it (%u bytes)",
-			       env->hook->ctx_struct, env->hook->ctx_size),
-			nb_say(env,
-			       "field %s is not known to this ncclbpf: "
-			       "the policy was built for a newer one",
-			       f->name),
-			"");
-	return nb_refuse(
-		env, NB_FIND_CTX_BOUNDS, a->pc, number,
-		nb_say(env, "offset 0 to %u of struct %s",
-		       env->hook->ctx_size - 1, env->hook->ctx_struct),
-		nb_say(env, "the access is at offset %lld", (long long)off),
-		"");
+		return refuse(a, NB_RULE_CTX_NEWER, .reg = number,
+			      .name = f->name, .limit = h->ctx_size);
+	return refuse(a, NB_RULE_CTX_BOUNDS, .reg = number,
+		      .limit = h->ctx_size - 1, .number = off);
 }
 
 /* The store's value and address must not differ between ranks. */
 static int check_output_label(const struct at *a, const struct nb_need *n,
 			      const struct nb_field_spec *f)
 {
-	struct nb_env *env = a->env;
 	int8_t number = n->reg;
 
-	if (!env->labels || f->label != NB_LABEL_COHERENT)
+	if (!a->env->labels || f->label != NB_LABEL_COHERENT)
 		return 0;
 	if (n->value >= 0 && reg(a, n->value)->label == NB_LABEL_LOCAL)
 		number = n->value;
 	if (reg(a, number)->label == NB_LABEL_LOCAL)
-		return nb_refuse(
-			env, NB_FIND_LOCAL_OUTPUT, a->pc, number,
-			nb_say(env,
-			       "a value for ctx->%s that is equal on all ranks",
-			       f->name),
-			nb_say(env, "%s; local since %s",
-			       nb_say_reg(env, reg(a, number), number),
-			       nb_say_where(env, reg(a, number)->from)),
-			"");
+		return refuse(a, NB_RULE_LOCAL_OUTPUT, .reg = number,
+			      .name = f->name, .where = reg(a, number)->from);
 	if (a->st->region.open)
-		return nb_refuse(
-			env, NB_FIND_LOCAL_CONTROL, a->pc, n->reg,
-			nb_say(env, "ctx->%s written on all ranks or on none",
-			       f->name),
-			nb_say(env,
-			       "the branch at %s depends on local data "
-			       "and decides whether this is reached",
-			       nb_say_where(env, a->st->region.pc)),
-			"");
+		return refuse(a, NB_RULE_LOCAL_CONTROL, .reg = n->reg,
+			      .name = f->name, .where = a->st->region.pc);
 	return 0;
 }
 
@@ -374,24 +276,14 @@ static int check_output_label(const struct at *a, const struct nb_need *n,
 static int check_output(const struct at *a, const struct nb_need *n,
 			const struct nb_field_spec *f, int64_t off)
 {
-	struct nb_env *env = a->env;
-
 	if (f->access != NB_OUT)
-		return nb_refuse(
-			env, NB_FIND_CTX_READONLY, a->pc, n->reg,
-			nb_say(env, "an output field of struct %s",
-			       env->hook->ctx_struct),
-			nb_say(env, "%s is an input (%s)", f->name, f->doc),
-			"");
+		return refuse(a, NB_RULE_CTX_READONLY, .reg = n->reg,
+			      .name = f->name, .text = f->doc);
 	if (off > f->off || off + n->size < f->off + f->size)
-		return nb_refuse(
-			env, NB_FIND_CTX_PARTIAL, a->pc, n->reg,
-			nb_say(env, "all %u bytes of %s in one store", f->size,
-			       f->name),
-			nb_say(env, "%d bytes are stored at offset %lld of it",
-			       n->size, (long long)(off - f->off)),
-			"");
-	nb_global_note_outputs(env);
+		return refuse(a, NB_RULE_CTX_PARTIAL, .reg = n->reg,
+			      .name = f->name, .limit = f->size,
+			      .size = n->size, .number = off - f->off);
+	nb_global_note_outputs(a->env);
 	return check_output_label(a, n, f);
 }
 
@@ -413,8 +305,7 @@ static int check_ctx_store(const struct at *a, const struct nb_need *n,
 			return rc;
 	}
 	if (n->value >= 0 && nb_reg_is_pointer(reg(a, n->value)))
-		return refuse(a, NB_FIND_POINTER_STORE, n->value,
-			      "a number for an output field", "");
+		return refuse(a, NB_RULE_OUTPUT_POINTER, .reg = n->value);
 	return 0;
 }
 
@@ -426,67 +317,58 @@ static int check_ctx(const struct at *a, const struct nb_need *n,
 	int64_t off = offs->smin;
 
 	if (!nb_range_is_const(offs))
-		return refuse(a, NB_FIND_CTX_VARIABLE, n->reg,
-			      "a constant offset into the context", "");
+		return refuse(a, NB_RULE_CTX_VARIABLE, .reg = n->reg);
 	if (off < 0 || off >= env->hook->ctx_size)
 		return refuse_ctx_end(a, n->reg, off);
 	f = nb_spec_field(env->hook, (uint32_t)off);
 	if (off % n->size)
-		return nb_refuse(
-			env, NB_FIND_CTX_ALIGN, a->pc, n->reg,
-			nb_say(env, "an offset that is a multiple of %d",
-			       n->size),
-			nb_say(env, "offset %lld, in field %s", (long long)off,
-			       f ? f->name : "(padding)"),
-			"");
+		return refuse(a, NB_RULE_CTX_ALIGN, .reg = n->reg,
+			      .size = n->size, .number = off,
+			      .name = f ? f->name : "(padding)");
 	if (acc == STORE && f)
 		return check_ctx_store(a, n, off);
-	if (!f || off + n->size > f->off + f->size)
-		return nb_refuse(
-			env, NB_FIND_CTX_FIELD, a->pc, n->reg,
-			nb_say(env, "an access inside one field"),
-			f ? nb_say(env,
-				   "%d bytes at offset %lld; field %s ends "
-				   "at %u",
-				   n->size, (long long)off, f->name,
-				   f->off + f->size)
-			  : nb_say(env, "offset %lld is padding",
-				   (long long)off),
-			"");
+	if (!f)
+		return refuse(a, NB_RULE_CTX_PADDING, .reg = n->reg,
+			      .number = off);
+	if (off + n->size > f->off + f->size)
+		return refuse(a, NB_RULE_CTX_FIELD, .reg = n->reg,
+			      .size = n->size, .number = off, .name = f->name,
+			      .limit = f->off + f->size);
 	return 0;
 }
 
 /* ---- memory accesses ---- */
 
+/* What may be NULL: where it came from decides what to do about it. */
+static int refuse_nullable(const struct at *a, int number)
+{
+	const struct nb_reg *r = reg(a, number);
+	const struct nb_ref *ref = nb_ref_find(a->st, r->ref);
+
+	if (r->kind == NB_REG_VALUE_OR_NULL)
+		return refuse(a, NB_RULE_NULLABLE_LOOKUP, .reg = number,
+			      .map = r->map);
+	if (ref && ref->id == r->id)
+		return refuse(a, NB_RULE_NULLABLE_RECORD, .reg = number,
+			      .where = ref->pc);
+	return refuse(a,
+		      a->env->root && !r->ref ? NB_RULE_NULLABLE_PARAMETER
+					      : NB_RULE_NULLABLE_SLICE,
+		      .reg = number);
+}
+
 static int refuse_address(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
 
-	if (r->kind == NB_REG_VALUE_OR_NULL)
-		return refuse(a, NB_FIND_NULLABLE, number,
-			      nb_say(a->env,
-				     "r%d tested against NULL before it is "
-				     "followed",
-				     number),
-			      nb_say(a->env,
-				     "bpf_map_lookup_elem on %s returns NULL "
-				     "when there is no such element: add "
-				     "if (!v) return 0;",
-				     nb_map_name(a->env, r->map)));
-	if (r->kind == NB_REG_MEM_OR_NULL)
-		return refuse(a, NB_FIND_NULLABLE, number,
-			      nb_say(a->env,
-				     "r%d tested against NULL before it is "
-				     "followed",
-				     number),
-			      nb_say_null_hint(a->env, a->st, r));
+	if (r->kind == NB_REG_VALUE_OR_NULL || r->kind == NB_REG_MEM_OR_NULL)
+		return refuse_nullable(a, number);
 	if (nb_check_ended(a, number))
 		return NB_E_VERIFY;
-	return refuse(a, NB_FIND_NOT_POINTER, number,
-		      nb_say(a->env, "a pointer to memory in r%d", number),
-		      nb_reg_is_const(r) && !r->r.t.value
-			      ? "this is NULL on this path"
-			      : "");
+	return refuse(a,
+		      nb_reg_is_const(r) && !r->r.t.value ? NB_RULE_NULL_POINTER
+							  : NB_RULE_NOT_POINTER,
+		      .reg = number);
 }
 
 static int check_access(const struct at *a, const struct nb_need *n,
@@ -527,25 +409,14 @@ static int check_ordered(const struct at *a, const struct nb_need *n)
 	struct nb_range off = nb_access_offset(r, a->insn->off);
 
 	if (r->kind == NB_REG_CTX)
-		return refuse(a, NB_FIND_CTX_ATOMIC, n->reg,
-			      "memory that other threads may share: the stack "
-			      "or a map's value",
-			      "");
+		return refuse(a, NB_RULE_CTX_ATOMIC, .reg = n->reg);
 	if (r->kind == NB_REG_MEM && r->align < n->size)
-		return refuse(a, NB_FIND_ATOMIC_ALIGN, n->reg,
-			      nb_say(a->env,
-				     "memory that begins at a multiple of %d",
-				     n->size),
-			      "ask for a part of the dynptr at an offset that "
-			      "is a multiple of 8");
+		return refuse(a, NB_RULE_ATOMIC_MEMORY, .reg = n->reg,
+			      .size = n->size);
 	if (!nb_reg_is_pointer(r) || aligned(&off, n->size))
 		return 0;
-	return nb_refuse(
-		a->env, NB_FIND_ATOMIC_ALIGN, a->pc, n->reg,
-		nb_say(a->env, "an offset that is a multiple of %d", n->size),
-		nb_say(a->env, "the access is at offset %s",
-		       nb_say_span(a->env, off.smin, off.smax)),
-		"");
+	return refuse(a, NB_RULE_ATOMIC_ALIGN, .reg = n->reg, .size = n->size,
+		      .off = &off);
 }
 
 static int check_atomic(const struct at *a, const struct nb_need *n)
@@ -562,11 +433,8 @@ static int check_atomic(const struct at *a, const struct nb_need *n)
 		return rc;
 	if (reg(a, n->reg)->kind == NB_REG_STACK &&
 	    pointer_at(frame_of(a, reg(a, n->reg)), off))
-		return nb_refuse(a->env, NB_FIND_STACK_PARTIAL, a->pc, n->reg,
-				 "a number on the stack",
-				 nb_say(a->env, "r10%lld holds a pointer",
-					(long long)off),
-				 "");
+		return refuse(a, NB_RULE_ATOMIC_POINTER, .reg = n->reg,
+			      .number = off);
 	return 0;
 }
 
@@ -581,9 +449,7 @@ static int check_call(const struct at *a)
 		return nb_check_global_call(a, g);
 	if (a->st->nframes < NB_MAX_FRAMES)
 		return 0;
-	return nb_refuse(a->env, NB_FIND_CALL_DEPTH, a->pc, -1,
-			 nb_say(a->env, "at most %d frames", NB_MAX_FRAMES),
-			 "this call would be one more", "");
+	return refuse(a, NB_RULE_CALL_DEPTH, .reg = -1, .limit = NB_MAX_FRAMES);
 }
 
 static int check_return(const struct at *a)
@@ -602,14 +468,12 @@ static int check_return(const struct at *a)
 		 * where ranks may differ. */
 		if (r->kind == NB_REG_SCALAR || !nb_env_is_coherent(a->env))
 			return 0;
-		return refuse(a, NB_FIND_RET_POINTER, 0,
-			      "a number in r0 at exit", "");
+		return refuse(a, NB_RULE_RET_POINTER, .reg = 0);
 	}
 	if (a->f->callback)
 		return nb_check_callback_return(a);
 	if (r->kind == NB_REG_STACK && r->frame + 1u == a->st->nframes)
-		return refuse(a, NB_FIND_STACK_ESCAPE, 0,
-			      "a return value that outlives the function", "");
+		return refuse(a, NB_RULE_RET_STACK, .reg = 0);
 	return 0;
 }
 

@@ -12,7 +12,6 @@
 #include "core/verify/feature/iter.h"
 #include "core/verify/feature/resources.h"
 #include "core/verify/feature/tail.h"
-#include "core/verify/report/report.h"
 #include "core/verify/state/operands.h"
 
 int nb_check_helper(const struct at *a)
@@ -21,37 +20,11 @@ int nb_check_helper(const struct at *a)
 	const char *kernel = nb_spec_kernel_helper(a->insn->imm);
 
 	if (h && h->id >= NB_HELPER_TUNER && a->env->hook->id != NB_HOOK_TUNER)
-		return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
-				 "a helper of this hook",
-				 nb_say(a->env, "bpf_%s on %s", h->name,
-					a->env->hook->word),
-				 "it asks about the decision of a "
-				 "SEC(\"tuner\") program");
+		return refuse(a, NB_RULE_HELPER_HOOK, .reg = -1, .helper = h);
 	if (h)
 		return 0;
-	return nb_refuse(a->env, NB_FIND_HELPER, a->pc, -1,
-			 "a helper that this ncclbpf offers",
-			 kernel ? nb_say(a->env,
-					 "bpf_%s of kernels, number %lld",
-					 kernel, (long long)a->insn->imm)
-				: nb_say(a->env, "helper number %lld",
-					 (long long)a->insn->imm),
-			 "docs/policies.md lists the helpers; others of the "
-			 "kernel do not exist inside a job");
-}
-
-/* "array, hash": the map types that @h takes. */
-static const char *map_types(const struct at *a, const struct nb_helper_spec *h)
-{
-	size_t n;
-	const struct nb_map_type_spec *t = nb_spec_map_types(&n);
-	const char *list = "";
-
-	for (size_t i = 0; i < n; i++)
-		if (h->maps >> t[i].id & 1)
-			list = *list ? nb_say(a->env, "%s, %s", list, t[i].word)
-				     : t[i].word;
-	return list;
+	return refuse(a, kernel ? NB_RULE_HELPER_KERNEL : NB_RULE_HELPER,
+		      .reg = -1, .name = kernel, .number = a->insn->imm);
 }
 
 /* Does the helper work on maps of this type? */
@@ -63,13 +36,8 @@ static int check_map_kind(const struct at *a, const struct nb_helper_spec *h,
 
 	if (h->maps >> type & 1)
 		return 0;
-	return nb_refuse(a->env, NB_FIND_MAP_KIND, a->pc, number,
-			 nb_say(a->env, "a map of type %s in r%d for bpf_%s",
-				map_types(a, h), number, h->name),
-			 nb_say(a->env, "map %s is of type %s",
-				nb_map_name(a->env, map),
-				nb_spec_map_type(type)->word),
-			 "");
+	return refuse(a, NB_RULE_MAP_KIND, .reg = number, .helper = h,
+		      .map = map);
 }
 
 /*
@@ -107,17 +75,10 @@ static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
 	int rc;
 
 	if (r->kind == NB_REG_MAP_OR_NULL)
-		return refuse(a, NB_FIND_ARG_NULL, number,
-			      nb_say(a->env,
-				     "a map in r%d for bpf_%s, tested against "
-				     "NULL",
-				     number, h->name),
-			      "");
+		return refuse(a, NB_RULE_ARG_MAP_NULL, .reg = number,
+			      .helper = h);
 	if (r->kind != NB_REG_MAP)
-		return refuse(a, NB_FIND_ARG_MAP, number,
-			      nb_say(a->env, "a map in r%d for bpf_%s", number,
-				     h->name),
-			      "");
+		return refuse(a, NB_RULE_ARG_MAP, .reg = number, .helper = h);
 	rc = check_map_kind(a, h, number);
 	if (!rc && h->effect == NB_EFFECT_WRITES_MAP)
 		rc = check_map_write(a, h, number);
@@ -125,46 +86,6 @@ static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
 	if (!rc && has_arg(h, NB_ARG_FILL))
 		rc = nb_check_map_access(a, number, LOAD);
 	return rc;
-}
-
-static const char *arg_words(enum nb_arg arg)
-{
-	switch (arg) {
-	case NB_ARG_KEY:
-		return "the key";
-	case NB_ARG_VALUE:
-		return "the value";
-	case NB_ARG_MEM:
-	case NB_ARG_MEM0:
-		return "memory to read";
-	case NB_ARG_OUT:
-	case NB_ARG_OUT8:
-		return "memory to write";
-	case NB_ARG_FILL:
-		return "memory for the value";
-	case NB_ARG_NONE:
-	case NB_ARG_ANY:
-	case NB_ARG_OPT:
-	case NB_ARG_MAP:
-	case NB_ARG_SIZE:
-	case NB_ARG_SIZE0:
-	case NB_ARG_STR:
-	case NB_ARG_CTX:
-	case NB_ARG_FUNC:
-	case NB_ARG_PASS:
-	case NB_ARG_ITER0:
-	case NB_ARG_ITER:
-	case NB_ARG_ALLOC:
-	case NB_ARG_SAMPLE:
-	case NB_ARG_KEEP:
-	case NB_ARG_DYNPTR:
-	case NB_ARG_DYNPTR_END:
-	case NB_ARG_NEW_DYNPTR:
-	case NB_ARG_NEW_RECORD:
-	case NB_ARG_LOCK:
-		break;
-	}
-	return "an argument";
 }
 
 static int check_stack_arg(const struct at *a, int number, uint64_t size,
@@ -232,13 +153,9 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 	case NB_REG_FUNC:
 		break;
 	}
-	return refuse(a, null ? NB_FIND_ARG_NULL : NB_FIND_ARG_MEM, number,
-		      nb_say(a->env,
-			     "%s for bpf_%s in r%d: a pointer to "
-			     "%llu bytes",
-			     arg_words(kind), h->name, number,
-			     (unsigned long long)size.max),
-		      "");
+	return refuse(a, null ? NB_RULE_ARG_NULL : NB_RULE_ARG_MEM,
+		      .reg = number, .helper = h, .arg = kind,
+		      .size = size.max);
 }
 
 /* The size itself; whether the memory has it, check_mem_arg asks. */
@@ -249,28 +166,16 @@ static int check_size_arg(const struct at *a, const struct nb_helper_spec *h,
 	const struct nb_reg *r = reg(a, number);
 
 	if (r->kind != NB_REG_SCALAR)
-		return refuse(a, NB_FIND_ARG_SCALAR, number,
-			      nb_say(a->env, "a size in r%d for bpf_%s", number,
-				     h->name),
-			      "");
+		return refuse(a, NB_RULE_SIZE_SCALAR, .reg = number,
+			      .helper = h);
 	if (r->r.smin < 0 || r->r.umax >= MAX_MOVE)
-		return refuse(a, NB_FIND_ARG_SIZE, number,
-			      nb_say(a->env,
-				     "a size with a known upper bound "
-				     "in r%d for bpf_%s",
-				     number, h->name),
+		return refuse(a,
 			      r->r.smin < 0 && r->r.smax < MAX_MOVE
-				      ? "it may be negative: use an unsigned "
-					"type"
-				      : "bound it by the size of the memory "
-					"first");
+				      ? NB_RULE_SIZE_NEGATIVE
+				      : NB_RULE_SIZE,
+			      .reg = number, .helper = h);
 	if (h->arg[arg] == NB_ARG_SIZE && !r->r.umin)
-		return refuse(a, NB_FIND_ARG_ZERO, number,
-			      nb_say(a->env,
-				     "a size of 1 or more in r%d for "
-				     "bpf_%s",
-				     number, h->name),
-			      "test it first: if (!size) return 0;");
+		return refuse(a, NB_RULE_SIZE_ZERO, .reg = number, .helper = h);
 	return 0;
 }
 
@@ -287,12 +192,7 @@ static int check_string(const struct at *a, const struct nb_helper_spec *h,
 	    off >= 0 && off < (int64_t)m->value_size &&
 	    (!m->init || memchr(m->init + off, 0, m->value_size - (size_t)off)))
 		return 0;
-	return refuse(a, NB_FIND_ARG_MEM, number,
-		      nb_say(a->env,
-			     "a constant string with its NUL in r%d for "
-			     "bpf_%s",
-			     number, h->name),
-		      "write it as static const char fmt[] = \"...\";");
+	return refuse(a, NB_RULE_ARG_STRING, .reg = number, .helper = h);
 }
 
 static int check_arg(const struct at *a, const struct nb_helper_spec *h,
@@ -316,21 +216,15 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 		return check_size_arg(a, h, arg);
 	case NB_ARG_ANY:
 		if (reg(a, number)->kind != NB_REG_SCALAR)
-			return refuse(a, NB_FIND_ARG_SCALAR, number,
-				      nb_say(a->env,
-					     "a number in r%d for bpf_%s",
-					     number, h->name),
-				      "");
+			return refuse(a, NB_RULE_ARG_SCALAR, .reg = number,
+				      .helper = h);
 		return 0;
 	case NB_ARG_CTX:
 		if (reg(a, number)->kind != NB_REG_CTX ||
 		    !nb_range_is_const(&reg(a, number)->r) ||
 		    reg(a, number)->r.t.value)
-			return refuse(a, NB_FIND_ARG_CTX, number,
-				      nb_say(a->env,
-					     "the context in r%d for bpf_%s",
-					     number, h->name),
-				      "");
+			return refuse(a, NB_RULE_ARG_CTX, .reg = number,
+				      .helper = h);
 		return 0;
 	case NB_ARG_STR:
 		return check_string(a, h, number);

@@ -2,23 +2,25 @@
 #ifndef NB_VERIFY_REPORT_HINTS_H
 #define NB_VERIFY_REPORT_HINTS_H
 
-#include "core/verify/state/env.h"
+#include "core/verify/report/refusal.h"
 
 /*
- * Refusals that compute what would be right.
- *
- * nb_refuse_span: @size bytes at @off behind r@number, a map value or memory
- * of @limit bytes, are not inside. nb_refuse_unwritten: of @size bytes at
- * @off of a frame, byte @bad was never written. nb_refuse_frame: they are not
- * all inside the frame. All return NB_E_VERIFY.
+ * Refusals whose rule depends on what the instruction does with the bytes.
+ * Of @x, pc, reg, st, off and size are set: @size bytes at @off of a frame
+ * are not all inside it; or byte @bad of them was never written. Both return
+ * NB_E_VERIFY.
  */
-int nb_refuse_span(struct nb_env *env, uint32_t pc, int number,
-		   const struct nb_reg *r, const struct nb_range *off,
-		   uint64_t size, uint64_t limit);
-int nb_refuse_unwritten(struct nb_env *env, const struct nb_state *st,
-			uint32_t pc, int number, const struct nb_range *off,
-			uint64_t size, int64_t bad);
-int nb_refuse_frame(struct nb_env *env, const struct nb_state *st, uint32_t pc,
-		    int number, const struct nb_range *off, uint64_t size);
+int nb_refuse_frame(struct nb_env *env, struct nb_refusal *x);
+int nb_refuse_unwritten(struct nb_env *env, struct nb_refusal *x, int64_t bad);
+
+/* Words of report/words.h that are computed. */
+const char *nb_say_memory(struct nb_env *env, const struct nb_refusal *x);
+const char *nb_say_access(struct nb_env *env, const struct nb_refusal *x);
+const char *nb_say_bound(struct nb_env *env, const struct nb_refusal *x);
+const char *nb_say_variable(struct nb_env *env, const struct nb_refusal *x);
+const char *nb_say_declared(struct nb_env *env, const struct nb_refusal *x);
+const char *nb_say_missing(struct nb_env *env, const struct nb_refusal *x);
+const char *nb_say_member(struct nb_env *env, const struct nb_refusal *x);
+const char *nb_say_too_small(struct nb_env *env, const struct nb_refusal *x);
 
 #endif

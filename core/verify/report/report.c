@@ -187,6 +187,13 @@ const char *nb_say_reg(struct nb_env *env, const struct nb_reg *r, int number)
 	return nb_say(env, "r%d: %s%s", number, say_value(env, r), label);
 }
 
+const char *nb_say_ref(struct nb_env *env, const struct nb_ref *ref)
+{
+	return nb_say(env, "%s at %s",
+		      ref->kind == NB_REF_ITER ? "begun" : "reserved",
+		      nb_say_where(env, ref->pc));
+}
+
 const char *nb_say_object(const struct nb_cell *c)
 {
 	switch ((enum nb_object_kind)c->reg.map) {
@@ -230,59 +237,6 @@ void nb_more_words(struct nb_env *env)
 {
 	if (env->arena->limit - env->arena->used < MARGIN)
 		env->arena->limit = env->arena->used + MARGIN;
-}
-
-/* In a second walk: is this the finding, and are its words wanted? */
-static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls,
-			   uint32_t pc)
-{
-	struct nb_seek *k = env->seek;
-
-	if (cls != k->cls || pc != k->pc) {
-		k->over |= cls == NB_FIND_MEMORY || cls == NB_FIND_COMPLEXITY;
-		return false;
-	}
-	k->found = true;
-	if (k->follow)
-		return false;
-	env->failed = false;
-	memset(&env->v->finding, 0, sizeof(env->v->finding));
-	return true;
-}
-
-int nb_refuse(struct nb_env *env, enum nb_finding_class cls, uint32_t pc,
-	      int reg, const char *required, const char *known,
-	      const char *hint)
-{
-	struct nb_finding *f = &env->v->finding;
-
-	if (env->seek && !finding_wanted(env, cls, pc))
-		return NB_E_VERIFY;
-	if (env->failed)
-		return NB_E_VERIFY;
-	nb_more_words(env);
-	env->failed = true;
-	f->cls = cls;
-	f->pc = pc;
-	f->reg = reg;
-	f->insn = nb_say_insn(env, pc);
-	f->required = required;
-	f->known = known;
-	f->hint = hint && *hint ? hint : classes[cls].hint;
-	f->func = nb_say_func(env, pc);
-	f->line = nb_line_of(env->prog, pc);
-	return NB_E_VERIFY;
-}
-
-int nb_refuse_verdict(struct nb_env *env, uint32_t pc, uint32_t from)
-{
-	return nb_refuse(env, NB_FIND_LOCAL_VERDICT, pc, 0,
-			 "a return value that is equal on all ranks",
-			 nb_say(env,
-				"what exit returns depends on local data "
-				"since %s",
-				nb_say_where(env, from)),
-			 "");
 }
 
 /* ---- trace ---- */

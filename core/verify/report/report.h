@@ -4,17 +4,6 @@
 
 #include "core/verify/state/env.h"
 
-/*
- * nb_refuse - fill the finding; the first one of a verification stays
- * @reg: register concerned, -1 for none
- * @required, @known: sentences made by nb_say; @hint: "" for the class's own
- *
- * Returns NB_E_VERIFY.
- */
-int nb_refuse(struct nb_env *env, enum nb_finding_class cls, uint32_t pc,
-	      int reg, const char *required, const char *known,
-	      const char *hint);
-
 /* What core/defs/findings.h says of a class. */
 struct nb_finding_words {
 	const char *word, *text, *hint;
@@ -34,6 +23,8 @@ const char *nb_say_reg(struct nb_env *env, const struct nb_reg *r, int number);
 const char *nb_say_span(struct nb_env *env, int64_t min, int64_t max);
 /* "a dynptr of a ring buffer's record" */
 const char *nb_say_object(const struct nb_cell *c);
+/* "reserved at slot 12 (x.bpf.c:31)" */
+const char *nb_say_ref(struct nb_env *env, const struct nb_ref *ref);
 const char *nb_map_name(const struct nb_env *env, uint32_t map);
 /* The source line of a slot: "size_aware.bpf.c:31", or "slot 12". */
 const char *nb_say_where(struct nb_env *env, uint32_t pc);
@@ -56,9 +47,6 @@ const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 			      uint32_t pc);
 /* Room for words also when memory is what ran out. */
 void nb_more_words(struct nb_env *env);
-
-/* What exit at @pc returns differs between ranks, since @from. */
-int nb_refuse_verdict(struct nb_env *env, uint32_t pc, uint32_t from);
 
 /* What is known before slot @pc, as lines of opts.trace (not NULL). */
 void nb_trace_state(struct nb_env *env, const struct nb_state *st, uint32_t pc);

@@ -20,6 +20,13 @@ enum nb_finding_class {
 	NB_NFINDINGS
 };
 
+/* The rule that was broken, one row each in core/defs/rules.h. */
+enum nb_rule {
+#define RULE(name, cls, required, known, hint) NB_RULE_##name,
+#include "core/defs/rules.h"
+	NB_NRULES
+};
+
 enum { NB_MAX_PATH = 64 };
 
 /* A branch on the way to the finding, and what it meant there. */
@@ -42,6 +49,7 @@ struct nb_note {
  */
 struct nb_finding {
 	enum nb_finding_class cls;
+	enum nb_rule rule;
 	uint32_t pc;	      /* slot */
 	int reg;	      /* register concerned, -1 if none */
 	const char *insn;     /* disassembly */

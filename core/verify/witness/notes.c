@@ -5,6 +5,7 @@
 #include "core/verify/domain/range.h"
 #include "core/verify/feature/iter.h"
 #include "core/verify/report/report.h"
+#include "core/verify/report/source.h"
 #include "core/verify/state/env.h"
 #include "core/verify/state/operands.h"
 #include "core/verify/state/state.h"
@@ -641,30 +642,6 @@ static uint32_t producer(const struct nb_trail *t, uint32_t i, int number)
 	return t->n;
 }
 
-static bool in_name(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9') || c == '_';
-}
-
-/* "v" of "struct x *v = bpf_...": what the call's result is assigned to. */
-static const char *assigned(struct nb_env *env, const char *text)
-{
-	const char *at = strstr(text, "= bpf_"), *end;
-
-	if (!at || strstr(at + 1, "= bpf_"))
-		return "";
-	while (at > text && at[-1] == ' ')
-		at--;
-	end = at;
-	while (at > text && in_name(at[-1]))
-		at--;
-	if (at == end || (*at >= '0' && *at <= '9') ||
-	    (at > text && !strchr(" \t*", at[-1])))
-		return "";
-	return nb_say(env, "%.*s", (int)(end - at), at);
-}
-
 /* Say which line made the pointer, and the test that is missing after it. */
 static void say_null(const struct nb_trail *t, struct nb_finding *f)
 {
@@ -683,7 +660,7 @@ static void say_null(const struct nb_trail *t, struct nb_finding *f)
 		return;
 	f->known = nb_say(t->env, "%s; made by %s in line %u", f->known,
 			  called(t, i), l->line);
-	name = assigned(t->env, l->text);
+	name = nb_source_assigned(t->env, l->text);
 	if (*name)
 		f->hint =
 			nb_say(t->env, "after line %u add: if (!%s) return 0;",

@@ -25,7 +25,8 @@ REFUSE = re.compile(r"\b(nb_refuse|refuse(?:_\w+)?|(?:nb_)?over_\w+)\(")
 WORDS = {"hints.c"}
 NO_MEMORY = re.compile(r"\{?\s*(return NB_E_NOMEM|return nb_over_memory|"
                        r"env->nomem = true)")
-SKIP = {"report.c", "text.c", "names.c", "notes.c", "witness.c", "range.c", "tnum.c"}
+SKIP = {"report.c", "refuse.c", "source.c", "text.c", "names.c", "notes.c",
+        "witness.c", "range.c", "tnum.c"}
 
 
 def mask(text):
@@ -138,7 +139,7 @@ class File:
                                     ")")):
                 continue
             inside = self.text[m.start():close(self.code, m.end() - 1)]
-            word = re.search(r"NB_FIND_\w+", inside)
+            word = re.search(r"NB_RULE_\w+", inside)
             n = self.new("refuse", func,
                          word.group(0) if word else m.group(1))
             self.insert(m.start(), "NB_MUTANT(%d) ? 0 : " % n, -n)

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One row a rule that a program can break.
+ *
+ * name      enumerator NB_RULE_<name>
+ * class     of the rejection: a row of findings.h
+ * required  what the rule asks for
+ * known     what was found instead
+ * hint      advice; "": the class's own
+ *
+ * The texts are templates. A word in braces stands for a fact of the refusal
+ * (struct nb_refusal); core/verify/report/words.h has a row for each.
+ */
+
+/* ---- the program's shape ---- */
+RULE(INSN, ENCODING,
+     "an instruction of RFC 9669 or of Linux", "{name}", "{text}")
+RULE(SLOTS, ENCODING, "1 to {limit} slots", "{count} slots", "")
+RULE(MAP_INDEX, ENCODING, "a map index below {limit}", "map index {count}", "")
+RULE(MAP_ADDRESS, ENCODING,
+     "the address of a value in an array map", "map {map} is of another type", "")
+RULE(JUMP_MIDDLE, JUMP_LDDW,
+     "a jump to the first slot of an instruction",
+     "slot {number} is the second half of the 16-byte load at slot {to}", "")
+RULE(JUMP_RANGE, JUMP_RANGE,
+     "a jump to a slot from 0 to {limit}", "it goes to slot {number}", "")
+RULE(JUMP_FUNC, JUMP_RANGE,
+     "a jump inside its own function",
+     "it goes to slot {number}, which is in another function", "")
+RULE(FUNCS, FUNCS, "at most {limit} functions", "the program has more", "")
+RULE(CALL_TARGET, CALL_TARGET,
+     "a call to a function in slots 0 to {limit}", "it calls slot {number}", "")
+RULE(FALL_OFF, FALL_OFF,
+     "exit or a jump as the function's last instruction",
+     "after slot {slot} the function {name} ends", "")
+RULE(UNREACHABLE, UNREACHABLE,
+     "a way from the program's start to every instruction", "nothing leads to slot {slot}", "")
+RULE(RECURSION, RECURSION,
+     "calls that do not lead back to their function",
+     "function {name} is called while it runs", "")
+RULE(STACK_DEPTH, STACK_DEPTH,
+     "at most {limit} bytes for the frames of a call chain", "{size} bytes: {chain}", "")
+RULE(CALL_DEPTH, CALL_DEPTH, "at most {limit} frames", "this call would be one more", "")
+RULE(CALLBACK_DEPTH, CALL_DEPTH,
+     "at most {limit} frames", "the callback's would be one more", "")
+RULE(GLOBAL_DEPTH, CALL_DEPTH,
+     "at most {limit} frames", "{count} here, and {name} needs {size} more", "")
+
+/* ---- registers and arithmetic ---- */
+RULE(UNINIT, UNINIT, "{r} written before it is read", "{r}: never written on this path", "")
+RULE(UNINIT_CALL, UNINIT,
+     "{r} written before it is read",
+     "{r}: never written on this path, or lost by a call (r1-r5 do not survive calls)", "")
+RULE(FRAME_POINTER, FRAME_POINTER, "r10 only read: it is the frame pointer", "{value}", "")
+RULE(SHIFT, SHIFT, "a shift count from 0 to {limit}", "the constant is {number}", "")
+RULE(NULL_ARITH, NULL_ARITH, "{r} tested against NULL before it is moved", "{value}", "")
+RULE(HANDLE_ARITH, HANDLE_ARITH, "{r} left as it is", "{value}", "")
+RULE(PTR_32, PTR_32, "a number in {r} for the {width}-bit operation {insn}", "{value}", "")
+RULE(PTR_OP, PTR_OP, "a number in {r} for {insn}", "{value}", "")
+RULE(PTR_PTR, PTR_PTR, "a number in {r} to add to the pointer in r{number}", "{value}", "")
+RULE(MOVE_CONSTANT, PTR_RANGE,
+     "{pointer} moved by a number with a minimum (signed) between -2^29 and 2^29",
+     "it is moved by {number} to offset {to}", "")
+RULE(MOVE, PTR_RANGE,
+     "{pointer} moved by a number with a minimum (signed) between -2^29 and 2^29",
+     "{value}", "")
+RULE(MOVE_NEGATIVE, PTR_RANGE,
+     "{pointer} moved by a number with a minimum (signed) between -2^29 and 2^29",
+     "{value}", "it may be negative: use an unsigned type, or test i >= 0 too")
+RULE(ATOMIC_VALUE, ATOMIC_VALUE, "a number in {r}", "{value}", "")
+RULE(RET_POINTER, RET_POINTER, "a number in r0 at exit", "{value}", "")
+
+/* ---- memory ---- */
+RULE(NULLABLE_LOOKUP, NULLABLE,
+     "{r} tested against NULL before it is followed", "{value}",
+     "bpf_map_lookup_elem on {map} returns NULL when there is no such element: "
+     "add if (!v) return 0;")
+RULE(NULLABLE_RECORD, NULLABLE,
+     "{r} tested against NULL before it is followed", "{value}",
+     "the reservation at {where} answers NULL when the ring buffer is full: "
+     "add if (!e) return 0;")
+RULE(NULLABLE_PARAMETER, NULLABLE,
+     "{r} tested against NULL before it is followed", "{value}",
+     "anybody may call a global function with NULL: add if (!p) return 0;")
+RULE(NULLABLE_SLICE, NULLABLE,
+     "{r} tested against NULL before it is followed", "{value}",
+     "bpf_dynptr_data answers NULL when the dynptr has no such part: add if (!p) return 0;")
+RULE(NULL_POINTER, NOT_POINTER,
+     "a pointer to memory in {r}", "{value}", "this is NULL on this path")
+RULE(NOT_POINTER, NOT_POINTER, "a pointer to memory in {r}", "{value}", "")
+RULE(MAP_BOUNDS, MAP_BOUNDS,
+     "{bytes} within {memory}: offset 0 to {last_offset}", "{access}", "{bound}")
+RULE(MAP_TOO_LARGE, MAP_BOUNDS, "at most all of {memory}", "{access}", "{bound}")
+RULE(MEM_BOUNDS, MEM_BOUNDS,
+     "{bytes} within {memory}: offset 0 to {last_offset}", "{access}", "{bound}")
+RULE(MEM_TOO_LARGE, MEM_BOUNDS, "at most all of {memory}", "{access}", "{bound}")
+RULE(MAP_WRITEONLY, MAP_WRITEONLY,
+     "a map that programs may read", "map {map} has BPF_F_WRONLY_PROG", "")
+RULE(MAP_COHERENT, MAP_COHERENT,
+     "a map that programs may write", "map {map} is coherent", "")
+RULE(MAP_MERGED, MAP_READONLY,
+     "a map that programs may write",
+     "map {map} is merged over the processes: controllers only read it", "")
+RULE(MAP_CONSTANT, MAP_READONLY,
+     "a map that programs may write", "map {map} is read-only (constant data)", "")
+RULE(MAP_READONLY, MAP_READONLY,
+     "a map that programs may write", "map {map} is read-only (BPF_F_RDONLY_PROG)", "")
+RULE(RDONLY, RDONLY, "memory that the program may write", "{value}", "")
+RULE(ATOMIC_ALIGN, ATOMIC_ALIGN,
+     "an offset that is a multiple of {size}", "the access is at offset {span}", "")
+RULE(ATOMIC_MEMORY, ATOMIC_ALIGN,
+     "memory that begins at a multiple of {size}", "{value}",
+     "ask for a part of the dynptr at an offset that is a multiple of 8")
+
+/* ---- the stack ---- */
+RULE(STACK_BOUNDS, STACK_BOUNDS,
+     "{bytes} at r10-{limit} to r10-{size}", "the access is at offset {span} from r10", "")
+RULE(STACK_SHORT, STACK_BOUNDS,
+     "{part} of map {map} is {size} bytes",
+     "{variable} has at most {room}: {r} points to r10-{limit}, and the frame ends at r10",
+     "give it a type of {size} bytes")
+RULE(STACK_SHORT_TYPE, STACK_BOUNDS,
+     "{part} of map {map} is {size} bytes ({type})",
+     "{variable} has at most {room}: {r} points to r10-{limit}, and the frame ends at r10",
+     "declare the variable with the map's type: {type} {declared}")
+RULE(STACK_UNINIT, STACK_UNINIT,
+     "all of r10{first} to r10{last} written before",
+     "the bytes at r10{number} to r10{to} were never written{frame}", "")
+RULE(STACK_UNINIT_BYTE, STACK_UNINIT,
+     "all of r10{first} to r10{last} written before",
+     "the byte at r10{number} was never written{frame}", "")
+RULE(STACK_UNINIT_ARG, STACK_UNINIT,
+     "all {size} bytes of the {part} of map {map}{of_type} written",
+     "{missing} of it ({r} points to it){member}: never written", "{too_small}")
+RULE(STACK_PADDING, STACK_UNINIT,
+     "all {size} bytes of the {part} of map {map}{of_type} written",
+     "{missing} of it ({r} points to it), which are padding between members: never written",
+     "padding counts too: clear it first: {struct_type} k = {}; "
+     "or __builtin_memset(&k, 0, sizeof(k));")
+RULE(STACK_ALIGN, STACK_ALIGN,
+     "an offset that is a multiple of {size}", "the access is at offset {span} from r10", "")
+RULE(STACK_PARTIAL, STACK_PARTIAL,
+     "8 bytes at a known offset to read the pointer at r10{number}",
+     "{size} bytes are read at offset {span}", "")
+RULE(ATOMIC_POINTER, STACK_PARTIAL, "a number on the stack", "r10{number} holds a pointer", "")
+RULE(POINTER_SPILL, POINTER_STORE,
+     "8 bytes at a known offset to store the pointer in {r}",
+     "{size} bytes are stored at offset {span}", "")
+RULE(STACK_ESCAPE, STACK_ESCAPE,
+     "a pointer that lives as long as the caller's frame", "{value}", "")
+RULE(RET_STACK, STACK_ESCAPE, "a return value that outlives the function", "{value}", "")
+
+/* ---- the context ---- */
+RULE(CTX_BOUNDS, CTX_BOUNDS,
+     "offset 0 to {limit} of struct {ctx}", "the access is at offset {number}", "")
+RULE(CTX_NEWER, CTX_NEWER,
+     "a field of struct {ctx} as this ncclbpf has it ({limit} bytes)",
+     "field {name} is not known to this ncclbpf: the policy was built for a newer one", "")
+RULE(CTX_VARIABLE, CTX_VARIABLE, "a constant offset into the context", "{value}", "")
+RULE(CTX_ALIGN, CTX_ALIGN,
+     "an offset that is a multiple of {size}", "offset {number}, in field {name}", "")
+RULE(CTX_FIELD, CTX_FIELD,
+     "an access inside one field",
+     "{size} bytes at offset {number}; field {name} ends at {limit}", "")
+RULE(CTX_PADDING, CTX_FIELD,
+     "an access inside one field", "offset {number} is padding", "")
+RULE(CTX_READONLY, CTX_READONLY,
+     "an output field of struct {ctx}", "{name} is an input ({text})", "")
+RULE(CTX_PARTIAL, CTX_PARTIAL,
+     "all {limit} bytes of {name} in one store",
+     "{size} bytes are stored at offset {number} of it", "")
+RULE(CTX_ATOMIC, CTX_ATOMIC,
+     "memory that other threads may share: the stack or a map's value", "{value}", "")
+RULE(OUTPUT_POINTER, POINTER_STORE, "a number for an output field", "{value}", "")
+
+/* ---- arguments of helpers ---- */
+RULE(HELPER, HELPER,
+     "a helper that this ncclbpf offers", "helper number {number}",
+     "docs/policies.md lists the helpers; others of the kernel do not exist inside a job")
+RULE(HELPER_KERNEL, HELPER,
+     "a helper that this ncclbpf offers", "bpf_{name} of kernels, number {number}",
+     "docs/policies.md lists the helpers; others of the kernel do not exist inside a job")
+RULE(HELPER_HOOK, HELPER,
+     "a helper of this hook", "{helper} on {hook}",
+     "it asks about the decision of a SEC(\"tuner\") program")
+RULE(ARG_MAP, ARG_MAP, "a map in {r} for {helper}", "{value}", "")
+RULE(ARG_MAP_NULL, ARG_NULL,
+     "a map in {r} for {helper}, tested against NULL", "{value}", "")
+RULE(MAP_KIND, MAP_KIND,
+     "a map of type {map_types} in {r} for {helper}", "map {map} is of type {map_type}", "")
+RULE(ARG_SCALAR, ARG_SCALAR, "a number in {r} for {helper}", "{value}", "")
+RULE(ARG_CTX, ARG_CTX, "the context in {r} for {helper}", "{value}", "")
+RULE(ARG_MEM, ARG_MEM,
+     "{argument} for {helper} in {r}: a pointer to {size} bytes", "{value}", "")
+RULE(ARG_NULL, ARG_NULL,
+     "{argument} for {helper} in {r}: a pointer to {size} bytes", "{value}", "")
+RULE(ARG_STRING, ARG_MEM,
+     "a constant string with its NUL in {r} for {helper}", "{value}",
+     "write it as static const char fmt[] = \"...\";")
+RULE(SIZE_SCALAR, ARG_SCALAR, "a size in {r} for {helper}", "{value}", "")
+RULE(SIZE, ARG_SIZE,
+     "a size with a known upper bound in {r} for {helper}", "{value}",
+     "bound it by the size of the memory first")
+RULE(SIZE_NEGATIVE, ARG_SIZE,
+     "a size with a known upper bound in {r} for {helper}", "{value}",
+     "it may be negative: use an unsigned type")
+RULE(SIZE_ZERO, ARG_ZERO,
+     "a size of 1 or more in {r} for {helper}", "{value}",
+     "test it first: if (!size) return 0;")
+
+/* ---- callbacks and iterators ---- */
+RULE(CALLBACK, CALLBACK, "a function of the program in {r} for {helper}", "{value}", "")
+RULE(CALLBACK_PLACE, CALLBACK,
+     "a callback that is named in the function that calls {helper}", "{value}",
+     "name the callback where the helper is called, not in a caller")
+RULE(CALLBACK_GLOBAL, CALLBACK,
+     "a static function as callback", "{value}", "declare the callback static")
+RULE(CALLBACK_RETURN, CALLBACK_RETURN,
+     "0 (go on) or 1 (stop) in r0 at a callback's exit", "{value}", "")
+RULE(ITER, ITER,
+     "an iterator for {helper} in {r}", "{value}",
+     "begin it with bpf_iter_num_new on every path, and end it once")
+RULE(ITER_PLACE, ITER, "8 aligned bytes of stack for {helper} in {r}", "{value}", "")
+RULE(ITER_TAKEN, ITER,
+     "bytes of stack that hold nothing else", "there is {object}", "end it first")
+RULE(ITER_LEAK, ITER_LEAK,
+     "every iterator ended with bpf_iter_num_destroy before", "{ref}, still held here", "")
+
+/* ---- global functions and tail calls ---- */
+RULE(GLOBAL_POINTER, GLOBAL,
+     "a global function that is declared to return a number or void",
+     "{name} returns a pointer or a struct",
+     "declare it static, so that the verifier follows each call, or return a number")
+RULE(GLOBAL_ADDRESS, GLOBAL,
+     "a number in r0 at the exit of a global function", "{value}",
+     "an address must not leave a global function")
+RULE(GLOBAL_SCALAR, GLOBAL,
+     "a number as {ordinal} argument of the global function {name}", "{value}", "")
+RULE(GLOBAL_CTX, GLOBAL,
+     "the context as {ordinal} argument of the global function {name}", "{value}", "")
+RULE(GLOBAL_MEMORY, GLOBAL,
+     "memory of {size} bytes, or NULL, as {ordinal} argument of the global function {name}",
+     "{value}", "")
+RULE(GLOBAL_NONNULL, GLOBAL,
+     "memory of {size} bytes, tested against NULL, as {ordinal} argument of the "
+     "global function {name}", "{value}", "")
+RULE(GLOBAL_OBJECT, GLOBAL, "memory that the program may write", "there is {object}", "")
+RULE(GLOBAL_PARAMETER, GLOBAL,
+     "numbers, the context and pointers to memory of a known size as arguments of a "
+     "global function",
+     "the {ordinal} argument of {name} is none of these", "declare the function static")
+RULE(TAIL_HELD, TAIL_CALL,
+     "everything that was reserved given back before a tail call",
+     "{ref}, still held here", "")
+RULE(TAIL_CALLBACK, TAIL_CALL,
+     "a tail call outside of callbacks", "the helper at {where} is calling back", "")
+
+/* ---- what is taken has to be given back ---- */
+RULE(REF_LEAK, REF_LEAK,
+     "everything that was reserved given back before", "{ref}, still held here", "")
+RULE(REF_LEAK_CALLBACK, REF_LEAK,
+     "everything that a callback reserved given back before its end",
+     "{ref}, still held here", "")
+RULE(DYNPTR_LEAK, DYNPTR_LEAK,
+     "everything that was reserved given back before", "{ref}, still held here", "")
+RULE(DYNPTR_LEAK_CALLBACK, DYNPTR_LEAK,
+     "everything that a callback reserved given back before its end",
+     "{ref}, still held here", "")
+RULE(REF_COUNT, REF_COUNT,
+     "at most {limit} things held at a time",
+     "this would be one more; the first was {ref}", "")
+RULE(REF_CALLBACK, REF_CALLBACK,
+     "a reservation made in the same turn", "{r}: {ref}, outside the callback", "")
+RULE(RESERVE_SIZE, RESERVE_SIZE, "a constant size in {r} for {helper}", "{value}", "")
+RULE(SLICE_SIZE, RESERVE_SIZE,
+     "a constant size in {r} for {helper}", "{value}",
+     "ask for a part of constant size; bpf_dynptr_read and bpf_dynptr_write take sizes "
+     "known at run time")
+RULE(RELEASED_USE, RELEASED_USE,
+     "memory in {r} that is not given back yet",
+     "{r}: what it pointed to ended at {where}", "")
+RULE(RELEASE_TWICE, RELEASE_TWICE,
+     "a reservation given back once", "{r}: given back before, at {where}", "")
+RULE(RELEASE_NULL, RELEASE_NULL,
+     "in {r} for {helper} the pointer that bpf_ringbuf_reserve answered, not NULL",
+     "{value}", "")
+RULE(RELEASE_OTHER, RELEASE_OTHER,
+     "in {r} for {helper} the pointer that bpf_ringbuf_reserve answered, not NULL",
+     "{value}", "")
+RULE(RELEASE_MOVED, RELEASE_MOVED, "{r} as it was {ref}", "{value}", "")
+RULE(DYNPTR_PLACE, DYNPTR_PLACE,
+     "in {r} for {helper} the address of a struct bpf_dynptr variable: {limit} bytes of "
+     "stack at a known multiple of 8", "{value}", "")
+RULE(DYNPTR_NONE, DYNPTR_NONE,
+     "in {r} for {helper} the address of a dynptr that was made and not ended",
+     "{value}", "")
+RULE(DYNPTR_KIND, DYNPTR_KIND,
+     "a dynptr made by bpf_ringbuf_reserve_dynptr", "{r} points to {object}", "")
+RULE(DYNPTR_MEMORY, DYNPTR_MEMORY,
+     "in {r} for {helper} a pointer into a map's value", "{value}", "")
+RULE(DYNPTR_NULLABLE, DYNPTR_MEMORY,
+     "in {r} for {helper} a pointer into a map's value", "{value}",
+     "test it first: if (!v) return 0;")
+RULE(OBJECT_READ, OBJECT_READ,
+     "other bytes than those that helpers keep",
+     "the bytes from r10{number} on are part of {object}", "")
+RULE(OBJECT_READ_HELD, OBJECT_READ,
+     "other bytes than those that helpers keep",
+     "the bytes from r10{number} on are part of {object}, {ref}", "")
+RULE(OBJECT_WRITE, OBJECT_WRITE,
+     "the bytes left alone until a helper ends what they stand for",
+     "the bytes from r10{number} on are part of {object}, {ref}", "")
+
+/* ---- locks ---- */
+RULE(LOCK_NULL, ARG_NULL, "a lock in {r} for {helper}", "{value}", "")
+RULE(LOCK_POINTER, LOCK_NONE, "in {r} for {helper} the lock in a map's value", "{value}", "")
+RULE(LOCK_NONE, LOCK_NONE,
+     "a map whose value has a struct bpf_spin_lock", "the value of map {map} has none", "")
+RULE(LOCK_OFFSET, LOCK_OFFSET, "offset {number} of map {map}'s value: its lock", "{value}", "")
+RULE(LOCK_ACCESS, LOCK_ACCESS,
+     "other bytes of map {map}'s value than {number} to {to}, its lock",
+     "the access is at offset {span}, {bytes}", "")
+RULE(LOCK_NESTED, LOCK_NESTED, "one lock at a time", "{lock} is still held", "")
+RULE(LOCK_CALL, LOCK_CALL,
+     "no helper but bpf_spin_unlock while a lock is held",
+     "{helper} is called with {lock}", "")
+RULE(LOCK_GLOBAL, LOCK_CALL,
+     "no global function called while a lock is held", "{name} is called with {lock}",
+     "declare the function static, or call it before the lock is taken")
+RULE(LOCK_HELD, LOCK_HELD, "every lock given back before", "{lock} is still held", "")
+RULE(UNLOCK_FREE, UNLOCK_FREE, "a lock taken before on this path", "none is held", "")
+RULE(UNLOCK_OTHER, UNLOCK_OTHER, "{lock}", "{value}: perhaps another value", "")
+
+/* ---- length and cost ---- */
+RULE(LOOP, LOOP,
+     "something that changes on every pass of the loop and brings it to its end",
+     "after one pass everything known is as before at {where}", "")
+RULE(OPEN_PATHS, COMPLEXITY,
+     "at most {limit} open paths at a time",
+     "the walk passed {head} {count} times{change}", "")
+RULE(STEPS, COMPLEXITY,
+     "a verdict within {limit} instructions",
+     "the walk passed {head} {count} times{change}", "")
+RULE(STEPS_STACK, COMPLEXITY,
+     "a verdict within {limit} instructions, or fewer with much on the stack",
+     "the walk passed {head} {count} times{change}", "")
+RULE(POLICY_WORK, POLICY_WORK,
+     "verdicts on all programs of the policy within {limit} instructions walked",
+     "{count} were walked for the programs before it; this one took the rest and was at {where}",
+     "")
+RULE(MEMORY, MEMORY, "at most {limit} bytes", "{count} slots", "")
+RULE(MEMORY_STATES, MEMORY,
+     "at most {limit} bytes for states",
+     "{size} instructions walked, {count} states kept", "")
+RULE(RUN_FIRST, RUN_LENGTH,
+     "at most {limit} instructions, calls included, up to the next turn of a loop that the "
+     "run counts", "calls of {count} instructions add up to more", "")
+RULE(RUN_NUMBERS, RUN_LENGTH,
+     "at most {limit} numbers of iterators, where up to {size} instructions follow each",
+     "up to {count} numbers", "")
+
+/* ---- coherence ---- */
+RULE(LOCAL_OUTPUT, LOCAL_OUTPUT,
+     "a value for ctx->{name} that is equal on all ranks", "{value}; local since {where}", "")
+RULE(LOCAL_CONTROL, LOCAL_CONTROL,
+     "ctx->{name} written on all ranks or on none",
+     "the branch at {where} depends on local data and decides whether this is reached", "")
+RULE(LOCAL_VERDICT, LOCAL_VERDICT,
+     "a return value that is equal on all ranks",
+     "what exit returns depends on local data since {where}", "")
+RULE(GLOBAL_CONTROL, LOCAL_CONTROL,
+     "coherent arguments for {name}, which writes outputs, called on all ranks",
+     "the branch at {where} depends on local data and decides whether this is reached",
+     "write outputs in the program itself, or declare the function static")
+RULE(GLOBAL_LOCAL, LOCAL_OUTPUT,
+     "coherent arguments for {name}, which writes outputs, called on all ranks",
+     "an argument, or memory behind one, is local data",
+     "write outputs in the program itself, or declare the function static")
+RULE(GLOBAL_PASSES, LOCAL_OUTPUT,
+     "coherent arguments for {name}, which writes outputs, called on all ranks",
+     "how often may_goto can still pass depends on local data",
+     "write outputs in the program itself, or declare the function static")
+RULE(GLOBAL_TURNS, LOCAL_OUTPUT,
+     "coherent arguments for {name}, which writes outputs, called on all ranks",
+     "how many turns of loops are left depends on local data",
+     "write outputs in the program itself, or declare the function static")
+RULE(TAIL_CONTROL, LOCAL_TAIL,
+     "a tail call that is the same on all ranks",
+     "the branch at {where} depends on local data and decides whether this is reached", "")
+RULE(TAIL_LOCAL, LOCAL_TAIL,
+     "a tail call that is the same on all ranks", "{value}; local since {where}", "")
+RULE(TAIL_PASSES, LOCAL_TAIL,
+     "a tail call that is the same on all ranks",
+     "how often may_goto can still pass depends on local data", "")
+RULE(TAIL_TURNS, LOCAL_TAIL,
+     "a tail call that is the same on all ranks",
+     "how many turns of loops are left depends on local data", "")
+RULE(TAIL_MAP, LOCAL_TAIL,
+     "a program array tagged __coherent",
+     "map {map} is not coherent: a process may change it alone", "")
+
+#undef RULE

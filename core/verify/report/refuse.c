@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// Refusals: a record becomes the finding. Its texts are the templates of the
+// rule (core/defs/rules.h), with each word in braces made from the record.
+#include "core/verify/report/refusal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/verify/report/hints.h"
+#include "core/verify/report/names.h"
+#include "core/verify/report/report.h"
+
+static const struct {
+	enum nb_finding_class cls;
+	const char *required, *known, *hint;
+} rules[NB_NRULES] = {
+#define RULE(name, cls, required, known, hint) \
+	[NB_RULE_##name] = { NB_FIND_##cls, required, known, hint },
+#include "core/defs/rules.h"
+};
+
+/* ---- words ---- */
+
+static const char *const ordinals[] = { "first", "second", "third", "fourth",
+					"fifth" };
+
+static const struct nb_reg *reg_of(const struct nb_refusal *x)
+{
+	return &x->st->frames[x->st->nframes - 1].regs[x->reg];
+}
+
+static bool is_own_frame(const struct nb_refusal *x)
+{
+	return reg_of(x)->frame + 1u == x->st->nframes;
+}
+
+static const char *say_bytes(struct nb_env *env, uint64_t n)
+{
+	return nb_say(env, "%" PRIu64 " byte%s", n, n == 1 ? "" : "s");
+}
+
+static const char *say_of_type(struct nb_env *env, const char *type)
+{
+	return *type ? nb_say(env, " (%s)", type) : "";
+}
+
+static const char *say_struct(const char *type)
+{
+	return *type ? type : "struct key";
+}
+
+static const char *say_argument(enum nb_arg arg)
+{
+	if (arg == NB_ARG_KEY)
+		return "the key";
+	if (arg == NB_ARG_VALUE)
+		return "the value";
+	if (arg == NB_ARG_MEM || arg == NB_ARG_MEM0)
+		return "memory to read";
+	if (arg == NB_ARG_OUT || arg == NB_ARG_OUT8)
+		return "memory to write";
+	return arg == NB_ARG_FILL ? "memory for the value" : "an argument";
+}
+
+/* "array, hash": the map types that @h takes. */
+static const char *say_map_types(struct nb_env *env,
+				 const struct nb_helper_spec *h)
+{
+	size_t n;
+	const struct nb_map_type_spec *t = nb_spec_map_types(&n);
+	const char *list = "";
+
+	for (size_t i = 0; i < n; i++)
+		if (h->maps >> t[i].id & 1)
+			list = *list ? nb_say(env, "%s, %s", list, t[i].word)
+				     : t[i].word;
+	return list;
+}
+
+static const char *say_lock(struct nb_env *env, const struct nb_held *lock)
+{
+	return nb_say(env, "the lock of map %s taken at %s",
+		      nb_map_name(env, lock->map), nb_say_where(env, lock->pc));
+}
+
+/* "main (16) > helper (512)": each function with its bytes of stack. */
+static const char *say_chain(struct nb_env *env, const struct nb_refusal *x)
+{
+	const char *text = "";
+
+	for (uint32_t i = 0; i < x->count; i++) {
+		const char *name = env->cfg.funcs[x->chain[i]].name;
+
+		text = nb_say(env, "%s%s%s (%u)", text, i ? " > " : "",
+			      name ? name : "?", env->depth[x->chain[i]]);
+	}
+	return text;
+}
+
+static const char *say_head(struct nb_env *env, const struct nb_refusal *x)
+{
+	return nb_say(env, "the %s at %s", x->loop ? "loop" : "join",
+		      nb_say_where(env, x->where));
+}
+
+static const char *say_change(struct nb_env *env, const struct nb_refusal *x)
+{
+	if (!x->was)
+		return "";
+	return nb_say(env, "; still changing: %s, then %s",
+		      nb_say_reg(env, x->was, (int)x->number),
+		      nb_say_reg(env, x->is, (int)x->number));
+}
+
+struct word {
+	const char *name;
+	const char *(*say)(struct nb_env *env, const struct nb_refusal *x);
+};
+
+#define WORD(name, facts, text)                                    \
+	static const char *word_##name(struct nb_env *env,         \
+				       const struct nb_refusal *x) \
+	{                                                          \
+		(void)env;                                         \
+		(void)x;                                           \
+		return text;                                       \
+	}
+#include "core/verify/report/words.h"
+
+static const struct word words[] = {
+#define WORD(name, facts, text) { #name, word_##name },
+#include "core/verify/report/words.h"
+};
+
+/* ---- templates ---- */
+
+/* Length of the word in braces that @at begins with; 0: there is none. */
+static size_t word_length(const char *at)
+{
+	size_t n;
+
+	if (*at != '{')
+		return 0;
+	n = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_");
+	return at[n + 1] == '}' ? n : 0;
+}
+
+static const struct word *find_word(const char *name, size_t n)
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strncmp(words[i].name, name, n) && !words[i].name[n])
+			return &words[i];
+	return NULL;
+}
+
+const char *nb_rule_unknown_word(const char *text, size_t *n)
+{
+	for (; *text; text++) {
+		*n = word_length(text);
+		if (*n && !find_word(text + 1, *n))
+			return text + 1;
+	}
+	return NULL;
+}
+
+/* @text with its words; the template itself if it has none. */
+static const char *expand(struct nb_env *env, const char *text,
+			  const struct nb_refusal *x)
+{
+	const char *done = "", *brace = text;
+	size_t n;
+
+	while ((brace = strchr(brace, '{'))) {
+		n = word_length(brace);
+		if (!n) {
+			brace++;
+			continue;
+		}
+		done = nb_say(env, "%s%.*s%s", done, (int)(brace - text), text,
+			      find_word(brace + 1, n)->say(env, x));
+		text = brace += n + 2;
+	}
+	return *done ? nb_say(env, "%s%s", done, text) : text;
+}
+
+/* ---- the finding ---- */
+
+/* In a second walk: is this the finding, and are its words wanted? */
+static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls,
+			   uint32_t pc)
+{
+	struct nb_seek *k = env->seek;
+
+	if (cls != k->cls || pc != k->pc) {
+		k->over |= cls == NB_FIND_MEMORY || cls == NB_FIND_COMPLEXITY;
+		return false;
+	}
+	k->found = true;
+	if (k->follow)
+		return false;
+	env->failed = false;
+	memset(&env->v->finding, 0, sizeof(env->v->finding));
+	return true;
+}
+
+int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *x)
+{
+	struct nb_finding *f = &env->v->finding;
+	enum nb_finding_class cls = rules[rule].cls;
+	const char *hint;
+
+	if (env->seek && !finding_wanted(env, cls, x->pc))
+		return NB_E_VERIFY;
+	if (env->failed)
+		return NB_E_VERIFY;
+	nb_more_words(env);
+	env->failed = true;
+	f->cls = cls;
+	f->rule = rule;
+	f->pc = x->pc;
+	f->reg = x->reg;
+	f->insn = nb_say_insn(env, x->pc);
+	f->required = expand(env, rules[rule].required, x);
+	f->known = expand(env, rules[rule].known, x);
+	hint = expand(env, rules[rule].hint, x);
+	f->hint = *hint ? hint : nb_finding_words(cls)->hint;
+	f->func = nb_say_func(env, x->pc);
+	f->line = nb_line_of(env->prog, x->pc);
+	return NB_E_VERIFY;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One row a word that the templates of core/defs/rules.h may have in braces.
+ *
+ * name   as it stands in the braces
+ * facts  members of struct nb_refusal that it is made of
+ * text   expression: the words, given @env and the refusal @x
+ */
+/* clang-format off */
+/*   name         facts                text */
+WORD(r,           "reg",               nb_say(env, "r%d", x->reg))
+WORD(value,       "st reg",            nb_say_reg(env, reg_of(x), x->reg))
+WORD(pointer,     "pointer",           nb_say_reg(env, x->pointer, -1))
+WORD(number,      "number",            nb_say(env, "%lld", (long long)x->number))
+WORD(to,          "to",                nb_say(env, "%lld", (long long)x->to))
+WORD(size,        "size",              nb_say(env, "%" PRIu64, x->size))
+WORD(limit,       "limit",             nb_say(env, "%" PRIu64, x->limit))
+WORD(count,       "count",             nb_say(env, "%" PRIu64, x->count))
+WORD(bytes,       "size",              say_bytes(env, x->size))
+WORD(room,        "limit",             say_bytes(env, x->limit))
+WORD(last_offset, "size limit",        nb_say(env, "%" PRIu64, x->limit - x->size))
+WORD(span,        "off",               nb_say_span(env, x->off->smin, x->off->smax))
+WORD(first,       "off",               nb_say(env, "%lld", (long long)x->off->smin))
+WORD(last,        "off size",          nb_say(env, "%lld", (long long)x->off->smax + (long long)x->size - 1))
+WORD(ordinal,     "count",             ordinals[x->count])
+WORD(name,        "name",              x->name ? x->name : "")
+WORD(text,        "text",              x->text)
+WORD(where,       "where",             nb_say_where(env, x->where))
+WORD(slot,        "pc",                nb_say(env, "%u", x->pc))
+WORD(insn,        "pc",                nb_spec_insn(env->insns[x->pc].op)->mnemonic)
+WORD(width,       "pc",                nb_say(env, "%d", env->insns[x->pc].width))
+WORD(ctx,         "",                  env->hook->ctx_struct)
+WORD(hook,        "",                  env->hook->word)
+WORD(helper,      "helper",            nb_say(env, "bpf_%s", x->helper->name))
+WORD(argument,    "arg",               say_argument(x->arg))
+WORD(map,         "map",               nb_map_name(env, x->map))
+WORD(map_type,    "map",               nb_spec_map_type(env->img->maps[x->map].type)->word)
+WORD(map_types,   "helper",            say_map_types(env, x->helper))
+WORD(part,        "part",              x->part == NB_NAME_KEY ? "key" : "value")
+WORD(type,        "map part",          nb_say_type(env, x->map, x->part))
+WORD(of_type,     "map part",          say_of_type(env, nb_say_type(env, x->map, x->part)))
+WORD(struct_type, "map part",          say_struct(nb_say_type(env, x->map, x->part)))
+WORD(object,      "object",            nb_say_object(x->object))
+WORD(ref,         "ref",               nb_say_ref(env, x->ref))
+WORD(lock,        "st",                say_lock(env, &x->st->lock))
+WORD(frame,       "st reg",            is_own_frame(x) ? "" : " (in the caller's frame)")
+WORD(chain,       "chain count",       say_chain(env, x))
+WORD(head,        "where loop",        say_head(env, x))
+WORD(change,      "was is number",     say_change(env, x))
+WORD(memory,      "st reg limit",      nb_say_memory(env, x))
+WORD(access,      "st reg off size",   nb_say_access(env, x))
+WORD(bound,       "st reg off size limit", nb_say_bound(env, x))
+WORD(variable,    "pc reg",            nb_say_variable(env, x))
+WORD(declared,    "pc reg",            nb_say_declared(env, x))
+WORD(missing,     "number to",         nb_say_missing(env, x))
+WORD(member,      "map part number",   nb_say_member(env, x))
+WORD(too_small,   "map part size number to", nb_say_too_small(env, x))
+
+#undef WORD
