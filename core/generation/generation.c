@@ -12,7 +12,6 @@
 
 #include "core/exec/jit/compile.h"
 #include "core/generation/run_limit.h"
-#include "core/image/prepend.h"
 #include "core/defs/ctx.h"
 
 _Static_assert(offsetof(struct ncclbpf_tuner, proto) ==

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image/prepend.h"
-
 /* Rounded up: what is over a limit must not look as if it were not. */
 static uint64_t to_mib(uint64_t bytes)
 {

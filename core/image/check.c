@@ -3,13 +3,13 @@
 // definitions, functions that cover their program without gaps, targets of
 // calls and map references. The verifier relies on these checks and decides
 // whether programs are safe.
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/image/check.h"
 #include "core/image/format.h"
-#include "core/image/prepend.h"
 
 enum { TEXT_MAX = 255, CTX_FIELDS_MAX = 1024, CTX_BYTES_MAX = 65536 };
 
@@ -19,10 +19,24 @@ struct check {
 	struct nb_err *err;
 };
 
+static int bad(const struct check *c, uint32_t at, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int bad(const struct check *c, uint32_t at, const char *fmt, ...)
+{
+	char text[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return nb_fail(c->err, NB_E_IMAGE, at, "policy image: %s", text);
+}
+
 /* Byte offset of record @i of section @sec, for err->at. */
 static uint32_t where(const struct check *c, enum nb_section sec, uint32_t i)
 {
-	return c->at ? c->at[sec] + i * nb_record_size[sec] : i;
+	return c->at ? c->at[sec] + i * nb_records[sec].size : i;
 }
 
 static bool name_char(char c)
@@ -45,11 +59,10 @@ static int check_name(const struct check *c, const char *name, const char *what,
 			       what, NB_IMAGE_NAME - 1);
 	for (size_t i = 0; i < n; i++)
 		if (!name_char(name[i]))
-			return nb_fail(c->err, NB_E_IMAGE, at,
-				       "policy image: byte 0x%02x in the name "
-				       "of a %s; letters, digits and _ . - $ / "
-				       "are allowed",
-				       (unsigned char)name[i], what);
+			return bad(c, at,
+				   "byte 0x%02x in the name of a %s; letters, "
+				   "digits and _ . - $ / are allowed",
+				   (unsigned char)name[i], what);
 	return 0;
 }
 
@@ -95,10 +108,10 @@ static int check_text(const struct check *c, const char *text, uint32_t at)
 {
 	if (nb_image_text_ok(text))
 		return 0;
-	return nb_fail(c->err, NB_E_IMAGE, at,
-		       "policy image: a line record's text is not printable "
-		       "UTF-8 of at most %d bytes",
-		       TEXT_MAX);
+	return bad(c, at,
+		   "a line record's text is not printable UTF-8 of at most %d "
+		   "bytes",
+		   TEXT_MAX);
 }
 
 bool nb_image_name_ok(const char *name)
@@ -117,10 +130,10 @@ static int check_policy_name(const struct check *c)
 {
 	if (nb_image_name_ok(c->img->name))
 		return 0;
-	return nb_fail(c->err, NB_E_IMAGE, 0,
-		       "policy image: the policy's name has 1 to %d letters, "
-		       "digits and _ - . and begins with none of the last two",
-		       NB_IMAGE_NAME - 1);
+	return bad(c, 0,
+		   "the policy's name has 1 to %d letters, digits and _ - . "
+		   "and begins with none of the last two",
+		   NB_IMAGE_NAME - 1);
 }
 
 /* Check the inner definition: maps of maps name one, other types none. */
@@ -142,15 +155,13 @@ static int check_inner(const struct check *c, const struct nb_map_spec *m,
 		return 0;
 	if (!(t->traits & NB_TRAIT_MAPS) || !in ||
 	    in->origin != NB_ORIGIN_INNER)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: map %s of type %s names inner "
-			       "definition %u",
-			       m->name, t->word, m->inner);
+		return bad(c, at, "map %s of type %s names inner definition %u",
+			   m->name, t->word, m->inner);
 	if ((in->tags ^ m->tags) & NB_MAPF_COHERENT)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: map %s and its inner definition "
-			       "are not both coherent or both local",
-			       m->name);
+		return bad(c, at,
+			   "map %s and its inner definition are not both "
+			   "coherent or both local",
+			   m->name);
 	return 0;
 }
 
@@ -163,10 +174,8 @@ static int check_map(const struct check *c, uint32_t i)
 	int rc;
 
 	if (m->origin > NB_ORIGIN_INNER)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: map %u: origin %u; 0 to %d are "
-			       "known",
-			       i, (unsigned)m->origin, NB_ORIGIN_INNER);
+		return bad(c, at, "map %u: origin %u; 0 to %d are known", i,
+			   (unsigned)m->origin, NB_ORIGIN_INNER);
 	rc = check_name(c, m->name, "map", at);
 	if (!rc)
 		rc = nb_map_spec_check(m, c->err);
@@ -177,21 +186,17 @@ static int check_map(const struct check *c, uint32_t i)
 	}
 	for (uint32_t j = 0; j < i; j++)
 		if (!strcmp(c->img->maps[j].name, m->name))
-			return nb_fail(c->err, NB_E_IMAGE, at,
-				       "policy image: maps %u and %u are both "
-				       "named %s",
-				       j, i, m->name);
+			return bad(c, at, "maps %u and %u are both named %s", j,
+				   i, m->name);
 	if (init != !!m->init)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: map %s: %s initial value",
-			       m->name,
-			       init ? "a data section needs its"
-				    : "only .rodata and .data have an");
+		return bad(c, at, "map %s: %s initial value", m->name,
+			   init ? "a data section needs its"
+				: "only .rodata and .data have an");
 	if (!c->img->btf_size && (m->btf_key || m->btf_value))
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: map %s: BTF types %u and %u, but "
-			       "the image has no BTF",
-			       m->name, m->btf_key, m->btf_value);
+		return bad(
+			c, at,
+			"map %s: BTF types %u and %u, but the image has no BTF",
+			m->name, m->btf_key, m->btf_value);
 	return check_inner(c, m, at);
 }
 
@@ -205,29 +210,22 @@ static int check_elem(const struct check *c, uint32_t i)
 	const struct nb_map_spec *m;
 
 	if (e->map >= c->img->nmaps)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: initial element %u is of map %u "
-			       "of %u",
-			       i, e->map, c->img->nmaps);
+		return bad(c, at, "initial element %u is of map %u of %u", i,
+			   e->map, c->img->nmaps);
 	m = &c->img->maps[e->map];
 	t = nb_spec_map_type(m->type);
 	if (!(t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)) || m->key_size != 4)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: map %s of type %s has an initial "
-			       "element %u",
-			       m->name, t->word, e->key);
+		return bad(c, at, "map %s of type %s has an initial element %u",
+			   m->name, t->word, e->key);
 	if (t->traits & NB_TRAIT_MAPS)
 		most = c->img->nmaps;
 	if (e->key >= m->max_entries && t->keys == NB_KEYS_INDEX)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: map %s: initial element %u; the "
-			       "last is %u",
-			       m->name, e->key, m->max_entries - 1);
+		return bad(c, at, "map %s: initial element %u; the last is %u",
+			   m->name, e->key, m->max_entries - 1);
 	if (e->value >= most)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: map %s: initial element %u is "
-			       "number %u of %u",
-			       m->name, e->key, e->value, most);
+		return bad(c, at,
+			   "map %s: initial element %u is number %u of %u",
+			   m->name, e->key, e->value, most);
 	if (t->traits & NB_TRAIT_PROGS &&
 	    !(nb_image_callable(c->img, e->map) >> e->value & 1))
 		return nb_fail(
@@ -252,10 +250,10 @@ static int check_elem(const struct check *c, uint32_t i)
 			       m->name, e->key, c->img->maps[e->value].name);
 	if (i && (before->map > e->map ||
 		  (before->map == e->map && before->key >= e->key)))
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: initial element %u: they ascend "
-			       "by map and key, each once",
-			       i);
+		return bad(c, at,
+			   "initial element %u: they ascend by map and key, "
+			   "each once",
+			   i);
 	return 0;
 }
 
@@ -263,22 +261,18 @@ static int check_sig(const struct check *c, const struct nb_func *f,
 		     uint32_t at)
 {
 	if ((unsigned)f->linkage > NB_FUNC_GLOBAL)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: function %s: linkage %u; 0 and 1 "
-			       "are known",
-			       f->name, (unsigned)f->linkage);
+		return bad(c, at, "function %s: linkage %u; 0 and 1 are known",
+			   f->name, (unsigned)f->linkage);
 	if (f->has_sig && f->sig.nargs > 5)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: function %s: %u arguments; at "
-			       "most 5",
-			       f->name, f->sig.nargs);
+		return bad(c, at, "function %s: %u arguments; at most 5",
+			   f->name, f->sig.nargs);
 	for (unsigned i = 0; f->has_sig && i < f->sig.nargs; i++)
 		if (f->sig.arg[i] >= NB_NFARGS)
-			return nb_fail(c->err, NB_E_IMAGE, at,
-				       "policy image: function %s: argument "
-				       "%u: kind %u; 0 to %d are known",
-				       f->name, i + 1, f->sig.arg[i],
-				       NB_NFARGS - 1);
+			return bad(c, at,
+				   "function %s: argument %u: kind %u; 0 to %d "
+				   "are known",
+				   f->name, i + 1, f->sig.arg[i],
+				   NB_NFARGS - 1);
 	return 0;
 }
 
@@ -300,19 +294,17 @@ static int check_funcs(const struct check *c, const struct nb_prog *p,
 			return rc;
 		if (f->start != next || f->end <= f->start ||
 		    f->end > p->nslots)
-			return nb_fail(c->err, NB_E_IMAGE, at,
-				       "policy image: program %s: function %s "
-				       "holds slots %u to %u; it must begin at "
-				       "%u and end by %u",
-				       p->name, f->name, f->start, f->end, next,
-				       p->nslots);
+			return bad(c, at,
+				   "program %s: function %s holds slots %u to "
+				   "%u; it must begin at %u and end by %u",
+				   p->name, f->name, f->start, f->end, next,
+				   p->nslots);
 		next = f->end;
 	}
 	if (next != p->nslots)
-		return nb_fail(c->err, NB_E_IMAGE, where(c, NB_SEC_FUNCS, base),
-			       "policy image: program %s: functions end at "
-			       "slot %u of %u",
-			       p->name, next, p->nslots);
+		return bad(c, where(c, NB_SEC_FUNCS, base),
+			   "program %s: functions end at slot %u of %u",
+			   p->name, next, p->nslots);
 	return 0;
 }
 
@@ -325,11 +317,10 @@ static int check_lines(const struct check *c, const struct nb_prog *p,
 		int rc;
 
 		if (l->pc >= p->nslots || (i && l->pc <= l[-1].pc))
-			return nb_fail(c->err, NB_E_IMAGE, at,
-				       "policy image: program %s: line record "
-				       "%u is of slot %u; they ascend and stay "
-				       "below %u",
-				       p->name, i, l->pc, p->nslots);
+			return bad(c, at,
+				   "program %s: line record %u is of slot %u; "
+				   "they ascend and stay below %u",
+				   p->name, i, l->pc, p->nslots);
 		rc = check_text(c, l->file, at);
 		if (!rc)
 			rc = check_text(c, l->text, at);
@@ -346,10 +337,10 @@ static int check_target(const struct check *c, const struct nb_prog *p,
 	if (to >= 0 && to < p->nslots &&
 	    nb_prog_func(p, (uint32_t)to)->start == (uint32_t)to)
 		return 0;
-	return nb_fail(c->err, NB_E_IMAGE, at,
-		       "policy image: program %s: slot %u refers to slot %lld, "
-		       "where no function begins",
-		       p->name, pc, (long long)to);
+	return bad(c, at,
+		   "program %s: slot %u refers to slot %lld, where no function "
+		   "begins",
+		   p->name, pc, (long long)to);
 }
 
 static int check_map_ref(const struct check *c, const struct nb_prog *p,
@@ -360,32 +351,27 @@ static int check_map_ref(const struct check *c, const struct nb_prog *p,
 	const struct nb_map_spec *m;
 
 	if (map >= c->img->nmaps)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: program %s: slot %u names map "
-			       "%llu of %u",
-			       p->name, pc, (unsigned long long)map,
-			       c->img->nmaps);
+		return bad(c, at, "program %s: slot %u names map %llu of %u",
+			   p->name, pc, (unsigned long long)map, c->img->nmaps);
 	m = &c->img->maps[map];
 	if (m->origin == NB_ORIGIN_INNER)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: program %s: slot %u names %s, an "
-			       "inner definition and no map",
-			       p->name, pc, m->name);
+		return bad(c, at,
+			   "program %s: slot %u names %s, an inner definition "
+			   "and no map",
+			   p->name, pc, m->name);
 	if (in->fn == NB_FN_MAP)
 		return 0;
 	if (m->type != NB_MAP_ARRAY || m->max_entries != 1)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: program %s: slot %u takes an "
-			       "address inside map %s, which is no array of "
-			       "one element",
-			       p->name, pc, m->name);
+		return bad(c, at,
+			   "program %s: slot %u takes an address inside map "
+			   "%s, which is no array of one element",
+			   p->name, pc, m->name);
 	if (imm >> 32 >= m->value_size)
-		return nb_fail(c->err, NB_E_IMAGE, at,
-			       "policy image: program %s: slot %u takes "
-			       "address %llu of map %s, whose value has %u "
-			       "bytes",
-			       p->name, pc, (unsigned long long)(imm >> 32),
-			       m->name, m->value_size);
+		return bad(c, at,
+			   "program %s: slot %u takes address %llu of map %s, "
+			   "whose value has %u bytes",
+			   p->name, pc, (unsigned long long)(imm >> 32),
+			   m->name, m->value_size);
 	return 0;
 }
 
@@ -420,11 +406,10 @@ static int check_slots(const struct check *c, const struct nb_prog *p,
 			"program %s: %s", p->name, why.text);
 	for (uint32_t i = 0; !rc && i < p->nfuncs; i++)
 		if (insns[p->funcs[i].start].kind == NB_KIND_LDDW_HI)
-			rc = nb_fail(c->err, NB_E_IMAGE,
-				     where(c, NB_SEC_SLOTS, base),
-				     "policy image: program %s: function %s "
-				     "begins within an instruction",
-				     p->name, p->funcs[i].name);
+			rc = bad(c, where(c, NB_SEC_SLOTS, base),
+				 "program %s: function %s begins within an "
+				 "instruction",
+				 p->name, p->funcs[i].name);
 	for (uint32_t pc = 0; !rc && pc < p->nslots; pc++)
 		rc = check_insn(c, p, pc, &insns[pc],
 				where(c, NB_SEC_SLOTS, base + pc));
@@ -450,10 +435,9 @@ static int check_prog_head(const struct check *c, uint32_t i)
 			       p->name, p->section);
 	for (uint32_t j = 0; j < i; j++)
 		if (!strcmp(c->img->progs[j].name, p->name))
-			return nb_fail(c->err, NB_E_IMAGE, at,
-				       "policy image: programs %u and %u are "
-				       "both named %s",
-				       j, i, p->name);
+			return bad(c, at,
+				   "programs %u and %u are both named %s", j, i,
+				   p->name);
 	if (!p->nslots || p->nslots > NB_IMAGE_MAX_SLOTS)
 		return nb_fail(c->err, NB_E_LIMIT, at,
 			       "policy image: program %s: %u slots; 1 to %d "
@@ -501,12 +485,12 @@ static int check_ctx(const struct check *c)
 			return rc;
 		if ((unsigned)f->hook >= NB_NHOOKS || !f->size ||
 		    f->off > CTX_BYTES_MAX || f->size > CTX_BYTES_MAX)
-			return nb_fail(c->err, NB_E_IMAGE, at,
-				       "policy image: context field %s: %u "
-				       "bytes at %u of hook %u; fields have 1 "
-				       "byte or more and end by %d",
-				       f->name, f->size, f->off,
-				       (unsigned)f->hook, CTX_BYTES_MAX);
+			return bad(
+				c, at,
+				"context field %s: %u bytes at %u of hook %u; "
+				"fields have 1 byte or more and end by %d",
+				f->name, f->size, f->off, (unsigned)f->hook,
+				CTX_BYTES_MAX);
 	}
 	return 0;
 }
@@ -515,9 +499,8 @@ static int bad_name(const struct check *c, uint32_t i, const char *what)
 {
 	const struct nb_name *n = &c->img->names[i];
 
-	return nb_fail(c->err, NB_E_IMAGE, where(c, NB_SEC_NAMES, i),
-		       "policy image: name %u, %u bytes at %u: %s", i, n->size,
-		       n->off, what);
+	return bad(c, where(c, NB_SEC_NAMES, i), "name %u, %u bytes at %u: %s",
+		   i, n->size, n->off, what);
 }
 
 /* The first record of a key or value is all of it. */
@@ -572,40 +555,50 @@ static int check_names(const struct check *c)
 static int check_counts(const struct check *c)
 {
 	const struct nb_image *img = c->img;
+	const struct {
+		enum nb_section sec;
+		uint32_t n, least, most;
+		const char *what;
+	} counts[] = {
+		{ NB_SEC_MAPS, img->nmaps, 0, NB_IMAGE_MAX_MAPS, "maps" },
+		{ NB_SEC_PROGS, img->nprogs, 1, NB_IMAGE_MAX_PROGS,
+		  "programs" },
+		{ NB_SEC_ELEMS, img->nelems, 0, NB_IMAGE_MAX_ELEMS,
+		  "initial elements" },
+		{ NB_SEC_CTX, img->nctx_fields, 0, CTX_FIELDS_MAX,
+		  "context fields" },
+		{ NB_SEC_NAMES, img->nnames, 0, NB_IMAGE_MAX_NAMES, "names" },
+	};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		if (counts[i].n < counts[i].least ||
+		    counts[i].n > counts[i].most)
+			return nb_fail(c->err, NB_E_LIMIT,
+				       where(c, counts[i].sec, 0),
+				       "policy image: %u %s; %u to %u are "
+				       "allowed",
+				       counts[i].n, counts[i].what,
+				       counts[i].least, counts[i].most);
+	return 0;
+}
+
+static int check_size(const struct check *c)
+{
+	const struct nb_image *img = c->img;
 	uint64_t total = img->btf_size;
 
-	if (img->nmaps > NB_IMAGE_MAX_MAPS)
-		return nb_fail(c->err, NB_E_LIMIT, 0,
-			       "policy image: %u maps; at most %d", img->nmaps,
-			       NB_IMAGE_MAX_MAPS);
-	if (!img->nprogs || img->nprogs > NB_IMAGE_MAX_PROGS)
-		return nb_fail(c->err, NB_E_LIMIT, 0,
-			       "policy image: %u programs; 1 to %d are allowed",
-			       img->nprogs, NB_IMAGE_MAX_PROGS);
-	if (img->nelems > NB_IMAGE_MAX_ELEMS)
-		return nb_fail(c->err, NB_E_LIMIT, 0,
-			       "policy image: %u initial elements; at most %d",
-			       img->nelems, NB_IMAGE_MAX_ELEMS);
-	if (img->nctx_fields > CTX_FIELDS_MAX)
-		return nb_fail(c->err, NB_E_LIMIT, 0,
-			       "policy image: %u context fields; at most %d",
-			       img->nctx_fields, CTX_FIELDS_MAX);
-	if (img->nnames > NB_IMAGE_MAX_NAMES)
-		return nb_fail(c->err, NB_E_LIMIT, 0,
-			       "policy image: %u names; at most %d",
-			       img->nnames, NB_IMAGE_MAX_NAMES);
 	for (uint32_t i = 0; i < img->nmaps; i++)
 		total += img->maps[i].init ? img->maps[i].value_size : 0;
 	for (uint32_t i = 0; i < img->nprogs; i++)
 		total += (uint64_t)img->progs[i].nslots * NB_SLOT_SIZE +
 			 (uint64_t)img->progs[i].nlines *
-				 nb_record_size[NB_SEC_LINES];
-	if (total > NB_IMAGE_MAX_SIZE)
-		return nb_fail(c->err, NB_E_LIMIT, 0,
-			       "policy image: code, data, lines and BTF take "
-			       "%llu bytes; at most %d",
-			       (unsigned long long)total, NB_IMAGE_MAX_SIZE);
-	return 0;
+				 nb_records[NB_SEC_LINES].size;
+	if (total <= NB_IMAGE_MAX_SIZE)
+		return 0;
+	return nb_fail(c->err, NB_E_LIMIT, 0,
+		       "policy image: code, data, lines and BTF take %llu "
+		       "bytes; at most %d",
+		       (unsigned long long)total, NB_IMAGE_MAX_SIZE);
 }
 
 int nb_image_check(const struct nb_image *img, const uint32_t *at,
@@ -614,6 +607,8 @@ int nb_image_check(const struct nb_image *img, const uint32_t *at,
 	const struct check c = { img, at, err };
 	int rc = check_counts(&c);
 
+	if (!rc)
+		rc = check_size(&c);
 	if (!rc)
 		rc = check_policy_name(&c);
 	for (uint32_t i = 0; !rc && i < img->nmaps; i++)

@@ -7,11 +7,10 @@
 #include "core/image/image.h"
 
 /*
- * The bytes of an image, for reader and writer alone; docs/image.md is the
- * description for others. All numbers are 32-bit little-endian unless a
- * size is given. A string is an offset into the string section, where
- * offset 0 is the empty string; the strings stand in the order of strcmp,
- * each once.
+ * The bytes of an image, for reader and writer alone; docs/image.md describes
+ * them for others. All numbers are 32-bit little-endian unless a size is
+ * given. A string is an offset into the string section, where offset 0 is the
+ * empty string; the strings stand in the order of strcmp, each once.
  *
  * header: magic[8] version size name nsections, then for each section, all
  * of them and in this order: kind offset size records. Sections begin at
@@ -21,30 +20,46 @@
 enum { NB_IMAGE_VERSION = 2, NB_IMAGE_HEADER = 24, NB_IMAGE_SECTION = 16 };
 
 enum nb_section {
-	NB_SEC_MAPS,  /* name type key value max_entries flags tags origin
-			 btf_key btf_value inner lock */
-	NB_SEC_DATA,  /* initial values of the maps that have one, in order */
-	NB_SEC_PROGS, /* name section nslots nfuncs nlines */
+	NB_SEC_MAPS,
+	NB_SEC_DATA, /* initial values of the maps that have one, in order */
+	NB_SEC_PROGS,
 	NB_SEC_SLOTS, /* of all programs, in order; so are funcs and lines */
-	NB_SEC_FUNCS, /* name start end, bytes: linkage has_sig scalar nargs
-			 arg[5] 0[3], mem_size[5] */
-	NB_SEC_LINES, /* pc line col file text */
-	NB_SEC_CTX,   /* hook name off size */
+	NB_SEC_FUNCS,
+	NB_SEC_LINES,
+	NB_SEC_CTX,
 	NB_SEC_BTF,
 	NB_SEC_STRINGS,
-	NB_SEC_ELEMS, /* map key value */
-	NB_SEC_NAMES, /* map part level name off size elem */
+	NB_SEC_ELEMS,
+	NB_SEC_NAMES,
 	NB_NSECTIONS
 };
 
 enum { NB_IMAGE_FIRST = NB_IMAGE_HEADER + NB_NSECTIONS * NB_IMAGE_SECTION };
 
-/* Bytes of a record of each section. */
-static const uint32_t nb_record_size[NB_NSECTIONS] = {
-	[NB_SEC_MAPS] = 48,  [NB_SEC_DATA] = 1,	  [NB_SEC_PROGS] = 20,
-	[NB_SEC_SLOTS] = 8,  [NB_SEC_FUNCS] = 44, [NB_SEC_LINES] = 20,
-	[NB_SEC_CTX] = 16,   [NB_SEC_BTF] = 1,	  [NB_SEC_STRINGS] = 1,
-	[NB_SEC_ELEMS] = 12, [NB_SEC_NAMES] = 28,
+/* How a field of a record stands in the image, and of what type it is in C. */
+enum nb_field_kind {
+	NB_FIELD_END,	 /* of the list */
+	NB_FIELD_NUMBER, /* a number; uint32_t or an enum */
+	NB_FIELD_STRING, /* a string; const char * */
+	NB_FIELD_HOOK,	 /* the hook's word as a string; enum nb_hook */
+	/* bytes linkage has_sig returns nargs arg[5] 0[3], numbers mem_size[5];
+	 * the rest of struct nb_func */
+	NB_FIELD_SIG
 };
+
+struct nb_field {
+	enum nb_field_kind kind;
+	uint32_t off; /* in the struct */
+};
+
+/* Records of a section: in the image, and the C struct. */
+struct nb_record {
+	uint32_t size;	   /* bytes in the image */
+	uint32_t mem_size; /* of the struct; 0: the section is plain bytes */
+	struct nb_field fields[13];
+};
+
+/* By enum nb_section. */
+extern const struct nb_record nb_records[NB_NSECTIONS];
 
 #endif

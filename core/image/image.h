@@ -232,6 +232,26 @@ const struct nb_line *nb_prog_line(const struct nb_prog *p, uint32_t pc);
 const struct nb_func *nb_prog_func(const struct nb_prog *p, uint32_t pc);
 
 /*
+ * Does a hook run program @prog by itself? Programs that are initial elements
+ * of program arrays are there for tail calls alone, unless all programs are:
+ * then all run.
+ */
+bool nb_image_runs(const struct nb_image *img, uint32_t prog);
+
+/*
+ * Programs that tail calls may go to, bit i for program i: the initial elements
+ * of program arrays, or all programs where there are none.
+ */
+uint32_t nb_image_targets(const struct nb_image *img);
+
+/*
+ * Programs that elements of program array @map may name, bit i for program i:
+ * targets whose hook is that of a program that uses the map. A tail call to
+ * any other program falls through. All targets where no program uses the map.
+ */
+uint32_t nb_image_callable(const struct nb_image *img, uint32_t map);
+
+/*
  * May map @i of @img be an element of map @outer, a map of maps? As the kernel
  * asks: type, sizes and flags of the inner definition, an array's number of
  * elements as well; and coherent or not as that is. None that is merged: a

@@ -90,29 +90,8 @@ static void put(struct nb_buf *b, uint32_t v)
 	nb_buf_bytes(b, &v, sizeof(v));
 }
 
-static void put_map(struct writer *w, const struct nb_map_spec *m)
+static void put_sig(struct nb_buf *b, const struct nb_func *f)
 {
-	struct nb_buf *b = &w->sec[NB_SEC_MAPS];
-
-	put(b, string(w, m->name));
-	put(b, m->type);
-	put(b, m->key_size);
-	put(b, m->value_size);
-	put(b, m->max_entries);
-	put(b, m->flags);
-	put(b, m->tags);
-	put(b, (uint32_t)m->origin);
-	put(b, m->btf_key);
-	put(b, m->btf_value);
-	put(b, m->inner);
-	put(b, m->lock);
-	if (m->init)
-		nb_buf_bytes(&w->sec[NB_SEC_DATA], m->init, m->value_size);
-}
-
-static void put_func(struct writer *w, const struct nb_func *f)
-{
-	struct nb_buf *b = &w->sec[NB_SEC_FUNCS];
 	uint8_t sig[12] = { (uint8_t)f->linkage, f->has_sig };
 	uint32_t mem[5] = { 0 };
 
@@ -127,71 +106,48 @@ static void put_func(struct writer *w, const struct nb_func *f)
 				mem[i] = f->sig.mem_size[i];
 		}
 	}
-	put(b, string(w, f->name));
-	put(b, f->start);
-	put(b, f->end);
 	nb_buf_bytes(b, sig, sizeof(sig));
 	nb_buf_bytes(b, mem, sizeof(mem));
 }
 
-static void put_line(struct writer *w, const struct nb_line *l)
+static void put_field(struct writer *w, struct nb_buf *b,
+		      const struct nb_field *f, const void *record)
 {
-	struct nb_buf *b = &w->sec[NB_SEC_LINES];
+	const unsigned char *from = (const unsigned char *)record + f->off;
+	uint32_t number = 0;
+	const char *text;
 
-	put(b, l->pc);
-	put(b, l->line);
-	put(b, l->col);
-	put(b, string(w, l->file));
-	put(b, string(w, l->text));
+	switch (f->kind) {
+	case NB_FIELD_SIG:
+		put_sig(b, record);
+		return;
+	case NB_FIELD_STRING:
+		memcpy(&text, from, sizeof(text));
+		number = string(w, text);
+		break;
+	case NB_FIELD_HOOK:
+		memcpy(&number, from, sizeof(number));
+		number = string(w, nb_spec_hook((enum nb_hook)number)->word);
+		break;
+	case NB_FIELD_NUMBER:
+	case NB_FIELD_END:
+		memcpy(&number, from, sizeof(number));
+		break;
+	}
+	put(b, number);
 }
 
-static void put_prog(struct writer *w, const struct nb_prog *p)
+/* Append @n structs at @all to section @sec. */
+static void put_records(struct writer *w, enum nb_section sec, const void *all,
+			uint32_t n)
 {
-	struct nb_buf *b = &w->sec[NB_SEC_PROGS];
+	const struct nb_record *rec = &nb_records[sec];
 
-	put(b, string(w, p->name));
-	put(b, string(w, p->section));
-	put(b, p->nslots);
-	put(b, p->nfuncs);
-	put(b, p->nlines);
-	nb_buf_bytes(&w->sec[NB_SEC_SLOTS], p->slots,
-		     (size_t)p->nslots * NB_SLOT_SIZE);
-	for (uint32_t i = 0; i < p->nfuncs; i++)
-		put_func(w, &p->funcs[i]);
-	for (uint32_t i = 0; i < p->nlines; i++)
-		put_line(w, &p->lines[i]);
-}
-
-static void put_ctx(struct writer *w, const struct nb_ctx_field *f)
-{
-	struct nb_buf *b = &w->sec[NB_SEC_CTX];
-
-	put(b, string(w, nb_spec_hook(f->hook)->word));
-	put(b, string(w, f->name));
-	put(b, f->off);
-	put(b, f->size);
-}
-
-static void put_elem(struct writer *w, const struct nb_map_elem *e)
-{
-	struct nb_buf *b = &w->sec[NB_SEC_ELEMS];
-
-	put(b, e->map);
-	put(b, e->key);
-	put(b, e->value);
-}
-
-static void put_name(struct writer *w, const struct nb_name *n)
-{
-	struct nb_buf *b = &w->sec[NB_SEC_NAMES];
-
-	put(b, n->map);
-	put(b, n->part);
-	put(b, n->level);
-	put(b, string(w, n->name));
-	put(b, n->off);
-	put(b, n->size);
-	put(b, n->elem);
+	for (uint32_t i = 0; i < n; i++)
+		for (const struct nb_field *f = rec->fields; f->kind; f++)
+			put_field(w, &w->sec[sec], f,
+				  (const unsigned char *)all +
+					  (size_t)i * rec->mem_size);
 }
 
 static size_t align8(size_t n)
@@ -216,7 +172,7 @@ static void join(struct nb_buf *out, struct writer *w, uint32_t name)
 		put(out, i);
 		put(out, (uint32_t)at);
 		put(out, (uint32_t)w->sec[i].size);
-		put(out, (uint32_t)(w->sec[i].size / nb_record_size[i]));
+		put(out, (uint32_t)(w->sec[i].size / nb_records[i].size));
 		at += w->sec[i].size;
 	}
 	at = NB_IMAGE_FIRST;
@@ -232,16 +188,23 @@ static void join(struct nb_buf *out, struct writer *w, uint32_t name)
 static uint32_t put_all(struct writer *w, const struct nb_image *in)
 {
 	string(w, "");
+	put_records(w, NB_SEC_MAPS, in->maps, in->nmaps);
 	for (uint32_t i = 0; i < in->nmaps; i++)
-		put_map(w, &in->maps[i]);
-	for (uint32_t i = 0; i < in->nprogs; i++)
-		put_prog(w, &in->progs[i]);
-	for (uint32_t i = 0; i < in->nctx_fields; i++)
-		put_ctx(w, &in->ctx_fields[i]);
-	for (uint32_t i = 0; i < in->nelems; i++)
-		put_elem(w, &in->elems[i]);
-	for (uint32_t i = 0; i < in->nnames; i++)
-		put_name(w, &in->names[i]);
+		if (in->maps[i].init)
+			nb_buf_bytes(&w->sec[NB_SEC_DATA], in->maps[i].init,
+				     in->maps[i].value_size);
+	put_records(w, NB_SEC_PROGS, in->progs, in->nprogs);
+	for (uint32_t i = 0; i < in->nprogs; i++) {
+		const struct nb_prog *p = &in->progs[i];
+
+		nb_buf_bytes(&w->sec[NB_SEC_SLOTS], p->slots,
+			     (size_t)p->nslots * NB_SLOT_SIZE);
+		put_records(w, NB_SEC_FUNCS, p->funcs, p->nfuncs);
+		put_records(w, NB_SEC_LINES, p->lines, p->nlines);
+	}
+	put_records(w, NB_SEC_CTX, in->ctx_fields, in->nctx_fields);
+	put_records(w, NB_SEC_ELEMS, in->elems, in->nelems);
+	put_records(w, NB_SEC_NAMES, in->names, in->nnames);
 	if (in->btf_size)
 		nb_buf_bytes(&w->sec[NB_SEC_BTF], in->btf, in->btf_size);
 	return string(w, in->name);

@@ -228,7 +228,7 @@ static int image_front(lua_State *L)
 {
 	struct nb_err err = { .code = 0 };
 	struct nb_image *img = NULL;
-	struct nb_front front;
+	struct nb_prefix front;
 	size_t size, slots_size;
 	struct nb_slot *slots;
 	struct nb_buf *out;
@@ -243,15 +243,15 @@ static int image_front(lua_State *L)
 	luaL_checklstring(L, 3, &slots_size);
 	slots = lua_newuserdatauv(L, slots_size + 1, 0);
 	memcpy(slots, lua_tostring(L, 3), slots_size);
-	front = (struct nb_front){ .name = text(L, 1, "name"),
-				   .text = text(L, 1, "text"),
-				   .slots = slots,
-				   .nslots = (uint32_t)(slots_size /
-							NB_SLOT_SIZE) };
+	front = (struct nb_prefix){ .name = text(L, 1, "name"),
+				    .text = text(L, 1, "text"),
+				    .slots = slots,
+				    .nslots = (uint32_t)(slots_size /
+							 NB_SLOT_SIZE) };
 	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
 	rc = nb_image_read(&img, bytes, size, &err);
 	if (!rc)
-		rc = nb_image_front(out, img, NB_HOOK_TUNER, &front, &err);
+		rc = nb_image_prepend(out, img, NB_HOOK_TUNER, &front, &err);
 	nb_image_free(img);
 	if (rc)
 		return nb_lua_fail(L, &err);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/image/image.h"
-#include "core/image/prepend.h"
 #include "test/unit/image_sample.h"
 #include "test/unit/unit.h"
 

@@ -8,10 +8,10 @@
 /* r0 = 0; exit */
 static const struct nb_slot before[] = { { MOV_K, 0, 0, 0 },
 					 { EXIT, 0, 0, 0 } };
-static const struct nb_front front = { .name = "other",
-				       .text = "what comes first",
-				       .slots = before,
-				       .nslots = 2 };
+static const struct nb_prefix front = { .name = "other",
+					.text = "what comes first",
+					.slots = before,
+					.nslots = 2 };
 
 START_TEST(a_front_moves_what_it_stands_before)
 {
@@ -22,7 +22,7 @@ START_TEST(a_front_moves_what_it_stands_before)
 
 	fresh();
 	nb_buf_init(&b, 0);
-	ck_assert_msg(!nb_image_front(&b, &img, NB_HOOK_TUNER, &front, &err),
+	ck_assert_msg(!nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, &err),
 		      "%s", err.text);
 	ck_assert_msg(!nb_image_read(&in, b.data, b.size, &err), "%s",
 		      err.text);
@@ -71,7 +71,7 @@ START_TEST(a_front_is_for_programs_that_run)
 	img.nelems = 1;
 	ck_assert(nb_image_runs(&img, 0) && !nb_image_runs(&img, 1));
 	nb_buf_init(&b, 0);
-	ck_assert_msg(!nb_image_front(&b, &img, NB_HOOK_TUNER, &front, &err),
+	ck_assert_msg(!nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, &err),
 		      "%s", err.text);
 	ck_assert(!nb_image_read(&in, b.data, b.size, NULL));
 	ck_assert_uint_eq(in->progs[0].nslots, 10);
@@ -79,12 +79,13 @@ START_TEST(a_front_is_for_programs_that_run)
 	nb_image_free(in);
 	nb_buf_fini(&b);
 	ck_assert_int_eq(
-		nb_image_front(&b, &img, NB_HOOK_COLL_DONE, &front, &err),
+		nb_image_prepend(&b, &img, NB_HOOK_COLL_DONE, &front, &err),
 		NB_E_IMAGE);
 	ck_assert_ptr_nonnull(strstr(err.text, "no program of that hook"));
 	two[0].nslots = NB_IMAGE_MAX_SLOTS - 1;
-	ck_assert_int_eq(nb_image_front(&b, &img, NB_HOOK_TUNER, &front, NULL),
-			 NB_E_LIMIT);
+	ck_assert_int_eq(
+		nb_image_prepend(&b, &img, NB_HOOK_TUNER, &front, NULL),
+		NB_E_LIMIT);
 	ck_assert_uint_eq(b.size, 0);
 }
 END_TEST

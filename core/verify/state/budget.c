@@ -17,7 +17,6 @@
 // away. Nothing is known after it returns.
 #include "core/verify/state/budget.h"
 
-#include "core/image/prepend.h"
 #include "core/verify/state/env.h"
 
 enum {

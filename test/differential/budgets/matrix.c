@@ -14,7 +14,6 @@
 #include "core/exec/jit/compile.h"
 #include "core/exec/jit/jit.h"
 #include "core/exec/run/exec.h"
-#include "core/image/prepend.h"
 #include "core/verify/verify.h"
 
 enum budget { PASSES, TURNS, ELEMENTS, NUMBERS, NBUDGETS };

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "core/image/prepend.h"
-
 static const unsigned char rodata[64] = { 32, 0, 0, 0, 7, 8, 9 };
 
 #define LIKE_INNER \
