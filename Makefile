@@ -101,6 +101,7 @@ help:
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
 ## make docs-picture   docs/report.png anew, from a browser
 ## make docs-trace     docs/tracing.svg anew, of what make demo-trace measures
+## make check-glibc   the plugin built and called in a Debian 11 (glibc 2.31); needs root
 ## make docs, fmt, clean, setup, check-fresh (both commands in an empty Debian 12)
 
 # ---- what is built -------------------------------------------------------
@@ -111,17 +112,23 @@ $(B)/%.o: %.c
 
 $(B)/lua/%.o $(B)/shell/%.o: CFLAGS += $(LUA_CFLAGS)
 
+# Libraries load with glibc 2.28 and later. libdl and libpthread are empty since
+# glibc 2.34; before, they hold what is in libc now.
+FLOOR := $(if $(SAN),,-include core/base/glibc_floor.h)
+$(B)/core/%.o $(B)/plugin/%.o $(B)/lua/%.o: CPPFLAGS += $(FLOOR)
+OLD_LIBC = -Wl,--push-state,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -Wl,--pop-state
+
 # Symbols: a version script lets NCCL's names out and hides all others.
 $(PLUGIN_SO): $(PLUGIN) $(CORE) plugin/ncclbpf.map
 	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=plugin/ncclbpf.map \
 		-Wl,-soname,libncclbpf.so -Wl,-z,relro,-z,now -Wl,--no-undefined \
-		-Wl,--gc-sections -o $@ $(filter %.o,$^) -lpthread
+		-Wl,--gc-sections -o $@ $(filter %.o,$^) $(OLD_LIBC)
 
 # The front end as an object of its own: the plugin opens it for .bpf.o files.
 $(LOAD_SO): $(LOAD) $(CORE) core/load/load.map
 	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=core/load/load.map \
 		-Wl,-soname,libncclbpf-load.so -Wl,-z,relro,-z,now \
-		-Wl,--no-undefined -o $@ $(filter %.o,$^) $(LOAD_LIBS)
+		-Wl,--no-undefined -o $@ $(filter %.o,$^) $(LOAD_LIBS) $(OLD_LIBC)
 
 # A policy is C for the BPF target; its image is made by our own front end.
 $(B)/%.bpf.o: %.bpf.c
@@ -405,6 +412,13 @@ lint-cppcheck:
 # Both README commands in an empty Debian 12 (root, debootstrap).
 check-fresh:
 	@test/packaging/fresh.sh $(CURDIR)/build/fresh
+
+.PHONY: check-glibc
+ANSWERS = $(patsubst %.bpf.c,$(RELEASE)/%.policy,$(wildcard test/corpus/answers/*.bpf.c))
+check-glibc:
+	@test/setup.sh build
+	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/libncclbpf.so $(ANSWERS) >/dev/null
+	@test/packaging/old_glibc.sh $(CURDIR)/build/glibc $(RELEASE)/libncclbpf.so $(RELEASE)/test/corpus/answers
 
 # ---- install -------------------------------------------------------------
 

@@ -17,4 +17,4 @@ $(B)/lua/bpf/embed.o: $(B)/lua/bpf/embed.c
 $(LUA_SO): $(LUA_OBJ) $(LOAD) $(CORE)
 	@mkdir -p $(@D)
 	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,-z,relro,-z,now -o $@ $^ \
-		$(LOAD_LIBS) $(JSON_LIBS) -lm
+		$(LOAD_LIBS) $(JSON_LIBS) $(OLD_LIBC) -lm

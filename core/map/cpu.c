@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: MIT
-// How many CPUs there may be, and where a thread finds the number of its own.
-// Nothing of the C library beyond sched_getcpu is needed: the symbols by which
-// glibc tells where the kernel's area lies are weak.
+// The number of possible CPUs, and where a thread finds the number of its own.
+// glibc before 2.35 has no rseq area, so its symbols are looked up by name.
 #include "core/map/cpu.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-/* glibc 2.35 and later (sys/rseq.h): from the thread pointer to struct rseq;
- * bytes of it that the kernel has taken, 0: none. */
-// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
-extern const unsigned int __rseq_size __attribute__((weak));
 
 /* linux/rseq.h: cpu_id, the second word of struct rseq; negative while the
  * thread is not registered. */
@@ -65,13 +58,20 @@ static uint32_t possible_cpus(void)
 	return n;
 }
 
-static int32_t area(void)
+/*
+ * Offset of cpu_id from the thread pointer; 0: the thread has no such area.
+ * glibc 2.35 and later (sys/rseq.h) give the offset of struct rseq and the
+ * number of its bytes that the kernel has accepted.
+ */
+static int32_t cpu_id_offset(void)
 {
+	const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
+	const unsigned int *size = dlsym(RTLD_DEFAULT, "__rseq_size");
 	ptrdiff_t at;
 
-	if (!&__rseq_offset || !&__rseq_size || __rseq_size < CPU_ID_END)
+	if (!offset || !size || *size < CPU_ID_END)
 		return 0;
-	at = __rseq_offset + CPU_ID;
+	at = *offset + CPU_ID;
 	return at == (int32_t)at ? (int32_t)at : 0;
 }
 
@@ -80,7 +80,7 @@ void nb_cpu_find(void)
 {
 	if (nb_cpu_limit())
 		return;
-	__atomic_store_n(&nb_cpu_known.area, area(), __ATOMIC_RELAXED);
+	__atomic_store_n(&nb_cpu_known.area, cpu_id_offset(), __ATOMIC_RELAXED);
 	__atomic_store_n(&nb_cpu_known.n, possible_cpus(), __ATOMIC_RELAXED);
 }
 

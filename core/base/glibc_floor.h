@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Keep what we link loadable with glibc 2.28 (docs: README, "Requirements").
+ * The Makefile includes this file in front of every source of a library.
+ *
+ * glibc 2.34 moved these functions from libdl and libpthread into libc and gave
+ * them a new version. We ask for the old version, which both have; the Makefile
+ * names libdl and libpthread for the systems where they are still apart.
+ * A test (test/packaging/glibc.t) fails when a library needs a newer symbol.
+ */
+#ifndef NB_BASE_GLIBC_FLOOR_H
+#define NB_BASE_GLIBC_FLOOR_H
+
+#if defined(__linux__) && defined(__x86_64__)
+#define NB_FLOOR(name, version) \
+	__asm__(".symver " #name "," #name "@GLIBC_" version);
+#elif defined(__linux__) && defined(__aarch64__)
+#define NB_FLOOR(name, version) \
+	__asm__(".symver " #name "," #name "@GLIBC_2.17");
+#else
+#define NB_FLOOR(name, version)
+#endif
+
+NB_FLOOR(dladdr, "2.2.5")
+NB_FLOOR(dlclose, "2.2.5")
+NB_FLOOR(dlerror, "2.2.5")
+NB_FLOOR(dlinfo, "2.3.3")
+NB_FLOOR(dlopen, "2.2.5")
+NB_FLOOR(dlsym, "2.2.5")
+NB_FLOOR(pthread_attr_setstacksize, "2.2.5")
+NB_FLOOR(pthread_create, "2.2.5")
+NB_FLOOR(pthread_join, "2.2.5")
+NB_FLOOR(pthread_mutex_trylock, "2.2.5")
+NB_FLOOR(pthread_once, "2.2.5")
+NB_FLOOR(pthread_setname_np, "2.12")
+NB_FLOOR(pthread_sigmask, "2.2.5")
+
+#endif
