@@ -33,27 +33,31 @@ enum column {
 	NCOLUMNS
 };
 
-/* What each is called: for people, and in headers, where case and _ do not
- * matter. */
+/* Which bound of the sizes a column sets, and whether for each rank. */
+enum { LOW = 1, HIGH = 2, PER_RANK = 4 };
+
+/* In headers, case and _ do not matter. */
 static const struct {
 	const char *name;
-	const char *spellings[4];
+	unsigned bounds;	   /* 0: a number */
+	enum nb_table_field field; /* of a number */
+	const char *aliases[3];	   /* in headers, besides the name */
 } columns[NCOLUMNS] = {
 	[COLL] = { "collective",
-		   { "coll", "collective", "colltype", "collectivetype" } },
-	[MIN] = { "min_bytes", { "minbytes" } },
-	[MAX] = { "max_bytes", { "maxbytes" } },
-	[ALGO] = { "algorithm", { "algo", "algorithm" } },
-	[PROTO] = { "protocol", { "proto", "protocol" } },
-	[CHANNELS] = { "channels", { "channels", "nchannels" } },
-	[NODES] = { "nodes", { "nodes", "nnodes" } },
-	[RANKS] = { "ranks", { "ranks", "nranks" } },
-	[PIPE_OPS] = { "pipe_ops", { "pipeops", "numpipeops" } },
-	[REG_BUFF] = { "reg_buff", { "regbuff", "regbuf" } },
-	[BYTES] = { "bytes", { "bytes" } },
-	[RANK_MIN] = { "min_bytes_per_rank", { "minbytesperrank" } },
-	[RANK_MAX] = { "max_bytes_per_rank", { "maxbytesperrank" } },
-	[RANK_BYTES] = { "bytes_per_rank", { "bytesperrank" } },
+		   .aliases = { "coll", "colltype", "collectivetype" } },
+	[MIN] = { "min_bytes", LOW },
+	[MAX] = { "max_bytes", HIGH },
+	[ALGO] = { "algorithm", 0, NB_ROW_ALGO, { "algo" } },
+	[PROTO] = { "protocol", 0, NB_ROW_PROTO, { "proto" } },
+	[CHANNELS] = { "channels", 0, NB_ROW_CHANNELS, { "nchannels" } },
+	[NODES] = { "nodes", 0, NB_ROW_NODES, { "nnodes" } },
+	[RANKS] = { "ranks", 0, NB_ROW_RANKS, { "nranks" } },
+	[PIPE_OPS] = { "pipe_ops", 0, NB_ROW_PIPE_OPS, { "numpipeops" } },
+	[REG_BUFF] = { "reg_buff", 0, NB_ROW_REG_BUFF, { "regbuf" } },
+	[BYTES] = { "bytes", LOW | HIGH },
+	[RANK_MIN] = { "min_bytes_per_rank", LOW | PER_RANK },
+	[RANK_MAX] = { "max_bytes_per_rank", HIGH | PER_RANK },
+	[RANK_BYTES] = { "bytes_per_rank", LOW | HIGH | PER_RANK },
 };
 
 struct span {
@@ -73,8 +77,6 @@ struct parser {
 	uint32_t ncolumns;
 	bool named; /* by a header line */
 };
-
-#define ARGS(s) (int)(s).n, (s).p
 
 static struct span trim(struct span s)
 {
@@ -124,40 +126,43 @@ static bool is_any(const struct parser *p, struct span s)
 	return is(s, "-1") || is(s, "any") || (p->named && !s.n);
 }
 
-static int word(struct parser *p, uint32_t i, int (*named)(const char *),
-		const char *(*name)(int), int32_t *out)
+/* Add the nearest of @list to the error that field @i made. */
+static void hint_nearest(struct parser *p, uint32_t i, const char *const *list,
+			 size_t n)
 {
-	const char *words[8], *near[2];
-	char text[MAX_FIELD];
-	struct nb_buf list;
-	struct span f = p->field[i];
-	size_t n = 0;
-	int v = -1, rc;
+	char text[MAX_FIELD] = "";
+	const char *near[2];
 
-	if (is_any(p, f)) {
-		*out = -1;
-		return 0;
-	}
-	if (f.n < sizeof(text)) {
+	if (p->field[i].n < sizeof(text))
+		memcpy(text, p->field[i].p, p->field[i].n);
+	nb_spec_nearest(text, list, n, near);
+	if (near[0])
+		nb_hint(p->err, "nearest: %s%s%s", near[0],
+			near[1] ? " or " : "", near[1] ? near[1] : "");
+}
+
+static int word(struct parser *p, uint32_t i,
+		const struct nb_table_field_spec *field, int32_t *out)
+{
+	struct span f = p->field[i];
+	char text[MAX_FIELD] = "";
+	const char *words[8];
+	struct nb_buf list;
+	size_t n = 0;
+	int rc;
+
+	if (f.n < sizeof(text))
 		memcpy(text, f.p, f.n);
-		text[f.n] = '\0';
-		v = strlen(text) == f.n ? named(text) : -1;
-	}
-	*out = v;
-	if (v >= 0)
+	*out = field->number(text);
+	if (*out >= 0)
 		return 0;
 	nb_buf_init(&list, 0);
-	while (n < 8 && (words[n] = name((int)n)))
+	while (n < 8 && (words[n] = field->word((int)n)))
 		nb_buf_printf(&list, "%s, ", words[n++]);
 	nb_buf_str(&list, "or -1");
 	rc = bad(p, i, nb_buf_text(&list));
 	nb_buf_fini(&list);
-	if (f.n < sizeof(text)) {
-		nb_spec_nearest(text, words, n, near);
-		if (near[0])
-			nb_hint(p->err, "nearest: %s%s%s", near[0],
-				near[1] ? " or " : "", near[1] ? near[1] : "");
-	}
+	hint_nearest(p, i, words, n);
 	return rc;
 }
 
@@ -181,18 +186,15 @@ static int digits(struct span *s, uint64_t *v)
 	return !n ? -1 : large ? TOO_LARGE : 0;
 }
 
-static int number(struct parser *p, uint32_t i, int32_t least, int32_t most,
-		  const char *allowed, int32_t *out)
+static int number(struct parser *p, uint32_t i,
+		  const struct nb_table_field_spec *field, int32_t *out)
 {
 	struct span f = p->field[i];
 	uint64_t v;
 
-	if (is_any(p, f)) {
-		*out = -1;
-		return 0;
-	}
-	if (digits(&f, &v) || f.n || v < (uint64_t)least || v > (uint64_t)most)
-		return bad(p, i, allowed);
+	if (digits(&f, &v) || f.n || v < (uint64_t)field->least ||
+	    v > (uint64_t)field->most)
+		return bad(p, i, field->allowed);
 	*out = (int32_t)v;
 	return 0;
 }
@@ -285,56 +287,35 @@ static int interval(struct parser *p, uint32_t i, int64_t *min, int64_t *max)
 
 /* ---- rows ---- */
 
-/* A row in the making; sizes for each rank are told apart by max. */
+/* A row in the making. */
 struct reading {
 	struct nb_table_row row;
-	int64_t rank_min, rank_max;
-	bool per_rank, whole;
+	int64_t rank_min, rank_max; /* sizes for each rank */
+	bool per_rank;		    /* the row has some */
 };
 
 static int value(struct parser *p, uint32_t i, struct reading *r)
 {
-	struct nb_table_row *row = &r->row;
+	unsigned bounds = columns[p->column[i]].bounds;
+	enum nb_table_field f = columns[p->column[i]].field;
+	int64_t *min = bounds & PER_RANK ? &r->rank_min : &r->row.min;
+	int64_t *max = bounds & PER_RANK ? &r->rank_max : &r->row.max;
 
-	r->per_rank |= p->column[i] >= RANK_MIN && p->field[i].n;
-	switch (p->column[i]) {
-	case COLL:
-		return word(p, i, nb_nccl_coll_named, nb_nccl_coll, &row->coll);
-	case MIN:
-		return bytes(p, i, false, &row->min);
-	case MAX:
-		return bytes(p, i, true, &row->max);
-	case ALGO:
-		return word(p, i, nb_nccl_algo_named, nb_nccl_algo, &row->algo);
-	case PROTO:
-		return word(p, i, nb_nccl_proto_named, nb_nccl_proto,
-			    &row->proto);
-	case CHANNELS:
-		return number(p, i, 1, NB_TABLE_MAX_CHANNELS,
-			      "1 to 64, or -1 for NCCL's own,", &row->channels);
-	case NODES:
-		return number(p, i, 1, NB_TABLE_MAX_COUNT,
-			      "a number from 1 on, or -1,", &row->nodes);
-	case RANKS:
-		return number(p, i, 1, NB_TABLE_MAX_COUNT,
-			      "a number from 1 on, or -1,", &row->ranks);
-	case PIPE_OPS:
-		return number(p, i, 1, NB_TABLE_MAX_COUNT,
-			      "a number from 1 on, or -1,", &row->pipe_ops);
-	case REG_BUFF:
-		return number(p, i, 0, 1, "0, 1 or -1", &row->reg_buff);
-	case BYTES:
-		return interval(p, i, &row->min, &row->max);
-	case RANK_MIN:
-		return bytes(p, i, false, &r->rank_min);
-	case RANK_MAX:
-		return bytes(p, i, true, &r->rank_max);
-	case RANK_BYTES:
-		return interval(p, i, &r->rank_min, &r->rank_max);
-	case NCOLUMNS:
-		break;
+	r->per_rank |= bounds & PER_RANK && p->field[i].n;
+	switch (bounds & (LOW | HIGH)) {
+	case LOW:
+		return bytes(p, i, false, min);
+	case HIGH:
+		return bytes(p, i, true, max);
+	case LOW | HIGH:
+		return interval(p, i, min, max);
 	}
-	return 0;
+	if (is_any(p, p->field[i]))
+		return 0;
+	return nb_table_fields[f].word ? word(p, i, &nb_table_fields[f],
+					      nb_table_field(&r->row, f))
+				       : number(p, i, &nb_table_fields[f],
+						nb_table_field(&r->row, f));
 }
 
 static uint32_t field_of(const struct parser *p, enum column a, enum column b)
@@ -436,27 +417,40 @@ static int row(struct parser *p)
 
 /* ---- the header ---- */
 
+/* Are they equal but for case and _? */
+static bool same_word(struct span s, const char *word)
+{
+	for (; *word || s.n; word++) {
+		while (s.n && *s.p == '_') {
+			s.p++;
+			s.n--;
+		}
+		if (*word == '_')
+			continue;
+		if (!s.n || tolower((unsigned char)*s.p) != *word)
+			return !s.n && !*word;
+		s.p++;
+		s.n--;
+	}
+	return true;
+}
+
 /* Which column a word of the header is; NCOLUMNS: none. */
 static enum column column_named(struct span s)
 {
-	char word[MAX_FIELD];
-	size_t n = 0;
-
-	for (size_t i = 0; i < s.n && n + 1 < sizeof(word); i++)
-		if (s.p[i] != '_')
-			word[n++] = (char)tolower((unsigned char)s.p[i]);
-	word[n] = '\0';
-	for (int c = 0; c < NCOLUMNS; c++)
-		for (int i = 0; i < 4 && columns[c].spellings[i]; i++)
-			if (!strcmp(word, columns[c].spellings[i]))
+	for (int c = 0; c < NCOLUMNS; c++) {
+		if (same_word(s, columns[c].name))
+			return (enum column)c;
+		for (int i = 0; i < 3 && columns[c].aliases[i]; i++)
+			if (same_word(s, columns[c].aliases[i]))
 				return (enum column)c;
+	}
 	return NCOLUMNS;
 }
 
 static int header_fault(struct parser *p, uint32_t i, const char *what)
 {
-	char word[MAX_FIELD] = "";
-	const char *names[NCOLUMNS], *near[2];
+	const char *names[NCOLUMNS];
 	struct span f = p->field[i];
 	int rc = nb_fail(p->err, NB_E_FORMAT, 0, "column \"%.*s\": %s",
 			 (int)(f.n < MAX_FIELD ? f.n : MAX_FIELD), f.p, what);
@@ -464,49 +458,16 @@ static int header_fault(struct parser *p, uint32_t i, const char *what)
 	p->ncolumns = 0;
 	for (int c = 0; c < NCOLUMNS; c++)
 		names[c] = columns[c].name;
-	if (f.n < sizeof(word))
-		memcpy(word, f.p, f.n);
-	nb_spec_nearest(word, names, NCOLUMNS, near);
-	if (near[0])
-		nb_hint(p->err, "nearest: %s%s%s", near[0],
-			near[1] ? " or " : "", near[1] ? near[1] : "");
+	hint_nearest(p, i, names, NCOLUMNS);
 	return at(p, i, rc);
 }
 
-/* Columns that say the same: sizes may be given in one way only. */
-static uint32_t meaning(enum column c)
-{
-	switch (c) {
-	case MIN:
-		return 1;
-	case MAX:
-		return 2;
-	case BYTES:
-	case RANK_BYTES:
-		return 3;
-	case RANK_MIN:
-		return 5;
-	case RANK_MAX:
-		return 6;
-	case COLL:
-	case ALGO:
-	case PROTO:
-	case CHANNELS:
-	case NODES:
-	case RANKS:
-	case PIPE_OPS:
-	case REG_BUFF:
-	case NCOLUMNS:
-		break;
-	}
-	return 0;
-}
-
+/* Do two columns set the same, or sizes both in all and for each rank? */
 static bool clash(enum column a, enum column b)
 {
-	uint32_t x = meaning(a), y = meaning(b);
+	unsigned x = columns[a].bounds, y = columns[b].bounds;
 
-	return a == b || x & y & 3 || (x && y && (x ^ y) & 4);
+	return a == b || x & y & (LOW | HIGH) || (x && y && (x ^ y) & PER_RANK);
 }
 
 static int header(struct parser *p)
@@ -627,9 +588,16 @@ int nb_table_parse(struct nb_table *t, const char *text, size_t size_,
 
 /* ---- and back ---- */
 
-static const char *or_any(const char *word)
+static void put_field(struct nb_buf *out, const struct nb_table_row *r,
+		      enum nb_table_field f)
 {
-	return word ? word : "-1";
+	int32_t v = nb_table_value(r, f);
+
+	if (nb_table_fields[f].word && v >= 0)
+		nb_buf_printf(out, "%s,", nb_table_fields[f].word(v));
+	else
+		nb_buf_printf(out, "%d%s", v,
+			      f + 1 < NB_ROW_NFIELDS ? "," : "\n");
 }
 
 void nb_table_csv(const struct nb_table *t, struct nb_buf *out)
@@ -639,15 +607,13 @@ void nb_table_csv(const struct nb_table *t, struct nb_buf *out)
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct nb_table_row *r = &t->rows[i];
 
-		nb_buf_printf(out, "%s,%lld,", or_any(nb_nccl_coll(r->coll)),
-			      (long long)r->min);
+		put_field(out, r, NB_ROW_COLL);
+		nb_buf_printf(out, "%lld,", (long long)r->min);
 		if (r->max == NB_TABLE_MAX_BYTES)
-			nb_buf_str(out, "18446744073709551615");
+			nb_buf_str(out, "18446744073709551615,");
 		else
-			nb_buf_printf(out, "%lld", (long long)r->max);
-		nb_buf_printf(out, ",%s,%s,%d,%d,%d,%d,%d\n",
-			      or_any(nb_nccl_algo(r->algo)),
-			      or_any(nb_nccl_proto(r->proto)), r->channels,
-			      r->nodes, r->ranks, r->pipe_ops, r->reg_buff);
+			nb_buf_printf(out, "%lld,", (long long)r->max);
+		for (unsigned f = NB_ROW_ALGO; f < NB_ROW_NFIELDS; f++)
+			put_field(out, r, f);
 	}
 }

@@ -327,17 +327,16 @@ out:
 
 /* ---- rows that cannot be meant ---- */
 
-/* Does @a hold wherever @b does, and want no more of NCCL? */
+/* Does @a hold wherever @b does, and need no other entry of the cost table? */
 static bool covers(const struct nb_table_row *a, const struct nb_table_row *b)
 {
-	const int32_t x[] = { a->coll, a->nodes, a->ranks, a->pipe_ops,
-			      a->reg_buff };
-	const int32_t y[] = { b->coll, b->nodes, b->ranks, b->pipe_ops,
-			      b->reg_buff };
 	uint32_t need = nb_table_need(a->algo, a->proto);
 
-	for (size_t i = 0; i < sizeof(x) / sizeof(x[0]); i++)
-		if (x[i] != NB_TABLE_ANY && x[i] != y[i])
+	if (a->coll != NB_TABLE_ANY && a->coll != b->coll)
+		return false;
+	for (unsigned f = NB_ROW_DIMS; f < NB_ROW_NFIELDS; f++)
+		if (nb_table_value(a, f) != NB_TABLE_ANY &&
+		    nb_table_value(a, f) != nb_table_value(b, f))
 			return false;
 	return a->min <= b->min && a->max >= b->max &&
 	       (need == NB_ANSWER_ALWAYS ||

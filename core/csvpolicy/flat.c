@@ -70,20 +70,7 @@ static int too_large(struct build *b)
 
 static int32_t value_of(const struct nb_table_row *r, uint32_t dim)
 {
-	switch ((enum nb_table_dim)dim) {
-	case NB_TABLE_NODES:
-		return r->nodes;
-	case NB_TABLE_RANKS:
-		return r->ranks;
-	case NB_TABLE_PIPE_OPS:
-		return r->pipe_ops;
-	case NB_TABLE_REG_BUFF:
-		return r->reg_buff;
-	case NB_TABLE_BYTES:
-	case NB_TABLE_NDIMS:
-		break;
-	}
-	return NB_TABLE_ANY;
+	return nb_table_value(r, NB_ROW_DIMS + dim);
 }
 
 /* ---- nodes and answers ---- */

@@ -53,14 +53,43 @@ struct nb_table_tree {
 	uint64_t *won;			/* a bit a row: it wins somewhere */
 };
 
+/* flat.c */
 int nb_table_flatten(struct nb_table_tree *tree, const struct nb_table *t,
 		     struct nb_err *err);
 void nb_table_tree_fini(struct nb_table_tree *tree);
 
-/* Entries that a row's answer needs, as in an answer. */
+/* sweep.c: entries that a row's answer needs, as in an answer. */
 uint32_t nb_table_need(int32_t algo, int32_t proto);
 
-/* The rows, packed; what nb_table_of_image reads. */
+/* row.c: the whole numbers of a row besides its sizes; -1 is allowed too. */
+enum nb_table_field {
+	NB_ROW_COLL,
+	NB_ROW_ALGO,
+	NB_ROW_PROTO,
+	NB_ROW_CHANNELS,
+	NB_ROW_DIMS, /* from here on: enum nb_table_dim */
+	NB_ROW_NODES = NB_ROW_DIMS,
+	NB_ROW_RANKS,
+	NB_ROW_PIPE_OPS,
+	NB_ROW_REG_BUFF,
+	NB_ROW_NFIELDS
+};
+
+struct nb_table_field_spec {
+	const char *name;
+	uint32_t off; /* in struct nb_table_row */
+	int32_t least, most;
+	const char *allowed;	     /* for people */
+	const char *(*word)(int);    /* NCCL's word; NULL: a plain number */
+	int (*number)(const char *); /* of a word; -1: none such */
+};
+
+extern const struct nb_table_field_spec nb_table_fields[NB_ROW_NFIELDS];
+
+int32_t *nb_table_field(struct nb_table_row *r, enum nb_table_field f);
+int32_t nb_table_value(const struct nb_table_row *r, enum nb_table_field f);
+
+/* The section with the packed rows; nb_table_of_image reads it. */
 #define NB_TABLE_ROWS ".rodata.rows"
 void nb_table_pack(const struct nb_table *t, struct nb_buf *out);
 

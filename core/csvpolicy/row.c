@@ -1,14 +1,45 @@
 // SPDX-License-Identifier: MIT
-// What the values of a row may be, and rows packed into bytes for the image
-// and back: numbers of seven bits a byte, lowest first, the last one without
-// its top bit. Optional ones are stored plus one.
+// The fields of a row, and rows packed into bytes for the image and back. A
+// packed number has seven bits a byte, lowest first; its last byte alone has no
+// top bit. Numbers that may be -1 are stored plus one.
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/csvpolicy/part.h"
 #include "core/defs/ctx.h"
 
-enum { FIELDS = 11, PACK_VERSION = 1 };
+enum { PACK_VERSION = 1 };
+
+#define AT(name) #name, offsetof(struct nb_table_row, name)
+#define COUNT 1, NB_TABLE_MAX_COUNT, "1 or more, or -1,", NULL, NULL
+
+const struct nb_table_field_spec nb_table_fields[NB_ROW_NFIELDS] = {
+	[NB_ROW_COLL] = { AT(coll), 0, NCCL_NUM_COLLS - 1, "0 to 4, or -1,",
+			  nb_nccl_coll, nb_nccl_coll_named },
+	[NB_ROW_ALGO] = { AT(algo), 0, NCCL_NUM_ALGOS - 1, "0 to 6, or -1,",
+			  nb_nccl_algo, nb_nccl_algo_named },
+	[NB_ROW_PROTO] = { AT(proto), 0, NCCL_NUM_PROTOS - 1, "0 to 2, or -1,",
+			   nb_nccl_proto, nb_nccl_proto_named },
+	[NB_ROW_CHANNELS] = { AT(channels), 1, NB_TABLE_MAX_CHANNELS,
+			      "1 to 64, or -1 for NCCL's own,", NULL, NULL },
+	[NB_ROW_NODES] = { AT(nodes), COUNT },
+	[NB_ROW_RANKS] = { AT(ranks), COUNT },
+	[NB_ROW_PIPE_OPS] = { AT(pipe_ops), COUNT },
+	[NB_ROW_REG_BUFF] = { AT(reg_buff), 0, 1, "0, 1 or -1", NULL, NULL },
+};
+
+int32_t *nb_table_field(struct nb_table_row *r, enum nb_table_field f)
+{
+	return (int32_t *)(void *)((char *)r + nb_table_fields[f].off);
+}
+
+int32_t nb_table_value(const struct nb_table_row *r, enum nb_table_field f)
+{
+	int32_t v;
+
+	memcpy(&v, (const char *)r + nb_table_fields[f].off, sizeof(v));
+	return v;
+}
 
 void nb_table_fini(struct nb_table *t)
 {
@@ -27,30 +58,13 @@ static int out_of_range(const char *name, int64_t v, const char *allowed,
 int nb_table_check_row(const struct nb_table_row *r, const char **field,
 		       struct nb_err *err)
 {
-	const struct {
-		const char *name;
-		int32_t value, least, most;
-		const char *allowed;
-	} small[] = {
-		{ "coll", r->coll, 0, NCCL_NUM_COLLS - 1, "0 to 4, or -1" },
-		{ "algo", r->algo, 0, NCCL_NUM_ALGOS - 1, "0 to 6, or -1" },
-		{ "proto", r->proto, 0, NCCL_NUM_PROTOS - 1, "0 to 2, or -1" },
-		{ "channels", r->channels, 1, NB_TABLE_MAX_CHANNELS,
-		  "1 to 64, or -1 for NCCL's" },
-		{ "nodes", r->nodes, 1, NB_TABLE_MAX_COUNT,
-		  "1 or more, or -1" },
-		{ "ranks", r->ranks, 1, NB_TABLE_MAX_COUNT,
-		  "1 or more, or -1" },
-		{ "pipe_ops", r->pipe_ops, 1, NB_TABLE_MAX_COUNT,
-		  "1 or more, or -1" },
-		{ "reg_buff", r->reg_buff, 0, 1, "0, 1 or -1" },
-	};
+	for (unsigned i = 0; i < NB_ROW_NFIELDS; i++) {
+		const struct nb_table_field_spec *f = &nb_table_fields[i];
+		int32_t v = nb_table_value(r, i);
 
-	for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++)
-		if (small[i].value != -1 && (small[i].value < small[i].least ||
-					     small[i].value > small[i].most))
-			return out_of_range(small[i].name, small[i].value,
-					    small[i].allowed, field, err);
+		if (v != -1 && (v < f->least || v > f->most))
+			return out_of_range(f->name, v, f->allowed, field, err);
+	}
 	if (r->min < 0)
 		return out_of_range("min_bytes", r->min, "0 or more", field,
 				    err);
@@ -84,16 +98,11 @@ void nb_table_pack(const struct nb_table *t, struct nb_buf *out)
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct nb_table_row *r = &t->rows[i];
 
-		put(out, (uint64_t)(r->coll + 1));
+		put(out, (uint64_t)r->coll + 1);
 		put(out, (uint64_t)r->min);
 		put(out, (uint64_t)(r->max - r->min));
-		put(out, (uint64_t)(r->algo + 1));
-		put(out, (uint64_t)(r->proto + 1));
-		put(out, (uint64_t)(r->channels + 1));
-		put(out, (uint64_t)r->nodes + 1);
-		put(out, (uint64_t)r->ranks + 1);
-		put(out, (uint64_t)r->pipe_ops + 1);
-		put(out, (uint64_t)(r->reg_buff + 1));
+		for (unsigned f = NB_ROW_ALGO; f < NB_ROW_NFIELDS; f++)
+			put(out, (uint64_t)nb_table_value(r, f) + 1);
 		put(out, r->line);
 	}
 }
@@ -119,27 +128,24 @@ static bool get(const unsigned char **p, const unsigned char *end, uint64_t max,
 static bool get_row(const unsigned char **p, const unsigned char *end,
 		    struct nb_table_row *r)
 {
-	const uint64_t most = INT64_MAX, some = INT32_MAX;
-	uint64_t v[FIELDS];
+	uint64_t min, size, v;
 
-	for (int i = 0; i < FIELDS; i++)
-		if (!get(p, end, i == 1 || i == 2 ? most : some, &v[i]))
-			return false;
-	if (v[2] > most - v[1])
+	if (!get(p, end, INT32_MAX, &v))
 		return false;
-	*r = (struct nb_table_row){
-		.coll = (int32_t)v[0] - 1,
-		.min = (int64_t)v[1],
-		.max = (int64_t)(v[1] + v[2]),
-		.algo = (int32_t)v[3] - 1,
-		.proto = (int32_t)v[4] - 1,
-		.channels = (int32_t)v[5] - 1,
-		.nodes = (int32_t)v[6] - 1,
-		.ranks = (int32_t)v[7] - 1,
-		.pipe_ops = (int32_t)v[8] - 1,
-		.reg_buff = (int32_t)v[9] - 1,
-		.line = (uint32_t)v[10],
-	};
+	r->coll = (int32_t)v - 1;
+	if (!get(p, end, INT64_MAX, &min) ||
+	    !get(p, end, INT64_MAX - min, &size))
+		return false;
+	r->min = (int64_t)min;
+	r->max = (int64_t)(min + size);
+	for (unsigned f = NB_ROW_ALGO; f < NB_ROW_NFIELDS; f++) {
+		if (!get(p, end, INT32_MAX, &v))
+			return false;
+		*nb_table_field(r, f) = (int32_t)v - 1;
+	}
+	if (!get(p, end, INT32_MAX, &v))
+		return false;
+	r->line = (uint32_t)v;
 	return true;
 }
 

@@ -380,7 +380,7 @@ static const struct {
 	{ "allreduce,0,1,tree,ll,65,1,1\n", 1, 23, "channels \"65\": 1 to 64" },
 	{ "allreduce,0,1,tree,ll,two,1,1\n", 1, 23, "channels \"two\"" },
 	{ "allreduce,0,1,tree,ll,2,0,1\n", 1, 25,
-	  "nodes \"0\": a number from 1 on, or -1, wanted" },
+	  "nodes \"0\": 1 or more, or -1, wanted" },
 	{ "allreduce,0,1,tree,ll,2,1,-8\n", 1, 27, "ranks \"-8\"" },
 	{ "allreduce,0,1,tree,ll,2,1,8,0\n", 1, 29, "pipe_ops \"0\"" },
 	{ "allreduce,0,1,tree,ll,2,1,8,1,2\n", 1, 31,
