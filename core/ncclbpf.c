@@ -5,8 +5,15 @@
 // and, where asked for, as text and JSON of the finding.
 #include "core/ncclbpf.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+#define FIELD(name, ...) ENV_FIELD_##name,
+#include "core/defs/hook_env.h"
+	ENV_FIELDS
+};
 
 /* What the verifier knows of an accepted program's slots, to keep. */
 static int keep_aux(uint8_t **aux, const struct nb_verdict *v,
@@ -131,6 +138,35 @@ int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 	(*out)->publish = o.publish;
 	(*out)->max_run = o.max_run;
 	return 0;
+}
+
+static bool is_about_ranks(enum nb_finding_class c)
+{
+	return c == NB_FIND_LOCAL_OUTPUT || c == NB_FIND_LOCAL_CONTROL ||
+	       c == NB_FIND_LOCAL_TAIL;
+}
+
+int nb_verify_env(struct nb_verdict **out, const struct nb_image *img,
+		  uint32_t prog, struct nb_err *err)
+{
+	const struct nb_hook_spec *env = nb_spec_hook(NB_HOOK_ENV);
+	struct nb_field_spec fields[ENV_FIELDS];
+	struct nb_hook_spec alike = *env;
+	struct nb_verify_opts opts = { .hook = &alike };
+	int rc;
+
+	assert(env->nfields == ENV_FIELDS);
+	memcpy(fields, env->fields, sizeof(fields));
+	for (size_t i = 0; i < ENV_FIELDS; i++)
+		fields[i].label = NB_LABEL_COHERENT;
+	alike.fields = fields;
+	alike.coherent = true;
+	rc = nb_verify(out, img, prog, &opts, err);
+	if (!rc && ((*out)->accepted || !is_about_ranks((*out)->finding.cls))) {
+		nb_verdict_free(*out);
+		*out = NULL;
+	}
+	return rc;
 }
 
 int nb_policy_map(const struct nb_policy *p, const char *map)

@@ -60,6 +60,17 @@ void nb_policy_limits(struct nb_policy_opts *opts);
 /* What is kept of a verdict. */
 struct nb_policy_effort nb_policy_effort_of(const struct nb_verdict *v);
 
+/*
+ * nb_verify_env - may program @prog of SEC("env") answer ranks differently?
+ *
+ * Judges it as if ranks that look up the same variable with the same value had
+ * to get the same answer. *@out is the refusal that says why they may not, to
+ * be freed, or NULL: they do. What the program returns does not count. Errors
+ * as of nb_verify; *@out is NULL then.
+ */
+int nb_verify_env(struct nb_verdict **out, const struct nb_image *img,
+		  uint32_t prog, struct nb_err *err);
+
 /* Map @map of the policy, by name; its index, or -1. */
 int nb_policy_map(const struct nb_policy *p, const char *map);
 

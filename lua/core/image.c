@@ -378,14 +378,36 @@ static int image_verify(lua_State *L)
 	return (*v)->accepted ? 1 : push_finding(L, *v, img, prog);
 }
 
+/* image:verify_env(n) -> nil: program n of SEC("env") answers all ranks alike;
+ * or the finding that says why it may not, as of image:verify | nil, err */
+static int image_verify_env(lua_State *L)
+{
+	struct nb_image *img = to_image(L);
+	uint32_t prog = to_prog(L, img);
+	struct nb_err err = { .code = 0 };
+	struct nb_verdict **v = lua_newuserdatauv(L, sizeof(*v), 0);
+
+	*v = NULL;
+	luaL_setmetatable(L, VERDICT);
+	if (nb_verify_env(v, img, prog, &err))
+		return nb_lua_fail(L, &err);
+	if (!*v)
+		return 0;
+	lua_createtable(L, 0, 6);
+	return push_finding(L, *v, img, prog);
+}
+
 void nb_lua_open_image(lua_State *L)
 {
-	static const luaL_Reg methods[] = {
-		{ "info", image_info },	    { "btf", image_btf },
-		{ "disasm", image_disasm }, { "verify", image_verify },
-		{ "budget", image_budget }, { "__gc", image_gc },
-		{ "__close", image_gc },    { NULL, NULL }
-	};
+	static const luaL_Reg methods[] = { { "info", image_info },
+					    { "btf", image_btf },
+					    { "disasm", image_disasm },
+					    { "verify", image_verify },
+					    { "verify_env", image_verify_env },
+					    { "budget", image_budget },
+					    { "__gc", image_gc },
+					    { "__close", image_gc },
+					    { NULL, NULL } };
 	static const luaL_Reg fns[] = { { "object_image", object_image },
 					{ "image", image_new },
 					{ "is_image", is_image },

@@ -162,38 +162,24 @@ static void drop_older(const char *name)
 	}
 }
 
-/* A helper that the program calls and whose number differs between ranks. */
-static const char *random_helper(const struct nb_prog *p)
-{
-	enum { CALL = 0x85 };
-
-	for (uint32_t pc = 0; pc < p->nslots; pc++) {
-		const struct nb_slot *s = &p->slots[pc];
-		const struct nb_helper_spec *h =
-			s->opcode == CALL && !(s->regs >> 4)
-				? nb_spec_helper(s->imm)
-				: NULL;
-
-		if (h && h->label == NB_LABEL_LOCAL &&
-		    h->ret == NB_RET_SCALAR && h->arg[0] == NB_ARG_NONE)
-			return h->name;
-	}
-	return NULL;
-}
-
-/* Nothing checks that programs of SEC("env") answer alike on all ranks. */
+/*
+ * Nothing requires of programs of SEC("env") that they answer alike on all
+ * ranks: some variables differ on purpose. Without the lock.
+ */
 static void warn_of_env(const struct nb_policy *p)
 {
 	for (uint32_t i = 0; i < p->img->nprogs; i++) {
 		const struct nb_prog *prog = &p->img->progs[i];
-		const char *helper =
-			prog->hook == NB_HOOK_ENV ? random_helper(prog) : NULL;
+		struct nb_verdict *v;
 
-		if (helper)
-			nb_log(NB_LOG_WARN,
-			       "policy %s: program %s of SEC(\"env\") calls "
-			       "bpf_%s: ranks may find different variables",
-			       p->img->name, prog->name, helper);
+		if (prog->hook != NB_HOOK_ENV ||
+		    nb_verify_env(&v, p->img, i, NULL) || !v)
+			continue;
+		nb_log(NB_LOG_WARN,
+		       "policy %s: program %s of SEC(\"env\") may let ranks "
+		       "find different variables: %s",
+		       p->img->name, prog->name, v->finding.known);
+		nb_verdict_free(v);
 	}
 }
 

@@ -112,12 +112,18 @@ if [ -e "$B/test/corpus/events/env.policy" ]; then
 	NCCLBPF_ENV=$dir/file ask 2 NCCL_TEST_NUMBER
 	has "NCCL_TEST_NUMBER=7"
 	is $? "a program sees the file's value, not the environment's"
-	! grep -q "ranks may find different" "$dir/out"
+	! grep -q "find different variables" "$dir/out"
 	is $? "no warning of a program that is the same on all ranks"
 	random=$B/test/corpus/shell/env_random.bpf.o
 	NCCLBPF_POLICY=$random ask 2 NCCL_TEST_PLAIN @tuner
-	grep -q 'policy env_random: program on_env of SEC("env") calls bpf_get_prandom_u32: ranks may find different' "$dir/out"
+	grep -q 'policy env_random: program on_env of SEC("env") may let ranks find different variables: .*bpf_get_prandom_u32 answers each rank differently' "$dir/out"
 	is $? "a warning of one that answers at random"
+	NCCLBPF_POLICY=$B/test/corpus/shell/env_local_map.bpf.o ask 2 NCCL_TEST_PLAIN @tuner
+	grep -q 'policy env_local_map: program on_env of SEC("env") may let ranks find different variables: .*map chosen is not __coherent' "$dir/out"
+	is $? "a warning of one that answers by a local map"
+	NCCLBPF_POLICY=$B/test/corpus/shell/env_alike.bpf.o ask 2 NCCL_TEST_PLAIN @tuner
+	! grep -q "find different variables" "$dir/out"
+	is $? "no warning where local data are recorded and do not decide"
 	unset NCCLBPF_POLICY
 else
 	n=$((n + 1))

@@ -43,9 +43,18 @@ has "says so, the limit and the variable" out "note: program callbacks takes up 
 unset NCCLBPF_MAX_RUN
 status 0 "a variable at random" -o table policy verify "$B/test/corpus/shell/env_random.bpf.o"
 has "is accepted with a warning that names line and helper" out \
-	"warning: " "env_random.bpf.c:8: program on_env: bpf_get_prandom_u32 differs between ranks"
+	"warning: " "env_random.bpf.c:9: program on_env: ranks may find different variables: " \
+	"source: bpf_get_prandom_u32 answers each rank differently"
 status 0 "the same in JSON" -o json policy verify "$B/test/corpus/shell/env_random.bpf.o"
-has "is a record" out '"warnings":[{' '"line":8'
+has "is a record" out '"warnings":[{' '"line":9' '"notes":[{"pc":'
+status 0 "a variable by a local map" -o table policy verify "$B/test/corpus/shell/env_local_map.bpf.o"
+has "is accepted with a warning that names line and map" out \
+	"warning: " "env_local_map.bpf.c:20: program on_env: ranks may find different variables: " \
+	"map chosen is not __coherent" "; tag map chosen __coherent"
+status 0 "a program that records local data and decides by none" -o table \
+	policy verify "$B/test/corpus/shell/env_alike.bpf.o"
+! grep -q warning "$T/out"
+ok "has no warning" $?
 status 0 "a variable that is the same on all ranks" -o table policy verify "$B/test/corpus/events/env.bpf.o"
 ! grep -q warning "$T/out"
 ok "has no warning" $?

@@ -78,24 +78,19 @@ local function decode_finding(v)
 	return v
 end
 
--- Nothing checks that programs of SEC("env") answer alike on all ranks: each
--- call of a helper whose number differs between ranks is a warning.
-local RANDOM = { bpf_ktime_get_ns = true, bpf_get_prandom_u32 = true,
-	bpf_get_smp_processor_id = true }
-
+-- Nothing requires of programs of SEC("env") that they answer alike on all
+-- ranks. What may make the answers differ is a warning.
 local function env_warnings(image, number)
-	local list, at = core.array {}, {}
+	local v = image:verify_env(number)
+	if not v then return end
+	local at, finding = {}, decode_finding(v).finding
 	for _, l in ipairs(image:disasm(number) or {}) do
 		if l.line then at = l end
-		local helper = l.insn:match("^call (bpf_[%w_]+)")
-		if RANDOM[helper] then
-			list[#list + 1] = { pc = l.pc, file = at.file, line = at.line,
-				text = helper .. " differs between ranks, and so may the variable "
-					.. "that NCCL finds",
-				hint = "answer alike on all ranks: most variables must agree" }
-		end
+		if l.pc == finding.pc then break end
 	end
-	return list
+	return core.array { { pc = finding.pc, file = at.file, line = at.line,
+		text = "ranks may find different variables: " .. finding.known,
+		hint = finding.hint, notes = finding.notes } }
 end
 
 local function warning_line(p, w)
