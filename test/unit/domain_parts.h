@@ -59,7 +59,7 @@ static _Noreturn void part_lost(const char *what, const range *a,
 				const range *b, struct iv v, struct nb_tnum t,
 				struct bits must)
 {
-	range r = make(t, v, iv_full(HALF));
+	range r = from_views(t, v, iv_full(HALF));
 
 	lost(what, BITS, a, b, &r, must);
 }
@@ -295,7 +295,7 @@ static void half_pair(const struct value *a, const struct value *b)
 			part_lost("whole to half", &a->r, &b->r, w, a->r.t,
 				  must);
 	} else {
-		range r = make(nb_tnum_unknown(), iv_full(BITS), h);
+		range r = from_views(nb_tnum_unknown(), iv_full(BITS), h);
 
 		if (!fits(&r) || beyond(must, members(&r)))
 			lost("whole to half", BITS, &a->r, &b->r, &r, must);

@@ -18,10 +18,10 @@
 #endif
 
 #define NB_DOM_FN static __attribute__((unused))
-#define make tnum_make
 #include "core/verify/domain/tnum.c"
-#undef make
 #include "core/verify/domain/range.c"
+#include "core/verify/domain/range_alu.c"
+#include "core/verify/domain/range_branch.c"
 
 typedef struct nb_range range;
 
@@ -195,8 +195,8 @@ static range hull(struct bits s)
 		if (!in(&s, v))
 			continue;
 		c = nb_range_const(v);
-		r = make(r.t, iv_join(whole(&r), whole(&c)),
-			 iv_join(half(&r), half(&c)));
+		r = from_views(r.t, iv_join(whole(&r), whole(&c)),
+			       iv_join(half(&r), half(&c)));
 		all &= v;
 		any |= v;
 	}
@@ -276,7 +276,7 @@ static unsigned agreed(struct set *s, range raw)
 	struct bits has = members(&raw);
 	range r = raw;
 
-	if (!sync(&r)) {
+	if (!nb_range_sync(&r)) {
 		if (!empty(has))
 			wrong("agreement denies an inhabited value");
 		return 0;
@@ -430,8 +430,8 @@ static void build_mixed(struct set *s, unsigned n)
 				continue;
 			if (!nb_tnum_meet(&r.t, r.t, b.t))
 				break;
-			r = make(r.t, iv_meet(whole(&r), whole(&b)),
-				 iv_meet(half(&r), half(&b)));
+			r = from_views(r.t, iv_meet(whole(&r), whole(&b)),
+				       iv_meet(half(&r), half(&b)));
 			if (!ordered_views(&r))
 				break;
 		}
@@ -457,8 +457,9 @@ static void build_every(struct set *s)
 				r = s->v[k].r;
 				if (!nb_tnum_meet(&r.t, r.t, b.t))
 					continue;
-				r = make(r.t, iv_meet(whole(&r), whole(&b)),
-					 iv_meet(half(&r), half(&b)));
+				r = from_views(r.t,
+					       iv_meet(whole(&r), whole(&b)),
+					       iv_meet(half(&r), half(&b)));
 				if (ordered_views(&r))
 					agreed(s, r);
 			}

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 """C run on symbols: the shipped source is what a proof is about.
 
-An interpreter for the small part of C that core/verify/domain/tnum.c and range.c
-are written in: integers of 8 to 128 bits, structs by value, pointers to
+An interpreter for the small part of C that core/verify/domain/ is written in: integers of 8 to 128 bits, structs by value, pointers to
 variables, if, switch on known values, loops with known bounds. Numbers are
 Python's while they are known and z3's bit vectors otherwise; both ways of an
 unknown condition are taken and merged, so a call gives one formula.
@@ -177,10 +176,7 @@ class Program:
                     f.write("#pragma once\n" + text +
                             (CONSTANTS if name == "stdint.h" else ""))
             with open(os.path.join(d, "all.c"), "w") as f:
-                # Each file has a static function of this name.
-                for i, s in enumerate(sources):
-                    f.write("#define make make%d\n"
-                            '#include "%s"\n#undef make\n' % (i, s))
+                f.write("".join('#include "%s"\n' % s for s in sources))
             return subprocess.run(
                 ["cpp", "-P", "-nostdinc", "-I", d, "-I", top,
                  "-D__attribute__(x)=", "-D__extension__=", "-D__int128=int",
