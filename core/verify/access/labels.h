@@ -19,10 +19,4 @@ static inline void nb_label_taint(struct nb_reg *r, uint32_t from)
 	r->from = from;
 }
 
-static inline void nb_label_unlink(struct nb_reg *r)
-{
-	r->id = 0;
-	r->delta = 0;
-}
-
 #endif

@@ -114,8 +114,8 @@ void nb_stack_split(struct nb_env *env, struct nb_frame *f, uint32_t c)
 	y->reg = x->reg;
 	y->reg.r = hi;
 	x->reg.r = lo;
-	nb_label_unlink(&y->reg);
-	nb_label_unlink(&x->reg);
+	nb_reg_unlink(&y->reg);
+	nb_reg_unlink(&x->reg);
 	x->kind = y->kind = NB_CELL_SPILL4;
 }
 
@@ -142,7 +142,7 @@ static void store_half(struct nb_env *env, struct nb_frame *f, uint32_t c,
 
 	nb_stack_split(env, f, c);
 	if (v.r.umax > UINT32_MAX) {
-		nb_label_unlink(&v);
+		nb_reg_unlink(&v);
 		v.r = nb_range_zext(&v.r, 32);
 	}
 	x->kind = NB_CELL_SPILL4;
@@ -169,7 +169,7 @@ static void keep_narrow(struct nb_frame *f, uint32_t c, uint32_t size,
 	struct nb_cell *x = &f->cells[c];
 
 	if (v.kind == NB_REG_SCALAR && v.r.umax > nb_ones(size * 8)) {
-		nb_label_unlink(&v);
+		nb_reg_unlink(&v);
 		v.r = nb_range_zext(&v.r, size * 8);
 	}
 	if (!worth_keeping(&v, size))

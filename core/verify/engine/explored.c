@@ -14,6 +14,7 @@
 #include "core/verify/engine/precision.h"
 #include "core/verify/engine/run_length.h"
 #include "core/verify/report/refusal.h"
+#include "core/verify/state/subsume.h"
 
 enum {
 	JOINS = 2,  /* iterations that join before bounds grow in steps */
@@ -137,7 +138,7 @@ static bool compares_all(const struct nb_walk *w)
 
 /* Pruned by @n: what is precise in @n is precise on this path. */
 static void inherit_precision(struct nb_walk *w, const struct nb_explored *n,
-			      const struct nb_inside *in)
+			      const struct nb_subsume *in)
 {
 	if (n->open) {
 		nb_mark_all(w->env, w->st);
@@ -157,15 +158,15 @@ static int compare_with(struct nb_walk *w, const struct nb_explored *n,
 			const struct candidates *l, bool *more)
 {
 	bool may_prune = !n->open || l->counted || nb_walk_searches(w);
-	struct nb_inside in;
+	struct nb_subsume in;
 	bool found;
 
 	in.all = compares_all(w) || n->open;
 	in.precise = n->marks.precise;
 	if (!may_prune && n->counted != counted_iterations(w))
 		return 0;
-	found = may_prune ? nb_state_covers(n->saved, w->st, &l->live, &in)
-			  : nb_state_same(n->saved, w->st, &l->live, &in);
+	in.equal = !may_prune;
+	found = nb_state_subsumes(n->saved, w->st, &l->live, &in);
 	nb_walk_charge(w, in.size);
 	if (!found)
 		return 0;

@@ -4,6 +4,8 @@
 
 #include "core/verify/state/env.h"
 #include "core/verify/state/marks.h"
+#include "core/verify/state/saved.h"
+#include "core/verify/state/widen.h"
 
 /*
  * One walk over the behaviours of a program or a global function; nb_explore

@@ -130,7 +130,7 @@ static void move(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		v = *src;
 	} else {
 		v = *src;
-		nb_label_unlink(&v);
+		nb_reg_unlink(&v);
 		v.r = nb_range_alu(insn->fn, insn->width, &v.r, &v.r);
 	}
 	assign(st, insn->dst, v);
@@ -208,7 +208,7 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		follow(&v, &b);
 	}
 	if (!shift_link(insn, &v, &b))
-		nb_label_unlink(&v);
+		nb_reg_unlink(&v);
 	depend(&v, zero ? 0 : b.deps);
 	assign(st, insn->dst, v);
 }
@@ -297,7 +297,7 @@ static void load(struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 	if (insn->traits & NB_INSN_SIGNED) {
 		v.r = nb_range_sext(&v.r, insn->width);
-		nb_label_unlink(&v);
+		nb_reg_unlink(&v);
 	}
 	assign(st, insn->dst, v);
 }
@@ -351,7 +351,7 @@ static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	struct nb_range any = nb_range_unknown();
 	struct nb_reg now = nb_reg_scalar(nb_range_zext(&any, insn->width));
 
-	nb_label_unlink(&old);
+	nb_reg_unlink(&old);
 	/* A concurrent writer decides what is fetched. */
 	if (ptr.kind != NB_REG_STACK) {
 		old.label = nb_label_source(env);

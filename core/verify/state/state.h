@@ -9,7 +9,6 @@
 #include "core/spec/spec.h"
 #include "core/verify/domain/range.h"
 #include "core/verify/state/budget.h"
-#include "core/verify/state/steps.h"
 
 enum nb_reg_kind {
 	NB_REG_UNINIT,
@@ -170,14 +169,6 @@ struct nb_state {
 	struct nb_frame frames[NB_MAX_FRAMES];
 };
 
-/* A stored state: no dead registers, no stack cells beyond the used ones. */
-struct nb_saved;
-
-/* Registers that matter in each frame, bit i for ri. */
-struct nb_live {
-	uint16_t regs[NB_MAX_FRAMES];
-};
-
 struct nb_reg nb_reg_scalar(struct nb_range r);
 struct nb_reg nb_reg_pointer(enum nb_reg_kind kind);
 bool nb_reg_is_pointer(const struct nb_reg *r);
@@ -187,6 +178,13 @@ bool nb_reg_is_const(const struct nb_reg *r);
 static inline struct nb_frame *nb_top(struct nb_state *st)
 {
 	return &st->frames[st->nframes - 1];
+}
+
+/* From now on it is linked to no other scalar. */
+static inline void nb_reg_unlink(struct nb_reg *r)
+{
+	r->id = 0;
+	r->delta = 0;
 }
 
 static inline bool nb_cell_is_object(const struct nb_cell *c)
@@ -210,74 +208,6 @@ static inline uint32_t nb_cell_at(int64_t off)
 
 /* Make cells up to @cell exist. */
 void nb_frame_extend(struct nb_frame *f, uint32_t cell);
-
-/*
- * Make the registers outside @live NB_REG_UNINIT. A state that is stored has
- * to forget them: what is known of a dead register may tell, by a link, on a
- * live one, and the stored state would not say so.
- */
-void nb_state_forget(struct nb_state *st, const struct nb_live *live);
-
-/* Bytes nb_state_save needs. */
-size_t nb_state_size(const struct nb_state *st, const struct nb_live *live);
-void nb_state_save(struct nb_saved *to, const struct nb_state *st,
-		   const struct nb_live *live);
-/* Registers that were dead come back as NB_REG_UNINIT. */
-void nb_state_restore(struct nb_state *st, const struct nb_saved *from);
-
-/* Which parts of a stored state count, and what being inside them took. */
-struct nb_inside {
-	bool all;	  /* all do; else scalars with these nb_reg.deps, */
-	uint64_t precise; /* or with none, and cells that were looked at */
-	uint64_t deps;	  /* out: of the values that were compared */
-	struct nb_cells cells[NB_MAX_FRAMES]; /* out: those compared */
-	size_t size;			      /* out: bytes looked at */
-};
-
-/*
- * Registers of the top frame that are constants, hashed to six bits each.
- * A state can lie in a stored one only where the bits of @mask are the same.
- */
-struct nb_key {
-	uint64_t value, mask;
-};
-
-uint64_t nb_state_key(const struct nb_state *st);
-/* Of these the ones that count by @precise, see struct nb_inside. */
-struct nb_key nb_saved_key(const struct nb_saved *saved, uint64_t precise);
-
-/*
- * The first register of the top frame whose value differs: its number, and
- * what @old and @now know of it; -1: none.
- */
-int nb_saved_change(const struct nb_saved *old, const struct nb_saved *now,
-		    struct nb_reg *was, struct nb_reg *is);
-
-/* From now on @saved tells which of its cells were looked at. */
-void nb_state_note_read(struct nb_saved *saved, const struct nb_cells *read);
-
-/*
- * nb_state_covers - does @old hold every behaviour of @st?
- *
- * Registers outside @live are ignored; they are the same for both. With
- * @in->all the answer "yes" is exact set inclusion: nothing is skipped as
- * unimportant. Else what did not matter may lie outside: see precision.c.
- */
-bool nb_state_covers(const struct nb_saved *old, const struct nb_state *st,
-		     const struct nb_live *live, struct nb_inside *in);
-/* Are they the same but for the numbering of ids? */
-bool nb_state_same(const struct nb_saved *old, const struct nb_state *st,
-		   const struct nb_live *live, struct nb_inside *in);
-
-/*
- * nb_state_widen - grow the scalars of @st until they hold those of @old
- * @steps: NULL: no more than that
- *
- * A bound that moved since @old goes to the next step, and a link whose
- * distance moved goes, so only so many rounds of a loop can differ.
- */
-void nb_state_widen(struct nb_state *st, const struct nb_saved *old,
-		    const struct nb_live *live, const struct nb_steps *steps);
 
 /* Call @fn for each register and spilled register of @st. */
 typedef void nb_reg_fn(void *arg, struct nb_reg *r);

@@ -10,6 +10,7 @@
 
 #include "core/base/buf.h"
 #include "core/verify/report/report.h"
+#include "core/verify/state/saved.h"
 
 enum { MAX_STATES = 6000, ARENA = 24 << 20 };
 

@@ -18,7 +18,7 @@ import re
 import sys
 
 LABEL = re.compile(
-    r"\b(nb_stack_smear\w*|taint\w*|follow\w*|source|smear_\w+|note_\w+|label_\w+|unlink|"
+    r"\b(nb_stack_smear\w*|taint\w*|follow\w*|source|smear_\w+|note_\w+|label_\w+|nb_reg_unlink|"
     r"link_scalar|forget|split|to_bytes|nb_region_(?:open|close)|"
     r"nb_state_forget|nb_\w*(?:taint|label|release|clear)\w*)\(")
 REFUSE = re.compile(r"\b(nb_refuse|refuse(?:_\w+)?|(?:nb_)?over_\w+)\(")
