@@ -1,36 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The ELF side of the structural check. An object is opened only if every
-// offset, size, index and name in it holds, so that later readers (ours, and
-// libelf inside libbpf) meet no surprise. Stricter than elf(5) where no BPF
+// offset, size, index and name in it is valid, so that later readers (ours, and
+// libelf inside libbpf) need no checks. Stricter than elf(5) where no BPF
 // compiler needs the freedom: one symbol table, no compression, REL only.
 #include "core/load/elf.h"
 
 #include <elf.h>
 #include <string.h>
-
-static uint16_t get16(struct nb_view v, uint64_t off)
-{
-	uint16_t x = 0;
-
-	nb_view_u16(v, off, &x);
-	return x;
-}
-
-static uint32_t get32(struct nb_view v, uint64_t off)
-{
-	uint32_t x = 0;
-
-	nb_view_u32(v, off, &x);
-	return x;
-}
-
-static uint64_t get64(struct nb_view v, uint64_t off)
-{
-	uint64_t x = 0;
-
-	nb_view_u64(v, off, &x);
-	return x;
-}
 
 static int check_ident(struct nb_view v, struct nb_err *err)
 {
@@ -59,110 +35,106 @@ static int check_ident(struct nb_view v, struct nb_err *err)
 	return 0;
 }
 
-static int check_header(struct nb_view v, struct nb_err *err)
+static int check_header(struct nb_view v, Elf64_Ehdr *h, struct nb_err *err)
 {
 	int rc = check_ident(v, err);
-	uint16_t machine = get16(v, offsetof(Elf64_Ehdr, e_machine));
-	uint16_t type = get16(v, offsetof(Elf64_Ehdr, e_type));
 
 	if (rc)
 		return rc;
-	if (machine != EM_BPF)
+	nb_view_get(v, 0, h, sizeof(*h));
+	if (h->e_machine != EM_BPF)
 		return nb_fail(err, NB_E_ELF, offsetof(Elf64_Ehdr, e_machine),
 			       "ELF machine %u; a BPF object is of machine %d "
 			       "(compile with clang -target bpf)",
-			       machine, EM_BPF);
-	if (type != ET_REL)
+			       h->e_machine, EM_BPF);
+	if (h->e_type != ET_REL)
 		return nb_fail(err, NB_E_ELF, offsetof(Elf64_Ehdr, e_type),
 			       "ELF type %u; an object file is of type %d "
 			       "(relocatable)",
-			       type, ET_REL);
-	if (v.p[EI_VERSION] != EV_CURRENT ||
-	    get32(v, offsetof(Elf64_Ehdr, e_version)) != EV_CURRENT ||
-	    get16(v, offsetof(Elf64_Ehdr, e_ehsize)) != sizeof(Elf64_Ehdr) ||
-	    get16(v, offsetof(Elf64_Ehdr, e_shentsize)) != NB_ELF_SHDR ||
-	    get16(v, offsetof(Elf64_Ehdr, e_phnum)) ||
-	    get64(v, offsetof(Elf64_Ehdr, e_phoff)))
+			       h->e_type, ET_REL);
+	if (h->e_ident[EI_VERSION] != EV_CURRENT ||
+	    h->e_version != EV_CURRENT || h->e_ehsize != sizeof(*h) ||
+	    h->e_shentsize != sizeof(Elf64_Shdr) || h->e_phnum || h->e_phoff)
 		return nb_fail(err, NB_E_ELF, 0,
 			       "ELF header: version, header sizes or program "
 			       "headers are not those of an object file");
 	return 0;
 }
 
-/* Offset and size inside the file, and the form of the rest. */
-static int check_section(const struct nb_elf *e, uint32_t i, uint32_t at,
-			 struct nb_err *err)
+/* Offset and size inside the file, and a type that BPF objects have. */
+static int check_section(const struct nb_elf *e, uint32_t i,
+			 const Elf64_Shdr *h, struct nb_err *err)
 {
-	uint32_t type = get32(e->all, at + offsetof(Elf64_Shdr, sh_type));
-	uint64_t flags = get64(e->all, at + offsetof(Elf64_Shdr, sh_flags));
-	uint64_t off = get64(e->all, at + offsetof(Elf64_Shdr, sh_offset));
-	uint64_t size = get64(e->all, at + offsetof(Elf64_Shdr, sh_size));
-	uint64_t align = get64(e->all, at + offsetof(Elf64_Shdr, sh_addralign));
+	unsigned long long off = h->sh_offset, size = h->sh_size;
+	uint64_t align = h->sh_addralign;
+	uint32_t at = e->shoff + i * NB_ELF_SHDR;
 
-	if (type != SHT_NOBITS && !nb_view_has(e->all, off, size))
+	if (h->sh_type != SHT_NOBITS && !nb_view_has(e->all, off, size))
 		return nb_fail(err, NB_E_ELF, at,
 			       "section %u: %llu bytes at %llu are not inside "
 			       "the %zu bytes of the file",
-			       i, (unsigned long long)size,
-			       (unsigned long long)off, e->all.size);
+			       i, size, off, e->all.size);
 	if (off > NB_ELF_MAX_SIZE || size > NB_ELF_MAX_SIZE)
 		return nb_fail(err, NB_E_LIMIT, at,
 			       "section %u: %llu bytes at %llu; at most %d", i,
-			       (unsigned long long)size,
-			       (unsigned long long)off, NB_ELF_MAX_SIZE);
+			       size, off, NB_ELF_MAX_SIZE);
 	if (align > 4096 || (align & (align - 1)) ||
-	    (align && type != SHT_NOBITS && off % align))
+	    (align && h->sh_type != SHT_NOBITS && off % align))
 		return nb_fail(err, NB_E_ELF, at,
 			       "section %u: offset %llu with alignment %llu; a "
 			       "power of two up to 4096 that divides it is "
 			       "allowed",
-			       i, (unsigned long long)off,
-			       (unsigned long long)align);
-	if (flags & SHF_COMPRESSED || type == SHT_RELA ||
-	    type == SHT_SYMTAB_SHNDX || type == SHT_DYNSYM ||
-	    type == SHT_DYNAMIC)
+			       i, off, (unsigned long long)align);
+	if (h->sh_flags & SHF_COMPRESSED || h->sh_type == SHT_RELA ||
+	    h->sh_type == SHT_SYMTAB_SHNDX || h->sh_type == SHT_DYNSYM ||
+	    h->sh_type == SHT_DYNAMIC)
 		return nb_fail(err, NB_E_ELF, at,
 			       "section %u: type %u with flags 0x%llx does not "
 			       "occur in BPF objects",
-			       i, type, (unsigned long long)flags);
+			       i, h->sh_type, (unsigned long long)h->sh_flags);
 	return 0;
 }
 
-static int read_sections(struct nb_elf *e, struct nb_arena *a,
-			 struct nb_err *err)
+static int read_sections(struct nb_elf *e, const Elf64_Ehdr *eh,
+			 struct nb_arena *a, struct nb_err *err)
 {
-	uint64_t shoff = get64(e->all, offsetof(Elf64_Ehdr, e_shoff));
-	uint32_t n = get16(e->all, offsetof(Elf64_Ehdr, e_shnum));
+	uint32_t n = eh->e_shnum;
 
 	if (n < 2 || n > NB_ELF_MAX_SECTIONS)
 		return nb_fail(err, NB_E_ELF, offsetof(Elf64_Ehdr, e_shnum),
 			       "%u sections; 2 to %d are read", n,
 			       NB_ELF_MAX_SECTIONS);
-	if (shoff % 8 || !nb_view_has(e->all, shoff, (uint64_t)n * NB_ELF_SHDR))
+	if (eh->e_shoff % 8 ||
+	    !nb_view_has(e->all, eh->e_shoff, (uint64_t)n * NB_ELF_SHDR))
 		return nb_fail(err, NB_E_ELF, offsetof(Elf64_Ehdr, e_shoff),
 			       "%u section headers at %llu are not inside the "
 			       "%zu bytes of the file, or not at a multiple of "
 			       "8",
-			       n, (unsigned long long)shoff, e->all.size);
+			       n, (unsigned long long)eh->e_shoff, e->all.size);
 	e->sec = nb_arena_array(a, n, sizeof(*e->sec));
 	if (!e->sec)
 		return nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
-	e->shoff = (uint32_t)shoff;
+	e->shoff = (uint32_t)eh->e_shoff;
 	e->nsec = n;
 	for (uint32_t i = 1; i < n; i++) {
 		struct nb_elf_section *s = &e->sec[i];
-		uint32_t at = e->shoff + i * NB_ELF_SHDR;
-		int rc = check_section(e, i, at, err);
+		Elf64_Shdr h;
+		int rc;
 
+		nb_view_get(e->all, e->shoff + i * NB_ELF_SHDR, &h, sizeof(h));
+		rc = check_section(e, i, &h, err);
 		if (rc)
 			return rc;
-		s->type = get32(e->all, at + offsetof(Elf64_Shdr, sh_type));
-		s->flags = get64(e->all, at + offsetof(Elf64_Shdr, sh_flags));
-		s->off = (uint32_t)get64(e->all,
-					 at + offsetof(Elf64_Shdr, sh_offset));
-		s->size = get64(e->all, at + offsetof(Elf64_Shdr, sh_size));
-		s->link = get32(e->all, at + offsetof(Elf64_Shdr, sh_link));
-		s->info = get32(e->all, at + offsetof(Elf64_Shdr, sh_info));
+		*s = (struct nb_elf_section){
+			.name_off = h.sh_name,
+			.type = h.sh_type,
+			.link = h.sh_link,
+			.info = h.sh_info,
+			.flags = h.sh_flags,
+			.size = h.sh_size,
+			.entsize = h.sh_entsize,
+			.off = (uint32_t)h.sh_offset,
+		};
 		if (s->type != SHT_NOBITS)
 			s->data = nb_view_sub(e->all, s->off, s->size);
 	}
@@ -193,9 +165,8 @@ static const char *name_at(struct nb_view strings, uint64_t off)
 	return nb_view_str(nb_view_sub(strings, off, most), 0);
 }
 
-static int read_names(struct nb_elf *e, struct nb_err *err)
+static int read_names(struct nb_elf *e, uint32_t i, struct nb_err *err)
 {
-	uint32_t i = get16(e->all, offsetof(Elf64_Ehdr, e_shstrndx));
 	int rc = check_strings(e, i, "section names", err);
 	struct nb_view names;
 
@@ -204,47 +175,54 @@ static int read_names(struct nb_elf *e, struct nb_err *err)
 	names = e->sec[i].data;
 	e->sec[0].name = "";
 	for (i = 1; i < e->nsec; i++) {
-		uint32_t at = e->shoff + i * NB_ELF_SHDR;
-		uint32_t off = get32(e->all, at);
-
-		e->sec[i].name = name_at(names, off);
+		e->sec[i].name = name_at(names, e->sec[i].name_off);
 		if (!e->sec[i].name)
-			return nb_fail(err, NB_E_ELF, at,
+			return nb_fail(err, NB_E_ELF,
+				       e->shoff + i * NB_ELF_SHDR,
 				       "section %u: its name at %u is not "
 				       "inside the %zu bytes of names, or has "
 				       "over %d",
-				       i, off, names.size, NB_ELF_MAX_NAME);
+				       i, e->sec[i].name_off, names.size,
+				       NB_ELF_MAX_NAME);
 	}
 	return 0;
 }
 
+static Elf64_Sym raw_symbol(const struct nb_elf *e, uint32_t i)
+{
+	Elf64_Sym sym = { 0 };
+
+	nb_view_get(e->sec[e->symtab].data, (uint64_t)i * NB_ELF_SYM, &sym,
+		    sizeof(sym));
+	return sym;
+}
+
 static int check_symbol(const struct nb_elf *e, uint32_t i, struct nb_err *err)
 {
-	const struct nb_elf_section *t = &e->sec[e->symtab];
-	uint32_t at = i * NB_ELF_SYM, name = get32(t->data, at);
-	uint16_t sec = get16(t->data, at + offsetof(Elf64_Sym, st_shndx));
-	uint64_t value = get64(t->data, at + offsetof(Elf64_Sym, st_value));
-	uint64_t size = get64(t->data, at + offsetof(Elf64_Sym, st_size));
+	const struct nb_elf_section *t = &e->sec[e->symtab], *s;
+	uint32_t at = t->off + i * NB_ELF_SYM;
+	Elf64_Sym sym = raw_symbol(e, i);
 
-	if (!name_at(e->sec[t->link].data, name))
-		return nb_fail(err, NB_E_ELF, t->off + at,
+	if (!name_at(e->sec[t->link].data, sym.st_name))
+		return nb_fail(err, NB_E_ELF, at,
 			       "symbol %u: its name at %u is not inside the "
 			       "%llu bytes of names, or has over %d",
-			       i, name,
+			       i, sym.st_name,
 			       (unsigned long long)e->sec[t->link].size,
 			       NB_ELF_MAX_NAME);
-	if (sec == SHN_UNDEF || sec == SHN_ABS)
+	if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS)
 		return 0;
-	if (sec >= e->nsec)
-		return nb_fail(err, NB_E_ELF, t->off + at,
-			       "symbol %u: section %u of %u", i, sec, e->nsec);
-	if (value > e->sec[sec].size || size > e->sec[sec].size - value)
-		return nb_fail(err, NB_E_ELF, t->off + at,
+	if (sym.st_shndx >= e->nsec)
+		return nb_fail(err, NB_E_ELF, at, "symbol %u: section %u of %u",
+			       i, sym.st_shndx, e->nsec);
+	s = &e->sec[sym.st_shndx];
+	if (sym.st_value > s->size || sym.st_size > s->size - sym.st_value)
+		return nb_fail(err, NB_E_ELF, at,
 			       "symbol %u: %llu bytes at %llu of section %s, "
 			       "which has %llu",
-			       i, (unsigned long long)size,
-			       (unsigned long long)value, e->sec[sec].name,
-			       (unsigned long long)e->sec[sec].size);
+			       i, (unsigned long long)sym.st_size,
+			       (unsigned long long)sym.st_value, s->name,
+			       (unsigned long long)s->size);
 	return 0;
 }
 
@@ -270,10 +248,7 @@ static int read_symbols(struct nb_elf *e, struct nb_err *err)
 	rc = check_strings(e, t->link, "symbol names", err);
 	if (rc)
 		return rc;
-	if (t->size % NB_ELF_SYM || !t->size ||
-	    get64(e->all, e->shoff + e->symtab * NB_ELF_SHDR +
-				  offsetof(Elf64_Shdr, sh_entsize)) !=
-		    NB_ELF_SYM)
+	if (t->size % NB_ELF_SYM || !t->size || t->entsize != NB_ELF_SYM)
 		return nb_fail(err, NB_E_ELF, t->off,
 			       "symbol table of %llu bytes; entries of %d "
 			       "bytes are expected",
@@ -297,10 +272,7 @@ static int check_relocs(const struct nb_elf *e, uint32_t sec,
 	const struct nb_elf_section *s = &e->sec[sec];
 
 	if (s->link != e->symtab || !s->info || s->info >= e->nsec ||
-	    s->size % NB_ELF_REL ||
-	    get64(e->all, e->shoff + sec * NB_ELF_SHDR +
-				  offsetof(Elf64_Shdr, sh_entsize)) !=
-		    NB_ELF_REL)
+	    s->size % NB_ELF_REL || s->entsize != NB_ELF_REL)
 		return nb_fail(err, NB_E_ELF, s->off,
 			       "relocations %s: %llu bytes for section %u with "
 			       "the symbols of section %u do not fit this "
@@ -343,14 +315,15 @@ static int check_unique(const struct nb_elf *e, struct nb_err *err)
 int nb_elf_open(struct nb_elf *e, struct nb_arena *a, const void *bytes,
 		size_t size, struct nb_err *err)
 {
+	Elf64_Ehdr h;
 	int rc;
 
 	*e = (struct nb_elf){ .all = nb_view(bytes, size) };
-	rc = check_header(e->all, err);
+	rc = check_header(e->all, &h, err);
 	if (!rc)
-		rc = read_sections(e, a, err);
+		rc = read_sections(e, &h, a, err);
 	if (!rc)
-		rc = read_names(e, err);
+		rc = read_names(e, h.e_shstrndx, err);
 	if (!rc)
 		rc = read_symbols(e, err);
 	for (uint32_t i = 1; !rc && i < e->nsec; i++)
@@ -369,18 +342,16 @@ uint32_t nb_elf_find(const struct nb_elf *e, const char *name)
 
 struct nb_elf_sym nb_elf_sym(const struct nb_elf *e, uint32_t i)
 {
-	const struct nb_elf_section *t = &e->sec[e->symtab];
-	uint64_t at = (uint64_t)i * NB_ELF_SYM;
-	uint8_t info = 0;
+	Elf64_Sym sym = raw_symbol(e, i);
+	struct nb_view names = e->sec[e->sec[e->symtab].link].data;
 
-	nb_view_get(t->data, at + offsetof(Elf64_Sym, st_info), &info, 1);
 	return (struct nb_elf_sym){
-		.name = nb_view_str(e->sec[t->link].data, get32(t->data, at)),
-		.type = ELF64_ST_TYPE(info),
-		.bind = ELF64_ST_BIND(info),
-		.sec = get16(t->data, at + offsetof(Elf64_Sym, st_shndx)),
-		.value = get64(t->data, at + offsetof(Elf64_Sym, st_value)),
-		.size = get64(t->data, at + offsetof(Elf64_Sym, st_size)),
+		.name = nb_view_str(names, sym.st_name),
+		.type = ELF64_ST_TYPE(sym.st_info),
+		.bind = ELF64_ST_BIND(sym.st_info),
+		.sec = sym.st_shndx,
+		.value = sym.st_value,
+		.size = sym.st_size,
 	};
 }
 
@@ -391,12 +362,12 @@ uint32_t nb_elf_nrel(const struct nb_elf_section *s)
 
 struct nb_elf_rel nb_elf_rel(const struct nb_elf_section *s, uint32_t i)
 {
-	uint64_t at = (uint64_t)i * NB_ELF_REL;
-	uint64_t info = get64(s->data, at + offsetof(Elf64_Rel, r_info));
+	Elf64_Rel r = { 0 };
 
-	return (struct nb_elf_rel){ get64(s->data, at),
-				    (uint32_t)ELF64_R_TYPE(info),
-				    (uint32_t)ELF64_R_SYM(info) };
+	nb_view_get(s->data, (uint64_t)i * NB_ELF_REL, &r, sizeof(r));
+	return (struct nb_elf_rel){ r.r_offset,
+				    (uint32_t)ELF64_R_TYPE(r.r_info),
+				    (uint32_t)ELF64_R_SYM(r.r_info) };
 }
 
 bool nb_elf_is_code(const struct nb_elf_section *s)

@@ -25,9 +25,9 @@ enum {
 
 struct nb_elf_section {
 	const char *name;
-	uint32_t type, link, info;
-	uint64_t flags, size; /* bytes in memory: .bss has no data */
-	uint32_t off;	      /* of the data in the file */
+	uint32_t name_off, type, link, info;
+	uint64_t entsize, flags, size; /* bytes in memory: .bss has no data */
+	uint32_t off;		       /* of the data in the file */
 	struct nb_view data;
 };
 
