@@ -14,6 +14,17 @@ enum { HEADER = 24, TYPE = 12, EXT_HEADER = 24, EXT_HEADER_CORE = 32 };
 /* Kinds newer than this system's linux/btf.h may be. */
 enum { DECL_TAG = 17, TYPE_TAG = 18, ENUM64 = 19, NKINDS = 20 };
 
+/* Bytes that follow a type: once, and for each of its members. */
+static const struct {
+	uint8_t once, each;
+} trailers[NKINDS] = {
+	[BTF_KIND_INT] = { 4, 0 },	[BTF_KIND_VAR] = { 4, 0 },
+	[DECL_TAG] = { 4, 0 },		[BTF_KIND_ARRAY] = { 12, 0 },
+	[BTF_KIND_STRUCT] = { 0, 12 },	[BTF_KIND_UNION] = { 0, 12 },
+	[BTF_KIND_DATASEC] = { 0, 12 }, [ENUM64] = { 0, 12 },
+	[BTF_KIND_ENUM] = { 0, 8 },	[BTF_KIND_FUNC_PROTO] = { 0, 8 },
+};
+
 struct type {
 	uint32_t at;			 /* in the section */
 	uint32_t name, kind, vlen, word; /* word: size or type */
@@ -80,38 +91,6 @@ static int check_header(struct btf *b)
 	return 0;
 }
 
-/* Bytes that follow a type of @kind with @vlen members; -1: unknown kind. */
-static int64_t trailer(uint32_t kind, uint32_t vlen)
-{
-	switch (kind) {
-	case BTF_KIND_INT:
-	case BTF_KIND_VAR:
-	case DECL_TAG:
-		return 4;
-	case BTF_KIND_ARRAY:
-		return 12;
-	case BTF_KIND_STRUCT:
-	case BTF_KIND_UNION:
-	case BTF_KIND_DATASEC:
-	case ENUM64:
-		return (int64_t)vlen * 12;
-	case BTF_KIND_ENUM:
-	case BTF_KIND_FUNC_PROTO:
-		return (int64_t)vlen * 8;
-	case BTF_KIND_PTR:
-	case BTF_KIND_FWD:
-	case BTF_KIND_TYPEDEF:
-	case BTF_KIND_VOLATILE:
-	case BTF_KIND_CONST:
-	case BTF_KIND_RESTRICT:
-	case BTF_KIND_FUNC:
-	case BTF_KIND_FLOAT:
-	case TYPE_TAG:
-		return 0;
-	}
-	return -1;
-}
-
 const char *nb_btf_name(struct nb_view strings, uint32_t off)
 {
 	uint64_t most = off < strings.size ? strings.size - off : 0;
@@ -131,7 +110,7 @@ static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
 			 uint32_t id)
 {
 	uint32_t info = get(b->types, at + 4);
-	int64_t more;
+	uint32_t more;
 
 	if (!nb_view_has(b->types, at, TYPE))
 		return bad(b, HEADER, "cut off", id);
@@ -143,18 +122,19 @@ static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
 		.kflag = info >> 31,
 		.word = get(b->types, at + 8),
 	};
-	more = trailer(t->kind, t->vlen);
-	if (more < 0 || info & 0x60ff0000)
+	if (!t->kind || t->kind >= NKINDS || info & 0x60ff0000)
 		return nb_fail(b->err, NB_E_BTF, b->off + HEADER + at,
 			       ".BTF: type %u: kind %u with info 0x%08x is not "
 			       "known; kinds 1 to %d are",
 			       id, t->kind, info, NKINDS - 1);
-	if (!nb_view_has(b->types, at, (uint64_t)(TYPE + more)))
+	more = (uint32_t)trailers[t->kind].once +
+	       (uint32_t)trailers[t->kind].each * t->vlen;
+	if (!nb_view_has(b->types, at, TYPE + (uint64_t)more))
 		return bad(b, HEADER + at, "its members are cut off", id);
 	if (!has_name(b, t->name))
 		return bad(b, HEADER + at,
 			   "its name is outside the strings or too long", id);
-	return TYPE + more;
+	return TYPE + (int64_t)more;
 }
 
 static int read_types(struct btf *b, struct nb_arena *a)
@@ -205,180 +185,119 @@ static bool is_kind(const struct btf *b, uint32_t id, uint32_t kind)
 	return id && id < b->n && b->t[id].kind == kind;
 }
 
-/* Field @word (0, 1, 2) of member @i, members of @size bytes. */
+/* Number @word (0, 1, 2) of member @i, or of what follows the type once. */
 static uint32_t member(const struct btf *b, const struct type *t, uint32_t i,
-		       uint32_t size, uint32_t word)
+		       uint32_t word)
 {
-	return get(b->types, t->at + TYPE + (uint64_t)i * size + 4 * word);
+	return get(b->types, t->at + TYPE +
+				     (uint64_t)i * trailers[t->kind].each +
+				     4 * word);
 }
 
-static int check_members(const struct btf *b, const struct type *t, uint32_t id)
+/* The rules of one kind each: what is wrong with the type, or NULL. */
+
+static const char *member_fault(const struct btf *b, const struct type *t,
+				uint32_t i)
 {
-	for (uint32_t i = 0; i < t->vlen; i++)
-		if (!has_name(b, member(b, t, i, 12, 0)) ||
-		    !is_value(b, member(b, t, i, 12, 1)) ||
-		    !member(b, t, i, 12, 1))
-			return bad(b, HEADER + t->at,
-				   "a member's name or type does not exist",
-				   id);
-	return 0;
+	uint32_t first = member(b, t, i, 0), type = member(b, t, i, 1);
+
+	if (t->kind == BTF_KIND_DATASEC)
+		return is_kind(b, first, BTF_KIND_VAR) ||
+				       is_kind(b, first, BTF_KIND_FUNC)
+			       ? NULL
+			       : "an entry is no variable and no function";
+	if (!has_name(b, first))
+		return "the name of a member does not exist";
+	if (t->kind == BTF_KIND_ENUM || t->kind == ENUM64)
+		return NULL;
+	return is_value(b, type) && (type || t->kind == BTF_KIND_FUNC_PROTO)
+		       ? NULL
+		       : "the type of a member does not exist";
 }
 
-static int check_enum(const struct btf *b, const struct type *t, uint32_t id)
+static const char *tag_fault(const struct btf *b, const struct type *t)
 {
-	uint32_t size = t->kind == ENUM64 ? 12 : 8;
-
-	if (!t->word || t->word > 8 || (t->word & (t->word - 1)))
-		return bad(b, HEADER + t->at, "an enum has 1, 2, 4 or 8 bytes",
-			   id);
-	for (uint32_t i = 0; i < t->vlen; i++)
-		if (!has_name(b, member(b, t, i, size, 0)))
-			return bad(b, HEADER + t->at,
-				   "an enumerator's name does not exist", id);
-	return 0;
-}
-
-static int check_params(const struct btf *b, const struct type *t, uint32_t id)
-{
-	for (uint32_t i = 0; i < t->vlen; i++)
-		if (!has_name(b, member(b, t, i, 8, 0)) ||
-		    !is_value(b, member(b, t, i, 8, 1)))
-			return bad(b, HEADER + t->at,
-				   "a parameter's name or type does not exist",
-				   id);
-	if (!is_value(b, t->word))
-		return bad(b, HEADER + t->at, "no such result type", id);
-	return 0;
-}
-
-/* A variable or (extern) function of a section. */
-static int check_datasec(struct btf *b, const struct type *t, uint32_t id)
-{
-	b->nvars += t->vlen;
-	if (b->nvars > NB_BTF_MAX_VARS)
-		return nb_fail(b->err, NB_E_LIMIT, b->off + HEADER + t->at,
-			       ".BTF: over %d variables", NB_BTF_MAX_VARS);
-	for (uint32_t i = 0; i < t->vlen; i++) {
-		uint32_t of = member(b, t, i, 12, 0);
-
-		if (!is_kind(b, of, BTF_KIND_VAR) &&
-		    !is_kind(b, of, BTF_KIND_FUNC))
-			return bad(b, HEADER + t->at,
-				   "an entry is no variable and no function",
-				   id);
-	}
-	return 0;
-}
-
-static int check_tag(const struct btf *b, const struct type *t, uint32_t id)
-{
-	uint32_t index = member(b, t, 0, 4, 0), to = t->word;
-	uint32_t parts = 0;
+	uint32_t index = member(b, t, 0, 0), to = t->word, parts = 0;
 
 	if (!to || to >= b->n || b->t[to].kind == DECL_TAG)
-		return bad(b, HEADER + t->at, "tags no type", id);
+		return "tags no type";
 	if (b->t[to].kind == BTF_KIND_FUNC &&
 	    is_kind(b, b->t[to].word, BTF_KIND_FUNC_PROTO))
 		parts = b->t[b->t[to].word].vlen;
 	else if (b->t[to].kind == BTF_KIND_STRUCT ||
 		 b->t[to].kind == BTF_KIND_UNION)
 		parts = b->t[to].vlen;
-	if (index != UINT32_MAX && index >= parts)
-		return bad(b, HEADER + t->at, "tags a part that is not there",
-			   id);
-	return 0;
+	return index != UINT32_MAX && index >= parts
+		       ? "tags a member that does not exist"
+		       : NULL;
 }
 
-static int check_int(const struct btf *b, const struct type *t, uint32_t id)
+static bool is_power(uint32_t n, uint32_t most)
 {
-	uint32_t info = member(b, t, 0, 4, 0), bits = info & 0xff;
+	return n && n <= most && !(n & (n - 1));
+}
 
-	if (!t->word || t->word > 16 || (t->word & (t->word - 1)) || !bits ||
-	    bits + (info >> 16 & 0xff) > t->word * 8)
-		return bad(b, HEADER + t->at,
-			   "an integer of a size that does not exist", id);
-	return 0;
+static bool int_fits(const struct btf *b, const struct type *t)
+{
+	uint32_t info = member(b, t, 0, 0), bits = info & 0xff;
+
+	return is_power(t->word, 16) && bits &&
+	       bits + (info >> 16 & 0xff) <= t->word * 8;
+}
+
+static const char *type_fault(const struct btf *b, const struct type *t)
+{
+	bool fits = true;
+
+	switch (t->kind) {
+	case BTF_KIND_INT:
+		return int_fits(b, t) ? NULL : "no integer has this size";
+	case BTF_KIND_ENUM:
+	case ENUM64:
+		return is_power(t->word, 8) ? NULL
+					    : "an enum has 1, 2, 4 or 8 bytes";
+	case DECL_TAG:
+		return tag_fault(b, t);
+	case BTF_KIND_ARRAY:
+		fits = is_value(b, member(b, t, 0, 0)) && member(b, t, 0, 0) &&
+		       is_value(b, member(b, t, 0, 1));
+		break;
+	case BTF_KIND_FUNC:
+		fits = is_kind(b, t->word, BTF_KIND_FUNC_PROTO) && t->vlen <= 2;
+		break;
+	case BTF_KIND_VAR:
+		fits = is_value(b, t->word) && t->word;
+		break;
+	case BTF_KIND_FLOAT:
+		fits = t->word && t->word <= 16;
+		break;
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+	case BTF_KIND_DATASEC:
+	case BTF_KIND_FWD:
+		break;
+	default: /* pointers, modifiers; of a prototype the result */
+		fits = is_value(b, t->word);
+		break;
+	}
+	return fits ? NULL : "refers to a type that does not fit";
 }
 
 /* References and values of one type. */
 static int check_type(struct btf *b, uint32_t id)
 {
 	const struct type *t = &b->t[id];
+	const char *fault = type_fault(b, t);
 
-	switch (t->kind) {
-	case BTF_KIND_INT:
-		return check_int(b, t, id);
-	case BTF_KIND_STRUCT:
-	case BTF_KIND_UNION:
-		return check_members(b, t, id);
-	case BTF_KIND_ENUM:
-	case ENUM64:
-		return check_enum(b, t, id);
-	case BTF_KIND_FUNC_PROTO:
-		return check_params(b, t, id);
-	case BTF_KIND_DATASEC:
-		return check_datasec(b, t, id);
-	case DECL_TAG:
-		return check_tag(b, t, id);
-	case BTF_KIND_ARRAY:
-		if (is_value(b, member(b, t, 0, 4, 0)) &&
-		    member(b, t, 0, 4, 0) && is_value(b, member(b, t, 1, 4, 0)))
-			return 0;
-		break;
-	case BTF_KIND_FUNC:
-		if (is_kind(b, t->word, BTF_KIND_FUNC_PROTO) && t->vlen <= 2)
-			return 0;
-		break;
-	case BTF_KIND_VAR:
-		if (is_value(b, t->word) && t->word)
-			return 0;
-		break;
-	case BTF_KIND_FLOAT:
-		if (t->word && t->word <= 16)
-			return 0;
-		break;
-	case BTF_KIND_FWD:
-		return 0;
-	default: /* PTR and modifiers */
-		if (is_value(b, t->word))
-			return 0;
-		break;
-	}
-	return bad(b, HEADER + t->at, "refers to a type that does not fit", id);
-}
-
-/* Modifiers, pointers and arrays: what @id leads to next, or 0. */
-static uint32_t next(const struct btf *b, uint32_t id)
-{
-	const struct type *t = &b->t[id];
-
-	switch (t->kind) {
-	case BTF_KIND_PTR:
-	case BTF_KIND_TYPEDEF:
-	case BTF_KIND_VOLATILE:
-	case BTF_KIND_CONST:
-	case BTF_KIND_RESTRICT:
-	case TYPE_TAG:
-		return t->word;
-	case BTF_KIND_ARRAY:
-		return member(b, t, 0, 4, 0);
-	}
-	return 0;
-}
-
-static int check_chain(const struct btf *b, uint32_t id)
-{
-	uint32_t at = id;
-
-	for (int i = 0; i < NB_BTF_MAX_DEPTH; i++) {
-		at = next(b, at);
-		if (!at)
-			return 0;
-	}
-	return bad(b, HEADER + b->t[id].at,
-		   "a chain of pointers, arrays and modifiers without end or "
-		   "over 32 links",
-		   id);
+	if (t->kind == BTF_KIND_DATASEC)
+		b->nvars += t->vlen;
+	if (b->nvars > NB_BTF_MAX_VARS)
+		return nb_fail(b->err, NB_E_LIMIT, b->off + HEADER + t->at,
+			       ".BTF: over %d variables", NB_BTF_MAX_VARS);
+	for (uint32_t i = 0; !fault && trailers[t->kind].each && i < t->vlen;
+	     i++)
+		fault = member_fault(b, t, i);
+	return fault ? bad(b, HEADER + t->at, fault, id) : 0;
 }
 
 enum { OPEN = 255 };
@@ -404,15 +323,40 @@ static uint32_t nparts(const struct type *t)
 static uint32_t part(const struct btf *b, const struct type *t, uint32_t i)
 {
 	if (t->kind == BTF_KIND_STRUCT || t->kind == BTF_KIND_UNION)
-		return member(b, t, i, 12, 1);
-	return t->kind == BTF_KIND_ARRAY ? member(b, t, 0, 4, 0) : t->word;
+		return member(b, t, i, 1);
+	return t->kind == BTF_KIND_ARRAY ? member(b, t, 0, 0) : t->word;
+}
+
+/* The type that a modifier, pointer or array leads to; else 0. */
+static uint32_t next(const struct btf *b, uint32_t id)
+{
+	const struct type *t = &b->t[id];
+
+	if (t->kind == BTF_KIND_PTR)
+		return t->word;
+	return nparts(t) && !trailers[t->kind].each ? part(b, t, 0) : 0;
+}
+
+static int check_chain(const struct btf *b, uint32_t id)
+{
+	uint32_t at = id;
+
+	for (int i = 0; i < NB_BTF_MAX_DEPTH; i++) {
+		at = next(b, at);
+		if (!at)
+			return 0;
+	}
+	return bad(b, HEADER + b->t[id].at,
+		   "a chain of pointers, arrays and modifiers without end or "
+		   "over 32 links",
+		   id);
 }
 
 /* Do the members lie inside the struct? Their sizes are known here. */
 static int check_layout(const struct btf *b, const struct type *t, uint32_t id)
 {
 	for (uint32_t i = 0; i < t->vlen; i++) {
-		uint32_t off = member(b, t, i, 12, 2);
+		uint32_t off = member(b, t, i, 2);
 		uint64_t bits = b->t[part(b, t, i)].size * 8;
 
 		if (t->kflag) {
@@ -453,7 +397,7 @@ static int close_type(const struct btf *b, uint32_t id)
 		t->size = t->word;
 		return check_layout(b, t, id);
 	case BTF_KIND_ARRAY:
-		t->size = b->t[part(b, t, 0)].size * member(b, t, 2, 4, 0);
+		t->size = b->t[part(b, t, 0)].size * member(b, t, 0, 2);
 		if (t->size > UINT32_MAX)
 			t->size = UINT32_MAX;
 		break;
@@ -464,43 +408,23 @@ static int close_type(const struct btf *b, uint32_t id)
 	return 0;
 }
 
-/*
- * Containment has no cycle and bounded depth. Walks with a stack of its own,
- * which the depth bounds; each type is closed once.
- */
-static int check_contained(const struct btf *b, uint32_t root)
+/* Close the types that @id contains, @nest deep, then @id: containment has no
+ * cycle, and its depth is bounded. */
+// NOLINTNEXTLINE(misc-no-recursion): at most NB_BTF_MAX_DEPTH deep
+static int check_contained(const struct btf *b, uint32_t id, uint32_t nest)
 {
-	struct {
-		uint32_t id, i;
-	} stack[NB_BTF_MAX_DEPTH + 1];
-	int n = 0;
+	struct type *t = &b->t[id];
+	int rc = 0;
 
-	stack[n].id = root;
-	stack[n++].i = 0;
-	b->t[root].depth = OPEN;
-	while (n) {
-		struct type *t = &b->t[stack[n - 1].id];
-		uint32_t to;
-		int rc;
-
-		if (stack[n - 1].i == nparts(t)) {
-			rc = close_type(b, stack[--n].id);
-			if (rc)
-				return rc;
-			continue;
-		}
-		to = part(b, t, stack[n - 1].i++);
-		if (b->t[to].depth && b->t[to].depth != OPEN)
-			continue;
-		if (b->t[to].depth == OPEN || n > NB_BTF_MAX_DEPTH)
-			return bad(b, HEADER + t->at,
-				   "contains itself, or is nested over 32 deep",
-				   stack[n - 1].id);
-		b->t[to].depth = OPEN;
-		stack[n].id = to;
-		stack[n++].i = 0;
-	}
-	return 0;
+	if (t->depth && t->depth != OPEN)
+		return 0;
+	if (t->depth == OPEN || nest > NB_BTF_MAX_DEPTH)
+		return bad(b, HEADER + t->at,
+			   "contains itself, or is nested over 32 deep", id);
+	t->depth = OPEN;
+	for (uint32_t i = 0; !rc && i < nparts(t); i++)
+		rc = check_contained(b, part(b, t, i), nest + 1);
+	return rc ? rc : close_type(b, id);
 }
 
 int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
@@ -516,8 +440,7 @@ int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
 	for (uint32_t id = 1; !rc && id < b.n; id++)
 		rc = check_chain(&b, id);
 	for (uint32_t id = 1; !rc && id < b.n; id++)
-		if (!b.t[id].depth)
-			rc = check_contained(&b, id);
+		rc = check_contained(&b, id, 0);
 	return rc;
 }
 
