@@ -11,12 +11,27 @@ static inline uint8_t nb_label_source(struct nb_env *env)
 	return env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
 }
 
+/* @r, made at @pc, is local data. */
+static inline void nb_label_begin(struct nb_env *env, struct nb_reg *r,
+				  uint32_t pc)
+{
+	r->label = nb_label_source(env);
+	r->from = pc;
+}
+
 static inline void nb_label_taint(struct nb_reg *r, uint32_t from)
 {
 	if (r->label == NB_LABEL_LOCAL)
 		return;
 	r->label = NB_LABEL_LOCAL;
 	r->from = from;
+}
+
+/* @r is local if @with is. */
+static inline void nb_label_follow(struct nb_reg *r, const struct nb_reg *with)
+{
+	if (with->label == NB_LABEL_LOCAL)
+		nb_label_taint(r, with->from);
 }
 
 #endif

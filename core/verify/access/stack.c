@@ -347,8 +347,7 @@ struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_reg *ptr,
 			    const struct nb_range *off, uint32_t size)
 {
 	struct nb_frame *f = &st->frames[ptr->frame];
-	struct nb_range any = nb_range_unknown();
-	struct nb_reg v = nb_reg_scalar(nb_range_zext(&any, size * 8));
+	struct nb_reg v = nb_reg_unknown(size * 8);
 	const struct nb_reg *whole = NULL;
 
 	if (nb_range_is_const(off)) {

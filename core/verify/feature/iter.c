@@ -268,8 +268,7 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 struct nb_reg nb_iter_load(const struct nb_state *st, const struct nb_reg *ptr,
 			   const struct nb_range *off, uint32_t size)
 {
-	struct nb_range any = nb_range_unknown();
-	struct nb_reg v = nb_reg_scalar(nb_range_zext(&any, size * 8));
+	struct nb_reg v = nb_reg_unknown(size * 8);
 
 	for (uint32_t i = 0; i < st->nframes; i++)
 		for (uint32_t k = 0; k < st->frames[i].ncells; k++) {

@@ -14,6 +14,13 @@ struct nb_reg nb_reg_scalar(struct nb_range r)
 	return reg;
 }
 
+struct nb_reg nb_reg_unknown(unsigned bits)
+{
+	struct nb_range any = nb_range_unknown();
+
+	return nb_reg_scalar(nb_range_zext(&any, bits));
+}
+
 struct nb_reg nb_reg_pointer(enum nb_reg_kind kind)
 {
 	struct nb_reg reg;

@@ -170,6 +170,8 @@ struct nb_state {
 };
 
 struct nb_reg nb_reg_scalar(struct nb_range r);
+/* Any number of @bits, zero-extended. */
+struct nb_reg nb_reg_unknown(unsigned bits);
 struct nb_reg nb_reg_pointer(enum nb_reg_kind kind);
 bool nb_reg_is_pointer(const struct nb_reg *r);
 /* A scalar known to be exactly one number. */

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+// What a conditional jump says about the values it compares.
+#include "core/verify/insn/branch.h"
+
+#include "core/verify/access/labels.h"
+#include "core/verify/access/refs.h"
+#include "core/verify/insn/operand.h"
+
+/* ---- scalars linked to each other ---- */
+
+struct linked {
+	const struct nb_reg *to;
+	bool impossible;
+};
+
+static void refine_linked(void *arg, struct nb_reg *r)
+{
+	struct linked *l = arg;
+	struct nb_range by, v;
+
+	if (r == l->to || r->kind != NB_REG_SCALAR || r->id != l->to->id)
+		return;
+	by = nb_range_const((uint64_t)((int64_t)r->delta - l->to->delta));
+	v = nb_range_alu(NB_FN_ADD, 64, &l->to->r, &by);
+	by = r->r;
+	if (!nb_range_meet(&r->r, &r->r, &v))
+		l->impossible = true;
+	else if (!nb_range_equal(&by, &r->r))
+		r->deps |= l->to->deps;
+}
+
+/* Refine all scalars linked to *@r, a register of @st; false: impossible. */
+static bool spread(struct nb_state *st, const struct nb_reg *r)
+{
+	struct linked l = { r, false };
+
+	if (r->kind == NB_REG_SCALAR && r->id)
+		nb_state_each(st, refine_linked, &l);
+	return !l.impossible;
+}
+
+/* ---- pointers and NULL ---- */
+
+struct null_test {
+	const struct nb_env *env;
+	uint32_t id;
+	bool null;
+};
+
+static bool may_be_null(const struct nb_reg *r)
+{
+	return r->kind == NB_REG_VALUE_OR_NULL ||
+	       r->kind == NB_REG_MEM_OR_NULL || r->kind == NB_REG_MAP_OR_NULL;
+}
+
+static void settle(void *arg, struct nb_reg *r)
+{
+	const struct null_test *t = arg;
+	struct nb_reg zero;
+
+	if (!may_be_null(r) || r->id != t->id)
+		return;
+	if (t->null) {
+		zero = nb_reg_scalar(nb_range_const(0));
+		nb_label_follow(&zero, r);
+		*r = zero;
+	} else if (r->kind == NB_REG_MEM_OR_NULL) {
+		r->kind = NB_REG_MEM;
+		r->id = 0;
+	} else if (r->kind == NB_REG_MAP_OR_NULL) {
+		r->kind = NB_REG_MAP;
+		r->id = 0;
+	} else {
+		r->kind = NB_REG_VALUE;
+		if (!t->env->img->maps[r->map].lock)
+			r->id = 0;
+	}
+}
+
+static bool is_null(const struct nb_reg *r)
+{
+	return nb_reg_is_const(r) && !r->r.t.value;
+}
+
+/* Does @r point into its memory, or to its end? Then it is not NULL. */
+static bool is_within(const struct nb_env *env, const struct nb_reg *r)
+{
+	int64_t lo = r->kind == NB_REG_STACK ? -NB_STACK_SIZE : 0, hi = 0;
+
+	if (r->kind == NB_REG_MAP)
+		return true;
+	if (r->kind == NB_REG_VALUE)
+		hi = env->img->maps[r->map].value_size;
+	else if (r->kind == NB_REG_MEM)
+		hi = r->size;
+	else if (r->kind != NB_REG_STACK)
+		return false;
+	return r->r.smin >= lo && r->r.smax <= hi;
+}
+
+/*
+ * Two pointers are equal and one of them is not NULL: neither is the other.
+ * A pointer that was moved far out of its memory may be any number, and so
+ * NULL. Pointers that may be NULL are never moved.
+ */
+static void branch_equal(const struct nb_env *env, struct nb_state *st,
+			 const struct nb_reg *a, const struct nb_reg *b)
+{
+	const struct nb_reg *ptr = may_be_null(a) ? a : b;
+	const struct nb_reg *other = ptr == a ? b : a;
+	struct null_test t = { env, ptr->id, false };
+
+	if (may_be_null(ptr) && is_within(env, other))
+		nb_state_each(st, settle, &t);
+}
+
+/* A pointer against 0, or against one that is not NULL. */
+static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
+			   const struct nb_insn *insn, bool taken,
+			   const struct nb_reg *a, const struct nb_reg *b)
+{
+	const struct nb_reg *ptr = nb_reg_is_pointer(a) ? a : b;
+	const struct nb_reg *num = ptr == a ? b : a;
+	struct null_test t = { env, ptr->id, (insn->fn == NB_FN_JEQ) == taken };
+
+	if (insn->width != 64 ||
+	    (insn->fn != NB_FN_JEQ && insn->fn != NB_FN_JNE))
+		return true;
+	if (nb_reg_is_pointer(num) && t.null)
+		branch_equal(env, st, a, b);
+	if (!is_null(num))
+		return true;
+	if (!may_be_null(ptr))
+		return !t.null; /* a real pointer is not NULL */
+	if (t.null)
+		nb_ref_drop(st, t.id);
+	nb_state_each(st, settle, &t);
+	return true;
+}
+
+/* ---- jumps ---- */
+
+/* A number against itself. */
+static bool branch_same(enum nb_fn fn, bool taken)
+{
+	bool holds = fn == NB_FN_JEQ || fn == NB_FN_JGE || fn == NB_FN_JLE ||
+		     fn == NB_FN_JSGE || fn == NB_FN_JSLE;
+
+	return fn == NB_FN_JSET || holds == taken;
+}
+
+bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		    bool taken)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	struct nb_reg *dst = &nb_top(st)->regs[insn->dst];
+	struct nb_reg *src = NULL, b = nb_operand(st, insn);
+	struct nb_range was;
+	uint64_t deps;
+
+	if (nb_reg_is_pointer(dst) || nb_reg_is_pointer(&b)) {
+		struct nb_reg a = *dst;
+
+		if (insn->operand == NB_OPND_REG && insn->src == insn->dst)
+			return insn->width == 64 ? branch_same(insn->fn, taken)
+						 : true;
+		return branch_pointer(env, st, insn, taken, &a, &b);
+	}
+	if (nb_same_number(insn, dst, &b) && insn->fn != NB_FN_JSET)
+		return branch_same(insn->fn, taken);
+	if (insn->operand == NB_OPND_REG && insn->src != insn->dst)
+		src = &nb_top(st)->regs[insn->src];
+	was = dst->r;
+	if (!nb_range_branch(insn->fn, insn->width, taken, &dst->r, &b.r))
+		return false;
+	deps = dst->deps;
+	if (!nb_range_equal(&was, &dst->r))
+		dst->deps |= b.deps;
+	if (!spread(st, dst))
+		return false;
+	if (!src)
+		return true;
+	/* If the two are linked, spread() may have refined the source. */
+	was = src->r;
+	if (!nb_range_meet(&src->r, &src->r, &b.r))
+		return false;
+	if (!nb_range_equal(&was, &src->r))
+		src->deps |= deps;
+	return spread(st, src);
+}
+
+bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st,
+			  uint32_t pc, bool *taken)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_reg *a = &st->frames[st->nframes - 1].regs[insn->dst];
+	struct nb_reg b = nb_operand(st, insn);
+	struct nb_range x = a->r, y = b.r;
+	bool can, cannot;
+
+	if (a->kind != NB_REG_SCALAR || b.kind != NB_REG_SCALAR)
+		return false;
+	can = nb_range_branch(insn->fn, insn->width, true, &x, &y);
+	x = a->r;
+	y = b.r;
+	cannot = nb_range_branch(insn->fn, insn->width, false, &x, &y);
+	*taken = can;
+	return can != cannot;
+}
+
+bool nb_step_branch_pointers(const struct nb_env *env,
+			     const struct nb_state *st, uint32_t pc)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_reg *regs = st->frames[st->nframes - 1].regs;
+
+	return regs[insn->dst].kind != NB_REG_SCALAR ||
+	       (insn->operand == NB_OPND_REG &&
+		regs[insn->src].kind != NB_REG_SCALAR);
+}
+
+bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
+			  uint32_t pc, uint32_t *from)
+{
+	const struct nb_insn *insn = &env->insns[pc];
+	const struct nb_frame *f = &st->frames[st->nframes - 1];
+	const struct nb_reg *a = &f->regs[insn->dst];
+	struct nb_reg b = nb_operand(st, insn);
+	bool pa, pb;
+
+	*from = pc;
+	if (insn->kind == NB_KIND_MAY_GOTO)
+		return nb_budget_pass_is_local(env, st);
+	if (a->label == NB_LABEL_LOCAL || b.label == NB_LABEL_LOCAL) {
+		*from = a->label == NB_LABEL_LOCAL ? a->from : b.from;
+		/* Bytes of an address are local in a walk without labels too.
+		 */
+		return env->labels;
+	}
+	/* Addresses differ between processes; only NULL is the same. */
+	pa = nb_reg_is_pointer(a);
+	pb = nb_reg_is_pointer(&b);
+	if ((!pa && !pb) || (insn->width == 64 && (is_null(&b) || is_null(a)) &&
+			     (insn->fn == NB_FN_JEQ || insn->fn == NB_FN_JNE)))
+		return false;
+	return nb_label_source(env) == NB_LABEL_LOCAL;
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// What a call of a helper changes: r0, the memory it writes, and what it takes
+// or releases.
+#include "core/verify/insn/step_helper.h"
+
+#include <string.h>
+
+#include "core/verify/access/labels.h"
+#include "core/verify/access/stack.h"
+#include "core/verify/feature/global.h"
+#include "core/verify/feature/iter.h"
+#include "core/verify/feature/resources.h"
+#include "core/verify/insn/operand.h"
+#include "core/verify/state/operands.h"
+
+static bool reads(enum nb_arg arg)
+{
+	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
+	       arg == NB_ARG_MEM0;
+}
+
+static bool writes(enum nb_arg arg)
+{
+	return arg == NB_ARG_OUT || arg == NB_ARG_OUT8 || arg == NB_ARG_FILL;
+}
+
+/* @r0 depends on a source of local data at @pc. */
+static void follow_source(struct nb_env *env, struct nb_reg *r0, uint32_t pc)
+{
+	if (nb_label_source(env) == NB_LABEL_LOCAL)
+		nb_label_taint(r0, pc);
+}
+
+static void follow_stack(struct nb_env *env, const struct nb_frame *f,
+			 int64_t lo, int64_t hi, struct nb_reg *r0, uint32_t pc)
+{
+	nb_stack_label(f, lo, hi, r0);
+	/* The bytes of an address differ between processes. */
+	for (int64_t off = lo; off < hi; off++) {
+		uint32_t c = nb_cell_at(off);
+
+		if (c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8_HI)
+			c++;
+		if (c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8 &&
+		    nb_reg_is_pointer(&f->cells[c].reg))
+			follow_source(env, r0, pc);
+	}
+}
+
+/* r0 is local if argument @arg is, or memory that the helper reads there. */
+static void follow_arg(struct nb_env *env, const struct nb_state *st,
+		       const struct nb_helper_spec *h, unsigned arg,
+		       struct nb_reg *r0, uint32_t pc)
+{
+	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[arg + 1];
+	struct nb_extent size;
+
+	if (h->arg[arg] == NB_ARG_NONE || r->kind == NB_REG_UNINIT)
+		return;
+	nb_label_follow(r0, r);
+	if (!reads(nb_helper_arg(env, st, h, arg)))
+		return;
+	size = nb_helper_extent(env, st, h, arg);
+	/* Size 0: the pointer was not checked, so it is not dereferenced. */
+	if (!size.max)
+		return;
+	if (r->kind == NB_REG_STACK) {
+		follow_stack(env, &st->frames[r->frame], r->r.smin,
+			     r->r.smax + (int64_t)size.max, r0, pc);
+	} else if ((r->kind == NB_REG_VALUE &&
+		    nb_map_is_local(&env->img->maps[r->map])) ||
+		   (r->kind == NB_REG_MEM &&
+		    !nb_global_memory_coherent(env, r))) {
+		follow_source(env, r0, pc);
+	} else if (r->kind == NB_REG_RDONLY && r->ref) {
+		/* An iterator's number: its label may have changed since. */
+		struct nb_range off = nb_access_offset(r, 0);
+		struct nb_reg now = nb_iter_load(st, r, &off, 1);
+
+		nb_label_follow(r0, &now);
+	}
+}
+
+/* Does it depend on local data which keys exist? Not in an array. */
+static bool elements_are_local(const struct nb_map_spec *m)
+{
+	return m && nb_map_is_local(m) && m->type != NB_MAP_ARRAY &&
+	       m->type != NB_MAP_PERCPU_ARRAY;
+}
+
+static bool success_is_local(const struct nb_helper_spec *h,
+			     const struct nb_map_spec *m)
+{
+	switch (h->success) {
+	case NB_SUCCESS_ARGS:
+		return false;
+	case NB_SUCCESS_ELEMENTS:
+		return elements_are_local(m);
+	case NB_SUCCESS_CPUS:
+	case NB_SUCCESS_PROCESS:
+		break;
+	}
+	return true;
+}
+
+static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		      const struct nb_helper_spec *h, unsigned arg,
+		      const struct nb_reg *r0)
+{
+	const struct nb_reg *r = &nb_top(st)->regs[arg + 1];
+	struct nb_extent size = nb_helper_extent(env, st, h, arg);
+	struct nb_range any = nb_range_u(0, 0xff);
+	struct nb_reg v = nb_reg_scalar(any);
+
+	nb_label_follow(&v, r0);
+	if (r->label == NB_LABEL_LOCAL)
+		nb_stack_smear_paths(env, st, pc, r->from);
+	nb_global_note_store(env, st, r, &v);
+	if (r->kind != NB_REG_STACK || !size.max)
+		return;
+	for (uint64_t i = 0; nb_range_is_const(&r->r) && i < size.min; i++) {
+		struct nb_place at = { r->frame, r->r.smin + (int64_t)i, 1 };
+
+		nb_stack_store(env, st, pc, at, &v);
+	}
+	nb_stack_smear(env, st, pc,
+		       (struct nb_place){ r->frame, r->r.smin,
+					  (uint32_t)(r->r.smax - r->r.smin +
+						     (int64_t)size.max) },
+		       &v);
+}
+
+/* What r0 points to, for results that are pointers. */
+static struct nb_reg result(struct nb_env *env, struct nb_state *st,
+			    uint32_t pc, const struct nb_helper_spec *h)
+{
+	const struct nb_map_spec *m = nb_helper_map(env, st, h);
+	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());
+
+	if (h->ret == NB_RET_VALUE_OR_NULL && m) {
+		r0 = nb_reg_pointer(m->inner ? NB_REG_MAP_OR_NULL
+					     : NB_REG_VALUE_OR_NULL);
+		r0.map = m->inner ? m->inner - 1
+				  : (uint32_t)(m - env->img->maps);
+		r0.id = ++env->ids;
+	} else if (h->ret == NB_RET_SAMPLE_OR_NULL) {
+		r0 = nb_step_sample(env, st, pc, h);
+	} else if (h->ret == NB_RET_SLICE_OR_NULL) {
+		r0 = nb_step_slice(env, st, pc, h);
+	}
+	if (h->label == NB_LABEL_LOCAL || success_is_local(h, m))
+		nb_label_begin(env, &r0, pc);
+	return r0;
+}
+
+static void forget(struct nb_state *st, int first, int last)
+{
+	for (int i = first; i <= last; i++)
+		memset(&nb_top(st)->regs[i], 0, sizeof(struct nb_reg));
+}
+
+void nb_step_helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
+	struct nb_reg r0 = result(env, st, pc, h);
+
+	for (unsigned i = 0; i < 5; i++)
+		follow_arg(env, st, h, i, &r0, pc);
+	if (st->region.open)
+		nb_label_taint(&r0, st->region.pc);
+	for (unsigned i = 0; i < 5; i++)
+		if (writes(nb_helper_arg(env, st, h, i)))
+			write_out(env, st, pc, h, i, &r0);
+	nb_step_resources(env, st, pc, h);
+	forget(st, 0, 5);
+	if (h->ret != NB_RET_VOID)
+		nb_step_assign(st, 0, r0);
+}

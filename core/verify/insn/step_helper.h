@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_INSN_STEP_HELPER_H
+#define NB_VERIFY_INSN_STEP_HELPER_H
+
+#include "core/verify/state/env.h"
+
+/* The call of a helper at @pc, iterators apart. Requires nb_check. */
+void nb_step_helper(struct nb_env *env, struct nb_state *st, uint32_t pc);
+
+#endif
