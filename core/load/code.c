@@ -157,6 +157,15 @@ static int read_funcs(struct nb_front *f, struct nb_err *err)
 	return 0;
 }
 
+int64_t nb_front_func_at(const struct nb_front *f, uint32_t sec, int64_t off)
+{
+	const struct nb_obj_code *c = &f->code[sec];
+
+	if (off < 0 || off % NB_SLOT_SIZE || off / NB_SLOT_SIZE >= c->nslots)
+		return -1;
+	return (int64_t)c->slots[off / NB_SLOT_SIZE].func - 1;
+}
+
 /*
  * Kernel functions that are offered here, by the names they have there
  * (extern ... __ksym); in an image they are helpers as others.

@@ -9,8 +9,7 @@
 
 #include "core/load/front.h"
 
-/* BPF psABI: the address as a 64-bit number; compilers before it: 1. */
-enum { REL_64_64 = 1, REL_64_ABS64 = 2, POINTER = 8 };
+enum { POINTER = 8 };
 
 struct place {
 	struct nb_front *f;
@@ -42,15 +41,6 @@ static bool variable_at(const struct place *p, uint64_t off,
 	return false;
 }
 
-static int64_t map_at(const struct nb_front *f, uint32_t sec, uint64_t off)
-{
-	for (uint32_t i = 0; i < f->nmaps; i++)
-		if (f->maps[i].origin == NB_ORIGIN_DEFINED &&
-		    f->places[i].sec == sec && f->places[i].off == off)
-			return i;
-	return -1;
-}
-
 /* Where "values" begins in the struct of the variable @name; -1: nowhere. */
 static int64_t values_at(const struct btf *btf, const char *name)
 {
@@ -60,9 +50,7 @@ static int64_t values_at(const struct btf *btf, const char *name)
 	const struct btf_member *m;
 
 	if (t)
-		t = btf__type_by_id(btf, t->type);
-	while (t && (btf_is_mod(t) || btf_is_typedef(t)))
-		t = btf__type_by_id(btf, t->type);
+		t = nb_front_bare(btf, t->type);
 	if (!t || !btf_is_struct(t) || !btf_vlen(t))
 		return -1;
 	m = btf_members(t) + btf_vlen(t) - 1;
@@ -71,22 +59,18 @@ static int64_t values_at(const struct btf *btf, const char *name)
 	return btf_member_bit_offset(t, btf_vlen(t) - 1u) / 8;
 }
 
-/* The program that a relocation names. */
-static int64_t program(const struct place *p, const struct nb_elf_rel *r)
+/* The program that a relocation names, at byte @off of a section. */
+static int64_t program(const struct place *p, const struct nb_elf_rel *r,
+		       uint32_t sec, uint64_t off)
 {
 	const struct nb_front *f = p->f;
-	struct nb_elf_sym sym = nb_elf_sym(&f->elf, r->sym);
-	uint64_t off = 0, slot;
-	const struct nb_obj_func *fn;
+	int64_t func =
+		sec < f->elf.nsec ? nb_front_func_at(f, sec, (int64_t)off) : -1;
 
-	nb_view_u64(f->elf.sec[p->sec].data, r->off, &off);
-	slot = (sym.value + off) / NB_SLOT_SIZE;
-	if (sym.sec >= f->elf.nsec || slot >= f->code[sym.sec].nslots ||
-	    !f->code[sym.sec].slots[slot].func)
+	if (func < 0)
 		return fail(p, r, "it is no function of the object");
-	fn = &f->funcs[f->code[sym.sec].slots[slot].func - 1];
 	for (uint32_t i = 0; i < f->nprogs; i++)
-		if (!strcmp(f->progs[i].name, fn->name))
+		if (!strcmp(f->progs[i].name, f->funcs[func].name))
 			return i;
 	return fail(p, r,
 		    "it is no program; give the function the section of "
@@ -94,29 +78,28 @@ static int64_t program(const struct place *p, const struct nb_elf_rel *r)
 }
 
 /* The map that a relocation names. */
-static int64_t inner(const struct place *p, const struct nb_elf_rel *r)
+static int64_t inner(const struct place *p, const struct nb_elf_rel *r,
+		     uint32_t sec, uint64_t off)
 {
-	struct nb_elf_sym sym = nb_elf_sym(&p->f->elf, r->sym);
-	uint64_t off = 0;
-	int64_t map;
+	int map = nb_front_map_at(p->f, sec, off);
 
-	nb_view_u64(p->f->elf.sec[p->sec].data, r->off, &off);
-	map = map_at(p->f, sym.sec, sym.value + off);
-	return map < 0 ? fail(p, r, "it is no map") : map;
+	return map < 0 || p->f->maps[map].origin != NB_ORIGIN_DEFINED
+		       ? fail(p, r, "it is no map")
+		       : map;
 }
 
 static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 {
 	struct nb_front *f = p->f;
-	struct nb_elf_sym var;
+	struct nb_elf_sym var, sym = nb_elf_sym(&f->elf, r->sym);
 	int64_t map, values, value;
+	uint64_t off, to = 0;
 	uint32_t traits;
-	uint64_t off;
 
-	if (r->type != REL_64_64 && r->type != REL_64_ABS64)
+	if (r->type != NB_REL_64_64 && r->type != NB_REL_64_ABS64)
 		return (int)fail(p, r, "this type does not fit a pointer");
 	if (!variable_at(p, r->off, &var) ||
-	    (map = map_at(f, p->sec, var.value)) < 0)
+	    (map = nb_front_map_at(f, p->sec, var.value)) < 0)
 		return (int)fail(p, r, "it lies in no map");
 	values = values_at(f->btf, var.name);
 	traits = nb_spec_map_type(f->maps[map].type)->traits;
@@ -125,7 +108,9 @@ static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 	off = r->off - var.value - (uint64_t)values;
 	if (off % POINTER || off / POINTER >= f->maps[map].max_entries)
 		return (int)fail(p, r, "it is no element of its map");
-	value = traits & NB_TRAIT_MAPS ? inner(p, r) : program(p, r);
+	nb_view_u64(f->elf.sec[p->sec].data, r->off, &to);
+	value = traits & NB_TRAIT_MAPS ? inner(p, r, sym.sec, sym.value + to)
+				       : program(p, r, sym.sec, sym.value + to);
 	if (value < 0)
 		return (int)value;
 	f->elems[f->nelems++] =

@@ -23,6 +23,10 @@ enum {
 	NB_ELF_REL = 16
 };
 
+/* Types of relocations by the BPF psABI; not in Debian 12's elf.h. Compilers
+ * before the psABI wrote 1 for pointers in data too. */
+enum { NB_REL_64_64 = 1, NB_REL_64_ABS64 = 2, NB_REL_64_32 = 10 };
+
 struct nb_elf_section {
 	const char *name;
 	uint32_t name_off, type, link, info;

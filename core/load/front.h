@@ -69,13 +69,18 @@ struct nb_front {
  * Wants: elf checked. Leaves: obj, btf, maps, places.
  */
 int nb_front_maps(struct nb_front *f, struct nb_err *err);
+/* The map at byte @off of section @sec, anywhere in a data section; -1: none.
+ */
+int nb_front_map_at(const struct nb_front *f, uint32_t sec, uint64_t off);
 
 /*
  * code.c - sections of code, their functions and relocations
  * Wants: elf. Leaves: code (rel, func), funcs.
  */
 int nb_front_code(struct nb_front *f, struct nb_err *err);
-/* The helper that an extern function is; NULL: no such one. */
+/* Number of the function that begins at byte @off of section @sec; -1: none. */
+int64_t nb_front_func_at(const struct nb_front *f, uint32_t sec, int64_t off);
+/* The helper that an extern function is; NULL: no helper. */
 const struct nb_helper_spec *nb_front_extern(const char *name);
 
 /*
@@ -83,6 +88,8 @@ const struct nb_helper_spec *nb_front_extern(const char *name);
  * Wants: btf, code. Leaves: code (func_type, line).
  */
 int nb_front_info(struct nb_front *f, struct nb_err *err);
+/* The type @id without const, typedef and the like; NULL: no such type. */
+const struct btf_type *nb_front_bare(const struct btf *btf, uint32_t id);
 /* Wants: btf, progs. Leaves: ctx_fields. */
 int nb_front_ctx(struct nb_front *f, struct nb_err *err);
 /*

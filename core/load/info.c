@@ -122,11 +122,11 @@ int nb_front_info(struct nb_front *f, struct nb_err *err)
 
 /* ---- signatures ---- */
 
-static const struct btf_type *skip_mods(const struct btf *btf, uint32_t id)
+const struct btf_type *nb_front_bare(const struct btf *btf, uint32_t id)
 {
 	const struct btf_type *t = btf__type_by_id(btf, id);
 
-	while (btf_is_mod(t) || btf_is_typedef(t) || btf_is_type_tag(t))
+	while (t && (btf_is_mod(t) || btf_is_typedef(t) || btf_is_type_tag(t)))
 		t = btf__type_by_id(btf, t->type);
 	return t;
 }
@@ -154,14 +154,14 @@ static bool has_tag(const struct btf *btf, uint32_t func, unsigned arg,
 static enum nb_func_arg arg_kind(const struct nb_front *f, uint32_t type,
 				 enum nb_hook hook, uint32_t *mem_size)
 {
-	const struct btf_type *t = skip_mods(f->btf, type), *to;
+	const struct btf_type *t = nb_front_bare(f->btf, type), *to;
 	int64_t size;
 
 	if (is_scalar(t))
 		return NB_FARG_SCALAR;
 	if (!btf_is_ptr(t))
 		return NB_FARG_OTHER;
-	to = skip_mods(f->btf, t->type);
+	to = nb_front_bare(f->btf, t->type);
 	if (btf_is_struct(to) &&
 	    !strcmp(btf__name_by_offset(f->btf, to->name_off),
 		    nb_spec_hook(hook)->ctx_struct))
@@ -190,7 +190,7 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 		return;
 	to->has_sig = true;
 	to->sig.nargs = (uint8_t)btf_vlen(proto);
-	to->sig.returns_scalar = is_scalar(skip_mods(f->btf, proto->type));
+	to->sig.returns_scalar = is_scalar(nb_front_bare(f->btf, proto->type));
 	to->sig.returns_other = proto->type && !to->sig.returns_scalar;
 	p = btf_params(proto);
 	for (unsigned i = 0; i < to->sig.nargs; i++) {
@@ -198,7 +198,7 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 			arg_kind(f, p[i].type, hook, &to->sig.mem_size[i]);
 
 		/* The kernel's tags, those that mean something here. */
-		if (btf_is_ptr(skip_mods(f->btf, p[i].type)) &&
+		if (btf_is_ptr(nb_front_bare(f->btf, p[i].type)) &&
 		    has_tag(f->btf, type, i, "arg:ctx"))
 			kind = NB_FARG_CTX;
 		else if (kind == NB_FARG_MEM &&

@@ -19,9 +19,6 @@ enum {
 	SRC_LOCAL = 1
 };
 
-/* BPF psABI; not in Debian 12's elf.h under these names. */
-enum { REL_64_64 = 1, REL_64_32 = 10 };
-
 struct prog {
 	struct nb_front *f;
 	struct nb_err *err;
@@ -77,6 +74,7 @@ static struct nb_elf_rel rel_at(const struct nb_front *f, struct site at)
 static int refuse(const struct prog *p, struct site at, const char *what)
 {
 	const struct nb_front *f = p->f;
+	const char *of = "";
 	struct nb_elf_sym s;
 	struct nb_elf_rel r;
 
@@ -86,20 +84,17 @@ static int refuse(const struct prog *p, struct site at, const char *what)
 			       at.slot * NB_SLOT_SIZE, what);
 	r = rel_at(f, at);
 	s = nb_elf_sym(&f->elf, r.sym);
+	if (s.sec < f->elf.nsec)
+		of = f->elf.sec[s.sec].name;
+	if (s.type == STT_SECTION && *of)
+		s.name = of;
 	return nb_fail(p->err, NB_E_RELOC, file_off(p, at),
 		       "section %s, offset %u: relocation of type %u against "
 		       "%s \"%.64s\"%s%s: %s",
 		       section(p, at), at.slot * NB_SLOT_SIZE, r.type,
-		       s.type == STT_SECTION ? "section" : "symbol",
-		       s.type == STT_SECTION && s.sec < f->elf.nsec
-			       ? f->elf.sec[s.sec].name
-			       : s.name,
-		       s.type != STT_SECTION && s.sec < f->elf.nsec ? " of "
-								    : "",
-		       s.type != STT_SECTION && s.sec < f->elf.nsec
-			       ? f->elf.sec[s.sec].name
-			       : "",
-		       what);
+		       s.type == STT_SECTION ? "section" : "symbol", s.name,
+		       s.type != STT_SECTION && *of ? " of " : "",
+		       s.type != STT_SECTION ? of : "", what);
 }
 
 /* ---- functions ---- */
@@ -108,12 +103,10 @@ static int refuse(const struct prog *p, struct site at, const char *what)
 static int64_t func_at(const struct prog *p, struct site at, uint32_t sec,
 		       int64_t off)
 {
-	const struct nb_obj_code *c = &p->f->code[sec];
+	int64_t func = nb_front_func_at(p->f, sec, off);
 
-	if (off < 0 || off % NB_SLOT_SIZE || off / NB_SLOT_SIZE >= c->nslots ||
-	    !c->slots[off / NB_SLOT_SIZE].func)
-		return refuse(p, at, "no function begins where it points");
-	return c->slots[off / NB_SLOT_SIZE].func - 1;
+	return func < 0 ? refuse(p, at, "no function begins where it points")
+			: func;
 }
 
 /* The function that a call reaches. */
@@ -128,7 +121,7 @@ static int64_t call_target(const struct prog *p, struct site at,
 			       ((int64_t)at.slot + 1 + s->imm) * NB_SLOT_SIZE);
 	r = rel_at(p->f, at);
 	sym = nb_elf_sym(&p->f->elf, r.sym);
-	if (r.type != REL_64_32 || sym.sec >= p->f->elf.nsec)
+	if (r.type != NB_REL_64_32 || sym.sec >= p->f->elf.nsec)
 		return refuse(p, at, "not a call of a function of the object");
 	return func_at(p, at, sym.sec,
 		       (int64_t)sym.value +
@@ -153,8 +146,8 @@ static bool is_func_ref(const struct prog *p, struct site at,
 	if (s->opcode != OP_LDDW || !at.code->slots[at.slot].rel)
 		return false;
 	sym = nb_elf_sym(&p->f->elf, rel_at(p->f, at).sym);
-	return rel_at(p->f, at).type == REL_64_64 && sym.sec < p->f->elf.nsec &&
-	       p->f->code[sym.sec].slots;
+	return rel_at(p->f, at).type == NB_REL_64_64 &&
+	       sym.sec < p->f->elf.nsec && p->f->code[sym.sec].slots;
 }
 
 /* The helper that a call names as an extern function; NULL: it does not. */
@@ -164,7 +157,7 @@ extern_call(const struct prog *p, struct site at, const struct nb_slot *s)
 	struct nb_elf_sym sym;
 
 	if (s->opcode != OP_CALL || !at.code->slots[at.slot].rel ||
-	    rel_at(p->f, at).type != REL_64_32)
+	    rel_at(p->f, at).type != NB_REL_64_32)
 		return NULL;
 	sym = nb_elf_sym(&p->f->elf, rel_at(p->f, at).sym);
 	return sym.sec == SHN_UNDEF ? nb_front_extern(sym.name) : NULL;
@@ -230,24 +223,13 @@ static int add_reached(struct prog *p, uint32_t func)
 
 /* ---- instructions ---- */
 
-/* The map that lies at @off of section @sec; -1: none. */
-static int map_at(const struct nb_front *f, uint32_t sec, uint64_t off)
-{
-	for (uint32_t i = 0; i < f->nmaps; i++)
-		if (f->places[i].sec == sec &&
-		    (f->maps[i].origin != NB_ORIGIN_DEFINED ||
-		     f->places[i].off == off))
-			return (int)i;
-	return -1;
-}
-
 /* LDDW at @at, slots @s[0] and @s[1], refers to a map or into data. */
 static int link_data(const struct prog *p, struct site at, struct nb_slot *s)
 {
 	struct nb_elf_sym sym = nb_elf_sym(&p->f->elf, rel_at(p->f, at).sym);
 	int64_t off = (int64_t)sym.value + s[0].imm;
 	int map = sym.sec < p->f->elf.nsec
-			  ? map_at(p->f, sym.sec, (uint64_t)off)
+			  ? nb_front_map_at(p->f, sym.sec, (uint64_t)off)
 			  : -1;
 	const struct nb_map_spec *m = map < 0 ? NULL : &p->f->maps[map];
 
@@ -278,7 +260,7 @@ static int link_lddw(const struct prog *p, struct site at, uint32_t pc,
 			      "by a relocation, not by number");
 	if (!at.code->slots[at.slot].rel)
 		return 0;
-	if (rel_at(p->f, at).type != REL_64_64)
+	if (rel_at(p->f, at).type != NB_REL_64_64)
 		return refuse(p, at, "this type does not fit an lddw");
 	if (!is_func_ref(p, at, &s[0]))
 		return link_data(p, at, s);

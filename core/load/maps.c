@@ -150,15 +150,6 @@ struct lock_search {
 	bool in_array;
 };
 
-static const struct btf_type *bare(const struct btf *btf, uint32_t id)
-{
-	const struct btf_type *t = btf__type_by_id(btf, id);
-
-	while (t && (btf_is_mod(t) || btf_is_typedef(t)))
-		t = btf__type_by_id(btf, t->type);
-	return t;
-}
-
 static bool is_lock(const struct btf *btf, const struct btf_type *t)
 {
 	return btf_is_struct(t) && t->size == 4 &&
@@ -169,7 +160,7 @@ static bool is_lock(const struct btf *btf, const struct btf_type *t)
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
 static void search(struct lock_search *s, uint32_t id, uint32_t off)
 {
-	const struct btf_type *t = bare(s->btf, id);
+	const struct btf_type *t = nb_front_bare(s->btf, id);
 	const struct btf_member *m;
 
 	if (t && is_lock(s->btf, t)) {
@@ -373,6 +364,16 @@ static int data_maps(struct nb_front *f, struct nb_err *err)
 		f->nmaps++;
 	}
 	return 0;
+}
+
+int nb_front_map_at(const struct nb_front *f, uint32_t sec, uint64_t off)
+{
+	for (uint32_t i = 0; i < f->nmaps; i++)
+		if (f->places[i].sec == sec &&
+		    (f->maps[i].origin != NB_ORIGIN_DEFINED ||
+		     f->places[i].off == off))
+			return (int)i;
+	return -1;
 }
 
 /* Maps in a form, or with contents, that are not read here. */

@@ -15,15 +15,6 @@ struct walk {
 	bool full;
 };
 
-static const struct btf_type *skip(const struct btf *btf, uint32_t id)
-{
-	const struct btf_type *t = btf__type_by_id(btf, id);
-
-	while (btf_is_mod(t) || btf_is_typedef(t) || btf_is_type_tag(t))
-		t = btf__type_by_id(btf, t->type);
-	return t;
-}
-
 static const char *name_of(const struct nb_front *f, uint32_t off)
 {
 	const char *name = btf__name_by_offset(f->btf, off);
@@ -77,7 +68,7 @@ static void add_members(struct walk *w, uint32_t level, uint32_t off,
 
 	for (uint32_t i = 0; i < btf_vlen(t) && !w->full; i++) {
 		uint32_t bit = btf_member_bit_offset(t, i);
-		const struct btf_type *of = skip(w->f->btf, m[i].type);
+		const struct btf_type *of = nb_front_bare(w->f->btf, m[i].type);
 		const char *name = name_of(w->f, m[i].name_off);
 
 		if (btf_member_bitfield_size(t, i) || bit % 8)
@@ -94,7 +85,7 @@ static void add_type(struct walk *w, uint32_t level, const char *name,
 		     uint32_t off, uint32_t id)
 {
 	const struct btf *btf = w->f->btf;
-	const struct btf_type *t = skip(btf, id);
+	const struct btf_type *t = nb_front_bare(btf, id);
 	int64_t size = btf__resolve_size(btf, id), elem = size;
 	uint32_t of = id;
 
@@ -110,7 +101,7 @@ static void add_type(struct walk *w, uint32_t level, const char *name,
 	add(w, level, name, off, (uint32_t)size, (uint32_t)elem);
 	if (w->full)
 		return;
-	t = skip(btf, of);
+	t = nb_front_bare(btf, of);
 	if (btf_is_composite(t))
 		add_members(w, level + 1, 0, t);
 	else if (btf_is_array(t))

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/load/elf.h"
+
 enum {
 	MAX_SECTIONS = 2 * NB_IMAGE_MAX_PROGS + NB_IMAGE_MAX_MAPS + 8,
 	MAX_SYMBOLS = NB_IMAGE_MAX_PROGS + 2 * NB_IMAGE_MAX_MAPS + 4,
-	REL_64_64 = 1,
-	REL_64_ABS64 = 2,
 	POINTER = 8,
 	MEMBERS = 5 /* of a definition, each a pointer; "values" follow */
 };
@@ -42,6 +42,11 @@ static int notsup(struct writer *w, const char *what, const char *name)
 		       "read-only data and maps of integers or programs "
 		       "become an object file again",
 		       w->img->name, what, name);
+}
+
+static int nomem(struct nb_err *err)
+{
+	return nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
 }
 
 static uint32_t name(struct writer *w, const char *s)
@@ -199,7 +204,7 @@ static int add_maps(struct writer *w)
 		return 0;
 	w->btf = btf__new_empty();
 	if (!w->btf)
-		return nb_fail(w->err, NB_E_NOMEM, 0, "object: out of memory");
+		return nomem(w->err);
 	w->map_sec =
 		section(w, ".maps", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, "", 0);
 	w->sec[w->map_sec].sh_size = size;
@@ -283,7 +288,7 @@ static int add_code(struct writer *w, const struct nb_prog *p,
 			return notsup(w, "program", p->name);
 		if (src) {
 			rel.r_info = ELF64_R_INFO((uint64_t)w->map_sym[s->imm],
-						  REL_64_64);
+						  NB_REL_64_64);
 			nb_buf_bytes(&w->rel, &rel, sizeof(rel));
 			s->imm = s[1].imm;
 			s[1].imm = 0;
@@ -311,7 +316,7 @@ static int add_programs(struct writer *w)
 			most = w->img->progs[i].nslots;
 	slots = calloc(most, sizeof(*slots));
 	if (!slots)
-		return nb_fail(w->err, NB_E_NOMEM, 0, "object: out of memory");
+		return nomem(w->err);
 	for (uint32_t i = 0; !rc && i < w->img->nprogs; i++)
 		rc = add_code(w, &w->img->progs[i], slots);
 	free(slots);
@@ -329,7 +334,7 @@ static void add_elements(struct writer *w)
 			.r_offset = map->st_value +
 				    (MEMBERS + (uint64_t)e->key) * POINTER,
 			.r_info = ELF64_R_INFO((uint64_t)w->prog_sym[e->value],
-					       REL_64_ABS64),
+					       NB_REL_64_ABS64),
 		};
 
 		nb_buf_bytes(&w->rel, &rel, sizeof(rel));
@@ -348,7 +353,7 @@ static int add_btf(struct writer *w)
 		return 0;
 	bytes = btf__raw_data(w->btf, &size);
 	if (!bytes)
-		return nb_fail(w->err, NB_E_NOMEM, 0, "object: out of memory");
+		return nomem(w->err);
 	section(w, ".BTF", SHT_PROGBITS, 0, bytes, size);
 	return 0;
 }
@@ -417,10 +422,7 @@ static int write_all(struct writer *w)
 	section(w, "license", SHT_PROGBITS, SHF_ALLOC, license,
 		sizeof(license));
 	finish(w);
-	return nb_buf_ok(&w->file) && nb_buf_ok(&w->names)
-		       ? 0
-		       : nb_fail(w->err, NB_E_NOMEM, 0,
-				 "object: out of memory");
+	return nb_buf_ok(&w->file) && nb_buf_ok(&w->names) ? 0 : nomem(w->err);
 }
 
 int nb_object_write(struct nb_buf *out, const struct nb_image *img,
@@ -430,7 +432,7 @@ int nb_object_write(struct nb_buf *out, const struct nb_image *img,
 	int rc;
 
 	if (!w)
-		return nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
+		return nomem(err);
 	w->img = img;
 	w->err = err;
 	nb_buf_init(&w->file, 4 * NB_IMAGE_MAX_SIZE);
@@ -440,7 +442,7 @@ int nb_object_write(struct nb_buf *out, const struct nb_image *img,
 	if (!rc)
 		nb_buf_bytes(out, w->file.data, w->file.size);
 	if (!rc && !nb_buf_ok(out))
-		rc = nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
+		rc = nomem(err);
 	nb_buf_fini(&w->file);
 	nb_buf_fini(&w->names);
 	nb_buf_fini(&w->rel);
