@@ -8,38 +8,42 @@
 
 #include "core/load/front.h"
 
-/*
- * The words of all hooks, for messages; those that are like @name alone where
- * some are.
- */
-static const char *hooks(const char *name, char *text, size_t size)
+/* "known: " and @names, or the names near @word where there are some; the
+ * first @nknown are listed. */
+static void suggest(const char *word, const char *const *names, size_t n,
+		    size_t nknown, char *text, size_t size)
 {
-	const char *words[NB_NHOOKS], *near[2];
+	const char *near[2];
 	size_t used;
 
-	for (unsigned i = 0; i < NB_NHOOKS; i++)
-		words[i] = nb_spec_hook((enum nb_hook)i)->word;
-	nb_spec_nearest(name, words, NB_NHOOKS, near);
+	nb_spec_nearest(word, names, n, near);
 	if (near[0]) {
 		snprintf(text, size, "nearest: %s%s%s", near[0],
 			 near[1] ? " or " : "", near[1] ? near[1] : "");
-		return text;
+		return;
 	}
 	used = (size_t)snprintf(text, size, "known: ");
-	for (unsigned i = 0; i < NB_NHOOKS && used < size; i++)
+	for (size_t i = 0; i < nknown && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%s%s",
-					 i ? ", " : "", words[i]);
-	return text;
+					 i ? ", " : "", names[i]);
+}
+
+static int bad_hook(const struct nb_elf_section *s, struct nb_err *err)
+{
+	const char *words[NB_NHOOKS];
+	char known[208];
+
+	for (unsigned i = 0; i < NB_NHOOKS; i++)
+		words[i] = nb_spec_hook((enum nb_hook)i)->word;
+	suggest(s->name, words, NB_NHOOKS, NB_NHOOKS, known, sizeof(known));
+	return nb_fail(err, NB_E_HOOK, s->off,
+		       "section \"%.64s\" names no hook; %s", s->name, known);
 }
 
 static int check_section(const struct nb_elf_section *s, struct nb_err *err)
 {
-	char known[208];
-
 	if (strcmp(s->name, ".text") != 0 && !nb_spec_hook_section(s->name))
-		return nb_fail(err, NB_E_HOOK, s->off,
-			       "section \"%.64s\" names no hook; %s", s->name,
-			       hooks(s->name, known, sizeof(known)));
+		return bad_hook(s, err);
 	if (s->size % NB_SLOT_SIZE ||
 	    s->size > (uint64_t)NB_IMAGE_MAX_SLOTS * NB_SLOT_SIZE)
 		return nb_fail(err, NB_E_LIMIT, s->off,
@@ -179,50 +183,41 @@ const struct nb_helper_spec *nb_front_extern(const char *name)
 	return h && h->id >= NB_HELPER_EXTERN ? h : NULL;
 }
 
-/* "; did you mean ...?", of all helpers, or the names of all externs. */
-static const char *near_externs(const char *name, char *text, size_t size)
+static int bad_extern(uint32_t at, const char *name, struct nb_err *err)
 {
 	enum { MAX = 64, LEN = 48 };
-	char names[MAX][LEN];
-	const char *list[MAX], *near[2];
+	char names[MAX][LEN], known[160];
+	const char *list[MAX];
 	const struct nb_helper_spec *h;
-	size_t n, k = 0, used = 0;
+	size_t n, k = 0, nexterns = 0;
 
+	/* externs first: other helpers are suggested and not listed */
 	h = nb_spec_helpers(&n);
-	for (; k < n && k < MAX; k++) {
-		snprintf(names[k], LEN, "bpf_%s", h[k].name);
-		list[k] = names[k];
-	}
-	nb_spec_nearest(name, list, k, near);
-	if (near[0]) {
-		snprintf(text, size, "; did you mean %s%s%s?", near[0],
-			 near[1] ? " or " : "", near[1] ? near[1] : "");
-		return text;
-	}
-	text[0] = '\0';
-	for (size_t i = 0; i < k && used < size; i++)
-		if (h[i].id >= NB_HELPER_EXTERN)
-			used += (size_t)snprintf(
-				text + used, size - used, "%s%s",
-				used ? ", " : "; known: ", list[i]);
-	return text;
+	for (int externs = 1; externs >= 0; externs--)
+		for (size_t i = 0; i < n && k < MAX; i++) {
+			if ((h[i].id >= NB_HELPER_EXTERN) != externs)
+				continue;
+			snprintf(names[k], LEN, "bpf_%s", h[i].name);
+			list[k] = names[k];
+			nexterns += (size_t)externs;
+			k++;
+		}
+	suggest(name, list, k, nexterns, known, sizeof(known));
+	return nb_fail(err, NB_E_SYMBOL, at,
+		       "symbol %.64s is used and not defined in the object; no "
+		       "extern here has that name; %s",
+		       name, known);
 }
 
 static int refuse_externs(const struct nb_front *f, struct nb_err *err)
 {
-	char known[160];
-
 	for (uint32_t i = 1; i < f->elf.nsym; i++) {
 		struct nb_elf_sym s = nb_elf_sym(&f->elf, i);
 
-		if (s.sec != SHN_UNDEF || !*s.name || nb_front_extern(s.name))
-			continue;
-		return nb_fail(err, NB_E_SYMBOL,
-			       f->elf.sec[f->elf.symtab].off + i * NB_ELF_SYM,
-			       "symbol %.64s is used and not defined in the "
-			       "object; no extern here has that name%s",
-			       s.name,
-			       near_externs(s.name, known, sizeof(known)));
+		if (s.sec == SHN_UNDEF && *s.name && !nb_front_extern(s.name))
+			return bad_extern(f->elf.sec[f->elf.symtab].off +
+						  i * NB_ELF_SYM,
+					  s.name, err);
 	}
 	return 0;
 }

@@ -113,6 +113,15 @@ int nb_front_link(struct nb_front *f, struct nb_err *err);
  */
 int nb_front_elems(struct nb_front *f, struct nb_err *err);
 
+/* Words of declaration tags on maps, behind the prefix; the last has none. Of
+ * two words for one tag, the first is written. */
+#define NB_TAG_PREFIX "ncclbpf:"
+struct nb_map_tag {
+	const char *word;
+	uint32_t tag; /* NB_MAPF_* */
+};
+extern const struct nb_map_tag nb_map_tags[];
+
 int nb_front_nomem(struct nb_err *err);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Puts programs together: an entry function, then once each function that it
-// reaches by calls or as a callback, in the order in which they are met. Then
-// calls become relative, and references to maps, data and functions become
-// indices and distances, as core/image/image.h wants them. Whatever else a
-// relocation may ask for is refused with section, offset and symbol.
+// reaches by a call or as a callback, in the order of their first references.
+// Then calls become relative, and references to maps, data and functions become
+// indices and distances, as core/image/image.h describes them. All other
+// relocations are refused with section, offset and symbol.
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,78 +97,110 @@ static int refuse(const struct prog *p, struct site at, const char *what)
 		       s.type != STT_SECTION ? of : "", what);
 }
 
-/* ---- functions ---- */
+/* ---- references ---- */
 
-/* The function that begins at byte @off of section @sec, or a failure. */
-static int64_t func_at(const struct prog *p, struct site at, uint32_t sec,
-		       int64_t off)
+/* What an instruction refers to outside of its function. */
+struct ref {
+	enum { REF_NONE, REF_HELPER, REF_CALL, REF_CALLBACK, REF_DATA } kind;
+	int32_t to;  /* helper's number, function, or map */
+	int64_t off; /* into the map's data; 0 for a map itself */
+};
+
+/* Refer to the function that begins at byte @off of section @sec. */
+static int ref_func(const struct prog *p, struct site at, uint32_t sec,
+		    int64_t off, struct ref *out)
 {
 	int64_t func = nb_front_func_at(p->f, sec, off);
 
-	return func < 0 ? refuse(p, at, "no function begins where it points")
-			: func;
+	if (func < 0)
+		return refuse(p, at, "no function begins where it points");
+	out->to = (int32_t)func;
+	return 0;
 }
 
-/* The function that a call reaches. */
-static int64_t call_target(const struct prog *p, struct site at,
-			   const struct nb_slot *s)
+static int resolve_call(const struct prog *p, struct site at,
+			const struct nb_slot *s, struct ref *out)
 {
+	const struct nb_helper_spec *h = NULL;
 	struct nb_elf_sym sym;
 	struct nb_elf_rel r;
 
+	out->kind = src(s) == SRC_LOCAL ? REF_CALL : REF_NONE;
 	if (!at.code->slots[at.slot].rel) /* the assembler resolved it */
-		return func_at(p, at, at.code->sec,
-			       ((int64_t)at.slot + 1 + s->imm) * NB_SLOT_SIZE);
+		return out->kind == REF_NONE
+			       ? 0
+			       : ref_func(p, at, at.code->sec,
+					  ((int64_t)at.slot + 1 + s->imm) *
+						  NB_SLOT_SIZE,
+					  out);
 	r = rel_at(p->f, at);
 	sym = nb_elf_sym(&p->f->elf, r.sym);
-	if (r.type != NB_REL_64_32 || sym.sec >= p->f->elf.nsec)
+	if (r.type == NB_REL_64_32 && sym.sec == SHN_UNDEF)
+		h = nb_front_extern(sym.name);
+	if (h) {
+		*out = (struct ref){ REF_HELPER, h->id, 0 };
+		return 0;
+	}
+	if (out->kind == REF_NONE || r.type != NB_REL_64_32 ||
+	    sym.sec >= p->f->elf.nsec)
 		return refuse(p, at, "not a call of a function of the object");
-	return func_at(p, at, sym.sec,
-		       (int64_t)sym.value +
-			       ((int64_t)s->imm + 1) * NB_SLOT_SIZE);
+	return ref_func(
+		p, at, sym.sec,
+		(int64_t)sym.value + ((int64_t)s->imm + 1) * NB_SLOT_SIZE, out);
 }
 
-/* The function whose address an LDDW takes; only where is_func_ref says so. */
-static int64_t callback(const struct prog *p, struct site at,
-			const struct nb_slot *s)
+static int resolve_lddw(const struct prog *p, struct site at,
+			const struct nb_slot *s, struct ref *out)
 {
-	struct nb_elf_rel r = rel_at(p->f, at);
-	struct nb_elf_sym sym = nb_elf_sym(&p->f->elf, r.sym);
-
-	return func_at(p, at, sym.sec, (int64_t)sym.value + s->imm);
-}
-
-static bool is_func_ref(const struct prog *p, struct site at,
-			const struct nb_slot *s)
-{
+	const struct nb_map_spec *m;
 	struct nb_elf_sym sym;
+	int64_t off;
 
-	if (s->opcode != OP_LDDW || !at.code->slots[at.slot].rel)
-		return false;
+	if (src(s))
+		return refuse(p, at,
+			      "an lddw of an object names its map or function "
+			      "by a relocation, not by number");
+	if (!at.code->slots[at.slot].rel)
+		return 0;
+	if (rel_at(p->f, at).type != NB_REL_64_64)
+		return refuse(p, at, "this type does not fit an lddw");
 	sym = nb_elf_sym(&p->f->elf, rel_at(p->f, at).sym);
-	return rel_at(p->f, at).type == NB_REL_64_64 &&
-	       sym.sec < p->f->elf.nsec && p->f->code[sym.sec].slots;
+	off = (int64_t)sym.value + s->imm;
+	if (sym.sec < p->f->elf.nsec && p->f->code[sym.sec].slots) {
+		out->kind = REF_CALLBACK;
+		return ref_func(p, at, sym.sec, off, out);
+	}
+	*out = (struct ref){ REF_DATA, -1, off };
+	if (sym.sec < p->f->elf.nsec)
+		out->to = nb_front_map_at(p->f, sym.sec, (uint64_t)off);
+	if (out->to < 0)
+		return refuse(p, at,
+			      "it points to no map, no data and no function");
+	m = &p->f->maps[out->to];
+	if (m->origin == NB_ORIGIN_DEFINED)
+		out->off = 0;
+	else if (off < 0 || off >= m->value_size)
+		return refuse(p, at, "it points outside the section's data");
+	return 0;
 }
 
-/* The helper that a call names as an extern function; NULL: it does not. */
-static const struct nb_helper_spec *
-extern_call(const struct prog *p, struct site at, const struct nb_slot *s)
+/* @end: slot of the section behind the function */
+static int resolve(const struct prog *p, struct site at, uint32_t end,
+		   const struct nb_slot *s, struct ref *out)
 {
-	struct nb_elf_sym sym;
-
-	if (s->opcode != OP_CALL || !at.code->slots[at.slot].rel ||
-	    rel_at(p->f, at).type != NB_REL_64_32)
-		return NULL;
-	sym = nb_elf_sym(&p->f->elf, rel_at(p->f, at).sym);
-	return sym.sec == SHN_UNDEF ? nb_front_extern(sym.name) : NULL;
+	*out = (struct ref){ REF_NONE, 0, 0 };
+	if (s->opcode == OP_CALL)
+		return resolve_call(p, at, s, out);
+	if (s->opcode == OP_LDDW && at.slot + 1 < end)
+		return resolve_lddw(p, at, s, out);
+	if (at.code->slots[at.slot].rel)
+		return refuse(p, at,
+			      "only an lddw or a call of a function may have "
+			      "one");
+	return 0;
 }
 
-static bool is_local_call(const struct prog *p, struct site at,
-			  const struct nb_slot *s)
-{
-	return s->opcode == OP_CALL && src(s) == SRC_LOCAL &&
-	       !extern_call(p, at, s);
-}
+/* ---- functions ---- */
 
 /* Add a function to the program unless it is there. */
 static int add_func(struct prog *p, uint32_t func)
@@ -190,116 +222,63 @@ static int add_func(struct prog *p, uint32_t func)
 	return 0;
 }
 
-/* Add what function @func reaches. */
+/* Slots that an instruction takes. */
+static uint32_t width(const struct nb_slot *s)
+{
+	return s->opcode == OP_LDDW ? 2 : 1;
+}
+
+/* Add the functions that function @func refers to. */
 static int add_reached(struct prog *p, uint32_t func)
 {
 	const struct nb_obj_func *fn = &p->f->funcs[func];
 	struct site at = { &p->f->code[fn->sec], fn->off / NB_SLOT_SIZE };
 	uint32_t end = at.slot + fn->size / NB_SLOT_SIZE;
+	int rc = 0;
 
-	for (; at.slot < end; at.slot++) {
+	while (!rc && at.slot < end) {
 		struct nb_slot s = fetch(p->f, at);
-		int64_t to = 0;
-		int rc;
+		struct ref ref;
 
-		if (is_local_call(p, at, &s))
-			to = call_target(p, at, &s);
-		else if (is_func_ref(p, at, &s))
-			to = callback(p, at, &s);
-		else if (s.opcode != OP_LDDW)
-			continue;
-		if (to < 0)
-			return (int)to;
-		rc = is_local_call(p, at, &s) || is_func_ref(p, at, &s)
-			     ? add_func(p, (uint32_t)to)
-			     : 0;
-		if (rc)
-			return rc;
-		if (s.opcode == OP_LDDW)
-			at.slot++;
+		rc = resolve(p, at, end, &s, &ref);
+		if (!rc && (ref.kind == REF_CALL || ref.kind == REF_CALLBACK))
+			rc = add_func(p, (uint32_t)ref.to);
+		at.slot += width(&s);
 	}
-	return 0;
+	return rc;
 }
 
 /* ---- instructions ---- */
 
-/* LDDW at @at, slots @s[0] and @s[1], refers to a map or into data. */
-static int link_data(const struct prog *p, struct site at, struct nb_slot *s)
-{
-	struct nb_elf_sym sym = nb_elf_sym(&p->f->elf, rel_at(p->f, at).sym);
-	int64_t off = (int64_t)sym.value + s[0].imm;
-	int map = sym.sec < p->f->elf.nsec
-			  ? nb_front_map_at(p->f, sym.sec, (uint64_t)off)
-			  : -1;
-	const struct nb_map_spec *m = map < 0 ? NULL : &p->f->maps[map];
-
-	if (!m)
-		return refuse(p, at,
-			      "it points to no map, no data and no function");
-	s[0].imm = map;
-	s[1].imm = 0;
-	if (m->origin == NB_ORIGIN_DEFINED) {
-		set_src(&s[0], SRC_MAP);
-		return 0;
-	}
-	if (off < 0 || off >= m->value_size)
-		return refuse(p, at, "it points outside the section's data");
-	set_src(&s[0], SRC_MAP_VALUE);
-	s[1].imm = (int32_t)off;
-	return 0;
-}
-
-static int link_lddw(const struct prog *p, struct site at, uint32_t pc,
-		     struct nb_slot *s)
-{
-	int64_t to;
-
-	if (src(&s[0]))
-		return refuse(p, at,
-			      "an lddw of an object names its map or function "
-			      "by a relocation, not by number");
-	if (!at.code->slots[at.slot].rel)
-		return 0;
-	if (rel_at(p->f, at).type != NB_REL_64_64)
-		return refuse(p, at, "this type does not fit an lddw");
-	if (!is_func_ref(p, at, &s[0]))
-		return link_data(p, at, s);
-	to = callback(p, at, &s[0]);
-	if (to < 0)
-		return (int)to;
-	set_src(&s[0], SRC_FUNC);
-	s[0].imm = (int32_t)(p->start[to] - 1) - (int32_t)pc - 1;
-	s[1].imm = 0;
-	return 0;
-}
-
-/* Slot @pc of the program, copied from @at; LDDW: and the one after. */
-static int link_slot(const struct prog *p, struct site at, uint32_t pc,
-		     uint32_t end)
+/* Rewrite slot @pc of the program; of an LDDW: and the one after. */
+static void link_slot(const struct prog *p, uint32_t pc, const struct ref *ref)
 {
 	struct nb_slot *s = &p->slots[pc];
-	const struct nb_helper_spec *h = extern_call(p, at, s);
+	bool callback = ref->kind == REF_CALLBACK;
 
-	if (h) {
+	switch (ref->kind) {
+	case REF_NONE:
+		break;
+	case REF_HELPER:
 		set_src(s, 0);
-		s->imm = h->id;
-		return 0;
+		s->imm = ref->to;
+		break;
+	case REF_CALL:
+	case REF_CALLBACK:
+		s[0].imm = (int32_t)(p->start[ref->to] - 1) - (int32_t)pc - 1;
+		if (callback) {
+			set_src(&s[0], SRC_FUNC);
+			s[1].imm = 0;
+		}
+		break;
+	case REF_DATA:
+		set_src(&s[0], p->f->maps[ref->to].origin == NB_ORIGIN_DEFINED
+				       ? SRC_MAP
+				       : SRC_MAP_VALUE);
+		s[0].imm = ref->to;
+		s[1].imm = (int32_t)ref->off;
+		break;
 	}
-	if (is_local_call(p, at, s)) {
-		int64_t to = call_target(p, at, s);
-
-		if (to < 0)
-			return (int)to;
-		s->imm = (int32_t)(p->start[to] - 1) - (int32_t)pc - 1;
-		return 0;
-	}
-	if (s->opcode == OP_LDDW && pc + 1 < end)
-		return link_lddw(p, at, pc, s);
-	if (at.code->slots[at.slot].rel)
-		return refuse(p, at,
-			      "only an lddw or a call of a function may have "
-			      "one");
-	return 0;
 }
 
 /* Copy function @func of the object to its place and link it. */
@@ -307,19 +286,21 @@ static int link_func(const struct prog *p, uint32_t func)
 {
 	const struct nb_obj_func *fn = &p->f->funcs[func];
 	struct site at = { &p->f->code[fn->sec], fn->off / NB_SLOT_SIZE };
+	uint32_t end = at.slot + fn->size / NB_SLOT_SIZE;
 	uint32_t pc = p->start[func] - 1;
-	uint32_t end = pc + fn->size / NB_SLOT_SIZE;
 
 	memcpy(&p->slots[pc], p->f->elf.sec[fn->sec].data.p + fn->off,
 	       fn->size);
-	while (pc < end) {
-		uint32_t step = p->slots[pc].opcode == OP_LDDW ? 2 : 1;
-		int rc = link_slot(p, at, pc, end);
+	while (at.slot < end) {
+		struct nb_slot s = p->slots[pc];
+		struct ref ref;
+		int rc = resolve(p, at, end, &s, &ref);
 
 		if (rc)
 			return rc;
-		pc += step;
-		at.slot += step;
+		link_slot(p, pc, &ref);
+		pc += width(&s);
+		at.slot += width(&s);
 	}
 	return 0;
 }

@@ -13,6 +13,12 @@
 
 #include "core/load/front.h"
 
+const struct nb_map_tag nb_map_tags[] = {
+	{ "coherent", NB_MAPF_COHERENT }, { "shared", NB_MAPF_SHARED },
+	{ "sum", NB_MAPF_SUM },		  { "max", NB_MAPF_MAX },
+	{ "histogram", NB_MAPF_SUM },	  { NULL, 0 },
+};
+
 /* What libbpf said last; its callback has no argument of ours. */
 static _Thread_local char said[160];
 
@@ -93,29 +99,22 @@ static int find_place(const struct nb_front *f, const char *name,
 		       name);
 }
 
-/* What a declaration tag says of the map: "ncclbpf:word". */
+/* Read a declaration tag of the map; tags of others mean nothing here. */
 static int read_tag(struct nb_map_spec *m, const char *tag, struct nb_err *err)
 {
-	static const char prefix[] = "ncclbpf:";
+	size_t n = strlen(NB_TAG_PREFIX);
 
-	if (strncmp(tag, prefix, sizeof(prefix) - 1) != 0)
+	if (strncmp(tag, NB_TAG_PREFIX, n) != 0)
 		return 0;
-	tag += sizeof(prefix) - 1;
-	if (!strcmp(tag, "coherent"))
-		m->tags |= NB_MAPF_COHERENT;
-	else if (!strcmp(tag, "shared"))
-		m->tags |= NB_MAPF_SHARED;
-	else if (!strcmp(tag, "sum") || !strcmp(tag, "histogram"))
-		m->tags |= NB_MAPF_SUM;
-	else if (!strcmp(tag, "max"))
-		m->tags |= NB_MAPF_MAX;
-	else
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: tag \"ncclbpf:%.40s\"; known: coherent, "
-			"shared, sum, max, histogram",
-			m->name, tag);
-	return 0;
+	for (const struct nb_map_tag *t = nb_map_tags; t->word; t++)
+		if (!strcmp(tag + n, t->word)) {
+			m->tags |= t->tag;
+			return 0;
+		}
+	return nb_fail(err, NB_E_MAPDEF, 0,
+		       "map %s: tag \"%.40s\"; known: coherent, shared, sum, "
+		       "max, histogram",
+		       m->name, tag);
 }
 
 static int read_tags(const struct nb_front *f, struct nb_map_spec *m,
@@ -369,7 +368,8 @@ static int data_maps(struct nb_front *f, struct nb_err *err)
 int nb_front_map_at(const struct nb_front *f, uint32_t sec, uint64_t off)
 {
 	for (uint32_t i = 0; i < f->nmaps; i++)
-		if (f->places[i].sec == sec &&
+		if (f->maps[i].origin != NB_ORIGIN_INNER &&
+		    f->places[i].sec == sec &&
 		    (f->maps[i].origin != NB_ORIGIN_DEFINED ||
 		     f->places[i].off == off))
 			return (int)i;

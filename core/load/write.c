@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/load/elf.h"
+#include "core/load/front.h"
 
 enum {
 	MAX_SECTIONS = 2 * NB_IMAGE_MAX_PROGS + NB_IMAGE_MAX_MAPS + 8,
@@ -121,18 +121,14 @@ static int programs(struct btf *b, int num)
 
 static bool add_tags(struct btf *b, int var, uint32_t tags)
 {
-	static const struct {
-		uint32_t tag;
-		const char *word;
-	} words[] = { { NB_MAPF_COHERENT, "ncclbpf:coherent" },
-		      { NB_MAPF_SHARED, "ncclbpf:shared" },
-		      { NB_MAPF_SUM, "ncclbpf:sum" },
-		      { NB_MAPF_MAX, "ncclbpf:max" } };
+	char text[32];
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (tags & words[i].tag &&
-		    btf__add_decl_tag(b, words[i].word, var, -1) < 0)
+	for (const struct nb_map_tag *t = nb_map_tags; t->word; t++) {
+		snprintf(text, sizeof(text), NB_TAG_PREFIX "%s", t->word);
+		if (tags & t->tag && btf__add_decl_tag(b, text, var, -1) < 0)
 			return false;
+		tags &= ~t->tag;
+	}
 	return true;
 }
 

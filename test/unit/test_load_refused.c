@@ -26,10 +26,10 @@ static const struct refusal refusals[] = {
 	  "-g", NB_E_SYMBOL, "symbol gone" },
 	{ "extern int bpf_iter_num_nxet(void *) SEC(\".ksyms\"); SEC(\"tuner\")"
 	  "int f(void *c) { return bpf_iter_num_nxet(c); }",
-	  "-g", NB_E_SYMBOL, "did you mean bpf_iter_num_next" },
+	  "-g", NB_E_SYMBOL, "nearest: bpf_iter_num_next" },
 	{ "int bpf_map_lookup_elm(void *, void *); SEC(\"tuner\")"
 	  "int f(void *c) { return bpf_map_lookup_elm(c, c); }",
-	  "-g", NB_E_SYMBOL, "did you mean bpf_map_lookup_elem" },
+	  "-g", NB_E_SYMBOL, "nearest: bpf_map_lookup_elem" },
 	/* a helper of the kernel is none of its functions */
 	{ "extern int bpf_ktime_get_n(void *) SEC(\".ksyms\"); SEC(\"tuner\")"
 	  "int f(void *c) { return bpf_ktime_get_n(c); }",
