@@ -3,7 +3,9 @@
 // everything that can be held meanwhile, crossed with every way to make an
 // output of what is left. Budgets are small (NB_SMALL_BUDGETS). Policies that
 // are accepted as coherent run on two ranks that differ in ctx->reg_buff
-// alone: their answers must be equal, by both engines.
+// alone: their answers must be equal, by both engines. No run has more
+// instructions than the verifier says, and none of a generation more than its
+// limit (NCCLBPF_MAX_RUN), of which the smallest is tried that it accepts.
 #include "test/unit/unit.h"
 
 #include <stdarg.h>
@@ -14,12 +16,27 @@
 #include "core/exec/jit/compile.h"
 #include "core/exec/jit/jit.h"
 #include "core/exec/run/exec.h"
+#include "core/exec/run/interp.h"
+#include "core/ncclbpf.h"
 #include "core/verify/verify.h"
 
 enum budget { PASSES, TURNS, ELEMENTS, NUMBERS, NBUDGETS };
-enum via { INLINE, STATIC, GLOBAL, CALLBACK, STATIC_TAIL, GLOBAL_TAIL, NVIAS };
+enum via {
+	INLINE,
+	STATIC,
+	GLOBAL,
+	CALLBACK,
+	STATIC_TAIL,
+	GLOBAL_TAIL,
+	NPLAIN,
+	ITERATED = NPLAIN, /* in a loop over an iterator */
+	ELEMENT,	   /* in a callback for the element of a map */
+	GLOBAL_CALLBACK,   /* in a callback of a global function */
+	CALLBACK_GLOBAL,   /* in a global function of a callback */
+	NVIAS
+};
 enum held { NOTHING, LOCK, RECORD, DYNPTR, ITERATOR, NHELD };
-enum { JUMPS, FOUR, RING, LOCKED, NMAPS };
+enum { JUMPS, FOUR, RING, LOCKED, ONE, NMAPS };
 enum { PROGS = 3, SLOTS = 512, FUNCS = 8, LOCAL = 64, COHERENT = 28 };
 
 static const struct nb_map_spec specs[NMAPS] = {
@@ -43,6 +60,11 @@ static const struct nb_map_spec specs[NMAPS] = {
 		     .value_size = 8,
 		     .max_entries = 1,
 		     .lock = 4 + 1 },
+	[ONE] = { .name = "one",
+		  .type = NB_MAP_ARRAY,
+		  .key_size = 4,
+		  .value_size = 8,
+		  .max_entries = 1 },
 };
 static const struct nb_map_elem elems[] = { { JUMPS, 0, 1 }, { JUMPS, 1, 2 } };
 
@@ -149,26 +171,83 @@ static void part(char *to, size_t *n, bool spends, enum budget b, int field)
 		observe(to, n, b);
 }
 
+/* Once through an iterator of its own, at r10-32. */
+static void part_in_iterator(bool spends, enum budget b, int field)
+{
+	unsigned l = ++labels;
+
+	put(text, &ntext,
+	    "mov %%r2, 0\nmov %%r3, 1\nmov %%r1, %%r10\nadd %%r1, -32\n"
+	    "call 0x10001\ni%u:\nmov %%r1, %%r10\nadd %%r1, -32\n"
+	    "call 0x10002\njeq %%r0, 0, j%u\n",
+	    l, l);
+	part(text, &ntext, spends, b, field);
+	put(text, &ntext,
+	    "ja i%u\nj%u:\nmov %%r1, %%r10\nadd %%r1, -32\n"
+	    "call 0x10003\n",
+	    l, l);
+}
+
+/* Call @name back once; its context is r6. */
+static void call_back(char *to, size_t *n, bool element, const char *name)
+{
+	if (element)
+		put(to, n, "lddw map %%r1, %d\n", ONE);
+	else
+		put(to, n, "mov %%r1, 1\n");
+	put(to, n, "lddw func %%r2, %s\nmov %%r3, %%r6\nmov %%r4, 0\ncall %d\n",
+	    name, element ? 164 : 181);
+}
+
+/* A function whose argument @arg goes to r6. */
+static void begin_function(const char *name, int arg)
+{
+	put(funcs, &nfuncs, "%s:\nmov %%r6, %%r%d\n", name, arg);
+}
+
+/* Make the program reach the function @name, by way of @between if need be.
+ * Which of its arguments is the context? */
+static int reach(enum via via, const char *name, const char *between)
+{
+	if (via == CALLBACK || via == ELEMENT) {
+		call_back(text, &ntext, via == ELEMENT, name);
+		return via == ELEMENT ? 4 : 2;
+	}
+	if (via == GLOBAL_CALLBACK) {
+		put(text, &ntext, "mov %%r1, %%r6\ncall local %s\n", between);
+		begin_function(between, 1);
+		call_back(funcs, &nfuncs, false, name);
+		put(funcs, &nfuncs, "%s", go_on);
+		return 2;
+	}
+	if (via == CALLBACK_GLOBAL) {
+		call_back(text, &ntext, false, between);
+		begin_function(between, 2);
+		put(funcs, &nfuncs, "mov %%r1, %%r6\ncall local %s\n%s", name,
+		    go_on);
+		return 1;
+	}
+	put(text, &ntext, "mov %%r1, %%r6\ncall local %s\n", name);
+	return 1;
+}
+
 /* The part by a transfer of control; programs 1 and 2 are targets. */
 static void transfer(enum via via, bool spends, enum budget b, int field)
 {
 	const char *name = spends ? "spends" : "observes";
-	bool tail = via == STATIC_TAIL || via == GLOBAL_TAIL;
 
 	if (via == INLINE) {
 		part(text, &ntext, spends, b, field);
 		return;
 	}
-	if (via == CALLBACK)
-		put(text, &ntext,
-		    "mov %%r1, 1\nlddw func %%r2, %s\nmov %%r3, %%r6\n"
-		    "mov %%r4, 0\ncall 181\n",
-		    name);
-	else
-		put(text, &ntext, "mov %%r1, %%r6\ncall local %s\n", name);
-	put(funcs, &nfuncs, "%s:\nmov %%r6, %%r%d\n", name,
-	    via == CALLBACK ? 2 : 1);
-	if (tail)
+	if (via == ITERATED) {
+		part_in_iterator(spends, b, field);
+		return;
+	}
+	begin_function(
+		name,
+		reach(via, name, spends ? "before_spends" : "before_observes"));
+	if (via == STATIC_TAIL || via == GLOBAL_TAIL)
 		put(funcs, &nfuncs,
 		    "mov %%r1, %%r6\nlddw map %%r2, %d\nmov %%r3, %d\n"
 		    "call 12\n",
@@ -218,9 +297,27 @@ static int64_t target_of(const struct nb_slot *s, uint32_t pc)
 	return call || address ? (int64_t)pc + 1 + s->imm : -1;
 }
 
+static bool is_global(enum via via)
+{
+	return via == GLOBAL || via == GLOBAL_TAIL || via == GLOBAL_CALLBACK ||
+	       via == CALLBACK_GLOBAL;
+}
+
+/* Does a call, not a callback, lead to the part that spends? */
+static bool calls_spender(void)
+{
+	return strstr(text, "local spends") || strstr(funcs, "local spends") ||
+	       strstr(text, "local before_spends");
+}
+
 /* The slots of program @i, whose functions called @global are global. */
 static void assemble(unsigned i, bool global_spends, bool global_observes)
 {
+	static const char *const names[PROGS] = { "main", "spender",
+						  "observer" };
+	bool spends_first = calls_spender();
+	static const char *const func_names[FUNCS] = { "f0", "f1", "f2", "f3",
+						       "f4", "f5", "f6", "f7" };
 	bool starts[SLOTS] = { [0] = true }, global[SLOTS] = { false };
 	struct nb_err err = { 0 };
 	unsigned k = 0, calls = 0;
@@ -239,14 +336,13 @@ static void assemble(unsigned i, bool global_spends, bool global_observes)
 			continue;
 		starts[to] = true;
 		if (slots[i][pc].opcode == 0x85)
-			global[to] = calls++ || !strstr(text, "local spends")
-					     ? global_observes
-					     : global_spends;
+			global[to] = calls++ || !spends_first ? global_observes
+							      : global_spends;
 	}
 	for (uint32_t pc = 0; pc < n; pc++) {
-		if (starts[pc])
-			func[i][k++] = (struct nb_func){
-				.name = "f",
+		if (starts[pc]) {
+			func[i][k] = (struct nb_func){
+				.name = func_names[k],
 				.start = pc,
 				.linkage = global[pc] ? NB_FUNC_GLOBAL
 						      : NB_FUNC_STATIC,
@@ -255,9 +351,11 @@ static void assemble(unsigned i, bool global_spends, bool global_observes)
 					 .arg = { NB_FARG_CTX },
 					 .returns_scalar = true },
 			};
+			k++;
+		}
 		func[i][k - 1].end = pc + 1;
 	}
-	prog[i] = (struct nb_prog){ .name = "p",
+	prog[i] = (struct nb_prog){ .name = names[i],
 				    .section = "tuner",
 				    .hook = NB_HOOK_TUNER,
 				    .slots = slots[i],
@@ -287,6 +385,7 @@ static const struct nb_image img = { .name = "matrix",
 				     .nelems = 2 };
 static struct nb_map *maps[NMAPS];
 static struct nb_exec *exec[PROGS];
+static struct nb_policy_effort effort[PROGS];
 
 static void make_maps(void)
 {
@@ -327,6 +426,7 @@ static bool accepted(void)
 			ck_assert(!nb_exec_new(&exec[i], &img, i, maps, NULL,
 					       &err));
 			nb_exec_bound(exec[i], v->lap, v->numbers);
+			effort[i] = nb_policy_effort_of(v);
 		}
 		nb_verdict_free(v);
 	}
@@ -350,7 +450,100 @@ static bool ranks_agree(void)
 	return one == two && !memcmp(&a, &b, sizeof(a));
 }
 
-static unsigned programs, taken, taken_local;
+/* ---- the length of runs ---- */
+
+static unsigned programs, taken, taken_local, long_runs, longer_runs;
+
+static void step(void *arg, const struct nb_code *ip, const uint64_t *r)
+{
+	(void)ip, (void)r;
+	++*(uint64_t *)arg;
+}
+
+/* Instructions of a run, the longest of those that fields decide. */
+static uint64_t longest(const struct nb_exec *x)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		struct ncclbpf_tuner ctx = { .ranks = i & 1,
+					     .reg_buff = i >> 1 };
+		uint64_t n = 0;
+
+		nb_exec_watch(x, &ctx, sizeof(ctx), step, &n);
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* What run_limit.c adds up for a chain of this policy alone; *@lap: its longest
+ * piece. */
+static uint64_t sure(uint64_t *lap)
+{
+	enum { TAIL_LAPS = 67 };
+	uint64_t tails = 0;
+
+	*lap = nb_exec_lap(exec[0]);
+	if (nb_exec_jumps(exec[0])) {
+		tails = TAIL_LAPS;
+		for (uint32_t i = 0; i < PROGS; i++) {
+			*lap = effort[i].lap > *lap ? effort[i].lap : *lap;
+			*lap = effort[i].first > *lap ? effort[i].first : *lap;
+		}
+	}
+	return nb_effort_path(&effort[0], *lap, tails) +
+	       nb_effort_turns(&effort[0], *lap);
+}
+
+/* The error of a generation that may take @limit; 0, and the steps of its
+ * longest run. */
+static int in_generation(struct nb_buf *image, uint64_t limit, uint64_t *steps)
+{
+	const struct nb_policy_opts opts = { .interpret = true,
+					     .max_run = (uint32_t)limit };
+	struct nb_err err = { 0 };
+	struct nb_policy *p;
+	struct nb_gen *g;
+	int rc;
+
+	ck_assert_msg(!nb_policy_new(&p, image->data, image->size, &opts, &err),
+		      "%s", err.text);
+	rc = nb_gen_new(&g, &p, 1, NULL, &err);
+	nb_policy_put(p);
+	if (rc)
+		return rc;
+	*steps = longest(g->prog[0].exec);
+	nb_gen_put(g);
+	return 0;
+}
+
+/* No run takes longer than is said, whatever is left to its loops. */
+static void check_length(void)
+{
+	static const uint64_t more[] = { 0, 50, 500 };
+	uint64_t lap, least = sure(&lap), steps = longest(exec[0]);
+	uint64_t shortest = 0;
+	uint32_t each = nb_exec_lap(exec[0]);
+	uint64_t loops = (uint64_t)nb_laps(each, NB_TURNS_MAX) +
+			 nb_laps(each, NB_MAY_GOTO_PASSES);
+	struct nb_err err = { 0 };
+	struct nb_buf image;
+
+	ck_assert_uint_le(steps, least + lap * loops);
+	nb_buf_init(&image, 0);
+	ck_assert_msg(!nb_image_write(&image, &img, &err), "%s", err.text);
+	ck_assert_int_eq(in_generation(&image, least - 1, &steps), NB_E_LIMIT);
+	for (unsigned i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		uint64_t limit = least + more[i];
+
+		ck_assert_int_eq(in_generation(&image, limit, &steps), 0);
+		ck_assert_uint_le(steps, limit);
+		long_runs += steps * 4 > limit;
+		shortest = i ? shortest : steps;
+	}
+	longer_runs += steps > shortest;
+	nb_buf_fini(&image);
+}
 
 static void cell(enum budget s, enum via by, enum budget o, enum via then,
 		 enum held h, int field)
@@ -366,8 +559,7 @@ static void cell(enum budget s, enum via by, enum budget o, enum via then,
 	transfer(then, false, o, field);
 	put(text, &ntext, "%s%s", h == LOCK || h == RECORD ? "out:\n" : "",
 	    go_on);
-	assemble(0, by == GLOBAL || by == GLOBAL_TAIL,
-		 then == GLOBAL || then == GLOBAL_TAIL);
+	assemble(0, is_global(by), is_global(then));
 	assemble_target(1, true, s, field);
 	assemble_target(2, false, o, field);
 	memset(exec, 0, sizeof(exec));
@@ -375,6 +567,8 @@ static void cell(enum budget s, enum via by, enum budget o, enum via then,
 	ck_assert(!all ||
 		  !nb_exec_link(exec, PROGS, nb_image_targets(&img), NULL));
 	programs++;
+	if (all)
+		check_length();
 	taken += all;
 	taken_local += all && field == LOCAL;
 	for (int jit = 0; all && jit < (nb_jit_arch() ? 2 : 1); jit++) {
@@ -398,6 +592,8 @@ static void spend_and_observe(enum budget s, enum via by, enum budget o,
 
 	cell(s, by, o, then, NOTHING, COHERENT);
 	cell(s, by, o, then, NOTHING, LOCAL);
+	if (by >= NPLAIN || then >= NPLAIN)
+		return;
 	for (unsigned h = NOTHING + 1; h < NHELD; h++)
 		cell(s, by, o, then, (enum held)h,
 		     fields[((unsigned)s + by + o + then + h) & 1]);
@@ -412,10 +608,14 @@ START_TEST(every_feature_with_every_other)
 				  i / (NBUDGETS * NVIAS * NBUDGETS));
 	for (uint32_t i = 0; i < NMAPS; i++)
 		nb_map_put(maps[i]);
-	printf("# %u policies, %u accepted, %u of these spend by local data\n",
-	       programs, taken, taken_local);
+	printf("# %u policies, %u accepted, %u of these spend by local data; "
+	       "%u runs took over a quarter of their limit, %u more where "
+	       "they had more\n",
+	       programs, taken, taken_local, long_runs, longer_runs);
 	ck_assert_uint_gt(taken * 8, programs);
 	ck_assert_uint_gt(taken_local, 100);
+	ck_assert_uint_gt(long_runs, 100);
+	ck_assert_uint_gt(longer_runs, 100);
 }
 END_TEST
 
