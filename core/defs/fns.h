@@ -1,58 +1,58 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a member of a family of instructions: NB_FN_<name>, its text, and of
- * a conditional jump the one that jumps where this one does not (NONE: there
- * is none).
+ * One row a member of a family of instructions.
+ *
+ * name     enumerator NB_FN_<name>
+ * text     operator, as the disassembler prints it
+ * inverse  the jump that jumps where this one does not; NONE: there is none
+ * holds    the orders of its operands in which it jumps, NB_ORDER_<holds>;
+ *          NONE: it does not compare
  */
-FN(NONE,      "",          NONE)
+FN(NONE,      "",          NONE, NONE)
 /* ALU */
-FN(ADD,       "+=",        NONE)
-FN(SUB,       "-=",        NONE)
-FN(MUL,       "*=",        NONE)
-FN(DIV,       "/=",        NONE)
-FN(OR,        "|=",        NONE)
-FN(AND,       "&=",        NONE)
-FN(LSH,       "<<=",       NONE)
-FN(RSH,       ">>=",       NONE)
-FN(MOD,       "%=",        NONE)
-FN(XOR,       "^=",        NONE)
-FN(MOV,       "=",         NONE)
-FN(ARSH,      "s>>=",      NONE)
-FN(SDIV,      "s/=",       NONE)
-FN(SMOD,      "s%=",       NONE)
-FN(MOVSX8,    "s8",        NONE)
-FN(MOVSX16,   "s16",       NONE)
-FN(MOVSX32,   "s32",       NONE)
-FN(NEG,       "",          NONE)
-FN(LE,        "le",        NONE)
-FN(BE,        "be",        NONE)
-FN(BSWAP,     "bswap",     NONE)
+FN(ADD,       "+=",        NONE, NONE)
+FN(SUB,       "-=",        NONE, NONE)
+FN(MUL,       "*=",        NONE, NONE)
+FN(DIV,       "/=",        NONE, NONE)
+FN(OR,        "|=",        NONE, NONE)
+FN(AND,       "&=",        NONE, NONE)
+FN(LSH,       "<<=",       NONE, NONE)
+FN(RSH,       ">>=",       NONE, NONE)
+FN(MOD,       "%=",        NONE, NONE)
+FN(XOR,       "^=",        NONE, NONE)
+FN(MOV,       "=",         NONE, NONE)
+FN(ARSH,      "s>>=",      NONE, NONE)
+FN(SDIV,      "s/=",       NONE, NONE)
+FN(SMOD,      "s%=",       NONE, NONE)
+FN(MOVSX8,    "s8",        NONE, NONE)
+FN(MOVSX16,   "s16",       NONE, NONE)
+FN(MOVSX32,   "s32",       NONE, NONE)
+FN(NEG,       "",          NONE, NONE)
+FN(LE,        "le",        NONE, NONE)
+FN(BE,        "be",        NONE, NONE)
+FN(BSWAP,     "bswap",     NONE, NONE)
 /* JMP */
-FN(JEQ,       "==",        JNE)
-FN(JGT,       ">",         JLE)
-FN(JGE,       ">=",        JLT)
-FN(JSET,      "&",         NONE)
-FN(JNE,       "!=",        JEQ)
-FN(JSGT,      "s>",        JSLE)
-FN(JSGE,      "s>=",       JSLT)
-FN(JLT,       "<",         JGE)
-FN(JLE,       "<=",        JGT)
-FN(JSLT,      "s<",        JSGE)
-FN(JSLE,      "s<=",       JSGT)
-/* ATOMIC, beside ADD, OR, AND and XOR */
-FN(FETCH_ADD, "fetch_add", NONE)
-FN(FETCH_OR,  "fetch_or",  NONE)
-FN(FETCH_AND, "fetch_and", NONE)
-FN(FETCH_XOR, "fetch_xor", NONE)
-FN(XCHG,      "xchg",      NONE)
-FN(CMPXCHG,   "cmpxchg",   NONE)
+FN(JEQ,       "==",        JNE,  EQ)
+FN(JGT,       ">",         JLE,  GT)
+FN(JGE,       ">=",        JLT,  GE)
+FN(JSET,      "&",         NONE, NONE)
+FN(JNE,       "!=",        JEQ,  NE)
+FN(JSGT,      "s>",        JSLE, SGT)
+FN(JSGE,      "s>=",       JSLT, SGE)
+FN(JLT,       "<",         JGE,  LT)
+FN(JLE,       "<=",        JGT,  LE)
+FN(JSLT,      "s<",        JSGE, SLT)
+FN(JSLE,      "s<=",       JSGT, SLE)
+/* ATOMIC, beside ADD, OR, AND and XOR, which may also fetch */
+FN(XCHG,      "xchg",      NONE, NONE)
+FN(CMPXCHG,   "cmpxchg",   NONE, NONE)
 /* CALL */
-FN(HELPER,    "",          NONE)
-FN(LOCAL,     "",          NONE)
+FN(HELPER,    "",          NONE, NONE)
+FN(LOCAL,     "",          NONE, NONE)
 /* LDDW */
-FN(IMM,       "",          NONE)
-FN(MAP,       "",          NONE)
-FN(MAP_VALUE, "",          NONE)
-FN(FUNC,      "",          NONE)
+FN(IMM,       "",          NONE, NONE)
+FN(MAP,       "",          NONE, NONE)
+FN(MAP_VALUE, "",          NONE, NONE)
+FN(FUNC,      "",          NONE, NONE)
 
 #undef FN

@@ -17,11 +17,12 @@
  * writes   registers it writes, likewise; CALLER: r0 to r5
  * traits   NONE or any of
  *          MOVE     dst gets src or the immediate, and its old value is lost
+ *          SUM      the sum or difference: a pointer remains one
  *          SHIFT    the second operand is a number of bits
  *          DIVIDE   the second operand is a divisor
  *          SIGNED   numbers are signed; a load or move extends the sign
  *          ORDERED  a load acquires, a store releases
- *          FETCH    an atomic operation also answers the old value
+ *          FETCH    an atomic operation also answers with the old value
  *          JUMP     it may continue at its target
  *          FAR      the distance of its target is in imm, not in off
  * group    NB_GROUP_<group>: RFC 9669's conformance group
@@ -31,10 +32,10 @@
  * Rows with the same opcode stand together only by accident; no two rows
  * match the same eight bytes (tested).
  */
-INSN(ADD32_K,            0x04, ANY, 0,   0,   ANY,   ALU,      ADD,       32, IMM,  D,    D,      NONE,          BASE32,   1, "add32")
-INSN(ADD32_X,            0x0c, ANY, ANY, 0,   0,     ALU,      ADD,       32, REG,  DS,   D,      NONE,          BASE32,   1, "add32")
-INSN(SUB32_K,            0x14, ANY, 0,   0,   ANY,   ALU,      SUB,       32, IMM,  D,    D,      NONE,          BASE32,   1, "sub32")
-INSN(SUB32_X,            0x1c, ANY, ANY, 0,   0,     ALU,      SUB,       32, REG,  DS,   D,      NONE,          BASE32,   1, "sub32")
+INSN(ADD32_K,            0x04, ANY, 0,   0,   ANY,   ALU,      ADD,       32, IMM,  D,    D,      SUM,           BASE32,   1, "add32")
+INSN(ADD32_X,            0x0c, ANY, ANY, 0,   0,     ALU,      ADD,       32, REG,  DS,   D,      SUM,           BASE32,   1, "add32")
+INSN(SUB32_K,            0x14, ANY, 0,   0,   ANY,   ALU,      SUB,       32, IMM,  D,    D,      SUM,           BASE32,   1, "sub32")
+INSN(SUB32_X,            0x1c, ANY, ANY, 0,   0,     ALU,      SUB,       32, REG,  DS,   D,      SUM,           BASE32,   1, "sub32")
 INSN(MUL32_K,            0x24, ANY, 0,   0,   ANY,   ALU,      MUL,       32, IMM,  D,    D,      NONE,          DIVMUL32, 1, "mul32")
 INSN(MUL32_X,            0x2c, ANY, ANY, 0,   0,     ALU,      MUL,       32, REG,  DS,   D,      NONE,          DIVMUL32, 1, "mul32")
 INSN(DIV32_K,            0x34, ANY, 0,   0,   ANY,   ALU,      DIV,       32, IMM,  D,    D,      DIVIDE,        DIVMUL32, 1, "div32")
@@ -62,10 +63,10 @@ INSN(SMOD32_X,           0x9c, ANY, ANY, 1,   0,     ALU,      SMOD,      32, RE
 INSN(MOVSX8_32,          0xbc, ANY, ANY, 8,   0,     ALU,      MOVSX8,    32, REG,  S,    D,      MOVE|SIGNED,   BASE32,   4, "movsx832")
 INSN(MOVSX16_32,         0xbc, ANY, ANY, 16,  0,     ALU,      MOVSX16,   32, REG,  S,    D,      MOVE|SIGNED,   BASE32,   4, "movsx1632")
 INSN(NEG32,              0x84, ANY, 0,   0,   0,     ALU,      NEG,       32, NONE, D,    D,      NONE,          BASE32,   1, "neg32")
-INSN(ADD64_K,            0x07, ANY, 0,   0,   ANY,   ALU,      ADD,       64, IMM,  D,    D,      NONE,          BASE64,   1, "add")
-INSN(ADD64_X,            0x0f, ANY, ANY, 0,   0,     ALU,      ADD,       64, REG,  DS,   D,      NONE,          BASE64,   1, "add")
-INSN(SUB64_K,            0x17, ANY, 0,   0,   ANY,   ALU,      SUB,       64, IMM,  D,    D,      NONE,          BASE64,   1, "sub")
-INSN(SUB64_X,            0x1f, ANY, ANY, 0,   0,     ALU,      SUB,       64, REG,  DS,   D,      NONE,          BASE64,   1, "sub")
+INSN(ADD64_K,            0x07, ANY, 0,   0,   ANY,   ALU,      ADD,       64, IMM,  D,    D,      SUM,           BASE64,   1, "add")
+INSN(ADD64_X,            0x0f, ANY, ANY, 0,   0,     ALU,      ADD,       64, REG,  DS,   D,      SUM,           BASE64,   1, "add")
+INSN(SUB64_K,            0x17, ANY, 0,   0,   ANY,   ALU,      SUB,       64, IMM,  D,    D,      SUM,           BASE64,   1, "sub")
+INSN(SUB64_X,            0x1f, ANY, ANY, 0,   0,     ALU,      SUB,       64, REG,  DS,   D,      SUM,           BASE64,   1, "sub")
 INSN(MUL64_K,            0x27, ANY, 0,   0,   ANY,   ALU,      MUL,       64, IMM,  D,    D,      NONE,          DIVMUL64, 1, "mul")
 INSN(MUL64_X,            0x2f, ANY, ANY, 0,   0,     ALU,      MUL,       64, REG,  DS,   D,      NONE,          DIVMUL64, 1, "mul")
 INSN(DIV64_K,            0x37, ANY, 0,   0,   ANY,   ALU,      DIV,       64, IMM,  D,    D,      DIVIDE,        DIVMUL64, 1, "div")
@@ -172,20 +173,20 @@ INSN(ATOMIC_ADD32,       0xc3, ANY, ANY, ANY, 0x00,  ATOMIC,   ADD,       32, RE
 INSN(ATOMIC_OR32,        0xc3, ANY, ANY, ANY, 0x40,  ATOMIC,   OR,        32, REG,  DS,   NONE,   NONE,          ATOMIC32, 3, "lock or32")
 INSN(ATOMIC_AND32,       0xc3, ANY, ANY, ANY, 0x50,  ATOMIC,   AND,       32, REG,  DS,   NONE,   NONE,          ATOMIC32, 3, "lock and32")
 INSN(ATOMIC_XOR32,       0xc3, ANY, ANY, ANY, 0xa0,  ATOMIC,   XOR,       32, REG,  DS,   NONE,   NONE,          ATOMIC32, 3, "lock xor32")
-INSN(ATOMIC_FETCH_ADD32, 0xc3, ANY, ANY, ANY, 0x01,  ATOMIC,   FETCH_ADD, 32, REG,  DS,   S,      FETCH,         ATOMIC32, 3, "lock fetch add32")
-INSN(ATOMIC_FETCH_OR32,  0xc3, ANY, ANY, ANY, 0x41,  ATOMIC,   FETCH_OR,  32, REG,  DS,   S,      FETCH,         ATOMIC32, 3, "lock fetch or32")
-INSN(ATOMIC_FETCH_AND32, 0xc3, ANY, ANY, ANY, 0x51,  ATOMIC,   FETCH_AND, 32, REG,  DS,   S,      FETCH,         ATOMIC32, 3, "lock fetch and32")
-INSN(ATOMIC_FETCH_XOR32, 0xc3, ANY, ANY, ANY, 0xa1,  ATOMIC,   FETCH_XOR, 32, REG,  DS,   S,      FETCH,         ATOMIC32, 3, "lock fetch xor32")
+INSN(ATOMIC_FETCH_ADD32, 0xc3, ANY, ANY, ANY, 0x01,  ATOMIC,   ADD,       32, REG,  DS,   S,      FETCH,         ATOMIC32, 3, "lock fetch add32")
+INSN(ATOMIC_FETCH_OR32,  0xc3, ANY, ANY, ANY, 0x41,  ATOMIC,   OR,        32, REG,  DS,   S,      FETCH,         ATOMIC32, 3, "lock fetch or32")
+INSN(ATOMIC_FETCH_AND32, 0xc3, ANY, ANY, ANY, 0x51,  ATOMIC,   AND,       32, REG,  DS,   S,      FETCH,         ATOMIC32, 3, "lock fetch and32")
+INSN(ATOMIC_FETCH_XOR32, 0xc3, ANY, ANY, ANY, 0xa1,  ATOMIC,   XOR,       32, REG,  DS,   S,      FETCH,         ATOMIC32, 3, "lock fetch xor32")
 INSN(ATOMIC_XCHG32,      0xc3, ANY, ANY, ANY, 0xe1,  ATOMIC,   XCHG,      32, REG,  DS,   S,      FETCH,         ATOMIC32, 3, "lock xchg32")
 INSN(ATOMIC_CMPXCHG32,   0xc3, ANY, ANY, ANY, 0xf1,  ATOMIC,   CMPXCHG,   32, REG,  DS0,  R0,     FETCH,         ATOMIC32, 3, "lock cmpxchg32")
 INSN(ATOMIC_ADD64,       0xdb, ANY, ANY, ANY, 0x00,  ATOMIC,   ADD,       64, REG,  DS,   NONE,   NONE,          ATOMIC64, 1, "lock add")
 INSN(ATOMIC_OR64,        0xdb, ANY, ANY, ANY, 0x40,  ATOMIC,   OR,        64, REG,  DS,   NONE,   NONE,          ATOMIC64, 3, "lock or")
 INSN(ATOMIC_AND64,       0xdb, ANY, ANY, ANY, 0x50,  ATOMIC,   AND,       64, REG,  DS,   NONE,   NONE,          ATOMIC64, 3, "lock and")
 INSN(ATOMIC_XOR64,       0xdb, ANY, ANY, ANY, 0xa0,  ATOMIC,   XOR,       64, REG,  DS,   NONE,   NONE,          ATOMIC64, 3, "lock xor")
-INSN(ATOMIC_FETCH_ADD64, 0xdb, ANY, ANY, ANY, 0x01,  ATOMIC,   FETCH_ADD, 64, REG,  DS,   S,      FETCH,         ATOMIC64, 3, "lock fetch add")
-INSN(ATOMIC_FETCH_OR64,  0xdb, ANY, ANY, ANY, 0x41,  ATOMIC,   FETCH_OR,  64, REG,  DS,   S,      FETCH,         ATOMIC64, 3, "lock fetch or")
-INSN(ATOMIC_FETCH_AND64, 0xdb, ANY, ANY, ANY, 0x51,  ATOMIC,   FETCH_AND, 64, REG,  DS,   S,      FETCH,         ATOMIC64, 3, "lock fetch and")
-INSN(ATOMIC_FETCH_XOR64, 0xdb, ANY, ANY, ANY, 0xa1,  ATOMIC,   FETCH_XOR, 64, REG,  DS,   S,      FETCH,         ATOMIC64, 3, "lock fetch xor")
+INSN(ATOMIC_FETCH_ADD64, 0xdb, ANY, ANY, ANY, 0x01,  ATOMIC,   ADD,       64, REG,  DS,   S,      FETCH,         ATOMIC64, 3, "lock fetch add")
+INSN(ATOMIC_FETCH_OR64,  0xdb, ANY, ANY, ANY, 0x41,  ATOMIC,   OR,        64, REG,  DS,   S,      FETCH,         ATOMIC64, 3, "lock fetch or")
+INSN(ATOMIC_FETCH_AND64, 0xdb, ANY, ANY, ANY, 0x51,  ATOMIC,   AND,       64, REG,  DS,   S,      FETCH,         ATOMIC64, 3, "lock fetch and")
+INSN(ATOMIC_FETCH_XOR64, 0xdb, ANY, ANY, ANY, 0xa1,  ATOMIC,   XOR,       64, REG,  DS,   S,      FETCH,         ATOMIC64, 3, "lock fetch xor")
 INSN(ATOMIC_XCHG64,      0xdb, ANY, ANY, ANY, 0xe1,  ATOMIC,   XCHG,      64, REG,  DS,   S,      FETCH,         ATOMIC64, 3, "lock xchg")
 INSN(ATOMIC_CMPXCHG64,   0xdb, ANY, ANY, ANY, 0xf1,  ATOMIC,   CMPXCHG,   64, REG,  DS0,  R0,     FETCH,         ATOMIC64, 3, "lock cmpxchg")
 INSN(LOAD_ACQ8,          0xd3, ANY, ANY, ANY, 0x100, LOAD,     NONE,      8,  REG,  S,    D,      ORDERED,       LINUX,    4, "load_acquire8")

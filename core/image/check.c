@@ -380,7 +380,7 @@ static int check_insn(const struct check *c, const struct nb_prog *p,
 {
 	int64_t to = (int64_t)pc + 1 + in->off;
 
-	if (in->kind == NB_KIND_CALL && in->fn == NB_FN_LOCAL)
+	if (nb_insn_calls_func(in))
 		return check_target(c, p, pc, to, at);
 	if (in->kind != NB_KIND_LDDW)
 		return 0;

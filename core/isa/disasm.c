@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* "r3", or "w3" for its low half. */
 struct reg {
@@ -63,27 +64,22 @@ static void alu(char *text, size_t size, const struct nb_insn *i)
 
 static void atomic(char *text, size_t size, const struct nb_insn *i)
 {
+	/* "add32" of "lock fetch add32" */
+	const char *word = strrchr(nb_spec_insn(i->op)->mnemonic, ' ') + 1;
 	const char *name = i->width == 64 ? "atomic64" : "atomic";
-	struct reg s = reg(64, i->src);
 
-	switch (i->fn) {
-	case NB_FN_CMPXCHG:
+	if (!(i->traits & NB_INSN_FETCH))
+		snprintf(text, size, "lock *(u%u *)(r%u %+d) %s r%u", i->width,
+			 i->dst, i->off, fn_text(i->fn), i->src);
+	else if (i->writes & NB_REGS_R0)
 		snprintf(text, size,
-			 "r0 = %s_cmpxchg((u%u *)(r%u %+d), r0, %s)", name,
-			 i->width, i->dst, i->off, s.text);
-		return;
-	case NB_FN_XCHG:
-	case NB_FN_FETCH_ADD:
-	case NB_FN_FETCH_OR:
-	case NB_FN_FETCH_AND:
-	case NB_FN_FETCH_XOR:
-		snprintf(text, size, "%s = %s_%s((u%u *)(r%u %+d), %s)", s.text,
-			 name, fn_text(i->fn), i->width, i->dst, i->off,
-			 s.text);
-		return;
-	}
-	snprintf(text, size, "lock *(u%u *)(r%u %+d) %s %s", i->width, i->dst,
-		 i->off, fn_text(i->fn), s.text);
+			 "r0 = %s_cmpxchg((u%u *)(r%u %+d), r0, r%u)", name,
+			 i->width, i->dst, i->off, i->src);
+	else
+		snprintf(text, size, "r%u = %s_%s%.*s((u%u *)(r%u %+d), r%u)",
+			 i->src, name, i->fn == NB_FN_XCHG ? "" : "fetch_",
+			 (int)strcspn(word, "0123456789"), word, i->width,
+			 i->dst, i->off, i->src);
 }
 
 static void call(char *text, size_t size, const struct nb_insn *i)
@@ -91,7 +87,7 @@ static void call(char *text, size_t size, const struct nb_insn *i)
 	const struct nb_helper_spec *h;
 	const char *name;
 
-	if (i->fn == NB_FN_LOCAL) {
+	if (nb_insn_calls_func(i)) {
 		snprintf(text, size, "call pc%+d", i->off);
 		return;
 	}

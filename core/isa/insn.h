@@ -48,7 +48,8 @@ struct nb_insn {
 	uint16_t op;
 	uint8_t kind, fn, width, operand;
 	uint8_t dst, src;
-	uint8_t reads, writes, traits; /* NB_REGS_*, NB_INSN_* */
+	uint8_t reads, writes; /* NB_REGS_* */
+	uint16_t traits;       /* NB_INSN_* */
 	int32_t off;
 	int64_t imm;
 };
@@ -72,10 +73,26 @@ static inline uint16_t nb_insn_writes(const struct nb_insn *insn)
 	return nb_regs(insn->writes, insn->dst, insn->src);
 }
 
+static inline bool nb_insn_calls_helper(const struct nb_insn *insn)
+{
+	return insn->fn == NB_FN_HELPER;
+}
+
+static inline bool nb_insn_calls_func(const struct nb_insn *insn)
+{
+	return insn->fn == NB_FN_LOCAL;
+}
+
+/* Does dst get the second operand as it is? */
+static inline bool nb_insn_copies(const struct nb_insn *insn)
+{
+	return (insn->traits & (NB_INSN_MOVE | NB_INSN_SIGNED)) == NB_INSN_MOVE;
+}
+
 /* A call of a function of the program, or the address of a callback. */
 static inline bool nb_insn_names_func(const struct nb_insn *insn)
 {
-	return insn->fn == NB_FN_LOCAL || insn->fn == NB_FN_FUNC;
+	return nb_insn_calls_func(insn) || insn->fn == NB_FN_FUNC;
 }
 
 /* The slot that the instruction at @pc jumps to, calls or names. */

@@ -4,36 +4,20 @@
 
 bool nb_jump_holds(unsigned fn, unsigned width, uint64_t a, uint64_t b)
 {
-	const int64_t sa = width == 64 ? (int64_t)a : (int32_t)a;
-	const int64_t sb = width == 64 ? (int64_t)b : (int32_t)b;
+	const unsigned holds = nb_spec_fn(fn)->holds;
+	const uint64_t sign = (uint64_t)1 << (width - 1);
 
 	if (width == 32) {
 		a = (uint32_t)a;
 		b = (uint32_t)b;
 	}
-	switch (fn) {
-	case NB_FN_JEQ:
-		return a == b;
-	case NB_FN_JNE:
-		return a != b;
-	case NB_FN_JGT:
-		return a > b;
-	case NB_FN_JGE:
-		return a >= b;
-	case NB_FN_JLT:
-		return a < b;
-	case NB_FN_JLE:
-		return a <= b;
-	case NB_FN_JSET:
+	if (fn == NB_FN_JSET)
 		return a & b;
-	case NB_FN_JSGT:
-		return sa > sb;
-	case NB_FN_JSGE:
-		return sa >= sb;
-	case NB_FN_JSLT:
-		return sa < sb;
-	case NB_FN_JSLE:
-		return sa <= sb;
+	if (holds & NB_ORDER_SIGNED) { /* signed order, of unsigned numbers */
+		a ^= sign;
+		b ^= sign;
 	}
-	return false;
+	return holds & (a < b	 ? NB_ORDER_LT
+			: a == b ? NB_ORDER_EQ
+				 : NB_ORDER_GT);
 }

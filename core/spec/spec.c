@@ -25,6 +25,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define FETCH NB_INSN_FETCH
 #define JUMP NB_INSN_JUMP
 #define FAR NB_INSN_FAR
+#define SUM NB_INSN_SUM
 
 static const struct nb_insn_spec insns[NB_NOPS] = {
 #define INSN(name, opcode, dst, src, off, imm, kind, fn, width, operand, \
@@ -61,6 +62,7 @@ static const struct nb_insn_spec insns[NB_NOPS] = {
 #undef FETCH
 #undef JUMP
 #undef FAR
+#undef SUM
 
 const struct nb_insn_spec *nb_spec_insn(enum nb_op op)
 {
@@ -69,7 +71,8 @@ const struct nb_insn_spec *nb_spec_insn(enum nb_op op)
 }
 
 static const struct nb_fn_spec fns[NB_NFNS] = {
-#define FN(name, text, inverse) { text, NB_FN_##inverse },
+#define FN(name, text, inverse, holds) \
+	{ text, NB_FN_##inverse, NB_ORDER_##holds },
 #include "core/defs/fns.h"
 };
 

@@ -35,14 +35,32 @@ enum nb_kind {
 };
 
 enum nb_fn {
-#define FN(name, text, inverse) NB_FN_##name,
+#define FN(name, ...) NB_FN_##name,
 #include "core/defs/fns.h"
 	NB_NFNS
+};
+
+/* Orders of two operands, as bits; SIGNED: of signed numbers. */
+enum {
+	NB_ORDER_NONE = 0,
+	NB_ORDER_LT = 1,
+	NB_ORDER_EQ = 2,
+	NB_ORDER_GT = 4,
+	NB_ORDER_SIGNED = 8,
+	NB_ORDER_LE = NB_ORDER_LT | NB_ORDER_EQ,
+	NB_ORDER_GE = NB_ORDER_GT | NB_ORDER_EQ,
+	NB_ORDER_NE = NB_ORDER_LT | NB_ORDER_GT,
+	NB_ORDER_SLT = NB_ORDER_SIGNED | NB_ORDER_LT,
+	NB_ORDER_SLE = NB_ORDER_SIGNED | NB_ORDER_LE,
+	NB_ORDER_SGT = NB_ORDER_SIGNED | NB_ORDER_GT,
+	NB_ORDER_SGE = NB_ORDER_SIGNED | NB_ORDER_GE,
+	NB_NORDERS = 16
 };
 
 struct nb_fn_spec {
 	const char *text;   /* "+=", "s>"; "" where it has none */
 	enum nb_fn inverse; /* of a jump; NB_FN_NONE */
+	uint8_t holds;	    /* of a jump: NB_ORDER_* */
 };
 
 /* @fn below NB_NFNS. */
@@ -71,7 +89,8 @@ enum {
 	NB_INSN_ORDERED = 16,
 	NB_INSN_FETCH = 32,
 	NB_INSN_JUMP = 64,
-	NB_INSN_FAR = 128
+	NB_INSN_FAR = 128,
+	NB_INSN_SUM = 256
 };
 
 enum nb_group {
@@ -96,7 +115,7 @@ struct nb_insn_spec {
 	uint8_t width;
 	enum nb_opnd operand;
 	uint8_t reads, writes; /* NB_REGS_* */
-	uint8_t traits;	       /* NB_INSN_* */
+	uint16_t traits;       /* NB_INSN_* */
 	enum nb_group group;
 	uint8_t isa;
 	const char *mnemonic;

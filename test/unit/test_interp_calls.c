@@ -97,16 +97,16 @@ struct cells {
 static struct cells atomic(const struct nb_insn_spec *row, struct cells c)
 {
 	uint64_t m = mask(row->width), old = c.cell & m, new = c.src &m;
-	bool fetch = row->fn >= NB_FN_FETCH_ADD;
+	bool fetch = row->traits & NB_INSN_FETCH;
 	struct cells out = c;
 
-	if (row->fn == NB_FN_ADD || row->fn == NB_FN_FETCH_ADD)
+	if (row->fn == NB_FN_ADD)
 		new = add(old, new, row->width);
-	else if (row->fn == NB_FN_OR || row->fn == NB_FN_FETCH_OR)
+	else if (row->fn == NB_FN_OR)
 		new = old | new;
-	else if (row->fn == NB_FN_AND || row->fn == NB_FN_FETCH_AND)
+	else if (row->fn == NB_FN_AND)
 		new = old &new;
-	else if (row->fn == NB_FN_XOR || row->fn == NB_FN_FETCH_XOR)
+	else if (row->fn == NB_FN_XOR)
 		new = old ^ new;
 	else if (row->fn == NB_FN_CMPXCHG && old != (c.r0 & m))
 		new = old;

@@ -135,7 +135,7 @@ static void alu(struct nb_path *w, const struct nb_code *ip,
 		s->operand == NB_OPND_REG ? w->reg[ip->src] : NOWHERE;
 	bool wide = s->width == 64;
 
-	if (s->fn == NB_FN_MOV) {
+	if (s->traits == NB_INSN_MOVE) {
 		*d = other;
 		/* the lower half of a larger value is not that value */
 		if (!wide && s->operand == NB_OPND_REG && r[ip->src] >> 32)
@@ -144,12 +144,12 @@ static void alu(struct nb_path *w, const struct nb_code *ip,
 	}
 	d->fields |= other.fields;
 	d->map |= other.map;
-	if (wide && s->operand == NB_OPND_IMM && s->fn == NB_FN_ADD)
-		d->add += (uint64_t)ip->imm;
-	else if (wide && s->operand == NB_OPND_IMM && s->fn == NB_FN_SUB)
+	if (!wide || s->operand != NB_OPND_IMM || !(s->traits & NB_INSN_SUM))
+		d->exact = -1;
+	else if (s->fn == NB_FN_SUB)
 		d->add -= (uint64_t)ip->imm;
 	else
-		d->exact = -1;
+		d->add += (uint64_t)ip->imm;
 }
 
 static void jump(struct nb_path *w, const struct nb_code *ip,
@@ -227,7 +227,7 @@ static void look(struct nb_path *w, const struct nb_code *ip,
 		w->reg[ip->dst] = NOWHERE;
 		break;
 	case NB_KIND_CALL:
-		if (s->fn == NB_FN_HELPER)
+		if (ip->op == NB_OP_CALL_HELPER)
 			called(w, true);
 		break;
 	case NB_KIND_EXIT: /* r6 to r9 are the caller's again */

@@ -36,6 +36,17 @@ enum {
 	FRAME = 24
 };
 
+/* Machine operation of an ALU operation, and its twin that works on memory. */
+static const struct {
+	uint32_t alu, lse;
+} op_of[NB_NFNS] = {
+	[NB_FN_ADD] = { A_ADD, A_LDADD }, [NB_FN_SUB] = { A_SUB, 0 },
+	[NB_FN_OR] = { A_ORR, A_LDSET },  [NB_FN_AND] = { A_AND, A_LDCLR },
+	[NB_FN_XOR] = { A_EOR, A_LDEOR }, [NB_FN_XCHG] = { 0, A_SWP },
+	[NB_FN_LSH] = { A_LSL, 0 },	  [NB_FN_RSH] = { A_LSR, 0 },
+	[NB_FN_ARSH] = { A_ASR, 0 }
+};
+
 /* The run's own data. */
 enum {
 	RUN_TRACE = offsetof(struct nb_run, trace),

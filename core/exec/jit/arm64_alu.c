@@ -30,30 +30,13 @@ bool nb_arm_reaches(int64_t distance)
 	return distance > -(1 << 20) + 16 && distance < (1 << 20) - 16;
 }
 
-static unsigned condition(enum nb_fn fn)
-{
-	switch ((int)fn) {
-	case NB_FN_JEQ:
-		return CC_EQ;
-	case NB_FN_JGT:
-		return CC_HI;
-	case NB_FN_JGE:
-		return CC_HS;
-	case NB_FN_JLT:
-		return CC_LO;
-	case NB_FN_JLE:
-		return CC_LS;
-	case NB_FN_JSGT:
-		return CC_GT;
-	case NB_FN_JSGE:
-		return CC_GE;
-	case NB_FN_JSLT:
-		return CC_LT;
-	case NB_FN_JSLE:
-		return CC_LE;
-	}
-	return CC_NE; /* JNE, JSET */
-}
+/* By NB_ORDER_*; NONE: JSET, after ANDS. */
+static const uint8_t condition_of[NB_NORDERS] = {
+	[NB_ORDER_NONE] = CC_NE, [NB_ORDER_EQ] = CC_EQ,	 [NB_ORDER_NE] = CC_NE,
+	[NB_ORDER_LT] = CC_LO,	 [NB_ORDER_LE] = CC_LS,	 [NB_ORDER_GT] = CC_HI,
+	[NB_ORDER_GE] = CC_HS,	 [NB_ORDER_SLT] = CC_LT, [NB_ORDER_SLE] = CC_LE,
+	[NB_ORDER_SGT] = CC_GT,	 [NB_ORDER_SGE] = CC_GE,
+};
 
 /* The operands' second as a register: src, or the immediate in T0. */
 static unsigned second(struct nb_jit_ctx *c, const struct nb_code *i,
@@ -101,7 +84,7 @@ void nb_arm_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
 		logical(c, i, row, A_ANDS, ZR);
 	else
 		compare(c, i, row);
-	jump_if(c, pc, condition(row->fn));
+	jump_if(c, pc, condition_of[nb_spec_fn(row->fn)->holds]);
 }
 
 void nb_arm_may_goto(struct nb_jit_ctx *c, uint32_t pc)
@@ -187,9 +170,7 @@ static void divide(struct nb_jit_ctx *c, const struct nb_code *i,
 static void shift(struct nb_jit_ctx *c, const struct nb_code *i,
 		  const struct nb_insn_spec *row)
 {
-	uint32_t op = row->fn == NB_FN_LSH   ? A_LSL
-		      : row->fn == NB_FN_RSH ? A_LSR
-					     : A_ASR;
+	uint32_t op = op_of[row->fn].alu;
 	unsigned dst = reg_of[i->dst];
 	bool w = row->width == 64;
 

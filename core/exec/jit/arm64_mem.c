@@ -78,60 +78,22 @@ void nb_arm_store_release(struct nb_jit_ctx *c, const struct nb_code *i,
 
 /* ---- atomics ----------------------------------------------------------- */
 
-/* One instruction, acquire and release. */
+/* One instruction, acquire and release. The old value goes to src or T2. */
 static void with_lse(struct nb_jit_ctx *c, const struct nb_code *i,
 		     const struct nb_insn_spec *row, unsigned at)
 {
-	unsigned src = reg_of[i->src], log = size_log(row);
+	unsigned src = reg_of[i->src], log = size_log(row), by = src;
 
-	switch ((int)row->fn) {
-	case NB_FN_ADD:
-		a_ordered(c, A_LDADD, log, src, T2, at);
-		break;
-	case NB_FN_OR:
-		a_ordered(c, A_LDSET, log, src, T2, at);
-		break;
-	case NB_FN_XOR:
-		a_ordered(c, A_LDEOR, log, src, T2, at);
-		break;
-	case NB_FN_AND: /* clears what is set: the complement */
-	case NB_FN_FETCH_AND:
-		a_rrr(c, true, A_ORN, T2, ZR, src);
-		a_ordered(c, A_LDCLR, log, T2, row->fn == NB_FN_AND ? T2 : src,
-			  at);
-		break;
-	case NB_FN_FETCH_ADD:
-		a_ordered(c, A_LDADD, log, src, src, at);
-		break;
-	case NB_FN_FETCH_OR:
-		a_ordered(c, A_LDSET, log, src, src, at);
-		break;
-	case NB_FN_FETCH_XOR:
-		a_ordered(c, A_LDEOR, log, src, src, at);
-		break;
-	case NB_FN_XCHG:
-		a_ordered(c, A_SWP, log, src, src, at);
-		break;
-	case NB_FN_CMPXCHG:
+	if (row->fn == NB_FN_CMPXCHG) {
 		a_ordered(c, A_CAS, log, R0, src, at);
-		break;
+		return;
 	}
-}
-
-static uint32_t combining(enum nb_fn fn)
-{
-	switch ((int)fn) {
-	case NB_FN_ADD:
-	case NB_FN_FETCH_ADD:
-		return A_ADD;
-	case NB_FN_OR:
-	case NB_FN_FETCH_OR:
-		return A_ORR;
-	case NB_FN_AND:
-	case NB_FN_FETCH_AND:
-		return A_AND;
+	if (op_of[row->fn].lse == A_LDCLR) { /* clears what is set */
+		by = T2;
+		a_rrr(c, true, A_ORN, by, ZR, src);
 	}
-	return A_EOR;
+	a_ordered(c, op_of[row->fn].lse, log, by,
+		  row->traits & NB_INSN_FETCH ? src : T2, at);
 }
 
 /* The same by exclusive accesses: T2 is the old value, T3 the new one, T0 says
@@ -151,7 +113,7 @@ static void with_loop(struct nb_jit_ctx *c, const struct nb_code *i,
 	if (row->fn == NB_FN_CMPXCHG || row->fn == NB_FN_XCHG)
 		value = src;
 	else
-		a_rrr(c, w, combining(row->fn), T3, T2, src);
+		a_rrr(c, w, op_of[row->fn].alu, T3, T2, src);
 	a_ordered(c, A_STLXR, log, T0, value, at);
 	a_b19(c, A_CBNZ | T0, (int64_t)again - c->pos);
 	if (row->fn == NB_FN_CMPXCHG)

@@ -115,9 +115,9 @@ static struct value computed(const struct known *k, const struct nb_code *c,
 	struct value a = k->reg[c->dst], b = source(k, c, row->operand);
 	const struct value unknown = { ANYTHING, 0 };
 
-	if (row->fn == NB_FN_MOV && row->width == 64)
+	if (row->traits == NB_INSN_MOVE && row->width == 64)
 		return b;
-	if (row->fn == NB_FN_MOV && b.kind == CONSTANT)
+	if (row->traits == NB_INSN_MOVE && b.kind == CONSTANT)
 		return (struct value){ CONSTANT, (uint32_t)b.v };
 	if (row->fn == NB_FN_ADD && row->width == 64 && a.kind != ANYTHING &&
 	    b.kind == CONSTANT)

@@ -20,6 +20,13 @@
 
 enum { FEATURE_BMI2 = 1 };
 
+/* Machine operation of an ALU or atomic operation. */
+static const uint8_t op_of[NB_NFNS] = {
+	[NB_FN_ADD] = X_ADD, [NB_FN_OR] = X_OR,	  [NB_FN_AND] = X_AND,
+	[NB_FN_SUB] = X_SUB, [NB_FN_XOR] = X_XOR, [NB_FN_LSH] = X_SHL,
+	[NB_FN_RSH] = X_SHR, [NB_FN_ARSH] = X_SAR
+};
+
 /* The run's own data. */
 enum {
 	RUN_TRACE = offsetof(struct nb_run, trace),

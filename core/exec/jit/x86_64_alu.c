@@ -32,30 +32,13 @@ bool nb_x86_reaches(int64_t distance)
 	return fits8(distance);
 }
 
-static unsigned condition(enum nb_fn fn)
-{
-	switch ((int)fn) {
-	case NB_FN_JEQ:
-		return CC_E;
-	case NB_FN_JGT:
-		return CC_A;
-	case NB_FN_JGE:
-		return CC_AE;
-	case NB_FN_JLT:
-		return CC_B;
-	case NB_FN_JLE:
-		return CC_BE;
-	case NB_FN_JSGT:
-		return CC_G;
-	case NB_FN_JSGE:
-		return CC_GE;
-	case NB_FN_JSLT:
-		return CC_L;
-	case NB_FN_JSLE:
-		return CC_LE;
-	}
-	return CC_NE; /* JNE, JSET */
-}
+/* By NB_ORDER_*; NONE: JSET, after TEST. */
+static const uint8_t condition_of[NB_NORDERS] = {
+	[NB_ORDER_NONE] = CC_NE, [NB_ORDER_EQ] = CC_E,	 [NB_ORDER_NE] = CC_NE,
+	[NB_ORDER_LT] = CC_B,	 [NB_ORDER_LE] = CC_BE,	 [NB_ORDER_GT] = CC_A,
+	[NB_ORDER_GE] = CC_AE,	 [NB_ORDER_SLT] = CC_L,	 [NB_ORDER_SLE] = CC_LE,
+	[NB_ORDER_SGT] = CC_G,	 [NB_ORDER_SGE] = CC_GE,
+};
 
 void nb_x86_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
 			     const struct nb_insn_spec *row)
@@ -75,7 +58,7 @@ void nb_x86_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
 		x_test(c, w, a, a);
 	else
 		x_alu_imm(c, w, X_CMP, a, imm);
-	jump_if(c, pc, condition(row->fn));
+	jump_if(c, pc, condition_of[nb_spec_fn(row->fn)->holds]);
 }
 
 void nb_x86_may_goto(struct nb_jit_ctx *c, uint32_t pc)
@@ -241,9 +224,7 @@ static void shift(struct nb_jit_ctx *c, const struct nb_code *i,
 		  const struct nb_insn_spec *row)
 {
 	unsigned dst = reg_of[i->dst], src = reg_of[i->src], n;
-	unsigned op = row->fn == NB_FN_LSH   ? X_SHL
-		      : row->fn == NB_FN_RSH ? X_SHR
-					     : X_SAR;
+	unsigned op = op_of[row->fn];
 	bool w = row->width == 64;
 
 	if (row->operand == NB_OPND_REG && c->features & FEATURE_BMI2) {

@@ -99,42 +99,21 @@ void nb_x86_atomic(struct nb_jit_ctx *c, const struct nb_code *i,
 		   const struct nb_insn_spec *row)
 {
 	struct mem m = address(c, i->dst, i->off);
-	unsigned src = reg_of[i->src];
+	unsigned src = reg_of[i->src], op = op_of[row->fn];
 	bool w = row->width == 64;
 
-	switch ((int)row->fn) {
-	case NB_FN_ADD:
-		nb_x86_locked(c, w, 0x01, src, m);
-		break;
-	case NB_FN_OR:
-		nb_x86_locked(c, w, 0x09, src, m);
-		break;
-	case NB_FN_AND:
-		nb_x86_locked(c, w, 0x21, src, m);
-		break;
-	case NB_FN_XOR:
-		nb_x86_locked(c, w, 0x31, src, m);
-		break;
-	case NB_FN_FETCH_ADD:
-		nb_x86_locked(c, w, 0x0fc1, src, m);
-		break;
-	case NB_FN_FETCH_OR:
-		fetch_loop(c, i, w, X_OR);
-		break;
-	case NB_FN_FETCH_AND:
-		fetch_loop(c, i, w, X_AND);
-		break;
-	case NB_FN_FETCH_XOR:
-		fetch_loop(c, i, w, X_XOR);
-		break;
-	case NB_FN_XCHG:
+	if (row->fn == NB_FN_XCHG) {
 		op_rm(c, w, 0x87, src, m); /* locks by itself */
-		break;
-	case NB_FN_CMPXCHG:
+	} else if (row->fn == NB_FN_CMPXCHG) {
 		nb_x86_locked(c, w, 0x0fb1, src, m);
 		if (!w) /* on success EAX was not written */
 			x_mov(c, false, RAX, RAX);
-		break;
+	} else if (!(row->traits & NB_INSN_FETCH)) {
+		nb_x86_locked(c, w, op << 3 | 1, src, m);
+	} else if (op == X_ADD) {
+		nb_x86_locked(c, w, 0x0fc1, src, m); /* XADD */
+	} else {
+		fetch_loop(c, i, w, op);
 	}
 }
 

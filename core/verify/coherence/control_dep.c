@@ -88,7 +88,7 @@ static void add_called(struct visit *v, uint32_t pc)
 	const struct nb_insn *insn = &v->env->insns[pc];
 
 	/* Of a global function its caller writes down what it may write. */
-	if (insn->kind == NB_KIND_CALL && insn->fn == NB_FN_LOCAL) {
+	if (nb_insn_calls_func(insn)) {
 		int64_t to = (int64_t)pc + 1 + insn->off;
 		const struct nb_global *g = nb_global_at(v->env, to);
 

@@ -228,8 +228,8 @@ static void mark_call(struct nb_env *env, const struct nb_state *st,
 {
 	/* NULL: any, for one that is lent, or a global function. */
 	const struct nb_helper_spec *h =
-		insn->fn == NB_FN_LOCAL ? NULL
-					: nb_spec_helper((int32_t)insn->imm);
+		nb_insn_calls_func(insn) ? NULL
+					 : nb_spec_helper((int32_t)insn->imm);
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 
 	for (unsigned i = 0; i < 5; i++) {
@@ -243,7 +243,7 @@ static void mark_alu(struct nb_env *env, const struct nb_frame *f,
 {
 	const struct nb_reg *a = &f->regs[insn->dst], *b = &f->regs[insn->src];
 
-	if (insn->operand != NB_OPND_REG || insn->fn == NB_FN_MOV)
+	if (insn->operand != NB_OPND_REG || nb_insn_copies(insn))
 		return;
 	/* How far a pointer moves; and that equal numbers cancel out. */
 	if (nb_reg_is_pointer(a) || nb_reg_is_pointer(b) ||
@@ -299,7 +299,7 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 		break;
 	case NB_KIND_CALL:
 		/* A global function's arguments are checked here, once. */
-		if (insn->fn != NB_FN_LOCAL ||
+		if (!nb_insn_calls_func(insn) ||
 		    nb_global_at(env, (int64_t)pc + 1 + insn->off))
 			mark_call(env, st, insn);
 		break;

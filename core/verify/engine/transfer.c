@@ -321,7 +321,7 @@ int nb_advance(struct nb_walk *w, bool *more)
 	case NB_KIND_EXIT:
 		return leave_function(w, more);
 	case NB_KIND_CALL:
-		if (insn->fn == NB_FN_LOCAL)
+		if (nb_insn_calls_func(insn))
 			return call_local(w);
 		if (nb_calls_back(insn))
 			return call_back(w, more);

@@ -109,8 +109,7 @@ static int visit(struct nb_env *env, uint32_t f, bool *seen,
 		const struct nb_insn *insn = &env->insns[pc];
 		int64_t to = (int64_t)pc + 1 + insn->off;
 
-		if ((insn->kind == NB_KIND_CALL && insn->fn == NB_FN_LOCAL) ||
-		    (insn->kind == NB_KIND_LDDW && insn->fn == NB_FN_FUNC))
+		if (nb_insn_names_func(insn))
 			rc = visit(env, env->cfg.func_of[to], seen, walk);
 	}
 	if (!rc && (!f || env->globals[f]))

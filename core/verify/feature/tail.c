@@ -30,7 +30,7 @@ bool nb_is_tail_call(const struct nb_insn *insn)
 {
 	const struct nb_helper_spec *h;
 
-	if (insn->kind != NB_KIND_CALL || insn->fn != NB_FN_HELPER)
+	if (!nb_insn_calls_helper(insn))
 		return false;
 	h = nb_spec_helper((int32_t)insn->imm);
 	return h && h->effect == NB_EFFECT_TAIL;

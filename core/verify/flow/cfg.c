@@ -310,8 +310,8 @@ static uint16_t helper_args(int64_t id)
 /* Registers whose value may matter to @insn. */
 static uint16_t uses(const struct nb_insn *insn)
 {
-	return insn->fn == NB_FN_HELPER ? helper_args(insn->imm)
-					: nb_insn_reads(insn);
+	return nb_insn_calls_helper(insn) ? helper_args(insn->imm)
+					  : nb_insn_reads(insn);
 }
 
 /* Backwards until nothing moves: each slot grows at most 11 times. */

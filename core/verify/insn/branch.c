@@ -143,8 +143,7 @@ static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
 /* A number against itself. */
 static bool branch_same(enum nb_fn fn, bool taken)
 {
-	bool holds = fn == NB_FN_JEQ || fn == NB_FN_JGE || fn == NB_FN_JLE ||
-		     fn == NB_FN_JSGE || fn == NB_FN_JSLE;
+	bool holds = nb_spec_fn(fn)->holds & NB_ORDER_EQ;
 
 	return fn == NB_FN_JSET || holds == taken;
 }

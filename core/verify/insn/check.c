@@ -108,10 +108,10 @@ static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
 		return rc;
 	if (src_ptr && (rc = pointer_operand(a, insn->src)))
 		return rc;
-	if ((insn->fn != NB_FN_ADD && insn->fn != NB_FN_SUB) ||
+	if (!(insn->traits & NB_INSN_SUM) ||
 	    (insn->fn == NB_FN_SUB && !dst_ptr))
 		return refuse(a, NB_RULE_PTR_OP, .reg = ptr);
-	if (dst_ptr && src_ptr && insn->fn == NB_FN_ADD)
+	if (dst_ptr && src_ptr && insn->fn != NB_FN_SUB)
 		return refuse(a, NB_RULE_PTR_PTR, .reg = insn->src,
 			      .number = insn->dst);
 	if (dst_ptr && src_ptr)
@@ -136,7 +136,7 @@ static int check_arith(const struct at *a)
 	if (!is_move(insn))
 		return dst || src ? check_pointers(a, dst, src) : 0;
 	/* A pointer moves whole; half of one is just a number. */
-	if (src && insn->fn != NB_FN_MOV)
+	if (src && !nb_insn_copies(insn))
 		return refuse(a, NB_RULE_PTR_OP, .reg = insn->src);
 	return 0;
 }

@@ -29,7 +29,7 @@ static void alu(struct nb_needs *out, const struct nb_insn *insn)
 
 static void atomic(struct nb_needs *out, const struct nb_insn *insn)
 {
-	if (insn->fn == NB_FN_CMPXCHG)
+	if (insn->reads & NB_REGS_R0)
 		need(out, NB_NEED_NUMBER, 0);
 	memory(out, NB_NEED_ATOMIC, insn->dst, insn->src, insn);
 	if (insn->writes & NB_REGS_S)
@@ -74,7 +74,7 @@ void nb_require(struct nb_needs *out, const struct nb_insn *insn)
 		atomic(out, insn);
 		break;
 	case NB_KIND_CALL:
-		if (insn->fn == NB_FN_LOCAL) {
+		if (nb_insn_calls_func(insn)) {
 			need(out, NB_NEED_CALL, -1);
 			break;
 		}

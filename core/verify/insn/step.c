@@ -53,7 +53,7 @@ static void move(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		v.r = nb_range_alu(NB_FN_MOV, insn->width, &v.r, &v.r);
 	} else if (nb_reg_is_pointer(src)) {
 		v = insn->width == 64 ? *src : address_number(env, pc, 32);
-	} else if (insn->fn == NB_FN_MOV &&
+	} else if (nb_insn_copies(insn) &&
 		   (insn->width == 64 || src->r.umax <= UINT32_MAX)) {
 		link_scalar(env, src);
 		v = *src;
@@ -91,10 +91,9 @@ static bool shift_link(const struct nb_insn *insn, struct nb_reg *v,
 
 	/* A register's constant may not be precise: see precision.c. */
 	if (!v->id || insn->width != 64 || insn->operand == NB_OPND_REG ||
-	    (insn->fn != NB_FN_ADD && insn->fn != NB_FN_SUB) || c < INT32_MIN ||
-	    c > INT32_MAX)
+	    !(insn->traits & NB_INSN_SUM) || c < INT32_MIN || c > INT32_MAX)
 		return false;
-	d = insn->fn == NB_FN_ADD ? d + c : d - c;
+	d = insn->fn == NB_FN_SUB ? d - c : d + c;
 	if (d < INT32_MIN || d > INT32_MAX)
 		return false;
 	v->delta = (int32_t)d;

@@ -152,7 +152,7 @@ static bool is_element(struct nb_env *env, struct nb_refusal *x)
 	const struct nb_map_spec *m;
 	const struct nb_helper_spec *h;
 
-	if (in->kind != NB_KIND_CALL || in->fn != NB_FN_HELPER || x->reg < 1)
+	if (!nb_insn_calls_helper(in) || x->reg < 1)
 		return false;
 	h = nb_spec_helper((int32_t)in->imm);
 	m = h ? nb_helper_map(env, x->st, h) : NULL;

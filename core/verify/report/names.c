@@ -176,9 +176,8 @@ static const struct nb_reg *read_through(const struct nb_insn *in,
 
 static const struct nb_helper_spec *called(const struct nb_insn *in)
 {
-	return in->kind == NB_KIND_CALL && in->fn == NB_FN_HELPER
-		       ? nb_spec_helper((int32_t)in->imm)
-		       : NULL;
+	return nb_insn_calls_helper(in) ? nb_spec_helper((int32_t)in->imm)
+					: NULL;
 }
 
 /* The map whose content an instruction brings in; -1: none. */
@@ -261,8 +260,8 @@ const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 	case NB_KIND_ATOMIC:
 		return local_load(env, &regs[in->dst], in);
 	case NB_KIND_CALL:
-		h = in->fn == NB_FN_HELPER ? nb_spec_helper((int32_t)in->imm)
-					   : NULL;
+		h = nb_insn_calls_helper(in) ? nb_spec_helper((int32_t)in->imm)
+					     : NULL;
 		if (h && h->success == NB_SUCCESS_CPUS)
 			return nb_say(env,
 				      "bpf_%s finds no element where the host "

@@ -30,7 +30,7 @@ static enum nb_effect effect(const struct nb_insn *insn)
 {
 	const struct nb_helper_spec *h = NULL;
 
-	if (insn->kind == NB_KIND_CALL && insn->fn == NB_FN_HELPER)
+	if (nb_insn_calls_helper(insn))
 		h = nb_spec_helper((int32_t)insn->imm);
 	return h ? h->effect : NB_EFFECT_NONE;
 }

@@ -33,7 +33,7 @@ static void add_step(struct nb_steps *s, int64_t v)
 static void add_insn(struct nb_steps *s, const struct nb_insn *insn, bool first)
 {
 	bool alu = insn->kind == NB_KIND_ALU;
-	bool number = (alu && insn->fn == NB_FN_MOV) ||
+	bool number = nb_insn_copies(insn) ||
 		      (insn->kind == NB_KIND_LDDW && insn->fn == NB_FN_IMM);
 
 	if (insn->operand != NB_OPND_IMM && insn->kind != NB_KIND_LDDW)

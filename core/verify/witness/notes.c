@@ -107,7 +107,7 @@ static const char *called(const struct nb_trail *t, uint32_t i)
 	const struct nb_trail_step *s = nb_trail_at(t, i);
 	const struct nb_helper_spec *h;
 
-	if (in->fn == NB_FN_LOCAL)
+	if (nb_insn_calls_func(in))
 		return nb_say(t->env, "%s()",
 			      nb_say_func(t->env, (uint32_t)((int64_t)s->pc +
 							     1 + in->off)));
@@ -122,20 +122,18 @@ static const char *called(const struct nb_trail *t, uint32_t i)
 
 static bool is_local_call(const struct nb_trail *t, uint32_t i)
 {
-	return insn_at(t, i)->kind == NB_KIND_CALL &&
-	       insn_at(t, i)->fn == NB_FN_LOCAL;
+	return nb_insn_calls_func(insn_at(t, i));
 }
 
-static const char *operator(unsigned fn)
+/* The "+" of "+="; "": not of two unsigned numbers. */
+static const char *operator(struct nb_env *env, const struct nb_insn *in)
 {
-	static const char *const text[] = {
-		[NB_FN_ADD] = "+",  [NB_FN_SUB] = "-",	[NB_FN_MUL] = "*",
-		[NB_FN_DIV] = "/",  [NB_FN_OR] = "|",	[NB_FN_AND] = "&",
-		[NB_FN_LSH] = "<<", [NB_FN_RSH] = ">>", [NB_FN_MOD] = "%",
-		[NB_FN_XOR] = "^",
-	};
+	const char *text = nb_spec_fn(in->fn)->text;
+	size_t n = strlen(text);
 
-	return fn < sizeof(text) / sizeof(text[0]) ? text[fn] : NULL;
+	if (in->traits & NB_INSN_SIGNED || !n || text[n - 1] != '=')
+		return "";
+	return nb_say(env, "%.*s", (int)n - 1, text);
 }
 
 /* @a if it needs no parentheses as an operand, else with them. */
@@ -148,17 +146,17 @@ static const char *computed(const struct nb_trail *t, uint32_t i,
 			    unsigned depth)
 {
 	const struct nb_insn *in = insn_at(t, i);
-	const char *a, *b, *op = operator(in->fn);
+	const char *a, *b, *op = operator(t->env, in);
 
-	if (in->fn == NB_FN_MOV && in->operand == NB_OPND_REG)
+	if (nb_insn_copies(in) && in->operand == NB_OPND_REG)
 		return value(t, i, in->src, depth + 1);
 	if (in->operand == NB_OPND_IMM)
 		b = nb_say(t->env, "%" PRId64, in->imm);
 	else
 		b = value(t, i, in->src, depth + 1);
-	if (in->fn == NB_FN_MOV)
+	if (nb_insn_copies(in))
 		return b;
-	if (!op)
+	if (!*op)
 		return "";
 	a = value(t, i, in->dst, depth + 1);
 	if (!*a || !*b || nb_reg_is_pointer(&nb_trail_at(t, i)->regs[in->dst]))
@@ -220,35 +218,6 @@ const char *nb_trail_value(const struct nb_trail *t, uint32_t i, int number)
 
 /* ---- branches ---- */
 
-struct relation {
-	uint8_t fn, inverse;
-	const char *text;
-	const char *sign;
-};
-
-/* Holds where the jump is taken; its inverse where it is not. */
-static const struct relation relations[] = {
-	{ NB_FN_JEQ, NB_FN_JNE, "==", "" },
-	{ NB_FN_JNE, NB_FN_JEQ, "!=", "" },
-	{ NB_FN_JGT, NB_FN_JLE, ">", "" },
-	{ NB_FN_JLE, NB_FN_JGT, "<=", "" },
-	{ NB_FN_JGE, NB_FN_JLT, ">=", "" },
-	{ NB_FN_JLT, NB_FN_JGE, "<", "" },
-	{ NB_FN_JSGT, NB_FN_JSLE, ">", " (signed)" },
-	{ NB_FN_JSLE, NB_FN_JSGT, "<=", " (signed)" },
-	{ NB_FN_JSGE, NB_FN_JSLT, ">=", " (signed)" },
-	{ NB_FN_JSLT, NB_FN_JSGE, "<", " (signed)" },
-};
-
-static const struct relation *relation(unsigned fn, bool taken)
-{
-	const struct relation *r = relations;
-
-	while (r->fn != fn)
-		r++;
-	return taken ? r : relation(r->inverse, true);
-}
-
 static const char *side(const struct nb_trail *t, uint32_t i, int number,
 			unsigned width)
 {
@@ -264,7 +233,8 @@ static const char *condition(const struct nb_trail *t, uint32_t i, bool taken)
 	const struct nb_insn *in = insn_at(t, i);
 	const struct nb_reg *r = &nb_trail_at(t, i)->regs[in->dst];
 	const char *a = side(t, i, in->dst, in->width), *b;
-	const struct relation *rel;
+	const struct nb_fn_spec *fn = nb_spec_fn(in->fn);
+	bool sign = fn->holds & NB_ORDER_SIGNED;
 
 	if (in->operand == NB_OPND_REG)
 		b = side(t, i, in->src, in->width);
@@ -275,8 +245,10 @@ static const char *condition(const struct nb_trail *t, uint32_t i, bool taken)
 	if (in->fn == NB_FN_JSET)
 		return nb_say(t->env, "(%s & %s) %s 0", a, b,
 			      taken ? "!=" : "==");
-	rel = relation(in->fn, taken);
-	return nb_say(t->env, "%s %s %s%s", a, rel->text, b, rel->sign);
+	if (!taken)
+		fn = nb_spec_fn(fn->inverse);
+	return nb_say(t->env, "%s %s %s%s", a, fn->text + sign, b,
+		      sign ? " (signed)" : "");
 }
 
 /* What the branch taught of register @number; "": nothing new. */
@@ -380,7 +352,7 @@ static void note_def(struct slice *s, uint32_t i, int number)
 	if (r->kind == NB_REG_UNINIT && in->kind == NB_KIND_CALL)
 		text = nb_say(env, "%s; r1 to r5 do not survive calls", text);
 	else if (*from && in->kind != NB_KIND_LDDW &&
-		 !(in->fn == NB_FN_MOV && in->operand == NB_OPND_IMM))
+		 !(nb_insn_copies(in) && in->operand == NB_OPND_IMM))
 		text = nb_say(env, "%s; now r%d = %s, %s%s", text, number, from,
 			      nb_say_reg(env, r, -1), why_local(s, i, number));
 	else
@@ -631,11 +603,9 @@ static uint32_t producer(const struct nb_trail *t, uint32_t i, int number)
 		if (i == t->n)
 			return i;
 		in = insn_at(t, i);
-		if (in->kind == NB_KIND_CALL && in->fn == NB_FN_HELPER &&
-		    number == 0)
+		if (nb_insn_calls_helper(in) && number == 0)
 			return i;
-		if (in->kind != NB_KIND_ALU || in->fn != NB_FN_MOV ||
-		    in->operand != NB_OPND_REG)
+		if (!nb_insn_copies(in) || in->operand != NB_OPND_REG)
 			return t->n;
 		number = in->src;
 	}

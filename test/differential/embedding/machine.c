@@ -151,19 +151,15 @@ static bool atomic(const struct nb_insn *in, struct em_frame *f)
 		s = (uint32_t)s;
 	switch ((int)in->fn) {
 	case NB_FN_ADD:
-	case NB_FN_FETCH_ADD:
 		v = old + s;
 		break;
 	case NB_FN_OR:
-	case NB_FN_FETCH_OR:
 		v = old | s;
 		break;
 	case NB_FN_AND:
-	case NB_FN_FETCH_AND:
 		v = old & s;
 		break;
 	case NB_FN_XOR:
-	case NB_FN_FETCH_XOR:
 		v = old ^ s;
 		break;
 	case NB_FN_XCHG:
@@ -181,7 +177,7 @@ static bool atomic(const struct nb_insn *in, struct em_frame *f)
 	em.ran[EM_F_ATOMIC] = true;
 	if (in->fn == NB_FN_CMPXCHG)
 		f->reg[0] = old;
-	else if (in->fn >= NB_FN_FETCH_ADD)
+	else if (in->traits & NB_INSN_FETCH)
 		f->reg[in->src] = old;
 	return true;
 }

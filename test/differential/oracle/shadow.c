@@ -103,19 +103,15 @@ static void atomic(struct shadow *s, const struct nb_insn *in)
 	now = old;
 	switch ((int)in->fn) {
 	case NB_FN_ADD:
-	case NB_FN_FETCH_ADD:
 		now.v += src.v;
 		break;
 	case NB_FN_OR:
-	case NB_FN_FETCH_OR:
 		now.v |= src.v;
 		break;
 	case NB_FN_AND:
-	case NB_FN_FETCH_AND:
 		now.v &= src.v;
 		break;
 	case NB_FN_XOR:
-	case NB_FN_FETCH_XOR:
 		now.v ^= src.v;
 		break;
 	case NB_FN_XCHG:
@@ -131,7 +127,7 @@ static void atomic(struct shadow *s, const struct nb_insn *in)
 	sh_mem_store(s, p, in->off, size, &now);
 	if (in->fn == NB_FN_CMPXCHG)
 		s->r[0] = old;
-	else if (in->fn >= NB_FN_FETCH_ADD)
+	else if (in->traits & NB_INSN_FETCH)
 		s->r[in->src] = old;
 }
 

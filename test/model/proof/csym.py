@@ -190,7 +190,7 @@ class Program:
         """Of a row of the instructions' families: its name, its inverse."""
         with open(os.path.join(top, "core/defs/fns.h")) as f:
             for line in f:
-                row = re.match(r'FN\((\w+), *".*", *(\w+)\)', line)
+                row = re.match(r'FN\((\w+), *".*", *(\w+),', line)
                 if row:
                     yield row.groups()
 
