@@ -98,7 +98,7 @@ static void drop(struct made *m)
 
 static bool no_jit(bool jit)
 {
-	return jit && !nb_jit_arch();
+	return jit && !nb_jit_available();
 }
 
 /* r0 of program 0, the same by both engines. */

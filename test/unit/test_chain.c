@@ -494,7 +494,7 @@ static int no_compiler(void)
 	return 0;
 }
 
-UNIT_MAIN("chain", if (!nb_jit_arch()) return no_compiler();
+UNIT_MAIN("chain", if (!nb_jit_available()) return no_compiler();
 	  if (getenv("CHAINS")) tcase_set_timeout(tc, 86400);
 	  tcase_add_test(tc, chains_do_what_their_programs_do);
 	  tcase_add_test(tc, a_chain_is_one_piece_of_code);

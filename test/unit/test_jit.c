@@ -487,7 +487,7 @@ START_TEST(every_row_has_its_test)
 }
 END_TEST
 
-UNIT_MAIN("jit", if (!nb_jit_arch()) return no_compiler();
+UNIT_MAIN("jit", if (!nb_jit_available()) return no_compiler();
 	  tcase_set_timeout(tc, 240);
 	  tcase_add_test(tc, alu_of_every_pair_of_registers);
 	  tcase_add_test(tc, alu_with_every_kind_of_immediate);

@@ -418,7 +418,7 @@ END_TEST
 #define MACHINE_TESTS
 #endif
 
-UNIT_MAIN("jit_control", if (!nb_jit_arch()) return no_compiler();
+UNIT_MAIN("jit_control", if (!nb_jit_available()) return no_compiler();
 	  tcase_set_timeout(tc, 240); MACHINE_TESTS;
 	  tcase_add_test(tc, jumps_of_every_distance);
 	  tcase_add_test(tc, a_jump_between_a_copy_and_an_addition);

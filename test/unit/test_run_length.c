@@ -253,7 +253,7 @@ static void ends(const char *what, bool global)
 
 	judge(global);
 	n = length(false);
-	if (nb_jit_arch())
+	if (nb_jit_available())
 		ck_assert_uint_eq(n, length(true));
 	printf("# %s: laps of %u instructions, %llu in a run\n", what,
 	       im.verdict[0]->lap, (unsigned long long)n);

@@ -409,7 +409,7 @@ static int skipped(void)
 	return 0;
 }
 
-UNIT_MAIN("symbols", if (!nb_jit_arch()) return skipped();
+UNIT_MAIN("symbols", if (!nb_jit_available()) return skipped();
 	  if (getenv("SYMBOLS_RUN")) return run_once();
 	  tcase_add_test(tc, perf_map_has_every_function);
 	  tcase_add_test(tc, perf_map_of_others_is_left_alone);

@@ -16,6 +16,7 @@
  * to return to, which EXIT takes from there.
  */
 #include "core/exec/jit/enc_arm64.h"
+#include "core/exec/jit/lower.h"
 
 #if defined(__aarch64__)
 
@@ -47,33 +48,14 @@ static const struct {
 	[NB_FN_ARSH] = { A_ASR, 0 }
 };
 
-/* The run's own data. */
-enum {
-	RUN_TRACE = offsetof(struct nb_run, trace),
-	RUN_CPU = offsetof(struct nb_run, cpu),
-	RUN_TAILS = offsetof(struct nb_run, tails),
-	RUN_DEPTH = offsetof(struct nb_run, depth),
-	RUN_TURNS = offsetof(struct nb_run, turns),
-	RUN_NUMBERS = offsetof(struct nb_run, numbers),
-	RUN_PASSES = NB_JIT_RUN_PASSES,
-	RUN_CTX = NB_JIT_RUN_CTX,
-	RUN_SIZE = NB_JIT_RUN_SIZE
-};
+enum { RUN_SIZE = NB_JIT_RUN_SIZE };
 
 /* Above a callee's frame: the return address. */
 enum { RETURN = 16 };
 
-static const uint8_t reg_of[NB_NREGS] = { R0, 1,  2,  3,  4,	5,
-					  19, 20, 21, 22, FRAME };
-
 static inline uint32_t run_size(const struct nb_jit_ctx *c)
 {
 	return nb_jit_wants_run(c) ? RUN_SIZE : 0;
-}
-
-static inline unsigned run_base(const struct nb_jit_ctx *c)
-{
-	return c->needs.calls_local ? RUN : SP;
 }
 
 static inline void move_sp(struct nb_jit_ctx *c, uint32_t op, uint32_t by)
@@ -82,9 +64,11 @@ static inline void move_sp(struct nb_jit_ctx *c, uint32_t op, uint32_t by)
 		a_add_imm(c, true, op, SP, SP, by);
 }
 
-unsigned nb_arm_changed(const struct nb_jit_ctx *c, unsigned list[4]);
-void nb_arm_call_slot(struct nb_jit_ctx *c, uint32_t slot);
-void nb_arm_trap(struct nb_jit_ctx *c);
+/* By NB_ORDER_*; NONE: JSET, after ANDS. */
+extern const uint8_t nb_arm_condition[NB_NORDERS];
+/* dst = src + imm, or - imm for A_SUB. */
+void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
+		      unsigned src, int64_t imm);
 
 #endif
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Jumps and arithmetic on 64-bit Arm. Immediates that no instruction takes go
 // through T0.
-#include "core/exec/jit/arm64_alu.h"
+#include "core/exec/jit/arm64.h"
 
 #if defined(__aarch64__)
 
@@ -25,13 +25,12 @@ static void jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
 	c->jump_end[pc] = c->pos;
 }
 
-bool nb_arm_reaches(int64_t distance)
+bool nb_emit_reaches(int64_t distance)
 {
 	return distance > -(1 << 20) + 16 && distance < (1 << 20) - 16;
 }
 
-/* By NB_ORDER_*; NONE: JSET, after ANDS. */
-static const uint8_t condition_of[NB_NORDERS] = {
+const uint8_t nb_arm_condition[NB_NORDERS] = {
 	[NB_ORDER_NONE] = CC_NE, [NB_ORDER_EQ] = CC_EQ,	 [NB_ORDER_NE] = CC_NE,
 	[NB_ORDER_LT] = CC_LO,	 [NB_ORDER_LE] = CC_LS,	 [NB_ORDER_GT] = CC_HI,
 	[NB_ORDER_GE] = CC_HS,	 [NB_ORDER_SLT] = CC_LT, [NB_ORDER_SLE] = CC_LE,
@@ -43,7 +42,7 @@ static unsigned second(struct nb_jit_ctx *c, const struct nb_code *i,
 		       const struct nb_insn_spec *row)
 {
 	if (row->operand == NB_OPND_REG)
-		return reg_of[i->src];
+		return reg_of(i->src);
 	a_mov_imm(c, T0,
 		  row->width == 64 ? (uint64_t)i->imm : (uint32_t)i->imm);
 	return T0;
@@ -58,9 +57,9 @@ static void logical(struct nb_jit_ctx *c, const struct nb_code *i,
 
 	if (row->operand == NB_OPND_IMM &&
 	    bitmask((uint64_t)i->imm, w, &fields))
-		a_logical_imm(c, w, op, rd, reg_of[i->dst], fields);
+		a_logical_imm(c, w, op, rd, reg_of(i->dst), fields);
 	else
-		a_rrr(c, w, op, rd, reg_of[i->dst], second(c, i, row));
+		a_rrr(c, w, op, rd, reg_of(i->dst), second(c, i, row));
 }
 
 static void compare(struct nb_jit_ctx *c, const struct nb_code *i,
@@ -70,13 +69,13 @@ static void compare(struct nb_jit_ctx *c, const struct nb_code *i,
 
 	if (row->operand == NB_OPND_IMM && i->imm >= 0 &&
 	    fits12((uint64_t)i->imm))
-		a_add_imm(c, w, A_SUBS, ZR, reg_of[i->dst], (uint32_t)i->imm);
+		a_add_imm(c, w, A_SUBS, ZR, reg_of(i->dst), (uint32_t)i->imm);
 	else
-		a_rrr(c, w, A_SUBS, ZR, reg_of[i->dst], second(c, i, row));
+		a_rrr(c, w, A_SUBS, ZR, reg_of(i->dst), second(c, i, row));
 }
 
-void nb_arm_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
-			     const struct nb_insn_spec *row)
+void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
+			      const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
 
@@ -84,26 +83,27 @@ void nb_arm_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
 		logical(c, i, row, A_ANDS, ZR);
 	else
 		compare(c, i, row);
-	jump_if(c, pc, condition_of[nb_spec_fn(row->fn)->holds]);
+	jump_if(c, pc, nb_arm_condition[nb_spec_fn(row->fn)->holds]);
 }
 
-void nb_arm_may_goto(struct nb_jit_ctx *c, uint32_t pc)
+void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc)
 {
-	a_mem(c, A_LOAD, 2, T0, run_base(c), RUN_PASSES);
+	const struct mem passes = nb_emit_run(c, NB_JIT_RUN_PASSES);
+
+	nb_emit_get(c, 2, T0, passes);
 	a_add_imm(c, false, A_SUBS, ZR, T0, 0);
 	jump_if(c, pc, CC_EQ);
 	a_add_imm(c, false, A_SUB, T0, T0, 1);
-	a_mem(c, A_STORE, 2, T0, run_base(c), RUN_PASSES);
+	nb_emit_put(c, 2, T0, passes);
 }
 
-void nb_arm_jump(struct nb_jit_ctx *c, uint32_t pc)
+void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
 {
 	jump_if(c, pc, CC_ALWAYS);
 }
 
 /* ---- arithmetic -------------------------------------------------------- */
 
-/* dst = src + imm, or - imm for A_SUB. */
 void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
 		      unsigned src, int64_t imm)
 {
@@ -123,29 +123,17 @@ void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
 	a_rrr(c, w, op, dst, src, T0);
 }
 
-static void add(struct nb_jit_ctx *c, const struct nb_code *i,
-		const struct nb_insn_spec *row, uint32_t op)
-{
-	unsigned dst = reg_of[i->dst];
-	bool w = row->width == 64;
-
-	if (row->operand == NB_OPND_REG)
-		a_rrr(c, w, op, dst, dst, reg_of[i->src]);
-	else
-		nb_arm_add_const(c, w, op, dst, dst,
-				 w ? i->imm : (int32_t)i->imm);
-}
-
 /*
  * The machine divides as BPF does: by zero gives 0, and so the remainder by
  * zero is the dividend; the least number by -1 is itself, remainder 0.
  */
-static void divide(struct nb_jit_ctx *c, const struct nb_code *i,
-		   const struct nb_insn_spec *row)
+void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
+		    const struct nb_insn_spec *row)
 {
+	const struct nb_code *i = &c->code[pc];
 	bool with_sign = row->traits & NB_INSN_SIGNED;
 	bool mod = row->fn == NB_FN_MOD || row->fn == NB_FN_SMOD;
-	unsigned dst = reg_of[i->dst], by;
+	unsigned dst = reg_of(i->dst), by;
 	bool w = row->width == 64;
 	uint64_t k = w ? (uint64_t)i->imm : (uint32_t)i->imm;
 	uint32_t fields;
@@ -167,121 +155,85 @@ static void divide(struct nb_jit_ctx *c, const struct nb_code *i,
 		a_msub(c, w, dst, T1, by, dst);
 }
 
-static void shift(struct nb_jit_ctx *c, const struct nb_code *i,
-		  const struct nb_insn_spec *row)
+void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i,
+		   const struct nb_insn_spec *row)
 {
 	uint32_t op = op_of[row->fn].alu;
-	unsigned dst = reg_of[i->dst];
+	unsigned dst = reg_of(i->dst);
 	bool w = row->width == 64;
 
 	if (row->operand == NB_OPND_REG)
-		a_rrr(c, w, op, dst, dst, reg_of[i->src]);
+		a_rrr(c, w, op, dst, dst, reg_of(i->src));
 	else
 		a_shift_imm(c, w, op, dst, dst,
 			    (unsigned)i->imm & (row->width - 1u));
 }
 
-static void move(struct nb_jit_ctx *c, const struct nb_code *i,
-		 const struct nb_insn_spec *row)
+void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i,
+		  const struct nb_insn_spec *row)
 {
-	unsigned dst = reg_of[i->dst];
+	unsigned dst = reg_of(i->dst);
 	bool w = row->width == 64;
 
 	if (row->operand == NB_OPND_IMM)
 		a_mov_imm(c, dst, w ? (uint64_t)i->imm : (uint32_t)i->imm);
 	else if (!w || i->dst != i->src)
-		a_mov(c, w, dst, reg_of[i->src]);
+		a_mov(c, w, dst, reg_of(i->src));
 }
 
-/* LE cuts off, BE and BSWAP swap; 16 and 32 bits are zero-extended. */
-static void swap(struct nb_jit_ctx *c, const struct nb_code *i,
-		 const struct nb_insn_spec *row)
+void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i,
+		    const struct nb_insn_spec *row)
 {
-	unsigned dst = reg_of[i->dst];
-	bool le = row->fn == NB_FN_LE;
-
-	if (row->width == 16) {
-		if (!le)
-			a_rr(c, false, A_REV16, dst, dst);
-		a_bitfield(c, false, A_UBFM, dst, dst, 0, 15);
-	} else if (row->width == 32 && le) {
-		a_mov(c, false, dst, dst);
-	} else if (!le) {
-		a_rr(c, row->width == 64, row->width == 64 ? A_REV64 : A_REV32,
-		     dst, dst);
-	}
-}
-
-void nb_arm_alu(struct nb_jit_ctx *c, uint32_t pc,
-		const struct nb_insn_spec *row)
-{
-	const struct nb_code *i = &c->code[pc];
-	unsigned dst = reg_of[i->dst], src = reg_of[i->src];
+	uint32_t op = op_of[row->fn].alu;
+	unsigned dst = reg_of(i->dst);
 	bool w = row->width == 64;
 
-	switch ((int)row->fn) {
-	case NB_FN_ADD:
-		add(c, i, row, A_ADD);
-		break;
-	case NB_FN_SUB:
-		add(c, i, row, A_SUB);
-		break;
-	case NB_FN_OR:
-		logical(c, i, row, A_ORR, dst);
-		break;
-	case NB_FN_AND:
-		logical(c, i, row, A_AND, dst);
-		break;
-	case NB_FN_XOR:
-		logical(c, i, row, A_EOR, dst);
-		break;
-	case NB_FN_MUL:
-		a_madd(c, w, dst, dst, second(c, i, row), ZR);
-		break;
-	case NB_FN_DIV:
-	case NB_FN_MOD:
-	case NB_FN_SDIV:
-	case NB_FN_SMOD:
-		divide(c, i, row);
-		break;
-	case NB_FN_LSH:
-	case NB_FN_RSH:
-	case NB_FN_ARSH:
-		shift(c, i, row);
-		break;
-	case NB_FN_MOV:
-		move(c, i, row);
-		break;
-	case NB_FN_MOVSX8:
-		a_bitfield(c, w, A_SBFM, dst, src, 0, 7);
-		break;
-	case NB_FN_MOVSX16:
-		a_bitfield(c, w, A_SBFM, dst, src, 0, 15);
-		break;
-	case NB_FN_MOVSX32:
-		a_bitfield(c, w, A_SBFM, dst, src, 0, 31);
-		break;
-	case NB_FN_NEG:
-		a_rrr(c, w, A_SUB, dst, ZR, dst);
-		break;
-	case NB_FN_LE:
-	case NB_FN_BE:
-	case NB_FN_BSWAP:
-		swap(c, i, row);
-		break;
-	}
+	if (!(row->traits & NB_INSN_SUM))
+		logical(c, i, row, op, dst);
+	else if (row->operand == NB_OPND_REG)
+		a_rrr(c, w, op, dst, dst, reg_of(i->src));
+	else
+		nb_arm_add_const(c, w, op, dst, dst,
+				 w ? i->imm : (int32_t)i->imm);
 }
 
-void nb_arm_constant(struct nb_jit_ctx *c, unsigned reg, uint64_t v)
+void nb_emit_multiply(struct nb_jit_ctx *c, const struct nb_code *i,
+		      const struct nb_insn_spec *row)
 {
-	a_mov_imm(c, reg_of[reg], v);
+	unsigned dst = reg_of(i->dst);
+
+	a_madd(c, row->width == 64, dst, dst, second(c, i, row), ZR);
+}
+
+void nb_emit_extend(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from,
+		    unsigned bits)
+{
+	a_bitfield(c, w, A_SBFM, to, from, 0, bits - 1);
+}
+
+void nb_emit_negate(struct nb_jit_ctx *c, bool w, unsigned reg)
+{
+	a_rrr(c, w, A_SUB, reg, ZR, reg);
+}
+
+void nb_emit_swap(struct nb_jit_ctx *c, unsigned reg, unsigned width, bool le)
+{
+	if (width == 16) {
+		if (!le)
+			a_rr(c, false, A_REV16, reg, reg);
+		a_bitfield(c, false, A_UBFM, reg, reg, 0, 15);
+	} else if (width == 32 && le) {
+		a_mov(c, false, reg, reg);
+	} else if (!le) {
+		a_rr(c, width == 64, width == 64 ? A_REV64 : A_REV32, reg, reg);
+	}
 }
 
 /* One addition. */
-bool nb_arm_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
-			 int64_t k)
+bool nb_emit_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
+			  int64_t k)
 {
-	nb_arm_add_const(c, true, A_ADD, reg_of[i->dst], reg_of[i->src], k);
+	nb_arm_add_const(c, true, A_ADD, reg_of(i->dst), reg_of(i->src), k);
 	return true;
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Loads, stores and atomics on 64-bit Arm: with LSE one instruction, else a
 // loop of exclusive accesses.
-#include "core/exec/jit/arm64_mem.h"
-
-#include "core/exec/jit/arm64_alu.h"
+#include "core/exec/jit/arm64.h"
 
 #if defined(__aarch64__)
 
@@ -15,7 +13,7 @@ static unsigned size_log(const struct nb_insn_spec *row)
 	return (unsigned)__builtin_ctz(row->width / 8u);
 }
 
-void nb_arm_access(struct nb_jit_ctx *c, unsigned kind, unsigned log,
+static void access(struct nb_jit_ctx *c, unsigned kind, unsigned log,
 		   unsigned rt, unsigned base, int32_t off)
 {
 	if (fits_scaled(off, log)) {
@@ -28,52 +26,117 @@ void nb_arm_access(struct nb_jit_ctx *c, unsigned kind, unsigned log,
 	}
 }
 
-void nb_arm_store_imm(struct nb_jit_ctx *c, const struct nb_code *i,
-		      const struct nb_insn_spec *row)
-{
-	uint64_t v = (uint64_t)i->imm & ones(row->width);
-
-	if (v)
-		a_mov_imm(c, T0, v);
-	nb_arm_access(c, A_STORE, size_log(row), v ? T0 : ZR, reg_of[i->dst],
-		      i->off);
-}
-
 /* Instructions that take no offset: the address in a register. */
 static unsigned address(struct nb_jit_ctx *c, unsigned reg, int32_t off)
 {
 	if (!off)
-		return reg_of[reg];
-	nb_arm_add_const(c, true, A_ADD, T1, reg_of[reg], off);
+		return reg_of(reg);
+	nb_arm_add_const(c, true, A_ADD, T1, reg_of(reg), off);
 	return T1;
 }
 
-void nb_arm_load(struct nb_jit_ctx *c, const struct nb_code *i,
-		 const struct nb_insn_spec *row)
-{
-	nb_arm_access(c, row->traits & NB_INSN_SIGNED ? A_LOAD_SIGNED : A_LOAD,
-		      size_log(row), reg_of[i->dst], reg_of[i->src], i->off);
-}
-
-void nb_arm_store(struct nb_jit_ctx *c, const struct nb_code *i,
+void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i,
 		  const struct nb_insn_spec *row)
 {
-	nb_arm_access(c, A_STORE, size_log(row), reg_of[i->src], reg_of[i->dst],
-		      i->off);
+	unsigned kind = row->traits & NB_INSN_SIGNED ? A_LOAD_SIGNED : A_LOAD;
+
+	if (row->traits & NB_INSN_ORDERED)
+		a_ordered(c, A_LDAR, size_log(row), 0, reg_of(i->dst),
+			  address(c, i->src, i->off));
+	else
+		access(c, kind, size_log(row), reg_of(i->dst), reg_of(i->src),
+		       i->off);
 }
 
-void nb_arm_load_acquire(struct nb_jit_ctx *c, const struct nb_code *i,
-			 const struct nb_insn_spec *row)
+/* @v in T0, or the register of 0. */
+static unsigned value_of(struct nb_jit_ctx *c, uint64_t v)
 {
-	a_ordered(c, A_LDAR, size_log(row), 0, reg_of[i->dst],
-		  address(c, i->src, i->off));
+	if (v)
+		a_mov_imm(c, T0, v);
+	return v ? T0 : ZR;
 }
 
-void nb_arm_store_release(struct nb_jit_ctx *c, const struct nb_code *i,
-			  const struct nb_insn_spec *row)
+void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i,
+		   const struct nb_insn_spec *row)
 {
-	a_ordered(c, A_STLR, size_log(row), 0, reg_of[i->src],
-		  address(c, i->dst, i->off));
+	unsigned value =
+		row->operand == NB_OPND_REG
+			? reg_of(i->src)
+			: value_of(c, (uint64_t)i->imm & ones(row->width));
+
+	if (row->traits & NB_INSN_ORDERED)
+		a_ordered(c, A_STLR, size_log(row), 0, value,
+			  address(c, i->dst, i->off));
+	else
+		access(c, A_STORE, size_log(row), value, reg_of(i->dst),
+		       i->off);
+}
+
+/* ---- moves of the shared lowering --------------------------------------- */
+
+struct mem nb_emit_run(const struct nb_jit_ctx *c, size_t off)
+{
+	return (struct mem){ c->needs.calls_local ? RUN : SP, (int32_t)off };
+}
+
+/* Above the return address. */
+struct mem nb_emit_loop(size_t off)
+{
+	return (struct mem){ FRAME, RETURN + (int32_t)off };
+}
+
+void nb_emit_const(struct nb_jit_ctx *c, unsigned reg, uint64_t v)
+{
+	a_mov_imm(c, reg, v);
+}
+
+void nb_emit_move(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from)
+{
+	if (!w || to != from)
+		a_mov(c, w, to, from);
+}
+
+void nb_emit_address(struct nb_jit_ctx *c, unsigned to, struct mem m)
+{
+	a_add_imm(c, true, A_ADD, to, m.base, (uint32_t)m.off);
+}
+
+void nb_emit_get(struct nb_jit_ctx *c, unsigned log, unsigned to, struct mem m)
+{
+	access(c, A_LOAD, log, to, m.base, m.off);
+}
+
+void nb_emit_put(struct nb_jit_ctx *c, unsigned log, unsigned from,
+		 struct mem m)
+{
+	access(c, A_STORE, log, from, m.base, m.off);
+}
+
+void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m,
+		       uint32_t v)
+{
+	nb_emit_put(c, log, value_of(c, v), m);
+}
+
+void nb_emit_get_thread(struct nb_jit_ctx *c, int32_t off)
+{
+	a4(c, A_MRS_TPIDR | T0);
+	a_mov_imm(c, T1, (uint64_t)(int64_t)off);
+	a_mem_reg(c, A_LOAD, 2, T0, T0, T1);
+}
+
+void nb_emit_count(struct nb_jit_ctx *c, unsigned log, struct mem m, bool up)
+{
+	nb_emit_get(c, log, T0, m);
+	a_add_imm(c, log == 3, up ? A_ADD : A_SUB, T0, T0, 1);
+	nb_emit_put(c, log, T0, m);
+}
+
+void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m)
+{
+	nb_emit_get(c, 2, to, m);
+	a_add_imm(c, false, A_ADD, T0, to, 1);
+	nb_emit_put(c, 2, T0, m);
 }
 
 /* ---- atomics ----------------------------------------------------------- */
@@ -82,7 +145,7 @@ void nb_arm_store_release(struct nb_jit_ctx *c, const struct nb_code *i,
 static void with_lse(struct nb_jit_ctx *c, const struct nb_code *i,
 		     const struct nb_insn_spec *row, unsigned at)
 {
-	unsigned src = reg_of[i->src], log = size_log(row), by = src;
+	unsigned src = reg_of(i->src), log = size_log(row), by = src;
 
 	if (row->fn == NB_FN_CMPXCHG) {
 		a_ordered(c, A_CAS, log, R0, src, at);
@@ -101,7 +164,7 @@ static void with_lse(struct nb_jit_ctx *c, const struct nb_code *i,
 static void with_loop(struct nb_jit_ctx *c, const struct nb_code *i,
 		      const struct nb_insn_spec *row, unsigned at)
 {
-	unsigned src = reg_of[i->src], log = size_log(row), value = T3;
+	unsigned src = reg_of(i->src), log = size_log(row), value = T3;
 	uint32_t again = c->pos, differs = 0;
 	bool w = row->width == 64;
 
@@ -125,8 +188,8 @@ static void with_loop(struct nb_jit_ctx *c, const struct nb_code *i,
 		a_mov(c, w, src, T2);
 }
 
-void nb_arm_atomic(struct nb_jit_ctx *c, const struct nb_code *i,
-		   const struct nb_insn_spec *row)
+void nb_emit_atomic(struct nb_jit_ctx *c, const struct nb_code *i,
+		    const struct nb_insn_spec *row)
 {
 	unsigned at = address(c, i->dst, i->off);
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/exec/jit/jit.h"
+#include "core/exec/jit/machine.h"
 
 /*
  * Encodings of A64 instructions (Arm Architecture Reference Manual for A,

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/exec/jit/jit.h"
+#include "core/exec/jit/machine.h"
 
 /*
  * Encodings of x86-64 instructions (Intel SDM, volume 2). No knowledge of BPF
@@ -51,11 +51,6 @@ enum { X_ADD = 0, X_OR = 1, X_AND = 4, X_SUB = 5, X_XOR = 6, X_CMP = 7 };
 /* /n of D1, C1, D3 and of F7. */
 enum { X_ROL = 0, X_SHL = 4, X_SHR = 5, X_SAR = 7 };
 enum { X_NOT = 2, X_NEG = 3, X_DIV = 6, X_IDIV = 7 };
-
-struct mem {
-	unsigned base;
-	int32_t disp;
-};
 
 static inline void e1(struct nb_jit_ctx *c, unsigned b)
 {
@@ -131,17 +126,17 @@ static inline void modrm(struct nb_jit_ctx *c, unsigned reg, struct mem m)
 {
 	unsigned low = m.base & 7, mod;
 
-	if (m.disp == 0 && low != RBP)
+	if (m.off == 0 && low != RBP)
 		mod = 0;
 	else
-		mod = fits8(m.disp) ? 1 : 2;
+		mod = fits8(m.off) ? 1 : 2;
 	e1(c, mod << 6 | (reg & 7) << 3 | low);
 	if (low == RSP)
 		e1(c, 0x24);
 	if (mod == 1)
-		e1(c, (uint8_t)m.disp);
+		e1(c, (uint8_t)m.off);
 	else if (mod == 2)
-		e4(c, (uint32_t)m.disp);
+		e4(c, (uint32_t)m.off);
 }
 
 static inline void op_rm(struct nb_jit_ctx *c, bool w, unsigned op,
@@ -314,46 +309,37 @@ static inline void x_bswap(struct nb_jit_ctx *c, bool w, unsigned reg)
 
 /* ---- control ---- */
 
-/* A short jump over code of the same lowering; x_land says where it ends. */
-static inline uint32_t x_skip(struct nb_jit_ctx *c, unsigned op)
+/* A jump over code of the same lowering, which x_land ends. Short ones are one
+ * byte of opcode and one of distance. */
+#define FAR_SKIP (1u << 31)
+
+static inline uint32_t x_skip_op(struct nb_jit_ctx *c, unsigned op, bool far)
 {
-	e1(c, op);
-	e1(c, 0);
-	return c->pos;
+	opcode(c, op);
+	if (!far) {
+		e1(c, 0);
+		return c->pos;
+	}
+	e4(c, 0);
+	return c->pos | FAR_SKIP;
 }
 
-static inline uint32_t x_skip_if(struct nb_jit_ctx *c, unsigned cc)
+static inline uint32_t x_skip(struct nb_jit_ctx *c, bool far)
 {
-	return x_skip(c, 0x70 | cc);
+	return x_skip_op(c, far ? 0xe9 : 0xeb, far);
+}
+
+static inline uint32_t x_skip_if(struct nb_jit_ctx *c, unsigned cc, bool far)
+{
+	return x_skip_op(c, (far ? 0x0f80u : 0x70u) | cc, far);
 }
 
 static inline void x_land(struct nb_jit_ctx *c, uint32_t skip)
 {
-	if (c->out && c->pos <= c->room)
-		c->out[skip - 1] = (unsigned char)(c->pos - skip);
-}
+	uint32_t n = skip & FAR_SKIP ? 4 : 1, at = skip & ~FAR_SKIP;
 
-/* The same over any distance. */
-static inline uint32_t x_skip32_if(struct nb_jit_ctx *c, unsigned cc)
-{
-	opcode(c, 0x0f80 | cc);
-	e4(c, 0);
-	return c->pos;
-}
-
-static inline uint32_t x_skip32(struct nb_jit_ctx *c)
-{
-	e1(c, 0xe9);
-	e4(c, 0);
-	return c->pos;
-}
-
-static inline void x_land32(struct nb_jit_ctx *c, uint32_t skip)
-{
-	uint32_t distance = c->pos - skip;
-
-	for (uint32_t i = 0; c->out && c->pos <= c->room && i < 4; i++)
-		c->out[skip - 4 + i] = (unsigned char)(distance >> 8 * i);
+	for (uint32_t i = 0; c->out && c->pos <= c->room && i < n; i++)
+		c->out[at - n + i] = (unsigned char)((c->pos - at) >> 8 * i);
 }
 
 /* Back to @at of the same lowering. */

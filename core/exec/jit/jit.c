@@ -15,163 +15,14 @@
 #include <unistd.h>
 
 #include "core/exec/jit/facts.h"
-#include "core/map/ops.h"
+#include "core/exec/jit/lower.h"
+
+#ifdef NB_JIT_MACHINE
 
 /* Most passes; jumps that are still long then stay long. */
 enum { MAX_PASSES = 24 };
 
-/* ---- slots -------------------------------------------------------------- */
-
-static void conditional(struct nb_jit_ctx *c, uint32_t pc,
-			const struct nb_insn_spec *row)
-{
-	const uint8_t flags = c->fact[pc].flags;
-
-	if (flags & NB_JIT_TAKEN)
-		c->arch->jump(c, pc);
-	else if (!(flags & NB_JIT_FALLS))
-		c->arch->compare_and_jump(c, pc, row);
-}
-
-static void call(struct nb_jit_ctx *c, uint32_t pc)
-{
-	const struct nb_code *i = &c->code[pc];
-
-	switch ((enum nb_jit_inline)c->fact[pc].inlined) {
-	case NB_JIT_INLINE_NONE:
-		if (i->op == NB_OP_CALL_LOCAL)
-			c->arch->call_local(c, pc);
-		else
-			c->arch->call_helper(c, i);
-		break;
-	case NB_JIT_INLINE_CPU:
-		c->arch->cpu(c, i);
-		break;
-	case NB_JIT_INLINE_SPIN_LOCK:
-		c->arch->spin_lock(c, i);
-		break;
-	case NB_JIT_INLINE_SPIN_UNLOCK:
-		c->arch->spin_unlock(c, i);
-		break;
-	case NB_JIT_INLINE_RING_SUBMIT:
-		c->arch->ring_finish(c, false);
-		break;
-	case NB_JIT_INLINE_RING_DISCARD:
-		c->arch->ring_finish(c, true);
-		break;
-	}
-}
-
-static void lookup(struct nb_jit_ctx *c, uint32_t pc)
-{
-	const struct nb_jit_fact *f = &c->fact[pc];
-
-	switch ((enum nb_jit_lookup)f->lookup) {
-	case NB_JIT_LOOKUP_HELPER:
-		c->arch->call_helper(c, &c->code[pc]);
-		break;
-	case NB_JIT_LOOKUP_CONST:
-		c->arch->constant(c, 0, f->value);
-		break;
-	case NB_JIT_LOOKUP_ARRAY:
-		c->arch->lookup_array(c, f->map);
-		break;
-	case NB_JIT_LOOKUP_PERCPU:
-	case NB_JIT_LOOKUP_PERCPU_AT:
-		c->arch->lookup_percpu(c, pc);
-		break;
-	case NB_JIT_LOOKUP_DIRECT:
-		c->arch->lookup_direct(c, pc);
-		break;
-	}
-}
-
-/* A slot of the instruction set. */
-static void plain(struct nb_jit_ctx *c, uint32_t pc)
-{
-	const struct nb_code *i = &c->code[pc];
-	const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)i->op);
-	const struct nb_jit_arch *a = c->arch;
-
-	switch (row->kind) {
-	case NB_KIND_ALU:
-		a->alu(c, pc, row);
-		break;
-	case NB_KIND_JMP:
-		conditional(c, pc, row);
-		break;
-	case NB_KIND_JA:
-		a->jump(c, pc);
-		break;
-	case NB_KIND_MAY_GOTO:
-		a->may_goto(c, pc);
-		break;
-	case NB_KIND_CALL:
-		call(c, pc);
-		break;
-	case NB_KIND_EXIT:
-		a->leave(c);
-		break;
-	case NB_KIND_LOAD:
-		(row->traits & NB_INSN_ORDERED ? a->load_acquire
-					       : a->load)(c, i, row);
-		break;
-	case NB_KIND_STORE:
-		(row->traits & NB_INSN_ORDERED ? a->store_release
-		 : row->operand == NB_OPND_IMM ? a->store_imm
-					       : a->store)(c, i, row);
-		break;
-	case NB_KIND_ATOMIC:
-		a->atomic(c, i, row);
-		break;
-	case NB_KIND_LDDW:
-	case NB_KIND_LDDW_HI:
-		break;
-	}
-}
-
-/* Fuse "dst = src; dst += k", unless a jump leads between them. */
-static bool copy_and_add(struct nb_jit_ctx *c, uint32_t pc)
-{
-	const struct nb_code *i = &c->code[pc], *next = i + 1;
-
-	return i->op == NB_OP_MOV64_X && pc + 1 < c->n &&
-	       next->op == NB_OP_ADD64_K && next->dst == i->dst &&
-	       !(c->fact[pc + 1].flags & (NB_JIT_TARGET | NB_JIT_DEAD)) &&
-	       c->arch->copy_and_add(c, i, next->imm);
-}
-
-/* Emit slot @pc, perhaps fused with the next; returns the slots emitted. */
-static uint32_t slot(struct nb_jit_ctx *c, uint32_t pc)
-{
-	const struct nb_code *i = &c->code[pc];
-
-	if (copy_and_add(c, pc))
-		return 2;
-	switch (i->op) {
-	case NB_CODE_CONST:
-	case NB_CODE_FUNC:
-		c->arch->constant(c, i->dst, (uint64_t)i->imm);
-		return 2;
-	case NB_CODE_LOOKUP:
-		lookup(c, pc);
-		return 1;
-	case NB_CODE_LOOP:
-		c->arch->loop(c, pc);
-		return 1;
-	case NB_CODE_EACH:
-		c->arch->each(c, pc);
-		return 1;
-	case NB_CODE_TAIL:
-		if (c->needs.links)
-			c->arch->tail_call(c, i);
-		else
-			c->arch->constant(c, 0, 0);
-		return 1;
-	}
-	plain(c, pc);
-	return 1;
-}
+/* ---- passes ------------------------------------------------------------- */
 
 /* Emit the whole program once; c->off gets the offset of each slot. */
 static void pass(struct nb_jit_ctx *c)
@@ -180,23 +31,23 @@ static void pass(struct nb_jit_ctx *c)
 
 	c->pos = 0;
 	if (c->chain) {
-		c->arch->chain(c);
+		nb_lower_chain(c);
 		return;
 	}
-	c->arch->begin(c);
+	nb_emit_begin(c);
 	while (pc < c->n) {
 		uint32_t at = c->pos, done = 1;
 
 		if (!(c->fact[pc].flags & NB_JIT_DEAD))
-			done = slot(c, pc);
+			done = nb_lower_slot(c, pc);
 		else if (pc == 0 || !(c->fact[pc - 1].flags & NB_JIT_DEAD))
-			c->arch->trap(c);
+			nb_emit_trap(c);
 		for (uint32_t i = 0; i < done; i++)
 			c->off[pc + i] = at;
 		pc += done;
 	}
 	c->off[c->n] = c->pos;
-	c->arch->trap(c);
+	nb_emit_trap(c);
 }
 
 /* Use the short form for jumps whose target has come near; false: no change. */
@@ -209,7 +60,7 @@ static bool shorten(struct nb_jit_ctx *c)
 
 		if (!c->jump_end[pc] || c->shorter[pc])
 			continue;
-		if (c->arch->reaches((int64_t)c->off[to] - c->jump_end[pc])) {
+		if (nb_emit_reaches((int64_t)c->off[to] - c->jump_end[pc])) {
 			c->shorter[pc] = true;
 			changed = true;
 		}
@@ -233,7 +84,6 @@ enum { ALIGN = 16 };
 /* Writable pages for @size bytes from ALIGN on; one reference. */
 static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
 {
-	const struct nb_jit_arch *arch = nb_jit_arch();
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct nb_jit_pages *p = calloc(1, sizeof(*p));
 	void *code = MAP_FAILED;
@@ -250,8 +100,8 @@ static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
 		return NB_E_NOMEM;
 	}
 	*p = (struct nb_jit_pages){ code, size, 1 };
-	memcpy(p->code, arch->nothing, sizeof(arch->nothing));
-	arch->flush(p->code, sizeof(arch->nothing));
+	memcpy(p->code, nb_machine.nothing, sizeof(nb_machine.nothing));
+	nb_emit_flush(p->code, sizeof(nb_machine.nothing));
 	*out = p;
 	return 0;
 }
@@ -326,7 +176,6 @@ static int plan(struct nb_jit_ctx **out, const struct nb_exec *x,
 
 	*out = c;
 	if (c) {
-		c->arch = nb_jit_arch();
 		c->x = x;
 		c->code = x->code;
 		c->n = x->ncodes;
@@ -355,7 +204,6 @@ static int plan_chain(struct nb_jit_ctx **out, const struct nb_jit_chain *chain,
 			chain->n);
 		return NB_E_NOMEM;
 	}
-	c->arch = nb_jit_arch();
 	c->chain = chain;
 	return first_pass(c, err);
 }
@@ -383,7 +231,7 @@ static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at,
 			       "machine code took %" PRIu32
 			       " bytes, planned were %" PRIu32,
 			       c->pos, size);
-	c->arch->flush(code, size);
+	nb_emit_flush(code, size);
 	return 0;
 }
 
@@ -415,16 +263,14 @@ static int place(struct nb_jit **out, struct nb_jit_ctx *c,
 
 /* ---- the interface ------------------------------------------------------ */
 
-const struct nb_jit_arch *nb_jit_arch(void)
+bool nb_jit_available(void)
 {
-	const struct nb_jit_arch *arch = nb_jit_arch_x86_64();
-
-	return arch ? arch : nb_jit_arch_arm64();
+	return true;
 }
 
-static int no_compiler(struct nb_err *err)
+unsigned nb_jit_features(void)
 {
-	return nb_fail(err, NB_E_NOTSUP, 0, "no compiler for this machine");
+	return nb_emit_features();
 }
 
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
@@ -436,8 +282,6 @@ int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 	int rc;
 
 	*out = NULL;
-	if (!nb_jit_arch())
-		return no_compiler(err);
 	rc = plan(&c, x, aux, features, err);
 	if (!rc)
 		rc = get_pages(&p, c->pos, err);
@@ -459,10 +303,7 @@ int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
 		   const uint8_t *aux, struct nb_err *err)
 {
-	const struct nb_jit_arch *arch = nb_jit_arch();
-
-	return nb_jit_compile_for(out, x, aux, arch ? arch->features() : 0,
-				  err);
+	return nb_jit_compile_for(out, x, aux, nb_jit_features(), err);
 }
 
 void nb_jit_free(struct nb_jit *j)
@@ -482,7 +323,7 @@ static int plan_all(struct nb_jit_ctx **c, const struct nb_jit_link *link,
 		    const struct nb_jit_chain *chain, size_t *size,
 		    struct nb_err *err)
 {
-	const unsigned features = nb_jit_arch()->features();
+	const unsigned features = nb_jit_features();
 	int rc = 0;
 
 	*size = 0;
@@ -533,8 +374,6 @@ int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
 	int rc;
 
 	*out = NULL;
-	if (!nb_jit_arch())
-		return no_compiler(err);
 	c = calloc((size_t)chain->n + 1, sizeof(struct nb_jit_ctx *));
 	if (!c) {
 		nb_fail(err, NB_E_NOMEM, 0,
@@ -562,3 +401,50 @@ int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
 	free(c);
 	return rc;
 }
+
+#else /* no compiler for this machine */
+
+bool nb_jit_available(void)
+{
+	return false;
+}
+
+unsigned nb_jit_features(void)
+{
+	return 0;
+}
+
+static int no_compiler(struct nb_err *err)
+{
+	return nb_fail(err, NB_E_NOTSUP, 0, "no compiler for this machine");
+}
+
+int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
+		       const uint8_t *aux, unsigned features,
+		       struct nb_err *err)
+{
+	(void)x, (void)aux, (void)features;
+	*out = NULL;
+	return no_compiler(err);
+}
+
+int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
+		   const uint8_t *aux, struct nb_err *err)
+{
+	return nb_jit_compile_for(out, x, aux, 0, err);
+}
+
+int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
+			 const struct nb_jit_chain *chain, struct nb_err *err)
+{
+	(void)link, (void)chain;
+	*out = NULL;
+	return no_compiler(err);
+}
+
+void nb_jit_free(struct nb_jit *j)
+{
+	(void)j; /* there are none */
+}
+
+#endif

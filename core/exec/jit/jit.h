@@ -50,7 +50,7 @@ static inline void nb_jit_save(struct nb_jit_frames *f, unsigned reg,
 
 /* Pages that are executable and read-only, with the code of one or more. */
 struct nb_jit_pages {
-	unsigned char *code; /* begins with nb_jit_arch.nothing */
+	unsigned char *code; /* begins with nb_machine.nothing */
 	size_t mapped;	     /* bytes of pages */
 	uint32_t refs;	     /* of code in them; one thread frees all of it */
 };
@@ -165,73 +165,7 @@ struct nb_jit_needs {
 	bool links; /* programs call one another */
 };
 
-struct nb_jit_ctx;
-
-/*
- * A target machine. The functions emit at ctx->pos; in the first passes
- * nothing is stored and only sizes count, so what they emit may depend on
- * ctx->base, ctx->off and ctx->shorter only in ways that make code shorter
- * from pass to pass. The driver says what comes where; a target knows how.
- */
-struct nb_jit_arch {
-	const char *name;
-	/* What this processor has, for ctx->features. */
-	unsigned (*features)(void);
-	/* A function that returns at once. */
-	unsigned char nothing[8];
-	/* Does a short jump reach @distance bytes from its end? */
-	bool (*reaches)(int64_t distance);
-	/* Make stored code visible to instruction fetch. */
-	void (*flush)(unsigned char *code, size_t size);
-
-	/* All of c->chain: an nb_chain_fn. */
-	void (*chain)(struct nb_jit_ctx *c);
-	/* Before a program's first slot. */
-	void (*begin)(struct nb_jit_ctx *c);
-	/* Something that stops a program which comes here. */
-	void (*trap)(struct nb_jit_ctx *c);
-
-	/* Slots: one function a kind, @i is the slot, @pc its number. */
-	void (*alu)(struct nb_jit_ctx *c, uint32_t pc,
-		    const struct nb_insn_spec *row);
-	void (*constant)(struct nb_jit_ctx *c, unsigned reg, uint64_t v);
-	/* dst = src; dst += k as one; false: not here. */
-	bool (*copy_and_add)(struct nb_jit_ctx *c, const struct nb_code *i,
-			     int64_t k);
-	void (*jump)(struct nb_jit_ctx *c, uint32_t pc);
-	void (*compare_and_jump)(struct nb_jit_ctx *c, uint32_t pc,
-				 const struct nb_insn_spec *row);
-	void (*may_goto)(struct nb_jit_ctx *c, uint32_t pc);
-	void (*leave)(struct nb_jit_ctx *c);
-	void (*load)(struct nb_jit_ctx *c, const struct nb_code *i,
-		     const struct nb_insn_spec *row);
-	void (*store)(struct nb_jit_ctx *c, const struct nb_code *i,
-		      const struct nb_insn_spec *row);
-	void (*store_imm)(struct nb_jit_ctx *c, const struct nb_code *i,
-			  const struct nb_insn_spec *row);
-	void (*load_acquire)(struct nb_jit_ctx *c, const struct nb_code *i,
-			     const struct nb_insn_spec *row);
-	void (*store_release)(struct nb_jit_ctx *c, const struct nb_code *i,
-			      const struct nb_insn_spec *row);
-	void (*atomic)(struct nb_jit_ctx *c, const struct nb_code *i,
-		       const struct nb_insn_spec *row);
-	void (*call_local)(struct nb_jit_ctx *c, uint32_t pc);
-	void (*call_helper)(struct nb_jit_ctx *c, const struct nb_code *i);
-	void (*lookup_array)(struct nb_jit_ctx *c, const struct nb_map *m);
-	void (*lookup_percpu)(struct nb_jit_ctx *c, uint32_t pc);
-	void (*lookup_direct)(struct nb_jit_ctx *c, uint32_t pc);
-	void (*cpu)(struct nb_jit_ctx *c, const struct nb_code *i);
-	void (*loop)(struct nb_jit_ctx *c, uint32_t pc);
-	void (*each)(struct nb_jit_ctx *c, uint32_t pc);
-	void (*tail_call)(struct nb_jit_ctx *c, const struct nb_code *i);
-	void (*spin_lock)(struct nb_jit_ctx *c, const struct nb_code *i);
-	void (*spin_unlock)(struct nb_jit_ctx *c, const struct nb_code *i);
-	/* The record's header at r1 - 8: not busy any more. */
-	void (*ring_finish)(struct nb_jit_ctx *c, bool discard);
-};
-
 struct nb_jit_ctx {
-	const struct nb_jit_arch *arch;
 	const struct nb_exec *x;
 	const struct nb_jit_chain *chain; /* instead of a program, or NULL */
 	const struct nb_code *code;	  /* n slots */
@@ -288,11 +222,10 @@ static inline bool nb_jit_power_of_two(uint64_t v)
 	return v && !(v & (v - 1));
 }
 
-/* NULL on other machines. */
-const struct nb_jit_arch *nb_jit_arch_x86_64(void);
-const struct nb_jit_arch *nb_jit_arch_arm64(void);
-/* This machine's; NULL where there is none. */
-const struct nb_jit_arch *nb_jit_arch(void);
+/* Is there a compiler for this machine? */
+bool nb_jit_available(void);
+/* What this processor has that code may be compiled for, as bits. */
+unsigned nb_jit_features(void);
 
 /* nb_jit_compile with less than the processor's features (for tests). */
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,

@@ -15,6 +15,7 @@
  * and makes the callee's frame: that holds whatever code functions share.
  */
 #include "core/exec/jit/enc_x86_64.h"
+#include "core/exec/jit/lower.h"
 
 #if defined(__x86_64__)
 
@@ -27,21 +28,7 @@ static const uint8_t op_of[NB_NFNS] = {
 	[NB_FN_RSH] = X_SHR, [NB_FN_ARSH] = X_SAR
 };
 
-/* The run's own data. */
-enum {
-	RUN_TRACE = offsetof(struct nb_run, trace),
-	RUN_CPU = offsetof(struct nb_run, cpu),
-	RUN_TAILS = offsetof(struct nb_run, tails),
-	RUN_DEPTH = offsetof(struct nb_run, depth),
-	RUN_TURNS = offsetof(struct nb_run, turns),
-	RUN_NUMBERS = offsetof(struct nb_run, numbers),
-	RUN_PASSES = NB_JIT_RUN_PASSES,
-	RUN_CTX = NB_JIT_RUN_CTX,
-	RUN_SIZE = NB_JIT_RUN_SIZE
-};
-
-static const uint8_t reg_of[NB_NREGS] = { RAX, RSI, RDX, RCX, R8, R9,
-					  RBX, R14, R15, R12, RBP };
+enum { RUN_SIZE = NB_JIT_RUN_SIZE };
 
 /* r10 is a register only where it is more than a base; otherwise it is a
  * distance from RSP. */
@@ -55,17 +42,12 @@ static inline int32_t run_size(const struct nb_jit_ctx *c)
 	return nb_jit_wants_run(c) ? RUN_SIZE : 0;
 }
 
-static inline struct mem run_data(const struct nb_jit_ctx *c, int32_t off)
-{
-	return (struct mem){ c->needs.calls_local ? R13 : RSP, off };
-}
-
 static inline struct mem address(const struct nb_jit_ctx *c, unsigned reg,
 				 int32_t off)
 {
 	if (reg == NB_R10 && !frame_in_rbp(c))
 		return (struct mem){ RSP, run_size(c) + NB_STACK_SIZE + off };
-	return (struct mem){ reg_of[reg], off };
+	return (struct mem){ reg_of(reg), off };
 }
 
 static inline void move_rsp(struct nb_jit_ctx *c, unsigned op, int32_t by)
@@ -74,11 +56,12 @@ static inline void move_rsp(struct nb_jit_ctx *c, unsigned op, int32_t by)
 		x_alu_imm(c, true, op, RSP, by);
 }
 
-unsigned nb_x86_saved(const struct nb_jit_ctx *c, unsigned list[4]);
 void nb_x86_push_saved(struct nb_jit_ctx *c);
 void nb_x86_pop_saved(struct nb_jit_ctx *c);
-void nb_x86_call_rel(struct nb_jit_ctx *c, uint32_t to);
-void nb_x86_trap(struct nb_jit_ctx *c);
+/* By NB_ORDER_*; NONE: JSET, after TEST. */
+extern const uint8_t nb_x86_condition[NB_NORDERS];
+void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src,
+		   struct mem m);
 
 #endif
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Jumps and arithmetic on x86-64. Division wants RAX and RDX, shifts without
 // BMI2 want RCX: they are moved aside and back.
-#include "core/exec/jit/x86_64_alu.h"
+#include "core/exec/jit/x86_64.h"
 
 #if defined(__x86_64__)
 
@@ -27,24 +27,23 @@ static void jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
 	c->jump_end[pc] = c->pos;
 }
 
-bool nb_x86_reaches(int64_t distance)
+bool nb_emit_reaches(int64_t distance)
 {
 	return fits8(distance);
 }
 
-/* By NB_ORDER_*; NONE: JSET, after TEST. */
-static const uint8_t condition_of[NB_NORDERS] = {
+const uint8_t nb_x86_condition[NB_NORDERS] = {
 	[NB_ORDER_NONE] = CC_NE, [NB_ORDER_EQ] = CC_E,	 [NB_ORDER_NE] = CC_NE,
 	[NB_ORDER_LT] = CC_B,	 [NB_ORDER_LE] = CC_BE,	 [NB_ORDER_GT] = CC_A,
 	[NB_ORDER_GE] = CC_AE,	 [NB_ORDER_SLT] = CC_L,	 [NB_ORDER_SLE] = CC_LE,
 	[NB_ORDER_SGT] = CC_G,	 [NB_ORDER_SGE] = CC_GE,
 };
 
-void nb_x86_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
-			     const struct nb_insn_spec *row)
+void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
+			      const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
-	unsigned a = reg_of[i->dst], b = reg_of[i->src];
+	unsigned a = reg_of(i->dst), b = reg_of(i->src);
 	bool w = row->width == 64;
 	int32_t imm = (int32_t)i->imm;
 
@@ -58,12 +57,12 @@ void nb_x86_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
 		x_test(c, w, a, a);
 	else
 		x_alu_imm(c, w, X_CMP, a, imm);
-	jump_if(c, pc, condition_of[nb_spec_fn(row->fn)->holds]);
+	jump_if(c, pc, nb_x86_condition[nb_spec_fn(row->fn)->holds]);
 }
 
-void nb_x86_may_goto(struct nb_jit_ctx *c, uint32_t pc)
+void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc)
 {
-	struct mem passes = run_data(c, RUN_PASSES);
+	struct mem passes = nb_emit_run(c, NB_JIT_RUN_PASSES);
 
 	op_rm(c, false, 0x83, X_CMP, passes);
 	e1(c, 0);
@@ -71,7 +70,7 @@ void nb_x86_may_goto(struct nb_jit_ctx *c, uint32_t pc)
 	op_rm(c, false, 0xff, 1, passes); /* DEC */
 }
 
-void nb_x86_jump(struct nb_jit_ctx *c, uint32_t pc)
+void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
 {
 	jump_if(c, pc, CC_ALWAYS);
 }
@@ -129,7 +128,7 @@ static struct division division_of(const struct nb_code *i,
 				   const struct nb_insn_spec *row)
 {
 	return (struct division){
-		.dst = reg_of[i->dst],
+		.dst = reg_of(i->dst),
 		.w = row->width == 64,
 		.with_sign = row->traits & NB_INSN_SIGNED,
 		.mod = row->fn == NB_FN_MOD || row->fn == NB_FN_SMOD,
@@ -144,23 +143,23 @@ static void divide_by_reg(struct nb_jit_ctx *c, uint32_t pc,
 	bool nonzero = c->fact[pc].flags & NB_JIT_NONZERO;
 	uint32_t zero = 0, minus_one = 0, end;
 
-	d.divisor = reg_of[i->src];
+	d.divisor = reg_of(i->src);
 	if (d.divisor == RAX || d.divisor == RDX) {
 		x_mov(c, true, R11, d.divisor);
 		d.divisor = R11;
 	}
 	if (!nonzero) {
 		x_test(c, d.w, d.divisor, d.divisor);
-		zero = x_skip_if(c, CC_E);
+		zero = x_skip_if(c, CC_E, false);
 	}
 	if (d.with_sign) {
 		x_alu_imm(c, d.w, X_CMP, d.divisor, -1);
-		minus_one = x_skip_if(c, CC_E);
+		minus_one = x_skip_if(c, CC_E, false);
 	}
 	divide(c, &d);
 	if (nonzero && !d.with_sign)
 		return;
-	end = x_skip(c, 0xeb);
+	end = x_skip(c, false);
 	if (!nonzero) {
 		x_land(c, zero);
 		by_zero(c, &d);
@@ -169,7 +168,7 @@ static void divide_by_reg(struct nb_jit_ctx *c, uint32_t pc,
 		uint32_t end2 = 0;
 
 		if (!nonzero)
-			end2 = x_skip(c, 0xeb);
+			end2 = x_skip(c, false);
 		x_land(c, minus_one);
 		by_minus_one(c, &d);
 		if (!nonzero)
@@ -203,6 +202,15 @@ static void divide_by_imm(struct nb_jit_ctx *c, const struct nb_code *i,
 	}
 }
 
+void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
+		    const struct nb_insn_spec *row)
+{
+	if (row->operand == NB_OPND_REG)
+		divide_by_reg(c, pc, row);
+	else
+		divide_by_imm(c, &c->code[pc], row);
+}
+
 /* ---- shifts ------------------------------------------------------------ */
 
 /* The count must be in CL, which is r3's. */
@@ -220,10 +228,10 @@ static void shift_by_cl(struct nb_jit_ctx *c, bool w, unsigned op, unsigned dst,
 		x_mov(c, true, RCX, R11);
 }
 
-static void shift(struct nb_jit_ctx *c, const struct nb_code *i,
-		  const struct nb_insn_spec *row)
+void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i,
+		   const struct nb_insn_spec *row)
 {
-	unsigned dst = reg_of[i->dst], src = reg_of[i->src], n;
+	unsigned dst = reg_of(i->dst), src = reg_of(i->src), n;
 	unsigned op = op_of[row->fn];
 	bool w = row->width == 64;
 
@@ -242,32 +250,33 @@ static void shift(struct nb_jit_ctx *c, const struct nb_code *i,
 
 /* ---- the other arithmetic ---------------------------------------------- */
 
-static void binary(struct nb_jit_ctx *c, const struct nb_code *i,
-		   const struct nb_insn_spec *row, unsigned op)
+void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i,
+		    const struct nb_insn_spec *row)
+{
+	bool w = row->width == 64;
+	unsigned op = op_of[row->fn];
+
+	if (row->operand == NB_OPND_REG)
+		x_alu(c, w, op, reg_of(i->dst), reg_of(i->src));
+	else
+		x_alu_imm(c, w, op, reg_of(i->dst), (int32_t)i->imm);
+}
+
+void nb_emit_multiply(struct nb_jit_ctx *c, const struct nb_code *i,
+		      const struct nb_insn_spec *row)
 {
 	bool w = row->width == 64;
 
 	if (row->operand == NB_OPND_REG)
-		x_alu(c, w, op, reg_of[i->dst], reg_of[i->src]);
+		x_imul(c, w, reg_of(i->dst), reg_of(i->src));
 	else
-		x_alu_imm(c, w, op, reg_of[i->dst], (int32_t)i->imm);
+		x_imul_imm(c, w, reg_of(i->dst), (int32_t)i->imm);
 }
 
-static void multiply(struct nb_jit_ctx *c, const struct nb_code *i,
-		     const struct nb_insn_spec *row)
+void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i,
+		  const struct nb_insn_spec *row)
 {
-	bool w = row->width == 64;
-
-	if (row->operand == NB_OPND_REG)
-		x_imul(c, w, reg_of[i->dst], reg_of[i->src]);
-	else
-		x_imul_imm(c, w, reg_of[i->dst], (int32_t)i->imm);
-}
-
-static void move(struct nb_jit_ctx *c, const struct nb_code *i,
-		 const struct nb_insn_spec *row)
-{
-	unsigned dst = reg_of[i->dst];
+	unsigned dst = reg_of(i->dst);
 	bool w = row->width == 64;
 
 	if (row->operand == NB_OPND_IMM)
@@ -275,105 +284,46 @@ static void move(struct nb_jit_ctx *c, const struct nb_code *i,
 	else if (w && i->src == NB_R10 && !frame_in_rbp(c))
 		x_lea(c, dst, address(c, NB_R10, 0));
 	else if (!w || i->dst != i->src)
-		x_mov(c, w, dst, reg_of[i->src]);
+		x_mov(c, w, dst, reg_of(i->src));
 }
 
-/* LE cuts off, BE and BSWAP swap; 16 and 32 bits are zero-extended. */
-static void swap(struct nb_jit_ctx *c, const struct nb_code *i,
-		 const struct nb_insn_spec *row)
+void nb_emit_extend(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from,
+		    unsigned bits)
 {
-	unsigned dst = reg_of[i->dst];
-	bool le = row->fn == NB_FN_LE;
+	if (bits == 8)
+		op_rr8(c, w, 0x0fbe, to, from);
+	else
+		op_rr(c, w, bits == 16 ? 0x0fbf : 0x63, to, from);
+}
 
-	if (row->width == 16) {
+void nb_emit_negate(struct nb_jit_ctx *c, bool w, unsigned reg)
+{
+	x_unary(c, w, X_NEG, reg);
+}
+
+void nb_emit_swap(struct nb_jit_ctx *c, unsigned reg, unsigned width, bool le)
+{
+	if (width == 16) {
 		if (!le) {
 			e1(c, 0x66);
-			x_shift_imm(c, false, X_ROL, dst, 8);
+			x_shift_imm(c, false, X_ROL, reg, 8);
 		}
-		op_rr(c, false, 0x0fb7, dst, dst); /* MOVZX */
+		op_rr(c, false, 0x0fb7, reg, reg); /* MOVZX */
 	} else if (!le) {
-		x_bswap(c, row->width == 64, dst);
-	} else if (row->width == 32) {
-		x_mov(c, false, dst, dst);
+		x_bswap(c, width == 64, reg);
+	} else if (width == 32) {
+		x_mov(c, false, reg, reg);
 	}
-}
-
-void nb_x86_alu(struct nb_jit_ctx *c, uint32_t pc,
-		const struct nb_insn_spec *row)
-{
-	const struct nb_code *i = &c->code[pc];
-	unsigned dst = reg_of[i->dst], src = reg_of[i->src];
-	bool w = row->width == 64;
-
-	switch ((int)row->fn) {
-	case NB_FN_ADD:
-		binary(c, i, row, X_ADD);
-		break;
-	case NB_FN_SUB:
-		binary(c, i, row, X_SUB);
-		break;
-	case NB_FN_OR:
-		binary(c, i, row, X_OR);
-		break;
-	case NB_FN_AND:
-		binary(c, i, row, X_AND);
-		break;
-	case NB_FN_XOR:
-		binary(c, i, row, X_XOR);
-		break;
-	case NB_FN_MUL:
-		multiply(c, i, row);
-		break;
-	case NB_FN_DIV:
-	case NB_FN_MOD:
-	case NB_FN_SDIV:
-	case NB_FN_SMOD:
-		if (row->operand == NB_OPND_REG)
-			divide_by_reg(c, pc, row);
-		else
-			divide_by_imm(c, i, row);
-		break;
-	case NB_FN_LSH:
-	case NB_FN_RSH:
-	case NB_FN_ARSH:
-		shift(c, i, row);
-		break;
-	case NB_FN_MOV:
-		move(c, i, row);
-		break;
-	case NB_FN_MOVSX8:
-		op_rr8(c, w, 0x0fbe, dst, src);
-		break;
-	case NB_FN_MOVSX16:
-		op_rr(c, w, 0x0fbf, dst, src);
-		break;
-	case NB_FN_MOVSX32:
-		op_rr(c, w, 0x63, dst, src);
-		break;
-	case NB_FN_NEG:
-		x_unary(c, w, X_NEG, dst);
-		break;
-	case NB_FN_LE:
-	case NB_FN_BE:
-	case NB_FN_BSWAP:
-		swap(c, i, row);
-		break;
-	}
-}
-
-void nb_x86_constant(struct nb_jit_ctx *c, unsigned reg, uint64_t v)
-{
-	x_mov_imm(c, reg_of[reg], v);
 }
 
 /* One LEA. */
-bool nb_x86_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
-			 int64_t k)
+bool nb_emit_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
+			  int64_t k)
 {
 	/* the frame's distance from RSP is added to it */
 	if (i->src == NB_R10 && (k < -NB_STACK_SIZE || k > 0))
 		return false;
-	x_lea(c, reg_of[i->dst], address(c, i->src, (int32_t)k));
+	x_lea(c, reg_of(i->dst), address(c, i->src, (int32_t)k));
 	return true;
 }
 

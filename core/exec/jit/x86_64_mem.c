@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Loads, stores and atomics on x86-64, whose own order is strong enough for
 // acquire and release.
-#include "core/exec/jit/x86_64_mem.h"
+#include "core/exec/jit/x86_64.h"
 
 #if defined(__x86_64__)
 
 /* ---- memory ------------------------------------------------------------ */
 
-void nb_x86_load(struct nb_jit_ctx *c, const struct nb_code *i,
-		 const struct nb_insn_spec *row)
+void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i,
+		  const struct nb_insn_spec *row)
 {
 	bool sign = row->traits & NB_INSN_SIGNED;
 	struct mem m = address(c, i->src, i->off);
-	unsigned dst = reg_of[i->dst];
+	unsigned dst = reg_of(i->dst);
 
 	switch (row->width) {
 	case 8:
@@ -29,38 +29,92 @@ void nb_x86_load(struct nb_jit_ctx *c, const struct nb_code *i,
 	}
 }
 
-void nb_x86_store(struct nb_jit_ctx *c, const struct nb_code *i,
-		  const struct nb_insn_spec *row)
+/* An immediate has as many bytes as the operand, but no more than four. */
+static void store_imm(struct nb_jit_ctx *c, struct mem m, unsigned width,
+		      uint32_t imm)
 {
-	struct mem m = address(c, i->dst, i->off);
-	unsigned src = reg_of[i->src];
-
-	if (row->width == 8) {
-		op_rm8(c, 0x88, src, m);
-		return;
-	}
-	if (row->width == 16)
-		e1(c, 0x66);
-	op_rm(c, row->width == 64, 0x89, src, m);
+	op_rm(c, width == 64, width == 8 ? 0xc6 : 0xc7, 0, m);
+	for (unsigned i = 0; i < 32 && i < width; i += 8)
+		e1(c, imm >> i & 0xff);
 }
 
-void nb_x86_store_imm(struct nb_jit_ctx *c, const struct nb_code *i,
-		      const struct nb_insn_spec *row)
+void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i,
+		   const struct nb_insn_spec *row)
 {
 	struct mem m = address(c, i->dst, i->off);
-	uint32_t imm = (uint32_t)i->imm;
 
 	if (row->width == 16)
 		e1(c, 0x66);
-	op_rm(c, row->width == 64, row->width == 8 ? 0xc6 : 0xc7, 0, m);
-	if (row->width == 8) {
-		e1(c, imm & 0xff);
-	} else if (row->width == 16) {
-		e1(c, imm & 0xff);
-		e1(c, imm >> 8 & 0xff);
-	} else {
-		e4(c, imm);
-	}
+	if (row->operand == NB_OPND_IMM)
+		store_imm(c, m, row->width, (uint32_t)i->imm);
+	else if (row->width == 8)
+		op_rm8(c, 0x88, reg_of(i->src), m);
+	else
+		op_rm(c, row->width == 64, 0x89, reg_of(i->src), m);
+}
+
+/* ---- moves of the shared lowering --------------------------------------- */
+
+struct mem nb_emit_run(const struct nb_jit_ctx *c, size_t off)
+{
+	return (struct mem){ c->needs.calls_local ? R13 : RSP, (int32_t)off };
+}
+
+struct mem nb_emit_loop(size_t off)
+{
+	return (struct mem){ RBP, (int32_t)off };
+}
+
+void nb_emit_const(struct nb_jit_ctx *c, unsigned reg, uint64_t v)
+{
+	x_mov_imm(c, reg, v);
+}
+
+void nb_emit_move(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from)
+{
+	if (!w || to != from)
+		x_mov(c, w, to, from);
+}
+
+void nb_emit_address(struct nb_jit_ctx *c, unsigned to, struct mem m)
+{
+	if (m.off)
+		x_lea(c, to, m);
+	else
+		x_mov(c, true, to, m.base);
+}
+
+void nb_emit_get(struct nb_jit_ctx *c, unsigned log, unsigned to, struct mem m)
+{
+	op_rm(c, log == 3, 0x8b, to, m);
+}
+
+void nb_emit_put(struct nb_jit_ctx *c, unsigned log, unsigned from,
+		 struct mem m)
+{
+	op_rm(c, log == 3, 0x89, from, m);
+}
+
+void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m,
+		       uint32_t v)
+{
+	store_imm(c, m, 8u << log, v);
+}
+
+void nb_emit_get_thread(struct nb_jit_ctx *c, int32_t off)
+{
+	x_load_thread(c, R11, off);
+}
+
+void nb_emit_count(struct nb_jit_ctx *c, unsigned log, struct mem m, bool up)
+{
+	op_rm(c, log == 3, 0xff, up ? 0 : 1, m); /* INC, DEC */
+}
+
+void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m)
+{
+	nb_emit_get(c, 2, to, m);
+	nb_emit_count(c, 2, m, true);
 }
 
 /* ---- atomics ----------------------------------------------------------- */
@@ -76,7 +130,7 @@ void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src,
 static void fetch_loop(struct nb_jit_ctx *c, const struct nb_code *i, bool w,
 		       unsigned op)
 {
-	unsigned src = reg_of[i->src];
+	unsigned src = reg_of(i->src);
 	struct mem m = { RDI, 0 };
 	uint32_t again;
 
@@ -95,11 +149,11 @@ static void fetch_loop(struct nb_jit_ctx *c, const struct nb_code *i, bool w,
 	}
 }
 
-void nb_x86_atomic(struct nb_jit_ctx *c, const struct nb_code *i,
-		   const struct nb_insn_spec *row)
+void nb_emit_atomic(struct nb_jit_ctx *c, const struct nb_code *i,
+		    const struct nb_insn_spec *row)
 {
 	struct mem m = address(c, i->dst, i->off);
-	unsigned src = reg_of[i->src], op = op_of[row->fn];
+	unsigned src = reg_of(i->src), op = op_of[row->fn];
 	bool w = row->width == 64;
 
 	if (row->fn == NB_FN_XCHG) {

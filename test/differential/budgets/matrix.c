@@ -571,7 +571,7 @@ static void cell(enum budget s, enum via by, enum budget o, enum via then,
 		check_length();
 	taken += all;
 	taken_local += all && field == LOCAL;
-	for (int jit = 0; all && jit < (nb_jit_arch() ? 2 : 1); jit++) {
+	for (int jit = 0; all && jit < (nb_jit_available() ? 2 : 1); jit++) {
 		for (uint32_t i = 0; jit && i < PROGS; i++)
 			ck_assert(!nb_exec_compile(exec[i], NULL, NULL));
 		agree = ranks_agree();

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_EXEC_JIT_LOWER_H
+#define NB_EXEC_JIT_LOWER_H
+
+#include "core/exec/jit/machine.h"
+
+/* Emit slot @pc, perhaps fused with the next; returns the slots emitted. */
+uint32_t nb_lower_slot(struct nb_jit_ctx *c, uint32_t pc);
+/* All of c->chain: an nb_chain_fn. */
+void nb_lower_chain(struct nb_jit_ctx *c);
+
+/* For machines: those of r6 to r9 that the program changes, as registers of
+ * the machine; returns their number. */
+unsigned nb_lower_saved(const struct nb_jit_ctx *c, unsigned list[4]);
+/* For machines: set up the run's data; struct nb_exec is still in arg[0]. */
+void nb_lower_run_data(struct nb_jit_ctx *c);
+/* For machines: r0 = what the operation of map @m finds. The CPU's number, if
+ * it wants one, is in the scratch register cpu. */
+void nb_lower_map_lookup(struct nb_jit_ctx *c, struct nb_map *m);
+
+#endif
