@@ -35,12 +35,70 @@ local function globals(path)
 	p:close()
 end
 
+-- ---- rooms ----
+
+-- The rows of @path: room -> set of rooms that it may require.
+local function read_rooms(path)
+	local rooms, n = {}, 0
+	local f = io.open(path)
+	if not f then return complain(path, 1, "missing") or rooms end
+	for line in f:lines() do
+		n = n + 1
+		local room, list = line:match "^(%l+):(.*)$"
+		if room then
+			local may = { [room] = true, core = true, edit = true }
+			for other in list:gmatch "%l+" do
+				if not rooms[other] then
+					complain(path, n, "%s may require %s, which no line above "
+						.. "has", room, other)
+				end
+				may[other] = true
+			end
+			rooms[room] = may
+		end
+	end
+	f:close()
+	return rooms
+end
+
+local rooms_of = {} -- by folder
+
+-- Does @line require only what the room of @path may? Rows of commands name the module that
+-- runs them.
+local function check_requires(path, n, line)
+	local top, room = path:match "^(.*)ncclbpf/(%l+)/[^/]+%.lua$"
+	if not top then top, room = path:match "^(.*)ncclbpf/(init)%.lua$", "init" end
+	if not top then return end
+	rooms_of[top] = rooms_of[top] or read_rooms(top .. "rooms.txt")
+	local may = rooms_of[top][room]
+	if not may then
+		complain(path, n, "room %s has no line in %srooms.txt", room, top)
+		rooms_of[top][room] = {}
+		return
+	end
+	local function check(other)
+		if other and not may[other] then
+			complain(path, n, "%s may not require %s", room, other)
+		end
+	end
+	for name in line:gmatch 'require *%(?"ncclbpf([%l_.]*)"' do
+		check(name == "" and "init" or name:match "^%.(%l+)")
+		local file = top .. "ncclbpf" .. name:gsub("%.", "/") .. ".lua"
+		if name:find "%..+%." and not io.open(file) then
+			complain(path, n, "requires %s, which is not there", file)
+		end
+	end
+	local module = line:match 'run = "(%l+)%.[%l_]+:'
+	if module then check(module) end
+end
+
 for _, path in ipairs(arg) do
 	local ok, why = loadfile(path, "t")
 	if not ok then complain(path, 1, "%s", why) end
 	local n = 0
 	for line in io.lines(path) do
 		n = n + 1
+		check_requires(path, n, line)
 		local width = columns(line)
 		if width > COLUMNS and not line:find "^%-%-%-@" then
 			complain(path, n, "%d columns, %d allowed", width, COLUMNS)

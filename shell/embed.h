@@ -6,7 +6,7 @@
 
 /* A Lua file of lua/ncclbpf, compiled; the list ends with a NULL name. */
 struct nb_embedded {
-	const char *module; /* "ncclbpf.cli.main" */
+	const char *module; /* "ncclbpf.cli.app" */
 	const unsigned char *code;
 	size_t size;
 };

@@ -2,7 +2,7 @@
 /*
  * ncclbpf-shell: a Lua state with a memory limit, the module and the Lua
  * files of lua/ncclbpf built in, Ctrl-C, and the line editor. Everything else
- * (options, commands, output) is Lua: ncclbpf.cli.main.
+ * (options, commands, output) is Lua: ncclbpf.shell.main.
  */
 #include "shell/shell.h"
 
@@ -97,7 +97,7 @@ static int page(lua_State *L)
 	return 1;
 }
 
-/* Run ncclbpf.cli.host.main(arguments, {clear, twice, memory, page}) -> status
+/* Run ncclbpf.shell.host.main(arguments, {clear, twice, memory, page}) -> status
  */
 static int run(lua_State *L)
 {
@@ -114,7 +114,7 @@ static int run(lua_State *L)
 	lua_gc(L, LUA_GCGEN, 0, 0);
 	nb_interrupt_install(L);
 	lua_getglobal(L, "require");
-	lua_pushliteral(L, "ncclbpf.cli.host");
+	lua_pushliteral(L, "ncclbpf.shell.host");
 	lua_call(L, 1, 1);
 	lua_getfield(L, -1, "main");
 	lua_createtable(L, argc, 0);

@@ -3,7 +3,7 @@
 -- context's fields, each command under its words), PAGE the reference made of
 -- it, MAN the same as a manual page. Run by the shell, in `make docs` and `make install`.
 local core = require "ncclbpf.core"
-local commands = require "ncclbpf.cli.commands"
+local commands = require "ncclbpf.commands.rows"
 
 local META, OUT, PAGE, MAN = arg[1], arg[2], arg[3], arg[4]
 

@@ -3,7 +3,7 @@
 -- has read from the types. Run by itself (man.lua FOLDER FILE) it writes the pages of
 -- the shell and of plans, and FILE: docs/shell.md with its table of commands.
 local core = require "ncclbpf.core"
-local commands = require "ncclbpf.cli.commands"
+local commands = require "ncclbpf.commands.rows"
 
 local M = {}
 

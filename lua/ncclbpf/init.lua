@@ -7,6 +7,7 @@ local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local session = require "ncclbpf.job.session"
 local format = require "ncclbpf.base.format"
+local changes = require "ncclbpf.job.change"
 local maps = require "ncclbpf.map.map"
 local mapset = require "ncclbpf.map.write"
 local objects = require "ncclbpf.api.objects"
@@ -447,7 +448,7 @@ function Target:policy_use(...)
 	local to
 	to, err = comm_option(g, opts.comm, "target:policy_use")
 	if not to then return nil, err end
-	return g:change(session.line(list) .. to .. mapset.if_generation(opts.if_generation))
+	return g:change(session.line(list) .. to .. changes.if_generation(opts.if_generation))
 end
 
 -- t:policy_add(name[, {before=, first=true, last=true, comm=}]) -> change | nil, err
@@ -489,7 +490,7 @@ function Target:undo(opts)
 	local g, err = group_of(self)
 	if not g then return nil, err end
 	return g:change("policy undo" .. (opts.to and " to=" .. opts.to or "")
-		.. mapset.if_generation(opts.if_generation))
+		.. changes.if_generation(opts.if_generation))
 end
 
 -- t:history() -> list of {generation, digest, policies, time, uid, pid, kept},
@@ -651,7 +652,7 @@ end
 -- that attaches to the only job there is.
 local function app_of()
 	if not nb._current then
-		local app = require("ncclbpf.cli.main").new { format = "json" }
+		local app = require("ncclbpf.cli.app").new { format = "json" }
 		app.keeps = true
 		rawset(nb, "_current", app)
 	end
@@ -715,7 +716,7 @@ local function command(words)
 end
 
 do
-	for _, row in ipairs(require("ncclbpf.cli.commands").all()) do
+	for _, row in ipairs(require("ncclbpf.commands.rows").all()) do
 		local noun, verb = row.words:match("^(%S+) (%S+)$")
 		if noun then
 			nb[noun] = nb[noun] or {}
@@ -777,8 +778,9 @@ nb._methods = { target = Target, map = Map, policy = objects.methods.policy,
 	comm = objects.methods.comm, decision = objects.methods.decision,
 	series = series.methods, rollout = require("ncclbpf.api.rollout").methods }
 
--- A target of a group that somebody else has and closes, for scripts.
-function nb._target(group) return new_target { app = { group = group } } end
+-- Rollout scripts get a target of the rollout's group, which it closes. The maker is set
+-- here because the room rollout may not require this one.
+class.makers.target = function(group) return new_target { app = { group = group } } end
 
 -- The shell's own hook-up: its current target is nb.target.
 function nb._app(app)

@@ -114,11 +114,11 @@ shape() {
 
 # A plain Lua with the module of this build; a sanitized module wants its
 # library first.
+preload=
+for lib in asan tsan; do
+	nm -D "$B/lua/ncclbpf.so" 2>/dev/null | grep -q "__${lib}_init" && preload=$(gcc -print-file-name=lib$lib.so)
+done
 lua_run() {
-	preload=
-	for lib in asan tsan; do
-		nm -D "$B/lua/ncclbpf.so" 2>/dev/null | grep -q "__${lib}_init" && preload=$(gcc -print-file-name=lib$lib.so)
-	done
 	LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 \
 	LUA_PATH="$TOP/lua/?.lua;$TOP/lua/?/init.lua;;" LUA_CPATH="$B/lua/?.so;;" timeout "${LUA_LIMIT:-60}" lua5.4 "$@"
 }

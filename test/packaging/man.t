@@ -31,7 +31,7 @@ for page in ncclbpf.3lua ncclbpf-shell.1 ncclbpf-rollout.5; do
 	fi
 done
 lua_run -e 'local bad = false
-for _, row in ipairs(require("ncclbpf.cli.commands").all()) do
+for _, row in ipairs(require("ncclbpf.commands.rows").all()) do
 	for name, help in pairs(row.options) do
 		if help == "" then bad = true print(row.words, name) end
 	end

@@ -96,7 +96,7 @@ function Rollout:start()
 	local g, err = s.group_of()
 	if not g then return nil, err end
 	local r
-	r, err = require("ncclbpf.commands.profiler").wanted(g)
+	r, err = require("ncclbpf.job.profiler").wanted(g)
 	if not r then return nil, err end
 	r, err = rollout.start(g, s.p)
 	if not r then return nil, err end

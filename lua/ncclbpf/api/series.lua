@@ -6,7 +6,7 @@ local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local session = require "ncclbpf.job.session"
-local stats = require "ncclbpf.commands.stats"
+local collectives = require "ncclbpf.job.collectives"
 local units = require "ncclbpf.base.units"
 local witness = require "ncclbpf.rollout.evidence"
 
@@ -168,7 +168,7 @@ function Series:sample()
 		if r.err then failures[#failures + 1] = r end
 	end
 	if #failures > 0 then return nil, session.sum_up(failures, #results) end
-	return take(s, stats.collectives(results), core.mono())
+	return take(s, collectives.of(results), core.mono())
 end
 
 -- s:watch{seconds=, every=, count=, until_=}: samples until the time is over, so

@@ -4,6 +4,9 @@
 -- another's place; what it stands for lies here, out of reach.
 local M = {}
 
+-- Functions that make objects of a room above, by kind; that room sets them.
+M.makers = {}
+
 -- State of each object: {kind = its class, ...}
 local state = setmetatable({}, { __mode = "k" })
 M.state = state

@@ -2,7 +2,7 @@
 -- A typed line to words, words to options and a command. No input or output
 -- here, so that prompt, script, completion and tests share it.
 local errors = require "ncclbpf.base.errors"
-local commands = require "ncclbpf.cli.commands"
+local commands = require "ncclbpf.commands.rows"
 local format = require "ncclbpf.base.format"
 local units = require "ncclbpf.base.units"
 

@@ -2,6 +2,7 @@
 -- Processes and the shell itself: list, attach, detach, status, doctor, help.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local commands = require "ncclbpf.commands.rows"
 local format = require "ncclbpf.base.format"
 local merge = require "ncclbpf.job.merge"
 local net = require "ncclbpf.commands.net"
@@ -9,7 +10,7 @@ local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local target = require "ncclbpf.job.target"
-local help = require "ncclbpf.cli.help"
+local help = require "ncclbpf.commands.topics"
 local units = require "ncclbpf.base.units"
 
 local M = {}
@@ -504,7 +505,6 @@ end
 -- Rows of the target where there is one, else those compiled in; the shell's
 -- own rows win where both have one, for they say what is typed here.
 function M.help_rows(ctx, ask)
-	local commands = require "ncclbpf.cli.commands"
 	local rows, seen = {}, {}
 	for _, c in ipairs(commands.all()) do
 		seen[c.words] = true
@@ -551,7 +551,7 @@ function M.cmd_help(ctx)
 		end
 	end
 	if #rows == 0 then
-		local words = require("ncclbpf.cli.commands").nouns()
+		local words = commands.nouns()
 		table.move(help.words(), 1, #help.words(), #words + 1, words)
 		for _, r in ipairs(all) do
 			if r.words:find(" ") then words[#words + 1] = r.words end
@@ -567,9 +567,9 @@ function M.cmd_help(ctx)
 			{ "help", title = "WHAT IT DOES" } } }
 	if #rows == 1 then
 		local r = rows[1]
-		local known = require("ncclbpf.cli.commands").find(r.words)
+		local known = commands.find(r.words)
 		local text = { (r.words .. " " .. r.syntax):gsub(" $", "") .. "\n    " .. r.help }
-		for _, o in ipairs(known and require("ncclbpf.cli.commands").options(known)
+		for _, o in ipairs(known and commands.options(known)
 			or {}) do
 			text[#text + 1] = ("    %-15s %s"):format(o[1] .. "=", o[2])
 		end

@@ -7,7 +7,7 @@ local plot = require "ncclbpf.report.plot"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
 local session = require "ncclbpf.job.session"
-local stats = require "ncclbpf.commands.stats"
+local collectives = require "ncclbpf.job.collectives"
 local units = require "ncclbpf.base.units"
 local witness = require "ncclbpf.rollout.evidence"
 
@@ -21,7 +21,7 @@ local function measured(ctx)
 		.. (comm and " comm=" .. session.quote(comm) or ""))
 	if not answers then return nil, err end
 	local by, list = {}, {}
-	for _, op in pairs(stats.collectives(answers)) do
+	for _, op in pairs(collectives.of(answers)) do
 		local id = ("%s %s %020d %s"):format(op.coll, op.comm, op.size, op.ran)
 		if not want or op.coll == want then
 			if not by[id] then

@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: MIT
 -- The commands of rollouts: `rollout plan|start|status|...`.
+local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local plan = require "ncclbpf.rollout.plan"
-local profiler = require "ncclbpf.commands.profiler"
+local profiler = require "ncclbpf.job.profiler"
+local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
 
 local M = {}
@@ -79,7 +81,8 @@ function M.status_of(r)
 		running = rollout.runs(r), reason = r.why, blocks = #r.blocks,
 		of = plan.total(r.plan),
 		step = r.step, steps = r.steps, held = r.held, baseline = r.baseline,
-		candidate = r.candidate, pid = r.runner.pid, promoted = r.promoted, verdict = r.verdict or core.null,
+		candidate = r.candidate, pid = read.record(r.runner).pid,
+		promoted = r.promoted, verdict = r.verdict or core.null,
 		plan = r.plan, file = r.path }
 end
 
@@ -328,7 +331,7 @@ function M.run_script(ctx, g, script, path, list, say)
 		if not good then return nil, err end
 	end
 	local s
-	s, err = script.open(path, list, { say = say, target = require "ncclbpf"._target(g) })
+	s, err = script.open(path, list, { say = say, target = class.makers.target(g) })
 	if not s then return nil, err end
 	if r and r.script.digest ~= s.digest then
 		return nil, errors.new("refused", ("another script began it: %s"):format(

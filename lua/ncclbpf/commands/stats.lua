@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- What telemetry has measured, for people; for Prometheus: commands/metrics.lua.
+local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
-local profiler = require "ncclbpf.commands.profiler"
+local profiler = require "ncclbpf.job.profiler"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
@@ -24,11 +25,6 @@ local function gbs(v)
 	return v < 10 and ("%.2f"):format(v) or ("%.1f"):format(v)
 end
 
-local function choice(t)
-	local a, p = read.text(t.algo), read.text(t.proto)
-	return (a or p) and ("%s/%s"):format(a or "?", p or "?") or "-"
-end
-
 -- One flat row: exec = {p50_ns=1} becomes exec_p50_ns = 1.
 local function flat(t)
 	local row = {}
@@ -39,7 +35,7 @@ local function flat(t)
 		local time = read.record(t[name])
 		for _, part in ipairs(PARTS) do row[name .. "_" .. part] = time[part] end
 	end
-	row.ran = choice(t)
+	row.ran = collectives.choice(t)
 	-- several ranks in one process are told apart by their rank
 	row.slot = t.comm_rank
 	return row
@@ -153,33 +149,6 @@ local function columns()
 	return c
 end
 
--- The last collectives that all ranks here have told, from their answers to
--- `sample tail`: {id = {comm, coll, size, ran, seq, ns}}. A collective takes as
--- long as its slowest rank, so that is its ns.
-function M.collectives(results)
-	local ranks, ops = {}, {}
-	for _, r in ipairs(results) do
-		for _, c in ipairs(read.list(r.data, "comms")) do
-			ranks[c.comm] = (ranks[c.comm] or 0) + 1
-			for _, s in ipairs(read.list(c, "samples")) do
-				local id = ("%s %s %s"):format(c.comm, s.coll, s.seq)
-				local op = ops[id] or {
-					comm = c.comm, coll = s.coll,
-					size = read.number(s.bytes_from), ran = choice(s),
-					seq = read.number(s.seq), n = 0, ns = 0, by = {},
-					ranks = math.tointeger(c.ranks) }
-				op.by[read.number(c.comm_rank)] = read.number(s.exec_ns)
-				op.n, op.ns = op.n + 1, math.max(op.ns, read.number(s.exec_ns))
-				ops[id] = op
-			end
-		end
-	end
-	for id, op in pairs(ops) do
-		if op.n < ranks[op.comm] then ops[id] = nil end
-	end
-	return ops
-end
-
 local function row_id(row)
 	return ("%s %s %s %s"):format(row.comm, row.coll, row.bytes_from, row.ran)
 end
@@ -189,7 +158,7 @@ end
 -- ranks here have told.
 local function hosts(results)
 	local out = {}
-	for _, op in pairs(M.collectives(results)) do
+	for _, op in pairs(collectives.of(results)) do
 		local id = ("%s %s %s %s"):format(op.comm, op.coll, op.size, op.ran)
 		out[id] = out[id] or {}
 		table.insert(out[id], op.ns)
@@ -317,7 +286,7 @@ function M.join(rows, measured, comm)
 		return row
 	end
 	for _, row in ipairs(rows) do
-		local key = ("%s %s %s"):format(row.coll, row.bytes_from, choice(row))
+		local key = ("%s %s %s"):format(row.coll, row.bytes_from, collectives.choice(row))
 		if by[key] then
 			take(row, by[key])
 			by[key] = nil

@@ -2,7 +2,7 @@
 -- `sweep PLAN|status|abort`, and nb.sweep{...}.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
-local profiler = require "ncclbpf.commands.profiler"
+local profiler = require "ncclbpf.job.profiler"
 local rollout = require "ncclbpf.commands.rollout"
 local sweep = require "ncclbpf.sweep.choose"
 local run = require "ncclbpf.sweep.run"

@@ -398,7 +398,8 @@ Ctrl-C pauses the rollout. Any shell: rollout status, watch, pause, promote, abo
 		role = "observe",
 		help = "List every transition with its reason" },
 	{ "sweep", run = "commands.sweep:cmd_sweep",
-		syntax = "PLAN|status|watch|abort [-o FILE] [data=FILE] [baseline=COMBINATION] [watch=no]",
+		syntax = "PLAN|status|watch|abort [-o FILE] [data=FILE] "
+			.. "[baseline=COMBINATION] [watch=no]",
 		least = 1, most = 1,
 		role = "control",
 		files = true, dry = true,

@@ -2,6 +2,7 @@
 -- What changes the elements of maps: map set, del and load, one request for
 -- all elements of a command. A coherent map changes as a whole, at a fence on
 -- all ranks; a local one element by element, in each process at once.
+local changes = require "ncclbpf.job.change"
 local core = require "ncclbpf.core"
 local csv = require "ncclbpf.base.csv"
 local errors = require "ncclbpf.base.errors"
@@ -80,11 +81,6 @@ local function name_error(err, list, from, name)
 	return err
 end
 
--- The option as a request has it; @v: a number or its text, or nil.
-function M.if_generation(v)
-	return v and " if_generation=" .. session.quote(v) or ""
-end
-
 -- Store (or remove) elements in all processes. opts: flags, dry_run,
 -- if_generation.
 -- -> the change (coherent), or results of each process (local); nil, err
@@ -104,7 +100,7 @@ function M.apply(s, c, name, list, opts)
 				#list, OBJECT_BYTES, to)
 		end
 		local line, object = request(name, list, 1, #list, opts.flags,
-			M.if_generation(opts.if_generation))
+			changes.if_generation(opts.if_generation))
 		local data, err = s:change(line, { dry_run = opts.dry_run, object = object })
 		if not data then return nil, name_error(err, list, 1, name) end
 		return data
@@ -159,7 +155,7 @@ end
 -- A result from what M.apply gave.
 local function result_of(ctx, c, got, verb)
 	if c.map.coherent then
-		return require("ncclbpf.policy.change").change_result(ctx, got, verb)
+		return changes.result(ctx, got, verb)
 	end
 	return read.command(ctx, {
 		schema = "map.change/1", id = "map",

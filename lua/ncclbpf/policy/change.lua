@@ -1,47 +1,13 @@
 -- SPDX-License-Identifier: MIT
 -- Policies in use: the commands that change which ones decide, and the history.
 local format = require "ncclbpf.base.format"
-local mapset = require "ncclbpf.map.write"
+local changes = require "ncclbpf.job.change"
 local policy = require "ncclbpf.policy.policy"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 
 local M = {}
-
--- What a change did, as a result.
-function M.change_result(ctx, data, verb)
-	local rows = {}
-	for i, c in ipairs(read.list(data, "comms")) do
-		rows[i] = { comm = c.comm, state = c.state, fence = c.fence, ranks = c.ranks,
-			passed = c.passed,
-			generation = data.generation, change = data.change }
-	end
-	local head = ("%s: %s%s"):format(verb, tostring(data.state or "done"), data.generation
-		and ", generation " .. tostring(data.generation) or "")
-	local foot = {}
-	for _, c in ipairs(rows) do
-		if c.state == "unchangeable" then
-			foot[#foot + 1] =
-				"note: communicators without an identity do not change; new "
-				.. "communicators use the change"
-			break
-		end
-	end
-	if ctx.flags.dry_run then
-		foot[#foot + 1] = "dry run: every check passed; nothing has changed"
-	end
-	return {
-		schema = "change/1", data = data, rows = #rows > 0 and rows
-			or { { change = data.change, generation = data.generation,
-			state = data.state } },
-		merged = rows, id = "change", head = head, foot = foot,
-		empty = not ctx.flags.dry_run and "no communicators yet; new ones use it" or nil,
-		columns = { { "comm" }, { "state" }, { "fence", num = true },
-			{ "ranks", num = true }, { "passed", num = true },
-			{ "generation", num = true, flat = true }, { "change", flat = true } },
-	}
-end
 
 local function change(ctx, line, verb)
 	local s, err = ctx:session()
@@ -51,10 +17,10 @@ local function change(ctx, line, verb)
 	to, err = reach.option(s, ctx.row and ctx.row.options.comm
 		and (ctx.opt.comm or ctx.flags.comm) or nil)
 	if not to then return nil, err end
-	data, err = s:change(line .. to .. mapset.if_generation(
+	data, err = s:change(line .. to .. changes.if_generation(
 		ctx.opt.if_generation), { dry_run = ctx.flags.dry_run })
 	if not data then return nil, err end
-	return M.change_result(ctx, data, verb)
+	return changes.result(ctx, data, verb)
 end
 
 -- The name of @word; a file is held first, as `policy load` does it.

@@ -3,14 +3,14 @@
 -- changes of that at a fence.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
-local mapset = require "ncclbpf.map.write"
+local changes = require "ncclbpf.job.change"
 local plan = require "ncclbpf.rollout.plan"
 local policy = require "ncclbpf.policy.policy"
 local promote = require "ncclbpf.rollout.promote"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
-local stats = require "ncclbpf.commands.stats"
+local collectives = require "ncclbpf.job.collectives"
 local record = require "ncclbpf.rollout.record"
 
 local M = {}
@@ -228,7 +228,7 @@ function M.change(r, line)
 	local done, err
 	local tries, others = RETRIES, STALE
 	while tries > 0 and others > 0 do
-		done, err = r.group:change(line .. mapset.if_generation(r.generation))
+		done, err = r.group:change(line .. changes.if_generation(r.generation))
 		if done then return done end
 		if err.code == "stale" then
 			if not M.is_own(r) then return nil, err end
@@ -300,7 +300,7 @@ function M.use(r, arm, patience)
 end
 
 function M.samples(r)
-	return stats.collectives(M.ask(r, "sample tail 1024"))
+	return collectives.of(M.ask(r, "sample tail 1024"))
 end
 
 function M.in_scope(r, op)

@@ -42,7 +42,7 @@ end
 
 local function log_of(r) return (r.path:gsub("%.json$", "")) .. ".log" end
 
-function drop_empty(log)
+local function drop_empty(log)
 	local st = core.stat(log)
 	if st and st.size == 0 then core.unlink(log) end
 end
@@ -98,9 +98,11 @@ function M.follow(path, id, opts)
 		local stamp = st and ("%.9f %d"):format(st.mtime, st.size)
 		if stamp ~= seen then
 			local now, err = opts.load()
-			if not now then return nil, err or errors.new("not_found", path .. " was removed") end
+			if not now then
+				return nil, err or errors.new("not_found", path .. " was removed")
+			end
 			if now.id ~= id then
-				return nil, errors.new("busy", ("%s has replaced %s"):format(now.id, id))
+				return errors.fail("busy", "%s has replaced %s", now.id, id)
 			end
 			r, seen, gone = now, stamp, nil
 			if opts.tell then opts.tell(r) end

@@ -7,7 +7,7 @@ local errors = require "ncclbpf.base.errors"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
-local stats = require "ncclbpf.commands.stats"
+local collectives = require "ncclbpf.job.collectives"
 local units = require "ncclbpf.base.units"
 
 local M = {}
@@ -175,7 +175,7 @@ function M.holdback(r, group)
 	if #failures > 0 then return nil, session.sum_up(failures, #results) end
 	local set, by, rows = {}, {}, core.array {}
 	for _, id in ipairs(r.held) do set[id] = true end
-	for _, op in pairs(stats.collectives(results)) do
+	for _, op in pairs(collectives.of(results)) do
 		local key = ("%s %020d"):format(op.coll, op.size)
 		if not by[key] then
 			by[key] = { key = key, coll = op.coll, size = op.size, held = {},

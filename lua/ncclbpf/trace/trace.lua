@@ -5,7 +5,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local merge = require "ncclbpf.job.merge"
-local profiler = require "ncclbpf.commands.profiler"
+local profiler = require "ncclbpf.job.profiler"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local tracefile = require "ncclbpf.trace.file"

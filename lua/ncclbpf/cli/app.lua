@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- The shell without its prompt: options, commands, scripts, standard input,
--- what is printed where, and the exit status (docs/shell.md).
+-- The shell as an object: runs commands, Lua lines and files, prints their results, and
+-- knows the worst exit status (docs/shell.md).
 local core = require "ncclbpf.core"
-local commands = require "ncclbpf.cli.commands"
+local commands = require "ncclbpf.commands.rows"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local session = require "ncclbpf.job.session"
@@ -12,6 +12,7 @@ local read = require "ncclbpf.job.read"
 
 local M = {}
 local PROGRAM = "ncclbpf-shell"
+M.program = PROGRAM
 
 -- ---- the application ----------------------------------------------------------
 
@@ -482,108 +483,6 @@ function App:file(path, list)
 	if not r[1] then return self:report(r[2]) end
 	if r[2] == nil and errors.is(r[3]) then return self:report(r[3]) end
 	return math.type(r[2]) == "integer" and r[2] & 0xff or 0
-end
-
--- ---- the command line ----------------------------------------------------------------
-
-local function option_lines()
-	local t = {}
-	local names = {}
-	for name in pairs(words.options) do names[#names + 1] = name end
-	local function key(name) return (words.options[name][1] or name):lower() .. " " .. name end
-	table.sort(names, function(a, b) return key(a) < key(b) end)
-	for _, name in ipairs(names) do
-		local o = words.options[name]
-		t[#t + 1] = ("  %-3s --%-15s %s"):format(
-			o[1] and "-" .. o[1] or "", name .. (o[3] and "=" .. o.value or ""), o.help)
-	end
-	return table.concat(t, "\n")
-end
-
-function M.usage()
-	local rows = {}
-	for _, c in ipairs(commands.all()) do
-		rows[#rows + 1] = ("  %s %s"):format(c.words, c.syntax):gsub("%s+$", "")
-	end
-	return ([[
-usage: %s [options] [command...]
-
-Attaches to running NCCL jobs that have loaded ncclbpf. Without a command: a
-prompt on a terminal, else commands from standard input.
-
-options
-%s
-
-commands (help WORD explains one)
-%s
-]]):format(PROGRAM, option_lines(), table.concat(rows, "\n"))
-end
-
-local function version(app, flags)
-	app:write(("%s %s\n"):format(PROGRAM, core.version))
-	if flags.verbose then
-		app:write(("%s\n"):format(_VERSION))
-		for _, l in ipairs(core.libraries and core.libraries() or {}) do
-			app:write(l .. "\n")
-		end
-		app:write("control protocol 1, tuner interfaces v2 to v6\n")
-	end
-	return 0
-end
-
--- The whole program. @host: what shell/main.c gives: interactive(app) and
--- sandbox(unsafe). -> exit status
-function M.main(list, host)
-	host = host or {}
-	local app = M.new {}
-	app.tty = core.isatty(1)
-	if list[1] == "__complete" then
-		return require("ncclbpf.cli.complete").main(app, table.move(list, 2, #list, 1, {}))
-	end
-	local flags, rest, literal = words.parse(list, true)
-	if not flags then
-		rest.hint = (rest.hint and rest.hint .. "; " or "") .. PROGRAM
-			.. " --help lists the options"
-		return app:report(rest, nil, { format = words.format_of(list) })
-	end
-	if flags.help and #rest == 0 then
-		app:write(M.usage())
-		return 0
-	end
-	if flags.help then
-		rest = words.explained(rest)
-		flags.help = nil
-	end
-	if flags.version then return version(app, flags) end
-	app.flags = flags
-	if host.sandbox then host.sandbox(flags.unsafe) end
-	local nb = require "ncclbpf"
-	nb._app(app)
-	_G.nb = nb
-	local status = 0
-	for _, code in ipairs(flags.eval or {}) do
-		local f, why = M.compile(code, "=(command line)")
-		status = f and app:evaluate(f) or not f
-			and app:report(errors.new("lua_syntax", why)) or 0
-		if status ~= 0 then return status end
-	end
-	if flags.file then
-		app.keeps = true
-		status = app:file(flags.file, rest)
-	elseif #rest > 0 then
-		if literal then table.insert(rest, literal, "--") end
-		status = app:run(rest, { first = true })
-	elseif flags.eval then
-		status = 0
-	elseif core.isatty(0) and host.interactive then
-		app.keeps = true
-		status = host.interactive(app)
-	else
-		app.keeps = true
-		status = app:stream(io.stdin)
-	end
-	app:detach()
-	return status
 end
 
 return M

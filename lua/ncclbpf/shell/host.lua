@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- What the shell's binary adds to ncclbpf.cli: scripts without the means to
 -- start programs or load machine code, and the prompt.
-local cli = require "ncclbpf.cli.main"
+local cli = require "ncclbpf.shell.main"
 
 local M = {}
 
@@ -33,7 +33,9 @@ end
 function M.main(list, host)
 	return cli.main(list, {
 		sandbox = sandbox,
-		interactive = function(app) return require("ncclbpf.cli.prompt").run(app, host) end,
+		interactive = function(app)
+			return require("ncclbpf.shell.prompt").run(app, host)
+		end,
 	})
 end
 

@@ -2,7 +2,7 @@
 -- Completion: grammar, live names, files, Lua globals. The prompt asks it
 -- with a session; the user's shell through `ncclbpf-shell __complete WORDS`.
 local core = require "ncclbpf.core"
-local commands = require "ncclbpf.cli.commands"
+local commands = require "ncclbpf.commands.rows"
 local words = require "ncclbpf.cli.words"
 local format = require "ncclbpf.base.format"
 local read = require "ncclbpf.job.read"

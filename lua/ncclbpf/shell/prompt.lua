@@ -2,8 +2,8 @@
 -- The prompt: history, what it says about the target, unfinished chunks,
 -- Ctrl-C and Ctrl-D.
 local core = require "ncclbpf.core"
-local cli = require "ncclbpf.cli.main"
-local complete = require "ncclbpf.cli.complete"
+local cli = require "ncclbpf.cli.app"
+local complete = require "ncclbpf.shell.complete"
 local errors = require "ncclbpf.base.errors"
 local merge = require "ncclbpf.job.merge"
 

@@ -1,0 +1,47 @@
+-- SPDX-License-Identifier: MIT
+-- Changes at a fence: the option if_generation, and the result that a command shows.
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+
+local M = {}
+
+-- The option of a request line; v nil: none
+function M.if_generation(v)
+	return v and " if_generation=" .. session.quote(v) or ""
+end
+
+-- What a change did, as a result.
+function M.result(ctx, data, verb)
+	local rows = {}
+	for i, c in ipairs(read.list(data, "comms")) do
+		rows[i] = { comm = c.comm, state = c.state, fence = c.fence, ranks = c.ranks,
+			passed = c.passed,
+			generation = data.generation, change = data.change }
+	end
+	local head = ("%s: %s%s"):format(verb, tostring(data.state or "done"), data.generation
+		and ", generation " .. tostring(data.generation) or "")
+	local foot = {}
+	for _, c in ipairs(rows) do
+		if c.state == "unchangeable" then
+			foot[#foot + 1] =
+				"note: communicators without an identity do not change; new "
+				.. "communicators use the change"
+			break
+		end
+	end
+	if ctx.flags.dry_run then
+		foot[#foot + 1] = "dry run: every check passed; nothing has changed"
+	end
+	return {
+		schema = "change/1", data = data, rows = #rows > 0 and rows
+			or { { change = data.change, generation = data.generation,
+			state = data.state } },
+		merged = rows, id = "change", head = head, foot = foot,
+		empty = not ctx.flags.dry_run and "no communicators yet; new ones use it" or nil,
+		columns = { { "comm" }, { "state" }, { "fence", num = true },
+			{ "ranks", num = true }, { "passed", num = true },
+			{ "generation", num = true, flat = true }, { "change", flat = true } },
+	}
+end
+
+return M
