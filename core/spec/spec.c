@@ -324,6 +324,18 @@ const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook,
 	return NULL;
 }
 
+static const struct nb_answer_spec answers[] = {
+#define ANSWER(hook, ctx, field, least, most) \
+	{ NB_HOOK_##hook, offsetof(struct ctx, field), least, most },
+#include "core/defs/answers.h"
+};
+
+const struct nb_answer_spec *nb_spec_answers(size_t *n)
+{
+	*n = sizeof(answers) / sizeof(answers[0]);
+	return answers;
+}
+
 static const struct nb_param_spec params[NB_NPARAMS] = {
 #define PARAM(name, type, def, min, max, choices, unit, who, doc)         \
 	[NB_P_##name] = { #name, NB_PARAM_##type, def, min, max, choices, \

@@ -316,6 +316,17 @@ const struct nb_hook_spec *nb_spec_hook_section(const char *section);
 const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook,
 					  uint32_t off);
 
+/* ---- answers ---- */
+
+/* An output that answers NCCL, and the values that NCCL can ever take. */
+struct nb_answer_spec {
+	enum nb_hook hook;
+	uint32_t off; /* of the output */
+	int64_t least, most;
+};
+
+const struct nb_answer_spec *nb_spec_answers(size_t *n);
+
 /* ---- parameters ---- */
 
 enum nb_param_type { NB_PARAM_STR, NB_PARAM_INT, NB_PARAM_ENUM };

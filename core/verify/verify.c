@@ -15,6 +15,7 @@
 #include "core/verify/feature/iter.h"
 #include "core/verify/flow/calls.h"
 #include "core/verify/flow/cfg.h"
+#include "core/verify/report/accepted.h"
 #include "core/verify/report/refusal.h"
 #include "core/verify/state/budget.h"
 #include "core/verify/state/env.h"
@@ -140,6 +141,7 @@ static int walk_modes(struct nb_env *env)
 {
 	static const enum nb_walk_mode others[] = { NB_WALK_EXACT,
 						    NB_WALK_LATE };
+	struct nb_odd_store *odd_stores = env->odd_stores;
 	struct nb_finding told;
 	enum nb_walk_mode by = NB_WALK_WIDEN;
 	int rc;
@@ -149,6 +151,8 @@ static int walk_modes(struct nb_env *env)
 	rc = walk_as(env, NB_WALK_WIDEN);
 	told = env->v->finding;
 	for (unsigned i = 0; i < 2 && rc == NB_E_VERIFY; i++) {
+		/* Those of a walk that says less may be of no run. */
+		env->odd_stores = odd_stores;
 		rc = walk_as(env, others[i]);
 		if (rc == NB_E_VERIFY && names_cause(&told, &env->v->finding)) {
 			told = env->v->finding;
@@ -290,7 +294,6 @@ static void fill_aux(struct nb_env *env)
 		    env->aux[pc] & NB_AUX_REACHED && !env->zero_divisor[pc])
 			env->aux[pc] |= NB_AUX_NONZERO;
 	}
-	env->v->aux = env->aux;
 }
 
 static void set_options(struct nb_env *env, const struct nb_verify_opts *opts)
@@ -321,10 +324,11 @@ static int run(struct nb_env *env)
 	if (rc && rc != NB_E_VERIFY)
 		return rc;
 	env->v->accepted = !rc;
-	if (!rc)
+	env->v->aux = env->aux;
+	if (!rc) {
 		fill_aux(env);
-	else
-		env->v->aux = env->aux;
+		nb_notes_fill(env);
+	}
 	return 0;
 }
 

@@ -274,24 +274,46 @@ static void push_stats(lua_State *L, const struct nb_verdict *v,
 	num(L, "memory_bytes", (lua_Integer)s->memory);
 }
 
+/* [{class pc text hint file line source}] of an accepted program */
+static void push_notes(lua_State *L, const struct nb_verdict *v)
+{
+	lua_createtable(L, (int)v->nnotes, 0);
+	for (uint32_t i = 0; i < v->nnotes; i++) {
+		const struct nb_note *note = &v->notes[i];
+
+		lua_createtable(L, 0, 7);
+		str(L, "class", note->word);
+		num(L, "pc", note->pc);
+		str(L, "text", note->text);
+		str(L, "hint", note->hint);
+		if (note->line) {
+			str(L, "file", note->line->file);
+			num(L, "line", note->line->line);
+			str(L, "source", note->line->text);
+		}
+		lua_rawseti(L, -2, i + 1);
+	}
+	lua_setfield(L, -2, "notes");
+}
+
 static int push_finding(lua_State *L, const struct nb_verdict *v,
 			const struct nb_image *img, uint32_t prog)
 {
 	struct nb_buf *text = nb_lua_buf(L, 0), *json = nb_lua_buf(L, 0);
-	struct nb_buf *notes = nb_lua_buf(L, 0);
+	struct nb_buf *steps = nb_lua_buf(L, 0);
 	struct nb_err err = { .code = 0 };
 	struct nb_json j;
 
 	lua_rotate(L, -4, 3); /* the buffers lie below the result */
 	nb_verdict_text(v, img, prog, text);
-	nb_verdict_notes(v, img, prog, notes);
+	nb_verdict_notes(v, img, prog, steps);
 	nb_json_init(&j, json);
 	nb_verdict_json(v, img, prog, &j);
 	nb_verdict_err(v, img, prog, &err);
 	lua_pushlstring(L, nb_buf_text(text), text->size);
 	lua_setfield(L, -2, "text");
-	lua_pushlstring(L, nb_buf_text(notes), notes->size);
-	lua_setfield(L, -2, "notes");
+	lua_pushlstring(L, nb_buf_text(steps), steps->size);
+	lua_setfield(L, -2, "steps");
 	str(L, "message", err.text);
 	str(L, "hint", err.hint);
 	num(L, "at", err.at);
@@ -375,6 +397,7 @@ static int image_verify(lua_State *L)
 		lua_pushlstring(L, nb_buf_text(trace), trace->size);
 		lua_setfield(L, -2, "trace");
 	}
+	push_notes(L, *v);
 	return (*v)->accepted ? 1 : push_finding(L, *v, img, prog);
 }
 

@@ -41,6 +41,18 @@ status 0 "a policy that takes longer than the operator allows" -o table policy v
 has "says so, the limit and the variable" out "note: program callbacks takes up to " \
 	"a job refuses more than 400 (NCCLBPF_MAX_RUN)"
 unset NCCLBPF_MAX_RUN
+N=$B/test/corpus/shell/notes.bpf.o
+status 0 "a policy with notes" -o table policy verify "$N"
+has "says how many, and each with line and hint" out "3 notes" \
+	"note: notes.bpf.c:11: program notes: the divisor may be 0: the quotient is then 0; test the divisor first" \
+	"note: notes.bpf.c:12: program notes: this branch has the same outcome on every path: it never leads to" \
+	"note: notes.bpf.c:14: program notes: ctx->algo is set to 7, but NCCL can take only -1 to 6; "
+! grep -q " | " "$T/out"
+ok "and without source lines" $?
+status 0 "the same with -v" -v -o table policy verify "$N"
+has "shows the source lines" out "     11 | ctx->channels = 60 / share;"
+status 0 "the same in JSON" -o json policy verify "$N"
+has "has them as records" out '"notes":[{"class":"zero_divisor",' '"class":"dead_branch"' '"line":14'
 status 0 "a variable at random" -o table policy verify "$B/test/corpus/shell/env_random.bpf.o"
 has "is accepted with a warning that names line and helper" out \
 	"warning: " "env_random.bpf.c:9: program on_env: ranks may find different variables: " \

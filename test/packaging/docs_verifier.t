@@ -87,6 +87,15 @@ for word in $(rows 'our finding, where' | cut -f1); do
 done
 check "each finding is one of core/defs/findings.h" $bad
 
+bad=0
+for word in $(sed -n 's/^NOTE([A-Z_]*, *"\([a-z_]*\)".*/\1/p' core/defs/notes.h); do
+	grep -q "^| \`$word\` |" docs/verifier.md || {
+		echo "# no row for the note $word"
+		bad=1
+	}
+done
+check "each note of core/defs/notes.h has a row" $bad
+
 part() { sed -n "/^<!-- $1:begin/,/^<!-- $1:end/p" docs/verifier.md; }
 
 bad=0

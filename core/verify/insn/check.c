@@ -12,6 +12,7 @@
 #include "core/verify/feature/global.h"
 #include "core/verify/feature/resources.h"
 #include "core/verify/flow/calls.h"
+#include "core/verify/insn/answers.h"
 #include "core/verify/insn/check_args.h"
 #include "core/verify/insn/require.h"
 #include "core/verify/state/operands.h"
@@ -284,6 +285,7 @@ static int check_output(const struct at *a, const struct nb_need *n,
 			      .name = f->name, .limit = f->size,
 			      .size = n->size, .number = off - f->off);
 	nb_global_note_outputs(a->env);
+	nb_note_answer(a, n, f, off);
 	return check_output_label(a, n, f);
 }
 

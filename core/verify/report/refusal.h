@@ -36,6 +36,10 @@ struct nb_refusal {
 int nb_refuse(struct nb_env *env, enum nb_rule rule,
 	      const struct nb_refusal *refusal);
 
+/* @text with its words in braces made from @x; itself if it has none. */
+const char *nb_expand(struct nb_env *env, const char *text,
+		      const struct nb_refusal *x);
+
 /* The first word of @text in braces that words.h has no row for; its length
  * is @n. NULL: there is none. For tests. */
 const char *nb_rule_unknown_word(const char *text, size_t *n);

@@ -163,9 +163,8 @@ const char *nb_rule_unknown_word(const char *text, size_t *n)
 	return NULL;
 }
 
-/* @text with its words; the template itself if it has none. */
-static const char *expand(struct nb_env *env, const char *text,
-			  const struct nb_refusal *x)
+const char *nb_expand(struct nb_env *env, const char *text,
+		      const struct nb_refusal *x)
 {
 	const char *done = "", *brace = text;
 	size_t n;
@@ -220,9 +219,9 @@ int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *x)
 	f->pc = x->pc;
 	f->reg = x->reg;
 	f->insn = nb_say_insn(env, x->pc);
-	f->required = expand(env, rules[rule].required, x);
-	f->known = expand(env, rules[rule].known, x);
-	hint = expand(env, rules[rule].hint, x);
+	f->required = nb_expand(env, rules[rule].required, x);
+	f->known = nb_expand(env, rules[rule].known, x);
+	hint = nb_expand(env, rules[rule].hint, x);
 	f->hint = *hint ? hint : nb_finding_words(cls)->hint;
 	f->func = nb_say_func(env, x->pc);
 	f->line = nb_line_of(env->prog, x->pc);

@@ -210,6 +210,22 @@ static void json_notes(const struct nb_finding *f, const struct nb_prog *p,
 	nb_json_end_arr(j);
 }
 
+static void json_accepted(const struct nb_verdict *v, const struct nb_prog *p,
+			  struct nb_json *j)
+{
+	nb_json_key(j, "notes");
+	nb_json_arr(j);
+	for (uint32_t i = 0; i < v->nnotes; i++) {
+		nb_json_obj(j);
+		nb_json_kstr(j, "class", v->notes[i].word);
+		json_at(v->notes[i].pc, p, j);
+		nb_json_kstr(j, "text", v->notes[i].text);
+		nb_json_kstr(j, "hint", v->notes[i].hint);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
 static void json_finding(const struct nb_finding *f, const struct nb_prog *p,
 			 struct nb_json *j)
 {
@@ -245,6 +261,8 @@ void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img,
 	nb_json_kstr(out, "program", p->name);
 	if (!v->accepted)
 		json_finding(&v->finding, p, out);
+	else
+		json_accepted(v, p, out);
 	json_stats(&v->stats, out);
 	nb_json_end_obj(out);
 }

@@ -55,6 +55,14 @@ struct nb_seek {
 	bool over;  /* out of memory or steps */
 };
 
+/* A store of @value to the output of row @answer, none of which
+ * NCCL can take. */
+struct nb_odd_store {
+	struct nb_odd_store *next;
+	uint32_t pc, answer;
+	struct nb_range value;
+};
+
 /*
  * Everything one verification knows besides the states; lives on the stack
  * of nb_verify, its tables in the verdict's arena.
@@ -116,6 +124,10 @@ struct nb_env {
 	uint32_t root;
 	struct nb_marks *marks; /* of the last stored state, or NULL */
 	struct nb_seek *seek;	/* NULL: this walk judges */
+	/* for notes: outputs that some path sets, bit i for row i of
+	 * core/defs/answers.h, and stores that NCCL cannot take */
+	uint32_t answered;
+	struct nb_odd_store *odd_stores;
 };
 
 /* Instructions, more than any lap may have. */

@@ -38,9 +38,25 @@ struct nb_branch {
 };
 
 /* A step that made what the finding is about what it is. */
-struct nb_note {
+struct nb_step_note {
 	uint32_t pc;
 	const char *text;
+};
+
+/* Class of a note, one row each in core/defs/notes.h. */
+enum nb_note_class {
+#define NOTE(name, word, text, hint) NB_NOTE_##name,
+#include "core/defs/notes.h"
+	NB_NNOTES
+};
+
+/* Something about an accepted program that its author may not know. */
+struct nb_note {
+	enum nb_note_class cls;
+	uint32_t pc;	  /* slot */
+	const char *word; /* of the class, stable */
+	const char *text, *hint;
+	const struct nb_line *line; /* of the image; NULL: no line info */
 };
 
 /*
@@ -60,7 +76,7 @@ struct nb_finding {
 	const struct nb_line *line;   /* of the image; NULL: no line info */
 	const struct nb_branch *path; /* the last ones, at most NB_MAX_PATH */
 	uint32_t npath;
-	const struct nb_note *notes;
+	const struct nb_step_note *notes;
 	uint32_t nnotes;
 };
 
@@ -114,7 +130,9 @@ enum { NB_NO_LOOP = UINT32_MAX >> 1 };
 
 struct nb_verdict {
 	bool accepted;
-	struct nb_finding finding; /* when not */
+	struct nb_finding finding;   /* when not */
+	const struct nb_note *notes; /* when it is, by slot */
+	uint32_t nnotes;
 	struct nb_verify_stats stats;
 	const uint8_t *aux; /* NB_AUX_* for each slot */
 	/* of an accepted program, what bounds its runs (NB_RUN_BUDGET):

@@ -312,7 +312,7 @@ struct slice {
 	} stack[4];
 	unsigned nstack;
 	uint32_t branch; /* whose registers matter; NB_NO_PC: none */
-	struct nb_note notes[MAX_NOTES]; /* latest first */
+	struct nb_step_note notes[MAX_NOTES]; /* latest first */
 	uint32_t n;
 };
 
@@ -325,7 +325,7 @@ static void want(struct slice *s, unsigned frame, int number)
 static void add_note(struct slice *s, uint32_t pc, const char *text)
 {
 	if (s->n < MAX_NOTES)
-		s->notes[s->n++] = (struct nb_note){ pc, text };
+		s->notes[s->n++] = (struct nb_step_note){ pc, text };
 }
 
 /* Why is what the step at @i brings in local data? */
@@ -640,7 +640,7 @@ static void say_null(const struct nb_trail *t, struct nb_finding *f)
 void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f)
 {
 	struct slice s = { .t = t };
-	struct nb_note *to;
+	struct nb_step_note *to;
 
 	if (t->n == t->first)
 		return;

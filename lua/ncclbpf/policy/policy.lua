@@ -99,7 +99,31 @@ local function warning_line(p, w)
 		p.name, w.text, w.hint)
 end
 
--- {accepted, programs: [{name, section, hook, accepted, stats, finding, text, notes}],
+local function note_line(p, n, source)
+	local at = n.line and ("%s:%d"):format(n.file and n.file:match "[^/]*$" or "?", n.line)
+		or "slot " .. n.pc
+	local text = ("note: %s: program %s: %s; %s"):format(at, p.name, n.text, n.hint)
+	if source and n.source then
+		text = ("%s\n%7d | %s"):format(text, n.line, n.source:match "^%s*(.-)%s*$")
+	end
+	return text
+end
+
+-- The notes of all programs: how many, then each on its line.
+-- @source: with the line of C.
+local function note_lines(v, source)
+	local lines = {}
+	for _, p in ipairs(v.programs) do
+		for _, n in ipairs(p.notes) do lines[#lines + 1] = note_line(p, n, source) end
+	end
+	if #lines > 0 then
+		table.insert(lines, 1, #lines == 1 and "1 note" or #lines .. " notes")
+	end
+	return lines
+end
+
+-- {accepted, programs: [{name, section, hook, accepted, stats, finding, text, steps,
+-- notes: [{class, pc, text, hint, file, line, source}]}],
 -- budget: {work, work_max, memory_bytes, memory_max_bytes}}
 -- opts.spent: the work that the programs so far took of the policy's budget.
 function M.verdict(image, info, opts)
@@ -114,6 +138,7 @@ function M.verdict(image, info, opts)
 		if not v then return nil, errors.from_reply(err) end
 		opts.spent = opts.spent + v.stats.work
 		decode_finding(v)
+		v.notes = core.array(v.notes)
 		v.name, v.section, v.hook, v.insns = p.name, p.section, p.hook, p.insns
 		if p.hook == "env" and v.accepted then v.warnings = env_warnings(image, i) end
 		accepted = accepted and v.accepted
@@ -125,13 +150,13 @@ function M.verdict(image, info, opts)
 end
 
 -- The error of a refused verdict: the first program that is.
--- @notes: with how it got there, step by step.
-function M.refusal(verdict, path, notes)
+-- @steps: with how it got there, step by step.
+function M.refusal(verdict, path, steps)
 	for _, p in ipairs(verdict.programs) do
 		if not p.accepted then
 			local detail = p.text
-			if notes and p.notes ~= "" then
-				detail = detail .. "  notes:\n" .. p.notes
+			if steps and p.steps ~= "" then
+				detail = detail .. "  notes:\n" .. p.steps
 			end
 			return errors.new("verify_rejected", p.message, {
 				object = path, hint = p.hint, at = p.at, finding = p.finding,
@@ -241,9 +266,10 @@ function M.cmd_verify(ctx)
 	local foot, failure = run_lines(v), M.refusal(v, path, ctx.flags.verbose)
 	for _, p in ipairs(v.programs) do
 		if p.trace then foot[#foot + 1] = (p.trace:gsub("\n$", "")) end
-		p.notes = nil -- finding has them
+		p.steps = nil -- finding has them
 		for _, w in ipairs(p.warnings or {}) do foot[#foot + 1] = warning_line(p, w) end
 	end
+	for _, line in ipairs(note_lines(v, ctx.flags.verbose)) do foot[#foot + 1] = line end
 	foot[#foot + 1] = budget_line(v.budget, ctx.flags.verbose)
 	return {
 		schema = "policy.verify/1", data = v, rows = verdict_rows(v), id = "program",

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_VERIFY_INSN_ANSWERS_H
+#define NB_VERIFY_INSN_ANSWERS_H
+
+#include "core/verify/access/at.h"
+#include "core/verify/insn/require.h"
+
+/*
+ * nb_note_answer - the store at @a sets output @f: remember it for the notes
+ * @off: where the store begins, in the context; it may set neighbours too
+ */
+void nb_note_answer(const struct at *a, const struct nb_need *n,
+		    const struct nb_field_spec *f, int64_t off);
+
+#endif

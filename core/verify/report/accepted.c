@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Notes of an accepted program. Each follows from what every run does (a
+// branch that never goes one way, an output that nothing sets) or from what
+// some explored path does (a divisor, a value out of range).
+#include "core/verify/report/accepted.h"
+
+#include <string.h>
+
+#include "core/verify/report/refusal.h"
+#include "core/verify/report/report.h"
+
+enum { MAX_NOTES = 32 };
+
+static const struct {
+	const char *word, *text, *hint;
+} classes[NB_NNOTES] = {
+#define NOTE(name, word, text, hint) [NB_NOTE_##name] = { word, text, hint },
+#include "core/defs/notes.h"
+};
+
+struct notes {
+	struct nb_env *env;
+	struct nb_note at[MAX_NOTES];
+	uint32_t n;
+};
+
+/* Code of the policy header: its author is not who reads the note. */
+static bool is_ours(const struct nb_line *l)
+{
+	return l && !strcmp(nb_base_name(l->file), "ncclbpf_policy.h");
+}
+
+static void add(struct notes *to, enum nb_note_class cls,
+		const struct nb_refusal *facts)
+{
+	struct nb_env *env = to->env;
+	const struct nb_line *l = nb_line_of(env->prog, facts->pc);
+
+	if (to->n == MAX_NOTES || is_ours(l))
+		return;
+	to->at[to->n++] = (struct nb_note){
+		.cls = cls,
+		.pc = facts->pc,
+		.word = classes[cls].word,
+		.text = nb_expand(env, classes[cls].text, facts),
+		.hint = nb_expand(env, classes[cls].hint, facts),
+		.line = l,
+	};
+}
+
+static void add_divisor(struct notes *to, uint32_t pc)
+{
+	const struct nb_env *env = to->env;
+	const struct nb_insn *in = &env->insns[pc];
+
+	if (in->traits & NB_INSN_DIVIDE && env->zero_divisor[pc])
+		add(to,
+		    in->fn == NB_FN_MOD ? NB_NOTE_ZERO_MODULUS
+					: NB_NOTE_ZERO_DIVISOR,
+		    &(struct nb_refusal){ .pc = pc,
+					  .text = in->operand == NB_OPND_IMM
+							  ? "is"
+							  : "may be" });
+}
+
+/* A test of 64 bits against 0 may be one of a pointer that is known not to be
+ * NULL: caution, not a mistake. */
+static bool may_test_null(const struct nb_insn *in)
+{
+	return (in->fn == NB_FN_JEQ || in->fn == NB_FN_JNE) &&
+	       in->width == 64 && in->operand == NB_OPND_IMM && !in->imm;
+}
+
+static void add_branch(struct notes *to, uint32_t pc)
+{
+	const struct nb_insn *in = &to->env->insns[pc];
+	uint8_t ways =
+		to->env->aux[pc] & (NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS);
+	uint32_t never = pc + 1;
+
+	if (in->kind != NB_KIND_JMP || may_test_null(in) || !ways ||
+	    ways == (NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS))
+		return;
+	if (ways == NB_AUX_BRANCH_FALLS)
+		never = (uint32_t)nb_insn_target(in, pc);
+	add(to, NB_NOTE_DEAD_BRANCH,
+	    &(struct nb_refusal){ .pc = pc, .where = never });
+}
+
+static void add_answers(struct notes *to, uint32_t pc)
+{
+	size_t n;
+	const struct nb_answer_spec *rows = nb_spec_answers(&n);
+
+	for (const struct nb_odd_store *s = to->env->odd_stores; s; s = s->next)
+		if (s->pc == pc)
+			add(to, NB_NOTE_IMPOSSIBLE_ANSWER,
+			    &(struct nb_refusal){
+				    .pc = pc,
+				    .off = &s->value,
+				    .number = rows[s->answer].least,
+				    .to = rows[s->answer].most,
+				    .name = nb_spec_field(to->env->hook,
+							  rows[s->answer].off)
+						    ->name,
+			    });
+}
+
+/* Another program may answer in place of one that makes tail calls. */
+static bool calls_tail(const struct nb_env *env)
+{
+	for (uint32_t pc = 0; pc < env->n; pc++) {
+		const struct nb_insn *in = &env->insns[pc];
+		const struct nb_helper_spec *h =
+			in->kind == NB_KIND_CALL && in->fn == NB_FN_HELPER
+				? nb_spec_helper((int32_t)in->imm)
+				: NULL;
+
+		if (h && h->effect == NB_EFFECT_TAIL)
+			return true;
+	}
+	return false;
+}
+
+static void add_no_answer(struct notes *to)
+{
+	struct nb_env *env = to->env;
+	const char *outputs = "";
+	size_t n;
+	const struct nb_answer_spec *rows = nb_spec_answers(&n);
+
+	if (env->answered || calls_tail(env) || env->opts.plain_mem)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].hook == env->hook->id)
+			outputs = nb_say(
+				env, "%s%sctx->%s", outputs,
+				*outputs ? " or " : "",
+				nb_spec_field(env->hook, rows[i].off)->name);
+	if (*outputs)
+		add(to, NB_NOTE_NO_ANSWER,
+		    &(struct nb_refusal){ .text = outputs });
+}
+
+void nb_notes_fill(struct nb_env *env)
+{
+	struct notes found = { .env = env };
+	struct nb_note *to;
+
+	add_no_answer(&found);
+	for (uint32_t pc = 0; pc < env->n; pc++) {
+		if (!(env->aux[pc] & NB_AUX_REACHED))
+			continue;
+		add_divisor(&found, pc);
+		add_branch(&found, pc);
+		add_answers(&found, pc);
+	}
+	to = nb_arena_array(env->arena, found.n, sizeof(*to));
+	if (!to)
+		return;
+	memcpy(to, found.at, found.n * sizeof(*to));
+	env->v->notes = to;
+	env->v->nnotes = found.n;
+}

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+# note: impossible_answer 4
+ldxw %r2, [%r1+28]
+mov %r3, 8
+jlt %r2, 16, low
+mov %r3, 100 # near: mov %r3, 64
+stxw [%r1+76], %r3
+ja out
+low:
+stxw [%r1+76], %r3
+out:
+mov %r0, 0
+exit
