@@ -197,6 +197,33 @@ void nb_json_hex(struct nb_json *j, const void *p, size_t size)
 	nb_buf_char(j->out, '"');
 }
 
+void nb_json_kobj(struct nb_json *j, const char *key)
+{
+	nb_json_key(j, key);
+	nb_json_obj(j);
+}
+
+void nb_json_karr(struct nb_json *j, const char *key)
+{
+	nb_json_key(j, key);
+	nb_json_arr(j);
+}
+
+void nb_json_knull(struct nb_json *j, const char *key)
+{
+	nb_json_key(j, key);
+	nb_json_null(j);
+}
+
+void nb_json_ku64_if(struct nb_json *j, const char *key, bool known, uint64_t v)
+{
+	nb_json_key(j, key);
+	if (known)
+		nb_json_u64(j, v);
+	else
+		nb_json_null(j);
+}
+
 void nb_json_kstr(struct nb_json *j, const char *key, const char *s)
 {
 	nb_json_key(j, key);

@@ -48,9 +48,15 @@ void nb_json_id(struct nb_json *j, uint64_t id);
 /* Bytes as lower-case hexadecimal text. */
 void nb_json_hex(struct nb_json *j, const void *p, size_t size);
 
-/* key and value in one call */
+/* key and value in one call; kobj and karr open one */
+void nb_json_kobj(struct nb_json *j, const char *key);
+void nb_json_karr(struct nb_json *j, const char *key);
+void nb_json_knull(struct nb_json *j, const char *key);
 void nb_json_kstr(struct nb_json *j, const char *key, const char *s);
 void nb_json_ku64(struct nb_json *j, const char *key, uint64_t v);
+/* null unless @known */
+void nb_json_ku64_if(struct nb_json *j, const char *key, bool known,
+		     uint64_t v);
 void nb_json_ki64(struct nb_json *j, const char *key, int64_t v);
 void nb_json_kf64(struct nb_json *j, const char *key, double v);
 void nb_json_kbool(struct nb_json *j, const char *key, bool v);

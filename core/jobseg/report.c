@@ -170,10 +170,8 @@ void nb_job_json(const struct nb_job *job, const char *path, bool one,
 	bool agree = a != NULL;
 	uint32_t left = 0;
 
-	nb_json_obj(out);
 	nb_json_kstr(out, "segment", path);
-	nb_json_key(out, "comms");
-	nb_json_arr(out);
+	nb_json_karr(out, "comms");
 	for (uint32_t i = 0; a && i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = nb_job_comm(job, i);
 
@@ -191,6 +189,5 @@ void nb_job_json(const struct nb_job *job, const char *path, bool one,
 	nb_json_end_arr(out);
 	nb_json_kbool(out, "agree", agree);
 	nb_json_ku64(out, "left_out", left);
-	nb_json_end_obj(out);
 	free(a);
 }

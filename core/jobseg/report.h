@@ -8,7 +8,8 @@
 #include "core/jobseg/agree.h"
 
 /*
- * nb_job_json - agreement of the communicators of a job, as one JSON object
+ * nb_job_json - agreement of the communicators of a job, as members of a
+ *               JSON object that is open
  * @path:  the segment's file, NULL: none
  * @only:  a communicator's identity, with @one; else all
  *

@@ -36,7 +36,9 @@ static int agreement(lua_State *L)
 	if (nb_job_read(&job, path, &err))
 		return nb_lua_fail(L, &err);
 	nb_json_init(&j, text);
+	nb_json_obj(&j);
 	nb_job_json(&job, path, comm != NULL, id, MOST / 2, &j);
+	nb_json_end_obj(&j);
 	nb_job_free(&job);
 	if (!nb_buf_ok(text))
 		return nb_lua_failf(L, NB_E_NOMEM, "no memory for the report");

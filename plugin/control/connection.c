@@ -385,8 +385,10 @@ static void stream_line(struct nb_conn *c, struct stream *s)
 	int rc;
 
 	nb_reply_open(&j, &c->out, &s->req);
+	nb_json_obj(&j);
 	rc = s->poll(s->state, &j, &err);
 	if (rc == 1 && nb_buf_ok(&c->out)) {
+		nb_json_end_obj(&j);
 		nb_reply_close(&j);
 		return;
 	}

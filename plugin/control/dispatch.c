@@ -9,61 +9,70 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plugin/change/last.h"
 #include "plugin/control/connection.h"
+#include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
 
-static nb_handler_fn *const handlers[] = {
-	[NB_CMD_HELLO] = nb_cmd_hello,
-	[NB_CMD_HELP] = nb_cmd_help,
-	[NB_CMD_CANCEL] = nb_cmd_cancel,
-	[NB_CMD_STATUS] = nb_cmd_status,
-	[NB_CMD_DOCTOR] = nb_cmd_doctor,
-	[NB_CMD_POLICY_LIST] = nb_cmd_policy_list,
-	[NB_CMD_POLICY_SHOW] = nb_cmd_policy_show,
-	[NB_CMD_POLICY_TIME] = nb_cmd_policy_time,
-	[NB_CMD_POLICY_LOAD] = nb_cmd_policy_load,
-	[NB_CMD_POLICY_GET] = nb_cmd_policy_get,
-	[NB_CMD_POLICY_DUMP] = nb_cmd_policy_dump,
-	[NB_CMD_POLICY_USE] = nb_cmd_policy_use,
-	[NB_CMD_POLICY_ADD] = nb_cmd_policy_add,
-	[NB_CMD_POLICY_REMOVE] = nb_cmd_policy_remove,
-	[NB_CMD_POLICY_MOVE] = nb_cmd_policy_move,
-	[NB_CMD_POLICY_UNDO] = nb_cmd_policy_undo,
-	[NB_CMD_POLICY_HISTORY] = nb_cmd_policy_history,
-	[NB_CMD_POLICY_DISCARD] = nb_cmd_policy_discard,
-	[NB_CMD_MAP_LIST] = nb_cmd_map_list,
-	[NB_CMD_MAP_SHOW] = nb_cmd_map_show,
-	[NB_CMD_MAP_DUMP] = nb_cmd_map_dump,
-	[NB_CMD_MAP_GET] = nb_cmd_map_get,
-	[NB_CMD_MAP_SET] = nb_cmd_map_set,
-	[NB_CMD_MAP_DEL] = nb_cmd_map_del,
-	[NB_CMD_MAP_LOAD] = nb_cmd_map_load,
-	[NB_CMD_MAP_POP] = nb_cmd_map_pop,
-	[NB_CMD_CHANGE_STATUS] = nb_cmd_change_status,
-	[NB_CMD_CHANGE_CHECK] = nb_cmd_change_check,
-	[NB_CMD_CHANGE_COMMIT] = nb_cmd_change_commit,
-	[NB_CMD_CHANGE_ABORT] = nb_cmd_change_abort,
-	[NB_CMD_CONTROLLER_STATUS] = nb_cmd_controller_status,
-	[NB_CMD_CONTROLLER_PAUSE] = nb_cmd_controller_pause,
-	[NB_CMD_CONTROLLER_RESUME] = nb_cmd_controller_resume,
-	[NB_CMD_COMM_LIST] = nb_cmd_comm_list,
-	[NB_CMD_COMM_SHOW] = nb_cmd_comm_show,
-	[NB_CMD_CHECK_AGREEMENT] = nb_cmd_check_agreement,
-	[NB_CMD_EXPLAIN] = nb_cmd_explain,
-	[NB_CMD_DECISION_TAIL] = nb_cmd_decision_tail,
-	[NB_CMD_ENV_LIST] = nb_cmd_env_list,
-	[NB_CMD_ENV_SET] = nb_cmd_env_set,
-	[NB_CMD_ENV_UNSET] = nb_cmd_env_unset,
-	[NB_CMD_ENV_FORGET] = nb_cmd_env_forget,
-	[NB_CMD_NET] = nb_cmd_net,
-	[NB_CMD_TELEMETRY] = nb_cmd_telemetry,
-	[NB_CMD_STATS] = nb_cmd_stats,
-	[NB_CMD_SAMPLE_TAIL] = nb_cmd_sample_tail,
-	[NB_CMD_TRACE_START] = nb_cmd_trace_start,
-	[NB_CMD_TRACE_STOP] = nb_cmd_trace_stop,
-	[NB_CMD_TRACE_STATUS] = nb_cmd_trace_status,
-	[NB_CMD_TRACE_READ] = nb_cmd_trace_read,
-	[NB_CMD_TRACE_TAIL] = nb_cmd_trace_tail,
+/* LOCKED: the handler runs with NB_LOCK_STATE, and sees what other processes
+ * have committed. FREE: it takes the lock where it needs it, or waits. */
+enum hold { FREE, LOCKED };
+
+static const struct {
+	nb_handler_fn *fn;
+	enum hold hold;
+} handlers[] = {
+	[NB_CMD_HELLO] = { nb_cmd_hello, LOCKED },
+	[NB_CMD_HELP] = { nb_cmd_help, FREE },
+	[NB_CMD_CANCEL] = { nb_cmd_cancel, FREE },
+	[NB_CMD_STATUS] = { nb_cmd_status, FREE },
+	[NB_CMD_DOCTOR] = { nb_cmd_doctor, LOCKED },
+	[NB_CMD_POLICY_LIST] = { nb_cmd_policy_list, LOCKED },
+	[NB_CMD_POLICY_SHOW] = { nb_cmd_policy_show, LOCKED },
+	[NB_CMD_POLICY_TIME] = { nb_cmd_policy_time, LOCKED },
+	[NB_CMD_POLICY_LOAD] = { nb_cmd_policy_load, LOCKED },
+	[NB_CMD_POLICY_GET] = { nb_cmd_policy_get, FREE },
+	[NB_CMD_POLICY_DUMP] = { nb_cmd_policy_dump, FREE },
+	[NB_CMD_POLICY_USE] = { nb_cmd_policy_use, FREE },
+	[NB_CMD_POLICY_ADD] = { nb_cmd_policy_add, FREE },
+	[NB_CMD_POLICY_REMOVE] = { nb_cmd_policy_remove, FREE },
+	[NB_CMD_POLICY_MOVE] = { nb_cmd_policy_move, FREE },
+	[NB_CMD_POLICY_UNDO] = { nb_cmd_policy_undo, FREE },
+	[NB_CMD_POLICY_HISTORY] = { nb_cmd_policy_history, LOCKED },
+	[NB_CMD_POLICY_DISCARD] = { nb_cmd_policy_discard, FREE },
+	[NB_CMD_MAP_LIST] = { nb_cmd_map_list, LOCKED },
+	[NB_CMD_MAP_SHOW] = { nb_cmd_map_show, LOCKED },
+	[NB_CMD_MAP_DUMP] = { nb_cmd_map_dump, FREE },
+	[NB_CMD_MAP_GET] = { nb_cmd_map_get, FREE },
+	[NB_CMD_MAP_SET] = { nb_cmd_map_set, FREE },
+	[NB_CMD_MAP_DEL] = { nb_cmd_map_del, FREE },
+	[NB_CMD_MAP_LOAD] = { nb_cmd_map_load, FREE },
+	[NB_CMD_MAP_POP] = { nb_cmd_map_pop, FREE },
+	[NB_CMD_CHANGE_STATUS] = { nb_cmd_change_status, FREE },
+	[NB_CMD_CHANGE_CHECK] = { nb_cmd_change_check, FREE },
+	[NB_CMD_CHANGE_COMMIT] = { nb_cmd_change_commit, FREE },
+	[NB_CMD_CHANGE_ABORT] = { nb_cmd_change_abort, FREE },
+	[NB_CMD_CONTROLLER_STATUS] = { nb_cmd_controller_status, FREE },
+	[NB_CMD_CONTROLLER_PAUSE] = { nb_cmd_controller_pause, FREE },
+	[NB_CMD_CONTROLLER_RESUME] = { nb_cmd_controller_resume, FREE },
+	[NB_CMD_COMM_LIST] = { nb_cmd_comm_list, LOCKED },
+	[NB_CMD_COMM_SHOW] = { nb_cmd_comm_show, LOCKED },
+	[NB_CMD_CHECK_AGREEMENT] = { nb_cmd_check_agreement, FREE },
+	[NB_CMD_EXPLAIN] = { nb_cmd_explain, LOCKED },
+	[NB_CMD_DECISION_TAIL] = { nb_cmd_decision_tail, LOCKED },
+	[NB_CMD_ENV_LIST] = { nb_cmd_env_list, LOCKED },
+	[NB_CMD_ENV_SET] = { nb_cmd_env_set, LOCKED },
+	[NB_CMD_ENV_UNSET] = { nb_cmd_env_unset, LOCKED },
+	[NB_CMD_ENV_FORGET] = { nb_cmd_env_forget, LOCKED },
+	[NB_CMD_NET] = { nb_cmd_net, FREE },
+	[NB_CMD_TELEMETRY] = { nb_cmd_telemetry, FREE },
+	[NB_CMD_STATS] = { nb_cmd_stats, FREE },
+	[NB_CMD_SAMPLE_TAIL] = { nb_cmd_sample_tail, FREE },
+	[NB_CMD_TRACE_START] = { nb_cmd_trace_start, LOCKED },
+	[NB_CMD_TRACE_STOP] = { nb_cmd_trace_stop, FREE },
+	[NB_CMD_TRACE_STATUS] = { nb_cmd_trace_status, FREE },
+	[NB_CMD_TRACE_READ] = { nb_cmd_trace_read, LOCKED },
+	[NB_CMD_TRACE_TAIL] = { nb_cmd_trace_tail, FREE },
 };
 
 static_assert(sizeof(handlers) / sizeof(handlers[0]) == NB_NCMDS,
@@ -115,6 +124,7 @@ static void log_change(const struct nb_call *call, int rc)
 static int run(struct nb_call *call)
 {
 	const struct nb_request *req = call->req;
+	int rc;
 
 	if (!nb_conn_open(call->conn) && req->cmd != NB_CMD_HELLO) {
 		nb_fail(call->err, NB_E_PROTOCOL, 0,
@@ -123,7 +133,13 @@ static int run(struct nb_call *call)
 			req->spec->words, NB_WIRE_VERSION);
 		return call->err->code;
 	}
-	return handlers[req->cmd](call);
+	if (handlers[req->cmd].hold == FREE)
+		return handlers[req->cmd].fn(call);
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	rc = handlers[req->cmd].fn(call);
+	nb_unlock(NB_LOCK_STATE);
+	return rc;
 }
 
 /* The reply of a request that could be taken apart. */
@@ -132,9 +148,12 @@ static int reply(struct nb_call *call, struct nb_buf *out)
 	int rc;
 
 	nb_reply_open(call->out, out, call->req);
+	nb_json_obj(call->out);
 	rc = run(call);
-	if (!rc)
+	if (!rc) {
+		nb_json_end_obj(call->out);
 		nb_reply_close(call->out);
+	}
 	if (call->req->spec->role == NB_ROLE_CONTROL)
 		log_change(call, rc);
 	return rc;

@@ -12,9 +12,9 @@
 #include "core/wire/wire.h"
 
 /*
- * What a request does: one handler for each row of core/defs/commands.h, in
- * plugin/cmd_*.c. One more command is one row there, one function, and its
- * line in the table of command.c.
+ * One handler for each row of core/defs/commands.h, in
+ * plugin/control/commands/. A new command needs a row there, a function, and
+ * a line in the table of dispatch.c.
  */
 struct nb_conn;
 
@@ -26,9 +26,9 @@ struct nb_peer {
 };
 
 /*
- * What a handler gets and gives. It writes exactly one JSON value to @out
- * and returns 0, or fills @err and returns its code (what it has written by
- * then is dropped). On the control thread only.
+ * A handler writes the members of the reply's object, which is open, and
+ * returns 0; or it fills @err and returns its code, and what it has written is
+ * dropped. On the control thread only.
  *
  * @fd_out:  set by the handler to send one beside the reply; the caller
  *           closes it. -1: none

@@ -3,6 +3,7 @@
 // commands have in common: stage, then commit unless told not to.
 #include "plugin/control/reply.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,8 +29,7 @@ void nb_cmd_short(char text[NB_CMD_SHORT], const uint8_t digest[NB_SHA256_SIZE])
 
 void nb_cmd_gen_names(struct nb_json *j, const struct nb_gen *g)
 {
-	nb_json_key(j, "policies");
-	nb_json_arr(j);
+	nb_json_karr(j, "policies");
 	for (uint32_t i = 0; g && i < g->order.n; i++)
 		nb_json_str(j, g->policy[g->order.at[i]].policy->img->name);
 	nb_json_end_arr(j);
@@ -37,14 +37,12 @@ void nb_cmd_gen_names(struct nb_json *j, const struct nb_gen *g)
 
 void nb_cmd_scopes(struct nb_json *j, const struct nb_gen *g)
 {
-	nb_json_key(j, "scopes");
-	nb_json_arr(j);
+	nb_json_karr(j, "scopes");
 	for (uint32_t i = 0; g && i < g->nviews; i++) {
 		const struct nb_scope *s = &g->scopes.scope[i];
 
 		nb_json_obj(j);
-		nb_json_key(j, "comms");
-		nb_json_arr(j);
+		nb_json_karr(j, "comms");
 		for (uint32_t k = 0; k < s->ncomms; k++)
 			nb_json_id(j, s->comm[k]);
 		nb_json_end_arr(j);
@@ -54,33 +52,31 @@ void nb_cmd_scopes(struct nb_json *j, const struct nb_gen *g)
 	nb_json_end_arr(j);
 }
 
-void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto)
+static void put_algo_proto(struct nb_json *j, int algo, int proto)
 {
-	nb_json_key(j, key);
-	nb_json_obj(j);
 	nb_json_kstr(j, "algo", nb_nccl_algo(algo));
 	nb_json_kstr(j, "proto", nb_nccl_proto(proto));
+}
+
+void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto)
+{
+	nb_json_kobj(j, key);
+	put_algo_proto(j, algo, proto);
 	nb_json_end_obj(j);
 }
 
 void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
 		   uint32_t channels)
 {
-	nb_json_key(j, key);
-	nb_json_obj(j);
-	nb_json_kstr(j, "algo", nb_nccl_algo(algo));
-	nb_json_kstr(j, "proto", nb_nccl_proto(proto));
+	nb_json_kobj(j, key);
+	put_algo_proto(j, algo, proto);
 	nb_json_ku64(j, "channels", channels);
 	nb_json_end_obj(j);
 }
 
 void nb_cmd_cost(struct nb_json *j, const char *key, double us)
 {
-	nb_json_key(j, key);
-	if (us >= 0)
-		nb_json_f64(j, us);
-	else
-		nb_json_null(j);
+	nb_json_kf64(j, key, us >= 0 ? us : (double)NAN);
 }
 
 void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
@@ -88,8 +84,7 @@ void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
 {
 	float table[NB_COSTS_KNOWN];
 
-	nb_json_key(j, "context");
-	nb_json_obj(j);
+	nb_json_kobj(j, "context");
 	nb_json_ku64(j, "ranks", c->base.ranks);
 	nb_json_ku64(j, "nodes", c->base.nodes);
 	nb_json_ku64(j, "pipe_ops", d->pipe_ops);
@@ -123,8 +118,7 @@ static void change_comm(struct nb_json *j, const struct nb_change_comm *c)
 	nb_json_kstr(j, "state", nb_change_state_word(c->state));
 	nb_json_ku64(j, "ranks", c->ranks);
 	nb_json_ku64(j, "passed", c->passed);
-	nb_json_key(j, "behind");
-	nb_json_arr(j);
+	nb_json_karr(j, "behind");
 	for (unsigned i = 0; c->state == NB_CHANGE_COMMITTED && i < 64; i++)
 		if (c->behind >> i & 1)
 			nb_json_u64(j, i);
@@ -134,19 +128,23 @@ static void change_comm(struct nb_json *j, const struct nb_change_comm *c)
 	nb_json_end_obj(j);
 }
 
+void nb_cmd_change_short(struct nb_json *j,
+			 const uint8_t digest[NB_SHA256_SIZE],
+			 enum nb_change_state state)
+{
+	nb_cmd_digest(j, "change", digest);
+	nb_json_kstr(j, "state", nb_change_state_word(state));
+}
+
 void nb_cmd_change(struct nb_json *j, const struct nb_change *change)
 {
-	nb_json_obj(j);
-	nb_cmd_digest(j, "change", change->digest);
-	nb_json_kstr(j, "state", nb_change_state_word(change->state));
+	nb_cmd_change_short(j, change->digest, change->state);
 	nb_json_ku64(j, "generation", change->generation);
 	nb_json_ku64(j, "time_us", change->time_us);
-	nb_json_key(j, "comms");
-	nb_json_arr(j);
+	nb_json_karr(j, "comms");
 	for (uint32_t i = 0; i < change->ncomms && i < NB_CHANGE_COMMS; i++)
 		change_comm(j, &change->comm[i]);
 	nb_json_end_arr(j);
-	nb_json_end_obj(j);
 }
 
 int nb_cmd_finish_change(struct nb_call *call,
@@ -167,11 +165,7 @@ int nb_cmd_finish_change(struct nb_call *call,
 	}
 	if (!nb_request_yes(call->req, "commit", true)) {
 		snprintf(call->note, sizeof(call->note), "staged %s", text);
-		nb_json_obj(call->out);
-		nb_cmd_digest(call->out, "change", digest);
-		nb_json_kstr(call->out, "state",
-			     nb_change_state_word(NB_CHANGE_STAGED));
-		nb_json_end_obj(call->out);
+		nb_cmd_change_short(call->out, digest, NB_CHANGE_STAGED);
 		return 0;
 	}
 	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid);
@@ -196,23 +190,72 @@ int nb_cmd_finish_change(struct nb_call *call,
 	return rc;
 }
 
-int nb_cmd_expected(struct nb_call *call, uint64_t *out)
-{
-	const char *text = nb_request_opt(call->req, "if_generation");
+/* ---- options ---- */
 
-	*out = NB_CHANGE_ANY;
-	return text ? nb_wire_number(out, text, 0, UINT32_MAX,
-				     "option if_generation=", call->err)
+int nb_cmd_number(struct nb_call *call, const char *name, uint64_t least,
+		  uint64_t most, uint64_t *out)
+{
+	const char *text = nb_request_opt(call->req, name);
+	char what[40];
+
+	snprintf(what, sizeof(what), "option %s=", name);
+	return text ? nb_wire_number(out, text, least, most, what, call->err)
 		    : 0;
 }
 
-int nb_cmd_limit(struct nb_call *call, uint64_t most, uint64_t absent,
+int nb_cmd_count(struct nb_call *call, uint32_t arg, uint64_t most,
 		 uint64_t *out)
 {
-	const char *text = nb_request_opt(call->req, "limit");
+	return call->req->narg > arg
+		       ? nb_wire_number(out, call->req->arg[arg], 1, most,
+					"COUNT", call->err)
+		       : 0;
+}
 
-	*out = absent;
-	return text ? nb_wire_number(out, text, 1, most,
-				     "option limit=", call->err)
-		    : 0;
+int nb_cmd_expected(struct nb_call *call, uint64_t *out)
+{
+	*out = NB_CHANGE_ANY;
+	return nb_cmd_number(call, "if_generation", 0, UINT32_MAX, out);
+}
+
+int nb_cmd_comm(struct nb_call *call, struct nb_comm_option *out)
+{
+	const char *text = nb_request_opt(call->req, "comm");
+
+	*out = (struct nb_comm_option){ .given = text != NULL };
+	return text ? nb_wire_id(&out->id, text, "option comm=", call->err) : 0;
+}
+
+bool nb_comm_wanted(const struct nb_comm_option *o, uint64_t comm_id)
+{
+	return !o->given || o->id == comm_id;
+}
+
+/* ---- pages ---- */
+
+int nb_page_options(struct nb_call *call, struct nb_page *page)
+{
+	int rc;
+
+	*page = (struct nb_page){ .limit = UINT32_MAX };
+	rc = nb_cmd_number(call, "limit", 1, UINT32_MAX, &page->limit);
+	return rc ? rc
+		  : nb_cmd_number(call, "after", 0, UINT32_MAX, &page->after);
+}
+
+bool nb_page_takes(struct nb_page *page, const struct nb_json *j)
+{
+	if (page->more || page->at < page->after) {
+		page->at += !page->more;
+		return false;
+	}
+	page->more = page->at - page->after == page->limit || !nb_cmd_room(j);
+	page->at += !page->more;
+	return !page->more;
+}
+
+void nb_page_end(struct nb_json *j, const struct nb_page *page)
+{
+	nb_json_kbool(j, "more", page->more);
+	nb_json_ku64_if(j, "next", page->more, page->at);
 }

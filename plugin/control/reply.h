@@ -48,7 +48,11 @@ void nb_cmd_cost(struct nb_json *j, const char *key, double us);
 void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
 		    const struct nb_decision *d);
 
-/* A change as an object. */
+/* Members of a change: its digest and state. */
+void nb_cmd_change_short(struct nb_json *j,
+			 const uint8_t digest[NB_SHA256_SIZE],
+			 enum nb_change_state state);
+/* ...and what became of each communicator. */
 void nb_cmd_change(struct nb_json *j, const struct nb_change *change);
 
 /*
@@ -61,13 +65,40 @@ void nb_cmd_change(struct nb_json *j, const struct nb_change *change);
 int nb_cmd_finish_change(struct nb_call *call,
 			 const uint8_t digest[NB_SHA256_SIZE]);
 
+/* ---- options and arguments: 0 or NB_E_ARG ---- */
+
+/* Option @name, a number within [least, most]. *@out stays if it is absent. */
+int nb_cmd_number(struct nb_call *call, const char *name, uint64_t least,
+		  uint64_t most, uint64_t *out);
+/* Argument @arg, a count within [1, most]. *@out stays if it is absent. */
+int nb_cmd_count(struct nb_call *call, uint32_t arg, uint64_t most,
+		 uint64_t *out);
 /* Option if_generation=: the generation that the job must have; NB_CHANGE_ANY
- * where it is not given. 0, NB_E_ARG. */
+ * if it is absent. */
 int nb_cmd_expected(struct nb_call *call, uint64_t *out);
 
-/* Option limit= within [1, most], @absent when not given. 0, NB_E_ARG. */
-int nb_cmd_limit(struct nb_call *call, uint64_t most, uint64_t absent,
-		 uint64_t *out);
+/* Option comm=: one communicator, or all if it is absent. */
+struct nb_comm_option {
+	bool given;
+	uint64_t id;
+};
+int nb_cmd_comm(struct nb_call *call, struct nb_comm_option *out);
+bool nb_comm_wanted(const struct nb_comm_option *o, uint64_t comm_id);
+
+/*
+ * A list in pages: options after= and limit=. A page ends at its limit or when
+ * the reply is full; "next" is then the after= of the next page.
+ */
+struct nb_page {
+	uint64_t after, limit;
+	uint64_t at; /* of the next element */
+	bool more;   /* elements were left out */
+};
+int nb_page_options(struct nb_call *call, struct nb_page *page);
+/* Is the next element of the list on this page? Counts it. */
+bool nb_page_takes(struct nb_page *page, const struct nb_json *j);
+/* Members "more" and "next". */
+void nb_page_end(struct nb_json *j, const struct nb_page *page);
 
 /* key: the profiler's events that do not count, by reason. */
 void nb_cmd_lost_json(struct nb_json *j, const char *key);

@@ -14,8 +14,7 @@
 #include "core/defs/ctx.h"
 #include "plugin/profiler/hooks.h"
 #include "plugin/runtime/log.h"
-
-#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#include "plugin/runtime/relaxed.h"
 
 /* How far an override is from being logged. */
 enum met { NOT_MET, NOTING, MET, TOLD };
@@ -398,12 +397,10 @@ static void row(struct nb_json *j, const char *name, const char *value,
 
 void nb_override_json(struct nb_json *j)
 {
-	nb_json_obj(j);
 	nb_json_kbool(j, "in_use", GET(on));
 	nb_json_ku64(j, "asked", GET(asked));
 	nb_json_ku64(j, "dropped", GET(dropped));
-	nb_json_key(j, "variables");
-	nb_json_arr(j);
+	nb_json_karr(j, "variables");
 	for (uint32_t i = 0; i < nentries; i++) {
 		const char *value = GET(entries[i].value);
 
@@ -417,5 +414,4 @@ void nb_override_json(struct nb_json *j)
 			    answers[i].hides ? NULL : answers[i].value,
 			    NB_OVERRIDE_POLICY, &answers[i].note);
 	nb_json_end_arr(j);
-	nb_json_end_obj(j);
 }

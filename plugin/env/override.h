@@ -55,7 +55,7 @@ void nb_override_file(const char *path);
 
 /* Log, once each, the overrides that NCCL has met. */
 void nb_override_tell(void);
-/* An object: whether NCCL asks, how often, and the list. */
+/* Members: whether NCCL asks, how often, and the list. */
 void nb_override_json(struct nb_json *j);
 
 #endif

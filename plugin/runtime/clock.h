@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
@@ -15,10 +16,10 @@
  * first and refined by nb_clock_turn.
  */
 struct nb_clock {
-	uint64_t ticks0, ns0;
-	/* atomic; ns = ticks * mult / 2^32; 0: the system's, and the others
-	 * may not be there yet */
-	uint64_t mult;
+  uint64_t ticks0, ns0;
+  /* atomic; ns = ticks * mult / 2^32; 0: the system's, and the others
+   * may not be there yet */
+  uint64_t mult;
 };
 extern struct nb_clock nb_clock;
 
@@ -29,32 +30,33 @@ void nb_clock_init(void);
  * or by half of what it is off where that is more; either may be back. */
 enum { NB_CLOCK_STEP_NS = 20000 };
 void nb_clock_turn(void);
+/* Nanoseconds of a clock of the system. */
+uint64_t nb_clock_read(clockid_t id);
+/* CLOCK_MONOTONIC. Tests may put another clock in its place, so waits between
+ * processes read the clock itself. */
 uint64_t nb_clock_system(void);
 
-static inline uint64_t nb_clock_ticks(void)
-{
+static inline uint64_t nb_clock_ticks(void) {
 #if defined(__x86_64__)
-	return __rdtsc();
+  return __rdtsc();
 #elif defined(__aarch64__)
-	uint64_t t;
+  uint64_t t;
 
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-	return t;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+  return t;
 #else
-	return 0;
+  return 0;
 #endif
 }
 
-static inline uint64_t nb_clock_ns(void)
-{
-	uint64_t mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_ACQUIRE);
+static inline uint64_t nb_clock_ns(void) {
+  uint64_t mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_ACQUIRE);
 
-	if (!mult)
-		return nb_clock_system();
-	__extension__ typedef unsigned __int128 wide;
-	return nb_clock.ns0 +
-	       (uint64_t)(((wide)(nb_clock_ticks() - nb_clock.ticks0) * mult) >>
-			  32);
+  if (!mult)
+    return nb_clock_system();
+  __extension__ typedef unsigned __int128 wide;
+  return nb_clock.ns0 +
+         (uint64_t)(((wide)(nb_clock_ticks() - nb_clock.ticks0) * mult) >> 32);
 }
 
 #endif

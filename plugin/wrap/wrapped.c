@@ -285,8 +285,7 @@ void nb_wrapped_log(void)
 void nb_wrapped_json(struct nb_json *j)
 {
 	nb_lock(NB_LOCK_WRAP);
-	nb_json_key(j, "chains");
-	nb_json_arr(j);
+	nb_json_karr(j, "chains");
 	for (int k = 0; k < NB_NWRAPPED; k++) {
 		const struct nb_wrapped *c = &nb_wrapped[k];
 

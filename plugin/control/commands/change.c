@@ -20,18 +20,17 @@ int nb_cmd_change_status(struct nb_call *call)
 		return nb_fail(call->err, NB_E_NOMEM, 0,
 			       "change status: no memory");
 	nb_change_status(&has_staged, staged, &has_last, last);
-	nb_json_obj(call->out);
-	if (has_staged) {
+	if (has_staged)
 		nb_cmd_digest(call->out, "staged", staged);
-	} else {
-		nb_json_kstr(call->out, "staged", NULL);
-	}
-	nb_json_key(call->out, "last");
-	if (has_last)
-		nb_cmd_change(call->out, last);
 	else
-		nb_json_null(call->out);
-	nb_json_end_obj(call->out);
+		nb_json_knull(call->out, "staged");
+	if (has_last) {
+		nb_json_kobj(call->out, "last");
+		nb_cmd_change(call->out, last);
+		nb_json_end_obj(call->out);
+	} else {
+		nb_json_knull(call->out, "last");
+	}
 	free(last);
 	return 0;
 }
@@ -84,10 +83,6 @@ int nb_cmd_change_abort(struct nb_call *call)
 		rc = nb_change_abort(digest, call->err);
 	if (rc)
 		return rc;
-	nb_json_obj(call->out);
-	nb_cmd_digest(call->out, "change", digest);
-	nb_json_kstr(call->out, "state",
-		     nb_change_state_word(NB_CHANGE_ABORTED));
-	nb_json_end_obj(call->out);
+	nb_cmd_change_short(call->out, digest, NB_CHANGE_ABORTED);
 	return 0;
 }

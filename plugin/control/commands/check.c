@@ -10,12 +10,11 @@
 
 int nb_cmd_check_agreement(struct nb_call *call)
 {
-	const char *text = nb_request_opt(call->req, "comm");
 	const struct nb_segment *s = nb_self.seg;
 	char path[sizeof(nb_self.dir.dir) + sizeof(s->name) + 1];
+	struct nb_comm_option comm;
 	struct nb_job job;
-	uint64_t id = 0;
-	int rc = text ? nb_wire_id(&id, text, "option comm=", call->err) : 0;
+	int rc = nb_cmd_comm(call, &comm);
 
 	if (rc)
 		return rc;
@@ -25,7 +24,7 @@ int nb_cmd_check_agreement(struct nb_call *call)
 			       call->req->spec->words);
 	job = nb_segment_job(s);
 	snprintf(path, sizeof(path), "%s/%s", nb_self.dir.dir, s->name);
-	nb_job_json(&job, s->shared ? path : NULL, text != NULL, id,
+	nb_job_json(&job, s->shared ? path : NULL, comm.given, comm.id,
 		    NB_CMD_ROOM, call->out);
 	return 0;
 }

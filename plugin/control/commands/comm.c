@@ -6,12 +6,10 @@
 #include <string.h>
 
 #include "core/defs/ctx.h"
-#include "plugin/change/last.h"
 #include "plugin/comm/comm.h"
 #include "plugin/control/commands/explain.h"
 #include "plugin/control/reply.h"
 #include "plugin/policies/generations.h"
-#include "plugin/runtime/lock.h"
 #include "plugin/tuner/explain.h"
 
 /* Members of one rank of a communicator; the object is open. */
@@ -40,40 +38,22 @@ static void members(struct nb_json *j, const struct nb_comm *c)
 
 int nb_cmd_comm_list(struct nb_call *call)
 {
-	const char *text = nb_request_opt(call->req, "after");
-	uint64_t limit, after = 0, at = 0;
 	struct nb_json *j = call->out;
-	const struct nb_comm *c;
-	int rc = nb_cmd_limit(call, UINT32_MAX, UINT32_MAX, &limit);
+	struct nb_page page;
+	int rc = nb_page_options(call, &page);
 
-	if (!rc && text)
-		rc = nb_wire_number(&after, text, 0, UINT32_MAX,
-				    "option after=", call->err);
 	if (rc)
 		return rc;
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
-	nb_json_obj(j);
-	nb_json_key(j, "comms");
-	nb_json_arr(j);
-	for (c = nb_comms.first; c; c = c->next, at++) {
-		if (at < after)
+	nb_json_karr(j, "comms");
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
+		if (!nb_page_takes(&page, j))
 			continue;
-		if (at - after == limit || !nb_cmd_room(j))
-			break;
 		nb_json_obj(j);
 		members(j, c);
 		nb_json_end_obj(j);
 	}
 	nb_json_end_arr(j);
-	nb_json_kbool(j, "more", c != NULL);
-	nb_json_key(j, "next");
-	if (c)
-		nb_json_u64(j, at);
-	else
-		nb_json_null(j);
-	nb_json_end_obj(j);
-	nb_unlock(NB_LOCK_STATE);
+	nb_page_end(j, &page);
 	return 0;
 }
 
@@ -89,7 +69,7 @@ static void no_comm(struct nb_call *call, const char *text)
 	}
 	nb_fail(call->err, NB_E_NOENT, 1,
 		"%s: no rank of communicator %.40s is in this process",
-		call->req->spec->words, text);
+		call->req->spec->words, text ? text : "");
 	nb_hint(call->err, "comm list shows the %u that are", nb_comms.n);
 }
 
@@ -97,18 +77,17 @@ static void no_comm(struct nb_call *call, const char *text)
 static int find(struct nb_call *call, const struct nb_comm **out)
 {
 	const char *text = call->req->arg[0];
-	const char *slot = nb_request_opt(call->req, "slot");
-	uint64_t id, want = 0;
+	uint64_t id, slot = UINT64_MAX;
 	int rc = nb_wire_id(&id, text, "COMM", call->err);
 
 	*out = NULL;
-	if (!rc && slot)
-		rc = nb_wire_number(&want, slot, 0, UINT32_MAX,
-				    "option slot=", call->err);
+	if (!rc)
+		rc = nb_cmd_number(call, "slot", 0, UINT32_MAX, &slot);
 	if (rc)
 		return rc;
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
-		if (c->init.comm_id == id && (!slot || c->slot_index == want) &&
+		if (c->init.comm_id == id &&
+		    (slot == UINT64_MAX || c->slot_index == slot) &&
 		    (!*out || c->slot_index < (*out)->slot_index))
 			*out = c;
 	if (!*out)
@@ -142,25 +121,18 @@ int nb_cmd_comm_show(struct nb_call *call)
 	struct nb_json *j = call->out;
 	const struct nb_comm *c;
 	struct nb_decision d;
-	int rc;
+	int rc = find(call, &c);
 
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
-	rc = find(call, &c);
-	if (!rc) {
-		nb_json_obj(j);
-		members(j, c);
-		nb_json_key(j, "table");
-		nb_json_arr(j);
-		for (int coll = 0; coll < NCCL_NUM_COLLS; coll++)
-			for (uint32_t b = 0; b < NB_SIZE_BUCKETS; b++)
-				if (nb_comm_latest(c, coll, b, &d))
-					row(j, &d, b);
-		nb_json_end_arr(j);
-		nb_json_end_obj(j);
-	}
-	nb_unlock(NB_LOCK_STATE);
-	return rc;
+	if (rc)
+		return rc;
+	members(j, c);
+	nb_json_karr(j, "table");
+	for (int coll = 0; coll < NCCL_NUM_COLLS; coll++)
+		for (uint32_t b = 0; b < NB_SIZE_BUCKETS; b++)
+			if (nb_comm_latest(c, coll, b, &d))
+				row(j, &d, b);
+	nb_json_end_arr(j);
+	return 0;
 }
 
 /* ---- explain ---- */
@@ -188,10 +160,10 @@ static int collective(struct nb_call *call, int *coll)
 static int pick(struct nb_call *call, int coll, uint64_t bytes,
 		const struct nb_comm **out)
 {
-	const char *text = nb_request_opt(call->req, "comm");
 	uint32_t bucket = nb_comm_bucket(bytes);
-	uint64_t id = 0, best = 0;
-	int rc = text ? nb_wire_id(&id, text, "option comm=", call->err) : 0;
+	struct nb_comm_option comm;
+	uint64_t best = 0;
+	int rc = nb_cmd_comm(call, &comm);
 
 	*out = NULL;
 	if (rc)
@@ -200,7 +172,7 @@ static int pick(struct nb_call *call, int coll, uint64_t bytes,
 		uint64_t score = 1 + nb_comm_decisions(c) / 2;
 		struct nb_decision d;
 
-		if (text && c->init.comm_id != id)
+		if (!nb_comm_wanted(&comm, c->init.comm_id))
 			continue;
 		if (nb_comm_latest(c, coll, bucket, &d))
 			score += UINT64_MAX / 2;
@@ -210,7 +182,7 @@ static int pick(struct nb_call *call, int coll, uint64_t bytes,
 		}
 	}
 	if (!*out)
-		no_comm(call, text ? text : "");
+		no_comm(call, nb_request_opt(call->req, "comm"));
 	return *out ? 0 : NB_E_NOENT;
 }
 
@@ -226,8 +198,7 @@ static void word(struct nb_json *j, const char *key, const char *name,
 
 static void steps(struct nb_json *j, const struct nb_explain *e)
 {
-	nb_json_key(j, "policies");
-	nb_json_arr(j);
+	nb_json_karr(j, "policies");
 	for (uint32_t i = 0; i < e->order.n; i++) {
 		const struct nb_explain_step *s = &e->step[e->order.at[i]];
 
@@ -320,9 +291,7 @@ static int explanation(struct nb_call *call, const struct nb_comm *c, int coll,
 {
 	const struct nb_decision *d = &e->answer;
 	struct nb_json *j = call->out;
-	int rc;
 
-	nb_json_obj(j);
 	nb_json_kstr(j, "coll", nb_nccl_coll(coll));
 	nb_json_ku64(j, "bytes", bytes);
 	nb_json_kid(j, "comm", c->init.comm_id);
@@ -338,9 +307,7 @@ static int explanation(struct nb_call *call, const struct nb_comm *c, int coll,
 	steps(j, e);
 	nb_json_ku64(j, "generation", e->generation);
 	note(j, c, e);
-	rc = nb_explain_json(j, c, e, bytes, call->err);
-	nb_json_end_obj(j);
-	return rc;
+	return nb_explain_json(j, c, e, bytes, call->err);
 }
 
 int nb_cmd_explain(struct nb_call *call)
@@ -353,15 +320,9 @@ int nb_cmd_explain(struct nb_call *call)
 	if (!rc)
 		rc = nb_wire_size(&bytes, call->req->arg[1], "explain SIZE",
 				  call->err);
-	if (rc)
-		return rc;
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
-	rc = pick(call, coll, bytes, &c);
+	if (!rc)
+		rc = pick(call, coll, bytes, &c);
 	if (!rc)
 		rc = nb_comm_explain(c, coll, bytes, &e, call->err);
-	if (!rc)
-		rc = explanation(call, c, coll, bytes, &e);
-	nb_unlock(NB_LOCK_STATE);
-	return rc;
+	return rc ? rc : explanation(call, c, coll, bytes, &e);
 }

@@ -27,18 +27,12 @@ static int show(struct nb_call *call)
 	struct nb_controllers_info i;
 
 	nb_controllers_status(&i);
-	nb_json_obj(j);
 	nb_json_kbool(j, "controllers", i.wanted);
 	nb_json_kbool(j, "paused", i.paused);
-	nb_json_key(j, "elected");
-	if (i.pid)
-		nb_json_u64(j, i.pid);
-	else
-		nb_json_null(j);
+	nb_json_ku64_if(j, "elected", i.pid, i.pid);
 	nb_json_kbool(j, "here", i.here);
 	nb_json_kbool(j, "known", i.known);
 	state(j, &i);
-	nb_json_end_obj(j);
 	return 0;
 }
 

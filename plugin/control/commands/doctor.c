@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "plugin/change/divergence.h"
-#include "plugin/change/last.h"
 #include "plugin/comm/comm.h"
 #include "plugin/control/connection.h"
 #include "plugin/control/dispatch.h"
@@ -22,7 +21,6 @@
 #include "plugin/policies/generations.h"
 #include "plugin/policies/held.h"
 #include "plugin/policies/load.h"
-#include "plugin/runtime/lock.h"
 #include "plugin/runtime/params.h"
 #include "plugin/wrap/wrapped.h"
 
@@ -410,13 +408,9 @@ int nb_cmd_doctor(struct nb_call *call)
 	const struct nb_env *env = nb_control_env(nb_conn_control(call->conn));
 	struct nb_json *j = call->out;
 
-	nb_json_obj(j);
-	nb_json_key(j, "checks");
-	nb_json_arr(j);
+	nb_json_karr(j, "checks");
 	check_nccl_env(j, "nccl_algo", "NCCL_ALGO", env->algo);
 	check_nccl_env(j, "nccl_proto", "NCCL_PROTO", env->proto);
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
 	check_tuner(j, env);
 	check_chains(j);
 	check_events(j);
@@ -429,8 +423,6 @@ int nb_cmd_doctor(struct nb_call *call)
 	check_agreement(j);
 	check_decisions(j);
 	check_segment(j);
-	nb_unlock(NB_LOCK_STATE);
 	nb_json_end_arr(j);
-	nb_json_end_obj(j);
 	return 0;
 }

@@ -1,44 +1,39 @@
 // SPDX-License-Identifier: MIT
 // env list, set, unset, forget: variables that NCCL finds in place of the
-// environment's. They take effect from NCCL's next look on; most variables it
-// reads once.
+// environment's. NCCL reads most variables once, so an override changes future
+// reads alone.
 #include <stdio.h>
 
 #include "plugin/control/reply.h"
 #include "plugin/env/override.h"
-#include "plugin/runtime/lock.h"
-
-static int answer(struct nb_call *call, int rc)
-{
-	if (!rc)
-		nb_override_json(call->out);
-	nb_unlock(NB_LOCK_STATE);
-	return rc;
-}
 
 int nb_cmd_env_list(struct nb_call *call)
 {
-	nb_lock(NB_LOCK_STATE);
-	return answer(call, 0);
+	nb_override_json(call->out);
+	return 0;
+}
+
+static int set_variable(struct nb_call *call, const char *value)
+{
+	int rc = nb_override_set(call->req->arg[0], value, NB_OVERRIDE_SHELL,
+				 call->err);
+
+	return rc ? rc : nb_cmd_env_list(call);
 }
 
 int nb_cmd_env_set(struct nb_call *call)
 {
-	nb_lock(NB_LOCK_STATE);
-	return answer(call,
-		      nb_override_set(call->req->arg[0], call->req->arg[1],
-				      NB_OVERRIDE_SHELL, call->err));
+	return set_variable(call, call->req->arg[1]);
 }
 
 int nb_cmd_env_unset(struct nb_call *call)
 {
-	nb_lock(NB_LOCK_STATE);
-	return answer(call, nb_override_set(call->req->arg[0], NULL,
-					    NB_OVERRIDE_SHELL, call->err));
+	return set_variable(call, NULL);
 }
 
 int nb_cmd_env_forget(struct nb_call *call)
 {
-	nb_lock(NB_LOCK_STATE);
-	return answer(call, nb_override_forget(call->req->arg[0], call->err));
+	int rc = nb_override_forget(call->req->arg[0], call->err);
+
+	return rc ? rc : nb_cmd_env_list(call);
 }

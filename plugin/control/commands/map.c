@@ -57,11 +57,8 @@ void nb_map_members(struct nb_json *j, const struct nb_policy *p,
 			     s->tags & NB_MAPF_SUM ? "sum" : "max");
 	nb_json_kstr(j, "origin", origin_word(s->origin));
 	nb_json_kbool(j, "in_use", in_use);
-	nb_json_key(j, "count");
-	if (object)
-		nb_json_u64(j, nb_map_count(object));
-	else
-		nb_json_null(j);
+	nb_json_ku64_if(j, "count", object != NULL,
+			object ? nb_map_count(object) : 0);
 	nb_json_ku64(j, "memory_bytes", object ? nb_map_memory(object) : 0);
 	nb_json_ku64(j, "btf_key", s->btf_key);
 	nb_json_ku64(j, "btf_value", s->btf_value);
@@ -87,36 +84,22 @@ int nb_cmd_map_list(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
-	nb_json_obj(j);
-	nb_json_key(j, "maps");
-	nb_json_arr(j);
+	nb_json_karr(j, "maps");
 	for (uint32_t i = 0;
 	     nb_gens.baseline && i < nb_gens.baseline->npolicies; i++)
 		list_policy(j, nb_gens.baseline->policy[i].policy);
 	nb_json_end_arr(j);
-	nb_json_end_obj(j);
-	nb_unlock(NB_LOCK_STATE);
 	return 0;
 }
 
 int nb_cmd_map_show(struct nb_call *call)
 {
-	struct nb_json *j = call->out;
 	struct nb_map_ref r;
-	int rc;
+	int rc = nb_held_map_find(call->req->arg[0], &r, call->err);
 
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
-	rc = nb_held_map_find(call->req->arg[0], &r, call->err);
-	if (!rc) {
-		nb_json_obj(j);
-		nb_map_members(j, r.policy, r.spec, r.object, r.coherent,
-			       r.in_use);
-		nb_json_end_obj(j);
-	}
-	nb_unlock(NB_LOCK_STATE);
+	if (!rc)
+		nb_map_members(call->out, r.policy, r.spec, r.object,
+			       r.coherent, r.in_use);
 	return rc;
 }
 
@@ -211,7 +194,10 @@ static int dump_options(struct nb_call *call, const struct nb_map_target *t,
 {
 	const char *after = nb_request_opt(call->req, "after");
 	size_t key = t->spec->key_size;
-	int rc = nb_cmd_limit(call, DUMP_MOST, DUMP_DEFAULT, &d->limit);
+	int rc;
+
+	d->limit = DUMP_DEFAULT;
+	rc = nb_cmd_number(call, "limit", 1, DUMP_MOST, &d->limit);
 
 	if (!rc)
 		rc = nb_map_target_fits(t, call->err);
@@ -342,11 +328,9 @@ int nb_cmd_map_dump(struct nb_call *call)
 		return rc;
 	rc = dump_options(call, &t, &d);
 	if (!rc) {
-		nb_json_obj(j);
 		nb_map_target_members(j, &t);
 		positions(j, &t);
-		nb_json_key(j, "entries");
-		nb_json_arr(j);
+		nb_json_karr(j, "entries");
 		dumps[nb_map_target_keys(&t)](j, &t, &d);
 		nb_json_end_arr(j);
 		nb_json_kbool(j, "more", d.more);
@@ -355,7 +339,6 @@ int nb_cmd_map_dump(struct nb_call *call)
 			nb_json_hex(j, d.key, t.spec->key_size);
 		else
 			nb_json_null(j);
-		nb_json_end_obj(j);
 	}
 	free(d.key);
 	nb_map_target_drop(&t);
@@ -397,15 +380,12 @@ static int get_several(struct nb_call *call, const struct nb_map_target *t,
 	unsigned i = 1;
 	int rc = 0;
 
-	nb_json_obj(j);
 	nb_map_target_members(j, t);
-	nb_json_key(j, "entries");
-	nb_json_arr(j);
+	nb_json_karr(j, "entries");
 	for (; i < call->req->narg && !rc && nb_cmd_room(j); i++)
 		rc = get_one(j, t, call->req->arg[i], i, key, call->err);
 	nb_json_end_arr(j);
 	nb_json_ku64(j, "left", call->req->narg - i);
-	nb_json_end_obj(j);
 	return rc;
 }
 
@@ -420,10 +400,8 @@ static int get(struct nb_call *call, const struct nb_map_target *t,
 		rc = nb_map_read(t->object, key, key + size, call->err);
 	if (rc)
 		return rc;
-	nb_json_obj(j);
 	nb_map_target_members(j, t);
 	entry(j, t, key, key + size);
-	nb_json_end_obj(j);
 	return 0;
 }
 

@@ -94,8 +94,7 @@ static int take(struct pop *p, struct nb_json *j, uint64_t most,
 	uint64_t n = 0;
 	int rc = 0;
 
-	nb_json_key(j, "entries");
-	nb_json_arr(j);
+	nb_json_karr(j, "entries");
 	for (; n < most && nb_cmd_room(j); n++) {
 		rc = is_ring(p) ? take_record(p, j, err)
 				: take_value(p, j, err);
@@ -168,9 +167,7 @@ static int poll_pop(void *state, struct nb_json *out, struct nb_err *err)
 	uint64_t dropped = p->dropped;
 	int rc;
 
-	nb_json_obj(out);
 	rc = take(p, out, POP_BATCH, err);
-	nb_json_end_obj(out);
 	return rc < 0 ? rc : rc > 0 || p->dropped != dropped;
 }
 
@@ -182,8 +179,7 @@ int nb_cmd_map_pop(struct nb_call *call)
 	struct pop *p;
 	int rc;
 
-	if (req->narg > 1 &&
-	    nb_wire_number(&most, req->arg[1], 1, POP_MOST, "COUNT", call->err))
+	if (nb_cmd_count(call, 1, POP_MOST, &most))
 		return call->err->code;
 	p = pop_new(call);
 	if (!p)
@@ -193,10 +189,8 @@ int nb_cmd_map_pop(struct nb_call *call)
 		pop_free(p);
 		return call->err->code;
 	}
-	nb_json_obj(call->out);
 	nb_map_target_members(call->out, &p->t);
 	rc = take(p, call->out, most, call->err);
-	nb_json_end_obj(call->out);
 	/* it follows already: its next turn tries again, and ends it with
 	 * the error if that fails too */
 	if (follow && rc < 0) {

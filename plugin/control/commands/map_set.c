@@ -213,11 +213,9 @@ static void reply_local(struct nb_call *call, const struct nb_map_target *t,
 
 	snprintf(call->note, sizeof(call->note), "%zu %s of %.100s%s", n, what,
 		 t->name, changed ? "" : ", checked");
-	nb_json_obj(j);
 	nb_json_kstr(j, "map", t->spec->name);
 	nb_json_kstr(j, "policy", t->policy->img->name);
 	nb_json_ku64(j, "changed", changed);
-	nb_json_end_obj(j);
 }
 
 /* The map that takes the elements: with commit=no a copy, which meets every
@@ -319,14 +317,13 @@ static int change(struct nb_call *call, parse_fn *parse)
 /* ---- a part of a value: a variable of a data section ---- */
 
 static int store_part(struct nb_call *call, const struct nb_map_target *t,
-		      const char *text, unsigned char *bytes)
+		      unsigned char *bytes)
 {
 	const struct nb_request *req = call->req;
 	size_t key = t->spec->key_size, size = strlen(req->arg[2]) / 2;
 	struct nb_map *copy, *to;
 	uint64_t at;
-	int rc = nb_wire_number(&at, text, 0, UINT32_MAX,
-				"option at=", call->err);
+	int rc = nb_cmd_number(call, "at", 0, UINT32_MAX, &at);
 
 	if (!rc)
 		rc = nb_wire_hex(bytes, key, req->arg[1], "KEY", call->err);
@@ -345,7 +342,7 @@ static int store_part(struct nb_call *call, const struct nb_map_target *t,
 	return rc;
 }
 
-static int set_part(struct nb_call *call, const char *text)
+static int set_part(struct nb_call *call)
 {
 	struct nb_map_target t;
 	unsigned char *bytes;
@@ -368,7 +365,7 @@ static int set_part(struct nb_call *call, const char *text)
 	if (!bytes && !rc)
 		rc = nb_fail(call->err, NB_E_NOMEM, 0, "map set: no memory");
 	if (!rc)
-		rc = store_part(call, &t, text, bytes);
+		rc = store_part(call, &t, bytes);
 	free(bytes);
 	nb_map_target_drop(&t);
 	return rc;
@@ -376,11 +373,8 @@ static int set_part(struct nb_call *call, const char *text)
 
 int nb_cmd_map_set(struct nb_call *call)
 {
-	const char *at = nb_request_opt(call->req, "at");
-
-	if (at)
-		return set_part(call, at);
-	return change(call, parse_set);
+	return nb_request_opt(call->req, "at") ? set_part(call)
+					       : change(call, parse_set);
 }
 
 int nb_cmd_map_del(struct nb_call *call)

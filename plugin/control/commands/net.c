@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // net: what the net plugin moves the data with, what came of it, and the
 // connections that live; `status` has the first two.
-#include <limits.h>
-
 #include "plugin/control/reply.h"
 #include "plugin/net/list.h"
 #include "plugin/net/tcp.h"
@@ -23,8 +21,7 @@ static const char *kind_word(enum nb_net_kind kind)
 
 static void by_kind(struct nb_json *j, const char *key, const uint64_t n[3])
 {
-	nb_json_key(j, key);
-	nb_json_obj(j);
+	nb_json_kobj(j, key);
 	for (int k = 0; k < 3; k++)
 		nb_json_ku64(j, kind_word((enum nb_net_kind)k), n[k]);
 	nb_json_end_obj(j);
@@ -57,20 +54,19 @@ void nb_cmd_net_json(struct nb_json *j)
 	int devices;
 	const char *transport = nb_net_used(&devices);
 
-	nb_json_key(j, "net");
 	if (!transport) {
-		nb_json_null(j);
+		nb_json_knull(j, "net");
 		return;
 	}
-	nb_json_obj(j);
+	nb_json_kobj(j, "net");
 	members(j, transport, devices);
 	nb_json_end_obj(j);
 }
 
 struct listing {
 	struct nb_json *j;
-	uint64_t at, after, limit, now;
-	bool more;
+	struct nb_page page;
+	uint64_t now;
 };
 
 static bool connection(const struct nb_net_conn *c, void *arg)
@@ -78,13 +74,8 @@ static bool connection(const struct nb_net_conn *c, void *arg)
 	struct listing *l = arg;
 	struct nb_json *j = l->j;
 
-	if (l->at++ < l->after)
-		return true;
-	if (l->at - l->after > l->limit || !nb_cmd_room(j)) {
-		l->more = true;
-		l->at--;
-		return false;
-	}
+	if (!nb_page_takes(&l->page, j))
+		return !l->page.more;
 	nb_json_obj(j);
 	nb_json_ku64(j, "conn", c->id);
 	nb_json_kstr(j, "kind", kind_word(c->kind));
@@ -104,26 +95,15 @@ static bool connection(const struct nb_net_conn *c, void *arg)
 int nb_cmd_net(struct nb_call *call)
 {
 	struct listing l = { .j = call->out, .now = nb_clock_ns() };
-	const char *after = nb_request_opt(call->req, "after");
-	int devices, rc = nb_cmd_limit(call, UINT32_MAX, UINT32_MAX, &l.limit);
+	int devices, rc = nb_page_options(call, &l.page);
+	const char *transport = nb_net_used(&devices);
 
-	if (!rc && after)
-		rc = nb_wire_number(&l.after, after, 0, UINT32_MAX,
-				    "option after=", call->err);
 	if (rc)
 		return rc;
-	nb_json_obj(l.j);
-	members(l.j, nb_net_used(&devices), devices);
-	nb_json_key(l.j, "connections");
-	nb_json_arr(l.j);
+	members(l.j, transport, devices);
+	nb_json_karr(l.j, "connections");
 	nb_net_list_each(connection, &l);
 	nb_json_end_arr(l.j);
-	nb_json_kbool(l.j, "more", l.more);
-	nb_json_key(l.j, "next");
-	if (l.more)
-		nb_json_u64(l.j, l.at);
-	else
-		nb_json_null(l.j);
-	nb_json_end_obj(l.j);
+	nb_page_end(l.j, &l.page);
 	return 0;
 }

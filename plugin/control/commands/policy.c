@@ -28,25 +28,31 @@ enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
 /* ---- policy list ---- */
 
+static void put_name(struct nb_json *j, const struct nb_policy *p)
+{
+	nb_json_kstr(j, "name", p->img->name);
+	nb_cmd_digest(j, "digest", p->img->digest);
+}
+
 /* What runs it now; null where no communicator's generation has it. */
 static void engine(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 {
 	const struct nb_exec *x =
 		nb_gens.baseline ? nb_gen_exec(nb_gens.baseline, p, i) : NULL;
 
-	nb_json_key(j, "engine");
-	if (!x)
-		nb_json_null(j);
-	else
-		nb_json_str(j, nb_exec_compiled(x) ? "machine code"
-						   : "interpreter");
+	nb_json_kstr(j, "engine",
+		     !x			   ? NULL
+		     : nb_exec_compiled(x) ? "machine code"
+					   : "interpreter");
 	nb_json_ku64(j, "code_bytes", x ? nb_exec_compiled(x) : 0);
 }
 
 /* Reading the clock takes longer than some policies: not below zero. */
 static uint64_t mean_ns(const struct nb_gen_sum *sum)
 {
-	return sum->time_ns > 0 ? (uint64_t)sum->time_ns / sum->samples : 0;
+	return sum->samples && sum->time_ns > 0
+		       ? (uint64_t)sum->time_ns / sum->samples
+		       : 0;
 }
 
 /* The histogram of what was timed, for metrics. */
@@ -56,12 +62,11 @@ static void times(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 
 	nb_json_arr(j);
 	for (int k = 0; k < NB_GEN_TIMES; k++) {
+		bool last = k + 1 == NB_GEN_TIMES;
+
 		nb_json_obj(j);
-		nb_json_key(j, "le_ns");
-		if (k + 1 < NB_GEN_TIMES)
-			nb_json_u64(j, nb_gen_times_ns[k]);
-		else
-			nb_json_null(j);
+		nb_json_ku64_if(j, "le_ns", !last,
+				last ? 0 : nb_gen_times_ns[k]);
 		nb_json_ku64(j, "count", t.n[k]);
 		nb_json_end_obj(j);
 	}
@@ -83,11 +88,7 @@ static void program(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 	nb_json_ku64(j, "overrides", sum.overrides);
 	nb_json_ku64(j, "refused", sum.refused);
 	nb_json_ku64(j, "samples", sum.samples);
-	nb_json_key(j, "mean_ns");
-	if (sum.samples)
-		nb_json_u64(j, mean_ns(&sum));
-	else
-		nb_json_null(j);
+	nb_json_ku64_if(j, "mean_ns", sum.samples, mean_ns(&sum));
 	nb_json_key(j, "times");
 	if (sum.samples)
 		times(j, p, i);
@@ -113,8 +114,7 @@ static void effort(struct nb_json *j, const struct nb_policy *p)
 		lap = e->lap > lap ? e->lap : lap;
 		numbers = e->numbers > numbers ? e->numbers : numbers;
 	}
-	nb_json_key(j, "verify");
-	nb_json_obj(j);
+	nb_json_kobj(j, "verify");
 	nb_json_ku64(j, "insns_walked", insns);
 	nb_json_ku64(j, "states_peak", states);
 	nb_json_ku64(j, "stack_bytes", stack);
@@ -137,8 +137,7 @@ static int place(const struct nb_gen *g, const struct nb_policy *p)
 static void comms(struct nb_json *j, const struct nb_gen *g,
 		  const struct nb_policy *p)
 {
-	nb_json_key(j, "comms");
-	nb_json_arr(j);
+	nb_json_karr(j, "comms");
 	for (uint32_t i = 0; i < g->nviews; i++)
 		for (uint32_t k = 0; k < g->scopes.scope[i].ncomms; k++)
 			if (place(g->view[i], p) >= 0)
@@ -146,66 +145,51 @@ static void comms(struct nb_json *j, const struct nb_gen *g,
 	nb_json_end_arr(j);
 }
 
+/* Members of a held policy. */
 static void policy(struct nb_json *j, const struct nb_held *h)
 {
 	const struct nb_policy *p = h->policy;
 	int position = place(nb_gens.baseline, p);
 
-	nb_json_obj(j);
-	nb_json_kstr(j, "name", p->img->name);
-	nb_cmd_digest(j, "digest", p->img->digest);
+	put_name(j, p);
 	nb_json_kstr(j, "source", h->source == NB_SOURCE_ENV ? "env" : "shell");
 	nb_json_ku64(j, "size", p->img->size);
 	nb_json_kbool(j, "in_use", nb_held_in_use(p));
-	nb_json_key(j, "position");
-	if (position >= 0)
-		nb_json_u64(j, (uint64_t)position);
-	else
-		nb_json_null(j);
+	nb_json_ku64_if(j, "position", position >= 0, (uint64_t)position);
 	comms(j, nb_gens.baseline, p);
-	nb_json_key(j, "maps");
-	nb_json_arr(j);
+	nb_json_karr(j, "maps");
 	for (uint32_t i = 0; i < p->img->nmaps; i++)
 		nb_json_str(j, p->img->maps[i].name);
 	nb_json_end_arr(j);
-	nb_json_key(j, "programs");
-	nb_json_arr(j);
+	nb_json_karr(j, "programs");
 	for (uint32_t i = 0; i < p->img->nprogs; i++)
 		program(j, p, i);
 	nb_json_end_arr(j);
 	effort(j, p);
-	nb_json_end_obj(j);
 }
 
 int nb_cmd_policy_list(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
-	nb_json_obj(j);
 	nb_json_ku64(j, "generation", nb_gens.baseline_number);
 	nb_cmd_scopes(j, nb_gens.baseline);
-	nb_json_key(j, "policies");
-	nb_json_arr(j);
-	for (uint32_t i = 0; i < nb_held.n; i++)
+	nb_json_karr(j, "policies");
+	for (uint32_t i = 0; i < nb_held.n; i++) {
+		nb_json_obj(j);
 		policy(j, &nb_held.at[i]);
+		nb_json_end_obj(j);
+	}
 	nb_json_end_arr(j);
-	nb_json_end_obj(j);
-	nb_unlock(NB_LOCK_STATE);
 	return 0;
 }
 
 int nb_cmd_policy_show(struct nb_call *call)
 {
-	struct nb_held *h;
+	struct nb_held *h = nb_held_find(call->req->arg[0], call->err);
 
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
-	h = nb_held_find(call->req->arg[0], call->err);
 	if (h)
 		policy(call->out, h);
-	nb_unlock(NB_LOCK_STATE);
 	return h ? 0 : call->err->code;
 }
 
@@ -219,13 +203,9 @@ int nb_cmd_policy_time(struct nb_call *call)
 	if (!on && strcmp(word, "off"))
 		return nb_fail(call->err, NB_E_ARG, 1,
 			       "policy time %.40s (allowed: on, off)", word);
-	nb_lock(NB_LOCK_STATE);
 	nb_comms_time(on);
-	nb_unlock(NB_LOCK_STATE);
-	nb_json_obj(call->out);
 	nb_json_kbool(call->out, "on", on);
 	nb_json_ku64(call->out, "sample", NB_GEN_SAMPLE);
-	nb_json_end_obj(call->out);
 	return 0;
 }
 
@@ -252,7 +232,6 @@ static int load(struct nb_call *call, const void *bytes, size_t size)
 	struct nb_held *held;
 	int rc;
 
-	nb_lock(NB_LOCK_STATE);
 	rc = nb_held_add(bytes, size, call->req->arg[0], NB_SOURCE_SHELL,
 			 &call->text, &call->finding, &held, call->err);
 	if (!rc) {
@@ -261,7 +240,6 @@ static int load(struct nb_call *call, const void *bytes, size_t size)
 			 "digest %s, verdict good", text);
 		policy(call->out, held);
 	}
-	nb_unlock(NB_LOCK_STATE);
 	return rc;
 }
 
@@ -327,7 +305,6 @@ static struct nb_policy *take(struct nb_call *call)
 
 int nb_cmd_policy_get(struct nb_call *call)
 {
-	struct nb_json *j = call->out;
 	struct nb_policy *p = take(call);
 	int rc;
 
@@ -335,24 +312,14 @@ int nb_cmd_policy_get(struct nb_call *call)
 		return call->err->code;
 	rc = seal(p->img, &call->fd_out, call->err);
 	if (!rc) {
-		nb_json_obj(j);
-		nb_json_kstr(j, "name", p->img->name);
-		nb_cmd_digest(j, "digest", p->img->digest);
-		nb_json_ku64(j, "size", p->img->size);
-		nb_json_end_obj(j);
+		put_name(call->out, p);
+		nb_json_ku64(call->out, "size", p->img->size);
 	}
 	nb_policy_put(p);
 	return rc;
 }
 
 /* ---- policy dump ---- */
-
-/* Which instructions of all programs, counted together, are wanted. */
-struct page {
-	uint64_t after, limit; /* skip, then give at most */
-	uint64_t at, given;
-	bool more;
-};
 
 /* @arg: address of a pointer to the image */
 static const char *map_name(void *arg, uint32_t index)
@@ -383,7 +350,7 @@ static void line(struct nb_json *j, const struct nb_image *img,
 }
 
 static int dump_program(struct nb_json *j, const struct nb_image *img,
-			const struct nb_prog *prog, struct page *page,
+			const struct nb_prog *prog, struct nb_page *page,
 			struct nb_err *err)
 {
 	struct nb_insn *insns = calloc(prog->nslots, sizeof(*insns));
@@ -395,52 +362,30 @@ static int dump_program(struct nb_json *j, const struct nb_image *img,
 	nb_json_obj(j);
 	nb_json_kstr(j, "name", prog->name);
 	nb_json_kstr(j, "section", prog->section);
-	nb_json_key(j, "lines");
-	nb_json_arr(j);
-	for (uint32_t pc = 0; !rc && pc < prog->nslots; pc++, page->at++) {
-		if (page->at < page->after)
-			continue;
-		page->more = page->given == page->limit || !nb_cmd_room(j);
-		if (page->more)
-			break;
-		page->given++;
-		if (insns[pc].op != NB_OP_LDDW_HI)
+	nb_json_karr(j, "lines");
+	for (uint32_t pc = 0; !rc && !page->more && pc < prog->nslots; pc++)
+		if (nb_page_takes(page, j) && insns[pc].op != NB_OP_LDDW_HI)
 			line(j, img, prog, &insns[pc], pc);
-	}
 	nb_json_end_arr(j);
 	nb_json_end_obj(j);
 	free(insns);
 	return rc;
 }
 
-static int dump_page(struct nb_call *call, struct page *page)
-{
-	const char *after = nb_request_opt(call->req, "after");
-	int rc = nb_cmd_limit(call, UINT32_MAX, UINT32_MAX, &page->limit);
-
-	if (!rc && after)
-		rc = nb_wire_number(&page->after, after, 0, UINT32_MAX,
-				    "option after=", call->err);
-	return rc;
-}
-
 int nb_cmd_policy_dump(struct nb_call *call)
 {
-	struct page page = { .after = 0 };
 	struct nb_json *j = call->out;
+	struct nb_page page;
 	struct nb_policy *p;
-	int rc = dump_page(call, &page);
+	int rc = nb_page_options(call, &page);
 
 	if (rc)
 		return rc;
 	p = take(call);
 	if (!p)
 		return call->err->code;
-	nb_json_obj(j);
-	nb_json_kstr(j, "name", p->img->name);
-	nb_cmd_digest(j, "digest", p->img->digest);
-	nb_json_key(j, "programs");
-	nb_json_arr(j);
+	put_name(j, p);
+	nb_json_karr(j, "programs");
 	for (uint32_t i = 0; i < p->img->nprogs && !rc && !page.more; i++) {
 		const struct nb_prog *prog = &p->img->progs[i];
 
@@ -450,13 +395,7 @@ int nb_cmd_policy_dump(struct nb_call *call)
 			rc = dump_program(j, p->img, prog, &page, call->err);
 	}
 	nb_json_end_arr(j);
-	nb_json_kbool(j, "more", page.more);
-	nb_json_key(j, "next");
-	if (page.more)
-		nb_json_u64(j, page.at);
-	else
-		nb_json_null(j);
-	nb_json_end_obj(j);
+	nb_page_end(j, &page);
 	nb_policy_put(p);
 	return rc;
 }
@@ -503,12 +442,9 @@ int nb_cmd_policy_use(struct nb_call *call)
 
 int nb_cmd_policy_undo(struct nb_call *call)
 {
-	const char *text = nb_request_opt(call->req, "to");
 	uint8_t digest[NB_SHA256_SIZE];
 	uint64_t to = NB_CHANGE_ANY;
-	int rc = text ? nb_wire_number(&to, text, 0, UINT32_MAX,
-				       "option to=", call->err)
-		      : 0;
+	int rc = nb_cmd_number(call, "to", 0, UINT32_MAX, &to);
 
 	if (!rc)
 		rc = nb_change_stage_undo(to, digest, call->err);
@@ -527,8 +463,7 @@ static void past(struct nb_json *j, const struct nb_history_entry *e)
 	nb_json_obj(j);
 	nb_json_ku64(j, "generation", e->number);
 	nb_cmd_digest(j, "digest", e->digest);
-	nb_json_key(j, "policies");
-	nb_json_arr(j);
+	nb_json_karr(j, "policies");
 	snprintf(text, sizeof(text), "%s", e->names);
 	for (char *p; (p = strsep(&rest, " ")) != NULL;)
 		if (*p)
@@ -536,16 +471,8 @@ static void past(struct nb_json *j, const struct nb_history_entry *e)
 	nb_json_end_arr(j);
 	nb_json_kstr(j, "scoped", e->scoped[0] ? e->scoped : NULL);
 	nb_json_kstr(j, "time", when);
-	nb_json_key(j, "uid");
-	if (e->pid)
-		nb_json_u64(j, e->uid);
-	else
-		nb_json_null(j);
-	nb_json_key(j, "pid");
-	if (e->pid)
-		nb_json_u64(j, e->pid);
-	else
-		nb_json_null(j);
+	nb_json_ku64_if(j, "uid", e->pid, e->uid);
+	nb_json_ku64_if(j, "pid", e->pid, e->pid);
 	nb_json_kbool(j, "kept", e->gen != NULL);
 	nb_json_end_obj(j);
 }
@@ -554,23 +481,16 @@ int nb_cmd_policy_history(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
-	nb_json_obj(j);
 	nb_json_ku64(j, "generation", nb_gens.baseline_number);
-	nb_json_key(j, "history");
-	nb_json_arr(j);
+	nb_json_karr(j, "history");
 	for (uint32_t i = 0; i < nb_history.n; i++)
 		past(j, &nb_history.entry[i]);
 	nb_json_end_arr(j);
-	nb_json_end_obj(j);
-	nb_unlock(NB_LOCK_STATE);
 	return 0;
 }
 
 int nb_cmd_policy_discard(struct nb_call *call)
 {
-	struct nb_json *j = call->out;
 	char text[NB_CMD_SHORT];
 	struct nb_policy *p = take(call);
 	int rc;
@@ -586,10 +506,7 @@ int nb_cmd_policy_discard(struct nb_call *call)
 	if (!rc) {
 		nb_cmd_short(text, p->img->digest);
 		snprintf(call->note, sizeof(call->note), "digest %s", text);
-		nb_json_obj(j);
-		nb_json_kstr(j, "name", p->img->name);
-		nb_cmd_digest(j, "digest", p->img->digest);
-		nb_json_end_obj(j);
+		put_name(call->out, p);
 	}
 	nb_policy_put(p);
 	return rc;

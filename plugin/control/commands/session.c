@@ -30,11 +30,8 @@ static const char *role_word(enum nb_role role)
 
 static void rank(struct nb_json *j)
 {
-	nb_json_key(j, "rank");
-	if (nb_self.dir.rank >= 0)
-		nb_json_u64(j, (uint64_t)nb_self.dir.rank);
-	else
-		nb_json_null(j);
+	nb_json_ku64_if(j, "rank", nb_self.dir.rank >= 0,
+			(uint64_t)nb_self.dir.rank);
 }
 
 int nb_cmd_hello(struct nb_call *call)
@@ -59,8 +56,6 @@ int nb_cmd_hello(struct nb_call *call)
 					 "update the shell");
 	}
 	nb_conn_greet(call->conn);
-	nb_lock(NB_LOCK_STATE);
-	nb_json_obj(j);
 	nb_json_ku64(j, "protocol", NB_WIRE_VERSION);
 	nb_json_kstr(j, "version", NCCLBPF_VERSION);
 	nb_json_ku64(j, "pid", (uint64_t)getpid());
@@ -70,8 +65,6 @@ int nb_cmd_hello(struct nb_call *call)
 	rank(j);
 	nb_json_kstr(j, "role", role_word(NB_ROLE_CONTROL));
 	nb_json_ku64(j, "tuner_abi", nb_comms.abi);
-	nb_json_end_obj(j);
-	nb_unlock(NB_LOCK_STATE);
 	return 0;
 }
 
@@ -123,9 +116,7 @@ int nb_cmd_help(struct nb_call *call)
 	struct nb_json *j = call->out;
 	unsigned n = 0;
 
-	nb_json_obj(j);
-	nb_json_key(j, "commands");
-	nb_json_arr(j);
+	nb_json_karr(j, "commands");
 	for (unsigned c = 0; c < NB_NCMDS; c++) {
 		const struct nb_cmd_spec *s = nb_spec_cmd((enum nb_cmd)c);
 
@@ -135,7 +126,6 @@ int nb_cmd_help(struct nb_call *call)
 		n++;
 	}
 	nb_json_end_arr(j);
-	nb_json_end_obj(j);
 	return n ? 0 : no_help(call);
 }
 
@@ -149,9 +139,7 @@ int nb_cmd_cancel(struct nb_call *call)
 		rc = nb_conn_cancel(call->conn, id, call->err);
 	if (rc)
 		return rc;
-	nb_json_obj(call->out);
 	nb_json_ku64(call->out, "cancelled", id);
-	nb_json_end_obj(call->out);
 	return 0;
 }
 
@@ -175,8 +163,7 @@ static void generation(struct nb_json *j)
 
 static void counters(struct nb_json *j)
 {
-	nb_json_key(j, "counters");
-	nb_json_obj(j);
+	nb_json_kobj(j, "counters");
 	for (int w = 1; w < NB_NREFUSED; w++)
 		nb_json_ku64(j, nb_refused_word((enum nb_refused)w),
 			     nb_comms_refused((enum nb_refused)w));
@@ -185,12 +172,11 @@ static void counters(struct nb_json *j)
 
 static void load_error(struct nb_json *j)
 {
-	nb_json_key(j, "error");
 	if (!nb_load.err.code) {
-		nb_json_null(j);
+		nb_json_knull(j, "error");
 		return;
 	}
-	nb_json_obj(j);
+	nb_json_kobj(j, "error");
 	nb_json_kstr(j, "code", nb_err_word(nb_load.err.code));
 	nb_json_kstr(j, "message", nb_load.err.text);
 	nb_json_kstr(j, "hint", nb_load.err.hint);
@@ -203,8 +189,7 @@ static void segment(struct nb_json *j)
 	struct nb_segment_info info;
 
 	nb_self_segment(&info);
-	nb_json_key(j, "segment");
-	nb_json_obj(j);
+	nb_json_kobj(j, "segment");
 	nb_json_kstr(j, "path", info.path[0] ? info.path : NULL);
 	nb_json_kbool(j, "shared", info.shared);
 	nb_json_ku64(j, "processes", info.processes);
@@ -229,8 +214,7 @@ static uint64_t diverged(void)
 /* Ranks of this process that have been inside one decision for a second. */
 static void overdue(struct nb_json *j)
 {
-	nb_json_key(j, "overdue");
-	nb_json_arr(j);
+	nb_json_karr(j, "overdue");
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
 		uint64_t seq, seconds = nb_overdue_s(c, &seq);
 
@@ -249,12 +233,11 @@ static void overdue(struct nb_json *j)
 /* null: no policy in use has controllers. */
 static void controllers(struct nb_json *j, const struct nb_controllers_info *i)
 {
-	nb_json_key(j, "controllers");
 	if (!i->wanted) {
-		nb_json_null(j);
+		nb_json_knull(j, "controllers");
 		return;
 	}
-	nb_json_obj(j);
+	nb_json_kobj(j, "controllers");
 	nb_json_kbool(j, "paused", i->paused);
 	nb_json_ku64(j, "elected", i->pid);
 	nb_json_ku64(j, "runs", i->state.runs);
@@ -270,10 +253,9 @@ int nb_cmd_status(struct nb_call *call)
 	struct nb_json *j = call->out;
 	struct nb_controllers_info loop;
 
-	nb_controllers_status(&loop);
+	nb_controllers_status(&loop); /* takes the lock itself */
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
-	nb_json_obj(j);
 	nb_json_kstr(j, "version", NCCLBPF_VERSION);
 	nb_json_ku64(j, "pid", (uint64_t)getpid());
 	nb_json_kstr(j, "host", nb_self.host);
@@ -299,7 +281,6 @@ int nb_cmd_status(struct nb_call *call)
 	controllers(j, &loop);
 	nb_cmd_net_json(j);
 	nb_cmd_lost_json(j, "events_lost");
-	nb_json_end_obj(j);
 	nb_unlock(NB_LOCK_STATE);
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // telemetry and stats: switching the profiler's measurements, and what they
 // have come to.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,7 @@
 #include "plugin/control/reply.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/params.h"
-
-#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#include "plugin/runtime/relaxed.h"
 
 static const char *func_word(uint32_t func)
 {
@@ -24,8 +24,7 @@ static const char *func_word(uint32_t func)
 
 void nb_cmd_lost_json(struct nb_json *j, const char *key)
 {
-	nb_json_key(j, key);
-	nb_json_obj(j);
+	nb_json_kobj(j, key);
 	for (int i = 0; i < NB_NLOST; i++)
 		nb_json_ku64(j, nb_lost_word((enum nb_lost)i),
 			     nb_events_lost((enum nb_lost)i));
@@ -40,8 +39,7 @@ static void state(struct nb_json *j)
 	nb_json_kbool(j, "gpu", tel & NB_TEL_GPU);
 	nb_json_kbool(j, "proxy", tel & NB_TEL_PROXY);
 	nb_json_ku64(j, "profiler_abi", nb_events_abi());
-	nb_json_key(j, "events");
-	nb_json_arr(j);
+	nb_json_karr(j, "events");
 	for (unsigned i = 0; i < NB_NEVENTS; i++)
 		if (mask >> i & 1)
 			nb_json_str(j, nb_event_word(i));
@@ -79,9 +77,7 @@ int nb_cmd_telemetry(struct nb_call *call)
 		nb_events_each(clear_one, NULL);
 	else
 		return bad_word(call);
-	nb_json_obj(call->out);
 	state(call->out);
-	nb_json_end_obj(call->out);
 	return 0;
 }
 
@@ -89,8 +85,10 @@ int nb_cmd_telemetry(struct nb_call *call)
 
 struct listing {
 	struct nb_json *j;
-	uint64_t at, after, limit, comm, full;
-	bool one, more;
+	struct nb_comm_option comm;
+	struct nb_page page;
+	uint64_t full; /* samples without a row */
+	uint64_t limit;
 	uint64_t *hist; /* NB_HIST_BUCKETS */
 };
 
@@ -104,12 +102,11 @@ static void times(struct listing *l, const char *key,
 		l->hist[i] = GET(t->hist[i]);
 		count += l->hist[i];
 	}
-	nb_json_key(j, key);
 	if (!count) {
-		nb_json_null(j);
+		nb_json_knull(j, key);
 		return;
 	}
-	nb_json_obj(j);
+	nb_json_kobj(j, key);
 	nb_json_ku64(j, "count", count);
 	nb_json_ku64(j, "sum_ns", sum);
 	nb_json_ku64(j, "mean_ns", sum / count);
@@ -124,19 +121,11 @@ static void bandwidth(struct nb_json *j, const struct nb_tel_row *r,
 		      uint32_t func, int32_t ranks)
 {
 	double ns = (double)GET(r->time[NB_TEL_EXEC].sum_ns);
-	double alg = ns > 0 ? (double)GET(r->bytes_sum) / ns : -1;
+	double alg = ns > 0 ? (double)GET(r->bytes_sum) / ns : (double)NAN;
 	double factor = nb_tel_bus_factor(func, ranks);
 
-	nb_json_key(j, "algbw_gbs");
-	if (alg >= 0)
-		nb_json_f64(j, alg);
-	else
-		nb_json_null(j);
-	nb_json_key(j, "busbw_gbs");
-	if (alg >= 0 && ranks > 0)
-		nb_json_f64(j, alg * factor);
-	else
-		nb_json_null(j);
+	nb_json_kf64(j, "algbw_gbs", alg);
+	nb_json_kf64(j, "busbw_gbs", ranks > 0 ? alg * factor : (double)NAN);
 }
 
 static void whose(struct nb_json *j, const struct nb_pcomm *pc)
@@ -178,38 +167,16 @@ static void rows_of(struct nb_pcomm *pc, void *arg)
 {
 	struct listing *l = arg;
 
-	if (l->one && GET(pc->comm_id) != l->comm)
+	if (!nb_comm_wanted(&l->comm, GET(pc->comm_id)))
 		return;
 	l->full += GET(pc->tel.full);
-	for (uint32_t i = 0; i < NB_TEL_ROWS && !l->more; i++) {
+	for (uint32_t i = 0; i < NB_TEL_ROWS && !l->page.more; i++) {
 		const struct nb_tel_row *r = &pc->tel.row[i];
 
-		if (!GET(r->key) || !GET(r->time[NB_TEL_ENQUEUE].count))
-			continue;
-		if (l->at++ < l->after)
-			continue;
-		if (l->at - l->after > l->limit || !nb_cmd_room(l->j)) {
-			l->more = true;
-			l->at--;
-			return;
-		}
-		row(l, pc, r);
+		if (GET(r->key) && GET(r->time[NB_TEL_ENQUEUE].count) &&
+		    nb_page_takes(&l->page, l->j))
+			row(l, pc, r);
 	}
-}
-
-static int options(struct nb_call *call, struct listing *l)
-{
-	const char *after = nb_request_opt(call->req, "after");
-	const char *comm = nb_request_opt(call->req, "comm");
-	int rc = nb_cmd_limit(call, UINT32_MAX, UINT32_MAX, &l->limit);
-
-	if (!rc && after)
-		rc = nb_wire_number(&l->after, after, 0, UINT32_MAX,
-				    "option after=", call->err);
-	l->one = comm != NULL;
-	if (!rc && comm)
-		rc = nb_wire_id(&l->comm, comm, "option comm=", call->err);
-	return rc;
 }
 
 void nb_cmd_times_json(struct nb_json *j)
@@ -224,28 +191,23 @@ int nb_cmd_stats(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 	struct listing l = { .j = j };
-	int rc = options(call, &l);
+	int rc = nb_page_options(call, &l.page);
+
+	if (!rc)
+		rc = nb_cmd_comm(call, &l.comm);
 
 	if (rc)
 		return rc;
 	l.hist = calloc(NB_HIST_BUCKETS, sizeof(*l.hist));
 	if (!l.hist)
 		return nb_fail(call->err, NB_E_NOMEM, 0, "stats: no memory");
-	nb_json_obj(j);
 	state(j);
 	nb_cmd_times_json(j);
-	nb_json_key(j, "rows");
-	nb_json_arr(j);
+	nb_json_karr(j, "rows");
 	nb_events_each(rows_of, &l);
 	nb_json_end_arr(j);
 	nb_json_ku64(j, "rows_missing", l.full);
-	nb_json_kbool(j, "more", l.more);
-	nb_json_key(j, "next");
-	if (l.more)
-		nb_json_u64(j, l.at);
-	else
-		nb_json_null(j);
-	nb_json_end_obj(j);
+	nb_page_end(j, &l.page);
 	free(l.hist);
 	return 0;
 }
@@ -273,12 +235,11 @@ static void samples_of(struct nb_pcomm *pc, void *arg)
 	uint64_t n = end > l->limit ? end - l->limit : 0;
 	struct nb_json *j = l->j;
 
-	if ((l->one && GET(pc->comm_id) != l->comm) || !nb_cmd_room(j))
+	if (!nb_comm_wanted(&l->comm, GET(pc->comm_id)) || !nb_cmd_room(j))
 		return;
 	nb_json_obj(j);
 	whose(j, pc);
-	nb_json_key(j, "samples");
-	nb_json_arr(j);
+	nb_json_karr(j, "samples");
 	for (; n < end && nb_cmd_room(j); n++) {
 		struct nb_tel_recent r;
 
@@ -291,24 +252,15 @@ static void samples_of(struct nb_pcomm *pc, void *arg)
 
 int nb_cmd_sample_tail(struct nb_call *call)
 {
-	const char *comm = nb_request_opt(call->req, "comm");
 	struct listing l = { .j = call->out, .limit = NB_TEL_RECENT };
-	int rc = 0;
+	int rc = nb_cmd_count(call, 0, NB_TEL_RECENT, &l.limit);
 
-	if (call->req->narg)
-		rc = nb_wire_number(&l.limit, call->req->arg[0], 1,
-				    NB_TEL_RECENT, "sample tail COUNT",
-				    call->err);
-	l.one = comm != NULL;
-	if (!rc && comm)
-		rc = nb_wire_id(&l.comm, comm, "option comm=", call->err);
+	if (!rc)
+		rc = nb_cmd_comm(call, &l.comm);
 	if (rc)
 		return rc;
-	nb_json_obj(l.j);
-	nb_json_key(l.j, "comms");
-	nb_json_arr(l.j);
+	nb_json_karr(l.j, "comms");
 	nb_events_each(samples_of, &l);
 	nb_json_end_arr(l.j);
-	nb_json_end_obj(l.j);
 	return 0;
 }

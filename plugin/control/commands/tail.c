@@ -17,14 +17,6 @@
 
 enum { TAIL_DEFAULT = 20, TAIL_MOST = NB_RING, BATCH = 1024, TRACE_BATCH = 64 };
 
-static int count(struct nb_call *call, uint64_t *out)
-{
-	*out = TAIL_DEFAULT;
-	return call->req->narg ? nb_wire_number(out, call->req->arg[0], 1,
-						TAIL_MOST, "COUNT", call->err)
-			       : 0;
-}
-
 /* ---- decision tail ---- */
 
 /* Up to which decision of a rank the client knows. Ranks come and go: the
@@ -37,8 +29,7 @@ struct seen {
 };
 
 struct decisions {
-	bool one; /* only this communicator */
-	uint64_t comm_id;
+	struct nb_comm_option only;
 	struct seen *seen;
 	uint32_t n, room;
 	uint64_t lost, given;
@@ -66,7 +57,7 @@ static void decision(struct nb_json *j, const struct nb_comm *c,
 
 static bool wanted(const struct decisions *ds, const struct nb_comm *c)
 {
-	return !ds->one || c->init.comm_id == ds->comm_id;
+	return nb_comm_wanted(&ds->only, c->init.comm_id);
 }
 
 static struct seen *seen_of(struct decisions *ds, const struct nb_comm *c,
@@ -149,9 +140,7 @@ static void news(struct nb_json *j, struct decisions *ds, uint64_t total,
 {
 	uint64_t most = share(ds, total);
 
-	nb_json_obj(j);
-	nb_json_key(j, "decisions");
-	nb_json_arr(j);
+	nb_json_karr(j, "decisions");
 	for (uint32_t i = 0; i < ds->n; i++)
 		ds->seen[i].here = false;
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
@@ -168,7 +157,6 @@ static void news(struct nb_json *j, struct decisions *ds, uint64_t total,
 	}
 	nb_json_end_arr(j);
 	nb_json_ku64(j, "lost", ds->lost);
-	nb_json_end_obj(j);
 	forget(ds);
 }
 
@@ -198,15 +186,13 @@ static void free_decisions(void *state)
 /* NULL with the error filled: no memory, or comm= is no identity. */
 static struct decisions *decisions_new(struct nb_call *call)
 {
-	const char *comm = nb_request_opt(call->req, "comm");
 	struct decisions *ds = calloc(1, sizeof(*ds));
 
 	if (!ds) {
 		nb_fail(call->err, NB_E_NOMEM, 0, "decision tail: no memory");
 		return NULL;
 	}
-	ds->one = comm != NULL;
-	if (comm && nb_wire_id(&ds->comm_id, comm, "option comm=", call->err)) {
+	if (nb_cmd_comm(call, &ds->only)) {
 		free_decisions(ds);
 		return NULL;
 	}
@@ -216,17 +202,15 @@ static struct decisions *decisions_new(struct nb_call *call)
 int nb_cmd_decision_tail(struct nb_call *call)
 {
 	struct decisions *ds;
-	uint64_t total;
-	int rc = count(call, &total);
+	uint64_t total = TAIL_DEFAULT;
+	int rc = nb_cmd_count(call, 0, TAIL_MOST, &total);
 
 	if (rc)
 		return rc;
 	ds = decisions_new(call);
 	if (!ds)
 		return call->err->code;
-	nb_lock(NB_LOCK_STATE);
 	news(call->out, ds, total, share(ds, total));
-	nb_unlock(NB_LOCK_STATE);
 	if (nb_request_yes(call->req, "follow", false))
 		rc = nb_conn_follow(call->conn, call->req, poll_decisions, ds,
 				    free_decisions, call->err);
@@ -374,14 +358,11 @@ static void trace_lines(struct nb_json *j, const struct traces *ts,
 {
 	uint64_t from = ts->given > last ? ts->given - last : 0;
 
-	nb_json_obj(j);
-	nb_json_key(j, "lines");
-	nb_json_arr(j);
+	nb_json_karr(j, "lines");
 	for (uint64_t i = from; i < ts->given; i++)
 		trace_line(j, &items[i]);
 	nb_json_end_arr(j);
 	nb_json_ku64(j, "lost", ts->lost);
-	nb_json_end_obj(j);
 }
 
 static int poll_traces(void *state, struct nb_json *out, struct nb_err *err)
@@ -412,8 +393,8 @@ int nb_cmd_trace_tail(struct nb_call *call)
 {
 	struct traces *ts;
 	struct trace_item *items;
-	uint64_t total;
-	int rc = count(call, &total);
+	uint64_t total = TAIL_DEFAULT;
+	int rc = nb_cmd_count(call, 0, TAIL_MOST, &total);
 
 	if (rc)
 		return rc;

@@ -156,8 +156,7 @@ struct reader {
 
 static void names(struct nb_json *j)
 {
-	nb_json_key(j, "fields");
-	nb_json_arr(j);
+	nb_json_karr(j, "fields");
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		nb_json_str(j, fields[i]);
 	nb_json_end_arr(j);
@@ -173,12 +172,10 @@ static void news(struct nb_json *j, struct reader *r)
 		gone = end - NB_SPANS - r->next;
 		r->next = end - NB_SPANS;
 	}
-	nb_json_obj(j);
 	if (!r->told)
 		names(j);
 	r->told = true;
-	nb_json_key(j, "spans");
-	nb_json_arr(j);
+	nb_json_karr(j, "spans");
 	for (; r->next < end && nb_cmd_room(j); r->next++) {
 		struct nb_trace_span s;
 
@@ -199,7 +196,6 @@ static void news(struct nb_json *j, struct reader *r)
 	nb_json_ku64(j, "left_out", left_out - r->left_out);
 	nb_json_kbool(j, "more", r->next < end);
 	nb_json_ku64(j, "next", r->next);
-	nb_json_end_obj(j);
 }
 
 static int poll_spans(void *state, struct nb_json *out, struct nb_err *err)
@@ -269,8 +265,7 @@ static int events_of(const char *list, uint32_t *out, struct nb_err *err)
 
 static void event_list(struct nb_json *j, const char *key, uint32_t bits)
 {
-	nb_json_key(j, key);
-	nb_json_arr(j);
+	nb_json_karr(j, key);
 	for (unsigned i = 0; i < NB_NEVENTS; i++)
 		if (bits >> i & 1)
 			nb_json_str(j, nb_event_word(i));
@@ -281,7 +276,6 @@ static void state(struct nb_json *j)
 {
 	uint64_t next = nb_trace_ring_next();
 
-	nb_json_obj(j);
 	nb_json_kbool(j, "recording", nb_trace_ring_recorded() != 0);
 	nb_json_ku64(j, "traces", nb_trace_ring_traces());
 	event_list(j, "events", nb_trace_ring_wanted());
@@ -291,7 +285,6 @@ static void state(struct nb_json *j)
 	nb_json_ku64(j, "in_ring", next < NB_SPANS ? next : NB_SPANS);
 	nb_json_ku64(j, "room", NB_SPANS);
 	nb_json_ku64(j, "left_out", nb_trace_ring_left_out());
-	nb_json_end_obj(j);
 }
 
 static int follow(struct nb_call *call, uint32_t events)
@@ -325,12 +318,8 @@ int nb_cmd_trace_start(struct nb_call *call)
 
 	if (rc)
 		return rc;
-	if (nb_request_yes(call->req, "follow", false)) {
-		nb_lock(NB_LOCK_STATE);
-		rc = follow(call, events);
-		nb_unlock(NB_LOCK_STATE);
-		return rc;
-	}
+	if (nb_request_yes(call->req, "follow", false))
+		return follow(call, events);
 	rc = nb_trace_ring_record(events, call->err);
 	if (!rc)
 		state(call->out);
@@ -354,19 +343,13 @@ int nb_cmd_trace_status(struct nb_call *call)
 
 int nb_cmd_trace_read(struct nb_call *call)
 {
-	const char *after = nb_request_opt(call->req, "after");
 	struct reader r = { .left_out = 0 };
-	int rc = 0;
+	int rc = nb_cmd_number(call, "after", 0, UINT64_MAX >> 1, &r.next);
 
-	if (after)
-		rc = nb_wire_number(&r.next, after, 0, UINT64_MAX >> 1,
-				    "option after=", call->err);
 	if (rc)
 		return rc;
 	if (r.next > nb_trace_ring_next())
 		r.next = nb_trace_ring_next();
-	nb_lock(NB_LOCK_STATE);
 	news(call->out, &r);
-	nb_unlock(NB_LOCK_STATE);
 	return 0;
 }

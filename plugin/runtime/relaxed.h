@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_RUNTIME_RELAXED_H
+#define NB_PLUGIN_RUNTIME_RELAXED_H
+
+/* Atomic loads and stores that order nothing. */
+#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
+#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+
+#endif
