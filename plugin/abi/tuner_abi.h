@@ -7,24 +7,23 @@
 #include <stdint.h>
 
 /*
- * What the versions of NCCL's tuner ABI have in common, declared by us
- * (ABI reference, sections 0 and 1). Each tuner_vN.c exports one data object
- * ncclTunerPlugin_vN.
+ * NCCL's tuner ABI, versions 2 to 6, declared by us (ABI reference, sections 0
+ * and 1): NCCL 2.21 has v2, 2.22 v3, 2.24 v4, 2.28 v5, 2.30 v6.
  *
- * There is no v1. It hands out no context, so that its getCollInfo cannot tell
- * communicators apart: neither ranks nor decision numbers would be known, and
- * NCCL 2.19 and 2.20, which ask for v1 alone, use an answer without checking
- * it. On those releases the library is found to have no tuner and NCCL decides.
+ * There is no v1. It hands out no context, so its getCollInfo cannot tell
+ * communicators apart, and NCCL 2.19 and 2.20, which ask for v1 alone, use an
+ * answer without checking it. Those releases find no tuner in this library, and
+ * NCCL decides.
  */
 #define NB_EXPORT __attribute__((visibility("default")))
 
-/* ncclResult_t. No failure is ours, but a chained tuner's init may. */
+/* ncclResult_t. Only a wrapped tuner's init may fail. */
 enum { NB_NCCL_SUCCESS = 0, NB_NCCL_INTERNAL = 3 };
 
 typedef void nb_nccl_logger(int level, unsigned long flags, const char *file,
 			    int line, const char *fmt, ...);
 
-/* v5 and v6: what init is told of NVLink domains; read-only. */
+/* v5 and v6: NVLink domains, read-only. */
 struct nb_nvl_domain_info {
 	int nvl_domains, min_ranks, max_ranks;
 };
@@ -33,8 +32,8 @@ static_assert(offsetof(struct nb_nvl_domain_info, max_ranks) == 8,
 	      "ABI ref., 1.3");
 
 /*
- * v5 and v6: NCCL's model constants, which init may edit. We never do: edits
- * would have to be equal on all ranks. A tuner that is called through us may.
+ * v5 and v6: the constants of NCCL's model, which init may edit. We never do,
+ * because all ranks would have to make the same edits. A wrapped tuner may.
  */
 struct nb_tuner_constants {
 	double base_latencies[7][3];
@@ -54,17 +53,61 @@ static_assert(offsetof(struct nb_tuner_constants, per_ch_max_nvls_tree_bws) ==
 		      1056,
 	      "ABI ref., 1.3");
 
-/* init of any version comes down to this; *@context may become NULL. */
+/* init of v2 to v4, and of v5 and v6 */
+typedef int nb_tuner_init_v2(size_t ranks, size_t nodes, nb_nccl_logger *logger,
+			     void **context);
+typedef int nb_tuner_init_v5(void **context, uint64_t comm_id, size_t ranks,
+			     size_t nodes, nb_nccl_logger *logger,
+			     struct nb_nvl_domain_info *nvl,
+			     struct nb_tuner_constants *constants);
+
+/* getCollInfo of v2, of v3, and of v4 to v6. @table is declared as rows but is
+ * one block (ABI reference, 1.7). */
+typedef int nb_tuner_ask_v2(void *context, int coll, size_t bytes, int collnet,
+			    int nvls, int pipe_ops, int *algo, int *proto,
+			    int *channels);
+typedef int nb_tuner_ask_v3(void *context, int coll, size_t bytes, int pipe_ops,
+			    float **table, int nalgo, int nproto,
+			    int *channels);
+typedef int nb_tuner_ask_v4(void *context, int coll, size_t bytes, int pipe_ops,
+			    float **table, int nalgo, int nproto, int reg_buff,
+			    int *channels);
+/* v6 */
+typedef int nb_tuner_chunk_v6(void *context, int coll, size_t bytes, int algo,
+			      int proto, int channels, size_t *chunk_size);
+
+/* A version's table and the object that we export. v5 calls the third function
+ * finalize, older versions call it destroy. */
+#define NB_TUNER(v, at_init, at_ask, bytes, ...)                               \
+	struct nb_tuner_v##v {                                                 \
+		const char *name;                                              \
+		nb_tuner_init_##at_init *init;                                 \
+		nb_tuner_ask_##at_ask *get_coll_info;                          \
+		int (*finalize)(void *context);                                \
+		__VA_ARGS__                                                    \
+	};                                                                     \
+	static_assert(                                                         \
+		offsetof(struct nb_tuner_v##v, init) == 8 &&                   \
+			offsetof(struct nb_tuner_v##v, get_coll_info) == 16 && \
+			offsetof(struct nb_tuner_v##v, finalize) == 24 &&      \
+			sizeof(struct nb_tuner_v##v) == (bytes),               \
+		"ABI ref., 1.1");                                              \
+	extern const struct nb_tuner_v##v ncclTunerPlugin_v##v
+NB_TUNER(2, v2, v2, 32, );
+NB_TUNER(3, v2, v3, 32, );
+NB_TUNER(4, v2, v4, 32, );
+NB_TUNER(5, v5, v4, 32, );
+NB_TUNER(6, v5, v4, 40, nb_tuner_chunk_v6 *get_chunk_size;);
+#undef NB_TUNER
+
+/* The arguments of init, of any version. */
 struct nb_tuner_init {
 	uint32_t abi;
-	uint64_t comm_id; /* meant from v5 on */
+	uint64_t comm_id; /* v5 and later */
 	size_t ranks, nodes;
 	nb_nccl_logger *logger;
 	struct nb_nvl_domain_info *nvl;	      /* may be NULL */
 	struct nb_tuner_constants *constants; /* may be NULL */
 };
-int nb_tuner_init(void **context, const struct nb_tuner_init *init);
-/* finalize or destroy of any version; @context may be NULL */
-int nb_tuner_finalize(void *context);
 
 #endif

@@ -10,10 +10,8 @@
 #include "core/defs/ctx.h"
 #include "plugin/profiler/event_pairs.h"
 #include "plugin/runtime/lock.h"
+#include "plugin/runtime/relaxed.h"
 #include "plugin/wrap/wrapped.h"
-
-#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
-#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
 
 enum { NEWEST = 6, DESCR = 128 };
 

@@ -5,11 +5,7 @@
 #include "plugin/abi/wrapped_tuner.h"
 
 #include "core/defs/ctx.h"
-#include "plugin/abi/tuner_v2.h"
-#include "plugin/abi/tuner_v3.h"
-#include "plugin/abi/tuner_v4.h"
-#include "plugin/abi/tuner_v5.h"
-#include "plugin/abi/tuner_v6.h"
+#include "plugin/abi/tuner_abi.h"
 #include "plugin/runtime/log.h"
 #include "plugin/tuner/tuner.h"
 #include "plugin/wrap/wrapped.h"
@@ -50,7 +46,7 @@ static void end_v2(const struct nb_wrapped_tuner *p)
 {
 	const struct nb_tuner_v2 *t = p->table;
 
-	t->destroy(p->context);
+	t->finalize(p->context);
 }
 
 /* ---- v3 and later: the table, which is declared as rows ---- */
@@ -121,7 +117,7 @@ static bool complete(const void *table)
 {
 	const struct nb_tuner_v2 *t = table;
 
-	return t->init && t->get_coll_info && t->destroy;
+	return t->init && t->get_coll_info && t->finalize;
 }
 
 static int call_init(struct nb_wrapped_tuner *p, uint32_t version,

@@ -16,7 +16,7 @@
 
 #include "core/generation/generation.h"
 #include "core/ncclbpf.h"
-#include "plugin/abi/tuner_v5.h"
+#include "plugin/abi/tuner_abi.h"
 #include "plugin/change/change.h"
 #include "plugin/change/stage.h"
 #include "plugin/tuner/decide.h"

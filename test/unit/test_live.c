@@ -16,7 +16,7 @@
 
 #include "core/base/buf.h"
 #include "plugin/abi/profiler_abi.h"
-#include "plugin/abi/tuner_v6.h"
+#include "plugin/abi/tuner_abi.h"
 #include "plugin/profiler/events.h"
 #include "test/fakes/host/nccl.h"
 #include "test/fakes/host/prof.h"

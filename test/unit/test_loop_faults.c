@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define NB_STEPS
-#include "plugin/abi/tuner_v5.h"
+#include "plugin/abi/tuner_abi.h"
 #include "plugin/controller/controller.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/step.h"

@@ -19,7 +19,7 @@
 #include "core/defs/ctx.h"
 #include "core/map/map.h"
 #include "plugin/abi/profiler_abi.h"
-#include "plugin/abi/tuner_v5.h"
+#include "plugin/abi/tuner_abi.h"
 #include "plugin/control/socket.h"
 #include "plugin/controller/controller.h"
 #include "plugin/process/process.h"

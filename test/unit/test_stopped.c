@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 #define NB_STEPS
-#include "plugin/abi/tuner_v4.h"
-#include "plugin/abi/tuner_v5.h"
+#include "plugin/abi/tuner_abi.h"
 #include "plugin/job/startup.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/step.h"

@@ -311,9 +311,9 @@ START_TEST(policy_of_the_environment_decides_in_every_version)
 	ck_assert_int_eq(
 		ncclTunerPlugin_v6.get_chunk_size(NULL, 4, 1024, 1, 2, 1, NULL),
 		0);
-	ncclTunerPlugin_v2.destroy(c[2]);
-	ncclTunerPlugin_v3.destroy(c[3]);
-	ncclTunerPlugin_v4.destroy(c[4]);
+	ncclTunerPlugin_v2.finalize(c[2]);
+	ncclTunerPlugin_v3.finalize(c[3]);
+	ncclTunerPlugin_v4.finalize(c[4]);
 	ncclTunerPlugin_v5.finalize(c[5]);
 	ncclTunerPlugin_v6.finalize(c[6]);
 }

@@ -265,13 +265,13 @@ START_TEST(communicators_without_identity_keep_what_they_have)
 	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
 					 0, &got.channels);
 	ck_assert_int_ne(pick(t, 21, 3.6e9f), 5);
-	ncclTunerPlugin_v4.destroy(c);
+	ncclTunerPlugin_v4.finalize(c);
 	ncclTunerPlugin_v4.init(1, 1, logger, &c);
 	table(t);
 	ncclTunerPlugin_v4.get_coll_info(c, 4, 1, 1, (float **)(void *)t, 7, 3,
 					 0, &got.channels);
 	ck_assert_int_eq(pick(t, 21, 3.6e9f), 5);
-	ncclTunerPlugin_v4.destroy(c);
+	ncclTunerPlugin_v4.finalize(c);
 }
 END_TEST
 
@@ -290,8 +290,8 @@ START_TEST(change_waits_for_a_communicator_that_is_being_made)
 	ck_assert_ptr_nonnull(strstr(err.text, "1 of 2 ranks"));
 	ncclTunerPlugin_v4.init(2, 1, logger, &two);
 	ck_assert_msg(!commit(digest, &err), "%s", err.text);
-	ncclTunerPlugin_v4.destroy(one);
-	ncclTunerPlugin_v4.destroy(two);
+	ncclTunerPlugin_v4.finalize(one);
+	ncclTunerPlugin_v4.finalize(two);
 	for (int i = 0; i < NB_SEG_COMMS; i++)
 		ck_assert_uint_eq(nb_self.seg->mem->comm[i].in_use, 0);
 }
@@ -317,7 +317,7 @@ START_TEST(communicators_of_several_hosts_begin_as_the_environment_says)
 	/* a later change does not move it, and is not held up by it */
 	use(NULL);
 	ck_assert_int_eq(ask(v4, 4, 1024).index, 2);
-	ncclTunerPlugin_v4.destroy(v4);
+	ncclTunerPlugin_v4.finalize(v4);
 }
 END_TEST
 

@@ -184,14 +184,14 @@ START_TEST(costs_come_in_every_version)
 					 3, &n);
 	ck_assert_uint_eq(((struct nb_comm *)c)->ctx.channels, 103000);
 	ck_assert_int_eq(((struct nb_comm *)c)->ctx.algo, TREE);
-	ncclTunerPlugin_v3.destroy(c);
+	ncclTunerPlugin_v3.finalize(c);
 	/* v2 tells what is offered, not what it costs */
 	ncclTunerPlugin_v2.init(8, 1, logger, &c);
 	ncclTunerPlugin_v2.get_coll_info(c, 4, 1024, 0, 0, 1, &algo, &proto,
 					 &n);
 	ck_assert_uint_eq(((struct nb_comm *)c)->ctx.channels, UINT32_MAX);
 	ck_assert_int_eq(((struct nb_comm *)c)->ctx.algo, -1);
-	ncclTunerPlugin_v2.destroy(c);
+	ncclTunerPlugin_v2.finalize(c);
 }
 END_TEST
 

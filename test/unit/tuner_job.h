@@ -13,11 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
-#include "plugin/abi/tuner_v2.h"
-#include "plugin/abi/tuner_v3.h"
-#include "plugin/abi/tuner_v4.h"
-#include "plugin/abi/tuner_v5.h"
-#include "plugin/abi/tuner_v6.h"
+#include "plugin/abi/tuner_abi.h"
 #include "plugin/change/selector.h"
 #include "plugin/job/segment.h"
 #include "plugin/tuner/tuner.h"
