@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Unit tests of the plugin's parts link what they test.
 $(addprefix $(B)/test/unit/test_,fence fence_calls fence_remote segment segment_comms agree): \
-	$(addprefix $(B)/plugin/,job/startup.o job/fence.o job/fence_record.o job/segment.o job/registry.o runtime/jobdir.o)
+	$(addprefix $(B)/plugin/,job/startup.o job/fence.o job/fence_record.o job/segment.o job/registry.o runtime/jobdir.o runtime/clock.o)
 # These have the protocol with its steps in place of what the plugin has.
 STEPS := job/fence change/change
 $(B)/test/unit/test_fence_faults $(B)/test/unit/test_stopped: $(STEPS:%=$(B)/test/unit/steps/%.o) \
@@ -17,4 +17,4 @@ $(addprefix $(B)/test/unit/test_,profiler profiler_threads spans chain_profiler 
 $(B)/test/unit/test_overdue: $(PLUGIN)
 $(B)/test/unit/test_chain_load: $(B)/plugin/wrap/library.o
 $(B)/test/unit/test_lock: $(B)/plugin/runtime/lock.o
-$(B)/test/unit/test_net: $(addprefix $(B)/plugin/net/,tcp.o tcp_link.o tcp_devices.o)
+$(B)/test/unit/test_net: $(addprefix $(B)/plugin/,net/tcp.o net/tcp_link.o net/tcp_devices.o runtime/clock.o)

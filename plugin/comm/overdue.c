@@ -2,19 +2,10 @@
 // Decisions that take long, as the control thread sees them.
 #include "plugin/comm/overdue.h"
 
-#include <time.h>
-
 #include "core/jobseg/agree.h"
 #include "plugin/comm/comm.h"
+#include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* Is the rank inside a decision that policies or NCCL's tables take up? */
 static bool is_inside(const struct nb_comm *c, uint64_t *seq)
@@ -30,7 +21,7 @@ uint64_t nb_overdue_s(const struct nb_comm *c, uint64_t *seq)
 	if (!c->overdue.since_ns || !is_inside(c, seq) ||
 	    *seq != c->overdue.seq)
 		return 0;
-	return (now_ns() - c->overdue.since_ns) / 1000000000;
+	return (nb_clock_system() - c->overdue.since_ns) / 1000000000;
 }
 
 void nb_overdue_look(struct nb_comm *c)
@@ -43,7 +34,8 @@ void nb_overdue_look(struct nb_comm *c)
 		return;
 	}
 	if (!o->since_ns || o->seq != seq) {
-		*o = (struct nb_overdue){ .seq = seq, .since_ns = now_ns() };
+		*o = (struct nb_overdue){ .seq = seq,
+					  .since_ns = nb_clock_system() };
 		return;
 	}
 	seconds = nb_overdue_s(c, &seq);

@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "plugin/runtime/clock.h"
 
 enum { REQUESTS = 64, AHEAD = 4096, LOOK = 1024 };
 
@@ -73,14 +74,6 @@ void nb_tcp_say(bool warn, const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	nb_tcp_conf.say(warn, line);
-}
-
-uint64_t nb_tcp_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 int nb_tcp_result(int error)
@@ -348,7 +341,7 @@ static void idle(struct nb_tcp_comm *c)
 
 	if (c->stalled || c->first == c->last || c->idle++ % LOOK)
 		return;
-	now = nb_tcp_now();
+	now = nb_clock_system();
 	if (!c->moved_ns)
 		c->moved_ns = now;
 	if (now - c->moved_ns < nb_tcp_conf.stall_ns)

@@ -13,7 +13,7 @@
 /*
  * Our own transport: one TCP connection for each of NCCL's, a header before
  * each message, everything non-blocking and moved on by NCCL's own calls.
- * Knows nothing of the rest of the plugin.
+ * Of the rest of the plugin it uses the clock alone.
  */
 extern const struct nb_net_ops nb_tcp_ops;
 
@@ -90,7 +90,6 @@ struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
 				    const union nb_tcp_addr *peer);
 /* errno in NCCL's words. */
 int nb_tcp_result(int error);
-uint64_t nb_tcp_now(void);
 
 int nb_tcp_init(void **ctx, const struct nb_net_init *init);
 int nb_tcp_finalize(void *ctx);

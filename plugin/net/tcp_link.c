@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "plugin/net/tcp.h"
+#include "plugin/runtime/clock.h"
 
 enum { GUESTS = 64 };
 static const uint64_t AGAIN_NS = 100000000; /* between tries to connect */
@@ -238,7 +239,7 @@ static struct trip *begin_trip(struct ctx *c, int traffic_class,
 	if (!t)
 		return NULL;
 	t->fd = -1;
-	t->began = nb_tcp_now();
+	t->began = nb_clock_system();
 	t->hello.magic = NB_TCP_HELLO_MAGIC;
 	t->hello.cookie = h->cookie;
 	t->hello.version = NB_TCP_VERSION;
@@ -271,7 +272,7 @@ static bool passing(int error)
 /* 0, EAGAIN: later; else errno. */
 static int set_out(struct trip *t)
 {
-	if (nb_tcp_now() < t->again)
+	if (nb_clock_system() < t->again)
 		return EAGAIN;
 	t->fd = socket(t->to.any.sa_family,
 		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -353,13 +354,13 @@ int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
 	h.state = t;
 	error = step(t);
 	if (error && passing(error) &&
-	    nb_tcp_now() - t->began < nb_tcp_conf.connect_ns) {
+	    nb_clock_system() - t->began < nb_tcp_conf.connect_ns) {
 		if (t->fd >= 0)
 			close(t->fd);
 		t->fd = -1;
 		t->there = false;
 		t->said = 0;
-		t->again = nb_tcp_now() + AGAIN_NS;
+		t->again = nb_clock_system() + AGAIN_NS;
 		error = EAGAIN;
 	}
 	if (error != EAGAIN) {
@@ -412,7 +413,7 @@ static void turn_away(struct listener *l, unsigned i, enum nb_tcp_count why)
 static int let_in(struct listener *l)
 {
 	for (;;) {
-		struct guest g = { .came = nb_tcp_now() };
+		struct guest g = { .came = nb_clock_system() };
 		socklen_t size = sizeof(g.from);
 
 		g.fd = accept4(l->fd, &g.from.any, &size,
@@ -455,7 +456,7 @@ static int hear(const struct listener *l, struct guest *g)
 int nb_tcp_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 {
 	struct listener *l = listen_comm;
-	uint64_t now = nb_tcp_now();
+	uint64_t now = nb_clock_system();
 	int error = let_in(l);
 
 	*recv_comm = NULL;

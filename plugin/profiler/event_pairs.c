@@ -9,9 +9,7 @@
 #include <sys/mman.h>
 
 #include "plugin/profiler/events.h"
-
-#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
-#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+#include "plugin/runtime/relaxed.h"
 
 enum { PLACE_BITS = 16, NUMBER_BITS = NB_HANDLE_KIND + 4 };
 enum { STEALS = 8 };

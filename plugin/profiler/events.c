@@ -17,9 +17,7 @@
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
-
-#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
-#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+#include "plugin/runtime/relaxed.h"
 
 struct nb_prof nb_prof;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -21,7 +21,7 @@
  *
  * A collective's (or send's) sample is complete when it was stopped, no child
  * of it is open, and, where GPU times were asked for, each of its channels has
- * told its own: see settle() in path.c.
+ * told its own: see nb_task_settle.
  */
 enum nb_event {
 #define PROF_EVENT(name, bit, since, word) NB_EVENT_##name = bit,
@@ -82,7 +82,7 @@ struct nb_op_slot {
 	uint64_t proxy_first, proxy_last; /* CPU, ns */
 	uint64_t touched;
 	uint64_t seq, bytes;
-	uint64_t what; /* see nb_what_* in path.c */
+	uint64_t what; /* W_* in hooks.h */
 	uint64_t peer;
 	uint64_t parent;  /* handle of the API call */
 	uint64_t decided; /* the tuner's decisions when it began */
@@ -206,7 +206,7 @@ void nb_events_tell_decisions(struct nb_seg_slot *slot);
 /* It is not to be used any more: NCCL makes no call for its rank. */
 void nb_events_untell(const struct nb_seg_slot *slot);
 
-/* ---- path.c and events.c share ---- */
+/* ---- what the files of this room share ---- */
 struct nb_prof {
 	uint32_t hooks;	    /* atomic: bits of hooks that have programs */
 	struct nb_gen *gen; /* atomic; whose programs run, or NULL */

@@ -4,6 +4,7 @@
 // that is, so one that was replaced may be freed when each count has been
 // seen at zero since.
 #include "plugin/profiler/hooks.h"
+#include "plugin/runtime/relaxed.h"
 
 #include <sched.h>
 #include <stddef.h>
@@ -11,9 +12,6 @@
 
 #include "core/defs/ctx.h"
 #include "core/generation/generation.h"
-
-#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
-#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
 
 /* PATIENCE: looks for a place before a switch is put off. */
 enum { READERS = 64, LEAVING = 8, PATIENCE = 64 };

@@ -12,9 +12,7 @@
 
 #include "plugin/profiler/hooks.h"
 #include "plugin/runtime/clock.h"
-
-#define GET(p) __atomic_load_n(&(p), __ATOMIC_RELAXED)
-#define SET(p, v) __atomic_store_n(&(p), (v), __ATOMIC_RELAXED)
+#include "plugin/runtime/relaxed.h"
 
 struct place {
 	uint64_t stamp;

@@ -102,7 +102,7 @@ void nb_trace_ring_forked(void);
 /* Nothing calls any more. */
 void nb_trace_ring_end(void);
 
-/* Finished events become spans; path.c's. @n: running numbers. */
+/* Finished events become spans. @n: running numbers. */
 void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 			const struct nb_sample *o, uint64_t n);
 void nb_trace_span_child(const struct nb_pcomm *pc,

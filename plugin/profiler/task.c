@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+// Collectives, sends and receives: each takes a slot, and the thread that
+// brings its last piece of information makes the sample.
+#include "core/jobseg/format.h"
+
+#include <string.h>
+
+#include "plugin/profiler/slots.h"
+#include "plugin/profiler/trace_ring.h"
+#include "plugin/runtime/hot.h"
+
+/* The clock may step back inside an event, and no farther than this. */
+static const uint64_t CLOCK_BACK_NS = 5 * NB_CLOCK_STEP_NS;
+/* Proxies begin within this time, if at all. */
+static const uint64_t QUIET_NS = 200000000;
+/* Kernels may wait for the GPU this long. */
+static const uint64_t PATIENCE_NS = 60000000000;
+
+/* ---- samples ---- */
+
+/* @from is UINT64_MAX where nothing came. */
+static bool sample_span(uint64_t from, uint64_t to, uint64_t *ns)
+{
+	if (from == UINT64_MAX || !to)
+		return false;
+	if (to < from && from - to > CLOCK_BACK_NS) {
+		nb_events_lose(NB_LOST_CLOCK);
+		return false;
+	}
+	*ns = to < from ? 0 : to - from;
+	return true;
+}
+
+static void sample_choose_exec(struct nb_sample *s, bool gpu)
+{
+	int from = s->has[NB_TEL_KERNEL]    ? NB_TEL_KERNEL
+		   : s->has[NB_TEL_NETWORK] ? NB_TEL_NETWORK
+					    : -1;
+
+	if (from < 0)
+		return;
+	s->has[NB_TEL_EXEC] = true;
+	s->ns[NB_TEL_EXEC] = s->ns[from];
+	s->source = from == NB_TEL_NETWORK ? NB_SOURCE_PROXY
+		    : gpu		   ? NB_SOURCE_GPU
+					   : NB_SOURCE_KERNEL_CPU;
+}
+
+/* The slot is SLOT_BUSY and ours. @whole: all of its kernels have told. */
+static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s,
+			bool whole)
+{
+	uint64_t what = GET(s->what);
+	struct nb_sample o;
+	bool gpu;
+
+	nb_clear(&o, sizeof(o));
+	o.comm_id = GET(pc->comm_id);
+	o.seq = GET(s->seq);
+	o.bytes = GET(s->bytes);
+	o.start_ns = GET(s->start);
+	o.func = nb_slot_byte(what, W_FUNC);
+	o.algo = nb_slot_byte(what, W_ALGO);
+	o.proto = nb_slot_byte(what, W_PROTO);
+	o.channels = nb_slot_byte(what, W_CHANNELS);
+	o.rank = GET(pc->rank);
+	o.ranks = GET(pc->ranks);
+	o.nodes = GET(pc->nodes);
+	o.peer = (int32_t)GET(s->peer);
+	o.has[NB_TEL_ENQUEUE] =
+		sample_span(o.start_ns, GET(s->stop), &o.ns[NB_TEL_ENQUEUE]);
+	gpu = whole && GET(s->gpu_most);
+	if (gpu)
+		o.ns[NB_TEL_KERNEL] = GET(s->gpu_most) - 1;
+	o.has[NB_TEL_KERNEL] =
+		gpu ||
+		(whole && sample_span(GET(s->cpu_first), GET(s->cpu_last),
+				      &o.ns[NB_TEL_KERNEL]));
+	o.has[NB_TEL_NETWORK] = sample_span(
+		GET(s->proxy_first), GET(s->proxy_last), &o.ns[NB_TEL_NETWORK]);
+	sample_choose_exec(&o, gpu);
+	if (GET(nb_prof.telemetry))
+		nb_tel_add(&pc->tel, &o);
+	if (GET(nb_prof.hooks))
+		nb_run_sample(&o, what >> W_P2P & 1);
+	if (nb_trace_ring_wanted())
+		nb_trace_span_task(pc, s, &o, nb_slot_number(GET(s->word)));
+}
+
+/* Of a communicator that had the place before. */
+static bool task_is_dead(const struct nb_pcomm *pc, uint64_t word)
+{
+	return nb_slot_number(word) <= GET(pc->base_coll);
+}
+
+/*
+ * Make the sample if it is complete; who moves the word does it. @word: as
+ * just seen.
+ */
+void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
+{
+	uint64_t n = nb_slot_number(word) << SLOT_AT_NUMBER;
+
+	if (!nb_task_complete(s, word) ||
+	    !nb_slot_move(&s->word, &word, n | SLOT_BUSY))
+		return;
+	if (task_is_dead(pc, word))
+		nb_events_lose(NB_LOST_CUT);
+	else
+		task_sample(pc, s, true);
+	__atomic_store_n(&s->word, n | SLOT_DONE, __ATOMIC_RELEASE);
+}
+
+/* Take what there is and no more; @word: as just seen. */
+static void task_give_up(struct nb_pcomm *pc, struct nb_op_slot *s,
+			 uint64_t word)
+{
+	uint64_t n = nb_slot_number(word) << SLOT_AT_NUMBER;
+	uint64_t what = GET(s->what);
+	bool stopped =
+		nb_slot_state(word) == SLOT_STOPPED && !task_is_dead(pc, word);
+	bool whole = !nb_slot_children(word) &&
+		     nb_slot_kernels(word) >= nb_slot_byte(what, W_EXPECT);
+
+	if (!nb_slot_move(&s->word, &word, n | SLOT_BUSY))
+		return;
+	if (stopped)
+		task_sample(pc, s, whole);
+	if (!stopped || !whole)
+		nb_events_lose(NB_LOST_CUT);
+	__atomic_store_n(&s->word, n | SLOT_DONE, __ATOMIC_RELEASE);
+}
+
+/* ---- start and stop ---- */
+
+/* A slot for running number @n, SLOT_BUSY; NULL: its last user is still at it.
+ */
+static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,
+				    uint64_t now)
+{
+	struct nb_op_slot *s = &pc->coll[n % NB_COLL_SLOTS];
+	uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+
+	switch (nb_slot_state(word)) {
+	case SLOT_STOPPED:
+	case SLOT_OPEN:
+		if (!nb_slot_is_old(GET(s->touched), now) &&
+		    (nb_slot_state(word) == SLOT_OPEN ||
+		     nb_slot_children(word) ||
+		     nb_slot_byte(GET(s->what), W_EXPECT)))
+			return NULL;
+		task_give_up(pc, s, word);
+		word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+		break;
+	case SLOT_FREE:
+	case SLOT_BUSY:
+	case SLOT_DONE:
+		break;
+	}
+	if (nb_slot_state(word) != SLOT_FREE &&
+	    nb_slot_state(word) != SLOT_DONE)
+		return NULL;
+	return nb_slot_move(&s->word, &word, n << SLOT_AT_NUMBER | SLOT_BUSY)
+		       ? s
+		       : NULL;
+}
+
+/*
+ * The next number whose slot is free; NULL: there is none among the next few.
+ * One that never ends, or whose thread has lost the CPU, keeps its own slot
+ * and nobody from the next one. The communicator may have ended since it was
+ * looked at: numbers up to then are dead (nb_events_finalize), and what comes
+ * later sees it here.
+ */
+static struct nb_op_slot *task_take_next(struct nb_pcomm *pc, uint64_t token,
+					 uint64_t *n, uint64_t now)
+{
+	struct nb_op_slot *s = NULL;
+
+	for (int i = 0; i < SLOT_TRIES && !s; i++) {
+		*n = __atomic_add_fetch(&pc->next_coll, 1, __ATOMIC_SEQ_CST) &
+		     NB_HANDLE_NUMBER;
+		if (__atomic_load_n(&pc->token, __ATOMIC_SEQ_CST) != token)
+			break;
+		s = task_take(pc, *n, now);
+	}
+	return s;
+}
+
+/* Bytes of the whole collective, as a tuner counts them. */
+static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
+{
+	enum { ALL_GATHER = 2, REDUCE_SCATTER = 3 };
+	int32_t ranks = GET(pc->ranks);
+
+	if (ranks > 0 && (d->func == ALL_GATHER || d->func == REDUCE_SCATTER))
+		return ranks < 1 << 20 ? d->bytes * (uint64_t)ranks
+				       : UINT64_MAX;
+	return d->bytes;
+}
+
+/* Decisions that the tuner has made for it, where that is known. */
+static uint64_t tuner_decisions(const struct nb_pcomm *pc)
+{
+	const uint64_t *count = GET(pc->decided);
+
+	return count ? __atomic_load_n(count, __ATOMIC_RELAXED) : 0;
+}
+
+uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token,
+		       const struct nb_descr *d)
+{
+	uint32_t need = GET(nb_prof.need);
+	uint64_t n, expect = 0, now = nb_clock_ns();
+	struct nb_op_slot *s = task_take_next(pc, token, &n, now);
+
+	if (!s) {
+		nb_events_lose(NB_LOST_FULL);
+		return nb_event_handle(pc, d->event, 0);
+	}
+	if (GET(pc->abi) >= 4 && need & NB_EVENT_BIT(KERNEL_CH))
+		expect = d->channels;
+	SET(s->start, now);
+	SET(s->touched, now);
+	SET(s->stop, 0);
+	SET(s->gpu_most, 0);
+	SET(s->cpu_first, UINT64_MAX);
+	SET(s->cpu_last, 0);
+	SET(s->proxy_first, UINT64_MAX);
+	SET(s->proxy_last, 0);
+	SET(s->parent, d->parent);
+	SET(s->decided, nb_trace_ring_wanted() ? tuner_decisions(pc) : 0);
+	SET(s->seq, d->seq);
+	SET(s->bytes, whole_bytes(pc, d));
+	SET(s->peer, (uint64_t)(uint32_t)d->peer);
+	SET(s->what, (uint64_t)d->func << W_FUNC | (uint64_t)d->algo << W_ALGO |
+			     (uint64_t)d->proto << W_PROTO |
+			     (uint64_t)d->channels << W_CHANNELS |
+			     expect << W_EXPECT |
+			     (uint64_t) !!(need & (NB_EVENT_BIT(KERNEL_CH) |
+						   NB_EVENT_BIT(PROXY_OP) |
+						   NB_EVENT_BIT(PROXY_STEP)))
+				     << W_LATE |
+			     (uint64_t)(d->event == NB_EVENT_P2P) << W_P2P);
+	__atomic_store_n(&s->word, n << SLOT_AT_NUMBER | SLOT_OPEN,
+			 __ATOMIC_RELEASE);
+	return nb_event_handle(pc, d->event, n);
+}
+
+void nb_task_stop(uint64_t h)
+{
+	struct nb_pcomm *pc;
+	struct nb_op_slot *s = nb_task_of(h, &pc);
+	uint64_t n = h & NB_HANDLE_NUMBER, word, now;
+
+	if (!s) {
+		if (n)
+			nb_events_lose(NB_LOST_STALE);
+		return;
+	}
+	word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+	if (nb_slot_number(word) != n || nb_slot_state(word) != SLOT_OPEN) {
+		nb_events_lose(nb_slot_over(word, n) ? NB_LOST_TWICE
+						     : NB_LOST_STALE);
+		return;
+	}
+	now = nb_clock_ns();
+	SET(s->stop, now);
+	while (nb_slot_number(word) == n && nb_slot_state(word) == SLOT_OPEN) {
+		uint64_t to = (word & ~(uint64_t)SLOT_STATE) | SLOT_STOPPED;
+
+		if (nb_slot_move(&s->word, &word, to)) {
+			SET(s->touched, now);
+			nb_task_settle(pc, s, to);
+			return;
+		}
+	}
+	nb_events_lose(NB_LOST_TWICE); /* another thread was faster */
+}
+
+/* ---- tasks that do not complete by themselves ---- */
+
+bool nb_events_sweep(struct nb_pcomm *pc, uint64_t now)
+{
+	bool empty = true;
+
+	for (uint32_t i = 0; i < NB_COLL_SLOTS; i++) {
+		struct nb_op_slot *s = &pc->coll[i];
+		uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+		uint64_t quiet = nb_slot_byte(GET(s->what), W_EXPECT)
+					 ? PATIENCE_NS
+					 : QUIET_NS;
+
+		if (nb_slot_state(word) == SLOT_FREE ||
+		    nb_slot_state(word) == SLOT_DONE)
+			continue;
+		if (nb_slot_state(word) == SLOT_STOPPED &&
+		    !nb_slot_children(word) && now > GET(s->touched) &&
+		    now - GET(s->touched) > quiet)
+			task_give_up(pc, s, word);
+		else
+			empty = false;
+	}
+	return empty;
+}
+
+void nb_task_close_all(struct nb_pcomm *pc)
+{
+	for (uint32_t i = 0; i < NB_COLL_SLOTS; i++) {
+		struct nb_op_slot *s = &pc->coll[i];
+		uint64_t word = __atomic_load_n(&s->word, __ATOMIC_ACQUIRE);
+
+		if (nb_slot_state(word) == SLOT_STOPPED ||
+		    nb_slot_state(word) == SLOT_OPEN)
+			task_give_up(pc, s, word);
+	}
+}
