@@ -8,8 +8,8 @@
 #include "plugin/process/process.h"
 #include "plugin/runtime/log.h"
 
-static int init_v1(uint8_t major, uint8_t minor, uint8_t patch,
-		   const char *suffix)
+static int env_init_v1(uint8_t major, uint8_t minor, uint8_t patch,
+		       const char *suffix)
 {
 	(void)major, (void)minor, (void)patch, (void)suffix;
 	if (nb_process_ready(NULL))
@@ -17,29 +17,29 @@ static int init_v1(uint8_t major, uint8_t minor, uint8_t patch,
 	return NB_NCCL_SUCCESS; /* an error would be ncclGetUniqueId's */
 }
 
-static int init_v2(uint8_t major, uint8_t minor, uint8_t patch,
-		   const char *suffix, nb_nccl_logger *logger)
+static int env_init_v2(uint8_t major, uint8_t minor, uint8_t patch,
+		       const char *suffix, nb_nccl_logger *logger)
 {
-	int rc = init_v1(major, minor, patch, suffix);
+	int rc = env_init_v1(major, minor, patch, suffix);
 
 	nb_log_to(logger);
 	return rc;
 }
 
 /* From atexit: what NCCL was given stays readable. */
-static int finalize(void)
+static int env_finalize(void)
 {
 	return NB_NCCL_SUCCESS;
 }
 
-static const char *get_env(const char *name)
+static const char *env_get(const char *name)
 {
 	return nb_override_get(name);
 }
 
 NB_EXPORT const struct nb_env_plugin ncclEnvPlugin_v1 = {
-	"ncclbpf", { .v1 = init_v1 }, finalize, get_env
+	"ncclbpf", { .v1 = env_init_v1 }, env_finalize, env_get
 };
 NB_EXPORT const struct nb_env_plugin ncclEnvPlugin_v2 = {
-	"ncclbpf", { .v2 = init_v2 }, finalize, get_env
+	"ncclbpf", { .v2 = env_init_v2 }, env_finalize, env_get
 };

@@ -8,26 +8,27 @@
 #include "plugin/abi/net_abi.h"
 #include "plugin/process/process.h"
 
-static void shape(void);
+static void shape_tables(void);
 
 /* ---- init, listen, connect, accept ---- */
 
-static int init_v10(nb_net_logger *log, void *prof)
+static int net_init_v10(nb_net_logger *log, void *prof)
 {
 	struct nb_net_init init = { 0, NB_NET_CLASS_NONE, log, prof };
 	int rc = nb_net_init(NULL, &init, nb_process_ready(log));
 
-	shape();
+	shape_tables();
 	return rc;
 }
 
-static int init_v5(nb_net_logger *log)
+static int net_init_v5(nb_net_logger *log)
 {
-	return init_v10(log, NULL);
+	return net_init_v10(log, NULL);
 }
 
-static int init_v11(void **ctx, uint64_t comm_id, struct nb_net_config *config,
-		    nb_net_logger *log, void *prof)
+static int net_init_v11(void **ctx, uint64_t comm_id,
+			struct nb_net_config *config, nb_net_logger *log,
+			void *prof)
 {
 	struct nb_net_init init = { comm_id,
 				    config ? config->traffic_class
@@ -38,7 +39,7 @@ static int init_v11(void **ctx, uint64_t comm_id, struct nb_net_config *config,
 	if (!ctx)
 		return NB_NET_ARGUMENT;
 	rc = nb_net_init(ctx, &init, nb_process_ready(log));
-	shape();
+	shape_tables();
 	return rc;
 }
 
@@ -78,7 +79,7 @@ static int accept_v5(void *listen_comm, void **comm)
 
 /* ---- properties ---- */
 
-static int properties(int dev, void *props, int version)
+static int put_properties(int dev, void *props, int version)
 {
 	struct nb_net_props p;
 	int rc;
@@ -94,7 +95,7 @@ static int properties(int dev, void *props, int version)
 #define PROPERTIES(v)                                    \
 	static int properties_v##v(int dev, void *props) \
 	{                                                \
-		return properties(dev, props, v);        \
+		return put_properties(dev, props, v);    \
 	}
 PROPERTIES(6)
 PROPERTIES(7)
@@ -173,7 +174,7 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 	      at_isend, at_irecv, ...)                                     \
 	NB_EXPORT struct nb_net_table ncclNetPlugin_v##v = {               \
 		.name = "ncclbpf",                                         \
-		.init = { .at_init = init_##at_init },                     \
+		.init = { .at_init = net_init_##at_init },                 \
 		.devices = nb_net_devices,                                 \
 		.get_properties = properties_##props,                      \
 		.listen = { .at_listen = listen_##at_listen },             \
@@ -207,8 +208,8 @@ TABLE(11, v11, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
 TABLE(12, v12, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
 
 /* What the transport has beyond what it must; NCCL has its lock. */
-static void shape_one(struct nb_net_table *t, int version,
-		      const struct nb_net_ops *ops)
+static void shape_table(struct nb_net_table *t, int version,
+			const struct nb_net_ops *ops)
 {
 	t->reg_mr_dmabuf = ops->reg_mr_dmabuf ? nb_net_reg_mr_dmabuf : NULL;
 	if (version >= 7) {
@@ -226,17 +227,17 @@ static void shape_one(struct nb_net_table *t, int version,
 			ops->set_net_attr ? nb_net_set_net_attr : NULL;
 }
 
-static void shape(void)
+static void shape_tables(void)
 {
 	const struct nb_net_ops *ops = nb_net_ops_used();
 
 	if (!ops)
 		return;
-	shape_one(&ncclNetPlugin_v6, 6, ops);
-	shape_one(&ncclNetPlugin_v7, 7, ops);
-	shape_one(&ncclNetPlugin_v8, 8, ops);
-	shape_one(&ncclNetPlugin_v9, 9, ops);
-	shape_one(&ncclNetPlugin_v10, 10, ops);
-	shape_one(&ncclNetPlugin_v11, 11, ops);
-	shape_one(&ncclNetPlugin_v12, 12, ops);
+	shape_table(&ncclNetPlugin_v6, 6, ops);
+	shape_table(&ncclNetPlugin_v7, 7, ops);
+	shape_table(&ncclNetPlugin_v8, 8, ops);
+	shape_table(&ncclNetPlugin_v9, 9, ops);
+	shape_table(&ncclNetPlugin_v10, 10, ops);
+	shape_table(&ncclNetPlugin_v11, 11, ops);
+	shape_table(&ncclNetPlugin_v12, 12, ops);
 }

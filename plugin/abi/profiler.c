@@ -82,8 +82,8 @@ static const struct word protos[] = {
 #include "core/defs/nccl.h"
 };
 
-static const struct word *find(const struct word *list, size_t n,
-			       const char *text)
+static const struct word *find_word(const struct word *list, size_t n,
+				    const char *text)
 {
 	for (size_t i = 0; text && i < n; i++)
 		if (list[i].text[0] == text[0] && !strcmp(list[i].text, text))
@@ -99,16 +99,16 @@ static const struct word *find_type(const char *text)
 	const size_t n = sizeof(types) / sizeof(types[0]);
 
 	if (!text || strncmp(text, "nccl", AT))
-		return find(types, n, text);
+		return find_word(types, n, text);
 	for (size_t i = 0; i < n; i++)
 		if (types[i].text[AT] == text[AT] &&
 		    !strcmp(types[i].text, text))
 			return &types[i];
 	return NULL;
 }
-#define FIND(list, text) find(list, sizeof(list) / sizeof((list)[0]), text)
+#define FIND(list, text) find_word(list, sizeof(list) / sizeof((list)[0]), text)
 
-static uint32_t number(const struct word *w)
+static uint32_t word_number(const struct word *w)
 {
 	return w ? w->number : NB_WORD_NONE;
 }
@@ -116,12 +116,12 @@ static uint32_t number(const struct word *w)
 /* v1 has numbers where the others have texts. */
 #define WORD(list, d, v, off)            \
 	((v) == 1 ? read_u8(d, (off)[v]) \
-		  : number(FIND(list, read_text(d, (off)[v]))))
+		  : word_number(FIND(list, read_text(d, (off)[v]))))
 
 INLINE uint32_t read_type(const char *d, const int16_t *off, int v)
 {
 	return v == 1 ? read_u8(d, off[v])
-		      : number(find_type(read_text(d, off[v])));
+		      : word_number(find_type(read_text(d, off[v])));
 }
 
 static uint32_t type_size(uint32_t type)
@@ -133,7 +133,7 @@ static uint32_t type_size(uint32_t type)
 }
 
 /* count * size, and no more than fits */
-static uint64_t bytes_of(uint64_t count, uint32_t type)
+static uint64_t payload_bytes(uint64_t count, uint32_t type)
 {
 	uint64_t bytes;
 
@@ -146,20 +146,20 @@ uint32_t nb_profiler_word(enum nb_prof_words list, const char *text)
 {
 	switch (list) {
 	case NB_PROF_FUNCS:
-		return number(FIND(funcs, text));
+		return word_number(FIND(funcs, text));
 	case NB_PROF_TYPES:
-		return number(find_type(text));
+		return word_number(find_type(text));
 	case NB_PROF_ALGOS:
-		return number(FIND(algos, text));
+		return word_number(FIND(algos, text));
 	case NB_PROF_PROTOS:
-		return number(FIND(protos, text));
+		return word_number(FIND(protos, text));
 	}
 	return NB_WORD_NONE;
 }
 
 uint32_t nb_profiler_type_size(const char *type)
 {
-	return type_size(number(FIND(types, type)));
+	return type_size(word_number(FIND(types, type)));
 }
 
 INLINE void read_coll(struct nb_descr *to, const char *d, int v)
@@ -171,7 +171,8 @@ INLINE void read_coll(struct nb_descr *to, const char *d, int v)
 	to->proto = WORD(protos, d, v, offset_COLL_proto);
 	to->datatype = read_type(d, offset_COLL_datatype, v);
 	to->channels = read_u8(d, offset_COLL_channels[v]);
-	to->bytes = bytes_of(read_u64(d, offset_COLL_count[v]), to->datatype);
+	to->bytes =
+		payload_bytes(read_u64(d, offset_COLL_count[v]), to->datatype);
 	to->peer = read_i32(d, offset_COLL_root[v]);
 }
 
@@ -182,7 +183,8 @@ INLINE void read_p2p(struct nb_descr *to, const char *d, int v)
 	to->datatype = read_type(d, offset_P2P_datatype, v);
 	to->algo = to->proto = NB_WORD_NONE;
 	to->channels = read_u8(d, offset_P2P_channels[v]);
-	to->bytes = bytes_of(read_u64(d, offset_P2P_count[v]), to->datatype);
+	to->bytes =
+		payload_bytes(read_u64(d, offset_P2P_count[v]), to->datatype);
 	to->peer = read_i32(d, offset_P2P_peer[v]);
 }
 
@@ -192,7 +194,7 @@ INLINE void read_api(struct nb_descr *to, const char *d, const int16_t *func,
 {
 	to->func = WORD(funcs, d, v, func);
 	to->datatype = read_type(d, type, v);
-	to->bytes = bytes_of(read_u64(d, count[v]), to->datatype);
+	to->bytes = payload_bytes(read_u64(d, count[v]), to->datatype);
 }
 
 /* @v is a constant wherever this is inlined. */
@@ -278,8 +280,8 @@ INLINE int start_own(void *context, void **to, const char *d, int v)
 	return NB_NCCL_SUCCESS;
 }
 
-INLINE int start(void *context, void **to, const char *d, int v,
-		 nb_own_start *own)
+INLINE int profiler_start(void *context, void **to, const char *d, int v,
+			  nb_own_start *own)
 {
 	if (!to)
 		return NB_NCCL_SUCCESS;
@@ -307,7 +309,7 @@ static int record_event_state(void *handle, int state, void *args)
 	return NB_NCCL_SUCCESS;
 }
 
-static int finalize(void *context)
+static int profiler_finalize(void *context)
 {
 	if (nb_events_chained())
 		nb_wrapped_prof_finalize(context);
@@ -315,8 +317,8 @@ static int finalize(void *context)
 	return NB_NCCL_SUCCESS;
 }
 
-static void init(void **context, const struct nb_pcomm_init *what,
-		 nb_nccl_logger *logger)
+static void profiler_init(void **context, const struct nb_pcomm_init *what,
+			  nb_nccl_logger *logger)
 {
 	const bool usable = nb_process_ready(logger);
 
@@ -325,13 +327,13 @@ static void init(void **context, const struct nb_pcomm_init *what,
 		nb_wrapped_prof_init(*context, what, logger);
 }
 
-static int init_v1(void **context, int *mask, uint32_t abi)
+static int profiler_init_v1(void **context, int *mask, uint32_t abi)
 {
 	struct nb_pcomm_init what = {
 		.abi = abi, .mask = mask, .rank = -1, .ranks = -1, .nodes = -1
 	};
 
-	init(context, &what, NULL);
+	profiler_init(context, &what, NULL);
 	return NB_NCCL_SUCCESS;
 }
 
@@ -347,19 +349,19 @@ static int init_v4(void **context, int *mask, const char *name, uint64_t comm,
 				      .ranks = ranks,
 				      .nodes = nodes };
 
-	init(context, &what, logger);
+	profiler_init(context, &what, logger);
 	return NB_NCCL_SUCCESS;
 }
 
-#define START(v)                                                       \
-	static int own_v##v(void *context, void **handle, void *descr) \
-	{                                                              \
-		return start_own(context, handle, descr, v);           \
-	}                                                              \
-	NB_HOT static int start_v##v(void *context, void **handle,     \
-				     void *descr)                      \
-	{                                                              \
-		return start(context, handle, descr, v, own_v##v);     \
+#define START(v)                                                            \
+	static int own_v##v(void *context, void **handle, void *descr)      \
+	{                                                                   \
+		return start_own(context, handle, descr, v);                \
+	}                                                                   \
+	NB_HOT static int start_v##v(void *context, void **handle,          \
+				     void *descr)                           \
+	{                                                                   \
+		return profiler_start(context, handle, descr, v, own_v##v); \
 	}
 START(1)
 START(2)
@@ -368,33 +370,34 @@ START(4)
 START(5)
 START(6)
 
-#define INIT_V1(v)                                        \
-	static int init_v1_##v(void **context, int *mask) \
-	{                                                 \
-		return init_v1(context, mask, v);         \
+#define INIT_V1(v)                                         \
+	static int init_v1_##v(void **context, int *mask)  \
+	{                                                  \
+		return profiler_init_v1(context, mask, v); \
 	}
 INIT_V1(1)
 INIT_V1(2)
 INIT_V1(3)
 
-#define INIT_V5(v)                                                             \
-	static int init_v5_##v(void **context, uint64_t comm, int *mask,       \
-			       const char *name, int nodes, int ranks,         \
-			       int rank, nb_nccl_logger *logger)               \
-	{                                                                      \
-		init(context,                                                  \
-		     &(struct nb_pcomm_init){ v, mask, name, comm, true, rank, \
-					      ranks, nodes },                  \
-		     logger);                                                  \
-		return NB_NCCL_SUCCESS;                                        \
+#define INIT_V5(v)                                                          \
+	static int init_v5_##v(void **context, uint64_t comm, int *mask,    \
+			       const char *name, int nodes, int ranks,      \
+			       int rank, nb_nccl_logger *logger)            \
+	{                                                                   \
+		profiler_init(context,                                      \
+			      &(struct nb_pcomm_init){ v, mask, name, comm, \
+						       true, rank, ranks,   \
+						       nodes },             \
+			      logger);                                      \
+		return NB_NCCL_SUCCESS;                                     \
 	}
 INIT_V5(5)
 INIT_V5(6)
 
-#define PROFILER(v, of, fn)                                      \
-	NB_EXPORT const struct nb_profiler ncclProfiler_v##v = { \
-		"ncclbpf",  { .of = fn },	start_v##v,      \
-		stop_event, record_event_state, finalize         \
+#define PROFILER(v, of, fn)                                       \
+	NB_EXPORT const struct nb_profiler ncclProfiler_v##v = {  \
+		"ncclbpf",  { .of = fn },	start_v##v,       \
+		stop_event, record_event_state, profiler_finalize \
 	};
 PROFILER(1, v1, init_v1_1)
 PROFILER(2, v1, init_v1_2)

@@ -83,7 +83,7 @@ INIT_V2(4)
 INIT_V5(5)
 INIT_V5(6)
 
-static int finalize(void *context)
+static int tuner_finalize(void *context)
 {
 	nb_comm_free(context);
 	return NB_NCCL_SUCCESS;
@@ -141,9 +141,9 @@ static int get_chunk_size(void *context, int coll, size_t bytes, int algo,
 
 /* ---- the tables ---- */
 
-#define TUNER(v, ask, ...)                                            \
-	NB_EXPORT const struct nb_tuner_v##v ncclTunerPlugin_v##v = { \
-		"ncclbpf", init_v##v, ask, finalize, __VA_ARGS__      \
+#define TUNER(v, ask, ...)                                             \
+	NB_EXPORT const struct nb_tuner_v##v ncclTunerPlugin_v##v = {  \
+		"ncclbpf", init_v##v, ask, tuner_finalize, __VA_ARGS__ \
 	}
 TUNER(2, ask_v2, );
 TUNER(3, ask_v3, );

@@ -20,7 +20,7 @@ static unsigned users; /* NCCL has a lock around net inits */
 
 /* ---- init, listen, connect, accept ---- */
 
-static int init_old(void **ctx, const struct nb_net_init *init)
+static int wrapped_init_v5(void **ctx, const struct nb_net_init *init)
 {
 	int rc;
 
@@ -33,7 +33,7 @@ static int init_old(void **ctx, const struct nb_net_init *init)
 	return rc;
 }
 
-static int init_v11(void **ctx, const struct nb_net_init *init)
+static int wrapped_init_v11(void **ctx, const struct nb_net_init *init)
 {
 	struct nb_net_config config = { init->traffic_class };
 
@@ -41,14 +41,14 @@ static int init_v11(void **ctx, const struct nb_net_init *init)
 			  init->profiler_callback);
 }
 
-static int listen_old(void *ctx, int dev, void *handle, void **comm)
+static int wrapped_listen_v5(void *ctx, int dev, void *handle, void **comm)
 {
 	(void)ctx;
 	return w.listen.v5(dev, handle, comm);
 }
 
-static int connect_any(void *ctx, int dev, int traffic_class, void *handle,
-		       void **comm, void **devh)
+static int wrapped_connect(void *ctx, int dev, int traffic_class, void *handle,
+			   void **comm, void **devh)
 {
 	struct nb_net_config config = { traffic_class };
 	void *none = NULL; /* versions without handles pass no place */
@@ -63,7 +63,7 @@ static int connect_any(void *ctx, int dev, int traffic_class, void *handle,
 			    : w.connect.v5(dev, handle, comm);
 }
 
-static int accept_any(void *listen_comm, void **comm, void **devh)
+static int wrapped_accept(void *listen_comm, void **comm, void **devh)
 {
 	void *none = NULL;
 
@@ -74,7 +74,7 @@ static int accept_any(void *listen_comm, void **comm, void **devh)
 
 /* ---- properties ---- */
 
-static int get_properties(int dev, struct nb_net_props *props)
+static int wrapped_properties(int dev, struct nb_net_props *props)
 {
 	union {
 		struct nb_net_props_v6 v6;
@@ -100,7 +100,7 @@ static int get_properties(int dev, struct nb_net_props *props)
 	return NB_NET_OK;
 }
 
-static int make_vdevice(int *dev, struct nb_net_vprops *all)
+static int wrapped_make_vdevice(int *dev, struct nb_net_vprops *all)
 {
 	struct nb_net_vprops_v9 v = { 0, { 0 } };
 
@@ -115,16 +115,16 @@ static int make_vdevice(int *dev, struct nb_net_vprops *all)
 
 /* ---- memory and data ---- */
 
-static int reg_mr_v5(void *comm, void *data, size_t size, int type,
-		     void **mhandle)
+static int wrapped_reg_mr_v5(void *comm, void *data, size_t size, int type,
+			     void **mhandle)
 {
 	return size > INT_MAX
 		       ? NB_NET_ARGUMENT
 		       : w.reg_mr.v5(comm, data, (int)size, type, mhandle);
 }
 
-static int isend_v5(void *comm, void *data, size_t size, int tag, void *mhandle,
-		    void *phandle, void **request)
+static int wrapped_isend_v5(void *comm, void *data, size_t size, int tag,
+			    void *mhandle, void *phandle, void **request)
 {
 	(void)phandle;
 	return size > INT_MAX ? NB_NET_ARGUMENT
@@ -132,15 +132,16 @@ static int isend_v5(void *comm, void *data, size_t size, int tag, void *mhandle,
 					   request);
 }
 
-static int isend_v9(void *comm, void *data, size_t size, int tag, void *mhandle,
-		    void *phandle, void **request)
+static int wrapped_isend_v9(void *comm, void *data, size_t size, int tag,
+			    void *mhandle, void *phandle, void **request)
 {
 	(void)phandle;
 	return w.isend.v9(comm, data, size, tag, mhandle, request);
 }
 
-static int irecv_v5(void *comm, int n, void **data, size_t *sizes, int *tags,
-		    void **mhandles, void **phandles, void **request)
+static int wrapped_irecv_v5(void *comm, int n, void **data, size_t *sizes,
+			    int *tags, void **mhandles, void **phandles,
+			    void **request)
 {
 	int narrow[NB_NET_MAX_RECVS];
 
@@ -154,8 +155,9 @@ static int irecv_v5(void *comm, int n, void **data, size_t *sizes, int *tags,
 	return w.irecv.v5(comm, n, data, narrow, tags, mhandles, request);
 }
 
-static int irecv_v9(void *comm, int n, void **data, size_t *sizes, int *tags,
-		    void **mhandles, void **phandles, void **request)
+static int wrapped_irecv_v9(void *comm, int n, void **data, size_t *sizes,
+			    int *tags, void **mhandles, void **phandles,
+			    void **request)
 {
 	(void)phandles;
 	return w.irecv.v9(comm, n, data, sizes, tags, mhandles, request);
@@ -163,8 +165,9 @@ static int irecv_v9(void *comm, int n, void **data, size_t *sizes, int *tags,
 
 /* It reads a handle of the profiler's for each buffer; an NCCL that is older
  * has none. */
-static int irecv_v10(void *comm, int n, void **data, size_t *sizes, int *tags,
-		     void **mhandles, void **phandles, void **request)
+static int wrapped_irecv_v10(void *comm, int n, void **data, size_t *sizes,
+			     int *tags, void **mhandles, void **phandles,
+			     void **request)
 {
 	void *none[NB_NET_MAX_RECVS];
 
@@ -181,7 +184,7 @@ static int irecv_v10(void *comm, int n, void **data, size_t *sizes, int *tags,
 
 /* The table as it lies in the library, v5's with a gap and all zero where a
  * version ends. */
-static void read_table(const void *from)
+static void read_net_table(const void *from)
 {
 	static const size_t size[] = { 128, 136, 152, 152, 160, 160, 176, 176 };
 	size_t n = size[version - OLDEST];
@@ -194,7 +197,7 @@ static void read_table(const void *from)
 		       (const char *)from + gap, n - gap);
 }
 
-static bool complete(void)
+static bool net_table_complete(void)
 {
 	return w.init.v5 && w.devices && w.get_properties && w.listen.v5 &&
 	       w.connect.v5 && w.accept.v5 && w.reg_mr.v5 && w.dereg_mr &&
@@ -202,25 +205,25 @@ static bool complete(void)
 	       w.close_recv && w.close_listen;
 }
 
-static void fill(void)
+static void fill_ops(void)
 {
 	ops = (struct nb_net_ops){
-		.init = version >= 11 ? init_v11 : init_old,
+		.init = version >= 11 ? wrapped_init_v11 : wrapped_init_v5,
 		.finalize = w.finalize,
 		.devices = w.devices,
-		.get_properties = get_properties,
-		.listen = version >= 11 ? w.listen.v11 : listen_old,
-		.connect = connect_any,
-		.accept = accept_any,
-		.reg_mr = version >= 8 ? w.reg_mr.v8 : reg_mr_v5,
+		.get_properties = wrapped_properties,
+		.listen = version >= 11 ? w.listen.v11 : wrapped_listen_v5,
+		.connect = wrapped_connect,
+		.accept = wrapped_accept,
+		.reg_mr = version >= 8 ? w.reg_mr.v8 : wrapped_reg_mr_v5,
 		.reg_mr_dmabuf = w.reg_mr_dmabuf,
 		.dereg_mr = w.dereg_mr,
 		.isend = version >= 10	? w.isend.v10
-			 : version == 9 ? isend_v9
-					: isend_v5,
-		.irecv = version >= 10	? irecv_v10
-			 : version == 9 ? irecv_v9
-					: irecv_v5,
+			 : version == 9 ? wrapped_isend_v9
+					: wrapped_isend_v5,
+		.irecv = version >= 10	? wrapped_irecv_v10
+			 : version == 9 ? wrapped_irecv_v9
+					: wrapped_irecv_v5,
 		.iflush = w.iflush,
 		.test = w.test,
 		.close_send = w.close_send,
@@ -228,7 +231,7 @@ static void fill(void)
 		.close_listen = w.close_listen,
 		.get_device_mr = w.get_device_mr,
 		.irecv_consumed = w.irecv_consumed,
-		.make_vdevice = w.make_vdevice ? make_vdevice : NULL,
+		.make_vdevice = w.make_vdevice ? wrapped_make_vdevice : NULL,
 		.set_net_attr = w.set_net_attr,
 		.takes_class = version == 10,
 	};
@@ -244,10 +247,10 @@ const struct nb_net_ops *nb_net_wrap(void *lib, int *which, const char **name)
 		table = dlsym(lib, symbol);
 		if (!table)
 			continue;
-		read_table(table);
-		if (!complete())
+		read_net_table(table);
+		if (!net_table_complete())
 			return NULL;
-		fill();
+		fill_ops();
 		*which = version;
 		*name = w.name ? w.name : "?";
 		return &ops;

@@ -24,7 +24,7 @@ static struct {
 	uint32_t version, abi;
 } its;
 
-static void count(int rc)
+static void count_error(int rc)
 {
 	if (rc)
 		nb_wrapped_count_error(NB_WRAPPED_PROFILER);
@@ -163,7 +163,7 @@ static void fill_old(char *to, int v, const struct nb_pcomm *pc, uint32_t event,
 }
 
 /* count * size of the type, from NCCL's descriptor */
-static uint64_t bytes_of(const char *from, int have)
+static uint64_t coll_bytes(const char *from, int have)
 {
 	uint64_t bytes;
 
@@ -178,8 +178,8 @@ static uint64_t bytes_of(const char *from, int have)
 }
 
 /* NCCL's descriptor @from in version @have, rewritten for version @v below. */
-static void rewrite(char *to, int v, const char *from, int have,
-		    const struct nb_pcomm *pc, uint32_t event)
+static void rewrite_descr(char *to, int v, const char *from, int have,
+			  const struct nb_pcomm *pc, uint32_t event)
 {
 	const uint64_t type = UINT64_C(1) << event;
 
@@ -195,7 +195,7 @@ static void rewrite(char *to, int v, const char *from, int have,
 			copy_field(&fields[i], to, v, from, have);
 	if (v < 4 && have >= 4)
 		fill_old(to, v, pc, event,
-			 event == NB_EVENT_COLL ? bytes_of(from, have) : 0);
+			 event == NB_EVENT_COLL ? coll_bytes(from, have) : 0);
 	/* before v5 the plan's group is the parent */
 	if (v < 5 && have >= 5 && event == NB_EVENT_COLL)
 		put_u64(to, 8, get_u64(from, offset_COLL_group[have]));
@@ -223,8 +223,8 @@ static uint64_t its_of(uint64_t handle)
 		       : 0;
 }
 
-static void translate(char *d, int v, uint32_t event,
-		      uint64_t (*to)(uint64_t handle))
+static void translate_handles(char *d, int v, uint32_t event,
+			      uint64_t (*to)(uint64_t handle))
 {
 	int group = event == NB_EVENT_COLL  ? offset_COLL_group[v]
 		    : event == NB_EVENT_P2P ? offset_P2P_group[v]
@@ -237,7 +237,7 @@ static void translate(char *d, int v, uint32_t event,
 /* ---- events ---- */
 
 /* Does its version have that event, and does it ask for it? */
-static bool told(uint32_t event)
+static bool is_delivered(uint32_t event)
 {
 	return event < NB_NEVENTS &&
 	       nb_events_known(its.version) >> event & 1 &&
@@ -261,9 +261,9 @@ static void *start_its(void *context, void *its_context, const void *descr,
 	if (version == v || version == 5) /* v6 only adds events */
 		memcpy(d, descr, sizes[version]);
 	else
-		rewrite(d, version, descr, v, pc, event);
-	translate(d, version, event, its_of);
-	count(t->start_event(its_context, &handle, d));
+		rewrite_descr(d, version, descr, v, pc, event);
+	translate_handles(d, version, event, its_of);
+	count_error(t->start_event(its_context, &handle, d));
 	return handle;
 }
 
@@ -278,11 +278,12 @@ void nb_wrapped_prof_start(void *context, void **to, const void *descr, int v,
 
 	memcpy(d, descr, sizes[v]);
 	event = nb_profiler_event(d, v);
-	translate(d, v, event, ours_of);
+	translate_handles(d, v, event, ours_of);
 	own(context, &ours, d);
 	*to = ours;
 	nb_events_remask(context);
-	if (!told(event) || !nb_event_pair_context(pair.owner, &its_context))
+	if (!is_delivered(event) ||
+	    !nb_event_pair_context(pair.owner, &its_context))
 		return;
 	place = nb_event_pair_take(&stolen);
 	if (stolen || place == NB_EVENT_PAIRS)
@@ -310,12 +311,12 @@ bool nb_wrapped_prof_stop(void *handle)
 	}
 	nb_events_stop((void *)(uintptr_t)pair.ours);
 	if (pair.its)
-		count(its.table->stop_event(pair.its));
+		count_error(its.table->stop_event(pair.its));
 	return true;
 }
 
 /* The first version that has the state (ABI reference, 2.5). */
-static uint32_t since(int state)
+static uint32_t state_since(int state)
 {
 	return state <= 18 ? 1 : state <= 22 ? 4 : state <= 24 ? 5 : 6;
 }
@@ -335,25 +336,26 @@ bool nb_wrapped_prof_record(void *handle, int state, void *args)
 		memcpy(&wide[0], args, sizeof(wide[0]));
 	nb_events_record((void *)(uintptr_t)pair.ours, state, wide[0],
 			 args != NULL);
-	if (!pair.its || state < 0 || since(state) > its.version)
+	if (!pair.its || state < 0 || state_since(state) > its.version)
 		return true;
 	/* 16 bytes before v4, the first eight of which are all that is left */
 	if (args && its.version < 4 && its.abi >= 4)
 		args = wide;
-	count(its.table->record_event_state(pair.its, state, args));
+	count_error(its.table->record_event_state(pair.its, state, args));
 	return true;
 }
 
 /* ---- communicators ---- */
 
-static bool complete(const struct nb_profiler *t)
+static bool profiler_table_complete(const struct nb_profiler *t)
 {
 	return t->init.v1 && t->start_event && t->stop_event &&
 	       t->record_event_state && t->finalize;
 }
 
-static int call_init(const struct nb_profiler *t, uint32_t version, void **ctx,
-		     const struct nb_pcomm_init *in, nb_nccl_logger *logger)
+static int call_profiler_init(const struct nb_profiler *t, uint32_t version,
+			      void **ctx, const struct nb_pcomm_init *in,
+			      nb_nccl_logger *logger)
 {
 	int *mask = &nb_prof.chained_mask;
 
@@ -379,13 +381,13 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 	t = nb_wrapped_use(NB_WRAPPED_PROFILER, init->abi, &version);
 	if (!t)
 		return;
-	if (!complete(t)) {
+	if (!profiler_table_complete(t)) {
 		nb_wrapped_leave_out(
 			NB_WRAPPED_PROFILER,
 			"its table of interface v%u lacks functions", version);
 		return;
 	}
-	rc = call_init(t, version, &its_context, init, logger);
+	rc = call_profiler_init(t, version, &its_context, init, logger);
 	if (rc) {
 		nb_wrapped_count_error(NB_WRAPPED_PROFILER);
 		nb_wrapped_leave_out(NB_WRAPPED_PROFILER,
@@ -401,7 +403,7 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 	nb_unlock(NB_LOCK_WRAP);
 	if (!nb_event_pair_comm((uint64_t)(uintptr_t)context, its_context)) {
 		if (its_context)
-			count(t->finalize(its_context));
+			count_error(t->finalize(its_context));
 		nb_wrapped_leave_out(NB_WRAPPED_PROFILER,
 				     "there is no memory for its events");
 	}
@@ -416,5 +418,5 @@ void nb_wrapped_prof_finalize(void *context)
 	if (nb_event_pair_comm_end((uint64_t)(uintptr_t)context,
 				   &its_context) &&
 	    its_context)
-		count(its.table->finalize(its_context));
+		count_error(its.table->finalize(its_context));
 }

@@ -12,21 +12,22 @@
 
 /* ---- v2: flags in place of the table ---- */
 
-static bool offers(const struct nb_ask *ask, int algo)
+static bool table_offers(const struct nb_ask *ask, int algo)
 {
 	return algo < ask->nalgo &&
 	       ask->table[algo * NCCL_NUM_PROTOS + NCCL_PROTO_SIMPLE] >= 0.0f;
 }
 
-static int ask_v2(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
+static int wrapped_ask_v2(const struct nb_wrapped_tuner *p,
+			  const struct nb_ask *ask)
 {
 	const struct nb_tuner_v2 *t = p->table;
 	int collnet = ask->collnet, nvls = ask->nvls, rc;
 
 	if (ask->table) {
-		nvls = offers(ask, NCCL_ALGO_NVLS) ||
-		       offers(ask, NCCL_ALGO_NVLS_TREE);
-		collnet = offers(ask, NCCL_ALGO_COLLNET_CHAIN);
+		nvls = table_offers(ask, NCCL_ALGO_NVLS) ||
+		       table_offers(ask, NCCL_ALGO_NVLS_TREE);
+		collnet = table_offers(ask, NCCL_ALGO_COLLNET_CHAIN);
 	}
 	rc = t->get_coll_info(p->context, ask->coll, ask->bytes, collnet, nvls,
 			      ask->pipe_ops, ask->algo, ask->proto,
@@ -42,7 +43,7 @@ static int ask_v2(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
 	return rc;
 }
 
-static void end_v2(const struct nb_wrapped_tuner *p)
+static void wrapped_end(const struct nb_wrapped_tuner *p)
 {
 	const struct nb_tuner_v2 *t = p->table;
 
@@ -51,7 +52,8 @@ static void end_v2(const struct nb_wrapped_tuner *p)
 
 /* ---- v3 and later: the table, which is declared as rows ---- */
 
-static int ask_v3(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
+static int wrapped_ask_v3(const struct nb_wrapped_tuner *p,
+			  const struct nb_ask *ask)
 {
 	const struct nb_tuner_v3 *t = p->table;
 
@@ -61,7 +63,8 @@ static int ask_v3(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
 }
 
 /* v4, v5 and v6 have one getCollInfo, at one place. */
-static int ask_v4(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
+static int wrapped_ask_v4(const struct nb_wrapped_tuner *p,
+			  const struct nb_ask *ask)
 {
 	const struct nb_tuner_v4 *t = p->table;
 
@@ -71,8 +74,9 @@ static int ask_v4(const struct nb_wrapped_tuner *p, const struct nb_ask *ask)
 				ask->channels);
 }
 
-static int chunk_v6(const struct nb_wrapped_tuner *p, int coll, size_t bytes,
-		    int algo, int proto, int channels, size_t *chunk)
+static int wrapped_chunk_v6(const struct nb_wrapped_tuner *p, int coll,
+			    size_t bytes, int algo, int proto, int channels,
+			    size_t *chunk)
 {
 	const struct nb_tuner_v6 *t = p->table;
 
@@ -82,27 +86,29 @@ static int chunk_v6(const struct nb_wrapped_tuner *p, int coll, size_t bytes,
 
 /* ---- init ---- */
 
-static int init_old(struct nb_wrapped_tuner *p, uint32_t version,
-		    const struct nb_tuner_init *in)
+static int wrapped_init_v2(struct nb_wrapped_tuner *p, uint32_t version,
+			   const struct nb_tuner_init *in)
 {
 	/* init is the same in v2, v3 and v4 */
 	const struct nb_tuner_v2 *t = p->table;
 
-	p->ask = version == 2 ? ask_v2 : version == 3 ? ask_v3 : ask_v4;
+	p->ask = version == 2	? wrapped_ask_v2
+		 : version == 3 ? wrapped_ask_v3
+				: wrapped_ask_v4;
 	return t->init(in->ranks, in->nodes, in->logger, &p->context);
 }
 
-static int init_new(struct nb_wrapped_tuner *p, uint32_t version,
-		    const struct nb_tuner_init *in)
+static int wrapped_init_v5(struct nb_wrapped_tuner *p, uint32_t version,
+			   const struct nb_tuner_init *in)
 {
 	/* v6 adds one function at the end */
 	const struct nb_tuner_v6 *t = p->table;
 	struct nb_tuner_constants was;
 	int rc;
 
-	p->ask = ask_v4;
+	p->ask = wrapped_ask_v4;
 	if (version >= 6 && t->get_chunk_size)
-		p->chunk = chunk_v6;
+		p->chunk = wrapped_chunk_v6;
 	if (in->constants)
 		was = *in->constants;
 	rc = t->init(&p->context, in->comm_id, in->ranks, in->nodes, in->logger,
@@ -113,22 +119,22 @@ static int init_new(struct nb_wrapped_tuner *p, uint32_t version,
 }
 
 /* All versions have these three where v2 has them. */
-static bool complete(const void *table)
+static bool tuner_table_complete(const void *table)
 {
 	const struct nb_tuner_v2 *t = table;
 
 	return t->init && t->get_coll_info && t->finalize;
 }
 
-static int call_init(struct nb_wrapped_tuner *p, uint32_t version,
-		     const struct nb_tuner_init *in)
+static int call_tuner_init(struct nb_wrapped_tuner *p, uint32_t version,
+			   const struct nb_tuner_init *in)
 {
-	return version < 5 ? init_old(p, version, in)
-			   : init_new(p, version, in);
+	return version < 5 ? wrapped_init_v2(p, version, in)
+			   : wrapped_init_v5(p, version, in);
 }
 
 /* Its init has failed. Other hosts cannot learn that this one goes without. */
-static int init_failed(const struct nb_tuner_init *in, int rc)
+static int tuner_init_failed(const struct nb_tuner_init *in, int rc)
 {
 	if (in->nodes > 1) {
 		nb_log(NB_LOG_WARN,
@@ -153,17 +159,17 @@ int nb_wrapped_tuner_init(struct nb_wrapped_tuner *p,
 	};
 	if (!p->table)
 		return 0;
-	if (!complete(p->table)) {
+	if (!tuner_table_complete(p->table)) {
 		*p = (struct nb_wrapped_tuner){ .ask = NULL };
 		nb_wrapped_leave_out(
 			NB_WRAPPED_TUNER,
 			"its table of interface v%u lacks functions", version);
 		return 0;
 	}
-	p->end = end_v2; /* the same in all versions */
-	rc = call_init(p, version, in);
+	p->end = wrapped_end; /* the same in all versions */
+	rc = call_tuner_init(p, version, in);
 	if (!rc)
 		return 0;
 	*p = (struct nb_wrapped_tuner){ .ask = NULL };
-	return init_failed(in, rc);
+	return tuner_init_failed(in, rc);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A commit: one process moves the whole job to a staged generation. It holds
-// the segment's lock from its checks to its end, so that no process joins,
-// leaves or stages meanwhile, and no lock that a status query needs.
+// the segment's lock from the checks to the end, so no process joins, leaves or
+// stages meanwhile. It does not hold NB_LOCK_STATE, so commands of other
+// processes still answer.
 #include "plugin/change/change.h"
 
 #include <stdio.h>
@@ -27,16 +28,16 @@ enum {
 	LOCK_MS = 3000,
 	JOIN_MS = 1000, /* wait for ranks whose communicator is being made */
 	POLL_MS = 20,
-	REST_MS = 1, /* a rank that begins nothing for so long is at rest */
+	REST_MS = 1, /* a rank without a decision in this time is idle */
 	/* All fences of a change together, under the segment's lock: well
 	 * below what a process that starts, or a rank that joins, waits for it
 	 * (nb_segment_attach, nb_comm_new). One that gave up would begin with
 	 * another generation than its peers. */
 	COMMIT_MS = 1500,
-	DECIDE_US = 100 /* a fence is decided in less, unless CPUs are busy */
+	DECIDE_US = 100 /* usual time to decide a fence */
 };
 
-/* Whose change is committed; the control thread's. */
+/* The client that asked for the change; control thread only. */
 static struct {
 	uint32_t uid, pid; /* pid 0: nobody asked */
 } by;
@@ -60,7 +61,7 @@ static uint64_t now_us(void)
 	return nb_clock_system() / 1000;
 }
 
-static void sleep_ms(long ms)
+static void pause_ms(long ms)
 {
 	struct timespec ts = { 0, ms * 1000000 };
 
@@ -119,14 +120,14 @@ int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 	return rc;
 }
 
-/* The record of @c, for who does not arm it. */
+/* The record of @c, for reading. */
 static struct nb_record record_of(const struct nb_segment *s,
 				  struct nb_seg_comm *c)
 {
 	return nb_record_here(s, c, false);
 }
 
-static bool in_use(const struct nb_seg_comm *c)
+static bool comm_in_use(const struct nb_seg_comm *c)
 {
 	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
 }
@@ -149,15 +150,15 @@ static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here,
 }
 
 /*
- * Communicators of one host that are not complete. Those of several begin with
- * NCCLBPF_POLICY whatever changes here; one that could be changed must not
- * move on this host alone.
+ * Refuse while a communicator of one host is incomplete. Communicators of
+ * several hosts start with NCCLBPF_POLICY in any case, but one with an identity
+ * must not change on this host alone.
  */
 static int check_complete(const struct nb_segment *s, struct nb_err *err)
 {
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = &s->mem->comm[i];
-		uint32_t here = in_use(c) ? nb_seg_registered(c) : 0;
+		uint32_t here = comm_in_use(c) ? nb_seg_registered(c) : 0;
 
 		if (nb_startup_for_good(c) ||
 		    nb_startup_apart(s, c) != NB_DIFFER_NOT)
@@ -174,7 +175,7 @@ static int check_ready(const struct nb_segment *s, struct nb_err *err)
 		struct nb_seg_comm *c = &s->mem->comm[i];
 		const struct nb_record r = record_of(s, c);
 
-		if (in_use(c) && !nb_fence_ready(&r))
+		if (comm_in_use(c) && !nb_fence_ready(&r))
 			return nb_fail(err, NB_E_BUSY, 0,
 				       "some ranks of communicator %016llx "
 				       "have not reached the fence of the "
@@ -204,19 +205,19 @@ static int check_barrier(const struct nb_segment *s, struct nb_err *err)
 }
 
 /*
- * A fence is a decision number: it is one place for all ranks only while they
- * count alike. Ranks that differ are moved no more, but back to NCCL's own
- * choice (@empty) where only their answers differ.
+ * A fence is a decision number, so it works only while all ranks count alike.
+ * Diverged ranks are not changed any more, except to NCCL's own choice (@empty)
+ * if only their answers differ.
  */
-static int check_agreement(const struct nb_segment *s, bool empty,
-			   struct nb_err *err)
+static int check_ranks_agree(const struct nb_segment *s, bool empty,
+			     struct nb_err *err)
 {
-	static struct nb_agree a; /* large; the segment's lock guards it */
+	static struct nb_agree a; /* large; protected by the segment's lock */
 	const struct nb_job job = nb_segment_job(s);
 	char text[320];
 
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
-		if (!in_use(&s->mem->comm[i]) || !nb_agree(&job, i, &a) ||
+		if (!comm_in_use(&s->mem->comm[i]) || !nb_agree(&job, i, &a) ||
 		    !nb_agree_broken(&a) || (empty && a.aligned))
 			continue;
 		nb_agree_text(&a, text, sizeof(text));
@@ -234,9 +235,9 @@ static int check_agreement(const struct nb_segment *s, bool empty,
 	return 0;
 }
 
-/* The generation that the job has: the one committed last, or before the first
- * change what this process began with. */
-static uint64_t generation(void)
+/* The job's generation: the last committed, or before the first change this
+ * process's initial one. */
+static uint64_t job_generation(void)
 {
 	uint32_t n = nb_seg_baseline(
 		__atomic_load_n(&nb_self.seg->mem->baseline, __ATOMIC_ACQUIRE));
@@ -244,10 +245,10 @@ static uint64_t generation(void)
 	return n ? n : nb_gens.baseline_number;
 }
 
-/* With the segment's lock it is the answer, without a forecast. */
+/* Without the segment's lock the result may be outdated at once. */
 static int check_expected(uint64_t expected, struct nb_err *err)
 {
-	uint64_t found = generation();
+	uint64_t found = job_generation();
 
 	if (expected == NB_CHANGE_ANY || expected == found)
 		return 0;
@@ -289,7 +290,7 @@ static int check_once(struct nb_segment *s,
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		const struct nb_record r = record_of(s, &s->mem->comm[i]);
 
-		if (in_use(r.comm))
+		if (comm_in_use(r.comm))
 			nb_fence_recover(&r);
 	}
 	if (staged)
@@ -299,16 +300,15 @@ static int check_once(struct nb_segment *s,
 	if (!rc)
 		rc = check_complete(s, err);
 	if (!rc)
-		rc = check_agreement(s, is_empty(digest), err);
+		rc = check_ranks_agree(s, is_empty(digest), err);
 	if (!rc)
 		rc = check_ready(s, err);
 	return rc;
 }
 
 /*
- * Check until all is well or time is up; with the lock on success. What is
- * being made (ranks joining one after the other) or under way (ranks nearing
- * a fence) is given some time, without the lock.
+ * Repeat the checks until they pass or the time is up. On success the lock is
+ * held. Between tries the lock is free, so ranks can join or reach a fence.
  */
 static int lock_when_ready(const uint8_t digest[NB_SHA256_SIZE],
 			   uint64_t expected, struct nb_err *err)
@@ -330,7 +330,7 @@ static int lock_when_ready(const uint8_t digest[NB_SHA256_SIZE],
 		if (now_us() >= deadline || rc == NB_E_DISAGREE ||
 		    rc == NB_E_STALE || check_procs(s->mem, digest, NULL))
 			return rc;
-		sleep_ms(POLL_MS);
+		pause_ms(POLL_MS);
 	}
 }
 
@@ -375,8 +375,8 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 	snprintf(out->why, sizeof(out->why), "%s", why);
 }
 
-/* Are @c's ranks left to NCCL? Also where they are incomplete: they were apart
- * when they were checked. */
+/* Does NCCL decide alone for @c? Also if ranks are missing: the check has found
+ * them apart. */
 static bool is_left_out(const struct nb_segment *s, struct nb_seg_comm *c)
 {
 	return nb_startup_for_good(c) ||
@@ -384,9 +384,10 @@ static bool is_left_out(const struct nb_segment *s, struct nb_seg_comm *c)
 	       nb_seg_registered(c) < c->nranks;
 }
 
-/* Ranks that differ in more than their policies are left to NCCL. */
-static void leave_out(const struct nb_segment *s, const struct nb_seg_comm *c,
-		      struct nb_change_comm *out)
+/* NCCL decides alone for ranks that differ in more than policies. */
+static void report_left_out(const struct nb_segment *s,
+			    const struct nb_seg_comm *c,
+			    struct nb_change_comm *out)
 {
 	out->comm_id = c->comm_id;
 	out->ranks = c->nranks;
@@ -397,7 +398,7 @@ static void leave_out(const struct nb_segment *s, const struct nb_seg_comm *c,
 			 "its ranks begin differently");
 }
 
-/* Communicators of this process that are not in the segment. */
+/* Report communicators of this process that are not in the segment. */
 static void list_unchangeable(struct nb_change *out)
 {
 	nb_lock(NB_LOCK_STATE);
@@ -417,8 +418,8 @@ static void list_unchangeable(struct nb_change *out)
 	nb_unlock(NB_LOCK_STATE);
 }
 
-static void count(const struct nb_change *c, uint32_t *committed,
-		  uint32_t *aborted)
+static void count_outcomes(const struct nb_change *c, uint32_t *committed,
+			   uint32_t *aborted)
 {
 	*committed = *aborted = 0;
 	for (uint32_t i = 0; i < c->ncomms; i++) {
@@ -428,9 +429,9 @@ static void count(const struct nb_change *c, uint32_t *committed,
 }
 
 /*
- * New communicators begin with it; nobody has it staged any more. False: a
- * rank that could not wait for this commit has begun with what was there
- * @before, and its peers must too.
+ * Make it the baseline of new communicators, and clear all staged marks. False:
+ * a rank could not wait for this commit and started with the baseline @before,
+ * so its peers must too.
  */
 static bool set_baseline(struct nb_seg *mem, uint64_t before, uint32_t number)
 {
@@ -442,7 +443,7 @@ static bool set_baseline(struct nb_seg *mem, uint64_t before, uint32_t number)
 		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* The baseline as it is, which no rank holds fast. */
+/* Read the baseline, and check that no rank has barred it. */
 static int check_barred(const struct nb_segment *s, uint64_t *before,
 			struct nb_err *err)
 {
@@ -471,8 +472,8 @@ static int fail_held_fast(uint32_t number, uint32_t committed,
 		       number);
 }
 
-/* What the furthest rank decides in the time that deciding a fence takes, by
- * @n decisions in @us: nobody need wait at a fence beyond that. */
+/* The decisions that the furthest rank makes while a fence is decided, at @n
+ * decisions in @us. No rank waits at a fence beyond that. */
 static uint32_t near_margin(uint64_t n, uint64_t us)
 {
 	uint64_t near = us ? n * DECIDE_US / us : 0;
@@ -481,8 +482,9 @@ static uint32_t near_margin(uint64_t n, uint64_t us)
 }
 
 /*
- * The fences, one communicator after the other. What is left when the time is
- * up gets a single try each, without waiting for ranks to pass another fence.
+ * Decide the fences, one communicator after the other. After the deadline each
+ * remaining communicator gets a single try, without waiting for ranks to pass
+ * an earlier fence.
  */
 static void commit_comms(uint32_t number, struct nb_change *out)
 {
@@ -496,7 +498,7 @@ static void commit_comms(uint32_t number, struct nb_change *out)
 
 		begun[i] = nb_fence_announced(&r);
 	}
-	sleep_ms(REST_MS);
+	pause_ms(REST_MS);
 	deadline = now_us() + COMMIT_MS * UINT64_C(1000);
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		const struct nb_record r =
@@ -505,12 +507,12 @@ static void commit_comms(uint32_t number, struct nb_change *out)
 		uint64_t left = now < deadline ? (deadline - now) / 1000 : 0;
 		uint64_t wait = (uint64_t)nb_params.num[NB_P_FENCE_TIMEOUT_MS];
 
-		if (!in_use(&comm[i]) || !comm[i].has_id ||
+		if (!comm_in_use(&comm[i]) || !comm[i].has_id ||
 		    out->ncomms == NB_CHANGE_COMMS)
 			continue;
 		if (is_left_out(nb_self.seg, &comm[i])) {
-			leave_out(nb_self.seg, &comm[i],
-				  &out->comm[out->ncomms++]);
+			report_left_out(nb_self.seg, &comm[i],
+					&out->comm[out->ncomms++]);
 			continue;
 		}
 		opts.timeout_ms = (uint32_t)(wait < left ? wait : left);
@@ -541,7 +543,7 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 	nb_segment_sign(nb_self.seg, number, by.uid, by.pid);
 	nb_unlock(NB_LOCK_STATE);
 	commit_comms(number, out);
-	count(out, &committed, &aborted);
+	count_outcomes(out, &committed, &aborted);
 	list_unchangeable(out);
 	if (aborted && !committed)
 		return nb_fail(err, NB_E_BUSY, 0,
@@ -557,7 +559,7 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 	return 0;
 }
 
-/* What a commit would do to each communicator. */
+/* Report what a commit would do to each communicator. */
 static void forecast_comms(struct nb_change *out)
 {
 	struct nb_seg_comm *comm = nb_self.seg->mem->comm;
@@ -565,11 +567,11 @@ static void forecast_comms(struct nb_change *out)
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_change_comm *to = &out->comm[out->ncomms];
 
-		if (!in_use(&comm[i]) || !comm[i].has_id ||
+		if (!comm_in_use(&comm[i]) || !comm[i].has_id ||
 		    out->ncomms == NB_CHANGE_COMMS)
 			continue;
 		if (is_left_out(nb_self.seg, &comm[i])) {
-			leave_out(nb_self.seg, &comm[i], to);
+			report_left_out(nb_self.seg, &comm[i], to);
 		} else {
 			to->comm_id = comm[i].comm_id;
 			to->ranks = comm[i].nranks;

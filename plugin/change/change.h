@@ -18,7 +18,7 @@
 
 #define NB_CHANGE_ANY UINT64_MAX /* any generation */
 
-/* Have all processes of the job staged @digest? 0, NB_E_REFUSED (which has
+/* Have all processes of the job staged @digest? 0, NB_E_REFUSED (and which has
  * not), NB_E_BUSY. */
 int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
@@ -26,13 +26,13 @@ enum nb_change_state {
 	NB_CHANGE_STAGED,
 	NB_CHANGE_COMMITTED,   /* everywhere it can be */
 	NB_CHANGE_ABORTED,     /* nothing moved */
-	NB_CHANGE_UNCHANGEABLE /* of a communicator: it keeps what it has */
+	NB_CHANGE_UNCHANGEABLE /* of a communicator: it keeps its generation */
 };
 
 /* "staged", "committed", "aborted", "unchangeable" */
 const char *nb_change_state_word(enum nb_change_state s);
 
-/* What became of one communicator (not rank). */
+/* The outcome for one communicator (not rank). */
 struct nb_change_comm {
 	uint64_t comm_id; /* 0: NCCL gives none */
 	uint64_t fence;	  /* decision number it moves at */
@@ -81,16 +81,16 @@ int nb_change_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
  */
 int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 		    struct nb_change *out, struct nb_err *err);
-/* Who asks for the commits that follow, for the history; @pid 0: nobody. */
+/* Set the client recorded in the history for the next commits; @pid 0: none. */
 void nb_change_by(uint32_t uid, uint32_t pid);
-/* The same comparison now, as a forecast: a commit compares again. */
+/* Compare the generation now; a commit compares again. */
 int nb_change_expect(uint64_t expected, struct nb_err *err);
 
 /*
- * Commit the empty generation, which every process has: NCCL's own choice for
- * all, at the next fence. Nobody stages; what others staged is dropped. For a
- * job whose ranks give different answers. NB_E_DISAGREE where they do not even
- * count alike, so that no fence is safe; else as nb_change_commit.
+ * Commit the empty generation, which every process has: from the next fence
+ * NCCL decides alone. For a job whose ranks answer differently. No process
+ * stages it, and staged changes are dropped. NB_E_DISAGREE if ranks count
+ * decisions differently, so no fence is safe; else as nb_change_commit.
  */
 int nb_change_baseline(struct nb_change *out, struct nb_err *err);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The order of policies, one step further: a list of those in use with a policy
-// added, removed or moved. What comes of it is staged like any other list.
+// Edit the order of policies: add, remove or move one. The new order is staged
+// like any other.
 #include "plugin/change/compose.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ struct order {
 	uint32_t n;
 };
 
-static uint32_t place_of(const struct order *o, const struct nb_policy *p)
+static uint32_t order_find(const struct order *o, const struct nb_policy *p)
 {
 	uint32_t i = 0;
 
@@ -21,21 +21,21 @@ static uint32_t place_of(const struct order *o, const struct nb_policy *p)
 	return i;
 }
 
-/* Of those in use, by name or digest; o->n: it is none of them. */
+/* Index of a policy in use, by name or digest; o->n: not in use. */
 static uint32_t find_used(const struct order *o, const char *name,
 			  struct nb_err *err)
 {
 	struct nb_held *h;
 	uint32_t i;
 
-	/* the name first: a newer policy of that name may be held as well */
+	/* compare names first, as a newer policy of that name may be held */
 	for (i = 0; i < o->n; i++)
 		if (!strcmp(o->at[i]->img->name, name))
 			return i;
 	h = nb_held_find(name, err);
 	if (!h)
 		return o->n;
-	i = place_of(o, h->policy);
+	i = order_find(o, h->policy);
 	if (i == o->n) {
 		nb_fail(err, NB_E_NOENT, 0, "policy %.64s is not in use", name);
 		nb_hint(err, "policy list shows which are, in their order");
@@ -43,7 +43,7 @@ static uint32_t find_used(const struct order *o, const char *name,
 	return i;
 }
 
-static struct nb_policy *take_out(struct order *o, uint32_t i)
+static struct nb_policy *order_remove(struct order *o, uint32_t i)
 {
 	struct nb_policy *p = o->at[i];
 
@@ -53,8 +53,8 @@ static struct nb_policy *take_out(struct order *o, uint32_t i)
 	return p;
 }
 
-static int put_in(struct order *o, const struct nb_edit *edit,
-		  struct nb_policy *p, struct nb_err *err)
+static int order_insert(struct order *o, const struct nb_edit *edit,
+			struct nb_policy *p, struct nb_err *err)
 {
 	uint32_t i = edit->first ? 0 : o->n;
 
@@ -75,7 +75,8 @@ static int put_in(struct order *o, const struct nb_edit *edit,
 	return 0;
 }
 
-static int add(struct order *o, const struct nb_edit *edit, struct nb_err *err)
+static int compose_add(struct order *o, const struct nb_edit *edit,
+		       struct nb_err *err)
 {
 	struct nb_err why = { 0 };
 	struct nb_held *h = nb_held_find(edit->name, &why);
@@ -85,7 +86,7 @@ static int add(struct order *o, const struct nb_edit *edit, struct nb_err *err)
 			*err = why;
 		return why.code;
 	}
-	if (place_of(o, h->policy) < o->n) {
+	if (order_find(o, h->policy) < o->n) {
 		nb_fail(err, NB_E_EXISTS, 0, "policy %.64s is in use already",
 			edit->name);
 		return nb_hint(err, "policy move %.64s puts it elsewhere",
@@ -96,11 +97,11 @@ static int add(struct order *o, const struct nb_edit *edit, struct nb_err *err)
 			       "%d policies are in use, and no more than that "
 			       "are allowed",
 			       NB_GEN_MAX_POLICIES);
-	return put_in(o, edit, h->policy, err);
+	return order_insert(o, edit, h->policy, err);
 }
 
-static int remove_or_move(struct order *o, const struct nb_edit *edit,
-			  struct nb_err *err)
+static int compose_move(struct order *o, const struct nb_edit *edit,
+			struct nb_err *err)
 {
 	struct nb_err why = { 0 };
 	uint32_t i = find_used(o, edit->name, &why);
@@ -115,8 +116,9 @@ static int remove_or_move(struct order *o, const struct nb_edit *edit,
 		return nb_fail(err, NB_E_ARG, 0,
 			       "policy %.64s cannot go before itself",
 			       edit->name);
-	p = take_out(o, i);
-	return edit->what == NB_COMPOSE_REMOVE ? 0 : put_in(o, edit, p, err);
+	p = order_remove(o, i);
+	return edit->what == NB_COMPOSE_REMOVE ? 0
+					       : order_insert(o, edit, p, err);
 }
 
 int nb_compose_apply(const struct nb_edit *edit,
@@ -126,8 +128,8 @@ int nb_compose_apply(const struct nb_edit *edit,
 	struct order o = { policies, *n };
 	int rc;
 
-	rc = edit->what == NB_COMPOSE_ADD ? add(&o, edit, err)
-					  : remove_or_move(&o, edit, err);
+	rc = edit->what == NB_COMPOSE_ADD ? compose_add(&o, edit, err)
+					  : compose_move(&o, edit, err);
 	*n = o.n;
 	return rc;
 }

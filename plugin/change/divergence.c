@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The watch: each process of a job compares what the ranks on this host have
-// decided. While they keep step that is a look at a few words a rank. What is
-// found stays in the segment, also when the rings have gone on.
+// Divergence watch: each process compares the decisions of the ranks on this
+// host. For ranks that agree this reads a few words each. A finding stays in
+// the segment after the rings have moved on.
 #include "plugin/change/divergence.h"
 
 #include <stdlib.h>
@@ -15,19 +15,19 @@
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
 
-/* What the watch remembers of the segment's entries; the control thread's. */
+/* The watch's memory of each communicator; control thread only. */
 static struct {
 	uint64_t next_ns; /* CLOCK_MONOTONIC; when to look again */
 	struct watched {
 		uint64_t comm_id;
 		uint64_t sum; /* of announcements at the last look */
 		bool told;
-		bool reset; /* to NCCL's own choice, still to be had */
+		bool reset; /* a reset to NCCL's own choice is pending */
 	} comm[NB_SEG_COMMS];
 } watch;
 
-/* Has anything been decided since the last look? */
-static bool moved(struct watched *w, const struct nb_seg_comm *c)
+/* Have ranks decided since the last look? */
+static bool has_decided(struct watched *w, const struct nb_seg_comm *c)
 {
 	uint64_t sum = 0;
 
@@ -41,7 +41,7 @@ static bool moved(struct watched *w, const struct nb_seg_comm *c)
 	return true;
 }
 
-static void tell(struct watched *w, const struct nb_agree *a)
+static void log_divergence(struct watched *w, const struct nb_agree *a)
 {
 	char text[320];
 
@@ -56,10 +56,10 @@ static void tell(struct watched *w, const struct nb_agree *a)
 }
 
 /*
- * All ranks back to NCCL's own choice, at one decision. Where ranks near
- * another fence it is tried again at the next look.
+ * Return all ranks to NCCL's own choice at one decision. If another fence is
+ * pending, the next look tries again.
  */
-static void reset(struct watched *w)
+static void reset_to_baseline(struct watched *w)
 {
 	struct nb_change *out = calloc(1, sizeof(*out));
 	struct nb_err err;
@@ -77,23 +77,24 @@ static void reset(struct watched *w)
 	free(out);
 }
 
-static void look(uint32_t index, struct nb_agree *a)
+static void watch_comm(uint32_t index, struct nb_agree *a)
 {
 	struct nb_seg_comm *c = &nb_self.seg->mem->comm[index];
 	struct watched *w = &watch.comm[index];
 	const struct nb_job job = nb_segment_job(nb_self.seg);
 	uint64_t none = 0;
 
-	if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) || !moved(w, c) ||
-	    !nb_agree(&job, index, a) || !nb_agree_broken(a))
+	if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
+	    !has_decided(w, c) || !nb_agree(&job, index, a) ||
+	    !nb_agree_broken(a))
 		return;
-	tell(w, a);
-	/* whoever sees it first acts */
+	log_divergence(w, a);
+	/* the process that sees it first acts */
 	if (__atomic_compare_exchange_n(&c->diverged, &none, a->seq + 1, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		w->reset = nb_params.num[NB_P_ON_DIVERGENCE];
 	if (w->reset)
-		reset(w);
+		reset_to_baseline(w);
 }
 
 void nb_divergence_turn(void)
@@ -106,6 +107,6 @@ void nb_divergence_turn(void)
 	watch.next_ns = now + 1000000000;
 	a = malloc(sizeof(*a));
 	for (uint32_t i = 0; a && i < NB_SEG_COMMS; i++)
-		look(i, a);
+		watch_comm(i, a);
 	free(a);
 }

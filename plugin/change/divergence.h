@@ -8,12 +8,12 @@
 #include "core/jobseg/format.h"
 
 /*
- * nb_divergence_turn - do the ranks of this host's communicators still agree?
+ * nb_divergence_turn - check that the ranks of this host agree
  *
- * Looks about once a second, only at communicators that decided meanwhile, and
- * says once for each where its ranks part. NCCLBPF_ON_DIVERGENCE=baseline: also
- * commits the empty generation where a fence is safe. The control thread,
- * without locks; seconds at worst.
+ * About once a second it compares communicators that decided meanwhile, and
+ * logs the first divergence of each. With NCCLBPF_ON_DIVERGENCE=baseline it
+ * also commits the empty generation if a fence is safe. Control thread, without
+ * locks. May take seconds.
  */
 void nb_divergence_turn(void);
 

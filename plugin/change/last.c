@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The last change: one that this process made, or one that another process
-// committed and this one has seen in the segment since.
+// The last change, made by this process or seen in the segment.
 #include "plugin/change/last.h"
 
 #include <string.h>
@@ -23,7 +22,7 @@ static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 	struct nb_change *last = &nb_last.change;
 
 	if (nb_last.known && last->generation == number)
-		return; /* our own, written down with more detail */
+		return; /* our own, recorded with more detail */
 	memset(last, 0, sizeof(*last));
 	memcpy(last->digest, g->digest, NB_SHA256_SIZE);
 	last->state = NB_CHANGE_COMMITTED;
@@ -38,7 +37,7 @@ static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
 		    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
 		    nb_fence_word_gen(w) != number || c->first == number)
-			continue; /* it began with it */
+			continue; /* it started with this generation */
 		to->comm_id = c->comm_id;
 		to->fence = nb_fence_word_seq(w);
 		to->state = NB_CHANGE_COMMITTED;
@@ -62,8 +61,9 @@ static bool same_policies(const struct nb_gen *a, const struct nb_gen *b)
 	return true;
 }
 
-/* Nobody asked for it, and it has the policies that there were: controllers
- * made it, maybe many a second. People go back to what people did. */
+/* Did controllers make the generation? No client asked for it, and its policies
+ * are those in use. `policy undo` skips such generations, as controllers may
+ * make many a second. */
 static bool by_controllers(uint32_t number, const struct nb_gen *g)
 {
 	uint32_t uid, pid;
@@ -88,8 +88,8 @@ void nb_change_sync(void)
 	if (!n || n == nb_gens.baseline_number || n > NB_FENCE_MAX_GEN ||
 	    !nb_segment_digest(nb_self.seg, (uint32_t)n, digest))
 		return;
-	/* a process that came after the change does not hold it, and keeps
-	 * what it began with */
+	/* a process that started after the change does not hold it, and keeps
+	 * its own baseline */
 	g = nb_gens_find(digest);
 	if (!g)
 		return;
@@ -108,7 +108,7 @@ void nb_change_sync(void)
 
 /* ---- status ---- */
 
-static struct nb_seg_comm *entry_of(uint64_t comm_id)
+static struct nb_seg_comm *find_entry(uint64_t comm_id)
 {
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
@@ -133,7 +133,7 @@ void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE],
 	for (uint32_t i = 0; nb_self.seg && i < out->ncomms; i++) {
 		struct nb_change_comm *c = &out->comm[i];
 		struct nb_seg_comm *e = c->state == NB_CHANGE_COMMITTED
-						? entry_of(c->comm_id)
+						? find_entry(c->comm_id)
 						: NULL;
 
 		if (e) {

@@ -12,8 +12,8 @@ struct nb_last {
 extern struct nb_last nb_last;
 
 /*
- * See changes that another process committed: the baseline, its number and
- * what is staged are up to date afterwards. With NB_LOCK_STATE.
+ * Take over changes that other processes committed: updates the baseline, its
+ * number and the staged generation. With NB_LOCK_STATE.
  */
 void nb_change_sync(void);
 

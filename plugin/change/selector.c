@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Changes of policies for some communicators: the baseline's lists of policies
-// are taken apart, one of them becomes another, and what is used by any list
-// is numbered anew, the common list's first.
+// Changes of policies for some communicators. We copy the orders of the
+// baseline (the common one and those of its scopes), change some, and renumber
+// the policies that any order uses, those of the common order first.
 #include "plugin/change/selector.h"
 
 #include <inttypes.h>
@@ -73,7 +73,7 @@ static bool in_job(const struct nb_segment *s, uint64_t comm)
 	return false;
 }
 
-/* Those that can be named, as text; how many there are. */
+/* List the job's communicators as text; returns their number. */
 static uint32_t list_comms(const struct nb_segment *s, char *text, size_t size)
 {
 	uint32_t n = 0;
@@ -125,8 +125,8 @@ int nb_selector_check(const struct nb_selector *reach, struct nb_err *err)
 
 /* ---- lists of policies ---- */
 
-/* The baseline's lists while one of them changes: its policies, and no more
- * new ones than a list has. */
+/* The baseline's orders during an edit. An edit adds at most one full order of
+ * new policies. */
 struct lists {
 	struct nb_policy *policy[2 * NB_GEN_MAX_POLICIES];
 	uint32_t n;
@@ -134,7 +134,7 @@ struct lists {
 	struct nb_scopes scopes;
 };
 
-static void begin(struct lists *l, const struct nb_gen *g)
+static void lists_open(struct lists *l, const struct nb_gen *g)
 {
 	*l = (struct lists){ .n = g->npolicies,
 			     .common = g->order,
@@ -143,8 +143,8 @@ static void begin(struct lists *l, const struct nb_gen *g)
 		l->policy[i] = g->policy[i].policy;
 }
 
-static int number(struct lists *l, struct nb_policy *p, uint8_t *out,
-		  struct nb_err *err)
+static int lists_number(struct lists *l, struct nb_policy *p, uint8_t *out,
+			struct nb_err *err)
 {
 	uint32_t i = 0;
 
@@ -168,7 +168,7 @@ static int make_order(struct lists *l, struct nb_order *o,
 
 	o->n = n;
 	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = number(l, policies[i], &o->at[i], err);
+		rc = lists_number(l, policies[i], &o->at[i], err);
 	return rc;
 }
 
@@ -177,8 +177,8 @@ static struct nb_order *order_of(struct lists *l, int scope)
 	return scope < 0 ? &l->common : &l->scopes.scope[scope].order;
 }
 
-/* What is used, in the order of the lists. */
-static int end(struct nb_gen **out, struct lists *l, struct nb_err *err)
+/* Make the generation of the policies in use, in the order of the lists. */
+static int lists_close(struct nb_gen **out, struct lists *l, struct nb_err *err)
 {
 	struct nb_policy *used[NB_GEN_MAX_POLICIES];
 	uint8_t to[2 * NB_GEN_MAX_POLICIES] = { 0 };
@@ -220,14 +220,14 @@ int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
 	*out = NULL;
 	if (reach->what == NB_SELECT_ALL)
 		return nb_gen_new(out, policies, n, nb_gens.baseline, err);
-	begin(&l, nb_gens.baseline);
+	lists_open(&l, nb_gens.baseline);
 	rc = make_order(&l, &order, policies, n, err);
 	if (!rc && reach->what == NB_SELECT_OTHERS)
 		l.common = order;
 	else if (!rc)
 		rc = nb_scopes_put(&l.scopes, reach->comm, reach->n, &order,
 				   err);
-	return rc ? rc : end(out, &l, err);
+	return rc ? rc : lists_close(out, &l, err);
 }
 
 int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach,
@@ -240,10 +240,10 @@ int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach,
 		return nb_fail(err, NB_E_ARG, 0,
 			       "policy use common: which communicators? "
 			       "comm=ID says it");
-	begin(&l, nb_gens.baseline);
+	lists_open(&l, nb_gens.baseline);
 	for (uint32_t i = 0; i < reach->n; i++)
 		nb_scopes_drop(&l.scopes, reach->comm[i]);
-	return end(out, &l, err);
+	return lists_close(out, &l, err);
 }
 
 static int edit_order(struct lists *l, const struct nb_edit *edit,
@@ -259,7 +259,8 @@ static int edit_order(struct lists *l, const struct nb_edit *edit,
 	return rc ? rc : make_order(l, o, policies, n, err);
 }
 
-/* In each list where it can be done; nowhere: why not in the first. */
+/* Edit each order in which that is possible. If none: the error of the first.
+ * */
 static int edit_all(struct lists *l, const struct nb_edit *edit,
 		    struct nb_err *err)
 {
@@ -279,7 +280,7 @@ static int edit_all(struct lists *l, const struct nb_edit *edit,
 	return done ? 0 : first;
 }
 
-/* The list that all of @reach have, for its communicators alone. */
+/* Edit the one order that all communicators of @reach have, for these alone. */
 static int edit_some(struct lists *l, const struct nb_selector *reach,
 		     const struct nb_edit *edit, struct nb_err *err)
 {
@@ -308,12 +309,12 @@ int nb_selector_edit(struct nb_gen **out, const struct nb_selector *reach,
 	int rc;
 
 	*out = NULL;
-	begin(&l, nb_gens.baseline);
+	lists_open(&l, nb_gens.baseline);
 	if (reach->what == NB_SELECT_ALL)
 		rc = edit_all(&l, edit, err);
 	else if (reach->what == NB_SELECT_OTHERS)
 		rc = edit_order(&l, edit, &l.common, err);
 	else
 		rc = edit_some(&l, reach, edit, err);
-	return rc ? rc : end(out, &l, err);
+	return rc ? rc : lists_close(out, &l, err);
 }

@@ -18,7 +18,7 @@ struct nb_edit;
  */
 enum nb_selector_what {
 	NB_SELECT_ALL,
-	NB_SELECT_OTHERS, /* those that stand in no scope, and come later */
+	NB_SELECT_OTHERS, /* communicators outside of scopes, also later ones */
 	NB_SELECT_SOME
 };
 
@@ -37,12 +37,13 @@ struct nb_selector {
 int nb_selector_parse(struct nb_selector *out, const char *text,
 		      struct nb_err *err);
 
-/* Does the job have them, or the baseline a scope with them? 0, NB_E_NOENT,
- * which says which there are, NB_E_NOTSUP: NCCL gives no identities. */
+/* Does the job have these communicators, or the baseline a scope with them? 0,
+ * NB_E_NOENT (lists the job's), NB_E_NOTSUP (NCCL gives no identities). */
 int nb_selector_check(const struct nb_selector *reach, struct nb_err *err);
 
 /*
- * nb_selector_use - those that @reach means decide with @policies[0..n)
+ * nb_selector_use - set the order @policies[0..n) for the selected
+ * communicators
  *
  * For all of them: as nb_gen_new. A reference; the errors of nb_gen_scoped,
  * nb_scopes_put.
@@ -51,7 +52,8 @@ int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
 		    struct nb_policy *const *policies, uint32_t n,
 		    struct nb_err *err);
 
-/* They decide as those do that stand in no scope. NB_E_ARG: not said which. */
+/* Remove the communicators of @reach from their scopes. NB_E_ARG: none named.
+ * */
 int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach,
 		       struct nb_err *err);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Staging: a generation is made ready in this process, and the segment says so
-// to whoever commits.
+// Staging: prepare a generation in this process, and announce it in the segment
+// for the committing process.
 #include "plugin/change/stage.h"
 
 #include <string.h>
@@ -17,11 +17,11 @@
 enum { LOCK_MS = 3000 };
 
 /*
- * Put @g (a kept generation) in place as the staged one. The segment learns it
- * first: from then on no coordinator can commit what was staged before.
+ * Stage @g, a kept generation. Announce it in the segment first, so that no
+ * coordinator can commit the previously staged one.
  */
-static int stage(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
-		 struct nb_err *err)
+static int stage_kept(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
+		      struct nb_err *err)
 {
 	struct nb_seg_proc *self;
 	int rc = nb_segment_lock(nb_self.seg, LOCK_MS, err);
@@ -32,8 +32,8 @@ static int stage(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 	memcpy(self->digest, g->digest, NB_SHA256_SIZE);
 	self->staged = 1;
 	nb_lock(NB_LOCK_STATE);
-	/* what was staged before may have been committed meanwhile: it must be
-	 * the baseline before the sweep looks for what is in use */
+	/* the previously staged generation may have been committed meanwhile:
+	 * make it the baseline before the sweep */
 	nb_change_sync();
 	nb_gens.staged = g;
 	memcpy(digest, g->digest, NB_SHA256_SIZE);
@@ -53,11 +53,11 @@ static int stage_new(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 	nb_lock(NB_LOCK_STATE);
 	before = nb_gens.staged;
 	kept = nb_gens_keep(g, err);
-	nb_gens.staged = kept ? kept : before; /* no sweep may take it now */
+	nb_gens.staged = kept ? kept : before; /* protects it from a sweep */
 	nb_unlock(NB_LOCK_STATE);
 	if (!kept)
 		return NB_E_LIMIT;
-	rc = stage(kept, digest, err);
+	rc = stage_kept(kept, digest, err);
 	if (!rc)
 		return 0;
 	nb_lock(NB_LOCK_STATE);

@@ -9,8 +9,8 @@
 struct nb_selector;
 
 /*
- * Staging replaces what this process has staged before, returns the digest and
- * moves nothing. Control thread; the functions take NB_LOCK_STATE themselves.
+ * Staging replaces this process's staged change, returns the digest, and
+ * changes no communicator. Control thread; the functions take NB_LOCK_STATE.
  */
 
 /*
@@ -20,13 +20,13 @@ struct nb_selector;
  */
 int nb_change_stage_use(const char *const *names, uint32_t n,
 			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
-/* The same for the communicators of @reach; the others keep what they have.
- * Also the errors of nb_selector_check and nb_selector_use. */
+/* The same for the communicators of @reach alone. Also the errors of
+ * nb_selector_check and nb_selector_use. */
 int nb_change_stage_for(const struct nb_selector *reach,
 			const char *const *names, uint32_t n,
 			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
-/* Stage that those have no policies of their own any more. The errors of
- * nb_selector_check and nb_selector_common. */
+/* Stage the removal of the communicators of @reach from their scopes. The
+ * errors of nb_selector_check and nb_selector_common. */
 int nb_change_stage_common(const struct nb_selector *reach,
 			   uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The communicators of this process, and what other threads read of one while
-// its thread decides.
+// The communicators of this process, and readers for other threads while a
+// communicator's thread decides.
 #include "plugin/comm/comm.h"
 
 #include <stdio.h>

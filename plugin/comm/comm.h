@@ -15,7 +15,7 @@
 #include "plugin/job/fence.h"
 #include "plugin/wrap/wrapped_tuner.h"
 
-/* Why an answer was not taken; rows in plugin/comm/refusals.h. */
+/* Why an answer was dropped; rows in plugin/comm/refusals.h. */
 enum nb_refused {
 	NB_REFUSED_NONE,
 #define REFUSED(name, word, text) NB_REFUSED_##name,
@@ -32,8 +32,8 @@ enum {
 	NB_LATEST_NONE = NCCL_NUM_COLLS * NB_SIZE_BUCKETS /* no collective */
 };
 
-/* The latest decision of a collective and size bucket, and how many there
- * were. The words say whether they are those of seq. */
+/* The latest decision of a collective and size bucket, and the number of such
+ * decisions. Tags in the words say whether they belong to seq. */
 struct nb_latest {
 	uint64_t seq, count; /* atomic */
 	struct nb_packed decision;
@@ -45,14 +45,15 @@ static inline uint32_t nb_comm_bucket(uint64_t bytes)
 	return 63 - (uint32_t)__builtin_clzll(bytes | 1);
 }
 
-/* What NCCL says of a communicator when it is made. */
+/* NCCL's description of a new communicator. */
 struct nb_comm_init {
 	uint64_t comm_id; /* 0: the ABI gives none */
 	bool has_id;
 	uint32_t ranks, nodes;
 	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks; /* 0: not said */
 	uint32_t abi;					    /* 2..6 */
-	struct nb_wrapped_tuner peer; /* the tuner that is asked first; taken */
+	struct nb_wrapped_tuner
+		peer; /* the wrapped tuner, asked first; *taken* */
 };
 
 /*
@@ -64,18 +65,18 @@ struct nb_comm {
 	/* ---- the decision path ---- */
 	struct nb_fence_rank fence;
 	struct nb_gen *gen; /* atomic; borrowed: nb_gens_sweep frees it. A view
-			     * where the communicator stands in a scope */
+			       if the communicator is in a scope */
 	bool mismatch;	    /* atomic: ranks began differently */
-	bool timed;	    /* atomic: some runs of policies take the time */
-	bool chained;	    /* another tuner is asked first */
+	bool timed;	    /* atomic: measure some policy runs */
+	bool chained;	    /* a wrapped tuner is asked first */
 	uint32_t max_channels;
 	uint32_t abi;
 	struct ncclbpf_tuner base; /* constants and "no opinion" */
-	/* of the decision going on */
+	/* of the current decision */
 	struct ncclbpf_tuner ctx __attribute__((aligned(64)));
 	struct nb_packed *ring;	  /* NB_RING; in the segment if it can be */
 	struct nb_latest *latest; /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
-	struct nb_seen *seen;	  /* NB_SEEN: cost tables met */
+	struct nb_seen *seen;	  /* NB_SEEN: cost tables seen */
 	uint64_t refused[NB_NREFUSED]; /* atomic, this thread writes */
 	struct nb_gen_count count;
 
@@ -85,23 +86,24 @@ struct nb_comm {
 	struct nb_wrapped_tuner peer;
 	struct nb_seg_comm *seg; /* NULL: no fence reaches it */
 	uint32_t slot_index;	 /* in seg; else a number of our own */
-	/* Its place in the segment, to be given back; seg, or where NCCL gives
-	 * no identity an entry that nobody arms. NULL: none. */
+	/* Its slot in the segment, to be released: in seg, or without an
+	 * identity in an entry for which nobody arms a fence. NULL: none. */
 	struct nb_seg_comm *entry;
 	uint32_t entry_slot;
 	char why[160]; /* why it is not in the segment; "" */
-	bool told;     /* that its ranks began differently */
+	bool told;     /* logged: its ranks started differently */
 	struct nb_overdue overdue;
-	bool begun; /* its thread's: the first decision has come */
-	/* its thread's: the generation behind the fence ahead, how far the
-	 * way to it has been asked for, and that itself, borrowed as gen is;
-	 * NULL: not found yet */
+	bool begun; /* the deciding thread's: the first decision has been made
+		     */
+	/* the deciding thread's, before a fence: the number of the next
+	 * generation, the prefetch step, and the generation, borrowed as gen is
+	 * (NULL: not found yet) */
 	struct {
 		uint32_t number, step;
 		struct nb_gen *gen; /* atomic */
 	} ahead;
-	bool lost; /* the segment has no place for it */
-	bool bars; /* likewise, and while it lives the baseline stays */
+	bool lost; /* it could not register in the segment */
+	bool bars; /* likewise; the baseline must not change while it lives */
 	uint32_t searching;	    /* atomic: the slow path looks for a gen */
 	struct nb_packed *own_ring; /* used where the segment has none */
 	struct nb_seg_record own_record; /* where there is no entry */
@@ -132,20 +134,20 @@ void nb_comms_time(bool on);
 void nb_comms_forked(void);
 
 /*
- * Log, once, that ranks of @c began differently, and in what, if they did. A
- * rank of another process may have come later: the control thread asks again
- * and again. With NB_LOCK_STATE, or before others know @c.
+ * Log once that ranks of @c started differently, and the difference. Ranks of
+ * other processes may register later, so the control thread calls it
+ * repeatedly. With NB_LOCK_STATE, or before @c is in the list.
  */
 void nb_comm_tell_mismatch(struct nb_comm *c);
 /*
- * Readers, any thread that holds NB_LOCK_STATE (it keeps the
- * communicator alive; the deciding thread never takes it).
+ * Readers: any thread with NB_LOCK_STATE, which keeps the communicator alive.
+ * The deciding thread does not take the lock.
  */
 
 /* Decisions made so far: those numbered below this. */
 uint64_t nb_comm_decisions(const struct nb_comm *c);
-/* Its slot in the segment, which stays when @c is gone; NULL: it has none, or
- * @c is NULL. */
+/* Its slot in the segment, valid also after @c is freed; NULL: none, or @c is
+ * NULL. */
 struct nb_seg_slot *nb_comm_slot(const struct nb_comm *c);
 /* Copy decision @seq; false: not there any more, or not yet. */
 bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
@@ -160,7 +162,7 @@ uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why);
 const struct nb_gen *nb_comm_gen(const struct nb_comm *c, uint32_t *number);
 /* Ranks of this communicator that this host's segment knows. */
 uint32_t nb_comm_local_ranks(const struct nb_comm *c);
-/* Can a change reach it? If not, *@why gets the sentence (static or the
+/* Can a change reach it? If not, *@why gets the reason (static, or the
  * communicator's). */
 bool nb_comm_changeable(const struct nb_comm *c, const char **why);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One pass over NCCL's cost table: which entries are offered, and which one
-// NCCL would take. On x86-64 it goes four entries at a time without branches,
-// since this is the largest part of a decision that does nothing.
+// One pass over NCCL's cost table finds the entries that NCCL offers and the
+// one that it would take. On x86-64 the pass reads four entries at a time
+// without branches, because it is most of the cost of a decision without
+// policies.
 #include "plugin/comm/costs.h"
 
 #include <float.h>
@@ -11,7 +12,7 @@
 
 #define LIMIT 3.6e9f
 
-static void none(struct nb_costs *out)
+static void costs_none(struct nb_costs *out)
 {
 	out->usable = 0;
 	out->best = NB_COSTS_NONE;
@@ -22,7 +23,7 @@ void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out)
 {
 	float best = LIMIT;
 
-	none(out);
+	costs_none(out);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!(table[i] >= 0.0f && table[i] < LIMIT))
 			continue;
@@ -102,7 +103,7 @@ bool nb_costs_read(const float *table, int nalgo, int nproto,
 {
 	if (!table || nproto != NB_COSTS_PROTOS || nalgo < 1 ||
 	    nalgo > NB_COSTS_MAX_ALGOS) {
-		none(out);
+		costs_none(out);
 		return false;
 	}
 #ifdef __SSE2__
@@ -124,7 +125,7 @@ void nb_costs_choose(float *table, uint32_t index, const struct nb_costs *was)
 	table[index] = 0.0f;
 }
 
-/* What follows from the costs. */
+/* Fill in the fields derived from the costs. */
 void nb_seen_derive(struct nb_seen *s)
 {
 	uint64_t cost = nb_packed_float(s->costs.best_cost);
@@ -147,9 +148,9 @@ void nb_seen_derive(struct nb_seen *s)
 }
 
 /*
- * Words, as other threads may be copying. Each is released after the odd
- * version and acquired before the version is read again: who copies any word
- * of a new table sees that the version has moved.
+ * Store words atomically, as other threads may be copying. Each is released
+ * after the odd version and acquired before the version is read again, so a
+ * reader that copies a word of the new table sees the new version.
  */
 static void store_table(struct nb_seen *s, const float *table, uint32_t n)
 {

@@ -23,7 +23,7 @@ enum {
 	NB_COSTS_NONE = 63
 };
 
-/* What NCCL would make of a table. */
+/* NCCL's reading of a table. */
 struct nb_costs {
 	uint32_t usable; /* bit algo * 3 + proto, of the known algorithms */
 	uint32_t best;	 /* index of NCCL's own choice, or NB_COSTS_NONE */
@@ -42,9 +42,9 @@ bool nb_costs_read(const float *table, int nalgo, int nproto,
 		   struct nb_costs *out);
 
 /*
- * A question as it was met: its table of 7 algorithms and 3 protocols, what is
- * in that, and what a decision about it says in any case. NCCL asks the same
- * again and again: to compare is cheaper than to search.
+ * A question that NCCL asked before: its table of 7 algorithms and 3 protocols,
+ * and everything derived from it. NCCL repeats questions, and comparing a table
+ * is cheaper than scanning it.
  */
 struct nb_seen {
 	float table[NB_COSTS_KNOWN];
@@ -68,9 +68,8 @@ struct nb_seen {
 enum { NB_SEEN = 128 }; /* tables kept of a communicator */
 
 /*
- * Where that question is kept, if it is. The factor was searched for: a
- * collective's sizes that are powers of two, from 8 bytes to 512 GiB, have
- * places of their own (test_tuner.c).
+ * The slot of a question. The factor was found by search: powers of two from 8
+ * bytes to 512 GiB of one collective never share a slot (test_tuner.c).
  */
 static inline struct nb_seen *nb_seen_slot(struct nb_seen seen[NB_SEEN],
 					   uint64_t bytes, int coll)
@@ -81,7 +80,7 @@ static inline struct nb_seen *nb_seen_slot(struct nb_seen seen[NB_SEEN],
 	return &seen[h >> 57];
 }
 
-/* Is it that question, with bit by bit the 21 floats at @table? */
+/* Is it this question, with the same bits in all 21 floats of @table? */
 static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
 			      int coll, uint64_t bytes)
 {
@@ -91,7 +90,7 @@ static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
 	uint32_t last;
 
 	/* Entries 0 to 19, and the last by itself: NCCL has just written the
-	 * table, and a load across several stores would wait for them. */
+	 * table, and a load that spans several pending stores stalls. */
 #pragma GCC unroll 5
 	for (int v = 0; v < 20; v += 4) {
 		__m128i a = _mm_load_si128((const void *)&s->table[v]);
@@ -112,9 +111,9 @@ static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
 }
 
 /*
- * Read @table, of a shape that may not be known, into @s; s->table then has
- * the entries of the known algorithms, -1 where there are none. It is kept
- * where it is a question for nb_decide (decide.h).
+ * Read @table, whose shape may be unknown, into @s. s->table gets the entries
+ * of the known algorithms, -1 for missing ones. s->filled says whether
+ * nb_decide may use it (decide.h).
  */
 void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
 		  int coll, uint64_t bytes);

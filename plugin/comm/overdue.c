@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Decisions that take long, as the control thread sees them.
+// Detection of decisions that take long, on the control thread.
 #include "plugin/comm/overdue.h"
 
 #include "core/jobseg/agree.h"
@@ -7,7 +7,7 @@
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 
-/* Is the rank inside a decision that policies or NCCL's tables take up? */
+/* Is the rank inside a decision, and not waiting at a fence? */
 static bool is_inside(const struct nb_comm *c, uint64_t *seq)
 {
 	const struct nb_seg_slot *slot = c->fence.slot;

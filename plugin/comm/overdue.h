@@ -8,9 +8,9 @@
 struct nb_comm;
 
 /*
- * A decision that takes long. The deciding thread takes no time for it: its
- * slot says which decision it has begun, its hash which one it has finished,
- * and the control thread looks at both again and again.
+ * Detection of a decision that takes long. The deciding thread measures no
+ * time: its slot holds the decision that it began, its hash the last that it
+ * finished, and the control thread compares both periodically.
  */
 struct nb_overdue {
 	uint64_t seq;	   /* the decision, while since_ns is not 0 */
@@ -19,16 +19,16 @@ struct nb_overdue {
 };
 
 /*
- * nb_overdue_look - is the rank of @c still inside the decision of the last
- *                   look? Log it once where that has lasted for a second
+ * nb_overdue_look - check whether the rank of @c is still inside the decision
+ * of the last check; log once after a second
  *
- * A wait at an undecided fence is none: it has a bound and is shown elsewhere.
- * The control thread, with the runtime's lock.
+ * A wait at an undecided fence does not count: it is bounded and shown
+ * elsewhere. Control thread, with NB_LOCK_STATE.
  */
 void nb_overdue_look(struct nb_comm *c);
 
-/* Whole seconds that the rank has been inside one decision, as of now; 0: less
- * than one. *@seq: its number. With the runtime's lock. */
+/* Whole seconds for which the rank has been inside one decision; 0: less than
+ * one. *@seq gets its number. With NB_LOCK_STATE. */
 uint64_t nb_overdue_s(const struct nb_comm *c, uint64_t *seq);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A connection of the control socket. The peer is of our own user but may be
-// broken, slow, gone or hostile: nothing here waits, and nothing grows
-// without a bound. Descriptors that come along are kept until the buffered
-// lines are done, since a stream socket does not say to which line of one
-// read they belong; the line that wants one takes the oldest.
+// faulty, slow, gone or hostile: nothing here waits, and everything is bounded.
+// We keep received descriptors until the buffered lines are handled, because a
+// stream socket does not tell to which line of a read a descriptor belongs. A
+// request takes the oldest.
 #include "plugin/control/connection.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 struct stream {
 	bool used, ending;
-	struct nb_request req; /* id alone matters */
+	struct nb_request req; /* only the id is used */
 	nb_stream_poll_fn *poll;
 	void *state;
 	void (*free_state)(void *state);
@@ -26,7 +26,7 @@ struct nb_conn {
 	struct nb_peer peer;
 	int fd;
 	bool open, eof, closing;
-	bool owes; /* what is unsent holds a reply, not stream lines alone */
+	bool owes; /* unsent output includes a reply */
 
 	char *in;	     /* NB_WIRE_LINE + 1 bytes */
 	size_t nin, scanned; /* no line feed before scanned */
@@ -35,7 +35,7 @@ struct nb_conn {
 
 	struct nb_buf out;
 	size_t sent;
-	int fd_out; /* goes with the first byte of out */
+	int fd_out; /* sent with the first byte of out */
 
 	uint64_t born_ms, line_ms, progress_ms, polled_ms, now_ms;
 	struct stream streams[NB_CONN_STREAMS];
@@ -58,7 +58,7 @@ struct nb_conn *nb_conn_new(struct nb_control *control, int fd,
 	c->fd_out = -1;
 	c->peer = *peer;
 	c->born_ms = c->progress_ms = c->polled_ms = c->now_ms = now_ms;
-	/* a reply, and the end lines of the streams it may stop */
+	/* a reply, and end lines of streams */
 	nb_buf_init(&c->out, NB_WIRE_REPLY + 4096);
 	return c;
 }
@@ -110,12 +110,12 @@ void nb_conn_greet(struct nb_conn *c)
 	c->open = true;
 }
 
-static bool pending(const struct nb_conn *c)
+static bool has_output(const struct nb_conn *c)
 {
 	return c->sent < c->out.size;
 }
 
-static bool streaming(const struct nb_conn *c)
+static bool has_stream(const struct nb_conn *c)
 {
 	for (unsigned i = 0; i < NB_CONN_STREAMS; i++)
 		if (c->streams[i].used)
@@ -140,22 +140,22 @@ static ssize_t whole_line(struct nb_conn *c)
 
 static bool wants_input(const struct nb_conn *c)
 {
-	return !c->closing && !c->eof && !pending(c) && c->nin < NB_WIRE_LINE &&
-	       c->scanned == c->nin;
+	return !c->closing && !c->eof && !has_output(c) &&
+	       c->nin < NB_WIRE_LINE && c->scanned == c->nin;
 }
 
 short nb_conn_events(const struct nb_conn *c)
 {
 	return (short)((wants_input(c) ? POLLIN : 0) |
-		       (pending(c) ? POLLOUT : 0));
+		       (has_output(c) ? POLLOUT : 0));
 }
 
 int nb_conn_patience(const struct nb_conn *c)
 {
-	/* lines left over from the last turn */
-	if (!pending(c) && !c->closing && c->scanned < c->nin)
+	/* unhandled lines of the last turn */
+	if (!has_output(c) && !c->closing && c->scanned < c->nin)
 		return 0;
-	if (streaming(c) && !pending(c))
+	if (has_stream(c) && !has_output(c))
 		return NB_CONN_POLL_MS;
 	return 500; /* for the time limits */
 }
@@ -163,9 +163,9 @@ int nb_conn_patience(const struct nb_conn *c)
 /* ---- out ---- */
 
 /* False when the peer is gone. */
-static bool flush(struct nb_conn *c)
+static bool write_output(struct nb_conn *c)
 {
-	while (pending(c)) {
+	while (has_output(c)) {
 		struct iovec v = { c->out.data + c->sent,
 				   c->out.size - c->sent };
 		union {
@@ -201,8 +201,8 @@ static bool flush(struct nb_conn *c)
 	return true;
 }
 
-/* One last error line; the connection ends when it is out. */
-static void refuse(struct nb_conn *c, const struct nb_err *err)
+/* Queue a last error line; the connection closes when it is sent. */
+static void close_with(struct nb_conn *c, const struct nb_err *err)
 {
 	nb_reply_error(&c->out, NULL, err, NULL, NULL);
 	c->owes = true;
@@ -210,22 +210,22 @@ static void refuse(struct nb_conn *c, const struct nb_err *err)
 	c->progress_ms = c->now_ms;
 }
 
-static void refuse_long(struct nb_conn *c)
+static void close_long(struct nb_conn *c)
 {
 	struct nb_err err;
 
 	nb_fail(&err, NB_E_LIMIT, 0,
 		"a request line of more than %d bytes: no more are allowed",
 		NB_WIRE_LINE);
-	refuse(c, &err);
+	close_with(c, &err);
 }
 
-static void refuse_late(struct nb_conn *c, const char *what, int allowed_ms)
+static void close_late(struct nb_conn *c, const char *what, int allowed_ms)
 {
 	struct nb_err err;
 
 	nb_fail(&err, NB_E_TIMEOUT, 0, "%s within %d ms", what, allowed_ms);
-	refuse(c, &err);
+	close_with(c, &err);
 }
 
 /* ---- in ---- */
@@ -251,7 +251,7 @@ static void take_fds(struct nb_conn *c, struct msghdr *m)
 }
 
 /* False when the peer is gone. */
-static bool fill(struct nb_conn *c)
+static bool read_input(struct nb_conn *c)
 {
 	union {
 		struct cmsghdr align;
@@ -296,7 +296,7 @@ static void end_streams(struct nb_conn *c)
 }
 
 /* Answer the first line, which is @size bytes and a line feed. */
-static bool answer(struct nb_conn *c, size_t size)
+static bool answer_line(struct nb_conn *c, size_t size)
 {
 	bool good = nb_command_answer(c, &c->peer, c->in, size, &c->out,
 				      &c->fd_out);
@@ -311,21 +311,21 @@ static bool answer(struct nb_conn *c, size_t size)
 	return good && nb_buf_ok(&c->out);
 }
 
-/* At most a few lines a turn, so that others get theirs. */
-static bool lines(struct nb_conn *c)
+/* Answer a few lines a turn, so that other connections get their turn. */
+static bool answer_lines(struct nb_conn *c)
 {
 	ssize_t size;
 
-	for (int i = 0; i < 16 && !pending(c) && !c->closing; i++) {
+	for (int i = 0; i < 16 && !has_output(c) && !c->closing; i++) {
 		size = whole_line(c);
 		if (size < 0)
 			break;
-		if (!answer(c, (size_t)size) || !flush(c))
+		if (!answer_line(c, (size_t)size) || !write_output(c))
 			return false;
 	}
-	if (!pending(c) && !c->closing && c->nin == NB_WIRE_LINE &&
+	if (!has_output(c) && !c->closing && c->nin == NB_WIRE_LINE &&
 	    whole_line(c) < 0)
-		refuse_long(c);
+		close_long(c);
 	if (!c->nin)
 		close_fds(c);
 	return true;
@@ -376,7 +376,7 @@ int nb_conn_cancel(struct nb_conn *c, uint64_t id, struct nb_err *err)
 		       (unsigned long long)id);
 }
 
-/* The news of one stream, if there are any, as one line. */
+/* Send new data of one stream as one line, if there is any. */
 static void stream_line(struct nb_conn *c, struct stream *s)
 {
 	size_t mark = c->out.size;
@@ -400,18 +400,18 @@ static void stream_line(struct nb_conn *c, struct stream *s)
 	}
 }
 
-static bool streams(struct nb_conn *c)
+static bool poll_streams(struct nb_conn *c)
 {
 	if (c->now_ms - c->polled_ms < NB_CONN_POLL_MS)
 		return true;
 	c->polled_ms = c->now_ms;
 	for (unsigned i = 0; i < NB_CONN_STREAMS; i++) {
-		if (pending(c) || c->closing)
+		if (has_output(c) || c->closing)
 			return true;
 		if (!c->streams[i].used)
 			continue;
 		stream_line(c, &c->streams[i]);
-		if (!flush(c))
+		if (!write_output(c))
 			return false;
 	}
 	return true;
@@ -419,21 +419,21 @@ static bool streams(struct nb_conn *c)
 
 /* ---- a turn ---- */
 
-/* False when its time is up without more words. */
+/* Enforce time limits. False: close without a message. */
 static bool in_time(struct nb_conn *c)
 {
 	uint64_t now = c->now_ms;
 
-	if (pending(c))
+	if (has_output(c))
 		return !c->owes || now - c->progress_ms < NB_CONN_READ_MS;
 	if (c->closing)
 		return true;
 	if (!c->open && now - c->born_ms >= NB_CONN_GREET_MS)
-		refuse_late(c, "no hello came", NB_CONN_GREET_MS);
+		close_late(c, "no hello came", NB_CONN_GREET_MS);
 	else if (c->nin && whole_line(c) < 0 &&
 		 now - c->line_ms >= NB_CONN_LINE_MS)
-		refuse_late(c, "a request line was begun and not ended",
-			    NB_CONN_LINE_MS);
+		close_late(c, "a request line was begun and not ended",
+			   NB_CONN_LINE_MS);
 	return true;
 }
 
@@ -442,18 +442,20 @@ bool nb_conn_turn(struct nb_conn *c, short revents, uint64_t now_ms)
 	c->now_ms = now_ms;
 	if (revents & (POLLERR | POLLNVAL))
 		return false;
-	if (pending(c) && (revents & (POLLOUT | POLLHUP)) && !flush(c))
+	if (has_output(c) && (revents & (POLLOUT | POLLHUP)) &&
+	    !write_output(c))
 		return false;
-	if (wants_input(c) && (revents & (POLLIN | POLLHUP)) && !fill(c))
+	if (wants_input(c) && (revents & (POLLIN | POLLHUP)) && !read_input(c))
 		return false;
-	if (!lines(c) || !streams(c) || !in_time(c) || !flush(c))
+	if (!answer_lines(c) || !poll_streams(c) || !in_time(c) ||
+	    !write_output(c))
 		return false;
-	if (pending(c))
+	if (has_output(c))
 		return true;
-	/* Both directions shut, nothing left to read: nobody is there. */
+	/* Both directions are shut and nothing is left to read. */
 	if (c->eof && (revents & POLLHUP))
 		return false;
-	if (c->eof && whole_line(c) < 0 && !streaming(c))
+	if (c->eof && whole_line(c) < 0 && !has_stream(c))
 		return false;
 	return !c->closing;
 }

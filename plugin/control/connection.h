@@ -10,11 +10,10 @@
 struct nb_control;
 
 /*
- * One connection of the control socket: lines in, replies and streams out,
- * descriptors beside both. Everything it holds is bounded: one request line,
- * one reply that has not been read, NB_CONN_FDS descriptors, NB_CONN_STREAMS
- * streams. A request is only begun when the reply before has been taken, so
- * a client that does not read waits for itself. Control thread only.
+ * One connection of the control socket: lines in, replies and streams out, and
+ * descriptors. Everything is bounded: one request line, one unread reply,
+ * NB_CONN_FDS descriptors, NB_CONN_STREAMS streams. A request starts only when
+ * the client has read the previous reply. Control thread only.
  */
 enum {
 	NB_CONN_STREAMS = 4,
@@ -32,9 +31,9 @@ void nb_conn_free(struct nb_conn *c);
 int nb_conn_fd(const struct nb_conn *c);
 /* What to poll(2) for. */
 short nb_conn_events(const struct nb_conn *c);
-/* In how many milliseconds it wants a turn even if nothing happens. */
+/* Milliseconds until it needs a turn without an event. */
 int nb_conn_patience(const struct nb_conn *c);
-/* Do what can be done after poll(2) said @revents; false: free it now. */
+/* Handle @revents of poll(2); false: free the connection. */
 bool nb_conn_turn(struct nb_conn *c, short revents, uint64_t now_ms);
 
 /* ---- for the handlers ---- */
@@ -44,8 +43,7 @@ bool nb_conn_open(const struct nb_conn *c); /* has hello been said? */
 void nb_conn_greet(struct nb_conn *c);
 
 /*
- * The oldest descriptor that came beside the lines and that no request has
- * taken; the caller closes it. -1: there is none.
+ * Take the oldest received descriptor; the caller closes it. -1: none.
  */
 int nb_conn_take_fd(struct nb_conn *c);
 
@@ -59,7 +57,7 @@ typedef int nb_stream_poll_fn(void *state, struct nb_json *out,
 			      struct nb_err *err);
 
 /*
- * nb_conn_follow - go on after the reply to @req, as a stream
+ * nb_conn_follow - continue the reply to @req as a stream
  *
  * @req must have an id that no other stream of the connection has. *Takes*
  * @state on success. 0, NB_E_USAGE, NB_E_EXISTS, NB_E_LIMIT.

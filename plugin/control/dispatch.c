@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From a request line to its reply: take it apart, find the handler, put its
-// answer or its error into the envelope, and write the log line of a request
-// that may change something.
+// From a request line to its reply: parse it, call the handler, wrap its answer
+// or error in the envelope, and log requests of the control role.
 #include "plugin/control/dispatch.h"
 
 #include <assert.h>
@@ -79,7 +78,7 @@ static_assert(sizeof(handlers) / sizeof(handlers[0]) == NB_NCMDS,
 	      "each row of core/defs/commands.h has its handler");
 
 /* Members of an error beside its code and text. */
-static void extra(struct nb_json *j, void *arg)
+static void put_extra(struct nb_json *j, void *arg)
 {
 	struct nb_call *call = arg;
 
@@ -91,8 +90,9 @@ static void extra(struct nb_json *j, void *arg)
 		nb_json_kstr(j, "text", nb_buf_text(&call->text));
 }
 
-/* What was asked, for the log: words and arguments, cut short. */
-static void describe(const struct nb_request *req, char *text, size_t size)
+/* The request as text for the log, with arguments cut short. */
+static void describe_request(const struct nb_request *req, char *text,
+			     size_t size)
 {
 	size_t n = (size_t)snprintf(text, size, "%s", req->spec->words);
 
@@ -108,7 +108,7 @@ static void log_change(const struct nb_call *call, int rc)
 {
 	char what[160];
 
-	describe(call->req, what, sizeof(what));
+	describe_request(call->req, what, sizeof(what));
 	if (rc)
 		nb_log(NB_LOG_WARN,
 		       "control: uid %u pid %d asked \"%s\": %s: %.200s",
@@ -121,7 +121,7 @@ static void log_change(const struct nb_call *call, int rc)
 		       call->note[0] ? ", " : "", call->note);
 }
 
-static int run(struct nb_call *call)
+static int run_handler(struct nb_call *call)
 {
 	const struct nb_request *req = call->req;
 	int rc;
@@ -142,14 +142,14 @@ static int run(struct nb_call *call)
 	return rc;
 }
 
-/* The reply of a request that could be taken apart. */
-static int reply(struct nb_call *call, struct nb_buf *out)
+/* The reply to a parsed request. */
+static int make_reply(struct nb_call *call, struct nb_buf *out)
 {
 	int rc;
 
 	nb_reply_open(call->out, out, call->req);
 	nb_json_obj(call->out);
-	rc = run(call);
+	rc = run_handler(call);
 	if (!rc) {
 		nb_json_end_obj(call->out);
 		nb_reply_close(call->out);
@@ -159,11 +159,11 @@ static int reply(struct nb_call *call, struct nb_buf *out)
 	return rc;
 }
 
-/* What is done must not go unsaid: memory for the answer comes first. */
+/* Reserve memory for the answer first: a change must not go unreported. */
 enum { ANSWER = 16 << 10 };
 
-static int reserve(const struct nb_request *req, struct nb_buf *one,
-		   struct nb_buf *out, struct nb_err *err)
+static int reserve_reply(const struct nb_request *req, struct nb_buf *one,
+			 struct nb_buf *out, struct nb_err *err)
 {
 	if (req->spec->role != NB_ROLE_CONTROL ||
 	    (nb_buf_reserve(one, ANSWER) && nb_buf_reserve(out, ANSWER)))
@@ -193,9 +193,9 @@ bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer,
 	nb_buf_init(&call.text, NB_WIRE_REPLY / 4);
 	rc = nb_request_parse(&req, line, size, &err);
 	if (!rc)
-		rc = reserve(&req, &one, out, &err);
+		rc = reserve_reply(&req, &one, out, &err);
 	if (!rc)
-		rc = reply(&call, &one);
+		rc = make_reply(&call, &one);
 	if (!rc && one.no_memory)
 		rc = nb_fail(&err, NB_E_NOMEM, 0,
 			     "%s: no memory for the answer", req.spec->words);
@@ -207,7 +207,7 @@ bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer,
 	if (rc) {
 		nb_buf_fini(&one);
 		nb_buf_init(&one, NB_WIRE_REPLY);
-		nb_reply_error(&one, &req, &err, extra, &call);
+		nb_reply_error(&one, &req, &err, put_extra, &call);
 		if (call.fd_out >= 0)
 			close(call.fd_out);
 		call.fd_out = -1;

@@ -18,7 +18,7 @@
  */
 struct nb_conn;
 
-/* Who asks, by SO_PEERCRED. */
+/* The client, by SO_PEERCRED. */
 struct nb_peer {
 	pid_t pid;
 	uid_t uid;

@@ -11,13 +11,13 @@ extern char **environ;
 
 static const char prefix[] = "NCCLBPF_";
 
-static void copy(char to[NB_ENV_TEXT], const char *from)
+static void copy_text(char to[NB_ENV_TEXT], const char *from)
 {
 	snprintf(to, NB_ENV_TEXT, "%s", from ? from : "");
 }
 
 /* The parameter of this name, or NB_NPARAMS. */
-static unsigned parameter(const char *name)
+static unsigned find_parameter(const char *name)
 {
 	unsigned p = 0;
 
@@ -30,9 +30,9 @@ static unsigned parameter(const char *name)
 void nb_env_read(struct nb_env *env)
 {
 	memset(env, 0, sizeof(*env));
-	copy(env->algo, getenv("NCCL_ALGO"));
-	copy(env->proto, getenv("NCCL_PROTO"));
-	copy(env->tuner_plugin, getenv("NCCL_TUNER_PLUGIN"));
+	copy_text(env->algo, getenv("NCCL_ALGO"));
+	copy_text(env->proto, getenv("NCCL_PROTO"));
+	copy_text(env->tuner_plugin, getenv("NCCL_TUNER_PLUGIN"));
 	for (char **e = environ; e && *e; e++) {
 		char name[NB_ENV_TEXT];
 		size_t n = strcspn(*e, "=");
@@ -42,13 +42,13 @@ void nb_env_read(struct nb_env *env)
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)(n < 90 ? n : 90),
 			 *e);
-		p = parameter(name + sizeof(prefix) - 1);
+		p = find_parameter(name + sizeof(prefix) - 1);
 		if (p < NB_NPARAMS) {
 			env->given[p] = (*e)[n] == '=' && (*e)[n + 1];
 			continue;
 		}
 		if (env->nunknown < NB_ENV_UNKNOWN)
-			copy(env->unknown[env->nunknown], name);
+			copy_text(env->unknown[env->nunknown], name);
 		env->nunknown++;
 	}
 }

@@ -8,9 +8,9 @@
 #include "core/spec/spec.h"
 
 /*
- * What the environment held when the control socket was made, for `doctor`:
- * the process may change its environment while we run, and getenv(3) is not
- * safe beside that.
+ * The environment at the time the control socket was made, for `doctor`. The
+ * process may change its environment later, and getenv(3) is not thread-safe
+ * then.
  */
 enum { NB_ENV_TEXT = 96, NB_ENV_UNKNOWN = 8 };
 
@@ -18,7 +18,7 @@ struct nb_env {
 	/* values, cut to size; "" when not set */
 	char algo[NB_ENV_TEXT], proto[NB_ENV_TEXT];
 	char tuner_plugin[NB_ENV_TEXT];
-	/* our own variables that are there and not empty */
+	/* our own variables that are set and not empty */
 	bool given[NB_NPARAMS];
 	/* names with our prefix that no row of core/defs/params.h has */
 	uint32_t nunknown;

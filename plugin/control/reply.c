@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JSON forms that several commands answer with, and the end that all changing
-// commands have in common: stage, then commit unless told not to.
+// JSON forms of several replies, shared options, and the common end of commands
+// that change policies: stage, then commit unless commit=no.
 #include "plugin/control/reply.h"
 
 #include <math.h>
@@ -183,7 +183,7 @@ int nb_cmd_finish_change(struct nb_call *call,
 			 (unsigned long long)change->generation);
 		nb_cmd_change(call->out, change);
 	} else {
-		/* One command, one outcome: nothing stays behind. */
+		/* A refused commit leaves nothing staged. */
 		nb_change_abort(digest, NULL);
 	}
 	free(change);

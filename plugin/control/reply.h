@@ -28,10 +28,10 @@ enum { NB_CMD_SHORT = 13 };
 void nb_cmd_short(char text[NB_CMD_SHORT],
 		  const uint8_t digest[NB_SHA256_SIZE]);
 
-/* "policies": names of a generation's policies, in order, those that some
- * communicators alone have left out; @g may be NULL. */
+/* "policies": names of a generation's policies in the common order; @g may be
+ * NULL. */
 void nb_cmd_gen_names(struct nb_json *j, const struct nb_gen *g);
-/* "scopes": who has others, and which; @g may be NULL. */
+/* "scopes": communicators with their own order; @g may be NULL. */
 void nb_cmd_scopes(struct nb_json *j, const struct nb_gen *g);
 
 /* key: {"algo":…,"proto":…}; -1 is null */
@@ -39,7 +39,7 @@ void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto);
 /* key: the same and "channels" */
 void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
 		   uint32_t channels);
-/* key: @us, or null where NCCL predicts nothing */
+/* key: @us, or null if NCCL predicts nothing */
 void nb_cmd_cost(struct nb_json *j, const char *key, double us);
 
 /* "context": what policies saw of decision @d of @c beside collective, bytes
@@ -103,7 +103,7 @@ void nb_page_end(struct nb_json *j, const struct nb_page *page);
 /* key: the profiler's events that do not count, by reason. */
 void nb_cmd_lost_json(struct nb_json *j, const char *key);
 
-/* "times": what they are, where NCCLBPF_TIMES says that nothing is measured. */
+/* "times": the value of NCCLBPF_TIMES, if it is set. */
 void nb_cmd_times_json(struct nb_json *j);
 
 /* "net": the object of `status`, null where no net of ours is in use. */

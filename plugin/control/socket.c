@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The control thread: listens, checks peers, gives each connection its
-// turn and the process its tick. It holds no lock while it waits, blocks all
-// signals, and never writes where a signal could be raised. Everything it
-// opens is close-on-exec; a forked child closes it all, and no fork comes
-// between the closing of a descriptor and its removal from the list.
+// The control thread: listens, checks peers, serves connections in turn and
+// calls the process's tick. It holds no lock while it waits, blocks all
+// signals, and makes no write that raises one. Its descriptors are
+// close-on-exec. A forked child closes them all; a lock keeps fork out between
+// closing a descriptor and removing it from the list.
 #include "plugin/control/socket.h"
 
 #include <errno.h>
@@ -39,10 +39,10 @@ struct nb_control {
 	char path[PATH_MAX + NB_JOBDIR_JOB + 42];
 	struct nb_env env;
 	ino_t inode; /* of the socket file, so that only ours is unlinked */
-	uint64_t deaf_until_ms; /* accept(2) failed for want of something */
+	uint64_t deaf_until_ms; /* accept(2) lacked descriptors or memory */
 	struct nb_conn *conn[NB_CONTROL_CONNS];
 	unsigned nconn;
-	pthread_mutex_t fds_lock;      /* what the forked child closes: */
+	pthread_mutex_t fds_lock; /* descriptors that a forked child closes: */
 	int conn_fd[NB_CONTROL_CONNS]; /* with listener and wake; -1: none */
 };
 
@@ -53,8 +53,8 @@ static uint64_t now_ms(void)
 
 /* ---- who connects ---- */
 
-/* One error line and good-bye; what does not fit the socket is dropped. */
-static void turn_away(int fd, const struct nb_err *err)
+/* Send one error line, as far as the socket takes it, and close. */
+static void reject_peer(int fd, const struct nb_err *err)
 {
 	struct nb_buf b;
 
@@ -104,13 +104,13 @@ static void add_conn(struct nb_control *c, int fd, uint64_t now)
 	struct nb_conn *conn;
 
 	if (!may_connect(c, fd, &peer, &err)) {
-		turn_away(fd, &err);
+		reject_peer(fd, &err);
 		return;
 	}
 	conn = nb_conn_new(c, fd, &peer, now);
 	if (!conn) {
 		nb_fail(&err, NB_E_NOMEM, 0, "no memory for a connection");
-		turn_away(fd, &err);
+		reject_peer(fd, &err);
 		return;
 	}
 	c->conn_fd[c->nconn] = fd;
@@ -147,7 +147,7 @@ static void drop_conn(struct nb_control *c, unsigned i)
 
 /* ---- the loop ---- */
 
-static int patience(const struct nb_control *c)
+static int poll_timeout(const struct nb_control *c)
 {
 	int ms = nb_controllers_patience();
 
@@ -160,7 +160,7 @@ static int patience(const struct nb_control *c)
 	return ms;
 }
 
-static void turn(struct nb_control *c)
+static void serve_turn(struct nb_control *c)
 {
 	struct pollfd p[2 + NB_CONTROL_CONNS];
 	unsigned n = c->nconn;
@@ -173,7 +173,7 @@ static void turn(struct nb_control *c)
 		p[2 + i] =
 			(struct pollfd){ .fd = nb_conn_fd(c->conn[i]),
 					 .events = nb_conn_events(c->conn[i]) };
-	if (poll(p, 2 + n, patience(c)) < 0)
+	if (poll(p, 2 + n, poll_timeout(c)) < 0)
 		for (unsigned i = 0; i < 2 + n; i++)
 			p[i].revents = 0;
 	if (p[0].revents) {
@@ -190,14 +190,14 @@ static void turn(struct nb_control *c)
 		accept_all(c, now);
 }
 
-static void *serve(void *arg)
+static void *serve_socket(void *arg)
 {
 	struct nb_control *c = arg;
 	uint64_t ticked = 0;
 
 	pthread_setname_np(pthread_self(), "ncclbpf");
 	while (!atomic_load(&c->stop)) {
-		turn(c);
+		serve_turn(c);
 		if (now_ms() - ticked >= (uint64_t)nb_controllers_patience()) {
 			c->tick();
 			ticked = now_ms();
@@ -227,7 +227,7 @@ static int bind_here(struct nb_control *c, struct nb_err *err)
 				       "control socket %s: another process "
 				       "serves it",
 				       c->path);
-		/* left by a process that had our pid */
+		/* left by a dead process with our pid */
 		unlinkat(c->place->dirfd, c->name, 0);
 		if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))
 			return 0;
@@ -255,8 +255,7 @@ static int open_socket(struct nb_control *c, struct nb_err *err)
 	rc = bind_here(c, err);
 	if (rc)
 		return rc;
-	/* bind follows the path anew: is this the directory that was checked?
-	 */
+	/* bind resolves the path again: is it still the checked directory? */
 	if (fstatat(c->place->dirfd, c->name, &st, AT_SYMLINK_NOFOLLOW) ||
 	    listen(c->listener, BACKLOG)) {
 		rc = nb_fail(err, NB_E_IO, 0, "control socket %s: %s", c->path,
@@ -288,7 +287,7 @@ static int start_thread(struct nb_control *c, struct nb_err *err)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	rc = pthread_create(&c->thread, &attr, serve, c);
+	rc = pthread_create(&c->thread, &attr, serve_socket, c);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (rc)

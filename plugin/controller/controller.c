@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The closed loop, in turns of the control thread. One process is elected by
-// a compare-and-swap on a word of the segment, and another when it is gone.
-// It goes round: idle until it is time; gather, until all have posted their
-// merged maps; run; stage, until all have staged what the run changed; commit.
-// Nothing here is needed for what is right: two that take themselves for
-// elected stage different digests, and a commit wants one in all processes.
+// Controllers, in turns of the control thread. Processes elect one by a
+// compare-and-swap on a word of the segment, and another one when it is gone. A
+// round is: wait for the interval; gather, until all processes have posted
+// their merged maps; run; stage, until all have staged the run's changes;
+// commit. Correctness does not depend on the election: two elected processes
+// stage different digests, and a commit needs the same digest in all processes.
 #include "plugin/controller/controller.h"
 
 #include <stdio.h>
@@ -30,12 +30,13 @@
 #define MS UINT64_C(1000000)
 
 enum {
-	GATHER_MS = 500, /* for maps of processes that do not answer */
+	GATHER_MS = 500, /* how long to wait for maps */
 	STAGE_MS = 2000,
 	BEAT_MS = 500,
-	RESERVE = 4096,		/* generation numbers that are left to people */
+	RESERVE = 4096,		/* generation numbers reserved for people */
 	LAST_S = 8 * 7 * 86400, /* see nb_controllers_rest_ns */
-	SHARE = 5, /* a run's part of the thread's time: one of so many */
+	SHARE = 5, /* a run takes at most one of SHARE parts of the thread's
+		      time */
 	QUICK_MS = 20,
 	SLOW_MS = 100
 };
@@ -43,7 +44,7 @@ enum {
 static const uint64_t interval_least = 20 * MS;
 static const uint64_t interval_most = UINT64_C(3600000) * MS;
 
-static struct nb_controllers *loop; /* NULL: no controllers so far */
+static struct nb_controllers *loop; /* NULL: no policy had controllers yet */
 
 /* ---- the board ---- */
 
@@ -70,7 +71,7 @@ static bool open_board(void)
 	return false;
 }
 
-static void fail(const struct nb_err *err)
+static void note_failure(const struct nb_err *err)
 {
 	struct nb_controllers *l = loop;
 
@@ -92,10 +93,10 @@ static void post_state(void)
 	if (nb_self.seg->shared && open_board() &&
 	    nb_mailbox_post(&l->board, nb_self.seg->proc, NB_SHEET_STATE,
 			    &l->state, sizeof(l->state), &err))
-		fail(&err);
+		note_failure(&err);
 }
 
-/* The state that entry @i posted, if it is that process's. */
+/* Read the state that entry @i posted. False: none, or of another process. */
 static bool read_state(uint32_t i, struct nb_controllers_state *out)
 {
 	const struct nb_seg_proc *p = &nb_self.seg->mem->proc[i];
@@ -133,7 +134,7 @@ static int post_maps(const struct nb_gen *g, uint64_t request,
 		nb_buf_bytes(&all, maps.data ? maps.data : "", maps.size);
 		nb_buf_fini(&maps);
 	}
-	/* where there are too many, nobody waits for them */
+	/* post also if packing failed, so that nobody waits for these maps */
 	if (nb_mailbox_post(&loop->board, nb_self.seg->proc, NB_SHEET_MAPS,
 			    all.data, all.size, rc ? NULL : err))
 		rc = NB_E_IO;
@@ -161,8 +162,8 @@ static void take_office(void)
 	post_state();
 }
 
-/* Who is it? Elects this process where nobody is. */
-static void elect(void)
+/* Read the election; elect this process if no process holds it. */
+static void elect_self(void)
 {
 	const enum nb_election_result r =
 		nb_election_run(nb_self.seg, &loop->looked_ns);
@@ -173,7 +174,7 @@ static void elect(void)
 		loop->elected = false;
 }
 
-static void resign(void)
+static void resign_election(void)
 {
 	nb_election_resign(nb_self.seg);
 	loop->elected = false;
@@ -181,7 +182,7 @@ static void resign(void)
 
 /* ---- staging, in every process ---- */
 
-/* Is something staged here that is not @l's? */
+/* Is a change staged that is not the controllers'? */
 static bool others_staged(void)
 {
 	const struct nb_controllers *l = loop;
@@ -191,7 +192,7 @@ static bool others_staged(void)
 		memcmp(nb_gens.staged->digest, l->digest, NB_SHA256_SIZE) != 0);
 }
 
-static void unstage(void)
+static void unstage_change(void)
 {
 	struct nb_controllers *l = loop;
 
@@ -201,9 +202,10 @@ static void unstage(void)
 	l->staged = false;
 }
 
-/* Stage what @bytes make of @from; the digest they make in l->digest. */
-static int stage(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
-		 size_t size, struct nb_err *err)
+/* Stage the change @bytes of generation @from; l->digest gets the new digest.
+ * */
+static int stage_change(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
+			size_t size, struct nb_err *err)
 {
 	struct nb_controllers *l = loop;
 	struct nb_gen *g = NULL;
@@ -234,7 +236,7 @@ static int stage(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
 
 /* ---- processes that are not elected ---- */
 
-static void answer(uint64_t request)
+static void answer_request(uint64_t request)
 {
 	struct nb_err err;
 	struct nb_gen *g;
@@ -243,7 +245,7 @@ static void answer(uint64_t request)
 	g = nb_gen_get(nb_gens.baseline);
 	nb_unlock(NB_LOCK_STATE);
 	if (post_maps(g, request, &err))
-		fail(&err);
+		note_failure(&err);
 	nb_lock(NB_LOCK_STATE);
 	nb_gen_put(g);
 	nb_unlock(NB_LOCK_STATE);
@@ -258,7 +260,7 @@ static void follow_change(uint32_t elected, uint64_t number)
 	struct nb_err err = { 0 };
 	struct nb_buf b;
 
-	unstage();
+	unstage_change();
 	if (number &&
 	    nb_mailbox_read(&l->board, elected, NB_SHEET_CHANGE, &b)) {
 		bool whole = b.size >= sizeof(head);
@@ -267,18 +269,19 @@ static void follow_change(uint32_t elected, uint64_t number)
 			memcpy(&head, b.data, sizeof(head));
 			whole = head.number == number;
 		}
-		if (whole && stage(head.from, b.data + sizeof(head),
-				   b.size - sizeof(head), &err))
-			fail(&err);
+		if (whole && stage_change(head.from, b.data + sizeof(head),
+					  b.size - sizeof(head), &err))
+			note_failure(&err);
 		nb_buf_fini(&b);
 		if (!whole)
-			return; /* it writes: the next turn reads */
+			return; /* it is being written: read it in the next turn
+				 */
 	}
 	l->seen = number;
 	NB_STEP(LOOP_FOLLOWED);
 }
 
-static void follow(void)
+static void follow_elected(void)
 {
 	struct nb_controllers *l = loop;
 	const struct nb_election e = nb_election_read(nb_self.seg);
@@ -287,13 +290,14 @@ static void follow(void)
 	if (e.entry == NB_SEG_PROCS || !open_board() ||
 	    !read_state(e.entry, &s))
 		return;
-	if (e.word != l->word) { /* another one, who counts anew */
+	if (e.word !=
+	    l->word) { /* another elected process, with its own counts */
 		l->word = e.word;
 		l->answered = l->seen = 0;
-		unstage();
+		unstage_change();
 	}
 	if (s.request != l->answered)
-		answer(s.request);
+		answer_request(s.request);
 	if (s.change != l->seen)
 		follow_change(e.entry, s.change);
 }
@@ -305,8 +309,8 @@ struct member {
 	uint64_t pid, start;
 };
 
-/* The other living processes that take part; -1: the segment is busy. */
-static int members(struct member *out)
+/* List the other living processes; -1: the segment is busy. */
+static int list_members(struct member *out)
 {
 	int n = 0;
 
@@ -356,7 +360,7 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 	return true;
 }
 
-/* What the answer of @m to the request that stands begins with. */
+/* The header of @m's answer to the current request. */
 static struct nb_controllers_maps head_of(const struct nb_controllers *l,
 					  const struct member *m)
 {
@@ -364,7 +368,7 @@ static struct nb_controllers_maps head_of(const struct nb_controllers *l,
 					     l->state.request };
 }
 
-/* How many have not answered yet. */
+/* Number of processes that have not answered yet. */
 static int waits_for(const struct member *m, int n)
 {
 	int missing = 0;
@@ -386,7 +390,7 @@ static void merge_all(struct nb_gen *own, const struct nb_gen *g,
 
 	l->state.missing = 0;
 	if (nb_controllers_pack(&b, g, &err)) {
-		fail(&err);
+		note_failure(&err);
 	} else {
 		nb_controllers_merge(own, b.data, b.size, &l->state.lost);
 		nb_buf_fini(&b);
@@ -423,7 +427,7 @@ static void count_ranks(const struct nb_seg *mem,
 	}
 }
 
-/* `policy show` counts what runs, whichever generation it ran in. */
+/* Count the runs in the original generation, for `policy show`. */
 static void count_runs(struct nb_gen *g, const struct nb_gen *own)
 {
 	for (uint32_t i = 0; i < own->nevents; i++)
@@ -434,8 +438,8 @@ static void count_runs(struct nb_gen *g, const struct nb_gen *own)
 						   __ATOMIC_RELAXED);
 }
 
-static void run(struct nb_gen *own, struct nb_gen *g, uint32_t number,
-		int others)
+static void run_controllers(struct nb_gen *own, struct nb_gen *g,
+			    uint32_t number, int others)
 {
 	struct nb_controllers *l = loop;
 	uint64_t now = nb_clock_system(), took;
@@ -467,9 +471,9 @@ static void run(struct nb_gen *own, struct nb_gen *g, uint32_t number,
 							   : took * SHARE);
 }
 
-/* What the run changed, staged here and posted for all. */
-static int propose(const struct nb_gen *g, const struct nb_buf *change,
-		   bool alone, struct nb_err *err)
+/* Stage the run's changes here, and post them for all processes. */
+static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
+			  bool alone, struct nb_err *err)
 {
 	struct nb_controllers *l = loop;
 	struct sheet_change head = { l->state.runs, { 0 }, { 0 } };
@@ -481,7 +485,7 @@ static int propose(const struct nb_gen *g, const struct nb_buf *change,
 			       "the last %d generation numbers of the job are "
 			       "for other changes than controllers'",
 			       RESERVE);
-	rc = stage(g->digest, change->data, change->size, err);
+	rc = stage_change(g->digest, change->data, change->size, err);
 	if (rc || alone)
 		return rc;
 	NB_STEP(LOOP_STAGED);
@@ -510,8 +514,8 @@ uint64_t nb_controllers_rest_ns(uint64_t next_gen)
 		       : (uint64_t)LAST_S * 1000 * MS / left;
 }
 
-/* Changes are made more slowly the fewer numbers are left. */
-static void rest(void)
+/* Slow down as generation numbers run out. */
+static void slow_down(void)
 {
 	struct nb_controllers *l = loop;
 	const uint64_t ns = nb_controllers_rest_ns(
@@ -531,14 +535,14 @@ static void rest(void)
 		l->next_ns = next;
 }
 
-/* Whatever came of the change: it is over. */
-static void finish(const struct nb_err *why)
+/* End the change, as success or with @why. */
+static void finish_change(const struct nb_err *why)
 {
 	struct nb_controllers *l = loop;
 
 	if (why) {
-		unstage();
-		fail(why);
+		unstage_change();
+		note_failure(why);
 	} else {
 		l->state.changes++;
 		l->state.error[0] = '\0';
@@ -548,27 +552,27 @@ static void finish(const struct nb_err *why)
 	l->phase = NB_CONTROLLERS_IDLE;
 }
 
-static void commit(void)
+static void commit_change(void)
 {
 	struct nb_change *c = calloc(1, sizeof(*c));
 	struct nb_err err;
 
 	if (!c) {
 		nb_fail(&err, NB_E_NOMEM, 0, "no memory for a change");
-		finish(&err);
+		finish_change(&err);
 		return;
 	}
 	nb_change_by(0, 0);
 	NB_STEP(LOOP_AGREED);
 	if (nb_change_commit(loop->digest, NB_CHANGE_ANY, c, &err)) {
-		finish(&err);
+		finish_change(&err);
 	} else {
 		nb_log(NB_LOG_DEBUG, "controllers made generation %llu",
 		       (unsigned long long)c->generation);
 		NB_STEP(LOOP_COMMITTED);
-		finish(NULL);
+		finish_change(NULL);
 	}
-	rest();
+	slow_down();
 	free(c);
 }
 
@@ -585,7 +589,7 @@ static int run_once(struct nb_gen *g, uint32_t number, const struct member *m,
 		return rc;
 	merge_all(own, g, m, n);
 	NB_STEP(LOOP_MERGED);
-	run(own, g, number, n);
+	run_controllers(own, g, number, n);
 	NB_STEP(LOOP_RAN);
 	rc = nb_controllers_diff(&change, &elements, own, g, err);
 	nb_gen_put(own);
@@ -593,7 +597,7 @@ static int run_once(struct nb_gen *g, uint32_t number, const struct member *m,
 	if (rc)
 		return rc;
 	if (elements) {
-		rc = propose(g, &change, !n, err);
+		rc = propose_change(g, &change, !n, err);
 		if (!rc)
 			loop->phase = NB_CONTROLLERS_STAGE;
 	}
@@ -601,7 +605,7 @@ static int run_once(struct nb_gen *g, uint32_t number, const struct member *m,
 	return rc;
 }
 
-static void gathered(const struct member *m, int n)
+static void have_gathered(const struct member *m, int n)
 {
 	struct nb_controllers *l = loop;
 	struct nb_err err = { 0 };
@@ -620,16 +624,16 @@ static void gathered(const struct member *m, int n)
 	nb_gen_put(g);
 	nb_unlock(NB_LOCK_STATE);
 	if (rc)
-		finish(&err);
+		finish_change(&err);
 	l->until_ns = nb_clock_system() + STAGE_MS * MS;
 	if (!rc && l->phase == NB_CONTROLLERS_STAGE && !n)
-		commit();
+		commit_change();
 	post_state();
 	if (l->phase == NB_CONTROLLERS_STAGE)
 		NB_STEP(LOOP_PROPOSED);
 }
 
-static void begin(void)
+static void begin_round(void)
 {
 	struct nb_controllers *l = loop;
 
@@ -640,7 +644,7 @@ static void begin(void)
 	NB_STEP(LOOP_ASKED);
 }
 
-static void staging(void)
+static void wait_staged(void)
 {
 	struct nb_controllers *l = loop;
 	struct nb_err err = { 0 };
@@ -649,20 +653,20 @@ static void staging(void)
 	if (rc && nb_clock_system() < l->until_ns)
 		return;
 	if (rc)
-		finish(&err);
+		finish_change(&err);
 	else
-		commit();
+		commit_change();
 	post_state();
 }
 
-static void lead(void)
+static void lead_round(void)
 {
 	struct nb_controllers *l = loop;
 	struct member *m;
 	int n;
 
 	if (l->phase == NB_CONTROLLERS_STAGE) {
-		staging();
+		wait_staged();
 		return;
 	}
 	if (l->phase == NB_CONTROLLERS_IDLE) {
@@ -671,18 +675,18 @@ static void lead(void)
 				post_state();
 			return;
 		}
-		begin();
+		begin_round();
 	}
 	m = calloc(NB_SEG_PROCS, sizeof(*m));
-	n = m ? members(m) : -1;
+	n = m ? list_members(m) : -1;
 	if (n >= 0 && (!waits_for(m, n) || nb_clock_system() >= l->until_ns))
-		gathered(m, n);
+		have_gathered(m, n);
 	free(m);
 }
 
 /* ---- a turn ---- */
 
-static bool wanted(void)
+static bool controllers_wanted(void)
 {
 	bool is;
 
@@ -704,31 +708,31 @@ static struct nb_controllers *have_loop(void)
 
 void nb_controllers_turn(void)
 {
-	if (!wanted()) {
+	if (!controllers_wanted()) {
 		if (loop)
 			loop->active = false;
 		if (loop && nb_self.seg && loop->elected) {
-			unstage();
-			resign();
+			unstage_change();
+			resign_election();
 		}
 		return;
 	}
 	if (!have_loop())
 		return;
 	loop->active = true;
-	elect();
+	elect_self();
 	if (!loop->elected) {
-		follow();
+		follow_elected();
 	} else if (nb_election_read(nb_self.seg).paused) {
 		if (loop->phase == NB_CONTROLLERS_STAGE) {
-			unstage();
+			unstage_change();
 			loop->state.change = 0;
 		}
 		loop->phase = NB_CONTROLLERS_IDLE;
 		if (nb_clock_system() > loop->posted_ns + BEAT_MS * MS)
 			post_state();
 	} else {
-		lead();
+		lead_round();
 	}
 }
 
@@ -746,13 +750,13 @@ void nb_controllers_forked(void)
 	loop->board.fd = -1;
 }
 
-/* The file goes with the segment's (nb_segment_detach). */
+/* nb_segment_detach removes the mailbox file. */
 void nb_controllers_end(void)
 {
 	if (!loop)
 		return;
 	if (nb_self.seg)
-		resign();
+		resign_election();
 	nb_mailbox_close(&loop->board);
 	free(loop);
 	loop = NULL;
@@ -768,7 +772,7 @@ void nb_controllers_status(struct nb_controllers_info *out)
 	if (!nb_self.seg)
 		return;
 	e = nb_election_read(nb_self.seg);
-	out->wanted = wanted();
+	out->wanted = controllers_wanted();
 	out->paused = e.paused;
 	out->pid = e.pid;
 	out->here = loop && loop->elected;

@@ -11,32 +11,32 @@
 #include "plugin/controller/mailbox.h"
 
 /*
- * The closed loop (docs/policies.md, "Controllers"; docs/adr/0005). The
- * processes of a job on a host elect one, by a word of the segment; its
- * control thread asks all for their merged maps, runs the controllers on what
- * came, posts what they changed, and commits it when all have staged it. All
- * of it is done in turns of nb_controllers_turn that wait for nobody.
+ * Controllers (docs/policies.md, "Controllers"; docs/adr/0005). The processes
+ * of a job on a host elect one by a word of the segment. Its control thread
+ * asks all processes for their merged maps, runs the controllers on them, posts
+ * their changes, and commits when all have staged these. nb_controllers_turn
+ * does this in steps, and never waits.
  *
- * Everything here is the control thread's but for nb_controllers_forked.
+ * Control thread only, except nb_controllers_forked.
  */
 
-/* What a process says of its controllers: a sheet of the board. */
+/* The state of a process's controllers: a sheet of the mailbox. */
 struct nb_controllers_state {
 	uint64_t pid, start;  /* of the process, as in the segment */
 	uint64_t beat;	      /* one more with each posting */
-	uint64_t request;     /* maps are asked for; 0: not yet */
-	uint64_t change;      /* a change is to be staged; 0: none */
+	uint64_t request;     /* number of the request for maps; 0: none yet */
+	uint64_t change;      /* number of the change to stage; 0: none */
 	uint64_t interval_ns; /* as the controllers want it */
 	uint64_t runs, changes, failures;
 	uint64_t incomplete; /* runs without the maps of some process */
-	uint64_t lost;	     /* elements that found no room when merged */
+	uint64_t lost;	     /* elements for which a merged map had no room */
 	uint64_t run_ns;     /* the last run took */
-	uint64_t missing;    /* processes it went without */
+	uint64_t missing;    /* processes without maps in the last run */
 	uint64_t elected_us; /* nb_wall_us */
 	char error[192];     /* of the last failure; "" */
 };
 
-/* What stands before the maps of an answer: whose it is, and to what. */
+/* The header of an answer: process and request. */
 struct nb_controllers_maps {
 	uint64_t pid, start, request;
 };
@@ -52,23 +52,24 @@ struct nb_controllers {
 	bool board_failed; /* said once */
 	bool active;	   /* policies in use have controllers */
 	bool elected;
-	bool rests; /* said once: nb_controllers_rest_ns is not zero any more */
+	bool rests; /* logged: changes are slowed down */
 	enum nb_controllers_phase phase;
 	uint64_t next_ns, until_ns, looked_ns, posted_ns;
 	uint64_t last_run_ns;
 	struct nb_controllers_state state;
-	/* the change under way, or as staged for another */
+	/* the current change, ours or of the elected process */
 	uint8_t digest[NB_SHA256_SIZE];
 	bool staged;
 	/* by entry: the last answer that was read there */
 	struct nb_controllers_maps have[NB_SEG_PROCS];
-	uint64_t answered, seen; /* requests and changes of the elected one */
-	uint64_t word;		 /* when they were seen: whose they are */
+	uint64_t answered, seen; /* requests and changes of the elected process
+				    that were handled */
+	uint64_t word;		 /* the election's word at that time */
 };
 
-/* A turn: a look at a few words where no policy in use has a controller. */
+/* One step. Cheap if no policy in use has controllers. */
 void nb_controllers_turn(void);
-/* Milliseconds until the next turn ought to be. */
+/* Milliseconds until the next step is due. */
 int nb_controllers_patience(void);
 /* After a fork, in the child; async-signal-safe. */
 void nb_controllers_forked(void);
@@ -76,11 +77,10 @@ void nb_controllers_forked(void);
 void nb_controllers_end(void);
 
 /*
- * nb_controllers_answered - is there an answer at @entry, by that process to
- * that request?
+ * nb_controllers_answered - has the process of @entry answered the request of
+ * @head?
  *
- * A sheet is read whole when it begins as @head, and then no more until all
- * have come: @l remembers it, for this process and request alone.
+ * Reads a sheet completely once its header matches, and remembers that in @l.
  */
 bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 			     const struct nb_controllers_maps *head);
@@ -96,18 +96,18 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
  */
 uint64_t nb_controllers_rest_ns(uint64_t next_gen);
 
-/* What stands, for people. */
+/* The state for `controller status`. */
 struct nb_controllers_info {
 	bool wanted; /* policies in use have controllers */
 	bool paused;
 	bool here;    /* this process is elected */
 	uint64_t pid; /* the elected one; 0: none */
-	bool known;   /* state is what that one posted last */
+	bool known;   /* state was posted by that process */
 	struct nb_controllers_state state;
 };
 void nb_controllers_status(struct nb_controllers_info *out);
-/* No runs from now on, in the whole job; or again. What is under way is
- * dropped. */
+/* Pause or resume the controllers of the whole job. A pause drops the current
+ * round. */
 void nb_controllers_pause(bool pause);
 
 #endif

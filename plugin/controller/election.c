@@ -26,7 +26,7 @@ static bool swap_word(struct nb_segment *s, uint64_t from, uint64_t to)
 }
 
 /* NB_SEG_PROCS: nobody. */
-static uint32_t entry_of(uint64_t word)
+static uint32_t word_entry(uint64_t word)
 {
 	uint32_t e = (uint32_t)(word & 0xffff);
 
@@ -38,7 +38,7 @@ struct nb_election nb_election_read(const struct nb_segment *s)
 	const uint64_t word = load_word(s);
 
 	return (struct nb_election){ .word = word & ~PAUSED,
-				     .entry = entry_of(word),
+				     .entry = word_entry(word),
 				     .pid = (word & ~PAUSED) >> 16,
 				     .paused = word & PAUSED };
 }
@@ -46,13 +46,13 @@ struct nb_election nb_election_read(const struct nb_segment *s)
 /* Is the process that @word names in the segment, and does it live? */
 static bool is_alive(struct nb_segment *s, uint64_t word)
 {
-	uint32_t e = entry_of(word);
+	uint32_t e = word_entry(word);
 	bool alive;
 
 	if (e == NB_SEG_PROCS)
 		return false;
 	if (nb_segment_lock(s, LOCK_MS, NULL))
-		return true; /* somebody is busy: asked again later */
+		return true; /* the segment is busy: check again later */
 	nb_segment_reap(s);
 	alive = s->mem->proc[e].pid && word_of(s, e) == (word & ~PAUSED);
 	nb_segment_unlock(s);

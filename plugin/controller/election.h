@@ -26,8 +26,8 @@ enum nb_election_result {
 };
 
 /*
- * Take the office where nobody holds it, or its holder is dead. @looked_ns:
- * when the holder was last found alive; it is looked at now and then.
+ * Elect this process if no process is elected, or the elected one is dead.
+ * @looked_ns: time of the last check that it lives.
  */
 enum nb_election_result nb_election_run(struct nb_segment *s,
 					uint64_t *looked_ns);

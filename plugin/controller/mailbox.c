@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The board: sheets in a file, each with a digest of its own.
+// The controllers' mailbox: a file of sheets, each with its own digest.
 #include "plugin/controller/mailbox.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ struct head {
 enum { MAPS_MOST = NB_CONTROLLER_MAPS_BYTES + 64 };
 enum { CHANGE_MOST = NB_CONTROLLER_CHANGE_BYTES + 128 };
 
-/* Sparse: what is not written takes no room. */
+/* The file is sparse: unwritten parts take no space. */
 static const struct {
 	uint64_t at, most;
 } sheets[NB_NSHEETS] = {
@@ -31,13 +31,13 @@ static const struct {
 };
 static const uint64_t place_bytes = UINT64_C(1) << 21;
 
-static off_t offset(uint32_t place, enum nb_sheet sheet)
+static off_t sheet_offset(uint32_t place, enum nb_sheet sheet)
 {
 	return (off_t)(place * place_bytes + sheets[sheet].at);
 }
 
-static void sum(const struct head *h, const void *bytes,
-		uint8_t digest[NB_SHA256_SIZE])
+static void sheet_digest(const struct head *h, const void *bytes,
+			 uint8_t digest[NB_SHA256_SIZE])
 {
 	struct nb_sha256 s;
 
@@ -73,7 +73,7 @@ void nb_mailbox_close(struct nb_mailbox *b)
 	b->fd = -1;
 }
 
-static int put(int fd, const char *p, size_t size, off_t at)
+static int write_at(int fd, const char *p, size_t size, off_t at)
 {
 	while (size) {
 		ssize_t n = pwrite(fd, p, size, at);
@@ -100,7 +100,7 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
 		return nb_fail(err, NB_E_LIMIT, 0,
 			       "%zu bytes for the board (allowed: %llu)", size,
 			       (unsigned long long)sheets[sheet].most);
-	sum(&h, bytes, h.digest);
+	sheet_digest(&h, bytes, h.digest);
 	nb_buf_init(&all, 0);
 	nb_buf_bytes(&all, &h, sizeof(h));
 	nb_buf_bytes(&all, bytes, size);
@@ -109,15 +109,15 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory for %zu bytes",
 			       size);
 	}
-	rc = put(b->fd, all.data, all.size, offset(place, sheet));
+	rc = write_at(b->fd, all.data, all.size, sheet_offset(place, sheet));
 	nb_buf_fini(&all);
 	if (rc)
 		return nb_fail(err, NB_E_IO, 0, "the board: %s", strerror(rc));
 	return 0;
 }
 
-/* One pread: pieces read one by one would be torn more often. */
-static bool get(int fd, struct nb_buf *out, size_t size, off_t at)
+/* One pread: several would be torn more often by a writer. */
+static bool read_at(int fd, struct nb_buf *out, size_t size, off_t at)
 {
 	ssize_t n;
 
@@ -140,7 +140,7 @@ bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
 	size_t n = sizeof(is.head) + size;
 
 	return b->fd >= 0 && size <= sizeof(is.bytes) &&
-	       pread(b->fd, &is, n, offset(place, sheet)) == (ssize_t)n &&
+	       pread(b->fd, &is, n, sheet_offset(place, sheet)) == (ssize_t)n &&
 	       is.head.magic == MAGIC && is.head.size >= size &&
 	       !memcmp(is.bytes, bytes, size);
 }
@@ -148,7 +148,7 @@ bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
 bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place,
 		     enum nb_sheet sheet, struct nb_buf *out)
 {
-	off_t at = offset(place, sheet);
+	off_t at = sheet_offset(place, sheet);
 	uint8_t digest[NB_SHA256_SIZE];
 	struct head h;
 
@@ -156,8 +156,8 @@ bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place,
 	if (b->fd < 0 || pread(b->fd, &h, sizeof(h), at) != sizeof(h) ||
 	    h.magic != MAGIC || h.size > sheets[sheet].most)
 		return false;
-	if (get(b->fd, out, h.size, at + (off_t)sizeof(h))) {
-		sum(&h, out->data ? out->data : "", digest);
+	if (read_at(b->fd, out, h.size, at + (off_t)sizeof(h))) {
+		sheet_digest(&h, out->data ? out->data : "", digest);
 		if (!memcmp(digest, h.digest, sizeof(digest)))
 			return true;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Variables in place of the environment's. Tables only grow while the process
-// lives and texts are never taken back, so that a look-up needs no lock and
-// what NCCL was given stays. What is to be logged is noted here and written by
-// others later: NCCL may be asking from within its own logger.
+// Overrides of environment variables. Tables only grow and texts are never
+// freed, so a look-up needs no lock, and NCCL may keep the texts. Look-ups do
+// not log, because NCCL may look up a variable inside its logger; they leave
+// notes that nb_override_tell logs.
 #include "plugin/env/override.h"
 
 #include <errno.h>
@@ -16,12 +16,12 @@
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/relaxed.h"
 
-/* How far an override is from being logged. */
+/* Has NCCL read the override, and was that logged? */
 enum met { NOT_MET, NOTING, MET, TOLD };
 
 struct note {
 	uint32_t met; /* atomic */
-	bool had;     /* the environment has it */
+	bool had;     /* the variable is in the environment */
 	char old[64]; /* ... with this value, cut to size */
 };
 
@@ -32,7 +32,7 @@ struct entry {
 	struct note note;
 };
 
-/* Answers of programs; once there they do not change. */
+/* Answers of programs; constant once ready. */
 struct answer {
 	uint32_t ready; /* atomic */
 	char name[NB_OVERRIDE_NAME];
@@ -59,7 +59,7 @@ void nb_override_on(void)
 
 /* ---- the look-up ---- */
 
-static void note(struct note *n, const char *plain)
+static void note_read(struct note *n, const char *plain)
 {
 	uint32_t was = NOT_MET;
 
@@ -72,7 +72,7 @@ static void note(struct note *n, const char *plain)
 	__atomic_store_n(&n->met, MET, __ATOMIC_RELEASE);
 }
 
-static struct entry *find(const char *name)
+static struct entry *find_override(const char *name)
 {
 	uint32_t n = __atomic_load_n(&nentries, __ATOMIC_ACQUIRE);
 
@@ -90,21 +90,22 @@ static bool good_text(const char *text, size_t size)
 	return true;
 }
 
-static bool same(const struct answer *a, const char *name, const char *value)
+static bool same_answer(const struct answer *a, const char *name,
+			const char *value)
 {
 	return __atomic_load_n(&a->ready, __ATOMIC_ACQUIRE) &&
 	       !strcmp(a->name, name) &&
 	       (value ? !a->hides && !strcmp(a->value, value) : a->hides);
 }
 
-/* The place of an answer; NULL: there are too many different ones. */
-static struct answer *keep(const char *name, const char *value)
+/* Keep an answer for good; NULL: the table is full. */
+static struct answer *keep_answer(const char *name, const char *value)
 {
 	uint32_t n = __atomic_load_n(&nanswers, __ATOMIC_ACQUIRE);
 	struct answer *a;
 
 	for (uint32_t i = 0; i < n && i < NB_OVERRIDE_ANSWERS; i++)
-		if (same(&answers[i], name, value))
+		if (same_answer(&answers[i], name, value))
 			return &answers[i];
 	if (n >= NB_OVERRIDE_ANSWERS)
 		return NULL;
@@ -119,13 +120,13 @@ static struct answer *keep(const char *name, const char *value)
 	return a;
 }
 
-static const char *drop(const char *value)
+static const char *count_dropped(const char *value)
 {
 	__atomic_fetch_add(&dropped, 1, __ATOMIC_RELAXED);
 	return value;
 }
 
-/* What programs make of @value; @plain is the environment's. */
+/* The programs' answer for @value; @plain is the environment's value. */
 static const char *ask_programs(const char *name, const char *value,
 				const char *plain)
 {
@@ -147,11 +148,11 @@ static const char *ask_programs(const char *name, const char *value,
 	memcpy(text, &c.answer0, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	if (c.answer > 2 || (c.answer == 1 && !good_text(text, sizeof(text))))
-		return drop(value);
-	a = keep(name, c.answer == 1 ? text : NULL);
+		return count_dropped(value);
+	a = keep_answer(name, c.answer == 1 ? text : NULL);
 	if (!a)
-		return drop(value);
-	note(&a->note, plain);
+		return count_dropped(value);
+	note_read(&a->note, plain);
 	return a->hides ? NULL : a->value;
 }
 
@@ -166,10 +167,10 @@ const char *nb_override_get(const char *name)
 	if (!__atomic_load_n(&on, __ATOMIC_ACQUIRE))
 		return plain;
 	__atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
-	e = find(name);
+	e = find_override(name);
 	other = e ? __atomic_load_n(&e->value, __ATOMIC_ACQUIRE) : NULL;
 	if (other) {
-		note(&e->note, plain);
+		note_read(&e->note, plain);
 		value = other == hidden ? NULL : other;
 	}
 	if (nb_events_hooked(NB_HOOK_ENV))
@@ -187,7 +188,8 @@ static bool good_name(const char *name)
 	return n && !name[n] && (name[0] < '0' || name[0] > '9');
 }
 
-static int check(const char *name, const char *value, struct nb_err *err)
+static int check_variable(const char *name, const char *value,
+			  struct nb_err *err)
 {
 	if (!good_name(name))
 		return nb_fail(err, NB_E_ARG, 1,
@@ -223,9 +225,9 @@ static const char *new_text(const char *value)
 int nb_override_set(const char *name, const char *value, enum nb_override_by by,
 		    struct nb_err *err)
 {
-	struct entry *e = find(name);
+	struct entry *e = find_override(name);
 	const char *have = e ? GET(e->value) : NULL, *text = hidden;
-	int rc = check(name, value, err);
+	int rc = check_variable(name, value, err);
 
 	if (rc)
 		return rc;
@@ -254,7 +256,7 @@ int nb_override_set(const char *name, const char *value, enum nb_override_by by,
 
 int nb_override_forget(const char *name, struct nb_err *err)
 {
-	struct entry *e = find(name);
+	struct entry *e = find_override(name);
 
 	if (!e || !GET(e->value))
 		return nb_fail(err, NB_E_NOENT, 1, "%.80s is not overridden",
@@ -265,7 +267,7 @@ int nb_override_forget(const char *name, struct nb_err *err)
 
 /* ---- the file ---- */
 
-/* One line into the table, or with @dry only looked at. */
+/* Take one line into the table; @dry: check it only. */
 static int take_line(char *line, bool dry, struct nb_err *err)
 {
 	static const char word[] = "unset ";
@@ -286,7 +288,7 @@ static int take_line(char *line, bool dry, struct nb_err *err)
 		return nb_fail(err, NB_E_FORMAT, 0,
 			       "neither NAME=VALUE nor unset NAME");
 	}
-	return dry ? check(name, value, err)
+	return dry ? check_variable(name, value, err)
 		   : nb_override_set(name, value, NB_OVERRIDE_FILE, err);
 }
 
@@ -344,8 +346,8 @@ static const char *by_word(uint32_t by)
 	return words[by];
 }
 
-static void tell(struct note *n, const char *name, const char *value,
-		 uint32_t by)
+static void log_override(struct note *n, const char *name, const char *value,
+			 uint32_t by)
 {
 	if (__atomic_load_n(&n->met, __ATOMIC_ACQUIRE) != MET)
 		return;
@@ -369,20 +371,22 @@ void nb_override_tell(void)
 		const char *value = GET(e->value);
 
 		if (value)
-			tell(&e->note, e->name, value == hidden ? NULL : value,
-			     GET(e->by));
+			log_override(&e->note, e->name,
+				     value == hidden ? NULL : value,
+				     GET(e->by));
 	}
 	for (uint32_t i = 0; i < answers_now(); i++) {
 		struct answer *a = &answers[i];
 
 		if (__atomic_load_n(&a->ready, __ATOMIC_ACQUIRE))
-			tell(&a->note, a->name, a->hides ? NULL : a->value,
-			     NB_OVERRIDE_POLICY);
+			log_override(&a->note, a->name,
+				     a->hides ? NULL : a->value,
+				     NB_OVERRIDE_POLICY);
 	}
 }
 
-static void row(struct nb_json *j, const char *name, const char *value,
-		uint32_t by, const struct note *n)
+static void put_override(struct nb_json *j, const char *name, const char *value,
+			 uint32_t by, const struct note *n)
 {
 	bool met = __atomic_load_n(&n->met, __ATOMIC_ACQUIRE) >= MET;
 
@@ -405,13 +409,14 @@ void nb_override_json(struct nb_json *j)
 		const char *value = GET(entries[i].value);
 
 		if (value)
-			row(j, entries[i].name, value == hidden ? NULL : value,
-			    GET(entries[i].by), &entries[i].note);
+			put_override(j, entries[i].name,
+				     value == hidden ? NULL : value,
+				     GET(entries[i].by), &entries[i].note);
 	}
 	for (uint32_t i = 0; i < answers_now(); i++)
 		if (__atomic_load_n(&answers[i].ready, __ATOMIC_ACQUIRE))
-			row(j, answers[i].name,
-			    answers[i].hides ? NULL : answers[i].value,
-			    NB_OVERRIDE_POLICY, &answers[i].note);
+			put_override(j, answers[i].name,
+				     answers[i].hides ? NULL : answers[i].value,
+				     NB_OVERRIDE_POLICY, &answers[i].note);
 	nb_json_end_arr(j);
 }

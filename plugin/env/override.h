@@ -8,10 +8,10 @@
 #include "core/base/err.h"
 
 /*
- * What NCCL finds in place of the process's environment, where it asks us
- * (NCCL_ENV_PLUGIN): variables of a file and of the shell, and then whatever
- * SEC("env") programs answer. Texts that NCCL was given stay where they are
- * until the library is unloaded.
+ * The env plugin: what NCCL reads in place of the process's environment if
+ * NCCL_ENV_PLUGIN names us. A file and the shell override variables; SEC("env")
+ * programs may then change the value. Texts stay valid until the library is
+ * unloaded.
  */
 struct nb_json;
 
@@ -34,7 +34,7 @@ enum nb_override_by { NB_OVERRIDE_FILE, NB_OVERRIDE_SHELL, NB_OVERRIDE_POLICY };
  * may be what asks). getenv(3) is called for what is not overridden.
  */
 const char *nb_override_get(const char *name);
-/* NCCL asks from now on; there is a runtime, whose programs may answer. */
+/* NCCL looks variables up here from now on, and programs may answer. */
 void nb_override_on(void);
 
 /* ---- with NB_LOCK_STATE, or while the process starts ---- */
@@ -50,10 +50,10 @@ int nb_override_set(const char *name, const char *value, enum nb_override_by by,
 		    struct nb_err *err);
 /* 0 or NB_E_NOENT: it is not overridden. */
 int nb_override_forget(const char *name, struct nb_err *err);
-/* All lines of a file, or where one is wrong none; said. */
+/* Take all lines of a file, or none if one is wrong; that is logged. */
 void nb_override_file(const char *path);
 
-/* Log, once each, the overrides that NCCL has met. */
+/* Log each override that NCCL has read, once. */
 void nb_override_tell(void);
 /* Members: whether NCCL asks, how often, and the list. */
 void nb_override_json(struct nb_json *j);

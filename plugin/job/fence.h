@@ -9,8 +9,8 @@
 #include "plugin/job/segment.h"
 
 /*
- * The fence (design, section 7): how the ranks of a communicator on one host
- * come to decide number k with the same generation, whoever dies when.
+ * The fence (design, section 7): the ranks of a communicator on one host make
+ * decision k with the same generation, even if processes die.
  *
  * A communicator's record is one word: state, generation G, fence F. ARMED:
  * somebody asks whether G may begin at F. COMMIT: decisions from F on are made
@@ -25,37 +25,38 @@
 
 /* ---- a rank ---- */
 
-/* What a decision does besides announcing its number and reading the word. */
+/* Extra work of a decision, beyond announcing its number and reading the word.
+ * */
 enum {
 	NB_FENCE_FULL = 1, /* no membarrier: a fence in each decision */
 	NB_FENCE_CALLS = 2 /* fences are numbers of calls of the API */
 };
 
-/* The deciding thread's alone, but for seq and number, which others read. */
+/* Private to the deciding thread, except seq and number, which others read. */
 struct nb_fence_rank {
 	uint64_t seq; /* atomic: number of the next decision */
 	struct nb_seg_slot *slot;
 	struct nb_seg_record *record;
-	uint64_t seen;	     /* a word that needs no more looking at */
+	uint64_t seen;	     /* the record's word, handled already */
 	uint32_t number;     /* atomic: generation it decides with */
 	uint32_t timeout_ms; /* longest wait at an undecided fence */
 	uint32_t odd;	     /* NB_FENCE_FULL, NB_FENCE_CALLS; 0 as a rule */
-	/* where the record is kept of which *record is this host's copy;
-	 * NULL: *record is the record */
+	/* the back end of the record if *record is a copy of it; NULL: *record
+	 * is the record */
 	const struct nb_record *store;
-	/* its first decision is still to come: whichever rank comes to it
-	 * first makes its @first the one that all begin with */
+	/* no rank has decided yet; the first to decide makes its @first the
+	 * initial generation of all */
 	bool begins;
 	uint32_t first;
-	/* decisions that came to nb_fence_look, and those that waited there */
+	/* decisions that called nb_fence_look, and those that waited in it */
 	uint64_t looks, waits;
-	/* with NB_FENCE_CALLS: of the decision that goes on, and what was
-	 * announced before it */
+	/* with NB_FENCE_CALLS: the current decision's call number, and the
+	 * announcement before it */
 	uint64_t clock, before;
 	uint32_t *clocks; /* NB_RING: those of the last decisions */
 };
 
-/* nb_fence_rank.seen of a rank that begins: it looks at what is there. */
+/* nb_fence_rank.seen of a new rank: read the word in any case. */
 #define NB_FENCE_UNSEEN UINT64_MAX
 
 /* Calls of the API that the rank has seen. */
@@ -94,16 +95,16 @@ static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
 	return __atomic_load_n(&f->record->word, __ATOMIC_SEQ_CST);
 }
 
-/* What fences are compared with, of decision @k that goes on. */
+/* The number that fences are compared with, for current decision @k. */
 static inline uint64_t nb_fence_clock(const struct nb_fence_rank *f, uint64_t k)
 {
 	return f->odd & NB_FENCE_CALLS ? f->clock : k;
 }
 
 /*
- * Begin a decision; *@k: where it stands to fences, as a rule its number, which
- * is f->seq - 1 in any case. True: decide with what you have. False:
- * nb_fence_look tells the generation. No lock, no system call.
+ * Begin a decision. *@k gets its fence number: the decision number (f->seq -
+ * 1), or the call number. True: decide with the current generation. False:
+ * nb_fence_look gives the generation. No lock, no system call.
  */
 static inline bool nb_fence_enter(struct nb_fence_rank *f, uint64_t *k)
 {
@@ -116,15 +117,15 @@ static inline bool nb_fence_enter(struct nb_fence_rank *f, uint64_t *k)
 		*k = nb_fence_clock(f, n);
 	} else {
 		__atomic_store_n(&f->slot->announced, n + 1, __ATOMIC_RELEASE);
-		/* order for the compiler; for the CPU the coordinator's
-		 * membarrier gives it */
+		/* orders the compiler; the coordinator's membarrier orders the
+		 * CPU */
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		word = __atomic_load_n(&f->record->word, __ATOMIC_ACQUIRE);
 	}
 	return __builtin_expect(word == f->seen, 1);
 }
 
-/* Again, later in the same decision. */
+/* Check again, later in the same decision. */
 static inline bool nb_fence_same(const struct nb_fence_rank *f)
 {
 	return __atomic_load_n(&f->record->word, __ATOMIC_ACQUIRE) == f->seen;
@@ -155,7 +156,7 @@ struct nb_fence_opts {
 	uint32_t timeout_ms; /* wait for ranks to pass an earlier fence */
 	bool idle; /* the ranks seem to be at rest: try a fence right before
 		    * the next decision, so that the change is seen at once */
-	bool once; /* one try, farther off */
+	bool once; /* one try only, with a farther fence */
 };
 
 enum nb_fence_outcome {
@@ -175,8 +176,8 @@ struct nb_fence_result {
  * nb_fence_commit - move the communicator of @r to generation @number at a
  * fence
  *
- * Tries fences ever farther off. @number is registered in the segment and not
- * in use by this communicator. Seconds at worst.
+ * Tries fences farther and farther ahead. @number is registered in the segment,
+ * and this communicator does not use it. May take seconds.
  */
 enum nb_fence_outcome nb_fence_commit(const struct nb_record *r,
 				      uint32_t number,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The record in this host's segment: all ranks read and change the same word,
-// so nothing has to be carried anywhere, and membarrier(2) is the barrier.
+// The record in this host's segment. All ranks use the same word, so nothing is
+// copied, and membarrier(2) is the barrier.
 #include "plugin/job/fence_record.h"
 
 #include <sched.h>
@@ -8,14 +8,14 @@
 
 #include "plugin/job/segment.h"
 
-static uint64_t load(const uint64_t *p)
+static uint64_t load64(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }
 
 static uint64_t here_load(const struct nb_record *r)
 {
-	return load(&r->word->word);
+	return load64(&r->word->word);
 }
 
 static bool here_swap(const struct nb_record *r, uint64_t from, uint64_t to)
@@ -26,7 +26,7 @@ static bool here_swap(const struct nb_record *r, uint64_t from, uint64_t to)
 
 static uint64_t here_fallback(const struct nb_record *r)
 {
-	return load(&r->word->fallback);
+	return load64(&r->word->fallback);
 }
 
 static void here_set_fallback(const struct nb_record *r, uint64_t word)
@@ -44,18 +44,18 @@ static void here_standing(const struct nb_record *r, uint32_t rank,
 {
 	const struct nb_seg_slot *slot = &r->comm->slot[rank];
 
-	/* The mark is read before the announcement: who is seen to wait has
-	 * announced what it waits with, so the announcement read next is that
-	 * of the wait or of a later decision. */
-	out->waiting = load(&slot->waiting);
-	out->announced = load(&slot->announced);
+	/* Read the wait before the announcement: a rank announces before it
+	 * waits, so the announcement read here is that of the wait or of a
+	 * later decision. */
+	out->waiting = load64(&slot->waiting);
+	out->announced = load64(&slot->announced);
 	out->generation = __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
 	out->state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 }
 
 static void here_publish(const struct nb_record *r)
 {
-	(void)r; /* the slot itself is what others read */
+	(void)r; /* others read the slot itself */
 }
 
 static void here_wait(const struct nb_record *r, unsigned turn)

@@ -22,7 +22,7 @@ struct nb_record;
  * keeps it a copy, which may lag behind but never goes back.
  */
 
-/* What is known of a rank: it may be old, but is never ahead of the rank. */
+/* The state of a rank as known here: possibly old, never ahead of the rank. */
 struct nb_standing {
 	uint64_t announced;  /* decisions that it has begun */
 	uint64_t waiting;    /* the ARMED word that it waits for, or 0 */
@@ -36,8 +36,8 @@ struct nb_record_ops {
 	uint64_t (*load)(const struct nb_record *r);
 	bool (*swap)(const struct nb_record *r, uint64_t from, uint64_t to);
 
-	/* What an arming goes back to. It is set before the arming, and
-	 * whoever loads the arming reads it or a later one. */
+	/* The word that an abort restores. It is set before the arming, and a
+	 * reader of the arming sees it or a later one. */
 	uint64_t (*fallback)(const struct nb_record *r);
 	void (*set_fallback)(const struct nb_record *r, uint64_t word);
 
@@ -47,11 +47,11 @@ struct nb_record_ops {
 	 * that is told by standing(). False: that cannot be had now.
 	 */
 	bool (*barrier)(const struct nb_record *r);
-	/* Of rank 0..nranks-1; its state is FREE where there is none. */
+	/* The state of rank 0..nranks-1; FREE: no such rank. */
 	void (*standing)(const struct nb_record *r, uint32_t rank,
 			 struct nb_standing *out);
 
-	/* A rank has changed what it waits for: coordinators should know. */
+	/* A rank has changed its wait: tell coordinators. */
 	void (*publish)(const struct nb_record *r);
 	/* Give others time; @turn counts the calls of one wait. */
 	void (*wait)(const struct nb_record *r, unsigned turn);
@@ -75,7 +75,8 @@ struct nb_record {
  */
 struct nb_record nb_record_here(const struct nb_segment *seg,
 				struct nb_seg_comm *comm, bool membarrier);
-/* The same for a rank, which neither orders nor surveys others. */
+/* The same for a rank, which needs neither the barrier nor other ranks' state.
+ * */
 struct nb_record nb_record_word(struct nb_seg_record *word);
 
 #endif

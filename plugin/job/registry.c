@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the segment registers: generations by number, communicators and the
+// Registration in the segment: generations by number, communicators, and the
 // slots of their ranks.
 #include "plugin/job/registry.h"
 
@@ -66,8 +66,8 @@ static bool word_has(const uint64_t *word, uint64_t number)
 	       nb_fence_word_gen(w) == number;
 }
 
-/* May somebody still ask for the digest of @number? */
-static bool wanted(const struct nb_seg *mem, uint64_t number)
+/* May a process still look up the digest of @number? */
+static bool number_wanted(const struct nb_seg *mem, uint64_t number)
 {
 	if (!number)
 		return false;
@@ -86,9 +86,9 @@ static bool wanted(const struct nb_seg *mem, uint64_t number)
 }
 
 /*
- * The next number whose place does not hold one that is wanted: ranks that
- * came to a fence late, or processes that look for the baseline, would find
- * nothing. Where all are wanted the oldest goes.
+ * The next number whose place in the table holds no wanted generation. Late
+ * ranks at a fence and processes that look up the baseline need those. If all
+ * are wanted, the oldest is overwritten.
  */
 static uint64_t next_number(const struct nb_seg *mem)
 {
@@ -97,7 +97,8 @@ static uint64_t next_number(const struct nb_seg *mem)
 	for (uint64_t i = 0; i < NB_SEG_GENS; i++) {
 		const struct nb_seg_gen *g = &mem->gen[(n + i) % NB_SEG_GENS];
 
-		if (!wanted(mem, __atomic_load_n(&g->number, __ATOMIC_ACQUIRE)))
+		if (!number_wanted(
+			    mem, __atomic_load_n(&g->number, __ATOMIC_ACQUIRE)))
 			return n + i;
 	}
 	return n;
@@ -209,7 +210,8 @@ static int free_slot(const struct nb_seg_comm *c)
 	return -1;
 }
 
-/* Two communicators may have one id: a complete entry is another's. */
+/* Two communicators may have the same id, so a complete entry belongs to
+ * another communicator. */
 static struct nb_seg_comm *find_comm(struct nb_seg *mem,
 				     const struct nb_seg_comm *like)
 {

@@ -30,7 +30,7 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 		    uint32_t nranks, uint32_t nnodes, uint32_t first,
 		    struct nb_seg_comm **comm, uint32_t *slot,
 		    struct nb_err *err);
-/* Give the slot back; the last one frees the entry. */
+/* Release the slot; the last rank frees the entry. */
 void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
 		      uint32_t slot);
 
@@ -40,7 +40,8 @@ void nb_segment_free_if_left(struct nb_seg_comm *comm);
 /* For people: the policies of generation @number, separated by blanks. */
 void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names);
 
-/* For people: who asked for generation @number, now; @pid 0: nobody. */
+/* For people: who asked for generation @number, and now as the time; @pid 0:
+ * nobody. */
 void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
 		     uint32_t pid);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The job segment: mapping, registration, and what happens to the entries of
-// processes that died. Another process of the same uid may write anything
-// here at any time; indices are checked where they are used, and a segment
-// that does not look like ours is replaced by a new file, never truncated, so
-// that nobody's mapping loses its pages.
+// The job segment: mapping, registration, and cleaning up after processes that
+// died. Another process of the same uid may write anything into it at any time,
+// so indices are checked where they are used. A segment with a wrong header is
+// replaced by a new file, never truncated: truncation would take pages from
+// others' mappings.
 #include "plugin/job/segment.h"
 
 #include <assert.h>
@@ -36,77 +36,84 @@ static_assert(offsetof(struct nb_seg, stranger_ns) == 40, "the same in all");
 static_assert(offsetof(struct nb_seg, strangers) == 48, "the same in all");
 static_assert(sizeof(struct nb_seg) < 2 << 20, "small enough to reserve");
 
-static uint32_t load32(const uint32_t *p) {
-  return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+static uint32_t load32(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-static void sleep_ms(long ms) {
-  struct timespec ts = {ms / 1000, ms % 1000 * 1000000};
+static void sleep_ms(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
 
-  nanosleep(&ts, NULL);
+	nanosleep(&ts, NULL);
 }
 
 /* ---- processes ---- */
 
 /* State letter and start time from /proc/<pid>/stat; 0: cannot be read. */
-static char read_stat(uint64_t pid, uint64_t *start) {
-  char path[48], text[1024];
-  unsigned long long ticks = 0, threads = 0;
-  const char *p;
-  ssize_t n;
-  int fd;
+static char read_stat(uint64_t pid, uint64_t *start)
+{
+	char path[48], text[1024];
+	unsigned long long ticks = 0, threads = 0;
+	const char *p;
+	ssize_t n;
+	int fd;
 
-  snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
-  fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return 0;
-  n = read(fd, text, sizeof(text) - 1);
-  close(fd);
-  if (n <= 0)
-    return 0;
-  text[n] = '\0';
-  p = strrchr(text, ')'); /* the name may hold blanks and brackets */
-  if (!p || p[1] != ' ')
-    return 0;
-  p += 2;
-  /* threads are field 20, start time is field 22; p stands at field 3 */
-  if (sscanf(p,
-             "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-             "%*s %*s %*s %llu %*s %llu",
-             &threads, &ticks) != 2)
-    return 0;
-  *start = ticks;
-  /* its first thread ended, others run */
-  return *p == 'Z' && threads > 1 ? 'S' : *p;
+	snprintf(path, sizeof(path), "/proc/%llu/stat",
+		 (unsigned long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	p = strrchr(text, ')'); /* the name may hold blanks and brackets */
+	if (!p || p[1] != ' ')
+		return 0;
+	p += 2;
+	/* threads are field 20, start time is field 22; p stands at field 3 */
+	if (sscanf(p,
+		   "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   "%*s %*s %*s %llu %*s %llu",
+		   &threads, &ticks) != 2)
+		return 0;
+	*start = ticks;
+	/* its first thread ended, others run */
+	return *p == 'Z' && threads > 1 ? 'S' : *p;
 }
 
-uint64_t nb_process_start(pid_t pid) {
-  uint64_t start = 0;
+uint64_t nb_process_start(pid_t pid)
+{
+	uint64_t start = 0;
 
-  return read_stat((uint64_t)pid, &start) ? start : 0;
+	return read_stat((uint64_t)pid, &start) ? start : 0;
 }
 
-bool nb_process_alive(uint64_t pid, uint64_t start) {
-  uint64_t now = 0;
-  char state;
+bool nb_process_alive(uint64_t pid, uint64_t start)
+{
+	uint64_t now = 0;
+	char state;
 
-  if (!pid || pid > INT_MAX)
-    return false;
-  if (kill((pid_t)pid, 0) && errno == ESRCH)
-    return false;
-  state = read_stat(pid, &now);
-  if (!state)
-    return true; /* hidden from us: cannot be told dead */
-  if (state == 'Z' || state == 'X')
-    return false;
-  return !start || now == start;
+	if (!pid || pid > INT_MAX)
+		return false;
+	if (kill((pid_t)pid, 0) && errno == ESRCH)
+		return false;
+	state = read_stat(pid, &now);
+	if (!state)
+		return true; /* hidden from us: assume that it lives */
+	if (state == 'Z' || state == 'X')
+		return false;
+	return !start || now == start;
 }
 
-/* The PID namespace that this process's pids are of; 0: not known. */
-static uint64_t pid_namespace(void) {
-  struct stat st;
+/* This process's PID namespace; 0: unknown. */
+static uint64_t pid_namespace(void)
+{
+	struct stat st;
 
-  return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
+	return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
 }
 
 /*
@@ -114,556 +121,606 @@ static uint64_t pid_namespace(void) {
  * dies or becomes another program. It tells so in one system call, and also of
  * processes in another container, whose pids mean nothing here.
  */
-static struct flock entry_lock(uint32_t i) {
-  return (struct flock){
-      .l_type = F_WRLCK,
-      .l_whence = SEEK_SET,
-      .l_start = (off_t)(offsetof(struct nb_seg, proc) +
-                         i * sizeof(struct nb_seg_proc)),
-      .l_len = sizeof(struct nb_seg_proc),
-  };
+static struct flock entry_lock(uint32_t i)
+{
+	return (struct flock){
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)(offsetof(struct nb_seg, proc) +
+				   i * sizeof(struct nb_seg_proc)),
+		.l_len = sizeof(struct nb_seg_proc),
+	};
 }
 
-/* Does the process of entry @i of the file @fd (-1: none) live? Not for our
- * own entry, whose lock is no other's. */
+/* Does the process of entry @i in file @fd (-1: none) live? Not for our own
+ * entry, since our own lock does not show. */
 enum care { QUICK, THOROUGH };
 
 static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
-                        uint64_t ns, enum care care) {
-  struct flock lock = entry_lock(i);
-  bool known;
+			uint64_t ns, enum care care)
+{
+	struct flock lock = entry_lock(i);
+	bool known;
 
-  if (!p->pid)
-    return false;
-  known = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock);
-  /* a child made behind fork's back may hold a dead one's lock; no start
-   * time here: who is told dead and lives would diverge */
-  if (known && (p->flags & NB_SEG_PROC_LOCKED))
-    return lock.l_type != F_UNLCK && (care == QUICK || !p->ns || p->ns != ns ||
-                                      nb_process_alive(p->pid, 0));
-  if (!p->ns || !ns || p->ns == ns || fd < 0)
-    return nb_process_alive(p->pid, p->start);
-  /* where locks cannot be asked for, it cannot be told dead */
-  return !known || lock.l_type != F_UNLCK;
+	if (!p->pid)
+		return false;
+	known = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock);
+	/* a child made behind fork's back may hold a dead one's lock; no start
+	 * time here: who is told dead and lives would diverge */
+	if (known && (p->flags & NB_SEG_PROC_LOCKED))
+		return lock.l_type != F_UNLCK &&
+		       (care == QUICK || !p->ns || p->ns != ns ||
+			nb_process_alive(p->pid, 0));
+	if (!p->ns || !ns || p->ns == ns || fd < 0)
+		return nb_process_alive(p->pid, p->start);
+	/* where locks cannot be asked for, it cannot be told dead */
+	return !known || lock.l_type != F_UNLCK;
 }
 
 /* ---- the lock ---- */
 
-static uint64_t now_ms(void) {
-  return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
+static uint64_t now_ms(void)
+{
+	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
 }
 
-static bool lock_file(int fd, uint64_t deadline) {
-  long wait = 1;
+static bool lock_file(int fd, uint64_t deadline)
+{
+	long wait = 1;
 
-  while (flock(fd, LOCK_EX | LOCK_NB)) {
-    if (errno != EWOULDBLOCK && errno != EINTR)
-      return false;
-    if (now_ms() >= deadline)
-      return false;
-    sleep_ms(wait);
-    wait = wait < 8 ? wait * 2 : 8; /* hundreds may start at once */
-  }
-  return true;
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return false;
+		if (now_ms() >= deadline)
+			return false;
+		sleep_ms(wait);
+		wait = wait < 8 ? wait * 2 : 8; /* hundreds may start at once */
+	}
+	return true;
 }
 
-/* Not by pthread_mutex_clocklock, which ThreadSanitizer does not know. */
-static bool lock_threads(pthread_mutex_t *m, uint64_t deadline) {
-  while (pthread_mutex_trylock(m)) {
-    if (now_ms() >= deadline)
-      return false;
-    sleep_ms(1);
-  }
-  return true;
+/* Without pthread_mutex_clocklock, which ThreadSanitizer does not know. */
+static bool lock_threads(pthread_mutex_t *m, uint64_t deadline)
+{
+	while (pthread_mutex_trylock(m)) {
+		if (now_ms() >= deadline)
+			return false;
+		sleep_ms(1);
+	}
+	return true;
 }
 
 int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
-                    struct nb_err *err) {
-  uint64_t deadline = now_ms() + timeout_ms;
+		    struct nb_err *err)
+{
+	uint64_t deadline = now_ms() + timeout_ms;
 
-  if (!lock_threads(&s->mutex, deadline))
-    return nb_fail(err, NB_E_BUSY, 0,
-                   "another thread of this process holds the job "
-                   "segment for more than %u ms",
-                   timeout_ms);
-  if (s->fd < 0 || lock_file(s->fd, deadline))
-    return 0;
-  pthread_mutex_unlock(&s->mutex);
-  return nb_fail(err, NB_E_BUSY, 0,
-                 "another process holds the job segment for more than "
-                 "%u ms",
-                 timeout_ms);
+	if (!lock_threads(&s->mutex, deadline))
+		return nb_fail(err, NB_E_BUSY, 0,
+			       "another thread of this process holds the job "
+			       "segment for more than %u ms",
+			       timeout_ms);
+	if (s->fd < 0 || lock_file(s->fd, deadline))
+		return 0;
+	pthread_mutex_unlock(&s->mutex);
+	return nb_fail(err, NB_E_BUSY, 0,
+		       "another process holds the job segment for more than "
+		       "%u ms",
+		       timeout_ms);
 }
 
-void nb_segment_unlock(struct nb_segment *s) {
-  if (s->fd >= 0)
-    flock(s->fd, LOCK_UN);
-  pthread_mutex_unlock(&s->mutex);
+void nb_segment_unlock(struct nb_segment *s)
+{
+	if (s->fd >= 0)
+		flock(s->fd, LOCK_UN);
+	pthread_mutex_unlock(&s->mutex);
 }
 
 /* ---- attach ---- */
 
-static bool any_alive(int fd, const struct nb_seg_proc *proc) {
-  uint64_t ns = pid_namespace();
+static bool any_alive(int fd, const struct nb_seg_proc *proc)
+{
+	uint64_t ns = pid_namespace();
 
-  for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-    if (entry_alive(fd, i, &proc[i], ns, THOROUGH))
-      return true;
-  return false;
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
+		if (entry_alive(fd, i, &proc[i], ns, THOROUGH))
+			return true;
+	return false;
 }
 
-/* What an existing file is to us. */
+/* What to do with an existing file. */
 enum judgement { USE, REPLACE, LEAVE };
 
 /*
- * Ours to use if a registered process lives and the version is ours; somebody
- * else's to leave alone if one lives and it is not; else to be replaced.
+ * Use it if a registered process lives and the version matches. Leave it alone
+ * if a process lives and the version differs. Else replace it.
  */
-static enum judgement judge(int fd, size_t size) {
-  struct {
-    uint64_t magic;
-    uint32_t version, size;
-  } head;
-  struct nb_seg_proc *proc;
-  enum judgement result = REPLACE;
+static enum judgement judge_file(int fd, size_t size)
+{
+	struct {
+		uint64_t magic;
+		uint32_t version, size;
+	} head;
+	struct nb_seg_proc *proc;
+	enum judgement result = REPLACE;
 
-  if (size < offsetof(struct nb_seg, gen) ||
-      pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-      head.magic != NB_SEG_MAGIC)
-    return REPLACE;
-  proc = malloc(sizeof(((struct nb_seg *)0)->proc));
-  if (!proc)
-    return LEAVE;
-  if (pread(fd, proc, sizeof(((struct nb_seg *)0)->proc),
-            offsetof(struct nb_seg, proc)) ==
-          (ssize_t)sizeof(((struct nb_seg *)0)->proc) &&
-      any_alive(fd, proc))
-    result = head.version == NB_SEG_VERSION &&
-                     head.size == sizeof(struct nb_seg) &&
-                     size >= sizeof(struct nb_seg)
-                 ? USE
-                 : LEAVE;
-  free(proc);
-  return result;
+	if (size < offsetof(struct nb_seg, gen) ||
+	    pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	    head.magic != NB_SEG_MAGIC)
+		return REPLACE;
+	proc = malloc(sizeof(((struct nb_seg *)0)->proc));
+	if (!proc)
+		return LEAVE;
+	if (pread(fd, proc, sizeof(((struct nb_seg *)0)->proc),
+		  offsetof(struct nb_seg, proc)) ==
+		    (ssize_t)sizeof(((struct nb_seg *)0)->proc) &&
+	    any_alive(fd, proc))
+		result = head.version == NB_SEG_VERSION &&
+					 head.size == sizeof(struct nb_seg) &&
+					 size >= sizeof(struct nb_seg)
+				 ? USE
+				 : LEAVE;
+	free(proc);
+	return result;
 }
 
-/* Pages of rings beyond the end of the file are there once claimed. */
-static bool map_file(struct nb_segment *s, int fd) {
-  void *p = mmap(NULL, NB_SEG_SPAN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+/* Ring pages lie beyond the end of the file until a rank claims them. */
+static bool map_file(struct nb_segment *s, int fd)
+{
+	void *p = mmap(NULL, NB_SEG_SPAN, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       fd, 0);
 
-  if (p == MAP_FAILED)
-    return false;
-  s->mem = p;
-  s->fd = fd;
-  s->shared = true;
-  return true;
+	if (p == MAP_FAILED)
+		return false;
+	s->mem = p;
+	s->fd = fd;
+	s->shared = true;
+	return true;
 }
 
-static void say_why(struct nb_segment *s, const char *what, int error) {
-  snprintf(s->why, sizeof(s->why), "%s: %s", what, strerror(error));
+static void say_why(struct nb_segment *s, const char *what, int error)
+{
+	snprintf(s->why, sizeof(s->why), "%s: %s", what, strerror(error));
 }
 
-static void fill_new(struct nb_seg *mem) {
-  mem->version = NB_SEG_VERSION;
-  mem->size = sizeof(*mem);
-  mem->next_gen = 1;
-  __atomic_store_n(&mem->magic, NB_SEG_MAGIC, __ATOMIC_RELEASE);
+static void fill_new(struct nb_seg *mem)
+{
+	mem->version = NB_SEG_VERSION;
+	mem->size = sizeof(*mem);
+	mem->next_gen = 1;
+	__atomic_store_n(&mem->magic, NB_SEG_MAGIC, __ATOMIC_RELEASE);
 }
 
 /*
- * Pages of the file, now: a full file system must not become a SIGBUS later,
- * nor a limit on files (ulimit -f) a SIGXFSZ now. 0 or an errno.
+ * Allocate the file's pages now: a full file system must not cause a SIGBUS
+ * later, nor a file size limit (ulimit -f) a SIGXFSZ now. 0 or an errno.
  */
-static int reserve(int fd, off_t at, size_t size) {
-  struct rlimit most;
+static int reserve_file(int fd, off_t at, size_t size)
+{
+	struct rlimit most;
 
-  if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY &&
-      (uint64_t)at + size > most.rlim_cur)
-    return EFBIG;
-  return posix_fallocate(fd, at, (off_t)size);
+	if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY &&
+	    (uint64_t)at + size > most.rlim_cur)
+		return EFBIG;
+	return posix_fallocate(fd, at, (off_t)size);
 }
 
 /* A new locked file in place of the one that is there, if any. */
-static bool create(struct nb_segment *s, int dirfd, const char *name) {
-  char fresh[160];
-  int fd, rc;
+static bool create_file(struct nb_segment *s, int dirfd, const char *name)
+{
+	char fresh[160];
+	int fd, rc;
 
-  snprintf(fresh, sizeof(fresh), "%s.%ld", name, (long)getpid());
-  unlinkat(dirfd, fresh, 0);
-  fd = openat(dirfd, fresh, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-              0600);
-  if (fd < 0) {
-    say_why(s, "cannot make the segment file", errno);
-    return false;
-  }
-  rc = reserve(fd, 0, sizeof(struct nb_seg));
-  if (rc || flock(fd, LOCK_EX | LOCK_NB) || !map_file(s, fd)) {
-    say_why(s, "cannot reserve the segment file", rc ? rc : errno);
-    goto fail;
-  }
-  fill_new(s->mem);
-  if (renameat(dirfd, fresh, dirfd, name)) {
-    say_why(s, "cannot put the segment file in place", errno);
-    munmap(s->mem, NB_SEG_SPAN);
-    s->mem = NULL;
-    s->shared = false;
-    s->fd = -1;
-    goto fail;
-  }
-  return true;
+	snprintf(fresh, sizeof(fresh), "%s.%ld", name, (long)getpid());
+	unlinkat(dirfd, fresh, 0);
+	fd = openat(dirfd, fresh,
+		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) {
+		say_why(s, "cannot make the segment file", errno);
+		return false;
+	}
+	rc = reserve_file(fd, 0, sizeof(struct nb_seg));
+	if (rc || flock(fd, LOCK_EX | LOCK_NB) || !map_file(s, fd)) {
+		say_why(s, "cannot reserve the segment file", rc ? rc : errno);
+		goto fail;
+	}
+	fill_new(s->mem);
+	if (renameat(dirfd, fresh, dirfd, name)) {
+		say_why(s, "cannot put the segment file in place", errno);
+		munmap(s->mem, NB_SEG_SPAN);
+		s->mem = NULL;
+		s->shared = false;
+		s->fd = -1;
+		goto fail;
+	}
+	return true;
 fail:
-  unlinkat(dirfd, fresh, 0);
-  close(fd);
-  return false;
+	unlinkat(dirfd, fresh, 0);
+	close(fd);
+	return false;
 }
 
 /* Is the file at @name still the one behind @fd? */
-static bool still_there(int dirfd, const char *name, int fd) {
-  struct stat a, b;
+static bool still_there(int dirfd, const char *name, int fd)
+{
+	struct stat a, b;
 
-  return !fstat(fd, &a) && !fstatat(dirfd, name, &b, AT_SYMLINK_NOFOLLOW) &&
-         a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return !fstat(fd, &a) &&
+	       !fstatat(dirfd, name, &b, AT_SYMLINK_NOFOLLOW) &&
+	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static bool ours(int fd, struct stat *st) {
-  return !fstat(fd, st) && S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
-         !(st->st_mode & 077);
+static bool is_ours(int fd, struct stat *st)
+{
+	return !fstat(fd, st) && S_ISREG(st->st_mode) &&
+	       st->st_uid == geteuid() && !(st->st_mode & 077);
 }
 
 /* Hundreds of processes may start at once on a few CPUs. */
 enum { ATTACH_MS = 30000 };
 
 /*
- * One try on the existing file: 1 mapped and locked, 0 it was replaced in
- * between (try again), -1 it cannot be had (why is set).
+ * Try the existing file once. 1: mapped and locked; 0: it was replaced
+ * meanwhile, try again; -1: it cannot be used, and s->why says why.
  */
 static int try_existing(struct nb_segment *s, int dirfd, const char *name,
-                        int fd) {
-  struct stat st;
-  bool ok = false;
+			int fd)
+{
+	struct stat st;
+	bool ok = false;
 
-  if (!ours(fd, &st)) {
-    snprintf(s->why, sizeof(s->why),
-             "%s is not a file of uid %u with mode 0600", name,
-             (unsigned)geteuid());
-    close(fd);
-    return -1;
-  }
-  if (!lock_file(fd, now_ms() + ATTACH_MS)) {
-    snprintf(s->why, sizeof(s->why),
-             "%s is locked by another process for more than %d ms", name,
-             ATTACH_MS);
-    s->stranger = true;
-    nb_startup_stranger(fd, pid_namespace());
-    close(fd);
-    return -1;
-  }
-  if (!still_there(dirfd, name, fd)) {
-    close(fd);
-    return 0;
-  }
-  switch (judge(fd, (size_t)st.st_size)) {
-  case USE:
-    ok = map_file(s, fd);
-    if (!ok)
-      say_why(s, "cannot map the segment", errno);
-    break;
-  case REPLACE: /* the old file's lock is held until the new one is in
-                 * place, so that two cannot replace it at once */
-    ok = create(s, dirfd, name);
-    close(fd);
-    return ok ? 1 : -1;
-  case LEAVE:
-    s->stranger = true;
-    nb_startup_stranger(fd, pid_namespace());
-    snprintf(s->why, sizeof(s->why),
-             "%s is in use by processes with another version of "
-             "ncclbpf (allowed: segment version %d)",
-             name, NB_SEG_VERSION);
-    break;
-  }
-  if (!ok)
-    close(fd);
-  return ok ? 1 : -1;
+	if (!is_ours(fd, &st)) {
+		snprintf(s->why, sizeof(s->why),
+			 "%s is not a file of uid %u with mode 0600", name,
+			 (unsigned)geteuid());
+		close(fd);
+		return -1;
+	}
+	if (!lock_file(fd, now_ms() + ATTACH_MS)) {
+		snprintf(s->why, sizeof(s->why),
+			 "%s is locked by another process for more than %d ms",
+			 name, ATTACH_MS);
+		s->stranger = true;
+		nb_startup_stranger(fd, pid_namespace());
+		close(fd);
+		return -1;
+	}
+	if (!still_there(dirfd, name, fd)) {
+		close(fd);
+		return 0;
+	}
+	switch (judge_file(fd, (size_t)st.st_size)) {
+	case USE:
+		ok = map_file(s, fd);
+		if (!ok)
+			say_why(s, "cannot map the segment", errno);
+		break;
+	case REPLACE: /* the old file's lock is held until the new one is in
+		       * place, so that two cannot replace it at once */
+		ok = create_file(s, dirfd, name);
+		close(fd);
+		return ok ? 1 : -1;
+	case LEAVE:
+		s->stranger = true;
+		nb_startup_stranger(fd, pid_namespace());
+		snprintf(s->why, sizeof(s->why),
+			 "%s is in use by processes with another version of "
+			 "ncclbpf (allowed: segment version %d)",
+			 name, NB_SEG_VERSION);
+		break;
+	}
+	if (!ok)
+		close(fd);
+	return ok ? 1 : -1;
 }
 
 /* Map and lock the file; false: s->why says why not. */
-static bool open_shared(struct nb_segment *s, int dirfd, const char *name) {
-  for (int i = 0; i < 16; i++) {
-    int fd = openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    int rc;
+static bool open_shared(struct nb_segment *s, int dirfd, const char *name)
+{
+	for (int i = 0; i < 16; i++) {
+		int fd = openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		int rc;
 
-    if (fd < 0 && errno == ENOENT) {
-      /* an empty file first, so that all who start at once
-       * queue at one lock */
-      fd = openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    }
-    if (fd < 0) {
-      say_why(s, "cannot open the segment file", errno);
-      return false;
-    }
-    rc = try_existing(s, dirfd, name, fd);
-    if (rc)
-      return rc > 0;
-  }
-  snprintf(s->why, sizeof(s->why), "%s is replaced all the time", name);
-  return false;
+		if (fd < 0 && errno == ENOENT) {
+			/* create an empty file first, so processes that start
+			 * together queue at one lock */
+			fd = openat(dirfd, name,
+				    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+				    0600);
+		}
+		if (fd < 0) {
+			say_why(s, "cannot open the segment file", errno);
+			return false;
+		}
+		rc = try_existing(s, dirfd, name, fd);
+		if (rc)
+			return rc > 0;
+	}
+	snprintf(s->why, sizeof(s->why), "%s is replaced all the time", name);
+	return false;
 }
 
-static bool open_private(struct nb_segment *s) {
-  void *p = mmap(NULL, sizeof(struct nb_seg), PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+static bool open_private(struct nb_segment *s)
+{
+	void *p = mmap(NULL, sizeof(struct nb_seg), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-  if (p == MAP_FAILED)
-    return false;
-  s->mem = p;
-  s->fd = -1;
-  s->shared = false;
-  fill_new(s->mem);
-  return true;
+	if (p == MAP_FAILED)
+		return false;
+	s->mem = p;
+	s->fd = -1;
+	s->shared = false;
+	fill_new(s->mem);
+	return true;
 }
 
-static bool register_membarrier(void) {
-  long cmds = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+static bool register_membarrier(void)
+{
+	long cmds = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
 
-  return cmds > 0 && (cmds & MEMBARRIER_CMD_GLOBAL_EXPEDITED) &&
-         !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0,
-                  0) &&
-         !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+	return cmds > 0 && (cmds & MEMBARRIER_CMD_GLOBAL_EXPEDITED) &&
+	       !syscall(SYS_membarrier,
+			MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) &&
+	       !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-bool nb_segment_membarrier(const struct nb_segment *s) {
-  (void)s;
-  return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+bool nb_segment_membarrier(const struct nb_segment *s)
+{
+	(void)s;
+	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
 /* With the lock. */
-static bool register_self(struct nb_segment *s, uint32_t flags) {
-  for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
-    struct nb_seg_proc *p = &s->mem->proc[i];
+static bool register_self(struct nb_segment *s, uint32_t flags)
+{
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		struct nb_seg_proc *p = &s->mem->proc[i];
 
-    if (p->pid)
-      continue;
-    memset(p, 0, sizeof(*p));
-    p->flags = flags;
-    p->ns = pid_namespace();
-    p->start = nb_process_start(getpid());
-    p->pid = (uint64_t)getpid();
-    s->proc = i;
-    if (s->fd >= 0) {
-      struct flock lock = entry_lock(i);
+		if (p->pid)
+			continue;
+		memset(p, 0, sizeof(*p));
+		p->flags = flags;
+		p->ns = pid_namespace();
+		p->start = nb_process_start(getpid());
+		p->pid = (uint64_t)getpid();
+		s->proc = i;
+		if (s->fd >= 0) {
+			struct flock lock = entry_lock(i);
 
-      if (!fcntl(s->fd, F_OFD_SETLK, &lock))
-        p->flags |= NB_SEG_PROC_LOCKED;
-    }
-    return true;
-  }
-  return false;
+			if (!fcntl(s->fd, F_OFD_SETLK, &lock))
+				p->flags |= NB_SEG_PROC_LOCKED;
+		}
+		return true;
+	}
+	return false;
 }
 
-static void unmap(struct nb_segment *s) {
-  munmap(s->mem, s->shared ? NB_SEG_SPAN : sizeof(struct nb_seg));
-  if (s->fd >= 0)
-    close(s->fd); /* and releases its lock */
-  if (s->dirfd >= 0)
-    close(s->dirfd);
-  s->mem = NULL;
-  s->fd = s->dirfd = -1;
+static void unmap_segment(struct nb_segment *s)
+{
+	munmap(s->mem, s->shared ? NB_SEG_SPAN : sizeof(struct nb_seg));
+	if (s->fd >= 0)
+		close(s->fd); /* and releases its lock */
+	if (s->dirfd >= 0)
+		close(s->dirfd);
+	s->mem = NULL;
+	s->fd = s->dirfd = -1;
 }
 
-static void reap(struct nb_segment *s, enum care care);
+static void reap_dead(struct nb_segment *s, enum care care);
 
-/* In place of one that died, where there is no other. */
-static bool register_first(struct nb_segment *s, uint32_t flags) {
-  reap(s, QUICK);
-  if (register_self(s, flags))
-    return true;
-  reap(s, THOROUGH);
-  return register_self(s, flags);
+/* Register in a free entry, else in one of a dead process. */
+static bool register_first(struct nb_segment *s, uint32_t flags)
+{
+	reap_dead(s, QUICK);
+	if (register_self(s, flags))
+		return true;
+	reap_dead(s, THOROUGH);
+	return register_self(s, flags);
 }
 
 int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
-                      uint32_t flags, bool membarrier, struct nb_err *err) {
-  struct nb_segment *s = calloc(1, sizeof(*s));
-  const char *name;
+		      uint32_t flags, bool membarrier, struct nb_err *err)
+{
+	struct nb_segment *s = calloc(1, sizeof(*s));
+	const char *name;
 
-  *out = NULL;
-  if (!s)
-    return nb_fail(err, NB_E_NOMEM, 0,
-                   "no memory for the job segment's handle");
-  pthread_mutex_init(&s->mutex, NULL);
-  name = s->name;
-  s->fd = -1;
-  s->proc = NB_SEG_PROCS; /* not registered yet */
-  s->dirfd = dirfd < 0 ? -1 : fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
-  s->membarrier = membarrier && register_membarrier();
-  if (s->membarrier)
-    flags |= NB_SEG_PROC_MEMBARRIER;
-  snprintf(s->name, sizeof(s->name), "%s.seg", job);
-  if (dirfd < 0)
-    snprintf(s->why, sizeof(s->why), "there is no directory for it");
-  else if (open_shared(s, dirfd, name)) {
-    if (!register_first(s, flags)) {
-      snprintf(s->why, sizeof(s->why),
-               "%s has no room for another process (%d are "
-               "registered)",
-               name, NB_SEG_PROCS);
-      s->stranger = true;
-      nb_startup_stranger(s->fd, pid_namespace());
-      unmap(s);
-    }
-  }
-  if (s->mem) {
-    flock(s->fd, LOCK_UN);
-  } else if (!open_private(s) || !register_self(s, flags)) {
-    free(s);
-    return nb_fail(err, NB_E_NOMEM, 0,
-                   "no memory for the job segment (%zu bytes)",
-                   sizeof(struct nb_seg));
-  }
-  *out = s;
-  return 0;
+	*out = NULL;
+	if (!s)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for the job segment's handle");
+	pthread_mutex_init(&s->mutex, NULL);
+	name = s->name;
+	s->fd = -1;
+	s->proc = NB_SEG_PROCS; /* not registered yet */
+	s->dirfd = dirfd < 0 ? -1 : fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
+	s->membarrier = membarrier && register_membarrier();
+	if (s->membarrier)
+		flags |= NB_SEG_PROC_MEMBARRIER;
+	snprintf(s->name, sizeof(s->name), "%s.seg", job);
+	if (dirfd < 0)
+		snprintf(s->why, sizeof(s->why),
+			 "there is no directory for it");
+	else if (open_shared(s, dirfd, name)) {
+		if (!register_first(s, flags)) {
+			snprintf(s->why, sizeof(s->why),
+				 "%s has no room for another process (%d are "
+				 "registered)",
+				 name, NB_SEG_PROCS);
+			s->stranger = true;
+			nb_startup_stranger(s->fd, pid_namespace());
+			unmap_segment(s);
+		}
+	}
+	if (s->mem) {
+		flock(s->fd, LOCK_UN);
+	} else if (!open_private(s) || !register_self(s, flags)) {
+		free(s);
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for the job segment (%zu bytes)",
+			       sizeof(struct nb_seg));
+	}
+	*out = s;
+	return 0;
 }
 
-static void free_slots_of(struct nb_segment *s, uint32_t proc) {
-  for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
-    struct nb_seg_comm *c = &s->mem->comm[i];
+static void free_slots_of(struct nb_segment *s, uint32_t proc)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &s->mem->comm[i];
 
-    if (!load32(&c->in_use))
-      continue;
-    for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
-      if (load32(&c->slot[k].state) == NB_SLOT_LIVE && c->slot[k].proc == proc)
-        nb_segment_leave(s, c, k);
-  }
+		if (!load32(&c->in_use))
+			continue;
+		for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
+			if (load32(&c->slot[k].state) == NB_SLOT_LIVE &&
+			    c->slot[k].proc == proc)
+				nb_segment_leave(s, c, k);
+	}
 }
 
 /*
- * Nobody is registered any more: the job is over and the file with it. A
- * process that died is registered still; what it left stays to be read, until
- * the next job of that name.
+ * Remove the file when no process is registered. A process that died stays
+ * registered, so its data can be read until the next job of that name starts.
  */
-static void remove_if_last(const struct nb_segment *s) {
-  size_t stem = strlen(s->name) - strlen(".seg");
-  char board[sizeof(s->name) + 8];
+static void remove_if_last(const struct nb_segment *s)
+{
+	size_t stem = strlen(s->name) - strlen(".seg");
+	char board[sizeof(s->name) + 8];
 
-  if (!s->shared)
-    return;
-  for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-    if (s->mem->proc[i].pid)
-      return;
-  if (!still_there(s->dirfd, s->name, s->fd))
-    return;
-  unlinkat(s->dirfd, s->name, 0);
-  /* and the mailbox of the controllers beside it */
-  snprintf(board, sizeof(board), "%.*s.loop", (int)stem, s->name);
-  unlinkat(s->dirfd, board, 0);
+	if (!s->shared)
+		return;
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
+		if (s->mem->proc[i].pid)
+			return;
+	if (!still_there(s->dirfd, s->name, s->fd))
+		return;
+	unlinkat(s->dirfd, s->name, 0);
+	/* and the mailbox of the controllers beside it */
+	snprintf(board, sizeof(board), "%.*s.loop", (int)stem, s->name);
+	unlinkat(s->dirfd, board, 0);
 }
 
-void nb_segment_detach(struct nb_segment *s) {
-  if (!s)
-    return;
-  if (!nb_segment_lock(s, 1000, NULL)) {
-    free_slots_of(s, s->proc);
-    memset(&s->mem->proc[s->proc], 0, sizeof(s->mem->proc[0]));
-    remove_if_last(s);
-    nb_segment_unlock(s);
-  }
-  /* else: the next one to attach or commit sees that we are gone */
-  unmap(s);
-  pthread_mutex_destroy(&s->mutex);
-  free(s);
+void nb_segment_detach(struct nb_segment *s)
+{
+	if (!s)
+		return;
+	if (!nb_segment_lock(s, 1000, NULL)) {
+		free_slots_of(s, s->proc);
+		memset(&s->mem->proc[s->proc], 0, sizeof(s->mem->proc[0]));
+		remove_if_last(s);
+		nb_segment_unlock(s);
+	}
+	/* else the next process that attaches or commits finds us dead */
+	unmap_segment(s);
+	pthread_mutex_destroy(&s->mutex);
+	free(s);
 }
 
-void nb_segment_abandon(struct nb_segment *s) {
-  if (!s)
-    return;
-  unmap(s); /* the parent's descriptor keeps the parent's lock */
-  free(s);
+void nb_segment_abandon(struct nb_segment *s)
+{
+	if (!s)
+		return;
+	unmap_segment(s); /* the parent's descriptor keeps the parent's lock */
+	free(s);
 }
 
 /* ---- with the lock ---- */
 
-/* QUICK: a few that died may be left for the next commit. */
-static void reap(struct nb_segment *s, enum care care) {
-  uint64_t ns = pid_namespace();
+/* QUICK may leave some dead processes to the next commit. */
+static void reap_dead(struct nb_segment *s, enum care care)
+{
+	uint64_t ns = pid_namespace();
 
-  for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
-    struct nb_seg_proc *p = &s->mem->proc[i];
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		struct nb_seg_proc *p = &s->mem->proc[i];
 
-    if (!p->pid || i == s->proc || entry_alive(s->fd, i, p, ns, care))
-      continue;
-    free_slots_of(s, i);
-    memset(p, 0, sizeof(*p));
-  }
-  for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
-    if (load32(&s->mem->comm[i].in_use))
-      nb_segment_free_if_left(&s->mem->comm[i]);
-  nb_startup_reap(s);
+		if (!p->pid || i == s->proc ||
+		    entry_alive(s->fd, i, p, ns, care))
+			continue;
+		free_slots_of(s, i);
+		memset(p, 0, sizeof(*p));
+	}
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		if (load32(&s->mem->comm[i].in_use))
+			nb_segment_free_if_left(&s->mem->comm[i]);
+	nb_startup_reap(s);
 }
 
-void nb_segment_reap(struct nb_segment *s) { reap(s, THOROUGH); }
+void nb_segment_reap(struct nb_segment *s)
+{
+	reap_dead(s, THOROUGH);
+}
 
-uint32_t nb_segment_procs(const struct nb_segment *s) {
-  uint64_t ns = pid_namespace();
-  uint32_t n = 0;
+uint32_t nb_segment_procs(const struct nb_segment *s)
+{
+	uint64_t ns = pid_namespace();
+	uint32_t n = 0;
 
-  for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-    n += i == s->proc || entry_alive(s->fd, i, &s->mem->proc[i], ns, THOROUGH);
-  return n;
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
+		n += i == s->proc ||
+		     entry_alive(s->fd, i, &s->mem->proc[i], ns, THOROUGH);
+	return n;
 }
 
 /* Pages beyond the file's end are mapped and must not be touched. */
-struct nb_job nb_segment_job(const struct nb_segment *s) {
-  struct nb_job job = {s->mem, sizeof(*s->mem), NULL};
-  struct stat st;
+struct nb_job nb_segment_job(const struct nb_segment *s)
+{
+	struct nb_job job = { s->mem, sizeof(*s->mem), NULL };
+	struct stat st;
 
-  if (s->shared && !fstat(s->fd, &st) && (uint64_t)st.st_size > sizeof(*s->mem))
-    job.size =
-        (uint64_t)st.st_size < NB_SEG_SPAN ? (size_t)st.st_size : NB_SEG_SPAN;
-  return job;
+	if (s->shared && !fstat(s->fd, &st) &&
+	    (uint64_t)st.st_size > sizeof(*s->mem))
+		job.size = (uint64_t)st.st_size < NB_SEG_SPAN
+				   ? (size_t)st.st_size
+				   : NB_SEG_SPAN;
+	return job;
 }
 
 /* ---- rings ---- */
 
-/* Is the ring's last user's entry still there to be read? */
-static bool ring_wanted(const struct nb_seg *mem, uint32_t ring) {
-  uint32_t owner = mem->ring_owner[ring] - 1;
-  const struct nb_seg_comm *c = &mem->comm[owner / NB_SEG_SLOTS % NB_SEG_COMMS];
+/* Does the ring's last user still have its entry? */
+static bool ring_wanted(const struct nb_seg *mem, uint32_t ring)
+{
+	uint32_t owner = mem->ring_owner[ring] - 1;
+	const struct nb_seg_comm *c =
+		&mem->comm[owner / NB_SEG_SLOTS % NB_SEG_COMMS];
 
-  return load32(&c->in_use) && c->slot[owner % NB_SEG_SLOTS].ring == ring + 1;
+	return load32(&c->in_use) &&
+	       c->slot[owner % NB_SEG_SLOTS].ring == ring + 1;
 }
 
-/* A ring that nobody has used, else the first that nobody reads; -1: none. */
-static int find_ring(const struct nb_seg *mem) {
-  int left = -1;
+/* An unused ring, else the first whose user is gone; -1: none. */
+static int find_ring(const struct nb_seg *mem)
+{
+	int left = -1;
 
-  for (int i = 0; i < NB_SEG_RINGS; i++) {
-    if (!mem->ring_owner[i])
-      return left >= 0 ? left : i;
-    if (left < 0 && !ring_wanted(mem, (uint32_t)i))
-      left = i;
-  }
-  return left;
+	for (int i = 0; i < NB_SEG_RINGS; i++) {
+		if (!mem->ring_owner[i])
+			return left >= 0 ? left : i;
+		if (left < 0 && !ring_wanted(mem, (uint32_t)i))
+			left = i;
+	}
+	return left;
 }
 
 struct nb_packed *nb_segment_ring(struct nb_segment *s,
-                                  struct nb_seg_comm *comm, uint32_t slot) {
-  uint32_t index = (uint32_t)(comm - s->mem->comm);
-  struct nb_packed *ring;
-  off_t at;
-  int i;
+				  struct nb_seg_comm *comm, uint32_t slot)
+{
+	uint32_t index = (uint32_t)(comm - s->mem->comm);
+	struct nb_packed *ring;
+	off_t at;
+	int i;
 
-  if (!s->shared)
-    return NULL;
-  i = find_ring(s->mem);
-  if (i < 0)
-    return NULL;
-  at = (off_t)(NB_SEG_RINGS_AT + (uint64_t)i * NB_SEG_RING_SIZE);
-  if (reserve(s->fd, at, NB_SEG_RING_SIZE))
-    return NULL;
-  ring = (struct nb_packed *)(void *)((char *)s->mem + at);
-  memset(ring, 0, NB_SEG_RING_SIZE);
-  s->mem->ring_owner[i] = index * NB_SEG_SLOTS + slot + 1;
-  comm->slot[slot].ring = (uint32_t)i + 1;
-  return ring;
+	if (!s->shared)
+		return NULL;
+	i = find_ring(s->mem);
+	if (i < 0)
+		return NULL;
+	at = (off_t)(NB_SEG_RINGS_AT + (uint64_t)i * NB_SEG_RING_SIZE);
+	if (reserve_file(s->fd, at, NB_SEG_RING_SIZE))
+		return NULL;
+	ring = (struct nb_packed *)(void *)((char *)s->mem + at);
+	memset(ring, 0, NB_SEG_RING_SIZE);
+	s->mem->ring_owner[i] = index * NB_SEG_SLOTS + slot + 1;
+	comm->slot[slot].ring = (uint32_t)i + 1;
+	return ring;
 }

@@ -14,7 +14,7 @@
 #include "core/jobseg/agree.h"
 #include "core/jobseg/format.h"
 
-/* A process's hold of it. */
+/* A process's mapping of the segment. */
 struct nb_segment {
 	struct nb_seg *mem;
 	int fd;	   /* -1: private memory */
@@ -40,7 +40,7 @@ struct nb_segment {
  */
 int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		      uint32_t flags, bool membarrier, struct nb_err *err);
-/* Take this process out of the segment and unmap it. NULL is fine. */
+/* Unregister this process and unmap the segment. NULL is fine. */
 void nb_segment_detach(struct nb_segment *s);
 /* In a forked child: unmap, close and free, leave the parent registered. */
 void nb_segment_abandon(struct nb_segment *s);
@@ -56,22 +56,21 @@ void nb_segment_unlock(struct nb_segment *s);
 
 /* ---- with the lock ---- */
 
-/* Take out processes that died, with their slots and communicators. */
+/* Remove processes that died, with their slots and communicators. */
 void nb_segment_reap(struct nb_segment *s);
 /* Living processes. */
 uint32_t nb_segment_procs(const struct nb_segment *s);
 
 /*
- * A ring for the rank at @slot of @comm, zeroed, that others can read also
- * when this process is dead. NULL where there is none to be had: no shared
- * segment, all in use, file system full. It is the rank's until its entry is
- * made anew.
+ * A zeroed ring for the rank at @slot of @comm, which others can read even
+ * after this process dies. NULL: no shared segment, all rings in use, or the
+ * file system is full. The rank owns it until its entry is reused.
  */
 struct nb_packed *nb_segment_ring(struct nb_segment *s,
 				  struct nb_seg_comm *comm, uint32_t slot);
 /* ---- without the lock ---- */
 
-/* As core/jobseg reads it, to judge what ranks decided; nothing to be freed. */
+/* The segment as core/jobseg reads it, to compare ranks. Nothing to free. */
 struct nb_job nb_segment_job(const struct nb_segment *s);
 /* Full barrier on every CPU that runs a registered process's thread; false:
  * refused here. */

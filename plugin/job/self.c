@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// This process in its job: where it meets the others, and what it tells them.
+// This process in its job: its directory, its segment, and the settings that it
+// publishes.
 #include "plugin/job/self.h"
 
 #include <stdio.h>
@@ -32,9 +33,8 @@ void nb_self_open(void)
 			   &nb_self.dir_err);
 }
 
-/* What the ranks of all processes must have alike, for others to compare. Our
- * entry is read by those alone who find a rank of ours, and that comes later.
- */
+/* Publish the settings that must be equal in all processes. Others read our
+ * entry once they find a rank of ours, which registers later. */
 static void publish_settings(void)
 {
 	struct nb_seg_proc *self = &nb_self.seg->mem->proc[nb_self.seg->proc];

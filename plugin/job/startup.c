@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Start-up agreement. What processes have set is compared as they register a
-// rank; those who cannot register leave a mark that their peers read before
-// their first decision (nb_tuner_look). Everything here may be scribbled over
-// by others and is only ever compared or shown.
+// Start-up agreement. A process compares its settings when it registers a rank.
+// A process that cannot register leaves a mark, which its peers read before
+// their first decision. Other processes may overwrite this data at any time; it
+// is only compared and shown.
 #include "plugin/job/startup.h"
 
 #include <fcntl.h>
@@ -38,7 +38,8 @@ uint32_t nb_startup_version(const char *text)
 
 /* ---- what was compared ---- */
 
-static void mark(struct nb_seg_comm *c, uint32_t why, uint32_t a, uint32_t b)
+static void mark_mismatch(struct nb_seg_comm *c, uint32_t why, uint32_t a,
+			  uint32_t b)
 {
 	uint64_t none = 0;
 
@@ -46,7 +47,7 @@ static void mark(struct nb_seg_comm *c, uint32_t why, uint32_t a, uint32_t b)
 	c->differ_slot[1] = b;
 	__atomic_store_n(&c->differs, why, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->mismatch, 1, __ATOMIC_RELEASE);
-	/* generation 0 from decision 0 on, for all of its ranks */
+	/* all ranks use generation 0 from decision 0 on */
 	__atomic_compare_exchange_n(&c->record.word, &none,
 				    nb_fence_word(NB_FENCE_COMMIT, 0, 0), false,
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -58,15 +59,14 @@ static const struct nb_seg_proc *proc_of(const struct nb_segment *s,
 	return &s->mem->proc[slot->proc % NB_SEG_PROCS];
 }
 
-/* Those say how a change is made: none reaches several hosts. */
+/* Settings of fences, which exist on one host alone. */
 static bool of_fences(uint32_t setting)
 {
 	return setting == NB_SETTING_FENCE_MARGIN ||
 	       setting == NB_SETTING_FENCE_TIMEOUT_MS;
 }
 
-/* Its process may have begun others since then, with other settings of the
- * communicator. */
+/* The process may have made other communicators since, with other settings. */
 static void begun_with(const struct nb_segment *s, const struct nb_seg_comm *c,
 		       uint32_t slot, uint32_t setting[NB_NSETTINGS])
 {
@@ -100,9 +100,9 @@ void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 	c->differ_value[0] = n < NB_NSETTINGS ? other[n] : c->first;
 	c->differ_value[1] = n < NB_NSETTINGS ? mine[n] : first;
 	if (n < NB_NSETTINGS)
-		mark(c, NB_DIFFER_SETTING + n, k, i);
+		mark_mismatch(c, NB_DIFFER_SETTING + n, k, i);
 	else if (!same_policies)
-		mark(c, NB_DIFFER_POLICIES, k, i);
+		mark_mismatch(c, NB_DIFFER_POLICIES, k, i);
 }
 
 void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
@@ -111,7 +111,7 @@ void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
 	if (__atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
 		return;
 	c->differ_value[0] = c->differ_value[1] = 0;
-	mark(c, NB_DIFFER_SETTING + (uint32_t)what, a, b);
+	mark_mismatch(c, NB_DIFFER_SETTING + (uint32_t)what, a, b);
 }
 
 bool nb_startup_by_calls(struct nb_seg_comm *c)
@@ -136,7 +136,7 @@ bool nb_startup_by_calls(struct nb_seg_comm *c)
 
 /* ---- those who could not register ---- */
 
-enum { CLAIMED = 1 }; /* no process of ours has that pid */
+enum { CLAIMED = 1 }; /* no plugin has that pid */
 
 void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
 {
@@ -157,8 +157,8 @@ void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
 			  __ATOMIC_SEQ_CST);
 }
 
-/* The mark first: a coordinator that finds the baseline as we leave it finds
- * the mark too, and one that found it before us cannot change it any more. */
+/* The mark first: a coordinator that reads the baseline after us sees the mark,
+ * and the compare-and-swap of one that read it before us fails. */
 void nb_startup_bar(struct nb_segment *s)
 {
 	nb_startup_lose(s, NB_SEG_UNNAMED);
@@ -193,12 +193,12 @@ void nb_startup_reap(struct nb_segment *s)
 	}
 }
 
-static bool put(int fd, uint64_t v, size_t at)
+static bool put_word(int fd, uint64_t v, size_t at)
 {
 	return pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
 }
 
-/* Is nobody else there who lives, or may live in another container? */
+/* Is no other unidentified process registered that may live? */
 static bool only_stranger(int fd, uint64_t ns)
 {
 	uint64_t had[2]; /* pid, namespace */
@@ -220,18 +220,18 @@ void nb_startup_stranger(int fd, uint64_t ns)
 		.l_len = sizeof(uint64_t),
 	};
 
-	/* the death of one must not hide another: remembered for good */
+	/* the death of one process must not hide another: never cleared */
 	if (fcntl(fd, F_OFD_SETLK, &one) || !only_stranger(fd, ns))
-		(void)put(fd, 1, offsetof(struct nb_seg, strangers));
-	/* where it cannot be written the others do not learn of us */
-	if (put(fd, ns, offsetof(struct nb_seg, stranger_ns)))
-		(void)put(fd, (uint64_t)getpid(),
-			  offsetof(struct nb_seg, stranger));
+		(void)put_word(fd, 1, offsetof(struct nb_seg, strangers));
+	/* if this write fails, the others do not learn of us */
+	if (put_word(fd, ns, offsetof(struct nb_seg, stranger_ns)))
+		(void)put_word(fd, (uint64_t)getpid(),
+			       offsetof(struct nb_seg, stranger));
 	one.l_type = F_UNLCK;
 	(void)fcntl(fd, F_OFD_SETLK, &one);
 }
 
-/* One whose pid means nothing here cannot be told dead. */
+/* A process of another PID namespace counts as alive. */
 static bool stranger_lives(const struct nb_segment *s)
 {
 	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
@@ -273,7 +273,8 @@ bool nb_startup_missing(const struct nb_seg_comm *c)
 enum nb_differ nb_startup_apart(const struct nb_segment *s,
 				const struct nb_seg_comm *c)
 {
-	/* other hosts know nothing of this one: all begin alike without it */
+	/* other hosts do not see these marks: all ranks must start alike
+	 * without them */
 	if (!c->has_id || c->nranks < 2 || c->nnodes > 1)
 		return NB_DIFFER_NOT;
 	if (is_lost(s->mem, c->comm_id))

@@ -11,10 +11,10 @@
 struct nb_segment;
 
 /*
- * Start-up agreement: ranks of this host that begin with other policies,
- * settings or versions than their peers are found before the communicator's
- * first decision. NCCL lets no rank decide before all have told their tuner
- * of the communicator, so that what a rank says then is seen by all.
+ * Start-up agreement: before a communicator's first decision we detect ranks of
+ * this host that start with other policies, settings or versions than their
+ * peers. NCCL calls init on all ranks before any decision, so a mark left in
+ * init is seen by all.
  */
 
 /* "0.1.0" as a number that compares; each part at most 1023. */
@@ -38,36 +38,36 @@ void nb_startup_lose(struct nb_segment *s, uint64_t comm_id);
  * baseline does not change, so that all of them begin with the same.
  */
 void nb_startup_bar(struct nb_segment *s);
-/* Does such a mark stand? With the lock. */
+/* Is there such a mark? With the lock. */
 bool nb_startup_barred(const struct nb_segment *s);
-/* Its communicator is gone; likewise. */
+/* Remove the mark: its communicator is gone. With the lock. */
 void nb_startup_lost_is_gone(struct nb_segment *s, uint64_t comm_id);
-/* The marks of processes that died. With the lock. */
+/* Remove the marks of processes that died. With the lock. */
 void nb_startup_reap(struct nb_segment *s);
-/* This process, of PID namespace @ns (0: not known), cannot share the segment
- * @fd: its version is another one, or it could not be had. */
+/* Mark in segment file @fd that this process, of PID namespace @ns (0:
+ * unknown), cannot share it: its version differs, or it is locked. */
 void nb_startup_stranger(int fd, uint64_t ns);
 
-/* What keeps the ranks of @c from one beginning, besides what they compared;
- * NB_DIFFER_NOT: nothing. */
+/* Why the ranks of @c cannot start alike, apart from compared settings.
+ * NB_DIFFER_NOT: they can. */
 enum nb_differ nb_startup_apart(const struct nb_segment *s,
 				const struct nb_seg_comm *c);
-/* Before its first decision, when all of its ranks must have been told of: has
- * one of those on this host not registered? It has no ncclbpf or another job's
- * name, is disabled, or shares no segment. */
+/* Before the first decision: is a rank of this host missing? Its process has no
+ * ncclbpf or another job name, is disabled, or shares no segment. */
 bool nb_startup_missing(const struct nb_seg_comm *c);
 /*
- * Likewise: do all of its ranks see calls of NCCL's API, so that their clock
- * can be these? Each finds the same, and the entry says so from then on.
+ * Before the first decision: do all ranks count calls of NCCL's API, so that
+ * fences can be call numbers? All ranks find the same, and the entry records
+ * it.
  */
 bool nb_startup_by_calls(struct nb_seg_comm *c);
-/* Note @why in the entry for people. */
+/* Record @why in the entry. */
 void nb_startup_mark(struct nb_seg_comm *c, enum nb_differ why);
 /* Can a change of policies help? */
 bool nb_startup_for_good(const struct nb_seg_comm *c);
 
 /*
- * nb_startup_text - in what the ranks of @c differ, both sides named
+ * nb_startup_text - the difference between ranks of @c, with both sides
  *
  * "" where they do not. Cut to @size.
  */

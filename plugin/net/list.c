@@ -28,7 +28,7 @@ void nb_net_list_add(struct nb_net_conn *c)
 	pthread_mutex_unlock(&list.lock);
 }
 
-static void add(struct nb_net_sums *to, const struct nb_net_conn *c)
+static void sums_add(struct nb_net_sums *to, const struct nb_net_conn *c)
 {
 	to->errors += NB_NET_COUNTED(c->errors);
 	if (c->kind == NB_NET_LISTENER)
@@ -43,7 +43,7 @@ void nb_net_list_remove(struct nb_net_conn *c)
 	if (c->listed) {
 		*(c->before ? &c->before->behind : &list.first) = c->behind;
 		*(c->behind ? &c->behind->before : &list.last) = c->before;
-		add(&list.gone, c);
+		sums_add(&list.gone, c);
 		c->listed = false;
 	}
 	pthread_mutex_unlock(&list.lock);
@@ -72,7 +72,7 @@ void nb_net_list_sums(struct nb_net_sums *out)
 	memset(out->live, 0, sizeof(out->live));
 	for (const struct nb_net_conn *c = list.first; c; c = c->behind) {
 		out->live[c->kind]++;
-		add(out, c);
+		sums_add(out, c);
 	}
 	pthread_mutex_unlock(&list.lock);
 	out->errors += __atomic_load_n(&list.errors, __ATOMIC_RELAXED);

@@ -48,12 +48,12 @@ static struct nb_net_ctx nobody = { .traffic_class = NB_NET_CLASS_NONE };
 
 /* ---- which transport ---- */
 
-static void say_tcp(bool warn, const char *line)
+static void log_tcp(bool warn, const char *line)
 {
 	nb_log(warn ? NB_LOG_WARN : NB_LOG_INFO, "%s", line);
 }
 
-static const struct nb_net_ops *chain(void)
+static const struct nb_net_ops *open_wrapped(void)
 {
 	const struct nb_net_ops *ops;
 	const char *theirs = NULL;
@@ -76,23 +76,23 @@ static const struct nb_net_ops *chain(void)
 }
 
 /* Were we meant? NCCL also looks into libnccl-net.so, which may be us. */
-static bool named(void)
+static bool is_named(void)
 {
 	const char *v = getenv("NCCL_NET_PLUGIN");
 
 	return v && *v;
 }
 
-static void choose(bool usable)
+static void choose_transport(bool usable)
 {
 	const char *path;
 
-	if (!usable || nb_params.num[NB_P_NET] || !named())
+	if (!usable || nb_params.num[NB_P_NET] || !is_named())
 		return;
 	nb_events_clock();
 	path = nb_params.str[NB_P_CHAIN_NET];
-	nb_tcp_conf.say = say_tcp;
-	net.ops = *path ? chain() : &nb_tcp_ops;
+	nb_tcp_conf.say = log_tcp;
+	net.ops = *path ? open_wrapped() : &nb_tcp_ops;
 	if (net.ops == &nb_tcp_ops)
 		nb_log(NB_LOG_INFO,
 		       "net: our own TCP transport moves the data");
@@ -118,7 +118,7 @@ void nb_net_forked(void)
 }
 
 /* A wrapped plugin's error, before NCCL gets it. */
-static int result(const char *what, int rc)
+static int count_result(const char *what, int rc)
 {
 	if (__builtin_expect(rc != NB_NET_OK, 0) && net.wrapped)
 		nb_wrapped_count_failure(NB_WRAPPED_NET, what, rc);
@@ -126,11 +126,11 @@ static int result(const char *what, int rc)
 }
 
 /* ...of a call that has no connection to count it. */
-static int lone_result(const char *what, int rc)
+static int count_lone_result(const char *what, int rc)
 {
 	if (rc)
 		nb_net_list_error();
-	return result(what, rc);
+	return count_result(what, rc);
 }
 
 const struct nb_net_ops *nb_net_ops_used(void)
@@ -144,7 +144,7 @@ const struct nb_net_ops *nb_net_ops_used(void)
  * At first that is no device: NCCL takes its own network, where an error would
  * end the communicator, and old releases would crash. Later it is an error.
  */
-static int init_failed(void **to, struct nb_net_ctx *c, int rc)
+static int net_init_failed(void **to, struct nb_net_ctx *c, int rc)
 {
 	if (!net.inits) {
 		if (net.wrapped)
@@ -169,7 +169,7 @@ int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 
 	pthread_mutex_lock(&net.lock);
 	if (!net.chosen)
-		choose(usable);
+		choose_transport(usable);
 	__atomic_store_n(&net.chosen, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&net.lock);
 	c = to ? calloc(1, sizeof(*c)) : &nobody;
@@ -179,9 +179,9 @@ int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 		return NB_NET_OK; /* devices says that there is nothing */
 	c->comm_id = init->comm_id;
 	c->traffic_class = init->traffic_class;
-	rc = lone_result("init", net.ops->init(&c->inner, init));
+	rc = count_lone_result("init", net.ops->init(&c->inner, init));
 	net.inits += !rc;
-	return rc ? init_failed(to, c, rc) : NB_NET_OK;
+	return rc ? net_init_failed(to, c, rc) : NB_NET_OK;
 }
 
 int nb_net_finalize(void *ctx)
@@ -192,7 +192,7 @@ int nb_net_finalize(void *ctx)
 	if (!c)
 		return NB_NET_OK;
 	if (net.ops && net.ops->finalize)
-		rc = lone_result("finalize", net.ops->finalize(c->inner));
+		rc = count_lone_result("finalize", net.ops->finalize(c->inner));
 	free(c);
 	return rc;
 }
@@ -211,7 +211,7 @@ int nb_net_devices(int *n)
 	*n = 0;
 	if (!net.ops)
 		return NB_NET_OK;
-	rc = lone_result("devices", net.ops->devices(n));
+	rc = count_lone_result("devices", net.ops->devices(n));
 	__atomic_store_n(&net.devices, rc ? 0 : *n, __ATOMIC_RELAXED);
 	return rc;
 }
@@ -219,25 +219,25 @@ int nb_net_devices(int *n)
 int nb_net_get_properties(int dev, struct nb_net_props *props)
 {
 	memset(props, 0, sizeof(*props));
-	return net.ops ? result("getProperties",
-				net.ops->get_properties(dev, props))
+	return net.ops ? count_result("getProperties",
+				      net.ops->get_properties(dev, props))
 		       : NB_NET_ARGUMENT;
 }
 
 int nb_net_make_vdevice(int *dev, struct nb_net_vprops *props)
 {
 	return net.ops && net.ops->make_vdevice
-		       ? lone_result("makeVDevice",
-				     net.ops->make_vdevice(dev, props))
+		       ? count_lone_result("makeVDevice",
+					   net.ops->make_vdevice(dev, props))
 		       : NB_NET_INTERNAL;
 }
 
 int nb_net_set_net_attr(void *ctx, void *attr)
 {
 	return net.ops && net.ops->set_net_attr
-		       ? lone_result("setNetAttr",
-				     net.ops->set_net_attr(ctx_of(ctx)->inner,
-							   attr))
+		       ? count_lone_result("setNetAttr",
+					   net.ops->set_net_attr(
+						   ctx_of(ctx)->inner, attr))
 		       : NB_NET_OK;
 }
 
@@ -277,8 +277,8 @@ int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	c = conn_new(NB_NET_LISTENER, dev, x->comm_id);
 	if (!c)
 		return NB_NET_SYSTEM;
-	rc = lone_result("listen",
-			 net.ops->listen(x->inner, dev, handle, &c->inner));
+	rc = count_lone_result(
+		"listen", net.ops->listen(x->inner, dev, handle, &c->inner));
 	if (rc) {
 		free(c);
 		return rc;
@@ -291,7 +291,8 @@ int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm)
 }
 
 /* With the lock. */
-static struct trip *trip_of(const void *handle, int dev, uint64_t comm_id)
+static struct trip *find_connecting(const void *handle, int dev,
+				    uint64_t comm_id)
 {
 	for (int i = 0; i < TRIPS; i++)
 		if (net.trip[i].conn && net.trip[i].handle == handle &&
@@ -303,14 +304,15 @@ static struct trip *trip_of(const void *handle, int dev, uint64_t comm_id)
 }
 
 /* Takes the connection out of its trip, or makes one for a trip that begins. */
-static struct nb_net_conn *begin_connect(const struct nb_net_ctx *x, int dev,
-					 const void *handle, int *traffic_class)
+static struct nb_net_conn *connecting_take(const struct nb_net_ctx *x, int dev,
+					   const void *handle,
+					   int *traffic_class)
 {
 	struct nb_net_conn *c = NULL;
 	struct trip *t;
 
 	pthread_mutex_lock(&net.lock);
-	t = trip_of(handle, dev, x->comm_id);
+	t = find_connecting(handle, dev, x->comm_id);
 	if (t) {
 		c = t->conn;
 		*traffic_class = t->traffic_class;
@@ -330,8 +332,8 @@ static struct nb_net_conn *begin_connect(const struct nb_net_ctx *x, int dev,
 }
 
 /* The connect goes on with another call. */
-static void put_trip(const void *handle, struct nb_net_conn *c,
-		     int traffic_class)
+static void connecting_put(const void *handle, struct nb_net_conn *c,
+			   int traffic_class)
 {
 	struct trip *t;
 
@@ -342,7 +344,7 @@ static void put_trip(const void *handle, struct nb_net_conn *c,
 	pthread_mutex_unlock(&net.lock);
 }
 
-static void meet(struct nb_net_conn *c)
+static void learn_peer(struct nb_net_conn *c)
 {
 	if (net.ops->peer)
 		net.ops->peer(c->inner, &c->peer);
@@ -361,21 +363,21 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
 	if (traffic_class ==
 	    NB_NET_CLASS_NONE) /* v11 and later: as init said */
 		traffic_class = x->traffic_class;
-	c = begin_connect(x, dev, handle, &traffic_class);
+	c = connecting_take(x, dev, handle, &traffic_class);
 	if (!c)
 		return NB_NET_SYSTEM;
-	rc = lone_result("connect",
-			 net.ops->connect(x->inner, dev, traffic_class, handle,
-					  &c->inner, dev_handle));
+	rc = count_lone_result("connect",
+			       net.ops->connect(x->inner, dev, traffic_class,
+						handle, &c->inner, dev_handle));
 	if (rc) {
 		free(c);
 		return rc;
 	}
 	if (!c->inner) {
-		put_trip(handle, c, traffic_class);
+		connecting_put(handle, c, traffic_class);
 		return NB_NET_OK;
 	}
-	meet(c);
+	learn_peer(c);
 	nb_net_list_add(c);
 	*send_comm = c;
 	if (nb_events_hooked(NB_HOOK_NET_CONNECT))
@@ -392,7 +394,8 @@ int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 	if (!net.ops || !l || !recv_comm)
 		return NB_NET_ARGUMENT;
 	*recv_comm = NULL;
-	rc = result("accept", net.ops->accept(l->inner, &inner, dev_handle));
+	rc = count_result("accept",
+			  net.ops->accept(l->inner, &inner, dev_handle));
 	if (rc || !inner) {
 		NB_NET_COUNT(l->errors, rc != 0);
 		return rc;
@@ -404,7 +407,7 @@ int nb_net_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 	}
 	c->inner = inner;
 	c->listener = l->id;
-	meet(c);
+	learn_peer(c);
 	nb_net_list_add(c);
 	*recv_comm = c;
 	if (nb_events_hooked(NB_HOOK_NET_ACCEPT))
@@ -419,7 +422,7 @@ static int close_with(void *comm, const char *what, int (*fn)(void *))
 
 	if (nb_events_hooked(NB_HOOK_NET_CLOSE))
 		nb_net_run_close(c);
-	rc = lone_result(what, fn(c->inner));
+	rc = count_lone_result(what, fn(c->inner));
 	nb_net_list_remove(c);
 	free(c);
 	return rc;
@@ -456,9 +459,9 @@ static void *inner_of(void *comm)
 int nb_net_reg_mr(void *comm, void *data, size_t size, int type, void **mhandle)
 {
 	return net.ops && comm
-		       ? lone_result("regMr",
-				     net.ops->reg_mr(inner_of(comm), data, size,
-						     type, mhandle))
+		       ? count_lone_result("regMr",
+					   net.ops->reg_mr(inner_of(comm), data,
+							   size, type, mhandle))
 		       : NB_NET_ARGUMENT;
 }
 
@@ -466,27 +469,29 @@ int nb_net_reg_mr_dmabuf(void *comm, void *data, size_t size, int type,
 			 uint64_t offset, int fd, void **mhandle)
 {
 	return net.ops && net.ops->reg_mr_dmabuf && comm
-		       ? lone_result("regMrDmaBuf",
-				     net.ops->reg_mr_dmabuf(
-					     inner_of(comm), data, size, type,
-					     offset, fd, mhandle))
+		       ? count_lone_result("regMrDmaBuf",
+					   net.ops->reg_mr_dmabuf(
+						   inner_of(comm), data, size,
+						   type, offset, fd, mhandle))
 		       : NB_NET_ARGUMENT;
 }
 
 int nb_net_dereg_mr(void *comm, void *mhandle)
 {
 	return net.ops && comm
-		       ? lone_result("deregMr",
-				     net.ops->dereg_mr(inner_of(comm), mhandle))
+		       ? count_lone_result(
+				 "deregMr",
+				 net.ops->dereg_mr(inner_of(comm), mhandle))
 		       : NB_NET_ARGUMENT;
 }
 
 int nb_net_get_device_mr(void *comm, void *mhandle, void **dptr)
 {
 	return net.ops && net.ops->get_device_mr && comm
-		       ? lone_result("getDeviceMr",
-				     net.ops->get_device_mr(inner_of(comm),
-							    mhandle, dptr))
+		       ? count_lone_result(
+				 "getDeviceMr",
+				 net.ops->get_device_mr(inner_of(comm), mhandle,
+							dptr))
 		       : NB_NET_INTERNAL;
 }
 
@@ -498,7 +503,7 @@ enum {
 };
 
 /* A free place, in turn; NULL: NCCL holds more than it may, try again. */
-static struct nb_net_request *place(struct nb_net_conn *c)
+static struct nb_net_request *conn_free_request(struct nb_net_conn *c)
 {
 	for (uint64_t i = 0; i < NB_NET_REQUESTS; i++) {
 		struct nb_net_request *r =
@@ -511,8 +516,8 @@ static struct nb_net_request *place(struct nb_net_conn *c)
 }
 
 /* The transport has taken it: @r->inner is not NULL. */
-static void posted(struct nb_net_request *r, uint32_t kind, uint64_t bytes,
-		   uint32_t tag, uint32_t buffers)
+static void request_posted(struct nb_net_request *r, uint32_t kind,
+			   uint64_t bytes, uint32_t tag, uint32_t buffers)
 {
 	struct nb_net_conn *c = r->conn;
 
@@ -545,22 +550,22 @@ int nb_net_isend(void *send_comm, void *data, size_t size, int tag,
 	*request = NULL;
 	if (!c || c->kind != NB_NET_SEND)
 		return NB_NET_ARGUMENT;
-	r = place(c);
+	r = conn_free_request(c);
 	if (!r)
 		return NB_NET_OK;
 	r->inner = NULL;
-	rc = result("isend", net.ops->isend(c->inner, data, size, tag, mhandle,
-					    phandle, &r->inner));
+	rc = count_result("isend", net.ops->isend(c->inner, data, size, tag,
+						  mhandle, phandle, &r->inner));
 	if (rc || !r->inner) {
 		NB_NET_COUNT(c->errors, rc != 0);
 		return rc;
 	}
-	posted(r, NB_NET_SEND, size, (uint32_t)tag, 1);
+	request_posted(r, NB_NET_SEND, size, (uint32_t)tag, 1);
 	*request = r;
 	return NB_NET_OK;
 }
 
-static uint64_t sum(const size_t *sizes, int n)
+static uint64_t sum_sizes(const size_t *sizes, int n)
 {
 	uint64_t all = 0;
 
@@ -583,18 +588,19 @@ int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags,
 	*request = NULL;
 	if (!c || c->kind != NB_NET_RECV || n < 1 || !sizes)
 		return NB_NET_ARGUMENT;
-	r = place(c);
+	r = conn_free_request(c);
 	if (!r)
 		return NB_NET_OK;
-	rc = result("irecv", net.ops->irecv(c->inner, n, data, sizes, tags,
-					    mhandles, phandles, &inner));
+	rc = count_result("irecv",
+			  net.ops->irecv(c->inner, n, data, sizes, tags,
+					 mhandles, phandles, &inner));
 	if (rc || !inner) {
 		NB_NET_COUNT(c->errors, rc != 0);
 		return rc;
 	}
 	r->inner = inner;
-	posted(r, NB_NET_RECV, sum(sizes, n), tags ? (uint32_t)tags[0] : 0,
-	       (uint32_t)n);
+	request_posted(r, NB_NET_RECV, sum_sizes(sizes, n),
+		       tags ? (uint32_t)tags[0] : 0, (uint32_t)n);
 	*request = r;
 	return NB_NET_OK;
 }
@@ -614,25 +620,25 @@ int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 		return NB_NET_ARGUMENT;
 	if (!net.ops->iflush)
 		return NB_NET_OK;
-	r = place(c);
+	r = conn_free_request(c);
 	if (!r)
 		return NB_NET_SYSTEM; /* NULL would mean that it is done */
 	r->inner = NULL;
-	rc = result("iflush", net.ops->iflush(c->inner, n, data, sizes,
-					      mhandles, &r->inner));
+	rc = count_result("iflush", net.ops->iflush(c->inner, n, data, sizes,
+						    mhandles, &r->inner));
 	if (rc || !r->inner) {
 		NB_NET_COUNT(c->errors, rc != 0);
 		return rc;
 	}
 	for (int i = 0; sizes && i < n; i++)
 		bytes += (uint64_t)sizes[i];
-	posted(r, NB_NET_LISTENER, bytes, 0, (uint32_t)n);
+	request_posted(r, NB_NET_LISTENER, bytes, 0, (uint32_t)n);
 	*request = r;
 	return NB_NET_OK;
 }
 
 /* It is over; the place may be taken again. */
-static void over(struct nb_net_request *r, const int *sizes)
+static void request_done(struct nb_net_request *r, const int *sizes)
 {
 	struct nb_net_conn *c = r->conn;
 
@@ -650,7 +656,7 @@ static void over(struct nb_net_request *r, const int *sizes)
 }
 
 /* Its place stays taken: NCCL may ask again, and gets the same answer. */
-static void failed(struct nb_net_request *r, int error)
+static void request_failed(struct nb_net_request *r, int error)
 {
 	NB_NET_COUNT(r->conn->errors, 1);
 	r->bytes = 0;
@@ -677,11 +683,11 @@ int nb_net_test(void *request, int *done, int *sizes)
 		memset(own, 0, r->buffers * sizeof(own[0]));
 		sizes = own;
 	}
-	rc = result("test", net.ops->test(r->inner, done, sizes));
+	rc = count_result("test", net.ops->test(r->inner, done, sizes));
 	if (rc)
-		failed(r, rc);
+		request_failed(r, rc);
 	else if (*done)
-		over(r, sizes);
+		request_done(r, sizes);
 	return rc;
 }
 
@@ -691,7 +697,7 @@ int nb_net_irecv_consumed(void *recv_comm, int n, void *request)
 
 	if (!net.ops || !net.ops->irecv_consumed || !recv_comm || !r)
 		return NB_NET_OK;
-	return lone_result(
+	return count_lone_result(
 		"irecvConsumed",
 		net.ops->irecv_consumed(inner_of(recv_comm), n, r->inner));
 }

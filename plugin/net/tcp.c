@@ -116,7 +116,7 @@ struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
 	return c;
 }
 
-static int close_comm(void *comm)
+static int tcp_close(void *comm)
 {
 	struct nb_tcp_comm *c = comm;
 
@@ -127,7 +127,7 @@ static int close_comm(void *comm)
 	return NB_NET_OK;
 }
 
-static void peer_of(void *comm, struct nb_net_peer *to)
+static void tcp_peer(void *comm, struct nb_net_peer *to)
 {
 	const struct nb_tcp_comm *c = comm;
 	const union nb_tcp_addr *a = &c->peer;
@@ -140,7 +140,7 @@ static void peer_of(void *comm, struct nb_net_peer *to)
 }
 
 /* The connection is of no use any more; said once. */
-static int broken(struct nb_tcp_comm *c, int result, const char *why)
+static int comm_break(struct nb_tcp_comm *c, int result, const char *why)
 {
 	const struct request *r = &c->request[c->first % REQUESTS];
 	char text[80];
@@ -156,32 +156,32 @@ static int broken(struct nb_tcp_comm *c, int result, const char *why)
 	return result;
 }
 
-static int broken_by(struct nb_tcp_comm *c, int error)
+static int comm_break_errno(struct nb_tcp_comm *c, int error)
 {
 	int result = nb_tcp_result(error);
 
 	if (result == NB_NET_REMOTE)
 		nb_tcp_count(NB_TCP_LOST);
-	return broken(c, result, strerror(error));
+	return comm_break(c, result, strerror(error));
 }
 
 /* ---- moving ---- */
 
-static struct request *current(struct nb_tcp_comm *c)
+static struct request *comm_current(struct nb_tcp_comm *c)
 {
 	return &c->request[c->first % REQUESTS];
 }
 
-static void complete(struct nb_tcp_comm *c)
+static void comm_complete(struct nb_tcp_comm *c)
 {
-	current(c)->phase = DONE;
+	comm_current(c)->phase = DONE;
 	c->first++;
 	c->number++;
 	c->head_moved = 0;
 }
 
 /* @n bytes of the current message have been sent. */
-static void sent(struct nb_tcp_comm *c, struct request *r, size_t n)
+static void comm_sent(struct nb_tcp_comm *c, struct request *r, size_t n)
 {
 	size_t head = sizeof(c->head) - c->head_moved;
 
@@ -190,13 +190,13 @@ static void sent(struct nb_tcp_comm *c, struct request *r, size_t n)
 	c->head_moved += head;
 	r->moved += n - head;
 	if (c->head_moved == sizeof(c->head) && r->moved == r->size)
-		complete(c);
+		comm_complete(c);
 }
 
-static int move_send(struct nb_tcp_comm *c, bool *moved)
+static int comm_move_send(struct nb_tcp_comm *c, bool *moved)
 {
 	while (c->first != c->last) {
-		struct request *r = current(c);
+		struct request *r = comm_current(c);
 		struct iovec iov[2];
 		struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
 		ssize_t n;
@@ -214,15 +214,15 @@ static int move_send(struct nb_tcp_comm *c, bool *moved)
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return NB_NET_OK;
 		if (n < 0)
-			return broken_by(c, errno);
+			return comm_break_errno(c, errno);
 		*moved = true;
-		sent(c, r, (size_t)n);
+		comm_sent(c, r, (size_t)n);
 	}
 	return NB_NET_OK;
 }
 
 /* Bytes that came ahead, to where they belong. */
-static size_t take_ahead(struct nb_tcp_comm *c, void *to, size_t want)
+static size_t comm_take_ahead(struct nb_tcp_comm *c, void *to, size_t want)
 {
 	size_t have = c->ahead_end - c->ahead_at;
 
@@ -235,14 +235,14 @@ static size_t take_ahead(struct nb_tcp_comm *c, void *to, size_t want)
 }
 
 /* The header is whole: what does it say? */
-static int read_head(struct nb_tcp_comm *c, struct request *r)
+static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 {
 	char why[160];
 
 	if (c->head.magic != NB_TCP_HEAD_MAGIC || c->head.number != c->number) {
 		nb_tcp_count(NB_TCP_GARBAGE);
-		return broken(c, NB_NET_REMOTE,
-			      "what came is no message's header");
+		return comm_break(c, NB_NET_REMOTE,
+				  "what came is no message's header");
 	}
 	if (c->head.size > r->posted) {
 		nb_tcp_count(NB_TCP_OVERSIZED);
@@ -251,41 +251,41 @@ static int read_head(struct nb_tcp_comm *c, struct request *r)
 			 "expected: do the ranks agree about sizes, algorithm "
 			 "and protocol?",
 			 (unsigned long long)c->head.size, r->posted);
-		return broken(c, NB_NET_USAGE, why);
+		return comm_break(c, NB_NET_USAGE, why);
 	}
 	r->size = (size_t)c->head.size;
 	return NB_NET_OK;
 }
 
 /* Use what came ahead, as far as it goes. */
-static int digest(struct nb_tcp_comm *c)
+static int comm_use_ahead(struct nb_tcp_comm *c)
 {
 	while (c->first != c->last) {
-		struct request *r = current(c);
+		struct request *r = comm_current(c);
 		size_t head = sizeof(c->head) - c->head_moved;
 
 		if (head) {
-			c->head_moved += take_ahead(
+			c->head_moved += comm_take_ahead(
 				c, (char *)&c->head + c->head_moved, head);
 			if (c->head_moved < sizeof(c->head))
 				return NB_NET_OK;
-			if (read_head(c, r))
+			if (comm_check_head(c, r))
 				return c->error;
 		}
-		r->moved +=
-			take_ahead(c, r->data + r->moved, r->size - r->moved);
+		r->moved += comm_take_ahead(c, r->data + r->moved,
+					    r->size - r->moved);
 		if (r->moved < r->size)
 			return NB_NET_OK;
-		complete(c);
+		comm_complete(c);
 	}
 	return NB_NET_OK;
 }
 
 /* One read: into the message, and what follows it into the buffer, which is
  * empty. */
-static ssize_t fill(struct nb_tcp_comm *c)
+static ssize_t comm_read(struct nb_tcp_comm *c)
 {
-	struct request *r = current(c);
+	struct request *r = comm_current(c);
 	bool inside = c->head_moved == sizeof(c->head);
 	size_t rest = inside ? r->size - r->moved : 0;
 	struct iovec iov[2] = { { r->data + r->moved, rest },
@@ -304,29 +304,30 @@ static ssize_t fill(struct nb_tcp_comm *c)
 	return n;
 }
 
-static int move_recv(struct nb_tcp_comm *c, bool *moved)
+static int comm_move_recv(struct nb_tcp_comm *c, bool *moved)
 {
 	uint32_t first = c->first;
 
-	if (digest(c))
+	if (comm_use_ahead(c))
 		return c->error;
 	while (c->first != c->last) {
-		ssize_t n = fill(c);
+		ssize_t n = comm_read(c);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			break;
 		if (n < 0)
-			return broken_by(c, errno);
+			return comm_break_errno(c, errno);
 		if (!n) {
 			nb_tcp_count(NB_TCP_LOST);
-			return broken(c, NB_NET_REMOTE,
-				      "the peer closed it while a message was "
-				      "awaited");
+			return comm_break(
+				c, NB_NET_REMOTE,
+				"the peer closed it while a message was "
+				"awaited");
 		}
 		*moved = true;
-		if (digest(c))
+		if (comm_use_ahead(c))
 			return c->error;
 	}
 	*moved |= first != c->first;
@@ -334,7 +335,7 @@ static int move_recv(struct nb_tcp_comm *c, bool *moved)
 }
 
 /* Nothing moves; is that so for long? */
-static void idle(struct nb_tcp_comm *c)
+static void comm_check_stall(struct nb_tcp_comm *c)
 {
 	uint64_t now;
 	char text[80];
@@ -354,23 +355,23 @@ static void idle(struct nb_tcp_comm *c)
 		   "(message %u, %zu of %zu bytes)",
 		   c->send ? "to" : "from", text,
 		   (double)(now - c->moved_ns) / 1e9, c->number,
-		   current(c)->moved, current(c)->size);
+		   comm_current(c)->moved, comm_current(c)->size);
 }
 
-static int move(struct nb_tcp_comm *c)
+static int comm_move(struct nb_tcp_comm *c)
 {
 	bool moved = false;
 	int rc;
 
 	if (c->error)
 		return c->error;
-	rc = c->send ? move_send(c, &moved) : move_recv(c, &moved);
+	rc = c->send ? comm_move_send(c, &moved) : comm_move_recv(c, &moved);
 	if (moved) {
 		c->idle = 0;
 		c->moved_ns = 0;
 		c->stalled = false;
 	} else if (!rc) {
-		idle(c);
+		comm_check_stall(c);
 	}
 	return rc;
 }
@@ -378,7 +379,7 @@ static int move(struct nb_tcp_comm *c)
 /* ---- NCCL's calls ---- */
 
 /* A place in the ring; NULL: full, or the one before has not been asked for. */
-static struct request *post(struct nb_tcp_comm *c, void *data, size_t size)
+static struct request *comm_post(struct nb_tcp_comm *c, void *data, size_t size)
 {
 	struct request *r = &c->request[c->last % REQUESTS];
 
@@ -392,8 +393,8 @@ static struct request *post(struct nb_tcp_comm *c, void *data, size_t size)
 	return r;
 }
 
-static int isend(void *comm, void *data, size_t size, int tag, void *mhandle,
-		 void *phandle, void **request)
+static int tcp_isend(void *comm, void *data, size_t size, int tag,
+		     void *mhandle, void *phandle, void **request)
 {
 	struct nb_tcp_comm *c = comm;
 
@@ -403,12 +404,12 @@ static int isend(void *comm, void *data, size_t size, int tag, void *mhandle,
 		return NB_NET_ARGUMENT;
 	if (c->error)
 		return c->error;
-	*request = post(c, data, size);
-	return *request ? move(c) : NB_NET_OK;
+	*request = comm_post(c, data, size);
+	return *request ? comm_move(c) : NB_NET_OK;
 }
 
-static int irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
-		 void **mhandles, void **phandles, void **request)
+static int tcp_irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
+		     void **mhandles, void **phandles, void **request)
 {
 	struct nb_tcp_comm *c = comm;
 
@@ -419,11 +420,11 @@ static int irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
 	if (c->error)
 		return c->error;
 	/* nothing is read yet: it is likely not there */
-	*request = post(c, data[0], sizes[0]);
+	*request = comm_post(c, data[0], sizes[0]);
 	return NB_NET_OK;
 }
 
-static int test(void *request, int *done, int *sizes)
+static int tcp_test(void *request, int *done, int *sizes)
 {
 	struct request *r = request;
 	struct nb_tcp_comm *c;
@@ -434,7 +435,7 @@ static int test(void *request, int *done, int *sizes)
 		return NB_NET_ARGUMENT;
 	c = r->comm;
 	if (r->phase == WAITS)
-		rc = move(c);
+		rc = comm_move(c);
 	if (r->phase != DONE)
 		return rc;
 	/* what was whole before the connection broke is good */
@@ -445,15 +446,16 @@ static int test(void *request, int *done, int *sizes)
 	return NB_NET_OK;
 }
 
-static int iflush(void *comm, int n, void **data, int *sizes, void **mhandles,
-		  void **request)
+static int tcp_iflush(void *comm, int n, void **data, int *sizes,
+		      void **mhandles, void **request)
 {
 	(void)comm, (void)n, (void)data, (void)sizes, (void)mhandles;
 	*request = NULL;
 	return NB_NET_OK;
 }
 
-static int reg_mr(void *comm, void *data, size_t size, int type, void **mhandle)
+static int tcp_reg_mr(void *comm, void *data, size_t size, int type,
+		      void **mhandle)
 {
 	(void)data, (void)size;
 	*mhandle = NULL;
@@ -463,7 +465,7 @@ static int reg_mr(void *comm, void *data, size_t size, int type, void **mhandle)
 	return NB_NET_OK;
 }
 
-static int dereg_mr(void *comm, void *mhandle)
+static int tcp_dereg_mr(void *comm, void *mhandle)
 {
 	(void)comm, (void)mhandle;
 	return NB_NET_OK;
@@ -477,15 +479,15 @@ const struct nb_net_ops nb_tcp_ops = {
 	.listen = nb_tcp_listen,
 	.connect = nb_tcp_connect,
 	.accept = nb_tcp_accept,
-	.reg_mr = reg_mr,
-	.dereg_mr = dereg_mr,
-	.isend = isend,
-	.irecv = irecv,
-	.iflush = iflush,
-	.test = test,
-	.close_send = close_comm,
-	.close_recv = close_comm,
+	.reg_mr = tcp_reg_mr,
+	.dereg_mr = tcp_dereg_mr,
+	.isend = tcp_isend,
+	.irecv = tcp_irecv,
+	.iflush = tcp_iflush,
+	.test = tcp_test,
+	.close_send = tcp_close,
+	.close_recv = tcp_close,
 	.close_listen = nb_tcp_close_listen,
-	.peer = peer_of,
+	.peer = tcp_peer,
 	.takes_class = true,
 };

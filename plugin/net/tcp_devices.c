@@ -90,8 +90,8 @@ static int rank_of(const struct ifaddrs *a)
 	       !strncmp(a->ifa_name, "virbr", 5);
 }
 
-static bool usable(const struct ifaddrs *a, const char *ifname, int family,
-		   int rank)
+static bool device_usable(const struct ifaddrs *a, const char *ifname,
+			  int family, int rank)
 {
 	if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) ||
 	    strlen(a->ifa_name) >= sizeof(found[0].name))
@@ -110,7 +110,7 @@ static bool usable(const struct ifaddrs *a, const char *ifname, int family,
 		      : rank_of(a) == rank;
 }
 
-static bool have(const struct nb_tcp_dev *devs, int n, const char *name)
+static bool device_known(const struct nb_tcp_dev *devs, int n, const char *name)
 {
 	for (int i = 0; i < n; i++)
 		if (!strcmp(devs[i].name, name))
@@ -118,7 +118,7 @@ static bool have(const struct nb_tcp_dev *devs, int n, const char *name)
 	return false;
 }
 
-static int add(const struct ifaddrs *a, struct nb_tcp_dev *d)
+static int add_device(const struct ifaddrs *a, struct nb_tcp_dev *d)
 {
 	memset(d, 0, sizeof(*d));
 	snprintf(d->name, sizeof(d->name), "%s", a->ifa_name);
@@ -148,15 +148,16 @@ int nb_tcp_find_devs(const char *ifname, int family, struct nb_tcp_dev *devs,
 			if (family != AF_UNSPEC && family != f)
 				continue;
 			for (struct ifaddrs *a = all; a; a = a->ifa_next)
-				if (n < most && usable(a, ifname, f, rank) &&
-				    !have(devs, n, a->ifa_name))
-					n += add(a, &devs[n]);
+				if (n < most &&
+				    device_usable(a, ifname, f, rank) &&
+				    !device_known(devs, n, a->ifa_name))
+					n += add_device(a, &devs[n]);
 		}
 	freeifaddrs(all);
 	return n;
 }
 
-static void find(void)
+static void find_devices(void)
 {
 	const char *family = getenv("NCCL_SOCKET_FAMILY");
 	int f = !family			      ? AF_UNSPEC
@@ -178,20 +179,20 @@ static void find(void)
 
 int nb_tcp_devices(int *n)
 {
-	pthread_once(&once, find);
+	pthread_once(&once, find_devices);
 	*n = nfound;
 	return NB_NET_OK;
 }
 
 const struct nb_tcp_dev *nb_tcp_dev(int dev)
 {
-	pthread_once(&once, find);
+	pthread_once(&once, find_devices);
 	return dev >= 0 && dev < nfound ? &found[dev] : NULL;
 }
 
 int nb_tcp_get_properties(int dev, struct nb_net_props *p)
 {
-	pthread_once(&once, find);
+	pthread_once(&once, find_devices);
 	memset(p, 0, sizeof(*p));
 	if (dev < 0 || dev >= nfound)
 		return NB_NET_ARGUMENT;

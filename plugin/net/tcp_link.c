@@ -72,7 +72,7 @@ int nb_tcp_init(void **to, const struct nb_net_init *init)
 }
 
 /* Off its context, and away. */
-static void end_trip(struct trip *t)
+static void connecting_free(struct trip *t)
 {
 	if (t->ctx) {
 		pthread_mutex_lock(&t->ctx->lock);
@@ -95,7 +95,7 @@ int nb_tcp_finalize(void *ctx)
 	if (!c)
 		return NB_NET_OK;
 	while (c->trips)
-		end_trip(c->trips);
+		connecting_free(c->trips);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 	return NB_NET_OK;
@@ -116,7 +116,7 @@ static void set_class(int fd, int family, int traffic_class)
 }
 
 /* What a connection's socket is like; a host that died is noticed. */
-static void set_up(int fd, int family, int traffic_class)
+static void set_options(int fd, int family, int traffic_class)
 {
 	int one = 1;
 
@@ -125,7 +125,7 @@ static void set_up(int fd, int family, int traffic_class)
 	set_class(fd, family, traffic_class);
 }
 
-static int fail(const char *what, int error)
+static int fail_errno(const char *what, int error)
 {
 	nb_tcp_say(true, "net: %s: %s", what, strerror(error));
 	return nb_tcp_result(error);
@@ -203,7 +203,7 @@ int nb_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 		if (l->fd >= 0)
 			close(l->fd);
 		free(l);
-		return fail("cannot listen", error);
+		return fail_errno("cannot listen", error);
 	}
 	fill_handle(handle, l, &a);
 	*listen_comm = l;
@@ -231,8 +231,8 @@ static bool address_of(const struct nb_tcp_handle *h, union nb_tcp_addr *a)
 	return true;
 }
 
-static struct trip *begin_trip(struct ctx *c, int traffic_class,
-			       const struct nb_tcp_handle *h)
+static struct trip *connecting_new(struct ctx *c, int traffic_class,
+				   const struct nb_tcp_handle *h)
 {
 	struct trip *t = calloc(1, sizeof(*t));
 
@@ -262,7 +262,7 @@ static struct trip *begin_trip(struct ctx *c, int traffic_class,
 }
 
 /* Nobody listens yet, or the way is bad: worth another try for a while. */
-static bool passing(int error)
+static bool is_transient(int error)
 {
 	return error == ECONNREFUSED || error == ETIMEDOUT ||
 	       error == ECONNRESET || error == EHOSTUNREACH ||
@@ -270,7 +270,7 @@ static bool passing(int error)
 }
 
 /* 0, EAGAIN: later; else errno. */
-static int set_out(struct trip *t)
+static int connect_begin(struct trip *t)
 {
 	if (nb_clock_system() < t->again)
 		return EAGAIN;
@@ -278,14 +278,14 @@ static int set_out(struct trip *t)
 		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (t->fd < 0)
 		return errno;
-	set_up(t->fd, t->to.any.sa_family, t->traffic_class);
+	set_options(t->fd, t->to.any.sa_family, t->traffic_class);
 	if (connect(t->fd, &t->to.any, nb_tcp_addr_size(&t->to)))
 		return errno == EINPROGRESS || errno == EINTR ? 0 : errno;
 	return 0;
 }
 
 /* Has the connect come through? */
-static int arrived(struct trip *t)
+static int connect_done(struct trip *t)
 {
 	union nb_tcp_addr peer;
 	socklen_t size = sizeof(peer);
@@ -302,7 +302,7 @@ static int arrived(struct trip *t)
 	return 0;
 }
 
-static int say_hello(struct trip *t)
+static int send_hello(struct trip *t)
 {
 	while (t->said < sizeof(t->hello)) {
 		ssize_t n = send(t->fd, (const char *)&t->hello + t->said,
@@ -317,15 +317,15 @@ static int say_hello(struct trip *t)
 	return 0;
 }
 
-static int step(struct trip *t)
+static int connect_step(struct trip *t)
 {
 	int error = 0;
 
 	if (t->fd < 0)
-		error = set_out(t);
+		error = connect_begin(t);
 	if (!error && !t->there)
-		error = arrived(t);
-	return error ? error : say_hello(t);
+		error = connect_done(t);
+	return error ? error : send_hello(t);
 }
 
 int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
@@ -345,15 +345,15 @@ int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
 	if (h.magic != NB_TCP_HANDLE_MAGIC)
 		t = NULL;
 	if (!t)
-		t = begin_trip(ctx, traffic_class, &h);
+		t = connecting_new(ctx, traffic_class, &h);
 	if (!t) {
 		nb_tcp_say(true, "net: a connection's handle is not ours: do "
 				 "all ranks use the same net plugin?");
 		return NB_NET_ARGUMENT;
 	}
 	h.state = t;
-	error = step(t);
-	if (error && passing(error) &&
+	error = connect_step(t);
+	if (error && is_transient(error) &&
 	    nb_clock_system() - t->began < nb_tcp_conf.connect_ns) {
 		if (t->fd >= 0)
 			close(t->fd);
@@ -372,7 +372,7 @@ int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
 			error = *send_comm ? 0 : ENOMEM;
 		}
 		nb_tcp_addr_text(&t->to, text, sizeof(text));
-		end_trip(t);
+		connecting_free(t);
 	}
 	memcpy(handle, &h, sizeof(h));
 	if (!error || error == EAGAIN)
@@ -384,14 +384,14 @@ int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
 
 /* ---- accept ---- */
 
-static void take_out(struct listener *l, unsigned i)
+static void guest_remove(struct listener *l, unsigned i)
 {
 	l->n--;
 	memmove(&l->guest[i], &l->guest[i + 1],
 		(l->n - i) * sizeof(l->guest[0]));
 }
 
-static void turn_away(struct listener *l, unsigned i, enum nb_tcp_count why)
+static void guest_reject(struct listener *l, unsigned i, enum nb_tcp_count why)
 {
 	char text[80];
 
@@ -406,11 +406,11 @@ static void turn_away(struct listener *l, unsigned i, enum nb_tcp_count why)
 					      : "does not come from a rank of "
 						"this communicator");
 	close(l->guest[i].fd);
-	take_out(l, i);
+	guest_remove(l, i);
 }
 
 /* Let in who has come. 0 or errno. */
-static int let_in(struct listener *l)
+static int accept_guests(struct listener *l)
 {
 	for (;;) {
 		struct guest g = { .came = nb_clock_system() };
@@ -427,13 +427,13 @@ static int let_in(struct listener *l)
 		if (g.fd < 0)
 			continue; /* gone again already */
 		if (l->n == GUESTS)
-			turn_away(l, 0, NB_TCP_LATE);
+			guest_reject(l, 0, NB_TCP_LATE);
 		l->guest[l->n++] = g;
 	}
 }
 
 /* 1: it is one of ours; 0: not yet; -1: it is none. */
-static int hear(const struct listener *l, struct guest *g)
+static int guest_hello(const struct listener *l, struct guest *g)
 {
 	while (g->got < sizeof(g->hello)) {
 		ssize_t n = recv(g->fd, (char *)&g->hello + g->got,
@@ -457,28 +457,29 @@ int nb_tcp_accept(void *listen_comm, void **recv_comm, void **dev_handle)
 {
 	struct listener *l = listen_comm;
 	uint64_t now = nb_clock_system();
-	int error = let_in(l);
+	int error = accept_guests(l);
 
 	*recv_comm = NULL;
 	if (dev_handle)
 		*dev_handle = NULL;
 	if (error)
-		return fail("cannot accept a connection", error);
+		return fail_errno("cannot accept a connection", error);
 	for (unsigned i = 0; i < l->n;) {
 		struct guest *g = &l->guest[i];
-		int heard = hear(l, g);
+		int heard = guest_hello(l, g);
 
 		if (heard > 0) {
-			set_up(g->fd, g->from.any.sa_family, l->traffic_class);
+			set_options(g->fd, g->from.any.sa_family,
+				    l->traffic_class);
 			*recv_comm = nb_tcp_comm_new(g->fd, false,
 						     g->hello.link, &g->from);
-			take_out(l, i);
+			guest_remove(l, i);
 			return *recv_comm ? NB_NET_OK : NB_NET_SYSTEM;
 		}
 		if (heard < 0)
-			turn_away(l, i, NB_TCP_STRANGERS);
+			guest_reject(l, i, NB_TCP_STRANGERS);
 		else if (now - g->came > nb_tcp_conf.hello_ns && now > g->came)
-			turn_away(l, i, NB_TCP_LATE);
+			guest_reject(l, i, NB_TCP_LATE);
 		else
 			i++;
 	}

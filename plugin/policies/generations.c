@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Generations that a communicator of this process may still come to: kept,
-// named for people, and freed when nobody can reach them. All of it under
-// NB_LOCK_STATE; the slow path of a decision searches nb_gens.kept without it.
+// The generations that a communicator of this process can reach. They are kept,
+// and freed when none can reach them. All under NB_LOCK_STATE; the slow path of
+// a decision searches nb_gens.kept without it.
 #include "plugin/policies/generations.h"
 
 #include <sched.h>
@@ -44,7 +44,7 @@ struct nb_gen *nb_gens_find(const uint8_t digest[NB_SHA256_SIZE])
 	return NULL;
 }
 
-static void publish(struct nb_gen **slot, struct nb_gen *g)
+static void publish_slot(struct nb_gen **slot, struct nb_gen *g)
 {
 	__atomic_store_n(slot, g, __ATOMIC_SEQ_CST);
 }
@@ -63,7 +63,7 @@ struct nb_gen *nb_gens_keep(struct nb_gen *g, struct nb_err *err)
 		for (int i = 0; i < NB_MAX_GENS; i++) {
 			if (nb_gens.kept[i])
 				continue;
-			publish(&nb_gens.kept[i], g);
+			publish_slot(&nb_gens.kept[i], g);
 			return g;
 		}
 	}
@@ -75,7 +75,7 @@ struct nb_gen *nb_gens_keep(struct nb_gen *g, struct nb_err *err)
 	return NULL;
 }
 
-/* Does a word of the record lead to a generation of that digest? */
+/* Does this word of a record name a generation of that digest? */
 static bool word_leads_to(const uint64_t *word, const struct nb_gen *g)
 {
 	uint64_t w = __atomic_load_n(word, __ATOMIC_SEQ_CST);
@@ -86,8 +86,9 @@ static bool word_leads_to(const uint64_t *word, const struct nb_gen *g)
 	       !memcmp(digest, g->digest, sizeof(digest));
 }
 
-/* What its thread decides with, or found on the way to a fence; the latter is
- * looked at first, since it goes from there to the former. */
+/* Does the communicator decide with @g, or has it prepared @g for the next
+ * fence? Check the latter first, because the pointer moves from there to the
+ * former. */
 static bool held_by(const struct nb_comm *c, const struct nb_gen *g)
 {
 	const struct nb_gen *ahead =
@@ -97,7 +98,7 @@ static bool held_by(const struct nb_comm *c, const struct nb_gen *g)
 	       nb_gen_whole(__atomic_load_n(&c->gen, __ATOMIC_SEQ_CST)) == g;
 }
 
-static bool in_use(const struct nb_gen *g)
+static bool gen_in_use(const struct nb_gen *g)
 {
 	if (g == nb_gens.first || g == nb_gens.baseline ||
 	    g == nb_gens.previous || g == nb_gens.staged || nb_history_keeps(g))
@@ -110,7 +111,7 @@ static bool in_use(const struct nb_gen *g)
 	return false;
 }
 
-/* Wait out the slow paths that may have found what was just taken away. */
+/* Wait for slow paths that may have found the removed generation. */
 static void let_searches_end(void)
 {
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
@@ -141,7 +142,7 @@ static void keep_sums(const struct nb_gen *g)
 	}
 }
 
-static void retire(struct nb_gen *g)
+static void retire_gen(struct nb_gen *g)
 {
 	const struct nb_gen *part;
 
@@ -155,15 +156,15 @@ void nb_gens_sweep(void)
 	for (int i = 0; i < NB_MAX_GENS; i++) {
 		struct nb_gen *g = nb_gens.kept[i];
 
-		if (!g || in_use(g))
+		if (!g || gen_in_use(g))
 			continue;
-		publish(&nb_gens.kept[i], NULL);
+		publish_slot(&nb_gens.kept[i], NULL);
 		let_searches_end();
-		/* a communicator may have found it just before */
-		if (in_use(g))
-			publish(&nb_gens.kept[i], g);
+		/* a communicator may have found it just before the removal */
+		if (gen_in_use(g))
+			publish_slot(&nb_gens.kept[i], g);
 		else
-			retire(g);
+			retire_gen(g);
 	}
 }
 
@@ -201,7 +202,7 @@ const char *nb_gens_policy_name(uint32_t number, int index)
 		return NULL;
 	if (p->number == number && (uint32_t)index < p->n)
 		return p->name[index];
-	/* committed by another process, and not seen by us yet */
+	/* another process committed it, and we have not synced yet */
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
 		uint32_t n;
 		const struct nb_gen *g = nb_comm_gen(c, &n);

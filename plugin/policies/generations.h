@@ -18,8 +18,8 @@ struct nb_past {
 
 /* The generations of this process. With NB_LOCK_STATE, except as marked. */
 struct nb_gens {
-	/* those that a communicator may still come to; atomic: the slow path
-	 * of a decision searches without the lock */
+	/* reachable by a communicator; atomic: the slow path of a decision
+	 * searches without the lock */
 	struct nb_gen *kept[NB_MAX_GENS];
 	struct nb_gen *empty;	 /* no policy; digest zeroes, number 0 */
 	struct nb_gen *first;	 /* of NCCLBPF_POLICY; kept */
@@ -34,20 +34,21 @@ extern struct nb_gens nb_gens;
 /* The kept generation of that digest, or NULL. */
 struct nb_gen *nb_gens_find(const uint8_t digest[NB_SHA256_SIZE]);
 /*
- * Keep a generation; takes the reference. Returns it, or the one of the same
- * digest that is kept already. It lives until a sweep finds that nobody can
- * come to it. NULL and NB_E_LIMIT when NB_MAX_GENS are kept.
+ * Keep a generation; *takes* the reference. Returns it, or the kept one of the
+ * same digest. It lives until a sweep finds that no communicator can reach it.
+ * NULL and NB_E_LIMIT: NB_MAX_GENS are kept.
  */
 struct nb_gen *nb_gens_keep(struct nb_gen *g, struct nb_err *err);
-/* Free generations that nobody can come to any more. */
+/* Free generations that no communicator can reach. */
 void nb_gens_sweep(void);
 
 /*
- * Number the first generation, alike in all processes that have it. Where the
- * segment is locked for too long, the first communicator does. Takes the locks.
+ * Number the first generation, equally in all processes that have it. If the
+ * segment is locked for too long, the first communicator does it. Takes the
+ * locks.
  */
 void nb_gens_number(void);
-/* At the end: nobody decides any more. */
+/* Free all, when no communicator decides any more. */
 void nb_gens_free(void);
 
 /* Record the policies of generation @number, for nb_gens_policy_name. */

@@ -48,7 +48,7 @@ static struct nb_held *by_digest(const char *hex, size_t n, uint32_t *matches)
 	return found;
 }
 
-/* The policy with a program of that name, in place of its own. */
+/* The policy that has a program of that name. */
 static const char *with_program(const char *name)
 {
 	for (uint32_t i = nb_held.n; i-- > 0;) {
@@ -106,7 +106,7 @@ struct nb_held *nb_held_find(const char *name, struct nb_err *err)
 	return NULL;
 }
 
-/* Is it kept for undo, or as what the process began with, and nothing else? */
+/* Is the generation kept only for undo, or as the initial one? */
 static bool kept_only(const struct nb_gen *g)
 {
 	return g != nb_gens.baseline && g != nb_gens.staged &&
@@ -140,7 +140,7 @@ static struct nb_held *held_of_digest(const uint8_t digest[NB_SHA256_SIZE])
 	return NULL;
 }
 
-static void drop(struct nb_held *h)
+static void drop_held(struct nb_held *h)
 {
 	size_t i = (size_t)(h - nb_held.at);
 
@@ -149,7 +149,7 @@ static void drop(struct nb_held *h)
 	memmove(h, h + 1, (nb_held.n - i) * sizeof(*h));
 }
 
-/* Older policies of that name that nothing needs any more. */
+/* Drop older policies of that name that no generation uses. */
 static void drop_older(const char *name)
 {
 	for (uint32_t i = nb_held.n; i-- > 0;) {
@@ -158,13 +158,13 @@ static void drop_older(const char *name)
 		if (!strcmp(p->img->name, name) && !nb_held_in_use(p) &&
 		    !nb_gen_has(nb_gens.previous, p) &&
 		    !nb_gen_has(nb_gens.first, p) && !nb_history_has(p))
-			drop(&nb_held.at[i]);
+			drop_held(&nb_held.at[i]);
 	}
 }
 
 /*
- * Nothing requires of programs of SEC("env") that they answer alike on all
- * ranks: some variables differ on purpose. Without the lock.
+ * Programs of SEC("env") need not answer alike on all ranks: some variables
+ * differ on purpose. Without the lock.
  */
 static void warn_of_env(const struct nb_policy *p)
 {
@@ -183,7 +183,7 @@ static void warn_of_env(const struct nb_policy *p)
 	}
 }
 
-/* Verify and make, without the lock; peers are kept alive meanwhile. */
+/* Verify and compile, without the lock. References keep the peers alive. */
 static int make_policy(const void *bytes, size_t size,
 		       struct nb_buf *finding_text, struct nb_buf *finding_json,
 		       struct nb_policy **out, struct nb_err *err)
@@ -218,9 +218,9 @@ static int make_policy(const void *bytes, size_t size,
 	return rc;
 }
 
-static int add(struct nb_policy *p, const char *name,
-	       enum nb_policy_source source, struct nb_held **out,
-	       struct nb_err *err)
+static int hold_policy(struct nb_policy *p, const char *name,
+		       enum nb_policy_source source, struct nb_held **out,
+		       struct nb_err *err)
 {
 	if (name && strcmp(p->img->name, name))
 		return nb_fail(err, NB_E_ARG, 1,
@@ -255,7 +255,7 @@ int nb_held_add(const void *bytes, size_t size, const char *name,
 	rc = make_policy(bytes, size, finding_text, finding_json, &p, err);
 	if (rc)
 		return rc;
-	rc = add(p, name, source, out, err);
+	rc = hold_policy(p, name, source, out, err);
 	nb_policy_put(p);
 	return rc;
 }
@@ -290,7 +290,7 @@ int nb_held_discard(const char *name, bool dry, struct nb_err *err)
 		nb_gens.previous = NULL;
 	nb_history_forget(h->policy);
 	nb_gens_sweep();
-	drop(h);
+	drop_held(h);
 	return 0;
 }
 
@@ -307,7 +307,7 @@ static int prog_of(const struct nb_gen *g, const struct nb_policy *p,
 	return -1;
 }
 
-/* What was counted of it in one part of a generation. */
+/* Add the program's counters of one part of a generation. */
 static void add_part(const struct nb_gen *g, const struct nb_policy *p,
 		     uint32_t prog, struct nb_gen_sum *sum)
 {

@@ -11,15 +11,15 @@
 #include "core/generation/policy.h"
 
 /*
- * The policies that this process holds: loaded, verified, compiled, in use or
- * not. All functions: with NB_LOCK_STATE.
+ * The held policies: loaded, verified and compiled, in use or not. All
+ * functions need NB_LOCK_STATE.
  */
 enum nb_policy_source { NB_SOURCE_ENV, NB_SOURCE_SHELL };
 
 struct nb_held {
 	struct nb_policy *policy; /* a reference */
 	enum nb_policy_source source;
-	/* of generations that are freed */
+	/* counters of freed generations */
 	struct nb_gen_sum old[NB_IMAGE_MAX_PROGS];
 	struct nb_gen_times old_times[NB_IMAGE_MAX_PROGS];
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What has been committed, for people who want to know, and to go back to it.
-// A generation that stands here is not swept (nb_gens_sweep), so there are
-// few of them, and the oldest make room where generations are short.
+// The history of committed generations, for `policy history` and `policy undo`.
+// A sweep keeps a generation of the history (nb_gens_sweep), so the history is
+// short, and drops its oldest when generations run out.
 #include "plugin/policies/history.h"
 
 #include <stdio.h>
@@ -15,19 +15,19 @@
 
 struct nb_history nb_history;
 
-static const char *name_of(const struct nb_gen *g, uint32_t place)
+static const char *policy_name_at(const struct nb_gen *g, uint32_t place)
 {
 	return g->policy[g->order.at[place]].policy->img->name;
 }
 
-static void name(struct nb_history_entry *e)
+static void entry_set_names(struct nb_history_entry *e)
 {
 	size_t at = 0;
 
 	for (uint32_t i = 0; i < e->gen->order.n && at < sizeof(e->names); i++)
 		at += (size_t)snprintf(e->names + at, sizeof(e->names) - at,
 				       "%s%s", i ? " " : "",
-				       name_of(e->gen, i));
+				       policy_name_at(e->gen, i));
 }
 
 static void name_scope(struct nb_buf *b, const struct nb_scope *s,
@@ -36,7 +36,8 @@ static void name_scope(struct nb_buf *b, const struct nb_scope *s,
 	nb_buf_printf(b, "%s%s", b->size ? "; " : "",
 		      view->order.n ? "" : "none");
 	for (uint32_t i = 0; i < view->order.n; i++)
-		nb_buf_printf(b, "%s%s", i ? ", " : "", name_of(view, i));
+		nb_buf_printf(b, "%s%s", i ? ", " : "",
+			      policy_name_at(view, i));
 	for (uint32_t i = 0; i < s->ncomms; i++)
 		nb_buf_printf(b, "%s%016llx", i ? ", " : " for ",
 			      (unsigned long long)s->comm[i]);
@@ -71,7 +72,7 @@ void nb_history_note(uint32_t number, struct nb_gen *g, bool loop)
 					.gen = g,
 					.loop = loop };
 	memcpy(e->digest, g->digest, sizeof(e->digest));
-	name(e);
+	entry_set_names(e);
 	name_scopes(e);
 	if (!nb_self.seg ||
 	    !nb_segment_signed(nb_self.seg, number, &e->at_s, &e->uid, &e->pid))
@@ -86,7 +87,7 @@ bool nb_history_keeps(const struct nb_gen *g)
 	return false;
 }
 
-static bool has(const struct nb_gen *g, const struct nb_policy *p)
+static bool gen_has_policy(const struct nb_gen *g, const struct nb_policy *p)
 {
 	for (uint32_t i = 0; g && i < g->npolicies; i++)
 		if (g->policy[i].policy == p)
@@ -97,7 +98,7 @@ static bool has(const struct nb_gen *g, const struct nb_policy *p)
 bool nb_history_has(const struct nb_policy *p)
 {
 	for (uint32_t i = 0; i < nb_history.n; i++)
-		if (has(nb_history.entry[i].gen, p))
+		if (gen_has_policy(nb_history.entry[i].gen, p))
 			return true;
 	return false;
 }
@@ -105,7 +106,7 @@ bool nb_history_has(const struct nb_policy *p)
 void nb_history_forget(const struct nb_policy *p)
 {
 	for (uint32_t i = 0; i < nb_history.n; i++)
-		if (has(nb_history.entry[i].gen, p))
+		if (gen_has_policy(nb_history.entry[i].gen, p))
 			nb_history.entry[i].gen = NULL;
 }
 

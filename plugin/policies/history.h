@@ -9,15 +9,15 @@
 #include "core/generation/generation.h"
 
 /*
- * The generations that this process began with or saw committed, newest
- * first. Those that are kept can be gone back to. All functions want the
- * lock NB_LOCK_STATE.
+ * The generations that this process started with or saw committed, newest
+ * first. `policy undo` can return to kept ones. All functions need
+ * NB_LOCK_STATE.
  */
 enum { NB_HISTORY = 16, NB_HISTORY_NAMES = 200 };
 
 struct nb_history_entry {
 	uint32_t number;
-	struct nb_gen *gen; /* kept while it stands here; NULL: not any more */
+	struct nb_gen *gen; /* kept; NULL: not kept any more */
 	uint8_t digest[NB_SHA256_SIZE];
 	char names[NB_HISTORY_NAMES]; /* separated by blanks; cut off */
 	/* "ring, tree for ID, ID; ..." for people; cut off, "": no scope */
@@ -34,17 +34,16 @@ struct nb_history {
 
 extern struct nb_history nb_history;
 
-/* Generation @number, @g, is the baseline now. @loop: controllers made it, and
- * it takes the place of the one that they made before, if that is the newest.
- */
+/* Record the new baseline @g with number @number. @loop: controllers made it,
+ * so it replaces the newest entry if they made that one too. */
 void nb_history_note(uint32_t number, struct nb_gen *g, bool loop);
 /* Is @g kept? */
 bool nb_history_keeps(const struct nb_gen *g);
 /* Does a kept one have @p? */
 bool nb_history_has(const struct nb_policy *p);
-/* Keep those that have @p no longer. */
+/* Stop keeping generations that have @p. */
 void nb_history_forget(const struct nb_policy *p);
-/* Keep the oldest one no longer; false: there is none but the newest. */
+/* Stop keeping the oldest generation; false: only the newest is kept. */
 bool nb_history_thin(void);
 /* A borrowed pointer; NULL: not kept. */
 struct nb_gen *nb_history_find(uint32_t number);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// NCCLBPF_POLICY: files that the process begins with. A policy image is read
-// by the core; a BPF object goes through the front end, a library of its own
-// beside the plugin's file, so that a plugin without libelf and libbpf still
-// loads. All entries load, or none counts.
+// NCCLBPF_POLICY: the initial policies. The core reads a policy image. A BPF
+// object goes through the front end, a separate library beside the plugin, so
+// the plugin loads without libelf and libbpf. Either all entries load or none.
 #include "plugin/policies/load.h"
 
 #include <dlfcn.h>
@@ -58,8 +57,9 @@ static size_t entry_length(const char *list)
 	}
 }
 
-/* letters, digits, _ - . of the file's name, without its suffix */
-static void name_of(const char *path, char name[NB_IMAGE_NAME])
+/* the policy's name: letters, digits, _ - . of the file's name, without its
+ * suffix */
+static void name_from_path(const char *path, char name[NB_IMAGE_NAME])
 {
 	static const char *const suffixes[] = { ".bpf.o", ".policy", ".o" };
 	const char *base = strrchr(path, '/');
@@ -115,7 +115,7 @@ static int parse_entry(struct entry *e, const char *text, size_t size,
 		e->pinned = true;
 		*pin = '\0';
 	}
-	name_of(e->path, e->name);
+	name_from_path(e->path, e->name);
 	return 0;
 }
 

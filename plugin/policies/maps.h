@@ -8,7 +8,7 @@
 #include "core/base/err.h"
 #include "core/generation/policy.h"
 
-/* A map as commands address it. Borrowed pointers, valid under the lock. */
+/* A map that a command names. Borrowed pointers, valid under the lock. */
 struct nb_map_ref {
 	struct nb_policy *policy;
 	uint32_t map; /* index into policy->img->maps */

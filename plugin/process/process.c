@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plugin's part of a process from NCCL's first call to the end: which
-// rooms are made in which order, what is done in turns, and what a forked
-// child keeps.
+// The plugin's life in a process: the order of initialisation, periodic
+// housekeeping, fork, and the end.
 #include "plugin/process/process.h"
 
 #include <pthread.h>
@@ -29,7 +28,7 @@
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static enum { FRESH, MADE, FAILED } made; /* under start_lock */
-static bool forked; /* a child that NCCL's init has not called yet */
+static bool forked; /* a forked child in which NCCL has not called init yet */
 static struct nb_control *control; /* NULL: no socket */
 
 /* ---- housekeeping ---- */
@@ -75,8 +74,8 @@ static void after_fork_parent(void)
 }
 
 /*
- * The child has copies of everything but the control thread and no rank: its
- * communicators must not write into the parent's slots.
+ * The child has copies of everything except the control thread, and it is no
+ * rank: its communicators must not write into the parent's slots.
  */
 static void after_fork_child(void)
 {
@@ -100,7 +99,8 @@ static bool wants_control(void)
 	return !nb_params.num[NB_P_CONTROL] && nb_self.dir.dirfd >= 0;
 }
 
-/* The first generation, from NCCLBPF_POLICY; the empty one if that fails. */
+/* Load the initial generation from NCCLBPF_POLICY; the empty one if that fails.
+ * */
 static void load_first(void)
 {
 	const char *list = nb_params.str[NB_P_POLICY];
@@ -155,7 +155,7 @@ static void start_control(void)
 	control = made_now;
 }
 
-static int attach(void)
+static int attach_segment(void)
 {
 	struct nb_err err;
 	int rc = nb_self_attach(wants_control(), &err);
@@ -165,7 +165,7 @@ static int attach(void)
 	return rc;
 }
 
-static int make(void)
+static int process_make(void)
 {
 	struct nb_err err;
 	int rc = nb_params_read();
@@ -180,7 +180,7 @@ static int make(void)
 	if (rc)
 		nb_log_err("ncclbpf does nothing in this process", &err);
 	else
-		rc = attach();
+		rc = attach_segment();
 	if (rc)
 		return rc;
 	nb_gens.baseline = nb_gens.empty;
@@ -200,18 +200,19 @@ static void free_all(void)
 	nb_params_free();
 }
 
-/* NCCL calls in a child of a process that was made. */
-static int make_again(void)
+/* NCCL calls in a forked child of an initialised process. */
+static int process_make_forked(void)
 {
 	int rc;
 
 	nb_control_stop(control);
 	control = NULL;
 	forked = false;
-	nb_gens.staged = NULL; /* the parent's, not said in our entry */
+	nb_gens.staged =
+		NULL; /* the parent's: our entry does not announce it */
 	nb_jobdir_close(&nb_self.dir);
 	nb_self_open();
-	rc = attach();
+	rc = attach_segment();
 	if (rc)
 		return rc;
 	nb_gens_number();
@@ -226,10 +227,10 @@ bool nb_process_ready(nb_logger_fn *logger)
 	nb_log_to(logger);
 	pthread_mutex_lock(&start_lock);
 	if (made == FRESH) {
-		made = make() ? FAILED : MADE;
+		made = process_make() ? FAILED : MADE;
 		if (made == FAILED)
 			free_all();
-	} else if (made == MADE && forked && make_again())
+	} else if (made == MADE && forked && process_make_forked())
 		made = FAILED;
 	usable = made == MADE;
 	if (logger)
@@ -241,9 +242,9 @@ bool nb_process_ready(nb_logger_fn *logger)
 /* ---- the end ---- */
 
 /*
- * At exit or dlclose. Where communicators live on, their threads may still be
- * deciding (an exiting process): then nothing that they use is freed, and the
- * segment learns from the pid that we are gone.
+ * At exit or dlclose. If communicators still exist, their threads may still
+ * decide while the process exits. Then we free nothing that they use, and other
+ * processes find us dead by our pid.
  */
 static __attribute__((destructor)) void process_end(void)
 {

@@ -7,19 +7,19 @@
 #include "plugin/runtime/log.h"
 
 /*
- * The plugin's part of a process: what the rooms hold is made at NCCL's first
- * call, runs on the control thread, survives fork(2), and is freed when the
- * library is unloaded.
+ * The plugin's life in a process: NCCL's first call initialises it, the control
+ * thread does its housekeeping, it survives fork(2), and unloading the library
+ * frees it.
  */
 
 /*
- * nb_process_ready - make everything at the first call
+ * nb_process_ready - initialise the plugin at the first call
  * @logger: NCCL's, may be NULL; the first one given is kept
  *
  * Reads the environment, loads NCCLBPF_POLICY, starts the control thread
- * (again after a fork). Failures are logged and leave something that does
- * less. False when NCCLBPF_DISABLE=1 or memory is short. Any thread, without
- * locks.
+ * (again after a fork). Failures are logged, and the plugin does without the
+ * failed part. False: NCCLBPF_DISABLE=1, or memory is short. Any thread,
+ * without locks.
  */
 bool nb_process_ready(nb_logger_fn *logger);
 

@@ -51,7 +51,7 @@ static bool have_pool(void)
 }
 
 /* Handles of pairs differ from all others in the bits of the process. */
-static uint64_t nonce(void)
+static uint64_t pair_nonce(void)
 {
 	return GET(nb_prof.nonce) ^ UINT64_C(1) << NUMBER_BITS;
 }
@@ -59,12 +59,12 @@ static uint64_t nonce(void)
 bool nb_event_pair_is(uint64_t handle)
 {
 	return have_pool() && GET(nb_prof.nonce) &&
-	       !((handle ^ nonce()) >> NUMBER_BITS);
+	       !((handle ^ pair_nonce()) >> NUMBER_BITS);
 }
 
 /* ---- communicators ---- */
 
-static uint32_t index_of(uint64_t context)
+static uint32_t context_index(uint64_t context)
 {
 	return context >> NB_HANDLE_COMM & (NB_MAX_PCOMMS - 1);
 }
@@ -89,7 +89,7 @@ static bool make_pool(void)
 
 bool nb_event_pair_comm(uint64_t context, void *its)
 {
-	uint32_t i = index_of(context);
+	uint32_t i = context_index(context);
 
 	if (!nb_pcomm_of(context) || !make_pool())
 		return false;
@@ -101,7 +101,7 @@ bool nb_event_pair_comm(uint64_t context, void *its)
 
 bool nb_event_pair_context(uint64_t context, void **its)
 {
-	uint32_t i = index_of(context);
+	uint32_t i = context_index(context);
 
 	if (!context ||
 	    __atomic_load_n(&comms[i].context, __ATOMIC_ACQUIRE) != context)
@@ -116,14 +116,14 @@ bool nb_event_pair_comm_end(uint64_t context, void **its)
 
 	if (!nb_event_pair_context(context, its))
 		return false;
-	return __atomic_compare_exchange_n(&comms[index_of(context)].context,
-					   &was, 0, false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(
+		&comms[context_index(context)].context, &was, 0, false,
+		__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /* ---- places ---- */
 
-static bool push(struct pool *p, uint32_t place)
+static bool pool_push(struct pool *p, uint32_t place)
 {
 	uint64_t at = GET(p->tail);
 
@@ -146,7 +146,7 @@ static bool push(struct pool *p, uint32_t place)
 	}
 }
 
-static bool pop(struct pool *p, uint32_t *place)
+static bool pool_pop(struct pool *p, uint32_t *place)
 {
 	uint64_t at = GET(p->head);
 
@@ -171,7 +171,7 @@ static bool pop(struct pool *p, uint32_t *place)
 }
 
 /* An event that was never stopped loses its place. */
-static bool steal(struct pool *p, uint32_t *place)
+static bool pool_steal(struct pool *p, uint32_t *place)
 {
 	for (int i = 0; i < STEALS; i++) {
 		uint32_t at = (uint32_t)__atomic_fetch_add(&p->hand, 1,
@@ -202,18 +202,18 @@ uint32_t nb_event_pair_take(bool *stolen)
 		if (n < NB_EVENT_PAIRS)
 			return (uint32_t)n;
 	}
-	if (pop(p, &place)) {
+	if (pool_pop(p, &place)) {
 		/* from here on its old number means nothing */
 		__atomic_store_n(&p->place[place].tag, 0, __ATOMIC_RELEASE);
 		return place;
 	}
-	*stolen = steal(p, &place);
+	*stolen = pool_steal(p, &place);
 	return *stolen ? place : NB_EVENT_PAIRS;
 }
 
 void nb_event_pair_drop(uint32_t place)
 {
-	push(pool, place);
+	pool_push(pool, place);
 }
 
 uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *pair)
@@ -229,7 +229,7 @@ uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *pair)
 	__atomic_store_n(&p->owner, pair->owner, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->its, pair->its, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->tag, number << 1 | TAG_OPEN, __ATOMIC_RELEASE);
-	return nonce() | number;
+	return pair_nonce() | number;
 }
 
 bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
@@ -253,7 +253,7 @@ bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
 						 false, __ATOMIC_ACQ_REL,
 						 __ATOMIC_RELAXED))
 			return false;
-		push(pool, (uint32_t)number & (NB_EVENT_PAIRS - 1));
+		pool_push(pool, (uint32_t)number & (NB_EVENT_PAIRS - 1));
 	} else if (GET(p->tag) >> 1 != number) {
 		return false; /* taken for another meanwhile */
 	}

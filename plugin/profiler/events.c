@@ -103,7 +103,7 @@ static bool by_calls(uint32_t abi)
 	return how == ON ? abi >= 5 : how == AUTO && abi >= 6;
 }
 
-static bool living(const struct nb_pcomm *pc)
+static bool is_living(const struct nb_pcomm *pc)
 {
 	return pc && GET(pc->token);
 }
@@ -112,12 +112,12 @@ static bool living(const struct nb_pcomm *pc)
 static bool calls_counted(void)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
-		if (living(nb_prof.comm[i]) && GET(nb_prof.comm[i]->slot))
+		if (is_living(nb_prof.comm[i]) && GET(nb_prof.comm[i]->slot))
 			return true;
 	return false;
 }
 
-static uint32_t wanted(void)
+static uint32_t events_needed(void)
 {
 	uint32_t tel = GET(nb_prof.telemetry);
 	uint32_t need = nb_events_of_hooks(GET(nb_prof.hooks));
@@ -134,7 +134,7 @@ static uint32_t wanted(void)
 }
 
 /* What NCCL is asked for: what we need, and what the other one asks. */
-static uint32_t asked(uint32_t abi)
+static uint32_t mask_for(uint32_t abi)
 {
 	uint32_t other =
 		GET(nb_prof.chained) ? (uint32_t)GET(nb_prof.chained_mask) : 0;
@@ -146,8 +146,8 @@ void nb_events_remask(void *context)
 {
 	struct nb_pcomm *pc = nb_pcomm_of((uint64_t)(uintptr_t)context);
 
-	int *mask = living(pc) ? GET(pc->mask) : NULL;
-	int want = mask ? (int)asked(GET(pc->abi)) : 0;
+	int *mask = is_living(pc) ? GET(pc->mask) : NULL;
+	int want = mask ? (int)mask_for(GET(pc->abi)) : 0;
 
 	if (mask && GET(*mask) != want)
 		SET(*mask, want);
@@ -157,7 +157,7 @@ void nb_events_remask(void *context)
 static bool any_living(void)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
-		if (living(nb_prof.comm[i]))
+		if (is_living(nb_prof.comm[i]))
 			return true;
 	return false;
 }
@@ -165,12 +165,12 @@ static bool any_living(void)
 /* With the lock. NCCL reads the mask with relaxed atomics. */
 static void tell_mask(void)
 {
-	SET(nb_prof.need, wanted());
+	SET(nb_prof.need, events_needed());
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
 
-		if (living(pc) && pc->mask)
-			SET(*pc->mask, (int)asked(pc->abi));
+		if (is_living(pc) && pc->mask)
+			SET(*pc->mask, (int)mask_for(pc->abi));
 	}
 }
 
@@ -196,7 +196,7 @@ unsigned nb_events_telemetry_now(void)
 
 unsigned nb_events_mask(void)
 {
-	return asked(nb_prof.abi ? GET(nb_prof.abi) : NB_NEVENTS);
+	return mask_for(nb_prof.abi ? GET(nb_prof.abi) : NB_NEVENTS);
 }
 
 uint32_t nb_events_abi(void)
@@ -220,7 +220,7 @@ static void make_nonce(void)
 }
 
 /* A place that is free, its memory kept from its last user or new. */
-static struct nb_pcomm *place(void)
+static struct nb_pcomm *find_pcomm(void)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
@@ -240,7 +240,7 @@ static struct nb_pcomm *place(void)
 	return NULL;
 }
 
-static void set_up(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
+static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 {
 	nb_tel_clear(&pc->tel);
 	/* new memory stays untouched: most jobs never measure */
@@ -283,9 +283,9 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 	if (usable)
 		SET(nb_prof.api_clock, (uint32_t)nb_params.num[NB_P_API_CLOCK]);
 	if (usable)
-		pc = place();
+		pc = find_pcomm();
 	if (pc) {
-		set_up(pc, init);
+		pcomm_reset(pc, init);
 		contexts = (contexts + 1) & NB_HANDLE_NUMBER;
 		__atomic_store_n(&pc->token,
 				 nb_prof.nonce |
@@ -299,7 +299,7 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 	tell_mask();
 	/* it may be the mask of those that are seen, too */
 	if (init->mask && !pc)
-		SET(*init->mask, any_living() ? (int)asked(init->abi) : 0);
+		SET(*init->mask, any_living() ? (int)mask_for(init->abi) : 0);
 	pthread_mutex_unlock(&lock);
 	if (context) /* NULL would keep NCCL from calling finalize */
 		*context = (void *)(uintptr_t)(pc ? GET(pc->token) : 1);
@@ -393,7 +393,7 @@ void nb_events_each(nb_pcomm_fn *fn, void *arg)
 {
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
-		if (living(nb_prof.comm[i]))
+		if (is_living(nb_prof.comm[i]))
 			fn(nb_prof.comm[i], arg);
 	pthread_mutex_unlock(&lock);
 }
@@ -443,7 +443,7 @@ void nb_events_end(void)
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
 
-		if (living(pc))
+		if (is_living(pc))
 			return;
 	}
 	nb_event_progs_end();

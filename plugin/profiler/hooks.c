@@ -55,7 +55,8 @@ FIRST(net_close);
 #undef FIRST
 
 /* The generation, or the part of it that this context's communicator has. */
-static struct nb_gen *part(struct nb_gen *g, enum nb_hook hook, const void *ctx)
+static struct nb_gen *gen_part(struct nb_gen *g, enum nb_hook hook,
+			       const void *ctx)
 {
 	uint64_t comm;
 
@@ -73,7 +74,7 @@ void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size)
 	__atomic_fetch_add(in, 1, __ATOMIC_SEQ_CST);
 	g = __atomic_load_n(&nb_prof.gen, __ATOMIC_SEQ_CST);
 	if (g)
-		nb_gen_run_event(part(g, hook, ctx), hook, ctx, size);
+		nb_gen_run_event(gen_part(g, hook, ctx), hook, ctx, size);
 	__atomic_fetch_sub(in, 1, __ATOMIC_RELEASE);
 }
 
@@ -172,18 +173,18 @@ void nb_event_progs_end(void)
 
 /* ---- contexts ---- */
 
-static uint32_t at(uint64_t what, int bit)
+static uint32_t byte_at(uint64_t what, int bit)
 {
 	return (uint32_t)(what >> bit) & 255;
 }
 
 /* NCCL's number, -1 where there is none. */
-static int32_t number(uint32_t word)
+static int32_t word_or_none(uint32_t word)
 {
 	return word == NB_WORD_NONE ? -1 : (int32_t)word;
 }
 
-static uint32_t known(int32_t n)
+static uint32_t positive_or_0(int32_t n)
 {
 	return n > 0 ? (uint32_t)n : 0;
 }
@@ -201,7 +202,7 @@ void nb_run_sample(const struct nb_sample *s, bool p2p)
 			.exec_ns = s->ns[NB_TEL_EXEC],
 			.send = s->func == 6,
 			.peer = s->peer,
-			.ranks = known(s->ranks),
+			.ranks = positive_or_0(s->ranks),
 			.channels = s->channels,
 			.rank = s->rank,
 			.source = s->source,
@@ -219,11 +220,11 @@ void nb_run_sample(const struct nb_sample *s, bool p2p)
 			.proxy_ns = s->ns[NB_TEL_NETWORK],
 			.exec_ns = s->ns[NB_TEL_EXEC],
 			.coll = s->func,
-			.ranks = known(s->ranks),
-			.nodes = known(s->nodes),
+			.ranks = positive_or_0(s->ranks),
+			.nodes = positive_or_0(s->nodes),
 			.channels = s->channels,
-			.algo = number(s->algo),
-			.proto = number(s->proto),
+			.algo = word_or_none(s->algo),
+			.proto = word_or_none(s->proto),
 			.rank = s->rank,
 			.source = s->source,
 		};
@@ -237,8 +238,8 @@ void nb_run_env(struct ncclbpf_env *c)
 	nb_events_run(NB_HOOK_ENV, c, sizeof(*c));
 }
 
-static void kernel(const struct nb_pcomm *pc, const struct nb_child_slot *c,
-		   const struct nb_op_slot *task, uint64_t now)
+static void run_kernel(const struct nb_pcomm *pc, const struct nb_child_slot *c,
+		       const struct nb_op_slot *task, uint64_t now)
 {
 	uint64_t what = task ? GET(task->what) : UINT64_MAX;
 	uint64_t from = GET(c->timer), to = GET(c->timer_stop);
@@ -250,20 +251,20 @@ static void kernel(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		.cpu_ns = now - GET(c->start),
 		.gpu_start = from,
 		.gpu_ns = to > from ? to - from : 0,
-		.func = at(what, W_FUNC),
-		.channel = at(GET(c->what), C_CHANNEL),
-		.algo = number(at(what, W_ALGO)),
-		.proto = number(at(what, W_PROTO)),
+		.func = byte_at(what, W_FUNC),
+		.channel = byte_at(GET(c->what), C_CHANNEL),
+		.algo = word_or_none(byte_at(what, W_ALGO)),
+		.proto = word_or_none(byte_at(what, W_PROTO)),
 		.rank = GET(pc->rank),
-		.ranks = known(GET(pc->ranks)),
+		.ranks = positive_or_0(GET(pc->ranks)),
 	};
 
 	nb_events_run(NB_HOOK_KERNEL_CH, &ctx, sizeof(ctx));
 }
 
-static void step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
-		 const struct nb_child_slot *op, const struct nb_op_slot *task,
-		 uint64_t now)
+static void run_step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
+		     const struct nb_child_slot *op,
+		     const struct nb_op_slot *task, uint64_t now)
 {
 	uint64_t what = op ? GET(op->what) : UINT64_MAX;
 	struct ncclbpf_proxy_step ctx = {
@@ -275,8 +276,8 @@ static void step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		.peer_wait_ns = GET(c->waits[1]),
 		.net_wait_ns = GET(c->waits[2]),
 		.flush_wait_ns = GET(c->waits[3]),
-		.func = task ? at(GET(task->what), W_FUNC) : NB_WORD_NONE,
-		.channel = at(what, C_CHANNEL),
+		.func = task ? byte_at(GET(task->what), W_FUNC) : NB_WORD_NONE,
+		.channel = byte_at(what, C_CHANNEL),
 		.step = (uint32_t)(GET(c->what) >> C_STEP),
 		.send = op ? what >> C_SEND & 1 : 0,
 		.peer = op ? (int32_t)GET(op->peer) : -1,
@@ -286,15 +287,15 @@ static void step(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 	nb_events_run(NB_HOOK_PROXY_STEP, &ctx, sizeof(ctx));
 }
 
-static void group(const struct nb_pcomm *pc, const struct nb_child_slot *c,
-		  uint64_t now)
+static void run_group(const struct nb_pcomm *pc, const struct nb_child_slot *c,
+		      uint64_t now)
 {
 	struct ncclbpf_group ctx = {
 		.comm_id = GET(pc->comm_id),
 		.start_ns = GET(c->start),
 		.ns = now - GET(c->start),
 		.rank = GET(pc->rank),
-		.ranks = known(GET(pc->ranks)),
+		.ranks = positive_or_0(GET(pc->ranks)),
 	};
 
 	nb_events_run(NB_HOOK_GROUP, &ctx, sizeof(ctx));
@@ -304,18 +305,18 @@ void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		  const struct nb_child_slot *op, const struct nb_op_slot *task,
 		  uint64_t now)
 {
-	switch (at(GET(c->what), C_KIND)) {
+	switch (byte_at(GET(c->what), C_KIND)) {
 	case NB_EVENT_KERNEL_CH:
 		if (nb_events_hooked(NB_HOOK_KERNEL_CH))
-			kernel(pc, c, task, now);
+			run_kernel(pc, c, task, now);
 		break;
 	case NB_EVENT_PROXY_STEP:
 		if (nb_events_hooked(NB_HOOK_PROXY_STEP))
-			step(pc, c, op, task, now);
+			run_step(pc, c, op, task, now);
 		break;
 	case NB_EVENT_GROUP:
 		if (nb_events_hooked(NB_HOOK_GROUP))
-			group(pc, c, now);
+			run_group(pc, c, now);
 		break;
 	}
 }

@@ -4,6 +4,17 @@
 
 #include <string.h>
 
+const char *nb_tel_func_word(uint32_t func)
+{
+	switch (func) {
+#define PROF_FUNC(number, name, word, coll) \
+	case number:                        \
+		return word;
+#include "core/defs/profiler.h"
+	}
+	return NULL;
+}
+
 const char *nb_tel_source_word(unsigned source)
 {
 	/* as Inspector calls them, where it has them */
@@ -35,7 +46,7 @@ static struct nb_tel_row *row_of(struct nb_tel *t, uint64_t key)
 	return NULL;
 }
 
-static void add(struct nb_tel_time *t, uint64_t ns)
+static void time_add(struct nb_tel_time *t, uint64_t ns)
 {
 	uint64_t max = __atomic_load_n(&t->max_ns, __ATOMIC_RELAXED);
 
@@ -49,7 +60,8 @@ static void add(struct nb_tel_time *t, uint64_t ns)
 }
 
 /* For comparing ranks: the same collective has the same number on each. */
-static void note(struct nb_tel *t, uint64_t key, const struct nb_sample *s)
+static void note_recent(struct nb_tel *t, uint64_t key,
+			const struct nb_sample *s)
 {
 	uint64_t n = __atomic_fetch_add(&t->next, 1, __ATOMIC_RELAXED);
 	struct nb_tel_recent *r = &t->recent[n % NB_TEL_RECENT];
@@ -88,13 +100,13 @@ void nb_tel_add(struct nb_tel *t, const struct nb_sample *s)
 	__atomic_store_n(&r->channels_last, s->channels, __ATOMIC_RELAXED);
 	for (int k = 0; k < NB_TEL_NKINDS; k++)
 		if (s->has[k])
-			add(&r->time[k], s->ns[k]);
+			time_add(&r->time[k], s->ns[k]);
 	if (!s->has[NB_TEL_EXEC])
 		return;
 	__atomic_fetch_add(&r->bytes_sum, s->bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->source, s->source, __ATOMIC_RELAXED);
 	if (s->algo != NB_TEL_NO_WORD) /* sends have no number */
-		note(t, key, s);
+		note_recent(t, key, s);
 }
 
 static void clear_time(struct nb_tel_time *t)

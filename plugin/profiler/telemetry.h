@@ -30,6 +30,8 @@ enum nb_tel_source {
 	NB_NSOURCES
 };
 const char *nb_tel_source_word(unsigned source);
+/* "all_reduce", "send"; NULL for other numbers. */
+const char *nb_tel_func_word(uint32_t func);
 
 struct nb_tel_time {
 	uint64_t count, sum_ns, max_ns; /* atomic */

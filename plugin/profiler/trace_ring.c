@@ -61,14 +61,15 @@ static uint64_t make_id(const struct nb_pcomm *pc, uint64_t kind, uint64_t n)
 	       n;
 }
 
-static uint64_t who(const struct nb_pcomm *pc, uint64_t peer)
+static uint64_t rank_and_peer(const struct nb_pcomm *pc, uint64_t peer)
 {
 	return (uint64_t)(uint32_t)GET(pc->rank) | peer << 32;
 }
 
 /* The last that was heard of it. Where the GPU has told its times, that is now;
  * else it may be long ago. */
-static uint64_t done(const struct nb_op_slot *s, const struct nb_sample *o)
+static uint64_t task_done_ns(const struct nb_op_slot *s,
+			     const struct nb_sample *o)
 {
 	uint64_t t = GET(s->stop), kernel = GET(s->cpu_last);
 	uint64_t proxy = GET(s->proxy_last);
@@ -104,14 +105,15 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 				     [NB_SPAN_START] = o->start_ns,
 				     [NB_SPAN_END] = GET(s->stop),
 				     [NB_SPAN_COMM] = o->comm_id,
-				     [NB_SPAN_WHO] = who(pc, (uint32_t)o->peer),
+				     [NB_SPAN_WHO] = rank_and_peer(
+					     pc, (uint32_t)o->peer),
 				     [NB_SPAN_ID] = make_id(pc, event, n),
 				     [NB_SPAN_PARENT] = id_of(GET(s->parent)),
 				     [NB_SPAN_SEQ] = o->seq,
 				     [NB_SPAN_BYTES] = o->bytes,
 				     [NB_SPAN_EXEC] = exec,
 				     [NB_SPAN_SOURCE] = o->source,
-				     [NB_SPAN_DONE] = done(s, o),
+				     [NB_SPAN_DONE] = task_done_ns(s, o),
 				     [NB_SPAN_DECIDED] = GET(s->decided),
 				     [NB_SPAN_SLOT] = (uint64_t)(uintptr_t)GET(
 					     pc->decided),
@@ -120,7 +122,7 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 }
 
 /* The calling thread, for those whose start and stop are one thread's. */
-static uint64_t thread(void)
+static uint64_t thread_id(void)
 {
 	static __thread uint64_t tid;
 	static __thread pid_t of;
@@ -132,8 +134,8 @@ static uint64_t thread(void)
 	return tid;
 }
 
-static void details(struct nb_trace_span *p, const struct nb_child_slot *c,
-		    uint64_t event)
+static void put_details(struct nb_trace_span *p, const struct nb_child_slot *c,
+			uint64_t event)
 {
 	switch (event) {
 	case NB_EVENT_KERNEL_CH:
@@ -149,7 +151,7 @@ static void details(struct nb_trace_span *p, const struct nb_child_slot *c,
 	case NB_EVENT_COLL_API:
 	case NB_EVENT_P2P_API:
 	case NB_EVENT_KERNEL_LAUNCH:
-		p->word[NB_SPAN_SEQ] = thread();
+		p->word[NB_SPAN_SEQ] = thread_id();
 		break;
 	default:
 		break;
@@ -186,12 +188,13 @@ void nb_trace_span_child(const struct nb_pcomm *pc,
 				     [NB_SPAN_START] = GET(c->start),
 				     [NB_SPAN_END] = now,
 				     [NB_SPAN_COMM] = GET(pc->comm_id),
-				     [NB_SPAN_WHO] = who(pc, GET(c->peer)),
+				     [NB_SPAN_WHO] =
+					     rank_and_peer(pc, GET(c->peer)),
 				     [NB_SPAN_ID] = make_id(pc, event, n),
 				     [NB_SPAN_PARENT] = id_of(GET(c->parent)),
 				     [NB_SPAN_BYTES] = GET(c->bytes),
 			     } };
-	details(&p, c, event);
+	put_details(&p, c, event);
 	nb_trace_ring_add(&p);
 }
 
@@ -236,7 +239,7 @@ uint32_t nb_trace_ring_needs(uint32_t events)
 }
 
 /* With the lock. */
-static void count(void)
+static void update_traced(void)
 {
 	uint32_t bits = 0;
 
@@ -246,7 +249,7 @@ static void count(void)
 	SET(nb_prof.traced, bits);
 }
 
-static bool make(void)
+static bool make_ring(void)
 {
 	void *p;
 
@@ -265,12 +268,12 @@ int nb_trace_ring_open(uint32_t events, struct nb_err *err)
 	bool good;
 
 	pthread_mutex_lock(&lock);
-	good = make();
+	good = make_ring();
 	if (good) {
 		for (int i = 0; i < NB_NEVENTS; i++)
 			opens[i] += events >> i & 1;
 		SET(traces, traces + 1);
-		count();
+		update_traced();
 	}
 	pthread_mutex_unlock(&lock);
 	if (!good)
@@ -286,7 +289,7 @@ void nb_trace_ring_close(uint32_t events)
 	for (int i = 0; i < NB_NEVENTS; i++)
 		opens[i] -= events >> i & 1;
 	SET(traces, traces - 1);
-	count();
+	update_traced();
 	pthread_mutex_unlock(&lock);
 	nb_events_ask();
 }
@@ -329,7 +332,7 @@ void nb_trace_ring_forked(void)
 		opens[i] = 0;
 	SET(traces, 0);
 	recorded = 0;
-	count();
+	update_traced();
 }
 
 void nb_trace_ring_end(void)

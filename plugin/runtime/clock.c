@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The events' clock: reading the system's takes as long as all the rest of an
-// event, so the processor's counter is read and scaled.
+// The clock of events. Reading the system's clock costs as much as the rest of
+// an event, so events read the processor's counter and scale it.
 #include "plugin/runtime/clock.h"
 
 #include <time.h>
@@ -12,113 +12,124 @@ enum { MOST_APART_NS = 5000, FIRST_APART_NS = 1000, FIRST_TRIES = 5 };
 
 struct nb_clock nb_clock;
 
-uint64_t nb_clock_read(clockid_t id) {
-  struct timespec t;
+uint64_t nb_clock_read(clockid_t id)
+{
+	struct timespec t;
 
-  clock_gettime(id, &t);
-  return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-uint64_t nb_clock_system(void) { return nb_clock_read(CLOCK_MONOTONIC); }
+uint64_t nb_clock_system(void)
+{
+	return nb_clock_read(CLOCK_MONOTONIC);
+}
 
-/* Does the counter run at one speed, whatever the processor does? */
-static bool steady(void) {
+/* Is the counter's rate independent of the processor's frequency? */
+static bool counter_is_steady(void)
+{
 #if defined(__x86_64__)
-  unsigned a, b, c, d;
+	unsigned a, b, c, d;
 
-  return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d >> 8 & 1);
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d >> 8 & 1);
 #elif defined(__aarch64__)
-  return true;
+	return true;
 #else
-  return false;
+	return false;
 #endif
 }
 
-/* Both clocks at one moment, as well as can be told: who loses the processor
- * between the two reads them apart, so the closest of several counts. Ticks
- * that they may be apart. */
-static uint64_t read_both(uint64_t *ns, uint64_t *ticks) {
-  uint64_t least = UINT64_MAX;
+/* Read both clocks at one moment. A thread may lose the processor between the
+ * two reads, so the closest of eight pairs counts. Returns the ticks between
+ * its reads. */
+static uint64_t read_both(uint64_t *ns, uint64_t *ticks)
+{
+	uint64_t least = UINT64_MAX;
 
-  *ns = nb_clock_system();
-  *ticks = nb_clock_ticks();
-  for (int i = 0; i < 8; i++) {
-    uint64_t before = nb_clock_ticks(), at = nb_clock_system();
-    uint64_t apart = nb_clock_ticks() - before;
+	*ns = nb_clock_system();
+	*ticks = nb_clock_ticks();
+	for (int i = 0; i < 8; i++) {
+		uint64_t before = nb_clock_ticks(), at = nb_clock_system();
+		uint64_t apart = nb_clock_ticks() - before;
 
-    if (apart >= least)
-      continue;
-    least = apart;
-    *ns = at;
-    *ticks = before + apart / 2;
-  }
-  return least;
+		if (apart >= least)
+			continue;
+		least = apart;
+		*ns = at;
+		*ticks = before + apart / 2;
+	}
+	return least;
 }
 
-/* What nb_clock.mult is where so many ticks took so long. */
-static double rate(uint64_t ns, uint64_t ticks) {
-  return (double)ns / (double)ticks * 4294967296.0;
+/* The value of nb_clock.mult for @ticks in @ns. */
+static double rate_of(uint64_t ns, uint64_t ticks)
+{
+	return (double)ns / (double)ticks * 4294967296.0;
 }
 
-/* A rate moves all times since the beginning: one that was taken badly is left,
- * and one that is better comes in steps. They are small, so that what is under
- * way is measured well; but a clock that is further off, because the system's
- * is made to run slower or the first rate was bad, loses half of that a turn,
- * else it might never come back. */
-static void set_rate(void) {
-  const uint64_t was = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
-  uint64_t ns, ticks, apart = read_both(&ns, &ticks);
-  double mult, step, half;
+/* A new rate moves all times since the start. A rate measured badly is dropped,
+ * and a better one is approached in steps. Steps are small, so events in
+ * progress are still measured well. A clock with a larger error, because NTP
+ * slows the system's clock or the first rate was wrong, halves its error in
+ * each step; else it might never catch up. */
+static void set_rate(void)
+{
+	const uint64_t was = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
+	uint64_t ns, ticks, apart = read_both(&ns, &ticks);
+	double mult, step, half;
 
-  ns -= nb_clock.ns0;
-  ticks -= nb_clock.ticks0;
-  if (!ticks || !ns ||
-      (double)apart * (double)was / 4294967296.0 > MOST_APART_NS)
-    return;
-  mult = rate(ns, ticks);
-  step = (double)was * NB_CLOCK_STEP_NS / (double)ns;
-  half = (mult > (double)was ? mult - (double)was : (double)was - mult) / 2;
-  if (step < half)
-    step = half;
-  if (mult > (double)was + step)
-    mult = (double)was + step;
-  if (mult < (double)was - step)
-    mult = (double)was - step;
-  __atomic_store_n(&nb_clock.mult, (uint64_t)mult, __ATOMIC_RELEASE);
+	ns -= nb_clock.ns0;
+	ticks -= nb_clock.ticks0;
+	if (!ticks || !ns ||
+	    (double)apart * (double)was / 4294967296.0 > MOST_APART_NS)
+		return;
+	mult = rate_of(ns, ticks);
+	step = (double)was * NB_CLOCK_STEP_NS / (double)ns;
+	half = (mult > (double)was ? mult - (double)was : (double)was - mult) /
+	       2;
+	if (step < half)
+		step = half;
+	if (mult > (double)was + step)
+		mult = (double)was + step;
+	if (mult < (double)was - step)
+		mult = (double)was - step;
+	__atomic_store_n(&nb_clock.mult, (uint64_t)mult, __ATOMIC_RELEASE);
 }
 
-/* Two milliseconds are little to take a rate from: of a few the ones whose ends
- * are known best, or the first that are known well. */
-void nb_clock_init(void) {
-  struct timespec nap = {0, 2000000};
-  double mult = 0, least = 0;
+/* Two milliseconds give a rough rate. Take the first interval with precise
+ * ends, or the most precise of FIRST_TRIES. */
+void nb_clock_init(void)
+{
+	struct timespec nap = { 0, 2000000 };
+	double mult = 0, least = 0;
 
-  if (nb_clock.ns0 || !steady())
-    return;
-  for (int i = 0; i < FIRST_TRIES; i++) {
-    uint64_t ns0, ticks0, ns, ticks;
-    uint64_t apart = read_both(&ns0, &ticks0);
-    double now, off;
+	if (nb_clock.ns0 || !counter_is_steady())
+		return;
+	for (int i = 0; i < FIRST_TRIES; i++) {
+		uint64_t ns0, ticks0, ns, ticks;
+		uint64_t apart = read_both(&ns0, &ticks0);
+		double now, off;
 
-    nanosleep(&nap, NULL);
-    apart += read_both(&ns, &ticks);
-    if (ns <= ns0 || ticks <= ticks0)
-      continue;
-    now = rate(ns - ns0, ticks - ticks0);
-    off = (double)apart * now / 4294967296.0;
-    if (mult > 0 && off >= least)
-      continue;
-    mult = now;
-    least = off;
-    nb_clock.ns0 = ns0;
-    nb_clock.ticks0 = ticks0;
-    if (off <= FIRST_APART_NS)
-      break;
-  }
-  __atomic_store_n(&nb_clock.mult, (uint64_t)mult, __ATOMIC_RELEASE);
+		nanosleep(&nap, NULL);
+		apart += read_both(&ns, &ticks);
+		if (ns <= ns0 || ticks <= ticks0)
+			continue;
+		now = rate_of(ns - ns0, ticks - ticks0);
+		off = (double)apart * now / 4294967296.0;
+		if (mult > 0 && off >= least)
+			continue;
+		mult = now;
+		least = off;
+		nb_clock.ns0 = ns0;
+		nb_clock.ticks0 = ticks0;
+		if (off <= FIRST_APART_NS)
+			break;
+	}
+	__atomic_store_n(&nb_clock.mult, (uint64_t)mult, __ATOMIC_RELEASE);
 }
 
-void nb_clock_turn(void) {
-  if (__atomic_load_n(&nb_clock.mult, __ATOMIC_ACQUIRE))
-    set_rate();
+void nb_clock_turn(void)
+{
+	if (__atomic_load_n(&nb_clock.mult, __ATOMIC_ACQUIRE))
+		set_rate();
 }

@@ -10,24 +10,24 @@
 #endif
 
 /*
- * CLOCK_MONOTONIC in nanoseconds, for events: from the processor's counter
- * where it runs at one speed (x86-64 with an invariant time stamp counter,
- * arm64), else from the system. The rate is taken over two milliseconds at
- * first and refined by nb_clock_turn.
+ * CLOCK_MONOTONIC in nanoseconds, for events: from the processor's counter if
+ * its rate is constant (x86-64 with an invariant time stamp counter, arm64),
+ * else from the system. nb_clock_init measures the rate for two milliseconds,
+ * and nb_clock_turn refines it.
  */
 struct nb_clock {
-  uint64_t ticks0, ns0;
-  /* atomic; ns = ticks * mult / 2^32; 0: the system's, and the others
-   * may not be there yet */
-  uint64_t mult;
+	uint64_t ticks0, ns0;
+	/* atomic; ns = ticks * mult / 2^32; 0: use the system's clock, the
+	 * other fields may not be set */
+	uint64_t mult;
 };
 extern struct nb_clock nb_clock;
 
-/* Find out what can be used; once, may sleep two milliseconds, ten where the
- * processor is lost each time. */
+/* Measure the counter's rate, once. Sleeps for two milliseconds, or for ten if
+ * the thread loses the processor each time. */
 void nb_clock_init(void);
-/* Refine the rate; now and then. The clock moves by NB_CLOCK_STEP_NS at most,
- * or by half of what it is off where that is more; either may be back. */
+/* Refine the rate. The clock moves by at most NB_CLOCK_STEP_NS, or by half of
+ * its error if that is more. It may move back. */
 enum { NB_CLOCK_STEP_NS = 20000 };
 void nb_clock_turn(void);
 /* Nanoseconds of a clock of the system. */
@@ -36,27 +36,30 @@ uint64_t nb_clock_read(clockid_t id);
  * processes read the clock itself. */
 uint64_t nb_clock_system(void);
 
-static inline uint64_t nb_clock_ticks(void) {
+static inline uint64_t nb_clock_ticks(void)
+{
 #if defined(__x86_64__)
-  return __rdtsc();
+	return __rdtsc();
 #elif defined(__aarch64__)
-  uint64_t t;
+	uint64_t t;
 
-  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-  return t;
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+	return t;
 #else
-  return 0;
+	return 0;
 #endif
 }
 
-static inline uint64_t nb_clock_ns(void) {
-  uint64_t mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_ACQUIRE);
+static inline uint64_t nb_clock_ns(void)
+{
+	uint64_t mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_ACQUIRE);
 
-  if (!mult)
-    return nb_clock_system();
-  __extension__ typedef unsigned __int128 wide;
-  return nb_clock.ns0 +
-         (uint64_t)(((wide)(nb_clock_ticks() - nb_clock.ticks0) * mult) >> 32);
+	if (!mult)
+		return nb_clock_system();
+	__extension__ typedef unsigned __int128 wide;
+	return nb_clock.ns0 +
+	       (uint64_t)(((wide)(nb_clock_ticks() - nb_clock.ticks0) * mult) >>
+			  32);
 }
 
 #endif

@@ -2,12 +2,13 @@
 #ifndef NB_PLUGIN_RUNTIME_HOT_H
 #define NB_PLUGIN_RUNTIME_HOT_H
 
-/* For the functions that NCCL's threads are in. */
+/* For functions on the paths of NCCL's threads. */
 
 #include <stddef.h>
 #include <string.h>
 
-/* Locals are structs of fixed size; a canary on each call costs a nanosecond */
+/* A stack canary costs a nanosecond a call, and these functions have no arrays
+ * of variable size. */
 #if defined(__has_attribute)
 #if __has_attribute(no_stack_protector)
 #define NB_HOT __attribute__((no_stack_protector))
@@ -20,8 +21,8 @@
 #define NB_INLINE static inline __attribute__((always_inline))
 
 /*
- * All zero, for structs of up to 192 bytes. In two: gcc makes `rep stos` of one
- * memset of their length, whose microcode takes longer than all their stores.
+ * Zero a struct of up to 192 bytes, in two halves: gcc turns one memset of that
+ * length into `rep stos`, whose microcode is slower than the stores.
  */
 NB_INLINE void nb_clear(void *p, size_t size)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The directory in which sockets and the job segment lie. Other users may
-// write to its parents (/tmp), so it is opened without following a link and
-// checked through the descriptor, and everything later goes through that
-// descriptor: what was checked is what is used.
+// The job directory. Other users may write to its parents (/tmp), so we open it
+// without following a link, check it through the descriptor, and use that
+// descriptor from then on. An attacker cannot exchange the directory after the
+// check.
 #include "plugin/runtime/jobdir.h"
 
 #include <dirent.h>
@@ -62,7 +62,7 @@ bool nb_jobdir_shares_memory(long type)
 }
 
 /* Why the open directory may not be used; NULL when it may. */
-static const char *unfit(int fd, char *text, size_t size)
+static const char *why_unfit(int fd, char *text, size_t size)
 {
 	struct statfs fs;
 	struct stat st;
@@ -92,14 +92,14 @@ static const char *unfit(int fd, char *text, size_t size)
 	return NULL;
 }
 
-/* Bytes of "/<job>.<rank>.<pid>.sock" at most, so that all ranks of a job use
+/* Longest "/<job>.<rank>.<pid>.sock". All ranks use this bound, so all choose
  * the same directory. */
 static size_t longest_name(const struct nb_jobdir *p)
 {
 	return strlen(p->job) + sizeof("/.999999999.2147483647.sock") - 1;
 }
 
-/* @quiet: a missing parent is the rule and not worth a line. */
+/* @quiet: do not report a missing parent, which is usual. */
 static bool try_dir(const struct search *s, const char *dir, bool quiet)
 {
 	struct nb_jobdir *p = s->place;
@@ -115,7 +115,8 @@ static bool try_dir(const struct search *s, const char *dir, bool quiet)
 		return false;
 	}
 	memcpy(p->dir, dir, n + 1);
-	while (n > 1 && p->dir[n - 1] == '/') /* or a link would be followed */
+	while (n > 1 &&
+	       p->dir[n - 1] == '/') /* a trailing slash would follow a link */
 		p->dir[--n] = '\0';
 	if (n + longest_name(p) > NB_JOBDIR_SUN - 1) {
 		snprintf(text, sizeof(text),
@@ -141,7 +142,7 @@ static bool try_dir(const struct search *s, const char *dir, bool quiet)
 		pass_over(s, p->dir, text);
 		return false;
 	}
-	why = unfit(fd, text, sizeof(text));
+	why = why_unfit(fd, text, sizeof(text));
 	if (why) {
 		pass_over(s, p->dir, why);
 		close(fd);
@@ -174,7 +175,7 @@ static bool find_dir(const struct search *s, const char *socket_dir)
 	return try_dir(s, dir, false);
 }
 
-static bool plain(char c)
+static bool is_plain(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 	       (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -195,11 +196,11 @@ static void name_job(struct nb_jobdir *p, const char *job)
 	if (!job[0])
 		job = "local";
 	for (n = 0; job[n] && n + 1 < sizeof(p->job); n++)
-		p->job[n] = plain(job[n]) ? job[n] : '_';
+		p->job[n] = is_plain(job[n]) ? job[n] : '_';
 	p->job[n] = '\0';
 }
 
-/* The first variable that holds a number; others are passed over. */
+/* Take the first variable that holds a number. */
 static void name_rank(struct nb_jobdir *p)
 {
 	static const char *const vars[] = { "RANK", "SLURM_PROCID",
@@ -271,7 +272,7 @@ int nb_jobdir_served(const struct nb_jobdir *p, const char *name)
 	return rc;
 }
 
-/* The pid in "<job>.<rank>.<pid>.sock"; 0 when it is no such name. */
+/* The pid in "<job>.<rank>.<pid>.sock"; 0: the name has another form. */
 static pid_t pid_of(const char *name)
 {
 	const char *dot = strchr(name, '.');

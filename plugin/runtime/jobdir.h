@@ -8,9 +8,8 @@
 #include "core/base/err.h"
 
 /*
- * Where a process meets its shells and the other processes of its job: the
- * directory of sockets and segments, and the names of job and rank that make
- * file names (docs/protocol.md, "Where").
+ * The job directory holds the sockets and segments of the user's jobs. File
+ * names in it contain the names of job and rank (docs/protocol.md, "Sockets").
  */
 enum { NB_JOBDIR_JOB = 65, NB_JOBDIR_SUN = 108 };
 
@@ -21,7 +20,7 @@ struct nb_jobdir {
 	char job[NB_JOBDIR_JOB];
 };
 
-/* Gets one line for each candidate directory that was passed over. */
+/* Receives one line for each rejected directory. */
 typedef void nb_jobdir_say_fn(void *arg, const char *line);
 
 /*
@@ -30,27 +29,27 @@ typedef void nb_jobdir_say_fn(void *arg, const char *line);
  * @job:        value of NCCLBPF_JOB, "" when not set
  * @say:        may be NULL
  *
- * The first candidate that is a directory and no link, of the effective uid,
- * without access for anybody else; it is made (mode 0700) where it is
- * missing. 0, or NB_E_IO when none can be had: job and rank are set even
- * then, dirfd is -1 and dir empty. Reads the environment.
+ * Takes the first candidate that is a directory, no link, belongs to the
+ * effective uid and gives nobody else access. Makes a missing one (mode 0700).
+ * 0, or NB_E_IO if all candidates fail: job and rank are set, dirfd is -1 and
+ * dir empty. Reads the environment.
  */
 int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
 		   const char *job, nb_jobdir_say_fn *say, void *arg,
 		   struct nb_err *err);
-/* Closes the descriptor. A zeroed or failed place is fine. */
+/* Close the descriptor. A zeroed struct is fine. */
 void nb_jobdir_close(struct nb_jobdir *p);
 
 /*
- * The socket address of file @name in the directory: its path, which
- * /proc/net/unix then shows. False when it is too long, which no socket name
- * of this job is. @path gets NB_JOBDIR_SUN bytes.
+ * The socket address of file @name in the directory. It is the real path, so
+ * /proc/net/unix shows it. @path gets NB_JOBDIR_SUN bytes. False: the path is
+ * too long; no socket name of this job is.
  */
 bool nb_jobdir_address(const struct nb_jobdir *p, const char *name, char *path);
 
 /*
- * Remove sockets that nobody serves: connecting is refused and the process
- * in the name is gone. Returns how many.
+ * Remove stale sockets: connecting is refused and the process in the name is
+ * gone. Returns their number.
  */
 unsigned nb_jobdir_clean(const struct nb_jobdir *p);
 
@@ -58,8 +57,8 @@ unsigned nb_jobdir_clean(const struct nb_jobdir *p);
 bool nb_jobdir_shares_memory(long type);
 
 /*
- * Is anybody listening at socket @name? -1: it does not exist; 0: refused;
- * 1: yes, or it cannot be told.
+ * Does a process serve socket @name? -1: the socket does not exist; 0: it
+ * refuses; 1: yes, or unknown.
  */
 int nb_jobdir_served(const struct nb_jobdir *p, const char *name);
 

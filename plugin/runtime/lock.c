@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The process's locks in one array, so that their order is one line of code
-// and a fork can hold all of them.
+// The locks of the process are one array, so fork can take all of them in
+// order.
 #include "plugin/runtime/lock.h"
 
 #include <assert.h>

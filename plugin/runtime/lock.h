@@ -7,11 +7,13 @@
  *
  *	process start    process.c, while the process object is made
  *	job segment      nb_segment_lock, between processes
- *	NB_LOCK_STATE    policies, generations, changes and communicators
+ *	NB_LOCK_STATE    policies, generations, changes and communicators:
+ *	                 docs/architecture.md says why they share one
  *	NB_LOCK_WRAP     the table of wrapped plugins
- *	profiler, net    their files' own; nothing else is taken inside
+ *	profiler, net    private to their files; a thread takes no other lock
+ *	                 while it holds one
  *
- * No decision takes any of them. A debug build asserts the order of the
+ * A decision takes none of them. A debug build asserts the order of the
  * NB_LOCK_ ones.
  */
 enum nb_lock { NB_LOCK_STATE, NB_LOCK_WRAP, NB_NLOCKS };

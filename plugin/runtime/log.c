@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Lines for people, through NCCL's logger alone: it knows where they go. Until
-// NCCL has given one the first few are kept for it; what must not be lost is
-// where `status` and `doctor` find it.
+// Log lines go through NCCL's logger alone, because NCCL knows the destination.
+// Until NCCL gives us a logger we keep the first lines. `status` and `doctor`
+// show the important facts in any case.
 #include "plugin/runtime/log.h"
 
 #include <stdarg.h>
@@ -13,14 +13,14 @@
 enum { NCCL_WARN = 2, NCCL_INFO = 3 };
 enum { NCCL_INIT = 0x1, NCCL_TUNING = 0x40 };
 
-static bool wanted(enum nb_log_level level)
+static bool level_wanted(enum nb_log_level level)
 {
 	return (int64_t)level <= nb_params.num[NB_P_LOG];
 }
 
 static nb_logger_fn *log_target; /* atomic; NULL: lines are kept */
 
-/* Lines from before there was a logger. */
+/* Lines written before NCCL gave a logger. */
 enum { EARLY = 16 };
 static struct {
 	uint32_t ready; /* atomic: 1: to be written */
@@ -29,7 +29,7 @@ static struct {
 } early[EARLY];
 static uint32_t nearly; /* atomic: places taken */
 
-static void keep(enum nb_log_level level, const char *text)
+static void log_keep(enum nb_log_level level, const char *text)
 {
 	uint32_t n = __atomic_fetch_add(&nearly, 1, __ATOMIC_RELAXED);
 
@@ -42,7 +42,8 @@ static void keep(enum nb_log_level level, const char *text)
 	__atomic_store_n(&early[n].ready, 1, __ATOMIC_RELEASE);
 }
 
-static void put(nb_logger_fn *logger, enum nb_log_level level, const char *text)
+static void log_put(nb_logger_fn *logger, enum nb_log_level level,
+		    const char *text)
 {
 	logger(level == NB_LOG_WARN ? NCCL_WARN : NCCL_INFO,
 	       level == NB_LOG_DEBUG ? NCCL_TUNING : NCCL_INIT | NCCL_TUNING,
@@ -56,7 +57,7 @@ void nb_log_kept(void)
 	for (int i = 0; logger && i < EARLY; i++)
 		if (__atomic_load_n(&early[i].ready, __ATOMIC_RELAXED) &&
 		    __atomic_exchange_n(&early[i].ready, 0, __ATOMIC_ACQUIRE))
-			put(logger, early[i].level, early[i].text);
+			log_put(logger, early[i].level, early[i].text);
 }
 
 void nb_log(enum nb_log_level level, const char *fmt, ...)
@@ -65,17 +66,17 @@ void nb_log(enum nb_log_level level, const char *fmt, ...)
 	char text[1024];
 	va_list ap;
 
-	if (level == NB_LOG_OFF || !wanted(level))
+	if (level == NB_LOG_OFF || !level_wanted(level))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (!logger) {
-		keep(level, text);
+		log_keep(level, text);
 		return;
 	}
 	nb_log_kept();
-	put(logger, level, text);
+	log_put(logger, level, text);
 }
 
 void nb_log_err(const char *what, const struct nb_err *err)

@@ -12,16 +12,17 @@ typedef void nb_logger_fn(int level, unsigned long flags, const char *file,
 			  int line, const char *fmt, ...);
 
 /*
- * Write one line through NCCL's logger, if NCCLBPF_LOG permits. Before NCCL
- * gives a logger the first lines are kept. Warnings get NCCL's WARN level, all
- * others INFO. Any thread, with or without locks; never on the decision path.
+ * Write one line through NCCL's logger, if NCCLBPF_LOG permits. Lines written
+ * before NCCL gives a logger are kept, up to a limit. Warnings get NCCL's WARN
+ * level, all others INFO. Any thread, with or without locks; never on the
+ * decision path.
  */
 void nb_log(enum nb_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The error as one warning line, "<what>: <text>; <hint>". */
 void nb_log_err(const char *what, const struct nb_err *err);
 
-/* Use @logger from now on, unless there is one; NULL is ignored. */
+/* Set the logger, if none is set. NULL is ignored. */
 void nb_log_to(nb_logger_fn *logger);
 /* Write the lines kept from before there was a logger. */
 void nb_log_kept(void);

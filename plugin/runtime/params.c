@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// NCCLBPF_* variables, as the rows of core/defs/params.h say. A bad value
-// leaves the default and a warning; so does a name that nobody knows, with the
-// nearest that exist. The environment is read once, before any thread of ours.
+// NCCLBPF_* variables, as the rows of core/defs/params.h say. A bad value is
+// logged, and the default applies. An unknown NCCLBPF_ name is logged with the
+// nearest known one. The environment is read once, before any thread of ours.
 #include "plugin/runtime/params.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ extern char **environ;
 struct nb_params nb_params;
 
 /* Index of @word among "a|b|c", or -1. */
-static int choice(const char *choices, const char *word)
+static int find_choice(const char *choices, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -32,9 +32,9 @@ static int choice(const char *choices, const char *word)
 	return -1;
 }
 
-/* Take @text for parameter @p; false: it is not allowed, or there is no memory
- * for it, and then parameter @p has no text at all. */
-static bool take(struct nb_params *out, enum nb_param p, const char *text)
+/* Set parameter @p to @text. False: the value is not allowed, or memory is
+ * short; then the parameter's text is NULL. */
+static bool take_value(struct nb_params *out, enum nb_param p, const char *text)
 {
 	const struct nb_param_spec *s = nb_spec_param(p);
 	char *copy;
@@ -44,7 +44,7 @@ static bool take(struct nb_params *out, enum nb_param p, const char *text)
 	case NB_PARAM_INT:
 		return nb_spec_param_int(p, text, &out->num[p]);
 	case NB_PARAM_ENUM:
-		i = choice(s->choices, text);
+		i = find_choice(s->choices, text);
 		if (i >= 0)
 			out->num[p] = i;
 		return i >= 0;
@@ -59,7 +59,7 @@ static bool take(struct nb_params *out, enum nb_param p, const char *text)
 	return false;
 }
 
-static void complain(const struct nb_param_spec *s, const char *text)
+static void warn_value(const struct nb_param_spec *s, const char *text)
 {
 	switch (s->type) {
 	case NB_PARAM_INT:
@@ -85,7 +85,7 @@ static void complain(const struct nb_param_spec *s, const char *text)
 	}
 }
 
-static bool known(const char *name, size_t size)
+static bool is_known(const char *name, size_t size)
 {
 	for (int p = 0; p < NB_NPARAMS; p++) {
 		const char *have = nb_spec_param((enum nb_param)p)->name;
@@ -136,18 +136,18 @@ static void complain_all(const struct nb_params *p)
 		const char *text = in_environment((enum nb_param)i);
 
 		if (text && !p->set[i])
-			complain(nb_spec_param((enum nb_param)i), text);
+			warn_value(nb_spec_param((enum nb_param)i), text);
 	}
 	for (char **e = environ; e && *e; e++) {
 		size_t size = strcspn(*e, "=");
 
 		if (!strncmp(*e, PREFIX, skip) &&
-		    !known(*e + skip, size - skip))
+		    !is_known(*e + skip, size - skip))
 			warn_unknown(*e + skip, size - skip);
 	}
 }
 
-static bool complete(const struct nb_params *p)
+static bool params_complete(const struct nb_params *p)
 {
 	for (int i = 0; i < NB_NPARAMS; i++)
 		if (nb_spec_param((enum nb_param)i)->type == NB_PARAM_STR &&
@@ -156,7 +156,7 @@ static bool complete(const struct nb_params *p)
 	return true;
 }
 
-/* All values first: NCCLBPF_LOG says which complaints are written. */
+/* Read all values before logging, since NCCLBPF_LOG is one of them. */
 int nb_params_read(void)
 {
 	struct nb_params *p = &nb_params;
@@ -166,10 +166,11 @@ int nb_params_read(void)
 	for (int i = 0; i < NB_NPARAMS; i++) {
 		const char *text = in_environment((enum nb_param)i);
 
-		take(p, (enum nb_param)i, nb_spec_param((enum nb_param)i)->def);
-		p->set[i] = text && take(p, (enum nb_param)i, text);
+		take_value(p, (enum nb_param)i,
+			   nb_spec_param((enum nb_param)i)->def);
+		p->set[i] = text && take_value(p, (enum nb_param)i, text);
 	}
-	if (!complete(p)) {
+	if (!params_complete(p)) {
 		nb_log(NB_LOG_WARN,
 		       "no memory for the values of " PREFIX " variables");
 		return NB_E_NOMEM;

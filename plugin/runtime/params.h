@@ -25,7 +25,8 @@ extern struct nb_params nb_params;
  * name. 0, or NB_E_NOMEM, which is logged.
  */
 int nb_params_read(void);
-/* Free the texts; NCCLBPF_LOG stays, for lines that are kept. */
+/* Free the texts. NCCLBPF_LOG keeps its value for lines that are still to be
+ * written. */
 void nb_params_free(void);
 
 #endif

@@ -6,9 +6,9 @@
 #include <time.h>
 
 /*
- * The wall clock, for people alone: when something was done, as `policy
- * history` and `controller status` show it. It may jump; no wait and no
- * decision goes by it (test/integration/clock_jumps.t).
+ * The wall clock, for times that people read in `policy history` and
+ * `controller status`. It may jump, so no wait and no decision depends on it
+ * (test/integration/clock_jumps.t).
  */
 static inline uint64_t nb_wall_us(void)
 {

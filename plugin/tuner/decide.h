@@ -11,27 +11,27 @@
 #include "plugin/tuner/tuner.h"
 
 /*
- * The decision path, inlined into each version's entry point: what every
- * decision does. What a decision does rarely is in tuner.c. Its cost is
- * counted in single nanoseconds (`make bench`), so there is no call but those
- * into policies, and no pass over the cost table while NCCL repeats itself.
+ * The decision path, inlined into each version's entry point. tuner.c has the
+ * rare parts. Single nanoseconds count here (`make bench`), so the path calls
+ * nothing but policies, and does not scan the cost table while NCCL repeats a
+ * question.
  */
 
-/* What came of a decision, as parts of its packed form. */
+/* The outcome of a decision, as parts of its packed form. */
 struct nb_outcome {
 	uint64_t word2, costs;
 };
 
 /* ---- the rest, in tuner.c ---- */
 
-/* The policies are asked: the context is filled, and nothing about it rare. */
+/* Run the policies; the context is filled. */
 int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *table,
 		 int *channels);
 
-/* There are none. */
+/* Record a decision without policies. */
 int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
 		  uint32_t pipe, bool reg_buff);
-/* nb_decide in any case, from the beginning and from the fence on. */
+/* The general forms of nb_decide: from the start, and from the fence on. */
 int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		 float *table, int nalgo, int nproto, int reg_buff,
 		 int *channels);
@@ -89,8 +89,8 @@ static_assert(offsetof(struct ncclbpf_tuner, nvl_max_ranks) == 48 &&
 		      offsetof(struct nb_seen, nccl_proto) == 108,
 	      "fields that nb_fill sets four at a time");
 
-/* The context of this decision, with "no opinion"; what never changes is in
- * @ctx already. */
+/* Fill the context of this decision, with "no opinion" as the answer. Constant
+ * fields are set already. */
 NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
 		       uint64_t k, uint32_t coll, uint64_t bytes, uint32_t pipe,
 		       bool reg_buff)
@@ -107,7 +107,7 @@ NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
 	ctx->costs = seen->table;
 }
 
-/* Is there nothing to be done but to ask the policies? */
+/* Is nothing needed but to run the policies? */
 NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen,
 			const float *table, int coll, uint64_t bytes)
 {
@@ -115,7 +115,7 @@ NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen,
 	       __builtin_expect(nb_seen_is(seen, table, coll, bytes), 1);
 }
 
-/* Then that. @k: of the decision, as nb_fence_clock has it. */
+/* Run them. @k: of the decision, as nb_fence_clock gives it. */
 NB_INLINE int nb_go_on(struct nb_comm *c, const struct nb_seen *seen,
 		       uint64_t k, int coll, uint64_t bytes, int pipe_ops,
 		       float *table, int reg_buff, int *channels)
@@ -131,9 +131,8 @@ NB_INLINE int nb_go_on(struct nb_comm *c, const struct nb_seen *seen,
 /*
  * nb_decide - nb_tuner_decide for questions with a cost table
  *
- * The arguments are NCCL's, untrusted. Always 0, which is ncclSuccess. All
- * that is left to do is in functions called last, so that here no register
- * need be saved.
+ * The arguments are NCCL's, untrusted. Returns 0, ncclSuccess, always. All
+ * other work is in tail calls, so this function saves no register.
  */
 NB_INLINE int nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
 			int pipe_ops, float *table, int nalgo, int nproto,

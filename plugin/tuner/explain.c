@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a communicator would decide, and the answer after each policy: the
-// generation runs on copies of its maps.
+// Explain: what a communicator would decide, and the answer after each policy.
+// The generation runs on copies of its maps.
 #include "plugin/tuner/explain.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static void explain_basis(const struct nb_comm *c, int coll, uint64_t bytes,
 		};
 }
 
-/* What a decision made now would have as its number: see nb_fence_clock. */
+/* The number that a decision would have now (nb_fence_clock). */
 static uint64_t now_of(const struct nb_comm *c)
 {
 	uint64_t calls;
@@ -81,13 +81,13 @@ static void explain_step(struct nb_explain *out, const struct nb_gen *g,
 		out->answer.by = (int)p;
 }
 
-static void split(uint32_t index, int *algo, int *proto)
+static void split_index(uint32_t index, int *algo, int *proto)
 {
 	*algo = (int)(index / NCCL_NUM_PROTOS);
 	*proto = (int)(index % NCCL_NUM_PROTOS);
 }
 
-static uint32_t index_of(int algo, int proto)
+static uint32_t choice_index(int algo, int proto)
 {
 	return algo < 0 || proto < 0
 		       ? NB_COSTS_NONE
@@ -95,16 +95,17 @@ static uint32_t index_of(int algo, int proto)
 }
 
 /*
- * Check as a decision would: with the costs of the latest decision, or where
- * they are gone with costs that prefer its answer.
+ * Check the answer as a decision would, with the costs of the latest decision.
+ * If they are gone, use costs that prefer its answer.
  */
 void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 			    const struct ncclbpf_tuner *ctx)
 {
 	struct nb_decision *a = &out->answer;
 	struct nb_costs costs = { out->basis.usable,
-				  index_of(a->nccl_algo, a->nccl_proto), 1.0f };
-	uint32_t last = index_of(out->basis.algo, out->basis.proto);
+				  choice_index(a->nccl_algo, a->nccl_proto),
+				  1.0f };
+	uint32_t last = choice_index(out->basis.algo, out->basis.proto);
 	float table[NB_COSTS_KNOWN];
 	uint32_t index, channels;
 
@@ -114,14 +115,14 @@ void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 				    &channels);
 	if (!out->seen && a->refused == NB_REFUSED_CHANNELS_ALGO &&
 	    index == NB_COSTS_NONE) {
-		/* which algorithm NCCL would choose is not known, and for most
-		 * of them channels can be asked for */
+		/* NCCL's algorithm is unknown, and most algorithms take a
+		 * number of channels */
 		a->refused = NB_REFUSED_NONE;
 		channels = ctx->channels;
 	}
 	a->channels = channels;
 	if (index != NB_COSTS_NONE)
-		split(index, &a->algo, &a->proto);
+		split_index(index, &a->algo, &a->proto);
 	else if (!channels)
 		a->by = -1;
 }

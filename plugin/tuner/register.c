@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A rank's context comes and goes: it is entered in the list of communicators
-// and in the job segment. Without the segment the communicator decides all the
-// same, with a slot and a record of its own that no change reaches.
+// Creation and end of a rank's context. It is entered in the list of
+// communicators and in the job segment. Without a segment the communicator
+// decides too, with a private slot and record that no change reaches.
 #include "plugin/tuner/register.h"
 
 #include <stdio.h>
@@ -22,15 +22,15 @@
 #include "plugin/wrap/wrapped.h"
 
 enum {
-	LOCK_MS = 5000, /* at the end, when nothing depends on it */
+	LOCK_MS = 5000, /* at the end of a rank, when a time-out does no harm */
 	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
-	NLATEST = NB_LATEST_NONE + 1, /* and one that nobody reads */
+	NLATEST = NB_LATEST_NONE + 1, /* and one that is never read */
 	BLOCK = HEAD + NB_SEG_RING_SIZE + NLATEST * sizeof(struct nb_latest) +
 		NB_SEEN * sizeof(struct nb_seen)
 };
 
 /* Zeroed pages that cost memory only once they are touched. */
-static struct nb_comm *allocate(void)
+static struct nb_comm *comm_alloc(void)
 {
 	char *p = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -63,19 +63,19 @@ static void fill_base(struct nb_comm *c)
 }
 
 /*
- * What a new rank decides with. A change reaches one host, so a communicator
- * of several begins, on all of them, with what NCCLBPF_POLICY says.
+ * The initial generation of a new rank. A change reaches one host only, so
+ * communicators of several hosts start with NCCLBPF_POLICY on all of them.
  */
-static struct nb_gen *beginning(const struct nb_comm *c)
+static struct nb_gen *initial_gen(const struct nb_comm *c)
 {
 	struct nb_gen *g = c->init.nodes > 1 ? nb_gens.first : nb_gens.baseline;
 
 	return nb_gen_of(g, c->init.comm_id);
 }
 
-/* The number under which that is known in the segment. */
-static int beginning_number(const struct nb_comm *c, uint32_t *number,
-			    struct nb_err *err)
+/* The number of the initial generation in the segment. */
+static int initial_number(const struct nb_comm *c, uint32_t *number,
+			  struct nb_err *err)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 
@@ -87,11 +87,11 @@ static int beginning_number(const struct nb_comm *c, uint32_t *number,
 }
 
 /*
- * With the segment's lock and NB_LOCK_STATE. Without an identity the entry is
- * there to be counted alone: a change waits until communicators that are being
- * made are complete, or their ranks would begin with different generations.
+ * With the segment's lock and NB_LOCK_STATE. An entry without identity only
+ * counts ranks: a change waits until new communicators are complete, or their
+ * ranks would start with different generations.
  */
-static void join(struct nb_comm *c)
+static void join_segment(struct nb_comm *c)
 {
 	struct nb_seg_proc *self = &nb_self.seg->mem->proc[nb_self.seg->proc];
 	struct nb_seg_comm *entry;
@@ -102,7 +102,7 @@ static void join(struct nb_comm *c)
 	self->setting[NB_SETTING_ABI] = c->init.abi;
 	self->setting[NB_SETTING_CHAIN_TUNER] =
 		c->chained ? nb_wrapped[NB_WRAPPED_TUNER].file.digest : 0;
-	if (beginning_number(c, &number, &err) ||
+	if (initial_number(c, &number, &err) ||
 	    nb_segment_join(nb_self.seg, c->init.has_id, c->init.comm_id,
 			    c->init.ranks, c->init.nodes, number, &entry, &slot,
 			    &err)) {
@@ -125,8 +125,8 @@ static void join(struct nb_comm *c)
 	c->fence.record = &entry->record;
 }
 
-/* Peers of a communicator without identity cannot be told to leave it to NCCL:
- * what they begin with must not change from now on. */
+/* Peers of a communicator without identity cannot be told to leave decisions to
+ * NCCL. So the baseline that they start with must not change. */
 static void hold_baseline(struct nb_comm *c)
 {
 	if (!c->bars)
@@ -135,11 +135,11 @@ static void hold_baseline(struct nb_comm *c)
 }
 
 /*
- * It could not be registered, and may begin with something else than its
- * peers: all of them leave it to NCCL. A rank alone has no peers, and those of
- * several hosts begin with what no change has touched.
+ * The rank could not register, and may start with another generation than its
+ * peers: NCCL decides for all of them. A single rank has no peers, and
+ * communicators of several hosts start with NCCLBPF_POLICY in any case.
  */
-static void lose(struct nb_comm *c)
+static void mark_lost(struct nb_comm *c)
 {
 	if (c->init.ranks < 2 || c->init.nodes > 1)
 		return;
@@ -153,9 +153,9 @@ static void lose(struct nb_comm *c)
 }
 
 /*
- * A tuner that is asked first has failed for one rank of this process and not
- * for another: all of the communicator's leave it to NCCL. Between processes
- * that is a setting, compared when they join.
+ * If the wrapped tuner failed for one rank of this process and not for another,
+ * NCCL decides for the whole communicator. Processes compare this as a setting
+ * when they register.
  */
 static void compare_peers(struct nb_comm *c)
 {
@@ -175,13 +175,13 @@ static void add_to_list(struct nb_comm *c)
 {
 
 	nb_change_sync();
-	c->gen = beginning(c);
+	c->gen = initial_gen(c);
 	c->fence.number = nb_gens.baseline_number;
 	c->slot_index = nb_comms.n;
 	if (!c->why[0])
-		join(c);
+		join_segment(c);
 	if (!c->entry)
-		lose(c);
+		mark_lost(c);
 	compare_peers(c);
 	if (!c->init.has_id)
 		snprintf(c->why, sizeof(c->why),
@@ -194,17 +194,17 @@ static void add_to_list(struct nb_comm *c)
 	nb_comms.n++;
 }
 
-/* Who holds the lock stands still, maybe in the middle of a commit. Before the
- * baseline is looked at. */
+/* The holder of the segment's lock is stuck, maybe in a commit. Must run before
+ * the baseline is read. */
 static void go_without_lock(struct nb_comm *c, const struct nb_err *err)
 {
 	snprintf(c->why, sizeof(c->why), "%.150s", err->text);
 	if (!c->init.has_id)
-		lose(c);
+		mark_lost(c);
 }
 
-/* With NB_LOCK_STATE: the communicator is known to others. */
-static void tell(struct nb_comm *c)
+/* With NB_LOCK_STATE, as the communicator is in the list. */
+static void log_comm(struct nb_comm *c)
 {
 	nb_comm_tell_mismatch(c);
 	nb_log(NB_LOG_DEBUG,
@@ -217,7 +217,7 @@ static void tell(struct nb_comm *c)
 
 struct nb_comm *nb_comm_new(const struct nb_comm_init *init)
 {
-	struct nb_comm *c = allocate();
+	struct nb_comm *c = comm_alloc();
 	struct nb_err err;
 	bool locked;
 
@@ -247,7 +247,7 @@ struct nb_comm *nb_comm_new(const struct nb_comm_init *init)
 	nb_lock(NB_LOCK_STATE);
 	nb_comms.abi = init->abi;
 	add_to_list(c);
-	tell(c);
+	log_comm(c);
 	nb_unlock(NB_LOCK_STATE);
 	if (locked)
 		nb_segment_unlock(nb_self.seg);
@@ -286,13 +286,14 @@ void nb_comm_free(struct nb_comm *c)
 	if (c->bars && nb_self.seg)
 		nb_startup_lost_is_gone(nb_self.seg, NB_SEG_UNNAMED);
 	nb_lock(NB_LOCK_STATE);
-	nb_comm_tell_mismatch(c); /* a short life may see no tick */
+	nb_comm_tell_mismatch(
+		c); /* a short-lived communicator may see no tick */
 	nb_wrapped_log();
 	nb_override_tell();
 	remove_from_list(c);
 	if (c->entry && locked)
 		nb_segment_leave(nb_self.seg, c->entry, c->entry_slot);
-	else if (c->entry) /* whoever reaps frees the entry */
+	else if (c->entry) /* the next reaper frees the entry */
 		__atomic_store_n(&c->entry->slot[c->entry_slot].state,
 				 NB_SLOT_GONE, __ATOMIC_RELEASE);
 	nb_unlock(NB_LOCK_STATE);

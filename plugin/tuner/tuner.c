@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a decision does rarely (decide.h has the rest): taking another
-// generation, reading a cost table that was not seen before, checking an
-// answer that is not of the most common kind against what NCCL offers.
-// Whatever goes wrong is counted and leaves NCCL's own choice standing.
+// The rare parts of a decision (decide.h has the rest): adopting a generation,
+// reading a new cost table, checking an uncommon answer against NCCL's offer.
+// Failures are counted and leave NCCL's own choice.
 #include "plugin/tuner/decide.h"
 
 #include <assert.h>
@@ -22,10 +21,10 @@ static_assert((int)NB_COSTS_KNOWN == NCCL_NUM_ALGOS * NCCL_NUM_PROTOS &&
 
 /* ---- which generation ---- */
 
-static struct nb_gen *search(const uint8_t *digest)
+static struct nb_gen *search_kept(const uint8_t *digest)
 {
 	if (!memcmp(nb_gens.empty->digest, digest, NB_SHA256_SIZE))
-		return nb_gens.empty; /* always there, and so not in the list */
+		return nb_gens.empty; /* always kept, so not in the list */
 	for (uint32_t i = 0; i < NB_MAX_GENS; i++) {
 		struct nb_gen *g =
 			__atomic_load_n(&nb_gens.kept[i], __ATOMIC_SEQ_CST);
@@ -36,9 +35,9 @@ static struct nb_gen *search(const uint8_t *digest)
 	return NULL;
 }
 
-/* Number 0 may be what a rank has anyway: the entry says why. What this rank
- * saw when it began counts for nothing, what was written down binds all. One
- * that has no entry keeps its mark: its peers leave it to NCCL (lose). */
+/* A rank may use generation 0 normally, or because ranks differ: the segment's
+ * entry decides, not what this rank saw at its start. A rank without an entry
+ * keeps its mark (mark_lost). */
 static void note_mismatch(struct nb_comm *c, uint32_t number)
 {
 	if (!c->seg)
@@ -50,51 +49,52 @@ static void note_mismatch(struct nb_comm *c, uint32_t number)
 }
 
 /*
- * The generation of that number, or NULL; *@to gets it as well. The flag keeps
- * a sweep from freeing what is found before *@to, where it looks, is seen
- * to hold it (nb_gens_sweep).
+ * Find generation @number; *@to gets it too. NULL: not held. c->searching keeps
+ * a sweep from freeing it before *@to is visible to the sweep (nb_gens_sweep).
  */
-static struct nb_gen *find(struct nb_comm *c, uint32_t number,
-			   struct nb_gen **to)
+static struct nb_gen *find_gen(struct nb_comm *c, uint32_t number,
+			       struct nb_gen **to)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_gen *g = NULL;
 
 	__atomic_store_n(&c->searching, 1, __ATOMIC_SEQ_CST);
 	if (c->seg && nb_segment_digest(nb_self.seg, number, digest))
-		g = search(digest);
+		g = search_kept(digest);
 	if (g) {
 		g = nb_gen_of(g, c->init.comm_id);
 		__atomic_store_n(to, g, __ATOMIC_RELEASE);
 	}
-	/* whoever sees the search ended sees what it found */
+	/* a thread that sees the end of the search sees its result */
 	__atomic_store_n(&c->searching, 0, __ATOMIC_RELEASE);
 	return g;
 }
 
-/* Go on with @g; until then counters are those of the generation before. Not
- * inlined: who rehearses it has the code at hand. */
-static __attribute__((noinline)) void take(struct nb_comm *c, struct nb_gen *g)
+/* Switch to @g, after adding the counters to the old generation. Not inlined,
+ * so that prepare_next warms the same code. */
+static __attribute__((noinline)) void take_gen(struct nb_comm *c,
+					       struct nb_gen *g)
 {
 	nb_gen_count_add(c->gen, &c->count);
 	__atomic_store_n(&c->gen, g, __ATOMIC_RELEASE);
 }
 
 /*
- * Take the generation of that number: as a rule it has been found on the way
- * to the fence. Who frees it looks there first, so c->gen has it before.
+ * Adopt generation @number, usually found before the fence (prepare_next). Set
+ * c->gen before clearing c->ahead.gen, because a sweep reads c->ahead.gen
+ * first.
  */
-static void adopt(struct nb_comm *c, uint32_t number)
+static void adopt_gen(struct nb_comm *c, uint32_t number)
 {
 	struct nb_gen *g = c->ahead.gen;
 
 	if (c->ahead.number == number && g) {
-		take(c, g);
+		take_gen(c, g);
 	} else {
 		nb_gen_count_add(c->gen, &c->count);
-		if (!find(c, number, &c->gen)) {
+		if (!find_gen(c, number, &c->gen)) {
 			nb_gen_bump(&c->refused[NB_REFUSED_GEN_MISSING]);
-			take(c, nb_gen_of(nb_gens.empty, c->init.comm_id));
+			take_gen(c, nb_gen_of(nb_gens.empty, c->init.comm_id));
 		}
 	}
 	__atomic_store_n(&c->ahead.gen, NULL, __ATOMIC_RELEASE);
@@ -102,10 +102,10 @@ static void adopt(struct nb_comm *c, uint32_t number)
 }
 
 /*
- * What the decision that takes a generation runs of ours, and others hardly
- * ever: in the caches again. Lines behind a function's end do no harm.
+ * Prefetch the code that runs only when a generation is adopted. Lines past a
+ * function's end do no harm.
  */
-static void look(struct nb_comm *c);
+static void look_at_record(struct nb_comm *c);
 
 static void warm_code(void)
 {
@@ -113,7 +113,7 @@ static void warm_code(void)
 	const struct {
 		uintptr_t code;
 		uint32_t lines;
-	} warm[] = { { (uintptr_t)look, 16 },
+	} warm[] = { { (uintptr_t)look_at_record, 16 },
 		     { (uintptr_t)nb_fence_look, 12 },
 		     { (uintptr_t)nb_tuner_rare, 16 },
 		     { (uintptr_t)nb_tuner_ask, 12 } };
@@ -125,14 +125,13 @@ static void warm_code(void)
 }
 
 /*
- * A fence is ahead, and maybe another generation behind it, which other CPUs
- * have just written. The last decisions before it find it, keep it, and each
- * go one more link of the way to its code, so that nothing need be waited for
- * when it is taken.
+ * A fence is ahead. Another CPU has just written the generation behind it, so
+ * its memory is not cached here. The last decisions before the fence find the
+ * generation, and each prefetches one more step towards its code.
  */
 enum { AHEAD = 6 };
 
-static void foresee(struct nb_comm *c, uint64_t k)
+static void prepare_next(struct nb_comm *c, uint64_t k)
 {
 	uint64_t word =
 		__atomic_load_n(&c->fence.record->word, __ATOMIC_RELAXED);
@@ -142,29 +141,29 @@ static void foresee(struct nb_comm *c, uint64_t k)
 		__atomic_store_n(&c->ahead.gen, NULL, __ATOMIC_RELEASE);
 		c->ahead.number = number, c->ahead.step = 0;
 	}
-	/* what is armed may come to nothing, and nobody would tell */
+	/* an armed fence may be aborted without notice */
 	if (number == c->fence.number || !c->seg ||
 	    nb_fence_word_state(word) != NB_FENCE_COMMIT ||
 	    nb_fence_word_seq(word) - k > AHEAD)
 		return;
-	take(c, c->gen);
+	take_gen(c, c->gen);
 	warm_code();
 	if (c->ahead.step == 0) {
 		nb_segment_prefetch(nb_self.seg, number);
 		for (uint32_t i = 0; i < NB_MAX_GENS; i += 8)
 			__builtin_prefetch(&nb_gens.kept[i]);
-	} else if (c->ahead.gen || find(c, number, &c->ahead.gen)) {
+	} else if (c->ahead.gen || find_gen(c, number, &c->ahead.gen)) {
 		nb_gen_prefetch(c->ahead.gen, c->ahead.step > 1);
 	}
 	c->ahead.step++;
 }
 
 /*
- * Before the first decision, when all ranks of the communicator have been made:
- * has one of them not registered, or does it run another version? All ranks
- * take what the first of them to come here finds.
+ * Before the first decision, when all ranks exist: is a rank missing in the
+ * segment, or of another version? All ranks use the finding of the first rank
+ * that comes here.
  */
-static void begin(struct nb_comm *c)
+static void begin_comm(struct nb_comm *c)
 {
 	enum nb_differ why;
 
@@ -185,8 +184,8 @@ static void begin(struct nb_comm *c)
 		nb_startup_mark(c->seg, why);
 }
 
-/* The record holds something that has not been dealt with. */
-static void look(struct nb_comm *c)
+/* Handle a new word of the record. */
+static void look_at_record(struct nb_comm *c)
 {
 	uint32_t before = c->fence.number;
 	uint64_t seen = c->fence.seen;
@@ -195,27 +194,28 @@ static void look(struct nb_comm *c)
 	uint64_t k;
 
 	if (first)
-		begin(c);
+		begin_comm(c);
 	k = nb_fence_clock(&c->fence, c->fence.seq - 1);
 	number = nb_fence_look(&c->fence, k, &timed_out);
 
 	if (timed_out)
 		nb_gen_bump(&c->refused[NB_REFUSED_FENCE_TIMEOUT]);
-	/* number 0 stays number 0 where ranks began with different policies:
-	 * the record alone says so */
+	/* if ranks started with different policies the number stays 0, and only
+	 * the record changes */
 	if (number != before || (!number && c->fence.seen != seen))
-		adopt(c, number);
+		adopt_gen(c, number);
 	else if (first && c->seg)
 		note_mismatch(c, number);
 	else
-		foresee(c, k);
+		prepare_next(c, k);
 }
 
 /* ---- checking an answer ---- */
 
-/* The cheapest usable entry with that algorithm or protocol, the other -1. */
-static uint32_t partner(const struct ncclbpf_tuner *ctx,
-			const struct nb_costs *costs, const float *table)
+/* The cheapest usable entry with the given algorithm or protocol. */
+static uint32_t cheapest_partner(const struct ncclbpf_tuner *ctx,
+				 const struct nb_costs *costs,
+				 const float *table)
 {
 	uint32_t best = NB_COSTS_NONE;
 
@@ -243,7 +243,7 @@ static enum nb_refused check_choice(const struct ncclbpf_tuner *ctx,
 	if (ctx->algo < 0 && ctx->proto < 0)
 		return NB_REFUSED_NONE;
 	if (ctx->algo < 0 || ctx->proto < 0) {
-		*index = partner(ctx, costs, table);
+		*index = cheapest_partner(ctx, costs, table);
 		return *index == NB_COSTS_NONE ? NB_REFUSED_NO_PARTNER
 					       : NB_REFUSED_NONE;
 	}
@@ -258,7 +258,7 @@ static enum nb_refused check_choice(const struct ncclbpf_tuner *ctx,
 static bool channels_bounded(uint32_t index, uint32_t nodes)
 {
 	if (index >= NB_COSTS_KNOWN)
-		return false; /* NCCL's choice is not known to us */
+		return false; /* we do not know NCCL's choice */
 	switch ((enum ncclbpf_algo)(index / NCCL_NUM_PROTOS)) {
 	case NCCL_ALGO_TREE:
 	case NCCL_ALGO_RING:
@@ -288,7 +288,7 @@ enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
 	why = check_choice(ctx, costs, table, index);
 	if (why != NB_REFUSED_NONE) {
 		*index = NB_COSTS_NONE;
-		return why; /* the channels were meant for that choice */
+		return why; /* the channels belong to the dropped choice */
 	}
 	if (!ctx->channels)
 		return NB_REFUSED_NONE;
@@ -304,9 +304,9 @@ enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
 /* ---- questions without a cost table (v2) ---- */
 
 /*
- * What is safe where NCCL tells nothing but two flags and, before 2.22, takes
- * an answer unchecked: Ring for every collective, Tree and one-node NVLS where
- * they exist, LL128 never, since it depends on the hardware.
+ * Combinations that are safe if NCCL gives only two flags and, before 2.22,
+ * does not check the answer: Ring for every collective, Tree and one-node NVLS
+ * if NCCL has them, never LL128, which depends on the hardware.
  */
 static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 			   struct nb_costs *out)
@@ -325,7 +325,7 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 	     ask->coll == NCCL_COLL_ALL_GATHER ||
 	     ask->coll == NCCL_COLL_REDUCE_SCATTER))
 		usable |= BIT(NVLS, SIMPLE);
-	/* the user's filter cannot be seen through this ABI */
+	/* this ABI does not show the user's filter */
 	out->usable = nb_params.nccl_filter ? 0 : usable;
 	out->best = NB_COSTS_NONE;
 	out->best_cost = -1.0f;
@@ -334,11 +334,11 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 
 /* ---- answers ---- */
 
-/* Tell NCCL. */
-static void tell(const struct nb_ask *ask, const struct nb_costs *costs,
-		 uint32_t index, uint32_t channels)
+/* Write the answer for NCCL. */
+static void put_answer(const struct nb_ask *ask, const struct nb_costs *costs,
+		       uint32_t index, uint32_t channels)
 {
-	/* what another tuner said was meant for its own choice */
+	/* a wrapped tuner's channels belong to its own choice */
 	if (ask->channels &&
 	    (channels || (index != NB_COSTS_NONE && index != costs->best)))
 		*ask->channels = (int)channels;
@@ -352,7 +352,7 @@ static void tell(const struct nb_ask *ask, const struct nb_costs *costs,
 	}
 }
 
-/* The last word was that of a program of policy @by. */
+/* Count a refused answer, at the last program of policy @by. */
 static void count_refusal(struct nb_comm *c, uint32_t by, enum nb_refused why)
 {
 	uint32_t i = c->gen->nprogs;
@@ -365,9 +365,10 @@ static void count_refusal(struct nb_comm *c, uint32_t by, enum nb_refused why)
 		}
 }
 
-/* Policy @by answered, as c->ctx says. */
-static void answer(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
-		   const struct nb_ask *ask, struct nb_outcome *o)
+/* Check and apply the answer of policy @by in c->ctx. */
+static void check_answer(struct nb_comm *c, const struct nb_seen *seen,
+			 uint32_t by, const struct nb_ask *ask,
+			 struct nb_outcome *o)
 {
 	uint32_t index, channels;
 	enum nb_refused why =
@@ -387,14 +388,14 @@ static void answer(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
 				   << NB_PACKED_AT_BEST_COST |
 			   nb_packed_float(cost);
 	}
-	tell(ask, &seen->costs, index, channels);
+	put_answer(ask, &seen->costs, index, channels);
 	o->word2 = seen->asked |
 		   nb_packed_outcome(index != NB_COSTS_NONE ? index
 							    : seen->costs.best,
 				     by, why, channels);
 }
 
-/* Not inlined: it needs registers that the common case leaves alone. */
+/* Not inlined: it needs registers that the common case does not. */
 static __attribute__((noinline)) struct nb_outcome
 answer_table(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
 	     float *table, int *channels)
@@ -402,13 +403,13 @@ answer_table(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
 	struct nb_outcome o = { seen->outcome, seen->both_costs };
 	struct nb_ask ask = { .table = table, .channels = channels };
 
-	answer(c, seen, by, &ask, &o);
+	check_answer(c, seen, by, &ask, &o);
 	return o;
 }
 
 /*
- * The common answer: an entry that NCCL offers, with NCCL's own channels.
- * False: something else.
+ * Apply the common answer: an entry that NCCL offers, with NCCL's own channels.
+ * False: the answer has another form.
  */
 static inline bool simple_answer(const struct nb_seen *seen,
 				 const struct ncclbpf_tuner *ctx, uint32_t by,
@@ -429,8 +430,8 @@ static inline bool simple_answer(const struct nb_seen *seen,
 	return true;
 }
 
-/* What was asked is taken from the context, which no policy writes there: it
- * need not be kept in registers while they run. */
+/* Read the question from the context, whose inputs no policy writes, so no
+ * register must hold it while policies run. */
 NB_HOT int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen,
 			float *table, int *channels)
 {
@@ -466,10 +467,10 @@ NB_HOT int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen,
 
 /* ---- the decision, whatever is asked ---- */
 
-/* Can policies be asked at all? */
-static enum nb_refused askable(const struct nb_comm *c,
-			       const struct nb_ask *ask,
-			       const struct nb_seen *seen)
+/* May policies answer this question? */
+static enum nb_refused check_question(const struct nb_comm *c,
+				      const struct nb_ask *ask,
+				      const struct nb_seen *seen)
 {
 	if (c->mismatch)
 		return NB_REFUSED_MISMATCH;
@@ -502,12 +503,12 @@ static void run_policies(struct nb_comm *c, uint64_t k,
 	by = c->timed ? nb_gen_run_timed(g, &c->ctx, &c->count)
 		      : nb_gen_run_tuner(g, &c->ctx, &c->count);
 	if (by >= 0)
-		answer(c, seen, g->prog[by].policy, ask, o);
+		check_answer(c, seen, g->prog[by].policy, ask, o);
 }
 
-/* What the table says, and what follows for @c. */
-static void see(const struct nb_comm *c, const struct nb_ask *ask,
-		struct nb_seen *s)
+/* Read the question and its table into @s. */
+static void read_question(const struct nb_comm *c, const struct nb_ask *ask,
+			  struct nb_seen *s)
 {
 	uint32_t coll = (uint32_t)ask->coll;
 
@@ -519,7 +520,7 @@ static void see(const struct nb_comm *c, const struct nb_ask *ask,
 					  : NB_LATEST_NONE;
 }
 
-/* The channels of a tuner that was asked first stand: ranks must agree. */
+/* Record the channels of a wrapped tuner, so that ranks can be compared. */
 static uint64_t peer_channels(const struct nb_ask *ask, uint64_t word2)
 {
 	int n = ask->channels ? *ask->channels : 0;
@@ -529,12 +530,13 @@ static uint64_t peer_channels(const struct nb_ask *ask, uint64_t word2)
 		       : 0;
 }
 
-/* Decision @k, from what was seen on. */
-static void decide(struct nb_comm *c, uint64_t k, const struct nb_ask *ask,
-		   const struct nb_seen *seen)
+/* Decision @k, once the question is read. */
+static void decide_question(struct nb_comm *c, uint64_t k,
+			    const struct nb_ask *ask,
+			    const struct nb_seen *seen)
 {
 	struct nb_outcome o = { seen->outcome, seen->both_costs };
-	enum nb_refused why = askable(c, ask, seen);
+	enum nb_refused why = check_question(c, ask, seen);
 	uint64_t bytes =
 		ask->bytes < NB_PACKED_BYTES ? ask->bytes : NB_PACKED_BYTES;
 
@@ -560,10 +562,10 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 		return;
 	}
 	if (!nb_fence_enter(&c->fence, &k))
-		look(c);
+		look_at_record(c);
 	if (c->chained && !c->mismatch)
 		nb_wrapped_tuner_ask(c, ask);
-	see(c, ask, &seen);
+	read_question(c, ask, &seen);
 	if (ask->flags_only) {
 		seen.known = true;
 		costs_of_flags(c, ask, &seen.costs);
@@ -571,7 +573,7 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 			nb_wrapped_tuner_choice(ask, &seen.costs);
 		nb_seen_derive(&seen);
 	}
-	decide(c, c->fence.seq - 1, ask, &seen);
+	decide_question(c, c->fence.seq - 1, ask, &seen);
 }
 
 int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
@@ -607,15 +609,15 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 	uint64_t k = c->fence.seq - 1;
 
 	if (!nb_fence_same(&c->fence))
-		look(c);
-	/* by the way that the decisions before went: nothing on it is cold */
+		look_at_record(c);
+	/* the path of the decisions before: its code is cached */
 	if (nb_usual(c, seen, table, coll, bytes))
 		return nb_go_on(c, seen, nb_fence_clock(&c->fence, k), coll,
 				bytes, pipe_ops, table, reg_buff, channels);
 	if (c->chained && !c->mismatch)
 		nb_wrapped_tuner_ask(c, &ask);
 	if (!nb_seen_is(seen, table, coll, bytes))
-		see(c, &ask, seen);
-	decide(c, k, &ask, seen);
+		read_question(c, &ask, seen);
+	decide_question(c, k, &ask, seen);
 	return 0;
 }

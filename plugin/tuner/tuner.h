@@ -9,8 +9,8 @@
 #include "plugin/comm/costs.h"
 
 /*
- * What NCCL asks, in the form that all versions of the ABI come down to.
- * Everything is untrusted; pointers may be NULL.
+ * A question of NCCL's, in one form for all versions of the ABI. All fields are
+ * untrusted; pointers may be NULL.
  */
 struct nb_ask {
 	uint64_t bytes;
@@ -36,7 +36,7 @@ struct nb_ask {
 void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask);
 
 /*
- * nb_tuner_check - make an answer of policies into one that NCCL can have
+ * nb_tuner_check - check the policies' answer against NCCL's offer
  * @ctx:   as the policies left it
  * @costs: of the table the question came with; @table that table, or NULL
  * @index: gets the entry to choose, or NB_COSTS_NONE: NCCL's own choice

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The displaced tuner answers before policies do, and what it answers is then
-// NCCL's own choice for them. It is not trusted more than a policy: NCCL takes
-// a table back unchecked, so what it did not offer stays unoffered.
+// The wrapped tuner answers before policies, which then see its answer as
+// NCCL's own choice. We trust it no more than a policy: NCCL does not check the
+// table that it gets back, so entries that NCCL did not offer stay closed.
 #include "plugin/wrap/wrapped_tuner.h"
 
 #include <string.h>
@@ -12,21 +12,21 @@
 
 enum { MOST = NB_COSTS_MAX_ALGOS * NB_COSTS_PROTOS };
 
-/* Chunks smaller than that may be rounded to none (ABI reference, 1.9). */
+/* NCCL may round smaller chunks to none (ABI reference, 1.9). */
 enum { LEAST_CHUNK = 4096 };
 
-static bool offered(float cost)
+static bool is_offered(float cost)
 {
 	return cost >= 0.0f; /* false for NaN */
 }
 
-/* Entries that were not offered stay as they were. True: it tried. */
+/* Restore entries that NCCL did not offer. True: the tuner changed one. */
 static bool keep_closed(float *table, const float *was, size_t n)
 {
 	bool tried = false;
 
 	for (size_t i = 0; i < n; i++) {
-		if (offered(was[i]) || !offered(table[i]))
+		if (is_offered(was[i]) || !is_offered(table[i]))
 			continue;
 		table[i] = was[i];
 		tried = true;
@@ -34,8 +34,8 @@ static bool keep_closed(float *table, const float *was, size_t n)
 	return tried;
 }
 
-/* Nothing is left that NCCL could choose, and there was something. */
-static bool mute(const struct nb_ask *ask, const float *was)
+/* Did the tuner remove all of NCCL's choices? */
+static bool is_mute(const struct nb_ask *ask, const float *was)
 {
 	struct nb_costs before, now;
 
@@ -44,7 +44,7 @@ static bool mute(const struct nb_ask *ask, const float *was)
 	return before.best != NB_COSTS_NONE && now.best == NB_COSTS_NONE;
 }
 
-/* v2: both or none, one that NCCL has, and what hardware must offer. */
+/* v2: is the choice empty, or one that NCCL and the flags offer? */
 static bool choice_fits(const struct nb_ask *ask)
 {
 	int algo = *ask->algo, proto = *ask->proto;
@@ -63,9 +63,9 @@ static bool choice_fits(const struct nb_ask *ask)
 		       : ask->collnet > 0;
 }
 
-/* True: all of the answer could be had. */
-static bool check(const struct nb_comm *c, const struct nb_ask *ask,
-		  const float *was, size_t n)
+/* Undo invalid parts of the answer. True: there were none. */
+static bool check_wrapped(const struct nb_comm *c, const struct nb_ask *ask,
+			  const float *was, size_t n)
 {
 	bool fine = true;
 
@@ -76,7 +76,7 @@ static bool check(const struct nb_comm *c, const struct nb_ask *ask,
 	}
 	if (n && keep_closed(ask->table, was, n))
 		fine = false;
-	if (n && mute(ask, was)) {
+	if (n && is_mute(ask, was)) {
 		memcpy(ask->table, was, n * sizeof(*was));
 		fine = false;
 	}
@@ -87,8 +87,8 @@ static bool check(const struct nb_comm *c, const struct nb_ask *ask,
 	return fine;
 }
 
-/* Entries of the table; 0: none, or a shape that is no cost table's. */
-static size_t entries(const struct nb_ask *ask)
+/* Number of table entries; 0: no table, or an unknown shape. */
+static size_t count_entries(const struct nb_ask *ask)
 {
 	if (!ask->table || ask->nproto != NB_COSTS_PROTOS || ask->nalgo < 1 ||
 	    ask->nalgo > NB_COSTS_MAX_ALGOS)
@@ -100,7 +100,7 @@ void nb_wrapped_tuner_ask(struct nb_comm *c, const struct nb_ask *ask)
 {
 	int channels = 0, algo = -1, proto = -1, rc;
 	struct nb_ask mine = *ask;
-	size_t n = entries(ask);
+	size_t n = count_entries(ask);
 	float was[MOST];
 
 	if (!ask->flags_only && !n)
@@ -117,7 +117,7 @@ void nb_wrapped_tuner_ask(struct nb_comm *c, const struct nb_ask *ask)
 		nb_wrapped_count_error(NB_WRAPPED_TUNER);
 		return;
 	}
-	if (!check(c, &mine, was, n))
+	if (!check_wrapped(c, &mine, was, n))
 		nb_wrapped_count_refused(NB_WRAPPED_TUNER);
 	if (ask->channels)
 		*ask->channels = channels;

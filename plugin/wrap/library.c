@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The files of plugins that are called through us: found by NCCL's rules,
-// opened with NCCL's flags, told from our own file, and named by a digest, so
-// that ranks that run another build of one can be told apart.
+// The files of wrapped plugins. We find them by NCCL's rules, open them with
+// NCCL's flags, and refuse our own file. A digest of the file lets ranks detect
+// a peer with another build.
 #include "plugin/wrap/library.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 
 enum { NEWEST_EVER = 32 };
 
-/* A file name of the form lib*.so is taken as it is. */
+/* NCCL uses a name of the form lib*.so as it is. */
 static bool is_library_name(const char *name)
 {
 	size_t n = strlen(name);
@@ -45,7 +45,7 @@ static void *open_as_nccl(const char *name, const char *prefix, char words[256])
 	return h;
 }
 
-/* The path of the file behind a handle; false: the loader does not say. */
+/* The path of the file behind a handle; false: unknown. */
 static bool path_of(void *handle, char path[NB_LIBRARY_PATH])
 {
 	struct link_map *map = NULL;
@@ -57,7 +57,7 @@ static bool path_of(void *handle, char path[NB_LIBRARY_PATH])
 	return true;
 }
 
-/* Is that our own file, by whatever name? */
+/* Is it our own file, by device and inode? */
 static bool is_self(const char *path)
 {
 	static const char here;
@@ -69,7 +69,7 @@ static bool is_self(const char *path)
 	       a.st_ino == b.st_ino;
 }
 
-/* Beginning of the digest; 1 where the file cannot be read any more. */
+/* First 32 bits of the digest; 1: the file cannot be read. */
 static uint32_t digest_of(const char *path)
 {
 	uint8_t out[NB_SHA256_SIZE];
@@ -125,8 +125,8 @@ void nb_library_close(struct nb_library *f)
 	f->digest = 0;
 }
 
-static const void *find(const struct nb_library *f, const char *stem,
-			unsigned version)
+static const void *find_symbol(const struct nb_library *f, const char *stem,
+			       unsigned version)
 {
 	char symbol[64];
 
@@ -138,7 +138,7 @@ const void *nb_library_find(const struct nb_library *f, const char *stem,
 			    unsigned newest, unsigned oldest, unsigned *version)
 {
 	for (unsigned v = newest; v >= oldest && v > 0; v--) {
-		const void *table = find(f, stem, v);
+		const void *table = find_symbol(f, stem, v);
 
 		*version = v;
 		if (table)
@@ -146,7 +146,7 @@ const void *nb_library_find(const struct nb_library *f, const char *stem,
 	}
 	for (unsigned v = NEWEST_EVER; v > newest; v--) {
 		*version = v;
-		if (find(f, stem, v))
+		if (find_symbol(f, stem, v))
 			return NULL;
 	}
 	*version = 0;

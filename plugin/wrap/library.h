@@ -8,24 +8,23 @@
 #include "core/base/err.h"
 
 /*
- * Another NCCL plugin's file, opened by us in NCCL's place: the one that we
- * displaced by being named in a variable of NCCL's.
+ * The file of a wrapped plugin: the NCCL plugin that ours replaced in a
+ * variable of NCCL's. We open it in NCCL's place.
  */
 enum { NB_LIBRARY_PATH = 512 };
 
 struct nb_library {
 	void *handle;		    /* NULL: there is none */
 	char path[NB_LIBRARY_PATH]; /* of the file found; else as named */
-	/* begins the SHA-256 of the file's bytes; 0 only where there is none,
-	 * so that ranks can compare which file they have */
+	/* first 32 bits of the file's SHA-256, for comparing ranks; 0: no file
+	 * */
 	uint32_t digest;
 };
 
 /*
  * nb_library_open - find and open a plugin as NCCL does
- * @name:   what the variable says, not empty: a path or a file name; where
- *          that cannot be opened, has no slash and is not lib*.so,
- *          @prefix-<name>.so is tried
+ * @name:   a path or a file name, not empty. If it cannot be opened, has no
+ * slash and is not lib*.so, @prefix-<name>.so is tried
  * @prefix: "libnccl-tuner"
  *
  * 0 or NB_E_NOINPUT (no such file, or the loader refuses it: its words),
@@ -35,8 +34,8 @@ struct nb_library {
  */
 int nb_library_open(struct nb_library *f, const char *name, const char *prefix,
 		    struct nb_err *err);
-/* NULL handle is fine. Only while nothing of the file has been called: one
- * that has may have threads, and stays. */
+/* A NULL handle is fine. Only before any call into the file: a plugin that was
+ * called may have threads, and stays open. */
 void nb_library_close(struct nb_library *f);
 
 /*

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which plugins are called through ours, and what came of it. The files are
-// opened when the process starts and stay open: a plugin that was called may
-// have threads. Which of its tables is called follows from the version with
-// which NCCL calls ours: the one that NCCL itself would have taken.
+// The wrapped plugins: which there are, and what they returned. Their files are
+// opened when the process starts and stay open, since a plugin that was called
+// may have threads. We call the table that NCCL would have taken, given the
+// version with which NCCL calls us.
 #include "plugin/wrap/wrapped.h"
 
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static void tell_left_out(enum nb_wrapped_kind kind)
 	       c->why.hint[0] ? "; " : "", c->why.hint);
 }
 
-/* It could not be opened: why says it. */
+/* The file could not be opened; c->why has the reason. */
 static void not_opened(enum nb_wrapped_kind kind)
 {
 	struct nb_wrapped *c = &nb_wrapped[kind];
@@ -77,7 +77,7 @@ static void not_opened(enum nb_wrapped_kind kind)
 	tell_left_out(kind);
 }
 
-/* If its constructors crash, the log's last line names the file. */
+/* Log first: if the file's constructors crash, the last line names it. */
 static int open_file(enum nb_wrapped_kind kind, struct nb_library *file,
 		     struct nb_err *err)
 {
@@ -106,7 +106,7 @@ void nb_wrapped_open_all(void)
 	}
 }
 
-static void leave_out(enum nb_wrapped_kind kind, const char *why)
+static void leave_out_locked(enum nb_wrapped_kind kind, const char *why)
 {
 	struct nb_wrapped *c = &nb_wrapped[kind];
 
@@ -126,7 +126,7 @@ void nb_wrapped_leave_out(enum nb_wrapped_kind kind, const char *fmt, ...)
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
 	nb_lock(NB_LOCK_WRAP);
-	leave_out(kind, why);
+	leave_out_locked(kind, why);
 	nb_unlock(NB_LOCK_WRAP);
 }
 
@@ -147,21 +147,23 @@ int nb_wrapped_open_late(enum nb_wrapped_kind kind)
 	return rc;
 }
 
-/* All tables begin with their owner's name, which a copy of ours shows. */
-static bool taken(enum nb_wrapped_kind kind, uint32_t version, const char *name)
+/* All tables begin with the plugin's name, so another copy of ncclbpf is found.
+ * */
+static bool take_locked(enum nb_wrapped_kind kind, uint32_t version,
+			const char *name)
 {
 	struct nb_wrapped *c = &nb_wrapped[kind];
 
 	snprintf(c->name, sizeof(c->name), "%s", name ? name : "");
 	if (!strcmp(c->name, "ncclbpf")) {
-		leave_out(kind, "it is another ncclbpf");
+		leave_out_locked(kind, "it is another ncclbpf");
 		return false;
 	}
 	if (c->state == NB_WRAPPED_IN_USE)
 		return true;
 	c->state = NB_WRAPPED_IN_USE;
 	c->version = version;
-	/* the last line in the log if that ends the process */
+	/* if the call ends the process, this is the last line of the log */
 	nb_log(NB_LOG_INFO, "the %s %s (%s, interface v%u) is called first",
 	       rows[kind].noun, c->file.path, c->name, version);
 	return true;
@@ -173,12 +175,12 @@ bool nb_wrapped_take(enum nb_wrapped_kind kind, uint32_t version,
 	bool good;
 
 	nb_lock(NB_LOCK_WRAP);
-	good = taken(kind, version, name);
+	good = take_locked(kind, version, name);
 	nb_unlock(NB_LOCK_WRAP);
 	return good;
 }
 
-/* It has no table for this NCCL. */
+/* The plugin has no table for this version of NCCL. */
 static void none_fits(enum nb_wrapped_kind kind, uint32_t abi, uint32_t version)
 {
 	char why[200];
@@ -192,10 +194,10 @@ static void none_fits(enum nb_wrapped_kind kind, uint32_t abi, uint32_t version)
 		snprintf(why, sizeof(why), "it has no %s%u to %s%u",
 			 rows[kind].stem, rows[kind].oldest, rows[kind].stem,
 			 abi);
-	leave_out(kind, why);
+	leave_out_locked(kind, why);
 }
 
-static bool usable(const struct nb_wrapped *c)
+static bool is_usable(const struct nb_wrapped *c)
 {
 	return c->state == NB_WRAPPED_OPEN || c->state == NB_WRAPPED_IN_USE;
 }
@@ -210,20 +212,20 @@ const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
 	bool look;
 
 	nb_lock(NB_LOCK_WRAP);
-	look = usable(c);
+	look = is_usable(c);
 	nb_unlock(NB_LOCK_WRAP);
-	/* not with the lock: the loader has one of its own, and holds it while
-	 * constructors of others run, which may fork */
+	/* without our lock: the loader holds its own lock while other
+	 * libraries' constructors run, and these may fork */
 	if (look)
 		table = nb_library_find(&c->file, rows[kind].stem, abi,
 					rows[kind].oldest, &v);
 	if (table)
 		memcpy(&name, table, sizeof(name));
 	nb_lock(NB_LOCK_WRAP);
-	if (look && usable(c)) {
+	if (look && is_usable(c)) {
 		if (!table)
 			none_fits(kind, abi, v);
-		else if (!taken(kind, v, name))
+		else if (!take_locked(kind, v, name))
 			table = NULL;
 	} else {
 		table = NULL;
@@ -258,7 +260,7 @@ void nb_wrapped_count_refused(enum nb_wrapped_kind kind)
 	__atomic_fetch_add(&nb_wrapped[kind].refused, 1, __ATOMIC_RELAXED);
 }
 
-static uint64_t get(const uint64_t *counter)
+static uint64_t load_counter(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
@@ -268,9 +270,9 @@ void nb_wrapped_log(void)
 	nb_lock(NB_LOCK_WRAP);
 	for (int k = 0; k < NB_NWRAPPED; k++) {
 		struct nb_wrapped *c = &nb_wrapped[k];
-		bool errors = get(&c->errors);
+		bool errors = load_counter(&c->errors);
 
-		if (c->told || !(errors || get(&c->refused)))
+		if (c->told || !(errors || load_counter(&c->refused)))
 			continue;
 		c->told = true;
 		if (__atomic_load_n(&c->what, __ATOMIC_ACQUIRE))
@@ -297,8 +299,8 @@ void nb_wrapped_json(struct nb_json *j)
 		nb_json_kstr(j, "name", c->name[0] ? c->name : NULL);
 		nb_json_ku64(j, "interface", c->version);
 		nb_json_kstr(j, "state", nb_wrapped_state_word(c->state));
-		nb_json_ku64(j, "errors", get(&c->errors));
-		nb_json_ku64(j, "refused", get(&c->refused));
+		nb_json_ku64(j, "errors", load_counter(&c->errors));
+		nb_json_ku64(j, "refused", load_counter(&c->refused));
 		nb_json_kstr(j, "failed",
 			     __atomic_load_n(&c->what, __ATOMIC_ACQUIRE));
 		nb_json_kstr(j, "why",

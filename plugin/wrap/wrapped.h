@@ -8,9 +8,9 @@
 #include "plugin/wrap/library.h"
 
 /*
- * Plugins that ours has displaced and calls in NCCL's place: one of each row of
- * core/defs/chains.h. Whatever one of them does wrong is counted here and told
- * once; it never becomes an error of ours.
+ * Wrapped plugins: those that ours replaced and calls in NCCL's place, at most
+ * one for each row of core/defs/chains.h. Their errors are counted, and the
+ * first is logged. They never become errors of ours.
  */
 struct nb_json;
 
@@ -52,36 +52,35 @@ void nb_wrapped_open_all(void);
  * @abi: version of the interface with which NCCL calls us
  * @version: gets that of the table
  *
- * The newest that NCCL would have taken. NULL: there is none; where it was
- * named, that has been said. Takes NB_LOCK_WRAP.
+ * The newest that NCCL would have taken. NULL: there is none; the reason was
+ * logged if a variable names a plugin. Takes NB_LOCK_WRAP.
  */
 const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
 			   uint32_t *version);
 /*
- * nb_wrapped_open_late - open one whose row says late
+ * nb_wrapped_open_late - open a plugin whose row says late
  *
- * 0, or an error that has been said and stands in nb_wrapped[]. Without the
- * lock: the file's constructors run.
+ * 0, or an error, which was logged and stands in nb_wrapped[]. Call it without
+ * the lock: the file's constructors run.
  */
 int nb_wrapped_open_late(enum nb_wrapped_kind kind);
-/* Interface @version of what that has opened, which calls itself @name, is
- * called from now on. False: it is ourselves, and left out. Takes NB_LOCK_WRAP.
- */
+/* The plugin @name is called from now on, by interface @version. False: it is
+ * ncclbpf itself, and left out. Takes NB_LOCK_WRAP. */
 bool nb_wrapped_take(enum nb_wrapped_kind kind, uint32_t version,
 		     const char *name);
-/* It failed before it was of use: never called again by communicators that
- * are made from now on. Logged once. Takes NB_LOCK_WRAP. */
+/* Leave the plugin out: new communicators do not call it. Logged once. Takes
+ * NB_LOCK_WRAP. */
 void nb_wrapped_leave_out(enum nb_wrapped_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Count what one did; any thread, on a decision path too. */
+/* Count an error; any thread, also on the decision path. */
 void nb_wrapped_count_error(enum nb_wrapped_kind kind);
-/* The same of a named call (@what is a constant), the first said at once. */
+/* Count a failed call @what (a constant), and log the first. */
 void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what,
 			      int result);
 void nb_wrapped_count_refused(enum nb_wrapped_kind kind);
 
-/* Log, once, what was counted. */
+/* Log the counted errors, once for each plugin. */
 void nb_wrapped_log(void);
 /* "chains": a list of objects, for `status` */
 void nb_wrapped_json(struct nb_json *j);

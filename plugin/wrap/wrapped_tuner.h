@@ -11,8 +11,8 @@ struct nb_costs;
 struct nb_wrapped_tuner;
 
 /*
- * The tuner that ours has displaced, for one rank of one communicator. Its
- * functions are those of plugin/abi/wrapped_tuner.c, which know its version.
+ * The wrapped tuner of one rank of one communicator. The functions are in
+ * plugin/abi/wrapped_tuner.c, which knows the version.
  */
 typedef int nb_wrapped_ask_fn(const struct nb_wrapped_tuner *p,
 			      const struct nb_ask *ask);
@@ -28,19 +28,18 @@ struct nb_wrapped_tuner {
 };
 
 /*
- * nb_wrapped_tuner_ask - let it answer first
- * @ask: as NCCL asks; its table, channels (and for v2 both numbers) get the
- *       answer, if that can be had
+ * nb_wrapped_tuner_ask - ask the wrapped tuner before the policies
+ * @ask: as NCCL asks; table, channels and (v2) both numbers get a valid answer
  *
- * An error, a combination that NCCL does not offer, a table in which nothing
- * is left and a number of channels that is out of range are counted and
- * undone. On the decision path: no lock, no allocation of ours.
+ * Counts and undoes an error, a combination that NCCL does not offer, a table
+ * without a usable entry, and channels out of range. On the decision path: no
+ * lock, no allocation.
  */
 void nb_wrapped_tuner_ask(struct nb_comm *c, const struct nb_ask *ask);
 /* getChunkSize of v6, likewise. */
 void nb_wrapped_tuner_chunk(struct nb_comm *c, int coll, size_t bytes, int algo,
 			    int proto, int channels, size_t *chunk);
-/* Where there is no table (v2): its answer as NCCL's own choice. */
+/* v2, which has no table: policies see the answer as NCCL's own choice. */
 void nb_wrapped_tuner_choice(const struct nb_ask *ask, struct nb_costs *costs);
 
 #endif

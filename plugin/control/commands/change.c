@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// change status|check|commit|abort: the second half of a change that several
-// processes take part in.
+// change status|check|commit|abort: the second half of a change in several
+// processes.
 #include <stdio.h>
 #include <stdlib.h>
 

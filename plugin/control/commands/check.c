@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// check agreement: the job segment holds what every process of the job on this
-// host decided, so any one of them can tell.
+// check agreement: the job segment has the decisions of all processes of the
+// job on this host, so any of them can answer.
 #include <stdio.h>
 
 #include "core/jobseg/report.h"

@@ -13,7 +13,7 @@
 #include "plugin/tuner/explain.h"
 
 /* Members of one rank of a communicator; the object is open. */
-static void members(struct nb_json *j, const struct nb_comm *c)
+static void put_comm(struct nb_json *j, const struct nb_comm *c)
 {
 	const char *why = NULL;
 	uint32_t number = 0;
@@ -49,7 +49,7 @@ int nb_cmd_comm_list(struct nb_call *call)
 		if (!nb_page_takes(&page, j))
 			continue;
 		nb_json_obj(j);
-		members(j, c);
+		put_comm(j, c);
 		nb_json_end_obj(j);
 	}
 	nb_json_end_arr(j);
@@ -74,7 +74,7 @@ static void no_comm(struct nb_call *call, const char *text)
 }
 
 /* The rank meant by COMM and slot=; the lowest slot without the option. */
-static int find(struct nb_call *call, const struct nb_comm **out)
+static int find_rank(struct nb_call *call, const struct nb_comm **out)
 {
 	const char *text = call->req->arg[0];
 	uint64_t id, slot = UINT64_MAX;
@@ -95,7 +95,8 @@ static int find(struct nb_call *call, const struct nb_comm **out)
 	return *out ? 0 : NB_E_NOENT;
 }
 
-static void row(struct nb_json *j, const struct nb_decision *d, uint32_t bucket)
+static void put_latest(struct nb_json *j, const struct nb_decision *d,
+		       uint32_t bucket)
 {
 	nb_json_obj(j);
 	nb_json_kstr(j, "coll", nb_nccl_coll(d->coll));
@@ -121,23 +122,23 @@ int nb_cmd_comm_show(struct nb_call *call)
 	struct nb_json *j = call->out;
 	const struct nb_comm *c;
 	struct nb_decision d;
-	int rc = find(call, &c);
+	int rc = find_rank(call, &c);
 
 	if (rc)
 		return rc;
-	members(j, c);
+	put_comm(j, c);
 	nb_json_karr(j, "table");
 	for (int coll = 0; coll < NCCL_NUM_COLLS; coll++)
 		for (uint32_t b = 0; b < NB_SIZE_BUCKETS; b++)
 			if (nb_comm_latest(c, coll, b, &d))
-				row(j, &d, b);
+				put_latest(j, &d, b);
 	nb_json_end_arr(j);
 	return 0;
 }
 
 /* ---- explain ---- */
 
-static int collective(struct nb_call *call, int *coll)
+static int parse_coll(struct nb_call *call, int *coll)
 {
 	const char *word = call->req->arg[0], *words[NCCL_NUM_COLLS], *near[2];
 
@@ -156,9 +157,9 @@ static int collective(struct nb_call *call, int *coll)
 	return call->err->code;
 }
 
-/* Without comm=: the one that has decided such a case, else the busiest. */
-static int pick(struct nb_call *call, int coll, uint64_t bytes,
-		const struct nb_comm **out)
+/* Without comm=: a communicator that decided such a case, else the busiest. */
+static int pick_comm(struct nb_call *call, int coll, uint64_t bytes,
+		     const struct nb_comm **out)
 {
 	uint32_t bucket = nb_comm_bucket(bytes);
 	struct nb_comm_option comm;
@@ -186,9 +187,9 @@ static int pick(struct nb_call *call, int coll, uint64_t bytes,
 	return *out ? 0 : NB_E_NOENT;
 }
 
-/* @name, or the number where that is none of NCCL's; -1: no opinion. */
-static void word(struct nb_json *j, const char *key, const char *name,
-		 int number)
+/* @name, or @number if NCCL has no such name; -1: no opinion. */
+static void put_word(struct nb_json *j, const char *key, const char *name,
+		     int number)
 {
 	char text[16];
 
@@ -196,7 +197,7 @@ static void word(struct nb_json *j, const char *key, const char *name,
 	nb_json_kstr(j, key, name || number == -1 ? name : text);
 }
 
-static void steps(struct nb_json *j, const struct nb_explain *e)
+static void put_steps(struct nb_json *j, const struct nb_explain *e)
 {
 	nb_json_karr(j, "policies");
 	for (uint32_t i = 0; i < e->order.n; i++) {
@@ -204,8 +205,8 @@ static void steps(struct nb_json *j, const struct nb_explain *e)
 
 		nb_json_obj(j);
 		nb_json_kstr(j, "name", s->policy);
-		word(j, "algo", nb_nccl_algo(s->algo), s->algo);
-		word(j, "proto", nb_nccl_proto(s->proto), s->proto);
+		put_word(j, "algo", nb_nccl_algo(s->algo), s->algo);
+		put_word(j, "proto", nb_nccl_proto(s->proto), s->proto);
 		nb_json_ku64(j, "channels", s->channels);
 		nb_json_kbool(j, "changed", s->changed);
 		nb_json_end_obj(j);
@@ -220,7 +221,7 @@ struct said {
 	struct nb_explain_step last;
 };
 
-static struct said said(const struct nb_explain *e)
+static struct said last_words(const struct nb_explain *e)
 {
 	struct said by = { .last = { .algo = -1, .proto = -1 } };
 
@@ -240,13 +241,13 @@ static struct said said(const struct nb_explain *e)
 	return by;
 }
 
-/* Why the answer was refused, who gave it, and what may be answered. */
-static void refusal(char *to, size_t size, const struct nb_comm *c,
-		    const struct nb_explain *e)
+/* Why the answer was dropped, whose it was, and what is allowed. */
+static void refusal_text(char *to, size_t size, const struct nb_comm *c,
+			 const struct nb_explain *e)
 {
 	enum nb_refused why = e->answer.refused;
 	const char *text = nb_refused_text(why);
-	struct said by = said(e);
+	struct said by = last_words(e);
 
 	if (why == NB_REFUSED_ALGO_RANGE && by.algo)
 		snprintf(to, size, "%s: %s answered %d, allowed are 0 to %d",
@@ -266,8 +267,8 @@ static void refusal(char *to, size_t size, const struct nb_comm *c,
 		snprintf(to, size, "%s", text);
 }
 
-static void note(struct nb_json *j, const struct nb_comm *c,
-		 const struct nb_explain *e)
+static void put_note(struct nb_json *j, const struct nb_comm *c,
+		     const struct nb_explain *e)
 {
 	const char *text = NULL;
 	char refused[400];
@@ -280,14 +281,14 @@ static void note(struct nb_json *j, const struct nb_comm *c,
 		       "what it offers and would choose is not known, and "
 		       "every combination is assumed";
 	else if (e->answer.refused != NB_REFUSED_NONE) {
-		refusal(refused, sizeof(refused), c, e);
+		refusal_text(refused, sizeof(refused), c, e);
 		text = refused;
 	}
 	nb_json_kstr(j, "note", text);
 }
 
-static int explanation(struct nb_call *call, const struct nb_comm *c, int coll,
-		       uint64_t bytes, const struct nb_explain *e)
+static int put_explanation(struct nb_call *call, const struct nb_comm *c,
+			   int coll, uint64_t bytes, const struct nb_explain *e)
 {
 	const struct nb_decision *d = &e->answer;
 	struct nb_json *j = call->out;
@@ -304,9 +305,9 @@ static int explanation(struct nb_call *call, const struct nb_comm *c, int coll,
 			     ? e->step[d->by].policy
 			     : NULL);
 	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
-	steps(j, e);
+	put_steps(j, e);
 	nb_json_ku64(j, "generation", e->generation);
-	note(j, c, e);
+	put_note(j, c, e);
 	return nb_explain_json(j, c, e, bytes, call->err);
 }
 
@@ -315,14 +316,14 @@ int nb_cmd_explain(struct nb_call *call)
 	const struct nb_comm *c;
 	struct nb_explain e;
 	uint64_t bytes;
-	int coll, rc = collective(call, &coll);
+	int coll, rc = parse_coll(call, &coll);
 
 	if (!rc)
 		rc = nb_wire_size(&bytes, call->req->arg[1], "explain SIZE",
 				  call->err);
 	if (!rc)
-		rc = pick(call, coll, bytes, &c);
+		rc = pick_comm(call, coll, bytes, &c);
 	if (!rc)
 		rc = nb_comm_explain(c, coll, bytes, &e, call->err);
-	return rc ? rc : explanation(call, c, coll, bytes, &e);
+	return rc ? rc : put_explanation(call, c, coll, bytes, &e);
 }

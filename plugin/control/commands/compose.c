@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// policy add|remove|move: the order of policies on the hook, one at a time.
-// Each is a change as policy use is, worked out from the baseline here, so
-// that every process of a job comes to the same generation.
+// policy add|remove|move: changes of the order by one policy. Each is a change
+// like policy use. Every process of a job computes it from the same baseline,
+// so all get the same generation.
 #include "plugin/change/change.h"
 #include "plugin/change/compose.h"
 #include "plugin/change/selector.h"
 #include "plugin/change/stage.h"
 #include "plugin/control/reply.h"
 
-static int finish(struct nb_call *call, const struct nb_edit *edit)
+static int stage_edit(struct nb_call *call, const struct nb_edit *edit)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_selector reach;
@@ -21,7 +21,8 @@ static int finish(struct nb_call *call, const struct nb_edit *edit)
 }
 
 /* Where it goes, by the options; one of them at most. */
-static int place(struct nb_call *call, struct nb_edit *edit, bool wanted)
+static int parse_position(struct nb_call *call, struct nb_edit *edit,
+			  bool wanted)
 {
 	bool last = nb_request_yes(call->req, "last", false);
 
@@ -44,9 +45,9 @@ static int place(struct nb_call *call, struct nb_edit *edit, bool wanted)
 int nb_cmd_policy_add(struct nb_call *call)
 {
 	struct nb_edit edit = { .what = NB_COMPOSE_ADD };
-	int rc = place(call, &edit, false);
+	int rc = parse_position(call, &edit, false);
 
-	return rc ? rc : finish(call, &edit);
+	return rc ? rc : stage_edit(call, &edit);
 }
 
 int nb_cmd_policy_remove(struct nb_call *call)
@@ -54,13 +55,13 @@ int nb_cmd_policy_remove(struct nb_call *call)
 	struct nb_edit edit = { .what = NB_COMPOSE_REMOVE,
 				.name = call->req->arg[0] };
 
-	return finish(call, &edit);
+	return stage_edit(call, &edit);
 }
 
 int nb_cmd_policy_move(struct nb_call *call)
 {
 	struct nb_edit edit = { .what = NB_COMPOSE_MOVE };
-	int rc = place(call, &edit, true);
+	int rc = parse_position(call, &edit, true);
 
-	return rc ? rc : finish(call, &edit);
+	return rc ? rc : stage_edit(call, &edit);
 }

@@ -5,7 +5,8 @@
 #include "plugin/control/reply.h"
 #include "plugin/controller/controller.h"
 
-static void state(struct nb_json *j, const struct nb_controllers_info *i)
+static void put_controllers(struct nb_json *j,
+			    const struct nb_controllers_info *i)
 {
 	const struct nb_controllers_state *s = &i->state;
 
@@ -21,7 +22,7 @@ static void state(struct nb_json *j, const struct nb_controllers_info *i)
 	nb_json_kstr(j, "error", s->error[0] ? s->error : NULL);
 }
 
-static int show(struct nb_call *call)
+static int reply_status(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 	struct nb_controllers_info i;
@@ -32,25 +33,25 @@ static int show(struct nb_call *call)
 	nb_json_ku64_if(j, "elected", i.pid, i.pid);
 	nb_json_kbool(j, "here", i.here);
 	nb_json_kbool(j, "known", i.known);
-	state(j, &i);
+	put_controllers(j, &i);
 	return 0;
 }
 
 int nb_cmd_controller_status(struct nb_call *call)
 {
-	return show(call);
+	return reply_status(call);
 }
 
 int nb_cmd_controller_pause(struct nb_call *call)
 {
 	nb_controllers_pause(true);
 	snprintf(call->note, sizeof(call->note), "controllers paused");
-	return show(call);
+	return reply_status(call);
 }
 
 int nb_cmd_controller_resume(struct nb_call *call)
 {
 	nb_controllers_pause(false);
 	snprintf(call->note, sizeof(call->note), "controllers go on");
-	return show(call);
+	return reply_status(call);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `doctor`: each thing that keeps a policy from deciding, as a check with a
-// level, what was found, and what to do. It only looks.
+// `doctor`: checks for everything that keeps a policy from deciding, with a
+// level, the finding and advice. It changes nothing.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,7 +183,7 @@ static void check_events(struct nb_json *j)
 	      (unsigned long long)rest);
 }
 
-/* Given and not taken: the value is not of its kind, the default holds. */
+/* Variables with an invalid value, for which the default applies. */
 static unsigned check_values(struct nb_json *j, const struct nb_env *env)
 {
 	unsigned bad = 0;
@@ -271,7 +271,7 @@ static void check_policy(struct nb_json *j)
 		      "a change is staged and not committed");
 }
 
-/* A communicator is worth a line when it cannot be changed or disagrees. */
+/* Report communicators that cannot be changed or whose ranks differ. */
 static unsigned check_comms(struct nb_json *j)
 {
 	unsigned shown = 0, odd = 0;
@@ -311,8 +311,8 @@ static unsigned check_comms(struct nb_json *j)
 	return odd;
 }
 
-/* What the watch has found stands until the communicator is gone. */
-static void check_agreement(struct nb_json *j)
+/* Findings of the divergence watch, kept until the communicator ends. */
+static void check_divergence(struct nb_json *j)
 {
 	unsigned apart = 0;
 
@@ -420,7 +420,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	if (!check_comms(j))
 		check(j, "communicators", OK, NULL,
 		      "%u here, all can be changed", nb_comms.n);
-	check_agreement(j);
+	check_divergence(j);
 	check_decisions(j);
 	check_segment(j);
 	nb_json_end_arr(j);

@@ -105,7 +105,7 @@ int nb_cmd_map_show(struct nb_call *call)
 
 /* ---- finding ---- */
 
-static int take(struct nb_call *call, struct nb_map_target *t)
+static int find_target(struct nb_call *call, struct nb_map_target *t)
 {
 	struct nb_map_ref r;
 	int rc;
@@ -136,7 +136,7 @@ void nb_map_target_drop(struct nb_map_target *t)
 /* The same, and there is content to look at. */
 int nb_map_target_take(struct nb_call *call, struct nb_map_target *t)
 {
-	int rc = take(call, t);
+	int rc = find_target(call, t);
 
 	if (rc || t->object)
 		return rc;
@@ -162,8 +162,8 @@ enum nb_map_keys nb_map_target_keys(const struct nb_map_target *t)
 	return nb_spec_map_type(t->spec->type)->keys;
 }
 
-static void entry(struct nb_json *j, const struct nb_map_target *t,
-		  const void *key, const void *value)
+static void put_entry(struct nb_json *j, const struct nb_map_target *t,
+		      const void *key, const void *value)
 {
 	nb_json_khex(j, "key", key, t->spec->key_size);
 	nb_json_khex(j, "value", value, nb_map_target_value_size(t));
@@ -288,7 +288,7 @@ static void dump_entries(struct nb_json *j, const struct nb_map_target *t,
 		if (nb_map_read(t->object, d->key, d->value, NULL))
 			continue;
 		nb_json_obj(j);
-		entry(j, t, d->key, d->value);
+		put_entry(j, t, d->key, d->value);
 		nb_json_end_obj(j);
 		given++;
 	}
@@ -300,7 +300,7 @@ void nb_map_target_members(struct nb_json *j, const struct nb_map_target *t)
 		       t->in_use);
 }
 
-static void positions(struct nb_json *j, const struct nb_map_target *t)
+static void put_positions(struct nb_json *j, const struct nb_map_target *t)
 {
 	if (nb_map_target_keys(t) != NB_KEYS_RING)
 		return;
@@ -329,7 +329,7 @@ int nb_cmd_map_dump(struct nb_call *call)
 	rc = dump_options(call, &t, &d);
 	if (!rc) {
 		nb_map_target_members(j, &t);
-		positions(j, &t);
+		put_positions(j, &t);
 		nb_json_karr(j, "entries");
 		dumps[nb_map_target_keys(&t)](j, &t, &d);
 		nb_json_end_arr(j);
@@ -389,8 +389,8 @@ static int get_several(struct nb_call *call, const struct nb_map_target *t,
 	return rc;
 }
 
-static int get(struct nb_call *call, const struct nb_map_target *t,
-	       unsigned char *key)
+static int get_element(struct nb_call *call, const struct nb_map_target *t,
+		       unsigned char *key)
 {
 	size_t size = t->spec->key_size;
 	struct nb_json *j = call->out;
@@ -401,7 +401,7 @@ static int get(struct nb_call *call, const struct nb_map_target *t,
 	if (rc)
 		return rc;
 	nb_map_target_members(j, t);
-	entry(j, t, key, key + size);
+	put_entry(j, t, key, key + size);
 	return 0;
 }
 
@@ -420,7 +420,7 @@ int nb_cmd_map_get(struct nb_call *call)
 		rc = nb_map_target_fits(&t, call->err);
 	if (!rc)
 		rc = call->req->narg > 2 ? get_several(call, &t, key)
-					 : get(call, &t, key);
+					 : get_element(call, &t, key);
 	free(key);
 	nb_map_target_drop(&t);
 	return rc;

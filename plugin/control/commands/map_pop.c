@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// map pop: takes values out of queues and stacks and records out of ring
-// buffers, the next ones first. What is taken is in the reply and nowhere
-// else. With follow=yes what comes is taken as it comes; a client that does
-// not keep up leaves it in the ring, which counts what it has no room for.
+// map pop: takes the next values out of queues and stacks, and records out of
+// ring buffers. They are in the reply and nowhere else. With follow=yes it
+// takes new ones as they come. If the client is slow they stay in the ring,
+// which counts records for which it has no room.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,8 +88,8 @@ static int take_record(struct pop *p, struct nb_json *j, struct nb_err *err)
 }
 
 /* "entries", "dropped" of an open object. The number taken, or an error. */
-static int take(struct pop *p, struct nb_json *j, uint64_t most,
-		struct nb_err *err)
+static int take_elements(struct pop *p, struct nb_json *j, uint64_t most,
+			 struct nb_err *err)
 {
 	uint64_t n = 0;
 	int rc = 0;
@@ -104,7 +104,7 @@ static int take(struct pop *p, struct nb_json *j, uint64_t most,
 	nb_json_end_arr(j);
 	p->dropped = is_ring(p) ? nb_ringbuf_dropped(p->t.object) : 0;
 	nb_json_ku64(j, "dropped", p->dropped);
-	/* what was taken must reach the client, whatever came then */
+	/* taken elements must reach the client, also after an error */
 	return n || rc > 0 ? (int)n : rc;
 }
 
@@ -167,7 +167,7 @@ static int poll_pop(void *state, struct nb_json *out, struct nb_err *err)
 	uint64_t dropped = p->dropped;
 	int rc;
 
-	rc = take(p, out, POP_BATCH, err);
+	rc = take_elements(p, out, POP_BATCH, err);
 	return rc < 0 ? rc : rc > 0 || p->dropped != dropped;
 }
 
@@ -190,9 +190,9 @@ int nb_cmd_map_pop(struct nb_call *call)
 		return call->err->code;
 	}
 	nb_map_target_members(call->out, &p->t);
-	rc = take(p, call->out, most, call->err);
-	/* it follows already: its next turn tries again, and ends it with
-	 * the error if that fails too */
+	rc = take_elements(p, call->out, most, call->err);
+	/* the stream exists already: its next turn tries again, and ends it if
+	 * that fails too */
 	if (follow && rc < 0) {
 		*call->err = (struct nb_err){ .code = 0 };
 		rc = 0;

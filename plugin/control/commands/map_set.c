@@ -294,7 +294,7 @@ static int apply_coherent(struct nb_call *call, const struct ops *ops)
 typedef int parse_fn(struct nb_call *call, const struct nb_map_target *t,
 		     struct ops *ops);
 
-static int change(struct nb_call *call, parse_fn *parse)
+static int change_map(struct nb_call *call, parse_fn *parse)
 {
 	struct ops ops = { .n = 0 };
 	struct nb_map_target t;
@@ -374,15 +374,15 @@ static int set_part(struct nb_call *call)
 int nb_cmd_map_set(struct nb_call *call)
 {
 	return nb_request_opt(call->req, "at") ? set_part(call)
-					       : change(call, parse_set);
+					       : change_map(call, parse_set);
 }
 
 int nb_cmd_map_del(struct nb_call *call)
 {
-	return change(call, parse_del);
+	return change_map(call, parse_del);
 }
 
 int nb_cmd_map_load(struct nb_call *call)
 {
-	return change(call, parse_load);
+	return change_map(call, parse_load);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// net: what the net plugin moves the data with, what came of it, and the
-// connections that live; `status` has the first two.
+// net: the transport of the net plugin, its counters, and its open connections;
+// `status` has the first two.
 #include "plugin/control/reply.h"
 #include "plugin/net/list.h"
 #include "plugin/net/tcp.h"
@@ -27,7 +27,7 @@ static void by_kind(struct nb_json *j, const char *key, const uint64_t n[3])
 	nb_json_end_obj(j);
 }
 
-static void members(struct nb_json *j, const char *transport, int devices)
+static void put_net(struct nb_json *j, const char *transport, int devices)
 {
 	struct nb_net_sums s;
 
@@ -59,7 +59,7 @@ void nb_cmd_net_json(struct nb_json *j)
 		return;
 	}
 	nb_json_kobj(j, "net");
-	members(j, transport, devices);
+	put_net(j, transport, devices);
 	nb_json_end_obj(j);
 }
 
@@ -69,7 +69,7 @@ struct listing {
 	uint64_t now;
 };
 
-static bool connection(const struct nb_net_conn *c, void *arg)
+static bool put_connection(const struct nb_net_conn *c, void *arg)
 {
 	struct listing *l = arg;
 	struct nb_json *j = l->j;
@@ -100,9 +100,9 @@ int nb_cmd_net(struct nb_call *call)
 
 	if (rc)
 		return rc;
-	members(l.j, transport, devices);
+	put_net(l.j, transport, devices);
 	nb_json_karr(l.j, "connections");
-	nb_net_list_each(connection, &l);
+	nb_net_list_each(put_connection, &l);
 	nb_json_end_arr(l.j);
 	nb_page_end(l.j, &l.page);
 	return 0;

@@ -34,8 +34,8 @@ static void put_name(struct nb_json *j, const struct nb_policy *p)
 	nb_cmd_digest(j, "digest", p->img->digest);
 }
 
-/* What runs it now; null where no communicator's generation has it. */
-static void engine(struct nb_json *j, const struct nb_policy *p, uint32_t i)
+/* What runs the program; null if the baseline does not have it. */
+static void put_engine(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 {
 	const struct nb_exec *x =
 		nb_gens.baseline ? nb_gen_exec(nb_gens.baseline, p, i) : NULL;
@@ -47,7 +47,7 @@ static void engine(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 	nb_json_ku64(j, "code_bytes", x ? nb_exec_compiled(x) : 0);
 }
 
-/* Reading the clock takes longer than some policies: not below zero. */
+/* Reading the clock takes longer than some policies run, so clamp at zero. */
 static uint64_t mean_ns(const struct nb_gen_sum *sum)
 {
 	return sum->samples && sum->time_ns > 0
@@ -55,8 +55,8 @@ static uint64_t mean_ns(const struct nb_gen_sum *sum)
 		       : 0;
 }
 
-/* The histogram of what was timed, for metrics. */
-static void times(struct nb_json *j, const struct nb_policy *p, uint32_t i)
+/* The histogram of measured run times. */
+static void put_times(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 {
 	const struct nb_gen_times t = nb_held_times(p, i);
 
@@ -73,7 +73,8 @@ static void times(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 	nb_json_end_arr(j);
 }
 
-static void program(struct nb_json *j, const struct nb_policy *p, uint32_t i)
+static void put_program(struct nb_json *j, const struct nb_policy *p,
+			uint32_t i)
 {
 	const struct nb_prog *prog = &p->img->progs[i];
 	struct nb_gen_sum sum = nb_held_counts(p, i);
@@ -83,7 +84,7 @@ static void program(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 	nb_json_kstr(j, "section", prog->section);
 	nb_json_kstr(j, "hook", nb_spec_hook(prog->hook)->word);
 	nb_json_ku64(j, "insns", prog->nslots);
-	engine(j, p, i);
+	put_engine(j, p, i);
 	nb_json_ku64(j, "runs", sum.runs);
 	nb_json_ku64(j, "overrides", sum.overrides);
 	nb_json_ku64(j, "refused", sum.refused);
@@ -91,7 +92,7 @@ static void program(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 	nb_json_ku64_if(j, "mean_ns", sum.samples, mean_ns(&sum));
 	nb_json_key(j, "times");
 	if (sum.samples)
-		times(j, p, i);
+		put_times(j, p, i);
 	else
 		nb_json_null(j);
 	nb_json_end_obj(j);
@@ -99,7 +100,7 @@ static void program(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 
 /* Sums of what verifying its programs took; the deepest stack, the longest
  * lap and the most numbers of all. */
-static void effort(struct nb_json *j, const struct nb_policy *p)
+static void put_effort(struct nb_json *j, const struct nb_policy *p)
 {
 	uint32_t states = 0, stack = 0, lap = 0, numbers = 0;
 	uint64_t insns = 0, time_ns = 0;
@@ -124,8 +125,8 @@ static void effort(struct nb_json *j, const struct nb_policy *p)
 	nb_json_end_obj(j);
 }
 
-/* Its place among those that run, -1: it does not run there. */
-static int place(const struct nb_gen *g, const struct nb_policy *p)
+/* The policy's position in the order of @g, -1: not in it. */
+static int position_in(const struct nb_gen *g, const struct nb_policy *p)
 {
 	for (uint32_t i = 0; i < g->order.n; i++)
 		if (g->policy[g->order.at[i]].policy == p)
@@ -133,39 +134,39 @@ static int place(const struct nb_gen *g, const struct nb_policy *p)
 	return -1;
 }
 
-/* The communicators that have it in a list of their own. */
-static void comms(struct nb_json *j, const struct nb_gen *g,
-		  const struct nb_policy *p)
+/* The communicators that have the policy through a scope. */
+static void put_comms(struct nb_json *j, const struct nb_gen *g,
+		      const struct nb_policy *p)
 {
 	nb_json_karr(j, "comms");
 	for (uint32_t i = 0; i < g->nviews; i++)
 		for (uint32_t k = 0; k < g->scopes.scope[i].ncomms; k++)
-			if (place(g->view[i], p) >= 0)
+			if (position_in(g->view[i], p) >= 0)
 				nb_json_id(j, g->scopes.scope[i].comm[k]);
 	nb_json_end_arr(j);
 }
 
 /* Members of a held policy. */
-static void policy(struct nb_json *j, const struct nb_held *h)
+static void put_held(struct nb_json *j, const struct nb_held *h)
 {
 	const struct nb_policy *p = h->policy;
-	int position = place(nb_gens.baseline, p);
+	int position = position_in(nb_gens.baseline, p);
 
 	put_name(j, p);
 	nb_json_kstr(j, "source", h->source == NB_SOURCE_ENV ? "env" : "shell");
 	nb_json_ku64(j, "size", p->img->size);
 	nb_json_kbool(j, "in_use", nb_held_in_use(p));
 	nb_json_ku64_if(j, "position", position >= 0, (uint64_t)position);
-	comms(j, nb_gens.baseline, p);
+	put_comms(j, nb_gens.baseline, p);
 	nb_json_karr(j, "maps");
 	for (uint32_t i = 0; i < p->img->nmaps; i++)
 		nb_json_str(j, p->img->maps[i].name);
 	nb_json_end_arr(j);
 	nb_json_karr(j, "programs");
 	for (uint32_t i = 0; i < p->img->nprogs; i++)
-		program(j, p, i);
+		put_program(j, p, i);
 	nb_json_end_arr(j);
-	effort(j, p);
+	put_effort(j, p);
 }
 
 int nb_cmd_policy_list(struct nb_call *call)
@@ -177,7 +178,7 @@ int nb_cmd_policy_list(struct nb_call *call)
 	nb_json_karr(j, "policies");
 	for (uint32_t i = 0; i < nb_held.n; i++) {
 		nb_json_obj(j);
-		policy(j, &nb_held.at[i]);
+		put_held(j, &nb_held.at[i]);
 		nb_json_end_obj(j);
 	}
 	nb_json_end_arr(j);
@@ -189,7 +190,7 @@ int nb_cmd_policy_show(struct nb_call *call)
 	struct nb_held *h = nb_held_find(call->req->arg[0], call->err);
 
 	if (h)
-		policy(call->out, h);
+		put_held(call->out, h);
 	return h ? 0 : call->err->code;
 }
 
@@ -226,7 +227,7 @@ static int check_name(const char *name, struct nb_err *err)
 	return 0;
 }
 
-static int load(struct nb_call *call, const void *bytes, size_t size)
+static int load_image(struct nb_call *call, const void *bytes, size_t size)
 {
 	char text[NB_CMD_SHORT];
 	struct nb_held *held;
@@ -238,7 +239,7 @@ static int load(struct nb_call *call, const void *bytes, size_t size)
 		nb_cmd_short(text, held->policy->img->digest);
 		snprintf(call->note, sizeof(call->note),
 			 "digest %s, verdict good", text);
-		policy(call->out, held);
+		put_held(call->out, held);
 	}
 	return rc;
 }
@@ -252,14 +253,14 @@ int nb_cmd_policy_load(struct nb_call *call)
 	if (!rc)
 		rc = check_name(call->req->arg[0], call->err);
 	if (!rc)
-		rc = load(call, bytes, size);
+		rc = load_image(call, bytes, size);
 	free(bytes);
 	return rc;
 }
 
 /* ---- policy get ---- */
 
-static int seal(const struct nb_image *img, int *out, struct nb_err *err)
+static int seal_image(const struct nb_image *img, int *out, struct nb_err *err)
 {
 	int fd =
 		memfd_create("ncclbpf-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -291,7 +292,7 @@ static int seal(const struct nb_image *img, int *out, struct nb_err *err)
 
 /* A reference to a held policy, so that work on it needs no lock; NULL: there
  * is none, and the error says so. */
-static struct nb_policy *take(struct nb_call *call)
+static struct nb_policy *find_policy(struct nb_call *call)
 {
 	struct nb_policy *p;
 	struct nb_held *h;
@@ -305,12 +306,12 @@ static struct nb_policy *take(struct nb_call *call)
 
 int nb_cmd_policy_get(struct nb_call *call)
 {
-	struct nb_policy *p = take(call);
+	struct nb_policy *p = find_policy(call);
 	int rc;
 
 	if (!p)
 		return call->err->code;
-	rc = seal(p->img, &call->fd_out, call->err);
+	rc = seal_image(p->img, &call->fd_out, call->err);
 	if (!rc) {
 		put_name(call->out, p);
 		nb_json_ku64(call->out, "size", p->img->size);
@@ -329,9 +330,9 @@ static const char *map_name(void *arg, uint32_t index)
 	return index < img->nmaps ? img->maps[index].name : NULL;
 }
 
-static void line(struct nb_json *j, const struct nb_image *img,
-		 const struct nb_prog *prog, const struct nb_insn *insn,
-		 uint32_t pc)
+static void put_insn(struct nb_json *j, const struct nb_image *img,
+		     const struct nb_prog *prog, const struct nb_insn *insn,
+		     uint32_t pc)
 {
 	const struct nb_line *l = nb_prog_line(prog, pc);
 	const struct nb_func *f = nb_prog_func(prog, pc);
@@ -365,7 +366,7 @@ static int dump_program(struct nb_json *j, const struct nb_image *img,
 	nb_json_karr(j, "lines");
 	for (uint32_t pc = 0; !rc && !page->more && pc < prog->nslots; pc++)
 		if (nb_page_takes(page, j) && insns[pc].op != NB_OP_LDDW_HI)
-			line(j, img, prog, &insns[pc], pc);
+			put_insn(j, img, prog, &insns[pc], pc);
 	nb_json_end_arr(j);
 	nb_json_end_obj(j);
 	free(insns);
@@ -381,7 +382,7 @@ int nb_cmd_policy_dump(struct nb_call *call)
 
 	if (rc)
 		return rc;
-	p = take(call);
+	p = find_policy(call);
 	if (!p)
 		return call->err->code;
 	put_name(j, p);
@@ -403,7 +404,7 @@ int nb_cmd_policy_dump(struct nb_call *call)
 /* ---- policy use, undo, discard ---- */
 
 /* Is the only name @word? NB_E_ARG: it stands beside others. */
-static int alone(struct nb_call *call, const char *word, bool *is)
+static int stands_alone(struct nb_call *call, const char *word, bool *is)
 {
 	const struct nb_request *req = call->req;
 
@@ -427,9 +428,9 @@ int nb_cmd_policy_use(struct nb_call *call)
 				   call->err);
 
 	if (!rc)
-		rc = alone(call, "none", &none);
+		rc = stands_alone(call, "none", &none);
 	if (!rc)
-		rc = alone(call, "common", &common);
+		rc = stands_alone(call, "common", &common);
 	if (rc)
 		return rc;
 	if (common)
@@ -451,7 +452,7 @@ int nb_cmd_policy_undo(struct nb_call *call)
 	return rc ? rc : nb_cmd_finish_change(call, digest);
 }
 
-static void past(struct nb_json *j, const struct nb_history_entry *e)
+static void put_past(struct nb_json *j, const struct nb_history_entry *e)
 {
 	char text[NB_HISTORY_NAMES], when[32];
 	time_t at = (time_t)e->at_s;
@@ -484,7 +485,7 @@ int nb_cmd_policy_history(struct nb_call *call)
 	nb_json_ku64(j, "generation", nb_gens.baseline_number);
 	nb_json_karr(j, "history");
 	for (uint32_t i = 0; i < nb_history.n; i++)
-		past(j, &nb_history.entry[i]);
+		put_past(j, &nb_history.entry[i]);
 	nb_json_end_arr(j);
 	return 0;
 }
@@ -492,7 +493,7 @@ int nb_cmd_policy_history(struct nb_call *call)
 int nb_cmd_policy_discard(struct nb_call *call)
 {
 	char text[NB_CMD_SHORT];
-	struct nb_policy *p = take(call);
+	struct nb_policy *p = find_policy(call);
 	int rc;
 
 	if (!p)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hello, help, cancel, status: the conversation itself and the process at a
-// glance.
+// hello, help, cancel, status: the conversation itself, and an overview of the
+// process.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static const char *role_word(enum nb_role role)
 	return role == NB_ROLE_CONTROL ? "control" : "observe";
 }
 
-static void rank(struct nb_json *j)
+static void put_rank(struct nb_json *j)
 {
 	nb_json_ku64_if(j, "rank", nb_self.dir.rank >= 0,
 			(uint64_t)nb_self.dir.rank);
@@ -62,14 +62,15 @@ int nb_cmd_hello(struct nb_call *call)
 	nb_json_ku64(j, "uid", geteuid());
 	nb_json_kstr(j, "host", nb_self.host);
 	nb_json_kstr(j, "job", nb_self.dir.job);
-	rank(j);
+	put_rank(j);
 	nb_json_kstr(j, "role", role_word(NB_ROLE_CONTROL));
 	nb_json_ku64(j, "tuner_abi", nb_comms.abi);
 	return 0;
 }
 
 /* Does the row stand for these words: "policy", "policy load", "status"? */
-static bool asked(const struct nb_cmd_spec *s, const struct nb_request *req)
+static bool help_wanted(const struct nb_cmd_spec *s,
+			const struct nb_request *req)
 {
 	const char *gap = strchr(s->words, ' ');
 	size_t first = gap ? (size_t)(gap - s->words) : strlen(s->words);
@@ -82,7 +83,7 @@ static bool asked(const struct nb_cmd_spec *s, const struct nb_request *req)
 	return req->narg == 1 || (gap && !strcmp(gap + 1, req->arg[1]));
 }
 
-static void command(struct nb_json *j, const struct nb_cmd_spec *s)
+static void put_command(struct nb_json *j, const struct nb_cmd_spec *s)
 {
 	nb_json_obj(j);
 	nb_json_kstr(j, "words", s->words);
@@ -120,9 +121,9 @@ int nb_cmd_help(struct nb_call *call)
 	for (unsigned c = 0; c < NB_NCMDS; c++) {
 		const struct nb_cmd_spec *s = nb_spec_cmd((enum nb_cmd)c);
 
-		if (!asked(s, call->req))
+		if (!help_wanted(s, call->req))
 			continue;
-		command(j, s);
+		put_command(j, s);
 		n++;
 	}
 	nb_json_end_arr(j);
@@ -150,7 +151,7 @@ static uint64_t uptime_s(void)
 	return (nb_clock_system() - nb_self.started_ns) / 1000000000;
 }
 
-static void generation(struct nb_json *j)
+static void put_generation(struct nb_json *j)
 {
 	static const uint8_t none[NB_SHA256_SIZE];
 
@@ -161,7 +162,7 @@ static void generation(struct nb_json *j)
 	nb_cmd_scopes(j, nb_gens.baseline);
 }
 
-static void counters(struct nb_json *j)
+static void put_counters(struct nb_json *j)
 {
 	nb_json_kobj(j, "counters");
 	for (int w = 1; w < NB_NREFUSED; w++)
@@ -170,7 +171,7 @@ static void counters(struct nb_json *j)
 	nb_json_end_obj(j);
 }
 
-static void load_error(struct nb_json *j)
+static void put_load_error(struct nb_json *j)
 {
 	if (!nb_load.err.code) {
 		nb_json_knull(j, "error");
@@ -184,7 +185,7 @@ static void load_error(struct nb_json *j)
 	nb_json_end_obj(j);
 }
 
-static void segment(struct nb_json *j)
+static void put_segment(struct nb_json *j)
 {
 	struct nb_segment_info info;
 
@@ -198,7 +199,7 @@ static void segment(struct nb_json *j)
 }
 
 /* Communicators of the job whose ranks were seen to differ. */
-static uint64_t diverged(void)
+static uint64_t count_diverged(void)
 {
 	uint64_t n = 0;
 
@@ -212,7 +213,7 @@ static uint64_t diverged(void)
 }
 
 /* Ranks of this process that have been inside one decision for a second. */
-static void overdue(struct nb_json *j)
+static void put_overdue(struct nb_json *j)
 {
 	nb_json_karr(j, "overdue");
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
@@ -231,7 +232,8 @@ static void overdue(struct nb_json *j)
 }
 
 /* null: no policy in use has controllers. */
-static void controllers(struct nb_json *j, const struct nb_controllers_info *i)
+static void put_controllers(struct nb_json *j,
+			    const struct nb_controllers_info *i)
 {
 	if (!i->wanted) {
 		nb_json_knull(j, "controllers");
@@ -260,25 +262,25 @@ int nb_cmd_status(struct nb_call *call)
 	nb_json_ku64(j, "pid", (uint64_t)getpid());
 	nb_json_kstr(j, "host", nb_self.host);
 	nb_json_kstr(j, "job", nb_self.dir.job);
-	rank(j);
+	put_rank(j);
 	nb_json_kstr(j, "socket", nb_control_path(control));
 	nb_json_ku64(j, "uptime_s", uptime_s());
 	nb_json_ku64(j, "tuner_abi", nb_comms.abi);
 	nb_json_kstr(j, "coherence",
 		     nb_params.num[NB_P_COHERENCE] ? "off" : "strict");
 	nb_cmd_times_json(j);
-	generation(j);
+	put_generation(j);
 	nb_json_kbool(j, "staged", nb_gens.staged != NULL);
 	nb_json_ku64(j, "comms", nb_comms.n);
 	nb_json_ku64(j, "decisions", nb_comms_decisions());
-	nb_json_ku64(j, "diverged", diverged());
-	overdue(j);
+	nb_json_ku64(j, "diverged", count_diverged());
+	put_overdue(j);
 	nb_json_ku64(j, "lock_takeovers", nb_spin_takeovers());
-	counters(j);
-	load_error(j);
-	segment(j);
+	put_counters(j);
+	put_load_error(j);
+	put_segment(j);
 	nb_wrapped_json(j);
-	controllers(j, &loop);
+	put_controllers(j, &loop);
 	nb_cmd_net_json(j);
 	nb_cmd_lost_json(j, "events_lost");
 	nb_unlock(NB_LOCK_STATE);

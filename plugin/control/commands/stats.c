@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// telemetry and stats: switching the profiler's measurements, and what they
-// have come to.
+// telemetry and stats: enable the profiler's measurements, and show the
+// results.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +11,6 @@
 #include "plugin/runtime/params.h"
 #include "plugin/runtime/relaxed.h"
 
-static const char *func_word(uint32_t func)
-{
-	switch (func) {
-#define PROF_FUNC(number, name, word, coll) \
-	case number:                        \
-		return word;
-#include "core/defs/profiler.h"
-	}
-	return NULL;
-}
-
 void nb_cmd_lost_json(struct nb_json *j, const char *key)
 {
 	nb_json_kobj(j, key);
@@ -31,7 +20,7 @@ void nb_cmd_lost_json(struct nb_json *j, const char *key)
 	nb_json_end_obj(j);
 }
 
-static void state(struct nb_json *j)
+static void put_telemetry(struct nb_json *j)
 {
 	unsigned tel = nb_events_telemetry_now(), mask = nb_events_mask();
 
@@ -77,7 +66,7 @@ int nb_cmd_telemetry(struct nb_call *call)
 		nb_events_each(clear_one, NULL);
 	else
 		return bad_word(call);
-	state(call->out);
+	put_telemetry(call->out);
 	return 0;
 }
 
@@ -92,8 +81,8 @@ struct listing {
 	uint64_t *hist; /* NB_HIST_BUCKETS */
 };
 
-static void times(struct listing *l, const char *key,
-		  const struct nb_tel_time *t)
+static void put_times(struct listing *l, const char *key,
+		      const struct nb_tel_time *t)
 {
 	uint64_t count = 0, sum = GET(t->sum_ns);
 	struct nb_json *j = l->j;
@@ -117,8 +106,8 @@ static void times(struct listing *l, const char *key,
 	nb_json_end_obj(j);
 }
 
-static void bandwidth(struct nb_json *j, const struct nb_tel_row *r,
-		      uint32_t func, int32_t ranks)
+static void put_bandwidth(struct nb_json *j, const struct nb_tel_row *r,
+			  uint32_t func, int32_t ranks)
 {
 	double ns = (double)GET(r->time[NB_TEL_EXEC].sum_ns);
 	double alg = ns > 0 ? (double)GET(r->bytes_sum) / ns : (double)NAN;
@@ -128,7 +117,7 @@ static void bandwidth(struct nb_json *j, const struct nb_tel_row *r,
 	nb_json_kf64(j, "busbw_gbs", ranks > 0 ? alg * factor : (double)NAN);
 }
 
-static void whose(struct nb_json *j, const struct nb_pcomm *pc)
+static void put_owner(struct nb_json *j, const struct nb_pcomm *pc)
 {
 	nb_json_kid(j, "comm", GET(pc->comm_id));
 	nb_json_kstr(j, "name", pc->name[0] ? pc->name : NULL);
@@ -137,16 +126,16 @@ static void whose(struct nb_json *j, const struct nb_pcomm *pc)
 	nb_json_ki64(j, "nodes", GET(pc->nodes));
 }
 
-static void row(struct listing *l, const struct nb_pcomm *pc,
-		const struct nb_tel_row *r)
+static void put_row(struct listing *l, const struct nb_pcomm *pc,
+		    const struct nb_tel_row *r)
 {
 	uint64_t key = GET(r->key), bucket = key >> 16 & 63;
 	uint32_t func = (uint32_t)(key >> 24) & 255;
 	struct nb_json *j = l->j;
 
 	nb_json_obj(j);
-	whose(j, pc);
-	nb_json_kstr(j, "coll", func_word(func));
+	put_owner(j, pc);
+	nb_json_kstr(j, "coll", nb_tel_func_word(func));
 	nb_json_ku64(j, "bytes_from", bucket ? UINT64_C(1) << bucket : 0);
 	nb_json_ku64(j, "bytes_to", (UINT64_C(2) << bucket) - 1);
 	nb_json_ku64(j, "bytes_last", GET(r->bytes_last));
@@ -154,16 +143,16 @@ static void row(struct listing *l, const struct nb_pcomm *pc,
 	nb_json_kstr(j, "proto", nb_nccl_proto((int)(key & 255)));
 	nb_json_ku64(j, "channels", GET(r->channels_last));
 	nb_json_ku64(j, "count", GET(r->time[NB_TEL_ENQUEUE].count));
-	times(l, "enqueue", &r->time[NB_TEL_ENQUEUE]);
-	times(l, "gpu", &r->time[NB_TEL_KERNEL]);
-	times(l, "proxy", &r->time[NB_TEL_NETWORK]);
-	times(l, "exec", &r->time[NB_TEL_EXEC]);
+	put_times(l, "enqueue", &r->time[NB_TEL_ENQUEUE]);
+	put_times(l, "gpu", &r->time[NB_TEL_KERNEL]);
+	put_times(l, "proxy", &r->time[NB_TEL_NETWORK]);
+	put_times(l, "exec", &r->time[NB_TEL_EXEC]);
 	nb_json_kstr(j, "source", nb_tel_source_word((unsigned)GET(r->source)));
-	bandwidth(j, r, func, GET(pc->ranks));
+	put_bandwidth(j, r, func, GET(pc->ranks));
 	nb_json_end_obj(j);
 }
 
-static void rows_of(struct nb_pcomm *pc, void *arg)
+static void put_rows(struct nb_pcomm *pc, void *arg)
 {
 	struct listing *l = arg;
 
@@ -175,7 +164,7 @@ static void rows_of(struct nb_pcomm *pc, void *arg)
 
 		if (GET(r->key) && GET(r->time[NB_TEL_ENQUEUE].count) &&
 		    nb_page_takes(&l->page, l->j))
-			row(l, pc, r);
+			put_row(l, pc, r);
 	}
 }
 
@@ -201,10 +190,10 @@ int nb_cmd_stats(struct nb_call *call)
 	l.hist = calloc(NB_HIST_BUCKETS, sizeof(*l.hist));
 	if (!l.hist)
 		return nb_fail(call->err, NB_E_NOMEM, 0, "stats: no memory");
-	state(j);
+	put_telemetry(j);
 	nb_cmd_times_json(j);
 	nb_json_karr(j, "rows");
-	nb_events_each(rows_of, &l);
+	nb_events_each(put_rows, &l);
 	nb_json_end_arr(j);
 	nb_json_ku64(j, "rows_missing", l.full);
 	nb_page_end(j, &l.page);
@@ -214,12 +203,13 @@ int nb_cmd_stats(struct nb_call *call)
 
 /* ---- sample tail ---- */
 
-static void sample(struct nb_json *j, const struct nb_tel_recent *r)
+static void put_sample(struct nb_json *j, const struct nb_tel_recent *r)
 {
 	uint64_t bucket = r->key >> 16 & 63;
 
 	nb_json_obj(j);
-	nb_json_kstr(j, "coll", func_word((uint32_t)(r->key >> 24) & 255));
+	nb_json_kstr(j, "coll",
+		     nb_tel_func_word((uint32_t)(r->key >> 24) & 255));
 	nb_json_ku64(j, "bytes_from", bucket ? UINT64_C(1) << bucket : 0);
 	nb_json_kstr(j, "algo", nb_nccl_algo((int)(r->key >> 8 & 255)));
 	nb_json_kstr(j, "proto", nb_nccl_proto((int)(r->key & 255)));
@@ -228,7 +218,7 @@ static void sample(struct nb_json *j, const struct nb_tel_recent *r)
 	nb_json_end_obj(j);
 }
 
-static void samples_of(struct nb_pcomm *pc, void *arg)
+static void put_samples(struct nb_pcomm *pc, void *arg)
 {
 	struct listing *l = arg;
 	uint64_t end = GET(pc->tel.next);
@@ -238,13 +228,13 @@ static void samples_of(struct nb_pcomm *pc, void *arg)
 	if (!nb_comm_wanted(&l->comm, GET(pc->comm_id)) || !nb_cmd_room(j))
 		return;
 	nb_json_obj(j);
-	whose(j, pc);
+	put_owner(j, pc);
 	nb_json_karr(j, "samples");
 	for (; n < end && nb_cmd_room(j); n++) {
 		struct nb_tel_recent r;
 
 		if (nb_tel_recent(&pc->tel, n, &r))
-			sample(j, &r);
+			put_sample(j, &r);
 	}
 	nb_json_end_arr(j);
 	nb_json_end_obj(j);
@@ -260,7 +250,7 @@ int nb_cmd_sample_tail(struct nb_call *call)
 	if (rc)
 		return rc;
 	nb_json_karr(l.j, "comms");
-	nb_events_each(samples_of, &l);
+	nb_events_each(put_samples, &l);
 	nb_json_end_arr(l.j);
 	return 0;
 }

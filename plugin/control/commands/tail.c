@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// decision tail and trace tail: what is in the rings, and as a stream what
-// comes in later. A cursor for each ring remembers what the client has had;
-// the rings go on whether anybody reads or not, so what was overwritten in
-// between is counted and told as "lost".
+// decision tail and trace tail: the contents of the rings, and as a stream what
+// is added later. A cursor for each ring remembers what the client got. Writers
+// never wait for readers, so overwritten elements are counted as "lost".
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,8 @@ enum { TAIL_DEFAULT = 20, TAIL_MOST = NB_RING, BATCH = 1024, TRACE_BATCH = 64 };
 
 /* ---- decision tail ---- */
 
-/* Up to which decision of a rank the client knows. Ranks come and go: the
- * address alone may stand for another one later. */
+/* How far the client has read a rank's decisions. A later communicator may
+ * reuse the address, so identity and slot are compared too. */
 struct seen {
 	const struct nb_comm *comm;
 	uint64_t comm_id, next;
@@ -35,8 +34,8 @@ struct decisions {
 	uint64_t lost, given;
 };
 
-static void decision(struct nb_json *j, const struct nb_comm *c,
-		     const struct nb_decision *d)
+static void put_decision(struct nb_json *j, const struct nb_comm *c,
+			 const struct nb_decision *d)
 {
 	nb_json_obj(j);
 	nb_json_kid(j, "comm", c->init.comm_id);
@@ -55,7 +54,7 @@ static void decision(struct nb_json *j, const struct nb_comm *c,
 	nb_json_end_obj(j);
 }
 
-static bool wanted(const struct decisions *ds, const struct nb_comm *c)
+static bool comm_wanted(const struct decisions *ds, const struct nb_comm *c)
 {
 	return nb_comm_wanted(&ds->only, c->init.comm_id);
 }
@@ -88,8 +87,8 @@ static struct seen *seen_of(struct decisions *ds, const struct nb_comm *c,
 	return s;
 }
 
-/* Cursors of ranks that are gone make room. */
-static void forget(struct decisions *ds)
+/* Drop cursors of ranks that are gone. */
+static void forget_ranks(struct decisions *ds)
 {
 	uint32_t kept = 0;
 
@@ -99,7 +98,7 @@ static void forget(struct decisions *ds)
 	ds->n = kept;
 }
 
-/* The news of one rank, from its cursor on, @most of them. */
+/* New decisions of one rank, at most @most. */
 static void rank_news(struct nb_json *j, struct decisions *ds,
 		      const struct nb_comm *c, struct seen *s, uint64_t most)
 {
@@ -116,18 +115,18 @@ static void rank_news(struct nb_json *j, struct decisions *ds,
 			ds->lost++;
 			continue;
 		}
-		decision(j, c, &d);
+		put_decision(j, c, &d);
 		ds->given++;
 	}
 }
 
 /* How many of @total lines each of the wanted ranks may give. */
-static uint64_t share(const struct decisions *ds, uint64_t total)
+static uint64_t share_of(const struct decisions *ds, uint64_t total)
 {
 	uint64_t n = 0;
 
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
-		n += wanted(ds, c);
+		n += comm_wanted(ds, c);
 	return n ? (total + n - 1) / n : total;
 }
 
@@ -135,10 +134,10 @@ static uint64_t share(const struct decisions *ds, uint64_t total)
  * What is behind the cursors, as {"decisions":[…],"lost":N}, rank by rank,
  * at most about @total. A rank not met before begins @back before its end.
  */
-static void news(struct nb_json *j, struct decisions *ds, uint64_t total,
-		 uint64_t back)
+static void put_decisions(struct nb_json *j, struct decisions *ds,
+			  uint64_t total, uint64_t back)
 {
-	uint64_t most = share(ds, total);
+	uint64_t most = share_of(ds, total);
 
 	nb_json_karr(j, "decisions");
 	for (uint32_t i = 0; i < ds->n; i++)
@@ -147,17 +146,17 @@ static void news(struct nb_json *j, struct decisions *ds, uint64_t total,
 		uint64_t n = nb_comm_decisions(c);
 		struct seen *s;
 
-		if (!wanted(ds, c))
+		if (!comm_wanted(ds, c))
 			continue;
 		s = seen_of(ds, c, n > back ? n - back : 0);
 		if (!s)
-			break; /* no memory: they come with the next line */
+			break; /* no memory: the next line has them */
 		s->here = true;
 		rank_news(j, ds, c, s, most);
 	}
 	nb_json_end_arr(j);
 	nb_json_ku64(j, "lost", ds->lost);
-	forget(ds);
+	forget_ranks(ds);
 }
 
 static int poll_decisions(void *state, struct nb_json *out, struct nb_err *err)
@@ -168,8 +167,8 @@ static int poll_decisions(void *state, struct nb_json *out, struct nb_err *err)
 	(void)err;
 	ds->lost = ds->given = 0;
 	nb_lock(NB_LOCK_STATE);
-	/* what a rank decided before it was seen first is news as well */
-	news(out, ds, BATCH, UINT64_MAX);
+	/* decisions from before the first look at a rank are new too */
+	put_decisions(out, ds, BATCH, UINT64_MAX);
 	nb_unlock(NB_LOCK_STATE);
 	any = ds->given || ds->lost;
 	return any ? 1 : 0;
@@ -210,7 +209,7 @@ int nb_cmd_decision_tail(struct nb_call *call)
 	ds = decisions_new(call);
 	if (!ds)
 		return call->err->code;
-	news(call->out, ds, total, share(ds, total));
+	put_decisions(call->out, ds, total, share_of(ds, total));
 	if (nb_request_yes(call->req, "follow", false))
 		rc = nb_conn_follow(call->conn, call->req, poll_decisions, ds,
 				    free_decisions, call->err);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// trace start, stop, status, read: the ring of spans over the control socket.
-// A stream is a trace of its own: it ends with its connection, however that
-// ends, and with the last trace NCCL is asked for nothing more. A span goes
-// out as an array, as there are many; `fields` of the first line names its
-// elements.
+// trace start, stop, status, read: the trace ring over the control socket. A
+// stream is its own trace and ends with its connection; with the last trace we
+// stop asking NCCL for events. A span is an array, to save space; `fields` of
+// the first line names its elements.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,27 +21,16 @@ static const char *const fields[] = {
 	"x0",	 "x1",	     "x2",     "x3",	  "decision"
 };
 
-static const char *func_word(uint64_t func)
-{
-	switch (func) {
-#define PROF_FUNC(number, name, word, coll) \
-	case number:                        \
-		return word;
-#include "core/defs/profiler.h"
-	}
-	return NULL;
-}
-
 /* ---- a span ---- */
 
-static uint64_t part(const struct nb_trace_span *s, int at)
+static uint64_t span_byte(const struct nb_trace_span *s, int at)
 {
 	return s->word[NB_SPAN_WHAT] >> at & 255;
 }
 
 /*
- * The decision that a collective came from: the latest for its function and
- * size that was made when it began. Those of one group lie close together.
+ * The decision behind a collective: the latest for its function and size at its
+ * start. Decisions of one group are close together.
  */
 static bool decision_of(const struct nb_comm *c, const struct nb_trace_span *s,
 			struct nb_decision *out)
@@ -55,13 +43,13 @@ static bool decision_of(const struct nb_comm *c, const struct nb_trace_span *s,
 	for (int i = 0; i < BACK && n > 0; i++) {
 		if (!nb_comm_decision(c, --n, &d))
 			break;
-		if ((uint64_t)d.coll != part(s, NB_SPAN_AT_FUNC))
+		if ((uint64_t)d.coll != span_byte(s, NB_SPAN_AT_FUNC))
 			continue;
 		if (d.bytes == s->word[NB_SPAN_BYTES]) {
 			*out = d;
 			return true;
 		}
-		/* of several that were merged into one decision */
+		/* NCCL may decide for several merged collectives at once */
 		if (!near && d.bytes > s->word[NB_SPAN_BYTES]) {
 			*out = d;
 			near = true;
@@ -83,7 +71,7 @@ static const struct nb_comm *comm_of(const struct nb_trace_span *s)
 	return NULL;
 }
 
-static void decision(struct nb_json *j, const struct nb_trace_span *s)
+static void put_decision(struct nb_json *j, const struct nb_trace_span *s)
 {
 	const struct nb_comm *c = s->word[NB_SPAN_DECIDED] ? comm_of(s) : NULL;
 	struct nb_decision d;
@@ -108,9 +96,9 @@ static bool is_task(uint64_t event)
 	return event == NB_EVENT_COLL || event == NB_EVENT_P2P;
 }
 
-static void span(struct nb_json *j, const struct nb_trace_span *s)
+static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 {
-	uint64_t event = part(s, NB_SPAN_AT_EVENT);
+	uint64_t event = span_byte(s, NB_SPAN_AT_EVENT);
 	char comm[24];
 
 	snprintf(comm, sizeof(comm), "%016llx",
@@ -126,10 +114,11 @@ static void span(struct nb_json *j, const struct nb_trace_span *s)
 	nb_json_u64(j, s->word[NB_SPAN_PARENT]);
 	nb_json_u64(j, s->word[NB_SPAN_SEQ]);
 	nb_json_u64(j, s->word[NB_SPAN_BYTES]);
-	nb_json_str(j, func_word(part(s, NB_SPAN_AT_FUNC)));
-	nb_json_str(j, nb_nccl_algo((int)part(s, NB_SPAN_AT_ALGO)));
-	nb_json_str(j, nb_nccl_proto((int)part(s, NB_SPAN_AT_PROTO)));
-	nb_json_u64(j, part(s, NB_SPAN_AT_CHANNELS));
+	nb_json_str(j,
+		    nb_tel_func_word((uint32_t)span_byte(s, NB_SPAN_AT_FUNC)));
+	nb_json_str(j, nb_nccl_algo((int)span_byte(s, NB_SPAN_AT_ALGO)));
+	nb_json_str(j, nb_nccl_proto((int)span_byte(s, NB_SPAN_AT_PROTO)));
+	nb_json_u64(j, span_byte(s, NB_SPAN_AT_CHANNELS));
 	nb_json_bool(j, s->word[NB_SPAN_WHAT] >> NB_SPAN_AT_SEND & 1);
 	nb_json_u64(j, s->word[NB_SPAN_EXEC]);
 	if (is_task(event)) {
@@ -137,7 +126,7 @@ static void span(struct nb_json *j, const struct nb_trace_span *s)
 				       (unsigned)s->word[NB_SPAN_SOURCE]));
 		nb_json_u64(j, s->word[NB_SPAN_DONE]);
 		nb_json_u64(j, s->word[NB_SPAN_DECIDED]);
-		decision(j, s);
+		put_decision(j, s);
 	} else {
 		for (int i = 1; i < 4; i++)
 			nb_json_u64(j, s->word[NB_SPAN_EXEC + i]);
@@ -154,7 +143,7 @@ struct reader {
 	bool told; /* the names of the fields */
 };
 
-static void names(struct nb_json *j)
+static void put_fields(struct nb_json *j)
 {
 	nb_json_karr(j, "fields");
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
@@ -163,7 +152,7 @@ static void names(struct nb_json *j)
 }
 
 /* The spans from @r->next on, as many as fit: {"spans":[…],…}. */
-static void news(struct nb_json *j, struct reader *r)
+static void put_spans(struct nb_json *j, struct reader *r)
 {
 	uint64_t end = nb_trace_ring_next(), given = 0, gone = 0;
 	uint64_t left_out = nb_trace_ring_left_out();
@@ -173,20 +162,21 @@ static void news(struct nb_json *j, struct reader *r)
 		r->next = end - NB_SPANS;
 	}
 	if (!r->told)
-		names(j);
+		put_fields(j);
 	r->told = true;
 	nb_json_karr(j, "spans");
 	for (; r->next < end && nb_cmd_room(j); r->next++) {
 		struct nb_trace_span s;
 
 		if (!nb_trace_ring_read(r->next, &s)) {
-			/* one that is being written comes at once */
+			/* a span that is being written counts as gone */
 			gone++;
 			continue;
 		}
-		if (r->events && !(r->events >> part(&s, NB_SPAN_AT_EVENT) & 1))
+		if (r->events &&
+		    !(r->events >> span_byte(&s, NB_SPAN_AT_EVENT) & 1))
 			continue;
-		span(j, &s);
+		put_span(j, &s);
 		given++;
 	}
 	nb_json_end_arr(j);
@@ -202,9 +192,9 @@ static int poll_spans(void *state, struct nb_json *out, struct nb_err *err)
 {
 	(void)err;
 	nb_lock(NB_LOCK_STATE);
-	news(out, state);
+	put_spans(out, state);
 	nb_unlock(NB_LOCK_STATE);
-	return 1; /* also where nothing happens: readers have clocks */
+	return 1; /* also without spans: readers use the line as a clock */
 }
 
 static void free_reader(void *state)
@@ -229,7 +219,7 @@ static int event_of(const char *word, size_t n)
 	return -1;
 }
 
-/* Those that we take down. */
+/* Events that a trace can record. */
 static const uint32_t can = NB_EVENT_BIT(GROUP) | NB_EVENT_BIT(COLL) |
 			    NB_EVENT_BIT(P2P) | NB_EVENT_BIT(PROXY_OP) |
 			    NB_EVENT_BIT(PROXY_STEP) | NB_EVENT_BIT(KERNEL_CH) |
@@ -272,7 +262,7 @@ static void event_list(struct nb_json *j, const char *key, uint32_t bits)
 	nb_json_end_arr(j);
 }
 
-static void state(struct nb_json *j)
+static void put_trace(struct nb_json *j)
 {
 	uint64_t next = nb_trace_ring_next();
 
@@ -287,7 +277,7 @@ static void state(struct nb_json *j)
 	nb_json_ku64(j, "left_out", nb_trace_ring_left_out());
 }
 
-static int follow(struct nb_call *call, uint32_t events)
+static int follow_trace(struct nb_call *call, uint32_t events)
 {
 	struct reader *r = calloc(1, sizeof(*r));
 	int rc;
@@ -306,7 +296,7 @@ static int follow(struct nb_call *call, uint32_t events)
 	if (rc)
 		free_reader(r);
 	else
-		news(call->out, r);
+		put_spans(call->out, r);
 	return rc;
 }
 
@@ -319,10 +309,10 @@ int nb_cmd_trace_start(struct nb_call *call)
 	if (rc)
 		return rc;
 	if (nb_request_yes(call->req, "follow", false))
-		return follow(call, events);
+		return follow_trace(call, events);
 	rc = nb_trace_ring_record(events, call->err);
 	if (!rc)
-		state(call->out);
+		put_trace(call->out);
 	return rc;
 }
 
@@ -331,13 +321,13 @@ int nb_cmd_trace_stop(struct nb_call *call)
 	int rc = nb_trace_ring_record(0, call->err);
 
 	if (!rc)
-		state(call->out);
+		put_trace(call->out);
 	return rc;
 }
 
 int nb_cmd_trace_status(struct nb_call *call)
 {
-	state(call->out);
+	put_trace(call->out);
 	return 0;
 }
 
@@ -350,6 +340,6 @@ int nb_cmd_trace_read(struct nb_call *call)
 		return rc;
 	if (r.next > nb_trace_ring_next())
 		r.next = nb_trace_ring_next();
-	news(call->out, &r);
+	put_spans(call->out, &r);
 	return 0;
 }
