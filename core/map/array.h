@@ -4,11 +4,8 @@
 
 #include "core/map/ops.h"
 
-/* Operations that array types share; see ops.h. */
-int nb_array_refuse(const struct nb_map *m, uint32_t index, uint64_t flags);
-int nb_array_remove(struct nb_map *m, const void *key);
-int nb_array_next(const struct nb_map *m, const void *key, void *next);
-bool nb_array_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu);
-uint32_t nb_array_count(const struct nb_map *m);
+/* Operations of types whose keys are indices; see ops.h. */
+int nb_array_next(struct nb_map *m, const void *key, void *next);
+void nb_array_copy(struct nb_map *to, struct nb_map *from);
 
 #endif

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// BPF_MAP_TYPE_BLOOM_FILTER: a set of values that can be added and asked for;
-// the answer "no" is certain, "yes" is wrong once in a while. Five bits a
-// value in 7 bits an entry and hash function, a power of two of them, as the
-// kernel's default (kernel/bpf/bloom_filter.c); which bits is our own matter,
-// so false answers fall on other values than the kernel's. Bits are only ever
-// set, by one atomic each: neither readers nor writers lock.
-#include <errno.h>
-
-#include "core/map/ops.h"
+// BPF_MAP_TYPE_BLOOM_FILTER: a set of values. "Not in the set" is certain; "in
+// the set" is sometimes wrong. A value sets five bits; there are at least seven
+// bits an entry, rounded up to a power of two, like the kernel's default
+// (kernel/bpf/bloom_filter.c). Our hash function is another one, so other
+// values are false positives. A bit is set by one atomic operation and never
+// cleared, so nobody needs a lock.
+#include "core/map/array.h"
 
 enum { HASHES = 5 };
 
@@ -17,28 +15,28 @@ struct bloom {
 	_Alignas(NB_CACHE_LINE) uint64_t word[];
 };
 
-/* ln 2 is about 5 / 7; over 2^31 the kernel takes all 2^32 bits. */
-static uint64_t nbits(const struct nb_map_def *def)
+/* Five hash functions over ln 2 are about seven bits an entry; at most 2^32. */
+static uint64_t bloom_bits(const struct nb_map_def *def)
 {
-	uint64_t want = (uint64_t)def->max_entries * HASHES / 5 * 7, n = 64;
+	uint64_t want = (uint64_t)def->max_entries * 7, n = 64;
 
 	while (n < want && n < (uint64_t)1 << 32)
 		n *= 2;
 	return n;
 }
 
-static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
+static uint64_t bloom_size(const struct nb_map_def *def, uint32_t ncpus)
 {
 	(void)ncpus;
-	*size = sizeof(struct bloom) + nbits(def) / 8;
-	return true;
+	return sizeof(struct bloom) + bloom_bits(def) / 8;
 }
 
-static void init(struct nb_map *m)
+static void bloom_init(struct nb_map *m)
 {
 	struct bloom *b = (struct bloom *)m;
 
-	b->mask = (uint32_t)(nbits(&m->def) - 1);
+	b->mask = (uint32_t)(bloom_bits(&m->def) - 1);
+	m->base = (unsigned char *)b->word;
 }
 
 static uint64_t mix(uint64_t x)
@@ -50,8 +48,8 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 32;
 }
 
-/* 64 bits of the value; its bits are halves of this stepped by the other. */
-static uint64_t hash(const void *value, size_t size)
+/* One half is the first bit's number, the other half the step to the next. */
+static uint64_t bloom_hash(const void *value, size_t size)
 {
 	const unsigned char *p = value;
 	uint64_t sum = size, w;
@@ -68,10 +66,10 @@ static uint64_t hash(const void *value, size_t size)
 	return mix(sum);
 }
 
-static int push(struct nb_map *m, const void *value, uint64_t flags)
+static int bloom_push(struct nb_map *m, const void *value, uint64_t flags)
 {
 	struct bloom *b = (struct bloom *)m;
-	uint64_t h = hash(value, m->def.value_size);
+	uint64_t h = bloom_hash(value, m->def.value_size);
 	uint32_t bit = (uint32_t)h, step = (uint32_t)(h >> 32) | 1;
 
 	if (flags != NB_ANY)
@@ -85,13 +83,16 @@ static int push(struct nb_map *m, const void *value, uint64_t flags)
 	return 0;
 }
 
-static int has(const struct nb_map *m, const void *value)
+/* Is *@value in the filter? */
+static int bloom_peek(struct nb_map *m, uint32_t i, void *value)
 {
 	const struct bloom *b = (const struct bloom *)m;
-	uint64_t h = hash(value, m->def.value_size), w;
+	uint64_t h = bloom_hash(value, m->def.value_size), w;
 	uint32_t bit = (uint32_t)h, step = (uint32_t)(h >> 32) | 1;
 
-	for (int i = 0; i < HASHES; i++, bit += step) {
+	if (i)
+		return -ENOENT;
+	for (int k = 0; k < HASHES; k++, bit += step) {
 		uint32_t at = bit & b->mask;
 
 		w = __atomic_load_n(&b->word[at / 64], __ATOMIC_RELAXED);
@@ -101,51 +102,8 @@ static int has(const struct nb_map *m, const void *value)
 	return 0;
 }
 
-static int peek(struct nb_map *m, void *value)
-{
-	return has(m, value);
-}
-
-/* The value is asked for, not given. */
-static int read(const struct nb_map *m, const void *key, void *value)
-{
-	(void)key;
-	return has(m, value);
-}
-
-static int write(struct nb_map *m, const void *key, const void *value,
-		 uint64_t flags)
-{
-	(void)key;
-	return push(m, value, flags);
-}
-
-static int no_pop(struct nb_map *m, void *value)
-{
-	(void)m, (void)value;
-	return -EOPNOTSUPP;
-}
-
-static int take_out(struct nb_map *m, const void *key)
-{
-	(void)m, (void)key;
-	return -EOPNOTSUPP;
-}
-
-static int next(const struct nb_map *m, const void *key, void *to)
-{
-	(void)m, (void)key, (void)to;
-	return -EOPNOTSUPP;
-}
-
-static int no_nth(const struct nb_map *m, uint32_t i, void *value)
-{
-	(void)m, (void)i, (void)value;
-	return -ENOENT;
-}
-
-/* Bits set: how full it is; what was added, nobody knows. */
-static uint32_t count(const struct nb_map *m)
+/* Bits set: how full the filter is. The number of values is unknown. */
+static uint32_t bloom_count(struct nb_map *m)
 {
 	const struct bloom *b = (const struct bloom *)m;
 	uint64_t n = 0;
@@ -156,27 +114,12 @@ static uint32_t count(const struct nb_map *m)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-static void copy(struct nb_map *to, const struct nb_map *from)
-{
-	const struct bloom *f = (const struct bloom *)from;
-
-	nb_slot_copy(((struct bloom *)to)->word, f->word,
-		     ((size_t)f->mask + 1) / 8);
-}
-
 const struct nb_map_ops nb_map_bloom_ops = {
-	.plan = plan,
-	.init = init,
-	.lookup = nb_no_lookup,
-	.update = nb_no_update,
-	.remove = take_out,
-	.push = push,
-	.pop = no_pop,
-	.peek = peek,
-	.nth = no_nth,
-	.read = read,
-	.write = write,
-	.next = next,
-	.count = count,
-	.copy = copy,
+	.size = bloom_size,
+	.init = bloom_init,
+	.push = bloom_push,
+	.peek = bloom_peek,
+	.count = bloom_count,
+	.copy = nb_array_copy,
+	.lacking = -EOPNOTSUPP,
 };

@@ -75,7 +75,7 @@ static int32_t cpu_id_offset(void)
 	return at == (int32_t)at ? (int32_t)at : 0;
 }
 
-/* Threads that race here find the same. */
+/* Threads may race here: all store the same values. */
 void nb_cpu_find(void)
 {
 	if (nb_cpu_limit())

@@ -5,21 +5,20 @@
 #include <stdint.h>
 
 /*
- * Which CPU a thread runs on, for maps with a value for each. Linux keeps the
- * number in an area that the C library has registered for each thread
- * (rseq(2)); asking is then one load. Where there is none (glibc before 2.35,
- * GLIBC_TUNABLES=glibc.pthread.rseq=0, qemu-user, other libraries) the C
- * library's function is called.
+ * The CPU that a thread runs on, for per-CPU maps. Linux keeps its number in an
+ * area that the C library registers for each thread (rseq(2)), so reading it is
+ * one load. Without that area (glibc before 2.35, qemu-user, other C libraries,
+ * GLIBC_TUNABLES=glibc.pthread.rseq=0) we call sched_getcpu.
  */
 
-/* Possible CPUs: their numbers are below it. Any thread. */
+/* One more than the highest number of a possible CPU. Any thread. */
 uint32_t nb_ncpus(void);
 
 /*
- * What is known once nb_cpu_find was called; read it through the functions.
- * @area: where the number is, in bytes from the thread pointer; 0: nowhere
- * @n:    nb_ncpus(). Tests store another number before they make maps, to
- *        pretend that they run on another host.
+ * Set by nb_cpu_find; read it through the functions below.
+ * @area: bytes from the thread pointer to the CPU's number; 0: no area
+ * @n:    nb_ncpus(). A test stores another number before it makes maps, to
+ *        imitate another host.
  */
 struct nb_cpu_known {
 	int32_t area;
@@ -29,7 +28,7 @@ extern struct nb_cpu_known nb_cpu_known;
 
 /* Before programs are bound; any thread, any number of times. */
 void nb_cpu_find(void);
-/* The C library's answer, below nb_ncpus() even where it has none. */
+/* sched_getcpu's answer modulo nb_ncpus(), or 0 if it fails. */
 uint32_t nb_cpu_ask(void);
 
 /* The number of CPUs without a call; 0 before nb_cpu_find. */
@@ -44,9 +43,8 @@ static inline int32_t nb_cpu_area(void)
 }
 
 /*
- * What the thread's area says: a number at or above nb_ncpus() means that it
- * is not known there. The area is the kernel's to write, between any two
- * instructions: one load.
+ * The number in the thread's area; at or above nb_ncpus(): unknown. The kernel
+ * may write the area between any two instructions, so this is one load.
  */
 static inline uint32_t nb_cpu_seen(void)
 {

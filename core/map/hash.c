@@ -1,132 +1,134 @@
 // SPDX-License-Identifier: MIT
-// BPF_MAP_TYPE_HASH: chains of elements that are all there from the start.
+// BPF_MAP_TYPE_HASH and BPF_MAP_TYPE_PERCPU_HASH: chains of elements that are
+// all allocated from the start; hash_lru.c makes room in them for the LRU
+// types.
 //
-// A bucket is one 64-bit word: a sequence number, a writer's lock bit and the
-// place of its first element. Writers change a chain by one store at a time
-// (a new element replaces the old one, as in the kernel: who still holds the
-// old value sees it whole until the element is used again). Readers take no
-// lock: the sequence number moves when an element leaves the chain, before it
-// can be used again, so a walk that ends with the number it began with has
-// met no reused element and has seen every key that was there throughout.
-// Nobody waits for a reader, and a reader never waits for a stopped writer.
-// Checks and their order follow kernel/bpf/hashtab.c.
+// A bucket is a sequence lock (seqlock.h) whose data is the place of its first
+// element. A writer changes a chain by one store at a time. A new element
+// replaces the old one of its key, as in the kernel: a program that holds the
+// old value sees it whole until the element is reused. The sequence number
+// moves when an element leaves the chain. So a walk that ends with the number
+// it began with has seen every key that was there throughout.
+//
+// Elements of the per-CPU types have a value for each CPU. An update of a
+// present key changes values in place under the bucket's lock, as in the
+// kernel. A key that a program adds begins with zeros on the other CPUs. Checks
+// and their order follow kernel/bpf/hashtab.c.
 #include "core/map/hash.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <time.h>
 
-enum {
-	/* A spin is about 10 us: a writer holds a bucket for 0.1 us unless it
-	 * is preempted, and then there is no point in spinning longer. */
-	LOCK_SPINS = 256,
-	FREE_SPINS = 64
-};
+enum { FREE_SPINS = 64 };
 
 struct plan {
 	uint64_t buckets, elems, elem_size, value_off;
 	uint64_t bucket_bytes, used_bytes, row_bytes;
 };
 
-static bool is_percpu(const struct nb_map_def *def)
+static bool has_trait(const struct nb_map_def *def, unsigned trait)
 {
-	return nb_spec_map_type(def->type)->traits & NB_TRAIT_PERCPU;
-}
-
-static bool is_lru(const struct nb_map_def *def)
-{
-	return nb_spec_map_type(def->type)->traits & NB_TRAIT_LRU;
-}
-
-static uint64_t whole_lines(uint64_t n)
-{
-	return (n + NB_CACHE_LINE - 1) & ~(uint64_t)(NB_CACHE_LINE - 1);
+	return nb_spec_map_type(def->type)->traits & trait;
 }
 
 /*
- * One element more for each update in flight: it fills its element before it
- * knows whether it replaces one, so a full map can still be updated.
+ * Elements beyond max_entries, one for each update in flight: an update fills
+ * an element before it knows whether it replaces one, so that a full map can be
+ * updated.
  */
 static uint32_t spares(uint32_t ncpus)
 {
 	return ncpus > 16 ? ncpus : 16;
 }
 
-/* All below 2^63: check has bounded the element, max_entries is 32 bits. */
-static struct plan layout(const struct nb_map_def *def, uint32_t ncpus)
+/* All below 2^63: the check bounds elements, and max_entries has 32 bits. */
+static struct plan hash_plan(const struct nb_map_def *def, uint32_t ncpus)
 {
+	bool percpu = has_trait(def, NB_TRAIT_PERCPU);
 	struct plan p = { .buckets = 2 };
 
 	while (p.buckets < def->max_entries)
 		p.buckets *= 2;
 	p.value_off = 8 + nb_round8(def->key_size);
 	p.elem_size = p.value_off;
-	if (!is_percpu(def))
+	if (!percpu)
 		p.elem_size += nb_round8(def->value_size);
 	p.elems = (uint64_t)def->max_entries + spares(ncpus);
-	p.bucket_bytes = whole_lines(p.buckets * sizeof(uint64_t));
-	p.used_bytes = is_lru(def) ? whole_lines(p.elems) : 0;
-	if (is_percpu(def))
-		p.row_bytes = whole_lines(p.elems * nb_round8(def->value_size));
+	p.bucket_bytes = nb_whole_lines(p.buckets * sizeof(uint64_t));
+	if (has_trait(def, NB_TRAIT_LRU))
+		p.used_bytes = nb_whole_lines(p.elems);
+	if (percpu)
+		p.row_bytes =
+			nb_whole_lines(p.elems * nb_round8(def->value_size));
 	return p;
 }
 
-bool nb_hash_plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
+uint64_t nb_hash_size(const struct nb_map_def *def, uint32_t ncpus)
 {
-	struct plan p = layout(def, ncpus);
+	struct plan p = hash_plan(def, ncpus);
 
-	*size = sizeof(struct hash) + p.bucket_bytes + p.used_bytes +
-		whole_lines(p.elems * p.elem_size) + p.row_bytes * ncpus;
-	return p.elems * p.elem_size / 8 < NIL;
+	if (p.elems * p.elem_size / 8 >= NIL)
+		return UINT64_MAX;
+	return sizeof(struct hash) + p.bucket_bytes + p.used_bytes +
+	       nb_whole_lines(p.elems * p.elem_size) + p.row_bytes * ncpus;
 }
 
 /* ---- elements not in use ------------------------------------------------ */
 
-/* Treiber's stack; the count in the upper half defeats A-B-A. */
-uint32_t nb_hash_pop(struct hash *h)
+/* Treiber's stack; the count of pops in the upper half defeats A-B-A. */
+static uint32_t pop_free(struct hash *h)
 {
-	uint64_t head = load(&h->free), to;
+	uint64_t head = nb_seq_load(&h->free), to;
 	uint32_t i;
 
 	do {
 		i = (uint32_t)head;
 		if (i == NIL)
 			return NIL;
-		to = (head & ~HEAD) + LOCK;
-		to |= __atomic_load_n(next_of(element(h, i)), __ATOMIC_ACQUIRE);
+		to = (head & ~NB_SEQ_DATA) + NB_SEQ_LOCK;
+		to |= next_of(element(h, i));
 	} while (!__atomic_compare_exchange_n(
 		&h->free, &head, to, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	return i;
 }
 
-void nb_hash_push(struct hash *h, uint32_t i)
+static void push_free(struct hash *h, uint32_t i)
 {
 	uint64_t head = __atomic_load_n(&h->free, __ATOMIC_RELAXED), to;
 
 	do {
-		__atomic_store_n(next_of(element(h, i)), (uint32_t)head,
-				 __ATOMIC_RELEASE);
-		to = (head & ~HEAD) | i;
+		set_next(element(h, i), (uint32_t)head);
+		to = (head & ~NB_SEQ_DATA) | i;
 	} while (!__atomic_compare_exchange_n(
 		&h->free, &head, to, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 }
 
-/* Elements run out only while more updates are in flight than spares(). */
+/* An element for an update; NIL: more updates are in flight than spares. */
 static uint32_t take(struct hash *h)
 {
-	uint32_t i = nb_hash_pop(h);
+	uint32_t i = pop_free(h);
 
 	for (int n = 0; i == NIL && n < FREE_SPINS; n++) {
 		nb_cpu_relax();
-		i = nb_hash_pop(h);
+		i = pop_free(h);
 	}
 	return i;
 }
 
 /* ---- readers ------------------------------------------------------------ */
 
+static inline __attribute__((always_inline)) void touch(const struct hash *h,
+							const unsigned char *e)
+{
+	uint8_t *used = &h->used[number_of(e)];
+
+	if (__atomic_load_n(used, __ATOMIC_RELAXED) != NB_USED_LATELY)
+		__atomic_store_n(used, NB_USED_LATELY, __ATOMIC_RELAXED);
+}
+
+/* @size: of a key, 0: not known at compile time. */
 static inline __attribute__((always_inline)) void *
-lookup_sized(struct nb_map *m, const void *key, size_t size)
+hash_find(struct nb_map *m, const void *key, uint32_t cpu, size_t size,
+	  unsigned traits)
 {
 	const struct hash *h = hash_of(m);
 	uint64_t word[2] = { 0 };
@@ -134,42 +136,56 @@ lookup_sized(struct nb_map *m, const void *key, size_t size)
 
 	for (size_t at = 0; at < size; at += 8)
 		word[at / 8] = key_word(key, at, size);
-	e = find_words(h, word, (size + 7) / 8);
-	return e ? e + h->value_off : NULL;
+	e = size ? find_words(h, word, (size + 7) / 8)
+		 : find_sized(h, key, m->def.key_size);
+	if (!e)
+		return NULL;
+	if (traits & NB_TRAIT_LRU)
+		touch(h, e);
+	return traits & NB_TRAIT_PERCPU ? percpu_value(h, e, cpu)
+					: e + h->value_off;
 }
 
-static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
-{
-	const struct hash *h = hash_of(m);
-	unsigned char *e = find_sized(h, key, m->def.key_size);
+typedef void *hash_lookup_fn(struct nb_map *m, const void *key, uint32_t cpu);
 
-	(void)cpu;
-	return e ? e + h->value_off : NULL;
-}
+/* A look-up for each type, and in it for key sizes that are common. */
+#define LOOKUP(name, size, traits)                                 \
+	static void *name##size(struct nb_map *m, const void *key, \
+				uint32_t cpu)                      \
+	{                                                          \
+		return hash_find(m, key, cpu, size, traits);       \
+	}
+#define LOOKUPS(name, traits)                                              \
+	LOOKUP(name, 0, traits)                                            \
+	LOOKUP(name, 4, traits)                                            \
+	LOOKUP(name, 8, traits)                                            \
+	LOOKUP(name, 16, traits)                                           \
+	static hash_lookup_fn *const name[] = { name##0, name##4, name##8, \
+						name##16 };
 
-static void *lookup4(struct nb_map *m, const void *key, uint32_t cpu)
-{
-	(void)cpu;
-	return lookup_sized(m, key, 4);
-}
+LOOKUPS(lookup, 0)
+LOOKUPS(lookup_percpu, NB_TRAIT_PERCPU)
+LOOKUPS(lookup_lru, NB_TRAIT_LRU)
+LOOKUPS(lookup_lru_percpu, NB_TRAIT_LRU | NB_TRAIT_PERCPU)
 
-static void *lookup8(struct nb_map *m, const void *key, uint32_t cpu)
+static hash_lookup_fn *choose_lookup(const struct nb_map_def *def)
 {
-	(void)cpu;
-	return lookup_sized(m, key, 8);
-}
+	size_t k = def->key_size == 4	 ? 1
+		   : def->key_size == 8	 ? 2
+		   : def->key_size == 16 ? 3
+					 : 0;
 
-static void *lookup16(struct nb_map *m, const void *key, uint32_t cpu)
-{
-	(void)cpu;
-	return lookup_sized(m, key, 16);
+	if (has_trait(def, NB_TRAIT_PERCPU))
+		return has_trait(def, NB_TRAIT_LRU) ? lookup_lru_percpu[k]
+						    : lookup_percpu[k];
+	return has_trait(def, NB_TRAIT_LRU) ? lookup_lru[k] : lookup[k];
 }
 
 bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out)
 {
-	const struct hash *h = const_hash_of(m);
+	const struct hash *h = (const struct hash *)m;
 
-	if (m->ops != &nb_map_hash_ops ||
+	if (m->def.type != NB_MAP_HASH ||
 	    (m->def.key_size != 4 && m->def.key_size != 8))
 		return false;
 	*out = (struct nb_hash_places){ (uintptr_t)h->bucket,
@@ -178,20 +194,20 @@ bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out)
 	return true;
 }
 
-/* The value is copied whole, or again. */
-int nb_hash_read(const struct nb_map *m, const void *key, void *value)
+/* Copies the value again if its element left the chain meanwhile. */
+int nb_hash_read(struct nb_map *m, const void *key, void *value)
 {
-	const struct hash *h = const_hash_of(m);
+	const struct hash *h = hash_of(m);
 	const uint64_t *b = bucket_of(h, key, m->def.key_size);
 	unsigned char *e;
 	uint64_t seen;
 
-	for (int n = 0; n < READ_ROUNDS; n++) {
+	for (int n = 0; n < NB_SEQ_READ_ROUNDS; n++) {
 		if (walk(h, b, key, m->def.key_size, &seen, &e)) {
 			if (!e)
 				return -ENOENT;
-			nb_value_load(m, value, e + h->value_off);
-			if ((load(b) ^ seen) < SEQ)
+			nb_values_load(m, value, value_of(h, e, 0));
+			if (!nb_seq_moved(b, seen))
 				return 0;
 		}
 		sched_yield();
@@ -201,31 +217,9 @@ int nb_hash_read(const struct nb_map *m, const void *key, void *value)
 
 /* ---- writers ------------------------------------------------------------ */
 
-/* *@word: the bucket with its lock bit, which is ours then. */
-bool nb_hash_lock(uint64_t *b, uint64_t *word)
-{
-	for (int n = 0; n < LOCK_SPINS; n++) {
-		uint64_t w = __atomic_load_n(b, __ATOMIC_RELAXED);
-
-		if (!(w & LOCK) &&
-		    __atomic_compare_exchange_n(b, &w, w | LOCK, false,
-						__ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED)) {
-			*word = w | LOCK;
-			return true;
-		}
-		nb_cpu_relax();
-	}
-	return false;
-}
-
-void nb_hash_unlock(uint64_t *b, uint64_t word)
-{
-	__atomic_store_n(b, word & ~LOCK, __ATOMIC_RELEASE);
-}
-
-struct place nb_hash_find(const struct hash *h, uint64_t word,
-			  const unsigned char *key)
+/* Find @key in a locked chain. */
+static struct place chain_find(const struct hash *h, uint64_t word,
+			       const unsigned char *key)
 {
 	struct place p = { (uint32_t)word, NIL, 0 };
 
@@ -236,25 +230,25 @@ struct place nb_hash_find(const struct hash *h, uint64_t word,
 			break;
 		p.n++;
 		p.before = p.at;
-		p.at = __atomic_load_n(next_of(e), __ATOMIC_RELAXED);
+		p.at = next_of(e);
 	}
 	return p;
 }
 
-/* Let what led to place @p lead to @to; the chain's element there is out. */
+/* Make the link that leads to @p lead to @to, which takes @p's element out of
+ * the chain; unlock. */
 static void relink(struct hash *h, uint64_t *b, uint64_t word, struct place p,
 		   uint32_t to)
 {
 	if (p.before == NIL)
-		word = (word & ~HEAD) | to;
+		word = (word & ~NB_SEQ_DATA) | to;
 	else
-		__atomic_store_n(next_of(element(h, p.before)), to,
-				 __ATOMIC_RELEASE);
-	nb_hash_unlock(b, word + SEQ);
+		set_next(element(h, p.before), to);
+	nb_seq_unlock(b, word + NB_SEQ_STEP);
 }
 
-/* One more element, unless max_entries are in use. */
-bool nb_hash_reserve(struct hash *h)
+/* Count one more element, unless max_entries are in use. */
+static bool reserve(struct hash *h)
 {
 	uint32_t n = __atomic_load_n(&h->count, __ATOMIC_RELAXED);
 
@@ -267,7 +261,7 @@ bool nb_hash_reserve(struct hash *h)
 	return true;
 }
 
-void nb_hash_note(struct hash *h, uint32_t i, uint8_t used)
+static void note_used(struct hash *h, uint32_t i, uint8_t used)
 {
 	if (h->used)
 		__atomic_store_n(&h->used[number_of(element(h, i))], used,
@@ -282,84 +276,125 @@ static int refuse(struct hash *h, struct place p, uint64_t flags)
 		return -ENOENT;
 	if (p.n >= NB_MAP_CHAIN_MAX)
 		return -ENOSPC;
-	return nb_hash_reserve(h) ? 0 : -E2BIG;
+	return reserve(h) ? 0 : -E2BIG;
+}
+
+/* Copy the values of element @from to @to: that of @cpu, or all. */
+static void copy_values(const struct hash *h, unsigned char *to,
+			const struct hash *f, unsigned char *from, uint32_t cpu)
+{
+	uint32_t n = cpu == NB_ALL_CPUS ? nb_ncpus() : cpu + 1;
+
+	for (uint32_t i = cpu == NB_ALL_CPUS ? 0 : cpu; i < n; i++)
+		nb_slot_copy(percpu_value(h, to, i), percpu_value(f, from, i),
+			     h->value_size);
 }
 
 /*
  * Put the filled element @i into its chain, in place of the one with the same
- * key if there is one. The element is taken back on failure.
+ * key if there is one. A per-CPU type only takes the value of @cpu, or all,
+ * from
+ * @i then. Frees @i unless it is in the chain at the end.
  */
-static int insert(struct hash *h, uint32_t i, uint64_t flags)
+static int insert(struct hash *h, uint32_t i, uint64_t flags, uint32_t cpu)
 {
 	unsigned char *e = element(h, i);
 	uint64_t *b = bucket_of(h, key_of(e), h->map.def.key_size), word;
-	uint32_t next;
 	struct place p;
 	int rc;
 
-	if (!nb_hash_lock(b, &word)) {
-		nb_hash_push(h, i);
+	if (!nb_seq_lock(b, &word)) {
+		push_free(h, i);
 		return -EBUSY;
 	}
-	p = nb_hash_find(h, word, key_of(e));
+	p = chain_find(h, word, key_of(e));
 	rc = refuse(h, p, flags);
-	if (rc) {
-		nb_hash_unlock(b, word);
-		nb_hash_push(h, i);
+	if (rc || (p.at != NIL && h->row)) {
+		if (!rc) {
+			copy_values(h, element(h, p.at), h, e, cpu);
+			note_used(h, p.at, NB_USED_LATELY);
+		}
+		nb_seq_unlock(b, word);
+		push_free(h, i);
 		return rc;
 	}
-	next = (uint32_t)word;
-	if (p.at != NIL)
-		next = __atomic_load_n(next_of(element(h, p.at)),
-				       __ATOMIC_RELAXED);
-	__atomic_store_n(next_of(e), next, __ATOMIC_RELEASE);
-	nb_hash_note(h, i, p.at == NIL ? NB_USED_YES : NB_USED_LATELY);
 	if (p.at == NIL) {
-		nb_hash_unlock(b, (word & ~HEAD) | i);
+		set_next(e, (uint32_t)word);
+		note_used(h, i, NB_USED_YES);
+		nb_seq_unlock(b, (word & ~NB_SEQ_DATA) | i);
 		return 0;
 	}
-	nb_hash_note(h, p.at, NB_USED_NOT);
+	set_next(e, next_of(element(h, p.at)));
+	note_used(h, i, NB_USED_LATELY);
+	note_used(h, p.at, NB_USED_NOT);
 	relink(h, b, word, p, i);
-	nb_hash_push(h, p.at);
+	push_free(h, p.at);
 	return 0;
 }
 
+/* Change the values of a present key in place; -ENOENT: it is absent. */
+static int update_in_place(struct hash *h, const void *key, const void *value,
+			   uint32_t cpu)
+{
+	uint64_t *b = bucket_of(h, key, h->map.def.key_size), word;
+	struct place p;
+
+	if (!nb_seq_lock(b, &word))
+		return -EBUSY;
+	p = chain_find(h, word, key);
+	if (p.at != NIL) {
+		nb_values_store(&h->map, value_of(h, element(h, p.at), 0),
+				value, cpu);
+		note_used(h, p.at, NB_USED_LATELY);
+	}
+	nb_seq_unlock(b, word);
+	return p.at == NIL ? -ENOENT : 0;
+}
+
+/* Fill a new element. CPUs that get no value have zeros. */
+static void fill(const struct hash *h, unsigned char *e, const void *key,
+		 const void *value, uint32_t cpu)
+{
+	nb_slot_store(key_of(e), key, h->map.def.key_size);
+	if (h->row && cpu != NB_ALL_CPUS)
+		for (uint32_t i = 0; i < nb_ncpus(); i++)
+			for (size_t at = 0; at < h->value_size; at += 8)
+				nb_slot_store(percpu_value(h, e, i) + at,
+					      &(uint64_t){ 0 }, 8);
+	nb_values_store(&h->map, value_of(h, e, 0), value, cpu);
+}
+
 /*
- * The key is copied first and hashed from the copy: it may lie in memory that
- * another thread changes, and what is stored must be what was hashed.
+ * Copies the key first and hashes the copy: another thread may be changing the
+ * key, and the key stored must be the key hashed.
  */
-int nb_hash_write(struct nb_map *m, const void *key, const void *value,
-		  uint64_t flags)
+int nb_hash_update(struct nb_map *m, const void *key, const void *value,
+		   uint64_t flags, uint32_t cpu)
 {
 	struct hash *h = hash_of(m);
-	unsigned char *e;
 	uint32_t i;
 
 	if (flags > NB_EXIST)
 		return -EINVAL;
+	if (h->row && flags != NB_NOEXIST) {
+		int rc = update_in_place(h, key, value, cpu);
+
+		if (rc != -ENOENT || flags == NB_EXIST)
+			return rc;
+	}
 	i = take(h);
 	if (i == NIL)
 		return -EBUSY;
-	e = element(h, i);
-	nb_slot_store(key_of(e), key, m->def.key_size);
-	nb_value_store(m, e + h->value_off, value);
-	return insert(h, i, flags);
-}
-
-static int update(struct nb_map *m, const void *key, const void *value,
-		  uint64_t flags, uint32_t cpu)
-{
-	(void)cpu;
-	return nb_hash_write(m, key, value, flags);
+	fill(h, element(h, i), key, value, cpu);
+	return insert(h, i, flags, cpu);
 }
 
 void nb_hash_drop(struct hash *h, uint64_t *b, uint64_t word, struct place p)
 {
-	nb_hash_note(h, p.at, NB_USED_NOT);
-	relink(h, b, word, p,
-	       __atomic_load_n(next_of(element(h, p.at)), __ATOMIC_RELAXED));
-	nb_hash_push(h, p.at);
-	/* After the push: who may insert now finds an element. */
+	note_used(h, p.at, NB_USED_NOT);
+	relink(h, b, word, p, next_of(element(h, p.at)));
+	push_free(h, p.at);
+	/* After the push: an update that counts itself in finds an element. */
 	__atomic_sub_fetch(&h->count, 1, __ATOMIC_RELEASE);
 }
 
@@ -369,11 +404,11 @@ int nb_hash_remove(struct nb_map *m, const void *key)
 	uint64_t *b = bucket_of(h, key, m->def.key_size), word;
 	struct place p;
 
-	if (!nb_hash_lock(b, &word))
+	if (!nb_seq_lock(b, &word))
 		return -EBUSY;
-	p = nb_hash_find(h, word, key);
+	p = chain_find(h, word, key);
 	if (p.at == NIL) {
-		nb_hash_unlock(b, word);
+		nb_seq_unlock(b, word);
 		return -ENOENT;
 	}
 	nb_hash_drop(h, b, word, p);
@@ -383,8 +418,8 @@ int nb_hash_remove(struct nb_map *m, const void *key)
 /* ---- walking, counting, copying ----------------------------------------- */
 
 /*
- * Keys of one bucket come in the order of their words taken as numbers: so a
- * walk goes on from any key, present or not, and always ends.
+ * bpf()'s walk returns the keys of a bucket in the order of their words as
+ * numbers. So it can continue from any key, present or not, and always ends.
  */
 static int key_order(const unsigned char *slot, const unsigned char *key,
 		     size_t size)
@@ -392,7 +427,7 @@ static int key_order(const unsigned char *slot, const unsigned char *key,
 	const uint64_t *s = (const uint64_t *)(const void *)slot;
 
 	for (size_t at = 0; at < size; at += 8) {
-		uint64_t a = load(s++), b = key_word(key, at, size);
+		uint64_t a = nb_seq_load(s++), b = key_word(key, at, size);
 
 		if (a != b)
 			return a < b ? -1 : 1;
@@ -400,20 +435,7 @@ static int key_order(const unsigned char *slot, const unsigned char *key,
 	return 0;
 }
 
-/* A stopped writer goes on sooner or later; a dead one must not hang us. */
-static bool lock_waiting(uint64_t *b, uint64_t *word)
-{
-	const struct timespec ms = { .tv_nsec = 1000000 };
-
-	for (int n = 0; n < 2000; n++) {
-		if (nb_hash_lock(b, word))
-			return true;
-		nanosleep(&ms, NULL);
-	}
-	return false;
-}
-
-/* The least key of @b above @key (NULL: of all) to @next; false if none. */
+/* Copy the least key of @b above @key (NULL: the least) to @next. */
 static bool least_above(const struct hash *h, uint64_t *b,
 			const unsigned char *key, unsigned char *next)
 {
@@ -421,7 +443,7 @@ static bool least_above(const struct hash *h, uint64_t *b,
 	unsigned char *least = NULL;
 	uint64_t word;
 
-	if ((uint32_t)load(b) == NIL || !lock_waiting(b, &word))
+	if ((uint32_t)nb_seq_load(b) == NIL || !nb_seq_lock_sleeping(b, &word))
 		return false;
 	for (uint32_t i = (uint32_t)word; i != NIL;) {
 		unsigned char *e = element(h, i);
@@ -429,17 +451,17 @@ static bool least_above(const struct hash *h, uint64_t *b,
 		if ((!key || key_order(key_of(e), key, size) > 0) &&
 		    (!least || key_order(key_of(e), key_of(least), size) < 0))
 			least = e;
-		i = __atomic_load_n(next_of(e), __ATOMIC_RELAXED);
+		i = next_of(e);
 	}
 	if (least)
 		nb_slot_load(next, key_of(least), size);
-	nb_hash_unlock(b, word);
+	nb_seq_unlock(b, word);
 	return least != NULL;
 }
 
-int nb_hash_next(const struct nb_map *m, const void *key, void *to)
+int nb_hash_next(struct nb_map *m, const void *key, void *to)
 {
-	const struct hash *h = const_hash_of(m);
+	const struct hash *h = hash_of(m);
 	uint64_t *end = h->bucket + ((uint64_t)1 << (64 - h->shift));
 	uint64_t *b = h->bucket;
 
@@ -455,38 +477,36 @@ int nb_hash_next(const struct nb_map *m, const void *key, void *to)
 }
 
 /*
- * Of bucket @b the element with the least place above c->after - 1: places
- * stay while elements do, so a walk in their order meets each once. False:
- * no more.
+ * Step to the element of bucket @b with the least place from c->after on. An
+ * element keeps its place, so a walk in this order meets it once. False: there
+ * is none.
  */
 static bool each_of_bucket(const struct hash *h, const uint64_t *b,
 			   struct nb_map_cursor *c, uint32_t cpu)
 {
-	for (int n = 0; n < READ_ROUNDS; n++) {
-		uint64_t seen = load(b);
+	for (int n = 0; n < NB_SEQ_READ_ROUNDS; n++) {
+		uint64_t seen = nb_seq_load(b);
 		uint32_t i = (uint32_t)seen, least = NIL;
 
-		while (i != NIL && (load(b) ^ seen) < SEQ) {
+		while (i != NIL && !nb_seq_moved(b, seen)) {
 			if (i >= c->after && i < least)
 				least = i;
-			i = __atomic_load_n(next_of(element(h, i)),
-					    __ATOMIC_ACQUIRE);
+			i = next_of(element(h, i));
 		}
-		if ((load(b) ^ seen) >= SEQ)
+		if (nb_seq_moved(b, seen))
 			continue;
 		if (least == NIL)
 			return false;
 		c->after = (uint64_t)least + 1;
 		c->key = key_of(element(h, least));
-		c->value = h->row ? percpu_value(h, element(h, least), cpu)
-				  : element(h, least) + h->value_off;
+		c->value = value_of(h, element(h, least), cpu);
 		return true;
 	}
 	return false;
 }
 
-/* What the verifier counts with (most_turns, core/verify/feature/callback.c) is
- * no less on any host, however many CPUs it has. */
+/* The verifier's bound (most_turns, core/verify/feature/callback.c) is at least
+ * this on every host, whatever its number of CPUs. */
 static uint64_t most_visits(const struct nb_map *m)
 {
 	uint32_t extra = spares(nb_ncpus());
@@ -495,7 +515,7 @@ static uint64_t most_visits(const struct nb_map *m)
 	       (extra < m->max_entries ? extra : m->max_entries);
 }
 
-/* Elements that others put in again and again do not make a walk longer. */
+/* The number of steps is bounded, even if others keep adding elements. */
 bool nb_hash_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
 {
 	const struct hash *h = hash_of(m);
@@ -512,32 +532,31 @@ bool nb_hash_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
 	return false;
 }
 
-uint32_t nb_hash_count(const struct nb_map *m)
+uint32_t nb_hash_count(struct nb_map *m)
 {
-	return __atomic_load_n(&const_hash_of(m)->count, __ATOMIC_RELAXED);
+	return __atomic_load_n(&hash_of(m)->count, __ATOMIC_RELAXED);
 }
 
-/* Put back what a copy that must be made again has brought; nobody else sees
- * @to yet. */
+/* Undo a bucket's copy before the next try. No other thread sees @to yet. */
 static void empty_bucket(struct hash *to, uint64_t *b)
 {
 	uint32_t i = (uint32_t)*b;
 
-	*b |= HEAD;
+	*b |= NB_SEQ_DATA;
 	while (i != NIL) {
-		uint32_t after = *next_of(element(to, i));
+		uint32_t after = next_of(element(to, i));
 
-		nb_hash_note(to, i, NB_USED_NOT);
-		nb_hash_push(to, i);
+		note_used(to, i, NB_USED_NOT);
+		push_free(to, i);
 		to->count--;
 		i = after;
 	}
 }
 
 /*
- * Take out of a copy what the original has no more; false if there is nothing
- * such. Elements that came and went while we walked can make the copy seem
- * full, and must not keep out those that stay.
+ * Delete from a copy the keys that the original no longer has; false if it has
+ * all. Keys that came and went during the copy can fill it up, and must not
+ * keep out the keys that stay.
  */
 static bool drop_gone(struct hash *to, const struct hash *from)
 {
@@ -552,7 +571,7 @@ static bool drop_gone(struct hash *to, const struct hash *from)
 			unsigned char *e = element(to, i), *theirs = NULL;
 			uint64_t seen;
 
-			i = *next_of(e);
+			i = next_of(e);
 			if (walk(from, &from->bucket[b], key_of(e), size, &seen,
 				 &theirs) &&
 			    !theirs)
@@ -562,11 +581,11 @@ static bool drop_gone(struct hash *to, const struct hash *from)
 	return to->count < before;
 }
 
-/* Copy one bucket's elements as of one moment; false if it changed. */
+/* Copy a bucket as it is at one moment; false if it changed meanwhile. */
 static bool copy_bucket(struct hash *to, const struct hash *from,
 			const uint64_t *b)
 {
-	uint64_t seen = load(b);
+	uint64_t seen = nb_seq_load(b);
 	uint32_t i = (uint32_t)seen;
 
 	while (i != NIL) {
@@ -578,31 +597,30 @@ static bool copy_bucket(struct hash *to, const struct hash *from,
 		nb_slot_copy(element(to, mine) + 8, e + 8,
 			     from->map.elem_size - 8);
 		nb_value_unlock(&to->map, element(to, mine) + to->value_off);
-		for (uint32_t cpu = 0; from->row && cpu < nb_ncpus(); cpu++)
-			nb_slot_copy(percpu_value(to, element(to, mine), cpu),
-				     percpu_value(from, e, cpu),
-				     from->value_size);
-		i = __atomic_load_n(next_of(e), __ATOMIC_ACQUIRE);
-		if ((load(b) ^ seen) >= SEQ) {
-			nb_hash_push(to, mine);
+		if (from->row)
+			copy_values(to, element(to, mine), from, e,
+				    NB_ALL_CPUS);
+		i = next_of(e);
+		if (nb_seq_moved(b, seen)) {
+			push_free(to, mine);
 			return false;
 		}
-		if (insert(to, mine, NB_ANY) == -E2BIG)
+		if (insert(to, mine, NB_ANY, NB_ALL_CPUS) == -E2BIG)
 			return !drop_gone(to, from);
 	}
 	return true;
 }
 
-void nb_hash_copy(struct nb_map *to, const struct nb_map *from)
+void nb_hash_copy(struct nb_map *to, struct nb_map *from)
 {
-	const struct hash *f = const_hash_of(from);
+	const struct hash *f = hash_of(from);
 	uint64_t n = (uint64_t)1 << (64 - f->shift);
 
-	/* Elements stay in their buckets, so none finds its bucket full. */
+	/* The same function: no key finds its bucket full. */
 	hash_of(to)->factor = f->factor;
 	hash_of(to)->fold = f->fold;
 	for (uint64_t i = 0; i < n; i++)
-		for (int r = 0; r < READ_ROUNDS; r++) {
+		for (int r = 0; r < NB_SEQ_READ_ROUNDS; r++) {
 			if (copy_bucket(hash_of(to), f, &f->bucket[i]))
 				break;
 			empty_bucket(hash_of(to), &hash_of(to)->bucket[i]);
@@ -612,17 +630,17 @@ void nb_hash_copy(struct nb_map *to, const struct nb_map *from)
 
 /* ---- the hash function -------------------------------------------------- */
 
-/* 2^64 over the golden ratio: of hashes that are not seeded. */
+/* Constants of hashes without a seed; FACTOR is 2^64 over the golden ratio. */
 #define FACTOR UINT64_C(0x9e3779b97f4a7c15)
 #define FOLD UINT64_C(0xa0761d6478bd642f)
 
 enum { SPREAD = 8 };
 
 /*
- * Do keys in equal steps, which move by @step / 2^64 of all @buckets each,
- * fill buckets evenly? They do not if they come round after q steps, few
- * against the buckets, and miss their start by so little that SPREAD rounds
- * end in one bucket. Such q are denominators of the continued fraction.
+ * Do keys in equal steps fill the buckets evenly? Each step moves by @step /
+ * 2^64 of all @buckets. Keys gather if q steps, few against the buckets, return
+ * so close to the start that SPREAD rounds end in one bucket. Such q are
+ * denominators of the continued fraction of @step / 2^64.
  */
 static bool hash_spreads(uint64_t step, uint64_t buckets)
 {
@@ -646,7 +664,7 @@ static bool hash_spreads(uint64_t step, uint64_t buckets)
 	return true;
 }
 
-/* The same of steps of each power of two: indices, sizes, addresses. */
+/* The same for steps of each power of two: indices, sizes, addresses. */
 static bool hash_factor_is_good(uint64_t factor, uint64_t buckets)
 {
 	for (unsigned i = 0; i < 64 && UINT64_MAX >> i >= buckets; i++)
@@ -671,7 +689,7 @@ void nb_hash_seed(struct nb_map *m, uint64_t random)
 	uint64_t buckets = (uint64_t)1 << (64 - h->shift);
 
 	h->fold = hash_random(&random) | 1;
-	/* Two of five are good. */
+	/* Two of five factors are good. */
 	for (int n = 0; n < 64; n++) {
 		h->factor = hash_random(&random) | 1;
 		if (hash_factor_is_good(h->factor, buckets))
@@ -683,15 +701,15 @@ void nb_hash_seed(struct nb_map *m, uint64_t random)
 void nb_hash_init(struct nb_map *m)
 {
 	struct hash *h = hash_of(m);
-	struct plan p = layout(&m->def, nb_ncpus());
-	uint32_t step, end;
+	struct plan p = hash_plan(&m->def, nb_ncpus());
+	uint32_t step = (uint32_t)(p.elem_size / 8), end;
 
 	h->bucket = (uint64_t *)(void *)(h + 1);
 	h->elem = (unsigned char *)h->bucket + p.bucket_bytes + p.used_bytes;
-	if (is_lru(&m->def))
+	if (p.used_bytes)
 		h->used = h->elem - p.used_bytes;
-	if (is_percpu(&m->def))
-		h->row = h->elem + whole_lines(p.elems * p.elem_size);
+	if (p.row_bytes)
+		h->row = h->elem + nb_whole_lines(p.elems * p.elem_size);
 	h->value_size = nb_round8(m->def.value_size);
 	h->nelems = (uint32_t)p.elems;
 	m->cpu_size = p.row_bytes;
@@ -700,35 +718,22 @@ void nb_hash_init(struct nb_map *m)
 	h->fold = FOLD;
 	h->value_off = p.value_off;
 	m->elem_size = p.elem_size;
+	m->lookup = choose_lookup(&m->def);
 	for (uint64_t i = 0; i < p.buckets; i++)
 		h->bucket[i] = NIL;
-	step = (uint32_t)(p.elem_size / 8);
 	end = (uint32_t)p.elems * step;
 	for (uint32_t i = 0, n = 0; i < end; i += step, n++) {
-		*next_of(element(h, i)) = i + step < end ? i + step : NIL;
+		set_next(element(h, i), i + step < end ? i + step : NIL);
 		memcpy(element(h, i) + 4, &n, sizeof(n));
 	}
 }
 
-static void init(struct nb_map *m)
-{
-	nb_hash_init(m);
-	if (m->def.key_size == 4)
-		m->lookup = lookup4;
-	else if (m->def.key_size == 8)
-		m->lookup = lookup8;
-	else if (m->def.key_size == 16)
-		m->lookup = lookup16;
-}
-
 const struct nb_map_ops nb_map_hash_ops = {
-	.plan = nb_hash_plan,
-	.init = init,
-	.lookup = lookup,
-	.update = update,
+	.size = nb_hash_size,
+	.init = nb_hash_init,
+	.update = nb_hash_update,
 	.remove = nb_hash_remove,
 	.read = nb_hash_read,
-	.write = nb_hash_write,
 	.next = nb_hash_next,
 	.each = nb_hash_each,
 	.count = nb_hash_count,

@@ -3,27 +3,17 @@
 #define NB_MAP_HASH_H
 
 /*
- * What the hash types share: the layout and a reader's steps, inlined into
- * each look-up. Private to hash.c, hash_percpu.c and hash_lru.c; how readers
- * and writers get along is told in hash.c.
+ * The hash types' layout and the steps of a reader, inlined into each look-up.
+ * Private to the hash types; hash.c says how readers and writers run together.
  */
-#include "core/map/ops.h"
+#include "core/map/seqlock.h"
 
-#define HEAD ((uint64_t)UINT32_MAX)
-#define LOCK ((uint64_t)1 << 32)
-#define SEQ ((uint64_t)1 << NB_HASH_SEQ_BIT)
 #define NIL UINT32_MAX
 
-enum {
-	/* Each failed round means that somebody changed the bucket during a
-	 * walk of some 10 ns; thousands in a row do not happen. */
-	READ_ROUNDS = 1 << 16
-};
-
 /*
- * An element: the next one's place and its own number, the key, the value, in
- * 8-byte words. Per-CPU values lie elsewhere: for each CPU a row of them, by
- * the element's number, so that no two CPUs write to one cache line.
+ * An element: the place of the next one, its own number, the key, the value, in
+ * 8-byte words. Per-CPU values are not in the element: each CPU has a row of
+ * values by element number, so no two CPUs write to one cache line.
  */
 struct hash {
 	struct nb_map map;
@@ -33,23 +23,22 @@ struct hash {
 	uint32_t nelems;
 	uint64_t factor, fold; /* of the hash function, odd */
 	size_t value_off;
-	/* per-CPU types: CPU 0's row; each has map.cpu_size bytes, a value
-	 * takes value_size of them */
+	/* per-CPU types: the first CPU's row, of map.cpu_size bytes */
 	unsigned char *row;
-	size_t value_size;
-	uint8_t *used; /* LRU types: NB_USED_* of each element by number */
+	size_t value_size; /* bytes between two values of a row */
+	uint8_t *used;	   /* LRU types: NB_USED_* of each element by number */
 	/* written by every update, so not on the line of the above */
 	_Alignas(NB_CACHE_LINE) uint64_t free; /* count of pops << 32 | first */
 	uint32_t count;
-	uint32_t hand; /* LRU types: where looking for a victim goes on */
+	uint32_t hand; /* LRU types: where the next search for room starts */
 };
 
-/* Of an element of an LRU map; a hint: a free one may say that it is in use. */
+/* State of an LRU map's element; a hint: a free one may say NB_USED_YES. */
 enum { NB_USED_NOT, NB_USED_YES, NB_USED_LATELY };
 
 /*
- * Where a key is in a locked chain: its element (NIL: absent), the one before
- * it (NIL: the bucket), and how many are before it.
+ * Position of a key in a locked chain: its element (NIL: absent), the element
+ * before it (NIL: the bucket), and the number of elements before it.
  */
 struct place {
 	uint32_t at, before, n;
@@ -60,21 +49,10 @@ static inline struct hash *hash_of(struct nb_map *m)
 	return (struct hash *)m;
 }
 
-static inline const struct hash *const_hash_of(const struct nb_map *m)
-{
-	return (const struct hash *)m;
-}
-
-/* Elements are named by their offset in words: no multiplication to get there.
- */
+/* An element's place is its offset in words: no multiplication to get there. */
 static inline unsigned char *element(const struct hash *h, uint32_t at)
 {
 	return h->elem + (size_t)8 * at;
-}
-
-static inline uint32_t *next_of(unsigned char *e)
-{
-	return (uint32_t *)(void *)e;
 }
 
 static inline uint32_t number_of(const unsigned char *e)
@@ -85,11 +63,17 @@ static inline uint32_t number_of(const unsigned char *e)
 	return n;
 }
 
-/* The value of an element of a per-CPU map. */
 static inline unsigned char *percpu_value(const struct hash *h,
 					  const unsigned char *e, uint32_t cpu)
 {
 	return h->row + h->map.cpu_size * cpu + h->value_size * number_of(e);
+}
+
+/* An element's value, or its value on @cpu. */
+static inline unsigned char *value_of(const struct hash *h, unsigned char *e,
+				      uint32_t cpu)
+{
+	return h->row ? percpu_value(h, e, cpu) : e + h->value_off;
 }
 
 static inline unsigned char *key_of(unsigned char *e)
@@ -97,18 +81,23 @@ static inline unsigned char *key_of(unsigned char *e)
 	return e + NB_HASH_KEY;
 }
 
-static inline uint64_t load(const uint64_t *p)
+static inline uint32_t next_of(unsigned char *e)
 {
-	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+	return nb_load32((const uint32_t *)(const void *)e);
+}
+
+static inline void set_next(unsigned char *e, uint32_t to)
+{
+	nb_store32((uint32_t *)(void *)e, to);
 }
 
 /* ---- keys --------------------------------------------------------------- */
 
 /*
- * Eight bytes as two words of four: most keys are structs that the program
- * has just stored field by field, and a wide load of what lies in the store
- * buffer in pieces waits until they have left it, longer than a look-up
- * takes. The empty statement keeps the compiler from joining the loads.
+ * Load eight bytes as two words of four. Most keys are structs that the program
+ * has just stored field by field. A wide load of two narrow stores cannot be
+ * forwarded from the store buffer and waits longer than a look-up takes. The
+ * empty statement keeps the compiler from joining the loads.
  */
 static inline __attribute__((always_inline)) uint64_t
 key_in_halves(const unsigned char *key)
@@ -145,7 +134,7 @@ key_word(const unsigned char *key, size_t at, size_t size)
 
 __extension__ typedef unsigned __int128 hash_wide;
 
-/* All words of a key but its last one, as one word. */
+/* Fold another word of a key, not its last one, into @sum. */
 static inline __attribute__((always_inline)) uint64_t
 hash_word(const struct hash *h, uint64_t sum, uint64_t word)
 {
@@ -155,9 +144,9 @@ hash_word(const struct hash *h, uint64_t sum, uint64_t word)
 }
 
 /*
- * Multiplicative hashing, by the upper bits: one multiplication is what an
- * 8-byte key costs. Who does not know the factor cannot choose keys that share
- * a bucket (docs/adr/0011-hash-seeds.md).
+ * Multiplicative hashing by the upper bits: an 8-byte key costs one
+ * multiplication. A user who does not know the factor cannot choose keys that
+ * share a bucket (docs/adr/0011-hash-seeds.md).
  */
 static inline __attribute__((always_inline)) uint64_t *
 hash_bucket(const struct hash *h, uint64_t sum, uint64_t last)
@@ -176,7 +165,7 @@ bucket_of(const struct hash *h, const unsigned char *key, size_t size)
 	return hash_bucket(h, sum, key_word(key, at, size));
 }
 
-/* The same of a key in an element, which another thread may be filling. */
+/* The same for the key in an element, which another thread may be filling. */
 static inline uint64_t *bucket_of_slot(const struct hash *h,
 				       const unsigned char *slot)
 {
@@ -184,8 +173,8 @@ static inline uint64_t *bucket_of_slot(const struct hash *h,
 	uint64_t sum = 0;
 
 	for (size_t at = 8; at < h->map.def.key_size; at += 8)
-		sum = hash_word(h, sum, load(s++));
-	return hash_bucket(h, sum, load(s));
+		sum = hash_word(h, sum, nb_seq_load(s++));
+	return hash_bucket(h, sum, nb_seq_load(s));
 }
 
 static inline __attribute__((always_inline)) bool
@@ -194,21 +183,21 @@ key_is(const unsigned char *slot, const unsigned char *key, size_t size)
 	const uint64_t *s = (const uint64_t *)(const void *)slot;
 
 	for (size_t at = 0; at < size; at += 8)
-		if (load(s++) != key_word(key, at, size))
+		if (nb_seq_load(s++) != key_word(key, at, size))
 			return false;
 	return true;
 }
 
 /*
- * One walk of a bucket. Returns true if its answer stands: *@e is the element,
- * or NULL for none. False: the chain changed meanwhile. *@seen: the bucket's
- * word at the start.
+ * One walk of a bucket. True: the answer is valid; *@e is the element, or NULL.
+ * False: an element left the chain meanwhile. *@seen: the bucket's word at the
+ * start.
  */
 static inline __attribute__((always_inline)) bool
 walk(const struct hash *h, const uint64_t *b, const unsigned char *key,
      size_t size, uint64_t *seen, unsigned char **e)
 {
-	uint64_t start = load(b);
+	uint64_t start = nb_seq_load(b);
 	uint32_t i = (uint32_t)start;
 	unsigned char *p;
 
@@ -217,18 +206,18 @@ walk(const struct hash *h, const uint64_t *b, const unsigned char *key,
 		p = element(h, i);
 		if (key_is(key_of(p), key, size)) {
 			*e = p;
-			return (load(b) ^ start) < SEQ;
+			return !nb_seq_moved(b, start);
 		}
-		/* Checking at each step ends walks that went astray. */
-		i = __atomic_load_n(next_of(p), __ATOMIC_ACQUIRE);
-		if ((load(b) ^ start) >= SEQ)
+		/* A reused element may lead anywhere: check at each step. */
+		i = next_of(p);
+		if (nb_seq_moved(b, start))
 			return false;
 	}
 	*e = NULL;
 	return true;
 }
 
-/* The element of a key, or NULL; a key that stays is always found. */
+/* The element of a key, or NULL. A key that stays in the map is found. */
 static inline __attribute__((always_inline)) unsigned char *
 find_sized(const struct hash *h, const void *key, size_t size)
 {
@@ -236,7 +225,7 @@ find_sized(const struct hash *h, const void *key, size_t size)
 	unsigned char *e;
 	uint64_t seen;
 
-	for (int n = 0; n < READ_ROUNDS; n++) {
+	for (int n = 0; n < NB_SEQ_READ_ROUNDS; n++) {
 		if (walk(h, b, key, size, &seen, &e))
 			return e;
 		nb_cpu_relax();
@@ -245,8 +234,8 @@ find_sized(const struct hash *h, const void *key, size_t size)
 }
 
 /*
- * The same of a key of @n words, as they are in its slot: for sizes that are
- * known when this is compiled. The key is read once.
+ * The same for a key of @n words, padded as in its slot. For key sizes known at
+ * compile time; reads the key once.
  */
 static inline __attribute__((always_inline)) unsigned char *
 find_words(const struct hash *h, const uint64_t *key, size_t n)
@@ -257,8 +246,8 @@ find_words(const struct hash *h, const uint64_t *key, size_t n)
 	for (size_t w = 0; w + 1 < n; w++)
 		sum = hash_word(h, sum, key[w]);
 	b = hash_bucket(h, sum, key[n - 1]);
-	for (int rounds = 0; rounds < READ_ROUNDS; rounds++) {
-		uint64_t start = load(b);
+	for (int rounds = 0; rounds < NB_SEQ_READ_ROUNDS; rounds++) {
+		uint64_t start = nb_seq_load(b);
 		uint32_t i = (uint32_t)start;
 
 		do {
@@ -271,11 +260,11 @@ find_words(const struct hash *h, const uint64_t *key, size_t n)
 			e = element(h, i);
 			slot = (const uint64_t *)(const void *)key_of(e);
 			for (size_t w = 0; w < n; w++)
-				same = same && load(slot + w) == key[w];
-			if (same && (load(b) ^ start) < SEQ)
+				same = same && nb_seq_load(slot + w) == key[w];
+			if (same && !nb_seq_moved(b, start))
 				return e;
-			i = __atomic_load_n(next_of(e), __ATOMIC_ACQUIRE);
-		} while ((load(b) ^ start) < SEQ);
+			i = next_of(e);
+		} while (!nb_seq_moved(b, start));
 		nb_cpu_relax();
 	}
 	return NULL;
@@ -283,32 +272,19 @@ find_words(const struct hash *h, const uint64_t *key, size_t n)
 
 /* ---- writers, in hash.c ------------------------------------------------- */
 
-/* An element not in use, or NIL; and back. */
-uint32_t nb_hash_pop(struct hash *h);
-void nb_hash_push(struct hash *h, uint32_t i);
-/* A bucket for one writer: *@word is the bucket with its lock bit. False: it
- * stays busy. */
-bool nb_hash_lock(uint64_t *b, uint64_t *word);
-void nb_hash_unlock(uint64_t *b, uint64_t word);
-struct place nb_hash_find(const struct hash *h, uint64_t word,
-			  const unsigned char *key);
 /* Take the element at @p out of its locked chain, unlock, free it. */
 void nb_hash_drop(struct hash *h, uint64_t *b, uint64_t word, struct place p);
-/* One more element, unless max_entries are in use. */
-bool nb_hash_reserve(struct hash *h);
-/* Note that an element is, or is not, in a chain. */
-void nb_hash_note(struct hash *h, uint32_t i, uint8_t used);
 
 /* Operations that the types share; see ops.h. */
-bool nb_hash_plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size);
+uint64_t nb_hash_size(const struct nb_map_def *def, uint32_t ncpus);
 void nb_hash_init(struct nb_map *m);
-int nb_hash_write(struct nb_map *m, const void *key, const void *value,
-		  uint64_t flags);
-int nb_hash_read(const struct nb_map *m, const void *key, void *value);
+int nb_hash_update(struct nb_map *m, const void *key, const void *value,
+		   uint64_t flags, uint32_t cpu);
+int nb_hash_read(struct nb_map *m, const void *key, void *value);
 int nb_hash_remove(struct nb_map *m, const void *key);
-int nb_hash_next(const struct nb_map *m, const void *key, void *to);
+int nb_hash_next(struct nb_map *m, const void *key, void *to);
 bool nb_hash_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu);
-uint32_t nb_hash_count(const struct nb_map *m);
-void nb_hash_copy(struct nb_map *to, const struct nb_map *from);
+uint32_t nb_hash_count(struct nb_map *m);
+void nb_hash_copy(struct nb_map *to, struct nb_map *from);
 
 #endif

@@ -1,35 +1,25 @@
 // SPDX-License-Identifier: MIT
-// BPF_MAP_TYPE_LPM_TRIE: the longest prefix that matches. A key is a number of
-// bits (uint32_t) and that many bits, most significant first. Nodes have the
-// bits that all below them share; intermediate ones have no value and exactly
-// two children, so 2 n - 1 nodes hold n prefixes.
+// BPF_MAP_TYPE_LPM_TRIE: a look-up finds the longest prefix that matches. A key
+// is a number of bits (uint32_t) and that many bits, most significant first. A
+// node holds the bits that all nodes below it share. An intermediate node has
+// no value and exactly two children, so 2 n - 1 nodes hold n prefixes.
 //
-// One word holds a sequence number and the writers' lock bit. It moves with
-// every change before a node can be used again, and a look-up that ends with
-// the number it began with has met no such node: readers take no lock. A new
-// node takes the place of one with the same prefix, so that who holds the old
-// value sees it whole. Checks, their order and the trie's shape follow
-// kernel/bpf/lpm_trie.c.
-#include <errno.h>
-#include <time.h>
-
-#include "core/map/ops.h"
+// One sequence lock (seqlock.h) covers the trie: a look-up that ends with the
+// number it began with has met no reused node. A new node replaces the one with
+// the same prefix, so a program that holds the old value sees it whole. Checks,
+// their order and the trie's shape follow kernel/bpf/lpm_trie.c.
+#include "core/map/seqlock.h"
 
 enum {
 	HEAD = 4, /* bytes of a key before its data */
-	LOCK_SPINS = 256,
-	READ_ROUNDS = 1 << 16,
-	COPY_TRIES = 16,
-	LOCK_TRIES = 2000
+	COPY_TRIES = 16
 };
 
-#define LOCK ((uint64_t)1)
-#define SEQ ((uint64_t)2)
 #define NIL UINT32_MAX
 
 /* A node; its data and its value follow, in words. */
 struct node {
-	uint32_t child[2]; /* NIL: none; of a free node [0] is the next one */
+	uint32_t child[2]; /* NIL: none; [0] links free nodes */
 	uint32_t prefix;   /* bits */
 	uint32_t inner;	   /* 1: intermediate */
 };
@@ -47,11 +37,6 @@ static struct lpm *lpm_of(struct nb_map *m)
 	return (struct lpm *)m;
 }
 
-static const struct lpm *const_lpm_of(const struct nb_map *m)
-{
-	return (const struct lpm *)m;
-}
-
 static uint64_t node_size(const struct nb_map_def *def)
 {
 	return sizeof(struct node) + nb_round8(def->key_size - HEAD) +
@@ -64,11 +49,12 @@ static uint64_t node_count(const struct nb_map_def *def)
 	return 2 * (uint64_t)def->max_entries + 1;
 }
 
-static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
+static uint64_t lpm_size(const struct nb_map_def *def, uint32_t ncpus)
 {
 	(void)ncpus;
-	*size = sizeof(struct lpm) + node_count(def) * node_size(def);
-	return node_count(def) < NIL;
+	if (node_count(def) >= NIL)
+		return UINT64_MAX;
+	return sizeof(struct lpm) + node_count(def) * node_size(def);
 }
 
 static struct node *node_at(const struct lpm *t, uint32_t i)
@@ -76,7 +62,7 @@ static struct node *node_at(const struct lpm *t, uint32_t i)
 	return (struct node *)(void *)(t->map.base + t->map.elem_size * i);
 }
 
-static void init(struct nb_map *m)
+static void lpm_init(struct nb_map *m)
 {
 	struct lpm *t = lpm_of(m);
 
@@ -91,16 +77,6 @@ static void init(struct nb_map *m)
 }
 
 /* ---- keys --------------------------------------------------------------- */
-
-static uint32_t load32(const uint32_t *p)
-{
-	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
-}
-
-static void store32(uint32_t *p, uint32_t v)
-{
-	__atomic_store_n(p, v, __ATOMIC_RELEASE);
-}
 
 static uint32_t prefix_of(const void *key)
 {
@@ -138,8 +114,9 @@ static uint32_t slot_bit(struct node *n, uint32_t i)
 }
 
 /*
- * Bits that node and key have in common, at most @limit; the first @known are
- * equal. A walk that hands on what it knows compares each word of a key once.
+ * Number of leading bits that node and key have in common, at most @limit. The
+ * first @known are known to be equal, so a walk compares each word of a key
+ * once.
  */
 static uint32_t common(const struct lpm *t, struct node *n,
 		       const unsigned char *data, uint32_t known,
@@ -170,45 +147,45 @@ static uint32_t least(uint32_t a, uint32_t b)
 
 /* ---- readers ------------------------------------------------------------ */
 
-/* One walk; true if its answer stands: *@found, or NIL. */
-static bool walk(const struct lpm *t, const void *key, uint64_t seen,
-		 uint32_t *found)
+/* One walk down the trie; true if the answer is valid: *@found, or NIL. */
+static bool lpm_walk(const struct lpm *t, const void *key, uint64_t seen,
+		     uint32_t *found)
 {
-	uint32_t want = prefix_of(key), i = load32(&t->root), match = 0;
+	uint32_t want = prefix_of(key), i = nb_load32(&t->root), match = 0;
 	const unsigned char *data = data_of(key);
 
 	*found = NIL;
 	while (i != NIL) {
 		struct node *n = node_at(t, i);
-		uint32_t has = load32(&n->prefix);
+		uint32_t has = nb_load32(&n->prefix);
 
 		match = common(t, n, data, match, least(has, want));
 		if (match < has)
 			break;
-		if (!load32(&n->inner))
+		if (!nb_load32(&n->inner))
 			*found = i;
 		if (match == t->max_prefix)
 			break;
-		i = load32(&n->child[bit(data, has)]);
-		/* Checking at each step ends walks that went astray. */
-		if (__atomic_load_n(&t->word, __ATOMIC_RELAXED) >> 1 != seen)
+		i = nb_load32(&n->child[bit(data, has)]);
+		/* A reused node may lead anywhere: check at each step. */
+		if (nb_seq_moved(&t->word, seen))
 			return false;
 	}
-	return __atomic_load_n(&t->word, __ATOMIC_RELAXED) >> 1 == seen;
+	return !nb_seq_moved(&t->word, seen);
 }
 
-static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
+/* The value of the longest prefix that matches, or NULL. *@seen: the word when
+ * it was there. */
+static unsigned char *lpm_find(const struct lpm *t, const void *key,
+			       uint64_t *seen)
 {
-	const struct lpm *t = const_lpm_of(m);
 	uint32_t found;
 
-	(void)cpu;
 	if (prefix_of(key) > t->max_prefix)
 		return NULL;
-	for (int n = 0; n < READ_ROUNDS; n++) {
-		uint64_t w = __atomic_load_n(&t->word, __ATOMIC_ACQUIRE);
-
-		if (walk(t, key, w >> 1, &found))
+	for (int n = 0; n < NB_SEQ_READ_ROUNDS; n++) {
+		*seen = nb_seq_load(&t->word);
+		if (lpm_walk(t, key, *seen, &found))
 			return found == NIL ? NULL
 					    : value_of(t, node_at(t, found));
 		nb_cpu_relax();
@@ -216,24 +193,27 @@ static void *lookup(struct nb_map *m, const void *key, uint32_t cpu)
 	return NULL;
 }
 
-/* The value is copied whole, or again. */
-static int read(const struct nb_map *m, const void *key, void *value)
+static void *lpm_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 {
-	const struct lpm *t = const_lpm_of(m);
-	uint32_t found;
+	uint64_t seen;
 
-	if (prefix_of(key) > t->max_prefix)
-		return -ENOENT;
-	for (int n = 0; n < READ_ROUNDS; n++) {
-		uint64_t w = __atomic_load_n(&t->word, __ATOMIC_ACQUIRE);
+	(void)cpu;
+	return lpm_find(lpm_of(m), key, &seen);
+}
 
-		if (!walk(t, key, w >> 1, &found))
-			continue;
-		if (found == NIL)
+/* Copies the value again if it changed meanwhile. */
+static int lpm_read(struct nb_map *m, const void *key, void *value)
+{
+	const struct lpm *t = lpm_of(m);
+
+	for (int n = 0; n < NB_SEQ_READ_ROUNDS; n++) {
+		uint64_t seen;
+		const unsigned char *slot = lpm_find(t, key, &seen);
+
+		if (!slot)
 			return -ENOENT;
-		nb_slot_load(value, value_of(t, node_at(t, found)),
-			     m->def.value_size);
-		if (__atomic_load_n(&t->word, __ATOMIC_RELAXED) >> 1 == w >> 1)
+		nb_slot_load(value, slot, m->def.value_size);
+		if (!nb_seq_moved(&t->word, seen))
 			return 0;
 	}
 	return -EBUSY;
@@ -241,33 +221,24 @@ static int read(const struct nb_map *m, const void *key, void *value)
 
 /* ---- writers ------------------------------------------------------------ */
 
-/* Stores under the lock have release order: who sees one sees the bit. */
-static bool lock(struct lpm *t)
+static bool lpm_lock(struct lpm *t)
 {
-	for (int i = 0; i < LOCK_SPINS; i++) {
-		uint64_t w = __atomic_load_n(&t->word, __ATOMIC_RELAXED);
+	uint64_t word;
 
-		if (!(w & LOCK) && __atomic_compare_exchange_n(
-					   &t->word, &w, w | LOCK, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return true;
-		nb_cpu_relax();
-	}
-	return false;
+	return nb_seq_lock(&t->word, &word);
 }
 
-static void unlock(struct lpm *t)
+static void lpm_unlock(struct lpm *t)
 {
-	__atomic_store_n(&t->word,
-			 __atomic_load_n(&t->word, __ATOMIC_RELAXED) & ~LOCK,
-			 __ATOMIC_RELEASE);
+	nb_seq_unlock(&t->word, __atomic_load_n(&t->word, __ATOMIC_RELAXED));
 }
 
-/* Before nodes that left the trie are used again. */
+/* Call before a node that left the trie is reused. */
 static void moved(struct lpm *t)
 {
 	__atomic_store_n(&t->word,
-			 __atomic_load_n(&t->word, __ATOMIC_RELAXED) + SEQ,
+			 __atomic_load_n(&t->word, __ATOMIC_RELAXED) +
+				 NB_SEQ_STEP,
 			 __ATOMIC_RELEASE);
 }
 
@@ -275,14 +246,14 @@ static uint32_t take(struct lpm *t)
 {
 	uint32_t i = t->free;
 
-	store32(&t->free, load32(&node_at(t, i)->child[0]));
+	nb_store32(&t->free, nb_load32(&node_at(t, i)->child[0]));
 	return i;
 }
 
 static void give(struct lpm *t, uint32_t i)
 {
-	store32(&node_at(t, i)->child[0], t->free);
-	store32(&t->free, i);
+	nb_store32(&node_at(t, i)->child[0], t->free);
+	nb_store32(&t->free, i);
 }
 
 /* A new node for @key, without children. */
@@ -292,22 +263,23 @@ static uint32_t make(struct lpm *t, const unsigned char *data, uint32_t prefix,
 	uint32_t i = take(t);
 	struct node *n = node_at(t, i);
 
-	store32(&n->child[0], NIL);
-	store32(&n->child[1], NIL);
-	store32(&n->prefix, prefix);
-	store32(&n->inner, value == NULL);
+	nb_store32(&n->child[0], NIL);
+	nb_store32(&n->child[1], NIL);
+	nb_store32(&n->prefix, prefix);
+	nb_store32(&n->inner, value == NULL);
 	nb_slot_store(slot_of(n), data, t->map.def.key_size - HEAD);
 	if (value)
 		nb_slot_store(value_of(t, n), value, t->map.def.value_size);
 	return i;
 }
 
-/* Where a key leads: the link that was followed last, and the one before. */
+/* Where the walk for a key ended: the last link followed, and the one before.
+ */
 struct path {
 	uint32_t *link, *above;
 	uint32_t parent; /* the node that @link is in; NIL: the root's */
 	uint32_t at;	 /* what it links to, or NIL */
-	uint32_t match;	 /* bits that this has in common with the key */
+	uint32_t match;	 /* bits that node @at has in common with the key */
 };
 
 static struct path follow(struct lpm *t, const unsigned char *data,
@@ -329,18 +301,18 @@ static struct path follow(struct lpm *t, const unsigned char *data,
 	return p;
 }
 
-/* One more prefix? */
+/* Count one more prefix, if @flags and max_entries allow it. */
 static int may_add(struct lpm *t, uint64_t flags)
 {
 	if (flags == NB_EXIST)
 		return -ENOENT;
 	if (t->count == t->map.max_entries)
 		return -ENOSPC;
-	store32(&t->count, t->count + 1);
+	nb_store32(&t->count, t->count + 1);
 	return 0;
 }
 
-/* A node takes the place of @p's, which has the same prefix. */
+/* Replace the node at @p, which has the same prefix, by a new one. */
 static int replace(struct lpm *t, struct path p, const void *key,
 		   const void *value, uint64_t flags)
 {
@@ -356,16 +328,16 @@ static int replace(struct lpm *t, struct path p, const void *key,
 		return rc;
 	i = make(t, data_of(key), prefix_of(key), value);
 	n = node_at(t, i);
-	store32(&n->child[0], old->child[0]);
-	store32(&n->child[1], old->child[1]);
-	store32(p.link, i);
+	nb_store32(&n->child[0], old->child[0]);
+	nb_store32(&n->child[1], old->child[1]);
+	nb_store32(p.link, i);
 	moved(t);
 	give(t, p.at);
 	return 0;
 }
 
-static int insert(struct lpm *t, const void *key, const void *value,
-		  uint64_t flags)
+static int lpm_insert(struct lpm *t, const void *key, const void *value,
+		      uint64_t flags)
 {
 	const unsigned char *data = data_of(key);
 	uint32_t prefix = prefix_of(key), i, side;
@@ -381,72 +353,66 @@ static int insert(struct lpm *t, const void *key, const void *value,
 	i = make(t, data, prefix, value);
 	n = node_at(t, i);
 	if (at && p.match == prefix) { /* above the node */
-		store32(&n->child[slot_bit(at, p.match)], p.at);
+		nb_store32(&n->child[slot_bit(at, p.match)], p.at);
 	} else if (at) { /* beside it, under a new one */
 		side = bit(data, p.match);
 		n = node_at(t, make(t, data, p.match, NULL));
-		store32(&n->child[side], i);
-		store32(&n->child[!side], p.at);
+		nb_store32(&n->child[side], i);
+		nb_store32(&n->child[!side], p.at);
 		i = (uint32_t)(((unsigned char *)n - t->map.base) /
 			       (ptrdiff_t)t->map.elem_size);
 	}
-	store32(p.link, i);
+	nb_store32(p.link, i);
 	moved(t);
 	return 0;
 }
 
-/* The key is copied first: it may lie in memory that another thread changes. */
-static int write(struct nb_map *m, const void *key, const void *value,
-		 uint64_t flags)
+/* Copies the key first: another thread may be changing it. */
+static int lpm_update(struct nb_map *m, const void *key, const void *value,
+		      uint64_t flags, uint32_t cpu)
 {
 	struct lpm *t = lpm_of(m);
 	unsigned char mine[HEAD + NB_PREFIX_MAX];
 	int rc;
 
+	(void)cpu;
 	if (flags > NB_EXIST)
 		return -EINVAL;
 	memcpy(mine, key, m->def.key_size);
 	if (prefix_of(mine) > t->max_prefix)
 		return -EINVAL;
-	if (!lock(t))
+	if (!lpm_lock(t))
 		return -EBUSY;
-	rc = insert(t, mine, value, flags);
-	unlock(t);
+	rc = lpm_insert(t, mine, value, flags);
+	lpm_unlock(t);
 	return rc;
 }
 
-static int update(struct nb_map *m, const void *key, const void *value,
-		  uint64_t flags, uint32_t cpu)
-{
-	(void)cpu;
-	return write(m, key, value, flags);
-}
-
-/* Take the node at @p out; nothing intermediate stays with one child. */
+/* Remove the node at @p, and its parent if that is left with one child. */
 static void cut(struct lpm *t, struct path p)
 {
 	struct node *n = node_at(t, p.at);
 	struct node *parent = p.parent == NIL ? NULL : node_at(t, p.parent);
 	uint32_t left = n->child[0], right = n->child[1];
 
-	store32(&t->count, t->count - 1);
+	nb_store32(&t->count, t->count - 1);
 	if (left != NIL && right != NIL) {
-		store32(&n->inner, 1);
+		nb_store32(&n->inner, 1);
 		moved(t);
 		return;
 	}
 	if (parent && parent->inner && left == NIL && right == NIL) {
-		store32(p.above, parent->child[parent->child[0] == p.at]);
+		nb_store32(p.above, parent->child[parent->child[0] == p.at]);
 		moved(t);
 		give(t, p.parent);
 	} else {
-		store32(p.link, left != NIL ? left : right);
+		nb_store32(p.link, left != NIL ? left : right);
 		moved(t);
 	}
 	give(t, p.at);
 }
 
-static int take_out(struct nb_map *m, const void *key)
+static int lpm_remove(struct nb_map *m, const void *key)
 {
 	struct lpm *t = lpm_of(m);
 	unsigned char mine[HEAD + NB_PREFIX_MAX];
@@ -456,7 +422,7 @@ static int take_out(struct nb_map *m, const void *key)
 	memcpy(mine, key, m->def.key_size);
 	if (prefix_of(mine) > t->max_prefix)
 		return -EINVAL;
-	if (!lock(t))
+	if (!lpm_lock(t))
 		return -EBUSY;
 	p = follow(t, data_of(mine), prefix_of(mine));
 	if (p.at != NIL && node_at(t, p.at)->prefix == p.match &&
@@ -464,27 +430,13 @@ static int take_out(struct nb_map *m, const void *key)
 		cut(t, p);
 		rc = 0;
 	}
-	unlock(t);
+	lpm_unlock(t);
 	return rc;
 }
 
 /* ---- walking, counting, copying ----------------------------------------- */
 
-/* A stopped writer goes on sooner or later; a dead one must not hang us. */
-static bool lock_waiting(const struct nb_map *m)
-{
-	const struct timespec ms = { .tv_nsec = 1000000 };
-
-	for (int n = 0; n < LOCK_TRIES; n++) {
-		// NOLINTNEXTLINE(performance-no-int-to-ptr)
-		if (lock((struct lpm *)(uintptr_t)m))
-			return true;
-		nanosleep(&ms, NULL);
-	}
-	return false;
-}
-
-/* The first of a subtree: a leaf. */
+/* The first node of a subtree in bpf()'s order: a leaf. */
 static uint32_t first(const struct lpm *t, uint32_t i)
 {
 	for (;;) {
@@ -498,8 +450,8 @@ static uint32_t first(const struct lpm *t, uint32_t i)
 }
 
 /*
- * What comes after @key, present or not, in the order "longer prefixes before
- * the shorter ones that they begin with, else by bits": the kernel's.
+ * The node after @key, present or not, in the kernel's order: by bits, a longer
+ * prefix before the shorter prefix that it begins with.
  */
 static uint32_t after(const struct lpm *t, const void *key)
 {
@@ -511,7 +463,7 @@ static uint32_t after(const struct lpm *t, const void *key)
 		uint32_t limit = least(n->prefix, want), side;
 
 		match = common(t, n, data, match, limit);
-		if (match < limit) /* they part here */
+		if (match < limit) /* the first different bit */
 			return slot_bit(n, match) ? first(t, i) : best;
 		if (n->prefix >= want) /* the key itself, or below it */
 			return best;
@@ -525,12 +477,13 @@ static uint32_t after(const struct lpm *t, const void *key)
 	return best;
 }
 
-static int next(const struct nb_map *m, const void *key, void *to)
+static int lpm_next(struct nb_map *m, const void *key, void *to)
 {
-	const struct lpm *t = const_lpm_of(m);
+	struct lpm *t = lpm_of(m);
 	uint32_t i = NIL;
+	uint64_t word;
 
-	if (!lock_waiting(m))
+	if (!nb_seq_lock_sleeping(&t->word, &word))
 		return -EBUSY;
 	if (key && prefix_of(key) <= t->max_prefix)
 		i = after(t, key);
@@ -541,68 +494,64 @@ static int next(const struct nb_map *m, const void *key, void *to)
 		nb_slot_load((unsigned char *)to + HEAD, slot_of(node_at(t, i)),
 			     m->def.key_size - HEAD);
 	}
-	// NOLINTNEXTLINE(performance-no-int-to-ptr)
-	unlock((struct lpm *)(uintptr_t)m);
+	lpm_unlock(t);
 	return i == NIL ? -ENOENT : 0;
 }
 
-static uint32_t count(const struct nb_map *m)
+static uint32_t lpm_count(struct nb_map *m)
 {
-	return load32(&const_lpm_of(m)->count);
+	return nb_load32(&lpm_of(m)->count);
 }
 
-/* Nodes and their links as they are. */
+/* Copy nodes and links unchanged. */
 static void copy_all(struct lpm *t, const struct lpm *f)
 {
-	t->root = load32(&f->root);
-	t->free = load32(&f->free);
-	t->count = load32(&f->count);
+	t->root = nb_load32(&f->root);
+	t->free = nb_load32(&f->free);
+	t->count = nb_load32(&f->count);
 	for (uint32_t i = 0; i < f->nnodes; i++) {
 		struct node *from = node_at(f, i);
 		struct node *n = node_at(t, i);
 
-		n->child[0] = load32(&from->child[0]);
-		n->child[1] = load32(&from->child[1]);
-		n->prefix = load32(&from->prefix);
-		n->inner = load32(&from->inner);
+		n->child[0] = nb_load32(&from->child[0]);
+		n->child[1] = nb_load32(&from->child[1]);
+		n->prefix = nb_load32(&from->prefix);
+		n->inner = nb_load32(&from->inner);
 		nb_slot_copy(slot_of(n), slot_of(from),
 			     f->map.elem_size - sizeof(*n));
 	}
 }
 
-/* First without a lock; where changes never pause, with it. */
-static void copy(struct nb_map *to, const struct nb_map *from)
+/* Copies without the lock; takes it only if the trie never comes to rest. */
+static void lpm_copy(struct nb_map *to, struct nb_map *from)
 {
-	const struct lpm *f = const_lpm_of(from);
-	struct lpm *t = lpm_of(to);
+	struct lpm *f = lpm_of(from), *t = lpm_of(to);
+	uint64_t word;
 
 	for (int n = 0; n < COPY_TRIES; n++) {
-		uint64_t w = __atomic_load_n(&f->word, __ATOMIC_ACQUIRE);
-
+		word = nb_seq_load(&f->word);
 		copy_all(t, f);
-		if (!(w & LOCK) &&
-		    __atomic_load_n(&f->word, __ATOMIC_RELAXED) == w)
+		if (!(word & NB_SEQ_LOCK) &&
+		    __atomic_load_n(&f->word, __ATOMIC_RELAXED) == word)
 			return;
 	}
-	if (!lock_waiting(from)) {
-		init(to);
+	if (!nb_seq_lock_sleeping(&f->word, &word)) {
+		lpm_init(to);
 		t->free = t->count = 0;
 		return;
 	}
 	copy_all(t, f);
-	// NOLINTNEXTLINE(performance-no-int-to-ptr)
-	unlock((struct lpm *)(uintptr_t)from);
+	lpm_unlock(f);
 }
 
 const struct nb_map_ops nb_map_lpm_ops = {
-	.plan = plan,
-	.init = init,
-	.lookup = lookup,
-	.update = update,
-	.remove = take_out,
-	.read = read,
-	.write = write,
-	.next = next,
-	.count = count,
-	.copy = copy,
+	.size = lpm_size,
+	.init = lpm_init,
+	.lookup = lpm_lookup,
+	.update = lpm_update,
+	.remove = lpm_remove,
+	.read = lpm_read,
+	.next = lpm_next,
+	.count = lpm_count,
+	.copy = lpm_copy,
 };

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Code that all map types share: one block of memory for each map, references,
-// and errors of the management side in words. ops.h lists the operations of a
-// type.
-#include "core/map/ops.h"
+// and the management side with its messages. ops.h lists a type's operations.
+#include "core/map/seqlock.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
+
+static void *no_lookup(struct nb_map *m, const void *key, uint32_t cpu)
+{
+	(void)m, (void)key, (void)cpu;
+	return NULL;
+}
 
 /* ---- making and unmaking ------------------------------------------------ */
 
@@ -36,15 +40,9 @@ static uint64_t whole_pages(uint64_t size)
 	return (size + HUGE_PAGE - 1) & ~(uint64_t)(HUGE_PAGE - 1);
 }
 
-static uint64_t whole_lines(uint64_t size)
-{
-	return (size + NB_CACHE_LINE - 1) & ~(uint64_t)(NB_CACHE_LINE - 1);
-}
-
 int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
 		struct nb_err *err)
 {
-	const struct nb_map_ops *ops;
 	struct nb_map_def d = *def;
 	int rc;
 
@@ -52,95 +50,90 @@ int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
 	rc = nb_map_def_check(&d, err);
 	if (rc)
 		return rc;
-	ops = ops_of(d.type);
-	if (!ops->plan(&d, ncpus, size) || *size > UINT64_MAX - HUGE_PAGE)
+	*size = ops_of(d.type)->size(&d, ncpus);
+	if (*size > UINT64_MAX - HUGE_PAGE)
 		*size = UINT64_MAX;
 	else if (*size < LARGE)
-		*size = whole_lines(*size);
+		*size = nb_whole_lines(*size);
 	else
 		*size = whole_pages(*size);
 	return 0;
 }
 
-static int plan_size(const struct nb_map_ops *ops, const struct nb_map_def *def,
-		     size_t *size, struct nb_err *err)
-{
-	uint64_t n;
-
-	if (!ops->plan(def, nb_ncpus(), &n) || n > NB_MAP_MAX_BYTES)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "map \"%s\": %" PRIu32 " entries of %" PRIu32
-			       " + %" PRIu32
-			       " bytes are over the limit of %d MiB a map",
-			       def->name, def->max_entries, def->key_size,
-			       def->value_size, NB_MAP_MAX_BYTES >> 20);
-	*size = (size_t)whole_lines(n);
-	return 0;
-}
-
 static void *allocate(size_t size)
 {
-	size_t whole = (size_t)whole_pages(size);
 	void *p;
 
 	if (size < LARGE)
 		return aligned_alloc(NB_CACHE_LINE, size);
-	p = aligned_alloc(HUGE_PAGE, whole);
-	if (p) /* refused where the kernel has none: no matter */
-		madvise(p, whole, MADV_HUGEPAGE);
+	p = aligned_alloc(HUGE_PAGE, whole_pages(size));
+	if (p) /* a kernel without huge pages refuses; that is fine */
+		madvise(p, whole_pages(size), MADV_HUGEPAGE);
 	return p;
 }
 
 int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 	       struct nb_err *err)
 {
-	const struct nb_map_ops *ops;
-	struct nb_map_def d = *def;
+	const char *name = def->name ? def->name : "";
+	const struct nb_map_ops *ops = ops_of(def->type);
+	uint64_t size = 0;
 	struct nb_map *m;
-	size_t size = 0;
-	int rc;
+	int rc = nb_map_plan(&size, def, nb_ncpus(), err);
 
 	*out = NULL;
-	d.name = def->name ? def->name : "";
-	rc = nb_map_def_check(&d, err);
 	if (rc)
 		return rc;
-	ops = ops_of(d.type);
-	rc = plan_size(ops, &d, &size, err);
-	if (rc)
-		return rc;
+	if (size > NB_MAP_MAX_BYTES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "map \"%s\": %" PRIu32 " entries of %" PRIu32
+			       " + %" PRIu32
+			       " bytes are over the limit of %d MiB a map",
+			       name, def->max_entries, def->key_size,
+			       def->value_size, NB_MAP_MAX_BYTES >> 20);
 	m = allocate(size);
 	if (!m)
 		return nb_fail(err, NB_E_NOMEM, 0,
-			       "map \"%s\": no memory for %zu bytes", d.name,
-			       size);
-	/* Touched here, so that no program waits for a page later. */
+			       "map \"%s\": no memory for %" PRIu64 " bytes",
+			       name, size);
+	/* Touch all pages now, so that no program waits for one later. */
 	memset(m, 0, size);
-	memcpy(m->name, d.name, strlen(d.name));
-	m->def = d;
+	memcpy(m->name, name, strlen(name));
+	m->def = *def;
 	m->def.name = m->name;
 	m->ops = ops;
-	m->lookup = ops->lookup;
-	m->max_entries = d.max_entries;
-	m->percpu = ops->percpu;
+	m->lookup = ops->lookup ? ops->lookup : no_lookup;
+	m->max_entries = def->max_entries;
+	m->percpu = nb_spec_map_type(def->type)->traits & NB_TRAIT_PERCPU;
 	m->memory = size;
 	m->refs = 1;
-	ops->init(m);
+	if (ops->init)
+		ops->init(m);
 	*out = m;
 	return 0;
+}
+
+/* A map that the caller only reads: readers may still have to take a lock. */
+static struct nb_map *for_reading(const struct nb_map *m)
+{
+	// NOLINTNEXTLINE(performance-no-int-to-ptr)
+	return (struct nb_map *)(uintptr_t)m;
 }
 
 int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 		 struct nb_err *err)
 {
-	struct nb_map *m = NULL;
-	int rc = nb_map_new(&m, &from->def, err);
+	int rc = nb_map_new(out, &from->def, err);
+	struct nb_map *m = *out;
 
-	*out = m;
-	if (rc || !m)
+	if (!m)
 		return rc;
 	m->lock = from->lock;
-	from->ops->copy(m, from);
+	m->programs = from->programs;
+	if (m->inner)
+		memcpy(m->inner, from->inner,
+		       NB_MAP_MAX_INNER * sizeof(struct nb_map *));
+	from->ops->copy(m, for_reading(from));
 	m->frozen = from->frozen;
 	return 0;
 }
@@ -152,7 +145,7 @@ void nb_map_seed(struct nb_map *m)
 
 	if (nb_spec_map_type(m->def.type)->keys != NB_KEYS_BYTES)
 		return;
-	/* Early at boot, or where a sandbox forbids it, there is none. */
+	/* It fails early at boot and in some sandboxes. */
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) !=
 	    sizeof(random)) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
@@ -187,7 +180,7 @@ const struct nb_map_def *nb_map_definition(const struct nb_map *m)
 
 uint32_t nb_map_count(const struct nb_map *m)
 {
-	return m->ops->count(m);
+	return m->ops->count ? m->ops->count(for_reading(m)) : m->max_entries;
 }
 
 size_t nb_map_memory(const struct nb_map *m)
@@ -200,66 +193,6 @@ void *nb_map_array_base(struct nb_map *m)
 	return m->def.type == NB_MAP_ARRAY ? m->base : NULL;
 }
 
-/* ---- operations that some types lack ------------------------------------ */
-
-void *nb_no_lookup(struct nb_map *m, const void *key, uint32_t cpu)
-{
-	(void)m, (void)key, (void)cpu;
-	return NULL;
-}
-
-int nb_no_update(struct nb_map *m, const void *key, const void *value,
-		 uint64_t flags, uint32_t cpu)
-{
-	(void)m, (void)key, (void)value, (void)flags, (void)cpu;
-	return -EINVAL;
-}
-
-int nb_no_remove(struct nb_map *m, const void *key)
-{
-	(void)m, (void)key;
-	return -EINVAL;
-}
-
-int nb_no_next(const struct nb_map *m, const void *key, void *next)
-{
-	(void)m, (void)key, (void)next;
-	return -EINVAL;
-}
-
-/* ---- the program side --------------------------------------------------- */
-
-void *nb_map_lookup(struct nb_map *m, const void *key, uint32_t cpu)
-{
-	return m->lookup(m, key, cpu);
-}
-
-int nb_map_update(struct nb_map *m, const void *key, const void *value,
-		  uint64_t flags, uint32_t cpu)
-{
-	return m->ops->update(m, key, value, flags, cpu);
-}
-
-int nb_map_delete(struct nb_map *m, const void *key)
-{
-	return m->ops->remove(m, key);
-}
-
-int nb_map_push(struct nb_map *m, const void *value, uint64_t flags)
-{
-	return m->ops->push ? m->ops->push(m, value, flags) : -EOPNOTSUPP;
-}
-
-int nb_map_pop(struct nb_map *m, void *value)
-{
-	return m->ops->pop ? m->ops->pop(m, value) : -EOPNOTSUPP;
-}
-
-int nb_map_peek(struct nb_map *m, void *value)
-{
-	return m->ops->peek ? m->ops->peek(m, value) : -EOPNOTSUPP;
-}
-
 /* ---- the management side ------------------------------------------------ */
 
 size_t nb_map_user_value_size(const struct nb_map *m)
@@ -269,18 +202,19 @@ size_t nb_map_user_value_size(const struct nb_map *m)
 	return nb_round8(m->def.value_size) * nb_ncpus();
 }
 
-/* "index 7" or "key 0x0011…": the bytes in memory order, the first sixteen. */
+/* "index 7" or "key 0011...": the first sixteen bytes in memory order. */
 static void name_key(char text[64], const struct nb_map *m, const void *key)
 {
+	unsigned keys = nb_spec_map_type(m->def.type)->keys;
 	const unsigned char *p = key;
 	size_t n = m->def.key_size < 16 ? m->def.key_size : 16;
 	int at;
 
-	if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_NONE) {
+	if (keys == NB_KEYS_NONE) {
 		snprintf(text, 64, "value");
 		return;
 	}
-	if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_INDEX) {
+	if (keys == NB_KEYS_INDEX) {
 		snprintf(text, 64, "index %" PRIu32, nb_array_index(key));
 		return;
 	}
@@ -302,19 +236,19 @@ static void list_bits(char *text, size_t size, uint32_t bits)
 					      n ? ", " : "", i);
 }
 
-/* Put the negative errno @rc of an operation into words. */
-static int refused(const struct nb_map *m, const void *key, uint64_t flags,
-		   int rc, struct nb_err *err)
+/* Turn the negative errno @rc of an operation into an error with a message. */
+static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
+		    int rc, struct nb_err *err)
 {
+	const struct nb_map_type_spec *type = nb_spec_map_type(m->def.type);
 	char k[64], programs[160];
 
 	if (rc == -NB_ENOTSUPP || rc == -EOPNOTSUPP)
 		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "map \"%s\": a map of type %s does not do this",
-			       m->name, nb_spec_map_type(m->def.type)->word);
+			       "map \"%s\": type %s lacks this operation",
+			       m->name, type->word);
 	name_key(k, m, key);
-	if (rc == -EINVAL &&
-	    nb_spec_map_type(m->def.type)->keys == NB_KEYS_PREFIX)
+	if (rc == -EINVAL && type->keys == NB_KEYS_PREFIX)
 		return nb_fail(err, NB_E_FLAGS, 0,
 			       "map \"%s\": %s: a prefix has at most %" PRIu32
 			       " bits; flags %#" PRIx64 " are 0, 1 or 2",
@@ -327,7 +261,7 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 		return nb_fail(err, NB_E_EXISTS, 0, "map \"%s\" has %s already",
 			       m->name, k);
 	case -ENOSPC:
-		if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_BYTES)
+		if (type->keys == NB_KEYS_BYTES)
 			return nb_fail(err, NB_E_FULL, 0,
 				       "map \"%s\": no room for %s: %d keys "
 				       "share its bucket, at most %d may; "
@@ -337,7 +271,7 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 				       NB_MAP_CHAIN_MAX);
 		/* fall through */
 	case -E2BIG:
-		if (nb_spec_map_type(m->def.type)->keys == NB_KEYS_INDEX)
+		if (type->keys == NB_KEYS_INDEX)
 			return nb_fail(err, NB_E_BIG, 0,
 				       "map \"%s\": %s; the last is %" PRIu32,
 				       m->name, k, m->max_entries - 1);
@@ -375,19 +309,34 @@ static int refused(const struct nb_map *m, const void *key, uint64_t flags,
 int nb_map_read(const struct nb_map *m, const void *key, void *value,
 		struct nb_err *err)
 {
-	int rc = m->ops->read(m, key, value);
+	const struct nb_map_ops *ops = m->ops;
+	int rc = ops->read   ? ops->read(for_reading(m), key, value)
+		 : ops->peek ? ops->peek(for_reading(m), 0, value)
+			     : nb_map_lacks(m);
 
-	return rc ? refused(m, key, 0, rc, err) : 0;
+	return rc ? map_fail(m, key, 0, rc, err) : 0;
 }
 
-/* The management side may sleep: it retries a busy bucket for two seconds. */
-enum { BUSY_TRIES = 2000 };
-
-static void pause_1ms(void)
+/* After a busy map: sleep for a millisecond. False: that was the 2,000th. */
+static bool sleep_again(int *times)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
 
+	if (++*times > 2000)
+		return false;
 	nanosleep(&ms, NULL);
+	return true;
+}
+
+bool nb_seq_lock_sleeping(uint64_t *word, uint64_t *locked)
+{
+	int times = 0;
+	bool got;
+
+	do
+		got = nb_seq_lock(word, locked);
+	while (!got && sleep_again(&times));
+	return got;
 }
 
 void nb_map_freeze(struct nb_map *m)
@@ -405,16 +354,16 @@ static int refuse_frozen(const struct nb_map *m, struct nb_err *err)
 int nb_map_write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags, struct nb_err *err)
 {
-	int rc;
+	int rc, times = 0;
 
 	if (m->frozen)
 		return refuse_frozen(m, err);
-	rc = m->ops->write(m, key, value, flags);
-	for (int n = 0; rc == -EBUSY && n < BUSY_TRIES; n++) {
-		pause_1ms();
-		rc = m->ops->write(m, key, value, flags);
-	}
-	return rc ? refused(m, key, flags, rc, err) : 0;
+	do
+		rc = m->ops->push
+			     ? m->ops->push(m, value, flags)
+			     : nb_map_update(m, key, value, flags, NB_ALL_CPUS);
+	while (rc == -EBUSY && sleep_again(&times));
+	return rc ? map_fail(m, key, flags, rc, err) : 0;
 }
 
 /* @to is a multiple of @size, which is 1, 2, 4 or 8. */
@@ -451,10 +400,10 @@ int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
 	if (m->frozen)
 		return refuse_frozen(m, err);
 	if (m->def.type != NB_MAP_ARRAY)
-		return refused(m, NULL, 0, -EOPNOTSUPP, err);
-	to = m->ops->lookup(m, key, 0);
+		return map_fail(m, NULL, 0, -EOPNOTSUPP, err);
+	to = nb_map_lookup(m, key, 0);
 	if (!to)
-		return refused(m, key, 0, -E2BIG, err);
+		return map_fail(m, key, 0, -E2BIG, err);
 	if (!size || end > m->def.value_size ||
 	    (m->lock && at < m->lock + 3 && end > m->lock - 1))
 		return nb_fail(err, NB_E_ARG, 0,
@@ -471,35 +420,35 @@ int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
 
 int nb_map_take(struct nb_map *m, void *value, struct nb_err *err)
 {
-	int rc = m->ops->pop ? m->ops->pop(m, value) : -EOPNOTSUPP;
+	int rc, times = 0;
 
-	for (int n = 0; rc == -EBUSY && n < BUSY_TRIES; n++) {
-		pause_1ms();
-		rc = m->ops->pop(m, value);
-	}
+	do
+		rc = nb_map_pop(m, value);
+	while (rc == -EBUSY && sleep_again(&times));
 	if (rc == -ENOENT)
 		return nb_fail(err, NB_E_NOKEY, 0, "map \"%s\" is empty",
 			       m->name);
-	return rc ? refused(m, NULL, 0, rc, err) : 0;
+	return rc ? map_fail(m, NULL, 0, rc, err) : 0;
 }
 
 int nb_map_nth(const struct nb_map *m, uint32_t i, void *value)
 {
-	return !m->ops->nth || m->ops->nth(m, i, value) ? NB_E_NOKEY : 0;
+	/* a bloom filter's peek asks for a value */
+	return !m->ops->pop || m->ops->peek(for_reading(m), i, value)
+		       ? NB_E_NOKEY
+		       : 0;
 }
 
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 {
 	const struct nb_map_type_spec *spec = nb_spec_map_type(m->def.type);
-	int rc;
+	int rc, times = 0;
 
 	if (m->frozen)
 		return refuse_frozen(m, err);
-	rc = m->ops->remove(m, key);
-	for (int n = 0; rc == -EBUSY && n < BUSY_TRIES; n++) {
-		pause_1ms();
-		rc = m->ops->remove(m, key);
-	}
+	do
+		rc = nb_map_delete(m, key);
+	while (rc == -EBUSY && sleep_again(&times));
 	if (rc == -EINVAL && spec->keys == NB_KEYS_NONE)
 		return nb_fail(err, NB_E_FLAGS, 0,
 			       "map \"%s\": values of a %s are not deleted by "
@@ -510,7 +459,7 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 			       "map \"%s\": elements of an array cannot be "
 			       "deleted; write zeros instead",
 			       m->name);
-	return rc ? refused(m, key, 0, rc, err) : 0;
+	return rc ? map_fail(m, key, 0, rc, err) : 0;
 }
 
 void nb_map_set_programs(struct nb_map *m, uint32_t programs)
@@ -526,5 +475,7 @@ void nb_map_set_maps(struct nb_map *m, struct nb_map *const *maps, uint32_t n)
 
 int nb_map_next(const struct nb_map *m, const void *key, void *next)
 {
-	return m->ops->next(m, key, next) ? NB_E_NOKEY : 0;
+	return !m->ops->next || m->ops->next(for_reading(m), key, next)
+		       ? NB_E_NOKEY
+		       : 0;
 }

@@ -2,6 +2,7 @@
 #ifndef NB_MAP_OPS_H
 #define NB_MAP_OPS_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,57 +11,57 @@
 #include "core/map/map.h"
 
 /*
- * A program's walk over a map's elements; all zeroes begins one. An element
- * that stays is met once; one that is replaced meanwhile may be met twice or
- * not at all. Whatever others do, a walk ends.
+ * A program's iteration over a map; all zeroes starts it. It visits an element
+ * that stays once, and an element that is replaced meanwhile up to twice. It
+ * ends whatever other threads do.
  */
 struct nb_map_cursor {
 	const void *key; /* the element's: in the map, or &index */
 	void *value;
-	uint64_t at, after; /* the type's own */
+	uint64_t at, after; /* for the type's use */
 	uint32_t visited;
 	uint32_t index;
 };
 
+/* Instead of a CPU: the caller has a value for each. */
+enum { NB_ALL_CPUS = UINT32_MAX };
+
 /*
- * What a map type is: one const struct each, named by its row in
- * core/defs/maps.h. Private to core/map and to the helper bodies, which call
- * the operations without a hop in between. Results are 0 or a negative errno
- * of the kernel's; map.c turns them into NB_E_* for the management side.
+ * The operations of a map type, named by its row in core/defs/maps.h. An
+ * operation may be NULL if the type lacks it. Results are 0 or a negative errno
+ * of the kernel; map.c turns them into NB_E_* for the management side.
  */
 struct nb_map_ops {
-	/* Bytes of the type's struct and everything in it, of a checked
-	 * definition; false when they do not fit in 64 bits. On a host with
-	 * @ncpus possible CPUs. */
-	bool (*plan)(const struct nb_map_def *def, uint32_t ncpus,
-		     uint64_t *size);
-	/* @m: zeroed memory of plan's size at a cache line, def filled in. */
+	/* Bytes of the type's struct with all elements on a host with @ncpus
+	 * possible CPUs, for a checked definition. UINT64_MAX: too many. */
+	uint64_t (*size)(const struct nb_map_def *def, uint32_t ncpus);
+	/* @m: zeroed memory of that size at a cache line, with def set. */
 	void (*init)(struct nb_map *m);
 
 	void *(*lookup)(struct nb_map *m, const void *key, uint32_t cpu);
+	/* Per-CPU types store the value of @cpu. With NB_ALL_CPUS @value is
+	 * what bpf() takes: a value for each CPU, padded to 8 bytes. */
 	int (*update)(struct nb_map *m, const void *key, const void *value,
 		      uint64_t flags, uint32_t cpu);
 	int (*remove)(struct nb_map *m, const void *key);
-	/* Types without keys only (NB_KEYS_NONE): add @value; take one out;
-	 * look at the one that pop would take, a bloom filter: ask for it.
-	 * nth: the one that pop would take after @i others. */
+	/* Types without keys (NB_KEYS_NONE): add @value; take one out; read the
+	 * one that pop takes after @i others. A bloom filter's peek says
+	 * whether it has *@value. */
 	int (*push)(struct nb_map *m, const void *value, uint64_t flags);
 	int (*pop)(struct nb_map *m, void *value);
-	int (*peek)(struct nb_map *m, void *value);
-	int (*nth)(const struct nb_map *m, uint32_t i, void *value);
+	int (*peek)(struct nb_map *m, uint32_t i, void *value);
 
-	/* Values as the bpf() system call has them. */
-	int (*read)(const struct nb_map *m, const void *key, void *value);
-	int (*write)(struct nb_map *m, const void *key, const void *value,
-		     uint64_t flags);
-	int (*next)(const struct nb_map *m, const void *key, void *next);
-	/* The program side's walk: step to the next element, false at the end.
-	 * Takes no lock. NULL: the type has none. */
+	/* Types with keys: the value, or a value for each CPU, as bpf() has
+	 * them. next: the key after @key in the order of bpf(). */
+	int (*read)(struct nb_map *m, const void *key, void *value);
+	int (*next)(struct nb_map *m, const void *key, void *next);
+	/* A program's iteration: step to the next element, false at the end.
+	 * Takes no lock. */
 	bool (*each)(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu);
-	uint32_t (*count)(const struct nb_map *m);
+	uint32_t (*count)(struct nb_map *m); /* NULL: max_entries */
 	/* Fill @to, new and of the same definition, with @from's elements. */
-	void (*copy)(struct nb_map *to, const struct nb_map *from);
-	bool percpu;
+	void (*copy)(struct nb_map *to, struct nb_map *from);
+	int lacking; /* errno for an operation that is NULL; 0: EINVAL */
 };
 
 enum { NB_CACHE_LINE = 64 };
@@ -71,18 +72,18 @@ enum { NB_ENOTSUPP = 524 };
 
 /* The first member of each type's struct; read-only once made, but refs. */
 struct nb_map {
-	/* = ops->lookup, or one made for this key size */
+	/* ops->lookup, or one for this key size; never NULL */
 	void *(*lookup)(struct nb_map *m, const void *key, uint32_t cpu);
 	const struct nb_map_ops *ops;
 	unsigned char *base;  /* element 0 of array types */
 	size_t elem_size;     /* bytes between two elements */
 	size_t cpu_size;      /* bytes between two CPUs' elements */
 	uint32_t max_entries; /* = def.max_entries */
-	bool percpu;	      /* does lookup look at its cpu? */
+	bool percpu;	      /* a value for each CPU */
 	uint32_t lock;	      /* offset of the value's lock plus 1; 0: none */
 	bool frozen;	      /* the management side only reads */
 	uint32_t programs;    /* program arrays: bit i: i may be a value */
-	/* maps of maps: what the values mean, NB_MAP_MAX_INNER of them */
+	/* maps of maps: the map of each value, NB_MAP_MAX_INNER elements */
 	struct nb_map **inner;
 	struct nb_map_def def;
 	size_t memory;
@@ -96,12 +97,17 @@ static inline size_t nb_round8(size_t n)
 	return (n + 7) & ~(size_t)7;
 }
 
+static inline uint64_t nb_whole_lines(uint64_t n)
+{
+	return (n + NB_CACHE_LINE - 1) & ~(uint64_t)(NB_CACHE_LINE - 1);
+}
+
 /*
- * Elements are written and read a word at a time, by atomic accesses: policies
- * on other threads use the same bytes meanwhile. @slot is 8-byte aligned and
- * padded to 8 bytes (the padding is kept 0); the other side is @size bytes
- * without alignment. Release and acquire make what the caller checks next,
- * a sequence number, no older than the words.
+ * Elements are stored and loaded a word at a time by atomic accesses, because
+ * policies on other threads use the same bytes. @slot is 8-byte aligned and
+ * padded with zeros to 8 bytes; the other side is @size bytes without
+ * alignment. Release and acquire order the words before the caller's next check
+ * of a sequence number.
  */
 static inline void nb_slot_store(void *slot, const void *from, size_t size)
 {
@@ -152,10 +158,8 @@ static inline void nb_slot_copy(void *to, const void *from, size_t size)
 				 __ATOMIC_RELEASE);
 }
 
-/*
- * A value's 4 bytes of lock belong to bpf_spin_lock alone: storing a value
- * leaves them as they are, reading one gives 0.
- */
+/* The 4 bytes of a value's bpf_spin_lock: a store of the value leaves them
+ * unchanged, a load returns 0 for them. */
 static inline void nb_value_store(const struct nb_map *m, void *slot,
 				  const void *from)
 {
@@ -187,11 +191,99 @@ static inline void nb_value_load(const struct nb_map *m, void *to,
 		memset((unsigned char *)to + m->lock - 1, 0, 4);
 }
 
-/* The lock of a value that nobody else has seen is free. */
+/*
+ * The same for the values of an element, @slot being the first CPU's. A per-CPU
+ * type has one for each CPU, cpu_size apart; other types ignore @cpu.
+ */
+static inline void nb_values_store(const struct nb_map *m, void *slot,
+				   const void *from, uint32_t cpu)
+{
+	const unsigned char *p = from;
+	unsigned char *to = slot;
+	uint32_t size = m->def.value_size;
+
+	if (!m->percpu) {
+		nb_value_store(m, slot, from);
+	} else if (cpu != NB_ALL_CPUS) {
+		nb_slot_store(to + m->cpu_size * cpu, from, size);
+	} else {
+		for (cpu = 0; cpu < nb_ncpus(); cpu++, p += nb_round8(size))
+			nb_slot_store(to + m->cpu_size * cpu, p, size);
+	}
+}
+
+static inline void nb_values_load(const struct nb_map *m, void *to,
+				  const void *slot)
+{
+	const unsigned char *from = slot;
+	size_t size = nb_round8(m->def.value_size);
+
+	if (!m->percpu) {
+		nb_value_load(m, to, slot);
+		return;
+	}
+	for (uint32_t cpu = 0; cpu < nb_ncpus(); cpu++)
+		nb_slot_load((char *)to + size * cpu, from + m->cpu_size * cpu,
+			     size);
+}
+
+/* Release the copied lock of a value that no other thread can see. */
 static inline void nb_value_unlock(const struct nb_map *m, void *slot)
 {
 	if (m->lock)
 		memset((unsigned char *)slot + m->lock - 1, 0, 4);
+}
+
+/*
+ * The program side: what helpers call. Any thread, concurrently with all other
+ * operations; no allocation, no sleep, no system call. Results are 0 or a
+ * negative errno of the kernel (-EBUSY: another writer holds a lock too long).
+ *
+ * lookup returns the value, or NULL. The value stays readable and writable as
+ * long as the map lives; the element may be deleted and reused meanwhile, as in
+ * the kernel's preallocated hash.
+ *
+ * @cpu: below nb_ncpus(); types with one value ignore it
+ */
+static inline void *nb_map_lookup(struct nb_map *m, const void *key,
+				  uint32_t cpu)
+{
+	return m->lookup(m, key, cpu);
+}
+
+static inline int nb_map_lacks(const struct nb_map *m)
+{
+	return m->ops->lacking ? m->ops->lacking : -EINVAL;
+}
+
+static inline int nb_map_update(struct nb_map *m, const void *key,
+				const void *value, uint64_t flags, uint32_t cpu)
+{
+	return m->ops->update ? m->ops->update(m, key, value, flags, cpu)
+			      : nb_map_lacks(m);
+}
+
+static inline int nb_map_delete(struct nb_map *m, const void *key)
+{
+	return m->ops->remove ? m->ops->remove(m, key) : nb_map_lacks(m);
+}
+
+/* Types without keys. -E2BIG: full, and @flags do not have NB_EXIST, which
+ * replaces the oldest value. pop and peek: -ENOENT if empty, *@value zeroed. */
+static inline int nb_map_push(struct nb_map *m, const void *value,
+			      uint64_t flags)
+{
+	return m->ops->push ? m->ops->push(m, value, flags) : -EOPNOTSUPP;
+}
+
+static inline int nb_map_pop(struct nb_map *m, void *value)
+{
+	return m->ops->pop ? m->ops->pop(m, value) : -EOPNOTSUPP;
+}
+
+static inline int nb_map_peek(struct nb_map *m, void *value)
+{
+	return m->ops->peek ? m->ops->peek(m, 0, value) : -EOPNOTSUPP;
 }
 
 static inline void nb_cpu_relax(void)
@@ -203,14 +295,6 @@ static inline void nb_cpu_relax(void)
 #endif
 }
 
-/* What types without keys, or with nothing to look up, put there; in map.c:
- * NULL, -EINVAL. */
-void *nb_no_lookup(struct nb_map *m, const void *key, uint32_t cpu);
-int nb_no_update(struct nb_map *m, const void *key, const void *value,
-		 uint64_t flags, uint32_t cpu);
-int nb_no_remove(struct nb_map *m, const void *key);
-int nb_no_next(const struct nb_map *m, const void *key, void *next);
-
 static inline uint32_t nb_array_index(const void *key)
 {
 	uint32_t index;
@@ -219,14 +303,14 @@ static inline uint32_t nb_array_index(const void *key)
 	return index;
 }
 
-/* percpu_array's */
+/* The value of @cpu; types with one value: @cpu is 0. */
 static inline unsigned char *nb_array_element(const struct nb_map *m,
 					      uint32_t index, uint32_t cpu)
 {
 	return m->base + m->cpu_size * cpu + m->elem_size * index;
 }
 
-/* percpu_array's look-up, for helpers: without a call. */
+/* A per-CPU array's look-up, for helpers: without a call. */
 static inline void *nb_percpu_array_lookup(const struct nb_map *m,
 					   const void *key, uint32_t cpu)
 {
@@ -236,8 +320,8 @@ static inline void *nb_percpu_array_lookup(const struct nb_map *m,
 }
 
 /*
- * Where a hash of keys of 4 or 8 bytes keeps things, for machine code that
- * walks its chains itself, as find_words in hash.h does; false: another map.
+ * The layout of a hash with keys of 4 or 8 bytes, for machine code that walks
+ * its chains like find_words in hash.h. False: another kind of map.
  */
 struct nb_hash_places {
 	uint64_t bucket, elem; /* addresses */
@@ -245,7 +329,7 @@ struct nb_hash_places {
 	uint32_t shift, value_off;
 };
 bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out);
-/* A hash function of the map's own, made of @random; before the first key. */
+/* Derive the map's hash function from @random. Call it before the first key. */
 void nb_hash_seed(struct nb_map *m, uint64_t random);
 enum { NB_HASH_KEY = 8, NB_HASH_SEQ_BIT = 33 };
 

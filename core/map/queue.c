@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: MIT
 // BPF_MAP_TYPE_QUEUE and BPF_MAP_TYPE_STACK: values without keys, first in or
-// last in first out. One word holds a sequence number and the writers' lock
-// bit; it moves with every change, so whoever only looks (peek) takes no lock
-// and looks again if it moved. Writers hold the lock for one copy of a value;
-// who finds it held for longer gives up with -EBUSY, as the kernel's maps do
-// where they cannot wait. Checks and their order follow
+// last in first out. Each change holds the lock for one copy of a value and
+// moves the sequence number, so a reader takes no lock and retries if the
+// number has moved. A writer that finds the lock held for long returns -EBUSY,
+// as the kernel's maps do where they cannot wait. Checks and their order follow
 // kernel/bpf/queue_stack_maps.c.
-#include <errno.h>
 #include <sched.h>
 
-#include "core/map/ops.h"
-
-enum { LOCK_SPINS = 256, READ_ROUNDS = 1 << 16 };
-
-#define LOCK ((uint64_t)1)
-#define SEQ ((uint64_t)2)
+#include "core/map/seqlock.h"
 
 struct queue {
 	struct nb_map map;
 	_Alignas(NB_CACHE_LINE) uint64_t word;
-	uint32_t first; /* the oldest value's place */
+	uint32_t first; /* index of the oldest value */
 	uint32_t n;	/* values present */
 	_Alignas(NB_CACHE_LINE) unsigned char values[];
 };
@@ -29,210 +22,152 @@ static struct queue *queue_of(struct nb_map *m)
 	return (struct queue *)m;
 }
 
-static const struct queue *const_queue_of(const struct nb_map *m)
-{
-	return (const struct queue *)m;
-}
-
-static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
+static uint64_t queue_size(const struct nb_map_def *def, uint32_t ncpus)
 {
 	(void)ncpus;
-	*size = sizeof(struct queue) +
-		(uint64_t)nb_round8(def->value_size) * def->max_entries;
-	return true; /* below 2^55 */
+	return sizeof(struct queue) +
+	       (uint64_t)nb_round8(def->value_size) * def->max_entries;
 }
 
-static void init(struct nb_map *m)
+static void queue_init(struct nb_map *m)
 {
 	m->elem_size = nb_round8(m->def.value_size);
 	m->base = queue_of(m)->values;
 }
 
-/* ---- one writer at a time ----------------------------------------------- */
-
-/* Stores below have release order: who sees one sees the lock bit as well. */
-static bool lock(struct queue *q)
-{
-	for (int i = 0; i < LOCK_SPINS; i++) {
-		uint64_t w = __atomic_load_n(&q->word, __ATOMIC_RELAXED);
-
-		if (!(w & LOCK) && __atomic_compare_exchange_n(
-					   &q->word, &w, w | LOCK, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			return true;
-		nb_cpu_relax();
-	}
-	return false;
-}
-
-static void unlock(struct queue *q, uint64_t by)
-{
-	uint64_t w = __atomic_load_n(&q->word, __ATOMIC_RELAXED);
-
-	__atomic_store_n(&q->word, (w & ~LOCK) + by, __ATOMIC_RELEASE);
-}
-
-static uint32_t load32(const uint32_t *p)
-{
-	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
-}
-
-static void store32(uint32_t *p, uint32_t v)
-{
-	__atomic_store_n(p, v, __ATOMIC_RELEASE);
-}
-
-/* The value @nth after the oldest. */
-static unsigned char *place(const struct queue *q, uint32_t first, uint32_t nth)
+/* The value that was added @nth after the one at @first. */
+static unsigned char *queue_at(const struct nb_map *m, uint32_t first,
+			       uint32_t nth)
 {
 	uint64_t at = (uint64_t)first + nth;
 
-	if (at >= q->map.max_entries)
-		at -= q->map.max_entries;
-	return q->map.base + at * q->map.elem_size;
+	if (at >= m->max_entries)
+		at -= m->max_entries;
+	return m->base + at * m->elem_size;
 }
 
-static bool is_stack(const struct queue *q)
+static bool is_stack(const struct nb_map *m)
 {
-	return q->map.def.type == NB_MAP_STACK;
+	return m->def.type == NB_MAP_STACK;
 }
 
-static int push(struct nb_map *m, const void *value, uint64_t flags)
+static void drop_oldest(struct queue *q)
+{
+	nb_store32(&q->first,
+		   q->first + 1 == q->map.max_entries ? 0 : q->first + 1);
+}
+
+static int queue_push(struct nb_map *m, const void *value, uint64_t flags)
 {
 	struct queue *q = queue_of(m);
+	uint64_t word;
 	uint32_t n;
 
 	if (flags & NB_NOEXIST || flags > NB_EXIST)
 		return -EINVAL;
-	if (!lock(q))
+	if (!nb_seq_lock(&q->word, &word))
 		return -EBUSY;
 	n = q->n;
 	if (n == m->max_entries && !(flags & NB_EXIST)) {
-		unlock(q, 0);
+		nb_seq_unlock(&q->word, word);
 		return -E2BIG;
 	}
-	if (n == m->max_entries) { /* in place of the oldest */
-		store32(&q->first,
-			q->first + 1 == m->max_entries ? 0 : q->first + 1);
+	if (n == m->max_entries) {
+		drop_oldest(q);
 		n--;
 	}
-	nb_slot_store(place(q, q->first, n), value, m->def.value_size);
-	store32(&q->n, n + 1);
-	unlock(q, SEQ);
+	nb_slot_store(queue_at(m, q->first, n), value, m->def.value_size);
+	nb_store32(&q->n, n + 1);
+	nb_seq_unlock(&q->word, word + NB_SEQ_STEP);
 	return 0;
 }
 
-static int pop(struct nb_map *m, void *value)
+/* No value: the program's buffer is zeroed, as in the kernel. */
+static int queue_none(const struct nb_map *m, void *value, int rc)
+{
+	memset(value, 0, m->def.value_size);
+	return rc;
+}
+
+static int queue_pop(struct nb_map *m, void *value)
 {
 	struct queue *q = queue_of(m);
+	uint64_t word;
 	uint32_t n;
 
-	if (!lock(q)) {
-		memset(value, 0, m->def.value_size);
-		return -EBUSY;
-	}
+	if (!nb_seq_lock(&q->word, &word))
+		return queue_none(m, value, -EBUSY);
 	n = q->n;
 	if (n == 0) {
-		unlock(q, 0);
-		memset(value, 0, m->def.value_size);
-		return -ENOENT;
+		nb_seq_unlock(&q->word, word);
+		return queue_none(m, value, -ENOENT);
 	}
-	nb_slot_load(value, place(q, q->first, is_stack(q) ? n - 1 : 0),
+	nb_slot_load(value, queue_at(m, q->first, is_stack(m) ? n - 1 : 0),
 		     m->def.value_size);
-	if (!is_stack(q))
-		store32(&q->first,
-			q->first + 1 == m->max_entries ? 0 : q->first + 1);
-	store32(&q->n, n - 1);
-	unlock(q, SEQ);
+	if (!is_stack(m))
+		drop_oldest(q);
+	nb_store32(&q->n, n - 1);
+	nb_seq_unlock(&q->word, word + NB_SEQ_STEP);
 	return 0;
 }
 
-/* ---- looking ------------------------------------------------------------ */
-
-static int nth(const struct nb_map *m, uint32_t i, void *value)
+/* Was the queue at rest since the word was @seen? */
+static bool at_rest(const struct queue *q, uint64_t seen)
 {
-	const struct queue *q = const_queue_of(m);
+	return !(seen & NB_SEQ_LOCK) &&
+	       __atomic_load_n(&q->word, __ATOMIC_RELAXED) == seen;
+}
 
-	for (int r = 0; r < READ_ROUNDS; r++) {
-		uint64_t w = __atomic_load_n(&q->word, __ATOMIC_ACQUIRE);
-		uint32_t n = load32(&q->n), first = load32(&q->first);
+static int queue_peek(struct nb_map *m, uint32_t i, void *value)
+{
+	const struct queue *q = queue_of(m);
+
+	for (int r = 0; r < NB_SEQ_READ_ROUNDS; r++) {
+		uint64_t seen = nb_seq_load(&q->word);
+		uint32_t n = nb_load32(&q->n), first = nb_load32(&q->first);
 
 		if (i < n)
 			nb_slot_load(
 				value,
-				place(q, first, is_stack(q) ? n - 1 - i : i),
+				queue_at(m, first, is_stack(m) ? n - 1 - i : i),
 				m->def.value_size);
-		if (!(w & LOCK) &&
-		    __atomic_load_n(&q->word, __ATOMIC_RELAXED) == w) {
-			if (i < n)
-				return 0;
-			memset(value, 0, m->def.value_size);
-			return -ENOENT;
-		}
+		if (at_rest(q, seen))
+			return i < n ? 0 : queue_none(m, value, -ENOENT);
 		nb_cpu_relax();
 	}
-	memset(value, 0, m->def.value_size);
-	return -EBUSY;
+	return queue_none(m, value, -EBUSY);
 }
 
-static int peek(struct nb_map *m, void *value)
+static uint32_t queue_count(struct nb_map *m)
 {
-	return nth(m, 0, value);
+	return nb_load32(&queue_of(m)->n);
 }
 
-/* ---- the management side ------------------------------------------------ */
-
-static int read(const struct nb_map *m, const void *key, void *value)
+static void queue_copy(struct nb_map *to, struct nb_map *from)
 {
-	(void)key;
-	return nth(m, 0, value);
-}
-
-static int write(struct nb_map *m, const void *key, const void *value,
-		 uint64_t flags)
-{
-	(void)key;
-	return push(m, value, flags);
-}
-
-static uint32_t count(const struct nb_map *m)
-{
-	return load32(&const_queue_of(m)->n);
-}
-
-static void copy(struct nb_map *to, const struct nb_map *from)
-{
-	const struct queue *f = const_queue_of(from);
+	const struct queue *f = queue_of(from);
 	struct queue *t = queue_of(to);
 
-	for (int r = 0; r < READ_ROUNDS; r++) {
-		uint64_t w = __atomic_load_n(&f->word, __ATOMIC_ACQUIRE);
+	for (int r = 0; r < NB_SEQ_READ_ROUNDS; r++) {
+		uint64_t seen = nb_seq_load(&f->word);
 
-		t->n = load32(&f->n);
-		t->first = load32(&f->first);
+		t->n = nb_load32(&f->n);
+		t->first = nb_load32(&f->first);
 		nb_slot_copy(t->values, f->values,
 			     from->elem_size * from->max_entries);
-		if (!(w & LOCK) &&
-		    __atomic_load_n(&f->word, __ATOMIC_RELAXED) == w)
+		if (at_rest(f, seen))
 			return;
 		sched_yield();
 	}
-	t->n = 0; /* never at rest: better nothing than a torn value */
+	t->n = 0; /* never at rest: an empty copy has no torn value */
 }
 
 const struct nb_map_ops nb_map_queue_ops = {
-	.plan = plan,
-	.init = init,
-	.lookup = nb_no_lookup,
-	.update = nb_no_update,
-	.remove = nb_no_remove,
-	.push = push,
-	.pop = pop,
-	.peek = peek,
-	.nth = nth,
-	.read = read,
-	.write = write,
-	.next = nb_no_next,
-	.count = count,
-	.copy = copy,
+	.size = queue_size,
+	.init = queue_init,
+	.push = queue_push,
+	.pop = queue_pop,
+	.peek = queue_peek,
+	.count = queue_count,
+	.copy = queue_copy,
 };

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The ring buffer. A record is a header of 8 bytes and its data, padded to 8.
 //
-// Writers claim room by moving the producer's position (one compare and swap),
-// then store the header with its busy bit, then fill in the data, then store
-// the header without that bit. Between the first two steps a reader finds the
-// zero that whoever read there before has left: also a record not complete.
-// Readers zero what they have read before they move the consumer's position,
-// so a header is never mistaken for one of an earlier round. One reader at a
-// time, by a flag; writers never look at it.
+// A writer claims room by moving the producer's position (one compare and
+// swap), stores the header with its busy bit, fills in the data, and clears the
+// busy bit. Before the header is stored a reader finds zero there, which also
+// means an incomplete record: readers zero each record before they move the
+// consumer's position, so no header of an earlier round remains. A flag admits
+// one reader at a time; writers ignore it.
 //
-// A record that goes over the ring's end lies in one piece all the same: as
-// many bytes again follow the ring, used by such records alone. (The kernel
-// maps the pages twice; twice the memory needs no page tables.)
+// As many bytes again follow the ring, so that a record across the ring's end
+// lies in one piece. (The kernel maps the pages twice; twice the memory needs
+// no page tables.)
 #include "core/map/ringbuf.h"
-
-#include <errno.h>
 
 #include "core/map/ops.h"
 
@@ -36,18 +33,13 @@ struct ring {
 	_Alignas(NB_CACHE_LINE) uint64_t produced;
 	_Alignas(NB_CACHE_LINE) uint64_t consumed;
 	uint32_t reading;
-	uint64_t dropped; /* rarely written: where there was no room */
+	uint64_t dropped; /* records without room; rarely written */
 	_Alignas(NB_CACHE_LINE) unsigned char data[];
 };
 
 static struct ring *ring_of(struct nb_map *m)
 {
 	return (struct ring *)m;
-}
-
-static const struct ring *const_ring_of(const struct nb_map *m)
-{
-	return (const struct ring *)m;
 }
 
 static uint64_t ring_size(const struct ring *r)
@@ -84,11 +76,11 @@ void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
 		return no_room(r);
 	at = __atomic_load_n(&r->produced, __ATOMIC_RELAXED);
 	for (int n = 0; n < ROUNDS; n++) {
-		/* Acquire: what is there was zeroed before we store. */
+		/* Acquire: the reader's zeroes come before our stores. */
 		uint64_t from = __atomic_load_n(&r->consumed, __ATOMIC_ACQUIRE);
 
-		/* Signed: the reader may have passed a stale @at. Like the
-		 * kernel's, a ring is never filled to its last byte. */
+		/* Signed: the reader may be past a stale @at. The last byte
+		 * is never filled, as in the kernel. */
 		if ((int64_t)(at + len - from) >= (int64_t)all)
 			return no_room(r);
 		if (__atomic_compare_exchange_n(&r->produced, &at, at + len,
@@ -142,12 +134,13 @@ int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
 
 uint64_t nb_ringbuf_dropped(const struct nb_map *m)
 {
-	return __atomic_load_n(&const_ring_of(m)->dropped, __ATOMIC_RELAXED);
+	return __atomic_load_n(&((const struct ring *)m)->dropped,
+			       __ATOMIC_RELAXED);
 }
 
 uint64_t nb_ringbuf_query(const struct nb_map *m, uint64_t flags)
 {
-	const struct ring *r = const_ring_of(m);
+	const struct ring *r = (const struct ring *)m;
 	uint64_t cons = __atomic_load_n(&r->consumed, __ATOMIC_ACQUIRE);
 	uint64_t prod = __atomic_load_n(&r->produced, __ATOMIC_ACQUIRE);
 
@@ -177,10 +170,10 @@ static void end_reading(struct ring *r)
 }
 
 /*
- * The first complete record from *@pos on that was not discarded: its header,
- * and *@pos where it begins; 0 when there is none, *@pos where that is.
+ * Move *@pos to the first complete record that was not discarded; returns its
+ * header. 0: there is none up to the first incomplete record, at *@pos.
  */
-static uint64_t find(struct ring *r, uint64_t *pos)
+static uint64_t ring_find(struct ring *r, uint64_t *pos)
 {
 	uint64_t end = __atomic_load_n(&r->produced, __ATOMIC_ACQUIRE), h;
 
@@ -195,7 +188,7 @@ static uint64_t find(struct ring *r, uint64_t *pos)
 	return 0;
 }
 
-/* Free everything before @pos: first zero it, then say so. */
+/* Free the records before @pos: zero them first, then move the position. */
 static void consume(struct ring *r, uint64_t pos)
 {
 	uint64_t all = ring_size(r);
@@ -216,7 +209,7 @@ int nb_ringbuf_read(struct nb_map *m, void *to, size_t room, size_t *size)
 	if (!begin_reading(r))
 		return -EAGAIN;
 	pos = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
-	h = find(r, &pos);
+	h = ring_find(r, &pos);
 	*size = h & SIZE_MASK;
 	if (!h) {
 		rc = -EAGAIN;
@@ -226,7 +219,7 @@ int nb_ringbuf_read(struct nb_map *m, void *to, size_t room, size_t *size)
 		memcpy(to, header(r, pos) + 1, *size);
 		pos += length(*size);
 	}
-	consume(r, pos); /* discarded ones before it as well */
+	consume(r, pos); /* with the discarded records before it */
 	end_reading(r);
 	return rc;
 }
@@ -242,8 +235,8 @@ int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
 	if (!begin_reading(r))
 		return -EAGAIN;
 	first = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
-	/* From the oldest on, so that what stands at @at is a header. */
-	for (i = first; (h = find(r, &i)) && i < *at;)
+	/* From the oldest record on: only then is a header at @at. */
+	for (i = first; (h = ring_find(r, &i)) && i < *at;)
 		i += length(h & SIZE_MASK);
 	if (h) {
 		*size = h & SIZE_MASK;
@@ -261,88 +254,46 @@ int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
 
 /* ---- as a map ----------------------------------------------------------- */
 
-static bool plan(const struct nb_map_def *def, uint32_t ncpus, uint64_t *size)
+static uint64_t ring_memory(const struct nb_map_def *def, uint32_t ncpus)
 {
 	(void)ncpus;
-	*size = sizeof(struct ring) + 2 * (uint64_t)def->max_entries;
-	return true;
+	return sizeof(struct ring) + 2 * (uint64_t)def->max_entries;
 }
 
-static void init(struct nb_map *m)
+/* Complete records not yet read; 0 while another thread is reading. */
+static uint32_t ring_count(struct nb_map *m)
 {
-	(void)m;
-}
-
-static int take_out(struct nb_map *m, const void *key)
-{
-	(void)m, (void)key;
-	return -NB_ENOTSUPP;
-}
-
-static int read(const struct nb_map *m, const void *key, void *value)
-{
-	(void)m, (void)key, (void)value;
-	return -NB_ENOTSUPP;
-}
-
-static int write(struct nb_map *m, const void *key, const void *value,
-		 uint64_t flags)
-{
-	(void)m, (void)key, (void)value, (void)flags;
-	return -NB_ENOTSUPP;
-}
-
-static int next(const struct nb_map *m, const void *key, void *to)
-{
-	(void)m, (void)key, (void)to;
-	return -NB_ENOTSUPP;
-}
-
-static struct ring *writable(const struct nb_map *m)
-{
-	// NOLINTNEXTLINE(performance-no-int-to-ptr)
-	return (struct ring *)(uintptr_t)m;
-}
-
-/* Complete records not yet read; 0 while somebody is reading. */
-static uint32_t count(const struct nb_map *m)
-{
-	struct ring *r = writable(m);
+	struct ring *r = ring_of(m);
 	uint64_t pos, h;
 	uint32_t n = 0;
 
 	if (!begin_reading(r))
 		return 0;
 	pos = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
-	for (; (h = find(r, &pos)); n++)
+	for (; (h = ring_find(r, &pos)); n++)
 		pos += length(h & SIZE_MASK);
 	end_reading(r);
 	return n;
 }
 
-/* The complete records; one that is being written ends the copy. */
-static void copy(struct nb_map *to, const struct nb_map *from)
+/* The complete records up to the first that is being written. Nothing if
+ * another thread is emptying the ring. */
+static void ring_copy(struct nb_map *to, struct nb_map *from)
 {
-	struct ring *f = writable(from);
+	struct ring *f = ring_of(from);
 	uint64_t pos, h;
 
 	if (!begin_reading(f))
-		return; /* somebody is emptying it */
+		return;
 	pos = __atomic_load_n(&f->consumed, __ATOMIC_RELAXED);
-	for (; (h = find(f, &pos)); pos += length(h & SIZE_MASK))
+	for (; (h = ring_find(f, &pos)); pos += length(h & SIZE_MASK))
 		nb_ringbuf_output(to, header(f, pos) + 1, h & SIZE_MASK, 0);
 	end_reading(f);
 }
 
 const struct nb_map_ops nb_map_ringbuf_ops = {
-	.plan = plan,
-	.init = init,
-	.lookup = nb_no_lookup,
-	.update = nb_no_update,
-	.remove = take_out,
-	.read = read,
-	.write = write,
-	.next = next,
-	.count = count,
-	.copy = copy,
+	.size = ring_memory,
+	.count = ring_count,
+	.copy = ring_copy,
+	.lacking = -NB_ENOTSUPP,
 };

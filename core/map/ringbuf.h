@@ -14,16 +14,16 @@
  * Source: kernel/bpf/ringbuf.c, bpf-helpers(7).
  */
 
-/* Flags of submit, discard and output; nobody sleeps here, so they are only
- * checked. */
+/* Flags of submit, discard and output. They are checked and have no effect:
+ * no reader sleeps here. */
 enum { NB_RB_NO_WAKEUP = 1, NB_RB_FORCE_WAKEUP = 2 };
 /* Flags of query. */
 enum { NB_RB_AVAIL, NB_RB_SIZE, NB_RB_CONS_POS, NB_RB_PROD_POS };
 
 /*
- * A record's header, right before its bytes: the size in the lower bits of its
- * first word, and whether it is complete. Machine code submits and discards by
- * these: it takes the busy bit away, with release.
+ * A record's header lies right before its bytes. The first word has the size in
+ * its lower bits and the two flags below. Machine code submits or discards a
+ * record by clearing the busy bit with release order.
  */
 enum { NB_RINGBUF_HEADER = 8 };
 #define NB_RINGBUF_BUSY (UINT32_C(1) << 31)
@@ -32,27 +32,26 @@ enum { NB_RINGBUF_HEADER = 8 };
 /*
  * nb_ringbuf_reserve - room for one record of @size bytes, or NULL
  *
- * NULL: the ring has no room for it, or it never will, or so many others
- * reserved at once that giving up was better. The bytes are what earlier
- * records left there; 8-byte aligned. The caller alone uses them until submit
- * or discard, one of which must come: until then readers stop before this
- * record, and a ring that fills up behind it takes no more, as in the kernel.
- * Any thread, no lock.
+ * NULL: the record has no room now, is larger than the ring, or too many other
+ * threads reserved at once. The bytes are 8-byte aligned and not initialised.
+ * They belong to the caller until submit or discard. The caller must call one
+ * of them: until then readers stop before this record, as in the kernel. Any
+ * thread, no lock.
  */
 void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size);
-/* The record is complete, or shall never be seen; @sample is not used again. */
+/* Publish the record, or drop it. The caller must not use @sample again. */
 void nb_ringbuf_submit(void *sample, uint64_t flags);
 void nb_ringbuf_discard(void *sample, uint64_t flags);
 
-/* All three at once. 0, -EINVAL (flags), -EAGAIN (no room). */
+/* Reserve, copy @data and submit. 0, -EINVAL (flags), -EAGAIN (no room). */
 int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
 			  uint64_t flags);
 
-/* Bytes not yet read with their headers, the size, a position; 0 for other
- * @flags. */
+/* Unread bytes with their headers, the ring's size or a position, by @flags;
+ * 0 for unknown flags. */
 uint64_t nb_ringbuf_query(const struct nb_map *m, uint64_t flags);
 
-/* Records that were not to be had for want of room, since the map was made. */
+/* Reservations that failed for lack of room since the map was made. */
 uint64_t nb_ringbuf_dropped(const struct nb_map *m);
 
 /*
@@ -61,18 +60,18 @@ uint64_t nb_ringbuf_dropped(const struct nb_map *m);
  * @size: its size; set for -ENOSPC as well
  *
  * 0, -EAGAIN (nothing complete yet, or another thread is reading), -ENOSPC
- * (the record is larger than @room, and stays). Discarded ones are skipped.
+ * (the record is larger than @room, and stays). Discarded records are skipped.
  * Any thread; never on a decision path.
  */
 int nb_ringbuf_read(struct nb_map *m, void *to, size_t room, size_t *size);
 
 /*
- * nb_ringbuf_peek - the first complete record from position *@at on
- * @at:   0 for the oldest; then the position behind the record
- * @pos:  where the record begins; may be NULL
+ * nb_ringbuf_peek - copy the first complete record from position *@at on
+ * @at:   0 for the oldest; set to the position after the record
+ * @pos:  set to the record's position; may be NULL
  *
- * The record stays. Results as nb_ringbuf_read; a position that readers have
- * passed means the oldest record, one inside a record is an error (-EAGAIN).
+ * The record stays in the ring. Results as nb_ringbuf_read. A position before
+ * the oldest record means the oldest; a position inside a record is -EAGAIN.
  */
 int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
 		    size_t room, size_t *size);

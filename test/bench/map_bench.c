@@ -16,7 +16,7 @@
 
 #include "core/exec/run/exec.h"
 #include "core/exec/run/helpers.h"
-#include "core/map/map.h"
+#include "core/map/ops.h"
 #include "core/map/ringbuf.h"
 #include "test/bench/bench.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "core/map/hash.h"
-#include "core/map/map.h"
+#include "core/map/ops.h"
 #include "test/differential/map/sequence.h"
 
 /* ---- allocations, counted and made to fail ------------------------------ */

@@ -40,14 +40,14 @@ static int put(struct nb_map *m, uint64_t key, uint64_t flags)
 /* Elements of the longest chain. */
 static uint32_t longest(const struct nb_map *m)
 {
-	const struct hash *h = const_hash_of(m);
+	const struct hash *h = (const struct hash *)m;
 	uint32_t most = 0;
 
 	for (uint64_t b = 0; b < UINT64_C(1) << (64 - h->shift); b++) {
 		uint32_t n = 0;
 
 		for (uint32_t i = (uint32_t)h->bucket[b]; i != NIL; n++)
-			i = *next_of(element(h, i));
+			i = next_of(element(h, i));
 		most = n > most ? n : most;
 	}
 	return most;

@@ -13,7 +13,7 @@
 #include "core/exec/jit/compile.h"
 #include "core/exec/run/exec.h"
 #include "core/exec/run/spin.h"
-#include "core/map/map.h"
+#include "core/map/ops.h"
 #include "core/map/ringbuf.h"
 #include "test/unit/verify_image.h"
 

@@ -184,8 +184,8 @@ START_TEST(a_ring_has_no_elements)
 	char byte = 0;
 
 	ck_assert_int_eq(nb_map_read(m, &byte, &byte, &err), NB_E_NOTSUP);
-	ck_assert_str_eq(err.text, "map \"r\": a map of type ringbuf does not "
-				   "do this");
+	ck_assert_str_eq(err.text,
+			 "map \"r\": type ringbuf lacks this operation");
 	ck_assert_int_eq(nb_map_write(m, &byte, &byte, 0, &err), NB_E_NOTSUP);
 	ck_assert_int_eq(nb_map_erase(m, &byte, &err), NB_E_NOTSUP);
 	ck_assert_int_eq(nb_map_next(m, NULL, &byte), NB_E_NOKEY);

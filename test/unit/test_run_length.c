@@ -14,7 +14,7 @@
 #include "core/exec/run/exec.h"
 #include "core/exec/jit/jit.h"
 #include "core/image/image.h"
-#include "core/map/map.h"
+#include "core/map/ops.h"
 #include "core/verify/verify.h"
 
 enum { SLOTS = 1024, FUNCS = 10, PROGS = 3, MAPS = 4, ELEMS = 1 << 16 };

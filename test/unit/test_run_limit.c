@@ -8,6 +8,7 @@
 
 #include "core/defs/ctx.h"
 #include "core/generation/run_limit.h"
+#include "core/map/ops.h"
 #include "core/ncclbpf.h"
 #include "test/unit/made.h"
 

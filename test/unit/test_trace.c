@@ -15,7 +15,7 @@
 #include "core/exec/run/exec.h"
 #include "core/exec/run/helpers.h"
 #include "core/exec/run/trace.h"
-#include "core/map/map.h"
+#include "core/map/ops.h"
 
 /* ---- formats ------------------------------------------------------------ */
 

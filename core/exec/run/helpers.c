@@ -37,7 +37,7 @@ update_other(struct nb_run *run, struct nb_map *m, const void *key,
 	     const void *value, uint64_t flags)
 {
 	return nb_body_errno(
-		m->ops->update(m, key, value, flags, nb_run_cpu_for(run, m)));
+		nb_map_update(m, key, value, flags, nb_run_cpu_for(run, m)));
 }
 
 uint64_t helper_map_update_elem(NB_HELPER_ARGS)
@@ -62,7 +62,7 @@ uint64_t helper_map_delete_elem(NB_HELPER_ARGS)
 {
 	struct nb_map *m = nb_body_ptr(r1);
 
-	return nb_body_errno(m->ops->remove(m, nb_body_ptr(r2)));
+	return nb_body_errno(nb_map_delete(m, nb_body_ptr(r2)));
 }
 
 uint64_t helper_map_lookup_percpu_elem(NB_HELPER_ARGS)
@@ -78,21 +78,21 @@ uint64_t helper_map_push_elem(NB_HELPER_ARGS)
 {
 	struct nb_map *m = nb_body_ptr(r1);
 
-	return nb_body_errno(m->ops->push(m, nb_body_ptr(r2), r3));
+	return nb_body_errno(nb_map_push(m, nb_body_ptr(r2), r3));
 }
 
 uint64_t helper_map_pop_elem(NB_HELPER_ARGS)
 {
 	struct nb_map *m = nb_body_ptr(r1);
 
-	return nb_body_errno(m->ops->pop(m, nb_body_ptr(r2)));
+	return nb_body_errno(nb_map_pop(m, nb_body_ptr(r2)));
 }
 
 uint64_t helper_map_peek_elem(NB_HELPER_ARGS)
 {
 	struct nb_map *m = nb_body_ptr(r1);
 
-	return nb_body_errno(m->ops->peek(m, nb_body_ptr(r2)));
+	return nb_body_errno(nb_map_peek(m, nb_body_ptr(r2)));
 }
 
 static uint64_t now_ns(void)

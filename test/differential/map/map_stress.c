@@ -18,7 +18,7 @@
 #include "core/exec/run/exec.h"
 #include "core/exec/run/helpers.h"
 #include "core/exec/run/trace.h"
-#include "core/map/map.h"
+#include "core/map/ops.h"
 #include "core/map/ringbuf.h"
 
 enum { STAY = 12, CHURN = 40, ENTRIES = 20, WORDS = 5, COUNTERS = 4 };

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/map/map.h"
+#include "core/map/ops.h"
 
 /*
  * Random sequences of map operations, run on two implementations at once and
