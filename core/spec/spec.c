@@ -161,132 +161,91 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n)
 	  unit,		doc,	     source },
 
 static const struct nb_field_spec fields_tuner[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_tuner, name, type, access, label, unit, doc, source)
+#define FIELD(...) FIELD_OF(ncclbpf_tuner, __VA_ARGS__)
 #include "core/defs/hook_tuner.h"
 };
 
 static const struct nb_field_spec fields_coll_done[] = {
-#define FIELD(name, type, access, label, unit, doc, source)               \
-	FIELD_OF(ncclbpf_coll_done, name, type, access, label, unit, doc, \
-		 source)
+#define FIELD(...) FIELD_OF(ncclbpf_coll_done, __VA_ARGS__)
 #include "core/defs/hook_coll_done.h"
 };
 
 static const struct nb_field_spec fields_p2p_done[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_p2p_done, name, type, access, label, unit, doc, source)
+#define FIELD(...) FIELD_OF(ncclbpf_p2p_done, __VA_ARGS__)
 #include "core/defs/hook_p2p_done.h"
 };
 
 static const struct nb_field_spec fields_proxy_step[] = {
-#define FIELD(name, type, access, label, unit, doc, source)                \
-	FIELD_OF(ncclbpf_proxy_step, name, type, access, label, unit, doc, \
-		 source)
+#define FIELD(...) FIELD_OF(ncclbpf_proxy_step, __VA_ARGS__)
 #include "core/defs/hook_proxy_step.h"
 };
 
 static const struct nb_field_spec fields_kernel_ch[] = {
-#define FIELD(name, type, access, label, unit, doc, source)               \
-	FIELD_OF(ncclbpf_kernel_ch, name, type, access, label, unit, doc, \
-		 source)
+#define FIELD(...) FIELD_OF(ncclbpf_kernel_ch, __VA_ARGS__)
 #include "core/defs/hook_kernel_ch.h"
 };
 
 static const struct nb_field_spec fields_group[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_group, name, type, access, label, unit, doc, source)
+#define FIELD(...) FIELD_OF(ncclbpf_group, __VA_ARGS__)
 #include "core/defs/hook_group.h"
 };
 
 static const struct nb_field_spec fields_net_listen[] = {
-#define FIELD(name, type, access, label, unit, doc, source)                \
-	FIELD_OF(ncclbpf_net_listen, name, type, access, label, unit, doc, \
-		 source)
+#define FIELD(...) FIELD_OF(ncclbpf_net_listen, __VA_ARGS__)
 #include "core/defs/hook_net_listen.h"
 };
 
 static const struct nb_field_spec fields_net_connect[] = {
-#define FIELD(name, type, access, label, unit, doc, source)                 \
-	FIELD_OF(ncclbpf_net_connect, name, type, access, label, unit, doc, \
-		 source)
+#define FIELD(...) FIELD_OF(ncclbpf_net_connect, __VA_ARGS__)
 #include "core/defs/hook_net_connect.h"
 };
 
 static const struct nb_field_spec fields_net_accept[] = {
-#define FIELD(name, type, access, label, unit, doc, source)                \
-	FIELD_OF(ncclbpf_net_accept, name, type, access, label, unit, doc, \
-		 source)
+#define FIELD(...) FIELD_OF(ncclbpf_net_accept, __VA_ARGS__)
 #include "core/defs/hook_net_accept.h"
 };
 
 static const struct nb_field_spec fields_net_isend[] = {
-#define FIELD(name, type, access, label, unit, doc, source)               \
-	FIELD_OF(ncclbpf_net_isend, name, type, access, label, unit, doc, \
-		 source)
+#define FIELD(...) FIELD_OF(ncclbpf_net_isend, __VA_ARGS__)
 #include "core/defs/hook_net_isend.h"
 };
 
 static const struct nb_field_spec fields_net_irecv[] = {
-#define FIELD(name, type, access, label, unit, doc, source)               \
-	FIELD_OF(ncclbpf_net_irecv, name, type, access, label, unit, doc, \
-		 source)
+#define FIELD(...) FIELD_OF(ncclbpf_net_irecv, __VA_ARGS__)
 #include "core/defs/hook_net_irecv.h"
 };
 
 static const struct nb_field_spec fields_net_test[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_net_test, name, type, access, label, unit, doc, source)
+#define FIELD(...) FIELD_OF(ncclbpf_net_test, __VA_ARGS__)
 #include "core/defs/hook_net_test.h"
 };
 
 static const struct nb_field_spec fields_net_close[] = {
-#define FIELD(name, type, access, label, unit, doc, source)               \
-	FIELD_OF(ncclbpf_net_close, name, type, access, label, unit, doc, \
-		 source)
+#define FIELD(...) FIELD_OF(ncclbpf_net_close, __VA_ARGS__)
 #include "core/defs/hook_net_close.h"
 };
 
 static const struct nb_field_spec fields_controller[] = {
-#define FIELD(name, type, access, label, unit, doc, source)                \
-	FIELD_OF(ncclbpf_controller, name, type, access, label, unit, doc, \
-		 source)
+#define FIELD(...) FIELD_OF(ncclbpf_controller, __VA_ARGS__)
 #include "core/defs/hook_controller.h"
 };
 
 static const struct nb_field_spec fields_env[] = {
-#define FIELD(name, type, access, label, unit, doc, source) \
-	FIELD_OF(ncclbpf_env, name, type, access, label, unit, doc, source)
+#define FIELD(...) FIELD_OF(ncclbpf_env, __VA_ARGS__)
 #include "core/defs/hook_env.h"
-};
-
-/* Bytes that programs may see. */
-enum {
-	SIZE_tuner = offsetof(struct ncclbpf_tuner, costs),
-	SIZE_coll_done = sizeof(struct ncclbpf_coll_done),
-	SIZE_p2p_done = sizeof(struct ncclbpf_p2p_done),
-	SIZE_proxy_step = sizeof(struct ncclbpf_proxy_step),
-	SIZE_kernel_ch = sizeof(struct ncclbpf_kernel_ch),
-	SIZE_group = sizeof(struct ncclbpf_group),
-	SIZE_net_listen = sizeof(struct ncclbpf_net_listen),
-	SIZE_net_connect = sizeof(struct ncclbpf_net_connect),
-	SIZE_net_accept = sizeof(struct ncclbpf_net_accept),
-	SIZE_net_isend = sizeof(struct ncclbpf_net_isend),
-	SIZE_net_irecv = sizeof(struct ncclbpf_net_irecv),
-	SIZE_net_test = sizeof(struct ncclbpf_net_test),
-	SIZE_net_close = sizeof(struct ncclbpf_net_close),
-	SIZE_controller = sizeof(struct ncclbpf_controller),
-	SIZE_env = sizeof(struct ncclbpf_env),
 };
 
 enum { NB_COHERENT = 1 };
 
+/* Programs see a tuner's context without the cost table. */
 static const struct nb_hook_spec hooks[NB_NHOOKS] = {
 #define HOOK(name, word, ctx, coherent, doc)                                 \
 	[NB_HOOK_##name] = { NB_HOOK_##name,                                 \
 			     word,                                           \
 			     "ncclbpf_" #ctx,                                \
-			     SIZE_##ctx,                                     \
+			     NB_HOOK_##name == NB_HOOK_TUNER                 \
+				     ? offsetof(struct ncclbpf_tuner, costs) \
+				     : sizeof(struct ncclbpf_##ctx),         \
 			     fields_##ctx,                                   \
 			     sizeof(fields_##ctx) / sizeof(fields_##ctx[0]), \
 			     coherent,                                       \
