@@ -30,6 +30,7 @@ struct type {
 	uint32_t name, kind, vlen, word; /* word: size or type */
 	bool kflag;
 	uint8_t depth; /* of containment; 0: not known, OPEN: being walked */
+	uint32_t walk; /* types that a walk through all parts meets */
 	uint64_t size;
 };
 
@@ -370,18 +371,28 @@ static int check_layout(const struct btf *b, const struct type *t, uint32_t id)
 	return 0;
 }
 
-/* All parts of @id are known: so are its depth and size. */
+/* All parts of @id are known: so are its depth, size and length of a walk. */
 static int close_type(const struct btf *b, uint32_t id)
 {
 	struct type *t = &b->t[id];
+	uint64_t walk = 1;
 	uint8_t deep = 0;
 
-	for (uint32_t i = 0; i < nparts(t); i++)
-		if (b->t[part(b, t, i)].depth > deep)
-			deep = b->t[part(b, t, i)].depth;
+	for (uint32_t i = 0; i < nparts(t); i++) {
+		const struct type *in = &b->t[part(b, t, i)];
+
+		walk += in->walk;
+		deep = in->depth > deep ? in->depth : deep;
+	}
 	if (deep >= NB_BTF_MAX_DEPTH)
 		return bad(b, HEADER + t->at, "nested over 32 deep", id);
+	if (walk > NB_BTF_MAX_WALK)
+		return nb_fail(b->err, NB_E_LIMIT, b->off + HEADER + t->at,
+			       ".BTF: type %u: over %d members, those of its "
+			       "members counted",
+			       id, NB_BTF_MAX_WALK);
 	t->depth = (uint8_t)(deep + 1);
+	t->walk = (uint32_t)walk;
 	switch (t->kind) {
 	case BTF_KIND_INT:
 	case BTF_KIND_ENUM:

@@ -11,7 +11,8 @@
 enum {
 	NB_BTF_MAX_TYPES = 1 << 17,
 	NB_BTF_MAX_DEPTH = 32,
-	NB_BTF_MAX_VARS = 1024, /* of all sections; libbpf looks each up */
+	NB_BTF_MAX_WALK = 1 << 16, /* of a type, members of members counted */
+	NB_BTF_MAX_VARS = 1024,	   /* of all sections; libbpf looks each up */
 	NB_BTF_MAX_NAME = 255
 };
 
@@ -23,7 +24,7 @@ enum {
  *
  * Header, strings, each type's form, every name and type reference, kinds of
  * what is referred to, no type that contains itself, chains of at most
- * NB_BTF_MAX_DEPTH, names and counts that keep look-ups short. 0, NB_E_BTF,
+ * NB_BTF_MAX_DEPTH, and limits that keep look-ups and walks short. 0, NB_E_BTF,
  * NB_E_LIMIT, NB_E_NOMEM. Source: the kernel's Documentation/bpf/btf.rst.
  */
 int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,

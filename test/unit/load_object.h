@@ -208,6 +208,31 @@ static inline void check_maps(const struct nb_image *img)
 	"1);"                                                    \
 	"__type(key, __u32); __type(value, __u64);"
 
+/* An array whose value has a struct of 2^LEVEL empty structs. */
+#define NEST(n, m) "struct s" n " { struct s" m " a, b; };"
+#define NESTED(level)                                                        \
+	"struct s0 {};" NEST("1", "0") NEST("2", "1") NEST("3", "2") NEST(   \
+		"4", "3") NEST("5", "4") NEST("6", "5") NEST("7",            \
+							     "6") NEST("8",  \
+								       "7")  \
+		NEST("9", "8") NEST("10", "9") NEST("11", "10") NEST(        \
+			"12", "11") NEST("13", "12") NEST("14",              \
+							  "13") NEST("15",   \
+								     "14")   \
+			NEST("16", "15") NEST("17", "16") NEST(              \
+				"18", "17") NEST("19",                       \
+						 "18") NEST("20",            \
+							    "19") NEST("21", \
+								       "20") \
+				NEST("22",                                   \
+				     "21") "struct v { struct s" level       \
+					   " deep; __u32 n; };" MAP(         \
+						   "__uint(type, "           \
+						   "BPF_MAP_TYPE_ARRAY); "   \
+						   "__uint(max_entries, 1);" \
+						   "__type(key, __u32); "    \
+						   "__type(value, struct v);")
+
 struct refusal {
 	const char *source, *flags;
 	int code;

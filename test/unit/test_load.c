@@ -202,6 +202,16 @@ START_TEST(static_function_beside_its_caller)
 }
 END_TEST
 
+/* Their number is bounded: unit-load_refused has the refused twin. */
+START_TEST(values_may_nest)
+{
+	struct nb_image *img = image_of(NESTED("8"), "-g");
+
+	ck_assert_uint_eq(img->maps[0].value_size, 4);
+	nb_image_free(img);
+}
+END_TEST
+
 START_TEST(callbacks_come_along)
 {
 	static const char source[] =
@@ -455,6 +465,7 @@ UNIT_MAIN("load", tcase_add_loop_test(tc, a_whole_policy_becomes_an_image, 0,
 			      ROWS(cpus));
 	  tcase_add_loop_test(tc, static_function_beside_its_caller, 0,
 			      ROWS(cpus));
+	  tcase_add_test(tc, values_may_nest);
 	  tcase_add_loop_test(tc, callbacks_come_along, 0, ROWS(cpus));
 	  tcase_add_test(tc, program_arrays_begin_with_programs);
 	  tcase_add_test(tc, written_objects_have_tags_and_programs);

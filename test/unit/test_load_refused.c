@@ -58,6 +58,7 @@ static const struct refusal refusals[] = {
 	  "map_flags 0x1" },
 	{ MAP(ARRAY "__uint(pinning, 1);"), "-g", NB_E_NOTSUP, "pinning" },
 	{ MAP(ARRAY "__uint(other, 1);"), "-g", NB_E_MAPDEF, "other" },
+	{ NESTED("22"), "-g", NB_E_LIMIT, "over 65536 members" },
 	{ OUTER("struct other {" ARRAY "__uint(map_flags, 0x400); } x"
 		" SEC(\".maps\");",
 		"[1] = (void *)&x"),
