@@ -136,7 +136,7 @@ struct bpf_iter_num {
 #define NB_FIRST_ITER0 struct bpf_iter_num *it
 #define NB_FIRST_ITER struct bpf_iter_num *it
 #define NB_FIRST_OUT void *out
-#define NB_FIRST_KEEP void *value
+#define NB_FIRST_DYNPTR_BACKING void *value
 #define NB_FIRST_LOCK struct bpf_spin_lock *lock
 #define NB_FIRST_SAMPLE void *sample
 #define NB_FIRST_DYNPTR const struct bpf_dynptr *d
@@ -145,12 +145,12 @@ struct bpf_iter_num {
 #define NB_THIRD_OPT , ...
 #define NB_THIRD_NONE
 #define NB_THIRD_ANY , uint64_t
-#define NB_THIRD_PASS , void *ctx
+#define NB_THIRD_CALLBACK_CTX , void *ctx
 #define NB_THIRD_VALUE , const void *value
 #define NB_THIRD_MEM , const void *mem
 #define NB_THIRD_OUT , void *out
 #define NB_THIRD_STR , const char *text
-#define NB_THIRD_FILL , void *value
+#define NB_THIRD_OUT_VALUE , void *value
 #define NB_THIRD_SIZE , uint32_t size
 #define NB_THIRD_SIZE0 , uint32_t size
 #define NB_THIRD_ALLOC , uint64_t size
@@ -166,7 +166,7 @@ struct bpf_iter_num {
 #define NB_NEXT_MEM0 , const void *mem
 #define NB_NEXT_OUT , void *out
 #define NB_NEXT_OUT8 , void *number
-#define NB_NEXT_FILL , void *value
+#define NB_NEXT_OUT_VALUE , void *value
 #define NB_NEXT_SIZE , uint32_t size
 #define NB_NEXT_SIZE0 , uint32_t
 #define NB_NEXT_ALLOC , uint64_t size

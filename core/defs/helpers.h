@@ -15,7 +15,7 @@
  *            MAP    a map handle
  *            KEY    readable memory of the map's key size
  *            VALUE  readable memory of the map's value size
- *            FILL   writable memory of the map's value size, need not be
+ *            OUT_VALUE  writable memory of the map's value size, need not be
  *                   initialised; of a bloom filter like VALUE
  *            MEM    readable memory, as many bytes as the next argument says
  *            MEM0   like MEM; NULL where the size is 0
@@ -26,12 +26,12 @@
  *            SIZE0  the same, 0 allowed
  *            CTX    the hook's context
  *            FUNC   a callback: the address of a static function
- *            PASS   anything initialised, handed to the callback
+ *            CALLBACK_CTX  any initialised value, passed to the callback
  *            ITER0  8 aligned bytes of stack that become an iterator
  *            ITER   such an iterator
  *            ALLOC  a constant size
  *            SAMPLE the pointer a reservation answered: given back
- *            KEEP   memory of a map's value, as many bytes as the next
+ *            DYNPTR_BACKING  memory of a map's value, as many bytes as the next
  *                   argument says, that a dynptr will refer to
  *            DYNPTR a dynptr on the stack
  *            DYNPTR_END  one of a ring buffer's record: given back
@@ -68,8 +68,8 @@ HELPER(7, get_prandom_u32,      SCALAR,        NONE, NONE, NONE,  NONE, NONE, NO
 HELPER(8, get_smp_processor_id, SCALAR,        NONE, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    ARGS,     NONE,       "CPU the program runs on; fixed for one run")
 HELPER(12, tail_call,           VOID,          CTX,  MAP,  ANY,   NONE, NONE, PROGS,   LOCAL,    ELEMENTS, TAIL,       "go on in the program that the program array names, and never return; without such an element, go on here")
 HELPER(87, map_push_elem,       SCALAR,        MAP, VALUE, ANY,   NONE, NONE, PUSH,    LOCAL,    PROCESS,  WRITES_MAP, "add a value; flags BPF_ANY, BPF_EXIST: in place of the oldest when full; 0, -E2BIG, -EBUSY")
-HELPER(88, map_pop_elem,        SCALAR,        MAP, FILL,  NONE,  NONE, NONE, POP,     LOCAL,    PROCESS,  WRITES_MAP, "take a value out; 0, -ENOENT (empty, the value is zeroed), -EBUSY")
-HELPER(89, map_peek_elem,       SCALAR,        MAP, FILL,  NONE,  NONE, NONE, PUSH,    MAP,      ELEMENTS, NONE,       "copy the value that pop would take, or ask a bloom filter for one; 0, -ENOENT")
+HELPER(88, map_pop_elem,        SCALAR,        MAP, OUT_VALUE, NONE,  NONE, NONE, POP,     LOCAL,    PROCESS,  WRITES_MAP, "take a value out; 0, -ENOENT (empty, the value is zeroed), -EBUSY")
+HELPER(89, map_peek_elem,       SCALAR,        MAP, OUT_VALUE, NONE,  NONE, NONE, PUSH,    MAP,      ELEMENTS, NONE,       "copy the value that pop would take, or ask a bloom filter for one; 0, -ENOENT")
 HELPER(93, spin_lock,           VOID,          LOCK, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    ARGS,     LOCKS,      "take the lock of a map's value, one at a time; until bpf_spin_unlock no helper may be called; after 100 ms with one holder it is taken over")
 HELPER(94, spin_unlock,         VOID,          LOCK, NONE, NONE,  NONE, NONE, NONE,    LOCAL,    ARGS,     UNLOCKS,    "give the lock back")
 HELPER(105, strtol,             SCALAR,        MEM,  SIZE, ANY,   OUT8, NONE, NONE,    COHERENT, ARGS,     NONE,      "read a signed number; flags is the base: 0 (as C writes it), 8, 10 or 16; blanks before it are skipped; characters used, -EINVAL (no number) or -ERANGE, and then the number is 0")
@@ -79,11 +79,11 @@ HELPER(131, ringbuf_reserve,    SAMPLE_OR_NULL, MAP, ALLOC, ANY,  NONE, NONE, RI
 HELPER(132, ringbuf_submit,     VOID,          SAMPLE, ANY, NONE, NONE, NONE, NONE,    LOCAL,    ARGS,     NONE,       "the reserved record is complete; flags as for bpf_ringbuf_output")
 HELPER(133, ringbuf_discard,    VOID,          SAMPLE, ANY, NONE, NONE, NONE, NONE,    LOCAL,    ARGS,     NONE,       "the reserved record shall not be read; flags as for bpf_ringbuf_output")
 HELPER(134, ringbuf_query,      SCALAR,        MAP,  ANY,  NONE,  NONE, NONE, RINGBUF, LOCAL,    ARGS,     NONE,       "BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS or BPF_RB_PROD_POS: that number of bytes; 0 for other flags")
-HELPER(164, for_each_map_elem,  SCALAR,        MAP,  FUNC, PASS,  ANY,  NONE, EACH,    COHERENT, ELEMENTS, CALLS,      "call fn(map, key, value, ctx) for each element until it returns 1; flags 0; number of calls or a negative errno")
+HELPER(164, for_each_map_elem,  SCALAR,        MAP,  FUNC, CALLBACK_CTX, ANY,  NONE, EACH,    COHERENT, ELEMENTS, CALLS,      "call fn(map, key, value, ctx) for each element until it returns 1; flags 0; number of calls or a negative errno")
 HELPER(165, snprintf,           SCALAR,        OUT,  SIZE0, STR,  MEM0, SIZE0, NONE,   COHERENT, ARGS,     NONE,      "format at most 12 numbers of 8 bytes into text; formats of bpf_trace_printk; length with the NUL, also where only a part had room, or -EINVAL")
-HELPER(181, loop,               SCALAR,        ANY,  FUNC, PASS,  ANY,  NONE, NONE,    COHERENT, ARGS,     CALLS,      "call fn(i, ctx) for i from 0 to n - 1 until it returns 1; flags 0; number of calls, -E2BIG (n over 2^23) or -EINVAL")
+HELPER(181, loop,               SCALAR,        ANY,  FUNC, CALLBACK_CTX, ANY,  NONE, NONE,    COHERENT, ARGS,     CALLS,      "call fn(i, ctx) for i from 0 to n - 1 until it returns 1; flags 0; number of calls, -E2BIG (n over 2^23) or -EINVAL")
 HELPER(195, map_lookup_percpu_elem, VALUE_OR_NULL, MAP, KEY, ANY,  NONE, NONE, PERCPU,  MAP,      CPUS,     NONE,       "pointer to the element's value of a CPU, or NULL, also where there is no such CPU")
-HELPER(197, dynptr_from_mem,    SCALAR,        KEEP, SIZE0, ANY, NEW_DYNPTR, NONE, NONE, LOCAL,  ARGS,     NONE,       "a dynptr to that part of a map's value; flags 0; 0, -E2BIG (16 MiB or more) or -EINVAL, and then it is empty")
+HELPER(197, dynptr_from_mem,    SCALAR,        DYNPTR_BACKING, SIZE0, ANY, NEW_DYNPTR, NONE, NONE, LOCAL,  ARGS,     NONE,       "a dynptr to that part of a map's value; flags 0; 0, -E2BIG (16 MiB or more) or -EINVAL, and then it is empty")
 HELPER(198, ringbuf_reserve_dynptr, SCALAR,    MAP,  ANY,  ANY, NEW_RECORD, NONE, RINGBUF, LOCAL, PROCESS,  NONE,      "reserve a record of any size behind a dynptr; flags 0; 0, -E2BIG or -EINVAL, and then it is empty; always to be submitted or discarded")
 HELPER(199, ringbuf_submit_dynptr, VOID,       DYNPTR_END, ANY, NONE, NONE, NONE, NONE, LOCAL,   ARGS,     NONE,       "the record behind the dynptr is complete")
 HELPER(200, ringbuf_discard_dynptr, VOID,      DYNPTR_END, ANY, NONE, NONE, NONE, NONE, LOCAL,   ARGS,     NONE,       "the record behind the dynptr shall not be read")

@@ -15,39 +15,39 @@ enum {
 	NB_TURNS_MAX = 8,
 	NB_LOOP_MAX = 4,
 	NB_MAY_GOTO_PASSES = 8,
-	NB_ITERS_SURE = 2,
-	NB_ITER_SURE = 4,
+	NB_MAX_COUNTED_ITERS = 2,
+	NB_MAX_COUNTED_RANGE = 4,
 #else
-	/* instructions that each of these, times the longest lap, may make:
-	 * passes, turns, and numbers that come for sure */
+	/* instructions in all iterations of one kind: may_goto passes, counted
+	 * iterations, or steps of the iterators below */
 	NB_RUN_BUDGET = 1 << 25,
-	/* turns of helpers' loops and numbers of iterators in a run */
+	/* iterations of helpers' loops plus iterator steps in a run */
 	NB_TURNS_MAX = 1 << 25,
-	/* of one loop or iterator (Linux: BPF_MAX_LOOPS) */
+	/* the same of one loop or iterator (Linux: BPF_MAX_LOOPS) */
 	NB_LOOP_MAX = 1 << 23,
 	/* passes of may_goto in a run (Linux: BPF_MAX_LOOPS) */
 	NB_MAY_GOTO_PASSES = 1 << 23,
-	/* the first iterators of a run reach their end for sure, if they have
-	 * so few numbers; others may end early */
-	NB_ITERS_SURE = 64,
-	NB_ITER_SURE = 4096,
+	/* the first 64 iterators of a run always reach their end if their
+	 * range has at most 4,096 numbers; others may end early */
+	NB_MAX_COUNTED_ITERS = 64,
+	NB_MAX_COUNTED_RANGE = 4096,
 #endif
 	NB_TAIL_MAX = 33, /* tail calls in a run (Linux: MAX_TAIL_CALL_CNT) */
 	NB_LAP_MAX = 1000000
 };
 
 /*
- * What bounds a run. A lap are the instructions from one pass of a may_goto,
- * end of a callback's turn or number of an iterator to the next one or the
- * program's end; the verifier knows how many they are at most. Of passes, of
- * turns, and of numbers that come for sure, a run has as many as make
- * NB_RUN_BUDGET instructions by the longest lap of its programs. Each tail call
- * adds two laps at most, so that a run ends within NB_RUN_MAX instructions.
+ * What bounds a run. An iteration (lap) ends where the run time counts: at a
+ * may_goto, after a callback, at an iterator step, or at the program's end.
+ * The verifier knows the most instructions one may have. A run may make so
+ * many iterations of each kind that all of them, at that length, are
+ * NB_RUN_BUDGET instructions. A tail call adds two iterations at most, so a
+ * run ends within NB_RUN_MAX instructions.
  */
 enum { NB_RUN_MAX = 3 * NB_RUN_BUDGET + (2 * NB_TAIL_MAX + 1) * NB_LAP_MAX };
 
-/* How often a run may do what @lap instructions follow, of @most times. */
-static inline uint32_t nb_laps(uint32_t lap, uint32_t most)
+/* Iterations of @lap instructions that a run may make, at most @most. */
+static inline uint32_t nb_loop_limit(uint32_t lap, uint32_t most)
 {
 	uint32_t n = lap ? (uint32_t)NB_RUN_BUDGET / lap : most;
 

@@ -230,14 +230,15 @@ static int check_length(struct nb_env *env)
 						       .reg = -1,
 						       .limit = NB_LAP_MAX,
 						       .count = env->call });
-	if (v->numbers > nb_laps(v->lap, v->numbers))
-		return nb_refuse(env, NB_RULE_RUN_NUMBERS,
-				 &(struct nb_refusal){
-					 .pc = env->budget.numbers_pc,
-					 .reg = -1,
-					 .limit = nb_laps(v->lap, v->numbers),
-					 .size = v->lap,
-					 .count = v->numbers });
+	if (v->numbers > nb_loop_limit(v->lap, v->numbers))
+		return nb_refuse(
+			env, NB_RULE_RUN_NUMBERS,
+			&(struct nb_refusal){
+				.pc = env->budget.numbers_pc,
+				.reg = -1,
+				.limit = nb_loop_limit(v->lap, v->numbers),
+				.size = v->lap,
+				.count = v->numbers });
 	return 0;
 }
 

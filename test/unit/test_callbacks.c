@@ -83,7 +83,7 @@ static void make(struct made *m, const char *const *text, uint32_t n,
 			!nb_exec_new(&m->x[i], &m->img, i, maps, NULL, &err),
 			"%s", err.text);
 	for (uint32_t i = 0; lap && i < n; i++)
-		nb_exec_bound(m->x[i], lap, NB_ITER_SURE);
+		nb_exec_bound(m->x[i], lap, NB_MAX_COUNTED_RANGE);
 	ck_assert(!nb_exec_link(m->x, n, targets, &err));
 	for (uint32_t i = 0; jit && i < n; i++)
 		ck_assert_msg(!nb_exec_compile(m->x[i], NULL, &err), "%s",
@@ -359,7 +359,7 @@ START_TEST(nested_numbers_of_a_run)
 		NEST("-16", "n2", "e2",
 		     NEST("-24", "n3", "e3",
 			  "add %r7, 1\n"))) "mov %r0, %r7\nexit";
-	enum { MOST = NB_ITER_SURE, SURE = NB_ITERS_SURE - 2 };
+	enum { MOST = NB_MAX_COUNTED_RANGE, SURE = NB_MAX_COUNTED_ITERS - 2 };
 	const uint64_t first = MOST - SURE;
 	uint64_t left = NB_TURNS_MAX - first * MOST, expect = MOST * MOST;
 

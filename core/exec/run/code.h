@@ -37,14 +37,14 @@ enum {
 
 /*
  * Turns of bpf_loop and bpf_for_each_map_elem and numbers of iterators in one
- * run, all together, are NB_TURNS_MAX, or fewer where laps are long (nb_laps):
- * nested loops of 2^23 turns would not end in a lifetime, and we are in
- * somebody's thread. When they are used up a loop ends as if its callback had
- * returned 1, an iterator as if its numbers were over; but not the first ones
- * that have NB_ITER_SURE numbers or fewer, as long as these add up to no more
- * than the verifier may have counted: those use up nothing.
+ * run, all together, are NB_TURNS_MAX, or fewer where laps are long
+ * (nb_loop_limit): nested loops of 2^23 turns would not end in a lifetime, and
+ * we are in somebody's thread. When they are used up a loop ends as if its
+ * callback had returned 1, an iterator as if its numbers were over; but not the
+ * first ones that have NB_MAX_COUNTED_RANGE numbers or fewer, as long as these
+ * add up to no more than the verifier may have counted: those use up nothing.
  */
-enum { NB_NUMBERS_MAX = NB_ITERS_SURE * NB_ITER_SURE };
+enum { NB_NUMBERS_MAX = NB_MAX_COUNTED_ITERS * NB_MAX_COUNTED_RANGE };
 
 /*
  * @off: as in struct nb_insn

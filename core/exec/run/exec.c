@@ -227,8 +227,8 @@ void nb_exec_free(struct nb_exec *x)
 void nb_exec_bound(struct nb_exec *x, uint32_t lap, uint32_t numbers)
 {
 	x->lap = lap;
-	x->turns = nb_laps(lap, NB_TURNS_MAX);
-	x->passes = nb_laps(lap, NB_MAY_GOTO_PASSES);
+	x->turns = nb_loop_limit(lap, NB_TURNS_MAX);
+	x->passes = nb_loop_limit(lap, NB_MAY_GOTO_PASSES);
 	x->numbers = lap ? numbers : NB_NUMBERS_MAX;
 }
 

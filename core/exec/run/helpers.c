@@ -184,7 +184,7 @@ uint64_t helper_iter_num_new(NB_HELPER_ARGS)
 	/* one before the first, which may wrap; next adds one first */
 	it->cur = (int32_t)((uint32_t)start - 1);
 	it->left = ((uint32_t)end - (uint32_t)start) & INT32_MAX;
-	if (it->left <= NB_ITER_SURE && it->left <= run->numbers) {
+	if (it->left <= NB_MAX_COUNTED_RANGE && it->left <= run->numbers) {
 		run->numbers -= it->left;
 		it->sure = true;
 	}

@@ -205,7 +205,8 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 	enum nb_arg kind = h ? h->arg[arg] : NB_ARG_NONE;
 	int64_t hi = 0;
 
-	if (r->kind != NB_REG_STACK || (h && h->arg[arg] == NB_ARG_PASS))
+	if (r->kind != NB_REG_STACK ||
+	    (h && h->arg[arg] == NB_ARG_CALLBACK_CTX))
 		return; /* looked at by the callback itself */
 	if (kind == NB_ARG_KEY || kind == NB_ARG_VALUE || kind == NB_ARG_MEM ||
 	    kind == NB_ARG_MEM0 || kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {

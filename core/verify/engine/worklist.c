@@ -19,7 +19,7 @@ void nb_history_add(struct nb_walk *w, uint32_t pc)
 	struct nb_env *env = w->env;
 	uint32_t cap = env->history_cap ? env->history_cap * 2 : 256;
 	uint32_t at = nb_walk_searches(w) ? env->nturns : env->nhistory;
-	struct nb_turn *p;
+	struct nb_branch_step *p;
 
 	if (at == env->history_cap) {
 		p = realloc(env->history, cap * sizeof(*p));
@@ -31,7 +31,7 @@ void nb_history_add(struct nb_walk *w, uint32_t pc)
 		env->history_cap = cap;
 	}
 	env->history[at] =
-		(struct nb_turn){ .pc = pc, .before = env->nhistory };
+		(struct nb_branch_step){ .pc = pc, .before = env->nhistory };
 	env->nturns = env->nhistory = at + 1;
 }
 
@@ -49,7 +49,7 @@ void nb_history_set(struct nb_walk *w, bool taken, bool open)
 static void take_branch(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
-	struct nb_turn *t =
+	struct nb_branch_step *t =
 		env->nhistory ? &env->history[env->nhistory - 1] : NULL;
 	bool open = t && t->open;
 

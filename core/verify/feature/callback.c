@@ -176,7 +176,8 @@ static bool decided_locally(struct nb_env *env, struct nb_state *st,
 
 	/* How many, what is called, and the flags; not what is passed on. */
 	for (unsigned i = 0; i < 5; i++)
-		if (h->arg[i] != NB_ARG_NONE && h->arg[i] != NB_ARG_PASS)
+		if (h->arg[i] != NB_ARG_NONE &&
+		    h->arg[i] != NB_ARG_CALLBACK_CTX)
 			local |=
 				nb_top(st)->regs[i + 1].label == NB_LABEL_LOCAL;
 	if (m && is_local(m)) {
@@ -219,7 +220,7 @@ static void number_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	if (nb_top(st)->counted)
 		at = nb_range_const(nb_top(st)->turns);
 	to->regs[1] = made(st, nb_reg_scalar(at));
-	to->regs[2] = *arg(env, st, pc, NB_ARG_PASS);
+	to->regs[2] = *arg(env, st, pc, NB_ARG_CALLBACK_CTX);
 }
 
 /*
@@ -249,7 +250,7 @@ static void element_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	to->regs[1] = nb_top(st)->regs[1];
 	to->regs[2] = made(st, key);
 	to->regs[3] = made(st, value);
-	to->regs[4] = *arg(env, st, pc, NB_ARG_PASS);
+	to->regs[4] = *arg(env, st, pc, NB_ARG_CALLBACK_CTX);
 }
 
 uint32_t nb_callback_enter(struct nb_env *env, struct nb_state *st, uint32_t pc)

@@ -77,7 +77,8 @@ static uint64_t scanned(const struct nb_env *env, const struct nb_state *st,
 static bool is_memory(enum nb_arg arg)
 {
 	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
-	       arg == NB_ARG_MEM0 || arg == NB_ARG_OUT || arg == NB_ARG_FILL;
+	       arg == NB_ARG_MEM0 || arg == NB_ARG_OUT ||
+	       arg == NB_ARG_OUT_VALUE;
 }
 
 /* May @m be what a look-up in a map of maps like @def found? */

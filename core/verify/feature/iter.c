@@ -26,7 +26,7 @@
 #include "core/verify/access/stack.h"
 #include "core/verify/feature/check_refs.h"
 
-enum { ITER_SIZE = 8, COUNTED = NB_ITER_SURE };
+enum { ITER_SIZE = 8, COUNTED = NB_MAX_COUNTED_RANGE };
 
 /* What @reg.delta of an iterator says. */
 enum { OPEN, ENDED, EXACT, SURE };

@@ -115,7 +115,7 @@ static void make_dynptr(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			const struct nb_helper_spec *h)
 {
 	const struct nb_reg *data =
-		arg_reg(st, (unsigned)arg_of(h, NB_ARG_KEEP));
+		arg_reg(st, (unsigned)arg_of(h, NB_ARG_DYNPTR_BACKING));
 	const struct nb_reg *at =
 		arg_reg(st, (unsigned)arg_of(h, NB_ARG_NEW_DYNPTR));
 	struct nb_object o = { NB_OBJECT_DYNPTR_MEM, ++env->ids, 1 };

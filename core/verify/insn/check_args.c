@@ -83,7 +83,7 @@ static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
 	if (!rc && h->effect == NB_EFFECT_WRITES_MAP)
 		rc = check_map_write(a, h, number);
 	/* The helper copies a value of the map into the program's memory. */
-	if (!rc && has_arg(h, NB_ARG_FILL))
+	if (!rc && has_arg(h, NB_ARG_OUT_VALUE))
 		rc = nb_check_map_access(a, number, LOAD);
 	return rc;
 }
@@ -112,14 +112,14 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 	const struct nb_reg *r = reg(a, number);
 	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
 	enum nb_arg kind = nb_helper_arg(a->env, a->st, h, arg);
-	enum access acc =
-		kind == NB_ARG_OUT || kind == NB_ARG_OUT8 || kind == NB_ARG_FILL
-			? STORE
-			: LOAD;
+	enum access acc = kind == NB_ARG_OUT || kind == NB_ARG_OUT8 ||
+					  kind == NB_ARG_OUT_VALUE
+				  ? STORE
+				  : LOAD;
 	struct nb_range off = nb_access_offset(r, 0);
 	bool null = false;
 
-	if (h->arg[arg] == NB_ARG_KEEP)
+	if (h->arg[arg] == NB_ARG_DYNPTR_BACKING)
 		return nb_check_keep(a, h, number, size.max);
 	if (!size.max && r->kind == NB_REG_STACK)
 		return 0;
@@ -234,7 +234,7 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 		return nb_check_iter_place(a, h, number);
 	case NB_ARG_ITER:
 		return nb_check_iter(a, h, number);
-	case NB_ARG_PASS:
+	case NB_ARG_CALLBACK_CTX:
 	case NB_ARG_NONE:
 	case NB_ARG_OPT:
 	case NB_ARG_KEY:
@@ -243,10 +243,10 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 	case NB_ARG_MEM0:
 	case NB_ARG_OUT:
 	case NB_ARG_OUT8:
-	case NB_ARG_FILL:
+	case NB_ARG_OUT_VALUE:
 	case NB_ARG_ALLOC:
 	case NB_ARG_SAMPLE:
-	case NB_ARG_KEEP:
+	case NB_ARG_DYNPTR_BACKING:
 	case NB_ARG_DYNPTR:
 	case NB_ARG_DYNPTR_END:
 	case NB_ARG_NEW_DYNPTR:
@@ -261,7 +261,7 @@ static bool is_memory(enum nb_arg arg)
 {
 	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
 	       arg == NB_ARG_MEM0 || arg == NB_ARG_OUT || arg == NB_ARG_OUT8 ||
-	       arg == NB_ARG_FILL || arg == NB_ARG_KEEP;
+	       arg == NB_ARG_OUT_VALUE || arg == NB_ARG_DYNPTR_BACKING;
 }
 
 /* First what stands alone, then memory, whose size other arguments say. */

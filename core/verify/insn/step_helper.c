@@ -21,7 +21,8 @@ static bool reads(enum nb_arg arg)
 
 static bool writes(enum nb_arg arg)
 {
-	return arg == NB_ARG_OUT || arg == NB_ARG_OUT8 || arg == NB_ARG_FILL;
+	return arg == NB_ARG_OUT || arg == NB_ARG_OUT8 ||
+	       arg == NB_ARG_OUT_VALUE;
 }
 
 /* @r0 depends on a source of local data at @pc. */

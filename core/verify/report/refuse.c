@@ -59,7 +59,7 @@ static const char *say_argument(enum nb_arg arg)
 		return "memory to read";
 	if (arg == NB_ARG_OUT || arg == NB_ARG_OUT8)
 		return "memory to write";
-	return arg == NB_ARG_FILL ? "memory for the value" : "an argument";
+	return arg == NB_ARG_OUT_VALUE ? "memory for the value" : "an argument";
 }
 
 /* "array, hash": the map types that @h takes. */

@@ -8,9 +8,9 @@
 // What those need is noted in env->budget.turns. The walk is repeated without
 // them if the run has fewer turns, because its laps are long.
 //
-// The first NB_ITERS_SURE iterators of a run reach their end if each has at
-// most NB_ITER_SURE numbers. env->budget.numbers says how many these are, and
-// the run time keeps so many apart for them.
+// The first NB_MAX_COUNTED_ITERS iterators of a run reach their end if each has
+// at most NB_MAX_COUNTED_RANGE numbers. env->budget.numbers says how many these
+// are, and the run time keeps so many apart for them.
 //
 // A tail call continues the run in another program. The target finds what the
 // caller left, except for the numbers kept apart, which the run time takes
@@ -23,7 +23,7 @@ enum {
 	/* loops of helpers and iterators that always find enough turns */
 	LOOPS_SURE = NB_TURNS_MAX / NB_LOOP_MAX,
 	LOOPS_MANY,
-	ITERS_MANY = NB_ITERS_SURE + 1
+	ITERS_MANY = NB_MAX_COUNTED_ITERS + 1
 };
 
 static enum nb_effect effect(const struct nb_insn *insn)
@@ -195,13 +195,14 @@ bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most,
 		return false;
 	}
 	if (most > 0)
-		b->numbers +=
-			most < NB_ITER_SURE ? (uint32_t)most : NB_ITER_SURE;
-	if (most <= NB_ITER_SURE && need->numbers < b->numbers) {
+		b->numbers += most < NB_MAX_COUNTED_RANGE
+				      ? (uint32_t)most
+				      : NB_MAX_COUNTED_RANGE;
+	if (most <= NB_MAX_COUNTED_RANGE && need->numbers < b->numbers) {
 		need->numbers = b->numbers;
 		need->numbers_pc = pc;
 	}
-	return most <= NB_ITER_SURE;
+	return most <= NB_MAX_COUNTED_RANGE;
 }
 
 bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st)
@@ -271,5 +272,5 @@ bool nb_budget_covers(const struct nb_budget *old, const struct nb_budget *now)
 
 bool nb_budget_needs_more(const struct nb_env *env)
 {
-	return env->budget.turns > nb_laps(env->v->lap, NB_TURNS_MAX);
+	return env->budget.turns > nb_loop_limit(env->v->lap, NB_TURNS_MAX);
 }

@@ -33,7 +33,7 @@ struct nb_writes {
 enum nb_walk_mode { NB_WALK_EXACT, NB_WALK_WIDEN, NB_WALK_LATE, NB_NWALKS };
 
 /* A branch on a way. */
-struct nb_turn {
+struct nb_branch_step {
 	uint32_t pc;
 	uint32_t before; /* in a search: the branch before + 1; 0: none */
 	bool taken;
@@ -49,7 +49,7 @@ struct nb_seek {
 	enum nb_finding_class cls;
 	uint32_t pc;
 	bool follow;
-	const struct nb_turn *turns; /* the way to repeat */
+	const struct nb_branch_step *turns; /* the way to repeat */
 	uint32_t nturns;
 	bool found; /* the finding came up again */
 	bool over;  /* out of memory or steps */
@@ -116,7 +116,7 @@ struct nb_env {
 	uint32_t *constant_turns;
 	struct nb_budgets budget;
 	/* branches that led to the state walked now */
-	struct nb_turn *history;
+	struct nb_branch_step *history;
 	uint32_t nhistory, nturns, history_cap;
 	/* global functions by their number, and the one walked: 0 the program
 	 */

@@ -50,10 +50,11 @@ enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,
 {
 	const struct nb_map_spec *m;
 
-	if (h->arg[arg] != NB_ARG_FILL)
+	if (h->arg[arg] != NB_ARG_OUT_VALUE)
 		return h->arg[arg];
 	m = nb_helper_map(env, st, h);
-	return m && m->type == NB_MAP_BLOOM_FILTER ? NB_ARG_VALUE : NB_ARG_FILL;
+	return m && m->type == NB_MAP_BLOOM_FILTER ? NB_ARG_VALUE
+						   : NB_ARG_OUT_VALUE;
 }
 
 struct nb_extent nb_helper_extent(const struct nb_env *env,
@@ -65,7 +66,7 @@ struct nb_extent nb_helper_extent(const struct nb_env *env,
 	uint64_t size = 0;
 
 	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_MEM0 ||
-	    h->arg[arg] == NB_ARG_OUT || h->arg[arg] == NB_ARG_KEEP) {
+	    h->arg[arg] == NB_ARG_OUT || h->arg[arg] == NB_ARG_DYNPTR_BACKING) {
 		const struct nb_reg *r = &f->regs[arg + 2 <= 5 ? arg + 2 : 5];
 
 		return (struct nb_extent){ r->r.umin, r->r.umax };

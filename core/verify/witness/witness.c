@@ -46,9 +46,9 @@ static void walk(struct nb_env *env, struct nb_seek *k, uint32_t steps)
 /* ---- the shortest way ---- */
 
 /* A copy of the way that the last walk ended on; NULL: too long. */
-static struct nb_turn *copy_way(const struct nb_env *env, uint32_t *n)
+static struct nb_branch_step *copy_way(const struct nb_env *env, uint32_t *n)
 {
-	struct nb_turn *to;
+	struct nb_branch_step *to;
 
 	*n = env->nhistory;
 	if (*n > MAX_TURNS)
@@ -60,9 +60,9 @@ static struct nb_turn *copy_way(const struct nb_env *env, uint32_t *n)
 }
 
 /* The same out of a search, where the history is a tree. */
-static struct nb_turn *copy_branch(const struct nb_env *env, uint32_t *n)
+static struct nb_branch_step *copy_branch(const struct nb_env *env, uint32_t *n)
 {
-	struct nb_turn *to;
+	struct nb_branch_step *to;
 
 	*n = 0;
 	for (uint32_t at = env->nhistory; at; at = env->history[at - 1].before)
@@ -74,7 +74,7 @@ static struct nb_turn *copy_branch(const struct nb_env *env, uint32_t *n)
 	return to;
 }
 
-static uint32_t open_turns(const struct nb_turn *t, uint32_t n)
+static uint32_t open_turns(const struct nb_branch_step *t, uint32_t n)
 {
 	uint32_t open = 0;
 
@@ -99,11 +99,12 @@ static uint32_t search_steps(const struct nb_env *env)
 }
 
 /* Replace *@way by the shortest one, if that is found. */
-static void shorten(struct nb_env *env, struct nb_turn **way, uint32_t *n)
+static void shorten(struct nb_env *env, struct nb_branch_step **way,
+		    uint32_t *n)
 {
 	struct nb_finding was = env->v->finding;
 	struct nb_seek k = { .cls = was.cls, .pc = was.pc };
-	struct nb_turn *best;
+	struct nb_branch_step *best;
 	uint32_t nbest;
 
 	if (!*way || open_turns(*way, *n) < 2 || !has_ways(&was))
@@ -140,7 +141,7 @@ static void note_branch(struct record *r, uint32_t pc)
 {
 	const struct nb_env *env = r->trail.env;
 	uint32_t at = env->nhistory - 1, skip = r->nturns - r->npath;
-	const struct nb_turn *t = &env->history[at];
+	const struct nb_branch_step *t = &env->history[at];
 	struct nb_branch *b;
 
 	if (at < skip || at >= r->nturns || t->pc != pc)
@@ -176,16 +177,17 @@ static void record(void *arg, const struct nb_env *env,
 }
 
 /* Branches without words, for when the way could not be repeated. */
-static void fill_plain(struct record *r, const struct nb_turn *way)
+static void fill_plain(struct record *r, const struct nb_branch_step *way)
 {
-	const struct nb_turn *from = way + (r->nturns - r->npath);
+	const struct nb_branch_step *from = way + (r->nturns - r->npath);
 
 	for (uint32_t i = 0; i < r->npath; i++)
 		r->path[i] = (struct nb_branch){ from[i].pc, from[i].taken,
 						 from[i].open, "" };
 }
 
-static void repeat(struct nb_env *env, const struct nb_turn *way, uint32_t n)
+static void repeat(struct nb_env *env, const struct nb_branch_step *way,
+		   uint32_t n)
 {
 	struct nb_finding *f = &env->v->finding;
 	struct nb_seek k = { .cls = f->cls,
@@ -217,7 +219,7 @@ static void repeat(struct nb_env *env, const struct nb_turn *way, uint32_t n)
 void nb_path_explain(struct nb_env *env)
 {
 	const struct nb_finding *f = &env->v->finding;
-	struct nb_turn *way;
+	struct nb_branch_step *way;
 	uint32_t n;
 
 	if (f->cls == NB_FIND_COMPLEXITY || f->cls == NB_FIND_MEMORY ||

@@ -148,7 +148,7 @@ static void observe(char *to, size_t *n, enum budget b)
 		    "d%u:\n",
 		    l, l, l, l);
 	else if (b == NUMBERS)
-		put(to, n, "mov %%r3, %d\n", NB_ITER_SURE);
+		put(to, n, "mov %%r3, %d\n", NB_MAX_COUNTED_RANGE);
 	else
 		put(to, n,
 		    b == TURNS ? "mov %%r1, %d\n" : "lddw map %%r1, %d\n",

@@ -143,8 +143,8 @@ static bool makes_tail_calls(void)
  * may be that of a target. */
 static void bound_run(const struct said *job)
 {
-	em.budget = nb_laps(job->lap, NB_MAY_GOTO_PASSES);
-	em.turns = nb_laps(job->lap, NB_TURNS_MAX);
+	em.budget = nb_loop_limit(job->lap, NB_MAY_GOTO_PASSES);
+	em.turns = nb_loop_limit(job->lap, NB_TURNS_MAX);
 	if (makes_tail_calls())
 		em.turns = (uint32_t)em_mix(em.shared, 2) % (em.turns + 1);
 }

@@ -462,7 +462,7 @@ static bool iter_new(void)
 	if (!bad && !big) {
 		it->cur = (int32_t)((uint32_t)start - 1);
 		it->end = end;
-		it->sure = n <= NB_ITER_SURE && n <= em.numbers;
+		it->sure = n <= NB_MAX_COUNTED_RANGE && n <= em.numbers;
 		if (it->sure)
 			em.numbers -= (uint32_t)n;
 	}

@@ -669,7 +669,7 @@ void em_prepare_alone(uint32_t n, uint64_t coherent, uint64_t local)
 	struct em_frame *f = &em.frames[0];
 
 	em_prepare(coherent, local);
-	em.numbers = (uint32_t)coherent % 2 * NB_ITER_SURE;
+	em.numbers = (uint32_t)coherent % 2 * NB_MAX_COUNTED_RANGE;
 	begin(fn->start);
 	f->global = true;
 	for (unsigned i = 0; i < fn->sig.nargs; i++) {
