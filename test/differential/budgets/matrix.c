@@ -524,8 +524,8 @@ static void check_length(void)
 	uint64_t lap, least = sure(&lap), steps = longest(exec[0]);
 	uint64_t shortest = 0;
 	uint32_t each = nb_exec_lap(exec[0]);
-	uint64_t loops = (uint64_t)nb_laps(each, NB_TURNS_MAX) +
-			 nb_laps(each, NB_MAY_GOTO_PASSES);
+	uint64_t loops = (uint64_t)nb_loop_limit(each, NB_TURNS_MAX) +
+			 nb_loop_limit(each, NB_MAY_GOTO_PASSES);
 	struct nb_err err = { 0 };
 	struct nb_buf image;
 
