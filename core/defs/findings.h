@@ -97,7 +97,7 @@ FINDING(CALL_TARGET,    "call_target",       "a call outside the program",      
 FINDING(CALL_DEPTH,     "call_depth",        "calls nest too deep",                                             "at most 8 frames; inline some functions")
 FINDING(RECURSION,      "recursion",         "a function calls itself, perhaps through others",                 "use a bounded loop")
 FINDING(FUNCS,          "functions",         "the program has too many functions",                              "let the compiler inline small ones: static __always_inline")
-FINDING(LOOP,           "endless_loop",      "a loop that nothing is known to end",                             "count passes in a local variable and stop at a constant: for (i = 0; i < N; i++)")
+FINDING(LOOP,           "endless_loop",      "this loop has no bound",                                           "count passes in a local variable and stop at a constant: for (i = 0; i < N; i++)")
 FINDING(COMPLEXITY,     "complexity",        "checking the program takes too many steps",                       "bound the loop by a smaller constant, or write it with ncclbpf_for: a few iterations are walked then")
 FINDING(POLICY_WORK,    "policy_work",       "checking the policy's programs takes too many steps",              "bound loops by smaller constants, make two policies of it, or set NCCLBPF_MAX_VERIFY to more")
 FINDING(RUN_LENGTH,     "run_length",        "a run may take too many instructions",                            "call functions that take long less often, or declare them static; give iterators fewer numbers")

@@ -94,6 +94,12 @@ RULE(MAP_TOO_LARGE, MAP_BOUNDS, "at most all of {memory}", "{access}", "{bound}"
 RULE(MEM_BOUNDS, MEM_BOUNDS,
      "{bytes} within {memory}: offset 0 to {last_offset}", "{access}", "{bound}")
 RULE(MEM_TOO_LARGE, MEM_BOUNDS, "at most all of {memory}", "{access}", "{bound}")
+RULE(MAP_SHORT, MAP_BOUNDS,
+     "{size} bytes for the {part} of map {map}{of_type}",
+     "{r} points to {memory}, at offset {span}", "pass {size} bytes: a variable of the map's type")
+RULE(MEM_SHORT, MEM_BOUNDS,
+     "{size} bytes for the {part} of map {map}{of_type}",
+     "{r} points to {memory}, at offset {span}", "pass {size} bytes: a variable of the map's type")
 RULE(MAP_WRITEONLY, MAP_WRITEONLY,
      "a map that programs may read", "map {map} has BPF_F_WRONLY_PROG", "")
 RULE(MAP_COHERENT, MAP_COHERENT,
@@ -333,17 +339,18 @@ RULE(UNLOCK_OTHER, UNLOCK_OTHER, "{lock}", "{value}: perhaps another value", "")
 
 /* ---- length and cost ---- */
 RULE(LOOP, LOOP,
-     "something that changes on every pass of the loop and brings it to its end",
-     "after one pass everything known is as before at {where}", "")
-RULE(OPEN_PATHS, COMPLEXITY,
-     "at most {limit} open paths at a time",
-     "the walk passed {head} {count} times{change}", "")
+     "a value that changes in each iteration of the loop at {loop} and ends it",
+     "an iteration changes nothing that decides whether the loop ends{exit}", "")
+RULE(LOOP_STEPS, COMPLEXITY,
+     "an end of the loop at {loop} within {limit} instructions",
+     "after {count} iterations it continues{change}{exit}", "")
+RULE(LOOP_PATHS, COMPLEXITY,
+     "at most {limit} branches that the loop at {loop} leaves undecided",
+     "after {count} iterations it continues{change}{exit}", "")
 RULE(STEPS, COMPLEXITY,
-     "a verdict within {limit} instructions",
-     "the walk passed {head} {count} times{change}", "")
-RULE(STEPS_STACK, COMPLEXITY,
-     "a verdict within {limit} instructions, or fewer with much on the stack",
-     "the walk passed {head} {count} times{change}", "")
+     "a verdict within {limit} instructions", "paths met {count} times at {where}", "")
+RULE(PATHS, COMPLEXITY,
+     "at most {limit} undecided branches on a path", "paths met {count} times at {where}", "")
 RULE(POLICY_WORK, POLICY_WORK,
      "verdicts on all programs of the policy within {limit} instructions walked",
      "{count} were walked for the programs before it; this one took the rest and was at {where}",

@@ -57,19 +57,16 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 {
 	const struct nb_reg *r = reg(a, number);
 	uint64_t limit = span_of(a, r);
-	enum nb_rule rule;
 
 	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
 	    size <= limit - (uint64_t)off->smax)
 		return nb_check_lock_bytes(a, number, off, size);
-	if (r->kind == NB_REG_VALUE)
-		rule = size > limit ? NB_RULE_MAP_TOO_LARGE
-				    : NB_RULE_MAP_BOUNDS;
-	else
-		rule = size > limit ? NB_RULE_MEM_TOO_LARGE
-				    : NB_RULE_MEM_BOUNDS;
-	return refuse(a, rule, .reg = number, .off = off, .size = size,
-		      .limit = limit);
+	return nb_refuse_span(a->env, &(struct nb_refusal){ .pc = a->pc,
+							    .reg = number,
+							    .st = a->st,
+							    .off = off,
+							    .size = size,
+							    .limit = limit });
 }
 
 int nb_check_map_access(const struct at *a, int number, enum access acc)

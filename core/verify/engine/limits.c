@@ -51,9 +51,10 @@ static uint32_t busiest(const struct nb_walk *w)
 	return loop == NB_NO_PC ? head : loop;
 }
 
-/* Name the loop that took most visits, and what keeps changing in it. */
-static int refuse_complexity(struct nb_walk *w, enum nb_rule rule,
-			     uint64_t limit)
+/* Name the loop that took most visits, and what keeps changing in it; @loop
+ * and @join are the rules for one and for the other. */
+static int refuse_complexity(struct nb_walk *w, enum nb_rule loop,
+			     enum nb_rule join, uint64_t limit)
 {
 	uint32_t head = busiest(w);
 	const struct nb_explored *n = w->joins[head];
@@ -62,7 +63,6 @@ static int refuse_complexity(struct nb_walk *w, enum nb_rule rule,
 				.reg = -1,
 				.limit = limit,
 				.where = head,
-				.loop = is_loop(w->env, head),
 				.count = w->visits[head] };
 
 	x.number = n && n->next ? nb_saved_change(n->next->saved, n->saved,
@@ -72,7 +72,7 @@ static int refuse_complexity(struct nb_walk *w, enum nb_rule rule,
 		x.was = &was;
 		x.is = &is;
 	}
-	return nb_refuse(w->env, rule, &x);
+	return nb_refuse(w->env, is_loop(w->env, head) ? loop : join, &x);
 }
 
 /* Instructions left for this program of the policy's total. */
@@ -105,9 +105,7 @@ int nb_over_steps(struct nb_walk *w)
 
 	if (!env->seek && w->allowance == policy_rest(env))
 		return over_policy(w, busiest(w));
-	return refuse_complexity(w,
-				 w->walked > w->allowance ? NB_RULE_STEPS
-							  : NB_RULE_STEPS_STACK,
+	return refuse_complexity(w, NB_RULE_LOOP_STEPS, NB_RULE_STEPS,
 				 env->opts.max_insns);
 }
 
@@ -145,5 +143,6 @@ void nb_walk_spend(const struct nb_walk *w)
 
 int nb_over_paths(struct nb_walk *w)
 {
-	return refuse_complexity(w, NB_RULE_OPEN_PATHS, NB_MAX_OPEN_PATHS);
+	return refuse_complexity(w, NB_RULE_LOOP_PATHS, NB_RULE_PATHS,
+				 NB_MAX_OPEN_PATHS);
 }

@@ -179,6 +179,20 @@ const char *nb_say_declared(struct nb_env *env, const struct nb_refusal *x)
 	return *name ? name : "k";
 }
 
+int nb_refuse_span(struct nb_env *env, struct nb_refusal *x)
+{
+	bool map = reg_of(x)->kind == NB_REG_VALUE;
+
+	if (nb_range_is_const(x->off) && is_element(env, x))
+		return nb_refuse(
+			env, map ? NB_RULE_MAP_SHORT : NB_RULE_MEM_SHORT, x);
+	if (x->size > x->limit)
+		return nb_refuse(
+			env,
+			map ? NB_RULE_MAP_TOO_LARGE : NB_RULE_MEM_TOO_LARGE, x);
+	return nb_refuse(env, map ? NB_RULE_MAP_BOUNDS : NB_RULE_MEM_BOUNDS, x);
+}
+
 int nb_refuse_frame(struct nb_env *env, struct nb_refusal *x)
 {
 	x->limit = NB_STACK_SIZE;

@@ -6,10 +6,11 @@
 
 /*
  * Refusals whose rule depends on what the instruction does with the bytes.
- * Of @x, pc, reg, st, off and size are set: @size bytes at @off of a frame
- * are not all inside it; or byte @bad of them was never written. Both return
- * NB_E_VERIFY.
+ * Of @x, pc, reg, st, off and size are set: @size bytes at @off are not all
+ * inside a value or memory of @limit bytes, or a frame; or byte @bad of them
+ * was never written. All return NB_E_VERIFY.
  */
+int nb_refuse_span(struct nb_env *env, struct nb_refusal *x);
 int nb_refuse_frame(struct nb_env *env, struct nb_refusal *x);
 int nb_refuse_unwritten(struct nb_env *env, struct nb_refusal *x, int64_t bad);
 

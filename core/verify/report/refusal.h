@@ -21,7 +21,6 @@ struct nb_refusal {
 	const uint32_t *chain; /* @count functions, each calls the next */
 	const char *name, *text;
 	uint32_t map, where; /* an index, a slot */
-	bool loop;	     /* @where begins one */
 	enum nb_arg arg;
 	enum nb_name_part part;
 	int64_t number, to;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/verify/report/hints.h"
+#include "core/verify/report/loops.h"
 #include "core/verify/report/names.h"
 #include "core/verify/report/report.h"
 
@@ -97,19 +98,13 @@ static const char *say_chain(struct nb_env *env, const struct nb_refusal *x)
 	return text;
 }
 
-static const char *say_head(struct nb_env *env, const struct nb_refusal *x)
-{
-	return nb_say(env, "the %s at %s", x->loop ? "loop" : "join",
-		      nb_say_where(env, x->where));
-}
-
 static const char *say_change(struct nb_env *env, const struct nb_refusal *x)
 {
 	if (!x->was)
 		return "";
-	return nb_say(env, "; still changing: %s, then %s",
+	return nb_say(env, ": %s, then %s",
 		      nb_say_reg(env, x->was, (int)x->number),
-		      nb_say_reg(env, x->is, (int)x->number));
+		      nb_say_reg(env, x->is, -1));
 }
 
 struct word {

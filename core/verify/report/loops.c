@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Loops as a reader of the source sees them, for messages: a jump back and the
+// slots between it and its target. The engine knows nothing of them.
+#include "core/verify/report/loops.h"
+
+#include <string.h>
+
+#include "core/verify/report/report.h"
+
+static bool jumps(const struct nb_insn *in)
+{
+	return in->kind == NB_KIND_JMP || in->kind == NB_KIND_JA ||
+	       in->kind == NB_KIND_MAY_GOTO;
+}
+
+struct nb_loop nb_loop_at(const struct nb_env *env, uint32_t pc)
+{
+	struct nb_loop best = { pc, pc, false };
+
+	for (uint32_t at = pc; at < env->n; at++) {
+		int64_t to = nb_insn_target(&env->insns[at], at);
+
+		if (!jumps(&env->insns[at]) || to < 0 || to > pc)
+			continue;
+		if (!best.found || at - to < best.last - best.head)
+			best = (struct nb_loop){ (uint32_t)to, at, true };
+	}
+	return best;
+}
+
+static bool leaves(const struct nb_env *env, const struct nb_loop *loop,
+		   uint32_t pc)
+{
+	const struct nb_insn *in = &env->insns[pc];
+	int64_t to = nb_insn_target(in, pc);
+
+	if (in->kind == NB_KIND_EXIT)
+		return true;
+	if (!jumps(in))
+		return false;
+	return to < loop->head || to > loop->last ||
+	       (pc == loop->last && in->kind != NB_KIND_JA);
+}
+
+const char *nb_say_exit(struct nb_env *env, uint32_t pc)
+{
+	struct nb_loop loop = nb_loop_at(env, pc);
+	const struct nb_line *l;
+
+	if (!loop.found)
+		return "";
+	for (pc = loop.head; pc <= loop.last; pc++)
+		if (leaves(env, &loop, pc))
+			break;
+	if (pc > loop.last)
+		return "; nothing leaves the loop";
+	l = nb_line_of(env->prog, pc);
+	if (!l || !l->text || !*l->text)
+		return nb_say(env, "; it ends by slot %u: %s", pc,
+			      nb_say_insn(env, pc));
+	return nb_say(env, "; it ends by line %u: %s", l->line,
+		      l->text + strspn(l->text, " \t"));
+}
