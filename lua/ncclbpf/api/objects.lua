@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- What a target gives out beside maps: policies, communicators, decisions. An
--- object has the fields that the reply had when it was asked for; `refresh`
--- asks again, all other methods are requests of their own.
+-- Objects of a target: policies, communicators, decisions. An object has the fields of the reply
+-- it was made from; `refresh` asks again. All other methods are requests of their own.
 local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -14,8 +13,8 @@ local M = {}
 local Policy, Comm, Decision = {}, {}, {}
 M.methods = { policy = Policy, comm = Comm, decision = Decision }
 
--- What init.lua lends: ask_one(target, line, field), group_of(target),
--- vars(target, name).
+-- Functions that init.lua provides: ask_one(target, line, field), group_of(target), vars(target,
+-- name).
 local lib
 function M.bind(t) lib = t end
 

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A rollout as an object: planned here, or the one that a job has. Its fields
--- are what was known after its last method; the file of the rollout is what
--- it stands on, as for the commands (rollout/run.lua).
+-- A rollout as an object: a new one, or the rollout of a job. Its fields are those after its last
+-- method. The rollout's file holds the state, as for the commands (rollout/run.lua).
 local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -33,7 +32,7 @@ local function refresh(s)
 	end
 end
 
--- M.planned(group_of, p): checked, nothing is asked of the job
+-- M.planned(group_of, p): a checked plan; the job is not contacted
 function M.planned(group_of, p)
 	local s = { group_of = group_of, p = p }
 	refresh(s)
@@ -52,8 +51,7 @@ function M.current(group_of)
 	return new_rollout(s)
 end
 
--- What the file says now, unless this process is who writes it.
--- -> group | nil, err
+-- Read the file, unless this process runs the rollout. -> group | nil, err
 local function fresh(s, what)
 	local g, err = s.group_of()
 	if not g then return nil, err end
@@ -122,7 +120,7 @@ local function run(self, s, opts)
 	return self
 end
 
--- r:step() -> r, one block on | nil, err. Where it has ended or paused: as it is
+-- r:step() -> r after one more block | nil, err. Does nothing if the rollout has ended or paused.
 function Rollout:step()
 	local s = of(self)
 	local g, err = fresh(s, "step")
@@ -130,8 +128,8 @@ function Rollout:step()
 	return run(self, s, { blocks = 1 })
 end
 
--- r:wait([{progress=f, blocks=N}]) -> r, when it has ended or paused (or made N
--- blocks); f(r) after each block | nil, err
+-- r:wait([{progress=f, blocks=N}]) -> r when the rollout has ended or paused, or after N blocks;
+-- f(r) after each block | nil, err
 function Rollout:wait(opts)
 	local s = of(self)
 	opts = errors.check_options("rollout:wait", opts,
@@ -141,7 +139,7 @@ function Rollout:wait(opts)
 	return run(self, s, opts)
 end
 
--- r:resume() -> r, progressing, run by this process from then on | nil, err
+-- r:resume() -> r, progressing and run by this process | nil, err
 function Rollout:resume()
 	local s = of(self)
 	local g, err = fresh(s, "resume")
@@ -154,7 +152,7 @@ function Rollout:resume()
 	return self
 end
 
--- r:pause(), r:promote(), r:abort() -> r; true: it was asked of who runs it | nil, err
+-- r:pause(), r:promote(), r:abort() -> r; true if the runner was only asked | nil, err
 for _, word in ipairs { "pause", "promote", "abort" } do
 	Rollout[word] = function(self)
 		local s = of(self)
@@ -167,7 +165,7 @@ for _, word in ipairs { "pause", "promote", "abort" } do
 	end
 end
 
--- r:undo() -> r, with the baseline again after a promotion | nil, err
+-- r:undo() -> r after returning to the baseline | nil, err
 function Rollout:undo()
 	local s = of(self)
 	local g, err = fresh(s, "undo")

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Telemetry over time: each sample takes what a job's collectives took since the
--- one before (a collective takes as long as its slowest rank here), by kind as
--- rollouts have them; rates, quantiles and a judgement come of that.
+-- Telemetry over time. Each sample adds the times of collectives since the previous one, by kind
+-- as in rollouts; a collective takes as long as its slowest rank. Rates, quantiles and comparisons
+-- use these times.
 local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -49,7 +49,7 @@ local function wanted(s, op)
 	return not s.colls or s.colls[op.coll] == true
 end
 
--- The oldest half of a kind's times goes, or its only one and so the kind.
+-- Drop the older half of a kind's times; a kind with one time is dropped.
 local function halve(s, name)
 	local k = s.kinds[name]
 	local drop = math.max(1, #k.ns // 2)
@@ -60,8 +60,7 @@ local function halve(s, name)
 	s.count, s.dropped = s.count - drop, s.dropped + drop
 end
 
--- Of the kinds with the most times, those whose first is the oldest, until there
--- are few enough; all of them where that is not enough.
+-- Drop times of the largest kinds, the oldest first, until few enough are left.
 local function trim(s)
 	local largest, names = 0, {}
 	for name, k in pairs(s.kinds) do
@@ -109,8 +108,8 @@ local function take(s, ops, at)
 	return n
 end
 
--- M.live(group_of, options, from, name): nothing is asked yet.
--- options: comm, collectives, sizes
+-- M.live(group_of, options, from, name): a series; the job is not contacted yet. options: comm,
+-- collectives, sizes
 function M.live(group_of, opts, from, name, level)
 	level = (level or 2) + 1
 	opts = errors.check_options(name, opts, { comm = "string", collectives = "table",
@@ -158,7 +157,7 @@ function M.file(path)
 	return new_series(s), warning
 end
 
--- s:sample() -> how many collectives are new since the last | nil, err
+-- s:sample() -> number of new collectives | nil, err
 function Series:sample()
 	local s = of(self)
 	local g, err = s.group_of()
@@ -171,8 +170,8 @@ function Series:sample()
 	return take(s, collectives.of(results), core.mono())
 end
 
--- s:watch{seconds=, every=, count=, until_=}: samples until the time is over, so
--- many collectives are there, or f(series) returns true -> s | nil, err
+-- s:watch{seconds=, every=, count=, until_=}: sample until the time is over, there are count
+-- collectives, or until_(series) returns true -> s | nil, err
 function Series:watch(opts)
 	local s = of(self)
 	opts = errors.check_options("series:watch", opts,
@@ -253,7 +252,7 @@ function Series:rates()
 		local count, sum = 0, 0
 		for i, ns in ipairs(k.ns) do
 			sum = sum + ns
-			-- what the first sample found lies before the time that is counted
+			-- Collectives of the first sample were before the measured interval.
 			if k.at[i] > 1 then count = count + 1 end
 		end
 		out[kind] = { per_second = count / seconds,
@@ -307,7 +306,7 @@ function Series:csv(path)
 	return #lines - 1
 end
 
--- s:clear(): as if nothing had been sampled; what was seen stays seen
+-- s:clear(): drop all times; collectives already seen do not count again
 function Series:clear()
 	local s = of(self)
 	s.kinds, s.samples, s.count = {}, {}, 0

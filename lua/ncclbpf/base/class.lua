@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Objects of the Lua interface: what a script holds is an empty table with a
--- locked metatable, so that fields are read-only and methods cannot be put in
--- another's place; what it stands for lies here, out of reach.
+-- Objects of the Lua interface. A script holds an empty table with a locked metatable, so fields
+-- are read-only and methods cannot be replaced. The state is stored here, where scripts cannot
+-- reach it.
 local M = {}
 
 -- Functions that make objects of a room above, by kind; that room sets them.
@@ -39,8 +39,8 @@ function M.self(o, name, level)
 	return s
 end
 
--- A class whose objects have fields: those of s.data. A method goes before a
--- field of its name. They can be walked (pairs) and written as JSON.
+-- A class whose objects have the fields of s.data. A method hides a field of its name. Objects
+-- support pairs() and JSON.
 function M.record(name, methods, text)
 	return M.new(name, methods, {
 		__index = function(o, k)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Errors as values. An expected failure is `nil, err`; err has code, message,
--- hint, where and prints as people read it. The words of the codes and their
--- exit statuses are rows of core/defs/errors.h.
+-- Errors as values. A function that fails returns `nil, err`; err has code, message, hint and
+-- where, and prints as users read it. Codes and their exit statuses are rows of
+-- core/defs/errors.h.
 local core = require "ncclbpf.core"
 
 local M = {}
@@ -58,8 +58,8 @@ local function indent(text)
 	return "\n    " .. text:gsub("\n+$", ""):gsub("\n", "\n    ")
 end
 
--- Words of others must not steer the terminal: no control characters (also
--- not U+0080 to U+009F), none that turn the direction of writing.
+-- Text from other processes must not control the terminal: remove control characters (also U+0080
+-- to U+009F) and changes of writing direction.
 function M.tame(text)
 	text = text:gsub("[%z\1-\8\11-\31\127]", "?")
 	if not text:find "[\194\226]" then return text end
@@ -72,7 +72,7 @@ function M.text(e)
 	local t = {}
 	if e.command then t[#t + 1] = e.command .. ": " end
 	if e.object then t[#t + 1] = e.object .. ": " end
-	-- a detail says it all again, in lines: its first one is the head
+	-- The first line of a detail replaces the message.
 	local head, detail = e.message, e.detail
 	if detail then head, detail = detail:match("^([^\n]*)\n?(.*)$") end
 	t[#t + 1] = head
@@ -91,7 +91,7 @@ meta.__metatable = "ncclbpf.error"
 meta.order = { "code", "message", "command", "object", "where", "line", "at", "cause", "hint",
 	"finding", "detail" }
 
--- An error of a reply, which has its words from the target.
+-- The error of a target's reply.
 function M.from_reply(t)
 	if type(t) ~= "table" then
 		return M.new("protocol", "the target sent an error without fields")
@@ -102,6 +102,13 @@ function M.from_reply(t)
 	e.message = type(e.message) == "string" and e.message or e.code
 	if type(e.hint) ~= "string" then e.hint = nil end
 	return setmetatable(e, meta)
+end
+
+-- Return the results of a call, or raise its err if it returned nil, err. For commands:
+-- cli/app.lua reports what they raise.
+function M.try(v, err, ...)
+	if not v then error(M.is(err) and err or M.from_reply(err), 0) end
+	return v, err, ...
 end
 
 -- "nearest: a or b" for a wrong word, or nil.

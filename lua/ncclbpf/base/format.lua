@@ -1,18 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Results to text. A command hands over data and columns; this file alone
--- knows what table, tsv, csv, json, ndjson and name look like.
---
--- result = {
---   schema   "map.list/1"
---   data     what stands under "data" in JSON; everything is there
---   rows     flat tables, one a line of tsv, csv, ndjson
---   merged   rows for people, processes merged (default: rows)
---   columns  { {"name", title=, num=true, show=function(v,row)} }; wide: only
---            in wide; people: not for programs; flat: not for people
---   head     text above the table    foot  lines below it
---   text     for people instead of the table
---   id       field for -o name
--- }
+-- Results to text. A command returns data and columns; only this file knows the formats table,
+-- tsv, csv, json, ndjson and name.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local units = require "ncclbpf.base.units"
@@ -40,7 +28,7 @@ local order_of = function(t)
 	return type(mt) == "table" and mt.order or nil
 end
 
--- A Lua value as one would type it: {bytes=4, algo=ring}
+-- A Lua value as a user types it: {bytes=4, algo=ring}
 function M.value(v, depth)
 	depth = depth or 0
 	if type(v) ~= "table" then
@@ -92,7 +80,7 @@ local function shown(result, wide)
 	return columns
 end
 
--- Columns of the forms for programs: without those that only people get.
+-- The columns of formats for programs.
 local function flat(result)
 	local columns = {}
 	for _, c in ipairs(result.columns or {}) do
@@ -203,7 +191,7 @@ local function csv(result, env)
 	return #lines > 0 and table.concat(lines, "\r\n") .. "\r\n" or ""
 end
 
--- The envelope; @target says where the data is from.
+-- The JSON envelope; @target: the job and its processes.
 function M.envelope(result, env, data)
 	return setmetatable({
 		schema = "ncclbpf." .. result.schema,

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Identities of processes. A PID alone is used again, means another process in
--- another PID namespace, and says nothing on another host; an identity is boot,
--- namespace, PID and start time.
+-- Identities of processes: boot, PID namespace, PID and start time. A PID alone is reused, and
+-- differs between namespaces and hosts.
 local core = require "ncclbpf.core"
 
 local M = {}
@@ -35,8 +34,8 @@ function M.identity(pid)
 	return start and ("%s/%d/%s"):format(prefix(), pid, start)
 end
 
--- Does the process of @identity live, and is it stopped? nil: it is of another
--- namespace of this boot, which cannot be asked.
+-- -> is the process of @identity alive, is it stopped. nil: it is in another PID namespace of this
+-- boot and cannot be checked.
 function M.alive(identity)
 	local boot_id, ns, pid = tostring(identity):match "^([^/]+)/([^/]+)/(%d+)/%d+$"
 	if not boot_id or boot_id ~= boot() then return false end

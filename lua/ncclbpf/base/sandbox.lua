@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Lua files that stand for data, plans and policies: they get nothing that
--- reads, writes, asks or waits, and so many steps.
+-- Run Lua files that describe data, plans or policies. They cannot read, write, ask or wait, and
+-- have a limited number of steps.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 
@@ -14,7 +14,7 @@ local function copy(t, but)
 	return c
 end
 
--- What is pure, in tables of their own: nothing of it is seen elsewhere.
+-- Copies of the pure library tables, so that changes stay inside.
 function M.pure()
 	local env = { math = copy(math), string = copy(string, { dump = true }),
 		table = copy(table), utf8 = copy(utf8) }

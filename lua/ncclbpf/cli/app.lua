@@ -70,8 +70,8 @@ function Context:timeout()
 	return self.flags.timeout or 5
 end
 
--- The processes to talk to: those the flags of this line name, else those
--- attached, else those that the shell's own flags or the only job give.
+-- The processes of a command: those named by the flags of its line, else those attached, else
+-- those of the shell's own flags or the only job.
 function Context:session()
 	if self.temporary then return self.temporary end
 	local o = self.own
@@ -97,7 +97,7 @@ function Context:session()
 	return app:attach(self:wish(), self:timeout())
 end
 
--- @prose: text for people, also in a pipe.
+-- @prose: format for people even in a pipe.
 local function environment(ctx, prose)
 	local f, app = ctx.flags, ctx.app
 	local tty = app.tty and not app.capture
@@ -117,7 +117,7 @@ function Context:format()
 	return environment(self).format
 end
 
--- A piece of a stream: printed at once, JSON always line by line.
+-- Print a part of a stream at once; JSON always line by line.
 function Context:emit(result, go_on)
 	local env = environment(self)
 	if env.format == "json" then env.format = "ndjson" end
@@ -144,7 +144,7 @@ function App:report(err, command, flags)
 		if (flags or {}).pretty then text = format.indent_json(text) end
 		self:write(text .. "\n")
 	else
-		-- a line of standard input is named, by Lua or here
+		-- Name the line of standard input, unless Lua has.
 		local place = err.line and not err.message:find("^stdin:%d+:")
 			and ("stdin:%d: "):format(err.line) or ""
 		self:complain(("%s: %s%s\n"):format(PROGRAM, place, errors.text(err)))
@@ -182,8 +182,7 @@ local function print_result(ctx, result)
 	return status
 end
 
--- A command that only a newer target knows: its row from `help`, its reply
--- shown as it came.
+-- A command that only a newer target knows: take its row from `help`, show its reply unchanged.
 local function foreign(ctx, list)
 	local app = ctx.app
 	if not app.group or ctx.flags.dry_run then return nil end
@@ -284,7 +283,7 @@ local function prepare(ctx, list, literal, people)
 end
 
 local function generic(ctx)
-	-- served by the target and not known better here
+	-- The target serves the command; print its reply.
 	local line = ctx.row.words
 	local tail = session.line(ctx.args)
 	if tail ~= "" then line = line .. " " .. tail end
@@ -312,8 +311,7 @@ local function execute(ctx, list, literal, people)
 	return (builtin[run] or run)(ctx)
 end
 
--- Run the words of one command. @opts.take: gets the result instead of a
--- print. -> exit status
+-- Run the words of one command. @opts.take: gets the result instead of printing it. -> exit status
 function App:run(list, opts)
 	opts = opts or {}
 	local began, trips = core.mono(), self.group and self.group.trips or 0
@@ -329,8 +327,7 @@ function App:run(list, opts)
 	local status
 	if not ok then
 		if not errors.is(result) then
-			-- raised by our own code: either a bug or a target of
-			-- another mind about the protocol
+			-- Our own code raised: a bug, or a target that violates the protocol.
 			result = errors.new("internal", tostring(result),
 				{ hint = "this is a bug of ncclbpf-shell, unless the target "
 				.. "is not ncclbpf" })
@@ -356,7 +353,7 @@ end
 
 -- ---- Lua ---------------------------------------------------------------------------
 
--- A chunk of a typed line: function; or nil, message, unfinished.
+-- Compile a typed line. -> function | nil, message, unfinished
 function M.compile(text, name)
 	local f = load("return " .. text, name, "t")
 	if f then return f end
@@ -399,7 +396,7 @@ local function not_lua(self, line, why)
 	local near = first and errors.nearest(first, commands.nouns())
 	local list = not line:find("[=(.%[:,{}\"'\n]") and words.split(line)
 	if list and list[2] then
-		-- bare words one after the other were meant as a command
+		-- Words without punctuation were meant as a command.
 		local row, err = words.command(list, self.keeps and self.tty)
 		if not row then return self:report(err) end
 	end
@@ -410,14 +407,14 @@ local function not_lua(self, line, why)
 		{ hint = near and ("no command %s, %s"):format(first, near) or nil }))
 end
 
--- One typed line, perhaps with the lines before it. -> status, or nil when
--- the chunk is unfinished
+-- Run one typed line, perhaps with the lines before it. -> status, or nil if the chunk is
+-- unfinished
 function App:line(text)
 	if text:match("^%s*$") or text:match("^%s*#") then return 0 end
 	local command = text:match("^%s*:%s*(.*)$")
 	if not command and words.is_command(text) then command = text end
 	if not command and self.keeps and self.tty and not text:find("[=(.%[:,{}\"']") then
-		-- people may write unique beginnings of words
+		-- Users may abbreviate commands.
 		local list = words.split(text)
 		if list and list[1] and words.command(list, true) then command = text end
 	end
@@ -428,13 +425,13 @@ function App:line(text)
 	end
 	local name = text:match("^%s*([%a_][%w_]*)%s*$")
 	if name and rawget(_G, name) == nil and load("return " .. name) then
-		-- a lone word that stands for nothing was meant as a command
+		-- A word that is no variable was meant as a command.
 		return self:report(errors.new("usage", ("no command %s, and no variable"):format(
 			name),
 			{ hint = errors.nearest(name, commands.nouns()) }))
 	end
 	local expression = text:match("^%s*=%s*(.*)$")
-	-- Lua counts the lines of a stream as its reader does
+	-- Make Lua's line numbers those of the stream.
 	local before = ("\n"):rep((self.at_line or 1) - 1)
 	local f, why, unfinished = M.compile(before .. (
 		expression and "return " .. expression or text), "=stdin")
@@ -470,7 +467,7 @@ function App:stream(input)
 	return status
 end
 
--- A Lua file; the words are in arg and are its parameters.
+-- Run a Lua file; the words are in arg and its parameters.
 function App:file(path, list)
 	local text, err = core.read(path, 16 << 20)
 	if not text then return self:report(errors.from_reply(err)) end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A typed line to words, words to options and a command. No input or output
--- here, so that prompt, script, completion and tests share it.
+-- Split a line into words, and words into options and a command. Does no input or output, so
+-- prompt, scripts, completion and tests share it.
 local errors = require "ncclbpf.base.errors"
 local commands = require "ncclbpf.commands.rows"
 local format = require "ncclbpf.base.format"
@@ -8,9 +8,8 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
--- Words of a line: blanks separate, quotes of both kinds group, backslash
--- quotes the next character, {...} stays together. nil, err, "unfinished".
--- The second result is where each word begins.
+-- Split a line. Blanks separate words, quotes of both kinds group, a backslash quotes the next
+-- character, {...} stays together. -> words, start of each | nil, err, words so far, starts
 function M.split(line)
 	local words, starts = {}, {}
 	local word, start, quote, depth = nil, nil, nil, 0
@@ -58,8 +57,7 @@ end
 
 -- ---- options --------------------------------------------------------------------
 
--- long name -> {short, field, takes a value}; those marked start belong to
--- the beginning of the shell, not to a command.
+-- long name -> {short, field, takes a value}. start: an option of the program, not of a command.
 M.options = {
 	pid = { "p", "pid", true, value = "PID", help = "the process PID" },
 	job = { "J", "job", true, value = "JOB", help = "the processes of a job" },
@@ -164,7 +162,7 @@ local checks = {
 	end,
 }
 
--- With these -o names the file to write, unless it is the word of a format.
+-- For these commands -o names the output file, unless it is the name of a format.
 local function writes_file(words, value)
 	if words[1] ~= "sweep" and (words[1] ~= "policy" or words[2] ~= "build"
 		and words[2] ~= "get" and words[2] ~= "compile" and words[2] ~= "export") then
@@ -191,8 +189,8 @@ local function long_option(word)
 	return name, has and value or nil
 end
 
--- The format that words ask for, also when they cannot be understood: even
--- then a program gets its JSON.
+-- The output format that words ask for. Works also for lines that cannot be parsed, so that
+-- programs get JSON errors.
 function M.format_of(list)
 	for i, w in ipairs(list) do
 		if w == "--" then return nil end
@@ -203,9 +201,8 @@ function M.format_of(list)
 	end
 end
 
--- Split words into flags and the rest. @start: also the options of the
--- shell's beginning. -> flags, words, literal (index of the first word
--- after "--")
+-- Split words into flags and the rest. @start: accept the options of the program too.
+-- -> flags, words, literal (index of the first word after "--")
 function M.parse(list, start)
 	local flags, words, literal = {}, {}, nil
 	local i = 1
@@ -267,7 +264,7 @@ function M.parse(list, start)
 				k = takes and #w + 1 or k + 1
 			end
 			if flags.file and start then
-				-- the words after a script are the script's
+				-- Words after -f FILE belong to the script.
 				for j = i + 1, #list do words[#words + 1] = list[j] end
 				return flags, words, literal
 			end
@@ -299,7 +296,7 @@ local function wrong(word, list, what)
 			"there are: " .. table.concat(list, ", ")) })
 end
 
--- Beginnings that fit more than one word.
+-- The words that begin with @word, if there are several.
 local function several(word, list)
 	local t = {}
 	for _, w in ipairs(list) do
@@ -308,8 +305,8 @@ local function several(word, list)
 	return #t > 1 and t or nil
 end
 
--- The row that words begin with. @people: unique prefixes count.
--- -> row, how many words it took
+-- The row of the command that words begin with. @people: accept unique abbreviations.
+-- -> row, number of words it took
 function M.command(words, people)
 	local noun, verb = words[1], words[2]
 	local nouns = commands.nouns()
@@ -339,7 +336,7 @@ function M.command(words, people)
 	end)(), "command")
 end
 
--- What `COMMAND --help` asks for: help on the words that name the command.
+-- The help command for `COMMAND --help`.
 function M.explained(words)
 	local verbs = words[1] and commands.verbs(words[1]) or {}
 	return { "help", words[1], #verbs > 0 and words[2] or nil }

@@ -8,6 +8,7 @@ local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 -- What a verdict means, and how bad it is.
@@ -140,9 +141,8 @@ end
 -- The whole host's segment is the same for every process: the first answer
 -- counts. -> data | nil, err
 local function ask(ctx, comm)
-	local per, err = read.ask(ctx, "check agreement"
-		.. (comm and " comm=" .. session.quote(comm) or ""))
-	if not per then return nil, err end
+	local per = try(read.ask(ctx, "check agreement"
+		.. (comm and " comm=" .. session.quote(comm) or "")))
 	for _, r in ipairs(per) do
 		if type(r.data) == "table" then return r.data end
 	end

@@ -9,6 +9,7 @@ local merge = require "ncclbpf.job.merge"
 local stats = require "ncclbpf.commands.stats"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 local function answer(a)
@@ -102,8 +103,7 @@ end
 -- the only one there is.
 local function find_comm(ctx, word)
 	if word and word:match("^%x+$") and #word == 16 then return word end
-	local s, err = ctx:session()
-	if not s then return nil, err end
+	local s = try(ctx:session())
 	local ids, seen = {}, {}
 	for _, r in ipairs(s:ask("comm list")) do
 		for _, c in ipairs(read.list(r.data, "comms")) do
@@ -251,8 +251,7 @@ end
 function M.cmd_explain(ctx)
 	local line, err = M.explain_line(ctx.args[1], ctx.args[2], ctx.opt.comm or ctx.flags.comm)
 	if not line then return nil, err end
-	local per, data, failure = read.ask(ctx, line)
-	if not per then return nil, data end
+	local per, data, failure = try(read.ask(ctx, line))
 	local items, rows = {}, {}
 	for i, r in ipairs(per) do
 		items[i] = { member = r.member, value = explain_text(r.data, "") }
@@ -336,16 +335,14 @@ end
 
 -- Lines as they come, from all processes.
 local function follow(ctx, line, rows_of, columns, schema)
-	local s, err = ctx:session()
-	if not s then return nil, err end
+	local s = try(ctx:session())
 	local many = #s.members > 1
 	local cols = {}
 	if many then cols[1] = { "rank", num = true } end
 	for _, c in ipairs(columns) do cols[#cols + 1] = c end
-	local ok
 	local left = ctx.opt.count and tonumber(ctx.opt.count)
 	local first = true
-	ok, err = s:follow(line, function(data, member, lost)
+	local ok, err = s:follow(line, function(data, member, lost)
 		local rows = rows_of(data)
 		while left and #rows > left do rows[#rows] = nil end
 		for _, row in ipairs(rows) do row.rank, row.pid = member.rank, member.pid end
@@ -387,10 +384,8 @@ local function newest(count, less)
 end
 
 local function tail(ctx, words, schema, rows_of, columns, id, field, less, comm)
-	local count, err = count_of(ctx, 20)
-	if not count then return nil, err end
-	local f
-	f, err = yes(ctx)
+	local count = try(count_of(ctx, 20))
+	local f, err = yes(ctx)
 	if err then return nil, err end
 	local line = ("%s %d%s"):format(words, count, comm and " comm=" .. session.quote(comm)
 		or "")

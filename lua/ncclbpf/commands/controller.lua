@@ -2,6 +2,7 @@
 -- The closed loop of a job: who runs the controllers, what came of it.
 local read = require "ncclbpf.job.read"
 
+local try = require("ncclbpf.base.errors").try
 local M = {}
 
 -- One process runs them for all; where processes share nothing, each for
@@ -25,8 +26,7 @@ local function word(d)
 end
 
 local function ask(ctx, what)
-	local s, err = ctx:session()
-	if not s then return nil, err end
+	local s = try(ctx:session())
 	local line = "controller " .. what
 	local results = s:ask(line)
 	local here = speakers(results)

@@ -13,6 +13,7 @@ local target = require "ncclbpf.job.target"
 local help = require "ncclbpf.commands.topics"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 -- ---- list ---------------------------------------------------------------------------
@@ -168,13 +169,10 @@ local function member_rows(s)
 end
 
 function M.cmd_attach(ctx)
-	local wish, err = M.wish(ctx.args, ctx.opt)
-	if not wish then return nil, err end
+	local wish = try(M.wish(ctx.args, ctx.opt))
 	-- the flags of the command line hold where the words say nothing
 	if not next(wish) then wish = ctx:wish() end
-	local s
-	s, err = ctx.app:attach(wish, ctx:timeout())
-	if not s then return nil, err end
+	local s = try(ctx.app:attach(wish, ctx:timeout()))
 	local rows = member_rows(s)
 	local failure = s:failure()
 	return { schema = "attach/1", data = { members = core.array(rows) }, rows = rows,
@@ -382,8 +380,7 @@ local function status_text(s, per, verbose)
 end
 
 function M.cmd_status(ctx)
-	local per, data, failure = read.ask(ctx, "status")
-	if not per then return nil, data end
+	local per, data, failure = try(read.ask(ctx, "status"))
 	local rows = {}
 	for i, r in ipairs(per) do
 		local d = r.data

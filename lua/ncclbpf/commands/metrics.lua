@@ -7,6 +7,7 @@ local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
 local stats = require "ncclbpf.commands.stats"
 
+local try = errors.try
 local M = {}
 
 local function escaped(v)
@@ -295,8 +296,7 @@ local function replace(file, text)
 end
 
 function M.cmd_metrics(ctx)
-	local per, data, failure = read.ask(ctx, stats.line_of(ctx), { list = "rows" })
-	if not per then return nil, data end
+	local per, data, failure = try(read.ask(ctx, stats.line_of(ctx), { list = "rows" }))
 	local group = ctx:session()
 	local r = group and rollout.load(group.job)
 	local text = M.text {
@@ -311,8 +311,7 @@ function M.cmd_metrics(ctx)
 		return { schema = "metrics/1", data = { text = text }, text = text:gsub("\n$", ""),
 			failure = failure, prose = true }
 	end
-	local ok, err = replace(file, text)
-	if not ok then return nil, err end
+	try(replace(file, text))
 	local _, lines = text:gsub("\n", "")
 	return { schema = "metrics/1", data = { file = file, lines = lines }, failure = failure,
 		text = ("%s: %d lines"):format(file, lines) }

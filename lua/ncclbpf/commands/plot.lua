@@ -11,15 +11,15 @@ local collectives = require "ncclbpf.job.collectives"
 local units = require "ncclbpf.base.units"
 local witness = require "ncclbpf.rollout.evidence"
 
+local try = errors.try
 local M = {}
 
 -- The last collectives by what ran: {coll, size, comm, ran, ranks, ns = {...}},
 -- ordered as people read them.
 local function measured(ctx)
 	local comm, want = ctx.opt.comm or ctx.flags.comm, ctx.args[1] and ctx.args[1]:lower()
-	local answers, err = read.ask(ctx, "sample tail 1024"
-		.. (comm and " comm=" .. session.quote(comm) or ""))
-	if not answers then return nil, err end
+	local answers = try(read.ask(ctx, "sample tail 1024"
+		.. (comm and " comm=" .. session.quote(comm) or "")))
 	local by, list = {}, {}
 	for _, op in pairs(collectives.of(answers)) do
 		local id = ("%s %s %020d %s"):format(op.coll, op.comm, op.size, op.ran)
@@ -83,8 +83,7 @@ function M.stats(ctx)
 		return nil, errors.new("usage", ("plot=%s: times or bandwidth wanted"):format(
 			ctx.opt.plot))
 	end
-	local list, err = measured(ctx)
-	if not list then return nil, err end
+	local list = try(measured(ctx))
 	local lines, data = {}, core.array {}
 	if #list > 0 then
 		lines, data = make(list, plot.screen())

@@ -8,6 +8,7 @@ local profiler = require "ncclbpf.job.profiler"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
 
+local try = errors.try
 local M = {}
 
 -- Bandwidth, where time changes by @v per cent.
@@ -135,11 +136,8 @@ end
 
 -- -> r, group | nil, err
 local function current(ctx)
-	local g, err = ctx:session()
-	if not g then return nil, err end
-	local r
-	r, err = M.load(g)
-	if not r then return nil, err end
+	local g = try(ctx:session())
+	local r = try(M.load(g))
 	return r, g
 end
 
@@ -150,13 +148,12 @@ local function steps(p)
 end
 
 function M.cmd_plan(ctx)
-	local p, err = plan.read(ctx.args[1])
-	if not p then return nil, err end
+	local p = try(plan.read(ctx.args[1]))
 	for _, k in ipairs { "baseline", "candidate" } do
 		local bytes, why = true, nil
 		if type(p[k]) == "string" then bytes, why = core.read(p[k], 64 << 20) end
 		if not bytes then
-			err = errors.from_reply(why)
+			local err = errors.from_reply(why)
 			err.message = ("%s: %s"):format(k, err.message)
 			return nil, err
 		end
@@ -224,8 +221,7 @@ end
 
 -- Follow the rollout to its end; @pid: of the runner that this command has started
 local function follow(ctx, r, pid)
-	local done, err = rollout.follow(r, progress(ctx), pid)
-	if not done then return nil, err end
+	local done = try(rollout.follow(r, progress(ctx), pid))
 	local shown = result(done)
 	if done.state == "paused" then shown.status = 3 end -- the verdict is open
 	return shown
@@ -233,8 +229,7 @@ end
 
 -- Start the runner. @after(r): called in it at the end.
 local function run(ctx, r, after)
-	local pid, err = rollout.detach(r, after)
-	if not pid then return nil, err end
+	local pid = try(rollout.detach(r, after))
 	if ctx.opt.watch == "no" then
 		return result(r, ("process %d runs it; rollout watch follows it"):format(pid))
 	end
@@ -249,31 +244,23 @@ function M.in_background(ctx)
 end
 
 function M.cmd_watch(ctx)
-	local r, g = current(ctx)
-	if not r then return nil, g end
+	local r, g = try(current(ctx))
 	return follow(ctx, r)
 end
 
 function M.cmd_start(ctx)
 	local known, err = M.in_background(ctx)
 	if known == nil then return nil, err end
-	local p
-	p, err = plan.read(ctx.args[1])
-	if not p then return nil, err end
+	local p = try(plan.read(ctx.args[1]))
 	if ctx.opt.data then return replay(p, ctx.opt.data) end
-	local g
-	g, err = ctx:session()
-	if not g then return nil, err end
+	local g = try(ctx:session())
 	if ctx.flags.dry_run then
 		return { schema = "rollout.plan/1", data = p,
 			text = ("rollout %s of job %s\n%s"):format(
 			p.name, tostring(g.job), steps(p)) }
 	end
-	local r
-	r, err = profiler.wanted(g)
-	if not r then return nil, err end
-	r, err = rollout.start(g, p)
-	if not r then return nil, err end
+	local r = try(profiler.wanted(g))
+	r = try(rollout.start(g, p))
 	return run(ctx, r)
 end
 
@@ -288,14 +275,9 @@ function M.cmd_script(ctx)
 				"-n: data=FILE wanted, the file of a rollout",
 				{ hint = "rollout status -o json names the job's" })
 		end
-		local d, err = kept(ctx.opt.data)
-		if not d then return nil, err end
-		local s
-		s, err = script.open(path, list, { say = say })
-		if not s then return nil, err end
-		local v
-		v, err = s:replay(d.blocks)
-		if not v then return nil, err end
+		local d = try(kept(ctx.opt.data))
+		local s = try(script.open(path, list, { say = say }))
+		local v = try(s:replay(d.blocks))
 		local rows = verdict_rows(v)
 		return { schema = "rollout.replay/1", data = {
 			verdict = v, replayed = ctx.opt.data, script = path }, rows = rows,
@@ -307,8 +289,7 @@ function M.cmd_script(ctx)
 	if ctx.opt.data then
 		return nil, errors.new("usage", "data=FILE: only with -n, a dry run")
 	end
-	local g, err = ctx:session()
-	if not g then return nil, err end
+	local g = try(ctx:session())
 	return M.run_script(ctx, g, script, path, list, say)
 end
 
@@ -318,37 +299,27 @@ function M.run_script(ctx, g, script, path, list, say)
 		return errors.fail("usage", "resume=%s: yes wanted", ctx.opt.resume)
 	end
 	if ctx.opt.resume then
-		r, err = M.load(g)
-		if not r then return nil, err end
+		r = try(M.load(g))
 		if type(r.script) ~= "table" then
 			return nil, errors.new("refused", "no script began it",
 				{ hint = "rollout resume" })
 		end
 		if #list == 0 then list = r.script.words end
 	else
-		local good
-		good, err = profiler.wanted(g)
-		if not good then return nil, err end
+		try(profiler.wanted(g))
 	end
-	local s
-	s, err = script.open(path, list, { say = say, target = class.makers.target(g) })
-	if not s then return nil, err end
+	local s = try(script.open(path, list, { say = say, target = class.makers.target(g) }))
 	if r and r.script.digest ~= s.digest then
 		return nil, errors.new("refused", ("another script began it: %s"):format(
 			tostring(r.script.file)), { hint = "rollout promote or rollout abort" })
 	end
-	local ok
-	ok, err = s:able(g)
-	if not ok then return nil, err end
-	ok, err = s:call("setup", s.ctx)
-	if not ok then return nil, err end
+	try(s:able(g))
+	try(s:call("setup", s.ctx))
 	if r then
 		r.hooks = script.hooks(s)
-		ok, err = rollout.resume(r, g)
-		if not ok then return nil, err end
+		try(rollout.resume(r, g))
 	else
-		r, err = rollout.start(g, s.plan, script.hooks(s))
-		if not r then return nil, err end
+		r = try(rollout.start(g, s.plan, script.hooks(s)))
 	end
 	return run(ctx, r, function(now)
 		-- also where it failed: what the script has opened may be for this job alone
@@ -430,10 +401,8 @@ function M.cmd_status(ctx)
 end
 
 function M.cmd_resume(ctx)
-	local r, g = current(ctx)
-	if not r then return nil, g end
-	local ok, err = rollout.resume(r, g)
-	if not ok then return nil, err end
+	local r, g = try(current(ctx))
+	try(rollout.resume(r, g))
 	return run(ctx, r)
 end
 
@@ -453,10 +422,8 @@ end
 M.cmd_pause, M.cmd_abort, M.cmd_promote = tell "pause", tell "abort", tell "promote"
 
 function M.cmd_undo(ctx)
-	local r, g = current(ctx)
-	if not r then return nil, g end
-	local done, err = rollout.undo(r, g)
-	if not done then return nil, err end
+	local r, g = try(current(ctx))
+	local done = try(rollout.undo(r, g))
 	local shown = result(done)
 	shown.failure = nil
 	return shown
@@ -516,9 +483,7 @@ function M.cmd_report(ctx)
 	local r, err
 	if ctx.opt.data then r, err = shown_of(ctx.opt.data) else r, err = current(ctx) end
 	if not r then return nil, err end
-	local d
-	d, err = M.write_report(r, ctx.args[1], ctx.opt)
-	if not d then return nil, err end
+	local d = try(M.write_report(r, ctx.args[1], ctx.opt))
 	return {
 		schema = "rollout.report/1", data = d,
 		text = ("%s: %d bytes%s%s"):format(d.file, d.bytes, d.csv ~= core.null
@@ -528,8 +493,7 @@ function M.cmd_report(ctx)
 end
 
 function M.cmd_history(ctx)
-	local r, err = current(ctx)
-	if not r then return nil, err end
+	local r = try(current(ctx))
 	local rows = {}
 	for i, e in ipairs(r.events) do
 		rows[i] = { time = e.time, from = e.from, to = e.to, actor = e.actor,

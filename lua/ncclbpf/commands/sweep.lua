@@ -9,6 +9,7 @@ local run = require "ncclbpf.sweep.run"
 local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
@@ -90,10 +91,8 @@ local function shown(ctx, r)
 end
 
 local function dry(ctx, p)
-	local g, err = ctx:session()
-	if not g then return nil, err end
-	local steps, r = run.steps(g, p)
-	if not steps then return nil, r end
+	local g = try(ctx:session())
+	local steps, r = try(run.steps(g, p))
 	local t = { ("sweep %s of job %s"):format(p.name, tostring(g.job)) }
 	for _, s in ipairs(steps) do t[#t + 1] = ("%-18s %s"):format(s[1], s[2]) end
 	return { schema = "sweep.plan/1", data = p, text = table.concat(t, "\n") }
@@ -122,10 +121,8 @@ end
 
 -- -> the job's sweep | nil, err
 local function current(ctx)
-	local g, err = ctx:session()
-	if not g then return nil, err end
-	local s
-	s, err = run.load(g.job)
+	local g = try(ctx:session())
+	local s, err = run.load(g.job)
 	if err then return nil, err end
 	if not s then
 		return nil, errors.new("not_found", "this job has no sweep",
@@ -135,8 +132,7 @@ local function current(ctx)
 end
 
 local function status(ctx)
-	local s, err = current(ctx)
-	if not s then return nil, err end
+	local s = try(current(ctx))
 	local running = run.runs(s)
 	local gone = s.state == "running" and not running
 	local text = ("%s: %s%s"):format(tostring(s.id), gone
@@ -149,20 +145,14 @@ local function status(ctx)
 end
 
 local function watch(ctx)
-	local s, err = current(ctx)
-	if not s then return nil, err end
-	local r
-	r, err = follow(ctx, s)
-	if not r then return nil, err end
+	local s = try(current(ctx))
+	local r = try(follow(ctx, s))
 	return shown(ctx, r)
 end
 
 local function abort(ctx)
-	local g, err = ctx:session()
-	if not g then return nil, err end
-	local what
-	what, err = run.abort(g)
-	if not what then return nil, err end
+	local g = try(ctx:session())
+	local what = try(run.abort(g))
 	return { schema = "sweep.abort/1", data = { done = what }, text = what }
 end
 
@@ -173,30 +163,20 @@ function M.cmd_sweep(ctx)
 	if word == "watch" then return watch(ctx) end
 	local known, err = rollout.in_background(ctx)
 	if known == nil then return nil, err end
-	local p
-	p, err = sweep.read(word)
-	if not p then return nil, err end
+	local p = try(sweep.read(word))
 	if ctx.opt.data then p.data = core.array { { file = ctx.opt.data } } end
 	if ctx.opt.baseline then p.baseline = ctx.opt.baseline end
-	p, err = sweep.check(p)
-	if not p then return nil, err end
+	p = try(sweep.check(p))
 	local r
 	if p.data then
 		r, err = sweep.offline(p)
 	elseif ctx.flags.dry_run then
 		return dry(ctx, p)
 	else
-		local g
-		g, err = ctx:session()
-		if not g then return nil, err end
-		r, err = profiler.wanted(g)
-		if not r then return nil, err end
-		local s
-		s, err = run.start(g, p)
-		if not s then return nil, err end
-		local pid
-		pid, err = run.detach(s)
-		if not pid then return nil, err end
+		local g = try(ctx:session())
+		r = try(profiler.wanted(g))
+		local s = try(run.start(g, p))
+		local pid = try(run.detach(s))
 		if ctx.opt.watch == "no" then return status(ctx) end
 		r, err = follow(ctx, s, pid)
 	end

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- Like with like over the processes of a job: equal values are said once,
--- and only the ranks that differ are named (docs/shell.md, "Many ranks").
+-- Merge the replies of a job's processes: equal values are shown once, and only ranks that differ
+-- are named (docs/shell.md, "Many ranks").
 local units = require "ncclbpf.base.units"
 local format = require "ncclbpf.base.format"
 
 local M = {}
 
--- Members as people say them: "rank 3", "ranks 0-3,7", else by process.
+-- Members as text: "rank 3", "ranks 0-3,7", or by process.
 function M.who(members)
 	local ranks, pids, slots = {}, {}, {}
 	for _, m in ipairs(members) do
@@ -56,8 +56,8 @@ function M.groups(items, text)
 	return list
 end
 
--- A sentence on the groups after the first, or nil when all agree.
--- @ahead: larger is further, so that those behind are named.
+-- A sentence about the groups that differ from the first, or nil. @ahead: the largest value is the
+-- newest, so name those behind.
 function M.outliers(what, groups, opts)
 	if #groups < 2 then return nil end
 	opts = opts or {}
@@ -128,8 +128,8 @@ local function merged_value(column, items)
 	return groups[1].value, groups
 end
 
--- One process may hold several ranks, told apart by the slot of their row:
--- then these are what is merged.
+-- A process may hold several ranks, distinguished by the slot of their rows. Then the ranks are
+-- merged, not the processes.
 local function by_slot(per, id)
 	local seen, twice = {}, false
 	for _, row in ipairs(per.rows) do

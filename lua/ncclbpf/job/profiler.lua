@@ -7,14 +7,14 @@ local M = {}
 
 M.HINT = "start the job with NCCL_PROFILER_PLUGIN set like NCCL_TUNER_PLUGIN (NCCL 2.23 or newer)"
 
--- What is said where @silent of @all processes have heard of no profiler.
+-- Notes for @silent of @all processes in which NCCL has called no profiler.
 function M.notes(silent, all)
 	if silent == 0 then return {} end
 	return { ("note: NCCL has called no profiler in %d of %d processes"):format(silent, all),
 		"hint: " .. M.HINT }
 end
 
--- Is NCCL at work and calls none in any process of the group @g?
+-- Does the group @g make decisions although NCCL calls no profiler in any of its processes?
 function M.absent(g)
 	local at_work = false
 	for _, r in ipairs(g:ask "status") do
@@ -29,7 +29,7 @@ function M.absent(g)
 	return n > 0
 end
 
--- -> true | nil, err: there will be no time to go by
+-- -> true | nil, err: no profiler, so there are no times to compare
 function M.wanted(g)
 	if not M.absent(g) then return true end
 	return nil, errors.new(

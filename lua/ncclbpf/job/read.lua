@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- What all reading commands share: ask every process, keep what each said
--- for programs, merge it for people, and carry along who did not answer.
+-- Shared by commands that read: ask every process, keep each reply for programs, merge replies for
+-- people, report processes that did not answer.
 local core = require "ncclbpf.core"
 local merge = require "ncclbpf.job.merge"
 local session = require "ncclbpf.job.session"
 
 local M = {}
 
--- A field of a reply that ought to be a list of tables; what is not one is
--- left out, since a target may be of any version or none.
+-- A field that should be a list of tables. Other values are dropped, because a target may be of
+-- any version.
 function M.list(d, field)
 	local t = {}
 	local v = type(d) == "table" and d[field]
@@ -18,7 +18,7 @@ function M.list(d, field)
 	return t
 end
 
--- A value that ought to be a table, a number, a text.
+-- The value if it has the type, otherwise an empty value.
 function M.record(v) return type(v) == "table" and v or {} end
 function M.number(v) return type(v) == "number" and v or 0 end
 function M.text(v) return type(v) == "string" and v or nil end
@@ -39,7 +39,7 @@ local function everything(results, map)
 	return { processes = list }
 end
 
--- The rest of a list that does not fit one reply.
+-- Fetch the rest of a list that does not fit one reply.
 local function pages(s, r, line, field)
 	local d = r.data
 	while d.more and d.next ~= nil and type(d[field]) == "table" do
@@ -72,7 +72,7 @@ function M.ask(ctx, line, opts)
 			per[#per + 1] = r
 		end
 	end
-	-- what one process does not know is fine when another one does
+	-- "Not found" is no failure if another process has the object.
 	if #per == 0 then
 		for _, r in ipairs(absent) do failures[#failures + 1] = r end
 	end
@@ -118,8 +118,7 @@ function M.command(ctx, spec)
 		end
 	end
 	local foot = spec.foot and spec.foot(per, merged) or {}
-	-- ranks some decisions apart may differ in every row: that is one thing
-	-- to know, not one for each row
+	-- Ranks a few decisions apart may differ in every row: one note, not one for each row.
 	local shown = (ctx.flags.verbose or #notes <= NOTES + 1) and #notes or NOTES
 	for i = 1, shown do foot[#foot + 1] = "note: " .. notes[i] end
 	if shown < #notes then
@@ -134,7 +133,7 @@ function M.command(ctx, spec)
 	}
 end
 
--- The answer of one process, for what is equal everywhere by design.
+-- Ask one process, for values that all processes share.
 function M.one(ctx, line, opts)
 	local s, err = ctx:session()
 	if not s then return nil, err end

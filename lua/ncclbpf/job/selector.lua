@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Which communicators a change is for: what people write to whole identities,
--- so that all processes of a job are asked for the same.
+-- Communicator selectors: resolve what users write to full identities, so that all processes of a
+-- job get the same request.
 local core = require "ncclbpf.core"
 local units = require "ncclbpf.base.units"
 local errors = require "ncclbpf.base.errors"
@@ -44,8 +44,7 @@ local function names(list)
 	return table.concat(t, ", ")
 end
 
--- Those that one word means: digits that one alone begins with, "ranks:N",
--- "nodes:N".
+-- The communicators that one word selects: a unique identity prefix, "ranks:N" or "nodes:N".
 local function matches(list, word)
 	local what, n = word:match "^(%a+):(%d+)$"
 	local found = {}
@@ -63,7 +62,7 @@ local function matches(list, word)
 			{ hint = "comm list shows the communicators" })
 	end
 	if #found == 0 then
-		-- one that is gone may still have policies of its own
+		-- A communicator that was destroyed may still have its own policies.
 		if not what and #word == 16 then return { { comm = word:lower() } } end
 		return nil, errors.new("not_found", ("no communicator %s%s"):format(
 			word, #list > 0 and "; the job has " .. names(list) or ""),

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- A conversation with the processes of one job: requests to all of them at
--- once, replies within one time-out, and changes in two phases so that all
--- processes move or none (docs/protocol.md, "Changes").
+-- Connections to the processes of one job. A request goes to all of them at once; replies are
+-- collected within one time-out. Changes have two phases, so that all processes change or none
+-- does (docs/protocol.md, "Changes").
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local merge = require "ncclbpf.job.merge"
@@ -71,7 +71,7 @@ local function connect(s, timeout)
 	return m
 end
 
--- A line from the target, as its reply; an error when it is none.
+-- Parse a line from the target. -> reply | nil, err
 local function parse(line)
 	local reply, err = core.decode(line)
 	if not reply then
@@ -84,8 +84,8 @@ local function parse(line)
 	return reply
 end
 
--- Take complete lines of a member. Stream lines go to their streams, the
--- reply to @want is returned.
+-- Process the complete lines of a member. Stream lines go to their streams; the reply to request
+-- @want is returned.
 local function take(m, want)
 	while m.conn do
 		local line, err = m.conn:line()
@@ -100,7 +100,7 @@ local function take(m, want)
 		elseif stream then
 			stream(reply, m)
 		elseif reply.id == nil and not reply.ok then
-			-- refused before the line was understood, e.g. over a limit
+			-- The target refused the line before parsing it, e.g. over a limit.
 			return nil, lose(m, errors.from_reply(reply.error))
 		end
 	end
@@ -128,7 +128,7 @@ function Group:close()
 	self.closed = true
 end
 
--- After a fork: connections of this process instead of those shared with the other.
+-- After a fork: replace the connections shared with the other process by new ones.
 function Group:reconnect()
 	local wish = self.wish
 	if not (wish.pid or wish.socket or wish.job) then
@@ -192,7 +192,7 @@ local function collect(self, results, pending, what)
 		for _, k in ipairs(ready) do
 			local r = of[k]
 			if not r.member.conn:fill() then
-				-- what came before the end still counts
+				-- Lines received before the end of the connection count.
 				local reply = take(r.member, r.id)
 				if reply then
 					if reply.ok then
@@ -272,8 +272,8 @@ local function greet(self, members)
 	end
 end
 
--- One error for many members' failures. @all: how many were asked; when all
--- say the same, who they are says nothing.
+-- One error for the failures of several members. @all: how many were asked. The members are not
+-- named if all failed alike.
 function M.sum_up(failures, all)
 	if #failures == 0 then return nil end
 	local groups = merge.groups((function()
@@ -305,8 +305,8 @@ function M.sum_up(failures, all)
 	return errors.new(first.code, message, fields)
 end
 
--- Attach: {pid=, job=, socket=, ranks=}, timeout in seconds (0: for ever).
--- The group may hold members that are lost (hung, dead); nil only if all are.
+-- Attach to {pid=, job=, socket=, ranks=}; timeout in seconds, 0: none. Members may be lost (hung,
+-- dead); fails only if all are.
 function M.attach(wish, timeout)
 	local list, err = target.choose(wish)
 	if not list then return nil, err end
@@ -323,7 +323,7 @@ function M.attach(wish, timeout)
 	return self
 end
 
--- Who of the members cannot be asked, as one error; nil when all can.
+-- One error for all lost members; nil: none is lost.
 function Group:failure()
 	local failures = {}
 	for _, m in ipairs(self.members) do
@@ -334,8 +334,8 @@ function Group:failure()
 	return M.sum_up(failures)
 end
 
--- New processes of the job join, those reported as gone are dropped. For
--- the prompt, before a command.
+-- Add new processes of the job and remove those whose loss was reported. The prompt calls it
+-- before each command.
 function Group:refresh()
 	if self.closed or self.wish.socket or self.wish.pid then return end
 	local list = target.choose { job = self.job, ranks = self.wish.ranks }
@@ -361,7 +361,8 @@ function Group:refresh()
 	end)
 end
 
--- The state of the connections without asking: reads what has come.
+-- Read received lines and notice closed connections, without a request. -> number of living
+-- members
 function Group:drain()
 	for _, m in ipairs(self.members) do
 		if m.conn and not m.conn:fill() then
@@ -445,7 +446,8 @@ local function stage(self, line, object)
 	if err then
 		local t = {}
 		for _, r in ipairs(results) do
-			-- each its own: they may have prepared different ones
+			-- Abort each change by its own digest: processes may have staged different
+			-- ones.
 			if r.data then
 				for _, m in ipairs(abort(self, r.data.change, { r })) do
 					t[#t + 1] = m
@@ -500,9 +502,9 @@ local function two_phase(self, line, opts)
 	return answer.data, answer.err
 end
 
--- A change of all processes: `line` without commit=no. opts: object (bytes that
--- go beside the line), dry_run (make every check of the change, then drop it).
--- -> the change's data, or nil, err. A Ctrl-C waits until it is decided.
+-- Change all processes: `line` without commit=no. opts: object (bytes beside the line), dry_run
+-- (make every check, then drop the change).
+-- -> the change's data | nil, err. Ctrl-C waits until the change is decided.
 function Group:change(line, opts)
 	core.hold(true)
 	local ok, data, err = pcall(two_phase, self, line, opts or {})
@@ -518,10 +520,10 @@ end
 
 -- ---- streams ------------------------------------------------------------------
 
--- Send @line to all and call each(data, member) for every line of the
--- streams, until each() returns true or all have ended. -> true | nil, err
--- opts.till: on the clock of core.mono, the end; opts.gone(member, err): one
--- went away, and the others go on.
+-- Send @line to all and call each(data, member) for every line of the streams, until each()
+-- returns true or all have ended. -> true | nil, err
+-- opts.till: end time on the clock of core.mono; opts.gone(member, err): a member was lost,
+-- continue with the others
 function Group:follow(line, each, opts)
 	opts = opts or {}
 	local open, stop, failure = 0, false, nil
@@ -578,7 +580,7 @@ function Group:follow(line, each, opts)
 			end
 		end
 	end
-	-- held from the moment something raises: a Ctrl-C raises again and again
+	-- Hold Ctrl-C once something has raised: it would be raised again and again.
 	local ok, err = core.held(pump)
 	for _, x in ipairs(members) do
 		if x.m.conn and x.m.streams[x.id] then

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Which processes can be attached to: sockets in the directories of
--- docs/protocol.md, stale ones removed; then processes that have NCCL mapped
--- but no socket, each with the reason.
+-- Find processes to attach to: sockets in the directories of docs/protocol.md (stale ones are
+-- removed), then processes that have NCCL mapped but no socket, each with the reason.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 
@@ -13,8 +12,8 @@ local function env(name)
 	return v ~= "" and v or nil
 end
 
--- Directories where sockets may be, in the order of the protocol. One that
--- is set by NCCLBPF_SOCKET_DIR is meant and is the only one.
+-- Socket directories in the order of the protocol. If NCCLBPF_SOCKET_DIR is set, it is the only
+-- one.
 function M.directories()
 	local set = env "NCCLBPF_SOCKET_DIR"
 	if set then return { set } end
@@ -90,7 +89,8 @@ local function sockets_in(dir, list, gone)
 			else
 				local conn, err = core.connect(path, 0.2)
 				if conn then
-					-- another pid namespace: somebody does listen
+					-- The process is in another PID namespace and still
+					-- listens.
 					conn:close()
 					list[#list + 1] = s
 				elseif err.refused then
@@ -130,8 +130,8 @@ local function exists(pid, path)
 	return core.stat("/proc/" .. pid .. "/root" .. path) ~= nil
 end
 
--- The socket of one process where that process itself sees it: through its
--- root in procfs (containers) and by its own environment.
+-- The socket of one process as that process sees it: through its root in procfs (containers), with
+-- its own environment.
 local function of_process(pid)
 	local e = environ(pid) or {}
 	local status = core.read("/proc/" .. pid .. "/status", 65536) or ""
@@ -189,7 +189,7 @@ local function reason(pid, maps)
 		"set it to libncclbpf.so and restart the job"
 end
 
--- Processes that started one of @known, by pid: the job of those children.
+-- Parents of the processes @known, by PID, with the job of those children.
 local function launchers(known)
 	local t = {}
 	for pid, job in pairs(known) do
@@ -204,8 +204,8 @@ local function launchers(known)
 	return t
 end
 
--- Processes with NCCL mapped, without those of @known (set of pids):
--- { {pid, command, reason, hint} } and sockets that only they see.
+-- Processes with NCCL mapped that are not in @known (set of PIDs): { {pid, command, reason, hint}
+-- }, and sockets that only they see.
 function M.others(known)
 	local list, unreadable, found = {}, 0, {}
 	local started = launchers(known)
@@ -273,7 +273,7 @@ local function nothing(problems)
 		{ cause = cause, hint = hint })
 end
 
--- Whose folder keeps this user from a socket.
+-- The owner of the directory that denies access to a socket.
 local function owner(path)
 	local dir = path:match("^(.*)/[^/]*$")
 	local st = dir and dir ~= "" and core.stat(dir)

@@ -10,6 +10,7 @@ local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
 local values = require "ncclbpf.map.values"
 
+local try = errors.try
 local M = {}
 
 local line_formats = { tsv = true, csv = true, ndjson = true, name = true }
@@ -317,10 +318,8 @@ function M.cmd_list(ctx)
 end
 
 function M.cmd_show(ctx)
-	local s, err = ctx:session()
-	if not s then return nil, err end
-	local result
-	result, err = read.command(ctx, {
+	local s = try(ctx:session())
+	local result, err = read.command(ctx, {
 		schema = "map.show/1", line = session.line { "map", "show", ctx.args[1] },
 		columns = map_columns, id = "name",
 		rows = function(d) return { map_row(d) } end,
@@ -357,9 +356,8 @@ local function whole(ctx, name, low)
 end
 
 function M.cmd_dump(ctx)
-	local s, err = ctx:session()
-	if not s then return nil, err end
-	local limit
+	local s = try(ctx:session())
+	local limit, err
 	if ctx.opt.limit == "all" then
 		limit = DUMP_MOST
 	else
@@ -368,9 +366,7 @@ function M.cmd_dump(ctx)
 	if err then return nil, err end
 	local after = ctx.opt.after
 	if after then
-		local key
-		key, err = M.key_bytes(s, ctx.args[1], after)
-		if not key then return nil, err end
+		local key = try(M.key_bytes(s, ctx.args[1], after))
 		after = values.hex(key)
 	end
 	local opts = { limit = limit, after = after, exact = true }
@@ -480,9 +476,7 @@ end
 local function get_several(ctx, s, c)
 	local keys, err = {}, nil
 	for i = 2, #ctx.args do
-		local key
-		key, err = values.typed(c, c.key, ctx.args[i], "key " .. ctx.args[i])
-		if not key then return nil, err end
+		local key = try(values.typed(c, c.key, ctx.args[i], "key " .. ctx.args[i]))
 		keys[i - 1] = { key, ctx.args[i] }
 	end
 	local per, failures, missing = get_many(s, ctx.args[1], keys)
@@ -499,11 +493,9 @@ local function get_several(ctx, s, c)
 end
 
 function M.cmd_get(ctx)
-	local s, err = ctx:session()
-	if not s then return nil, err end
-	local key, name
-	key, err = M.describe(s, ctx.args[1])
-	if not key then return nil, err end
+	local s = try(ctx:session())
+	local key, name, err
+	key = try(M.describe(s, ctx.args[1]))
 	if #ctx.args > 2 then return get_several(ctx, s, key) end
 	name = variable(key, ctx.args[2])
 	if name then
@@ -592,8 +584,7 @@ function M.cmd_watch(ctx)
 	end
 	local count, bad = whole(ctx, "count", 1)
 	if bad then return nil, bad end
-	local s, err = ctx:session()
-	if not s then return nil, err end
+	local s = try(ctx:session())
 	local old, rounds = nil, 0
 	local columns = { { "time" }, { "who", title = "RANK", people = true },
 		{ "rank", num = true, flat = true },

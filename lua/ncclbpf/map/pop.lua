@@ -8,6 +8,7 @@ local map = require "ncclbpf.map.map"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 
+local try = errors.try
 local M = {}
 
 -- The type of a ring buffer's records: {id=, size=} | nil | nil, err
@@ -132,20 +133,16 @@ end
 function M.cmd_pop(ctx)
 	local count, most, s, err
 	if ctx.args[2] then
-		count, err = count_of(ctx.args[2], "COUNT ")
-		if not count then return nil, err end
+		count = try(count_of(ctx.args[2], "COUNT "))
 	end
 	if ctx.opt.count then
-		most, err = count_of(ctx.opt.count, "count=")
-		if not most then return nil, err end
+		most = try(count_of(ctx.opt.count, "count="))
 	end
-	s, err = ctx:session()
-	if not s then return nil, err end
+	s = try(ctx:session())
 	if ctx.flags.dry_run then return require("ncclbpf.map.map").cmd_dump(ctx) end
 	if ctx.opt.follow == "yes" then return follow(ctx, s, most) end
-	local per, failures = M.pop(s, ctx.args[1], { count = count, as = ctx.opt.as,
-		exact = true })
-	if not per then return nil, failures end
+	local per, failures = try(M.pop(s, ctx.args[1], { count = count, as = ctx.opt.as,
+		exact = true }))
 	local failure = session.sum_up(failures, #failures + #per)
 	if #per == 0 then return nil, failure end
 	local list, rows, foot = core.array {}, {}, {}

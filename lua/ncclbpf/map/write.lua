@@ -11,6 +11,7 @@ local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local vars = require "ncclbpf.map.variables"
 
+local try = errors.try
 local M = {}
 
 -- What a request line carries; more goes as a memory file beside it.
@@ -174,8 +175,7 @@ local function finish(ctx, s, c, list, opts)
 	opts = opts or {}
 	opts.dry_run = ctx.flags.dry_run
 	opts.if_generation = ctx.opt.if_generation
-	local got, err = M.apply(s, c, name, list, opts)
-	if not got then return nil, err end
+	local got = try(M.apply(s, c, name, list, opts))
 	return result_of(ctx, c, got, ctx.row.words .. " " .. name)
 end
 
@@ -261,12 +261,9 @@ local function variables(ctx, c)
 end
 
 function M.cmd_set(ctx)
-	local s, err = ctx:session()
-	if not s then return nil, err end
-	local c, list
-	c, err = map.describe(s, ctx.args[1])
-	if not c then return nil, err end
-	list, err = variables(ctx, c)
+	local s = try(ctx:session())
+	local c = try(map.describe(s, ctx.args[1]))
+	local list, err = variables(ctx, c)
 	if list and ctx.opt.if_generation then
 		return errors.fail(
 			"usage", "map %s is local and changes at once; if_generation is for "
@@ -285,23 +282,16 @@ function M.cmd_set(ctx)
 	if err then return nil, err end
 	list = {}
 	for i = 2, #ctx.args, 2 do
-		list[#list + 1], err = element(c, ctx.args[i], ctx.args[i + 1])
-		if err then return nil, err end
+		list[#list + 1] = try(element(c, ctx.args[i], ctx.args[i + 1]))
 	end
 	return finish(ctx, s, c, list, { flags = flags })
 end
 
 function M.cmd_del(ctx)
-	local s, err = ctx:session()
-	if not s then return nil, err end
-	local c
-	c, err = map.describe(s, ctx.args[1])
-	if not c then return nil, err end
+	local s = try(ctx:session())
+	local c = try(map.describe(s, ctx.args[1]))
 	local list = {}
-	for i = 2, #ctx.args do
-		list[i - 1], err = element(c, ctx.args[i])
-		if err then return nil, err end
-	end
+	for i = 2, #ctx.args do list[i - 1] = try(element(c, ctx.args[i])) end
 	return finish(ctx, s, c, list)
 end
 
@@ -431,17 +421,12 @@ local function elements(c, text, path)
 end
 
 function M.cmd_load(ctx)
-	local s, err = ctx:session()
-	if not s then return nil, err end
-	local flags, text, c, list
-	flags, err = flags_of(ctx)
+	local s = try(ctx:session())
+	local flags, err = flags_of(ctx)
 	if err then return nil, err end
-	text, err = core.read(ctx.args[2], FILE_BYTES)
-	if not text then return nil, errors.from_reply(err) end
-	c, err = map.describe(s, ctx.args[1])
-	if not c then return nil, err end
-	list, err = elements(c, text, ctx.args[2])
-	if not list then return nil, err end
+	local text = try(core.read(ctx.args[2], FILE_BYTES))
+	local c = try(map.describe(s, ctx.args[1]))
+	local list = try(elements(c, text, ctx.args[2]))
 	if #list == 0 then return errors.fail("malformed", "%s: no elements", ctx.args[2]) end
 	return finish(ctx, s, c, list, { flags = flags })
 end

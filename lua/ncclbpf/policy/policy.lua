@@ -12,6 +12,7 @@ local session = require "ncclbpf.job.session"
 local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 local MAX_FILE = 64 << 20
@@ -183,16 +184,14 @@ end
 
 function M.cmd_build(ctx)
 	local path = ctx.args[1]
-	local image, info, bytes = M.open(path, ctx.opt.name)
-	if not image then return nil, info end
+	local image, info, bytes = try(M.open(path, ctx.opt.name))
 	local to = ctx.flags.output or path:gsub("%.bpf%.o$", ""):gsub("%.o$", "") .. ".policy"
 	if to == path then
 		return errors.fail("usage", "%s is an image already; say where to write: -o FILE",
 			path)
 	end
 	if not ctx.flags.dry_run then
-		local ok, err = core.write(to, bytes)
-		if not ok then return nil, errors.from_reply(err) end
+		try(core.write(to, bytes))
 	end
 	local row = { name = info.name, digest = info.digest, size_bytes = info.size, file = to,
 		programs = #info.programs, maps = #info.maps }
@@ -258,11 +257,9 @@ function M.cmd_verify(ctx)
 	if coherence and coherence ~= "strict" and coherence ~= "off" then
 		return errors.fail("usage", "coherence=%s: strict or off wanted", coherence)
 	end
-	local image, info = M.open(path)
-	if not image then return nil, info end
-	local v, err = M.verdict(image, info, { coherence_off = ctx.opt.coherence == "off",
-		trace = (ctx.flags.verbose or 0) > 1 })
-	if not v then return nil, err end
+	local image, info = try(M.open(path))
+	local v = try(M.verdict(image, info, { coherence_off = ctx.opt.coherence == "off",
+		trace = (ctx.flags.verbose or 0) > 1 }))
 	local foot, failure = run_lines(v), M.refusal(v, path, ctx.flags.verbose)
 	for _, p in ipairs(v.programs) do
 		if p.trace then foot[#foot + 1] = (p.trace:gsub("\n$", "")) end
@@ -323,19 +320,15 @@ end
 -- Image of a word: a file, or a policy in the job.
 function M.resolve(ctx, word)
 	if M.is_file(word) or (core.stat(word) or {}).kind == "file" then return M.open(word) end
-	local data, object = read.one(ctx, "policy get " .. session.quote(word),
-		{ want_object = true })
-	if not data then return nil, object end
-	local image, err = core.image(object)
-	if not image then return nil, errors.from_reply(err) end
+	local data, object = try(read.one(ctx, "policy get " .. session.quote(word),
+		{ want_object = true }))
+	local image = try(core.image(object))
 	return image, image:info(), object
 end
 
 function M.cmd_dump(ctx)
-	local image, info = M.resolve(ctx, ctx.args[1])
-	if not image then return nil, info end
-	local d, err = M.dump(image, info)
-	if not d then return nil, err end
+	local image, info = try(M.resolve(ctx, ctx.args[1]))
+	local d = try(M.dump(image, info))
 	local rows = {}
 	for _, p in ipairs(d.programs) do
 		for _, l in ipairs(p.lines) do
@@ -352,11 +345,9 @@ function M.cmd_dump(ctx)
 end
 
 function M.cmd_get(ctx)
-	local image, info, bytes = M.resolve(ctx, ctx.args[1])
-	if not image then return nil, info end
+	local image, info, bytes = try(M.resolve(ctx, ctx.args[1]))
 	local to = ctx.args[2] or ctx.flags.output or info.name .. ".policy"
-	local ok, err = core.write(to, bytes)
-	if not ok then return nil, errors.from_reply(err) end
+	try(core.write(to, bytes))
 	local row = { name = info.name, digest = info.digest, size_bytes = info.size, file = to }
 	return { schema = "policy.get/1", data = row, rows = { row }, id = "file",
 		columns = { { "name" }, { "digest", show = format.short },
@@ -467,12 +458,9 @@ function M.diff(ia, a, ib, b, bytes_a, bytes_b)
 end
 
 function M.cmd_diff(ctx)
-	local ia, a, bytes_a = M.resolve(ctx, ctx.args[1])
-	if not ia then return nil, a end
-	local ib, b, bytes_b = M.resolve(ctx, ctx.args[2])
-	if not ib then return nil, b end
-	local lines, err = M.diff(ia, a, ib, b, bytes_a, bytes_b)
-	if not lines then return nil, err end
+	local ia, a, bytes_a = try(M.resolve(ctx, ctx.args[1]))
+	local ib, b, bytes_b = try(M.resolve(ctx, ctx.args[2]))
+	local lines = try(M.diff(ia, a, ib, b, bytes_a, bytes_b))
 	local rows = {}
 	for _, l in ipairs(lines) do
 		if l[1] ~= " " then
@@ -627,10 +615,8 @@ end
 
 function M.cmd_load(ctx)
 	local path = ctx.args[1]
-	local image, info, bytes = M.open(path, ctx.opt.name)
-	if not image then return nil, info end
-	local s, err = ctx:session()
-	if not s then return nil, err end
+	local image, info, bytes = try(M.open(path, ctx.opt.name))
+	local s = try(ctx:session())
 	local name = ctx.opt.name or info.name
 	local results, before
 	results, before = M.load(s, name, bytes, image, info)

@@ -8,6 +8,7 @@ local policy = require "ncclbpf.policy.policy"
 local read = require "ncclbpf.job.read"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 local FIRST = 10 -- differing decisions that are shown one by one
@@ -141,8 +142,7 @@ local function of_file(path, comm)
 end
 
 local function of_job(ctx, comm)
-	local per, err = read.ask(ctx, "decision tail 1024")
-	if not per then return nil, err end
+	local per = try(read.ask(ctx, "decision tail 1024"))
 	local list = {}
 	for _, r in ipairs(per) do
 		for _, t in ipairs(read.list(r.data, "decisions")) do list[#list + 1] = t end
@@ -366,8 +366,7 @@ local function records_of(ctx)
 	local comm = ctx.opt.comm or ctx.flags.comm
 	if ctx.opt.data then return of_file(ctx.opt.data, comm) end
 	if not ctx.opt.segment then return of_job(ctx, comm) end
-	local list, err = core.job_decisions(ctx.opt.segment)
-	if not list then return nil, errors.from_reply(err) end
+	local list = try(core.job_decisions(ctx.opt.segment))
 	return collect(list, function() return { file = ctx.opt.segment } end, comm)
 end
 
@@ -385,22 +384,18 @@ function M.cmd_simulate(ctx)
 	local policies, maps, names = {}, core.array {}, core.array {}
 	for _, word in ipairs(ctx.args) do
 		if word ~= "none" or #ctx.args > 1 then
-			local image, info, bytes = policy.resolve(ctx, word)
-			if not image then return nil, info end
+			local image, info, bytes = try(policy.resolve(ctx, word))
 			policies[#policies + 1] = { bytes = bytes, info = info }
 			names[#names + 1] = info.name
 			for _, m in ipairs(maps_of(info)) do maps[#maps + 1] = m end
 		end
 	end
-	local records, err = records_of(ctx)
-	if not records then return nil, err end
+	local records = try(records_of(ctx))
 	if #records == 0 then
 		return nil, errors.new("not_found", "no decision was recorded",
 			{ hint = "comm list shows who has decided" })
 	end
-	local answers
-	answers, err = M.run(policies, records, coherence == "off")
-	if not answers then return nil, err end
+	local answers = try(M.run(policies, records, coherence == "off"))
 	local d = compare(records, answers, most)
 	d.policies, d.maps, d.estimate = names, maps, "NCCL's cost table, not measured"
 	return {

@@ -7,6 +7,7 @@ local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 -- ---- policies made here ------------------------------------------------------
@@ -402,21 +403,17 @@ function M.cmd_compile(ctx)
 			"usage", "%s: a .csv or .lua file wanted; policy build takes objects", path)
 	end
 	local began = core.mono()
-	local image
-	image, err = M.open(path, { name = ctx.opt.name or policy.name_of(path),
-		hidden = ctx.opt.hidden, coherence = ctx.opt.coherence })
-	if not image then return nil, err end
+	local image = try(M.open(path, { name = ctx.opt.name or policy.name_of(path),
+		hidden = ctx.opt.hidden, coherence = ctx.opt.coherence }))
 	local took = core.mono() - began
 	local object = core.image(image)
 	local info = object:info()
-	local verdict
-	verdict, err = policy.verdict(object, info, { coherence_off = ctx.opt.coherence == "off" })
-	if not verdict then return nil, err end
+	local verdict = try(policy.verdict(object, info,
+		{ coherence_off = ctx.opt.coherence == "off" }))
 	local failure = policy.refusal(verdict, path, ctx.flags.verbose)
 	local to = ctx.flags.output or path:gsub("%.%w+$", "") .. ".policy"
 	if not failure and not ctx.flags.dry_run then
-		ok, err = M.save(image, to)
-		if not ok then return nil, err end
+		try(M.save(image, to))
 	end
 	local _, rows = M.csv_of(image)
 	local row = { name = info.name, digest = info.digest, rows = math.type(rows) == "integer"
@@ -435,8 +432,7 @@ end
 
 function M.cmd_export(ctx)
 	local policy = require "ncclbpf.policy.policy"
-	local image, info, bytes = policy.resolve(ctx, ctx.args[1])
-	if not image then return nil, info end
+	local image, info, bytes = try(policy.resolve(ctx, ctx.args[1]))
 	local text, n = M.csv_of(bytes)
 	if not text then
 		n.hint = "tables alone go back to CSV; policy get writes any policy's image"
@@ -449,8 +445,7 @@ function M.cmd_export(ctx)
 		return { schema = "policy.export/1", data = data, text = text:gsub("\n$", ""),
 			prose = true }
 	end
-	local ok, err = core.write(to, text)
-	if not ok then return nil, errors.from_reply(err) end
+	try(core.write(to, text))
 	return {
 		schema = "policy.export/1", data = data, rows = { data }, id = "file",
 		columns = { { "name" }, { "digest", show = format.short }, { "rows", num = true },

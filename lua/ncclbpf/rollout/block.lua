@@ -18,8 +18,7 @@ function M.kind_of(op)
 	return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm)
 end
 
--- Kinds in the order in which people read them: by collective, size,
--- communicator.
+-- Kinds sorted by collective, size and communicator.
 function M.kinds(t)
 	local list, key = {}, {}
 	for kind in pairs(t) do
@@ -36,7 +35,7 @@ local function median(list)
 	return core.block_medians(list, #list)[1]
 end
 
--- What the baseline's blocks have come to, by kind.
+-- Median of the baseline's block medians, by kind.
 local function baseline_of(r)
 	local by, out = {}, {}
 	for _, b in ipairs(r.blocks) do
@@ -49,17 +48,18 @@ local function baseline_of(r)
 	return out
 end
 
--- Answers of policies that were refused; nil: another change was made.
+-- Number of refused policy answers so far | nil, the generation of a concurrent change
 local function refused(r)
 	local n, seen = 0, r.generation
 	for _, x in ipairs(job.ask(r, "policy list")) do
-		-- asked one after the other, they may have seen some of several
+		-- Processes answer one after the other, so they may disagree about a change in
+		-- progress.
 		if x.data.generation > r.generation and not job.is_own(r)
 			or x.data.generation < seen then
 			return nil, x.data.generation
 		end
 		for _, p in ipairs(read.list(x.data, "policies")) do
-			-- of others those that other communicators have say nothing
+			-- Only policies in the scope's communicators count.
 			local counts = not r.comms or job.has(r.candidate, p.name)
 			for _, prog in ipairs(read.list(p, "programs")) do
 				n = n + (counts and read.number(prog.refused) or 0)
@@ -69,7 +69,7 @@ local function refused(r)
 	return n
 end
 
--- A reason to stop at once, or nil.
+-- The guards: a reason to stop at once and its evidence, or nil.
 local function guarded(r, arm, times, normal, refused_now)
 	for kind, list in pairs(times) do
 		if normal[kind] and #list >= GUARD then
@@ -101,7 +101,7 @@ local function guarded(r, arm, times, normal, refused_now)
 	if a.agree == false then return "ranks do not agree", { guard = "agreement" } end
 end
 
--- NCCL numbers the collectives of a communicator by their kind.
+-- NCCL numbers collectives of each communicator and kind separately.
 local function line_of(op) return op.comm .. " " .. op.coll end
 
 local function highest(ops)
@@ -110,8 +110,8 @@ local function highest(ops)
 	return seq
 end
 
--- Collectives that were enqueued before the fence and have not ended count for
--- nobody: how many, at most, of each kind.
+-- At most so many collectives of each kind were enqueued before the fence and have not ended. They
+-- do not count.
 local function in_flight(r)
 	local open = {}
 	for _, x in ipairs(job.ask(r, "stats")) do
@@ -129,10 +129,11 @@ local function in_flight(r)
 	return open
 end
 
--- One block of @arm. -> medians by kind, collectives by kind | nil, reason, evidence (a guard) |
--- nil, nil, word (asked for by another shell)
--- @bake: for so many seconds instead, the guards see the latest alone. -> true,
--- collectives | as above
+-- Run one block of @arm.
+-- -> medians by kind, collectives by kind | nil, reason, evidence (a guard) | nil, nil, the
+-- request of another shell
+-- @bake: run for that many seconds instead; guards check the latest collectives only. -> true,
+-- number of collectives | as above
 function M.block(r, arm, bake)
 	local p = r.plan
 	local normal = arm == "b" and baseline_of(r) or {}
@@ -185,7 +186,7 @@ function M.block(r, arm, bake)
 	end
 	local medians = {}
 	for kind, list in pairs(times) do
-		-- a few collectives of a rare kind say nothing
+		-- Too few collectives of a rare kind give no median.
 		if #list * 5 >= p.samples then
 			medians[kind] = median(list)
 		else

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- What a rollout keeps beside its verdict, so that a report can show it: where
--- it ran, and every time that counted, as CSV beside the rollout's file. Block
--- medians alone decide; nothing here does.
+-- Evidence for the report: where a rollout ran, and each counted time, as CSV beside the rollout's
+-- file. Only block medians decide; this file decides nothing.
 local core = require "ncclbpf.core"
 local read = require "ncclbpf.job.read"
 local units = require "ncclbpf.base.units"
@@ -12,7 +11,7 @@ local HEAD = "block,generation,arm,comm,collective,size_bytes,ran,seq,time_ns\n"
 local CHUNK = 1 << 20
 M.PARTS = 100 -- quantiles are per cent
 
--- Words of a line of CSV: none of ours needs quotes.
+-- A value as a CSV word that needs no quotes.
 local function word(v) return (tostring(v):gsub('[%s,"%c]', "_")) end
 
 -- ---- writing ---------------------------------------------------------------------
@@ -42,7 +41,8 @@ end
 
 local function median(list) return core.block_medians(list, #list)[1] end
 
--- Each rank's median time, from 0 on; nil where the ranks are not told apart.
+-- Median time of each rank, in order of ranks; empty if the ranks of a process cannot be told
+-- apart.
 local function by_rank(ops)
 	local by = {}
 	for _, op in ipairs(ops) do
@@ -57,9 +57,8 @@ local function by_rank(ops)
 	return out
 end
 
--- Block @n has ended with @ops by kind: its lines go to @r.samples, its spread
--- and its ranks into @b. What cannot be written is said once and costs nothing
--- else.
+-- Store the collectives @ops of block @n: lines in the file @r.samples, spread and ranks in @b. A
+-- write error is reported once and is otherwise ignored.
 function M.block(r, n, b, ops)
 	local lines = {}
 	b.spread, b.ranks = {}, {}
@@ -83,8 +82,8 @@ end
 
 -- ---- reading ---------------------------------------------------------------------
 
--- The file's times. @entry(key): for the lines whose fields but the last two are
--- @key, where they go: {list, n = 0}, or false where they do not count.
+-- Read the times of a file. entry(key) -> {list, n = 0} to append to, or false to skip; key is a
+-- line without its last two fields.
 local function each_line(path, entry)
 	local f = io.open(path)
 	if not f then return nil end
@@ -110,8 +109,8 @@ local function each_line(path, entry)
 	return entries
 end
 
--- Bus bandwidth in GB/s of @bytes in @ns: what a link carries, as nccl-tests
--- and `stats` have it. Without a known number of ranks: bytes over time.
+-- Bus bandwidth in GB/s of @bytes in @ns, as nccl-tests and `stats` define it. If the number of
+-- ranks is unknown: bytes over time.
 local FACTOR = {
 	allreduce = function(n) return 2 * (n - 1) / n end,
 	allgather = function(n) return (n - 1) / n end,
@@ -134,7 +133,7 @@ local function new_kind(r, kind)
 		or "", ranks = ranks_of(r, comm), ran = {}, a = {}, b = {} }
 end
 
--- The medians of blocks stand for times that were not kept.
+-- Use block medians where times were not stored.
 local function from_medians(r, kinds)
 	for _, b in ipairs(r.blocks) do
 		for kind, v in pairs(b.medians) do
@@ -149,7 +148,7 @@ local function from_samples(r, kinds)
 		local n, generation, arm, comm, coll, size,
 			ran = key:match "^(%d+),(%w+),([ab]),([^,]*),([^,]*),(%d+),([^,]*)$"
 		local b = n and r.blocks[math.tointeger(tonumber(n))]
-		-- a block that was begun again counts once
+		-- A block that was repeated counts once.
 		if not b or tostring(b.generation) ~= generation or b.arm ~= arm then
 			return false
 		end
@@ -191,8 +190,7 @@ local function ranks(r, kinds)
 	end
 end
 
--- M.labels(kinds) -> f(kind): its name for people; where all are of one
--- communicator, without that.
+-- M.labels(kinds) -> f(kind), a short name; without the communicator if all kinds share it
 function M.labels(kinds)
 	local comms, n = {}, 0
 	for _, kind in ipairs(kinds) do

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A rollout and its job: which communicators it is for, what they decide with, and
--- changes of that at a fence.
+-- The job of a rollout: the communicators in its scope, their policies, and changes at a fence.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local changes = require "ncclbpf.job.change"
@@ -20,7 +19,7 @@ local RETRIES = 5 -- of a change that another one is in the way of
 local STALE = 50 -- the same, where controllers were there before
 local IDLE_S = 1 -- a communicator that decides nothing for so long is idle
 
--- One answer of all processes; any that is gone ends the rollout.
+-- Ask all processes. Raises if one does not answer, which ends the rollout.
 function M.ask(r, line)
 	local results = r.group:ask(line)
 	local failures = {}
@@ -32,7 +31,7 @@ function M.ask(r, line)
 	return results
 end
 
--- An arm that is a file becomes the name of a policy that all processes hold.
+-- The names of an arm's policies. A file is loaded into all processes first. -> names | nil, err
 function M.names_of(group, arm)
 	if type(arm) ~= "string" then
 		for _, name in ipairs(arm) do
@@ -63,7 +62,7 @@ function M.has(list, v)
 	return false
 end
 
--- The communicators that a plan means, by identity; nil: all. -> nil, err
+-- Resolve scope.comms of a plan. -> identities | nil (all) | nil, err
 function M.comms_of(group, want)
 	if not want then return nil end
 	if type(want) == "table" then return reach.find(group, want) end
@@ -82,8 +81,8 @@ function M.comms_of(group, want)
 	return ids
 end
 
--- What the communicators @ids (nil: all) decide with.
--- -> the names, their generation, whether that is what the others have | nil, err
+-- Policies in use by the communicators @ids (nil: all).
+-- -> names, generation, are they the policies of all other communicators too | nil, err
 function M.in_use(group, ids, all)
 	local r = group:ask "status"[1]
 	if r.err then return nil, r.err end
@@ -122,8 +121,8 @@ function M.processes_of(group)
 	return list
 end
 
--- Is it this very job's? One of another job with the same name has none of its
--- processes.
+-- Does rollout @r belong to this job? A rollout of an earlier job of the same name shares no
+-- process with it.
 function M.is_of(r, group)
 	for _, m in ipairs(group.members) do
 		for _, p in ipairs(type(r.processes) == "table" and r.processes or {}) do
@@ -133,8 +132,8 @@ function M.is_of(r, group)
 	return false
 end
 
--- How many decisions each communicator has made, and whether all its ranks
--- have passed the last change's fence.
+-- Decisions of each communicator, and whether all its ranks have passed the fence of the last
+-- change.
 function M.standing(r)
 	local made, passed = {}, {}
 	for _, c in ipairs(read.list(M.ask(r, "comm list")[1].data, "comms")) do
@@ -147,9 +146,8 @@ function M.standing(r)
 	return made, passed
 end
 
--- The line that puts @arm in place: "a", "b", "better" (what rollout/promote.lua made
--- of both), or a list of names. @all: for all
--- communicators, whatever the scope.
+-- The request that puts @arm in place: "a", "b", "better" (the policies of rollout/promote.lua) or
+-- a list of names. @all: for all communicators, not only the scope.
 local function line_for(r, arm, all)
 	local words, names = { "policy", "use" }, type(arm) == "table" and arm or arm == "b"
 		and r.candidate or arm == "better" and r.promoted or r.baseline
@@ -159,8 +157,7 @@ local function line_for(r, arm, all)
 	return session.line(words) .. (all and "" or reach.words(r.comms))
 end
 
--- From the candidate's fence to the fence of what came after it: so many
--- collectives of each communicator the candidate has decided.
+-- Count the collectives that the candidate decided: from its fence to the next one.
 local function expose(r, done, arm)
 	for _, c in ipairs(read.list(done, "comms")) do
 		if c.state == "committed" and (not r.comms or M.has(r.comms, c.comm)) then
@@ -174,16 +171,17 @@ local function expose(r, done, arm)
 	end
 end
 
--- The job has another generation than r.generation. Was each one since made by
--- this process (a change that was committed after its answer timed out), by a
--- runner that died, or by controllers of the same policies? Then the newest is ours.
+-- The job has a newer generation than r.generation. Was each change since made by this process
+-- (its answer had timed out), by a dead runner, or by controllers of the same policies? Then adopt
+-- the newest generation as ours.
 function M.is_own(r)
 	local there = r.group:ask "controller status"[1]
 	local controllers = read.record(there and there.data).controllers == true
 	local answer = r.group:ask "policy history"[1]
 	local past = read.list(answer and answer.data, "history")
 	local now = r.unanswered and r.path and record.load(r.job)
-	-- where this process has taken it over by another object, the change is that one's
+	-- This process may hold the rollout twice; the unanswered change belongs to the current
+	-- runner.
 	local late = r.unanswered and (not now or now.id == r.id
 		and now.runner.token == r.runner.token)
 	local function same(a, b)
@@ -205,14 +203,14 @@ function M.is_own(r)
 	return false
 end
 
--- Does @d, a reply to status, have something of the candidate in place?
+-- Does the job use a policy of the candidate? @d: a reply to status
 function M.has_candidate(r, d)
 	local ours, lists = {}, { type(d.policies) == "table" and d.policies or {} }
 	for _, s in ipairs(reach.rows(d)) do lists[#lists + 1] = s.policies end
 	for _, names in ipairs { r.candidate or {}, r.promoted or {} } do
 		for _, n in ipairs(names) do ours[n] = not M.has(r.baseline, n) or nil end
 	end
-	-- less than the baseline: no name says so
+	-- The candidate is a part of the baseline, so names cannot tell.
 	if not next(ours) then return true end
 	for _, list in ipairs(lists) do
 		for _, n in ipairs(list) do
@@ -222,8 +220,8 @@ function M.has_candidate(r, d)
 	return false
 end
 
--- Make the change of @line where the job still has the generation that was
--- there, or an own one that came of it. -> as Group:change
+-- Make the change @line if the job still has our generation. Retries if another change is in
+-- progress. -> as Group:change
 function M.change(r, line)
 	local done, err
 	local tries, others = RETRIES, STALE
@@ -243,11 +241,9 @@ function M.change(r, line)
 	return nil, err
 end
 
--- Commit: every communicator takes it at a fence of its own, or none is
--- compared with. Only where the job still has the generation that was there:
--- what somebody else has made meanwhile stays.
--- From the request on nobody knows what is in place, until the caller says so:
--- r.arm is "none" then, or what it was where nothing has moved, or "other".
+-- Change the job to @arm. Every communicator changes at its own fence. The change is refused if
+-- somebody else has changed the job meanwhile. While the answer is open, r.arm is "none"; if
+-- nothing has moved, it keeps its old value; after a concurrent change it is "other".
 function M.commit(r, arm, all)
 	local was = r.arm
 	if type(arm) == "string" then r.arm = "none" end
@@ -263,7 +259,7 @@ function M.commit(r, arm, all)
 	r.since, r.exposed = r.since or {}, r.exposed or {}
 	expose(r, done, arm)
 	for _, c in ipairs(read.list(done, "comms")) do
-		-- one that never takes any has never had the candidate
+		-- A communicator that takes no change has never run the candidate.
 		local without = arm == "a" and c.state == "unchangeable"
 		if c.state ~= "committed" and not without
 			and (not r.comms or M.has(r.comms, c.comm)) then
@@ -276,8 +272,8 @@ function M.commit(r, arm, all)
 	return true
 end
 
--- All ranks decide with @arm; returns when they do. A communicator that
--- decides nothing meanwhile takes it with its next decision.
+-- Change the job to @arm and wait until all ranks have passed the fence. Idle communicators are
+-- not waited for: they change with their next decision.
 function M.use(r, arm, patience)
 	local ok, err = M.commit(r, arm)
 	if not ok then return nil, err end
@@ -314,7 +310,7 @@ function M.in_scope(r, op)
 	return false
 end
 
--- What the job's times are, where it says that nothing is measured.
+-- The job's own statement that its times are not measured, or nil
 function M.times(r) return read.text(read.record(r.where).times) end
 
 return M

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- Is B slower than A? Medians of blocks, so that samples which lie close in
--- time count once; a rank-sum test, which no outlier moves; a shift with its
--- interval, in per cent; and an answer of three, never `pass` for want of data.
+-- Is B slower than A? The judge compares medians of blocks, because samples that are close in time
+-- depend on each other. It uses a rank-sum test, which outliers do not distort, and the shift with
+-- its interval in per cent. Too little data is `inconclusive`, never `pass`.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 
 local M = {}
 
--- Where nothing else is said. A true slowdown of min_effect_pct is told in
--- half the cases only, so it is less than what is to be found (3 %).
+-- Defaults. A slowdown of exactly min_effect_pct is found in half of the runs, so it is less than
+-- the slowdown to be found (3 %).
 M.defaults = {
 	confidence = 0.98, -- of all looks and strata together
 	min_effect_pct = 1, -- less than that is no harm
@@ -16,15 +16,15 @@ M.defaults = {
 	looks = 4,
 }
 
--- The share of alpha that the first @t of the data may spend, as O'Brien and
--- Fleming do: little early, when little is known (Lan and DeMets 1983).
+-- The share of alpha spent after a share @t of the data, by O'Brien and Fleming's rule: little at
+-- first (Lan and DeMets 1983).
 local function spent(alpha, t)
 	if t <= 0 then return 0 end
 	return 2 * core.normal_tail(core.normal_point(alpha / 2) / math.sqrt(math.min(t, 1)))
 end
 
--- What look @k of @n may spend, not counting what the ones before did. The sum
--- is alpha; that the looks are not independent makes it less, never more.
+-- The share of alpha for look @k of @n. The shares add up to alpha. Looks are not independent, so
+-- the error is less.
 function M.share(alpha, k, n)
 	return spent(alpha, k / n) - spent(alpha, (k - 1) / n)
 end
@@ -47,9 +47,8 @@ local function percent(x) return x and (math.exp(x) - 1) * 100 end
 -- opts: alpha (for this look at this stratum), min_effect_pct, least (blocks an arm)
 -- -> {verdict, effect_pct, low_pct, high_pct, p, blocks_a, blocks_b, reason}
 --
--- effect_pct: how much longer B takes. `fail`: surely longer, and by more than
--- min_effect_pct as far as can be told. `pass`: the whole interval lies below
--- min_effect_pct. `better` says that B is surely shorter.
+-- effect_pct: how much longer B takes. `fail`: surely longer, by an estimate above min_effect_pct.
+-- `pass`: the whole interval is below min_effect_pct. `better`: B is surely shorter.
 function M.compare(a, b, opts)
 	local r = { blocks_a = #a, blocks_b = #b, verdict = "inconclusive" }
 	local least = math.max(opts.least or 1, 2)
@@ -76,7 +75,7 @@ function M.compare(a, b, opts)
 	return r
 end
 
--- Of strata that were compared: what came of each, and of all.
+-- The outcome of each stratum, and the verdict of all.
 local function each(out, names, last, min_effect_pct)
 	local n = { better = 0, worse = 0, same = 0, open = 0 }
 	for _, name in ipairs(names) do
@@ -102,12 +101,11 @@ end
 -- All strata at look @k: {name = {a = {...}, b = {...}}} (block medians).
 -- -> {verdict, reason, strata = {name = as of compare}, alpha}
 --
--- opts.each: kinds stand for themselves (promote = "better"): each has an
--- outcome, better, worse, same or open, and the verdict is whether any is better;
--- before the last look only where nothing is left to be seen.
---
--- One that fails fails all; all must pass to pass. Alpha is shared among looks
--- and strata alike, so that the chance of one false alarm in all stays below.
+-- opts.each: each kind has its own outcome (promote = "better"): better, worse, same or open. The
+-- verdict says whether any is better. Before the last look there is one only if every kind is
+-- better or worse.
+-- Otherwise one failed stratum fails all, and all must pass. Looks and strata share alpha, which
+-- bounds the probability of any false alarm.
 function M.look(strata, k, opts)
 	opts = setmetatable(opts or {}, { __index = M.defaults })
 	local names, out = {}, { strata = {}, verdict = "inconclusive" }
@@ -152,7 +150,7 @@ function M.judge(opts)
 	end
 	local block = opts.block or 50
 	local a, b = core.block_medians(opts.a, block), core.block_medians(opts.b, block)
-	-- many samples: longer blocks, not more of them
+	-- Many samples: make blocks longer, not more numerous.
 	local longest = math.max(#a, #b)
 	if longest > 1024 then
 		block = block * ((longest + 1023) // 1024)

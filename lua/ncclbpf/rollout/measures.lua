@@ -1,15 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- What a rollout is judged by: a number a block and kind of collectives, by
--- default the median of its times. A plan may name others (p95, p99, mean, bus
--- bandwidth), each with the way that is worse; those that are not critical are
--- shown and decide nothing.
+-- Metrics of a rollout: one number for each block and kind of collectives, by default the median
+-- of the times. A plan may name others (p95, p99, mean, bus bandwidth) and say which direction is
+-- worse. Metrics that are not critical are shown but decide nothing.
 local core = require "ncclbpf.core"
 local judge = require "ncclbpf.rollout.judge"
 local witness = require "ncclbpf.rollout.evidence"
 
 local M = {}
 
--- So many collectives a block has, or no such quantile.
+-- A block needs this many collectives for the quantile.
 local LEAST = { p95 = 20, p99 = 100 }
 M.least = LEAST
 
@@ -37,7 +36,7 @@ local aggregates = {
 	end,
 }
 
--- A block's values, of the collectives by kind that counted: {name = {kind = v}}
+-- The metrics of a block: {name = {kind = value}}
 function M.of_block(p, kept)
 	if not p.metrics then return nil end
 	local out = {}
@@ -70,10 +69,10 @@ local function other_way(r)
 	return r
 end
 
--- Is a rise of the value, where it is a time, what people call slower?
+-- Does a larger value mean slower?
 local function slower_is_up(m) return m.aggregate ~= "busbw" end
 
--- judge.compare with the way of @m that is worse. effect_pct: how much worse.
+-- judge.compare for metric @m. effect_pct: how much worse, in per cent.
 local function comparer(m)
 	local up, down = m.direction ~= "decrease", m.direction ~= "increase"
 	return function(a, b, opts)
@@ -87,7 +86,7 @@ local function comparer(m)
 		end
 		if not down then return rise() end
 		if not up then return fall() end
-		-- either: what passes must do so both ways
+		-- direction = "either": must pass in both directions.
 		local x, y = rise(), fall()
 		if y.verdict == "fail" or x.verdict == "pass" and y.verdict ~= "pass" then
 			return y
@@ -96,8 +95,8 @@ local function comparer(m)
 	end
 end
 
--- Values by kind of the first blocks: {kind = {a = {}, b = {}}}; kinds of which
--- too few blocks have one stand there only where data are wanted.
+-- Values by kind: {kind = {a = {}, b = {}}}. A kind with too few blocks is included only if the
+-- metric must have data.
 local function strata_of(blocks, m, least)
 	local t = {}
 	for _, b in ipairs(blocks) do
@@ -113,8 +112,8 @@ local function strata_of(blocks, m, least)
 	return t
 end
 
--- All metrics at look @k, over @blocks. -> as judge.look, of the first metric,
--- with metrics = {name = {verdict, reason, critical, aggregate, strata}}
+-- Judge all metrics at look @k. -> as judge.look for the first metric, with metrics = {name =
+-- {verdict, reason, critical, aggregate, strata}}
 function M.look(p, blocks, k, opts)
 	local out, all, verdict, reason = nil, {}, "pass", nil
 	local share = (1 - opts.confidence) / #p.metrics

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Rollout plans: read, checked field by field, completed. docs/rollouts.md
--- describes the fields.
+-- Rollout plans: read, check each field, fill in defaults (docs/rollouts.md).
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local judge = require "ncclbpf.rollout.judge"
@@ -106,7 +105,7 @@ local function comms(v)
 		.. 'share like "34%"'
 end
 
--- A share, as "34%" or 0.34
+-- A share: "34%" or 0.34
 local function share(v)
 	local pct = type(v) == "string" and tonumber(v:match "^([%d.]+)%%$")
 		or math.type(v) == "float" and v * 100
@@ -114,7 +113,7 @@ local function share(v)
 	return nil, 'a share like "34%" or 0.34'
 end
 
--- How many, or a share
+-- A number of communicators, or a share
 local function part(v)
 	if math.type(v) == "integer" and v >= 1 and v <= 16 then return v end
 	if share(v) and v ~= "100%" and v ~= 1.0 then return v end
@@ -126,8 +125,8 @@ local function yes_no(v)
 	return nil, "true or false"
 end
 
--- The arms take turns in time on the same communicators; what else there could be
--- compares some with others, which differ in more than the policy.
+-- Arms take turns on the same communicators. Comparing different communicators would measure their
+-- differences too.
 local function window(v)
 	if v == "window" then return v end
 	return nil,
@@ -233,7 +232,7 @@ local schema = fields {
 	seed = { number(1, 2 ^ 31, true) },
 }
 
--- What other tools have and is called otherwise here.
+-- Names that other tools use for our fields
 local elsewhere = {
 	warmup = "warmup_pct, a share of each block", progress_deadline =
 		"block_timeout, of a block; deadline, of all", gates = "guards",
@@ -247,7 +246,7 @@ local function allowed(t)
 	return list
 end
 
--- What was found in the place of something else.
+-- A found value, for messages.
 local function found(v)
 	if type(v) == "string" then return ("%q"):format(v) end
 	if type(v) ~= "table" then return tostring(v) end
@@ -300,13 +299,13 @@ function check_fields(rows, t, at)
 	return out
 end
 
--- The chance of a false alarm of one step and metric: all of them share it.
+-- False-alarm probability of one step and metric; all of them share the plan's.
 function M.alpha(p)
 	return (1 - p.judge.confidence) / (p.steps and #p.steps or 1) / (
 		p.metrics and #p.metrics or 1)
 end
 
--- So few blocks an arm that no difference, however large, would be sure.
+-- Fewest blocks of an arm for which any difference can be sure.
 function M.least_blocks(p)
 	local alpha = judge.share(M.alpha(p), p.judge.looks, p.judge.looks)
 	local n = 2
@@ -314,8 +313,7 @@ function M.least_blocks(p)
 	return n
 end
 
--- M.check(t) -> plan, complete | nil, err that names the field, what was found
--- and what is allowed
+-- M.check(t) -> plan with defaults | nil, err, which names field, value found and values allowed
 function M.check(t)
 	local p, err = check_fields(schema.fields, t, "")
 	if not p then return nil, err end
@@ -368,8 +366,7 @@ function M.check(t)
 	return p
 end
 
--- A Lua file that returns a table, without functions to call, or JSON.
--- -> table | nil, err
+-- Read a table from JSON, or from a Lua file that calls no functions. -> table | nil, err
 local function table_of(path)
 	local bytes, err = core.read(path, 1 << 20)
 	if not bytes then return nil, errors.from_reply(err) end
@@ -389,7 +386,7 @@ local function table_of(path)
 	return t, err
 end
 
--- A relative file of a policy lies beside the plan.
+-- Paths of policy files are relative to the plan.
 function M.beside(p, path)
 	local folder = path:match "^(.*/)" or ""
 	for _, k in ipairs { "baseline", "candidate" } do
@@ -397,7 +394,7 @@ function M.beside(p, path)
 	end
 end
 
--- M.read(path): such a file. A relative file of a policy lies beside the plan.
+-- M.read(path) -> plan | nil, err
 function M.read(path)
 	local t, err = table_of(path)
 	if err then return nil, err end
@@ -411,7 +408,7 @@ function M.read(path)
 	return p
 end
 
--- What a plan would do, for people: list of {what, how}
+-- Describe a plan: list of {what, how}
 function M.steps(p)
 	local arms = function(a)
 		if a == nil then return "what the job has when it starts" end
@@ -511,7 +508,7 @@ function M.steps(p)
 	return list
 end
 
--- The first look that can be sure of anything.
+-- The first look with enough blocks for a sure result.
 function M.first_look(p)
 	for k = 1, p.judge.looks do
 		local n = math.min(M.look_at(p, k), 40)
@@ -522,7 +519,7 @@ function M.first_look(p)
 	return p.judge.looks
 end
 
--- What plans of other kinds (sweep/choose.lua) are checked with.
+-- Checks that sweep plans use too (sweep/choose.lua)
 local function name(v)
 	if type(v) == "string" and v:match "^[%w_.%-]+$" and #v <= 32 then return v end
 	return nil, "letters, digits, _, . and -, 32 at most"
@@ -533,10 +530,10 @@ M.kit = {
 	check_fields = check_fields, table_of = table_of,
 }
 
--- Blocks of all of it.
+-- Number of blocks of the whole rollout
 function M.total(p) return p.blocks * 2 * (type(p.steps) == "table" and #p.steps or 1) end
 
--- After which pair look @k is.
+-- The pair of blocks after which look @k takes place
 function M.look_at(p, k) return math.ceil(p.blocks * k / p.judge.looks) end
 
 return M

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- promote = "better": of a candidate's kinds of collectives those that were
--- surely better get it, and the others keep what they have. The candidate is
--- limited to these (policy/restrict.lua) and stands behind the baseline.
+-- promote = "better": only the kinds for which the candidate was better get it; the others keep
+-- their policies. A condition limits the candidate to these kinds (policy/restrict.lua), and it is
+-- appended to the baseline.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local policy = require "ncclbpf.policy.policy"
@@ -34,7 +34,8 @@ local function decides(info)
 	return false
 end
 
--- May @names be limited? Their maps would begin anew. -> true | nil, err
+-- Can policies @names be limited? Not if they have maps, which would start empty. -> true | nil,
+-- err
 function M.check(group, names)
 	local list, err = images(group, names)
 	if not list then return nil, err end
@@ -75,7 +76,7 @@ local function sizes_of(strata)
 	end
 	for _, x in ipairs(list) do
 		table.sort(x.better)
-		-- the same everywhere: also for communicators yet to come
+		-- One answer for all communicators also holds for future ones.
 		x.where = #x.better == x.judged and "" or table.concat(x.better, ",")
 	end
 	table.sort(list, function(a, b)
@@ -133,7 +134,7 @@ function M.text(strata)
 	return table.concat(t, ", ")
 end
 
--- Says where it decides, so that every listing does.
+-- The name contains the sizes, so that listings show where the policy decides.
 local function name_of(name, rows, strata)
 	local list = spans(strata)
 	local tail = #list == 1 and not list[1].comms and span_text(list[1]):gsub("%.%.", "-")
@@ -143,8 +144,8 @@ end
 
 -- ---- doing it ------------------------------------------------------------------------
 
--- M.make(group, r, strata) -> the names to decide with: the baseline's, then the
--- candidate's, limited; all processes hold them | nil, err
+-- M.make(group, r, strata) -> names to use: those of the baseline, then the limited candidate's;
+-- all processes hold them | nil, err
 function M.make(group, r, strata)
 	local rows = rows_of(strata, read.record(r.plan.scope).sizes)
 	if #rows == 0 then

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A rollout as its file has it: reading, saving, its events, and who runs it.
+-- The file of a rollout: read, save, events, and which process runs it.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local store = require "ncclbpf.rollout.store"
@@ -9,7 +9,7 @@ local M = {}
 -- states that end a rollout
 local ENDED = { succeeded = true, rolled_back = true, failed = true }
 M.ended = ENDED
--- all there are, and what a job without a rollout has
+-- All states; "none" is for a job without a rollout.
 M.states = { "none", "planned", "preparing", "progressing", "paused", "promoting", "aborting",
 	"succeeded", "rolled_back", "failed" }
 
@@ -27,8 +27,8 @@ function M.load(job)
 	return store.read(path, "rollout", valid)
 end
 
--- Fields of this process alone. taken: the token of the runner it took over from;
--- before: the PID of one that died; unanswered: a change may still be committed.
+-- Fields that are not saved. taken: token of the runner that we replace; before: PID of a runner
+-- that died; unanswered: a change may still be committed.
 local LIVE = { path = true, group = true, elsewhere = true, asker = true, hooks = true,
 	taken = true, before = true, unanswered = true }
 
@@ -79,8 +79,7 @@ function M.runs(r)
 		and not store.is_this_process(r.runner)
 end
 
--- Nobody runs it, though nobody has paused or ended it: "is gone", "stands
--- still", or nil.
+-- Has the runner of an unfinished rollout died or stopped? -> "is gone", "stands still" or nil
 function M.gone(r)
 	if ENDED[r.state] or r.state == "paused" then return nil end
 	local runs, alive = store.active(r.runner)

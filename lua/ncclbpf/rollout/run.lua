@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- A rollout: baseline and candidate in turns on a live job (a switchback), each
--- turn a change at a fence; judged, then promoted or rolled back. All that is
--- known is in a file that is replaced as a whole after each step, so that any
--- shell can show it, and go on when the one that ran it is gone.
+-- A rollout: baseline and candidate take turns on a live job. Each turn is a change at a fence and
+-- a block of collectives. The judge then decides: promote, roll back or pause. The rollout's file
+-- is replaced after each step, so any shell can show the rollout, and another process can continue
+-- it.
 local blocks = require "ncclbpf.rollout.block"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -28,8 +28,8 @@ local ENDED = record.ended
 M.ended, M.states, M.load, M.runs, M.gone = record.ended, record.states, record.load, record.runs,
 	record.gone
 M.is_of, M.times, M.kinds = job.is_of, job.times, blocks.kinds
--- What a sweep is made of as well (sweep/run.lua). Of its r they want plan
--- (samples, warmup_pct, block_timeout, scope, guards), group, blocks, path, id.
+-- Functions that sweep/run.lua uses too. They read these fields of r: plan (samples, warmup_pct,
+-- block_timeout, scope, guards), group, blocks, path, id.
 M.parts = { ask = job.ask, use = job.use, commit = job.commit, in_use = job.in_use,
 	block = blocks.block, kind_of = blocks.kind_of }
 
@@ -61,7 +61,7 @@ local function look(r, k)
 	local done = plan.look_at(r.plan, k)
 	local blocks, at = stages.blocks(r), stages.now(r)
 	local strata = M.strata(blocks, done)
-	-- all steps share the chance of a false alarm
+	-- All steps share the false-alarm probability.
 	local confidence = 1 - (1 - r.plan.judge.confidence) / (r.steps and #r.steps or 1)
 	local opts = {
 		confidence = confidence, min_effect_pct = r.plan.judge.min_effect_pct,
@@ -82,8 +82,8 @@ local function look(r, k)
 end
 M.look = look
 
--- A or B first in pair @i, by the seed; the first pair begins with A, which
--- the guards compare with.
+-- The seed decides which arm is first in pair @i. Arm A is first in pair 1, because the guards
+-- compare with it.
 local function first_arm(seed, i)
 	if i == 1 then return "a" end
 	local x = (seed * 2654435761 + i * 40503) & 0xffffffff
@@ -103,9 +103,9 @@ end
 
 -- ---- running ----------------------------------------------------------------------------
 
--- All but those that are held back decide with @arm: several changes, the held
--- first, so that each has what it shall have from the first one on. Whatever
--- goes wrong meanwhile, the way back is the baseline for all.
+-- Put @arm in place for all communicators but the held ones. This takes several changes. The held
+-- ones change first, so that they never decide with the candidate. If a change fails, the way back
+-- is the baseline for all communicators.
 local function promote_but_held(r, arm)
 	local was = r.everywhere
 	r.everywhere, r.arm = true, "none"
@@ -123,23 +123,24 @@ local function promote_but_held(r, arm)
 	return true
 end
 
--- Whoever decides next decides with @arm; that is not waited for.
+-- Put @arm in place and record @state. Does not wait until the ranks have passed the fence.
 local function finish(r, arm, state, reason, evidence)
 	local ok, err = true, nil
-	-- whoever looks while it is done is told
+	-- Other shells see this state while the change is being made.
 	local doing = state == "succeeded" and "promoting" or state == "rolled_back" and "aborting"
 	if doing and r.state ~= doing then record.event(r, doing, reason, evidence) end
 	if state ~= "paused" then r.baking = nil end
 	if state == "succeeded" and r.plan.promote ~= "all" and #(r.steps or {}) > 1
 		and #(r.whole or {}) ~= #(r.comms or {}) then
-		-- the last step need not have been all of the scope
+		-- The last step may have reached only a part of the scope.
 		r.comms, r.arm = r.whole, "none"
 	end
 	if state == "succeeded" and r.held and r.plan.promote == "all" then
 		ok, err = promote_but_held(r, arm)
 		if ok then r.arm, r.everywhere = arm, true end
 	end
-	-- promoted to all: also where the scope has it already, and back from there
+	-- A promotion to all communicators, or the way back from one. It is a change even if the
+	-- scope already has @arm.
 	local all = r.comms and (state == "succeeded" and r.plan.promote == "all" or r.everywhere)
 		or nil
 	if ok and r.arm ~= arm or all and not (r.held and state == "succeeded") then
@@ -174,8 +175,7 @@ local function finish(r, arm, state, reason, evidence)
 	return r
 end
 
--- Promote as the plan has it: the whole candidate, or, where kinds stand for
--- themselves, what was found better.
+-- Promote as the plan says: the whole candidate, or only the kinds that were better.
 local function succeed(r, reason, evidence)
 	if r.plan.promote ~= "better" then return finish(r, "b", "succeeded", reason, evidence) end
 	local names, err = promote.make(r.group, r, read.record(read.record(r.verdict).strata))
@@ -190,7 +190,7 @@ local function succeed(r, reason, evidence)
 		reason, evidence.to), evidence)
 end
 
--- By the plan, what comes of a verdict.
+-- Do what the plan says for this verdict.
 local function conclude(r, verdict)
 	local way = r.plan["on_" .. verdict.verdict]
 	local evidence = { look = verdict.look, verdict = verdict.verdict, reason = verdict.reason }
@@ -205,8 +205,7 @@ local function conclude(r, verdict)
 	return finish(r, "a", "paused", reason, evidence)
 end
 
--- No process of the job is left. Connections close a little before their
--- process ends.
+-- Has the job ended? A connection closes shortly before its process ends, so wait a little.
 local function over(r)
 	local till = core.mono() + 2
 	while #r.group:living() == 0 do
@@ -218,7 +217,7 @@ local function over(r)
 	return false
 end
 
--- What another shell may ask for.
+-- Requests that another shell may make
 local asked = {
 	pause = function(r, why)
 		if over(r) then
@@ -238,7 +237,7 @@ local asked = {
 			.. "is left in place"):format(other) or ""))
 	end,
 	promote = function(r) return succeed(r, "asked to promote") end,
-	-- somebody else has changed what the job decides with: that stays
+	-- A concurrent change: leave it in place and pause.
 	leave = function(r, generation)
 		r.arm = "other"
 		generation = type(generation) == "number" and ("generation %d"):format(generation)
@@ -252,7 +251,7 @@ local asked = {
 	end,
 }
 
--- The next step: more communicators, from the baseline on, judged anew.
+-- Begin the next step: more communicators, first with the baseline, judged by its own blocks.
 local function advance(r)
 	local _, i = stages.now(r)
 	r.advancing = true
@@ -265,7 +264,7 @@ local function advance(r)
 	end
 	r.step, r.first, r.comms, r.looks, r.since = i + 1, #r.blocks, r.steps[i + 1].comms, nil, {}
 	r.advancing = nil
-	-- what was none of the step before may have another baseline
+	-- Communicators that are new in this step may have another baseline.
 	r.arm = r.plan.baseline and "none" or "a"
 	record.event(r, "progressing", ("step %d of %d: %s"):format(
 		i + 1, #r.steps, r.comms and units.count(#r.comms, "communicator")
@@ -274,8 +273,7 @@ local function advance(r)
 	if not ok then return nil, err end
 end
 
--- A step has passed: it bakes, then comes the next one, or what the plan has for
--- the last. -> as step()
+-- A step has passed: bake, then begin the next step, or conclude after the last. -> as step()
 local function passed(r, verdict, baked)
 	local at, i = stages.now(r)
 	if at.bake and not baked then
@@ -292,7 +290,7 @@ local function passed(r, verdict, baked)
 	return conclude(r, verdict)
 end
 
--- The candidate stays in place for so long, under the guards.
+-- Keep the candidate in place for the bake time, under the guards.
 local function bake(r)
 	if r.arm ~= "b" then
 		local ok, err = job.use(r, "b", r.plan.block_timeout)
@@ -323,14 +321,14 @@ local function bake(r)
 	return (asked[evidence] or asked.pause)(r, more)
 end
 
--- A look that says fail, or nothing, may be borne so often as the plan has it.
+-- Does this look end the step? The plan says how many failed and inconclusive looks it tolerates.
 local function settled(r, k, verdict)
 	local limits = r.plan
 	if k == limits.judge.looks or verdict.verdict == "pass" then return true end
 	r.looks = r.looks or { fail = 0, inconclusive = 0 }
-	-- kind by kind it is sure at the last one only
+	-- With promote = "better" only the last look can be sure of every kind.
 	if verdict.verdict == "inconclusive" and limits.promote == "better" then return false end
-	-- one that could not have been sure is no sign
+	-- Too few blocks for any sure result: do not count this look.
 	if verdict.verdict == "inconclusive" and k < plan.first_look(limits) then return false end
 	r.looks[verdict.verdict] = r.looks[verdict.verdict] + 1
 	if verdict.verdict == "fail" then return r.looks.fail > (limits.failure_limit or 0) end
@@ -402,13 +400,13 @@ local function rescue(name, id, token)
 	return ok ~= nil
 end
 
--- Keep why the run ended without a verdict, for whoever follows it.
+-- Record why the run ended without a verdict, for the shell that follows it.
 function M.fail(r, err)
 	r.failure = { code = err.code, message = err.message, hint = err.hint, cause = err.cause }
 	return record.save(r)
 end
 
--- The steps until it ends or pauses, or has made @last blocks. -> as M.run
+-- Run blocks until the rollout ends or pauses, or has @last blocks. -> as M.run
 local function steps(r, tell, last)
 	local till = core.mono() + r.plan.deadline
 	local ok, done, err
@@ -433,8 +431,8 @@ local function steps(r, tell, last)
 	return nil, err
 end
 
--- Continue in this process until it ends or pauses, or has made @most blocks. @tell(r):
--- after each block. Ctrl-C waits meanwhile and asks for a pause. -> r | nil, err
+-- Run the rollout in this process until it ends or pauses, or has made @most blocks. tell(r) is
+-- called after each block. Ctrl-C waits meanwhile and asks for a pause. -> r | nil, err
 function M.run(r, tell, most)
 	local name, id, token, group = r.job, r.id, r.runner.token, r.group
 	local last = most and #r.blocks + most
@@ -444,7 +442,7 @@ function M.run(r, tell, most)
 	end, nil, function() return true, steps(r, tell, last) end)
 end
 
--- Continue in a process of its own; after(r) is called there at the end. -> its PID | nil, err
+-- Run the rollout in a process of its own, which calls after(r) at the end. -> its PID | nil, err
 function M.detach(r, after)
 	r.failure = nil
 	return runner.detach(r, record.save, function(_, trouble)
@@ -460,7 +458,7 @@ function M.detach(r, after)
 	end)
 end
 
--- Follow rollout @r of any process. -> the rollout as its file has it | nil, err
+-- Follow rollout @r, whichever process runs it. -> the rollout as its file has it | nil, err
 function M.follow(r, tell, pid)
 	local job_name = r.job
 	local done, err = runner.follow(r.path, r.id, { pid = pid, tell = tell,
@@ -474,8 +472,8 @@ function M.follow(r, tell, pid)
 	return done
 end
 
--- M.start(group, p[, hooks]) -> the rollout, begun and saved | nil, err
--- hooks: what a script does meanwhile (rollout/script.lua)
+-- M.start(group, p[, hooks]) -> the new rollout, saved, no block yet | nil, err
+-- hooks: functions of a script (rollout/script.lua)
 function M.start(group, p, hooks)
 	local old, err = record.load(group.job)
 	if err then return nil, err end
@@ -553,8 +551,8 @@ function M.start(group, p, hooks)
 	return r
 end
 
--- Take over a rollout that is paused or whose runner is gone. -> true, nil, the
--- generation that somebody else has made since it was paused | nil, err
+-- Take over a rollout that is paused or whose runner has died. -> true, nil, the generation of a
+-- concurrent change since the pause | nil, err
 function M.adopt(r, group)
 	if record.runs(r) then
 		return errors.fail("busy", "process %s runs it; rollout pause stops it there",
@@ -568,8 +566,8 @@ function M.adopt(r, group)
 	if s.err then return nil, s.err end
 	store.forget_requests(r.path) -- of the runner that is gone
 	r.group, r.asker = group, nil
-	-- another generation than was written down: our own, by one that died before
-	-- it could, or somebody else's after the baseline
+	-- The job has another generation than the file. Either the runner that died made it before
+	-- it could save, or somebody else changed the job.
 	local other
 	r.before = r.state ~= "paused" and r.runner.pid or nil
 	if s.data.generation ~= r.generation then
@@ -579,14 +577,14 @@ function M.adopt(r, group)
 			other = not job.is_own(r) and s.data.generation
 		end
 	end
-	-- whoever takes over has seen what the job has now
+	-- From here on, changes are compared with the generation that the job has now.
 	r.generation, r.since = s.data.generation, {}
 	r.taken, r.runner = r.runner.token, store.runner()
 	r.blocks, r.events = core.array(r.blocks), core.array(r.events)
 	return true, nil, other
 end
 
--- Is there anything left to be seen in the step that it is in?
+-- Are blocks left to run in the current step?
 function M.more(r)
 	local _, _, first = stages.now(r)
 	return type(r.baking) == "table" or r.advancing == true
@@ -609,7 +607,7 @@ function M.resume(r, group)
 			{ hint = "rollout promote or rollout abort" })
 	end
 	if r.everywhere then
-		-- a promotion that came to no end: the baseline for all, as before
+		-- A promotion was interrupted: go back to the baseline for all communicators.
 		ok, err = record.save(r)
 		if ok then ok, err = job.commit(r, "a", true) end
 		if not ok then return nil, err end
@@ -623,11 +621,11 @@ function M.resume(r, group)
 	return true
 end
 
--- Those that were held back get the candidate as well.
+-- Promote the candidate to the communicators that were held back.
 local function release(r, group)
 	local ok, err = M.adopt(r, group)
 	if not ok then return nil, err end
-	-- where the scope was promoted alone, those of it; so also the way back
+	-- If only the scope was promoted, only the held communicators of the scope.
 	local all = r.plan.promote == "all" or not r.plan.scope.comms
 	if not all then
 		r.comms = core.array(table.move(r.held, 1, #r.held, #r.whole + 1,
@@ -646,7 +644,7 @@ local function release(r, group)
 	return r
 end
 
--- promote, abort, pause: by us, or by who runs it. -> r, true when only asked
+-- Carry out promote, abort or pause, or ask the runner for it. -> r, true if it was only asked
 function M.tell(r, group, word)
 	if word == "promote" and r.state == "succeeded" and r.held then return release(r, group) end
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
@@ -662,8 +660,7 @@ function M.tell(r, group, word)
 	return asked[word](r, nil, other)
 end
 
--- After a promotion: the baseline again, but not over what somebody else has
--- put in the candidate's place.
+-- Undo a promotion, unless somebody else has replaced the candidate since.
 function M.undo(r, group)
 	if r.state ~= "succeeded" then
 		return errors.fail("refused", "only what was promoted can be undone; it is %s",

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Rollout scripts: a Lua file that returns a table with a header, a plan and
--- functions that are called as the rollout goes on. They get nothing but their
--- context, so long and so much memory for each call, and stop for good when
--- one of them passes that or raises: the rollout pauses then.
+-- Rollout scripts: a Lua file that returns a table with a header, a plan and callbacks. Callbacks
+-- see only their context. Each call has a limit of time and memory. After a call that fails or
+-- exceeds its limit no callback is called again, and the rollout pauses.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local judge = require "ncclbpf.rollout.judge"
@@ -102,7 +101,7 @@ end
 local Script = {}
 Script.__index = Script
 
--- What a script raised or passed, as an error.
+-- The error of a failed call.
 local function failure(self, name, e, limit)
 	local text = errors.is(e) and e.message or tostring(e)
 	return errors.new("script_failed", ("%s: %s"):format(name, text), { object = self.path,
@@ -110,7 +109,7 @@ local function failure(self, name, e, limit)
 			M.DEADLINE_S, M.MEMORY >> 20) or nil })
 end
 
--- -> true, results | nil, err. Once one has failed none is called again.
+-- -> true, results | nil, err. After a failure, no callback is called again.
 function Script:call(name, ...)
 	local f = self.callbacks[name]
 	if not f then return true end
@@ -141,8 +140,9 @@ end
 
 -- ---- what a script gets ----------------------------------------------------------
 
--- A map as a script has it: what is read; what is written only by scripts that
--- say so, and never where it makes a generation, which would be another's change.
+-- A map for scripts. Only scripts of the category "change" may write, and only local maps: a
+-- change of a coherent map is a generation of its own, which the rollout would take for a
+-- concurrent change.
 local function map_for(self, m, info)
 	local t = {}
 	local function may()
@@ -176,13 +176,13 @@ local function map_for(self, m, info)
 	return t
 end
 
--- What a job has said, as plain data: no object with methods that set something.
+-- Results as plain data, without methods that change the job.
 local function plain(v)
 	if type(v) ~= "table" then return v end
 	return core.decode(core.encode(v))
 end
 
--- t:what(...), with plain data for the result and for whom it follows with
+-- t:what(...) with plain data as result and for its callback
 local function asked(t, what, ...)
 	local args = table.pack(...)
 	for i = 1, args.n do
@@ -236,7 +236,7 @@ local function context(self, target, values)
 	return ctx
 end
 
--- pcall too: what it catches comes again, and counts as not done
+-- The script's pcall: an exceeded limit is raised again.
 local function environment()
 	local env = sandbox.pure()
 	env.pcall, env.xpcall = pcall, nil
@@ -305,7 +305,7 @@ function M.open(path, words, opts)
 	return self
 end
 
--- The policies that it wants are held. -> true | nil, err
+-- Does the job hold the policies in `requires`? -> true | nil, err
 function Script:able(group)
 	for _, name in ipairs(self.requires) do
 		local r = group:ask(session.line { "policy", "show", name })[1]
@@ -318,7 +318,7 @@ function Script:able(group)
 	return true
 end
 
--- What a callback is told of where a rollout stands: a copy.
+-- Copy the state of the rollout into the context.
 local function standing(self, r)
 	self.ctx.state, self.ctx.reason, self.ctx.blocks = r.state, r.why, #r.blocks
 end
@@ -343,7 +343,7 @@ function Script:finish(result)
 	return self:call("done", self.ctx, result)
 end
 
--- Over blocks that were kept (a dry run). -> verdict of the last look | nil, err
+-- A dry run over stored blocks. -> verdict of the last look | nil, err
 function Script:replay(blocks)
 	local rollout = require "ncclbpf.rollout.run"
 	local ok, err = self:call("setup", self.ctx)

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- The steps of a rollout over communicators: which ones each step reaches, how
--- long the candidate bakes after it, and who keeps the baseline at the end
--- (holdback). A plan without steps has one, its scope.
+-- Steps of a rollout: the communicators that each reaches, its bake time, and the communicators
+-- that keep the baseline at the end (holdback). A plan without steps has one step, its scope.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local reach = require "ncclbpf.job.selector"
@@ -12,11 +11,11 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
--- A share ("34%", 0.34) or a number of @n, at least one.
+-- A share ("34%", 0.34) or number @v of @n communicators, at least one.
 local function of_share(v, n)
 	if math.type(v) == "integer" then return v end
 	local pct = type(v) == "string" and tonumber(v:match "^([%d.]+)%%$") or v * 100
-	-- 50 % of 3 are 2: more are tried before all are
+	-- Round up: 50 % of 3 are 2.
 	return math.max(1, math.ceil(n * pct / 100 - 1e-9))
 end
 
@@ -39,8 +38,8 @@ end
 
 local function first(list, n) return core.array(table.move(list, 1, n, 1, {})) end
 
--- Who keeps the baseline: the last ones by identity, of those that a promotion
--- would reach. -> identities or nil | nil, err
+-- The communicators that keep the baseline: the last by identity of those that a promotion would
+-- reach. -> identities or nil | nil, err
 local function held_of(p, all, scope)
 	if not p.holdback then return nil end
 	local from = p.promote == "all" and all or scope or all
@@ -97,7 +96,7 @@ function M.of(group, p, comms)
 				.. "allowed", n, p.max_units)
 		end
 		before = n
-		-- all of them are no scope: also those to come
+		-- A step that reaches all communicators includes future ones.
 		local everyone = n == #all and not comms
 		if not everyone and n > reach.MOST then
 			return errors.fail(
@@ -148,9 +147,8 @@ end
 
 -- ---- those that keep the baseline ---------------------------------------------------
 
--- The lines of a promotion to all but the held: these first get the baseline as
--- their own, so that no decision of theirs is the candidate's; the scope has
--- what the others have in the end.
+-- The requests of a promotion to all but the held communicators. The held ones get the baseline as
+-- their own first, so that none of their decisions is the candidate's.
 function M.promotion(r, names)
 	local function line(list, to)
 		local words = { "policy", "use" }
@@ -164,8 +162,8 @@ end
 
 local function median(list) return core.block_medians(list, #list)[1] end
 
--- What the held and the others took lately: {{coll, bytes_from, held_us,
--- promoted_us, held_count, promoted_count}} | nil, err
+-- Recent times of held and promoted communicators: {{coll, bytes_from, held_us, promoted_us,
+-- held_count, promoted_count}} | nil, err
 function M.holdback(r, group)
 	if type(r.held) ~= "table" then return core.array {} end
 	local results, failures = group:ask "sample tail 1024", {}

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Files of rollouts and sweeps: where they lie, which process runs one, and what
--- other shells ask of it. A name holds job and host, because hosts share homes. A
--- file is replaced as a whole, and compared and replaced under its lock.
+-- Files of rollouts and sweeps: their paths, the process that runs each, and requests to it. A
+-- file's name has job and host, because hosts share home directories. Files are replaced as a
+-- whole; compare and replace happens under a lock.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local process = require "ncclbpf.base.process"
@@ -10,7 +10,7 @@ local M = {}
 
 local LIMIT = 16 << 20
 local LOCK_S = 5
--- Not a constant: a supervisor is a fork of the process that loaded this file.
+-- Not a constant: runners and supervisors are forks of the process that loaded this module.
 local function own_pid() return select(2, core.ids()) end
 
 local function folder(kind)
@@ -66,8 +66,8 @@ function M.write(path, t)
 	return true
 end
 
--- f() with the lock of @path, which other processes and hosts respect.
--- -> what f returns | nil, err
+-- Call f() while holding the lock of @path, which other processes and hosts respect. -> results of
+-- f | nil, err
 function M.locked(path, f)
 	local lock <close>, err = core.lock(path .. ".lock", LOCK_S)
 	if not lock then return nil, errors.from_reply(err) end
@@ -81,8 +81,8 @@ function M.runner()
 		token = ("%d.%d.%.0f"):format(pid, math.random(1 << 30), core.mono() * 1e9) }
 end
 
--- Does @runner run, and does it live? A stopped process does not run: when it
--- goes on, its saves are refused. nil: a process of another PID namespace.
+-- -> does @runner make progress, is it alive. A stopped process makes no progress; its saves are
+-- refused when it continues. nil: the process is in another PID namespace.
 function M.active(runner)
 	if type(runner) ~= "table" then return false, false end
 	local alive, stopped = process.alive(runner.process)
@@ -101,7 +101,7 @@ function M.request(path, id, word)
 	return true
 end
 
--- The word that another process has asked for, and its PID; nil: none.
+-- The request of another process and its PID, removed; nil: none.
 function M.requested(path, id)
 	path = request_path(path)
 	if not core.stat(path) then return nil end

@@ -48,8 +48,7 @@ local function names_in(kind, data)
 	return t
 end
 
--- Names of a kind from the attached group, cached; {} when it does not
--- answer at once.
+-- Names of a kind from the attached group, cached; {} if it does not answer at once.
 local function live(group, kind)
 	if kind == "collectives" then
 		local t = {}
@@ -191,7 +190,7 @@ function M.words(list, group)
 	end
 	for name in pairs(row.options) do t[#t + 1] = name .. "=" end
 	t = starting(t, current)
-	-- where names are what is mostly meant, files are offered to a path
+	-- Offer files only for words with a slash where names are more likely.
 	if row.files and (row.files ~= "paths" or current:find("/", 1, true)) then
 		for _, f in ipairs(files(current)) do t[#t + 1] = f end
 	end
@@ -251,8 +250,7 @@ end
 
 -- ---- for the user's shell ------------------------------------------------------------------
 
--- `__complete WORDS...`: candidates, one a line; nothing when it would take
--- longer than people wait.
+-- `__complete WORDS...`: print candidates, one a line; none if the job does not answer quickly.
 function M.main(app, list)
 	if #list == 0 then list = { "" } end
 	local group

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- What the shell's binary adds to ncclbpf.cli: scripts without the means to
--- start programs or load machine code, and the prompt.
+-- Additions of the shell's binary: the prompt, and a sandbox without ways to start programs or
+-- load machine code.
 local cli = require "ncclbpf.shell.main"
 
 local M = {}

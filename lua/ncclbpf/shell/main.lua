@@ -54,8 +54,8 @@ local function version(app, flags)
 	return 0
 end
 
--- The whole program. @host: what shell/main.c gives: interactive(app) and
--- sandbox(unsafe). -> exit status
+-- Run the program. @host: functions of shell/main.c: interactive(app), sandbox(unsafe). -> exit
+-- status
 function M.main(list, host)
 	host = host or {}
 	local app = shell.new {}

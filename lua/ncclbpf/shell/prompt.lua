@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The prompt: history, what it says about the target, unfinished chunks,
--- Ctrl-C and Ctrl-D.
+-- The prompt: history, the state of the target, unfinished chunks, Ctrl-C and Ctrl-D.
 local core = require "ncclbpf.core"
 local cli = require "ncclbpf.cli.app"
 local complete = require "ncclbpf.shell.complete"
@@ -44,7 +43,7 @@ local function open_history(edit)
 	return h
 end
 
--- Lines that begin with a blank are not kept, nor is a repeat.
+-- Do not keep repeats and lines that begin with a blank.
 function History:add(line)
 	if line == "" or line:match("^%s") or line == self.last then return end
 	self.last = line
@@ -168,7 +167,7 @@ local function farewell(app)
 	end
 end
 
--- One line, perhaps of a chunk that goes on. -> what is pending then
+-- Run one line, perhaps part of a chunk. -> the unfinished chunk, or nil
 local function take(app, pending, line)
 	local text = pending and pending .. "\n" .. line or line
 	local ok, status = pcall(app.line, app, text)
@@ -207,7 +206,7 @@ function M.run(app, host)
 		if line == nil then break end
 		if line == false then
 			host.clear()
-			-- who clears a line does not mean to leave
+			-- Clearing a line is not the first of two Ctrl-C that end the shell.
 			if not typed and not pending and host.twice() then
 				farewell(app)
 				return 130

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- From measurements of combinations (algorithm, protocol, channels) to the
--- best decision table: what is surely faster, by a least effect; neighbouring
--- sizes keep one answer where another is not worth the change; and for each size
--- how sure that is. No job and no files here.
+-- Choose the best decision table from measurements of combinations (algorithm, protocol,
+-- channels). A candidate is chosen if it is surely faster by a least effect. Neighbouring sizes
+-- keep one answer unless a change gains enough. Uses neither a job nor files.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local judge = require "ncclbpf.rollout.judge"
@@ -98,7 +97,7 @@ M.schema = {
 	label = { kit.text },
 }
 
--- M.check(t) -> plan, complete | nil, err with field, what was found, what may be
+-- M.check(t) -> plan with defaults | nil, err, which names field, value found and values allowed
 function M.check(t)
 	local p, err = kit.check_fields(M.schema, t, "")
 	if not p then return nil, err end
@@ -109,7 +108,7 @@ function M.check(t)
 	return p
 end
 
--- M.read(path): as plans of rollouts are read; files of data lie beside it.
+-- M.read(path) -> plan | nil, err; data files are relative to the plan
 function M.read(path)
 	local t, err = kit.table_of(path)
 	if not t then return nil, err end
@@ -163,7 +162,7 @@ function M.in_scope(p, coll, from)
 	return wanted(s.collectives, coll)
 end
 
--- NCCL bounds the channels of these itself; of others they are not to be set.
+-- NCCL bounds the number of channels of these algorithms; for others, do not set it.
 local BOUNDED = { tree = true, ring = true, nvls_tree = true, pat = true }
 
 -- The combinations of a mask that the plan wants, in NCCL's order.
@@ -187,8 +186,8 @@ end
 
 -- ---- judging ---------------------------------------------------------------------
 
--- One candidate in one class, of all its strata (communicators, placements) the
--- worst: what is better is so in each of them.
+-- Compare one candidate in one class. Of all strata (communicators, placements) the worst result
+-- counts, so "better" holds in each.
 local function compare(strata, label, alpha, p)
 	local worst
 	for _, s in pairs(strata) do
@@ -227,7 +226,7 @@ local function comparisons(classes)
 end
 M.comparisons = comparisons
 
--- So few blocks an arm that no difference, however large, would be sure.
+-- Fewest blocks of an arm for which any difference can be sure.
 function M.least_rounds(alpha)
 	local n = 2
 	while n < 40 and 2 * core.rank_tail(n, n, 0) > alpha do n = n + 1 end
@@ -261,9 +260,9 @@ end
 
 local function log_of(pct) return math.log(1 + math.max(pct, -99.9) / 100) end
 
--- What a class may get and what that costs: the baseline 0; what is surely
--- faster its effect; what is surely not slower next to nothing, so that it can
--- bridge two neighbours but never be chosen for itself.
+-- Possible answers of a class and their costs: the baseline 0; surely faster candidates their
+-- effect; candidates that are surely not slower almost 0, so that they can bridge two neighbours
+-- but are never chosen alone.
 local BRIDGE = 1e-9
 local function choices(c)
 	local t = { { label = "", cost = 0 } }
@@ -276,9 +275,8 @@ local function choices(c)
 	return t
 end
 
--- The cheapest way through the sizes of one collective, a change of the answer
--- counted as hysteresis_pct; before the first and behind the last size is the
--- baseline.
+-- The cheapest sequence of answers over the sizes of one collective. Each change of the answer
+-- costs hysteresis_pct. Outside the measured sizes the baseline holds.
 local function path(list, p)
 	local change = log_of(p.hysteresis_pct)
 	local best = {}
@@ -327,7 +325,7 @@ local function say(r)
 	return r and r.effect_pct and ("%s: %+.1f %%"):format(r.label, r.effect_pct) or nil
 end
 
--- Words for what became of a class.
+-- The verdict of a class.
 local function verdict(c, p)
 	local best = c.results[1]
 	if c.choice.result then
@@ -349,7 +347,7 @@ local function verdict(c, p)
 		return "hysteresis", ("%s is not worth two changes of the answer"):format(say(best))
 	end
 	for _, r in ipairs(c.results) do
-		-- what was given up as slower needs no more data
+		-- A candidate dropped as slower needs no more data.
 		local slower = c.out and c.out[r.label] or r.verdict == "fail"
 		if not slower and (not r.effect_pct or not r.high_pct or r.verdict == "inconclusive"
 			and r.low_pct <= -p.min_effect_pct) then
@@ -411,7 +409,7 @@ local function how_sure(r)
 			r.verdict)
 end
 
--- In NVIDIA's columns, with a line for each class. facts: lines of the head.
+-- CSV in NVIDIA's columns, with a comment line for each class. facts: comment lines at the top
 function M.csv(rows, table_rows, facts)
 	local t = {}
 	for _, f in ipairs(facts) do t[#t + 1] = "# " .. f:gsub("[\r\n]", " ") end
@@ -439,7 +437,7 @@ end
 
 local function same(a, label) return label ~= nil and a == label end
 
--- Classes of samples as sweepdata.read gives them. -> classes | nil, err
+-- Classes of the samples of sweep/measurements.lua. -> classes | nil, err
 function M.classes_of_samples(list, p)
 	local by, classes, base = {}, {}, p.baseline and p.baseline ~= "none" and p.baseline or nil
 	for _, s in ipairs(list) do
@@ -498,7 +496,7 @@ function M.offline(p)
 		"baseline: " .. (p.baseline or "NCCL's own choice") }, { warnings = warnings })
 end
 
--- What a sweep hands back.
+-- The result of a sweep.
 function M.result(classes, p, facts, more)
 	local n, alpha = M.judge(classes, p)
 	local rows, table_rows = M.choose(classes, p)

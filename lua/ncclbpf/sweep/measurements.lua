@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Measurements from files: what nccl-tests prints, its JSON, and CSV with
--- the columns of NVIDIA's tuner tools. What cannot be read is an error with file,
--- line, column, what stands there and what may; nothing is skipped in silence
--- but lines of logs between nccl-tests' own.
+-- Measurements from files: the output of nccl-tests, its JSON, NVIDIA's Inspector, and CSV in the
+-- columns of NVIDIA's tuner tools. An error names file, line, column, value found and values
+-- allowed. Only log lines between those of nccl-tests are skipped.
 local core = require "ncclbpf.core"
 local csv = require "ncclbpf.base.csv"
 local errors = require "ncclbpf.base.errors"
@@ -24,7 +23,7 @@ local PROGRAMS = {
 	broadcast = "broadcast", reduce = "reduce",
 }
 
--- "all_reduce_perf", "allreduce", a path that ends so; nil: none of ours
+-- The collective of "all_reduce_perf", "allreduce" or a path that ends so; nil: unknown
 function M.collective(text)
 	local word = tostring(text):lower():match "[^/\\]*$"
 	word = word:gsub("%.exe$", ""):gsub("_perf.*$", ""):gsub("_mpi$", "")
@@ -65,7 +64,7 @@ local function tokens(text)
 	return t
 end
 
--- Launchers put who said it before each line: "[1,0]<stdout>:", "0: ", "node7: ".
+-- Remove the prefix that launchers add to each line: "[1,0]<stdout>:", "0: ", "node7: ".
 local function untagged(line)
 	local rest = line:match "^%[%d+,%d+%]<std%a+>:?%s?(.*)$"
 		or line:match "^%s*[%w_.%-]*%d+:%s(.*)$"
@@ -157,8 +156,8 @@ local function at_result(file, i, fmt, ...)
 		{ where = { file = file } })
 end
 
--- The time of one placement: the median of the iterations where they were
--- written down. Iterations of one run are no samples of their own.
+-- The time of one placement: the median of the iterations if the file has them. Iterations of one
+-- run are not independent samples.
 local function json_times(file, i, r, key)
 	local list = type(r[key .. "_per_iter"]) == "table" and r[key .. "_per_iter"].times_us
 	if type(list) ~= "table" or #list == 0 then
@@ -357,8 +356,8 @@ end
 
 -- ---- NVIDIA's Inspector ------------------------------------------------------------------------
 
--- How a time was taken, the best first. One file's collectives are compared by
--- one of them: what the host saw says little about the GPU.
+-- Sources of times, the best first. All collectives of a file use one source, because times seen
+-- by the host say little about the GPU.
 local SOURCES = { kernel_gpu = 1, kernel_cpu = 2, collective_cpu = 3 }
 
 local function inspector_row(file, n, d)
@@ -403,7 +402,7 @@ end
 
 local function better(a, b) return not b or SOURCES[a] < SOURCES[b] end
 
--- Of each collective the slowest rank, by the best source that there is.
+-- The slowest rank of each collective, by the best source of the file.
 -- -> {comm, coll, seq, bytes, us, ranks, nodes, line, told}, source, left out
 local function slowest(rows)
 	local by, order, best = {}, {}, nil
@@ -477,9 +476,10 @@ end
 
 -- ---- any of them -----------------------------------------------------------------------------
 
--- M.read(entry): entry {file=, coll=, algo=, proto=, channels=, ranks=, nodes=};
--- what it says stands for what the file does not.
--- -> list of {coll, bytes, us, place, algo, proto, channels, ranks, nodes, run}, warning | nil, err
+-- M.read(entry) -> list of {coll, bytes, us, place, algo, proto, channels, ranks, nodes, run},
+-- warning | nil, err
+-- entry: {file=, coll=, algo=, proto=, channels=, ranks=, nodes=}; its values fill in for those
+-- that the file lacks
 function M.read(entry)
 	local text, err = core.read(entry.file, LIMIT)
 	if not text then return nil, errors.from_reply(err) end

@@ -49,7 +49,7 @@ local function save(r)
 	return store.write(r.path, keep)
 end
 
--- Begin the file, unless another sweep has begun meanwhile.
+-- Create the file, unless another sweep has been started meanwhile.
 local function claim(r, old)
 	return store.locked(r.path, function()
 		local now, err = M.load(r.job)
@@ -88,7 +88,7 @@ local function member_tables(group)
 	return out
 end
 
--- Classes of what has been decided, with what NCCL offers on all ranks.
+-- Classes of the job's decisions, with the combinations that NCCL offers on all ranks.
 local function classes_of(group, p)
 	local by, classes = {}, {}
 	for _, d in ipairs(member_tables(group)) do
@@ -126,7 +126,8 @@ local function classes_of(group, p)
 	return classes
 end
 
--- Give each class its candidates, without what it has already.
+-- Give each class its candidates: the offered combinations without the current one. -> how many
+-- exceeded most=
 local function candidates(classes, p)
 	local left_out = 0
 	for _, c in ipairs(classes) do
@@ -149,7 +150,7 @@ end
 
 -- ---- arms -----------------------------------------------------------------------------
 
--- Candidate number @i of each class that still has one, as a table of the job.
+-- A table with candidate @i of each class that still has one, loaded into the job.
 -- -> arm {name, of = {class = label}} | nil (nothing is left) | nil, err
 local function make_arm(r, i)
 	local lines, of = {}, {}
@@ -176,7 +177,7 @@ local function make_arm(r, i)
 	return { name = name, of = of, number = i }
 end
 
--- What is still to be tried, packed into as few arms as can be.
+-- Pack the remaining candidates into as few arms as possible.
 local function make_arms(r)
 	local most = 0
 	for _, c in ipairs(r.classes) do
@@ -231,7 +232,7 @@ local function record(r, arm, medians, ran)
 	end
 end
 
--- Watch what ran: a filter of NCCL's may stand above any answer.
+-- Count what NCCL ran: NCCL_ALGO and the like may overrule an answer.
 local function watch(r, arm)
 	local ran = {}
 	r.ran = function(kind, op)
@@ -249,7 +250,7 @@ local function watch(r, arm)
 	return ran
 end
 
--- A guard has stopped a block: that candidate is not tried again there.
+-- A guard stopped a block: drop the candidate from its class.
 local function drop(r, arm, why, evidence)
 	r.stops[#r.stops + 1] = { policy = arm and arm.name or nil, reason = why,
 		guard = evidence.guard, collectives = evidence.collectives }
@@ -262,7 +263,7 @@ local function drop(r, arm, why, evidence)
 	end
 end
 
--- A change that could not be made. -> nil, word, reason
+-- A change failed. -> nil, word, reason
 local function unchanged(err)
 	if err.code == "stale" then
 		return nil, "left",
@@ -296,7 +297,7 @@ local function turn(r, arm)
 			or "asked to end"
 end
 
--- Who is surely slower by half of the time is not tried any more.
+-- After half of the rounds, drop candidates that are surely slower.
 local function halfway(r)
 	for _, c in ipairs(r.classes) do
 		for label in pairs(c.candidates) do
@@ -340,7 +341,7 @@ end
 local function rounds(r, tell)
 	local random, till = generator(r.plan.seed), core.mono() + r.plan.deadline
 	for round = 1, r.plan.rounds do
-		-- the guards compare with the baseline, so that it is first once
+		-- The guards compare with the baseline, so it is first in round 1.
 		local order = shuffled(#r.arms, random)
 		if round == 1 then
 			for i, a in ipairs(order) do
@@ -353,7 +354,7 @@ local function rounds(r, tell)
 				local ok, word, why = turn(r, arm)
 				if not ok then return word, why end
 				if word == "dropped" then
-					-- the rest of that table goes on without it
+					-- Repeat the arm's table without the dropped candidate.
 					local again, err = make_arm(r, arm.number)
 					if err then return "stopped", err.message end
 					r.arms[i] = again or false
@@ -379,7 +380,8 @@ end
 
 -- ---- begin and end -----------------------------------------------------------------
 
--- One that a rank still decides with goes away when that has come to the fence.
+-- Discard the tables @names. A table that a rank still uses is retried until the rank has passed
+-- the fence.
 local function forget_tables(group, names)
 	local till = core.mono() + FORGET_S
 	for _, name in ipairs(names) do
@@ -394,13 +396,13 @@ local function forget_tables(group, names)
 	end
 end
 
--- The baseline again, on all ranks, and the tables away. -> true, "left" where
--- somebody else has changed it | nil, err
+-- Restore the baseline on all ranks and discard the tables. -> true, "left" after a concurrent
+-- change | nil, err
 local function restore(r)
 	core.hold(true)
 	local fine, ok, err = pcall(live.use, r, r.baseline, PATIENCE_S)
 	if not fine then ok, err = nil, errors.caught(ok) end
-	-- ranks that decide nothing now take it with their next decision
+	-- Idle ranks change with their next decision.
 	if not ok and err.code == "timed_out" then ok = true end
 	if not ok and err.code == "stale" then ok = "left" end
 	pcall(forget_tables, r.group, r.names)
@@ -408,7 +410,7 @@ local function restore(r)
 	return ok, err
 end
 
--- What the supervisor does, by a connection of its own.
+-- Restore the baseline from the supervisor, by a connection of its own.
 local function rescue(job, baseline, prefix)
 	local group = session.attach({ job = job }, 5)
 	if not group then return nil end
@@ -461,7 +463,7 @@ local function busy(group)
 	return nil, old
 end
 
--- Everything before the first change. -> r | nil, err
+-- Check and prepare a sweep; the job is not changed. -> r | nil, err
 local function prepare(group, p)
 	local err, old = busy(group)
 	if err then return nil, err end
@@ -476,7 +478,7 @@ local function prepare(group, p)
 	p.seed = p.seed or math.random(1 << 30)
 	r.baseline, r.generation = live.in_use(group)
 	if not r.baseline then return nil, r.generation end
-	-- what the job's times are, where it says that nothing is measured
+	-- The job may declare that its times are not measured.
 	local s = group:ask "status"[1]
 	local times = s.data and read.text(s.data.times)
 	p.label = p.label or times and "Times are not measured: " .. times .. "." or nil
@@ -511,7 +513,7 @@ local function prepare(group, p)
 	return r
 end
 
--- What it would do, for -n. -> list of {what, how} | nil, err
+-- Describe a sweep, for -n. -> list of {what, how} | nil, err
 function M.steps(group, p)
 	local r, err = prepare(group, p)
 	if not r then return nil, err end
@@ -559,7 +561,7 @@ local function facts(r)
 	}
 end
 
--- Why a candidate was left: for people.
+-- Dropped candidates with their reasons.
 local function stopped(r)
 	local t = core.array {}
 	for _, c in ipairs(r.classes) do
@@ -576,7 +578,7 @@ local function stopped(r)
 	return t
 end
 
--- What came of the blocks of @r; @back: the baseline is in place.
+-- The result of the blocks of @r; @back: the baseline is in place.
 local function result_of(r, back)
 	return sweep.result(r.classes, r.plan, facts(r), {
 		state = r.state, reason = r.why, job = r.job, baseline = r.baseline,
@@ -584,7 +586,8 @@ local function result_of(r, back)
 		restored = back and r.state ~= "left", seed = r.plan.seed })
 end
 
--- All of it, up to the saved result. -> can the supervisor go, result | nil, err
+-- Run the sweep, restore the baseline, save the result. -> can the supervisor go, result | nil,
+-- err
 local function run(r, tell)
 	local fine, word, why = pcall(work, r, tell)
 	local err
@@ -613,7 +616,7 @@ local function run(r, tell)
 	return back, not err and r.result or nil, err
 end
 
--- The file and no change yet. -> r | nil, err
+-- Start a sweep: create its file; the job is not changed yet. -> r | nil, err
 function M.start(group, p)
 	local r, err = prepare(group, p)
 	if not r then return nil, err end
@@ -632,7 +635,7 @@ function M.run(group, p, tell)
 	return supervised(r, function() return run(r, tell) end)
 end
 
--- The same in a process of its own. -> its PID | nil, err
+-- Run the sweep in a process of its own. -> its PID | nil, err
 function M.detach(r)
 	local function tell(_, round)
 		r.round = round
@@ -647,7 +650,7 @@ function M.detach(r)
 	end)
 end
 
--- Follow sweep @r of any process. -> the sweep as its file has it | nil, err
+-- Follow sweep @r, whichever process runs it. -> the sweep as its file has it | nil, err
 function M.follow(r, tell, pid)
 	local job = r.job
 	return runner.follow(r.path, r.id, { pid = pid, tell = tell,
@@ -655,8 +658,8 @@ function M.follow(r, tell, pid)
 		ended = function(now) return now.state ~= "running" end })
 end
 
--- Ask the one that runs to end, or put the baseline back where none does.
--- -> what was done | nil, err
+-- Ask the runner to end the sweep; without a runner, restore the baseline here. -> what was done |
+-- nil, err
 function M.abort(group)
 	local s, err = M.load(group.job)
 	if err then return nil, err end

@@ -9,6 +9,7 @@ local read = require "ncclbpf.job.read"
 local trace = require "ncclbpf.trace.trace"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 -- ---- uprobes ---------------------------------------------------------------------
@@ -228,12 +229,10 @@ function M.cmd_calls(ctx)
 		return nil, errors.new("usage", ("uprobes=%s: yes or no wanted"):format(
 			ctx.opt.uprobes))
 	end
-	local s, err = ctx:session()
-	if not s then return nil, err end
+	local s = try(ctx:session())
 	local p, why
 	if ctx.opt.uprobes ~= "no" then p, why = probes(s) end
-	local got
-	got, err = collect(ctx, s, seconds, p)
+	local got, err = collect(ctx, s, seconds, p)
 	local dropped = p and p:dropped() or 0
 	if p then p:close() end
 	if not got then return nil, err end

@@ -11,6 +11,7 @@ local session = require "ncclbpf.job.session"
 local tracefile = require "ncclbpf.trace.file"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 -- An array of the wire as a table by the names of its fields; some of the
@@ -197,8 +198,7 @@ end
 -- ---- commands --------------------------------------------------------------------
 
 local function stream(ctx, o)
-	local s, err = ctx:session()
-	if not s then return nil, err end
+	local s = try(ctx:session())
 	-- it may still come with the next communicator (env set)
 	if profiler.absent(s) then
 		ctx.app:complain(
@@ -244,8 +244,7 @@ local function stream(ctx, o)
 		if ok and not good then return nil, failure end
 		open()
 	end
-	local closed
-	closed, err = w:close()
+	local closed, err = w:close()
 	if not ok and not interrupted then error(partial(w, good), 0) end
 	if ok and not good then return nil, partial(w, failure) end
 	if not closed then return nil, partial(w, err) end
@@ -254,8 +253,7 @@ local function stream(ctx, o)
 end
 
 function M.cmd_start(ctx)
-	local o, err = options(ctx)
-	if not o then return nil, err end
+	local o = try(options(ctx))
 	if o.file then return stream(ctx, o) end
 	return state(ctx, line_of("trace start", ctx))
 end
@@ -281,17 +279,11 @@ end
 M.rings = rings
 
 function M.cmd_stop(ctx)
-	local o, err = options(ctx)
-	if not o then return nil, err end
-	local result
-	result, err = state(ctx, "trace stop")
+	local o = try(options(ctx))
+	local result, err = state(ctx, "trace stop")
 	if not result or not o.file then return result, err end
-	local s
-	s, err = ctx:session()
-	if not s then return nil, err end
-	local w
-	w, err = tracefile.open(o.file, o.format, o.size, s.job)
-	if not w then return nil, err end
+	local s = try(ctx:session())
+	local w = try(tracefile.open(o.file, o.format, o.size, s.job))
 	local why = "ring"
 	local ok, lost, left_out = pcall(rings, s, function(list, member)
 		if not w:add(list, member) then
@@ -299,8 +291,7 @@ function M.cmd_stop(ctx)
 			return true
 		end
 	end)
-	local closed
-	closed, err = w:close()
+	local closed, err = w:close()
 	if not ok then error(partial(w, lost), 0) end
 	if not lost then return nil, partial(w, left_out) end
 	if not closed then return nil, partial(w, err) end
