@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The text of tables: NVIDIA's tuner files (8 to 10 columns in a known order)
-// and, behind a line that names the columns, any of the columns below. Where
-// the original skips what it does not understand, this stops and says what
-// stands where and what may.
+// Reads the text of tables: NVIDIA's tuner files (8 to 10 columns in a fixed
+// order), or any of the columns below after a line that names them. NVIDIA's
+// reader skips lines that it does not understand; this one stops at the first
+// with its place and the allowed values.
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ enum column {
 	NCOLUMNS
 };
 
-/* Which bound of the sizes a column sets, and whether for each rank. */
+/* The bounds of the size that a column sets; PER_RANK: for each rank. */
 enum { LOW = 1, HIGH = 2, PER_RANK = 4 };
 
 /* In headers, case and _ do not matter. */
@@ -89,8 +89,8 @@ static struct span trim(struct span s)
 	return s;
 }
 
-/* Fail at field @i of the line; the text is there already. */
-static int at(struct parser *p, uint32_t i, int rc)
+/* Record that field @i of the line is at fault; returns @rc. */
+static int set_place(struct parser *p, uint32_t i, int rc)
 {
 	p->where->line = p->line;
 	p->where->col = 1;
@@ -104,29 +104,30 @@ static int at(struct parser *p, uint32_t i, int rc)
 
 /* ---- values ---- */
 
-/* Fails with "NAME "value": ALLOWED wanted". */
-static int bad(struct parser *p, uint32_t i, const char *allowed)
+/* Fail with: NAME "value": ALLOWED wanted */
+static int bad_field(struct parser *p, uint32_t i, const char *allowed)
 {
 	struct span f = p->field[i];
 
-	return at(p, i,
-		  nb_fail(p->err, NB_E_FORMAT, 0, "%s \"%.*s\": %s wanted",
-			  columns[p->column[i]].name,
-			  (int)(f.n < MAX_FIELD ? f.n : MAX_FIELD), f.p,
-			  allowed));
+	return set_place(p, i,
+			 nb_fail(p->err, NB_E_FORMAT, 0,
+				 "%s \"%.*s\": %s wanted",
+				 columns[p->column[i]].name,
+				 (int)(f.n < MAX_FIELD ? f.n : MAX_FIELD), f.p,
+				 allowed));
 }
 
-static bool is(struct span s, const char *word)
+static bool is_word(struct span s, const char *word)
 {
 	return s.n == strlen(word) && !strncasecmp(s.p, word, s.n);
 }
 
 static bool is_any(const struct parser *p, struct span s)
 {
-	return is(s, "-1") || is(s, "any") || (p->named && !s.n);
+	return is_word(s, "-1") || is_word(s, "any") || (p->named && !s.n);
 }
 
-/* Add the nearest of @list to the error that field @i made. */
+/* Add the names of @list that are near field @i as a hint to the error. */
 static void hint_nearest(struct parser *p, uint32_t i, const char *const *list,
 			 size_t n)
 {
@@ -141,8 +142,8 @@ static void hint_nearest(struct parser *p, uint32_t i, const char *const *list,
 			near[1] ? " or " : "", near[1] ? near[1] : "");
 }
 
-static int word(struct parser *p, uint32_t i,
-		const struct nb_table_field_spec *field, int32_t *out)
+static int read_word(struct parser *p, uint32_t i,
+		     const struct nb_table_field_spec *field, int32_t *out)
 {
 	struct span f = p->field[i];
 	char text[MAX_FIELD] = "";
@@ -160,7 +161,7 @@ static int word(struct parser *p, uint32_t i,
 	while (n < 8 && (words[n] = field->word((int)n)))
 		nb_buf_printf(&list, "%s, ", words[n++]);
 	nb_buf_str(&list, "or -1");
-	rc = bad(p, i, nb_buf_text(&list));
+	rc = bad_field(p, i, nb_buf_text(&list));
 	nb_buf_fini(&list);
 	hint_nearest(p, i, words, n);
 	return rc;
@@ -168,8 +169,8 @@ static int word(struct parser *p, uint32_t i,
 
 enum { TOO_LARGE = -2 };
 
-/* Decimal digits; -1: none such; TOO_LARGE: not below 2^64. */
-static int digits(struct span *s, uint64_t *v)
+/* Read decimal digits. 0; -1: there are none; TOO_LARGE: 2^64 or more. */
+static int read_digits(struct span *s, uint64_t *v)
 {
 	size_t n = 0;
 	bool large = false;
@@ -186,26 +187,26 @@ static int digits(struct span *s, uint64_t *v)
 	return !n ? -1 : large ? TOO_LARGE : 0;
 }
 
-static int number(struct parser *p, uint32_t i,
-		  const struct nb_table_field_spec *field, int32_t *out)
+static int read_number(struct parser *p, uint32_t i,
+		       const struct nb_table_field_spec *field, int32_t *out)
 {
 	struct span f = p->field[i];
 	uint64_t v;
 
-	if (digits(&f, &v) || f.n || v < (uint64_t)field->least ||
+	if (read_digits(&f, &v) || f.n || v < (uint64_t)field->least ||
 	    v > (uint64_t)field->most)
-		return bad(p, i, field->allowed);
+		return bad_field(p, i, field->allowed);
 	*out = (int32_t)v;
 	return 0;
 }
 
-/* "4096", "4K", "4KiB", "4MB"; 0, -1 or TOO_LARGE */
-static int size(struct span s, uint64_t *v)
+/* Read "4096", "4K", "4KiB" or "4MB"; 0, -1 or TOO_LARGE. */
+static int read_size(struct span s, uint64_t *v)
 {
 	static const char units[] = "kmgt";
 	const char *u;
 	unsigned shift;
-	int rc = digits(&s, v);
+	int rc = read_digits(&s, v);
 
 	if (rc == -1)
 		return rc;
@@ -231,7 +232,7 @@ static int size(struct span s, uint64_t *v)
 
 #define SIZES "bytes (4194304, 4M, 4MiB)"
 
-static int bytes(struct parser *p, uint32_t i, bool upper, int64_t *out)
+static int read_bytes(struct parser *p, uint32_t i, bool upper, int64_t *out)
 {
 	uint64_t v = 0;
 	int rc;
@@ -240,22 +241,23 @@ static int bytes(struct parser *p, uint32_t i, bool upper, int64_t *out)
 		*out = upper ? NB_TABLE_MAX_BYTES : 0;
 		return 0;
 	}
-	rc = size(p->field[i], &v);
+	rc = read_size(p->field[i], &v);
 	if (rc)
-		return bad(p, i,
-			   rc == TOO_LARGE ? "less than 2^64 bytes"
-					   : SIZES " or -1");
+		return bad_field(p, i,
+				 rc == TOO_LARGE ? "less than 2^64 bytes"
+						 : SIZES " or -1");
 	if (v > (uint64_t)NB_TABLE_MAX_BYTES) {
 		if (!upper)
-			return bad(p, i, "less than 2^63");
+			return bad_field(p, i, "less than 2^63");
 		v = (uint64_t)NB_TABLE_MAX_BYTES;
 	}
 	*out = (int64_t)v;
 	return 0;
 }
 
-/* "4M..32M", "4M..", "..32M", "4M" */
-static int interval(struct parser *p, uint32_t i, int64_t *min, int64_t *max)
+/* Read "4M..32M", "4M..", "..32M" or "4M". */
+static int read_interval(struct parser *p, uint32_t i, int64_t *min,
+			 int64_t *max)
 {
 	static const char form[] =
 		"an interval of bytes (4M..32M, 4M.., ..32M, 4M) or -1";
@@ -274,12 +276,13 @@ static int interval(struct parser *p, uint32_t i, int64_t *min, int64_t *max)
 		a = trim(a);
 		b = trim(b);
 	}
-	if ((!a.n && !b.n) || (a.n && size(a, &lo)) || (b.n && size(b, &hi)))
-		return bad(p, i, form);
+	if ((!a.n && !b.n) || (a.n && read_size(a, &lo)) ||
+	    (b.n && read_size(b, &hi)))
+		return bad_field(p, i, form);
 	if (hi > (uint64_t)NB_TABLE_MAX_BYTES)
 		hi = (uint64_t)NB_TABLE_MAX_BYTES;
 	if (lo > hi)
-		return bad(p, i, "the smaller size first");
+		return bad_field(p, i, "the smaller size first");
 	*min = (int64_t)lo;
 	*max = (int64_t)hi;
 	return 0;
@@ -287,14 +290,14 @@ static int interval(struct parser *p, uint32_t i, int64_t *min, int64_t *max)
 
 /* ---- rows ---- */
 
-/* A row in the making. */
+/* A row while its fields are read. */
 struct reading {
 	struct nb_table_row row;
 	int64_t rank_min, rank_max; /* sizes for each rank */
-	bool per_rank;		    /* the row has some */
+	bool per_rank;		    /* a field set a size for each rank */
 };
 
-static int value(struct parser *p, uint32_t i, struct reading *r)
+static int read_field(struct parser *p, uint32_t i, struct reading *r)
 {
 	unsigned bounds = columns[p->column[i]].bounds;
 	enum nb_table_field f = columns[p->column[i]].field;
@@ -304,21 +307,23 @@ static int value(struct parser *p, uint32_t i, struct reading *r)
 	r->per_rank |= bounds & PER_RANK && p->field[i].n;
 	switch (bounds & (LOW | HIGH)) {
 	case LOW:
-		return bytes(p, i, false, min);
+		return read_bytes(p, i, false, min);
 	case HIGH:
-		return bytes(p, i, true, max);
+		return read_bytes(p, i, true, max);
 	case LOW | HIGH:
-		return interval(p, i, min, max);
+		return read_interval(p, i, min, max);
 	}
 	if (is_any(p, p->field[i]))
 		return 0;
-	return nb_table_fields[f].word ? word(p, i, &nb_table_fields[f],
-					      nb_table_field(&r->row, f))
-				       : number(p, i, &nb_table_fields[f],
-						nb_table_field(&r->row, f));
+	return nb_table_fields[f].word
+		       ? read_word(p, i, &nb_table_fields[f],
+				   nb_table_field(&r->row, f))
+		       : read_number(p, i, &nb_table_fields[f],
+				     nb_table_field(&r->row, f));
 }
 
-static uint32_t field_of(const struct parser *p, enum column a, enum column b)
+static uint32_t field_of_column(const struct parser *p, enum column a,
+				enum column b)
 {
 	for (uint32_t i = 0; i < p->nfields; i++)
 		if (p->column[i] == a || p->column[i] == b)
@@ -326,21 +331,22 @@ static uint32_t field_of(const struct parser *p, enum column a, enum column b)
 	return 0;
 }
 
-/* Sizes for each rank become sizes of the whole. */
+/* Multiply sizes for each rank by the number of ranks. */
 static int times_ranks(struct parser *p, struct reading *r)
 {
-	uint32_t i = field_of(p, RANK_BYTES, RANK_MAX);
+	uint32_t i = field_of_column(p, RANK_BYTES, RANK_MAX);
 	int64_t ranks = r->row.ranks;
 
 	if (!r->per_rank)
 		return 0;
 	if (ranks < 0)
-		return at(p, i,
-			  nb_fail(p->err, NB_E_FORMAT, 0,
-				  "sizes per rank need the number of ranks in "
-				  "the same row"));
+		return set_place(
+			p, i,
+			nb_fail(p->err, NB_E_FORMAT, 0,
+				"sizes per rank need the number of ranks in "
+				"the same row"));
 	if (__builtin_mul_overflow(r->rank_min, ranks, &r->row.min))
-		return bad(p, i, "less than 2^63 over all ranks");
+		return bad_field(p, i, "less than 2^63 over all ranks");
 	if (r->rank_max == NB_TABLE_MAX_BYTES ||
 	    __builtin_mul_overflow(r->rank_max + 1, ranks, &r->row.max))
 		r->row.max = NB_TABLE_MAX_BYTES;
@@ -349,16 +355,17 @@ static int times_ranks(struct parser *p, struct reading *r)
 	return 0;
 }
 
-static int add(struct parser *p, const struct nb_table_row *row)
+static int add_row(struct parser *p, const struct nb_table_row *row)
 {
 	struct nb_table *t = p->t;
 	uint32_t cap = t->cap ? t->cap * 2 : 64;
 	struct nb_table_row *rows;
 
 	if (t->n == NB_TABLE_MAX_ROWS)
-		return at(p, 0,
-			  nb_fail(p->err, NB_E_LIMIT, 0, "more than %d rows",
-				  NB_TABLE_MAX_ROWS));
+		return set_place(p, 0,
+				 nb_fail(p->err, NB_E_LIMIT, 0,
+					 "more than %d rows",
+					 NB_TABLE_MAX_ROWS));
 	if (t->n == t->cap) {
 		rows = reallocarray(t->rows, cap, sizeof(*rows));
 		if (!rows)
@@ -377,19 +384,19 @@ static int count_fields(struct parser *p)
 		     : p->nfields >= LEAST_FIELDS && p->nfields <= NVIDIA)
 		return 0;
 	if (p->named)
-		return at(p, p->nfields,
-			  nb_fail(p->err, NB_E_FORMAT, 0,
-				  "%u fields; the header names %u", p->nfields,
-				  p->ncolumns));
+		return set_place(p, p->nfields,
+				 nb_fail(p->err, NB_E_FORMAT, 0,
+					 "%u fields; the header names %u",
+					 p->nfields, p->ncolumns));
 	nb_fail(p->err, NB_E_FORMAT, 0,
 		"%u fields; 8 to 10 wanted: collective, min_bytes, max_bytes, "
 		"algorithm, protocol, channels, nodes, ranks, pipe_ops, "
 		"reg_buff",
 		p->nfields);
-	return at(p, p->nfields, NB_E_FORMAT);
+	return set_place(p, p->nfields, NB_E_FORMAT);
 }
 
-static int row(struct parser *p)
+static int read_row(struct parser *p)
 {
 	struct reading r = {
 		.row = { 0, NB_TABLE_MAX_BYTES, -1, -1, -1, -1, -1, -1, -1, -1,
@@ -400,24 +407,24 @@ static int row(struct parser *p)
 	int rc = count_fields(p);
 
 	for (uint32_t i = 0; !rc && i < p->nfields; i++)
-		rc = value(p, i, &r);
+		rc = read_field(p, i, &r);
 	if (!rc)
 		rc = times_ranks(p, &r);
 	if (rc)
 		return rc;
 	rc = nb_table_check_row(&r.row, &field, p->err);
 	if (rc)
-		return at(p,
-			  !strcmp(field, "max_bytes")
-				  ? field_of(p, MAX, RANK_MAX)
-				  : field_of(p, ALGO, ALGO),
-			  rc);
-	return add(p, &r.row);
+		return set_place(p,
+				 !strcmp(field, "max_bytes")
+					 ? field_of_column(p, MAX, RANK_MAX)
+					 : field_of_column(p, ALGO, ALGO),
+				 rc);
+	return add_row(p, &r.row);
 }
 
 /* ---- the header ---- */
 
-/* Are they equal but for case and _? */
+/* Are the words equal, apart from case and _? */
 static bool same_word(struct span s, const char *word)
 {
 	for (; *word || s.n; word++) {
@@ -435,7 +442,7 @@ static bool same_word(struct span s, const char *word)
 	return true;
 }
 
-/* Which column a word of the header is; NCOLUMNS: none. */
+/* The column that a word of the header names; NCOLUMNS: none. */
 static enum column column_named(struct span s)
 {
 	for (int c = 0; c < NCOLUMNS; c++) {
@@ -459,18 +466,20 @@ static int header_fault(struct parser *p, uint32_t i, const char *what)
 	for (int c = 0; c < NCOLUMNS; c++)
 		names[c] = columns[c].name;
 	hint_nearest(p, i, names, NCOLUMNS);
-	return at(p, i, rc);
+	return set_place(p, i, rc);
 }
 
-/* Do two columns set the same, or sizes both in all and for each rank? */
-static bool clash(enum column a, enum column b)
+/*
+ * Do two columns set the same value, or one sizes and the other sizes per rank?
+ */
+static bool columns_clash(enum column a, enum column b)
 {
 	unsigned x = columns[a].bounds, y = columns[b].bounds;
 
 	return a == b || x & y & (LOW | HIGH) || (x && y && (x ^ y) & PER_RANK);
 }
 
-static int header(struct parser *p)
+static int read_header(struct parser *p)
 {
 	for (uint32_t i = 0; i < p->nfields; i++) {
 		enum column c = column_named(p->field[i]);
@@ -478,7 +487,7 @@ static int header(struct parser *p)
 		if (c == NCOLUMNS)
 			return header_fault(p, i, "no such column");
 		for (uint32_t k = 0; k < i; k++)
-			if (clash(p->column[k], c))
+			if (columns_clash(p->column[k], c))
 				return header_fault(
 					p, i, "the header says that already");
 		p->column[i] = c;
@@ -490,7 +499,7 @@ static int header(struct parser *p)
 
 /* ---- lines ---- */
 
-static int split(struct parser *p)
+static int split_line(struct parser *p)
 {
 	struct span rest = p->text;
 	const char *comma;
@@ -500,9 +509,10 @@ static int split(struct parser *p)
 		struct span f = rest;
 
 		if (p->nfields == MAX_FIELDS)
-			return at(p, MAX_FIELDS,
-				  nb_fail(p->err, NB_E_FORMAT, 0,
-					  "more than %d fields", MAX_FIELDS));
+			return set_place(p, MAX_FIELDS,
+					 nb_fail(p->err, NB_E_FORMAT, 0,
+						 "more than %d fields",
+						 MAX_FIELDS));
 		comma = memchr(rest.p, ',', rest.n);
 		if (comma) {
 			f.n = (size_t)(comma - rest.p);
@@ -514,8 +524,8 @@ static int split(struct parser *p)
 	return 0;
 }
 
-/* A byte that no table has; -1: all are fine. */
-static int strange(struct span s)
+/* Index of the first control character; -1: none. */
+static int control_char(struct span s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if ((unsigned char)s.p[i] < 32 && s.p[i] != '\t' &&
@@ -524,35 +534,35 @@ static int strange(struct span s)
 	return -1;
 }
 
-static int one_line(struct parser *p, bool *began)
+static int read_line(struct parser *p, bool *began)
 {
 	struct span s = trim(p->text);
-	int where = strange(p->text), rc;
+	int where = control_char(p->text), rc;
 
 	p->nfields = 0;
 	if (p->text.n > NB_TABLE_MAX_LINE)
-		return at(p, 0,
-			  nb_fail(p->err, NB_E_LIMIT, 0,
-				  "a line of %zu bytes; at most %d", p->text.n,
-				  NB_TABLE_MAX_LINE));
+		return set_place(p, 0,
+				 nb_fail(p->err, NB_E_LIMIT, 0,
+					 "a line of %zu bytes; at most %d",
+					 p->text.n, NB_TABLE_MAX_LINE));
 	if (where >= 0) {
 		rc = nb_fail(p->err, NB_E_FORMAT, 0, "byte 0x%02x: not text",
 			     (uint8_t)p->text.p[where]);
-		at(p, 0, rc);
+		set_place(p, 0, rc);
 		p->where->col = (uint32_t)where + 1;
 		return rc;
 	}
 	if (!s.n || *s.p == '#')
 		return 0;
-	rc = split(p);
+	rc = split_line(p);
 	if (rc)
 		return rc;
 	if (!*began) {
 		*began = true;
 		if (column_named(p->field[0]) != NCOLUMNS)
-			return header(p);
+			return read_header(p);
 	}
-	return row(p);
+	return read_row(p);
 }
 
 int nb_table_parse(struct nb_table *t, const char *text, size_t size_,
@@ -568,7 +578,7 @@ int nb_table_parse(struct nb_table *t, const char *text, size_t size_,
 		p.column[c] = (enum column)c;
 	p.ncolumns = NVIDIA;
 	if (rest.n >= 3 && !memcmp(rest.p, "\xef\xbb\xbf", 3)) {
-		rest.p += 3; /* byte order mark */
+		rest.p += 3; /* a byte order mark */
 		rest.n -= 3;
 	}
 	while (!rc && rest.n) {
@@ -579,7 +589,7 @@ int nb_table_parse(struct nb_table *t, const char *text, size_t size_,
 		p.text.n = end ? (size_t)(end - rest.p) : rest.n;
 		rest.p += p.text.n + !!end;
 		rest.n -= p.text.n + !!end;
-		rc = one_line(&p, &began);
+		rc = read_line(&p, &began);
 	}
 	if (!rc && !t->n)
 		return nb_fail(err, NB_E_FORMAT, 0, "a table without rows");

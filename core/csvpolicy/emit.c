@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// From a search tree to a policy image: one straight program that walks the
-// tree, whatever its size, and a read-only section with tree and answers. A
-// level of the tree compares the key with seven numbers at once and without a
-// branch, since sizes come in no order that a processor could foresee; the one
-// branch of a level bounds the number of the next node, and goes the same way
-// nearly always.
+// Makes a policy image of a search tree: a program without loops that walks the
+// tree, and a read-only section with the tree and its answers. Each level
+// compares the key with seven numbers without a branch, because a processor
+// cannot predict the order of sizes. The one branch of a level checks the
+// number of the next node and nearly always goes the same way.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +15,10 @@ enum { MAX_INSNS = 4096, NODE_SHIFT = 6, ANSWER_SHIFT = 3, MAX_JUMPS = 256 };
 _Static_assert(sizeof(struct nb_table_node) == 1 << NODE_SHIFT,
 	       "a node's size");
 
-/* What registers hold. 0 and 4 to 8 are for work. */
+/* The use of registers; R0 and R4 to R8 are scratch. */
 enum { R0, R_KEY, R_NODE, R_AT, R4, R5, R6, R7, R8, R_CTX };
 
-/* Jumps to places that come later. */
+/* Targets of forward jumps. */
 enum label { L_ANSWER, L_TAKE, L_OUT, NLABELS };
 
 struct emit {
@@ -37,8 +36,8 @@ struct emit {
 
 #define CTX(field) ((int32_t)offsetof(struct ncclbpf_tuner, field))
 
-static void put(struct emit *e, enum nb_op op, int dst, int src, int32_t off,
-		int64_t imm)
+static void emit_insn(struct emit *e, enum nb_op op, int dst, int src,
+		      int32_t off, int64_t imm)
 {
 	const struct nb_insn_spec *s = nb_spec_insn(op);
 
@@ -56,163 +55,169 @@ static void put(struct emit *e, enum nb_op op, int dst, int src, int32_t off,
 		};
 }
 
-static void alu(struct emit *e, enum nb_op op, int dst, int64_t imm)
+static void emit_alu(struct emit *e, enum nb_op op, int dst, int64_t imm)
 {
-	put(e, op, dst, 0, 0, imm);
+	emit_insn(e, op, dst, 0, 0, imm);
 }
 
-static void alux(struct emit *e, enum nb_op op, int dst, int src)
+static void emit_alux(struct emit *e, enum nb_op op, int dst, int src)
 {
-	put(e, op, dst, src, 0, 0);
+	emit_insn(e, op, dst, src, 0, 0);
 }
 
-static void load(struct emit *e, enum nb_op op, int dst, int src, int32_t off)
+static void emit_load(struct emit *e, enum nb_op op, int dst, int src,
+		      int32_t off)
 {
-	put(e, op, dst, src, off, 0);
+	emit_insn(e, op, dst, src, off, 0);
 }
 
-static void jump(struct emit *e, enum nb_op op, int dst, int64_t imm,
-		 enum label to)
+static void emit_jump(struct emit *e, enum nb_op op, int dst, int64_t imm,
+		      enum label to)
 {
 	if (e->njumps < MAX_JUMPS) {
 		e->jumps[e->njumps].pc = e->n;
 		e->jumps[e->njumps++].to = to;
 	}
-	put(e, op, dst, 0, 0, imm);
+	emit_insn(e, op, dst, 0, 0, imm);
 }
 
-static void here(struct emit *e, enum label l)
+static void place_label(struct emit *e, enum label l)
 {
 	e->label[l] = e->n;
 }
 
-static void lddw(struct emit *e, enum nb_op op, int dst, int64_t imm)
+static void emit_lddw(struct emit *e, enum nb_op op, int dst, int64_t imm)
 {
-	put(e, op, dst, 0, 0, imm);
-	put(e, NB_OP_LDDW_HI, 0, 0, 0, 0);
+	emit_insn(e, op, dst, 0, 0, imm);
+	emit_insn(e, NB_OP_LDDW_HI, 0, 0, 0, 0);
 }
 
-/* R_AT = address of element @index, 1 << @shift bytes each, behind @off. */
-static void element(struct emit *e, int index, int shift, uint32_t off)
+/* R_AT = address of element @index of 1 << @shift bytes, in the array at @off
+ */
+static void emit_element(struct emit *e, int index, int shift, uint32_t off)
 {
-	alu(e, NB_OP_LSH64_K, index, shift);
-	lddw(e, NB_OP_LDDW_MAP_VALUE, R_AT, (int64_t)((uint64_t)off << 32));
-	alux(e, NB_OP_ADD64_X, R_AT, index);
+	emit_alu(e, NB_OP_LSH64_K, index, shift);
+	emit_lddw(e, NB_OP_LDDW_MAP_VALUE, R_AT,
+		  (int64_t)((uint64_t)off << 32));
+	emit_alux(e, NB_OP_ADD64_X, R_AT, index);
 }
 
-/* @reg = 1 where the key is above the node's number @i, else 0 */
-static void compare(struct emit *e, int reg, int i)
+/* @reg = 1 if the key is above number @i of the node, else 0 */
+static void emit_compare(struct emit *e, int reg, int i)
 {
-	load(e, NB_OP_LDX64, reg, R_AT, 8 * i);
-	alux(e, NB_OP_SUB64_X, reg, R_KEY);
-	alu(e, NB_OP_RSH64_K, reg, 63);
+	emit_load(e, NB_OP_LDX64, reg, R_AT, 8 * i);
+	emit_alux(e, NB_OP_SUB64_X, reg, R_KEY);
+	emit_alu(e, NB_OP_RSH64_K, reg, 63);
 }
 
-/* From a node to its child. Both are below 2^63, so differences are exact. */
-static void level(struct emit *e, enum label beyond)
+/*
+ * Go from a node to its child. Key and numbers are below 2^63, so their
+ * difference does not overflow.
+ */
+static void emit_level(struct emit *e, enum label beyond)
 {
-	element(e, R_NODE, NODE_SHIFT, 0);
-	load(e, NB_OP_LDX64, R_NODE, R_AT, 8 * NB_TABLE_KEYS);
-	compare(e, R0, 0);
-	compare(e, R4, 1);
-	compare(e, R5, 2);
-	compare(e, R6, 3);
-	compare(e, R7, 4);
-	compare(e, R8, 5);
-	alux(e, NB_OP_ADD64_X, R0, R4);
-	alux(e, NB_OP_ADD64_X, R5, R6);
-	compare(e, R4, 6);
-	alux(e, NB_OP_ADD64_X, R7, R8);
-	alux(e, NB_OP_ADD64_X, R_NODE, R4);
-	alux(e, NB_OP_ADD64_X, R0, R5);
-	alux(e, NB_OP_ADD64_X, R_NODE, R7);
-	alux(e, NB_OP_ADD64_X, R_NODE, R0);
-	jump(e, NB_OP_JGE64_K, R_NODE, e->tree->nnodes, beyond);
+	emit_element(e, R_NODE, NODE_SHIFT, 0);
+	emit_load(e, NB_OP_LDX64, R_NODE, R_AT, 8 * NB_TABLE_KEYS);
+	emit_compare(e, R0, 0);
+	emit_compare(e, R4, 1);
+	emit_compare(e, R5, 2);
+	emit_compare(e, R6, 3);
+	emit_compare(e, R7, 4);
+	emit_compare(e, R8, 5);
+	emit_alux(e, NB_OP_ADD64_X, R0, R4);
+	emit_alux(e, NB_OP_ADD64_X, R5, R6);
+	emit_compare(e, R4, 6);
+	emit_alux(e, NB_OP_ADD64_X, R7, R8);
+	emit_alux(e, NB_OP_ADD64_X, R_NODE, R4);
+	emit_alux(e, NB_OP_ADD64_X, R0, R5);
+	emit_alux(e, NB_OP_ADD64_X, R_NODE, R7);
+	emit_alux(e, NB_OP_ADD64_X, R_NODE, R0);
+	emit_jump(e, NB_OP_JGE64_K, R_NODE, e->tree->nnodes, beyond);
 }
 
-static void walk(struct emit *e)
+static void emit_walk(struct emit *e)
 {
 	static const int32_t at[] = { CTX(nodes), CTX(ranks), CTX(pipe_ops),
 				      CTX(reg_buff) };
 	const struct nb_table_tree *tree = e->tree;
 
-	alux(e, NB_OP_MOV64_X, R_CTX, 1);
-	load(e, NB_OP_LDX32, R_NODE, R_CTX, CTX(coll));
-	jump(e, NB_OP_JGE64_K, R_NODE, NCCL_NUM_COLLS, L_OUT);
-	alu(e, NB_OP_ADD64_K, R_NODE, tree->root);
+	emit_alux(e, NB_OP_MOV64_X, R_CTX, 1);
+	emit_load(e, NB_OP_LDX32, R_NODE, R_CTX, CTX(coll));
+	emit_jump(e, NB_OP_JGE64_K, R_NODE, NCCL_NUM_COLLS, L_OUT);
+	emit_alu(e, NB_OP_ADD64_K, R_NODE, tree->root);
 	for (int dim = 0; dim < NB_TABLE_BYTES; dim++) {
 		if (tree->depth[dim])
-			load(e, NB_OP_LDX32, R_KEY, R_CTX, at[dim]);
+			emit_load(e, NB_OP_LDX32, R_KEY, R_CTX, at[dim]);
 		for (uint32_t d = 0; d < tree->depth[dim]; d++)
-			level(e, L_OUT);
+			emit_level(e, L_OUT);
 	}
-	load(e, NB_OP_LDX64, R_KEY, R_CTX, CTX(bytes));
-	put(e, NB_OP_JSGE64_K, R_KEY, 0, 2, 0);
-	lddw(e, NB_OP_LDDW_IMM, R_KEY, NB_TABLE_MAX_BYTES);
+	emit_load(e, NB_OP_LDX64, R_KEY, R_CTX, CTX(bytes));
+	emit_insn(e, NB_OP_JSGE64_K, R_KEY, 0, 2, 0);
+	emit_lddw(e, NB_OP_LDDW_IMM, R_KEY, NB_TABLE_MAX_BYTES);
 	for (uint32_t d = 0; d < tree->depth[NB_TABLE_BYTES]; d++)
-		level(e, L_ANSWER);
+		emit_level(e, L_ANSWER);
 }
 
-/* R6 = @bits bits of the answer from @shift on */
-static void part(struct emit *e, int shift, int64_t mask)
+/* R6 = bits of the answer from @shift on, under @mask */
+static void emit_part(struct emit *e, int shift, int64_t mask)
 {
-	alux(e, NB_OP_MOV64_X, R6, R4);
-	alu(e, NB_OP_RSH64_K, R6, shift);
-	alu(e, NB_OP_AND64_K, R6, mask);
+	emit_alux(e, NB_OP_MOV64_X, R6, R4);
+	emit_alu(e, NB_OP_RSH64_K, R6, shift);
+	emit_alu(e, NB_OP_AND64_K, R6, mask);
 }
 
-/* What the answer says goes to the context, what it does not stays. */
-static void tell(struct emit *e, int shift, int64_t mask, int32_t off,
-		 int64_t minus)
+/* Store a part of the answer in the context; 0 stores nothing. */
+static void emit_output(struct emit *e, int shift, int64_t mask, int32_t off,
+			int64_t minus)
 {
-	part(e, shift, mask);
-	put(e, NB_OP_JEQ64_K, R6, 0, minus ? 2 : 1, 0);
+	emit_part(e, shift, mask);
+	emit_insn(e, NB_OP_JEQ64_K, R6, 0, minus ? 2 : 1, 0);
 	if (minus)
-		alu(e, NB_OP_ADD64_K, R6, -minus);
-	put(e, NB_OP_STX32, R_CTX, R6, off, 0);
+		emit_alu(e, NB_OP_ADD64_K, R6, -minus);
+	emit_insn(e, NB_OP_STX32, R_CTX, R6, off, 0);
 }
 
-static void answer(struct emit *e)
+static void emit_answer(struct emit *e)
 {
 	const struct nb_table_tree *tree = e->tree;
 	uint32_t at = tree->nnodes << NODE_SHIFT;
 
-	here(e, L_ANSWER);
-	alu(e, NB_OP_SUB64_K, R_NODE, tree->nnodes);
-	jump(e, NB_OP_JGE64_K, R_NODE, tree->nanswers, L_OUT);
-	element(e, R_NODE, ANSWER_SHIFT, at);
-	load(e, NB_OP_LDX64, R4, R_AT, 0);
-	load(e, NB_OP_LDX32, R5, R_CTX, CTX(usable));
-	alu(e, NB_OP_OR64_K, R5, NB_ANSWER_ALWAYS);
+	place_label(e, L_ANSWER);
+	emit_alu(e, NB_OP_SUB64_K, R_NODE, tree->nnodes);
+	emit_jump(e, NB_OP_JGE64_K, R_NODE, tree->nanswers, L_OUT);
+	emit_element(e, R_NODE, ANSWER_SHIFT, at);
+	emit_load(e, NB_OP_LDX64, R4, R_AT, 0);
+	emit_load(e, NB_OP_LDX32, R5, R_CTX, CTX(usable));
+	emit_alu(e, NB_OP_OR64_K, R5, NB_ANSWER_ALWAYS);
 	at += tree->nanswers << ANSWER_SHIFT;
 	for (uint32_t i = 0;; i++) {
-		alux(e, NB_OP_MOV64_X, R6, R4);
-		alu(e, NB_OP_RSH64_K, R6, NB_ANSWER_NEED);
-		alux(e, NB_OP_AND64_X, R6, R5);
-		jump(e, NB_OP_JNE64_K, R6, 0, L_TAKE);
+		emit_alux(e, NB_OP_MOV64_X, R6, R4);
+		emit_alu(e, NB_OP_RSH64_K, R6, NB_ANSWER_NEED);
+		emit_alux(e, NB_OP_AND64_X, R6, R5);
+		emit_jump(e, NB_OP_JNE64_K, R6, 0, L_TAKE);
 		if (i + 1 >= tree->chain)
 			break;
-		alu(e, NB_OP_AND64_K, R4, (1 << NB_ANSWER_NEXT_BITS) - 1);
-		jump(e, NB_OP_JEQ64_K, R4, 0, L_OUT);
-		jump(e, NB_OP_JGE64_K, R4, tree->nalts, L_OUT);
-		element(e, R4, ANSWER_SHIFT, at);
-		load(e, NB_OP_LDX64, R4, R_AT, 0);
+		emit_alu(e, NB_OP_AND64_K, R4, (1 << NB_ANSWER_NEXT_BITS) - 1);
+		emit_jump(e, NB_OP_JEQ64_K, R4, 0, L_OUT);
+		emit_jump(e, NB_OP_JGE64_K, R4, tree->nalts, L_OUT);
+		emit_element(e, R4, ANSWER_SHIFT, at);
+		emit_load(e, NB_OP_LDX64, R4, R_AT, 0);
 	}
-	here(e, L_OUT);
-	alu(e, NB_OP_MOV64_K, R0, 0);
-	put(e, NB_OP_EXIT, 0, 0, 0, 0);
-	here(e, L_TAKE);
-	tell(e, NB_ANSWER_ALGO, 7, CTX(algo), 1);
-	tell(e, NB_ANSWER_PROTO, 3, CTX(proto), 1);
-	tell(e, NB_ANSWER_CHANNELS, 0x3ff, CTX(channels), 0);
-	alu(e, NB_OP_MOV64_K, R0, 0);
-	put(e, NB_OP_EXIT, 0, 0, 0, 0);
+	place_label(e, L_OUT);
+	emit_alu(e, NB_OP_MOV64_K, R0, 0);
+	emit_insn(e, NB_OP_EXIT, 0, 0, 0, 0);
+	place_label(e, L_TAKE);
+	emit_output(e, NB_ANSWER_ALGO, 7, CTX(algo), 1);
+	emit_output(e, NB_ANSWER_PROTO, 3, CTX(proto), 1);
+	emit_output(e, NB_ANSWER_CHANNELS, 0x3ff, CTX(channels), 0);
+	emit_alu(e, NB_OP_MOV64_K, R0, 0);
+	emit_insn(e, NB_OP_EXIT, 0, 0, 0, 0);
 }
 
 static int make_code(struct emit *e, struct nb_err *err)
 {
-	walk(e);
-	answer(e);
+	emit_walk(e);
+	emit_answer(e);
 	if (e->n == MAX_INSNS || e->njumps == MAX_JUMPS)
 		return nb_fail(err, NB_E_BUG, 0,
 			       "table: a program of more than %d instructions",
@@ -226,7 +231,8 @@ static int make_code(struct emit *e, struct nb_err *err)
 
 /* ---- the image ---- */
 
-static struct nb_map_spec section(const char *name, const struct nb_buf *data)
+static struct nb_map_spec data_section(const char *name,
+				       const struct nb_buf *data)
 {
 	return (struct nb_map_spec){
 		.name = name,
@@ -240,7 +246,7 @@ static struct nb_map_spec section(const char *name, const struct nb_buf *data)
 	};
 }
 
-/* Fields of the context as this program knows it. */
+/* List the context's fields that this build has, for the image. */
 static uint32_t context_fields(struct nb_ctx_field *out, uint32_t max)
 {
 	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);
@@ -276,8 +282,8 @@ static int write_image(struct nb_buf *out, const struct emit *e,
 				.nfuncs = 1,
 				.lines = &line,
 				.nlines = 1 };
-	struct nb_map_spec maps[] = { section(".rodata", data),
-				      section(NB_TABLE_ROWS, rows) };
+	struct nb_map_spec maps[] = { data_section(".rodata", data),
+				      data_section(NB_TABLE_ROWS, rows) };
 	struct nb_ctx_field fields[64];
 	struct nb_image img = { .name = opts->name,
 				.maps = maps,
@@ -327,8 +333,12 @@ out:
 
 /* ---- rows that cannot be meant ---- */
 
-/* Does @a hold wherever @b does, and need no other entry of the cost table? */
-static bool covers(const struct nb_table_row *a, const struct nb_table_row *b)
+/*
+ * Does @a match wherever @b does, and need no entry of the cost table that @b
+ * does not need?
+ */
+static bool row_covers(const struct nb_table_row *a,
+		       const struct nb_table_row *b)
 {
 	uint32_t need = nb_table_need(a->algo, a->proto);
 
@@ -343,13 +353,13 @@ static bool covers(const struct nb_table_row *a, const struct nb_table_row *b)
 		!(nb_table_need(b->algo, b->proto) & ~need));
 }
 
-static int hidden(const struct nb_table *t, uint32_t i,
-		  struct nb_table_where *where, struct nb_err *err)
+static int hidden_row(const struct nb_table *t, uint32_t i,
+		      struct nb_table_where *where, struct nb_err *err)
 {
 	uint32_t by = 0;
 
 	*where = (struct nb_table_where){ t->rows[i].line, 1, "" };
-	while (by < i && !covers(&t->rows[by], &t->rows[i]))
+	while (by < i && !row_covers(&t->rows[by], &t->rows[i]))
 		by++;
 	if (by < i && t->rows[by].line)
 		nb_fail(err, NB_E_FORMAT, 0,
@@ -371,7 +381,7 @@ static int check_rows(const struct nb_table *t,
 {
 	for (uint32_t i = 0; i < t->n; i++)
 		if (!opts->keep_hidden && !(tree->won[i / 64] >> i % 64 & 1))
-			return hidden(t, i, where, err);
+			return hidden_row(t, i, where, err);
 	return 0;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Rows to a search tree, one dimension after the other: at each, the values
-// that rows name split the numbers into segments, and each segment has the
-// rows that hold there. Equal sets of rows are built once. The last dimension
-// is bytes (sweep.c), where answers hang. Dimensions that no row names cost
-// nothing; the others have the same number of levels everywhere.
+// Makes a search tree of rows, one dimension after the other. In a dimension,
+// the values that rows name split the range into segments; a segment has the
+// rows that match there. Equal sets of rows are built once. The last dimension
+// is bytes (sweep.c) and ends in answers. Dimensions that no row names have no
+// level; the others have the same number of levels on each path.
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +14,15 @@
 
 enum {
 	FANOUT = NB_TABLE_KEYS + 1,
-	MAX_WORK = 32 << 20, /* rows looked at, all sets together */
+	MAX_WORK = 32 << 20, /* rows visited in all sets together */
 	MEMO_SLOTS = 4096
 };
 
-/* Most bytes of the tree: a data section's. */
+/* Limit of the tree in bytes: that of a data section. */
 #define MAX_TREE (NB_IMAGE_MAX_DATA - 4096)
 
-static const uint64_t leaf = UINT64_C(1) << 63; /* node->first: an answer */
+/* In node->first: it is the number of an answer. */
+static const uint64_t leaf = UINT64_C(1) << 63;
 
 struct set {
 	const uint32_t *rows;
@@ -45,7 +46,7 @@ struct build {
 	struct nb_err *err;
 };
 
-/* Children in the making. */
+/* A node before its number is known, and the last key below it. */
 struct segment {
 	int64_t last;
 	struct nb_table_node node;
@@ -68,7 +69,7 @@ static int too_large(struct build *b)
 	return NB_E_LIMIT;
 }
 
-static int32_t value_of(const struct nb_table_row *r, uint32_t dim)
+static int32_t row_value(const struct nb_table_row *r, uint32_t dim)
 {
 	return nb_table_value(r, NB_ROW_DIMS + dim);
 }
@@ -81,7 +82,7 @@ static size_t tree_size(const struct nb_table_tree *tree)
 	       tree->nanswers * sizeof(*tree->answers);
 }
 
-/* @n nodes in a row; the number of the first in *@at. */
+/* Append @n nodes; *@at gets the number of the first. */
 static int add_nodes(struct build *b, const struct segment *s, uint32_t n,
 		     uint64_t *at)
 {
@@ -122,7 +123,7 @@ static int add_answers(struct build *b, const struct nb_table_interval *in,
 	return tree_size(tree) > MAX_TREE ? too_large(b) : 0;
 }
 
-/* The node above @n children whose keys end at last(i). */
+/* Set key @i of a node with @n children to @last. */
 static void set_keys(struct nb_table_node *node, uint32_t i, uint32_t n,
 		     int64_t last)
 {
@@ -139,7 +140,7 @@ static struct nb_table_node no_keys(void)
 	return node;
 }
 
-/* One level up: nodes above each eight of @s, in place. */
+/* Replace each eight nodes of @s by a node above them. */
 static int raise_level(struct build *b, struct segment *s, uint32_t *n)
 {
 	uint32_t up = 0;
@@ -206,14 +207,14 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Values that rows of @set name, ascending, each once. */
-static uint32_t values(struct build *b, uint32_t dim, struct set set,
-		       int32_t *v)
+/* Store the values that rows of @set name, ascending and unique. */
+static uint32_t set_values(struct build *b, uint32_t dim, struct set set,
+			   int32_t *v)
 {
 	uint32_t n = 0, kept = 0;
 
 	for (uint32_t i = 0; i < set.n; i++) {
-		v[n] = value_of(&b->t->rows[set.rows[i]], dim);
+		v[n] = row_value(&b->t->rows[set.rows[i]], dim);
 		n += v[n] != NB_TABLE_ANY;
 	}
 	qsort(v, n, sizeof(*v), by_value);
@@ -223,17 +224,19 @@ static uint32_t values(struct build *b, uint32_t dim, struct set set,
 	return kept;
 }
 
-/* The rows of @set that hold at @value; NB_TABLE_ANY: at any they do not
- * name. */
-static struct set subset(struct build *b, uint32_t dim, struct set set,
-			 int32_t value)
+/*
+ * The rows of @set that match @value; NB_TABLE_ANY: those that match values
+ * which no row names.
+ */
+static struct set set_matching(struct build *b, uint32_t dim, struct set set,
+			       int32_t value)
 {
 	uint32_t *rows =
 		nb_arena_array(&b->arena, (size_t)set.n + 1, sizeof(*rows));
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; rows && i < set.n; i++) {
-		int32_t v = value_of(&b->t->rows[set.rows[i]], dim);
+		int32_t v = row_value(&b->t->rows[set.rows[i]], dim);
 
 		if (v == NB_TABLE_ANY || v == value)
 			rows[n++] = set.rows[i];
@@ -251,12 +254,12 @@ static int add_segment(struct build *b, uint32_t dim, struct set set,
 	return build_set(b, dim + 1, set, &s->node);
 }
 
-/* Segments at and between the values. */
-static int segments(struct build *b, uint32_t dim, struct set set,
-		    const int32_t *v, uint32_t nv, struct segment *s,
-		    uint32_t *n)
+/* Build the segments of the values and those between them. */
+static int add_segments(struct build *b, uint32_t dim, struct set set,
+			const int32_t *v, uint32_t nv, struct segment *s,
+			uint32_t *n)
 {
-	struct set others = subset(b, dim, set, NB_TABLE_ANY);
+	struct set others = set_matching(b, dim, set, NB_TABLE_ANY);
 	int64_t from = 0;
 	int rc = 0;
 
@@ -264,8 +267,9 @@ static int segments(struct build *b, uint32_t dim, struct set set,
 		if (from < v[i])
 			rc = add_segment(b, dim, others, v[i] - 1, &s[(*n)++]);
 		if (!rc)
-			rc = add_segment(b, dim, subset(b, dim, set, v[i]),
-					 v[i], &s[(*n)++]);
+			rc = add_segment(b, dim,
+					 set_matching(b, dim, set, v[i]), v[i],
+					 &s[(*n)++]);
 		from = (int64_t)v[i] + 1;
 	}
 	return rc ? rc
@@ -276,12 +280,12 @@ static int build_dim(struct build *b, uint32_t dim, struct set set,
 		     struct nb_table_node *node)
 {
 	int32_t *v = calloc((size_t)set.n + 1, sizeof(*v));
-	uint32_t nv = v ? values(b, dim, set, v) : 0, n = 0;
+	uint32_t nv = v ? set_values(b, dim, set, v) : 0, n = 0;
 	struct segment *s = calloc(2 * (size_t)nv + 1, sizeof(*s));
 	int rc = v && s ? 0 : nomem(b);
 
 	if (!rc)
-		rc = segments(b, dim, set, v, nv, s, &n);
+		rc = add_segments(b, dim, set, v, nv, s, &n);
 	for (uint32_t d = 0; !rc && d < b->tree->depth[dim]; d++)
 		rc = raise_level(b, s, &n);
 	if (!rc)
@@ -331,7 +335,10 @@ static int build_set(struct build *b, uint32_t dim, struct set set,
 
 /* ---- all of it ---- */
 
-/* Levels that the values of the whole table need, at most. */
+/*
+ * Set the number of levels of each dimension: enough for the values of the
+ * whole table.
+ */
 static int set_depths(struct build *b, struct set all)
 {
 	int32_t *v = calloc((size_t)all.n + 1, sizeof(*v));
@@ -339,7 +346,7 @@ static int set_depths(struct build *b, struct set all)
 	if (!v)
 		return nomem(b);
 	for (uint32_t dim = 0; dim < NB_TABLE_BYTES; dim++) {
-		uint64_t n = 2 * (uint64_t)values(b, dim, all, v) + 1;
+		uint64_t n = 2 * (uint64_t)set_values(b, dim, all, v) + 1;
 
 		for (uint64_t room = 1; room < n; room *= FANOUT)
 			b->tree->depth[dim]++;
@@ -348,7 +355,7 @@ static int set_depths(struct build *b, struct set all)
 	return 0;
 }
 
-/* The trees' roots stand in a row, in the order of the collectives. */
+/* Build the tree of each collective; their roots are consecutive nodes. */
 static int build_colls(struct build *b, uint32_t *rows)
 {
 	struct segment s[NCCL_NUM_COLLS];
@@ -373,8 +380,8 @@ static int build_colls(struct build *b, uint32_t *rows)
 	return rc;
 }
 
-/* Numbers of answers follow those of nodes. */
-static int finish(struct build *b)
+/* Turn numbers of answers into numbers that follow those of nodes. */
+static int number_answers(struct build *b)
 {
 	struct nb_table_tree *tree = b->tree;
 	struct nb_table_sweep *w = &b->sweep;
@@ -418,7 +425,7 @@ int nb_table_flatten(struct nb_table_tree *tree, const struct nb_table *t,
 	if (!rc)
 		rc = build_colls(b, rows);
 	if (!rc)
-		rc = finish(b);
+		rc = number_answers(b);
 	nb_table_sweep_fini(&b->sweep);
 	nb_arena_fini(&b->arena);
 out:

@@ -18,7 +18,7 @@ struct nb_table_node {
 	uint64_t first;
 };
 
-/* What is asked about, one after the other; bytes at the end. */
+/* The dimensions of the tree, from the root down. */
 enum nb_table_dim {
 	NB_TABLE_NODES,
 	NB_TABLE_RANKS,
@@ -29,9 +29,9 @@ enum nb_table_dim {
 };
 
 /*
- * An answer, 64 bits: which entries of the cost table it needs (21 bits, or
- * ALWAYS), channels (10), algo + 1 (3), proto + 1 (2), and the number in
- * alts of the answer to take where NCCL offers none of these; 0: none.
+ * An answer, 64 bits: the entries of the cost table that it needs (21 bits, or
+ * ALWAYS), channels (10), algo + 1 (3), proto + 1 (2), and the number in alts
+ * of the next answer to try if NCCL offers none of these entries (0: none).
  */
 enum {
 	NB_ANSWER_NEED = 42,
@@ -44,13 +44,13 @@ enum {
 
 struct nb_table_tree {
 	struct nb_table_node *nodes;
-	uint64_t *answers, *alts; /* alts: those that others name as next */
+	uint64_t *answers, *alts; /* alts: answers that follow others */
 	uint32_t nnodes, nanswers, nalts;
 	uint32_t cap_nodes, cap_answers;
-	uint32_t root; /* node of collective 0; the others follow */
-	uint32_t depth[NB_TABLE_NDIMS]; /* levels; of bytes: at most */
-	uint32_t chain;			/* most answers one after the other */
-	uint64_t *won;			/* a bit a row: it wins somewhere */
+	uint32_t root; /* node of collective 0; those of the others follow */
+	uint32_t depth[NB_TABLE_NDIMS]; /* levels; for bytes the maximum */
+	uint32_t chain; /* length of the longest list of answers to try */
+	uint64_t *won;	/* one bit for each row: it wins somewhere */
 };
 
 /* flat.c */
@@ -58,10 +58,10 @@ int nb_table_flatten(struct nb_table_tree *tree, const struct nb_table *t,
 		     struct nb_err *err);
 void nb_table_tree_fini(struct nb_table_tree *tree);
 
-/* sweep.c: entries that a row's answer needs, as in an answer. */
+/* sweep.c: entries of the cost table that an answer needs, as in the answer. */
 uint32_t nb_table_need(int32_t algo, int32_t proto);
 
-/* row.c: the whole numbers of a row besides its sizes; -1 is allowed too. */
+/* row.c: the numbers of a row other than sizes. Each may also be -1. */
 enum nb_table_field {
 	NB_ROW_COLL,
 	NB_ROW_ALGO,

@@ -84,7 +84,7 @@ int nb_table_check_row(const struct nb_table_row *r, const char **field,
 
 /* ---- packed ---- */
 
-static void put(struct nb_buf *b, uint64_t v)
+static void pack_number(struct nb_buf *b, uint64_t v)
 {
 	for (; v >= 128; v >>= 7)
 		nb_buf_char(b, (char)((v & 127) | 128));
@@ -93,23 +93,23 @@ static void put(struct nb_buf *b, uint64_t v)
 
 void nb_table_pack(const struct nb_table *t, struct nb_buf *out)
 {
-	put(out, PACK_VERSION);
-	put(out, t->n);
+	pack_number(out, PACK_VERSION);
+	pack_number(out, t->n);
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct nb_table_row *r = &t->rows[i];
 
-		put(out, (uint64_t)r->coll + 1);
-		put(out, (uint64_t)r->min);
-		put(out, (uint64_t)(r->max - r->min));
+		pack_number(out, (uint64_t)r->coll + 1);
+		pack_number(out, (uint64_t)r->min);
+		pack_number(out, (uint64_t)(r->max - r->min));
 		for (unsigned f = NB_ROW_ALGO; f < NB_ROW_NFIELDS; f++)
-			put(out, (uint64_t)nb_table_value(r, f) + 1);
-		put(out, r->line);
+			pack_number(out, (uint64_t)nb_table_value(r, f) + 1);
+		pack_number(out, r->line);
 	}
 }
 
-/* A number of at most @max; false: there is none. */
-static bool get(const unsigned char **p, const unsigned char *end, uint64_t max,
-		uint64_t *v)
+/* Read a number of at most @max; false: there is none. */
+static bool unpack_number(const unsigned char **p, const unsigned char *end,
+			  uint64_t max, uint64_t *v)
 {
 	unsigned shift = 0;
 
@@ -125,25 +125,25 @@ static bool get(const unsigned char **p, const unsigned char *end, uint64_t max,
 	return false;
 }
 
-static bool get_row(const unsigned char **p, const unsigned char *end,
-		    struct nb_table_row *r)
+static bool unpack_row(const unsigned char **p, const unsigned char *end,
+		       struct nb_table_row *r)
 {
 	uint64_t min, size, v;
 
-	if (!get(p, end, INT32_MAX, &v))
+	if (!unpack_number(p, end, INT32_MAX, &v))
 		return false;
 	r->coll = (int32_t)v - 1;
-	if (!get(p, end, INT64_MAX, &min) ||
-	    !get(p, end, INT64_MAX - min, &size))
+	if (!unpack_number(p, end, INT64_MAX, &min) ||
+	    !unpack_number(p, end, INT64_MAX - min, &size))
 		return false;
 	r->min = (int64_t)min;
 	r->max = (int64_t)(min + size);
 	for (unsigned f = NB_ROW_ALGO; f < NB_ROW_NFIELDS; f++) {
-		if (!get(p, end, INT32_MAX, &v))
+		if (!unpack_number(p, end, INT32_MAX, &v))
 			return false;
 		*nb_table_field(r, f) = (int32_t)v - 1;
 	}
-	if (!get(p, end, INT32_MAX, &v))
+	if (!unpack_number(p, end, INT32_MAX, &v))
 		return false;
 	r->line = (uint32_t)v;
 	return true;
@@ -164,8 +164,9 @@ int nb_table_of_image(struct nb_table *t, const struct nb_image *img,
 			       img->name);
 	p = img->maps[m].init;
 	end = p + img->maps[m].value_size;
-	if (!get(&p, end, PACK_VERSION, &version) || version != PACK_VERSION ||
-	    !get(&p, end, NB_TABLE_MAX_ROWS, &n))
+	if (!unpack_number(&p, end, PACK_VERSION, &version) ||
+	    version != PACK_VERSION ||
+	    !unpack_number(&p, end, NB_TABLE_MAX_ROWS, &n))
 		return nb_fail(err, NB_E_IMAGE, 0,
 			       "policy %s: its table is of another version",
 			       img->name);
@@ -174,7 +175,7 @@ int nb_table_of_image(struct nb_table *t, const struct nb_image *img,
 		return nb_fail(err, NB_E_NOMEM, 0, "table: out of memory");
 	t->cap = (uint32_t)n + 1;
 	for (; t->n < n; t->n++)
-		if (!get_row(&p, end, &t->rows[t->n]) ||
+		if (!unpack_row(&p, end, &t->rows[t->n]) ||
 		    nb_table_check_row(&t->rows[t->n], &field, NULL))
 			return nb_fail(err, NB_E_IMAGE, 0,
 				       "policy %s: row %u of its table is "

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Overlapping rows to disjoint intervals of bytes: a sweep over where rows
-// begin and end. The rows in force are kept in one heap for each kind of
-// answer, the earliest row on top; the tops in their order are the chain of
-// answers to try. Rows that have ended leave a heap when they come to its top.
+// Turns overlapping rows into disjoint intervals of bytes by a sweep over the
+// sizes at which rows begin and end. The rows that match the current size are
+// in one heap for each kind of answer, the earliest row on top. The tops in
+// order of rows are the answers to try. A row that has ended is removed when it
+// reaches the top.
 #include "core/csvpolicy/sweep.h"
 
 #include <stdlib.h>
@@ -74,7 +75,7 @@ static void heap_pop(struct heap *h)
 	h->row[i] = row;
 }
 
-static uint32_t class_of(const struct nb_table_row *r)
+static uint32_t row_class(const struct nb_table_row *r)
 {
 	return (uint32_t)((r->algo + 1) * 4 + r->proto + 1);
 }
@@ -94,7 +95,7 @@ uint32_t nb_table_need(int32_t algo, int32_t proto)
 	return 1u << (algo * 3 + proto);
 }
 
-static uint64_t word_of(const struct nb_table_row *r)
+static uint64_t row_answer(const struct nb_table_row *r)
 {
 	return (uint64_t)nb_table_need(r->algo, r->proto) << NB_ANSWER_NEED |
 	       (uint64_t)(r->channels < 0 ? 0 : r->channels)
@@ -103,7 +104,7 @@ static uint64_t word_of(const struct nb_table_row *r)
 	       (uint64_t)(r->proto + 1) << NB_ANSWER_PROTO;
 }
 
-static uint32_t slot_of(const struct nb_table_sweep *s, uint64_t word)
+static uint32_t alt_slot(const struct nb_table_sweep *s, uint64_t word)
 {
 	uint32_t i = (uint32_t)((word * 0x9e3779b97f4a7c15) >> 32);
 
@@ -113,7 +114,7 @@ static uint32_t slot_of(const struct nb_table_sweep *s, uint64_t word)
 	return i;
 }
 
-static bool grow(struct nb_table_sweep *s)
+static bool grow_alts(struct nb_table_sweep *s)
 {
 	uint64_t *alts = reallocarray(s->alts, s->cap_alts * 2, sizeof(*alts));
 	uint32_t *slots;
@@ -129,18 +130,18 @@ static bool grow(struct nb_table_sweep *s)
 	s->nslots *= 2;
 	s->cap_alts *= 2;
 	for (uint32_t i = 1; i < s->nalts; i++)
-		s->slots[slot_of(s, s->alts[i])] = i + 1;
+		s->slots[alt_slot(s, s->alts[i])] = i + 1;
 	return true;
 }
 
-/* Number of @word among the later answers; 0: no memory. */
-static uint32_t intern(struct nb_table_sweep *s, uint64_t word)
+/* Number of @word in alts, appended if new; 0: no memory. */
+static uint32_t intern_answer(struct nb_table_sweep *s, uint64_t word)
 {
 	uint32_t i;
 
-	if (s->nalts == s->cap_alts && !grow(s))
+	if (s->nalts == s->cap_alts && !grow_alts(s))
 		return 0;
-	i = slot_of(s, word);
+	i = alt_slot(s, word);
 	if (!s->slots[i]) {
 		s->alts[s->nalts] = word;
 		s->slots[i] = ++s->nalts;
@@ -148,9 +149,9 @@ static uint32_t intern(struct nb_table_sweep *s, uint64_t word)
 	return s->slots[i] - 1;
 }
 
-/* The answer that @row[0..n) make, the first one first. */
-static int link_up(struct nb_table_sweep *s, const uint32_t *row, uint32_t n,
-		   uint64_t *word, struct nb_err *err)
+/* Chain the answers of @row[0..n); *@word gets the first. */
+static int chain_answers(struct nb_table_sweep *s, const uint32_t *row,
+			 uint32_t n, uint64_t *word, struct nb_err *err)
 {
 	uint32_t next = 0;
 
@@ -158,18 +159,18 @@ static int link_up(struct nb_table_sweep *s, const uint32_t *row, uint32_t n,
 	if (n > s->chain)
 		s->chain = n;
 	while (n--) {
-		*word = word_of(&s->t->rows[row[n]]) | next;
+		*word = row_answer(&s->t->rows[row[n]]) | next;
 		s->won[row[n] / 64] |= UINT64_C(1) << row[n] % 64;
-		next = n ? intern(s, *word) : 0;
+		next = n ? intern_answer(s, *word) : 0;
 		if (n && !next)
 			return nomem(err);
 	}
 	return 0;
 }
 
-/* The rows on top, in order, without those that can never win. */
-static uint32_t chain_of(const struct nb_table_sweep *s, struct heap *heaps,
-			 int64_t at, uint32_t row[NCLASSES])
+/* The tops of the heaps in order of rows, without rows that cannot win. */
+static uint32_t rows_to_try(const struct nb_table_sweep *s, struct heap *heaps,
+			    int64_t at, uint32_t row[NCLASSES])
 {
 	uint32_t n = 0, kept = 0, seen = 0, need;
 
@@ -212,7 +213,7 @@ static void add_interval(struct nb_table_sweep *s, int64_t last, uint64_t word)
 	s->out[s->nout++] = (struct nb_table_interval){ last, word };
 }
 
-/* Where a row begins. */
+/* A row and the size at which it begins. */
 struct place {
 	int64_t min;
 	uint32_t row;
@@ -227,22 +228,22 @@ static int by_min(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Room for each class's heap, one after the other. */
+/* Give each class of answers its part of the array of heaps. */
 static void make_heaps(struct nb_table_sweep *s, const uint32_t *rows,
 		       uint32_t n, struct heap *heaps)
 {
 	uint32_t count[NCLASSES] = { 0 }, at = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		count[class_of(&s->t->rows[rows[i]])]++;
+		count[row_class(&s->t->rows[rows[i]])]++;
 	for (uint32_t c = 0; c < NCLASSES; c++) {
 		heaps[c] = (struct heap){ s->heap + at, 0 };
 		at += count[c];
 	}
 }
 
-static int walk(struct nb_table_sweep *s, const struct place *p, uint32_t n,
-		struct heap *heaps, struct nb_err *err)
+static int sweep_sizes(struct nb_table_sweep *s, const struct place *p,
+		       uint32_t n, struct heap *heaps, struct nb_err *err)
 {
 	uint32_t started = 0, ended = 0, row[NCLASSES];
 	int64_t at = 0, next;
@@ -250,11 +251,12 @@ static int walk(struct nb_table_sweep *s, const struct place *p, uint32_t n,
 
 	for (;;) {
 		for (; started < n && p[started].min == at; started++)
-			heap_add(&heaps[class_of(&s->t->rows[p[started].row])],
+			heap_add(&heaps[row_class(&s->t->rows[p[started].row])],
 				 p[started].row);
 		while (ended < n && s->ends[ended] < (uint64_t)at)
 			ended++;
-		if (link_up(s, row, chain_of(s, heaps, at, row), &word, err))
+		if (chain_answers(s, row, rows_to_try(s, heaps, at, row), &word,
+				  err))
 			return NB_E_NOMEM;
 		next = started < n ? p[started].min - 1 : NB_TABLE_MAX_BYTES;
 		if (ended < n && (int64_t)s->ends[ended] < next)
@@ -283,7 +285,7 @@ int nb_table_sweep_run(struct nb_table_sweep *s, const uint32_t *rows,
 	qsort(s->ends, n, sizeof(*s->ends), by_value);
 	make_heaps(s, rows, n, heaps);
 	s->nout = 0;
-	rc = walk(s, p, n, heaps, err);
+	rc = sweep_sizes(s, p, n, heaps, err);
 	free(p);
 	return rc;
 }

@@ -4,28 +4,28 @@
 
 #include "core/csvpolicy/part.h"
 
-/* Sizes up to @last, from behind the interval before, get answer @word. */
+/* Sizes above the last interval up to @last get answer @word. */
 struct nb_table_interval {
 	int64_t last;
 	uint64_t word;
 };
 
 /*
- * Memory of the sweep, for tables of so many rows; used again for each set of
- * rows. Answers after the first of a chain stand in @alts, each once.
+ * The memory of sweeps, for the rows of one table; each set of rows uses it
+ * again. @alts has the answers that follow others, each once.
  */
 struct nb_table_sweep {
 	const struct nb_table *t;
 	struct nb_table_interval *out; /* 2 * rows + 1 */
 	uint32_t nout;
-	uint32_t *heap; /* rows, by class of answer */
+	uint32_t *heap; /* numbers of rows, by class of answer */
 	uint64_t *ends;
 	uint64_t *alts;
 	uint32_t nalts, cap_alts;
-	uint32_t *slots; /* of alts by hash, plus 1 */
+	uint32_t *slots; /* hash table: number in alts, plus 1 */
 	uint32_t nslots;
-	uint32_t chain; /* longest so far */
-	uint64_t *won;	/* a bit a row */
+	uint32_t chain; /* longest list of answers so far */
+	uint64_t *won;	/* one bit for each row: it wins somewhere */
 };
 
 int nb_table_sweep_init(struct nb_table_sweep *s, const struct nb_table *t,
@@ -33,8 +33,8 @@ int nb_table_sweep_init(struct nb_table_sweep *s, const struct nb_table *t,
 void nb_table_sweep_fini(struct nb_table_sweep *s);
 
 /*
- * Which answers sizes from 0 on get, of @rows (ascending numbers, whose
- * conditions but bytes hold): fills @out. 0 or NB_E_NOMEM.
+ * Find the answer for each size. @rows: ascending numbers of rows that match in
+ * the other dimensions. Fills @out. 0 or NB_E_NOMEM.
  */
 int nb_table_sweep_run(struct nb_table_sweep *s, const uint32_t *rows,
 		       uint32_t n, struct nb_err *err);

@@ -11,10 +11,10 @@
 #include "core/image/image.h"
 
 /*
- * Decision tables: rows of conditions and an answer, as NVIDIA's tuner files
- * have them, made into a policy image without a compiler. Of the rows whose
- * conditions hold, the first one wins whose algorithm and protocol NCCL offers
- * at that decision; where none does, NCCL's own choice stands.
+ * Decision tables in the form of NVIDIA's tuner files, made into a policy image
+ * without a compiler. A row has conditions and an answer. The first row wins
+ * whose conditions hold and whose algorithm and protocol NCCL offers at that
+ * decision; if no row does, NCCL decides.
  */
 enum {
 	NB_TABLE_MAX_ROWS = 20000,
@@ -24,7 +24,7 @@ enum {
 	NB_TABLE_ANY = -1
 };
 
-/* Sizes from here on are not told apart; as an upper bound: none. */
+/* Sizes from here on are equal; as an upper bound it means none. */
 #define NB_TABLE_MAX_BYTES INT64_MAX
 
 struct nb_table_row {
@@ -44,8 +44,10 @@ struct nb_table {
 
 void nb_table_fini(struct nb_table *t);
 
-/* Where an error is: line and column from 1, 0: nowhere in particular; the
- * name of the field or "". */
+/*
+ * The place of an error: line and column from 1 (0: no line), and the name of
+ * the field or "".
+ */
 struct nb_table_where {
 	uint32_t line, col;
 	const char *field;
@@ -62,8 +64,9 @@ struct nb_table_where {
 int nb_table_parse(struct nb_table *t, const char *text, size_t size,
 		   struct nb_table_where *where, struct nb_err *err);
 
-/* Text of a table that nb_table_parse reads back as the same rows, in
- * NVIDIA's columns. */
+/*
+ * Write a table in NVIDIA's columns; nb_table_parse reads the same rows back.
+ */
 void nb_table_csv(const struct nb_table *t, struct nb_buf *out);
 
 /*
@@ -77,10 +80,12 @@ int nb_table_check_row(const struct nb_table_row *row, const char **field,
 struct nb_table_opts {
 	const char *name; /* of the policy */
 	const char *file; /* for messages and source lines; "" if none */
-	/* rows that never win, because of those before them, are no error */
+	/* accept rows that never win because of rows before them */
 	bool keep_hidden;
-	/* rows may ask for reg_buff, which differs between ranks: then no job
-	 * takes the policy that insists on coherence */
+	/*
+	 * accept conditions on reg_buff, which differs between ranks: jobs that
+	 * insist on coherence refuse the policy
+	 */
 	bool local;
 };
 

@@ -19,10 +19,10 @@ struct check {
 	struct nb_err *err;
 };
 
-static int bad(const struct check *c, uint32_t at, const char *fmt, ...)
+static int bad_image(const struct check *c, uint32_t at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static int bad(const struct check *c, uint32_t at, const char *fmt, ...)
+static int bad_image(const struct check *c, uint32_t at, const char *fmt, ...)
 {
 	char text[300];
 	va_list ap;
@@ -33,8 +33,9 @@ static int bad(const struct check *c, uint32_t at, const char *fmt, ...)
 	return nb_fail(c->err, NB_E_IMAGE, at, "policy image: %s", text);
 }
 
-/* Byte offset of record @i of section @sec, for err->at. */
-static uint32_t where(const struct check *c, enum nb_section sec, uint32_t i)
+/* Offset of record @i of section @sec in the image, for err->at. */
+static uint32_t record_at(const struct check *c, enum nb_section sec,
+			  uint32_t i)
 {
 	return c->at ? c->at[sec] + i * nb_records[sec].size : i;
 }
@@ -59,15 +60,16 @@ static int check_name(const struct check *c, const char *name, const char *what,
 			       what, NB_IMAGE_NAME - 1);
 	for (size_t i = 0; i < n; i++)
 		if (!name_char(name[i]))
-			return bad(c, at,
-				   "byte 0x%02x in the name of a %s; letters, "
-				   "digits and _ . - $ / are allowed",
-				   (unsigned char)name[i], what);
+			return bad_image(
+				c, at,
+				"byte 0x%02x in the name of a %s; letters, "
+				"digits and _ . - $ / are allowed",
+				(unsigned char)name[i], what);
 	return 0;
 }
 
-/* Length of the printable UTF-8 sequence at @s; 0: it is not printable. */
-static size_t printable(const unsigned char *s)
+/* Length of the printable UTF-8 sequence at @s; 0: not printable. */
+static size_t printable_length(const unsigned char *s)
 {
 	if (s[0] == '\t' || (s[0] >= 0x20 && s[0] < 0x7f))
 		return 1;
@@ -95,7 +97,7 @@ bool nb_image_text_ok(const char *text)
 	if (strnlen(text, TEXT_MAX + 1) > TEXT_MAX)
 		return false;
 	while (*s) {
-		size_t n = printable(s);
+		size_t n = printable_length(s);
 
 		if (!n)
 			return false;
@@ -108,10 +110,11 @@ static int check_text(const struct check *c, const char *text, uint32_t at)
 {
 	if (nb_image_text_ok(text))
 		return 0;
-	return bad(c, at,
-		   "a line record's text is not printable UTF-8 of at most %d "
-		   "bytes",
-		   TEXT_MAX);
+	return bad_image(
+		c, at,
+		"a line record's text is not printable UTF-8 of at most %d "
+		"bytes",
+		TEXT_MAX);
 }
 
 bool nb_image_name_ok(const char *name)
@@ -130,13 +133,14 @@ static int check_policy_name(const struct check *c)
 {
 	if (nb_image_name_ok(c->img->name))
 		return 0;
-	return bad(c, 0,
-		   "the policy's name has 1 to %d letters, digits and _ - . "
-		   "and begins with none of the last two",
-		   NB_IMAGE_NAME - 1);
+	return bad_image(
+		c, 0,
+		"the policy's name has 1 to %d letters, digits and _ - . "
+		"and begins with none of the last two",
+		NB_IMAGE_NAME - 1);
 }
 
-/* Check the inner definition: maps of maps name one, other types none. */
+/* A map of maps must name an inner definition, other types must not. */
 static int check_inner(const struct check *c, const struct nb_map_spec *m,
 		       uint32_t at)
 {
@@ -155,27 +159,28 @@ static int check_inner(const struct check *c, const struct nb_map_spec *m,
 		return 0;
 	if (!(t->traits & NB_TRAIT_MAPS) || !in ||
 	    in->origin != NB_ORIGIN_INNER)
-		return bad(c, at, "map %s of type %s names inner definition %u",
-			   m->name, t->word, m->inner);
+		return bad_image(c, at,
+				 "map %s of type %s names inner definition %u",
+				 m->name, t->word, m->inner);
 	if ((in->tags ^ m->tags) & NB_MAPF_COHERENT)
-		return bad(c, at,
-			   "map %s and its inner definition are not both "
-			   "coherent or both local",
-			   m->name);
+		return bad_image(c, at,
+				 "map %s and its inner definition are not both "
+				 "coherent or both local",
+				 m->name);
 	return 0;
 }
 
 static int check_map(const struct check *c, uint32_t i)
 {
 	const struct nb_map_spec *m = &c->img->maps[i];
-	uint32_t at = where(c, NB_SEC_MAPS, i);
+	uint32_t at = record_at(c, NB_SEC_MAPS, i);
 	bool init =
 		m->origin == NB_ORIGIN_RODATA || m->origin == NB_ORIGIN_DATA;
 	int rc;
 
 	if (m->origin > NB_ORIGIN_INNER)
-		return bad(c, at, "map %u: origin %u; 0 to %d are known", i,
-			   (unsigned)m->origin, NB_ORIGIN_INNER);
+		return bad_image(c, at, "map %u: origin %u; 0 to %d are known",
+				 i, (unsigned)m->origin, NB_ORIGIN_INNER);
 	rc = check_name(c, m->name, "map", at);
 	if (!rc)
 		rc = nb_map_spec_check(m, c->err);
@@ -186,14 +191,15 @@ static int check_map(const struct check *c, uint32_t i)
 	}
 	for (uint32_t j = 0; j < i; j++)
 		if (!strcmp(c->img->maps[j].name, m->name))
-			return bad(c, at, "maps %u and %u are both named %s", j,
-				   i, m->name);
+			return bad_image(c, at,
+					 "maps %u and %u are both named %s", j,
+					 i, m->name);
 	if (init != !!m->init)
-		return bad(c, at, "map %s: %s initial value", m->name,
-			   init ? "a data section needs its"
-				: "only .rodata and .data have an");
+		return bad_image(c, at, "map %s: %s initial value", m->name,
+				 init ? "a data section needs its"
+				      : "only .rodata and .data have an");
 	if (!c->img->btf_size && (m->btf_key || m->btf_value))
-		return bad(
+		return bad_image(
 			c, at,
 			"map %s: BTF types %u and %u, but the image has no BTF",
 			m->name, m->btf_key, m->btf_value);
@@ -205,27 +211,29 @@ static int check_map(const struct check *c, uint32_t i)
 static int check_elem(const struct check *c, uint32_t i)
 {
 	const struct nb_map_elem *e = &c->img->elems[i], *before = e - 1;
-	uint32_t at = where(c, NB_SEC_ELEMS, i), most = c->img->nprogs;
+	uint32_t at = record_at(c, NB_SEC_ELEMS, i), most = c->img->nprogs;
 	const struct nb_map_type_spec *t;
 	const struct nb_map_spec *m;
 
 	if (e->map >= c->img->nmaps)
-		return bad(c, at, "initial element %u is of map %u of %u", i,
-			   e->map, c->img->nmaps);
+		return bad_image(c, at, "initial element %u is of map %u of %u",
+				 i, e->map, c->img->nmaps);
 	m = &c->img->maps[e->map];
 	t = nb_spec_map_type(m->type);
 	if (!(t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)) || m->key_size != 4)
-		return bad(c, at, "map %s of type %s has an initial element %u",
-			   m->name, t->word, e->key);
+		return bad_image(c, at,
+				 "map %s of type %s has an initial element %u",
+				 m->name, t->word, e->key);
 	if (t->traits & NB_TRAIT_MAPS)
 		most = c->img->nmaps;
 	if (e->key >= m->max_entries && t->keys == NB_KEYS_INDEX)
-		return bad(c, at, "map %s: initial element %u; the last is %u",
-			   m->name, e->key, m->max_entries - 1);
+		return bad_image(c, at,
+				 "map %s: initial element %u; the last is %u",
+				 m->name, e->key, m->max_entries - 1);
 	if (e->value >= most)
-		return bad(c, at,
-			   "map %s: initial element %u is number %u of %u",
-			   m->name, e->key, e->value, most);
+		return bad_image(
+			c, at, "map %s: initial element %u is number %u of %u",
+			m->name, e->key, e->value, most);
 	if (t->traits & NB_TRAIT_PROGS &&
 	    !(nb_image_callable(c->img, e->map) >> e->value & 1))
 		return nb_fail(
@@ -250,10 +258,11 @@ static int check_elem(const struct check *c, uint32_t i)
 			       m->name, e->key, c->img->maps[e->value].name);
 	if (i && (before->map > e->map ||
 		  (before->map == e->map && before->key >= e->key)))
-		return bad(c, at,
-			   "initial element %u: they ascend by map and key, "
-			   "each once",
-			   i);
+		return bad_image(
+			c, at,
+			"initial element %u: they ascend by map and key, "
+			"each once",
+			i);
 	return 0;
 }
 
@@ -261,18 +270,19 @@ static int check_sig(const struct check *c, const struct nb_func *f,
 		     uint32_t at)
 {
 	if ((unsigned)f->linkage > NB_FUNC_GLOBAL)
-		return bad(c, at, "function %s: linkage %u; 0 and 1 are known",
-			   f->name, (unsigned)f->linkage);
+		return bad_image(c, at,
+				 "function %s: linkage %u; 0 and 1 are known",
+				 f->name, (unsigned)f->linkage);
 	if (f->has_sig && f->sig.nargs > 5)
-		return bad(c, at, "function %s: %u arguments; at most 5",
-			   f->name, f->sig.nargs);
+		return bad_image(c, at, "function %s: %u arguments; at most 5",
+				 f->name, f->sig.nargs);
 	for (unsigned i = 0; f->has_sig && i < f->sig.nargs; i++)
 		if (f->sig.arg[i] >= NB_NFARGS)
-			return bad(c, at,
-				   "function %s: argument %u: kind %u; 0 to %d "
-				   "are known",
-				   f->name, i + 1, f->sig.arg[i],
-				   NB_NFARGS - 1);
+			return bad_image(
+				c, at,
+				"function %s: argument %u: kind %u; 0 to %d "
+				"are known",
+				f->name, i + 1, f->sig.arg[i], NB_NFARGS - 1);
 	return 0;
 }
 
@@ -285,7 +295,7 @@ static int check_funcs(const struct check *c, const struct nb_prog *p,
 
 	for (uint32_t i = 0; i < p->nfuncs; i++) {
 		const struct nb_func *f = &p->funcs[i];
-		uint32_t at = where(c, NB_SEC_FUNCS, base + i);
+		uint32_t at = record_at(c, NB_SEC_FUNCS, base + i);
 		int rc = check_name(c, f->name, "function", at);
 
 		if (!rc)
@@ -294,17 +304,18 @@ static int check_funcs(const struct check *c, const struct nb_prog *p,
 			return rc;
 		if (f->start != next || f->end <= f->start ||
 		    f->end > p->nslots)
-			return bad(c, at,
-				   "program %s: function %s holds slots %u to "
-				   "%u; it must begin at %u and end by %u",
-				   p->name, f->name, f->start, f->end, next,
-				   p->nslots);
+			return bad_image(
+				c, at,
+				"program %s: function %s holds slots %u to "
+				"%u; it must begin at %u and end by %u",
+				p->name, f->name, f->start, f->end, next,
+				p->nslots);
 		next = f->end;
 	}
 	if (next != p->nslots)
-		return bad(c, where(c, NB_SEC_FUNCS, base),
-			   "program %s: functions end at slot %u of %u",
-			   p->name, next, p->nslots);
+		return bad_image(c, record_at(c, NB_SEC_FUNCS, base),
+				 "program %s: functions end at slot %u of %u",
+				 p->name, next, p->nslots);
 	return 0;
 }
 
@@ -313,14 +324,15 @@ static int check_lines(const struct check *c, const struct nb_prog *p,
 {
 	for (uint32_t i = 0; i < p->nlines; i++) {
 		const struct nb_line *l = &p->lines[i];
-		uint32_t at = where(c, NB_SEC_LINES, base + i);
+		uint32_t at = record_at(c, NB_SEC_LINES, base + i);
 		int rc;
 
 		if (l->pc >= p->nslots || (i && l->pc <= l[-1].pc))
-			return bad(c, at,
-				   "program %s: line record %u is of slot %u; "
-				   "they ascend and stay below %u",
-				   p->name, i, l->pc, p->nslots);
+			return bad_image(
+				c, at,
+				"program %s: line record %u is of slot %u; "
+				"they ascend and stay below %u",
+				p->name, i, l->pc, p->nslots);
 		rc = check_text(c, l->file, at);
 		if (!rc)
 			rc = check_text(c, l->text, at);
@@ -330,17 +342,18 @@ static int check_lines(const struct check *c, const struct nb_prog *p,
 	return 0;
 }
 
-/* Slot @pc calls or takes the address of slot @to. */
+/* Check that a function begins at @to, which slot @pc refers to. */
 static int check_target(const struct check *c, const struct nb_prog *p,
 			uint32_t pc, int64_t to, uint32_t at)
 {
 	if (to >= 0 && to < p->nslots &&
 	    nb_prog_func(p, (uint32_t)to)->start == (uint32_t)to)
 		return 0;
-	return bad(c, at,
-		   "program %s: slot %u refers to slot %lld, where no function "
-		   "begins",
-		   p->name, pc, (long long)to);
+	return bad_image(
+		c, at,
+		"program %s: slot %u refers to slot %lld, where no function "
+		"begins",
+		p->name, pc, (long long)to);
 }
 
 static int check_map_ref(const struct check *c, const struct nb_prog *p,
@@ -351,27 +364,31 @@ static int check_map_ref(const struct check *c, const struct nb_prog *p,
 	const struct nb_map_spec *m;
 
 	if (map >= c->img->nmaps)
-		return bad(c, at, "program %s: slot %u names map %llu of %u",
-			   p->name, pc, (unsigned long long)map, c->img->nmaps);
+		return bad_image(
+			c, at, "program %s: slot %u names map %llu of %u",
+			p->name, pc, (unsigned long long)map, c->img->nmaps);
 	m = &c->img->maps[map];
 	if (m->origin == NB_ORIGIN_INNER)
-		return bad(c, at,
-			   "program %s: slot %u names %s, an inner definition "
-			   "and no map",
-			   p->name, pc, m->name);
+		return bad_image(
+			c, at,
+			"program %s: slot %u names %s, an inner definition "
+			"and no map",
+			p->name, pc, m->name);
 	if (in->fn == NB_FN_MAP)
 		return 0;
 	if (m->type != NB_MAP_ARRAY || m->max_entries != 1)
-		return bad(c, at,
-			   "program %s: slot %u takes an address inside map "
-			   "%s, which is no array of one element",
-			   p->name, pc, m->name);
+		return bad_image(
+			c, at,
+			"program %s: slot %u takes an address inside map "
+			"%s, which is no array of one element",
+			p->name, pc, m->name);
 	if (imm >> 32 >= m->value_size)
-		return bad(c, at,
-			   "program %s: slot %u takes address %llu of map %s, "
-			   "whose value has %u bytes",
-			   p->name, pc, (unsigned long long)(imm >> 32),
-			   m->name, m->value_size);
+		return bad_image(
+			c, at,
+			"program %s: slot %u takes address %llu of map %s, "
+			"whose value has %u bytes",
+			p->name, pc, (unsigned long long)(imm >> 32), m->name,
+			m->value_size);
 	return 0;
 }
 
@@ -402,17 +419,19 @@ static int check_slots(const struct check *c, const struct nb_prog *p,
 	rc = nb_decode(insns, p->slots, p->nslots, &why);
 	if (rc)
 		nb_fail(c->err, rc,
-			c->at ? where(c, NB_SEC_SLOTS, base + why.at) : why.at,
+			c->at ? record_at(c, NB_SEC_SLOTS, base + why.at)
+			      : why.at,
 			"program %s: %s", p->name, why.text);
 	for (uint32_t i = 0; !rc && i < p->nfuncs; i++)
 		if (insns[p->funcs[i].start].kind == NB_KIND_LDDW_HI)
-			rc = bad(c, where(c, NB_SEC_SLOTS, base),
-				 "program %s: function %s begins within an "
-				 "instruction",
-				 p->name, p->funcs[i].name);
+			rc = bad_image(
+				c, record_at(c, NB_SEC_SLOTS, base),
+				"program %s: function %s begins within an "
+				"instruction",
+				p->name, p->funcs[i].name);
 	for (uint32_t pc = 0; !rc && pc < p->nslots; pc++)
 		rc = check_insn(c, p, pc, &insns[pc],
-				where(c, NB_SEC_SLOTS, base + pc));
+				record_at(c, NB_SEC_SLOTS, base + pc));
 	free(insns);
 	return rc;
 }
@@ -421,7 +440,7 @@ static int check_prog_head(const struct check *c, uint32_t i)
 {
 	const struct nb_prog *p = &c->img->progs[i];
 	const struct nb_hook_spec *hook = nb_spec_hook_section(p->section);
-	uint32_t at = where(c, NB_SEC_PROGS, i);
+	uint32_t at = record_at(c, NB_SEC_PROGS, i);
 	int rc = check_name(c, p->name, "program", at);
 
 	if (!rc)
@@ -435,9 +454,9 @@ static int check_prog_head(const struct check *c, uint32_t i)
 			       p->name, p->section);
 	for (uint32_t j = 0; j < i; j++)
 		if (!strcmp(c->img->progs[j].name, p->name))
-			return bad(c, at,
-				   "programs %u and %u are both named %s", j, i,
-				   p->name);
+			return bad_image(c, at,
+					 "programs %u and %u are both named %s",
+					 j, i, p->name);
 	if (!p->nslots || p->nslots > NB_IMAGE_MAX_SLOTS)
 		return nb_fail(c->err, NB_E_LIMIT, at,
 			       "policy image: program %s: %u slots; 1 to %d "
@@ -478,14 +497,14 @@ static int check_ctx(const struct check *c)
 {
 	for (uint32_t i = 0; i < c->img->nctx_fields; i++) {
 		const struct nb_ctx_field *f = &c->img->ctx_fields[i];
-		uint32_t at = where(c, NB_SEC_CTX, i);
+		uint32_t at = record_at(c, NB_SEC_CTX, i);
 		int rc = check_name(c, f->name, "context field", at);
 
 		if (rc)
 			return rc;
 		if ((unsigned)f->hook >= NB_NHOOKS || !f->size ||
 		    f->off > CTX_BYTES_MAX || f->size > CTX_BYTES_MAX)
-			return bad(
+			return bad_image(
 				c, at,
 				"context field %s: %u bytes at %u of hook %u; "
 				"fields have 1 byte or more and end by %d",
@@ -499,11 +518,12 @@ static int bad_name(const struct check *c, uint32_t i, const char *what)
 {
 	const struct nb_name *n = &c->img->names[i];
 
-	return bad(c, where(c, NB_SEC_NAMES, i), "name %u, %u bytes at %u: %s",
-		   i, n->size, n->off, what);
+	return bad_image(c, record_at(c, NB_SEC_NAMES, i),
+			 "name %u, %u bytes at %u: %s", i, n->size, n->off,
+			 what);
 }
 
-/* The first record of a key or value is all of it. */
+/* Check a record of level 0: it describes a key or value as a whole. */
 static int check_whole(const struct check *c, uint32_t i)
 {
 	const struct nb_name *n = &c->img->names[i], *last = n - 1;
@@ -521,7 +541,7 @@ static int check_whole(const struct check *c, uint32_t i)
 	return 0;
 }
 
-/* Each record lies in an element of the one that contains it. */
+/* Check that each record lies inside the record that contains it. */
 static int check_names(const struct check *c)
 {
 	uint32_t open[NB_IMAGE_MAX_LEVEL + 1] = { 0 }, level = 0;
@@ -574,7 +594,7 @@ static int check_counts(const struct check *c)
 		if (counts[i].n < counts[i].least ||
 		    counts[i].n > counts[i].most)
 			return nb_fail(c->err, NB_E_LIMIT,
-				       where(c, counts[i].sec, 0),
+				       record_at(c, counts[i].sec, 0),
 				       "policy image: %u %s; %u to %u are "
 				       "allowed",
 				       counts[i].n, counts[i].what,

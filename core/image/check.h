@@ -12,11 +12,15 @@
 int nb_image_check(const struct nb_image *img, const uint32_t *at,
 		   struct nb_err *err);
 
-/* Is @text fit for a line record: printable UTF-8, tabs, at most 255 bytes? */
+/*
+ * Can @text be in a line record: printable UTF-8 and tabs, at most 255 bytes?
+ */
 bool nb_image_text_ok(const char *text);
 
-/* Is @name fit for a policy: 1 to 63 letters, digits, _ - . and neither of
- * the last two first? */
+/*
+ * Is @name a policy's name: 1 to 63 letters, digits, _ - . and not first - or .
+ * ?
+ */
 bool nb_image_name_ok(const char *name);
 
 #endif

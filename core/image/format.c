@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The records of an image, field by field: the one description that reader and
-// writer follow. A field's place in its list is its place in the image.
+// The fields of each record of an image: the one description that reader and
+// writer follow. Fields are listed in the order of their bytes.
 #include "core/image/format.h"
 
 #define NUMBER(type, field)                                                  \

@@ -23,7 +23,7 @@ enum nb_section {
 	NB_SEC_MAPS,
 	NB_SEC_DATA, /* initial values of the maps that have one, in order */
 	NB_SEC_PROGS,
-	NB_SEC_SLOTS, /* of all programs, in order; so are funcs and lines */
+	NB_SEC_SLOTS, /* of all programs in order; so are funcs and lines */
 	NB_SEC_FUNCS,
 	NB_SEC_LINES,
 	NB_SEC_CTX,
@@ -36,7 +36,7 @@ enum nb_section {
 
 enum { NB_IMAGE_FIRST = NB_IMAGE_HEADER + NB_NSECTIONS * NB_IMAGE_SECTION };
 
-/* How a field of a record stands in the image, and of what type it is in C. */
+/* What a field is in the image; what it is in C. */
 enum nb_field_kind {
 	NB_FIELD_END,	 /* of the list */
 	NB_FIELD_NUMBER, /* a number; uint32_t or an enum */
@@ -52,7 +52,7 @@ struct nb_field {
 	uint32_t off; /* in the struct */
 };
 
-/* Records of a section: in the image, and the C struct. */
+/* The records of a section, in the image and as a C struct. */
 struct nb_record {
 	uint32_t size;	   /* bytes in the image */
 	uint32_t mem_size; /* of the struct; 0: the section is plain bytes */

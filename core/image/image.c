@@ -44,7 +44,7 @@ const struct nb_line *nb_prog_line(const struct nb_prog *p, uint32_t pc)
 			hi = mid;
 	}
 	if (!lo || p->lines[lo - 1].pc < nb_prog_func(p, pc)->start)
-		return NULL; /* the record is of the function before */
+		return NULL; /* the record belongs to the function before */
 	return &p->lines[lo - 1];
 }
 

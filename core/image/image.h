@@ -35,8 +35,8 @@ enum {
 };
 
 /*
- * What a map is made from: a definition in .maps, or a data section. INNER is
- * no map but the definition that the maps inside a map of maps share.
+ * Origin of a map: a definition in .maps, or a data section. INNER is no map:
+ * it defines what the elements of a map of maps are like.
  */
 enum nb_map_origin {
 	NB_ORIGIN_DEFINED,
@@ -47,15 +47,21 @@ enum nb_map_origin {
 };
 
 enum {
-	/* tag "ncclbpf:coherent": programs only read it, it changes only at
-	 * fences, and its content counts as coherent */
+	/*
+	 * tag "ncclbpf:coherent": programs only read the map, it changes only
+	 * at fences, and its content counts as coherent
+	 */
 	NB_MAPF_COHERENT = 1,
-	/* tag "ncclbpf:shared": one map for all policies of the process that
-	 * say so, by name and shape */
+	/*
+	 * tag "ncclbpf:shared": policies of a process that have this tag share
+	 * the map if name and shape are equal
+	 */
 	NB_MAPF_SHARED = 2,
-	/* tags "ncclbpf:sum" ("ncclbpf:histogram" is the same) and
-	 * "ncclbpf:max": controllers see the map merged over the processes of
-	 * the host, 8 bytes of a value after the other */
+	/*
+	 * tags "ncclbpf:sum" or "ncclbpf:histogram", and "ncclbpf:max":
+	 * controllers see the map merged over the processes of the host, each 8
+	 * bytes of a value by themselves
+	 */
 	NB_MAPF_SUM = 4,
 	NB_MAPF_MAX = 8,
 	NB_MAPF_MERGED = NB_MAPF_SUM | NB_MAPF_MAX
@@ -70,24 +76,27 @@ struct nb_map_spec {
 	uint32_t tags;	/* NB_MAPF_* */
 	enum nb_map_origin origin;
 	uint32_t btf_key, btf_value; /* type ids in the image's BTF; 0: none */
-	/* maps of maps: number of the image's map that is the inner
-	 * definition, plus 1; 0: none */
+	/*
+	 * maps of maps: the map of the image that is the inner definition, plus
+	 * 1; 0: none
+	 */
 	uint32_t inner;
-	uint32_t lock; /* offset in the value of its spin lock, plus 1; 0: none
-			*/
-	/* data sections: initial value of element 0, value_size bytes; for
-	 * .bss and defined maps NULL */
+	uint32_t lock; /* offset of the value's lock, plus 1; 0: none */
+	/*
+	 * data sections: initial value of element 0, value_size bytes; NULL for
+	 * .bss and defined maps
+	 */
 	const unsigned char *init;
 };
 
 /* An initial element of a map whose values are programs or maps. */
 struct nb_map_elem {
 	uint32_t map;	/* number of the image's map */
-	uint32_t key;	/* the index, or a key of 4 bytes */
+	uint32_t key;	/* the index, or a hash key of 4 bytes */
 	uint32_t value; /* number of the image's program or map */
 };
 
-/* A source line: applies from slot @pc to the next record's. */
+/* A source line. It applies from slot @pc up to the next record's slot. */
 struct nb_line {
 	uint32_t pc;
 	uint32_t line, col; /* from 1; 0 unknown */
@@ -97,7 +106,7 @@ struct nb_line {
 
 enum nb_linkage { NB_FUNC_STATIC, NB_FUNC_GLOBAL };
 
-/* What BTF says of an argument of a global function. */
+/* The type of an argument of a global function, by BTF. */
 enum nb_func_arg {
 	NB_FARG_SCALAR,
 	NB_FARG_CTX,
@@ -112,7 +121,7 @@ struct nb_func_sig {
 	uint8_t arg[5];	      /* enum nb_func_arg */
 	uint32_t mem_size[5]; /* bytes, of MEM and NONNULL */
 	bool returns_scalar;
-	bool returns_other; /* not nothing either: an address, a struct */
+	bool returns_other; /* an address or a struct; neither flag: void */
 };
 
 /* Is argument @i memory of mem_size bytes? */
@@ -132,9 +141,9 @@ struct nb_func {
 };
 
 /*
- * A program: the entry function first, then each function of .text that it
- * reaches, once. Calls are relative (LDDW_FUNC and CALL_LOCAL as in
- * struct nb_insn); maps are indices into the image's maps.
+ * A program: its entry function, then each function that it reaches, once.
+ * Calls are relative (LDDW_FUNC and CALL_LOCAL as in struct nb_insn); maps are
+ * indices into the image's maps.
  */
 struct nb_prog {
 	const char *name;    /* C function name */
@@ -148,8 +157,10 @@ struct nb_prog {
 	uint32_t nlines;
 };
 
-/* A field of a context struct as the policy was compiled against it, so
- * that a reader of older make can name what it lacks. */
+/*
+ * A field of a context struct as the policy was compiled against it, so that an
+ * older plugin can name the fields that it lacks.
+ */
 struct nb_ctx_field {
 	enum nb_hook hook;
 	const char *name;
@@ -157,10 +168,10 @@ struct nb_ctx_field {
 };
 
 /*
- * What the source calls bytes of a map's key or value: for messages. The
- * first record of a key or value is the whole of it, at level 0, with the
- * name of its type; members (of data sections: variables) follow, each right
- * before its own members, which are one level deeper.
+ * The source's name for some bytes of a map's key or value, for messages. The
+ * first record of a key or value has level 0: all its bytes, with the name of
+ * its type. Then come its members (in data sections: variables), each followed
+ * by its own members one level deeper.
  */
 enum nb_name_part { NB_NAME_KEY, NB_NAME_VALUE };
 
@@ -169,8 +180,8 @@ struct nb_name {
 	uint32_t part;	  /* enum nb_name_part; of one map, ascending */
 	uint32_t level;	  /* at most NB_IMAGE_MAX_LEVEL */
 	const char *name; /* "limits"; "" for a dimension of an array */
-	uint32_t off;	  /* in an element of what contains it */
-	uint32_t size;	  /* bytes of all of it, 1 or more */
+	uint32_t off;	  /* offset in an element of its container */
+	uint32_t size;	  /* bytes of the part, 1 or more */
 	uint32_t elem;	  /* bytes of an element of an array; else size */
 };
 
@@ -187,7 +198,7 @@ struct nb_image {
 	uint32_t nelems;
 	const struct nb_name *names;
 	uint32_t nnames;
-	const unsigned char *btf; /* blob for the shell; NULL: none */
+	const unsigned char *btf; /* BTF, for the shell; NULL: none */
 	uint32_t btf_size;
 	const unsigned char *bytes; /* the image itself */
 	size_t size;
@@ -220,13 +231,13 @@ int nb_image_read(struct nb_image **out, const void *bytes, size_t size,
 		  struct nb_err *err);
 void nb_image_free(struct nb_image *img);
 
-/* Do bytes begin like an image? */
+/* Do the bytes begin with an image's signature? */
 bool nb_image_is(const void *bytes, size_t size);
 
 /* Index of the map named @name, or -1. */
 int nb_image_map(const struct nb_image *img, const char *name);
 
-/* The record that covers slot @pc, or NULL. */
+/* The line record for slot @pc, or NULL. */
 const struct nb_line *nb_prog_line(const struct nb_prog *p, uint32_t pc);
 /* The function that holds slot @pc. */
 const struct nb_func *nb_prog_func(const struct nb_prog *p, uint32_t pc);
@@ -252,14 +263,14 @@ uint32_t nb_image_targets(const struct nb_image *img);
 uint32_t nb_image_callable(const struct nb_image *img, uint32_t map);
 
 /*
- * May map @i of @img be an element of map @outer, a map of maps? As the kernel
- * asks: type, sizes and flags of the inner definition, an array's number of
- * elements as well; and coherent or not as that is. None that is merged: a
- * controller would find this process's map, not the merged one.
+ * Can map @i of @img be an element of map @outer, a map of maps? Like the
+ * kernel: if type, sizes, flags and lock equal those of the inner definition,
+ * and for arrays the number of elements too. Also both must be coherent or both
+ * local. Merged maps cannot: a controller would find the map of one process.
  */
 bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i);
 
-/* The definition of the map itself: what nb_map_new takes. */
+/* The definition for nb_map_new. */
 struct nb_map_def nb_map_spec_def(const struct nb_map_spec *s);
 
 /*

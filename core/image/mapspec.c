@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which maps an image may define: those that exist (nb_map_def_check), within
-// the limits of images, and with tags, data sections and locks that make sense
-// together. Every refusal names the map.
+// Checks whether an image can define a map: the definition itself
+// (nb_map_def_check), the limits of images, and tags, data sections and locks.
+// Each refusal names the map.
 #include "core/image/image.h"
 
 struct nb_map_def nb_map_spec_def(const struct nb_map_spec *s)
@@ -148,7 +148,7 @@ bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
 	const struct nb_map_spec *in = &img->maps[img->maps[outer].inner - 1];
 	const struct nb_map_spec *m = &img->maps[i];
 
-	/* Controllers see a merged map by its own name alone. */
+	/* Controllers find a merged map only by its own name. */
 	return m->origin == NB_ORIGIN_DEFINED && !(m->tags & NB_MAPF_MERGED) &&
 	       m->type == in->type && m->key_size == in->key_size &&
 	       m->value_size == in->value_size && m->flags == in->flags &&
@@ -157,7 +157,10 @@ bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
 	       ((m->tags ^ in->tags) & NB_MAPF_COHERENT) == 0;
 }
 
-/* Kernel: map_check_btf; a lock is one of an element that stays in place. */
+/*
+ * As map_check_btf in the kernel: only maps whose elements stay in place can
+ * have a lock.
+ */
 static int check_lock(const struct nb_map_spec *m, struct nb_err *err)
 {
 	const uint32_t fixed = NB_F_RDONLY_PROG | NB_F_WRONLY_PROG;

@@ -12,8 +12,8 @@ static int nomem(struct nb_err *err)
 }
 
 /* Replace the program by one with @prefix before it, in memory of @a. */
-static int prepend(struct nb_arena *a, struct nb_prog *p,
-		   const struct nb_prefix *prefix, struct nb_err *err)
+static int prepend_prog(struct nb_arena *a, struct nb_prog *p,
+			const struct nb_prefix *prefix, struct nb_err *err)
 {
 	size_t n = (size_t)prefix->nslots + p->nslots;
 	struct nb_slot *slots;
@@ -66,7 +66,7 @@ int nb_image_prepend(struct nb_buf *out, const struct nb_image *in,
 		rc = nomem(err);
 	for (uint32_t i = 0; !rc && i < in->nprogs; i++)
 		if (progs[i].hook == hook && nb_image_runs(in, i)) {
-			rc = prepend(&a, &progs[i], prefix, err);
+			rc = prepend_prog(&a, &progs[i], prefix, err);
 			n++;
 		}
 	img.name = prefix->name;

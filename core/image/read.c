@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Reads an image from bytes that nobody vouches for. First the frame (magic,
-// version, sections that tile the file), then records into memory with every
-// length and string checked, then the content (check.c), at last the same
-// bytes written anew must be the same bytes. Records are copied, so nothing
-// depends on the alignment of the input.
+// Reads an image from untrusted bytes, in four steps: the frame (magic,
+// version, sections in order); the records, with each length and string
+// checked; their content (check.c); and last a comparison with what the writer
+// makes of the content. Records are copied, so the alignment of the input does
+// not matter.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +14,12 @@
 #include "core/image/format.h"
 #include "core/image/write.h"
 
-/* Longest string, NUL included; bounds what a hostile image makes us scan. */
+/* Longest string with its NUL; bounds the time of scans in a hostile image. */
 enum { STRING_MAX = 256 };
 
-/* Memory for what is read: records grow by less than this factor. */
+/*
+ * Bounds the memory of an image: structs are less than 16 times their records.
+ */
 enum { ARENA_MAX = 16 * NB_IMAGE_MAX_SIZE };
 
 struct reader {
@@ -25,17 +27,18 @@ struct reader {
 	struct nb_view sec[NB_NSECTIONS];
 	uint32_t at[NB_NSECTIONS];    /* offset of each section */
 	uint32_t count[NB_NSECTIONS]; /* records of each */
-	uint32_t next[NB_NSECTIONS];  /* records taken by programs so far */
+	uint32_t next[NB_NSECTIONS];  /* first record not yet assigned */
 	struct nb_image *img;
 	struct nb_err *err;
 	int rc; /* sticky */
 };
 
-static int fail(struct reader *r, int code, uint32_t at, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+static int read_fail(struct reader *r, int code, uint32_t at, const char *fmt,
+		     ...) __attribute__((format(printf, 4, 5)));
 
-/* The first failure stays. */
-static int fail(struct reader *r, int code, uint32_t at, const char *fmt, ...)
+/* Record a failure, unless there was one before. */
+static int read_fail(struct reader *r, int code, uint32_t at, const char *fmt,
+		     ...)
 {
 	char text[300];
 	va_list ap;
@@ -50,10 +53,10 @@ static int fail(struct reader *r, int code, uint32_t at, const char *fmt, ...)
 
 static int nomem(struct reader *r)
 {
-	return fail(r, NB_E_NOMEM, 0, "out of memory");
+	return read_fail(r, NB_E_NOMEM, 0, "out of memory");
 }
 
-static uint32_t get(struct nb_view v, uint64_t off)
+static uint32_t view_u32(struct nb_view v, uint64_t off)
 {
 	uint32_t x = 0;
 
@@ -64,58 +67,63 @@ static uint32_t get(struct nb_view v, uint64_t off)
 static int read_header(struct reader *r)
 {
 	if (!nb_image_is(r->all.p, r->all.size))
-		return fail(r, NB_E_IMAGE, 0,
-			    "the first 8 bytes are not its signature");
+		return read_fail(r, NB_E_IMAGE, 0,
+				 "the first 8 bytes are not its signature");
 	if (r->all.size > NB_IMAGE_MAX_SIZE)
-		return fail(r, NB_E_LIMIT, 0, "%zu bytes; at most %d",
-			    r->all.size, NB_IMAGE_MAX_SIZE);
+		return read_fail(r, NB_E_LIMIT, 0, "%zu bytes; at most %d",
+				 r->all.size, NB_IMAGE_MAX_SIZE);
 	if (r->all.size < NB_IMAGE_FIRST)
-		return fail(r, NB_E_IMAGE, 0,
-			    "%zu bytes; the header alone has %d", r->all.size,
-			    NB_IMAGE_FIRST);
-	if (get(r->all, 8) != NB_IMAGE_VERSION)
-		return fail(r, NB_E_VERSION, 8,
-			    "version %u; this build reads version %d",
-			    get(r->all, 8), NB_IMAGE_VERSION);
-	if (get(r->all, 12) != r->all.size)
-		return fail(r, NB_E_IMAGE, 12,
-			    "its header says %u bytes, there are %zu",
-			    get(r->all, 12), r->all.size);
-	if (get(r->all, 20) != NB_NSECTIONS)
-		return fail(r, NB_E_IMAGE, 20, "%u sections; version %d has %d",
-			    get(r->all, 20), NB_IMAGE_VERSION, NB_NSECTIONS);
+		return read_fail(r, NB_E_IMAGE, 0,
+				 "%zu bytes; the header alone has %d",
+				 r->all.size, NB_IMAGE_FIRST);
+	if (view_u32(r->all, 8) != NB_IMAGE_VERSION)
+		return read_fail(r, NB_E_VERSION, 8,
+				 "version %u; this build reads version %d",
+				 view_u32(r->all, 8), NB_IMAGE_VERSION);
+	if (view_u32(r->all, 12) != r->all.size)
+		return read_fail(r, NB_E_IMAGE, 12,
+				 "its header says %u bytes, there are %zu",
+				 view_u32(r->all, 12), r->all.size);
+	if (view_u32(r->all, 20) != NB_NSECTIONS)
+		return read_fail(
+			r, NB_E_IMAGE, 20, "%u sections; version %d has %d",
+			view_u32(r->all, 20), NB_IMAGE_VERSION, NB_NSECTIONS);
 	return 0;
 }
 
 static int read_section(struct reader *r, uint32_t i)
 {
 	uint32_t row = NB_IMAGE_HEADER + i * NB_IMAGE_SECTION;
-	uint32_t off = get(r->all, row + 4), size = get(r->all, row + 8);
+	uint32_t off = view_u32(r->all, row + 4),
+		 size = view_u32(r->all, row + 8);
 
 	r->at[i] = off;
-	r->count[i] = get(r->all, row + 12);
-	if (get(r->all, row) != i)
-		return fail(r, NB_E_IMAGE, row,
-			    "section %u is of kind %u; sections stand in order",
-			    i, get(r->all, row));
+	r->count[i] = view_u32(r->all, row + 12);
+	if (view_u32(r->all, row) != i)
+		return read_fail(
+			r, NB_E_IMAGE, row,
+			"section %u is of kind %u; sections stand in order", i,
+			view_u32(r->all, row));
 	if (off < NB_IMAGE_FIRST || off % 8 || !nb_view_has(r->all, off, size))
-		return fail(r, NB_E_IMAGE, row + 4,
-			    "section %u: %u bytes at %u are not inside the %zu "
-			    "bytes",
-			    i, size, off, r->all.size);
+		return read_fail(
+			r, NB_E_IMAGE, row + 4,
+			"section %u: %u bytes at %u are not inside the %zu "
+			"bytes",
+			i, size, off, r->all.size);
 	if ((uint64_t)r->count[i] * nb_records[i].size != size)
-		return fail(r, NB_E_IMAGE, row + 12,
-			    "section %u: %u records of %u bytes in %u bytes", i,
-			    r->count[i], nb_records[i].size, size);
+		return read_fail(
+			r, NB_E_IMAGE, row + 12,
+			"section %u: %u records of %u bytes in %u bytes", i,
+			r->count[i], nb_records[i].size, size);
 	r->sec[i] = nb_view_sub(r->all, off, size);
 	return 0;
 }
 
-/* The string whose offset stands at @at of the file. */
-static const char *string(struct reader *r, uint32_t at)
+/* The string to which the number at @at of the file refers. */
+static const char *read_string(struct reader *r, uint32_t at)
 {
 	struct nb_view v = r->sec[NB_SEC_STRINGS];
-	uint32_t off = get(r->all, at);
+	uint32_t off = view_u32(r->all, at);
 	uint64_t most = off < v.size ? v.size - off : 0;
 	const char *s;
 
@@ -124,14 +132,15 @@ static const char *string(struct reader *r, uint32_t at)
 	s = nb_view_str(nb_view_sub(v, off, most), 0);
 	if (s)
 		return s;
-	fail(r, NB_E_IMAGE, at,
-	     "string %u is not inside the %zu bytes of strings, or has over %d "
-	     "bytes",
-	     off, v.size, STRING_MAX - 1);
+	read_fail(r, NB_E_IMAGE, at,
+		  "string %u is not inside the %zu bytes of strings, or has "
+		  "over %d "
+		  "bytes",
+		  off, v.size, STRING_MAX - 1);
 	return "";
 }
 
-/* The signature whose bytes begin at @at of the file. */
+/* Read the signature of a function at @at of the file. */
 static void read_sig(const struct reader *r, uint32_t at, struct nb_func *f)
 {
 	uint8_t sig[12] = { 0 };
@@ -159,7 +168,7 @@ static void read_field(struct reader *r, const struct nb_field *f, uint32_t at,
 		       void *record)
 {
 	unsigned char *to = (unsigned char *)record + f->off;
-	uint32_t number = get(r->all, at);
+	uint32_t number = view_u32(r->all, at);
 	const char *text;
 
 	switch (f->kind) {
@@ -167,11 +176,11 @@ static void read_field(struct reader *r, const struct nb_field *f, uint32_t at,
 		read_sig(r, at, record);
 		return;
 	case NB_FIELD_STRING:
-		text = string(r, at);
+		text = read_string(r, at);
 		memcpy(to, &text, sizeof(text));
 		return;
 	case NB_FIELD_HOOK:
-		number = hook_named(string(r, at));
+		number = hook_named(read_string(r, at));
 		break;
 	case NB_FIELD_NUMBER:
 	case NB_FIELD_END:
@@ -180,7 +189,7 @@ static void read_field(struct reader *r, const struct nb_field *f, uint32_t at,
 	memcpy(to, &number, sizeof(number));
 }
 
-/* Records [first, first + n) of section @sec as structs; NULL: no memory. */
+/* Read @n records of section @sec from number @first on; NULL: no memory. */
 static void *read_records(struct reader *r, enum nb_section sec, uint32_t first,
 			  uint32_t n)
 {
@@ -199,8 +208,9 @@ static void *read_records(struct reader *r, enum nb_section sec, uint32_t first,
 	return all;
 }
 
-/* Take @n records of @sec for the next map or program; their first. */
-static uint32_t take(struct reader *r, enum nb_section sec, uint32_t n)
+/* Assign the next @n records of @sec; returns the number of the first. */
+static uint32_t assign_records(struct reader *r, enum nb_section sec,
+			       uint32_t n)
 {
 	uint32_t first = r->next[sec];
 
@@ -208,9 +218,10 @@ static uint32_t take(struct reader *r, enum nb_section sec, uint32_t n)
 		r->next[sec] += n;
 		return first;
 	}
-	fail(r, NB_E_IMAGE, r->at[sec],
-	     "maps or programs have more data, slots, functions or lines than "
-	     "this section");
+	read_fail(r, NB_E_IMAGE, r->at[sec],
+		  "maps or programs have more data, slots, functions or lines "
+		  "than "
+		  "this section");
 	return 0;
 }
 
@@ -223,18 +234,19 @@ static void read_maps(struct reader *r)
 		if (maps[i].origin == NB_ORIGIN_RODATA ||
 		    maps[i].origin == NB_ORIGIN_DATA)
 			maps[i].init = r->sec[NB_SEC_DATA].p +
-				       take(r, NB_SEC_DATA, maps[i].value_size);
+				       assign_records(r, NB_SEC_DATA,
+						      maps[i].value_size);
 	r->img->maps = maps;
 	r->img->nmaps = n;
 }
 
-/* Slots, functions and lines of a program whose own record was read. */
+/* Read slots, functions and lines of a program. */
 static void read_prog(struct reader *r, struct nb_prog *p)
 {
 	const struct nb_hook_spec *hook = nb_spec_hook_section(p->section);
-	uint32_t slot = take(r, NB_SEC_SLOTS, p->nslots);
-	uint32_t func = take(r, NB_SEC_FUNCS, p->nfuncs);
-	uint32_t line = take(r, NB_SEC_LINES, p->nlines);
+	uint32_t slot = assign_records(r, NB_SEC_SLOTS, p->nslots);
+	uint32_t func = assign_records(r, NB_SEC_FUNCS, p->nfuncs);
+	uint32_t line = assign_records(r, NB_SEC_LINES, p->nlines);
 
 	if (r->rc)
 		return;
@@ -260,12 +272,12 @@ static void read_progs(struct reader *r)
 	r->img->nprogs = n;
 }
 
-/* All sections to memory. */
+/* Read all sections. */
 static int read_content(struct reader *r)
 {
 	struct nb_image *img = r->img;
 
-	img->name = string(r, 16);
+	img->name = read_string(r, 16);
 	read_maps(r);
 	if (!r->rc)
 		read_progs(r);
@@ -283,7 +295,7 @@ static int read_content(struct reader *r)
 	return r->rc;
 }
 
-/* Is this what nb_image_write makes of the content? */
+/* Check that nb_image_write makes the same bytes of the content. */
 static int check_canonical(struct reader *r)
 {
 	struct nb_buf again;
@@ -297,10 +309,11 @@ static int check_canonical(struct reader *r)
 	       (unsigned char)again.data[same] == r->all.p[same])
 		same++;
 	if (same != r->all.size || same != again.size)
-		fail(r, NB_E_IMAGE, (uint32_t)same,
-		     "byte %zu is not the one that this content has: %zu bytes "
-		     "are expected, there are %zu",
-		     same, again.size, r->all.size);
+		read_fail(r, NB_E_IMAGE, (uint32_t)same,
+			  "byte %zu is not the one that this content has: %zu "
+			  "bytes "
+			  "are expected, there are %zu",
+			  same, again.size, r->all.size);
 out:
 	nb_buf_fini(&again);
 	return r->rc;
@@ -330,7 +343,7 @@ int nb_image_read(struct nb_image **out, const void *bytes, size_t size,
 	if (!r.img)
 		return nomem(&r);
 	nb_arena_init(&r.img->arena, ARENA_MAX);
-	/* One byte more would already be over the limit. */
+	/* An image over the limit is refused; 8 bytes tell what it is. */
 	r.all.size = size;
 	copy = nb_arena_dup(&r.img->arena, bytes,
 			    size > NB_IMAGE_MAX_SIZE ? 8 : size);

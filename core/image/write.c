@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Writes an image. Canonical: the order of everything follows from the
-// content, strings are sorted and stored once, gaps are zero. nb_image_read
-// relies on that: it writes what it has read once more and compares, so that
-// no byte of an accepted image is without a meaning. Strings are sorted, not
+// Writes an image. Equal content gives equal bytes: the order of all parts
+// follows from the content, strings are sorted and stored once, gaps are zero.
+// nb_image_read relies on that: it writes the content again and compares, so
+// that each byte of an accepted image has a meaning. Strings are sorted, not
 // hashed, because a hostile image must not make the reader slow.
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 
 /* The strings of an image. */
 struct strings {
-	const char **s; /* collected; sorted and unique once @sorted */
-	uint32_t *off;	/* of each in the section */
+	const char **s; /* sorted and unique if @sorted */
+	uint32_t *off;	/* offset of each in the section */
 	uint32_t n, cap;
 	bool sorted, failed;
 };
@@ -24,7 +24,7 @@ struct writer {
 	struct strings strings;
 };
 
-static void collect(struct strings *t, const char *s)
+static void strings_add(struct strings *t, const char *s)
 {
 	if (t->n == t->cap) {
 		uint32_t cap = t->cap ? t->cap * 2 : 256;
@@ -47,8 +47,8 @@ static int order(const void *a, const void *b)
 	return x == y ? 0 : strcmp(x, y);
 }
 
-/* Make the string section and the offsets. */
-static void sort(struct strings *t, struct nb_buf *b)
+/* Write the string section and record the offsets. */
+static void strings_sort(struct strings *t, struct nb_buf *b)
 {
 	uint32_t n = 0;
 
@@ -70,22 +70,22 @@ static void sort(struct strings *t, struct nb_buf *b)
 	t->sorted = true;
 }
 
-/* Offset of @s in the string section; 0 while they are being collected. */
-static uint32_t string(struct writer *w, const char *s)
+/* Offset of @s in the string section; 0 during collection. */
+static uint32_t put_string(struct writer *w, const char *s)
 {
 	struct strings *t = &w->strings;
 	const char **at;
 
 	if (!t->sorted) {
 		if (!t->failed)
-			collect(t, s);
+			strings_add(t, s);
 		return 0;
 	}
 	at = bsearch(&s, t->s, t->n, sizeof(*t->s), order);
 	return at ? t->off[at - t->s] : 0;
 }
 
-static void put(struct nb_buf *b, uint32_t v)
+static void put_u32(struct nb_buf *b, uint32_t v)
 {
 	nb_buf_bytes(b, &v, sizeof(v));
 }
@@ -123,18 +123,19 @@ static void put_field(struct writer *w, struct nb_buf *b,
 		return;
 	case NB_FIELD_STRING:
 		memcpy(&text, from, sizeof(text));
-		number = string(w, text);
+		number = put_string(w, text);
 		break;
 	case NB_FIELD_HOOK:
 		memcpy(&number, from, sizeof(number));
-		number = string(w, nb_spec_hook((enum nb_hook)number)->word);
+		number =
+			put_string(w, nb_spec_hook((enum nb_hook)number)->word);
 		break;
 	case NB_FIELD_NUMBER:
 	case NB_FIELD_END:
 		memcpy(&number, from, sizeof(number));
 		break;
 	}
-	put(b, number);
+	put_u32(b, number);
 }
 
 /* Append @n structs at @all to section @sec. */
@@ -155,24 +156,27 @@ static size_t align8(size_t n)
 	return (n + 7) & ~(size_t)7;
 }
 
-/* Header, section table, sections. @name: of the policy, as a string. */
-static void join(struct nb_buf *out, struct writer *w, uint32_t name)
+/*
+ * Write header, section table and sections. @name: offset of the policy's name
+ * in the strings.
+ */
+static void put_image(struct nb_buf *out, struct writer *w, uint32_t name)
 {
 	size_t at = NB_IMAGE_FIRST, total = NB_IMAGE_FIRST;
 
 	for (int i = 0; i < NB_NSECTIONS; i++)
 		total = align8(total) + w->sec[i].size;
 	nb_buf_bytes(out, NB_IMAGE_MAGIC, 8);
-	put(out, NB_IMAGE_VERSION);
-	put(out, (uint32_t)total);
-	put(out, name);
-	put(out, NB_NSECTIONS);
+	put_u32(out, NB_IMAGE_VERSION);
+	put_u32(out, (uint32_t)total);
+	put_u32(out, name);
+	put_u32(out, NB_NSECTIONS);
 	for (uint32_t i = 0; i < NB_NSECTIONS; i++) {
 		at = align8(at);
-		put(out, i);
-		put(out, (uint32_t)at);
-		put(out, (uint32_t)w->sec[i].size);
-		put(out, (uint32_t)(w->sec[i].size / nb_records[i].size));
+		put_u32(out, i);
+		put_u32(out, (uint32_t)at);
+		put_u32(out, (uint32_t)w->sec[i].size);
+		put_u32(out, (uint32_t)(w->sec[i].size / nb_records[i].size));
 		at += w->sec[i].size;
 	}
 	at = NB_IMAGE_FIRST;
@@ -184,10 +188,10 @@ static void join(struct nb_buf *out, struct writer *w, uint32_t name)
 	}
 }
 
-/* All records; returns the policy's name as a string. */
+/* Write all records; returns the offset of the policy's name. */
 static uint32_t put_all(struct writer *w, const struct nb_image *in)
 {
-	string(w, "");
+	put_string(w, "");
 	put_records(w, NB_SEC_MAPS, in->maps, in->nmaps);
 	for (uint32_t i = 0; i < in->nmaps; i++)
 		if (in->maps[i].init)
@@ -207,10 +211,10 @@ static uint32_t put_all(struct writer *w, const struct nb_image *in)
 	put_records(w, NB_SEC_NAMES, in->names, in->nnames);
 	if (in->btf_size)
 		nb_buf_bytes(&w->sec[NB_SEC_BTF], in->btf, in->btf_size);
-	return string(w, in->name);
+	return put_string(w, in->name);
 }
 
-static bool ok(const struct writer *w)
+static bool writer_ok(const struct writer *w)
 {
 	for (int i = 0; i < NB_NSECTIONS; i++)
 		if (!nb_buf_ok(&w->sec[i]))
@@ -218,28 +222,28 @@ static bool ok(const struct writer *w)
 	return !w->strings.failed;
 }
 
-/* Once to learn the strings, once more with their offsets. */
+/* The first pass collects the strings, the second writes their offsets. */
 static void put_twice(struct writer *w, struct nb_buf *joined,
 		      const struct nb_image *in)
 {
 	uint32_t name;
 
 	put_all(w, in);
-	if (!ok(w))
+	if (!writer_ok(w))
 		return;
 	for (int i = 0; i < NB_NSECTIONS; i++)
 		nb_buf_clear(&w->sec[i]);
-	sort(&w->strings, &w->sec[NB_SEC_STRINGS]);
-	if (!ok(w))
+	strings_sort(&w->strings, &w->sec[NB_SEC_STRINGS]);
+	if (!writer_ok(w))
 		return;
 	name = put_all(w, in);
-	if (ok(w))
-		join(joined, w, name);
+	if (writer_ok(w))
+		put_image(joined, w, name);
 }
 
-/* A buffer that failed was too small: was it memory or the limit? */
-static int why(const struct writer *w, const struct nb_buf *joined,
-	       struct nb_err *err)
+/* Report why a buffer failed: out of memory, or over the limit. */
+static int writer_failure(const struct writer *w, const struct nb_buf *joined,
+			  struct nb_err *err)
 {
 	size_t total = joined->size;
 
@@ -264,8 +268,8 @@ int nb_image_put(struct nb_buf *out, const struct nb_image *in,
 	for (int i = 0; i < NB_NSECTIONS; i++)
 		nb_buf_init(&w.sec[i], NB_IMAGE_MAX_SIZE);
 	put_twice(&w, &joined, in);
-	if (!ok(&w) || !nb_buf_ok(&joined)) {
-		rc = why(&w, &joined, err);
+	if (!writer_ok(&w) || !nb_buf_ok(&joined)) {
+		rc = writer_failure(&w, &joined, err);
 		goto out;
 	}
 	nb_buf_bytes(out, joined.data, joined.size);

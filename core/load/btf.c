@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The BTF side of the structural check. libbpf follows type ids and name
-// offsets of map definitions without looking whether they exist, and recurses
-// through types; so nothing reaches it that has not passed here: each type
-// has its form, refers to types of a fitting kind, and contains itself nowhere.
+// offsets of map definitions without a check that they exist, and recurses
+// through types. So libbpf gets only bytes that have passed here: each type has
+// the form of its kind, refers to types of a fitting kind, and does not contain
+// itself.
 #include "core/load/btf.h"
 
 #include <linux/btf.h>
@@ -11,7 +12,7 @@
 
 enum { HEADER = 24, TYPE = 12, EXT_HEADER = 24, EXT_HEADER_CORE = 32 };
 
-/* Kinds newer than this system's linux/btf.h may be. */
+/* Kinds that an older linux/btf.h lacks. */
 enum { DECL_TAG = 17, TYPE_TAG = 18, ENUM64 = 19, NKINDS = 20 };
 
 /* Bytes that follow a type: once, and for each of its members. */
@@ -26,11 +27,11 @@ static const struct {
 };
 
 struct type {
-	uint32_t at;			 /* in the section */
-	uint32_t name, kind, vlen, word; /* word: size or type */
+	uint32_t at;			 /* offset in the section */
+	uint32_t name, kind, vlen, word; /* word: size, or a type id */
 	bool kflag;
-	uint8_t depth; /* of containment; 0: not known, OPEN: being walked */
-	uint32_t walk; /* types that a walk through all parts meets */
+	uint8_t depth; /* levels of containment; 0: unknown; or OPEN */
+	uint32_t walk; /* types that a walk through all its parts visits */
 	uint64_t size;
 };
 
@@ -39,11 +40,11 @@ struct btf {
 	uint32_t off;
 	struct type *t; /* [1, n) */
 	uint32_t n;
-	uint32_t nvars; /* entries of all DATASECs */
+	uint32_t nvars; /* entries of all DATASECs so far */
 	struct nb_err *err;
 };
 
-static uint32_t get(struct nb_view v, uint64_t off)
+static uint32_t view_u32(struct nb_view v, uint64_t off)
 {
 	uint32_t x = 0;
 
@@ -51,7 +52,8 @@ static uint32_t get(struct nb_view v, uint64_t off)
 	return x;
 }
 
-static int bad(const struct btf *b, uint32_t at, const char *what, uint32_t id)
+static int bad_type(const struct btf *b, uint32_t at, const char *what,
+		    uint32_t id)
 {
 	return nb_fail(b->err, NB_E_BTF, b->off + at, ".BTF: type %u: %s", id,
 		       what);
@@ -61,18 +63,19 @@ static int check_header(struct btf *b)
 {
 	uint16_t magic = 0;
 	uint8_t version = 0;
-	uint32_t type_off = get(b->v, 8), type_len = get(b->v, 12);
-	uint32_t str_off = get(b->v, 16), str_len = get(b->v, 20);
+	uint32_t type_off = view_u32(b->v, 8), type_len = view_u32(b->v, 12);
+	uint32_t str_off = view_u32(b->v, 16), str_len = view_u32(b->v, 20);
 	struct nb_view body;
 
 	nb_view_u16(b->v, 0, &magic);
 	nb_view_get(b->v, 2, &version, 1);
 	if (b->v.size < HEADER || magic != BTF_MAGIC || version != 1 ||
-	    get(b->v, 4) != HEADER)
+	    view_u32(b->v, 4) != HEADER)
 		return nb_fail(b->err, NB_E_BTF, b->off,
 			       ".BTF: magic 0x%04x, version %u, header of %u "
 			       "bytes; 0x%04x, 1 and %d are read",
-			       magic, version, get(b->v, 4), BTF_MAGIC, HEADER);
+			       magic, version, view_u32(b->v, 4), BTF_MAGIC,
+			       HEADER);
 	body = nb_view_sub(b->v, HEADER, b->v.size - HEADER);
 	if (!nb_view_has(body, type_off, type_len) ||
 	    !nb_view_has(body, str_off, str_len) || type_off % 4 ||
@@ -106,22 +109,25 @@ static bool has_name(const struct btf *b, uint32_t name)
 	return nb_btf_name(b->strings, name) != NULL;
 }
 
-/* Form of one type at @at of the type section; its length or a failure. */
+/*
+ * Read one type at @at of the type section and check its form. Returns its
+ * length, or a negative error.
+ */
 static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
 			 uint32_t id)
 {
-	uint32_t info = get(b->types, at + 4);
+	uint32_t info = view_u32(b->types, at + 4);
 	uint32_t more;
 
 	if (!nb_view_has(b->types, at, TYPE))
-		return bad(b, HEADER, "cut off", id);
+		return bad_type(b, HEADER, "cut off", id);
 	*t = (struct type){
 		.at = at,
-		.name = get(b->types, at),
+		.name = view_u32(b->types, at),
 		.vlen = info & 0xffff,
 		.kind = info >> 24 & 0x1f,
 		.kflag = info >> 31,
-		.word = get(b->types, at + 8),
+		.word = view_u32(b->types, at + 8),
 	};
 	if (!t->kind || t->kind >= NKINDS || info & 0x60ff0000)
 		return nb_fail(b->err, NB_E_BTF, b->off + HEADER + at,
@@ -131,10 +137,11 @@ static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
 	more = (uint32_t)trailers[t->kind].once +
 	       (uint32_t)trailers[t->kind].each * t->vlen;
 	if (!nb_view_has(b->types, at, TYPE + (uint64_t)more))
-		return bad(b, HEADER + at, "its members are cut off", id);
+		return bad_type(b, HEADER + at, "its members are cut off", id);
 	if (!has_name(b, t->name))
-		return bad(b, HEADER + at,
-			   "its name is outside the strings or too long", id);
+		return bad_type(b, HEADER + at,
+				"its name is outside the strings or too long",
+				id);
 	return TYPE + (int64_t)more;
 }
 
@@ -156,7 +163,7 @@ static int read_types(struct btf *b, struct nb_arena *a)
 			return nb_fail(b->err, NB_E_LIMIT, b->off + HEADER + at,
 				       ".BTF: over %d types", NB_BTF_MAX_TYPES);
 		if (b->n == most)
-			return bad(b, HEADER + at, "cut off", b->n);
+			return bad_type(b, HEADER + at, "cut off", b->n);
 		len = read_type(b, &b->t[b->n], at, b->n);
 		if (len < 0)
 			return (int)len;
@@ -166,7 +173,7 @@ static int read_types(struct btf *b, struct nb_arena *a)
 	return 0;
 }
 
-/* May @id stand where a value's type is wanted? 0 is void. */
+/* Can a value have type @id? 0 is void, which is allowed here. */
 static bool is_value(const struct btf *b, uint32_t id)
 {
 	if (id >= b->n)
@@ -186,21 +193,22 @@ static bool is_kind(const struct btf *b, uint32_t id, uint32_t kind)
 	return id && id < b->n && b->t[id].kind == kind;
 }
 
-/* Number @word (0, 1, 2) of member @i, or of what follows the type once. */
-static uint32_t member(const struct btf *b, const struct type *t, uint32_t i,
-		       uint32_t word)
+/* Number @word (0, 1, 2) of member @i; @i is 0 for kinds without members. */
+static uint32_t member_word(const struct btf *b, const struct type *t,
+			    uint32_t i, uint32_t word)
 {
-	return get(b->types, t->at + TYPE +
-				     (uint64_t)i * trailers[t->kind].each +
-				     4 * word);
+	return view_u32(b->types, t->at + TYPE +
+					  (uint64_t)i * trailers[t->kind].each +
+					  4 * word);
 }
 
-/* The rules of one kind each: what is wrong with the type, or NULL. */
+/* Each function returns what is wrong with a type of its kind, or NULL. */
 
 static const char *member_fault(const struct btf *b, const struct type *t,
 				uint32_t i)
 {
-	uint32_t first = member(b, t, i, 0), type = member(b, t, i, 1);
+	uint32_t first = member_word(b, t, i, 0),
+		 type = member_word(b, t, i, 1);
 
 	if (t->kind == BTF_KIND_DATASEC)
 		return is_kind(b, first, BTF_KIND_VAR) ||
@@ -218,7 +226,7 @@ static const char *member_fault(const struct btf *b, const struct type *t,
 
 static const char *tag_fault(const struct btf *b, const struct type *t)
 {
-	uint32_t index = member(b, t, 0, 0), to = t->word, parts = 0;
+	uint32_t index = member_word(b, t, 0, 0), to = t->word, parts = 0;
 
 	if (!to || to >= b->n || b->t[to].kind == DECL_TAG)
 		return "tags no type";
@@ -240,7 +248,7 @@ static bool is_power(uint32_t n, uint32_t most)
 
 static bool int_fits(const struct btf *b, const struct type *t)
 {
-	uint32_t info = member(b, t, 0, 0), bits = info & 0xff;
+	uint32_t info = member_word(b, t, 0, 0), bits = info & 0xff;
 
 	return is_power(t->word, 16) && bits &&
 	       bits + (info >> 16 & 0xff) <= t->word * 8;
@@ -260,8 +268,9 @@ static const char *type_fault(const struct btf *b, const struct type *t)
 	case DECL_TAG:
 		return tag_fault(b, t);
 	case BTF_KIND_ARRAY:
-		fits = is_value(b, member(b, t, 0, 0)) && member(b, t, 0, 0) &&
-		       is_value(b, member(b, t, 0, 1));
+		fits = is_value(b, member_word(b, t, 0, 0)) &&
+		       member_word(b, t, 0, 0) &&
+		       is_value(b, member_word(b, t, 0, 1));
 		break;
 	case BTF_KIND_FUNC:
 		fits = is_kind(b, t->word, BTF_KIND_FUNC_PROTO) && t->vlen <= 2;
@@ -277,14 +286,14 @@ static const char *type_fault(const struct btf *b, const struct type *t)
 	case BTF_KIND_DATASEC:
 	case BTF_KIND_FWD:
 		break;
-	default: /* pointers, modifiers; of a prototype the result */
+	default: /* target of pointers and modifiers, result of prototypes */
 		fits = is_value(b, t->word);
 		break;
 	}
 	return fits ? NULL : "refers to a type that does not fit";
 }
 
-/* References and values of one type. */
+/* Check the references and values of one type. */
 static int check_type(struct btf *b, uint32_t id)
 {
 	const struct type *t = &b->t[id];
@@ -298,13 +307,14 @@ static int check_type(struct btf *b, uint32_t id)
 	for (uint32_t i = 0; !fault && trailers[t->kind].each && i < t->vlen;
 	     i++)
 		fault = member_fault(b, t, i);
-	return fault ? bad(b, HEADER + t->at, fault, id) : 0;
+	return fault ? bad_type(b, HEADER + t->at, fault, id) : 0;
 }
 
-enum { OPEN = 255 };
+enum { OPEN = 255 }; /* depth of a type whose parts are being walked */
 
-/* How many types @t contains directly, and which is number @i of them. */
-static uint32_t nparts(const struct type *t)
+/* How many types @t contains directly. type_part() returns number @i of them.
+ */
+static uint32_t type_nparts(const struct type *t)
 {
 	switch (t->kind) {
 	case BTF_KIND_STRUCT:
@@ -321,21 +331,22 @@ static uint32_t nparts(const struct type *t)
 	return 0;
 }
 
-static uint32_t part(const struct btf *b, const struct type *t, uint32_t i)
+static uint32_t type_part(const struct btf *b, const struct type *t, uint32_t i)
 {
 	if (t->kind == BTF_KIND_STRUCT || t->kind == BTF_KIND_UNION)
-		return member(b, t, i, 1);
-	return t->kind == BTF_KIND_ARRAY ? member(b, t, 0, 0) : t->word;
+		return member_word(b, t, i, 1);
+	return t->kind == BTF_KIND_ARRAY ? member_word(b, t, 0, 0) : t->word;
 }
 
 /* The type that a modifier, pointer or array leads to; else 0. */
-static uint32_t next(const struct btf *b, uint32_t id)
+static uint32_t next_type(const struct btf *b, uint32_t id)
 {
 	const struct type *t = &b->t[id];
 
 	if (t->kind == BTF_KIND_PTR)
 		return t->word;
-	return nparts(t) && !trailers[t->kind].each ? part(b, t, 0) : 0;
+	return type_nparts(t) && !trailers[t->kind].each ? type_part(b, t, 0)
+							 : 0;
 }
 
 static int check_chain(const struct btf *b, uint32_t id)
@@ -343,49 +354,50 @@ static int check_chain(const struct btf *b, uint32_t id)
 	uint32_t at = id;
 
 	for (int i = 0; i < NB_BTF_MAX_DEPTH; i++) {
-		at = next(b, at);
+		at = next_type(b, at);
 		if (!at)
 			return 0;
 	}
-	return bad(b, HEADER + b->t[id].at,
-		   "a chain of pointers, arrays and modifiers without end or "
-		   "over 32 links",
-		   id);
+	return bad_type(
+		b, HEADER + b->t[id].at,
+		"a chain of pointers, arrays and modifiers without end or "
+		"over 32 links",
+		id);
 }
 
-/* Do the members lie inside the struct? Their sizes are known here. */
+/* Check that members lie inside the struct. Their sizes are known by now. */
 static int check_layout(const struct btf *b, const struct type *t, uint32_t id)
 {
 	for (uint32_t i = 0; i < t->vlen; i++) {
-		uint32_t off = member(b, t, i, 2);
-		uint64_t bits = b->t[part(b, t, i)].size * 8;
+		uint32_t off = member_word(b, t, i, 2);
+		uint64_t bits = b->t[type_part(b, t, i)].size * 8;
 
 		if (t->kflag) {
 			bits = off >> 24 ? off >> 24 : bits;
 			off &= 0xffffff;
 		}
 		if (off + bits > (uint64_t)t->word * 8)
-			return bad(b, HEADER + t->at,
-				   "a member lies outside the struct", id);
+			return bad_type(b, HEADER + t->at,
+					"a member lies outside the struct", id);
 	}
 	return 0;
 }
 
-/* All parts of @id are known: so are its depth, size and length of a walk. */
+/* Set depth, size and length of a walk, once all parts of @id have theirs. */
 static int close_type(const struct btf *b, uint32_t id)
 {
 	struct type *t = &b->t[id];
 	uint64_t walk = 1;
 	uint8_t deep = 0;
 
-	for (uint32_t i = 0; i < nparts(t); i++) {
-		const struct type *in = &b->t[part(b, t, i)];
+	for (uint32_t i = 0; i < type_nparts(t); i++) {
+		const struct type *in = &b->t[type_part(b, t, i)];
 
 		walk += in->walk;
 		deep = in->depth > deep ? in->depth : deep;
 	}
 	if (deep >= NB_BTF_MAX_DEPTH)
-		return bad(b, HEADER + t->at, "nested over 32 deep", id);
+		return bad_type(b, HEADER + t->at, "nested over 32 deep", id);
 	if (walk > NB_BTF_MAX_WALK)
 		return nb_fail(b->err, NB_E_LIMIT, b->off + HEADER + t->at,
 			       ".BTF: type %u: over %d members, those of its "
@@ -408,19 +420,22 @@ static int close_type(const struct btf *b, uint32_t id)
 		t->size = t->word;
 		return check_layout(b, t, id);
 	case BTF_KIND_ARRAY:
-		t->size = b->t[part(b, t, 0)].size * member(b, t, 0, 2);
+		t->size =
+			b->t[type_part(b, t, 0)].size * member_word(b, t, 0, 2);
 		if (t->size > UINT32_MAX)
 			t->size = UINT32_MAX;
 		break;
 	default:
-		t->size = nparts(t) ? b->t[part(b, t, 0)].size : 0;
+		t->size = type_nparts(t) ? b->t[type_part(b, t, 0)].size : 0;
 		break;
 	}
 	return 0;
 }
 
-/* Close the types that @id contains, @nest deep, then @id: containment has no
- * cycle, and its depth is bounded. */
+/*
+ * Close the types that @id contains, then @id itself; @nest is the level. Fails
+ * where containment has a cycle or is too deep.
+ */
 // NOLINTNEXTLINE(misc-no-recursion): at most NB_BTF_MAX_DEPTH deep
 static int check_contained(const struct btf *b, uint32_t id, uint32_t nest)
 {
@@ -430,11 +445,12 @@ static int check_contained(const struct btf *b, uint32_t id, uint32_t nest)
 	if (t->depth && t->depth != OPEN)
 		return 0;
 	if (t->depth == OPEN || nest > NB_BTF_MAX_DEPTH)
-		return bad(b, HEADER + t->at,
-			   "contains itself, or is nested over 32 deep", id);
+		return bad_type(b, HEADER + t->at,
+				"contains itself, or is nested over 32 deep",
+				id);
 	t->depth = OPEN;
-	for (uint32_t i = 0; !rc && i < nparts(t); i++)
-		rc = check_contained(b, part(b, t, i), nest + 1);
+	for (uint32_t i = 0; !rc && i < type_nparts(t); i++)
+		rc = check_contained(b, type_part(b, t, i), nest + 1);
 	return rc ? rc : close_type(b, id);
 }
 
@@ -457,39 +473,41 @@ int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
 
 struct nb_view nb_btf_strings(struct nb_view v)
 {
-	return nb_view_sub(v, HEADER + (uint64_t)get(v, 16), get(v, 20));
+	return nb_view_sub(v, HEADER + (uint64_t)view_u32(v, 16),
+			   view_u32(v, 20));
 }
 
 /* ---- .BTF.ext ---- */
 
 static const struct {
 	const char *name;
-	uint32_t at;  /* of offset and length in the header */
-	uint32_t min; /* bytes of a record */
+	uint32_t at;  /* of its offset and length in the header */
+	uint32_t min; /* bytes of a record, at least */
 } parts[NB_BTF_NPARTS] = {
 	[NB_BTF_FUNC_INFO] = { "func_info", 8, 8 },
 	[NB_BTF_LINE_INFO] = { "line_info", 16, 16 },
 	[NB_BTF_CORE_RELO] = { "core_relo", 24, 16 },
 };
 
-/* Sections that a part may speak of. */
+/* Groups of a part: one for each section of code that it describes. */
 enum { GROUPS_MAX = 1024 };
 
-/* The bytes of a part; empty where the header does not reach so far. */
+/* The bytes of a part; empty where the header is too short to have it. */
 static struct nb_view part_of(struct nb_view v, enum nb_btf_part p)
 {
-	uint32_t header = get(v, 4), at = parts[p].at;
+	uint32_t header = view_u32(v, 4), at = parts[p].at;
 
 	if (header < at + 8)
 		return nb_view(NULL, 0);
-	return nb_view_sub(v, (uint64_t)header + get(v, at), get(v, at + 4));
+	return nb_view_sub(v, (uint64_t)header + view_u32(v, at),
+			   view_u32(v, at + 4));
 }
 
 static int check_part(struct nb_view v, struct nb_view strings,
 		      enum nb_btf_part p, uint32_t off, struct nb_err *err)
 {
 	struct nb_view part = part_of(v, p);
-	uint32_t size = get(part, 0), groups = 0;
+	uint32_t size = view_u32(part, 0), groups = 0;
 	uint64_t at = 4;
 
 	if (!part.size)
@@ -500,7 +518,7 @@ static int check_part(struct nb_view v, struct nb_view strings,
 			       "are expected",
 			       parts[p].name, size, parts[p].min);
 	while (at < part.size) {
-		uint32_t name = get(part, at), n = get(part, at + 4);
+		uint32_t name = view_u32(part, at), n = view_u32(part, at + 4);
 
 		if (!nb_view_has(part, at, 8) || ++groups > GROUPS_MAX ||
 		    !nb_btf_name(strings, name) || !n ||
@@ -517,7 +535,7 @@ static int check_part(struct nb_view v, struct nb_view strings,
 int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
 		     struct nb_err *err)
 {
-	uint32_t header = get(v, 4);
+	uint32_t header = view_u32(v, 4);
 	uint16_t magic = 0;
 	uint8_t version = 0;
 
@@ -537,14 +555,14 @@ int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
 
 		if (header < at + 8)
 			continue;
-		if (get(v, at) % 4 || get(v, at + 4) % 4 ||
-		    !nb_view_has(v, (uint64_t)header + get(v, at),
-				 get(v, at + 4)))
+		if (view_u32(v, at) % 4 || view_u32(v, at + 4) % 4 ||
+		    !nb_view_has(v, (uint64_t)header + view_u32(v, at),
+				 view_u32(v, at + 4)))
 			return nb_fail(err, NB_E_BTF, off + at,
 				       ".BTF.ext: %s: %u bytes at %u are not "
 				       "inside the %zu bytes",
-				       parts[p].name, get(v, at + 4),
-				       get(v, at), v.size);
+				       parts[p].name, view_u32(v, at + 4),
+				       view_u32(v, at), v.size);
 		rc = check_part(v, strings, (enum nb_btf_part)p, off, err);
 		if (rc)
 			return rc;
@@ -556,12 +574,12 @@ int nb_btf_ext_each(struct nb_view v, struct nb_view strings,
 		    enum nb_btf_part p, nb_btf_record_fn *fn, void *arg)
 {
 	struct nb_view part = part_of(v, p);
-	uint32_t size = get(part, 0);
+	uint32_t size = view_u32(part, 0);
 	uint64_t at = 4;
 
 	while (at < part.size) {
-		const char *name = nb_btf_name(strings, get(part, at));
-		uint32_t n = get(part, at + 4);
+		const char *name = nb_btf_name(strings, view_u32(part, at));
+		uint32_t n = view_u32(part, at + 4);
 
 		at += 8;
 		for (uint32_t i = 0; i < n; i++, at += size) {

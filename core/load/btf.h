@@ -11,8 +11,8 @@
 enum {
 	NB_BTF_MAX_TYPES = 1 << 17,
 	NB_BTF_MAX_DEPTH = 32,
-	NB_BTF_MAX_WALK = 1 << 16, /* of a type, members of members counted */
-	NB_BTF_MAX_VARS = 1024,	   /* of all sections; libbpf looks each up */
+	NB_BTF_MAX_WALK = 1 << 16, /* types in one type, all levels counted */
+	NB_BTF_MAX_VARS = 1024,	   /* in all sections; libbpf searches each */
 	NB_BTF_MAX_NAME = 255
 };
 
@@ -30,7 +30,7 @@ enum {
 int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
 		 struct nb_err *err);
 
-/* The name at @off of the strings; NULL when outside or too long. */
+/* The name at @off of the strings; NULL if it is outside or too long. */
 const char *nb_btf_name(struct nb_view strings, uint32_t off);
 
 /* The string section of a checked .BTF section. */

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Sections of code: which there are, the functions in them by their symbols,
-// and which slot has which relocation. Externs that are no function offered
-// here (a kernel's other symbols, kconfig) are refused by name.
+// Finds the sections of code, their functions by the symbol table, and the
+// slots that have a relocation. Refuses by name each extern that is no helper
+// here (other symbols of a kernel, kconfig).
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/load/front.h"
 
-/* "known: " and @names, or the names near @word where there are some; the
- * first @nknown are listed. */
+/*
+ * Write "nearest: " and the names of @names that are near @word; where none is,
+ * "known: " and the first @nknown names.
+ */
 static void suggest(const char *word, const char *const *names, size_t n,
 		    size_t nknown, char *text, size_t size)
 {
@@ -79,7 +81,7 @@ static int read_sections(struct nb_front *f, struct nb_err *err)
 	return 0;
 }
 
-/* Mark the slots that have a relocation. */
+/* Record in each slot its relocation, at most one. */
 static int read_relocs(struct nb_front *f, uint32_t sec, struct nb_err *err)
 {
 	const struct nb_elf_section *s = &f->elf.sec[sec];
@@ -171,8 +173,8 @@ int64_t nb_front_func_at(const struct nb_front *f, uint32_t sec, int64_t off)
 }
 
 /*
- * Kernel functions that are offered here, by the names they have there
- * (extern ... __ksym); in an image they are helpers as others.
+ * Externs have the names of kernel functions (extern ... __ksym). In an image
+ * they are helpers with numbers of ours.
  */
 const struct nb_helper_spec *nb_front_extern(const char *name)
 {
@@ -191,7 +193,7 @@ static int bad_extern(uint32_t at, const char *name, struct nb_err *err)
 	const struct nb_helper_spec *h;
 	size_t n, k = 0, nexterns = 0;
 
-	/* externs first: other helpers are suggested and not listed */
+	/* externs first: other helpers are only suggested, not listed */
 	h = nb_spec_helpers(&n);
 	for (int externs = 1; externs >= 0; externs--)
 		for (size_t i = 0; i < n && k < MAX; i++) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Initial elements: relocations in .maps. A map whose values are programs or
-// maps may end with a member "values", an array of pointers; each relocation
-// there puts a function or a map at the index of its place. Which map a place
-// belongs to tells the symbol table, where its array begins tells BTF.
+// Initial elements of maps: relocations in .maps. A map whose values are
+// programs or maps may end with a member "values", an array of pointers. A
+// relocation in that array names the function or map that is the element with
+// its index. The symbol table says which map the relocation lies in, BTF where
+// the array begins.
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,11 @@ struct place {
 	struct nb_front *f;
 	struct nb_err *err;
 	uint32_t sec; /* .maps */
-	uint32_t at;  /* of its relocations in the file */
+	uint32_t at;  /* offset of its relocations in the file */
 };
 
-static int64_t fail(const struct place *p, const struct nb_elf_rel *r,
-		    const char *what)
+static int64_t bad_reloc(const struct place *p, const struct nb_elf_rel *r,
+			 const char *what)
 {
 	return nb_fail(p->err, NB_E_RELOC, p->at,
 		       "section .maps, offset %llu: relocation of type %u "
@@ -28,9 +29,11 @@ static int64_t fail(const struct place *p, const struct nb_elf_rel *r,
 		       nb_elf_sym(&p->f->elf, r->sym).name, what);
 }
 
-/* The symbol of the map that holds byte @off of .maps; false: none does. */
-static bool variable_at(const struct place *p, uint64_t off,
-			struct nb_elf_sym *sym)
+/*
+ * Find the symbol of the map that holds byte @off of .maps; false: no map does.
+ */
+static bool map_symbol_at(const struct place *p, uint64_t off,
+			  struct nb_elf_sym *sym)
 {
 	for (uint32_t i = 1; i < p->f->elf.nsym; i++) {
 		*sym = nb_elf_sym(&p->f->elf, i);
@@ -41,7 +44,7 @@ static bool variable_at(const struct place *p, uint64_t off,
 	return false;
 }
 
-/* Where "values" begins in the struct of the variable @name; -1: nowhere. */
+/* Offset of "values" in the struct of the variable @name; -1: it has none. */
 static int64_t values_at(const struct btf *btf, const char *name)
 {
 	int32_t id = btf__find_by_name_kind(btf, name, BTF_KIND_VAR);
@@ -60,31 +63,31 @@ static int64_t values_at(const struct btf *btf, const char *name)
 }
 
 /* The program that a relocation names, at byte @off of a section. */
-static int64_t program(const struct place *p, const struct nb_elf_rel *r,
-		       uint32_t sec, uint64_t off)
+static int64_t program_at(const struct place *p, const struct nb_elf_rel *r,
+			  uint32_t sec, uint64_t off)
 {
 	const struct nb_front *f = p->f;
 	int64_t func =
 		sec < f->elf.nsec ? nb_front_func_at(f, sec, (int64_t)off) : -1;
 
 	if (func < 0)
-		return fail(p, r, "it is no function of the object");
+		return bad_reloc(p, r, "it is no function of the object");
 	for (uint32_t i = 0; i < f->nprogs; i++)
 		if (!strcmp(f->progs[i].name, f->funcs[func].name))
 			return i;
-	return fail(p, r,
-		    "it is no program; give the function the section of "
-		    "a hook");
+	return bad_reloc(p, r,
+			 "it is no program; give the function the section of "
+			 "a hook");
 }
 
 /* The map that a relocation names. */
-static int64_t inner(const struct place *p, const struct nb_elf_rel *r,
-		     uint32_t sec, uint64_t off)
+static int64_t inner_map_at(const struct place *p, const struct nb_elf_rel *r,
+			    uint32_t sec, uint64_t off)
 {
 	int map = nb_front_map_at(p->f, sec, off);
 
 	return map < 0 || p->f->maps[map].origin != NB_ORIGIN_DEFINED
-		       ? fail(p, r, "it is no map")
+		       ? bad_reloc(p, r, "it is no map")
 		       : map;
 }
 
@@ -97,20 +100,22 @@ static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 	uint32_t traits;
 
 	if (r->type != NB_REL_64_64 && r->type != NB_REL_64_ABS64)
-		return (int)fail(p, r, "this type does not fit a pointer");
-	if (!variable_at(p, r->off, &var) ||
+		return (int)bad_reloc(p, r, "this type does not fit a pointer");
+	if (!map_symbol_at(p, r->off, &var) ||
 	    (map = nb_front_map_at(f, p->sec, var.value)) < 0)
-		return (int)fail(p, r, "it lies in no map");
+		return (int)bad_reloc(p, r, "it lies in no map");
 	values = values_at(f->btf, var.name);
 	traits = nb_spec_map_type(f->maps[map].type)->traits;
 	if (values < 0 || !(traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)))
-		return (int)fail(p, r, "its map takes no initial elements");
+		return (int)bad_reloc(p, r,
+				      "its map takes no initial elements");
 	off = r->off - var.value - (uint64_t)values;
 	if (off % POINTER || off / POINTER >= f->maps[map].max_entries)
-		return (int)fail(p, r, "it is no element of its map");
+		return (int)bad_reloc(p, r, "it is no element of its map");
 	nb_view_u64(f->elf.sec[p->sec].data, r->off, &to);
-	value = traits & NB_TRAIT_MAPS ? inner(p, r, sym.sec, sym.value + to)
-				       : program(p, r, sym.sec, sym.value + to);
+	value = traits & NB_TRAIT_MAPS
+			? inner_map_at(p, r, sym.sec, sym.value + to)
+			: program_at(p, r, sym.sec, sym.value + to);
 	if (value < 0)
 		return (int)value;
 	f->elems[f->nelems++] =
@@ -119,7 +124,7 @@ static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 	return 0;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_map_and_key(const void *a, const void *b)
 {
 	const struct nb_map_elem *x = a, *y = b;
 
@@ -147,7 +152,7 @@ static int read_section(struct place *p, const struct nb_elf_section *s)
 
 		rc = read_elem(p, &r);
 	}
-	qsort(p->f->elems, p->f->nelems, sizeof(*p->f->elems), by_place);
+	qsort(p->f->elems, p->f->nelems, sizeof(*p->f->elems), by_map_and_key);
 	return rc;
 }
 

@@ -61,7 +61,10 @@ static int check_header(struct nb_view v, Elf64_Ehdr *h, struct nb_err *err)
 	return 0;
 }
 
-/* Offset and size inside the file, and a type that BPF objects have. */
+/*
+ * Check that offset and size are inside the file and the type is one that BPF
+ * objects have.
+ */
 static int check_section(const struct nb_elf *e, uint32_t i,
 			 const Elf64_Shdr *h, struct nb_err *err)
 {
@@ -155,7 +158,7 @@ static int check_strings(const struct nb_elf *e, uint32_t i, const char *whose,
 		       i, whose, SHT_STRTAB);
 }
 
-/* The name at @off of a string table; NULL when cut off or too long. */
+/* The name at @off of a string table; NULL if it is cut off or too long. */
 static const char *name_at(struct nb_view strings, uint64_t off)
 {
 	uint64_t most = off < strings.size ? strings.size - off : 0;
@@ -294,7 +297,7 @@ static int check_relocs(const struct nb_elf *e, uint32_t sec,
 	return 0;
 }
 
-/* Sections that are looked up by name must be the only ones of it. */
+/* Check that no two sections which are looked up by name share one. */
 static int check_unique(const struct nb_elf *e, struct nb_err *err)
 {
 	for (uint32_t i = 1; i < e->nsec; i++) {

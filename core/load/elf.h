@@ -10,8 +10,8 @@
 #include "core/base/view.h"
 
 /*
- * A BPF object as checked views into its bytes. What elf(5) and the BPF
- * psABI fix is not repeated here: numbers are those of <elf.h>.
+ * A BPF object as checked views into its bytes. Numbers such as section types
+ * are those of <elf.h>.
  */
 enum {
 	NB_ELF_MAX_SIZE = 16 << 20,

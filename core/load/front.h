@@ -18,17 +18,17 @@ struct nb_obj_func {
 	bool global;
 };
 
-/* What is known of one slot of a section of code. */
+/* What the object says about one slot of a section of code. */
 struct nb_obj_slot {
-	uint32_t rel;	     /* number of its relocation + 1; 0: none */
-	uint32_t func;	     /* function that begins here + 1; 0: none */
-	uint32_t func_type;  /* BTF id of its FUNC; 0: none */
-	struct nb_line line; /* that begins here; file NULL: none */
+	uint32_t rel;	    /* its relocation, plus 1; 0: none */
+	uint32_t func;	    /* the function that begins here, plus 1; 0: none */
+	uint32_t func_type; /* BTF id of its FUNC; 0: none */
+	struct nb_line line; /* the line that begins here; file NULL: none */
 };
 
 struct nb_obj_code {
 	uint32_t sec;
-	uint32_t relsec; /* its relocations; 0: none */
+	uint32_t relsec; /* the section of its relocations; 0: none */
 	struct nb_obj_slot *slots;
 	uint32_t nslots;
 };
@@ -40,11 +40,11 @@ struct nb_obj_place {
 };
 
 struct nb_front {
-	struct nb_arena arena; /* everything below */
+	struct nb_arena arena; /* owns all memory below but obj */
 	struct nb_elf elf;
-	struct nb_view btf_bytes, ext; /* the sections; empty: none */
+	struct nb_view btf_bytes, ext; /* .BTF and .BTF.ext; empty: none */
 	struct bpf_object *obj;
-	const struct btf *btf; /* of obj; NULL: none */
+	const struct btf *btf; /* owned by obj; NULL: none */
 
 	struct nb_map_spec maps[NB_IMAGE_MAX_MAPS];
 	struct nb_obj_place places[NB_IMAGE_MAX_MAPS];
@@ -97,7 +97,7 @@ int nb_front_ctx(struct nb_front *f, struct nb_err *err);
  * Wants: btf, maps. Leaves: names.
  */
 int nb_front_names(struct nb_front *f, struct nb_err *err);
-/* Fills @to from BTF id @type; leaves it alone when 0. */
+/* Fill @to from BTF id @type; @to keeps its value if @type is 0. */
 void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 		  enum nb_hook hook);
 
@@ -113,8 +113,11 @@ int nb_front_link(struct nb_front *f, struct nb_err *err);
  */
 int nb_front_elems(struct nb_front *f, struct nb_err *err);
 
-/* Words of declaration tags on maps, behind the prefix; the last has none. Of
- * two words for one tag, the first is written. */
+/*
+ * Words of declaration tags on maps, without their prefix; a row without a word
+ * ends the list. Where two words have the same tag, objects are written with
+ * the first.
+ */
 #define NB_TAG_PREFIX "ncclbpf:"
 struct nb_map_tag {
 	const char *word;

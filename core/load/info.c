@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What BTF tells of code: signatures and linkage of functions, source lines,
-// and the context structs as the policy was compiled against them. A record
-// that does not fit the code is left out rather than the object refused:
-// nothing here is needed to run a policy. Relocations by type (CO-RE) are
-// refused, since leaving those out would change what the program reads.
+// Reads from BTF what concerns code: signatures and linkage of functions,
+// source lines, and the context structs as the policy was compiled against
+// them. No policy needs these to run, so a record that does not fit the code is
+// left out and the object accepted. Relocations by type (CO-RE) are refused:
+// without them the program would read other bytes.
 #include <stdio.h>
 #include <string.h>
 
@@ -16,11 +16,11 @@ struct walk {
 	struct nb_front *f;
 	struct nb_err *err;
 	struct nb_view strings;
-	const char *section; /* of the record before */
+	const char *section; /* of the last record */
 	const struct nb_obj_code *code;
 };
 
-static uint32_t get(struct nb_view v, uint64_t off)
+static uint32_t record_u32(struct nb_view v, uint64_t off)
 {
 	uint32_t x = 0;
 
@@ -28,7 +28,7 @@ static uint32_t get(struct nb_view v, uint64_t off)
 	return x;
 }
 
-/* The slot that a record is about; NULL: none of the code. */
+/* The slot that a record describes; NULL: not a slot of code. */
 static struct nb_obj_slot *slot_at(struct walk *w, const char *section,
 				   uint32_t off)
 {
@@ -43,16 +43,17 @@ static struct nb_obj_slot *slot_at(struct walk *w, const char *section,
 static int func_record(void *arg, const char *section, struct nb_view record)
 {
 	struct walk *w = arg;
-	struct nb_obj_slot *slot = slot_at(w, section, get(record, 0));
-	const struct btf_type *t = btf__type_by_id(w->f->btf, get(record, 4));
+	struct nb_obj_slot *slot = slot_at(w, section, record_u32(record, 0));
+	const struct btf_type *t =
+		btf__type_by_id(w->f->btf, record_u32(record, 4));
 
 	if (slot && t && btf_is_func(t))
-		slot->func_type = get(record, 4);
+		slot->func_type = record_u32(record, 4);
 	return 0;
 }
 
-/* A copy that is fit for an image: printable, and not too long. */
-static const char *text(struct walk *w, uint32_t off)
+/* Copy a string for the image: at most 255 bytes, unprintable ones replaced. */
+static const char *copy_text(struct walk *w, uint32_t off)
 {
 	uint64_t left = off < w->strings.size ? w->strings.size - off : 0;
 	struct nb_view v =
@@ -61,7 +62,7 @@ static const char *text(struct walk *w, uint32_t off)
 	size_t n = v.size ? strnlen(s, v.size) : 0;
 	char *copy;
 
-	/* cut long ones, but not within a character */
+	/* shorten it, but not within a character */
 	if (n == 256)
 		while (--n && ((unsigned char)s[n] & 0xc0) == 0x80)
 			;
@@ -77,31 +78,32 @@ static const char *text(struct walk *w, uint32_t off)
 static int line_record(void *arg, const char *section, struct nb_view record)
 {
 	struct walk *w = arg;
-	struct nb_obj_slot *slot = slot_at(w, section, get(record, 0));
-	uint32_t where = get(record, 12);
+	struct nb_obj_slot *slot = slot_at(w, section, record_u32(record, 0));
+	uint32_t where = record_u32(record, 12);
 
 	if (!slot || slot->line.file || !(where >> 10))
 		return 0;
 	slot->line.line = where >> 10;
 	slot->line.col = where & 0x3ff;
-	slot->line.text = text(w, get(record, 8));
-	slot->line.file = text(w, get(record, 4));
+	slot->line.text = copy_text(w, record_u32(record, 8));
+	slot->line.file = copy_text(w, record_u32(record, 4));
 	return slot->line.text && slot->line.file ? 0 : nb_front_nomem(w->err);
 }
 
 static int core_record(void *arg, const char *section, struct nb_view record)
 {
 	const struct walk *w = arg;
-	const struct btf_type *t = btf__type_by_id(w->f->btf, get(record, 4));
+	const struct btf_type *t =
+		btf__type_by_id(w->f->btf, record_u32(record, 4));
 	const char *name = t ? btf__name_by_offset(w->f->btf, t->name_off) : "";
-	const char *access = nb_btf_name(w->strings, get(record, 8));
+	const char *access = nb_btf_name(w->strings, record_u32(record, 8));
 
-	return nb_fail(w->err, NB_E_NOTSUP, get(record, 0),
+	return nb_fail(w->err, NB_E_NOTSUP, record_u32(record, 0),
 		       "section %s, offset %u: a relocation by type (CO-RE) of "
 		       "%s, access %s; contexts are stable, leave "
 		       "preserve_access_index out",
-		       section, get(record, 0), *name ? name : "(anonymous)",
-		       access ? access : "?");
+		       section, record_u32(record, 0),
+		       *name ? name : "(anonymous)", access ? access : "?");
 }
 
 int nb_front_info(struct nb_front *f, struct nb_err *err)
@@ -136,7 +138,7 @@ static bool is_scalar(const struct btf_type *t)
 	return btf_is_int(t) || btf_is_any_enum(t);
 }
 
-/* Has argument @arg of function @func this declaration tag? */
+/* Does argument @arg of function @func have this declaration tag? */
 static bool has_tag(const struct btf *btf, uint32_t func, unsigned arg,
 		    const char *tag)
 {
@@ -197,7 +199,7 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 		enum nb_func_arg kind =
 			arg_kind(f, p[i].type, hook, &to->sig.mem_size[i]);
 
-		/* The kernel's tags, those that mean something here. */
+		/* Of the kernel's tags, those that have a meaning here. */
 		if (btf_is_ptr(nb_front_bare(f->btf, p[i].type)) &&
 		    has_tag(f->btf, type, i, "arg:ctx"))
 			kind = NB_FARG_CTX;
@@ -211,7 +213,7 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 /* ---- context structs ---- */
 
 /* Does a program of the image run on this hook? */
-static bool used(const struct nb_front *f, enum nb_hook hook)
+static bool hook_used(const struct nb_front *f, enum nb_hook hook)
 {
 	for (uint32_t i = 0; i < f->nprogs; i++)
 		if (f->progs[i].hook == hook)
@@ -255,7 +257,7 @@ int nb_front_ctx(struct nb_front *f, struct nb_err *err)
 		int32_t id = btf__find_by_name_kind(f->btf, hook->ctx_struct,
 						    BTF_KIND_STRUCT);
 
-		if (used(f, hook->id) && id > 0)
+		if (hook_used(f, hook->id) && id > 0)
 			rc = add_fields(f,
 					btf__type_by_id(f->btf, (uint32_t)id),
 					hook->id, err);

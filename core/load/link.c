@@ -23,40 +23,40 @@ struct prog {
 	struct nb_front *f;
 	struct nb_err *err;
 	enum nb_hook hook;
-	uint32_t *list; /* function numbers in order; funcs below nlist */
+	uint32_t *list; /* numbers of the functions added so far, in order */
 	uint32_t nlist;
-	uint32_t *start; /* first slot of each function of the object + 1 */
+	uint32_t *start; /* first slot of each function, plus 1; 0: not added */
 	struct nb_slot *slots;
 	uint32_t nslots;
 };
 
-/* Where an instruction stands in the object, for messages. */
+/* An instruction's place in the object. */
 struct site {
 	const struct nb_obj_code *code;
 	uint32_t slot; /* in its section */
 };
 
-static const char *section(const struct prog *p, struct site at)
+static const char *site_section(const struct prog *p, struct site at)
 {
 	return p->f->elf.sec[at.code->sec].name;
 }
 
-static uint32_t file_off(const struct prog *p, struct site at)
+static uint32_t site_file_off(const struct prog *p, struct site at)
 {
 	return p->f->elf.sec[at.code->sec].off + at.slot * NB_SLOT_SIZE;
 }
 
-static uint8_t src(const struct nb_slot *s)
+static uint8_t slot_src(const struct nb_slot *s)
 {
 	return s->regs >> 4;
 }
 
-static void set_src(struct nb_slot *s, unsigned v)
+static void set_slot_src(struct nb_slot *s, unsigned v)
 {
 	s->regs = (uint8_t)((s->regs & 0xf) | v << 4);
 }
 
-static struct nb_slot fetch(const struct nb_front *f, struct site at)
+static struct nb_slot site_slot(const struct nb_front *f, struct site at)
 {
 	struct nb_slot s = { 0 };
 
@@ -71,7 +71,7 @@ static struct nb_elf_rel rel_at(const struct nb_front *f, struct site at)
 			  at.code->slots[at.slot].rel - 1);
 }
 
-static int refuse(const struct prog *p, struct site at, const char *what)
+static int refuse_reloc(const struct prog *p, struct site at, const char *what)
 {
 	const struct nb_front *f = p->f;
 	const char *of = "";
@@ -79,8 +79,8 @@ static int refuse(const struct prog *p, struct site at, const char *what)
 	struct nb_elf_rel r;
 
 	if (!at.code->slots[at.slot].rel)
-		return nb_fail(p->err, NB_E_RELOC, file_off(p, at),
-			       "section %s, offset %u: %s", section(p, at),
+		return nb_fail(p->err, NB_E_RELOC, site_file_off(p, at),
+			       "section %s, offset %u: %s", site_section(p, at),
 			       at.slot * NB_SLOT_SIZE, what);
 	r = rel_at(f, at);
 	s = nb_elf_sym(&f->elf, r.sym);
@@ -88,10 +88,10 @@ static int refuse(const struct prog *p, struct site at, const char *what)
 		of = f->elf.sec[s.sec].name;
 	if (s.type == STT_SECTION && *of)
 		s.name = of;
-	return nb_fail(p->err, NB_E_RELOC, file_off(p, at),
+	return nb_fail(p->err, NB_E_RELOC, site_file_off(p, at),
 		       "section %s, offset %u: relocation of type %u against "
 		       "%s \"%.64s\"%s%s: %s",
-		       section(p, at), at.slot * NB_SLOT_SIZE, r.type,
+		       site_section(p, at), at.slot * NB_SLOT_SIZE, r.type,
 		       s.type == STT_SECTION ? "section" : "symbol", s.name,
 		       s.type != STT_SECTION && *of ? " of " : "",
 		       s.type != STT_SECTION ? of : "", what);
@@ -99,11 +99,11 @@ static int refuse(const struct prog *p, struct site at, const char *what)
 
 /* ---- references ---- */
 
-/* What an instruction refers to outside of its function. */
+/* What an instruction refers to outside its function. */
 struct ref {
 	enum { REF_NONE, REF_HELPER, REF_CALL, REF_CALLBACK, REF_DATA } kind;
-	int32_t to;  /* helper's number, function, or map */
-	int64_t off; /* into the map's data; 0 for a map itself */
+	int32_t to;  /* number of the helper, function or map */
+	int64_t off; /* offset in the map's data; 0 for a map itself */
 };
 
 /* Refer to the function that begins at byte @off of section @sec. */
@@ -113,7 +113,8 @@ static int ref_func(const struct prog *p, struct site at, uint32_t sec,
 	int64_t func = nb_front_func_at(p->f, sec, off);
 
 	if (func < 0)
-		return refuse(p, at, "no function begins where it points");
+		return refuse_reloc(p, at,
+				    "no function begins where it points");
 	out->to = (int32_t)func;
 	return 0;
 }
@@ -125,7 +126,7 @@ static int resolve_call(const struct prog *p, struct site at,
 	struct nb_elf_sym sym;
 	struct nb_elf_rel r;
 
-	out->kind = src(s) == SRC_LOCAL ? REF_CALL : REF_NONE;
+	out->kind = slot_src(s) == SRC_LOCAL ? REF_CALL : REF_NONE;
 	if (!at.code->slots[at.slot].rel) /* the assembler resolved it */
 		return out->kind == REF_NONE
 			       ? 0
@@ -143,7 +144,8 @@ static int resolve_call(const struct prog *p, struct site at,
 	}
 	if (out->kind == REF_NONE || r.type != NB_REL_64_32 ||
 	    sym.sec >= p->f->elf.nsec)
-		return refuse(p, at, "not a call of a function of the object");
+		return refuse_reloc(p, at,
+				    "not a call of a function of the object");
 	return ref_func(
 		p, at, sym.sec,
 		(int64_t)sym.value + ((int64_t)s->imm + 1) * NB_SLOT_SIZE, out);
@@ -156,14 +158,15 @@ static int resolve_lddw(const struct prog *p, struct site at,
 	struct nb_elf_sym sym;
 	int64_t off;
 
-	if (src(s))
-		return refuse(p, at,
-			      "an lddw of an object names its map or function "
-			      "by a relocation, not by number");
+	if (slot_src(s))
+		return refuse_reloc(
+			p, at,
+			"an lddw of an object names its map or function "
+			"by a relocation, not by number");
 	if (!at.code->slots[at.slot].rel)
 		return 0;
 	if (rel_at(p->f, at).type != NB_REL_64_64)
-		return refuse(p, at, "this type does not fit an lddw");
+		return refuse_reloc(p, at, "this type does not fit an lddw");
 	sym = nb_elf_sym(&p->f->elf, rel_at(p->f, at).sym);
 	off = (int64_t)sym.value + s->imm;
 	if (sym.sec < p->f->elf.nsec && p->f->code[sym.sec].slots) {
@@ -174,17 +177,18 @@ static int resolve_lddw(const struct prog *p, struct site at,
 	if (sym.sec < p->f->elf.nsec)
 		out->to = nb_front_map_at(p->f, sym.sec, (uint64_t)off);
 	if (out->to < 0)
-		return refuse(p, at,
-			      "it points to no map, no data and no function");
+		return refuse_reloc(
+			p, at, "it points to no map, no data and no function");
 	m = &p->f->maps[out->to];
 	if (m->origin == NB_ORIGIN_DEFINED)
 		out->off = 0;
 	else if (off < 0 || off >= m->value_size)
-		return refuse(p, at, "it points outside the section's data");
+		return refuse_reloc(p, at,
+				    "it points outside the section's data");
 	return 0;
 }
 
-/* @end: slot of the section behind the function */
+/* @end: the first slot of the section after the function */
 static int resolve(const struct prog *p, struct site at, uint32_t end,
 		   const struct nb_slot *s, struct ref *out)
 {
@@ -194,15 +198,16 @@ static int resolve(const struct prog *p, struct site at, uint32_t end,
 	if (s->opcode == OP_LDDW && at.slot + 1 < end)
 		return resolve_lddw(p, at, s, out);
 	if (at.code->slots[at.slot].rel)
-		return refuse(p, at,
-			      "only an lddw or a call of a function may have "
-			      "one");
+		return refuse_reloc(
+			p, at,
+			"only an lddw or a call of a function may have "
+			"one");
 	return 0;
 }
 
 /* ---- functions ---- */
 
-/* Add a function to the program unless it is there. */
+/* Add a function to the program if it is not there yet. */
 static int add_func(struct prog *p, uint32_t func)
 {
 	const struct nb_obj_func *fn = &p->f->funcs[func];
@@ -223,7 +228,7 @@ static int add_func(struct prog *p, uint32_t func)
 }
 
 /* Slots that an instruction takes. */
-static uint32_t width(const struct nb_slot *s)
+static uint32_t insn_slots(const struct nb_slot *s)
 {
 	return s->opcode == OP_LDDW ? 2 : 1;
 }
@@ -237,20 +242,20 @@ static int add_reached(struct prog *p, uint32_t func)
 	int rc = 0;
 
 	while (!rc && at.slot < end) {
-		struct nb_slot s = fetch(p->f, at);
+		struct nb_slot s = site_slot(p->f, at);
 		struct ref ref;
 
 		rc = resolve(p, at, end, &s, &ref);
 		if (!rc && (ref.kind == REF_CALL || ref.kind == REF_CALLBACK))
 			rc = add_func(p, (uint32_t)ref.to);
-		at.slot += width(&s);
+		at.slot += insn_slots(&s);
 	}
 	return rc;
 }
 
 /* ---- instructions ---- */
 
-/* Rewrite slot @pc of the program; of an LDDW: and the one after. */
+/* Rewrite slot @pc of the program, and for an lddw the next slot too. */
 static void link_slot(const struct prog *p, uint32_t pc, const struct ref *ref)
 {
 	struct nb_slot *s = &p->slots[pc];
@@ -260,28 +265,29 @@ static void link_slot(const struct prog *p, uint32_t pc, const struct ref *ref)
 	case REF_NONE:
 		break;
 	case REF_HELPER:
-		set_src(s, 0);
+		set_slot_src(s, 0);
 		s->imm = ref->to;
 		break;
 	case REF_CALL:
 	case REF_CALLBACK:
 		s[0].imm = (int32_t)(p->start[ref->to] - 1) - (int32_t)pc - 1;
 		if (callback) {
-			set_src(&s[0], SRC_FUNC);
+			set_slot_src(&s[0], SRC_FUNC);
 			s[1].imm = 0;
 		}
 		break;
 	case REF_DATA:
-		set_src(&s[0], p->f->maps[ref->to].origin == NB_ORIGIN_DEFINED
-				       ? SRC_MAP
-				       : SRC_MAP_VALUE);
+		set_slot_src(&s[0],
+			     p->f->maps[ref->to].origin == NB_ORIGIN_DEFINED
+				     ? SRC_MAP
+				     : SRC_MAP_VALUE);
 		s[0].imm = ref->to;
 		s[1].imm = (int32_t)ref->off;
 		break;
 	}
 }
 
-/* Copy function @func of the object to its place and link it. */
+/* Copy function @func of the object into the program and link it. */
 static int link_func(const struct prog *p, uint32_t func)
 {
 	const struct nb_obj_func *fn = &p->f->funcs[func];
@@ -299,15 +305,15 @@ static int link_func(const struct prog *p, uint32_t func)
 		if (rc)
 			return rc;
 		link_slot(p, pc, &ref);
-		pc += width(&s);
-		at.slot += width(&s);
+		pc += insn_slots(&s);
+		at.slot += insn_slots(&s);
 	}
 	return 0;
 }
 
 /* ---- tables ---- */
 
-static void describe(const struct prog *p, struct nb_func *to, uint32_t func)
+static void fill_func(const struct prog *p, struct nb_func *to, uint32_t func)
 {
 	const struct nb_obj_func *fn = &p->f->funcs[func];
 	const struct nb_obj_slot *slot =
@@ -321,7 +327,7 @@ static void describe(const struct prog *p, struct nb_func *to, uint32_t func)
 	nb_front_sig(p->f, to, slot->func_type, p->hook);
 }
 
-/* Line records of function @func, appended to @to; NULL: only counted. */
+/* Append the line records of function @func to @to; NULL: only count them. */
 static uint32_t copy_lines(const struct prog *p, uint32_t func,
 			   struct nb_line *to)
 {
@@ -357,7 +363,7 @@ static int make_tables(const struct prog *p, struct nb_prog *out)
 		return nb_front_nomem(p->err);
 	n = 0;
 	for (uint32_t i = 0; i < p->nlist; i++) {
-		describe(p, &funcs[i], p->list[i]);
+		fill_func(p, &funcs[i], p->list[i]);
 		n += copy_lines(p, p->list[i], lines + n);
 	}
 	out->funcs = funcs;
@@ -413,7 +419,7 @@ static int add_prog(struct nb_front *f, uint32_t entry,
 	return rc;
 }
 
-/* The programs of one section, in their order there. */
+/* Add the programs of one section, in the order of their code. */
 static int link_section(struct nb_front *f, const struct nb_obj_code *c,
 			struct nb_err *err)
 {

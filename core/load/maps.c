@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Maps of an object. libbpf reads the definitions of .maps out of BTF; it is
-// given a copy of the object in which everything it need not see (code,
-// relocations, line information) is blanked, so that it can neither trip over
-// that nor refuse it. Data sections become arrays of one element; those we
-// read ourselves.
+// Maps of an object. libbpf reads the definitions in .maps from BTF. It gets a
+// copy of the object without the sections it does not need (code, relocations,
+// lines), so that nothing in them can make it fail. Data sections become arrays
+// of one element; they are read here.
 #include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -19,10 +18,11 @@ const struct nb_map_tag nb_map_tags[] = {
 	{ "histogram", NB_MAPF_SUM },	  { NULL, 0 },
 };
 
-/* What libbpf said last; its callback has no argument of ours. */
+/* The first warning of libbpf, whose callback takes no argument of ours. */
 static _Thread_local char said[160];
 
-static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
+static int keep_warning(enum libbpf_print_level level, const char *fmt,
+			va_list ap)
 {
 	if (level == LIBBPF_WARN && !said[0]) {
 		vsnprintf(said, sizeof(said), fmt, ap);
@@ -32,7 +32,7 @@ static int hear(enum libbpf_print_level level, const char *fmt, va_list ap)
 }
 
 /* Does libbpf need this section? */
-static bool visible(const struct nb_elf_section *s)
+static bool libbpf_needs(const struct nb_elf_section *s)
 {
 	if (s->type == SHT_SYMTAB || s->type == SHT_STRTAB)
 		return true;
@@ -42,12 +42,12 @@ static bool visible(const struct nb_elf_section *s)
 	       (s->flags & SHF_ALLOC || !strcmp(s->name, ".BTF"));
 }
 
-static void blank(unsigned char *copy, const struct nb_elf *e)
+static void blank_sections(unsigned char *copy, const struct nb_elf *e)
 {
 	for (uint32_t i = 1; i < e->nsec; i++) {
 		Elf64_Shdr h = { .sh_type = SHT_PROGBITS };
 
-		if (!visible(&e->sec[i]))
+		if (!libbpf_needs(&e->sec[i]))
 			memcpy(copy + e->shoff + i * NB_ELF_SHDR, &h,
 			       sizeof(h));
 	}
@@ -64,9 +64,9 @@ static int open_object(struct nb_front *f, struct nb_err *err)
 	if (!copy)
 		return nb_front_nomem(err);
 	memcpy(copy, f->elf.all.p, f->elf.all.size);
-	blank(copy, &f->elf);
+	blank_sections(copy, &f->elf);
 	said[0] = '\0';
-	before = libbpf_set_print(hear);
+	before = libbpf_set_print(keep_warning);
 	f->obj = bpf_object__open_mem(copy, f->elf.all.size, &opts);
 	rc = libbpf_get_error(f->obj);
 	libbpf_set_print(before);
@@ -99,7 +99,7 @@ static int find_place(const struct nb_front *f, const char *name,
 		       name);
 }
 
-/* Read a declaration tag of the map; tags of others mean nothing here. */
+/* Read a declaration tag of the map; tags without our prefix are ignored. */
 static int read_tag(struct nb_map_spec *m, const char *tag, struct nb_err *err)
 {
 	size_t n = strlen(NB_TAG_PREFIX);
@@ -144,7 +144,7 @@ static int read_tags(const struct nb_front *f, struct nb_map_spec *m,
 
 struct lock_search {
 	const struct btf *btf;
-	uint32_t found; /* offset plus 1 */
+	uint32_t found; /* its offset, plus 1; 0: none */
 	unsigned n;
 	bool in_array;
 };
@@ -155,9 +155,9 @@ static bool is_lock(const struct btf *btf, const struct btf_type *t)
 	       !strcmp(btf__name_by_offset(btf, t->name_off), "bpf_spin_lock");
 }
 
-/* Locks in type @id, which lies at byte @off of the value. */
+/* Find the locks in type @id at byte @off of the value. */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
-static void search(struct lock_search *s, uint32_t id, uint32_t off)
+static void find_locks(struct lock_search *s, uint32_t id, uint32_t off)
 {
 	const struct btf_type *t = nb_front_bare(s->btf, id);
 	const struct btf_member *m;
@@ -168,30 +168,30 @@ static void search(struct lock_search *s, uint32_t id, uint32_t off)
 	} else if (t && btf_is_array(t)) {
 		unsigned before = s->n;
 
-		search(s, btf_array(t)->type, off);
+		find_locks(s, btf_array(t)->type, off);
 		s->in_array |= s->n > before;
 	} else if (t && btf_is_composite(t)) {
 		m = btf_members(t);
 		for (uint32_t i = 0; i < btf_vlen(t); i++)
-			search(s, m[i].type,
-			       off + btf_member_bit_offset(t, i) / 8);
+			find_locks(s, m[i].type,
+				   off + btf_member_bit_offset(t, i) / 8);
 	} else if (t && btf_is_datasec(t)) {
 		const struct btf_var_secinfo *v = btf_var_secinfos(t);
 
 		for (uint32_t i = 0; i < btf_vlen(t); i++)
-			search(s, btf__type_by_id(s->btf, v[i].type)->type,
-			       off + v[i].offset);
+			find_locks(s, btf__type_by_id(s->btf, v[i].type)->type,
+				   off + v[i].offset);
 	}
 }
 
-/* Where the value's struct bpf_spin_lock is. */
+/* Find the struct bpf_spin_lock of the value and set m->lock. */
 static int find_lock(const struct nb_front *f, struct nb_map_spec *m,
 		     struct nb_err *err)
 {
 	struct lock_search s = { .btf = f->btf };
 
 	if (f->btf && m->btf_value)
-		search(&s, m->btf_value, 0);
+		find_locks(&s, m->btf_value, 0);
 	if (s.n > 1 || s.in_array)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: %s struct bpf_spin_lock in its value; "
@@ -234,8 +234,10 @@ static int next_map(struct nb_front *f, struct nb_err *err)
 		       NB_IMAGE_MAX_MAPS);
 }
 
-/* What the map that was read last holds, if that is maps: one more map of the
- * image, to which nothing can refer. */
+/*
+ * If the last map read is a map of maps, add the definition of its inner maps:
+ * one more map of the image, which no program can name.
+ */
 static int inner_map(struct nb_front *f, const struct bpf_map *outer,
 		     struct nb_err *err)
 {
@@ -294,7 +296,7 @@ static int defined_maps(struct nb_front *f, struct nb_err *err)
 	return 0;
 }
 
-static bool named(const char *name, const char *what)
+static bool is_section_of(const char *name, const char *what)
 {
 	size_t n = strlen(what);
 
@@ -307,11 +309,11 @@ static bool data_origin(const struct nb_elf_section *s,
 {
 	if (nb_elf_is_code(s) || !s->size)
 		return false;
-	if (s->type == SHT_NOBITS && named(s->name, ".bss"))
+	if (s->type == SHT_NOBITS && is_section_of(s->name, ".bss"))
 		*origin = NB_ORIGIN_BSS;
-	else if (s->type == SHT_PROGBITS && named(s->name, ".rodata"))
+	else if (s->type == SHT_PROGBITS && is_section_of(s->name, ".rodata"))
 		*origin = NB_ORIGIN_RODATA;
-	else if (s->type == SHT_PROGBITS && named(s->name, ".data"))
+	else if (s->type == SHT_PROGBITS && is_section_of(s->name, ".data"))
 		*origin = NB_ORIGIN_DATA;
 	else
 		return false;
@@ -319,7 +321,7 @@ static bool data_origin(const struct nb_elf_section *s,
 }
 
 /* The DATASEC that describes a section; 0: none. */
-static uint32_t datasec(const struct nb_front *f, const char *name)
+static uint32_t datasec_of(const struct nb_front *f, const char *name)
 {
 	int32_t id =
 		f->btf ? btf__find_by_name_kind(f->btf, name, BTF_KIND_DATASEC)
@@ -350,7 +352,7 @@ static int data_maps(struct nb_front *f, struct nb_err *err)
 			.flags = origin == NB_ORIGIN_RODATA ? NB_F_RDONLY_PROG
 							    : 0,
 			.origin = origin,
-			.btf_value = datasec(f, s->name),
+			.btf_value = datasec_of(f, s->name),
 			.init = s->data.p,
 		};
 		f->places[f->nmaps] = (struct nb_obj_place){ i, 0 };
@@ -376,7 +378,7 @@ int nb_front_map_at(const struct nb_front *f, uint32_t sec, uint64_t off)
 	return -1;
 }
 
-/* Maps in a form, or with contents, that are not read here. */
+/* Refuse map definitions that libbpf would misread or cannot read. */
 static int refuse_others(const struct nb_front *f, struct nb_err *err)
 {
 	uint32_t maps = nb_elf_find(&f->elf, ".maps");
@@ -394,7 +396,7 @@ static int refuse_others(const struct nb_front *f, struct nb_err *err)
 	return 0;
 }
 
-/* Pointers in data would need an address that no policy has. */
+/* Refuse pointers in data: a policy's data has no address when it is loaded. */
 static int refuse_data_relocs(const struct nb_front *f, struct nb_err *err)
 {
 	for (uint32_t i = 1; i < f->elf.nsec; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the source calls the bytes of keys and values, distilled from BTF for
-// the verifier's messages: the plugin reads this table and never BTF. Nothing
-// of it is needed to run a policy, so what does not fit is left out.
+// Takes from BTF the names that the source gives to parts of keys and values,
+// for the verifier's messages; the plugin reads this table and never BTF. No
+// policy needs a name to run, so names that do not fit the image are left out.
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static const char *name_of(const struct nb_front *f, uint32_t off)
 	return name && nb_image_text_ok(name) ? name : "";
 }
 
-/* "struct row", "__u32", "struct row[4]": short for people. */
+/* "struct row", "__u32": the type as people write it; "" if it has no name. */
 static const char *type_name(struct nb_front *f, uint32_t id)
 {
 	const struct btf_type *t = btf__type_by_id(f->btf, id);
@@ -43,8 +43,8 @@ static const char *type_name(struct nb_front *f, uint32_t id)
 	return nb_arena_str(&f->arena, text, sizeof(text));
 }
 
-static void add(struct walk *w, uint32_t level, const char *name, uint32_t off,
-		uint32_t size, uint32_t elem)
+static void add_name(struct walk *w, uint32_t level, const char *name,
+		     uint32_t off, uint32_t size, uint32_t elem)
 {
 	struct nb_front *f = w->f;
 
@@ -60,7 +60,7 @@ static void add(struct walk *w, uint32_t level, const char *name, uint32_t off,
 static void add_type(struct walk *w, uint32_t level, const char *name,
 		     uint32_t off, uint32_t id);
 
-/* Members of a struct that begins at @off of what is at @level - 1. */
+/* Add the members of a struct at byte @off of its container at @level - 1. */
 static void add_members(struct walk *w, uint32_t level, uint32_t off,
 			const struct btf_type *t)
 {
@@ -75,12 +75,12 @@ static void add_members(struct walk *w, uint32_t level, uint32_t off,
 			continue;
 		if (*name)
 			add_type(w, level, name, off + bit / 8, m[i].type);
-		else if (btf_is_composite(of)) /* its members count as ours */
+		else if (btf_is_composite(of)) /* unnamed: they belong to us */
 			add_members(w, level, off + bit / 8, of);
 	}
 }
 
-/* What is named @name, of type @id, with all that is inside. */
+/* Add a part called @name of type @id, then its own parts. */
 static void add_type(struct walk *w, uint32_t level, const char *name,
 		     uint32_t off, uint32_t id)
 {
@@ -98,7 +98,7 @@ static void add_type(struct walk *w, uint32_t level, const char *name,
 		if (elem <= 0)
 			return;
 	}
-	add(w, level, name, off, (uint32_t)size, (uint32_t)elem);
+	add_name(w, level, name, off, (uint32_t)size, (uint32_t)elem);
 	if (w->full)
 		return;
 	t = nb_front_bare(btf, of);
@@ -127,7 +127,7 @@ static void add_variables(struct walk *w, const struct btf_type *sec)
 	}
 }
 
-/* The whole key or value of type @id, @size bytes by the map. */
+/* Add a key or value as a whole, of type @id and @size bytes, and its parts. */
 static int add_whole(struct walk *w, uint32_t id, uint32_t size,
 		     struct nb_err *err)
 {
@@ -140,7 +140,7 @@ static int add_whole(struct walk *w, uint32_t id, uint32_t size,
 	if (!name)
 		return nb_front_nomem(err);
 	if (btf_is_datasec(t)) {
-		add(w, 0, name, 0, size, size);
+		add_name(w, 0, name, 0, size, size);
 		add_variables(w, t);
 	} else if (btf__resolve_size(w->f->btf, id) == size) {
 		add_type(w, 0, name, 0, id);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// From the bytes of a BPF object to those of a policy image; read this file
-// first, the passes are listed in front.h. Nothing is trusted: the structural
-// check comes before libbpf sees a byte, and the image is read back through
-// its own checks by whoever gets it.
+// Turns the bytes of a BPF object into those of a policy image. Read this file
+// first; front.h lists the passes. Nothing is trusted: the structural check
+// comes before libbpf sees a byte, and each reader of the image checks it
+// again.
 #include "core/load/object.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "core/load/btf.h"
 #include "core/load/front.h"
 
-/* Bounds what hostile line records can make us copy. */
+/* Bounds the memory for copies of line records in a hostile object. */
 enum { ARENA_MAX = 128 << 20 };
 
 int nb_front_nomem(struct nb_err *err)
@@ -20,9 +20,9 @@ int nb_front_nomem(struct nb_err *err)
 	return nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
 }
 
-/* The structural check; leaves elf and the BTF views. */
-static int check(struct nb_front *f, const void *bytes, size_t size,
-		 struct nb_err *err)
+/* The structural check; fills elf and the views of BTF. */
+static int check_structure(struct nb_front *f, const void *bytes, size_t size,
+			   struct nb_err *err)
 {
 	int rc = nb_elf_open(&f->elf, &f->arena, bytes, size, err);
 	const struct nb_elf_section *btf, *ext;
@@ -63,10 +63,10 @@ static int write_image(const struct nb_front *f, const char *name,
 	return nb_image_write(out, &img, err);
 }
 
-static int run(struct nb_front *f, const void *bytes, size_t size,
-	       struct nb_err *err)
+static int run_passes(struct nb_front *f, const void *bytes, size_t size,
+		      struct nb_err *err)
 {
-	int rc = check(f, bytes, size, err);
+	int rc = check_structure(f, bytes, size, err);
 
 	if (!rc)
 		rc = nb_front_code(f, err);
@@ -99,7 +99,7 @@ int nb_object_image(struct nb_buf *out, const void *bytes, size_t size,
 	if (!f)
 		return nb_front_nomem(err);
 	nb_arena_init(&f->arena, ARENA_MAX);
-	rc = run(f, bytes, size, err);
+	rc = run_passes(f, bytes, size, err);
 	if (!rc)
 		rc = write_image(f, name, out, err);
 	bpf_object__close(f->obj);
@@ -116,7 +116,7 @@ int nb_object_check(const void *bytes, size_t size, struct nb_err *err)
 	if (!f)
 		return nb_front_nomem(err);
 	nb_arena_init(&f->arena, ARENA_MAX);
-	rc = check(f, bytes, size, err);
+	rc = check_structure(f, bytes, size, err);
 	nb_arena_fini(&f->arena);
 	free(f);
 	return rc;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// An image to an ELF object: a section a program, .rodata as it is, .maps with
-// the BTF that libbpf reads definitions from, relocations for what refers to
-// either. Sections are laid down in one pass, their headers behind them.
+// Writes an image as an ELF object: one section for each program, .rodata
+// unchanged, .maps with the BTF in which libbpf finds definitions, and
+// relocations for references to maps and data. Sections are written in one
+// pass, then their headers.
 #include "core/load/write.h"
 
 #include <bpf/btf.h>
@@ -16,7 +17,7 @@ enum {
 	MAX_SECTIONS = 2 * NB_IMAGE_MAX_PROGS + NB_IMAGE_MAX_MAPS + 8,
 	MAX_SYMBOLS = NB_IMAGE_MAX_PROGS + 2 * NB_IMAGE_MAX_MAPS + 4,
 	POINTER = 8,
-	MEMBERS = 5 /* of a definition, each a pointer; "values" follow */
+	MEMBERS = 5 /* pointers of a definition; "values" follow */
 };
 
 static const char license[] = "Dual MIT/GPL";
@@ -49,7 +50,7 @@ static int nomem(struct nb_err *err)
 	return nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
 }
 
-static uint32_t name(struct writer *w, const char *s)
+static uint32_t add_string(struct writer *w, const char *s)
 {
 	uint32_t at = (uint32_t)w->names.size;
 
@@ -57,15 +58,15 @@ static uint32_t name(struct writer *w, const char *s)
 	return at;
 }
 
-/* A section with @size bytes; its number. */
-static uint32_t section(struct writer *w, const char *s, uint32_t type,
-			uint64_t flags, const void *bytes, size_t size)
+/* Append a section with @size bytes; returns its number. */
+static uint32_t add_section(struct writer *w, const char *s, uint32_t type,
+			    uint64_t flags, const void *bytes, size_t size)
 {
 	Elf64_Shdr *h = &w->sec[w->nsec];
 
 	nb_buf_zeros(&w->file, -w->file.size & 7);
 	*h = (Elf64_Shdr){
-		.sh_name = name(w, s),
+		.sh_name = add_string(w, s),
 		.sh_type = type,
 		.sh_flags = flags,
 		.sh_offset = w->file.size,
@@ -76,11 +77,11 @@ static uint32_t section(struct writer *w, const char *s, uint32_t type,
 	return w->nsec++;
 }
 
-static uint32_t symbol(struct writer *w, const char *s, unsigned info,
-		       uint32_t sec, uint64_t value, uint64_t size)
+static uint32_t add_symbol(struct writer *w, const char *s, unsigned info,
+			   uint32_t sec, uint64_t value, uint64_t size)
 {
 	w->sym[w->nsym] = (Elf64_Sym){
-		.st_name = *s ? name(w, s) : 0,
+		.st_name = *s ? add_string(w, s) : 0,
 		.st_info = (unsigned char)info,
 		.st_shndx = (uint16_t)sec,
 		.st_value = value,
@@ -91,8 +92,8 @@ static uint32_t symbol(struct writer *w, const char *s, unsigned info,
 
 /* ---- maps ---- */
 
-/* The type of an integer of @size bytes; 0: there is none. */
-static int integer(struct btf *b, uint32_t size)
+/* Add the type of an integer of @size bytes; 0: C has none of that size. */
+static int add_integer(struct btf *b, uint32_t size)
 {
 	static const char *const names[] = { NULL, "__u8",  "__u16",
 					     NULL, "__u32", NULL,
@@ -103,7 +104,8 @@ static int integer(struct btf *b, uint32_t size)
 }
 
 /* int (*)[n], as __uint(name, n) makes it */
-static int pointer_to_array(struct btf *b, int element, int index, uint32_t n)
+static int add_pointer_to_array(struct btf *b, int element, int index,
+				uint32_t n)
 {
 	int array = btf__add_array(b, index, element, n);
 
@@ -111,7 +113,7 @@ static int pointer_to_array(struct btf *b, int element, int index, uint32_t n)
 }
 
 /* "values": pointers to functions, as __array(values, int ()) makes it */
-static int programs(struct btf *b, int num)
+static int add_values(struct btf *b, int num)
 {
 	int func = btf__add_func_proto(b, num);
 	int ptr = func < 0 ? func : btf__add_ptr(b, func);
@@ -132,23 +134,24 @@ static bool add_tags(struct btf *b, int var, uint32_t tags)
 	return true;
 }
 
-/* The variable of a map definition; its BTF id, or negative. */
+/* Add the variable of a map definition; returns its BTF id, or a negative. */
 static int add_definition(struct btf *b, const struct nb_map_spec *m)
 {
 	int num = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
-	int key = integer(b, m->key_size), value = integer(b, m->value_size);
+	int key = add_integer(b, m->key_size),
+	    value = add_integer(b, m->value_size);
 	bool progs = nb_spec_map_type(m->type)->traits & NB_TRAIT_PROGS;
 	int type, most, flags, pkey, pvalue, var, values = 0;
 
 	if (num <= 0 || key <= 0 || value <= 0)
 		return -1;
-	type = pointer_to_array(b, num, num, m->type);
-	most = pointer_to_array(b, num, num, m->max_entries);
-	flags = pointer_to_array(b, num, num, m->flags);
+	type = add_pointer_to_array(b, num, num, m->type);
+	most = add_pointer_to_array(b, num, num, m->max_entries);
+	flags = add_pointer_to_array(b, num, num, m->flags);
 	pkey = btf__add_ptr(b, key);
 	pvalue = btf__add_ptr(b, value);
 	if (progs)
-		values = programs(b, num);
+		values = add_values(b, num);
 	var = btf__add_struct(b, "", MEMBERS * POINTER);
 	if (var < 0 || values < 0)
 		return -1;
@@ -163,7 +166,7 @@ static int add_definition(struct btf *b, const struct nb_map_spec *m)
 	return var > 0 && !add_tags(b, var, m->tags) ? -1 : var;
 }
 
-/* Bytes of .maps that map @map takes: its definition, and its programs. */
+/* Bytes of map @map in .maps: its definition and its initial elements. */
 static uint32_t map_bytes(const struct nb_image *img, uint32_t map)
 {
 	uint32_t n = 0;
@@ -182,8 +185,8 @@ static int add_map(struct writer *w, uint32_t map, uint32_t at, int *var)
 	if (m->inner || m->lock || *var < 0)
 		return notsup(w, "map", m->name);
 	w->map_sym[map] =
-		symbol(w, m->name, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
-		       w->map_sec, at, map_bytes(w->img, map));
+		add_symbol(w, m->name, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+			   w->map_sec, at, map_bytes(w->img, map));
 	return 0;
 }
 
@@ -201,8 +204,8 @@ static int add_maps(struct writer *w)
 	w->btf = btf__new_empty();
 	if (!w->btf)
 		return nomem(w->err);
-	w->map_sec =
-		section(w, ".maps", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, "", 0);
+	w->map_sec = add_section(w, ".maps", SHT_PROGBITS,
+				 SHF_ALLOC | SHF_WRITE, "", 0);
 	w->sec[w->map_sec].sh_size = size;
 	nb_buf_zeros(&w->file, size);
 	size = 0;
@@ -228,7 +231,7 @@ static int add_maps(struct writer *w)
 
 /* ---- data and code ---- */
 
-/* Sections of data, each with a symbol that stands for it. */
+/* Write the sections of data, each with a section symbol for relocations. */
 static int add_data(struct writer *w)
 {
 	for (uint32_t i = 0; i < w->img->nmaps; i++) {
@@ -239,16 +242,16 @@ static int add_data(struct writer *w)
 			continue;
 		if (m->origin != NB_ORIGIN_RODATA || !m->init)
 			return notsup(w, "section", m->name);
-		sec = section(w, m->name, SHT_PROGBITS, SHF_ALLOC, m->init,
-			      m->value_size);
+		sec = add_section(w, m->name, SHT_PROGBITS, SHF_ALLOC, m->init,
+				  m->value_size);
 		w->map_sym[i] =
-			symbol(w, "", ELF64_ST_INFO(STB_LOCAL, STT_SECTION),
-			       sec, 0, 0);
+			add_symbol(w, "", ELF64_ST_INFO(STB_LOCAL, STT_SECTION),
+				   sec, 0, 0);
 	}
 	return 0;
 }
 
-/* What w->rel holds, of section @sec with the name @s. */
+/* Write the relocations in w->rel, for section @sec called @s. */
 static void add_relocations(struct writer *w, const char *s, uint32_t sec)
 {
 	char text[80];
@@ -257,13 +260,16 @@ static void add_relocations(struct writer *w, const char *s, uint32_t sec)
 	if (!w->rel.size)
 		return;
 	snprintf(text, sizeof(text), ".rel%s", s);
-	rel = section(w, text, SHT_REL, 0, w->rel.data, w->rel.size);
+	rel = add_section(w, text, SHT_REL, 0, w->rel.data, w->rel.size);
 	w->sec[rel].sh_info = sec;
 	w->sec[rel].sh_link = 1; /* the symbol table's number */
 	w->sec[rel].sh_entsize = sizeof(Elf64_Rel);
 }
 
-/* References to maps become relocations, as a compiler leaves them. */
+/*
+ * Write a program; references to maps become relocations as in a compiled
+ * object.
+ */
 static int add_code(struct writer *w, const struct nb_prog *p,
 		    struct nb_slot *slots)
 {
@@ -292,11 +298,12 @@ static int add_code(struct writer *w, const struct nb_prog *p,
 		}
 		i++;
 	}
-	sec = section(w, p->section, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
-		      slots, (size_t)p->nslots * sizeof(*slots));
+	sec = add_section(w, p->section, SHT_PROGBITS,
+			  SHF_ALLOC | SHF_EXECINSTR, slots,
+			  (size_t)p->nslots * sizeof(*slots));
 	w->prog_sym[p - w->img->progs] =
-		symbol(w, p->name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), sec, 0,
-		       (uint64_t)p->nslots * sizeof(*slots));
+		add_symbol(w, p->name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), sec,
+			   0, (uint64_t)p->nslots * sizeof(*slots));
 	add_relocations(w, p->section, sec);
 	return 0;
 }
@@ -319,7 +326,7 @@ static int add_programs(struct writer *w)
 	return rc;
 }
 
-/* Programs that are elements from the start. */
+/* Write relocations for the initial elements of program arrays. */
 static void add_elements(struct writer *w)
 {
 	nb_buf_clear(&w->rel);
@@ -350,12 +357,12 @@ static int add_btf(struct writer *w)
 	bytes = btf__raw_data(w->btf, &size);
 	if (!bytes)
 		return nomem(w->err);
-	section(w, ".BTF", SHT_PROGBITS, 0, bytes, size);
+	add_section(w, ".BTF", SHT_PROGBITS, 0, bytes, size);
 	return 0;
 }
 
-/* The tables that everything else is named and found by. */
-static void finish(struct writer *w)
+/* Write the tables of symbols, names and sections, then the ELF header. */
+static void add_tables(struct writer *w)
 {
 	Elf64_Ehdr h = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
@@ -369,7 +376,7 @@ static void finish(struct writer *w)
 
 	nb_buf_zeros(&w->file, -w->file.size & 7);
 	w->sec[1] = (Elf64_Shdr){
-		.sh_name = name(w, ".symtab"),
+		.sh_name = add_string(w, ".symtab"),
 		.sh_type = SHT_SYMTAB,
 		.sh_offset = w->file.size,
 		.sh_size = w->nsym * sizeof(Elf64_Sym),
@@ -380,7 +387,7 @@ static void finish(struct writer *w)
 	};
 	nb_buf_bytes(&w->file, w->sym, w->nsym * sizeof(Elf64_Sym));
 	w->sec[2] = (Elf64_Shdr){
-		.sh_name = name(w, ".strtab"),
+		.sh_name = add_string(w, ".strtab"),
 		.sh_type = SHT_STRTAB,
 		.sh_offset = w->file.size,
 		.sh_size = w->names.size,
@@ -402,7 +409,7 @@ static int write_all(struct writer *w)
 
 	nb_buf_zeros(&w->file, sizeof(Elf64_Ehdr));
 	nb_buf_char(&w->names, 0);
-	w->nsec = 3; /* none, symbols, names */
+	w->nsec = 3; /* number 0, the symbol table, the names */
 	w->nsym = 1;
 	rc = add_data(w);
 	w->nlocal = w->nsym;
@@ -415,9 +422,9 @@ static int write_all(struct writer *w)
 	if (rc)
 		return rc;
 	add_elements(w);
-	section(w, "license", SHT_PROGBITS, SHF_ALLOC, license,
-		sizeof(license));
-	finish(w);
+	add_section(w, "license", SHT_PROGBITS, SHF_ALLOC, license,
+		    sizeof(license));
+	add_tables(w);
 	return nb_buf_ok(&w->file) && nb_buf_ok(&w->names) ? 0 : nomem(w->err);
 }
 

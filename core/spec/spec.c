@@ -351,7 +351,7 @@ static const char *const protos[] = {
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
-static int named(const char *word, const char *const *list, int n)
+static int word_number(const char *word, const char *const *list, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (!strcasecmp(word, list[i]))
@@ -376,26 +376,26 @@ const char *nb_nccl_proto(int proto)
 
 int nb_nccl_coll_named(const char *word)
 {
-	return named(word, colls, COUNT(colls));
+	return word_number(word, colls, COUNT(colls));
 }
 
 int nb_nccl_algo_named(const char *word)
 {
-	return named(word, algos, COUNT(algos));
+	return word_number(word, algos, COUNT(algos));
 }
 
 int nb_nccl_proto_named(const char *word)
 {
-	return named(word, protos, COUNT(protos));
+	return word_number(word, protos, COUNT(protos));
 }
 
 enum { WORD = 48 };
 
 /*
- * How many letters were mistyped: inserted, left out, exchanged for another,
- * or two neighbours swapped. Longer words count as far apart.
+ * The number of typing errors between two words: letters inserted, left out or
+ * replaced, or neighbours swapped. WORD if a word is longer than that.
  */
-static size_t distance(const char *a, const char *b)
+static size_t typing_errors(const char *a, const char *b)
 {
 	size_t rows[3][WORD + 1], na = strlen(a), nb = strlen(b);
 	size_t *above2 = rows[0], *above = rows[1], *row = rows[2];
@@ -430,13 +430,13 @@ static size_t distance(const char *a, const char *b)
 void nb_spec_nearest(const char *word, const char *const *list, size_t n,
 		     const char *near[2])
 {
-	/* one mistake in three letters; more is another word */
+	/* one error in three letters; with more it is another word */
 	size_t len = strlen(word), bound = len < 3 ? len : len / 3 + 1;
 	size_t best[2] = { bound, bound };
 
 	near[0] = near[1] = NULL;
 	for (size_t i = 0; i < n; i++) {
-		size_t d = distance(word, list[i]);
+		size_t d = typing_errors(word, list[i]);
 
 		if (d < best[0]) {
 			best[1] = best[0];

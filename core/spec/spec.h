@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * The tables of core/defs as const arrays, with look-up by number and by
- * name. Facts only; no behaviour. Everything returned is static.
+ * The tables of core/defs as const arrays, with look-up by number and by name.
+ * All returned pointers are to static data.
  */
 
 /* ---- instructions ---- */
@@ -145,7 +145,7 @@ enum nb_map_type {
 #include "core/defs/maps.h"
 };
 
-/* How elements are named; see core/defs/maps.h. */
+/* The kinds of keys; see core/defs/maps.h. */
 enum nb_map_keys {
 	NB_KEYS_INDEX,
 	NB_KEYS_BYTES,
@@ -277,7 +277,7 @@ const struct nb_helper_spec *nb_spec_helper(int32_t id);
 const struct nb_helper_spec *nb_spec_helper_named(const char *name);
 /* The name of Linux's helper with that number; NULL: unknown. */
 const char *nb_spec_kernel_helper(int64_t id);
-/* All of them, in order of their number; *@n gets the count. */
+/* All helpers in order of their number; *@n gets the count. */
 const struct nb_helper_spec *nb_spec_helpers(size_t *n);
 
 /* ---- hooks and their contexts ---- */
@@ -354,7 +354,7 @@ struct nb_param_spec {
 };
 
 const struct nb_param_spec *nb_spec_param(enum nb_param p);
-/* The number that @text gives parameter @p; false: not one that is allowed. */
+/* The number that @text gives parameter @p; false: it is not allowed. */
 bool nb_spec_param_int(enum nb_param p, const char *text, int64_t *out);
 
 /* ---- commands of the control socket ---- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// policy_build OBJECT IMAGE: the smallest program over the front end. The
+// policy_build OBJECT IMAGE: the smallest program that uses the front end. The
 // build makes the installed policies with it; people use ncclbpf-shell.
 #include <stdio.h>
 #include <stdlib.h>
