@@ -108,6 +108,11 @@ void nb_sha256_add(struct nb_sha256 *s, const void *p, size_t size)
 	}
 }
 
+void nb_sha256_u64(struct nb_sha256 *s, uint64_t v)
+{
+	nb_sha256_add(s, &v, sizeof(v));
+}
+
 void nb_sha256_end(struct nb_sha256 *s, uint8_t out[NB_SHA256_SIZE])
 {
 	uint64_t bits = s->size * 8;

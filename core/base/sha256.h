@@ -16,6 +16,7 @@ struct nb_sha256 {
 
 void nb_sha256_init(struct nb_sha256 *s);
 void nb_sha256_add(struct nb_sha256 *s, const void *p, size_t size);
+void nb_sha256_u64(struct nb_sha256 *s, uint64_t v); /* little-endian */
 void nb_sha256_end(struct nb_sha256 *s, uint8_t out[NB_SHA256_SIZE]);
 void nb_sha256(const void *p, size_t size, uint8_t out[NB_SHA256_SIZE]);
 /* @text: room for 65 characters. */

@@ -75,10 +75,8 @@ static int element_new(struct element *e, const struct nb_map *m,
 	size_t value = nb_map_user_value_size(m) + 1;
 
 	e->key = malloc(key + 2 * value);
-	if (!e->key) {
-		nb_fail(err, NB_E_NOMEM, 0, "no memory for an element");
-		return NB_E_NOMEM;
-	}
+	if (!e->key)
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory for an element");
 	e->value = e->key + key;
 	e->other = e->value + value;
 	return 0;
@@ -169,14 +167,14 @@ static void spread(const struct nb_map_spec *s, unsigned char *value)
 		memcpy(value + (size_t)c * s->value_size, value, s->value_size);
 }
 
-static bool merge_map(struct nb_map *m, const struct nb_map_spec *s,
+static void merge_map(struct nb_map *m, const struct nb_map_spec *s,
 		      struct nb_view in, uint32_t n, uint64_t *lost)
 {
 	size_t one = (size_t)s->key_size + s->value_size;
 	struct element e;
 
 	if (element_new(&e, m, NULL))
-		return true;
+		return;
 	for (uint32_t i = 0; i < n; i++) {
 		const unsigned char *key = in.p + i * one;
 
@@ -188,17 +186,6 @@ static bool merge_map(struct nb_map *m, const struct nb_map_spec *s,
 		*lost += nb_map_write(m, e.key, e.value, NB_ANY, NULL) != 0;
 	}
 	free(e.key);
-	return true;
-}
-
-static const struct nb_gen_policy *policy_of(const struct nb_gen *g,
-					     const uint8_t *digest)
-{
-	for (uint32_t i = 0; i < g->npolicies; i++)
-		if (!memcmp(g->policy[i].policy->img->digest, digest,
-			    NB_SHA256_SIZE))
-			return &g->policy[i];
-	return NULL;
 }
 
 bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size,
@@ -222,7 +209,7 @@ bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size,
 		    head.value_size > NB_CONTROLLER_MAPS_BYTES ||
 		    !nb_view_has(all, at, body))
 			return false;
-		gp = policy_of(g, head.policy);
+		gp = nb_gen_policy_of(g, head.policy);
 		s = gp && head.map < gp->policy->img->nmaps
 			    ? &gp->policy->img->maps[head.map]
 			    : NULL;

@@ -20,15 +20,19 @@ _Static_assert(offsetof(struct ncclbpf_tuner, proto) ==
 			       offsetof(struct ncclbpf_tuner, algo) + 8,
 	       "the answer is in one piece");
 
-static void destroy(struct nb_gen *g)
+/* Bound program @i: first those of the hook tuner, then all others. */
+static const struct nb_gen_prog *prog_at(const struct nb_gen *g, uint32_t i)
+{
+	return i < g->nprogs ? &g->prog[i] : &g->event[i - g->nprogs];
+}
+
+static void gen_destroy(struct nb_gen *g)
 {
 	for (uint32_t i = 0; i < g->nviews; i++)
-		destroy(g->view[i]);
+		gen_destroy(g->view[i]);
 	nb_chain_free(g->chain);
-	for (uint32_t i = 0; i < g->nprogs; i++)
-		nb_exec_free(g->prog[i].exec);
-	for (uint32_t i = 0; i < g->nevents; i++)
-		nb_exec_free(g->event[i].exec);
+	for (uint32_t i = 0; i < g->nprogs + g->nevents; i++)
+		nb_exec_free(prog_at(g, i)->exec);
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		struct nb_gen_policy *gp = &g->policy[i];
 
@@ -56,7 +60,16 @@ struct nb_gen *nb_gen_get(struct nb_gen *g)
 void nb_gen_put(struct nb_gen *g)
 {
 	if (g && __atomic_fetch_sub(&g->refs, 1, __ATOMIC_ACQ_REL) == 1)
-		destroy(g);
+		gen_destroy(g);
+}
+
+/* Finish the making of @g: on failure destroy it. */
+static int gen_result(struct nb_gen **out, struct nb_gen *g, int rc)
+{
+	if (rc && g)
+		gen_destroy(g);
+	*out = rc ? NULL : g;
+	return rc;
 }
 
 /* The first @n cache lines of an object of unknown size. */
@@ -107,11 +120,11 @@ static void set_digest(struct nb_gen *g)
 		memcpy(g->view[i]->digest, g->digest, NB_SHA256_SIZE);
 }
 
-static const struct nb_gen_policy *find(const struct nb_gen *g,
-					const struct nb_policy *p)
+const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g,
+					     const uint8_t *digest)
 {
 	for (uint32_t i = 0; g && i < g->npolicies; i++)
-		if (!memcmp(g->policy[i].policy->img->digest, p->img->digest,
+		if (!memcmp(g->policy[i].policy->img->digest, digest,
 			    NB_SHA256_SIZE))
 			return &g->policy[i];
 	return NULL;
@@ -175,45 +188,39 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 	return link_maps(gp, COHERENT, !from, err);
 }
 
-/* Limit the runs of @x to the bounds of its verdict. */
-static void bound(struct nb_exec *x, const struct nb_policy *p, uint32_t prog)
-{
-	nb_exec_bound(x, p->effort[prog].lap, p->effort[prog].numbers);
-}
-
-/* Bind a program and store it among those that run, or among targets. */
+/* Bind a program, among those that run or among targets, and limit its runs to
+ * the bounds of its verdict. */
 static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 		    struct nb_exec **x, struct nb_err *err)
 {
 	struct nb_gen_policy *gp = &g->policy[i];
+	const struct nb_policy_effort *effort = &gp->policy->effort[k];
 	const struct nb_image *img = gp->policy->img;
-	struct nb_trace *trace = traced ? gp->policy->trace : NULL;
 	bool tuner = img->progs[k].hook == NB_HOOK_TUNER;
+	bool runs = nb_image_runs(img, k);
 	uint32_t *n = tuner ? &g->nprogs : &g->nevents;
 	struct nb_gen_prog *gr = tuner ? &g->prog[*n] : &g->event[*n];
 	int rc;
 
-	if (!nb_image_runs(img, k)) {
-		rc = nb_exec_new(&gp->targets[k], img, k, gp->maps, trace, err);
-		if (!rc)
-			bound(gp->targets[k], gp->policy, k);
-		*x = gp->targets[k];
-		return rc;
-	}
-	if (*n == NB_GEN_MAX_PROGS)
+	if (runs && *n == NB_GEN_MAX_PROGS)
 		return nb_fail(err, NB_E_LIMIT, 0,
 			       "policy %s: more than %d %s programs in one "
 			       "generation",
 			       img->name, NB_GEN_MAX_PROGS,
 			       tuner ? "tuner" : "other");
-	rc = nb_exec_new(&gr->exec, img, k, gp->maps, trace, err);
+	rc = nb_exec_new(x, img, k, gp->maps, traced ? gp->policy->trace : NULL,
+			 err);
 	if (rc)
 		return rc;
-	bound(gr->exec, gp->policy, k);
-	*x = gr->exec;
-	gr->policy = (uint16_t)i;
-	gr->prog = (uint16_t)k;
-	gr->hook = (uint16_t)img->progs[k].hook;
+	nb_exec_bound(*x, effort->lap, effort->numbers);
+	if (!runs) {
+		gp->targets[k] = *x;
+		return 0;
+	}
+	*gr = (struct nb_gen_prog){ .exec = *x,
+				    .policy = (uint16_t)i,
+				    .prog = (uint16_t)k,
+				    .hook = (uint16_t)img->progs[k].hook };
 	if (!tuner)
 		g->hooks |= 1u << gr->hook;
 	(*n)++;
@@ -261,35 +268,22 @@ static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
 	return rc;
 }
 
-/* Program @prog of @p in @g or its views; NULL: it is not bound. */
-static struct nb_exec *find_exec(const struct nb_gen *g,
-				 const struct nb_policy *p, uint32_t prog)
+struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p,
+			    uint32_t prog)
 {
-	for (uint32_t i = 0; i < g->nprogs; i++)
-		if (g->policy[g->prog[i].policy].policy == p &&
-		    g->prog[i].prog == prog)
-			return g->prog[i].exec;
-	for (uint32_t i = 0; i < g->nevents; i++)
-		if (g->policy[g->event[i].policy].policy == p &&
-		    g->event[i].prog == prog)
-			return g->event[i].exec;
+	struct nb_exec *x = NULL;
+
+	for (uint32_t i = 0; i < g->nprogs + g->nevents; i++)
+		if (g->policy[prog_at(g, i)->policy].policy == p &&
+		    prog_at(g, i)->prog == prog)
+			return prog_at(g, i)->exec;
 	for (uint32_t i = 0; i < g->npolicies; i++)
 		if (g->policy[i].policy == p && prog < p->img->nprogs &&
 		    g->policy[i].targets[prog])
 			return g->policy[i].targets[prog];
-	for (uint32_t i = 0; i < g->nviews; i++) {
-		struct nb_exec *x = find_exec(g->view[i], p, prog);
-
-		if (x)
-			return x;
-	}
-	return NULL;
-}
-
-const struct nb_exec *nb_gen_exec(const struct nb_gen *g,
-				  const struct nb_policy *p, uint32_t prog)
-{
-	return find_exec(g, p, prog);
+	for (uint32_t i = 0; !x && i < g->nviews; i++)
+		x = nb_gen_exec(g->view[i], p, prog);
+	return x;
 }
 
 /* List the bound programs, tuner programs first; returns their number. */
@@ -297,20 +291,12 @@ static uint32_t collect(const struct nb_gen *g, struct nb_chain_prog *prog)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < g->nprogs; i++) {
-		const struct nb_policy *p = g->policy[g->prog[i].policy].policy;
+	for (; n < g->nprogs + g->nevents; n++) {
+		const struct nb_gen_prog *gr = prog_at(g, n);
+		const struct nb_policy *p = g->policy[gr->policy].policy;
 
-		prog[n++] = (struct nb_chain_prog){ g->prog[i].exec,
-						    p->aux[g->prog[i].prog],
-						    p->interpret, true };
-	}
-	for (uint32_t i = 0; i < g->nevents; i++) {
-		const struct nb_policy *p =
-			g->policy[g->event[i].policy].policy;
-
-		prog[n++] = (struct nb_chain_prog){ g->event[i].exec,
-						    p->aux[g->event[i].prog],
-						    p->interpret, false };
+		prog[n] = (struct nb_chain_prog){ gr->exec, p->aux[gr->prog],
+						  p->interpret, n < g->nprogs };
 	}
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		const struct nb_gen_policy *gp = &g->policy[i];
@@ -335,7 +321,7 @@ static void publish(struct nb_gen *g)
 
 		how |= p->publish;
 		for (uint32_t k = 0; p->publish && k < p->img->nprogs; k++) {
-			struct nb_exec *x = find_exec(g, p, k);
+			struct nb_exec *x = nb_gen_exec(g, p, k);
 
 			if (x)
 				nb_exec_publish(x, p->img, k, p->publish, NULL);
@@ -371,16 +357,21 @@ static int compile(struct nb_gen *g, struct nb_err *err)
 	return rc;
 }
 
-static struct nb_gen *make(struct nb_err *err)
+static int gen_alloc(struct nb_gen **out, const struct nb_order *order,
+		     const struct nb_scopes *scopes, struct nb_err *err)
 {
 	struct nb_gen *g = calloc(1, sizeof(*g));
 
+	*out = g;
 	if (!g)
-		nb_fail(err, NB_E_NOMEM, 0,
-			"no memory for a generation (%zu bytes)", sizeof(*g));
-	else
-		g->refs = 1;
-	return g;
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for a generation (%zu bytes)",
+			       sizeof(*g));
+	g->refs = 1;
+	g->order = *order;
+	if (scopes)
+		g->scopes = *scopes;
+	return 0;
 }
 
 static int check_policies(struct nb_policy *const *policies, uint32_t n,
@@ -418,16 +409,14 @@ static int bind_part(struct nb_gen *g, bool traced, struct nb_err *err)
 }
 
 /* Make the view of scope @i of @g. */
-static int add_view(struct nb_gen *g, uint32_t i, bool traced,
-		    struct nb_err *err)
+static int add_view(struct nb_gen *g, uint32_t i, struct nb_err *err)
 {
-	struct nb_gen *v = make(err);
-	int rc;
+	struct nb_gen *v;
+	int rc = gen_alloc(&v, &g->scopes.scope[i].order, NULL, err);
 
-	if (!v)
-		return NB_E_NOMEM;
+	if (rc)
+		return rc;
 	v->whole = g;
-	v->order = g->scopes.scope[i].order;
 	g->view[g->nviews++] = v;
 	for (uint32_t k = 0; k < g->npolicies; k++) {
 		struct nb_gen_policy *to = &v->policy[k];
@@ -441,17 +430,20 @@ static int add_view(struct nb_gen *g, uint32_t i, bool traced,
 				       "no memory for policy %s",
 				       to->policy->img->name);
 	}
-	rc = bind_part(v, traced, err);
+	rc = bind_part(v, true, err);
 	g->hooks |= v->hooks;
 	return rc;
 }
 
-static int bind_all(struct nb_gen *g, bool traced, struct nb_err *err)
+/* Bind all programs of a generation that has its policies and maps. */
+static int bind_all(struct nb_gen *g, struct nb_err *err)
 {
-	int rc = bind_part(g, traced, err);
+	int rc = bind_part(g, true, err);
 
 	for (uint32_t i = 0; !rc && i < g->scopes.n; i++)
-		rc = add_view(g, i, traced, err);
+		rc = add_view(g, i, err);
+	if (!rc)
+		set_digest(g);
 	return rc;
 }
 
@@ -461,31 +453,21 @@ int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
 		  struct nb_err *err)
 {
 	static const struct nb_scopes none;
-	struct nb_gen *g;
-	int rc;
+	struct nb_gen *g = NULL;
+	int rc = check_policies(policies, n, err);
 
-	*out = NULL;
-	rc = check_policies(policies, n, err);
 	if (!rc)
 		rc = nb_scopes_check(common, scopes ? scopes : &none, n, err);
-	if (rc)
-		return rc;
-	g = make(err);
-	if (!g)
-		return NB_E_NOMEM;
-	g->order = *common;
-	g->scopes = scopes ? *scopes : none;
-	for (uint32_t i = 0; !rc && i < n; i++)
-		rc = add_policy(g, policies[i], find(parent, policies[i]), err);
 	if (!rc)
-		rc = bind_all(g, true, err);
-	if (rc) {
-		destroy(g);
-		return rc;
-	}
-	set_digest(g);
-	*out = g;
-	return 0;
+		rc = gen_alloc(&g, common, scopes, err);
+	for (uint32_t i = 0; !rc && i < n; i++)
+		rc = add_policy(
+			g, policies[i],
+			nb_gen_policy_of(parent, policies[i]->img->digest),
+			err);
+	if (!rc)
+		rc = bind_all(g, err);
+	return gen_result(out, g, rc);
 }
 
 int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
@@ -501,24 +483,13 @@ int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
 static int copy_unbound(struct nb_gen **out, const struct nb_gen *from,
 			struct nb_err *err)
 {
-	struct nb_gen *g = make(err);
+	struct nb_gen *g;
+	int rc = gen_alloc(&g, &from->order, &from->scopes, err);
 
-	*out = NULL;
-	if (!g)
-		return NB_E_NOMEM;
-	g->order = from->order;
-	g->scopes = from->scopes;
-	for (uint32_t i = 0; i < from->npolicies; i++) {
-		int rc = add_policy(g, from->policy[i].policy, &from->policy[i],
-				    err);
-
-		if (rc) {
-			destroy(g);
-			return rc;
-		}
-	}
-	*out = g;
-	return 0;
+	for (uint32_t i = 0; !rc && i < from->npolicies; i++)
+		rc = add_policy(g, from->policy[i].policy, &from->policy[i],
+				err);
+	return gen_result(out, g, rc);
 }
 
 static int replace_by_clone(struct nb_map **slot, struct nb_err *err)
@@ -554,11 +525,6 @@ static int apply(struct nb_map *m, const struct nb_map_op *ops, uint32_t nops,
 	return 0;
 }
 
-static void add_u64(struct nb_sha256 *s, uint64_t v)
-{
-	nb_sha256_add(s, &v, sizeof(v));
-}
-
 /* history = SHA-256(history, the change in canonical bytes) */
 static void extend_history(struct nb_gen_policy *gp, uint32_t map,
 			   const struct nb_map_op *ops, uint32_t nops)
@@ -569,11 +535,11 @@ static void extend_history(struct nb_gen_policy *gp, uint32_t map,
 
 	nb_sha256_init(&s);
 	nb_sha256_add(&s, gp->history, NB_SHA256_SIZE);
-	add_u64(&s, map);
-	add_u64(&s, nops);
+	nb_sha256_u64(&s, map);
+	nb_sha256_u64(&s, nops);
 	for (uint32_t i = 0; i < nops; i++) {
-		add_u64(&s, ops[i].erase);
-		add_u64(&s, ops[i].erase ? 0 : ops[i].flags);
+		nb_sha256_u64(&s, ops[i].erase);
+		nb_sha256_u64(&s, ops[i].erase ? 0 : ops[i].flags);
 		nb_sha256_add(&s, ops[i].key, def->key_size);
 		if (!ops[i].erase)
 			nb_sha256_add(&s, ops[i].value,
@@ -626,7 +592,7 @@ int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
 		   const struct nb_gen_change *changes, uint32_t n,
 		   struct nb_err *err)
 {
-	struct nb_gen *g;
+	struct nb_gen *g = NULL;
 	int rc = 0;
 
 	*out = NULL;
@@ -639,19 +605,11 @@ int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
 				  changes[i].nops, err);
 	if (!rc)
 		rc = copy_unbound(&g, parent, err);
-	if (rc)
-		return rc;
 	for (uint32_t i = 0; !rc && i < n; i++)
 		rc = change_one(g, &changes[i], err);
 	if (!rc)
-		rc = bind_all(g, true, err);
-	if (rc) {
-		destroy(g);
-		return rc;
-	}
-	set_digest(g);
-	*out = g;
-	return 0;
+		rc = bind_all(g, err);
+	return gen_result(out, g, rc);
 }
 
 int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
@@ -685,12 +643,8 @@ int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
 			   struct nb_err *err)
 {
 	struct nb_gen *own;
-	int rc;
+	int rc = copy_unbound(&own, g, err);
 
-	*out = NULL;
-	rc = copy_unbound(&own, g, err);
-	if (rc)
-		return rc;
 	for (uint32_t i = 0; !rc && i < own->npolicies; i++) {
 		rc = own_maps(&own->policy[i], err);
 		if (!rc)
@@ -698,24 +652,15 @@ int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
 	}
 	if (!rc)
 		rc = compile(own, err);
-	if (rc) {
-		destroy(own);
-		return rc;
-	}
-	*out = own;
-	return 0;
+	return gen_result(out, own, rc);
 }
 
 int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 		     struct nb_err *err)
 {
 	struct nb_gen *g;
-	int rc;
+	int rc = copy_unbound(&g, gen, err);
 
-	*out = NULL;
-	rc = copy_unbound(&g, gen, err);
-	if (rc)
-		return rc;
 	for (uint32_t i = 0; !rc && i < g->npolicies; i++) {
 		uint32_t n = g->policy[i].policy->img->nmaps;
 
@@ -724,13 +669,9 @@ int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 		if (!rc)
 			rc = link_maps(&g->policy[i], ALL, false, err);
 	}
-	if (!rc) /* the part that is asked about */
+	if (!rc) /* only the part asked for: @gen may be a view */
 		rc = bind_part(g, false, err);
-	if (rc) {
-		destroy(g);
-		return rc;
-	}
-	memcpy(g->digest, gen->digest, NB_SHA256_SIZE);
-	*out = g;
-	return 0;
+	if (!rc)
+		memcpy(g->digest, gen->digest, NB_SHA256_SIZE);
+	return gen_result(out, g, rc);
 }

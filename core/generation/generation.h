@@ -182,8 +182,11 @@ int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 		     struct nb_err *err);
 
 /* Program @prog of policy @p as @g runs it; NULL: it does not. Borrowed. */
-const struct nb_exec *nb_gen_exec(const struct nb_gen *g,
-				  const struct nb_policy *p, uint32_t prog);
+struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p,
+			    uint32_t prog);
+/* The policy of @g with this image digest, or NULL. @g may be NULL. */
+const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g,
+					     const uint8_t *digest);
 
 /* One more reference; returns @g. Any thread. */
 struct nb_gen *nb_gen_get(struct nb_gen *g);

@@ -174,14 +174,9 @@ int nb_scopes_check(const struct nb_order *common, const struct nb_scopes *s,
 	return rc;
 }
 
-static void add_u64(struct nb_sha256 *to, uint64_t v)
-{
-	nb_sha256_add(to, &v, sizeof(v));
-}
-
 static void add_order(struct nb_sha256 *to, const struct nb_order *o)
 {
-	add_u64(to, o->n);
+	nb_sha256_u64(to, o->n);
 	nb_sha256_add(to, o->at, o->n);
 }
 
@@ -190,12 +185,12 @@ void nb_scopes_digest(struct nb_sha256 *to, const struct nb_order *common,
 {
 	if (!s->n)
 		return;
-	add_u64(to, s->n);
+	nb_sha256_u64(to, s->n);
 	add_order(to, common);
 	for (uint32_t i = 0; i < s->n; i++) {
 		add_order(to, &s->scope[i].order);
-		add_u64(to, s->scope[i].ncomms);
+		nb_sha256_u64(to, s->scope[i].ncomms);
 		for (uint32_t k = 0; k < s->scope[i].ncomms; k++)
-			add_u64(to, s->scope[i].comm[k]);
+			nb_sha256_u64(to, s->scope[i].comm[k]);
 	}
 }
