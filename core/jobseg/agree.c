@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The comparison. Ranks stand at different decisions, so the hash of the one
-// that is ahead is taken back, decision by decision from its ring, to where
-// the other stands. Where the hashes differ there, the rings are searched for
-// the first decision that does.
+// Compares the ranks of a communicator. They are at different decisions, so the
+// hash of the rank that is ahead is rolled back, decision by decision from its
+// ring, to the other's position. If the hashes differ there, the rings are
+// searched for the first decision that differs.
 #include "core/jobseg/agree.h"
 
 #include <errno.h>
@@ -134,7 +134,8 @@ const struct nb_packed *nb_job_ring(const struct nb_job *job,
 	return (const void *)((const char *)job->seg + at);
 }
 
-/* The number that @hash says by its tag, given what was announced. */
+/* The number of decisions in @hash, from its 16-bit tag and the announcement.
+ */
 static uint64_t decisions_in(uint64_t hash, uint64_t announced)
 {
 	uint64_t behind = (announced - (hash >> 48)) & 0xffff;
@@ -142,7 +143,7 @@ static uint64_t decisions_in(uint64_t hash, uint64_t announced)
 	return behind <= announced ? announced - behind : 0;
 }
 
-/* Begun; where fences go by calls of the API it is told apart from them. */
+/* Decisions begun. With a clock of API calls they have a word of their own. */
 static uint64_t begun(const struct nb_seg_slot *slot)
 {
 	uint64_t n = __atomic_load_n(&slot->decisions, __ATOMIC_ACQUIRE);
@@ -181,100 +182,89 @@ void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text,
 
 /* ---- comparing ---- */
 
-struct ring {
-	const struct nb_packed *ring; /* NULL: none */
-	uint64_t decisions, hash;
-};
-
-/* Words 0 and 2 of decision @seq; false: they are not there. */
-static bool words_of(const struct ring *r, uint64_t seq, uint64_t w[2])
+/* Roll the hash of @r back to its first @n decisions; false: the ring no longer
+ * has them all. */
+static bool hash_at(const struct nb_track *r, uint64_t n, uint64_t *hash)
 {
-	const struct nb_packed *p = &r->ring[seq % NB_RING];
-
-	w[0] = __atomic_load_n(&p->word[0], __ATOMIC_ACQUIRE);
-	w[1] = __atomic_load_n(&p->word[2], __ATOMIC_ACQUIRE);
-	return !((w[0] ^ nb_packed_tag(seq)) >> 48) &&
-	       !((w[1] ^ nb_packed_tag(seq)) >> 48);
-}
-
-/* The hash of @r as it was after @n decisions; false: that is lost. */
-static bool hash_at(const struct ring *r, uint64_t n, uint64_t *hash)
-{
-	uint64_t w[2];
+	struct nb_agreed w;
 
 	*hash = r->hash & NB_HASH_MASK;
 	if (r->decisions - n > NB_RING)
 		return false;
 	for (uint64_t k = r->decisions; k > n; k--) {
-		if (!words_of(r, k - 1, w))
+		if (!nb_track_read(r, k - 1, &w))
 			return false;
-		*hash = nb_hash_back(*hash, w[0], w[1]);
+		*hash = nb_hash_back(*hash, w.bytes, w.rest);
 	}
 	return true;
 }
 
-/* The first decision in [from, to) that @a and @b made differently; @to: none
- * that both still have. */
-static uint64_t first_difference(const struct ring *a, const struct ring *b,
-				 uint64_t from, uint64_t to)
+/* Do both rings have the decisions, and do these differ? */
+static bool decisions_differ(const struct nb_track *a, uint64_t i,
+			     const struct nb_track *b, uint64_t k)
 {
-	for (uint64_t k = from; k < to; k++) {
-		uint64_t x[2], y[2];
+	struct nb_agreed x, y;
 
-		if (words_of(a, k, x) && words_of(b, k, y) &&
-		    nb_hash_step(x[0], x[1]) != nb_hash_step(y[0], y[1]))
-			return k;
-	}
-	return to;
+	return nb_track_read(a, i, &x) && nb_track_read(b, k, &y) &&
+	       !nb_same_agreed(&x, &y);
 }
 
-/* Had the two decided alike until @k? */
-static bool same_before(const struct ring *a, const struct ring *b, uint64_t k)
+/* The first decision in [from, to) that @a and @b made differently; @to: none
+ * that both rings still have. */
+static uint64_t first_difference(const struct nb_track *a,
+				 const struct nb_track *b, uint64_t from,
+				 uint64_t to)
+{
+	while (from < to && !decisions_differ(a, from, b, from))
+		from++;
+	return from;
+}
+
+/* Were the decisions of both before @k the same? */
+static bool same_before(const struct nb_track *a, const struct nb_track *b,
+			uint64_t k)
 {
 	uint64_t x, y;
 
 	return hash_at(a, k, &x) && hash_at(b, k, &y) && x == y;
 }
 
-static uint64_t oldest(const struct ring *r)
+static uint64_t oldest(const struct nb_track *r)
 {
 	return r->decisions > NB_RING ? r->decisions - NB_RING : 0;
 }
 
-/* Does @a go on at @k + @by as @b does at @k? */
-static bool shifted(const struct ring *a, const struct ring *b, uint64_t k,
-		    uint32_t by)
+/* Does @a continue at @k + @by as @b does at @k? */
+static bool shifted(const struct nb_track *a, const struct nb_track *b,
+		    uint64_t k, uint32_t by)
 {
-	uint32_t same = 0;
+	uint64_t i = k;
 
-	for (uint64_t i = k; i < k + 16; i++) {
-		uint64_t x[2], y[2];
+	for (; i < k + 16 && i + by < a->decisions && i < b->decisions; i++) {
+		struct nb_agreed x, y;
 
-		if (i + by >= a->decisions || i >= b->decisions)
-			break;
-		if (!words_of(a, i + by, x) || !words_of(b, i, y) ||
-		    nb_hash_step(x[0], x[1]) != nb_hash_step(y[0], y[1]))
+		if (!nb_track_read(a, i + by, &x) || !nb_track_read(b, i, &y) ||
+		    !nb_same_agreed(&x, &y))
 			return false;
-		same++;
 	}
-	return same >= 2;
+	return i - k >= 2;
 }
 
-struct court {
-	struct ring ring[NB_SEG_SLOTS];
+struct comparison {
+	struct nb_track ring[NB_SEG_SLOTS];
 	struct nb_agree *out;
 };
 
 /*
- * Take down where a rank stands. Hash and announcement are two words: what the
- * hash says of itself is what counts.
+ * Read the position of a rank. Hash and announcement are two words that may not
+ * belong together: the hash's own tag tells how many decisions it has.
  */
-static void hear(struct court *c, const struct nb_job *job,
-		 const struct nb_seg_comm *comm, uint32_t i)
+static void read_rank(struct comparison *c, const struct nb_job *job,
+		      const struct nb_seg_comm *comm, uint32_t i)
 {
 	const struct nb_seg_slot *slot = &comm->slot[i];
 	struct nb_agree_rank *r = &c->out->rank[c->out->n];
-	struct ring *ring = &c->ring[c->out->n];
+	struct nb_track *ring = &c->ring[c->out->n];
 	uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 
 	if (state == NB_SLOT_FREE)
@@ -288,6 +278,7 @@ static void hear(struct court *c, const struct nb_job *job,
 		.waits = __atomic_load_n(&slot->waiting, __ATOMIC_ACQUIRE) != 0,
 	};
 	ring->ring = nb_job_ring(job, slot);
+	ring->clock = ring->ring ? nb_seg_clocks(ring->ring) : NULL;
 	ring->hash = __atomic_load_n(&slot->hash, __ATOMIC_ACQUIRE);
 	ring->decisions = decisions_in(ring->hash, begun(slot));
 	r->calls = __atomic_load_n(&slot->calls, __ATOMIC_ACQUIRE);
@@ -298,7 +289,7 @@ static void hear(struct court *c, const struct nb_job *job,
 }
 
 /* Index of the rank that is furthest ahead among those with a ring. */
-static uint32_t furthest(const struct court *c)
+static uint32_t furthest(const struct comparison *c)
 {
 	uint32_t best = 0;
 
@@ -310,14 +301,9 @@ static uint32_t furthest(const struct court *c)
 	return best;
 }
 
-static struct nb_called called(const struct ring *r)
-{
-	return (struct nb_called){ r->ring, nb_seg_clocks(r->ring),
-				   r->decisions };
-}
-
-/* What rank @i decided as its decision @seq, for people. */
-static void lay_out_one(struct court *c, uint32_t i, uint64_t seq, bool differs)
+/* Report decision @seq of rank @i. */
+static void report_decision(struct comparison *c, uint32_t i, uint64_t seq,
+			    bool differs)
 {
 	struct nb_agree_rank *r = &c->out->rank[i];
 
@@ -325,41 +311,39 @@ static void lay_out_one(struct court *c, uint32_t i, uint64_t seq, bool differs)
 	r->differs = differs;
 }
 
-/* Did both come to the last decision that they have in common after the same
- * calls? */
-static bool same_clocks(const struct nb_called *a, const struct nb_called *b)
+/* Did the same number of calls precede the last decision that both have? */
+static bool same_clocks(const struct nb_track *a, const struct nb_track *b)
 {
-	struct nb_called then = *a;
+	struct nb_track then = *a;
 
 	if (b->decisions < then.decisions)
 		then.decisions = b->decisions;
 	if (a->decisions - then.decisions >= NB_RING)
 		return true;
-	return nb_called_last(&then) == nb_called_last(b);
+	return nb_track_calls(&then) == nb_track_calls(b);
 }
 
 /*
- * Hold rank @i against rank @ahead where fences go by calls of NCCL's API:
- * their decisions may differ in number. @alike: those of the same number do
- * not differ.
+ * Compare rank @i with rank @ahead if the clock counts calls of NCCL's API:
+ * their numbers of decisions may differ. @alike: the decisions of the same
+ * number do not differ.
  */
-static void compare_calls(struct court *c, uint32_t ahead, uint32_t i,
+static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i,
 			  bool alike)
 {
-	const struct nb_called a = called(&c->ring[ahead]);
-	const struct nb_called b = called(&c->ring[i]);
+	const struct nb_track *a = &c->ring[ahead], *b = &c->ring[i];
 	struct nb_agree *out = c->out;
 	struct nb_bycalls by;
 
-	if (alike && same_clocks(&a, &b))
+	if (alike && same_clocks(a, b))
 		return;
-	nb_bycalls(&a, &b, &by);
+	nb_bycalls(a, b, &by);
 	if (by.differ && out->verdict != NB_DIVERGED) {
 		out->verdict = alike ? NB_API_CALLS_DIFFER : NB_DIVERGED;
 		out->seq = by.seq[0];
 		out->aligned = !alike && !by.questions;
-		lay_out_one(c, ahead, by.seq[0], false);
-		lay_out_one(c, i, by.seq[1], true);
+		report_decision(c, ahead, by.seq[0], false);
+		report_decision(c, i, by.seq[1], true);
 	} else if (!by.compared) {
 		if (out->verdict == NB_AGREED)
 			out->verdict = NB_TOO_FAR;
@@ -376,10 +360,10 @@ static void compare_calls(struct court *c, uint32_t ahead, uint32_t i,
 	}
 }
 
-/* Hold rank @i against rank @ahead. */
-static void compare(struct court *c, uint32_t ahead, uint32_t i)
+/* Compare rank @i with rank @ahead. */
+static void compare(struct comparison *c, uint32_t ahead, uint32_t i)
 {
-	const struct ring *a = &c->ring[ahead], *b = &c->ring[i];
+	const struct nb_track *a = &c->ring[ahead], *b = &c->ring[i];
 	struct nb_agree *out = c->out;
 	uint64_t hash, from, k;
 
@@ -425,17 +409,16 @@ static bool same_decision(const struct nb_decision *a,
 	       a->channels == b->channels;
 }
 
-/* Ranks that have the decision in question, and which of them stand alone. */
-static void lay_out(struct court *c)
+/* Report each rank's decision and mark those that differ from the most common
+ * one. */
+static void mark_minority(struct comparison *c)
 {
 	struct nb_agree *out = c->out;
 	uint32_t most = 0, best = 0;
 
 	for (uint32_t i = 0; i < out->n; i++)
-		out->rank[i].has =
-			c->ring[i].ring && out->seq < c->ring[i].decisions &&
-			nb_unpack(&c->ring[i].ring[out->seq % NB_RING],
-				  out->seq, &out->rank[i].decision);
+		if (c->ring[i].ring && out->seq < c->ring[i].decisions)
+			report_decision(c, i, out->seq, false);
 	for (uint32_t i = 0; i < out->n; i++) {
 		uint32_t like = 0;
 
@@ -453,8 +436,8 @@ static void lay_out(struct court *c)
 				       &out->rank[best].decision);
 }
 
-/* Has one of the two made decisions that the other knows nothing of? */
-static void find_extra(struct court *c)
+/* Find a rank that made extra decisions from the one that differs on. */
+static void find_extra(struct comparison *c)
 {
 	struct nb_agree *out = c->out;
 
@@ -473,24 +456,21 @@ static void find_extra(struct court *c)
 			}
 }
 
-/* Were @a and @b asked the same from @from on, as far as both are kept? */
-static bool same_questions(const struct ring *a, const struct ring *b,
-			   uint64_t from)
+/* Did both have the same questions from @k on, as far as the rings go? */
+static bool same_questions(const struct nb_track *a, const struct nb_track *b,
+			   uint64_t k)
 {
-	const uint64_t coll = UINT64_C(15) << NB_PACKED_AT_COLL;
+	for (; k < a->decisions && k < b->decisions; k++) {
+		struct nb_agreed x, y;
 
-	for (uint64_t k = from; k < a->decisions && k < b->decisions; k++) {
-		uint64_t x[2], y[2];
-
-		if (words_of(a, k, x) && words_of(b, k, y) &&
-		    (((x[0] ^ y[0]) & NB_PACKED_BYTES) ||
-		     ((x[1] ^ y[1]) & coll)))
+		if (nb_track_read(a, k, &x) && nb_track_read(b, k, &y) &&
+		    !nb_same_question(&x, &y))
 			return false;
 	}
 	return true;
 }
 
-static bool aligned(const struct court *c, uint32_t ahead)
+static bool aligned(const struct comparison *c, uint32_t ahead)
 {
 	for (uint32_t i = 0; i < c->out->n; i++)
 		if (c->ring[i].ring &&
@@ -502,7 +482,7 @@ static bool aligned(const struct court *c, uint32_t ahead)
 bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 {
 	const struct nb_seg_comm *comm = nb_job_comm(job, index);
-	struct court c = { .out = out };
+	struct comparison c = { .out = out };
 	uint32_t ahead, with = 0;
 
 	memset(out, 0, sizeof(*out));
@@ -515,7 +495,7 @@ bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 			     ? NB_CLOCK_CALLS
 			     : NB_CLOCK_DECISIONS;
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
-		hear(&c, job, comm, i);
+		read_rank(&c, job, comm, i);
 	out->here = out->n;
 	for (uint32_t i = 0; i < out->n; i++)
 		with += c.ring[i].ring && c.ring[i].decisions;
@@ -528,7 +508,7 @@ bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 	for (uint32_t i = 0; i < out->n; i++)
 		compare(&c, ahead, i);
 	if (out->verdict == NB_DIVERGED && out->clock == NB_CLOCK_DECISIONS) {
-		lay_out(&c);
+		mark_minority(&c);
 		find_extra(&c);
 		out->aligned = aligned(&c, ahead);
 	}

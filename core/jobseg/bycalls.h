@@ -8,29 +8,55 @@
 #include "core/jobseg/format.h"
 
 /*
- * Two ranks whose clock counts calls of NCCL's API (NB_CLOCK_CALLS): what they
- * decided between one call and the next is held against each other, however
- * often the tuner was asked there.
+ * Comparison of two ranks whose clock counts calls of NCCL's API
+ * (NB_CLOCK_CALLS): the decisions between one call and the next are compared as
+ * a set, however often the tuner was asked there.
  */
-struct nb_called {
-	const struct nb_packed *ring;
+
+/* A rank's ring and its position in it. */
+struct nb_track {
+	const struct nb_packed *ring; /* NULL: none */
 	const uint32_t *clock; /* NB_RING: low bits of the calls before each */
-	uint64_t decisions;
+	uint64_t decisions, hash;
 };
+
+/* The part of a decision that all ranks must have alike. */
+struct nb_agreed {
+	uint64_t bytes, rest;
+};
+
+static inline bool nb_same_agreed(const struct nb_agreed *a,
+				  const struct nb_agreed *b)
+{
+	return a->bytes == b->bytes && a->rest == b->rest;
+}
+
+/* Was the tuner asked the same: bytes and collective? */
+static inline bool nb_same_question(const struct nb_agreed *a,
+				    const struct nb_agreed *b)
+{
+	const uint64_t coll = UINT64_C(15) << NB_PACKED_AT_COLL;
+
+	return a->bytes == b->bytes && !((a->rest ^ b->rest) & coll);
+}
+
+/* Read decision @k; false: it is overwritten, or being written. */
+bool nb_track_read(const struct nb_track *t, uint64_t k, struct nb_agreed *out);
 
 struct nb_bycalls {
-	bool compared;	/* they have calls in common */
-	bool differ;	/* the same was asked and answered differently, or... */
-	bool questions; /* ...something else was asked */
-	uint64_t seq[2];    /* of either rank: the decisions that differ */
-	uint32_t extra[2];  /* times that one was asked and the other was not */
-	uint64_t extra_seq; /* the first of them, as its rank counts */
+	bool compared;	    /* the two have a call in common */
+	bool differ;	    /* the same question had different answers, or... */
+	bool questions;	    /* ...the questions differ */
+	uint64_t seq[2];    /* the decisions that differ, of @a and @b */
+	uint32_t extra[2];  /* questions that the other rank did not have */
+	uint64_t extra_seq; /* the first of these, as its rank counts */
 };
 
-/* The calls behind the latest of @r's decisions: low 32 bits. */
-uint32_t nb_called_last(const struct nb_called *r);
-/* Ranks may decide meanwhile: what is overwritten is not compared. */
-void nb_bycalls(const struct nb_called *a, const struct nb_called *b,
+/* Low 32 bits of the calls before @t's latest decision; 0: no decision. */
+uint32_t nb_track_calls(const struct nb_track *t);
+/* Both have a ring. Ranks may decide meanwhile: overwritten decisions are not
+ * compared. */
+void nb_bycalls(const struct nb_track *a, const struct nb_track *b,
 		struct nb_bycalls *out);
 
 #endif
