@@ -383,15 +383,20 @@ layers:
 
 lint:
 	@test/setup.sh build check lint
-	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lua lint-tidy lint-cppcheck layers
+	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lua lint-tidy lint-cppcheck lint-opcodes layers
 
-.PHONY: lint-format lint-lua lint-tidy lint-cppcheck
+.PHONY: lint-format lint-lua lint-tidy lint-cppcheck lint-opcodes
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 	@echo "format: $(words $(SOURCES)) files"
 
 lint-lua:
 	@lua5.4 lua/lint.lua $(LUA_FILES) $(wildcard lua/*.lua lua/meta/*.lua shell/*.lua)
+
+# What is known of an instruction is a column of its row: few lines of code name it.
+lint-opcodes:
+	@awk -f test/opcodes.awk -v LINES=10 -v FILES=6 core/defs/fns.h core/defs/isa.h \
+		$(shell find core -name '*.[ch]' -not -path 'core/defs/*')
 
 TIDY := $(patsubst %.c,$(B)/tidy/%.ok,$(filter core/% lua/% plugin/% shell/%,$(C_SOURCES)))
 lint-tidy: $(TIDY)

@@ -97,7 +97,8 @@ static int page(lua_State *L)
 	return 1;
 }
 
-/* Run ncclbpf.shell.host.main(arguments, {clear, twice, memory, page}) -> status
+/* Run ncclbpf.shell.host.main(arguments, {clear, twice, memory, page}) ->
+ * status
  */
 static int run(lua_State *L)
 {

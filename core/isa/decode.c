@@ -222,7 +222,7 @@ static int second(struct nb_insn *in, const struct nb_slot *hi, size_t pc,
 		return refuse_hi(pc, "off", hi->off, err);
 	if (in->fn != NB_FN_IMM && in->fn != NB_FN_MAP_VALUE && hi->imm)
 		return refuse_hi(pc, "imm", hi->imm, err);
-	in->imm = in->fn == NB_FN_FUNC ? 0 : (int64_t)(high << 32 | low);
+	in->imm = in->traits & NB_INSN_FAR ? 0 : (int64_t)(high << 32 | low);
 	in[1] = (struct nb_insn){ .op = NB_OP_LDDW_HI,
 				  .kind = NB_KIND_LDDW_HI,
 				  .width = 64 };

@@ -89,6 +89,18 @@ static inline bool nb_insn_copies(const struct nb_insn *insn)
 	return (insn->traits & (NB_INSN_MOVE | NB_INSN_SIGNED)) == NB_INSN_MOVE;
 }
 
+/* The sum, or of NB_FN_SUB the difference, of an NB_INSN_SUM. */
+static inline uint64_t nb_sum(unsigned fn, uint64_t a, uint64_t b)
+{
+	return fn == NB_FN_SUB ? a - b : a + b;
+}
+
+/* The address of a map, or of a value of it. */
+static inline bool nb_insn_names_map(const struct nb_insn *insn)
+{
+	return insn->fn == NB_FN_MAP || insn->fn == NB_FN_MAP_VALUE;
+}
+
 /* A call of a function of the program, or the address of a callback. */
 static inline bool nb_insn_names_func(const struct nb_insn *insn)
 {

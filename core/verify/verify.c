@@ -37,8 +37,7 @@ static int check_operands(struct nb_env *env)
 	for (uint32_t pc = 0; pc < env->n; pc++) {
 		const struct nb_insn *insn = &env->insns[pc];
 
-		if (insn->kind != NB_KIND_LDDW ||
-		    (insn->fn != NB_FN_MAP && insn->fn != NB_FN_MAP_VALUE))
+		if (insn->kind != NB_KIND_LDDW || !nb_insn_names_map(insn))
 			continue;
 		if ((uint32_t)insn->imm >= env->img->nmaps)
 			return nb_refuse(

@@ -146,10 +146,8 @@ static void alu(struct nb_path *w, const struct nb_code *ip,
 	d->map |= other.map;
 	if (!wide || s->operand != NB_OPND_IMM || !(s->traits & NB_INSN_SUM))
 		d->exact = -1;
-	else if (s->fn == NB_FN_SUB)
-		d->add -= (uint64_t)ip->imm;
 	else
-		d->add += (uint64_t)ip->imm;
+		d->add = nb_sum(s->fn, d->add, (uint64_t)ip->imm);
 }
 
 static void jump(struct nb_path *w, const struct nb_code *ip,

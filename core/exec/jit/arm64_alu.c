@@ -78,12 +78,13 @@ void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
 			      const struct nb_insn_spec *row)
 {
 	const struct nb_code *i = &c->code[pc];
+	const unsigned holds = nb_spec_fn(row->fn)->holds;
 
-	if (row->fn == NB_FN_JSET)
+	if (!holds)
 		logical(c, i, row, A_ANDS, ZR);
 	else
 		compare(c, i, row);
-	jump_if(c, pc, nb_arm_condition[nb_spec_fn(row->fn)->holds]);
+	jump_if(c, pc, nb_arm_condition[holds]);
 }
 
 void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc)

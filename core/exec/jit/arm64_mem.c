@@ -166,23 +166,23 @@ static void with_loop(struct nb_jit_ctx *c, const struct nb_code *i,
 {
 	unsigned src = reg_of(i->src), log = size_log(row), value = T3;
 	uint32_t again = c->pos, differs = 0;
-	bool w = row->width == 64;
+	bool w = row->width == 64, compares = row->writes & NB_REGS_R0;
 
 	a_ordered(c, A_LDAXR, log, 0, T2, at);
-	if (row->fn == NB_FN_CMPXCHG) {
+	if (compares) {
 		a_rrr(c, w, A_SUBS, ZR, T2, R0);
 		differs = a_skip(c, A_BCOND | CC_NE);
 	}
-	if (row->fn == NB_FN_CMPXCHG || row->fn == NB_FN_XCHG)
+	if (compares || row->fn == NB_FN_XCHG)
 		value = src;
 	else
 		a_rrr(c, w, op_of[row->fn].alu, T3, T2, src);
 	a_ordered(c, A_STLXR, log, T0, value, at);
 	a_b19(c, A_CBNZ | T0, (int64_t)again - c->pos);
-	if (row->fn == NB_FN_CMPXCHG)
+	if (compares)
 		a_land(c, differs);
 	a4(c, A_DMB);
-	if (row->fn == NB_FN_CMPXCHG)
+	if (compares)
 		a_mov(c, w, R0, T2);
 	else if (row->traits & NB_INSN_FETCH)
 		a_mov(c, w, src, T2);

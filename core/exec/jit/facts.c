@@ -26,6 +26,11 @@ static bool is_local_call(const struct nb_code *c)
 	return c->op == NB_OP_CALL_LOCAL;
 }
 
+static bool is_helper_call(const struct nb_code *c)
+{
+	return c->op == NB_OP_CALL_HELPER;
+}
+
 /* Does it call a function whose slot is in r2? */
 static bool calls_back(const struct nb_code *c)
 {
@@ -119,9 +124,9 @@ static struct value computed(const struct known *k, const struct nb_code *c,
 		return b;
 	if (row->traits == NB_INSN_MOVE && b.kind == CONSTANT)
 		return (struct value){ CONSTANT, (uint32_t)b.v };
-	if (row->fn == NB_FN_ADD && row->width == 64 && a.kind != ANYTHING &&
-	    b.kind == CONSTANT)
-		return (struct value){ a.kind, a.v + b.v };
+	if (row->traits & NB_INSN_SUM && row->width == 64 &&
+	    a.kind != ANYTHING && b.kind == CONSTANT)
+		return (struct value){ a.kind, nb_sum(row->fn, a.v, b.v) };
 	return unknown;
 }
 
@@ -314,7 +319,7 @@ static bool counts_turns(const struct nb_code *c)
 {
 	nb_helper_fn *begin;
 
-	if (c->op != NB_OP_CALL_HELPER)
+	if (!is_helper_call(c))
 		return calls_back(c);
 	begin = nb_helper_body(NB_HELPER_ITER_NEW);
 	return c->imm == (int64_t)(uintptr_t)begin;
@@ -334,7 +339,7 @@ static enum nb_jit_inline inline_of(const struct nb_code *c)
 		{ 133, NB_JIT_INLINE_RING_DISCARD },
 	};
 
-	if (c->op != NB_OP_CALL_HELPER)
+	if (!is_helper_call(c))
 		return NB_JIT_INLINE_NONE;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
 		if (c->imm == (int64_t)(uintptr_t)nb_helper_body(row[i].helper))
@@ -350,8 +355,7 @@ static bool calls_helper(const struct nb_code *c, const struct nb_jit_fact *f)
 		       f->lookup == NB_JIT_LOOKUP_PERCPU ||
 		       f->lookup == NB_JIT_LOOKUP_PERCPU_AT ||
 		       (f->lookup == NB_JIT_LOOKUP_DIRECT && f->map->percpu);
-	return c->op == NB_OP_CALL_HELPER &&
-	       f->inlined != NB_JIT_INLINE_RING_SUBMIT &&
+	return is_helper_call(c) && f->inlined != NB_JIT_INLINE_RING_SUBMIT &&
 	       f->inlined != NB_JIT_INLINE_RING_DISCARD;
 }
 

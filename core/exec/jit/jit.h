@@ -144,7 +144,7 @@ enum nb_jit_inline {
 struct nb_jit_fact {
 	uint8_t flags;
 	uint8_t lookup;	 /* enum nb_jit_lookup, for NB_CODE_LOOKUP */
-	uint8_t inlined; /* enum nb_jit_inline, for NB_OP_CALL_HELPER */
+	uint8_t inlined; /* enum nb_jit_inline, of helper calls */
 	uint32_t key;
 	union {
 		struct nb_map *map;

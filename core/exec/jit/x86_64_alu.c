@@ -46,18 +46,19 @@ void nb_emit_compare_and_jump(struct nb_jit_ctx *c, uint32_t pc,
 	unsigned a = reg_of(i->dst), b = reg_of(i->src);
 	bool w = row->width == 64;
 	int32_t imm = (int32_t)i->imm;
+	const unsigned holds = nb_spec_fn(row->fn)->holds;
 
-	if (row->operand == NB_OPND_REG && row->fn == NB_FN_JSET)
+	if (row->operand == NB_OPND_REG && !holds)
 		x_test(c, w, a, b);
 	else if (row->operand == NB_OPND_REG)
 		x_alu(c, w, X_CMP, a, b);
-	else if (row->fn == NB_FN_JSET)
+	else if (!holds)
 		x_test_imm(c, w, a, imm);
 	else if (imm == 0)
 		x_test(c, w, a, a);
 	else
 		x_alu_imm(c, w, X_CMP, a, imm);
-	jump_if(c, pc, nb_x86_condition[nb_spec_fn(row->fn)->holds]);
+	jump_if(c, pc, nb_x86_condition[holds]);
 }
 
 void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc)

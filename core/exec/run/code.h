@@ -49,7 +49,7 @@ enum { NB_NUMBERS_MAX = NB_MAX_COUNTED_ITERS * NB_MAX_COUNTED_RANGE };
 /*
  * @off: as in struct nb_insn
  * @imm: as in struct nb_insn, but for NB_CODE_CONST and NB_CODE_FUNC the
- *       value that the register gets, for NB_OP_CALL_HELPER and
+ *       value that the register gets, for calls of helpers and
  *       NB_CODE_LOOKUP the address of the helper's body, and for the
  *       engines' own helpers the struct nb_exec that the code belongs to
  */

@@ -64,7 +64,7 @@ static int bind_map(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 			       " of %" PRIu32,
 			       pc, index, x->nmaps);
 	c->imm = (int64_t)(uintptr_t)x->maps[index];
-	if (in->fn == NB_FN_MAP)
+	if (in->fn != NB_FN_MAP_VALUE)
 		return 0;
 	base = nb_map_array_base(x->maps[index]);
 	if (!base)
@@ -81,18 +81,16 @@ static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 		struct nb_exec *x, struct nb_err *err)
 {
 	*c = (struct nb_code){ in->op, in->dst, in->src, in->off, in->imm };
-	if (in->op == NB_OP_CALL_HELPER)
+	if (nb_insn_calls_helper(in))
 		return bind_helper(c, in, pc, x, err);
 	if (in->kind != NB_KIND_LDDW)
 		return 0;
 	c->op = NB_CODE_CONST;
-	if (in->fn == NB_FN_FUNC) {
+	if (in->traits & NB_INSN_FAR) {
 		c->op = NB_CODE_FUNC;
 		c->imm = (int64_t)pc + 1 + in->off;
 	}
-	return in->fn == NB_FN_MAP || in->fn == NB_FN_MAP_VALUE
-		       ? bind_map(c, in, pc, x, err)
-		       : 0;
+	return nb_insn_names_map(in) ? bind_map(c, in, pc, x, err) : 0;
 }
 
 /* The number of the function that begins at slot @pc; nfuncs: none does. */

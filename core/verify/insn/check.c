@@ -99,6 +99,7 @@ static int pointer_operand(const struct at *a, int number)
 static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
 {
 	const struct nb_insn *insn = a->insn;
+	const bool minus = insn->fn == NB_FN_SUB;
 	int ptr = dst_ptr ? insn->dst : insn->src;
 	struct nb_range by;
 	int rc;
@@ -109,10 +110,9 @@ static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
 		return rc;
 	if (src_ptr && (rc = pointer_operand(a, insn->src)))
 		return rc;
-	if (!(insn->traits & NB_INSN_SUM) ||
-	    (insn->fn == NB_FN_SUB && !dst_ptr))
+	if (!(insn->traits & NB_INSN_SUM) || (minus && !dst_ptr))
 		return refuse(a, NB_RULE_PTR_OP, .reg = ptr);
-	if (dst_ptr && src_ptr && insn->fn != NB_FN_SUB)
+	if (dst_ptr && src_ptr && !minus)
 		return refuse(a, NB_RULE_PTR_PTR, .reg = insn->src,
 			      .number = insn->dst);
 	if (dst_ptr && src_ptr)

@@ -93,7 +93,7 @@ static bool shift_link(const struct nb_insn *insn, struct nb_reg *v,
 	if (!v->id || insn->width != 64 || insn->operand == NB_OPND_REG ||
 	    !(insn->traits & NB_INSN_SUM) || c < INT32_MIN || c > INT32_MAX)
 		return false;
-	d = insn->fn == NB_FN_SUB ? d - c : d + c;
+	d = (int64_t)nb_sum(insn->fn, (uint64_t)d, (uint64_t)c);
 	if (d < INT32_MIN || d > INT32_MAX)
 		return false;
 	v->delta = (int32_t)d;
@@ -254,12 +254,12 @@ static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		nb_label_begin(env, &old, pc);
 	nb_label_follow(&now, &old);
 	nb_label_follow(&now, &src);
-	if (insn->fn == NB_FN_CMPXCHG)
+	if (insn->reads & NB_REGS_R0)
 		nb_label_follow(&now, &f->regs[0]);
 	store_at(env, st, pc, &ptr, now);
-	if (insn->fn == NB_FN_CMPXCHG)
+	if (insn->writes & NB_REGS_R0)
 		nb_step_assign(st, 0, old);
-	else if (insn->traits & NB_INSN_FETCH)
+	else if (insn->writes & NB_REGS_S)
 		nb_step_assign(st, insn->src, old);
 }
 
