@@ -34,15 +34,15 @@ RULE(FALL_OFF, FALL_OFF,
      "exit or a jump as the function's last instruction",
      "after slot {slot} the function {name} ends", "")
 RULE(UNREACHABLE, UNREACHABLE,
-     "a way from the program's start to every instruction", "nothing leads to slot {slot}", "")
+     "a path from the program's start to every instruction", "nothing leads to slot {slot}", "")
 RULE(RECURSION, RECURSION,
      "calls that do not lead back to their function",
      "function {name} is called while it runs", "")
 RULE(STACK_DEPTH, STACK_DEPTH,
      "at most {limit} bytes for the frames of a call chain", "{size} bytes: {chain}", "")
-RULE(CALL_DEPTH, CALL_DEPTH, "at most {limit} frames", "this call would be one more", "")
+RULE(CALL_DEPTH, CALL_DEPTH, "at most {limit} frames", "this call is one more", "")
 RULE(CALLBACK_DEPTH, CALL_DEPTH,
-     "at most {limit} frames", "the callback's would be one more", "")
+     "at most {limit} frames", "the callback's frame is one more", "")
 RULE(GLOBAL_DEPTH, CALL_DEPTH,
      "at most {limit} frames", "{count} here, and {name} needs {size} more", "")
 
@@ -54,7 +54,7 @@ RULE(UNINIT_CALL, UNINIT,
 RULE(FRAME_POINTER, FRAME_POINTER, "r10 only read: it is the frame pointer", "{value}", "")
 RULE(SHIFT, SHIFT, "a shift count from 0 to {limit}", "the constant is {number}", "")
 RULE(NULL_ARITH, NULL_ARITH, "{r} tested against NULL before it is moved", "{value}", "")
-RULE(HANDLE_ARITH, HANDLE_ARITH, "{r} left as it is", "{value}", "")
+RULE(HANDLE_ARITH, HANDLE_ARITH, "a map or function in {r} left unchanged", "{value}", "")
 RULE(PTR_32, PTR_32, "a number in {r} for the {width}-bit operation {insn}", "{value}", "")
 RULE(PTR_OP, PTR_OP, "a number in {r} for {insn}", "{value}", "")
 RULE(PTR_PTR, PTR_PTR, "a number in {r} to add to the pointer in r{number}", "{value}", "")
@@ -77,14 +77,14 @@ RULE(NULLABLE_LOOKUP, NULLABLE,
      "add if (!v) return 0;")
 RULE(NULLABLE_RECORD, NULLABLE,
      "{r} tested against NULL before it is followed", "{value}",
-     "the reservation at {where} answers NULL when the ring buffer is full: "
+     "the reservation at {where} returns NULL when the ring buffer is full: "
      "add if (!e) return 0;")
 RULE(NULLABLE_PARAMETER, NULLABLE,
      "{r} tested against NULL before it is followed", "{value}",
-     "anybody may call a global function with NULL: add if (!p) return 0;")
+     "any caller may pass NULL to a global function: add if (!p) return 0;")
 RULE(NULLABLE_SLICE, NULLABLE,
      "{r} tested against NULL before it is followed", "{value}",
-     "bpf_dynptr_data answers NULL when the dynptr has no such part: add if (!p) return 0;")
+     "bpf_dynptr_data returns NULL when the dynptr has no such part: add if (!p) return 0;")
 RULE(NULL_POINTER, NOT_POINTER,
      "a pointer to memory in {r}", "{value}", "this is NULL on this path")
 RULE(NOT_POINTER, NOT_POINTER, "a pointer to memory in {r}", "{value}", "")
@@ -222,15 +222,15 @@ RULE(CALLBACK_PLACE, CALLBACK,
 RULE(CALLBACK_GLOBAL, CALLBACK,
      "a static function as callback", "{value}", "declare the callback static")
 RULE(CALLBACK_RETURN, CALLBACK_RETURN,
-     "0 (go on) or 1 (stop) in r0 at a callback's exit", "{value}", "")
+     "0 (continue) or 1 (stop) in r0 at a callback's exit", "{value}", "")
 RULE(ITER, ITER,
-     "an iterator for {helper} in {r}", "{value}",
-     "begin it with bpf_iter_num_new on every path, and end it once")
+     "an initialised iterator for {helper} in {r}", "{value}",
+     "initialise it with bpf_iter_num_new on every path, and destroy it once")
 RULE(ITER_PLACE, ITER, "8 aligned bytes of stack for {helper} in {r}", "{value}", "")
 RULE(ITER_TAKEN, ITER,
-     "bytes of stack that hold nothing else", "there is {object}", "end it first")
+     "unused bytes of stack", "they hold {object}", "end it first")
 RULE(ITER_LEAK, ITER_LEAK,
-     "every iterator ended with bpf_iter_num_destroy before", "{ref}, still held here", "")
+     "every iterator destroyed with bpf_iter_num_destroy before", "{ref}, still held here", "")
 
 /* ---- global functions and tail calls ---- */
 RULE(GLOBAL_POINTER, GLOBAL,
@@ -250,55 +250,55 @@ RULE(GLOBAL_MEMORY, GLOBAL,
 RULE(GLOBAL_NONNULL, GLOBAL,
      "memory of {size} bytes, tested against NULL, as {ordinal} argument of the "
      "global function {name}", "{value}", "")
-RULE(GLOBAL_OBJECT, GLOBAL, "memory that the program may write", "there is {object}", "")
+RULE(GLOBAL_OBJECT, GLOBAL, "memory that the program may write", "it is {object}", "")
 RULE(GLOBAL_PARAMETER, GLOBAL,
      "numbers, the context and pointers to memory of a known size as arguments of a "
      "global function",
      "the {ordinal} argument of {name} is none of these", "declare the function static")
 RULE(TAIL_HELD, TAIL_CALL,
-     "everything that was reserved given back before a tail call",
+     "all reservations released before a tail call",
      "{ref}, still held here", "")
 RULE(TAIL_CALLBACK, TAIL_CALL,
      "a tail call outside of callbacks", "the helper at {where} is calling back", "")
 
-/* ---- what is taken has to be given back ---- */
+/* ---- what is taken has to be released ---- */
 RULE(REF_LEAK, REF_LEAK,
-     "everything that was reserved given back before", "{ref}, still held here", "")
+     "all reservations released before", "{ref}, still held here", "")
 RULE(REF_LEAK_CALLBACK, REF_LEAK,
-     "everything that a callback reserved given back before its end",
+     "all reservations of a callback released before it returns",
      "{ref}, still held here", "")
 RULE(DYNPTR_LEAK, DYNPTR_LEAK,
-     "everything that was reserved given back before", "{ref}, still held here", "")
+     "all reservations released before", "{ref}, still held here", "")
 RULE(DYNPTR_LEAK_CALLBACK, DYNPTR_LEAK,
-     "everything that a callback reserved given back before its end",
+     "all reservations of a callback released before it returns",
      "{ref}, still held here", "")
 RULE(REF_COUNT, REF_COUNT,
-     "at most {limit} things held at a time",
-     "this would be one more; the first was {ref}", "")
+     "at most {limit} references held at once",
+     "this is one more; the first was {ref}", "")
 RULE(REF_CALLBACK, REF_CALLBACK,
-     "a reservation made in the same turn", "{r}: {ref}, outside the callback", "")
+     "a reservation made in the same call of the callback", "{r}: {ref}, outside the callback", "")
 RULE(RESERVE_SIZE, RESERVE_SIZE, "a constant size in {r} for {helper}", "{value}", "")
 RULE(SLICE_SIZE, RESERVE_SIZE,
      "a constant size in {r} for {helper}", "{value}",
      "ask for a part of constant size; bpf_dynptr_read and bpf_dynptr_write take sizes "
      "known at run time")
 RULE(RELEASED_USE, RELEASED_USE,
-     "memory in {r} that is not given back yet",
-     "{r}: what it pointed to ended at {where}", "")
+     "memory in {r} that is not released yet",
+     "{r}: its memory was released at {where}", "")
 RULE(RELEASE_TWICE, RELEASE_TWICE,
-     "a reservation given back once", "{r}: given back before, at {where}", "")
+     "a reservation released once", "{r}: released before, at {where}", "")
 RULE(RELEASE_NULL, RELEASE_NULL,
-     "in {r} for {helper} the pointer that bpf_ringbuf_reserve answered, not NULL",
+     "in {r} for {helper} the pointer returned by bpf_ringbuf_reserve, tested against NULL",
      "{value}", "")
 RULE(RELEASE_OTHER, RELEASE_OTHER,
-     "in {r} for {helper} the pointer that bpf_ringbuf_reserve answered, not NULL",
+     "in {r} for {helper} the pointer returned by bpf_ringbuf_reserve, tested against NULL",
      "{value}", "")
 RULE(RELEASE_MOVED, RELEASE_MOVED, "{r} as it was {ref}", "{value}", "")
 RULE(DYNPTR_PLACE, DYNPTR_PLACE,
      "in {r} for {helper} the address of a struct bpf_dynptr variable: {limit} bytes of "
      "stack at a known multiple of 8", "{value}", "")
 RULE(DYNPTR_NONE, DYNPTR_NONE,
-     "in {r} for {helper} the address of a dynptr that was made and not ended",
+     "in {r} for {helper} the address of an initialised dynptr",
      "{value}", "")
 RULE(DYNPTR_KIND, DYNPTR_KIND,
      "a dynptr made by bpf_ringbuf_reserve_dynptr", "{r} points to {object}", "")
@@ -308,13 +308,13 @@ RULE(DYNPTR_NULLABLE, DYNPTR_MEMORY,
      "in {r} for {helper} a pointer into a map's value", "{value}",
      "test it first: if (!v) return 0;")
 RULE(OBJECT_READ, OBJECT_READ,
-     "other bytes than those that helpers keep",
+     "bytes of no dynptr or iterator",
      "the bytes from r10{number} on are part of {object}", "")
 RULE(OBJECT_READ_HELD, OBJECT_READ,
-     "other bytes than those that helpers keep",
+     "bytes of no dynptr or iterator",
      "the bytes from r10{number} on are part of {object}, {ref}", "")
 RULE(OBJECT_WRITE, OBJECT_WRITE,
-     "the bytes left alone until a helper ends what they stand for",
+     "the bytes unchanged until a helper releases the object",
      "the bytes from r10{number} on are part of {object}, {ref}", "")
 
 /* ---- locks ---- */
@@ -333,7 +333,7 @@ RULE(LOCK_CALL, LOCK_CALL,
 RULE(LOCK_GLOBAL, LOCK_CALL,
      "no global function called while a lock is held", "{name} is called with {lock}",
      "declare the function static, or call it before the lock is taken")
-RULE(LOCK_HELD, LOCK_HELD, "every lock given back before", "{lock} is still held", "")
+RULE(LOCK_HELD, LOCK_HELD, "every lock released before", "{lock} is still held", "")
 RULE(UNLOCK_FREE, UNLOCK_FREE, "a lock taken before on this path", "none is held", "")
 RULE(UNLOCK_OTHER, UNLOCK_OTHER, "{lock}", "{value}: perhaps another value", "")
 
@@ -360,24 +360,24 @@ RULE(MEMORY_STATES, MEMORY,
      "at most {limit} bytes for states",
      "{size} instructions walked, {count} states kept", "")
 RULE(RUN_FIRST, RUN_LENGTH,
-     "at most {limit} instructions, calls included, up to the next turn of a loop that the "
+     "at most {limit} instructions, calls included, until the next iteration of a loop that the "
      "run counts", "calls of {count} instructions add up to more", "")
 RULE(RUN_NUMBERS, RUN_LENGTH,
-     "at most {limit} numbers of iterators, where up to {size} instructions follow each",
-     "up to {count} numbers", "")
+     "at most {limit} iterator steps, where up to {size} instructions follow each",
+     "up to {count} steps", "")
 
 /* ---- coherence ---- */
 RULE(LOCAL_OUTPUT, LOCAL_OUTPUT,
      "a value for ctx->{name} that is equal on all ranks", "{value}; local since {where}", "")
 RULE(LOCAL_CONTROL, LOCAL_CONTROL,
      "ctx->{name} written on all ranks or on none",
-     "the branch at {where} depends on local data and decides whether this is reached", "")
+     "the branch at {where} depends on local data and decides whether this runs", "")
 RULE(LOCAL_VERDICT, LOCAL_VERDICT,
      "a return value that is equal on all ranks",
      "what exit returns depends on local data since {where}", "")
 RULE(GLOBAL_CONTROL, LOCAL_CONTROL,
      "coherent arguments for {name}, which writes outputs, called on all ranks",
-     "the branch at {where} depends on local data and decides whether this is reached",
+     "the branch at {where} depends on local data and decides whether this runs",
      "write outputs in the program itself, or declare the function static")
 RULE(GLOBAL_LOCAL, LOCAL_OUTPUT,
      "coherent arguments for {name}, which writes outputs, called on all ranks",
@@ -385,23 +385,23 @@ RULE(GLOBAL_LOCAL, LOCAL_OUTPUT,
      "write outputs in the program itself, or declare the function static")
 RULE(GLOBAL_PASSES, LOCAL_OUTPUT,
      "coherent arguments for {name}, which writes outputs, called on all ranks",
-     "how often may_goto can still pass depends on local data",
+     "the number of may_goto iterations left depends on local data",
      "write outputs in the program itself, or declare the function static")
 RULE(GLOBAL_TURNS, LOCAL_OUTPUT,
      "coherent arguments for {name}, which writes outputs, called on all ranks",
-     "how many turns of loops are left depends on local data",
+     "the number of loop iterations left depends on local data",
      "write outputs in the program itself, or declare the function static")
 RULE(TAIL_CONTROL, LOCAL_TAIL,
      "a tail call that is the same on all ranks",
-     "the branch at {where} depends on local data and decides whether this is reached", "")
+     "the branch at {where} depends on local data and decides whether this runs", "")
 RULE(TAIL_LOCAL, LOCAL_TAIL,
      "a tail call that is the same on all ranks", "{value}; local since {where}", "")
 RULE(TAIL_PASSES, LOCAL_TAIL,
      "a tail call that is the same on all ranks",
-     "how often may_goto can still pass depends on local data", "")
+     "the number of may_goto iterations left depends on local data", "")
 RULE(TAIL_TURNS, LOCAL_TAIL,
      "a tail call that is the same on all ranks",
-     "how many turns of loops are left depends on local data", "")
+     "the number of loop iterations left depends on local data", "")
 RULE(TAIL_MAP, LOCAL_TAIL,
      "a program array tagged __coherent",
      "map {map} is not coherent: a process may change it alone", "")

@@ -292,8 +292,8 @@ const char *nb_trail_branch(const struct nb_trail *t, uint32_t i)
 	if (in->kind == NB_KIND_CALL)
 		return called_back(in, s, nb_trail_at(t, i + 1));
 	if (in->kind == NB_KIND_MAY_GOTO)
-		return taken ? "the budget of may_goto is used up"
-			     : "the budget of may_goto allows one more pass";
+		return taken ? "the may_goto budget is used up"
+			     : "the may_goto budget allows one more iteration";
 	return nb_say(t->env, "%s%s%s", condition(t, i, taken),
 		      learnt(t, i, in->dst),
 		      in->operand == NB_OPND_REG ? learnt(t, i, in->src) : "");
