@@ -99,6 +99,8 @@ help:
 ## make worst      the programs whose verdict costs most; DOC=docs/verifier.md
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
+## make dist deb rpm   the source archive, Debian and RPM packages in build/packages
+## make check-packages   lintian, rpmlint; installed in an empty Debian 12, used, removed
 ## make docs-picture   docs/report.png anew, from a browser
 ## make docs-trace     docs/tracing.svg anew, of what make demo-trace measures
 ## make check-glibc   the plugin built and called in a Debian 11 (glibc 2.31); needs root
@@ -427,6 +429,7 @@ check-glibc:
 
 # ---- install -------------------------------------------------------------
 
+STRIP ?= -s
 D = $(DESTDIR)
 INC = $(D)$(PREFIX)/include/ncclbpf
 LUADIR = $(PREFIX)/share/lua/5.4
@@ -441,11 +444,11 @@ install: setup
 	install -d $(D)$(LIBDIR)/lua/5.4 $(D)$(PREFIX)/bin \
 		$(INC)/core/defs $(D)$(PREFIX)/share/ncclbpf/policies \
 		$(D)$(LIBDIR)/pkgconfig $(D)$(PREFIX)/share/bash-completion/completions
-	install -s -m 755 $(RELEASE)/libncclbpf.so $(D)$(LIBDIR)/
-	install -s -m 755 $(RELEASE)/libncclbpf-load.so $(D)$(LIBDIR)/
+	install $(STRIP) -m 755 $(RELEASE)/libncclbpf.so $(D)$(LIBDIR)/
+	install $(STRIP) -m 755 $(RELEASE)/libncclbpf-load.so $(D)$(LIBDIR)/
 	for k in $(KINDS); do ln -sf libncclbpf.so $(D)$(LIBDIR)/libnccl-$$k-ncclbpf.so; done
-	install -s -m 755 $(RELEASE)/ncclbpf-shell $(D)$(PREFIX)/bin/
-	install -s -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
+	install $(STRIP) -m 755 $(RELEASE)/ncclbpf-shell $(D)$(PREFIX)/bin/
+	install $(STRIP) -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
 	$(call install_lua,$(D)$(LUADIR))
 	$(call meta,$(RELEASE),$(RELEASE)/docs)
 	install -d $(D)$(PREFIX)/share/ncclbpf/meta $(addprefix $(D)$(MANDIR)/man,1 3 5)
@@ -467,6 +470,18 @@ install-lua: lua-module
 	install -d $(INST_LIBDIR)
 	$(call install_lua,$(INST_LUADIR))
 	install -m 755 $(LUA_SO) $(INST_LIBDIR)/ncclbpf.so
+
+# Packages of the last commit, in build/packages.
+.PHONY: dist deb rpm
+dist:
+	@plugin/packaging/build.sh dist $(VERSION) build/packages
+deb rpm:
+	@test/setup.sh build packages
+	@plugin/packaging/build.sh $@ $(VERSION) build/packages
+
+.PHONY: check-packages
+check-packages: deb rpm
+	@test/packaging/packages.sh $(CURDIR)/build/root build/packages
 
 uninstall:
 	rm -rf $(INC) $(D)$(LUADIR)/ncclbpf $(D)$(PREFIX)/share/ncclbpf

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # setup.sh GROUP...: install the Debian packages that building (build),
-# testing (check), linting (lint), make check-kernel-corpus (corpus) and looking
-# at reports (browser) need and that are missing. Without the
+# testing (check), linting (lint), make check-kernel-corpus (corpus), make deb and
+# make rpm (packages) and looking at reports (browser) need and that are missing. Without the
 # right to install: print the one line to run, exit 69. The group promtool is
 # one program of the package prometheus, which would bring a server along: it
 # is unpacked into build/tools, and its tests are skipped where it is missing.
@@ -11,6 +11,7 @@ build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-
 check="check git procps python3 python3-z3 python3-pycparser util-linux binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base"
 lint="clang-format clang-tidy cppcheck"
 fresh="debootstrap"
+packages="debhelper dpkg-dev fakeroot lintian rpm rpmlint"
 browser="chromium fonts-dejavu-core"
 corpus="linux-source-6.12 clang-19 bpftool"
 

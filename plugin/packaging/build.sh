@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# build.sh dist|deb|rpm VERSION FOLDER: the source archive of HEAD, or packages
+# of it, in FOLDER. Packages are built from that archive, not from the checkout.
+set -eu
+cd "$(dirname "$0")/../.."
+kind=$1 version=$2
+mkdir -p "$3"
+out=$(cd "$3" && pwd)
+here=plugin/packaging
+name=ncclbpf-$version
+# Reproducible: the time of the commit.
+epoch=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH="$epoch" LC_ALL=C
+
+git archive --prefix="$name/" -o "$out/$name.tar" HEAD
+gzip -9nf "$out/$name.tar"
+[ "$kind" = dist ] && echo "$out/$name.tar.gz" && exit 0
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+log=$out/$kind.log
+case $kind in
+deb)
+	tar -xzf "$out/$name.tar.gz" -C "$work"
+	cp -r $here/debian "$work/$name/"
+	cd "$work/$name"
+	sed -i -e "s/@VERSION@/$version/g" -e "s/@DATE@/$(date -u -R -d "@$epoch")/" debian/changelog
+	awk '/@LICENSE@/ { while ((getline l < "LICENSE") > 0) if (l !~ /^MIT License|^Copyright/)
+		print l == "" ? (n++ ? " ." : "") : " " l; next } 1' debian/copyright |
+		awk 'NF || !blank { print } { blank = !NF }' >debian/copyright.new
+	mv debian/copyright.new debian/copyright
+	dpkg-buildpackage -b -us -uc >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
+	mv ../*.deb ../*.changes ../*.buildinfo "$out/"
+	ls "$out"/*.deb
+	;;
+rpm)
+	sed -e "s/@VERSION@/$version/" -e "s/@CHANGES@/* $(date -u -d "@$epoch" '+%a %b %d %Y') ncclbpf maintainers <maintainers@ncclbpf.invalid> - $version-1\n- Release $version/" \
+		$here/ncclbpf.spec >"$work/ncclbpf.spec"
+	# Debian's rpm knows no RPM packages, so it cannot check the build requirements.
+	rpmbuild -bb --nodeps --define "_topdir $work" --define "_sourcedir $out" \
+		--define "_rpmdir $out" "$work/ncclbpf.spec" >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
+	cp "$work/ncclbpf.spec" "$out/"
+	find "$out" -name '*.rpm'
+	;;
+esac

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# packages.sh FOLDER PACKAGES: the Debian packages in PACKAGES, judged by
+# lintian; then installed in an empty Debian 12 in FOLDER, used, and removed.
+# The RPM packages are judged by rpmlint. Needs root. TAP.
+set -u
+TOP=$(cd "$(dirname "$0")/../.." && pwd)
+root=$1 packages=$2
+. "$TOP/test/packaging/root.sh"
+root_enter "$0" "$@"
+lintian --no-cfg --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$packages"/*.changes >"$root.lintian.log" 2>&1
+say $? "lintian finds no error and no warning" "$root.lintian.log"
+rpmlint --config "$TOP/plugin/packaging/rpmlint.toml" "$packages"/*/*.rpm >"$root.rpmlint.log" 2>&1
+say $? "rpmlint finds no error" "$root.rpmlint.log"
+
+root_make bookworm python3
+mkdir -p "$root/packages"
+find "$packages" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' -exec cp {} "$root/packages/" \;
+root_run sh -c 'apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq /packages/*.deb' >"$root.install.log" 2>&1
+say $? "apt-get installs the packages" "$root.install.log"
+for kind in tuner profiler net env; do
+	# As NCCL does it: the name alone, found by the loader's cache.
+	root_run python3 -c "import ctypes; ctypes.CDLL('libnccl-$kind-ncclbpf.so')" >"$root.load.log" 2>&1
+	say $? "the loader finds libnccl-$kind-ncclbpf.so by its name" "$root.load.log"
+done
+root_run ncclbpf-shell policy verify /usr/share/ncclbpf/policies/size_aware.policy >"$root.verify.log" 2>&1 &&
+	grep -q accepted "$root.verify.log"
+say $? "the shell verifies a policy of ncclbpf-dev" "$root.verify.log"
+root_run lua5.4 -e 'print(require("ncclbpf")._VERSION or "loaded")' >"$root.lua.log" 2>&1
+say $? "Lua finds the module" "$root.lua.log"
+root_run sh -c 'apt-get purge -y -qq ncclbpf ncclbpf-dev lua-ncclbpf; find /usr /etc -name "*ncclbpf*" | grep -v /src/; :' >"$root.purge.log" 2>&1
+! grep '^/' "$root.purge.log"
+say $? "removing them leaves nothing" "$root.purge.log"
+echo "1..$n"
+exit $bad
