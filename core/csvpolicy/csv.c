@@ -469,9 +469,8 @@ static int header_fault(struct parser *p, uint32_t i, const char *what)
 	return set_place(p, i, rc);
 }
 
-/*
- * Do two columns set the same value, or one sizes and the other sizes per rank?
- */
+/* Do two columns set the same value, or one sizes and the other sizes per rank?
+ * */
 static bool columns_clash(enum column a, enum column b)
 {
 	unsigned x = columns[a].bounds, y = columns[b].bounds;

@@ -110,10 +110,8 @@ static void emit_compare(struct emit *e, int reg, int i)
 	emit_alu(e, NB_OP_RSH64_K, reg, 63);
 }
 
-/*
- * Go from a node to its child. Key and numbers are below 2^63, so their
- * difference does not overflow.
- */
+/* Go from a node to its child. Key and numbers are below 2^63, so their
+ * difference does not overflow. */
 static void emit_level(struct emit *e, enum label beyond)
 {
 	emit_element(e, R_NODE, NODE_SHIFT, 0);
@@ -333,10 +331,8 @@ out:
 
 /* ---- rows that cannot be meant ---- */
 
-/*
- * Does @a match wherever @b does, and need no entry of the cost table that @b
- * does not need?
- */
+/* Does @a match wherever @b does, and need no entry of the cost table that @b
+ * does not need? */
 static bool row_covers(const struct nb_table_row *a,
 		       const struct nb_table_row *b)
 {

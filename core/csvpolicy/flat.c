@@ -224,10 +224,8 @@ static uint32_t set_values(struct build *b, uint32_t dim, struct set set,
 	return kept;
 }
 
-/*
- * The rows of @set that match @value; NB_TABLE_ANY: those that match values
- * which no row names.
- */
+/* The rows of @set that match @value; NB_TABLE_ANY: those that match values
+ * which no row names. */
 static struct set set_matching(struct build *b, uint32_t dim, struct set set,
 			       int32_t value)
 {
@@ -335,10 +333,8 @@ static int build_set(struct build *b, uint32_t dim, struct set set,
 
 /* ---- all of it ---- */
 
-/*
- * Set the number of levels of each dimension: enough for the values of the
- * whole table.
- */
+/* Set the number of levels of each dimension: enough for the values of the
+ * whole table. */
 static int set_depths(struct build *b, struct set all)
 {
 	int32_t *v = calloc((size_t)all.n + 1, sizeof(*v));

@@ -82,10 +82,8 @@ struct nb_table_opts {
 	const char *file; /* for messages and source lines; "" if none */
 	/* accept rows that never win because of rows before them */
 	bool keep_hidden;
-	/*
-	 * accept conditions on reg_buff, which differs between ranks: jobs that
-	 * insist on coherence refuse the policy
-	 */
+	/* accept conditions on reg_buff, which differs between ranks: jobs that
+	 * insist on coherence refuse the policy */
 	bool local;
 };
 

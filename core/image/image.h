@@ -47,21 +47,15 @@ enum nb_map_origin {
 };
 
 enum {
-	/*
-	 * tag "ncclbpf:coherent": programs only read the map, it changes only
-	 * at fences, and its content counts as coherent
-	 */
+	/* tag "ncclbpf:coherent": programs only read the map, it changes only
+	 * at fences, and its content counts as coherent */
 	NB_MAPF_COHERENT = 1,
-	/*
-	 * tag "ncclbpf:shared": policies of a process that have this tag share
-	 * the map if name and shape are equal
-	 */
+	/* tag "ncclbpf:shared": policies of a process that have this tag share
+	 * the map if name and shape are equal */
 	NB_MAPF_SHARED = 2,
-	/*
-	 * tags "ncclbpf:sum" or "ncclbpf:histogram", and "ncclbpf:max":
+	/* tags "ncclbpf:sum" or "ncclbpf:histogram", and "ncclbpf:max":
 	 * controllers see the map merged over the processes of the host, each 8
-	 * bytes of a value by themselves
-	 */
+	 * bytes of a value by themselves */
 	NB_MAPF_SUM = 4,
 	NB_MAPF_MAX = 8,
 	NB_MAPF_MERGED = NB_MAPF_SUM | NB_MAPF_MAX
@@ -76,16 +70,12 @@ struct nb_map_spec {
 	uint32_t tags;	/* NB_MAPF_* */
 	enum nb_map_origin origin;
 	uint32_t btf_key, btf_value; /* type ids in the image's BTF; 0: none */
-	/*
-	 * maps of maps: the map of the image that is the inner definition, plus
-	 * 1; 0: none
-	 */
+	/* maps of maps: the map of the image that is the inner definition, plus
+	 * 1; 0: none */
 	uint32_t inner;
 	uint32_t lock; /* offset of the value's lock, plus 1; 0: none */
-	/*
-	 * data sections: initial value of element 0, value_size bytes; NULL for
-	 * .bss and defined maps
-	 */
+	/* data sections: initial value of element 0, value_size bytes; NULL for
+	 * .bss and defined maps */
 	const unsigned char *init;
 };
 

@@ -157,10 +157,8 @@ bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
 	       ((m->tags ^ in->tags) & NB_MAPF_COHERENT) == 0;
 }
 
-/*
- * As map_check_btf in the kernel: only maps whose elements stay in place can
- * have a lock.
- */
+/* As map_check_btf in the kernel: only maps whose elements stay in place can
+ * have a lock. */
 static int check_lock(const struct nb_map_spec *m, struct nb_err *err)
 {
 	const uint32_t fixed = NB_F_RDONLY_PROG | NB_F_WRONLY_PROG;

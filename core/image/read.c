@@ -17,9 +17,8 @@
 /* Longest string with its NUL; bounds the time of scans in a hostile image. */
 enum { STRING_MAX = 256 };
 
-/*
- * Bounds the memory of an image: structs are less than 16 times their records.
- */
+/* Bounds the memory of an image: structs are less than 16 times their records.
+ * */
 enum { ARENA_MAX = 16 * NB_IMAGE_MAX_SIZE };
 
 struct reader {

@@ -156,10 +156,8 @@ static size_t align8(size_t n)
 	return (n + 7) & ~(size_t)7;
 }
 
-/*
- * Write header, section table and sections. @name: offset of the policy's name
- * in the strings.
- */
+/* Write header, section table and sections. @name: offset of the policy's name
+ * in the strings. */
 static void put_image(struct nb_buf *out, struct writer *w, uint32_t name)
 {
 	size_t at = NB_IMAGE_FIRST, total = NB_IMAGE_FIRST;

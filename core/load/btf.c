@@ -109,10 +109,8 @@ static bool has_name(const struct btf *b, uint32_t name)
 	return nb_btf_name(b->strings, name) != NULL;
 }
 
-/*
- * Read one type at @at of the type section and check its form. Returns its
- * length, or a negative error.
- */
+/* Read one type at @at of the type section and check its form. Returns its
+ * length, or a negative error. */
 static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
 			 uint32_t id)
 {
@@ -432,10 +430,8 @@ static int close_type(const struct btf *b, uint32_t id)
 	return 0;
 }
 
-/*
- * Close the types that @id contains, then @id itself; @nest is the level. Fails
- * where containment has a cycle or is too deep.
- */
+/* Close the types that @id contains, then @id itself; @nest is the level. Fails
+ * where containment has a cycle or is too deep. */
 // NOLINTNEXTLINE(misc-no-recursion): at most NB_BTF_MAX_DEPTH deep
 static int check_contained(const struct btf *b, uint32_t id, uint32_t nest)
 {

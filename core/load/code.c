@@ -8,10 +8,8 @@
 
 #include "core/load/front.h"
 
-/*
- * Write "nearest: " and the names of @names that are near @word; where none is,
- * "known: " and the first @nknown names.
- */
+/* Write "nearest: " and the names of @names that are near @word; where none is,
+ * "known: " and the first @nknown names. */
 static void suggest(const char *word, const char *const *names, size_t n,
 		    size_t nknown, char *text, size_t size)
 {
@@ -172,10 +170,8 @@ int64_t nb_front_func_at(const struct nb_front *f, uint32_t sec, int64_t off)
 	return (int64_t)c->slots[off / NB_SLOT_SIZE].func - 1;
 }
 
-/*
- * Externs have the names of kernel functions (extern ... __ksym). In an image
- * they are helpers with numbers of ours.
- */
+/* Externs have the names of kernel functions (extern ... __ksym). In an image
+ * they are helpers with numbers of ours. */
 const struct nb_helper_spec *nb_front_extern(const char *name)
 {
 	const struct nb_helper_spec *h = NULL;

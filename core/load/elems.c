@@ -29,9 +29,8 @@ static int64_t bad_reloc(const struct place *p, const struct nb_elf_rel *r,
 		       nb_elf_sym(&p->f->elf, r->sym).name, what);
 }
 
-/*
- * Find the symbol of the map that holds byte @off of .maps; false: no map does.
- */
+/* Find the symbol of the map that holds byte @off of .maps; false: no map does.
+ * */
 static bool map_symbol_at(const struct place *p, uint64_t off,
 			  struct nb_elf_sym *sym)
 {

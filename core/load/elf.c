@@ -61,10 +61,8 @@ static int check_header(struct nb_view v, Elf64_Ehdr *h, struct nb_err *err)
 	return 0;
 }
 
-/*
- * Check that offset and size are inside the file and the type is one that BPF
- * objects have.
- */
+/* Check that offset and size are inside the file and the type is one that BPF
+ * objects have. */
 static int check_section(const struct nb_elf *e, uint32_t i,
 			 const Elf64_Shdr *h, struct nb_err *err)
 {

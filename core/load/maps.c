@@ -234,10 +234,8 @@ static int next_map(struct nb_front *f, struct nb_err *err)
 		       NB_IMAGE_MAX_MAPS);
 }
 
-/*
- * If the last map read is a map of maps, add the definition of its inner maps:
- * one more map of the image, which no program can name.
- */
+/* If the last map read is a map of maps, add the definition of its inner maps:
+ * one more map of the image, which no program can name. */
 static int inner_map(struct nb_front *f, const struct bpf_map *outer,
 		     struct nb_err *err)
 {

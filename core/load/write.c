@@ -266,10 +266,8 @@ static void add_relocations(struct writer *w, const char *s, uint32_t sec)
 	w->sec[rel].sh_entsize = sizeof(Elf64_Rel);
 }
 
-/*
- * Write a program; references to maps become relocations as in a compiled
- * object.
- */
+/* Write a program; references to maps become relocations as in a compiled
+ * object. */
 static int add_code(struct writer *w, const struct nb_prog *p,
 		    struct nb_slot *slots)
 {

@@ -391,10 +391,8 @@ int nb_nccl_proto_named(const char *word)
 
 enum { WORD = 48 };
 
-/*
- * The number of typing errors between two words: letters inserted, left out or
- * replaced, or neighbours swapped. WORD if a word is longer than that.
- */
+/* The number of typing errors between two words: letters inserted, left out or
+ * replaced, or neighbours swapped. WORD if a word is longer than that. */
 static size_t typing_errors(const char *a, const char *b)
 {
 	size_t rows[3][WORD + 1], na = strlen(a), nb = strlen(b);
