@@ -208,7 +208,8 @@ static void note_loops(struct nb_env *env)
 	v->loops = uses & NB_BUDGET_TURNS;
 	v->turns = env->budget.few_turns ? 0 : env->budget.turns;
 	v->constant_turns = turns < UINT32_MAX ? (uint32_t)turns : UINT32_MAX;
-	v->lap_pc = env->lap ? env->lap_pc : NB_NO_LOOP;
+	v->lap_pc =
+		env->length.iteration ? env->length.iteration_pc : NB_NO_LOOP;
 }
 
 /* The pieces that a run is made of are of a bounded length, all together. */
@@ -216,19 +217,20 @@ static int check_length(struct nb_env *env)
 {
 	struct nb_verdict *v = env->v;
 
-	v->first = env->first;
-	v->lap = env->lap > 1 ? env->lap : 1;
+	v->first = env->length.first;
+	v->lap = env->length.iteration > 1 ? env->length.iteration : 1;
 	/* What follows a call may be the rest of a lap of the function's. */
-	if (env->counts && v->lap < v->first)
+	if (env->length.ends_in_callee && v->lap < v->first)
 		v->lap = v->first;
 	v->numbers = env->budget.numbers;
 	note_loops(env);
 	if (v->lap > NB_LAP_MAX || v->first > NB_LAP_MAX)
-		return nb_refuse(env, NB_RULE_RUN_FIRST,
-				 &(struct nb_refusal){ .pc = env->call_pc,
-						       .reg = -1,
-						       .limit = NB_LAP_MAX,
-						       .count = env->call });
+		return nb_refuse(
+			env, NB_RULE_RUN_FIRST,
+			&(struct nb_refusal){ .pc = env->length.call_pc,
+					      .reg = -1,
+					      .limit = NB_LAP_MAX,
+					      .count = env->length.call });
 	if (v->numbers > nb_loop_limit(v->lap, v->numbers))
 		return nb_refuse(
 			env, NB_RULE_RUN_NUMBERS,
@@ -244,11 +246,11 @@ static int check_length(struct nb_env *env)
 /* Do exits tell ranks apart? Not if all return the same constant. */
 static int check_verdict(struct nb_env *env)
 {
-	if (!env->labels || env->exit_local == NB_NO_PC || !env->exit_mixed)
+	if (!env->labels || env->exits.local == NB_NO_PC || !env->exits.mixed)
 		return 0;
 	nb_refuse(env, NB_RULE_LOCAL_VERDICT,
-		  &(struct nb_refusal){ .pc = env->exit_local,
-					.where = env->exit_from });
+		  &(struct nb_refusal){ .pc = env->exits.local,
+					.where = env->exits.from });
 	nb_path_explain(env);
 	return NB_E_VERIFY;
 }
@@ -257,7 +259,7 @@ static int walk_labels(struct nb_env *env)
 {
 	int rc;
 
-	memset(env->spent, 0, sizeof(env->spent));
+	memset(env->cost.spent, 0, sizeof(env->cost.spent));
 	rc = nb_globals_walk(env, walk);
 	return rc ? rc : check_length(env);
 }
@@ -310,7 +312,7 @@ static int run(struct nb_env *env)
 {
 	int rc = judge(env);
 
-	free(env->history);
+	free(env->history.steps);
 	/* Refused without a finding: there was no memory to go on. */
 	if (rc == NB_E_VERIFY && !env->failed)
 		rc = NB_E_NOMEM;

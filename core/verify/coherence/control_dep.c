@@ -21,13 +21,13 @@ enum { WORK = 20000000, CELLS_A_UNIT = 16 };
 
 bool nb_region_init(struct nb_env *env)
 {
-	env->effects =
-		nb_arena_array(env->arena, env->n, sizeof(*env->effects));
-	env->scratch_seen = nb_arena_array(env->arena, env->n, 1);
-	env->scratch_todo =
+	env->regions.effects = nb_arena_array(env->arena, env->n,
+					      sizeof(*env->regions.effects));
+	env->regions.seen = nb_arena_array(env->arena, env->n, 1);
+	env->regions.todo =
 		nb_arena_array(env->arena, env->n, sizeof(uint32_t));
-	env->region_work = WORK;
-	return env->effects && env->scratch_seen && env->scratch_todo;
+	env->regions.work = WORK;
+	return env->regions.effects && env->regions.seen && env->regions.todo;
 }
 
 void nb_region_open(struct nb_env *env, struct nb_state *st, uint32_t pc)
@@ -134,21 +134,21 @@ static const struct nb_effects *effects_of(struct nb_env *env,
 	struct visit v = { env, NULL, NULL, NULL, 0, false };
 	uint64_t was;
 
-	if (env->effects[r->pc])
-		return env->effects[r->pc];
+	if (env->regions.effects[r->pc])
+		return env->regions.effects[r->pc];
 	v.e = nb_arena_alloc(env->arena, sizeof(*v.e));
 	if (!v.e) {
 		env->nomem = true;
 		return NULL;
 	}
-	env->effects[r->pc] = v.e;
-	v.seen = env->scratch_seen;
-	v.todo = env->scratch_todo;
-	was = env->region_work;
-	walk(&v, r->pc, r->end, &env->region_work);
+	env->regions.effects[r->pc] = v.e;
+	v.seen = env->regions.seen;
+	v.todo = env->regions.todo;
+	was = env->regions.work;
+	walk(&v, r->pc, r->end, &env->regions.work);
 	for (uint32_t i = 0; i < v.n; i++)
 		v.seen[v.todo[i]] = 0;
-	if (was && env->region_work)
+	if (was && env->regions.work)
 		return v.e;
 	/* Too much to look at: anything may have been written. */
 	v.e->regs = 0x3ff;
@@ -171,7 +171,7 @@ static void taint_stack(struct nb_env *env, struct nb_state *st,
 	for (uint32_t i = 0; i < st->nframes; i++) {
 		struct nb_frame *f = &st->frames[i];
 
-		env->work += f->ncells / CELLS_A_UNIT;
+		env->cost.work += f->ncells / CELLS_A_UNIT;
 		for (uint32_t c = 0; c < f->ncells; c++) {
 			if (!(e->stack.cells[i][c / 64] >> c % 64 & 1))
 				continue;

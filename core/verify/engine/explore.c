@@ -26,19 +26,19 @@
 static int choose(struct nb_walk *w, uint32_t before, bool *more)
 {
 	const struct nb_seek *k = w->env->seek;
-	uint32_t at = w->env->nhistory;
+	uint32_t at = w->env->history.n;
 	int rc;
 
-	if (!k->follow) {
+	if (!k->replay) {
 		rc = nb_worklist_push(w, w->pc);
 		if (!rc)
 			w->worklist[w->nopen - 1].taken = false;
 		*more = false;
 		return rc;
 	}
-	*more = at && at <= k->nturns &&
-		k->turns[at - 1].pc == w->env->history[at - 1].pc;
-	if (*more && k->turns[at - 1].taken)
+	*more = at && at <= k->npath &&
+		k->path[at - 1].pc == w->env->history.steps[at - 1].pc;
+	if (*more && k->path[at - 1].taken)
 		nb_worklist_pop(w);
 	w->nopen = w->oldest = before;
 	return 0;
@@ -135,14 +135,15 @@ int nb_explore(struct nb_env *env)
 	w->counted = nb_arena_array(env->arena, env->n, sizeof(*w->counted));
 	w->visits = nb_arena_array(env->arena, env->n, sizeof(*w->visits));
 	if (w->st && w->worklist && w->joins && w->counted && w->visits) {
-		env->nhistory = env->nturns = 0;
-		env->exit_seen = env->exit_mixed = false;
-		env->exit_local = NB_NO_PC;
+		env->history.n = env->history.total = 0;
+		env->exits.seen = env->exits.mixed = false;
+		env->exits.local = NB_NO_PC;
 		env->v->stats.states_kept = 0;
 		env->marks = NULL;
-		env->work = 0;
-		env->lap = env->first = env->call = 0;
-		env->counts = false;
+		env->cost.work = 0;
+		env->length.iteration = env->length.first = env->length.call =
+			0;
+		env->length.ends_in_callee = false;
 		w->allowance = nb_walk_allowance(env);
 		nb_steps_find(&w->steps, env->img, env->insns, env->n);
 		rc = walk_all(w);

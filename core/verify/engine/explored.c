@@ -220,7 +220,7 @@ static int find_covering(struct nb_walk *w, struct candidates *l, bool *more)
 			l->latest = n;
 		link = &n->next;
 	}
-	w->env->work += key_misses / KEY_MISSES_A_UNIT;
+	w->env->cost.work += key_misses / KEY_MISSES_A_UNIT;
 	return 0;
 }
 

@@ -115,7 +115,7 @@ int nb_over_steps(struct nb_walk *w)
  */
 uint32_t nb_walk_allowance(const struct nb_env *env)
 {
-	uint32_t all = env->opts.max_insns, spent = env->spent[env->mode];
+	uint32_t all = env->opts.max_insns, spent = env->cost.spent[env->mode];
 	uint32_t left = spent < all ? all - spent : 0;
 
 	if (env->seek)
@@ -126,18 +126,18 @@ uint32_t nb_walk_allowance(const struct nb_env *env)
 bool nb_walk_is_over(const struct nb_walk *w)
 {
 	return w->walked > w->allowance ||
-	       w->env->work > (uint64_t)w->allowance * WORK;
+	       w->env->cost.work > (uint64_t)w->allowance * WORK;
 }
 
 void nb_walk_spend(const struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
-	uint64_t other = env->work / WORK;
+	uint64_t other = env->cost.work / WORK;
 	uint32_t n = w->walked > other ? w->walked : (uint32_t)other;
 
 	if (env->seek)
 		return;
-	env->spent[env->mode] += n;
+	env->cost.spent[env->mode] += n;
 	env->v->stats.work += n;
 }
 

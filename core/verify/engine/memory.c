@@ -54,7 +54,7 @@ void nb_walk_live(const struct nb_walk *w, uint32_t pc, struct nb_live *live)
 
 void nb_walk_charge(struct nb_walk *w, size_t size)
 {
-	w->env->work += size / BYTES_A_UNIT;
+	w->env->cost.work += size / BYTES_A_UNIT;
 }
 
 static struct nb_saved *save(struct nb_walk *w, const struct nb_live *live,

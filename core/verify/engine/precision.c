@@ -188,7 +188,7 @@ void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
 /* Bytes of the stack are looked at one by one. */
 static void charge(struct nb_env *env, int64_t size)
 {
-	env->work += size > 0 ? (uint64_t)size / BYTES_A_UNIT : 0;
+	env->cost.work += size > 0 ? (uint64_t)size / BYTES_A_UNIT : 0;
 }
 
 static void mark_reg(struct nb_env *env, const struct nb_reg *r)

@@ -10,7 +10,7 @@
 
 static uint32_t add_length(uint32_t a, uint32_t b)
 {
-	return a < NB_LAP_FAR - b ? a + b : NB_LAP_FAR;
+	return a < NB_LENGTH_FAR - b ? a + b : NB_LENGTH_FAR;
 }
 
 static void raise_to(uint32_t *a, uint32_t b)
@@ -27,12 +27,13 @@ static void raise_to(uint32_t *a, uint32_t b)
 static void note_iteration(struct nb_walk *w, struct nb_explored *from,
 			   bool iterated, uint32_t length)
 {
-	if (iterated && w->env->lap < length) {
-		w->env->lap = length;
-		w->env->lap_pc = w->pc;
+	if (iterated && w->env->length.iteration < length) {
+		w->env->length.iteration = length;
+		w->env->length.iteration_pc = w->pc;
 	}
 	if (!iterated)
-		raise_to(from ? &from->length_after : &w->env->first, length);
+		raise_to(from ? &from->length_after : &w->env->length.first,
+			 length);
 }
 
 void nb_iteration_end(struct nb_walk *w, uint32_t after)
@@ -48,9 +49,9 @@ void nb_length_add_insn(struct nb_walk *w)
 void nb_length_add_call(struct nb_walk *w, uint32_t n)
 {
 	w->length = add_length(w->length, n);
-	if (w->env->call < n) {
-		w->env->call = n;
-		w->env->call_pc = w->pc;
+	if (w->env->length.call < n) {
+		w->env->length.call = n;
+		w->env->length.call_pc = w->pc;
 	}
 }
 

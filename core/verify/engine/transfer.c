@@ -36,16 +36,16 @@ static int note_exit(struct nb_walk *w)
 			     : 0;
 
 	if (!nb_reg_is_const(r0) ||
-	    (env->exit_seen && env->exit_value != r0->r.t.value))
-		env->exit_mixed = true;
+	    (env->exits.seen && env->exits.value != r0->r.t.value))
+		env->exits.mixed = true;
 	/* "All exits return this constant" is concluded from its value. */
-	if (!env->exit_mixed)
+	if (!env->exits.mixed)
 		nb_mark(env, r0->deps);
-	env->exit_seen = true;
-	env->exit_value = r0->r.t.value;
-	if (local && env->exit_local == NB_NO_PC) {
-		env->exit_local = w->pc;
-		env->exit_from = from;
+	env->exits.seen = true;
+	env->exits.value = r0->r.t.value;
+	if (local && env->exits.local == NB_NO_PC) {
+		env->exits.local = w->pc;
+		env->exits.from = from;
 	}
 	return 0;
 }
@@ -251,7 +251,7 @@ static int call_local(struct nb_walk *w)
 
 	if (g) {
 		nb_length_add_call(w, g->lap);
-		w->env->counts |= g->counts;
+		w->env->length.ends_in_callee |= g->counts;
 		nb_global_call(w->env, w->st, w->pc++, g);
 		return 0;
 	}

@@ -81,13 +81,13 @@ struct nb_walk {
 /* Does this walk search for the shortest path to a finding? See nb_seek. */
 static inline bool nb_walk_searches(const struct nb_walk *w)
 {
-	return w->env->seek && !w->env->seek->follow;
+	return w->env->seek && !w->env->seek->replay;
 }
 
 /* Does it replay that path? */
 static inline bool nb_walk_replays(const struct nb_walk *w)
 {
-	return w->env->seek && w->env->seek->follow;
+	return w->env->seek && w->env->seek->replay;
 }
 
 #endif

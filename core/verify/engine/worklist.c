@@ -11,38 +11,38 @@
 
 /*
  * Depth first, the history is the list of branches on the current path. A
- * search is breadth first: there it is a tree, and env->nhistory is the number
+ * search is breadth first: there it is a tree, and env->history.n is the number
  * of the path's last branch plus one.
  */
 void nb_history_add(struct nb_walk *w, uint32_t pc)
 {
 	struct nb_env *env = w->env;
-	uint32_t cap = env->history_cap ? env->history_cap * 2 : 256;
-	uint32_t at = nb_walk_searches(w) ? env->nturns : env->nhistory;
+	uint32_t cap = env->history.cap ? env->history.cap * 2 : 256;
+	uint32_t at = nb_walk_searches(w) ? env->history.total : env->history.n;
 	struct nb_branch_step *p;
 
-	if (at == env->history_cap) {
-		p = realloc(env->history, cap * sizeof(*p));
+	if (at == env->history.cap) {
+		p = realloc(env->history.steps, cap * sizeof(*p));
 		if (!p) {
 			env->nomem = true;
 			return;
 		}
-		env->history = p;
-		env->history_cap = cap;
+		env->history.steps = p;
+		env->history.cap = cap;
 	}
-	env->history[at] =
-		(struct nb_branch_step){ .pc = pc, .before = env->nhistory };
-	env->nturns = env->nhistory = at + 1;
+	env->history.steps[at] =
+		(struct nb_branch_step){ .pc = pc, .before = env->history.n };
+	env->history.total = env->history.n = at + 1;
 }
 
 void nb_history_set(struct nb_walk *w, bool taken, bool open)
 {
 	struct nb_env *env = w->env;
 
-	if (!env->nhistory)
+	if (!env->history.n)
 		return;
-	env->history[env->nhistory - 1].taken = taken;
-	env->history[env->nhistory - 1].open = open;
+	env->history.steps[env->history.n - 1].taken = taken;
+	env->history.steps[env->history.n - 1].open = open;
 }
 
 /* The path just resumed takes the branch that the path before fell through. */
@@ -50,13 +50,13 @@ static void take_branch(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
 	struct nb_branch_step *t =
-		env->nhistory ? &env->history[env->nhistory - 1] : NULL;
+		env->history.n ? &env->history.steps[env->history.n - 1] : NULL;
 	bool open = t && t->open;
 
 	if (!t)
 		return;
 	if (nb_walk_searches(w)) {
-		env->nhistory = t->before;
+		env->history.n = t->before;
 		nb_history_add(w, t->pc);
 	}
 	nb_history_set(w, true, open);
@@ -73,7 +73,7 @@ int nb_worklist_push(struct nb_walk *w, uint32_t pc)
 		return nb_over_memory(w);
 	p->pc = pc;
 	p->parent = w->latest;
-	p->nhistory = w->env->nhistory;
+	p->nhistory = w->env->history.n;
 	p->may_gotos = w->may_gotos;
 	p->length = w->length;
 	p->iterated = w->iterated;
@@ -91,7 +91,7 @@ static void resume(struct nb_walk *w, const struct nb_open_path *p)
 	nb_block_give(w, p->saved, p->size);
 	w->pc = p->pc;
 	nb_walk_continue_from(w, p->parent);
-	w->env->nhistory = p->nhistory;
+	w->env->history.n = p->nhistory;
 	w->may_gotos = p->may_gotos;
 	w->length = p->length;
 	w->iterated = p->iterated;

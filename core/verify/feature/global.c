@@ -88,8 +88,10 @@ static int walk_one(struct nb_env *env, uint32_t f,
 		rc = walk(env);
 	}
 	if (!rc && g) {
-		g->lap = env->lap > env->first ? env->lap : env->first;
-		g->counts = env->counts || env->lap;
+		g->lap = env->length.iteration > env->length.first
+				 ? env->length.iteration
+				 : env->length.first;
+		g->counts = env->length.ends_in_callee || env->length.iteration;
 		g->uses = env->budget.uses;
 	}
 	return rc;

@@ -19,24 +19,24 @@ void nb_callee_note(struct nb_env *env, uint32_t pc, uint32_t start)
 {
 	struct nb_callee *c;
 
-	if (!env->callees)
-		env->callees = nb_arena_array(env->arena, env->n,
-					      sizeof(struct nb_callee *));
-	for (c = env->callees ? env->callees[pc] : NULL; c; c = c->next)
+	if (!env->cfg.callees)
+		env->cfg.callees = nb_arena_array(env->arena, env->n,
+						  sizeof(struct nb_callee *));
+	for (c = env->cfg.callees ? env->cfg.callees[pc] : NULL; c; c = c->next)
 		if (c->start == start)
 			return;
-	c = env->callees ? nb_arena_alloc(env->arena, sizeof(*c)) : NULL;
+	c = env->cfg.callees ? nb_arena_alloc(env->arena, sizeof(*c)) : NULL;
 	if (!c) {
 		env->nomem = true;
 		return;
 	}
-	*c = (struct nb_callee){ env->callees[pc], start };
-	env->callees[pc] = c;
+	*c = (struct nb_callee){ env->cfg.callees[pc], start };
+	env->cfg.callees[pc] = c;
 }
 
 const struct nb_callee *nb_callees(const struct nb_env *env, uint32_t pc)
 {
-	return env->callees ? env->callees[pc] : NULL;
+	return env->cfg.callees ? env->cfg.callees[pc] : NULL;
 }
 
 struct nb_global *nb_global_at(const struct nb_env *env, int64_t pc)

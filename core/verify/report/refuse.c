@@ -190,7 +190,7 @@ static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls,
 		return false;
 	}
 	k->found = true;
-	if (k->follow)
+	if (k->replay)
 		return false;
 	env->failed = false;
 	memset(&env->v->finding, 0, sizeof(env->v->finding));

@@ -13,46 +13,85 @@
 #include "core/verify/state/verdict.h"
 
 struct nb_marks;
-/* What a slot may write, collected in a walk without labels. */
+/* What a region of local control may write: control_dep.c. */
 struct nb_effects;
-/* Functions that the helper called at a slot may call back. */
-struct nb_callee {
-	struct nb_callee *next;
-	uint32_t start;
-};
 
+/* Cells that the instruction at a slot may write, in any walk so far. */
 struct nb_writes {
 	uint64_t cells[NB_MAX_FRAMES][NB_NCELLS / 64];
 };
 
 /*
- * How loops are walked that only the run time bounds: counted ones (of few
- * iterations) exactly or not, and where scalars grow. EXACT: those of
- * may_goto never; LATE: all exactly at first, for an index that wraps.
+ * How to walk loops whose iterations the run time counts. WIDEN: scalars grow
+ * from iteration to iteration. EXACT: few iterations are walked one by one,
+ * and may_goto never widens. LATE: like WIDEN after many exact iterations,
+ * for an index that wraps.
  */
 enum nb_walk_mode { NB_WALK_EXACT, NB_WALK_WIDEN, NB_WALK_LATE, NB_NWALKS };
 
-/* A branch on a way. */
+/* A branch on a path. */
 struct nb_branch_step {
 	uint32_t pc;
 	uint32_t before; /* in a search: the branch before + 1; 0: none */
 	bool taken;
-	bool open; /* the other way was possible too */
+	bool open; /* the other outcome was possible too */
 };
 
 /*
- * A second walk for the words of a finding that there is already: a search
- * for the shortest way to it, or, with @follow, the repetition of one way.
- * Neither changes the verdict. See witness.h.
+ * A second walk, for the words of a finding: a search for the shortest path
+ * to it or, with @replay, the replay of one path. It changes no verdict. See
+ * witness.h.
  */
 struct nb_seek {
 	enum nb_finding_class cls;
 	uint32_t pc;
-	bool follow;
-	const struct nb_branch_step *turns; /* the way to repeat */
-	uint32_t nturns;
-	bool found; /* the finding came up again */
+	bool replay;
+	const struct nb_branch_step *path; /* to replay */
+	uint32_t npath;
+	bool found; /* the search met the finding */
 	bool over;  /* out of memory or steps */
+};
+
+/* Written by engine/transfer.c: what the exits of the program return. */
+struct nb_exits {
+	bool seen, mixed; /* an exit; two exits with different constants */
+	uint64_t value;	  /* of the last exit */
+	/* an exit that local data decides, or NB_NO_PC; where the data came
+	 * from */
+	uint32_t local, from;
+};
+
+/* Written by coherence/control_dep.c. */
+struct nb_regions {
+	const struct nb_effects **effects; /* by the region's branch */
+	uint8_t *seen;			   /* of each slot, */
+	uint32_t *todo;			   /* and slots to visit: scratch */
+	uint64_t work;			   /* slots that may still be visited */
+};
+
+/* Written by the engine: work in units of about one instruction. */
+struct nb_cost {
+	uint64_t work;		   /* of this walk, apart from instructions */
+	uint32_t spent[NB_NWALKS]; /* by all walks of each mode so far */
+};
+
+/* Written by engine/run_length.c: lengths in instructions, NB_LENGTH_FAR if
+ * longer. */
+struct nb_lengths {
+	uint32_t iteration, iteration_pc; /* the longest; where it ends */
+	uint32_t first;		/* the most before the first one ends */
+	uint32_t call, call_pc; /* the call that adds most */
+	bool ends_in_callee;	/* global functions end iterations, too */
+};
+
+/* Instructions, more than any iteration may have. */
+enum { NB_LENGTH_FAR = 1 << 30 };
+
+/* Written by engine/worklist.c: branches up to the current state. */
+struct nb_history {
+	struct nb_branch_step *steps;
+	uint32_t n; /* on this path; in a search its last branch + 1 */
+	uint32_t total, cap;
 };
 
 /* A store of @value to the output of row @answer, none of which
@@ -64,74 +103,56 @@ struct nb_odd_store {
 };
 
 /*
- * Everything one verification knows besides the states; lives on the stack
- * of nb_verify, its tables in the verdict's arena.
+ * One verification, apart from its states. It lives on the stack of
+ * nb_verify; its tables are in the verdict's arena.
  */
 struct nb_env {
+	/* the input; set by nb_verify alone */
 	const struct nb_image *img;
 	const struct nb_prog *prog;
 	const struct nb_hook_spec *hook;
 	struct nb_verify_opts opts; /* defaults filled in */
 	struct nb_verdict *v;
 	struct nb_arena *arena; /* the verdict's */
-	struct nb_insn *insns;	/* nslots of them */
-	uint32_t n;
+
+	/* the program decoded, and its shape (flow/) */
+	struct nb_insn *insns;
+	uint32_t n; /* slots */
 	struct nb_cfg cfg;
-	uint8_t *aux;
+
+	/* facts by slot, of all walks; @depth by function */
+	uint8_t *aux;	       /* NB_AUX_* */
 	uint8_t *zero_divisor; /* DIV, MOD: the divisor may be 0 */
 	uint32_t ids;	       /* last id given out */
 	uint32_t *depth;       /* bytes of stack used, for each function */
 
-	/* the walk going on */
-	bool labels;	/* it tracks coherence */
+	/* this walk */
+	bool labels; /* tracks coherence */
+	enum nb_walk_mode mode;
+	struct nb_seek *seek;	/* NULL: a walk that judges */
+	struct nb_marks *marks; /* of the latest explored state, or NULL */
+	struct nb_exits exits;
+	struct nb_cost cost;
+	struct nb_lengths length;
+	struct nb_history history;
+
+	/* all walks so far */
 	bool saw_local; /* some value had a local source */
 	bool failed;	/* v->finding is filled */
 	bool nomem;
-	enum nb_walk_mode mode;
-	struct nb_writes **writes;
-	struct nb_callee **callees; /* by slot; NULL: no callbacks yet */
-	/* verdicts: the one constant all exits return, and where a local
-	 * decision chose between exits */
-	bool exit_seen, exit_mixed;
-	uint64_t exit_value;
-	uint32_t exit_local; /* slot, NB_NO_PC: none */
-	uint32_t exit_from;
-	/* regions of local control: what each may write, by its branch */
-	const struct nb_effects **effects;
-	uint8_t *scratch_seen;
-	uint32_t *scratch_todo;
-	uint64_t region_work; /* slots that may still be looked at */
-	/* of this walk, besides instructions: work that grows with what a
-	 * state holds, in units of about one instruction's */
-	uint64_t work;
-	/* instructions that walks of each mode took so far */
-	uint32_t spent[NB_NWALKS];
-	/* of this walk: instructions of its longest lap, and those before the
-	 * first one ends (NB_LAP_FAR: more); the call that adds most to one */
-	uint32_t lap, first, call, call_pc;
-	uint32_t lap_pc; /* where the longest lap ends */
-	bool counts;	 /* laps end in global functions it calls, too */
-	/* of calls of loops by slot: turns, where they are a constant; NULL:
-	 * there are none */
-	uint32_t *constant_turns;
+	struct nb_writes **writes; /* by slot; NULL: none */
+	struct nb_regions regions;
 	struct nb_budgets budget;
-	/* branches that led to the state walked now */
-	struct nb_branch_step *history;
-	uint32_t nhistory, nturns, history_cap;
-	/* global functions by their number, and the one walked: 0 the program
-	 */
+	/* iterations of helper loops by slot, where constant; NULL: no loops */
+	uint32_t *constant_turns;
+	/* global functions by number; the one walked, 0: the program */
 	struct nb_global **globals;
 	uint32_t root;
-	struct nb_marks *marks; /* of the last stored state, or NULL */
-	struct nb_seek *seek;	/* NULL: this walk judges */
 	/* for notes: outputs that some path sets, bit i for row i of
 	 * core/defs/answers.h, and stores that NCCL cannot take */
 	uint32_t answered;
 	struct nb_odd_store *odd_stores;
 };
-
-/* Instructions, more than any lap may have. */
-enum { NB_LAP_FAR = 1 << 30 };
 
 /* Must the program answer the same on every rank? */
 static inline bool nb_env_is_coherent(const struct nb_env *env)

@@ -16,7 +16,13 @@ struct nb_cfg_func {
 
 enum {
 	NB_MARK_REACHED = 1,
-	NB_MARK_JOIN = 2 /* several ways lead here: worth a stored state */
+	NB_MARK_JOIN = 2 /* several paths lead here: explored states */
+};
+
+/* A function that the helper called at a slot was seen to call back. */
+struct nb_callee {
+	struct nb_callee *next;
+	uint32_t start;
 };
 
 struct nb_cfg {
@@ -26,7 +32,8 @@ struct nb_cfg {
 	uint8_t *mark;	   /* NB_MARK_* of each slot */
 	uint16_t *live;	   /* registers read before written from here on */
 	uint32_t *ipdom;   /* see nb_cfg_join */
-	uint64_t work;	   /* that finding it may still cost */
+	uint64_t work;	   /* left for finding @ipdom */
+	struct nb_callee **callees; /* by slot; NULL: no callbacks yet */
 };
 
 #endif

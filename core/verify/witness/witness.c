@@ -33,7 +33,7 @@ static void walk(struct nb_env *env, struct nb_seek *k, uint32_t steps)
 	env->seek = k;
 	env->opts.max_insns = steps;
 	env->opts.trace = NULL;
-	if (!k->follow)
+	if (!k->replay)
 		env->opts.observe = NULL;
 	nb_explore(env);
 	env->seek = NULL;
@@ -50,12 +50,12 @@ static struct nb_branch_step *copy_way(const struct nb_env *env, uint32_t *n)
 {
 	struct nb_branch_step *to;
 
-	*n = env->nhistory;
+	*n = env->history.n;
 	if (*n > MAX_TURNS)
 		return NULL;
 	to = malloc((*n + 1) * sizeof(*to));
 	if (to && *n)
-		memcpy(to, env->history, *n * sizeof(*to));
+		memcpy(to, env->history.steps, *n * sizeof(*to));
 	return to;
 }
 
@@ -65,12 +65,13 @@ static struct nb_branch_step *copy_branch(const struct nb_env *env, uint32_t *n)
 	struct nb_branch_step *to;
 
 	*n = 0;
-	for (uint32_t at = env->nhistory; at; at = env->history[at - 1].before)
+	for (uint32_t at = env->history.n; at;
+	     at = env->history.steps[at - 1].before)
 		++*n;
 	to = malloc((*n + 1) * sizeof(*to));
-	for (uint32_t at = env->nhistory, i = *n; to && at;
-	     at = env->history[at - 1].before)
-		to[--i] = env->history[at - 1];
+	for (uint32_t at = env->history.n, i = *n; to && at;
+	     at = env->history.steps[at - 1].before)
+		to[--i] = env->history.steps[at - 1];
 	return to;
 }
 
@@ -140,8 +141,8 @@ const struct nb_trail_step *nb_trail_at(const struct nb_trail *t, uint32_t i)
 static void note_branch(struct record *r, uint32_t pc)
 {
 	const struct nb_env *env = r->trail.env;
-	uint32_t at = env->nhistory - 1, skip = r->nturns - r->npath;
-	const struct nb_branch_step *t = &env->history[at];
+	uint32_t at = env->history.n - 1, skip = r->nturns - r->npath;
+	const struct nb_branch_step *t = &env->history.steps[at];
 	struct nb_branch *b;
 
 	if (at < skip || at >= r->nturns || t->pc != pc)
@@ -160,7 +161,7 @@ static void record(void *arg, const struct nb_env *env,
 	struct nb_trail *t = &r->trail;
 	struct nb_trail_step *to = &t->ring[t->n % RING];
 	uint32_t before = t->n ? nb_trail_at(t, t->n - 1)->pc : 0;
-	bool branched = t->n && env->nhistory &&
+	bool branched = t->n && env->history.n &&
 			(env->insns[before].kind == NB_KIND_JMP ||
 			 env->insns[before].kind == NB_KIND_CALL ||
 			 env->insns[before].kind == NB_KIND_MAY_GOTO);
@@ -192,9 +193,9 @@ static void repeat(struct nb_env *env, const struct nb_branch_step *way,
 	struct nb_finding *f = &env->v->finding;
 	struct nb_seek k = { .cls = f->cls,
 			     .pc = f->pc,
-			     .follow = true,
-			     .turns = way,
-			     .nturns = n };
+			     .replay = true,
+			     .path = way,
+			     .npath = n };
 	struct record r = { { env, NULL, 0, 0 }, NULL, n, n };
 	struct nb_verify_opts was = env->opts;
 
