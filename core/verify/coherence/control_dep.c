@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Regions of local control. A nested branch needs no region of its own: all
-// its ways meet inside the outer one. What a region may write is collected
-// once from its slots, using the stores that the walk without labels saw, and
-// kept.
+// its paths meet inside the outer one. The effects of a region are collected
+// once from its slots, with the stores that the walk without labels saw.
 #include "core/verify/coherence/control_dep.h"
 
 #include <string.h>
@@ -16,7 +15,7 @@ struct nb_effects {
 	struct nb_writes stack;
 };
 
-/* Slots that may be looked at for all regions of a verification. */
+/* Slots that may be visited for all regions of a verification. */
 enum { WORK = 20000000, CELLS_A_UNIT = 16 };
 
 bool nb_region_init(struct nb_env *env)
@@ -62,8 +61,8 @@ static void collect_slot(struct visit *v, uint32_t pc)
 	const struct nb_insn *insn = &v->env->insns[pc];
 	const struct nb_writes *w = v->env->writes[pc];
 
-	/* A function called leaves r6-r9 of the region as they are; its own
-	 * registers are gone at its end. */
+	/* A called function preserves r6-r9 of its caller, and its own
+	 * registers end with it. */
 	if (!v->called)
 		v->e->regs |= nb_insn_writes(insn);
 	v->e->budget |= nb_budget_of(insn);
@@ -87,7 +86,7 @@ static void add_called(struct visit *v, uint32_t pc)
 {
 	const struct nb_insn *insn = &v->env->insns[pc];
 
-	/* Of a global function its caller writes down what it may write. */
+	/* The call itself notes the memory that a global function writes. */
 	if (nb_insn_calls_func(insn)) {
 		int64_t to = (int64_t)pc + 1 + insn->off;
 		const struct nb_global *g = nb_global_at(v->env, to);
@@ -101,8 +100,8 @@ static void add_called(struct visit *v, uint32_t pc)
 		add(v, c->start);
 }
 
-/* Slots of the region itself first, then of the functions it calls. It may
- * begin at a helper that calls back. */
+/* Visit the slots of the region, then those of the functions it calls. The
+ * region may begin at a helper that calls back. */
 static void walk(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
 {
 	uint32_t first = 0, own;
@@ -150,7 +149,7 @@ static const struct nb_effects *effects_of(struct nb_env *env,
 		v.seen[v.todo[i]] = 0;
 	if (was && env->regions.work)
 		return v.e;
-	/* Too much to look at: anything may have been written. */
+	/* The budget is used up: assume that everything was written. */
 	v.e->regs = 0x3ff;
 	v.e->budget = NB_BUDGET_PASSES | NB_BUDGET_TURNS;
 	memset(&v.e->stack, 0xff, sizeof(v.e->stack));
@@ -178,7 +177,7 @@ static void taint_stack(struct nb_env *env, struct nb_state *st,
 			f->cells[c].local = 0xf;
 			f->cells[c].from = from;
 			taint(&f->cells[c].reg, from);
-			/* Half of a spilled number changed: all of it did. */
+			/* If half of a spilled scalar changed, all did. */
 			if (f->cells[c].kind == NB_CELL_SPILL8_HI) {
 				taint(&f->cells[c + 1].reg, from);
 				f->cells[c + 1].local = 0xf;

@@ -5,10 +5,10 @@
 #include "core/verify/state/env.h"
 
 /*
- * Regions of local control: from a branch on local data to where all its
- * ways meet. What may be written inside, on any way and in functions called
- * there, is local afterwards on every way: not writing tells as much as
- * writing.
+ * A region of local control reaches from a branch on local data to the slot
+ * where all its paths meet. Everything that any path inside may write, also in
+ * called functions, is local after the region on every path: that a value was
+ * not written depends on the local data, too.
  */
 
 /* Tables for a walk with labels; false: no memory. */

@@ -89,10 +89,10 @@ static bool prev_in(uint64_t *v, uint64_t lo, uint64_t hi)
 	return true;
 }
 
-/* Bounds of the low half tell on the whole. */
+/* Refine the bounds of the whole number from those of its low half. */
 static bool half_to_whole(struct iv *w, const struct iv *h)
 {
-	/* Signed order is unsigned order with the top bit turned over. */
+	/* Signed order is unsigned order with the top bit inverted. */
 	uint64_t turn = (uint64_t)1 << (NB_WHOLE - 1);
 	uint64_t slo = ((uint64_t)w->smin & nb_ones(NB_WHOLE)) ^ turn;
 	uint64_t shi = ((uint64_t)w->smax & nb_ones(NB_WHOLE)) ^ turn;
@@ -112,7 +112,7 @@ static bool half_to_whole(struct iv *w, const struct iv *h)
 	return iv_ok(w);
 }
 
-/* Bounds of the whole tell on the low half, where they fit it. */
+/* Refine the bounds of the low half, where those of the whole fit it. */
 static bool whole_to_half(const struct iv *w, struct iv *h)
 {
 	uint64_t low = nb_ones(NB_HALF);

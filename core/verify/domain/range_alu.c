@@ -11,7 +11,7 @@ __extension__ typedef unsigned __int128 uwide;
 
 /* ---- bounds at one width ---- */
 
-/* Unsigned results from lo to hi before wrapping: one lap, or anything. */
+/* Unsigned results from lo to hi wrap alike, or may be anything. */
 static void wrap_u(struct iv *v, wide lo, wide hi, unsigned bits)
 {
 	if (lo >> bits != hi >> bits)
@@ -293,7 +293,7 @@ static bool half_alone(enum nb_fn fn)
 	       fn == NB_FN_AND || fn == NB_FN_OR || fn == NB_FN_XOR;
 }
 
-/* Shifts left tell of the low half, and of the whole from NB_HALF bits on. */
+/* A left shift by less than NB_HALF bounds the low half; by more, the whole. */
 static void lsh_halves(struct nb_range *r, const struct nb_range *a,
 		       const struct nb_range *b)
 {
@@ -350,7 +350,7 @@ static bool fold_division(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
 	return true;
 }
 
-/* Of two constants the machine's own answer; false: it has no case. */
+/* The result for two constants; false: no case for @fn. */
 static bool fold(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
 		 uint64_t *out)
 {
@@ -449,7 +449,7 @@ NB_DOM_FN struct nb_range nb_range_sext(const struct nb_range *a, unsigned bits)
 		set_half(&r, half(a));
 		return synced(r);
 	}
-	/* One lap of the low bits, counted from their least signed number. */
+	/* Do all members wrap alike, counted from the least signed number? */
 	turn = (uint64_t)1 << (bits - 1);
 	lo = a->umin + turn;
 	hi = a->umax + turn;

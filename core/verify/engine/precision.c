@@ -1,38 +1,35 @@
 // SPDX-License-Identifier: MIT
-// What mattered of a stored state, so that a later state need not be inside
-// it where it did not.
+// Precision: which scalars of an explored state mattered. A later state must be
+// inside an explored state in precise scalars only.
 //
-// Each scalar of a stored state of which something is known has a slot; each
-// value made later on the way says in nb_reg.deps from which slots its range
-// (or link) came. When a conclusion is drawn from a value, its slots are
-// precise, and so are the slots of the state before that they came from, back
-// to the start. Nothing is re-walked backwards: what a value came from is
-// carried with it, through moves, arithmetic, spills, calls and refinement by
-// jumps, links included.
+// Each known scalar of an explored state has a slot. Each value computed later
+// on the path lists in nb_reg.deps the slots that its range (or link) came
+// from. A conclusion from a value makes its slots precise, and the slots of
+// earlier states that they came from, back to the start. Nothing is walked
+// backwards: dependencies travel with a value through moves, arithmetic,
+// spills, calls, refinement by jumps, and links.
 //
-// A conclusion is whatever the walk did because of a range that it would not
-// have done for a number nobody knows: a jump with one way closed, an offset
-// added to a pointer, an argument of a helper (all of them, whatever the
-// helper), a divisor that is not 0, bytes of the stack known to be 0, two
+// The walk draws a conclusion where it would do something else for an unknown
+// number: a jump with one possible outcome, an offset added to a pointer, each
+// argument of a helper, a divisor that is not 0, stack bytes known to be 0, two
 // linked numbers whose difference is 0, the constant that all exits return.
-// Pointers carry no slots: what moves one is relied on at once. Labels are
-// never excused: what could change one is relied on at once, too.
+// Pointers have no slots: the number added to a pointer is precise at once, and
+// so is a value that could change a label.
 //
-// Why that is sound: let S be stored and finished, T later at the same place,
-// inside S but for scalars that are not precise. Take any run from T and
-// follow the walk from S with it. Each value whose slots are all precise lies
-// in the range the walk has for it, because its range was computed from
-// ranges that hold; each check passed and each way was closed because of such
-// values only; a value with another slot may be any number, and nothing was
-// concluded from it. So the run takes a way that was walked, up to an exit or
-// to a state that was found inside an older finished one, U. Being inside U
-// was a conclusion from all values that are precise in U: they were marked
-// then. And a state still being walked (a lap of may_goto) is only ever
-// answered by one that holds all of it, and then all of it is marked, as
-// nobody knows yet what will matter.
+// Soundness. Let all paths from explored state S have ended. Let T be a later
+// state at the same slot, inside S except for scalars that are not precise.
+// Compare any run from T with the walk from S. A value with precise slots alone
+// lies in its range, because that range was computed from ranges that hold.
+// Only such values decided checks and jumps; a value with another slot may be
+// any number, and nothing was concluded from it. So the run follows a walked
+// path, to an exit or to a state that an older explored state U pruned. That
+// pruning was a conclusion from all values that are precise in U, and marked
+// them. An explored state with open paths (a may_goto loop) prunes only states
+// that are inside it as a whole. Then all of it is marked, because nobody knows
+// yet what will matter.
 //
-// Cells of the stack that nothing looked at before they were overwritten need
-// not be inside either. Cells of kinds unknown here always count as looked at.
+// Stack cells that were overwritten before anything read them need not be
+// inside either. Cells of other kinds always count as read.
 #include "core/verify/engine/precision.h"
 
 #include <string.h>
@@ -63,7 +60,7 @@ void nb_mark_cells(struct nb_env *env, const struct nb_state *st,
 	const struct nb_cells *written = &st->frames[frame].written;
 	struct nb_marks *m = env->marks;
 
-	/* A frame entered since counts as overwritten, so m has it. */
+	/* All cells of a frame entered since count as overwritten. */
 	while (m) {
 		uint64_t any = 0;
 
@@ -102,7 +99,7 @@ void nb_mark_all(struct nb_env *env, const struct nb_state *st)
 		nb_mark_read(env, st, i, -NB_STACK_SIZE, 0);
 }
 
-/* ---- stored states ---- */
+/* ---- slots of an explored state ---- */
 
 static bool holds_number(const struct nb_cell *c)
 {
@@ -110,7 +107,7 @@ static bool holds_number(const struct nb_cell *c)
 	       nb_cell_narrow(c);
 }
 
-/* Would a number nobody knows say less? */
+/* Is anything known of it? */
 static bool says_something(const struct nb_reg *r)
 {
 	return r->kind == NB_REG_SCALAR &&
@@ -185,7 +182,7 @@ void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
 
 /* ---- conclusions ---- */
 
-/* Bytes of the stack are looked at one by one. */
+/* The walk reads stack bytes one by one. */
 static void charge(struct nb_env *env, int64_t size)
 {
 	env->cost.work += size > 0 ? (uint64_t)size / BYTES_A_UNIT : 0;
@@ -197,7 +194,7 @@ static void mark_reg(struct nb_env *env, const struct nb_reg *r)
 		nb_mark(env, r->deps);
 }
 
-/* Memory that a helper gets: what is behind the pointer it may look at. */
+/* A helper may read the stack behind argument @arg. */
 static void mark_memory(struct nb_env *env, const struct nb_state *st,
 			const struct nb_helper_spec *h, unsigned arg)
 {
@@ -207,11 +204,11 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 
 	if (r->kind != NB_REG_STACK ||
 	    (h && h->arg[arg] == NB_ARG_CALLBACK_CTX))
-		return; /* looked at by the callback itself */
+		return; /* the callback's own loads are marked */
 	if (kind == NB_ARG_KEY || kind == NB_ARG_VALUE || kind == NB_ARG_MEM ||
 	    kind == NB_ARG_MEM0 || kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
 		hi = (int64_t)nb_helper_extent(env, st, h, arg).max;
-		if (!hi) /* nothing is read, and where was not checked */
+		if (!hi) /* no byte is read; the offset was not checked */
 			return;
 	}
 	if (kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
@@ -227,7 +224,7 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 static void mark_call(struct nb_env *env, const struct nb_state *st,
 		      const struct nb_insn *insn)
 {
-	/* NULL: any, for one that is lent, or a global function. */
+	/* NULL, a helper of a test or a global function: any argument. */
 	const struct nb_helper_spec *h =
 		nb_insn_calls_func(insn) ? NULL
 					 : nb_spec_helper((int32_t)insn->imm);
@@ -246,7 +243,7 @@ static void mark_alu(struct nb_env *env, const struct nb_frame *f,
 
 	if (insn->operand != NB_OPND_REG || nb_insn_copies(insn))
 		return;
-	/* How far a pointer moves; and that equal numbers cancel out. */
+	/* The offset of a pointer; and linked numbers that cancel out. */
 	if (nb_reg_is_pointer(a) || nb_reg_is_pointer(b) ||
 	    (insn->src != insn->dst && a->id && a->id == b->id)) {
 		mark_reg(env, a);
@@ -291,7 +288,7 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 		mark_load(env, st, &f->regs[insn->dst], insn);
 		break;
 	case NB_KIND_STORE:
-		/* Which of its bytes are 0 may be kept. */
+		/* The cell may record which of its bytes are 0. */
 		if (insn->operand == NB_OPND_REG &&
 		    (insn->width < 32 ||
 		     !nb_range_is_const(&f->regs[insn->dst].r)))
@@ -305,7 +302,7 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 			mark_call(env, st, insn);
 		break;
 	case NB_KIND_EXIT:
-		/* A callback says whether there is one more turn. */
+		/* r0 says whether there is one more iteration. */
 		if (f->callback)
 			mark_reg(env, &f->regs[0]);
 		break;

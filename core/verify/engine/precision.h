@@ -5,31 +5,32 @@
 #include "core/verify/state/marks.h"
 
 /*
- * nb_marks_begin - @st is about to be stored: count its slots anew
+ * nb_marks_begin - number the scalars of @st, which becomes explored
  * @mem: nb_marks_size(@st) bytes, kept by @m
  *
- * From here on nb_reg.deps and nb_frame.written of @st are about @m, and
+ * From here on nb_reg.deps and nb_frame.written of @st refer to @m, and
  * env->marks is @m.
  */
 size_t nb_marks_size(const struct nb_state *st);
 void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
 		    void *mem);
 
-/* @m is about @m->up no more, but about the one before it. */
+/* Take @up, the parent of @m, out of the chain. */
 void nb_marks_skip(struct nb_marks *m, const struct nb_marks *up);
 
-/* Cells of frame @frame of @st were looked at; so were bytes [@lo, @hi),
- * counted from its frame pointer. */
+/* Cells of frame @frame of @st were read; or its bytes [@lo, @hi), counted from
+ * the frame pointer. */
 void nb_mark_cells(struct nb_env *env, const struct nb_state *st,
 		   uint32_t frame, struct nb_cells cells);
 void nb_mark_read(struct nb_env *env, const struct nb_state *st, uint32_t frame,
 		  int64_t lo, int64_t hi);
-/* Anything may have been concluded from anything in @st: when in doubt. */
+/* Mark all of @st: anything may have been concluded from it. */
 void nb_mark_all(struct nb_env *env, const struct nb_state *st);
 
 /*
- * What checking and stepping the instruction at @pc conclude from values,
- * jumps apart (explore.c). After nb_check granted it, before nb_step.
+ * Mark the values from which checking and stepping the instruction at @pc
+ * conclude something; transfer.c does so for jumps. After nb_check granted it,
+ * before nb_step.
  */
 void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc);
 

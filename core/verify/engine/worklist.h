@@ -6,7 +6,7 @@
 
 /* The path comes to the branch at @pc. */
 void nb_history_add(struct nb_walk *w, uint32_t pc);
-/* What it does at the branch just added; @open: the other way was possible. */
+/* Its outcome at that branch; @open: the other outcome was possible, too. */
 void nb_history_set(struct nb_walk *w, bool taken, bool open);
 
 /* Add a path that continues at @pc with the state as it is now. */

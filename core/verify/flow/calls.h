@@ -14,14 +14,14 @@ void nb_callee_note(struct nb_env *env, uint32_t pc, uint32_t start);
 const struct nb_callee *nb_callees(const struct nb_env *env, uint32_t pc);
 
 /*
- * Global functions: verified once, by their signature alone, whoever calls
- * them. What their walks found out for their callers:
+ * A global function is verified once, by its signature alone, for all callers.
+ * What its walks found out for them:
  */
 struct nb_global {
 	const struct nb_func *func;
 	uint32_t frames; /* used at most, its own included */
-	uint32_t lap;	 /* its instructions up to where a lap ends, at most */
-	bool counts;	 /* one ends in it */
+	uint32_t lap;	 /* instructions before an iteration ends, at most */
+	bool counts;	 /* iterations end in it */
 	bool outputs;	 /* it may write outputs, or tail-call what may */
 	bool tails;	 /* it, or what it calls, makes tail calls */
 	uint8_t uses;	 /* NB_BUDGET_*: it, or what it tail-calls, spends */

@@ -2,7 +2,7 @@
 // The shape of a program before anything is known of its values: functions,
 // edges, what is reached, which registers are live, where branches meet. All
 // passes are bounded: liveness by its lattice, post-dominators by a budget
-// beyond which the safe answer "at the function's end" stands.
+// beyond which branches are taken to meet at the function's end.
 #include "core/verify/flow/cfg.h"
 
 #include <string.h>
@@ -85,8 +85,8 @@ static const char *declared_name(const struct nb_env *env, uint32_t pc)
 }
 
 /*
- * Functions begin where they are declared and where something calls or takes
- * the address; each goes on to the next.
+ * A function begins at each declared start, call target and address taken. It
+ * ends where the next one begins.
  */
 static int find_funcs(struct nb_env *env)
 {
@@ -220,7 +220,7 @@ static int check_reached(struct nb_env *env)
 	return 0;
 }
 
-/* Slots with several ways in; a function's start counts its caller. */
+/* Mark slots with several predecessors; callers count as one. */
 static int mark_joins(struct nb_env *env)
 {
 	struct nb_cfg *cfg = &env->cfg;
@@ -293,7 +293,7 @@ static uint16_t bit(unsigned reg)
 	return (uint16_t)(1u << reg);
 }
 
-/* Registers a helper may look at. */
+/* Registers that a helper may read. */
 static uint16_t helper_args(int64_t id)
 {
 	const struct nb_helper_spec *h = nb_spec_helper((int32_t)id);
@@ -340,7 +340,7 @@ static int find_live(struct nb_env *env)
 			}
 		}
 	}
-	/* Shapes with too many laps: everything counts as live. */
+	/* No fixed point within the rounds: everything counts as live. */
 	for (uint32_t pc = 0; moved && pc < env->n; pc++)
 		live[pc] = ALL;
 	return 0;
@@ -370,9 +370,9 @@ enum { LAPS = 32 };
 #define UNSET (UINT32_MAX - 1) /* not known to reach the end */
 
 /*
- * The reversed graph of one function, slots counted from its start: ways in
+ * The reversed graph of one function, slots counted from its start: edges into
  * of slot i are from[first[i]] to from[first[i + 1] - 1]. seq lists slots in
- * reverse postorder from the function's end, num is the place in it.
+ * reverse postorder from the function's end, num is the index in it.
  */
 struct rev {
 	uint32_t start, size, n;
@@ -435,7 +435,8 @@ static void number(struct nb_env *env, struct rev *g, uint32_t *at_way)
 		g->num[g->seq[i]] = g->n - 1 - i;
 }
 
-/* Nearest common way: climb from whichever is farther from the end. */
+/* The nearest common post-dominator: climb from the slot farther from the
+ * end. */
 static uint32_t meet(const struct rev *g, const uint32_t *ipdom, uint32_t a,
 		     uint32_t b, uint64_t *work)
 {
@@ -460,7 +461,7 @@ static uint32_t join_of(struct nb_env *env, const struct rev *g, uint32_t pc,
 	if (!k)
 		return NB_NO_PC;
 	for (unsigned j = 0; j < k; j++) {
-		/* Not yet known, or a way that never ends. */
+		/* Not known yet, or a path that never ends. */
 		if (ipdom[next[j]] == UNSET)
 			continue;
 		to = to == UNSET ? next[j] : meet(g, ipdom, to, next[j], work);

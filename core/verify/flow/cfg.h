@@ -7,8 +7,8 @@
 /*
  * nb_cfg_build - check the shape of the program and fill env->cfg
  *
- * Refuses jumps that leave their function or hit the middle of an LDDW, ways
- * that run off the end, code that nothing reaches, calls outside, recursion.
+ * Refuses jumps that leave their function or hit the middle of an LDDW, paths
+ * that run off the end, unreachable code, calls outside, recursion.
  * Requires env->insns. 0, or NB_E_VERIFY with the finding filled, or
  * NB_E_NOMEM.
  */
@@ -21,7 +21,7 @@ unsigned nb_cfg_next(const struct nb_env *env, uint32_t pc, uint32_t next[2]);
 int nb_cfg_func_at(const struct nb_env *env, uint32_t pc);
 
 /*
- * The slot where all ways from @pc meet again inside its function
+ * The slot where all paths from @pc meet again inside its function
  * (immediate post-dominator), or NB_NO_PC when only at the function's end or
  * when finding out would cost too much.
  */

@@ -4,13 +4,13 @@
 
 #include "core/verify/state/env.h"
 
-/* A conditional jump, taken or not; false: no member behaves so. */
+/* A conditional jump, taken or not; false: that cannot happen. */
 bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		    bool taken);
 
 /*
- * Is a jump decided by numbers already? *@taken says how. Then the state
- * needs no change; false means nothing.
+ * Do the ranges of two scalars decide the jump? *@taken is its outcome, and the
+ * state needs no change. false: not known.
  */
 bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st,
 			  uint32_t pc, bool *taken);
@@ -19,7 +19,7 @@ bool nb_step_branch_known(const struct nb_env *env, const struct nb_state *st,
 bool nb_step_branch_pointers(const struct nb_env *env,
 			     const struct nb_state *st, uint32_t pc);
 
-/* Does this jump look at local data? *@from: where that came from. */
+/* Does this jump depend on local data? *@from: the slot it came from. */
 bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 			  uint32_t pc, uint32_t *from);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Budgets of a run: use, shortage, and what is known where paths meet.
 //
-// A run has turns for all its loops together. Loops that find none left end
-// early. The first LOOPS_SURE loops of a run always find enough, because
-// one loop takes at most NB_LOOP_MAX. Where local data says how many turns were
-// spent, every later loop ends at a local place, unless it is among the first.
-// What those need is noted in env->budget.turns. The walk is repeated without
-// them if the run has fewer turns, because its laps are long.
+// All loops of a run share a budget of iterations (turns). A loop that finds it
+// used up ends early. The first LOOPS_SURE loops always find enough, because
+// one loop makes at most NB_LOOP_MAX iterations. If local data decides how much
+// was spent, a later loop ends early on some ranks only, unless it is one of
+// the first. env->budget.turns is what those need. If a run has less, because
+// its iterations are long, the walk is repeated without that rule.
 //
 // The first NB_MAX_COUNTED_ITERS iterators of a run reach their end if each has
 // at most NB_MAX_COUNTED_RANGE numbers. env->budget.numbers says how many these
@@ -20,7 +20,7 @@
 #include "core/verify/state/env.h"
 
 enum {
-	/* loops of helpers and iterators that always find enough turns */
+	/* loops of helpers and iterators that never end early */
 	LOOPS_SURE = NB_TURNS_MAX / NB_LOOP_MAX,
 	LOOPS_MANY,
 	ITERS_MANY = NB_MAX_COUNTED_ITERS + 1
@@ -135,8 +135,8 @@ void nb_budget_begin(const struct nb_env *env, struct nb_state *st)
 	struct nb_budget *b = &st->budget;
 
 	*b = (struct nb_budget){ 0 };
-	/* The longest lap of all linked programs decides how many turns a run
-	 * has. It is not known here. */
+	/* The longest iteration of all linked programs, not known here, decides
+	 * how many a run may make. */
 	if (env->budget.tails || env->budget.few_turns)
 		know_no_turns(env, b);
 	/* Callers, or who jumped here, may have spent some. */
@@ -174,7 +174,7 @@ void nb_budget_loop(struct nb_env *env, struct nb_state *st, uint64_t most)
 	env->budget.uses |= NB_BUDGET_TURNS;
 	if (!env->labels || b->loops == LOOPS_MANY)
 		return;
-	/* In a turn of another loop it begins again and again. */
+	/* Inside another loop it begins once in each iteration. */
 	if (most > NB_LOOP_MAX || in_a_callback(st))
 		b->loops = LOOPS_MANY;
 	else
@@ -242,8 +242,8 @@ void nb_budget_lose_numbers(struct nb_state *st)
 }
 
 /*
- * The target is verified by itself, for coherent answers alone: it may spend
- * by local data. The numbers kept apart end with the tail call.
+ * The verdict on the target is about its answers: local data may decide what
+ * it spends. The numbers kept apart end with the tail call.
  */
 void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one mark that every room makes: something was concluded from a value.
-// What marks mean is said in engine/precision.c.
+// Marking values from which something was concluded; engine/precision.c says
+// what that means.
 #include "core/verify/state/marks.h"
 
 void nb_mark(struct nb_env *env, uint64_t deps)

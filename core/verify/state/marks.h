@@ -4,19 +4,19 @@
 
 #include "core/verify/state/env.h"
 
-/* Scalars of a stored state that may turn out not to matter. */
+/* Scalars of an explored state that need not be precise, at most. */
 enum { NB_MAX_SLOTS = 64 };
 
 /*
- * What mattered of a stored state while ways from it are walked: see
+ * What is precise in an explored state while paths from it are open: see
  * precision.c.
  */
 struct nb_marks {
-	struct nb_marks *up; /* of the stored state before, or NULL */
-	uint64_t precise;    /* slots whose value was relied on */
+	struct nb_marks *up; /* of the explored state before, or NULL */
+	uint64_t precise;    /* slots from which something was concluded */
 	uint32_t nslots, nframes;
 	uint64_t *deps;		  /* slots of @up that each slot came from */
-	struct nb_cells *read;	  /* of each frame: looked at from here on */
+	struct nb_cells *read;	  /* of each frame: read from here on */
 	struct nb_cells *written; /* of each frame: overwritten since @up */
 };
 

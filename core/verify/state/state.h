@@ -33,7 +33,7 @@ enum nb_reg_kind {
  * Scalars with the same @id (not 0) are linked: each is a common number plus
  * its own @delta, modulo 2^64. A pointer that may be NULL and is what a
  * reference stands for has that reference as its @id. A pointer into a value
- * with a lock keeps its @id: it tells values apart.
+ * with a lock keeps its @id, which tells map values apart.
  */
 struct nb_reg {
 	uint8_t kind;
@@ -52,8 +52,8 @@ struct nb_reg {
 	uint32_t from;
 	int32_t delta;
 	/* MEM: the reference that keeps it, 0: the program's whole run.
-	 * Scalars, for messages: slot after the one where what this pointed
-	 * to was given back. */
+	 * Scalars, for messages: slot after the one that released what this
+	 * pointed to. */
 	uint32_t ref;
 	uint64_t deps;	   /* scalars: what @r, @id and @delta came from */
 	struct nb_range r; /* the last member */
@@ -61,7 +61,7 @@ struct nb_reg {
 
 /* Four bytes of stack. */
 enum nb_cell_kind {
-	NB_CELL_BYTES,	   /* data, told apart by the masks alone */
+	NB_CELL_BYTES,	   /* data, described by the masks alone */
 	NB_CELL_SPILL1,	   /* @reg, a scalar, in the lowest byte; the others */
 	NB_CELL_SPILL2,	   /* or two lowest bytes: as with NB_CELL_BYTES */
 	NB_CELL_SPILL4,	   /* @reg, a scalar of 4 bytes */
@@ -118,11 +118,11 @@ struct nb_frame {
 	uint32_t ret; /* slot to return to; NB_NO_PC in the entry */
 	uint32_t ncells;
 	bool callback; /* called by the helper before @ret, see callback.h */
-	/* a helper that calls back is at work for this frame: which call of
-	 * it, the turns it took, and whether their number tells states apart */
+	/* the active helper call that calls back: its number, its iterations
+	 * so far, and whether states with different iterations differ */
 	uint32_t loop, turns;
 	bool counted;
-	/* overwritten since the last stored state; all of a new frame's */
+	/* overwritten since the latest explored state; all, in a new frame */
 	struct nb_cells written;
 	struct nb_reg regs[NB_NREGS];
 	struct nb_cell cells[NB_NCELLS];
@@ -130,7 +130,7 @@ struct nb_frame {
 
 /*
  * A region of local control: from the branch on local data at @pc in frame
- * @frame to @end, where all its ways meet (NB_NO_PC: the function's end).
+ * @frame to @end, where all its paths meet (NB_NO_PC: the function's end).
  */
 struct nb_region {
 	bool open;
@@ -138,7 +138,7 @@ struct nb_region {
 	uint32_t pc, end;
 };
 
-/* What is held and has to be given back, in the order it was taken. */
+/* A reference that the program must release, in the order of taking. */
 enum nb_ref_kind {
 	NB_REF_SAMPLE, /* a record of a ring buffer, by its pointer */
 	NB_REF_DYNPTR, /* the same behind an object on the stack */
@@ -150,7 +150,7 @@ enum { NB_MAX_REFS = 32 };
 struct nb_ref {
 	uint32_t id, pc; /* pc: where it was taken */
 	uint8_t kind, frame;
-	uint32_t turns; /* iterators: numbers taken, see explore.c */
+	uint32_t turns; /* iterators: steps so far, see explored.c */
 };
 
 /* The lock that is held: of the value of map @map that has identity @id. */

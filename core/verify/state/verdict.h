@@ -29,15 +29,15 @@ enum nb_rule {
 
 enum { NB_MAX_PATH = 64 };
 
-/* A branch on the way to the finding, and what it meant there. */
+/* A branch on the path to the finding, and what it meant there. */
 struct nb_branch {
 	uint32_t pc;
 	bool taken;
-	bool open;	  /* the other way was possible too */
+	bool open;	  /* the other outcome was possible too */
 	const char *text; /* "ctx->ranks > 16"; "" where nothing is known */
 };
 
-/* A step that made what the finding is about what it is. */
+/* An instruction that explains the finding. */
 struct nb_step_note {
 	uint32_t pc;
 	const char *text;
@@ -60,8 +60,8 @@ struct nb_note {
 };
 
 /*
- * Why a program is refused: one finding, the first on the way explored, with
- * the shortest way that leads to it. Strings live as long as the verdict.
+ * Why a program is refused: the first finding of the walk, with the shortest
+ * path that leads to it. Strings live as long as the verdict.
  */
 struct nb_finding {
 	enum nb_finding_class cls;
@@ -112,12 +112,12 @@ struct nb_verify_opts {
 	const struct nb_helper_spec *(*helper)(int32_t id);
 	bool privileged;
 	bool allow_wide_shift; /* immediates outside the width, masked */
-	/* a walk ends only at states that lie inside a stored one in all they
-	 * say, also where it did not matter: the states walked then hold
-	 * every state of every run */
+	/* prune a path only if an explored state subsumes the whole state,
+	 * also what is not precise: the states walked then hold every state
+	 * of every run */
 	bool exact;
-	/* ...and apart from them: text of every state along the way, may be
-	 * NULL */
+	/* ...and options that do not: the text of every state goes here, may
+	 * be NULL */
 	struct nb_buf *trace;
 	/* called with every state walked, before its instruction; may be
 	 * NULL. For tests that hold the states against real runs. */
@@ -136,14 +136,14 @@ struct nb_verdict {
 	struct nb_verify_stats stats;
 	const uint8_t *aux; /* NB_AUX_* for each slot */
 	/* of an accepted program, what bounds its runs (NB_RUN_BUDGET):
-	 * instructions of the longest lap, not 0, and of the first one; numbers
-	 * of short iterators, the first of a run, that have to come */
+	 * instructions of the longest iteration, not 0, and before the first
+	 * one ends; steps that counted iterators must be able to take */
 	uint32_t lap, first, numbers;
-	/* turns that loops must have for the verdict to hold; turns of the
-	 * loops whose number is a constant, added up */
+	/* iterations that loops must be able to make for the verdict to hold;
+	 * the sum over loops with a constant number of iterations */
 	uint32_t turns, constant_turns;
 	bool passes, loops; /* it or what it jumps to has loops of that kind */
-	/* the loop with the longest lap, NB_NO_LOOP: none */
+	/* the loop with the longest iteration, NB_NO_LOOP: none */
 	uint32_t lap_pc;
 	struct nb_arena arena; /* private */
 };
