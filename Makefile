@@ -96,6 +96,7 @@ help:
 ## make bench      what things cost, beside their budgets; DOC=docs/performance.md
 ## make bench-shell   what people wait for: prompt, completion, verdict, report
 ## make bench-verify   what a verdict costs, beside the kernel's; DOC=docs/verifier.md
+## make bench-weights   what helpers cost, beside what the verifier counts; DOC=docs/verifier.md
 ## make worst      the programs whose verdict costs most; DOC=docs/verifier.md
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
@@ -222,7 +223,7 @@ soak:
 		test/run.sh $(B) oracle
 	@$(AGAIN) embed
 	@$(AGAIN) worst
-	@$(AGAIN) mutants MUTANT_KINDS="refuse label lax"
+	@$(AGAIN) mutants MUTANT_KINDS="refuse label weigh lax"
 	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run.sh $(B) proof
 	@TABLES=20000 TABLE_SEED=$$(date +%s) EXPRS=20000 EXPR_SEED=$$(date +%s) \
 		LIMIT=7200 test/run.sh $(B) "unit-table expr"
@@ -340,6 +341,12 @@ bench-verify: setup
 	@$(RELEASE)/test/bench/verify_bench $(RELEASE)/policies/*.policy >$(RELEASE)/verify.txt; \
 		rc=$$?; cat $(RELEASE)/verify.txt; [ -z "$(DOC)" ] || \
 		awk -f test/bench/verify_speed.awk $(RELEASE)/verify.txt | test/bench/into.sh speed $(DOC); exit $$rc
+
+.PHONY: bench-weights
+bench-weights: setup
+	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/bench/weight_bench >/dev/null
+	@$(RELEASE)/test/bench/weight_bench >$(RELEASE)/weights.txt; rc=$$?; cat $(RELEASE)/weights.txt; \
+		[ -z "$(DOC)" ] || test/bench/into.sh weights $(DOC) <$(RELEASE)/weights.txt; exit $$rc
 
 .PHONY: worst
 worst: setup

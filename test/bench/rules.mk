@@ -2,7 +2,7 @@
 # Benchmarks; `make bench` runs them from a release build (test/bench/run.sh).
 
 BENCH_NAMES := change_bench decision event_bench load_bench exec_bench inline_bench lookup_bench map_bench \
-	net_bench plugin_bench table_bench verify_bench
+	net_bench plugin_bench table_bench verify_bench weight_bench
 BENCHES := $(addprefix $(B)/test/bench/,$(BENCH_NAMES) empty_tuner.so)
 tests: $(BENCHES)
 benches: $(B)/test/fakes/host/net_plugin_v12.so
@@ -10,7 +10,7 @@ benches: $(B)/test/fakes/host/net_plugin_v12.so
 $(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lpthread $(BENCH_LIBS)
 
-$(addprefix $(B)/test/bench/,event_bench exec_bench inline_bench lookup_bench map_bench plugin_bench table_bench verify_bench): $(CORE)
+$(addprefix $(B)/test/bench/,event_bench exec_bench inline_bench lookup_bench map_bench plugin_bench table_bench verify_bench weight_bench): $(CORE)
 $(B)/test/bench/decision: $(B)/test/fakes/host/nccl.o
 $(B)/test/bench/change_bench: $(B)/test/fakes/host/nccl.o $(CORE)
 $(B)/test/bench/event_bench $(B)/test/bench/plugin_bench: $(PLUGIN) $(B)/test/bench/switch_native.o

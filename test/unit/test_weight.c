@@ -55,9 +55,14 @@ static const struct nb_map_spec maps[] = {
 	  .key_size = 20,
 	  .value_size = 8,
 	  .max_entries = 8 },
+	{ .name = "lru",
+	  .type = NB_MAP_LRU_HASH,
+	  .key_size = 20,
+	  .value_size = 8,
+	  .max_entries = 8 },
 };
 
-enum { TEXT = 6, EACH_CPU = 7 };
+enum { TEXT = 6, EACH_CPU = 7, LRU = 8 };
 
 enum { NMAPS = sizeof(maps) / sizeof(maps[0]) };
 
@@ -112,14 +117,14 @@ static uint32_t weight(const char *text, int map, int helper, uint32_t insns)
 	return first - insns;
 }
 
-/* A node for each bit of a key, and one more for each 16 bytes of it. */
+/* A node for each bit of a key, 8 each, and one more for 16 bytes of it. */
 START_TEST(a_trie_by_the_bits_of_its_keys)
 {
 	enum { LOOKUP = 1, DELETE = 3 };
 
-	ck_assert_uint_eq(weight(by_key, 0, LOOKUP, BY_KEY), 8 * 16 + 1);
-	ck_assert_uint_eq(weight(by_key, 0, DELETE, BY_KEY), 8 * 16 + 1);
-	ck_assert_uint_eq(weight(by_key, 1, LOOKUP, BY_KEY), 8);
+	ck_assert_uint_eq(weight(by_key, 0, LOOKUP, BY_KEY), 8 * 8 * 16 + 1);
+	ck_assert_uint_eq(weight(by_key, 0, DELETE, BY_KEY), 8 * 8 * 16 + 1);
+	ck_assert_uint_eq(weight(by_key, 1, LOOKUP, BY_KEY), 8 * 8);
 }
 END_TEST
 
@@ -229,17 +234,19 @@ START_TEST(a_format_by_its_length)
 }
 END_TEST
 
+/* What stands before an update, in two instructions more. */
+static const char by_both[] = "mov %r1, 0\n"
+			      "stxdw [%r10-24], %r1\n"
+			      "stxdw [%r10-16], %r1\n"
+			      "stxdw [%r10-8], %r1\n"
+			      "mov %r2, %r10\n"
+			      "add %r2, -24\n"
+			      "mov %r3, %r2\n"
+			      "mov %r4, 0\n";
+
 /* A new element clears its values of the other CPUs; a look-up does not. */
 START_TEST(a_value_of_each_cpu)
 {
-	static const char by_both[] = "mov %r1, 0\n"
-				      "stxdw [%r10-24], %r1\n"
-				      "stxdw [%r10-16], %r1\n"
-				      "stxdw [%r10-8], %r1\n"
-				      "mov %r2, %r10\n"
-				      "add %r2, -24\n"
-				      "mov %r3, %r2\n"
-				      "mov %r4, 0\n";
 	enum { LOOKUP = 1, UPDATE = 2 };
 
 	ck_assert_uint_lt(weight(by_key, EACH_CPU, LOOKUP, BY_KEY), 128);
@@ -248,10 +255,25 @@ START_TEST(a_value_of_each_cpu)
 }
 END_TEST
 
+/* It passes elements that were used to find one that was not, and looks for the
+ * keys of both. */
+START_TEST(an_update_of_an_lru_hash_by_what_it_passes)
+{
+	enum { LOOKUP = 1, UPDATE = 2, CHAIN = 32 * 2 };
+	uint32_t update = weight(by_both, LRU, UPDATE, BY_KEY + 2);
+
+	ck_assert_uint_eq(weight(by_key, LRU, LOOKUP, BY_KEY),
+			  weight(by_key, 4, LOOKUP, BY_KEY));
+	ck_assert_uint_eq(update, weight(by_both, 4, UPDATE, BY_KEY + 2) +
+					  2 * (1024 + CHAIN));
+}
+END_TEST
+
 UNIT_MAIN("weight", memset(letters, 'a', MANY_LETTERS);
 	  tcase_add_test(tc, a_lap_has_its_limit);
 	  tcase_add_test(tc, a_format_by_its_length);
 	  tcase_add_test(tc, a_value_of_each_cpu);
+	  tcase_add_test(tc, an_update_of_an_lru_hash_by_what_it_passes);
 	  tcase_add_test(tc, a_hash_by_the_keys_of_a_bucket);
 	  tcase_add_test(tc, a_trie_by_the_bits_of_its_keys);
 	  tcase_add_test(tc, a_filter_by_its_hash_functions);)

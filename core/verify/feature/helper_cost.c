@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The cost of a helper call, in weighted instructions of about a nanosecond.
+// The cost of a helper call, in weighted instructions of about a nanosecond:
+// make bench-weights measures each and fails where one is less than half.
 // It covers the most work that the call can do by itself: the bytes that it
 // copies, hashes or scans, the nodes of a trie, the buckets of a walk. Waiting
 // for other threads is not part of it. A small key or value is part of the
@@ -13,9 +14,11 @@
 
 enum {
 	BYTES = 16,   /* copied in a unit */
-	BUCKETS = 4,  /* visited in a unit, also where nothing is in them */
+	WALK = 4,     /* to visit the buckets of an element, also if empty */
+	NODE = 8,     /* of a trie */
 	HASHES = 5,   /* of a Bloom filter, each over the value */
 	NUMBER = 32,  /* to write one number as text */
+	DIGIT = 2,    /* to read one */
 	NUMBERS = 12, /* most that a format takes */
 	CPUS = 1024,  /* values that a new per-CPU element sets to 0 */
 	MOST = 1 << 20
@@ -26,6 +29,7 @@ enum {
 enum {
 	KTIME = 5,
 	PRINTK = 6,
+	PRANDOM = 7,
 	STRTOL = 105,
 	STRTOUL = 106,
 	SNPRINTF = 165,
@@ -39,8 +43,11 @@ static uint64_t fixed_cost(int32_t helper)
 {
 	switch (helper) {
 	case KTIME:
-	case MUL_DIV:
 		return 32;
+	case MUL_DIV:
+		return 8;
+	case PRANDOM:
+		return 3;
 	case CHEAPEST_PROTO:
 	case CHEAPEST_ALGO:
 		return 64;
@@ -61,8 +68,10 @@ static uint64_t scanned(const struct nb_env *env, const struct nb_state *st,
 	const struct nb_map_spec *m;
 	uint64_t at = r->r.t.value;
 
-	if (h->id == PRINTK || h->id == STRTOL || h->id == STRTOUL)
+	if (h->id == PRINTK)
 		return nb_helper_extent(env, st, h, 0).max;
+	if (h->id == STRTOL || h->id == STRTOUL)
+		return DIGIT * nb_helper_extent(env, st, h, 0).max;
 	if (h->id != SNPRINTF)
 		return 0;
 	if (r->kind != NB_REG_VALUE)
@@ -132,10 +141,11 @@ static uint64_t map_weight(const struct nb_env *env,
 	enum nb_map_keys keys = nb_spec_map_type(m->type)->keys;
 
 	if (h->effect == NB_EFFECT_CALLS)
-		return keys == NB_KEYS_INDEX ? 0
-					     : elements(env->img, m) / BUCKETS;
+		return keys == NB_KEYS_INDEX
+			       ? 0
+			       : (uint64_t)WALK * elements(env->img, m);
 	if (keys == NB_KEYS_PREFIX) /* a node a bit */
-		return 8 * ((uint64_t)m->key_size - 4);
+		return NODE * 8 * ((uint64_t)m->key_size - 4);
 	if (keys == NB_KEYS_BYTES)
 		return hash_cost(h, m);
 	if (m->type == NB_MAP_BLOOM_FILTER)

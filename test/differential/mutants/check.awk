@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
-# check.awk survivors.txt lax.txt table.txt: TAP of a table of mutants. A
-# survivor must be listed with its reason, and what is listed must survive: a
-# row of which no mutant does is stale and fails. Of weakened conditions that
-# is asked where all were tried (ALL=1), and a tenth may be too new to be
-# listed.
+# check.awk rules.txt survivors.txt lax.txt table.txt: TAP of a table of mutants.
+# Mutants of rules.txt must be there and be noticed. A survivor must be listed
+# with its reason, and what is listed must survive: a row of which no mutant
+# does is stale and fails. Of weakened conditions that is asked where all were
+# tried (ALL=1), and a tenth may be too new to be listed.
 BEGIN { FS = "\t" }
+FILENAME ~ /rules\.txt$/ {
+	if ($0 !~ /^#/)
+		rule[$2 FS $3 FS $4] = $1
+	next
+}
 FILENAME ~ /(survivors|lax)\.txt$/ {
 	if ($0 !~ /^#/)
 		why[$1 FS $2 FS $3] = $4
@@ -17,6 +22,7 @@ FILENAME ~ /(survivors|lax)\.txt$/ {
 	made[$2]++
 	all++
 	if ($6 != "SURVIVED") {
+		noticed[key]
 		caught[$2]++
 		next
 	}
@@ -39,6 +45,13 @@ END {
 		split(k, part)
 		if (!(k in seen) && made[part[1]] && (ALL || part[1] != "lax")) {
 			print "# listed and noticed now, or gone: " k
+			bad++
+		}
+	}
+	for (k in rule) {
+		split(k, part)
+		if (made[part[1]] && (!(k in noticed) || k in seen)) {
+			print "# not there, or nobody notices: " k ": " rule[k]
 			bad++
 		}
 	}

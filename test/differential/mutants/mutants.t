@@ -11,12 +11,13 @@ if ! [ -x /usr/bin/python3 ]; then
 fi
 cd "$TOP" || exit 70
 make -s B="$B" mutants-build >"$B/test/differential/mutants.log" 2>&1 &&
-	make -s B="$B" MUTANT_KINDS="refuse label lax" MUTANT_SAMPLE=30 \
+	make -s B="$B" MUTANT_KINDS="refuse label weigh lax" MUTANT_SAMPLE=30 \
 		mutants-table >>"$B/test/differential/mutants.log" 2>&1 || {
 	tail -20 "$B/test/differential/mutants.log"
 	echo "not ok 1 - mutants of the verifier are made"
 	echo 1..1
 	exit 1
 }
-exec awk -f test/differential/mutants/check.awk test/differential/mutants/survivors.txt \
+exec awk -f test/differential/mutants/check.awk test/differential/mutants/rules.txt \
+	test/differential/mutants/survivors.txt \
 	test/differential/mutants/lax.txt "$B/test/differential/mutants/table.txt"

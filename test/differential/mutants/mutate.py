@@ -7,7 +7,8 @@ NB_MUTANT(n) at every place that a test should notice, and OUT/mutants.txt,
 one mutant a line: number, kind, file, function, text.
 
   refuse     a refusal that is not made
-  label      a label, a link or a note that is not made
+  label      a label, a link, a note or a use of a budget that is not made
+  weigh      a part of a helper's cost that is not added
   lax        part of a condition that lets more pass; not those that only
              choose words, nor whether there was memory
   strict     part of a condition that lets less pass (not gating: precision)
@@ -20,14 +21,15 @@ import sys
 LABEL = re.compile(
     r"\b(nb_stack_smear\w*|taint\w*|follow\w*|source|smear_\w+|note_\w+|label_\w+|nb_reg_unlink|"
     r"link_scalar|forget|split|to_bytes|nb_region_(?:open|close)|"
-    r"nb_state_forget|nb_\w*(?:taint|label|release|clear)\w*)\(")
+    r"nb_state_forget|nb_\w*(?:taint|label|release|clear)\w*|"
+    r"nb_budget_(?:spend|lose|pass|loop|begin)\w*|know_no_\w+)\(")
 REFUSE = re.compile(r"\b(nb_refuse|refuse(?:_\w+)?|(?:nb_)?over_\w+)\(")
 WORDS = {"hints.c"}
 NO_MEMORY = re.compile(r"\{?\s*(return NB_E_NOMEM|return nb_over_memory|"
                        r"env->nomem = true)")
 SKIP = {"report.c", "loops.c", "refuse.c", "accepted.c", "answers.c",
         "source.c", "text.c", "names.c", "notes.c", "witness.c", "range.c",
-        "tnum.c"}
+        "range_alu.c", "range_branch.c", "tnum.c"}
 
 
 def mask(text):
@@ -202,7 +204,9 @@ class File:
             if re.match(r"(return|struct|const|bool|u?int\w*|else|case)\b",
                         self.code[at:]):
                 continue
-            n = self.new("drop", func, self.text[at:first + m.end(2)])
+            adds = self.name == "helper_cost.c" and "+=" in m.group(2)
+            n = self.new("weigh" if adds else "drop", func,
+                         self.text[at:first + m.end(2)])
             self.insert(at, "NB_MUTANT(%d) ? (void)0 : (void)(" % n, -n)
             self.insert(first + m.end(2), ")", n)
 

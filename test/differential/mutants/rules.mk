@@ -7,9 +7,10 @@ MUTANT_REST = $(filter-out $(B)/core/verify/%,$(CORE) $(LOAD)) \
 	$(MUTANT_OBJ) $(MUTANTS)/mutant.o
 MUTANT_UNITS := $(addprefix $(MUTANTS)/,test_verify test_verify_limits \
 	test_callbacks test_of_maps test_weight)
-MUTANT_KINDS ?= refuse label
+MUTANT_KINDS ?= refuse label weigh
 MUTANT_SAMPLE ?= 1# of the kind lax only each so many
-MUTANT_LISTS := test/differential/mutants/survivors.txt test/differential/mutants/lax.txt
+MUTANT_RULES := test/differential/mutants/rules.txt
+MUTANT_LISTS := $(MUTANT_RULES) test/differential/mutants/survivors.txt test/differential/mutants/lax.txt
 
 $(MUTANTS)/verify/mutants.txt: test/differential/mutants/mutate.py $(MUTANT_SRC)
 	@mkdir -p $(@D)
@@ -35,9 +36,12 @@ mutants-table: mutants-build
 	@rm -f $(MUTANTS)/part*
 	@i=0; for p in $(MUTANT_PARTS); do i=$$((i + 1)); \
 		awk -F'\t' -v n=$(words $(MUTANT_PARTS)) -v i=$$i \
-			'$$2 == "lax" && lax++ % $(strip $(MUTANT_SAMPLE)) { next } \
+			'FNR == NR { keep[$$2 FS $$3 FS $$4]; next } \
+			 { text = $$5; sub(/\(.*/, "", text) } \
+			 $$2 == "lax" && lax++ % $(strip $(MUTANT_SAMPLE)) && \
+			 !($$2 FS $$4 FS text in keep) { next } \
 			 at++ % n == i % n' \
-			$(MUTANTS)/verify/mutants.txt >$$p.txt; \
+			$(MUTANT_RULES) $(MUTANTS)/verify/mutants.txt >$$p.txt; \
 		B=$(B) TOP=. $(MUTANTS)/mutants $$p.txt $$p.out \
 			"$(MUTANT_KINDS)" $(MUTANT_UNITS) & \
 	done; wait; sort -n $(MUTANT_PARTS:=.out) >$(MUTANTS)/table.txt

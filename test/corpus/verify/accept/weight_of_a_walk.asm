@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Four buckets of a hash that is walked count as an instruction, and each step
+# An element that a walked hash may have counts as four instructions, and each step
 # as the 32 elements that a bucket may have; the elements of
 # an array are turns and nothing else.
-# expect: accept lap 32 first 47 numbers 0
+# expect: accept lap 32 first 77 numbers 0
 lddw map %r1, @seen
 lddw func %r2, cb
 mov %r3, 0
