@@ -65,21 +65,16 @@ static int decode(struct nb_env *env)
 	int rc;
 
 	if (!env->prog->nslots || env->prog->nslots > NB_IMAGE_MAX_SLOTS)
-		return nb_refuse(
-			env, NB_RULE_SLOTS,
-			&(struct nb_refusal){ .reg = -1,
-					      .limit = NB_IMAGE_MAX_SLOTS,
-					      .count = env->prog->nslots });
+		return nb_refuse_program(env, NB_RULE_SLOTS,
+					 .limit = NB_IMAGE_MAX_SLOTS,
+					 .count = env->prog->nslots);
 	insns = nb_arena_array(env->arena, env->prog->nslots, sizeof(*insns));
 	if (!insns)
 		return NB_E_NOMEM;
 	rc = nb_decode(insns, env->prog->slots, env->prog->nslots, &err);
 	if (rc == NB_E_INSN)
-		return nb_refuse(env, NB_RULE_INSN,
-				 &(struct nb_refusal){ .pc = err.at,
-						       .reg = -1,
-						       .name = err.text,
-						       .text = err.hint });
+		return nb_refuse_program(env, NB_RULE_INSN, .pc = err.at,
+					 .name = err.text, .text = err.hint);
 	if (rc)
 		return rc;
 	env->insns = insns;
@@ -182,14 +177,10 @@ static int check_stack_sum(struct nb_env *env)
 	env->v->stats.stack_depth = bytes;
 	if (bytes <= NB_STACK_SIZE)
 		return 0;
-	return nb_refuse(
-		env, NB_RULE_STACK_DEPTH,
-		&(struct nb_refusal){ .pc = env->cfg.funcs[chain[n - 1]].start,
-				      .reg = -1,
-				      .limit = NB_STACK_SIZE,
-				      .size = bytes,
-				      .chain = chain,
-				      .count = n });
+	return nb_refuse_program(env, NB_RULE_STACK_DEPTH,
+				 .pc = env->cfg.funcs[chain[n - 1]].start,
+				 .limit = NB_STACK_SIZE, .size = bytes,
+				 .chain = chain, .count = n);
 }
 
 /* What loops that only the run bounds need of it. */
@@ -225,21 +216,14 @@ static int check_length(struct nb_env *env)
 	v->numbers = env->budget.numbers;
 	note_loops(env);
 	if (v->lap > NB_LAP_MAX || v->first > NB_LAP_MAX)
-		return nb_refuse(
-			env, NB_RULE_RUN_FIRST,
-			&(struct nb_refusal){ .pc = env->length.call_pc,
-					      .reg = -1,
-					      .limit = NB_LAP_MAX,
-					      .count = env->length.call });
+		return nb_refuse_program(
+			env, NB_RULE_RUN_FIRST, .pc = env->length.call_pc,
+			.limit = NB_LAP_MAX, .count = env->length.call);
 	if (v->numbers > nb_loop_limit(v->lap, v->numbers))
-		return nb_refuse(
-			env, NB_RULE_RUN_NUMBERS,
-			&(struct nb_refusal){
-				.pc = env->budget.numbers_pc,
-				.reg = -1,
-				.limit = nb_loop_limit(v->lap, v->numbers),
-				.size = v->lap,
-				.count = v->numbers });
+		return nb_refuse_program(
+			env, NB_RULE_RUN_NUMBERS, .pc = env->budget.numbers_pc,
+			.limit = nb_loop_limit(v->lap, v->numbers),
+			.size = v->lap, .count = v->numbers);
 	return 0;
 }
 
@@ -318,11 +302,9 @@ static int run(struct nb_env *env)
 		rc = NB_E_NOMEM;
 	if (rc == NB_E_NOMEM && env->arena->at_limit)
 		/* The stated limit, not the machine's memory, was reached. */
-		rc = nb_refuse(
-			env, NB_RULE_MEMORY,
-			&(struct nb_refusal){ .reg = -1,
-					      .limit = env->opts.max_memory,
-					      .count = env->prog->nslots });
+		rc = nb_refuse_program(env, NB_RULE_MEMORY,
+				       .limit = env->opts.max_memory,
+				       .count = env->prog->nslots);
 	if (rc && rc != NB_E_VERIFY)
 		return rc;
 	env->v->accepted = !rc;

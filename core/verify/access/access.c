@@ -45,13 +45,6 @@ static uint64_t span_of(const struct at *a, const struct nb_reg *r)
 	return r->size;
 }
 
-int nb_check_rdonly(const struct at *a, int number, enum access acc)
-{
-	if (acc == LOAD)
-		return 0;
-	return refuse(a, NB_RULE_RDONLY, .reg = number);
-}
-
 int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 		  uint64_t size)
 {
@@ -61,12 +54,8 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
 	    size <= limit - (uint64_t)off->smax)
 		return nb_check_lock_bytes(a, number, off, size);
-	return nb_refuse_span(a->env, &(struct nb_refusal){ .pc = a->pc,
-							    .reg = number,
-							    .st = a->st,
-							    .off = off,
-							    .size = size,
-							    .limit = limit });
+	return nb_refuse_span(a->env, FACTS(a, .reg = number, .off = off,
+					    .size = size, .limit = limit));
 }
 
 int nb_check_map_access(const struct at *a, int number, enum access acc)
@@ -94,17 +83,28 @@ int nb_check_map_access(const struct at *a, int number, enum access acc)
 	return 0;
 }
 
+int nb_check_memory(const struct at *a, int number, const struct nb_range *off,
+		    uint64_t size, enum access acc)
+{
+	int rc = nb_check_span(a, number, off, size);
+
+	if (rc)
+		return rc;
+	if (reg(a, number)->kind == NB_REG_VALUE)
+		return nb_check_map_access(a, number, acc);
+	if (reg(a, number)->kind == NB_REG_RDONLY && acc == STORE)
+		return refuse(a, NB_RULE_RDONLY, .reg = number);
+	return 0;
+}
+
 int nb_check_frame(const struct at *a, int number, const struct nb_range *off,
 		   uint64_t size)
 {
 	if (size <= NB_STACK_SIZE && off->smin >= -NB_STACK_SIZE &&
 	    off->smax <= -(int64_t)size)
 		return 0;
-	return nb_refuse_frame(a->env, &(struct nb_refusal){ .pc = a->pc,
-							     .reg = number,
-							     .st = a->st,
-							     .off = off,
-							     .size = size });
+	return nb_refuse_frame(
+		a->env, FACTS(a, .reg = number, .off = off, .size = size));
 }
 
 int nb_check_written(const struct at *a, int number, const struct nb_range *off,
@@ -116,13 +116,8 @@ int nb_check_written(const struct at *a, int number, const struct nb_range *off,
 	if (a->env->opts.privileged ||
 	    nb_stack_written(&a->st->frames[r->frame], off->smin, hi, &bad))
 		return 0;
-	return nb_refuse_unwritten(a->env,
-				   &(struct nb_refusal){ .pc = a->pc,
-							 .reg = number,
-							 .st = a->st,
-							 .off = off,
-							 .size = size },
-				   bad);
+	return nb_refuse_unwritten(
+		a->env, FACTS(a, .reg = number, .off = off, .size = size), bad);
 }
 
 /* Deepest byte used, for the sum over call chains. */

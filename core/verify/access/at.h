@@ -27,12 +27,18 @@ static inline const struct nb_reg *reg(const struct at *a, int number)
 	return &a->f->regs[number];
 }
 
+/* Does it point into a value or memory? */
+static inline bool points_to_memory(const struct nb_reg *r)
+{
+	return r->kind == NB_REG_VALUE || r->kind == NB_REG_MEM ||
+	       r->kind == NB_REG_RDONLY;
+}
+
 /* nb_refuse where @a stands; the rest are members of struct nb_refusal, @reg
  * at least. */
-#define refuse(a, rule, ...)            \
-	nb_refuse((a)->env, rule,       \
-		  &(struct nb_refusal){ \
-			  .pc = (a)->pc, .st = (a)->st, __VA_ARGS__ })
+#define refuse(a, rule, ...) nb_refuse((a)->env, rule, FACTS(a, __VA_ARGS__))
+#define FACTS(a, ...) \
+	(&(struct nb_refusal){ .pc = (a)->pc, .st = (a)->st, __VA_ARGS__ })
 
 /* All of these: 0, or NB_E_VERIFY with the finding filled. */
 
@@ -43,8 +49,9 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 		  uint64_t size);
 /* Programs may read or write the map behind @number. */
 int nb_check_map_access(const struct at *a, int number, enum access acc);
-/* Read-only memory is not written. */
-int nb_check_rdonly(const struct at *a, int number, enum access acc);
+/* The same @size bytes may be read or written. */
+int nb_check_memory(const struct at *a, int number, const struct nb_range *off,
+		    uint64_t size, enum access acc);
 /* @size bytes at @off lie in a frame; they all were written. */
 int nb_check_frame(const struct at *a, int number, const struct nb_range *off,
 		   uint64_t size);

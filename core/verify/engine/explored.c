@@ -112,9 +112,8 @@ static void drop(struct nb_walk *w, struct nb_explored **link)
 
 static int refuse_loop(struct nb_walk *w)
 {
-	return nb_refuse(
-		w->env, NB_RULE_LOOP,
-		&(struct nb_refusal){ .pc = w->pc, .reg = -1, .where = w->pc });
+	return nb_refuse_program(w->env, NB_RULE_LOOP, .pc = w->pc,
+				 .where = w->pc);
 }
 
 /* Iterations on this path that the run time counts: of may_goto, of active

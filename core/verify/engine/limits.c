@@ -12,13 +12,10 @@ int nb_over_memory(struct nb_walk *w)
 	/* malloc failed below the limit: no verdict on the program. */
 	if (!w->env->arena->at_limit)
 		return NB_E_NOMEM;
-	return nb_refuse(
-		w->env, NB_RULE_MEMORY_STATES,
-		&(struct nb_refusal){ .pc = w->pc,
-				      .reg = -1,
-				      .limit = w->env->opts.max_memory,
-				      .size = w->walked,
-				      .count = w->env->v->stats.states_kept });
+	return nb_refuse_program(w->env, NB_RULE_MEMORY_STATES, .pc = w->pc,
+				 .limit = w->env->opts.max_memory,
+				 .size = w->walked,
+				 .count = w->env->v->stats.states_kept);
 }
 
 /* Is @head the target of a back edge? */
@@ -91,12 +88,10 @@ static int over_policy(struct nb_walk *w, uint32_t head)
 {
 	struct nb_env *env = w->env;
 
-	return nb_refuse(env, NB_RULE_POLICY_WORK,
-			 &(struct nb_refusal){ .pc = head,
-					       .reg = -1,
-					       .limit = env->opts.policy_insns,
-					       .count = env->opts.policy_spent,
-					       .where = head });
+	return nb_refuse_program(env, NB_RULE_POLICY_WORK, .pc = head,
+				 .limit = env->opts.policy_insns,
+				 .count = env->opts.policy_spent,
+				 .where = head);
 }
 
 int nb_over_steps(struct nb_walk *w)

@@ -98,9 +98,3 @@ int nb_check_objects(const struct at *a, int number, const struct nb_frame *f,
 	return refuse(a, rule, .reg = number, .number = lo, .object = o,
 		      .ref = ref);
 }
-
-int nb_check_objects_arg(const struct at *a, int number,
-			 const struct nb_frame *f, int64_t lo, int64_t hi)
-{
-	return nb_check_objects(a, number, f, lo, hi, false);
-}

@@ -19,13 +19,9 @@ int nb_check_dynptr(const struct at *a, const struct nb_helper_spec *h,
 int nb_check_keep(const struct at *a, const struct nb_helper_spec *h,
 		  int number, uint64_t size);
 
-/* A load (@store false) or store of stack bytes [lo, hi) of frame @f through
- * register @number meets no object that forbids it. */
+/* A load (@store false), also by a helper, or store of stack bytes [lo, hi) of
+ * frame @f through register @number meets no object that forbids it. */
 int nb_check_objects(const struct at *a, int number, const struct nb_frame *f,
 		     int64_t lo, int64_t hi, bool store);
-
-/* The same for memory that a helper reads or writes: no object at all. */
-int nb_check_objects_arg(const struct at *a, int number,
-			 const struct nb_frame *f, int64_t lo, int64_t hi);
 
 #endif

@@ -298,7 +298,7 @@ static int check_memory(const struct at *a, const struct nb_global *g,
 	case NB_REG_MEM_OR_NULL:
 		return nb_check_span(a, number, &off, size);
 	case NB_REG_RDONLY:
-		return nb_check_rdonly(a, number, STORE);
+		return refuse(a, NB_RULE_RDONLY, .reg = number);
 	case NB_REG_SCALAR:
 		if (nb_reg_is_const(r) && !r->r.t.value)
 			return 0;

@@ -69,10 +69,8 @@ static int mark_entry(struct nb_env *env, uint8_t *entry, uint32_t *n,
 		return 0;
 	entry[pc] = 1;
 	if (++*n > MAX_FUNCS)
-		return nb_refuse(env, NB_RULE_FUNCS,
-				 &(struct nb_refusal){ .pc = pc,
-						       .reg = -1,
-						       .limit = MAX_FUNCS });
+		return nb_refuse_program(env, NB_RULE_FUNCS, .pc = pc,
+					 .limit = MAX_FUNCS);
 	return 0;
 }
 
@@ -110,13 +108,10 @@ static int find_funcs(struct nb_env *env)
 		if (!nb_insn_names_func(insn))
 			continue;
 		if (!lands(env, nb_insn_target(insn, pc)))
-			return nb_refuse(
-				env, NB_RULE_CALL_TARGET,
-				&(struct nb_refusal){
-					.pc = pc,
-					.reg = -1,
-					.limit = env->n - 1,
-					.number = nb_insn_target(insn, pc) });
+			return nb_refuse_program(
+				env, NB_RULE_CALL_TARGET, .pc = pc,
+				.limit = env->n - 1,
+				.number = nb_insn_target(insn, pc));
 		if (mark_entry(env, entry, &n,
 			       (uint32_t)nb_insn_target(insn, pc)))
 			return NB_E_VERIFY;
@@ -149,9 +144,8 @@ static int check_jump(struct nb_env *env, uint32_t pc)
 	if (!lands(env, to))
 		return refuse_target(env, pc, to);
 	if (env->cfg.func_of[to] != env->cfg.func_of[pc])
-		return nb_refuse(env, NB_RULE_JUMP_FUNC,
-				 &(struct nb_refusal){
-					 .pc = pc, .reg = -1, .number = to });
+		return nb_refuse_program(env, NB_RULE_JUMP_FUNC, .pc = pc,
+					 .number = to);
 	return 0;
 }
 
@@ -170,10 +164,8 @@ static int check_edges(struct nb_env *env)
 			return NB_E_VERIFY;
 		n = nb_cfg_next(env, pc, next);
 		if (n && insn->kind != NB_KIND_JA && next[0] >= f->end)
-			return nb_refuse(
-				env, NB_RULE_FALL_OFF,
-				&(struct nb_refusal){
-					.pc = pc, .reg = -1, .name = f->name });
+			return nb_refuse_program(env, NB_RULE_FALL_OFF,
+						 .pc = pc, .name = f->name);
 	}
 	return 0;
 }
@@ -214,8 +206,7 @@ static int check_reached(struct nb_env *env)
 		if (cfg->mark[pc] & NB_MARK_REACHED ||
 		    at(env, pc)->kind == NB_KIND_LDDW_HI)
 			continue;
-		return nb_refuse(env, NB_RULE_UNREACHABLE,
-				 &(struct nb_refusal){ .pc = pc, .reg = -1 });
+		return nb_refuse_program(env, NB_RULE_UNREACHABLE, .pc = pc);
 	}
 	return 0;
 }
@@ -257,11 +248,8 @@ static int check_call(struct nb_env *env, uint32_t pc, uint8_t *color)
 	uint32_t to = env->cfg.func_of[nb_insn_target(at(env, pc), pc)];
 
 	if (color[to] == GREY)
-		return nb_refuse(env, NB_RULE_RECURSION,
-				 &(struct nb_refusal){
-					 .pc = pc,
-					 .reg = -1,
-					 .name = env->cfg.funcs[to].name });
+		return nb_refuse_program(env, NB_RULE_RECURSION, .pc = pc,
+					 .name = env->cfg.funcs[to].name);
 	return check_calls(env, to, color);
 }
 

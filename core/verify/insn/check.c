@@ -378,30 +378,13 @@ static int check_access(const struct at *a, const struct nb_need *n,
 {
 	const struct nb_reg *r = reg(a, n->reg);
 	struct nb_range off = nb_access_offset(r, a->insn->off);
-	int rc;
 
-	switch ((enum nb_reg_kind)r->kind) {
-	case NB_REG_CTX:
+	if (r->kind == NB_REG_CTX)
 		return check_ctx(a, n, &off, acc);
-	case NB_REG_STACK:
+	if (r->kind == NB_REG_STACK)
 		return check_stack(a, n, &off, acc);
-	case NB_REG_VALUE:
-		rc = nb_check_span(a, n->reg, &off, n->size);
-		return rc ? rc : nb_check_map_access(a, n->reg, acc);
-	case NB_REG_MEM:
-		return nb_check_span(a, n->reg, &off, n->size);
-	case NB_REG_RDONLY:
-		rc = nb_check_span(a, n->reg, &off, n->size);
-		return rc ? rc : nb_check_rdonly(a, n->reg, acc);
-	case NB_REG_UNINIT:
-	case NB_REG_SCALAR:
-	case NB_REG_MAP:
-	case NB_REG_MAP_OR_NULL:
-	case NB_REG_VALUE_OR_NULL:
-	case NB_REG_MEM_OR_NULL:
-	case NB_REG_FUNC:
-		break;
-	}
+	if (points_to_memory(r))
+		return nb_check_memory(a, n->reg, &off, n->size, acc);
 	return refuse_address(a, n->reg);
 }
 

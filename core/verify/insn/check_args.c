@@ -98,8 +98,8 @@ static int check_stack_arg(const struct at *a, int number, uint64_t size,
 	if (rc)
 		return rc;
 	nb_note_depth(a, r, &off);
-	rc = nb_check_objects_arg(a, number, &a->st->frames[r->frame], off.smin,
-				  off.smax + (int64_t)size);
+	rc = nb_check_objects(a, number, &a->st->frames[r->frame], off.smin,
+			      off.smax + (int64_t)size, false);
 	if (rc)
 		return rc;
 	return acc == LOAD ? nb_check_written(a, number, &off, size) : 0;
@@ -108,7 +108,7 @@ static int check_stack_arg(const struct at *a, int number, uint64_t size,
 static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 			 unsigned arg)
 {
-	int number = (int)arg + 1, rc;
+	int number = (int)arg + 1;
 	const struct nb_reg *r = reg(a, number);
 	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
 	enum nb_arg kind = nb_helper_arg(a->env, a->st, h, arg);
@@ -117,42 +117,21 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 				  ? STORE
 				  : LOAD;
 	struct nb_range off = nb_access_offset(r, 0);
-	bool null = false;
+	bool null = nb_reg_is_const(r) && !r->r.t.value;
 
 	if (h->arg[arg] == NB_ARG_DYNPTR_BACKING)
 		return nb_check_keep(a, h, number, size.max);
-	if (!size.max && r->kind == NB_REG_STACK)
+	if (!size.max &&
+	    (r->kind == NB_REG_STACK || (null && kind == NB_ARG_MEM0)))
 		return 0;
-	switch ((enum nb_reg_kind)r->kind) {
-	case NB_REG_STACK:
+	if (r->kind == NB_REG_STACK)
 		return check_stack_arg(a, number, size.max, acc);
-	case NB_REG_VALUE:
-		rc = nb_check_span(a, number, &off, size.max);
-		return rc ? rc : nb_check_map_access(a, number, acc);
-	case NB_REG_MEM:
-		return nb_check_span(a, number, &off, size.max);
-	case NB_REG_RDONLY:
-		rc = nb_check_span(a, number, &off, size.max);
-		return rc ? rc : nb_check_rdonly(a, number, acc);
-	case NB_REG_VALUE_OR_NULL:
-	case NB_REG_MEM_OR_NULL:
-		null = true;
-		break;
-	case NB_REG_SCALAR:
-		null = nb_reg_is_const(r) && !r->r.t.value;
-		if (null && kind == NB_ARG_MEM0 && !size.max)
-			return 0;
-		rc = null ? 0 : nb_check_ended(a, number);
-		if (rc)
-			return rc;
-		break;
-	case NB_REG_UNINIT:
-	case NB_REG_CTX:
-	case NB_REG_MAP:
-	case NB_REG_MAP_OR_NULL:
-	case NB_REG_FUNC:
-		break;
-	}
+	if (points_to_memory(r))
+		return nb_check_memory(a, number, &off, size.max, acc);
+	if (r->kind == NB_REG_SCALAR && !null && nb_check_ended(a, number))
+		return NB_E_VERIFY;
+	null |= r->kind == NB_REG_VALUE_OR_NULL ||
+		r->kind == NB_REG_MEM_OR_NULL;
 	return refuse(a, null ? NB_RULE_ARG_NULL : NB_RULE_ARG_MEM,
 		      .reg = number, .helper = h, .arg = kind,
 		      .size = size.max);

@@ -35,6 +35,10 @@ struct nb_refusal {
 int nb_refuse(struct nb_env *env, enum nb_rule rule,
 	      const struct nb_refusal *refusal);
 
+/* The same with the facts that follow, of the program and not of a register. */
+#define nb_refuse_program(env, rule, ...) \
+	nb_refuse(env, rule, &(struct nb_refusal){ .reg = -1, __VA_ARGS__ })
+
 /* @text with its words in braces made from @x; itself if it has none. */
 const char *nb_expand(struct nb_env *env, const char *text,
 		      const struct nb_refusal *x);

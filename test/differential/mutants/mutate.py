@@ -23,7 +23,7 @@ LABEL = re.compile(
     r"link_scalar|forget|split|to_bytes|nb_region_(?:open|close)|"
     r"nb_state_forget|nb_\w*(?:taint|label|release|clear)\w*|"
     r"nb_budget_(?:spend|lose|pass|loop|begin)\w*|know_no_\w+)\(")
-REFUSE = re.compile(r"\b(nb_refuse|refuse(?:_\w+)?|(?:nb_)?over_\w+)\(")
+REFUSE = re.compile(r"\b(nb_refuse(?:_\w+)?|refuse(?:_\w+)?|(?:nb_)?over_\w+)\(")
 WORDS = {"hints.c"}
 NO_MEMORY = re.compile(r"\{?\s*(return NB_E_NOMEM|return nb_over_memory|"
                        r"env->nomem = true)")
