@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A static function can be found by its name: in plugin/ at most two files share
+# one, in the whole tree at most twelve.
+set -u
+n=0
+bad=0
+T=$(mktemp)
+trap 'rm -f "$T"' EXIT
+
+# How many files have each name, and the name.
+names() { # folders
+	find "$@" -name '*.c' | sort | while read -r f; do
+		grep -oE '^(static|NB_INLINE)[^;={(]*[ *][a-z_0-9]+\(' "$f" |
+			grep -v __attribute__ | sed -E 's/.*[ *]([a-z_0-9]+)\($/\1/' | sort -u
+	done | sort | uniq -c | sort -rn
+}
+most() { # files, folders
+	limit=$1
+	shift
+	names "$@" >"$T"
+	awk -v m="$limit" '$1 > m { print "# " $2 " is in " $1 " files"; bad = 1 } END { exit bad }' "$T"
+	rc=$?
+	n=$((n + 1))
+	[ "$(wc -l <"$T")" -gt 100 ] || rc=1
+	if [ $rc -eq 0 ]; then echo "ok $n - at most $limit files share a static's name: $*"; else
+		echo "not ok $n - at most $limit files share a static's name: $*"
+		bad=1
+	fi
+}
+cd "$TOP" || exit 1
+most 2 plugin
+most 12 core lua plugin shell
+echo "1..$n"
+exit $bad
