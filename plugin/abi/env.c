@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Env v1 (NCCL 2.28.7) and v2 (2.30.7). NCCL loads it before anything else and
-// asks it from within its own locks, its logger's too. So nothing is logged
-// from here, not even while the process starts: v2's logger is taken once
-// that is done, and lines that were written by then wait for it.
+// Env v1 (NCCL 2.28.7) and v2 (2.30.7). NCCL loads the env plugin first, and
+// calls it with its own locks held, also that of its logger. So we log nothing
+// here, not even during our initialisation: we take v2's logger afterwards, and
+// earlier lines wait for it.
 #include "plugin/abi/env_abi.h"
 #include "plugin/env/override.h"
 #include "plugin/process/process.h"
@@ -26,7 +26,7 @@ static int env_init_v2(uint8_t major, uint8_t minor, uint8_t patch,
 	return rc;
 }
 
-/* From atexit: what NCCL was given stays readable. */
+/* Called at exit: values that NCCL has stay valid. */
 static int env_finalize(void)
 {
 	return NB_NCCL_SUCCESS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The net plugin's entry points for all versions: arguments become those of
-// the newest shape (plugin/net/net.h). What NCCL needs not have is NULL in the
-// tables until init has found that the transport has it.
+// The net plugin's entry points for all versions. They convert arguments to the
+// newest version's (plugin/net/net.h). Optional functions are NULL in the
+// tables until init finds that the transport has them.
 #include <limits.h>
 #include <string.h>
 
@@ -164,7 +164,7 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 			return NB_NET_ARGUMENT;
 		wide[i] = (size_t)sizes[i];
 	}
-	*request = NULL; /* these versions know no hint */
+	*request = NULL; /* these versions have no hint */
 	return irecv_v9(comm, n, data, wide, tags, mhandles, request);
 }
 
@@ -192,7 +192,7 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 		__VA_ARGS__                                                \
 	}
 
-/* those of the newest shape */
+/* functions that need no conversion */
 #define listen_v11 nb_net_listen
 #define accept_v7 nb_net_accept
 #define reg_mr_v8 nb_net_reg_mr
@@ -207,7 +207,7 @@ TABLE(10, v9, v10, v5, v10, v7, v8, v10, v10, );
 TABLE(11, v11, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
 TABLE(12, v12, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
 
-/* What the transport has beyond what it must; NCCL has its lock. */
+/* Set the optional functions that the transport has. NCCL holds its lock. */
 static void shape_table(struct nb_net_table *t, int version,
 			const struct nb_net_ops *ops)
 {

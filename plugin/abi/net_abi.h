@@ -11,9 +11,9 @@
 
 /*
  * NCCL's net ABI, versions 5 to 12, declared by us (ABI reference, section 3).
- * The places of members in the table of functions do not move from v6 on, so
- * one struct with unions stands for all; a version's table is as long as its
- * last member. CollNet is left out.
+ * From v6 on members of the table keep their offsets, so one struct with unions
+ * describes all versions; a version's table ends with its last member. We do
+ * not provide CollNet.
  */
 
 /* v10: for connect; v11 and later: for init. */
@@ -172,12 +172,12 @@ static_assert(offsetof(struct nb_net_table, make_vdevice) == 152,
 	      "ABI ref., 3.1");
 static_assert(sizeof(struct nb_net_table) == 176, "ABI ref., 3.1");
 
-/* v5 has no regMrDmaBuf: all behind it comes one place earlier. */
+/* v5 has no regMrDmaBuf, so later members are one pointer earlier. */
 enum { NB_NET_V5_GAP = offsetof(struct nb_net_table, reg_mr_dmabuf) };
 
 /*
- * The tables; what optional functions the transport lacks is NULL from init
- * on, and before it (NCCL reads them after init).
+ * The tables. NCCL reads them after init; optional functions that the transport
+ * lacks are NULL.
  */
 extern struct nb_net_table ncclNetPlugin_v6, ncclNetPlugin_v7, ncclNetPlugin_v8,
 	ncclNetPlugin_v9, ncclNetPlugin_v10, ncclNetPlugin_v11,

@@ -1,152 +1,104 @@
 // SPDX-License-Identifier: MIT
-// A device's properties in each version's shape. The fields have the same
-// names in all of them, so that what a version has is copied and what it lacks
-// gets what NCCL would assume.
+// A device's properties in each version's shape. A row of each version's table
+// says where a field lies; a version without a field gets what NCCL would
+// assume.
 #include <string.h>
 
 #include "plugin/abi/net_abi.h"
 
-/* What versions without the field may be given: NCCL's own cap. */
+/* The default for versions without the field: NCCL's own cap. */
 static const size_t DEFAULT_BYTES = (size_t)1 << 30;
 enum { DEVS_V9 = 4 };
 
-/* Statements, in a function of their own. */
-#define COPY_V6(to, from)                        \
-	(to)->name = (from)->name;               \
-	(to)->pci_path = (from)->pci_path;       \
-	(to)->guid = (from)->guid;               \
-	(to)->ptr_support = (from)->ptr_support; \
-	(to)->speed = (from)->speed;             \
-	(to)->port = (from)->port;               \
-	(to)->latency = (from)->latency;         \
-	(to)->max_comms = (from)->max_comms;     \
-	(to)->max_recvs = (from)->max_recvs
+/* A field at one place in both structs, which have the same name for it. */
+struct field {
+	uint16_t at, ours, size;
+};
+#define FIELD(type, name)                                        \
+	{                                                        \
+		offsetof(struct type, name),                     \
+			offsetof(struct nb_net_props, name),     \
+			sizeof(((struct nb_net_props *)0)->name) \
+	}
+#define FIELDS_V6(t)                                                    \
+	FIELD(t, name), FIELD(t, pci_path), FIELD(t, guid),             \
+		FIELD(t, ptr_support), FIELD(t, speed), FIELD(t, port), \
+		FIELD(t, latency), FIELD(t, max_comms), FIELD(t, max_recvs)
+#define FIELDS_V7(t) \
+	FIELDS_V6(t), FIELD(t, device_type), FIELD(t, device_version)
+#define FIELDS_V8(t) FIELDS_V7(t), FIELD(t, reg_is_global)
+#define FIELDS_V9(t)                                                  \
+	FIELDS_V8(t), FIELD(t, force_flush), FIELD(t, max_p2p_bytes), \
+		FIELD(t, max_coll_bytes)
 
-#define COPY_V7(to, from)                        \
-	COPY_V6(to, from);                       \
-	(to)->device_type = (from)->device_type; \
-	(to)->device_version = (from)->device_version
+static const struct field v6[] = { FIELDS_V6(nb_net_props_v6), { 0, 0, 0 } };
+static const struct field v7[] = { FIELDS_V7(nb_net_props_v7), { 0, 0, 0 } };
+static const struct field v8[] = { FIELDS_V8(nb_net_props_v8), { 0, 0, 0 } };
+static const struct field v9[] = { FIELDS_V9(nb_net_props_v9), { 0, 0, 0 } };
+static const struct field v11[] = { FIELDS_V9(nb_net_props_v9),
+				    FIELD(nb_net_props_v11, max_multi_request),
+				    { 0, 0, 0 } };
+static const struct field v12[] = { FIELDS_V9(nb_net_props_v12),
+				    FIELD(nb_net_props_v12, v),
+				    FIELD(nb_net_props_v12, max_multi_request),
+				    FIELD(nb_net_props_v12, rail_id),
+				    FIELD(nb_net_props_v12, plane_id),
+				    { 0, 0, 0 } };
+static_assert(offsetof(struct nb_net_props_v11, v9) == 0, "v9 leads v11");
 
-#define COPY_V8(to, from)  \
-	COPY_V7(to, from); \
-	(to)->reg_is_global = (from)->reg_is_global
+static const struct {
+	const struct field *field;
+	size_t size;
+} shapes[] = {
+	[5] = { v6, sizeof(struct nb_net_props_v6) },
+	[6] = { v6, sizeof(struct nb_net_props_v6) },
+	[7] = { v7, sizeof(struct nb_net_props_v7) },
+	[8] = { v8, sizeof(struct nb_net_props_v8) },
+	[9] = { v9, sizeof(struct nb_net_props_v9) },
+	[10] = { v9, sizeof(struct nb_net_props_v9) },
+	[11] = { v11, sizeof(struct nb_net_props_v11) },
+	[12] = { v12, sizeof(struct nb_net_props_v12) },
+};
 
-#define COPY_V9(to, from)                            \
-	COPY_V8(to, from);                           \
-	(to)->force_flush = (from)->force_flush;     \
-	(to)->max_p2p_bytes = (from)->max_p2p_bytes; \
-	(to)->max_coll_bytes = (from)->max_coll_bytes
-
-#define COPY_V12(to, from)                                   \
-	COPY_V9(to, from);                                   \
-	(to)->v = (from)->v;                                 \
-	(to)->max_multi_request = (from)->max_multi_request; \
-	(to)->rail_id = (from)->rail_id;                     \
-	(to)->plane_id = (from)->plane_id
-
-static void to_v6(struct nb_net_props_v6 *to, const struct nb_net_props *from)
+/* v9 to v11 have room for four devices. */
+static bool has_four_devices(int version)
 {
-	COPY_V6(to, from);
+	return version >= 9 && version <= 11;
 }
 
-static void to_v7(struct nb_net_props_v7 *to, const struct nb_net_props *from)
+static int at_most_four(int ndevs)
 {
-	COPY_V7(to, from);
-}
-
-static void to_v8(struct nb_net_props_v8 *to, const struct nb_net_props *from)
-{
-	COPY_V8(to, from);
-}
-
-static void to_v9(struct nb_net_props_v9 *to, const struct nb_net_props *from)
-{
-	memset(to, 0, sizeof(*to));
-	COPY_V9(to, from);
-	to->v.ndevs = from->v.ndevs < DEVS_V9 ? from->v.ndevs : DEVS_V9;
-	for (int i = 0; i < DEVS_V9; i++)
-		to->v.devs[i] = from->v.devs[i];
-}
-
-static void to_v11(struct nb_net_props_v11 *to, const struct nb_net_props *from)
-{
-	to_v9(&to->v9, from);
-	to->max_multi_request = from->max_multi_request;
-}
-
-static void to_v12(struct nb_net_props_v12 *to, const struct nb_net_props *from)
-{
-	memset(to, 0, sizeof(*to));
-	COPY_V12(to, from);
+	return ndevs < DEVS_V9 ? ndevs : DEVS_V9;
 }
 
 void nb_net_props_to(void *to, const struct nb_net_props *from, int version)
 {
-	if (version <= 6)
-		to_v6(to, from);
-	else if (version == 7)
-		to_v7(to, from);
-	else if (version == 8)
-		to_v8(to, from);
-	else if (version <= 10)
-		to_v9(to, from);
-	else if (version == 11)
-		to_v11(to, from);
-	else
-		to_v12(to, from);
-}
+	struct nb_net_vprops_v9 v = { .ndevs = at_most_four(from->v.ndevs) };
 
-static void from_v6(struct nb_net_props *to, const struct nb_net_props_v6 *from)
-{
-	COPY_V6(to, from);
-}
-
-static void from_v7(struct nb_net_props *to, const struct nb_net_props_v7 *from)
-{
-	COPY_V7(to, from);
-}
-
-static void from_v8(struct nb_net_props *to, const struct nb_net_props_v8 *from)
-{
-	COPY_V8(to, from);
-}
-
-static void from_v9(struct nb_net_props *to, const struct nb_net_props_v9 *from)
-{
-	COPY_V9(to, from);
-	to->v.ndevs = from->v.ndevs < DEVS_V9 ? from->v.ndevs : DEVS_V9;
-	for (int i = 0; i < DEVS_V9; i++)
-		to->v.devs[i] = from->v.devs[i];
-}
-
-static void from_v11(struct nb_net_props *to,
-		     const struct nb_net_props_v11 *from)
-{
-	from_v9(to, &from->v9);
-	to->max_multi_request = from->max_multi_request;
-}
-
-static void from_v12(struct nb_net_props *to,
-		     const struct nb_net_props_v12 *from)
-{
-	COPY_V12(to, from);
+	memset(to, 0, shapes[version].size);
+	for (const struct field *f = shapes[version].field; f->size; f++)
+		memcpy((char *)to + f->at, (const char *)from + f->ours,
+		       f->size);
+	if (!has_four_devices(version))
+		return;
+	memcpy(v.devs, from->v.devs, sizeof(v.devs));
+	memcpy((char *)to + offsetof(struct nb_net_props_v9, v), &v, sizeof(v));
 }
 
 void nb_net_props_from(struct nb_net_props *to, const void *from, int version)
 {
+	struct nb_net_vprops_v9 v;
+
 	to->max_p2p_bytes = to->max_coll_bytes = DEFAULT_BYTES;
 	to->max_multi_request = 1;
 	to->rail_id = to->plane_id = -1;
-	if (version <= 6)
-		from_v6(to, from);
-	else if (version == 7)
-		from_v7(to, from);
-	else if (version == 8)
-		from_v8(to, from);
-	else if (version <= 10)
-		from_v9(to, from);
-	else if (version == 11)
-		from_v11(to, from);
-	else
-		from_v12(to, from);
+	for (const struct field *f = shapes[version].field; f->size; f++)
+		memcpy((char *)to + f->ours, (const char *)from + f->at,
+		       f->size);
+	if (!has_four_devices(version))
+		return;
+	memcpy(&v, (const char *)from + offsetof(struct nb_net_props_v9, v),
+	       sizeof(v));
+	to->v.ndevs = at_most_four(v.ndevs);
+	memcpy(to->v.devs, v.devs, sizeof(v.devs));
 }

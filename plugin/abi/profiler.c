@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The profiler's entry points for all versions: from NCCL's descriptors, whose
-// layout is rows of core/defs/profiler.h, to ours. Each version's functions are
-// compiled by themselves, so that its offsets are constants. Nothing fails
-// towards NCCL, which ignores the results anyway.
+// The profiler's entry points for all versions. They read NCCL's descriptors,
+// whose layouts are rows of core/defs/profiler.h. Each version has its own
+// compiled functions, so that offsets are constants. They never return an
+// error; NCCL ignores results anyway.
 #include "plugin/abi/profiler_abi.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ static const struct word funcs[] = {
 static const struct word types[] = {
 #define PROF_TYPE(number, name, bytes) { name, number, bytes },
 #include "core/defs/profiler.h"
-	/* what NCCL says of ncclUint8 */
+	/* NCCL's text for ncclUint8 */
 	{ "Unknown", 1, 1 },
 };
 
@@ -91,8 +91,8 @@ static const struct word *find_word(const struct word *list, size_t n,
 	return NULL;
 }
 
-/* Types: nearly all begin with "nccl", so what tells them apart is behind it;
- * all in the list are longer than that. */
+/* Types: nearly all begin with "nccl", so compare the character behind it
+ * first. All listed types are longer than that. */
 static const struct word *find_type(const char *text)
 {
 	enum { AT = 4 };
@@ -132,7 +132,7 @@ static uint32_t type_size(uint32_t type)
 	return 0;
 }
 
-/* count * size, and no more than fits */
+/* count * size, limited */
 static uint64_t payload_bytes(uint64_t count, uint32_t type)
 {
 	uint64_t bytes;
@@ -275,7 +275,8 @@ INLINE int start_own(void *context, void **to, const char *d, int v)
 			h = nb_events_start(context, &e);
 		}
 	}
-	/* always: for some events NCCL's variable is not initialised */
+	/* always, because NCCL does not initialise its variable for some events
+	 * */
 	*to = (void *)(uintptr_t)h;
 	return NB_NCCL_SUCCESS;
 }
@@ -299,7 +300,7 @@ static int stop_event(void *handle)
 	return NB_NCCL_SUCCESS;
 }
 
-/* In all versions what is used of the arguments are their first 8 bytes. */
+/* We use the first 8 bytes of the arguments, in all versions. */
 static int record_event_state(void *handle, int state, void *args)
 {
 	if (!nb_events_chained() ||

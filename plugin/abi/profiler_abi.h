@@ -41,7 +41,7 @@ static_assert(offsetof(struct nb_profiler, record_event_state) == 32,
 static_assert(offsetof(struct nb_profiler, finalize) == 40, "ABI ref., 2.1");
 static_assert(sizeof(struct nb_profiler) == 48, "ABI ref., 2.1");
 
-/* NCCL's words of events: its number of @text, or NB_WORD_NONE. */
+/* NCCL's number for @text, or NB_WORD_NONE. */
 enum nb_prof_words {
 	NB_PROF_FUNCS,
 	NB_PROF_TYPES,

@@ -100,7 +100,7 @@ NB_TUNER(5, v5, v4, 32, );
 NB_TUNER(6, v5, v4, 40, nb_tuner_chunk_v6 *get_chunk_size;);
 #undef NB_TUNER
 
-/* The arguments of init, of any version. */
+/* The arguments of init of any version. */
 struct nb_tuner_init {
 	uint32_t abi;
 	uint64_t comm_id; /* v5 and later */

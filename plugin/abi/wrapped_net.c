@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A net plugin of somebody else's as a transport: its newest version that we
-// know, called as the NCCL of that version would. Where a function has the
-// shape of ours it is called directly; what it lacks stays lacking. There is
-// one in a process: NCCL's functions of old versions carry nothing by which
-// several could be told apart.
+// A wrapped net plugin as a transport: we call its newest version that we know,
+// as NCCL of that version would. Functions with our signature are called
+// directly; missing functions stay missing. A process has one, because NCCL's
+// old interfaces pass no context that could identify several.
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -51,7 +50,7 @@ static int wrapped_connect(void *ctx, int dev, int traffic_class, void *handle,
 			   void **comm, void **devh)
 {
 	struct nb_net_config config = { traffic_class };
-	void *none = NULL; /* versions without handles pass no place */
+	void *none = NULL; /* versions without handles pass NULL */
 
 	if (!devh)
 		devh = &none;
@@ -87,7 +86,7 @@ static int wrapped_properties(int dev, struct nb_net_props *props)
 	if (rc)
 		return rc;
 	nb_net_props_from(props, &p, version);
-	if (props->v.ndevs < 1) { /* before v9, where it is itself alone */
+	if (props->v.ndevs < 1) { /* before v9 a device consists of itself */
 		props->v.ndevs = 1;
 		props->v.devs[0] = dev;
 	}
@@ -149,7 +148,7 @@ static int wrapped_irecv_v5(void *comm, int n, void **data, size_t *sizes,
 	*request = NULL; /* no hints before v9 */
 	if (n < 1 || n > NB_NET_MAX_RECVS)
 		return NB_NET_ARGUMENT;
-	/* room for more than an int says is no mistake: none will come */
+	/* clamp: no message is larger than an int can say */
 	for (int i = 0; i < n; i++)
 		narrow[i] = sizes[i] > INT_MAX ? INT_MAX : (int)sizes[i];
 	return w.irecv.v5(comm, n, data, narrow, tags, mhandles, request);
@@ -163,8 +162,7 @@ static int wrapped_irecv_v9(void *comm, int n, void **data, size_t *sizes,
 	return w.irecv.v9(comm, n, data, sizes, tags, mhandles, request);
 }
 
-/* It reads a handle of the profiler's for each buffer; an NCCL that is older
- * has none. */
+/* v10 reads a profiler handle for each buffer; older NCCL passes none. */
 static int wrapped_irecv_v10(void *comm, int n, void **data, size_t *sizes,
 			     int *tags, void **mhandles, void **phandles,
 			     void **request)
@@ -182,8 +180,8 @@ static int wrapped_irecv_v10(void *comm, int n, void **data, size_t *sizes,
 
 /* ---- putting it together ---- */
 
-/* The table as it lies in the library, v5's with a gap and all zero where a
- * version ends. */
+/* Copy the library's table: v5 with a gap, and zeroes beyond a version's end.
+ * */
 static void read_net_table(const void *from)
 {
 	static const size_t size[] = { 128, 136, 152, 152, 160, 160, 176, 176 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Events for the profiler that ours has displaced. It is told what NCCL would
-// tell it: the events that its own mask asks for, in its own version's form.
-// Its mask is a number of ours that it may write at any time; NCCL's gets what
-// both want.
+// Events for the wrapped profiler. It gets what NCCL would give it: the events
+// of its own mask, in its own version's form. It may write its mask, a variable
+// of ours, at any time; NCCL's mask gets the events that either of us wants.
 #include "plugin/abi/wrapped_profiler.h"
 
 #include <string.h>
@@ -17,8 +16,8 @@ enum { NEWEST = 6, DESCR = 128 };
 
 static const uint8_t sizes[NEWEST + 1] = { 0, 120, 128, 120, 104, 112, 112 };
 
-/* Its table, its version, NCCL's, and whom we tell of errors: the same for all
- * communicators of a process, set before any of them has events. */
+/* The wrapped profiler's table and version, and NCCL's version. The same for
+ * all communicators, and set before any has events. */
 static struct {
 	const struct nb_profiler *table; /* atomic */
 	uint32_t version, abi;
@@ -32,7 +31,7 @@ static void count_error(int rc)
 
 /* ---- descriptors of another version ---- */
 
-/* What a field is, by its name in the rows; a word is a number in v1. */
+/* A field's type, by its name in the rows. v1 has numbers for words. */
 enum kind { U8, I32, U64, FUNC, TYPE, ALGO, PROTO };
 enum {
 	KIND_comm = U64,
@@ -101,7 +100,7 @@ static void put_i32(char *d, int at, int32_t v)
 		memcpy(d + at, &v, sizeof(v));
 }
 
-/* One field, which both versions have. */
+/* Copy a field that both versions have. */
 static void copy_field(const struct field *f, char *to, int v, const char *from,
 		       int have)
 {
@@ -137,7 +136,7 @@ static void copy_field(const struct field *f, char *to, int v, const char *from,
 	}
 }
 
-/* What old versions have beside that. */
+/* Fill in fields that only old versions have. */
 static void fill_old(char *to, int v, const struct nb_pcomm *pc, uint32_t event,
 		     uint64_t bytes)
 {
@@ -236,7 +235,8 @@ static void translate_handles(char *d, int v, uint32_t event,
 
 /* ---- events ---- */
 
-/* Does its version have that event, and does it ask for it? */
+/* Does the wrapped profiler's version have the event, and its mask ask for it?
+ * */
 static bool is_delivered(uint32_t event)
 {
 	return event < NB_NEVENTS &&
@@ -338,7 +338,7 @@ bool nb_wrapped_prof_record(void *handle, int state, void *args)
 			 args != NULL);
 	if (!pair.its || state < 0 || state_since(state) > its.version)
 		return true;
-	/* 16 bytes before v4, the first eight of which are all that is left */
+	/* before v4 arguments have 16 bytes, of which later versions keep 8 */
 	if (args && its.version < 4 && its.abi >= 4)
 		args = wide;
 	count_error(its.table->record_event_state(pair.its, state, args));
@@ -395,7 +395,7 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 		return;
 	}
 	nb_lock(NB_LOCK_WRAP);
-	if (!its.table) { /* of another communicator it is the same */
+	if (!its.table) { /* the same for all communicators */
 		its.version = version;
 		its.abi = init->abi;
 		__atomic_store_n(&its.table, t, __ATOMIC_RELEASE);
@@ -414,7 +414,7 @@ void nb_wrapped_prof_finalize(void *context)
 {
 	void *its_context;
 
-	/* NULL would keep NCCL from calling it */
+	/* NCCL does not call a profiler with a NULL context */
 	if (nb_event_pair_comm_end((uint64_t)(uintptr_t)context,
 				   &its_context) &&
 	    its_context)

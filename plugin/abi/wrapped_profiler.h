@@ -9,13 +9,14 @@
 #include "plugin/profiler/events.h"
 
 /*
- * The displaced profiler, called beside ours with the version that NCCL would
- * have taken. NCCL's descriptors reach it as they are, but for the handles of
- * parents, where that version is the one that NCCL calls us with; else they
- * are rewritten by the rows of core/defs/profiler.h.
+ * The wrapped profiler, called with the version that NCCL would have taken. If
+ * NCCL calls us with the same version, it gets NCCL's descriptors with only the
+ * parents' handles replaced. Else descriptors are converted by the rows of
+ * core/defs/profiler.h.
  */
 
-/* init of @context, which ours has made; what fails is counted and said. */
+/* Init the wrapped profiler for our @context. Failures are counted and logged.
+ * */
 void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 			  nb_nccl_logger *logger);
 void nb_wrapped_prof_finalize(void *context);
@@ -24,7 +25,7 @@ void nb_wrapped_prof_finalize(void *context);
 typedef int nb_own_start(void *context, void **to, void *descr);
 void nb_wrapped_prof_start(void *context, void **to, const void *descr, int v,
 			   nb_own_start *own);
-/* False: the handle is none of these, but ours or nobody's. */
+/* False: the handle is not a pair's. */
 bool nb_wrapped_prof_stop(void *handle);
 bool nb_wrapped_prof_record(void *handle, int state, void *args);
 

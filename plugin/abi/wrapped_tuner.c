@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The displaced tuner, called as NCCL would call its version. One that is
-// older than NCCL gets what NCCL's own adapters would give it (ABI reference,
-// 1.6 and 1.7).
+// The wrapped tuner, called as NCCL calls its version. A tuner older than NCCL
+// gets what NCCL's own adapters give it (ABI reference, 1.6 and 1.7).
 #include "plugin/abi/wrapped_tuner.h"
 
 #include "core/defs/ctx.h"
@@ -114,7 +113,8 @@ static int wrapped_init_v5(struct nb_wrapped_tuner *p, uint32_t version,
 	rc = t->init(&p->context, in->comm_id, in->ranks, in->nodes, in->logger,
 		     in->nvl, in->constants);
 	if (rc && in->constants)
-		*in->constants = was; /* NCCL's own, which it may have edited */
+		*in->constants = was; /* restore NCCL's values, which the tuner
+					 may have edited */
 	return rc;
 }
 
@@ -133,7 +133,8 @@ static int call_tuner_init(struct nb_wrapped_tuner *p, uint32_t version,
 			   : wrapped_init_v5(p, version, in);
 }
 
-/* Its init has failed. Other hosts cannot learn that this one goes without. */
+/* The tuner's init failed. Other hosts cannot learn that this one continues
+ * without it. */
 static int tuner_init_failed(const struct nb_tuner_init *in, int rc)
 {
 	if (in->nodes > 1) {

@@ -6,13 +6,12 @@
 #include "plugin/wrap/wrapped_tuner.h"
 
 /*
- * nb_wrapped_tuner_init - init the displaced tuner for one communicator
+ * nb_wrapped_tuner_init - init the wrapped tuner for one communicator
  *
- * @p->ask is NULL where there is none, or where it cannot be had; that is
- * counted and said. Without locks of ours: it may take its time. Returns what
- * our init is to return: the error of its init where the communicator has
- * several hosts, as ranks of others cannot learn that one went without it.
- * Else 0.
+ * @p->ask is NULL if there is none, or if its init failed, which is counted and
+ * logged. Call it without our locks: its init may take long. Returns the result
+ * of our init: for a communicator of several hosts the error of its init, as
+ * other hosts cannot learn that this rank continues without it. Else 0.
  */
 int nb_wrapped_tuner_init(struct nb_wrapped_tuner *p,
 			  const struct nb_tuner_init *in);

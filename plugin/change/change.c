@@ -98,7 +98,7 @@ static int check_procs(const struct nb_seg *mem,
 		if (!(p->flags & NB_SEG_PROC_CONTROL))
 			return nb_fail(err, NB_E_REFUSED, 0,
 				       "process %llu of the job has no control "
-				       "socket and takes no changes",
+				       "socket and refuses changes",
 				       (unsigned long long)p->pid);
 		return nb_fail(err, NB_E_REFUSED, 0,
 			       "process %llu of the job has not staged this "
@@ -143,9 +143,9 @@ static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here,
 			       c->nranks - here, c->nranks,
 			       (unsigned long long)c->comm_id);
 	return nb_fail(err, NB_E_REFUSED, 0,
-		       "%u of %u ranks of a communicator without identity are "
-		       "still to come, not on this host, or their processes "
-		       "have no ncclbpf",
+		       "%u of %u ranks of a communicator without identity have "
+		       "not registered, are not on this host, or their "
+		       "processes have no ncclbpf",
 		       c->nranks - here, c->nranks);
 }
 
@@ -256,8 +256,8 @@ static int check_expected(uint64_t expected, struct nb_err *err)
 		"the job has generation %llu (allowed: %llu, as "
 		"if_generation says)",
 		(unsigned long long)found, (unsigned long long)expected);
-	return nb_hint(err, "somebody else has made a change: look again, and "
-			    "name the generation that was looked at");
+	return nb_hint(err, "a concurrent change was made: read the generation "
+			    "again, and retry");
 }
 
 int nb_change_expect(uint64_t expected, struct nb_err *err)
@@ -352,12 +352,12 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 		__atomic_store_n(&c->mismatch, 0, __ATOMIC_RELEASE);
 		break;
 	case NB_FENCE_OVERRUN:
-		why = "ranks ran past every fence that was tried, the last "
-		      "one NCCLBPF_FENCE_MARGIN decisions ahead";
+		why = "ranks passed every fence before it was decided, the "
+		      "last one NCCLBPF_FENCE_MARGIN decisions ahead";
 		break;
 	case NB_FENCE_PENDING:
-		why = "some ranks have not reached the fence of the change "
-		      "before";
+		why = "some ranks have not reached the fence of the previous "
+		      "change";
 		break;
 	case NB_FENCE_EXHAUSTED:
 		why = "its decision numbers are beyond 2^40";
@@ -395,7 +395,7 @@ static void report_left_out(const struct nb_segment *s,
 	nb_startup_text(s, c, out->why, sizeof(out->why));
 	if (!out->why[0])
 		snprintf(out->why, sizeof(out->why),
-			 "its ranks begin differently");
+			 "its ranks start differently");
 }
 
 /* Report communicators of this process that are not in the segment. */
@@ -452,8 +452,8 @@ static int check_barred(const struct nb_segment *s, uint64_t *before,
 		return 0;
 	return nb_fail(err, NB_E_REFUSED, 0,
 		       "a rank of a communicator without identity could not "
-		       "register in time: what its peers begin with must not "
-		       "change while it lives");
+		       "register in time: the initial policies of its peers "
+		       "must not change while it lives");
 }
 
 static int fail_held_fast(uint32_t number, uint32_t committed,
@@ -466,9 +466,8 @@ static int fail_held_fast(uint32_t number, uint32_t committed,
 			       "moved");
 	return nb_fail(err, NB_E_BUSY, 0,
 		       "a rank of a communicator without identity could not "
-		       "wait for the change: communicators that live have "
-		       "moved to generation %u, those made from now on begin "
-		       "as before",
+		       "wait for the change: existing communicators moved to "
+		       "generation %u, new ones still use the old policies",
 		       number);
 }
 

@@ -51,7 +51,7 @@ static void log_divergence(struct watched *w, const struct nb_agree *a)
 	nb_agree_text(a, text, sizeof(text));
 	nb_log(NB_LOG_WARN,
 	       "communicator %016llx: RANKS DISAGREE: %s; ncclbpf-shell check "
-	       "agreement tells more",
+	       "agreement shows more",
 	       (unsigned long long)a->comm_id, text);
 }
 

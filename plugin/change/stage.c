@@ -156,8 +156,7 @@ static int fail_not_kept(uint64_t to, struct nb_err *err)
 	nb_fail(err, NB_E_NOENT, 0,
 		"generation %llu is not kept in this process",
 		(unsigned long long)to);
-	return nb_hint(err, "policy history shows those that can be gone back "
-			    "to");
+	return nb_hint(err, "policy history shows the kept generations");
 }
 
 int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE],
@@ -176,8 +175,8 @@ int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE],
 		return fail_not_kept(to, err);
 	if (!g)
 		return nb_fail(err, NB_E_NOENT, 0,
-			       "there is nothing to go back to: no change has "
-			       "been committed since this process began");
+			       "there is no generation to return to: no change "
+			       "has been committed since this process started");
 	return stage_new(g, digest, err);
 }
 

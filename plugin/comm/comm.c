@@ -69,7 +69,7 @@ bool nb_comm_changeable(const struct nb_comm *c, const char **why)
 	*why = c->why[0] ? c->why : NULL;
 	if (!c->seg) {
 		if (!*why)
-			*why = "it was made before this process was forked";
+			*why = "it was made before the fork of this process";
 		return false;
 	}
 	if (nb_seg_registered(c->seg) < c->init.ranks) {

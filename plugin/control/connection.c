@@ -429,11 +429,10 @@ static bool in_time(struct nb_conn *c)
 	if (c->closing)
 		return true;
 	if (!c->open && now - c->born_ms >= NB_CONN_GREET_MS)
-		close_late(c, "no hello came", NB_CONN_GREET_MS);
+		close_late(c, "no hello", NB_CONN_GREET_MS);
 	else if (c->nin && whole_line(c) < 0 &&
 		 now - c->line_ms >= NB_CONN_LINE_MS)
-		close_late(c, "a request line was begun and not ended",
-			   NB_CONN_LINE_MS);
+		close_late(c, "an incomplete request line", NB_CONN_LINE_MS);
 	return true;
 }
 

@@ -86,7 +86,7 @@ int nb_sealed_take(struct nb_call *call, const char *what, void **out,
 	*out = NULL;
 	if (fd < 0) {
 		nb_fail(call->err, NB_E_ARG, 0,
-			"%s %.64s: no file descriptor came beside the line",
+			"%s %.64s: the request has no file descriptor",
 			call->req->spec->words, arg);
 		return nb_hint(call->err,
 			       "send %s as a sealed memory file (SCM_RIGHTS) "

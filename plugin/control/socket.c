@@ -83,7 +83,7 @@ static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer,
 			"root; uid %u asks",
 			(unsigned)geteuid(), (unsigned)cred.uid);
 		nb_log(NB_LOG_WARN,
-		       "control: uid %u pid %d was turned away: only uid %u "
+		       "control: uid %u pid %d was rejected: only uid %u "
 		       "and root may connect",
 		       (unsigned)cred.uid, (int)cred.pid, (unsigned)geteuid());
 		return false;

@@ -65,7 +65,7 @@ static bool open_board(void)
 	if (!nb_mailbox_open(&l->board, nb_self.dir.dirfd, name, &err))
 		return true;
 	if (!l->board_failed)
-		nb_log_err("controllers see the maps of their process alone",
+		nb_log_err("controllers only see the maps of their own process",
 			   &err);
 	l->board_failed = true;
 	return false;
@@ -156,8 +156,7 @@ static void take_office(void)
 	memset(&l->state, 0, sizeof(l->state));
 	l->state.interval_ns = (uint64_t)nb_params.num[NB_P_CONTROLLER_MS] * MS;
 	l->state.elected_us = nb_wall_us();
-	nb_log(NB_LOG_INFO,
-	       "controllers of the job run in this process from now on");
+	nb_log(NB_LOG_INFO, "this process runs the controllers of the job");
 	NB_STEP(LOOP_ELECTED);
 	post_state();
 }
@@ -215,8 +214,9 @@ static int stage_change(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
 	if (memcmp(nb_gens.baseline->digest, from, NB_SHA256_SIZE) != 0)
-		rc = nb_fail(err, NB_E_BUSY, 0,
-			     "another change came first: the next run sees it");
+		rc = nb_fail(
+			err, NB_E_BUSY, 0,
+			"a concurrent change came first: the next run sees it");
 	else if (others_staged())
 		rc = nb_fail(err, NB_E_BUSY, 0,
 			     "another change is staged: change status shows "

@@ -382,8 +382,7 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 		return;
 	if (why == NB_DIFFER_LOST)
 		snprintf(text, size,
-			 "one of its ranks could not register in the job "
-			 "segment");
+			 "a rank could not register in the job segment");
 	else if (why == NB_DIFFER_MISSING)
 		snprintf(text, size,
 			 "%u of %u ranks had not registered before the first "

@@ -7,15 +7,14 @@
 #include "plugin/profiler/hooks.h"
 
 /*
- * What the hooks net/... are told: NCCL's objects as we keep them, and one
- * function a hook. The functions are called only where the hook has programs
- * (nb_events_hooked): the rest costs one load.
+ * The objects behind the hooks net/..., and one function a hook. Callers check
+ * nb_events_hooked first, so a hook without programs costs one load.
  */
 enum { NB_NET_REQUESTS = 128 };
 
 enum nb_net_kind { NB_NET_RECV, NB_NET_SEND, NB_NET_LISTENER };
 
-/* A communicator's init; the context that NCCL holds. */
+/* The context that init gives NCCL for a communicator. */
 struct nb_net_ctx {
 	void *inner;
 	uint64_t comm_id;
@@ -24,12 +23,12 @@ struct nb_net_ctx {
 
 struct nb_net_conn;
 
-/* A request: what NCCL holds of it. */
+/* A request, as NCCL holds it. */
 struct nb_net_request {
-	void *inner; /* NULL: the place is free */
+	void *inner; /* NULL: free */
 	struct nb_net_conn *conn;
 	uint64_t number, bytes;
-	uint64_t start_ns; /* 0: nobody asked when it was posted */
+	uint64_t start_ns; /* 0: no program wanted it when it was posted */
 	uint32_t kind;	   /* enum nb_net_kind; 2: a flush */
 	uint32_t tag, polls, buffers;
 	bool busy, failed;
@@ -42,8 +41,7 @@ struct nb_net_conn {
 	uint32_t dev, speed;
 	uint64_t comm_id, id, listener, born_ns;
 	struct nb_net_peer peer;
-	/* counted while the connection lives; atomic, for readers: list.h
-	 */
+	/* atomic counters, for readers in list.h */
 	uint64_t requests, bytes;
 	uint32_t outstanding, errors;
 	struct nb_net_conn *before, *behind; /* list.c's */

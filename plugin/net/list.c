@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who is connected: a list under a lock of its own, touched where connections
-// come and go and by readers, never on the way of data.
+// The list of connections, under its own lock. Only opening, closing and
+// readers take the lock, never the data path.
 #include "plugin/net/list.h"
 
 #include <pthread.h>
@@ -57,7 +57,8 @@ void nb_net_list_error(void)
 void nb_net_list_forked(void)
 {
 	pthread_mutex_init(&list.lock, NULL);
-	/* one that another thread was about to list is in no order */
+	/* a connection that another thread was just adding may be half linked
+	 * */
 	for (struct nb_net_conn *c = list.first; c; c = c->behind)
 		c->listed = false;
 	list.first = list.last = NULL;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Between NCCL and a transport: connections and requests as policies see them.
-// What NCCL holds are our objects, which lead to the transport's; requests are
-// places in their connection, taken in turn, so that one that is done stays
-// readable for irecvConsumed until long after. Nothing here locks or allocates
-// but where connections come and go.
+// The layer between NCCL and a transport, which shows connections and requests
+// to policies. NCCL holds our objects, which point to the transport's. Requests
+// are a ring in their connection, so a completed request stays readable for
+// irecvConsumed. Only opening and closing connections locks or allocates.
 #include "plugin/net/net.h"
 
 #include <pthread.h>
@@ -20,9 +19,9 @@
 enum { TRIPS = 64 };
 
 /*
- * Connects under way: their state is the transport's, in the handle, so ours
- * is found by the handle's place and thread. Under the lock; the oldest makes
- * room.
+ * Pending connects. The transport keeps its state in the handle, so we find
+ * ours by the handle's address and the thread. Under the lock; a new one
+ * replaces the oldest.
  */
 struct trip {
 	const void *handle;
@@ -36,14 +35,14 @@ static struct {
 	bool chosen;
 	const struct nb_net_ops *ops; /* NULL: no device */
 	bool wrapped;		      /* ops are a wrapped plugin's */
-	int devices;		      /* atomic: as NCCL was told */
+	int devices;		      /* atomic: the number given to NCCL */
 	unsigned next_trip;
 	struct trip trip[TRIPS];
-	unsigned inits; /* that went well; under NCCL's lock */
+	unsigned inits; /* successful inits; under NCCL's lock */
 	uint64_t conns; /* atomic */
 } net = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* What versions before 11 have instead of a context. */
+/* The context for versions before 11, which have none. */
 static struct nb_net_ctx nobody = { .traffic_class = NB_NET_CLASS_NONE };
 
 /* ---- which transport ---- */
@@ -75,7 +74,7 @@ static const struct nb_net_ops *open_wrapped(void)
 	return ops;
 }
 
-/* Were we meant? NCCL also looks into libnccl-net.so, which may be us. */
+/* Did the user choose us? NCCL also loads libnccl-net.so, which may be us. */
 static bool is_named(void)
 {
 	const char *v = getenv("NCCL_NET_PLUGIN");
@@ -108,8 +107,8 @@ const char *nb_net_used(int *devices)
 	return net.wrapped ? nb_wrapped[NB_WRAPPED_NET].name : "tcp";
 }
 
-/* The lock may have been another thread's. Who was about to choose starts
- * again; the connects under way are copies of the parent's. */
+/* Another thread may have held the lock. A pending choice starts again; pending
+ * connects are the parent's. */
 void nb_net_forked(void)
 {
 	pthread_mutex_init(&net.lock, NULL);
@@ -117,7 +116,7 @@ void nb_net_forked(void)
 	nb_net_list_forked();
 }
 
-/* A wrapped plugin's error, before NCCL gets it. */
+/* Count a wrapped plugin's error before NCCL gets it. */
 static int count_result(const char *what, int rc)
 {
 	if (__builtin_expect(rc != NB_NET_OK, 0) && net.wrapped)
@@ -125,7 +124,7 @@ static int count_result(const char *what, int rc)
 	return rc;
 }
 
-/* ...of a call that has no connection to count it. */
+/* The same for a call without a connection. */
 static int count_lone_result(const char *what, int rc)
 {
 	if (rc)
@@ -141,8 +140,9 @@ const struct nb_net_ops *nb_net_ops_used(void)
 /* ---- contexts ---- */
 
 /*
- * At first that is no device: NCCL takes its own network, where an error would
- * end the communicator, and old releases would crash. Later it is an error.
+ * The first init that fails reports no device, so NCCL takes its own network;
+ * an error would end the communicator, and crash old releases. A later failure
+ * is an error.
  */
 static int net_init_failed(void **to, struct nb_net_ctx *c, int rc)
 {
@@ -176,7 +176,7 @@ int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 	if (to)
 		*to = c;
 	if (!c || !net.ops)
-		return NB_NET_OK; /* devices says that there is nothing */
+		return NB_NET_OK; /* devices then reports none */
 	c->comm_id = init->comm_id;
 	c->traffic_class = init->traffic_class;
 	rc = count_lone_result("init", net.ops->init(&c->inner, init));
@@ -303,7 +303,7 @@ static struct trip *find_connecting(const void *handle, int dev,
 	return NULL;
 }
 
-/* Takes the connection out of its trip, or makes one for a trip that begins. */
+/* Take the pending connection of this handle, or make a new one. */
 static struct nb_net_conn *connecting_take(const struct nb_net_ctx *x, int dev,
 					   const void *handle,
 					   int *traffic_class)
@@ -331,7 +331,7 @@ static struct nb_net_conn *connecting_take(const struct nb_net_ctx *x, int dev,
 	return c;
 }
 
-/* The connect goes on with another call. */
+/* Keep a connect that needs further calls. */
 static void connecting_put(const void *handle, struct nb_net_conn *c,
 			   int traffic_class)
 {
@@ -339,7 +339,7 @@ static void connecting_put(const void *handle, struct nb_net_conn *c,
 
 	pthread_mutex_lock(&net.lock);
 	t = &net.trip[net.next_trip++ % TRIPS];
-	free(t->conn); /* NCCL has given it up, or it is told anew */
+	free(t->conn); /* NCCL gave it up, or it will be made again */
 	*t = (struct trip){ handle, pthread_self(), c, traffic_class };
 	pthread_mutex_unlock(&net.lock);
 }
@@ -361,7 +361,7 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
 		return NB_NET_ARGUMENT;
 	*send_comm = NULL;
 	if (traffic_class ==
-	    NB_NET_CLASS_NONE) /* v11 and later: as init said */
+	    NB_NET_CLASS_NONE) /* v11 and later: the class of init */
 		traffic_class = x->traffic_class;
 	c = connecting_take(x, dev, handle, &traffic_class);
 	if (!c)
@@ -502,7 +502,7 @@ enum {
 		      1u << NB_HOOK_NET_TEST
 };
 
-/* A free place, in turn; NULL: NCCL holds more than it may, try again. */
+/* A free request, in ring order; NULL: NCCL holds too many, it tries again. */
 static struct nb_net_request *conn_free_request(struct nb_net_conn *c)
 {
 	for (uint64_t i = 0; i < NB_NET_REQUESTS; i++) {
@@ -515,7 +515,7 @@ static struct nb_net_request *conn_free_request(struct nb_net_conn *c)
 	return NULL;
 }
 
-/* The transport has taken it: @r->inner is not NULL. */
+/* Fill in a request that the transport took: @r->inner is not NULL. */
 static void request_posted(struct nb_net_request *r, uint32_t kind,
 			   uint64_t bytes, uint32_t tag, uint32_t buffers)
 {
@@ -622,7 +622,8 @@ int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 		return NB_NET_OK;
 	r = conn_free_request(c);
 	if (!r)
-		return NB_NET_SYSTEM; /* NULL would mean that it is done */
+		return NB_NET_SYSTEM; /* NULL would mean that the flush is done
+				       */
 	r->inner = NULL;
 	rc = count_result("iflush", net.ops->iflush(c->inner, n, data, sizes,
 						    mhandles, &r->inner));
@@ -637,7 +638,7 @@ int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 	return NB_NET_OK;
 }
 
-/* It is over; the place may be taken again. */
+/* The request is done, and its place is free. */
 static void request_done(struct nb_net_request *r, const int *sizes)
 {
 	struct nb_net_conn *c = r->conn;
@@ -648,14 +649,14 @@ static void request_done(struct nb_net_request *r, const int *sizes)
 			r->bytes += (uint64_t)sizes[i];
 	}
 	NB_NET_COUNT(c->outstanding, -1u);
-	if (r->kind != NB_NET_LISTENER) /* a flush moves nothing */
+	if (r->kind != NB_NET_LISTENER) /* a flush moves no data */
 		NB_NET_COUNT(c->bytes, r->bytes);
 	r->busy = false;
 	if (nb_events_hooked(NB_HOOK_NET_TEST))
 		nb_net_run_test(r, NB_NET_OK);
 }
 
-/* Its place stays taken: NCCL may ask again, and gets the same answer. */
+/* A failed request stays busy, so NCCL gets the same answer again. */
 static void request_failed(struct nb_net_request *r, int error)
 {
 	NB_NET_COUNT(r->conn->errors, 1);
@@ -677,7 +678,7 @@ int nb_net_test(void *request, int *done, int *sizes)
 	if (!r || !r->busy)
 		return NB_NET_ARGUMENT;
 	r->polls++;
-	/* NCCL may leave it out; a receive's bytes are counted all the same */
+	/* NCCL may pass no sizes; we count a receive's bytes anyway */
 	if (!sizes && r->kind == NB_NET_RECV &&
 	    r->buffers <= NB_NET_MAX_RECVS) {
 		memset(own, 0, r->buffers * sizeof(own[0]));

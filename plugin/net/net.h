@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 /*
- * The net plugin. NCCL's versions (plugin/abi/net.c) come down to the calls
- * nb_net_*: they keep what policies are told of connections and requests, run
- * the programs of the hooks net/..., and leave moving bytes to a transport:
- * our own TCP (tcp.c) or a plugin of somebody else's (wrapped_net.c).
+ * The net plugin. plugin/abi/net.c maps all versions of NCCL's interface to the
+ * calls nb_net_*. These track connections and requests, run the programs of the
+ * hooks net/..., and leave the data to a transport: our own TCP (tcp.c) or a
+ * wrapped plugin (wrapped_net.c).
  */
 
-/* ncclResult_t, as far as a net plugin has reason to say it. */
+/* The values of ncclResult_t that a net plugin returns. */
 enum nb_net_result {
 	NB_NET_OK = 0,
 	NB_NET_SYSTEM = 2,   /* this machine failed */
@@ -59,7 +59,7 @@ struct nb_net_props {
 typedef void nb_net_logger(int level, unsigned long flags, const char *file,
 			   int line, const char *fmt, ...);
 
-/* What NCCL gives init besides; pointers that are only passed on. */
+/* Other arguments of init; we only pass the pointers on. */
 struct nb_net_init {
 	uint64_t comm_id; /* 0 before v11 */
 	int traffic_class;
@@ -67,7 +67,7 @@ struct nb_net_init {
 	void *profiler_callback;
 };
 
-/* What a transport knows of the other end. */
+/* A transport's description of the peer. */
 struct nb_net_peer {
 	uint64_t address; /* hash of its address; 0: not known */
 	uint64_t link;	  /* the same number at both ends; 0: not known */
@@ -75,10 +75,11 @@ struct nb_net_peer {
 };
 
 /*
- * A transport: NCCL's newest shape in words of ours. Semantics as in NCCL's
- * interface: nothing blocks; a connection not there yet is NULL and NB_NET_OK;
- * a request that cannot be taken now is NULL. Functions marked "or NULL" may
- * be missing. Threads: as NCCL's; one connection's data path has one thread.
+ * A transport, with NCCL's newest interface in our types. As in NCCL's
+ * interface, nothing blocks: a connection that is not ready is NULL with
+ * NB_NET_OK, and so is a request that cannot be taken now. Functions marked "or
+ * NULL" may be missing. NCCL's threads call them; a connection's data path has
+ * one thread.
  */
 struct nb_net_ops {
 	int (*init)(void **ctx, const struct nb_net_init *init);
@@ -86,7 +87,7 @@ struct nb_net_ops {
 	int (*devices)(int *n);
 	int (*get_properties)(int dev, struct nb_net_props *props);
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
-	/* @traffic_class: NB_NET_CLASS_NONE: as init said */
+	/* @traffic_class: NB_NET_CLASS_NONE: the class of init */
 	int (*connect)(void *ctx, int dev, int traffic_class, void *handle,
 		       void **send_comm, void **dev_handle);
 	int (*accept)(void *listen_comm, void **recv_comm, void **dev_handle);
@@ -114,18 +115,17 @@ struct nb_net_ops {
 	int (*make_vdevice)(int *dev, struct nb_net_vprops *props);
 	int (*set_net_attr)(void *ctx, void *attr);
 	void (*peer)(void *comm, struct nb_net_peer *peer);
-	/* does connect's traffic class mean anything? */
+	/* does connect use its traffic class? */
 	bool takes_class;
 };
 
 /* ---- what NCCL calls, all versions; anything may be NULL ---- */
 
 /*
- * The transport in use is chosen by the first init: the plugin that
- * NCCLBPF_CHAIN_NET names, or our own; NULL, and no device, where neither is
- * to be had or nobody named us (NCCL_NET_PLUGIN). Never an error: NCCL then
- * takes its own. Not @usable: there is no device. nb_net_ops_used tells the ABI
- * what optional functions it has.
+ * The first init chooses the transport: the plugin that NCCLBPF_CHAIN_NET
+ * names, or our own. If neither works, or NCCL_NET_PLUGIN does not name us, or
+ * @usable is false, there is no device and NCCL takes its own network.
+ * nb_net_ops_used gives the transport's functions, NULL: none.
  */
 int nb_net_init(void **ctx, const struct nb_net_init *init, bool usable);
 const struct nb_net_ops *nb_net_ops_used(void);
@@ -158,8 +158,8 @@ int nb_net_set_net_attr(void *ctx, void *attr);
 
 /* ---- the rest of the plugin ---- */
 
-/* For people: the name of the transport in use, NULL: none; devices as NCCL
- * was told last. */
+/* The name of the transport in use, NULL: none. *@devices: the number last
+ * given to NCCL. */
 const char *nb_net_used(int *devices);
 /* After a fork, in the child. */
 void nb_net_forked(void);
@@ -167,11 +167,12 @@ void nb_net_forked(void);
 /* ---- a plugin of somebody else's: plugin/abi/wrapped_net.c ---- */
 
 /*
- * nb_net_wrap - the transport that an external net plugin is
+ * nb_net_wrap - a wrapped net plugin as a transport
  * @lib:     its library, from dlopen
  * @version: set to the version of its interface that is used
  *
- * NULL: it has no ncclNetPlugin_v5 to _v12. One in a process, and for ever.
+ * NULL: it has no complete ncclNetPlugin_v5 to _v12. One in a process, never
+ * freed.
  */
 const struct nb_net_ops *nb_net_wrap(void *lib, int *version,
 				     const char **name);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The data path of our TCP transport. Requests of a connection stand in a ring
-// in NCCL's order; whoever calls moves on the first one that is not done, as
-// far as the socket lets. A message is a header and its bytes; what comes
-// behind the bytes that a receive waits for goes through a small buffer, so
-// that short messages cost one system call.
+// The data path of our TCP transport. A connection's requests form a ring in
+// NCCL's order; each call advances the first unfinished one as far as the
+// socket allows. A message is a header and its bytes. A read also takes bytes
+// of the next messages into a small buffer, so short messages cost one system
+// call.
 #include "plugin/net/tcp.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ struct request {
 	struct nb_tcp_comm *comm;
 	enum phase phase;
 	char *data;
-	size_t posted; /* what the caller gave room for, or sends */
+	size_t posted; /* size of the caller's buffer */
 	size_t size;   /* of the message, once known */
 	size_t moved;  /* of it */
 };
@@ -35,10 +35,10 @@ struct nb_tcp_comm {
 	int error; /* NCCL's; for ever */
 	uint64_t link;
 	uint32_t first, last; /* requests that wait: [first, last) */
-	uint32_t number;      /* of the message that is moved */
+	uint32_t number;      /* of the current message */
 	size_t head_moved;
 	struct nb_tcp_head head;
-	/* stalls: looked at now and then */
+	/* stall detection */
 	uint32_t idle;
 	bool stalled;
 	uint64_t moved_ns;
@@ -139,7 +139,7 @@ static void tcp_peer(void *comm, struct nb_net_peer *to)
 	nb_tcp_addr_text(a, to->text, sizeof(to->text));
 }
 
-/* The connection is of no use any more; said once. */
+/* Mark the connection as broken, and log it once. */
 static int comm_break(struct nb_tcp_comm *c, int result, const char *why)
 {
 	const struct request *r = &c->request[c->first % REQUESTS];
@@ -221,7 +221,7 @@ static int comm_move_send(struct nb_tcp_comm *c, bool *moved)
 	return NB_NET_OK;
 }
 
-/* Bytes that came ahead, to where they belong. */
+/* Copy bytes from the read-ahead buffer. */
 static size_t comm_take_ahead(struct nb_tcp_comm *c, void *to, size_t want)
 {
 	size_t have = c->ahead_end - c->ahead_at;
@@ -234,7 +234,7 @@ static size_t comm_take_ahead(struct nb_tcp_comm *c, void *to, size_t want)
 	return have;
 }
 
-/* The header is whole: what does it say? */
+/* Check a complete header. */
 static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 {
 	char why[160];
@@ -242,7 +242,7 @@ static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 	if (c->head.magic != NB_TCP_HEAD_MAGIC || c->head.number != c->number) {
 		nb_tcp_count(NB_TCP_GARBAGE);
 		return comm_break(c, NB_NET_REMOTE,
-				  "what came is no message's header");
+				  "the received data is no message header");
 	}
 	if (c->head.size > r->posted) {
 		nb_tcp_count(NB_TCP_OVERSIZED);
@@ -257,7 +257,7 @@ static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 	return NB_NET_OK;
 }
 
-/* Use what came ahead, as far as it goes. */
+/* Use the read-ahead bytes. */
 static int comm_use_ahead(struct nb_tcp_comm *c)
 {
 	while (c->first != c->last) {
@@ -281,8 +281,7 @@ static int comm_use_ahead(struct nb_tcp_comm *c)
 	return NB_NET_OK;
 }
 
-/* One read: into the message, and what follows it into the buffer, which is
- * empty. */
+/* One read: into the message, and the rest into the empty buffer. */
 static ssize_t comm_read(struct nb_tcp_comm *c)
 {
 	struct request *r = comm_current(c);
@@ -334,7 +333,7 @@ static int comm_move_recv(struct nb_tcp_comm *c, bool *moved)
 	return NB_NET_OK;
 }
 
-/* Nothing moves; is that so for long? */
+/* No progress: check for a stall. */
 static void comm_check_stall(struct nb_tcp_comm *c)
 {
 	uint64_t now;
@@ -351,7 +350,7 @@ static void comm_check_stall(struct nb_tcp_comm *c)
 	nb_tcp_count(NB_TCP_STALLS);
 	nb_tcp_addr_text(&c->peer, text, sizeof(text));
 	nb_tcp_say(true,
-		   "net: nothing has moved on the connection %s %s for %.1f s "
+		   "net: no progress on the connection %s %s for %.1f s "
 		   "(message %u, %zu of %zu bytes)",
 		   c->send ? "to" : "from", text,
 		   (double)(now - c->moved_ns) / 1e9, c->number,
@@ -378,7 +377,7 @@ static int comm_move(struct nb_tcp_comm *c)
 
 /* ---- NCCL's calls ---- */
 
-/* A place in the ring; NULL: full, or the one before has not been asked for. */
+/* A slot of the ring; NULL: its last request is not finished or not tested. */
 static struct request *comm_post(struct nb_tcp_comm *c, void *data, size_t size)
 {
 	struct request *r = &c->request[c->last % REQUESTS];
@@ -419,7 +418,7 @@ static int tcp_irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
 		return NB_NET_ARGUMENT;
 	if (c->error)
 		return c->error;
-	/* nothing is read yet: it is likely not there */
+	/* do not read yet: the data has likely not arrived */
 	*request = comm_post(c, data[0], sizes[0]);
 	return NB_NET_OK;
 }
@@ -438,7 +437,7 @@ static int tcp_test(void *request, int *done, int *sizes)
 		rc = comm_move(c);
 	if (r->phase != DONE)
 		return rc;
-	/* what was whole before the connection broke is good */
+	/* messages completed before the connection broke are valid */
 	*done = 1;
 	if (sizes)
 		sizes[0] = (int)r->size;

@@ -11,30 +11,32 @@
 #include "plugin/net/net.h"
 
 /*
- * Our own transport: one TCP connection for each of NCCL's, a header before
- * each message, everything non-blocking and moved on by NCCL's own calls.
- * Of the rest of the plugin it uses the clock alone.
+ * Our own transport: one TCP connection for each of NCCL's, and a header before
+ * each message. It is non-blocking, and NCCL's calls drive it. Of the rest of
+ * the plugin it uses the clock alone.
  */
 extern const struct nb_net_ops nb_tcp_ops;
 
-/* What happened that people may want to know; counted for the process. */
+/* Events counted for the process. */
 enum nb_tcp_count {
-	NB_TCP_STRANGERS, /* connections that were not for us: dropped */
-	NB_TCP_LATE,	  /* ...that said nothing in time: dropped */
+	NB_TCP_STRANGERS, /* dropped connections of unidentified peers */
+	NB_TCP_LATE,	  /* dropped connections that sent nothing in time */
 	NB_TCP_STALLS,	  /* requests that did not move for stall_ns */
-	NB_TCP_LOST,	  /* connections that the peer ended too early */
-	NB_TCP_GARBAGE,	  /* ...on which came what is no message */
-	NB_TCP_OVERSIZED, /* ...or a message larger than its receiver's room */
+	NB_TCP_LOST,	  /* connections that the peer closed too early */
+	NB_TCP_GARBAGE,	  /* connections with invalid data */
+	NB_TCP_OVERSIZED, /* connections with a message larger than the receive
+			     buffer */
 	NB_TCP_NCOUNTS
 };
 
-/* Set before init; defaults are good. */
+/* Set before init; the defaults are fine. */
 struct nb_tcp_conf {
-	/* One line; @warn: something is wrong. Any thread; may be NULL. */
+	/* Log one line; @warn: as a warning. Any thread; may be NULL. */
 	void (*say)(bool warn, const char *line);
-	uint64_t stall_ns;   /* without progress: said once a connection */
-	uint64_t connect_ns; /* a refused connect is tried again so long */
-	uint64_t hello_ns;   /* whoever connects says who it is in this time */
+	uint64_t stall_ns;   /* time without progress until a stall is logged,
+				once a connection */
+	uint64_t connect_ns; /* how long to retry a refused connect */
+	uint64_t hello_ns;   /* time for a peer to identify itself */
 };
 extern struct nb_tcp_conf nb_tcp_conf;
 uint64_t nb_tcp_counted(enum nb_tcp_count what);
@@ -60,8 +62,8 @@ struct nb_tcp_dev {
 };
 
 /*
- * nb_tcp_find_devs - the interfaces that NCCL_SOCKET_IFNAME and
- * NCCL_SOCKET_FAMILY let, one device each
+ * nb_tcp_find_devs - one device for each interface that NCCL_SOCKET_IFNAME and
+ * NCCL_SOCKET_FAMILY allow
  * @ifname: value of NCCL_SOCKET_IFNAME, or NULL: all but loopback and
  *          containers' bridges; those only where nothing else is
  * @family: AF_UNSPEC: IPv4 where an interface has it, else IPv6
@@ -81,14 +83,14 @@ socklen_t nb_tcp_addr_size(const union nb_tcp_addr *a);
 
 struct nb_tcp_comm;
 /*
- * nb_tcp_comm_new - a connection that is made
+ * nb_tcp_comm_new - make a connection of a connected socket
  * @fd: taken, also on failure
  *
  * NULL: no memory.
  */
 struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
 				    const union nb_tcp_addr *peer);
-/* errno in NCCL's words. */
+/* The enum nb_net_result for an errno. */
 int nb_tcp_result(int error);
 
 int nb_tcp_init(void **ctx, const struct nb_net_init *init);
@@ -103,8 +105,8 @@ int nb_tcp_get_properties(int dev, struct nb_net_props *props);
 /* The device's address; NULL: no such device. */
 const struct nb_tcp_dev *nb_tcp_dev(int dev);
 
-/* What a connector says first; both ends have the same byte order, or the
- * magic is wrong. */
+/* The connector's first message. A peer of another byte order has a wrong
+ * magic. */
 struct nb_tcp_hello {
 	uint64_t magic, cookie, link;
 	uint32_t version, zero;
@@ -121,7 +123,7 @@ struct nb_tcp_handle {
 	uint16_t family, port; /* port: network order */
 	uint32_t version;
 	uint8_t addr[16];
-	void *state; /* the connector's; NULL as it comes */
+	void *state; /* the connector's; NULL at first */
 };
 #define NB_TCP_HELLO_MAGIC UINT64_C(0x6e63636c62706631)
 #define NB_TCP_HANDLE_MAGIC UINT64_C(0x6e63636c62706668)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The TCP transport's devices: network interfaces, chosen by NCCL's rules, so
-// that what people have set for NCCL's Socket transport means the same here.
+// The TCP transport's devices: network interfaces chosen by NCCL's rules, so
+// settings for NCCL's Socket transport work here too.
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <limits.h>
@@ -55,7 +55,7 @@ bool nb_tcp_ifname_lets(const char *value, const char *name)
 	return any != except;
 }
 
-/* Mbit/s, as the driver says it. */
+/* The driver's speed in Mbit/s, or the default. */
 static int speed_of(const char *name)
 {
 	char path[96];
@@ -102,7 +102,7 @@ static bool device_usable(const struct ifaddrs *a, const char *ifname,
 		const struct sockaddr_in6 *v6 =
 			(const struct sockaddr_in6 *)(const void *)a->ifa_addr;
 
-		/* its scope means nothing on another machine */
+		/* its scope is invalid on other hosts */
 		if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
 			return false;
 	}

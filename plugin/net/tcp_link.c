@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How TCP connections come to be: listen, connect, accept, none of which
-// waits. Whoever connects says a number that only the handle has; anything
-// else that comes to the port is dropped, and delays nobody.
+// Listen, connect and accept, without waiting. A connector sends a number that
+// only the handle contains. The listener drops every other connection, and none
+// delays another.
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,18 +18,18 @@
 enum { GUESTS = 64 };
 static const uint64_t AGAIN_NS = 100000000; /* between tries to connect */
 
-/* One communicator's init; connects that are under way hang on it. */
+/* A communicator's context, with its pending connects. */
 struct ctx {
 	int traffic_class;
 	pthread_mutex_t lock;
 	struct trip *trips;
 };
 
-/* A connect under way. The handle points to it. */
+/* A pending connect. The handle points to it. */
 struct trip {
 	struct trip *next;
-	struct ctx *ctx; /* NULL: hangs on none */
-	int fd;		 /* -1: to be tried again */
+	struct ctx *ctx; /* NULL: in no list */
+	int fd;		 /* -1: try again */
 	bool there;	 /* connected */
 	int traffic_class;
 	uint64_t began, again;
@@ -38,7 +38,7 @@ struct trip {
 	union nb_tcp_addr to;
 };
 
-/* Somebody who has connected and not said yet who it is. */
+/* A peer that has connected and not identified itself yet. */
 struct guest {
 	int fd;
 	uint64_t came;
@@ -71,7 +71,7 @@ int nb_tcp_init(void **to, const struct nb_net_init *init)
 	return NB_NET_OK;
 }
 
-/* Off its context, and away. */
+/* Unlink and free a pending connect. */
 static void connecting_free(struct trip *t)
 {
 	if (t->ctx) {
@@ -115,7 +115,7 @@ static void set_class(int fd, int family, int traffic_class)
 			   sizeof(traffic_class));
 }
 
-/* What a connection's socket is like; a host that died is noticed. */
+/* Options of a connection's socket; keepalive detects a dead host. */
 static void set_options(int fd, int family, int traffic_class)
 {
 	int one = 1;
@@ -163,7 +163,7 @@ static void fill_handle(struct nb_tcp_handle *h, const struct listener *l,
 	}
 }
 
-/* A port of the device's address, bound and listening; its number in @a. */
+/* Listen on a port of the device's address; @a gets its number. */
 static int open_port(struct listener *l, union nb_tcp_addr *a)
 {
 	socklen_t size = nb_tcp_addr_size(a);
@@ -212,7 +212,7 @@ int nb_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 
 /* ---- connect ---- */
 
-/* The address in a handle; false: nobody's. */
+/* The address in a handle; false: the handle is not ours. */
 static bool address_of(const struct nb_tcp_handle *h, union nb_tcp_addr *a)
 {
 	memset(a, 0, sizeof(*a));
@@ -261,7 +261,7 @@ static struct trip *connecting_new(struct ctx *c, int traffic_class,
 	return t;
 }
 
-/* Nobody listens yet, or the way is bad: worth another try for a while. */
+/* Is the error worth another try: nobody listens yet, or the route is down? */
 static bool is_transient(int error)
 {
 	return error == ECONNREFUSED || error == ETIMEDOUT ||
@@ -284,7 +284,7 @@ static int connect_begin(struct trip *t)
 	return 0;
 }
 
-/* Has the connect come through? */
+/* Is the connect complete? */
 static int connect_done(struct trip *t)
 {
 	union nb_tcp_addr peer;
@@ -409,7 +409,7 @@ static void guest_reject(struct listener *l, unsigned i, enum nb_tcp_count why)
 	guest_remove(l, i);
 }
 
-/* Let in who has come. 0 or errno. */
+/* Accept waiting connections. 0 or errno. */
 static int accept_guests(struct listener *l)
 {
 	for (;;) {
@@ -425,14 +425,14 @@ static int accept_guests(struct listener *l)
 		     errno == ENOMEM || errno == EBADF || errno == EINVAL))
 			return errno;
 		if (g.fd < 0)
-			continue; /* gone again already */
+			continue; /* closed again */
 		if (l->n == GUESTS)
 			guest_reject(l, 0, NB_TCP_LATE);
 		l->guest[l->n++] = g;
 	}
 }
 
-/* 1: it is one of ours; 0: not yet; -1: it is none. */
+/* Read the hello. 1: a rank's; 0: incomplete; -1: not a rank's. */
 static int guest_hello(const struct listener *l, struct guest *g)
 {
 	while (g->got < sizeof(g->hello)) {

@@ -271,7 +271,7 @@ static int check_unused(const struct nb_held *h, struct nb_err *err)
 	if (nb_gen_has(nb_gens.first, h->policy))
 		return nb_fail(err, NB_E_BUSY, 0,
 			       "policy %s is of NCCLBPF_POLICY, which "
-			       "communicators of several hosts begin with",
+			       "communicators of several hosts start with",
 			       h->policy->img->name);
 	return 0;
 }

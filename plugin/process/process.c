@@ -122,7 +122,7 @@ static void log_policies(void)
 	const struct nb_gen *g = nb_gens.baseline;
 
 	if (nb_load.err.code) {
-		nb_log_err("NCCLBPF_POLICY cannot be had, NCCL decides",
+		nb_log_err("NCCLBPF_POLICY cannot be loaded, NCCL decides",
 			   &nb_load.err);
 		return;
 	}

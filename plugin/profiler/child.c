@@ -29,8 +29,8 @@ static void atomic_raise(uint64_t *p, uint64_t v)
 }
 
 /*
- * One more child is open; false: the parent is over. A kernel of a parent that
- * waits for all of its kernels anyway is not counted, only looked for.
+ * Count one more open child; false: the parent has ended. Kernels are not
+ * counted if the parent waits for all of its kernels anyway.
  */
 static inline bool parent_adopt(struct nb_op_slot *s, uint64_t n, bool kernel,
 				bool *held)
@@ -51,9 +51,9 @@ static inline bool parent_adopt(struct nb_op_slot *s, uint64_t n, bool kernel,
 	return false;
 }
 
-/* A child is over. @kernel: one that has told its times; @held: it was counted
- * as open. Inlined, as all that a kernel needs: a call between two locked
- * operations is stores that the second waits for. */
+/* End a child. @kernel: a kernel that reported its times; @held: it was counted
+ * as open. Inlined like everything on a kernel's path: a call stores registers
+ * between two locked operations, and the second would wait for these stores. */
 NB_INLINE void parent_release(struct nb_pcomm *pc, struct nb_op_slot *s,
 			      uint64_t n, bool kernel, bool held, uint64_t now)
 {
@@ -75,7 +75,7 @@ NB_INLINE void parent_release(struct nb_pcomm *pc, struct nb_op_slot *s,
 	}
 }
 
-/* Does @of, which lives here, take one more? Then it is the @parent. */
+/* Add a child to @of, if that is open here; *@parent gets it. */
 NB_INLINE bool parent_join(uint64_t of, bool kernel, uint64_t *parent,
 			   bool *held)
 {
@@ -97,7 +97,7 @@ NB_INLINE bool parent_join(uint64_t of, bool kernel, uint64_t *parent,
 	return false;
 }
 
-/* Does the parent live here, and take one more? Not of kernels. */
+/* Find the parent of an event other than a kernel, and add the event to it. */
 static inline bool parent_find(const struct nb_descr *d, uint64_t *parent,
 			       bool *held)
 {
@@ -107,7 +107,7 @@ static inline bool parent_find(const struct nb_descr *d, uint64_t *parent,
 		return true;
 	if (d->pid && d->pid != nb_prof.pid) {
 		nb_events_lose(NB_LOST_FOREIGN);
-		return true; /* an event of its own */
+		return true; /* treat it as an event without a parent */
 	}
 	if (d->event == NB_EVENT_PROXY_STEP || nb_event_is_api(d->event)) {
 		*parent = d->parent;
@@ -136,7 +136,7 @@ NB_INLINE struct nb_child_slot *child_take(struct nb_pcomm *pc, uint64_t n,
 		       : NULL;
 }
 
-/* As take_next. */
+/* As task_take_next. */
 NB_INLINE struct nb_child_slot *
 child_take_next(struct nb_pcomm *pc, uint64_t token, uint64_t *n, uint64_t now)
 {
@@ -152,7 +152,7 @@ child_take_next(struct nb_pcomm *pc, uint64_t token, uint64_t *n, uint64_t now)
 	return c;
 }
 
-/* There was no slot for a child of @parent. */
+/* There is no slot for a child of @parent: undo parent_join. */
 static __attribute__((noinline)) void child_no_room(uint64_t parent, bool held,
 						    uint64_t now)
 {
@@ -201,7 +201,7 @@ uint64_t nb_child_start(struct nb_pcomm *pc, uint64_t token,
 	return nb_event_handle(pc, d->event, n);
 }
 
-/* As nb_events_start and start_child, but everything stays in registers. */
+/* As nb_events_start and nb_child_start, but everything stays in registers. */
 NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of,
 				       uint32_t channel, uint64_t timer,
 				       bool has_timer)
@@ -301,7 +301,7 @@ void nb_events_record(void *eh, int state, uint64_t value, bool has)
 
 /* ---- stop ---- */
 
-/* A kernel's times go to its collective. False: they cannot be right. */
+/* Add a kernel's times to its collective. False: the times are invalid. */
 static bool parent_add_kernel(struct nb_op_slot *s,
 			      const struct nb_child_slot *c, uint64_t now)
 {
@@ -346,7 +346,8 @@ static void child_end(uint64_t parent, const struct nb_child_slot *c,
 	parent_release(pc, s, n, kernel, what >> C_HELD & 1, now);
 }
 
-/* With what is known of its parents, if they still are who they were. */
+/* Run the hook's programs, with the parents' slots if these are still the
+ * parents'. */
 static void child_run_programs(const struct nb_pcomm *pc,
 			       const struct nb_child_slot *c, uint64_t now)
 {
@@ -400,8 +401,8 @@ void nb_child_stop(uint64_t h)
 							     : NB_LOST_STALE);
 		return;
 	}
-	/* where the GPU has told both, reading a clock would be half the cost
-	 */
+	/* if the GPU reported both times, skip the clock, which is half of the
+	 * cost */
 	now = GET(c->timer_stop) && !child_hooked() && !nb_trace_ring_wanted()
 		      ? GET(c->start)
 		      : nb_clock_ns();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Pairs of handles for a displaced profiler. Free places wait in a queue (a
-// bounded ring whose cells carry their turn, so that several threads may come
-// and go), new ones are taken first. A place belongs to the thread that took
-// it until its tag is stored; readers look at the tag before and after.
+// Pairs of handles for a wrapped profiler. Free places wait in a queue: a
+// bounded ring whose cells have sequence numbers, for several threads. Unused
+// places are taken first. A place belongs to the thread that took it until it
+// stores the tag; readers check the tag before and after.
 #include "plugin/profiler/event_pairs.h"
 
 #include <stddef.h>
@@ -15,12 +15,12 @@ enum { PLACE_BITS = 16, NUMBER_BITS = NB_HANDLE_KIND + 4 };
 enum { STEALS = 8 };
 #define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
 
-/* A tag: the pair's number, from bit 1 on, and whether its event is open. */
+/* A tag: the pair's number from bit 1 on; bit 0: its event is open. */
 enum { TAG_OPEN = 1 };
 
 struct place {
-	uint64_t tag;	      /* atomic; 0: nobody's, or being written */
-	uint64_t turn;	      /* of its number; who has the place */
+	uint64_t tag;	      /* atomic; 0: free, or being written */
+	uint64_t turn;	      /* part of its number; the owner's */
 	uint64_t ours, owner; /* atomic */
 	void *its;	      /* atomic */
 };
@@ -50,7 +50,7 @@ static bool have_pool(void)
 	return __atomic_load_n(&pool, __ATOMIC_ACQUIRE) != NULL;
 }
 
-/* Handles of pairs differ from all others in the bits of the process. */
+/* Handles of pairs have other nonce bits than our own handles. */
 static uint64_t pair_nonce(void)
 {
 	return GET(nb_prof.nonce) ^ UINT64_C(1) << NUMBER_BITS;
@@ -170,7 +170,7 @@ static bool pool_pop(struct pool *p, uint32_t *place)
 	}
 }
 
-/* An event that was never stopped loses its place. */
+/* Take the place of an event that was never stopped. */
 static bool pool_steal(struct pool *p, uint32_t *place)
 {
 	for (int i = 0; i < STEALS; i++) {
@@ -203,7 +203,7 @@ uint32_t nb_event_pair_take(bool *stolen)
 			return (uint32_t)n;
 	}
 	if (pool_pop(p, &place)) {
-		/* from here on its old number means nothing */
+		/* invalidates the old number */
 		__atomic_store_n(&p->place[place].tag, 0, __ATOMIC_RELEASE);
 		return place;
 	}
@@ -223,8 +223,8 @@ uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *pair)
 
 	p->turn++;
 	number = (p->turn << PLACE_BITS | place) & NUMBER_MASK;
-	/* released after the tag was taken away: who reads one of these sees
-	 * that the tag has moved */
+	/* released after the tag was cleared: a reader of a new value sees the
+	 * change */
 	__atomic_store_n(&p->ours, pair->ours, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->owner, pair->owner, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->its, pair->its, __ATOMIC_RELEASE);
@@ -255,7 +255,7 @@ bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
 			return false;
 		pool_push(pool, (uint32_t)number & (NB_EVENT_PAIRS - 1));
 	} else if (GET(p->tag) >> 1 != number) {
-		return false; /* taken for another meanwhile */
+		return false; /* reused meanwhile */
 	}
 	if (!nb_event_pair_context(out->owner, &its))
 		out->its = NULL;

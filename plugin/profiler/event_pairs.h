@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /*
- * A displaced profiler beside ours. NCCL has one handle an event and each of
- * us has its own, so what NCCL gets is the number of a pair. A pair lives on
- * after its event was stopped, as children may come later; the one stopped
- * longest ago is taken for a new event. Numbers that are not those of a living
- * pair mean nothing, as with our own handles (events.h).
+ * A wrapped profiler beside ours. NCCL keeps one handle for an event, and both
+ * profilers have their own, so NCCL gets the number of a pair. A pair stays
+ * valid after its event stopped, since children may come later; the pair
+ * stopped longest ago is reused first. Other numbers are ignored, as with our
+ * own handles (events.h).
  */
 struct nb_event_pair {
 	uint64_t ours;	/* a handle of events.h; 0: none */
@@ -21,48 +21,49 @@ struct nb_event_pair {
 enum { NB_EVENT_PAIRS = 1 << 16 };
 
 /*
- * nb_event_pair_comm - @context's profiler is called too, with its own context
+ * nb_event_pair_comm - enable the wrapped profiler for @context, with its own
+ * context
  *
  * False: no memory for pairs. Any thread, not on an event's path.
  */
 bool nb_event_pair_comm(uint64_t context, void *its);
-/* Its own context of a communicator; false: that has none. */
+/* The wrapped profiler's context of a communicator; false: none. */
 bool nb_event_pair_context(uint64_t context, void **its);
-/* No event of @context reaches it any more; returns what nb_event_pair_context
- * would have. */
+/* Disable the wrapped profiler for @context; returns as nb_event_pair_context.
+ * */
 bool nb_event_pair_comm_end(uint64_t context, void **its);
 
 /*
  * nb_event_pair_take - room for a pair, before its profiler is called
  *
- * NB_EVENT_PAIRS: there is none, all events are open and many threads want to
- * take one. *@stolen: it was that of an event which was never stopped and now
- * means nothing. No lock, no allocation.
+ * Returns its place, or NB_EVENT_PAIRS: all events are open, and other threads
+ * were faster. *@stolen: it was taken from an event that was never stopped. No
+ * lock, no allocation.
  */
 uint32_t nb_event_pair_take(bool *stolen);
 /* The pair's handle. */
 uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *p);
-/* The place is not needed. */
+/* Return an unneeded place. */
 void nb_event_pair_drop(uint32_t place);
 
-/* Is @handle of the form of a pair's? */
+/* Does @handle have the form of a pair's handle? */
 bool nb_event_pair_is(uint64_t handle);
 /*
  * nb_event_pair_get - the pair of a handle
- * @stop: true: the event ends; a second time is false
- * @open: with true, one that was stopped is false too
+ * @stop: end the event; false if it has ended already @open: accept only pairs
+ * with an open event
  *
  * False: it is no pair, or its communicator's profiler is gone.
  */
 bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
 		       struct nb_event_pair *out);
 
-/* Bits of the events that NCCL tells a profiler with that mask: those it names
- * and the ones above them. */
+/* Bits of the events that NCCL gives a profiler with @mask: those of the mask
+ * and their parents. */
 uint32_t nb_event_pair_delivered(uint32_t mask);
 
-/* After a fork, in the child: it has none. When nothing calls any more: give
- * the memory back. */
+/* In a forked child: no communicators. At the end, when no thread calls: free
+ * the memory. */
 void nb_event_pair_forked(void);
 void nb_event_pair_end(void);
 

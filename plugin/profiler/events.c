@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The profiler's communicators: how they come and go, and what NCCL is asked
-// to tell. NCCL keeps one activation mask for the whole process and reads it
-// at each call; it is zero as long as nobody listens.
+// The profiler's communicators, and the events that we ask NCCL for. NCCL has
+// one activation mask for the whole process and reads it at each call. It is
+// zero while nothing needs events.
 #include "plugin/profiler/events.h"
 
 #include <pthread.h>
@@ -82,7 +82,7 @@ void nb_events_tell(void)
 
 /* ---- what NCCL is asked for ---- */
 
-/* Bits that a version of the interface knows. */
+/* Bits of the events that a version of the interface has. */
 uint32_t nb_events_known(uint32_t abi)
 {
 	return 0
@@ -93,7 +93,7 @@ uint32_t nb_events_known(uint32_t abi)
 
 /*
  * Do fences count calls of the API? From NCCL 2.29 on (v6) ranks may ask the
- * tuner in different numbers.
+ * tuner different numbers of times.
  */
 static bool by_calls(uint32_t abi)
 {
@@ -133,7 +133,8 @@ static uint32_t events_needed(void)
 	return need | nb_trace_ring_needs(nb_trace_ring_wanted());
 }
 
-/* What NCCL is asked for: what we need, and what the other one asks. */
+/* The mask for NCCL: the events that we need, and those of the wrapped
+ * profiler. */
 static uint32_t mask_for(uint32_t abi)
 {
 	uint32_t other =
@@ -153,7 +154,7 @@ void nb_events_remask(void *context)
 		SET(*mask, want);
 }
 
-/* Is there a communicator that NCCL's events are for? */
+/* Is any communicator registered? */
 static bool any_living(void)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
@@ -219,7 +220,7 @@ static void make_nonce(void)
 	SET(nb_prof.nonce, (n > 1 ? n : 2) << (NB_HANDLE_KIND + 4));
 }
 
-/* A place that is free, its memory kept from its last user or new. */
+/* A free communicator struct, reused or new. */
 static struct nb_pcomm *find_pcomm(void)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
@@ -243,7 +244,7 @@ static struct nb_pcomm *find_pcomm(void)
 static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 {
 	nb_tel_clear(&pc->tel);
-	/* new memory stays untouched: most jobs never measure */
+	/* leave new memory untouched: most jobs never measure */
 	for (uint32_t i = 0; i < NB_TEL_ROWS; i++)
 		if (GET(pc->tel.row[i].key))
 			SET(pc->tel.row[i].key, 0);
@@ -297,15 +298,15 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 		last = pc;
 	}
 	tell_mask();
-	/* it may be the mask of those that are seen, too */
+	/* other communicators may use the same mask */
 	if (init->mask && !pc)
 		SET(*init->mask, any_living() ? (int)mask_for(init->abi) : 0);
 	pthread_mutex_unlock(&lock);
-	if (context) /* NULL would keep NCCL from calling finalize */
+	if (context) /* NCCL does not call finalize for a NULL context */
 		*context = (void *)(uintptr_t)(pc ? GET(pc->token) : 1);
 	if (usable && !pc)
-		nb_log(NB_LOG_WARN,
-		       "no room for a profiler's communicator: it is not seen");
+		nb_log(NB_LOG_WARN, "profiler: communicator table full: events "
+				    "of a new communicator are ignored");
 }
 
 void nb_events_finalize(void *context)
@@ -319,27 +320,18 @@ void nb_events_finalize(void *context)
 	if (GET(pc->token) == token) {
 		nb_events_close(pc);
 		__atomic_store_n(&pc->token, 0, __ATOMIC_SEQ_CST);
-		/* handles up to here mean nothing from now on: who takes a
-		 * number after this sees that the token is gone */
+		/* invalidates all handles up to here; a thread that takes a
+		 * number later sees that the token is cleared */
 		SET(pc->base_coll,
 		    __atomic_load_n(&pc->next_coll, __ATOMIC_SEQ_CST));
 		SET(pc->base_child,
 		    __atomic_load_n(&pc->next_child, __ATOMIC_SEQ_CST));
-		nb_events_close(pc); /* what has begun meanwhile */
+		nb_events_close(pc); /* events that started meanwhile */
 	}
 	pthread_mutex_unlock(&lock);
 	if (last == pc)
 		last = NULL;
 	nb_events_tell();
-}
-
-bool nb_events_last_rank(uint64_t *comm_id, int32_t *rank)
-{
-	if (!last || GET(last->rank) < 0)
-		return false;
-	*comm_id = GET(last->comm_id);
-	*rank = GET(last->rank);
-	return true;
 }
 
 void nb_events_tell_size(uint32_t ranks, uint32_t nodes)
@@ -352,7 +344,7 @@ void nb_events_tell_size(uint32_t ranks, uint32_t nodes)
 
 void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot)
 {
-	/* v1 to v4 of either interface have no identity: the thread must do */
+	/* v1 to v4 of both interfaces have no identity, so match by thread */
 	if (!last ||
 	    (comm_id && GET(last->comm_id) && comm_id != GET(last->comm_id)))
 		return;
@@ -402,7 +394,7 @@ static void sweep_one(struct nb_pcomm *pc, void *arg)
 {
 	uint64_t made = GET(pc->next_coll);
 
-	/* nothing since it was last found empty */
+	/* no new event since it was last found empty */
 	if (pc->swept == made)
 		return;
 	if (nb_events_sweep(pc, *(uint64_t *)arg))
@@ -421,7 +413,7 @@ void nb_events_turn(void)
 	nb_events_each(sweep_one, &now);
 }
 
-/* The lock may have been another thread's: the child has only this one. */
+/* Another thread may have held the lock, and does not exist in the child. */
 void nb_events_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);

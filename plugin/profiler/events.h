@@ -10,14 +10,13 @@
 #include "plugin/profiler/telemetry.h"
 
 /*
- * NCCL's profiler events in the one form that all versions of the ABI come
- * down to, and what becomes of them.
+ * NCCL's profiler events, in one form for all versions of the ABI.
  *
  * NCCL gets numbers, not pointers, as contexts and handles: a nonce of this
  * process, the kind of event, the communicator's place and a running number.
- * Each points into a ring of slots whose word holds the running number it
- * has at the moment, so a handle that is old, of another process, stopped twice
- * or made up meets another number and does nothing. Slots are never freed.
+ * Each points into a ring of slots whose word holds the running number it has
+ * at the moment, so a handle that is old, of another process, stopped twice or
+ * made up meets another number and does nothing. Slots are never freed.
  *
  * A collective's (or send's) sample is complete when it was stopped, no child
  * of it is open, and, where GPU times were asked for, each of its channels has
@@ -34,7 +33,7 @@ enum nb_event {
 /* "coll"; NULL for other numbers */
 const char *nb_event_word(unsigned event);
 
-/* An event's descriptor, as far as it is used. */
+/* The fields of an event's descriptor that we use. */
 struct nb_descr {
 	uint32_t event;	 /* enum nb_event */
 	uint64_t parent; /* a handle, or anything */
@@ -48,7 +47,7 @@ struct nb_descr {
 };
 enum { NB_WORD_NONE = 255 };
 
-/* What NCCL says of a communicator. */
+/* NCCL's description of a communicator. */
 struct nb_pcomm_init {
 	uint32_t abi; /* 1..6 */
 	int *mask;    /* the process's activation mask; may be NULL */
@@ -58,14 +57,14 @@ struct nb_pcomm_init {
 	int32_t rank, ranks, nodes; /* -1: not said (v1 to v3) */
 };
 
-/* Why an event did not count; rows of core/defs/lost.h. */
+/* Why an event was not measured; rows of core/defs/lost.h. */
 enum nb_lost {
 #define LOST(name, word, level, text) NB_LOST_##name,
 #include "core/defs/lost.h"
 	NB_NLOST
 };
 const char *nb_lost_word(enum nb_lost why);
-/* Are measurements missing or wrong for it? */
+/* Does the loss make measurements incomplete or wrong? */
 bool nb_lost_grave(enum nb_lost why);
 
 enum { NB_COLL_SLOTS = 1024, NB_CHILD_SLOTS = 2048, NB_MAX_PCOMMS = 1024 };
@@ -85,7 +84,7 @@ struct nb_op_slot {
 	uint64_t what; /* W_* in hooks.h */
 	uint64_t peer;
 	uint64_t parent;  /* handle of the API call */
-	uint64_t decided; /* the tuner's decisions when it began */
+	uint64_t decided; /* number of the tuner's decisions at its start */
 	uint64_t pad;
 };
 
@@ -100,12 +99,13 @@ struct nb_child_slot {
 	uint64_t pad[2];
 };
 
-/* One rank of one communicator, as the profiler knows it. */
+/* The profiler's record of one rank of one communicator. */
 struct nb_pcomm {
 	uint64_t token;	    /* atomic; context in use, 0: free */
 	uint64_t events;    /* atomic: started */
 	uint64_t next_coll; /* atomic; running numbers */
-	uint64_t base_coll; /* handles below are of a communicator before */
+	uint64_t base_coll; /* handles up to this are of an earlier communicator
+			     */
 	uint64_t swept;	    /* the control thread's */
 	uint64_t pad0[3];
 	uint64_t next_child; /* atomic */
@@ -129,12 +129,12 @@ struct nb_pcomm {
  * NCCL is asked for nothing. */
 void nb_events_init(void **context, const struct nb_pcomm_init *init,
 		    bool usable);
-/* Make nb_clock_ns usable; any thread, more than once. */
+/* Initialise nb_clock_ns; any thread, any number of times. */
 void nb_events_clock(void);
 void nb_events_finalize(void *context);
 /* The handle of @d; 0: none. No lock, allocation or system call. */
 uint64_t nb_events_start(void *context, const struct nb_descr *d);
-/* The same for the most frequent: a channel's kernel. */
+/* The same for the most frequent event, a channel's kernel. */
 uint64_t nb_events_start_kernel(void *context, uint64_t parent,
 				uint32_t channel, uint64_t timer,
 				bool has_timer);
@@ -142,9 +142,9 @@ void nb_events_stop(void *handle);
 /* @value: what the version's arguments hold for that state; @has: anything */
 void nb_events_record(void *handle, int state, uint64_t value, bool has);
 
-/* A handle for an event of no interest, so that NCCL tells its children. */
+/* A handle for an event that we ignore, so that NCCL reports its children. */
 uint64_t nb_events_pass(void *context, unsigned event);
-/* Events whose context or handle means nothing any more. */
+/* Count a lost event. */
 void nb_events_lose(enum nb_lost why);
 
 /* ---- the rest of the plugin ---- */
@@ -159,17 +159,16 @@ enum {
  * nb_events_telemetry - switch telemetry, and with it what NCCL is asked for
  * @what: NB_TEL_* or 0
  *
- * Any thread; takes effect for the calls that NCCL is given from now on.
+ * Any thread. Affects later calls of NCCL.
  */
 void nb_events_telemetry(unsigned what);
 unsigned nb_events_telemetry_now(void);
-/* Ask NCCL for what is needed now. */
+/* Update NCCL's mask. */
 void nb_events_ask(void);
 /* The activation mask that all communicators have now. */
 unsigned nb_events_mask(void);
 uint64_t nb_events_lost(enum nb_lost why);
-/* Log, once each, what was counted so far; the control thread, or the end of
- * a communicator. */
+/* Log each kind of loss once; control thread, or the end of a communicator. */
 void nb_events_tell(void);
 
 /* Version of the profiler interface that NCCL calls; 0: not yet. */
@@ -183,17 +182,15 @@ uint32_t nb_events_abi(void);
 typedef void nb_pcomm_fn(struct nb_pcomm *pc, void *arg);
 void nb_events_each(nb_pcomm_fn *fn, void *arg);
 
-/* Take samples that wait for nothing more; the control thread, now and then. */
+/* Complete samples that wait for nothing more; control thread, periodically. */
 void nb_events_turn(void);
-/* Tell the process's events from its parent's: after a fork, in the child. */
+/* In a forked child: invalidate the parent's handles. */
 void nb_events_forked(void);
-/* Nothing calls any more: give the memory back. */
+/* At the end, when no thread calls: free the memory. */
 void nb_events_end(void);
 
-/* What the thread's last profiler init was for, for the tuner's init that
- * follows on the same thread: false where there was none. */
-bool nb_events_last_rank(uint64_t *comm_id, int32_t *rank);
-/* The tuner knows what v1 to v3 of the profiler are not told. */
+/* Numbers of ranks and nodes from the tuner, which v1 to v3 of the profiler do
+ * not get. */
 void nb_events_tell_size(uint32_t ranks, uint32_t nodes);
 /*
  * @slot: in the segment, of the thread's rank; NULL: it has none. How many
@@ -203,7 +200,7 @@ void nb_events_tell_size(uint32_t ranks, uint32_t nodes);
 void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot);
 /* Decisions of @slot's rank are counted in slot->decisions. */
 void nb_events_tell_decisions(struct nb_seg_slot *slot);
-/* It is not to be used any more: NCCL makes no call for its rank. */
+/* Stop using @slot: its rank makes no more calls. */
 void nb_events_untell(const struct nb_seg_slot *slot);
 
 /* ---- what the files of this room share ---- */
@@ -212,11 +209,12 @@ struct nb_prof {
 	struct nb_gen *gen; /* atomic; whose programs run, or NULL */
 	uint32_t need;	    /* atomic: bits of events wanted */
 	uint32_t telemetry; /* atomic: NB_TEL_* */
-	uint32_t traced;    /* atomic: bits of events written down */
+	uint32_t traced;    /* atomic: bits of events that traces record */
 	uint32_t abi;
 	uint32_t api_clock; /* atomic: as NCCLBPF_API_CLOCK says */
-	uint32_t chained;   /* atomic: another profiler is called as well */
-	int chained_mask;   /* atomic; its own, written by it at any time */
+	uint32_t chained;   /* atomic: a wrapped profiler is called too */
+	int chained_mask;   /* atomic; the wrapped profiler's mask, which it
+			       writes at any time */
 	pid_t pid;
 	uint64_t nonce; /* of handles, in place; 0: not made yet */
 	struct nb_pcomm *comm[NB_MAX_PCOMMS]; /* atomic */
@@ -228,13 +226,13 @@ extern struct nb_prof nb_prof;
 enum { NB_HANDLE_KIND = 46, NB_HANDLE_COMM = 36 };
 #define NB_HANDLE_NUMBER ((UINT64_C(1) << 36) - 1)
 
-/* Is an event of that type of interest? Else its descriptor is not read. */
+/* Do we need events of this type? If not, the descriptor is not read. */
 static inline bool nb_events_wanted(unsigned event)
 {
 	return event < NB_NEVENTS &&
 	       __atomic_load_n(&nb_prof.need, __ATOMIC_RELAXED) >> event & 1;
 }
-/* Is another profiler called as well? */
+/* Is a wrapped profiler called too? */
 static inline bool nb_events_chained(void)
 {
 	return __builtin_expect(
@@ -242,7 +240,7 @@ static inline bool nb_events_chained(void)
 }
 /* Bits of the events that a version of the interface has. */
 uint32_t nb_events_known(uint32_t abi);
-/* Its mask may have changed: NCCL's gets what both want. No lock. */
+/* Update NCCL's mask after the wrapped profiler's may have changed. No lock. */
 void nb_events_remask(void *context);
 
 /* The communicator of a context or handle of ours, else NULL. */
@@ -256,9 +254,9 @@ static inline struct nb_pcomm *nb_pcomm_of(uint64_t handle)
 		&nb_prof.comm[handle >> NB_HANDLE_COMM & (NB_MAX_PCOMMS - 1)],
 		__ATOMIC_ACQUIRE);
 }
-/* Give up or complete all that is open; at finalize. */
+/* Complete or drop all open events; at finalize. */
 void nb_events_close(struct nb_pcomm *pc);
-/* ...or, now, what has been quiet for long. True: nothing is open. */
+/* Complete events without news for long. True: no event is open. */
 bool nb_events_sweep(struct nb_pcomm *pc, uint64_t now);
 
 #endif

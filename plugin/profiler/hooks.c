@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Profiler programs: from slots to contexts, and which generation runs. A
-// thread that runs programs counts itself in before it looks which generation
-// that is, so one that was replaced may be freed when each count has been
-// seen at zero since.
+// Programs on profiler hooks: contexts made from slots, and the generation that
+// runs. A thread counts itself in before it loads the generation. A replaced
+// generation is freed after each count has been seen at zero.
 #include "plugin/profiler/hooks.h"
 #include "plugin/runtime/relaxed.h"
 
@@ -13,7 +12,7 @@
 #include "core/defs/ctx.h"
 #include "core/generation/generation.h"
 
-/* PATIENCE: looks for a place before a switch is put off. */
+/* PATIENCE: attempts to find a place before a switch is delayed. */
 enum { READERS = 64, LEAVING = 8, PATIENCE = 64 };
 
 static struct {
@@ -27,7 +26,7 @@ static struct {
 	uint64_t idle; /* bits of reader: seen at zero since it was replaced */
 } leaving[LEAVING];
 
-/* Threads have stacks of their own, so mostly a count of their own. */
+/* Choose a count by stack address: threads mostly get different ones. */
 static uint64_t *my_count(void)
 {
 	char here;
@@ -36,7 +35,7 @@ static uint64_t *my_count(void)
 	return &reader[(at * UINT64_C(0x9e3779b97f4a7c15)) >> 58].in;
 }
 
-/* What a program of some communicators alone is chosen by. */
+/* Scopes are chosen by the communicator, which every context has first. */
 #define FIRST(ctx)                                                   \
 	_Static_assert(offsetof(struct ncclbpf_##ctx, comm_id) == 0, \
 		       "the communicator comes first")
@@ -54,7 +53,7 @@ FIRST(net_test);
 FIRST(net_close);
 #undef FIRST
 
-/* The generation, or the part of it that this context's communicator has. */
+/* The generation, or the view of it for the context's communicator. */
 static struct nb_gen *gen_part(struct nb_gen *g, enum nb_hook hook,
 			       const void *ctx)
 {
@@ -115,7 +114,8 @@ void nb_events_drain(void)
 	}
 }
 
-/* A place for one that leaves; -1: threads still run all that left. */
+/* A place for a replaced generation; -1: threads still run all replaced ones.
+ * */
 static int place_to_leave(void)
 {
 	for (int n = 0; n < PATIENCE; n++) {
@@ -178,7 +178,7 @@ static uint32_t byte_at(uint64_t what, int bit)
 	return (uint32_t)(what >> bit) & 255;
 }
 
-/* NCCL's number, -1 where there is none. */
+/* NCCL's number, -1: none. */
 static int32_t word_or_none(uint32_t word)
 {
 	return word == NB_WORD_NONE ? -1 : (int32_t)word;

@@ -6,21 +6,21 @@
 #include "plugin/profiler/events.h"
 
 /*
- * Programs on the profiler's hooks. They run in whichever thread brings the
- * event, those of the generation that new communicators begin with.
+ * Programs on the profiler's hooks. They run in the thread of the event, and
+ * are those of the baseline generation.
  */
 struct nb_gen;
 
 /*
  * nb_events_use - run the programs of @gen from now on; it may have none
  *
- * With NB_LOCK_STATE. The one before is let go when no thread runs it
- * any more: nb_events_drain. false: threads still run eight that left, and
- * the one before runs on; nb_process_tick asks again.
+ * With NB_LOCK_STATE. nb_events_drain releases the previous generation when no
+ * thread runs it. False: threads still run eight replaced generations, so the
+ * previous one stays; nb_process_tick tries again.
  */
 bool nb_events_use(struct nb_gen *gen);
 void nb_events_drain(void);
-/* After a fork, in the child: nobody runs anything. */
+/* In a forked child: no thread runs programs. */
 void nb_event_progs_forked(void);
 void nb_event_progs_end(void);
 
@@ -34,13 +34,14 @@ void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size);
 /* Bits of events that hooks @hooks need. */
 uint32_t nb_events_of_hooks(uint32_t hooks);
 
-/* Run them; NCCL's threads. */
+/* Run the programs for a sample; NCCL's threads. */
 void nb_run_sample(const struct nb_sample *s, bool p2p);
-/* NCCL looks a variable up; any thread, whatever it holds. */
+/* Run the programs for a look-up of a variable; any thread, with any lock held.
+ * */
 struct ncclbpf_env;
 void nb_run_env(struct ncclbpf_env *c);
-/* The child is the caller's alone; @op, @task: its ProxyOp's and its
- * collective's slots, which others may be writing; may be NULL. */
+/* The caller owns the child. @op and @task are the slots of its proxy operation
+ * and its collective, which others may be writing; may be NULL. */
 void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		  const struct nb_child_slot *op, const struct nb_op_slot *task,
 		  uint64_t now);

@@ -19,7 +19,7 @@ uint64_t nb_events_pass(void *context, unsigned event)
 	return nb_event_handle(pc, event, 0);
 }
 
-/* v1 to v3 are told only now which communicator it is. */
+/* v1 to v3 give the communicator's identity with the first event. */
 static void learn_identity(struct nb_pcomm *pc, const struct nb_descr *d)
 {
 	if (d->comm && !GET(pc->comm_id))
@@ -28,7 +28,8 @@ static void learn_identity(struct nb_pcomm *pc, const struct nb_descr *d)
 		SET(pc->rank, d->rank);
 }
 
-/* The other clock of fences. One thread makes a communicator's calls. */
+/* Count a call of the API, the other clock of fences. One thread makes a
+ * communicator's calls. */
 static void count_api_call(struct nb_pcomm *pc)
 {
 	struct nb_seg_slot *slot = __atomic_load_n(&pc->slot, __ATOMIC_ACQUIRE);

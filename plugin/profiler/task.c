@@ -46,7 +46,8 @@ static void sample_choose_exec(struct nb_sample *s, bool gpu)
 					   : NB_SOURCE_KERNEL_CPU;
 }
 
-/* The slot is SLOT_BUSY and ours. @whole: all of its kernels have told. */
+/* Make the sample of a slot that we own. @whole: all of its kernels have
+ * reported. */
 static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s,
 			bool whole)
 {
@@ -87,7 +88,7 @@ static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s,
 		nb_trace_span_task(pc, s, &o, nb_slot_number(GET(s->word)));
 }
 
-/* Of a communicator that had the place before. */
+/* Is the event of an earlier communicator in the same struct? */
 static bool task_is_dead(const struct nb_pcomm *pc, uint64_t word)
 {
 	return nb_slot_number(word) <= GET(pc->base_coll);
@@ -111,7 +112,7 @@ void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 	__atomic_store_n(&s->word, n | SLOT_DONE, __ATOMIC_RELEASE);
 }
 
-/* Take what there is and no more; @word: as just seen. */
+/* Complete the task with what is known; @word: as just read. */
 static void task_give_up(struct nb_pcomm *pc, struct nb_op_slot *s,
 			 uint64_t word)
 {
@@ -133,8 +134,7 @@ static void task_give_up(struct nb_pcomm *pc, struct nb_op_slot *s,
 
 /* ---- start and stop ---- */
 
-/* A slot for running number @n, SLOT_BUSY; NULL: its last user is still at it.
- */
+/* Take the slot of number @n; NULL: its last event is still in use. */
 static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,
 				    uint64_t now)
 {
@@ -166,11 +166,10 @@ static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,
 }
 
 /*
- * The next number whose slot is free; NULL: there is none among the next few.
- * One that never ends, or whose thread has lost the CPU, keeps its own slot
- * and nobody from the next one. The communicator may have ended since it was
- * looked at: numbers up to then are dead (nb_events_finalize), and what comes
- * later sees it here.
+ * Take the next number with a free slot; NULL: none in SLOT_TRIES. So an event
+ * that never ends blocks only its own slot. The communicator may have ended
+ * since the caller checked: numbers from before are invalid
+ * (nb_events_finalize), and later ones find the token changed here.
  */
 static struct nb_op_slot *task_take_next(struct nb_pcomm *pc, uint64_t token,
 					 uint64_t *n, uint64_t now)
@@ -199,7 +198,7 @@ static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
 	return d->bytes;
 }
 
-/* Decisions that the tuner has made for it, where that is known. */
+/* The number of the tuner's decisions for the communicator, 0: unknown. */
 static uint64_t tuner_decisions(const struct nb_pcomm *pc)
 {
 	const uint64_t *count = GET(pc->decided);
@@ -275,7 +274,7 @@ void nb_task_stop(uint64_t h)
 			return;
 		}
 	}
-	nb_events_lose(NB_LOST_TWICE); /* another thread was faster */
+	nb_events_lose(NB_LOST_TWICE); /* another thread stopped it first */
 }
 
 /* ---- tasks that do not complete by themselves ---- */

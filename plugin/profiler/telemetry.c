@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows of histograms: found by key without a lock, made when a key is new.
+// Rows of histograms, found or made by key without a lock.
 #include "plugin/profiler/telemetry.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ const char *nb_tel_func_word(uint32_t func)
 
 const char *nb_tel_source_word(unsigned source)
 {
-	/* as Inspector calls them, where it has them */
+	/* the names that NCCL's Inspector uses */
 	static const char *const words[NB_NSOURCES] = {
 		[NB_SOURCE_GPU] = "kernel_gpu",
 		[NB_SOURCE_KERNEL_CPU] = "kernel_cpu",
@@ -59,7 +59,8 @@ static void time_add(struct nb_tel_time *t, uint64_t ns)
 		;
 }
 
-/* For comparing ranks: the same collective has the same number on each. */
+/* Record the sample for comparing ranks: a collective has the same number on
+ * each. */
 static void note_recent(struct nb_tel *t, uint64_t key,
 			const struct nb_sample *s)
 {

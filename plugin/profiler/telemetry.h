@@ -8,24 +8,23 @@
 #include "core/jobseg/hist.h"
 
 /*
- * What happened, by function, power of two of the size, algorithm and
- * protocol: a row of histograms each. Rows are written by NCCL's threads
- * without locks and read at any time: a reader's sums may be some samples
- * apart.
+ * Measured times: a row of histograms for each function, power of two of the
+ * size, algorithm and protocol. NCCL's threads write rows without locks. A
+ * reader's sums may differ by a few samples.
  */
 enum nb_tel_kind {
 	NB_TEL_ENQUEUE, /* NCCL's own work on the CPU */
 	NB_TEL_KERNEL,	/* longest channel of its kernels */
 	NB_TEL_NETWORK, /* first start to last end of its proxy operations */
-	NB_TEL_EXEC,	/* how long it took: the best of the two known */
+	NB_TEL_EXEC,	/* duration: the better of the two above */
 	NB_TEL_NKINDS
 };
 
-/* Where the time of NB_TEL_EXEC is from. */
+/* The source of NB_TEL_EXEC's time. */
 enum nb_tel_source {
 	NB_SOURCE_NONE,
 	NB_SOURCE_GPU,	      /* the GPU's time stamps */
-	NB_SOURCE_KERNEL_CPU, /* kernels as the CPU saw them (v3) */
+	NB_SOURCE_KERNEL_CPU, /* kernel times seen by the CPU (v3) */
 	NB_SOURCE_PROXY,
 	NB_NSOURCES
 };
@@ -48,7 +47,7 @@ struct nb_tel_row {
 
 enum { NB_TEL_ROWS = 256, NB_TEL_RECENT = 1024, NB_TEL_NO_WORD = 255 };
 
-/* A sample that ended lately: what ranks are compared by. Atomic. */
+/* A recent sample, for comparing ranks. Atomic. */
 struct nb_tel_recent {
 	uint64_t whole; /* its number + 1; 0: being written */
 	uint64_t key, seq, ns;
@@ -85,7 +84,7 @@ void nb_tel_add(struct nb_tel *t, const struct nb_sample *s);
 /* Copy recent sample number @n; false: not there (any more). Any thread. */
 bool nb_tel_recent(const struct nb_tel *t, uint64_t n,
 		   struct nb_tel_recent *out);
-/* Count from zero; rows keep their keys, for others may be adding. */
+/* Reset all counts. Rows keep their keys, since other threads may be adding. */
 void nb_tel_clear(struct nb_tel *t);
 
 /*

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The ring behind `trace start`. A place's stamp is twice the number of the
-// span in it + 2, odd while it is written; a writer that finds it odd, or ahead
-// of its own number, leaves its span out. Stores are releases and loads
-// acquires, as there is no fence that thread sanitizers know.
+// The ring behind `trace start`. A place's stamp is 2 * the span's number + 2,
+// and odd while it is written. A writer that finds it odd, or ahead of its own
+// number, drops its span. Stores release and loads acquire, because
+// ThreadSanitizer does not support fences.
 #include "plugin/profiler/trace_ring.h"
 
 #include <pthread.h>
@@ -49,7 +49,7 @@ void nb_trace_ring_add(const struct nb_trace_span *s)
 	__atomic_store_n(&p->stamp, 2 * n + 2, __ATOMIC_RELEASE);
 }
 
-/* What is in a handle but the process's nonce. */
+/* A handle without the process's nonce. */
 static uint64_t id_of(uint64_t h)
 {
 	return h & ((UINT64_C(1) << (NB_HANDLE_KIND + 4)) - 1);
@@ -66,8 +66,8 @@ static uint64_t rank_and_peer(const struct nb_pcomm *pc, uint64_t peer)
 	return (uint64_t)(uint32_t)GET(pc->rank) | peer << 32;
 }
 
-/* The last that was heard of it. Where the GPU has told its times, that is now;
- * else it may be long ago. */
+/* When the task ended. If the GPU reported its times that is now; else it is
+ * the last event. */
 static uint64_t task_done_ns(const struct nb_op_slot *s,
 			     const struct nb_sample *o)
 {
@@ -121,7 +121,7 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 	nb_trace_ring_add(&p);
 }
 
-/* The calling thread, for those whose start and stop are one thread's. */
+/* The calling thread's id; API calls start and stop in one thread. */
 static uint64_t thread_id(void)
 {
 	static __thread uint64_t tid;

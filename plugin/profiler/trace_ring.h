@@ -9,13 +9,12 @@
 #include "plugin/profiler/events.h"
 
 /*
- * What `trace start` writes down: profiler events that are over, in a ring of
- * the process. Writers are NCCL's threads: they take the next place, and never
- * wait; who is a whole ring behind loses what was written over, and a place
- * that another thread is still at is left out and counted. Readers keep a
- * number each and do not disturb anybody.
+ * Finished profiler events that `trace start` records, in a ring of the
+ * process. NCCL's threads write, and never wait. A writer drops and counts a
+ * span whose place another thread still writes. Each reader has its own
+ * position; a reader that is a whole ring behind misses spans.
  *
- * The ring is there while a trace is open, or was: it is made by the first.
+ * The first trace makes the ring.
  */
 enum { NB_SPANS = 1 << 15 };
 
@@ -59,7 +58,7 @@ struct nb_trace_span {
 	uint64_t word[NB_SPAN_WORDS];
 };
 
-/* Bits of events that traces want; NCCL's threads look at each event. */
+/* Bits of events that traces record; NCCL's threads check it for each event. */
 static inline uint32_t nb_trace_ring_wanted(void)
 {
 	return __atomic_load_n(&nb_prof.traced, __ATOMIC_RELAXED);
@@ -69,37 +68,36 @@ static inline uint32_t nb_trace_ring_wanted(void)
 void nb_trace_ring_add(const struct nb_trace_span *s);
 
 /*
- * nb_trace_ring_open - events @events are written down from now on, and NCCL is
- * asked for them
+ * nb_trace_ring_open - record events @events, and ask NCCL for them
  * @events: NB_EVENT_BIT()s
  *
- * Each open has its close with the same bits. 0, NB_E_NOMEM. Any thread that
- * is not NCCL's.
+ * Each open needs a close with the same bits. 0, NB_E_NOMEM. Not from NCCL's
+ * threads.
  */
 int nb_trace_ring_open(uint32_t events, struct nb_err *err);
 void nb_trace_ring_close(uint32_t events);
 /* How many traces are open. */
 uint32_t nb_trace_ring_traces(void);
 /*
- * The trace that lives until it is told to end, by whichever connection: open
- * it (or ask for other events), and end it with 0. As nb_trace_ring_open.
+ * The trace that does not end with a connection: start it, change its events,
+ * or end it with 0. As nb_trace_ring_open.
  */
 int nb_trace_ring_record(uint32_t events, struct nb_err *err);
 uint32_t nb_trace_ring_recorded(void);
 
-/* The number that comes next; spans below it were written, or left out. */
+/* The next span's number; spans below were written or dropped. */
 uint64_t nb_trace_ring_next(void);
-/* Copy span @n; false: written over, left out or not there yet. */
+/* Copy span @n; false: overwritten, dropped or not written yet. */
 bool nb_trace_ring_read(uint64_t n, struct nb_trace_span *out);
-/* Left out because another thread was still at their place. */
+/* Spans dropped because another thread was writing their place. */
 uint64_t nb_trace_ring_left_out(void);
 
-/* The events that NCCL must be asked for to have @events with their parents. */
+/* The events to ask NCCL for, to get @events with their parents. */
 uint32_t nb_trace_ring_needs(uint32_t events);
 
 /* After a fork, in the child: no trace is open. */
 void nb_trace_ring_forked(void);
-/* Nothing calls any more. */
+/* At the end, when no thread calls. */
 void nb_trace_ring_end(void);
 
 /* Finished events become spans. @n: running numbers. */

@@ -99,7 +99,7 @@ int nb_library_open(struct nb_library *f, const char *name, const char *prefix,
 	memset(f, 0, sizeof(*f));
 	if (strlen(name) >= NB_LIBRARY_PATH)
 		return nb_fail(err, NB_E_ARG, 0,
-			       "the name has %zu characters, %d are allowed",
+			       "the name has %zu characters (allowed: %d)",
 			       strlen(name), NB_LIBRARY_PATH - 1);
 	snprintf(f->path, sizeof(f->path), "%s", name);
 	f->handle = open_as_nccl(name, prefix, words);

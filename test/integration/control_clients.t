@@ -127,7 +127,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	printf '!read\n!read\n' | timeout 20 "$C/client" -n -u 65534 "$S" >"$T/r" 2>&1
 	check "another uid is not served" grep -q '"code":"not_permitted".*uid 0.*uid 65534' "$T/r"
 	check "and closed" grep -q closed "$T/r"
-	check "and logged" grep -q 'uid 65534 pid [0-9]* was turned away' "$T/host.err"
+	check "and logged" grep -q 'uid 65534 pid [0-9]* was rejected' "$T/host.err"
 	chmod 600 "$S"
 	chmod 700 "$T" "$T/s"
 else

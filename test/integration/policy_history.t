@@ -20,7 +20,7 @@ told() { cat "$T/out" "$T/err" | grep -q -- "$1" || { cat "$T/out" "$T/err"; ret
 go() { # ranks may run past a fence or near one: again, then
 	for turn in $(seq 100); do
 		sh_ 0 "$@" && return 0
-		grep -q 'busy\|ran past\|have not reached' "$T/err" || return 1
+		grep -q 'busy\|passed every fence\|have not reached' "$T/err" || return 1
 		sleep 0.1
 	done
 	return 1

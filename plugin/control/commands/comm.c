@@ -274,8 +274,8 @@ static void put_note(struct nb_json *j, const struct nb_comm *c,
 	char refused[400];
 
 	if (__atomic_load_n(&c->mismatch, __ATOMIC_RELAXED))
-		text = "ranks began with different policies: this communicator "
-		       "uses none, whatever they answer";
+		text = "ranks started with different policies, so this "
+		       "communicator uses none of them";
 	else if (!e->seen && e->answer.refused == NB_REFUSED_NONE)
 		text = "NCCL has not asked about this collective and size yet: "
 		       "what it offers and would choose is not known, and "

@@ -52,6 +52,6 @@ int nb_cmd_controller_pause(struct nb_call *call)
 int nb_cmd_controller_resume(struct nb_call *call)
 {
 	nb_controllers_pause(false);
-	snprintf(call->note, sizeof(call->note), "controllers go on");
+	snprintf(call->note, sizeof(call->note), "controllers resumed");
 	return reply_status(call);
 }

@@ -51,8 +51,7 @@ static void check_nccl_env(struct nb_json *j, const char *name,
 			   const char *variable, const char *value)
 {
 	if (value[0])
-		check(j, name, WARN,
-		      "unset it where policies are to choose freely",
+		check(j, name, WARN, "unset it to let policies choose",
 		      "%s=%s outranks every policy: NCCL offers only what it "
 		      "allows",
 		      variable, value);
@@ -77,8 +76,8 @@ static void check_tuner(struct nb_json *j, const struct nb_env *env)
 		check(j, "tuner", WARN,
 		      "NCCL 2.28 and later use interface 5 or 6",
 		      "NCCL calls tuner interface %u, which gives "
-		      "communicators no identity: they keep the policies they "
-		      "began with",
+		      "communicators no identity: they keep their initial "
+		      "policies",
 		      nb_comms.abi);
 	else
 		check(j, "tuner", OK, NULL, "NCCL calls tuner interface %u",
@@ -144,7 +143,7 @@ static void check_net(struct nb_json *j)
 		  : NULL,
 	      "%.64s moves the data of %llu connections over %d devices: %llu "
 	      "errors, %llu connections broken by the peer, %llu stalls, %llu "
-	      "strangers dropped",
+	      "unidentified peers dropped",
 	      transport,
 	      (unsigned long long)(s.live[NB_NET_SEND] + s.live[NB_NET_RECV]),
 	      devices, (unsigned long long)s.errors, (unsigned long long)lost,
@@ -230,17 +229,17 @@ static void check_settings(struct nb_json *j, const struct nb_env *env)
 			snprintf(hint, sizeof(hint),
 				 "ncclbpf-shell help environment lists them");
 		check(j, "environment", WARN, hint,
-		      "%s is no setting of ncclbpf and has no effect",
+		      "%s is no variable of ncclbpf and has no effect",
 		      env->unknown[i]);
 	}
 	if (!env->nunknown && !bad)
 		check(j, "environment", OK, NULL,
-		      "every NCCLBPF_ variable is known and has a good value");
+		      "all NCCLBPF_ variables are known and valid");
 	if (nb_params.num[NB_P_COHERENCE])
 		check(j, "coherence", WARN,
 		      "NCCLBPF_COHERENCE=strict for jobs of several processes",
 		      "NCCLBPF_COHERENCE=off: policies whose answers differ "
-		      "between ranks are accepted, and ranks that differ hang");
+		      "between ranks are accepted, and diverged ranks hang");
 	else
 		check(j, "coherence", OK, NULL,
 		      "policies must answer alike on all ranks");
@@ -268,7 +267,7 @@ static void check_policy(struct nb_json *j)
 		      nb_gens.baseline_number);
 	if (nb_gens.staged)
 		check(j, "change", WARN, "change commit, or change abort",
-		      "a change is staged and not committed");
+		      "a change is staged but not committed");
 }
 
 /* Report communicators that cannot be changed or whose ranks differ. */
@@ -419,7 +418,8 @@ int nb_cmd_doctor(struct nb_call *call)
 	check_policy(j);
 	if (!check_comms(j))
 		check(j, "communicators", OK, NULL,
-		      "%u here, all can be changed", nb_comms.n);
+		      "%u in this process, changes reach all of them",
+		      nb_comms.n);
 	check_divergence(j);
 	check_decisions(j);
 	check_segment(j);
