@@ -104,14 +104,14 @@ static int set_place(struct parser *p, uint32_t i, int rc)
 
 /* ---- values ---- */
 
-/* Fail with: NAME "value": ALLOWED wanted */
+/* Fail with: NAME "value": ALLOWED expected */
 static int bad_field(struct parser *p, uint32_t i, const char *allowed)
 {
 	struct span f = p->field[i];
 
 	return set_place(p, i,
 			 nb_fail(p->err, NB_E_FORMAT, 0,
-				 "%s \"%.*s\": %s wanted",
+				 "%s \"%.*s\": %s expected",
 				 columns[p->column[i]].name,
 				 (int)(f.n < MAX_FIELD ? f.n : MAX_FIELD), f.p,
 				 allowed));
@@ -389,7 +389,8 @@ static int count_fields(struct parser *p)
 					 "%u fields; the header names %u",
 					 p->nfields, p->ncolumns));
 	nb_fail(p->err, NB_E_FORMAT, 0,
-		"%u fields; 8 to 10 wanted: collective, min_bytes, max_bytes, "
+		"%u fields; 8 to 10 expected: collective, min_bytes, "
+		"max_bytes, "
 		"algorithm, protocol, channels, nodes, ranks, pipe_ops, "
 		"reg_buff",
 		p->nfields);

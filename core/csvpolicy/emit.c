@@ -392,7 +392,7 @@ static int check_local(const struct nb_table *t,
 						  "reg_buff" };
 		nb_fail(err, NB_E_FORMAT, 0,
 			"reg_buff %d: buffers may be registered on one rank "
-			"and not on another; -1 wanted",
+			"and not on another; -1 expected",
 			t->rows[i].reg_buff);
 		return nb_hint(err, "coherence=off compiles it, for jobs that "
 				    "run with NCCLBPF_COHERENCE=off");

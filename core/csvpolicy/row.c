@@ -51,7 +51,7 @@ static int out_of_range(const char *name, int64_t v, const char *allowed,
 			const char **field, struct nb_err *err)
 {
 	*field = name;
-	return nb_fail(err, NB_E_FORMAT, 0, "%s %lld: %s wanted", name,
+	return nb_fail(err, NB_E_FORMAT, 0, "%s %lld: %s expected", name,
 		       (long long)v, allowed);
 }
 
@@ -72,13 +72,13 @@ int nb_table_check_row(const struct nb_table_row *r, const char **field,
 	if (r->max < r->min)
 		return nb_fail(err, NB_E_FORMAT, 0,
 			       "max_bytes %lld: at least min_bytes, %lld, "
-			       "wanted",
+			       "expected",
 			       (long long)r->max, (long long)r->min);
 	*field = "algo";
 	if (r->algo < 0 && r->proto < 0 && r->channels < 0)
 		return nb_fail(err, NB_E_FORMAT, 0,
 			       "the row has no answer: algo, proto or channels "
-			       "wanted");
+			       "expected");
 	return 0;
 }
 

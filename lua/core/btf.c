@@ -271,7 +271,8 @@ static uint32_t to_id(lua_State *L, int arg)
 {
 	lua_Integer id = luaL_checkinteger(L, arg);
 
-	luaL_argcheck(L, id >= 0 && id <= UINT32_MAX, arg, "a type id wanted");
+	luaL_argcheck(L, id >= 0 && id <= UINT32_MAX, arg,
+		      "a type id expected");
 	return (uint32_t)id;
 }
 
@@ -305,7 +306,7 @@ static int btf_encode(lua_State *L)
 	const char *name = luaL_optstring(L, 5, "");
 	int64_t real = btf__resolve_size(w.btf, id);
 
-	luaL_argcheck(L, size >= 0 && size <= 1 << 20, 4, "bytes wanted");
+	luaL_argcheck(L, size >= 0 && size <= 1 << 20, 4, "bytes expected");
 	unsigned char *p = lua_newuserdatauv(L, (size_t)size + 1, 0);
 
 	memset(p, 0, (size_t)size + 1);

@@ -25,7 +25,7 @@ static lua_Integer integer(lua_State *L, int table, const char *name)
 	lua_getfield(L, table, name);
 	v = lua_tointegerx(L, -1, &ok);
 	if (!ok)
-		luaL_error(L, "field %s: a whole number wanted", name);
+		luaL_error(L, "field %s: a whole number expected", name);
 	lua_pop(L, 1);
 	return v;
 }
@@ -36,7 +36,7 @@ static uint32_t integer32(lua_State *L, int table, const char *name)
 	lua_Integer v = integer(L, table, name);
 
 	if (v < 0 || v > UINT32_MAX)
-		luaL_error(L, "field %s: at most 2^32-1 wanted", name);
+		luaL_error(L, "field %s: at most 2^32-1 expected", name);
 	return (uint32_t)v;
 }
 
@@ -48,7 +48,7 @@ static const char *text(lua_State *L, int table, const char *name)
 	lua_getfield(L, table, name);
 	s = lua_tostring(L, -1);
 	if (!s)
-		luaL_error(L, "field %s: text wanted", name);
+		luaL_error(L, "field %s: text expected", name);
 	lua_pop(L, 1);
 	return s;
 }

@@ -59,8 +59,8 @@ static bool no_number(struct nb_walk *w, const struct nb_words *words,
 	size_t n = 0, used = 0;
 
 	if (!words)
-		return nb_walk_fail(w, "a whole number wanted, found \"%.40s\"",
-				    word);
+		return nb_walk_fail(
+			w, "a whole number expected, found \"%.40s\"", word);
 	for (; n < 16 && (names[n] = words->word((int)n)); n++)
 		if (used < sizeof(all))
 			used += (size_t)snprintf(all + used, sizeof(all) - used,
@@ -70,7 +70,8 @@ static bool no_number(struct nb_walk *w, const struct nb_words *words,
 	if (near[0])
 		return nb_walk_fail(w, "unknown \"%.40s\", nearest: %s", word,
 				    near[0]);
-	return nb_walk_fail(w, "a number or one of %s wanted, found \"%.40s\"",
+	return nb_walk_fail(w,
+			    "a number or one of %s expected, found \"%.40s\"",
 			    all, word);
 }
 
@@ -103,10 +104,10 @@ static bool get_number(struct nb_walk *w, const char *field, struct number *n)
 		return number_of_text(w, field, n);
 	i = lua_tointegerx(w->L, -1, &isint);
 	if (!isint && lua_isnumber(w->L, -1))
-		return nb_walk_fail(w, "a whole number wanted, found %g",
+		return nb_walk_fail(w, "a whole number expected, found %g",
 				    lua_tonumber(w->L, -1));
 	if (!isint)
-		return nb_walk_fail(w, "a whole number wanted, found %s",
+		return nb_walk_fail(w, "a whole number expected, found %s",
 				    luaL_typename(w->L, -1));
 	n->negative = i < 0;
 	n->x = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
@@ -144,7 +145,7 @@ static bool put_int(struct nb_walk *w, const struct btf_type *t,
 	if (!get_number(w, to.field, &n))
 		return false;
 	if (encoding & BTF_INT_BOOL && (n.negative || n.x > 1))
-		return nb_walk_fail(w, "true or false wanted");
+		return nb_walk_fail(w, "true or false expected");
 	return store_number(w, to, encoding & BTF_INT_SIGNED, n);
 }
 
@@ -199,7 +200,7 @@ static bool put_float(struct nb_walk *w, struct place to)
 	float f = (float)d;
 
 	if (!isnum)
-		return nb_walk_fail(w, "a number wanted, found %s",
+		return nb_walk_fail(w, "a number expected, found %s",
 				    luaL_typename(w->L, -1));
 	if (to.size == sizeof(f))
 		memcpy(to.p, &f, sizeof(f));
@@ -234,7 +235,7 @@ static bool put_array(struct nb_walk *w, const struct btf_type *t,
 	if (nb_btf_is_char(w->btf, elem) && lua_type(w->L, -1) == LUA_TSTRING)
 		return put_text(w, to, n);
 	if (!lua_istable(w->L, -1))
-		return nb_walk_fail(w, "a list of %u wanted, found %s", n,
+		return nb_walk_fail(w, "a list of %u expected, found %s", n,
 				    luaL_typename(w->L, -1));
 	have = lua_rawlen(w->L, -1);
 	if (size < 0 || (uint64_t)size * n > to.size)
@@ -362,7 +363,7 @@ static bool put_value(struct nb_walk *w, uint32_t id, struct place to)
 	if (nb_btf_has_fields(t)) {
 		if (!lua_istable(w->L, -1))
 			return nb_walk_fail(w,
-					    "a table of fields wanted, found "
+					    "a table of fields expected, found "
 					    "%s",
 					    luaL_typename(w->L, -1));
 		return btf_is_union(t) ? put_union(w, t, to)

@@ -180,7 +180,7 @@ static int nearest(lua_State *L)
 	for (size_t i = 0; i < n; i++) {
 		lua_rawgeti(L, 2, (lua_Integer)i + 1);
 		if (lua_type(L, -1) != LUA_TSTRING)
-			return luaL_argerror(L, 2, "a list of words wanted");
+			return luaL_argerror(L, 2, "a list of words expected");
 		list[i] = lua_tostring(L, -1); /* the table keeps it alive */
 		lua_pop(L, 1);
 	}

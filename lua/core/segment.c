@@ -30,7 +30,7 @@ static int agreement(lua_State *L)
 		if (errno || *end || end == comm)
 			return nb_lua_failf(L, NB_E_ARG,
 					    "comm=%.40s: 1 to 16 hexadecimal "
-					    "digits wanted",
+					    "digits expected",
 					    comm);
 	}
 	if (nb_job_read(&job, path, &err))

@@ -68,7 +68,7 @@ static int do_read(lua_State *L)
 	struct stat st;
 	int rc, top = lua_gettop(L);
 
-	luaL_argcheck(L, max >= 0, 2, "bytes wanted");
+	luaL_argcheck(L, max >= 0, 2, "bytes expected");
 	r.max = (size_t)max;
 	r.fd = open(r.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (r.fd < 0)

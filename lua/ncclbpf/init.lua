@@ -44,11 +44,8 @@ end
 local function store(s, c, list, opts)
 	local got, err = mapset.apply(s.group, c, s.name, list, opts)
 	if not got or c.map.coherent then return got, err end
-	local failures = {}
-	for _, r in ipairs(got) do
-		if r.err then failures[#failures + 1] = r end
-	end
-	if #failures > 0 then return nil, session.sum_up(failures, #got) end
+	err = session.failure_of(got)
+	if err then return nil, err end
 	return got[1].data
 end
 
@@ -94,7 +91,7 @@ end
 function Map:set(key, value, opts)
 	local s = self_of(self, "map")
 	errors.check_options("map:set", opts, { flags = "string", if_generation = "integer" })
-	if value == nil then error("map:set: a value wanted, map:delete removes", 2) end
+	if value == nil then error("map:set: a value expected, map:delete removes", 2) end
 	return map_set(s, key, value, opts)
 end
 
@@ -380,11 +377,8 @@ local new_vars = class.new("vars", {}, {
 		if not c then error(where, 2) end
 		local line, err = vars.line(c, where, path, value)
 		if not line then error(err, 2) end
-		local failures, results = {}, s.group:ask(line)
-		for _, r in ipairs(results) do
-			if r.err then failures[#failures + 1] = r end
-		end
-		if #failures > 0 then error(session.sum_up(failures, #results), 2) end
+		err = session.failure_of(s.group:ask(line))
+		if err then error(err, 2) end
 	end,
 })
 
@@ -403,11 +397,11 @@ function Target:policy_load(opts)
 	opts = errors.check_options("target:policy_load", opts,
 		{ path = "string", name = "string", policy = "table" })
 	if not opts.path == not opts.policy then
-		error("target:policy_load: option path or policy wanted", 2)
+		error("target:policy_load: option path or policy expected", 2)
 	end
 	if opts.policy and not tables.is_made(opts.policy) then
 		error("target:policy_load: option policy: what nb.policy.table and the like "
-			.. "return wanted", 2)
+			.. "return expected", 2)
 	end
 	local g, err = group_of(self)
 	if not g then return nil, err end
@@ -438,7 +432,7 @@ end
 function Target:policy_use(...)
 	local names, opts = errors.names("target:policy_use",
 		{ comm = true, if_generation = "integer" }, ...)
-	if #names == 0 then error('target:policy_use: names wanted, or "none"', 2) end
+	if #names == 0 then error('target:policy_use: names expected, or "none"', 2) end
 	local list = { "policy", "use" }
 	for i, n in ipairs(names) do
 		list[#list + 1] = check(n, "string", "target:policy_use: name " .. i)
@@ -474,12 +468,9 @@ function Target:policy_discard(name)
 	check(name, "string", "target:policy_discard")
 	local g, err = group_of(self)
 	if not g then return nil, err end
-	local failures = {}
 	local results = g:ask(session.line { "policy", "discard", name })
-	for _, r in ipairs(results) do
-		if r.err then failures[#failures + 1] = r end
-	end
-	if #failures > 0 then return nil, session.sum_up(failures) end
+	err = session.failure_of(results)
+	if err then return nil, err end
 	return results[1].data
 end
 
@@ -623,7 +614,7 @@ end
 -- nb.build{path=, name=} -> image bytes, facts | nil, err
 function nb.build(opts)
 	opts = errors.check_options("nb.build", opts, { path = "string", name = "string" })
-	if not opts.path then error("nb.build: option path wanted", 2) end
+	if not opts.path then error("nb.build: option path expected", 2) end
 	local image, info, bytes = policy.open(opts.path, opts.name)
 	if not image then return nil, info end
 	return bytes, info
@@ -633,7 +624,7 @@ end
 function nb.verify(opts)
 	opts = errors.check_options("nb.verify", opts, {
 		path = "string", coherence_off = "boolean" })
-	if not opts.path then error("nb.verify: option path wanted", 2) end
+	if not opts.path then error("nb.verify: option path expected", 2) end
 	local image, info = policy.open(opts.path)
 	if not image then return nil, info end
 	return policy.verdict(image, info, { coherence_off = opts.coherence_off })
@@ -642,7 +633,7 @@ end
 -- nb.disassemble{path=} -> {name, digest, programs} | nil, err
 function nb.disassemble(opts)
 	opts = errors.check_options("nb.disassemble", opts, { path = "string" })
-	if not opts.path then error("nb.disassemble: option path wanted", 2) end
+	if not opts.path then error("nb.disassemble: option path expected", 2) end
 	local image, info = policy.open(opts.path)
 	if not image then return nil, info end
 	return policy.dump(image, info)
@@ -737,7 +728,7 @@ nb.policy.within = function(...) return require("ncclbpf.policy.restrict").withi
 function nb.sweep(spec)
 	return require("ncclbpf.commands.sweep").sweep(spec, function(target)
 		return group_of(target or rawget(nb, "target")
-			or error("nb.sweep: field target: what nb.attach returns wanted, or data",
+			or error("nb.sweep: field target: a target of nb.attach expected, or data",
 			4))
 	end)
 end
@@ -753,9 +744,9 @@ setmetatable(nb.rollout, { __metatable = "nb.rollout", __call = function(_, spec
 		end
 	end
 	target = target or rawget(nb, "target") or error(
-		"nb.rollout: field target: what nb.attach returns wanted", 2)
+		"nb.rollout: field target: a target of nb.attach expected", 2)
 	if class.state[target] == nil or class.state[target].kind ~= "target" then
-		error("nb.rollout: field target: what nb.attach returns wanted", 2)
+		error("nb.rollout: field target: a target of nb.attach expected", 2)
 	end
 	return Target.rollout(target, t)
 end })
@@ -764,7 +755,7 @@ end })
 function nb.series(opts)
 	opts = errors.check_options("nb.series", opts, { file = "string" })
 	if not opts.file then
-		error("nb.series: option file wanted; target:series is of a job", 2)
+		error("nb.series: option file expected; target:series is of a job", 2)
 	end
 	return series.file(opts.file)
 end

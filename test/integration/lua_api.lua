@@ -64,13 +64,13 @@ test("has no opinion elsewhere", table.concat(got, " ") == "1/7 -1/0 1/7 -1/0 -1
 fails("sizes that are none", "malformed", nb.policy.within(set, { { coll = "allreduce", bytes = "8M..4M" } }))
 fails("a collective that is none", "malformed", nb.policy.within(set, { { coll = "allrdc" } }))
 fails("a communicator that is none", "malformed", nb.policy.within(set, { { coll = "allreduce", comm = "xyz" } }))
-raises("misuse of it", "a list of rows wanted", nb.policy.within, set, {})
+raises("misuse of it", "a list of rows expected", nb.policy.within, set, {})
 
 -- misuse
 local e = raises("an unknown option names the nearest", "nearest: path", nb.build, { pth = "x" })
 e = raises("misuse points at the caller", "lua_api.lua:", function() nb.build { pth = "x" } end)
-raises("a wrong kind of option", "string wanted", nb.build, { path = 3 })
-raises("no options at all", "path wanted", nb.build)
+raises("a wrong kind of option", "string expected", nb.build, { path = 3 })
+raises("no options at all", "path expected", nb.build)
 raises("an option table is wanted", "table of options", nb.attach, "demo")
 raises("bad attach option", "nearest: job", nb.attach, { jb = "demo" })
 
@@ -133,7 +133,7 @@ local c = t:policy_use "force"
 test("use: committed", c and c.state == "committed" and c.generation == 1 and c.comms[1].fence > 0, c)
 fails("use of a name that is not there", "not_found", t:policy_use { "nosuch" })
 raises("use with an option that is not there", "nearest: comm", t.policy_use, t, { "force", com = {} })
-raises("use without a name", "names wanted", t.policy_use, t)
+raises("use without a name", "names expected", t.policy_use, t)
 local m = t:map "force"
 test("a map prints", tostring(m) == "map force of job demo", tostring(m))
 test("read an element", m[0].algo == "tree" and m[0].enabled == 0)
@@ -233,5 +233,5 @@ test("a bad verdict comes with its error", verdict.accepted == false and refused
 local dump = assert(nb.map.dump { "counts", limit = 1 })
 test("nb.map.dump with an option", #dump.processes == 4 and dump.processes[1].data.entries[1].key == 0)
 fails("its errors are values", "usage", nb.map.dump { "counts", depth = 1 })
-raises("its misuse raises", "table wanted", nb.map.dump, "force")
+raises("its misuse raises", "table expected", nb.map.dump, "force")
 test("nb.status, nb.explain", nb.status().processes[1].data.job == "demo" and nb.explain { "allreduce", "4M" }.processes[1].data.bytes == 4 << 20)

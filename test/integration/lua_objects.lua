@@ -76,7 +76,7 @@ test("comm: policies of its own", change and change.state == "committed" and awa
 end) and #comms[2]:refresh().policies == 1, change)
 change = c:use { "common" }
 test("comm: the others' again", change and await(function() return c:refresh().policies[1] == "force" end), change)
-raises("comm: use without a name", "names wanted", c.use, c)
+raises("comm: use without a name", "names expected", c.use, c)
 test("comm: statistics", await(function()
 	t:request "telemetry on"
 	local rows = assert(c:stats())
@@ -134,11 +134,11 @@ local same = s:compare(s, { block = 5 })
 test("series: compared with itself it is no slower", same[kinds[1]].effect_pct == 0 and same[kinds[1]].verdict ~= "fail", nb.json.encode(same))
 gone, err = s:times "allreduce 1M"
 test("series: a kind that is not there", gone == nil and err.code == "not_found", err)
-raises("series: a wrong quantile", "0 to 1 wanted", s.quantiles, s, { 0 / 0 })
+raises("series: a wrong quantile", "0 to 1 expected", s.quantiles, s, { 0 / 0 })
 raises("series: a wrong option", "nearest: sizes", function() t:series { size = "1M" } end)
 raises("series: a wrong collective", "no collective allredcue", function() t:series { collectives = { "allredcue" } } end)
-raises("series: watch without an end", "seconds, count or stop wanted", s.watch, s, {})
-raises("series: compare with what is none", "another series wanted", s.compare, s, {})
+raises("series: watch without an end", "seconds, count or stop expected", s.watch, s, {})
+raises("series: compare with what is none", "another series expected", s.compare, s, {})
 -- more kinds than times that are kept: of the longest half, and the oldest alone
 do
 	local series = require "ncclbpf.api.series"

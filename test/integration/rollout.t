@@ -34,29 +34,29 @@ bad() { # FIELDS, TEXT...
 }
 bad 'name = "x"' "candidate: missing"
 bad 'candidate = "none", blcks = 3' "blcks: no such field" "nearest: blocks"
-bad 'candidate = "none", blocks = 0/0' "blocks: a whole number from 2 to 500 wanted, found"
-bad 'candidate = "none", blocks = 3, judge = { looks = 1 }' "blocks: 3 cannot show anything with confidence 0.98; 5 or more wanted"
-bad 'candidate = "none", judge = { confidence = 2 }' "judge.confidence: a number from 0.5 to 0.9999 wanted, found 2"
-bad 'candidate = "none", judge = 7' "judge: a table of fields wanted, found number"
+bad 'candidate = "none", blocks = 0/0' "blocks: a whole number from 2 to 500 expected, found"
+bad 'candidate = "none", blocks = 3, judge = { looks = 1 }' "blocks: 3 cannot show anything with confidence 0.98; 5 or more needed"
+bad 'candidate = "none", judge = { confidence = 2 }' "judge.confidence: a number from 0.5 to 0.9999 expected, found 2"
+bad 'candidate = "none", judge = 7' "judge: a table of fields expected, found number"
 bad 'candidate = "none", scope = { sizes = "9M..1M" }' "scope.sizes: sizes like" 'found "9M..1M"'
-bad 'candidate = "none", scope = { collectives = { "allredcue" } }' "scope.collectives: a list of collectives wanted, number 1 is \"allredcue\""
-bad 'candidate = { 1 }' "candidate: a list of names of policies wanted, number 1 is 1"
+bad 'candidate = "none", scope = { collectives = { "allredcue" } }' "scope.collectives: a list of collectives expected, number 1 is \"allredcue\""
+bad 'candidate = { 1 }' "candidate: a list of names of policies expected, number 1 is 1"
 bad 'candidate = os.exit()' "there are no functions to call"
 bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most 16 communicators" "found an empty table"
 bad 'candidate = "none", scope = { comms = { "no-hex" } }' "scope.comms: a list of at most 16 communicators"
 bad 'candidate = "none", scope = { comms = 17 }' "scope.comms: a list of at most 16 communicators" "found 17"
 bad 'candidate = "none", scope = { comms = "120%" }' "scope.comms: a list of at most 16 communicators"
-bad 'candidate = "none", promote = "some"' "promote: all or scope or better wanted"
+bad 'candidate = "none", promote = "some"' "promote: all or scope or better expected"
 bad 'candidate = "none", guards = { slo = "soon" }' "guards.slo: a duration"
 echo 'return { candidate = "none" } }' >bad.lua
 status 65 "not Lua" rollout plan bad.lua
 echo '{ "candidate": "none", "on_fail": "cry" }' >bad.json
 status 64 "a word that is none, in JSON" rollout plan bad.json
-has "says which there are" err "on_fail: rollback or pause wanted, found \"cry\""
+has "says which there are" err "on_fail: rollback or pause expected, found \"cry\""
 echo 'while true do end' >bad.lua
 status 64 "a plan that never ends" rollout plan bad.lua
 has "is stopped" err "runs too long"
-bad 'candidate = "none", steps = { units = 1 }' "steps: a list of 1 to 20 tables wanted, found a table with the field units"
+bad 'candidate = "none", steps = { units = 1 }' "steps: a list of 1 to 20 tables expected, found a table with the field units"
 bad 'candidate = "none", steps = { { units = 2 }, { units = 1 } }' "steps[2].units: 1, fewer than the 2 of the step before"
 echo 'return { candidate = "nothere.policy", metrics = { { name = "m", min_effect_pct = 5 } } }' >bad.lua
 status 66 "a candidate that is not there" rollout plan bad.lua
@@ -79,7 +79,7 @@ status 1 "communicators that the job has not" rollout start none.lua
 has "and which it has" err "no communicator beef; the job has c0ffee0000000000"
 echo 'return { candidate = "none", scope = { comms = 5 } }' >many.lua
 status 2 "more than there are" rollout start many.lua
-has "and how many" err "5 communicators wanted, the job has 1"
+has "and how many" err "5 communicators requested, the job has 1"
 using ""
 ok "nothing has changed" $?
 
@@ -136,7 +136,7 @@ has "of each kind" out "allreduce 8M of c0ffee0000000000, " "the slowest rank of
 status 0 "and as bandwidth over size" stats allreduce plot=bandwidth
 has "with a mark for each choice" out "● allreduce " "└──" "1M"
 status 64 "another picture" stats plot=cake
-has "says which there are" err "plot=cake: times or bandwidth wanted"
+has "says which there are" err "plot=cake: times or bandwidth expected"
 run -o json stats plot=times
 lua_run -e 'for _, k in ipairs(require "ncclbpf.core".decode(io.read "a").data.kinds) do assert(k.count > 0 and k.p50_ns <= k.p99_ns and k.p99_ns <= k.max_ns) end' <out 2>>why
 ok "their numbers as JSON" $?

@@ -43,7 +43,7 @@ has "is named" err "argument who: missing"
 dry 64 "an argument that is none" good who=me limt=3
 has "names the nearest" err "no argument limt" "nearest: limit"
 dry 64 "a word that is no argument" good who
-has "says what is wanted" err '"who": NAME=VALUE wanted'
+has "says what is expected" err '"who": NAME=VALUE expected'
 status 64 "a dry run without data" -n rollout script good.lua who=me
 status 66 "a file that is not there" -n rollout script none.lua data=one.json
 
@@ -53,10 +53,10 @@ dry 64 "an unknown field" x
 has "names the nearest" err "setpu: no such field" "nearest: setup"
 script x 'setup = 3'
 dry 64 "a function that is none" x
-has "says so" err "setup: a function wanted, found number"
+has "says so" err "setup: a function expected, found number"
 script x 'categories = { "delete" }'
 dry 64 "a category that is none" x
-has "says which" err '"delete"; observe or change wanted'
+has "says which" err '"delete"; observe or change expected'
 script x 'args = { limit = { defualt = 3 } }'
 dry 64 "an argument's field that is none" x
 script x 'requires = "a"'
@@ -100,7 +100,7 @@ script x 'step = function(ctx) require "ncclbpf" end'
 dry 1 "nor require" x
 script x 'judge = function() return "yes" end'
 dry 1 "a verdict that is none" x
-has "says which there are" err '"pass", "fail" or "inconclusive" wanted, found yes'
+has "says which there are" err '"pass", "fail" or "inconclusive" expected, found yes'
 lua_run -e 'local core = require "ncclbpf.core"
 	local ok, why, limit = core.limited(0.05, 1 << 20, function() while true do pcall(function() while true do end end) end end)
 	assert(ok == false and why == "runs too long" and limit == true)

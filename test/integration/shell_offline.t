@@ -86,7 +86,7 @@ run -o json policy verify refused.bpf.o
 [ "$(wc -l <"$T/out")" -eq 1 ] && [ ! -s "$T/err" ]
 ok "a refusal in JSON is one line and nothing on standard error" $?
 status 65 "a text is no object" policy verify text.bpf.o
-has "what it is and what is wanted" err "text.bpf.o: not an ELF file" "hint:" "policy build"
+has "what it is and what is expected" err "text.bpf.o: not an ELF file" "hint:" "policy build"
 status 65 "the same in JSON" -o json policy verify text.bpf.o
 has "has the code" out '{"error":{"code":"bad_elf"' '"object":"text.bpf.o"'
 status 65 "a damaged object" policy verify damaged.bpf.o
@@ -138,7 +138,7 @@ status 64 "an option like no other" --foo
 ! grep -q nearest "$T/err"
 ok "names none" $?
 status 64 "a verdict of another kind" policy verify noop.bpf.o coherence=of
-has "says which there are" err "coherence=of: strict or off wanted"
+has "says which there are" err "coherence=of: strict or off expected"
 printf 'polcy list\n' >"$T/line"
 "$S" <"$T/line" >"$T/out" 2>"$T/err"
 [ $? -eq 64 ]

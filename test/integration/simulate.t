@@ -65,10 +65,10 @@ fault() { # TEXT PLACE SED
 	[ "$rc" -eq 65 ] && grep -qF -e "$1" err && grep -qF "at b.ndjson$2" err
 	ok "fault: $1" $?
 }
-fault "context.usable: a whole number from 0 on wanted, found -1" :2 '2s/"usable":[0-9]*/"usable":-1/'
-fault "context.ranks: a whole number from 0 on wanted, found x" :3 '3s/"ranks":4/"ranks":"x"/'
-fault "bytes: a whole number from 0 on wanted, found nil" :1 's/"bytes":/"bites":/'
-fault "coll: the name of a collective wanted, found allredcue" :1 's/"allreduce"/"allredcue"/'
+fault "context.usable: a whole number from 0 on expected, found -1" :2 '2s/"usable":[0-9]*/"usable":-1/'
+fault "context.ranks: a whole number from 0 on expected, found x" :3 '3s/"ranks":4/"ranks":"x"/'
+fault "bytes: a whole number from 0 on expected, found nil" :1 's/"bytes":/"bites":/'
+fault "coll: the name of a collective expected, found allredcue" :1 's/"allreduce"/"allredcue"/'
 fault "context: missing" :1 's/"context"/"contxt"/'
 fault "a word for algorithm or protocol that is none" :1 's/"algo":"ring"/"algo":"rnig"/;s/"algo":"nvls"/"algo":"rnig"/'
 fault "not JSON" :1 '1s/.$//'

@@ -14,17 +14,17 @@ bad() { # FIELDS, TEXT...
 	[ "$rc" -eq 64 ] || echo "status $rc" >>why
 	has "refused: $1" err "$@"
 }
-bad 'rounds = 2' "rounds: a whole number from 4 to 500 wanted, found 2"
+bad 'rounds = 2' "rounds: a whole number from 4 to 500 expected, found 2"
 bad 'roudns = 12' "roudns: no such field" "nearest: rounds"
 bad 'algos = { "rnig" }' "algos: a list of algorithms (tree, ring," "number 1 is \"rnig\""
-bad 'channels = { 8, 65 }' "numbers of channels from 0 (NCCL's own) to 64 wanted, number 2 is 65"
+bad 'channels = { 8, 65 }' "numbers of channels from 0 (NCCL's own) to 64 expected, number 2 is 65"
 bad 'baseline = "ring/ll"' "baseline: only with data"
 bad 'data = "x.csv", baseline = "ring"' "baseline: ALGORITHM/PROTOCOL[xCHANNELS] of tree" 'found "ring"'
 bad 'data = { { fiel = "x" } }' "data[1].fiel: no such field" "nearest: file"
 bad 'data = { { file = "x", algo = "ring" } }' "data[1]: algo and proto: both, or neither"
-bad 'data = { { file = "x", algo = "ring", proto = "lll" } }' "data[1].proto: ll, ll128, simple wanted, found \"lll\""
+bad 'data = { { file = "x", algo = "ring", proto = "lll" } }' "data[1].proto: ll, ll128, simple expected, found \"lll\""
 bad 'data = {}' "data: a file, or a list of files"
-bad 'hysteresis_pct = 0/0' "hysteresis_pct: a number from 0 to 100 wanted"
+bad 'hysteresis_pct = 0/0' "hysteresis_pct: a number from 0 to 100 expected"
 bad 'scope = { sizes = "9M..1M" }' "scope.sizes: sizes like"
 echo 'return { data = "nowhere.csv", baseline = "ring/ll" }' >none.lua
 status 66 "a file that is not there" sweep none.lua
@@ -48,12 +48,12 @@ E
 fault :2:1 'no measurement' <<E
 $H
 E
-fault :3:1 '8 fields; 13 as in the header of line 2 wanted' <<E
+fault :3:1 '8 fields; 13 as in the header of line 2 expected' <<E
 # Collective test starting: all_reduce_perf
 #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
      4194304       1048576     float     sum      -1    50.10   83.7   146.5
 E
-fault :3:54 'time "fast": microseconds above 0, or N/A, wanted' <<E
+fault :3:54 'time "fast": microseconds above 0, or N/A, expected' <<E
 # Collective test starting: all_reduce_perf
 #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
      4194304       1048576     float     sum      -1 fast   83.7   146.5      0    51.00   82.2   143.9      0
@@ -64,13 +64,13 @@ E
 fault '' 'not JSON' <<E
 {"results": [
 E
-fault '' 'results[1]: size: bytes wanted, found x' <<E
+fault '' 'results[1]: size: bytes expected, found x' <<E
 {"version":3,"results":[{"size":"x"}]}
 E
-fault '' 'results[1]: in_place: microseconds above 0 wanted, found -1' <<E
+fault '' 'results[1]: in_place: microseconds above 0 expected, found -1' <<E
 {"version":3,"results":[{"size":8,"out_of_place":null,"in_place":{"time":-1}}]}
 E
-fault '' 'version: a whole number from 1 on wanted' <<E
+fault '' 'version: a whole number from 1 on expected' <<E
 {"version":"three","results":[]}
 E
 printf '#\n# size count type redop root time algbw busbw #wrong\n 8 2 float sum -1 5.0 0.1 0.1 0\n' >m.csv

@@ -38,7 +38,7 @@ status 0 "a dry run" -n sweep plan.lua
 has "says what would be tried, of what NCCL offers" out "ring/ll128, ring/ll128x1, ring/simple, ring/simplex1" "now nvls/simple" "8 rounds of up to 5" "the baseline again"
 sed 's/rounds = 8/rounds = 4/' plan.lua >short.lua
 status 64 "too few rounds to be sure of anything" sweep short.lua
-has "says how many it takes" err "rounds: 4 cannot show anything with confidence 0.98 and 8 comparisons;" "or more wanted"
+has "says how many it takes" err "rounds: 4 cannot show anything with confidence 0.98 and 8 comparisons;" "or more needed"
 sed 's/"ring"/"pat"/' plan.lua >pat.lua
 status 2 "what NCCL does not offer" sweep pat.lua
 has "is not tried" err "NCCL offers nothing there but what the job has"

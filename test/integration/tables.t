@@ -53,11 +53,11 @@ fault() { # line of CSV, column, words
 	ok "fault: $3" $?
 }
 fault 'allreduze,0,1,tree,ll,2,1,1' :1 'nearest: allreduce'
-fault 'allreduce,x,1,tree,ll,2,1,1' :11 'min_bytes "x": bytes (4194304, 4M, 4MiB) or -1 wanted'
-fault 'allreduce,9,1,tree,ll,2,1,1' :13 'max_bytes 1: at least min_bytes, 9, wanted'
+fault 'allreduce,x,1,tree,ll,2,1,1' :11 'min_bytes "x": bytes (4194304, 4M, 4MiB) or -1 expected'
+fault 'allreduce,9,1,tree,ll,2,1,1' :13 'max_bytes 1: at least min_bytes, 9, expected'
 fault 'allreduce,0,1,rign,ll,2,1,1' :15 'algorithm "rign": tree, ring,'
 fault 'allreduce,0,1,ring,ll,0,1,1' :23 'channels "0": 1 to 64'
-fault 'allreduce,0,1,ring' :1 '4 fields; 8 to 10 wanted'
+fault 'allreduce,0,1,ring' :1 '4 fields; 8 to 10 expected'
 fault 'allreduce,0,1,ring,ll,1,1,1,1,1' '' 'registered on one rank and not on another'
 printf 'allreduce,0,9,ring,ll,1,-1,-1\nallreduce,2,3,ring,ll,1,-1,-1\n' >hidden.csv
 status 65 "a row that never wins" policy compile hidden.csv
@@ -92,7 +92,7 @@ printf 'return {\n{ algo = "ring" }, { algoo = 1 } }\n' >typo.lua
 status 65 "an unknown field" policy verify typo.lua
 has "its row and the nearest" err "row 2: no field algoo, nearest: algo"
 status 64 "neither" policy compile noop.bpf.o
-has "says what is" err "a .csv or .lua file wanted"
+has "says what is" err "a .csv or .lua file expected"
 cat >api.lua <<'E'
 local nb = require "ncclbpf"
 local p = assert(nb.policy.table { name = "t", { coll = "allreduce", algo = "ring", proto = "ll", bytes = 4096 } })

@@ -208,7 +208,7 @@ end
 function Comm:use(...)
 	local s = comm_of(self)
 	local names, opts = errors.names("comm:use", { if_generation = "integer" }, ...)
-	if #names == 0 then error('comm:use: names wanted, "none" or "common"', 2) end
+	if #names == 0 then error('comm:use: names expected, "none" or "common"', 2) end
 	for i, n in ipairs(names) do class.check(n, "string", "comm:use: name " .. i) end
 	local t = { comm = s.data.comm, if_generation = opts.if_generation }
 	return s.target:policy_use(table.move(names, 1, #names, 1, t))

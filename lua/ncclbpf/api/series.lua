@@ -128,7 +128,7 @@ function M.live(group_of, opts, from, name, level)
 		local a, b = opts.sizes:match "^(.-)%.%.(.*)$"
 		s.from_bytes, s.to_bytes = a and units.size(a), b and units.size(b)
 		if not (s.from_bytes and s.to_bytes and s.from_bytes <= s.to_bytes) then
-			error(('%s: option sizes: "4M..128M" wanted'):format(name), level)
+			error(('%s: option sizes: "4M..128M" expected'):format(name), level)
 		end
 	end
 	return new_series(s)
@@ -142,9 +142,8 @@ function M.file(path)
 	if not list then return nil, warning end
 	local s = { from = path, kinds = {}, last = {}, samples = {}, count = 0, dropped = 0,
 		group_of = function()
-			return errors.fail(
-				"refused", "series: it was read from %s, there is no job to ask",
-				path)
+			return errors.fail("refused",
+				"series: it was read from %s, there is no job to ask", path)
 		end }
 	local ops = {}
 	for i, r in ipairs(list) do
@@ -162,11 +161,9 @@ function Series:sample()
 	local s = of(self)
 	local g, err = s.group_of()
 	if not g then return nil, err end
-	local results, failures = g:ask "sample tail 1024", {}
-	for _, r in ipairs(results) do
-		if r.err then failures[#failures + 1] = r end
-	end
-	if #failures > 0 then return nil, session.sum_up(failures, #results) end
+	local results = g:ask "sample tail 1024"
+	err = session.failure_of(results)
+	if err then return nil, err end
 	return take(s, collectives.of(results), core.mono())
 end
 
@@ -178,10 +175,10 @@ function Series:watch(opts)
 		{ seconds = "number", every = "number", count = "integer", stop = "function" })
 	local every = opts.every or 0.2
 	if not (every >= 0.01 and every <= 3600) then
-		error("series:watch: option every: 0.01 to 3600 seconds wanted", 2)
+		error("series:watch: option every: 0.01 to 3600 seconds expected", 2)
 	end
 	if not (opts.seconds or opts.count or opts.stop) then
-		error("series:watch: option seconds, count or stop wanted", 2)
+		error("series:watch: option seconds, count or stop expected", 2)
 	end
 	local till = opts.seconds and core.mono() + opts.seconds
 	while true do
@@ -224,7 +221,7 @@ function Series:quantiles(list)
 	class.check(list, "table", "series:quantiles")
 	for i, q in ipairs(list) do
 		if type(q) ~= "number" or not (q >= 0 and q <= 1) then
-			error(("series:quantiles: number %d: 0 to 1 wanted, found %s"):format(
+			error(("series:quantiles: number %d: 0 to 1 expected, found %s"):format(
 				i, tostring(q)), 2)
 		end
 	end
@@ -267,7 +264,7 @@ end
 function Series:compare(other, opts)
 	local s = of(self)
 	local o = class.state[other]
-	if not o or o.kind ~= "series" then error("series:compare: another series wanted", 2) end
+	if not o or o.kind ~= "series" then error("series:compare: another series expected", 2) end
 	opts = errors.check_options("series:compare", opts,
 		{ confidence = "number", min_effect_pct = "number", block = "integer" })
 	local out = {}

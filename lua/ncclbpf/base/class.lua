@@ -33,7 +33,7 @@ end
 function M.self(o, name, level)
 	local s = state[o]
 	if not s or s.kind ~= name then
-		error(("%s wanted, called with %s; use object:method()"):format(name, type(o)),
+		error(("%s expected, called with %s; use object:method()"):format(name, type(o)),
 			(level or 2) + 1)
 	end
 	return s
@@ -59,7 +59,7 @@ end
 function M.check(v, want, what, level)
 	local ok = want == "integer" and math.type(v) == "integer" or type(v) == want
 	if not ok then
-		error(("%s: %s wanted, found %s"):format(what, want, type(v)), (level or 2) + 1)
+		error(("%s: %s expected, found %s"):format(what, want, type(v)), (level or 2) + 1)
 	end
 	return v
 end

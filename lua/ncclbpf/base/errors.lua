@@ -122,7 +122,7 @@ end
 function M.check_options(what, options, allowed, level)
 	if options == nil then return {} end
 	if type(options) ~= "table" then
-		error(("%s: a table of options wanted, found %s"):format(what, type(options)),
+		error(("%s: a table of options expected, found %s"):format(what, type(options)),
 			(level or 2) + 1)
 	end
 	for k, v in pairs(options) do
@@ -137,8 +137,8 @@ function M.check_options(what, options, allowed, level)
 		end
 		if want ~= true and type(v) ~= want and not (
 			want == "integer" and math.type(v) == "integer") then
-			error(("%s: option %s: %s wanted, found %s"):format(what, k, want, type(v)),
-				(level or 2) + 1)
+			error(("%s: option %s: %s expected, found %s"):format(
+				what, k, want, type(v)), (level or 2) + 1)
 		end
 	end
 	return options

@@ -1,6 +1,18 @@
 -- SPDX-License-Identifier: MIT
 -- Results to text. A command returns data and columns; only this file knows the formats table,
 -- tsv, csv, json, ndjson and name.
+--
+-- result = {
+--   schema   "map.list/1"
+--   data     what stands under "data" in JSON; everything is there
+--   rows     flat tables, one a line of tsv, csv, ndjson
+--   merged   rows for people, processes merged (default: rows)
+--   columns  { {"name", title=, num=true, show=function(v,row)} }; wide: only
+--            in wide; people: not for programs; flat: not for people
+--   head     text above the table    foot  lines below it
+--   text     for people instead of the table
+--   id       field for -o name
+-- }
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local units = require "ncclbpf.base.units"

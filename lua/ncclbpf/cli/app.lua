@@ -205,7 +205,7 @@ local builtin = {}
 function builtin.timing(ctx)
 	local want = ctx.args[1]
 	if want and want ~= "on" and want ~= "off" then
-		return errors.fail("usage", "timing %s: on or off wanted", want)
+		return errors.fail("usage", "timing %s: on or off expected", want)
 	end
 	if want then ctx.app.timing = want == "on" else ctx.app.timing = not ctx.app.timing end
 	return { schema = "timing/1", data = { timing = ctx.app.timing },
@@ -220,12 +220,12 @@ end
 function builtin.watch(ctx)
 	local every = units.duration(ctx.args[1])
 	if not every or every < 0.05 then
-		return errors.fail("usage", "%s: seconds between two rounds wanted, from 50ms on",
+		return errors.fail("usage", "%s: seconds between two rounds expected, from 50ms on",
 			ctx.args[1])
 	end
 	local rounds = ctx.opt.count and math.tointeger(tonumber(ctx.opt.count))
 	if ctx.opt.count and (not rounds or rounds < 1) then
-		return errors.fail("usage", "count=%s: a whole number from 1 on wanted",
+		return errors.fail("usage", "count=%s: a whole number from 1 on expected",
 			ctx.opt.count)
 	end
 	local list = table.move(ctx.args, 2, #ctx.args, 1, {})
@@ -272,8 +272,7 @@ local function prepare(ctx, list, literal, people)
 			row.words)
 	end
 	if row.role == "control" and ctx.flags.role == "observe" and not dry then
-		return errors.fail(
-			"not_permitted",
+		return errors.fail("not_permitted",
 			"needs the role control, this shell was asked to be in observe")
 	end
 	if not confirm(ctx) then

@@ -121,42 +121,42 @@ end
 local checks = {
 	pid = function(v)
 		local n = math.tointeger(tonumber(v))
-		if not n or n <= 0 then return usage("-p %s: a process number wanted", v) end
+		if not n or n <= 0 then return usage("-p %s: a process number expected", v) end
 		return n
 	end,
 	ranks = function(v)
 		local t = units.ranks(v)
-		if not t or #t == 0 then return usage("-r %s: ranks as 0-7,12 wanted", v) end
+		if not t or #t == 0 then return usage("-r %s: ranks as 0-7,12 expected", v) end
 		return t
 	end,
 	timeout = function(v)
 		local t = units.duration(v)
-		if not t then return usage("-T %s: seconds wanted, 0 to wait for ever", v) end
+		if not t then return usage("-T %s: seconds expected, 0 to wait for ever", v) end
 		return t
 	end,
 	format = function(v)
 		for _, f in ipairs(format.formats) do
 			if f == v then return v end
 		end
-		return nil, errors.new("usage", ("-o %s: %s wanted"):format(
+		return nil, errors.new("usage", ("-o %s: %s expected"):format(
 			v, table.concat(format.formats, ", ")),
 			{ hint = errors.nearest(v, format.formats) })
 	end,
 	comm = function(v)
 		if not v:match("^%x+$") or #v > 16 then
-			return usage("-c %s: up to 16 hexadecimal digits wanted, see comm list", v)
+			return usage("-c %s: 1 to 16 hexadecimal digits expected (comm list)", v)
 		end
 		return v:lower()
 	end,
 	color = function(v)
 		if v ~= "auto" and v ~= "always" and v ~= "never" then
-			return usage("--color=%s: auto, always or never wanted", v)
+			return usage("--color=%s: auto, always or never expected", v)
 		end
 		return v
 	end,
 	role = function(v)
 		if v ~= "observe" and v ~= "control" then
-			return usage("--role=%s: observe or control wanted", v)
+			return usage("--role=%s: observe or control expected", v)
 		end
 		return v
 	end,
@@ -210,7 +210,7 @@ function M.parse(list, start)
 		if inline and inline ~= "" then return inline end
 		i = i + 1
 		if list[i] == nil then
-			return nil, errors.new("usage", ("option %s needs a value"):format(name))
+			return errors.fail("usage", "option %s needs a value", name)
 		end
 		return list[i]
 	end
@@ -320,8 +320,7 @@ function M.command(words, people)
 	local verbs = commands.verbs(noun)
 	if #verbs == 0 then return commands.find(noun), 1 end
 	if not verb then
-		return nil, errors.new("usage", ("%s: which one? %s"):format(
-			noun, table.concat(verbs, ", ")))
+		return errors.fail("usage", "%s: which one? %s", noun, table.concat(verbs, ", "))
 	end
 	local row = commands.find(noun .. " " .. verb)
 	if row then return row, 2 end

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Do the ranks agree? Told by any process of the job, or read from the job's
--- segment when none is left.
+-- Do the ranks agree? Asks the job, or reads the segment of a job that is gone.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
@@ -11,7 +10,7 @@ local units = require "ncclbpf.base.units"
 local try = errors.try
 local M = {}
 
--- What a verdict means, and how bad it is.
+-- Meaning and severity of each verdict
 local VERDICTS = {
 	agreed = "agree",
 	alone = "nothing to compare: fewer than two ranks with decisions here",
@@ -138,8 +137,7 @@ local function text(d, comms)
 	return table.concat(t, "\n")
 end
 
--- The whole host's segment is the same for every process: the first answer
--- counts. -> data | nil, err
+-- All processes of a host share the segment, so the first answer counts. -> data | nil, err
 local function ask(ctx, comm)
 	local per = try(read.ask(ctx, "check agreement"
 		.. (comm and " comm=" .. session.quote(comm) or "")))

@@ -47,7 +47,7 @@ function M.cmd_list(ctx)
 	return read.command(ctx, {
 		schema = "comm.list/1", line = "comm list", opts = { list = "comms" },
 		rows = list_rows(ctx.flags.comm), name = "comm",
-		-- one process may hold several ranks of a communicator: count them all
+		-- A process may hold several ranks of a communicator: count them all.
 		id = function(row) return tostring(row.comm) end,
 		empty = "no communicators yet",
 		columns = {
@@ -99,8 +99,7 @@ local function gain(_, row)
 	return ("%+.0f%%"):format((b / a - 1) * 100)
 end
 
--- The communicator that a word means: all digits, a unique beginning, or
--- the only one there is.
+-- The communicator that a word selects: its identity, a unique prefix, or the only one of the job.
 local function find_comm(ctx, word)
 	if word and word:match("^%x+$") and #word == 16 then return word end
 	local s = try(ctx:session())
@@ -187,8 +186,8 @@ function M.explain_line(coll, size, comm)
 	if not c then return nil, err end
 	local bytes = math.type(size) == "integer" and size or units.size(size)
 	if not bytes or bytes < 0 then
-		return nil, errors.new("bad_argument", (
-			"size %s: bytes wanted, with K, M or G if you like"):format(tostring(size)))
+		return errors.fail("bad_argument",
+			"size %s: bytes expected, with K, M or G if you like", tostring(size))
 	end
 	return session.line { "explain", c, bytes } .. (
 		comm and " comm=" .. session.quote(comm) or "")
@@ -204,7 +203,7 @@ local function explain_text(d, who)
 	for _, p in ipairs(read.list(d, "policies")) do
 		local note = "left it"
 		if p.changed then
-			-- an answer that is NCCL's own says so, unless one before was not
+			-- Say "NCCL's own", unless a policy answered before.
 			local same = (p.algo == nil or p.algo == n.algo)
 				and (p.proto == nil or p.proto == n.proto)
 				and (p.channels or 0) == 0
@@ -225,8 +224,7 @@ local function explain_text(d, who)
 	return table.concat(t, "\n")
 end
 
--- A change that is committed and waits at its fence: what is explained is
--- what stands until then.
+-- A change waits at its fence: the explanation holds until then.
 local function pending(ctx, d)
 	local last = read.record(read.record(read.one(ctx, "change status")).last)
 	if read.number(last.generation) <= read.number(d.generation) then return nil end
@@ -291,8 +289,7 @@ local function count_of(ctx, default)
 	if not text then return default end
 	local n = math.tointeger(tonumber(text))
 	if not n or n < 1 then
-		return nil, errors.new(
-			"usage", ("count %s: a whole number from 1 on wanted"):format(text))
+		return errors.fail("usage", "count %s: a whole number from 1 on expected", text)
 	end
 	return n
 end
@@ -333,7 +330,7 @@ local function list_of(field, make, comm)
 	end
 end
 
--- Lines as they come, from all processes.
+-- Print a stream of all processes as it arrives.
 local function follow(ctx, line, rows_of, columns, schema)
 	local s = try(ctx:session())
 	local many = #s.members > 1
@@ -367,13 +364,12 @@ end
 local function yes(ctx)
 	local v = ctx.opt.follow
 	if v and v ~= "yes" and v ~= "no" then
-		return nil, errors.new("usage", ("follow=%s: yes or no wanted"):format(v))
+		return errors.fail("usage", "follow=%s: yes or no expected", v)
 	end
 	return v == "yes"
 end
 
--- Processes answer a moment apart: the last COUNT in order, and who has a
--- line says nothing.
+-- Keep the latest COUNT lines of all processes, in order.
 local function newest(count, less)
 	return function(merged)
 		table.sort(merged, less)
@@ -397,7 +393,7 @@ end
 
 function M.cmd_decisions(ctx)
 	local comm = ctx.opt.comm or ctx.flags.comm
-	-- one communicator is asked for; of several whatever is told is sifted
+	-- The request names one communicator; filter here if there are several.
 	return tail(ctx, "decision tail", "decision.tail/1",
 		list_of("decisions", decision_row, comm and comm:lower()), decision_columns,
 		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq",

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- The closed loop of a job: who runs the controllers, what came of it.
+-- Controllers of a job: the process that runs them, and their changes.
 local read = require "ncclbpf.job.read"
 
 local try = require("ncclbpf.base.errors").try
 local M = {}
 
--- One process runs them for all; where processes share nothing, each for
--- itself. So: those that run some, else the first that was asked.
+-- One process runs the controllers for all. Without a shared segment each process runs its own.
+-- Show a process that runs some, else the first.
 local function speakers(results)
 	local here, first = {}, nil
 	for _, r in ipairs(results) do

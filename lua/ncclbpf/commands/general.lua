@@ -38,8 +38,7 @@ function M.list()
 	return rows, problems, gone, unreadable
 end
 
--- Two processes of one rank: jobs that have a name in common. -> what is
--- found and the hint, or nil
+-- Two processes with the same rank: two jobs share a name. -> message, hint | nil
 local function twice(job, members)
 	local by, ranks, seen = {}, {}, {}
 	for _, m in ipairs(members) do
@@ -123,8 +122,8 @@ end
 
 -- ---- attach ---------------------------------------------------------------------------
 
--- What the words after `attach` mean: a number is a process, a path a
--- socket, anything else a job.
+-- The target that the arguments of `attach` select: a number is a process, a path a socket,
+-- another word a job.
 function M.wish(args, opt)
 	local wish = {}
 	local word = args[1]
@@ -138,7 +137,7 @@ function M.wish(args, opt)
 	if opt.pid then
 		wish.pid = math.tointeger(tonumber(opt.pid))
 		if not wish.pid then
-			return errors.fail("usage", "pid=%s: a process number wanted", opt.pid)
+			return errors.fail("usage", "pid=%s: a process number expected", opt.pid)
 		end
 	end
 	wish.job = opt.job or wish.job
@@ -146,7 +145,7 @@ function M.wish(args, opt)
 	if opt.ranks then
 		wish.ranks = units.ranks(opt.ranks)
 		if not wish.ranks then
-			return errors.fail("usage", "ranks=%s: ranks as 0-7,12 wanted", opt.ranks)
+			return errors.fail("usage", "ranks=%s: ranks as 0-7,12 expected", opt.ranks)
 		end
 	end
 	return wish
@@ -170,7 +169,7 @@ end
 
 function M.cmd_attach(ctx)
 	local wish = try(M.wish(ctx.args, ctx.opt))
-	-- the flags of the command line hold where the words say nothing
+	-- Without arguments, use the flags of the shell.
 	if not next(wish) then wish = ctx:wish() end
 	local s = try(ctx.app:attach(wish, ctx:timeout()))
 	local rows = member_rows(s)
@@ -252,7 +251,7 @@ local function range_of(items, show)
 	return lo == hi and tostring(lo) or lo .. ".." .. hi
 end
 
--- Plugins that are called through ours, one line a kind and state.
+-- Wrapped plugins, one line for each kind and state.
 local function chain_line(c)
 	if c.state == "left_out" then
 		return ("%s is left out: %s"):format(c.path, tostring(c.why))
@@ -279,7 +278,7 @@ local function chain_rows(per, add)
 	end
 end
 
--- The same in all processes but for the time of asking: the latest counts.
+-- All processes share the controllers' state: show the newest reply.
 local function controllers_line(per)
 	local best
 	for _, r in ipairs(per) do
@@ -430,7 +429,7 @@ local worst = { ok = 0, warn = 1, bad = 2 }
 function M.cmd_doctor(ctx)
 	local result, err = read.command(ctx, {
 		schema = "doctor/1", line = "doctor", name = "name",
-		-- what is well differs in numbers only; what is not is all told
+		-- Merge checks that are ok; show the others of each process.
 		id = function(row)
 			return ("%s\0%s\0%s"):format(row.name, row.level, row.level == "ok" and ""
 				or row.text)
@@ -499,8 +498,8 @@ end
 
 -- ---- help -----------------------------------------------------------------------------
 
--- Rows of the target where there is one, else those compiled in; the shell's
--- own rows win where both have one, for they say what is typed here.
+-- Rows of the shell's table. Commands that only the target knows, or that the shell passes on
+-- unchanged, have the target's text.
 function M.help_rows(ctx, ask)
 	local rows, seen = {}, {}
 	for _, c in ipairs(commands.all()) do

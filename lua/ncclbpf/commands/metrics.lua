@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- metrics: what is measured and how the job stands, as Prometheus text. What
--- NVIDIA's Inspector measures too has its names and units; ours (ncclbpf_) are
--- in seconds and bytes.
+-- The command `metrics`: measurements and state of the job as Prometheus text. Metrics that
+-- NVIDIA's Inspector has too use its names and units; ours (ncclbpf_) are in seconds and bytes.
 local errors = require "ncclbpf.base.errors"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
@@ -46,7 +45,7 @@ local families = {
 	{ "ncclbpf_collectives_total", "counter", "Operations measured", "count", 1 },
 }
 
--- Of the host: one series where the ranks have one each.
+-- One series for the host instead of one for each rank
 local host_families = {
 	{ "ncclbpf_host_collective_exec_seconds",
 		"NCCL collective execution time, the slowest rank of this host",
@@ -218,7 +217,7 @@ local function run_seconds(text, now)
 		"Time of the tuner programs, of the runs that were timed (policy time on)", lines)
 end
 
--- Verdicts that are not yet one: nothing is said of that communicator.
+-- Communicators without a verdict yet have no sample.
 local OPEN = { too_far_apart = true, alone = true }
 local FINE = { agreed = true, tuner_calls_differ = true }
 
@@ -283,7 +282,7 @@ end
 
 -- ---- the command -----------------------------------------------------------------------
 
--- Written beside and renamed: a collector never reads half of it.
+-- Write a temporary file and rename it, so that a collector never reads half of it.
 local function replace(file, text)
 	local f, why = io.open(file .. ".new", "w")
 	if not f then return nil, errors.new("cannot_create", ("%s: %s"):format(file, why)) end
@@ -292,7 +291,7 @@ local function replace(file, text)
 	if good then good, why = os.rename(file .. ".new", file) end
 	if good then return true end
 	os.remove(file .. ".new")
-	return nil, errors.new("cannot_create", ("%s: %s"):format(file, why or "cannot be written"))
+	return errors.fail("cannot_create", "%s: %s", file, why or "cannot be written")
 end
 
 function M.cmd_metrics(ctx)

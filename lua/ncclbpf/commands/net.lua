@@ -1,17 +1,16 @@
 -- SPDX-License-Identifier: MIT
--- What the net plugin does: `net`, and its line in `status`.
+-- The command `net`, and the line about the net plugin in `status`.
 local read = require "ncclbpf.job.read"
 local units = require "ncclbpf.base.units"
 
 local M = {}
 
--- What went wrong, as counters of an answer call it.
+-- Counters of failures and their names for people
 local WRONG = { "errors", "lost", "garbage", "oversized", "stalls", "strangers", "silent" }
 
 local function size(n) return units.bytes(read.number(n)) end
 
--- One line of what all processes' nets have done: list of answers -> text,
--- nil where none is in use.
+-- One line about the net plugin of all processes; nil: none is in use.
 function M.line(list)
 	local sum, names, seen = {}, {}, {}
 	for _, n in ipairs(list) do

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What `stats plot=` and `rollout status plot=` show: the last collectives of
--- this host, and a rollout's arms, in characters.
+-- Plots in characters for `stats plot=` and `rollout status plot=`.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local plot = require "ncclbpf.report.plot"
@@ -14,8 +13,7 @@ local witness = require "ncclbpf.rollout.evidence"
 local try = errors.try
 local M = {}
 
--- The last collectives by what ran: {coll, size, comm, ran, ranks, ns = {...}},
--- ordered as people read them.
+-- The latest collectives by combination: {coll, size, comm, ran, ranks, ns = {...}}, sorted.
 local function measured(ctx)
 	local comm, want = ctx.opt.comm or ctx.flags.comm, ctx.args[1] and ctx.args[1]:lower()
 	local answers = try(read.ask(ctx, "sample tail 1024"
@@ -80,8 +78,7 @@ local PLOTS = { times = times, bandwidth = bandwidth }
 function M.stats(ctx)
 	local make = PLOTS[ctx.opt.plot]
 	if not make then
-		return nil, errors.new("usage", ("plot=%s: times or bandwidth wanted"):format(
-			ctx.opt.plot))
+		return errors.fail("usage", "plot=%s: times or bandwidth expected", ctx.opt.plot)
 	end
 	local list = try(measured(ctx))
 	local lines, data = {}, core.array {}
@@ -94,7 +91,7 @@ function M.stats(ctx)
 		text = table.concat(lines, "\n"), prose = true }
 end
 
--- A rollout's arms by collective and communicator, then what came of it.
+-- Bandwidth of a rollout's arms by collective and communicator, then the effects.
 function M.rollout(r)
 	local seen, screen = witness.read(r), plot.screen()
 	local lines, groups, by = {}, {}, {}

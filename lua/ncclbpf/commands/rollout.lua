@@ -11,14 +11,14 @@ local rollout = require "ncclbpf.rollout.run"
 local try = errors.try
 local M = {}
 
--- Bandwidth, where time changes by @v per cent.
+-- Change of bandwidth in per cent, if time changes by @v per cent.
 local function bandwidth(v)
 	return type(v) == "number" and v > -100 and (1 / (1 + v / 100) - 1) * 100 or nil
 end
 
 local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
 
--- One row a kind of collectives, as the last look saw it.
+-- One row for each kind of collectives, from the last look.
 local verdict_rows
 function verdict_rows(v, promoted)
 	local rows = {}
@@ -76,7 +76,7 @@ local function state_of(r)
 	return r.state
 end
 
--- What programs get of a rollout.
+-- The JSON data of a rollout.
 function M.status_of(r)
 	return { id = r.id, name = r.plan.name, job = r.job, state = r.state,
 		running = rollout.runs(r), reason = r.why, blocks = #r.blocks,
@@ -162,14 +162,14 @@ function M.cmd_plan(ctx)
 		p.name, steps(p)) }
 end
 
--- A rollout's file from anywhere: its blocks are what they must be.
+-- Read the file of any rollout and check its blocks.
 local function kept(path)
 	local bytes, err = core.read(path, 16 << 20)
 	if not bytes then return nil, errors.from_reply(err) end
 	local d
 	d, err = core.decode(bytes)
 	if not d or type(d.blocks) ~= "table" then
-		return errors.fail("bad_argument", "%s: blocks of a rollout wanted", path)
+		return errors.fail("bad_argument", "%s: blocks of a rollout expected", path)
 	end
 	for i, b in ipairs(d.blocks) do
 		local fine = type(b) == "table" and (b.arm == "a" or b.arm == "b")
@@ -185,13 +185,13 @@ local function kept(path)
 		end
 		if not fine then
 			return errors.fail("bad_argument",
-				"%s: block %d: arm a or b and medians above 0 wanted", path, i)
+				"%s: block %d: arm a or b and medians above 0 expected", path, i)
 		end
 	end
 	return d
 end
 
--- What the plan would have concluded from another rollout's blocks.
+-- Judge the blocks of another rollout by this plan.
 local function replay(p, path)
 	local d, err = kept(path)
 	if not d then return nil, err end
@@ -227,7 +227,7 @@ local function follow(ctx, r, pid)
 	return shown
 end
 
--- Start the runner. @after(r): called in it at the end.
+-- Start the runner, which calls @after(r) at the end.
 local function run(ctx, r, after)
 	local pid = try(rollout.detach(r, after))
 	if ctx.opt.watch == "no" then
@@ -264,7 +264,7 @@ function M.cmd_start(ctx)
 	return run(ctx, r)
 end
 
--- A rollout with a script's functions. -n: over the blocks of data=, no job is asked
+-- Run a rollout script. -n: a dry run over the blocks of data=, without a job
 function M.cmd_script(ctx)
 	local script = require "ncclbpf.rollout.script"
 	local path, list = ctx.args[1], table.move(ctx.args, 2, #ctx.args, 1, {})
@@ -272,7 +272,7 @@ function M.cmd_script(ctx)
 	if ctx.flags.dry_run then
 		if not ctx.opt.data then
 			return nil, errors.new("usage",
-				"-n: data=FILE wanted, the file of a rollout",
+				"-n: data=FILE expected, the file of a rollout",
 				{ hint = "rollout status -o json names the job's" })
 		end
 		local d = try(kept(ctx.opt.data))
@@ -287,7 +287,7 @@ function M.cmd_script(ctx)
 				s.plan["on_" .. v.verdict]), empty = "no look" }
 	end
 	if ctx.opt.data then
-		return nil, errors.new("usage", "data=FILE: only with -n, a dry run")
+		return errors.fail("usage", "data=FILE: only with -n, a dry run")
 	end
 	local g = try(ctx:session())
 	return M.run_script(ctx, g, script, path, list, say)
@@ -296,7 +296,7 @@ end
 function M.run_script(ctx, g, script, path, list, say)
 	local r, err
 	if ctx.opt.resume and ctx.opt.resume ~= "yes" then
-		return errors.fail("usage", "resume=%s: yes wanted", ctx.opt.resume)
+		return errors.fail("usage", "resume=%s: yes expected", ctx.opt.resume)
 	end
 	if ctx.opt.resume then
 		r = try(M.load(g))
@@ -322,7 +322,7 @@ function M.run_script(ctx, g, script, path, list, say)
 		r = try(rollout.start(g, s.plan, script.hooks(s)))
 	end
 	return run(ctx, r, function(now)
-		-- also where it failed: what the script has opened may be for this job alone
+		-- Also after a failure: the script may have to undo something.
 		local told, why = s:finish { state = now.state, reason = now.why,
 			blocks = #now.blocks, verdict = now.verdict and now.verdict.verdict }
 		if not told and now.state ~= "paused" then say(tostring(why)) end
@@ -330,7 +330,7 @@ function M.run_script(ctx, g, script, path, list, say)
 	end)
 end
 
--- What a report shows of a file that may come from anywhere.
+-- Read and check all parts of a rollout's file that a report shows.
 local function shown_of(path)
 	local d, err = kept(path)
 	if not d then return nil, err end
@@ -348,13 +348,12 @@ local function shown_of(path)
 		fine = fine and type(s) == "table"
 	end
 	if not fine then
-		return errors.fail(
-			"bad_argument",
-			"%s: plan, state, arms, events and verdict of a rollout wanted", path)
+		return errors.fail("bad_argument",
+			"%s: plan, state, arms, events and verdict of a rollout expected", path)
 	end
 	if type(strata) ~= "table" then d.verdict = nil end
 	d.path = path
-	-- its times lie beside it, wherever they were written
+	-- The file of times is beside it, whatever its path was when it was written.
 	local name = type(d.samples) == "string" and d.samples:match "[^/]+$"
 	d.samples = name and (path:match "^(.*/)" or "") .. name or nil
 	return d
@@ -363,7 +362,7 @@ end
 function M.cmd_status(ctx)
 	local picture = ctx.opt.plot
 	if picture and picture ~= "yes" and picture ~= "no" then
-		return nil, errors.new("usage", ("plot=%s: yes or no wanted"):format(picture))
+		return errors.fail("usage", "plot=%s: yes or no expected", picture)
 	end
 	if ctx.flags.watch then
 		ctx.flags.watch = false
@@ -459,7 +458,7 @@ function M.write_report(r, path, opts)
 		error(text, 0)
 	end
 	local err
-	-- the CSV comes first: where nothing can be written it is not what was named
+	-- Write the CSV first: if that fails, no report is left.
 	local folder = path:match "^.*/"
 	if folder and not core.stat(folder) then
 		return errors.fail("cannot_create", "%s: no folder %s", path, folder)

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- The commands of the shell by their words: the rows of commands/table.lua, completed
--- from those that targets serve (core/defs/commands.h).
+-- Commands by their words: rows of commands/table.lua, completed by those that targets serve
+-- (core/defs/commands.h).
 local core = require "ncclbpf.core"
 local described = require "ncclbpf.commands.table"
 
 local M = {}
 
--- Parts of a conversation or of a change that people do not type.
+-- Requests of the protocol that users do not type
 M.hidden = { hello = true, cancel = true, ["trace read"] = true, ["change check"] = true }
 
 local rows, by, nouns

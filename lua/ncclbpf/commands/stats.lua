@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What telemetry has measured, for people; for Prometheus: commands/metrics.lua.
+-- The commands that show telemetry (for Prometheus: commands/metrics.lua)
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -36,7 +36,7 @@ local function flat(t)
 		for _, part in ipairs(PARTS) do row[name .. "_" .. part] = time[part] end
 	end
 	row.ran = collectives.choice(t)
-	-- several ranks in one process are told apart by their rank
+	-- The rank distinguishes several ranks of one process.
 	row.slot = t.comm_rank
 	return row
 end
@@ -115,7 +115,7 @@ local function columns()
 		{ "ran", title = "RAN", people = true },
 		{ "channels", title = "CH", num = true, merge = "max" },
 		{ "count", num = true, merge = "range" },
-		-- the slowest rank is what the others wait for
+		-- The other ranks wait for the slowest one.
 		{ "enqueue_mean_ns", title = "ENQUEUE us", num = true, merge = "max", show = us },
 		{ "gpu_p50_ns", title = "GPU us", num = true, merge = "max", show = us },
 		{ "proxy_p50_ns", title = "PROXY us", num = true, merge = "max", show = us },
@@ -153,9 +153,8 @@ local function row_id(row)
 	return ("%s %s %s %s"):format(row.comm, row.coll, row.bytes_from, row.ran)
 end
 
--- A collective of this host takes as long as its slowest rank: by row of
--- `stats`, { id = {host_count=, host_p50_ns=, …} }, over the last that all
--- ranks here have told.
+-- Times of the host by row of `stats`: { id = {host_count=, host_p50_ns=, …} }, from the latest
+-- collectives with samples of all ranks here. A collective takes as long as its slowest rank.
 local function hosts(results)
 	local out = {}
 	for _, op in pairs(collectives.of(results)) do
@@ -174,7 +173,7 @@ local function hosts(results)
 	return out
 end
 
--- Into a rank's row: the same for all ranks of the host.
+-- Add the host's times to a rank's row.
 local function add_host(row, host)
 	if not host then return end
 	for k, v in pairs(host) do row[k] = v end
@@ -239,8 +238,7 @@ local function pair(name)
 	end
 end
 
--- What telemetry has of a communicator: { pid = {list=} }, and whether there
--- is anything.
+-- Telemetry of a communicator: { pid = {list=} }, and whether there is any.
 function M.measured(ctx, comm)
 	local out, any = {}, false
 	for _, r in ipairs(read.ask(ctx, "stats comm=" .. session.quote(comm), { list = "rows" })
@@ -252,7 +250,7 @@ function M.measured(ctx, comm)
 	return out, any
 end
 
--- Of several ranks in one process the slowest.
+-- The slowest of several ranks in one process.
 local function slower(old, new)
 	if not old then return new end
 	for k, v in pairs(new) do
@@ -265,8 +263,8 @@ local function slower(old, new)
 	return old
 end
 
--- Beside each decision what came of it. What ran and was not decided so last,
--- and sends, which nobody decides, stand behind, each on a line of its own.
+-- Add measured times to each decision. Rows without a current decision, and sends, which nobody
+-- decides, follow as rows of their own.
 function M.join(rows, measured, comm)
 	local by, order = {}, {}
 	for _, t in ipairs(measured and measured.list or {}) do
@@ -305,7 +303,7 @@ function M.join(rows, measured, comm)
 	return rows
 end
 
--- @columns, and those of what was measured where there is @any.
+-- @columns, followed by those of measured times if there are @any.
 function M.measured_columns(any, c)
 	if not any then return c end
 	local shown = {}
@@ -333,14 +331,13 @@ end
 function M.cmd_telemetry(ctx)
 	local word = ctx.args[1]
 	if word ~= "on" and word ~= "off" and word ~= "clear" then
-		return nil, errors.new("usage", ("telemetry %s: on, off or clear wanted"):format(
-			word))
+		return errors.fail("usage", "telemetry %s: on, off or clear expected", word)
 	end
 	local line = session.line { "telemetry", word }
 	for _, k in ipairs { "gpu", "proxy" } do
 		local v = ctx.opt[k]
 		if v and v ~= "yes" and v ~= "no" then
-			return nil, errors.new("usage", ("%s=%s: yes or no wanted"):format(k, v))
+			return errors.fail("usage", "%s=%s: yes or no expected", k, v)
 		end
 		if v then line = line .. (" %s=%s"):format(k, v) end
 	end

@@ -25,7 +25,7 @@ local columns = {
 	{ "reason" }, { "bytes_to", flat = true }, { "candidates", flat = true },
 }
 
--- The table to a file: CSV as it is, else a policy.
+-- Write the table to a file, as CSV or as a policy.
 local function write(result, to, name)
 	if #result.table == 0 then return nil, "no row, nothing written" end
 	if to:find "%.csv$" then
@@ -187,7 +187,7 @@ end
 -- nb.sweep{...} -> result with policy (made, nil: no row) | nil, err
 function M.sweep(spec, group_of)
 	if type(spec) ~= "table" then
-		error("nb.sweep: a table of fields wanted, found " .. type(spec), 3)
+		error("nb.sweep: a table of fields expected, found " .. type(spec), 3)
 	end
 	local t, target, tell = {}, spec.target, spec.progress
 	for k, v in pairs(spec) do

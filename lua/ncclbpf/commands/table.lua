@@ -4,10 +4,10 @@
 -- does not have (syntax, least, most, role, help) is that of the row of the same words in
 -- core/defs/commands.h, which targets serve.
 --
--- run      "module:function" below ncclbpf, or a word that cli/main.lua knows
+-- run      "module:function" below ncclbpf, or a name that cli/app.lua knows
 -- files    arguments may be files; "paths": only with a / in them
--- names    what completes arguments: policies, maps, comms, collectives
--- dry      -n makes every check of it
+-- names    completes arguments: policies, maps, comms, collectives
+-- dry      supports -n, which makes every check
 -- details  examples and notes, for help and the manual page
 local M = {}
 
@@ -88,9 +88,8 @@ policy build x.bpf.o -o x.policy]] },
 		least = 1, most = 1,
 		role = "observe",
 		files = true, dry = true,
-		help = "Make a policy of a table (.csv in the columns of NVIDIA's tuner, or "
-			.. ".lua) and "
-			.. "verify it",
+		help = "Make a policy of a table (.csv in the columns of NVIDIA's tuner, or .lua) "
+			.. "and verify it",
 		details = [[
 policy compile tuner.csv                    writes tuner.policy
 policy compile tuner.csv -o tuner.bpf.o     an object that libbpf opens
@@ -119,9 +118,8 @@ differ between ranks.]] },
 	{ "policy load", run = "policy.policy:cmd_load",
 		syntax = "FILE [name=NAME]",
 		files = true, dry = true,
-		help = "Verify a policy in every process of the job and hold it; the job "
-			.. "decides as "
-			.. "before",
+		help = "Verify a policy in every process of the job and hold it; the job decides "
+			.. "as before",
 		details = [[
 FILE is an object (.bpf.o) or an image (.policy). All processes of the job accept it or
 none holds it. Then: policy use NAME]] },
@@ -216,19 +214,16 @@ policy time off                     costs nothing from then on; what was taken s
 		least = 2, most = 1000,
 		names = "maps",
 		help = "Show elements; KEY is a number, a word, {field=value}, hex:... or a "
-			.. "variable "
-			.. "of a data section",
+			.. "variable of a data section",
 		details = [[
 map get force 0
 map get peers {rank=3, host=0x10}]] },
 	{ "map set", run = "map.write:cmd_set",
-		syntax = "MAP KEY VALUE...|VARIABLE=VALUE... [flags=any|new|old] "
-			.. "[if_generation=N]",
+		syntax = "MAP KEY VALUE...|VARIABLE=VALUE... [flags=any|new|old] [if_generation=N]",
 		least = 2, most = 2001,
 		names = "maps", dry = true,
 		help = "Store elements; a coherent map takes all of them at one fence on all "
-			.. "ranks, or "
-			.. "none",
+			.. "ranks, or none",
 		details = [[
 map set force 0 {algo=ring, proto=ll128, channels=8, enabled=1}
 map set limits 1 100 2 200          several elements, one change
@@ -289,9 +284,8 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 			.. "[events=LIST]",
 		least = 0, most = 1,
 		files = true,
-		help = "Record what NCCL's profiler tells into a file, or without FILE into "
-			.. "the rings "
-			.. "of the processes" },
+		help = "Record what NCCL's profiler tells into a file, or without FILE into the "
+			.. "rings of the processes" },
 	{ "trace stop", run = "trace.trace:cmd_stop",
 		syntax = "[FILE] [format=chrome|ndjson] [size=SIZE]",
 		least = 0, most = 1,
@@ -338,8 +332,7 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 		least = 1, most = 1,
 		role = "control",
 		files = true, dry = true,
-		help = "Run baseline and candidate in turns, judge them, then "
-			.. "promote or roll back",
+		help = "Run baseline and candidate in turns, judge them, then promote or roll back",
 		details = [[
 A process of its own runs the rollout, and continues when the shell is closed or killed.
 Ctrl-C pauses the rollout. Any shell: rollout status, watch, pause, promote, abort.]] },
@@ -403,9 +396,8 @@ Ctrl-C pauses the rollout. Any shell: rollout status, watch, pause, promote, abo
 		least = 1, most = 1,
 		role = "control",
 		files = true, dry = true,
-		help = "Try combinations in turns on the job's own traffic, or judge "
-			.. "measurements in "
-			.. "files, and print the best table" },
+		help = "Try combinations in turns on the job's own traffic, or judge measurements "
+			.. "in files, and print the best table" },
 	{ "status", run = "commands.general:cmd_status",
 		help = "Show the job: versions, policies, generation, communicators, counters" },
 	{ "doctor", run = "commands.general:cmd_doctor",

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What `help` says beyond one line a command: how each is used, and topics.
+-- Help topics
 local core = require "ncclbpf.core"
 
 local M = {}

@@ -58,7 +58,7 @@ local function matches(list, word)
 		or #word > 16 and not what then
 		return nil, errors.new("bad_argument", (
 			"comm=%s: digits of a communicator, ranks:N, nodes:N "
-			.. "or others wanted"):format(word),
+			.. "or others expected"):format(word),
 			{ hint = "comm list shows the communicators" })
 	end
 	if #found == 0 then

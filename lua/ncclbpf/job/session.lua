@@ -79,7 +79,7 @@ local function parse(line)
 			.. err.message)
 	end
 	if type(reply) ~= "table" or type(reply.ok) ~= "boolean" then
-		return nil, errors.new("protocol", "the target sent JSON that is no reply")
+		return errors.fail("protocol", "the target sent JSON that is no reply")
 	end
 	return reply
 end
@@ -303,6 +303,15 @@ function M.sum_up(failures, all)
 		message = ("%s: %s"):format(merge.who(groups[1].members), message)
 	end
 	return errors.new(first.code, message, fields)
+end
+
+-- The failures among @results of Group:ask as one error; nil: all have answered.
+function M.failure_of(results)
+	local failures = {}
+	for _, r in ipairs(results) do
+		if r.err then failures[#failures + 1] = r end
+	end
+	return M.sum_up(failures, #results)
 end
 
 -- Attach to {pid=, job=, socket=, ranks=}; timeout in seconds, 0: none. Members may be lost (hung,

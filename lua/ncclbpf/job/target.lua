@@ -53,8 +53,7 @@ function M.check_directory(path)
 		why = ("has mode %04o, 0700 is needed"):format(st.mode)
 	end
 	if why then
-		return nil, errors.new("not_permitted",
-			("socket directory %s %s"):format(path, why))
+		return errors.fail("not_permitted", "socket directory %s %s", path, why)
 	end
 	return true
 end

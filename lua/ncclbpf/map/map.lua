@@ -47,10 +47,9 @@ local function decode_entries(c, d, entries, exact)
 	return n
 end
 
--- Elements of one process, as many at a time as a reply or @page holds,
--- whatever is stored and removed meanwhile. opts: limit, after, exact, page,
--- first (a reply there is already). A function that gives {member, data,
--- codec, entries}, nil at the end; errors are raised.
+-- Iterate over the elements of one process, a page at a time; elements may be stored and removed
+-- meanwhile. opts: limit, after, exact, page, first (a reply received already). -> function that
+-- returns {member, data, codec, entries}, nil at the end; raises errors
 local function pages(s, name, member, opts)
 	local left, after, reply, c, ended = opts.limit or DUMP_MOST, opts.after, opts.first, nil,
 		false
@@ -111,8 +110,8 @@ function M.dump(s, name, opts)
 	return per, failures
 end
 
--- Elements of one process one by one: as many as the map has, some asked for
--- at a time. A function that gives key, value (or values); errors are raised.
+-- Iterate over the elements of one process, one by one. -> function that returns key, value (or
+-- values); raises errors
 local PAGE = 1024
 function M.each(s, name, member, exact)
 	local next_page, p, at = pages(s, name, member, { page = PAGE, exact = exact }), nil, 0
@@ -228,7 +227,7 @@ local function merged_rows(per, columns)
 	return merged
 end
 
--- A result from decoded dumps. Rows are made when the format wants them.
+-- A result from decoded dumps. Only formats that need rows make them.
 local function dump_result(ctx, per, failures, schema)
 	local list = core.array {}
 	for i, p in ipairs(per) do
@@ -261,7 +260,7 @@ local function dump_result(ctx, per, failures, schema)
 	end })
 end
 
--- A dump of more than fits comfortably: line formats page by page.
+-- A large dump: print line formats page by page.
 local function stream(ctx, s, name, opts)
 	local failures, began, answered = {}, false, 0
 	local function one(member)
@@ -349,8 +348,8 @@ local function whole(ctx, name, low)
 	if not text then return nil end
 	local n = math.tointeger(tonumber(text))
 	if not n or n < low then
-		return nil, errors.new("usage", ("%s=%s: a whole number from %d on wanted"):format(
-			name, text, low))
+		return errors.fail("usage",
+			"%s=%s: a whole number from %d on expected", name, text, low)
 	end
 	return n
 end
@@ -378,7 +377,7 @@ function M.cmd_dump(ctx)
 	return dump_result(ctx, per, failures, "map.dump/1")
 end
 
--- The map as each process has it; codec of the first.
+-- Describe the map in each process; the codec is that of the first.
 function M.describe(s, name)
 	local results = s:ask(session.line { "map", "show", name }, { what = "map show" })
 	local first, failures = nil, {}
@@ -397,8 +396,7 @@ function M.key_bytes(s, name, text)
 	return values.typed(c, c.key, text, "key " .. text)
 end
 
--- A word where a data section's index belongs is the name of a variable, or
--- a path in one.
+-- In a data section, a word instead of an index is the path of a variable.
 local function variable(c, text)
 	local name = c.map.origin ~= "defined" and text:match("^([%a_][%w_]*)[%w_%.%[%]]*$")
 	local order = name and c.btf and c.value.id > 0 and c.btf:order(c.value.id)
@@ -407,8 +405,7 @@ local function variable(c, text)
 	end
 end
 
--- Values of @keys ({bytes, text}) of each process, in requests that fit.
--- -> per (as M.dump gives), failures, texts of keys that nobody has
+-- Values of @keys ({bytes, text}) in each process, in requests that fit.
 local GET_KEYS = 63
 local function get_many(s, name, keys, members)
 	local per, failures, of, missing = {}, {}, {}, {}
@@ -418,7 +415,7 @@ local function get_many(s, name, keys, members)
 		for i = from, math.min(#keys, from + GET_KEYS - 1) do
 			words[#words + 1] = values.hex(keys[i][1])
 		end
-		-- a second word makes it a list
+		-- A second key makes the reply a list.
 		if #words == 4 then words[5] = words[4] end
 		local left = 0
 		for _, r in ipairs(s:ask(session.line(words),
@@ -460,7 +457,7 @@ local function get_many(s, name, keys, members)
 end
 M.get_many = get_many
 
--- The target names bytes; people typed something else.
+-- The target names the key's bytes; show what was typed.
 function M.name_key(err, text, name)
 	if err.code == "no_such_key" then
 		err.object, err.message = "key " .. text,
@@ -578,9 +575,8 @@ end
 function M.cmd_watch(ctx)
 	local interval = units.duration(ctx.args[2] or "1")
 	if not interval or interval < 0.05 then
-		return nil, errors.new(
-			"usage", ("interval %s: a duration from 50ms on wanted"):format(
-			ctx.args[2]))
+		return errors.fail("usage",
+			"interval %s: a duration from 50ms on expected", ctx.args[2])
 	end
 	local count, bad = whole(ctx, "count", 1)
 	if bad then return nil, bad end

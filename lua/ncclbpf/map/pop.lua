@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- map pop: what is taken out of queues, stacks and ring buffers, typed where a
--- type is known: a queue's value type; of a ring buffer's records the type
--- called <map>_record, or the one that as= names.
+-- map pop: elements of queues, stacks and ring buffers. A queue has a value type; a ring buffer's
+-- records have the type <map>_record, or the one that as= names.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local map = require "ncclbpf.map.map"
@@ -24,15 +23,14 @@ local function record_type(c, as)
 	local id, size
 	if c.btf then id, size = c.btf:find(as or c.map.map .. "_record") end
 	if as and not id then
-		return errors.fail(
-			"not_found",
+		return errors.fail("not_found",
 			"as=%s: the policy's type information has no type of that name", as)
 	end
 	return id and size >= 0 and { id = id, size = size } or nil
 end
 
--- The elements of a reply as {key, value}; a record shorter than its type, or
--- of none, is hexadecimal.
+-- The elements of a reply as {key, value}. A record without a type, or shorter than it, is
+-- hexadecimal.
 local function decode(c, kind, d, exact)
 	local out = core.array {}
 	for _, e in ipairs(read.list(d, "entries")) do
@@ -102,13 +100,13 @@ end
 local function count_of(text, what)
 	local n = math.tointeger(tonumber(text))
 	if not n or n < 1 or n > 65536 then
-		return errors.fail("usage", "%s%s: a whole number from 1 to 65536 wanted", what,
+		return errors.fail("usage", "%s%s: a whole number from 1 to 65536 expected", what,
 			text)
 	end
 	return n
 end
 
--- Records as they come, until Ctrl-C or count=N of them.
+-- Print records as they arrive, until Ctrl-C or count=N.
 local function follow(ctx, s, most)
 	local seen, began, drops = 0, false, {}
 	local ok, err = M.pop(s, ctx.args[1], { as = ctx.opt.as, exact = true,

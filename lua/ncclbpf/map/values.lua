@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Keys and values of maps: bytes to tables and back by the type information of a
--- policy image, and as people type them.
+-- Keys and values of maps: convert bytes to tables and back by the type information of a policy
+-- image, and parse what users type.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local read = require "ncclbpf.job.read"
@@ -33,8 +33,7 @@ local function names_of(list)
 	return names
 end
 
--- What a policy's image tells of its types and names, fetched once per session.
--- -> {btf, programs: [name], maps: [name]}
+-- Types and names of a policy's image, fetched once per session.
 local function image_of(s, member, digest)
 	if type(digest) ~= "string" or digest == "" then return {} end
 	s.caches.images = s.caches.images or {}
@@ -60,14 +59,14 @@ local function codec(s, member, m)
 	if math.type(m.key_size) ~= "integer" or math.type(m.value_size) ~= "integer"
 		or m.key_size < 0 or m.value_size < 0
 		or m.key_size > 1 << 20 or m.value_size > 1 << 20 then
-		return nil, errors.new("protocol", "the target describes a map without its sizes")
+		return errors.fail("protocol", "the target describes a map without its sizes")
 	end
 	local image = image_of(s, member, m.policy_digest)
 	return {
 		map = m, btf = image.btf,
 		key = {
 			size = m.key_size, id = read.number(m.btf_key),
-			-- positions in a queue, stack or ring buffer are numbers as well
+			-- Positions in a queue, stack or ring buffer are numbers too.
 			index = tostring(m.type):find("array", 1, true) ~= nil or m.key_size == 0,
 			prefix = m.type == "lpm_trie",
 		},
@@ -81,7 +80,7 @@ local function codec(s, member, m)
 	}
 end
 
--- A prefix: hexadecimal bytes (those that count), a slash, bits.
+-- A prefix: hexadecimal bytes, a slash, number of bits.
 local function show_prefix(bytes)
 	local bits = string.unpack("<I4", bytes)
 	local n = math.min((bits + 7) // 8, #bytes - 4)
@@ -101,11 +100,9 @@ local function read_prefix(part, text, what)
 	end
 	bits = math.tointeger(tonumber(bits))
 	if not bits or not bytes or bits > (part.size - 4) * 8 or #bytes > part.size - 4 then
-		return errors.fail(
-			"bad_argument",
-			"%s: a prefix is bytes/bits, such as 0a01/16 or 10.1.0.0/16, at most "
-			.. "%d bits",
-			what, (part.size - 4) * 8)
+		return errors.fail("bad_argument",
+			"%s: a prefix is bytes/bits, such as 0a01/16 or 10.1.0.0/16, at most %d "
+			.. "bits", what, (part.size - 4) * 8)
 	end
 	return string.pack("<I4", bits) .. bytes .. ("\0"):rep(part.size - 4 - #bytes)
 end
@@ -140,8 +137,8 @@ local function numbers_for_sizes(text)
 	return table.concat(out)
 end
 
--- Text typed by a person, as a Lua value: a number, a word, a Lua table in
--- which words stand for themselves. Nothing else is within reach of it.
+-- Parse typed text: a number, a word, or a Lua table in which words stand for themselves. It can
+-- reach nothing else.
 local function evaluate(text)
 	if text:match("^0[xX]%x+$") or text:match("^%-?%d+$") then
 		return math.tointeger(tonumber(text)) and not (#text > 18)
@@ -173,8 +170,7 @@ local function evaluate(text)
 	end
 	local ok, v = pcall(f)
 	if not ok then
-		return nil, errors.new("bad_argument", ("%s: not a value: %s"):format(
-			text, tostring(v)))
+		return errors.fail("bad_argument", "%s: not a value: %s", text, tostring(v))
 	end
 	return v
 end
@@ -238,7 +234,7 @@ local function encode(c, part, v, what)
 			.. " digits, or compile the policy with -g" })
 end
 
--- @enc: encodes instead, for values of each CPU.
+-- @enc: encodes values of each CPU.
 local function typed(c, part, text, what, enc)
 	if text:sub(1, 4) == "hex:" then
 		if enc then return enc(c, text, what) end

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Variables of a policy's data sections by name and path, such as
--- limits[2].bytes: found by the section's type information, stored alone, so
--- that what policies store in others meanwhile is not lost. They are local:
--- each process has its own, and no answer of a tuner may depend on them.
+-- Variables of a policy's data sections, by name and path such as limits[2].bytes. The section's
+-- type information gives their place. Each is stored alone, so concurrent stores to others are not
+-- lost. They are local: each process has its own, and no answer of a tuner may depend on them.
 local errors = require "ncclbpf.base.errors"
 local map = require "ncclbpf.map.map"
 local session = require "ncclbpf.job.session"
@@ -35,7 +34,7 @@ function M.is_section(c)
 	return c.map.origin == "data" or c.map.origin == "bss" or c.map.origin == "rodata"
 end
 
--- Where the variable is: id, offset, size | nil, err
+-- Find a variable. -> type id, offset, size | nil, err
 function M.find(c, text)
 	local steps = M.path(text)
 	if not steps then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- What changes the elements of maps: map set, del and load, one request for
--- all elements of a command. A coherent map changes as a whole, at a fence on
--- all ranks; a local one element by element, in each process at once.
+-- Change elements of maps: map set, del and load, one request for all elements of a command. A
+-- coherent map changes as a whole, at a fence on all ranks; a local map one element at a time, in
+-- each process at once.
 local changes = require "ncclbpf.job.change"
 local core = require "ncclbpf.core"
 local csv = require "ncclbpf.base.csv"
@@ -14,7 +14,7 @@ local vars = require "ncclbpf.map.variables"
 local try = errors.try
 local M = {}
 
--- What a request line carries; more goes as a memory file beside it.
+-- Limits of a request line; larger requests use a memory file.
 local LINE_SETS, LINE_DELS, LINE_BYTES = 31, 63, 60000
 local OBJECT_BYTES = 4 << 20
 local FILE_BYTES = 64 << 20
@@ -31,9 +31,8 @@ local function pack(list, from, to)
 	return table.concat(t)
 end
 
--- The request that stores elements @from to @to of @list: {key=, value=,
--- text=}, bytes; without value one is removed. @tail: more options.
--- -> line, object
+-- The request that stores elements @from to @to of @list: {key=, value=, text=} (bytes); without
+-- value the element is removed. @tail: more options. -> line, object
 local function request(name, list, from, to, flags, tail)
 	local sets, bytes = 0, 0
 	for i = from, to do
@@ -59,7 +58,7 @@ local function request(name, list, from, to, flags, tail)
 		.. (tail or ""), object
 end
 
--- Element after which a memory file is full.
+-- The last element that fits a memory file.
 local function fitting(list, from)
 	local bytes, to = 0, from - 1
 	while list[to + 1] do
@@ -70,7 +69,7 @@ local function fitting(list, from)
 	return to
 end
 
--- Say which of the elements an error is about, as it was typed.
+-- Name the element of an error as it was typed.
 local function name_error(err, list, from, name)
 	local e = err and math.tointeger(err.at)
 	e = e and list[from + e - 1]
@@ -89,16 +88,14 @@ function M.apply(s, c, name, list, opts)
 	opts = opts or {}
 	local to = fitting(list, 1)
 	if to == 0 then
-		return errors.fail(
-			"over_limit", "an element is larger than the %d bytes of a request",
-			OBJECT_BYTES)
+		return errors.fail("over_limit",
+			"an element is larger than the %d bytes of a request", OBJECT_BYTES)
 	end
 	if c.map.coherent then
 		if to < #list then
 			return errors.fail("over_limit",
-				"%d elements do not fit one request of %d bytes, %d do; a "
-				.. "coherent map changes as a whole",
-				#list, OBJECT_BYTES, to)
+				"%d elements do not fit one request of %d bytes, %d do; a coherent "
+				.. "map changes as a whole", #list, OBJECT_BYTES, to)
 		end
 		local line, object = request(name, list, 1, #list, opts.flags,
 			changes.if_generation(opts.if_generation))
@@ -132,8 +129,7 @@ function M.apply(s, c, name, list, opts)
 	return all
 end
 
--- The bytes of a value: of each CPU where there is one for each, the same for
--- all unless it is a list.
+-- The bytes of a value. For per-CPU maps: of each CPU, all the same unless @v is a list.
 function M.value_bytes(c, v, what)
 	local n = math.tointeger(read.number(c.map.ncpus)) or 1
 	if n <= 1 then return map.encode(c, c.value, v, what) end
@@ -182,7 +178,7 @@ end
 local function flags_of(ctx)
 	local flags = ctx.opt.flags
 	if flags and flags ~= "any" and flags ~= "new" and flags ~= "old" then
-		return nil, errors.new("usage", ("flags=%s: any, new or old wanted"):format(flags))
+		return errors.fail("usage", "flags=%s: any, new or old expected", flags)
 	end
 	return flags
 end
@@ -233,8 +229,8 @@ local function set_variables(ctx, s, c, list)
 	return result_of(ctx, c, all, "map set")
 end
 
--- The arguments as variables of a data section: {path, value} each; nil: they
--- are keys and values.
+-- Parse the arguments as variables of a data section: {path, value} each; nil: they are keys and
+-- values.
 local function variables(ctx, c)
 	local list = {}
 	for i = 2, #ctx.args do
@@ -243,7 +239,7 @@ local function variables(ctx, c)
 			if i > 2 then
 				return nil, errors.new(
 					"usage", ctx.args[i]
-					.. ": VARIABLE=VALUE wanted, as before")
+					.. ": VARIABLE=VALUE expected, as before")
 			end
 			path, value = ctx.args[2]:match("^[%a_][%w_%.%[%]]*$"), ctx.args[3]
 			if path and #ctx.args == 3 and vars.is_section(c) then
@@ -310,10 +306,9 @@ local function of_table(text, each)
 					columns[name] = i
 				end
 				if not columns.key or not columns.value then
-					return errors.fail(
-						"malformed",
-						"line %d: a header with the columns key and "
-						.. "value wanted, found: %s", n, line:sub(1, 80))
+					return errors.fail("malformed",
+						"line %d: a header with the columns key and value "
+						.. "expected, found: %s", n, line:sub(1, 80))
 				end
 			else
 				local f = fields(line)
@@ -371,8 +366,7 @@ local function of_json(text, each)
 	return true
 end
 
--- Elements of a file that a dump wrote. Of several ranks' rows those of the
--- first count; @c: the map.
+-- Elements of a dump's file. If it has rows of several ranks, only those of the first count.
 local function elements(c, text, path)
 	local list, rank, by = {}, nil, {}
 	local function each(rec)

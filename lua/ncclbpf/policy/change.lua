@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Policies in use: the commands that change which ones decide, and the history.
+-- Commands that change the policies in use, and their history.
 local format = require "ncclbpf.base.format"
 local changes = require "ncclbpf.job.change"
 local policy = require "ncclbpf.policy.policy"
@@ -13,7 +13,7 @@ local function change(ctx, line, verb)
 	local s, err = ctx:session()
 	if not s then return nil, err end
 	local data, to
-	-- undo and maps are for all: they have no such option
+	-- undo and maps concern all communicators: no option comm.
 	to, err = reach.option(s, ctx.row and ctx.row.options.comm
 		and (ctx.opt.comm or ctx.flags.comm) or nil)
 	if not to then return nil, err end
@@ -23,8 +23,8 @@ local function change(ctx, line, verb)
 	return changes.result(ctx, data, verb)
 end
 
--- The name of @word; a file is held first, as `policy load` does it.
--- -> name, nil or what unloads the file | nil, err
+-- The policy name of @word; a file is loaded first. -> name, nil or function that unloads the file
+-- | nil, err
 local function held(ctx, word)
 	if not policy.is_file(word) then return word end
 	local image, info, bytes = policy.open(word)
@@ -41,7 +41,7 @@ local function held(ctx, word)
 	end
 end
 
--- A dry run leaves no file loaded.
+-- After a dry run, unload the files.
 local function after(ctx, loaded)
 	for _, unload_it in ipairs(ctx.flags.dry_run and loaded or {}) do unload_it() end
 end
@@ -66,7 +66,7 @@ function M.cmd_use(ctx)
 	return result, err
 end
 
--- policy add, remove, move; the line of one: words, name, place
+-- The request line of policy add, remove and move.
 function M.edit_line(verb, name, place)
 	local words = { "policy", verb, name }
 	for _, k in ipairs { "before", "first", "last" } do
@@ -91,7 +91,7 @@ function M.cmd_undo(ctx)
 	local line = "policy undo" .. (ctx.opt.to and " to=" .. session.quote(ctx.opt.to) or "")
 	local result, err = change(ctx, line, line)
 	if not result or ctx.flags.dry_run then return result, err end
-	-- what it has gone back to
+	-- Show the policies after the undo.
 	local d = read.one(ctx, "status")
 	if d and d.generation == result.data.generation and type(d.policies) == "table" then
 		result.head = ("%s, policies %s"):format(

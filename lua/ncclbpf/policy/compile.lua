@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Policies written as Lua functions: the tree (policy/parse.lua) to instructions and
--- an image. Values are 64-bit integers as in Lua, or true and false; each has
--- a place on the stack, an expression's value is in r0, r6 is the context.
+-- Compile policies written as Lua functions: the tree of policy/parse.lua to instructions and an
+-- image. Values are 64-bit integers as in Lua, or true and false. Each variable has a stack slot,
+-- an expression's value is in r0, r6 is the context.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local parse = require "ncclbpf.policy.parse"
@@ -52,7 +52,7 @@ function C:constant(dst, v)
 	end
 end
 
--- A place on the stack; gives its offset from r10.
+-- Allocate a stack slot. -> offset from r10
 function C:slot(n)
 	self.depth = self.depth + 8
 	if self.depth > STACK then
@@ -72,7 +72,7 @@ local function word_kind(n)
 	return n.kind == "field" and WORDS[n.name] or nil
 end
 
--- The number that a quoted word means beside @other.
+-- The number of a quoted word, by the other operand @other.
 function C:word(n, other)
 	local kind = other and word_kind(other)
 	if kind then
@@ -80,11 +80,11 @@ function C:word(n, other)
 		if v then return v end
 		local list = {}
 		for i = 0, 20 do list[#list + 1] = core.nccl(kind, i) end
-		self:fail(n, "%q: %s wanted", n.value, table.concat(list, ", "))
+		self:fail(n, "%q: %s expected", n.value, table.concat(list, ", "))
 	end
 	local v = units.size(n.value)
 	if not v then
-		self:fail(n, "%q: a size (\"4M\") wanted, or a word beside algo, proto or coll",
+		self:fail(n, "%q: a size (\"4M\") expected, or a word beside algo, proto or coll",
 			n.value)
 	end
 	return v
@@ -152,7 +152,7 @@ end
 function C:want(n, want, where, beside)
 	local t = self:type(n, beside)
 	if t ~= want then
-		self:fail(n, "%s: %s wanted, found %s", where, want == "int" and "a number"
+		self:fail(n, "%s: %s expected, found %s", where, want == "int" and "a number"
 			or "true or false (a comparison)",
 			t == "int" and "a number" or "true or false")
 	end
@@ -174,7 +174,7 @@ function C:type_of_binary(n)
 		self:want(n.b, "bool", op)
 		return "bool"
 	elseif op == "==" or op == "~=" then
-		-- a word is what the other side says
+		-- The other operand gives the meaning of a word.
 		local first, second = n.a, n.b
 		if first.kind == "string" then first, second = second, first end
 		local t = self:type(first, second)
@@ -189,7 +189,7 @@ end
 
 -- ---- expressions -------------------------------------------------------------------------
 
--- Values that one or two instructions bring into any register.
+-- Operands that one or two instructions load into any register.
 local function is_leaf(n) return n.kind == "number" or n.kind == "name" or n.kind == "field" end
 
 function C:leaf(n, dst)
@@ -317,13 +317,13 @@ end
 -- Jump to @label where @n is false (@when: where it is true).
 function C:unless(n, label, when)
 	if n.kind == "bool" then
-		-- not folded: code that no path comes to would be refused
+		-- Not folded: the verifier refuses unreachable code.
 		self:constant(0, n.value and 1 or 0)
 		self:jump(when and 0x55 or 0x15, 0, 0, label, 0)
 	elseif n.kind == "unary" then
 		self:unless(n.a, label, not when)
 	elseif n.op == "and" or n.op == "or" then
-		-- both must hold to go on, or one is enough
+		-- and: both must hold; or: one is enough
 		if (n.op == "and") ~= (when or false) then
 			self:unless(n.a, label, when)
 			self:unless(n.b, label, when)
@@ -354,7 +354,7 @@ function C:set(s)
 		self:put(STORE[8], 10, 0, l.slot)
 		return
 	end
-	if t.kind ~= "field" then self:fail(t, "a field or a local wanted before =") end
+	if t.kind ~= "field" then self:fail(t, "a field or a local expected before =") end
 	self:type(t)
 	local f = self.fields[t.name]
 	if f.access ~= "out" then
@@ -415,7 +415,7 @@ function C:block(list)
 	end
 end
 
--- Code that no path comes to would be refused: what follows a return.
+-- Skip statements after a return: the verifier refuses unreachable code.
 local function prune(list)
 	local out, ended = {}, false
 	for _, s in ipairs(list) do
@@ -454,16 +454,16 @@ local function map_specs(c, maps)
 	for i, name in ipairs(c.map_names) do
 		local m = maps[name]
 		if type(name) ~= "string" or type(m) ~= "table" then
-			error("option maps: tables by name wanted", 4)
+			error("option maps: tables by name expected", 4)
 		end
 		errors.check_options("map " .. name, m,
 			{ key = "string", value = "string", entries = "integer" }, 5)
 		local k, v = SIZES[m.key or "u32"], SIZES[m.value or "u64"]
 		if not k or not v then
-			error(("map %s: key and value: u32 or u64 wanted"):format(name), 4)
+			error(("map %s: key and value: u32 or u64 expected"):format(name), 4)
 		end
 		if m.entries and (m.entries < 1 or m.entries > 0xffffffff) then
-			error(("map %s: entries: 1 to 2^32-1 wanted"):format(name), 4)
+			error(("map %s: entries: 1 to 2^32-1 expected"):format(name), 4)
 		end
 		c.maps[name] = { index = i - 1, key_size = k, value_size = v }
 		list[i] = { name = name, key_size = k, value_size = v, entries = m.entries or 64 }
@@ -475,9 +475,9 @@ local function assemble(c)
 	for _, j in ipairs(c.jumps) do
 		local off = j[2].at - j[1]
 		if off > 32767 then
-			return nil, errors.new("over_limit",
-				"the function is too long: a jump over more than "
-				.. "32767 instructions")
+			return errors.fail("over_limit",
+				"the function is too long: a jump over more than 32767 "
+				.. "instructions")
 		end
 		c.code[j[1]][4] = off
 	end
@@ -540,7 +540,7 @@ local OPTIONS = { name = "string", maps = "table" }
 -- nb.policy.expr(text[, {name=, maps=}]) -> policy | nil, err
 function M.expr(text, opts)
 	if type(text) ~= "string" then
-		error("nb.policy.expr: text wanted, found " .. type(text), 2)
+		error("nb.policy.expr: text expected, found " .. type(text), 2)
 	end
 	opts = errors.check_options("nb.policy.expr", opts, OPTIONS)
 	local tree, err = parse.text(text, "text")
@@ -548,7 +548,7 @@ function M.expr(text, opts)
 	return compile(tree, "text", text, {}, opts)
 end
 
--- What the function sees of whole numbers around it.
+-- Integer upvalues of the function
 local function upvalues(f)
 	local t = {}
 	for i = 1, 255 do
@@ -562,7 +562,7 @@ end
 -- nb.policy.fn(function(ctx) ... end[, {name=, maps=}]) -> policy | nil, err
 function M.fn(f, opts)
 	if type(f) ~= "function" then
-		error("nb.policy.fn: a function wanted, found " .. type(f), 2)
+		error("nb.policy.fn: a function expected, found " .. type(f), 2)
 	end
 	opts = errors.check_options("nb.policy.fn", opts, OPTIONS)
 	local info = debug.getinfo(f, "S")
@@ -573,8 +573,7 @@ function M.fn(f, opts)
 		file, source = info.short_src, info.source
 	end
 	if info.what ~= "Lua" or not source then
-		return errors.fail(
-			"no_input",
+		return errors.fail("no_input",
 			"the source of this function cannot be read; nb.policy.expr takes text")
 	end
 	local tree, err = parse.func(source, file, info.linedefined, info.lastlinedefined)

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- `explain`, the part that says why: NCCL's cost table, the line that made the
--- answer, the comparisons on the way, the row of a table, and what would change
--- it. The job has run its policies and tells what it saw (plugin/tuner/explain.c); rows
--- of tables are found here.
+-- `explain`: why a decision was made: NCCL's cost table, the source line of the answer,
+-- comparisons on the path, the row of a table, and what would change the answer. The job runs its
+-- policies and reports what it saw (plugin/tuner/explain.c); table rows are found here.
 local core = require "ncclbpf.core"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
@@ -58,7 +57,7 @@ local function value(field, v)
 	if WORDS[field] then return core.nccl(WORDS[field], v) or tostring(v) end
 	if field == "bytes" then
 		local text = units.bytes(v)
-		-- rounded, a bound could not be told from what misses it
+		-- Show exact numbers if rounding would hide the difference.
 		return text:find(".", 1, true) and tostring(v) or text
 	end
 	return tostring(v)
@@ -85,8 +84,8 @@ local function operand(o, other)
 	return ("%s (%s)"):format(name, value(field, v))
 end
 
--- "bytes - 4M (12M) <= 28M" is what compilers make of a range; say the range.
--- A bit of usable is a combination.
+-- Compilers turn a range into "bytes - 4M (12M) <= 28M": show the range. A bit of usable is a
+-- combination.
 local function comparison(b)
 	local l, r = read.record(b.left), read.record(b.right)
 	local of, bit = type(l.of) == "table" and l.of or {}, math.tointeger(l.value) or 0
@@ -158,8 +157,8 @@ local function offered(usable, r)
 	return false
 end
 
--- Number of the row that answers @bytes; nil: none. skipped: rows before it
--- whose answer NCCL does not offer.
+-- Number of the row that answers @bytes; nil: none. skipped: earlier rows whose answer NCCL does
+-- not offer
 local function match(rows, d, bytes)
 	local x, skipped = read.record(d.context), {}
 	for i, r in ipairs(rows) do
@@ -199,7 +198,7 @@ local function row_word(rows, i)
 	return i and ("row %d (%s)"):format(i, rows[i].text) or "no row"
 end
 
--- Of each policy in use that was made of a table: the row. -> list for JSON
+-- The matching row of each policy in use that was made from a table. -> list for JSON
 local function table_rows(ctx, d)
 	local out = core.array {}
 	for _, p in ipairs(read.list(d, "policies")) do
@@ -238,7 +237,7 @@ end
 
 -- ---- the text ------------------------------------------------------------------------------
 
--- Who wrote the answer, and by which way. @quiet: its table's row says it.
+-- The policy and path that made the answer. @quiet: the table's row says it
 local function policy_lines(t, p, by, quiet)
 	local writes, branches = read.list(p, "writes"), read.list(p, "branches")
 	if #writes == 0 and #branches == 0 or quiet then return end
@@ -287,7 +286,7 @@ local function would_lines(t, d)
 	end
 end
 
--- Lines for people, and what JSON gets beside what the job said.
+-- Lines for people, and additions to the job's JSON.
 function M.why(ctx, d)
 	local t = {}
 	if type(d.why) ~= "table" then return t end

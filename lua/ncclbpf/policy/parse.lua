@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Policies written as Lua functions: the text to a tree. What is read is a
--- subset of Lua (docs/tables.md); what is not in it is named with its line.
+-- Parse policies written as Lua functions into a tree. The language is a subset of Lua
+-- (docs/tables.md); an error names the line of anything else.
 local errors = require "ncclbpf.base.errors"
 
 local M = {}
@@ -89,7 +89,7 @@ function P:lex(i)
 	if quote then
 		local s = text:match("^[^\"'\\\n]*", i + 1)
 		if text:sub(i + 1 + #s, i + 1 + #s) ~= quote then
-			self:fail(t, "a plain quoted word wanted")
+			self:fail(t, "a plain quoted word expected")
 		end
 		t.kind, t.value, t.to = "string", s, i + #s + 2
 		return t
@@ -121,7 +121,7 @@ end
 function P:expect(kind, after)
 	local t = self:take(kind)
 	if not t then
-		self:fail(self.token, "%s wanted%s, found %s", kind, after and " " .. after or "",
+		self:fail(self.token, "%s expected%s, found %s", kind, after and " " .. after or "",
 			self:show(self.token))
 	end
 	return t
@@ -157,7 +157,7 @@ function P:primary()
 		return e
 	end
 	if self:take "name" then return self:suffix(t) end
-	self:fail(t, "an expression wanted, found %s", self:show(t))
+	self:fail(t, "an expression expected, found %s", self:show(t))
 end
 
 -- ctx.field, maps.name[key], math.min(a, b), a local or a constant

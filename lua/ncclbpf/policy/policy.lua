@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Policies: offline (build, verify, disassemble, compare) and in the job
--- (load, use, undo, discard). An object is made into an image here, outside
--- the job, and travels as a sealed memory file.
+-- Policies: offline (build, verify, disassemble, compare) and in the job (load, discard). An
+-- object becomes an image here, outside the job, and travels as a sealed memory file.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
@@ -19,7 +18,7 @@ local MAX_FILE = 64 << 20
 
 -- ---- files --------------------------------------------------------------------
 
--- The name that a file gives its policy: without folder and suffix.
+-- The policy name of a file: without folder and suffix.
 function M.name_of(path)
 	local name = path:match("[^/]*$")
 	name = name:gsub("%.policy$", ""):gsub("%.bpf%.o$", ""):gsub("%.o$", ""):gsub(
@@ -65,7 +64,7 @@ function M.open(path, name)
 	return image, image:info(), bytes
 end
 
--- Does the word mean a file rather than a policy in the job?
+-- Is @word a file rather than a policy of the job?
 function M.is_file(word)
 	return word:find("/", 1, true) ~= nil or word:find("%.o$") ~= nil
 		or word:find("%.policy$") ~= nil or tables.is_source(word)
@@ -150,8 +149,7 @@ function M.verdict(image, info, opts)
 		budget = budget }
 end
 
--- The error of a refused verdict: the first program that is.
--- @steps: with how it got there, step by step.
+-- The error of the first refused program. @notes: include the steps that lead there.
 function M.refusal(verdict, path, steps)
 	for _, p in ipairs(verdict.programs) do
 		if not p.accepted then
@@ -167,8 +165,7 @@ function M.refusal(verdict, path, steps)
 	end
 end
 
--- A refusal that came from the job has no text, only the finding; the same
--- program judged here has both, and it is the same code.
+-- A job's refusal has only the finding. Verify the program here for the text.
 local function explain_refusal(err, image, info)
 	if err.code ~= "verify_rejected" or err.detail then return err end
 	local v = M.verdict(image, info)
@@ -218,7 +215,7 @@ local function verdict_rows(v)
 	return rows
 end
 
--- What the policy takes of its limits; said where asked for, or where it is much.
+-- Use of the policy's limits; shown on request, or if it is large.
 local function budget_line(b, asked)
 	if not asked and b.work * 2 < b.work_max and b.memory_bytes * 2 < b.memory_max_bytes then
 		return
@@ -227,7 +224,7 @@ local function budget_line(b, asked)
 		b.work, b.work_max, units.bytes(b.memory_bytes), units.bytes(b.memory_max_bytes))
 end
 
--- Where the longest loop of a program is, and what runs may take.
+-- The longest loop of each program, and the limit of a run.
 local function run_lines(v)
 	local t, most = {}, tonumber(os.getenv "NCCLBPF_MAX_RUN") or 1048576
 	for _, p in ipairs(v.programs) do
@@ -255,7 +252,7 @@ function M.cmd_verify(ctx)
 	local path = ctx.args[1]
 	local coherence = ctx.opt.coherence
 	if coherence and coherence ~= "strict" and coherence ~= "off" then
-		return errors.fail("usage", "coherence=%s: strict or off wanted", coherence)
+		return errors.fail("usage", "coherence=%s: strict or off expected", coherence)
 	end
 	local image, info = try(M.open(path))
 	local v = try(M.verdict(image, info, { coherence_off = ctx.opt.coherence == "off",
@@ -407,8 +404,8 @@ local function map_text(m)
 			or "")
 end
 
--- Lines of an image that a comparison looks at: maps, then programs. Jump
--- offsets are relative, so an insertion does not move everything after it.
+-- Lines of an image for a comparison: maps, then programs. Jump offsets are relative, so an
+-- insertion changes few lines.
 local function listing(image, info)
 	local t = {}
 	for _, m in ipairs(info.maps) do
@@ -579,8 +576,8 @@ function M.cmd_time(ctx)
 	})
 end
 
--- Discard a policy where it is new. @before: replies to policy list before the
--- load. -> the members that discarded it
+-- Discard a policy in processes that did not have it. @before: replies to policy list before the
+-- load. -> members that discarded it
 function M.unload(s, digest, results, before)
 	local back = {}
 	for i, r in ipairs(results) do

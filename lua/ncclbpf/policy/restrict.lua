@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A policy limited to some collectives and sizes: the same program with a
--- question in front of it. Elsewhere it leaves what was answered before it, so
--- that behind another policy it decides there and nowhere else.
+-- Limit a policy to some collectives and sizes: prepend a condition to its program. Otherwise the
+-- program leaves the answer of the policies before it.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local tables = require "ncclbpf.policy.table"
@@ -30,7 +29,7 @@ local function lddw(code, reg, v)
 	code[#code + 1] = slot(0, 0, 0, 0, v >> 32 & 0xffffffff)
 end
 
--- Is this row's? Else on to the next one; both places are filled in later.
+-- Test one row, else jump to the next; both jump targets are filled in later.
 local function question(code, row, out)
 	local misses = {}
 	local function unless(op, dst, src, imm)
@@ -55,8 +54,8 @@ local function question(code, row, out)
 	for _, at in ipairs(misses) do code[at][4] = #code - at end
 end
 
--- The instructions before a program: rows {coll=, min=, max=, comm=}, all
--- numbers. @fresh: forget what was answered before.
+-- Instructions of the condition: rows {coll=, min=, max=, comm=}, all numbers. @fresh: drop the
+-- answer of policies before.
 local function front(rows, fresh)
 	local at, code, out, comms = offsets(), {}, {}, false
 	for _, row in ipairs(rows) do comms = comms or row.comm ~= nil end
@@ -87,8 +86,8 @@ local function nothing()
 		maps = {} }
 end
 
--- M.image(image or nil: one without an opinion, name, rows, text, fresh) ->
--- image | nil, err. @text: for people, where the source line stands.
+-- M.image(image or nil (no opinion), name, rows, text, fresh) -> image | nil, err. @text: shown in
+-- place of the source line
 function M.image(image, name, rows, text, fresh)
 	local err
 	if not image then
@@ -117,13 +116,13 @@ function M.text(rows)
 end
 
 local function bad(i, field, v, want)
-	return errors.fail("malformed", "row %d: %s %s: %s wanted", i, field, tostring(v), want)
+	return errors.fail("malformed", "row %d: %s %s: %s expected", i, field, tostring(v), want)
 end
 
 -- {coll=, bytes=, comm=} as people write them, to numbers.
 local function row_of(i, row)
 	if type(row) ~= "table" then
-		error(("nb.policy.within: row %d: a table wanted, found %s"):format(i, type(row)),
+		error(("nb.policy.within: row %d: a table expected, found %s"):format(i, type(row)),
 			3)
 	end
 	errors.check_options(("nb.policy.within: row %d"):format(i), row,
@@ -155,10 +154,10 @@ function M.within(policy, rows, opts)
 		if not bytes then return nil, info end
 		name, image = info.name, bytes
 	else
-		error("nb.policy.within: a policy made by nb.policy, or a file, wanted", 2)
+		error("nb.policy.within: a policy made by nb.policy, or a file, expected", 2)
 	end
 	if type(rows) ~= "table" or #rows == 0 then
-		error("nb.policy.within: a list of rows wanted", 2)
+		error("nb.policy.within: a list of rows expected", 2)
 	end
 	local list = {}
 	for i, row in ipairs(rows) do

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- `policy simulate`: recorded decisions, once more with other policies, here:
--- from a job's rings, from the segment of a dead one, or from what `decision
--- tail` printed. Nothing is asked of a job but what it recorded.
+-- `policy simulate`: run other policies over recorded decisions, from a job's rings, the segment
+-- of a dead job, or the output of `decision tail`. The job is only asked for its records.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local policy = require "ncclbpf.policy.policy"
@@ -22,7 +21,7 @@ end
 
 local function whole(v, least) return math.type(v) == "integer" and v >= (least or 0) end
 
--- NCCL's number of a word, -1 where there is none; nil: the word is none.
+-- NCCL's number of a word; -1: no word; nil: unknown word.
 local function number_of(kind, v)
 	if v == nil or v == core.null then return -1 end
 	return type(v) == "string" and core.nccl(kind, v) or nil
@@ -34,7 +33,7 @@ local function flat_choice(t, key, prefix)
 	return t[prefix .. "algo"], t[prefix .. "proto"], t[prefix .. "channels"]
 end
 
--- One decision, whichever way it was written down. -> record | nil, err
+-- Parse one recorded decision of any source. -> record | nil, err
 local function record(t, where)
 	local x = type(t.context) == "table" and t.context
 	if not x then
@@ -44,18 +43,18 @@ local function record(t, where)
 			.. "saw is not in it" })
 	end
 	if number_of("coll", t.coll) == -1 or not number_of("coll", t.coll) then
-		return bad(where, "coll: the name of a collective wanted, found %s",
+		return bad(where, "coll: the name of a collective expected, found %s",
 			tostring(t.coll))
 	end
 	for _, k in ipairs { "bytes", "seq" } do
 		if not whole(t[k]) then
-			return bad(where, "%s: a whole number from 0 on wanted, found %s", k,
+			return bad(where, "%s: a whole number from 0 on expected, found %s", k,
 				tostring(t[k]))
 		end
 	end
 	for _, k in ipairs { "ranks", "nodes", "pipe_ops", "reg_buff", "usable" } do
 		if not whole(x[k]) then
-			return bad(where, "context.%s: a whole number from 0 on wanted, found %s",
+			return bad(where, "context.%s: a whole number from 0 on expected, found %s",
 				k, tostring(x[k]))
 		end
 	end
@@ -80,12 +79,12 @@ local function record(t, where)
 		cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us }
 end
 
--- Ranks decide alike: of each decision one is enough.
+-- Ranks decide alike: keep one record of each decision.
 local function collect(list, where_of, comm)
 	local out, seen = {}, {}
 	for i, t in ipairs(list) do
 		if type(t) ~= "table" then
-			return bad(where_of(i), "a decision wanted, found %s", type(t))
+			return bad(where_of(i), "a decision expected, found %s", type(t))
 		end
 		local key = ("%s %s"):format(tostring(t.comm), tostring(t.seq))
 		if not seen[key] and (not comm or tostring(t.comm):sub(1, #comm) == comm) then
@@ -127,7 +126,7 @@ local function of_file(path, comm)
 			d, err = core.decode(line)
 			if type(d) ~= "table" then
 				return bad({ file = path, line = n }, "not JSON: %s", err
-					and err.message or "an object wanted")
+					and err.message or "an object expected")
 			end
 			local before = #list
 			of_json(d, list)
@@ -136,7 +135,7 @@ local function of_file(path, comm)
 	end
 	if #list == 0 then
 		return bad({ file = path },
-			"no decision in it; what decision tail -o ndjson prints wanted")
+			"no decision in it; what decision tail -o ndjson prints expected")
 	end
 	return collect(list, function(i) return { file = path, line = lines[i] } end, comm)
 end
@@ -155,7 +154,7 @@ end
 local BOUNDED = { [0] = true, [1] = true, [5] = true, [6] = true } -- tree, ring, nvls_tree, pat
 local NVLS = 4
 
--- The cheapest that is offered with this algorithm or protocol, the other -1.
+-- The cheapest offered combination with this algorithm or protocol; the other is -1.
 local function partner(r, a)
 	local best
 	for i = 0, 20 do
@@ -170,8 +169,8 @@ local function partner(r, a)
 	return best and best.i
 end
 
--- As the plugin does it (plugin/tuner/tuner.c): an answer that NCCL does not offer
--- leaves NCCL's own choice. -> {algo, proto, channels}, why something was refused
+-- Apply an answer as plugin/tuner/tuner.c does: an answer that NCCL does not offer leaves NCCL's
+-- choice. -> {algo, proto, channels}, reason of a refusal
 local function final(r, a)
 	local own = { algo = r.ctx.nccl_algo, proto = r.ctx.nccl_proto, channels = 0 }
 	if a.algo < -1 or a.algo > 6 or a.proto < -1 or a.proto > 2 then
@@ -198,7 +197,7 @@ local function shown(a)
 	return t .. (a.channels > 0 and " x" .. a.channels or "")
 end
 
--- NCCL's prediction for an answer where the record holds it.
+-- NCCL's predicted time of an answer, if the record has it.
 local function estimate(r, a)
 	local i = a.algo >= 0 and a.proto >= 0 and a.algo * 3 + a.proto
 	local v = i and r.costs and r.costs[i + 1]
@@ -215,7 +214,7 @@ end
 
 -- ---- runs -----------------------------------------------------------------------------
 
--- Maps whose contents are the job's, not the image's: what is here is fresh.
+-- Maps with contents of the job; here they start fresh.
 local function maps_of(info)
 	local t = {}
 	for _, m in ipairs(info.maps) do
@@ -276,7 +275,7 @@ local function ways_of(g)
 	return table.concat(t, ", ")
 end
 
--- The difference between what was answered and @answers. -> data, differing
+-- Compare recorded answers with @answers. -> data, differing
 local function compare(records, answers, most)
 	local by, order, first = {}, {}, core.array {}
 	local d = { decisions = #records, differ = 0, refused = 0, recorded_us = 0.0,
@@ -361,7 +360,7 @@ end
 
 local function records_of(ctx)
 	if ctx.opt.data and ctx.opt.segment then
-		return errors.fail("usage", "data= or segment=: one of them wanted")
+		return errors.fail("usage", "data= or segment=: one of them expected")
 	end
 	local comm = ctx.opt.comm or ctx.flags.comm
 	if ctx.opt.data then return of_file(ctx.opt.data, comm) end
@@ -374,12 +373,12 @@ function M.cmd_simulate(ctx)
 	local most = ctx.opt.first and math.tointeger(tonumber(ctx.opt.first)) or not ctx.opt.first
 		and FIRST
 	if not most or most < 0 then
-		return errors.fail("usage", "first=%s: a whole number from 0 on wanted",
+		return errors.fail("usage", "first=%s: a whole number from 0 on expected",
 			ctx.opt.first)
 	end
 	local coherence = ctx.opt.coherence
 	if coherence and coherence ~= "strict" and coherence ~= "off" then
-		return errors.fail("usage", "coherence=%s: strict or off wanted", coherence)
+		return errors.fail("usage", "coherence=%s: strict or off expected", coherence)
 	end
 	local policies, maps, names = {}, core.array {}, core.array {}
 	for _, word in ipairs(ctx.args) do

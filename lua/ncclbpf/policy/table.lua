@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Policies that are made here, without a compiler: decision tables, written
--- in Lua or in the columns of NVIDIA's tuner files (docs/tables.md). What is
--- made is an object with its image; from then on it is a policy like others.
+-- Policies made without a compiler: decision tables in Lua or in the columns of NVIDIA's tuner
+-- files (docs/tables.md). The result is an object with an image, a policy like any other.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
@@ -19,7 +18,7 @@ made_meta.__newindex = function(_, k)
 end
 local state = setmetatable({}, { __mode = "k" })
 
--- coherence: "off": judged and run without the rule that decisions are alike
+-- coherence: "off": verify and run without the rule that ranks must decide alike
 function M.new(name, image, coherence)
 	local o = setmetatable({}, made_meta)
 	state[o] = { name = name, image = image, coherence_off = coherence == "off" }
@@ -32,7 +31,7 @@ function M.is_made(o) return state[o] ~= nil end
 
 local function of(o)
 	local s = state[o]
-	if not s then error("a policy made by nb.policy wanted; use policy:method()", 3) end
+	if not s then error("a policy made by nb.policy expected; use policy:method()", 3) end
 	return s
 end
 
@@ -71,12 +70,12 @@ function Made:verify()
 		image, image:info(), { coherence_off = s.coherence_off })
 end
 
--- A context as policies see it: words and sizes may stand for numbers.
+-- A context for a policy: words and sizes may be text.
 local KINDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto", algo = "algo",
 	proto = "proto" }
 local function context(i, c)
 	if type(c) ~= "table" then
-		error(("policy:run: context %d: a table of fields wanted, found %s"):format(
+		error(("policy:run: context %d: a table of fields expected, found %s"):format(
 			i, type(c)), 3)
 	end
 	local known, t = {}, {}
@@ -107,7 +106,7 @@ end
 function Made:run(contexts, maps)
 	local s = of(self)
 	if type(contexts) ~= "table" then
-		error("policy:run: a context or a list of them wanted", 2)
+		error("policy:run: a context or a list of them expected", 2)
 	end
 	local list = #contexts > 0 and contexts or { contexts }
 	local t = {}
@@ -121,7 +120,7 @@ end
 -- p:save(path): an object where the path ends with .o, else an image | nil, err
 function Made:save(path)
 	local s = of(self)
-	if type(path) ~= "string" then error("policy:save: a path wanted", 2) end
+	if type(path) ~= "string" then error("policy:save: a path expected", 2) end
 	return M.save(s.image, path)
 end
 
@@ -171,14 +170,14 @@ local FIELDS = { coll = true, bytes = true, min_bytes = true, max_bytes = true,
 local ORDER = { "algo", "proto", "channels", "nodes", "ranks", "pipe_ops", "reg_buff" }
 
 local function bad(i, field, v, want)
-	return nil, errors.new("malformed", ("row %d: %s %s: %s wanted"):format(
+	return nil, errors.new("malformed", ("row %d: %s %s: %s expected"):format(
 		i, field, format.value(v), want),
 		{ field = field, row = i })
 end
 
 local function check_fields(i, row, level)
 	if type(row) ~= "table" then
-		error(("nb.policy.table: row %d: a table of fields wanted, found %s"):format(
+		error(("nb.policy.table: row %d: a table of fields expected, found %s"):format(
 			i, type(row)), level + 1)
 	end
 	for k in pairs(row) do
@@ -193,7 +192,7 @@ local function check_fields(i, row, level)
 	end
 end
 
--- A value as the text that the compiler reads; it judges the rest.
+-- A value as text for the compiler, which checks it.
 local function plain(v)
 	if math.type(v) == "integer" then return tostring(v) end
 	if type(v) == "number" and math.tointeger(v) then return tostring(math.tointeger(v)) end
@@ -272,7 +271,7 @@ end
 -- coherence="off" } -> policy | nil, err
 function M.table(spec)
 	if type(spec) ~= "table" then
-		error("nb.policy.table: a table of rows wanted, found " .. type(spec), 2)
+		error("nb.policy.table: a table of rows expected, found " .. type(spec), 2)
 	end
 	local opts = {}
 	for k, v in pairs(spec) do
@@ -308,7 +307,7 @@ function M.csv(opts)
 		{ path = "string", text = "string", name = "string", hidden = "string",
 			coherence = "string" })
 	if not opts.path == not opts.text then
-		error("nb.policy.csv: either path or text wanted", 2)
+		error("nb.policy.csv: either path or text expected", 2)
 	end
 	local text, err = opts.text, nil
 	if opts.path then
@@ -332,7 +331,7 @@ function M.is_source(path) return path:find "%.csv$" ~= nil or path:find "%.lua$
 
 local STEPS = 100000000 -- some seconds
 
--- What makes policies, and nothing that acts.
+-- Functions of .lua files: they make policies and do nothing else.
 local function environment()
 	local sandbox, expr = require "ncclbpf.base.sandbox", require "ncclbpf.policy.compile"
 	local env = sandbox.pure()
@@ -359,9 +358,8 @@ local function run_lua(path, text, opts)
 		if not made then return nil, err end
 	end
 	if not state[made] then
-		return errors.fail(
-			"malformed", "the file returned %s; a policy or a table of rows wanted",
-			type(made))
+		return errors.fail("malformed",
+			"the file returned %s; a policy or a table of rows expected", type(made))
 	end
 	return state[made].image
 end
@@ -389,7 +387,7 @@ local function one_of(ctx, name, words)
 	for _, w in ipairs(words) do
 		if v == w then return true end
 	end
-	return errors.fail("usage", "%s=%s: %s wanted", name, v, table.concat(words, " or "))
+	return errors.fail("usage", "%s=%s: %s expected", name, v, table.concat(words, " or "))
 end
 
 function M.cmd_compile(ctx)
@@ -400,7 +398,7 @@ function M.cmd_compile(ctx)
 	if not ok then return nil, err end
 	if not M.is_source(path) then
 		return errors.fail(
-			"usage", "%s: a .csv or .lua file wanted; policy build takes objects", path)
+			"usage", "%s: a .csv or .lua file expected (objects: policy build)", path)
 	end
 	local began = core.mono()
 	local image = try(M.open(path, { name = ctx.opt.name or policy.name_of(path),
@@ -453,7 +451,7 @@ function M.cmd_export(ctx)
 	}
 end
 
--- Lines that a comparison of two tables looks at; nil: one is none.
+-- Rows for a comparison of two tables; nil: one is no table.
 function M.listings(a, b)
 	local x, y = M.csv_of(a), M.csv_of(b)
 	if not x or not y then return nil end

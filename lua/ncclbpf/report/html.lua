@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- A rollout as one HTML file that needs nothing else: verdict and reason first,
--- what ran where, bandwidth, percentiles, blocks in time, ranks, decisions, the
--- events and the data. Pictures are SVG (report/svg.lua); every number in a text is
--- one of the data that the file holds as JSON.
+-- A rollout as one self-contained HTML file: verdict and reason, choices, bandwidth, percentiles,
+-- blocks over time, ranks, decisions, events and data. Pictures are SVG (report/svg.lua). Each
+-- number in the text is one of the JSON data in the file.
 local chart = require "ncclbpf.report.svg"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -90,8 +89,7 @@ local function verdict_of(s)
 	return (v == "pass" or v == "fail") and v or "inconclusive"
 end
 
--- What came of a kind, for people, and its class: where kinds stand for
--- themselves their outcome.
+-- The outcome of a kind and its CSS class; with promote = "better" each kind has its own.
 local CLASS = { better = "pass", worse = "fail", same = "same", open = "inconclusive" }
 local function outcome_of(s)
 	local class = CLASS[s.outcome]
@@ -100,8 +98,7 @@ local function outcome_of(s)
 	return v, v
 end
 
--- A kind's name for people, of the report in hand: where all kinds are of one
--- communicator, that is said once.
+-- A kind's name; the communicator is left out if all kinds share it.
 local label
 
 -- @columns: titles; one that begins with "#" holds numbers. Cells are HTML.
@@ -436,16 +433,15 @@ local function data(r, seen, csv)
 		end
 	end
 	keep.seen = seen
-	-- nothing in a text may look like an element
+	-- Escape text so that it cannot contain elements.
 	local json = core.encode(keep):gsub("<", "\\u003c")
 	local link = csv and (' <a class=file download href="%s">%s</a>'):format(
 		csv:gsub("[^%w._-]", function(c)
 		return ("%%%02X"):format(c:byte())
 	end), esc(csv)) or ""
 	return ("<h2>Data</h2><p class=soft>Verdict, blocks, quantiles and events are in this "
-		.. "file, as JSON in the element <code>data</code>%s.</p><p><button "
-		.. "id=save>Save as JSON</button>%s</p><script type=\"application/json\" "
-		.. "id=data>%s</script>")
+		.. "file, as JSON in the element <code>data</code>%s.</p><p><button id=save>Save "
+		.. "as JSON</button>%s</p><script type=\"application/json\" id=data>%s</script>")
 		:format(csv and "; each collective's time is a line of the CSV beside it" or "",
 			link, json)
 end

@@ -22,11 +22,7 @@ local IDLE_S = 1 -- a communicator that decides nothing for so long is idle
 -- Ask all processes. Raises if one does not answer, which ends the rollout.
 function M.ask(r, line)
 	local results = r.group:ask(line)
-	local failures = {}
-	for _, x in ipairs(results) do
-		if x.err then failures[#failures + 1] = x end
-	end
-	local err = session.sum_up(failures, #results) or r.group:failure()
+	local err = session.failure_of(results) or r.group:failure()
 	if err then error(err, 0) end
 	return results
 end
@@ -35,12 +31,8 @@ end
 function M.names_of(group, arm)
 	if type(arm) ~= "string" then
 		for _, name in ipairs(arm) do
-			local results = group:ask(session.line { "policy", "show", name })
-			local failures = {}
-			for _, x in ipairs(results) do
-				if x.err then failures[#failures + 1] = x end
-			end
-			local err = session.sum_up(failures, #results)
+			local err = session.failure_of(group:ask(
+				session.line { "policy", "show", name }))
 			if err then return nil, err end
 		end
 		return arm
@@ -71,10 +63,9 @@ function M.comms_of(group, want)
 	local n = math.type(want) == "integer" and want
 		or math.max(1, #list * tonumber(want:match "%d+") // 100)
 	if n > #list then
-		return errors.fail(
-			"refused",
-			"scope.comms: %d communicators wanted, the job has %d that can be "
-			.. "told apart", n, #list)
+		return errors.fail("refused",
+			"scope.comms: %d communicators requested, the job has %d that can be told "
+			.. "apart", n, #list)
 	end
 	local ids = core.array {}
 	for i = 1, math.min(n, reach.MOST) do ids[i] = list[i].comm end
@@ -289,8 +280,7 @@ function M.use(r, arm, patience)
 		if not waits then return true end
 		core.sleep(POLL_S / 5)
 	until core.mono() - began > patience
-	return errors.fail(
-		"timed_out",
+	return errors.fail("timed_out",
 		"no rank of a communicator that decides has come to the fence of generation %s",
 		tostring(r.generation))
 end

@@ -33,7 +33,7 @@ local function logs(list)
 	local t = {}
 	for i, v in ipairs(list) do
 		if type(v) ~= "number" or v ~= v or v <= 0 or v == math.huge then
-			error(("judge: value %d is %s; times above 0 wanted"):format(
+			error(("judge: value %d is %s; times above 0 expected"):format(
 				i, tostring(v)), 3)
 		end
 		t[i] = math.log(v)
@@ -53,7 +53,7 @@ function M.compare(a, b, opts)
 	local r = { blocks_a = #a, blocks_b = #b, verdict = "inconclusive" }
 	local least = math.max(opts.least or 1, 2)
 	if #a < least or #b < least then
-		r.reason = ("%d and %d blocks; %d each wanted"):format(#a, #b, least)
+		r.reason = ("%d and %d blocks; %d each needed"):format(#a, #b, least)
 		return r
 	end
 	local t = core.rank_sum(logs(b), logs(a), opts.alpha)
@@ -143,10 +143,10 @@ function M.judge(opts)
 		a = "table", b = "table", block = "integer", confidence = "number",
 		min_effect_pct = "number", least = "integer",
 	})
-	if not opts.a or not opts.b then error("nb.judge: options a and b wanted", 2) end
+	if not opts.a or not opts.b then error("nb.judge: options a and b expected", 2) end
 	local confidence = opts.confidence or M.defaults.confidence
 	if confidence <= 0 or confidence >= 1 then
-		error("nb.judge: option confidence: above 0 and below 1 wanted", 2)
+		error("nb.judge: option confidence: above 0 and below 1 expected", 2)
 	end
 	local block = opts.block or 50
 	local a, b = core.block_medians(opts.a, block), core.block_medians(opts.b, block)

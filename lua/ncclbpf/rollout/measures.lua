@@ -123,7 +123,7 @@ function M.look(p, blocks, k, opts)
 			least = opts.least }
 		local v = judge.look(strata_of(blocks, m, opts.least or 2), k, o)
 		if not next(v.strata) and not m.must_have_data then
-			v.verdict, v.reason = "pass", "no data, none wanted"
+			v.verdict, v.reason = "pass", "no data, none expected"
 		end
 		all[m.name] = { verdict = v.verdict, reason = v.reason, critical = m.critical,
 			aggregate = m.aggregate, strata = v.strata }

@@ -165,7 +165,7 @@ local steps = tables_of("steps", {
 	min_samples = { number(1, 1e9, true) },
 }, 20, function(_, s)
 	if (s.units == nil) == (s.fraction == nil) then
-		return ": units or fraction wanted, one of them"
+		return ": units or fraction expected, one of them"
 	end
 end)
 
@@ -261,7 +261,7 @@ local function check_one(row, v, at)
 	if err then return nil, err end
 	if got == nil then
 		if want == nil then want = "something else" end
-		return errors.fail("bad_argument", "%s: %s wanted, %s", at, want, wrong
+		return errors.fail("bad_argument", "%s: %s expected, %s", at, want, wrong
 			or "found " .. found(v))
 	end
 	return got
@@ -269,8 +269,8 @@ end
 
 function check_fields(rows, t, at)
 	if type(t) ~= "table" then
-		return errors.fail("bad_argument", "%s a table of fields wanted, found %s", at == ""
-			and "plan:" or at:sub(1, -2) .. ":", type(t))
+		return errors.fail("bad_argument", "%s a table of fields expected, found %s",
+			at == "" and "plan:" or at:sub(1, -2) .. ":", type(t))
 	end
 	local out = {}
 	for k in pairs(t) do
@@ -319,18 +319,16 @@ function M.check(t)
 	if not p then return nil, err end
 	local least = M.least_blocks(p)
 	if p.blocks < least then
-		return errors.fail(
-			"bad_argument",
-			"blocks: %d cannot show anything with confidence %g; %d or more "
-			.. "wanted, and more for several kinds", p.blocks,
-			p.judge.confidence, least)
+		return errors.fail("bad_argument",
+			"blocks: %d cannot show anything with confidence %g; %d or more needed, "
+			.. "and more for several kinds", p.blocks, p.judge.confidence, least)
 	end
 	for i, m in ipairs(p.metrics or {}) do
 		local n = metrics_least[m.aggregate]
 		if n and p.samples < n and m.must_have_data then
 			return errors.fail("bad_argument",
 				"metrics[%d]: a block of %d samples has no %s; samples = %d "
-				.. "or more wanted", i, p.samples, m.aggregate, n)
+				.. "or more needed", i, p.samples, m.aggregate, n)
 		end
 	end
 	if p.metrics and p.promote == "better" then
@@ -341,7 +339,7 @@ function M.check(t)
 	for _, s in ipairs(p.steps or { {} }) do bakes = bakes + (s.bake or p.bake or 0) end
 	if bakes >= p.deadline then
 		return errors.fail(
-			"bad_argument", "deadline: more than the %s that it bakes wanted, found %s",
+			"bad_argument", "deadline: more than the bake time %s expected, found %s",
 			units.seconds(bakes), units.seconds(p.deadline))
 	end
 	for i = 2, #(p.steps or {}) do
@@ -360,7 +358,7 @@ function M.check(t)
 	end
 	if p.judge.looks > p.blocks then
 		return errors.fail(
-			"bad_argument", "judge.looks: at most blocks (%d) wanted, found %d",
+			"bad_argument", "judge.looks: at most blocks (%d) expected, found %d",
 			p.blocks, p.judge.looks)
 	end
 	return p
@@ -374,7 +372,7 @@ local function table_of(path)
 	if bytes:match "^%s*{" then
 		t, err = core.decode(bytes)
 		if not t then
-			return nil, errors.new("bad_argument", ("%s: %s"):format(path, err.message))
+			return errors.fail("bad_argument", "%s: %s", path, err.message)
 		end
 		return t
 	end

@@ -28,14 +28,14 @@ end
 local function words_of(path, what, v, allowed)
 	if v == nil then return {} end
 	if type(v) ~= "table" then
-		return bad(path, "%s: a list of words wanted, found %s", what, type(v))
+		return bad(path, "%s: a list of words expected, found %s", what, type(v))
 	end
 	for i, w in ipairs(v) do
 		if type(w) ~= "string" then
-			return bad(path, "%s: number %d is a %s, a word wanted", what, i, type(w))
+			return bad(path, "%s: number %d is a %s, a word expected", what, i, type(w))
 		end
 		if allowed and not allowed[w] then
-			return bad(path, "%s: number %d is %q; observe or change wanted", what, i,
+			return bad(path, "%s: number %d is %q; observe or change expected", what, i,
 				w)
 		end
 	end
@@ -46,14 +46,14 @@ end
 local function args_of(path, v)
 	local out = {}
 	if v == nil then return out end
-	if type(v) ~= "table" then return bad(path, "args: a table wanted, found %s", type(v)) end
+	if type(v) ~= "table" then return bad(path, "args: a table expected, found %s", type(v)) end
 	for name, a in pairs(v) do
 		if type(name) ~= "string" or not name:match "^[%a_][%w_]*$" then
 			return bad(path, "args: %s is no name", tostring(name))
 		end
 		if type(a) == "string" or type(a) == "number" then a = { default = tostring(a) } end
 		if type(a) ~= "table" then
-			return bad(path, "args.%s: a default or a table wanted, found %s", name,
+			return bad(path, "args.%s: a default or a table expected, found %s", name,
 				type(a))
 		end
 		for k in pairs(a) do
@@ -78,7 +78,7 @@ local function values_of(path, args, given)
 	table.sort(names)
 	for _, w in ipairs(given) do
 		local name, v = w:match "^([%a_][%w_]*)=(.*)$"
-		if not name then return bad(path, "%q: NAME=VALUE wanted", w) end
+		if not name then return bad(path, "%q: NAME=VALUE expected", w) end
 		if not args[name] then
 			return nil, errors.new("bad_argument", ("no argument %s"):format(name),
 				{ object = path, hint = errors.nearest(name, names) or #names > 0
@@ -130,7 +130,7 @@ function Script:verdict(a, b)
 	if not ok then error(word, 0) end
 	if not VERDICTS[word] then
 		self.stopped = errors.new("script_failed",
-			('judge: "pass", "fail" or "inconclusive" wanted, found %s'):format(
+			('judge: "pass", "fail" or "inconclusive" expected, found %s'):format(
 			tostring(word)), { object = self.path })
 		error(self.stopped, 0)
 	end
@@ -147,17 +147,16 @@ local function map_for(self, m, info)
 	local t = {}
 	local function may()
 		if self.dry then
-			return nil, errors.new("not_permitted", "nothing is changed in a dry run")
+			return errors.fail("not_permitted", "nothing is changed in a dry run")
 		end
 		if not self.changes then
 			return nil, errors.new("not_permitted",
 				'a script that changes maps says so: categories = {"change"}')
 		end
 		if info.coherent then
-			return nil, errors.new("not_permitted",
-				("%s is coherent: its change is a generation of its own, "
-				.. "which the rollout would take for somebody else's"):format(
-				info.name))
+			return errors.fail("not_permitted",
+				"%s is coherent: its change is a generation of its own, which the "
+				.. "rollout would take for somebody else's", info.name)
 		end
 		return true
 	end
@@ -268,13 +267,13 @@ function M.open(path, words, opts)
 				and errors.nearest(k, FIELDS) or nil })
 		end
 		if CALLBACKS[k] and type(v) ~= "function" then
-			return bad(path, "%s: a function wanted, found %s", k, type(v))
+			return bad(path, "%s: a function expected, found %s", k, type(v))
 		end
 		if CALLBACKS[k] then self.callbacks[k] = v end
 	end
 	for _, k in ipairs { "description", "author" } do
 		if t[k] ~= nil and type(t[k]) ~= "string" then
-			return bad(path, "%s: a text wanted, found %s", k, type(t[k]))
+			return bad(path, "%s: a text expected, found %s", k, type(t[k]))
 		end
 	end
 	self.callbacks.file = nil

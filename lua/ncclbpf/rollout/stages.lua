@@ -45,14 +45,12 @@ local function held_of(p, all, scope)
 	local from = p.promote == "all" and all or scope or all
 	local n = of_share(p.holdback, #from)
 	if n >= #from then
-		return errors.fail(
-			"refused",
-			"holdback: %d of %d communicators would keep the baseline, nothing is "
-			.. "left to try it on", n, #from)
+		return errors.fail("refused",
+			"holdback: %d of %d communicators would keep the baseline, nothing is left "
+			.. "to try it on", n, #from)
 	end
 	if n > reach.MOST then
-		return errors.fail(
-			"refused",
+		return errors.fail("refused",
 			"holdback: %d communicators, at most %d can have policies of their own", n,
 			reach.MOST)
 	end
@@ -81,7 +79,8 @@ function M.of(group, p, comms)
 	for i, s in ipairs(p.steps or { {} }) do
 		local n = s.units or s.fraction and of_share(s.fraction, #whole) or #whole
 		if n > #whole then
-			return errors.fail("refused", "steps[%d].units: %s wanted, there are %d", i,
+			return errors.fail("refused",
+				"steps[%d].units: %s requested, there are %d", i,
 				units.count(n, "communicator"), #whole)
 		end
 		if n < before then
@@ -90,8 +89,7 @@ function M.of(group, p, comms)
 				units.count(n, "communicator"), before)
 		end
 		if p.max_units and n > p.max_units then
-			return errors.fail(
-				"refused",
+			return errors.fail("refused",
 				"max_units: %d communicators would be reached at once, %d are "
 				.. "allowed", n, p.max_units)
 		end
@@ -99,10 +97,9 @@ function M.of(group, p, comms)
 		-- A step that reaches all communicators includes future ones.
 		local everyone = n == #all and not comms
 		if not everyone and n > reach.MOST then
-			return errors.fail(
-				"refused",
-				"steps[%d]: %d communicators, at most %d, or all, can be "
-				.. "reached at once", i, n, reach.MOST)
+			return errors.fail("refused",
+				"steps[%d]: %d communicators, at most %d, or all, can be reached "
+				.. "at once", i, n, reach.MOST)
 		end
 		list[i] = { comms = not everyone and first(whole, n) or nil, units = n,
 			bake = s.bake or p.bake, min_samples = s.min_samples }
@@ -139,7 +136,7 @@ function M.too_few(blocks, least)
 	for _, kind in ipairs(names) do
 		local x = n[kind]
 		if math.min(x.a, x.b) < least then
-			return ("%s: %d and %d collectives; %d each wanted"):format(
+			return ("%s: %d and %d collectives; %d each needed"):format(
 				kind, x.a, x.b, least)
 		end
 	end
@@ -166,11 +163,9 @@ local function median(list) return core.block_medians(list, #list)[1] end
 -- held_count, promoted_count}} | nil, err
 function M.holdback(r, group)
 	if type(r.held) ~= "table" then return core.array {} end
-	local results, failures = group:ask "sample tail 1024", {}
-	for _, x in ipairs(results) do
-		if x.err then failures[#failures + 1] = x end
-	end
-	if #failures > 0 then return nil, session.sum_up(failures, #results) end
+	local results = group:ask "sample tail 1024"
+	local err = session.failure_of(results)
+	if err then return nil, err end
 	local set, by, rows = {}, {}, core.array {}
 	for _, id in ipairs(r.held) do set[id] = true end
 	for _, op in pairs(collectives.of(results)) do

@@ -57,7 +57,7 @@ local function sources(v)
 		if (t.algo == nil) ~= (t.proto == nil) then
 			return nil, nil, errors.new("bad_argument",
 				("data[%d]: algo and proto: both, or neither (NCCL's own "
-				.. "choice), wanted"):format(i))
+				.. "choice), expected"):format(i))
 		end
 		out[i] = t
 	end

@@ -90,20 +90,20 @@ local PLACES = { "out-of-place", "in-place" }
 local function row_of(out, file, n, line, shift, head, about)
 	local t = tokens(line)
 	if #t ~= head.fields + head.more then
-		return bad(file, n, shift + 1, "%d fields; %d as in the header of line %d wanted",
+		return bad(file, n, shift + 1, "%d fields; %d as in the header of line %d expected",
 			#t, head.fields + head.more, head.line)
 	end
 	local size = math.tointeger(tonumber(t[head.size].word))
 	if not size or size < 0 then
 		return bad(file, n, shift + t[head.size].col,
-			"size %q: a whole number of bytes wanted", t[head.size].word)
+			"size %q: a whole number of bytes expected", t[head.size].word)
 	end
 	for k, at in ipairs(head.times) do
 		local word = t[at].word
 		local us = tonumber(word)
 		if word ~= "N/A" and (not us or us ~= us or us <= 0 or us == math.huge) then
 			return bad(file, n, shift + t[at].col,
-				"time %q: microseconds above 0, or N/A, wanted", word)
+				"time %q: microseconds above 0, or N/A, expected", word)
 		end
 		if us then
 			out[#out + 1] = { bytes = size, us = us, place = PLACES[k] or tostring(k),
@@ -136,7 +136,7 @@ local function read_text(file, text)
 			if not head then
 				return bad(file, n, 1,
 					"a row before any header; a line with # size ... time "
-					.. "... wanted")
+					.. "... expected")
 			end
 			local ok, err = row_of(out, file, n, line, shift, head, about)
 			if not ok then return nil, err end
@@ -167,8 +167,8 @@ local function json_times(file, i, r, key)
 	end
 	for _, us in ipairs(list) do
 		if type(us) ~= "number" or us ~= us or us <= 0 or us == math.huge then
-			return at_result(file, i, "%s: microseconds above 0 wanted, found %s", key,
-				tostring(us))
+			return at_result(file, i, "%s: microseconds above 0 expected, found %s",
+				key, tostring(us))
 		end
 	end
 	return core.block_medians(list, #list)
@@ -206,13 +206,13 @@ local function read_json(file, text)
 	end
 	if type(d) ~= "table" or type(d.results) ~= "table" then
 		return nil, errors.new(
-			"malformed", "no field results; the JSON of nccl-tests wanted",
+			"malformed", "no field results; the JSON of nccl-tests expected",
 			{ where = { file = file } })
 	end
 	if math.type(d.version) ~= "integer" or d.version < 1 then
 		return nil, errors.new(
-			"malformed", ("version: a whole number from 1 on wanted, found %s"):format(
-			tostring(d.version)), { where = { file = file } })
+			"malformed", ("version: a whole number from 1 on expected, found %s")
+			:format(tostring(d.version)), { where = { file = file } })
 	end
 	local about, out = json_about(d), {}
 	about.warning = d.version > 3
@@ -221,8 +221,8 @@ local function read_json(file, text)
 	for i, r in ipairs(d.results) do
 		local size = type(r) == "table" and math.tointeger(r.size)
 		if not size or size < 0 then
-			return at_result(file, i, "size: bytes wanted, found %s", type(r) == "table"
-				and tostring(r.size) or type(r))
+			return at_result(file, i, "size: bytes expected, found %s",
+				type(r) == "table" and tostring(r.size) or type(r))
 		end
 		for k, key in ipairs { "out_of_place", "in_place" } do
 			local list, why = json_times(file, i, r, key)
@@ -263,7 +263,7 @@ local function csv_header(file, n, line)
 	for i, f in ipairs(t) do
 		local name = f.word:lower()
 		if not KNOWN[name] then
-			return bad(file, n, f.col, "column %q: %s wanted", f.word,
+			return bad(file, n, f.col, "column %q: %s expected", f.word,
 				table.concat(COLUMNS, ", "))
 		end
 		if head[name] then
@@ -309,7 +309,7 @@ local MUST = { collective = true, size_bytes = true, latency_us = true }
 local function csv_row(file, n, line, head)
 	local t, v = split_csv(line), {}
 	if #t ~= head.fields then
-		return bad(file, n, 1, "%d fields; %d as in the header of line %d wanted", #t,
+		return bad(file, n, 1, "%d fields; %d as in the header of line %d expected", #t,
 			head.fields, head.line)
 	end
 	for name, how in pairs(READ) do
@@ -317,16 +317,16 @@ local function csv_row(file, n, line, head)
 		if f and not (NONE[f.word:lower()] and not MUST[name]) then
 			v[name] = how[1](f.word) or nil
 			if v[name] == nil then
-				return bad(file, n, f.col, "%s %q: %s wanted", KNOWN[name], f.word,
-					how[2]())
+				return bad(file, n, f.col, "%s %q: %s expected", KNOWN[name],
+					f.word, how[2]())
 			end
 		elseif MUST[name] and f then
-			return bad(file, n, f.col, "%s: a value wanted", KNOWN[name])
+			return bad(file, n, f.col, "%s: a value expected", KNOWN[name])
 		end
 	end
 	if (v.algorithm == nil) ~= (v.protocol == nil) then
 		return bad(file, n, 1,
-			"algorithm and protocol: both, or neither (NCCL's own choice), wanted")
+			"algorithm and protocol: both, or neither (NCCL's own choice), expected")
 	end
 	local us = v.latency_us or v.cost_metric
 	if not us then return bad(file, n, 1, "neither latency_us nor cost_metric has a value") end
@@ -361,34 +361,37 @@ end
 local SOURCES = { kernel_gpu = 1, kernel_cpu = 2, collective_cpu = 3 }
 
 local function inspector_row(file, n, d)
-	if type(d) ~= "table" then return bad(file, n, 1, "an object wanted, found %s", type(d)) end
+	if type(d) ~= "table" then
+		return bad(file, n, 1, "an object expected, found %s", type(d))
+	end
 	local h, c = d.header, d.coll_perf
 	if c == nil then return false end -- a point-to-point operation, or a line of another kind
 	if type(h) ~= "table" or type(c) ~= "table" then
-		return bad(file, n, 1, "header and coll_perf: tables wanted")
+		return bad(file, n, 1, "header and coll_perf: tables expected")
 	end
 	local coll = type(c.coll) == "string" and M.collective((c.coll:lower():gsub("_", "")))
 		or nil
 	if not coll then
-		return bad(file, n, 1, "coll_perf.coll %s: a collective wanted", tostring(c.coll))
+		return bad(file, n, 1, "coll_perf.coll %s: a collective expected", tostring(c.coll))
 	end
 	for _, k in ipairs { "coll_sn", "coll_msg_size_bytes" } do
 		if math.type(c[k]) ~= "integer" or c[k] < 0 then
 			return bad(file, n, 1,
-				"coll_perf.%s: a whole number from 0 on wanted, found %s", k,
+				"coll_perf.%s: a whole number from 0 on expected, found %s", k,
 				tostring(c[k]))
 		end
 	end
 	local us = c.coll_exec_time_us
 	if type(us) ~= "number" or us ~= us or us < 0 or us == math.huge then
-		return bad(file, n, 1, "coll_perf.coll_exec_time_us: microseconds wanted, found %s",
+		return bad(file, n, 1,
+			"coll_perf.coll_exec_time_us: microseconds expected, found %s",
 			tostring(us))
 	end
 	local source = c.coll_timing_source
 	if not SOURCES[source] then
 		return bad(file, n, 1,
 			"coll_perf.coll_timing_source %s: kernel_gpu, kernel_cpu or "
-			.. "collective_cpu wanted", tostring(source))
+			.. "collective_cpu expected", tostring(source))
 	end
 	local algo, proto = type(c.coll_algo) == "string" and c.coll_algo:lower(),
 		type(c.coll_proto) == "string" and c.coll_proto:lower()
@@ -431,7 +434,7 @@ function M.inspector(file, text)
 			local d, err = core.decode(line)
 			if d == nil then
 				return bad(file, n, 1, "not JSON: %s", err and err.message
-					or "an object wanted")
+					or "an object expected")
 			end
 			local row
 			row, err = inspector_row(file, n, d)

@@ -504,10 +504,9 @@ local function prepare(group, p)
 	end
 	local least = sweep.least_rounds((1 - p.confidence) / n)
 	if p.rounds < least then
-		return nil, errors.new("bad_argument", (
-			"rounds: %d cannot show anything with confidence %g and %d "
-			.. "comparisons; %d or more wanted"):format(
-			p.rounds, p.confidence, n, least))
+		return errors.fail("bad_argument",
+			"rounds: %d cannot show anything with confidence %g and %d comparisons; %d "
+			.. "or more needed", p.rounds, p.confidence, n, least)
 	end
 	r.comparisons = n
 	return r

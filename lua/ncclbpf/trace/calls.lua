@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- trace calls: three clocks of each collective side by side: the CPU's time in
--- NCCL's call, the execution on GPU or network, and the wall. The call is timed
--- by uprobes where the kernel permits, else by NCCL's own events of it; the rest
--- comes from the profiler.
+-- trace calls: three times of each collective side by side: CPU time in NCCL's call, execution on
+-- GPU or network, wall time. Uprobes time the call if the kernel permits, otherwise NCCL's own
+-- events; the rest comes from the profiler.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local read = require "ncclbpf.job.read"
@@ -14,14 +13,14 @@ local M = {}
 
 -- ---- uprobes ---------------------------------------------------------------------
 
--- The libnccl that a process has mapped, as seen through its root.
+-- Path of the libnccl that a process has mapped, through its root.
 local function library(pid)
 	local text = core.read(("/proc/%d/maps"):format(pid), 16 << 20)
 	local path = text and text:match "(/[^\n]*libnccl%.so[^\n]*)\n"
 	return path and ("/proc/%d/root%s"):format(pid, path)
 end
 
--- What keeps uprobes from us, in the words of who could change it.
+-- Why uprobes are unavailable, and who can change it.
 local function missing()
 	local status = core.read("/proc/self/status", 1 << 16) or ""
 	local caps = tonumber(status:match "CapEff:%s*(%x+)" or "0", 16)
@@ -117,7 +116,7 @@ local function finder(list)
 			local mid = (lo + hi) // 2
 			if t[mid].start_ns <= s.start_ns then lo = mid + 1 else hi = mid - 1 end
 		end
-		-- several threads may be at it: some steps back at the most
+		-- Several threads may enqueue: search a few calls back.
 		for i = hi, math.max(1, hi - 16), -1 do
 			if t[i].end_ns >= s.start_ns then return t[i] end
 		end
@@ -145,7 +144,7 @@ local function clocks(colls, find)
 		if u and s.exec_ns then
 			local cpu = u.cpu_ns // math.max(u.found, 1)
 			local wall = math.max(s.done_ns - u.start_ns, s.exec_ns, cpu)
-			-- both, less where they lie over one another
+			-- The sum without the overlap
 			local both = math.max(0, math.min(u.end_ns, s.done_ns) - math.max(
 				u.start_ns, s.done_ns - s.exec_ns))
 			local seen = math.min(wall, math.max(
@@ -180,7 +179,7 @@ local function clocks(colls, find)
 	return out
 end
 
--- The calls that were off the CPU for longest.
+-- The calls with the longest time off the CPU.
 local function outliers(list, most)
 	local t = {}
 	for _, u in ipairs(list) do
@@ -222,12 +221,10 @@ end
 function M.cmd_calls(ctx)
 	local seconds = units.duration(ctx.opt.seconds or "3")
 	if not seconds or seconds <= 0 then
-		return nil, errors.new("usage", ("seconds=%s: a duration wanted"):format(
-			ctx.opt.seconds))
+		return errors.fail("usage", "seconds=%s: a duration expected", ctx.opt.seconds)
 	end
 	if ctx.opt.uprobes and ctx.opt.uprobes ~= "yes" and ctx.opt.uprobes ~= "no" then
-		return nil, errors.new("usage", ("uprobes=%s: yes or no wanted"):format(
-			ctx.opt.uprobes))
+		return errors.fail("usage", "uprobes=%s: yes or no expected", ctx.opt.uprobes)
 	end
 	local s = try(ctx:session())
 	local p, why

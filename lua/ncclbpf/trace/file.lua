@@ -1,16 +1,14 @@
 -- SPDX-License-Identifier: MIT
--- Spans into a file: the Trace Event Format that Chrome and Perfetto load, or
--- a JSON object a line. A process is a rank, a thread a communicator's calls,
--- its collectives, a channel's kernels, its network. The file is whole at any
--- moment: its end is written after each batch, and the next goes over it.
+-- Write spans to a file: the Trace Event Format of Chrome and Perfetto, or one JSON object a line.
+-- A rank is a process; a communicator's calls, its collectives, a channel's kernels and its
+-- network are threads. The file is complete at any moment: its end is written after each batch and
+-- overwritten by the next.
 --
--- Events of a thread must lie in one another or apart, and come by their
--- beginning. So they are kept for half a second, sorted, and one that does
--- not fit goes to a second thread of the same name.
+-- Events of a thread must be nested or apart, and sorted by their start. So they are kept for
+-- half a second and sorted. An event that does not fit goes to a second thread of the same name.
 --
--- For Perfetto (its importer of JSON): arrows have numbers, no thread has the
--- number of another process's, and there is no displayTimeUnit, which some
--- versions take for the unit of the timestamps.
+-- Perfetto's JSON importer needs: numbered arrows, thread numbers that are unique across
+-- processes, and no displayTimeUnit, which some versions take for the unit of timestamps.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local units = require "ncclbpf.base.units"
@@ -32,8 +30,7 @@ local function put(w, text)
 	w.bytes = w.bytes + #text
 end
 
--- What was put, with the end behind it in one write, so that the file is
--- whole for whoever looks, and if this is the last.
+-- Write new events and the end in one write, so that the file is complete for readers at any time.
 local function flush(w)
 	local foot = w.format == "chrome" and FOOT or ""
 	local text = table.concat(w.batch)
@@ -76,8 +73,8 @@ local function begin(w)
 	flush(w)
 end
 
--- The file is full: it becomes PATH.1, the one before PATH.2, and the last of
--- those that are kept goes. Each is whole in itself.
+-- The file is full: rename it to PATH.1, the older PATH.1 to PATH.2, and so on; delete the oldest.
+-- Each file is complete.
 local function turn(w)
 	w.full = nil
 	flush(w)
@@ -117,7 +114,7 @@ end
 local function us(ns) return ("%d.%03d"):format(ns // 1000, ns % 1000) end
 
 local function process_of(w, member, rank)
-	-- a process is a rank; one that holds several is several
+	-- One track for each rank, also of a process with several.
 	local number = member.rank or rank
 	local key = member.rank and tostring(member) or tostring(member) .. "/" .. rank
 	local p = w.processes[key]
@@ -145,7 +142,7 @@ local function new_lane(w, p, t)
 	return lane
 end
 
--- Does [from, to] lie behind or within what the lane has?
+-- Does [from, to] lie after or within the lane's last event?
 local function fits(lane, from, to)
 	if from < lane.last then return false end
 	local s = lane.stack
@@ -163,7 +160,7 @@ local function lane_of(w, p, track, from, to)
 		if fits(lane, from, to) then return lane, from, to end
 	end
 	if #t.lanes < LANES then return new_lane(w, p, t), from, to end
-	-- more at once than there are lanes: it begins where there is room
+	-- More concurrent events than lanes: start where there is room.
 	local best = t.lanes[1]
 	local free = math.huge
 	for _, lane in ipairs(t.lanes) do
@@ -209,8 +206,7 @@ function shape.coll(s, out)
 	out { calls, "enqueue " .. (size_name(s) or s.event), s.start_ns, s.end_ns, s.exec_ns
 		and common(s) or task_args(s), flow = s.exec_ns and "s" }
 	if not s.exec_ns then return end
-	-- it ended when the last was heard of it; a GPU that is only
-	-- modelled may have taken longer than there was time
+	-- The end is the latest known time; a modelled GPU may take longer than there was time.
 	local from = math.max(s.done_ns - s.exec_ns, s.start_ns)
 	out { whole, ("%s%s"):format(size_name(s) or s.event, ran(s) and " " .. ran(s) or ""), from,
 		from + s.exec_ns, task_args(s), flow = "f" }
@@ -272,7 +268,7 @@ local function slice(w, e)
 		us(to - from),
 		args)
 	local flow = e.flow and ("%d.%d"):format(p.pid, e.id)
-	-- an arrow does not lead from one file to the next
+	-- Arrows cannot lead from one file to the next.
 	local arrow = flow and (w.begun[flow] or e.flow == "s" and w.arrows + 1)
 	if arrow then
 		text = text .. ARROW:format(e.flow, arrow, e.flow == "f" and '"bp":"e",' or "",
@@ -290,12 +286,12 @@ local function slice(w, e)
 	return true
 end
 
--- Write those that nothing older can come before, and what is more than MOST:
--- an older one then finds a second lane.
+-- Write events that nothing older can precede, and those above MOST; an older event then uses a
+-- second lane.
 local function settle(w, till)
 	table.sort(w.kept, function(a, b)
 		if a[3] ~= b[3] then return a[3] < b[3] end
-		-- the longer one holds the other; a flow ends behind its beginning
+		-- The longer event contains the other; a flow ends after its start.
 		if (a.flow == "f") ~= (b.flow == "f") then return b.flow == "f" end
 		return a[4] > b[4]
 	end)
@@ -335,7 +331,7 @@ local function add_chrome(w, list, member)
 		if make and s.end_ns >= s.start_ns then
 			make(s, function(e)
 				e.member, e.rank, e.cat = member, s.comm_rank, s.event
-				-- as text it takes a fraction of the memory
+				-- Text takes a fraction of a table's memory.
 				e.id, e[5] = e[5].id, core.encode(e[5])
 				w.kept[#w.kept + 1] = e
 			end)
@@ -373,7 +369,7 @@ function Writer:close()
 	self.f = nil
 	if not ok then return nil, err end
 	if not good then
-		return nil, errors.new("io", ("%s: %s"):format(self.path, tostring(why)))
+		return errors.fail("io", "%s: %s", self.path, tostring(why))
 	end
 	return true
 end

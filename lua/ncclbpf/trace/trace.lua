@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- trace start, stop, status: what NCCL's profiler tells, into a file. The
--- processes send (plugin/control/commands/trace.c), this end writes: Chrome's trace format
--- by trace/file.lua, or a JSON object a line.
+-- trace start, stop, status: events of NCCL's profiler. Processes send them
+-- (plugin/control/commands/trace.c); the shell writes Chrome's trace format (trace/file.lua) or
+-- JSON lines.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local merge = require "ncclbpf.job.merge"
@@ -14,8 +14,7 @@ local units = require "ncclbpf.base.units"
 local try = errors.try
 local M = {}
 
--- An array of the wire as a table by the names of its fields; some of the
--- last mean other things with each event.
+-- A received array as a table by field names; the meaning of some fields depends on the event.
 local function span_of(fields, a)
 	local s = {}
 	for i, name in ipairs(fields) do s[name] = a[i] end
@@ -35,7 +34,7 @@ local function span_of(fields, a)
 	return s
 end
 
--- Takes the lines of one process's stream; keeps its fields and its losses.
+-- Parse the lines of one process's stream; keep its field names and losses.
 local function taker(each)
 	local of = {}
 	return function(data, member)
@@ -67,35 +66,34 @@ local FORMATS = { "chrome", "ndjson" }
 local function options(ctx)
 	local o = { file = ctx.args[1], format = ctx.opt.format or "chrome", size = 256 << 20 }
 	if o.format ~= "chrome" and o.format ~= "ndjson" then
-		return nil, errors.new("usage", ("format=%s: chrome or ndjson wanted"):format(
+		return nil, errors.new("usage", ("format=%s: chrome or ndjson expected"):format(
 			o.format), { hint = errors.nearest(o.format, FORMATS) })
 	end
 	if ctx.opt.size then
 		o.size = units.size(ctx.opt.size)
 		if not o.size or o.size < 4096 then
-			return nil, errors.new("usage",
-				("size=%s: bytes wanted, 4K or more"):format(ctx.opt.size))
+			return errors.fail("usage",
+				"size=%s: bytes expected, 4K or more", ctx.opt.size)
 		end
 	end
 	if ctx.opt.keep then
 		o.keep = math.tointeger(tonumber(ctx.opt.keep))
 		if not o.keep or o.keep < 1 or o.keep > 1000 then
-			return nil, errors.new("usage",
-				("keep=%s: 1 to 1000 files wanted"):format(ctx.opt.keep))
+			return errors.fail("usage",
+				"keep=%s: 1 to 1000 files expected", ctx.opt.keep)
 		end
 	end
 	if ctx.opt.seconds then
 		o.seconds = units.duration(ctx.opt.seconds)
 		if not o.seconds or o.seconds <= 0 then
-			return nil, errors.new("usage",
-				("seconds=%s: a duration wanted"):format(ctx.opt.seconds))
+			return errors.fail("usage",
+				"seconds=%s: a duration expected", ctx.opt.seconds)
 		end
 	end
 	if not o.file then
 		for _, k in ipairs { "format", "size", "seconds", "keep" } do
 			if ctx.opt[k] then
-				return nil, errors.new(
-					"usage", ("%s= goes with a file to write"):format(k))
+				return errors.fail("usage", "%s= goes with a file to write", k)
 			end
 		end
 	end
@@ -183,7 +181,7 @@ local function state(ctx, line, opts)
 	})
 end
 
--- What a trace failed with: the file has what came before.
+-- The error of a trace; the file has the events so far.
 local function partial(w, err)
 	if not errors.is(err) then
 		local text = tostring(err)
@@ -199,14 +197,14 @@ end
 
 local function stream(ctx, o)
 	local s = try(ctx:session())
-	-- it may still come with the next communicator (env set)
+	-- NCCL may load a profiler with the next communicator (env set).
 	if profiler.absent(s) then
 		ctx.app:complain(
 			"note: NCCL has called no profiler; nothing comes until it does\nhint: "
 			.. profiler.HINT .. "\n")
 	end
 	local w
-	-- at the first reply: of a trace that is refused an older file stays
+	-- Open the file at the first reply: a refused trace must not replace an older file.
 	local function open()
 		if w then return end
 		local why
@@ -215,7 +213,7 @@ local function stream(ctx, o)
 	end
 	local why, notes = "seconds", {}
 	local take, losses = taker(function(list, member)
-		-- a Ctrl-C waits until the file is whole
+		-- Ctrl-C waits until the file is complete.
 		core.hold(true)
 		local fine, room = pcall(function()
 			open()
@@ -228,7 +226,7 @@ local function stream(ctx, o)
 			return true
 		end
 	end)
-	-- a Ctrl-C is how a trace without an end ends
+	-- Ctrl-C ends a trace without a limit.
 	local interrupted, ok, good, failure = core.settled(
 		s.follow, s, line_of("trace start", ctx) .. " follow=yes", take, {
 		till = o.seconds and core.mono() + o.seconds,
@@ -258,11 +256,11 @@ function M.cmd_start(ctx)
 	return state(ctx, line_of("trace start", ctx))
 end
 
--- What is in the rings of all processes, each to its end of now.
+-- Events in the rings of all processes up to now.
 local function rings(s, each)
 	local take, losses = taker(each)
 	for _, m in ipairs(s.members) do
-		-- one after the other: the pages of all at once are too much to hold
+		-- One process at a time, to bound memory.
 		local r, stop = s:ask("trace read", { members = { m } })[1], false
 		local bound = nil
 		while r.data and not stop do

@@ -45,7 +45,7 @@ static void clear_one(struct nb_pcomm *pc, void *arg)
 static int bad_word(struct nb_call *call)
 {
 	return nb_fail(call->err, NB_E_ARG, 1,
-		       "telemetry %.40s: on, off or clear is wanted",
+		       "telemetry %.40s: on, off or clear is expected",
 		       call->req->arg[0]);
 }
 
