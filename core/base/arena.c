@@ -35,7 +35,7 @@ void nb_arena_fini(struct nb_arena *a)
 	a->used = 0;
 }
 
-static struct nb_arena_block *grow(struct nb_arena *a, size_t size)
+static struct nb_arena_block *arena_grow(struct nb_arena *a, size_t size)
 {
 	size_t want = size > BLOCK ? size : BLOCK;
 	struct nb_arena_block *b = malloc(sizeof(*b) + want);
@@ -62,7 +62,7 @@ void *nb_arena_alloc(struct nb_arena *a, size_t size)
 		return NULL;
 	}
 	if (!b || b->size - b->used < size)
-		b = grow(a, size);
+		b = arena_grow(a, size);
 	if (!b)
 		return NULL;
 	p = (unsigned char *)(b + 1) + b->used;

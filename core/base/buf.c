@@ -33,7 +33,7 @@ bool nb_buf_ok(const struct nb_buf *b)
 }
 
 /* Room for @more bytes and the NUL, or the sticky failure. */
-static bool reserve(struct nb_buf *b, size_t more)
+static bool buf_reserve(struct nb_buf *b, size_t more)
 {
 	size_t cap = b->cap ? b->cap : 64;
 	char *p;
@@ -60,7 +60,7 @@ bool nb_buf_reserve(struct nb_buf *b, size_t more)
 {
 	struct nb_buf before = *b;
 
-	if (reserve(b, more))
+	if (buf_reserve(b, more))
 		return true;
 	b->failed = before.failed;
 	b->no_memory = before.no_memory;
@@ -69,7 +69,7 @@ bool nb_buf_reserve(struct nb_buf *b, size_t more)
 
 void nb_buf_bytes(struct nb_buf *b, const void *p, size_t size)
 {
-	if (!reserve(b, size))
+	if (!buf_reserve(b, size))
 		return;
 	if (size)
 		memcpy(b->data + b->size, p, size);
@@ -79,7 +79,7 @@ void nb_buf_bytes(struct nb_buf *b, const void *p, size_t size)
 
 void nb_buf_zeros(struct nb_buf *b, size_t size)
 {
-	if (!reserve(b, size))
+	if (!buf_reserve(b, size))
 		return;
 	memset(b->data + b->size, 0, size + 1);
 	b->size += size;
@@ -105,7 +105,7 @@ void nb_buf_vprintf(struct nb_buf *b, const char *fmt, va_list ap)
 	n = vsnprintf(small, sizeof(small), fmt, ap);
 	if (n >= 0 && (size_t)n < sizeof(small)) {
 		nb_buf_bytes(b, small, (size_t)n);
-	} else if (n >= 0 && reserve(b, (size_t)n)) {
+	} else if (n >= 0 && buf_reserve(b, (size_t)n)) {
 		vsnprintf(b->data + b->size, (size_t)n + 1, fmt, again);
 		b->size += (size_t)n;
 	}

@@ -47,7 +47,7 @@ int nb_hint(struct nb_err *err, const char *fmt, ...)
 	return err->code;
 }
 
-static size_t find(int code)
+static size_t err_row(int code)
 {
 	size_t i;
 
@@ -59,21 +59,21 @@ static size_t find(int code)
 
 const char *nb_err_word(int code)
 {
-	size_t i = find(code);
+	size_t i = err_row(code);
 
 	return i < NROWS ? rows[i].word : "unknown";
 }
 
 const char *nb_err_meaning(int code)
 {
-	size_t i = find(code);
+	size_t i = err_row(code);
 
 	return i < NROWS ? rows[i].text : "unknown error";
 }
 
 int nb_err_status(int code)
 {
-	size_t i = find(code);
+	size_t i = err_row(code);
 
 	if (!code)
 		return 0;

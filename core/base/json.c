@@ -14,7 +14,7 @@ void nb_json_init(struct nb_json *j, struct nb_buf *out)
 }
 
 /* Before each value: the comma, unless a key has just been written. */
-static void value(struct nb_json *j)
+static void begin_value(struct nb_json *j)
 {
 	if (j->keyed) {
 		j->keyed = false;
@@ -26,15 +26,15 @@ static void value(struct nb_json *j)
 		j->comma[j->depth - 1] = true;
 }
 
-static void open(struct nb_json *j, char c)
+static void json_open(struct nb_json *j, char c)
 {
-	value(j);
+	begin_value(j);
 	assert(j->depth < NB_JSON_DEPTH);
 	nb_buf_char(j->out, c);
 	j->comma[j->depth++] = false;
 }
 
-static void close(struct nb_json *j, char c)
+static void json_close(struct nb_json *j, char c)
 {
 	assert(j->depth > 0 && !j->keyed);
 	j->depth--;
@@ -43,22 +43,22 @@ static void close(struct nb_json *j, char c)
 
 void nb_json_obj(struct nb_json *j)
 {
-	open(j, '{');
+	json_open(j, '{');
 }
 
 void nb_json_end_obj(struct nb_json *j)
 {
-	close(j, '}');
+	json_close(j, '}');
 }
 
 void nb_json_arr(struct nb_json *j)
 {
-	open(j, '[');
+	json_open(j, '[');
 }
 
 void nb_json_end_arr(struct nb_json *j)
 {
-	close(j, ']');
+	json_close(j, ']');
 }
 
 size_t nb_utf8_len(const unsigned char *s, size_t n)
@@ -81,7 +81,7 @@ size_t nb_utf8_len(const unsigned char *s, size_t n)
 	return len;
 }
 
-static void escape(struct nb_buf *b, unsigned char c)
+static void json_escape(struct nb_buf *b, unsigned char c)
 {
 	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
 	const char *at = c ? strchr(from, c) : NULL;
@@ -92,7 +92,7 @@ static void escape(struct nb_buf *b, unsigned char c)
 		nb_buf_printf(b, "\\u%04x", c);
 }
 
-static void quote(struct nb_buf *b, const char *text, size_t n)
+static void json_quote(struct nb_buf *b, const char *text, size_t n)
 {
 	const unsigned char *s = (const unsigned char *)text;
 
@@ -103,7 +103,7 @@ static void quote(struct nb_buf *b, const char *text, size_t n)
 		if (!len)
 			nb_buf_str(b, "\xef\xbf\xbd");
 		else if (s[0] < 0x20 || s[0] == '"' || s[0] == '\\')
-			escape(b, s[0]);
+			json_escape(b, s[0]);
 		else
 			nb_buf_bytes(b, s, len);
 		len = len ? len : 1;
@@ -116,16 +116,16 @@ static void quote(struct nb_buf *b, const char *text, size_t n)
 void nb_json_key(struct nb_json *j, const char *key)
 {
 	assert(j->depth > 0 && !j->keyed);
-	value(j);
-	quote(j->out, key, strlen(key));
+	begin_value(j);
+	json_quote(j->out, key, strlen(key));
 	nb_buf_char(j->out, ':');
 	j->keyed = true;
 }
 
 void nb_json_strn(struct nb_json *j, const char *s, size_t n)
 {
-	value(j);
-	quote(j->out, s, n);
+	begin_value(j);
+	json_quote(j->out, s, n);
 }
 
 void nb_json_str(struct nb_json *j, const char *s)
@@ -138,13 +138,13 @@ void nb_json_str(struct nb_json *j, const char *s)
 
 void nb_json_u64(struct nb_json *j, uint64_t v)
 {
-	value(j);
+	begin_value(j);
 	nb_buf_printf(j->out, "%llu", (unsigned long long)v);
 }
 
 void nb_json_i64(struct nb_json *j, int64_t v)
 {
-	value(j);
+	begin_value(j);
 	nb_buf_printf(j->out, "%lld", (long long)v);
 }
 
@@ -157,7 +157,7 @@ void nb_json_f64(struct nb_json *j, double v)
 		nb_json_null(j);
 		return;
 	}
-	value(j);
+	begin_value(j);
 	n = (size_t)snprintf(text, sizeof(text), "%.9g", v);
 	for (size_t i = 0; i < n; i++)
 		if (text[i] == ',') /* a locale's decimal comma */
@@ -167,19 +167,19 @@ void nb_json_f64(struct nb_json *j, double v)
 
 void nb_json_bool(struct nb_json *j, bool v)
 {
-	value(j);
+	begin_value(j);
 	nb_buf_str(j->out, v ? "true" : "false");
 }
 
 void nb_json_null(struct nb_json *j)
 {
-	value(j);
+	begin_value(j);
 	nb_buf_str(j->out, "null");
 }
 
 void nb_json_raw(struct nb_json *j, const char *json)
 {
-	value(j);
+	begin_value(j);
 	nb_buf_str(j->out, json);
 }
 
@@ -188,7 +188,7 @@ void nb_json_hex(struct nb_json *j, const void *p, size_t size)
 	static const char digit[] = "0123456789abcdef";
 	const unsigned char *s = p;
 
-	value(j);
+	begin_value(j);
 	nb_buf_char(j->out, '"');
 	for (size_t i = 0; i < size; i++) {
 		nb_buf_char(j->out, digit[s[i] >> 4]);

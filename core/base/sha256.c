@@ -24,7 +24,7 @@ static uint32_t ror(uint32_t x, unsigned n)
 	return x >> n | x << (32 - n);
 }
 
-static void schedule(uint32_t w[64], const unsigned char *p)
+static void sha256_schedule(uint32_t w[64], const unsigned char *p)
 {
 	for (unsigned i = 0; i < 16; i++, p += 4)
 		w[i] = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
@@ -52,13 +52,13 @@ static void schedule(uint32_t w[64], const unsigned char *p)
 		      (((a) & (b)) | ((c) & ((a) | (b))));                 \
 	} while (0)
 
-static void block(uint32_t to[8], const unsigned char *p)
+static void sha256_block(uint32_t to[8], const unsigned char *p)
 {
 	uint32_t a = to[0], b = to[1], c = to[2], d = to[3];
 	uint32_t e = to[4], f = to[5], g = to[6], h = to[7];
 	uint32_t w[64];
 
-	schedule(w, p);
+	sha256_schedule(w, p);
 	for (unsigned i = 0; i < 64; i += 8) {
 		ROUND(a, b, c, d, e, f, g, h, i);
 		ROUND(h, a, b, c, d, e, f, g, i + 1);
@@ -104,7 +104,7 @@ void nb_sha256_add(struct nb_sha256 *s, const void *p, size_t size)
 		from += n;
 		size -= n;
 		if (s->size % 64 == 0)
-			block(s->h, s->block);
+			sha256_block(s->h, s->block);
 	}
 }
 

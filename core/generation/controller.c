@@ -85,7 +85,7 @@ static int element_new(struct element *e, const struct nb_map *m,
 /* ---- merged maps to bytes ---- */
 
 /* Is it an array's element of zeroes, which changes no sum and no maximum? */
-static bool is_nothing(const struct nb_map_spec *s, const unsigned char *value)
+static bool is_zero(const struct nb_map_spec *s, const unsigned char *value)
 {
 	if (nb_spec_map_type(s->type)->keys != NB_KEYS_INDEX)
 		return false;
@@ -119,7 +119,7 @@ static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp,
 		for (uint32_t c = 1; c < ncpus; c++)
 			merge_words(s, e.value,
 				    e.value + (size_t)c * s->value_size);
-		if (is_nothing(s, e.value))
+		if (is_zero(s, e.value))
 			continue;
 		nb_buf_bytes(out, e.key, s->key_size);
 		nb_buf_bytes(out, e.value, s->value_size);
@@ -159,7 +159,7 @@ int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
 /* ---- bytes to merged maps ---- */
 
 /* Copy the merged value to each CPU: a program sees it on any of them. */
-static void spread(const struct nb_map_spec *s, unsigned char *value)
+static void copy_to_cpus(const struct nb_map_spec *s, unsigned char *value)
 {
 	uint32_t n = is_percpu(s) ? nb_ncpus() : 1;
 
@@ -182,7 +182,7 @@ static void merge_map(struct nb_map *m, const struct nb_map_spec *s,
 		if (nb_map_read(m, e.key, e.value, NULL))
 			memset(e.value, 0, nb_map_user_value_size(m));
 		merge_words(s, e.value, key + s->key_size);
-		spread(s, e.value);
+		copy_to_cpus(s, e.value);
 		*lost += nb_map_write(m, e.key, e.value, NB_ANY, NULL) != 0;
 	}
 	free(e.key);
@@ -237,8 +237,8 @@ struct diff {
 	uint32_t *all;
 };
 
-static void put_erase(struct diff *d, uint32_t erase, const void *key,
-		      size_t size)
+static void put_key(struct diff *d, uint32_t erase, const void *key,
+		    size_t size)
 {
 	nb_buf_bytes(d->out, &erase, sizeof(erase));
 	nb_buf_bytes(d->out, key, size);
@@ -246,7 +246,7 @@ static void put_erase(struct diff *d, uint32_t erase, const void *key,
 	++*d->all;
 }
 
-static bool more(const struct diff *d)
+static bool diff_has_room(const struct diff *d)
 {
 	return nb_buf_ok(d->out) && *d->all <= NB_CONTROLLER_CHANGES;
 }
@@ -263,17 +263,17 @@ static int diff_map(struct diff *d, const struct nb_map *now,
 
 	if (rc)
 		return rc;
-	for (end = nb_map_next(before, NULL, e.key); !end && more(d);
+	for (end = nb_map_next(before, NULL, e.key); !end && diff_has_room(d);
 	     end = nb_map_next(before, e.key, e.key))
 		if (nb_map_read(now, e.key, e.value, NULL))
-			put_erase(d, 1, e.key, key);
-	for (end = nb_map_next(now, NULL, e.key); !end && more(d);
+			put_key(d, 1, e.key, key);
+	for (end = nb_map_next(now, NULL, e.key); !end && diff_has_room(d);
 	     end = nb_map_next(now, e.key, e.key)) {
 		if (nb_map_read(now, e.key, e.value, NULL) ||
 		    (!nb_map_read(before, e.key, e.other, NULL) &&
 		     !memcmp(e.value, e.other, value)))
 			continue;
-		put_erase(d, 0, e.key, key);
+		put_key(d, 0, e.key, key);
 		nb_buf_bytes(d->out, e.value, value);
 	}
 	free(e.key);

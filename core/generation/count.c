@@ -25,7 +25,7 @@ static void add_ns(int64_t *to, int64_t ns)
 const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1] = { 50,   100,	  200,	 500,
 						     1000, 10000, 100000 };
 
-static void took(struct nb_gen_count *count, uint32_t i, int64_t ns)
+static void count_time(struct nb_gen_count *count, uint32_t i, int64_t ns)
 {
 	uint32_t k = 0;
 
@@ -49,12 +49,12 @@ int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
 
 		if (nb_gen_step(g, i, ctx, count))
 			by = (int)i;
-		took(count, i, now_ns() - begin - (begin - before));
+		count_time(count, i, now_ns() - begin - (begin - before));
 	}
 	return by;
 }
 
-static uint64_t get(const uint64_t *n)
+static uint64_t count_load(const uint64_t *n)
 {
 	return __atomic_load_n(n, __ATOMIC_RELAXED);
 }
@@ -62,46 +62,46 @@ static uint64_t get(const uint64_t *n)
 void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,
 		     struct nb_gen_sum *sum)
 {
-	sum->runs += get(&count->runs);
-	sum->overrides += get(&count->overrides[i]);
-	sum->refused += get(&count->refused[i]);
-	sum->samples += get(&count->samples);
+	sum->runs += count_load(&count->runs);
+	sum->overrides += count_load(&count->overrides[i]);
+	sum->refused += count_load(&count->refused[i]);
+	sum->samples += count_load(&count->samples);
 	sum->time_ns += __atomic_load_n(&count->time_ns[i], __ATOMIC_RELAXED);
 }
 
 void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more)
 {
-	to->runs += get(&more->runs);
-	to->overrides += get(&more->overrides);
-	to->refused += get(&more->refused);
-	to->samples += get(&more->samples);
+	to->runs += count_load(&more->runs);
+	to->overrides += count_load(&more->overrides);
+	to->refused += count_load(&more->refused);
+	to->samples += count_load(&more->samples);
 	to->time_ns += __atomic_load_n(&more->time_ns, __ATOMIC_RELAXED);
 }
 
 void nb_gen_times_add(struct nb_gen_times *to, const struct nb_gen_times *more)
 {
 	for (int k = 0; k < NB_GEN_TIMES; k++)
-		to->n[k] += get(&more->n[k]);
+		to->n[k] += count_load(&more->n[k]);
 }
 
 /* Mostly there is nothing to add. */
-static void add(uint64_t *to, uint64_t n)
+static void sum_add(uint64_t *to, uint64_t n)
 {
 	if (n)
 		__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 }
 
-static void move_times(struct nb_gen_times *to, struct nb_gen_times *from)
+static void times_move(struct nb_gen_times *to, struct nb_gen_times *from)
 {
 	for (int k = 0; k < NB_GEN_TIMES; k++) {
-		add(&to->n[k], get(&from->n[k]));
+		sum_add(&to->n[k], count_load(&from->n[k]));
 		__atomic_store_n(&from->n[k], 0, __ATOMIC_RELAXED);
 	}
 }
 
 void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
 {
-	const bool timed = get(&count->samples) != 0;
+	const bool timed = count_load(&count->samples) != 0;
 
 	for (uint32_t i = 0; i < g->nprogs; i++) {
 		struct nb_gen_sum more = { 0 }, *to = &g->prog[i].sum;
@@ -110,12 +110,12 @@ void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
 		__atomic_store_n(&count->overrides[i], 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&count->refused[i], 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&count->time_ns[i], 0, __ATOMIC_RELAXED);
-		add(&to->runs, more.runs);
-		add(&to->overrides, more.overrides);
-		add(&to->refused, more.refused);
-		add(&to->samples, more.samples);
+		sum_add(&to->runs, more.runs);
+		sum_add(&to->overrides, more.overrides);
+		sum_add(&to->refused, more.refused);
+		sum_add(&to->samples, more.samples);
 		if (timed)
-			move_times(&g->times[i], &count->times[i]);
+			times_move(&g->times[i], &count->times[i]);
 		if (more.time_ns)
 			__atomic_fetch_add(&to->time_ns, more.time_ns,
 					   __ATOMIC_RELAXED);

@@ -73,7 +73,7 @@ static int gen_result(struct nb_gen **out, struct nb_gen *g, int rc)
 }
 
 /* The first @n cache lines of an object of unknown size. */
-static void prefetch(const void *p, unsigned n)
+static void prefetch_lines(const void *p, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch((const char *)p + (size_t)64 * i);
@@ -88,17 +88,17 @@ void nb_gen_prefetch(const struct nb_gen *g, unsigned step)
 	if (g->nprogs == 1)
 		run = g->prog[0].exec;
 	if (step == 0) {
-		prefetch(run, 1);
-		prefetch(g->chain, 1);
+		prefetch_lines(run, 1);
+		prefetch_lines(g->chain, 1);
 		return;
 	}
 	/* both begin with a pointer to what runs them */
 	memcpy(&code, run, sizeof(code));
-	prefetch(code, 4);
+	prefetch_lines(code, 4);
 	nb_chain_touch(g->chain);
 }
 
-static void set_digest(struct nb_gen *g)
+static void gen_set_digest(struct nb_gen *g)
 {
 	static const char domain[2][sizeof("ncclbpf generation 1")] = {
 		"ncclbpf generation 1", "ncclbpf generation 2"
@@ -152,7 +152,7 @@ static int link_maps(const struct nb_gen_policy *gp, enum which which,
 /*
  * Add @p with its local maps. Coherent maps come from @from, or are new if it
  * is NULL; maps of maps are cloned, because the maps inside may differ. Each
- * part enters @g at once, so that destroy frees it.
+ * part enters @g at once, so that gen_destroy frees it.
  */
 static int add_policy(struct nb_gen *g, struct nb_policy *p,
 		      const struct nb_gen_policy *from, struct nb_err *err)
@@ -257,7 +257,8 @@ static bool knows_comm(enum nb_hook hook)
 }
 
 /* Bind the programs of policy @i. @traced: they print to its trace ring. */
-static int bind(struct nb_gen *g, uint32_t i, bool traced, struct nb_err *err)
+static int bind_policy(struct nb_gen *g, uint32_t i, bool traced,
+		       struct nb_err *err)
 {
 	bool here = nb_order_has(&g->order, i);
 	int rc = 0;
@@ -287,7 +288,8 @@ struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p,
 }
 
 /* List the bound programs, tuner programs first; returns their number. */
-static uint32_t collect(const struct nb_gen *g, struct nb_chain_prog *prog)
+static uint32_t list_programs(const struct nb_gen *g,
+			      struct nb_chain_prog *prog)
 {
 	uint32_t n = 0;
 
@@ -312,7 +314,7 @@ static uint32_t collect(const struct nb_gen *g, struct nb_chain_prog *prog)
 }
 
 /* Name the machine code for perf and gdb; errors are ignored. */
-static void publish(struct nb_gen *g)
+static void gen_publish(struct nb_gen *g)
 {
 	unsigned how = 0;
 
@@ -335,7 +337,7 @@ static void publish(struct nb_gen *g)
  * Compile all programs and the targets of their tail calls. If that fails, the
  * interpreter runs them.
  */
-static int compile(struct nb_gen *g, struct nb_err *err)
+static int gen_compile(struct nb_gen *g, struct nb_err *err)
 {
 	static const struct nb_chain_shape shape = {
 		sizeof(struct ncclbpf_tuner),
@@ -350,10 +352,10 @@ static int compile(struct nb_gen *g, struct nb_err *err)
 		return nb_fail(err, NB_E_NOMEM, 0,
 			       "no memory to compile %" PRIu32 " policies",
 			       g->npolicies);
-	rc = nb_chain_new(&g->chain, prog, collect(g, prog), &shape, err);
+	rc = nb_chain_new(&g->chain, prog, list_programs(g, prog), &shape, err);
 	free(prog);
 	if (!rc)
-		publish(g);
+		gen_publish(g);
 	return rc;
 }
 
@@ -399,13 +401,13 @@ static int bind_part(struct nb_gen *g, bool traced, struct nb_err *err)
 
 	for (uint32_t i = 0; !rc && i < g->order.n; i++)
 		if (g->order.at[i] < g->npolicies)
-			rc = bind(g, g->order.at[i], traced, err);
+			rc = bind_policy(g, g->order.at[i], traced, err);
 	for (uint32_t i = 0; !rc && i < g->npolicies; i++)
 		if (!nb_order_has(&g->order, i))
-			rc = bind(g, i, traced, err);
+			rc = bind_policy(g, i, traced, err);
 	if (!rc)
 		rc = nb_run_limit(g, err);
-	return rc ? rc : compile(g, err);
+	return rc ? rc : gen_compile(g, err);
 }
 
 /* Make the view of scope @i of @g. */
@@ -443,7 +445,7 @@ static int bind_all(struct nb_gen *g, struct nb_err *err)
 	for (uint32_t i = 0; !rc && i < g->scopes.n; i++)
 		rc = add_view(g, i, err);
 	if (!rc)
-		set_digest(g);
+		gen_set_digest(g);
 	return rc;
 }
 
@@ -507,8 +509,8 @@ static int replace_by_clone(struct nb_map **slot, struct nb_err *err)
 	return 0;
 }
 
-static int apply(struct nb_map *m, const struct nb_map_op *ops, uint32_t nops,
-		 struct nb_err *err)
+static int apply_ops(struct nb_map *m, const struct nb_map_op *ops,
+		     uint32_t nops, struct nb_err *err)
 {
 	for (uint32_t i = 0; i < nops; i++) {
 		int rc = ops[i].erase
@@ -580,7 +582,7 @@ static int change_one(struct nb_gen *g, const struct nb_gen_change *c,
 	int rc = replace_by_clone(&gp->maps[c->map], err);
 
 	if (!rc)
-		rc = apply(gp->maps[c->map], c->ops, c->nops, err);
+		rc = apply_ops(gp->maps[c->map], c->ops, c->nops, err);
 	if (!rc)
 		rc = link_maps(gp, COHERENT, false, err);
 	if (!rc)
@@ -651,7 +653,7 @@ int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
 			rc = bind_hook(own, i, NB_HOOK_CONTROLLER, true, err);
 	}
 	if (!rc)
-		rc = compile(own, err);
+		rc = gen_compile(own, err);
 	return gen_result(out, own, rc);
 }
 

@@ -54,8 +54,8 @@ int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
 }
 
 /* Write the initial elements of map number @map. */
-static int fill(struct nb_map *m, const struct nb_image *img, uint32_t map,
-		struct nb_err *err)
+static int map_fill(struct nb_map *m, const struct nb_image *img, uint32_t map,
+		    struct nb_err *err)
 {
 	int rc = 0;
 
@@ -88,7 +88,7 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 	if (spec->init)
 		rc = nb_map_write(*out, &zero, spec->init, NB_ANY, err);
 	else if (!spec->inner)
-		rc = fill(*out, img, map, err);
+		rc = map_fill(*out, img, map, err);
 	if (spec->origin == NB_ORIGIN_RODATA)
 		nb_map_freeze(*out);
 	if (rc) {
@@ -109,7 +109,7 @@ int nb_policy_map_link(struct nb_map *const *maps, const struct nb_image *img,
 		if (nb_image_may_hold(img, map, i))
 			may[i] = maps[i];
 	nb_map_set_maps(maps[map], may, img->nmaps);
-	return fresh ? fill(maps[map], img, map, err) : 0;
+	return fresh ? map_fill(maps[map], img, map, err) : 0;
 }
 
 static bool same_shape(const struct nb_map_spec *a, const struct nb_map_spec *b)
@@ -120,23 +120,24 @@ static bool same_shape(const struct nb_map_spec *a, const struct nb_map_spec *b)
 	       a->lock == b->lock;
 }
 
-static bool shareable(const struct nb_map_spec *s)
+static bool is_shared(const struct nb_map_spec *s)
 {
 	return (s->tags & NB_MAPF_SHARED) && !(s->tags & NB_MAPF_COHERENT) &&
 	       s->origin == NB_ORIGIN_DEFINED;
 }
 
 /* The shared map of another policy that @spec joins, or NULL. */
-static struct nb_map *joined(const struct nb_map_spec *spec,
-			     struct nb_policy *const *peers, uint32_t npeers)
+static struct nb_map *find_shared(const struct nb_map_spec *spec,
+				  struct nb_policy *const *peers,
+				  uint32_t npeers)
 {
-	if (!shareable(spec))
+	if (!is_shared(spec))
 		return NULL;
 	for (uint32_t i = 0; i < npeers; i++) {
 		const struct nb_image *img = peers[i]->img;
 		int m = nb_image_map(img, spec->name);
 
-		if (m >= 0 && shareable(&img->maps[m]) &&
+		if (m >= 0 && is_shared(&img->maps[m]) &&
 		    same_shape(spec, &img->maps[m]))
 			return nb_map_get(peers[i]->maps[m]);
 	}
@@ -152,7 +153,7 @@ static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
 
 		if (s->tags & NB_MAPF_COHERENT)
 			continue; /* made by each first generation */
-		p->maps[i] = joined(s, peers, npeers);
+		p->maps[i] = find_shared(s, peers, npeers);
 		if (p->maps[i])
 			continue;
 		rc = nb_policy_map_new(&p->maps[i], p->img, i, err);
@@ -170,7 +171,7 @@ static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
 	return 0;
 }
 
-static void destroy(struct nb_policy *p)
+static void policy_destroy(struct nb_policy *p)
 {
 	if (p->maps)
 		for (uint32_t i = 0; i < p->img->nmaps; i++)
@@ -218,7 +219,7 @@ int nb_policy_make(struct nb_policy **out, struct nb_image *img,
 	*out = p;
 	return 0;
 fail:
-	destroy(p);
+	policy_destroy(p);
 	return rc;
 }
 
@@ -231,7 +232,7 @@ struct nb_policy *nb_policy_get(struct nb_policy *p)
 void nb_policy_put(struct nb_policy *p)
 {
 	if (p && __atomic_fetch_sub(&p->refs, 1, __ATOMIC_ACQ_REL) == 1)
-		destroy(p);
+		policy_destroy(p);
 }
 
 uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t lap,

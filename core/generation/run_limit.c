@@ -28,7 +28,7 @@ struct chain {
 	uint64_t sure, limit;
 };
 
-static uint32_t most(uint32_t a, uint32_t b)
+static uint32_t max_u32(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
 }
@@ -39,8 +39,8 @@ static uint32_t longest_piece(const struct nb_policy *p, uint32_t lap,
 {
 	for (uint32_t i = 0; i < p->img->nprogs; i++)
 		if (p->img->progs[i].hook == hook)
-			lap = most(lap,
-				   most(p->effort[i].lap, p->effort[i].first));
+			lap = max_u32(lap, max_u32(p->effort[i].lap,
+						   p->effort[i].first));
 	return lap;
 }
 
@@ -90,7 +90,8 @@ static void name_loop(char *text, size_t size, const struct nb_prog *p,
 		 where, e->lap);
 }
 
-static int refuse(const struct chain *c, uint32_t hook, struct nb_err *err)
+static int fail_run_limit(const struct chain *c, uint32_t hook,
+			  struct nb_err *err)
 {
 	const struct member *worst = &c->m[0];
 	const struct nb_prog *p;
@@ -124,7 +125,7 @@ static int limit_hook(const struct nb_gen *g, uint32_t hook, struct nb_err *err)
 		if (g->event[i].hook == hook)
 			add_member(&c, g, &g->event[i]);
 	if (c.sure > c.limit)
-		return refuse(&c, hook, err);
+		return fail_run_limit(&c, hook, err);
 	rest = c.kinds ? (c.limit - c.sure) / c.kinds : 0;
 	/* At least one turn: nb_effort_path has a lap for each kind of loop. */
 	for (uint32_t i = 0; i < c.n; i++)

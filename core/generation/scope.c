@@ -28,7 +28,7 @@ bool nb_order_has(const struct nb_order *o, uint32_t policy)
 	return false;
 }
 
-static int place(const struct nb_scope *s, uint64_t comm)
+static int scope_index(const struct nb_scope *s, uint64_t comm)
 {
 	for (uint32_t i = 0; i < s->ncomms; i++)
 		if (s->comm[i] == comm)
@@ -39,7 +39,7 @@ static int place(const struct nb_scope *s, uint64_t comm)
 int nb_scopes_find(const struct nb_scopes *s, uint64_t comm)
 {
 	for (uint32_t i = 0; i < s->n; i++)
-		if (place(&s->scope[i], comm) >= 0)
+		if (scope_index(&s->scope[i], comm) >= 0)
 			return (int)i;
 	return -1;
 }
@@ -68,7 +68,8 @@ void nb_scopes_drop(struct nb_scopes *s, uint64_t comm)
 	if (i < 0)
 		return;
 	from->ncomms--;
-	for (uint32_t at = (uint32_t)place(from, comm); at < from->ncomms; at++)
+	for (uint32_t at = (uint32_t)scope_index(from, comm); at < from->ncomms;
+	     at++)
 		from->comm[at] = from->comm[at + 1];
 	if (from->ncomms)
 		return;
@@ -77,8 +78,8 @@ void nb_scopes_drop(struct nb_scopes *s, uint64_t comm)
 }
 
 /* Find the scope with @order or append one; NULL: there are too many. */
-static struct nb_scope *of_order(struct nb_scopes *s,
-				 const struct nb_order *order)
+static struct nb_scope *scope_of_order(struct nb_scopes *s,
+				       const struct nb_order *order)
 {
 	for (uint32_t i = 0; i < s->n; i++)
 		if (nb_order_same(&s->scope[i].order, order))
@@ -89,7 +90,7 @@ static struct nb_scope *of_order(struct nb_scopes *s,
 	return &s->scope[s->n++];
 }
 
-static int fail_many(struct nb_err *err)
+static int fail_scope_limit(struct nb_err *err)
 {
 	nb_fail(err, NB_E_LIMIT, 0,
 		"communicators with policies of their own: at most %d lists "
@@ -106,9 +107,9 @@ int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,
 
 	for (uint32_t i = 0; i < n; i++)
 		nb_scopes_drop(s, comm[i]);
-	to = of_order(s, order);
+	to = scope_of_order(s, order);
 	if (!to || to->ncomms + n > NB_SCOPE_MAX_COMMS)
-		return fail_many(err);
+		return fail_scope_limit(err);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = to->ncomms++;
 
@@ -148,7 +149,7 @@ static int check_comm(const struct nb_scopes *s, uint32_t i, uint32_t k,
 	const struct nb_scope *c = &s->scope[i];
 
 	if (c->comm[k] && nb_scopes_find(s, c->comm[k]) == (int)i &&
-	    place(c, c->comm[k]) == (int)k)
+	    scope_index(c, c->comm[k]) == (int)k)
 		return 0;
 	return nb_fail(err, NB_E_ARG, k,
 		       "communicator %016" PRIx64 " is none, or is named twice",
@@ -161,13 +162,13 @@ int nb_scopes_check(const struct nb_order *common, const struct nb_scopes *s,
 	int rc = check_order(common, npolicies, err);
 
 	if (!rc && s->n > NB_GEN_MAX_SCOPES)
-		return fail_many(err);
+		return fail_scope_limit(err);
 	for (uint32_t i = 0; !rc && i < s->n; i++) {
 		const struct nb_scope *c = &s->scope[i];
 
 		rc = check_order(&c->order, npolicies, err);
 		if (!rc && (!c->ncomms || c->ncomms > NB_SCOPE_MAX_COMMS))
-			return fail_many(err);
+			return fail_scope_limit(err);
 		for (uint32_t k = 0; !rc && k < c->ncomms; k++)
 			rc = check_comm(s, i, k, err);
 	}

@@ -51,7 +51,8 @@ static int read_all(int fd, char *to, size_t size)
 	return 0;
 }
 
-static int judge(const struct nb_job *job, const char *path, struct nb_err *err)
+static int check_header(const struct nb_job *job, const char *path,
+			struct nb_err *err)
 {
 	const struct nb_seg *seg = job->seg;
 
@@ -96,7 +97,7 @@ int nb_job_read(struct nb_job *out, const char *path, struct nb_err *err)
 			rc = nb_fail(err, NB_E_NOINPUT, 0, "%.200s: %s", path,
 				     strerror(errno));
 		else
-			rc = judge(out, path, err);
+			rc = check_header(out, path, err);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -229,7 +230,7 @@ static bool same_before(const struct nb_track *a, const struct nb_track *b,
 	return hash_at(a, k, &x) && hash_at(b, k, &y) && x == y;
 }
 
-static uint64_t oldest(const struct nb_track *r)
+static uint64_t oldest_kept(const struct nb_track *r)
 {
 	return r->decisions > NB_RING ? r->decisions - NB_RING : 0;
 }
@@ -289,7 +290,7 @@ static void read_rank(struct comparison *c, const struct nb_job *job,
 }
 
 /* Index of the rank that is furthest ahead among those with a ring. */
-static uint32_t furthest(const struct comparison *c)
+static uint32_t find_furthest(const struct comparison *c)
 {
 	uint32_t best = 0;
 
@@ -361,7 +362,7 @@ static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i,
 }
 
 /* Compare rank @i with rank @ahead. */
-static void compare(struct comparison *c, uint32_t ahead, uint32_t i)
+static void compare_rank(struct comparison *c, uint32_t ahead, uint32_t i)
 {
 	const struct nb_track *a = &c->ring[ahead], *b = &c->ring[i];
 	struct nb_agree *out = c->out;
@@ -388,7 +389,8 @@ static void compare(struct comparison *c, uint32_t ahead, uint32_t i)
 		out->to = b->decisions;
 	if (hash == (b->hash & NB_HASH_MASK))
 		return;
-	from = oldest(a) > oldest(b) ? oldest(a) : oldest(b);
+	from = oldest_kept(a) > oldest_kept(b) ? oldest_kept(a)
+					       : oldest_kept(b);
 	k = first_difference(a, b, from, b->decisions);
 	if (k < b->decisions) {
 		if (out->verdict != NB_DIVERGED || k < out->seq)
@@ -470,7 +472,7 @@ static bool same_questions(const struct nb_track *a, const struct nb_track *b,
 	return true;
 }
 
-static bool aligned(const struct comparison *c, uint32_t ahead)
+static bool questions_alike(const struct comparison *c, uint32_t ahead)
 {
 	for (uint32_t i = 0; i < c->out->n; i++)
 		if (c->ring[i].ring &&
@@ -502,15 +504,15 @@ bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 	out->verdict = NB_ALONE;
 	if (with < 2)
 		return true;
-	ahead = furthest(&c);
+	ahead = find_furthest(&c);
 	out->verdict = NB_AGREED;
 	out->to = c.ring[ahead].decisions;
 	for (uint32_t i = 0; i < out->n; i++)
-		compare(&c, ahead, i);
+		compare_rank(&c, ahead, i);
 	if (out->verdict == NB_DIVERGED && out->clock == NB_CLOCK_DECISIONS) {
 		mark_minority(&c);
 		find_extra(&c);
-		out->aligned = aligned(&c, ahead);
+		out->aligned = questions_alike(&c, ahead);
 	}
 	if (out->verdict == NB_AGREED &&
 	    __atomic_load_n(&comm->mismatch, __ATOMIC_ACQUIRE))

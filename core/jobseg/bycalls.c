@@ -33,7 +33,7 @@ bool nb_track_read(const struct nb_track *t, uint64_t k, struct nb_agreed *out)
 	       !((b ^ nb_packed_tag(k)) >> 48);
 }
 
-static bool behind(uint32_t a, uint32_t b)
+static bool is_behind(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) < 0;
 }
@@ -49,7 +49,7 @@ static uint64_t next_call(const struct nb_track *r, uint64_t k)
 }
 
 /* The oldest decision in the ring that is the first after its call. */
-static uint64_t oldest(const struct nb_track *r)
+static uint64_t oldest_first(const struct nb_track *r)
 {
 	if (r->decisions <= NB_RING - SPARE)
 		return 0;
@@ -130,7 +130,7 @@ void nb_bycalls(const struct nb_track *a, const struct nb_track *b,
 		struct nb_bycalls *out)
 {
 	const struct nb_track *r[2] = { a, b };
-	uint64_t at[2] = { oldest(a), oldest(b) };
+	uint64_t at[2] = { oldest_first(a), oldest_first(b) };
 
 	memset(out, 0, sizeof(*out));
 	while (at[0] < a->decisions && at[1] < b->decisions && !out->differ) {
@@ -138,7 +138,7 @@ void nb_bycalls(const struct nb_track *a, const struct nb_track *b,
 		struct part p[2];
 
 		if (c[0] != c[1]) {
-			int side = behind(c[0], c[1]) ? 0 : 1;
+			int side = is_behind(c[0], c[1]) ? 0 : 1;
 			uint64_t from = at[side];
 
 			at[side] = next_call(r[side], from);

@@ -7,7 +7,7 @@
 #include "core/spec/spec.h"
 #include "core/defs/ctx.h"
 
-static uint32_t bits(uint64_t word, unsigned from, unsigned n)
+static uint32_t word_bits(uint64_t word, unsigned from, unsigned n)
 {
 	return (uint32_t)(word >> from) & ((UINT32_C(1) << n) - 1);
 }
@@ -21,7 +21,7 @@ static float bits_float(uint32_t cut)
 	return f;
 }
 
-static void split(uint32_t index, int *algo, int *proto)
+static void split_entry(uint32_t index, int *algo, int *proto)
 {
 	bool known = index < NB_PACKED_ENTRIES;
 
@@ -43,21 +43,22 @@ bool nb_unpack(const struct nb_packed *from, uint64_t seq,
 	memset(out, 0, sizeof(*out));
 	out->seq = seq;
 	out->bytes = w[0] & NB_PACKED_BYTES;
-	out->generation = bits(w[1], 0, 22);
-	out->usable = bits(w[1], NB_PACKED_AT_USABLE, NB_PACKED_ENTRIES);
-	out->reg_buff = bits(w[1], NB_PACKED_AT_REG_BUFF, 1);
-	out->pipe_ops = bits(w[2], 0, 12);
-	coll = bits(w[2], NB_PACKED_AT_COLL, 4);
+	out->generation = word_bits(w[1], 0, 22);
+	out->usable = word_bits(w[1], NB_PACKED_AT_USABLE, NB_PACKED_ENTRIES);
+	out->reg_buff = word_bits(w[1], NB_PACKED_AT_REG_BUFF, 1);
+	out->pipe_ops = word_bits(w[2], 0, 12);
+	coll = word_bits(w[2], NB_PACKED_AT_COLL, 4);
 	out->coll = coll == NB_PACKED_COLL ? -1 : (int)coll;
-	split(bits(w[2], NB_PACKED_AT_BEST, 6), &out->nccl_algo,
-	      &out->nccl_proto);
-	split(bits(w[2], NB_PACKED_AT_INDEX, 6), &out->algo, &out->proto);
-	by = bits(w[2], NB_PACKED_AT_BY, 5);
+	split_entry(word_bits(w[2], NB_PACKED_AT_BEST, 6), &out->nccl_algo,
+		    &out->nccl_proto);
+	split_entry(word_bits(w[2], NB_PACKED_AT_INDEX, 6), &out->algo,
+		    &out->proto);
+	by = word_bits(w[2], NB_PACKED_AT_BY, 5);
 	out->by = by == NB_PACKED_POLICY ? -1 : (int)by;
-	out->refused = bits(w[2], NB_PACKED_AT_REFUSED, 5);
-	out->channels = bits(w[2], NB_PACKED_AT_CHANNELS, 7);
-	out->cost_us = (double)bits_float(bits(w[3], 0, 24));
+	out->refused = word_bits(w[2], NB_PACKED_AT_REFUSED, 5);
+	out->channels = word_bits(w[2], NB_PACKED_AT_CHANNELS, 7);
+	out->cost_us = (double)bits_float(word_bits(w[3], 0, 24));
 	out->nccl_cost_us =
-		(double)bits_float(bits(w[3], NB_PACKED_AT_BEST_COST, 24));
+		(double)bits_float(word_bits(w[3], NB_PACKED_AT_BEST_COST, 24));
 	return true;
 }

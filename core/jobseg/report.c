@@ -118,7 +118,7 @@ static void put_member(const struct nb_job *job, const struct nb_agree_rank *r,
 	nb_json_end_obj(j);
 }
 
-static bool fine(enum nb_agreement v)
+static bool is_fine(enum nb_agreement v)
 {
 	return v == NB_AGREED || v == NB_ALONE || v == NB_TOO_FAR ||
 	       v == NB_TUNER_CALLS_DIFFER;
@@ -152,7 +152,8 @@ static void put_comm(const struct nb_job *job, const struct nb_agree *a,
 }
 
 /* Ranks that decide meanwhile may overtake a look at their rings. */
-static bool look(const struct nb_job *job, uint32_t index, struct nb_agree *a)
+static bool agree_at_rest(const struct nb_job *job, uint32_t index,
+			  struct nb_agree *a)
 {
 	for (int i = 0; i < TRIES; i++) {
 		if (!nb_agree(job, index, a))
@@ -175,14 +176,15 @@ void nb_job_json(const struct nb_job *job, const char *path, bool one,
 	for (uint32_t i = 0; a && i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = nb_job_comm(job, i);
 
-		if (!c || (one && c->comm_id != only) || !look(job, i, a))
+		if (!c || (one && c->comm_id != only) ||
+		    !agree_at_rest(job, i, a))
 			continue;
-		agree = agree && fine(a->verdict);
+		agree = agree && is_fine(a->verdict);
 		if (out->out->size > room)
 			left++;
 		else
 			put_comm(job, a,
-				 one || !fine(a->verdict) ||
+				 one || !is_fine(a->verdict) ||
 					 a->verdict == NB_TUNER_CALLS_DIFFER,
 				 out);
 	}

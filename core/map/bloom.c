@@ -39,7 +39,7 @@ static void bloom_init(struct nb_map *m)
 	m->base = (unsigned char *)b->word;
 }
 
-static uint64_t mix(uint64_t x)
+static uint64_t bloom_mix(uint64_t x)
 {
 	x ^= x >> 32;
 	x *= 0x9e3779b97f4a7c15;
@@ -56,14 +56,14 @@ static uint64_t bloom_hash(const void *value, size_t size)
 
 	for (; size >= 8; size -= 8, p += 8) {
 		memcpy(&w, p, 8);
-		sum = mix(sum + w);
+		sum = bloom_mix(sum + w);
 	}
 	if (size) {
 		w = 0;
 		memcpy(&w, p, size);
-		sum = mix(sum + w);
+		sum = bloom_mix(sum + w);
 	}
-	return mix(sum);
+	return bloom_mix(sum);
 }
 
 static int bloom_push(struct nb_map *m, const void *value, uint64_t flags)

@@ -20,7 +20,7 @@ struct nb_cpu_known nb_cpu_known;
  * The highest number in a list such as "0-3,8-11", plus one; 0 if there is
  * none. Possible CPUs may have gaps, and a CPU's number must be a valid index.
  */
-static uint32_t cpus_of(const char *list)
+static uint32_t parse_cpus(const char *list)
 {
 	uint32_t n = 0;
 
@@ -49,7 +49,7 @@ static uint32_t possible_cpus(void)
 		got = read(fd, list, sizeof(list) - 1);
 		close(fd);
 		list[got > 0 ? got : 0] = '\0';
-		n = cpus_of(list);
+		n = parse_cpus(list);
 	}
 	if (n == 0) {
 		conf = sysconf(_SC_NPROCESSORS_CONF);

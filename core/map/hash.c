@@ -103,7 +103,7 @@ static void push_free(struct hash *h, uint32_t i)
 }
 
 /* An element for an update; NIL: more updates are in flight than spares. */
-static uint32_t take(struct hash *h)
+static uint32_t take_free(struct hash *h)
 {
 	uint32_t i = pop_free(h);
 
@@ -116,8 +116,8 @@ static uint32_t take(struct hash *h)
 
 /* ---- readers ------------------------------------------------------------ */
 
-static inline __attribute__((always_inline)) void touch(const struct hash *h,
-							const unsigned char *e)
+static inline __attribute__((always_inline)) void
+touch_element(const struct hash *h, const unsigned char *e)
 {
 	uint8_t *used = &h->used[number_of(e)];
 
@@ -141,7 +141,7 @@ hash_find(struct nb_map *m, const void *key, uint32_t cpu, size_t size,
 	if (!e)
 		return NULL;
 	if (traits & NB_TRAIT_LRU)
-		touch(h, e);
+		touch_element(h, e);
 	return traits & NB_TRAIT_PERCPU ? percpu_value(h, e, cpu)
 					: e + h->value_off;
 }
@@ -237,8 +237,8 @@ static struct place chain_find(const struct hash *h, uint64_t word,
 
 /* Make the link that leads to @p lead to @to, which takes @p's element out of
  * the chain; unlock. */
-static void relink(struct hash *h, uint64_t *b, uint64_t word, struct place p,
-		   uint32_t to)
+static void chain_relink(struct hash *h, uint64_t *b, uint64_t word,
+			 struct place p, uint32_t to)
 {
 	if (p.before == NIL)
 		word = (word & ~NB_SEQ_DATA) | to;
@@ -248,7 +248,7 @@ static void relink(struct hash *h, uint64_t *b, uint64_t word, struct place p,
 }
 
 /* Count one more element, unless max_entries are in use. */
-static bool reserve(struct hash *h)
+static bool count_reserve(struct hash *h)
 {
 	uint32_t n = __atomic_load_n(&h->count, __ATOMIC_RELAXED);
 
@@ -268,7 +268,7 @@ static void note_used(struct hash *h, uint32_t i, uint8_t used)
 				 __ATOMIC_RELAXED);
 }
 
-static int refuse(struct hash *h, struct place p, uint64_t flags)
+static int check_update(struct hash *h, struct place p, uint64_t flags)
 {
 	if (p.at != NIL)
 		return flags == NB_NOEXIST ? -EEXIST : 0;
@@ -276,7 +276,7 @@ static int refuse(struct hash *h, struct place p, uint64_t flags)
 		return -ENOENT;
 	if (p.n >= NB_MAP_CHAIN_MAX)
 		return -ENOSPC;
-	return reserve(h) ? 0 : -E2BIG;
+	return count_reserve(h) ? 0 : -E2BIG;
 }
 
 /* Copy the values of element @from to @to: that of @cpu, or all. */
@@ -296,7 +296,8 @@ static void copy_values(const struct hash *h, unsigned char *to,
  * from
  * @i then. Frees @i unless it is in the chain at the end.
  */
-static int insert(struct hash *h, uint32_t i, uint64_t flags, uint32_t cpu)
+static int chain_insert(struct hash *h, uint32_t i, uint64_t flags,
+			uint32_t cpu)
 {
 	unsigned char *e = element(h, i);
 	uint64_t *b = bucket_of(h, key_of(e), h->map.def.key_size), word;
@@ -308,7 +309,7 @@ static int insert(struct hash *h, uint32_t i, uint64_t flags, uint32_t cpu)
 		return -EBUSY;
 	}
 	p = chain_find(h, word, key_of(e));
-	rc = refuse(h, p, flags);
+	rc = check_update(h, p, flags);
 	if (rc || (p.at != NIL && h->row)) {
 		if (!rc) {
 			copy_values(h, element(h, p.at), h, e, cpu);
@@ -327,7 +328,7 @@ static int insert(struct hash *h, uint32_t i, uint64_t flags, uint32_t cpu)
 	set_next(e, next_of(element(h, p.at)));
 	note_used(h, i, NB_USED_LATELY);
 	note_used(h, p.at, NB_USED_NOT);
-	relink(h, b, word, p, i);
+	chain_relink(h, b, word, p, i);
 	push_free(h, p.at);
 	return 0;
 }
@@ -352,8 +353,8 @@ static int update_in_place(struct hash *h, const void *key, const void *value,
 }
 
 /* Fill a new element. CPUs that get no value have zeros. */
-static void fill(const struct hash *h, unsigned char *e, const void *key,
-		 const void *value, uint32_t cpu)
+static void fill_element(const struct hash *h, unsigned char *e,
+			 const void *key, const void *value, uint32_t cpu)
 {
 	nb_slot_store(key_of(e), key, h->map.def.key_size);
 	if (h->row && cpu != NB_ALL_CPUS)
@@ -382,17 +383,17 @@ int nb_hash_update(struct nb_map *m, const void *key, const void *value,
 		if (rc != -ENOENT || flags == NB_EXIST)
 			return rc;
 	}
-	i = take(h);
+	i = take_free(h);
 	if (i == NIL)
 		return -EBUSY;
-	fill(h, element(h, i), key, value, cpu);
-	return insert(h, i, flags, cpu);
+	fill_element(h, element(h, i), key, value, cpu);
+	return chain_insert(h, i, flags, cpu);
 }
 
 void nb_hash_drop(struct hash *h, uint64_t *b, uint64_t word, struct place p)
 {
 	note_used(h, p.at, NB_USED_NOT);
-	relink(h, b, word, p, next_of(element(h, p.at)));
+	chain_relink(h, b, word, p, next_of(element(h, p.at)));
 	push_free(h, p.at);
 	/* After the push: an update that counts itself in finds an element. */
 	__atomic_sub_fetch(&h->count, 1, __ATOMIC_RELEASE);
@@ -590,7 +591,7 @@ static bool copy_bucket(struct hash *to, const struct hash *from,
 
 	while (i != NIL) {
 		unsigned char *e = element(from, i);
-		uint32_t mine = take(to);
+		uint32_t mine = take_free(to);
 
 		if (mine == NIL)
 			return true;
@@ -605,7 +606,7 @@ static bool copy_bucket(struct hash *to, const struct hash *from,
 			push_free(to, mine);
 			return false;
 		}
-		if (insert(to, mine, NB_ANY, NB_ALL_CPUS) == -E2BIG)
+		if (chain_insert(to, mine, NB_ANY, NB_ALL_CPUS) == -E2BIG)
 			return !drop_gone(to, from);
 	}
 	return true;

@@ -20,7 +20,7 @@ enum {
 };
 
 /* Take element number @n out; false: it is in no chain, or that is busy. */
-static bool drop(struct hash *h, uint32_t n)
+static bool lru_drop(struct hash *h, uint32_t n)
 {
 	uint32_t i = n * (uint32_t)(h->map.elem_size / 8);
 	uint64_t *b = bucket_of_slot(h, key_of(element(h, i)));
@@ -42,7 +42,7 @@ static bool drop(struct hash *h, uint32_t n)
 	return true;
 }
 
-static bool make_room(struct hash *h)
+static bool lru_make_room(struct hash *h)
 {
 	for (uint32_t step = 0; step < 2 * HAND_MOST; step++) {
 		uint32_t n = __atomic_fetch_add(&h->hand, 1, __ATOMIC_RELAXED) %
@@ -52,19 +52,19 @@ static bool make_room(struct hash *h)
 		if (used == NB_USED_LATELY && step < HAND_MOST)
 			__atomic_store_n(&h->used[n], NB_USED_YES,
 					 __ATOMIC_RELAXED);
-		else if (used != NB_USED_NOT && drop(h, n))
+		else if (used != NB_USED_NOT && lru_drop(h, n))
 			return true;
 	}
 	return false;
 }
 
 /* Room for @key, if an update with @flags would need it. */
-static bool prepare(struct hash *h, const void *key, uint64_t flags)
+static bool lru_prepare(struct hash *h, const void *key, uint64_t flags)
 {
 	if (flags == NB_EXIST || nb_hash_count(&h->map) < h->map.max_entries ||
 	    find_sized(h, key, h->map.def.key_size))
 		return true;
-	return make_room(h);
+	return lru_make_room(h);
 }
 
 static int lru_update(struct nb_map *m, const void *key, const void *value,
@@ -75,7 +75,7 @@ static int lru_update(struct nb_map *m, const void *key, const void *value,
 	if (flags > NB_EXIST)
 		return -EINVAL;
 	for (int n = 0; rc == -E2BIG && n < TRIES; n++)
-		if (prepare(hash_of(m), key, flags))
+		if (lru_prepare(hash_of(m), key, flags))
 			rc = nb_hash_update(m, key, value, flags, cpu);
 	return rc == -E2BIG ? -ENOMEM : rc;
 }

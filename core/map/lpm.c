@@ -101,7 +101,7 @@ static unsigned char *value_of(const struct lpm *t, struct node *n)
 	return (unsigned char *)slot_of(n) + (t->value_off - sizeof(*n));
 }
 
-static uint32_t bit(const unsigned char *data, uint32_t i)
+static uint32_t key_bit(const unsigned char *data, uint32_t i)
 {
 	return data[i / 8] >> (7 - i % 8) & 1;
 }
@@ -118,9 +118,9 @@ static uint32_t slot_bit(struct node *n, uint32_t i)
  * first @known are known to be equal, so a walk compares each word of a key
  * once.
  */
-static uint32_t common(const struct lpm *t, struct node *n,
-		       const unsigned char *data, uint32_t known,
-		       uint32_t limit)
+static uint32_t common_bits(const struct lpm *t, struct node *n,
+			    const unsigned char *data, uint32_t known,
+			    uint32_t limit)
 {
 	size_t size = t->map.def.key_size - HEAD;
 	const uint64_t *slot = slot_of(n) + known / 64;
@@ -140,7 +140,7 @@ static uint32_t common(const struct lpm *t, struct node *n,
 	return limit;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
@@ -159,14 +159,14 @@ static bool lpm_walk(const struct lpm *t, const void *key, uint64_t seen,
 		struct node *n = node_at(t, i);
 		uint32_t has = nb_load32(&n->prefix);
 
-		match = common(t, n, data, match, least(has, want));
+		match = common_bits(t, n, data, match, min_u32(has, want));
 		if (match < has)
 			break;
 		if (!nb_load32(&n->inner))
 			*found = i;
 		if (match == t->max_prefix)
 			break;
-		i = nb_load32(&n->child[bit(data, has)]);
+		i = nb_load32(&n->child[key_bit(data, has)]);
 		/* A reused node may lead anywhere: check at each step. */
 		if (nb_seq_moved(&t->word, seen))
 			return false;
@@ -234,7 +234,7 @@ static void lpm_unlock(struct lpm *t)
 }
 
 /* Call before a node that left the trie is reused. */
-static void moved(struct lpm *t)
+static void lpm_moved(struct lpm *t)
 {
 	__atomic_store_n(&t->word,
 			 __atomic_load_n(&t->word, __ATOMIC_RELAXED) +
@@ -242,7 +242,7 @@ static void moved(struct lpm *t)
 			 __ATOMIC_RELEASE);
 }
 
-static uint32_t take(struct lpm *t)
+static uint32_t node_take(struct lpm *t)
 {
 	uint32_t i = t->free;
 
@@ -250,17 +250,17 @@ static uint32_t take(struct lpm *t)
 	return i;
 }
 
-static void give(struct lpm *t, uint32_t i)
+static void node_free(struct lpm *t, uint32_t i)
 {
 	nb_store32(&node_at(t, i)->child[0], t->free);
 	nb_store32(&t->free, i);
 }
 
 /* A new node for @key, without children. */
-static uint32_t make(struct lpm *t, const unsigned char *data, uint32_t prefix,
-		     const void *value)
+static uint32_t node_make(struct lpm *t, const unsigned char *data,
+			  uint32_t prefix, const void *value)
 {
-	uint32_t i = take(t);
+	uint32_t i = node_take(t);
 	struct node *n = node_at(t, i);
 
 	nb_store32(&n->child[0], NIL);
@@ -282,20 +282,21 @@ struct path {
 	uint32_t match;	 /* bits that node @at has in common with the key */
 };
 
-static struct path follow(struct lpm *t, const unsigned char *data,
-			  uint32_t prefix)
+static struct path lpm_follow(struct lpm *t, const unsigned char *data,
+			      uint32_t prefix)
 {
 	struct path p = { &t->root, &t->root, NIL, t->root, 0 };
 
 	while (p.at != NIL) {
 		struct node *n = node_at(t, p.at);
 
-		p.match = common(t, n, data, p.match, least(n->prefix, prefix));
+		p.match = common_bits(t, n, data, p.match,
+				      min_u32(n->prefix, prefix));
 		if (n->prefix != p.match || n->prefix == prefix)
 			break;
 		p.parent = p.at;
 		p.above = p.link;
-		p.link = &n->child[bit(data, n->prefix)];
+		p.link = &n->child[key_bit(data, n->prefix)];
 		p.at = *p.link;
 	}
 	return p;
@@ -313,8 +314,8 @@ static int may_add(struct lpm *t, uint64_t flags)
 }
 
 /* Replace the node at @p, which has the same prefix, by a new one. */
-static int replace(struct lpm *t, struct path p, const void *key,
-		   const void *value, uint64_t flags)
+static int node_replace(struct lpm *t, struct path p, const void *key,
+			const void *value, uint64_t flags)
 {
 	struct node *old = node_at(t, p.at), *n;
 	uint32_t i;
@@ -326,13 +327,13 @@ static int replace(struct lpm *t, struct path p, const void *key,
 		rc = -EEXIST;
 	if (rc)
 		return rc;
-	i = make(t, data_of(key), prefix_of(key), value);
+	i = node_make(t, data_of(key), prefix_of(key), value);
 	n = node_at(t, i);
 	nb_store32(&n->child[0], old->child[0]);
 	nb_store32(&n->child[1], old->child[1]);
 	nb_store32(p.link, i);
-	moved(t);
-	give(t, p.at);
+	lpm_moved(t);
+	node_free(t, p.at);
 	return 0;
 }
 
@@ -341,29 +342,29 @@ static int lpm_insert(struct lpm *t, const void *key, const void *value,
 {
 	const unsigned char *data = data_of(key);
 	uint32_t prefix = prefix_of(key), i, side;
-	struct path p = follow(t, data, prefix);
+	struct path p = lpm_follow(t, data, prefix);
 	struct node *at = p.at == NIL ? NULL : node_at(t, p.at), *n;
 	int rc;
 
 	if (at && at->prefix == p.match)
-		return replace(t, p, key, value, flags);
+		return node_replace(t, p, key, value, flags);
 	rc = may_add(t, flags);
 	if (rc)
 		return rc;
-	i = make(t, data, prefix, value);
+	i = node_make(t, data, prefix, value);
 	n = node_at(t, i);
 	if (at && p.match == prefix) { /* above the node */
 		nb_store32(&n->child[slot_bit(at, p.match)], p.at);
 	} else if (at) { /* beside it, under a new one */
-		side = bit(data, p.match);
-		n = node_at(t, make(t, data, p.match, NULL));
+		side = key_bit(data, p.match);
+		n = node_at(t, node_make(t, data, p.match, NULL));
 		nb_store32(&n->child[side], i);
 		nb_store32(&n->child[!side], p.at);
 		i = (uint32_t)(((unsigned char *)n - t->map.base) /
 			       (ptrdiff_t)t->map.elem_size);
 	}
 	nb_store32(p.link, i);
-	moved(t);
+	lpm_moved(t);
 	return 0;
 }
 
@@ -389,7 +390,7 @@ static int lpm_update(struct nb_map *m, const void *key, const void *value,
 }
 
 /* Remove the node at @p, and its parent if that is left with one child. */
-static void cut(struct lpm *t, struct path p)
+static void node_remove(struct lpm *t, struct path p)
 {
 	struct node *n = node_at(t, p.at);
 	struct node *parent = p.parent == NIL ? NULL : node_at(t, p.parent);
@@ -398,18 +399,18 @@ static void cut(struct lpm *t, struct path p)
 	nb_store32(&t->count, t->count - 1);
 	if (left != NIL && right != NIL) {
 		nb_store32(&n->inner, 1);
-		moved(t);
+		lpm_moved(t);
 		return;
 	}
 	if (parent && parent->inner && left == NIL && right == NIL) {
 		nb_store32(p.above, parent->child[parent->child[0] == p.at]);
-		moved(t);
-		give(t, p.parent);
+		lpm_moved(t);
+		node_free(t, p.parent);
 	} else {
 		nb_store32(p.link, left != NIL ? left : right);
-		moved(t);
+		lpm_moved(t);
 	}
-	give(t, p.at);
+	node_free(t, p.at);
 }
 
 static int lpm_remove(struct nb_map *m, const void *key)
@@ -424,10 +425,10 @@ static int lpm_remove(struct nb_map *m, const void *key)
 		return -EINVAL;
 	if (!lpm_lock(t))
 		return -EBUSY;
-	p = follow(t, data_of(mine), prefix_of(mine));
+	p = lpm_follow(t, data_of(mine), prefix_of(mine));
 	if (p.at != NIL && node_at(t, p.at)->prefix == p.match &&
 	    p.match == prefix_of(mine) && !node_at(t, p.at)->inner) {
-		cut(t, p);
+		node_remove(t, p);
 		rc = 0;
 	}
 	lpm_unlock(t);
@@ -437,7 +438,7 @@ static int lpm_remove(struct nb_map *m, const void *key)
 /* ---- walking, counting, copying ----------------------------------------- */
 
 /* The first node of a subtree in bpf()'s order: a leaf. */
-static uint32_t first(const struct lpm *t, uint32_t i)
+static uint32_t subtree_first(const struct lpm *t, uint32_t i)
 {
 	for (;;) {
 		struct node *n = node_at(t, i);
@@ -453,25 +454,25 @@ static uint32_t first(const struct lpm *t, uint32_t i)
  * The node after @key, present or not, in the kernel's order: by bits, a longer
  * prefix before the shorter prefix that it begins with.
  */
-static uint32_t after(const struct lpm *t, const void *key)
+static uint32_t lpm_after(const struct lpm *t, const void *key)
 {
 	const unsigned char *data = data_of(key);
 	uint32_t want = prefix_of(key), i = t->root, best = NIL, match = 0;
 
 	while (i != NIL) {
 		struct node *n = node_at(t, i);
-		uint32_t limit = least(n->prefix, want), side;
+		uint32_t limit = min_u32(n->prefix, want), side;
 
-		match = common(t, n, data, match, limit);
+		match = common_bits(t, n, data, match, limit);
 		if (match < limit) /* the first different bit */
-			return slot_bit(n, match) ? first(t, i) : best;
+			return slot_bit(n, match) ? subtree_first(t, i) : best;
 		if (n->prefix >= want) /* the key itself, or below it */
 			return best;
 		if (!n->inner)
 			best = i;
-		side = bit(data, n->prefix);
+		side = key_bit(data, n->prefix);
 		if (!side && n->child[1] != NIL)
-			best = first(t, n->child[1]);
+			best = subtree_first(t, n->child[1]);
 		i = n->child[side];
 	}
 	return best;
@@ -486,9 +487,9 @@ static int lpm_next(struct nb_map *m, const void *key, void *to)
 	if (!nb_seq_lock_sleeping(&t->word, &word))
 		return -EBUSY;
 	if (key && prefix_of(key) <= t->max_prefix)
-		i = after(t, key);
+		i = lpm_after(t, key);
 	else if (t->root != NIL)
-		i = first(t, t->root);
+		i = subtree_first(t, t->root);
 	if (i != NIL) {
 		memcpy(to, &node_at(t, i)->prefix, HEAD);
 		nb_slot_load((unsigned char *)to + HEAD, slot_of(node_at(t, i)),
@@ -504,7 +505,7 @@ static uint32_t lpm_count(struct nb_map *m)
 }
 
 /* Copy nodes and links unchanged. */
-static void copy_all(struct lpm *t, const struct lpm *f)
+static void copy_nodes(struct lpm *t, const struct lpm *f)
 {
 	t->root = nb_load32(&f->root);
 	t->free = nb_load32(&f->free);
@@ -530,7 +531,7 @@ static void lpm_copy(struct nb_map *to, struct nb_map *from)
 
 	for (int n = 0; n < COPY_TRIES; n++) {
 		word = nb_seq_load(&f->word);
-		copy_all(t, f);
+		copy_nodes(t, f);
 		if (!(word & NB_SEQ_LOCK) &&
 		    __atomic_load_n(&f->word, __ATOMIC_RELAXED) == word)
 			return;
@@ -540,7 +541,7 @@ static void lpm_copy(struct nb_map *to, struct nb_map *from)
 		t->free = t->count = 0;
 		return;
 	}
-	copy_all(t, f);
+	copy_nodes(t, f);
 	lpm_unlock(f);
 }
 

@@ -35,7 +35,7 @@ static const struct nb_map_ops *ops_of(uint32_t type)
  */
 enum { HUGE_PAGE = 2 << 20, LARGE = 2 * HUGE_PAGE };
 
-static uint64_t whole_pages(uint64_t size)
+static uint64_t round_to_pages(uint64_t size)
 {
 	return (size + HUGE_PAGE - 1) & ~(uint64_t)(HUGE_PAGE - 1);
 }
@@ -56,19 +56,19 @@ int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
 	else if (*size < LARGE)
 		*size = nb_whole_lines(*size);
 	else
-		*size = whole_pages(*size);
+		*size = round_to_pages(*size);
 	return 0;
 }
 
-static void *allocate(size_t size)
+static void *map_allocate(size_t size)
 {
 	void *p;
 
 	if (size < LARGE)
 		return aligned_alloc(NB_CACHE_LINE, size);
-	p = aligned_alloc(HUGE_PAGE, whole_pages(size));
+	p = aligned_alloc(HUGE_PAGE, round_to_pages(size));
 	if (p) /* a kernel without huge pages refuses; that is fine */
-		madvise(p, whole_pages(size), MADV_HUGEPAGE);
+		madvise(p, round_to_pages(size), MADV_HUGEPAGE);
 	return p;
 }
 
@@ -91,7 +91,7 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 			       " bytes are over the limit of %d MiB a map",
 			       name, def->max_entries, def->key_size,
 			       def->value_size, NB_MAP_MAX_BYTES >> 20);
-	m = allocate(size);
+	m = map_allocate(size);
 	if (!m)
 		return nb_fail(err, NB_E_NOMEM, 0,
 			       "map \"%s\": no memory for %" PRIu64 " bytes",

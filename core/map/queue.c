@@ -51,7 +51,7 @@ static bool is_stack(const struct nb_map *m)
 	return m->def.type == NB_MAP_STACK;
 }
 
-static void drop_oldest(struct queue *q)
+static void queue_drop_oldest(struct queue *q)
 {
 	nb_store32(&q->first,
 		   q->first + 1 == q->map.max_entries ? 0 : q->first + 1);
@@ -73,7 +73,7 @@ static int queue_push(struct nb_map *m, const void *value, uint64_t flags)
 		return -E2BIG;
 	}
 	if (n == m->max_entries) {
-		drop_oldest(q);
+		queue_drop_oldest(q);
 		n--;
 	}
 	nb_slot_store(queue_at(m, q->first, n), value, m->def.value_size);
@@ -105,14 +105,14 @@ static int queue_pop(struct nb_map *m, void *value)
 	nb_slot_load(value, queue_at(m, q->first, is_stack(m) ? n - 1 : 0),
 		     m->def.value_size);
 	if (!is_stack(m))
-		drop_oldest(q);
+		queue_drop_oldest(q);
 	nb_store32(&q->n, n - 1);
 	nb_seq_unlock(&q->word, word + NB_SEQ_STEP);
 	return 0;
 }
 
 /* Was the queue at rest since the word was @seen? */
-static bool at_rest(const struct queue *q, uint64_t seen)
+static bool queue_at_rest(const struct queue *q, uint64_t seen)
 {
 	return !(seen & NB_SEQ_LOCK) &&
 	       __atomic_load_n(&q->word, __ATOMIC_RELAXED) == seen;
@@ -131,7 +131,7 @@ static int queue_peek(struct nb_map *m, uint32_t i, void *value)
 				value,
 				queue_at(m, first, is_stack(m) ? n - 1 - i : i),
 				m->def.value_size);
-		if (at_rest(q, seen))
+		if (queue_at_rest(q, seen))
 			return i < n ? 0 : queue_none(m, value, -ENOENT);
 		nb_cpu_relax();
 	}
@@ -155,7 +155,7 @@ static void queue_copy(struct nb_map *to, struct nb_map *from)
 		t->first = nb_load32(&f->first);
 		nb_slot_copy(t->values, f->values,
 			     from->elem_size * from->max_entries);
-		if (at_rest(f, seen))
+		if (queue_at_rest(f, seen))
 			return;
 		sched_yield();
 	}

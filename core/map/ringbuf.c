@@ -47,20 +47,20 @@ static uint64_t ring_size(const struct ring *r)
 	return r->map.max_entries;
 }
 
-static uint64_t *header(struct ring *r, uint64_t pos)
+static uint64_t *record_header(struct ring *r, uint64_t pos)
 {
 	return (uint64_t *)(void *)&r->data[pos & (ring_size(r) - 1)];
 }
 
 /* Bytes of a record with its header. */
-static uint64_t length(uint64_t size)
+static uint64_t record_length(uint64_t size)
 {
 	return (size + HEADER + 7) & ~(uint64_t)7;
 }
 
 /* ---- writers ------------------------------------------------------------ */
 
-static void *no_room(struct ring *r)
+static void *ring_no_room(struct ring *r)
 {
 	__atomic_fetch_add(&r->dropped, 1, __ATOMIC_RELAXED);
 	return NULL;
@@ -69,11 +69,11 @@ static void *no_room(struct ring *r)
 void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
 {
 	struct ring *r = ring_of(m);
-	uint64_t all = ring_size(r), at, len = length(size);
+	uint64_t all = ring_size(r), at, len = record_length(size);
 	uint64_t *h;
 
 	if (size > SIZE_MASK || len > all)
-		return no_room(r);
+		return ring_no_room(r);
 	at = __atomic_load_n(&r->produced, __ATOMIC_RELAXED);
 	for (int n = 0; n < ROUNDS; n++) {
 		/* Acquire: the reader's zeroes come before our stores. */
@@ -82,21 +82,21 @@ void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
 		/* Signed: the reader may be past a stale @at. The last byte
 		 * is never filled, as in the kernel. */
 		if ((int64_t)(at + len - from) >= (int64_t)all)
-			return no_room(r);
+			return ring_no_room(r);
 		if (__atomic_compare_exchange_n(&r->produced, &at, at + len,
 						true, __ATOMIC_RELEASE,
 						__ATOMIC_RELAXED)) {
-			h = header(r, at);
+			h = record_header(r, at);
 			__atomic_store_n(h, RECORD | BUSY | size,
 					 __ATOMIC_RELEASE);
 			return h + 1;
 		}
 		nb_cpu_relax();
 	}
-	return no_room(r);
+	return ring_no_room(r);
 }
 
-static void finish(void *sample, uint64_t how)
+static void record_finish(void *sample, uint64_t how)
 {
 	uint64_t *h = (uint64_t *)sample - 1;
 
@@ -108,13 +108,13 @@ static void finish(void *sample, uint64_t how)
 void nb_ringbuf_submit(void *sample, uint64_t flags)
 {
 	(void)flags;
-	finish(sample, 0);
+	record_finish(sample, 0);
 }
 
 void nb_ringbuf_discard(void *sample, uint64_t flags)
 {
 	(void)flags;
-	finish(sample, DISCARD);
+	record_finish(sample, DISCARD);
 }
 
 int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
@@ -128,7 +128,7 @@ int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
 	if (!to)
 		return -EAGAIN;
 	memcpy(to, data, size);
-	finish(to, 0);
+	record_finish(to, 0);
 	return 0;
 }
 
@@ -178,18 +178,18 @@ static uint64_t ring_find(struct ring *r, uint64_t *pos)
 	uint64_t end = __atomic_load_n(&r->produced, __ATOMIC_ACQUIRE), h;
 
 	while (*pos < end) {
-		h = __atomic_load_n(header(r, *pos), __ATOMIC_ACQUIRE);
+		h = __atomic_load_n(record_header(r, *pos), __ATOMIC_ACQUIRE);
 		if (!h || h & BUSY)
 			return 0;
 		if (!(h & DISCARD))
 			return h;
-		*pos += length(h & SIZE_MASK);
+		*pos += record_length(h & SIZE_MASK);
 	}
 	return 0;
 }
 
 /* Free the records before @pos: zero them first, then move the position. */
-static void consume(struct ring *r, uint64_t pos)
+static void ring_consume(struct ring *r, uint64_t pos)
 {
 	uint64_t all = ring_size(r);
 	uint64_t at = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
@@ -216,10 +216,10 @@ int nb_ringbuf_read(struct nb_map *m, void *to, size_t room, size_t *size)
 	} else if (*size > room) {
 		rc = -ENOSPC;
 	} else {
-		memcpy(to, header(r, pos) + 1, *size);
-		pos += length(*size);
+		memcpy(to, record_header(r, pos) + 1, *size);
+		pos += record_length(*size);
 	}
-	consume(r, pos); /* with the discarded records before it */
+	ring_consume(r, pos); /* with the discarded records before it */
 	end_reading(r);
 	return rc;
 }
@@ -237,17 +237,17 @@ int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
 	first = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
 	/* From the oldest record on: only then is a header at @at. */
 	for (i = first; (h = ring_find(r, &i)) && i < *at;)
-		i += length(h & SIZE_MASK);
+		i += record_length(h & SIZE_MASK);
 	if (h) {
 		*size = h & SIZE_MASK;
 		rc = *size > room ? -ENOSPC : 0;
 	}
 	if (!rc)
-		memcpy(to, header(r, i) + 1, *size);
+		memcpy(to, record_header(r, i) + 1, *size);
 	if (h && pos)
 		*pos = i;
 	if (h)
-		*at = i + length(*size);
+		*at = i + record_length(*size);
 	end_reading(r);
 	return rc;
 }
@@ -271,7 +271,7 @@ static uint32_t ring_count(struct nb_map *m)
 		return 0;
 	pos = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
 	for (; (h = ring_find(r, &pos)); n++)
-		pos += length(h & SIZE_MASK);
+		pos += record_length(h & SIZE_MASK);
 	end_reading(r);
 	return n;
 }
@@ -286,8 +286,9 @@ static void ring_copy(struct nb_map *to, struct nb_map *from)
 	if (!begin_reading(f))
 		return;
 	pos = __atomic_load_n(&f->consumed, __ATOMIC_RELAXED);
-	for (; (h = ring_find(f, &pos)); pos += length(h & SIZE_MASK))
-		nb_ringbuf_output(to, header(f, pos) + 1, h & SIZE_MASK, 0);
+	for (; (h = ring_find(f, &pos)); pos += record_length(h & SIZE_MASK))
+		nb_ringbuf_output(to, record_header(f, pos) + 1, h & SIZE_MASK,
+				  0);
 	end_reading(f);
 }
 

@@ -21,17 +21,17 @@ struct line {
 	char *out;		/* decoded text goes here, never past in */
 };
 
-static bool blank(char c)
+static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
 
-static bool name_char(char c)
+static bool is_name_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || c == '_';
 }
 
-static size_t at(const struct line *l)
+static size_t line_at(const struct line *l)
 {
 	return (size_t)(l->in - l->start) + 1;
 }
@@ -46,16 +46,16 @@ static int next_word(struct line *l, struct word *w, struct nb_err *err)
 	bool quoted = false, bare = true;
 	size_t quote = 0;
 
-	while (l->in < l->end && blank(*l->in))
+	while (l->in < l->end && is_blank(*l->in))
 		l->in++;
 	if (l->in == l->end)
 		return 0;
-	*w = (struct word){ .text = l->out, .at = at(l) };
-	while (l->in < l->end && (quoted || !blank(*l->in))) {
+	*w = (struct word){ .text = l->out, .at = line_at(l) };
+	while (l->in < l->end && (quoted || !is_blank(*l->in))) {
 		char c = *l->in;
 
 		if (c == '"') {
-			quote = at(l);
+			quote = line_at(l);
 			quoted = !quoted;
 			bare = false;
 			l->in++;
@@ -63,16 +63,17 @@ static int next_word(struct line *l, struct word *w, struct nb_err *err)
 		}
 		if (c == '\\') {
 			if (l->in + 1 == l->end)
-				return nb_fail(err, NB_E_USAGE, (uint32_t)at(l),
+				return nb_fail(err, NB_E_USAGE,
+					       (uint32_t)line_at(l),
 					       "byte %zu: a backslash with "
 					       "nothing after it",
-					       at(l));
+					       line_at(l));
 			c = *++l->in;
 			bare = false;
 		} else if (c == '=' && bare && l->out > w->text) {
 			w->eq = l->out;
 			bare = false;
-		} else if (!name_char(c)) {
+		} else if (!is_name_char(c)) {
 			bare = false;
 		}
 		*l->out++ = c;
@@ -99,7 +100,8 @@ static int take_id(struct nb_request *req, struct line *l, struct nb_err *err)
 	for (p++; p < l->end && *p >= '0' && *p <= '9' && id <= NB_WIRE_MAX_ID;
 	     p++)
 		id = id * 10 + (uint64_t)(*p - '0');
-	if (p == l->in + 1 || id > NB_WIRE_MAX_ID || (p < l->end && !blank(*p)))
+	if (p == l->in + 1 || id > NB_WIRE_MAX_ID ||
+	    (p < l->end && !is_blank(*p)))
 		return nb_fail(err, NB_E_PROTOCOL, 1,
 			       "request id: found \"%.20s\", allowed @ and a "
 			       "number up to %llu, then a blank",
@@ -136,7 +138,7 @@ static int check_text(const char *line, size_t size, struct nb_err *err)
 /* ---- commands ---- */
 
 /* Does @words ("a" or "a b") stand for the first @n given words? */
-static unsigned matches(const char *words, const char *const *w, unsigned n)
+static unsigned match_words(const char *words, const char *const *w, unsigned n)
 {
 	const char *gap = strchr(words, ' ');
 	size_t first = gap ? (size_t)(gap - words) : strlen(words);
@@ -148,7 +150,7 @@ static unsigned matches(const char *words, const char *const *w, unsigned n)
 	return n > 1 && !strcmp(w[1], gap + 1) ? 2 : 0;
 }
 
-static int no_command(const char *const *w, unsigned n, struct nb_err *err)
+static int fail_no_command(const char *const *w, unsigned n, struct nb_err *err)
 {
 	const char *all[NB_NCMDS], *near[2];
 	char text[64];
@@ -175,7 +177,7 @@ static int find_command(struct nb_request *req, struct nb_err *err)
 
 	for (unsigned c = 0; c < NB_NCMDS; c++) {
 		const struct nb_cmd_spec *spec = nb_spec_cmd((enum nb_cmd)c);
-		unsigned n = matches(spec->words, req->arg, req->narg);
+		unsigned n = match_words(spec->words, req->arg, req->narg);
 
 		if (n > used) {
 			used = n;
@@ -184,7 +186,7 @@ static int find_command(struct nb_request *req, struct nb_err *err)
 		}
 	}
 	if (!used)
-		return no_command(req->arg, req->narg, err);
+		return fail_no_command(req->arg, req->narg, err);
 	req->narg -= used;
 	memmove(req->arg, req->arg + used, req->narg * sizeof(req->arg[0]));
 	return 0;
@@ -221,7 +223,7 @@ static bool next_option(const char **p, const char **name, size_t *nname,
 
 	if (!eq)
 		return false;
-	for (start = eq; start > *p && name_char(start[-1]);)
+	for (start = eq; start > *p && is_name_char(start[-1]);)
 		start--;
 	*name = start;
 	*nname = (size_t)(eq - start);
@@ -231,7 +233,7 @@ static bool next_option(const char **p, const char **name, size_t *nname,
 	return true;
 }
 
-static bool one_of(const char *value, const char *words, size_t n)
+static bool is_one_of(const char *value, const char *words, size_t n)
 {
 	size_t len = strlen(value);
 
@@ -251,11 +253,11 @@ static bool one_of(const char *value, const char *words, size_t n)
 /* A row that says "no" or "yes" takes both. */
 static bool value_allowed(const char *value, const char *words, size_t n)
 {
-	if (!name_char(words[0]))
+	if (!is_name_char(words[0]))
 		return true;
-	if (one_of("no", words, n) || one_of("yes", words, n))
+	if (is_one_of("no", words, n) || is_one_of("yes", words, n))
 		return !strcmp(value, "no") || !strcmp(value, "yes");
-	return one_of(value, words, n);
+	return is_one_of(value, words, n);
 }
 
 static int check_option(struct nb_request *req, const struct nb_wire_opt *o,
@@ -317,7 +319,7 @@ struct words {
 	unsigned nplain, nopt; /* given: nplain may exceed the array */
 };
 
-static int collect(struct words *ws, struct line *l, struct nb_err *err)
+static int collect_words(struct words *ws, struct line *l, struct nb_err *err)
 {
 	bool verbatim = false;
 	struct word w;
@@ -359,7 +361,7 @@ int nb_request_parse(struct nb_request *req, char *line, size_t size,
 	if (!rc)
 		rc = check_text(line, size, err);
 	if (!rc)
-		rc = collect(&ws, &l, err);
+		rc = collect_words(&ws, &l, err);
 	if (rc)
 		return rc;
 
@@ -384,7 +386,7 @@ int nb_request_parse(struct nb_request *req, char *line, size_t size,
 
 /* ---- values ---- */
 
-static int digit(char c)
+static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -402,7 +404,7 @@ int nb_wire_hex(void *out, size_t size, const char *text, const char *what,
 	unsigned char *to = out;
 
 	for (size_t i = 0; i < n; i++)
-		if (digit(text[i]) < 0)
+		if (hex_digit(text[i]) < 0)
 			return nb_fail(err, NB_E_ARG, 0,
 				       "%s \"%.40s\": character %zu is no "
 				       "hexadecimal digit",
@@ -413,13 +415,13 @@ int nb_wire_hex(void *out, size_t size, const char *text, const char *what,
 			       "needed for %zu bytes",
 			       what, text, n, 2 * size, size);
 	for (size_t i = 0; i < size; i++)
-		to[i] = (unsigned char)(digit(text[2 * i]) << 4 |
-					digit(text[2 * i + 1]));
+		to[i] = (unsigned char)(hex_digit(text[2 * i]) << 4 |
+					hex_digit(text[2 * i + 1]));
 	return 0;
 }
 
 /* Decimal digits at *@p to *@out; false when none or over 64 bits. */
-static bool decimal(const char **p, uint64_t *out)
+static bool read_decimal(const char **p, uint64_t *out)
 {
 	const char *s = *p;
 	uint64_t v = 0;
@@ -441,7 +443,7 @@ int nb_wire_number(uint64_t *out, const char *text, uint64_t min, uint64_t max,
 	const char *p = text;
 	uint64_t v;
 
-	if (!decimal(&p, &v) || *p || v < min || v > max)
+	if (!read_decimal(&p, &v) || *p || v < min || v > max)
 		return nb_fail(err, NB_E_ARG, 0,
 			       "%s: found \"%.40s\", allowed a number from "
 			       "%llu to %llu",
@@ -458,7 +460,7 @@ int nb_wire_size(uint64_t *out, const char *text, const char *what,
 	const char *p = text, *unit;
 	unsigned shift = 0;
 	uint64_t v;
-	bool good = decimal(&p, &v);
+	bool good = read_decimal(&p, &v);
 
 	if (good && *p && (unit = strchr(units, *p))) {
 		shift = 10 * (unsigned)((unit - units) % 4 + 1);
@@ -493,8 +495,8 @@ int nb_wire_id(uint64_t *out, const char *text, const char *what,
 
 /* ---- replies ---- */
 
-static void envelope(struct nb_json *j, struct nb_buf *out,
-		     const struct nb_request *req, bool ok)
+static void reply_envelope(struct nb_json *j, struct nb_buf *out,
+			   const struct nb_request *req, bool ok)
 {
 	nb_json_init(j, out);
 	nb_json_obj(j);
@@ -509,7 +511,7 @@ static void envelope(struct nb_json *j, struct nb_buf *out,
 void nb_reply_open(struct nb_json *j, struct nb_buf *out,
 		   const struct nb_request *req)
 {
-	envelope(j, out, req, true);
+	reply_envelope(j, out, req, true);
 	nb_json_key(j, "data");
 }
 
@@ -523,7 +525,7 @@ void nb_reply_end(struct nb_buf *out, const struct nb_request *req)
 {
 	struct nb_json j;
 
-	envelope(&j, out, req, true);
+	reply_envelope(&j, out, req, true);
 	nb_json_kbool(&j, "end", true);
 	nb_reply_close(&j);
 }
@@ -534,7 +536,7 @@ void nb_reply_error(struct nb_buf *out, const struct nb_request *req,
 {
 	struct nb_json j;
 
-	envelope(&j, out, req, false);
+	reply_envelope(&j, out, req, false);
 	nb_json_key(&j, "error");
 	nb_json_obj(&j);
 	nb_json_kstr(&j, "code", nb_err_word(err->code));
