@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * Memory that is freed all at once. Not thread-safe: one owner at a time.
- * A limit bounds what hostile input can make us take.
+ * Memory that is freed all at once. Not thread-safe: one owner at a time. The
+ * limit bounds the memory that hostile input can make us allocate.
  */
 struct nb_arena_block;
 struct nb_arena {

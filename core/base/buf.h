@@ -9,16 +9,16 @@
 
 /*
  * Growing, bounded bytes or text. A failure (memory, limit) is sticky: later
- * appends do nothing and nb_buf_ok tells at the end, so that writers need
- * not check each step. The bytes are always followed by a NUL.
+ * appends do nothing, and writers only check nb_buf_ok at the end. A NUL always
+ * follows the bytes.
  */
 struct nb_buf {
-	char *data;  /* never NULL after a first append that worked */
+	char *data;  /* NULL until the first append */
 	size_t size; /* bytes in use, without the NUL */
 	size_t cap;
 	size_t limit;
 	bool failed;
-	bool no_memory; /* that was why; else the limit */
+	bool no_memory; /* failed for lack of memory, not at the limit */
 };
 
 /* @limit: most bytes it may hold; 0 for 1 GiB. Takes no memory yet. */
@@ -26,8 +26,8 @@ void nb_buf_init(struct nb_buf *b, size_t limit);
 void nb_buf_fini(struct nb_buf *b);
 void nb_buf_clear(struct nb_buf *b);
 bool nb_buf_ok(const struct nb_buf *b);
-/* Memory for @more bytes now, so that they can be appended for certain. False:
- * there is none, or the limit is below; nothing has changed. */
+/* Allocate room for @more bytes, so that appending them cannot fail. False: no
+ * memory, or over the limit; the buffer is unchanged. */
 bool nb_buf_reserve(struct nb_buf *b, size_t more);
 void nb_buf_bytes(struct nb_buf *b, const void *p, size_t size);
 void nb_buf_zeros(struct nb_buf *b, size_t size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Errors as values: a code, a place and one complete sentence. Nothing here
-// prints; whoever owns the struct decides where the sentence goes.
+// prints; the owner of the struct does.
 #include "core/base/err.h"
 
 #include <stdarg.h>

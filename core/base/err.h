@@ -12,9 +12,9 @@ enum nb_errno {
 };
 
 /*
- * What went wrong, complete where it is written: what, where, found,
- * allowed. The caller owns it; functions that take one accept NULL and leave
- * it untouched on success.
+ * An error, complete where it is found: object, place, value found, values
+ * allowed. The caller owns it. Functions that take one accept NULL and leave it
+ * unchanged on success.
  *
  * @code: NB_E_*
  * @at:   instruction index, file offset or argument number; 0 if neither
@@ -39,13 +39,13 @@ int nb_hint(struct nb_err *err, const char *fmt, ...)
 /* The stable word of NB_E_* @code ("bad_elf"); "unknown" for others. */
 const char *nb_err_word(int code);
 
-/* What NB_E_* @code means, in general. */
+/* The general meaning of NB_E_* @code. */
 const char *nb_err_meaning(int code);
 
 /* The shell's exit status for @code: 0 for 0, 70 for unknown codes. */
 int nb_err_status(int code);
 
-/* NB_E_* of a word; 0 when there is none such. */
+/* NB_E_* of a word; 0: unknown word. */
 int nb_err_code(const char *word);
 
 #endif

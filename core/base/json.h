@@ -8,12 +8,12 @@
 #include "core/base/buf.h"
 
 /*
- * A streaming JSON writer: one line, no white space, into a buffer. It puts
- * commas and escapes; nesting beyond NB_JSON_DEPTH or a key where none may
- * be is a bug of ours and asserts. Text that is not UTF-8 is written with
- * U+FFFD in place of each wrong byte. 64-bit integers are written whole.
+ * A streaming JSON writer: one line without white space, into a buffer. It adds
+ * commas and escapes. Nesting beyond NB_JSON_DEPTH or a misplaced key is our
+ * bug and asserts. U+FFFD replaces each byte that is not UTF-8. 64-bit integers
+ * keep all digits.
  *
- * Within an object, call the nb_json_*_key form or nb_json_key first.
+ * In an object use nb_json_k*, or call nb_json_key before each value.
  */
 enum { NB_JSON_DEPTH = 24 };
 
@@ -27,7 +27,7 @@ struct nb_json {
 	bool keyed;
 };
 
-/* @out is borrowed; its sticky failure is the writer's. */
+/* @out is borrowed; check nb_buf_ok(@out) at the end. */
 void nb_json_init(struct nb_json *j, struct nb_buf *out);
 void nb_json_obj(struct nb_json *j);	 /* { */
 void nb_json_end_obj(struct nb_json *j); /* } */
@@ -41,7 +41,7 @@ void nb_json_i64(struct nb_json *j, int64_t v);
 void nb_json_f64(struct nb_json *j, double v); /* not finite: null */
 void nb_json_bool(struct nb_json *j, bool v);
 void nb_json_null(struct nb_json *j);
-/* One JSON value as it stands, made by another writer. */
+/* A complete JSON value that another writer made. */
 void nb_json_raw(struct nb_json *j, const char *json);
 /* A 64-bit identity as 16 hexadecimal digits. */
 void nb_json_id(struct nb_json *j, uint64_t id);

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * Bounds-checked reads of untrusted bytes. Every parser of the project reads
- * through this: offsets are checked without overflow, nothing is cast, so
- * alignment never matters. Little-endian hosts only (checked in spec.c).
+ * Bounds-checked reads of untrusted bytes, for every parser of the project.
+ * Offsets are checked without overflow. Values are copied, so alignment does
+ * not matter. Little-endian hosts only (checked in spec.c).
  */
 struct nb_view {
 	const unsigned char *p;

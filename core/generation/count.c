@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What programs of a generation did, counted: by one thread for each user, then
-// summed up in the generation.
+// Counters of a generation's programs: one thread counts for each communicator;
+// the generation has the sums of communicators that left it.
 #include "core/generation/count.h"
 
 #include <time.h>
@@ -15,7 +15,7 @@ static int64_t now_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Single writer, read by others. */
+/* Add to a counter with one writer and many readers. */
 static void add_ns(int64_t *to, int64_t ns)
 {
 	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + ns,
@@ -84,7 +84,7 @@ void nb_gen_times_add(struct nb_gen_times *to, const struct nb_gen_times *more)
 		to->n[k] += count_load(&more->n[k]);
 }
 
-/* Mostly there is nothing to add. */
+/* Most counts are 0: skip the atomic addition. */
 static void sum_add(uint64_t *to, uint64_t n)
 {
 	if (n)

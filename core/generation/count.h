@@ -10,40 +10,41 @@ struct ncclbpf_tuner;
 /* Programs of a generation, at most. */
 enum { NB_GEN_MAX_PROGS = 64 };
 
-/* What is counted of a program. */
+/* Counters of a program. */
 struct nb_gen_sum {
 	uint64_t runs;
-	uint64_t overrides; /* answers that it changed */
-	uint64_t refused;   /* answers, last set by it, that NCCL cannot run */
+	uint64_t overrides; /* runs that changed the answer */
+	uint64_t refused;   /* its answers that NCCL cannot run */
 	uint64_t samples;   /* measured runs... */
 	int64_t time_ns;    /* ...and their total time */
 };
 
-/* Measured runs by duration: up to 50, 100, 200, 500 ns, 1, 10, 100 us, and
- * longer. */
+/* Numbers of measured runs by duration: up to 50, 100, 200, 500 ns, 1, 10 and
+ * 100 us, and longer. */
 enum { NB_GEN_TIMES = 8 };
 struct nb_gen_times {
 	uint64_t n[NB_GEN_TIMES];
 };
-/* Upper bounds in ns; the last class has none. */
+/* Upper bounds in ns; the last class is open. */
 extern const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1];
 
 /*
- * Counters of one user (a communicator), written by its thread alone with
- * relaxed stores, so that counting costs the decision nothing. runs is the
- * same for each program of a generation.
+ * Counters of one communicator. Only its thread writes them, with relaxed
+ * stores, so counting costs a decision nothing. All programs of a generation
+ * have the same runs.
  */
 struct nb_gen_count {
 	uint64_t runs;
 	uint64_t overrides[NB_GEN_MAX_PROGS];
-	/* rarely written */
+	/* written rarely */
 	uint64_t refused[NB_GEN_MAX_PROGS];
 	uint64_t samples;
 	int64_t time_ns[NB_GEN_MAX_PROGS];
 	struct nb_gen_times times[NB_GEN_MAX_PROGS];
 };
 
-/* Single writer, read by others; x86-64 has an instruction for it. */
+/* Add one to a counter with one writer and many readers. x86-64 does it in one
+ * instruction. */
 static inline void nb_gen_bump(uint64_t *n)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
@@ -57,7 +58,7 @@ static inline void nb_gen_bump(uint64_t *n)
 /*
  * nb_gen_run_timed - nb_gen_run_tuner that measures every NB_GEN_SAMPLE-th run
  *
- * A measured run adds the time of each program, without that of the clock.
+ * A measured run adds each program's time, minus the clock's own.
  */
 enum { NB_GEN_SAMPLE = 64 };
 int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
@@ -69,7 +70,7 @@ void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,
 void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more);
 void nb_gen_times_add(struct nb_gen_times *to, const struct nb_gen_times *more);
 
-/* Add a user's counters to the generation's, and zero them. Any thread. */
+/* Move a communicator's counters to the generation's. Any thread. */
 void nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count);
 
 #endif

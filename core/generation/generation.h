@@ -42,7 +42,7 @@ struct nb_gen_prog {
 	uint16_t policy; /* index into gen->policy */
 	uint16_t prog;	 /* index into its image's programs */
 	uint16_t hook;	 /* enum nb_hook */
-	/* Counts of communicators that have moved to another generation
+	/* Sums for communicators that moved to another generation
 	 * (nb_gen_count_add); atomic. */
 	struct nb_gen_sum sum;
 };
@@ -54,8 +54,7 @@ struct nb_gen {
 	uint8_t digest[NB_SHA256_SIZE];
 	uint16_t npolicies, nviews;
 	uint32_t nprogs;
-	/* All tuner programs as one piece of code; runs if there are two or
-	 * more. */
+	/* All tuner programs in one piece of code, for two or more. */
 	struct nb_chain *chain;
 	/* Programs of the hook tuner, near nprogs: a decision reads both. */
 	struct nb_gen_prog prog[NB_GEN_MAX_PROGS];
@@ -165,10 +164,10 @@ int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
 		   struct nb_err *err);
 
 /*
- * nb_gen_for_controllers - what controllers of @g run in
+ * nb_gen_for_controllers - make the generation that controllers of @g run in
  *
- * Copies of the coherent maps, empty merged maps, and @g's other local maps
- * themselves. One reference. NB_E_NOMEM and others of nb_gen_new.
+ * It has copies of the coherent maps, empty merged maps, and shares @g's other
+ * local maps. One reference. Errors of nb_gen_new.
  */
 int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
 			   struct nb_err *err);
@@ -195,15 +194,15 @@ void nb_gen_put(struct nb_gen *g);
 
 /*
  * nb_gen_prefetch - ask for memory that the first run of @g touches
- * @step: 0 to NB_GEN_PREFETCHES - 1, the second needs what the first asked for
+ * @step: 0 to NB_GEN_PREFETCHES - 1; step 1 needs the lines of step 0
  *
- * For a thread that will soon run what another CPU has written. The first step
- * waits at most for @g itself, the second for the page of its code.
+ * For a thread that will soon run a generation that another CPU has made. The
+ * first step waits at most for @g itself, the second for the page of its code.
  */
 enum { NB_GEN_PREFETCHES = 2 };
 void nb_gen_prefetch(const struct nb_gen *g, unsigned step);
 
-/* Program @i runs; did it change the answer? */
+/* Run program @i. True: it changed the answer. */
 static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i,
 			       struct ncclbpf_tuner *ctx,
 			       struct nb_gen_count *count)
@@ -219,7 +218,8 @@ static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i,
 	return true;
 }
 
-/* The first program of at least one: what it finds in the answer is known. */
+/* Run the first program, which always finds an empty answer. True: it set one.
+ */
 static inline bool nb_gen_run_first(const struct nb_gen *g,
 				    struct ncclbpf_tuner *ctx,
 				    struct nb_gen_count *count)
@@ -246,7 +246,7 @@ static inline int nb_gen_run_tuner(const struct nb_gen *g,
 				   struct ncclbpf_tuner *ctx,
 				   struct nb_gen_count *count)
 {
-	/* one alone needs nothing around it */
+	/* a single program needs no chain */
 	if (__builtin_expect(g->nprogs == 1, 1))
 		return nb_gen_run_first(g, ctx, count) ? 0 : -1;
 	nb_gen_bump(&count->runs);

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rounded up: what is over a limit must not look as if it were not. */
+/* Rounded up: a size over a limit must not look as if it were within. */
 static uint64_t to_mib(uint64_t bytes)
 {
 	return (bytes >> 20) + (bytes % (1 << 20) != 0);
 }
 
-/* Possible CPUs that per-CPU maps count for: the same on every host. */
+/* CPUs that a per-CPU map counts for, on every host alike. */
 enum { COUNTED_CPUS = 256 };
 
 int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
@@ -152,7 +152,7 @@ static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
 		int rc;
 
 		if (s->tags & NB_MAPF_COHERENT)
-			continue; /* made by each first generation */
+			continue; /* a policy's first generation makes it */
 		p->maps[i] = find_shared(s, peers, npeers);
 		if (p->maps[i])
 			continue;

@@ -11,12 +11,12 @@
 #include "core/image/image.h"
 #include "core/map/map.h"
 
-/* What verification of one program took, for display, and what bounds its
- * runs. */
+/* Cost of one program's verification, for display, and the bounds of its runs.
+ */
 struct nb_policy_effort {
 	uint32_t insns_walked, states_peak;
 	uint32_t stack_bytes;
-	/* of struct nb_verdict */
+	/* the bounds, from struct nb_verdict */
 	uint32_t lap, first, numbers, turns, constant_turns, lap_pc;
 	bool passes, loops;
 	uint64_t time_ns;
@@ -24,11 +24,11 @@ struct nb_policy_effort {
 
 /*
  * nb_effort_path - weighted instructions of a run's longest path, with the
- *      numbers of short iterators and one turn of each kind of loop
- * @lap:   the longest lap of the programs that the run goes through
- * @tails: laps that tail calls may add
+ *      steps of short iterators and one iteration of each kind of loop
+ * @lap:   the longest iteration in all programs of the run
+ * @tails: iterations that tail calls may add
  *
- * nb_effort_turns - those of the turns that its loops take for sure
+ * nb_effort_turns - weighted instructions of loops with a constant bound
  */
 uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t lap,
 			uint64_t tails);
@@ -47,8 +47,8 @@ struct nb_policy {
 	/* img->nprogs elements */
 	struct nb_policy_effort *effort;
 	struct nb_trace *trace;
-	/* What the verifier found of each program's slots, for compiling it
-	 * (NB_AUX_*); NULL: not known. */
+	/* The verifier's facts about each program's slots, for the compiler
+	 * (NB_AUX_*); NULL: unknown. */
 	uint8_t *aux[NB_IMAGE_MAX_PROGS];
 	bool interpret;	  /* generations do not compile its programs */
 	unsigned publish; /* NB_PUBLISH_* */
@@ -58,11 +58,11 @@ struct nb_policy {
 
 /*
  * nb_policy_make - make the maps of an image whose programs were accepted
- * @img:    taken: freed with the policy, also when this fails
+ * @img:    taken: freed with the policy, also on failure
  * @effort: img->nprogs elements, copied; NULL: zeroes
- * @peers:  @npeers policies; a map tagged "ncclbpf:shared" here and in one of
- *          them, of the same name and shape, is one map. May be NULL when
- *          @npeers is 0. A coherent map is never shared.
+ * @peers:  @npeers policies to share maps with, or NULL. Maps of the same name
+ *          and shape that both policies tag "ncclbpf:shared" are one map. A
+ *          coherent map is never shared.
  *
  * The result has one reference. Callers outside core/ use nb_policy_new
  * (core/ncclbpf.h), which verifies. NULL on failure: NB_E_NOMEM, NB_E_MAPDEF,
@@ -83,21 +83,21 @@ void nb_policy_put(struct nb_policy *p);
  * @bytes: the sum, coherent maps once
  * @most:  bytes allowed
  *
- * Allocates nothing. The answer is the same on every host: per-CPU maps count
+ * Allocates nothing. The result is the same on every host: per-CPU maps count
  * for 256 CPUs. 0, NB_E_LIMIT (over @most), NB_E_MAPDEF.
  */
 int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
 		     struct nb_err *err);
 
-/* A new map as the image's map number @map says, with its initial contents
- * (a map of maps: without, see below); NULL for an inner definition. */
+/* Make map number @map of the image with its initial contents; a map of maps
+ * gets them from nb_policy_map_link. *@out is NULL for an inner definition. */
 int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		      uint32_t map, struct nb_err *err);
 
 /*
- * nb_policy_map_link - tell a map of maps what its values mean
- * @maps: the image's maps; number @map is the one, before others see it
- * @fresh: and give it its initial contents
+ * nb_policy_map_link - set the table of a map of maps: the map of each value
+ * @maps:  the image's maps; no other thread sees number @map yet
+ * @fresh: also write the initial contents
  */
 int nb_policy_map_link(struct nb_map *const *maps, const struct nb_image *img,
 		       uint32_t map, bool fresh, struct nb_err *err);

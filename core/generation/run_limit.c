@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The length of a decision: what the programs on one hook take together.
+// Bounds the time of a decision: all programs on one hook share one limit.
 #include "core/generation/run_limit.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "core/generation/generation.h"
 
 enum {
-	/* A tail call adds two laps at most, and a run makes 33 of them. */
+	/* A run makes 33 tail calls; each adds at most two iterations. */
 	TAIL_LAPS = 67
 };
 
@@ -19,12 +19,13 @@ struct member {
 	const struct nb_policy *policy;
 	const struct nb_policy_effort *effort;
 	uint32_t prog;
-	uint64_t sure, turns; /* weighted; turns are part of sure */
+	/* weighted instructions: of constant paths and loops; of the loops */
+	uint64_t sure, turns;
 };
 
 struct chain {
 	struct member m[NB_GEN_MAX_PROGS];
-	uint32_t n, kinds; /* of loops that share what is left */
+	uint32_t n, kinds; /* kinds of loops that share the rest */
 	uint64_t sure, limit;
 };
 
@@ -33,7 +34,7 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Programs that tail calls may lead to may each add their longest piece. */
+/* The longest iteration or path of all programs that a tail call may reach. */
 static uint32_t longest_piece(const struct nb_policy *p, uint32_t lap,
 			      uint32_t hook)
 {
@@ -53,7 +54,7 @@ static void add_member(struct chain *c, const struct nb_gen *g,
 	uint64_t tails = 0;
 
 	if (!lap)
-		return; /* never verified: a test's */
+		return; /* not verified: only tests bind such programs */
 	*m =
 		(struct member){ gp->exec, p, &p->effort[gp->prog],
 				 gp->prog, 0, 0 };
@@ -127,7 +128,7 @@ static int limit_hook(const struct nb_gen *g, uint32_t hook, struct nb_err *err)
 	if (c.sure > c.limit)
 		return fail_run_limit(&c, hook, err);
 	rest = c.kinds ? (c.limit - c.sure) / c.kinds : 0;
-	/* At least one turn: nb_effort_path has a lap for each kind of loop. */
+	/* Each loop gets one iteration or more: nb_effort_path counted it. */
 	for (uint32_t i = 0; i < c.n; i++)
 		nb_exec_limit(c.m[i].x,
 			      nb_exec_lap(c.m[i].x) + c.m[i].turns + rest,

@@ -8,21 +8,21 @@
 struct nb_gen;
 
 /*
- * The time of one decision. All programs on a hook together may take so many
- * weighted instructions of about a nanosecond; NCCLBPF_MAX_RUN changes it.
+ * The limit of one decision: weighted instructions, of about a nanosecond each,
+ * for all programs on a hook together. NCCLBPF_MAX_RUN changes it.
  */
 enum { NB_RUN_LIMIT = 1 << 20 };
 
 /*
  * nb_run_limit - bound the runs of the programs on each hook of @g together
  *
- * What a program takes for sure comes first: its longest path, the iterators
- * and the loops with a constant number of turns. NB_E_LIMIT if that is too
- * much. All other loops share what is left, and end early when it is used up.
- * Shares follow from the policies and the limit alone, so that ranks agree on
- * them. Controllers are not limited: no decision waits for them.
+ * First, each program gets its longest path, its iterators and its loops with a
+ * constant bound; NB_E_LIMIT if the sum is over the limit. All other loops
+ * share the rest, and end early when their share is used up. Shares depend only
+ * on the policies and the limit, so ranks have the same shares. Controllers
+ * have no limit: no decision waits for them.
  *
- * After the programs were bound, before they are compiled.
+ * Call it after the programs are bound and before they are compiled.
  */
 int nb_run_limit(struct nb_gen *g, struct nb_err *err);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Scopes: which policies of a generation decide for which communicators. Plain
-// data; generation.c makes views of it.
+// data; generation.c makes a view of each scope.
 #include "core/generation/scope.h"
 
 #include <inttypes.h>
@@ -113,7 +113,7 @@ int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = to->ncomms++;
 
-		/* in order, so that equal scopes are equal bytes */
+		/* sorted, so that equal scopes are equal bytes */
 		for (; at && to->comm[at - 1] > comm[i]; at--)
 			to->comm[at] = to->comm[at - 1];
 		to->comm[at] = comm[i];

@@ -9,10 +9,10 @@
 #include "core/base/sha256.h"
 
 /*
- * Which policies of a generation decide for which communicators. All have the
- * common order but those that a scope names; a communicator stands in one
- * scope at most. Part of the generation's digest, so ranks that decide with
- * one generation look the same communicator up in the same scopes.
+ * Which policies of a generation decide for which communicators. A scope gives
+ * its communicators an order of policies; all others have the common order. A
+ * communicator is in at most one scope. Scopes are part of the generation's
+ * digest, so ranks with the same generation have the same scopes.
  */
 enum {
 	NB_GEN_MAX_POLICIES = 16,
@@ -42,27 +42,27 @@ struct nb_order nb_order_all(uint32_t n);
 bool nb_order_same(const struct nb_order *a, const struct nb_order *b);
 bool nb_order_has(const struct nb_order *o, uint32_t policy);
 
-/* The number of the scope that @comm stands in, -1: none. Any thread. */
+/* The index of @comm's scope, or -1. Any thread. */
 int nb_scopes_find(const struct nb_scopes *s, uint64_t comm);
 bool nb_scopes_same(const struct nb_scopes *a, const struct nb_scopes *b);
 
-/* Take @comm out of whichever scope it stands in; one that is empty goes. */
+/* Remove @comm from its scope, and the scope if it is then empty. */
 void nb_scopes_drop(struct nb_scopes *s, uint64_t comm);
 
 /*
- * nb_scopes_put - communicators @comm[0..n) have @order from now on
+ * nb_scopes_put - move communicators @comm[0..n) to the scope with @order
  *
- * They leave the scopes that they stood in. 0, NB_E_LIMIT.
+ * Adds the scope if there is none with this order. 0, NB_E_LIMIT.
  */
 int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,
 		  const struct nb_order *order, struct nb_err *err);
 
-/* Numbers below @npolicies, none twice in an order, no communicator twice or
- * without identity? 0, NB_E_ARG, NB_E_LIMIT. */
+/* Check that numbers are below @npolicies, none is twice in an order, and each
+ * communicator is named once and has an identity. 0, NB_E_ARG, NB_E_LIMIT. */
 int nb_scopes_check(const struct nb_order *common, const struct nb_scopes *s,
 		    uint32_t npolicies, struct nb_err *err);
 
-/* Into a digest; nothing where all communicators have all policies. */
+/* Add the orders and scopes to a digest; without scopes, nothing. */
 void nb_scopes_digest(struct nb_sha256 *to, const struct nb_order *common,
 		      const struct nb_scopes *s);
 

@@ -10,68 +10,70 @@
 #include "core/jobseg/format.h"
 
 /*
- * Do the ranks of a communicator agree? Judged from the job segment alone,
- * while its processes run or when they are dead: the running hashes tell
- * whether, the rings of decisions tell where.
+ * Do the ranks of a communicator make the same decisions? The job segment alone
+ * answers, of live and of dead processes: running hashes show whether ranks
+ * diverged, rings of decisions show where.
  *
- * Nothing in a segment is trusted: indices are checked, words are read once.
+ * The segment is not trusted: indices are checked, and each word is read once.
  */
 
 /* A segment as bytes: mapped by a process of the job, or read from its file. */
 struct nb_job {
 	const struct nb_seg *seg;
-	size_t size;  /* of what can be read behind seg */
-	void *memory; /* private: to be freed */
+	size_t size;  /* bytes that can be read from seg on */
+	void *memory; /* private; nb_job_free frees it */
 };
 
 /*
- * nb_job_read - the segment file @path as it is now
+ * nb_job_read - copy the segment file @path
  *
- * 0, and nb_job_free; NB_E_NOINPUT, NB_E_VERSION (another version of the
+ * 0: call nb_job_free later. NB_E_NOINPUT, NB_E_VERSION (another version of the
  * format), NB_E_IMAGE (no segment), NB_E_NOMEM. Needs no living process.
  */
 int nb_job_read(struct nb_job *out, const char *path, struct nb_err *err);
 void nb_job_free(struct nb_job *job);
 
-/* Communicator @index; NULL: no such one, or not in use. */
+/* Communicator @index; NULL: the index is too large, or not in use. */
 const struct nb_seg_comm *nb_job_comm(const struct nb_job *job, uint32_t index);
-/* The ring of a rank; NULL: it has none that can be read. */
+/* The ring of a rank; NULL: no ring, or outside the segment. */
 const struct nb_packed *nb_job_ring(const struct nb_job *job,
 				    const struct nb_seg_slot *slot);
-/* Decisions that a rank has made and written down, the latest included. */
+/* Number of decisions that a rank has recorded. */
 uint64_t nb_job_decisions(const struct nb_seg_slot *slot);
-/* Has it begun a decision, *@seq, that it has not written down? */
+/* Has the rank begun a decision, *@seq, and not recorded it? */
 bool nb_job_undecided(const struct nb_seg_slot *slot, uint64_t *seq);
-/* "size_aware noop"; "" where that is not known. Cut to @size. */
+/* Names of a generation's policies, as in "size_aware noop"; "": unknown. Cut
+ * to
+ * @size. */
 void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text,
 		     size_t size);
 
 enum nb_agreement {
-	NB_AGREED,	    /* as far as all have come */
-	NB_DIVERGED,	    /* at a decision that is known */
-	NB_DIVERGED_BEFORE, /* before the decisions that are kept */
-	NB_MISMATCHED, /* they began with different policies, and use none */
-	/* of ranks whose clock counts calls of NCCL's API: they agree at each,
-	 * but the tuner was not asked equally often; nothing is wrong */
+	NB_AGREED,	    /* on all decisions that every rank has made */
+	NB_DIVERGED,	    /* at a decision that the rings still hold */
+	NB_DIVERGED_BEFORE, /* before the oldest decision in the rings */
+	NB_MISMATCHED, /* ranks started with different policies; none decides */
+	/* The clock counts calls of NCCL's API. Ranks agree after each call,
+	 * but asked the tuner a different number of times; this is allowed. */
 	NB_TUNER_CALLS_DIFFER,
-	/* likewise: the tuner was asked alike, but after other calls */
+	/* The same clock: equal questions followed different calls. */
 	NB_API_CALLS_DIFFER,
-	NB_TOO_FAR, /* too far apart to compare */
-	NB_ALONE    /* fewer than two ranks with decisions here */
+	NB_TOO_FAR, /* the rings have no decision in common */
+	NB_ALONE    /* fewer than two ranks of this host have decisions */
 };
 
 const char *nb_agreement_word(enum nb_agreement a);
 
-/* What a rank made of the decision in question. */
+/* A rank's position, and its decision nb_agree.seq. */
 struct nb_agree_rank {
 	uint32_t slot, pid;
 	bool live;
-	uint32_t generation;	  /* it decides with now */
+	uint32_t generation;	  /* the current one */
 	uint64_t decisions, hash; /* hash: 48 bits, after those decisions */
 	uint64_t calls; /* of NCCL's API; 0: none seen, or not counted */
 	bool waits;	/* at an undecided fence */
-	bool has;	/* decision, of seq */
-	bool differs;	/* from what most ranks decided */
+	bool has;	/* decision is valid */
+	bool differs;	/* from the decision of most ranks */
 	struct nb_decision decision;
 };
 
@@ -79,18 +81,17 @@ struct nb_agree {
 	enum nb_agreement verdict;
 	uint64_t comm_id;
 	uint32_t ranks, here; /* of the communicator; of those in the segment */
-	enum nb_clock_kind clock; /* what fences are numbers of */
+	enum nb_clock_kind clock; /* fences are numbers of these */
 	uint64_t from, to;	  /* decisions compared: [from, to) */
-	/* DIVERGED, NB_API_CALLS_DIFFER: the first that differs (as the rank
-	 * that is furthest counts them)... */
+	/* NB_DIVERGED, NB_API_CALLS_DIFFER: the first decision in the rings
+	 * that differs, in the numbers of the rank furthest ahead */
 	uint64_t seq;
-	bool earlier; /* ...of those kept: they had differed before */
-	/* one rank made decisions more than the others from seq on, else 0:
-	 * what ncclGroupSimulateEnd on some ranks looks like */
+	bool earlier; /* ranks had diverged before seq already */
+	/* extra decisions that rank extra_slot made from seq on, else 0.
+	 * ncclGroupSimulateEnd on some ranks causes this. */
 	uint32_t extra, extra_slot;
-	/* DIVERGED: only the answers differ. The ranks were asked the same
-	 * all along, so their decision numbers still mean the same: a fence
-	 * is one place for all. */
+	/* NB_DIVERGED: ranks had the same questions and only the answers
+	 * differ. A fence is still the same decision for all ranks. */
 	bool aligned;
 	uint32_t n;
 	struct nb_agree_rank rank[NB_SEG_SLOTS];
@@ -99,12 +100,12 @@ struct nb_agree {
 /*
  * nb_agree - compare the ranks of communicator @index
  *
- * False: no such communicator, or it is one without identity, whose ranks are
- * not told apart. Ranks may decide meanwhile. Some 100 us a rank.
+ * False: there is no such communicator, or it has no identity, so its ranks
+ * cannot be distinguished. Ranks may decide meanwhile. About 100 us a rank.
  */
 bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out);
 
-/* Is a fence no one place for all of its ranks, or have they parted? */
+/* Have the ranks diverged, or do fences no longer line up? */
 static inline bool nb_agree_broken(const struct nb_agree *a)
 {
 	return a->verdict == NB_DIVERGED || a->verdict == NB_DIVERGED_BEFORE ||

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * A decision as readers get it. algo, proto -1: none; the answer equals
- * NCCL's choice where no policy had an opinion. Costs are NCCL's prediction
- * in microseconds, negative where there is none.
+ * A decision, unpacked. algo and proto: -1 for none. Without a policy's opinion
+ * the answer is NCCL's choice. Costs are NCCL's predictions in microseconds;
+ * negative: none.
  */
 struct nb_decision {
 	uint64_t seq;	/* decision number of the communicator */
@@ -28,10 +28,10 @@ struct nb_decision {
 };
 
 /*
- * A decision in four 64-bit words, as its thread writes it and others read it
- * meanwhile, also from the memory of a process that died. Each word carries
- * the low 16 bits of the decision's number + 1, so words that do not belong
- * together show it; there is no lock and no stamp to wait for.
+ * A decision in four 64-bit words. Other threads and processes read it while
+ *its thread writes it, also after its process died. Each word carries the low
+ *16 bits of the decision's number + 1, so a reader recognises words of
+ *different decisions and needs no lock.
  *
  *	0  bytes 48 (clamped)
  *	1  generation 22, usable 21, registered buffers 1
@@ -67,7 +67,7 @@ enum {
 	NB_PACKED_AT_BEST_COST = 24
 };
 
-/* What ranks have to agree on in word 2: collective, entry, channels. */
+/* The bits of word 2 that all ranks must have alike. */
 #define NB_PACKED_AGREED                      \
 	(UINT64_C(15) << NB_PACKED_AT_COLL |  \
 	 UINT64_C(63) << NB_PACKED_AT_INDEX | \
@@ -88,7 +88,7 @@ static inline uint64_t nb_packed_float(float f)
 	return v.u >> 8;
 }
 
-/* The part of word 2 that says what came out. */
+/* The part of word 2 that holds the answer. */
 static inline uint64_t nb_packed_outcome(uint32_t index, uint32_t by,
 					 uint32_t refused, uint32_t channels)
 {
@@ -99,9 +99,9 @@ static inline uint64_t nb_packed_outcome(uint32_t index, uint32_t by,
 }
 
 /*
- * Store two words. x86-64 does it by one instruction, which may be seen half
- * done but never a word of it, and that is all that a reader of tagged words
- * needs; the thread checker knows only what C knows.
+ * Store two words. x86-64 uses one instruction: a reader may see only one of
+ * the words, but never part of a word, and tags tell the rest. ThreadSanitizer
+ * only knows C's atomics.
  */
 static inline void nb_packed_two(uint64_t to[2], uint64_t a, uint64_t b)
 {
@@ -127,9 +127,9 @@ static inline void nb_packed_store(struct nb_packed *to, uint64_t seq,
 }
 
 /*
- * The running hash over what ranks must agree on: 48 bits, and above them the
- * tag of the last decision in it. A step can be taken back, so that hashes of
- * ranks that stand at different decisions can be compared.
+ * The running hash over all that ranks must have alike: 48 bits, and above them
+ * the tag of its last decision. A step can be rolled back, so that ranks at
+ * different decisions can be compared.
  */
 #define NB_HASH_MASK ((UINT64_C(1) << 48) - 1)
 #define NB_HASH_TIMES UINT64_C(0x9e3779b97f4a7c15)
@@ -141,8 +141,8 @@ static inline uint64_t nb_hash_step(uint64_t word0, uint64_t word2)
 	       (word2 & NB_PACKED_AGREED) * UINT64_C(0xd6e8feb86659fd93);
 }
 
-/* @hash with decision @seq and its step. What lies above the 48 bits of
- * either is shifted out by the factor. */
+/* Add decision @seq with its step. The factor shifts out the bits above 48 of
+ * both. */
 static inline uint64_t nb_hash_add(uint64_t hash, uint64_t seq, uint64_t step)
 {
 	uint64_t h = (hash ^ step) * (NB_HASH_TIMES << 16);
@@ -157,7 +157,7 @@ static inline uint64_t nb_hash_extend(uint64_t hash, uint64_t seq,
 	return nb_hash_add(hash, seq, nb_hash_step(word0, word2));
 }
 
-/* The same backwards, without tags. */
+/* Roll back the last decision, of these words. */
 static inline uint64_t nb_hash_back(uint64_t hash, uint64_t word0,
 				    uint64_t word2)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Agreement as JSON: the control socket and the shell's reading of a dead
-// job's segment say it in these very words.
+// Agreement of ranks as JSON, for the control socket and for the shell, which
+// also reads the segments of dead jobs.
 #include "core/jobseg/report.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static int put_rank_text(const struct nb_agree_rank *r, char *text, size_t size)
 			algo ? algo : "?", proto ? proto : "?", d->channels);
 }
 
-/* One rank that stands alone and one that does not, with decision seq. */
+/* A rank of the majority and a rank that differs from it. */
 static void two_sides(const struct nb_agree *a,
 		      const struct nb_agree_rank *side[2])
 {
@@ -151,7 +151,7 @@ static void put_comm(const struct nb_job *job, const struct nb_agree *a,
 	nb_json_end_obj(j);
 }
 
-/* Ranks that decide meanwhile may overtake a look at their rings. */
+/* Compare again if ranks overwrote their rings meanwhile. */
 static bool agree_at_rest(const struct nb_job *job, uint32_t index,
 			  struct nb_agree *a)
 {

@@ -19,9 +19,8 @@
  *	"differs","decision":{"coll","bytes","algo","proto","channels",
  *	"generation","by"} or null}]}],"left_out":n}
  *
- * The same from a running process and from a file. Members are listed where
- * something is to be said of them, or where @one is asked for. left_out:
- * communicators for which @room bytes did not suffice.
+ * Members are listed if the ranks differ, or with @one. left_out: number of
+ * communicators that did not fit into @room bytes.
  */
 void nb_job_json(const struct nb_job *job, const char *path, bool one,
 		 uint64_t only, size_t room, struct nb_json *out);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Request lines and replies of the control protocol. The grammar of a command
-// is its row in core/defs/commands.h: words, number of arguments, and the
-// options that its syntax text names; nothing is said twice. Whatever bytes
-// come in, a request is either within every bound or an error.
+// Request lines and replies of the control protocol. The row of a command in
+// core/defs/commands.h is its grammar: words, number of arguments, and the
+// options in its syntax text. Any bytes give either an error or a request
+// within every bound.
 #include "core/wire/wire.h"
 
 #include <stdio.h>
@@ -37,9 +37,9 @@ static size_t line_at(const struct line *l)
 }
 
 /*
- * Decode the next word in place: quotes group, backslash takes the next
- * character as it is. 1 for a word, 0 at the end, negative on error. Only
- * an unquoted "name=" makes an option.
+ * Decode the next word in place. Quotes group; a backslash makes the next
+ * character literal; only an unquoted "name=" starts an option. 1 for a word, 0
+ * at the end, negative on error.
  */
 static int next_word(struct line *l, struct word *w, struct nb_err *err)
 {
@@ -89,7 +89,7 @@ static int next_word(struct line *l, struct word *w, struct nb_err *err)
 	return 1;
 }
 
-/* "@7 " before the words. Without one the line is left as it is. */
+/* Take the id, "@7 ", from the start of the line, if there is one. */
 static int take_id(struct nb_request *req, struct line *l, struct nb_err *err)
 {
 	uint64_t id = 0;
@@ -112,7 +112,7 @@ static int take_id(struct nb_request *req, struct line *l, struct nb_err *err)
 	return 0;
 }
 
-/* Text only: UTF-8, no control character but the tab. */
+/* Only UTF-8 without control characters, except the tab. */
 static int check_text(const char *line, size_t size, struct nb_err *err)
 {
 	const unsigned char *s = (const unsigned char *)line;
@@ -137,7 +137,7 @@ static int check_text(const char *line, size_t size, struct nb_err *err)
 
 /* ---- commands ---- */
 
-/* Does @words ("a" or "a b") stand for the first @n given words? */
+/* How many of the @n words @w does the command @words ("a" or "a b") match? */
 static unsigned match_words(const char *words, const char *const *w, unsigned n)
 {
 	const char *gap = strchr(words, ' ');
@@ -212,9 +212,7 @@ static int check_arity(const struct nb_request *req, unsigned given,
 
 /* ---- options ---- */
 
-/*
- * The next "name=VALUE" of a syntax text from *@p on: its name and what may
- * follow the '='. False at the end.
+/* Find the next "name=VALUES" of a syntax text from *@p on; false at the end.
  */
 static bool next_option(const char **p, const char **name, size_t *nname,
 			const char **values, size_t *nvalues)
@@ -250,7 +248,7 @@ static bool is_one_of(const char *value, const char *words, size_t n)
 	return false;
 }
 
-/* A row that says "no" or "yes" takes both. */
+/* A row that lists only one of "no" and "yes" allows both. */
 static bool value_allowed(const char *value, const char *words, size_t n)
 {
 	if (!is_name_char(words[0]))
@@ -310,7 +308,7 @@ bool nb_request_yes(const struct nb_request *req, const char *name, bool absent)
 
 /* ---- requests ---- */
 
-/* Two command words may stand before the most arguments of a row. */
+/* Two command words and the arguments. */
 enum { MAX_WORDS = NB_WIRE_ARGS + 2 };
 
 struct words {
@@ -420,7 +418,7 @@ int nb_wire_hex(void *out, size_t size, const char *text, const char *what,
 	return 0;
 }
 
-/* Decimal digits at *@p to *@out; false when none or over 64 bits. */
+/* Read decimal digits at *@p; false: there are none, or over 64 bits. */
 static bool read_decimal(const char **p, uint64_t *out)
 {
 	const char *s = *p;

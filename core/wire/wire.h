@@ -12,9 +12,10 @@
 #include "core/spec/spec.h"
 
 /*
- * The control protocol's lines (docs/protocol.md) as values and back: no
- * I/O, no state. A request line becomes a command of core/defs/commands.h
- * with arguments and options; a reply is JSON in an envelope.
+ * Parses request lines and writes reply lines of the control protocol
+ * (docs/protocol.md); no I/O, no state. A request line becomes a command of
+ * core/defs/commands.h with arguments and options. A reply is JSON in an
+ * envelope.
  */
 enum {
 	NB_WIRE_LINE = 65536,	 /* bytes of a request, with its line feed */
@@ -32,13 +33,13 @@ struct nb_wire_opt {
 };
 
 /*
- * A request taken apart. Strings point into the line it was made from and
- * live as long as that; they are UTF-8 without control characters.
+ * A parsed request. Strings point into the request line; they are UTF-8 without
+ * control characters.
  *
- * @id:   only with has_id
+ * @id:   valid if has_id
  * @narg: within the row's least and most
- * @opt:  names are the row's, each at most once; a value whose choices the
- *        row spells out in lower case is one of those
+ * @opt:  names of the row, each at most once; if the row lists the values in
+ *        lower case, the value is one of them
  */
 struct nb_request {
 	bool has_id;
@@ -51,23 +52,22 @@ struct nb_request {
 };
 
 /*
- * nb_request_parse - check and take apart one line
- * @line: @size bytes without the line feed; changed in place, and one byte
- *        after them is written too
+ * nb_request_parse - check and parse one line
+ * @line: @size bytes without the line feed; changed in place; byte @size is
+ *        written too
  *
- * has_id and id are set even on failure where the line has a good one, so
- * that the error can be answered to it. 0; NB_E_PROTOCOL (bad id, bytes that
- * are not UTF-8, control characters), NB_E_USAGE (unknown command or option,
- * wrong number of arguments, an open quote), NB_E_ARG (an option's value),
- * NB_E_LIMIT. err->at is the byte of the line, from 1, where one is to blame.
- * Pure; any thread.
+ * A valid id is set even on failure, so that the error reply can carry it. 0;
+ * NB_E_PROTOCOL (bad id, bytes that are not UTF-8, control characters),
+ * NB_E_USAGE (unknown command or option, wrong number of arguments, an open
+ * quote), NB_E_ARG (an option's value), NB_E_LIMIT. err->at is the wrong byte
+ * of the line, from 1, or 0. Pure; any thread.
  */
 int nb_request_parse(struct nb_request *req, char *line, size_t size,
 		     struct nb_err *err);
 
-/* The value of option @name, or NULL when it was not given. */
+/* The value of option @name; NULL: it was not given. */
 const char *nb_request_opt(const struct nb_request *req, const char *name);
-/* Is the yes-or-no option @name "yes"? @absent when it was not given. */
+/* Is the yes-or-no option @name "yes"? @absent: the default. */
 bool nb_request_yes(const struct nb_request *req, const char *name,
 		    bool absent);
 
@@ -100,9 +100,9 @@ int nb_wire_id(uint64_t *out, const char *text, const char *what,
 	       struct nb_err *err);
 
 /*
- * A reply that worked: open writes {"id":…,"ok":true,"data": and the caller
- * then writes exactly one value with @j; close ends the line. @j starts anew,
- * in @out.
+ * Write a successful reply: open writes {"id":…,"ok":true,"data": to @out and
+ * initialises @j, the caller writes exactly one value with @j, and close ends
+ * the line.
  */
 void nb_reply_open(struct nb_json *j, struct nb_buf *out,
 		   const struct nb_request *req);
@@ -112,8 +112,8 @@ void nb_reply_close(struct nb_json *j);
 void nb_reply_end(struct nb_buf *out, const struct nb_request *req);
 
 /*
- * A reply that failed. @extra (may be NULL) is called inside the error object
- * to add members (finding, text) with @arg.
+ * Write an error reply. @extra (may be NULL) is called with @arg to add members
+ * (finding, text) to the error object.
  */
 typedef void nb_reply_extra_fn(struct nb_json *j, void *arg);
 void nb_reply_error(struct nb_buf *out, const struct nb_request *req,
