@@ -48,27 +48,7 @@ NB_DOM_FN bool nb_range_meet(struct nb_range *out, const struct nb_range *a,
 NB_DOM_FN struct nb_range nb_range_join(const struct nb_range *a,
 					const struct nb_range *b);
 
-/*
- * The result of ALU function @fn of @bits (whole or half width; byte swaps:
- * 16, 32, 64) on @a and @b. Half-width results are zero-extended. @b is
- * ignored by functions of one operand. Shift counts are masked as RFC 9669
- * says; division by zero gives 0, modulo by zero the dividend.
- */
-NB_DOM_FN struct nb_range nb_range_alu(enum nb_fn fn, unsigned bits,
-				       const struct nb_range *a,
-				       const struct nb_range *b);
-
-/* The low @bits, zero- or sign-extended to the whole width. */
-NB_DOM_FN struct nb_range nb_range_zext(const struct nb_range *a,
-					unsigned bits);
-NB_DOM_FN struct nb_range nb_range_sext(const struct nb_range *a,
-					unsigned bits);
-
-/*
- * Take jump @fn of @bits between *@a and *@b as true (@taken) or false and
- * narrow both. false when no members behave so; both are undefined then.
- */
-NB_DOM_FN bool nb_range_branch(enum nb_fn fn, unsigned bits, bool taken,
-			       struct nb_range *a, struct nb_range *b);
+/* Bring the views into agreement; false: the range has no member. */
+NB_DOM_FN bool nb_range_sync(struct nb_range *r);
 
 #endif

@@ -3,6 +3,8 @@
 // the whole, bounds of the low half; then they are brought into agreement. The
 // low half never takes bounds of the whole that do not fit it: the published
 // errors in 32-bit bounds of other verifiers did.
+#include "core/verify/domain/range_alu.h"
+
 #include "core/verify/domain/views.h"
 
 /* Wide enough that no sum, difference or product below overflows. */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a conditional jump says about the ranges it compares.
+#include "core/verify/domain/range_branch.h"
+
 #include "core/verify/domain/views.h"
 
 /* a > b when @strict, else a >= b, unsigned. */

@@ -129,10 +129,7 @@ static inline struct iv iv_join(struct iv a, struct iv b)
 	return a;
 }
 
-/* Bring the views into agreement; false: the range has no member. */
-NB_DOM_FN bool nb_range_sync(struct nb_range *r);
-
-/* The same for a result that has members by construction. */
+/* nb_range_sync of a result that has members by construction. */
 /* Of results that have members by construction. */
 static inline struct nb_range synced(struct nb_range r)
 {

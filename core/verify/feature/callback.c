@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-#include "core/verify/access/at.h"
+#include "core/verify/access/access.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/feature/resources.h"

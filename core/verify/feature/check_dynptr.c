@@ -5,7 +5,7 @@
 // when the program writes over it.
 #include "core/verify/feature/check_dynptr.h"
 
-#include "core/verify/access/at.h"
+#include "core/verify/access/access.h"
 #include "core/verify/access/objects.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/check_refs.h"

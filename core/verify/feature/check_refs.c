@@ -3,7 +3,7 @@
 // once, by the pointer that the reservation answered, and is not used after.
 #include "core/verify/feature/check_refs.h"
 
-#include "core/verify/access/at.h"
+#include "core/verify/access/access.h"
 #include "core/verify/access/refs.h"
 
 int nb_check_alloc(const struct at *a, const struct nb_helper_spec *h,

@@ -20,7 +20,7 @@
 // behind each pointer it gave, since all of them point into the object.
 #include "core/verify/feature/iter.h"
 
-#include "core/verify/access/at.h"
+#include "core/verify/access/access.h"
 #include "core/verify/access/objects.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/access/stack.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/verify/access/at.h"
+#include "core/verify/access/access.h"
 
 static uint32_t lock_offset(const struct nb_map_spec *m)
 {

@@ -4,7 +4,7 @@
 // lock.c.
 #include "core/verify/feature/resources.h"
 
-#include "core/verify/access/at.h"
+#include "core/verify/access/access.h"
 #include "core/verify/access/objects.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/check_dynptr.h"

@@ -22,7 +22,7 @@
 // what comes back to a caller is a coherent number.
 #include "core/verify/feature/tail.h"
 
-#include "core/verify/access/at.h"
+#include "core/verify/access/access.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/call.h"
 

@@ -2,7 +2,7 @@
 #ifndef NB_VERIFY_INSN_ANSWERS_H
 #define NB_VERIFY_INSN_ANSWERS_H
 
-#include "core/verify/access/at.h"
+#include "core/verify/access/access.h"
 #include "core/verify/insn/require.h"
 
 /*

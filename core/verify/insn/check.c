@@ -4,7 +4,7 @@
 // required and what was known. The state is only read.
 #include "core/verify/insn/check.h"
 
-#include "core/verify/access/at.h"
+#include "core/verify/access/access.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/callback.h"
 #include "core/verify/feature/check_dynptr.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/verify/access/at.h"
+#include "core/verify/access/access.h"
 #include "core/verify/feature/callback.h"
 #include "core/verify/feature/check_dynptr.h"
 #include "core/verify/feature/check_refs.h"

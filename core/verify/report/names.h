@@ -32,4 +32,15 @@ struct nb_member nb_member_beyond(struct nb_env *env, uint32_t map,
 const char *nb_say_type(struct nb_env *env, uint32_t map,
 			enum nb_name_part part);
 
+/* What is at @off behind @r in the source's terms: "ctx->ranks",
+ * "limits.max_bytes"; "" when nobody says. */
+const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
+			 const struct nb_range *off);
+/* Why the instruction at @pc, run with @regs, makes local data. */
+const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
+			 uint32_t pc);
+/* What to do instead; "" for the class's own hint. */
+const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
+			      uint32_t pc);
+
 #endif

@@ -35,16 +35,6 @@ const struct nb_line *nb_line_of(const struct nb_prog *p, uint32_t pc);
 const char *nb_say_insn(struct nb_env *env, uint32_t pc);
 /* The name of the function that holds @pc. */
 const char *nb_say_func(struct nb_env *env, uint32_t pc);
-/* What is at @off behind @r in the source's terms: "ctx->ranks",
- * "limits.max_bytes"; "" when nobody says. */
-const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
-			 const struct nb_range *off);
-/* Why the instruction at @pc, run with @regs, makes local data. */
-const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
-			 uint32_t pc);
-/* What to do instead; "" for the class's own hint. */
-const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
-			      uint32_t pc);
 /* Room for words also when memory is what ran out. */
 void nb_more_words(struct nb_env *env);
 

@@ -7,7 +7,8 @@
 
 #include "core/isa/insn.h"
 #include "core/spec/spec.h"
-#include "core/verify/domain/range.h"
+#include "core/verify/domain/range_alu.h"
+#include "core/verify/domain/range_branch.h"
 #include "core/verify/state/budget.h"
 
 enum nb_reg_kind {

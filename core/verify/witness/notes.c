@@ -4,12 +4,13 @@
 // finding, each step that made the registers that it is about what they are.
 #include "core/verify/domain/range.h"
 #include "core/verify/feature/iter.h"
+#include "core/verify/report/names.h"
 #include "core/verify/report/report.h"
 #include "core/verify/report/source.h"
 #include "core/verify/state/env.h"
 #include "core/verify/state/operands.h"
 #include "core/verify/state/state.h"
-#include "core/verify/witness/witness.h"
+#include "core/verify/witness/notes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 
 #include "core/verify/engine/explore.h"
 #include "core/verify/report/report.h"
+#include "core/verify/witness/notes.h"
 
 enum {
 	MAX_TURNS = 65536, /* branches of a way that can be repeated */

@@ -37,17 +37,4 @@ struct nb_trail {
 
 const struct nb_trail_step *nb_trail_at(const struct nb_trail *t, uint32_t i);
 
-/*
- * notes.c: words for what happens on the way.
- *
- * nb_trail_value says where register @number of the frame at step @i comes
- * from, as an expression of the source's terms ("ctx->ranks * 4"); "" when
- * there is none that is short and certain. nb_trail_branch says what the
- * branch at step @i - 1 means for the way that goes on at step @i.
- * nb_trail_notes fills the finding's notes.
- */
-const char *nb_trail_value(const struct nb_trail *t, uint32_t i, int number);
-const char *nb_trail_branch(const struct nb_trail *t, uint32_t i);
-void nb_trail_notes(const struct nb_trail *t, struct nb_finding *f);
-
 #endif

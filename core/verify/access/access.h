@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_VERIFY_INSN_CHECK_AT_H
-#define NB_VERIFY_INSN_CHECK_AT_H
+#ifndef NB_VERIFY_ACCESS_ACCESS_H
+#define NB_VERIFY_ACCESS_ACCESS_H
 
 #include "core/verify/state/env.h"
 #include "core/verify/report/refusal.h"
