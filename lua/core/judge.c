@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a judge of two samples needs and is slow in Lua: medians of blocks, the
+ * Statistics of two samples that would be slow in Lua: medians of blocks, the
  * rank-sum test (Mann and Whitney 1947) and the shift between the samples
  * with its interval (Hodges and Lehmann 1963). Numbers must be finite.
  */

@@ -476,7 +476,7 @@ static int do_sha256(lua_State *L)
 	return 1;
 }
 
-/* hold(boolean): until it is lifted, a Ctrl-C waits */
+/* hold(true): Ctrl-C waits until hold(false) */
 static int do_hold(lua_State *L)
 {
 	nb_lua_held = nb_lua_held + (lua_toboolean(L, 1) ? 1 : -1);
@@ -486,8 +486,8 @@ static int do_hold(lua_State *L)
 }
 
 /*
- * held(f, ...) -> as pcall, and from its end on held: a Ctrl-C that it raised
- * would be raised anew by whatever comes next
+ * held(f, ...) -> as pcall, then hold(true): otherwise the next instruction
+ * would raise a pending Ctrl-C again
  */
 static int do_held(lua_State *L)
 {
@@ -499,8 +499,8 @@ static int do_held(lua_State *L)
 	return lua_gettop(L);
 }
 
-/* settled(f, ...) -> was there a Ctrl-C, then as pcall: it has done what it was
- * for, and is taken back */
+/* settled(f, ...) -> was there a Ctrl-C, then as pcall. The Ctrl-C ended f and
+ * is cleared. */
 static int do_settled(lua_State *L)
 {
 	int rc = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
@@ -517,7 +517,7 @@ static int do_settled(lua_State *L)
 	return lua_gettop(L);
 }
 
-/* stopped() -> has Ctrl-C been pressed, for who holds it (hold) */
+/* stopped() -> is a Ctrl-C pending? For callers of hold(true) */
 static int do_stopped(lua_State *L)
 {
 	lua_pushboolean(L, nb_lua_stop != 0);

@@ -128,7 +128,7 @@ static int attach_one(struct calls *c, int pid, const char *path, unsigned f)
 {
 	int rc = 0;
 
-	/* the way out first: what enters is seen to leave */
+	/* the return probe first, so that each call seen also ends */
 	for (int ret = 1; ret >= 0 && !rc; ret--) {
 		struct bpf_uprobe_opts o = { .sz = sizeof(o),
 					     .func_name = funcs[f],
@@ -145,8 +145,7 @@ static int attach_one(struct calls *c, int pid, const char *path, unsigned f)
 	return rc;
 }
 
-/* The kernel's answer is the caller's error; what was attached is not any
- * more. */
+/* Return the kernel's error, after detaching what was attached. */
 static int refuse(lua_State *L, struct calls *c, const char *what, int rc)
 {
 	bool perm = rc == -EPERM || rc == -EACCES;

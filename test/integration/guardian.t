@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The guardian of a sweep: it acts when its process has ended and not before,
-# also where standard files are closed; and nothing happens to a process whose
-# guardian was killed.
+# Processes that outlive the one that starts them. A guardian acts when its
+# process has ended and not before, also where standard files are closed, and
+# nothing happens to a process whose guardian was killed. A detached process
+# runs at once, holds no pipe of its starter open, and writes to its log.
 . "$TOP/test/integration/shell_lib.sh"
 trap finish EXIT
 cd "$T" || exit 1
@@ -53,3 +54,32 @@ rm -f fired
 lua_run killed.lua >out 2>why
 [ $? -eq 0 ] && [ "$(cat out)" = lives ] && [ ! -e fired ]
 ok "a guardian that was killed takes nobody along" $?
+
+cat >detach.lua <<'E'
+local core = require "ncclbpf.core"
+local pid = assert(core.detach(function()
+	while not core.stat "go" do core.sleep(0.01) end
+	print "said"
+	io.stdout:flush()
+	local _, own = core.ids()
+	assert(core.write("ran", tostring(own)))
+	error "its end"
+end, "detached.log"))
+print(pid)
+E
+for which in none 0 2; do
+	rm -f go ran detached.log
+	pid=$(closed $which detach.lua 3>&1 2>why)
+	[ -n "$pid" ] && [ ! -e ran ]
+	ok "a command substitution does not wait for a detached process; closed: $which" $?
+	touch go
+	await test -e ran
+	[ "$(cat ran)" = "$pid" ]
+	ok "it runs, with the PID that was returned; closed: $which" $?
+	await grep -q 'its end' detached.log
+	[ "$(head -1 detached.log)" = said ]
+	ok "what it prints and its error are in the log; closed: $which" $?
+done
+echo 'print(select(2, require "ncclbpf.core".detach(print, "no/such/log")).code)' >log.lua
+[ "$(lua_run log.lua 2>why)" = io ]
+ok "a log that cannot be opened is an error" $?
