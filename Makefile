@@ -153,12 +153,14 @@ policies: $(POLICIES)
 unit-tests: $(UNIT) $(FUZZ)
 tests: $(UNIT) $(FUZZ) $(CORPUS) $(EXAMPLES)
 
-$(B)/test/unit/%: $(B)/test/unit/%.o $(CORE) $(LOAD)
+# Tests write programs as text (test/unit/asm.h).
+ASM := $(B)/test/unit/asm.o
+$(B)/test/unit/%: $(B)/test/unit/%.o $(ASM) $(CORE) $(LOAD)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
 
 # Fuzz targets are linked with a driver that replays files; V=fuzz CC=clang
 # links libFuzzer instead.
-$(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/replay.o) $(CORE) $(LOAD)
+$(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/replay.o) $(ASM) $(CORE) $(LOAD)
 	$(CC) $(patsubst -fsanitize=fuzzer-no-link%,-fsanitize=fuzzer%,$(SAN)) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
 
 # An example that is a program: NCCL's net interface and libc.

@@ -146,17 +146,6 @@ int nb_encode(struct nb_slot *out, const struct nb_insn *in, size_t n,
 	      struct nb_err *err);
 
 /*
- * nb_asm - assemble text (the syntax of bpf_conformance's data files:
- * mnemonics of core/defs/isa.h, %r0..%r10, [%r1+4], labels, +N targets, #
- * comments, one instruction a line) to slots
- * @out: up to @max slots; *@n gets the count
- *
- * 0, NB_E_FORMAT (err->at is the line, from 1) or NB_E_LIMIT.
- */
-int nb_asm(struct nb_slot *out, size_t max, size_t *n, const char *text,
-	   struct nb_err *err);
-
-/*
  * Text of instruction @pc in the style of the kernel's verifier log
  * ("r0 = *(u32 *)(r1 +8)", "if r1 > 15 goto pc+3"), at most @size bytes
  * with the NUL. @map_name (may be NULL): name of map @index, NULL if unknown.

@@ -12,6 +12,7 @@
 #include "core/isa/insn.h"
 #include "core/map/ringbuf.h"
 #include "test/bench/bench.h"
+#include "test/unit/asm.h"
 
 enum { EACH = 2000, ROUNDS = 201, RING = 1 << 17, SLOTS = 32, CHAIN = 8 };
 enum { EMPTY, LOCK, RECORD, NPROGS };

@@ -11,6 +11,7 @@ $(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lpthread $(BENCH_LIBS)
 
 $(addprefix $(B)/test/bench/,event_bench exec_bench inline_bench lookup_bench map_bench plugin_bench table_bench verify_bench weight_bench): $(CORE)
+$(B)/test/bench/inline_bench $(B)/test/bench/weight_bench: $(ASM)
 $(B)/test/bench/decision: $(B)/test/fakes/host/nccl.o
 $(B)/test/bench/change_bench: $(B)/test/fakes/host/nccl.o $(CORE)
 $(B)/test/bench/event_bench $(B)/test/bench/plugin_bench: $(PLUGIN) $(B)/test/bench/switch_native.o

@@ -25,6 +25,7 @@
 #include "core/map/ops.h"
 #include "core/verify/verify.h"
 #include "test/bench/bench.h"
+#include "test/unit/asm.h"
 
 enum { CALLS = 16, SLOTS = 4096, ROUNDS = 101, NS = 50000, TEXT = 1 << 16 };
 enum { FORMAT = 200 };

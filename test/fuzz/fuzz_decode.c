@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/isa/insn.h"
+#include "test/unit/asm.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

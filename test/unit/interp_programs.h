@@ -7,6 +7,7 @@
 #include "test/unit/unit.h"
 
 #include "core/exec/run/exec.h"
+#include "test/unit/asm.h"
 
 enum { MAX = 256, PASSES = 8 << 20 };
 

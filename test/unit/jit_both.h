@@ -16,6 +16,7 @@
 
 #include "core/exec/jit/jit.h"
 #include "core/ncclbpf.h"
+#include "test/unit/asm.h"
 
 enum { MAX = NB_IMAGE_MAX_SLOTS, NREGS = 10, NMAPS = 8, ALL = -1 };
 

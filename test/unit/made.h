@@ -8,6 +8,7 @@
 
 #include "core/image/image.h"
 #include "core/isa/insn.h"
+#include "test/unit/asm.h"
 
 /*
  * Policy images made in the test itself, from assembly text. A map is named by

@@ -15,6 +15,7 @@
 #include "core/defs/ctx.h"
 #include "test/unit/fail_alloc.h"
 #include "test/unit/made.h"
+#include "test/unit/asm.h"
 
 /* libcheck allocates itself, so what does not hold is kept for later. */
 static bool wrong;

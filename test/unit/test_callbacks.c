@@ -15,6 +15,7 @@
 #include "core/exec/jit/jit.h"
 #include "core/image/image.h"
 #include "core/map/ops.h"
+#include "test/unit/asm.h"
 
 enum { MAX = 256, PROGS = 4, MAPS = 4, ENGINES = 2 };
 

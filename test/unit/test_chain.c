@@ -15,6 +15,7 @@
 #include "core/ncclbpf.h"
 #include "core/defs/ctx.h"
 #include "test/unit/made.h"
+#include "test/unit/asm.h"
 
 enum { MOST = 8, ROOM = 128, RUNS = 6 };
 

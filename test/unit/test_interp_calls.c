@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The interpreter: memory, atomics, calls, frames, helpers and maps.
 #include "test/unit/interp_programs.h"
+#include "test/unit/asm.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -18,6 +18,7 @@
 #include "core/map/ops.h"
 #include "core/map/ringbuf.h"
 #include "test/unit/made.h"
+#include "test/unit/asm.h"
 
 enum { ROOM = 64, ALL = -1 };
 

@@ -36,6 +36,7 @@
 #include "core/base/buf.h"
 #include "test/unit/made.h"
 #include "test/unit/step_here.h"
+#include "test/unit/asm.h"
 
 enum { PROCS = 3, DECISIONS = 4096, WAIT_S = 60, SLOTS = 128 };
 enum { LIMITS, COUNTED, SAW, NMAPS };

@@ -27,6 +27,7 @@
 #include "test/fakes/host/prof.h"
 #include "test/unit/fail_alloc.h"
 #include "test/unit/made.h"
+#include "test/unit/asm.h"
 
 char *__real_strdup(const char *s);
 char *__wrap_strdup(const char *s);

@@ -15,6 +15,7 @@
 #include "core/defs/ctx.h"
 #include "core/verify/verify.h"
 #include "test/unit/made.h"
+#include "test/unit/asm.h"
 
 /* channels = outer[0][0], if both are there. */
 #define PROGRAM(test)                       \

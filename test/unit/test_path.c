@@ -11,6 +11,7 @@
 #include "core/exec/explain/path.h"
 #include "core/isa/insn.h"
 #include "core/defs/ctx.h"
+#include "test/unit/asm.h"
 
 enum { MAX = 64, BYTES = 1, COLL = 3, ALGO = 14, PROTO = 15, CHANNELS = 16 };
 

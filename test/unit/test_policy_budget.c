@@ -13,6 +13,7 @@
 
 #include "core/ncclbpf.h"
 #include "test/unit/made.h"
+#include "test/unit/asm.h"
 
 /* ---- verification ---- */
 

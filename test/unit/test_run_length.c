@@ -16,6 +16,7 @@
 #include "core/image/image.h"
 #include "core/map/ops.h"
 #include "core/verify/verify.h"
+#include "test/unit/asm.h"
 
 enum { SLOTS = 1024, FUNCS = 10, PROGS = 3, MAPS = 4, ELEMS = 1 << 16 };
 enum { COUNT, JUMPS, MANY, TEXT };

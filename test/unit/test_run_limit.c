@@ -11,6 +11,7 @@
 #include "core/map/ops.h"
 #include "core/ncclbpf.h"
 #include "test/unit/made.h"
+#include "test/unit/asm.h"
 
 /* The image of @text: the main function, and a callback if one is named. */
 static void image_of(struct nb_buf *out, const char *name, const char *text)

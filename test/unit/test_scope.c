@@ -8,6 +8,7 @@
 #include "core/ncclbpf.h"
 #include "core/defs/ctx.h"
 #include "test/unit/made.h"
+#include "test/unit/asm.h"
 
 static struct nb_policy *policy(const char *name, const char *text,
 				const struct nb_map_spec *maps, uint32_t nmaps)

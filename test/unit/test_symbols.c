@@ -19,6 +19,7 @@
 #include "core/exec/jit/jit.h"
 #include "core/exec/jit/symbols.h"
 #include "core/image/image.h"
+#include "test/unit/asm.h"
 
 enum { MAX = 64 };
 

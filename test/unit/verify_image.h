@@ -8,6 +8,7 @@
 
 #include "core/image/image.h"
 #include "core/verify/verify.h"
+#include "test/unit/asm.h"
 
 /*
  * A policy image in memory around assembled text, with one map of each kind.

@@ -27,7 +27,7 @@ $(ARM64)/%.o: %.c
 	@mkdir -p $(@D)
 	$(ARM64_CC) -Itest/differential/arm64 $(CPPFLAGS) $(ARM64_CFLAGS) -c -o $@ $<
 
-$(ARM64)/test_%: $(ARM64)/test/unit/test_%.o $(ARM64_ALL)
+$(ARM64)/test_%: $(ARM64)/test/unit/test_%.o $(ARM64)/test/unit/asm.o $(ARM64_ALL)
 	$(ARM64_CC) -static -o $@ $^ -lpthread
 
 $(ARM64)/conformance_plugin: $(ARM64)/test/differential/conformance/plugin.o $(ARM64_ENGINE)

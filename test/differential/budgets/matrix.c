@@ -19,6 +19,7 @@
 #include "core/exec/run/interp.h"
 #include "core/ncclbpf.h"
 #include "core/verify/verify.h"
+#include "test/unit/asm.h"
 
 enum budget { PASSES, TURNS, ELEMENTS, NUMBERS, NBUDGETS };
 enum via {

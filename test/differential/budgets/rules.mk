@@ -11,6 +11,6 @@ $(SMALL)/%.o: %.c
 BUDGET_MATRIX := $(B)/test/unit/test_budget_matrix
 tests unit-tests: $(BUDGET_MATRIX)
 
-$(BUDGET_MATRIX): $(call small,$(B)/test/differential/budgets/matrix.o $(CORE))
+$(BUDGET_MATRIX): $(call small,$(B)/test/differential/budgets/matrix.o $(ASM) $(CORE))
 	@mkdir -p $(@D)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(CHECK_LIBS) -lpthread

@@ -9,7 +9,7 @@ $(B)/test/differential/conformance/plugin: $(B)/test/differential/conformance/pl
 		$(CONFORMANCE_CORE) $(call o,core/map/*.c core/exec/*/*.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
-$(B)/test/differential/conformance/run: $(B)/test/differential/conformance/run.o $(CONFORMANCE_CORE)
+$(B)/test/differential/conformance/run: $(B)/test/differential/conformance/run.o $(ASM) $(CONFORMANCE_CORE)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
 
 # The suite's own runner and tests, which are not kept here, drive both engines.

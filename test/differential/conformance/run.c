@@ -17,6 +17,7 @@
 
 #include "core/base/buf.h"
 #include "core/isa/insn.h"
+#include "test/unit/asm.h"
 
 enum { MAX_SLOTS = 4096, SECONDS = 10 };
 

@@ -9,6 +9,6 @@ EMBEDDING_SMALL := $(B)/test/unit/test_verify_embedding_small
 tests unit-tests: $(EMBEDDING_SMALL)
 
 $(EMBEDDING_SMALL): $(call small,$(B)/test/unit/test_verify_embedding.o \
-		$(call o,test/differential/embedding/*.c) $(CORE))
+		$(call o,test/differential/embedding/*.c) $(ASM) $(CORE))
 	@mkdir -p $(@D)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(CHECK_LIBS) -lpthread

@@ -22,6 +22,7 @@
 #include "core/isa/insn.h"
 #include "core/map/ringbuf.h"
 #include "test/differential/map/sequence.h"
+#include "test/unit/asm.h"
 
 enum { RING = 4096, STEPS = 24, SLOTS = 2048, ANSWERS = 3 * STEPS };
 enum { KERNEL, INTERPRETER, CODE, NSIDES };

@@ -8,7 +8,7 @@ MAP_STRESS_SRC := test/differential/map/map_stress.c $(wildcard core/map/*.c) \
 tests: $(B)/test/differential/map/map_kernel $(B)/test/differential/map/ring_kernel \
 	$(B)/test/differential/map/map_stress
 
-$(B)/test/differential/map/ring_kernel: $(B)/test/differential/map/ring_kernel.o \
+$(B)/test/differential/map/ring_kernel: $(B)/test/differential/map/ring_kernel.o $(ASM) \
 		$(B)/test/differential/map/sequence.o $(call o,core/base/*.c core/spec/*.c \
 		core/isa/*.c core/image/*.c core/map/*.c core/exec/*/*.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread

@@ -4,7 +4,7 @@ MUTANTS := $(B)/test/differential/mutants
 MUTANT_SRC := $(wildcard core/verify/*.c core/verify/*/*.c)
 MUTANT_OBJ := $(patsubst %.c,$(MUTANTS)/verify/%.o,$(notdir $(MUTANT_SRC)))
 MUTANT_REST = $(filter-out $(B)/core/verify/%,$(CORE) $(LOAD)) \
-	$(MUTANT_OBJ) $(MUTANTS)/mutant.o
+	$(MUTANT_OBJ) $(MUTANTS)/mutant.o $(ASM)
 MUTANT_UNITS := $(addprefix $(MUTANTS)/,test_verify test_verify_limits \
 	test_callbacks test_of_maps test_weight)
 MUTANT_KINDS ?= refuse label weigh

@@ -9,14 +9,14 @@ tests: $(B)/test/differential/oracle/oracle_shadow $(B)/test/differential/oracle
 	$(B)/test/differential/oracle/oracle_held
 
 $(B)/test/differential/oracle/oracle_shadow: $(B)/test/differential/oracle/oracle_shadow.o \
-		$(ORACLE_SHADOW) $(ORACLE_GEN) $(ORACLE_CORE)
+		$(ASM) $(ORACLE_SHADOW) $(ORACLE_GEN) $(ORACLE_CORE)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 $(B)/test/differential/oracle/oracle_kernel: $(B)/test/differential/oracle/oracle_kernel.o \
-		$(B)/test/differential/oracle/kernel.o $(ORACLE_SHADOW) \
+		$(B)/test/differential/oracle/kernel.o $(ASM) $(ORACLE_SHADOW) \
 		$(ORACLE_GEN) $(ORACLE_CORE)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 $(B)/test/differential/oracle/oracle_held: $(B)/test/differential/oracle/oracle_held.o \
-		$(B)/test/differential/oracle/kernel.o $(ORACLE_CORE)
+		$(B)/test/differential/oracle/kernel.o $(ASM) $(ORACLE_CORE)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread

@@ -17,7 +17,7 @@ $(B)/test/integration/control/stress: $(call o,test/integration/control/stress.c
 $(B)/test/integration/control/image: $(call o,test/integration/control/image.c core/image/*.c core/isa/*.c core/base/*.c core/spec/*.c core/map/def.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
-$(B)/test/integration/control/corpus: $(call o,test/integration/control/corpus.c core/image/*.c core/isa/*.c core/base/*.c core/spec/*.c core/map/def.c)
+$(B)/test/integration/control/corpus: $(ASM) $(call o,test/integration/control/corpus.c core/image/*.c core/isa/*.c core/base/*.c core/spec/*.c core/map/def.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 $(B)/test/integration/control/images.stamp: $(B)/test/integration/control/image

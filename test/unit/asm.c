@@ -3,7 +3,7 @@
 // and the shape of its operands choose a row of core/defs/isa.h; the row's kind
 // says where each operand goes. Labels are collected in a first pass. It takes
 // no memory but its frame.
-#include "core/isa/insn.h"
+#include "test/unit/asm.h"
 
 #include <ctype.h>
 #include <errno.h>
