@@ -5,10 +5,7 @@
 #include "core/verify/state/env.h"
 #include "core/verify/report/refusal.h"
 
-/*
- * What the files that check one instruction share, access.c's own. Where a
- * check stands: passed down instead of four arguments.
- */
+/* The instruction that is checked and the state before it. */
 struct at {
 	struct nb_env *env;
 	const struct nb_state *st;
@@ -17,7 +14,7 @@ struct at {
 	uint32_t pc;
 };
 
-/* Pointers may not be moved farther than this: the kernel's limit. */
+/* Largest distance that a pointer may be moved; the kernel's limit. */
 enum { MAX_MOVE = 1 << 29 };
 
 enum access { LOAD, STORE };

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Helpers that call back. What a callback does to memory is seen by walking
-// it; what the loop around it does is here: its arguments, how many turns
-// there are, what its end tells.
+// Helpers that call back. The walk enters the callback, so it sees what the
+// callback does. This file models the loop around it: its arguments, the
+// number of invocations and the helper's result.
 //
-// How the walk ends: a state before a turn that is covered by an earlier state
-// before a turn *of the same call of the helper* need not be walked, although
-// the earlier one is not finished: each turn uses up one of those that the
-// helper allows, so a cycle of such steps ends. That it is the same call must
-// be part of every comparison (struct nb_frame, @loop): a state inside another
-// call of the helper is finished only under the condition that *that* call
-// ends, and would lend this to an endless loop around the call:
+// Termination. Each invocation uses up one of those that the helper allows. So
+// a state before an invocation is pruned by an earlier state before an
+// invocation *of the same helper call*, although that state is not finished:
+// no cycle of such steps is endless. Comparisons therefore include the helper
+// call (struct nb_frame, @loop). Without it, a state inside another call could
+// prune an endless loop around the calls:
 //
 //	while (flag) { flag = 0; bpf_loop(1, set_flag, &flag, 0); }
 //
-// Coherence: r0 of the callback, and what decides how many turns there are,
-// decide whether the next turn is taken. Is it local data, then a region of
-// local control spans the rest of the call; all that callbacks write is local
-// at its end (control_dep.c). So is a loop that may find too few turns left in
-// the run, where local data decided how many were spent (budget.c).
+// Coherence. The callback's r0 and the number of invocations decide whether
+// there is a next one. If local data decides that, the rest of the call is a
+// region of local control, and all that callbacks write is local after it
+// (control_dep.c). The same holds for a loop that may run out of iterations
+// after local data decided how many were spent (budget.c).
 #include "core/verify/feature/callback.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Rules of dynptrs, as the kernel has them: 16 aligned bytes of stack at a
-// known place, made and used by helpers alone. One that stands for a record
-// of a ring buffer stays until it is submitted or discarded; another ends
-// when the program writes over it.
+// Rules of dynptrs, which are the kernel's. A dynptr is 16 aligned bytes of
+// stack at a constant offset, and only helpers write and read it. A dynptr of a
+// ring buffer's record must be submitted or discarded. A dynptr of a map value
+// ends when the program overwrites it.
 #include "core/verify/feature/check_dynptr.h"
 
 #include "core/verify/access/access.h"
@@ -17,7 +17,7 @@ static int refuse_place(const struct at *a, const struct nb_helper_spec *h,
 		      .limit = NB_DYNPTR_SIZE);
 }
 
-/* A dynptr copied, or its address: only where it was made it is one. */
+/* A copy of a dynptr's bytes is no dynptr: only the original is. */
 static int refuse_none(const struct at *a, const struct nb_helper_spec *h,
 		       int number)
 {
@@ -77,7 +77,8 @@ int nb_check_keep(const struct at *a, const struct nb_helper_spec *h,
 	rc = nb_check_span(a, number, &r->r, size);
 	if (rc)
 		return rc;
-	/* bpf_dynptr_read and bpf_dynptr_write never see the map. */
+	/* bpf_dynptr_read and bpf_dynptr_write do not know the map, so its
+	 * flags are checked here, for both. */
 	rc = nb_check_map_access(a, number, STORE);
 	return rc ? rc : nb_check_map_access(a, number, LOAD);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rules of references: what is reserved has a size known here, is given back
-// once, by the pointer that the reservation answered, and is not used after.
+// Rules of references. A reservation has a constant size. The program releases
+// it once, with the pointer that the reservation returned, and does not use
+// that memory afterwards.
 #include "core/verify/feature/check_refs.h"
 
 #include "core/verify/access/access.h"
@@ -19,7 +20,7 @@ int nb_check_alloc(const struct at *a, const struct nb_helper_spec *h,
 		      .reg = number, .helper = h);
 }
 
-/* The slot where what this number pointed to was given back, or NB_NO_PC. */
+/* The slot that released what this number pointed to; NB_NO_PC: none. */
 static uint32_t ended_at(const struct nb_reg *r)
 {
 	return r->kind == NB_REG_SCALAR && r->ref ? r->ref - 1 : NB_NO_PC;
@@ -34,7 +35,7 @@ int nb_check_ended(const struct at *a, int number)
 	return refuse(a, NB_RULE_RELEASED_USE, .reg = number, .where = pc);
 }
 
-/* A pointer that stands for no reservation, or a number. */
+/* The argument is no reservation: say what it is. */
 static int refuse_other(const struct at *a, const struct nb_helper_spec *h,
 			int number)
 {
@@ -87,7 +88,7 @@ int nb_check_no_refs(const struct at *a, uint32_t frame)
 {
 	const struct nb_ref *ref = NULL;
 
-	/* They stand in the order in which they were taken. */
+	/* References are listed in the order of their reservation. */
 	for (uint32_t i = a->st->nrefs; i-- > 0;)
 		if (a->st->refs[i].frame >= frame)
 			ref = &a->st->refs[i];

@@ -8,21 +8,21 @@ struct at;
 
 /* All: 0, or NB_E_VERIFY with the finding filled. */
 
-/* Register @number: the constant number of bytes to take. */
+/* Register @number holds a constant: the bytes to reserve. */
 int nb_check_alloc(const struct at *a, const struct nb_helper_spec *h,
 		   int number);
-/* Register @number: what was reserved, to be given back. */
+/* Register @number is a reservation that the call may release. */
 int nb_check_sample(const struct at *a, const struct nb_helper_spec *h,
 		    int number);
-/* One reference more can be held. */
+/* There is room for one more reference. */
 int nb_check_room(const struct at *a);
-/* None is held that frame @frame or one called by it took. */
+/* Frame @frame and the frames it called hold no reference. */
 int nb_check_no_refs(const struct at *a, uint32_t frame);
-/* A callback gives back what it took itself, not what its caller did. */
+/* A callback releases its own references, not those of its caller. */
 int nb_check_own(const struct at *a, const struct nb_ref *ref, int number);
 
-/* A number where a pointer is wanted: was its memory given back? Says so,
- * or returns 0. */
+/* Register @number is no pointer to memory that was released: 0, or the
+ * refusal that names the release. */
 int nb_check_ended(const struct at *a, int number);
 
 #endif

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Global functions. One is walked once, from a state that holds for every call
-// which keeps to its signature: numbers unknown, the context untouched, memory
+// Global functions. Each is walked once, from a state that covers every call
+// that respects its signature: unknown numbers, the untouched context, memory
 // of a known size or NULL. A call then checks the arguments, forgets what the
-// function may have changed and takes any number for the answer.
+// function may have changed, and gets any number as result.
 //
-// Coherence. The function is walked with labels as if its arguments and what
-// is behind them were coherent, and as if it were called by all ranks. That
-// walk finds every leak which needs nothing of the caller, and whether what it
-// returns or stores is local all the same (from the time, a local map, a local
-// branch). Memory behind arguments is not followed: once something local was
-// stored in any of it, the walk is repeated with all of it local.
-//   A call that keeps to this (arguments and memory coherent, no local control,
-// a budget of may_goto that is coherent or not used) has just those effects.
-//   Any other call is a call with local data. For that the function must write
-// no output and make no tail call, whatever the way through it, and neither may
-// what it calls; its answer, the memory of its arguments, and the passes it
-// used are local afterwards. More is not needed: ranks can differ only in
-// outputs, verdicts and tail calls, and it has none of the first and the last;
-// the second is its caller's, by the answer.
+// Coherence. The walk with labels assumes that the arguments, and the memory
+// behind them, are coherent, and that all ranks make the call. It finds every
+// leak that does not depend on the caller. It also finds whether the result or
+// the memory is local in spite of coherent arguments (from the time, a local
+// map, a local branch). It does not follow memory behind arguments: once local
+// data was stored in any of it, the walk is repeated with all of it local.
+//   A call that respects the assumption (coherent arguments and memory, no
+//   local
+// control, a may_goto budget that is coherent or unused) has just these
+// effects.
+//   Any other call is a call with local data. The function, and those it calls,
+// must then write no output and make no tail call on any path. Its result, the
+// memory of its arguments and the iterations it used are local afterwards. That
+// is enough: ranks can differ only in outputs, tail calls and verdicts. The
+// function has none of the first two, and the verdict is its caller's, which
+// depends on the result.
 #include "core/verify/feature/global.h"
 
 #include <string.h>

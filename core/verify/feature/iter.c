@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Iterators over numbers. Of the object's first cell (struct nb_cell) @reg.r
-// holds the numbers that next may still give, or, where they are counted, the
-// last one it gave; @reg.id then is where they end, and @reg.delta says which.
+// Iterators over numbers. An iterator is an object on the stack; its first cell
+// (struct nb_cell) describes it. @reg.delta says whether the walk counts its
+// steps. If not, @reg.r holds the numbers that next may still return. If so,
+// @reg.r is the last number returned and @reg.id the end of the range.
 //
-// How the walk ends: as with callbacks (callback.c). A state after a step that
-// is covered by an earlier one after a step of the *same* iterator need not be
-// walked, although that is not finished: each step takes one of the numbers
-// that this iterator has. That it is the same one is part of every comparison:
-// iterators stand for each other only if they are the same (compare_held in
-// state.c), or a loop that begins a new one in each lap would seem to end.
+// Termination is as in callback.c. Each step uses up one number of its
+// iterator, so a state after a step is pruned by an earlier state after a step
+// of the *same* iterator, although that state is not finished. Comparisons
+// include the iterator's identity (compare_held in state.c); without it, a loop
+// that creates a new iterator in each iteration would seem to end.
 //
-// Iterators end early when the run has no turns left, except the first short
-// ones (budget.c). Only of these the walk counts numbers, and only their end is
-// known to be the same on all ranks. An iterator inside another loop's turn is
-// not among the first: it begins again and again.
+// An iterator ends early if the run has no iterations left. The first short
+// iterators are exempt (budget.c): the walk counts the steps of these alone,
+// and only their end is the same on all ranks. An iterator inside another
+// loop's iteration is not exempt, because it is created again and again.
 //
-// Coherence. The object is local if its bounds are, or if it was made or
-// stepped under local control: so is what next answers, and with it the number
-// behind each pointer it gave, since all of them point into the object.
+// Coherence. An iterator is local if its bounds are local, or if it was created
+// or stepped under local control. Then the results of next are local, and so
+// is the number behind every pointer that next returned: all of them point into
+// the object.
 #include "core/verify/feature/iter.h"
 
 #include "core/verify/access/access.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rules of locks: one at a time, given back by the same value, nothing called
-// and nothing ended meanwhile, and the lock's own bytes left to the helpers.
+// Rules of locks. A program holds one lock at a time and unlocks the same map
+// value. While it holds the lock it calls no other helper and does not return.
+// Only helpers touch the bytes of a lock.
 #include "core/verify/feature/lock.h"
 
 #include <string.h>

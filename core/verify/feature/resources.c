@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Helpers that take something or give it back: which check an argument needs,
-// and what a call changes. The rules are in check_refs.c, check_dynptr.c and
+// Helpers that reserve or release: which check each argument needs, and how a
+// call changes the state. The rules are in check_refs.c, check_dynptr.c and
 // lock.c.
 #include "core/verify/feature/resources.h"
 
@@ -125,7 +125,7 @@ static void make_dynptr(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	nb_object_make(env, st, pc, at, NB_DYNPTR_SIZE, o);
 }
 
-/* A dynptr of a record: also when there was no room, it has to be ended. */
+/* A dynptr of a record must be released even if the reservation failed. */
 static void make_record(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			const struct nb_helper_spec *h)
 {

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Tail calls. The target is one of the programs of the same image; each of
-// them is verified on its own, with a fresh context pointer and nothing else,
-// so nothing of it is walked here. What this file owes it:
+// Tail calls. The target is a program of the same image. It is verified on its
+// own, with a fresh context pointer and nothing else, so the walk does not
+// enter it. This file checks what that verification assumes:
 //
-// It never comes back into the function that jumped: whatever that function
-// holds would stay held, so it must hold nothing, and no helper may be in the
-// middle of calling back. It may come back into that function's caller, as if
-// the function had returned any number. Memory of the callers is out of its
-// reach. Frames need no rule of their own: at run time a call for which too
-// few of them are left falls through (core/exec).
+// The target never returns into the function that made the call. That function
+// must hold nothing, because nobody would release it, and no helper may be
+// calling back. The target may return to that function's caller, as if the
+// function had returned any number. It cannot reach the memory of callers.
+// Frames need no rule: at run time, a call without enough frames left falls
+// through (core/exec).
 //
-// Coherence. The target writes outputs and returns a verdict; its own
-// verification shows that these are the same on all ranks *if* all ranks run
-// it at the same place. So which program runs, if any, has to be coherent: the
-// index, the array (programs cannot change one; it is coherent only if its tag
-// says that it changes at fences), the context pointer, and the way that leads
-// here. So has the rest of each budget that targets spend, since the target
-// continues with it. Under local control every
-// tail call is refused, whatever its targets write: which they are is not
-// known. Then the verdict and the outputs are those of a coherent program, and
-// what comes back to a caller is a coherent number.
+// Coherence. The target writes outputs and returns a verdict. Its own
+// verification shows that both are the same on all ranks *if* all ranks run it
+// at the same point. So whether a program runs, and which, must be coherent:
+// the index, the array, the context pointer, and the path to the call. Programs
+// cannot change an array; it is coherent if its tag says that it changes at
+// fences. The rest of each budget that targets spend must be coherent too,
+// because the target continues with it. Under local control every tail call is
+// refused, since its targets are not known. The verdict and the outputs are
+// then those of a coherent program, and a caller gets a coherent number.
 #include "core/verify/feature/tail.h"
 
 #include "core/verify/access/access.h"
