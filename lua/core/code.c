@@ -30,7 +30,7 @@ static lua_Integer integer(lua_State *L, int table, const char *name)
 	return v;
 }
 
-/* The same where 32 bits must hold it. */
+/* The same for numbers of 32 bits */
 static uint32_t integer32(lua_State *L, int table, const char *name)
 {
 	lua_Integer v = integer(L, table, name);
@@ -137,7 +137,7 @@ static struct nb_map_spec *to_maps(lua_State *L, uint32_t *n)
 	return maps;
 }
 
-/* The types of the maps: as the front end reads them from an object. */
+/* The type information of the maps, as the front end makes it from an object */
 static int with_types(struct nb_image *img, struct nb_map_spec *maps,
 		      struct nb_buf *out, struct nb_err *err)
 {

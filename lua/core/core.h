@@ -41,9 +41,9 @@ void nb_lua_push_u64(lua_State *L, unsigned long long v);
  * (and not held) every wait of this module raises "interrupted".
  */
 extern volatile sig_atomic_t nb_lua_stop;
-/* Above 0 in sections that a Ctrl-C may not cut in two (core.hold). */
+/* Above 0 while Ctrl-C must wait (core.hold). */
 extern volatile sig_atomic_t nb_lua_held;
-/* Above 0 while something runs that a Ctrl-C may stop (core.guard). */
+/* Above 0 while Ctrl-C may stop the running code (core.guard). */
 extern volatile sig_atomic_t nb_lua_guarded;
 bool nb_lua_stopped(void);
 

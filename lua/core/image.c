@@ -74,7 +74,7 @@ static int image_new(lua_State *L)
 	return 1;
 }
 
-/* is_image(bytes): do they begin like one? */
+/* is_image(bytes) -> do the bytes begin with the magic number of an image */
 static int is_image(lua_State *L)
 {
 	size_t size;
@@ -237,7 +237,7 @@ static int image_disasm(lua_State *L)
 	return 1;
 }
 
-/* What a run takes for sure, and the line of the loop whose turns take most. */
+/* The bound of a run, and the line of the loop with the longest iteration. */
 static void push_run(lua_State *L, const struct nb_verdict *v,
 		     const struct nb_prog *p)
 {
@@ -322,7 +322,7 @@ static int push_finding(lua_State *L, const struct nb_verdict *v,
 	return 1;
 }
 
-/* A limit that the environment sets; 0: the default stands. */
+/* A limit from the environment; 0: not set */
 static uint64_t limit_of(enum nb_param p)
 {
 	char name[64];

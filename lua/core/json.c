@@ -165,8 +165,8 @@ static bool add_signed(luaL_Buffer *b, const char *text, size_t n)
 }
 
 /*
- * The text with integers from 2^63 to 2^64 - 1 as those of the same bits, which
- * is what Lua has for them: the parser knows signed ones alone. Pushed.
+ * Push the text with integers from 2^63 to 2^64 - 1 replaced by the signed ones
+ * of the same bits: the parser and Lua know signed integers only.
  */
 static const char *signed_text(lua_State *L, const char *text, size_t size,
 			       size_t *out)

@@ -68,8 +68,8 @@ static int block_medians(lua_State *L)
 }
 
 /*
- * quantiles(values, n) -> list of n + 1: the least value, what a share of
- * 1/n, 2/n... of the values does not exceed, the greatest; {} of no values
+ * quantiles(values, n) -> list of n + 1: the least value, the quantiles of
+ * 1/n, 2/n..., the greatest value; {} if there are no values
  */
 static int quantiles(lua_State *L)
 {

@@ -354,7 +354,7 @@ function M.cmd_telemetry(ctx)
 	})
 end
 
--- The last of each rank's collectives, one by one.
+-- The latest collectives of each rank, one row each.
 function M.cmd_samples(ctx)
 	local comm = ctx.opt.comm or ctx.flags.comm
 	return read.command(ctx, {

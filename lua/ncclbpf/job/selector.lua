@@ -127,7 +127,7 @@ function M.rows(d)
 	return rows
 end
 
--- The same as lines
+-- The scopes as lines of text
 function M.lines(d)
 	local t = {}
 	for i, s in ipairs(M.rows(d)) do

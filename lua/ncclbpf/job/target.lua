@@ -74,8 +74,8 @@ local function numeric(list)
 	return list
 end
 
--- Sockets of one directory. A socket whose process is gone is removed after
--- a connection was refused; @gone collects them.
+-- Sockets of one directory. Removes sockets that refuse a connection because their process is
+-- gone; @gone collects them.
 local function sockets_in(dir, list, gone)
 	for _, name in ipairs(core.list(dir) or {}) do
 		local job, rank, pid = M.parse(name)

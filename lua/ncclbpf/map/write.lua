@@ -183,7 +183,7 @@ local function flags_of(ctx)
 	return flags
 end
 
--- One element as typed.
+-- Parse a typed key and value into an element.
 local function element(c, key_text, value_text)
 	local what = "key " .. key_text
 	local key, err = map.typed(c, c.key, key_text, what)

@@ -126,7 +126,7 @@ end
 
 -- ---- rows of tables ----------------------------------------------------------------------
 
--- Rows as numbers; -1: any. The text is our own.
+-- Parse rows into numbers; -1: any. Our compiler wrote the text, so it needs no checks.
 local function rows_of(csv)
 	local rows = {}
 	for line in csv:gmatch "[^\n]+" do

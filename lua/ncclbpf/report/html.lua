@@ -130,7 +130,7 @@ local KEY = "<p class=\"soft key\"><i class=a></i>A, baseline <i class=b></i>B, 
 
 local function key(more) return KEY:format(more and " &nbsp; " .. esc(more) or "") end
 
--- Seconds of a time that core.time wrote; differences of them are right.
+-- Seconds of a time stamp of core.time, for differences only.
 local function seconds(text)
 	local y, mo, d, h, mi,
 		s = tostring(text):match "^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):([%d.]+)Z$"

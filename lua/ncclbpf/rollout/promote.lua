@@ -108,8 +108,8 @@ local function span_text(s)
 		.. units.bytes(s.to)
 end
 
--- Conditions for policy/restrict.lua. A size stands for those up to the next power of
--- two; @scope's ends hold.
+-- Conditions for policy/restrict.lua. A size stands for all sizes up to the next power of two,
+-- within the sizes of @scope.
 local function rows_of(strata, scope)
 	local rows = {}
 	for _, s in ipairs(spans(strata)) do

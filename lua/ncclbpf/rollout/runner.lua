@@ -12,7 +12,8 @@ local TRIES, PAUSE_S = 20, 0.5
 local POLL_S = 0.1
 local RESCUE_S = 30 -- until the supervisor of a dead runner has changed the file
 
--- Calls rescue() after the death of this process until it returns true, then @after(done).
+-- Start a process that waits for the death of this one, then calls rescue() until it returns true,
+-- then after(done).
 local function supervisor(rescue, after)
 	return core.guardian(function()
 		local done = false
@@ -26,8 +27,8 @@ local function supervisor(rescue, after)
 	end)
 end
 
--- Call work() under a supervisor, while Ctrl-C waits. work() -> can the supervisor go, then
--- what this returns. Otherwise the supervisor calls rescue() at once.
+-- Call work() under a supervisor while Ctrl-C waits. work() returns whether the supervisor can go,
+-- then the results of this function. If it cannot go, the supervisor calls rescue() at once.
 function M.supervised(rescue, after, work)
 	local guardian, err = supervisor(rescue, after)
 	if not guardian then return nil, errors.from_reply(err) end
@@ -65,7 +66,7 @@ function M.detach(r, save, run)
 	return pid
 end
 
--- What the runner has printed since the last call, to standard error.
+-- Copy what the runner has printed since the last call to standard error.
 local function copy_log(path, from)
 	local f <close> = io.open(path)
 	if not f then return from end
@@ -75,10 +76,9 @@ local function copy_log(path, from)
 	return from + #text
 end
 
--- -> is the runner dead, though its supervisor had the time to change the file; and the time
--- @since which it is dead
+-- -> is the runner dead although its supervisor had time to change the file, since when it is dead
 local function is_lost(r, pid, since)
-	-- the runner that this shell has started died before it became the runner
+	-- The process that this shell started died before it became the runner.
 	if pid and store.is_this_process(r.runner) then return not core.alive(pid) end
 	local _, alive = store.active(r.runner)
 	if alive ~= false then return false end
@@ -86,10 +86,10 @@ local function is_lost(r, pid, since)
 	return core.mono() - since > RESCUE_S, since
 end
 
--- Follow run @id until it has ended or paused. opts: load() -> its file, ended(r),
--- tell(r) after each change of the file, pid of the runner if this shell has started it.
--- Then Ctrl-C asks the runner for a pause and waits for it; else it only ends the following.
--- -> the run | nil, err
+-- Follow run @id until it has ended or paused. -> the run | nil, err
+-- opts: load() -> the run in its file; ended(r); tell(r), called after each change of the file;
+-- pid, if this shell has started the runner: then Ctrl-C asks it for a pause and waits, else
+-- Ctrl-C only ends the following.
 function M.follow(path, id, opts)
 	local seen, read, asked, gone, r = nil, 0, false, nil, nil
 	local log = log_of { path = path }

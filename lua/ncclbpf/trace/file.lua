@@ -56,7 +56,7 @@ local function line(w, text)
 	return true
 end
 
--- An empty file; raises what making it fails with.
+-- Create an empty file, or raise the error.
 local function begin(w)
 	local f, why = io.open(w.path, "w")
 	if not f then error(errors.new("cannot_create", why), 0) end
