@@ -8,14 +8,14 @@
 #include "core/jobseg/packed.h"
 
 /*
- * The job segment: what the processes of a job on one host share about
- * generations, communicators and fences. A file <job>.seg beside the sockets,
- * mapped by all; where it cannot be had, private memory of the same form.
+ * The job segment: generations, communicators and fences that the processes of
+ * a job on one host share. It is a file <job>.seg beside the sockets that all
+ * of them map. A process that cannot have it uses private memory of the same
+ * form.
  *
- * Every process of the same uid can write it, so whatever is read from it is
- * a number that may be wrong, never an index or pointer that is trusted.
- * Fields marked atomic are read without the lock; all others only under
- * nb_segment_lock.
+ * Every process of the same uid can write the segment, so each value in it may
+ * be wrong: check it before using it as an index. Fields marked atomic are read
+ * without the lock, all others only under nb_segment_lock.
  */
 enum {
 	NB_SEG_VERSION = 7,
@@ -32,7 +32,7 @@ enum {
 
 #define NB_SEG_MAGIC UINT64_C(0x3167657366706263) /* "cbpfseg1" */
 
-/* What ranks must have alike; rows in core/defs/settings.h. */
+/* Settings that all ranks must have alike; rows in core/defs/settings.h. */
 enum nb_setting {
 #define SETTING(name, text, values) NB_SETTING_##name,
 #include "core/defs/settings.h"
@@ -40,7 +40,7 @@ enum nb_setting {
 };
 
 /* 128 bytes. Offset, stride and the first three members are the same in all
- * versions, so that each can tell whether another's processes live. */
+ * versions, so each version can check whether another's processes live. */
 struct nb_seg_proc {
 	uint64_t pid;	 /* 0: free */
 	uint64_t start;	 /* start time of the pid, clock ticks since boot */
@@ -48,15 +48,15 @@ struct nb_seg_proc {
 	uint32_t staged; /* 1: digest is staged */
 	uint32_t flags;	 /* NB_SEG_PROC_* */
 	uint8_t digest[NB_SHA256_SIZE];
-	int32_t rank; /* as the launcher says; -1: it does not */
+	int32_t rank; /* from the launcher; -1: unknown */
 	uint32_t setting[NB_NSETTINGS];
 	uint8_t pad[60 - 4 * NB_NSETTINGS];
 };
 
 enum {
-	NB_SEG_PROC_MEMBARRIER = 1, /* its decisions need the coordinator's */
+	NB_SEG_PROC_MEMBARRIER = 1, /* coordinators must run membarrier(2) */
 	NB_SEG_PROC_CONTROL = 2,    /* it has a control socket */
-	NB_SEG_PROC_LOCKED = 4 /* it holds its entry's lock while it lives */
+	NB_SEG_PROC_LOCKED = 4 /* holds its entry's file lock while it lives */
 };
 
 struct nb_seg_gen {
@@ -70,13 +70,13 @@ struct nb_seg_gen {
 enum nb_seg_slot_state {
 	NB_SLOT_FREE,
 	NB_SLOT_LIVE,
-	NB_SLOT_GONE /* finalized or dead: decides nothing more */
+	NB_SLOT_GONE /* finalized or dead */
 };
 
 /* One rank; one cache line, written by its deciding thread. */
 struct nb_seg_slot {
-	/* atomic: number of the latest decision + 1; where fences go by calls
-	 * of the API (nb_seg_comm.clock) the number of those before it + 1 */
+	/* atomic: number of the latest decision + 1; with a clock of API calls
+	 * (nb_seg_comm.clock): the calls before that decision + 1 */
 	uint64_t announced;
 	uint64_t hash;	     /* atomic: running over decisions (packed.h) */
 	uint64_t waiting;    /* atomic: the ARMED word it waits for, or 0 */
@@ -88,33 +88,33 @@ struct nb_seg_slot {
 	int32_t rank;	/* as in nb_seg_proc */
 	uint64_t calls; /* atomic: calls of the API that the profiler has seen,
 			 * + 1; 0: it sees none. Its thread writes it */
-	uint64_t decisions; /* atomic: made, where announced does not say it */
+	uint64_t decisions; /* atomic: decisions begun, with a clock of calls */
 } __attribute__((aligned(64)));
 
-/* Where ranks look at each decision: one cache line, read-mostly. */
+/* Each decision reads this: one cache line, rarely written. */
 struct nb_seg_record {
 	uint64_t word;	   /* atomic: see plugin/job/fence.h */
-	uint64_t fallback; /* atomic: what abort puts back */
-	/* what its first rank began with, of the settings that are not the same
-	 * for all communicators of a process */
+	uint64_t fallback; /* atomic: the word that an abort restores */
+	/* settings of the first rank that communicators of one process may
+	 * have differently */
 	uint32_t abi, chain_tuner;
 	uint8_t pad[40];
 } __attribute__((aligned(64)));
 
-/* In what the ranks of a communicator differed when they began. */
+/* How the ranks of a communicator differed at start-up. */
 enum nb_differ {
 	NB_DIFFER_NOT,
 	NB_DIFFER_POLICIES,
-	NB_DIFFER_LOST,	    /* one could not register */
+	NB_DIFFER_LOST,	    /* a rank could not register */
 	NB_DIFFER_STRANGER, /* a process has another version of the segment */
-	NB_DIFFER_MISSING,  /* not all had come when the first decided */
+	NB_DIFFER_MISSING,  /* a rank was missing at the first decision */
 	NB_DIFFER_SETTING   /* and an nb_setting more */
 };
 
-/* What the ranks of a communicator count, and fences are numbers of. */
+/* What the ranks of a communicator count; fences are such numbers. */
 enum nb_clock_kind {
 	NB_CLOCK_DECISIONS, /* calls of the tuner */
-	NB_CLOCK_CALLS	    /* calls of NCCL's API, where all see them */
+	NB_CLOCK_CALLS	    /* calls of NCCL's API, if all ranks see them */
 };
 
 struct nb_seg_comm {
@@ -122,10 +122,9 @@ struct nb_seg_comm {
 	uint32_t in_use; /* atomic */
 	uint32_t nranks, nnodes;
 	uint32_t mismatch; /* atomic: ranks began differently, see differs */
-	uint32_t first;	   /* number of the generation it began with */
-	uint32_t has_id;   /* 0: counts ranks, and no fence is armed */
-	uint64_t diverged; /* atomic: decision + 1 where ranks were seen to
-			    * differ; 0: none */
+	uint32_t first;	   /* number of its initial generation */
+	uint32_t has_id;   /* 0: only counts ranks; no fence is armed */
+	uint64_t diverged; /* atomic: first diverged decision + 1, or 0 */
 	uint32_t differs;  /* atomic: enum nb_differ, if mismatch... */
 	uint32_t differ_slot[2];  /* ...between these... */
 	uint32_t differ_value[2]; /* ...that have these */
@@ -145,32 +144,33 @@ struct nb_seg {
 	uint64_t magic;
 	uint32_t version, size;
 	uint64_t next_gen; /* under the lock */
-	/* atomic: number of the last committed, and above bit 32 how often
-	 * ranks without a place here have begun with it (nb_seg_baseline) */
+	/* atomic: number of the last committed generation; above bit 32 the
+	 * ranks without a slot that started with it (nb_seg_baseline) */
 	uint64_t baseline;
-	/* atomic; the same place in all versions: a process that uses another
-	 * one, and so shares nothing with the others, is in this job */
+	/* atomic: a process of this job that uses another version, and so
+	 * shares nothing with the others. The same offset in all versions. */
 	uint64_t stranger;
-	uint64_t stranger_ns; /* likewise; as in nb_seg_proc */
-	uint64_t strangers;   /* likewise; there were more than one at once */
+	uint64_t stranger_ns; /* likewise: its ns, as in nb_seg_proc */
+	uint64_t strangers;   /* likewise: there were two or more at once */
 	/* atomic: the process that runs controllers; 0: none */
 	uint64_t loop;
 	struct nb_seg_proc proc[NB_SEG_PROCS];
 	struct nb_seg_gen gen[NB_SEG_GENS];
 	struct nb_seg_comm comm[NB_SEG_COMMS];
-	/* whose ring: index of communicator * NB_SEG_SLOTS + slot + 1; 0: it
-	 * was never used. Under the lock. */
+	/* owner of each ring: index of communicator * NB_SEG_SLOTS + slot + 1;
+	 * 0: never used. Under the lock. */
 	uint32_t ring_owner[NB_SEG_RINGS];
 	struct nb_seg_lost lost[NB_SEG_LOST];
-	/* atomic: there were more of them; 1: with an identity, 2: without */
+	/* atomic: lost[] was full; 1: for a rank with an identity, 2: without
+	 */
 	uint64_t all_lost;
 };
 
 /*
- * The rings of decisions follow, page by page as they are needed: decision k
- * of a rank is element k % NB_RING of its ring. Behind the decisions of a ring
- * are, for each of them, the low 32 bits of the calls of the API before it,
- * where the rank's clock counts these.
+ * The rings of decisions follow; pages are allocated on demand. Decision k of a
+ * rank is element k % NB_RING of its ring. After a ring's decisions come, for
+ * each decision, the low 32 bits of the API calls before it, if the rank's
+ * clock counts these.
  */
 #define NB_SEG_PAGE UINT64_C(4096)
 #define NB_SEG_RINGS_AT \
@@ -179,7 +179,7 @@ struct nb_seg {
 	(NB_RING * (sizeof(struct nb_packed) + sizeof(uint32_t)))
 #define NB_SEG_SPAN (NB_SEG_RINGS_AT + NB_SEG_RINGS * NB_SEG_RING_SIZE)
 
-/* Of the ring @ring: when its decisions were made. */
+/* API calls before each decision of @ring. */
 static inline uint32_t *nb_seg_clocks(const struct nb_packed *ring)
 {
 	return (uint32_t *)(uintptr_t)(ring + NB_RING);

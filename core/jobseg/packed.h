@@ -115,17 +115,6 @@ static inline void nb_packed_two(uint64_t to[2], uint64_t a, uint64_t b)
 #endif
 }
 
-/* Put words @w, each with the tag of @seq, into @to. */
-static inline void nb_packed_store(struct nb_packed *to, uint64_t seq,
-				   uint64_t w0, uint64_t w1, uint64_t w2,
-				   uint64_t w3)
-{
-	uint64_t tag = nb_packed_tag(seq);
-
-	nb_packed_two(&to->word[0], tag | w0, tag | w1);
-	nb_packed_two(&to->word[2], tag | w2, tag | w3);
-}
-
 /*
  * The running hash over all that ranks must have alike: 48 bits, and above them
  * the tag of its last decision. A step can be rolled back, so that ranks at
@@ -148,13 +137,6 @@ static inline uint64_t nb_hash_add(uint64_t hash, uint64_t seq, uint64_t step)
 	uint64_t h = (hash ^ step) * (NB_HASH_TIMES << 16);
 
 	return (h >> 16 ^ h >> 41) | nb_packed_tag(seq);
-}
-
-/* @hash with decision @seq of these words (packed, with or without tag). */
-static inline uint64_t nb_hash_extend(uint64_t hash, uint64_t seq,
-				      uint64_t word0, uint64_t word2)
-{
-	return nb_hash_add(hash, seq, nb_hash_step(word0, word2));
 }
 
 /* Roll back the last decision, of these words. */

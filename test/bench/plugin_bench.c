@@ -25,6 +25,7 @@
 #include "plugin/runtime/lock.h"
 #include "plugin/policies/held.h"
 #include "plugin/comm/comm.h"
+#include "test/unit/packed.h"
 
 enum {
 	EACH = 4096,
@@ -98,8 +99,8 @@ static __attribute__((noinline)) uint64_t part_ring(struct nb_comm *c,
 
 	if (!nb_fence_enter(&c->fence, &k))
 		return bytes;
-	nb_packed_store(&c->ring[k % NB_RING], k, bytes, c->fence.number, bytes,
-			0);
+	packed_store(&c->ring[k % NB_RING], k, bytes, c->fence.number, bytes,
+		     0);
 	return k;
 }
 

@@ -16,6 +16,7 @@
 #include "core/jobseg/report.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/registry.h"
+#include "test/unit/packed.h"
 
 enum { COMM = 0x77, ALLREDUCE = NCCL_COLL_ALL_REDUCE };
 
@@ -70,8 +71,8 @@ static void decide(uint32_t rank, uint64_t bytes, uint32_t entry)
 		      nb_packed_outcome(entry, NB_PACKED_POLICY, 0, 0);
 
 	slot->announced = k + 1;
-	nb_packed_store(&ring[rank][k % NB_RING], k, bytes, 0, w2, 0);
-	slot->hash = nb_hash_extend(slot->hash, k, bytes, w2);
+	packed_store(&ring[rank][k % NB_RING], k, bytes, 0, w2, 0);
+	slot->hash = hash_extend(slot->hash, k, bytes, w2);
 }
 
 static void run(uint32_t rank, uint64_t n)
@@ -106,8 +107,8 @@ static void decide_after(uint32_t rank, uint32_t calls, uint64_t bytes,
 	slot->announced = calls + 1;
 	slot->decisions = k + 1;
 	nb_seg_clocks(ring[rank])[k % NB_RING] = calls;
-	nb_packed_store(&ring[rank][k % NB_RING], k, bytes, 0, w2, 0);
-	slot->hash = nb_hash_extend(slot->hash, k, bytes, w2);
+	packed_store(&ring[rank][k % NB_RING], k, bytes, 0, w2, 0);
+	slot->hash = hash_extend(slot->hash, k, bytes, w2);
 }
 
 START_TEST(ranks_are_compared_call_by_call)
@@ -201,17 +202,16 @@ START_TEST(a_hash_can_be_taken_back)
 	uint64_t hash[100] = { 0 };
 
 	for (uint64_t k = 0; k < 99; k++)
-		hash[k + 1] = nb_hash_extend(hash[k], k, k * 77, k << 22);
+		hash[k + 1] = hash_extend(hash[k], k, k * 77, k << 22);
 	for (uint64_t k = 99; k > 0; k--)
 		ck_assert_uint_eq(
 			nb_hash_back(hash[k], (k - 1) * 77, (k - 1) << 22),
 			hash[k - 1] & NB_HASH_MASK);
 	ck_assert_uint_eq(hash[99] >> 48, 99);
 	/* what is no answer changes nothing; what is one does */
-	ck_assert_uint_eq(nb_hash_extend(1, 2, 3, 4095),
-			  nb_hash_extend(1, 2, 3, 0));
-	ck_assert_uint_ne(nb_hash_extend(1, 2, 3, UINT64_C(1) << 22),
-			  nb_hash_extend(1, 2, 3, 0));
+	ck_assert_uint_eq(hash_extend(1, 2, 3, 4095), hash_extend(1, 2, 3, 0));
+	ck_assert_uint_ne(hash_extend(1, 2, 3, UINT64_C(1) << 22),
+			  hash_extend(1, 2, 3, 0));
 }
 END_TEST
 

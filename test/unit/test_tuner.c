@@ -3,6 +3,7 @@
 // policies are let through, every version of the ABI with good and bad
 // arguments.
 #include "test/unit/tuner_job.h"
+#include "test/unit/packed.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -124,16 +125,15 @@ START_TEST(packed_decisions_come_back_whole_or_not_at_all)
 	struct nb_decision d;
 
 	ck_assert(!nb_unpack(&p, 0, &d)); /* never written */
-	nb_packed_store(&p, 70000, NB_PACKED_BYTES,
-			UINT64_C(0x3fffff) |
-				(UINT64_C(1) << 20) << NB_PACKED_AT_USABLE |
-				UINT64_C(1) << NB_PACKED_AT_REG_BUFF,
-			4095 | UINT64_C(4) << NB_PACKED_AT_COLL |
-				UINT64_C(20) << NB_PACKED_AT_BEST |
-				nb_packed_outcome(3, 15, NB_NREFUSED - 1, 64),
-			nb_packed_float(1.5f) |
-				nb_packed_float(-1.0f)
-					<< NB_PACKED_AT_BEST_COST);
+	packed_store(&p, 70000, NB_PACKED_BYTES,
+		     UINT64_C(0x3fffff) |
+			     (UINT64_C(1) << 20) << NB_PACKED_AT_USABLE |
+			     UINT64_C(1) << NB_PACKED_AT_REG_BUFF,
+		     4095 | UINT64_C(4) << NB_PACKED_AT_COLL |
+			     UINT64_C(20) << NB_PACKED_AT_BEST |
+			     nb_packed_outcome(3, 15, NB_NREFUSED - 1, 64),
+		     nb_packed_float(1.5f) | nb_packed_float(-1.0f)
+						     << NB_PACKED_AT_BEST_COST);
 	ck_assert(nb_unpack(&p, 70000, &d));
 	ck_assert_uint_eq(d.bytes, NB_PACKED_BYTES);
 	ck_assert_uint_eq(d.generation, NB_FENCE_MAX_GEN);
