@@ -32,7 +32,7 @@ bool nb_buf_ok(const struct nb_buf *b)
 	return !b->failed;
 }
 
-/* Room for @more bytes and the NUL, or the sticky failure. */
+/* Make room for @more bytes and the NUL, or set the sticky failure. */
 static bool buf_reserve(struct nb_buf *b, size_t more)
 {
 	size_t cap = b->cap ? b->cap : 64;

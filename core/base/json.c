@@ -160,7 +160,7 @@ void nb_json_f64(struct nb_json *j, double v)
 	begin_value(j);
 	n = (size_t)snprintf(text, sizeof(text), "%.9g", v);
 	for (size_t i = 0; i < n; i++)
-		if (text[i] == ',') /* a locale's decimal comma */
+		if (text[i] == ',') /* some locales write a decimal comma */
 			text[i] = '.';
 	nb_buf_bytes(j->out, text, n);
 }

@@ -556,9 +556,10 @@ static int check_change(const struct nb_gen *g, uint32_t policy, uint32_t map,
 	const struct nb_image *img;
 
 	if (policy >= g->npolicies)
-		return nb_fail(err, NB_E_ARG, policy,
-			       "policy %u of a generation of %u", policy,
-			       g->npolicies);
+		return nb_fail(
+			err, NB_E_ARG, policy,
+			"policy index %u; the generation has %u policies",
+			policy, g->npolicies);
 	img = g->policy[policy].policy->img;
 	if (map >= img->nmaps)
 		return nb_fail(err, NB_E_ARG, map,

@@ -79,7 +79,7 @@ struct nb_gen {
 /*
  * nb_gen_new - make a generation of policies @policies[0..n), in this order
  * @parent: the previous generation, or NULL. A policy with the same digest
- *          there passes on its coherent maps, with contents and history.
+ *          there hands on its coherent maps with contents and history.
  *
  * @n 0 makes the empty generation. One reference. NULL on failure: NB_E_NOMEM,
  * NB_E_LIMIT (policies, programs), NB_E_EXISTS (a policy twice), NB_E_NOTSUP.
@@ -131,7 +131,8 @@ struct nb_map_op {
 };
 
 /*
- * nb_gen_map_change - @parent with one coherent map changed
+ * nb_gen_map_change - make a generation from @parent with one coherent map
+ * changed
  * @policy: index into parent->policy
  * @map:    index into its image's maps; must be coherent
  *
@@ -145,7 +146,7 @@ int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
 		      const struct nb_map_op *ops, uint32_t nops,
 		      struct nb_err *err);
 
-/* Changes of one map each, together. */
+/* The changes of one map. */
 struct nb_gen_change {
 	uint32_t policy, map;
 	const struct nb_map_op *ops;
@@ -154,7 +155,8 @@ struct nb_gen_change {
 enum { NB_GEN_MAX_CHANGES = 64 };
 
 /*
- * nb_gen_changes - @parent with several coherent maps changed, in order
+ * nb_gen_changes - make a generation from @parent with several coherent maps
+ * changed, in order
  *
  * @n at least 1. As nb_gen_map_change; NB_E_LIMIT: more than
  * NB_GEN_MAX_CHANGES.

@@ -19,7 +19,8 @@ struct member {
 	const struct nb_policy *policy;
 	const struct nb_policy_effort *effort;
 	uint32_t prog;
-	/* weighted instructions: of constant paths and loops; of the loops */
+	/* weighted instructions: sure, in all that always runs; turns, the
+	 * part of sure in loops with a constant bound */
 	uint64_t sure, turns;
 };
 

@@ -133,9 +133,10 @@ static int check_order(const struct nb_order *o, uint32_t npolicies,
 	for (uint32_t i = 0; i < o->n; i++) {
 		if (o->at[i] >= npolicies || seen >> o->at[i] & 1)
 			return nb_fail(err, NB_E_ARG, i,
-				       "place %" PRIu32 " of an order has "
-				       "policy %u, which is none of %" PRIu32
-				       " or has a place already",
+				       "entry %" PRIu32
+				       " of an order is policy "
+				       "%u; allowed: each number below %" PRIu32
+				       " once",
 				       i + 1, o->at[i], npolicies);
 		seen |= 1u << o->at[i];
 	}
@@ -152,7 +153,8 @@ static int check_comm(const struct nb_scopes *s, uint32_t i, uint32_t k,
 	    scope_index(c, c->comm[k]) == (int)k)
 		return 0;
 	return nb_fail(err, NB_E_ARG, k,
-		       "communicator %016" PRIx64 " is none, or is named twice",
+		       "communicator %016" PRIx64 ": 0 is no identity, and "
+		       "each may be named once",
 		       c->comm[k]);
 }
 

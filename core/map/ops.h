@@ -325,7 +325,7 @@ static inline void *nb_percpu_array_lookup(const struct nb_map *m,
  */
 struct nb_hash_places {
 	uint64_t bucket, elem; /* addresses */
-	uint64_t factor;       /* of the map's hash function */
+	uint64_t factor;       /* the hash function's multiplier */
 	uint32_t shift, value_off;
 };
 bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out);

@@ -84,7 +84,7 @@ static int next_word(struct line *l, struct word *w, struct nb_err *err)
 			       "byte %zu: this double quote is never closed",
 			       quote);
 	if (l->in < l->end)
-		l->in++; /* the blank, whose place the NUL may take */
+		l->in++; /* the NUL may overwrite this blank */
 	*l->out++ = '\0';
 	return 1;
 }
@@ -314,7 +314,7 @@ enum { MAX_WORDS = NB_WIRE_ARGS + 2 };
 struct words {
 	const char *plain[MAX_WORDS];
 	struct nb_wire_opt opt[NB_WIRE_OPTS];
-	unsigned nplain, nopt; /* given: nplain may exceed the array */
+	unsigned nplain, nopt; /* words given; nplain may exceed the array */
 };
 
 static int collect_words(struct words *ws, struct line *l, struct nb_err *err)
