@@ -45,7 +45,7 @@ g=$(printf '%s' "$R" | sed 's/.*"generation":\([0-9]*\).*/\1/')
 refuses "another generation is expected: refused" stale \
 	"map set choice 00000000 $(hex 1) if_generation=$((g + 1))"
 says "with what was found and what was expected" \
-	"the job has generation $g (allowed: $((g + 1))" '"hint":"somebody else'
+	"the job has generation $g (allowed: $((g + 1))" '"hint":"a concurrent change'
 ask "change status"
 says "nothing is left staged" '"staged":null'
 refuses "a staged change too" stale \
