@@ -3,17 +3,17 @@
 #define NB_EXEC_JIT_ARM64_H
 
 /*
- * Lowering for 64-bit Arm in its procedure call standard. Registers stand
- * where helpers want them: run in x0, r1 to r5 in x1 to x5; r0 is x7, r6 to
+ * Lowering for 64-bit Arm in its procedure call standard. Registers are
+ * where helpers expect them: run in x0, r1 to r5 in x1 to x5; r0 is x7, r6 to
  * r9 and r10 are registers that calls keep. So a helper call is one move, the
  * call and a move of its answer. x9 to x12 and x16 are scratch; x23 points to
  * the run's own data where local calls move the stack.
  *
  * Stack of a program without local calls, from SP up: the run's data, the
  * frame of 512 bytes, saved registers. With local calls the entry is a stub
- * that calls slot 0, and each call site saves r6 to r9 and makes the callee's
- * frame, whatever code functions share: 512 bytes, and above them the address
- * to return to, which EXIT takes from there.
+ * that calls slot 0. Functions may share code, so each call site saves r6 to r9
+ * and makes the callee's frame: 512 bytes and, above them, the return address,
+ * which EXIT loads.
  */
 #include "core/exec/jit/enc_arm64.h"
 #include "core/exec/jit/lower.h"

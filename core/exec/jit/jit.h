@@ -12,24 +12,23 @@
 #include "core/exec/run/interp.h"
 #include "core/image/image.h"
 
-/* Bytes of machine code that a program may take: what both targets' branches
- * and calls are made for. */
+/* Most bytes of machine code of a program. Branches and calls of both machines
+ * reach that far. */
 enum { NB_JIT_MAX_CODE = 16 << 20 };
 
-/* From byte @at on a function's caller had SP @size bytes above ours, or above
- * what the base register holds. */
+/* From byte @at of the code on, the caller's SP is @size bytes above our SP, or
+ * above the base register. */
 struct nb_jit_note {
 	uint32_t at, size;
 };
 
-/* A register of the caller, and where it is: so many words below what SP was
- * there. */
+/* A register of the caller is saved @words words below the caller's SP. */
 struct nb_jit_saved {
 	uint8_t reg, words;
 };
 
-/* How to leave frames of machine code, for debuggers. Numbers of registers are
- * DWARF's. What is saved holds from the first note on. */
+/* How a debugger unwinds frames of machine code. Registers have DWARF's numbers
+ * and are saved from the first note on. */
 struct nb_jit_frames {
 	uint16_t machine; /* ELF's e_machine */
 	uint8_t sp_reg, return_reg;
@@ -58,7 +57,7 @@ struct nb_jit_pages {
 /* A program as machine code; or a chain, which has no slots. */
 struct nb_jit {
 	nb_engine_fn *entry; /* for the program that was compiled */
-	const void *body;    /* past its set-up: where tail calls go */
+	const void *body;    /* after the set-up: tail calls jump there */
 	unsigned char *code;
 	size_t size; /* bytes of code */
 	struct nb_jit_pages *pages;
@@ -72,12 +71,12 @@ struct nb_jit {
  * @aux: NB_AUX_* for each slot as nb_verify found them; NULL: nothing known.
  *       Wrong facts make wrong code.
  *
- * What the code does is what the interpreter does, for programs that nb_verify
- * accepts: registers that a program never set, and r1 to r5 after a call, may
- * differ. 0, NB_E_NOMEM, or NB_E_NOTSUP where there is no compiler for this
- * machine, where the system refuses executable memory, or for programs that
- * write r10 or take more than NB_JIT_MAX_CODE. nb_exec_compile is the same for
- * callers outside this folder. Any thread.
+ * The code behaves like the interpreter for programs that nb_verify accepts.
+ * Registers that the program never set, and r1 to r5 after a call, may differ.
+ * 0, NB_E_NOMEM, or NB_E_NOTSUP where there is no compiler for this machine,
+ * where the system refuses executable memory, or for programs that write r10 or
+ * take more than NB_JIT_MAX_CODE. nb_exec_compile is the same for callers
+ * outside this folder. Any thread.
  */
 int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
 		   const uint8_t *aux, struct nb_err *err);
@@ -88,7 +87,7 @@ struct nb_jit_link {
 	const struct nb_exec *x;
 	const uint8_t *aux; /* as above */
 	bool compile;	    /* else the interpreter runs it */
-	bool runs;	    /* in the chain; else it is there for tail calls */
+	bool runs;	    /* in the chain; else only tail calls reach it */
 	struct nb_jit *jit; /* answer: its code; NULL: interpreted */
 };
 
@@ -180,16 +179,16 @@ struct nb_jit_ctx {
 	unsigned char *out;	   /* NULL: only sizes are asked for */
 	size_t room;		   /* bytes at out */
 	uint32_t pos;
-	struct nb_jit *jit; /* what comes of it, until it is handed out */
+	struct nb_jit *jit; /* the result; NULL once the caller owns it */
 	struct nb_jit_frames *frames; /* of jit */
 	uint32_t ncalls;	      /* of functions of the program */
-	uint32_t body;	     /* where begin() says that tail calls enter */
+	uint32_t body;		      /* offset where tail calls enter */
 	uint32_t ncallbacks; /* slots whose address is taken, each once */
 	uint32_t callback[NB_IMAGE_MAX_FUNCS];
 };
 
-/* What is known of SP from here on; in the last pass only. There is room for
- * two notes a call and two more. */
+/* Note, in the last pass, how far the caller's SP is from here on. There is
+ * room for two notes a call and two more. */
 static inline void nb_jit_note(struct nb_jit_ctx *c, uint32_t size)
 {
 	struct nb_jit_frames *f = c->frames;

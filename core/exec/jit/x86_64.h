@@ -3,8 +3,8 @@
 #define NB_EXEC_JIT_X86_64_H
 
 /*
- * Lowering for x86-64 in the System V calling convention. Registers stand
- * where helpers want them: run in RDI, r1 to r5 in the next five argument
+ * Lowering for x86-64 in the System V calling convention. Registers are
+ * where helpers expect them: run in RDI, r1 to r5 in the next five argument
  * registers, r0 in RAX, r6 to r9 and r10 in registers that calls keep. So a
  * helper call is one move and the call. RDI, R10 and R11 are scratch; R13
  * points to the run's own data where local calls move the stack.
@@ -12,7 +12,7 @@
  * Stack of a program without local calls, from RSP up: the run's data, the
  * frame of 512 bytes, saved registers. With local calls the entry is a stub
  * that calls slot 0, every EXIT is a return, and each call site saves r6 to r9
- * and makes the callee's frame: that holds whatever code functions share.
+ * and makes the callee's frame, because functions may share code.
  */
 #include "core/exec/jit/enc_x86_64.h"
 #include "core/exec/jit/lower.h"

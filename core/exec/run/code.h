@@ -36,13 +36,13 @@ enum {
 };
 
 /*
- * Turns of bpf_loop and bpf_for_each_map_elem and numbers of iterators in one
- * run, all together, are NB_TURNS_MAX, or fewer where laps are long
- * (nb_loop_limit): nested loops of 2^23 turns would not end in a lifetime, and
- * we are in somebody's thread. When they are used up a loop ends as if its
- * callback had returned 1, an iterator as if its numbers were over; but not the
- * first ones that have NB_MAX_COUNTED_RANGE numbers or fewer, as long as these
- * add up to no more than the verifier may have counted: those use up nothing.
+ * Callback invocations (turns) of bpf_loop and bpf_for_each_map_elem and
+ * iterator steps share one budget per run: NB_TURNS_MAX, or less where
+ * iterations are long (nb_loop_limit). Nested loops of 2^23 iterations would
+ * block the application's thread. When the budget is used up, a loop ends as if
+ * its callback had returned 1, and an iterator as if it had no numbers left.
+ * The first iterators of at most NB_MAX_COUNTED_RANGE numbers use none of the
+ * budget, as long as all their numbers fit what the verifier counted.
  */
 enum { NB_NUMBERS_MAX = NB_MAX_COUNTED_ITERS * NB_MAX_COUNTED_RANGE };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Bodies of the dynptr helpers. A dynptr lies in a program's stack, but the
-// program never reads or writes it: the verifier sees to that, so what is
-// found there is what was put there. Offsets and sizes are 32 bits wide, and
-// errors and their order are the kernel's (bpf_dynptr_* in
-// kernel/bpf/helpers.c, bpf_ringbuf_*_dynptr in kernel/bpf/ringbuf.c).
+// Bodies of the dynptr helpers. A dynptr is in a program's stack. The verifier
+// refuses programs that read or write it, so only these helpers change it.
+// Offsets and sizes are 32 bits wide, and errors and their order are the
+// kernel's (bpf_dynptr_* in kernel/bpf/helpers.c, bpf_ringbuf_*_dynptr in
+// kernel/bpf/ringbuf.c).
 #include "core/exec/run/bodies.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "core/map/ringbuf.h"
 
-/* @data NULL: it refers to nothing. */
+/* @data: NULL where it refers to nothing */
 struct dynptr {
 	unsigned char *data;
 	uint32_t size, unused;
@@ -86,8 +86,7 @@ uint64_t helper_ringbuf_discard_dynptr(NB_HELPER_ARGS)
 	return 0;
 }
 
-/* The verifier counts the memory in r1 as written, so it is, whatever comes of
- * it. */
+/* The verifier counts the memory at r1 as written, so errors zero it. */
 uint64_t helper_dynptr_read(NB_HELPER_ARGS)
 {
 	const struct dynptr *d = nb_body_ptr(r3);

@@ -160,9 +160,9 @@ uint64_t helper_get_smp_processor_id(NB_HELPER_ARGS)
 }
 
 /*
- * The state of an iterator over numbers, in a program's stack. What next
- * answers points to cur. How many are left, and whether they are given
- * although the run has no turns left; 0 is the empty one, and the last of each.
+ * The state of a number iterator, in a program's stack. @cur: the current
+ * number, which next returns a pointer to. @left: numbers still to come. @sure:
+ * they come even if the run has no turns left. All 0: it has ended.
  */
 struct numbers {
 	int32_t cur;

@@ -3,10 +3,10 @@
 // when free, else a number that tells holders apart. One compare-and-swap
 // each where nobody contends, which machine code does in line.
 //
-// A decision must never hang on a lock: a holder that does not answer for
-// HOLDER_NS (stopped, or lost when the process forked) loses it to whoever
-// waits, and its own unlock then changes nothing. Nobody waits longer than
-// TOTAL_NS in all. Both are counted, and said in the policy's trace ring.
+// A decision must never hang on a lock. A waiter takes the lock over from a
+// holder that keeps it for HOLDER_NS (a stopped thread, or one lost by a fork),
+// or when it has waited TOTAL_NS in all. The holder's own unlock then changes
+// nothing. Takeovers are counted and recorded in the policy's trace ring.
 #include "core/exec/run/spin.h"
 
 #include <sched.h>
