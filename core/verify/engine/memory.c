@@ -4,7 +4,7 @@
 #include "core/verify/engine/memory.h"
 
 enum {
-	UNIT = 32,	   /* bytes: block sizes are multiples of it */
+	UNIT = 64,	   /* bytes: block sizes are multiples of it */
 	RESERVE = 4096,	   /* bytes kept for the finding's words */
 	BYTES_A_UNIT = 256 /* of state: copying them costs an instruction */
 };

@@ -14,7 +14,7 @@
 
 enum {
 	NB_MAX_OPEN_PATHS = 8192, /* the kernel's limit */
-	NB_BLOCK_CLASSES = 4096	  /* sizes up to 128 KiB, more than any state */
+	NB_BLOCK_CLASSES = 2048	  /* sizes up to 128 KiB, more than any state */
 };
 
 /*

@@ -32,24 +32,9 @@ enum { ITER_SIZE = 8, COUNTED = NB_MAX_COUNTED_RANGE };
 /* What @reg.delta of an iterator says. */
 enum { OPEN, ENDED, EXACT, SURE };
 
-static enum nb_effect effect(const struct nb_insn *insn)
-{
-	const struct nb_helper_spec *h;
-
-	if (!nb_insn_calls_helper(insn))
-		return NB_EFFECT_NONE;
-	h = nb_spec_helper((int32_t)insn->imm);
-	return h ? h->effect : NB_EFFECT_NONE;
-}
-
-bool nb_is_iter_next(const struct nb_insn *insn)
-{
-	return effect(insn) == NB_EFFECT_ITER_NEXT;
-}
-
 bool nb_is_iter(const struct nb_insn *insn)
 {
-	enum nb_effect e = effect(insn);
+	enum nb_effect e = nb_insn_effect(insn);
 
 	return e == NB_EFFECT_ITER_NEW || e == NB_EFFECT_ITER_NEXT ||
 	       e == NB_EFFECT_ITER_END;
@@ -196,7 +181,7 @@ void nb_iter_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_reg *r = &nb_top(st)->regs[1];
 
-	if (effect(&env->insns[pc]) == NB_EFFECT_ITER_NEW) {
+	if (nb_insn_effect(&env->insns[pc]) == NB_EFFECT_ITER_NEW) {
 		begin(env, st, pc);
 		clear_args(st, 1);
 		return;

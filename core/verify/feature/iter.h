@@ -3,6 +3,7 @@
 #define NB_VERIFY_FEATURE_ITER_H
 
 #include "core/verify/state/env.h"
+#include "core/verify/state/operands.h"
 
 struct at;
 
@@ -12,7 +13,11 @@ struct at;
  */
 
 /* Is this bpf_iter_num_next, or another helper about iterators? */
-bool nb_is_iter_next(const struct nb_insn *insn);
+static inline bool nb_is_iter_next(const struct nb_insn *insn)
+{
+	return nb_insn_effect(insn) == NB_EFFECT_ITER_NEXT;
+}
+
 bool nb_is_iter(const struct nb_insn *insn);
 
 /* r@number: a place for an iterator; an iterator. 0, or NB_E_VERIFY. */

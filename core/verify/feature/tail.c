@@ -25,16 +25,6 @@
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/call.h"
 
-bool nb_is_tail_call(const struct nb_insn *insn)
-{
-	const struct nb_helper_spec *h;
-
-	if (!nb_insn_calls_helper(insn))
-		return false;
-	h = nb_spec_helper((int32_t)insn->imm);
-	return h && h->effect == NB_EFFECT_TAIL;
-}
-
 static int check_coherent(const struct at *a)
 {
 	struct nb_env *env = a->env;

@@ -3,6 +3,7 @@
 #define NB_VERIFY_FEATURE_TAIL_H
 
 #include "core/verify/state/env.h"
+#include "core/verify/state/operands.h"
 
 struct at;
 
@@ -12,7 +13,10 @@ struct at;
  */
 
 /* Is this such a call? */
-bool nb_is_tail_call(const struct nb_insn *insn);
+static inline bool nb_is_tail_call(const struct nb_insn *insn)
+{
+	return nb_insn_effect(insn) == NB_EFFECT_TAIL;
+}
 
 /* Beside the arguments: may one be made here? 0, or NB_E_VERIFY. */
 int nb_check_tail_call(const struct at *a);

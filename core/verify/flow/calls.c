@@ -5,16 +5,6 @@
 
 #include "core/verify/flow/cfg.h"
 
-bool nb_calls_back(const struct nb_insn *insn)
-{
-	const struct nb_helper_spec *h;
-
-	if (!nb_insn_calls_helper(insn))
-		return false;
-	h = nb_spec_helper((int32_t)insn->imm);
-	return h && h->effect == NB_EFFECT_CALLS;
-}
-
 void nb_callee_note(struct nb_env *env, uint32_t pc, uint32_t start)
 {
 	struct nb_callee *c;

@@ -3,9 +3,13 @@
 #define NB_VERIFY_FLOW_CALLS_H
 
 #include "core/verify/state/env.h"
+#include "core/verify/state/operands.h"
 
 /* Does the instruction call a helper that calls back (effect CALLS)? */
-bool nb_calls_back(const struct nb_insn *insn);
+static inline bool nb_calls_back(const struct nb_insn *insn)
+{
+	return nb_insn_effect(insn) == NB_EFFECT_CALLS;
+}
 
 /* Record that the call at @pc calls back the function at @start. */
 void nb_callee_note(struct nb_env *env, uint32_t pc, uint32_t start);

@@ -8,6 +8,7 @@
 
 #include "core/verify/report/refusal.h"
 #include "core/verify/report/report.h"
+#include "core/verify/state/operands.h"
 
 enum { MAX_NOTES = 32 };
 
@@ -109,16 +110,9 @@ static void add_answers(struct notes *to, uint32_t pc)
 /* Another program may answer in place of one that makes tail calls. */
 static bool calls_tail(const struct nb_env *env)
 {
-	for (uint32_t pc = 0; pc < env->n; pc++) {
-		const struct nb_insn *in = &env->insns[pc];
-		const struct nb_helper_spec *h =
-			in->kind == NB_KIND_CALL && in->fn == NB_FN_HELPER
-				? nb_spec_helper((int32_t)in->imm)
-				: NULL;
-
-		if (h && h->effect == NB_EFFECT_TAIL)
+	for (uint32_t pc = 0; pc < env->n; pc++)
+		if (nb_insn_effect(&env->insns[pc]) == NB_EFFECT_TAIL)
 			return true;
-	}
 	return false;
 }
 

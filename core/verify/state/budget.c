@@ -18,6 +18,7 @@
 #include "core/verify/state/budget.h"
 
 #include "core/verify/state/env.h"
+#include "core/verify/state/operands.h"
 
 enum {
 	/* loops of helpers and iterators that never end early */
@@ -26,18 +27,9 @@ enum {
 	ITERS_MANY = NB_MAX_COUNTED_ITERS + 1
 };
 
-static enum nb_effect effect(const struct nb_insn *insn)
-{
-	const struct nb_helper_spec *h = NULL;
-
-	if (nb_insn_calls_helper(insn))
-		h = nb_spec_helper((int32_t)insn->imm);
-	return h ? h->effect : NB_EFFECT_NONE;
-}
-
 uint8_t nb_budget_of(const struct nb_insn *insn)
 {
-	enum nb_effect e = effect(insn);
+	enum nb_effect e = nb_insn_effect(insn);
 
 	if (insn->kind == NB_KIND_MAY_GOTO)
 		return NB_BUDGET_PASSES;
@@ -68,7 +60,7 @@ static bool add_program(const struct nb_prog *p, struct nb_insn *insns,
 		return false;
 	for (uint32_t pc = 0; pc < p->nslots; pc++) {
 		*uses |= nb_budget_of(&insns[pc]);
-		tails |= effect(&insns[pc]) == NB_EFFECT_TAIL;
+		tails |= nb_insn_effect(&insns[pc]) == NB_EFFECT_TAIL;
 	}
 	return tails;
 }

@@ -32,6 +32,15 @@ bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi,
 	return true;
 }
 
+enum nb_effect nb_insn_effect(const struct nb_insn *insn)
+{
+	const struct nb_helper_spec *h =
+		nb_insn_calls_helper(insn) ? nb_spec_helper((int32_t)insn->imm)
+					   : NULL;
+
+	return h ? h->effect : NB_EFFECT_NONE;
+}
+
 const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 					const struct nb_state *st,
 					const struct nb_helper_spec *h)

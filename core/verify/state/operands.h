@@ -15,6 +15,9 @@ bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi,
 uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
 		       uint32_t frame, uint32_t pc);
 
+/* What the helper that @insn calls does; NONE: @insn calls none of ours. */
+enum nb_effect nb_insn_effect(const struct nb_insn *insn);
+
 /* The map among a helper's arguments, or NULL. */
 const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 					const struct nb_state *st,
