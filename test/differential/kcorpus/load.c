@@ -321,6 +321,20 @@ static int before_load(struct bpf_program *prog,
 
 /* ---- what the authors expect: declaration tags on the function ---- */
 
+/* What stands behind "comment:", and in newer sources behind a number that
+ * makes tags differ ("comment:12:"); "" of other tags. */
+static const char *tag_text(const char *tag)
+{
+	static const char begins[] = "comment:";
+	size_t digits;
+
+	if (strncmp(tag, begins, sizeof(begins) - 1) != 0)
+		return "";
+	tag += sizeof(begins) - 1;
+	digits = strspn(tag, "0123456789");
+	return digits && tag[digits] == ':' ? tag + digits + 1 : tag;
+}
+
 static void read_tag(struct kc_prog *p, const char *tag, __u32 *flags)
 {
 	static const struct {
@@ -329,11 +343,12 @@ static void read_tag(struct kc_prog *p, const char *tag, __u32 *flags)
 	} known[] = { { "BPF_F_STRICT_ALIGNMENT", BPF_F_STRICT_ALIGNMENT },
 		      { "BPF_F_TEST_STATE_FREQ", BPF_F_TEST_STATE_FREQ },
 		      { "BPF_F_SLEEPABLE", BPF_F_SLEEPABLE } };
-	static const char flag[] = "comment:test_prog_flags=";
+	static const char flag[] = "test_prog_flags=";
 
-	if (!strcmp(tag, "comment:test_expect_success"))
+	tag = tag_text(tag);
+	if (!strcmp(tag, "test_expect_success"))
 		p->expected = 1;
-	else if (!strcmp(tag, "comment:test_expect_failure"))
+	else if (!strcmp(tag, "test_expect_failure"))
 		p->expected = 0;
 	else if (!strncmp(tag, flag, sizeof(flag) - 1))
 		for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)

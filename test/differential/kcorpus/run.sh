@@ -46,8 +46,8 @@ bpftool=$(PATH=$PATH:/usr/sbin command -v bpftool) ||
 compile() { # file
 	name=$(basename "$1" .c)
 	[ "$work/o/$name.o" -nt "$1" ] && return
-	"$clang" -target bpf -mcpu="$cpu" -O2 -g -w -D__TARGET_ARCH_x86 \
-		-I"$work/inc" -I"$linux/$tests" -I"$linux/tools/lib" \
+	"$clang" -target bpf -mcpu="$cpu" -O2 -g -w -D__TARGET_ARCH_x86 -DENABLE_ATOMICS_TESTS \
+		-I"$work/inc" -I"$linux/$tests" -I"$linux/$tests/libarena/include" -I"$linux/tools/lib" \
 		-I"$linux/tools/include/uapi" -I"/usr/include/$(uname -m)-linux-gnu" \
 		-I/usr/include/bpf -c -o "$work/o/$name.o" "$1" 2>"$work/o/$name.err" ||
 		rm -f "$work/o/$name.o"
