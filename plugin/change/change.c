@@ -29,17 +29,17 @@ enum {
 	JOIN_MS = 1000, /* wait for ranks whose communicator is being made */
 	POLL_MS = 20,
 	REST_MS = 1, /* a rank without a decision in this time is idle */
-	/* All fences of a change together, under the segment's lock: well
-	 * below what a process that starts, or a rank that joins, waits for it
-	 * (nb_segment_attach, nb_comm_new). One that gave up would begin with
-	 * another generation than its peers. */
+	/* All fences of a change together, with the segment's lock held. Well
+	 * below the time that a starting process or a joining rank waits for
+	 * the lock (nb_segment_attach, nb_comm_new): a rank that gives up would
+	 * start with another generation than its peers. */
 	COMMIT_MS = 1500,
 	DECIDE_US = 100 /* usual time to decide a fence */
 };
 
 /* The client that asked for the change; control thread only. */
 static struct {
-	uint32_t uid, pid; /* pid 0: nobody asked */
+	uint32_t uid, pid; /* pid 0: no client asked */
 } by;
 
 void nb_change_by(uint32_t uid, uint32_t pid)

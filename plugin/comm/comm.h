@@ -66,7 +66,7 @@ struct nb_comm {
 	struct nb_fence_rank fence;
 	struct nb_gen *gen; /* atomic; borrowed: nb_gens_sweep frees it. A view
 			       if the communicator is in a scope */
-	bool mismatch;	    /* atomic: ranks began differently */
+	bool mismatch;	    /* atomic: ranks started differently */
 	bool timed;	    /* atomic: measure some policy runs */
 	bool chained;	    /* a wrapped tuner is asked first */
 	uint32_t max_channels;

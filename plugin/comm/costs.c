@@ -61,8 +61,8 @@ static inline uint32_t bits_of(const __m128 mask[6])
 	       (last & 0x80) << 13;
 }
 
-/* -0.0 becomes 0; what is negative becomes NaN, and NaN is neither below the
- * limit nor taken as the minimum where it is the first operand. */
+/* Turn -0.0 into 0 and negative entries into NaN. NaN is not below the limit,
+ * and _mm_min_ps never returns it as its first operand. */
 static inline __m128 read_four(const float *table)
 {
 	__m128 c = _mm_add_ps(_mm_loadu_ps(table), _mm_setzero_ps());

@@ -49,9 +49,9 @@ int nb_conn_take_fd(struct nb_conn *c);
 
 /*
  * A stream: @poll is called about ten times a second as long as the client
- * keeps up. It writes members of an open object and returns 1 when there is
- * news; on 0, what it wrote is dropped; a negative code with @err filled ends
- * the stream. @free_state (may be NULL) is called once with @state.
+ * keeps up. It writes members of an open object and returns 1 if there is new
+ * data; on 0 its output is dropped; a negative code with @err filled ends the
+ * stream. @free_state (may be NULL) is called once with @state.
  */
 typedef int nb_stream_poll_fn(void *state, struct nb_json *out,
 			      struct nb_err *err);

@@ -42,9 +42,9 @@ void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
 /* key: @us, or null if NCCL predicts nothing */
 void nb_cmd_cost(struct nb_json *j, const char *key, double us);
 
-/* "context": what policies saw of decision @d of @c beside collective, bytes
- * and NCCL's choice; "costs_us": NCCL's table for it, 21 predictions, -1 where
- * it offers nothing, or null: it is no longer kept. */
+/* "context": the other context fields of decision @d of @c; "costs_us": NCCL's
+ * 21 predictions for it, -1 for what it does not offer, or null: the table is
+ * no longer kept. */
 void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
 		    const struct nb_decision *d);
 
@@ -52,12 +52,12 @@ void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
 void nb_cmd_change_short(struct nb_json *j,
 			 const uint8_t digest[NB_SHA256_SIZE],
 			 enum nb_change_state state);
-/* ...and what became of each communicator. */
+/* Members of a change, with the outcome for each communicator. */
 void nb_cmd_change(struct nb_json *j, const struct nb_change *change);
 
 /*
- * nb_cmd_finish_change - what follows staging: report it (commit=no), or
- * commit and report what became of it
+ * nb_cmd_finish_change - finish a staged change: report it (commit=no), or
+ * commit it and report the outcome
  *
  * A commit that is refused leaves nothing staged. Notes the outcome for the
  * log. 0, or the error of nb_change_commit.

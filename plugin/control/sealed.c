@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Large inputs of requests: sealed memory files beside the line. Sealed,
-// nobody can change or shorten the bytes while we read them.
+// Large inputs of requests: sealed memory files. No process can change or
+// shorten a sealed file while we read it.
 #include "plugin/control/sealed.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
-/* Bytes of a memory file that nobody can change any more; 0: it is none. */
+/* Size of a sealed memory file; 0: it is none. */
 static size_t sealed_size(int fd, struct nb_err *err)
 {
 	int seals = fcntl(fd, F_GET_SEALS);

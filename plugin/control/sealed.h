@@ -7,7 +7,7 @@
 #include "plugin/control/dispatch.h"
 
 /*
- * nb_sealed_take - bytes of the memory file that came beside a request
+ * nb_sealed_take - read the memory file of a request
  * @what: what they are, for the error ("the image")
  * @out:  the caller's, to be freed
  *

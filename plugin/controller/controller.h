@@ -49,7 +49,7 @@ enum nb_controllers_phase {
 
 struct nb_controllers {
 	struct nb_mailbox board;
-	bool board_failed; /* said once */
+	bool board_failed; /* logged once */
 	bool active;	   /* policies in use have controllers */
 	bool elected;
 	bool rests; /* logged: changes are slowed down */
@@ -73,7 +73,7 @@ void nb_controllers_turn(void);
 int nb_controllers_patience(void);
 /* After a fork, in the child; async-signal-safe. */
 void nb_controllers_forked(void);
-/* When the control thread has ended: give up the election. */
+/* After the control thread's end: resign from the election. */
 void nb_controllers_end(void);
 
 /*
@@ -89,10 +89,9 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
  * nb_controllers_rest_ns - least time between two changes of controllers
  * @next_gen: the number that the job's next generation gets
  *
- * None while half of the numbers are left: 11 hours with a change every 20 ms.
- * Then so long that of what is left two thirds are used in 8 weeks, of the
- * rest two thirds in 8 more. So controllers alone use up the numbers in no
- * less than 11 months.
+ * Zero while half of the numbers are left: 11 hours with a change every 20 ms.
+ * Then the time grows, so that each 8 weeks use two thirds of the remaining
+ * numbers. Controllers alone need at least 11 months to use up all numbers.
  */
 uint64_t nb_controllers_rest_ns(uint64_t next_gen);
 

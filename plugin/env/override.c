@@ -50,7 +50,7 @@ static char texts[NB_OVERRIDE_TEXTS];
 static size_t ntexts;
 static uint32_t on;	 /* atomic */
 static uint64_t asked;	 /* atomic: look-ups */
-static uint64_t dropped; /* atomic: answers that could not be had */
+static uint64_t dropped; /* atomic: invalid or surplus answers */
 
 void nb_override_on(void)
 {

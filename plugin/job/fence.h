@@ -12,9 +12,9 @@
  * The fence (design, section 7): the ranks of a communicator on one host make
  * decision k with the same generation, even if processes die.
  *
- * A communicator's record is one word: state, generation G, fence F. ARMED:
- * somebody asks whether G may begin at F. COMMIT: decisions from F on are made
- * with G. NONE: nothing yet. A rank announces k, then reads the word; the
+ * A communicator's record is one word: state, generation G, fence F. ARMED: a
+ * coordinator asks whether G may start at F. COMMIT: decisions from F on are
+ * made with G. NONE: nothing yet. A rank announces k, then reads the word; the
  * coordinator writes ARMED, then reads what ranks announced. If nobody has
  * announced F by then, or only ranks that wait for the outcome, whoever
  * announces it later finds ARMED or what it became, so the coordinator may
@@ -152,7 +152,8 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out);
 
 struct nb_fence_opts {
 	uint32_t margin; /* largest distance of the fence to try */
-	uint32_t near;	 /* least: what a rank decides while one is decided */
+	uint32_t near; /* least distance: the decisions of a rank while a fence
+			  is decided */
 	uint32_t timeout_ms; /* wait for ranks to pass an earlier fence */
 	bool idle; /* the ranks seem to be at rest: try a fence right before
 		    * the next decision, so that the change is seen at once */
@@ -164,7 +165,7 @@ enum nb_fence_outcome {
 	NB_FENCE_OVERRUN,   /* ranks ran past every fence, or decided abort */
 	NB_FENCE_PENDING,   /* some but not all ranks passed the last fence */
 	NB_FENCE_EXHAUSTED, /* decision numbers beyond 2^40 */
-	NB_FENCE_NO_BARRIER /* no barrier was to be had */
+	NB_FENCE_NO_BARRIER /* the barrier failed */
 };
 
 struct nb_fence_result {

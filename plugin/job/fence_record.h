@@ -42,9 +42,9 @@ struct nb_record_ops {
 	void (*set_fallback)(const struct nb_record *r, uint64_t word);
 
 	/*
-	 * From its return on each rank's decision sees the word that stood
-	 * when it was called, or a later one; what ranks had announced before
-	 * that is told by standing(). False: that cannot be had now.
+	 * After it returns, each rank's decision sees the word of the time of
+	 * the call, or a later one, and standing() shows what ranks announced
+	 * before. False: the barrier failed.
 	 */
 	bool (*barrier)(const struct nb_record *r);
 	/* The state of rank 0..nranks-1; FREE: no such rank. */
@@ -53,7 +53,7 @@ struct nb_record_ops {
 
 	/* A rank has changed its wait: tell coordinators. */
 	void (*publish)(const struct nb_record *r);
-	/* Give others time; @turn counts the calls of one wait. */
+	/* Let other threads run; @turn counts the calls of one wait. */
 	void (*wait)(const struct nb_record *r, unsigned turn);
 };
 

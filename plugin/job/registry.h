@@ -47,7 +47,7 @@ void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
 
 /* ---- without the lock ---- */
 
-/* False: generation @number is not there any more, or nobody has signed it. */
+/* False: generation @number is overwritten, or not signed. */
 bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
 		       uint64_t *at_s, uint32_t *uid, uint32_t *pid);
 

@@ -145,8 +145,9 @@ static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
 	if (!p->pid)
 		return false;
 	known = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock);
-	/* a child made behind fork's back may hold a dead one's lock; no start
-	 * time here: who is told dead and lives would diverge */
+	/* a child made without fork handlers may hold a dead process's lock, so
+	 * check the pid too; do not compare start times: a living process taken
+	 * for dead would diverge */
 	if (known && (p->flags & NB_SEG_PROC_LOCKED))
 		return lock.l_type != F_UNLCK &&
 		       (care == QUICK || !p->ns || p->ns != ns ||
@@ -305,7 +306,7 @@ static int reserve_file(int fd, off_t at, size_t size)
 	return posix_fallocate(fd, at, (off_t)size);
 }
 
-/* A new locked file in place of the one that is there, if any. */
+/* Put a new, locked file in place of the existing one. */
 static bool create_file(struct nb_segment *s, int dirfd, const char *name)
 {
 	char fresh[160];

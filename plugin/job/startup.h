@@ -20,22 +20,24 @@ struct nb_segment;
 /* "0.1.0" as a number that compares; each part at most 1023. */
 uint32_t nb_startup_version(const char *text);
 
-/* Compare slot @i, just taken, with one that was there: marks the entry where
- * they differ. With the segment's lock. */
+/* Compare the new slot @i with an older one, and mark the entry if they differ.
+ * With the segment's lock. */
 void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 			bool same_policies, uint32_t first);
 
-/* Ranks in slots @a and @b, of one process, began differently in @what. */
+/* Mark that ranks in slots @a and @b, of one process, started differently in
+ * @what. */
 void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
 		       uint32_t b);
 
-/* A rank of @comm_id cannot be registered: its peers must know. Without the
+/* Mark that a rank of @comm_id could not register, for its peers. Without the
  * lock. */
 void nb_startup_lose(struct nb_segment *s, uint64_t comm_id);
 /*
- * The same of a communicator without identity, whose ranks cannot be told what
- * one of them does: from here until nb_startup_lost_is_gone(NB_SEG_UNNAMED) the
- * baseline does not change, so that all of them begin with the same.
+ * The same for a communicator without identity, whose ranks cannot find such a
+ * mark. Bars changes of the baseline until
+ * nb_startup_lost_is_gone(NB_SEG_UNNAMED), so that all of its ranks start with
+ * the same.
  */
 void nb_startup_bar(struct nb_segment *s);
 /* Is there such a mark? With the lock. */

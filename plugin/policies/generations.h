@@ -23,7 +23,7 @@ struct nb_gens {
 	struct nb_gen *kept[NB_MAX_GENS];
 	struct nb_gen *empty;	 /* no policy; digest zeroes, number 0 */
 	struct nb_gen *first;	 /* of NCCLBPF_POLICY; kept */
-	struct nb_gen *baseline; /* new communicators begin with it */
+	struct nb_gen *baseline; /* of new communicators */
 	uint32_t baseline_number;
 	struct nb_gen *previous; /* before it; NULL: none */
 	struct nb_gen *staged;	 /* NULL: none */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The policies that a process holds, and how commands name them.
-// All of it under NB_LOCK_STATE.
+// The held policies, and how commands name them. All under NB_LOCK_STATE.
 #include "plugin/policies/held.h"
 
 #include <ctype.h>

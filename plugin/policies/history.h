@@ -23,7 +23,7 @@ struct nb_history_entry {
 	/* "ring, tree for ID, ID; ..." for people; cut off, "": no scope */
 	char scoped[2 * NB_HISTORY_NAMES];
 	uint64_t at_s;	   /* since 1970; 0: not known */
-	uint32_t uid, pid; /* who asked; pid 0: nobody */
+	uint32_t uid, pid; /* the client that asked; pid 0: none */
 	bool loop;	   /* controllers made it */
 };
 

@@ -372,7 +372,7 @@ static void child_run_programs(const struct nb_pcomm *pc,
 	nb_run_child(pc, c, op, task, now);
 }
 
-/* Hooks at the end of children, not of collectives. */
+/* Do hooks at the end of children have programs? */
 static bool child_hooked(void)
 {
 	const uint32_t of = UINT32_C(1) << NB_HOOK_KERNEL_CH |

@@ -139,7 +139,7 @@ uint64_t nb_events_start_kernel(void *context, uint64_t parent,
 				uint32_t channel, uint64_t timer,
 				bool has_timer);
 void nb_events_stop(void *handle);
-/* @value: what the version's arguments hold for that state; @has: anything */
+/* @value: the state's argument, if @has */
 void nb_events_record(void *handle, int state, uint64_t value, bool has);
 
 /* A handle for an event that we ignore, so that NCCL reports its children. */
@@ -156,7 +156,7 @@ enum {
 };
 
 /*
- * nb_events_telemetry - switch telemetry, and with it what NCCL is asked for
+ * nb_events_telemetry - enable or disable telemetry, and update NCCL's mask
  * @what: NB_TEL_* or 0
  *
  * Any thread. Affects later calls of NCCL.

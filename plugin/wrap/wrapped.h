@@ -43,7 +43,7 @@ struct nb_wrapped {
 /* NB_LOCK_WRAP protects what is not atomic. */
 extern struct nb_wrapped nb_wrapped[NB_NWRAPPED];
 
-/* Open what the variables name; failures are logged. While the process
+/* Open the plugins that variables name; failures are logged. While the process
  * starts. */
 void nb_wrapped_open_all(void);
 

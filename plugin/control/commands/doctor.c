@@ -157,7 +157,7 @@ static void check_events(struct nb_json *j)
 	const char *word = NULL;
 
 	if (!nb_events_abi())
-		return; /* `stats` says how NCCL comes to call it */
+		return; /* `stats` says how to make NCCL call it */
 	for (int i = 0; i < NB_NLOST; i++) {
 		uint64_t n = nb_events_lost((enum nb_lost)i);
 

@@ -185,7 +185,7 @@ int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err)
 struct dump {
 	unsigned char *key, *next, *value; /* of one allocation, key first */
 	uint64_t limit;
-	bool have_key; /* key holds where to go on after */
+	bool have_key; /* key holds the last element given */
 	bool more;
 };
 

@@ -46,7 +46,7 @@ static int take_value(struct pop *p, struct nb_json *j, struct nb_err *err)
 	return 1;
 }
 
-/* A record that is larger than the room: all of it must be read to go on. */
+/* A record larger than the buffer: read all of it, to advance the ring. */
 static int take_large(struct pop *p, size_t size, size_t *got,
 		      struct nb_err *err)
 {

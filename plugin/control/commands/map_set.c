@@ -140,7 +140,8 @@ static int read_record(const struct nb_map_target *t, const struct ops *ops,
 /* One load's: an operation takes more memory than its bytes in the file. */
 enum { LOAD_MOST = 1 << 20 };
 
-/* Room for as many as @size bytes can hold, and one more. */
+/* Allocate operations for the elements that @size bytes can hold, and one more.
+ * */
 static int make_load_ops(const struct nb_map_target *t, struct ops *ops,
 			 size_t size, struct nb_err *err)
 {
@@ -205,7 +206,7 @@ static int fail_local(struct nb_call *call, const struct ops *ops, uint32_t at)
 		       at - 1, ops->n - at);
 }
 
-/* What became of a request for @n elements; @what: how the log counts them. */
+/* Reply to a request for @n elements; @what: their name in the log. */
 static void reply_local(struct nb_call *call, const struct nb_map_target *t,
 			size_t n, const char *what, uint32_t changed)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// policy list|show|time|load|get|dump|use|undo|discard. Images come and go as
-// sealed memory files: sealed, nobody can change or shorten the bytes while we
-// read them.
+// policy list|show|time|load|get|dump|use|undo|discard. Images travel as sealed
+// memory files, so no process can change or shorten the bytes while we read
+// them.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -98,8 +98,8 @@ static void put_program(struct nb_json *j, const struct nb_policy *p,
 	nb_json_end_obj(j);
 }
 
-/* Sums of what verifying its programs took; the deepest stack, the longest
- * lap and the most numbers of all. */
+/* The cost of verification: sums over the programs, and the maxima of stack,
+ * loop iteration and iterator steps. */
 static void put_effort(struct nb_json *j, const struct nb_policy *p)
 {
 	uint32_t states = 0, stack = 0, lap = 0, numbers = 0;

@@ -286,7 +286,7 @@ static struct trace_seen *trace_seen_of(struct traces *ts, struct nb_policy *p,
 	return s;
 }
 
-/* Rings of policies that are not held any more are let go. */
+/* Release rings of policies that are no longer held. */
 static void trace_forget(struct traces *ts)
 {
 	uint32_t kept = 0;
