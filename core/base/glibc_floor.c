@@ -4,7 +4,7 @@
 // own.
 #include <sys/stat.h>
 
-#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__)) && \
+#if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__)) && \
 	!defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #include <fcntl.h>
 #include <sys/syscall.h>

@@ -11,10 +11,12 @@
 #ifndef NB_BASE_GLIBC_FLOOR_H
 #define NB_BASE_GLIBC_FLOOR_H
 
-#if defined(__linux__) && defined(__x86_64__)
+#include <features.h>
+
+#if defined(__GLIBC__) && defined(__x86_64__)
 #define NB_FLOOR(name, version) \
 	__asm__(".symver " #name "," #name "@GLIBC_" version);
-#elif defined(__linux__) && defined(__aarch64__)
+#elif defined(__GLIBC__) && defined(__aarch64__)
 #define NB_FLOOR(name, version) \
 	__asm__(".symver " #name "," #name "@GLIBC_2.17");
 #else

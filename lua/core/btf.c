@@ -264,7 +264,11 @@ struct holder {
 
 static struct btf *to_btf(lua_State *L)
 {
-	return ((struct holder *)luaL_checkudata(L, 1, BTF))->btf;
+	struct holder *h = luaL_checkudata(L, 1, BTF);
+
+	if (!h->btf)
+		luaL_error(L, "type information is closed");
+	return h->btf;
 }
 
 static uint32_t to_id(lua_State *L, int arg)

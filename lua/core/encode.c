@@ -309,36 +309,53 @@ static bool put_struct(struct nb_walk *w, const struct btf_type *t,
 	return true;
 }
 
+/* Take bits @from to @end of @tmp over to @out. @have: bits that @out has
+ * already; false if one of them differs. */
+static bool merge_bits(unsigned char *out, unsigned char *have,
+		       const unsigned char *tmp, uint64_t from, uint64_t end)
+{
+	for (uint64_t bit = from; bit < end; bit++) {
+		unsigned char mask = (unsigned char)(1u << bit % 8);
+		uint64_t at = bit / 8;
+
+		if ((have[at] & mask) && ((out[at] ^ tmp[at]) & mask))
+			return false;
+		out[at] = (unsigned char)((out[at] & ~mask) | (tmp[at] & mask));
+		have[at] |= mask;
+	}
+	return true;
+}
+
 /*
  * A union that was read has all its fields: each is stored alone, and all
- * must agree on the bytes they have in common.
+ * must agree on the bits they have in common.
  */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
 static bool put_union(struct nb_walk *w, const struct btf_type *t,
 		      struct place to)
 {
-	unsigned char *tmp = lua_newuserdatauv(w->L, to.size + 1, 0);
+	unsigned char *tmp = lua_newuserdatauv(w->L, 2 * to.size + 1, 0);
 	struct place alone = { .p = tmp, .size = to.size };
-	size_t have = 0;
+	unsigned char *have = tmp + to.size;
 
+	memset(have, 0, to.size);
 	lua_insert(w->L, -2);
 	lua_pushnil(w->L);
 	while (lua_next(w->L, -2)) {
-		size_t size = to.size;
-		struct nb_member m;
+		uint64_t end = to.size * 8;
+		struct nb_member m = { 0 };
 		int64_t own;
 
-		memset(tmp, 0, to.size + 1);
+		memset(tmp, 0, to.size);
 		if (!nb_walk_count(w) || !put_field(w, t, alone, &m))
 			return false;
-		own = m.bits ? -1 : btf__resolve_size(w->btf, m.type);
-		if (own >= 0 && (size_t)own < size)
-			size = (size_t)own;
-		if (memcmp(tmp, to.p, have < size ? have : size) != 0)
+		/* A field of an unnamed struct may lie behind bit 0. */
+		own = m.bits ? m.bits : 8 * btf__resolve_size(w->btf, m.type);
+		if (own >= 0 && m.bit + (uint64_t)own < end)
+			end = m.bit + (uint64_t)own;
+		if (!merge_bits(to.p, have, tmp, m.bit, end))
 			return nb_walk_fail(w,
 					    "fields of a union that disagree");
-		if (size > have)
-			memcpy(to.p, tmp, have = size);
 		lua_pop(w->L, 1);
 	}
 	lua_remove(w->L, -2);

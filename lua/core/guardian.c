@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,7 +25,12 @@
 struct guardian {
 	int fd; /* -1: closed */
 	pid_t pid;
+	struct guardian *next; /* in open_guardians */
 };
+
+/* Those with an open fd. A process that we fork closes these copies, or the
+ * guardians would wait for its end too. */
+static struct guardian *open_guardians;
 
 /* Standard output and error go to @out (-1: nowhere). A descriptor that would
  * survive exec was inherited, such as the pipe of $(...), whose reader would
@@ -60,6 +66,10 @@ static void leave_session(int out)
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		signal(signals[i], i ? SIG_DFL : SIG_IGN);
 	setsid();
+	for (; open_guardians; open_guardians = open_guardians->next) {
+		close(open_guardians->fd);
+		open_guardians->fd = -1;
+	}
 	replace_files(out);
 	nb_lua_stop = 0;
 }
@@ -77,6 +87,7 @@ static _Noreturn void guard(lua_State *L, int fd)
 	while (n < 0 && errno == EINTR);
 	if (n == 0)
 		lua_pcall(L, 0, 0, 0);
+	fflush(NULL);
 	_exit(0);
 }
 
@@ -118,6 +129,7 @@ static int guardian(lua_State *L)
 	luaL_setmetatable(L, GUARDIAN);
 	if (connected(fds))
 		return nb_lua_failf(L, NB_E_IO, "no socket for the guardian");
+	fflush(NULL); /* or both processes write what is buffered */
 	g->pid = fork();
 	if (g->pid < 0) {
 		close_both(fds);
@@ -130,14 +142,21 @@ static int guardian(lua_State *L)
 	}
 	close(fds[0]);
 	g->fd = fds[1];
+	g->next = open_guardians;
+	open_guardians = g;
 	return 1;
 }
 
 /* End the guardian (@well), or let it act as if this process had ended. */
 static void guardian_leave(struct guardian *g, bool well)
 {
+	struct guardian **at = &open_guardians;
+
 	if (g->fd < 0)
 		return;
+	while (*at != g)
+		at = &(*at)->next;
+	*at = g->next;
 	if (well) { /* fails if the guardian was killed: nothing to do */
 		while (send(g->fd, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR)
 			;
@@ -188,6 +207,7 @@ static _Noreturn void run_detached(lua_State *L, int fd, int out)
 	if (rc)
 		(void)!dprintf(STDERR_FILENO, "%s\n",
 			       luaL_tolstring(L, -1, NULL));
+	fflush(NULL);
 	_exit(rc != 0);
 }
 
@@ -223,6 +243,7 @@ static int detach(lua_State *L)
 		close(out);
 		return nb_lua_failf(L, NB_E_IO, "no socket for a new process");
 	}
+	fflush(NULL);
 	child = fork();
 	if (!child) {
 		close(fds[0]);

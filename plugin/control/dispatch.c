@@ -29,7 +29,7 @@ static const struct {
 	[NB_CMD_POLICY_LIST] = { nb_cmd_policy_list, LOCKED },
 	[NB_CMD_POLICY_SHOW] = { nb_cmd_policy_show, LOCKED },
 	[NB_CMD_POLICY_TIME] = { nb_cmd_policy_time, LOCKED },
-	[NB_CMD_POLICY_LOAD] = { nb_cmd_policy_load, LOCKED },
+	[NB_CMD_POLICY_LOAD] = { nb_cmd_policy_load, FREE },
 	[NB_CMD_POLICY_GET] = { nb_cmd_policy_get, FREE },
 	[NB_CMD_POLICY_DUMP] = { nb_cmd_policy_dump, FREE },
 	[NB_CMD_POLICY_USE] = { nb_cmd_policy_use, FREE },

@@ -83,3 +83,28 @@ done
 echo 'print(select(2, require "ncclbpf.core".detach(print, "no/such/log")).code)' >log.lua
 [ "$(lua_run log.lua 2>why)" = io ]
 ok "a log that cannot be opened is an error" $?
+
+# A process forked later has copies of everything: of the sockets by which
+# guardians notice our end, and of what is not yet written.
+cat >later.lua <<'E'
+local core = require "ncclbpf.core"
+io.stdout:setvbuf "full"
+io.write "before "
+assert(core.guardian(function() core.write("fired", "") end))
+assert(core.detach(function()
+	io.write "later"
+	while not core.stat "go" do core.sleep(0.01) end
+	core.write("done", "")
+end, "later.log"))
+io.write "after"
+os.exit(true, false)
+E
+rm -f fired go done
+lua_run later.lua >out 2>why
+await test -e fired
+[ -e fired ] && [ ! -e done ]
+ok "a guardian acts at our end, though a process that we detached lives on" $?
+touch go
+await test -s later.log
+[ "$(cat out)" = "before after" ] && [ "$(cat later.log)" = later ]
+ok "what is buffered is written once, by the process that wrote it" $?

@@ -50,6 +50,18 @@ do
 		end
 	end
 	test("changed anywhere it is refused or read within its bounds", opened > 100 and opened < 2000, opened)
+
+	local halves = core.btf(core.image(assert(nb.build { path = "halves.bpf.o" })):btf())
+	local id, size = halves:find "halves"
+	local function bytes(v) return (halves:encode(id, v, size)) end
+	test("a union takes a field behind its start", bytes { high = 7 } == ("<I4I4"):pack(0, 7))
+	test("and fields that share no byte, or agree",
+		bytes { low = 1, high = 7 } == ("<I4I4"):pack(1, 7) and
+		bytes { low = 1, high = 7, whole = 7 << 32 | 1 } == ("<I4I4"):pack(1, 7))
+	test("but none that disagree", not halves:encode(id, { high = 7, whole = 1 }, size))
+	halves:__gc()
+	local good, why = pcall(halves.find, halves, "halves")
+	test("closed, it says so", not good and why:find("closed", 1, true), why)
 end
 
 -- a policy for some sizes alone

@@ -233,6 +233,8 @@ static int load_image(struct nb_call *call, const void *bytes, size_t size)
 	struct nb_held *held;
 	int rc;
 
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
 	rc = nb_held_add(bytes, size, call->req->arg[0], NB_SOURCE_SHELL,
 			 &call->text, &call->finding, &held, call->err);
 	if (!rc) {
@@ -241,6 +243,7 @@ static int load_image(struct nb_call *call, const void *bytes, size_t size)
 			 "digest %s, verdict good", text);
 		put_held(call->out, held);
 	}
+	nb_unlock(NB_LOCK_STATE);
 	return rc;
 }
 
