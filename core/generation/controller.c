@@ -74,7 +74,7 @@ static int element_new(struct element *e, const struct nb_map *m,
 	size_t key = nb_map_definition(m)->key_size + 1;
 	size_t value = nb_map_user_value_size(m) + 1;
 
-	e->key = malloc(key + 2 * value);
+	*e = (struct element){ .key = malloc(key + 2 * value) };
 	if (!e->key)
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory for an element");
 	e->value = e->key + key;

@@ -160,7 +160,8 @@ static int check_inner(const struct check *c, const struct nb_map_spec *m,
 	if (!(t->traits & NB_TRAIT_MAPS) || !in ||
 	    in->origin != NB_ORIGIN_INNER)
 		return bad_image(c, at,
-				 "map %s of type %s names inner definition %u",
+				 "map %s of type %s: definition %u is not one "
+				 "of an inner map that it may hold",
 				 m->name, t->word, m->inner);
 	if ((in->tags ^ m->tags) & NB_MAPF_COHERENT)
 		return bad_image(c, at,

@@ -64,7 +64,7 @@ int nb_image_prepend(struct nb_buf *out, const struct nb_image *in,
 	progs = nb_arena_dup(&a, in->progs, in->nprogs * sizeof(*progs));
 	if (!progs)
 		rc = nomem(err);
-	for (uint32_t i = 0; !rc && i < in->nprogs; i++)
+	for (uint32_t i = 0; progs && !rc && i < in->nprogs; i++)
 		if (progs[i].hook == hook && nb_image_runs(in, i)) {
 			rc = prepend_prog(&a, &progs[i], prefix, err);
 			n++;

@@ -365,8 +365,7 @@ START_TEST(rank_without_a_place_makes_its_peers_use_no_policy)
 	ck_assert_uint_eq(refused(NB_REFUSED_MISMATCH), 2);
 	nb_process_tick();
 	ck_assert_ptr_nonnull(strstr(lines, "this rank could not register"));
-	ck_assert_ptr_nonnull(
-		strstr(lines, "a rank could not register"));
+	ck_assert_ptr_nonnull(strstr(lines, "a rank could not register"));
 	nb_comm_free(b);
 	nb_comm_free(a);
 	/* the mark is gone with it */

@@ -183,11 +183,13 @@ static const struct nb_helper_spec *called(const struct nb_insn *in)
 /* The map whose content an instruction brings in; -1: none. */
 static int64_t local_map(const struct nb_insn *in, const struct nb_reg *regs)
 {
-	const struct nb_reg *r = read_through(in, regs);
 	const struct nb_helper_spec *h = called(in);
 
-	if (r)
+	if (in->kind == NB_KIND_LOAD || in->kind == NB_KIND_ATOMIC) {
+		const struct nb_reg *r = read_through(in, regs);
+
 		return r->kind == NB_REG_VALUE ? (int64_t)r->map : -1;
+	}
 	return h && h->label == NB_LABEL_MAP && regs[1].kind == NB_REG_MAP
 		       ? (int64_t)regs[1].map
 		       : -1;

@@ -40,6 +40,13 @@ static const char *say_bytes(struct nb_env *env, uint64_t n)
 	return nb_say(env, "%" PRIu64 " byte%s", n, n == 1 ? "" : "s");
 }
 
+/* The offset of the last byte of an access. */
+static const char *say_last(struct nb_env *env, const struct nb_refusal *x)
+{
+	return nb_say(env, "%lld",
+		      (long long)x->off->smax + (long long)x->size - 1);
+}
+
 static const char *say_of_type(struct nb_env *env, const char *type)
 {
 	return *type ? nb_say(env, " (%s)", type) : "";

@@ -30,6 +30,6 @@ $(B)/test/fakes/host/net_check: $(B)/test/fakes/host/net_check.o
 $(NET_PLUGINS:.so=.o): $(B)/test/fakes/host/net_plugin_v%.o: test/fakes/host/net_plugin.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -DABI=$* -c -o $@ $<
-$(NET_PLUGINS): %.so: %.o $(call o,plugin/net/tcp.c plugin/net/tcp_link.c plugin/net/tcp_devices.c)
+$(NET_PLUGINS): %.so: %.o $(call o,plugin/net/tcp.c plugin/net/tcp_link.c plugin/net/tcp_devices.c plugin/runtime/clock.c)
 	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 tests: $(B)/test/fakes/host/net_class.bpf.o
