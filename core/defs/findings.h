@@ -100,7 +100,7 @@ FINDING(FUNCS,          "functions",         "the program has too many functions
 FINDING(LOOP,           "endless_loop",      "this loop has no bound",                                           "count iterations in a local variable and stop at a constant: for (i = 0; i < N; i++)")
 FINDING(COMPLEXITY,     "complexity",        "checking the program takes too many steps",                       "bound the loop by a smaller constant, or write it with ncclbpf_for: only a few iterations are verified then")
 FINDING(POLICY_WORK,    "policy_work",       "checking the policy's programs takes too many steps",              "bound loops by smaller constants, make two policies of it, or set NCCLBPF_MAX_VERIFY to more")
-FINDING(RUN_LENGTH,     "run_length",        "a run may take too many instructions",                            "call functions that take long less often, or declare them static; give iterators fewer numbers")
+FINDING(RUN_LENGTH,     "run_length",        "a run may take too many instructions",                            "call expensive functions less often, or declare them static; let iterators run over smaller ranges")
 FINDING(MEMORY,         "memory",            "checking the program takes too much memory",                      "bound the loop by a smaller constant, or write it with ncclbpf_for: only a few iterations are verified then")
 /* coherence: the decision must be the same on every rank */
 FINDING(LOCAL_OUTPUT,   "local_output",      "an output depends on data that differs between ranks",            "ranks that answer differently hang the job; compute the answer from coherent inputs and from maps tagged __coherent, which programs only read")

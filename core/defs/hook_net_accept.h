@@ -8,7 +8,7 @@ FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "since the listener was made", "the plugin")
 FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection", "the plugin")
 FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (a wrapped plugin)", "the transport")
-FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "the connection's number at both ends; 0: not known", "the transport")
+FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "number of the connection, equal at both ends; 0: not known", "the transport")
 FIELD(listener,       uint64_t, IN,    LOCAL,    "1",      "number of the listener", "the plugin")
 FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "listen dev")
 FIELD(speed,          uint32_t, IN,    LOCAL,    "Mbit/s", "speed of the device", "getProperties speed")

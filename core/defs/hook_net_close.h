@@ -8,7 +8,7 @@ FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "its life", "the plugin")
 FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection or listener", "the plugin")
 FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known", "the transport")
-FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "the connection's number at both ends; 0: not known", "the transport")
+FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "number of the connection, equal at both ends; 0: not known", "the transport")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of its requests that are done", "the plugin")
 FIELD(requests,       uint64_t, IN,    LOCAL,    "1",      "its requests", "the plugin")
 FIELD(errors,         uint32_t, IN,    LOCAL,    "1",      "calls on it that failed", "the plugin")

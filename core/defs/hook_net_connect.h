@@ -10,7 +10,7 @@ FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "since it began; 0 as it begins", "the plugin")
 FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection", "the plugin")
 FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (a wrapped plugin; as it begins)", "the transport")
-FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "the connection's number at both ends; 0: not known", "the transport")
+FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "number of the connection, equal at both ends; 0: not known", "the transport")
 FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "connect dev")
 FIELD(speed,          uint32_t, IN,    LOCAL,    "Mbit/s", "speed of the device", "getProperties speed")
 FIELD(done,           uint32_t, IN,    LOCAL,    "1",      "1: connected; 0: it begins", "connect")

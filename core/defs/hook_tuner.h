@@ -13,7 +13,7 @@
 /*    name            type      access label     unit   doc                                                            source */
 FIELD(comm_id,        uint64_t, IN,    COHERENT, "1",   "communicator's identity; 0 where NCCL gives none (tuner v2-v4)", "tuner v5 init commId")
 FIELD(bytes,          uint64_t, IN,    COHERENT, "B",   "bytes of the whole collective (AllGather, ReduceScatter: times ranks)", "getCollInfo nBytes")
-FIELD(seq,            uint64_t, IN,    COHERENT, "1",   "number of the communicator's decision, from 0; where changes take effect at calls of NCCL's API (NCCLBPF_API_CLOCK) of the calls before it", "counted by the plugin")
+FIELD(seq,            uint64_t, IN,    COHERENT, "1",   "number of this decision on its communicator, from 0; with NCCLBPF_API_CLOCK the number of NCCL API calls before it", "counted by the plugin")
 FIELD(coll,           uint32_t, IN,    COHERENT, "1",   "collective, NCCL_COLL_*",                                     "getCollInfo collType")
 FIELD(ranks,          uint32_t, IN,    COHERENT, "1",   "ranks of the communicator",                                   "init nRanks")
 FIELD(nodes,          uint32_t, IN,    COHERENT, "1",   "nodes of the communicator, as NCCL counts them",              "init nNodes")

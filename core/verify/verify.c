@@ -183,7 +183,7 @@ static int check_stack_sum(struct nb_env *env)
 				 .chain = chain, .count = n);
 }
 
-/* What loops that only the run bounds need of it. */
+/* Which loop budgets a run needs, and how much of them. */
 static void note_loops(struct nb_env *env)
 {
 	struct nb_verdict *v = env->v;

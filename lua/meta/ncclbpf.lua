@@ -163,7 +163,7 @@ nb.policy = {}
 ---@return ncclbpf.error? err
 function nb.policy.table(rows) end
 
----The same of CSV in NVIDIA's columns, or with named ones.
+---Compile a policy from CSV: NVIDIA's columns in order, or columns named by a header line.
 ---@param options {path?: string, text?: string, name?: string, hidden?: "keep"|"error", coherence?: "off"|"strict"}
 ---@return ncclbpf.made? policy
 ---@return ncclbpf.error? err

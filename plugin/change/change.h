@@ -39,7 +39,7 @@ struct nb_change_comm {
 	enum nb_change_state state;
 	uint32_t ranks, passed; /* ranks that have reached the fence */
 	uint64_t behind;	/* the others: bit i is rank slot i */
-	uint32_t tries;		/* fences armed until one was decided */
+	uint32_t tries;		/* fences that the change has armed */
 	char why[160];		/* "" when committed */
 };
 

@@ -8,7 +8,7 @@
 #include "core/base/err.h"
 
 /*
- * The env plugin: what NCCL reads in place of the process's environment if
+ * The env plugin. NCCL asks it for variables, instead of the environment, if
  * NCCL_ENV_PLUGIN names us. A file and the shell override variables; SEC("env")
  * programs may then change the value. Texts stay valid until the library is
  * unloaded.

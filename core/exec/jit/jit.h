@@ -32,7 +32,7 @@ struct nb_jit_saved {
 struct nb_jit_frames {
 	uint16_t machine; /* ELF's e_machine */
 	uint8_t sp_reg, return_reg;
-	uint8_t base_reg;   /* notes count from it; 0: from SP */
+	uint8_t base_reg;   /* distances start at it; 0: at SP */
 	uint8_t entry_size; /* bytes that a call pushes: the return address */
 	struct nb_jit_saved saved[12];
 	uint32_t nsaved;
@@ -187,8 +187,8 @@ struct nb_jit_ctx {
 	uint32_t callback[NB_IMAGE_MAX_FUNCS];
 };
 
-/* Note, in the last pass, how far the caller's SP is from here on. There is
- * room for two notes a call and two more. */
+/* In the last pass, record the distance to the caller's SP that holds from this
+ * instruction on: at most two records a call, and two more. */
 static inline void nb_jit_note(struct nb_jit_ctx *c, uint32_t size)
 {
 	struct nb_jit_frames *f = c->frames;

@@ -55,7 +55,7 @@ static void note_takeover(struct nb_run *run)
 		nb_trace_put(run->trace, text, sizeof(text) - 1);
 }
 
-/* Until it is free, or its holder's time is over. */
+/* Wait until the lock is free or its holder has exceeded its time. */
 static void wait(struct nb_run *run, uint32_t *word, uint32_t mine)
 {
 	uint64_t start = now_ns(), since = start, now;

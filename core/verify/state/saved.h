@@ -34,7 +34,7 @@ struct nb_key {
 };
 
 uint64_t nb_state_key(const struct nb_state *st);
-/* Of the registers that are precise (nb_reg.deps), or have no deps. */
+/* The same, of registers alone that are in @precise or have no nb_reg.deps. */
 struct nb_key nb_saved_key(const struct nb_saved *saved, uint64_t precise);
 
 /* Record in @saved which of its cells later code read. */

@@ -46,7 +46,7 @@ static void walk(struct nb_env *env, struct nb_seek *k, uint32_t steps)
 
 /* ---- the shortest way ---- */
 
-/* A copy of the way that the last walk ended on; NULL: too long. */
+/* A copy of the path on which the last walk ended; NULL: too long. */
 static struct nb_branch_step *copy_way(const struct nb_env *env, uint32_t *n)
 {
 	struct nb_branch_step *to;

@@ -50,7 +50,7 @@ function M.image_bytes(path, name)
 	return image
 end
 
--- Image, its facts and its bytes; from a file.
+-- Read a policy from a file. -> image, its description, its bytes
 function M.open(path, name)
 	local bytes, err = M.image_bytes(path, name)
 	if not bytes then return nil, err end

@@ -199,7 +199,7 @@ local function plain(v)
 	if type(v) == "string" and v:match "^[%w_%-%. ]+$" then return v end
 end
 
--- The two ends of "4M..32M", 4096, {4096, 8191}; nil: neither.
+-- The lowest and the highest size of a range: "4M..32M", 4096 or {4096, 8191}; nil: not a range.
 local function interval(v)
 	if type(v) == "table" then
 		if #v ~= 2 then return nil end
