@@ -68,18 +68,20 @@ struct element {
 	unsigned char *key, *value, *other;
 };
 
-static int element_new(struct element *e, const struct nb_map *m,
-		       struct nb_err *err)
+static bool element_new(struct element *e, const struct nb_map *m,
+			struct nb_err *err)
 {
 	size_t key = nb_map_definition(m)->key_size + 1;
 	size_t value = nb_map_user_value_size(m) + 1;
 
 	*e = (struct element){ .key = malloc(key + 2 * value) };
-	if (!e->key)
-		return nb_fail(err, NB_E_NOMEM, 0, "no memory for an element");
+	if (!e->key) {
+		nb_fail(err, NB_E_NOMEM, 0, "no memory for an element");
+		return false;
+	}
 	e->value = e->key + key;
 	e->other = e->value + value;
-	return 0;
+	return true;
 }
 
 /* ---- merged maps to bytes ---- */
@@ -104,10 +106,9 @@ static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp,
 	uint32_t ncpus = is_percpu(s) ? nb_ncpus() : 1;
 	size_t at = out->size;
 	struct element e;
-	int rc = element_new(&e, m, err);
 
-	if (rc)
-		return rc;
+	if (!element_new(&e, m, err))
+		return NB_E_NOMEM;
 	memcpy(head.policy, gp->policy->img->digest, NB_SHA256_SIZE);
 	nb_buf_bytes(out, &head, sizeof(head));
 	for (int end = nb_map_next(m, NULL, e.key); !end;
@@ -173,7 +174,7 @@ static void merge_map(struct nb_map *m, const struct nb_map_spec *s,
 	size_t one = (size_t)s->key_size + s->value_size;
 	struct element e;
 
-	if (element_new(&e, m, NULL))
+	if (!element_new(&e, m, NULL))
 		return;
 	for (uint32_t i = 0; i < n; i++) {
 		const unsigned char *key = in.p + i * one;
@@ -259,10 +260,10 @@ static int diff_map(struct diff *d, const struct nb_map *now,
 	size_t key = nb_map_definition(now)->key_size;
 	size_t value = nb_map_user_value_size(now);
 	struct element e;
-	int rc = element_new(&e, now, err), end;
+	int end;
 
-	if (rc)
-		return rc;
+	if (!element_new(&e, now, err))
+		return NB_E_NOMEM;
 	for (end = nb_map_next(before, NULL, e.key); !end && diff_has_room(d);
 	     end = nb_map_next(before, e.key, e.key))
 		if (nb_map_read(now, e.key, e.value, NULL))
