@@ -118,7 +118,8 @@ local STATUS = {
 	{ "65", "input malformed" }, { "66", "input not readable" },
 	{ "69", "no target, or it went away" }, { "70", "a bug of ncclbpf" },
 	{ "73", "output cannot be created" }, { "74", "reading or writing failed" },
-	{ "75", "timed out, or busy: try again" }, { "76", "the target speaks another version of the protocol, or does not speak it" },
+	{ "75", "timed out, or busy: try again" },
+	{ "76", "the target speaks another version of the protocol, or does not speak it" },
 	{ "77", "not permitted" }, { "78", "a setting is wrong" }, { "130", "interrupted" },
 }
 

@@ -434,7 +434,8 @@ function M.steps(p)
 			or ("%g %%"):format(s.fraction * 100)) .. " of the communicators"
 		local bake = s.bake or p.bake
 		staged[i] = n .. (bake and ", bakes " .. units.seconds(bake) or "")
-			.. (s.min_samples and (", %d collectives of each kind"):format(s.min_samples)
+			.. (s.min_samples
+				and (", %d collectives of each kind"):format(s.min_samples)
 			or "")
 	end
 	for i, m in ipairs(p.metrics or {}) do

@@ -313,9 +313,9 @@ static int put_explanation(struct nb_call *call, const struct nb_comm *c,
 
 int nb_cmd_explain(struct nb_call *call)
 {
-	const struct nb_comm *c;
+	const struct nb_comm *c = NULL;
 	struct nb_explain e;
-	uint64_t bytes;
+	uint64_t bytes = 0;
 	int coll, rc = parse_coll(call, &coll);
 
 	if (!rc)
