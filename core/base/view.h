@@ -37,14 +37,12 @@ static inline struct nb_view nb_view_sub(struct nb_view v, uint64_t off,
 	return (struct nb_view){ v.p + off, (size_t)size };
 }
 
-/* Copy @size bytes at @off to @to; false, and zeroes written, if outside. */
+/* Copy @size bytes at @off to @to; false, and nothing written, if outside. */
 static inline bool nb_view_get(struct nb_view v, uint64_t off, void *to,
 			       size_t size)
 {
-	if (!nb_view_has(v, off, size)) {
-		memset(to, 0, size);
+	if (!nb_view_has(v, off, size))
 		return false;
-	}
 	memcpy(to, v.p + off, size);
 	return true;
 }

@@ -136,7 +136,7 @@ static int check_policy_name(const struct check *c)
 	return bad_image(
 		c, 0,
 		"the policy's name has 1 to %d letters, digits and _ - . "
-		"and begins with none of the last two",
+		"and does not begin with - or .",
 		NB_IMAGE_NAME - 1);
 }
 

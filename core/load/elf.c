@@ -119,7 +119,7 @@ static int read_sections(struct nb_elf *e, const Elf64_Ehdr *eh,
 	e->nsec = n;
 	for (uint32_t i = 1; i < n; i++) {
 		struct nb_elf_section *s = &e->sec[i];
-		Elf64_Shdr h;
+		Elf64_Shdr h = { 0 };
 		int rc;
 
 		nb_view_get(e->all, e->shoff + i * NB_ELF_SHDR, &h, sizeof(h));
@@ -316,7 +316,7 @@ static int check_unique(const struct nb_elf *e, struct nb_err *err)
 int nb_elf_open(struct nb_elf *e, struct nb_arena *a, const void *bytes,
 		size_t size, struct nb_err *err)
 {
-	Elf64_Ehdr h;
+	Elf64_Ehdr h = { 0 };
 	int rc;
 
 	*e = (struct nb_elf){ .all = nb_view(bytes, size) };

@@ -210,7 +210,8 @@ static int check_length(struct nb_env *env)
 
 	v->first = env->length.first;
 	v->lap = env->length.iteration > 1 ? env->length.iteration : 1;
-	/* What follows a call may be the rest of a lap of the function's. */
+	/* Code after a call may still belong to a lap that the function began.
+	 */
 	if (env->length.ends_in_callee && v->lap < v->first)
 		v->lap = v->first;
 	v->numbers = env->budget.numbers;

@@ -12,7 +12,7 @@ enum { BUCKETS = 256, PARTS = 8 };
 
 struct step_key {
 	__u32 kind; /* 0: receive, 1: send */
-	__u32 tag;  /* the ring gives its steps' numbers */
+	__u32 tag;  /* number of the ring's step */
 };
 
 struct step {

@@ -59,7 +59,7 @@ struct net {
 	int (*finalize)(void *ctx);
 };
 
-/* What the processes share besides: the way handles get round. */
+/* Shared memory in which the processes exchange connection handles. */
 struct shared {
 	int arrived[8]; /* atomic: ranks at each barrier */
 	int failed;	/* atomic */

@@ -149,7 +149,7 @@ static size_t skip_string(const char *text, size_t size, size_t i)
 	return i < size ? i + 1 : size;
 }
 
-/* The integer of @n digits at @text as the signed one of the same bits. */
+/* Parse @n digits at @text as uint64_t; the result has the same bits. */
 static bool add_signed(luaL_Buffer *b, const char *text, size_t n)
 {
 	char number[24];

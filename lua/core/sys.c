@@ -534,8 +534,8 @@ static int with_trace(lua_State *L)
 /*
  * guard(trace, f, ...) -> as pcall(f, ...); with a trace of the stack behind
  * a string error if trace is true. Only within a guard does Ctrl-C stop
- * anything. A script's pcall may have eaten the stop, so it is looked at
- * again at the end; the outermost guard takes it back.
+ * anything. A script's pcall may have caught the stop, so guard looks
+ * again at the end; the outermost guard clears it.
  */
 static int do_guard(lua_State *L)
 {

@@ -269,7 +269,7 @@ static bool is_transient(int error)
 	       error == ENETUNREACH || error == EADDRNOTAVAIL;
 }
 
-/* 0, EAGAIN: later; else errno. */
+/* Return 0, EAGAIN to try again later, or another errno. */
 static int connect_begin(struct trip *t)
 {
 	if (nb_clock_system() < t->again)

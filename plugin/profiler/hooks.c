@@ -26,7 +26,8 @@ static struct {
 	uint64_t idle; /* bits of reader: seen at zero since it was replaced */
 } leaving[LEAVING];
 
-/* Choose a count by stack address: threads mostly get different ones. */
+/* Choose a counter by stack address, so that most threads use different ones.
+ */
 static uint64_t *my_count(void)
 {
 	char here;

@@ -64,7 +64,7 @@ static inline void move_sp(struct nb_jit_ctx *c, uint32_t op, uint32_t by)
 		a_add_imm(c, true, op, SP, SP, by);
 }
 
-/* By NB_ORDER_*; NONE: JSET, after ANDS. */
+/* Conditions by NB_ORDER_*. NONE is for JSET: ANDS has set the flags. */
 extern const uint8_t nb_arm_condition[NB_NORDERS];
 /* dst = src + imm, or - imm for A_SUB. */
 void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,

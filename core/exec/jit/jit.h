@@ -51,7 +51,7 @@ static inline void nb_jit_save(struct nb_jit_frames *f, unsigned reg,
 struct nb_jit_pages {
 	unsigned char *code; /* begins with nb_machine.nothing */
 	size_t mapped;	     /* bytes of pages */
-	uint32_t refs;	     /* of code in them; one thread frees all of it */
+	uint32_t refs; /* of code in these pages; the last one frees them */
 };
 
 /* A program as machine code; or a chain, which has no slots. */
@@ -151,7 +151,7 @@ struct nb_jit_fact {
 	};
 };
 
-/* How a program uses what costs something at its entry. */
+/* Features that a program uses and that cost code at its entry. */
 struct nb_jit_needs {
 	uint16_t written; /* bit r: register r */
 	bool frame;	  /* r10 is read at all... */

@@ -62,7 +62,7 @@ void nb_emit_trap(struct nb_jit_ctx *c);
 
 /* ---- slots: @i is the slot, @pc its number ---- */
 
-/* ADD to XOR, but MUL */
+/* one of ADD to XOR, except MUL */
 void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i,
 		    const struct nb_insn_spec *row);
 void nb_emit_multiply(struct nb_jit_ctx *c, const struct nb_code *i,

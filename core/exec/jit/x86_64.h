@@ -58,7 +58,7 @@ static inline void move_rsp(struct nb_jit_ctx *c, unsigned op, int32_t by)
 
 void nb_x86_push_saved(struct nb_jit_ctx *c);
 void nb_x86_pop_saved(struct nb_jit_ctx *c);
-/* By NB_ORDER_*; NONE: JSET, after TEST. */
+/* Conditions by NB_ORDER_*. NONE is for JSET: TEST has set the flags. */
 extern const uint8_t nb_x86_condition[NB_NORDERS];
 void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src,
 		   struct mem m);

@@ -30,7 +30,8 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 int nb_check_global_return(const struct at *a);
 void nb_global_exit(struct nb_env *env, struct nb_state *st);
 
-/* Notes about the function walked now; nothing to do in the program. */
+/* Record facts about the global function that is walked now. In the walk of
+ * the program itself they record nothing. */
 void nb_global_note_frames(struct nb_env *env, uint32_t frames);
 void nb_global_note_outputs(struct nb_env *env);
 void nb_global_note_tail(struct nb_env *env);

@@ -74,7 +74,7 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 		    !nb_global_memory_coherent(env, r))) {
 		follow_source(env, r0, pc);
 	} else if (r->kind == NB_REG_RDONLY && r->ref) {
-		/* An iterator's number: its label may have changed since. */
+		/* The iterator's label may be another than at its start. */
 		struct nb_range off = nb_access_offset(r, 0);
 		struct nb_reg now = nb_iter_load(st, r, &off, 1);
 

@@ -101,7 +101,7 @@ local function sockets_in(dir, list, gone)
 	end
 end
 
--- All sockets that can be seen: list, problems, stale ones removed.
+-- Find all sockets and remove stale ones. -> sockets, problems, removed ones
 function M.sockets()
 	local list, gone, problems = {}, {}, {}
 	for _, dir in ipairs(M.directories()) do

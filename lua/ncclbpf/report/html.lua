@@ -394,7 +394,7 @@ local function ranks(seen, kinds)
 	end
 	if #t == 0 then return "" end
 	return "<h2>Rank by rank</h2><p class=soft>How much longer, in per cent, a rank takes "
-		.. "than the median rank; rank 0 is left.</p>" .. table.concat(t)
+		.. "than the median rank; rank 0 is the leftmost.</p>" .. table.concat(t)
 end
 
 local function decisions(seen, kinds)
