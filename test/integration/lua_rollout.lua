@@ -104,7 +104,7 @@ test("none of these has begun", assert(t:rollout()).name == "bad" and using() ==
 local loose = { confidence = 0.5, looks = 1, min_effect_pct = 2 }
 -- ---- steps: one, half, all, each judged and baked ----
 r = assert(t:rollout(plan("staged", "nvlink_ring_mid", { judge = loose, steps = { { units = 1, bake = 0.2 }, { fraction = "50%", min_samples = 20 }, { fraction = 1.0 } } })))
-test("what it would do", nb.json.encode(r:steps()):find("1 communicator, bakes 200ms; then 50%% of the communicators, 20 collectives of a kind; then 100 %%", 1) ~= nil, nb.json.encode(r:steps()))
+test("what it would do", nb.json.encode(r:steps()):find("1 communicator, bakes 200ms; then 50%% of the communicators, 20 collectives of each kind; then 100 %%", 1) ~= nil, nb.json.encode(r:steps()))
 assert(r:start())
 local reached = { "^%S+ %- %-$", "^%S+ %S+ %-$", "^%S+ %S+ %S+$" }
 local wrong
