@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a helper of kernels, by the number that objects call it with: what
+ * One row a helper of Linux, by the number that objects call it with: what
  * a policy asks for that is none of core/defs/helpers.h gets its name in the
  * refusal. Numbers and names are those of bpf-helpers(7).
  */

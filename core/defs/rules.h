@@ -184,7 +184,7 @@ RULE(HELPER, HELPER,
      "a helper that this ncclbpf offers", "helper number {number}",
      "docs/policies.md lists the helpers; others of the kernel do not exist inside a job")
 RULE(HELPER_KERNEL, HELPER,
-     "a helper that this ncclbpf offers", "bpf_{name} of kernels, number {number}",
+     "a helper that this ncclbpf offers", "bpf_{name}, helper {number} of Linux",
      "docs/policies.md lists the helpers; others of the kernel do not exist inside a job")
 RULE(HELPER_HOOK, HELPER,
      "a helper of this hook", "{helper} on {hook}",

@@ -33,7 +33,8 @@ struct hash {
 	uint32_t hand; /* LRU types: where the next search for room starts */
 };
 
-/* State of an LRU map's element; a hint: a free one may say NB_USED_YES. */
+/* State of an LRU map's element. It is a hint: a free element may still hold
+ * NB_USED_YES. */
 enum { NB_USED_NOT, NB_USED_YES, NB_USED_LATELY };
 
 /*

@@ -48,11 +48,12 @@ void nb_cmd_cost(struct nb_json *j, const char *key, double us);
 void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,
 		    const struct nb_decision *d);
 
-/* Members of a change: its digest and state. */
+/* Write a change as JSON members: its digest and state. */
 void nb_cmd_change_short(struct nb_json *j,
 			 const uint8_t digest[NB_SHA256_SIZE],
 			 enum nb_change_state state);
-/* Members of a change, with the outcome for each communicator. */
+/* Write a change as JSON members: what it is, and each communicator's outcome.
+ */
 void nb_cmd_change(struct nb_json *j, const struct nb_change *change);
 
 /*

@@ -95,7 +95,7 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
  */
 uint64_t nb_controllers_rest_ns(uint64_t next_gen);
 
-/* The state for `controller status`. */
+/* State that `controller status` shows. */
 struct nb_controllers_info {
 	bool wanted; /* policies in use have controllers */
 	bool paused;

@@ -8,9 +8,9 @@ import sys
 
 top = os.environ["TOP"]
 os.chdir(top)
-bad, reached, todo = [], set(), ["README.md"]
-while todo:
-    page = os.path.normpath(todo.pop())
+bad, reached, worklist = [], set(), ["README.md"]
+while worklist:
+    page = os.path.normpath(worklist.pop())
     if page in reached:
         continue
     reached.add(page)
@@ -23,9 +23,9 @@ while todo:
             continue
         path = os.path.normpath(os.path.join(os.path.dirname(page), link))
         if os.path.isdir(path):
-            todo += [os.path.join(path, f) for f in os.listdir(path) if f.endswith(".md")]
+            worklist += [os.path.join(path, f) for f in os.listdir(path) if f.endswith(".md")]
         elif os.path.exists(path):
-            todo.append(path)
+            worklist.append(path)
         else:
             bad.append(f"{page}: {link} leads nowhere")
 print("%sok 1 - %d pages, every link leads to a file" % ("not " if bad else "", len(reached)))

@@ -48,7 +48,7 @@ START_TEST(ranks_that_begin_differently_use_no_policy)
 }
 END_TEST
 
-/* A process may ask a tuner for one communicator and not for the next. */
+/* A process may wrap a tuner for one communicator and not for the next. */
 START_TEST(settings_of_a_communicator_are_its_own)
 {
 	struct nb_segment *s = attach();

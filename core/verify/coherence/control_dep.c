@@ -23,10 +23,11 @@ bool nb_region_init(struct nb_env *env)
 	env->regions.effects = nb_arena_array(env->arena, env->n,
 					      sizeof(*env->regions.effects));
 	env->regions.seen = nb_arena_array(env->arena, env->n, 1);
-	env->regions.todo =
+	env->regions.worklist =
 		nb_arena_array(env->arena, env->n, sizeof(uint32_t));
 	env->regions.work = WORK;
-	return env->regions.effects && env->regions.seen && env->regions.todo;
+	return env->regions.effects && env->regions.seen &&
+	       env->regions.worklist;
 }
 
 void nb_region_open(struct nb_env *env, struct nb_state *st, uint32_t pc)
@@ -44,7 +45,7 @@ struct visit {
 	struct nb_env *env;
 	struct nb_effects *e;
 	uint8_t *seen;
-	uint32_t *todo, n;
+	uint32_t *worklist, n;
 	bool called; /* inside a function that the region calls */
 };
 
@@ -53,7 +54,7 @@ static void add(struct visit *v, uint32_t pc)
 	if (v->seen[pc] || !(v->env->aux[pc] & NB_AUX_REACHED))
 		return;
 	v->seen[pc] = 1;
-	v->todo[v->n++] = pc;
+	v->worklist[v->n++] = pc;
 }
 
 static void collect_slot(struct visit *v, uint32_t pc)
@@ -111,8 +112,8 @@ static void walk(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
 	add_next(v, pc, end);
 	while (first < v->n && *work) {
 		--*work;
-		collect_slot(v, v->todo[first]);
-		add_next(v, v->todo[first++], end);
+		collect_slot(v, v->worklist[first]);
+		add_next(v, v->worklist[first++], end);
 	}
 	own = v->n;
 	v->called = true;
@@ -120,10 +121,10 @@ static void walk(struct visit *v, uint32_t pc, uint32_t end, uint64_t *work)
 	for (uint32_t i = 0; i < v->n && *work; i++) {
 		--*work;
 		if (i >= own) {
-			collect_slot(v, v->todo[i]);
-			add_next(v, v->todo[i], end);
+			collect_slot(v, v->worklist[i]);
+			add_next(v, v->worklist[i], end);
 		}
-		add_called(v, v->todo[i]);
+		add_called(v, v->worklist[i]);
 	}
 }
 
@@ -142,11 +143,11 @@ static const struct nb_effects *effects_of(struct nb_env *env,
 	}
 	env->regions.effects[r->pc] = v.e;
 	v.seen = env->regions.seen;
-	v.todo = env->regions.todo;
+	v.worklist = env->regions.worklist;
 	was = env->regions.work;
 	walk(&v, r->pc, r->end, &env->regions.work);
 	for (uint32_t i = 0; i < v.n; i++)
-		v.seen[v.todo[i]] = 0;
+		v.seen[v.worklist[i]] = 0;
 	if (was && env->regions.work)
 		return v.e;
 	/* The budget is used up: assume that everything was written. */

@@ -129,7 +129,7 @@ static uint32_t counted_iterations(const struct nb_walk *w)
 	return n;
 }
 
-/* Must an explored state subsume the whole state, also what is not precise? */
+/* True: an explored state must subsume all values, not only precise ones. */
 static bool compares_all(const struct nb_walk *w)
 {
 	return w->env->opts.exact || w->env->seek;

@@ -171,14 +171,14 @@ static int check_edges(struct nb_env *env)
 }
 
 /* Visit everything reached from function @f; calls add functions. */
-static void reach(struct nb_env *env, uint32_t f, uint32_t *todo)
+static void reach(struct nb_env *env, uint32_t f, uint32_t *worklist)
 {
 	struct nb_cfg *cfg = &env->cfg;
 	uint32_t n = 0, next[2];
 
-	todo[n++] = cfg->funcs[f].start;
+	worklist[n++] = cfg->funcs[f].start;
 	while (n) {
-		uint32_t pc = todo[--n];
+		uint32_t pc = worklist[--n];
 		unsigned k;
 
 		if (cfg->mark[pc] & NB_MARK_REACHED)
@@ -186,9 +186,10 @@ static void reach(struct nb_env *env, uint32_t f, uint32_t *todo)
 		cfg->mark[pc] |= NB_MARK_REACHED;
 		k = nb_cfg_next(env, pc, next);
 		for (unsigned i = 0; i < k; i++)
-			todo[n++] = next[i];
+			worklist[n++] = next[i];
 		if (nb_insn_names_func(at(env, pc)))
-			todo[n++] = (uint32_t)nb_insn_target(at(env, pc), pc);
+			worklist[n++] =
+				(uint32_t)nb_insn_target(at(env, pc), pc);
 	}
 }
 
@@ -196,12 +197,12 @@ static int check_reached(struct nb_env *env)
 {
 	struct nb_cfg *cfg = &env->cfg;
 	/* Each slot is expanded once and pushes three others at most. */
-	uint32_t *todo = nb_arena_array(env->arena, env->n * (size_t)3 + 1,
-					sizeof(*todo));
+	uint32_t *worklist = nb_arena_array(env->arena, env->n * (size_t)3 + 1,
+					    sizeof(*worklist));
 
-	if (!todo)
+	if (!worklist)
 		return NB_E_NOMEM;
-	reach(env, 0, todo);
+	reach(env, 0, worklist);
 	for (uint32_t pc = 0; pc < env->n; pc++) {
 		if (cfg->mark[pc] & NB_MARK_REACHED ||
 		    at(env, pc)->kind == NB_KIND_LDDW_HI)

@@ -65,7 +65,7 @@ struct nb_exits {
 struct nb_regions {
 	const struct nb_effects **effects; /* by the region's branch */
 	uint8_t *seen;			   /* of each slot, */
-	uint32_t *todo;			   /* and slots to visit: scratch */
+	uint32_t *worklist;		   /* and slots to visit: scratch */
 	uint64_t work;			   /* slots that may still be visited */
 };
 

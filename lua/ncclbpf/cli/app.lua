@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- The shell as an object: runs commands, Lua lines and files, prints their results, and
--- knows the worst exit status (docs/shell.md).
+-- The shell as an object. It runs commands, Lua lines and files, prints their results, and
+-- remembers the worst exit status (docs/shell.md).
 local core = require "ncclbpf.core"
 local commands = require "ncclbpf.commands.rows"
 local errors = require "ncclbpf.base.errors"

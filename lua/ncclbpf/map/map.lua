@@ -396,7 +396,7 @@ function M.key_bytes(s, name, text)
 	return values.typed(c, c.key, text, "key " .. text)
 end
 
--- In a data section, a word instead of an index is the path of a variable.
+-- In a data section a key may be the path of a variable, such as limits[2].bytes.
 local function variable(c, text)
 	local name = c.map.origin ~= "defined" and text:match("^([%a_][%w_]*)[%w_%.%[%]]*$")
 	local order = name and c.btf and c.value.id > 0 and c.btf:order(c.value.id)
